@@ -76,21 +76,21 @@ func TestApp_EveryRoleAndAdapter_Starts(t *testing.T) {
 				t.Parallel()
 				cfg := testConfig(t, func(cfg *config.Config) { set(t, cfg) })
 				migrate(t, cfg)
-				a, err := startApp(t, cfg, r)
+				app, err := startApp(t, cfg, r)
 				embedded := strings.HasPrefix(cfg.Queue.URL, "embedded:")
 				if embedded && !r.serves {
 					require.ErrorContains(t, err, "queue.url")
 					return
 				}
 				require.NoError(t, err)
-				require.Equal(t, embedded || !r.serves, a.works)
+				require.Equal(t, embedded || !r.serves, app.works)
 				if r.serves {
 					require.Eventually(t, func() bool {
-						response, err := http.Get("http://" + a.addr.String() + "/readyz")
+						response, err := http.Get("http://" + app.addr.String() + "/readyz")
 						return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
 					}, 30*time.Second, 50*time.Millisecond)
 				} else {
-					require.Nil(t, a.addr, "a worker opens no listener")
+					require.Nil(t, app.addr, "a worker opens no listener")
 				}
 			})
 		}

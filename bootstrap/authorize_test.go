@@ -105,14 +105,14 @@ func callHandler(ctx context.Context, r web.Route, call web.Call, body []byte) e
 	return err
 }
 
-func pathOf(r web.Route) string {
-	parts := strings.Split(r.Path, "/")
+func pathOf(route web.Route) string {
+	parts := strings.Split(route.Path, "/")
 	for i, part := range parts {
 		if name, ok := strings.CutPrefix(part, ":"); ok {
 			parts[i] = "{" + name + "}"
 		}
 	}
-	return r.Method + " " + strings.Join(parts, "/")
+	return route.Method + " " + strings.Join(parts, "/")
 }
 
 // every permission of members but the admin's own.
@@ -134,8 +134,8 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 	defer cancel()
 	for _, api := range routeTables(services, "http://localhost") {
 		bodies := exampleBodies(t, api)
-		for _, r := range api.Routes {
-			if r.Auth != web.Required {
+		for _, route := range api.Routes {
+			if route.Auth != web.Required {
 				continue
 			}
 			now := time.Now()
@@ -146,11 +146,11 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 				"employer of a closed one":       {UserID: newID(), Role: auth.Employer, ConfirmedAt: now},
 				"employer without second factor": {UserID: newID(), Role: auth.Employer, EnrollmentRequired: true, ConfirmedAt: now},
 				"member without permissions":     {UserID: newID(), Role: auth.EmployerTeam, OrganizationID: newID(), ConfirmedAt: now},
-				"member without this permission": {UserID: newID(), Role: auth.EmployerTeam, OrganizationID: newID(), Permissions: without(r.Permission), ConfirmedAt: now},
+				"member without this permission": {UserID: newID(), Role: auth.EmployerTeam, OrganizationID: newID(), Permissions: without(route.Permission), ConfirmedAt: now},
 				"app of a jobseeker":             {UserID: newID(), Role: auth.Jobseeker, Seeker: true, AppID: newID(), Scopes: []auth.Scope{auth.ScopeJobsRead}, ConfirmedAt: now},
 				"app of an admin":                {UserID: newID(), Role: auth.Employer, OrganizationID: newID(), Permissions: admin, AppID: newID(), ConfirmedAt: now},
 			} {
-				want := r.Authorize(actor)
+				want := route.Authorize(actor)
 				switch {
 				case actor.Guest():
 					want = fault.ErrUnauthorized
@@ -160,13 +160,13 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 				if want == nil {
 					continue
 				}
-				err := callHandler(ctx, r, web.Call{Actor: actor, IP: "192.0.2.1"}, bodies[pathOf(r)])
+				err := callHandler(ctx, route, web.Call{Actor: actor, IP: "192.0.2.1"}, bodies[pathOf(route)])
 				switch refused := fault.Of(err); {
 				case refused != nil && refused.Code == fault.Of(want).Code:
-				case errors.Is(err, fault.ErrUnauthorized) && confirmsPassword[pathOf(r)]:
+				case errors.Is(err, fault.ErrUnauthorized) && confirmsPassword[pathOf(route)]:
 				case errors.Is(err, auth.ErrScope) && actor.AppID != "":
 				default:
-					t.Errorf("%s as %s: %v instead of %v", pathOf(r), name, err, want)
+					t.Errorf("%s as %s: %v instead of %v", pathOf(route), name, err, want)
 				}
 			}
 		}
@@ -186,23 +186,23 @@ func TestServices_CalledDirectlyForApps_CheckScopes(t *testing.T) {
 	checked := 0
 	for _, api := range routeTables(services, "http://localhost") {
 		bodies := exampleBodies(t, api)
-		for _, r := range api.Routes {
-			if r.Scope == "" {
+		for _, route := range api.Routes {
+			if route.Scope == "" {
 				continue
 			}
 			checked++
 			var others []auth.Scope
 			for _, scope := range scopes {
-				if scope != r.Scope {
+				if scope != route.Scope {
 					others = append(others, scope)
 				}
 			}
 			caller := integrations.Caller{App: integrations.App{ID: newID()}, UserID: signedIn.Account.ID, Scopes: others}
 			require.ErrorIs(
 				t,
-				callHandler(t.Context(), r, web.Call{Caller: caller}, bodies[pathOf(r)]),
+				callHandler(t.Context(), route, web.Call{Caller: caller}, bodies[pathOf(route)]),
 				auth.ErrScope,
-				fmt.Sprint(pathOf(r)),
+				fmt.Sprint(pathOf(route)),
 			)
 		}
 	}

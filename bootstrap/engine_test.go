@@ -114,52 +114,52 @@ func (s *indexedServer) titles(t *testing.T, query string) []string {
 
 func TestEngine_Restart_OpensTheSameIndex(t *testing.T) {
 	t.Parallel()
-	s := newIndexedServer(t)
-	s.create(t, "Midwife")
-	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
-	require.NoError(t, s.Stop(t.Context()))
-	s.start(t)
-	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
-	require.Equal(t, []string{"1"}, s.folders(t))
+	server := newIndexedServer(t)
+	server.create(t, "Midwife")
+	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
+	require.NoError(t, server.Stop(t.Context()))
+	server.start(t)
+	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
+	require.Equal(t, []string{"1"}, server.folders(t))
 }
 
 func TestEngine_DamagedIndex_BuiltAnew(t *testing.T) {
 	t.Parallel()
-	s := newIndexedServer(t)
-	s.create(t, "Midwife")
-	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
-	require.NoError(t, s.Stop(t.Context()))
-	segments, err := filepath.Glob(filepath.Join(s.folder(), "1", "*.segment"))
+	server := newIndexedServer(t)
+	server.create(t, "Midwife")
+	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
+	require.NoError(t, server.Stop(t.Context()))
+	segments, err := filepath.Glob(filepath.Join(server.folder(), "1", "*.segment"))
 	require.NoError(t, err)
 	require.NotEmpty(t, segments)
 	for _, name := range segments {
 		require.NoError(t, os.Truncate(name, 10))
 	}
-	s.start(t)
-	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
+	server.start(t)
+	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
 }
 
 func TestEngine_FeedRestarts_BuildsBesideThePresentIndex(t *testing.T) {
 	t.Parallel()
-	s := newIndexedServer(t)
-	s.create(t, "Midwife")
-	require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
-	require.NoError(t, s.storage.Listings.Feed.Reset(t.Context()))
+	server := newIndexedServer(t)
+	server.create(t, "Midwife")
+	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
+	require.NoError(t, server.storage.Listings.Feed.Reset(t.Context()))
 	require.Eventually(t, func() bool {
-		require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
-		return slices.Equal(s.folders(t), []string{"2"})
+		require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
+		return slices.Equal(server.folders(t), []string{"2"})
 	}, 30*time.Second, 10*time.Millisecond)
 }
 
 func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
 	t.Parallel()
-	s := newIndexedServer(t)
-	s.create(t, "Midwife")
-	require.Empty(t, s.titles(t, "babycatcher"))
-	require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
+	server := newIndexedServer(t)
+	server.create(t, "Midwife")
+	require.Empty(t, server.titles(t, "babycatcher"))
+	require.NoError(t, os.WriteFile(server.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
 	require.Eventually(
 		t,
-		func() bool { return slices.Equal(s.titles(t, "babycatcher"), []string{"Midwife"}) },
+		func() bool { return slices.Equal(server.titles(t, "babycatcher"), []string{"Midwife"}) },
 		30*time.Second,
 		20*time.Millisecond,
 	)
@@ -167,20 +167,20 @@ func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
 
 func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
 	t.Parallel()
-	s := newIndexedServer(t)
-	s.create(t, "Midwife")
+	server := newIndexedServer(t)
+	server.create(t, "Midwife")
 	for problem, text := range map[string]string{":1: ": "role babycatcher =nobody : babycatcher\n", ":3: ": "\n\nnonsense\n"} {
-		require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte(text), 0o600))
+		require.NoError(t, os.WriteFile(server.config.Search.Vocabulary, []byte(text), 0o600))
 		require.Eventually(t, func() bool {
-			return strings.Contains(s.log.String(), "vocabulary file is not valid; the previous one stays in use") &&
-				strings.Contains(s.log.String(), s.config.Search.Vocabulary+problem)
+			return strings.Contains(server.log.String(), "vocabulary file is not valid; the previous one stays in use") &&
+				strings.Contains(server.log.String(), server.config.Search.Vocabulary+problem)
 		}, 30*time.Second, 20*time.Millisecond)
-		require.Equal(t, []string{"Midwife"}, s.titles(t, "midwife"))
+		require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
 	}
-	require.NoError(t, os.WriteFile(s.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
+	require.NoError(t, os.WriteFile(server.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
 	require.Eventually(
 		t,
-		func() bool { return slices.Equal(s.titles(t, "babycatcher"), []string{"Midwife"}) },
+		func() bool { return slices.Equal(server.titles(t, "babycatcher"), []string{"Midwife"}) },
 		30*time.Second,
 		20*time.Millisecond,
 	)
@@ -196,13 +196,13 @@ func TestEngine_UsedFolder_RefusedAtTheStart(t *testing.T) {
 
 func TestEngine_SearchSavedWithoutIndex_IsResolved(t *testing.T) {
 	t.Parallel()
-	s := newIndexedServer(t)
+	server := newIndexedServer(t)
 	saved := jobseeker.Search{ID: newID(), UserID: newID(), Terms: jobseeker.Terms{Query: "midwfie"}, CreatedAt: time.Now()}
-	require.NoError(t, s.storage.Jobseeker.Searches.Replace(t.Context(), saved.UserID, []jobseeker.Search{saved}))
-	require.NoError(t, s.Stop(t.Context()))
-	s.start(t)
+	require.NoError(t, server.storage.Jobseeker.Searches.Replace(t.Context(), saved.UserID, []jobseeker.Search{saved}))
+	require.NoError(t, server.Stop(t.Context()))
+	server.start(t)
 	require.Eventually(t, func() bool {
-		got, err := s.storage.Jobseeker.Searches.ListByUser(t.Context(), saved.UserID, 1)
+		got, err := server.storage.Jobseeker.Searches.ListByUser(t.Context(), saved.UserID, 1)
 		return err == nil && strings.TrimSpace(got[0].Resolved) == "midwife"
 	}, 30*time.Second, 20*time.Millisecond)
 }

@@ -30,20 +30,20 @@ type indexedStore struct {
 func newIndexedStore(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) *indexedStore {
 	t.Helper()
 	clk := kit.NewClock()
-	v, err := search.Load()
+	vocabulary, err := search.Load()
 	require.NoError(t, err)
 	index, err := searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: "1"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, index.Close()) })
-	x := &indexedStore{Storage: open(t, clk), index: index, parser: search.Parser{Vocabulary: v}, org: stores.NewID(), now: clk.Now()}
-	x.indexer = listings.NewIndexer(x.Listings.Feed, index, v, x.Listings.Changes, slog.New(slog.DiscardHandler))
+	x := &indexedStore{Storage: open(t, clk), index: index, parser: search.Parser{Vocabulary: vocabulary}, org: stores.NewID(), now: clk.Now()}
+	x.indexer = listings.NewIndexer(x.Listings.Feed, index, vocabulary, x.Listings.Changes, slog.New(slog.DiscardHandler))
 	return x
 }
 
 func (x *indexedStore) create(t *testing.T, title string) listings.Listing {
 	t.Helper()
 	x.now = x.now.Add(time.Second)
-	l := listings.Listing{
+	listing := listings.Listing{
 		ID:             stores.NewID(),
 		OrganizationID: x.org,
 		Version:        1,
@@ -55,9 +55,9 @@ func (x *indexedStore) create(t *testing.T, title string) listings.Listing {
 		Content:        listings.Content{Title: title, Description: "Days and nights on a 12-bed unit."},
 	}
 	require.NoError(t, x.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-		return x.Listings.Listings.Create(ctx, []listings.Listing{l})
+		return x.Listings.Listings.Create(ctx, []listings.Listing{listing})
 	}))
-	return l
+	return listing
 }
 
 func (x *indexedStore) save(t *testing.T, l listings.Listing) {

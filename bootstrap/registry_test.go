@@ -126,15 +126,15 @@ func TestOpen_OpenerIgnoresItsContext_StartEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	begun := make(chan struct{})
 	go func() { <-begun; cancel() }()
-	a := newApp(ctx, cfg, newRegistry([]Option{WithLimiter("stuck", func(context.Context, string, adapters.Deps) (limit.Limiter, error) {
+	app := newApp(ctx, cfg, newRegistry([]Option{WithLimiter("stuck", func(context.Context, string, adapters.Deps) (limit.Limiter, error) {
 		close(begun)
 		<-released
 		return nil, nil
 	})}), role{name: "serve", serves: true}, newDeps(cfg, newLogger(t.Output(), "error")).Log)
-	require.ErrorContains(t, a.Start(ctx), "limiter.url (from default): the adapter was not opened: context canceled")
+	require.ErrorContains(t, app.Start(ctx), "limiter.url (from default): the adapter was not opened: context canceled")
 	stop, cancelStop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancelStop()
-	require.NoError(t, a.Stop(stop))
+	require.NoError(t, app.Stop(stop))
 }
 
 func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
@@ -172,7 +172,7 @@ func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
 func TestModuleStorage_WithoutTasks_EventsAreRelayed(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.Database.BillingURL = "ledger:" })
-	a, err := startApp(
+	app, err := startApp(
 		t,
 		cfg,
 		role{name: "serve", serves: true},
@@ -184,11 +184,11 @@ func TestModuleStorage_WithoutTasks_EventsAreRelayed(t *testing.T) {
 	)
 	require.NoError(t, err)
 	changed := event.SubscriptionChanged{OwnerKind: "user", OwnerID: newID(), Change: event.SubscriptionStarted}
-	require.NoError(t, a.storage.Billing.Tx.Do(t.Context(), func(ctx context.Context) error {
-		return a.storage.Billing.Events.Record(ctx, changed)
+	require.NoError(t, app.storage.Billing.Tx.Do(t.Context(), func(ctx context.Context) error {
+		return app.storage.Billing.Events.Record(ctx, changed)
 	}))
 	require.Eventually(t, func() bool {
-		done, err := a.storage.Identity.Tasks.List(t.Context(), task.Filter{State: task.Done, Limit: 100})
+		done, err := app.storage.Identity.Tasks.List(t.Context(), task.Filter{State: task.Done, Limit: 100})
 		return err == nil &&
 			slices.ContainsFunc(done, func(r task.Record) bool { return bytes.Contains(r.Payload, []byte(changed.OwnerID)) })
 	}, 30*time.Second, 20*time.Millisecond)
@@ -218,22 +218,22 @@ func TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded(t *testing.T) {
 			t.Parallel()
 			settings := testConfig(t, func(s *config.Config) { s.Queue.URL = "inproc:" })
 			migrate(t, settings)
-			a, err := startApp(t, settings, c.role, WithQueue("inproc", func(context.Context, string, adapters.Deps) (task.Queue, error) {
+			app, err := startApp(t, settings, c.role, WithQueue("inproc", func(context.Context, string, adapters.Deps) (task.Queue, error) {
 				return otherQueue{localtasks.New(), c.embedded}, nil
 			}))
 			require.NoError(t, err)
-			require.Equal(t, c.works, a.works)
+			require.Equal(t, c.works, app.works)
 			if !c.works {
 				return
 			}
-			require.NoError(t, a.storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
-				return a.storage.Identity.Events.Record(
+			require.NoError(t, app.storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+				return app.storage.Identity.Events.Record(
 					ctx,
 					event.SubscriptionChanged{OwnerKind: "user", OwnerID: newID(), Change: event.SubscriptionStarted},
 				)
 			}))
 			require.Eventually(t, func() bool {
-				done, err := a.storage.Identity.Tasks.List(t.Context(), task.Filter{State: task.Done, Limit: 100})
+				done, err := app.storage.Identity.Tasks.List(t.Context(), task.Filter{State: task.Done, Limit: 100})
 				return err == nil && slices.ContainsFunc(done, func(r task.Record) bool { return r.Queue == task.Events })
 			}, 30*time.Second, 20*time.Millisecond)
 		})

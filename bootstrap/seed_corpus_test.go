@@ -25,75 +25,75 @@ func TestDemoListings_FollowTheRules(t *testing.T) {
 	g := gazetteer.New()
 	seeder := newSeeder(time.Now().UTC(), 5_000)
 	for i := range 5_000 {
-		o, p := seeder.pickVacancy(i)
-		l := seeder.newListing(i, seeder.now, o, p)
-		text := l.Title + "\n" + l.Location + "\n" + l.Description
-		wordCount := len(strings.Fields(l.Description))
+		o, post := seeder.pickVacancy(i)
+		listing := seeder.newListing(i, seeder.now, o, post)
+		text := listing.Title + "\n" + listing.Location + "\n" + listing.Description
+		wordCount := len(strings.Fields(listing.Description))
 		require.True(t, wordCount >= 60 && wordCount <= 150, "%d words: %s", wordCount, text)
-		require.LessOrEqual(t, len(l.Title), 200)
+		require.LessOrEqual(t, len(listing.Title), 200)
 		require.NotContains(t, text, "{")
 
 		a := vocabulary.Annotate(&search.Advert{
-			Title:          l.Title,
-			Department:     l.Department,
-			Specialty:      l.Specialty,
-			Description:    l.Description,
-			Requirements:   l.Requirements,
-			ContractType:   l.ContractType,
-			EmploymentType: l.EmploymentType,
-			Remote:         l.Remote,
+			Title:          listing.Title,
+			Department:     listing.Department,
+			Specialty:      listing.Specialty,
+			Description:    listing.Description,
+			Requirements:   listing.Requirements,
+			ContractType:   listing.ContractType,
+			EmploymentType: listing.EmploymentType,
+			Remote:         listing.Remote,
 			Country:        strings.ToLower(o.code),
 		})
-		tag, ok := a.Find(p.Concept)
-		require.True(t, ok && tag.Level == search.Head, "%s is not the main role of %q", p.Concept, l.Title)
+		tag, ok := a.Find(post.Concept)
+		require.True(t, ok && tag.Level == search.Head, "%s is not the main role of %q", post.Concept, listing.Title)
 
-		place, ok := g.Resolve(l.Location)
-		require.True(t, ok, l.Location)
-		require.Equal(t, place, *l.Place, l.Location)
-		require.Equal(t, o.code, place.Country, l.Location)
-		require.Contains(t, l.Location, place.Name[strings.LastIndex(place.Name, ", ")+1:])
+		place, ok := g.Resolve(listing.Location)
+		require.True(t, ok, listing.Location)
+		require.Equal(t, place, *listing.Place, listing.Location)
+		require.Equal(t, o.code, place.Country, listing.Location)
+		require.Contains(t, listing.Location, place.Name[strings.LastIndex(place.Name, ", ")+1:])
 
-		checkContract(t, l, o, p)
-		if l.Remote {
-			require.True(t, p.IsRemote, text)
+		checkContract(t, listing, o, post)
+		if listing.Remote {
+			require.True(t, post.IsRemote, text)
 			require.NotRegexp(t, `(?i)\bwards?\b|inpatient`, text)
 		}
 		if o.code == "US" {
-			require.NotRegexp(t, britishWords, text+strings.Join(l.Requirements, " ")+strings.Join(l.Benefits, " "))
+			require.NotRegexp(t, britishWords, text+strings.Join(listing.Requirements, " ")+strings.Join(listing.Benefits, " "))
 		}
 	}
 }
 
-func checkContract(t *testing.T, l listings.Listing, o *employer, p *post) {
+func checkContract(t *testing.T, listing listings.Listing, o *employer, p *post) {
 	t.Helper()
-	isCover := l.ContractType == "temporary"
-	require.Equal(t, isCover, regexp.MustCompile(`(?i)\bbank\b|\blocum\b`).MatchString(l.Title) || l.EmploymentType == "per-diem", l.Title)
-	require.False(t, p.IsFixedTerm && l.ContractType == "permanent", l.Title)
-	require.Equal(t, o.Currency, l.Salary.Currency)
+	isCover := listing.ContractType == "temporary"
+	require.Equal(t, isCover, regexp.MustCompile(`(?i)\bbank\b|\blocum\b`).MatchString(listing.Title) || listing.EmploymentType == "per-diem", listing.Title)
+	require.False(t, p.IsFixedTerm && listing.ContractType == "permanent", listing.Title)
+	require.Equal(t, o.Currency, listing.Salary.Currency)
 	switch {
 	case isCover:
-		require.Equal(t, "hour", l.Salary.Period, l.Title)
+		require.Equal(t, "hour", listing.Salary.Period, listing.Title)
 	case o.code != "US":
-		require.Equal(t, "year", l.Salary.Period, l.Title)
+		require.Equal(t, "year", listing.Salary.Period, listing.Title)
 	}
-	if l.Salary.Period == "hour" {
+	if listing.Salary.Period == "hour" {
 		require.True(
 			t,
-			*l.Salary.Min >= 1_000 && *l.Salary.Max <= 30_000,
+			*listing.Salary.Min >= 1_000 && *listing.Salary.Max <= 30_000,
 			"%s: %d to %d cents an hour",
-			l.Title,
-			*l.Salary.Min,
-			*l.Salary.Max,
+			listing.Title,
+			*listing.Salary.Min,
+			*listing.Salary.Max,
 		)
 	}
 	if strings.HasPrefix(p.Grade, "Band") {
-		require.Contains(t, l.Description, p.Grade)
+		require.Contains(t, listing.Description, p.Grade)
 	}
-	require.Contains(t, l.Description, "You will work", l.Title)
-	require.Contains(t, l.Description, "You will need", l.Title)
+	require.Contains(t, listing.Description, "You will work", listing.Title)
+	require.Contains(t, listing.Description, "You will need", listing.Title)
 }
 
-func TestDemoListings_EveryRoleAndCountryInTheDefaultNumber(t *testing.T) {
+func TestDemoListings_DefaultNumber_EveryRoleAndCountry(t *testing.T) {
 	t.Parallel()
 	const defaultNumber = 200
 	seeder := newSeeder(time.Now().UTC(), defaultNumber)

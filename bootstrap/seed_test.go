@@ -36,16 +36,16 @@ func openSeeded(t *testing.T, n int) (*config.Config, adapters.Storage) {
 	t.Helper()
 	cfg := testConfig(t, nil)
 	migrate(t, cfg)
-	var s adapters.Storage
+	var storage adapters.Storage
 	var hiringSvc *hiring.Service
 	clock := &pastClock{}
-	wired(t, cfg, role{clock: clock, newID: clock.newID}, &s, &hiringSvc)
+	wired(t, cfg, role{clock: clock, newID: clock.newID}, &storage, &hiringSvc)
 	var told atomic.Int64
-	accounts, err := seed(t.Context(), s, hiringSvc, clock, n, func(n int) { told.Add(int64(n)) })
+	accounts, err := seed(t.Context(), storage, hiringSvc, clock, n, func(n int) { told.Add(int64(n)) })
 	require.NoError(t, err)
 	require.Len(t, accounts, len(demoAccounts))
 	require.EqualValues(t, n, told.Load())
-	return cfg, s
+	return cfg, storage
 }
 
 type noAccounts struct{}
@@ -54,16 +54,16 @@ func (noAccounts) HoldsJobs(context.Context, string) (bool, bool, error) { retur
 func (noAccounts) CompanyName(context.Context, string) (string, error)   { return "", nil }
 func (noAccounts) HomeLocation(context.Context, string) (string, error)  { return "", nil }
 
-func searchOver(t *testing.T, s adapters.Storage) *listings.Service {
+func searchOver(t *testing.T, storage adapters.Storage) *listings.Service {
 	return listings.New(listings.Deps{
-		Tx:            s.Identity.Tx,
-		Events:        s.Identity.Events,
+		Tx:            storage.Identity.Tx,
+		Events:        storage.Identity.Events,
 		Clock:         newDeps(&config.Config{}, slog.New(slog.DiscardHandler)).Clock,
 		NewID:         newID,
-		Listings:      s.Listings.Listings,
-		Public:        s.Listings.Public,
-		Cases:         s.Listings.Cases,
-		Engine:        stores.Engine(t, s),
+		Listings:      storage.Listings.Listings,
+		Public:        storage.Listings.Public,
+		Cases:         storage.Listings.Cases,
+		Engine:        stores.Engine(t, storage),
 		Gazetteer:     gazetteer.New(),
 		Organizations: noAccounts{},
 		Seekers:       noAccounts{},
@@ -73,12 +73,12 @@ func searchOver(t *testing.T, s adapters.Storage) *listings.Service {
 func TestSeed_Twice_SameData(t *testing.T) {
 	t.Parallel()
 	read := func() string {
-		_, s := openSeeded(t, 300)
+		_, storage := openSeeded(t, 300)
 		var b strings.Builder
 		for n := 1; n <= 3; n++ {
 			r, err := searchOver(
 				t,
-				s,
+				storage,
 			).Find(t.Context(), auth.Actor{}, listings.FindInput{Page: page.Request{Number: n, Size: 100}, Full: true})
 			require.NoError(t, err)
 			for _, h := range r.Items {
@@ -87,12 +87,12 @@ func TestSeed_Twice_SameData(t *testing.T) {
 		}
 		require.ErrorIs(
 			t,
-			mayHoldDemo(t.Context(), &config.Config{HTTP: config.HTTP{PublicURL: "http://localhost:8080"}}, s, false),
+			mayHoldDemo(t.Context(), &config.Config{HTTP: config.HTTP{PublicURL: "http://localhost:8080"}}, storage, false),
 			errHasUsers,
 		)
-		u, err := s.Identity.Users.GetByEmail(t.Context(), demoAccounts[1].Email)
+		u, err := storage.Identity.Users.GetByEmail(t.Context(), demoAccounts[1].Email)
 		require.NoError(t, err)
-		m, err := s.Identity.Members.GetByUser(t.Context(), u.ID)
+		m, err := storage.Identity.Members.GetByUser(t.Context(), u.ID)
 		require.NoError(t, err)
 		require.Equal(t, identity.Recruiter, m.Role)
 		return b.String()
@@ -128,14 +128,14 @@ func TestSeed_Listings_AreInOrderOfPosting(t *testing.T) {
 
 func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 	t.Parallel()
-	cfg, s := openSeeded(t, 200)
+	cfg, storage := openSeeded(t, 200)
 	var desk *hiring.Service
 	wired(t, cfg, role{}, &desk)
 	ctx, deps := t.Context(), newDeps(cfg, slog.New(slog.DiscardHandler))
 	who := func(account int) auth.Actor {
-		u, err := s.Identity.Users.GetByEmail(ctx, demoAccounts[account].Email)
+		u, err := storage.Identity.Users.GetByEmail(ctx, demoAccounts[account].Email)
 		require.NoError(t, err)
-		m, err := s.Identity.Members.GetByUser(ctx, u.ID)
+		m, err := storage.Identity.Members.GetByUser(ctx, u.ID)
 		require.NoError(t, err)
 		return identity.Principal{User: u, Membership: m}.Actor()
 	}

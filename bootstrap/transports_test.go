@@ -112,7 +112,7 @@ func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 	var all calls
 	mounted := &mountedTransport{testTransport: testTransport{name: "b", calls: &all}, path: "/b", err: errors.New("away")}
 	var services adapters.Services
-	a, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, withTransport("b", mounted),
+	app, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, withTransport("b", mounted),
 		WithTransport("a", func(_ context.Context, s adapters.Services, deps adapters.Deps) (adapters.Transport, error) {
 			services = s
 			require.NotNil(t, deps.Tracer)
@@ -122,7 +122,7 @@ func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 	require.Equal(t, "start-a start-b", all.String())
 	require.Empty(t, adapters.Missing(services))
 	for path, want := range map[string]int{"/b": 418, "/b/c": 418, "/readyz": 200} {
-		response, err := http.Get("http://" + a.addr.String() + path)
+		response, err := http.Get("http://" + app.addr.String() + path)
 		require.NoError(t, err)
 		var ready struct {
 			Adapters map[string]string `json:"adapters"`
@@ -135,10 +135,10 @@ func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 			require.NotContains(t, ready.Adapters, "transport.a")
 		}
 	}
-	a.drain(0)
+	app.drain(0)
 	stop, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	require.NoError(t, a.Stop(stop))
+	require.NoError(t, app.Stop(stop))
 	require.Regexp(t, "^start-a start-b drain-b shutdown-[ab] shutdown-[ab]$", all.String())
 }
 

@@ -18,8 +18,8 @@ func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 	log := &kit.Log{}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	a := newApp(ctx, cfg, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
-	err := a.Start(ctx)
+	app := newApp(ctx, cfg, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
+	err := app.Start(ctx)
 	require.Regexp(
 		t,
 		`^database\.url \(from default\): no answer from 127\.0\.0\.1:1 within \d+s: failed to [^\n\t;]*refused$`,
@@ -34,7 +34,7 @@ func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 	require.NotContains(t, log.String(), "hunter2")
 	stop, cancelStop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancelStop()
-	require.NoError(t, a.Stop(stop))
+	require.NoError(t, app.Stop(stop))
 }
 
 func TestStart_WithoutRedis_SucceedsAndWarns(t *testing.T) {

@@ -22,26 +22,26 @@ var _ identity.PasswordHasher = (*Hasher)(nil)
 
 func TestVerify_RightPasswordOnly(t *testing.T) {
 	ctx := context.Background()
-	h := New()
+	hasher := New()
 	long := strings.Repeat("é", MaxPassword/2)
 	for _, password := range []string{"Password1", "", " Password1", "pässwörd\x00\n", long} {
-		v, err := h.Hash(ctx, password)
+		v, err := hasher.Hash(ctx, password)
 		require.NoError(t, err)
 		require.Regexp(t, `^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$`, v)
-		ok, stale, err := h.Verify(ctx, v, password)
+		ok, stale, err := hasher.Verify(ctx, v, password)
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.False(t, stale)
 		for _, other := range []string{password + " ", strings.ToUpper(password) + "x", "x" + password} {
-			ok, stale, err := h.Verify(ctx, v, other)
+			ok, stale, err := hasher.Verify(ctx, v, other)
 			require.NoError(t, err)
 			require.False(t, ok)
 			require.False(t, stale)
 		}
 	}
-	a, err := h.Hash(ctx, "Password1")
+	a, err := hasher.Hash(ctx, "Password1")
 	require.NoError(t, err)
-	b, err := h.Hash(ctx, "Password1")
+	b, err := hasher.Hash(ctx, "Password1")
 	require.NoError(t, err)
 	require.NotEqual(t, a, b, "each hash has a new salt")
 }
@@ -79,20 +79,20 @@ func phc(m, t uint32, p uint8, password string) string {
 }
 
 func TestVerify_OtherParameters_IsStale(t *testing.T) {
-	h := New()
+	hasher := New()
 	v := phc(12288, 3, 2, "Password1")
-	ok, stale, err := h.Verify(context.Background(), v, "Password1")
+	ok, stale, err := hasher.Verify(context.Background(), v, "Password1")
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.True(t, stale)
-	ok, stale, err = h.Verify(context.Background(), v, "password1")
+	ok, stale, err = hasher.Verify(context.Background(), v, "password1")
 	require.NoError(t, err)
 	require.False(t, ok)
 	require.False(t, stale, "a wrong password must not replace the verifier")
 }
 
 func TestVerify_MalformedVerifier_RefusedWithoutWork(t *testing.T) {
-	h := New()
+	hasher := New()
 	good := phc(8, 1, 1, "x")
 	salt, tag := strings.Split(good, "$")[4], strings.Split(good, "$")[5]
 	for _, v := range []string{
@@ -111,7 +111,7 @@ func TestVerify_MalformedVerifier_RefusedWithoutWork(t *testing.T) {
 		good + "$", good + "\n",
 	} {
 		requireNoCPU(t, v, func() {
-			ok, _, err := h.Verify(context.Background(), v, "x")
+			ok, _, err := hasher.Verify(context.Background(), v, "x")
 			require.Error(t, err, v)
 			require.False(t, ok)
 			require.Equal(t, fault.Internal, fault.KindOf(err), "an invalid stored hash is an internal error")
@@ -120,14 +120,14 @@ func TestVerify_MalformedVerifier_RefusedWithoutWork(t *testing.T) {
 }
 
 func TestHash_HugePassword_RefusedWithoutWork(t *testing.T) {
-	h := New()
+	hasher := New()
 	huge := strings.Repeat("a", MaxPassword+1)
 	verifiers := []string{"", phc(8, 1, 1, huge)}
 	requireNoCPU(t, "a huge password", func() {
-		_, err := h.Hash(context.Background(), huge)
+		_, err := hasher.Hash(context.Background(), huge)
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
 		for _, v := range verifiers {
-			ok, _, err := h.Verify(context.Background(), v, huge)
+			ok, _, err := hasher.Verify(context.Background(), v, huge)
 			require.NoError(t, err)
 			require.False(t, ok)
 		}
@@ -136,17 +136,17 @@ func TestHash_HugePassword_RefusedWithoutWork(t *testing.T) {
 
 func TestVerify_NoAccount_TakesTheSameTime(t *testing.T) {
 	ctx := context.Background()
-	h := New()
-	v, err := h.Hash(ctx, "Password1")
+	hasher := New()
+	v, err := hasher.Hash(ctx, "Password1")
 	require.NoError(t, err)
 	var known, unknown time.Duration
 	for range 41 { // alternately, so that other load slows both down
 		known += cpuTime(t, func() {
-			_, _, err := h.Verify(ctx, v, "wrong")
+			_, _, err := hasher.Verify(ctx, v, "wrong")
 			require.NoError(t, err)
 		})
 		unknown += cpuTime(t, func() {
-			ok, stale, err := h.Verify(ctx, "", "wrong")
+			ok, stale, err := hasher.Verify(ctx, "", "wrong")
 			require.NoError(t, err)
 			require.False(t, ok)
 			require.False(t, stale)
@@ -156,8 +156,8 @@ func TestVerify_NoAccount_TakesTheSameTime(t *testing.T) {
 }
 
 func TestHash_Concurrent_BoundsMemory(t *testing.T) {
-	h := New()
-	h.maxWait = time.Minute
+	hasher := New()
+	hasher.maxWait = time.Minute
 	done := make(chan struct{})
 	peak := make(chan uint64)
 	go func() {
@@ -177,7 +177,7 @@ func TestHash_Concurrent_BoundsMemory(t *testing.T) {
 	var all sync.WaitGroup
 	for range maxWaiting {
 		all.Go(func() {
-			_, err := h.Hash(context.Background(), "Password1")
+			_, err := hasher.Hash(context.Background(), "Password1")
 			require.NoError(t, err)
 		})
 	}
@@ -185,13 +185,13 @@ func TestHash_Concurrent_BoundsMemory(t *testing.T) {
 	close(done)
 	// 64 concurrent hashes would hold 1.2 GiB. Each running hash holds 19 MiB, and the
 	// collector permits garbage of the same size.
-	require.Less(t, <-peak, uint64((cap(h.running)+2)*3*20<<20))
+	require.Less(t, <-peak, uint64((cap(hasher.running)+2)*3*20<<20))
 }
 
 func TestHash_QueueFull_FailsInTime(t *testing.T) {
-	h := New()
-	for range cap(h.running) {
-		h.running <- struct{}{} // every processor is busy
+	hasher := New()
+	for range cap(hasher.running) {
+		hasher.running <- struct{}{} // every processor is busy
 	}
 	unavailable := func(err error) {
 		t.Helper()
@@ -199,27 +199,27 @@ func TestHash_QueueFull_FailsInTime(t *testing.T) {
 		require.Positive(t, fault.Of(err).RetryAfter)
 	}
 
-	h.maxWait = 20 * time.Millisecond
-	_, err := h.Hash(context.Background(), "Password1")
+	hasher.maxWait = 20 * time.Millisecond
+	_, err := hasher.Hash(context.Background(), "Password1")
 	unavailable(err)
 
-	h.maxWait = time.Minute
+	hasher.maxWait = time.Minute
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var waiting sync.WaitGroup
 	for range maxWaiting {
 		waiting.Go(func() {
-			_, _, err := h.Verify(ctx, "", "Password1")
+			_, _, err := hasher.Verify(ctx, "", "Password1")
 			unavailable(err)
 			require.ErrorIs(t, err, context.Canceled)
 		})
 	}
-	require.Eventually(t, func() bool { return h.waiting.Load() == maxWaiting }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return hasher.waiting.Load() == maxWaiting }, 10*time.Second, time.Millisecond)
 	begun := time.Now()
-	_, err = h.Hash(context.Background(), "Password1")
+	_, err = hasher.Hash(context.Background(), "Password1")
 	unavailable(err)
 	require.Less(t, time.Since(begun), time.Second, "the 65th request fails at once")
 	cancel()
 	waiting.Wait()
-	require.Zero(t, h.waiting.Load())
+	require.Zero(t, hasher.waiting.Load())
 }

@@ -20,13 +20,13 @@ import (
 // dial opens a connection to the server and sends text.
 func (f *testServer) dial(t *testing.T, text string) (net.Conn, *bufio.Reader) {
 	t.Helper()
-	c, err := net.Dial("tcp", f.addr)
+	conn, err := net.Dial("tcp", f.addr)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close() })
-	require.NoError(t, c.SetDeadline(time.Now().Add(20*time.Second)))
-	_, err = io.WriteString(c, text)
+	t.Cleanup(func() { _ = conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	_, err = io.WriteString(conn, text)
 	require.NoError(t, err)
-	return c, bufio.NewReader(c)
+	return conn, bufio.NewReader(conn)
 }
 
 func readStatus(t *testing.T, r *bufio.Reader) int {
@@ -75,14 +75,14 @@ func TestReadBody_RateLimit_CountsRefusedBody(t *testing.T) {
 
 func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	one := func(id, text string) string {
 		body := `{"text":"` + text + `"}`
 		return post("/test/echo/"+id, fmt.Sprintf("Content-Length: %d\r\n", len(body)), body)
 	}
 	chunked := post("/test/echo/2", "Transfer-Encoding: chunked\r\n", "5\r\n{\"tex\r\n9\r\nt\":\"b\"}  \r\n0\r\nX-Trailer: 1\r\n\r\n")
 	unread := post("/test/nowhere", "Content-Length: 4\r\n", "\r\n\r\n")
-	_, r := f.dial(t, one("1", "a")+chunked+unread+one("3", `\r\n\r\n`)+"\r\n"+one("4", strings.Repeat("c", 20_000)))
+	_, r := server.dial(t, one("1", "a")+chunked+unread+one("3", `\r\n\r\n`)+"\r\n"+one("4", strings.Repeat("c", 20_000)))
 	for _, want := range []string{`"id":"1","text":"a"`, `"id":"2","text":"b"`, "Not found", `"id":"3","text":"\r\n\r\n"`, `"id":"4","text":"ccc`} {
 		response, err := http.ReadResponse(r, nil)
 		require.NoError(t, err)
@@ -94,31 +94,31 @@ func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 
 func TestReadBody_ExpectContinue_AsksOnlyForAcceptedBody(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	const expect = "Expect: 100-continue\r\n"
-	c, r := f.dial(t, post("/test/echo/1", "Content-Length: 2\r\n"+expect, ""))
+	c, r := server.dial(t, post("/test/echo/1", "Content-Length: 2\r\n"+expect, ""))
 	require.Equal(t, 100, readStatus(t, r))
 	_, err := io.WriteString(c, "{}")
 	require.NoError(t, err)
 	require.Equal(t, 200, readStatus(t, r))
-	_, r = f.dial(t, post("/test/echo/1", "Content-Length: 2000000\r\n"+expect, ""))
+	_, r = server.dial(t, post("/test/echo/1", "Content-Length: 2000000\r\n"+expect, ""))
 	require.Equal(t, 413, readStatus(t, r))
 }
 
 func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
-	f.server.bodies.limit = 64 << 10
-	c, r := f.dial(t, post("/test/echo/1", "Content-Length: 60000\r\n", strings.Repeat(" ", 30_000)))
-	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 32<<10 }, 5*time.Second, time.Millisecond)
-	response, body := f.do(t, "POST", "/test/echo/2", `{"text":"`+strings.Repeat("x", 30_000)+`"}`)
+	server := serveTest(t)
+	server.server.bodies.limit = 64 << 10
+	conn, r := server.dial(t, post("/test/echo/1", "Content-Length: 60000\r\n", strings.Repeat(" ", 30_000)))
+	require.Eventually(t, func() bool { return server.server.bodies.reserved.Load() == 32<<10 }, 5*time.Second, time.Millisecond)
+	response, body := server.do(t, "POST", "/test/echo/2", `{"text":"`+strings.Repeat("x", 30_000)+`"}`)
 	require.Equal(t, 503, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
 	require.Equal(t, "Service temporarily unavailable", body["error"])
-	_ = c.Close()
+	_ = conn.Close()
 	_ = r
-	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 0 }, 5*time.Second, time.Millisecond)
-	response, _ = f.do(t, "POST", "/test/echo/2", `{"text":"`+strings.Repeat("x", 10_000)+`"}`)
+	require.Eventually(t, func() bool { return server.server.bodies.reserved.Load() == 0 }, 5*time.Second, time.Millisecond)
+	response, _ = server.do(t, "POST", "/test/echo/2", `{"text":"`+strings.Repeat("x", 10_000)+`"}`)
 	require.Equal(t, 200, response.StatusCode)
 }
 
@@ -131,67 +131,67 @@ func (f *testServer) sendPart(t *testing.T, ip string, n int) *bufio.Reader {
 
 func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
+	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
 	const ip = "203.0.113.1"
 	for range 2 {
-		f.sendPart(t, ip, 1)
+		server.sendPart(t, ip, 1)
 	}
-	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 2*initialBuffer }, 5*time.Second, time.Millisecond)
-	response, err := http.ReadResponse(f.sendPart(t, ip, 1), nil)
+	require.Eventually(t, func() bool { return server.server.bodies.reserved.Load() == 2*initialBuffer }, 5*time.Second, time.Millisecond)
+	response, err := http.ReadResponse(server.sendPart(t, ip, 1), nil)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.Equal(t, 429, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
-	response, _ = f.do(t, "POST", "/test/large/1", `{}`, "X-Forwarded-For", ip)
+	response, _ = server.do(t, "POST", "/test/large/1", `{}`, "X-Forwarded-For", ip)
 	require.Equal(t, 200, response.StatusCode, "a body of up to 1 MiB")
 	large := `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
 	for range 3 {
-		response, _ = f.do(t, "POST", "/test/large/1", large, "X-Forwarded-For", "203.0.113.2")
+		response, _ = server.do(t, "POST", "/test/large/1", large, "X-Forwarded-For", "203.0.113.2")
 		require.NotContains(t, []int{429, 503}, response.StatusCode, "another client with consecutive requests")
 	}
 }
 
 func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
-	f.server.bodies.limit = 2 << 20
-	r := f.sendPart(t, "203.0.113.1", 1<<20+1)
+	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
+	server.server.bodies.limit = 2 << 20
+	r := server.sendPart(t, "203.0.113.1", 1<<20+1)
 	require.Equal(t, 503, readStatus(t, r))
-	f.sendPart(t, "203.0.113.2", 1<<20-1)
+	server.sendPart(t, "203.0.113.2", 1<<20-1)
 	require.Eventually(
 		t,
-		func() bool { return f.server.bodies.reserved.Load() == 1<<20 },
+		func() bool { return server.server.bodies.reserved.Load() == 1<<20 },
 		5*time.Second,
 		time.Millisecond,
 		"replaced buffers do not count",
 	)
-	require.Equal(t, 503, readStatus(t, f.sendPart(t, "203.0.113.3", 1)))
-	response, _ := f.do(t, "POST", "/test/echo/1", `{"text":"`+strings.Repeat("x", 500_000)+`"}`)
+	require.Equal(t, 503, readStatus(t, server.sendPart(t, "203.0.113.3", 1)))
+	response, _ := server.do(t, "POST", "/test/echo/1", `{"text":"`+strings.Repeat("x", 500_000)+`"}`)
 	require.Equal(t, 200, response.StatusCode)
 }
 
 func TestReadBody_UsualBodies_LeaveReserveForSmall(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
-	f.server.bodies.limit = 64 << 10
+	server := serveTest(t)
+	server.server.bodies.limit = 64 << 10
 	for range 14 {
-		f.dial(t, post("/test/echo/1", "Content-Length: 10000\r\n", " "))
+		server.dial(t, post("/test/echo/1", "Content-Length: 10000\r\n", " "))
 	}
-	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() == 56<<10 }, 5*time.Second, time.Millisecond)
-	response, _ := f.do(t, "POST", "/test/echo/1", `{"text":"x"}`)
+	require.Eventually(t, func() bool { return server.server.bodies.reserved.Load() == 56<<10 }, 5*time.Second, time.Millisecond)
+	response, _ := server.do(t, "POST", "/test/echo/1", `{"text":"x"}`)
 	require.Equal(t, 503, response.StatusCode)
-	response, _ = f.do(t, "POST", "/test/small/1", `{"text":"x"}`)
+	response, _ = server.do(t, "POST", "/test/small/1", `{"text":"x"}`)
 	require.Equal(t, 200, response.StatusCode)
 }
 
 func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
-	f := serveTest(t)
+	server := serveTest(t)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 100 {
-		f.dial(t, post("/test/echo/1", "Content-Length: 1048576\r\n", "x"))
+		server.dial(t, post("/test/echo/1", "Content-Length: 1048576\r\n", "x"))
 	}
-	require.Eventually(t, func() bool { return f.server.bodies.reserved.Load() >= 100*initialBuffer }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return server.server.bodies.reserved.Load() >= 100*initialBuffer }, 10*time.Second, time.Millisecond)
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20<<20))
 }
@@ -211,7 +211,7 @@ func TestServer_SlowHead_TimesOutBeforeBody(t *testing.T) {
 
 func TestParseFraming_AmbiguousHeader_Refused(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	for name, header := range map[string]string{
 		"space in a name":    "X-A b: 1\r\n",
 		"folded value":       "X-A: 1\r\n  2\r\n",
@@ -221,7 +221,7 @@ func TestParseFraming_AmbiguousHeader_Refused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			status, closed := f.raw(t, "GET /test/echo/1 HTTP/1.1\r\nHost: a\r\n"+header+"\r\n")
+			status, closed := server.raw(t, "GET /test/echo/1 HTTP/1.1\r\nHost: a\r\n"+header+"\r\n")
 			require.Equal(t, 400, status)
 			require.True(t, closed)
 		})
@@ -237,19 +237,19 @@ func TestListener_TooManyConnections_RefusesAddress(t *testing.T) {
 	}{{"client", nil, 429}, {"trusted proxy", []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, 200}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := serveTest(t, c.proxies...)
+			server := serveTest(t, c.proxies...)
 			const get = "GET /test/echo/1 HTTP/1.1\r\nHost: a\r\n\r\n"
 			var first net.Conn
 			for i := range maxConnsPerAddress {
-				conn, r := f.dial(t, get)
+				conn, r := server.dial(t, get)
 				require.Equal(t, 200, readStatus(t, r))
 				if i == 0 {
 					first = conn
 				}
 			}
-			_, r := f.dial(t, "")
+			_, r := server.dial(t, "")
 			if c.status == 200 {
-				_, r = f.dial(t, get)
+				_, r = server.dial(t, get)
 			}
 			response, err := http.ReadResponse(r, nil)
 			require.NoError(t, err)
@@ -261,7 +261,7 @@ func TestListener_TooManyConnections_RefusesAddress(t *testing.T) {
 			require.NoError(t, uuid.Validate(response.Header.Get("X-Request-Id")))
 			require.NoError(t, first.Close())
 			require.Eventually(t, func() bool {
-				conn, err := net.Dial("tcp", f.addr)
+				conn, err := net.Dial("tcp", server.addr)
 				require.NoError(t, err)
 				defer func() { _ = conn.Close() }()
 				_, _ = io.WriteString(conn, get)

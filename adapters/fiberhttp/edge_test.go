@@ -37,29 +37,29 @@ func TestMetrics_NotFromLoopback_NotFound(t *testing.T) {
 
 func TestReady_UntrustedProxy_Degraded(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	adapters := func() map[string]any {
-		_, body := f.do(t, "GET", "/readyz", "")
+		_, body := server.do(t, "GET", "/readyz", "")
 		return body["adapters"].(map[string]any)
 	}
 	require.NotContains(t, adapters(), "trusted_proxies")
 	for range 3 {
-		f.do(t, "GET", "/test/echo/1", "", "X-Forwarded-For", "203.0.113.9")
+		server.do(t, "GET", "/test/echo/1", "", "X-Forwarded-For", "203.0.113.9")
 	}
 	require.Equal(t, "degraded", adapters()["trusted_proxies"])
-	require.Equal(t, 1, strings.Count(f.log.String(), "http.trusted_proxies"))
+	require.Equal(t, 1, strings.Count(server.log.String(), "http.trusted_proxies"))
 }
 
 func TestDrain_StillAnswers_UnreadyAndClosing(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
-	f.server.Drain()
-	response, body := f.do(t, "GET", "/readyz", "")
+	server := serveTest(t)
+	server.server.Drain()
+	response, body := server.do(t, "GET", "/readyz", "")
 	require.Equal(t, 503, response.StatusCode)
 	require.Equal(t, "stopping", body["adapters"].(map[string]any)["server"])
-	require.Contains(t, f.log.String(), `"route":"/readyz","status":503`)
-	require.NotContains(t, f.log.String(), `"level":"ERROR"`)
-	response, _ = f.do(t, "GET", "/test/echo/1", "")
+	require.Contains(t, server.log.String(), `"route":"/readyz","status":503`)
+	require.NotContains(t, server.log.String(), `"level":"ERROR"`)
+	response, _ = server.do(t, "GET", "/test/echo/1", "")
 	require.Equal(t, 200, response.StatusCode)
 	require.True(t, response.Close)
 }

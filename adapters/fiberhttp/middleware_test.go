@@ -245,7 +245,7 @@ func (f *testServer) within(t *testing.T, timeout time.Duration, request string)
 
 func TestServer_AmbiguousRequest_IsRejected(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	const post = "POST /test/echo/1 HTTP/1.1\r\nHost: a\r\n"
 	for name, c := range map[string]struct {
 		request string
@@ -272,7 +272,7 @@ func TestServer_AmbiguousRequest_IsRejected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			status, closed := f.raw(t, c.request)
+			status, closed := server.raw(t, c.request)
 			require.Equal(t, c.status, status)
 			if status == 400 {
 				require.True(t, closed, "what follows on the connection cannot be trusted")
@@ -281,7 +281,7 @@ func TestServer_AmbiguousRequest_IsRejected(t *testing.T) {
 	}
 	t.Run("lines that end in LF alone", func(t *testing.T) {
 		t.Parallel()
-		f.silent(t, "POST /test/echo/1 HTTP/1.1\nHost: a\nContent-Length: 2\n\n{}", "its head has no end")
+		server.silent(t, "POST /test/echo/1 HTTP/1.1\nHost: a\nContent-Length: 2\n\n{}", "its head has no end")
 	})
 }
 
@@ -306,14 +306,14 @@ func (f *testServer) do(t *testing.T, method, path, body string, header ...strin
 
 func TestServer_Panic_IsA500WithoutDetails(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	for _, path := range []string{"/test/panic", "/test/broken"} {
-		response, body := f.do(t, "GET", path, "")
+		response, body := server.do(t, "GET", path, "")
 		require.Equal(t, 500, response.StatusCode)
 		require.Equal(t, map[string]any{"success": false, "error": "Internal server error"}, body)
 		require.NotEmpty(t, response.Header.Get("X-Request-Id"))
 	}
-	response, _ := f.do(t, "GET", "/test/echo/1", "")
+	response, _ := server.do(t, "GET", "/test/echo/1", "")
 	require.Equal(t, 200, response.StatusCode)
 }
 
@@ -327,13 +327,13 @@ func TestServer_Panic_LogsTheActor(t *testing.T) {
 
 func TestServer_UnknownRouteOrMethod_HasTheFormatOfTheAPI(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	for _, path := range []string{"/nowhere", "/test/echo/1/", "/TEST/echo/1", "/test/echo/1%2f2/x"} {
-		response, body := f.do(t, "GET", path, "")
+		response, body := server.do(t, "GET", path, "")
 		require.Equal(t, 404, response.StatusCode, path)
 		require.Equal(t, map[string]any{"success": false, "error": "Not found"}, body)
 	}
-	response, body := f.do(t, "DELETE", "/test/echo/1", "")
+	response, body := server.do(t, "DELETE", "/test/echo/1", "")
 	require.Equal(t, 405, response.StatusCode)
 	require.Equal(t, map[string]any{"success": false, "error": "Method not allowed"}, body)
 	require.ElementsMatch(t, []string{"GET", "HEAD", "POST"}, strings.Split(response.Header.Get("Allow"), ", "))
@@ -350,7 +350,7 @@ func TestTheRequestIDIsTheClientsIfItIsSensible(t *testing.T) {
 	}
 }
 
-func TestForwardedAddressesCountOnlyFromTrustedProxiesAndFromTheRight(t *testing.T) {
+func TestClientIP_ForwardedHeader_CountsOnlyFromTrustedProxies(t *testing.T) {
 	t.Parallel()
 	direct := serveTest(t)
 	behind := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8"))

@@ -22,7 +22,7 @@ import (
 )
 
 // mount is a handler of another transport. The paths below /mount are its cases.
-func mount(f *testServer) Mount {
+func mount(server *testServer) Mount {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/mount", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -53,8 +53,8 @@ func mount(f *testServer) Mount {
 	mux.HandleFunc("/mount/panic", func(http.ResponseWriter, *http.Request) { panic("secret inside") })
 	mux.HandleFunc("/mount/slow", func(w http.ResponseWriter, r *http.Request) {
 		_, hasDeadline := r.Context().Deadline()
-		f.entered <- struct{}{}
-		<-f.release
+		server.entered <- struct{}{}
+		<-server.release
 		if hasDeadline {
 			w.WriteHeader(http.StatusNoContent)
 		}
@@ -79,9 +79,9 @@ func (f *testServer) send(t *testing.T, method, path string, body io.Reader, hea
 
 func TestMount_Request_ReachesTheHandler(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	for name, body := range map[string]io.Reader{"length": strings.NewReader("body"), "chunked": io.MultiReader(strings.NewReader("bo"), strings.NewReader("dy"))} {
-		response, text := f.send(t, "POST", "/mount?q=a%20b", body, "X-Sent", "yes")
+		response, text := server.send(t, "POST", "/mount?q=a%20b", body, "X-Sent", "yes")
 		require.Equal(t, 202, response.StatusCode, name)
 		require.Equal(t, `"POST a b yes body"`, text, name)
 		require.Equal(t, []string{"A", "B"}, response.Header.Values("Vary"))
@@ -89,15 +89,15 @@ func TestMount_Request_ReachesTheHandler(t *testing.T) {
 		require.Equal(t, response.Header.Get("X-Request-Id"), response.Header.Get("X-Id"))
 	}
 	for _, method := range []string{"GET", "DELETE", "OPTIONS", "PATCH"} {
-		_, text := f.send(t, method, "/mount", http.NoBody)
+		_, text := server.send(t, method, "/mount", http.NoBody)
 		require.Equal(t, `"`+method+`   "`, text)
 	}
 	for path, want := range map[string]int{"/mount/nothing": 404, "/mount/refuse": 401, "/mounted": 404} {
-		response, _ := f.send(t, "GET", path, http.NoBody)
+		response, _ := server.send(t, "GET", path, http.NoBody)
 		require.Equal(t, want, response.StatusCode, path)
 	}
-	require.Contains(t, f.log.String(), `"route":"/mount","status":202`)
-	require.Equal(t, 1, strings.Count(f.log.String(), `"route":"/mount","status":404`), "/mounted is not below /mount")
+	require.Contains(t, server.log.String(), `"route":"/mount","status":202`)
+	require.Equal(t, 1, strings.Count(server.log.String(), `"route":"/mount","status":404`), "/mounted is not below /mount")
 }
 
 func TestMount_ClientAddress_CannotBeForged(t *testing.T) {
@@ -112,15 +112,15 @@ func TestMount_ClientAddress_CannotBeForged(t *testing.T) {
 
 func TestMount_LargeBody_IsAnError(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
-	response, _ := f.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody+1)))
+	server := serveTest(t)
+	response, _ := server.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody+1)))
 	require.Equal(t, 413, response.StatusCode)
-	response, text := f.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody)))
+	response, text := server.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody)))
 	require.Equal(t, 202, response.StatusCode)
 	require.Greater(t, len(text), web.DefaultBody)
 	require.Eventually(
 		t,
-		func() bool { return f.server.bodies.reserved.Load() == 0 },
+		func() bool { return server.server.bodies.reserved.Load() == 0 },
 		20*time.Second,
 		time.Millisecond,
 		"the memory of bodies is released",
@@ -146,19 +146,19 @@ func TestMount_Panic_EndsOneRequest(t *testing.T) {
 
 func TestMount_Unavailable_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	begun := time.Now()
 	for range 10 {
 		for _, path := range []string{"/mount/unavailable", "/mount/unreported"} {
-			response, _ := f.send(t, "GET", path, http.NoBody)
+			response, _ := server.send(t, "GET", path, http.NoBody)
 			require.Equal(t, 503, response.StatusCode)
 		}
 	}
 	seconds := int(time.Since(begun)/time.Second) + 1
-	_, metrics := f.send(t, "GET", "/metrics", http.NoBody)
+	_, metrics := server.send(t, "GET", "/metrics", http.NoBody)
 	for cause, err := range map[string]string{"test: down": `"no route"`, "transport test": "null"} {
 		require.Contains(t, metrics, `locum_unavailable_total{cause="`+cause+`"} 10`)
-		logged := strings.Count(f.log.String(), `"msg":"service unavailable","cause":"`+cause+`","error":`+err)
+		logged := strings.Count(server.log.String(), `"msg":"service unavailable","cause":"`+cause+`","error":`+err)
 		require.Positive(t, logged)
 		require.LessOrEqual(t, logged, seconds)
 	}
@@ -179,10 +179,10 @@ func TestMount_InternalFault_IsLogged(t *testing.T) {
 
 func TestMount_Shutdown_WaitsForRequests(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	statuses := make(chan int, 1)
 	go func() {
-		response, err := http.Get("http://" + f.addr + "/mount/slow")
+		response, err := http.Get("http://" + server.addr + "/mount/slow")
 		if err != nil {
 			statuses <- 0
 			return
@@ -190,16 +190,16 @@ func TestMount_Shutdown_WaitsForRequests(t *testing.T) {
 		_ = response.Body.Close()
 		statuses <- response.StatusCode
 	}()
-	<-f.entered
-	f.server.Drain()
+	<-server.entered
+	server.server.Drain()
 	stopped := make(chan error, 1)
-	go func() { stopped <- f.server.Shutdown(context.Background()) }()
+	go func() { stopped <- server.server.Shutdown(context.Background()) }()
 	require.Eventually(t, func() bool {
-		_, err := net.Dial("tcp", f.addr)
+		_, err := net.Dial("tcp", server.addr)
 		return err != nil
 	}, 20*time.Second, time.Millisecond, "the server does not accept")
 	require.Empty(t, stopped)
-	close(f.release)
+	close(server.release)
 	require.Equal(t, 204, <-statuses)
 	require.NoError(t, <-stopped)
 }

@@ -17,9 +17,9 @@ import (
 
 func TestDownload_SlowClient_IsStreamedAndClosed(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	for method, want := range map[string]int{"GET": 500_000, "HEAD": 0} {
-		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+f.addr+"/test/table", nil)
+		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+server.addr+"/test/table", nil)
 		require.NoError(t, err)
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestDownload_SlowClient_IsStreamedAndClosed(t *testing.T) {
 		require.EqualValues(t, 500_000, response.ContentLength)
 		require.Equal(t, `attachment; filename="t.csv"`, response.Header.Get("Content-Disposition"))
 		require.Equal(t, "nosniff", response.Header.Get("X-Content-Type-Options"))
-		require.Eventually(t, func() bool { return f.tables.Load() == 0 }, 5*time.Second, time.Millisecond, method)
+		require.Eventually(t, func() bool { return server.tables.Load() == 0 }, 5*time.Second, time.Millisecond, method)
 	}
 
 	ours, theirs := net.Pipe()
@@ -111,17 +111,17 @@ func TestReady_DegradedAdapter_IsReady(t *testing.T) {
 
 func TestUnavailable_Repeated_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	begun := time.Now()
 	for range 10 {
-		response, _ := f.do(t, "GET", "/test/hang", "")
+		response, _ := server.do(t, "GET", "/test/hang", "")
 		require.Equal(t, 503, response.StatusCode)
 	}
 	seconds := int(time.Since(begun)/time.Second) + 1
-	logged := strings.Count(f.log.String(), `"msg":"service unavailable","cause":"request: timeout","error":"context deadline exceeded"`)
+	logged := strings.Count(server.log.String(), `"msg":"service unavailable","cause":"request: timeout","error":"context deadline exceeded"`)
 	require.GreaterOrEqual(t, logged, 1)
 	require.LessOrEqual(t, logged, seconds)
-	response, err := http.Get("http://" + f.addr + "/metrics")
+	response, err := http.Get("http://" + server.addr + "/metrics")
 	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
@@ -160,8 +160,8 @@ func TestDocs_UnknownFile_IsNotFound(t *testing.T) {
 
 func TestDocs_Page_LoadsOnlyFromThisServer(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
-	response, err := http.Get("http://" + f.addr + "/docs")
+	server := serveTest(t)
+	response, err := http.Get("http://" + server.addr + "/docs")
 	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
 	page, err := io.ReadAll(response.Body)
@@ -171,7 +171,7 @@ func TestDocs_Page_LoadsOnlyFromThisServer(t *testing.T) {
 	require.NotContains(t, string(page), `href="http`)
 	require.NotContains(t, string(page), `="//`)
 	for _, asset := range []string{"/docs/swagger-ui.css", "/docs/swagger-ui-bundle.js", "/openapi/portal.json"} {
-		response, err := http.Get("http://" + f.addr + asset)
+		response, err := http.Get("http://" + server.addr + asset)
 		require.NoError(t, err)
 		_ = response.Body.Close()
 		require.Equal(t, 200, response.StatusCode, asset)
@@ -180,10 +180,10 @@ func TestDocs_Page_LoadsOnlyFromThisServer(t *testing.T) {
 
 func TestShutdown_RequestInFlight_Finishes(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	answered := make(chan int, 1)
 	go func() {
-		response, err := http.Get("http://" + f.addr + "/test/slow")
+		response, err := http.Get("http://" + server.addr + "/test/slow")
 		if err != nil {
 			answered <- 0
 			return
@@ -191,31 +191,31 @@ func TestShutdown_RequestInFlight_Finishes(t *testing.T) {
 		_ = response.Body.Close()
 		answered <- response.StatusCode
 	}()
-	<-f.entered
+	<-server.entered
 	stopped := make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		stopped <- f.server.Shutdown(ctx)
+		stopped <- server.server.Shutdown(ctx)
 	}()
 	require.Eventually(t, func() bool {
-		conn, err := net.Dial("tcp", f.addr)
+		conn, err := net.Dial("tcp", server.addr)
 		if err == nil {
 			_ = conn.Close()
 		}
 		return err != nil
 	}, 2*time.Second, 5*time.Millisecond, "a stopping server accepts no connections")
-	close(f.release)
+	close(server.release)
 	require.Equal(t, 200, <-answered)
 	require.NoError(t, <-stopped)
 }
 
 func TestCache_WriteOfThisProcess_Invalidates(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	read := func(header ...string) any {
 		t.Helper()
-		response, body := f.do(t, "GET", "/test/count?a=1", "", header...)
+		response, body := server.do(t, "GET", "/test/count?a=1", "", header...)
 		require.Equal(t, 200, response.StatusCode)
 		require.Equal(t, "application/json; charset=utf-8", response.Header.Get("Content-Type"))
 		return body["message"]
@@ -233,7 +233,7 @@ func TestCache_WriteOfThisProcess_Invalidates(t *testing.T) {
 		return answer
 	}
 	first := kept()
-	f.changes.Add(1)
+	server.changes.Add(1)
 	require.NotEqual(t, first, read(), "a committed write invalidates the cached response at once")
 	second := kept()
 	require.NotEqual(t, second, read("Authorization", "Bearer x"), "responses to identified callers are not cached")

@@ -19,8 +19,8 @@ type entry struct{ name, text string }
 
 func archive(t testing.TB, entries ...entry) []byte {
 	t.Helper()
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
+	var body bytes.Buffer
+	w := zip.NewWriter(&body)
 	for _, e := range entries {
 		f, err := w.Create(e.name)
 		require.NoError(t, err)
@@ -28,7 +28,7 @@ func archive(t testing.TB, entries ...entry) []byte {
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.Close())
-	return b.Bytes()
+	return body.Bytes()
 }
 
 func TestDetect_Documents(t *testing.T) {
@@ -86,26 +86,26 @@ func TestDetect_ZipBomb_Refused(t *testing.T) {
 	_, err = filetypes.Documents{}.Detect(archive(t, entries...))
 	require.ErrorIs(t, err, filetypes.ErrBomb)
 
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
+	var body bytes.Buffer
+	w := zip.NewWriter(&body)
 	f, err := w.Create("word/document.xml")
 	require.NoError(t, err)
 	_, err = f.Write(make([]byte, 100<<20+1))
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	require.Less(t, b.Len(), 1<<20)
-	_, err = filetypes.Documents{}.Detect(b.Bytes())
+	require.Less(t, body.Len(), 1<<20)
+	_, err = filetypes.Documents{}.Detect(body.Bytes())
 	require.ErrorIs(t, err, filetypes.ErrBomb)
 
 	// The sum of the sizes overflows to a small number.
-	b.Reset()
-	w = zip.NewWriter(&b)
+	body.Reset()
+	w = zip.NewWriter(&body)
 	for range 2 {
 		_, err := w.CreateRaw(&zip.FileHeader{Name: "word/document.xml", UncompressedSize64: 1<<63 + 1, CRC32: crc32.ChecksumIEEE(nil)})
 		require.NoError(t, err)
 	}
 	require.NoError(t, w.Close())
-	_, err = filetypes.Documents{}.Detect(b.Bytes())
+	_, err = filetypes.Documents{}.Detect(body.Bytes())
 	require.ErrorIs(t, err, filetypes.ErrBomb)
 }
 

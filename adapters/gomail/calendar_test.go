@@ -18,7 +18,7 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 	london, err := time.LoadLocation("Europe/London")
 	require.NoError(t, err)
 	server := kit.NewSMTP(t)
-	m := newSender(t, server.URL())
+	mailer := newSender(t, server.URL())
 	// On 28 March 2027 daylight-saving time begins in London at 1 in the morning.
 	before := time.Date(2027, 3, 27, 10, 0, 0, 0, london)
 	after := time.Date(2027, 3, 28, 10, 0, 0, 0, london)
@@ -32,7 +32,7 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 		invite.Organizer = mail.Address{Name: "St. Mary's, Leeds", Email: "no-reply@jobs.example.org"}
 		message := testMessage("zoe@example.org")
 		message.Invite = &invite
-		require.NoError(t, m.Send(t.Context(), message))
+		require.NoError(t, mailer.Send(t.Context(), message))
 	}
 	calendar := kit.Calendar{}
 	var starts []string

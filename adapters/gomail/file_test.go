@@ -47,14 +47,14 @@ func sentMessages(t *testing.T, m *Files) (paths []string, raw []string) {
 
 func TestFile_Message_IsReadable(t *testing.T) {
 	t.Parallel()
-	m, _, log := newFileMailer(t)
+	mailer, _, log := newFileMailer(t)
 	link := "https://jobs.example.org/verify?token=" + strings.Repeat("aB3-", 40) + "&next=%2F"
-	require.NoError(t, m.Send(context.Background(), mail.Message{
+	require.NoError(t, mailer.Send(context.Background(), mail.Message{
 		ID: "0195a1b2-0000-7000-8000-000000000001", To: mail.Address{Name: "Zoë O'Neil", Email: "zoe@example.org"},
 		ReplyTo: mail.Address{Name: `St. "Mary" <x>`, Email: "jobs@stmary.example"},
 		Subject: "Confirm your address – today", Text: "Hello Zoë,\n\n" + link + "\n.\nFrom us\n",
 	}))
-	paths, raw := sentMessages(t, m)
+	paths, raw := sentMessages(t, mailer)
 	require.Len(t, paths, 1)
 	require.Regexp(t, `^20260317T103000\.000000Z-0195a1b2-0000-7000-8000-000000000001-\w{6}\.eml$`, filepath.Base(paths[0]))
 	require.Contains(t, log.String(), paths[0])
@@ -75,7 +75,7 @@ func TestFile_Message_IsReadable(t *testing.T) {
 	require.Empty(t, h.Get("User-Agent")+h.Get("X-Mailer"))
 	date, err := h.Date()
 	require.NoError(t, err)
-	require.True(t, date.Equal(m.clock.Now()))
+	require.True(t, date.Equal(mailer.clock.Now()))
 	for name, want := range map[string]netmail.Address{
 		"From":     {Name: "Locum", Address: "no-reply@jobs.example.org"},
 		"To":       {Name: "Zoë O'Neil", Address: "zoe@example.org"},
@@ -95,13 +95,13 @@ func TestFile_Message_IsReadable(t *testing.T) {
 
 func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 	t.Parallel()
-	m, _, _ := newFileMailer(t)
+	mailer, _, _ := newFileMailer(t)
 	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
-	require.NoError(t, m.Send(context.Background(), mail.Message{
+	require.NoError(t, mailer.Send(context.Background(), mail.Message{
 		ID: "../../etc/" + inject, To: mail.Address{Name: inject, Email: "a@example.org"},
 		ReplyTo: mail.Address{Name: inject, Email: "b@example.org"}, Subject: inject, Text: "plain\rold\r\ntext\n",
 	}))
-	_, raw := sentMessages(t, m)
+	_, raw := sentMessages(t, mailer)
 	require.Len(t, raw, 1, "the id does not lead out of the directory")
 	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
 	require.NoError(t, err)
@@ -111,13 +111,13 @@ func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 	require.Equal(t, "plain\r\nold\r\ntext\r\n", string(body))
 
 	for _, address := range []string{"", "no address", "a@example.org\r\nBcc: b@example.org", "a@example.org, b@example.org"} {
-		err := m.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: address}})
+		err := mailer.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: address}})
 		require.ErrorIs(t, err, mail.ErrRefused, address)
 		require.NotContains(t, err.Error(), "example.org", "addresses stay out of the log")
-		_, err = NewFiles(t.TempDir(), mail.Address{Email: address}, m.clock, slog.Default())
+		_, err = NewFiles(t.TempDir(), mail.Address{Email: address}, mailer.clock, slog.Default())
 		require.Error(t, err, address)
 	}
-	paths, _ := sentMessages(t, m)
+	paths, _ := sentMessages(t, mailer)
 	require.Len(t, paths, 1, "a refused message leaves no file")
 }
 
@@ -139,17 +139,17 @@ func TestFile_LongLines_AreIntact(t *testing.T) {
 
 func TestFile_SentAgain_KeepsMessageID(t *testing.T) {
 	t.Parallel()
-	m, clk, _ := newFileMailer(t)
+	mailer, clk, _ := newFileMailer(t)
 	again := mail.Message{ID: "z", To: mail.Address{Email: "a@example.org"}, Subject: "s", Text: "t"}
 	var all sync.WaitGroup
 	for range 20 {
-		all.Go(func() { require.NoError(t, m.Send(context.Background(), again)) })
+		all.Go(func() { require.NoError(t, mailer.Send(context.Background(), again)) })
 	}
 	all.Wait()
 	clk.Advance(time.Microsecond)
 	again.ID = "a"
-	require.NoError(t, m.Send(context.Background(), again))
-	paths, raw := sentMessages(t, m)
+	require.NoError(t, mailer.Send(context.Background(), again))
+	paths, raw := sentMessages(t, mailer)
 	require.Len(t, paths, 21)
 	require.Contains(t, raw[0], "Message-ID: <z@jobs.example.org>")
 	require.Equal(t, raw[0], raw[19])

@@ -70,69 +70,69 @@ func TestSMTP_Message_ArrivesUnchanged(t *testing.T) {
 func TestSMTP_LineBreaks_AddNoHeaders(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
-	m := newSender(t, server.URL())
+	mailer := newSender(t, server.URL())
 	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
 	message := testMessage("a@example.org")
 	message.Subject, message.To.Name, message.ReplyTo = inject, inject, mail.Address{Name: inject, Email: "b@example.org"}
-	require.NoError(t, m.Send(t.Context(), message))
+	require.NoError(t, mailer.Send(t.Context(), message))
 	got := server.Mails()
 	require.Len(t, got, 1)
 	require.Empty(t, got[0].Header.Get("Bcc"))
 	message.To.Email = "a@example.org>\r\nRCPT TO:<b@example.org"
-	require.ErrorIs(t, m.Send(t.Context(), message), mail.ErrRefused)
+	require.ErrorIs(t, mailer.Send(t.Context(), message), mail.ErrRefused)
 	message = testMessage("a@example.org")
 	message.Unsubscribe = "https://x\r\nBcc: c@example.org"
-	require.ErrorIs(t, m.Send(t.Context(), message), mail.ErrRefused)
+	require.ErrorIs(t, mailer.Send(t.Context(), message), mail.ErrRefused)
 	require.Len(t, server.Mails(), 1)
 }
 
 func TestSMTP_Connection_IsReusedAndReopened(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
-	m := newSender(t, server.URL())
+	mailer := newSender(t, server.URL())
 	for range 3 {
-		require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
+		require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 	}
 	require.Equal(t, 1, server.Sessions())
 	server.Stop()
-	require.Error(t, m.Send(t.Context(), testMessage("a@example.org")))
+	require.Error(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 	server.Start()
-	require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
-	require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
+	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
+	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 	server.Start() // again: the server has closed the idle connection unnoticed
-	require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
+	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 	require.Len(t, server.Mails(), 6)
 }
 
 func TestSMTP_Ping_IsCached(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
-	m := newSender(t, server.URL())
+	mailer := newSender(t, server.URL())
 	// Independent of the speed of the machine.
-	just, later := func() { m.pingedAt = time.Now().Add(time.Hour) }, func() { m.pingedAt = time.Time{} }
-	require.NoError(t, m.Ping(t.Context()))
-	require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
+	just, later := func() { mailer.pingedAt = time.Now().Add(time.Hour) }, func() { mailer.pingedAt = time.Time{} }
+	require.NoError(t, mailer.Ping(t.Context()))
+	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 	require.Equal(t, 1, server.Sessions(), "a health check keeps the connection for the next message")
 	server.Stop()
-	require.Less(t, time.Since(m.pingedAt), time.Minute)
+	require.Less(t, time.Since(mailer.pingedAt), time.Minute)
 	just()
-	require.NoError(t, m.Ping(t.Context()), "the result of the last check is reused")
+	require.NoError(t, mailer.Ping(t.Context()), "the result of the last check is reused")
 	later()
-	require.Error(t, m.Ping(t.Context()))
+	require.Error(t, mailer.Ping(t.Context()))
 	server.Start()
-	require.Less(t, time.Since(m.pingedAt), time.Minute)
+	require.Less(t, time.Since(mailer.pingedAt), time.Minute)
 	just()
-	require.Error(t, m.Ping(t.Context()), "the failure of the last check is reused")
+	require.Error(t, mailer.Ping(t.Context()), "the failure of the last check is reused")
 	later()
-	require.NoError(t, m.Ping(t.Context()))
+	require.NoError(t, mailer.Ping(t.Context()))
 	server.Start() // the server has closed the idle connection unnoticed
 	later()
-	require.NoError(t, m.Ping(t.Context()))
+	require.NoError(t, mailer.Ping(t.Context()))
 	server.Hang()
 	later()
 	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	require.Error(t, m.Ping(soon))
+	require.Error(t, mailer.Ping(soon))
 }
 
 func TestSMTP_LoginRefused_PingFails(t *testing.T) {
@@ -148,11 +148,11 @@ func TestSMTP_LoginRefused_PingFails(t *testing.T) {
 func TestSMTP_Close_SendsQuit(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
-	m := newSender(t, server.URL())
+	mailer := newSender(t, server.URL())
 	waiting := server.Stall("DATA")
 	var sent sync.WaitGroup
 	for range 3 {
-		sent.Go(func() { require.NoError(t, m.Send(t.Context(), testMessage("a@example.org"))) })
+		sent.Go(func() { require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org"))) })
 	}
 	for range 3 {
 		<-waiting
@@ -160,7 +160,7 @@ func TestSMTP_Close_SendsQuit(t *testing.T) {
 	server.Go()
 	sent.Wait()
 	require.Equal(t, 3, server.Sessions(), "concurrent sends do not wait for each other")
-	require.NoError(t, m.Close())
+	require.NoError(t, mailer.Close())
 	require.Equal(t, 3, server.Quits())
 }
 
@@ -175,9 +175,9 @@ func TestSMTP_Replies_PermanentOrTemporary(t *testing.T) {
 			t.Run(fmt.Sprint(stage, " ", code), func(t *testing.T) {
 				t.Parallel()
 				server := kit.NewSMTP(t)
-				m := newSender(t, server.URL())
+				mailer := newSender(t, server.URL())
 				server.Refuse(stage, code, "")
-				err := m.Send(t.Context(), testMessage("a@example.org"))
+				err := mailer.Send(t.Context(), testMessage("a@example.org"))
 				require.Error(t, err)
 				if final {
 					require.ErrorIs(t, err, mail.ErrRefused)
@@ -187,7 +187,7 @@ func TestSMTP_Replies_PermanentOrTemporary(t *testing.T) {
 				require.ErrorContains(t, err, fmt.Sprint(code))
 				require.NotContains(t, err.Error(), "a@example.org", "addresses stay out of the log")
 				server.Accept()
-				require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
+				require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 			})
 		}
 	}
@@ -196,16 +196,16 @@ func TestSMTP_Replies_PermanentOrTemporary(t *testing.T) {
 func TestSMTP_SilentServer_TimesOut(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
-	m := newSender(t, server.URL())
-	require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
+	mailer := newSender(t, server.URL())
+	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 	server.Hang()
 	begun := time.Now()
-	err := m.Send(t.Context(), testMessage("a@example.org"))
+	err := mailer.Send(t.Context(), testMessage("a@example.org"))
 	require.Error(t, err)
 	require.NotErrorIs(t, err, mail.ErrRefused)
 	require.Less(t, time.Since(begun), task.DefaultTimeout)
 	server.Start()
-	require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
+	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 }
 
 func TestSMTP_TLS_IsRequiredAndVerified(t *testing.T) {
@@ -243,13 +243,13 @@ func TestSMTP_ContextEnds_Returns(t *testing.T) {
 		t.Run(stage, func(t *testing.T) {
 			t.Parallel()
 			server := kit.NewSMTP(t)
-			m := newSender(t, server.URL())
-			require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
+			mailer := newSender(t, server.URL())
+			require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 			waiting := server.Stall(stage)
 			ctx, cancel := context.WithCancel(t.Context())
 			outcome := make(chan error, 1)
 			begun := time.Now()
-			go func() { outcome <- m.Send(ctx, testMessage("a@example.org")) }()
+			go func() { outcome <- mailer.Send(ctx, testMessage("a@example.org")) }()
 			<-waiting
 			cancel()
 			err := <-outcome
@@ -257,7 +257,7 @@ func TestSMTP_ContextEnds_Returns(t *testing.T) {
 			require.NotErrorIs(t, err, mail.ErrRefused)
 			require.Less(t, time.Since(begun), probeTimeout)
 			server.Go()
-			require.NoError(t, m.Send(t.Context(), testMessage("a@example.org")))
+			require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 		})
 	}
 	t.Run("greeting", func(t *testing.T) {
@@ -367,13 +367,13 @@ func portOf(t *testing.T, url string) int {
 func TestSMTP_InternationalAddress_IsSent(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
-	m := newSender(t, server.URL())
-	require.NoError(t, m.Send(t.Context(), testMessage("asha@klinik-münchen.example")))
+	mailer := newSender(t, server.URL())
+	require.NoError(t, mailer.Send(t.Context(), testMessage("asha@klinik-münchen.example")))
 	got := server.Mails()
 	require.Len(t, got, 1)
 	require.Equal(t, "asha@xn--klinik-mnchen-3ob.example", got[0].To)
 	require.Contains(t, got[0].Header.Get("To"), "<asha@xn--klinik-mnchen-3ob.example>")
-	_, calendar := m.calendar(mail.Invite{Attendee: mail.Address{Email: "asha@klinik-münchen.example"}})
+	_, calendar := mailer.calendar(mail.Invite{Attendee: mail.Address{Email: "asha@klinik-münchen.example"}})
 	require.Contains(t, strings.ReplaceAll(calendar, "\r\n ", ""), ":mailto:asha@xn--klinik-mnchen-3ob.example\r\n")
 }
 

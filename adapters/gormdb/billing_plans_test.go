@@ -13,24 +13,24 @@ import (
 func TestBilling_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	s := db.Storage()
+	storage := db.Storage()
 	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 	o := billing.Owner{Kind: billing.User, ID: id}
 
-	_, _ = s.Billing.Subscriptions.Get(ctx, o)
-	sub, err := s.Billing.Subscriptions.Lock(ctx, o)
+	_, _ = storage.Billing.Subscriptions.Get(ctx, o)
+	sub, err := storage.Billing.Subscriptions.Lock(ctx, o)
 	require.NoError(t, err)
-	require.NoError(t, s.Billing.Subscriptions.Update(ctx, sub))
-	_, _ = s.Billing.Subscriptions.ListDue(ctx, now, 10)
+	require.NoError(t, storage.Billing.Subscriptions.Update(ctx, sub))
+	_, _ = storage.Billing.Subscriptions.ListDue(ctx, now, 10)
 	c := billing.Charge{ID: id, Owner: o, Status: billing.Pending}
-	require.NoError(t, s.Billing.Charges.Create(ctx, c))
+	require.NoError(t, storage.Billing.Charges.Create(ctx, c))
 	for _, f := range []billing.ChargeFilter{{Owner: o}, {Owner: o, Status: billing.Pending}, {DueBy: now}} {
-		_, _ = s.Billing.Charges.List(ctx, f, 10)
+		_, _ = storage.Billing.Charges.List(ctx, f, 10)
 	}
-	_, _ = s.Billing.Charges.Update(ctx, billing.Charge{ID: id, Owner: o, Attempts: 1, Status: billing.Pending})
-	_, _ = s.Billing.Charges.Update(ctx, billing.Charge{ID: id, Owner: o, Status: billing.Paid})
-	_ = s.Billing.Subscriptions.Erase(ctx, o, o)
+	_, _ = storage.Billing.Charges.Update(ctx, billing.Charge{ID: id, Owner: o, Attempts: 1, Status: billing.Pending})
+	_, _ = storage.Billing.Charges.Update(ctx, billing.Charge{ID: id, Owner: o, Status: billing.Paid})
+	_ = storage.Billing.Subscriptions.Erase(ctx, o, o)
 
 	asked.useIndexes(t, db)
 }

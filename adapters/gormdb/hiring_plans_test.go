@@ -17,7 +17,7 @@ import (
 func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	s := db.Storage().Hiring
+	storage := db.Storage().Hiring
 	asked := recordStatements(t, db.reader, db.writer)
 	created := 0
 	for _, pool := range []*gorm.DB{db.reader, db.writer} {
@@ -37,7 +37,7 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	var changes []hiring.Change
 	var ids []string
 	for i := range 100 {
-		a := hiring.Application{
+		application := hiring.Application{
 			ID:             uuid.Must(uuid.NewV7()).String(),
 			ListingID:      uuid.NewString(),
 			OrganizationID: id,
@@ -46,33 +46,33 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 			AppliedAt:      now,
 			ChangedAt:      now,
 		}
-		costs(0, 1, func() { require.NoError(t, s.Applications.Create(ctx, a)) })
-		a.Status = hiring.Statuses[i%len(hiring.Statuses)]
-		as, ids = append(as, a), append(ids, a.ID)
+		costs(0, 1, func() { require.NoError(t, storage.Applications.Create(ctx, application)) })
+		application.Status = hiring.Statuses[i%len(hiring.Statuses)]
+		as, ids = append(as, application), append(ids, application.ID)
 		changes = append(
 			changes,
-			hiring.Change{ID: uuid.NewString(), ApplicationID: a.ID, Actor: hiring.ByEmployer, ActorID: id, To: a.Status, At: now},
+			hiring.Change{ID: uuid.NewString(), ApplicationID: application.ID, Actor: hiring.ByEmployer, ActorID: id, To: application.Status, At: now},
 		)
 	}
-	costs(len(hiring.Statuses), 1, func() { require.NoError(t, s.Applications.UpdateStatuses(ctx, id, as, changes)) })
-	costs(1, 1, func() { require.NoError(t, s.Applications.Update(ctx, id, as[0], changeAgain(changes[0]))) })
-	costs(1, 0, func() { _, _ = s.Applications.ListChanges(ctx, id, ids[0], 200) })
+	costs(len(hiring.Statuses), 1, func() { require.NoError(t, storage.Applications.UpdateStatuses(ctx, id, as, changes)) })
+	costs(1, 1, func() { require.NoError(t, storage.Applications.Update(ctx, id, as[0], changeAgain(changes[0]))) })
+	costs(1, 0, func() { _, _ = storage.Applications.ListChanges(ctx, id, ids[0], 200) })
 	pages := []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: ids[50]}}
-	for _, v := range []hiring.Visibility{{OrganizationID: id}, {ApplicantID: id}} {
+	for _, visibility := range []hiring.Visibility{{OrganizationID: id}, {ApplicantID: id}} {
 		for _, r := range pages {
-			costs(2, 0, func() { _, _ = s.Applications.List(ctx, v, hiring.ApplicationFilter{}, r) })
-			costs(2, 0, func() { _, _ = s.Applications.List(ctx, v, hiring.ApplicationFilter{Details: true}, r) })
+			costs(2, 0, func() { _, _ = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, r) })
+			costs(2, 0, func() { _, _ = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{Details: true}, r) })
 		}
-		costs(1, 0, func() { _, _ = s.Applications.Get(ctx, v, ids[1]) })
+		costs(1, 0, func() { _, _ = storage.Applications.Get(ctx, visibility, ids[1]) })
 		costs(1, 0, func() {
-			_, _ = s.Applications.List(ctx, v, hiring.ApplicationFilter{IDs: ids}, page.Request{Number: 1, Size: 100})
+			_, _ = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{IDs: ids}, page.Request{Number: 1, Size: 100})
 		})
 		costs(1, 0, func() {
-			_, _ = s.Applications.List(ctx, v, hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 100})
+			_, _ = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 100})
 		})
 	}
 	costs(1, 0, func() {
-		_, _ = s.Applications.List(
+		_, _ = storage.Applications.List(
 			ctx,
 			hiring.Visibility{ApplicantID: id},
 			hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn},
@@ -80,7 +80,7 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 		)
 	})
 	for _, f := range []hiring.ApplicationFilter{{}, {Statuses: []hiring.Status{hiring.Accepted}, ListingIDs: []string{id}, AppliedFrom: now, AppliedUntil: now}} {
-		costs(1, 0, func() { _, _ = s.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: id}, f) })
+		costs(1, 0, func() { _, _ = storage.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: id}, f) })
 	}
 	note, rating := hiring.Note{
 		ID:             uuid.NewString(),
@@ -95,15 +95,15 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 		Stars:          3,
 		RatedAt:        now,
 	}
-	costs(0, 1, func() { require.NoError(t, s.Notes.Create(ctx, note)) })
+	costs(0, 1, func() { require.NoError(t, storage.Notes.Create(ctx, note)) })
 	for _, r := range pages {
-		costs(2, 0, func() { _, _ = s.Notes.List(ctx, id, ids[0], r) })
+		costs(2, 0, func() { _, _ = storage.Notes.List(ctx, id, ids[0], r) })
 	}
-	costs(1, 0, func() { require.NoError(t, s.Notes.Delete(ctx, id, ids[0], id, note.ID)) })
-	costs(0, 1, func() { require.NoError(t, s.Ratings.Upsert(ctx, rating)) })
-	costs(1, 0, func() { _, _ = s.Ratings.Summarize(ctx, id, ids) })
-	costs(1, 0, func() { require.NoError(t, s.Ratings.Delete(ctx, id, ids[0], id)) })
-	costs(6, 0, func() { require.NoError(t, s.PersonalData.EraseByApplicant(ctx, id)) })
+	costs(1, 0, func() { require.NoError(t, storage.Notes.Delete(ctx, id, ids[0], id, note.ID)) })
+	costs(0, 1, func() { require.NoError(t, storage.Ratings.Upsert(ctx, rating)) })
+	costs(1, 0, func() { _, _ = storage.Ratings.Summarize(ctx, id, ids) })
+	costs(1, 0, func() { require.NoError(t, storage.Ratings.Delete(ctx, id, ids[0], id)) })
+	costs(6, 0, func() { require.NoError(t, storage.PersonalData.EraseByApplicant(ctx, id)) })
 
 	interview := hiring.Appointment{
 		ID:             uuid.NewString(),
@@ -113,23 +113,23 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 		Outcome:        hiring.Undecided,
 		ScheduledAt:    now,
 	}
-	costs(1, 1, func() { require.NoError(t, s.Appointments.Upsert(ctx, interview)) })
-	costs(1, 0, func() { require.NoError(t, s.Appointments.Upsert(ctx, interview)) })
+	costs(1, 1, func() { require.NoError(t, storage.Appointments.Upsert(ctx, interview)) })
+	costs(1, 0, func() { require.NoError(t, storage.Appointments.Upsert(ctx, interview)) })
 	for _, f := range []hiring.AppointmentFilter{{}, {Status: hiring.Scheduled}, {Status: hiring.Scheduled, ScheduledAfter: now}} {
 		for _, r := range pages {
-			costs(2, 0, func() { _, _ = s.Appointments.List(ctx, id, f, r) })
+			costs(2, 0, func() { _, _ = storage.Appointments.List(ctx, id, f, r) })
 		}
 	}
-	costs(1, 0, func() { _, _ = s.Messages.Get(ctx, id, ids[0]) })
+	costs(1, 0, func() { _, _ = storage.Messages.Get(ctx, id, ids[0]) })
 
 	export := hiring.Export{ID: id, OrganizationID: id, State: hiring.ExportQueued, CreatedAt: now}
-	costs(1, 1, func() { require.NoError(t, s.Exports.Create(ctx, export, 1)) })
-	costs(1, 0, func() { _, _ = s.Exports.Get(ctx, id, id) })
-	costs(1, 0, func() { require.NoError(t, s.Exports.Update(ctx, export)) })
+	costs(1, 1, func() { require.NoError(t, storage.Exports.Create(ctx, export, 1)) })
+	costs(1, 0, func() { _, _ = storage.Exports.Get(ctx, id, id) })
+	costs(1, 0, func() { require.NoError(t, storage.Exports.Update(ctx, export)) })
 	for _, f := range []hiring.ExportFilter{{CreatedBefore: now}, {CreatedBefore: now, Unfinished: true}, {CreatedBefore: now, OrganizationIDs: ids, Kind: "applications", Begun: true}} {
-		costs(1, 0, func() { _, _ = s.Exports.List(ctx, f, 100) })
+		costs(1, 0, func() { _, _ = storage.Exports.List(ctx, f, 100) })
 	}
-	costs(1, 0, func() { require.NoError(t, s.Exports.Delete(ctx, ids)) })
+	costs(1, 0, func() { require.NoError(t, storage.Exports.Delete(ctx, ids)) })
 	costs(1, 0, func() { _, _ = db.Storage().Listings.Listings.CountByStatus(ctx, id) })
 	views := views{db}
 	costs(1, 0, func() { _, _ = views.Get(ctx, id, ids) })
@@ -154,20 +154,20 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 func TestHiringQueries_SortedRows_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	s := db.Storage().Hiring
+	storage := db.Storage().Hiring
 	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id := t.Context(), uuid.NewString()
 	first := page.Request{Number: 1, Size: 1}
-	_, err := s.Appointments.List(ctx, id, hiring.AppointmentFilter{ApplicationIDs: []string{id}}, first)
+	_, err := storage.Appointments.List(ctx, id, hiring.AppointmentFilter{ApplicationIDs: []string{id}}, first)
 	require.NoError(t, err)
-	_, err = s.Applications.List(
+	_, err = storage.Applications.List(
 		ctx,
 		hiring.Visibility{ApplicantID: id},
 		hiring.ApplicationFilter{ListingIDs: []string{id, id}, Withdrawn: hiring.IncludeWithdrawn},
 		first,
 	)
 	require.NoError(t, err)
-	_, err = s.Applications.CountByStatus(ctx, hiring.Visibility{ApplicantID: id}, hiring.ApplicationFilter{})
+	_, err = storage.Applications.CountByStatus(ctx, hiring.Visibility{ApplicantID: id}, hiring.ApplicationFilter{})
 	require.NoError(t, err)
 	asked.useIndexes(t, db, "sorted")
 }

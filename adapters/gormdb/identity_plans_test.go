@@ -63,87 +63,87 @@ func (s *statements) useIndexes(t *testing.T, db *DB, scanned ...string) {
 func TestIdentityQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	s := db.Storage().Identity
+	storage := db.Storage().Identity
 	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 	two, first := []string{id, uuid.NewString()}, page.Request{Number: 1, Size: 20}
 
-	u := identity.NewUser(uuid.NewString(), "jo@example.org", "Jo", identity.KindJobseeker, "v", now)
-	require.NoError(t, s.Users.Create(ctx, &u))
-	_ = s.Users.Create(ctx, &u)
+	user := identity.NewUser(uuid.NewString(), "jo@example.org", "Jo", identity.KindJobseeker, "v", now)
+	require.NoError(t, storage.Users.Create(ctx, &user))
+	_ = storage.Users.Create(ctx, &user)
 	invited := identity.NewInvited(id, "al@example.org", "Al", now)
-	require.NoError(t, s.Users.Create(ctx, &invited))
-	require.NoError(t, s.Users.Create(ctx, &invited))
-	_, _ = s.Users.GetForUpdate(ctx, id)
-	_, _ = s.Users.GetByEmail(ctx, "al@example.org")
-	_, _ = s.Users.GetByIDs(ctx, two)
-	_, _ = s.Users.GetByIDs(ctx, two[:1])
-	_, _ = s.Users.RecordSignIn(ctx, id, "v", "v", now)
-	_ = s.Users.Update(ctx, &u)
-	o, founder := identity.NewOrganization(uuid.NewString(), uuid.NewString(), u.ID, "O", "", "", now)
-	require.NoError(t, s.Organizations.Upsert(ctx, &o))
-	require.NoError(t, s.Organizations.Upsert(ctx, &o))
-	_, _ = s.Organizations.GetForUpdate(ctx, id)
-	_, _ = s.Organizations.GetByIDs(ctx, two)
-	require.NoError(t, s.Members.Upsert(ctx, &founder))
-	require.NoError(t, s.Members.Upsert(ctx, &founder))
-	member := identity.NewInvitation(uuid.NewString(), o.ID, invited.ID, "Al", "al@example.org", identity.Viewer, now)
-	require.NoError(t, s.Members.Upsert(ctx, &member))
-	_, _ = s.Members.Get(ctx, o.ID, u.ID)
-	_, _ = s.Members.GetByUser(ctx, u.ID)
+	require.NoError(t, storage.Users.Create(ctx, &invited))
+	require.NoError(t, storage.Users.Create(ctx, &invited))
+	_, _ = storage.Users.GetForUpdate(ctx, id)
+	_, _ = storage.Users.GetByEmail(ctx, "al@example.org")
+	_, _ = storage.Users.GetByIDs(ctx, two)
+	_, _ = storage.Users.GetByIDs(ctx, two[:1])
+	_, _ = storage.Users.RecordSignIn(ctx, id, "v", "v", now)
+	_ = storage.Users.Update(ctx, &user)
+	organization, founder := identity.NewOrganization(uuid.NewString(), uuid.NewString(), user.ID, "O", "", "", now)
+	require.NoError(t, storage.Organizations.Upsert(ctx, &organization))
+	require.NoError(t, storage.Organizations.Upsert(ctx, &organization))
+	_, _ = storage.Organizations.GetForUpdate(ctx, id)
+	_, _ = storage.Organizations.GetByIDs(ctx, two)
+	require.NoError(t, storage.Members.Upsert(ctx, &founder))
+	require.NoError(t, storage.Members.Upsert(ctx, &founder))
+	member := identity.NewInvitation(uuid.NewString(), organization.ID, invited.ID, "Al", "al@example.org", identity.Viewer, now)
+	require.NoError(t, storage.Members.Upsert(ctx, &member))
+	_, _ = storage.Members.Get(ctx, organization.ID, user.ID)
+	_, _ = storage.Members.GetByUser(ctx, user.ID)
 	for _, f := range []identity.MemberFilter{{}, {UserIDs: two}, {Role: identity.Admin, Status: identity.MemberActive}} {
-		_, _ = s.Members.List(ctx, o.ID, f, first)
+		_, _ = storage.Members.List(ctx, organization.ID, f, first)
 	}
-	_, _ = s.Members.List(ctx, o.ID, identity.MemberFilter{}, page.Request{Number: 3, Size: 20})
-	_, _ = s.Members.List(ctx, o.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 20, Cursor: id})
-	session := identity.NewSession(uuid.NewString(), u.ID, identity.Client{}, now)
+	_, _ = storage.Members.List(ctx, organization.ID, identity.MemberFilter{}, page.Request{Number: 3, Size: 20})
+	_, _ = storage.Members.List(ctx, organization.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 20, Cursor: id})
+	session := identity.NewSession(uuid.NewString(), user.ID, identity.Client{}, now)
 	token, _ := session.NewRefreshToken(now)
 	session.CookieHash = "h"
-	require.NoError(t, s.Sessions.Create(ctx, session, token))
-	require.NoError(t, s.Sessions.Update(ctx, session, token))
-	_ = s.Sessions.EndByUsers(ctx, two, id, now)
-	_, _ = s.Sessions.GetRefreshToken(ctx, "h")
-	mailed, _ := identity.NewMailToken(u.ID, u.Email, identity.ForReset, now)
-	require.NoError(t, s.MailTokens.Create(ctx, mailed))
-	_, _ = s.MailTokens.Get(ctx, "h", identity.ForReset)
-	_, _ = s.MailTokens.MarkUsed(ctx, id, identity.MailTokenFilter{Hash: "h"}, now)
-	_, _ = s.MailTokens.MarkUsed(ctx, id, identity.MailTokenFilter{Purpose: identity.ForInvitation, OrganizationID: id}, now)
-	_ = s.EmailChanges.Upsert(ctx, identity.EmailHistory{
-		UserID: u.ID, Requested: &identity.EmailChange{Email: "al@example.org", RequestedAt: now},
+	require.NoError(t, storage.Sessions.Create(ctx, session, token))
+	require.NoError(t, storage.Sessions.Update(ctx, session, token))
+	_ = storage.Sessions.EndByUsers(ctx, two, id, now)
+	_, _ = storage.Sessions.GetRefreshToken(ctx, "h")
+	mailed, _ := identity.NewMailToken(user.ID, user.Email, identity.ForReset, now)
+	require.NoError(t, storage.MailTokens.Create(ctx, mailed))
+	_, _ = storage.MailTokens.Get(ctx, "h", identity.ForReset)
+	_, _ = storage.MailTokens.MarkUsed(ctx, id, identity.MailTokenFilter{Hash: "h"}, now)
+	_, _ = storage.MailTokens.MarkUsed(ctx, id, identity.MailTokenFilter{Purpose: identity.ForInvitation, OrganizationID: id}, now)
+	_ = storage.EmailChanges.Upsert(ctx, identity.EmailHistory{
+		UserID: user.ID, Requested: &identity.EmailChange{Email: "al@example.org", RequestedAt: now},
 		Undos: []identity.EmailUndo{{Email: "al@example.org", Key: "al@example.org", ChangedAt: now, ExpiresAt: now}},
 	})
-	_, _ = s.EmailChanges.Get(ctx, u.ID)
-	_, _ = s.EmailChanges.IsReserved(ctx, "al@example.org", id, now)
-	require.NoError(t, s.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: u.ID, CreatedAt: now, RecoveryCodes: two}))
-	require.NoError(t, s.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: u.ID, CreatedAt: now, RecoveryCodes: two[:1]}))
-	_, _ = s.SecondFactors.Get(ctx, u.ID)
-	_ = s.SecondFactors.Delete(ctx, id)
-	settings, _ := s.EmployerSettings.Get(ctx, u.ID)
-	_ = s.EmployerSettings.Upsert(ctx, &settings)
-	_ = s.EmployerSettings.Upsert(ctx, &settings)
-	_ = s.OptOuts.Create(ctx, "m", now)
-	_, _ = s.OptOuts.Exists(ctx, "m")
-	_, _ = s.AuditLog.List(ctx, audit.Filter{OrganizationID: id, Action: audit.SignInFailed, From: now}, first)
-	_, _ = s.AuditLog.List(ctx, audit.Filter{Actor: id}, first)
+	_, _ = storage.EmailChanges.Get(ctx, user.ID)
+	_, _ = storage.EmailChanges.IsReserved(ctx, "al@example.org", id, now)
+	require.NoError(t, storage.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: user.ID, CreatedAt: now, RecoveryCodes: two}))
+	require.NoError(t, storage.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: user.ID, CreatedAt: now, RecoveryCodes: two[:1]}))
+	_, _ = storage.SecondFactors.Get(ctx, user.ID)
+	_ = storage.SecondFactors.Delete(ctx, id)
+	settings, _ := storage.EmployerSettings.Get(ctx, user.ID)
+	_ = storage.EmployerSettings.Upsert(ctx, &settings)
+	_ = storage.EmployerSettings.Upsert(ctx, &settings)
+	_ = storage.OptOuts.Create(ctx, "m", now)
+	_, _ = storage.OptOuts.Exists(ctx, "m")
+	_, _ = storage.AuditLog.List(ctx, audit.Filter{OrganizationID: id, Action: audit.SignInFailed, From: now}, first)
+	_, _ = storage.AuditLog.List(ctx, audit.Filter{Actor: id}, first)
 	before := len(asked.sql)
-	_, err := s.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: session.ID})
+	_, err := storage.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: session.ID})
 	require.NoError(t, err)
 	require.Len(t, asked.sql, before+1, "this is read for every signed-in request")
-	_, _ = s.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: "h"})
+	_, _ = storage.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: "h"})
 	require.Len(t, asked.sql, before+2)
-	_ = s.Members.MergeInvited(ctx, invited.ID, u.ID)
-	_ = s.Members.Delete(ctx, o.ID, two)
-	_ = s.PersonalData.DeleteByUser(ctx, id)
+	_ = storage.Members.MergeInvited(ctx, invited.ID, user.ID)
+	_ = storage.Members.Delete(ctx, organization.ID, two)
+	_ = storage.PersonalData.DeleteByUser(ctx, id)
 	for kind := range identityExpiry {
-		_, err := s.Retention.DeleteBefore(ctx, kind, now.Add(365*24*time.Hour), 10)
+		_, err := storage.Retention.DeleteBefore(ctx, kind, now.Add(365*24*time.Hour), 10)
 		require.NoError(t, err)
 	}
-	_, _ = s.Retention.DeleteBefore(ctx, audit.Entries, now, 10)
+	_, _ = storage.Retention.DeleteBefore(ctx, audit.Entries, now, 10)
 	require.GreaterOrEqual(t, len(asked.sql), 70)
 
 	asked.useIndexes(t, db, "CONSTANT ROW", "counted")
 	asked.sql, asked.vars = nil, nil
-	_, _ = s.Sessions.List(ctx, u.ID, now, first)
+	_, _ = storage.Sessions.List(ctx, user.ID, now, first)
 	asked.useIndexes(t, db, "CONSTANT ROW", "counted", "sorted") // the few sessions of a user
 }
 
@@ -151,11 +151,11 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 func TestTotals_MoreThanMaxExact(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	s, now := db.Storage().Identity, time.Now().UTC()
-	u := identity.NewUser(uuid.NewString(), "jo@example.org", "Jo", identity.KindEmployer, "v", now)
-	require.NoError(t, s.Users.Create(t.Context(), &u))
-	o, _ := identity.NewOrganization(uuid.NewString(), "", "", "O", "", "", now)
-	require.NoError(t, s.Organizations.Upsert(t.Context(), &o))
+	storage, now := db.Storage().Identity, time.Now().UTC()
+	user := identity.NewUser(uuid.NewString(), "jo@example.org", "Jo", identity.KindEmployer, "v", now)
+	require.NoError(t, storage.Users.Create(t.Context(), &user))
+	organization, _ := identity.NewOrganization(uuid.NewString(), "", "", "O", "", "", now)
+	require.NoError(t, storage.Organizations.Upsert(t.Context(), &organization))
 	const number = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= ?) "
 	for _, statement := range []string{
 		number + "INSERT INTO sessions (id, user_id, address, user_agent, created_at, last_used_at, expires_at) SELECT 's' || i, ?, '', '', ?, ?, ? FROM n",
@@ -163,22 +163,22 @@ func TestTotals_MoreThanMaxExact(t *testing.T) {
 		number + "INSERT INTO users (id, email, email_key, kind, status, password_hash, version, name, created_at, updated_at) SELECT 'u' || i, 'u' || i, 'u' || i, 'employer', 'active', 'v', 1, ?, ?, ? FROM n",
 		number + "INSERT INTO memberships (id, user_id, role, permissions, founder, status, invited_name, invited_email, version, organization_id, created_at, updated_at) SELECT 'm' || i, 'u' || i, 'viewer', '', FALSE, 'active', '', '', 1, ?, ?, ? FROM n",
 	} {
-		values := []any{page.MaxExact, u.ID, now, now, now.Add(time.Hour)}
+		values := []any{page.MaxExact, user.ID, now, now, now.Add(time.Hour)}
 		if strings.Contains(statement, "memberships") {
-			values[1] = o.ID
+			values[1] = organization.ID
 		}
 		require.NoError(t, db.writer.Exec(statement, values[:strings.Count(statement, "?")]...).Error)
 	}
 	first := page.Request{Number: 1, Size: 1}
-	members, err := s.Members.List(t.Context(), o.ID, identity.MemberFilter{}, first)
+	members, err := storage.Members.List(t.Context(), organization.ID, identity.MemberFilter{}, first)
 	require.NoError(t, err)
 	require.Equal(t, page.MaxExact, members.Total)
 	require.True(t, members.TotalIsEstimate)
-	sessions, err := s.Sessions.List(t.Context(), u.ID, now, first)
+	sessions, err := storage.Sessions.List(t.Context(), user.ID, now, first)
 	require.NoError(t, err)
 	require.Equal(t, page.MaxExact, sessions.Total)
 	require.True(t, sessions.TotalIsEstimate)
-	entries, err := s.AuditLog.List(t.Context(), audit.Filter{Actor: u.ID}, first)
+	entries, err := storage.AuditLog.List(t.Context(), audit.Filter{Actor: user.ID}, first)
 	require.NoError(t, err)
 	require.Equal(t, page.MaxExact, entries.Total)
 	require.True(t, entries.TotalIsEstimate)

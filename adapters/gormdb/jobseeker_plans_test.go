@@ -15,7 +15,7 @@ import (
 func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	s := db.Storage().Jobseeker
+	storage := db.Storage().Jobseeker
 	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id, now, pages := t.Context(), uuid.NewString(), time.Now().
 		UTC(),
@@ -27,28 +27,28 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 
 	require.NoError(
 		t,
-		s.Notifications.Create(ctx, jobseeker.Notification{ID: id, UserID: id, Cause: id, Type: jobseeker.AboutMessage, CreatedAt: now}),
+		storage.Notifications.Create(ctx, jobseeker.Notification{ID: id, UserID: id, Cause: id, Type: jobseeker.AboutMessage, CreatedAt: now}),
 	)
 	for _, u := range []jobseeker.NotificationUpdate{{}, {Read: &read}, {DeletedAt: &now}} {
-		require.NoError(t, s.Notifications.Update(ctx, id, id, u))
+		require.NoError(t, storage.Notifications.Update(ctx, id, id, u))
 	}
 	for _, r := range pages {
-		_, _ = s.Notifications.List(ctx, id, r)
-		_, _ = s.Activities.List(ctx, id, r)
-		_, _ = s.Bookmarks.List(ctx, id, jobseeker.BookmarkFilter{}, r)
-		_, _ = s.Documents.List(ctx, id, jobseeker.DocumentFilter{}, r)
+		_, _ = storage.Notifications.List(ctx, id, r)
+		_, _ = storage.Activities.List(ctx, id, r)
+		_, _ = storage.Bookmarks.List(ctx, id, jobseeker.BookmarkFilter{}, r)
+		_, _ = storage.Documents.List(ctx, id, jobseeker.DocumentFilter{}, r)
 	}
 	first := page.Request{Number: 1, Size: 1}
-	_, _ = s.Bookmarks.List(ctx, id, jobseeker.BookmarkFilter{ID: id}, first)
-	_, _ = s.Documents.List(ctx, id, jobseeker.DocumentFilter{ID: id}, first)
+	_, _ = storage.Bookmarks.List(ctx, id, jobseeker.BookmarkFilter{ID: id}, first)
+	_, _ = storage.Documents.List(ctx, id, jobseeker.DocumentFilter{ID: id}, first)
 	for kind := range jobseekerExpiry {
-		_, err := s.Retention.DeleteBefore(ctx, kind, now, 10)
+		_, err := storage.Retention.DeleteBefore(ctx, kind, now, 10)
 		require.NoError(t, err)
 	}
-	require.NoError(t, s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: id, UserID: id, ListingID: id, SavedAt: now}))
-	_, err := s.Bookmarks.ClaimReminders(ctx, []string{id}, 10)
+	require.NoError(t, storage.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: id, UserID: id, ListingID: id, SavedAt: now}))
+	_, err := storage.Bookmarks.ClaimReminders(ctx, []string{id}, 10)
 	require.NoError(t, err)
-	require.NoError(t, s.Bookmarks.Delete(ctx, id, id))
+	require.NoError(t, storage.Bookmarks.Delete(ctx, id, id))
 
 	d := jobseeker.Document{
 		ID:        id,
@@ -59,58 +59,58 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 		UpdatedAt: now,
 	}
 	for range 2 {
-		require.NoError(t, s.DocumentFiles.Reserve(ctx, id, d.File, now.Add(time.Hour)))
-		require.NoError(t, s.Documents.Upsert(ctx, d))
+		require.NoError(t, storage.DocumentFiles.Reserve(ctx, id, d.File, now.Add(time.Hour)))
+		require.NoError(t, storage.Documents.Upsert(ctx, d))
 		d.File.ID = uuid.NewString()
 	}
-	_, err = s.DocumentFiles.Claim(ctx, 10, now.Add(time.Hour), now.Add(2*time.Hour))
+	_, err = storage.DocumentFiles.Claim(ctx, 10, now.Add(time.Hour), now.Add(2*time.Hour))
 	require.NoError(t, err)
-	require.NoError(t, s.Documents.Delete(ctx, id, id, now))
-	require.NoError(t, s.DocumentFiles.Delete(ctx, []string{id}))
+	require.NoError(t, storage.Documents.Delete(ctx, id, id, now))
+	require.NoError(t, storage.DocumentFiles.Delete(ctx, []string{id}))
 
 	require.NoError(t, db.Do(ctx, func(ctx context.Context) error {
-		p, err := s.Profiles.Get(ctx, id)
+		p, err := storage.Profiles.Get(ctx, id)
 		require.NoError(t, err)
-		return s.Profiles.Update(ctx, p)
+		return storage.Profiles.Update(ctx, p)
 	}))
 
-	require.NoError(t, s.Dismissals.Create(ctx, id, id, now, 10))
-	require.NoError(t, s.Dismissals.Create(ctx, id, id, now, 0))
-	_, err = s.Dismissals.ListByListings(ctx, id, []string{id})
+	require.NoError(t, storage.Dismissals.Create(ctx, id, id, now, 10))
+	require.NoError(t, storage.Dismissals.Create(ctx, id, id, now, 0))
+	_, err = storage.Dismissals.ListByListings(ctx, id, []string{id})
 	require.NoError(t, err)
-	for _, v := range []jobseeker.Visitor{{UserID: uuid.NewString()}, {GuestKey: "a"}} {
+	for _, visitor := range []jobseeker.Visitor{{UserID: uuid.NewString()}, {GuestKey: "a"}} {
 		for version, source := range []string{"save", "apply", ""} {
-			_, err := s.Onboardings.Get(ctx, v)
+			_, err := storage.Onboardings.Get(ctx, visitor)
 			require.NoError(t, err)
 			require.NoError(
 				t,
-				s.Onboardings.Upsert(ctx, jobseeker.Onboarding{Visitor: v, Source: source, TouchedAt: now, Version: int64(version)}),
+				storage.Onboardings.Upsert(ctx, jobseeker.Onboarding{Visitor: visitor, Source: source, TouchedAt: now, Version: int64(version)}),
 			)
 		}
 	}
 
-	_, _ = s.Searches.ListByUser(ctx, id, 50)
+	_, _ = storage.Searches.ListByUser(ctx, id, 50)
 	search := jobseeker.Search{ID: id, UserID: id, EmailAlerts: true}
 	for _, searches := range [][]jobseeker.Search{{search}, {{ID: id, UserID: id}}, nil, {search}} {
-		require.NoError(t, s.Searches.Replace(ctx, id, searches))
+		require.NoError(t, storage.Searches.Replace(ctx, id, searches))
 	}
-	_, _ = s.Searches.List(ctx, jobseeker.SearchFilter{AfterID: id}, 10)
-	_, _ = s.Searches.List(ctx, jobseeker.SearchFilter{Unresolved: true}, 10)
-	require.NoError(t, s.Searches.UpdateResolved(ctx, map[string]string{id: "x"}))
+	_, _ = storage.Searches.List(ctx, jobseeker.SearchFilter{AfterID: id}, 10)
+	_, _ = storage.Searches.List(ctx, jobseeker.SearchFilter{Unresolved: true}, 10)
+	require.NoError(t, storage.Searches.UpdateResolved(ctx, map[string]string{id: "x"}))
 
-	require.NoError(t, s.AlertQueue.Add(ctx, id))
-	_, err = s.AlertQueue.List(ctx, 10)
+	require.NoError(t, storage.AlertQueue.Add(ctx, id))
+	_, err = storage.AlertQueue.List(ctx, 10)
 	require.NoError(t, err)
-	require.NoError(t, s.AlertQueue.Delete(ctx, []string{id}))
+	require.NoError(t, storage.AlertQueue.Delete(ctx, []string{id}))
 	for range 2 {
-		_, err = s.Matches.Create(ctx, []jobseeker.Match{{SearchID: id, ListingID: id, UserID: id, At: now, Email: true}})
+		_, err = storage.Matches.Create(ctx, []jobseeker.Match{{SearchID: id, ListingID: id, UserID: id, At: now, Email: true}})
 		require.NoError(t, err)
-		_, _, err = s.Matches.AssignDigests(ctx, []string{id}, now, now)
+		_, _, err = storage.Matches.AssignDigests(ctx, []string{id}, now, now)
 		require.NoError(t, err)
 	}
-	_, err = s.Matches.ListByDigest(ctx, id, id, 10)
+	_, err = storage.Matches.ListByDigest(ctx, id, id, 10)
 	require.NoError(t, err)
-	require.NoError(t, s.PersonalData.DeleteByUser(ctx, id, now))
+	require.NoError(t, storage.PersonalData.DeleteByUser(ctx, id, now))
 
 	asked.useIndexes(
 		t,

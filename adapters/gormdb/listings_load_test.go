@@ -21,7 +21,7 @@ func TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated(t *testing.T) {
 	}
 }
 
-func loadTwice(t *testing.T, s adapters.Storage) {
+func loadTwice(t *testing.T, storage adapters.Storage) {
 	t.Helper()
 	const all, transaction = 21_000, 20_000
 	at, org := time.Now().UTC(), stores.NewID()
@@ -31,7 +31,7 @@ func loadTwice(t *testing.T, s adapters.Storage) {
 	}
 	var load iter.Seq[listings.Listing] = func(yield func(listings.Listing) bool) {
 		for _, id := range ids {
-			l := listings.Listing{
+			listing := listings.Listing{
 				ID:             id,
 				OrganizationID: org,
 				Version:        1,
@@ -42,13 +42,13 @@ func loadTwice(t *testing.T, s adapters.Storage) {
 				UpdatedAt:      at,
 				Content:        listings.Content{Title: "Nurse"},
 			}
-			if !yield(l) {
+			if !yield(listing) {
 				return
 			}
 		}
 	}
 	stored := func() (n int, position listings.FeedPosition) {
-		position, err := s.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { n++; return nil })
+		position, err := storage.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { n++; return nil })
 		require.NoError(t, err)
 		return n, position
 	}
@@ -56,17 +56,17 @@ func loadTwice(t *testing.T, s adapters.Storage) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
-	require.Error(t, s.Listings.Loader.Load(ctx, load, func(loaded int) {
+	require.Error(t, storage.Listings.Loader.Load(ctx, load, func(loaded int) {
 		if n += loaded; n > transaction {
 			cancel()
 		}
 	}))
 	n, after := stored()
 	require.Equal(t, transaction, n)
-	_, err := s.Listings.Feed.ListSince(t.Context(), before, 10)
+	_, err := storage.Listings.Feed.ListSince(t.Context(), before, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition, "the search index must be built anew")
 
-	require.NoError(t, s.Listings.Loader.Load(t.Context(), load, func(int) {}))
+	require.NoError(t, storage.Listings.Loader.Load(t.Context(), load, func(int) {}))
 	n, end := stored()
 	require.Equal(t, all, n)
 	require.NotEqual(t, after, end)

@@ -17,49 +17,49 @@ import (
 func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	s := db.Storage()
+	storage := db.Storage()
 	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
-	require.NoError(t, s.Integrations.Apps.Create(ctx, integrations.App{ID: id, OwnerID: id, Version: 1}, 9))
+	require.NoError(t, storage.Integrations.Apps.Create(ctx, integrations.App{ID: id, OwnerID: id, Version: 1}, 9))
 	require.NoError(
 		t,
-		s.Integrations.Grants.Create(
+		storage.Integrations.Grants.Create(
 			ctx,
 			integrations.Token{Hash: "h", GrantID: id},
 			&integrations.Grant{ID: id, AppID: id, UserID: id, ExpiresAt: now},
 		),
 	)
 	before := len(asked.sql)
-	_, _ = s.Integrations.Grants.Get(ctx, integrations.Access, "h")
+	_, _ = storage.Integrations.Grants.Get(ctx, integrations.Access, "h")
 	require.Len(t, asked.sql, before+1, "part of every request with a token")
 	require.NoError(t, db.Do(ctx, func(ctx context.Context) error {
-		_, _ = s.Integrations.Grants.Get(ctx, integrations.Code, "h")
+		_, _ = storage.Integrations.Grants.Get(ctx, integrations.Code, "h")
 		return nil
 	}))
-	_, _ = s.Integrations.Grants.Use(ctx, id, "h", now)
-	require.NoError(t, s.Integrations.Grants.End(ctx, id, now))
-	require.NoError(t, s.Integrations.Consents.Upsert(ctx, integrations.Consent{UserID: id, AppID: id, GivenAt: now}))
+	_, _ = storage.Integrations.Grants.Use(ctx, id, "h", now)
+	require.NoError(t, storage.Integrations.Grants.End(ctx, id, now))
+	require.NoError(t, storage.Integrations.Consents.Upsert(ctx, integrations.Consent{UserID: id, AppID: id, GivenAt: now}))
 	for _, cursor := range []string{"", id} {
 		for _, appID := range []string{"", id} {
-			_, err := s.Integrations.Consents.List(ctx, []string{id}, appID, page.Request{Number: 1, Size: 2, Cursor: cursor})
+			_, err := storage.Integrations.Consents.List(ctx, []string{id}, appID, page.Request{Number: 1, Size: 2, Cursor: cursor})
 			require.NoError(t, err)
 		}
 	}
-	_, err := s.Integrations.Consents.List(ctx, []string{id, uuid.NewString()}, id, page.Request{Number: 1, Size: 500})
+	_, err := storage.Integrations.Consents.List(ctx, []string{id, uuid.NewString()}, id, page.Request{Number: 1, Size: 500})
 	require.NoError(t, err)
 	u := identity.NewUser(id, "a@example.org", "A", identity.KindJobseeker, "hash", now)
-	require.NoError(t, s.Identity.Users.Create(ctx, &u))
+	require.NoError(t, storage.Identity.Users.Create(ctx, &u))
 	session := identity.NewSession(id, id, identity.Client{}, now)
 	session.CookieHash = "h"
-	require.NoError(t, s.Identity.Sessions.Create(ctx, session))
-	_, err = s.Identity.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: "h"})
+	require.NoError(t, storage.Identity.Sessions.Create(ctx, session))
+	_, err = storage.Identity.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: "h"})
 	require.NoError(t, err)
 	for _, f := range []integrations.ConsentFilter{{AppID: id}, {Before: now}, {}} {
-		_, err := s.Integrations.Consents.Delete(ctx, id, f)
+		_, err := storage.Integrations.Consents.Delete(ctx, id, f)
 		require.NoError(t, err)
 	}
 	for _, kind := range []retention.Kind{integrations.GrantsKind, integrations.TokensKind} {
-		_, err = s.Integrations.Retention.DeleteBefore(ctx, kind, now, 10)
+		_, err = storage.Integrations.Retention.DeleteBefore(ctx, kind, now, 10)
 		require.NoError(t, err)
 	}
 	asked.useIndexes(t, db, "counted")
@@ -68,7 +68,7 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 func TestConsents_List_TotalAboveMaximum(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	s, now, user := db.Storage().Integrations, time.Now().UTC(), uuid.NewString()
+	storage, now, user := db.Storage().Integrations, time.Now().UTC(), uuid.NewString()
 	require.NoError(t, db.writer.Exec(`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 		INSERT INTO apps (id, owner_id, name, description, public, secret_hash, plan, redirect_uris, created_at, updated_at, version)
 		SELECT printf('00000000-0000-7000-8000-%012d', i), ?, 'a', '', false, '', 'free', '[]', ?, ?, 1 FROM n`, page.MaxExact, user, now, now).Error)
@@ -79,11 +79,11 @@ func TestConsents_List_TotalAboveMaximum(t *testing.T) {
 		).Error,
 	)
 	for _, size := range []int{10, page.MaxExact} {
-		consents, err := s.Consents.List(t.Context(), []string{user}, "", page.Request{Number: 1, Size: size})
+		consents, err := storage.Consents.List(t.Context(), []string{user}, "", page.Request{Number: 1, Size: size})
 		require.NoError(t, err)
 		require.Equal(t, page.MaxExact, consents.Total)
 		require.True(t, consents.TotalIsEstimate)
-		apps, err := s.Apps.List(t.Context(), integrations.AppFilter{OwnerID: user}, page.Request{Number: 1, Size: size})
+		apps, err := storage.Apps.List(t.Context(), integrations.AppFilter{OwnerID: user}, page.Request{Number: 1, Size: size})
 		require.NoError(t, err)
 		require.Equal(t, page.MaxExact, apps.Total)
 		require.True(t, apps.TotalIsEstimate)

@@ -16,7 +16,7 @@ func TestQuery_ColumnTypeChanges_IsRetried(t *testing.T) {
 	url := kit.PostgresURL(t)
 	db, operator := migrated(t, url), migrated(t, url)
 	users := users{db}
-	u := identity.NewUser(
+	user := identity.NewUser(
 		db.newID(),
 		"jo@example.org",
 		"Jo",
@@ -24,9 +24,9 @@ func TestQuery_ColumnTypeChanges_IsRetried(t *testing.T) {
 		"verifier",
 		time.Now().UTC().Truncate(time.Microsecond),
 	)
-	require.NoError(t, users.Create(t.Context(), &u))
+	require.NoError(t, users.Create(t.Context(), &user))
 	findRows := func(ctx context.Context) error {
-		_, err := users.GetForUpdate(ctx, u.ID)
+		_, err := users.GetForUpdate(ctx, user.ID)
 		return err
 	}
 	inTransaction := func(ctx context.Context) error { return db.Do(ctx, findRows) }

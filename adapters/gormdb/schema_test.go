@@ -85,9 +85,9 @@ func TestSchema_SQLiteAndPostgres_AreEqual(t *testing.T) {
 
 func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Dialect{Postgres{}, SQLite{}} {
+	for _, dialect := range []Dialect{Postgres{}, SQLite{}} {
 		for _, folder := range []string{"listings", legacyFolder} {
-			files, err := schemas{&DB{dialect: d}}.migrationFiles(folder)
+			files, err := schemas{&DB{dialect: dialect}}.migrationFiles(folder)
 			require.NoError(t, err)
 			names, err := fs.Glob(files, "*")
 			require.NoError(t, err)
@@ -96,11 +96,11 @@ func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 				require.Equal(t, 1, strings.Count(name, "."), name)
 			}
 		}
-		files, err := schemas{&DB{dialect: d}}.migrationFiles("listings")
+		files, err := schemas{&DB{dialect: dialect}}.migrationFiles("listings")
 		require.NoError(t, err)
 		body, err := fs.ReadFile(files, "0001_init.sql")
 		require.NoError(t, err)
-		_, lite := d.(SQLite)
+		_, lite := dialect.(SQLite)
 		require.Equal(t, lite, strings.Contains(string(body), "AUTOINCREMENT"))
 	}
 }

@@ -15,48 +15,48 @@ import (
 func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	s := db.Storage()
+	storage := db.Storage()
 	asked := recordStatements(t, db.reader, db.writer)
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
 
-	_, _ = s.Integrations.Webhooks.Get(ctx, id, id)
-	_, _ = s.Integrations.Webhooks.Get(ctx, integrations.AnyOwner, id)
-	_ = s.Integrations.Webhooks.Upsert(
+	_, _ = storage.Integrations.Webhooks.Get(ctx, id, id)
+	_, _ = storage.Integrations.Webhooks.Get(ctx, integrations.AnyOwner, id)
+	_ = storage.Integrations.Webhooks.Upsert(
 		ctx,
 		integrations.Endpoint{ID: id, OwnerID: id, Version: 1, Events: []string{"job.created"}, Status: integrations.EndpointPaused},
 	)
-	_ = s.Integrations.Webhooks.Delete(ctx, id, id, id)
+	_ = storage.Integrations.Webhooks.Delete(ctx, id, id, id)
 	for _, f := range []integrations.EndpointFilter{{AppID: id}, {Event: "job.created"}, {Event: "job.created", UserIDs: []string{id, uuid.NewString()}}} {
 		for _, after := range []string{"", id} {
-			_, err := s.Integrations.Webhooks.List(ctx, integrations.AnyOwner, f, after, 500)
+			_, err := storage.Integrations.Webhooks.List(ctx, integrations.AnyOwner, f, after, 500)
 			require.NoError(t, err)
 		}
 	}
-	_, err := s.Integrations.Webhooks.List(ctx, id, integrations.EndpointFilter{AppID: id}, "", 100)
+	_, err := storage.Integrations.Webhooks.List(ctx, id, integrations.EndpointFilter{AppID: id}, "", 100)
 	require.NoError(t, err)
 	for _, status := range []integrations.DeliveryStatus{"", integrations.Failed} {
 		for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
-			_, err := s.Integrations.Deliveries.List(ctx, id, id, status, r)
+			_, err := storage.Integrations.Deliveries.List(ctx, id, id, status, r)
 			require.NoError(t, err)
 		}
 	}
 	for _, f := range []integrations.MessageFilter{{ID: id}, {}, {DueBy: now}} {
-		_, err := s.Integrations.Deliveries.ListMessages(ctx, id, id, f, 5)
+		_, err := storage.Integrations.Deliveries.ListMessages(ctx, id, id, f, 5)
 		require.NoError(t, err)
 	}
-	_, err = s.Integrations.Deliveries.NextDue(ctx, id)
+	_, err = storage.Integrations.Deliveries.NextDue(ctx, id)
 	require.NoError(t, err)
 	for _, f := range []integrations.ReplayFilter{{ID: id}, {FailedSince: now}} {
-		_, err := s.Integrations.Deliveries.Replay(ctx, id, id, f, now, 1000)
+		_, err := storage.Integrations.Deliveries.Replay(ctx, id, id, f, now, 1000)
 		require.NoError(t, err)
 	}
-	_, _ = s.Integrations.Deliveries.RecordResults(ctx, id, []integrations.Delivery{{ID: id, EndpointID: id}})
-	_ = s.Integrations.Deliveries.Enqueue(ctx, nil, []integrations.Delivery{{ID: id, EndpointID: id}})
+	_, _ = storage.Integrations.Deliveries.RecordResults(ctx, id, []integrations.Delivery{{ID: id, EndpointID: id}})
+	_ = storage.Integrations.Deliveries.Enqueue(ctx, nil, []integrations.Delivery{{ID: id, EndpointID: id}})
 	for _, kind := range []retention.Kind{integrations.MessagesKind, integrations.ListenersKind} {
-		_, err := s.Integrations.Retention.DeleteBefore(ctx, kind, now, 10)
+		_, err := storage.Integrations.Retention.DeleteBefore(ctx, kind, now, 10)
 		require.NoError(t, err)
 	}
-	require.NoError(t, s.Integrations.Deliveries.DeleteByApplicant(ctx, id))
+	require.NoError(t, storage.Integrations.Deliveries.DeleteByApplicant(ctx, id))
 
 	asked.useIndexes(t, db, "counted", "CONSTANT ROW")
 }

@@ -29,15 +29,15 @@ func (l *Limiter) keys() (n int) {
 func TestLimiter_ExpiredKeys_AreRemoved(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
-	l := New(clk)
+	limiter := New(clk)
 	rule := limit.Rule{Name: "r", Max: 10, Per: time.Minute}
 	for round := range 5 {
 		for i := range 100_000 {
-			_, _ = l.Take(context.Background(), rule, strconv.Itoa(round)+"/"+strconv.Itoa(i))
+			_, _ = limiter.Take(context.Background(), rule, strconv.Itoa(round)+"/"+strconv.Itoa(i))
 		}
 		clk.Advance(time.Hour)
 	}
-	require.LessOrEqual(t, l.keys(), 300_000)
+	require.LessOrEqual(t, limiter.keys(), 300_000)
 }
 
 func TestLimiter_ManyKeys_BoundMemory(t *testing.T) {
@@ -53,28 +53,28 @@ func TestLimiter_ManyKeys_BoundMemory(t *testing.T) {
 func TestQuota_ManyKeys_BoundMemoryAndKeepDays(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
-	l := New(clk)
+	limiter := New(clk)
 	daily := limit.Quota{PerMinute: 10, PerDay: 10}
-	_, _ = l.Spend(context.Background(), daily, "app")
+	_, _ = limiter.Spend(context.Background(), daily, "app")
 	for i := range maxKeys + 100_000 {
-		_, _ = l.Spend(context.Background(), limit.Quota{PerMinute: 10}, strconv.Itoa(i))
+		_, _ = limiter.Spend(context.Background(), limit.Quota{PerMinute: 10}, strconv.Itoa(i))
 	}
-	require.LessOrEqual(t, l.keys(), maxKeys)
-	s, _ := l.Status(context.Background(), daily, "app")
+	require.LessOrEqual(t, limiter.keys(), maxKeys)
+	s, _ := limiter.Status(context.Background(), daily, "app")
 	require.Equal(t, 9, s.Day.Remaining)
 	for i := range maxKeys + 100_000 {
-		_, _ = l.Spend(context.Background(), daily, strconv.Itoa(i))
+		_, _ = limiter.Spend(context.Background(), daily, strconv.Itoa(i))
 	}
 	days := func() (n int) {
-		for i := range l.shards {
-			n += len(l.shards[i].days)
+		for i := range limiter.shards {
+			n += len(limiter.shards[i].days)
 		}
 		return n
 	}
 	require.LessOrEqual(t, days(), maxKeys)
 	clk.Advance(24 * time.Hour)
 	for i := range 2 * maxKeys {
-		_, _ = l.Status(context.Background(), daily, strconv.Itoa(i))
+		_, _ = limiter.Status(context.Background(), daily, strconv.Itoa(i))
 	}
 	require.Zero(t, days(), "expired entries are removed by later calls")
 }

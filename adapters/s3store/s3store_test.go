@@ -54,15 +54,15 @@ func TestS3_Conformance(t *testing.T) {
 func TestS3_ServerHangs_FailsWithContext(t *testing.T) {
 	t.Parallel()
 	server := kit.OwnS3(t)
-	s := openTest(t, server.URL)
-	require.NoError(t, s.Put(t.Context(), "one", write("x")))
+	store := openTest(t, server.URL)
+	require.NoError(t, store.Put(t.Context(), "one", write("x")))
 	server.Pause()
 	t.Cleanup(server.Resume)
 	for _, call := range []func(context.Context) error{
-		s.Ping,
-		func(ctx context.Context) error { _, _, err := s.Open(ctx, "one"); return err },
-		func(ctx context.Context) error { return s.Put(ctx, "one", write("y")) },
-		func(ctx context.Context) error { return s.Delete(ctx, "one") },
+		store.Ping,
+		func(ctx context.Context) error { _, _, err := store.Open(ctx, "one"); return err },
+		func(ctx context.Context) error { return store.Put(ctx, "one", write("y")) },
+		func(ctx context.Context) error { return store.Delete(ctx, "one") },
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		begun := time.Now()
@@ -74,9 +74,9 @@ func TestS3_ServerHangs_FailsWithContext(t *testing.T) {
 
 func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 	t.Parallel()
-	s := openTest(t, kit.OwnS3(t).URL)
+	store := openTest(t, kit.OwnS3(t).URL)
 	left := func() (n int) {
-		for u := range s.client.ListIncompleteUploads(t.Context(), s.bucket, s.prefix, true) {
+		for u := range store.client.ListIncompleteUploads(t.Context(), store.bucket, store.prefix, true) {
 			require.NoError(t, u.Err)
 			n++
 		}
@@ -84,20 +84,20 @@ func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 	}
 	boom := errors.New("boom")
 	parts := strings.Repeat("x", 2*partSize+1)
-	require.ErrorIs(t, s.Put(t.Context(), "one", func(w io.Writer) error {
+	require.ErrorIs(t, store.Put(t.Context(), "one", func(w io.Writer) error {
 		err := write(parts)(w)
 		require.Equal(t, 1, left(), "the upload has begun")
 		return errors.Join(boom, err)
 	}), boom)
 	require.Zero(t, left())
 	ctx, cancel := context.WithCancel(t.Context())
-	require.ErrorIs(t, s.Put(ctx, "one", func(w io.Writer) error { defer cancel(); return write(parts)(w) }), context.Canceled)
+	require.ErrorIs(t, store.Put(ctx, "one", func(w io.Writer) error { defer cancel(); return write(parts)(w) }), context.Canceled)
 	require.Zero(t, left())
 	require.Panics(t, func() {
-		_ = s.Put(t.Context(), "one", func(w io.Writer) error { _ = write(parts)(w); panic(boom) })
+		_ = store.Put(t.Context(), "one", func(w io.Writer) error { _ = write(parts)(w); panic(boom) })
 	})
 	require.Zero(t, left())
-	_, _, err := s.Open(t.Context(), "one")
+	_, _, err := store.Open(t.Context(), "one")
 	require.ErrorIs(t, err, files.ErrNotFound)
 }
 
@@ -109,13 +109,13 @@ func TestS3_WrongSetup_SaysWhatToDo(t *testing.T) {
 		"key":    {url, "nobody", services.S3SecretKey, "AWS_ACCESS_KEY_ID"},
 		"secret": {url, services.S3AccessKey, "wrong-secret", "AWS_SECRET_ACCESS_KEY"},
 	} {
-		s, err := open(c.url, credentials.NewStaticV4(c.key, c.secret, ""))
+		store, err := open(c.url, credentials.NewStaticV4(c.key, c.secret, ""))
 		require.NoError(t, err)
-		err = s.Put(t.Context(), "one", write("x"))
+		err = store.Put(t.Context(), "one", write("x"))
 		require.ErrorIs(t, err, fault.ErrUnavailable, name)
 		require.ErrorContains(t, err, c.want, name)
 		require.NotContains(t, err.Error(), "wrong-secret")
-		require.ErrorIs(t, s.Ping(t.Context()), fault.ErrUnavailable, name)
+		require.ErrorIs(t, store.Ping(t.Context()), fault.ErrUnavailable, name)
 	}
 }
 
@@ -146,16 +146,16 @@ func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			s := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
+			store := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(want.status)
 				_, _ = fmt.Fprintf(w, `<Error><Code>%s</Code><Message>m</Message></Error>`, code)
 			})
-			_, _, err := s.Open(t.Context(), "one")
+			_, _, err := store.Open(t.Context(), "one")
 			require.ErrorIs(t, err, fault.ErrUnavailable)
 			require.Equal(t, want.reason, fault.Of(err).Reason)
 			require.ErrorContains(t, err, want.advice)
-			require.ErrorIs(t, s.Put(t.Context(), "one", write("x")), fault.ErrUnavailable)
-			require.ErrorIs(t, s.Delete(t.Context(), "one"), fault.ErrUnavailable)
+			require.ErrorIs(t, store.Put(t.Context(), "one", write("x")), fault.ErrUnavailable)
+			require.ErrorIs(t, store.Delete(t.Context(), "one"), fault.ErrUnavailable)
 		})
 	}
 	missing := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -170,19 +170,19 @@ func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 func TestPut_ServerRecovers_IsRetried(t *testing.T) {
 	t.Parallel()
 	calls := 0
-	s := openWithResponses(t, func(w http.ResponseWriter, r *http.Request) {
+	store := openWithResponses(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		if calls++; calls < 3 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
-	require.NoError(t, s.Put(t.Context(), "one", write("x")))
+	require.NoError(t, store.Put(t.Context(), "one", write("x")))
 	require.Equal(t, 3, calls)
 }
 
 func TestRead_ConnectionBreaks_IsAnError(t *testing.T) {
 	t.Parallel()
-	s := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
+	store := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
 		w.Header().Set("ETag", `"x"`)
@@ -190,7 +190,7 @@ func TestRead_ConnectionBreaks_IsAnError(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	})
-	f, info, err := s.Open(t.Context(), "one")
+	f, info, err := store.Open(t.Context(), "one")
 	require.NoError(t, err)
 	require.EqualValues(t, 1000, info.Size)
 	_, err = io.ReadAll(f)

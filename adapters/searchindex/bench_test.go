@@ -39,30 +39,30 @@ const (
 // skewed returns small numbers below n more often than large ones.
 func skewed(r *rand.Rand, n int) int { return int(math.Pow(float64(n), r.Float64())) - 1 }
 
-func benchDocument(r *rand.Rand, i, docs int) *search.Document {
-	role, specialty := skewed(r, benchRoles), skewed(r, 200)
-	d := &search.Document{
+func benchDocument(random *rand.Rand, i, docs int) *search.Document {
+	role, specialty := skewed(random, benchRoles), skewed(random, 200)
+	document := &search.Document{
 		PostedAt: benchStart.Add(-time.Duration(i) * 60 * 24 * time.Hour / time.Duration(docs)),
-		Title:    []string{"word" + strconv.Itoa(skewed(r, 500)), "role" + strconv.Itoa(role), "", "specialty" + strconv.Itoa(specialty)},
+		Title:    []string{"word" + strconv.Itoa(skewed(random, 500)), "role" + strconv.Itoa(role), "", "specialty" + strconv.Itoa(specialty)},
 		Keys: []string{
-			fmt.Sprint("role:", role, "@head"), fmt.Sprint("role:", skewed(r, benchRoles), "@text"), fmt.Sprint("specialty:", specialty),
-			fmt.Sprint("region:", skewed(r, 100)), fmt.Sprint("contract:", skewed(r, 5)), fmt.Sprint("employer:", skewed(r, 5000)),
+			fmt.Sprint("role:", role, "@head"), fmt.Sprint("role:", skewed(random, benchRoles), "@text"), fmt.Sprint("specialty:", specialty),
+			fmt.Sprint("region:", skewed(random, 100)), fmt.Sprint("contract:", skewed(random, 5)), fmt.Sprint("employer:", skewed(random, 5000)),
 		},
-		SortTitle: fmt.Sprint(role, " ", specialty), SortLocation: strconv.Itoa(skewed(r, benchPlaces)),
+		SortTitle: fmt.Sprint(role, " ", specialty), SortLocation: strconv.Itoa(skewed(random, benchPlaces)),
 	}
 	for range 120 {
-		d.Body = append(d.Body, "word"+strconv.Itoa(skewed(r, benchWords)))
+		document.Body = append(document.Body, "word"+strconv.Itoa(skewed(random, benchWords)))
 	}
-	if r.IntN(10) < 8 {
-		low := int64(20_000+r.IntN(80_000)) * 100
-		d.Pay = &search.PayRange{Min: low, Max: low + 1_000_000, Currency: []string{"GBP", "EUR", "USD"}[skewed(r, 3)]}
+	if random.IntN(10) < 8 {
+		low := int64(20_000+random.IntN(80_000)) * 100
+		document.Pay = &search.PayRange{Min: low, Max: low + 1_000_000, Currency: []string{"GBP", "EUR", "USD"}[skewed(random, 3)]}
 	}
-	if r.IntN(10) < 6 {
-		d.Deadline = benchStart.Add(time.Duration(r.IntN(60*24)-24) * time.Hour)
+	if random.IntN(10) < 6 {
+		document.Deadline = benchStart.Add(time.Duration(random.IntN(60*24)-24) * time.Hour)
 	}
-	place := rand.New(rand.NewPCG(uint64(skewed(r, benchPlaces)), 7))
-	d.Point = &search.Point{Lat: 50 + 8*place.Float64(), Lon: -5 + 6*place.Float64()}
-	return d
+	place := rand.New(rand.NewPCG(uint64(skewed(random, benchPlaces)), 7))
+	document.Point = &search.Point{Lat: 50 + 8*place.Float64(), Lon: -5 + 6*place.Float64()}
+	return document
 }
 
 var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
@@ -76,31 +76,31 @@ var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 	}
 	o := options(folder)
 	o.Normalize = func(w string) string { return w }
-	x, err := Open(o)
+	index, err := Open(o)
 	if err != nil {
 		return nil, err
 	}
-	r := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	b := &benchmark{docs: docs}
 	for i := 0; i < docs; {
 		var changes []search.Change
 		for ; len(changes) < 10_000 && i < docs; i++ {
 			changes = append(
 				changes,
-				search.Change{ID: fmt.Sprintf("0190%08x-%04x", i, r.Uint32N(1<<16)), Version: 1, Document: benchDocument(r, i, docs)},
+				search.Change{ID: fmt.Sprintf("0190%08x-%04x", i, random.Uint32N(1<<16)), Version: 1, Document: benchDocument(random, i, docs)},
 			)
 		}
 		start := time.Now()
-		if err := x.Apply(context.Background(), changes, "position"); err != nil {
+		if err := index.Apply(context.Background(), changes, "position"); err != nil {
 			return nil, err
 		}
 		b.building += time.Since(start)
 	}
 	start := time.Now()
-	if err := x.mergeAll(context.Background()); err != nil {
+	if err := index.mergeAll(context.Background()); err != nil {
 		return nil, err
 	}
-	if err := x.Close(); err != nil {
+	if err := index.Close(); err != nil {
 		return nil, err
 	}
 	b.building += time.Since(start)
@@ -222,7 +222,7 @@ func TestOpen_LargeFolder_IsCheap(t *testing.T) {
 }
 
 func BenchmarkFind(b *testing.B) {
-	x, err := openBenchmark()
+	bench, err := openBenchmark()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func BenchmarkFind(b *testing.B) {
 			for b.Loop() {
 				q := query(i)
 				q.Now, q.Limit = benchStart, 20
-				r, err := x.index.Find(context.Background(), q)
+				r, err := bench.index.Find(context.Background(), q)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -248,7 +248,7 @@ func BenchmarkFind(b *testing.B) {
 // BenchmarkFindMixed runs all classes with several clients at once and reports
 // percentiles of the latency.
 func BenchmarkFindMixed(b *testing.B) {
-	x, err := openBenchmark()
+	bench, err := openBenchmark()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func BenchmarkFindMixed(b *testing.B) {
 						q.Now, q.Limit = benchStart, 20
 						start := time.Now()
 						runtime.Gosched() // as a client does that waits for a response
-						if _, err := x.index.Find(context.Background(), q); err != nil {
+						if _, err := bench.index.Find(context.Background(), q); err != nil {
 							b.Error(err)
 						}
 						latencies[i] = time.Since(start)
@@ -286,16 +286,16 @@ func BenchmarkFindMixed(b *testing.B) {
 // role, a place within 10 miles and a contract type, as they are planned for a
 // search.
 func BenchmarkBatch(b *testing.B) {
-	r := rand.New(rand.NewPCG(9, 10))
+	random := rand.New(rand.NewPCG(9, 10))
 	head := func(n int, level string) search.Expr {
 		return search.HasKey(fmt.Sprint("role:", n%benchRoles, "@", level))
 	}
 	queries := make([]search.Query, 100_000)
 	for i := range queries {
-		role, p := skewed(r, benchRoles), search.Point{Lat: 50 + 8*r.Float64(), Lon: -5 + 6*r.Float64()}
+		role, p := skewed(random, benchRoles), search.Point{Lat: 50 + 8*random.Float64(), Lon: -5 + 6*random.Float64()}
 		queries[i] = search.Query{
 			Now: benchStart, Limit: 64,
-			Must: []search.Expr{search.Or(search.HasKey(fmt.Sprint("contract:", skewed(r, 5))))},
+			Must: []search.Expr{search.Or(search.HasKey(fmt.Sprint("contract:", skewed(random, 5))))},
 			Slots: []search.Slot{
 				{Levels: []search.SlotLevel{
 					{Expr: search.Or(head(role, "head")), Exact: true}, {Expr: search.Or(head(role, "text")), Cost: 4, Exact: true},
@@ -326,7 +326,7 @@ func BenchmarkBatch(b *testing.B) {
 			for b.Loop() {
 				docs := make([]*search.Document, size)
 				for i := range docs {
-					docs[i] = benchDocument(r, i, size)
+					docs[i] = benchDocument(random, i, size)
 					docs[i].ID = strconv.Itoa(i)
 				}
 				batch, err := NewBatch(docs, func(w string) string { return w })
@@ -345,36 +345,36 @@ func BenchmarkBatch(b *testing.B) {
 }
 
 func BenchmarkBuild(b *testing.B) {
-	x, err := openBenchmark()
+	bench, err := openBenchmark()
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(x.building.Seconds(), "s")
-	b.ReportMetric(float64(x.open.Milliseconds()), "ms/open")
-	b.ReportMetric(float64(x.heap)/1e6, "MB/open")
-	b.ReportMetric(float64(x.bytes)/float64(x.docs), "B/doc")
+	b.ReportMetric(bench.building.Seconds(), "s")
+	b.ReportMetric(float64(bench.open.Milliseconds()), "ms/open")
+	b.ReportMetric(float64(bench.heap)/1e6, "MB/open")
+	b.ReportMetric(float64(bench.bytes)/float64(bench.docs), "B/doc")
 	b.ReportMetric(0, "ns/op")
 }
 
 func BenchmarkApply(b *testing.B) {
-	x, err := openBenchmark()
+	bench, err := openBenchmark()
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, size := range []int{1, 100} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			b.ReportAllocs()
-			r := rand.New(rand.NewPCG(5, 6))
+			random := rand.New(rand.NewPCG(5, 6))
 			for b.Loop() {
 				changes := make([]search.Change, size)
 				for i := range changes {
 					changes[i] = search.Change{
-						ID:       fmt.Sprint("new ", r.IntN(10_000)),
+						ID:       fmt.Sprint("new ", random.IntN(10_000)),
 						Version:  time.Now().UnixNano(),
-						Document: benchDocument(r, i, 100),
+						Document: benchDocument(random, i, 100),
 					}
 				}
-				if err := x.index.Apply(context.Background(), changes, "position"); err != nil {
+				if err := bench.index.Apply(context.Background(), changes, "position"); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -36,17 +36,17 @@ func count(t *testing.T, s *segment, e search.Expr) int {
 
 func TestPhrase_EqualsTexts(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	word := func() string { // most are frequent, "x…" are not
-		if r.IntN(5) == 0 {
-			return fmt.Sprint("x", skewed(r, 400))
+		if random.IntN(5) == 0 {
+			return fmt.Sprint("x", skewed(random, 400))
 		}
-		return string(rune('a'+r.IntN(8))) + []string{"", "s"}[r.IntN(2)]
+		return string(rune('a'+random.IntN(8))) + []string{"", "s"}[random.IntN(2)]
 	}
 	words := func(n int) []string {
 		list := make([]string, n)
 		for i := range list {
-			if r.IntN(8) > 0 {
+			if random.IntN(8) > 0 {
 				list[i] = word()
 			}
 		}
@@ -54,17 +54,17 @@ func TestPhrase_EqualsTexts(t *testing.T) {
 	}
 	var docs []*search.Document
 	for i := range minPairDocs + 500 {
-		docs = append(docs, &search.Document{ID: fmt.Sprint(i), Title: words(r.IntN(5)), Body: words(r.IntN(20))})
+		docs = append(docs, &search.Document{ID: fmt.Sprint(i), Title: words(random.IntN(5)), Body: words(random.IntN(20))})
 	}
-	s, err := build(docs, trimS)
+	segment, err := build(docs, trimS)
 	require.NoError(t, err)
-	require.NotEmpty(t, s.pairReferences)
+	require.NotEmpty(t, segment.pairReferences)
 	for range 300 {
 		e := search.HasPhrase()
-		for range 1 + r.IntN(4) {
+		for range 1 + random.IntN(4) {
 			e.Words = append(e.Words, word())
 		}
-		e.Title, e.Literal = r.IntN(3) == 0, r.IntN(2) == 0
+		e.Title, e.Literal = random.IntN(3) == 0, random.IntN(2) == 0
 		want := 0
 		for _, d := range docs {
 			text := d.Title
@@ -75,7 +75,7 @@ func TestPhrase_EqualsTexts(t *testing.T) {
 				want++
 			}
 		}
-		require.Equal(t, want, count(t, s, e), "%+v", e)
+		require.Equal(t, want, count(t, segment, e), "%+v", e)
 	}
 }
 
@@ -92,45 +92,47 @@ func contains(text, phrase []string, literal bool) bool {
 
 func TestWithin_EqualsDistances(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(3, 4))
-	point := func() search.Point { return search.Point{Lat: r.Float64()*180 - 90, Lon: r.Float64()*360 - 180} }
+	random := rand.New(rand.NewPCG(3, 4))
+	point := func() search.Point {
+		return search.Point{Lat: random.Float64()*180 - 90, Lon: random.Float64()*360 - 180}
+	}
 	var docs []*search.Document
 	for i := range 5000 {
 		p := point()
 		if i%2 == 0 { // many near the poles and the date line
-			p = search.Point{Lat: 75 + 15*r.Float64(), Lon: 170 + 20*r.Float64()}
+			p = search.Point{Lat: 75 + 15*random.Float64(), Lon: 170 + 20*random.Float64()}
 		}
 		docs = append(docs, &search.Document{ID: fmt.Sprint(i), Point: &p})
 	}
-	s, err := build(docs, trimS)
+	segment, err := build(docs, trimS)
 	require.NoError(t, err)
 	for range 300 {
-		center, miles := point(), float64(skewed(r, 13_000))
+		center, miles := point(), float64(skewed(random, 13_000))
 		want := 0
 		for _, d := range docs {
 			if d.Point.Miles(center) <= miles {
 				want++
 			}
 		}
-		require.Equal(t, want, count(t, s, search.IsWithin(center, miles)), "%v miles of %v", miles, center)
+		require.Equal(t, want, count(t, segment, search.IsWithin(center, miles)), "%v miles of %v", miles, center)
 	}
 }
 
 func TestExpired_AnyOrderOfTimes(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(5, 6))
+	random := rand.New(rand.NewPCG(5, 6))
 	var docs []*search.Document
 	for i := range 200 {
 		d := &search.Document{ID: fmt.Sprint(i)}
 		if i%3 > 0 {
-			d.Deadline = benchStart.AddDate(0, 0, r.IntN(40))
+			d.Deadline = benchStart.AddDate(0, 0, random.IntN(40))
 		}
 		docs = append(docs, d)
 	}
 	s, err := build(docs, trimS)
 	require.NoError(t, err)
 	for range 200 {
-		now := benchStart.AddDate(0, 0, r.IntN(44)-2).UnixMicro()
+		now := benchStart.AddDate(0, 0, random.IntN(44)-2).UnixMicro()
 		expired := s.expired(now)
 		for i, deadline := range s.deadlines {
 			require.Equal(t, deadline <= now, expired != nil && expired.has(uint32(i)))
@@ -140,7 +142,7 @@ func TestExpired_AnyOrderOfTimes(t *testing.T) {
 
 func TestFind_PhraseInManyTexts_CountsEach(t *testing.T) {
 	t.Parallel()
-	x := open(t, options(""))
+	index := open(t, options(""))
 	changes := make([]search.Change, 3*minParallelTexts)
 	for i := range changes {
 		body := []string{"days", "nights"}
@@ -149,7 +151,7 @@ func TestFind_PhraseInManyTexts_CountsEach(t *testing.T) {
 		}
 		changes[i] = search.Change{ID: fmt.Sprint(i), Version: 1, Document: &search.Document{Body: body}}
 	}
-	require.NoError(t, x.Apply(t.Context(), changes, "1"))
-	require.Equal(t, 2*minParallelTexts, total(t, x, search.HasLiteral("days", "nights")))
-	require.Equal(t, minParallelTexts, total(t, x, search.HasPhrase("Nights", "days")))
+	require.NoError(t, index.Apply(t.Context(), changes, "1"))
+	require.Equal(t, 2*minParallelTexts, total(t, index, search.HasLiteral("days", "nights")))
+	require.Equal(t, minParallelTexts, total(t, index, search.HasPhrase("Nights", "days")))
 }

@@ -36,7 +36,7 @@ func open(t *testing.T, o Options) *Index {
 }
 
 // put creates or replaces the documents from, …, to-1.
-func put(t *testing.T, x *Index, version int64, from, to int, position string) {
+func put(t *testing.T, index *Index, version int64, from, to int, position string) {
 	var changes []search.Change
 	for i := from; i < to; i++ {
 		changes = append(changes, search.Change{
@@ -58,7 +58,7 @@ func put(t *testing.T, x *Index, version int64, from, to int, position string) {
 			},
 		})
 	}
-	require.NoError(t, x.Apply(context.Background(), changes, position))
+	require.NoError(t, index.Apply(context.Background(), changes, position))
 }
 
 func total(t *testing.T, x *Index, e search.Expr) int {
@@ -123,13 +123,13 @@ func copyFolder(t *testing.T, from string) (to string) {
 func TestOpen_AfterCrash_HasLastCheckpoint(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
-	x := open(t, o)
-	put(t, x, 1, 0, 100, "one")
-	put(t, x, 2, 50, 60, "two")
-	x.maintaining.Lock()
-	require.NoError(t, x.checkpoint())
-	x.maintaining.Unlock()
-	put(t, x, 3, 0, 200, "three")
+	index := open(t, o)
+	put(t, index, 1, 0, 100, "one")
+	put(t, index, 2, 50, 60, "two")
+	index.maintaining.Lock()
+	require.NoError(t, index.checkpoint())
+	index.maintaining.Unlock()
+	put(t, index, 3, 0, 200, "three")
 
 	crashed := copyFolder(t, o.Folder)
 	// A file that was being written, and one that was not named yet.
@@ -150,15 +150,15 @@ func TestOpen_AfterCrash_HasLastCheckpoint(t *testing.T) {
 func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
-	x := open(t, o)
-	put(t, x, 1, 0, 100, "one")
-	x.maintaining.Lock()
-	require.NoError(t, x.checkpoint())
-	x.maintaining.Unlock()
-	put(t, x, 2, 0, 10, "two")
-	put(t, x, 2, 10, 20, "two")
+	index := open(t, o)
+	put(t, index, 1, 0, 100, "one")
+	index.maintaining.Lock()
+	require.NoError(t, index.checkpoint())
+	index.maintaining.Unlock()
+	put(t, index, 2, 0, 10, "two")
+	put(t, index, 2, 10, 20, "two")
 
-	st, err := x.acquire()
+	st, err := index.acquire()
 	require.NoError(t, err)
 	defer st.release()
 	for _, p := range st.parts {
@@ -170,7 +170,7 @@ func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 			require.Equal(t, 100, total(t, y, search.HasKey("version:1")))
 		}
 	}
-	require.NoError(t, x.Close())
+	require.NoError(t, index.Close())
 	y := open(t, o)
 	require.Equal(t, "two", y.Position())
 	require.Equal(t, 20, total(t, y, search.HasKey("version:2")))
@@ -266,62 +266,62 @@ func TestOpen_UnknownFormat_IsOutdated(t *testing.T) {
 
 func TestMerge_KeepsLaterDeletions(t *testing.T) {
 	t.Parallel()
-	x := open(t, options(""))
-	put(t, x, 1, 0, 100, "one")
-	put(t, x, 1, 100, 200, "two")
-	st, err := x.acquire()
+	index := open(t, options(""))
+	put(t, index, 1, 0, 100, "one")
+	put(t, index, 1, 100, 200, "two")
+	st, err := index.acquire()
 	require.NoError(t, err)
 	m := newMerger(st.parts)
-	result, err := x.writeMerged(context.Background(), m)
+	result, err := index.writeMerged(context.Background(), m)
 	require.NoError(t, err)
-	put(t, x, 2, 0, 5, "three")
-	require.NoError(t, x.Apply(context.Background(), []search.Change{{ID: "00150", Version: 9}}, "four"))
-	x.replace(m, result)
+	put(t, index, 2, 0, 5, "three")
+	require.NoError(t, index.Apply(context.Background(), []search.Change{{ID: "00150", Version: 9}}, "four"))
+	index.replace(m, result)
 	st.release()
-	require.Equal(t, 199, total(t, x, search.HasKey("all")))
-	require.Equal(t, 5, total(t, x, search.HasKey("version:2")))
-	require.NoError(t, x.Compact(context.Background()))
-	require.Equal(t, 199, total(t, x, search.HasKey("all")))
-	require.Len(t, x.state.Load().parts, 1)
-	require.Zero(t, x.state.Load().parts[0].deadCount)
+	require.Equal(t, 199, total(t, index, search.HasKey("all")))
+	require.Equal(t, 5, total(t, index, search.HasKey("version:2")))
+	require.NoError(t, index.Compact(context.Background()))
+	require.Equal(t, 199, total(t, index, search.HasKey("all")))
+	require.Len(t, index.state.Load().parts, 1)
+	require.Zero(t, index.state.Load().parts[0].deadCount)
 }
 
 func TestApply_ManyBatches_AreMerged(t *testing.T) {
 	t.Parallel()
-	x := open(t, options(t.TempDir()))
+	index := open(t, options(t.TempDir()))
 	for i := range 300 {
-		put(t, x, 1, i, i+1, fmt.Sprint(i))
+		put(t, index, 1, i, i+1, fmt.Sprint(i))
 	}
-	require.NoError(t, x.mergeAll(context.Background()))
-	require.Less(t, len(x.state.Load().parts), 4*mergeCount)
-	require.Equal(t, 300, total(t, x, search.HasKey("all")))
+	require.NoError(t, index.mergeAll(context.Background()))
+	require.Less(t, len(index.state.Load().parts), 4*mergeCount)
+	require.Equal(t, 300, total(t, index, search.HasKey("all")))
 	var all []search.Change
 	for i := range 300 {
 		all = append(all, search.Change{ID: fmt.Sprintf("%05d", i), Version: 2})
 	}
-	require.NoError(t, x.Apply(context.Background(), all, "deleted"))
-	require.NoError(t, x.mergeAll(context.Background()))
-	require.Empty(t, x.state.Load().parts)
-	require.Zero(t, x.Frequency("nurse"))
+	require.NoError(t, index.Apply(context.Background(), all, "deleted"))
+	require.NoError(t, index.mergeAll(context.Background()))
+	require.Empty(t, index.state.Load().parts)
+	require.Zero(t, index.Frequency("nurse"))
 }
 
 func TestApply_DuringLargeMerge_DoesNotWait(t *testing.T) {
 	t.Parallel()
-	x := open(t, options(t.TempDir()))
-	put(t, x, 1, 0, minFileDocs, "large")
-	x.maintaining.Lock() // as a large merge does
-	st, large, err := x.claim(slices.Clone[[]*part])
+	index := open(t, options(t.TempDir()))
+	put(t, index, 1, 0, minFileDocs, "large")
+	index.maintaining.Lock() // as a large merge does
+	st, large, err := index.claim(slices.Clone[[]*part])
 	require.NoError(t, err)
 	for i := range 5 * maxParts {
-		put(t, x, 2, i, i+1, fmt.Sprint(i))
-		require.LessOrEqual(t, len(x.state.Load().parts), maxParts)
+		put(t, index, 2, i, i+1, fmt.Sprint(i))
+		require.LessOrEqual(t, len(index.state.Load().parts), maxParts)
 	}
-	require.Contains(t, segments(x), large[0].segment)
-	x.unclaim(large)
+	require.Contains(t, segments(index), large[0].segment)
+	index.unclaim(large)
 	st.release()
-	x.maintaining.Unlock()
-	require.Equal(t, 5*maxParts, total(t, x, search.HasKey("version:2")))
-	require.Equal(t, minFileDocs, total(t, x, search.All()))
+	index.maintaining.Unlock()
+	require.Equal(t, 5*maxParts, total(t, index, search.HasKey("version:2")))
+	require.Equal(t, minFileDocs, total(t, index, search.All()))
 }
 
 func segments(x *Index) (list []*segment) {
@@ -334,7 +334,7 @@ func segments(x *Index) (list []*segment) {
 func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
-	x := open(t, o)
+	index := open(t, o)
 	var writers sync.WaitGroup
 	applied := make(chan struct{})
 	writers.Go(func() {
@@ -342,7 +342,7 @@ func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 			if i == 100 {
 				close(applied)
 			}
-			err := x.Apply(
+			err := index.Apply(
 				context.Background(),
 				[]search.Change{{ID: fmt.Sprint(i), Version: 1, Document: &search.Document{Keys: []string{"all"}}}},
 				fmt.Sprint(i),
@@ -354,26 +354,26 @@ func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 		}
 	})
 	<-applied
-	require.NoError(t, x.Close())
+	require.NoError(t, index.Close())
 	writers.Wait()
-	x = open(t, o)
-	require.Equal(t, x.Position(), fmt.Sprint(total(t, x, search.HasKey("all"))))
+	index = open(t, o)
+	require.Equal(t, index.Position(), fmt.Sprint(total(t, index, search.HasKey("all"))))
 }
 
 func TestClose_DuringFind_WaitsForReaders(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
-	x := open(t, o)
-	put(t, x, 1, 0, 100, "one")
-	require.NoError(t, x.Close())
-	x = open(t, o)
-	st, err := x.acquire()
+	index := open(t, o)
+	put(t, index, 1, 0, 100, "one")
+	require.NoError(t, index.Close())
+	index = open(t, o)
+	st, err := index.acquire()
 	require.NoError(t, err)
-	require.NoError(t, x.Close())
+	require.NoError(t, index.Close())
 	require.Equal(t, "00099", st.parts[0].ids.at(0)) // still mapped
 	st.release()
 	require.Zero(t, st.parts[0].holders.Load())
-	_, err = x.acquire()
+	_, err = index.acquire()
 	require.ErrorIs(t, err, search.ErrIndexClosed)
 }
 
@@ -398,21 +398,21 @@ func TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange(t *testing.T) {
 	o := options(t.TempDir() + "/index")
 	failures := &failureLog{}
 	o.Log = slog.New(failures)
-	x, err := Open(o)
+	index, err := Open(o)
 	require.NoError(t, err)
-	x.fileDocs = 1
+	index.fileDocs = 1
 	require.NoError(t, os.RemoveAll(o.Folder))
 	for i := range mergeCount {
-		put(t, x, 1, i, i+1, "position")
+		put(t, index, 1, i, i+1, "position")
 	}
 	require.Eventually(t, func() bool { return failures.count.Load() > 0 }, 30*time.Second, time.Millisecond)
 	first := time.Now()
 	for i := range 20 {
-		put(t, x, 2, i, i+1, "position")
+		put(t, index, 2, i, i+1, "position")
 		time.Sleep(10 * time.Millisecond) // for maintain to take notice
 	}
 	require.LessOrEqual(t, failures.count.Load(), 1+int64(time.Since(first)/minMergePause))
-	require.Error(t, x.Close())
+	require.Error(t, index.Close())
 }
 
 // failureLog counts log records.

@@ -38,15 +38,15 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 		require.NoError(t, child.Process.Kill())
 		_ = child.Wait()
 
-		x, err := Open(options(folder))
+		index, err := Open(options(folder))
 		require.NoError(t, err)
 		want := 0
-		if position = x.Position(); position != "" {
+		if position = index.Position(); position != "" {
 			want = killedDocs
 		}
-		require.Equal(t, want, total(t, x, search.HasKey("version:"+position)))
-		require.Equal(t, want, total(t, x, search.All()))
-		require.NoError(t, x.Close())
+		require.Equal(t, want, total(t, index, search.HasKey("version:"+position)))
+		require.Equal(t, want, total(t, index, search.All()))
+		require.NoError(t, index.Close())
 	}
 	require.NotEmpty(t, position)
 }
@@ -73,13 +73,13 @@ func TestCheckpoint_DiskFull_KeepsOldState(t *testing.T) {
 
 func fillFolder(t *testing.T, folder string) {
 	signal.Ignore(syscall.SIGXFSZ)
-	x, err := Open(options(folder))
+	index, err := Open(options(folder))
 	require.NoError(t, err)
-	put(t, x, 1, 0, 10, "one")
+	put(t, index, 1, 0, 10, "one")
 	checkpoint := func() error {
-		x.maintaining.Lock()
-		defer x.maintaining.Unlock()
-		return x.checkpoint()
+		index.maintaining.Lock()
+		defer index.maintaining.Unlock()
+		return index.checkpoint()
 	}
 	require.NoError(t, checkpoint())
 	stored, err := os.ReadFile(filepath.Join(folder, manifestFile))
@@ -88,32 +88,32 @@ func fillFolder(t *testing.T, folder string) {
 	var unlimited syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited))
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1024, Max: unlimited.Max}))
-	x.fileDocs = killedDocs
-	put(t, x, 2, 0, killedDocs/2, "one")
-	put(t, x, 2, killedDocs/2, killedDocs, "two")
+	index.fileDocs = killedDocs
+	put(t, index, 2, 0, killedDocs/2, "one")
+	put(t, index, 2, killedDocs/2, killedDocs, "two")
 	require.ErrorIs(t, checkpoint(), syscall.EFBIG)
-	require.ErrorIs(t, x.Compact(context.Background()), syscall.EFBIG)
-	require.Equal(t, killedDocs, total(t, x, search.HasKey("version:2")))
+	require.ErrorIs(t, index.Compact(context.Background()), syscall.EFBIG)
+	require.Equal(t, killedDocs, total(t, index, search.HasKey("version:2")))
 	now, err := os.ReadFile(filepath.Join(folder, manifestFile))
 	require.NoError(t, err)
 	require.Equal(t, stored, now)
 
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &unlimited))
-	put(t, x, 3, 0, killedDocs, "three")
-	require.NoError(t, x.Compact(context.Background()))
-	require.NoError(t, x.Close())
+	put(t, index, 3, 0, killedDocs, "three")
+	require.NoError(t, index.Compact(context.Background()))
+	require.NoError(t, index.Close())
 }
 
 func replaceUntilKilled(t *testing.T, folder string) {
 	o := options(folder)
 	o.CheckpointInterval = time.Millisecond
-	x, err := Open(o)
+	index, err := Open(o)
 	require.NoError(t, err)
-	version, _ := strconv.Atoi(x.Position())
+	version, _ := strconv.Atoi(index.Position())
 	version++
-	x.fileDocs = killedDocs // so that merges write files
+	index.fileDocs = killedDocs // so that merges write files
 	for start := time.Now(); time.Since(start) < 10*time.Second; version++ {
-		put(t, x, int64(version), 0, killedDocs, strconv.Itoa(version))
-		require.NoError(t, x.mergeAll(context.Background()))
+		put(t, index, int64(version), 0, killedDocs, strconv.Itoa(version))
+		require.NoError(t, index.mergeAll(context.Background()))
 	}
 }

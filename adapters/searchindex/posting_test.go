@@ -21,10 +21,10 @@ func randomDocs(r *rand.Rand, n int, p float64) []uint32 {
 
 func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	const n = 3*blockDocs + 777
 	for _, p := range []float64{0, 0.000_01, 0.001, 0.05, 0.07, 0.9, 1} {
-		docs, mask := randomDocs(r, n, p), randomDocs(r, n, 0.5)
+		docs, mask := randomDocs(random, n, p), randomDocs(random, n, 0.5)
 		if p == 0.000_01 {
 			docs = []uint32{blockDocs + 3} // one document, in the second block
 		}
@@ -47,7 +47,7 @@ func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 		require.True(t, both.Equals(roaring.FromDense(found, true)), "%v", p)
 		require.Equal(t, int(both.GetCardinality()), list.countIn(masked))
 		for range 1000 {
-			doc := uint32(r.IntN(n))
+			doc := uint32(random.IntN(n))
 			require.Equal(t, want.Contains(doc), list.has(doc))
 		}
 	}
@@ -55,7 +55,7 @@ func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 
 func TestCounters_EqualNumbers(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(3, 4))
+	random := rand.New(rand.NewPCG(3, 4))
 	const docs = 1000
 	c := make(counters, 7)
 	for b := range c {
@@ -64,7 +64,7 @@ func TestCounters_EqualNumbers(t *testing.T) {
 	numbers, carry := make([]uint64, docs), newVector(docs)
 	for _, n := range []int{1, 5, 12, 0, 40, 63} {
 		v := newVector(docs)
-		for _, doc := range randomDocs(r, docs, 0.5) {
+		for _, doc := range randomDocs(random, docs, 0.5) {
 			v.set(doc)
 			numbers[doc] += uint64(n)
 		}

@@ -43,9 +43,9 @@ func start(t testing.TB) (*Payments, *kit.Stripe, *kit.Clock) {
 }
 
 // attached returns a bill for a new card of the kind.
-func attached(t *testing.T, p *Payments, server *kit.Stripe, kind string) billing.Bill {
+func attached(t *testing.T, payments *Payments, server *kit.Stripe, kind string) billing.Bill {
 	t.Helper()
-	m, err := p.Attach(t.Context(), owner, server.NewMethod(kind))
+	m, err := payments.Attach(t.Context(), owner, server.NewMethod(kind))
 	require.NoError(t, err)
 	return billing.Bill{
 		Key:         key,
@@ -53,7 +53,7 @@ func attached(t *testing.T, p *Payments, server *kit.Stripe, kind string) billin
 		MethodID:    m.ID,
 		Amount:      billing.Money{Minor: 999, Currency: "GBP"},
 		Description: "Premium",
-		CreatedAt:   p.Clock.Now(),
+		CreatedAt:   payments.Clock.Now(),
 	}
 }
 
@@ -81,16 +81,16 @@ func TestPayments(t *testing.T) {
 
 func TestCharge_LostAnswer_IsOnePayment(t *testing.T) {
 	t.Parallel()
-	p, server, clk := start(t)
-	bill := attached(t, p, server, kit.CardGood)
+	payments, server, clk := start(t)
+	bill := attached(t, payments, server, kit.CardGood)
 	server.Lose("POST /v1/payment_intents", 100)
-	_, err := p.Charge(t.Context(), bill)
+	_, err := payments.Charge(t.Context(), bill)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
 	require.NotContains(t, err.Error(), "hidden")
 	server.Lose("POST /v1/payment_intents", 0)
 	clk.Advance(48 * time.Hour) // Stripe has deleted the idempotency key
 	server.ForgetKeys()
-	receipt, err := p.Charge(t.Context(), bill)
+	receipt, err := payments.Charge(t.Context(), bill)
 	require.NoError(t, err)
 	require.Equal(t, 1, server.Count("pi"))
 	require.Equal(t, server.Intents(key)[0]["id"], receipt)
@@ -117,13 +117,13 @@ func TestCharge_Action_HasWhatTheClientNeeds(t *testing.T) {
 
 func TestCharge_FailedAuthentication_IsDeclinedForGood(t *testing.T) {
 	t.Parallel()
-	p, server, _ := start(t)
-	bill := attached(t, p, server, kit.CardSecure)
-	_, err := p.Charge(t.Context(), bill)
+	payments, server, _ := start(t)
+	bill := attached(t, payments, server, kit.CardSecure)
+	_, err := payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrActionRequired)
 	server.Finish(key, "requires_payment_method")
 	for range 2 {
-		_, err = p.Charge(t.Context(), bill)
+		_, err = payments.Charge(t.Context(), bill)
 		require.ErrorIs(t, err, billing.ErrDeclined)
 	}
 	require.Equal(t, "canceled", server.Intents(key)[0]["status"], "the client can't pay it with another card")
@@ -131,44 +131,44 @@ func TestCharge_FailedAuthentication_IsDeclinedForGood(t *testing.T) {
 
 func TestCharge_Processing_IsUnderWay(t *testing.T) {
 	t.Parallel()
-	p, server, _ := start(t)
-	bill := attached(t, p, server, kit.CardSecure)
-	_, err := p.Charge(t.Context(), bill)
+	payments, server, _ := start(t)
+	bill := attached(t, payments, server, kit.CardSecure)
+	_, err := payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrActionRequired)
 	server.Finish(key, "processing")
-	_, err = p.Charge(t.Context(), bill)
+	_, err = payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrUnderWay)
 	bill.Abandon = true
-	_, err = p.Charge(t.Context(), bill)
+	_, err = payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrUnderWay, "it can't be cancelled")
 	server.Finish(key, "succeeded")
-	_, err = p.Charge(t.Context(), bill)
+	_, err = payments.Charge(t.Context(), bill)
 	require.NoError(t, err)
 }
 
 func TestCharge_DetachedMethod_IsDeclinedOnceTheSearchIsCurrent(t *testing.T) {
 	t.Parallel()
-	p, server, clk := start(t)
-	bill := attached(t, p, server, kit.CardGood)
-	require.NoError(t, p.Forget(t.Context(), owner))
-	_, err := p.Charge(t.Context(), bill)
+	payments, server, clk := start(t)
+	bill := attached(t, payments, server, kit.CardGood)
+	require.NoError(t, payments.Forget(t.Context(), owner))
+	_, err := payments.Charge(t.Context(), bill)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
 	clk.Advance(settleTime)
-	_, err = p.Charge(t.Context(), bill)
+	_, err = payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrDeclined)
 	require.Zero(t, server.Count("pi"))
 }
 
 func TestAttach_AnotherCustomersMethod_IsUnknown(t *testing.T) {
 	t.Parallel()
-	p, server, _ := start(t)
-	bill := attached(t, p, server, kit.CardGood)
-	_, err := p.Attach(t.Context(), billing.Owner{Kind: billing.Application, ID: ownerID}, bill.MethodID)
+	payments, server, _ := start(t)
+	bill := attached(t, payments, server, kit.CardGood)
+	_, err := payments.Attach(t.Context(), billing.Owner{Kind: billing.Application, ID: ownerID}, bill.MethodID)
 	require.Equal(t, billing.ErrUnknownMethod.Fields, fault.Of(err).Fields)
 	require.Equal(t, 2, server.Count("cus"))
-	require.NoError(t, p.Forget(t.Context(), owner))
+	require.NoError(t, payments.Forget(t.Context(), owner))
 	require.Equal(t, 1, server.Count("cus"))
-	require.NoError(t, p.Forget(t.Context(), billing.Owner{Kind: billing.User, ID: key}), "an unknown owner")
+	require.NoError(t, payments.Forget(t.Context(), billing.Owner{Kind: billing.User, ID: key}), "an unknown owner")
 	require.Equal(t, 1, server.Count("cus"))
 }
 
@@ -184,11 +184,11 @@ func TestSetUp_ReturnsTheSecretForTheClient(t *testing.T) {
 
 func TestParseNotice(t *testing.T) {
 	t.Parallel()
-	p, server, clk := start(t)
-	_, err := p.Charge(t.Context(), attached(t, p, server, kit.CardSecure))
+	payments, server, clk := start(t)
+	_, err := payments.Charge(t.Context(), attached(t, payments, server, kit.CardSecure))
 	require.ErrorIs(t, err, billing.ErrActionRequired)
 	parse := func(body []byte, signature string) (billing.Notice, error) {
-		return p.ParseNotice(func(name string) string {
+		return payments.ParseNotice(func(name string) string {
 			require.Equal(t, "Stripe-Signature", name)
 			return signature
 		}, body)
@@ -217,7 +217,7 @@ func TestParseNotice(t *testing.T) {
 	n, err := parse(server.Event("balance.available", "none", kit.StripeSecret))
 	require.NoError(t, err)
 	require.Zero(t, n)
-	p.WebhookSecrets = nil
+	payments.WebhookSecrets = nil
 	_, err = parse(server.Event("payment_intent.succeeded", key, ""))
 	require.ErrorIs(t, err, billing.ErrNoNotices, "an empty secret verifies nothing")
 }

@@ -249,7 +249,7 @@ func TestPaging_LastExactPage_IsAccepted(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func FuzzBindingNeverPanicsAndNeverAcceptsWhatJSONDoesNot(f *testing.F) {
+func FuzzBind(f *testing.F) {
 	f.Add(`{"title":"T","pay":{"min":1},"tags":["x"],"questions":[{"id":"q","text":"t"}]}`)
 	f.Add(`{"title":"a","title":"b"}`)
 	f.Add(`[[[`)

@@ -28,9 +28,9 @@ func recordEvents(t *testing.T, s adapters.Storage, events ...event.Event) {
 func TestRelay_Event_CallsEachSubscriberOnce(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
-	s := stores.SQLite(t, clk)
+	storage := stores.SQLite(t, clk)
 	var handled []string
-	work := kit.NewWork(t, s, clk, []event.Subscription{
+	work := kit.NewWork(t, storage, clk, []event.Subscription{
 		event.On("a", func(_ context.Context, e event.JobCreated) error { handled = append(handled, "a "+e.JobID); return nil }),
 		event.On("b", func(_ context.Context, e event.JobCreated) error { handled = append(handled, "b "+e.JobID); return nil }),
 		event.OnID("c", func(_ context.Context, id string, e event.JobClosed) error {
@@ -39,7 +39,7 @@ func TestRelay_Event_CallsEachSubscriberOnce(t *testing.T) {
 			return nil
 		}),
 	})
-	recordEvents(t, s, event.JobCreated{JobID: "1"}, event.JobClosed{JobID: "2"}, event.JobUpdated{JobID: "without a subscriber"})
+	recordEvents(t, storage, event.JobCreated{JobID: "1"}, event.JobClosed{JobID: "2"}, event.JobUpdated{JobID: "without a subscriber"})
 	n, err := work.Relay.Drain(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
@@ -52,9 +52,9 @@ func TestRelay_Event_CallsEachSubscriberOnce(t *testing.T) {
 func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
-	s := stores.SQLite(t, clk)
+	storage := stores.SQLite(t, clk)
 	var attempts, otherCalls int
-	work := kit.NewWork(t, s, clk, []event.Subscription{
+	work := kit.NewWork(t, storage, clk, []event.Subscription{
 		event.On("fragile", func(context.Context, event.JobCreated) error {
 			attempts++
 			switch attempts {
@@ -67,7 +67,7 @@ func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 		}),
 		event.On("other", func(context.Context, event.JobCreated) error { otherCalls++; return nil }),
 	})
-	recordEvents(t, s, event.JobCreated{JobID: "1"})
+	recordEvents(t, storage, event.JobCreated{JobID: "1"})
 	for want := 1; want <= 3; want++ {
 		work.All(t)
 		require.Equal(t, want, attempts)
@@ -83,8 +83,8 @@ func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 func TestRelay_UndecodableEvent_IsDeadAtOnce(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
-	s := stores.SQLite(t, clk)
-	work := kit.NewWork(t, s, clk, []event.Subscription{
+	storage := stores.SQLite(t, clk)
+	work := kit.NewWork(t, storage, clk, []event.Subscription{
 		{
 			Type:  "odd",
 			Name:  "a",
@@ -92,9 +92,9 @@ func TestRelay_UndecodableEvent_IsDeadAtOnce(t *testing.T) {
 			React: event.On("a", func(context.Context, event.ApplicationSubmitted) error { return nil }).React,
 		},
 	})
-	recordEvents(t, s, undecodableEvent{At: "not a timestamp"})
+	recordEvents(t, storage, undecodableEvent{At: "not a timestamp"})
 	work.All(t)
-	dead, err := s.Identity.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
+	dead, err := storage.Identity.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, dead, 1)
 }
@@ -108,17 +108,17 @@ func (undecodableEvent) Subject() string { return "1" }
 
 func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 	t.Parallel()
-	s := stores.SQLite(t, clock.System{})
+	storage := stores.SQLite(t, clock.System{})
 	handled := make(chan string, 1)
 	log := slog.New(slog.DiscardHandler)
 	table := []event.Subscription{event.On("a", func(_ context.Context, e event.JobCreated) error { handled <- e.JobID; return nil })}
 	runner, err := task.NewRunner(
-		task.Deps{Store: s.Identity.Tasks, Queue: localtasks.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)},
+		task.Deps{Store: storage.Identity.Tasks, Queue: localtasks.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)},
 	)
 	require.NoError(t, err)
 	r := event.NewRelay(
 		event.RelayDeps{
-			Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}},
+			Sources: []event.Source{{Tx: storage.Identity.Tx, Outbox: storage.Identity.Outbox, Tasks: storage.Identity.Tasks}},
 			Runner:  runner,
 			Table:   table,
 			Log:     log,
@@ -128,7 +128,7 @@ func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 	var running sync.WaitGroup
 	running.Go(func() { r.Run(ctx) })
 	running.Go(func() { _ = runner.Work(ctx) })
-	recordEvents(t, s, event.JobCreated{JobID: "1"})
+	recordEvents(t, storage, event.JobCreated{JobID: "1"})
 	require.Equal(t, "1", <-handled)
 	stop()
 	running.Wait()
@@ -137,16 +137,16 @@ func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 func TestRelay_ExpiredLease_EventIsRelayed(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
-	s := stores.SQLite(t, clk)
+	storage := stores.SQLite(t, clk)
 	handled := 0
 	work := kit.NewWork(
 		t,
-		s,
+		storage,
 		clk,
 		[]event.Subscription{event.On("a", func(context.Context, event.JobCreated) error { handled++; return nil })},
 	)
-	recordEvents(t, s, event.JobCreated{JobID: "1"})
-	_, err := s.Identity.Outbox.Claim(t.Context(), 10, 30*time.Second)
+	recordEvents(t, storage, event.JobCreated{JobID: "1"})
+	_, err := storage.Identity.Outbox.Claim(t.Context(), 10, 30*time.Second)
 	require.NoError(t, err)
 	work.All(t)
 	require.Zero(t, handled)

@@ -13,7 +13,7 @@ import (
 
 func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 	t.Parallel()
-	m, err := defaultTemplates.Render(Letter{
+	message, err := defaultTemplates.Render(Letter{
 		ID:       "1",
 		To:       Address{Name: "Zoë", Email: "zoe@example.org"},
 		Subject:  "Two posts & more",
@@ -35,30 +35,30 @@ func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 		"Place: Ward 3", "Time: noon", "", "- Nurse", "  Leeds", "  https://jobs.example.org/1", "", "- Porter", "",
 		"> one", "> two", "", "locum", "https://jobs.example.org", "",
 		"You get these messages because you asked for them. To end them:", "", "https://jobs.example.org/unsubscribe?token=x", "",
-	}, "\n"), m.Text)
-	require.NotContains(t, m.HTML, "Floor", "empty facts are omitted")
+	}, "\n"), message.Text)
+	require.NotContains(t, message.HTML, "Floor", "empty facts are omitted")
 	for _, part := range []string{`<html lang="en">`, "<title>Two posts &amp; more</title>", "<p>Hello Zoë,</p>", `href="https://jobs.example.org/a?b=1&amp;c=2"`, "<dt", "Ward 3", "<li", "one\r\ntwo", "token=x"} {
-		require.Contains(t, m.HTML, part)
+		require.Contains(t, message.HTML, part)
 	}
 }
 
 func TestLetter_UserInput_IsEscaped(t *testing.T) {
 	t.Parallel()
 	const evil = `"><script>alert(1)</script>`
-	m, err := defaultTemplates.Render(Letter{Subject: evil, Greeting: evil, Body: []Block{
+	message, err := defaultTemplates.Render(Letter{Subject: evil, Greeting: evil, Body: []Block{
 		{Text: evil}, {Quote: evil}, {Code: evil}, {Link: &Link{evil, "javascript:alert(1)"}},
 		{Facts: []Fact{{evil, evil}}}, {Items: []Entry{{evil, "javascript:alert(1)", evil}}},
 	}})
 	require.NoError(t, err)
-	require.NotContains(t, m.HTML, "<script")
-	require.NotContains(t, m.HTML, `href="javascript:`)
+	require.NotContains(t, message.HTML, "<script")
+	require.NotContains(t, message.HTML, `href="javascript:`)
 }
 
 func TestLetter_LineSeparators_Removed(t *testing.T) {
 	t.Parallel()
 	const manyLines = "Asha\r\n\r\nDear customer,\u2028pay\u0085here\x0b"
 	const oneLine = "Asha Dear customer, pay here"
-	m, err := defaultTemplates.Render(Letter{
+	message, err := defaultTemplates.Render(Letter{
 		Subject:  "x",
 		Greeting: manyLines,
 		Home:     "https://jobs.example.org",
@@ -72,7 +72,7 @@ func TestLetter_LineSeparators_Removed(t *testing.T) {
 	require.Equal(t, strings.Join([]string{
 		"Hello " + oneLine + ",", "", oneLine, "", oneLine + ":", "", "https://jobs.example.org/a", "", "Name: " + oneLine, "", "- " + oneLine, "  " + oneLine, "",
 		"> Asha", "> ", "> Dear customer,", "> pay", "> here", "", "locum", "https://jobs.example.org", "",
-	}, "\n"), m.Text)
+	}, "\n"), message.Text)
 }
 
 func TestLetter_GreetingWithURL_Omitted(t *testing.T) {

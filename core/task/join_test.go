@@ -132,22 +132,22 @@ func (s hangingStore) RecordOutcomes(ctx context.Context, outcomes ...Outcome) e
 func TestJoin_AStoreHangs_TheOthersAreDelayedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newHangingStore(Run{"a", 1}), newHangingStore(Run{"b", 1})
-		j := Join(a, b)
+		store, b := newHangingStore(Run{"a", 1}), newHangingStore(Run{"b", 1})
+		j := Join(store, b)
 		countDue := func() (n int, took time.Duration) {
 			begin := time.Now()
 			refs, err := j.Due(t.Context(), 10)
 			require.NoError(t, err)
 			return len(refs), time.Since(begin)
 		}
-		a.hangs.Store(true)
+		store.hangs.Store(true)
 		for _, want := range []time.Duration{joinTimeout, 0, 0} {
 			n, took := countDue()
 			require.Equal(t, 1, n)
 			require.Equal(t, want, took)
 		}
-		require.EqualValues(t, 1, a.calls.Load())
-		a.hangs.Store(false)
+		require.EqualValues(t, 1, store.calls.Load())
+		store.hangs.Store(false)
 		time.Sleep(suspendFor)
 		n, took := countDue()
 		require.Equal(t, 2, n)
@@ -158,22 +158,22 @@ func TestJoin_AStoreHangs_TheOthersAreDelayedOnce(t *testing.T) {
 func TestJoin_RecordOutcomesWithAHangingStore_StoresTheOthersOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newHangingStore(Run{"a", 1}), newHangingStore(Run{"b", 1})
-		r := &Runner{Deps: Deps{Store: Join(a, b)}}
-		_, err := r.Store.Start(t.Context(), []string{"a", "b"}, time.Minute)
+		store, b := newHangingStore(Run{"a", 1}), newHangingStore(Run{"b", 1})
+		runner := &Runner{Deps: Deps{Store: Join(store, b)}}
+		_, err := runner.Store.Start(t.Context(), []string{"a", "b"}, time.Minute)
 		require.NoError(t, err)
 		outcomes := []Outcome{{Run: Run{"a", 1}, State: Done}, {Run: Run{"b", 1}, State: Done}}
-		a.hangs.Store(true)
-		errs, err := r.recordBatch(t.Context(), outcomes)
+		store.hangs.Store(true)
+		errs, err := runner.recordBatch(t.Context(), outcomes)
 		require.NoError(t, err)
 		require.ErrorIs(t, errs[0], context.DeadlineExceeded)
 		require.NoError(t, errs[1])
 
-		a.hangs.Store(false)
+		store.hangs.Store(false)
 		time.Sleep(suspendFor)
-		errs, err = r.recordBatch(t.Context(), outcomes[:1])
+		errs, err = runner.recordBatch(t.Context(), outcomes[:1])
 		require.NoError(t, errors.Join(append(errs, err)...))
-		require.Equal(t, []string{"a"}, *a.recordedIDs)
+		require.Equal(t, []string{"a"}, *store.recordedIDs)
 		require.Equal(t, []string{"b"}, *b.recordedIDs)
 		require.EqualValues(t, 1, b.calls.Load())
 	})

@@ -88,7 +88,7 @@ func (d *testEnv) beginPayment(by auth.Actor, plan, method string) billing.Actio
 }
 
 func TestConfirm_Notice_ActivatesThePlanOnce(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
 		action := env.beginPayment(me, "premium", "pm_one")
 		require.Equal(t, action, env.beginPayment(me, "premium", "pm_one"), "a repeated request continues the payment")
@@ -100,14 +100,14 @@ func TestConfirm_Notice_ActivatesThePlanOnce(t *testing.T) {
 		require.Equal(t, env.clock.Now(), o.History[0].ActionAt)
 		require.Empty(t, env.takeChanges())
 
-		key := b.setState("waits")
+		key := provider.setState("waits")
 		require.NoError(t, env.receiveWebhook(me, key), "a pending payment")
-		b.setState("processing")
+		provider.setState("processing")
 		require.NoError(t, env.receiveWebhook(me, key))
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.ErrorIs(t, err, billing.ErrUnderWay)
-		b.setState("paid")
+		provider.setState("paid")
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {
@@ -125,16 +125,16 @@ func TestConfirm_Notice_ActivatesThePlanOnce(t *testing.T) {
 }
 
 func TestConfirm_RepeatedRequest_ReturnsTheResult(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
 		env.beginPayment(me, "premium", "pm_one")
-		b.setState("paid")
+		provider.setState("paid")
 		require.Equal(t, "premium", env.subscribe(me, "premium", "pm_one").Plan)
 		require.Equal(t, []string{"started"}, env.takeChanges())
 
 		other := seeker()
 		env.beginPayment(other, "premium", "pm_one")
-		b.setState("declined")
+		provider.setState("declined")
 		_, err := env.Create(t.Context(), other, billing.ChooseInput{PlanID: "premium"})
 		require.ErrorIs(t, err, billing.ErrDeclined)
 		require.Empty(t, env.takeChanges(), "no event is recorded for a result that the payer has seen")
@@ -142,7 +142,7 @@ func TestConfirm_RepeatedRequest_ReturnsTheResult(t *testing.T) {
 }
 
 func TestConfirm_ConcurrentRequests_AllReturnTheAction(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
 		var all sync.WaitGroup
 		for range 10 {
@@ -154,7 +154,7 @@ func TestConfirm_ConcurrentRequests_AllReturnTheAction(t *testing.T) {
 			})
 		}
 		all.Wait()
-		require.Len(t, b.state, 1)
+		require.Len(t, provider.state, 1)
 	})
 }
 
@@ -173,7 +173,7 @@ func TestConfirm_LostNotice_IsReadPeriodically(t *testing.T) {
 }
 
 func TestConfirm_Unconfirmed_IsDeclinedAfterADay(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
 		env.beginPayment(me, "premium", "pm_one")
 		for range 23 {
@@ -184,38 +184,38 @@ func TestConfirm_Unconfirmed_IsDeclinedAfterADay(t *testing.T) {
 		env.advance(2 * time.Hour)
 		require.Equal(t, billing.Declined, env.overview(me).History[0].Status)
 		require.Equal(t, []string{"payment-refused"}, env.takeChanges())
-		calls := len(b.bills)
+		calls := len(provider.bills)
 		require.Less(t, calls, 40)
 		env.advance(day)
-		require.Len(t, b.bills, calls)
+		require.Len(t, provider.bills, calls)
 	})
 }
 
 func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
 		env.beginPayment(me, "premium", "pm_one")
-		first := b.setState("waits")
+		first := provider.setState("waits")
 		env.beginPayment(me, "premium", "pm_two")
-		require.Equal(t, "declined", b.state[first])
-		second := b.setState("waits")
+		require.Equal(t, "declined", provider.state[first])
+		second := provider.setState("waits")
 		env.beginPayment(me, "gold", "pm_two")
-		require.Equal(t, "declined", b.state[second])
-		third := b.setState("waits")
+		require.Equal(t, "declined", provider.state[second])
+		third := provider.setState("waits")
 		sub, err := env.UseMethod(t.Context(), me, "pm_three")
 		require.NoError(t, err)
 		require.Equal(t, "pm_three", sub.Method.ID)
-		require.Equal(t, "declined", b.state[third])
+		require.Equal(t, "declined", provider.state[third])
 		env.beginPayment(me, "gold", "")
-		fourth := b.setState("waits")
+		fourth := provider.setState("waits")
 		_, err = env.Cancel(t.Context(), me)
 		require.NoError(t, err)
-		require.Equal(t, "declined", b.state[fourth])
+		require.Equal(t, "declined", provider.state[fourth])
 		require.Equal(t, []string{"payment-method-changed"}, env.takeChanges())
 
 		// A payment that was confirmed in the meantime counts.
 		env.beginPayment(me, "premium", "")
-		b.setState("paid")
+		provider.setState("paid")
 		env.clock.Advance(time.Minute)
 		env.beginPayment(me, "gold", "pm_one")
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
@@ -224,14 +224,14 @@ func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
 }
 
 func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
 		env.beginPayment(me, "premium", "pm_one")
-		b.setState("paid")
+		provider.setState("paid")
 		sub := env.subscribe(me, "premium", "")
 		env.takeChanges()
 		env.advanceTo(sub.ExpiresAt)
-		require.True(t, b.bills[len(b.bills)-1].Unattended)
+		require.True(t, provider.bills[len(provider.bills)-1].Unattended)
 		o := env.overview(me)
 		require.Equal(t, billing.PastDue, o.Subscription.Status)
 		require.Equal(t, "premium", o.Subscription.Plan)
@@ -240,8 +240,8 @@ func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 		require.Contains(t, env.sent[len(env.sent)-1].Text, "confirm the payment for the Premium plan")
 
 		env.beginPayment(me, "premium", "")
-		require.False(t, b.bills[len(b.bills)-1].Unattended, "the payer is present")
-		require.NoError(t, env.receiveWebhook(me, b.setState("paid")))
+		require.False(t, provider.bills[len(provider.bills)-1].Unattended, "the payer is present")
+		require.NoError(t, env.receiveWebhook(me, provider.setState("paid")))
 		o = env.overview(me)
 		require.Equal(t, billing.Active, o.Subscription.Status)
 		require.True(t, o.Subscription.ExpiresAt.After(sub.ExpiresAt))
@@ -255,24 +255,24 @@ func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 		require.Equal(t, []string{"payment-unconfirmed", "payment-failed"}, env.takeChanges())
 		env.advance(day)
 		require.Equal(t, []string{"payment-unconfirmed"}, env.takeChanges())
-		require.NoError(t, env.receiveWebhook(me, b.setState("paid")))
+		require.NoError(t, env.receiveWebhook(me, provider.setState("paid")))
 		require.Equal(t, []string{"renewed"}, env.takeChanges())
 	})
 }
 
 func TestConfirm_PastDueWithAnotherMethod_ReplacesTheRenewal(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
 		env.beginPayment(me, "premium", "pm_one")
-		b.setState("paid")
+		provider.setState("paid")
 		env.advanceTo(env.subscribe(me, "premium", "").ExpiresAt)
 		env.takeChanges()
-		renewal := b.setState("waits")
+		renewal := provider.setState("waits")
 		_, err := env.UseMethod(t.Context(), me, "pm_two")
 		require.ErrorIs(t, err, billing.ErrActionRequired)
-		require.Equal(t, "declined", b.state[renewal])
+		require.Equal(t, "declined", provider.state[renewal])
 		require.Equal(t, billing.PastDue, env.overview(me).Subscription.Status)
-		require.NoError(t, env.receiveWebhook(me, b.setState("paid")))
+		require.NoError(t, env.receiveWebhook(me, provider.setState("paid")))
 		o := env.overview(me)
 		require.Equal(t, billing.Active, o.Subscription.Status)
 		require.Equal(t, "pm_two", o.Subscription.Method.ID)
@@ -306,36 +306,36 @@ func TestConfirm_PaymentsThatAreNeverConfirmed_DoNotExtendThePlan(t *testing.T) 
 }
 
 func TestConfirm_DeletedAccount_AbandonsThePayment(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
 		env.beginPayment(me, "premium", "pm_one")
-		key := b.setState("waits")
+		key := provider.setState("waits")
 		require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		require.NoError(t, env.receiveWebhook(me, key), "a payment of a deleted owner")
 		env.advance(time.Hour)
-		require.Equal(t, "declined", b.state[key])
-		calls := len(b.bills)
+		require.Equal(t, "declined", provider.state[key])
+		calls := len(provider.bills)
 		env.advance(2 * day)
-		require.Len(t, b.bills, calls)
+		require.Len(t, provider.bills, calls)
 	})
 }
 
 func TestReceiveNotice_Refused(t *testing.T) {
-	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
+	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
 		env.beginPayment(me, "premium", "pm_one")
-		key := b.setState("paid")
+		key := provider.setState("paid")
 		unsigned := func(string) string { return "" }
 		require.ErrorIs(t, env.ReceiveNotice(t.Context(), unsigned, []byte(me.UserID+" "+key)), billing.ErrBadNotice)
-		calls := len(b.bills)
+		calls := len(provider.bills)
 		require.NoError(t, env.receiveWebhook(seeker(), key), "of another owner")
 		require.NoError(t, env.receiveWebhook(me, "another key"))
 		require.NoError(
 			t,
 			env.ReceiveNotice(t.Context(), func(string) string { return "valid" }, []byte("the id of an owner that is none here "+key)),
 		)
-		require.Len(t, b.bills, calls)
-		env.Payments = b.Payments
+		require.Len(t, provider.bills, calls)
+		env.Payments = provider.Payments
 		require.ErrorIs(t, env.receiveWebhook(me, key), billing.ErrNoNotices)
 		_, err := env.SetUpMethod(t.Context(), me)
 		require.ErrorIs(t, err, billing.ErrNoCollector)

@@ -18,8 +18,8 @@ import (
 )
 
 // Read implements hiring.ApplicantDocuments.
-func (b *testEnv) Read(_ context.Context, userID, documentID string) (hiring.ApplicantDocument, error) {
-	d, exists := b.originals[userID+documentID]
+func (e *testEnv) Read(_ context.Context, userID, documentID string) (hiring.ApplicantDocument, error) {
+	d, exists := e.originals[userID+documentID]
 	if !exists {
 		return d, hiring.ErrDocumentNotFound
 	}
@@ -27,9 +27,9 @@ func (b *testEnv) Read(_ context.Context, userID, documentID string) (hiring.App
 }
 
 // addOriginal adds a document of the applicant and returns its id.
-func (b *testEnv) addOriginal(by auth.Actor, text string) string {
+func (e *testEnv) addOriginal(by auth.Actor, text string) string {
 	id := stores.NewID()
-	b.originals[by.UserID+id] = hiring.ApplicantDocument{
+	e.originals[by.UserID+id] = hiring.ApplicantDocument{
 		Type:      "cv",
 		Title:     "My CV",
 		FileName:  "cv.txt",
@@ -40,8 +40,8 @@ func (b *testEnv) addOriginal(by auth.Actor, text string) string {
 	return id
 }
 
-func (b *testEnv) applyWith(by auth.Actor, listing string, documentIDs ...string) (hiring.Application, error) {
-	return b.Apply(b.t.Context(), by, hiring.ApplyInput{ListingID: listing, DocumentIDs: documentIDs})
+func (e *testEnv) applyWith(by auth.Actor, listing string, documentIDs ...string) (hiring.Application, error) {
+	return e.Apply(e.t.Context(), by, hiring.ApplyInput{ListingID: listing, DocumentIDs: documentIDs})
 }
 
 func (b *testEnv) read(e auth.Actor, applicationID, documentID string) string {
@@ -55,9 +55,9 @@ func (b *testEnv) read(e auth.Actor, applicationID, documentID string) string {
 }
 
 // countFiles returns the number of stored copies.
-func (b *testEnv) countFiles() int {
-	found, err := filepath.Glob(filepath.Join(b.folder, "applications", "*"))
-	require.NoError(b.t, err)
+func (e *testEnv) countFiles() int {
+	found, err := filepath.Glob(filepath.Join(e.folder, "applications", "*"))
+	require.NoError(e.t, err)
 	return len(found)
 }
 
@@ -65,27 +65,27 @@ func TestApply_Documents_AreCopied(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		e, s := employer(), seeker()
 		cv, letter := env.addOriginal(s, "Six years of critical care."), env.addOriginal(s, "Dear ward")
-		a, err := env.applyWith(s, env.newListing(e), cv, letter, cv)
+		application, err := env.applyWith(s, env.newListing(e), cv, letter, cv)
 		require.NoError(t, err)
 		delete(env.originals, s.UserID+cv)
-		ds, err := env.ReceivedDocuments(t.Context(), e, a.ID)
+		ds, err := env.ReceivedDocuments(t.Context(), e, application.ID)
 		require.NoError(t, err)
 		require.Len(t, ds, 2)
-		require.Equal(t, "Six years of critical care.", env.read(e, a.ID, ds[0].ID))
-		require.Equal(t, "Dear ward", env.read(e, a.ID, ds[1].ID))
-		require.Equal(t, ds, env.received(e, a.ID).Documents)
-		mine, err := env.MyApplication(t.Context(), s, a.ID)
+		require.Equal(t, "Six years of critical care.", env.read(e, application.ID, ds[0].ID))
+		require.Equal(t, "Dear ward", env.read(e, application.ID, ds[1].ID))
+		require.Equal(t, ds, env.received(e, application.ID).Documents)
+		mine, err := env.MyApplication(t.Context(), s, application.ID)
 		require.NoError(t, err)
 		require.Equal(t, ds, mine.Documents)
 
 		for _, other := range []auth.Actor{employer(), s, employer(auth.JobsUpdate)} {
-			_, err = env.ReceivedDocuments(t.Context(), other, a.ID)
+			_, err = env.ReceivedDocuments(t.Context(), other, application.ID)
 			require.Error(t, err)
-			_, _, err = env.OpenReceivedDocument(t.Context(), other, a.ID, ds[0].ID)
+			_, _, err = env.OpenReceivedDocument(t.Context(), other, application.ID, ds[0].ID)
 			require.Error(t, err)
 		}
 		for _, id := range []string{stores.NewID(), "nonsense", cv} {
-			_, _, err = env.OpenReceivedDocument(t.Context(), e, a.ID, id)
+			_, _, err = env.OpenReceivedDocument(t.Context(), e, application.ID, id)
 			require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
 		}
 	})
@@ -168,20 +168,20 @@ func TestApply_FailedCopy_IsRemoved(t *testing.T) {
 func TestMailSubmitted_Preferences_AreRespected(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		s := seeker()
-		a := env.apply(s, env.newListing(employer()))
+		application := env.apply(s, env.newListing(employer()))
 		submitted := event.ApplicationSubmitted{
-			ApplicationID:  a.ID,
-			JobID:          a.ListingID,
-			OrganizationID: a.OrganizationID,
+			ApplicationID:  application.ID,
+			JobID:          application.ListingID,
+			OrganizationID: application.OrganizationID,
 			CandidateID:    s.UserID,
-			SubmittedAt:    a.AppliedAt,
+			SubmittedAt:    application.AppliedAt,
 		}
 		_ = env.sentMails()
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
 		sent := env.sentMails()
 		require.Len(t, sent, 1)
 		require.Equal(t, s.UserID+"@example.org", sent[0].To.Email)
-		require.Equal(t, "submitted-"+a.ID, sent[0].ID)
+		require.Equal(t, "submitted-"+application.ID, sent[0].ID)
 		env.optedOut[s.UserID] = true
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
 		require.Empty(t, env.sentMails())

@@ -17,14 +17,14 @@ import (
 func TestDismiss_ByEmployer_IsNotFinal(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
-		a := env.apply(ann, env.newListing(st))
-		require.NoError(t, env.Dismiss(env.t.Context(), st, a.ID))
-		require.NoError(t, env.Dismiss(env.t.Context(), st, a.ID))
-		require.Equal(t, hiring.Withdrawn, env.visibleStatus(ann, a.ID), "the applicant still sees it")
-		require.NoError(t, env.setStatus(st, a.ID, "accepted"))
-		require.NoError(t, env.Dismiss(env.t.Context(), st, a.ID))
-		require.NoError(t, env.Withdraw(env.t.Context(), ann, a.ID), "the applicant withdraws")
-		require.ErrorIs(t, env.setStatus(st, a.ID, "accepted"), hiring.ErrInvalidStatus)
+		application := env.apply(ann, env.newListing(st))
+		require.NoError(t, env.Dismiss(env.t.Context(), st, application.ID))
+		require.NoError(t, env.Dismiss(env.t.Context(), st, application.ID))
+		require.Equal(t, hiring.Withdrawn, env.visibleStatus(ann, application.ID), "the applicant still sees it")
+		require.NoError(t, env.setStatus(st, application.ID, "accepted"))
+		require.NoError(t, env.Dismiss(env.t.Context(), st, application.ID))
+		require.NoError(t, env.Withdraw(env.t.Context(), ann, application.ID), "the applicant withdraws")
+		require.ErrorIs(t, env.setStatus(st, application.ID, "accepted"), hiring.ErrInvalidStatus)
 		require.Equal(t, []string{"submitted", "pending>withdrawn", "withdrawn>accepted", "accepted>withdrawn"}, env.recordedEvents())
 	})
 }
@@ -32,10 +32,10 @@ func TestDismiss_ByEmployer_IsNotFinal(t *testing.T) {
 func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
-		a := env.apply(ann, env.newListing(st))
+		application := env.apply(ann, env.newListing(st))
 		env.recordedEvents()
 		stranger, rival := seeker(), employer()
-		for _, id := range []string{a.ID, stores.NewID(), "x"} {
+		for _, id := range []string{application.ID, stores.NewID(), "x"} {
 			_, err := env.MyApplication(env.t.Context(), stranger, id)
 			require.ErrorIs(t, err, hiring.ErrNotFound)
 			_, err = env.Track(env.t.Context(), stranger, id, hiring.TrackInput{Status: ptr("completed")})
@@ -52,7 +52,7 @@ func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 			require.Empty(t, got.Items)
 			require.Zero(t, got.Total)
 		}
-		require.Equal(t, hiring.Pending, env.received(st, a.ID).Status)
+		require.Equal(t, hiring.Pending, env.received(st, application.ID).Status)
 		require.Empty(t, env.recordedEvents())
 	})
 }
@@ -62,22 +62,22 @@ func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 	env := newTestEnv(t, stores.SQLite)
 	viewer, outsider, st := employer(auth.ApplicationsView), employer(auth.JobsUpdate), employer()
 	viewer.OrganizationID, outsider.OrganizationID = st.OrganizationID, st.OrganizationID
-	a := env.apply(seeker(), env.newListing(st))
+	application := env.apply(seeker(), env.newListing(st))
 	read := func(by auth.Actor) []error {
 		_, err1 := env.Received(env.t.Context(), by, firstPage)
-		_, err2 := env.ReceivedApplication(env.t.Context(), by, a.ID)
+		_, err2 := env.ReceivedApplication(env.t.Context(), by, application.ID)
 		return []error{err1, err2}
 	}
 	write := func(by auth.Actor) []error {
-		_, _, err := env.DecideBatch(env.t.Context(), by, []hiring.Decision{{ID: a.ID, Status: "review"}})
-		return []error{env.setStatus(by, a.ID, "review"), env.Dismiss(env.t.Context(), by, a.ID), err}
+		_, _, err := env.DecideBatch(env.t.Context(), by, []hiring.Decision{{ID: application.ID, Status: "review"}})
+		return []error{env.setStatus(by, application.ID, "review"), env.Dismiss(env.t.Context(), by, application.ID), err}
 	}
 	seek := func(by auth.Actor) []error {
-		_, err1 := env.Apply(env.t.Context(), by, hiring.ApplyInput{ListingID: a.ListingID})
+		_, err1 := env.Apply(env.t.Context(), by, hiring.ApplyInput{ListingID: application.ListingID})
 		_, err2 := env.Mine(env.t.Context(), by, firstPage)
-		_, err3 := env.MyApplication(env.t.Context(), by, a.ID)
-		_, err4 := env.Track(env.t.Context(), by, a.ID, hiring.TrackInput{})
-		return []error{err1, err2, err3, err4, env.Withdraw(env.t.Context(), by, a.ID)}
+		_, err3 := env.MyApplication(env.t.Context(), by, application.ID)
+		_, err4 := env.Track(env.t.Context(), by, application.ID, hiring.TrackInput{})
+		return []error{err1, err2, err3, err4, env.Withdraw(env.t.Context(), by, application.ID)}
 	}
 	refused := func(by auth.Actor, errs []error) {
 		t.Helper()
@@ -102,14 +102,14 @@ func TestSetStatus_UnknownStatus_Refused(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	st := employer()
-	a := env.apply(seeker(), env.newListing(st))
+	application := env.apply(seeker(), env.newListing(st))
 	for _, bad := range []string{"", "in-progress", "completed", "PENDING", "hired"} {
-		err := env.setStatus(st, a.ID, bad)
+		err := env.setStatus(st, application.ID, bad)
 		require.ErrorIs(t, err, hiring.ErrInvalidStatus)
 		require.Equal(t, "Invalid status", fault.Of(err).Message)
 	}
 	for _, status := range hiring.Statuses {
-		require.NoError(t, env.setStatus(st, a.ID, string(status)))
+		require.NoError(t, env.setStatus(st, application.ID, string(status)))
 	}
 }
 

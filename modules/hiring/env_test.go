@@ -45,57 +45,57 @@ type testEnv struct {
 	folder          string                              // of the file store
 }
 
-func (b *testEnv) Name(_ context.Context, id string) (string, error) { return "Clinic " + id[:4], nil }
+func (e *testEnv) Name(_ context.Context, id string) (string, error) { return "Clinic " + id[:4], nil }
 
-func (b *testEnv) Admins(_ context.Context, id string, n int) ([]string, error) {
+func (e *testEnv) Admins(_ context.Context, id string, n int) ([]string, error) {
 	return []string{"boss-of-" + id, "deputy-of-" + id}[:min(n, 2)], nil
 }
 
-func (b *testEnv) May(_ context.Context, _, userID string, p auth.Permission) (bool, error) {
-	lost, some := b.lostPermissions[userID]
+func (e *testEnv) May(_ context.Context, _, userID string, p auth.Permission) (bool, error) {
+	lost, some := e.lostPermissions[userID]
 	return !some || lost != p, nil
 }
 
-func (b *testEnv) WantsAlerts(_ context.Context, userID string) (bool, error) {
-	return !b.optedOut[userID], nil
+func (e *testEnv) WantsAlerts(_ context.Context, userID string) (bool, error) {
+	return !e.optedOut[userID], nil
 }
 
-func (b *testEnv) WantsMail(_ context.Context, userID string) (bool, error) {
-	return !b.optedOut[userID], nil
+func (e *testEnv) WantsMail(_ context.Context, userID string) (bool, error) {
+	return !e.optedOut[userID], nil
 }
 
-func (b *testEnv) Introduction(_ context.Context, userID string) (*hiring.Introduction, error) {
-	return b.introductions[userID], nil
+func (e *testEnv) Introduction(_ context.Context, userID string) (*hiring.Introduction, error) {
+	return e.introductions[userID], nil
 }
 
-func (b *testEnv) Send(_ context.Context, m mail.Message) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.mails = append(b.mails, m)
+func (e *testEnv) Send(_ context.Context, m mail.Message) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mails = append(e.mails, m)
 	return nil
 }
 
 // sentMails handles all due events and tasks and returns the messages that they sent.
-func (b *testEnv) sentMails() []mail.Message {
-	b.t.Helper()
-	b.work.All(b.t)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	out := b.mails
-	b.mails = nil
+func (e *testEnv) sentMails() []mail.Message {
+	e.t.Helper()
+	e.work.All(e.t)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := e.mails
+	e.mails = nil
 	return out
 }
 
-func (b *testEnv) ForApply(_ context.Context, id string) (hiring.Posting, error) {
-	p, ok := b.postings[id]
+func (e *testEnv) ForApply(_ context.Context, id string) (hiring.Posting, error) {
+	p, ok := e.postings[id]
 	if !ok {
 		return p, hiring.ErrListingNotFound
 	}
 	return p, nil
 }
 
-func (b *testEnv) Briefs(_ context.Context, ids []string) (map[string]hiring.Brief, error) {
-	b.lookups.Add(1)
+func (e *testEnv) Briefs(_ context.Context, ids []string) (map[string]hiring.Brief, error) {
+	e.lookups.Add(1)
 	out := map[string]hiring.Brief{}
 	for _, id := range ids {
 		out[id] = hiring.Brief{Title: "Title of " + id, Company: "Company of " + id}
@@ -103,19 +103,19 @@ func (b *testEnv) Briefs(_ context.Context, ids []string) (map[string]hiring.Bri
 	return out, nil
 }
 
-func (b *testEnv) Viewed(_ context.Context, _, id string) (string, int, error) {
-	return "Title of " + id, b.views, nil
+func (e *testEnv) Viewed(_ context.Context, _, id string) (string, int, error) {
+	return "Title of " + id, e.views, nil
 }
 
-func (b *testEnv) CountByStatus(context.Context, string) (map[string]int, error) {
-	return map[string]int{"active": len(b.postings)}, nil
+func (e *testEnv) CountByStatus(context.Context, string) (map[string]int, error) {
+	return map[string]int{"active": len(e.postings)}, nil
 }
 
-func (b *testEnv) ByIDs(_ context.Context, ids []string) (map[string]hiring.Person, error) {
-	b.lookups.Add(1)
+func (e *testEnv) ByIDs(_ context.Context, ids []string) (map[string]hiring.Person, error) {
+	e.lookups.Add(1)
 	out := map[string]hiring.Person{}
 	for _, id := range ids {
-		if b.deletedUsers[id] {
+		if e.deletedUsers[id] {
 			continue
 		}
 		out[id] = hiring.Person{Name: "Name of " + id, Email: id + "@example.org"}
@@ -204,10 +204,10 @@ func (b *testEnv) newListing(e auth.Actor, questions ...hiring.Question) string 
 	return id
 }
 
-func (b *testEnv) apply(by auth.Actor, listing string) hiring.Application {
-	b.t.Helper()
-	a, err := b.Apply(b.t.Context(), by, hiring.ApplyInput{ListingID: listing, CoverLetter: "Dear all"})
-	require.NoError(b.t, err)
+func (e *testEnv) apply(by auth.Actor, listing string) hiring.Application {
+	e.t.Helper()
+	a, err := e.Apply(e.t.Context(), by, hiring.ApplyInput{ListingID: listing, CoverLetter: "Dear all"})
+	require.NoError(e.t, err)
 	return a
 }
 
@@ -240,10 +240,10 @@ func (b *testEnv) setStatus(e auth.Actor, id, status string) error {
 	return b.Decide(b.t.Context(), e, hiring.Decision{ID: id, Status: status})
 }
 
-func (b *testEnv) visibleStatus(by auth.Actor, id string) hiring.Status {
-	b.t.Helper()
-	d, err := b.MyApplication(b.t.Context(), by, id)
-	require.NoError(b.t, err)
+func (e *testEnv) visibleStatus(by auth.Actor, id string) hiring.Status {
+	e.t.Helper()
+	d, err := e.MyApplication(e.t.Context(), by, id)
+	require.NoError(e.t, err)
 	return d.Shown()
 }
 

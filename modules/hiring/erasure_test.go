@@ -14,12 +14,12 @@ import (
 )
 
 // handleDeletion handles the deletion of the applicant's account in this module.
-func (b *testEnv) handleDeletion(who auth.Actor) {
-	b.t.Helper()
-	b.deletedUsers[who.UserID] = true
+func (e *testEnv) handleDeletion(who auth.Actor) {
+	e.t.Helper()
+	e.deletedUsers[who.UserID] = true
 	require.NoError(
-		b.t,
-		b.OnAccountDeleted(b.t.Context(), event.AccountDeleted{UserID: who.UserID, Kind: "jobseeker", DeletedAt: b.clock.Now()}),
+		e.t,
+		e.OnAccountDeleted(e.t.Context(), event.AccountDeleted{UserID: who.UserID, Kind: "jobseeker", DeletedAt: e.clock.Now()}),
 	)
 }
 
@@ -28,7 +28,7 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		ann, bob, st := seeker(), seeker(), employer()
 		question := hiring.Question{ID: "why", Required: true}
 		open, hired := env.newListing(st, question), env.newListing(st)
-		a, err := env.Apply(
+		application, err := env.Apply(
 			t.Context(),
 			ann,
 			hiring.ApplyInput{
@@ -43,9 +43,9 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		require.NoError(t, env.setStatus(st, got.ID, "accepted"))
 		in := interviewInput("2027-03-27T11:00:00Z")
 		in.Notes = ptr("Ann was late")
-		_, err = env.Schedule(t.Context(), st, a.ID, in)
+		_, err = env.Schedule(t.Context(), st, application.ID, in)
 		require.NoError(t, err)
-		_, err = env.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: "Dear Ann", Message: "Ann, can you come earlier?"})
+		_, err = env.Contact(t.Context(), st, application.ID, hiring.ContactInput{Subject: "Dear Ann", Message: "Ann, can you come earlier?"})
 		require.NoError(t, err)
 		env.sentMails()
 		env.recordedEvents()
@@ -57,7 +57,7 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 			env.recordedEvents(),
 			"decided applications keep their status",
 		)
-		seen := env.received(st, a.ID)
+		seen := env.received(st, application.ID)
 		require.Equal(t, hiring.Withdrawn, seen.Status)
 		require.Equal(t, hiring.Person{Name: "Deleted user"}, seen.Applicant)
 		require.Empty(t, seen.CoverLetter)
@@ -72,7 +72,7 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 			"an application without an applicant cannot be changed",
 		)
 		require.Equal(t, "Dear all", env.received(st, other.ID).CoverLetter, "other users' applications are unchanged")
-		_, err = env.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: "Dear", Message: "nobody"})
+		_, err = env.Contact(t.Context(), st, application.ID, hiring.ContactInput{Subject: "Dear", Message: "nobody"})
 		require.ErrorIs(t, err, hiring.ErrNotFound)
 		met, err := env.Interviews(t.Context(), st, "", page.Request{Number: 1, Size: 10})
 		require.NoError(t, err)
@@ -112,9 +112,9 @@ func TestOnAccountDeleted_ExportsNamingApplicant_Deleted(t *testing.T) {
 		}
 		named, jobs, others := start(st, "applications"), start(st, "jobs"), start(elsewhere, "applications")
 		env.sentMails()
-		v, err := env.MyExport(t.Context(), st, named.ID)
+		view, err := env.MyExport(t.Context(), st, named.ID)
 		require.NoError(t, err)
-		_, rows := env.downloadExport(v)
+		_, rows := env.downloadExport(view)
 		require.Contains(t, rows[1], "Name of "+ann.UserID)
 		waiting := start(st, "applications")
 
@@ -129,9 +129,9 @@ func TestOnAccountDeleted_ExportsNamingApplicant_Deleted(t *testing.T) {
 			require.Equal(t, hiring.ExportDone, v.State)
 		}
 		env.sentMails()
-		v, err = env.MyExport(t.Context(), st, waiting.ID)
+		view, err = env.MyExport(t.Context(), st, waiting.ID)
 		require.NoError(t, err)
-		_, rows = env.downloadExport(v)
+		_, rows = env.downloadExport(view)
 		require.Contains(t, rows[1], "Deleted user", "an export that starts later does not contain the user")
 		require.NotContains(t, rows[1], "Name of "+ann.UserID)
 

@@ -32,17 +32,17 @@ func newFileStore(t testing.TB, folder string) files.Store {
 }
 
 // Seal and Unseal implement auth.Sealer with readable tokens.
-func (b *testEnv) Seal(p auth.Purpose, subject string, until time.Time) (string, error) {
+func (e *testEnv) Seal(p auth.Purpose, subject string, until time.Time) (string, error) {
 	return fmt.Sprint(p, "|", subject, "|", until.Unix()), nil
 }
 
-func (b *testEnv) Unseal(p auth.Purpose, token string) (string, error) {
+func (e *testEnv) Unseal(p auth.Purpose, token string) (string, error) {
 	var until int64
 	parts := strings.Split(token, "|")
 	if len(parts) != 3 || parts[0] != string(p) {
 		return "", fault.ErrUnauthorized
 	}
-	if _, err := fmt.Sscan(parts[2], &until); err != nil || !b.clock.Now().Before(time.Unix(until, 0)) {
+	if _, err := fmt.Sscan(parts[2], &until); err != nil || !e.clock.Now().Before(time.Unix(until, 0)) {
 		return "", fault.ErrUnauthorized
 	}
 	return parts[1], nil
@@ -80,17 +80,17 @@ func (f *rowsTable) Rows(
 }
 
 // downloadExport reads the table at the link of an export.
-func (b *testEnv) downloadExport(v hiring.ExportView) (hiring.Download, [][]string) {
-	b.t.Helper()
+func (e *testEnv) downloadExport(v hiring.ExportView) (hiring.Download, [][]string) {
+	e.t.Helper()
 	_, token, _ := strings.Cut(v.URL, "?token=")
-	d, err := b.OpenExport(b.t.Context(), v.ID, token)
-	require.NoError(b.t, err)
-	defer func() { require.NoError(b.t, d.Body.Close()) }()
+	d, err := e.OpenExport(e.t.Context(), v.ID, token)
+	require.NoError(e.t, err)
+	defer func() { require.NoError(e.t, d.Body.Close()) }()
 	raw, err := io.ReadAll(d.Body)
-	require.NoError(b.t, err)
-	require.EqualValues(b.t, len(raw), d.Size)
+	require.NoError(e.t, err)
+	require.EqualValues(e.t, len(raw), d.Size)
 	rows, err := csv.NewReader(strings.NewReader(string(raw))).ReadAll()
-	require.NoError(b.t, err)
+	require.NoError(e.t, err)
 	return d, rows
 }
 
@@ -98,33 +98,33 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
 		first, second := env.newListing(st), env.newListing(st)
-		a := env.apply(seeker(), first)
+		application := env.apply(seeker(), first)
 		other := env.apply(seeker(), second)
-		require.NoError(t, env.setStatus(st, a.ID, "review"))
-		_, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+		require.NoError(t, env.setStatus(st, application.ID, "review"))
+		_, err := env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
 		env.apply(seeker(), env.newListing(employer()))
 		env.sentMails()
 
 		run := func(f hiring.ExportFilters) [][]string {
 			t.Helper()
-			e, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications", Filters: f})
+			export, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications", Filters: f})
 			require.NoError(t, err)
-			require.Equal(t, hiring.ExportQueued, e.State)
-			before, err := env.MyExport(t.Context(), st, strings.ToUpper(e.ID))
+			require.Equal(t, hiring.ExportQueued, export.State)
+			before, err := env.MyExport(t.Context(), st, strings.ToUpper(export.ID))
 			require.NoError(t, err)
 			require.Empty(t, before.URL)
 			mails := env.sentMails()
 			require.Len(t, mails, 1)
 			require.Equal(t, "Your export is ready", mails[0].Subject)
-			require.Contains(t, mails[0].Text, "/api/employers/exports/"+e.ID+"/file?token=")
-			v, err := env.MyExport(t.Context(), st, e.ID)
+			require.Contains(t, mails[0].Text, "/api/employers/exports/"+export.ID+"/file?token=")
+			view, err := env.MyExport(t.Context(), st, export.ID)
 			require.NoError(t, err)
-			require.Equal(t, hiring.ExportDone, v.State)
-			d, rows := env.downloadExport(v)
+			require.Equal(t, hiring.ExportDone, view.State)
+			d, rows := env.downloadExport(view)
 			require.Equal(t, "locum-applications-20260317.csv", d.Name)
-			require.Equal(t, v.RowsDone, len(rows)-1)
-			require.Equal(t, v.RowsTotal, v.RowsDone)
+			require.Equal(t, view.RowsDone, len(rows)-1)
+			require.Equal(t, view.RowsTotal, view.RowsDone)
 			return rows
 		}
 		rows := run(hiring.ExportFilters{})
@@ -133,13 +133,13 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 			"id,job_id,job_title,applicant_name,applicant_email,status,applied_at,updated_at,interview_at,interview_status,interview_outcome",
 			strings.Join(rows[0], ","),
 		)
-		require.Equal(t, []string{other.ID, a.ID}, []string{rows[1][0], rows[2][0]}, "the newest first")
+		require.Equal(t, []string{other.ID, application.ID}, []string{rows[1][0], rows[2][0]}, "the newest first")
 		require.Equal(
 			t,
 			[]string{"review", "2027-03-27T11:00:00Z", "scheduled", "pending"},
 			[]string{rows[2][5], rows[2][8], rows[2][9], rows[2][10]},
 		)
-		require.Equal(t, a.ID, run(hiring.ExportFilters{Status: ptr("review")})[1][0])
+		require.Equal(t, application.ID, run(hiring.ExportFilters{Status: ptr("review")})[1][0])
 		require.Equal(t, other.ID, run(hiring.ExportFilters{JobID: ptr(strings.ToUpper(second))})[1][0])
 		require.Len(t, run(hiring.ExportFilters{StartDate: ptr("2026-03-17"), EndDate: ptr("2026-03-17")}), 3)
 		require.Len(t, run(hiring.ExportFilters{EndDate: ptr("2026-03-16")}), 1)
@@ -151,23 +151,23 @@ func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 	env := newTestEnv(t, stores.SQLite)
 	st := employer()
 	env.table.failures.Store(2)
-	e, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	export, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 	require.Empty(t, env.sentMails())
-	v, err := env.MyExport(t.Context(), st, e.ID)
+	view, err := env.MyExport(t.Context(), st, export.ID)
 	require.NoError(t, err)
-	require.Equal(t, hiring.ExportRunning, v.State)
-	require.Equal(t, 4000, v.RowsDone)
-	require.Equal(t, 4800, v.RowsTotal)
-	require.Empty(t, v.URL)
+	require.Equal(t, hiring.ExportRunning, view.State)
+	require.Equal(t, 4000, view.RowsDone)
+	require.Equal(t, 4800, view.RowsTotal)
+	require.Empty(t, view.URL)
 	for range 2 {
 		env.clock.Advance(time.Minute)
 		env.work.All(t)
 	}
-	v, err = env.MyExport(t.Context(), st, e.ID)
+	view, err = env.MyExport(t.Context(), st, export.ID)
 	require.NoError(t, err)
-	require.Equal(t, hiring.ExportDone, v.State)
-	_, rows := env.downloadExport(v)
+	require.Equal(t, hiring.ExportDone, view.State)
+	_, rows := env.downloadExport(view)
 	require.Len(t, rows, 4801)
 	require.Equal(t, "4799", rows[4800][0])
 }
@@ -226,16 +226,16 @@ func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 	env := newTestEnv(t, stores.SQLite)
 	st := employer()
 	env.table.failures.Store(1000)
-	e, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	export, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 	for range 20 {
 		env.work.All(t)
 		env.clock.Advance(5 * time.Hour)
 	}
-	v, err := env.MyExport(t.Context(), st, e.ID)
+	view, err := env.MyExport(t.Context(), st, export.ID)
 	require.NoError(t, err)
-	require.Equal(t, hiring.ExportFailed, v.State)
-	require.NotNil(t, v.FinishedAt)
+	require.Equal(t, hiring.ExportFailed, view.State)
+	require.NotNil(t, view.FinishedAt)
 
 	// An operator mends what was wrong and has the job done again.
 	env.table.failures.Store(0)
@@ -244,19 +244,19 @@ func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 	_, err = env.store.Hiring.Tasks.Retry(t.Context(), []string{dead[0].ID})
 	require.NoError(t, err)
 	require.Len(t, env.sentMails(), 1)
-	v, err = env.MyExport(t.Context(), st, e.ID)
+	view, err = env.MyExport(t.Context(), st, export.ID)
 	require.NoError(t, err)
-	require.Equal(t, hiring.ExportDone, v.State)
+	require.Equal(t, hiring.ExportDone, view.State)
 }
 
 func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	st := employer()
-	var e hiring.Export
+	var export hiring.Export
 	for range 5 {
 		var err error
-		e, err = env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+		export, err = env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 		require.NoError(t, err)
 	}
 	env.clock.Advance(24*time.Hour - time.Second)
@@ -265,15 +265,15 @@ func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 	require.ErrorIs(t, err, hiring.ErrExportsUnderWay)
 	env.clock.Advance(2 * time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
-	v, err := env.MyExport(t.Context(), st, e.ID)
+	view, err := env.MyExport(t.Context(), st, export.ID)
 	require.NoError(t, err)
-	require.Equal(t, hiring.ExportFailed, v.State)
+	require.Equal(t, hiring.ExportFailed, view.State)
 	_, err = env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 	env.sentMails()
-	v, err = env.MyExport(t.Context(), st, e.ID)
+	view, err = env.MyExport(t.Context(), st, export.ID)
 	require.NoError(t, err)
-	require.Equal(t, hiring.ExportDone, v.State, "a task that runs late completes the export")
+	require.Equal(t, hiring.ExportDone, view.State, "a task that runs late completes the export")
 }
 
 func TestExport_RequesterLeft_GetsNoLink(t *testing.T) {
@@ -298,31 +298,31 @@ func TestExport_OtherOrganization_NotFound(t *testing.T) {
 	st, other := employer(), employer()
 	blind := employer(auth.JobsCreate)
 	blind.OrganizationID = st.OrganizationID
-	e, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications"})
+	export, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications"})
 	require.NoError(t, err)
 	env.sentMails()
-	_, err = env.MyExport(t.Context(), other, e.ID)
+	_, err = env.MyExport(t.Context(), other, export.ID)
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
 	_, err = env.MyExport(t.Context(), st, "nonsense")
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
-	_, err = env.MyExport(t.Context(), blind, e.ID)
+	_, err = env.MyExport(t.Context(), blind, export.ID)
 	require.ErrorIs(t, err, fault.ErrForbidden)
 	_, err = env.StartExport(t.Context(), blind, hiring.ExportInput{Kind: "applications"})
 	require.ErrorIs(t, err, fault.ErrForbidden)
 	_, err = env.StartExport(t.Context(), seeker(), hiring.ExportInput{Kind: "jobs"})
 	require.ErrorIs(t, err, fault.ErrForbidden)
-	_, err = env.MyExport(t.Context(), seeker(), e.ID)
+	_, err = env.MyExport(t.Context(), seeker(), export.ID)
 	require.ErrorIs(t, err, fault.ErrForbidden)
 
-	v, err := env.MyExport(t.Context(), st, e.ID)
+	v, err := env.MyExport(t.Context(), st, export.ID)
 	require.NoError(t, err)
 	_, token, _ := strings.Cut(v.URL, "?token=")
-	for name, link := range map[string][2]string{"another export's": {stores.NewID(), token}, "no token": {e.ID, ""}, "made up": {e.ID, "download|x"}, "another purpose's": {e.ID, strings.Replace(token, "download", "unsubscribe", 1)}} {
+	for name, link := range map[string][2]string{"another export's": {stores.NewID(), token}, "no token": {export.ID, ""}, "made up": {export.ID, "download|x"}, "another purpose's": {export.ID, strings.Replace(token, "download", "unsubscribe", 1)}} {
 		_, err := env.OpenExport(t.Context(), link[0], link[1])
 		require.ErrorIs(t, err, fault.ErrUnauthorized, name)
 	}
 	env.clock.Advance(time.Hour + time.Second)
-	_, err = env.OpenExport(t.Context(), e.ID, token)
+	_, err = env.OpenExport(t.Context(), export.ID, token)
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 }
 
@@ -330,19 +330,19 @@ func TestExport_AfterAWeek_DeletedWithFile(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	st := employer()
-	e, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
+	export, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 	env.sentMails()
 	env.clock.Advance(7*24*time.Hour - time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
-	v, err := env.MyExport(t.Context(), st, e.ID)
+	view, err := env.MyExport(t.Context(), st, export.ID)
 	require.NoError(t, err)
 	env.clock.Advance(2 * time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
-	_, err = env.MyExport(t.Context(), st, e.ID)
+	_, err = env.MyExport(t.Context(), st, export.ID)
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
-	_, token, _ := strings.Cut(v.URL, "?token=")
-	_, err = env.OpenExport(t.Context(), e.ID, token)
+	_, token, _ := strings.Cut(view.URL, "?token=")
+	_, err = env.OpenExport(t.Context(), export.ID, token)
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
 }
 

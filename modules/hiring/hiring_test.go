@@ -21,24 +21,24 @@ func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
 		job := env.newListing(st)
-		a := env.apply(ann, strings.ToUpper(job))
-		require.Equal(t, hiring.Pending, a.Status)
-		require.Equal(t, env.clock.Now(), a.AppliedAt)
+		application := env.apply(ann, strings.ToUpper(job))
+		require.Equal(t, hiring.Pending, application.Status)
+		require.Equal(t, env.clock.Now(), application.AppliedAt)
 
-		got := env.received(st, a.ID)
+		got := env.received(st, application.ID)
 		require.Equal(t, "Title of "+job, got.JobTitle)
 		require.Equal(t, "Name of "+ann.UserID, got.Applicant.Name)
 		require.Equal(t, "Dear all", got.CoverLetter)
-		require.Equal(t, a, got.Application)
+		require.Equal(t, application, got.Application)
 
 		env.clock.Advance(time.Hour)
-		require.NoError(t, env.setStatus(st, strings.ToUpper(a.ID), "interview"))
-		own, err := env.MyApplication(env.t.Context(), ann, a.ID)
+		require.NoError(t, env.setStatus(st, strings.ToUpper(application.ID), "interview"))
+		own, err := env.MyApplication(env.t.Context(), ann, application.ID)
 		require.NoError(t, err)
 		require.Equal(t, hiring.Interview, own.Shown())
 		require.Empty(t, own.Applicant, "the applicant's view omits the applicant")
 		require.Equal(t, "jobseeker:>pending employer:pending>interview", formatTimeline(own.Timeline))
-		require.Equal(t, own.Timeline, env.received(st, a.ID).Timeline, "both sides see the same")
+		require.Equal(t, own.Timeline, env.received(st, application.ID).Timeline, "both sides see the same")
 		require.Equal(t, st.UserID, own.Timeline[1].ActorID)
 		require.Equal(t, env.clock.Now(), own.Timeline[1].At)
 		require.Equal(t, []string{"submitted", "pending>interview"}, env.recordedEvents())
@@ -49,8 +49,8 @@ func TestEvents_NameTheirApplicant(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	ann, st := seeker(), employer()
-	a := env.apply(ann, env.newListing(st))
-	require.NoError(t, env.setStatus(st, a.ID, "review"))
+	application := env.apply(ann, env.newListing(st))
+	require.NoError(t, env.setStatus(st, application.ID, "review"))
 	got, err := env.store.Hiring.Outbox.Claim(env.t.Context(), 10, time.Hour)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
@@ -58,8 +58,8 @@ func TestEvents_NameTheirApplicant(t *testing.T) {
 		t,
 		fmt.Sprintf(
 			`{"application_id":%q,"job_id":%q,"organization_id":%q,"candidate_id":%q,"status":"pending","submitted_at":"2026-03-17T10:30:00Z"}`,
-			a.ID,
-			a.ListingID,
+			application.ID,
+			application.ListingID,
 			st.OrganizationID,
 			ann.UserID,
 		),
@@ -69,15 +69,15 @@ func TestEvents_NameTheirApplicant(t *testing.T) {
 		t,
 		fmt.Sprintf(
 			`{"application_id":%q,"job_id":%q,"organization_id":%q,"candidate_id":%q,"status":"review","previous_status":"pending","changed_at":"2026-03-17T10:30:00Z","actor_id":%q}`,
-			a.ID,
-			a.ListingID,
+			application.ID,
+			application.ListingID,
 			st.OrganizationID,
 			ann.UserID,
 			st.UserID,
 		),
 		string(got[1].Payload),
 	)
-	require.Equal(t, a.ID, got[0].Subject)
+	require.Equal(t, application.ID, got[0].Subject)
 }
 
 func TestApply_Twice_Conflict(t *testing.T) {
@@ -162,35 +162,35 @@ func TestApply_Questions_AreChecked(t *testing.T) {
 func TestTracker_OtherApplicant_NotFound(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
-		a := env.apply(ann, env.newListing(st))
+		application := env.apply(ann, env.newListing(st))
 		env.recordedEvents()
-		before := env.received(st, a.ID)
+		before := env.received(st, application.ID)
 
-		got, err := env.Track(env.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("in-progress"), StatusColor: ptr("bg-amber-100")})
+		got, err := env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{Status: ptr("in-progress"), StatusColor: ptr("bg-amber-100")})
 		require.NoError(t, err)
 		require.Equal(t, hiring.Status("in-progress"), got.Shown())
-		require.Equal(t, hiring.Status("in-progress"), env.visibleStatus(ann, a.ID))
-		after := env.received(st, a.ID)
+		require.Equal(t, hiring.Status("in-progress"), env.visibleStatus(ann, application.ID))
+		after := env.received(st, application.ID)
 		require.Equal(t, before.Status, after.Status)
 		require.Equal(t, before.Timeline, after.Timeline)
 		require.Empty(t, env.recordedEvents(), "a private status records no event")
 
-		require.NoError(t, env.setStatus(st, a.ID, "rejected"))
-		require.Equal(t, hiring.Rejected, env.visibleStatus(ann, a.ID), "the employer's change is the later one")
-		_, err = env.Track(env.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("completed")})
+		require.NoError(t, env.setStatus(st, application.ID, "rejected"))
+		require.Equal(t, hiring.Rejected, env.visibleStatus(ann, application.ID), "the employer's change is the later one")
+		_, err = env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{Status: ptr("completed")})
 		require.NoError(t, err)
-		require.Equal(t, hiring.Status("completed"), env.visibleStatus(ann, a.ID))
-		require.NoError(t, env.setStatus(st, a.ID, "rejected"))
-		require.Equal(t, hiring.Status("completed"), env.visibleStatus(ann, a.ID), "setting the current status records no change")
+		require.Equal(t, hiring.Status("completed"), env.visibleStatus(ann, application.ID))
+		require.NoError(t, env.setStatus(st, application.ID, "rejected"))
+		require.Equal(t, hiring.Status("completed"), env.visibleStatus(ann, application.ID), "setting the current status records no change")
 
-		got, err = env.Track(env.t.Context(), ann, a.ID, hiring.TrackInput{})
+		got, err = env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{})
 		require.NoError(t, err)
 		require.Equal(t, "bg-amber-100", got.TrackerColor)
 		for _, bad := range []string{"", "interview", "withdrawn", "PENDING"} {
-			_, err = env.Track(env.t.Context(), ann, a.ID, hiring.TrackInput{Status: &bad})
+			_, err = env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{Status: &bad})
 			require.Equal(t, "status", fault.Of(err).Fields[0].Name, bad)
 		}
-		_, err = env.Track(env.t.Context(), ann, a.ID, hiring.TrackInput{StatusColor: ptr(strings.Repeat("x", 201))})
+		_, err = env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{StatusColor: ptr(strings.Repeat("x", 201))})
 		require.Equal(t, "statusColor", fault.Of(err).Fields[0].Name)
 	})
 }
@@ -198,26 +198,26 @@ func TestTracker_OtherApplicant_NotFound(t *testing.T) {
 func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
-		a := env.apply(ann, env.newListing(st))
-		require.NoError(t, env.setStatus(st, a.ID, "review"))
+		application := env.apply(ann, env.newListing(st))
+		require.NoError(t, env.setStatus(st, application.ID, "review"))
 		env.recordedEvents()
-		require.NoError(t, env.Withdraw(env.t.Context(), ann, a.ID))
+		require.NoError(t, env.Withdraw(env.t.Context(), ann, application.ID))
 
-		_, err := env.MyApplication(env.t.Context(), ann, a.ID)
+		_, err := env.MyApplication(env.t.Context(), ann, application.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
-		_, err = env.Track(env.t.Context(), ann, a.ID, hiring.TrackInput{Status: ptr("completed")})
+		_, err = env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{Status: ptr("completed")})
 		require.ErrorIs(t, err, hiring.ErrNotFound)
-		require.ErrorIs(t, env.Withdraw(env.t.Context(), ann, a.ID), hiring.ErrNotFound)
+		require.ErrorIs(t, env.Withdraw(env.t.Context(), ann, application.ID), hiring.ErrNotFound)
 		mine, err := env.Mine(env.t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, mine.Items)
 		require.Zero(t, mine.Total)
 
 		for _, status := range hiring.Statuses {
-			require.ErrorIs(t, env.setStatus(st, a.ID, string(status)), hiring.ErrInvalidStatus)
+			require.ErrorIs(t, env.setStatus(st, application.ID, string(status)), hiring.ErrInvalidStatus)
 		}
-		require.NoError(t, env.Dismiss(env.t.Context(), st, a.ID), "dismissing is allowed to the employer")
-		got := env.received(st, a.ID)
+		require.NoError(t, env.Dismiss(env.t.Context(), st, application.ID), "dismissing is allowed to the employer")
+		got := env.received(st, application.ID)
 		require.Equal(t, hiring.Withdrawn, got.Status)
 		require.Equal(t, "jobseeker:>pending employer:pending>review jobseeker:review>withdrawn", formatTimeline(got.Timeline))
 		require.Equal(t, []string{"review>withdrawn"}, env.recordedEvents())

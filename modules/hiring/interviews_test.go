@@ -28,27 +28,27 @@ func to[T any](v T) *T { return &v }
 func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
-		a := env.apply(ann, env.newListing(st))
+		application := env.apply(ann, env.newListing(st))
 		env.recordedEvents()
 
-		i, err := env.Schedule(t.Context(), st, strings.ToUpper(a.ID), interviewInput("2027-03-27T11:00:00+01:00"))
+		appointment, err := env.Schedule(t.Context(), st, strings.ToUpper(application.ID), interviewInput("2027-03-27T11:00:00+01:00"))
 		require.NoError(t, err)
-		require.Equal(t, time.Date(2027, 3, 27, 10, 0, 0, 0, time.UTC), i.ScheduledAt)
-		require.Equal(t, hiring.Scheduled, i.Status)
-		require.Equal(t, hiring.Undecided, i.Outcome)
+		require.Equal(t, time.Date(2027, 3, 27, 10, 0, 0, 0, time.UTC), appointment.ScheduledAt)
+		require.Equal(t, hiring.Scheduled, appointment.Status)
+		require.Equal(t, hiring.Undecided, appointment.Outcome)
 		require.Equal(t, []string{"interview scheduled 0"}, env.recordedEvents())
 
 		change := func(want []string, in hiring.AppointmentInput) hiring.Appointment {
 			t.Helper()
 			env.clock.Advance(time.Minute)
-			next, err := env.Reschedule(t.Context(), st, a.ID, in)
+			next, err := env.Reschedule(t.Context(), st, application.ID, in)
 			require.NoError(t, err)
-			require.Equal(t, i.ID, next.ID)
+			require.Equal(t, appointment.ID, next.ID)
 			require.Equal(t, want, env.recordedEvents())
 			return next
 		}
 		same := change(nil, hiring.AppointmentInput{Location: ptr("Ward 3")})
-		require.Equal(t, i, same, "unchanged input records no change")
+		require.Equal(t, appointment, same, "unchanged input records no change")
 		change(nil, hiring.AppointmentInput{Notes: ptr("kind")})
 		change([]string{"interview moved 1"}, hiring.AppointmentInput{Location: ptr("Ward 4")})
 		change([]string{"interview moved 2"}, interviewInput("2027-03-28T10:00:00+02:00"))
@@ -58,38 +58,38 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 		done := change(nil, hiring.AppointmentInput{Status: to(hiring.Completed), Outcome: to(hiring.Pass)})
 		require.Equal(t, hiring.Pass, done.Outcome)
 
-		again, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-04-01T09:00:00Z"))
+		again, err := env.Schedule(t.Context(), st, application.ID, interviewInput("2027-04-01T09:00:00Z"))
 		require.NoError(t, err)
-		require.Equal(t, i.ID, again.ID, "an application has one interview")
+		require.Equal(t, appointment.ID, again.ID, "an application has one interview")
 		require.Equal(t, "kind", again.Notes)
 		require.Equal(t, hiring.Undecided, again.Outcome)
 		require.Equal(t, []string{"interview scheduled 5"}, env.recordedEvents())
-		require.Equal(t, again, *env.received(st, a.ID).Interview)
-		require.Equal(t, hiring.Pending, env.received(st, a.ID).Status, "an interview is not a decision")
+		require.Equal(t, again, *env.received(st, application.ID).Interview)
+		require.Equal(t, hiring.Pending, env.received(st, application.ID).Status, "an interview is not a decision")
 	})
 }
 
 func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
-		a := env.apply(ann, env.newListing(st))
-		_, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+		application := env.apply(ann, env.newListing(st))
+		_, err := env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
 		env.sentMails()
-		require.NoError(t, env.Withdraw(t.Context(), ann, a.ID))
+		require.NoError(t, env.Withdraw(t.Context(), ann, application.ID))
 		got := env.sentMails()
 		require.Len(t, got, 1, "the applicant's own withdrawal sends only the calendar update")
 		require.True(t, got[0].Invite.Cancelled)
 		require.Equal(t, 1, got[0].Invite.Sequence)
 		require.Contains(t, got[0].Text, "since you withdrew")
 		require.Zero(t, got[0].ReplyTo, "the mail to the sender has no reply address")
-		require.Equal(t, hiring.Cancelled, env.received(st, a.ID).Interview.Status)
+		require.Equal(t, hiring.Cancelled, env.received(st, application.ID).Interview.Status)
 
-		_, err = env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err = env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
-		_, err = env.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Status: to(hiring.Scheduled)})
+		_, err = env.Reschedule(t.Context(), st, application.ID, hiring.AppointmentInput{Status: to(hiring.Scheduled)})
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
-		_, err = env.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Notes: ptr("a pity")})
+		_, err = env.Reschedule(t.Context(), st, application.ID, hiring.AppointmentInput{Notes: ptr("a pity")})
 		require.NoError(t, err)
 	})
 }
@@ -98,7 +98,7 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	st := employer()
-	a := env.apply(seeker(), env.newListing(st))
+	application := env.apply(seeker(), env.newListing(st))
 	for field, in := range map[string]hiring.AppointmentInput{
 		"scheduledAt":  {Location: ptr("x"), Interviewer: ptr("y")},
 		"location":     {ScheduledAt: ptr("2027-03-27T11:00:00Z"), Location: ptr(" "), Interviewer: ptr("y")},
@@ -107,13 +107,13 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		"scheduledAt.": interviewInput("tomorrow"),
 		"location.":    {ScheduledAt: ptr("2027-03-27T11:00:00Z"), Location: ptr(strings.Repeat("é", 501)), Interviewer: ptr("y")},
 	} {
-		_, err := env.Schedule(t.Context(), st, a.ID, in)
+		_, err := env.Schedule(t.Context(), st, application.ID, in)
 		require.Equal(t, strings.Trim(field, "_."), fault.Of(err).Fields[0].Name, field)
 	}
 	for _, in := range []hiring.AppointmentInput{{Status: to(hiring.InterviewStatus("later"))}, {Outcome: to(hiring.Outcome("maybe"))}, {Notes: ptr(strings.Repeat("x", 5001))}} {
-		_, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err := env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
-		_, err = env.Reschedule(t.Context(), st, a.ID, in)
+		_, err = env.Reschedule(t.Context(), st, application.ID, in)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	}
 }
@@ -123,20 +123,20 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 		st, other := employer(), employer()
 		viewer := employer(auth.ApplicationsView)
 		viewer.OrganizationID = st.OrganizationID
-		a := env.apply(seeker(), env.newListing(st))
-		_, err := env.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Notes: ptr("x")})
+		application := env.apply(seeker(), env.newListing(st))
+		_, err := env.Reschedule(t.Context(), st, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
 		require.ErrorIs(t, err, hiring.ErrInterviewNotFound)
 		for who, want := range map[*auth.Actor]error{&other: hiring.ErrNotFound, &viewer: fault.ErrForbidden} {
-			_, err := env.Schedule(t.Context(), *who, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+			_, err := env.Schedule(t.Context(), *who, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 			require.ErrorIs(t, err, want)
-			_, err = env.Schedule(t.Context(), viewer, a.ID, hiring.AppointmentInput{})
+			_, err = env.Schedule(t.Context(), viewer, application.ID, hiring.AppointmentInput{})
 			require.ErrorIs(t, err, fault.ErrForbidden, "permissions are checked before the input")
-			_, err = env.Reschedule(t.Context(), *who, a.ID, hiring.AppointmentInput{Notes: ptr("x")})
+			_, err = env.Reschedule(t.Context(), *who, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
 			require.ErrorIs(t, err, want)
-			_, err = env.Contact(t.Context(), *who, a.ID, hiring.ContactInput{Subject: "x", Message: "y"})
+			_, err = env.Contact(t.Context(), *who, application.ID, hiring.ContactInput{Subject: "x", Message: "y"})
 			require.ErrorIs(t, err, want)
 		}
-		_, err = env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err = env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
 		none, err := env.Interviews(t.Context(), other, "", firstPage)
 		require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 		all, err := env.Interviews(t.Context(), viewer, hiring.Scheduled, firstPage)
 		require.NoError(t, err)
 		require.Equal(t, 1, all.Total)
-		require.Equal(t, a.ID, all.Items[0].ID)
+		require.Equal(t, application.ID, all.Items[0].ID)
 		require.NotEmpty(t, all.Items[0].Applicant.Email)
 		_, err = env.Interviews(t.Context(), seeker(), "", firstPage)
 		require.ErrorIs(t, err, fault.ErrForbidden)
@@ -179,7 +179,7 @@ func TestMails_Hiring(t *testing.T) {
 	env := newTestEnv(t, stores.SQLite)
 	ann, st := seeker(), employer()
 	job := env.newListing(st)
-	a := env.apply(ann, job)
+	application := env.apply(ann, job)
 	got := env.sentMails()
 	require.Len(t, got, 2, "both admins get a message")
 	require.Equal(t, "New application: Title of "+job, got[0].Subject)
@@ -187,9 +187,9 @@ func TestMails_Hiring(t *testing.T) {
 	require.NotContains(t, got[0].Text, "@example.org", "the message does not contain the address")
 	require.NotEqual(t, got[0].To, got[1].To)
 
-	require.NoError(t, env.setStatus(st, a.ID, "review"))
-	require.NoError(t, env.setStatus(st, a.ID, "review"))
-	require.ErrorIs(t, env.setStatus(st, a.ID, "lost"), hiring.ErrInvalidStatus)
+	require.NoError(t, env.setStatus(st, application.ID, "review"))
+	require.NoError(t, env.setStatus(st, application.ID, "review"))
+	require.ErrorIs(t, env.setStatus(st, application.ID, "lost"), hiring.ErrInvalidStatus)
 	got = env.sentMails()
 	require.Len(t, got, 1)
 	require.Equal(t, ann.UserID+"@example.org", got[0].To.Email)
@@ -199,7 +199,7 @@ func TestMails_Hiring(t *testing.T) {
 	address, err := env.Contact(
 		t.Context(),
 		st,
-		a.ID,
+		application.ID,
 		hiring.ContactInput{Subject: " Your papers ", Message: "Please send them.\n<b>Soon</b>"},
 	)
 	require.NoError(t, err)
@@ -211,9 +211,9 @@ func TestMails_Hiring(t *testing.T) {
 	require.Contains(t, got[0].Text, "> Please send them.\n> <b>Soon</b>")
 	require.NotContains(t, got[0].HTML, "<b>")
 
-	_, err = env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+	_, err = env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
-	_, err = env.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Status: to(hiring.Cancelled)})
+	_, err = env.Reschedule(t.Context(), st, application.ID, hiring.AppointmentInput{Status: to(hiring.Cancelled)})
 	require.NoError(t, err)
 	got = env.sentMails()
 	require.Len(t, got, 2)
@@ -226,8 +226,8 @@ func TestMails_Hiring(t *testing.T) {
 	require.Contains(t, got[0].Text, "When: Saturday, 27 March 2027, 11:00 UTC")
 
 	env.deletedUsers[ann.UserID] = true
-	require.NoError(t, env.setStatus(st, a.ID, "accepted"))
-	_, err = env.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: "x", Message: "y"})
+	require.NoError(t, env.setStatus(st, application.ID, "accepted"))
+	_, err = env.Contact(t.Context(), st, application.ID, hiring.ContactInput{Subject: "x", Message: "y"})
 	require.ErrorIs(t, err, hiring.ErrNotFound)
 	require.Empty(t, env.sentMails(), "deleted users get no mail")
 }
@@ -236,30 +236,30 @@ func TestMessage_DailyLimit_Refused(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	st, other := employer(), employer()
-	a, foreign := env.apply(seeker(), env.newListing(st)), env.apply(seeker(), env.newListing(other))
+	application, foreign := env.apply(seeker(), env.newListing(st)), env.apply(seeker(), env.newListing(other))
 	letter := hiring.ContactInput{Subject: "x", Message: "y"}
 	for range 60 {
 		_, err := env.Contact(t.Context(), st, foreign.ID, letter)
 		require.ErrorIs(t, err, hiring.ErrNotFound, "other refusals do not count against the limit")
 	}
 	for range 50 {
-		_, err := env.Contact(t.Context(), st, a.ID, letter)
+		_, err := env.Contact(t.Context(), st, application.ID, letter)
 		require.NoError(t, err)
 	}
-	_, err := env.Contact(t.Context(), st, a.ID, letter)
+	_, err := env.Contact(t.Context(), st, application.ID, letter)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Positive(t, fault.Of(err).RetryAfter)
 	_, err = env.Contact(t.Context(), other, foreign.ID, letter)
 	require.NoError(t, err)
 	env.clock.Advance(24*time.Hour + time.Second)
-	_, err = env.Contact(t.Context(), st, a.ID, letter)
+	_, err = env.Contact(t.Context(), st, application.ID, letter)
 	require.NoError(t, err)
 	for field, in := range map[string]hiring.ContactInput{
 		"subject":  {Subject: " ", Message: "y"},
 		"message":  {Subject: "x"},
 		"subject_": {Subject: strings.Repeat("x", 201), Message: "y"},
 	} {
-		_, err := env.Contact(t.Context(), st, a.ID, in)
+		_, err := env.Contact(t.Context(), st, application.ID, in)
 		require.Equal(t, strings.Trim(field, "_"), fault.Of(err).Fields[0].Name)
 	}
 }
@@ -269,11 +269,11 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 	env := newTestEnv(t, stores.SQLite)
 	st := employer()
 	listing := env.newListing(st)
-	a, other := env.apply(seeker(), listing), env.apply(seeker(), listing)
-	_, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+	application, other := env.apply(seeker(), listing), env.apply(seeker(), listing)
+	_, err := env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
 	move := func(n int) error {
-		_, err := env.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Location: ptr(fmt.Sprintf("Ward %d", 10+n))})
+		_, err := env.Reschedule(t.Context(), st, application.ID, hiring.AppointmentInput{Location: ptr(fmt.Sprintf("Ward %d", 10+n))})
 		return err
 	}
 	for n := range 19 {
@@ -284,16 +284,16 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 	err = move(19)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Positive(t, fault.Of(err).RetryAfter)
-	require.Equal(t, "Ward 28", env.received(st, a.ID).Interview.Location)
-	_, err = env.Reschedule(t.Context(), st, a.ID, hiring.AppointmentInput{Notes: ptr("kind"), Status: to(hiring.Cancelled)})
+	require.Equal(t, "Ward 28", env.received(st, application.ID).Interview.Location)
+	_, err = env.Reschedule(t.Context(), st, application.ID, hiring.AppointmentInput{Notes: ptr("kind"), Status: to(hiring.Cancelled)})
 	require.NoError(t, err, "interviews can be cancelled")
-	_, err = env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+	_, err = env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Equal(t, []string{"interview cancelled 20"}, env.recordedEvents())
 	_, err = env.Schedule(t.Context(), st, other.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err, "another application")
 	env.clock.Advance(24*time.Hour + time.Second)
-	_, err = env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+	_, err = env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
 }
 
@@ -346,14 +346,14 @@ func TestMessage_RecipientOptedOut_IsStillSent(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	ann, st := seeker(), employer()
-	a := env.apply(ann, env.newListing(st))
+	application := env.apply(ann, env.newListing(st))
 	env.sentMails()
 	env.optedOut[ann.UserID] = true
-	require.NoError(t, env.setStatus(st, a.ID, "review"))
-	_, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+	require.NoError(t, env.setStatus(st, application.ID, "review"))
+	_, err := env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
 	require.Empty(t, env.sentMails(), "no message about the status or the interview")
-	_, err = env.Contact(t.Context(), st, a.ID, hiring.ContactInput{Subject: "Your papers", Message: "Please send them."})
+	_, err = env.Contact(t.Context(), st, application.ID, hiring.ContactInput{Subject: "Your papers", Message: "Please send them."})
 	require.NoError(t, err)
 	got := env.sentMails()
 	require.Len(t, got, 1)
@@ -395,32 +395,32 @@ func TestDecideAndContact_InvalidPart_ChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
 		by := seeker()
-		a := env.apply(by, env.newListing(e))
+		application := env.apply(by, env.newListing(e))
 		message := hiring.ContactInput{Subject: "Our offer", Message: "Welcome."}
 		require.ErrorIs(
 			t,
-			env.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "accepted"}, hiring.ContactInput{}),
+			env.DecideAndContact(t.Context(), e, hiring.Decision{ID: application.ID, Status: "accepted"}, hiring.ContactInput{}),
 			fault.ErrInvalid,
 		)
 		require.ErrorIs(
 			t,
-			env.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "eternal"}, message),
+			env.DecideAndContact(t.Context(), e, hiring.Decision{ID: application.ID, Status: "eternal"}, message),
 			hiring.ErrInvalidStatus,
 		)
 		require.ErrorIs(
 			t,
-			env.DecideAndContact(t.Context(), employer(auth.ApplicationsView), hiring.Decision{ID: a.ID, Status: "accepted"}, message),
+			env.DecideAndContact(t.Context(), employer(auth.ApplicationsView), hiring.Decision{ID: application.ID, Status: "accepted"}, message),
 			fault.ErrForbidden,
 		)
 		require.ErrorIs(
 			t,
-			env.DecideAndContact(t.Context(), employer(auth.ApplicationsUpdate), hiring.Decision{ID: a.ID, Status: "accepted"}, message),
+			env.DecideAndContact(t.Context(), employer(auth.ApplicationsUpdate), hiring.Decision{ID: application.ID, Status: "accepted"}, message),
 			hiring.ErrNotFound,
 		)
-		require.Equal(t, hiring.Pending, env.visibleStatus(by, a.ID))
+		require.Equal(t, hiring.Pending, env.visibleStatus(by, application.ID))
 		require.NotContains(t, env.recordedEvents(), "applicant.contacted")
-		require.NoError(t, env.DecideAndContact(t.Context(), e, hiring.Decision{ID: a.ID, Status: "accepted"}, message))
-		require.Equal(t, hiring.Accepted, env.visibleStatus(by, a.ID))
+		require.NoError(t, env.DecideAndContact(t.Context(), e, hiring.Decision{ID: application.ID, Status: "accepted"}, message))
+		require.Equal(t, hiring.Accepted, env.visibleStatus(by, application.ID))
 	})
 }
 

@@ -19,33 +19,33 @@ func colleague(of auth.Actor, may ...auth.Permission) auth.Actor {
 	return auth.Actor{UserID: stores.NewID(), Role: auth.EmployerTeam, OrganizationID: of.OrganizationID, Permissions: may}
 }
 
-func (b *testEnv) writeNote(by auth.Actor, applicationID, text string) hiring.Note {
-	b.t.Helper()
-	n, err := b.WriteNote(b.t.Context(), by, applicationID, hiring.NoteInput{Note: text})
-	require.NoError(b.t, err)
+func (e *testEnv) writeNote(by auth.Actor, applicationID, text string) hiring.Note {
+	e.t.Helper()
+	n, err := e.WriteNote(e.t.Context(), by, applicationID, hiring.NoteInput{Note: text})
+	require.NoError(e.t, err)
 	return n
 }
 
 // notes returns the notes about an application, each as AUTHOR: TEXT.
-func (b *testEnv) notes(by auth.Actor, applicationID string) (out []string) {
-	b.t.Helper()
-	found, err := b.ListNotes(b.t.Context(), by, applicationID, page.After("", 50))
-	require.NoError(b.t, err)
+func (e *testEnv) notes(by auth.Actor, applicationID string) (out []string) {
+	e.t.Helper()
+	found, err := e.ListNotes(e.t.Context(), by, applicationID, page.After("", 50))
+	require.NoError(e.t, err)
 	for _, n := range found.Items {
 		out = append(out, n.Author+": "+n.Text)
 	}
 	return out
 }
 
-func (b *testEnv) rate(by auth.Actor, applicationID string, stars int) {
-	b.t.Helper()
-	require.NoError(b.t, b.Rate(b.t.Context(), by, applicationID, hiring.RatingInput{Rating: stars}))
+func (e *testEnv) rate(by auth.Actor, applicationID string, stars int) {
+	e.t.Helper()
+	require.NoError(e.t, e.Rate(e.t.Context(), by, applicationID, hiring.RatingInput{Rating: stars}))
 }
 
-func (b *testEnv) summary(by auth.Actor, applicationID string) hiring.RatingSummary {
-	b.t.Helper()
-	all, err := b.SummarizeRatings(b.t.Context(), by, []string{applicationID})
-	require.NoError(b.t, err)
+func (e *testEnv) summary(by auth.Actor, applicationID string) hiring.RatingSummary {
+	e.t.Helper()
+	all, err := e.SummarizeRatings(e.t.Context(), by, []string{applicationID})
+	require.NoError(e.t, err)
 	return all[applicationID]
 }
 
@@ -53,32 +53,32 @@ func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
 		reader := colleague(st, auth.ApplicationsView)
-		a := env.apply(seeker(), env.newListing(st))
-		require.Empty(t, env.notes(reader, a.ID))
-		first := env.writeNote(st, a.ID, "  Strong references \n")
-		second := env.writeNote(reader, strings.ToUpper(a.ID), "Prefers nights")
+		application := env.apply(seeker(), env.newListing(st))
+		require.Empty(t, env.notes(reader, application.ID))
+		first := env.writeNote(st, application.ID, "  Strong references \n")
+		second := env.writeNote(reader, strings.ToUpper(application.ID), "Prefers nights")
 		require.Equal(
 			t,
 			[]string{"Name of " + reader.UserID + ": Prefers nights", "Name of " + st.UserID + ": Strong references"},
-			env.notes(st, a.ID),
+			env.notes(st, application.ID),
 		)
-		one, err := env.ListNotes(t.Context(), st, a.ID, page.After("", 1))
+		one, err := env.ListNotes(t.Context(), st, application.ID, page.After("", 1))
 		require.NoError(t, err)
-		next, err := env.ListNotes(t.Context(), st, a.ID, page.After(one.NextCursor, 1))
+		next, err := env.ListNotes(t.Context(), st, application.ID, page.After(one.NextCursor, 1))
 		require.NoError(t, err)
 		require.Equal(t, first.ID, next.Items[0].ID)
-		_, err = env.ListNotes(t.Context(), st, a.ID, page.After("nonsense", 1))
+		_, err = env.ListNotes(t.Context(), st, application.ID, page.After("nonsense", 1))
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
 
-		require.ErrorIs(t, env.DeleteNote(t.Context(), st, a.ID, second.ID), hiring.ErrNoteNotFound, "of a colleague")
+		require.ErrorIs(t, env.DeleteNote(t.Context(), st, application.ID, second.ID), hiring.ErrNoteNotFound, "of a colleague")
 		for _, id := range []string{"nonsense", stores.NewID()} {
-			require.ErrorIs(t, env.DeleteNote(t.Context(), st, a.ID, id), hiring.ErrNoteNotFound)
+			require.ErrorIs(t, env.DeleteNote(t.Context(), st, application.ID, id), hiring.ErrNoteNotFound)
 		}
 		other := env.apply(seeker(), env.newListing(st))
 		require.ErrorIs(t, env.DeleteNote(t.Context(), reader, other.ID, second.ID), hiring.ErrNoteNotFound, "of another application")
-		require.NoError(t, env.DeleteNote(t.Context(), reader, a.ID, second.ID))
+		require.NoError(t, env.DeleteNote(t.Context(), reader, application.ID, second.ID))
 		env.deletedUsers[st.UserID] = true
-		require.Equal(t, []string{"Deleted user: Strong references"}, env.notes(reader, a.ID))
+		require.Equal(t, []string{"Deleted user: Strong references"}, env.notes(reader, application.ID))
 	})
 }
 
@@ -98,46 +98,46 @@ func TestWriteNote_MoreThan500InADay_IsLimited(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	st := employer()
-	a := env.apply(seeker(), env.newListing(st))
+	application := env.apply(seeker(), env.newListing(st))
 	for range 500 {
-		env.writeNote(st, a.ID, "Again")
+		env.writeNote(st, application.ID, "Again")
 	}
-	_, err := env.WriteNote(t.Context(), st, a.ID, hiring.NoteInput{Note: "Again"})
+	_, err := env.WriteNote(t.Context(), st, application.ID, hiring.NoteInput{Note: "Again"})
 	require.ErrorIs(t, err, fault.ErrRateLimit)
-	env.writeNote(colleague(st, auth.ApplicationsView), a.ID, "Not mine")
+	env.writeNote(colleague(st, auth.ApplicationsView), application.ID, "Not mine")
 	env.clock.Advance(25 * time.Hour)
-	env.writeNote(st, a.ID, "The next day")
+	env.writeNote(st, application.ID, "The next day")
 }
 
 func TestRatings_OfColleagues_Average(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
 		ann, bob := colleague(st, auth.ApplicationsView), colleague(st, auth.ApplicationsView)
-		a, unrated := env.apply(seeker(), env.newListing(st)), env.apply(seeker(), env.newListing(st))
-		require.Zero(t, env.summary(st, a.ID).Average())
-		env.rate(st, a.ID, 2)
+		application, unrated := env.apply(seeker(), env.newListing(st)), env.apply(seeker(), env.newListing(st))
+		require.Zero(t, env.summary(st, application.ID).Average())
+		env.rate(st, application.ID, 2)
 		env.clock.Advance(time.Minute)
-		env.rate(ann, a.ID, 5)
+		env.rate(ann, application.ID, 5)
 		env.clock.Advance(time.Minute)
-		env.rate(bob, a.ID, 5)
+		env.rate(bob, application.ID, 5)
 		env.clock.Advance(time.Minute)
-		env.rate(st, a.ID, 3)
-		require.Equal(t, hiring.RatingSummary{Count: 3, Sum: 13}, env.summary(ann, a.ID))
-		require.InDelta(t, 4.3, env.summary(ann, a.ID).Average(), 1e-9)
+		env.rate(st, application.ID, 3)
+		require.Equal(t, hiring.RatingSummary{Count: 3, Sum: 13}, env.summary(ann, application.ID))
+		require.InDelta(t, 4.3, env.summary(ann, application.ID).Average(), 1e-9)
 		require.Zero(t, env.summary(ann, unrated.ID))
-		all, err := env.ListRatings(t.Context(), ann, a.ID)
+		all, err := env.ListRatings(t.Context(), ann, application.ID)
 		require.NoError(t, err)
 		require.Len(t, all, 3)
 		require.Equal(t, 3, all[0].Stars, "the one that was changed last")
 		require.Equal(t, "Name of "+st.UserID, all[0].Author)
-		require.NoError(t, env.RemoveRating(t.Context(), st, a.ID))
-		require.NoError(t, env.RemoveRating(t.Context(), st, a.ID), "removed already")
+		require.NoError(t, env.RemoveRating(t.Context(), st, application.ID))
+		require.NoError(t, env.RemoveRating(t.Context(), st, application.ID), "removed already")
 		env.deletedUsers[ann.UserID] = true
-		all, err = env.ListRatings(t.Context(), ann, a.ID)
+		all, err = env.ListRatings(t.Context(), ann, application.ID)
 		require.NoError(t, err)
 		require.Equal(t, []string{"Name of " + bob.UserID, "Deleted user"}, []string{all[0].Author, all[1].Author})
 		for _, stars := range []int{-1, 0, 6} {
-			err := env.Rate(t.Context(), st, a.ID, hiring.RatingInput{Rating: stars})
+			err := env.Rate(t.Context(), st, application.ID, hiring.RatingInput{Rating: stars})
 			require.Equal(t, "rating", fault.Of(err).Fields[0].Name)
 		}
 		none, err := env.SummarizeRatings(t.Context(), st, nil)
@@ -149,9 +149,9 @@ func TestRatings_OfColleagues_Average(t *testing.T) {
 func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ctx, st, applicant := t.Context(), employer(), seeker()
-		a := env.apply(applicant, env.newListing(st))
-		n := env.writeNote(st, a.ID, "Private")
-		env.rate(st, a.ID, 4)
+		application := env.apply(applicant, env.newListing(st))
+		note := env.writeNote(st, application.ID, "Private")
+		env.rate(st, application.ID, 4)
 		app := st
 		app.AppID, app.Scopes = stores.NewID(), []auth.Scope{auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
 		for name, by := range map[string]auth.Actor{
@@ -169,35 +169,35 @@ func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 			case "guest":
 				want = fault.Unauthenticated
 			}
-			_, writeErr := env.WriteNote(ctx, by, a.ID, hiring.NoteInput{Note: "x"})
-			_, listErr := env.ListNotes(ctx, by, a.ID, page.After("", 10))
-			_, ratingsErr := env.ListRatings(ctx, by, a.ID)
-			for at, err := range []error{writeErr, listErr, ratingsErr, env.DeleteNote(ctx, by, a.ID, n.ID), env.Rate(ctx, by, a.ID, hiring.RatingInput{Rating: 1}), env.RemoveRating(ctx, by, a.ID)} {
+			_, writeErr := env.WriteNote(ctx, by, application.ID, hiring.NoteInput{Note: "x"})
+			_, listErr := env.ListNotes(ctx, by, application.ID, page.After("", 10))
+			_, ratingsErr := env.ListRatings(ctx, by, application.ID)
+			for at, err := range []error{writeErr, listErr, ratingsErr, env.DeleteNote(ctx, by, application.ID, note.ID), env.Rate(ctx, by, application.ID, hiring.RatingInput{Rating: 1}), env.RemoveRating(ctx, by, application.ID)} {
 				require.Equal(t, want, fault.KindOf(err), "%s %d", name, at)
 			}
-			all, err := env.SummarizeRatings(ctx, by, []string{a.ID})
+			all, err := env.SummarizeRatings(ctx, by, []string{application.ID})
 			require.Empty(t, all)
 			require.Equal(t, name == "other organization", err == nil, name)
 		}
-		require.Len(t, env.notes(st, a.ID), 1)
-		require.Equal(t, hiring.RatingSummary{Count: 1, Sum: 4}, env.summary(st, a.ID))
+		require.Len(t, env.notes(st, application.ID), 1)
+		require.Equal(t, hiring.RatingSummary{Count: 1, Sum: 4}, env.summary(st, application.ID))
 	})
 }
 
 func TestNotes_WithdrawnApplication_AreReadOnly(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st, applicant := employer(), seeker()
-		a := env.apply(applicant, env.newListing(st))
-		n := env.writeNote(st, a.ID, "Good")
-		env.rate(st, a.ID, 4)
-		require.NoError(t, env.Withdraw(t.Context(), applicant, a.ID))
-		_, err := env.WriteNote(t.Context(), st, a.ID, hiring.NoteInput{Note: "Sad"})
+		application := env.apply(applicant, env.newListing(st))
+		note := env.writeNote(st, application.ID, "Good")
+		env.rate(st, application.ID, 4)
+		require.NoError(t, env.Withdraw(t.Context(), applicant, application.ID))
+		_, err := env.WriteNote(t.Context(), st, application.ID, hiring.NoteInput{Note: "Sad"})
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
-		require.ErrorIs(t, env.Rate(t.Context(), st, a.ID, hiring.RatingInput{Rating: 1}), hiring.ErrWithdrawn)
-		require.Len(t, env.notes(st, a.ID), 1)
-		require.NoError(t, env.DeleteNote(t.Context(), st, a.ID, n.ID))
-		require.NoError(t, env.RemoveRating(t.Context(), st, a.ID))
-		require.Zero(t, env.summary(st, a.ID))
+		require.ErrorIs(t, env.Rate(t.Context(), st, application.ID, hiring.RatingInput{Rating: 1}), hiring.ErrWithdrawn)
+		require.Len(t, env.notes(st, application.ID), 1)
+		require.NoError(t, env.DeleteNote(t.Context(), st, application.ID, note.ID))
+		require.NoError(t, env.RemoveRating(t.Context(), st, application.ID))
+		require.Zero(t, env.summary(st, application.ID))
 	})
 }
 

@@ -14,10 +14,10 @@ import (
 )
 
 // account returns the account of the signed-in user.
-func (h *testEnv) account(s identity.SignedIn) identity.Account {
-	h.t.Helper()
-	a, err := h.Me(h.t.Context(), h.actor(s))
-	require.NoError(h.t, err)
+func (e *testEnv) account(s identity.SignedIn) identity.Account {
+	e.t.Helper()
+	a, err := e.Me(e.t.Context(), e.actor(s))
+	require.NoError(e.t, err)
 	return a
 }
 

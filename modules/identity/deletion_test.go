@@ -22,14 +22,14 @@ func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 		require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@example.org"}))
 		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "jo@elsewhere.example"))
 		confirm := env.mailToken("jo@elsewhere.example")
-		a := env.actor(jo)
-		require.NoError(t, env.DeleteAccount(t.Context(), a))
+		actor := env.actor(jo)
+		require.NoError(t, env.DeleteAccount(t.Context(), actor))
 
 		env.requireSignedOut(jo)
 		_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient)
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 		require.ErrorIs(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: confirm}), fault.ErrInvalid)
-		require.ErrorIs(t, env.DeleteAccount(t.Context(), a), fault.ErrUnauthorized, "a repeated deletion")
+		require.ErrorIs(t, env.DeleteAccount(t.Context(), actor), fault.ErrUnauthorized, "a repeated deletion")
 		people, err := env.People(t.Context(), []string{jo.Account.ID})
 		require.NoError(t, err)
 		require.Empty(t, people)
@@ -171,13 +171,13 @@ func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 
 		// Both may join another.
 		other := env.actor(env.employer("other@example.org"))
-		for _, a := range []auth.Actor{tom, fay} {
-			account, err := env.Me(t.Context(), a)
+		for _, actor := range []auth.Actor{tom, fay} {
+			account, err := env.Me(t.Context(), actor)
 			require.NoError(t, err)
 			require.NoError(t, env.Invite(t.Context(), other, identity.InviteInput{Name: "New", Email: account.Email}))
 			in, err := env.AcceptInvitation(
 				t.Context(),
-				a,
+				actor,
 				identity.AcceptInvitationInput{Token: env.mailToken(account.Email)},
 				officeClient,
 			)
@@ -281,32 +281,32 @@ func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 			officeClient,
 		)
 		require.NoError(t, err)
-		a := env.actor(in)
-		tom := env.actor(env.addMember(a, "tom@example.org", "recruiter"))
+		actor := env.actor(in)
+		tom := env.actor(env.addMember(actor, "tom@example.org", "recruiter"))
 		for _, name := range []string{"Ann Practitioner", "Tom"} {
 			_, err = env.UpdateEmployer(t.Context(), tom, identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: &name}})
 			require.NoError(t, err)
 		}
-		name, err := env.OrganizationName(t.Context(), a.OrganizationID)
+		name, err := env.OrganizationName(t.Context(), actor.OrganizationID)
 		require.NoError(t, err)
 		require.Equal(t, "Ann Practitioner", name, "members without admin rights cannot rename the organization")
 
 		out, err := env.UpdateEmployer(
 			t.Context(),
-			a,
+			actor,
 			identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("Ann Married")}},
 		)
 		require.NoError(t, err)
 		require.Equal(t, "Ann Married", out.Organization.Name)
 		out, err = env.UpdateEmployer(
 			t.Context(),
-			a,
+			actor,
 			identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("Ann Again")}, CompanyName: ptr("Ann Married")},
 		)
 		require.NoError(t, err)
 		require.Equal(t, "Ann Again", out.Organization.Name, "a form sends all of its fields")
-		require.NoError(t, env.DeleteEmployerAccount(t.Context(), a))
-		name, err = env.OrganizationName(t.Context(), a.OrganizationID)
+		require.NoError(t, env.DeleteEmployerAccount(t.Context(), actor))
+		name, err = env.OrganizationName(t.Context(), actor.OrganizationID)
 		require.NoError(t, err)
 		require.Equal(t, "Closed organization", name)
 	})

@@ -100,15 +100,15 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 		require.Equal(t, "St Mary's", mine.Organization.Name)
 	})
 	t.Run("jobseekers and guests have no such account", func(t *testing.T) {
-		for _, a := range []auth.Actor{{}, env.actor(env.jobseeker("jo@example.org"))} {
-			_, err := env.MyEmployerAccount(t.Context(), a)
-			require.ErrorIs(t, err, kit.Refusal(a))
-			_, err = env.UpdateEmployer(t.Context(), a, identity.EmployerInput{EmailAlerts: ptr(true)})
-			require.ErrorIs(t, err, kit.Refusal(a))
-			_, err = env.ResetEmployerSettings(t.Context(), a)
-			require.ErrorIs(t, err, kit.Refusal(a))
-			_, err = env.MyOrganization(t.Context(), a)
-			require.ErrorIs(t, err, kit.Refusal(a))
+		for _, actor := range []auth.Actor{{}, env.actor(env.jobseeker("jo@example.org"))} {
+			_, err := env.MyEmployerAccount(t.Context(), actor)
+			require.ErrorIs(t, err, kit.Refusal(actor))
+			_, err = env.UpdateEmployer(t.Context(), actor, identity.EmployerInput{EmailAlerts: ptr(true)})
+			require.ErrorIs(t, err, kit.Refusal(actor))
+			_, err = env.ResetEmployerSettings(t.Context(), actor)
+			require.ErrorIs(t, err, kit.Refusal(actor))
+			_, err = env.MyOrganization(t.Context(), actor)
+			require.ErrorIs(t, err, kit.Refusal(actor))
 		}
 	})
 }
@@ -116,7 +116,7 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
-	o, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
+	organization, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
 		Name: ptr(
 			"St Brigid's",
 		),
@@ -129,7 +129,7 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 	require.NoError(t, err)
 	again, err := env.MyOrganization(t.Context(), boss)
 	require.NoError(t, err)
-	require.Equal(t, o, again)
+	require.Equal(t, organization, again)
 
 	for _, bad := range []string{
 		"http://brigid.example", "javascript:alert(1)", "data:image/svg+xml,x", "//brigid.example", "brigid.example", "https://", "https:///x",
@@ -152,10 +152,10 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		require.Equal(t, field, fault.Of(err).Fields[0].Name)
 	}
-	o, err = env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Website: ptr(""), Logo: ptr("")})
+	organization, err = env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Website: ptr(""), Logo: ptr("")})
 	require.NoError(t, err)
-	require.Empty(t, o.Website+o.Logo, "empty values remove website and logo")
-	require.Equal(t, "St Brigid's", o.Name, "absent members stay unchanged")
+	require.Empty(t, organization.Website+organization.Logo, "empty values remove website and logo")
+	require.Equal(t, "St Brigid's", organization.Name, "absent members stay unchanged")
 }
 
 func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {

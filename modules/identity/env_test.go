@@ -137,74 +137,74 @@ func onEach(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	stores.Each(t, func(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) { test(t, newTestEnv(t, on)) })
 }
 
-func (h *testEnv) jobseeker(email string) identity.SignedIn {
-	h.t.Helper()
-	out, err := h.Register(
-		h.t.Context(),
+func (e *testEnv) jobseeker(email string) identity.SignedIn {
+	e.t.Helper()
+	out, err := e.Register(
+		e.t.Context(),
 		identity.RegisterInput{Email: email, Password: password, Name: "Jo Seeker", UserType: "jobseeker"},
 		officeClient,
 	)
-	require.NoError(h.t, err)
+	require.NoError(e.t, err)
 	return out
 }
 
-func (h *testEnv) employer(email string) identity.SignedIn {
-	h.t.Helper()
-	out, err := h.Register(
-		h.t.Context(),
+func (e *testEnv) employer(email string) identity.SignedIn {
+	e.t.Helper()
+	out, err := e.Register(
+		e.t.Context(),
 		identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"},
 		officeClient,
 	)
-	require.NoError(h.t, err)
+	require.NoError(e.t, err)
 	return out
 }
 
-func (h *testEnv) actor(s identity.SignedIn) auth.Actor {
-	h.t.Helper()
-	a, err := h.Authenticate(h.t.Context(), s.AccessToken)
-	require.NoError(h.t, err)
+func (e *testEnv) actor(s identity.SignedIn) auth.Actor {
+	e.t.Helper()
+	a, err := e.Authenticate(e.t.Context(), s.AccessToken)
+	require.NoError(e.t, err)
 	return a
 }
 
-func (h *testEnv) requireSignedOut(s identity.SignedIn) {
-	h.t.Helper()
-	_, err := h.Authenticate(h.t.Context(), s.AccessToken)
-	require.ErrorIs(h.t, err, fault.ErrUnauthorized)
-	_, err = h.Refresh(h.t.Context(), identity.RefreshInput{RefreshToken: s.RefreshToken})
-	require.ErrorIs(h.t, err, identity.ErrBadRefreshToken)
+func (e *testEnv) requireSignedOut(s identity.SignedIn) {
+	e.t.Helper()
+	_, err := e.Authenticate(e.t.Context(), s.AccessToken)
+	require.ErrorIs(e.t, err, fault.ErrUnauthorized)
+	_, err = e.Refresh(e.t.Context(), identity.RefreshInput{RefreshToken: s.RefreshToken})
+	require.ErrorIs(e.t, err, identity.ErrBadRefreshToken)
 }
 
 // mailsTo relays the outbox and returns the messages to the address.
-func (h *testEnv) mailsTo(to string) []mail.Message {
-	h.t.Helper()
-	_, err := h.work.Relay.Drain(h.t.Context())
-	require.NoError(h.t, err)
-	return h.mailer.sentTo(to)
+func (e *testEnv) mailsTo(to string) []mail.Message {
+	e.t.Helper()
+	_, err := e.work.Relay.Drain(e.t.Context())
+	require.NoError(e.t, err)
+	return e.mailer.sentTo(to)
 }
 
 var mailTokenPattern = regexp.MustCompile(`(?m)^loc_mt_[0-9A-Za-z]{43}$`)
 
 // mailToken returns the token in the newest message to the address.
-func (h *testEnv) mailToken(to string) string {
-	h.t.Helper()
-	all := h.mailsTo(to)
-	require.NotEmpty(h.t, all, "no mail to %s", to)
+func (e *testEnv) mailToken(to string) string {
+	e.t.Helper()
+	all := e.mailsTo(to)
+	require.NotEmpty(e.t, all, "no mail to %s", to)
 	found := mailTokenPattern.FindString(all[len(all)-1].Text)
-	require.NotEmpty(h.t, found, "no token in %s", all[len(all)-1].Text)
+	require.NotEmpty(e.t, found, "no token in %s", all[len(all)-1].Text)
 	return found
 }
 
 // addMember invites the address and accepts the invitation.
-func (h *testEnv) addMember(admin auth.Actor, email, role string) identity.SignedIn {
-	h.t.Helper()
-	require.NoError(h.t, h.Invite(h.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role}))
-	out, err := h.AcceptInvitation(
-		h.t.Context(),
+func (e *testEnv) addMember(admin auth.Actor, email, role string) identity.SignedIn {
+	e.t.Helper()
+	require.NoError(e.t, e.Invite(e.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role}))
+	out, err := e.AcceptInvitation(
+		e.t.Context(),
 		auth.Actor{},
-		identity.AcceptInvitationInput{Token: h.mailToken(email), Password: password},
+		identity.AcceptInvitationInput{Token: e.mailToken(email), Password: password},
 		officeClient,
 	)
-	require.NoError(h.t, err)
+	require.NoError(e.t, err)
 	return out
 }
 
@@ -291,13 +291,13 @@ type stubMailer struct {
 	refusedAddress string // an address for which Send fails
 }
 
-func (b *stubMailer) Send(_ context.Context, m mail.Message) error {
+func (b *stubMailer) Send(_ context.Context, message mail.Message) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if m.To.Email == b.refusedAddress {
+	if message.To.Email == b.refusedAddress {
 		return mail.ErrRefused
 	}
-	b.sent = append(b.sent, m)
+	b.sent = append(b.sent, message)
 	return nil
 }
 

@@ -15,9 +15,9 @@ import (
 
 const newPassword = "Better-passw0rd"
 
-func (h *testEnv) requestReset(email string) {
-	h.t.Helper()
-	require.NoError(h.t, h.ForgotPassword(h.t.Context(), identity.ForgotPasswordInput{Email: email}, officeClient))
+func (e *testEnv) requestReset(email string) {
+	e.t.Helper()
+	require.NoError(e.t, e.ForgotPassword(e.t.Context(), identity.ForgotPasswordInput{Email: email}, officeClient))
 }
 
 func TestResetPassword_EndsEverySession(t *testing.T) {
@@ -158,19 +158,19 @@ func TestForgotPassword_ClientOverItsLimit_SendsNothing(t *testing.T) {
 
 func TestChangePassword_EndsOtherSessions(t *testing.T) {
 	env := newSQLiteEnv(t)
-	s := env.jobseeker("jo@example.org")
+	signedIn := env.jobseeker("jo@example.org")
 	other, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
 	require.NoError(
 		t,
 		env.ChangePassword(
 			env.t.Context(),
-			env.actor(s),
+			env.actor(signedIn),
 			identity.ChangePasswordInput{CurrentPassword: password, NewPassword: newPassword},
 			officeClient,
 		),
 	)
-	env.actor(s)
+	env.actor(signedIn)
 	env.requireSignedOut(other)
 	_, err = env.login("jo@example.org", newPassword)
 	require.NoError(t, err)
@@ -248,13 +248,13 @@ func TestResetPassword_ConcurrentUse_OneSucceeds(t *testing.T) {
 
 func TestReaction_RunsTwice_SendsTheSameMessage(t *testing.T) {
 	env := newSQLiteEnv(t)
-	s := env.jobseeker("jo@example.org")
+	signedIn := env.jobseeker("jo@example.org")
 	first := env.mailToken("jo@example.org")
-	require.NoError(t, env.OnUserRegistered(env.t.Context(), event.UserRegistered{UserID: s.Account.ID}))
+	require.NoError(t, env.OnUserRegistered(env.t.Context(), event.UserRegistered{UserID: signedIn.Account.ID}))
 	all := env.mailsTo("jo@example.org")
 	require.Len(t, all, 2)
 	require.Equal(t, all[0].ID, all[1].ID)
 	require.NoError(t, env.VerifyEmail(env.t.Context(), identity.VerifyEmailInput{Token: first}))
-	require.NoError(t, env.OnUserRegistered(env.t.Context(), event.UserRegistered{UserID: s.Account.ID}))
+	require.NoError(t, env.OnUserRegistered(env.t.Context(), event.UserRegistered{UserID: signedIn.Account.ID}))
 	require.Len(t, env.mailsTo("jo@example.org"), 2, "a confirmed address gets no further message")
 }

@@ -27,15 +27,15 @@ func (h *testEnv) enroll(s identity.SignedIn) (secret string, recovery []string)
 }
 
 // currentCode returns the current code of the authenticator app.
-func (h *testEnv) currentCode(secret string) string {
-	h.t.Helper()
-	code, err := totp.GenerateCode(secret, h.clock.Now())
-	require.NoError(h.t, err)
+func (e *testEnv) currentCode(secret string) string {
+	e.t.Helper()
+	code, err := totp.GenerateCode(secret, e.clock.Now())
+	require.NoError(e.t, err)
 	return code
 }
 
-func (h *testEnv) loginWith(email, password, code string) (identity.SignedIn, error) {
-	return h.Login(h.t.Context(), identity.LoginInput{Email: email, Password: password, TOTP: code}, officeClient)
+func (e *testEnv) loginWith(email, password, code string) (identity.SignedIn, error) {
+	return e.Login(e.t.Context(), identity.LoginInput{Email: email, Password: password, TOTP: code}, officeClient)
 }
 
 func TestSecondFactor_SignIn(t *testing.T) {
@@ -143,32 +143,32 @@ func TestSecondFactor_WrongPasswords_LeaveItsCodes(t *testing.T) {
 }
 
 // resetPassword sets a new password by email.
-func (h *testEnv) resetPassword(email, password string) {
-	h.t.Helper()
-	require.NoError(h.t, h.ForgotPassword(h.t.Context(), identity.ForgotPasswordInput{Email: email}, officeClient))
-	require.NoError(h.t, h.ResetPassword(h.t.Context(), identity.ResetPasswordInput{Token: h.mailToken(email), Password: password}))
+func (e *testEnv) resetPassword(email, password string) {
+	e.t.Helper()
+	require.NoError(e.t, e.ForgotPassword(e.t.Context(), identity.ForgotPasswordInput{Email: email}, officeClient))
+	require.NoError(e.t, e.ResetPassword(e.t.Context(), identity.ResetPasswordInput{Token: e.mailToken(email), Password: password}))
 }
 
 // hasSecondFactor reports whether sign-ins need a code.
-func (h *testEnv) hasSecondFactor(email, password string) bool {
-	h.t.Helper()
-	_, err := h.loginWith(email, password, "")
+func (e *testEnv) hasSecondFactor(email, password string) bool {
+	e.t.Helper()
+	_, err := e.loginWith(email, password, "")
 	if err != nil {
-		require.ErrorIs(h.t, err, identity.ErrSecondFactorRequired)
+		require.ErrorIs(e.t, err, identity.ErrSecondFactorRequired)
 	}
 	return err != nil
 }
 
 // auditedReset reports whether the audit log says that the account's second factor
 // was removed.
-func (h *testEnv) auditedReset(userID string) bool {
-	h.t.Helper()
-	entries, err := h.store.Identity.AuditLog.List(
-		h.t.Context(),
+func (e *testEnv) auditedReset(userID string) bool {
+	e.t.Helper()
+	entries, err := e.store.Identity.AuditLog.List(
+		e.t.Context(),
 		audit.Filter{Action: audit.SecondFactorReset, About: userID},
 		page.Request{Number: 1, Size: 10},
 	)
-	require.NoError(h.t, err)
+	require.NoError(e.t, err)
 	return len(entries.Items) == 1
 }
 
@@ -309,9 +309,9 @@ func TestSecondFactor_RequiredByOrganization(t *testing.T) {
 		_, err := env.UpdateOrganization(t.Context(), env.actor(boss), identity.OrganizationInput{RequireSecondFactor: &on})
 		require.ErrorIs(t, err, fault.ErrInvalid, "the admin has none")
 		env.enroll(boss)
-		o, err := env.UpdateOrganization(t.Context(), env.actor(boss), identity.OrganizationInput{RequireSecondFactor: &on})
+		organization, err := env.UpdateOrganization(t.Context(), env.actor(boss), identity.OrganizationInput{RequireSecondFactor: &on})
 		require.NoError(t, err)
-		require.True(t, o.RequireSecondFactor)
+		require.True(t, organization.RequireSecondFactor)
 
 		require.True(t, env.actor(boss).May(auth.Manage))
 		a := env.actor(member)
@@ -321,10 +321,10 @@ func TestSecondFactor_RequiredByOrganization(t *testing.T) {
 		acting, err := env.ActorFor(t.Context(), member.Account.ID)
 		require.NoError(t, err)
 		require.Empty(t, acting.OrganizationID, "a member without a required second factor has no access")
-		may, err := env.MemberMay(t.Context(), o.ID, member.Account.ID, "")
+		may, err := env.MemberMay(t.Context(), organization.ID, member.Account.ID, "")
 		require.NoError(t, err)
 		require.False(t, may)
 		env.enroll(member)
-		require.Equal(t, o.ID, env.actor(member).OrganizationID)
+		require.Equal(t, organization.ID, env.actor(member).OrganizationID)
 	})
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-func (h *testEnv) login(email, password string) (identity.SignedIn, error) {
-	return h.Login(h.t.Context(), identity.LoginInput{Email: email, Password: password}, officeClient)
+func (e *testEnv) login(email, password string) (identity.SignedIn, error) {
+	return e.Login(e.t.Context(), identity.LoginInput{Email: email, Password: password}, officeClient)
 }
 
-func (h *testEnv) refresh(token string) (identity.SignedIn, error) {
-	return h.Refresh(h.t.Context(), identity.RefreshInput{RefreshToken: token})
+func (e *testEnv) refresh(token string) (identity.SignedIn, error) {
+	return e.Refresh(e.t.Context(), identity.RefreshInput{RefreshToken: token})
 }
 
 func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
@@ -100,15 +100,15 @@ func TestLogin_Success_ResetsFailures(t *testing.T) {
 
 // failSignIns fails to sign in n times from addresses in the network, each time to another
 // account.
-func (h *testEnv) failSignIns(n int, network string) {
-	h.t.Helper()
+func (e *testEnv) failSignIns(n int, network string) {
+	e.t.Helper()
 	for i := range n {
-		_, err := h.Login(
-			h.t.Context(),
+		_, err := e.Login(
+			e.t.Context(),
 			identity.LoginInput{Email: fmt.Sprintf("p%d-%s@example.org", i, rand.Text()), Password: "Wr0ng-pass"},
 			identity.Client{Address: fmt.Sprintf(network, i%200+1)},
 		)
-		require.ErrorIs(h.t, err, identity.ErrBadCredentials)
+		require.ErrorIs(e.t, err, identity.ErrBadCredentials)
 	}
 }
 
@@ -163,11 +163,11 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 
 func TestLogin_OldVerifier_IsRehashed(t *testing.T) {
 	env := newSQLiteEnv(t)
-	s := env.jobseeker("jo@example.org")
-	u, err := env.store.Identity.Users.GetForUpdate(env.t.Context(), s.Account.ID)
+	signedIn := env.jobseeker("jo@example.org")
+	user, err := env.store.Identity.Users.GetForUpdate(env.t.Context(), signedIn.Account.ID)
 	require.NoError(t, err)
-	u.PasswordHash = "old:" + u.PasswordHash
-	require.NoError(t, env.store.Identity.Users.Update(env.t.Context(), &u))
+	user.PasswordHash = "old:" + user.PasswordHash
+	require.NoError(t, env.store.Identity.Users.Update(env.t.Context(), &user))
 	require.Zero(
 		t,
 		countErrors(
@@ -175,23 +175,23 @@ func TestLogin_OldVerifier_IsRehashed(t *testing.T) {
 			identity.ErrBadCredentials,
 		),
 	)
-	u, err = env.store.Identity.Users.GetForUpdate(env.t.Context(), s.Account.ID)
+	user, err = env.store.Identity.Users.GetForUpdate(env.t.Context(), signedIn.Account.ID)
 	require.NoError(t, err)
-	require.NotContains(t, u.PasswordHash, "old:")
+	require.NotContains(t, user.PasswordHash, "old:")
 }
 
 func TestRefresh_RotatesTokens(t *testing.T) {
 	env := newSQLiteEnv(t)
-	s := env.jobseeker("jo@example.org")
-	require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, s.RefreshToken)
+	signedIn := env.jobseeker("jo@example.org")
+	require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, signedIn.RefreshToken)
 	env.clock.Advance(identity.AccessLife)
-	_, err := env.Authenticate(env.t.Context(), s.AccessToken)
+	_, err := env.Authenticate(env.t.Context(), signedIn.AccessToken)
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
-	next, err := env.refresh(s.RefreshToken)
+	next, err := env.refresh(signedIn.RefreshToken)
 	require.NoError(t, err)
-	require.NotEqual(t, s.RefreshToken, next.RefreshToken)
+	require.NotEqual(t, signedIn.RefreshToken, next.RefreshToken)
 	env.actor(next)
-	for _, bad := range []string{"loc_rt_unknown", "x", s.AccessToken} {
+	for _, bad := range []string{"loc_rt_unknown", "x", signedIn.AccessToken} {
 		_, err = env.refresh(bad)
 		require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	}
@@ -217,35 +217,35 @@ func TestRefresh_RepeatedWithinTenSeconds_Succeeds(t *testing.T) {
 
 func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
 	env := newSQLiteEnv(t)
-	s := env.jobseeker("jo@example.org")
+	signedIn := env.jobseeker("jo@example.org")
 	other, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
-	next, err := env.refresh(s.RefreshToken)
+	next, err := env.refresh(signedIn.RefreshToken)
 	require.NoError(t, err)
 	env.clock.Advance(10*time.Second + time.Microsecond)
-	_, err = env.refresh(s.RefreshToken)
+	_, err = env.refresh(signedIn.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	env.requireSignedOut(next)
 	env.actor(other)
 	all := env.mailsTo("jo@example.org")
 	require.Equal(t, "We signed out one of your devices", all[len(all)-1].Subject)
-	_, err = env.refresh(s.RefreshToken)
+	_, err = env.refresh(signedIn.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	require.Len(t, env.mailsTo("jo@example.org"), len(all), "one message for each session")
 }
 
 func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		s := env.jobseeker("jo@example.org")
+		signedIn := env.jobseeker("jo@example.org")
 		out := make([]identity.SignedIn, 20)
 		errs := concurrently(20, func(i int) (err error) {
-			out[i], err = env.refresh(s.RefreshToken)
+			out[i], err = env.refresh(signedIn.RefreshToken)
 			return err
 		})
 		require.Equal(t, 20, countErrors(errs, nil), "%v", errs)
 		seen := map[string]bool{}
 		for _, o := range out {
-			require.Equal(t, env.actor(s).SessionID, env.actor(o).SessionID)
+			require.Equal(t, env.actor(signedIn).SessionID, env.actor(o).SessionID)
 			seen[o.RefreshToken] = true
 		}
 		require.Len(t, seen, 20)
@@ -255,15 +255,15 @@ func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
 func TestLogout_RefreshAtOnce_EndsSession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		for range 10 {
-			s, err := env.login(env.jobseeker(fmt.Sprintf("jo%d@example.org", env.hasher.hashed.Load())).Account.Email, password)
+			signedIn, err := env.login(env.jobseeker(fmt.Sprintf("jo%d@example.org", env.hasher.hashed.Load())).Account.Email, password)
 			require.NoError(t, err)
-			a := env.actor(s)
+			a := env.actor(signedIn)
 			var next identity.SignedIn
 			errs := concurrently(2, func(i int) (err error) {
 				if i == 0 {
 					return env.Logout(env.t.Context(), a)
 				}
-				next, err = env.refresh(s.RefreshToken)
+				next, err = env.refresh(signedIn.RefreshToken)
 				return err
 			})
 			require.NoError(t, errs[0])

@@ -12,18 +12,18 @@ import (
 )
 
 // moderator registers a user and makes the user a moderator.
-func (h *testEnv) moderator() auth.Actor {
-	h.t.Helper()
-	s := h.jobseeker("moderator@example.net")
-	require.NoError(h.t, h.GrantModerator(h.t.Context(), "moderator@example.net"))
-	return h.actor(s)
+func (e *testEnv) moderator() auth.Actor {
+	e.t.Helper()
+	s := e.jobseeker("moderator@example.net")
+	require.NoError(e.t, e.GrantModerator(e.t.Context(), "moderator@example.net"))
+	return e.actor(s)
 }
 
 // moderate takes the action of a moderator on the organization.
-func (h *testEnv) moderate(by auth.Actor, organizationID string, action identity.OrganizationAction) identity.Organization {
-	h.t.Helper()
-	o, err := h.Moderate(h.t.Context(), by, organizationID, identity.OrganizationActionInput{Action: string(action)})
-	require.NoError(h.t, err)
+func (e *testEnv) moderate(by auth.Actor, organizationID string, action identity.OrganizationAction) identity.Organization {
+	e.t.Helper()
+	o, err := e.Moderate(e.t.Context(), by, organizationID, identity.OrganizationActionInput{Action: string(action)})
+	require.NoError(e.t, err)
 	return o
 }
 
@@ -44,19 +44,19 @@ func TestOrganizationChanges_CountsCommits(t *testing.T) {
 }
 
 // verifiedEmployer registers an employer whose organization is verified by its domain.
-func (h *testEnv) verifiedEmployer() auth.Actor {
-	h.t.Helper()
-	boss := h.actor(h.employer("boss@example.org"))
-	require.NoError(h.t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: h.mailToken("boss@example.org")}))
-	o := h.setWebsite(boss, "https://www.example.org")
-	require.Equal(h.t, "example.org", o.VerifiedDomain())
+func (e *testEnv) verifiedEmployer() auth.Actor {
+	e.t.Helper()
+	boss := e.actor(e.employer("boss@example.org"))
+	require.NoError(e.t, e.VerifyEmail(e.t.Context(), identity.VerifyEmailInput{Token: e.mailToken("boss@example.org")}))
+	o := e.setWebsite(boss, "https://www.example.org")
+	require.Equal(e.t, "example.org", o.VerifiedDomain())
 	return boss
 }
 
-func (h *testEnv) setWebsite(boss auth.Actor, website string) identity.Organization {
-	h.t.Helper()
-	o, err := h.UpdateOrganization(h.t.Context(), boss, identity.OrganizationInput{Website: &website})
-	require.NoError(h.t, err)
+func (e *testEnv) setWebsite(boss auth.Actor, website string) identity.Organization {
+	e.t.Helper()
+	o, err := e.UpdateOrganization(e.t.Context(), boss, identity.OrganizationInput{Website: &website})
+	require.NoError(e.t, err)
 	return o
 }
 
@@ -93,13 +93,13 @@ func TestModerate_VerificationRemoved_OnlyModeratorVerifiesAgain(t *testing.T) {
 			}
 			_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("Another Clinic")})
 			require.NoError(t, err)
-			o := env.setWebsite(boss, "https://other.example")
-			require.False(t, o.IsVerified())
-			o = env.setWebsite(boss, "https://example.org")
-			require.False(t, o.IsVerified())
-			o = env.moderate(moderator, boss.OrganizationID, identity.VerifyOrganization)
-			require.True(t, o.IsVerified())
-			require.Empty(t, o.VerifiedDomain())
+			organization := env.setWebsite(boss, "https://other.example")
+			require.False(t, organization.IsVerified())
+			organization = env.setWebsite(boss, "https://example.org")
+			require.False(t, organization.IsVerified())
+			organization = env.moderate(moderator, boss.OrganizationID, identity.VerifyOrganization)
+			require.True(t, organization.IsVerified())
+			require.Empty(t, organization.VerifiedDomain())
 		})
 	}
 }

@@ -18,19 +18,19 @@ import (
 
 var guest auth.Actor
 
-func (h *testEnv) invite(admin auth.Actor, email, role string) error {
-	return h.Invite(h.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role})
+func (e *testEnv) invite(admin auth.Actor, email, role string) error {
+	return e.Invite(e.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role})
 }
 
-func (h *testEnv) accept(a auth.Actor, token string) (identity.SignedIn, error) {
-	return h.AcceptInvitation(h.t.Context(), a, identity.AcceptInvitationInput{Token: token, Password: password}, officeClient)
+func (e *testEnv) accept(a auth.Actor, token string) (identity.SignedIn, error) {
+	return e.AcceptInvitation(e.t.Context(), a, identity.AcceptInvitationInput{Token: token, Password: password}, officeClient)
 }
 
-func (h *testEnv) team(a auth.Actor) map[string]identity.Member {
-	h.t.Helper()
-	r, err := h.Team(h.t.Context(), a, page.Request{Number: 1, Size: 100})
-	require.NoError(h.t, err)
-	require.Equal(h.t, len(r.Items), r.Total)
+func (e *testEnv) team(a auth.Actor) map[string]identity.Member {
+	e.t.Helper()
+	r, err := e.Team(e.t.Context(), a, page.Request{Number: 1, Size: 100})
+	require.NoError(e.t, err)
+	require.Equal(e.t, len(r.Items), r.Total)
 	out := map[string]identity.Member{}
 	for _, m := range r.Items {
 		out[m.Email] = m
@@ -46,17 +46,17 @@ func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.invite(admin, "New@Example.org", ""))
-	m := env.team(admin)["New@example.org"]
-	require.Equal(t, identity.Recruiter, m.Role)
-	require.Equal(t, identity.MemberInvited, m.Status)
-	_, err := env.ChangePermissions(env.t.Context(), admin, m.UserID, changeInput("viewer"))
+	member := env.team(admin)["New@example.org"]
+	require.Equal(t, identity.Recruiter, member.Role)
+	require.Equal(t, identity.MemberInvited, member.Status)
+	_, err := env.ChangePermissions(env.t.Context(), admin, member.UserID, changeInput("viewer"))
 	require.NoError(t, err)
 	_, err = env.login("new@example.org", "")
 	require.Error(t, err, "the invited user has no account yet")
 
 	s, err := env.accept(guest, env.mailToken("New@example.org"))
 	require.NoError(t, err)
-	require.Equal(t, m.UserID, s.Account.ID)
+	require.Equal(t, member.UserID, s.Account.ID)
 	require.Equal(t, "Me Mber", s.Account.Name)
 	a := env.actor(s)
 	require.Equal(t, auth.EmployerTeam, a.Role)
@@ -66,7 +66,7 @@ func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 	require.Equal(t, identity.MemberActive, env.team(a)["New@example.org"].Status)
 	_, err = env.login("new@example.org", password)
 	require.NoError(t, err)
-	u, err := env.store.Identity.Users.GetForUpdate(env.t.Context(), m.UserID)
+	u, err := env.store.Identity.Users.GetForUpdate(env.t.Context(), member.UserID)
 	require.NoError(t, err)
 	require.False(t, u.EmailVerifiedAt.IsZero(), "the token came by mail")
 }
@@ -174,23 +174,23 @@ func TestInvite_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		_, err := env.AcceptInvitation(env.t.Context(), guest, in, officeClient)
 		require.ErrorIs(t, err, fault.ErrInvalid, "%+v", in)
 	}
-	s, err := env.AcceptInvitation(
+	signedIn, err := env.AcceptInvitation(
 		env.t.Context(),
 		guest,
 		identity.AcceptInvitationInput{Token: token, Password: password, Name: "Newt"},
 		officeClient,
 	)
 	require.NoError(t, err)
-	require.Equal(t, "Newt", s.Account.Name)
+	require.Equal(t, "Newt", signedIn.Account.Name)
 }
 
 func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
-	s := env.addMember(admin, "jo@example.org", "viewer")
-	m, err := env.ChangePermissions(env.t.Context(), admin, s.Account.ID, changeInput("recruiter"))
+	signedIn := env.addMember(admin, "jo@example.org", "viewer")
+	member, err := env.ChangePermissions(env.t.Context(), admin, signedIn.Account.ID, changeInput("recruiter"))
 	require.NoError(t, err)
-	require.Equal(t, identity.Recruiter.Defaults(), m.Permissions)
+	require.Equal(t, identity.Recruiter.Defaults(), member.Permissions)
 
 	var in identity.ChangePermissionsInput
 	yes, no := true, false
@@ -198,26 +198,26 @@ func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 		Jobs:         &identity.JobPermissionsInput{Delete: &yes, Create: &no},
 		Applications: &identity.ApplicationPermissionsInput{Update: &no},
 	}
-	m, err = env.ChangePermissions(env.t.Context(), admin, s.Account.ID, in)
+	member, err = env.ChangePermissions(env.t.Context(), admin, signedIn.Account.ID, in)
 	require.NoError(t, err)
 	want := identity.Permissions{
 		Jobs:         identity.JobPermissions{Update: true, Delete: true},
 		Applications: identity.ApplicationPermissions{View: true},
 	}
-	require.Equal(t, want, m.Permissions)
-	require.Equal(t, identity.Recruiter, m.Role)
-	got, err := env.Permissions(env.t.Context(), env.actor(s), s.Account.ID)
+	require.Equal(t, want, member.Permissions)
+	require.Equal(t, identity.Recruiter, member.Role)
+	got, err := env.Permissions(env.t.Context(), env.actor(signedIn), signedIn.Account.ID)
 	require.NoError(t, err)
 	require.Equal(t, want, got.Permissions)
-	require.Equal(t, want.List(), env.actor(s).Permissions, "permissions apply from the next request on")
+	require.Equal(t, want.List(), env.actor(signedIn).Permissions, "permissions apply from the next request on")
 
 	_, err = env.ChangePermissions(env.t.Context(), admin, admin.UserID, in)
 	require.ErrorIs(t, err, fault.ErrInvalid, "an admin has all permissions")
-	_, err = env.ChangePermissions(env.t.Context(), admin, s.Account.ID, changeInput("emperor"))
+	_, err = env.ChangePermissions(env.t.Context(), admin, signedIn.Account.ID, changeInput("emperor"))
 	require.ErrorIs(t, err, fault.ErrInvalid)
-	m, err = env.ChangePermissions(env.t.Context(), admin, s.Account.ID, identity.ChangePermissionsInput{})
+	member, err = env.ChangePermissions(env.t.Context(), admin, signedIn.Account.ID, identity.ChangePermissionsInput{})
 	require.NoError(t, err, "absent members stay unchanged")
-	require.Equal(t, want, m.Permissions)
+	require.Equal(t, want, member.Permissions)
 }
 
 func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
@@ -250,13 +250,13 @@ func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 func TestTeam_NotAdmin_Forbidden(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
-	for i, a := range []auth.Actor{
+	for i, actor := range []auth.Actor{
 		guest, env.actor(env.jobseeker("jo@example.org")),
 		env.actor(env.addMember(admin, "r@example.org", "recruiter")), env.actor(env.addMember(admin, "v@example.org", "viewer")),
 	} {
-		require.ErrorIs(t, env.invite(a, fmt.Sprintf("x%d@example.org", i), ""), kit.Refusal(a))
-		_, err := env.ChangePermissions(env.t.Context(), a, admin.UserID, changeInput("viewer"))
-		require.ErrorIs(t, err, kit.Refusal(a))
+		require.ErrorIs(t, env.invite(actor, fmt.Sprintf("x%d@example.org", i), ""), kit.Refusal(actor))
+		_, err := env.ChangePermissions(env.t.Context(), actor, admin.UserID, changeInput("viewer"))
+		require.ErrorIs(t, err, kit.Refusal(actor))
 	}
 	for _, a := range []auth.Actor{guest, env.actor(env.jobseeker("al@example.org"))} {
 		_, err := env.Team(env.t.Context(), a, page.Request{Number: 1, Size: 10})
@@ -436,7 +436,7 @@ func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 
 func TestInvite_NamesHoldURLs_MailHasNone(t *testing.T) {
 	env := newSQLiteEnv(t)
-	s, err := env.Register(
+	signedIn, err := env.Register(
 		t.Context(),
 		identity.RegisterEmployerInput{
 			Email:       "boss@example.org",
@@ -447,7 +447,7 @@ func TestInvite_NamesHoldURLs_MailHasNone(t *testing.T) {
 		officeClient,
 	)
 	require.NoError(t, err)
-	require.NoError(t, env.Invite(t.Context(), env.actor(s), identity.InviteInput{Name: "Jo www.evil.example", Email: "jo@example.org"}))
+	require.NoError(t, env.Invite(t.Context(), env.actor(signedIn), identity.InviteInput{Name: "Jo www.evil.example", Email: "jo@example.org"}))
 	m := env.mailsTo("jo@example.org")[0]
 	for _, part := range []string{m.Subject, m.Text, m.HTML, m.To.Name} {
 		require.NotContains(t, part, "evil.example")

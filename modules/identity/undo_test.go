@@ -13,18 +13,18 @@ import (
 )
 
 // changeAddress changes the account's address and returns the time of the change.
-func (h *testEnv) changeAddress(s identity.SignedIn, email string) time.Time {
-	h.t.Helper()
-	require.NoError(h.t, h.ChangeEmail(h.t.Context(), h.actor(s), email))
-	require.NoError(h.t, h.VerifyEmail(h.t.Context(), identity.VerifyEmailInput{Token: h.mailToken(email)}))
-	return h.clock.Now()
+func (e *testEnv) changeAddress(s identity.SignedIn, email string) time.Time {
+	e.t.Helper()
+	require.NoError(e.t, e.ChangeEmail(e.t.Context(), e.actor(s), email))
+	require.NoError(e.t, e.VerifyEmail(e.t.Context(), identity.VerifyEmailInput{Token: e.mailToken(email)}))
+	return e.clock.Now()
 }
 
 // undoToken returns the token that was sent to the account's previous address.
-func (h *testEnv) undoToken(s identity.SignedIn, changedAt time.Time) string {
-	h.t.Helper()
+func (e *testEnv) undoToken(s identity.SignedIn, changedAt time.Time) string {
+	e.t.Helper()
 	token, err := plainSealer{}.Seal(auth.ForEmailUndo, s.Account.ID+"."+strconv.FormatInt(changedAt.UnixMicro(), 36), time.Time{})
-	require.NoError(h.t, err)
+	require.NoError(e.t, err)
 	return token
 }
 

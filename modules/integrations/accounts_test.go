@@ -26,15 +26,15 @@ type credentials struct {
 func (d *testEnv) credentials(t *testing.T, me auth.Actor, otherApp string) credentials {
 	t.Helper()
 	ctx := t.Context()
-	a, _, err := d.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder"})
+	app, _, err := d.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder"})
 	require.NoError(t, err)
-	_, key, err := d.CreateKey(ctx, me, a.ID, integrations.KeyInput{Name: "Production"})
+	_, key, err := d.CreateKey(ctx, me, app.ID, integrations.KeyInput{Name: "Production"})
 	require.NoError(t, err)
-	e, _, err := d.CreateWebhook(ctx, me, a.ID, integrations.WebhookInput{URL: "https://receiver.example/", Events: []string{"job.closed"}})
+	e, _, err := d.CreateWebhook(ctx, me, app.ID, integrations.WebhookInput{URL: "https://receiver.example/", Events: []string{"job.closed"}})
 	require.NoError(t, err)
 	return credentials{
 		key:    key,
-		hook:   integrations.WebhookPath{AppID: a.ID, ID: e.ID},
+		hook:   integrations.WebhookPath{AppID: app.ID, ID: e.ID},
 		access: d.tokens(t, me, otherApp).Access,
 		code:   d.code(t, me, otherApp),
 	}
@@ -52,13 +52,13 @@ func (d *testEnv) usable(t *testing.T, me auth.Actor, c credentials) [4]bool {
 	_, byKey := d.AuthenticateKey(t.Context(), c.key)
 	_, byToken := d.AuthenticateToken(t.Context(), c.access)
 	byCode := d.tryCode(t, c.code)
-	e, err := d.MyWebhook(t.Context(), me, c.hook)
+	endpoint, err := d.MyWebhook(t.Context(), me, c.hook)
 	require.NoError(t, err)
 	return [4]bool{
 		worked(byKey, fault.ErrUnauthorized),
 		worked(byToken, fault.ErrUnauthorized),
 		worked(byCode, integrations.ErrInvalidGrant),
-		e.Status == integrations.EndpointActive,
+		endpoint.Status == integrations.EndpointActive,
 	}
 }
 
@@ -67,9 +67,9 @@ var (
 	noneUsable = [4]bool{}
 )
 
-func (d *testEnv) otherApp(t *testing.T) string {
+func (e *testEnv) otherApp(t *testing.T) string {
 	t.Helper()
-	a, _, err := d.CreateApp(t.Context(), d.developer(t), integrations.AppInput{Name: "Bed Finder", RedirectURIs: []string{callback}})
+	a, _, err := e.CreateApp(t.Context(), e.developer(t), integrations.AppInput{Name: "Bed Finder", RedirectURIs: []string{callback}})
 	require.NoError(t, err)
 	return a.ID
 }
@@ -77,31 +77,31 @@ func (d *testEnv) otherApp(t *testing.T) string {
 func TestAuthenticate_InactiveAccount_Unauthorized(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me, other := env.developer(t), env.otherApp(t)
-		c := env.credentials(t, me, other)
-		require.Equal(t, allUsable, env.usable(t, me, c))
+		credentials := env.credentials(t, me, other)
+		require.Equal(t, allUsable, env.usable(t, me, credentials))
 		env.inactive[me.UserID] = true // locked
-		require.Equal(t, [4]bool{3: true}, env.usable(t, me, c))
+		require.Equal(t, [4]bool{3: true}, env.usable(t, me, credentials))
 		_, err := env.Approve(t.Context(), me, env.authorizationRequest(t, other))
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
 		env.inactive[me.UserID] = false
-		require.Equal(t, allUsable, env.usable(t, me, c))
+		require.Equal(t, allUsable, env.usable(t, me, credentials))
 	})
 }
 
 func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		c := env.credentials(t, env.developer(t), env.otherApp(t))
+		credentials := env.credentials(t, env.developer(t), env.otherApp(t))
 		lookups := func(authenticate func() error) int {
 			before := env.accountLookups
 			_ = authenticate()
 			return env.accountLookups - before
 		}
-		require.Equal(t, 1, lookups(func() error { _, err := env.AuthenticateKey(t.Context(), c.key); return err }))
-		require.Equal(t, 1, lookups(func() error { _, err := env.AuthenticateToken(t.Context(), c.access); return err }))
+		require.Equal(t, 1, lookups(func() error { _, err := env.AuthenticateKey(t.Context(), credentials.key); return err }))
+		require.Equal(t, 1, lookups(func() error { _, err := env.AuthenticateToken(t.Context(), credentials.access); return err }))
 		unknown := integrations.NewToken(integrations.Access)
 		require.Zero(t, lookups(func() error { _, err := env.AuthenticateToken(t.Context(), unknown); return err }))
 		env.clock.Advance(integrations.AccessLife)
-		require.Zero(t, lookups(func() error { _, err := env.AuthenticateToken(t.Context(), c.access); return err }))
+		require.Zero(t, lookups(func() error { _, err := env.AuthenticateToken(t.Context(), credentials.access); return err }))
 	})
 }
 
@@ -175,7 +175,7 @@ func TestCreateKey_DuringResetInAnotherDatabase_IsRevoked(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
 		me := env.developer(t)
-		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 		accounts := env.Accounts
 		var reset event.PasswordChanged
@@ -183,7 +183,7 @@ func TestCreateKey_DuringResetInAnotherDatabase_IsRevoked(t *testing.T) {
 			env.clock.Advance(time.Millisecond)
 			reset = event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
 		}}
-		_, key, err := env.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		_, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
 		env.Accounts = accounts
 		_, err = env.AuthenticateKey(t.Context(), key)
@@ -214,14 +214,14 @@ func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
 		me := env.developer(t)
-		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 		accounts := env.Accounts
 		env.Accounts = accountsWithReset{accounts, func() {
 			env.clock.Advance(time.Millisecond)
 			env.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true})
 		}}
-		_, key, err := env.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		_, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
 		env.Accounts = accounts
 		_, err = env.AuthenticateKey(t.Context(), key)
@@ -235,7 +235,7 @@ func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
 
 func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		s := env.store.Integrations
+		storage := env.store.Integrations
 		me, foreign, other := env.developer(t), env.developer(t), env.otherApp(t)
 		mine, theirs := env.credentials(t, me, other), env.credentials(t, foreign, other)
 		theirApp, err := env.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
@@ -245,7 +245,7 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		now, about := env.clock.Now(), map[string]string{}
 		for _, applicant := range []string{me.UserID, foreign.UserID} {
-			m := integrations.Message{
+			message := integrations.Message{
 				EventID:        stores.NewID(),
 				Type:           "application.submitted",
 				Body:           "{}",
@@ -254,16 +254,16 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 				CreatedAt:      now,
 			}
 			about[applicant] = stores.NewID()
-			err := s.Deliveries.Enqueue(
+			err := storage.Deliveries.Enqueue(
 				t.Context(),
-				[]integrations.Message{m},
+				[]integrations.Message{message},
 				[]integrations.Delivery{
 					{
 						ID:         about[applicant],
 						EndpointID: theirs.hook.ID,
 						OwnerID:    foreign.UserID,
-						EventID:    m.EventID,
-						Type:       m.Type,
+						EventID:    message.EventID,
+						Type:       message.Type,
 						Status:     integrations.Pending,
 						NextAt:     &now,
 						CreatedAt:  now,
@@ -280,23 +280,23 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
 		require.Empty(t, apps.Items)
-		keys, err := s.Keys.List(t.Context(), integrations.AnyOwner, mine.hook.AppID)
+		keys, err := storage.Keys.List(t.Context(), integrations.AnyOwner, mine.hook.AppID)
 		require.NoError(t, err)
 		require.Empty(t, keys)
-		_, err = s.Webhooks.Get(t.Context(), integrations.AnyOwner, mine.hook.ID)
+		_, err = storage.Webhooks.Get(t.Context(), integrations.AnyOwner, mine.hook.ID)
 		require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
-		sent, err := s.Deliveries.List(t.Context(), me.UserID, mine.hook.ID, "", page.Request{Number: 1, Size: 9})
+		sent, err := storage.Deliveries.List(t.Context(), me.UserID, mine.hook.ID, "", page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
 		require.Empty(t, sent.Items)
-		_, err = s.Grants.Get(t.Context(), integrations.Code, integrations.HashToken(integrations.Code, mine.code))
+		_, err = storage.Grants.Get(t.Context(), integrations.Code, integrations.HashToken(integrations.Code, mine.code))
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 		_, err = env.AuthenticateToken(t.Context(), mine.access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 		for user, want := range map[string]int{me.UserID: 0, foreign.UserID: 1} {
-			consents, err := s.Consents.List(t.Context(), []string{user}, "", page.Request{Number: 1, Size: 9})
+			consents, err := storage.Consents.List(t.Context(), []string{user}, "", page.Request{Number: 1, Size: 9})
 			require.NoError(t, err)
 			require.Len(t, consents.Items, want)
-			messages, err := s.Deliveries.ListMessages(
+			messages, err := storage.Deliveries.ListMessages(
 				t.Context(),
 				foreign.UserID,
 				theirs.hook.ID,

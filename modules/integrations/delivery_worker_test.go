@@ -171,8 +171,8 @@ func TestDeliveryWorker_LeaseLost_OneResultIsStored(t *testing.T) {
 
 func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		e := env.createEndpoint(t, env.developer(t))
-		env.enqueueDue(t, e, 250)
+		endpoint := env.createEndpoint(t, env.developer(t))
+		env.enqueueDue(t, endpoint, 250)
 		inProgress, maxInProgress := 0, 0
 		env.respond = func(integrations.Post) integrations.Answer {
 			inProgress++
@@ -183,7 +183,7 @@ func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 			inProgress--
 			return integrations.Answer{Status: 200}
 		}
-		require.NoError(t, env.runWorker(t.Context(), e))
+		require.NoError(t, env.runWorker(t.Context(), endpoint))
 		env.work.All(t)
 		require.Len(t, env.sent, 250)
 		require.LessOrEqual(t, maxInProgress, 5)
@@ -192,7 +192,7 @@ func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 			sentIDs[sent.Headers["webhook-id"]] = true
 		}
 		require.Len(t, sentIDs, 250)
-		pending, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), e.OwnerID, e.ID, integrations.MessageFilter{}, 1)
+		pending, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), endpoint.OwnerID, endpoint.ID, integrations.MessageFilter{}, 1)
 		require.NoError(t, err)
 		require.Empty(t, pending)
 	})
@@ -220,24 +220,24 @@ func (p *webhookEnv) runWorker(ctx context.Context, e integrations.Endpoint) err
 }
 
 // enqueueDue stores n due deliveries for the endpoint, without a worker.
-func (p *webhookEnv) enqueueDue(t *testing.T, e integrations.Endpoint, n int) {
+func (p *webhookEnv) enqueueDue(t *testing.T, endpoint integrations.Endpoint, n int) {
 	t.Helper()
 	now := p.clock.Now()
 	var ms []integrations.Message
 	var ds []integrations.Delivery
 	for range n {
-		m := integrations.Message{EventID: stores.NewID(), Type: "job.closed", Body: "{}", CreatedAt: now}
+		message := integrations.Message{EventID: stores.NewID(), Type: "job.closed", Body: "{}", CreatedAt: now}
 		ms, ds = append(
 			ms,
-			m,
+			message,
 		), append(
 			ds,
 			integrations.Delivery{
 				ID:         stores.NewID(),
-				EndpointID: e.ID,
-				OwnerID:    e.OwnerID,
-				EventID:    m.EventID,
-				Type:       m.Type,
+				EndpointID: endpoint.ID,
+				OwnerID:    endpoint.OwnerID,
+				EventID:    message.EventID,
+				Type:       message.Type,
 				Status:     integrations.Pending,
 				NextAt:     &now,
 				CreatedAt:  now,
@@ -352,9 +352,9 @@ func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
 		hook := env.createWebhook(t, me, "job.closed")
-		e, err := env.MyWebhook(t.Context(), me, hook)
+		endpoint, err := env.MyWebhook(t.Context(), me, hook)
 		require.NoError(t, err)
-		env.enqueueDue(t, e, 7)
+		env.enqueueDue(t, endpoint, 7)
 		ctx, off := context.WithCancel(t.Context())
 		env.respond = func(integrations.Post) integrations.Answer {
 			if len(env.sent) == 5 {
@@ -365,12 +365,12 @@ func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 			<-ctx.Done()
 			return integrations.Answer{Status: 200}
 		}
-		require.NoError(t, env.runWorker(ctx, e))
+		require.NoError(t, env.runWorker(ctx, endpoint))
 		require.Len(t, env.sent, 5)
 		left, err := env.store.Integrations.Deliveries.ListMessages(
 			t.Context(),
-			e.OwnerID,
-			e.ID,
+			endpoint.OwnerID,
+			endpoint.ID,
 			integrations.MessageFilter{DueBy: env.clock.Now()},
 			10,
 		)

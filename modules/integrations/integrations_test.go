@@ -38,70 +38,70 @@ type testEnv struct {
 	accountLookups int // calls of IsActive
 }
 
-func (d *testEnv) Choose(_ context.Context, _, plan, _ string) error {
-	d.paid = plan
-	if d.afterChoose != nil {
-		d.afterChoose()
+func (e *testEnv) Choose(_ context.Context, _, plan, _ string) error {
+	e.paid = plan
+	if e.afterChoose != nil {
+		e.afterChoose()
 	}
 	return nil
 }
 
-func (d *testEnv) SetUp(_ context.Context, appID string) (integrations.PaymentSetup, error) {
-	d.setUps = append(d.setUps, appID)
+func (e *testEnv) SetUp(_ context.Context, appID string) (integrations.PaymentSetup, error) {
+	e.setUps = append(e.setUps, appID)
 	return integrations.PaymentSetup{ClientSecret: "secret of " + appID}, nil
 }
 
-func (d *testEnv) Paid(context.Context, string) (string, error) { return d.paid, nil }
+func (e *testEnv) Paid(context.Context, string) (string, error) { return e.paid, nil }
 
-func (d *testEnv) Visibility(_ context.Context, userID string) (integrations.Visibility, error) {
+func (e *testEnv) Visibility(_ context.Context, userID string) (integrations.Visibility, error) {
 	return integrations.Visibility{ApplicantID: userID}, nil
 }
 
-func (d *testEnv) HoldSession(context.Context, auth.Actor) error { return nil }
+func (e *testEnv) HoldSession(context.Context, auth.Actor) error { return nil }
 
-func (d *testEnv) IsActive(_ context.Context, userIDs ...string) (bool, error) {
-	d.accountLookups++
-	return !slices.ContainsFunc(userIDs, func(userID string) bool { return d.inactive[userID] }), nil
+func (e *testEnv) IsActive(_ context.Context, userIDs ...string) (bool, error) {
+	e.accountLookups++
+	return !slices.ContainsFunc(userIDs, func(userID string) bool { return e.inactive[userID] }), nil
 }
 
-func (d *testEnv) ListMembers(_ context.Context, organizationID string) ([]string, error) {
-	return d.members[organizationID], nil
+func (e *testEnv) ListMembers(_ context.Context, organizationID string) ([]string, error) {
+	return e.members[organizationID], nil
 }
 
-func (d *testEnv) OwnerName(context.Context, string) (string, error) {
+func (e *testEnv) OwnerName(context.Context, string) (string, error) {
 	return "St Brigid's Hospital", nil
 }
 
 // organizationID is the organization of all users.
 const organizationID = "0194a000-0000-7000-8000-000000000000"
 
-func (d *testEnv) OrganizationID(context.Context, string) (string, error) { return organizationID, nil }
+func (e *testEnv) OrganizationID(context.Context, string) (string, error) { return organizationID, nil }
 
-func (d *testEnv) ListByIDs(_ context.Context, ids []string) (map[string]integrations.Person, error) {
+func (e *testEnv) ListByIDs(_ context.Context, ids []string) (map[string]integrations.Person, error) {
 	return map[string]integrations.Person{ids[0]: {Name: "Dev", Email: "dev@example.org"}}, nil
 }
 
 // deps are the ports of the module, implemented by testEnv.
-func (d *testEnv) deps() integrations.Deps {
-	s := d.store.Integrations
+func (e *testEnv) deps() integrations.Deps {
+	storage := e.store.Integrations
 	return integrations.Deps{
-		Tx:         s.Tx,
-		Events:     s.Events,
-		Audit:      d.store.Identity.Audit,
-		Clock:      d.clock,
+		Tx:         storage.Tx,
+		Events:     storage.Events,
+		Audit:      e.store.Identity.Audit,
+		Clock:      e.clock,
 		NewID:      stores.NewID,
-		Tasks:      s.Tasks,
-		Retention:  s.Retention,
-		Apps:       s.Apps,
-		Keys:       s.Keys,
-		Usage:      s.Usage,
-		Grants:     s.Grants,
-		Consents:   s.Consents,
-		Webhooks:   s.Webhooks,
-		Deliveries: s.Deliveries,
-		Accounts:   d,
-		Payments:   d,
-		Limiter:    locallimit.New(d.clock),
+		Tasks:      storage.Tasks,
+		Retention:  storage.Retention,
+		Apps:       storage.Apps,
+		Keys:       storage.Keys,
+		Usage:      storage.Usage,
+		Grants:     storage.Grants,
+		Consents:   storage.Consents,
+		Webhooks:   storage.Webhooks,
+		Deliveries: storage.Deliveries,
+		Accounts:   e,
+		Payments:   e,
+		Limiter:    locallimit.New(e.clock),
 	}
 }
 
@@ -123,9 +123,9 @@ func onEachStore(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	})
 }
 
-func (d *testEnv) developer(t *testing.T) auth.Actor {
+func (e *testEnv) developer(t *testing.T) auth.Actor {
 	t.Helper()
-	return auth.Actor{UserID: stores.NewID(), Seeker: true, ConfirmedAt: d.clock.Now()}
+	return auth.Actor{UserID: stores.NewID(), Seeker: true, ConfirmedAt: e.clock.Now()}
 }
 
 func (d *testEnv) recordEvent(t *testing.T, e event.Event) {
@@ -140,14 +140,14 @@ func (d *testEnv) recordEvent(t *testing.T, e event.Event) {
 func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
-		a, secret, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		app, secret, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
-		require.NotContains(t, a.SecretHash, secret)
-		k, key, err := env.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		require.NotContains(t, app.SecretHash, secret)
+		k, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
 		by, err := env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err)
-		require.Equal(t, a.ID, by.App.ID)
+		require.Equal(t, app.ID, by.App.ID)
 		require.Equal(t, me.UserID, by.UserID)
 		require.Equal(t, k.ID, by.KeyID)
 		require.True(t, by.May(integrations.JobsRead) && by.May(integrations.ApplicationsRead))
@@ -161,7 +161,7 @@ func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
 			_, err := env.AuthenticateKey(t.Context(), wrong)
 			require.ErrorIs(t, err, fault.ErrUnauthorized, wrong)
 		}
-		require.NoError(t, env.DeleteKey(t.Context(), me, a.ID, k.ID))
+		require.NoError(t, env.DeleteKey(t.Context(), me, app.ID, k.ID))
 		_, err = env.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
@@ -170,9 +170,9 @@ func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
 func TestUsage_CountsByDayAndKey(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
-		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
-		_, key, err := env.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
+		_, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
 		by, err := env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err)
@@ -184,14 +184,14 @@ func TestUsage_CountsByDayAndKey(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
 		end()
 		env.CountCalls(ended, func(err error) { require.NoError(t, err) })
-		used, err := env.UsageOf(t.Context(), me, a.ID, integrations.UsageInput{})
+		used, err := env.UsageOf(t.Context(), me, app.ID, integrations.UsageInput{})
 		require.NoError(t, err)
 		require.Len(t, used.Days, 30)
 		require.Equal(t, []integrations.DayUsage{
-			{AppID: a.ID, Day: first.Format(time.DateOnly), Requests: 2, Errors: 1},
-			{AppID: a.ID, Day: env.clock.Now().Format(time.DateOnly), Requests: 1},
+			{AppID: app.ID, Day: first.Format(time.DateOnly), Requests: 2, Errors: 1},
+			{AppID: app.ID, Day: env.clock.Now().Format(time.DateOnly), Requests: 1},
 		}, used.Days[28:])
-		keys, err := env.MyKeys(t.Context(), me, a.ID)
+		keys, err := env.MyKeys(t.Context(), me, app.ID)
 		require.NoError(t, err)
 		require.Equal(t, env.clock.Now(), *keys[0].LastUsedAt)
 	})
@@ -200,15 +200,15 @@ func TestUsage_CountsByDayAndKey(t *testing.T) {
 func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
-		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 		plan := func() string {
 			t.Helper()
-			a, err := env.MyApp(t.Context(), me, a.ID)
+			a, err := env.MyApp(t.Context(), me, app.ID)
 			require.NoError(t, err)
 			return a.Plan
 		}
-		_, err = env.ChoosePlan(t.Context(), me, a.ID, integrations.Professional, "pm_card_visa")
+		_, err = env.ChoosePlan(t.Context(), me, app.ID, integrations.Professional, "pm_card_visa")
 		require.NoError(t, err)
 		require.Equal(t, integrations.Professional, plan())
 		env.paid = integrations.Enterprise
@@ -216,37 +216,37 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 			t,
 			event.SubscriptionChanged{
 				OwnerKind: "application",
-				OwnerID:   a.ID,
+				OwnerID:   app.ID,
 				Change:    event.SubscriptionUpgraded,
 				Plan:      integrations.Enterprise,
 			},
 		)
 		require.Equal(t, integrations.Enterprise, plan(), "the result of the payment came late")
-		_, err = env.SetPlan(t.Context(), a.ID, integrations.Professional)
+		_, err = env.SetPlan(t.Context(), app.ID, integrations.Professional)
 		require.NoError(t, err)
 		env.recordEvent(
 			t,
 			event.SubscriptionChanged{
 				OwnerKind: "application",
-				OwnerID:   a.ID,
+				OwnerID:   app.ID,
 				Change:    event.SubscriptionRenewed,
 				Plan:      integrations.Enterprise,
 			},
 		)
 		require.Equal(t, integrations.Professional, plan(), "an operator has changed the plan since")
 		env.paid = integrations.Free
-		env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "user", OwnerID: a.ID, Change: event.SubscriptionLapsed})
+		env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "user", OwnerID: app.ID, Change: event.SubscriptionLapsed})
 		require.Equal(t, integrations.Professional, plan(), "another user's payment")
 		for _, over := range []string{event.SubscriptionCancelled, event.SubscriptionLapsed, event.SubscriptionEnded} {
-			_, err = env.SetPlan(t.Context(), a.ID, integrations.Professional)
+			_, err = env.SetPlan(t.Context(), app.ID, integrations.Professional)
 			require.NoError(t, err)
-			env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: over, Plan: integrations.Free})
+			env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: app.ID, Change: over, Plan: integrations.Free})
 			require.Equal(t, integrations.Free, plan())
 		}
-		_, err = env.SetPlan(t.Context(), a.ID, integrations.Enterprise)
+		_, err = env.SetPlan(t.Context(), app.ID, integrations.Enterprise)
 		require.NoError(t, err)
 		require.Equal(t, integrations.Enterprise, plan())
-		_, err = env.SetPlan(t.Context(), a.ID, "gold")
+		_, err = env.SetPlan(t.Context(), app.ID, "gold")
 		require.Error(t, err)
 		_, err = env.SetPlan(t.Context(), "nonsense", integrations.Free)
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)

@@ -26,7 +26,7 @@ func (p *webhookEnv) listener(t *testing.T) (integrations.App, integrations.Endp
 
 func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		a, e := env.listener(t)
+		app, endpoint := env.listener(t)
 		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		env.work.All(t)
 		require.Empty(t, env.sent, "the service does not send deliveries of a listener")
@@ -34,14 +34,14 @@ func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 		somewhere := "https://elsewhere.example/"
 		_, err := env.ChangeWebhook(
 			t.Context(),
-			auth.Actor{UserID: a.OwnerID},
-			integrations.WebhookPath{AppID: a.ID, ID: e.ID},
+			auth.Actor{UserID: app.OwnerID},
+			integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID},
 			integrations.WebhookChange{URL: &somewhere},
 		)
 		require.NoError(t, err)
 		ctx, end := context.WithCancel(t.Context())
 		var told integrations.Forwarded
-		require.NoError(t, env.Forward(ctx, e, func(f integrations.Forwarded) { told = f; end() }))
+		require.NoError(t, env.Forward(ctx, endpoint, func(f integrations.Forwarded) { told = f; end() }))
 		require.Equal(t, "job.closed", told.Type)
 		require.Equal(t, 200, told.Answer.Status)
 		require.Len(t, env.sent, 1)
@@ -52,7 +52,7 @@ func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 
 func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		a, e := env.listener(t)
+		app, e := env.listener(t)
 		env.respond = respondWith(410)
 		for range 3 {
 			env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
@@ -61,7 +61,7 @@ func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
 			env.work.All(t)
 			env.clock.Advance(3 * 24 * time.Hour)
 		}
-		all, err := env.MyWebhooks(t.Context(), auth.Actor{UserID: a.OwnerID}, a.ID)
+		all, err := env.MyWebhooks(t.Context(), auth.Actor{UserID: app.OwnerID}, app.ID)
 		require.NoError(t, err)
 		require.Equal(t, integrations.EndpointActive, all[0].Status)
 		require.Empty(t, env.mails)
@@ -70,9 +70,9 @@ func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
 
 func TestListener_Expired_IsDeleted(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		a, e := env.listener(t)
+		app, endpoint := env.listener(t)
 		endpoints := func() int {
-			all, err := env.MyWebhooks(t.Context(), auth.Actor{UserID: a.OwnerID}, a.ID)
+			all, err := env.MyWebhooks(t.Context(), auth.Actor{UserID: app.OwnerID}, app.ID)
 			require.NoError(t, err)
 			return len(all)
 		}
@@ -88,11 +88,11 @@ func TestListener_Expired_IsDeleted(t *testing.T) {
 		env.clock.Advance(2 * time.Minute) // it was killed
 		clockwork()
 		require.Zero(t, endpoints())
-		require.NoError(t, env.EndListening(t.Context(), e))
-		_, _, err := env.Listen(t.Context(), a, integrations.ListenInput{URL: "http://localhost/"})
+		require.NoError(t, env.EndListening(t.Context(), endpoint))
+		_, _, err := env.Listen(t.Context(), app, integrations.ListenInput{URL: "http://localhost/"})
 		require.NoError(t, err)
 		env.clock.Advance(2 * time.Minute)
-		_, again, err := env.Listen(t.Context(), a, integrations.ListenInput{URL: "http://localhost/"})
+		_, again, err := env.Listen(t.Context(), app, integrations.ListenInput{URL: "http://localhost/"})
 		require.NoError(t, err)
 		require.NotEmpty(t, again)
 		require.Equal(t, 1, endpoints(), "the next listener replaces the expired one")
@@ -101,15 +101,15 @@ func TestListener_Expired_IsDeleted(t *testing.T) {
 
 func TestListener_Heartbeat_NoticesDeletedEndpoint(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		a, e := env.listener(t)
+		app, endpoint := env.listener(t)
 		env.clock.Advance(2 * time.Minute)
 		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		// The listener has been inactive for long, and no worker has checked it meanwhile.
 		ctx, end := context.WithCancel(t.Context())
-		require.NoError(t, env.Forward(ctx, e, func(integrations.Forwarded) { end() }))
-		require.NoError(t, env.DeleteWebhook(t.Context(), auth.Actor{UserID: a.OwnerID}, integrations.WebhookPath{AppID: a.ID, ID: e.ID}))
+		require.NoError(t, env.Forward(ctx, endpoint, func(integrations.Forwarded) { end() }))
+		require.NoError(t, env.DeleteWebhook(t.Context(), auth.Actor{UserID: app.OwnerID}, integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID}))
 		gone := make(chan error, 1)
-		go func() { gone <- env.Forward(t.Context(), e, func(integrations.Forwarded) {}) }()
+		go func() { gone <- env.Forward(t.Context(), endpoint, func(integrations.Forwarded) {}) }()
 		require.Eventually(t, func() bool {
 			env.clock.Advance(time.Minute)
 			select {

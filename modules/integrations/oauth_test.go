@@ -26,9 +26,9 @@ const (
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
 
-func (d *testEnv) authorizationRequest(t *testing.T, appID string) integrations.AuthorizationRequest {
+func (e *testEnv) authorizationRequest(t *testing.T, appID string) integrations.AuthorizationRequest {
 	t.Helper()
-	r, err := d.ParseAuthorization(
+	r, err := e.ParseAuthorization(
 		t.Context(),
 		url.Values{"response_type": {"code"}, "client_id": {appID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}},
 	)
@@ -37,17 +37,17 @@ func (d *testEnv) authorizationRequest(t *testing.T, appID string) integrations.
 }
 
 // code returns a code of the user for the application.
-func (d *testEnv) code(t *testing.T, me auth.Actor, appID string) string {
+func (e *testEnv) code(t *testing.T, me auth.Actor, appID string) string {
 	t.Helper()
-	code, err := d.Approve(t.Context(), me, d.authorizationRequest(t, appID))
+	code, err := e.Approve(t.Context(), me, e.authorizationRequest(t, appID))
 	require.NoError(t, err)
 	return code
 }
 
 // tokens returns tokens of the user for the application.
-func (d *testEnv) tokens(t *testing.T, me auth.Actor, appID string) integrations.TokenPair {
+func (e *testEnv) tokens(t *testing.T, me auth.Actor, appID string) integrations.TokenPair {
 	t.Helper()
-	issued, err := d.ExchangeCode(t.Context(), integrations.App{ID: appID}, d.code(t, me, appID), "", verifier)
+	issued, err := e.ExchangeCode(t.Context(), integrations.App{ID: appID}, e.code(t, me, appID), "", verifier)
 	require.NoError(t, err)
 	return issued
 }
@@ -55,15 +55,15 @@ func (d *testEnv) tokens(t *testing.T, me auth.Actor, appID string) integrations
 var errRollback = errors.New("rollback")
 
 // tryCode returns the error of an exchange of the code, which can be used afterwards.
-func (d *testEnv) tryCode(t *testing.T, code string) (exchange error) {
+func (e *testEnv) tryCode(t *testing.T, code string) (exchange error) {
 	t.Helper()
-	s := d.store.Integrations
+	s := e.store.Integrations
 	issued, err := s.Grants.Get(t.Context(), integrations.Code, integrations.HashToken(integrations.Code, code))
 	if err != nil {
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	}
 	require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
-		_, exchange = d.ExchangeCode(ctx, issued.App, code, "", verifier)
+		_, exchange = e.ExchangeCode(ctx, issued.App, code, "", verifier)
 		return errRollback
 	}), errRollback)
 	return exchange
@@ -72,15 +72,15 @@ func (d *testEnv) tryCode(t *testing.T, code string) (exchange error) {
 func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, me := t.Context(), env.developer(t)
-		a, _, err := env.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+		app, _, err := env.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
-		code := env.code(t, me, a.ID)
+		code := env.code(t, me, app.ID)
 		env.clock.Advance(integrations.CodeLife - time.Second)
 		require.NoError(t, env.tryCode(t, code))
 		env.clock.Advance(time.Second)
 		require.ErrorIs(t, env.tryCode(t, code), integrations.ErrInvalidGrant)
 
-		issued := env.tokens(t, me, a.ID)
+		issued := env.tokens(t, me, app.ID)
 		first := issued.Refresh
 		require.Equal(t, integrations.AccessLife, issued.ExpiresIn)
 		env.clock.Advance(integrations.AccessLife - time.Second)
@@ -92,22 +92,22 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
-		issued = env.tokens(t, me, a.ID)
+		issued = env.tokens(t, me, app.ID)
 		for range 4 { // each refresh lasts for a week, until the authorization has lasted for 30 days
 			env.clock.Advance(integrations.RefreshLife - time.Minute)
-			issued, err = env.Refresh(ctx, a, issued.Refresh, "")
+			issued, err = env.Refresh(ctx, app, issued.Refresh, "")
 			require.NoError(t, err)
 		}
-		_, err = env.Refresh(ctx, a, first, "")
+		_, err = env.Refresh(ctx, app, first, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant, "not refreshed for a week")
 		env.clock.Advance(integrations.GrantLife - 4*(integrations.RefreshLife-time.Minute) - 2*time.Minute)
-		issued, err = env.Refresh(ctx, a, issued.Refresh, "")
+		issued, err = env.Refresh(ctx, app, issued.Refresh, "")
 		require.NoError(t, err)
 		require.Equal(t, 2*time.Minute, issued.ExpiresIn)
 		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.NoError(t, err)
 		env.clock.Advance(2 * time.Minute)
-		_, err = env.Refresh(ctx, a, issued.Refresh, "")
+		_, err = env.Refresh(ctx, app, issued.Refresh, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
 		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
@@ -117,13 +117,13 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, me := t.Context(), env.developer(t)
-		a, _, err := env.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback, callback + "/2"}})
+		app, _, err := env.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback, callback + "/2"}})
 		require.NoError(t, err)
 		r, err := env.ParseAuthorization(
 			ctx,
 			url.Values{
 				"response_type":         {"code"},
-				"client_id":             {a.ID},
+				"client_id":             {app.ID},
 				"redirect_uri":          {callback},
 				"code_challenge":        {challenge},
 				"code_challenge_method": {"S256"},
@@ -137,19 +137,19 @@ func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 			code, redirectURI, verifier string
 		}{
 			"client":          {integrations.App{ID: stores.NewID()}, code, callback, verifier},
-			"code":            {a, integrations.NewToken(integrations.Code), callback, verifier},
-			"kind of token":   {a, integrations.NewToken(integrations.Refresh), callback, verifier},
-			"redirect URI":    {a, code, callback + "/2", verifier},
-			"no redirect URI": {a, code, "", verifier},
-			"no verifier":     {a, code, callback, ""},
-			"verifier":        {a, code, callback, strings.ToUpper(verifier)},
-			"the challenge":   {a, code, callback, challenge},
-			"short verifier":  {a, code, callback, verifier[:42]},
+			"code":            {app, integrations.NewToken(integrations.Code), callback, verifier},
+			"kind of token":   {app, integrations.NewToken(integrations.Refresh), callback, verifier},
+			"redirect URI":    {app, code, callback + "/2", verifier},
+			"no redirect URI": {app, code, "", verifier},
+			"no verifier":     {app, code, callback, ""},
+			"verifier":        {app, code, callback, strings.ToUpper(verifier)},
+			"the challenge":   {app, code, callback, challenge},
+			"short verifier":  {app, code, callback, verifier[:42]},
 		} {
 			_, err := env.ExchangeCode(ctx, wrong.client, wrong.code, wrong.redirectURI, wrong.verifier)
 			require.ErrorIs(t, err, integrations.ErrInvalidGrant, name)
 		}
-		_, err = env.ExchangeCode(ctx, a, code, callback, verifier)
+		_, err = env.ExchangeCode(ctx, app, code, callback, verifier)
 		require.NoError(t, err)
 	})
 }
@@ -157,15 +157,15 @@ func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, owner := t.Context(), env.developer(t)
-		a, _, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+		app, _, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
 		me := env.developer(t)
 		for _, end := range []func(){
-			func() { require.NoError(t, env.WithdrawConsent(ctx, me, a.ID)) },
+			func() { require.NoError(t, env.WithdrawConsent(ctx, me, app.ID)) },
 			func() { env.recordEvent(t, event.AccountDeleted{UserID: me.UserID}) },
-			func() { require.NoError(t, env.DeleteApp(ctx, owner, a.ID)) },
+			func() { require.NoError(t, env.DeleteApp(ctx, owner, app.ID)) },
 		} {
-			access, r := env.tokens(t, me, a.ID).Access, env.authorizationRequest(t, a.ID)
+			access, r := env.tokens(t, me, app.ID).Access, env.authorizationRequest(t, app.ID)
 			_, err = env.AuthenticateToken(ctx, access)
 			require.NoError(t, err)
 			_, err = env.ApproveAgain(ctx, me, r)
@@ -186,23 +186,23 @@ func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, owner, me := t.Context(), env.developer(t), env.developer(t)
-		a, secret, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+		app, secret, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
-		issued := env.tokens(t, me, a.ID)
+		issued := env.tokens(t, me, app.ID)
 		env.inactive[owner.UserID] = true
 		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
-		_, err = env.AuthenticateClient(ctx, a.ID, secret)
+		_, err = env.AuthenticateClient(ctx, app.ID, secret)
 		require.ErrorIs(t, err, integrations.ErrInvalidClient)
-		_, err = env.Refresh(ctx, a, issued.Refresh, "")
+		_, err = env.Refresh(ctx, app, issued.Refresh, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
 		_, err = env.ParseAuthorization(
 			ctx,
-			url.Values{"response_type": {"code"}, "client_id": {a.ID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}},
+			url.Values{"response_type": {"code"}, "client_id": {app.ID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}},
 		)
 		require.ErrorContains(t, err, "client_id is unknown")
 		env.inactive[owner.UserID] = false
-		_, err = env.Refresh(ctx, a, issued.Refresh, "")
+		_, err = env.Refresh(ctx, app, issued.Refresh, "")
 		require.NoError(t, err)
 	})
 }
@@ -210,22 +210,22 @@ func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, owner, me := t.Context(), env.developer(t), env.developer(t)
-		a, _, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+		app, _, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
 		require.NoError(t, err)
-		first := env.tokens(t, me, a.ID)
-		second, err := env.Refresh(ctx, a, first.Refresh, "")
+		first := env.tokens(t, me, app.ID)
+		second, err := env.Refresh(ctx, app, first.Refresh, "")
 		require.NoError(t, err)
 		require.NoError(t, env.Revoke(ctx, integrations.App{ID: stores.NewID()}, first.Refresh), "another client's token is ignored")
 		_, err = env.AuthenticateToken(ctx, second.Access)
 		require.NoError(t, err)
-		require.NoError(t, env.Revoke(ctx, a, first.Refresh))
+		require.NoError(t, env.Revoke(ctx, app, first.Refresh))
 		_, err = env.AuthenticateToken(ctx, second.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
-		expired := env.tokens(t, me, a.ID)
+		expired := env.tokens(t, me, app.ID)
 		env.clock.Advance(integrations.AccessLife)
-		require.NoError(t, env.Revoke(ctx, a, expired.Access))
-		_, err = env.Refresh(ctx, a, expired.Refresh, "")
+		require.NoError(t, env.Revoke(ctx, app, expired.Access))
+		_, err = env.Refresh(ctx, app, expired.Refresh, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
 	})
 }

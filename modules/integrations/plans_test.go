@@ -36,36 +36,36 @@ func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
 		me.OrganizationID = organizationID
-		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 		changed := func(change string) {
 			t.Helper()
-			env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: a.ID, Change: change, Plan: env.paid})
+			env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: app.ID, Change: change, Plan: env.paid})
 		}
 
 		env.paid = integrations.Professional
 		for range 3 {
 			changed(event.SubscriptionStarted)
 		}
-		require.Equal(t, []string{integrations.Professional}, env.planChanges(t, me, a.ID), "paid after 3-D Secure")
+		require.Equal(t, []string{integrations.Professional}, env.planChanges(t, me, app.ID), "paid after 3-D Secure")
 
 		choose := func(plan string) {
 			t.Helper()
-			_, err := env.ChoosePlan(t.Context(), me, a.ID, plan, "pm_card_visa")
+			_, err := env.ChoosePlan(t.Context(), me, app.ID, plan, "pm_card_visa")
 			require.NoError(t, err)
 		}
 		choose(integrations.Enterprise)
 		changed(event.SubscriptionUpgraded)
-		require.Equal(t, []string{integrations.Enterprise, integrations.Professional}, env.planChanges(t, me, a.ID), "paid at once")
+		require.Equal(t, []string{integrations.Enterprise, integrations.Professional}, env.planChanges(t, me, app.ID), "paid at once")
 
 		env.afterChoose = func() { changed(event.SubscriptionDowngraded) }
 		choose(integrations.Professional)
 		want := []string{integrations.Professional, integrations.Enterprise, integrations.Professional}
-		require.Equal(t, want, env.planChanges(t, me, a.ID), "paid at once, with the event delivered before the request ends")
+		require.Equal(t, want, env.planChanges(t, me, app.ID), "paid at once, with the event delivered before the request ends")
 
 		env.paid = integrations.Free
 		changed(event.SubscriptionLapsed)
-		require.Equal(t, want, env.planChanges(t, me, a.ID), "the owner has not chosen the plan")
+		require.Equal(t, want, env.planChanges(t, me, app.ID), "the owner has not chosen the plan")
 	})
 }
 

@@ -240,25 +240,25 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	store, err := filestore.Open(t.TempDir())
 	require.NoError(t, err)
 	env.fileStore = &failingStore{Store: store, keys: map[string]bool{}}
-	s := env.store.Jobseeker
+	storage := env.store.Jobseeker
 	shared := &jobseeker.Shared{
-		Tx:            s.Tx,
+		Tx:            storage.Tx,
 		Clock:         env.clock,
 		NewID:         stores.NewID,
-		Tasks:         s.Tasks,
-		Profiles:      s.Profiles,
-		Notifications: s.Notifications,
-		Activities:    s.Activities,
+		Tasks:         storage.Tasks,
+		Profiles:      storage.Profiles,
+		Notifications: storage.Notifications,
+		Activities:    storage.Activities,
 		Listings:      env,
 	}
 	documents := &jobseeker.DocumentService{
 		Shared:        shared,
-		Documents:     s.Documents,
-		DocumentFiles: s.DocumentFiles,
+		Documents:     storage.Documents,
+		DocumentFiles: storage.DocumentFiles,
 		FileTypes:     filetypes.Documents{},
 		Files:         env.fileStore,
 	}
-	bookmarks := &jobseeker.BookmarkService{Shared: shared, Bookmarks: s.Bookmarks}
+	bookmarks := &jobseeker.BookmarkService{Shared: shared, Bookmarks: storage.Bookmarks}
 	profiles := &jobseeker.ProfileService{Shared: shared, Accounts: env, People: env}
 	env.Service = &jobseeker.Service{
 		Shared:              shared,
@@ -269,10 +269,10 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 		SearchService: &jobseeker.SearchService{
 			Shared:      shared,
 			Account:     profiles,
-			Searches:    s.Searches,
-			AlertQueue:  s.AlertQueue,
-			Matches:     s.Matches,
-			Subscribers: s.Subscribers,
+			Searches:    storage.Searches,
+			AlertQueue:  storage.AlertQueue,
+			Matches:     storage.Matches,
+			Subscribers: storage.Subscribers,
 			Mailboxes:   mailboxes.Keys{},
 			Limiter:     locallimit.New(env.clock),
 			Mailer:      env,
@@ -281,22 +281,22 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 		},
 		OnboardingService: &jobseeker.OnboardingService{
 			Shared:      shared,
-			Onboardings: s.Onboardings,
+			Onboardings: storage.Onboardings,
 			Documents:   documents,
-			Searches:    s.Searches,
+			Searches:    storage.Searches,
 			Applied:     env,
 		},
 		DashboardService: &jobseeker.DashboardService{
 			Shared:     shared,
 			Documents:  documents,
 			Saved:      bookmarks,
-			Searches:   s.Searches,
+			Searches:   storage.Searches,
 			Applied:    env,
-			Dismissals: s.Dismissals,
+			Dismissals: storage.Dismissals,
 			Plans:      env,
 		},
-		Retention:    s.Retention,
-		PersonalData: s.PersonalData,
+		Retention:    storage.Retention,
+		PersonalData: storage.PersonalData,
 	}
 	env.tasks = kit.NewWork(t, env.store, env.clock, []event.Subscription{
 		event.OnID("test.submitted", env.OnApplicationSubmitted),

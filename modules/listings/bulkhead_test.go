@@ -74,11 +74,11 @@ var nurse = FindInput{Text: "nurse", Page: page.Request{Number: 1, Size: 20}}
 
 func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 	t.Parallel()
-	s, index, _ := newSearchService(Deps{SearchTimeout: time.Minute})
-	s.searches.slots = make(chan struct{}, 1)
+	service, index, _ := newSearchService(Deps{SearchTimeout: time.Minute})
+	service.searches.slots = make(chan struct{}, 1)
 	errs := make(chan error, 2)
 	find := func(ctx context.Context) {
-		_, err := s.Find(ctx, auth.Actor{}, nurse)
+		_, err := service.Find(ctx, auth.Actor{}, nurse)
 		errs <- err
 	}
 	go find(t.Context())
@@ -87,10 +87,10 @@ func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 	index.release <- struct{}{}
 	require.NoError(t, <-errs)
 	<-index.entered // the second search waited for the slot of the first
-	s.searches.timeout = 50 * time.Millisecond
+	service.searches.timeout = 50 * time.Millisecond
 	for _, find := range []func() error{
-		func() error { _, err := s.Find(t.Context(), auth.Actor{}, nurse); return err },
-		func() error { _, err := s.ClosestTo(t.Context(), nurse, ""); return err },
+		func() error { _, err := service.Find(t.Context(), auth.Actor{}, nurse); return err },
+		func() error { _, err := service.ClosestTo(t.Context(), nurse, ""); return err },
 	} {
 		err := find()
 		require.Equal(t, fault.Unavailable, fault.KindOf(err))
@@ -100,7 +100,7 @@ func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 	}
 	index.release <- struct{}{}
 	require.NoError(t, <-errs)
-	_, err := s.Find(t.Context(), auth.Actor{}, nurse)
+	_, err := service.Find(t.Context(), auth.Actor{}, nurse)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err), "a search that takes too long is cancelled")
 	require.Equal(t, "search: timeout", fault.Of(err).Reason)
 	require.Len(t, index.entered, 1)
@@ -157,8 +157,8 @@ func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 
 func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 	t.Parallel()
-	s, index, _ := newSearchService(Deps{SearchTimeout: time.Minute})
-	s.searches.slots = make(chan struct{}, 1)
+	service, index, _ := newSearchService(Deps{SearchTimeout: time.Minute})
+	service.searches.slots = make(chan struct{}, 1)
 	close(index.release)
 	for text, ok := range map[string]bool{
 		"nurse -a1 -b1 -c1 -d1 -e1":        true,
@@ -169,7 +169,7 @@ func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 		`"a b" -"c d" "e f" "g h"`:         false,
 		"full-time nurse-led night-shift well-paid on-call band-5 in-house": true,
 	} {
-		_, err := s.Find(t.Context(), auth.Actor{}, FindInput{Text: text, Page: page.Request{Number: 1, Size: 20}})
+		_, err := service.Find(t.Context(), auth.Actor{}, FindInput{Text: text, Page: page.Request{Number: 1, Size: 20}})
 		if ok {
 			require.NoError(t, err, text)
 			continue

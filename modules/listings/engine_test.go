@@ -70,7 +70,7 @@ func (*constantFeed) ListSince(_ context.Context, position FeedPosition, _ int) 
 // newTestEngine returns an engine with the feed, and the indexes that it opens.
 func newTestEngine(t *testing.T, feed *constantFeed) (*Engine, *[]*countingIndex) {
 	t.Helper()
-	v, err := search.Load()
+	vocabulary, err := search.Load()
 	require.NoError(t, err)
 	indexes := new([]*countingIndex)
 	return NewEngine(EngineDeps{
@@ -84,7 +84,7 @@ func newTestEngine(t *testing.T, feed *constantFeed) (*Engine, *[]*countingIndex
 		Changes:       func() uint64 { return 0 },
 		Places:        noPlaces{},
 		Log:           slog.New(slog.DiscardHandler),
-	}, v), indexes
+	}, vocabulary), indexes
 }
 
 // runUntil runs the engine until the condition holds for a short time.
@@ -135,13 +135,13 @@ func TestEngine_VocabularyChangesDuringBuild_StartsAnother(t *testing.T) {
 func TestEngine_BuildFails_IsRetried(t *testing.T) {
 	t.Parallel()
 	opened := 0
-	e, indexes := newTestEngine(t, &constantFeed{listings: 10, onOpen: func() error {
+	engine, indexes := newTestEngine(t, &constantFeed{listings: 10, onOpen: func() error {
 		if opened++; opened == 1 {
 			return errors.New("no database")
 		}
 		return nil
 	}})
-	runUntil(t, e, func() bool { return e.Ping(t.Context()) == nil })
+	runUntil(t, engine, func() bool { return engine.Ping(t.Context()) == nil })
 	require.Len(t, *indexes, 2)
 	require.True(t, (*indexes)[0].discarded)
 }

@@ -15,24 +15,24 @@ import (
 
 func TestPlansFor(t *testing.T) {
 	t.Parallel()
-	v, err := search.Load()
+	vocabulary, err := search.Load()
 	require.NoError(t, err)
 	other, err := search.Load(search.Source{Name: "own", Text: "role stitcher : stitcher"})
 	require.NoError(t, err)
-	s := &Service{}
-	plans := s.plansFor(&search.Parser{Vocabulary: v})
+	service := &Service{}
+	plans := service.plansFor(&search.Parser{Vocabulary: vocabulary})
 	t.Run("same vocabulary", func(t *testing.T) {
-		require.Same(t, plans, s.plansFor(&search.Parser{Vocabulary: v}))
+		require.Same(t, plans, service.plansFor(&search.Parser{Vocabulary: vocabulary}))
 	})
 	t.Run("other vocabulary", func(t *testing.T) {
-		changed := s.plansFor(&search.Parser{Vocabulary: other})
+		changed := service.plansFor(&search.Parser{Vocabulary: other})
 		require.NotSame(t, plans, changed)
-		require.Same(t, changed, s.plansFor(&search.Parser{Vocabulary: other}))
+		require.Same(t, changed, service.plansFor(&search.Parser{Vocabulary: other}))
 	})
 	t.Run("full", func(t *testing.T) {
-		full := s.plansFor(&search.Parser{Vocabulary: v})
+		full := service.plansFor(&search.Parser{Vocabulary: vocabulary})
 		full.conditions = make([]search.Query, maxConditions)
-		require.NotSame(t, full, s.plansFor(&search.Parser{Vocabulary: v}))
+		require.NotSame(t, full, service.plansFor(&search.Parser{Vocabulary: vocabulary}))
 	})
 }
 
@@ -54,7 +54,7 @@ func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 	v, err := search.Load()
 	require.NoError(t, err)
 	s := &Service{Deps: Deps{Clock: clock.System{}}}
-	g := &Gathered{
+	gathered := &Gathered{
 		service:      s,
 		plans:        s.plansFor(&search.Parser{Vocabulary: v}),
 		batch:        matchesAll{{ID: "a"}},
@@ -63,15 +63,15 @@ func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 		found:        make(bitset, 1),
 	}
 	for _, text := range []string{"nurse", "midwife", "nurse"} {
-		found, err := g.Matching(t.Context(), FindKey{Text: text})
+		found, err := gathered.Matching(t.Context(), FindKey{Text: text})
 		require.NoError(t, err)
 		require.Equal(t, []int{0}, found)
-		full := g.plans
+		full := gathered.plans
 		full.conditions = append(full.conditions, make([]search.Query, maxConditions)...)
-		found, err = g.Matching(t.Context(), FindKey{Text: "-"})
+		found, err = gathered.Matching(t.Context(), FindKey{Text: "-"})
 		require.NoError(t, err)
 		require.Empty(t, found)
-		require.NotSame(t, full, g.plans)
+		require.NotSame(t, full, gathered.plans)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
 	engine := NewEngine(EngineDeps{Log: slog.New(slog.NewTextHandler(&log, nil))}, v)
 	broken := Listing{ID: "broken", Content: Content{Salary: &Salary{}}} // pay without a bound
 	var docs []*search.Document
-	s := &Service{
+	service := &Service{
 		Deps: Deps{
 			Clock:  clock.System{},
 			Engine: engine,
@@ -104,13 +104,13 @@ func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
 			},
 		},
 	}
-	g, err := s.Gather(t.Context(), []string{"a", "broken", "b"})
+	gathered, err := service.Gather(t.Context(), []string{"a", "broken", "b"})
 	require.NoError(t, err)
 	require.Len(t, docs, 2)
-	require.Len(t, g.Listings(), 2)
-	require.Equal(t, "b", g.Listings()[1].ID)
+	require.Len(t, gathered.Listings(), 2)
+	require.Equal(t, "b", gathered.Listings()[1].ID)
 	require.Contains(t, log.String(), "listing=broken")
-	found, err := g.Matching(t.Context(), FindKey{Text: "nurse"})
+	found, err := gathered.Matching(t.Context(), FindKey{Text: "nurse"})
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 1}, found)
 }

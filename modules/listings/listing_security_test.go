@@ -16,14 +16,14 @@ func TestRenew_Repeatedly_StaysWithinStorableYears(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	far := time.Date(8999, 12, 31, 0, 0, 0, 0, time.UTC)
-	l := Listing{Status: Closed, Content: Content{Deadline: &far}}
+	listing := Listing{Status: Closed, Content: Content{Deadline: &far}}
 	for range 3 {
-		if err := l.Renew(now, 365); err != nil {
+		if err := listing.Renew(now, 365); err != nil {
 			require.Equal(t, fault.Invalid, fault.KindOf(err))
 			require.Equal(t, "durationDays", fault.Of(err).Fields[0].Name)
 			return
 		}
-		require.LessOrEqual(t, l.Deadline.Year(), 9000)
+		require.LessOrEqual(t, listing.Deadline.Year(), 9000)
 	}
 	t.Fatal("renewed beyond the year 9000")
 }

@@ -26,51 +26,51 @@ func eventTypes(events []event.Event) string {
 
 func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 	t.Parallel()
-	l := Listing{ID: "1", OrganizationID: "2", Status: Draft, Content: Content{Title: "Nurse", Description: "x"}}
+	listing := Listing{ID: "1", OrganizationID: "2", Status: Draft, Content: Content{Title: "Nurse", Description: "x"}}
 	now := noon
 	step := func(want string, change func()) {
 		t.Helper()
-		before := l.clone()
+		before := listing.clone()
 		now = now.Add(time.Minute)
 		change()
-		require.Equal(t, want, eventTypes(l.finishChange(&before, now)))
-		require.Equal(t, l.Public(now), l.Open)
-		require.Equal(t, now, l.UpdatedAt)
+		require.Equal(t, want, eventTypes(listing.finishChange(&before, now)))
+		require.Equal(t, listing.Public(now), listing.Open)
+		require.Equal(t, now, listing.UpdatedAt)
 	}
 	step("", func() {})
-	step("", func() { l.Title = "Senior nurse" })
-	require.Nil(t, l.PostedAt)
-	step("job.created", func() { require.NoError(t, l.SetStatus(Active)) })
-	posted := *l.PostedAt
+	step("", func() { listing.Title = "Senior nurse" })
+	require.Nil(t, listing.PostedAt)
+	step("job.created", func() { require.NoError(t, listing.SetStatus(Active)) })
+	posted := *listing.PostedAt
 	step("", func() {})
-	step("", func() { l.Meta = json.RawMessage(`{"a":1}`) })
-	step("job.updated", func() { l.Title = "Nurse" })
-	step("job.updated", func() { l.Salary = &Salary{Currency: "GBP", Period: "year"} })
-	step("job.closed", func() { require.NoError(t, l.SetStatus(Inactive)) })
-	step("", func() { l.Title = "Changed while not public" })
-	step("", func() { require.NoError(t, l.SetStatus(Closed)) })
-	step("job.updated", func() { require.NoError(t, l.SetStatus(Active)) })
-	step("job.closed", func() { l.Archive(now) })
-	step("", func() { l.Delete(now) })
-	step("job.updated", func() { require.NoError(t, l.Restore()) })
-	step("job.closed", func() { l.Delete(now) })
-	step("job.updated", func() { require.NoError(t, l.Renew(now, 1)) })
-	now = l.Deadline.Add(-time.Minute)
+	step("", func() { listing.Meta = json.RawMessage(`{"a":1}`) })
+	step("job.updated", func() { listing.Title = "Nurse" })
+	step("job.updated", func() { listing.Salary = &Salary{Currency: "GBP", Period: "year"} })
+	step("job.closed", func() { require.NoError(t, listing.SetStatus(Inactive)) })
+	step("", func() { listing.Title = "Changed while not public" })
+	step("", func() { require.NoError(t, listing.SetStatus(Closed)) })
+	step("job.updated", func() { require.NoError(t, listing.SetStatus(Active)) })
+	step("job.closed", func() { listing.Archive(now) })
+	step("", func() { listing.Delete(now) })
+	step("job.updated", func() { require.NoError(t, listing.Restore()) })
+	step("job.closed", func() { listing.Delete(now) })
+	step("job.updated", func() { require.NoError(t, listing.Renew(now, 1)) })
+	now = listing.Deadline.Add(-time.Minute)
 	step("job.closed", func() {}) // the deadline has passed
-	step("job.updated", func() { require.NoError(t, l.Renew(now, 30)) })
-	require.Equal(t, posted, *l.PostedAt, "the time of the first publication does not change")
+	step("job.updated", func() { require.NoError(t, listing.Renew(now, 30)) })
+	require.Equal(t, posted, *listing.PostedAt, "the time of the first publication does not change")
 }
 
 func TestListing_Event_ContainsSnapshot(t *testing.T) {
 	t.Parallel()
 	snapshot := func(description string) (out Listing) {
-		l := Listing{
+		listing := Listing{
 			ID:      "1",
 			Status:  Active,
 			Content: Content{Title: "Nurse", Description: description, Department: "private"},
 			Meta:    json.RawMessage(`{"private":1}`),
 		}
-		raw := l.finishChange(&Listing{}, noon)[0].(event.JobCreated).Listing
+		raw := listing.finishChange(&Listing{}, noon)[0].(event.JobCreated).Listing
 		if raw == nil {
 			return out
 		}
@@ -99,20 +99,20 @@ func TestListing_Transitions(t *testing.T) {
 		l := Listing{Status: Active}
 		require.Equal(t, fault.Invalid, fault.KindOf(l.SetStatus(s)), s)
 	}
-	l := Listing{Status: Active}
-	require.ErrorIs(t, l.Restore(), ErrNotDeleted)
-	l.Archive(noon)
-	require.Equal(t, Archived, l.Status)
-	require.ErrorIs(t, l.Restore(), ErrNotDeleted, "archived is not deleted")
-	l.Archive(noon.Add(time.Hour))
-	require.Equal(t, noon, *l.ArchivedAt, "the time of the first archiving does not change")
-	l.Delete(noon.Add(time.Hour))
-	require.Equal(t, noon, *l.ArchivedAt)
-	require.Equal(t, noon.Add(time.Hour), *l.DeletedAt)
-	require.NoError(t, l.SetStatus(Inactive))
-	require.Nil(t, l.ArchivedAt)
-	require.Nil(t, l.DeletedAt)
-	require.Equal(t, Inactive, l.Status)
+	listing := Listing{Status: Active}
+	require.ErrorIs(t, listing.Restore(), ErrNotDeleted)
+	listing.Archive(noon)
+	require.Equal(t, Archived, listing.Status)
+	require.ErrorIs(t, listing.Restore(), ErrNotDeleted, "archived is not deleted")
+	listing.Archive(noon.Add(time.Hour))
+	require.Equal(t, noon, *listing.ArchivedAt, "the time of the first archiving does not change")
+	listing.Delete(noon.Add(time.Hour))
+	require.Equal(t, noon, *listing.ArchivedAt)
+	require.Equal(t, noon.Add(time.Hour), *listing.DeletedAt)
+	require.NoError(t, listing.SetStatus(Inactive))
+	require.Nil(t, listing.ArchivedAt)
+	require.Nil(t, listing.DeletedAt)
+	require.Equal(t, Inactive, listing.Status)
 }
 
 func TestRenew_CountsFromLaterOfNowAndDeadline(t *testing.T) {
@@ -142,7 +142,7 @@ func ptr[T any](v T) *T { return &v }
 
 func TestCopy_IsANewListing(t *testing.T) {
 	t.Parallel()
-	l := Listing{
+	listing := Listing{
 		ID:             "1",
 		OrganizationID: "o",
 		Version:        7,
@@ -153,11 +153,11 @@ func TestCopy_IsANewListing(t *testing.T) {
 		Meta:           json.RawMessage(`{"a":1}`),
 		Content:        Content{Title: "Nurse", Deadline: ptr(noon.Add(-time.Second)), Questions: []Question{{ID: "q"}}},
 	}
-	c := l.Copy("2", noon)
-	require.Equal(t, Listing{ID: "2", OrganizationID: "o", Company: "C", Status: Active, Meta: l.Meta, CreatedAt: noon,
+	c := listing.Copy("2", noon)
+	require.Equal(t, Listing{ID: "2", OrganizationID: "o", Company: "C", Status: Active, Meta: listing.Meta, CreatedAt: noon,
 		Content: Content{Title: "Nurse (Copy)", Questions: []Question{{ID: "q"}}}}, c)
-	l.Title, l.Deadline = strings.Repeat("ü", 200), ptr(noon.Add(time.Second))
-	c = l.Copy("2", noon)
+	listing.Title, listing.Deadline = strings.Repeat("ü", 200), ptr(noon.Add(time.Second))
+	c = listing.Copy("2", noon)
 	require.Equal(t, strings.Repeat("ü", 193)+" (Copy)", c.Title)
 	require.NotNil(t, c.Deadline)
 	require.NoError(t, valid.Check("", CreateInput{Title: c.Title, Description: "x"}))

@@ -11,15 +11,15 @@ func TestCase_IsHiddenByOperator(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	hidden := &Listing{HiddenAt: &now}
-	c := Case{}
-	require.False(t, c.isHiddenByOperator(hidden), "no decision")
-	c.decide(CaseTakenDown, "", "", now)
-	require.True(t, c.isHiddenByOperator(hidden))
-	require.False(t, c.isHiddenByOperator(&Listing{}), "shown again")
-	c.open("1", now)
-	require.True(t, c.isHiddenByOperator(hidden), "opened again")
-	c.Held = true
-	require.False(t, c.isHiddenByOperator(hidden), "hidden with its organization")
-	c.decide(CaseTakenDown, "moderator", "", now)
-	require.False(t, c.isHiddenByOperator(hidden))
+	moderationCase := Case{}
+	require.False(t, moderationCase.isHiddenByOperator(hidden), "no decision")
+	moderationCase.decide(CaseTakenDown, "", "", now)
+	require.True(t, moderationCase.isHiddenByOperator(hidden))
+	require.False(t, moderationCase.isHiddenByOperator(&Listing{}), "shown again")
+	moderationCase.open("1", now)
+	require.True(t, moderationCase.isHiddenByOperator(hidden), "opened again")
+	moderationCase.Held = true
+	require.False(t, moderationCase.isHiddenByOperator(hidden), "hidden with its organization")
+	moderationCase.decide(CaseTakenDown, "moderator", "", now)
+	require.False(t, moderationCase.isHiddenByOperator(hidden))
 }

@@ -173,13 +173,13 @@ func (x *alertsBench) run(b *testing.B, svc *listings.Service) (matches int) {
 	for i, c := range created {
 		ids[i] = c.Listing.ID
 	}
-	g, err := svc.Gather(ctx, ids)
+	gathered, err := svc.Gather(ctx, ids)
 	require.NoError(b, err)
 	for last := ""; ; {
 		page, err := x.Jobseeker.Searches.List(ctx, jobseeker.SearchFilter{AfterID: last}, 1_000)
 		require.NoError(b, err)
 		for _, saved := range page {
-			found, err := g.Matching(
+			found, err := gathered.Matching(
 				ctx,
 				listings.FindKey{Text: saved.Resolved, Location: saved.Location, ContractType: saved.ContractType},
 			)

@@ -62,7 +62,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 	candidacy := func() (hiring.Application, event.ApplicationSubmitted) {
 		now := time.Now().UTC().Truncate(time.Microsecond)
-		a := hiring.Application{
+		application := hiring.Application{
 			ID:             stores.NewID(),
 			ListingID:      stores.NewID(),
 			OrganizationID: stores.NewID(),
@@ -72,11 +72,11 @@ func BenchmarkApply(b *testing.B) {
 			AppliedAt:      now,
 			ChangedAt:      now,
 		}
-		return a, event.ApplicationSubmitted{
-			ApplicationID:  a.ID,
-			JobID:          a.ListingID,
-			OrganizationID: a.OrganizationID,
-			CandidateID:    a.ApplicantID,
+		return application, event.ApplicationSubmitted{
+			ApplicationID:  application.ID,
+			JobID:          application.ListingID,
+			OrganizationID: application.OrganizationID,
+			CandidateID:    application.ApplicantID,
 			Status:         "pending",
 			SubmittedAt:    now,
 		}
@@ -93,7 +93,7 @@ func BenchmarkApply(b *testing.B) {
 			})
 		})
 		limit += rate(func(ctx context.Context) error {
-			a, e := candidacy()
+			application, e := candidacy()
 			payload, err := json.Marshal(e)
 			if err != nil {
 				return err
@@ -102,8 +102,8 @@ func BenchmarkApply(b *testing.B) {
 					INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at, withdrawn_at)
 					VALUES ($1, $2, $3, $4, $5, '', '', $6, '[]', $7, $7, NULL) ON CONFLICT (listing_id, applicant_id) DO NOTHING RETURNING id)
 				INSERT INTO outbox (id, type, subject, payload, recorded_at, attempts, trace) SELECT $8::uuid, $9, $10, $11, $12::timestamptz, 0, '' FROM added`,
-				a.ID, a.ListingID, a.OrganizationID, a.ApplicantID, string(a.Status), a.CoverLetter, a.AppliedAt,
-				stores.NewID(), e.Type(), e.Subject(), string(payload), a.AppliedAt)
+				application.ID, application.ListingID, application.OrganizationID, application.ApplicantID, string(application.Status), application.CoverLetter, application.AppliedAt,
+				stores.NewID(), e.Type(), e.Subject(), string(payload), application.AppliedAt)
 			return err
 		})
 	}

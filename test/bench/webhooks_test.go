@@ -311,8 +311,8 @@ func (s *webhookBench) deliveredRate() float64 {
 		var ms []integrations.Message
 		var ds []integrations.Delivery
 		for range hookEvents {
-			m := integrations.Message{EventID: stores.NewID(), Type: "job.updated", Body: string(s.body), CreatedAt: now}
-			ms = append(ms, m)
+			message := integrations.Message{EventID: stores.NewID(), Type: "job.updated", Body: string(s.body), CreatedAt: now}
+			ms = append(ms, message)
 			for _, webhook := range s.hooks {
 				ds = append(
 					ds,
@@ -320,8 +320,8 @@ func (s *webhookBench) deliveredRate() float64 {
 						ID:         stores.NewID(),
 						EndpointID: webhook,
 						OwnerID:    s.ownerID,
-						EventID:    m.EventID,
-						Type:       m.Type,
+						EventID:    message.EventID,
+						Type:       message.Type,
 						Status:     integrations.Pending,
 						NextAt:     &now,
 						CreatedAt:  now,

@@ -23,8 +23,8 @@ func serverVictim(name string, s *services.Server) victim {
 }
 
 // mailServer is a victim that keeps what it has accepted.
-func (w *installation) mailServer() victim {
-	return victim{name: "mail server", kill: w.mail.Stop, start: func() error { w.mail.Start(); return nil }}
+func (in *installation) mailServer() victim {
+	return victim{name: "mail server", kill: in.mail.Stop, start: func() error { in.mail.Start(); return nil }}
 }
 
 func TestNotifications_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
@@ -73,18 +73,18 @@ var statuses = []string{"review", "interview", "accepted", "rejected", "withdraw
 
 // changeStatuses changes statuses while the victims are killed, and then checks
 // the notifications.
-func (w *installation) changeStatuses() {
-	changes, kills, pace := 160, len(w.victims)+1, 20*time.Millisecond
+func (in *installation) changeStatuses() {
+	changes, kills, pace := 160, len(in.victims)+1, 20*time.Millisecond
 	if isFull() {
-		changes, kills, pace = 2000, 8*len(w.victims), 10*time.Millisecond
+		changes, kills, pace = 2000, 8*len(in.victims), 10*time.Millisecond
 	}
-	applications := w.createApplications(20)
+	applications := in.createApplications(20)
 
 	var accepted, refused, unknown atomic.Int64
 	next := time.NewTicker(pace)
 	defer next.Stop()
 	ceasefire := make(chan struct{})
-	go func() { defer close(ceasefire); w.killVictims(kills) }()
+	go func() { defer close(ceasefire); in.killVictims(kills) }()
 
 	var load sync.WaitGroup
 	for worker := range 4 {
@@ -96,14 +96,14 @@ func (w *installation) changeStatuses() {
 				c := &applications[(n*4+worker)%len(applications)]
 				if n%10 == 9 {
 					// A refused change has no effect.
-					if status, _, err := w.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "lost"}); err == nil &&
+					if status, _, err := in.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "lost"}); err == nil &&
 						status == 400 {
 						refused.Add(1)
 					}
 					continue
 				}
 				to, certain := c.otherStatus()
-				status, _, err := w.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": to})
+				status, _, err := in.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": to})
 				switch {
 				case err == nil && status == 200:
 					c.possible = map[string]bool{to: true}
@@ -114,19 +114,19 @@ func (w *installation) changeStatuses() {
 					c.possible[to] = true
 					unknown.Add(1)
 				default:
-					w.t.Errorf("an answer that nobody expects: %d", status)
+					in.t.Errorf("an answer that nobody expects: %d", status)
 					return
 				}
 			}
 		})
 	}
 	load.Wait()
-	w.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", accepted.Load(), refused.Load(), unknown.Load())
+	in.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", accepted.Load(), refused.Load(), unknown.Load())
 
-	w.waitIdle()
-	happened := w.requireNotifications(applications)
-	require.GreaterOrEqual(w.t, happened, int(accepted.Load()), "every accepted change is stored")
-	require.LessOrEqual(w.t, happened, int(accepted.Load()+unknown.Load()), "rejected changes are not stored")
+	in.waitIdle()
+	happened := in.requireNotifications(applications)
+	require.GreaterOrEqual(in.t, happened, int(accepted.Load()), "every accepted change is stored")
+	require.LessOrEqual(in.t, happened, int(accepted.Load()+unknown.Load()), "rejected changes are not stored")
 }
 
 func isClosed(c chan struct{}) bool {
@@ -140,19 +140,19 @@ func isClosed(c chan struct{}) bool {
 
 // killVictims kills every victim in turn, in random order and at random times,
 // and starts it again.
-func (w *installation) killVictims(kills int) {
+func (in *installation) killVictims(kills int) {
 	var order []int
 	for range kills {
 		if len(order) == 0 {
-			order = rand.Perm(len(w.victims))
+			order = rand.Perm(len(in.victims))
 		}
-		v := w.victims[order[0]]
+		v := in.victims[order[0]]
 		order = order[1:]
 		pause(500 * time.Millisecond)
 		v.kill()
 		pause(300 * time.Millisecond)
 		if err := v.start(); err != nil {
-			w.t.Errorf("%s does not come back: %v", v.name, err)
+			in.t.Errorf("%s does not come back: %v", v.name, err)
 		}
 	}
 }
@@ -161,18 +161,18 @@ func (w *installation) killVictims(kills int) {
 func pause(mean time.Duration) { <-time.After(time.Duration(rand.Int64N(int64(2 * mean)))) }
 
 // createApplications creates n applications of n users to two organizations.
-func (w *installation) createApplications(n int) []application {
-	w.t.Helper()
+func (in *installation) createApplications(n int) []application {
+	in.t.Helper()
 	out := make([]application, n)
 	var made sync.WaitGroup
 	for half := range 2 {
 		made.Go(func() {
-			employer := w.register("/api/auth/register-employer", object{"companyName": "Clinic"})
+			employer := in.register("/api/auth/register-employer", object{"companyName": "Clinic"})
 			title := fmt.Sprint("Nurse of clinic ", half)
-			job := w.must(employer, http.MethodPost, "/api/employers/jobs", object{"title": title, "description": "Days and nights."})["id"].(string)
+			job := in.must(employer, http.MethodPost, "/api/employers/jobs", object{"title": title, "description": "Days and nights."})["id"].(string)
 			for i := half; i < n; i += 2 {
-				seeker := w.register("/api/auth/register", object{"userType": "jobseeker"})
-				id := w.must(seeker, http.MethodPost, "/api/jobseekers/applications", object{"listingId": job})["id"].(string)
+				seeker := in.register("/api/auth/register", object{"userType": "jobseeker"})
+				id := in.must(seeker, http.MethodPost, "/api/jobseekers/applications", object{"listingId": job})["id"].(string)
 				out[i] = application{employer, seeker, id, title, map[string]bool{"pending": true}}
 			}
 		})
@@ -183,10 +183,10 @@ func (w *installation) createApplications(n int) []application {
 
 // requireNotifications compares the timelines with the notifications and mails of
 // the applicants, and returns the number of changes.
-func (w *installation) requireNotifications(applications []application) (happened int) {
-	w.t.Helper()
+func (in *installation) requireNotifications(applications []application) (happened int) {
+	in.t.Helper()
 	mails := map[string]map[string]bool{}
-	for _, m := range w.mail.Mails() {
+	for _, m := range in.mail.Mails() {
 		if id := m.Header.Get("Message-ID"); strings.HasPrefix(id, "<status-") {
 			if mails[m.To] == nil {
 				mails[m.To] = map[string]bool{}
@@ -195,17 +195,17 @@ func (w *installation) requireNotifications(applications []application) (happene
 		}
 	}
 	for _, c := range applications {
-		application := w.must(c.employer, http.MethodGet, "/api/employers/applications/"+c.id, nil)["application"].(object)
+		application := in.must(c.employer, http.MethodGet, "/api/employers/applications/"+c.id, nil)["application"].(object)
 		var moves []string
 		for _, entry := range application["timeline"].([]any)[1:] {
 			moves = append(moves, entry.(object)["to"].(string))
 		}
-		require.Less(w.t, len(moves), 200, "the timeline has no further changes")
+		require.Less(in.t, len(moves), 200, "the timeline has no further changes")
 		happened += len(moves)
 
 		var told []string
 		for page := 1; ; page++ {
-			got := w.must(c.seeker, http.MethodGet, fmt.Sprintf("/api/jobseekers/notifications?limit=100&page=%d", page), nil)
+			got := in.must(c.seeker, http.MethodGet, fmt.Sprintf("/api/jobseekers/notifications?limit=100&page=%d", page), nil)
 			list := got["notifications"].([]any)
 			for _, n := range list {
 				told = append(told, n.(object)["message"].(string))
@@ -214,18 +214,18 @@ func (w *installation) requireNotifications(applications []application) (happene
 				break
 			}
 		}
-		require.Len(w.t, told, len(moves), "exactly one notification for each change")
+		require.Len(in.t, told, len(moves), "exactly one notification for each change")
 		for _, message := range told {
-			require.Contains(w.t, message, c.job)
+			require.Contains(in.t, message, c.job)
 		}
 		require.Len(
-			w.t,
+			in.t,
 			mails[c.seeker.email],
 			len(moves),
 			"exactly one mail for each change: %v",
 			slices.Sorted(maps.Keys(mails[c.seeker.email])),
 		)
 	}
-	w.t.Logf("%d changes happened, and everybody was told", happened)
+	in.t.Logf("%d changes happened, and everybody was told", happened)
 	return happened
 }

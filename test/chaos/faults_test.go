@@ -58,8 +58,8 @@ func fill(t *testing.T, path string) {
 }
 
 // readiness returns the state of an adapter, and whether the server is ready.
-func (w *installation) readiness(adapter string) (state string, ready bool) {
-	_, answer, err := w.call(user{}, http.MethodGet, "/readyz", nil)
+func (in *installation) readiness(adapter string) (state string, ready bool) {
+	_, answer, err := in.call(user{}, http.MethodGet, "/readyz", nil)
 	if err != nil {
 		return "", false
 	}
@@ -69,19 +69,19 @@ func (w *installation) readiness(adapter string) (state string, ready bool) {
 	return state, ready
 }
 
-func (w *installation) waitForState(adapter, state string, ready bool) {
-	w.t.Helper()
-	require.Eventually(w.t, func() bool {
-		is, isReady := w.readiness(adapter)
+func (in *installation) waitForState(adapter, state string, ready bool) {
+	in.t.Helper()
+	require.Eventually(in.t, func() bool {
+		is, isReady := in.readiness(adapter)
 		return is == state && isReady == ready
 	}, time.Minute, 100*time.Millisecond, "%s is not reported as %s", adapter, state)
 }
 
 // requireLogged requires a line of the server's log that contains all the words.
-func (w *installation) requireLogged(text ...string) {
-	w.t.Helper()
-	require.Eventually(w.t, func() bool {
-		log, _ := os.ReadFile(filepath.Join(w.dir, "serve.log"))
+func (in *installation) requireLogged(text ...string) {
+	in.t.Helper()
+	require.Eventually(in.t, func() bool {
+		log, _ := os.ReadFile(filepath.Join(in.dir, "serve.log"))
 		return slices.ContainsFunc(strings.Split(string(log), "\n"), func(line string) bool {
 			return !slices.ContainsFunc(text, func(word string) bool { return !strings.Contains(line, word) })
 		})
@@ -90,22 +90,22 @@ func (w *installation) requireLogged(text ...string) {
 
 // post posts a listing whose description does not compress, and returns its title
 // if it was accepted.
-func (w *installation) post(employer user, n int) (title string, accepted bool) {
+func (in *installation) post(employer user, n int) (title string, accepted bool) {
 	title = fmt.Sprint("Staff Nurse ", n)
 	var words strings.Builder
 	for range 100 {
 		words.WriteString(rand.Text() + " ")
 	}
-	status, _, err := w.call(employer, http.MethodPost, "/api/employers/jobs", object{"title": title, "description": words.String()})
+	status, _, err := in.call(employer, http.MethodPost, "/api/employers/jobs", object{"title": title, "description": words.String()})
 	return title, err == nil && status == http.StatusCreated
 }
 
 // requireListings requires the employer to have exactly these listings.
-func (w *installation) requireListings(employer user, titles []string) {
-	w.t.Helper()
+func (in *installation) requireListings(employer user, titles []string) {
+	in.t.Helper()
 	var found []string
 	for cursor := ""; ; {
-		data := w.must(employer, http.MethodGet, "/api/employers/jobs?limit=100&cursor="+url.QueryEscape(cursor), nil)
+		data := in.must(employer, http.MethodGet, "/api/employers/jobs?limit=100&cursor="+url.QueryEscape(cursor), nil)
 		for _, l := range data["listings"].([]any) {
 			found = append(found, l.(object)["title"].(string))
 		}
@@ -113,7 +113,7 @@ func (w *installation) requireListings(employer user, titles []string) {
 			break
 		}
 	}
-	require.ElementsMatch(w.t, titles, found)
+	require.ElementsMatch(in.t, titles, found)
 }
 
 func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
@@ -304,7 +304,7 @@ func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 }
 
 // signIn returns a new access token.
-func (w *installation) signIn(account user) string {
-	w.t.Helper()
-	return w.must(user{}, http.MethodPost, "/api/auth/login", object{"email": account.email, "password": password})["accessToken"].(string)
+func (in *installation) signIn(account user) string {
+	in.t.Helper()
+	return in.must(user{}, http.MethodPost, "/api/auth/login", object{"email": account.email, "password": password})["accessToken"].(string)
 }

@@ -50,10 +50,10 @@ func TestIdempotencyKey_KilledBetweenEffectAndAnswer_ExecutesOnce(t *testing.T) 
 	})
 }
 
-func (w *installation) interruptKeyed() {
-	t := w.t
-	server := w.process("serve")
-	operations := w.keyedOperations()
+func (in *installation) interruptKeyed() {
+	t := in.t
+	server := in.process("serve")
+	operations := in.keyedOperations()
 	server.kill()
 
 	type attempt struct {
@@ -75,21 +75,21 @@ func (w *installation) interruptKeyed() {
 		}
 	}
 	for _, a := range attempts {
-		stop := w.serveWithFailpoint(a.point + " POST " + a.operation)
-		_, _, err := w.send(a.keyedOperation, a.n)
+		stop := in.serveWithFailpoint(a.point + " POST " + a.operation)
+		_, _, err := in.send(a.keyedOperation, a.n)
 		require.Error(t, err, "%s at %s: the process was not killed", a.operation, a.point)
 		stop()
 	}
 
-	w.process("serve")
-	w.must(operations[0].who, http.MethodGet, "/api/auth/me", nil) // waits for the start
+	in.process("serve")
+	in.must(operations[0].who, http.MethodGet, "/api/auth/me", nil) // waits for the start
 	for _, a := range attempts {
 		name := fmt.Sprintf("POST %s killed at %s", a.operation, a.point)
 		var status int
 		var code string
 		require.Eventually(t, func() bool {
 			var err error
-			status, code, err = w.send(a.keyedOperation, a.n)
+			status, code, err = in.send(a.keyedOperation, a.n)
 			return err == nil && code != "A request with this Idempotency-Key is still running"
 		}, time.Minute, 100*time.Millisecond, name)
 		if a.remote && a.point == "effect" {
@@ -98,7 +98,7 @@ func (w *installation) interruptKeyed() {
 			require.Equal(t, a.status, status, "%s: %s", name, code)
 		}
 		require.Equal(t, 1, a.effects(a.n), name)
-		again, _, err := w.send(a.keyedOperation, a.n)
+		again, _, err := in.send(a.keyedOperation, a.n)
 		require.NoError(t, err)
 		require.Equal(t, status, again, name)
 		require.Equal(t, 1, a.effects(a.n), name)
@@ -107,23 +107,23 @@ func (w *installation) interruptKeyed() {
 
 // serveWithFailpoint starts a server that exits at the failpoint, and waits until
 // it is ready.
-func (w *installation) serveWithFailpoint(point string) (stop func()) {
-	w.t.Helper()
-	cmd := exec.Command(kit.FailingProgram(w.t), "serve")
-	log, err := os.OpenFile(filepath.Join(w.dir, "failing.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	require.NoError(w.t, err)
-	cmd.Dir, cmd.Stderr = w.dir, log
-	cmd.Env = append(slices.Clone(w.env), "LOCUM_TEST_FAILPOINT="+point)
+func (in *installation) serveWithFailpoint(point string) (stop func()) {
+	in.t.Helper()
+	cmd := exec.Command(kit.FailingProgram(in.t), "serve")
+	log, err := os.OpenFile(filepath.Join(in.dir, "failing.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(in.t, err)
+	cmd.Dir, cmd.Stderr = in.dir, log
+	cmd.Env = append(slices.Clone(in.env), "LOCUM_TEST_FAILPOINT="+point)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	require.NoError(w.t, cmd.Start())
+	require.NoError(in.t, cmd.Start())
 	stop = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		_ = log.Close()
 	}
-	w.t.Cleanup(stop)
-	require.Eventually(w.t, func() bool {
-		status, _, err := w.call(user{}, http.MethodGet, "/healthz", nil)
+	in.t.Cleanup(stop)
+	require.Eventually(in.t, func() bool {
+		status, _, err := in.call(user{}, http.MethodGet, "/healthz", nil)
 		return err == nil && status == http.StatusOK
 	}, time.Minute, 20*time.Millisecond)
 	return stop
@@ -131,7 +131,7 @@ func (w *installation) serveWithFailpoint(point string) (stop func()) {
 
 // send sends the n-th request with its key, once: net/http would retry a request
 // with this header. message is the error in the response.
-func (w *installation) send(k keyedOperation, n int) (status int, message string, err error) {
+func (in *installation) send(k keyedOperation, n int) (status int, message string, err error) {
 	raw, err := json.Marshal(k.body(n))
 	if err != nil {
 		return 0, "", err
@@ -139,7 +139,7 @@ func (w *installation) send(k keyedOperation, n int) (status int, message string
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
 	// A body of an unknown type cannot be read a second time.
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url+k.path, struct{ *bytes.Reader }{bytes.NewReader(raw)})
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, in.url+k.path, struct{ *bytes.Reader }{bytes.NewReader(raw)})
 	if err != nil {
 		return 0, "", err
 	}
@@ -162,12 +162,12 @@ func (w *installation) send(k keyedOperation, n int) (status int, message string
 }
 
 // keyedOperations returns operations of every kind with what they need.
-func (w *installation) keyedOperations() []keyedOperation {
-	t := w.t
-	employer := w.register("/api/auth/register-employer", object{"companyName": "St Brigid's"})
-	seeker := w.register("/api/auth/register", object{"userType": "jobseeker"})
+func (in *installation) keyedOperations() []keyedOperation {
+	t := in.t
+	employer := in.register("/api/auth/register-employer", object{"companyName": "St Brigid's"})
+	seeker := in.register("/api/auth/register", object{"userType": "jobseeker"})
 	list := func(account user, path, key string) []any {
-		data := w.must(account, http.MethodGet, path, nil)
+		data := in.must(account, http.MethodGet, path, nil)
 		if inner, ok := data["bookmarks"].(object); ok {
 			data = inner
 		}
@@ -187,9 +187,9 @@ func (w *installation) keyedOperations() []keyedOperation {
 	// An application has one listing for each request.
 	listings := map[int]string{}
 	for n := range 40 {
-		listings[n] = w.must(employer, http.MethodPost, "/api/employers/jobs", object{"title": "Midwife", "description": "Days."})["id"].(string)
+		listings[n] = in.must(employer, http.MethodPost, "/api/employers/jobs", object{"title": "Midwife", "description": "Days."})["id"].(string)
 	}
-	app := w.must(seeker, http.MethodPost, "/api/developers/apps", object{"name": "Rota"})["app"].(object)["id"].(string)
+	app := in.must(seeker, http.MethodPost, "/api/developers/apps", object{"name": "Rota"})["app"].(object)["id"].(string)
 	require.NotEmpty(t, app)
 	return []keyedOperation{
 		{who: employer, operation: "/api/employers/jobs", path: "/api/employers/jobs", body: titled, status: 201,
@@ -222,7 +222,7 @@ func (w *installation) keyedOperations() []keyedOperation {
 		{who: seeker, operation: "/api/jobseekers/search", path: "/api/jobseekers/search", status: 200,
 			body: func(n int) object { return object{"intent": "save-search", "name": title(n), "query": "nurse"} },
 			effects: func(n int) int {
-				settings := w.must(seeker, http.MethodGet, "/api/jobseekers/settings", nil)["settings"].(object)
+				settings := in.must(seeker, http.MethodGet, "/api/jobseekers/settings", nil)["settings"].(object)
 				searches, _ := settings["bookmarks"].(object)["savedSearches"].([]any)
 				return count(searches, "name", title(n))
 			}},

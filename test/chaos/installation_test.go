@@ -54,15 +54,15 @@ type installation struct {
 }
 
 // process is a command of the program.
-func (w *installation) process(command string) victim {
-	path := cmp.Or(w.program, kit.Program(w.t))
+func (in *installation) process(command string) victim {
+	path := cmp.Or(in.program, kit.Program(in.t))
 	var cmd *exec.Cmd
-	log, err := os.OpenFile(filepath.Join(w.dir, command+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	require.NoError(w.t, err)
+	log, err := os.OpenFile(filepath.Join(in.dir, command+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(in.t, err)
 	v := victim{name: command}
 	v.start = func() error {
 		cmd = exec.Command(path, command)
-		cmd.Dir, cmd.Env, cmd.Stderr = w.dir, w.env, log
+		cmd.Dir, cmd.Env, cmd.Stderr = in.dir, in.env, log
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		return cmd.Start()
 	}
@@ -70,8 +70,8 @@ func (w *installation) process(command string) victim {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
-	require.NoError(w.t, v.start())
-	w.t.Cleanup(v.kill)
+	require.NoError(in.t, v.start())
+	in.t.Cleanup(v.kill)
 	return v
 }
 
@@ -102,19 +102,19 @@ func newInstallation(t *testing.T, database string, env ...string) *installation
 }
 
 // printLogs logs the output of the processes when the test fails.
-func (w *installation) printLogs() {
-	logs, _ := filepath.Glob(filepath.Join(w.dir, "*.log"))
+func (in *installation) printLogs() {
+	logs, _ := filepath.Glob(filepath.Join(in.dir, "*.log"))
 	for _, name := range logs {
 		b, _ := os.ReadFile(name)
-		w.t.Logf("%s: …%s", filepath.Base(name), b[max(0, len(b)-4000):])
+		in.t.Logf("%s: …%s", filepath.Base(name), b[max(0, len(b)-4000):])
 	}
 }
 
 // openStorage opens the installation's database directly.
-func (w *installation) openStorage() adapters.Storage {
-	w.t.Helper()
-	storage := stores.Open(w.t, w.db, clock.System{})
-	w.t.Cleanup(func() { _ = storage.Identity.Close() })
+func (in *installation) openStorage() adapters.Storage {
+	in.t.Helper()
+	storage := stores.Open(in.t, in.db, clock.System{})
+	in.t.Cleanup(func() { _ = storage.Identity.Close() })
 	return storage
 }
 
@@ -133,14 +133,14 @@ func newAddress() string {
 
 // call sends a request from a new address. An error means that its outcome is
 // unknown.
-func (w *installation) call(account user, method, path string, body any) (int, object, error) {
+func (in *installation) call(account user, method, path string, body any) (int, object, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return 0, nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, w.url+path, bytes.NewReader(raw))
+	request, err := http.NewRequestWithContext(ctx, method, in.url+path, bytes.NewReader(raw))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -165,25 +165,25 @@ func (w *installation) call(account user, method, path string, body any) (int, o
 }
 
 // must repeats a request until it succeeds, and returns its data.
-func (w *installation) must(account user, method, path string, body any) object {
-	w.t.Helper()
+func (in *installation) must(account user, method, path string, body any) object {
+	in.t.Helper()
 	var data object
-	require.Eventually(w.t, func() bool {
-		status, answer, err := w.call(account, method, path, body)
+	require.Eventually(in.t, func() bool {
+		status, answer, err := in.call(account, method, path, body)
 		if err != nil || status >= 500 {
 			return false
 		}
-		require.Less(w.t, status, 300, "%s %s: %v", method, path, answer)
+		require.Less(in.t, status, 300, "%s %s: %v", method, path, answer)
 		data, _ = answer["data"].(object)
 		return true
 	}, time.Minute, 50*time.Millisecond, "%s %s", method, path)
 	return data
 }
 
-func (w *installation) register(path string, body object) user {
-	w.t.Helper()
+func (in *installation) register(path string, body object) user {
+	in.t.Helper()
 	body["email"], body["password"], body["name"] = fmt.Sprintf("p%x@example.org", rand.Uint64()), password, "Asha Patel"
-	return user{body["email"].(string), w.must(user{}, http.MethodPost, path, body)["accessToken"].(string)}
+	return user{body["email"].(string), in.must(user{}, http.MethodPost, path, body)["accessToken"].(string)}
 }
 
 // countPending returns the pending tasks and events. Events are counted before
@@ -197,19 +197,19 @@ func countPending(ctx context.Context, storage adapters.Storage) (jobs []task.Ba
 }
 
 // waitIdle waits until every event is relayed and every task is done.
-func (w *installation) waitIdle() {
-	w.t.Helper()
-	storage := w.openStorage()
+func (in *installation) waitIdle() {
+	in.t.Helper()
+	storage := in.openStorage()
 	var jobs []task.Backlog
 	var events int
-	require.Eventually(w.t, func() bool {
+	require.Eventually(in.t, func() bool {
 		var err error
-		jobs, events, err = countPending(w.t.Context(), storage)
+		jobs, events, err = countPending(in.t.Context(), storage)
 		return err == nil && len(jobs) == 0 && events == 0
 	}, 5*time.Minute, 200*time.Millisecond, "tasks or events are still pending: %v, %d events", &jobs, &events)
-	dead, err := storage.Identity.Tasks.List(w.t.Context(), task.Filter{State: task.Dead, Limit: 10})
-	require.NoError(w.t, err)
-	require.Empty(w.t, dead)
+	dead, err := storage.Identity.Tasks.List(in.t.Context(), task.Filter{State: task.Dead, Limit: 10})
+	require.NoError(in.t, err)
+	require.Empty(in.t, dead)
 }
 
 // isFull reports whether the long form is requested.

@@ -13,17 +13,17 @@ import (
 )
 
 // setStatus sets the status of an application, which must succeed.
-func (w *installation) setStatus(c application, status string) {
-	w.t.Helper()
-	code, answer, err := w.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": status})
-	require.NoError(w.t, err)
-	require.Equal(w.t, 200, code, "%v", answer)
+func (in *installation) setStatus(c application, status string) {
+	in.t.Helper()
+	code, answer, err := in.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": status})
+	require.NoError(in.t, err)
+	require.Equal(in.t, 200, code, "%v", answer)
 }
 
 // countMails returns the number of mails about decisions that the applicant
 // received.
-func (w *installation) countMails(c application) (n int) {
-	for _, m := range w.mail.Mails() {
+func (in *installation) countMails(c application) (n int) {
+	for _, m := range in.mail.Mails() {
 		if m.To == c.seeker.email && strings.HasPrefix(m.Header.Get("Message-ID"), "<status-") {
 			n++
 		}
@@ -33,8 +33,8 @@ func (w *installation) countMails(c application) (n int) {
 
 // countAttempts returns how often the applicant's address was sent to the mail
 // server.
-func (w *installation) countAttempts(c application) (n int) {
-	for _, address := range w.mail.Tries() {
+func (in *installation) countAttempts(c application) (n int) {
+	for _, address := range in.mail.Tries() {
 		if address == c.seeker.email {
 			n++
 		}

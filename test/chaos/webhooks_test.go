@@ -160,8 +160,8 @@ func (e *webhookReceiver) setMode(mode int) {
 }
 
 // newReceiver creates an app with one endpoint that subscribes to all events.
-func (w *installation) newReceiver(name string, owner user, hears func(applicant string) bool) *webhookReceiver {
-	w.t.Helper()
+func (in *installation) newReceiver(name string, owner user, hears func(applicant string) bool) *webhookReceiver {
+	in.t.Helper()
 	receiver := &webhookReceiver{
 		name:         name,
 		owner:        owner,
@@ -171,9 +171,9 @@ func (w *installation) newReceiver(name string, owner user, hears func(applicant
 		taken:        map[string]subject{},
 	}
 	receiver.Server = httptest.NewServer(receiver)
-	w.t.Cleanup(func() { receiver.setMode(answers); receiver.Close() })
-	receiver.app = w.must(owner, http.MethodPost, "/api/developers/apps", object{"name": name, "redirectUris": []string{callback}})["app"].(object)["id"].(string)
-	made := w.must(
+	in.t.Cleanup(func() { receiver.setMode(answers); receiver.Close() })
+	receiver.app = in.must(owner, http.MethodPost, "/api/developers/apps", object{"name": name, "redirectUris": []string{callback}})["app"].(object)["id"].(string)
+	made := in.must(
 		owner,
 		http.MethodPost,
 		"/api/developers/apps/"+receiver.app+"/webhooks",
@@ -182,7 +182,7 @@ func (w *installation) newReceiver(name string, owner user, hears func(applicant
 	receiver.path = "/api/developers/apps/" + receiver.app + "/webhooks/" + made["webhook"].(object)["id"].(string)
 	var err error
 	receiver.verifier, err = standardwebhooks.NewWebhook(made["secret"].(string))
-	require.NoError(w.t, err)
+	require.NoError(in.t, err)
 	return receiver
 }
 
@@ -191,11 +191,11 @@ const callback = "https://receiver.invalid/callback"
 
 // grantConsent lets the user grant the receiver's app access to applications on
 // the consent pages.
-func (w *installation) grantConsent(account user, receiver *webhookReceiver) {
-	w.t.Helper()
-	b := kit.NewBrowser(w.t, w.url, newAddress())
+func (in *installation) grantConsent(account user, receiver *webhookReceiver) {
+	in.t.Helper()
+	b := kit.NewBrowser(in.t, in.url, newAddress())
 	signedIn := b.SignIn(account.email, password)
-	require.Equal(w.t, http.StatusSeeOther, signedIn.Status, signedIn.Text)
+	require.Equal(in.t, http.StatusSeeOther, signedIn.Status, signedIn.Text)
 	answer := b.Allow("/oauth/authorize?" + url.Values{
 		"response_type": {
 			"code",
@@ -206,46 +206,46 @@ func (w *installation) grantConsent(account user, receiver *webhookReceiver) {
 		"code_challenge":        {oauth2.S256ChallengeFromVerifier(oauth2.GenerateVerifier())},
 		"code_challenge_method": {"S256"},
 	}.Encode())
-	require.Equal(w.t, http.StatusSeeOther, answer.Status, answer.Text)
-	require.Contains(w.t, answer.Header.Get("Location"), callback+"?code=")
+	require.Equal(in.t, http.StatusSeeOther, answer.Status, answer.Text)
+	require.Contains(in.t, answer.Header.Get("Location"), callback+"?code=")
 }
 
 // deliverUnderKills produces events for failing receivers while the victims are
 // killed, and then checks the deliveries of each receiver.
-func (w *installation) deliverUnderKills() {
-	events, kills := 90, 2*len(w.victims)
+func (in *installation) deliverUnderKills() {
+	events, kills := 90, 2*len(in.victims)
 	if isFull() {
-		events, kills = 1000, 8*len(w.victims)
+		events, kills = 1000, 8*len(in.victims)
 	}
-	employer := w.register("/api/auth/register-employer", object{"companyName": "Clinic"})
+	employer := in.register("/api/auth/register-employer", object{"companyName": "Clinic"})
 	seekers := []user{
-		w.register("/api/auth/register", object{"userType": "jobseeker"}),
-		w.register("/api/auth/register", object{"userType": "jobseeker"}),
+		in.register("/api/auth/register", object{"userType": "jobseeker"}),
+		in.register("/api/auth/register", object{"userType": "jobseeker"}),
 	}
-	stranger, other := w.register(
+	stranger, other := in.register(
 		"/api/auth/register",
 		object{"userType": "jobseeker"},
-	), w.register(
+	), in.register(
 		"/api/auth/register",
 		object{"userType": "jobseeker"},
 	)
 	var ids []string
 	for _, s := range seekers {
-		ids = append(ids, w.must(s, http.MethodGet, "/api/auth/me", nil)["id"].(string))
+		ids = append(ids, in.must(s, http.MethodGet, "/api/auth/me", nil)["id"].(string))
 	}
 	first := func(applicant string) bool { return applicant == ids[0] }
 	applications := []*webhookReceiver{
-		w.newReceiver("organization", employer, func(string) bool { return true }),
-		w.newReceiver("applicant", seekers[0], first),
-		w.newReceiver("consent", other, first),
-		w.newReceiver("stranger", stranger, func(string) bool { return false }),
+		in.newReceiver("organization", employer, func(string) bool { return true }),
+		in.newReceiver("applicant", seekers[0], first),
+		in.newReceiver("consent", other, first),
+		in.newReceiver("stranger", stranger, func(string) bool { return false }),
 	}
-	w.grantConsent(seekers[0], applications[2])
+	in.grantConsent(seekers[0], applications[2])
 
 	counts := &eventCounts{certain: map[subject]int{}, maybe: map[subject]int{}}
 	applicants := &sync.Map{} // by application
 	ceasefire, calm := make(chan struct{}), make(chan struct{})
-	go func() { defer close(ceasefire); w.killVictims(kills) }()
+	go func() { defer close(ceasefire); in.killVictims(kills) }()
 	var trouble sync.WaitGroup
 	trouble.Go(func() {
 		for !isClosed(calm) {
@@ -258,7 +258,7 @@ func (w *installation) deliverUnderKills() {
 		load.Go(func() {
 			enough := func() bool { counts.mu.Lock(); defer counts.mu.Unlock(); return counts.accepted >= events }
 			for n := 0; !enough() || !isClosed(ceasefire); n++ {
-				w.runListing(counts, employer, seekers[n%2], ids[n%2], applicants)
+				in.runListing(counts, employer, seekers[n%2], ids[n%2], applicants)
 				if enough() {
 					pause(200 * time.Millisecond) // until the last is killed
 				}
@@ -271,28 +271,28 @@ func (w *installation) deliverUnderKills() {
 	for _, receiver := range applications {
 		receiver.setMode(answers)
 	}
-	w.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", counts.accepted, counts.bad, counts.lost+len(counts.maybe))
+	in.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", counts.accepted, counts.bad, counts.lost+len(counts.maybe))
 
-	w.waitFannedOut()
-	w.waitQuiet()
+	in.waitFannedOut()
+	in.waitQuiet()
 	for _, receiver := range applications {
-		w.replayFailed(receiver)
+		in.replayFailed(receiver)
 	}
-	w.waitQuiet()
+	in.waitQuiet()
 	for _, receiver := range applications {
 		require.Zero(
-			w.t,
-			w.deliveries(receiver, "pending")+w.deliveries(receiver, "failed"),
+			in.t,
+			in.deliveries(receiver, "pending")+in.deliveries(receiver, "failed"),
 			"%s: replays to a working receiver succeed",
 			receiver.name,
 		)
-		receiver.requireEvents(w.t, counts, applicants)
+		receiver.requireEvents(in.t, counts, applicants)
 	}
 	bodies := map[string]string{}
 	for _, receiver := range applications {
 		for id, body := range receiver.bodies {
 			if before, there := bodies[id]; there {
-				require.Equal(w.t, before, body, "all receivers get the same body")
+				require.Equal(in.t, before, body, "all receivers get the same body")
 			}
 			bodies[id] = body
 		}
@@ -300,16 +300,16 @@ func (w *installation) deliverUnderKills() {
 }
 
 // runListing takes a listing from publication to deletion, with one application.
-func (w *installation) runListing(counts *eventCounts, employer, seeker user, applicant string, applicants *sync.Map) {
+func (in *installation) runListing(counts *eventCounts, employer, seeker user, applicant string, applicants *sync.Map) {
 	refused := func(account user, method, path string, body object) {
-		if status, _, err := w.call(account, method, path, body); err == nil && status == 400 {
+		if status, _, err := in.call(account, method, path, body); err == nil && status == 400 {
 			counts.mu.Lock()
 			counts.bad++
 			counts.mu.Unlock()
 		}
 	}
 	refused(employer, http.MethodPost, "/api/employers/jobs", object{"title": "", "description": "Days."})
-	status, answer, err := w.call(employer, http.MethodPost, "/api/employers/jobs", object{"title": "Nurse", "description": "Days."})
+	status, answer, err := in.call(employer, http.MethodPost, "/api/employers/jobs", object{"title": "Nurse", "description": "Days."})
 	if err != nil || status >= 300 {
 		counts.record(status, err, subject{})
 		pause(50 * time.Millisecond)
@@ -318,12 +318,12 @@ func (w *installation) runListing(counts *eventCounts, employer, seeker user, ap
 	job := answer["data"].(object)["id"].(string)
 	counts.record(status, nil, subject{"job.created", job})
 	put := func(path string, body object, s subject) {
-		status, _, err := w.call(employer, http.MethodPut, path, body)
+		status, _, err := in.call(employer, http.MethodPut, path, body)
 		counts.record(status, err, s)
 	}
 	put("/api/employers/jobs/"+job, object{"title": fmt.Sprintf("Nurse %x", rand.Uint32())}, subject{"job.updated", job})
 	refused(employer, http.MethodPut, "/api/employers/jobs/"+job, object{"title": ""})
-	status, answer, err = w.call(seeker, http.MethodPost, "/api/jobseekers/applications", object{"listingId": job})
+	status, answer, err = in.call(seeker, http.MethodPost, "/api/jobseekers/applications", object{"listingId": job})
 	if err != nil || status >= 300 {
 		counts.record(status, err, subject{})
 	} else {
@@ -339,11 +339,11 @@ func (w *installation) runListing(counts *eventCounts, employer, seeker user, ap
 }
 
 // waitFannedOut waits until every event has its deliveries.
-func (w *installation) waitFannedOut() {
-	w.t.Helper()
-	storage := w.openStorage()
-	require.Eventually(w.t, func() bool {
-		jobs, events, err := countPending(w.t.Context(), storage)
+func (in *installation) waitFannedOut() {
+	in.t.Helper()
+	storage := in.openStorage()
+	require.Eventually(in.t, func() bool {
+		jobs, events, err := countPending(in.t.Context(), storage)
 		reacts := func(b task.Backlog) bool { return b.Queue == task.Events }
 		return err == nil && events == 0 && !slices.ContainsFunc(jobs, reacts)
 	}, 3*time.Minute, 100*time.Millisecond, "not every event was relayed")
@@ -354,12 +354,12 @@ func (w *installation) waitFannedOut() {
 // failed twice and are retried minutes later. After a long run the
 // first deliveries are due again when the last one has failed, so there may be no
 // quiet minute before the sixth attempt.
-func (w *installation) waitQuiet() {
-	w.t.Helper()
-	storage := w.openStorage()
-	require.Eventually(w.t, func() bool {
+func (in *installation) waitQuiet() {
+	in.t.Helper()
+	storage := in.openStorage()
+	require.Eventually(in.t, func() bool {
 		applications, err := storage.Integrations.Webhooks.List(
-			w.t.Context(),
+			in.t.Context(),
 			integrations.AnyOwner,
 			integrations.EndpointFilter{},
 			"",
@@ -367,7 +367,7 @@ func (w *installation) waitQuiet() {
 		)
 		for _, e := range applications {
 			soon, failed := storage.Integrations.Deliveries.ListMessages(
-				w.t.Context(),
+				in.t.Context(),
 				integrations.AnyOwner,
 				e.ID,
 				integrations.MessageFilter{DueBy: time.Now().Add(time.Minute)},
@@ -381,31 +381,31 @@ func (w *installation) waitQuiet() {
 	}, 8*time.Minute, 100*time.Millisecond, "not every due delivery was sent")
 }
 
-func (w *installation) deliveries(receiver *webhookReceiver, status string) int {
-	w.t.Helper()
+func (in *installation) deliveries(receiver *webhookReceiver, status string) int {
+	in.t.Helper()
 	return int(
-		w.must(receiver.owner, http.MethodGet, receiver.path+"/deliveries?limit=1&status="+status, nil)["pagination"].(object)["total"].(float64),
+		in.must(receiver.owner, http.MethodGet, receiver.path+"/deliveries?limit=1&status="+status, nil)["pagination"].(object)["total"].(float64),
 	)
 }
 
 // replayFailed replays each failed delivery once, as an owner does after an outage
 // of the receiver. Pending deliveries, whose next attempt may be hours away, are
 // failed by pausing the webhook.
-func (w *installation) replayFailed(receiver *webhookReceiver) {
-	w.t.Helper()
-	waiting, failed := w.deliveries(receiver, "pending"), w.deliveries(receiver, "failed")
-	require.Zero(w.t, failed, "%s: no delivery has ten attempts", receiver.name)
-	w.must(receiver.owner, http.MethodPut, receiver.path, object{"status": "paused"})
-	require.Zero(w.t, w.deliveries(receiver, "pending"), receiver.name)
-	w.must(receiver.owner, http.MethodPut, receiver.path, object{"status": "active"})
+func (in *installation) replayFailed(receiver *webhookReceiver) {
+	in.t.Helper()
+	waiting, failed := in.deliveries(receiver, "pending"), in.deliveries(receiver, "failed")
+	require.Zero(in.t, failed, "%s: no delivery has ten attempts", receiver.name)
+	in.must(receiver.owner, http.MethodPut, receiver.path, object{"status": "paused"})
+	require.Zero(in.t, in.deliveries(receiver, "pending"), receiver.name)
+	in.must(receiver.owner, http.MethodPut, receiver.path, object{"status": "active"})
 	since, again := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), 0
 	for again < waiting {
-		n := int(w.must(receiver.owner, http.MethodPost, receiver.path+"/replay", object{"since": since})["count"].(float64))
-		require.Positive(w.t, n, receiver.name)
+		n := int(in.must(receiver.owner, http.MethodPost, receiver.path+"/replay", object{"since": since})["count"].(float64))
+		require.Positive(in.t, n, receiver.name)
 		again += n
 	}
-	require.Equal(w.t, waiting, again, receiver.name)
-	w.t.Logf("%s: %d deliveries had failed", receiver.name, again)
+	require.Equal(in.t, waiting, again, receiver.name)
+	in.t.Logf("%s: %d deliveries had failed", receiver.name, again)
 }
 
 // requireEvents compares the deliveries with the events that happened.

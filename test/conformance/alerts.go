@@ -82,44 +82,44 @@ func (su savedSearchSuite) byUser(t *testing.T, s adapters.JobseekerStorage, use
 }
 
 func (su savedSearchSuite) replaceAndList(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user := newID()
 	older, newer, foreign := newSearch(user, true, now), newSearch(user, false, now.Add(time.Second)), newSearch(newID(), true, now)
-	storeSearches(t, s, older)
-	storeSearches(t, s, newer, older)
-	storeSearches(t, s, foreign)
-	require.Equal(t, []jobseeker.Search{newer, older}, su.byUser(t, s, user, 50))
-	require.Equal(t, []jobseeker.Search{newer}, su.byUser(t, s, user, 1))
-	storeSearches(t, s, older)
-	require.Equal(t, []jobseeker.Search{older}, su.byUser(t, s, user, 50))
-	withProfile(t, s, user, func(ctx context.Context) error { return s.Searches.Replace(ctx, user, nil) })
-	require.Empty(t, su.byUser(t, s, user, 50))
-	require.Equal(t, []jobseeker.Search{foreign}, su.byUser(t, s, foreign.UserID, 50))
+	storeSearches(t, storage, older)
+	storeSearches(t, storage, newer, older)
+	storeSearches(t, storage, foreign)
+	require.Equal(t, []jobseeker.Search{newer, older}, su.byUser(t, storage, user, 50))
+	require.Equal(t, []jobseeker.Search{newer}, su.byUser(t, storage, user, 1))
+	storeSearches(t, storage, older)
+	require.Equal(t, []jobseeker.Search{older}, su.byUser(t, storage, user, 50))
+	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Searches.Replace(ctx, user, nil) })
+	require.Empty(t, su.byUser(t, storage, user, 50))
+	require.Equal(t, []jobseeker.Search{foreign}, su.byUser(t, storage, foreign.UserID, 50))
 }
 
 func (su savedSearchSuite) otherOwner(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
-	storeSearches(t, s, search)
+	storeSearches(t, storage, search)
 	stolen := search
 	stolen.UserID, stolen.EmailAlerts = newID(), false
-	require.Error(t, locked(s, stolen.UserID, func(ctx context.Context) error {
-		return s.Searches.Replace(ctx, stolen.UserID, []jobseeker.Search{stolen})
+	require.Error(t, locked(storage, stolen.UserID, func(ctx context.Context) error {
+		return storage.Searches.Replace(ctx, stolen.UserID, []jobseeker.Search{stolen})
 	}))
-	require.Equal(t, []jobseeker.Search{search}, su.byUser(t, s, search.UserID, 50))
+	require.Equal(t, []jobseeker.Search{search}, su.byUser(t, storage, search.UserID, 50))
 }
 
 func (su savedSearchSuite) listAfterId(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	var want, got []string
 	for range 7 {
 		search := newSearch(newID(), false, now)
-		storeSearches(t, s, search)
+		storeSearches(t, storage, search)
 		want = append(want, search.ID)
 	}
 	slices.Sort(want)
 	for last := ""; ; last = got[len(got)-1] {
-		found, err := s.Searches.List(context.Background(), jobseeker.SearchFilter{AfterID: last}, 3)
+		found, err := storage.Searches.List(context.Background(), jobseeker.SearchFilter{AfterID: last}, 3)
 		require.NoError(t, err)
 		for _, f := range found {
 			got = append(got, f.ID)
@@ -132,7 +132,7 @@ func (su savedSearchSuite) listAfterId(t *testing.T) {
 }
 
 func (su savedSearchSuite) unresolved(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	resolved, first, second, textless := newSearch(
 		newID(),
 		false,
@@ -152,65 +152,65 @@ func (su savedSearchSuite) unresolved(t *testing.T) {
 	)
 	first.Resolved, second.Resolved, textless.Resolved, textless.Query = "", "", "", ""
 	for _, search := range []jobseeker.Search{resolved, first, second, textless} {
-		storeSearches(t, s, search)
+		storeSearches(t, storage, search)
 	}
 	unresolved := jobseeker.SearchFilter{Unresolved: true}
-	got, err := s.Searches.List(context.Background(), unresolved, 10)
+	got, err := storage.Searches.List(context.Background(), unresolved, 10)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []jobseeker.Search{first, second}, got)
-	got, err = s.Searches.List(context.Background(), unresolved, 1)
+	got, err = storage.Searches.List(context.Background(), unresolved, 1)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
-	require.NoError(t, s.Searches.UpdateResolved(context.Background(), nil))
+	require.NoError(t, storage.Searches.UpdateResolved(context.Background(), nil))
 	require.NoError(
 		t,
-		s.Searches.UpdateResolved(
+		storage.Searches.UpdateResolved(
 			context.Background(),
 			map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", newID(): "porter"},
 		),
 	)
-	got, err = s.Searches.List(context.Background(), unresolved, 10)
+	got, err = storage.Searches.List(context.Background(), unresolved, 10)
 	require.NoError(t, err)
 	require.Equal(t, []jobseeker.Search{second}, got)
 	stale := first
 	first.Resolved, resolved.Resolved = "nurse ", "'midwife' "
 	stale.EmailAlerts, first.EmailAlerts = true, true
-	storeSearches(t, s, stale)
+	storeSearches(t, storage, stale)
 	for _, search := range []jobseeker.Search{first, resolved} {
-		require.Equal(t, []jobseeker.Search{search}, su.byUser(t, s, search.UserID, 10))
+		require.Equal(t, []jobseeker.Search{search}, su.byUser(t, storage, search.UserID, 10))
 	}
 }
 
 func (su savedSearchSuite) lockedChanges(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user := newID()
 	together(t, 12, func(int) error {
-		return locked(s, user, func(ctx context.Context) error {
-			have, err := s.Searches.ListByUser(ctx, user, 50)
+		return locked(storage, user, func(ctx context.Context) error {
+			have, err := storage.Searches.ListByUser(ctx, user, 50)
 			if err != nil || len(have) == 3 {
 				return err
 			}
-			return s.Searches.Replace(ctx, user, append(have, newSearch(user, true, now)))
+			return storage.Searches.Replace(ctx, user, append(have, newSearch(user, true, now)))
 		})
 	})
-	require.Len(t, su.byUser(t, s, user, 50), 3)
+	require.Len(t, su.byUser(t, storage, user, 50), 3)
 }
 
 func (su savedSearchSuite) alertsTurnedOff(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user := newID()
 	first, second, other := newSearch(user, true, now), newSearch(user, true, now), newSearch(newID(), true, now)
-	storeSearches(t, s, first, second)
-	storeSearches(t, s, other)
+	storeSearches(t, storage, first, second)
+	storeSearches(t, storage, other)
 	match := newMatch(second, newID(), now)
-	storeMatches(t, s, newMatch(first, newID(), now), match, newMatch(other, newID(), now))
+	storeMatches(t, storage, newMatch(first, newID(), now), match, newMatch(other, newID(), now))
 	first.EmailAlerts = false
-	storeSearches(t, s, first, second)
-	require.ElementsMatch(t, []jobseeker.Search{first, second}, su.byUser(t, s, user, 50))
-	digests, users := assignDigests(t, s, 10, now, now.Add(time.Hour))
+	storeSearches(t, storage, first, second)
+	require.ElementsMatch(t, []jobseeker.Search{first, second}, su.byUser(t, storage, user, 50))
+	digests, users := assignDigests(t, storage, 10, now, now.Add(time.Hour))
 	require.Equal(t, 2, users)
 	for _, d := range digests {
-		got, err := s.Matches.ListByDigest(context.Background(), d.UserID, d.ID, 10)
+		got, err := storage.Matches.ListByDigest(context.Background(), d.UserID, d.ID, 10)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
 		if d.UserID == user {
@@ -223,27 +223,27 @@ func (su savedSearchSuite) alertsTurnedOff(t *testing.T) {
 // AlertQueue checks the port jobseeker.AlertQueue.
 func AlertQueue(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
-	s, _ := openJobseeker(t, open)
+	storage, _ := openJobseeker(t, open)
 	list := func(n int) []string {
 		t.Helper()
-		ids, err := s.AlertQueue.List(ctx, n)
+		ids, err := storage.AlertQueue.List(ctx, n)
 		require.NoError(t, err)
 		return ids
 	}
 	want := newIDs(5)
 	for range 2 { // a second delivery of the event
 		for _, id := range want {
-			require.NoError(t, s.AlertQueue.Add(ctx, id))
+			require.NoError(t, storage.AlertQueue.Add(ctx, id))
 		}
 	}
 	first := list(3)
 	require.Len(t, first, 3)
 	require.Equal(t, first, list(3), "reading does not remove them")
-	require.NoError(t, s.AlertQueue.Delete(ctx, nil))
-	require.NoError(t, s.AlertQueue.Delete(ctx, first))
+	require.NoError(t, storage.AlertQueue.Delete(ctx, nil))
+	require.NoError(t, storage.AlertQueue.Delete(ctx, first))
 	rest := list(5)
 	require.ElementsMatch(t, want, slices.Concat(first, rest))
-	require.NoError(t, s.AlertQueue.Delete(ctx, want))
+	require.NoError(t, storage.AlertQueue.Delete(ctx, want))
 	require.Empty(t, list(5))
 }
 
@@ -265,22 +265,22 @@ type matchSuite struct {
 }
 
 func (su matchSuite) create(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
-	storeSearches(t, s, search)
+	storeSearches(t, storage, search)
 	a, b, c := newMatch(search, newID(), now), newMatch(search, newID(), now), newMatch(search, newID(), now)
-	require.ElementsMatch(t, []jobseeker.Match{a, b}, storeMatches(t, s, b, a))
-	require.Equal(t, []jobseeker.Match{c}, storeMatches(t, s, c, a))
-	require.Empty(t, storeMatches(t, s))
+	require.ElementsMatch(t, []jobseeker.Match{a, b}, storeMatches(t, storage, b, a))
+	require.Equal(t, []jobseeker.Match{c}, storeMatches(t, storage, c, a))
+	require.Empty(t, storeMatches(t, storage))
 	var many []jobseeker.Match
 	for range 2_500 {
 		many = append(many, newMatch(search, newID(), now))
 	}
-	require.Len(t, storeMatches(t, s, many...), 2_500)
+	require.Len(t, storeMatches(t, storage, many...), 2_500)
 }
 
 func (su matchSuite) createConcurrently(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
 	var ms []jobseeker.Match
 	for range 20 {
@@ -292,8 +292,8 @@ func (su matchSuite) createConcurrently(t *testing.T) {
 		if i%2 == 0 {
 			slices.Reverse(mine)
 		}
-		return s.Tx.Do(context.Background(), func(ctx context.Context) error {
-			fresh, err := s.Matches.Create(ctx, mine)
+		return storage.Tx.Do(context.Background(), func(ctx context.Context) error {
+			fresh, err := storage.Matches.Create(ctx, mine)
 			created[i] = len(fresh)
 			return err
 		})
@@ -306,41 +306,41 @@ func (su matchSuite) createConcurrently(t *testing.T) {
 }
 
 func (su matchSuite) jobAlertsTurnedOff(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	off, on, unknown := newSearch(newID(), true, now), newSearch(newID(), true, now), newSearch(newID(), false, now)
 	for _, profile := range []jobseeker.Profile{{UserID: off.UserID}, {UserID: on.UserID, JobAlerts: true}} {
-		withProfile(t, s, profile.UserID, func(ctx context.Context) error { return s.Profiles.Update(ctx, profile) })
+		withProfile(t, storage, profile.UserID, func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
 	}
 	stored := []jobseeker.Match{newMatch(on, newID(), now), newMatch(unknown, newID(), now)}
-	require.ElementsMatch(t, stored, storeMatches(t, s, append(stored, newMatch(off, newID(), now))...))
-	digests, users := assignDigests(t, s, 10, now, now.Add(time.Hour))
+	require.ElementsMatch(t, stored, storeMatches(t, storage, append(stored, newMatch(off, newID(), now))...))
+	digests, users := assignDigests(t, storage, 10, now, now.Add(time.Hour))
 	require.Equal(t, 1, users)
 	require.Len(t, digests, 1)
 	require.Equal(t, on.UserID, digests[0].UserID)
 }
 
 func (su matchSuite) digests(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user, next := newID(), now.Add(24*time.Hour)
 	first, second, silent := newSearch(user, true, now), newSearch(user, true, now), newSearch(user, false, now)
 	second.Name = "Other"
-	storeSearches(t, s, first, second, silent)
+	storeSearches(t, storage, first, second, silent)
 	old, recent := newID(), newID()
 	storeMatches(
 		t,
-		s,
+		storage,
 		newMatch(first, old, now),
 		newMatch(first, recent, now),
 		newMatch(second, recent, now),
 		newMatch(silent, recent, now),
 	)
-	digests, users := assignDigests(t, s, 10, now, next)
+	digests, users := assignDigests(t, storage, 10, now, next)
 	require.Equal(t, 1, users)
 	require.Len(t, digests, 1)
 	require.Equal(t, user, digests[0].UserID)
 	digest := digests[0].ID
 	list := func(user, digest string, n int) []jobseeker.Match {
-		matches, err := s.Matches.ListByDigest(context.Background(), user, digest, n)
+		matches, err := storage.Matches.ListByDigest(context.Background(), user, digest, n)
 		require.NoError(t, err)
 		return matches
 	}
@@ -352,52 +352,52 @@ func (su matchSuite) digests(t *testing.T) {
 	require.Empty(t, list(newID(), digest, 10))
 	require.Empty(t, list(user, newID(), 10))
 
-	_, users = assignDigests(t, s, 10, next, next)
+	_, users = assignDigests(t, storage, 10, next, next)
 	require.Zero(t, users, "nothing is pending")
-	storeMatches(t, s, newMatch(first, newID(), now))
-	_, users = assignDigests(t, s, 10, next.Add(-time.Microsecond), next)
+	storeMatches(t, storage, newMatch(first, newID(), now))
+	_, users = assignDigests(t, storage, 10, next.Add(-time.Microsecond), next)
 	require.Zero(t, users, "too soon after the previous digest")
-	digests, _ = assignDigests(t, s, 10, next, next.Add(time.Hour))
+	digests, _ = assignDigests(t, storage, 10, next, next.Add(time.Hour))
 	require.Len(t, digests, 1)
 
-	storeSearches(t, s, first, silent)
+	storeSearches(t, storage, first, silent)
 	require.Len(t, list(user, digest, 10), 2, "without the matches of a deleted search")
 	first.EmailAlerts = false
-	storeSearches(t, s, first, silent)
+	storeSearches(t, storage, first, silent)
 	require.Empty(t, list(user, digest, 10))
 }
 
 func (su matchSuite) digestWithoutMatches(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
-	storeSearches(t, s, search)
-	storeMatches(t, s, newMatch(search, newID(), now))
+	storeSearches(t, storage, search)
+	storeMatches(t, storage, newMatch(search, newID(), now))
 	off := search
 	off.EmailAlerts = false
-	storeSearches(t, s, off)
-	digests, users := assignDigests(t, s, 10, now, now.Add(24*time.Hour))
+	storeSearches(t, storage, off)
+	digests, users := assignDigests(t, storage, 10, now, now.Add(24*time.Hour))
 	require.Empty(t, digests)
 	require.Equal(t, 1, users)
-	storeSearches(t, s, off, newSearch(search.UserID, true, now))
-	storeMatches(t, s, newMatch(search, newID(), now))
-	digests, _ = assignDigests(t, s, 10, now, now.Add(24*time.Hour))
+	storeSearches(t, storage, off, newSearch(search.UserID, true, now))
+	storeMatches(t, storage, newMatch(search, newID(), now))
+	digests, _ = assignDigests(t, storage, 10, now, now.Add(24*time.Hour))
 	require.Len(t, digests, 1, "the next digest is not delayed")
 }
 
 func (su matchSuite) digestsConcurrently(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	for i := range 12 {
 		search := newSearch(newID(), true, now)
 		search.Name = fmt.Sprint(i)
-		storeSearches(t, s, search)
-		storeMatches(t, s, newMatch(search, newID(), now))
+		storeSearches(t, storage, search)
+		storeMatches(t, storage, newMatch(search, newID(), now))
 	}
 	served := make([]int, 6)
 	together(t, 6, func(i int) error {
 		for range 4 {
 			n := 0
-			if err := s.Tx.Do(context.Background(), func(ctx context.Context) error {
-				digests, _, err := s.Matches.AssignDigests(ctx, newIDs(3), now, now.Add(time.Hour))
+			if err := storage.Tx.Do(context.Background(), func(ctx context.Context) error {
+				digests, _, err := storage.Matches.AssignDigests(ctx, newIDs(3), now, now.Add(time.Hour))
 				n = len(digests)
 				return err
 			}); err != nil {
@@ -407,7 +407,7 @@ func (su matchSuite) digestsConcurrently(t *testing.T) {
 		}
 		return nil
 	})
-	rest, _ := assignDigests(t, s, 100, now, now.Add(time.Hour))
+	rest, _ := assignDigests(t, storage, 100, now, now.Add(time.Hour))
 	total := len(rest)
 	for _, n := range served {
 		total += n

@@ -30,14 +30,14 @@ func newApplicationDocument(a hiring.Application, now time.Time) hiring.Document
 }
 
 // attachDocuments stores documents that are attached to the application.
-func attachDocuments(t testing.TB, s adapters.HiringStorage, a hiring.Application, n int, now time.Time) (out []hiring.Document) {
+func attachDocuments(t testing.TB, storage adapters.HiringStorage, application hiring.Application, n int, now time.Time) (out []hiring.Document) {
 	t.Helper()
 	for range n {
-		document := newApplicationDocument(a, now)
-		require.NoError(t, s.Documents.Reserve(context.Background(), document, now.Add(time.Hour)))
+		document := newApplicationDocument(application, now)
+		require.NoError(t, storage.Documents.Reserve(context.Background(), document, now.Add(time.Hour)))
 		out = append(out, document)
 	}
-	require.NoError(t, s.Documents.Attach(context.Background(), a.ApplicantID, a.ID, n, now))
+	require.NoError(t, storage.Documents.Attach(context.Background(), application.ApplicantID, application.ID, n, now))
 	return out
 }
 
@@ -77,88 +77,88 @@ func (su applicationDocumentSuite) claim(t *testing.T, s adapters.HiringStorage,
 
 func (su applicationDocumentSuite) attach(t *testing.T) {
 	ctx := context.Background()
-	s, now := openHiring(t, su.open)
-	a := apply(t, s, newID(), newID(), now)
-	document := newApplicationDocument(a, now)
-	require.NoError(t, s.Documents.Reserve(ctx, document, now.Add(time.Hour)))
-	require.Empty(t, su.list(t, s, toOrganization(a.OrganizationID), a.ID), "not attached yet")
-	require.Error(t, s.Documents.Attach(ctx, a.ApplicantID, a.ID, 2, now), "only one is reserved")
-	require.Empty(t, su.list(t, s, toOrganization(a.OrganizationID), a.ID))
-	require.Error(t, s.Documents.Attach(ctx, newID(), a.ID, 1, now), "of another applicant")
-	require.NoError(t, s.Documents.Attach(ctx, a.ApplicantID, a.ID, 1, now))
-	require.Equal(t, []hiring.Document{document}, su.list(t, s, toOrganization(a.OrganizationID), a.ID))
-	require.Equal(t, []hiring.Document{document}, su.list(t, s, ofApplicant(a.ApplicantID), a.ID))
+	storage, now := openHiring(t, su.open)
+	application := apply(t, storage, newID(), newID(), now)
+	document := newApplicationDocument(application, now)
+	require.NoError(t, storage.Documents.Reserve(ctx, document, now.Add(time.Hour)))
+	require.Empty(t, su.list(t, storage, toOrganization(application.OrganizationID), application.ID), "not attached yet")
+	require.Error(t, storage.Documents.Attach(ctx, application.ApplicantID, application.ID, 2, now), "only one is reserved")
+	require.Empty(t, su.list(t, storage, toOrganization(application.OrganizationID), application.ID))
+	require.Error(t, storage.Documents.Attach(ctx, newID(), application.ID, 1, now), "of another applicant")
+	require.NoError(t, storage.Documents.Attach(ctx, application.ApplicantID, application.ID, 1, now))
+	require.Equal(t, []hiring.Document{document}, su.list(t, storage, toOrganization(application.OrganizationID), application.ID))
+	require.Equal(t, []hiring.Document{document}, su.list(t, storage, ofApplicant(application.ApplicantID), application.ID))
 	require.Equal(
 		t,
 		[]hiring.Document{document},
-		su.list(t, s, hiring.Visibility{OrganizationID: newID(), ApplicantID: a.ApplicantID}, a.ID),
+		su.list(t, storage, hiring.Visibility{OrganizationID: newID(), ApplicantID: application.ApplicantID}, application.ID),
 	)
-	require.Empty(t, su.claim(t, s, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)))
-	require.Error(t, s.Documents.Reserve(ctx, document, now.Add(time.Hour)), "the same id")
+	require.Empty(t, su.claim(t, storage, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)))
+	require.Error(t, storage.Documents.Reserve(ctx, document, now.Add(time.Hour)), "the same id")
 }
 
 func (su applicationDocumentSuite) otherOwner(t *testing.T) {
 	ctx := context.Background()
-	s, now := openHiring(t, su.open)
-	a := apply(t, s, newID(), newID(), now)
-	ds := attachDocuments(t, s, a, 2, now)
-	require.Empty(t, su.list(t, s, toOrganization(newID()), a.ID))
-	require.Empty(t, su.list(t, s, ofApplicant(newID()), a.ID))
-	require.Empty(t, su.list(t, s, hiring.Visibility{}, a.ID))
-	require.Empty(t, su.list(t, s, toOrganization(a.OrganizationID), newID()))
-	n, err := s.Documents.Release(ctx, newID(), a.ID, now)
+	storage, now := openHiring(t, su.open)
+	application := apply(t, storage, newID(), newID(), now)
+	ds := attachDocuments(t, storage, application, 2, now)
+	require.Empty(t, su.list(t, storage, toOrganization(newID()), application.ID))
+	require.Empty(t, su.list(t, storage, ofApplicant(newID()), application.ID))
+	require.Empty(t, su.list(t, storage, hiring.Visibility{}, application.ID))
+	require.Empty(t, su.list(t, storage, toOrganization(application.OrganizationID), newID()))
+	n, err := storage.Documents.Release(ctx, newID(), application.ID, now)
 	require.NoError(t, err)
 	require.Zero(t, n)
-	require.NoError(t, s.Documents.Delete(ctx, []string{ds[0].ID, ds[1].ID}))
-	require.Equal(t, ds, su.list(t, s, toOrganization(a.OrganizationID), a.ID), "an attached document is not deleted")
+	require.NoError(t, storage.Documents.Delete(ctx, []string{ds[0].ID, ds[1].ID}))
+	require.Equal(t, ds, su.list(t, storage, toOrganization(application.OrganizationID), application.ID), "an attached document is not deleted")
 }
 
 func (su applicationDocumentSuite) expiry(t *testing.T) {
 	ctx := context.Background()
-	s, now := openHiring(t, su.open)
+	storage, now := openHiring(t, su.open)
 	document, end := newApplicationDocument(newApplication(newID(), newID(), now), now), now.Add(time.Hour)
-	require.NoError(t, s.Documents.Reserve(ctx, document, end))
-	require.Empty(t, su.claim(t, s, end.Add(-time.Microsecond), end))
-	require.Error(t, s.Documents.Attach(ctx, document.ApplicantID, document.ApplicationID, 1, end), "expired")
-	require.Equal(t, []string{document.ID + ".pdf"}, su.claim(t, s, end, end.Add(time.Minute)))
-	require.Empty(t, su.claim(t, s, end, end.Add(time.Minute)), "claimed by another caller")
-	require.Equal(t, []string{document.ID + ".pdf"}, su.claim(t, s, end.Add(time.Minute), end.Add(time.Hour)))
-	require.NoError(t, s.Documents.Delete(ctx, []string{document.ID}))
-	require.NoError(t, s.Documents.Delete(ctx, nil))
-	require.Empty(t, su.claim(t, s, end.Add(2*time.Hour), end.Add(3*time.Hour)))
+	require.NoError(t, storage.Documents.Reserve(ctx, document, end))
+	require.Empty(t, su.claim(t, storage, end.Add(-time.Microsecond), end))
+	require.Error(t, storage.Documents.Attach(ctx, document.ApplicantID, document.ApplicationID, 1, end), "expired")
+	require.Equal(t, []string{document.ID + ".pdf"}, su.claim(t, storage, end, end.Add(time.Minute)))
+	require.Empty(t, su.claim(t, storage, end, end.Add(time.Minute)), "claimed by another caller")
+	require.Equal(t, []string{document.ID + ".pdf"}, su.claim(t, storage, end.Add(time.Minute), end.Add(time.Hour)))
+	require.NoError(t, storage.Documents.Delete(ctx, []string{document.ID}))
+	require.NoError(t, storage.Documents.Delete(ctx, nil))
+	require.Empty(t, su.claim(t, storage, end.Add(2*time.Hour), end.Add(3*time.Hour)))
 }
 
 func (su applicationDocumentSuite) release(t *testing.T) {
 	ctx := context.Background()
-	s, now := openHiring(t, su.open)
-	a, b := apply(t, s, newID(), newID(), now), apply(t, s, newID(), newID(), now)
-	released, kept := attachDocuments(t, s, a, 2, now), attachDocuments(t, s, b, 1, now)
-	n, err := s.Documents.Release(ctx, a.ApplicantID, a.ID, now.Add(time.Minute))
+	storage, now := openHiring(t, su.open)
+	a, b := apply(t, storage, newID(), newID(), now), apply(t, storage, newID(), newID(), now)
+	released, kept := attachDocuments(t, storage, a, 2, now), attachDocuments(t, storage, b, 1, now)
+	n, err := storage.Documents.Release(ctx, a.ApplicantID, a.ID, now.Add(time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
-	require.Empty(t, su.list(t, s, toOrganization(a.OrganizationID), a.ID))
-	require.Equal(t, kept, su.list(t, s, toOrganization(b.OrganizationID), b.ID))
-	require.Empty(t, su.claim(t, s, now, now.Add(time.Hour)))
+	require.Empty(t, su.list(t, storage, toOrganization(a.OrganizationID), a.ID))
+	require.Equal(t, kept, su.list(t, storage, toOrganization(b.OrganizationID), b.ID))
+	require.Empty(t, su.claim(t, storage, now, now.Add(time.Hour)))
 	require.ElementsMatch(
 		t,
 		[]string{released[0].ID + ".pdf", released[1].ID + ".pdf"},
-		su.claim(t, s, now.Add(time.Minute), now.Add(time.Hour)),
+		su.claim(t, storage, now.Add(time.Minute), now.Add(time.Hour)),
 	)
 }
 
 func (su applicationDocumentSuite) claimedOnce(t *testing.T) {
 	ctx := context.Background()
-	s, now := openHiring(t, su.open)
+	storage, now := openHiring(t, su.open)
 	a := newApplication(newID(), newID(), now)
 	for range 12 {
-		require.NoError(t, s.Documents.Reserve(ctx, newApplicationDocument(a, now), now))
+		require.NoError(t, storage.Documents.Reserve(ctx, newApplicationDocument(a, now), now))
 	}
 	claims := make([][]hiring.Document, 13)
 	together(t, 12, func(i int) (err error) {
-		claims[i], err = s.Documents.Claim(ctx, 2, now, now.Add(time.Hour))
+		claims[i], err = storage.Documents.Claim(ctx, 2, now, now.Add(time.Hour))
 		return err
 	})
-	claims[12], _ = s.Documents.Claim(ctx, 100, now, now.Add(time.Hour))
+	claims[12], _ = storage.Documents.Claim(ctx, 100, now, now.Add(time.Hour))
 	seenIDs := map[string]bool{}
 	for _, c := range claims {
 		for _, document := range c {

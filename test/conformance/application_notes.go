@@ -35,19 +35,19 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
 	t.Run("pages, newest first", func(t *testing.T) {
-		s, now := openHiring(t, open)
-		a, otherApplication := apply(t, s, newID(), newID(), now), apply(t, s, newID(), newID(), now)
+		storage, now := openHiring(t, open)
+		application, otherApplication := apply(t, storage, newID(), newID(), now), apply(t, storage, newID(), newID(), now)
 		var want []hiring.Note
 		for range 5 {
-			n := newNote(a, newID(), now)
-			require.NoError(t, s.Notes.Create(ctx, n))
+			n := newNote(application, newID(), now)
+			require.NoError(t, storage.Notes.Create(ctx, n))
 			want = append([]hiring.Note{n}, want...)
 		}
-		require.NoError(t, s.Notes.Create(ctx, newNote(otherApplication, newID(), now)))
-		got, err := s.Notes.List(ctx, a.OrganizationID, a.ID, page.Request{Number: 1, Size: 2})
+		require.NoError(t, storage.Notes.Create(ctx, newNote(otherApplication, newID(), now)))
+		got, err := storage.Notes.List(ctx, application.OrganizationID, application.ID, page.Request{Number: 1, Size: 2})
 		require.NoError(t, err)
 		require.Equal(t, page.Result[hiring.Note]{Items: want[:2], Total: 5, NextCursor: want[1].ID}, got)
-		got, err = s.Notes.List(ctx, a.OrganizationID, a.ID, page.After(want[1].ID, 3))
+		got, err = storage.Notes.List(ctx, application.OrganizationID, application.ID, page.After(want[1].ID, 3))
 		require.NoError(t, err)
 		require.Equal(t, want[2:], got.Items)
 		require.Empty(t, got.NextCursor)
@@ -65,21 +65,21 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 	})
 
 	t.Run("other owner", func(t *testing.T) {
-		s, now := openHiring(t, open)
-		a := apply(t, s, newID(), newID(), now)
-		n := newNote(a, newID(), now)
-		require.NoError(t, s.Notes.Create(ctx, n))
-		for _, elsewhere := range [][2]string{{newID(), a.ID}, {a.OrganizationID, newID()}} {
-			got, err := s.Notes.List(ctx, elsewhere[0], elsewhere[1], page.After("", 10))
+		storage, now := openHiring(t, open)
+		application := apply(t, storage, newID(), newID(), now)
+		note := newNote(application, newID(), now)
+		require.NoError(t, storage.Notes.Create(ctx, note))
+		for _, elsewhere := range [][2]string{{newID(), application.ID}, {application.OrganizationID, newID()}} {
+			got, err := storage.Notes.List(ctx, elsewhere[0], elsewhere[1], page.After("", 10))
 			require.NoError(t, err)
 			require.Empty(t, got.Items)
-			require.ErrorIs(t, s.Notes.Delete(ctx, elsewhere[0], elsewhere[1], n.AuthorID, n.ID), hiring.ErrNoteNotFound)
+			require.ErrorIs(t, storage.Notes.Delete(ctx, elsewhere[0], elsewhere[1], note.AuthorID, note.ID), hiring.ErrNoteNotFound)
 		}
-		require.ErrorIs(t, s.Notes.Delete(ctx, a.OrganizationID, a.ID, newID(), n.ID), hiring.ErrNoteNotFound, "of another author")
-		require.ErrorIs(t, s.Notes.Delete(ctx, a.OrganizationID, a.ID, n.AuthorID, newID()), hiring.ErrNoteNotFound)
-		require.NoError(t, s.Notes.Delete(ctx, a.OrganizationID, a.ID, n.AuthorID, n.ID))
-		require.ErrorIs(t, s.Notes.Delete(ctx, a.OrganizationID, a.ID, n.AuthorID, n.ID), hiring.ErrNoteNotFound, "deleted already")
-		got, err := s.Notes.List(ctx, a.OrganizationID, a.ID, page.After("", 10))
+		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, newID(), note.ID), hiring.ErrNoteNotFound, "of another author")
+		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID, newID()), hiring.ErrNoteNotFound)
+		require.NoError(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID, note.ID))
+		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID, note.ID), hiring.ErrNoteNotFound, "deleted already")
+		got, err := storage.Notes.List(ctx, application.OrganizationID, application.ID, page.After("", 10))
 		require.NoError(t, err)
 		require.Empty(t, got.Items)
 	})
@@ -90,17 +90,17 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
 	t.Run("one per author", func(t *testing.T) {
-		s, now := openHiring(t, open)
-		a := apply(t, s, newID(), newID(), now)
-		ann, bob := newRating(a, newID(), 2, now), newRating(a, newID(), 5, now.Add(time.Minute))
-		require.NoError(t, s.Ratings.Upsert(ctx, ann))
-		require.NoError(t, s.Ratings.Upsert(ctx, bob))
+		storage, now := openHiring(t, open)
+		application := apply(t, storage, newID(), newID(), now)
+		ann, bob := newRating(application, newID(), 2, now), newRating(application, newID(), 5, now.Add(time.Minute))
+		require.NoError(t, storage.Ratings.Upsert(ctx, ann))
+		require.NoError(t, storage.Ratings.Upsert(ctx, bob))
 		ann.Stars, ann.RatedAt = 3, now.Add(time.Hour)
-		require.NoError(t, s.Ratings.Upsert(ctx, ann))
-		got, err := s.Ratings.List(ctx, a.OrganizationID, a.ID, 10)
+		require.NoError(t, storage.Ratings.Upsert(ctx, ann))
+		got, err := storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Rating{ann, bob}, got, "newest first")
-		got, err = s.Ratings.List(ctx, a.OrganizationID, a.ID, 1)
+		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, 1)
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Rating{ann}, got)
 	})
@@ -115,61 +115,61 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 	})
 
 	t.Run("summaries", func(t *testing.T) {
-		s, now := openHiring(t, open)
+		storage, now := openHiring(t, open)
 		organization := newID()
-		a, b, unrated, foreign := apply(
+		application, b, unrated, foreign := apply(
 			t,
-			s,
+			storage,
 			organization,
 			newID(),
 			now,
 		), apply(
 			t,
-			s,
+			storage,
 			organization,
 			newID(),
 			now,
 		), apply(
 			t,
-			s,
+			storage,
 			organization,
 			newID(),
 			now,
 		), apply(
 			t,
-			s,
+			storage,
 			newID(),
 			newID(),
 			now,
 		)
-		for _, r := range []hiring.Rating{newRating(a, newID(), 4, now), newRating(a, newID(), 5, now), newRating(b, newID(), 1, now), newRating(foreign, newID(), 3, now)} {
-			require.NoError(t, s.Ratings.Upsert(ctx, r))
+		for _, r := range []hiring.Rating{newRating(application, newID(), 4, now), newRating(application, newID(), 5, now), newRating(b, newID(), 1, now), newRating(foreign, newID(), 3, now)} {
+			require.NoError(t, storage.Ratings.Upsert(ctx, r))
 		}
-		ids := list.Map([]hiring.Application{a, b, unrated, foreign}, func(a hiring.Application) string { return a.ID })
-		got, err := s.Ratings.Summarize(ctx, organization, ids)
+		ids := list.Map([]hiring.Application{application, b, unrated, foreign}, func(a hiring.Application) string { return a.ID })
+		got, err := storage.Ratings.Summarize(ctx, organization, ids)
 		require.NoError(t, err)
-		require.Equal(t, map[string]hiring.RatingSummary{a.ID: {Count: 2, Sum: 9}, b.ID: {Count: 1, Sum: 1}}, got)
-		got, err = s.Ratings.Summarize(ctx, organization, ids[:1])
+		require.Equal(t, map[string]hiring.RatingSummary{application.ID: {Count: 2, Sum: 9}, b.ID: {Count: 1, Sum: 1}}, got)
+		got, err = storage.Ratings.Summarize(ctx, organization, ids[:1])
 		require.NoError(t, err)
 		require.Len(t, got, 1)
 	})
 
 	t.Run("other owner", func(t *testing.T) {
-		s, now := openHiring(t, open)
-		a := apply(t, s, newID(), newID(), now)
-		r := newRating(a, newID(), 4, now)
-		require.NoError(t, s.Ratings.Upsert(ctx, r))
-		require.NoError(t, s.Ratings.Delete(ctx, newID(), a.ID, r.AuthorID))
-		require.NoError(t, s.Ratings.Delete(ctx, a.OrganizationID, newID(), r.AuthorID))
-		require.NoError(t, s.Ratings.Delete(ctx, a.OrganizationID, a.ID, newID()))
-		got, err := s.Ratings.List(ctx, newID(), a.ID, 10)
+		storage, now := openHiring(t, open)
+		application := apply(t, storage, newID(), newID(), now)
+		r := newRating(application, newID(), 4, now)
+		require.NoError(t, storage.Ratings.Upsert(ctx, r))
+		require.NoError(t, storage.Ratings.Delete(ctx, newID(), application.ID, r.AuthorID))
+		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, newID(), r.AuthorID))
+		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, application.ID, newID()))
+		got, err := storage.Ratings.List(ctx, newID(), application.ID, 10)
 		require.NoError(t, err)
 		require.Empty(t, got)
-		got, err = s.Ratings.List(ctx, a.OrganizationID, a.ID, 10)
+		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Rating{r}, got)
-		require.NoError(t, s.Ratings.Delete(ctx, a.OrganizationID, a.ID, r.AuthorID))
-		got, err = s.Ratings.List(ctx, a.OrganizationID, a.ID, 10)
+		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, application.ID, r.AuthorID))
+		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Empty(t, got)
 	})

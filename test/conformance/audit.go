@@ -16,8 +16,8 @@ import (
 func Audit(t *testing.T, open IdentityOpener) {
 	t.Run("entries of this database", func(t *testing.T) { ownEntries(t, open) })
 	t.Run("entry of another database", func(t *testing.T) {
-		s := open(t, newFakeClock())
-		requirePorts(t, s)
+		storage := open(t, newFakeClock())
+		requirePorts(t, storage)
 		e := audit.Entry{
 			ID:      newID(),
 			At:      time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC),
@@ -27,9 +27,9 @@ func Audit(t *testing.T, open IdentityOpener) {
 			Object:  "x",
 		}
 		for range 2 { // events are delivered at least once
-			require.NoError(t, s.Audit.Record(audit.WithAddress(t.Context(), "192.0.2.44"), e))
+			require.NoError(t, storage.Audit.Record(audit.WithAddress(t.Context(), "192.0.2.44"), e))
 		}
-		got, err := s.AuditLog.List(t.Context(), audit.Filter{}, page.Request{Number: 1, Size: 10})
+		got, err := storage.AuditLog.List(t.Context(), audit.Filter{}, page.Request{Number: 1, Size: 10})
 		require.NoError(t, err)
 		require.Equal(t, []audit.Entry{e}, got.Items)
 	})
@@ -37,17 +37,17 @@ func Audit(t *testing.T, open IdentityOpener) {
 
 func ownEntries(t *testing.T, open IdentityOpener) {
 	clk := newFakeClock()
-	s := open(t, clk)
-	requirePorts(t, s)
+	storage := open(t, clk)
+	requirePorts(t, storage)
 	ctx := audit.WithAddress(t.Context(), "192.0.2.44")
 	own, foreign, jo := newID(), newID(), newID()
 	record := func(e audit.Entry) time.Time {
 		clk.Advance(time.Minute)
-		require.NoError(t, s.Audit.Record(ctx, e))
+		require.NoError(t, storage.Audit.Record(ctx, e))
 		return clk.Now()
 	}
 	list := func(f audit.Filter, r page.Request) (objects []string, next string, total int) {
-		got, err := s.AuditLog.List(ctx, f, r)
+		got, err := storage.AuditLog.List(ctx, f, r)
 		require.NoError(t, err)
 		for _, e := range got.Items {
 			objects = append(objects, e.Object)
@@ -61,7 +61,7 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	record(audit.Entry{Action: audit.SignInFailed, OrganizationID: foreign, Object: "three"})
 	record(audit.Entry{Action: audit.AccountLocked, Actor: audit.Operator, Object: jo})
 
-	got, err := s.AuditLog.List(ctx, audit.Filter{OrganizationID: own, Action: audit.PermissionsChanged}, all)
+	got, err := storage.AuditLog.List(ctx, audit.Filter{OrganizationID: own, Action: audit.PermissionsChanged}, all)
 	require.NoError(t, err)
 	require.Len(t, got.Items, 1)
 	require.NotEmpty(t, got.Items[0].ID)
@@ -104,21 +104,21 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	require.Equal(t, []string{"one"}, objects)
 	require.Empty(t, next)
 
-	undone := s.Tx.Do(ctx, func(ctx context.Context) error {
-		require.NoError(t, s.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: own, Object: "undone"}))
+	undone := storage.Tx.Do(ctx, func(ctx context.Context) error {
+		require.NoError(t, storage.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: own, Object: "undone"}))
 		return errUndo
 	})
 	require.ErrorIs(t, undone, errUndo)
 	objects, _, _ = list(audit.Filter{OrganizationID: own}, all)
 	require.NotContains(t, objects, "undone")
 
-	if s.Retention == nil {
+	if storage.Retention == nil {
 		return
 	}
-	n, err := retentionOf(t, s.Retention).DeleteBefore(ctx, audit.Entries, second, 10)
+	n, err := retentionOf(t, storage.Retention).DeleteBefore(ctx, audit.Entries, second, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	n, err = retentionOf(t, s.Retention).DeleteBefore(ctx, audit.Entries, clk.Now().Add(time.Hour), 1)
+	n, err = retentionOf(t, storage.Retention).DeleteBefore(ctx, audit.Entries, clk.Now().Add(time.Hour), 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	objects, _, _ = list(audit.Filter{}, all)

@@ -44,42 +44,42 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		t.Helper()
 		return openBilling(t, open)
 	}
-	change := func(t *testing.T, s adapters.BillingStorage, owner billing.Owner, fn func(sub *billing.Subscription)) billing.Subscription {
+	change := func(t *testing.T, storage adapters.BillingStorage, owner billing.Owner, fn func(sub *billing.Subscription)) billing.Subscription {
 		t.Helper()
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			sub, err := s.Subscriptions.Lock(ctx, owner)
+		require.NoError(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
+			sub, err := storage.Subscriptions.Lock(ctx, owner)
 			if err != nil {
 				return err
 			}
 			fn(&sub)
-			return s.Subscriptions.Update(ctx, sub)
+			return storage.Subscriptions.Update(ctx, sub)
 		}))
-		sub, err := s.Subscriptions.Get(ctx, owner)
+		sub, err := storage.Subscriptions.Get(ctx, owner)
 		require.NoError(t, err)
 		return sub
 	}
 
 	t.Run("no subscription", func(t *testing.T) {
-		s, _ := start(t)
+		storage, _ := start(t)
 		owner := payer()
-		found, err := s.Subscriptions.Get(ctx, owner)
+		found, err := storage.Subscriptions.Get(ctx, owner)
 		require.NoError(t, err)
 		require.Equal(t, billing.NewSubscription(owner), found)
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-			locked, err := s.Subscriptions.Lock(ctx, owner)
+		require.NoError(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
+			locked, err := storage.Subscriptions.Lock(ctx, owner)
 			require.Equal(t, found, locked)
 			return err
 		}))
-		found, err = s.Subscriptions.Get(ctx, owner)
+		found, err = storage.Subscriptions.Get(ctx, owner)
 		require.NoError(t, err)
 		require.Equal(t, billing.NewSubscription(owner), found)
 	})
 
 	t.Run("update", func(t *testing.T) {
-		s, now := start(t)
+		storage, now := start(t)
 		owner := payer()
 		var want billing.Subscription
-		got := change(t, s, owner, func(sub *billing.Subscription) {
+		got := change(t, storage, owner, func(sub *billing.Subscription) {
 			sub.Plan, sub.Status, sub.AutoRenew, sub.Failures, sub.Method = "premium", billing.PastDue, true, 2, someMethod
 			sub.AnchorAt, sub.ExpiresAt, sub.NextAt = now, now.Add(time.Hour), now.Add(2*time.Hour)
 			want = *sub
@@ -87,7 +87,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		require.Equal(t, want.Version+1, got.Version)
 		want.Version = got.Version
 		require.Equal(t, want, got)
-		got = change(t, s, owner, func(sub *billing.Subscription) {
+		got = change(t, storage, owner, func(sub *billing.Subscription) {
 			v := sub.Version
 			*sub = billing.NewSubscription(owner)
 			sub.Version = v
@@ -96,40 +96,40 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 	})
 
 	t.Run("concurrent changes", func(t *testing.T) {
-		s, _ := start(t)
+		storage, _ := start(t)
 		owner := payer()
 		together(t, 20, func(int) error {
-			return s.Tx.Do(ctx, func(ctx context.Context) error {
-				sub, err := s.Subscriptions.Lock(ctx, owner)
+			return storage.Tx.Do(ctx, func(ctx context.Context) error {
+				sub, err := storage.Subscriptions.Lock(ctx, owner)
 				if err != nil {
 					return err
 				}
 				sub.Failures++
-				return s.Subscriptions.Update(ctx, sub)
+				return storage.Subscriptions.Update(ctx, sub)
 			})
 		})
-		got, err := s.Subscriptions.Get(ctx, owner)
+		got, err := storage.Subscriptions.Get(ctx, owner)
 		require.NoError(t, err)
 		require.Equal(t, 20, got.Failures)
 	})
 
 	t.Run("due", func(t *testing.T) {
-		s, now := start(t)
+		storage, now := start(t)
 		var owners []billing.Owner
 		for i := range 4 {
 			owner := payer()
-			change(t, s, owner, func(sub *billing.Subscription) { sub.NextAt = now.Add(-time.Duration(i) * time.Hour) })
+			change(t, storage, owner, func(sub *billing.Subscription) { sub.NextAt = now.Add(-time.Duration(i) * time.Hour) })
 			owners = append([]billing.Owner{owner}, owners...)
 		}
-		change(t, s, payer(), func(*billing.Subscription) {})
-		due, err := s.Subscriptions.ListDue(ctx, now.Add(-time.Hour), 10)
+		change(t, storage, payer(), func(*billing.Subscription) {})
+		due, err := storage.Subscriptions.ListDue(ctx, now.Add(-time.Hour), 10)
 		require.NoError(t, err)
 		require.Equal(t, owners[:3], due)
-		due, err = s.Subscriptions.ListDue(ctx, now, 2)
+		due, err = storage.Subscriptions.ListDue(ctx, now, 2)
 		require.NoError(t, err)
 		require.Equal(t, owners[:2], due)
-		require.NoError(t, s.Subscriptions.Erase(ctx, owners[0], nobody()))
-		due, err = s.Subscriptions.ListDue(ctx, now, 1)
+		require.NoError(t, storage.Subscriptions.Erase(ctx, owners[0], nobody()))
+		due, err = storage.Subscriptions.ListDue(ctx, now, 1)
 		require.NoError(t, err)
 		require.Equal(t, owners[1:2], due)
 	})
@@ -195,36 +195,36 @@ func (su chargeSuite) settle(t *testing.T, cs billing.Charges, c billing.Charge,
 
 func (su chargeSuite) createAndUpdate(t *testing.T) {
 	cs, now := su.start(t)
-	c := newCharge(payer(), now)
-	c.Renewal = true
-	require.Empty(t, su.pending(t, cs, c.Owner))
-	require.NoError(t, cs.Create(context.Background(), c))
-	require.Equal(t, []billing.Charge{c}, su.pending(t, cs, c.Owner))
-	c.Attempts, c.NextAt = 1, now.Add(time.Minute)
-	claimed, err := cs.Update(context.Background(), c)
+	charge := newCharge(payer(), now)
+	charge.Renewal = true
+	require.Empty(t, su.pending(t, cs, charge.Owner))
+	require.NoError(t, cs.Create(context.Background(), charge))
+	require.Equal(t, []billing.Charge{charge}, su.pending(t, cs, charge.Owner))
+	charge.Attempts, charge.NextAt = 1, now.Add(time.Minute)
+	claimed, err := cs.Update(context.Background(), charge)
 	require.NoError(t, err)
 	require.True(t, claimed)
-	require.Equal(t, []billing.Charge{c}, su.pending(t, cs, c.Owner))
-	c.Attempts, c.ActionAt = 2, now.Add(time.Second)
-	waits, err := cs.Update(context.Background(), c)
+	require.Equal(t, []billing.Charge{charge}, su.pending(t, cs, charge.Owner))
+	charge.Attempts, charge.ActionAt = 2, now.Add(time.Second)
+	waits, err := cs.Update(context.Background(), charge)
 	require.NoError(t, err)
 	require.True(t, waits)
-	require.Equal(t, []billing.Charge{c}, su.pending(t, cs, c.Owner), "with the time of the action")
-	paid := c
+	require.Equal(t, []billing.Charge{charge}, su.pending(t, cs, charge.Owner), "with the time of the action")
+	paid := charge
 	paid.Status, paid.Receipt, paid.Method = billing.Paid, "ch_1", billing.Method{}
 	late := paid
 	late.Attempts = 0
 	updated, err := cs.Update(context.Background(), late)
 	require.NoError(t, err)
 	require.True(t, updated, "a result is stored whatever the number of attempts")
-	require.Equal(t, []billing.Charge{paid}, su.chargesOf(t, cs, billing.ChargeFilter{Owner: c.Owner}))
+	require.Equal(t, []billing.Charge{paid}, su.chargesOf(t, cs, billing.ChargeFilter{Owner: charge.Owner}))
 	paid.Status = billing.Declined
-	for _, second := range []billing.Charge{paid, {ID: c.ID, Owner: c.Owner, Status: billing.Pending, Attempts: 3, NextAt: now}} {
+	for _, second := range []billing.Charge{paid, {ID: charge.ID, Owner: charge.Owner, Status: billing.Pending, Attempts: 3, NextAt: now}} {
 		updated, err = cs.Update(context.Background(), second)
 		require.NoError(t, err)
 		require.False(t, updated, "a result does not change")
 	}
-	require.Empty(t, su.pending(t, cs, c.Owner))
+	require.Empty(t, su.pending(t, cs, charge.Owner))
 }
 
 func (su chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
@@ -253,21 +253,21 @@ func (su chargeSuite) concurrentCreation(t *testing.T) {
 
 func (su chargeSuite) concurrentAttempts(t *testing.T) {
 	cs, now := su.start(t)
-	c := newCharge(payer(), now)
-	require.NoError(t, cs.Create(context.Background(), c))
-	c.NextAt = now.Add(time.Minute)
+	charge := newCharge(payer(), now)
+	require.NoError(t, cs.Create(context.Background(), charge))
+	charge.NextAt = now.Add(time.Minute)
 	for attempt := range 3 {
-		c.Attempts = attempt + 1
-		require.Equal(t, 1, atOnce(t, 10, func(int) (bool, error) { return cs.Update(context.Background(), c) }))
+		charge.Attempts = attempt + 1
+		require.Equal(t, 1, atOnce(t, 10, func(int) (bool, error) { return cs.Update(context.Background(), charge) }))
 	}
-	require.Equal(t, []billing.Charge{c}, su.pending(t, cs, c.Owner))
+	require.Equal(t, []billing.Charge{charge}, su.pending(t, cs, charge.Owner))
 }
 
 func (su chargeSuite) otherOwner(t *testing.T) {
 	cs, now := su.start(t)
-	c := newCharge(payer(), now)
-	require.NoError(t, cs.Create(context.Background(), c))
-	foreign := c
+	charge := newCharge(payer(), now)
+	require.NoError(t, cs.Create(context.Background(), charge))
+	foreign := charge
 	foreign.Owner = payer()
 	for _, status := range []billing.ChargeStatus{billing.Paid, billing.Pending} {
 		foreign.Status, foreign.Attempts = status, 1
@@ -276,7 +276,7 @@ func (su chargeSuite) otherOwner(t *testing.T) {
 		require.False(t, ok)
 	}
 	require.Empty(t, su.chargesOf(t, cs, billing.ChargeFilter{Owner: foreign.Owner}))
-	require.Equal(t, []billing.Charge{c}, su.pending(t, cs, c.Owner))
+	require.Equal(t, []billing.Charge{charge}, su.pending(t, cs, charge.Owner))
 }
 
 func (su chargeSuite) list(t *testing.T) {
@@ -307,15 +307,15 @@ func (su chargeSuite) list(t *testing.T) {
 }
 
 func (su chargeSuite) erasedOwner(t *testing.T) {
-	s, now := openBilling(t, su.open)
-	cs, owner, anonymous := s.Charges, payer(), nobody()
+	storage, now := openBilling(t, su.open)
+	cs, owner, anonymous := storage.Charges, payer(), nobody()
 	paid, open, other := newCharge(owner, now), newCharge(owner, now.Add(time.Hour)), newCharge(payer(), now)
 	require.NoError(t, cs.Create(context.Background(), paid))
 	su.settle(t, cs, paid, billing.Paid)
 	require.NoError(t, cs.Create(context.Background(), open))
 	require.NoError(t, cs.Create(context.Background(), other))
 	for range 2 {
-		require.NoError(t, s.Subscriptions.Erase(context.Background(), owner, anonymous))
+		require.NoError(t, storage.Subscriptions.Erase(context.Background(), owner, anonymous))
 	}
 	require.Empty(t, su.chargesOf(t, cs, billing.ChargeFilter{Owner: owner}))
 	kept := su.chargesOf(t, cs, billing.ChargeFilter{Owner: anonymous})

@@ -47,97 +47,97 @@ func (su bookmarkSuite) list(t *testing.T, s adapters.JobseekerStorage, user str
 }
 
 func (su bookmarkSuite) onePerListing(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user, listing := newID(), newID()
-	b := su.create(t, s, user, listing, now)
-	require.Error(t, locked(s, user, func(ctx context.Context) error {
-		return s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
+	b := su.create(t, storage, user, listing, now)
+	require.Error(t, locked(storage, user, func(ctx context.Context) error {
+		return storage.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
 	}))
-	require.Equal(t, []jobseeker.Bookmark{b}, su.list(t, s, user, jobseeker.BookmarkFilter{}))
-	su.create(t, s, newID(), listing, now)
-	require.Len(t, su.list(t, s, user, jobseeker.BookmarkFilter{}), 1)
+	require.Equal(t, []jobseeker.Bookmark{b}, su.list(t, storage, user, jobseeker.BookmarkFilter{}))
+	su.create(t, storage, newID(), listing, now)
+	require.Len(t, su.list(t, storage, user, jobseeker.BookmarkFilter{}), 1)
 }
 
 func (su bookmarkSuite) onePerListingConcurrently(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user, listing := newID(), newID()
 	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
 		created := false
-		err := locked(s, user, func(ctx context.Context) error {
-			found, err := s.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{ListingIDs: []string{listing}}, firstHundred)
+		err := locked(storage, user, func(ctx context.Context) error {
+			found, err := storage.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{ListingIDs: []string{listing}}, firstHundred)
 			if created = err == nil && found.Total == 0; !created {
 				return err
 			}
-			return s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
+			return storage.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
 		})
 		return created, err
 	}))
 }
 
 func (su bookmarkSuite) pages(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user := newID()
 	var want []jobseeker.Bookmark
 	for range 5 {
-		want = append([]jobseeker.Bookmark{su.create(t, s, user, newID(), now)}, want...)
+		want = append([]jobseeker.Bookmark{su.create(t, storage, user, newID(), now)}, want...)
 	}
-	su.create(t, s, newID(), newID(), now)
+	su.create(t, storage, newID(), newID(), now)
 	require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Bookmark], error) {
-		return s.Bookmarks.List(context.Background(), user, jobseeker.BookmarkFilter{}, r)
+		return storage.Bookmarks.List(context.Background(), user, jobseeker.BookmarkFilter{}, r)
 	}))
 }
 
 func (su bookmarkSuite) otherOwner(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
-	b := su.create(t, s, newID(), newID(), now)
+	storage, now := openJobseeker(t, su.open)
+	b := su.create(t, storage, newID(), newID(), now)
 	stolen := b
 	stolen.UserID, stolen.Notes = newID(), "x"
-	require.Error(t, locked(s, stolen.UserID, func(ctx context.Context) error { return s.Bookmarks.Upsert(ctx, stolen) }))
+	require.Error(t, locked(storage, stolen.UserID, func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, stolen) }))
 	for _, other := range []struct{ user, id string }{{newID(), b.ID}, {b.UserID, newID()}} {
-		require.Empty(t, su.list(t, s, other.user, jobseeker.BookmarkFilter{ID: other.id}))
-		require.ErrorIs(t, s.Bookmarks.Delete(context.Background(), other.user, other.id), jobseeker.ErrBookmarkNotFound)
+		require.Empty(t, su.list(t, storage, other.user, jobseeker.BookmarkFilter{ID: other.id}))
+		require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), other.user, other.id), jobseeker.ErrBookmarkNotFound)
 	}
-	require.Equal(t, []jobseeker.Bookmark{b}, su.list(t, s, b.UserID, jobseeker.BookmarkFilter{ID: b.ID}))
+	require.Equal(t, []jobseeker.Bookmark{b}, su.list(t, storage, b.UserID, jobseeker.BookmarkFilter{ID: b.ID}))
 }
 
 func (su bookmarkSuite) updateAndDelete(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
-	b := su.create(t, s, newID(), newID(), now)
+	storage, now := openJobseeker(t, su.open)
+	b := su.create(t, storage, newID(), newID(), now)
 	for _, notes := range []string{"other", "other", ""} {
 		b.Notes = notes
-		withProfile(t, s, b.UserID, func(ctx context.Context) error { return s.Bookmarks.Upsert(ctx, b) })
-		require.Equal(t, []jobseeker.Bookmark{b}, su.list(t, s, b.UserID, jobseeker.BookmarkFilter{}))
+		withProfile(t, storage, b.UserID, func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, b) })
+		require.Equal(t, []jobseeker.Bookmark{b}, su.list(t, storage, b.UserID, jobseeker.BookmarkFilter{}))
 	}
-	require.NoError(t, s.Bookmarks.Delete(context.Background(), b.UserID, b.ID))
-	require.ErrorIs(t, s.Bookmarks.Delete(context.Background(), b.UserID, b.ID), jobseeker.ErrBookmarkNotFound)
+	require.NoError(t, storage.Bookmarks.Delete(context.Background(), b.UserID, b.ID))
+	require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), b.UserID, b.ID), jobseeker.ErrBookmarkNotFound)
 }
 
 func (su bookmarkSuite) filterByListings(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user := newID()
-	a, b := su.create(t, s, user, newID(), now), su.create(t, s, newID(), newID(), now)
-	su.create(t, s, user, newID(), now)
+	a, b := su.create(t, storage, user, newID(), now), su.create(t, storage, newID(), newID(), now)
+	su.create(t, storage, user, newID(), now)
 	require.Equal(
 		t,
 		[]jobseeker.Bookmark{a},
-		su.list(t, s, user, jobseeker.BookmarkFilter{ListingIDs: []string{a.ListingID, b.ListingID, newID()}}),
+		su.list(t, storage, user, jobseeker.BookmarkFilter{ListingIDs: []string{a.ListingID, b.ListingID, newID()}}),
 	)
-	require.Empty(t, su.list(t, s, user, jobseeker.BookmarkFilter{ID: a.ID, ListingIDs: []string{newID()}}))
+	require.Empty(t, su.list(t, storage, user, jobseeker.BookmarkFilter{ID: a.ID, ListingIDs: []string{newID()}}))
 }
 
 func (su bookmarkSuite) reminders(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	listing, another := newID(), newID()
 	var want []string
 	for range 3 {
-		want = append(want, su.create(t, s, newID(), listing, now).ID)
+		want = append(want, su.create(t, storage, newID(), listing, now).ID)
 	}
-	su.create(t, s, newID(), newID(), now)
-	want = append(want, su.create(t, s, newID(), another, now).ID)
+	su.create(t, storage, newID(), newID(), now)
+	want = append(want, su.create(t, storage, newID(), another, now).ID)
 	var got []string
 	for _, n := range []int{3, 1, 0} {
-		require.NoError(t, s.Tx.Do(context.Background(), func(ctx context.Context) error {
-			claimed, err := s.Bookmarks.ClaimReminders(ctx, []string{listing, another}, 3)
+		require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
+			claimed, err := storage.Bookmarks.ClaimReminders(ctx, []string{listing, another}, 3)
 			require.NoError(t, err)
 			require.Len(t, claimed, n)
 			for _, b := range claimed {
@@ -151,26 +151,26 @@ func (su bookmarkSuite) reminders(t *testing.T) {
 }
 
 func (su bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	listing := newID()
 	for range 12 {
-		su.create(t, s, newID(), listing, now)
+		su.create(t, storage, newID(), listing, now)
 	}
-	require.Error(t, s.Tx.Do(context.Background(), func(ctx context.Context) error {
-		claimed, err := s.Bookmarks.ClaimReminders(ctx, []string{listing}, 100)
+	require.Error(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
+		claimed, err := storage.Bookmarks.ClaimReminders(ctx, []string{listing}, 100)
 		require.NoError(t, err)
 		require.Len(t, claimed, 12)
 		return context.Canceled
 	}))
 	claims := make([][]jobseeker.Bookmark, 13)
 	together(t, 12, func(i int) error {
-		return s.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
-			claims[i], err = s.Bookmarks.ClaimReminders(ctx, []string{listing}, 2)
+		return storage.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
+			claims[i], err = storage.Bookmarks.ClaimReminders(ctx, []string{listing}, 2)
 			return err
 		})
 	})
 	var err error
-	claims[12], err = s.Bookmarks.ClaimReminders(context.Background(), []string{listing}, 100)
+	claims[12], err = storage.Bookmarks.ClaimReminders(context.Background(), []string{listing}, 100)
 	require.NoError(t, err)
 	seenIDs := map[string]bool{}
 	for _, b := range slices.Concat(claims...) {

@@ -13,22 +13,22 @@ func Dismissals(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 
 	t.Run("limit per user", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
+		storage, now := openJobseeker(t, open)
 		user, otherID := newID(), newID()
 		listings := []string{newID(), newID(), newID(), newID()}
 		for i, l := range listings {
 			for range 2 {
-				require.NoError(t, s.Dismissals.Create(ctx, user, l, now.Add(time.Duration(i)*time.Hour), 3))
+				require.NoError(t, storage.Dismissals.Create(ctx, user, l, now.Add(time.Duration(i)*time.Hour), 3))
 			}
 		}
-		require.NoError(t, s.Dismissals.Create(ctx, otherID, listings[0], now, 3))
-		got, err := s.Dismissals.ListByListings(ctx, user, append(listings, newID()))
+		require.NoError(t, storage.Dismissals.Create(ctx, otherID, listings[0], now, 3))
+		got, err := storage.Dismissals.ListByListings(ctx, user, append(listings, newID()))
 		require.NoError(t, err)
 		require.ElementsMatch(t, listings[1:], got)
-		none, err := s.Dismissals.ListByListings(ctx, user, nil)
+		none, err := storage.Dismissals.ListByListings(ctx, user, nil)
 		require.NoError(t, err)
 		require.Empty(t, none)
-		got, err = s.Dismissals.ListByListings(ctx, otherID, listings)
+		got, err = storage.Dismissals.ListByListings(ctx, otherID, listings)
 		require.NoError(t, err)
 		require.Equal(t, listings[:1], got)
 	})

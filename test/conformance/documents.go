@@ -33,13 +33,13 @@ func newDocument(user string, kind jobseeker.DocumentType, isDefault bool, now t
 }
 
 // storeDocument reserves the file and stores the document.
-func storeDocument(t testing.TB, s adapters.JobseekerStorage, document jobseeker.Document) {
+func storeDocument(t testing.TB, storage adapters.JobseekerStorage, document jobseeker.Document) {
 	t.Helper()
-	withProfile(t, s, document.UserID, func(ctx context.Context) error {
-		if err := s.DocumentFiles.Reserve(ctx, document.UserID, document.File, document.UpdatedAt.Add(time.Hour)); err != nil {
+	withProfile(t, storage, document.UserID, func(ctx context.Context) error {
+		if err := storage.DocumentFiles.Reserve(ctx, document.UserID, document.File, document.UpdatedAt.Add(time.Hour)); err != nil {
 			return err
 		}
-		return s.Documents.Upsert(ctx, document)
+		return storage.Documents.Upsert(ctx, document)
 	})
 }
 
@@ -61,7 +61,7 @@ type documentSuite struct {
 
 func (su documentSuite) add(
 	t *testing.T,
-	s adapters.JobseekerStorage,
+	storage adapters.JobseekerStorage,
 	user string,
 	kind jobseeker.DocumentType,
 	isDefault bool,
@@ -69,7 +69,7 @@ func (su documentSuite) add(
 ) jobseeker.Document {
 	t.Helper()
 	document := newDocument(user, kind, isDefault, now)
-	storeDocument(t, s, document)
+	storeDocument(t, storage, document)
 	return document
 }
 
@@ -90,9 +90,9 @@ func (su documentSuite) released(t *testing.T, s adapters.JobseekerStorage, at t
 }
 
 func (su documentSuite) createAndUpdate(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
-	document := su.add(t, s, newID(), jobseeker.CV, true, now)
-	require.Equal(t, []jobseeker.Document{document}, su.get(t, s, document.UserID, document.ID))
+	storage, now := openJobseeker(t, su.open)
+	document := su.add(t, storage, newID(), jobseeker.CV, true, now)
+	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
 	old := document.File
 	document.Title, document.FileName, document.IsDefault, document.UpdatedAt = "T", "", false, now.Add(time.Hour)
 	document.Content = jobseeker.Content{
@@ -101,43 +101,43 @@ func (su documentSuite) createAndUpdate(t *testing.T) {
 		Form:      jobseeker.AsText,
 		MediaType: "text/plain",
 	}
-	storeDocument(t, s, document)
-	require.Equal(t, []jobseeker.Document{document}, su.get(t, s, document.UserID, document.ID))
-	require.Empty(t, su.released(t, s, document.UpdatedAt.Add(-time.Microsecond)))
-	require.Equal(t, []jobseeker.DocumentFile{old}, su.released(t, s, document.UpdatedAt))
+	storeDocument(t, storage, document)
+	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
+	require.Empty(t, su.released(t, storage, document.UpdatedAt.Add(-time.Microsecond)))
+	require.Equal(t, []jobseeker.DocumentFile{old}, su.released(t, storage, document.UpdatedAt))
 	document.Title = "Same file"
-	withProfile(t, s, document.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, document) })
-	require.Equal(t, []jobseeker.Document{document}, su.get(t, s, document.UserID, document.ID))
+	withProfile(t, storage, document.UserID, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) })
+	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
 }
 
 func (su documentSuite) fileNotReserved(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
-	stored := su.add(t, s, newID(), jobseeker.CV, false, now)
+	storage, now := openJobseeker(t, su.open)
+	stored := su.add(t, storage, newID(), jobseeker.CV, false, now)
 	expired, foreign := newDocument(stored.UserID, jobseeker.CV, false, now), newDocument(stored.UserID, jobseeker.CV, false, now)
-	require.NoError(t, s.DocumentFiles.Reserve(context.Background(), stored.UserID, expired.File, expired.UpdatedAt))
-	require.NoError(t, s.DocumentFiles.Reserve(context.Background(), newID(), foreign.File, now.Add(time.Hour)))
+	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stored.UserID, expired.File, expired.UpdatedAt))
+	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), newID(), foreign.File, now.Add(time.Hour)))
 	used := newDocument(stored.UserID, jobseeker.CV, false, now)
 	used.File = stored.File
 	replaced := stored
 	replaced.File = jobseeker.DocumentFile{ID: newID()}
 	for _, document := range []jobseeker.Document{expired, foreign, used, replaced, newDocument(stored.UserID, jobseeker.CV, false, now)} {
-		require.Error(t, locked(s, document.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, document) }))
+		require.Error(t, locked(storage, document.UserID, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) }))
 	}
-	require.Equal(t, []jobseeker.Document{stored}, su.get(t, s, stored.UserID, ""))
+	require.Equal(t, []jobseeker.Document{stored}, su.get(t, storage, stored.UserID, ""))
 }
 
 func (su documentSuite) otherOwner(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
-	document := su.add(t, s, newID(), jobseeker.CV, false, now)
+	storage, now := openJobseeker(t, su.open)
+	document := su.add(t, storage, newID(), jobseeker.CV, false, now)
 	stolen := newDocument(newID(), jobseeker.CV, false, now)
 	stolen.ID = document.ID
-	require.NoError(t, s.DocumentFiles.Reserve(context.Background(), stolen.UserID, stolen.File, now.Add(time.Hour)))
-	require.Error(t, locked(s, stolen.UserID, func(ctx context.Context) error { return s.Documents.Upsert(ctx, stolen) }))
+	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stolen.UserID, stolen.File, now.Add(time.Hour)))
+	require.Error(t, locked(storage, stolen.UserID, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, stolen) }))
 	for _, other := range []struct{ user, id string }{{newID(), document.ID}, {document.UserID, newID()}} {
-		require.Empty(t, su.get(t, s, other.user, other.id))
-		require.ErrorIs(t, s.Documents.Delete(context.Background(), other.user, other.id, now), jobseeker.ErrDocumentNotFound)
+		require.Empty(t, su.get(t, storage, other.user, other.id))
+		require.ErrorIs(t, storage.Documents.Delete(context.Background(), other.user, other.id, now), jobseeker.ErrDocumentNotFound)
 	}
-	require.Equal(t, []jobseeker.Document{document}, su.get(t, s, document.UserID, document.ID))
+	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
 }
 
 func (su documentSuite) delete(t *testing.T) {
@@ -150,35 +150,35 @@ func (su documentSuite) delete(t *testing.T) {
 }
 
 func (su documentSuite) pages(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user := newID()
 	var want []jobseeker.Document
 	for _, kind := range []jobseeker.DocumentType{jobseeker.CV, jobseeker.Certification, jobseeker.CV} {
-		want = append([]jobseeker.Document{su.add(t, s, user, kind, false, now)}, want...)
+		want = append([]jobseeker.Document{su.add(t, storage, user, kind, false, now)}, want...)
 	}
-	su.add(t, s, newID(), jobseeker.CV, false, now)
+	su.add(t, storage, newID(), jobseeker.CV, false, now)
 	require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Document], error) {
-		return s.Documents.List(context.Background(), user, jobseeker.DocumentFilter{}, r)
+		return storage.Documents.List(context.Background(), user, jobseeker.DocumentFilter{}, r)
 	}))
 }
 
 func (su documentSuite) oneDefaultOfAType(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user := newID()
-	first, letter := su.add(t, s, user, jobseeker.CV, true, now), su.add(t, s, user, jobseeker.CoverLetter, true, now)
-	other := su.add(t, s, newID(), jobseeker.CV, true, now)
-	second := su.add(t, s, user, jobseeker.CV, true, now)
+	first, letter := su.add(t, storage, user, jobseeker.CV, true, now), su.add(t, storage, user, jobseeker.CoverLetter, true, now)
+	other := su.add(t, storage, newID(), jobseeker.CV, true, now)
+	second := su.add(t, storage, user, jobseeker.CV, true, now)
 	check := func(isDefault map[string]bool) {
 		t.Helper()
 		for _, document := range []jobseeker.Document{first, second, letter, other} {
-			require.Equal(t, isDefault[document.ID], su.get(t, s, document.UserID, document.ID)[0].IsDefault)
+			require.Equal(t, isDefault[document.ID], su.get(t, storage, document.UserID, document.ID)[0].IsDefault)
 		}
 	}
 	check(map[string]bool{second.ID: true, letter.ID: true, other.ID: true})
-	withProfile(t, s, user, func(ctx context.Context) error { return s.Documents.Upsert(ctx, first) })
+	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, first) })
 	check(map[string]bool{first.ID: true, letter.ID: true, other.ID: true})
 	first.IsDefault = false
-	withProfile(t, s, user, func(ctx context.Context) error { return s.Documents.Upsert(ctx, first) })
+	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, first) })
 	check(map[string]bool{letter.ID: true, other.ID: true})
 }
 
@@ -193,53 +193,53 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 	}
 
 	t.Run("reservation expires", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
+		storage, now := openJobseeker(t, open)
 		user, file, end := newID(), jobseeker.DocumentFile{ID: newID(), Extension: ".pdf"}, now.Add(time.Hour)
-		require.NoError(t, s.DocumentFiles.Reserve(ctx, user, file, end))
-		require.Empty(t, claim(t, s, 10, end.Add(-time.Microsecond), end))
-		require.Equal(t, []jobseeker.DocumentFile{file}, claim(t, s, 10, end, end.Add(time.Minute)))
-		require.Empty(t, claim(t, s, 10, end, end.Add(time.Minute)), "claimed by another caller")
-		require.Equal(t, []jobseeker.DocumentFile{file}, claim(t, s, 10, end.Add(time.Minute), end.Add(time.Hour)))
-		require.NoError(t, s.DocumentFiles.Delete(ctx, []string{file.ID}))
-		require.NoError(t, s.DocumentFiles.Delete(ctx, nil))
-		require.Empty(t, claim(t, s, 10, end.Add(2*time.Hour), end.Add(3*time.Hour)))
+		require.NoError(t, storage.DocumentFiles.Reserve(ctx, user, file, end))
+		require.Empty(t, claim(t, storage, 10, end.Add(-time.Microsecond), end))
+		require.Equal(t, []jobseeker.DocumentFile{file}, claim(t, storage, 10, end, end.Add(time.Minute)))
+		require.Empty(t, claim(t, storage, 10, end, end.Add(time.Minute)), "claimed by another caller")
+		require.Equal(t, []jobseeker.DocumentFile{file}, claim(t, storage, 10, end.Add(time.Minute), end.Add(time.Hour)))
+		require.NoError(t, storage.DocumentFiles.Delete(ctx, []string{file.ID}))
+		require.NoError(t, storage.DocumentFiles.Delete(ctx, nil))
+		require.Empty(t, claim(t, storage, 10, end.Add(2*time.Hour), end.Add(3*time.Hour)))
 	})
 
 	t.Run("reserved again", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
+		storage, now := openJobseeker(t, open)
 		document := newDocument(newID(), jobseeker.CV, false, now)
-		require.NoError(t, s.DocumentFiles.Reserve(ctx, document.UserID, document.File, now.Add(time.Hour)))
-		require.NoError(t, s.DocumentFiles.Reserve(ctx, document.UserID, document.File, now))
-		require.Equal(t, []jobseeker.DocumentFile{document.File}, claim(t, s, 10, now, now.Add(time.Minute)))
+		require.NoError(t, storage.DocumentFiles.Reserve(ctx, document.UserID, document.File, now.Add(time.Hour)))
+		require.NoError(t, storage.DocumentFiles.Reserve(ctx, document.UserID, document.File, now))
+		require.Equal(t, []jobseeker.DocumentFile{document.File}, claim(t, storage, 10, now, now.Add(time.Minute)))
 		used := newDocument(document.UserID, jobseeker.CV, false, now)
-		storeDocument(t, s, used)
-		require.NoError(t, s.DocumentFiles.Reserve(ctx, used.UserID, used.File, now))
-		require.NoError(t, s.DocumentFiles.Delete(ctx, []string{used.File.ID}))
-		require.NotContains(t, claim(t, s, 10, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)), used.File, "the file of a document")
+		storeDocument(t, storage, used)
+		require.NoError(t, storage.DocumentFiles.Reserve(ctx, used.UserID, used.File, now))
+		require.NoError(t, storage.DocumentFiles.Delete(ctx, []string{used.File.ID}))
+		require.NotContains(t, claim(t, storage, 10, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)), used.File, "the file of a document")
 	})
 
 	t.Run("claimed in order of release", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
+		storage, now := openJobseeker(t, open)
 		var files []jobseeker.DocumentFile
 		for i := range 4 {
 			files = append(files, jobseeker.DocumentFile{ID: newID()})
-			require.NoError(t, s.DocumentFiles.Reserve(ctx, newID(), files[i], now.Add(-time.Duration(i)*time.Minute)))
+			require.NoError(t, storage.DocumentFiles.Reserve(ctx, newID(), files[i], now.Add(-time.Duration(i)*time.Minute)))
 		}
-		require.ElementsMatch(t, files[2:], claim(t, s, 2, now, now.Add(time.Hour)))
-		require.ElementsMatch(t, files[:2], claim(t, s, 2, now, now.Add(time.Hour)))
+		require.ElementsMatch(t, files[2:], claim(t, storage, 2, now, now.Add(time.Hour)))
+		require.ElementsMatch(t, files[:2], claim(t, storage, 2, now, now.Add(time.Hour)))
 	})
 
 	t.Run("claimed once, concurrently", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
+		storage, now := openJobseeker(t, open)
 		for range 12 {
-			require.NoError(t, s.DocumentFiles.Reserve(ctx, newID(), jobseeker.DocumentFile{ID: newID()}, now))
+			require.NoError(t, storage.DocumentFiles.Reserve(ctx, newID(), jobseeker.DocumentFile{ID: newID()}, now))
 		}
 		claims := make([][]jobseeker.DocumentFile, 13)
 		together(t, 12, func(i int) (err error) {
-			claims[i], err = s.DocumentFiles.Claim(ctx, 2, now, now.Add(time.Hour))
+			claims[i], err = storage.DocumentFiles.Claim(ctx, 2, now, now.Add(time.Hour))
 			return err
 		})
-		claims[12] = claim(t, s, 100, now, now.Add(time.Hour))
+		claims[12] = claim(t, storage, 100, now, now.Add(time.Hour))
 		seenIDs := map[jobseeker.DocumentFile]bool{}
 		for _, files := range claims {
 			for _, f := range files {

@@ -60,7 +60,7 @@ func (su eventSuite) claim(t *testing.T, s adapters.Database, n int) []event.Env
 }
 
 func (su eventSuite) committedEvent(t *testing.T) {
-	s, clk := su.fresh(t)
+	database, clk := su.fresh(t)
 	want := event.ApplicationSubmitted{
 		ApplicationID:  "a",
 		JobID:          "j",
@@ -69,8 +69,8 @@ func (su eventSuite) committedEvent(t *testing.T) {
 		Status:         "pending",
 		SubmittedAt:    clk.Now(),
 	}
-	su.record(t, s, want)
-	got := su.claim(t, s, 10)
+	su.record(t, database, want)
+	got := su.claim(t, database, 10)
 	require.Len(t, got, 1)
 	require.Equal(t, "application.submitted", got[0].Type)
 	require.Equal(t, "a", got[0].Subject)
@@ -82,25 +82,25 @@ func (su eventSuite) committedEvent(t *testing.T) {
 }
 
 func (su eventSuite) rollback(t *testing.T) {
-	s, _ := su.fresh(t)
+	database, _ := su.fresh(t)
 	boom := errors.New("boom")
-	require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
-		require.NoError(t, s.Events.Record(ctx, event.JobCreated{JobID: "j"}))
+	require.ErrorIs(t, database.Tx.Do(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, database.Events.Record(ctx, event.JobCreated{JobID: "j"}))
 		return boom
 	}), boom)
-	require.Empty(t, su.claim(t, s, 10))
+	require.Empty(t, su.claim(t, database, 10))
 }
 
 func (su eventSuite) panic(t *testing.T) {
-	s, _ := su.fresh(t)
+	database, _ := su.fresh(t)
 	require.Panics(t, func() {
-		_ = s.Tx.Do(t.Context(), func(ctx context.Context) error {
-			require.NoError(t, s.Events.Record(ctx, event.JobCreated{JobID: "j"}))
+		_ = database.Tx.Do(t.Context(), func(ctx context.Context) error {
+			require.NoError(t, database.Events.Record(ctx, event.JobCreated{JobID: "j"}))
 			panic("boom")
 		})
 	})
-	require.Empty(t, su.claim(t, s, 10))
-	su.record(t, s, event.JobCreated{JobID: "k"}) // no lock is left behind
+	require.Empty(t, su.claim(t, database, 10))
+	su.record(t, database, event.JobCreated{JobID: "k"}) // no lock is left behind
 }
 
 func (su eventSuite) eventOutsideATransaction(t *testing.T) {
@@ -119,16 +119,16 @@ func (su eventSuite) nestedTransaction(t *testing.T) {
 }
 
 func (su eventSuite) orderAndLimitOfClaims(t *testing.T) {
-	s, _ := su.fresh(t)
+	database, _ := su.fresh(t)
 	for i := range 5 {
-		su.record(t, s, event.JobCreated{JobID: fmt.Sprint(i)})
+		su.record(t, database, event.JobCreated{JobID: fmt.Sprint(i)})
 	}
-	first := su.claim(t, s, 3)
+	first := su.claim(t, database, 3)
 	require.Len(t, first, 3)
 	for i, e := range first {
 		require.Equal(t, fmt.Sprint(i), e.Subject)
 	}
-	require.Len(t, su.claim(t, s, 3), 2)
+	require.Len(t, su.claim(t, database, 3), 2)
 }
 
 func (su eventSuite) expiredLease(t *testing.T) {
@@ -143,32 +143,32 @@ func (su eventSuite) expiredLease(t *testing.T) {
 }
 
 func (su eventSuite) sentEvents(t *testing.T) {
-	s, clk := su.fresh(t)
-	su.record(t, s, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "k"})
-	got := su.claim(t, s, 10)
+	database, clk := su.fresh(t)
+	su.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "k"})
+	got := su.claim(t, database, 10)
 	require.Len(t, got, 2)
-	require.NoError(t, s.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
+	require.NoError(t, database.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
 	clk.Advance(time.Hour)
-	left := su.claim(t, s, 10)
+	left := su.claim(t, database, 10)
 	require.Len(t, left, 1)
 	require.Equal(t, got[1].ID, left[0].ID)
 }
 
 func (su eventSuite) concurrentClaims(t *testing.T) {
-	s, _ := su.fresh(t)
+	database, _ := su.fresh(t)
 	const total, claimers = 200, 8
 	events := make([]event.Event, total)
 	for i := range events {
 		events[i] = event.JobCreated{JobID: fmt.Sprint(i)}
 	}
-	su.record(t, s, events...)
+	su.record(t, database, events...)
 	var mu sync.Mutex
 	seenIDs := map[string]int{}
 	var wg sync.WaitGroup
 	for range claimers {
 		wg.Go(func() {
 			for {
-				got, err := s.Outbox.Claim(context.Background(), 7, time.Minute)
+				got, err := database.Outbox.Claim(context.Background(), 7, time.Minute)
 				if err != nil {
 					t.Error(err)
 					return
@@ -187,7 +187,7 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 	wg.Wait()
 	// A claimer that found everything locked by others leaves early; what is
 	// left is still there.
-	for _, e := range su.claim(t, s, total) {
+	for _, e := range su.claim(t, database, total) {
 		seenIDs[e.ID]++
 	}
 	require.Len(t, seenIDs, total)
@@ -197,19 +197,19 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 }
 
 func (su eventSuite) orderWithinASubject(t *testing.T) {
-	s, clk := su.fresh(t)
-	su.record(t, s, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"}, event.JobClosed{JobID: "j"})
-	first := su.claim(t, s, 1)
+	database, clk := su.fresh(t)
+	su.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"}, event.JobClosed{JobID: "j"})
+	first := su.claim(t, database, 1)
 	require.Equal(t, "job.created", first[0].Type)
-	other := su.claim(t, s, 10)
+	other := su.claim(t, database, 10)
 	require.Len(t, other, 1, "what follows waits for it, what has nothing to do with it does not")
 	require.Equal(t, "k", other[0].Subject)
-	require.NoError(t, s.Outbox.MarkSent(t.Context(), first[0].ID))
-	rest := su.claim(t, s, 10)
+	require.NoError(t, database.Outbox.MarkSent(t.Context(), first[0].ID))
+	rest := su.claim(t, database, 10)
 	require.Len(t, rest, 2)
 	require.Equal(t, []string{"job.updated", "job.closed"}, []string{rest[0].Type, rest[1].Type})
 	clk.Advance(time.Minute)
-	require.Len(t, su.claim(t, s, 10), 3, "a lease that ends holds up nothing")
+	require.Len(t, su.claim(t, database, 10), 3, "a lease that ends holds up nothing")
 }
 
 func (su eventSuite) notificationOfACommit(t *testing.T) {
@@ -228,9 +228,9 @@ func (su eventSuite) notificationOfACommit(t *testing.T) {
 }
 
 func (su eventSuite) lag(t *testing.T) {
-	s, clk := su.fresh(t)
+	database, clk := su.fresh(t)
 	lag := func() (int, time.Time) {
-		n, oldest, err := s.Outbox.Lag(t.Context())
+		n, oldest, err := database.Outbox.Lag(t.Context())
 		require.NoError(t, err)
 		return n, oldest
 	}
@@ -238,33 +238,33 @@ func (su eventSuite) lag(t *testing.T) {
 	require.Zero(t, n)
 	require.True(t, oldest.IsZero())
 	first := clk.Now()
-	su.record(t, s, event.JobCreated{JobID: "j"})
+	su.record(t, database, event.JobCreated{JobID: "j"})
 	clk.Advance(time.Minute)
-	su.record(t, s, event.JobCreated{JobID: "k"})
+	su.record(t, database, event.JobCreated{JobID: "k"})
 	n, oldest = lag()
 	require.Equal(t, 2, n)
 	require.True(t, first.Equal(oldest))
-	require.NoError(t, s.Outbox.MarkSent(t.Context(), su.claim(t, s, 1)[0].ID))
+	require.NoError(t, database.Outbox.MarkSent(t.Context(), su.claim(t, database, 1)[0].ID))
 	n, oldest = lag()
 	require.Equal(t, 1, n)
 	require.True(t, clk.Now().Equal(oldest))
 }
 
 func (su eventSuite) retention(t *testing.T) {
-	s, clk := su.fresh(t)
+	database, clk := su.fresh(t)
 	su.record(
 		t,
-		s,
+		database,
 		event.JobCreated{JobID: "a"},
 		event.JobCreated{JobID: "b"},
 		event.JobCreated{JobID: "c"},
 		event.JobCreated{JobID: "unsent"},
 	)
-	for _, e := range su.claim(t, s, 3) {
-		require.NoError(t, s.Outbox.MarkSent(t.Context(), e.ID))
+	for _, e := range su.claim(t, database, 3) {
+		require.NoError(t, database.Outbox.MarkSent(t.Context(), e.ID))
 	}
 	forget := func(before time.Time) int {
-		n, err := retentionOf(t, s.Retention).DeleteBefore(t.Context(), event.Sent, before, 2)
+		n, err := retentionOf(t, database.Retention).DeleteBefore(t.Context(), event.Sent, before, 2)
 		require.NoError(t, err)
 		return n
 	}
@@ -273,7 +273,7 @@ func (su eventSuite) retention(t *testing.T) {
 	require.Equal(t, 2, forget(clk.Now()))
 	require.Equal(t, 1, forget(clk.Now()))
 	require.Zero(t, forget(clk.Now()))
-	require.Len(t, su.claim(t, s, 10), 1, "what was not sent is kept for ever")
+	require.Len(t, su.claim(t, database, 10), 1, "what was not sent is kept for ever")
 }
 
 // Schema checks the port adapters.Schema: every migration can be reverted and applied

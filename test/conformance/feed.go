@@ -142,13 +142,13 @@ func feedConcurrent(t *testing.T, b *board) {
 	for range 6 {
 		writers.Go(func() {
 			for i := range 20 {
-				var l listings.Listing
+				var listing listings.Listing
 				err := b.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
-					if l, err = b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Nurse", Description: "A good post."}); err != nil {
+					if listing, err = b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Nurse", Description: "A good post."}); err != nil {
 						return err
 					}
 					for range rand.IntN(5) { // so that commits come in another order
-						if _, err := b.svc.Get(ctx, admin(b.org), l.ID); err != nil {
+						if _, err := b.svc.Get(ctx, admin(b.org), listing.ID); err != nil {
 							return err
 						}
 					}
@@ -159,7 +159,7 @@ func feedConcurrent(t *testing.T, b *board) {
 				})
 				if err == nil {
 					mu.Lock()
-					want = append(want, l.ID)
+					want = append(want, listing.ID)
 					mu.Unlock()
 				} else if !errors.Is(err, undone) {
 					t.Error(err)

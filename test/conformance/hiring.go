@@ -56,15 +56,15 @@ func apply(t testing.TB, s adapters.HiringStorage, organization, applicant strin
 	return a
 }
 
-func changeOf(a hiring.Application, from hiring.Status) hiring.Change {
+func changeOf(application hiring.Application, from hiring.Status) hiring.Change {
 	return hiring.Change{
 		ID:            newID(),
-		ApplicationID: a.ID,
+		ApplicationID: application.ID,
 		Actor:         hiring.ByEmployer,
 		ActorID:       newID(),
 		From:          from,
-		To:            a.Status,
-		At:            a.ChangedAt,
+		To:            application.Status,
+		At:            application.ChangedAt,
 	}
 }
 
@@ -74,14 +74,14 @@ func ofApplicant(id string) hiring.Visibility { return hiring.Visibility{Applica
 
 // isVisible reports whether the applicant sees the application, and requires that it is
 // as given.
-func isVisible(t *testing.T, s adapters.HiringStorage, a hiring.Application) bool {
+func isVisible(t *testing.T, s adapters.HiringStorage, application hiring.Application) bool {
 	t.Helper()
-	got, err := s.Applications.Get(context.Background(), ofApplicant(a.ApplicantID), a.ID)
+	got, err := s.Applications.Get(context.Background(), ofApplicant(application.ApplicantID), application.ID)
 	if errors.Is(err, hiring.ErrNotFound) {
 		return false
 	}
 	require.NoError(t, err)
-	require.Equal(t, a, got)
+	require.Equal(t, application, got)
 	return true
 }
 
@@ -97,58 +97,58 @@ func Applications(t *testing.T, open HiringOpener) {
 
 func applicationsCreateGetUpdate(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	s, now := openHiring(t, open)
-	a := newApplication(newID(), newID(), now)
-	a.CoverLetter, a.ResumeURL = "Zoë's \"letter\"\n\t\\ % _ \U0001F469", "https://example.org/cv.pdf"
-	a.Answers = []hiring.Answer{{QuestionID: "b", Answer: "é\n\"'"}, {QuestionID: "a", Answer: ""}}
-	require.NoError(t, s.Applications.Create(ctx, a))
-	require.True(t, isVisible(t, s, a))
-	got, err := s.Applications.Get(ctx, toOrganization(a.OrganizationID), a.ID)
+	storage, now := openHiring(t, open)
+	application := newApplication(newID(), newID(), now)
+	application.CoverLetter, application.ResumeURL = "Zoë's \"letter\"\n\t\\ % _ \U0001F469", "https://example.org/cv.pdf"
+	application.Answers = []hiring.Answer{{QuestionID: "b", Answer: "é\n\"'"}, {QuestionID: "a", Answer: ""}}
+	require.NoError(t, storage.Applications.Create(ctx, application))
+	require.True(t, isVisible(t, storage, application))
+	got, err := storage.Applications.Get(ctx, toOrganization(application.OrganizationID), application.ID)
 	require.NoError(t, err)
-	require.Equal(t, a, got)
+	require.Equal(t, application, got)
 
-	a.Tracker, a.TrackerColor = "in-progress", "bg-red"
+	application.Tracker, application.TrackerColor = "in-progress", "bg-red"
 	for range 2 {
-		require.NoError(t, s.Applications.Update(ctx, a.ApplicantID, a))
-		require.True(t, isVisible(t, s, a))
+		require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application))
+		require.True(t, isVisible(t, storage, application))
 	}
 }
 
 func applicationsOnePerApplicantAndListing(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	s, now := openHiring(t, open)
-	a := apply(t, s, newID(), newID(), now)
-	second, otherApplication := newApplication(a.OrganizationID, a.ApplicantID, now), newApplication(a.OrganizationID, a.ApplicantID, now)
-	second.ListingID = a.ListingID
-	require.ErrorIs(t, s.Applications.Create(ctx, second), hiring.ErrAlreadyApplied)
-	require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-		return errors.Join(s.Applications.Create(ctx, otherApplication), s.Applications.Create(ctx, second))
+	storage, now := openHiring(t, open)
+	application := apply(t, storage, newID(), newID(), now)
+	second, otherApplication := newApplication(application.OrganizationID, application.ApplicantID, now), newApplication(application.OrganizationID, application.ApplicantID, now)
+	second.ListingID = application.ListingID
+	require.ErrorIs(t, storage.Applications.Create(ctx, second), hiring.ErrAlreadyApplied)
+	require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
+		return errors.Join(storage.Applications.Create(ctx, otherApplication), storage.Applications.Create(ctx, second))
 	}), hiring.ErrAlreadyApplied)
-	require.False(t, isVisible(t, s, otherApplication), "the transaction failed")
-	require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-		_, err := s.Applications.Get(ctx, toOrganization(a.OrganizationID), a.ID)
-		return errors.Join(err, s.Applications.Create(ctx, otherApplication), s.Applications.Create(ctx, second))
+	require.False(t, isVisible(t, storage, otherApplication), "the transaction failed")
+	require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
+		_, err := storage.Applications.Get(ctx, toOrganization(application.OrganizationID), application.ID)
+		return errors.Join(err, storage.Applications.Create(ctx, otherApplication), storage.Applications.Create(ctx, second))
 	}), hiring.ErrAlreadyApplied, "after a read")
-	require.False(t, isVisible(t, s, otherApplication), "the transaction failed after a read")
-	require.NoError(t, s.Applications.Create(ctx, otherApplication))
-	require.False(t, isVisible(t, s, second))
-	a.Withdraw(now)
-	require.NoError(t, s.Applications.Update(ctx, a.ApplicantID, a))
-	require.ErrorIs(t, s.Applications.Create(ctx, second), hiring.ErrAlreadyApplied, "after a withdrawal")
+	require.False(t, isVisible(t, storage, otherApplication), "the transaction failed after a read")
+	require.NoError(t, storage.Applications.Create(ctx, otherApplication))
+	require.False(t, isVisible(t, storage, second))
+	application.Withdraw(now)
+	require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application))
+	require.ErrorIs(t, storage.Applications.Create(ctx, second), hiring.ErrAlreadyApplied, "after a withdrawal")
 }
 
 func applicationsOnePerApplicantAndListingConcurrently(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	s, now := openHiring(t, open)
-	a := newApplication(newID(), newID(), now)
+	storage, now := openHiring(t, open)
+	application := newApplication(newID(), newID(), now)
 	created := atOnce(t, 12, func(int) (bool, error) {
-		mine := a
+		mine := application
 		mine.ID = newID()
-		err := s.Tx.Do(ctx, func(ctx context.Context) error {
-			if err := s.Applications.Create(ctx, mine); err != nil {
+		err := storage.Tx.Do(ctx, func(ctx context.Context) error {
+			if err := storage.Applications.Create(ctx, mine); err != nil {
 				return err
 			}
-			return s.Events.Record(ctx, event.ApplicationSubmitted{ApplicationID: mine.ID, SubmittedAt: now})
+			return storage.Events.Record(ctx, event.ApplicationSubmitted{ApplicationID: mine.ID, SubmittedAt: now})
 		})
 		if errors.Is(err, hiring.ErrAlreadyApplied) {
 			return false, nil
@@ -156,30 +156,30 @@ func applicationsOnePerApplicantAndListingConcurrently(t *testing.T, open Hiring
 		return err == nil, err
 	})
 	require.Equal(t, 1, created)
-	recorded, err := s.Outbox.Claim(ctx, 100, time.Hour)
+	recorded, err := storage.Outbox.Claim(ctx, 100, time.Hour)
 	require.NoError(t, err)
 	require.Len(t, recorded, 1)
-	_, err = s.Applications.Get(ctx, ofApplicant(a.ApplicantID), recorded[0].Subject)
+	_, err = storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), recorded[0].Subject)
 	require.NoError(t, err)
 }
 
 func applicationsRollback(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	first := page.Request{Number: 1, Size: 10}
-	s, now := openHiring(t, open)
-	a, boom := apply(t, s, newID(), newID(), now), errors.New("boom")
-	require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-		got, err := s.Applications.Get(ctx, ofApplicant(a.ApplicantID), a.ID)
+	storage, now := openHiring(t, open)
+	application, boom := apply(t, storage, newID(), newID(), now), errors.New("boom")
+	require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
+		got, err := storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), application.ID)
 		require.NoError(t, err)
 		got.Withdraw(now)
-		require.NoError(t, s.Applications.Update(ctx, a.ApplicantID, got, changeOf(got, hiring.Pending)))
-		require.NoError(t, s.Applications.Create(ctx, newApplication(a.OrganizationID, a.ApplicantID, now)))
+		require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, got, changeOf(got, hiring.Pending)))
+		require.NoError(t, storage.Applications.Create(ctx, newApplication(application.OrganizationID, application.ApplicantID, now)))
 		return boom
 	}), boom)
-	got, err := s.Applications.List(ctx, ofApplicant(a.ApplicantID), hiring.ApplicationFilter{}, first)
+	got, err := storage.Applications.List(ctx, ofApplicant(application.ApplicantID), hiring.ApplicationFilter{}, first)
 	require.NoError(t, err)
-	require.Equal(t, []hiring.Application{a}, got.Items)
-	timeline, err := s.Applications.ListChanges(ctx, a.OrganizationID, a.ID, 10)
+	require.Equal(t, []hiring.Application{application}, got.Items)
+	timeline, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 10)
 	require.NoError(t, err)
 	require.Empty(t, timeline)
 }
@@ -187,49 +187,49 @@ func applicationsRollback(t *testing.T, open HiringOpener) {
 func applicationsOtherOwner(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	first := page.Request{Number: 1, Size: 10}
-	s, now := openHiring(t, open)
-	a := apply(t, s, newID(), newID(), now)
-	stolen := a
+	storage, now := openHiring(t, open)
+	application := apply(t, storage, newID(), newID(), now)
+	stolen := application
 	stolen.Status, stolen.Tracker = hiring.Accepted, "completed"
-	require.Error(t, s.Applications.UpdateStatuses(ctx, newID(), []hiring.Application{stolen}, nil))
-	require.Error(t, s.Applications.Update(ctx, newID(), stolen))
-	for _, v := range []hiring.Visibility{{}, toOrganization(newID()), ofApplicant(newID()), toOrganization(a.ApplicantID), {OrganizationID: newID(), ApplicantID: newID()}} {
-		_, err := s.Applications.Get(ctx, v, a.ID)
+	require.Error(t, storage.Applications.UpdateStatuses(ctx, newID(), []hiring.Application{stolen}, nil))
+	require.Error(t, storage.Applications.Update(ctx, newID(), stolen))
+	for _, visibility := range []hiring.Visibility{{}, toOrganization(newID()), ofApplicant(newID()), toOrganization(application.ApplicantID), {OrganizationID: newID(), ApplicantID: newID()}} {
+		_, err := storage.Applications.Get(ctx, visibility, application.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
-		for _, f := range []hiring.ApplicationFilter{{}, {IDs: []string{a.ID}}, {ListingIDs: []string{a.ListingID}}, {ApplicantID: a.ApplicantID}} {
-			found, err := s.Applications.List(ctx, v, f, first)
+		for _, f := range []hiring.ApplicationFilter{{}, {IDs: []string{application.ID}}, {ListingIDs: []string{application.ListingID}}, {ApplicantID: application.ApplicantID}} {
+			found, err := storage.Applications.List(ctx, visibility, f, first)
 			require.NoError(t, err)
 			require.Empty(t, found.Items)
 			require.Zero(t, found.Total)
-			counts, err := s.Applications.CountByStatus(ctx, v, f)
+			counts, err := storage.Applications.CountByStatus(ctx, visibility, f)
 			require.NoError(t, err)
 			require.Empty(t, counts)
 		}
 	}
-	timeline, err := s.Applications.ListChanges(ctx, newID(), a.ID, 10)
+	timeline, err := storage.Applications.ListChanges(ctx, newID(), application.ID, 10)
 	require.NoError(t, err)
 	require.Empty(t, timeline)
-	require.True(t, isVisible(t, s, a))
+	require.True(t, isVisible(t, storage, application))
 }
 
 func applicationsWithdrawn(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	first := page.Request{Number: 1, Size: 10}
-	s, now := openHiring(t, open)
-	a := apply(t, s, newID(), newID(), now)
-	a.Withdraw(now)
-	require.NoError(t, s.Applications.Update(ctx, a.ApplicantID, a, changeOf(a, hiring.Pending)))
-	require.False(t, isVisible(t, s, a))
-	mine, err := s.Applications.List(ctx, ofApplicant(a.ApplicantID), hiring.ApplicationFilter{}, first)
+	storage, now := openHiring(t, open)
+	application := apply(t, storage, newID(), newID(), now)
+	application.Withdraw(now)
+	require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application, changeOf(application, hiring.Pending)))
+	require.False(t, isVisible(t, storage, application))
+	mine, err := storage.Applications.List(ctx, ofApplicant(application.ApplicantID), hiring.ApplicationFilter{}, first)
 	require.NoError(t, err)
 	require.Zero(t, mine.Total)
-	theirs, err := s.Applications.List(ctx, toOrganization(a.OrganizationID), hiring.ApplicationFilter{}, first)
+	theirs, err := storage.Applications.List(ctx, toOrganization(application.OrganizationID), hiring.ApplicationFilter{}, first)
 	require.NoError(t, err)
-	require.Equal(t, []hiring.Application{a}, theirs.Items)
-	reopened := a
+	require.Equal(t, []hiring.Application{application}, theirs.Items)
+	reopened := application
 	reopened.Status, reopened.WithdrawnAt = hiring.Accepted, nil
-	require.Error(t, s.Applications.UpdateStatuses(ctx, a.OrganizationID, []hiring.Application{reopened}, nil))
-	require.Error(t, s.Applications.Update(ctx, a.ApplicantID, reopened))
+	require.Error(t, storage.Applications.UpdateStatuses(ctx, application.OrganizationID, []hiring.Application{reopened}, nil))
+	require.Error(t, storage.Applications.Update(ctx, application.ApplicantID, reopened))
 }
 
 // ApplicationLists checks the lists of the port hiring.Applications, and the port
@@ -244,20 +244,20 @@ func ApplicationLists(t *testing.T, open HiringOpener) {
 
 func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	s, now := openHiring(t, open)
+	storage, now := openHiring(t, open)
 	org, ann, otherID := newID(), newID(), newID()
 	at := func(organization, applicant string, status hiring.Status, days int) hiring.Application {
 		a := newApplication(organization, applicant, now.AddDate(0, 0, days))
 		a.CoverLetter, a.ResumeURL, a.Answers, a.Status = "Letter", "https://example.org/cv.pdf", []hiring.Answer{
 			{QuestionID: "a", Answer: "b"},
 		}, status
-		require.NoError(t, s.Applications.Create(ctx, a))
+		require.NoError(t, storage.Applications.Create(ctx, a))
 		return a
 	}
 	first, second, third := at(org, newID(), hiring.Pending, 0), at(org, ann, hiring.Review, 1), at(otherID, ann, hiring.Pending, 2)
 	withdrawn := at(org, ann, hiring.Pending, 3)
 	withdrawn.WithdrawnAt, withdrawn.Status = &now, hiring.Withdrawn
-	require.NoError(t, s.Applications.Update(ctx, ann, withdrawn))
+	require.NoError(t, storage.Applications.Update(ctx, ann, withdrawn))
 	elsewhere := at(otherID, newID(), hiring.Pending, 4)
 	theirs, own, both := toOrganization(org), ofApplicant(ann), hiring.Visibility{OrganizationID: org, ApplicantID: ann}
 	for _, c := range []struct {
@@ -283,7 +283,7 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 	} {
 		list := func(f hiring.ApplicationFilter) []hiring.Application {
 			return walk(t, 2, func(r page.Request) (page.Result[hiring.Application], error) {
-				return s.Applications.List(ctx, c.v, f, r)
+				return storage.Applications.List(ctx, c.v, f, r)
 			})
 		}
 		brief := slices.Clone(c.want)
@@ -297,7 +297,7 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 		for i := range got {
 			require.Equal(t, c.want[i], got[i], c.name)
 		}
-		counts, err := s.Applications.CountByStatus(ctx, c.v, c.f)
+		counts, err := storage.Applications.CountByStatus(ctx, c.v, c.f)
 		require.NoError(t, err)
 		total := 0
 		for _, n := range counts {
@@ -310,7 +310,7 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 		a    hiring.Application
 		sees bool
 	}{{theirs, withdrawn, true}, {own, withdrawn, false}, {both, withdrawn, true}, {both, third, true}, {own, third, true}, {theirs, third, false}, {both, elsewhere, false}} {
-		got, err := s.Applications.Get(ctx, c.v, c.a.ID)
+		got, err := storage.Applications.Get(ctx, c.v, c.a.ID)
 		if c.sees {
 			require.NoError(t, err)
 			require.Equal(t, c.a, got)
@@ -322,7 +322,7 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 
 func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	s, now := openHiring(t, open)
+	storage, now := openHiring(t, open)
 	org, listing := newID(), newID()
 	var all []hiring.Application
 	for i, status := range []hiring.Status{hiring.Pending, hiring.Pending, hiring.Accepted, hiring.Withdrawn} {
@@ -330,7 +330,7 @@ func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 		if a.Status = status; i < 2 {
 			a.ListingID = listing
 		}
-		require.NoError(t, s.Applications.Create(ctx, a))
+		require.NoError(t, storage.Applications.Create(ctx, a))
 		all = append(all, a)
 	}
 	for _, c := range []struct {
@@ -342,7 +342,7 @@ func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 		{hiring.ApplicationFilter{ListingIDs: []string{listing}}, map[hiring.Status]int{hiring.Pending: 2}},
 		{hiring.ApplicationFilter{AppliedFrom: all[1].AppliedAt, AppliedUntil: all[3].AppliedAt}, map[hiring.Status]int{hiring.Pending: 1, hiring.Accepted: 1}},
 	} {
-		got, err := s.Applications.CountByStatus(ctx, toOrganization(org), c.f)
+		got, err := storage.Applications.CountByStatus(ctx, toOrganization(org), c.f)
 		require.NoError(t, err)
 		require.Equal(t, c.want, got)
 	}
@@ -350,54 +350,54 @@ func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 
 func applicationListsCountByListing(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	s, now := openHiring(t, open)
+	storage, now := openHiring(t, open)
 	org, listing := newID(), newID()
 	for _, status := range []hiring.Status{hiring.Pending, hiring.Withdrawn} {
 		a := newApplication(org, newID(), now)
 		a.ListingID, a.Status = listing, status
-		require.NoError(t, s.Applications.Create(ctx, a))
+		require.NoError(t, storage.Applications.Create(ctx, a))
 	}
-	one, foreign := apply(t, s, org, newID(), now), apply(t, s, newID(), newID(), now)
-	got, err := s.Counts.CountByListing(ctx, org, []string{listing, one.ListingID, foreign.ListingID, newID()})
+	one, foreign := apply(t, storage, org, newID(), now), apply(t, storage, newID(), newID(), now)
+	got, err := storage.Counts.CountByListing(ctx, org, []string{listing, one.ListingID, foreign.ListingID, newID()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{listing: 2, one.ListingID: 1}, got)
-	got, err = s.Counts.CountByListing(ctx, org, []string{one.ListingID})
+	got, err = storage.Counts.CountByListing(ctx, org, []string{one.ListingID})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{one.ListingID: 1}, got)
 }
 
 func applicationListsCountByStatusForApplicant(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	s, now := openHiring(t, open)
+	storage, now := openHiring(t, open)
 	ann, org := newID(), newID()
-	apply(t, s, newID(), ann, now)
-	reviewed, tracked, gone := apply(t, s, org, ann, now), apply(t, s, newID(), ann, now), apply(t, s, newID(), ann, now)
-	apply(t, s, newID(), newID(), now)
+	apply(t, storage, newID(), ann, now)
+	reviewed, tracked, gone := apply(t, storage, org, ann, now), apply(t, storage, newID(), ann, now), apply(t, storage, newID(), ann, now)
+	apply(t, storage, newID(), newID(), now)
 	reviewed.Status = hiring.Review
-	require.NoError(t, s.Applications.UpdateStatuses(ctx, org, []hiring.Application{reviewed}, nil))
+	require.NoError(t, storage.Applications.UpdateStatuses(ctx, org, []hiring.Application{reviewed}, nil))
 	tracked.Tracker = "in-progress"
-	require.NoError(t, s.Applications.Update(ctx, ann, tracked))
+	require.NoError(t, storage.Applications.Update(ctx, ann, tracked))
 	gone.WithdrawnAt = &now
-	require.NoError(t, s.Applications.Update(ctx, ann, gone))
-	second := apply(t, s, newID(), ann, now)
+	require.NoError(t, storage.Applications.Update(ctx, ann, gone))
+	second := apply(t, storage, newID(), ann, now)
 	second.Status, second.Tracker = hiring.Review, hiring.Pending
-	require.NoError(t, s.Applications.Update(ctx, ann, second))
-	got, err := s.Applications.CountByStatus(ctx, ofApplicant(ann), hiring.ApplicationFilter{})
+	require.NoError(t, storage.Applications.Update(ctx, ann, second))
+	got, err := storage.Applications.CountByStatus(ctx, ofApplicant(ann), hiring.ApplicationFilter{})
 	require.NoError(t, err)
 	require.Equal(t, map[hiring.Status]int{hiring.Pending: 2, hiring.Review: 1, "in-progress": 1}, got)
-	got, err = s.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: org, ApplicantID: ann}, hiring.ApplicationFilter{})
+	got, err = storage.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: org, ApplicantID: ann}, hiring.ApplicationFilter{})
 	require.NoError(t, err)
 	require.Equal(t, map[hiring.Status]int{hiring.Pending: 2, hiring.Review: 1, "in-progress": 1}, got)
 }
 
 func applicationListsMoreThanTheExactTotal(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	s, now := openHiring(t, open)
+	storage, now := openHiring(t, open)
 	org, ann := newID(), newID()
 	fill := func(n int) {
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+		require.NoError(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
 			for range n {
-				if err := s.Applications.Create(ctx, newApplication(org, newID(), now)); err != nil {
+				if err := storage.Applications.Create(ctx, newApplication(org, newID(), now)); err != nil {
 					return err
 				}
 			}
@@ -406,28 +406,28 @@ func applicationListsMoreThanTheExactTotal(t *testing.T, open HiringOpener) {
 	}
 	fill(page.MaxExact)
 	last := page.Request{Number: 100, Size: 100}
-	got, err := s.Applications.List(ctx, toOrganization(org), hiring.ApplicationFilter{}, last)
+	got, err := storage.Applications.List(ctx, toOrganization(org), hiring.ApplicationFilter{}, last)
 	require.NoError(t, err)
 	require.Equal(t, page.MaxExact, got.Total)
 	require.False(t, got.TotalIsEstimate)
 	require.Len(t, got.Items, 100)
 	require.Empty(t, got.NextCursor)
 	fill(3)
-	apply(t, s, newID(), ann, now)
-	for _, v := range []hiring.Visibility{toOrganization(org), {OrganizationID: org, ApplicantID: ann}} {
-		got, err = s.Applications.List(ctx, v, hiring.ApplicationFilter{}, last)
+	apply(t, storage, newID(), ann, now)
+	for _, visibility := range []hiring.Visibility{toOrganization(org), {OrganizationID: org, ApplicantID: ann}} {
+		got, err = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, last)
 		require.NoError(t, err)
 		require.True(t, got.TotalIsEstimate)
 		require.Equal(t, page.MaxExact, got.Total)
 		require.NotEmpty(t, got.NextCursor)
-		rest, err := s.Applications.List(ctx, v, hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 100, Cursor: got.NextCursor})
+		rest, err := storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 100, Cursor: got.NextCursor})
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(rest.Items), 4)
 		require.Empty(t, rest.NextCursor)
 		require.Equal(t, page.MaxExact, rest.Total)
 		require.True(t, rest.TotalIsEstimate)
 	}
-	counts, err := s.Applications.CountByStatus(ctx, toOrganization(org), hiring.ApplicationFilter{})
+	counts, err := storage.Applications.CountByStatus(ctx, toOrganization(org), hiring.ApplicationFilter{})
 	require.NoError(t, err)
 	require.Equal(t, map[hiring.Status]int{hiring.Pending: page.MaxExact + 3}, counts, "exact")
 }
@@ -442,24 +442,24 @@ func ApplicationStatuses(t *testing.T, open HiringOpener) {
 
 func applicationStatusesManyStatuses(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	s, now := openHiring(t, open)
+	storage, now := openHiring(t, open)
 	org := newID()
 	var as []hiring.Application
 	var changes []hiring.Change
 	for i := range 100 {
-		a := apply(t, s, org, newID(), now)
+		a := apply(t, storage, org, newID(), now)
 		a.Tracker = "completed"
-		require.NoError(t, s.Applications.Update(ctx, a.ApplicantID, a))
+		require.NoError(t, storage.Applications.Update(ctx, a.ApplicantID, a))
 		_, err := a.Decide(hiring.Statuses[i%5+1], now)
 		require.NoError(t, err)
 		as, changes = append(as, a), append(changes, changeOf(a, hiring.Pending))
 	}
-	require.NoError(t, s.Applications.UpdateStatuses(ctx, org, as, changes))
+	require.NoError(t, storage.Applications.UpdateStatuses(ctx, org, as, changes))
 	for i, a := range as {
-		got, err := s.Applications.Get(ctx, ofApplicant(a.ApplicantID), a.ID)
+		got, err := storage.Applications.Get(ctx, ofApplicant(a.ApplicantID), a.ID)
 		require.NoError(t, err)
 		require.Equal(t, a, got)
-		timeline, err := s.Applications.ListChanges(ctx, a.OrganizationID, a.ID, 10)
+		timeline, err := storage.Applications.ListChanges(ctx, a.OrganizationID, a.ID, 10)
 		require.NoError(t, err)
 		require.Equal(t, changes[i:i+1], timeline)
 	}
@@ -467,24 +467,24 @@ func applicationStatusesManyStatuses(t *testing.T, open HiringOpener) {
 
 func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	s, now := openHiring(t, open)
-	a, otherApplication := apply(t, s, newID(), newID(), now), apply(t, s, newID(), newID(), now)
+	storage, now := openHiring(t, open)
+	application, otherApplication := apply(t, storage, newID(), newID(), now), apply(t, storage, newID(), newID(), now)
 	var all []hiring.Change
 	for range 5 {
-		c := changeOf(a, hiring.Review)
+		c := changeOf(application, hiring.Review)
 		all = append(all, c)
-		require.NoError(t, s.Applications.UpdateStatuses(ctx, a.OrganizationID, []hiring.Application{a}, []hiring.Change{c}))
+		require.NoError(t, storage.Applications.UpdateStatuses(ctx, application.OrganizationID, []hiring.Application{application}, []hiring.Change{c}))
 	}
 	require.NoError(
 		t,
-		s.Applications.UpdateStatuses(
+		storage.Applications.UpdateStatuses(
 			ctx,
 			otherApplication.OrganizationID,
 			[]hiring.Application{otherApplication},
 			[]hiring.Change{changeOf(otherApplication, hiring.Review)},
 		),
 	)
-	got, err := s.Applications.ListChanges(ctx, a.OrganizationID, a.ID, 3)
+	got, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 3)
 	require.NoError(t, err)
 	require.Equal(t, all[2:], got)
 }
@@ -519,11 +519,11 @@ func applicationsAreLocked(
 ) {
 	t.Helper()
 	ctx := context.Background()
-	s, now := openHiring(t, open)
-	a := apply(t, s, newID(), newID(), now)
+	storage, now := openHiring(t, open)
+	application := apply(t, storage, newID(), newID(), now)
 	together(t, 20, func(int) error {
-		return s.Tx.Do(ctx, func(ctx context.Context) error {
-			got, err := read(ctx, s, a)
+		return storage.Tx.Do(ctx, func(ctx context.Context) error {
+			got, err := read(ctx, storage, application)
 			if err != nil {
 				return err
 			}
@@ -531,10 +531,10 @@ func applicationsAreLocked(
 			if _, err := got.Decide(hiring.Statuses[(len(from)+1)%5], now); err != nil {
 				return err
 			}
-			return s.Applications.UpdateStatuses(ctx, a.OrganizationID, []hiring.Application{got}, []hiring.Change{changeOf(got, from)})
+			return storage.Applications.UpdateStatuses(ctx, application.OrganizationID, []hiring.Application{got}, []hiring.Change{changeOf(got, from)})
 		})
 	})
-	timeline, err := s.Applications.ListChanges(ctx, a.OrganizationID, a.ID, 100)
+	timeline, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 100)
 	require.NoError(t, err)
 	require.Len(t, timeline, 20)
 	// Ids are not in the order of the transactions. Every change must begin
@@ -544,7 +544,7 @@ func applicationsAreLocked(
 		begun[c.From]++
 		ended[c.To]++
 	}
-	got, err := s.Applications.Get(ctx, ofApplicant(a.ApplicantID), a.ID)
+	got, err := storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), application.ID)
 	require.NoError(t, err)
 	begun[got.Status]++
 	require.Equal(t, ended, begun)

@@ -58,43 +58,43 @@ func (su idempotencySuite) stored(t *testing.T, s idempotency.Store, r idempoten
 }
 
 func (su idempotencySuite) finishedRequest(t *testing.T) {
-	s, r, _ := su.fresh(t)
-	claim := su.begin(t, s, r)
-	_, _, err := s.Begin(t.Context(), r)
+	store, request, _ := su.fresh(t)
+	claim := su.begin(t, store, request)
+	_, _, err := store.Begin(t.Context(), request)
 	require.ErrorIs(t, err, idempotency.ErrInProgress)
-	require.NoError(t, s.Finish(t.Context(), claim, createdAnswer))
+	require.NoError(t, store.Finish(t.Context(), claim, createdAnswer))
 	for range 2 {
-		su.stored(t, s, r, createdAnswer)
+		su.stored(t, store, request, createdAnswer)
 	}
 }
 
 func (su idempotencySuite) otherBodyOwnerOrOperation(t *testing.T) {
-	s, r, _ := su.fresh(t)
-	require.NoError(t, s.Finish(t.Context(), su.begin(t, s, r), createdAnswer))
-	other := r
+	store, request, _ := su.fresh(t)
+	require.NoError(t, store.Finish(t.Context(), su.begin(t, store, request), createdAnswer))
+	other := request
 	other.Fingerprint = "g"
-	_, _, err := s.Begin(t.Context(), other)
+	_, _, err := store.Begin(t.Context(), other)
 	require.ErrorIs(t, err, idempotency.ErrReused)
 	for _, other := range []idempotency.Request{
-		{OwnerID: newID(), Operation: r.Operation, Key: r.Key, Fingerprint: r.Fingerprint},
-		{OwnerID: r.OwnerID, Operation: "POST /y", Key: r.Key, Fingerprint: r.Fingerprint},
-		{OwnerID: r.OwnerID, Operation: r.Operation, Key: "key-2", Fingerprint: r.Fingerprint},
+		{OwnerID: newID(), Operation: request.Operation, Key: request.Key, Fingerprint: request.Fingerprint},
+		{OwnerID: request.OwnerID, Operation: "POST /y", Key: request.Key, Fingerprint: request.Fingerprint},
+		{OwnerID: request.OwnerID, Operation: request.Operation, Key: "key-2", Fingerprint: request.Fingerprint},
 	} {
-		su.begin(t, s, other)
+		su.begin(t, store, other)
 	}
 }
 
 func (su idempotencySuite) releasedExpiredAndOldRequests(t *testing.T) {
-	s, r, clk := su.fresh(t)
-	require.NoError(t, s.Release(t.Context(), su.begin(t, s, r)))
-	su.begin(t, s, r)
+	store, request, clk := su.fresh(t)
+	require.NoError(t, store.Release(t.Context(), su.begin(t, store, request)))
+	su.begin(t, store, request)
 	clk.Advance(idempotency.Lease)
-	claim := su.begin(t, s, r)
-	require.NoError(t, s.Finish(t.Context(), claim, createdAnswer))
-	require.NoError(t, s.Release(t.Context(), claim), "a stored answer stays")
-	su.stored(t, s, r, createdAnswer)
+	claim := su.begin(t, store, request)
+	require.NoError(t, store.Finish(t.Context(), claim, createdAnswer))
+	require.NoError(t, store.Release(t.Context(), claim), "a stored answer stays")
+	su.stored(t, store, request, createdAnswer)
 	clk.Advance(idempotency.Keep)
-	su.begin(t, s, r)
+	su.begin(t, store, request)
 }
 
 func (su idempotencySuite) leaseFromAClockAhead(t *testing.T) {
@@ -106,27 +106,27 @@ func (su idempotencySuite) leaseFromAClockAhead(t *testing.T) {
 }
 
 func (su idempotencySuite) finishAfterALostClaim(t *testing.T) {
-	s, r, clk := su.fresh(t)
-	late := su.begin(t, s, r)
+	store, request, clk := su.fresh(t)
+	late := su.begin(t, store, request)
 	clk.Advance(idempotency.Lease)
-	claim := su.begin(t, s, r)
-	require.ErrorIs(t, s.Finish(t.Context(), late, conflictAnswer), idempotency.ErrInProgress)
-	require.ErrorIs(t, s.SetFallback(t.Context(), late, conflictAnswer), idempotency.ErrInProgress)
-	require.NoError(t, s.Release(t.Context(), late))
-	require.NoError(t, s.Finish(t.Context(), claim, createdAnswer))
-	su.stored(t, s, r, createdAnswer)
+	claim := su.begin(t, store, request)
+	require.ErrorIs(t, store.Finish(t.Context(), late, conflictAnswer), idempotency.ErrInProgress)
+	require.ErrorIs(t, store.SetFallback(t.Context(), late, conflictAnswer), idempotency.ErrInProgress)
+	require.NoError(t, store.Release(t.Context(), late))
+	require.NoError(t, store.Finish(t.Context(), claim, createdAnswer))
+	su.stored(t, store, request, createdAnswer)
 }
 
 func (su idempotencySuite) fallbackAfterTheLease(t *testing.T) {
-	s, r, clk := su.fresh(t)
-	claim := su.begin(t, s, r)
-	require.NoError(t, s.SetFallback(t.Context(), claim, conflictAnswer))
-	_, _, err := s.Begin(t.Context(), r)
+	store, request, clk := su.fresh(t)
+	claim := su.begin(t, store, request)
+	require.NoError(t, store.SetFallback(t.Context(), claim, conflictAnswer))
+	_, _, err := store.Begin(t.Context(), request)
 	require.ErrorIs(t, err, idempotency.ErrInProgress)
 	clk.Advance(idempotency.Lease)
-	su.stored(t, s, r, conflictAnswer)
-	require.NoError(t, s.Finish(t.Context(), claim, createdAnswer), "the only caller may still finish")
-	su.stored(t, s, r, createdAnswer)
+	su.stored(t, store, request, conflictAnswer)
+	require.NoError(t, store.Finish(t.Context(), claim, createdAnswer), "the only caller may still finish")
+	su.stored(t, store, request, createdAnswer)
 }
 
 func (su idempotencySuite) releasedRequestWithAFallback(t *testing.T) {
@@ -148,16 +148,16 @@ func (su idempotencySuite) concurrentClaims(t *testing.T) {
 func (su idempotencySuite) retention(t *testing.T) {
 	t.Parallel()
 	clk := newFakeClock()
-	s := su.open(t, clk)
+	storage := su.open(t, clk)
 	for _, key := range []string{"a", "b", "c"} {
-		su.begin(t, s.Idempotency, idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: key, Fingerprint: "f"})
+		su.begin(t, storage.Idempotency, idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: key, Fingerprint: "f"})
 	}
-	n, err := retentionOf(t, s.Retention).DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 10)
+	n, err := retentionOf(t, storage.Retention).DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 10)
 	require.NoError(t, err)
 	require.Zero(t, n)
 	clk.Advance(idempotency.Keep + time.Second)
 	for _, want := range []int{2, 1, 0} {
-		n, err = retentionOf(t, s.Retention).DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 2)
+		n, err = retentionOf(t, storage.Retention).DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 2)
 		require.NoError(t, err)
 		require.Equal(t, want, n)
 	}

@@ -15,10 +15,10 @@ import (
 )
 
 // schedule stores an application and its interview.
-func schedule(t testing.TB, s adapters.HiringStorage, organization string, status hiring.InterviewStatus, at time.Time) hiring.Appointment {
+func schedule(t testing.TB, storage adapters.HiringStorage, organization string, status hiring.InterviewStatus, at time.Time) hiring.Appointment {
 	t.Helper()
-	a := apply(t, s, organization, newID(), at)
-	i := hiring.Appointment{
+	a := apply(t, storage, organization, newID(), at)
+	appointment := hiring.Appointment{
 		ID:             newID(),
 		ApplicationID:  a.ID,
 		OrganizationID: organization,
@@ -31,8 +31,8 @@ func schedule(t testing.TB, s adapters.HiringStorage, organization string, statu
 		CreatedAt:      at,
 		ChangedAt:      at,
 	}
-	require.NoError(t, s.Appointments.Upsert(context.Background(), i))
-	return i
+	require.NoError(t, storage.Appointments.Upsert(context.Background(), appointment))
+	return appointment
 }
 
 // Appointments checks the port hiring.Appointments.
@@ -46,34 +46,34 @@ func Appointments(t *testing.T, open HiringOpener) {
 	}
 
 	t.Run("create and update", func(t *testing.T) {
-		s, now := openHiring(t, open)
-		i := schedule(t, s, newID(), hiring.Scheduled, now)
-		byApplication := hiring.AppointmentFilter{ApplicationIDs: []string{i.ApplicationID, newID()}}
-		require.Equal(t, []hiring.Appointment{i}, list(t, s, i.OrganizationID, byApplication))
-		i.Status, i.Outcome, i.Sequence, i.ScheduledAt, i.Location, i.Notes, i.ChangedAt = hiring.Completed, hiring.Fail, 3, now, "x", "", now.Add(
+		storage, now := openHiring(t, open)
+		appointment := schedule(t, storage, newID(), hiring.Scheduled, now)
+		byApplication := hiring.AppointmentFilter{ApplicationIDs: []string{appointment.ApplicationID, newID()}}
+		require.Equal(t, []hiring.Appointment{appointment}, list(t, storage, appointment.OrganizationID, byApplication))
+		appointment.Status, appointment.Outcome, appointment.Sequence, appointment.ScheduledAt, appointment.Location, appointment.Notes, appointment.ChangedAt = hiring.Completed, hiring.Fail, 3, now, "x", "", now.Add(
 			time.Minute,
 		)
 		for range 2 {
-			require.NoError(t, s.Appointments.Upsert(ctx, i))
-			require.Equal(t, []hiring.Appointment{i}, list(t, s, i.OrganizationID, byApplication))
+			require.NoError(t, storage.Appointments.Upsert(ctx, appointment))
+			require.Equal(t, []hiring.Appointment{appointment}, list(t, storage, appointment.OrganizationID, byApplication))
 		}
 	})
 
 	t.Run("one per application, other owner", func(t *testing.T) {
-		s, now := openHiring(t, open)
-		i := schedule(t, s, newID(), hiring.Scheduled, now)
-		foreign, second := i, i
+		storage, now := openHiring(t, open)
+		appointment := schedule(t, storage, newID(), hiring.Scheduled, now)
+		foreign, second := appointment, appointment
 		foreign.OrganizationID, foreign.Location = newID(), "theirs"
 		second.ID = newID()
 		for _, wrong := range []hiring.Appointment{foreign, second} {
-			require.Error(t, s.Appointments.Upsert(ctx, wrong))
+			require.Error(t, storage.Appointments.Upsert(ctx, wrong))
 		}
-		require.Empty(t, list(t, s, foreign.OrganizationID, hiring.AppointmentFilter{ApplicationIDs: []string{i.ApplicationID}}))
-		require.Equal(t, []hiring.Appointment{i}, list(t, s, i.OrganizationID, hiring.AppointmentFilter{}))
+		require.Empty(t, list(t, storage, foreign.OrganizationID, hiring.AppointmentFilter{ApplicationIDs: []string{appointment.ApplicationID}}))
+		require.Equal(t, []hiring.Appointment{appointment}, list(t, storage, appointment.OrganizationID, hiring.AppointmentFilter{}))
 	})
 
 	t.Run("filters", func(t *testing.T) {
-		s, now := openHiring(t, open)
+		storage, now := openHiring(t, open)
 		org := newID()
 		var all []hiring.Appointment
 		for n := range 5 {
@@ -81,17 +81,17 @@ func Appointments(t *testing.T, open HiringOpener) {
 			if n%2 == 0 {
 				status = hiring.Cancelled
 			}
-			all = append([]hiring.Appointment{schedule(t, s, org, status, now.Add(time.Duration(n)*time.Hour))}, all...)
+			all = append([]hiring.Appointment{schedule(t, storage, org, status, now.Add(time.Duration(n)*time.Hour))}, all...)
 		}
-		schedule(t, s, newID(), hiring.Scheduled, now.Add(time.Hour))
-		require.Equal(t, all, list(t, s, org, hiring.AppointmentFilter{}))
-		require.Equal(t, []hiring.Appointment{all[0], all[2], all[4]}, list(t, s, org, hiring.AppointmentFilter{Status: hiring.Cancelled}))
-		require.Equal(t, all[:1], list(t, s, org, hiring.AppointmentFilter{ScheduledAfter: all[1].ScheduledAt}), "later ones only")
-		require.Equal(t, all[1:2], list(t, s, org, hiring.AppointmentFilter{Status: hiring.Scheduled, ScheduledAfter: all[2].ScheduledAt}))
+		schedule(t, storage, newID(), hiring.Scheduled, now.Add(time.Hour))
+		require.Equal(t, all, list(t, storage, org, hiring.AppointmentFilter{}))
+		require.Equal(t, []hiring.Appointment{all[0], all[2], all[4]}, list(t, storage, org, hiring.AppointmentFilter{Status: hiring.Cancelled}))
+		require.Equal(t, all[:1], list(t, storage, org, hiring.AppointmentFilter{ScheduledAfter: all[1].ScheduledAt}), "later ones only")
+		require.Equal(t, all[1:2], list(t, storage, org, hiring.AppointmentFilter{Status: hiring.Scheduled, ScheduledAfter: all[2].ScheduledAt}))
 		require.Equal(
 			t,
 			[]hiring.Appointment{all[1], all[3]},
-			list(t, s, org, hiring.AppointmentFilter{ApplicationIDs: []string{all[3].ApplicationID, all[1].ApplicationID, newID()}}),
+			list(t, storage, org, hiring.AppointmentFilter{ApplicationIDs: []string{all[3].ApplicationID, all[1].ApplicationID, newID()}}),
 		)
 	})
 }
@@ -101,30 +101,30 @@ func Messages(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
 	t.Run("create and get", func(t *testing.T) {
-		s, now := openHiring(t, open)
-		a := apply(t, s, newID(), newID(), now)
+		storage, now := openHiring(t, open)
+		application := apply(t, storage, newID(), newID(), now)
 		m := hiring.Message{
 			ID:             newID(),
-			ApplicationID:  a.ID,
-			OrganizationID: a.OrganizationID,
+			ApplicationID:  application.ID,
+			OrganizationID: application.OrganizationID,
 			SenderID:       newID(),
 			Subject:        "é",
 			Text:           "a\nb",
 			SentAt:         now,
 		}
-		require.NoError(t, s.Messages.Create(ctx, m))
-		got, err := s.Messages.Get(ctx, a.OrganizationID, m.ID)
+		require.NoError(t, storage.Messages.Create(ctx, m))
+		got, err := storage.Messages.Get(ctx, application.OrganizationID, m.ID)
 		require.NoError(t, err)
 		require.Equal(t, m, got)
-		for _, other := range []struct{ organization, id string }{{newID(), m.ID}, {a.OrganizationID, newID()}} {
-			_, err = s.Messages.Get(ctx, other.organization, other.id)
+		for _, other := range []struct{ organization, id string }{{newID(), m.ID}, {application.OrganizationID, newID()}} {
+			_, err = storage.Messages.Get(ctx, other.organization, other.id)
 			require.ErrorIs(t, err, hiring.ErrNotFound)
 		}
 	})
 }
 
 func newExport(organization, kind string, state hiring.ExportState, at time.Time) hiring.Export {
-	e := hiring.Export{
+	export := hiring.Export{
 		ID:             newID(),
 		OrganizationID: organization,
 		UserID:         newID(),
@@ -134,9 +134,9 @@ func newExport(organization, kind string, state hiring.ExportState, at time.Time
 		CreatedAt:      at,
 	}
 	if state == hiring.ExportDone || state == hiring.ExportFailed {
-		e.FinishedAt = &at
+		export.FinishedAt = &at
 	}
-	return e
+	return export
 }
 
 // Exports checks the port hiring.Exports.
@@ -157,42 +157,42 @@ func Exports(t *testing.T, open HiringOpener) {
 	}
 
 	t.Run("create, update, delete", func(t *testing.T) {
-		s, now := openHiring(t, open)
-		e := create(t, s, newExport(newID(), "jobs", hiring.ExportQueued, now))
+		storage, now := openHiring(t, open)
+		export := create(t, storage, newExport(newID(), "jobs", hiring.ExportQueued, now))
 		for _, state := range []hiring.ExportState{hiring.ExportRunning, hiring.ExportRunning, hiring.ExportDone} {
-			if e.State = state; state == hiring.ExportDone {
-				e.RowsDone, e.RowsTotal, e.FinishedAt = 3, 4, &now
+			if export.State = state; state == hiring.ExportDone {
+				export.RowsDone, export.RowsTotal, export.FinishedAt = 3, 4, &now
 			}
-			require.NoError(t, s.Exports.Update(ctx, e))
-			got, err := s.Exports.Get(ctx, e.OrganizationID, e.ID)
+			require.NoError(t, storage.Exports.Update(ctx, export))
+			got, err := storage.Exports.Get(ctx, export.OrganizationID, export.ID)
 			require.NoError(t, err)
-			require.Equal(t, e, got)
+			require.Equal(t, export, got)
 		}
-		_, err := s.Exports.Get(ctx, newID(), e.ID)
+		_, err := storage.Exports.Get(ctx, newID(), export.ID)
 		require.ErrorIs(t, err, hiring.ErrExportNotFound)
-		late := e
+		late := export
 		late.State, late.FinishedAt = hiring.ExportRunning, nil
-		require.Error(t, s.Exports.Update(ctx, late), "completed")
-		foreign := create(t, s, newExport(newID(), "jobs", hiring.ExportQueued, now))
+		require.Error(t, storage.Exports.Update(ctx, late), "completed")
+		foreign := create(t, storage, newExport(newID(), "jobs", hiring.ExportQueued, now))
 		stolen := foreign
-		stolen.OrganizationID = e.OrganizationID
-		require.Error(t, s.Exports.Update(ctx, stolen))
-		require.NoError(t, s.Exports.Delete(ctx, nil))
-		require.NoError(t, s.Exports.Delete(ctx, []string{e.ID, newID()}))
-		_, err = s.Exports.Get(ctx, e.OrganizationID, e.ID)
+		stolen.OrganizationID = export.OrganizationID
+		require.Error(t, storage.Exports.Update(ctx, stolen))
+		require.NoError(t, storage.Exports.Delete(ctx, nil))
+		require.NoError(t, storage.Exports.Delete(ctx, []string{export.ID, newID()}))
+		_, err = storage.Exports.Get(ctx, export.OrganizationID, export.ID)
 		require.ErrorIs(t, err, hiring.ErrExportNotFound)
-		require.Equal(t, []hiring.Export{foreign}, list(t, s, hiring.ExportFilter{}))
+		require.Equal(t, []hiring.Export{foreign}, list(t, storage, hiring.ExportFilter{}))
 	})
 
 	t.Run("limit", func(t *testing.T) {
-		s, now := openHiring(t, open)
+		storage, now := openHiring(t, open)
 		org := newID()
-		create(t, s, newExport(newID(), "jobs", hiring.ExportQueued, now))
+		create(t, storage, newExport(newID(), "jobs", hiring.ExportQueued, now))
 		for range limit {
-			create(t, s, newExport(org, "jobs", hiring.ExportDone, now))
-			create(t, s, newExport(org, "jobs", hiring.ExportRunning, now))
+			create(t, storage, newExport(org, "jobs", hiring.ExportDone, now))
+			create(t, storage, newExport(org, "jobs", hiring.ExportRunning, now))
 		}
-		require.ErrorIs(t, s.Exports.Create(ctx, newExport(org, "jobs", hiring.ExportQueued, now), limit), hiring.ErrExportsUnderWay)
+		require.ErrorIs(t, storage.Exports.Create(ctx, newExport(org, "jobs", hiring.ExportQueued, now), limit), hiring.ErrExportsUnderWay)
 	})
 
 	t.Run("limit, concurrently", func(t *testing.T) {
@@ -212,27 +212,27 @@ func Exports(t *testing.T, open HiringOpener) {
 	})
 
 	t.Run("filters", func(t *testing.T) {
-		s, now := openHiring(t, open)
+		storage, now := openHiring(t, open)
 		org := newID()
 		queued, running := create(
 			t,
-			s,
+			storage,
 			newExport(org, "applications", hiring.ExportQueued, now),
 		), create(
 			t,
-			s,
+			storage,
 			newExport(org, "applications", hiring.ExportRunning, now),
 		)
 		done, jobs := create(
 			t,
-			s,
+			storage,
 			newExport(org, "applications", hiring.ExportDone, now.Add(time.Second)),
 		), create(
 			t,
-			s,
+			storage,
 			newExport(org, "jobs", hiring.ExportFailed, now),
 		)
-		other := create(t, s, newExport(newID(), "applications", hiring.ExportDone, now))
+		other := create(t, storage, newExport(newID(), "applications", hiring.ExportDone, now))
 		for _, c := range []struct {
 			f    hiring.ExportFilter
 			want []hiring.Export
@@ -247,9 +247,9 @@ func Exports(t *testing.T, open HiringOpener) {
 			{hiring.ExportFilter{OrganizationIDs: []string{org}, Kind: "applications", Begun: true, CreatedBefore: now.Add(time.Microsecond)}, []hiring.Export{running}},
 			{hiring.ExportFilter{Unfinished: true, CreatedBefore: now.Add(time.Microsecond)}, []hiring.Export{queued, running}},
 		} {
-			require.ElementsMatch(t, c.want, list(t, s, c.f))
+			require.ElementsMatch(t, c.want, list(t, storage, c.f))
 		}
-		few, err := s.Exports.List(ctx, hiring.ExportFilter{}, 2)
+		few, err := storage.Exports.List(ctx, hiring.ExportFilter{}, 2)
 		require.NoError(t, err)
 		require.Len(t, few, 2)
 	})
@@ -260,21 +260,21 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
 	t.Run("erase by applicant", func(t *testing.T) {
-		s, now := openHiring(t, open)
+		storage, now := openHiring(t, open)
 		ann := newID()
 		add := func(organization, applicant string) hiring.Application {
-			a := newApplication(organization, applicant, now)
-			a.CoverLetter, a.ResumeURL, a.Answers = "I am Ann", "https://ann.example.org/cv.pdf", []hiring.Answer{
+			application := newApplication(organization, applicant, now)
+			application.CoverLetter, application.ResumeURL, application.Answers = "I am Ann", "https://ann.example.org/cv.pdf", []hiring.Answer{
 				{QuestionID: "why", Answer: "because"},
 			}
-			require.NoError(t, s.Applications.Create(ctx, a))
+			require.NoError(t, storage.Applications.Create(ctx, application))
 			require.NoError(
 				t,
-				s.Appointments.Upsert(
+				storage.Appointments.Upsert(
 					ctx,
 					hiring.Appointment{
 						ID:             newID(),
-						ApplicationID:  a.ID,
+						ApplicationID:  application.ID,
 						OrganizationID: organization,
 						ScheduledAt:    now,
 						Location:       "Ward 3",
@@ -289,11 +289,11 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 			)
 			require.NoError(
 				t,
-				s.Messages.Create(
+				storage.Messages.Create(
 					ctx,
 					hiring.Message{
-						ID:             a.ID,
-						ApplicationID:  a.ID,
+						ID:             application.ID,
+						ApplicationID:  application.ID,
 						OrganizationID: organization,
 						SenderID:       newID(),
 						Subject:        "Dear Ann",
@@ -302,24 +302,24 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 					},
 				),
 			)
-			require.NoError(t, s.Notes.Create(ctx, newNote(a, newID(), now)))
-			require.NoError(t, s.Ratings.Upsert(ctx, newRating(a, newID(), 4, now)))
-			return a
+			require.NoError(t, storage.Notes.Create(ctx, newNote(application, newID(), now)))
+			require.NoError(t, storage.Ratings.Upsert(ctx, newRating(application, newID(), 4, now)))
+			return application
 		}
 		withdrawn, active := add(newID(), ann), add(newID(), ann)
 		otherApplication := add(withdrawn.OrganizationID, newID())
 		withdrawn.WithdrawnAt, withdrawn.Tracker, withdrawn.TrackerColor = &now, "completed", "ann-red"
-		require.NoError(t, s.Applications.Update(ctx, ann, withdrawn))
+		require.NoError(t, storage.Applications.Update(ctx, ann, withdrawn))
 		for range 2 {
-			require.NoError(t, s.PersonalData.EraseByApplicant(ctx, ann))
+			require.NoError(t, storage.PersonalData.EraseByApplicant(ctx, ann))
 		}
 		erased := withdrawn
 		erased.CoverLetter, erased.ResumeURL, erased.Answers, erased.Tracker, erased.TrackerColor = "", "", nil, "", ""
 		for _, want := range []hiring.Application{erased, active, otherApplication} {
-			got, err := s.Applications.Get(ctx, toOrganization(want.OrganizationID), want.ID)
+			got, err := storage.Applications.Get(ctx, toOrganization(want.OrganizationID), want.ID)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
-			interviews, err := s.Appointments.List(
+			interviews, err := storage.Appointments.List(
 				ctx,
 				want.OrganizationID,
 				hiring.AppointmentFilter{ApplicationIDs: []string{want.ID}},
@@ -328,30 +328,30 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 			require.NoError(t, err)
 			require.Equal(t, want.ID == erased.ID, interviews.Items[0].Notes == "")
 			require.Equal(t, "Ward 3", interviews.Items[0].Location)
-			_, err = s.Messages.Get(ctx, want.OrganizationID, want.ID)
+			_, err = storage.Messages.Get(ctx, want.OrganizationID, want.ID)
 			require.Equal(t, want.ID == erased.ID, err != nil)
-			notes, err := s.Notes.List(ctx, want.OrganizationID, want.ID, page.After("", 10))
+			notes, err := storage.Notes.List(ctx, want.OrganizationID, want.ID, page.After("", 10))
 			require.NoError(t, err)
 			require.Equal(t, want.ID == erased.ID, len(notes.Items) == 0)
-			ratings, err := s.Ratings.List(ctx, want.OrganizationID, want.ID, 10)
+			ratings, err := storage.Ratings.List(ctx, want.OrganizationID, want.ID, 10)
 			require.NoError(t, err)
 			require.Equal(t, want.ID == erased.ID, len(ratings) == 0)
 		}
 	})
 
 	t.Run("interrupted withdrawal", func(t *testing.T) {
-		s, now := openHiring(t, open)
+		storage, now := openHiring(t, open)
 		ann := newID()
-		as := []hiring.Application{apply(t, s, newID(), ann, now), apply(t, s, newID(), ann, now), apply(t, s, newID(), ann, now)}
+		as := []hiring.Application{apply(t, storage, newID(), ann, now), apply(t, storage, newID(), ann, now), apply(t, storage, newID(), ann, now)}
 		first := page.Request{Number: 1, Size: 2}
 		for remaining := 3; remaining > 0; {
-			active, err := s.Applications.List(ctx, ofApplicant(ann), hiring.ApplicationFilter{}, first)
+			active, err := storage.Applications.List(ctx, ofApplicant(ann), hiring.ApplicationFilter{}, first)
 			require.NoError(t, err)
 			require.Equal(t, remaining, active.Total)
 			for _, a := range active.Items {
 				require.True(t, slices.ContainsFunc(as, func(b hiring.Application) bool { return a.ID == b.ID }))
 				a.WithdrawnAt = &now
-				require.NoError(t, s.Applications.Update(ctx, ann, a))
+				require.NoError(t, storage.Applications.Update(ctx, ann, a))
 				remaining--
 			}
 		}

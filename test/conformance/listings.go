@@ -146,23 +146,23 @@ func newSearchBoard(t testing.TB, open ListingsOpener, with SearchAdapters) *boa
 
 // startEngine returns a search engine that follows the storage until the test ends.
 func startEngine(t testing.TB, s adapters.ListingsStorage, with SearchAdapters) *listings.Engine {
-	v, err := search.Load()
+	vocabulary, err := search.Load()
 	require.NoError(t, err)
-	e := listings.NewEngine(listings.EngineDeps{
+	engine := listings.NewEngine(listings.EngineDeps{
 		Open:          func(context.Context, bool) (search.Index, error) { return with.Index() },
 		Feed:          s.Feed,
 		Notifications: s.Outbox.Notifications,
 		Changes:       s.Changes,
 		Places:        with.Gazetteer,
 		Log:           slog.New(slog.DiscardHandler),
-	}, v)
-	require.NoError(t, e.Open(t.Context()))
+	}, vocabulary)
+	require.NoError(t, engine.Open(t.Context()))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { e.Run(ctx) })
+	running.Go(func() { engine.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
-	require.Eventually(t, func() bool { return e.Ping(t.Context()) == nil }, time.Minute, time.Millisecond)
-	return e
+	require.Eventually(t, func() bool { return engine.Ping(t.Context()) == nil }, time.Minute, time.Millisecond)
+	return engine
 }
 
 // discardAudit is an audit log that no suite reads.
@@ -246,14 +246,14 @@ func sameListing(t testing.TB, want, got listings.Listing) {
 }
 
 func listingReadsBack(t *testing.T, b *board) {
-	l := b.post(t, fullInput())
-	require.True(t, l.Open)
-	got, err := b.get(t.Context(), b.org, l.ID)
+	listing := b.post(t, fullInput())
+	require.True(t, listing.Open)
+	got, err := b.get(t.Context(), b.org, listing.ID)
 	require.NoError(t, err)
-	sameListing(t, l, got)
-	got, err = b.public(t.Context(), l.ID)
+	sameListing(t, listing, got)
+	got, err = b.public(t.Context(), listing.ID)
 	require.NoError(t, err)
-	sameListing(t, l, got)
+	sameListing(t, listing, got)
 
 	bare := b.post(t, listings.CreateInput{Title: "Bare", Status: ptr("draft")})
 	got, err = b.get(t.Context(), b.org, bare.ID)
@@ -264,9 +264,9 @@ func listingReadsBack(t *testing.T, b *board) {
 }
 
 func listingSaves(t *testing.T, b *board) {
-	l := b.post(t, fullInput())
+	listing := b.post(t, fullInput())
 	b.clk.Advance(time.Minute)
-	l, err := b.svc.Update(t.Context(), admin(b.org), l.ID, listings.UpdateInput{
+	listing, err := b.svc.Update(t.Context(), admin(b.org), listing.ID, listings.UpdateInput{
 		Title: ptr("Dietitian"), Description: ptr("Other words"),
 		Details: listings.Details{
 			Location: ptr(
@@ -276,9 +276,9 @@ func listingSaves(t *testing.T, b *board) {
 		},
 	})
 	require.NoError(t, err)
-	_, err = b.svc.PatchMeta(t.Context(), admin(b.org), l.ID, []byte(`{"listing":{"title":"kept","n":12345678901234567890.5}}`))
+	_, err = b.svc.PatchMeta(t.Context(), admin(b.org), listing.ID, []byte(`{"listing":{"title":"kept","n":12345678901234567890.5}}`))
 	require.NoError(t, err)
-	got, err := b.svc.Get(t.Context(), admin(b.org), l.ID)
+	got, err := b.svc.Get(t.Context(), admin(b.org), listing.ID)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"listing":{"title":"kept","n":12345678901234567890.5}}`, string(got.Meta))
 	require.Equal(t, "Dietitian", got.Title)
@@ -295,39 +295,39 @@ func listingSaves(t *testing.T, b *board) {
 }
 
 func listingsAreOwned(t *testing.T, b *board) {
-	l := b.post(t, fullInput())
+	listing := b.post(t, fullInput())
 	otherID := newID()
-	_, err := b.get(t.Context(), otherID, l.ID)
+	_, err := b.get(t.Context(), otherID, listing.ID)
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
-	many, err := b.Listings.ListBySelection(t.Context(), otherID, listings.Selection{IDs: []string{l.ID}}, 1)
+	many, err := b.Listings.ListBySelection(t.Context(), otherID, listings.Selection{IDs: []string{listing.ID}}, 1)
 	require.NoError(t, err)
 	require.Empty(t, many)
 	own, err := b.Listings.List(t.Context(), otherID, "", page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
 	require.Empty(t, own.Items)
 	require.Zero(t, own.Total)
-	_, err = b.svc.Update(t.Context(), admin(otherID), l.ID, listings.UpdateInput{Title: ptr("Mine now")})
+	_, err = b.svc.Update(t.Context(), admin(otherID), listing.ID, listings.UpdateInput{Title: ptr("Mine now")})
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	stolen, err := b.get(ctx, b.org, l.ID)
+	stolen, err := b.get(ctx, b.org, listing.ID)
 	require.NoError(t, err)
 	stolen.Title = "Mine now"
 	require.Error(t, b.Tx.Do(ctx, func(ctx context.Context) error {
 		return b.Listings.Update(ctx, otherID, []listings.Listing{stolen})
 	}))
-	got, err := b.get(ctx, b.org, l.ID)
+	got, err := b.get(ctx, b.org, listing.ID)
 	require.NoError(t, err)
-	sameListing(t, l, got)
+	sameListing(t, listing, got)
 }
 
 func listingSavesLoseNothing(t *testing.T, b *board) {
-	l := b.post(t, listings.CreateInput{Title: "Counter"})
+	listing := b.post(t, listings.CreateInput{Title: "Counter"})
 	var wg sync.WaitGroup
 	errs := make(chan error, 20)
 	for i := range 20 {
 		wg.Go(func() {
-			_, err := b.svc.PatchMeta(context.Background(), admin(b.org), l.ID, fmt.Appendf(nil, `{"n%d":%d}`, i, i))
+			_, err := b.svc.PatchMeta(context.Background(), admin(b.org), listing.ID, fmt.Appendf(nil, `{"n%d":%d}`, i, i))
 			errs <- err
 		})
 	}
@@ -336,7 +336,7 @@ func listingSavesLoseNothing(t *testing.T, b *board) {
 	for err := range errs {
 		require.NoError(t, err)
 	}
-	got, err := b.svc.Get(t.Context(), admin(b.org), l.ID)
+	got, err := b.svc.Get(t.Context(), admin(b.org), listing.ID)
 	require.NoError(t, err)
 	for i := range 20 {
 		require.Contains(t, string(got.Meta), fmt.Sprintf(`"n%d":`, i))
@@ -348,15 +348,15 @@ func listingBatchIsWhole(t *testing.T, b *board) {
 	tries := 0
 	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
 		tries++
-		a, err := b.get(ctx, b.org, one.ID)
+		listing, err := b.get(ctx, b.org, one.ID)
 		require.NoError(t, err)
 		c, err := b.get(ctx, b.org, two.ID)
 		require.NoError(t, err)
-		a.Title, c.Title = "One b", "Two b"
+		listing.Title, c.Title = "One b", "Two b"
 		if tries == 1 {
 			c.Version--
 		}
-		return b.Listings.Update(ctx, b.org, []listings.Listing{a, c})
+		return b.Listings.Update(ctx, b.org, []listings.Listing{listing, c})
 	}))
 	require.Equal(t, 2, tries)
 	got, err := b.svc.Get(t.Context(), admin(b.org), one.ID)
@@ -365,9 +365,9 @@ func listingBatchIsWhole(t *testing.T, b *board) {
 }
 
 func hiddenIsNotPublic(t *testing.T, b *board) {
-	l := b.post(t, fullInput())
+	listing := b.post(t, fullInput())
 	b.events(t)
-	briefs, err := b.Public.ListBriefs(t.Context(), []string{l.ID, newID()}, b.clk.Now())
+	briefs, err := b.Public.ListBriefs(t.Context(), []string{listing.ID, newID()}, b.clk.Now())
 	require.NoError(t, err)
 	require.Len(t, briefs, 1)
 	require.Equal(t, b.org, briefs[0].OrganizationID)
@@ -375,22 +375,22 @@ func hiddenIsNotPublic(t *testing.T, b *board) {
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 
 	public := func() bool {
-		_, err := b.public(t.Context(), l.ID)
+		_, err := b.public(t.Context(), listing.ID)
 		return err == nil && len(b.find(t, listings.FindInput{})) == 1
 	}
 	require.True(t, public())
-	hidden, err := b.svc.Hide(t.Context(), l.ID)
+	hidden, err := b.svc.Hide(t.Context(), listing.ID)
 	require.NoError(t, err)
 	require.False(t, public())
-	got, err := b.get(t.Context(), b.org, l.ID)
+	got, err := b.get(t.Context(), b.org, listing.ID)
 	require.NoError(t, err)
 	sameListing(t, hidden, got)
 	require.Equal(t, listings.Active, got.Status)
-	_, err = b.svc.Renew(t.Context(), admin(b.org), l.ID, 30)
+	_, err = b.svc.Renew(t.Context(), admin(b.org), listing.ID, 30)
 	require.NoError(t, err)
 	require.False(t, public())
 	require.Equal(t, map[string]int{"job.closed": 1, "job.moderated": 1}, b.events(t))
-	_, err = b.svc.Show(t.Context(), l.ID)
+	_, err = b.svc.Show(t.Context(), listing.ID)
 	require.NoError(t, err)
 	require.True(t, public())
 	require.Equal(t, map[string]int{"job.moderated": 1, "job.updated": 1}, b.events(t))

@@ -92,7 +92,7 @@ func (b *board) upsertCase(t testing.TB, c listings.Case) {
 func caseReadsBack(t *testing.T, b *board) {
 	require.Zero(t, b.caseOf(t, newID()))
 	now := b.clk.Now()
-	c := listings.Case{
+	moderationCase := listings.Case{
 		ID:             newID(),
 		ListingID:      newID(),
 		OrganizationID: b.org,
@@ -102,26 +102,26 @@ func caseReadsBack(t *testing.T, b *board) {
 		Held:           true,
 		OpenedAt:       now,
 	}
-	b.upsertCase(t, c)
-	require.Equal(t, c, b.caseOf(t, c.ListingID))
+	b.upsertCase(t, moderationCase)
+	require.Equal(t, moderationCase, b.caseOf(t, moderationCase.ListingID))
 	later := now.Add(1234567 * time.Microsecond)
-	c.ID, c.State, c.Reports, c.Score, c.Held, c.Note, c.DecidedBy, c.DecidedAt, c.OpenedAt = newID(), listings.CaseTakenDown, 0, 0, false, "No \"fees\" \U0001F6AB", newID(), &later, later
-	b.upsertCase(t, c)
-	require.Equal(t, c, b.caseOf(t, c.ListingID))
+	moderationCase.ID, moderationCase.State, moderationCase.Reports, moderationCase.Score, moderationCase.Held, moderationCase.Note, moderationCase.DecidedBy, moderationCase.DecidedAt, moderationCase.OpenedAt = newID(), listings.CaseTakenDown, 0, 0, false, "No \"fees\" \U0001F6AB", newID(), &later, later
+	b.upsertCase(t, moderationCase)
+	require.Equal(t, moderationCase, b.caseOf(t, moderationCase.ListingID))
 }
 
 func casePages(t *testing.T, b *board) {
 	var all []listings.Case
 	for i := range 5 {
-		c := listings.Case{ID: newID(), ListingID: newID(), OrganizationID: b.org, State: listings.CaseOpen, OpenedAt: b.clk.Now()}
+		moderationCase := listings.Case{ID: newID(), ListingID: newID(), OrganizationID: b.org, State: listings.CaseOpen, OpenedAt: b.clk.Now()}
 		switch i {
 		case 1:
-			c.State = listings.CaseKept
+			moderationCase.State = listings.CaseKept
 		case 3:
-			c.OrganizationID, c.Held = newID(), true
+			moderationCase.OrganizationID, moderationCase.Held = newID(), true
 		}
-		b.upsertCase(t, c)
-		all = append(all, c)
+		b.upsertCase(t, moderationCase)
+		all = append(all, moderationCase)
 	}
 	listed := func(f listings.CaseFilter, r page.Request) page.Result[listings.Case] {
 		found, err := b.Cases.List(t.Context(), f, r)
@@ -152,11 +152,11 @@ func reportsDoNotCollide(t *testing.T, b *board) {
 func suspiciousListingHasCase(t *testing.T, b *board) {
 	usual := b.post(t, listings.CreateInput{Title: "Nurse", Description: "Join our team on the ward."})
 	require.Zero(t, b.caseOf(t, usual.ID))
-	l := b.post(t, listings.CreateInput{Title: "Nurse", Description: "Pay the registration fee and write to us on WhatsApp."})
-	c := b.caseOf(t, l.ID)
+	listing := b.post(t, listings.CreateInput{Title: "Nurse", Description: "Pay the registration fee and write to us on WhatsApp."})
+	c := b.caseOf(t, listing.ID)
 	require.Equal(t, listings.CaseOpen, c.State)
 	require.Equal(t, 90, c.Score)
-	public, err := b.public(t.Context(), l.ID)
+	public, err := b.public(t.Context(), listing.ID)
 	require.NoError(t, err, "a score hides nothing")
-	require.Equal(t, l.ID, public.ID)
+	require.Equal(t, listing.ID, public.ID)
 }

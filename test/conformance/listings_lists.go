@@ -19,7 +19,7 @@ import (
 )
 
 func publicIsPublic(t *testing.T, b *board) {
-	l := b.post(
+	listing := b.post(
 		t,
 		listings.CreateInput{
 			Title:   "Short",
@@ -34,7 +34,7 @@ func publicIsPublic(t *testing.T, b *board) {
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), deleted.ID))
 	seenIDs := func() []string {
 		var out []string
-		for _, x := range []listings.Listing{l, draft, closed, deleted} {
+		for _, x := range []listings.Listing{listing, draft, closed, deleted} {
 			if _, err := b.svc.Detail(t.Context(), auth.Actor{}, x.ID); err == nil {
 				out = append(out, x.Title)
 			} else {
@@ -170,15 +170,15 @@ func sweepFindsExpired(t *testing.T, b *board) {
 }
 
 func titlesInEveryState(t *testing.T, b *board) {
-	a, d := b.post(t, listings.CreateInput{Title: "A"}), b.post(t, listings.CreateInput{Title: "D"})
+	listing, d := b.post(t, listings.CreateInput{Title: "A"}), b.post(t, listings.CreateInput{Title: "D"})
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), d.ID))
-	found, err := b.svc.Briefs(t.Context(), []string{a.ID, d.ID, newID()})
+	found, err := b.svc.Briefs(t.Context(), []string{listing.ID, d.ID, newID()})
 	require.NoError(t, err)
 	got := map[string]string{}
 	for _, brief := range found {
 		got[brief.ID] = brief.Title
 	}
-	require.Equal(t, map[string]string{a.ID: "A", d.ID: "D"}, got)
+	require.Equal(t, map[string]string{listing.ID: "A", d.ID: "D"}, got)
 }
 
 func getPosted(t *testing.T, b *board) {
@@ -227,7 +227,7 @@ func listOpen(t *testing.T, b *board) {
 }
 
 func briefsInEveryState(t *testing.T, b *board) {
-	a, d, e := b.post(
+	listing, d, e := b.post(
 		t,
 		listings.CreateInput{Title: "A", Details: listings.Details{Location: ptr("Leeds")}},
 	), b.post(
@@ -243,7 +243,7 @@ func briefsInEveryState(t *testing.T, b *board) {
 		)
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), d.ID))
 	brief := func() map[string]listings.Brief {
-		got, err := b.svc.Briefs(t.Context(), []string{a.ID, d.ID, e.ID, newID()})
+		got, err := b.svc.Briefs(t.Context(), []string{listing.ID, d.ID, e.ID, newID()})
 		require.NoError(t, err)
 		out := map[string]listings.Brief{}
 		for _, l := range got {
@@ -253,9 +253,9 @@ func briefsInEveryState(t *testing.T, b *board) {
 	}
 	until := b.clk.Now().Truncate(time.Second).Add(time.Hour)
 	want := map[string]listings.Brief{
-		a.ID: {ID: a.ID, OrganizationID: b.org, Title: "A", Company: a.Company, Location: "Leeds", Public: true},
-		d.ID: {ID: d.ID, OrganizationID: b.org, Title: "D", Company: d.Company},
-		e.ID: {ID: e.ID, OrganizationID: b.org, Title: "E", Company: e.Company, Public: true, Deadline: until},
+		listing.ID: {ID: listing.ID, OrganizationID: b.org, Title: "A", Company: listing.Company, Location: "Leeds", Public: true},
+		d.ID:       {ID: d.ID, OrganizationID: b.org, Title: "D", Company: d.Company},
+		e.ID:       {ID: e.ID, OrganizationID: b.org, Title: "E", Company: e.Company, Public: true, Deadline: until},
 	}
 	require.Equal(t, want, brief())
 	b.clk.Advance(time.Hour)

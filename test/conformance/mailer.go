@@ -100,15 +100,15 @@ func (su mailerSuite) messageSentAgainHasTheSameMessageID(t *testing.T) {
 
 func (su mailerSuite) replyAddressAndUnsubscribeLink(t *testing.T) {
 	send, last := su.start(t)
-	m := su.message()
-	m.ReplyTo = mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"}
-	m.Unsubscribe = "https://jobs.example.org/unsubscribe?token=" + strings.Repeat("aB3-", 60)
-	require.NoError(t, send(m))
+	message := su.message()
+	message.ReplyTo = mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"}
+	message.Unsubscribe = "https://jobs.example.org/unsubscribe?token=" + strings.Repeat("aB3-", 60)
+	require.NoError(t, send(message))
 	got := last()
 	reply, err := got.AddressList("Reply-To")
 	require.NoError(t, err)
 	require.Equal(t, "jobs@stmary.example", reply[0].Address)
-	require.Equal(t, "<"+m.Unsubscribe+">", got.Get("List-Unsubscribe"))
+	require.Equal(t, "<"+message.Unsubscribe+">", got.Get("List-Unsubscribe"))
 	require.Equal(t, "List-Unsubscribe=One-Click", got.Get("List-Unsubscribe-Post"))
 }
 
@@ -126,8 +126,8 @@ func (su mailerSuite) lineBreaksDoNotAddHeaders(t *testing.T) {
 func (su mailerSuite) invitation(t *testing.T) {
 	send, last := su.start(t)
 	at := time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)
-	m := su.message()
-	m.Invite = &mail.Invite{
+	message := su.message()
+	message.Invite = &mail.Invite{
 		UID:       newID(),
 		Sequence:  2,
 		Start:     at,
@@ -135,17 +135,17 @@ func (su mailerSuite) invitation(t *testing.T) {
 		Summary:   "Interview; ward 3, Leeds",
 		Location:  "Leeds",
 		Organizer: mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"},
-		Attendee:  m.To,
+		Attendee:  message.To,
 		Stamp:     at,
 	}
 	for _, method := range []string{"REQUEST", "CANCEL"} {
-		m.Invite.Cancelled = method == "CANCEL"
-		require.NoError(t, send(m))
+		message.Invite.Cancelled = method == "CANCEL"
+		require.NoError(t, send(message))
 		calendar := strings.ReplaceAll(last().parts["text/calendar"], "\n ", "")
 		for _, line := range []string{"METHOD:" + method, "SEQUENCE:2", "DTSTART:20260317T103000Z", `SUMMARY:Interview\; ward 3\, Leeds`} {
 			require.Contains(t, calendar, line+"\n")
 		}
-		require.Contains(t, calendar, "UID:"+m.Invite.UID)
+		require.Contains(t, calendar, "UID:"+message.Invite.UID)
 		require.Contains(t, strings.ToLower(calendar), "mailto:zoe@example.org")
 	}
 }

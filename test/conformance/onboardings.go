@@ -16,14 +16,14 @@ import (
 // Onboardings checks the port jobseeker.Onboardings.
 func Onboardings(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
-	change := func(s adapters.JobseekerStorage, v jobseeker.Visitor, fn func(o *jobseeker.Onboarding)) error {
-		return s.Tx.Do(ctx, func(ctx context.Context) error {
-			o, err := s.Onboardings.Get(ctx, v)
+	change := func(storage adapters.JobseekerStorage, v jobseeker.Visitor, fn func(o *jobseeker.Onboarding)) error {
+		return storage.Tx.Do(ctx, func(ctx context.Context) error {
+			o, err := storage.Onboardings.Get(ctx, v)
 			if err != nil {
 				return err
 			}
 			fn(&o)
-			return s.Onboardings.Upsert(ctx, o)
+			return storage.Onboardings.Upsert(ctx, o)
 		})
 	}
 	get := func(t *testing.T, s adapters.JobseekerStorage, v jobseeker.Visitor) jobseeker.Onboarding {
@@ -35,13 +35,13 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 	visitors := func() []jobseeker.Visitor { return []jobseeker.Visitor{{UserID: newID()}, {GuestKey: newID()}} }
 
 	t.Run("create, update, delete", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		for _, v := range visitors() {
-			require.Equal(t, jobseeker.Onboarding{Visitor: v}, get(t, s, v))
-			require.NoError(t, change(s, v, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
-			require.Equal(t, jobseeker.Onboarding{Visitor: v, Source: "save", TouchedAt: now, Version: 1}, withoutSteps(get(t, s, v)))
+		storage, now := openJobseeker(t, open)
+		for _, visitor := range visitors() {
+			require.Equal(t, jobseeker.Onboarding{Visitor: visitor}, get(t, storage, visitor))
+			require.NoError(t, change(storage, visitor, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
+			require.Equal(t, jobseeker.Onboarding{Visitor: visitor, Source: "save", TouchedAt: now, Version: 1}, withoutSteps(get(t, storage, visitor)))
 			want := jobseeker.Onboarding{
-				Visitor:     v,
+				Visitor:     visitor,
 				Email:       "zoë@example.org",
 				Source:      "apply",
 				Preferences: `{"a":"é%"}`,
@@ -52,27 +52,27 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 					{Step: "x", SkippedAt: now},
 				},
 			}
-			require.NoError(t, change(s, v, func(o *jobseeker.Onboarding) { *o = want; o.Version = 1 }))
-			require.Equal(t, want, get(t, s, v))
-			swapped := jobseeker.Visitor{UserID: v.GuestKey, GuestKey: v.UserID}
-			require.Zero(t, get(t, s, swapped).Version, "a guest with the id of a user")
-			require.NoError(t, change(s, swapped, func(*jobseeker.Onboarding) {}))
-			require.NoError(t, change(s, v, func(o *jobseeker.Onboarding) { *o = jobseeker.Onboarding{Visitor: v, Version: o.Version} }))
-			require.Equal(t, jobseeker.Onboarding{Visitor: v}, get(t, s, v))
+			require.NoError(t, change(storage, visitor, func(o *jobseeker.Onboarding) { *o = want; o.Version = 1 }))
+			require.Equal(t, want, get(t, storage, visitor))
+			swapped := jobseeker.Visitor{UserID: visitor.GuestKey, GuestKey: visitor.UserID}
+			require.Zero(t, get(t, storage, swapped).Version, "a guest with the id of a user")
+			require.NoError(t, change(storage, swapped, func(*jobseeker.Onboarding) {}))
+			require.NoError(t, change(storage, visitor, func(o *jobseeker.Onboarding) { *o = jobseeker.Onboarding{Visitor: visitor, Version: o.Version} }))
+			require.Equal(t, jobseeker.Onboarding{Visitor: visitor}, get(t, storage, visitor))
 		}
 	})
 
 	t.Run("stale version", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
-		for _, v := range visitors() {
-			for _, stale := range []jobseeker.Onboarding{{Visitor: v, Source: "apply", TouchedAt: now}, {Visitor: v, Source: "apply", TouchedAt: now, Version: 7}, {Visitor: v, Version: 7}} {
-				require.NoError(t, change(s, v, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
+		storage, now := openJobseeker(t, open)
+		for _, visitor := range visitors() {
+			for _, stale := range []jobseeker.Onboarding{{Visitor: visitor, Source: "apply", TouchedAt: now}, {Visitor: visitor, Source: "apply", TouchedAt: now, Version: 7}, {Visitor: visitor, Version: 7}} {
+				require.NoError(t, change(storage, visitor, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
 				boom := errors.New("boom")
-				require.ErrorIs(t, s.Tx.Do(ctx, func(ctx context.Context) error {
-					require.Error(t, s.Onboardings.Upsert(ctx, stale))
+				require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
+					require.Error(t, storage.Onboardings.Upsert(ctx, stale))
 					return boom
 				}), boom)
-				require.Equal(t, "save", get(t, s, v).Source)
+				require.Equal(t, "save", get(t, storage, visitor).Source)
 			}
 		}
 	})
@@ -88,7 +88,7 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 	})
 
 	t.Run("retention", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
+		storage, now := openJobseeker(t, open)
 		var users, guests []jobseeker.Visitor
 		for i := range 5 {
 			v := visitors()
@@ -96,14 +96,14 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 			for _, one := range v {
 				require.NoError(
 					t,
-					change(s, one, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now.Add(time.Duration(i)*time.Hour) }),
+					change(storage, one, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now.Add(time.Duration(i)*time.Hour) }),
 				)
 			}
 		}
-		checkRetention(t, s.Retention, jobseeker.GuestOnboardingKind, now.Add(3*time.Hour))
+		checkRetention(t, storage.Retention, jobseeker.GuestOnboardingKind, now.Add(3*time.Hour))
 		for i := range guests {
-			require.Equal(t, i >= 3 || s.Retention == nil, get(t, s, guests[i]).Version > 0)
-			require.Positive(t, get(t, s, users[i]).Version)
+			require.Equal(t, i >= 3 || storage.Retention == nil, get(t, storage, guests[i]).Version > 0)
+			require.Positive(t, get(t, storage, users[i]).Version)
 		}
 	})
 }

@@ -15,34 +15,34 @@ func SeekerPersonalData(t *testing.T, open JobseekerOpener) {
 	ctx, all := context.Background(), page.Request{Number: 1, Size: 10}
 
 	t.Run("delete by user", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
+		storage, now := openJobseeker(t, open)
 		ann, bob, listing := newID(), newID(), newID()
 		documents := map[string]jobseeker.Document{}
 		for _, user := range []string{ann, bob} {
 			profile := jobseeker.NewProfile(user)
 			profile.Bio = "I am " + user
-			withProfile(t, s, user, func(ctx context.Context) error { return s.Profiles.Update(ctx, profile) })
+			withProfile(t, storage, user, func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
 			search := newSearch(user, true, now)
-			storeSearches(t, s, search)
-			storeMatches(t, s, newMatch(search, newID(), now))
+			storeSearches(t, storage, search)
+			storeMatches(t, storage, newMatch(search, newID(), now))
 			require.NoError(
 				t,
-				s.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: newID(), Notes: "for Ann", SavedAt: now}),
+				storage.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: newID(), Notes: "for Ann", SavedAt: now}),
 			)
-			require.NoError(t, s.Dismissals.Create(ctx, user, listing, now, 10))
+			require.NoError(t, storage.Dismissals.Create(ctx, user, listing, now, 10))
 			require.NoError(
 				t,
-				s.Onboardings.Upsert(ctx, jobseeker.Onboarding{Visitor: jobseeker.Visitor{UserID: user}, Source: "save", TouchedAt: now}),
+				storage.Onboardings.Upsert(ctx, jobseeker.Onboarding{Visitor: jobseeker.Visitor{UserID: user}, Source: "save", TouchedAt: now}),
 			)
 			documents[user] = newDocument(user, jobseeker.CV, true, now)
-			storeDocument(t, s, documents[user])
+			storeDocument(t, storage, documents[user])
 			deleted := newNotification(user, newID(), now)
-			require.NoError(t, s.Notifications.Create(ctx, newNotification(user, newID(), now), deleted))
-			require.NoError(t, s.Notifications.Update(ctx, user, deleted.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
-			if s.Activities != nil {
+			require.NoError(t, storage.Notifications.Create(ctx, newNotification(user, newID(), now), deleted))
+			require.NoError(t, storage.Notifications.Update(ctx, user, deleted.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
+			if storage.Activities != nil {
 				require.NoError(
 					t,
-					s.Activities.Create(
+					storage.Activities.Create(
 						ctx,
 						jobseeker.Activity{
 							UserID:      user,
@@ -57,40 +57,40 @@ func SeekerPersonalData(t *testing.T, open JobseekerOpener) {
 			}
 		}
 		for range 2 {
-			require.NoError(t, s.PersonalData.DeleteByUser(ctx, ann, now))
+			require.NoError(t, storage.PersonalData.DeleteByUser(ctx, ann, now))
 		}
 		for user, kept := range map[string]int{ann: 0, bob: 1} {
-			searches, err := s.Searches.ListByUser(ctx, user, 10)
+			searches, err := storage.Searches.ListByUser(ctx, user, 10)
 			require.NoError(t, err)
 			require.Len(t, searches, kept)
-			bookmarks, err := s.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{}, all)
+			bookmarks, err := storage.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{}, all)
 			require.NoError(t, err)
 			require.Len(t, bookmarks.Items, kept)
-			dismissals, err := s.Dismissals.ListByListings(ctx, user, []string{listing})
+			dismissals, err := storage.Dismissals.ListByListings(ctx, user, []string{listing})
 			require.NoError(t, err)
 			require.Len(t, dismissals, kept)
-			onboarding, err := s.Onboardings.Get(ctx, jobseeker.Visitor{UserID: user})
+			onboarding, err := storage.Onboardings.Get(ctx, jobseeker.Visitor{UserID: user})
 			require.NoError(t, err)
 			require.Equal(t, kept == 1, onboarding.Version > 0)
-			notifications, err := s.Notifications.List(ctx, user, all)
+			notifications, err := storage.Notifications.List(ctx, user, all)
 			require.NoError(t, err)
 			require.Len(t, notifications.Items, kept)
-			stored, err := s.Documents.List(ctx, user, jobseeker.DocumentFilter{}, all)
+			stored, err := storage.Documents.List(ctx, user, jobseeker.DocumentFilter{}, all)
 			require.NoError(t, err)
 			require.Len(t, stored.Items, kept)
-			if s.Activities != nil {
-				activities, err := s.Activities.List(ctx, user, all)
+			if storage.Activities != nil {
+				activities, err := storage.Activities.List(ctx, user, all)
 				require.NoError(t, err)
 				require.Len(t, activities.Items, kept)
 			}
-			profile, err := s.Profiles.Get(ctx, user)
+			profile, err := storage.Profiles.Get(ctx, user)
 			require.NoError(t, err)
 			require.Equal(t, kept == 1, profile.Bio != "")
 		}
-		released, err := s.DocumentFiles.Claim(ctx, 10, now, now)
+		released, err := storage.DocumentFiles.Claim(ctx, 10, now, now)
 		require.NoError(t, err)
 		require.Equal(t, []jobseeker.DocumentFile{documents[ann].File}, released)
-		digests, _ := assignDigests(t, s, 10, now, now)
+		digests, _ := assignDigests(t, storage, 10, now, now)
 		require.Len(t, digests, 1)
 		require.Equal(t, bob, digests[0].UserID)
 	})

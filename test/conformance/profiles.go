@@ -56,89 +56,89 @@ func (su profileSuite) get(t *testing.T, s adapters.JobseekerStorage, user strin
 }
 
 func (su profileSuite) numbersConcurrently(t *testing.T) {
-	s, _ := openJobseeker(t, su.open)
+	storage, _ := openJobseeker(t, su.open)
 	users := []string{newID(), newID(), newID()}
 	together(t, 21, func(i int) error {
-		return s.Tx.Do(context.Background(), func(ctx context.Context) error {
-			profile, err := s.Profiles.Get(ctx, users[i%3])
+		return storage.Tx.Do(context.Background(), func(ctx context.Context) error {
+			profile, err := storage.Profiles.Get(ctx, users[i%3])
 			if err != nil {
 				return err
 			}
-			return s.Profiles.Update(ctx, profile)
+			return storage.Profiles.Update(ctx, profile)
 		})
 	})
 	seenIDs := map[int64]bool{}
 	for _, user := range users {
-		profile := su.get(t, s, user)
+		profile := su.get(t, storage, user)
 		require.Positive(t, profile.Number)
 		seenIDs[profile.Number] = true
 		profile.Bio = "changed"
-		withProfile(t, s, user, func(ctx context.Context) error { return s.Profiles.Update(ctx, profile) })
-		require.Equal(t, profile, su.get(t, s, user))
+		withProfile(t, storage, user, func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
+		require.Equal(t, profile, su.get(t, storage, user))
 	}
 	require.Len(t, seenIDs, 3)
 }
 
 func (su profileSuite) getAndUpdate(t *testing.T) {
-	s, _ := openJobseeker(t, su.open)
+	storage, _ := openJobseeker(t, su.open)
 	user := newID()
-	require.Equal(t, jobseeker.NewProfile(user), su.get(t, s, user))
+	require.Equal(t, jobseeker.NewProfile(user), su.get(t, storage, user))
 	want := su.full(user)
-	require.NoError(t, s.Tx.Do(context.Background(), func(ctx context.Context) error {
-		got, err := s.Profiles.Get(ctx, user)
+	require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
+		got, err := storage.Profiles.Get(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.NewProfile(user), got)
 		return nil
 	}))
-	require.Equal(t, jobseeker.NewProfile(user), su.get(t, s, user), "after a lock")
-	withProfile(t, s, user, func(ctx context.Context) error { return s.Profiles.Update(ctx, want) })
-	got := su.get(t, s, user)
+	require.Equal(t, jobseeker.NewProfile(user), su.get(t, storage, user), "after a lock")
+	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Profiles.Update(ctx, want) })
+	got := su.get(t, storage, user)
 	want.Number = got.Number
 	require.Equal(t, want, got)
 	otherID := newID()
-	require.Equal(t, jobseeker.NewProfile(otherID), su.get(t, s, otherID))
+	require.Equal(t, jobseeker.NewProfile(otherID), su.get(t, storage, otherID))
 }
 
 func (su profileSuite) updateToZeroValues(t *testing.T) {
-	s, _ := openJobseeker(t, su.open)
+	storage, _ := openJobseeker(t, su.open)
 	want := su.full(newID())
 	for _, profile := range []jobseeker.Profile{want, {UserID: want.UserID}} {
-		require.NoError(t, s.Tx.Do(context.Background(), func(ctx context.Context) error {
-			stored, err := s.Profiles.Get(ctx, profile.UserID)
+		require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
+			stored, err := storage.Profiles.Get(ctx, profile.UserID)
 			if err != nil {
 				return err
 			}
 			profile.Number = stored.Number
-			return s.Profiles.Update(ctx, profile)
+			return storage.Profiles.Update(ctx, profile)
 		}))
-		got := su.get(t, s, profile.UserID)
+		got := su.get(t, storage, profile.UserID)
 		profile.Number = got.Number
 		require.Equal(t, profile, got)
 	}
 }
 
 func (su profileSuite) rollback(t *testing.T) {
-	s, _ := openJobseeker(t, su.open)
+	storage, _ := openJobseeker(t, su.open)
 	user, boom := newID(), errors.New("boom")
-	require.ErrorIs(t, locked(s, user, func(ctx context.Context) error {
-		require.NoError(t, s.Profiles.Update(ctx, su.full(user)))
+	require.ErrorIs(t, locked(storage, user, func(ctx context.Context) error {
+		require.NoError(t, storage.Profiles.Update(ctx, su.full(user)))
 		return boom
 	}), boom)
-	require.Equal(t, jobseeker.NewProfile(user), su.get(t, s, user))
+	require.Equal(t, jobseeker.NewProfile(user), su.get(t, storage, user))
 }
 
 func (su profileSuite) concurrentUpdates(t *testing.T) {
-	s, _ := openJobseeker(t, su.open)
+	storage, _ := openJobseeker(t, su.open)
 	user := newID()
 	together(t, 20, func(int) error {
-		return s.Tx.Do(context.Background(), func(ctx context.Context) error {
-			profile, err := s.Profiles.Get(ctx, user)
+		return storage.Tx.Do(context.Background(), func(ctx context.Context) error {
+			profile, err := storage.Profiles.Get(ctx, user)
 			if err != nil {
 				return err
 			}
 			profile.LocationRadius++
-			return s.Profiles.Update(ctx, profile)
+			return storage.Profiles.Update(ctx, profile)
 		})
 	})
-	require.Equal(t, 20, su.get(t, s, user).LocationRadius)
+	require.Equal(t, 20, su.get(t, storage, user).LocationRadius)
 }

@@ -24,14 +24,14 @@ func (b *board) find(t testing.TB, in listings.FindInput) []string {
 	if in.Page.Size == 0 {
 		in.Page = page.Request{Number: 1, Size: 100}
 	}
-	r, err := b.svc.Find(t.Context(), noActor, in)
+	found, err := b.svc.Find(t.Context(), noActor, in)
 	require.NoError(t, err)
 	var out []string
-	for _, h := range r.Items {
+	for _, h := range found.Items {
 		out = append(out, h.Listing.Title)
 	}
-	require.Equal(t, len(out), r.Total, "all are counted")
-	b.compareWithGathered(t, in, r.Items)
+	require.Equal(t, len(out), found.Total, "all are counted")
+	b.compareWithGathered(t, in, found.Items)
 	return out
 }
 
@@ -52,19 +52,19 @@ func (b *board) compareWithGathered(t testing.TB, in listings.FindInput, found [
 	for _, h := range all.Items {
 		ids = append(ids, h.Listing.ID)
 	}
-	g, err := b.svc.Gather(t.Context(), ids)
+	gathered, err := b.svc.Gather(t.Context(), ids)
 	require.NoError(t, err)
 	text, err := b.svc.Resolve(t.Context(), in.Text)
 	require.NoError(t, err)
 	key := listings.FindKey{Text: text, Location: f.Location, ContractType: strings.Join(f.ContractType, "")}
-	matching, err := g.Matching(t.Context(), key)
+	matching, err := gathered.Matching(t.Context(), key)
 	require.NoError(t, err)
 	var want, got []string
 	for _, h := range found {
 		want = append(want, h.Listing.ID)
 	}
 	for _, i := range matching {
-		got = append(got, g.Listings()[i].ID)
+		got = append(got, gathered.Listings()[i].ID)
 	}
 	require.ElementsMatch(t, want, got, "%+v", in)
 }
@@ -73,7 +73,7 @@ func (b *board) compareWithGathered(t testing.TB, in listings.FindInput, found [
 // search engine. The gazetteer has the places of the United Kingdom, Ireland and the
 // United States.
 func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
-	b := newSearchBoard(t, open, with)
+	board := newSearchBoard(t, open, with)
 	specialties := map[string]string{
 		"Consultant Cardiologist": "Renal",
 		"Healthcare Assistant":    "Podiatry",
@@ -83,26 +83,26 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		if specialty, ok := specialties[in.Title]; ok {
 			in.Specialty = &specialty
 		}
-		b.post(t, in)
-		b.clk.Advance(time.Hour)
+		board.post(t, in)
+		board.clk.Advance(time.Hour)
 	}
 	for _, c := range searchCases {
 		t.Run(strings.TrimSpace(fmt.Sprintf("%s %s %s", c.text, c.filter.Location, c.sort)), func(t *testing.T) {
 			in := listings.FindInput{Text: c.text, Filters: c.filter, Sort: c.sort, Exact: true}
-			require.Equal(t, c.want, strings.Join(b.find(t, in), "|"))
+			require.Equal(t, c.want, strings.Join(board.find(t, in), "|"))
 			// The same results in pages of two, by page number and by cursor.
 			var numbered, followed []string
 			cursor := ""
 			for n := 1; ; n++ {
 				in.Page = page.Request{Number: n, Size: 2}
-				r, err := b.svc.Find(t.Context(), noActor, in)
+				found, err := board.svc.Find(t.Context(), noActor, in)
 				require.NoError(t, err)
 				in.Page = page.Request{Number: 1, Size: 2, Cursor: cursor}
-				f, err := b.svc.Find(t.Context(), noActor, in)
+				f, err := board.svc.Find(t.Context(), noActor, in)
 				require.NoError(t, err)
-				numbered, followed = append(numbered, titles(r)...), append(followed, titles(f)...)
+				numbered, followed = append(numbered, titles(found)...), append(followed, titles(f)...)
 				if cursor = f.NextCursor; cursor == "" {
-					require.Equal(t, r.NextCursor, f.NextCursor)
+					require.Equal(t, found.NextCursor, f.NextCursor)
 					break
 				}
 			}
@@ -116,9 +116,9 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		for _, in := range searchBoard {
 			want = append([]string{in.Title}, want...)
 		}
-		require.Equal(t, want, b.find(t, listings.FindInput{}))
-		require.Equal(t, want, b.find(t, listings.FindInput{Text: "jobs"}))
-		require.Equal(t, want, b.find(t, listings.FindInput{Text: "  "}))
+		require.Equal(t, want, board.find(t, listings.FindInput{}))
+		require.Equal(t, want, board.find(t, listings.FindInput{Text: "jobs"}))
+		require.Equal(t, want, board.find(t, listings.FindInput{Text: "  "}))
 	})
 	t.Run("reversed orders and their pages", func(t *testing.T) {
 		for _, in := range []listings.FindInput{
@@ -139,10 +139,10 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 				var found []listings.Hit
 				for cursor, n := "", 1; ; n++ {
 					in.Page = page.Request{Number: 1, Size: size, Cursor: cursor}
-					followed, err := b.svc.Find(t.Context(), noActor, in)
+					followed, err := board.svc.Find(t.Context(), noActor, in)
 					require.NoError(t, err)
 					in.Page = page.Request{Number: n, Size: size}
-					numbered, err := b.svc.Find(t.Context(), noActor, in)
+					numbered, err := board.svc.Find(t.Context(), noActor, in)
 					require.NoError(t, err)
 					require.Equal(t, titles(numbered), titles(followed))
 					found = append(found, followed.Items...)
@@ -181,41 +181,41 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		}
 	})
 	t.Run("place of a listing", func(t *testing.T) {
-		r, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 1}})
+		r, err := board.svc.Find(t.Context(), noActor, listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 1}})
 		require.NoError(t, err)
 		require.NotNil(t, r.Items[0].Listing.Place)
 		require.NotEmpty(t, r.Items[0].Listing.Place.Name)
 	})
 	t.Run("relevance is higher in titles", func(t *testing.T) {
 		for _, sort := range []string{"relevance", "date", "salary"} {
-			r, err := b.svc.Find(
+			found, err := board.svc.Find(
 				t.Context(),
 				noActor,
 				listings.FindInput{Text: "nurse", Sort: sort, Page: page.Request{Number: 1, Size: 10}},
 			)
 			require.NoError(t, err)
-			for _, h := range r.Items {
+			for _, h := range found.Items {
 				require.Equal(t, strings.Contains(h.Listing.Title, "Nurse"), h.Relevance == 1, h.Listing.Title)
 			}
 		}
 	})
 	t.Run("distance with a place", func(t *testing.T) {
-		r, err := b.svc.Find(
+		found, err := board.svc.Find(
 			t.Context(),
 			noActor,
 			listings.FindInput{Filters: listings.FilterInput{Location: "Leeds"}, Sort: "distance", Page: page.Request{Number: 1, Size: 10}},
 		)
 		require.NoError(t, err)
-		require.InDelta(t, 0, *r.Items[0].Miles, 0.1)
-		require.InDelta(t, 8.3, *r.Items[2].Miles, 0.7) // Wakefield
-		r, err = b.svc.Find(t.Context(), noActor, listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 10}})
+		require.InDelta(t, 0, *found.Items[0].Miles, 0.1)
+		require.InDelta(t, 8.3, *found.Items[2].Miles, 0.7) // Wakefield
+		found, err = board.svc.Find(t.Context(), noActor, listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 10}})
 		require.NoError(t, err)
-		require.Nil(t, r.Items[0].Miles)
+		require.Nil(t, found.Items[0].Miles)
 	})
 	t.Run("distance from home", func(t *testing.T) {
-		b.home = "Cork"
-		defer func() { b.home = "" }()
-		r, err := b.svc.Find(
+		board.home = "Cork"
+		defer func() { board.home = "" }()
+		found, err := board.svc.Find(
 			t.Context(),
 			auth.Actor{UserID: "u", Seeker: true},
 			listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 4}},
@@ -224,9 +224,9 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		require.Equal(
 			t,
 			[]string{"General Practitioner", "Occupational Therapist", "Consultant Cardiologist", "Band 6/7 Physiotherapist"},
-			titles(r),
+			titles(found),
 		)
-		all, err := b.svc.Find(
+		all, err := board.svc.Find(
 			t.Context(),
 			auth.Actor{UserID: "u", Seeker: true},
 			listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 100}},
@@ -236,15 +236,15 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		require.Equal(t, "Midwife", all.Items[len(all.Items)-1].Listing.Title)
 	})
 	t.Run("posted after a date", func(t *testing.T) {
-		after := b.clk.Now().Add(-2*time.Hour - time.Minute).Format(time.RFC3339)
-		require.Equal(t, []string{"Midwife", "Porter"}, b.find(t, listings.FindInput{Filters: listings.FilterInput{PostedAfter: after}}))
+		after := board.clk.Now().Add(-2*time.Hour - time.Minute).Format(time.RFC3339)
+		require.Equal(t, []string{"Midwife", "Porter"}, board.find(t, listings.FindInput{Filters: listings.FilterInput{PostedAfter: after}}))
 		// The bound itself is included; a microsecond later is not.
-		found, err := b.svc.Find(t.Context(), auth.Actor{}, listings.FindInput{Text: "midwife", Page: page.Request{Number: 1, Size: 1}})
+		found, err := board.svc.Find(t.Context(), auth.Actor{}, listings.FindInput{Text: "midwife", Page: page.Request{Number: 1, Size: 1}})
 		require.NoError(t, err)
 		posted := *found.Items[0].Listing.PostedAt
 		for _, text := range []string{"", "midwife"} {
 			for then, want := range map[time.Time]bool{posted: true, posted.Add(time.Microsecond): false} {
-				got := b.find(t, listings.FindInput{Text: text, Filters: listings.FilterInput{PostedAfter: then.Format(time.RFC3339Nano)}})
+				got := board.find(t, listings.FindInput{Text: text, Filters: listings.FilterInput{PostedAfter: then.Format(time.RFC3339Nano)}})
 				require.Equal(t, want, slices.Contains(got, "Midwife"), "%q after %s", text, then)
 			}
 		}
@@ -258,12 +258,12 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			{Filters: listings.FilterInput{SalaryMin: ptr(2.0), SalaryMax: ptr(1.0)}, Page: one}, {Filters: listings.FilterInput{PostedAfter: "soon"}, Page: one},
 			{Page: page.Request{Number: 1, Size: 1, Cursor: "x"}}, {Page: page.Request{Number: 10_001, Size: 1}}, {Page: page.Request{Number: 1 << 62, Size: 100}},
 		} {
-			_, err := b.svc.Find(t.Context(), noActor, in)
+			_, err := board.svc.Find(t.Context(), noActor, in)
 			require.Equal(t, fault.Invalid, fault.KindOf(err), "%+v", in)
 		}
-		r, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Page: one})
+		r, err := board.svc.Find(t.Context(), noActor, listings.FindInput{Page: one})
 		require.NoError(t, err)
-		_, err = b.svc.Find(
+		_, err = board.svc.Find(
 			t.Context(),
 			noActor,
 			listings.FindInput{Sort: "salary", Page: page.Request{Number: 1, Size: 1, Cursor: r.NextCursor}},
@@ -271,29 +271,29 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		require.Equal(t, fault.Invalid, fault.KindOf(err), "a cursor of another order")
 	})
 	t.Run("updated listings", func(t *testing.T) {
-		l := b.post(t, listings.CreateInput{Title: "Zookeeper", Description: "Anything."})
-		require.Equal(t, []string{"Zookeeper"}, b.find(t, listings.FindInput{Text: "zookeper"}))
-		_, err := b.svc.Update(t.Context(), admin(b.org), l.ID, listings.UpdateInput{Title: ptr("Beekeeper")})
+		listing := board.post(t, listings.CreateInput{Title: "Zookeeper", Description: "Anything."})
+		require.Equal(t, []string{"Zookeeper"}, board.find(t, listings.FindInput{Text: "zookeper"}))
+		_, err := board.svc.Update(t.Context(), admin(board.org), listing.ID, listings.UpdateInput{Title: ptr("Beekeeper")})
 		require.NoError(t, err)
-		require.Empty(t, b.find(t, listings.FindInput{Text: `"zookeeper"`}))
-		require.Equal(t, []string{"Beekeeper"}, b.find(t, listings.FindInput{Text: "beekeeper"}))
-		_, err = b.svc.Update(t.Context(), admin(b.org), l.ID, listings.UpdateInput{Status: ptr("inactive")})
+		require.Empty(t, board.find(t, listings.FindInput{Text: `"zookeeper"`}))
+		require.Equal(t, []string{"Beekeeper"}, board.find(t, listings.FindInput{Text: "beekeeper"}))
+		_, err = board.svc.Update(t.Context(), admin(board.org), listing.ID, listings.UpdateInput{Status: ptr("inactive")})
 		require.NoError(t, err)
-		require.Empty(t, b.find(t, listings.FindInput{Text: "beekeeper"}))
-		_, err = b.svc.Update(t.Context(), admin(b.org), l.ID, listings.UpdateInput{Status: ptr("active"), Title: ptr("Beekeeper again")})
+		require.Empty(t, board.find(t, listings.FindInput{Text: "beekeeper"}))
+		_, err = board.svc.Update(t.Context(), admin(board.org), listing.ID, listings.UpdateInput{Status: ptr("active"), Title: ptr("Beekeeper again")})
 		require.NoError(t, err)
-		require.Equal(t, []string{"Beekeeper again"}, b.find(t, listings.FindInput{Text: "beekeeper"}))
-		require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), l.ID))
-		require.Empty(t, b.find(t, listings.FindInput{Text: "beekeeper"}))
+		require.Equal(t, []string{"Beekeeper again"}, board.find(t, listings.FindInput{Text: "beekeeper"}))
+		require.NoError(t, board.svc.Delete(t.Context(), admin(board.org), listing.ID))
+		require.Empty(t, board.find(t, listings.FindInput{Text: "beekeeper"}))
 	})
 	t.Run("draft published late", func(t *testing.T) {
-		draft := b.post(t, listings.CreateInput{Title: "Juggler one", Status: ptr("draft")})
-		b.clk.Advance(time.Minute)
-		b.post(t, listings.CreateInput{Title: "Juggler two"})
-		b.clk.Advance(time.Minute)
-		_, err := b.svc.Update(t.Context(), admin(b.org), draft.ID, listings.UpdateInput{Status: ptr("active")})
+		draft := board.post(t, listings.CreateInput{Title: "Juggler one", Status: ptr("draft")})
+		board.clk.Advance(time.Minute)
+		board.post(t, listings.CreateInput{Title: "Juggler two"})
+		board.clk.Advance(time.Minute)
+		_, err := board.svc.Update(t.Context(), admin(board.org), draft.ID, listings.UpdateInput{Status: ptr("active")})
 		require.NoError(t, err)
-		require.Equal(t, []string{"Juggler one", "Juggler two"}, b.find(t, listings.FindInput{Text: "juggler"}))
+		require.Equal(t, []string{"Juggler one", "Juggler two"}, board.find(t, listings.FindInput{Text: "juggler"}))
 	})
 }
 

@@ -127,44 +127,44 @@ func (s *searchSuite) apply(changes []search.Change) {
 // compareWithOracle compares random queries after random changes.
 func compareWithOracle(t *testing.T, open SearchIndexOpener, reopen bool) {
 	folder := t.TempDir()
-	s := newSearchSuite(t, func(t testing.TB, _ string, normalize func(string) string) search.Index {
+	suite := newSearchSuite(t, func(t testing.TB, _ string, normalize func(string) string) search.Index {
 		return open(t, folder, normalize)
 	}, 1)
 	for round := range 20 {
-		for range 1 + s.random.IntN(20) {
-			s.apply(s.random.changes(1+s.random.zipf(300), 1500))
+		for range 1 + suite.random.IntN(20) {
+			suite.apply(suite.random.changes(1+suite.random.zipf(300), 1500))
 		}
 		if reopen {
-			require.NoError(t, s.index.Close())
-			s.index = open(t, folder, singular)
-			require.Equal(t, s.position(), s.index.Position())
+			require.NoError(t, suite.index.Close())
+			suite.index = open(t, folder, singular)
+			require.Equal(t, suite.position(), suite.index.Position())
 		}
 		if round == 10 {
-			s.apply(nil)
+			suite.apply(nil)
 		}
 		for range 25 {
-			s.compare(s.random.query())
+			suite.compare(suite.random.query())
 		}
 	}
 }
 
 // compare requires that the index and the oracle return equal results.
-func (s *searchSuite) compare(q search.Query) {
-	got, err := s.index.Find(context.Background(), q)
+func (s *searchSuite) compare(query search.Query) {
+	got, err := s.index.Find(context.Background(), query)
 	require.NoError(s.t, err)
-	all := s.oracle.find(&q)
-	text, err := json.Marshal(q)
+	all := s.oracle.find(&query)
+	text, err := json.Marshal(query)
 	require.NoError(s.t, err)
 	require.Equal(s.t, len(all.exact), got.Total, "total of %s", text)
 	require.Equal(s.t, all.facets, got.Facets, "facets of %s", text)
-	require.Equal(s.t, all.page(&q, q.Offset), withoutNil(got.Hits), "hits of %s", text)
-	for offset := q.Offset; got.Next != "" && offset < q.Offset+6*q.Limit; {
-		offset += q.Limit
-		q.After = got.Next
-		got, err = s.index.Find(context.Background(), q)
+	require.Equal(s.t, all.page(&query, query.Offset), withoutNil(got.Hits), "hits of %s", text)
+	for offset := query.Offset; got.Next != "" && offset < query.Offset+6*query.Limit; {
+		offset += query.Limit
+		query.After = got.Next
+		got, err = s.index.Find(context.Background(), query)
 		require.NoError(s.t, err)
 		require.Equal(s.t, len(all.exact), got.Total, "total of %s", text)
-		require.Equal(s.t, all.page(&q, offset), withoutNil(got.Hits), "hits from %d of %s", offset, text)
+		require.Equal(s.t, all.page(&query, offset), withoutNil(got.Hits), "hits from %d of %s", offset, text)
 	}
 }
 
@@ -175,14 +175,14 @@ func withoutNil(hits []search.Hit) []search.Hit {
 	return hits
 }
 
-func (r *oracleResult) page(q *search.Query, offset int) []search.Hit {
+func (r *oracleResult) page(query *search.Query, offset int) []search.Hit {
 	page := []search.Hit{}
 	for _, h := range r.exact[min(offset, len(r.exact)):] {
-		if len(page) < q.Limit {
+		if len(page) < query.Limit {
 			page = append(page, h.Hit)
 		}
 	}
-	for _, h := range r.relaxed[:min(r.free(q, offset), len(r.relaxed))] {
+	for _, h := range r.relaxed[:min(r.free(query, offset), len(r.relaxed))] {
 		page = append(page, h.Hit)
 	}
 	return page
@@ -200,16 +200,16 @@ func (r *oracleResult) free(q *search.Query, offset int) int {
 // pageWhileChanging follows cursors while documents are created and deleted.
 func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 	for _, by := range []search.SortKey{search.SortRelevance, search.SortDate, search.SortPay, search.SortDistance, search.SortTitle, search.SortLocation} {
-		s := newSearchSuite(t, open, 5)
+		suite := newSearchSuite(t, open, 5)
 		var first []search.Change
 		for i := range 400 {
-			first = append(first, search.Change{ID: fmt.Sprintf("stays %d", i), Version: 1, Document: s.random.document()})
+			first = append(first, search.Change{ID: fmt.Sprintf("stays %d", i), Version: 1, Document: suite.random.document()})
 			first[i].Document.Deadline = time.Time{}
 		}
-		s.apply(first)
-		from := s.random.point()
-		q := search.Query{
-			Now: searchStart, Sort: search.Sort{By: by, Descending: s.random.chance(50)}, From: &from, Limit: 7,
+		suite.apply(first)
+		from := suite.random.point()
+		query := search.Query{
+			Now: searchStart, Sort: search.Sort{By: by, Descending: suite.random.chance(50)}, From: &from, Limit: 7,
 			Slots: []search.Slot{
 				{
 					Levels: []search.SlotLevel{
@@ -221,21 +221,21 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 		}
 		seenIDs := map[string]int{}
 		for page := 0; ; page++ {
-			r, err := s.index.Find(context.Background(), q)
+			result, err := suite.index.Find(context.Background(), query)
 			require.NoError(t, err)
-			for _, h := range r.Hits {
+			for _, h := range result.Hits {
 				seenIDs[h.ID]++
 			}
-			if r.Next == "" {
+			if result.Next == "" {
 				break
 			}
-			q.After = r.Next
+			query.After = result.Next
 			var changes []search.Change
 			for i := range 5 {
-				changes = append(changes, search.Change{ID: fmt.Sprintf("new %d %d", page, i), Version: 1, Document: s.random.document()},
+				changes = append(changes, search.Change{ID: fmt.Sprintf("new %d %d", page, i), Version: 1, Document: suite.random.document()},
 					search.Change{ID: fmt.Sprintf("new %d %d", page-2, i), Version: 2})
 			}
-			s.apply(changes)
+			suite.apply(changes)
 		}
 		for id, n := range seenIDs {
 			require.Equal(t, 1, n, "%s: %s", by, id)
@@ -247,13 +247,13 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 }
 
 func applyVersions(t *testing.T, open SearchIndexOpener) {
-	s := newSearchSuite(t, open, 7)
+	suite := newSearchSuite(t, open, 7)
 	ctx := context.Background()
 	create := func(id string, version int64, key string) search.Change {
 		return search.Change{ID: id, Version: version, Document: &search.Document{PostedAt: searchStart, Keys: []string{key}}}
 	}
 	stored := func() map[string]int64 {
-		r, err := s.index.Find(ctx, search.Query{Now: searchStart, Limit: 10})
+		r, err := suite.index.Find(ctx, search.Query{Now: searchStart, Limit: 10})
 		require.NoError(t, err)
 		versions := map[string]int64{}
 		for _, h := range r.Hits {
@@ -277,17 +277,17 @@ func applyVersions(t *testing.T, open SearchIndexOpener) {
 		{"created again", []search.Change{create("a", 5, "z")}, map[string]int64{"a": 5, "b": 5}},
 		{"unknown deleted", []search.Change{{ID: "c", Version: 1}}, map[string]int64{"a": 5, "b": 5}},
 	} {
-		s.apply(step.changes)
+		suite.apply(step.changes)
 		require.Equal(t, step.want, stored(), step.condition)
 	}
-	r, err := s.index.Find(ctx, search.Query{Now: searchStart, Must: []search.Expr{search.HasKey("z")}})
+	r, err := suite.index.Find(ctx, search.Query{Now: searchStart, Must: []search.Expr{search.HasKey("z")}})
 	require.NoError(t, err)
 	require.Equal(t, 2, r.Total)
 	require.Empty(t, r.Hits)
 }
 
 func placeRelaxed(t *testing.T, open SearchIndexOpener) {
-	s := newSearchSuite(t, open, 9)
+	suite := newSearchSuite(t, open, 9)
 	var changes []search.Change
 	for i := range 60 {
 		d := &search.Document{PostedAt: searchStart.Add(time.Duration(i) * time.Minute), Keys: []string{"related"}}
@@ -296,21 +296,21 @@ func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 		}
 		changes = append(changes, search.Change{ID: fmt.Sprint(i), Version: 1, Document: d})
 	}
-	s.apply(changes)
+	suite.apply(changes)
 	find := func(key string, offset, limit, relaxed int) (exact, others int) {
-		r, err := s.index.Find(context.Background(), search.Query{
+		result, err := suite.index.Find(context.Background(), search.Query{
 			Now: searchStart, Offset: offset, Limit: limit, Relaxed: relaxed,
 			Slots: []search.Slot{
 				{Levels: []search.SlotLevel{{Expr: search.HasKey(key), Exact: true}, {Expr: search.HasKey("related"), Cost: 5}}},
 			},
 		})
 		require.NoError(t, err)
-		for _, h := range r.Hits {
+		for _, h := range result.Hits {
 			if h.Exact {
 				exact++
 			}
 		}
-		return exact, len(r.Hits) - exact
+		return exact, len(result.Hits) - exact
 	}
 	for _, c := range []struct {
 		condition              string
@@ -336,57 +336,57 @@ func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 }
 
 func listWords(t *testing.T, open SearchIndexOpener) {
-	s := newSearchSuite(t, open, 11)
+	suite := newSearchSuite(t, open, 11)
 	for n := range 5 { // each document once, so that none is deleted
 		var changes []search.Change
 		for i := range 60 {
-			changes = append(changes, search.Change{ID: fmt.Sprint(n, i), Version: 1, Document: s.random.document()})
+			changes = append(changes, search.Change{ID: fmt.Sprint(n, i), Version: 1, Document: suite.random.document()})
 		}
-		s.apply(changes)
+		suite.apply(changes)
 	}
 	for _, prefix := range []string{"", "a", "ab", "zz"} {
 		want := map[string]int{}
-		for _, d := range s.oracle.docs {
+		for _, d := range suite.oracle.docs {
 			for _, w := range slices.Concat(d.Title, d.Body) {
 				if w != "" && strings.HasPrefix(w, prefix) {
-					want[w] = s.oracle.frequency(w)
+					want[w] = suite.oracle.frequency(w)
 				}
 			}
 		}
 		got, order := map[string]int{}, []string(nil)
-		for w, n := range s.index.Words(prefix) {
+		for w, n := range suite.index.Words(prefix) {
 			got[w], order = n, append(order, w)
-			require.Equal(t, n, s.index.Frequency(w))
+			require.Equal(t, n, suite.index.Frequency(w))
 		}
 		require.Equal(t, want, got, prefix)
 		require.Equal(t, slices.Sorted(maps.Keys(want)), order)
 	}
-	require.Zero(t, s.index.Frequency("unknown"))
+	require.Zero(t, suite.index.Frequency("unknown"))
 }
 
 func listKeys(t *testing.T, open SearchIndexOpener) {
-	s := newSearchSuite(t, open, 19)
+	suite := newSearchSuite(t, open, 19)
 	for range 10 {
-		s.apply(s.random.changes(60, 200))
+		suite.apply(suite.random.changes(60, 200))
 		for _, prefix := range []string{"", "role:", "role:1", "unknown:"} {
-			want := s.oracle.keys(prefix)
+			want := suite.oracle.keys(prefix)
 			got, order := map[string]int{}, []string(nil)
-			for key, n := range s.index.Keys(prefix) {
+			for key, n := range suite.index.Keys(prefix) {
 				got[key], order = n, append(order, key)
 			}
 			require.Equal(t, want, got, prefix)
 			require.Equal(t, slices.Sorted(maps.Keys(want)), order)
 		}
 	}
-	for key := range s.index.Keys("role:") {
-		require.Equal(t, slices.Sorted(maps.Keys(s.oracle.keys("role:")))[0], key)
+	for key := range suite.index.Keys("role:") {
+		require.Equal(t, slices.Sorted(maps.Keys(suite.oracle.keys("role:")))[0], key)
 		break
 	}
 }
 
 // readWhileApplying searches while all documents are replaced repeatedly.
 func readWhileApplying(t *testing.T, open SearchIndexOpener) {
-	s := newSearchSuite(t, open, 13)
+	suite := newSearchSuite(t, open, 13)
 	apply := func(generation int64) {
 		var changes []search.Change
 		for i := range 50 {
@@ -394,7 +394,7 @@ func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 				PostedAt: searchStart, Keys: []string{fmt.Sprint("generation:", generation)}, Title: []string{"word"},
 			}})
 		}
-		s.apply(changes)
+		suite.apply(changes)
 	}
 	apply(1)
 	ctx, stop := context.WithCancel(context.Background())
@@ -402,14 +402,14 @@ func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 	for range 3 {
 		readers.Go(func() {
 			for ctx.Err() == nil {
-				r, err := s.index.Find(context.Background(), search.Query{
+				result, err := suite.index.Find(context.Background(), search.Query{
 					Now:    searchStart,
 					Must:   []search.Expr{search.HasWord("word")},
 					Facets: []string{"generation:"},
 					Limit:  60,
 				})
-				if err != nil || r.Total != 50 || len(r.Hits) != 50 || len(r.Facets["generation:"]) != 1 {
-					t.Errorf("found %d (%d hits, generations %v): %v", r.Total, len(r.Hits), r.Facets, err)
+				if err != nil || result.Total != 50 || len(result.Hits) != 50 || len(result.Facets["generation:"]) != 1 {
+					t.Errorf("found %d (%d hits, generations %v): %v", result.Total, len(result.Hits), result.Facets, err)
 					return
 				}
 			}
@@ -423,26 +423,26 @@ func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 }
 
 func refuseQueries(t *testing.T, open SearchIndexOpener) {
-	s := newSearchSuite(t, open, 17)
-	s.apply(s.random.changes(100, 100))
+	suite := newSearchSuite(t, open, 17)
+	suite.apply(suite.random.changes(100, 100))
 	ctx := context.Background()
-	_, err := s.index.Find(ctx, search.Query{Must: []search.Expr{{Op: "unknown"}}})
+	_, err := suite.index.Find(ctx, search.Query{Must: []search.Expr{{Op: "unknown"}}})
 	require.ErrorIs(t, err, search.ErrInvalidQuery)
-	r, err := s.index.Find(ctx, search.Query{Limit: 3})
+	result, err := suite.index.Find(ctx, search.Query{Limit: 3})
 	require.NoError(t, err)
-	require.NotEmpty(t, r.Next)
-	for condition, q := range map[string]search.Query{
-		"another sort":      {After: r.Next, Sort: search.Sort{By: search.SortTitle}},
-		"another direction": {After: r.Next, Sort: search.Sort{Descending: true}},
-		"cut off":           {After: r.Next[:len(r.Next)-4]},
+	require.NotEmpty(t, result.Next)
+	for condition, query := range map[string]search.Query{
+		"another sort":      {After: result.Next, Sort: search.Sort{By: search.SortTitle}},
+		"another direction": {After: result.Next, Sort: search.Sort{Descending: true}},
+		"cut off":           {After: result.Next[:len(result.Next)-4]},
 		"not encoded":       {After: "!"},
 		"another text":      {After: "e30x"},
 	} {
-		_, err := s.index.Find(ctx, q)
+		_, err := suite.index.Find(ctx, query)
 		require.ErrorIs(t, err, search.ErrInvalidCursor, condition)
 	}
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err = s.index.Find(cancelled, search.Query{})
+	_, err = suite.index.Find(cancelled, search.Query{})
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -26,25 +26,25 @@ type naiveIndex struct {
 func newNaiveIndex() *naiveIndex { return &naiveIndex{oracle: newSearchOracle(search.Normalize)} }
 
 // Find implements search.Index.
-func (x *naiveIndex) Find(ctx context.Context, q search.Query) (search.Result, error) {
+func (x *naiveIndex) Find(ctx context.Context, query search.Query) (search.Result, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if x.closed {
 		return search.Result{}, search.ErrIndexClosed
 	}
-	if err := q.Validate(); err != nil {
+	if err := query.Validate(); err != nil {
 		return search.Result{}, err
 	}
-	offset := q.Offset
-	if q.After != "" {
+	offset := query.Offset
+	if query.After != "" {
 		var err error
-		if offset, err = strconv.Atoi(q.After); err != nil {
+		if offset, err = strconv.Atoi(query.After); err != nil {
 			return search.Result{}, search.ErrInvalidCursor
 		}
 	}
-	all := x.oracle.find(&q)
-	r := search.Result{Hits: all.page(&q, offset), Total: len(all.exact), Facets: all.facets}
-	if next := offset + q.Limit; next < len(all.exact) {
+	all := x.oracle.find(&query)
+	r := search.Result{Hits: all.page(&query, offset), Total: len(all.exact), Facets: all.facets}
+	if next := offset + query.Limit; next < len(all.exact) {
 		r.Next = strconv.Itoa(next)
 	}
 	return r, ctx.Err()

@@ -55,19 +55,19 @@ type oracleResult struct {
 	facets         map[string]map[string]int
 }
 
-func (o *searchOracle) find(q *search.Query) oracleResult {
+func (o *searchOracle) find(query *search.Query) oracleResult {
 	r := oracleResult{facets: map[string]map[string]int{}}
-	for _, prefix := range q.Facets {
+	for _, prefix := range query.Facets {
 		r.facets[prefix] = map[string]int{}
 	}
-	for _, d := range o.docs {
-		h, found := o.hit(q, d)
+	for _, document := range o.docs {
+		h, found := o.hit(query, document)
 		switch {
 		case !found:
 		case h.Exact:
 			r.exact = append(r.exact, h)
-			countFacets(r.facets, d)
-		case q.Relaxed > 0 && (q.MaxCost == 0 || h.cost <= q.MaxCost):
+			countFacets(r.facets, document)
+		case query.Relaxed > 0 && (query.MaxCost == 0 || h.cost <= query.MaxCost):
 			r.relaxed = append(r.relaxed, h)
 		}
 	}
@@ -75,7 +75,7 @@ func (o *searchOracle) find(q *search.Query) oracleResult {
 		if a.first != b.first {
 			return ifElse(a.first, -1, 1)
 		}
-		return cmp.Or(compareBy(q, a, b), newest(a, b))
+		return cmp.Or(compareBy(query, a, b), newest(a, b))
 	})
 	slices.SortFunc(r.relaxed, func(a, b oracleHit) int { return cmp.Or(cmp.Compare(a.cost, b.cost), newest(a, b)) })
 	return r
@@ -102,13 +102,13 @@ func countFacets(facets map[string]map[string]int, d *search.Document) {
 	}
 }
 
-func (o *searchOracle) hit(q *search.Query, d *search.Document) (h oracleHit, found bool) {
-	if !d.Deadline.IsZero() && d.Deadline.UnixMicro() <= q.Now.UnixMicro() || !o.all(q.Must, d) {
+func (o *searchOracle) hit(query *search.Query, document *search.Document) (h oracleHit, found bool) {
+	if !document.Deadline.IsZero() && document.Deadline.UnixMicro() <= query.Now.UnixMicro() || !o.all(query.Must, document) {
 		return h, false
 	}
-	h = oracleHit{Hit: search.Hit{ID: d.ID, Version: d.Version, Exact: true, Levels: []int{}}, doc: d}
-	for _, s := range q.Slots {
-		level := slices.IndexFunc(s.Levels, func(l search.SlotLevel) bool { return o.matches(&l.Expr, d) })
+	h = oracleHit{Hit: search.Hit{ID: document.ID, Version: document.Version, Exact: true, Levels: []int{}}, doc: document}
+	for _, s := range query.Slots {
+		level := slices.IndexFunc(s.Levels, func(l search.SlotLevel) bool { return o.matches(&l.Expr, document) })
 		if level < 0 {
 			return h, false
 		}
@@ -116,9 +116,9 @@ func (o *searchOracle) hit(q *search.Query, d *search.Document) (h oracleHit, fo
 		h.cost += s.Levels[level].Cost
 		h.Exact = h.Exact && s.Levels[level].Exact
 	}
-	h.first = q.First != nil && o.matches(q.First, d)
-	if q.From != nil && d.Point != nil {
-		miles := d.Point.Miles(*q.From)
+	h.first = query.First != nil && o.matches(query.First, document)
+	if query.From != nil && document.Point != nil {
+		miles := document.Point.Miles(*query.From)
 		h.Miles = &miles
 	}
 	return h, true
@@ -129,16 +129,16 @@ func newest(a, b oracleHit) int {
 }
 
 // compareBy compares the values that the query sorts by. Hits without a value are last.
-func compareBy(q *search.Query, a, b oracleHit) int {
-	if q.Sort.By == search.SortRelevance {
+func compareBy(query *search.Query, a, b oracleHit) int {
+	if query.Sort.By == search.SortRelevance {
 		return cmp.Compare(a.cost, b.cost)
 	}
-	x, hasX := sortValue(q, a)
-	y, hasY := sortValue(q, b)
+	x, hasX := sortValue(query, a)
+	y, hasY := sortValue(query, b)
 	switch {
 	case !hasX || !hasY:
 		return ifElse(hasX == hasY, 0, ifElse(hasX, -1, 1))
-	case q.Sort.Descending:
+	case query.Sort.Descending:
 		x, y = y, x
 	}
 	return cmp.Or(cmp.Compare(x.number, y.number), strings.Compare(x.text, y.text))
@@ -149,28 +149,28 @@ type oracleValue struct {
 	text   string
 }
 
-func sortValue(q *search.Query, h oracleHit) (v oracleValue, stated bool) {
-	d := h.doc
-	switch q.Sort.By {
+func sortValue(query *search.Query, h oracleHit) (v oracleValue, stated bool) {
+	document := h.doc
+	switch query.Sort.By {
 	case search.SortDate:
-		return oracleValue{number: d.PostedAt.UnixMicro()}, true
+		return oracleValue{number: document.PostedAt.UnixMicro()}, true
 	case search.SortPay:
-		if d.Pay == nil || q.Sort.Currency != "" && d.Pay.Currency != q.Sort.Currency {
+		if document.Pay == nil || query.Sort.Currency != "" && document.Pay.Currency != query.Sort.Currency {
 			return v, false
 		}
-		if q.Sort.Descending {
-			return oracleValue{number: d.Pay.Max}, true
+		if query.Sort.Descending {
+			return oracleValue{number: document.Pay.Max}, true
 		}
-		return oracleValue{number: d.Pay.Min}, true
+		return oracleValue{number: document.Pay.Min}, true
 	case search.SortDistance:
 		if h.Miles == nil {
 			return v, false
 		}
 		return oracleValue{number: int64(math.Round(*h.Miles * 1000))}, true
 	case search.SortTitle:
-		return oracleValue{text: d.SortTitle}, d.SortTitle != ""
+		return oracleValue{text: document.SortTitle}, document.SortTitle != ""
 	default:
-		return oracleValue{text: d.SortLocation}, d.SortLocation != ""
+		return oracleValue{text: document.SortLocation}, document.SortLocation != ""
 	}
 }
 
@@ -178,29 +178,29 @@ func (o *searchOracle) all(exprs []search.Expr, d *search.Document) bool {
 	return !slices.ContainsFunc(exprs, func(e search.Expr) bool { return !o.matches(&e, d) })
 }
 
-func (o *searchOracle) matches(e *search.Expr, d *search.Document) bool {
+func (o *searchOracle) matches(e *search.Expr, document *search.Document) bool {
 	switch e.Op {
 	case search.OpAnd:
-		return o.all(e.Args, d)
+		return o.all(e.Args, document)
 	case search.OpOr:
-		return slices.ContainsFunc(e.Args, func(e search.Expr) bool { return o.matches(&e, d) })
+		return slices.ContainsFunc(e.Args, func(e search.Expr) bool { return o.matches(&e, document) })
 	case search.OpNot:
-		return !o.matches(&e.Args[0], d)
+		return !o.matches(&e.Args[0], document)
 	case search.OpKey:
-		return slices.Contains(d.Keys, e.Text)
+		return slices.Contains(document.Keys, e.Text)
 	case search.OpWord:
-		return slices.ContainsFunc(fields(e, d), func(w string) bool { return w != "" && o.normalize(w) == o.normalize(e.Text) })
+		return slices.ContainsFunc(fields(e, document), func(w string) bool { return w != "" && o.normalize(w) == o.normalize(e.Text) })
 	case search.OpPrefix:
-		return slices.ContainsFunc(fields(e, d), func(w string) bool { return strings.HasPrefix(w, e.Text) })
+		return slices.ContainsFunc(fields(e, document), func(w string) bool { return strings.HasPrefix(w, e.Text) })
 	case search.OpPhrase:
-		return o.containsPhrase(e, fields(e, d))
+		return o.containsPhrase(e, fields(e, document))
 	case search.OpWithin:
-		return d.Point != nil && d.Point.Miles(*e.Point) <= e.Miles
+		return document.Point != nil && document.Point.Miles(*e.Point) <= e.Miles
 	case search.OpPay:
-		return d.Pay != nil && (e.Pay.Currency == "" || e.Pay.Currency == d.Pay.Currency) &&
-			d.Pay.Max >= e.Pay.Min && (e.Pay.Max == 0 || d.Pay.Min <= e.Pay.Max)
+		return document.Pay != nil && (e.Pay.Currency == "" || e.Pay.Currency == document.Pay.Currency) &&
+			document.Pay.Max >= e.Pay.Min && (e.Pay.Max == 0 || document.Pay.Min <= e.Pay.Max)
 	case search.OpPosted:
-		return d.PostedAt.UnixMicro() >= e.After.UnixMicro()
+		return document.PostedAt.UnixMicro() >= e.After.UnixMicro()
 	default:
 		return true
 	}

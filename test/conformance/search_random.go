@@ -60,25 +60,25 @@ func (r *randomSearch) point() search.Point {
 func (r *randomSearch) currency() string { return []string{"EUR", "GBP", "USD"}[r.zipf(3)] }
 
 func (r *randomSearch) document() *search.Document {
-	d := &search.Document{PostedAt: r.time(), Title: r.words(r.IntN(5)), Body: r.words(r.IntN(25))}
+	document := &search.Document{PostedAt: r.time(), Title: r.words(r.IntN(5)), Body: r.words(r.IntN(25))}
 	for range r.IntN(6) {
-		d.Keys = append(d.Keys, r.key())
+		document.Keys = append(document.Keys, r.key())
 	}
 	if r.chance(50) {
-		d.Deadline = r.time().Add(100 * time.Hour)
+		document.Deadline = r.time().Add(100 * time.Hour)
 	}
 	if r.chance(80) {
-		d.SortTitle, d.SortLocation = r.word(), r.word()
+		document.SortTitle, document.SortLocation = r.word(), r.word()
 	}
 	if r.chance(70) {
 		low := int64(r.IntN(50))
-		d.Pay = &search.PayRange{Min: low, Max: low + int64(r.IntN(20)), Currency: r.currency()}
+		document.Pay = &search.PayRange{Min: low, Max: low + int64(r.IntN(20)), Currency: r.currency()}
 	}
 	if r.chance(80) {
 		p := r.point()
-		d.Point = &p
+		document.Point = &p
 	}
-	return d
+	return document
 }
 
 // changes creates, replaces and deletes some of n documents. Some changes have a version that is
@@ -164,31 +164,31 @@ func (r *randomSearch) pay() search.Expr {
 }
 
 func (r *randomSearch) query() search.Query {
-	q := search.Query{
+	query := search.Query{
 		Now: searchStart.Add(time.Duration(r.IntN(200)-100) * time.Hour), Must: r.exprs(r.zipf(4), 3),
 		Relaxed: r.IntN(3) * 6, Offset: r.zipf(30), Limit: r.IntN(25),
 	}
 	for range r.zipf(5) {
-		q.Slots = append(q.Slots, r.slot())
+		query.Slots = append(query.Slots, r.slot())
 	}
 	if r.chance(50) {
 		from := r.point()
-		q.From = &from
+		query.From = &from
 	}
 	if r.chance(60) {
-		q.Sort = r.sort(q.From != nil)
+		query.Sort = r.sort(query.From != nil)
 	}
 	if r.chance(30) {
 		first := r.expr(2)
-		q.First = &first
+		query.First = &first
 	}
 	if r.chance(50) {
-		q.MaxCost = r.IntN(40)
+		query.MaxCost = r.IntN(40)
 	}
 	if r.chance(50) {
-		q.Facets = []string{"role:", "s", "nothing:"}[:1+r.IntN(3)]
+		query.Facets = []string{"role:", "s", "nothing:"}[:1+r.IntN(3)]
 	}
-	return q
+	return query
 }
 
 func (r *randomSearch) slot() search.Slot {

@@ -133,15 +133,15 @@ func (su notificationSuite) createAndList(t *testing.T) {
 }
 
 func (su notificationSuite) sameCause(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user, cause := newID(), newID()
-	require.NoError(t, s.Notifications.Create(context.Background(), newNotification(user, cause, now)))
-	require.NoError(t, s.Tx.Do(context.Background(), func(ctx context.Context) error {
-		require.NoError(t, s.Notifications.Create(ctx, newNotification(user, cause, now)))
-		return s.Notifications.Create(ctx, newNotification(user, newID(), now), newNotification(user, cause, now))
+	require.NoError(t, storage.Notifications.Create(context.Background(), newNotification(user, cause, now)))
+	require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
+		require.NoError(t, storage.Notifications.Create(ctx, newNotification(user, cause, now)))
+		return storage.Notifications.Create(ctx, newNotification(user, newID(), now), newNotification(user, cause, now))
 	}))
-	require.NoError(t, s.Notifications.Create(context.Background(), newNotification(newID(), cause, now)))
-	got, err := s.Notifications.List(context.Background(), user, firstHundred)
+	require.NoError(t, storage.Notifications.Create(context.Background(), newNotification(newID(), cause, now)))
+	got, err := storage.Notifications.List(context.Background(), user, firstHundred)
 	require.NoError(t, err)
 	require.Equal(t, 2, got.Total)
 }
@@ -158,80 +158,80 @@ func (su notificationSuite) sameCauseConcurrently(t *testing.T) {
 }
 
 func (su notificationSuite) rollback(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	n, boom := newNotification(newID(), newID(), now), errors.New("boom")
-	require.ErrorIs(t, s.Tx.Do(context.Background(), func(ctx context.Context) error {
-		require.NoError(t, s.Notifications.Create(ctx, n))
+	require.ErrorIs(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
+		require.NoError(t, storage.Notifications.Create(ctx, n))
 		return boom
 	}), boom)
 	require.ErrorIs(
 		t,
-		s.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{}),
+		storage.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{}),
 		jobseeker.ErrNotificationNotFound,
 	)
 }
 
 func (su notificationSuite) pages(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user := newID()
 	var want []jobseeker.Notification
 	for range 5 {
 		n := newNotification(user, newID(), now)
 		want = append([]jobseeker.Notification{n}, want...)
-		require.NoError(t, s.Notifications.Create(context.Background(), n))
+		require.NoError(t, storage.Notifications.Create(context.Background(), n))
 	}
 	require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Notification], error) {
-		return s.Notifications.List(context.Background(), user, r)
+		return storage.Notifications.List(context.Background(), user, r)
 	}))
 }
 
 func (su notificationSuite) updateAndDelete(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	n := newNotification(newID(), newID(), now)
-	require.NoError(t, s.Notifications.Create(context.Background(), n))
+	require.NoError(t, storage.Notifications.Create(context.Background(), n))
 	updates := []jobseeker.NotificationUpdate{{}, {Read: new(true)}, {DeletedAt: &now}}
 	for _, u := range updates {
-		require.ErrorIs(t, s.Notifications.Update(context.Background(), newID(), n.ID, u), jobseeker.ErrNotificationNotFound)
-		require.ErrorIs(t, s.Notifications.Update(context.Background(), n.UserID, newID(), u), jobseeker.ErrNotificationNotFound)
+		require.ErrorIs(t, storage.Notifications.Update(context.Background(), newID(), n.ID, u), jobseeker.ErrNotificationNotFound)
+		require.ErrorIs(t, storage.Notifications.Update(context.Background(), n.UserID, newID(), u), jobseeker.ErrNotificationNotFound)
 	}
 	for _, c := range []struct {
 		change *bool
 		want   bool
 	}{{nil, false}, {new(true), true}, {new(true), true}, {nil, true}, {new(false), false}} {
-		require.NoError(t, s.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{Read: c.change}))
-		got, err := s.Notifications.List(context.Background(), n.UserID, firstHundred)
+		require.NoError(t, storage.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{Read: c.change}))
+		got, err := storage.Notifications.List(context.Background(), n.UserID, firstHundred)
 		require.NoError(t, err)
 		require.Equal(t, c.want, got.Items[0].Read)
 	}
-	require.NoError(t, s.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
+	require.NoError(t, storage.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
 	for _, u := range updates {
-		require.ErrorIs(t, s.Notifications.Update(context.Background(), n.UserID, n.ID, u), jobseeker.ErrNotificationNotFound)
+		require.ErrorIs(t, storage.Notifications.Update(context.Background(), n.UserID, n.ID, u), jobseeker.ErrNotificationNotFound)
 	}
 	require.NoError(
 		t,
-		s.Notifications.Create(context.Background(), newNotification(n.UserID, n.Cause, now)),
+		storage.Notifications.Create(context.Background(), newNotification(n.UserID, n.Cause, now)),
 		"second delivery of the event",
 	)
-	got, err := s.Notifications.List(context.Background(), n.UserID, firstHundred)
+	got, err := storage.Notifications.List(context.Background(), n.UserID, firstHundred)
 	require.NoError(t, err)
 	require.Empty(t, got.Items)
 	require.Zero(t, got.Total)
 }
 
 func (su notificationSuite) retention(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user := newID()
 	for i := range 5 {
 		n := newNotification(user, newID(), now.Add(time.Duration(i)*time.Hour))
-		require.NoError(t, s.Notifications.Create(context.Background(), n))
+		require.NoError(t, storage.Notifications.Create(context.Background(), n))
 		if i == 0 {
-			require.NoError(t, s.Notifications.Update(context.Background(), user, n.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
+			require.NoError(t, storage.Notifications.Update(context.Background(), user, n.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
 		}
 	}
-	checkRetention(t, s.Retention, jobseeker.NotificationKind, now.Add(3*time.Hour))
-	got, err := s.Notifications.List(context.Background(), user, firstHundred)
+	checkRetention(t, storage.Retention, jobseeker.NotificationKind, now.Add(3*time.Hour))
+	got, err := storage.Notifications.List(context.Background(), user, firstHundred)
 	require.NoError(t, err)
-	if s.Retention != nil {
+	if storage.Retention != nil {
 		require.Equal(t, 2, got.Total)
 	}
 }
@@ -242,7 +242,7 @@ func Activities(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 
 	t.Run("pages, same event", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
+		storage, now := openJobseeker(t, open)
 		user := newID()
 		var want []jobseeker.Activity
 		for i := range 5 {
@@ -261,27 +261,29 @@ func Activities(t *testing.T, open JobseekerOpener) {
 		}
 		for range 2 {
 			for i := range want { // the newest first
-				require.NoError(t, s.Activities.Create(ctx, want[i]))
+				require.NoError(t, storage.Activities.Create(ctx, want[i]))
 			}
 		}
-		require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: newID(), EventID: want[0].EventID, At: now}))
+		require.NoError(t, storage.Activities.Create(ctx, jobseeker.Activity{UserID: newID(), EventID: want[0].EventID, At: now}))
 		require.Equal(
 			t,
 			want,
-			walk(t, 3, func(r page.Request) (page.Result[jobseeker.Activity], error) { return s.Activities.List(ctx, user, r) }),
+			walk(t, 3, func(r page.Request) (page.Result[jobseeker.Activity], error) {
+				return storage.Activities.List(ctx, user, r)
+			}),
 		)
 	})
 
 	t.Run("limit per user", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
+		storage, now := openJobseeker(t, open)
 		busy, otherID := newID(), newID()
 		var events []string
-		require.NoError(t, s.Activities.Create(ctx, jobseeker.Activity{UserID: otherID, EventID: newID(), At: now}))
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error {
+		require.NoError(t, storage.Activities.Create(ctx, jobseeker.Activity{UserID: otherID, EventID: newID(), At: now}))
+		require.NoError(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
 			events = nil
 			for range jobseeker.MaxActivities + 2 {
 				events = append(events, newID())
-				if err := s.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[len(events)-1], At: now}); err != nil {
+				if err := storage.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[len(events)-1], At: now}); err != nil {
 					return err
 				}
 			}
@@ -289,32 +291,32 @@ func Activities(t *testing.T, open JobseekerOpener) {
 		}))
 		require.NoError(
 			t,
-			s.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}),
+			storage.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}),
 			"delivered again, older than the others",
 		)
 		for user, want := range map[string]int{busy: jobseeker.MaxActivities, otherID: 1} {
-			got, err := s.Activities.List(ctx, user, page.Request{Number: 1, Size: 1})
+			got, err := storage.Activities.List(ctx, user, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
 			require.Equal(t, want, got.Total)
 		}
-		last, err := s.Activities.List(ctx, busy, page.Request{Number: jobseeker.MaxActivities, Size: 1})
+		last, err := storage.Activities.List(ctx, busy, page.Request{Number: jobseeker.MaxActivities, Size: 1})
 		require.NoError(t, err)
 		require.Equal(t, events[2], last.Items[0].EventID)
 	})
 
 	t.Run("retention", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
+		storage, now := openJobseeker(t, open)
 		user := newID()
 		for i := range 5 {
 			require.NoError(
 				t,
-				s.Activities.Create(ctx, jobseeker.Activity{UserID: user, EventID: newID(), At: now.Add(time.Duration(i) * time.Hour)}),
+				storage.Activities.Create(ctx, jobseeker.Activity{UserID: user, EventID: newID(), At: now.Add(time.Duration(i) * time.Hour)}),
 			)
 		}
-		checkRetention(t, s.Retention, jobseeker.ActivityKind, now.Add(3*time.Hour))
-		got, err := s.Activities.List(ctx, user, page.Request{Number: 1, Size: 9})
+		checkRetention(t, storage.Retention, jobseeker.ActivityKind, now.Add(3*time.Hour))
+		got, err := storage.Activities.List(ctx, user, page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
-		if s.Retention != nil {
+		if storage.Retention != nil {
 			require.Equal(t, 2, got.Total)
 		}
 	})

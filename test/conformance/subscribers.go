@@ -38,13 +38,13 @@ func (su subscriberSuite) getOrCreate(t *testing.T) {
 }
 
 func (su subscriberSuite) getOrCreateConcurrently(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	got := make([]jobseeker.Subscriber, 8)
 	var wg sync.WaitGroup
 	for i := range got {
 		wg.Go(func() {
 			var err error
-			got[i], err = s.Subscribers.GetOrCreate(
+			got[i], err = storage.Subscribers.GetOrCreate(
 				context.Background(),
 				jobseeker.Subscriber{ID: newID(), Email: "jo@example.org", Mailbox: "jo@example.org", CreatedAt: now},
 			)
@@ -58,42 +58,42 @@ func (su subscriberSuite) getOrCreateConcurrently(t *testing.T) {
 }
 
 func (su subscriberSuite) getByIDs(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
-	a, b := su.create(t, s.Subscribers, "a@example.org", now), su.create(t, s.Subscribers, "b@example.org", now)
-	found, err := s.Subscribers.GetByIDs(t.Context(), []string{a.ID, b.ID, newID()})
+	storage, now := openJobseeker(t, su.open)
+	a, b := su.create(t, storage.Subscribers, "a@example.org", now), su.create(t, storage.Subscribers, "b@example.org", now)
+	found, err := storage.Subscribers.GetByIDs(t.Context(), []string{a.ID, b.ID, newID()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]jobseeker.Subscriber{a.ID: a, b.ID: b}, found)
-	found, err = s.Subscribers.GetByIDs(t.Context(), append(newIDs(1_999), a.ID))
+	found, err = storage.Subscribers.GetByIDs(t.Context(), append(newIDs(1_999), a.ID))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	found, err = s.Subscribers.GetByIDs(t.Context(), nil)
+	found, err = storage.Subscribers.GetByIDs(t.Context(), nil)
 	require.NoError(t, err)
 	require.Empty(t, found)
 }
 
 func (su subscriberSuite) delete(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
-	deleted, other := su.create(t, s.Subscribers, "a@example.org", now), su.create(t, s.Subscribers, "b@example.org", now)
+	storage, now := openJobseeker(t, su.open)
+	deleted, other := su.create(t, storage.Subscribers, "a@example.org", now), su.create(t, storage.Subscribers, "b@example.org", now)
 	for _, subscriber := range []jobseeker.Subscriber{deleted, other} {
 		search := newSearch(subscriber.ID, true, now)
-		storeSearches(t, s, search)
-		storeMatches(t, s, newMatch(search, newID(), now))
+		storeSearches(t, storage, search)
+		storeMatches(t, storage, newMatch(search, newID(), now))
 	}
 	user := newSearch(newID(), true, now)
-	storeSearches(t, s, user)
+	storeSearches(t, storage, user)
 
-	require.NoError(t, s.Subscribers.Delete(t.Context(), deleted.ID))
-	require.NoError(t, s.Subscribers.Delete(t.Context(), deleted.ID))
-	require.NoError(t, s.Subscribers.Delete(t.Context(), user.UserID))
+	require.NoError(t, storage.Subscribers.Delete(t.Context(), deleted.ID))
+	require.NoError(t, storage.Subscribers.Delete(t.Context(), deleted.ID))
+	require.NoError(t, storage.Subscribers.Delete(t.Context(), user.UserID))
 
-	found, err := s.Subscribers.GetByIDs(t.Context(), []string{deleted.ID, other.ID})
+	found, err := storage.Subscribers.GetByIDs(t.Context(), []string{deleted.ID, other.ID})
 	require.NoError(t, err)
 	require.Equal(t, map[string]jobseeker.Subscriber{other.ID: other}, found)
-	digests, _ := assignDigests(t, s, 10, now, now)
+	digests, _ := assignDigests(t, storage, 10, now, now)
 	require.Len(t, digests, 1)
 	require.Equal(t, other.ID, digests[0].UserID)
 	for owner, want := range map[string]int{deleted.ID: 0, other.ID: 1, user.UserID: 1} {
-		searches, err := s.Searches.ListByUser(t.Context(), owner, 10)
+		searches, err := storage.Searches.ListByUser(t.Context(), owner, 10)
 		require.NoError(t, err)
 		require.Len(t, searches, want)
 	}

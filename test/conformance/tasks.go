@@ -96,42 +96,42 @@ func (su taskSuite) mail(key string) task.Task {
 }
 
 func (su taskSuite) clockSetBack(t *testing.T) {
-	s, clk := su.fresh(t)
+	database, clk := su.fresh(t)
 	planned := su.mail("planned")
 	planned.RunAt = clk.Now().Add(30 * time.Hour)
-	su.add(t, s, planned, su.mail("retried"))
+	su.add(t, database, planned, su.mail("retried"))
 	clk.Advance(48 * time.Hour)
 	planned.Key, planned.RunAt = "later", clk.Now().Add(time.Hour)
-	su.add(t, s, su.mail("leased"), su.mail("added"), planned)
+	su.add(t, database, su.mail("leased"), su.mail("added"), planned)
 	ids := map[string]string{}
-	for _, r := range su.list(t, s, task.Waiting) {
+	for _, r := range su.list(t, database, task.Waiting) {
 		ids[r.Key] = r.ID
 	}
-	su.due(t, s)
-	require.Len(t, su.start(t, s, ids["leased"], ids["retried"]), 2)
+	su.due(t, database)
+	require.Len(t, su.start(t, database, ids["leased"], ids["retried"]), 2)
 	require.NoError(
 		t,
-		s.Tasks.RecordOutcomes(
+		database.Tasks.RecordOutcomes(
 			t.Context(),
 			task.Outcome{Run: task.Run{ID: ids["retried"], Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute)},
 		),
 	)
 	clk.Advance(-48 * time.Hour)
-	require.ElementsMatch(t, []string{ids["leased"], ids["added"], ids["retried"], ids["later"]}, su.due(t, s))
+	require.ElementsMatch(t, []string{ids["leased"], ids["added"], ids["retried"], ids["later"]}, su.due(t, database))
 	clk.Advance(30 * time.Second)
-	require.Empty(t, su.start(t, s, ids["planned"]))
+	require.Empty(t, su.start(t, database, ids["planned"]))
 }
 
 func (su taskSuite) addStartDone(t *testing.T) {
-	s, clk := su.fresh(t)
+	database, clk := su.fresh(t)
 	queued := su.mail("a")
 	queued.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	su.add(t, s, queued)
-	refs, err := s.Tasks.Due(t.Context(), 10)
+	su.add(t, database, queued)
+	refs, err := database.Tasks.Due(t.Context(), 10)
 	require.NoError(t, err)
 	require.Len(t, refs, 1)
 	require.Equal(t, task.Reference{Queue: task.Mail, Kind: "greet", ID: refs[0].ID, Enqueues: 1}, refs[0])
-	started := su.start(t, s, refs[0].ID, unknownTask)
+	started := su.start(t, database, refs[0].ID, unknownTask)
 	require.Len(t, started, 1)
 	got := started[0]
 	require.Equal(
@@ -140,46 +140,46 @@ func (su taskSuite) addStartDone(t *testing.T) {
 		[]any{got.Kind, got.Queue, got.Key, string(got.Payload), got.Trace, got.Attempt},
 	)
 	require.True(t, clk.Now().Equal(got.CreatedAt))
-	require.Empty(t, su.start(t, s, got.ID), "another worker has reserved it")
-	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))
+	require.Empty(t, su.start(t, database, got.ID), "another worker has reserved it")
+	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))
 	clk.Advance(24 * time.Hour)
-	require.Empty(t, su.due(t, s))
-	require.Len(t, su.list(t, s, task.Done), 1)
+	require.Empty(t, su.due(t, database))
+	require.Len(t, su.list(t, database, task.Done), 1)
 }
 
 func (su taskSuite) rollback(t *testing.T) {
-	s, _ := su.fresh(t)
+	database, _ := su.fresh(t)
 	boom := errors.New("boom")
-	require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
-		require.NoError(t, s.Tasks.Add(ctx, su.mail("a")))
+	require.ErrorIs(t, database.Tx.Do(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, database.Tasks.Add(ctx, su.mail("a")))
 		return boom
 	}), boom)
-	require.Empty(t, su.due(t, s))
-	require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Tasks.Add(ctx, su.mail("a")) }))
-	require.Len(t, su.due(t, s), 1)
+	require.Empty(t, su.due(t, database))
+	require.NoError(t, database.Tx.Do(t.Context(), func(ctx context.Context) error { return database.Tasks.Add(ctx, su.mail("a")) }))
+	require.Len(t, su.due(t, database), 1)
 }
 
 func (su taskSuite) duplicateKey(t *testing.T) {
-	s, _ := su.fresh(t)
-	su.add(t, s, su.mail("a"), su.mail("b"))
-	su.add(t, s, su.mail("a"), su.mail("c"))
-	ids := su.due(t, s)
+	database, _ := su.fresh(t)
+	su.add(t, database, su.mail("a"), su.mail("b"))
+	su.add(t, database, su.mail("a"), su.mail("c"))
+	ids := su.due(t, database)
 	require.Len(t, ids, 3)
-	for _, queued := range su.start(t, s, ids...) {
-		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Done}))
+	for _, queued := range su.start(t, database, ids...) {
+		require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Done}))
 	}
-	su.add(t, s, su.mail("a"))
-	require.Empty(t, su.due(t, s))
+	su.add(t, database, su.mail("a"))
+	require.Empty(t, su.due(t, database))
 }
 
 func (su taskSuite) duplicateKeyConcurrently(t *testing.T) {
-	s, _ := su.fresh(t)
+	database, _ := su.fresh(t)
 	var group sync.WaitGroup
 	for range 20 {
-		group.Go(func() { require.NoError(t, s.Tasks.Add(context.Background(), su.mail("a"))) })
+		group.Go(func() { require.NoError(t, database.Tasks.Add(context.Background(), su.mail("a"))) })
 	}
 	group.Wait()
-	require.Len(t, su.due(t, s), 1)
+	require.Len(t, su.due(t, database), 1)
 }
 
 func (su taskSuite) startWithAClockSlightlyBehind(t *testing.T) {
@@ -192,14 +192,14 @@ func (su taskSuite) startWithAClockSlightlyBehind(t *testing.T) {
 }
 
 // in adds tasks to a group and returns their ids. Each task is due before the previous task.
-func (su taskSuite) in(t *testing.T, s adapters.Database, clk *fakeClock, group string, n int) (ids []string) {
+func (su taskSuite) in(t *testing.T, database adapters.Database, clk *fakeClock, group string, n int) (ids []string) {
 	t.Helper()
 	for i := range n {
 		task := su.mail(fmt.Sprint(group, i))
 		task.Group, task.RunAt = group, clk.Now().Add(-time.Duration(i)*time.Microsecond)
-		su.add(t, s, task)
+		su.add(t, database, task)
 	}
-	for _, r := range su.list(t, s, task.Waiting) {
+	for _, r := range su.list(t, database, task.Waiting) {
 		if r.Group == group {
 			ids = append(ids, r.ID)
 		}
@@ -220,38 +220,38 @@ func (su taskSuite) end(t *testing.T, s adapters.Database, queued task.Task, sta
 }
 
 func (su taskSuite) groupRunsOneTask(t *testing.T) {
-	s, clk := su.fresh(t)
-	ids := su.in(t, s, clk, "a", 3)
-	otherID := su.in(t, s, clk, "b", 1)
-	require.Len(t, su.due(t, s), 4)
-	require.Len(t, su.start(t, s, append(ids, otherID...)...), 2)
-	require.Empty(t, su.start(t, s, ids...))
+	database, clk := su.fresh(t)
+	ids := su.in(t, database, clk, "a", 3)
+	otherID := su.in(t, database, clk, "b", 1)
+	require.Len(t, su.due(t, database), 4)
+	require.Len(t, su.start(t, database, append(ids, otherID...)...), 2)
+	require.Empty(t, su.start(t, database, ids...))
 	for n := range 3 {
-		running := su.list(t, s, task.Running)
+		running := su.list(t, database, task.Running)
 		require.Len(t, running, 2)
 		for _, r := range running {
 			require.Equal(t, 1, r.Attempt, "a task that waits for its group is not an attempt")
 			if r.Group == "a" {
-				su.end(t, s, r.Task, task.Done, time.Time{})
+				su.end(t, database, r.Task, task.Done, time.Time{})
 			}
 		}
-		waiting := su.due(t, s)
+		waiting := su.due(t, database)
 		require.Len(t, waiting, 2-n, "due at once")
-		require.Len(t, su.start(t, s, waiting...), min(1, len(waiting)))
-		require.Empty(t, su.due(t, s))
+		require.Len(t, su.start(t, database, waiting...), min(1, len(waiting)))
+		require.Empty(t, su.due(t, database))
 	}
 }
 
 func (su taskSuite) groupConcurrently(t *testing.T) {
-	s, clk := su.fresh(t)
-	ids := su.in(t, s, clk, "a", 20)
+	database, clk := su.fresh(t)
+	ids := su.in(t, database, clk, "a", 20)
 	for range 3 {
 		var group sync.WaitGroup
 		var mu sync.Mutex
 		var started []task.Task
 		for _, id := range ids {
 			group.Go(func() {
-				some, err := s.Tasks.Start(context.Background(), []string{id, ids[0]}, 30*time.Second)
+				some, err := database.Tasks.Start(context.Background(), []string{id, ids[0]}, 30*time.Second)
 				require.NoError(t, err)
 				mu.Lock()
 				defer mu.Unlock()
@@ -260,120 +260,120 @@ func (su taskSuite) groupConcurrently(t *testing.T) {
 		}
 		group.Wait()
 		require.Len(t, started, 1)
-		su.end(t, s, started[0], task.Done, time.Time{})
+		su.end(t, database, started[0], task.Done, time.Time{})
 	}
 }
 
 func (su taskSuite) groupOfAKilledWorker(t *testing.T) {
-	s, clk := su.fresh(t)
-	ids := su.in(t, s, clk, "a", 2)
-	su.due(t, s)
-	killed := su.start(t, s, ids...)[0]
+	database, clk := su.fresh(t)
+	ids := su.in(t, database, clk, "a", 2)
+	su.due(t, database)
+	killed := su.start(t, database, ids...)[0]
 	clk.Advance(31 * time.Second)
-	require.Len(t, su.due(t, s), 2)
-	next := su.start(t, s, ids...)
+	require.Len(t, su.due(t, database), 2)
+	next := su.start(t, database, ids...)
 	require.Len(t, next, 1)
-	su.end(t, s, killed, task.Done, time.Time{})
+	su.end(t, database, killed, task.Done, time.Time{})
 	if next[0].ID == killed.ID {
 		require.Equal(t, 2, next[0].Attempt)
 	} else {
-		require.Len(t, su.list(t, s, task.Running), 1)
+		require.Len(t, su.list(t, database, task.Running), 1)
 	}
-	require.Empty(t, su.start(t, s, ids...), "an outdated outcome does not end the group")
+	require.Empty(t, su.start(t, database, ids...), "an outdated outcome does not end the group")
 }
 
 func (su taskSuite) groupOfAFailedTask(t *testing.T) {
-	s, clk := su.fresh(t)
-	ids := su.in(t, s, clk, "a", 2)
-	su.due(t, s)
-	failed := su.start(t, s, ids...)[0]
-	su.end(t, s, failed, task.Waiting, clk.Now().Add(time.Hour))
-	next := su.start(t, s, su.due(t, s)...)
+	database, clk := su.fresh(t)
+	ids := su.in(t, database, clk, "a", 2)
+	su.due(t, database)
+	failed := su.start(t, database, ids...)[0]
+	su.end(t, database, failed, task.Waiting, clk.Now().Add(time.Hour))
+	next := su.start(t, database, su.due(t, database)...)
 	require.Len(t, next, 1)
 	require.NotEqual(t, failed.ID, next[0].ID)
-	su.end(t, s, next[0], task.Dead, time.Time{})
+	su.end(t, database, next[0], task.Dead, time.Time{})
 	clk.Advance(time.Hour)
-	require.Len(t, su.start(t, s, su.due(t, s)...), 1)
+	require.Len(t, su.start(t, database, su.due(t, database)...), 1)
 }
 
 func (su taskSuite) groupInWhichATaskWaits(t *testing.T) {
-	s, clk := su.fresh(t)
+	database, clk := su.fresh(t)
 	grouped := func(key string, in time.Duration) task.Task {
 		queued := su.mail(key)
 		queued.Group, queued.RunAt = "a", clk.Now().Add(in)
 		return queued
 	}
-	su.add(t, s, grouped("1", time.Minute), grouped("2", time.Hour))
-	su.add(t, s, grouped("3", time.Hour))
-	require.Len(t, su.list(t, s, task.Waiting), 1)
-	su.add(t, s, grouped("4", 0))
-	require.Len(t, su.list(t, s, task.Waiting), 2, "an earlier one is added")
-	require.Len(t, su.start(t, s, su.due(t, s)...), 1)
-	su.add(t, s, grouped("5", 0), grouped("6", 0))
-	require.Len(t, su.list(t, s, task.Waiting), 2, "one that runs does not count")
+	su.add(t, database, grouped("1", time.Minute), grouped("2", time.Hour))
+	su.add(t, database, grouped("3", time.Hour))
+	require.Len(t, su.list(t, database, task.Waiting), 1)
+	su.add(t, database, grouped("4", 0))
+	require.Len(t, su.list(t, database, task.Waiting), 2, "an earlier one is added")
+	require.Len(t, su.start(t, database, su.due(t, database)...), 1)
+	su.add(t, database, grouped("5", 0), grouped("6", 0))
+	require.Len(t, su.list(t, database, task.Waiting), 2, "one that runs does not count")
 }
 
 func (su taskSuite) attemptThatDoesNotCount(t *testing.T) {
-	s, _ := su.fresh(t)
-	su.add(t, s, su.mail("a"))
-	id := su.due(t, s)[0]
+	database, _ := su.fresh(t)
+	su.add(t, database, su.mail("a"))
+	id := su.due(t, database)[0]
 	for range 3 {
-		require.Equal(t, 1, su.start(t, s, id)[0].Attempt)
+		require.Equal(t, 1, su.start(t, database, id)[0].Attempt)
 		require.NoError(
 			t,
-			s.Tasks.RecordOutcomes(
+			database.Tasks.RecordOutcomes(
 				t.Context(),
 				task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, Err: "stopping", DoNotCountAttempt: true},
 			),
 		)
 	}
-	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
-	require.Equal(t, 1, su.start(t, s, id)[0].Attempt, "what is not running is not settled")
+	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
+	require.Equal(t, 1, su.start(t, database, id)[0].Attempt, "what is not running is not settled")
 }
 
 func (su taskSuite) deadTasksBeforeATime(t *testing.T) {
-	s, clk := su.fresh(t)
+	database, clk := su.fresh(t)
 	for _, key := range []string{"a", "b"} {
-		su.add(t, s, su.mail(key))
-		id := su.due(t, s)[0]
-		su.start(t, s, id)
-		require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Dead}))
+		su.add(t, database, su.mail(key))
+		id := su.due(t, database)[0]
+		su.start(t, database, id)
+		require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Dead}))
 		clk.Advance(time.Second)
 	}
-	all, err := s.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: clk.Now(), Limit: 10})
+	all, err := database.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: clk.Now(), Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, all, 2)
-	first, err := s.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: all[1].EndedAt, Limit: 10})
+	first, err := database.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: all[1].EndedAt, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, first, 1)
 	require.Equal(t, "a", first[0].Key)
 }
 
 func (su taskSuite) taskIsNotStartedBeforeRunAt(t *testing.T) {
-	s, clk := su.fresh(t)
+	database, clk := su.fresh(t)
 	queued := su.mail("a")
 	queued.RunAt = clk.Now().Add(time.Hour)
-	refs, err := s.Tasks.AddAndReserve(t.Context(), queued)
+	refs, err := database.Tasks.AddAndReserve(t.Context(), queued)
 	require.NoError(t, err)
-	require.Empty(t, su.start(t, s, refs[0].ID))
-	su.add(t, s, task.Task{Kind: "k", Queue: task.Events, Key: "b", Payload: []byte("{}"), RunAt: clk.Now().Add(time.Minute)})
-	require.Empty(t, su.due(t, s))
+	require.Empty(t, su.start(t, database, refs[0].ID))
+	su.add(t, database, task.Task{Kind: "k", Queue: task.Events, Key: "b", Payload: []byte("{}"), RunAt: clk.Now().Add(time.Minute)})
+	require.Empty(t, su.due(t, database))
 	clk.Advance(time.Minute)
-	require.Len(t, su.due(t, s), 2, "a reserved reference is handed out again")
-	require.Empty(t, su.start(t, s, refs[0].ID))
+	require.Len(t, su.due(t, database), 2, "a reserved reference is handed out again")
+	require.Empty(t, su.start(t, database, refs[0].ID))
 	clk.Advance(time.Hour)
-	require.Len(t, su.start(t, s, refs[0].ID), 1)
+	require.Len(t, su.start(t, database, refs[0].ID), 1)
 }
 
 func (su taskSuite) lostReferences(t *testing.T) {
-	s, clk := su.fresh(t)
-	refs, err := s.Tasks.AddAndReserve(t.Context(), su.mail("a"))
+	database, clk := su.fresh(t)
+	refs, err := database.Tasks.AddAndReserve(t.Context(), su.mail("a"))
 	require.NoError(t, err)
 	require.Equal(t, 1, refs[0].Enqueues)
 	turns, seenIDs := 1, map[int]bool{1: true}
 	for range 6 * 60 { // six hours
 		clk.Advance(time.Minute)
-		second, err := s.Tasks.Due(t.Context(), 10)
+		second, err := database.Tasks.Due(t.Context(), 10)
 		require.NoError(t, err)
 		for _, ref := range second {
 			require.Equal(t, refs[0].ID, ref.ID)
@@ -387,104 +387,104 @@ func (su taskSuite) lostReferences(t *testing.T) {
 }
 
 func (su taskSuite) postponedReferences(t *testing.T) {
-	s, clk := su.fresh(t)
-	refs, err := s.Tasks.AddAndReserve(t.Context(), su.mail("a"), su.mail("b"))
+	database, clk := su.fresh(t)
+	refs, err := database.Tasks.AddAndReserve(t.Context(), su.mail("a"), su.mail("b"))
 	require.NoError(t, err)
-	require.NoError(t, s.Tasks.Postpone(t.Context(), refs, clk.Now().Add(5*time.Second)))
-	require.Empty(t, su.due(t, s))
+	require.NoError(t, database.Tasks.Postpone(t.Context(), refs, clk.Now().Add(5*time.Second)))
+	require.Empty(t, su.due(t, database))
 	clk.Advance(5 * time.Second)
-	require.Len(t, su.due(t, s), 2)
+	require.Len(t, su.due(t, database), 2)
 }
 
 func (su taskSuite) expiredLease(t *testing.T) {
-	s, clk := su.fresh(t)
-	su.add(t, s, su.mail("a"))
-	id := su.due(t, s)[0]
-	su.start(t, s, id)
+	database, clk := su.fresh(t)
+	su.add(t, database, su.mail("a"))
+	id := su.due(t, database)[0]
+	su.start(t, database, id)
 	run := task.Run{ID: id, Attempt: 1}
 	clk.Advance(20 * time.Second)
-	lost, err := s.Tasks.Extend(t.Context(), []task.Run{run, {ID: unknownTask, Attempt: 3}}, 30*time.Second)
+	lost, err := database.Tasks.Extend(t.Context(), []task.Run{run, {ID: unknownTask, Attempt: 3}}, 30*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, []task.Run{{ID: unknownTask, Attempt: 3}}, lost)
 	clk.Advance(20 * time.Second)
-	require.Empty(t, su.due(t, s), "an extended lease counts")
+	require.Empty(t, su.due(t, database), "an extended lease counts")
 	clk.Advance(11 * time.Second)
-	require.Equal(t, []string{id}, su.due(t, s))
-	second := su.start(t, s, id)
+	require.Equal(t, []string{id}, su.due(t, database))
+	second := su.start(t, database, id)
 	require.Len(t, second, 1)
 	require.Equal(t, 2, second[0].Attempt)
-	lost, err = s.Tasks.Extend(t.Context(), []task.Run{run}, 30*time.Second)
+	lost, err = database.Tasks.Extend(t.Context(), []task.Run{run}, 30*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, []task.Run{run}, lost)
 	// The result that the holder of the expired lease reports is ignored.
-	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: run, State: task.Dead, Err: "late"}))
-	require.Len(t, su.list(t, s, task.Running), 1)
-	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Done}))
-	require.NoError(t, s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Waiting}))
-	require.Len(t, su.list(t, s, task.Done), 1, "what is done stays done")
+	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: run, State: task.Dead, Err: "late"}))
+	require.Len(t, su.list(t, database, task.Running), 1)
+	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Done}))
+	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Waiting}))
+	require.Len(t, su.list(t, database, task.Done), 1, "what is done stays done")
 }
 
 func (su taskSuite) failedTaskIsDueAtRunAt(t *testing.T) {
-	s, clk := su.fresh(t)
-	su.add(t, s, su.mail("a"))
-	id := su.due(t, s)[0]
-	su.start(t, s, id)
+	database, clk := su.fresh(t)
+	su.add(t, database, su.mail("a"))
+	id := su.due(t, database)[0]
+	su.start(t, database, id)
 	require.NoError(
 		t,
-		s.Tasks.RecordOutcomes(
+		database.Tasks.RecordOutcomes(
 			t.Context(),
 			task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute), Err: "b\x00ad \xff"},
 		),
 	)
-	waiting := su.list(t, s, task.Waiting)
+	waiting := su.list(t, database, task.Waiting)
 	require.Len(t, waiting, 1)
 	require.Equal(t, "bad ", waiting[0].Err)
-	require.Empty(t, su.due(t, s))
+	require.Empty(t, su.due(t, database))
 	clk.Advance(time.Minute)
-	require.Equal(t, []string{id}, su.due(t, s))
-	require.Equal(t, 2, su.start(t, s, id)[0].Attempt)
+	require.Equal(t, []string{id}, su.due(t, database))
+	require.Equal(t, 2, su.start(t, database, id)[0].Attempt)
 }
 
 func (su taskSuite) retryAndDropDeadTasks(t *testing.T) {
-	s, clk := su.fresh(t)
-	su.add(t, s, su.mail("a"), su.mail("b"))
-	for _, queued := range su.start(t, s, su.due(t, s)...) {
+	database, clk := su.fresh(t)
+	su.add(t, database, su.mail("a"), su.mail("b"))
+	for _, queued := range su.start(t, database, su.due(t, database)...) {
 		require.NoError(
 			t,
-			s.Tasks.RecordOutcomes(
+			database.Tasks.RecordOutcomes(
 				t.Context(),
 				task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead, Err: "no such address"},
 			),
 		)
 	}
 	clk.Advance(30 * 24 * time.Hour)
-	require.Empty(t, su.due(t, s))
-	dead := su.list(t, s, task.Dead)
+	require.Empty(t, su.due(t, database))
+	dead := su.list(t, database, task.Dead)
 	require.Len(t, dead, 2)
 	require.False(t, dead[0].EndedAt.IsZero())
-	n, err := s.Tasks.Retry(t.Context(), []string{dead[0].ID, unknownTask})
+	n, err := database.Tasks.Retry(t.Context(), []string{dead[0].ID, unknownTask})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	require.Equal(t, []string{dead[0].ID}, su.due(t, s))
-	n, err = s.Tasks.Drop(t.Context(), []string{dead[1].ID, unknownTask})
+	require.Equal(t, []string{dead[0].ID}, su.due(t, database))
+	n, err = database.Tasks.Drop(t.Context(), []string{dead[1].ID, unknownTask})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	require.Equal(t, 1, su.start(t, s, dead[0].ID)[0].Attempt, "all its attempts are before it")
-	n, err = s.Tasks.Drop(t.Context(), []string{dead[0].ID})
+	require.Equal(t, 1, su.start(t, database, dead[0].ID)[0].Attempt, "all its attempts are before it")
+	n, err = database.Tasks.Drop(t.Context(), []string{dead[0].ID})
 	require.NoError(t, err)
 	require.Zero(t, n, "what runs is not dropped")
-	require.Empty(t, su.list(t, s, task.Dead))
+	require.Empty(t, su.list(t, database, task.Dead))
 }
 
 func (su taskSuite) backlog(t *testing.T) {
-	s, clk := su.fresh(t)
+	database, clk := su.fresh(t)
 	first := clk.Now()
-	su.add(t, s, su.mail("a"))
+	su.add(t, database, su.mail("a"))
 	clk.Advance(time.Minute)
-	su.add(t, s, su.mail("b"), su.mail("c"), task.New("k", task.Events, "d", 1))
-	refs, err := s.Tasks.Due(t.Context(), 1)
+	su.add(t, database, su.mail("b"), su.mail("c"), task.New("k", task.Events, "d", 1))
+	refs, err := database.Tasks.Due(t.Context(), 1)
 	require.NoError(t, err)
-	got, err := s.Tasks.Backlog(t.Context())
+	got, err := database.Tasks.Backlog(t.Context())
 	require.NoError(t, err)
 	counted := map[string]task.Backlog{}
 	for _, b := range got {
@@ -494,33 +494,33 @@ func (su taskSuite) backlog(t *testing.T) {
 	require.Equal(t, 3, counted["mail waiting"].Tasks)
 	require.True(t, first.Equal(counted["mail waiting"].Oldest))
 	require.Equal(t, 1, counted["events waiting"].Tasks)
-	su.start(t, s, refs[0].ID)
-	got, err = s.Tasks.Backlog(t.Context())
+	su.start(t, database, refs[0].ID)
+	got, err = database.Tasks.Backlog(t.Context())
 	require.NoError(t, err)
 	require.Len(t, got, 3)
 }
 
 func (su taskSuite) retention(t *testing.T) {
-	s, clk := su.fresh(t)
-	su.add(t, s, su.mail("a"), su.mail("b"), su.mail("c"), su.mail("open"), su.mail("dead"))
-	for _, queued := range su.start(t, s, su.due(t, s)...) {
+	database, clk := su.fresh(t)
+	su.add(t, database, su.mail("a"), su.mail("b"), su.mail("c"), su.mail("open"), su.mail("dead"))
+	for _, queued := range su.start(t, database, su.due(t, database)...) {
 		switch queued.Key {
 		case "open":
 		case "dead":
 			require.NoError(
 				t,
-				s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead}),
+				database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead}),
 			)
 		default:
 			require.NoError(
 				t,
-				s.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Done}),
+				database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Done}),
 			)
 		}
 	}
 	expire := func(kind retention.Kind, want ...int) {
 		for _, want := range want {
-			n, err := retentionOf(t, s.Retention).DeleteBefore(t.Context(), kind, clk.Now(), 2)
+			n, err := retentionOf(t, database.Retention).DeleteBefore(t.Context(), kind, clk.Now(), 2)
 			require.NoError(t, err)
 			require.Equal(t, want, n, kind)
 		}
@@ -530,24 +530,24 @@ func (su taskSuite) retention(t *testing.T) {
 	clk.Advance(time.Hour)
 	expire(task.DoneTasks, 2, 1, 0)
 	expire(task.DeadTasks, 1, 0)
-	require.Len(t, su.due(t, s), 1)
+	require.Len(t, su.due(t, database), 1)
 }
 
 func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
-	s, _ := su.fresh(t)
+	database, _ := su.fresh(t)
 	const total = 300
 	var many []task.Task
 	for i := range total {
 		many = append(many, su.mail(fmt.Sprint(i)))
 	}
-	su.add(t, s, many...)
+	su.add(t, database, many...)
 	var mu sync.Mutex
 	handed, started := map[string]int{}, map[string]int{}
 	var group sync.WaitGroup
 	for range 6 {
 		group.Go(func() {
 			for {
-				refs, err := s.Tasks.Due(context.Background(), 9)
+				refs, err := database.Tasks.Due(context.Background(), 9)
 				if err != nil || len(refs) == 0 {
 					require.NoError(t, err)
 					return
@@ -562,7 +562,7 @@ func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 				}
 				mu.Unlock()
 				for range 2 { // every reference comes twice
-					tasks, err := s.Tasks.Start(context.Background(), append([]string{}, ids...), time.Minute)
+					tasks, err := database.Tasks.Start(context.Background(), append([]string{}, ids...), time.Minute)
 					require.NoError(t, err)
 					mu.Lock()
 					for _, task := range tasks {

@@ -246,13 +246,13 @@ func (su deliverySuite) deletedAndPausedEndpoints(t *testing.T) {
 	require.NoError(t, fixture.Webhooks.Delete(fixture.ctx(), deleted.OwnerID, app.ID, deleted.ID))
 	fixture.change(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
 	now := fixture.clk.Now()
-	m := integrations.Message{EventID: newID(), Type: "job.created", Body: "{}", CreatedAt: now}
+	message := integrations.Message{EventID: newID(), Type: "job.created", Body: "{}", CreatedAt: now}
 	var ds []integrations.Delivery
 	for _, to := range []integrations.Endpoint{deleted, paused, endpoint} {
-		ds = append(ds, fixture.delivery(to, m.EventID))
+		ds = append(ds, fixture.delivery(to, message.EventID))
 	}
-	fixture.enqueue(m, ds...)
-	fixture.enqueue(m, ds[:2]...)
+	fixture.enqueue(message, ds...)
+	fixture.enqueue(message, ds[:2]...)
 	require.Equal(t, ds[2].ID, fixture.first(endpoint).ID)
 	require.Empty(t, fixture.log(paused, "").Items)
 }

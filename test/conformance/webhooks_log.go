@@ -112,7 +112,7 @@ func (su deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 	require.Equal(t, 1, fixture.log(endpoint, "").Total)
 	applicantID, now := newID(), fixture.clk.Now()
 	for i, applicant := range []string{applicantID, newID(), ""} {
-		m := integrations.Message{
+		message := integrations.Message{
 			EventID:        newID(),
 			Type:           "application.submitted",
 			Body:           strconv.Itoa(i),
@@ -120,7 +120,7 @@ func (su deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 			ApplicantID:    applicant,
 			CreatedAt:      now,
 		}
-		fixture.enqueue(m, fixture.delivery(endpoint, m.EventID))
+		fixture.enqueue(message, fixture.delivery(endpoint, message.EventID))
 	}
 	require.NoError(t, fixture.Deliveries.DeleteByApplicant(fixture.ctx(), applicantID))
 	require.Equal(t, 3, fixture.log(endpoint, "").Total)
@@ -129,9 +129,9 @@ func (su deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 func (su deliveryLogSuite) otherOwner(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
-	m := integrations.Message{EventID: newID(), Type: "job.created", Body: `{"type":"job.created"}`, CreatedAt: fixture.clk.Now()}
-	delivery := fixture.delivery(endpoint, m.EventID)
-	fixture.enqueue(m, delivery)
+	message := integrations.Message{EventID: newID(), Type: "job.created", Body: `{"type":"job.created"}`, CreatedAt: fixture.clk.Now()}
+	delivery := fixture.delivery(endpoint, message.EventID)
+	fixture.enqueue(message, delivery)
 	fixture.queue(endpoint)
 	got, err := fixture.Deliveries.ListMessages(
 		fixture.ctx(),
@@ -141,7 +141,7 @@ func (su deliveryLogSuite) otherOwner(t *testing.T) {
 		1,
 	)
 	require.NoError(t, err)
-	require.Equal(t, []integrations.Outgoing{{Delivery: delivery, Message: m}}, got)
+	require.Equal(t, []integrations.Outgoing{{Delivery: delivery, Message: message}}, got)
 	for _, of := range [][3]string{{newID(), endpoint.ID, delivery.ID}, {endpoint.OwnerID, fixture.endpoint(fixture.app, "job.created").ID, delivery.ID}, {endpoint.OwnerID, endpoint.ID, newID()}} {
 		got, err := fixture.Deliveries.ListMessages(fixture.ctx(), of[0], of[1], integrations.MessageFilter{ID: of[2]}, 1)
 		require.NoError(t, err)

@@ -41,18 +41,18 @@ type workSuite struct {
 // startWorkers runs workers of the handlers until the test ends or stop is called.
 func (su workSuite) startWorkers(
 	t *testing.T,
-	s adapters.Database,
+	database adapters.Database,
 	queue task.Queue,
 	periodic []task.Periodic,
 	handlers ...task.Handler,
 ) (stop func()) {
 	t.Helper()
-	requirePorts(t, s)
-	requirePort(t, "task.Store", s.Tasks)
+	requirePorts(t, database)
+	requirePort(t, "task.Store", database.Tasks)
 	requirePort(t, "task.Queue", queue)
-	r, err := task.NewRunner(
+	runner, err := task.NewRunner(
 		task.Deps{
-			Store:    s.Tasks,
+			Store:    database.Tasks,
 			Queue:    queue,
 			Clock:    clock.System{},
 			Log:      slog.New(slog.DiscardHandler),
@@ -63,11 +63,11 @@ func (su workSuite) startWorkers(
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = r.Work(ctx) })
+	running.Go(func() { _ = runner.Work(ctx) })
 	running.Go(func() {
-		wake := s.Outbox.Notifications(ctx)
+		wake := database.Outbox.Notifications(ctx)
 		for ctx.Err() == nil {
-			_ = r.Sweep(ctx)
+			_ = runner.Sweep(ctx)
 			select {
 			case <-ctx.Done():
 			case <-wake:
@@ -120,9 +120,9 @@ func (su workSuite) taskWithRunAt(t *testing.T) {
 
 func (su workSuite) permanentFailure(t *testing.T) {
 	t.Parallel()
-	s, queue := su.open(t)
+	database, queue := su.open(t)
 	var tries atomic.Int32
-	su.startWorkers(t, s, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
+	su.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
 		if p == "bad" {
 			tries.Add(1)
 			return task.Permanent(errors.New("no such address"))
@@ -131,23 +131,23 @@ func (su workSuite) permanentFailure(t *testing.T) {
 	}))
 	require.NoError(
 		t,
-		s.Tasks.Add(
+		database.Tasks.Add(
 			t.Context(),
 			task.New("k", task.Events, "bad", "bad"),
 			task.New("k", task.Events, "good", "good"),
 			task.New("k", task.Events, "odd", 7),
 		),
 	)
-	require.Equal(t, "no such address", su.state(t, s, task.Dead, "bad").Err)
-	su.state(t, s, task.Dead, "odd") // a payload of another type
-	su.state(t, s, task.Done, "good")
+	require.Equal(t, "no such address", su.state(t, database, task.Dead, "bad").Err)
+	su.state(t, database, task.Dead, "odd") // a payload of another type
+	su.state(t, database, task.Done, "good")
 	require.EqualValues(t, 1, tries.Load())
 }
 
 func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 	t.Parallel()
-	s, queue := su.open(t)
-	su.startWorkers(t, s, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
+	database, queue := su.open(t)
+	su.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
 		if p == "panic" {
 			panic("broken")
 		}
@@ -155,14 +155,14 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 	}))
 	begun := time.Now()
 	for _, key := range []string{"away", "panic", "away-2", "away-3"} {
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, key, key)))
+		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, key, key)))
 	}
 	moments := map[time.Time]bool{}
 	for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
 		var r task.Record
 		require.Eventually(
 			t,
-			func() bool { r = su.state(t, s, task.Waiting, key); return r.Err != "" },
+			func() bool { r = su.state(t, database, task.Waiting, key); return r.Err != "" },
 			20*time.Second,
 			20*time.Millisecond,
 		)
@@ -187,7 +187,7 @@ func (su workSuite) lastAttemptFails(t *testing.T) {
 
 func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 	t.Parallel()
-	s, queue := su.open(t)
+	database, queue := su.open(t)
 	release := make(chan struct{})
 	defer close(release)
 	h := task.Handle("k", task.Exports, func(_ context.Context, p string) error {
@@ -197,69 +197,69 @@ func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 		return nil
 	}).WithTimeout(200 * time.Millisecond)
 	h.Attempts = 1
-	su.startWorkers(t, s, queue, nil, h)
+	su.startWorkers(t, database, queue, nil, h)
 	for i := range task.Workers[task.Exports] {
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
+		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
 	}
-	require.Contains(t, su.state(t, s, task.Dead, "hangs-0").Err, "the handler ignores its deadline")
-	require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Exports, "next", "next")))
-	su.state(t, s, task.Done, "next")
+	require.Contains(t, su.state(t, database, task.Dead, "hangs-0").Err, "the handler ignores its deadline")
+	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Exports, "next", "next")))
+	su.state(t, database, task.Done, "next")
 }
 
 func (su workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 	t.Parallel()
-	s, queue := su.open(t)
+	database, queue := su.open(t)
 	var times [20]atomic.Int32
 	su.startWorkers(
 		t,
-		s,
+		database,
 		&failing{Queue: queue, left: 3},
 		nil,
 		task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil }),
 	)
 	for i := range times {
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
+		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 	}
 	for i := range times {
-		su.state(t, s, task.Done, fmt.Sprint(i))
+		su.state(t, database, task.Done, fmt.Sprint(i))
 		require.EqualValues(t, 1, times[i].Load())
 	}
 }
 
 func (su workSuite) referencesDeliveredTwice(t *testing.T) {
 	t.Parallel()
-	s, queue := su.open(t)
+	database, queue := su.open(t)
 	var times [100]atomic.Int32
 	h := task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil })
 	twice := doubling{queue}
-	su.startWorkers(t, s, twice, nil, h)
-	su.startWorkers(t, s, twice, nil, h)
+	su.startWorkers(t, database, twice, nil, h)
+	su.startWorkers(t, database, twice, nil, h)
 	for i := range times {
-		require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
+		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 	}
 	for i := range times {
-		su.state(t, s, task.Done, fmt.Sprint(i))
+		su.state(t, database, task.Done, fmt.Sprint(i))
 		require.EqualValues(t, 1, times[i].Load())
 	}
 }
 
 func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 	t.Parallel()
-	s, queue := su.open(t)
+	database, queue := su.open(t)
 	var runs atomic.Int32
 	const every = 1000 * 24 * time.Hour // no period ends while the test runs
 	periodic := []task.Periodic{{Kind: "sweep", Every: every, Do: func(context.Context) error { runs.Add(1); return nil }}}
 	var stops []func()
 	for range 3 {
-		stops = append(stops, su.startWorkers(t, s, queue, periodic))
+		stops = append(stops, su.startWorkers(t, database, queue, periodic))
 	}
 	key := "sweep:" + time.Now().UTC().Truncate(every).Format(time.RFC3339)
-	su.state(t, s, task.Done, key)
+	su.state(t, database, task.Done, key)
 	// The other workers have stopped, so they change nothing after this.
 	for _, stop := range stops {
 		stop()
 	}
-	records, err := s.Tasks.List(t.Context(), task.Filter{State: task.Done, Kind: "sweep", Limit: 10})
+	records, err := database.Tasks.List(t.Context(), task.Filter{State: task.Done, Kind: "sweep", Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, records, 1)
 	require.EqualValues(t, 1, runs.Load())
@@ -267,7 +267,7 @@ func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 
 func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
 	t.Parallel()
-	s, queue := su.open(t)
+	database, queue := su.open(t)
 	begun := make(chan string, 2)
 	short := task.Handle("short", task.Events, func(ctx context.Context, _ string) error {
 		begun <- "short"
@@ -279,13 +279,13 @@ func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}).WithTimeout(time.Hour)
-	stop := su.startWorkers(t, s, queue, nil, short, long)
-	require.NoError(t, s.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""), task.New("long", task.Exports, "long", "")))
+	stop := su.startWorkers(t, database, queue, nil, short, long)
+	require.NoError(t, database.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""), task.New("long", task.Exports, "long", "")))
 	<-begun
 	<-begun
 	stop()
-	su.state(t, s, task.Done, "short")
-	back := su.state(t, s, task.Waiting, "long")
+	su.state(t, database, task.Done, "short")
+	back := su.state(t, database, task.Waiting, "long")
 	require.False(t, back.RunAt.After(time.Now()), "another may begin at once")
 }
 

@@ -47,7 +47,7 @@ func (b *browser) postForm(path string, values url.Values, file formFile) pageVi
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	require.NoError(b.T, err)
-	require.Less(b.T, answer.StatusCode, 500, "%s\n%s", text, b.w.log)
+	require.Less(b.T, answer.StatusCode, 500, "%s\n%s", text, b.server.log)
 	return pageView{answer.StatusCode, answer.Header, string(text)}
 }
 
@@ -78,20 +78,20 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 				"questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}, {"id": "why", "text": "Why us?"}},
 			},
 		)
-		b := server.signedIn(t, me)
+		browser := server.signedIn(t, me)
 		path := "/jobs/" + job + "/apply"
 
 		require.Contains(t, server.browser(t).open("GET", path, nil).redirected(t, "/sign-in?next="), url.QueryEscape(path))
-		require.Contains(t, b.page("/jobs/"+job), path)
-		form := b.page(path)
+		require.Contains(t, browser.page("/jobs/"+job), path)
+		form := browser.page(path)
 		for _, want := range []string{"Your NMC PIN?", "at most 7 MB", `enctype="multipart/form-data"`, "Staff Nurse &lt;b&gt;"} {
 			require.Contains(t, form, want)
 		}
-		refused := b.postForm(path, url.Values{"step": {"review"}, "coverLetter": {"Dear <i>ward</i>"}}, formFile{})
+		refused := browser.postForm(path, url.Values{"step": {"review"}, "coverLetter": {"Dear <i>ward</i>"}}, formFile{})
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, "must answer every required question")
 		require.Contains(t, refused.text, "Dear &lt;i&gt;ward&lt;/i&gt;", "the input is kept")
-		refused = b.postForm(
+		refused = browser.postForm(
 			path,
 			url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "type": {"cv"}},
 			formFile{"file", "cv.exe", "MZ\x00\x01"},
@@ -100,7 +100,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.Contains(t, refused.text, "must be a PDF")
 		require.Contains(t, refused.text, "12A3456E")
 
-		review := b.postForm(
+		review := browser.postForm(
 			path,
 			url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "coverLetter": {"Dear <i>ward</i>"}, "type": {"cv"}},
 			formFile{"file", "Zoë <b>CV.pdf", somePDF},
@@ -113,11 +113,11 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		id := regexp.MustCompile(`name="documentIds" value="([0-9a-f-]{36})"`).FindStringSubmatch(review.text)
 		require.NotNil(t, id, review.text)
 		input := url.Values{"answer-0": {"12A3456E"}, "coverLetter": {"Dear ward"}, "documentIds": {id[1]}}
-		again := b.postForm(path, with(input, "step", "edit"), formFile{})
+		again := browser.postForm(path, with(input, "step", "edit"), formFile{})
 		require.Regexp(t, id[1]+`" checked`, again.text)
 
-		sent := b.postForm(path, with(input, "step", "send"), formFile{}).redirected(t, "/sent")
-		require.Contains(t, b.page(sent), "Application sent")
+		sent := browser.postForm(path, with(input, "step", "send"), formFile{}).redirected(t, "/sent")
+		require.Contains(t, browser.page(sent), "Application sent")
 		require.EventuallyWithT(
 			t,
 			func(c *assert.CollectT) { assert.Len(c, server.messagesTo(t, me.email, "Application sent"), 1) },
@@ -131,25 +131,25 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 			somePDF,
 			string(boss.get("/api/employers/applications/"+received+"/documents/"+documents.text("data.documents.0.id")).raw),
 		)
-		require.Contains(t, b.page(path), "You have applied for this job already")
-		require.Contains(t, b.page("/jobs/"+job), "You have applied for this job")
-		require.Equal(t, 409, b.postForm(path, with(input, "step", "send"), formFile{}).status)
-		require.Contains(t, b.page("/account"), "Staff Nurse &lt;b&gt;")
+		require.Contains(t, browser.page(path), "You have applied for this job already")
+		require.Contains(t, browser.page("/jobs/"+job), "You have applied for this job")
+		require.Equal(t, 409, browser.postForm(path, with(input, "step", "send"), formFile{}).status)
+		require.Contains(t, browser.page("/account"), "Staff Nurse &lt;b&gt;")
 
 		detail := "/account/applications/" + received
 		boss.fromNewAddress().
 			post("/api/employers/applications/"+received+"/interview", appointment(object{"location": "Ward 7, <i>first floor</i>", "notes": "Ask about gaps"})).
 			ok(200)
-		text := b.page(detail)
+		text := browser.page(detail)
 		for _, want := range []string{"Ward 7, &lt;i&gt;", "interview.ics", "Your NMC PIN?", "12A3456E", "You applied."} {
 			require.Contains(t, text, want)
 		}
 		require.NotContains(t, text, "Ask about gaps")
-		calendar := b.open("GET", detail+"/interview.ics", nil)
+		calendar := browser.open("GET", detail+"/interview.ics", nil)
 		require.Equal(t, "text/calendar; charset=utf-8", calendar.header.Get("Content-Type"))
 		require.Contains(t, calendar.text, "METHOD:PUBLISH\r\n")
 		file := regexp.MustCompile(detail + `/documents/[0-9a-f-]{36}`).FindString(text)
-		download := b.open("GET", file, nil)
+		download := browser.open("GET", file, nil)
 		require.Equal(t, somePDF, download.text)
 		require.Contains(t, download.header.Get("Content-Disposition"), "attachment")
 		require.Contains(t, download.header.Get("Content-Security-Policy"), "sandbox")
@@ -160,20 +160,20 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 			require.Equal(t, 403, server.signedIn(t, boss).open("GET", private, nil).status, private)
 		}
 		require.Equal(t, 404, other.open("POST", detail+"/withdraw", url.Values{}).status)
-		b.Site = "cross-site"
-		require.Equal(t, 403, b.open("POST", detail+"/withdraw", url.Values{}).status)
-		require.Equal(t, 403, b.postForm(path, with(input, "step", "send"), formFile{}).status)
-		b.Site = ""
-		require.Equal(t, 403, b.postForm(path, with(input, "step", "edit"), formFile{}).status, "without the token")
+		browser.Site = "cross-site"
+		require.Equal(t, 403, browser.open("POST", detail+"/withdraw", url.Values{}).status)
+		require.Equal(t, 403, browser.postForm(path, with(input, "step", "send"), formFile{}).status)
+		browser.Site = ""
+		require.Equal(t, 403, browser.postForm(path, with(input, "step", "edit"), formFile{}).status, "without the token")
 		token := regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`).FindStringSubmatch(text)[1]
-		require.Equal(t, 200, b.postForm(path, with(with(input, "step", "edit"), "csrf", token), formFile{}).status)
-		b.Site = "same-origin"
+		require.Equal(t, 200, browser.postForm(path, with(with(input, "step", "edit"), "csrf", token), formFile{}).status)
+		browser.Site = "same-origin"
 		require.Contains(
 			t,
-			b.page(b.open("POST", detail+"/withdraw", url.Values{}).redirected(t, "/account/applications?done=withdrawn")),
+			browser.page(browser.open("POST", detail+"/withdraw", url.Values{}).redirected(t, "/account/applications?done=withdrawn")),
 			"is withdrawn",
 		)
-		require.Equal(t, 404, b.open("GET", detail, nil).status)
+		require.Equal(t, 404, browser.open("GET", detail, nil).status)
 		require.Empty(t, boss.get("/api/employers/applications/"+received+"/documents").ok(200).list("data.documents"))
 	})
 }
@@ -192,28 +192,28 @@ func TestAccount_ChangingDocuments_HasTheLimitOfTheAPI(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		me := server.seeker(t)
 		const path = "/account/documents"
-		b := server.signedIn(t, me)
-		b.postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "CV.pdf", somePDF}).redirected(t, path)
-		document := path + "/" + documentID.FindStringSubmatch(b.page(path))[1]
+		browser := server.signedIn(t, me)
+		browser.postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "CV.pdf", somePDF}).redirected(t, path)
+		document := path + "/" + documentID.FindStringSubmatch(browser.page(path))[1]
 		for range 5 {
-			b.open("POST", document+"/default", url.Values{}).redirected(t, path)
+			browser.open("POST", document+"/default", url.Values{}).redirected(t, path)
 		}
 		for range 4 {
-			b.postForm(document, url.Values{"title": {"My CV"}}, formFile{}).redirected(t, path)
+			browser.postForm(document, url.Values{"title": {"My CV"}}, formFile{}).redirected(t, path)
 		}
-		require.Equal(t, 429, b.postForm(document, url.Values{"title": {"CV"}}, formFile{}).status)
-		require.Equal(t, 429, b.open("POST", document+"/default", url.Values{}).status)
-		require.Equal(t, 429, b.open("POST", document+"/delete", url.Values{}).status)
-		require.Contains(t, b.page(path), "My CV")
+		require.Equal(t, 429, browser.postForm(document, url.Values{"title": {"CV"}}, formFile{}).status)
+		require.Equal(t, 429, browser.open("POST", document+"/default", url.Values{}).status)
+		require.Equal(t, 429, browser.open("POST", document+"/delete", url.Values{}).status)
+		require.Contains(t, browser.page(path), "My CV")
 	})
 }
 
 func TestAccount_Documents(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		me := server.seeker(t)
-		b := server.signedIn(t, me)
+		browser := server.signedIn(t, me)
 		const path = "/account/documents"
-		require.Contains(t, b.page(path), "You have no documents yet")
+		require.Contains(t, browser.page(path), "You have no documents yet")
 		for name, c := range map[string]struct {
 			values url.Values
 			file   formFile
@@ -231,23 +231,23 @@ func TestAccount_Documents(t *testing.T) {
 			require.Equal(t, 400, refused.status, name)
 			require.Contains(t, refused.text, c.want, name)
 		}
-		added := b.postForm(path, url.Values{"type": {"cv"}, "isDefault": {"yes"}}, formFile{"file", "My <b>CV.pdf", somePDF})
-		text := b.page(added.redirected(t, path))
+		added := browser.postForm(path, url.Values{"type": {"cv"}, "isDefault": {"yes"}}, formFile{"file", "My <b>CV.pdf", somePDF})
+		text := browser.page(added.redirected(t, path))
 		require.Contains(t, text, "The document is uploaded")
 		require.Contains(t, text, "My &lt;b&gt;CV")
 		require.Contains(t, text, "Default")
 		id := documentID.FindStringSubmatch(text)[1]
 		got := me.get("/api/jobseekers/documents/" + id).ok(200)
 		require.Equal(t, "application/pdf", got.text("data.document.mediaType"))
-		download := b.open("GET", path+"/"+id+"/file", nil)
+		download := browser.open("GET", path+"/"+id+"/file", nil)
 		require.Equal(t, somePDF, download.text)
 		require.Contains(t, download.header.Get("Content-Disposition"), "attachment")
 
-		replaced := b.postForm(path+"/"+id, url.Values{"title": {"CV 2031"}}, formFile{"file", "cv.txt", "I am a nurse.\n"})
-		require.Contains(t, b.page(replaced.redirected(t, path)), "CV 2031")
-		require.Equal(t, "I am a nurse.\n", b.open("GET", path+"/"+id+"/file", nil).text)
-		second := documentID.FindStringSubmatch(b.page(b.postForm(path, url.Values{"type": {"cv"}, "title": {"Second"}}, formFile{"file", "b.pdf", somePDF}).redirected(t, path)))[1]
-		b.open("POST", path+"/"+second+"/default", url.Values{}).redirected(t, path)
+		replaced := browser.postForm(path+"/"+id, url.Values{"title": {"CV 2031"}}, formFile{"file", "cv.txt", "I am a nurse.\n"})
+		require.Contains(t, browser.page(replaced.redirected(t, path)), "CV 2031")
+		require.Equal(t, "I am a nurse.\n", browser.open("GET", path+"/"+id+"/file", nil).text)
+		second := documentID.FindStringSubmatch(browser.page(browser.postForm(path, url.Values{"type": {"cv"}, "title": {"Second"}}, formFile{"file", "b.pdf", somePDF}).redirected(t, path)))[1]
+		browser.open("POST", path+"/"+second+"/default", url.Values{}).redirected(t, path)
 		require.Equal(t, true, me.get("/api/jobseekers/documents/"+second).ok(200).at("data.document.isDefault"))
 
 		other := server.signedIn(t, server.seeker(t))
@@ -264,7 +264,7 @@ func TestAccount_Documents(t *testing.T) {
 			server.signedIn(t, server.employer(t)).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).status,
 		)
 
-		require.Contains(t, b.page(b.open("POST", path+"/"+id+"/delete", url.Values{}).redirected(t, path)), "is deleted")
+		require.Contains(t, browser.page(browser.open("POST", path+"/"+id+"/delete", url.Values{}).redirected(t, path)), "is deleted")
 		me.get("/api/jobseekers/documents/"+id).fails(404, "Document not found")
 	})
 }
@@ -273,62 +273,62 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, me := server.employer(t), server.seeker(t)
 		job := boss.listing(object{"title": "Ward Sister", "location": "Leeds"})
-		b, other := server.signedIn(t, me), server.signedIn(t, server.seeker(t))
-		require.Contains(t, b.page(b.open("POST", "/jobs/"+job+"/save", url.Values{}).redirected(t, "/jobs/"+job)), "The job is saved")
-		b.open("POST", "/jobs/"+job+"/save", url.Values{}).redirected(t, "/jobs/"+job)
-		require.Equal(t, 404, b.open("POST", "/jobs/"+nowhere+"/save", url.Values{}).status)
+		browser, other := server.signedIn(t, me), server.signedIn(t, server.seeker(t))
+		require.Contains(t, browser.page(browser.open("POST", "/jobs/"+job+"/save", url.Values{}).redirected(t, "/jobs/"+job)), "The job is saved")
+		browser.open("POST", "/jobs/"+job+"/save", url.Values{}).redirected(t, "/jobs/"+job)
+		require.Equal(t, 404, browser.open("POST", "/jobs/"+nowhere+"/save", url.Values{}).status)
 		require.NotContains(t, server.browser(t).page("/jobs/"+job), "Save this job")
-		saved := regexp.MustCompile(`/account/saved/[0-9a-f-]{36}`).FindString(b.page("/account/saved"))
+		saved := regexp.MustCompile(`/account/saved/[0-9a-f-]{36}`).FindString(browser.page("/account/saved"))
 		require.NotEmpty(t, saved)
 		require.Contains(
 			t,
-			b.page(b.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}}).redirected(t, "/account/saved")),
+			browser.page(browser.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}}).redirected(t, "/account/saved")),
 			"Ask about &lt;nights&gt;",
 		)
-		require.Equal(t, 400, b.open("POST", saved+"/note", url.Values{"notes": {strings.Repeat("x", 2001)}}).status)
+		require.Equal(t, 400, browser.open("POST", saved+"/note", url.Values{"notes": {strings.Repeat("x", 2001)}}).status)
 		require.Equal(t, 404, other.open("POST", saved+"/remove", url.Values{}).status)
-		b.open("POST", saved+"/remove", url.Values{}).redirected(t, "/account/saved")
-		require.Contains(t, b.page("/account/saved"), "You have not saved any jobs")
+		browser.open("POST", saved+"/remove", url.Values{}).redirected(t, "/account/saved")
+		require.Contains(t, browser.page("/account/saved"), "You have not saved any jobs")
 
-		require.Contains(t, b.page("/jobs?q=nurse&where=Leeds"), "Save this search")
+		require.Contains(t, browser.page("/jobs?q=nurse&where=Leeds"), "Save this search")
 		require.NotContains(t, server.browser(t).page("/jobs?q=nurse"), "Save this search")
 		search := url.Values{"query": {"nurse"}, "location": {"Leeds"}, "emailAlerts": {"yes"}}
-		text := b.page(b.open("POST", "/account/searches", search).redirected(t, "/account/searches"))
+		text := browser.page(browser.open("POST", "/account/searches", search).redirected(t, "/account/searches"))
 		require.Contains(t, text, "/jobs?q=nurse&amp;where=Leeds")
 		require.Contains(t, text, "E-mails on")
-		require.Equal(t, 400, b.open("POST", "/account/searches", url.Values{"name": {"Nothing"}}).status)
+		require.Equal(t, 400, browser.open("POST", "/account/searches", url.Values{"name": {"Nothing"}}).status)
 		one := regexp.MustCompile(`/account/searches/[0-9a-f-]{36}`).FindString(text)
 		require.Contains(
 			t,
-			b.page(b.open("POST", one+"/alerts", url.Values{"alerts": {"off"}}).redirected(t, "/account/searches")),
+			browser.page(browser.open("POST", one+"/alerts", url.Values{"alerts": {"off"}}).redirected(t, "/account/searches")),
 			"E-mails off",
 		)
 		require.Equal(t, 404, other.open("POST", one+"/alerts", url.Values{"alerts": {"on"}}).status)
 		require.Equal(t, 404, other.open("POST", one+"/delete", url.Values{}).status)
-		b.open("POST", one+"/delete", url.Values{}).redirected(t, "/account/searches")
-		require.Contains(t, b.page("/account/searches"), "You have no saved searches")
+		browser.open("POST", one+"/delete", url.Values{}).redirected(t, "/account/searches")
+		require.Contains(t, browser.page("/account/searches"), "You have no saved searches")
 
 		application := me.application(job, nil)
 		boss.fromNewAddress().put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
 		notification := me.waitForNotification("Ward Sister")
-		require.Contains(t, b.page("/account/notifications"), "Ward Sister")
+		require.Contains(t, browser.page("/account/notifications"), "Ward Sister")
 		for _, path := range []string{"/read", "/delete"} {
 			require.Equal(t, 404, other.open("POST", "/account/notifications/"+notification+path, url.Values{}).status)
 		}
-		b.open("POST", "/account/notifications/"+notification+"/read", url.Values{}).redirected(t, "/account/notifications")
-		require.Contains(t, b.page("/account/notifications"), "Mark as new")
-		b.open("POST", "/account/notifications/"+notification+"/delete", url.Values{}).redirected(t, "/account/notifications")
-		require.Contains(t, b.page("/account/applications"), "In review")
+		browser.open("POST", "/account/notifications/"+notification+"/read", url.Values{}).redirected(t, "/account/notifications")
+		require.Contains(t, browser.page("/account/notifications"), "Mark as new")
+		browser.open("POST", "/account/notifications/"+notification+"/delete", url.Values{}).redirected(t, "/account/notifications")
+		require.Contains(t, browser.page("/account/applications"), "In review")
 	})
 }
 
 func TestAccount_ProfileAndSettings(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		me := server.seeker(t)
-		b := server.signedIn(t, me)
-		require.Contains(t, b.page("/account"), "Get ready to apply")
-		b.open("POST", "/account/steps/first-search", url.Values{}).redirected(t, "/account")
-		require.Contains(t, b.page("/account"), "Skipped")
+		browser := server.signedIn(t, me)
+		require.Contains(t, browser.page("/account"), "Get ready to apply")
+		browser.open("POST", "/account/steps/first-search", url.Values{}).redirected(t, "/account")
+		require.Contains(t, browser.page("/account"), "Skipped")
 
 		profile := url.Values{
 			"name":            {"Niamh <b>Byrne</b>"},
@@ -338,24 +338,24 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 			"employmentTypes": {"permanent", "bank"},
 			"showProfile":     {"yes"},
 		}
-		require.Contains(t, b.page(b.open("POST", "/account/profile", profile).redirected(t, "/account/profile")), "Your profile is saved")
-		text := b.page("/account/profile")
+		require.Contains(t, browser.page(browser.open("POST", "/account/profile", profile).redirected(t, "/account/profile")), "Your profile is saved")
+		text := browser.page("/account/profile")
 		for _, want := range []string{"Niamh &lt;b&gt;", `value="36000"`, `value="25"`, `value="bank" checked`, `value="yes" checked`} {
 			require.Contains(t, text, want)
 		}
-		refused := b.open("POST", "/account/profile", with(profile, "phone", "1"))
+		refused := browser.open("POST", "/account/profile", with(profile, "phone", "1"))
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, `href="#phone"`)
-		require.Contains(t, b.open("POST", "/account/profile", with(profile, "salaryMin", "a lot")).text, `href="#salaryMin"`)
+		require.Contains(t, browser.open("POST", "/account/profile", with(profile, "salaryMin", "a lot")).text, `href="#salaryMin"`)
 
 		settings := func(section string, values url.Values) pageView {
-			return b.open("POST", "/account/settings/"+section, values)
+			return browser.open("POST", "/account/settings/"+section, values)
 		}
 		settings("preferences", url.Values{"jobAlerts": {"yes"}}).redirected(t, "preferences-saved")
 		require.Equal(t, false, me.get("/api/jobseekers/settings").ok(200).at("data.settings.preferences.notifications.email"))
 		wanted := newEmail()
 		settings("email", url.Values{"email": {wanted}}).redirected(t, "email-requested")
-		require.Contains(t, b.page("/account/settings"), wanted)
+		require.Contains(t, browser.page("/account/settings"), wanted)
 		require.Equal(t, 400, settings("email", url.Values{"email": {"nonsense"}}).status)
 		require.Contains(
 			t,
@@ -369,17 +369,17 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		other.open("GET", "/account", nil).redirected(t, "/sign-in")
 		settings("password", url.Values{"currentPassword": {password}, "newPassword": {"Other-shift-1"}}).redirected(t, "password-changed")
 		for _, kind := range []string{"profile", "applications"} {
-			export := b.open("GET", "/account/export/"+kind, nil)
+			export := browser.open("GET", "/account/export/"+kind, nil)
 			require.Equal(t, 200, export.status)
 			require.Contains(t, export.header.Get("Content-Disposition"), ".csv")
 		}
-		require.Equal(t, 404, b.open("GET", "/account/export/nonsense", nil).status)
+		require.Equal(t, 404, browser.open("GET", "/account/export/nonsense", nil).status)
 		require.Contains(t, settings("delete", url.Values{}).text, `href="#confirm"`)
-		b.Site = "cross-site"
+		browser.Site = "cross-site"
 		require.Equal(t, 403, settings("delete", url.Values{"confirm": {"yes"}}).status)
-		b.Site = "same-origin"
+		browser.Site = "same-origin"
 		settings("delete", url.Values{"confirm": {"yes"}}).redirected(t, "/")
-		b.open("GET", "/account", nil).redirected(t, "/sign-in")
+		browser.open("GET", "/account", nil).redirected(t, "/sign-in")
 	})
 }
 

@@ -24,18 +24,18 @@ func TestJobseekerSavedSearches(t *testing.T) {
 		seeker, other := server.seeker(t), server.seeker(t)
 		theirs := other.saveSearch(object{"query": "porter"})
 		t.Run("POST /api/jobseekers/search save-search", func(t *testing.T) {
-			a := seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "ICU", "query": "icu nurse", "location": "Leeds", "contractType": "permanent", "emailAlerts": true}).
+			resp := seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "ICU", "query": "icu nurse", "location": "Leeds", "contractType": "permanent", "emailAlerts": true}).
 				ok(200)
-			require.Equal(t, "save-search", a.text("data.intent"))
-			require.NotEmpty(t, a.text("message"))
-			require.Len(t, a.list("data.savedSearches"), 1)
+			require.Equal(t, "save-search", resp.text("data.intent"))
+			require.NotEmpty(t, resp.text("message"))
+			require.Len(t, resp.list("data.savedSearches"), 1)
 			for field, want := range map[string]any{"name": "ICU", "query": "icu nurse", "location": "Leeds", "contractType": "permanent", "emailAlerts": true} {
-				require.Equal(t, want, a.at("data.savedSearches.0."+field), field)
+				require.Equal(t, want, resp.at("data.savedSearches.0."+field), field)
 			}
-			a = seeker.post("/api/jobseekers/search", object{"intent": "save-search", "query": "midwife", "location": "York"}).ok(200)
-			require.Equal(t, "midwife, York", a.text("data.savedSearches.0.name"), "a search without a name is named after its terms")
-			require.Equal(t, false, a.at("data.savedSearches.0.emailAlerts"))
-			require.Equal(t, "ICU", a.text("data.savedSearches.1.name"))
+			resp = seeker.post("/api/jobseekers/search", object{"intent": "save-search", "query": "midwife", "location": "York"}).ok(200)
+			require.Equal(t, "midwife, York", resp.text("data.savedSearches.0.name"), "a search without a name is named after its terms")
+			require.Equal(t, false, resp.at("data.savedSearches.0.emailAlerts"))
+			require.Equal(t, "ICU", resp.text("data.savedSearches.1.name"))
 			for field, body := range map[string]object{
 				"query":        {"name": "everything"},
 				"name":         {"query": "x", "name": strings.Repeat("é", 201)},

@@ -30,7 +30,7 @@ func TestJobseekerAnalytics(t *testing.T) {
 			seeker.delete("/api/jobseekers/applications/" + gone).ok(200)
 			seeker.post("/api/jobseekers/saved", object{"listingId": listing}).ok(201)
 			seeker.document(nil)
-			a := seeker.get(path).ok(200)
+			resp := seeker.get(path).ok(200)
 			require.Equal(
 				t,
 				object{
@@ -38,7 +38,7 @@ func TestJobseekerAnalytics(t *testing.T) {
 					"bookmarks":    object{"savedJobs": 1.0},
 					"profile":      object{"completion": 10.0},
 				},
-				a.at("data.analytics"),
+				resp.at("data.analytics"),
 			)
 			require.InDelta(t, 3, seeker.get("/api/jobseekers/applications").ok(200).number("data.pagination.total"), 0)
 			server.guest(t).get(path).fails(401, "Unauthorized")

@@ -12,17 +12,17 @@ import (
 )
 
 // table parses a CSV response into its header and its rows.
-func (a *response) table(t *testing.T) (columns []string, rows []map[string]string) {
+func (r *response) table(t *testing.T) (columns []string, rows []map[string]string) {
 	t.Helper()
-	require.Equal(t, 200, a.status, "%s", a.raw)
-	require.Equal(t, "text/csv; charset=utf-8", a.header.Get("Content-Type"))
+	require.Equal(t, 200, r.status, "%s", r.raw)
+	require.Equal(t, "text/csv; charset=utf-8", r.header.Get("Content-Type"))
 	require.Regexp(
 		t,
 		`^attachment; filename="locum-[a-z-]+-`+time.Now().UTC().Format("200601")+`\d\d\.csv"$`,
-		a.header.Get("Content-Disposition"),
+		r.header.Get("Content-Disposition"),
 	)
-	require.Equal(t, strings.Count(string(a.raw), "\n"), strings.Count(string(a.raw), "\r\n"))
-	all, err := csv.NewReader(strings.NewReader(string(a.raw))).ReadAll()
+	require.Equal(t, strings.Count(string(r.raw), "\n"), strings.Count(string(r.raw), "\r\n"))
+	all, err := csv.NewReader(strings.NewReader(string(r.raw))).ReadAll()
 	require.NoError(t, err)
 	for _, line := range all[1:] {
 		row := map[string]string{}
@@ -59,13 +59,13 @@ func TestEmployerAnalytics(t *testing.T) {
 		}
 
 		t.Run("GET /api/employers/analytics", func(t *testing.T) {
-			a := employer.get("/api/employers/analytics").ok(200)
+			resp := employer.get("/api/employers/analytics").ok(200)
 			require.Equal(
 				t,
 				object{"total": 3., "active": 1., "draft": 1., "inactive": 0., "closed": 0., "archived": 1.},
-				a.at("data.jobs"),
+				resp.at("data.jobs"),
 			)
-			require.Equal(t, with(counts, "total", 6.), a.at("data.applications"))
+			require.Equal(t, with(counts, "total", 6.), resp.at("data.applications"))
 			require.InDelta(t, 0, stranger.get("/api/employers/analytics").ok(200).number("data.applications.total"), 0)
 			server.guest(t).get("/api/employers/analytics").fails(401, "Unauthorized")
 			server.seeker(t).get("/api/employers/analytics").fails(403, "Forbidden")

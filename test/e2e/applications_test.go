@@ -16,15 +16,15 @@ func TestJobseekerApplications(t *testing.T) {
 		employer, seeker := server.employer(t), server.seeker(t)
 		t.Run("POST /api/jobseekers/applications", func(t *testing.T) {
 			listing := employer.listing(nil)
-			a := seeker.fromNewAddress().
+			resp := seeker.fromNewAddress().
 				post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": "Dear all"}).
 				ok(201)
-			require.Equal(t, listing, a.text("data.listingId"))
-			require.Equal(t, "pending", a.text("data.status"))
-			applied, err := time.Parse(time.RFC3339, a.text("data.appliedAt"))
+			require.Equal(t, listing, resp.text("data.listingId"))
+			require.Equal(t, "pending", resp.text("data.status"))
+			applied, err := time.Parse(time.RFC3339, resp.text("data.appliedAt"))
 			require.NoError(t, err)
 			require.WithinDuration(t, time.Now(), applied, time.Minute)
-			require.True(t, strings.HasSuffix(a.text("data.appliedAt"), "Z"))
+			require.True(t, strings.HasSuffix(resp.text("data.appliedAt"), "Z"))
 			seeker.fromNewAddress().
 				post("/api/jobseekers/applications", object{"listingId": listing}).
 				fails(400, "Already applied to this position")
@@ -70,19 +70,19 @@ func TestJobseekerApplications(t *testing.T) {
 			for i := range 3 {
 				ids = append(ids, s.application(employer.listing(object{"title": fmt.Sprint("Midwife ", i)}), nil))
 			}
-			a := s.get("/api/jobseekers/applications?limit=2").ok(200)
-			require.Len(t, a.list("data.applications"), 2)
-			require.Equal(t, ids[2], a.text("data.applications.0.id"))
-			require.Equal(t, "Midwife 2", a.text("data.applications.0.jobTitle"))
-			require.Equal(t, "pending", a.text("data.applications.0.status"))
-			require.NotEmpty(t, a.text("data.applications.0.listingId"))
-			require.NotEmpty(t, a.text("data.applications.0.appliedAt"))
+			resp := s.get("/api/jobseekers/applications?limit=2").ok(200)
+			require.Len(t, resp.list("data.applications"), 2)
+			require.Equal(t, ids[2], resp.text("data.applications.0.id"))
+			require.Equal(t, "Midwife 2", resp.text("data.applications.0.jobTitle"))
+			require.Equal(t, "pending", resp.text("data.applications.0.status"))
+			require.NotEmpty(t, resp.text("data.applications.0.listingId"))
+			require.NotEmpty(t, resp.text("data.applications.0.appliedAt"))
 			require.Equal(
 				t,
 				object{"total": 3., "page": 1., "limit": 2., "totalPages": 2., "hasNext": true, "hasPrev": false},
-				a.at("data.pagination"),
+				resp.at("data.pagination"),
 			)
-			last := s.get("/api/jobseekers/applications?limit=2&cursor=" + a.text("data.nextCursor")).ok(200)
+			last := s.get("/api/jobseekers/applications?limit=2&cursor=" + resp.text("data.nextCursor")).ok(200)
 			require.Equal(t, ids[0], last.text("data.applications.0.id"))
 			last = s.get("/api/jobseekers/applications?limit=2&page=2").ok(200)
 			require.Equal(
@@ -128,13 +128,13 @@ func TestJobseekerApplications(t *testing.T) {
 		t.Run("GET /api/jobseekers/applications/:id", func(t *testing.T) {
 			listing := employer.listing(nil)
 			id := seeker.application(listing, object{"coverLetter": "Dear all"})
-			a := seeker.get("/api/jobseekers/applications/" + id).ok(200)
-			require.Equal(t, listing, a.text("data.application.jobId"))
-			require.Equal(t, listing, a.text("data.application.listingId"))
-			require.Equal(t, "Staff Nurse", a.text("data.application.jobTitle"))
-			require.Equal(t, "Dear all", a.text("data.application.coverLetter"))
-			require.Len(t, a.list("data.application.timeline"), 1)
-			require.Nil(t, a.at("data.application.timeline.0.from"))
+			resp := seeker.get("/api/jobseekers/applications/" + id).ok(200)
+			require.Equal(t, listing, resp.text("data.application.jobId"))
+			require.Equal(t, listing, resp.text("data.application.listingId"))
+			require.Equal(t, "Staff Nurse", resp.text("data.application.jobTitle"))
+			require.Equal(t, "Dear all", resp.text("data.application.coverLetter"))
+			require.Len(t, resp.list("data.application.timeline"), 1)
+			require.Nil(t, resp.at("data.application.timeline.0.from"))
 			for _, absent := range []string{nowhere, "nonsense"} {
 				seeker.get("/api/jobseekers/applications/"+absent).fails(404, "Application not found")
 			}
@@ -149,14 +149,14 @@ func TestEmployerApplications(t *testing.T) {
 		listing := employer.listing(object{"title": "Radiographer"})
 		id := seeker.application(listing, object{"coverLetter": "Dear all"})
 		t.Run("GET /api/employers/applications", func(t *testing.T) {
-			a := employer.get("/api/employers/applications").ok(200)
-			require.Len(t, a.list("data.applications"), 1)
-			require.Equal(t, id, a.text("data.applications.0.id"))
-			require.Equal(t, listing, a.text("data.applications.0.jobId"))
-			require.Equal(t, "Radiographer", a.text("data.applications.0.jobTitle"))
-			require.Equal(t, "pending", a.text("data.applications.0.status"))
-			require.Equal(t, seeker.email, a.text("data.applications.0.applicantEmail"))
-			require.Equal(t, object{"total": 1., "page": 1., "limit": 20., "totalPages": 1.}, a.at("data.pagination"))
+			resp := employer.get("/api/employers/applications").ok(200)
+			require.Len(t, resp.list("data.applications"), 1)
+			require.Equal(t, id, resp.text("data.applications.0.id"))
+			require.Equal(t, listing, resp.text("data.applications.0.jobId"))
+			require.Equal(t, "Radiographer", resp.text("data.applications.0.jobTitle"))
+			require.Equal(t, "pending", resp.text("data.applications.0.status"))
+			require.Equal(t, seeker.email, resp.text("data.applications.0.applicantEmail"))
+			require.Equal(t, object{"total": 1., "page": 1., "limit": 20., "totalPages": 1.}, resp.at("data.pagination"))
 			require.Empty(t, rival.get("/api/employers/applications").ok(200).list("data.applications"))
 			seeker.get("/api/employers/applications").fails(403, "Forbidden")
 			server.guest(t).get("/api/employers/applications").fails(401, "Unauthorized")
@@ -199,25 +199,25 @@ func TestEmployerApplications(t *testing.T) {
 		})
 		t.Run("POST /api/employers/applications/batch", func(t *testing.T) {
 			foreign := seeker.application(rival.listing(nil), nil)
-			a := employer.post("/api/employers/applications/batch", object{"applications": []object{
+			resp := employer.post("/api/employers/applications/batch", object{"applications": []object{
 				{"id": id, "status": "interview"}, {"id": foreign, "status": "accepted"}, {"id": nowhere, "status": "accepted"},
 				{"id": id, "status": "hired"}, {"id": id, "status": "accepted"},
 			}}).ok(200)
-			require.Equal(t, []any{object{"id": id, "status": "interview"}, object{"id": id, "status": "accepted"}}, a.at("data.updated"))
+			require.Equal(t, []any{object{"id": id, "status": "interview"}, object{"id": id, "status": "accepted"}}, resp.at("data.updated"))
 			require.Equal(t, []any{
 				object{"appUpdate": object{"id": foreign, "status": "accepted"}, "error": "Application not found"},
 				object{"appUpdate": object{"id": nowhere, "status": "accepted"}, "error": "Application not found"},
 				object{"appUpdate": object{"id": id, "status": "hired"}, "error": "Invalid status"},
-			}, a.at("data.failed"))
-			require.Contains(t, a.text("message"), "2")
-			require.Contains(t, a.text("message"), "3")
+			}, resp.at("data.failed"))
+			require.Contains(t, resp.text("message"), "2")
+			require.Contains(t, resp.text("message"), "3")
 			require.Equal(t, "pending", rival.get("/api/employers/applications/"+foreign).ok(200).text("data.application.status"))
-			a = employer.post("/api/employers/applications/batch", object{"applications": []any{7, nil, object{"id": 5}, object{"id": id, "status": 5}, object{}, object{"id": id, "status": "review", "note": "kept as sent"}, "x"}}).
+			resp = employer.post("/api/employers/applications/batch", object{"applications": []any{7, nil, object{"id": 5}, object{"id": id, "status": 5}, object{}, object{"id": id, "status": "review", "note": "kept as sent"}, "x"}}).
 				ok(200)
 			require.Equal(
 				t,
 				[]any{object{"id": id, "status": "review"}},
-				a.at("data.updated"),
+				resp.at("data.updated"),
 				"an invalid item does not affect the others",
 			)
 			require.Equal(t, []any{
@@ -233,7 +233,7 @@ func TestEmployerApplications(t *testing.T) {
 					"appUpdate": object{},
 					"error":     "Application not found",
 				}, object{"appUpdate": "x", "error": "item must be a JSON object"},
-			}, a.at("data.failed"))
+			}, resp.at("data.failed"))
 			long := object{"id": strings.Repeat("x", 5_000), "status": "review"}
 			require.Less(
 				t,

@@ -15,38 +15,38 @@ const billingPath = "/api/jobseekers/billing"
 func TestBilling(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/billing", func(t *testing.T) {
-			a := server.seeker(t).get(billingPath).ok(200)
+			resp := server.seeker(t).get(billingPath).ok(200)
 			require.Equal(
 				t,
 				object{"tier": "basic", "status": "active", "expiresAt": nil, "autoRenew": false},
-				a.at("data.billing.subscription"),
+				resp.at("data.billing.subscription"),
 			)
 			require.Equal(t, []any{
 				object{"id": "basic", "name": "Basic", "price": 0.0, "currency": "GBP", "interval": "month"},
 				object{"id": "premium", "name": "Premium", "price": 9.99, "currency": "GBP", "interval": "month"},
-			}, a.at("data.billing.plans"))
-			require.Empty(t, a.list("data.billing.billingHistory"))
-			require.Empty(t, a.list("data.billing.paymentMethods"))
+			}, resp.at("data.billing.plans"))
+			require.Empty(t, resp.list("data.billing.billingHistory"))
+			require.Empty(t, resp.list("data.billing.paymentMethods"))
 			server.guest(t).get(billingPath).fails(401, "Unauthorized")
 			server.employer(t).get(billingPath).fails(403, "Forbidden")
 		})
 		t.Run("POST /api/jobseekers/billing create-subscription", func(t *testing.T) {
 			seeker := server.seeker(t)
-			a := seeker.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).
+			resp := seeker.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).
 				ok(200)
-			require.NotEmpty(t, a.text("message"))
-			require.Equal(t, "create-subscription", a.text("data.intent"))
+			require.NotEmpty(t, resp.text("message"))
+			require.Equal(t, "create-subscription", resp.text("data.intent"))
 			ended := server.seeker(t).post(billingPath, object{"intent": "create-subscription", "planId": "basic"}).ok(200)
 			require.Equal(t, "Subscription cancelled successfully", ended.text("message"))
-			require.Equal(t, "premium", a.text("data.subscription.tier"))
-			require.Equal(t, "active", a.text("data.subscription.status"))
-			require.Equal(t, true, a.at("data.subscription.autoRenew"))
-			expires, err := time.Parse(time.RFC3339, a.text("data.subscription.expiresAt"))
+			require.Equal(t, "premium", resp.text("data.subscription.tier"))
+			require.Equal(t, "active", resp.text("data.subscription.status"))
+			require.Equal(t, true, resp.at("data.subscription.autoRenew"))
+			expires, err := time.Parse(time.RFC3339, resp.text("data.subscription.expiresAt"))
 			require.NoError(t, err)
 			require.WithinDuration(t, time.Now().AddDate(0, 0, 30), expires, 3*24*time.Hour)
 
 			b := seeker.get(billingPath).ok(200)
-			require.Equal(t, a.at("data.subscription"), b.at("data.billing.subscription"))
+			require.Equal(t, resp.at("data.subscription"), b.at("data.billing.subscription"))
 			require.Len(t, b.list("data.billing.billingHistory"), 1)
 			require.InDelta(t, 9.99, b.number("data.billing.billingHistory.0.amount"), 0)
 			require.Equal(t, "GBP", b.text("data.billing.billingHistory.0.currency"))
@@ -81,21 +81,21 @@ func TestBilling(t *testing.T) {
 		t.Run("POST /api/jobseekers/billing upgrade-plan, update-payment-method, cancel-subscription", func(t *testing.T) {
 			seeker := server.seeker(t)
 			seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).invalid("paymentMethodId")
-			a := seeker.post(billingPath, object{"intent": "update-payment-method", "paymentMethodId": "pm_1"}).ok(200)
-			require.Equal(t, "update-payment-method", a.text("data.intent"))
-			require.Equal(t, "basic", a.text("data.subscription.tier"))
-			a = seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).ok(200)
-			require.Equal(t, "upgrade-plan", a.text("data.intent"))
-			require.Equal(t, "premium", a.text("data.subscription.tier"))
-			a = seeker.post(billingPath, object{"intent": "update-payment-method", "paymentMethodId": "pm_2"}).ok(200)
-			require.Equal(t, "premium", a.text("data.subscription.tier"))
+			resp := seeker.post(billingPath, object{"intent": "update-payment-method", "paymentMethodId": "pm_1"}).ok(200)
+			require.Equal(t, "update-payment-method", resp.text("data.intent"))
+			require.Equal(t, "basic", resp.text("data.subscription.tier"))
+			resp = seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).ok(200)
+			require.Equal(t, "upgrade-plan", resp.text("data.intent"))
+			require.Equal(t, "premium", resp.text("data.subscription.tier"))
+			resp = seeker.post(billingPath, object{"intent": "update-payment-method", "paymentMethodId": "pm_2"}).ok(200)
+			require.Equal(t, "premium", resp.text("data.subscription.tier"))
 			require.Equal(t, "pm_2", seeker.get(billingPath).ok(200).text("data.billing.paymentMethods.0.id"))
-			a = seeker.post(billingPath, object{"intent": "cancel-subscription"}).ok(200)
-			require.Equal(t, "cancel-subscription", a.text("data.intent"))
-			require.Equal(t, "premium", a.text("data.subscription.tier"))
-			require.Equal(t, "active", a.text("data.subscription.status"))
-			require.Equal(t, false, a.at("data.subscription.autoRenew"))
-			require.NotEmpty(t, a.text("data.subscription.expiresAt"))
+			resp = seeker.post(billingPath, object{"intent": "cancel-subscription"}).ok(200)
+			require.Equal(t, "cancel-subscription", resp.text("data.intent"))
+			require.Equal(t, "premium", resp.text("data.subscription.tier"))
+			require.Equal(t, "active", resp.text("data.subscription.status"))
+			require.Equal(t, false, resp.at("data.subscription.autoRenew"))
+			require.NotEmpty(t, resp.text("data.subscription.expiresAt"))
 			require.Len(t, seeker.get(billingPath).ok(200).list("data.billing.billingHistory"), 1)
 		})
 		t.Run("POST /api/jobseekers/billing upgrades with the method of a free plan", func(t *testing.T) {
@@ -208,13 +208,13 @@ func TestBilling(t *testing.T) {
 		t.Run("POST /api/billing/setup-intents", func(t *testing.T) {
 			const path = "/api/billing/setup-intents"
 			seeker := server.seeker(t)
-			a := seeker.post(path, nil).ok(200)
-			require.Equal(t, "collect_payment_method", a.text("data.action.type"))
-			require.NotEmpty(t, a.text("data.action.clientSecret"))
+			resp := seeker.post(path, nil).ok(200)
+			require.Equal(t, "collect_payment_method", resp.text("data.action.type"))
+			require.NotEmpty(t, resp.text("data.action.clientSecret"))
 			app := seeker.fromNewAddress().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 			require.NotEqual(
 				t,
-				a.text("data.action.clientSecret"),
+				resp.text("data.action.clientSecret"),
 				seeker.post(path, object{"appId": app}).ok(200).text("data.action.clientSecret"),
 			)
 			server.seeker(t).post(path, object{"appId": app}).fails(404, "Application not found")

@@ -19,15 +19,15 @@ import (
 
 // raw sends a request as text over a new connection and returns the first response, or nil if
 // there is none within 3 s.
-func (w *testServer) raw(t testing.TB, text string) *http.Response {
+func (s *testServer) raw(t testing.TB, text string) *http.Response {
 	t.Helper()
-	c, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close() })
-	_, err = io.WriteString(c, text)
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = io.WriteString(conn, text)
 	require.NoError(t, err)
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(3*time.Second)))
-	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(3*time.Second)))
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return nil
 	}
@@ -37,13 +37,13 @@ func (w *testServer) raw(t testing.TB, text string) *http.Response {
 
 // head returns the head of a request with a Content-Length, from a new IP address. The text
 // extraHeaders is empty or ends with CR LF.
-func (w *testServer) head(t testing.TB, method, path, extraHeaders string, length int) string {
+func (s *testServer) head(t testing.TB, method, path, extraHeaders string, length int) string {
 	t.Helper()
 	return fmt.Sprintf(
 		"%s %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n",
 		method,
 		path,
-		w.guest(t).ip,
+		s.guest(t).ip,
 		extraHeaders,
 		length,
 	)
@@ -92,9 +92,9 @@ func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
 var peakMemory = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
 // peak returns the peak resident memory of the server so far, in MiB.
-func (w *testServer) peak(t testing.TB) int {
+func (s *testServer) peak(t testing.TB) int {
 	t.Helper()
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.cmd.Process.Pid))
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	require.NoError(t, err)
 	m := peakMemory.FindSubmatch(raw)
 	require.NotNil(t, m)
@@ -129,9 +129,9 @@ func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 		token := server.seeker(t).token
 		part := strings.Repeat("x", 1<<20+1)
 		upload := func() *bufio.Reader {
-			c, err := net.Dial("tcp", strings.TrimPrefix(server.url, "http://"))
+			conn, err := net.Dial("tcp", strings.TrimPrefix(server.url, "http://"))
 			require.NoError(t, err)
-			t.Cleanup(func() { _ = c.Close() })
+			t.Cleanup(func() { _ = conn.Close() })
 			request := server.head(
 				t,
 				"POST",
@@ -139,8 +139,8 @@ func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 				"Authorization: Bearer "+token+"\r\nExpect: 100-continue\r\n",
 				10<<20,
 			) + part
-			go func() { _, _ = io.WriteString(c, request) }() // returns when the connection is closed
-			return bufio.NewReader(c)
+			go func() { _, _ = io.WriteString(conn, request) }() // returns when the connection is closed
+			return bufio.NewReader(conn)
 		}
 		var statuses []int
 		for range 16 {

@@ -52,23 +52,23 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 			require.NotEmpty(t, s.post(path, object{"listingId": first}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
 		})
 		t.Run("GET /api/jobseekers/bookmarks", func(t *testing.T) {
-			a := seeker.get(path).ok(200)
-			require.Len(t, a.list("data.bookmarks.savedJobs"), 2)
-			require.Equal(t, "Porter", a.text("data.bookmarks.savedJobs.0.title"))
-			require.Equal(t, saved, a.text("data.bookmarks.savedJobs.1.id"))
-			require.Equal(t, "St Brigid's Hospital", a.text("data.bookmarks.savedJobs.1.company"))
-			require.NotEmpty(t, a.text("data.bookmarks.savedJobs.1.savedAt"))
+			resp := seeker.get(path).ok(200)
+			require.Len(t, resp.list("data.bookmarks.savedJobs"), 2)
+			require.Equal(t, "Porter", resp.text("data.bookmarks.savedJobs.0.title"))
+			require.Equal(t, saved, resp.text("data.bookmarks.savedJobs.1.id"))
+			require.Equal(t, "St Brigid's Hospital", resp.text("data.bookmarks.savedJobs.1.company"))
+			require.NotEmpty(t, resp.text("data.bookmarks.savedJobs.1.savedAt"))
 			require.Equal(
 				t,
 				object{"total": 2.0, "page": 1.0, "limit": 20.0, "totalPages": 1.0, "hasNext": false, "hasPrev": false},
-				a.at("data.pagination"),
+				resp.at("data.pagination"),
 			)
-			a = seeker.get(path + "?limit=1").ok(200)
-			require.Equal(t, true, a.at("data.pagination.hasNext"))
+			resp = seeker.get(path + "?limit=1").ok(200)
+			require.Equal(t, true, resp.at("data.pagination.hasNext"))
 			require.Equal(
 				t,
 				saved,
-				seeker.get(path+"?limit=1&cursor="+a.text("data.nextCursor")).ok(200).text("data.bookmarks.savedJobs.0.id"),
+				seeker.get(path+"?limit=1&cursor="+resp.text("data.nextCursor")).ok(200).text("data.bookmarks.savedJobs.0.id"),
 			)
 			require.Equal(t, true, seeker.get(path+"?limit=1&page=2").ok(200).at("data.pagination.hasPrev"))
 			require.Empty(t, other.get(path).ok(200).list("data.bookmarks.savedJobs"))

@@ -20,7 +20,7 @@ import (
 // client is an HTTP client with its own address, signed in or not.
 type client struct {
 	t     testing.TB
-	w     *testServer
+	server     *testServer
 	token string
 	ip    string
 	key   string // sent as Idempotency-Key
@@ -52,15 +52,15 @@ func (p parts) encode(t testing.TB) (body []byte, kind string) {
 var addresses atomic.Uint32
 
 // guest returns a new client at a new address in a new network.
-func (w *testServer) guest(t testing.TB) *client {
+func (s *testServer) guest(t testing.TB) *client {
 	t.Helper()
 	n := addresses.Add(0x9e3779) // odd, so that no address repeats before all were used
-	return &client{t: t, w: w, ip: fmt.Sprintf("10.%d.%d.%d", byte(n>>16), byte(n>>8), byte(n))}
+	return &client{t: t, server: s, ip: fmt.Sprintf("10.%d.%d.%d", byte(n>>16), byte(n>>8), byte(n))}
 }
 
 // fromNewAddress returns the same user at a new address.
 func (c *client) fromNewAddress() *client {
-	fresh := c.w.guest(c.t)
+	fresh := c.server.guest(c.t)
 	fresh.token, fresh.guestCookie = c.token, c.guestCookie
 	return fresh
 }
@@ -74,24 +74,24 @@ type response struct {
 	body   map[string]any
 	// repeat sends the same request again.
 	repeat func() *response
-	w      *testServer
+	server      *testServer
 }
 
 // untilLimited returns the response that reports an exceeded limit: this one, or
 // one of the next few if the server has not counted all requests in Redis. The
 // server waits 200 ms for Redis, which a busy machine may exceed, and counts such
 // a request in memory.
-func (a *response) untilLimited() *response {
-	for more := 0; a.status != http.StatusTooManyRequests && a.repeat != nil && a.w.countsLocally() && more < 5; more++ {
-		a = a.repeat()
+func (r *response) untilLimited() *response {
+	for more := 0; r.status != http.StatusTooManyRequests && r.repeat != nil && r.server.countsLocally() && more < 5; more++ {
+		r = r.repeat()
 	}
-	return a
+	return r
 }
 
 // countsLocally reports whether the server counted a request in memory instead of
 // Redis: a test that cannot repeat its request then cannot check the limit.
-func (w *testServer) countsLocally() bool {
-	return strings.Contains(w.log.String(), "limiter: redis is unavailable")
+func (s *testServer) countsLocally() bool {
+	return strings.Contains(s.log.String(), "limiter: redis is unavailable")
 }
 
 // send sends a request with a body (nil for none, a string or bytes unchanged,
@@ -100,7 +100,7 @@ func (w *testServer) countsLocally() bool {
 func (c *client) send(method, path string, body any) *response {
 	c.t.Helper()
 	a, request, sent := c.exchange(method, path, body)
-	require.Less(c.t, a.status, 500, "%s %s: %s\n%s", method, path, a.raw, c.w.log)
+	require.Less(c.t, a.status, 500, "%s %s: %s\n%s", method, path, a.raw, c.server.log)
 	c.validateExchange(request, sent, a)
 	a.repeat = func() *response { return c.send(method, path, body) }
 	return a
@@ -135,7 +135,7 @@ func (c *client) exchange(method, path string, body any) (*response, *http.Reque
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	c.t.Cleanup(cancel)
-	request, err := http.NewRequestWithContext(ctx, method, c.w.url+path, bytes.NewReader(sent))
+	request, err := http.NewRequestWithContext(ctx, method, c.server.url+path, bytes.NewReader(sent))
 	require.NoError(c.t, err)
 	if sent != nil {
 		request.Header.Set("Content-Type", kind)
@@ -170,7 +170,7 @@ func (c *client) do(request *http.Request) *response {
 	defer func() { _ = resp.Body.Close() }()
 	raw, err := io.ReadAll(resp.Body)
 	require.NoError(c.t, err)
-	a := &response{t: c.t, w: c.w, status: resp.StatusCode, header: resp.Header, raw: raw}
+	a := &response{t: c.t, server: c.server, status: resp.StatusCode, header: resp.Header, raw: raw}
 	if kind := resp.Header.Get("Content-Type"); strings.HasPrefix(kind, "application/json") || kind == "application/problem+json" {
 		if len(raw) == 0 {
 			return a // to HEAD
@@ -183,25 +183,25 @@ func (c *client) do(request *http.Request) *response {
 
 // validateExchange validates the request of a success, and every response,
 // against the OpenAPI document.
-func (c *client) validateExchange(request *http.Request, sent []byte, a *response) {
+func (c *client) validateExchange(request *http.Request, sent []byte, resp *response) {
 	c.t.Helper()
-	if a.status < 300 {
-		doc, again := c.w.documentFor(c.t, request, sent)
+	if resp.status < 300 {
+		doc, again := c.server.documentFor(c.t, request, sent)
 		ok, problems := doc.ValidateHttpRequest(again)
 		require.True(c.t, ok, "the document does not describe the request %s %s %s: %v", request.Method, request.URL, sent, problems)
 	}
-	c.validateResponse(request, sent, a)
+	c.validateResponse(request, sent, resp)
 }
 
 // validateResponse validates a response against the OpenAPI document.
-func (c *client) validateResponse(request *http.Request, sent []byte, a *response) {
+func (c *client) validateResponse(request *http.Request, sent []byte, resp *response) {
 	c.t.Helper()
-	if a.status == http.StatusMethodNotAllowed || a.status == http.StatusNoContent || a.status == http.StatusNotModified ||
-		a.status == http.StatusNotFound && bytes.Contains(a.raw, []byte(`"Not found"`)) {
+	if resp.status == http.StatusMethodNotAllowed || resp.status == http.StatusNoContent || resp.status == http.StatusNotModified ||
+		resp.status == http.StatusNotFound && bytes.Contains(resp.raw, []byte(`"Not found"`)) {
 		return // no operation of the document
 	}
-	doc, again := c.w.documentFor(c.t, request, sent)
-	response := &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(bytes.NewReader(a.raw)), Request: again}
+	doc, again := c.server.documentFor(c.t, request, sent)
+	response := &http.Response{StatusCode: resp.status, Header: resp.header, Body: io.NopCloser(bytes.NewReader(resp.raw)), Request: again}
 	ok, problems := doc.ValidateHttpResponse(again, response)
 	require.True(
 		c.t,
@@ -209,8 +209,8 @@ func (c *client) validateResponse(request *http.Request, sent []byte, a *respons
 		"the document does not describe the response of %s %s: %d %s: %v",
 		request.Method,
 		request.URL,
-		a.status,
-		a.raw,
+		resp.status,
+		resp.raw,
 		problems,
 	)
 }
@@ -226,75 +226,75 @@ func (c *client) patch(path string, b any) *response { return c.send("PATCH", pa
 func (c *client) delete(path string) *response { return c.send("DELETE", path, nil) }
 
 // ok requires a success with the status.
-func (a *response) ok(status int) *response {
-	a.t.Helper()
-	require.Equal(a.t, status, a.status, "%s", a.raw)
-	require.Equal(a.t, true, a.body["success"], "%s", a.raw)
-	return a
+func (r *response) ok(status int) *response {
+	r.t.Helper()
+	require.Equal(r.t, status, r.status, "%s", r.raw)
+	require.Equal(r.t, true, r.body["success"], "%s", r.raw)
+	return r
 }
 
 // fails requires the portal's error body with the status and message.
-func (a *response) fails(status int, message string) *response {
-	a.t.Helper()
+func (r *response) fails(status int, message string) *response {
+	r.t.Helper()
 	if status == http.StatusTooManyRequests {
-		a = a.untilLimited()
+		r = r.untilLimited()
 	}
-	require.Equal(a.t, status, a.status, "%s", a.raw)
-	require.Equal(a.t, false, a.body["success"], "%s", a.raw)
-	require.Equal(a.t, message, a.body["error"], "%s", a.raw)
-	return a
+	require.Equal(r.t, status, r.status, "%s", r.raw)
+	require.Equal(r.t, false, r.body["success"], "%s", r.raw)
+	require.Equal(r.t, message, r.body["error"], "%s", r.raw)
+	return r
 }
 
 // invalid requires a validation error whose first field has the name.
-func (a *response) invalid(field string) *response {
-	a.t.Helper()
-	a.fails(400, "Bad Request - Invalid parameters")
-	require.Equal(a.t, field, a.at("details.field"), "%s", a.raw)
-	return a
+func (r *response) invalid(field string) *response {
+	r.t.Helper()
+	r.fails(400, "Bad Request - Invalid parameters")
+	require.Equal(r.t, field, r.at("details.field"), "%s", r.raw)
+	return r
 }
 
 // at returns a value of the body by its path: data.user.id,
 // data.listings.0.title.
-func (a *response) at(path string) any {
-	a.t.Helper()
-	var v any = a.body
+func (r *response) at(path string) any {
+	r.t.Helper()
+	var v any = r.body
 	for _, step := range strings.Split(path, ".") {
 		switch node := v.(type) {
 		case map[string]any:
 			var ok bool
 			v, ok = node[step]
-			require.True(a.t, ok, "no %s in %s", path, a.raw)
+			require.True(r.t, ok, "no %s in %s", path, r.raw)
 		case []any:
 			var i int
 			_, err := fmt.Sscan(step, &i)
-			require.NoError(a.t, err)
-			require.Less(a.t, i, len(node), "no %s in %s", path, a.raw)
+			require.NoError(r.t, err)
+			require.Less(r.t, i, len(node), "no %s in %s", path, r.raw)
 			v = node[i]
 		default:
-			require.Fail(a.t, "no such path", "%s in %s", path, a.raw)
+			require.Fail(r.t, "no such path", "%s in %s", path, r.raw)
 		}
 	}
 	return v
 }
 
-func (a *response) text(path string) string {
-	a.t.Helper()
-	s, ok := a.at(path).(string)
-	require.True(a.t, ok, "%s is not a string in %s", path, a.raw)
+func (r *response) text(path string) string {
+	r.t.Helper()
+	s, ok := r.at(path).(string)
+	require.True(r.t, ok, "%s is not a string in %s", path, r.raw)
 	return s
 }
 
-func (a *response) list(path string) []any {
-	a.t.Helper()
-	l, ok := a.at(path).([]any)
-	require.True(a.t, ok, "%s is not an array in %s", path, a.raw)
+func (r *response) list(path string) []any {
+	r.t.Helper()
+	l, ok := r.at(path).([]any)
+	require.True(r.t, ok, "%s is not an array in %s", path, r.raw)
 	return l
 }
 
-func (a *response) number(path string) float64 {
-	a.t.Helper()
-	n, ok := a.at(path).(float64)
-	require.True(a.t, ok, "%s is not a number in %s", path, a.raw)
+func (r *response) number(path string) float64 {
+	r.t.Helper()
+	n, ok := r.at(path).(float64)
+	require.True(r.t, ok, "%s is not a number in %s", path, r.raw)
 	return n
 }
 
@@ -302,11 +302,11 @@ func (a *response) number(path string) float64 {
 type object = map[string]any
 
 // pick returns the named members of the object at the path.
-func (a *response) pick(path string, names ...string) object {
-	a.t.Helper()
+func (r *response) pick(path string, names ...string) object {
+	r.t.Helper()
 	out := object{}
 	for _, name := range names {
-		out[name] = a.at(path + "." + name)
+		out[name] = r.at(path + "." + name)
 	}
 	return out
 }

@@ -12,10 +12,10 @@ import (
 
 // authorizeApp returns the client_id of an app to which the user has granted
 // jobs:read and applications:write.
-func (w *testServer) authorizeApp(t testing.TB, who *account) string {
+func (s *testServer) authorizeApp(t testing.TB, who *account) string {
 	t.Helper()
-	p := w.thirdParty(t, nil)
-	w.signedIn(t, who).allow(p.authorizationPath(oauth2.GenerateVerifier()))
+	p := s.thirdParty(t, nil)
+	s.signedIn(t, who).allow(p.authorizationPath(oauth2.GenerateVerifier()))
 	return p.ClientID
 }
 
@@ -23,7 +23,7 @@ func (w *testServer) authorizeApp(t testing.TB, who *account) string {
 func (p *thirdParty) grantFrom(t testing.TB, who *account) *oauth2.Token {
 	t.Helper()
 	verifier := oauth2.GenerateVerifier()
-	b := p.w.signedIn(t, who)
+	b := p.server.signedIn(t, who)
 	token, err := p.Exchange(
 		t.Context(),
 		b.allow(p.authorizationPath(verifier, oauth2.SetAuthURLParam("prompt", "consent"))).Get("code"),
@@ -61,36 +61,36 @@ func TestConsents(t *testing.T) {
 		})
 		t.Run("DELETE /api/auth/consents/:clientId", func(t *testing.T) {
 			t.Parallel()
-			me, other, p := server.seeker(t), server.seeker(t), server.thirdParty(t, nil)
-			mine, again, theirs := p.grantFrom(t, me), p.grantFrom(t, me), p.grantFrom(t, other)
-			me.delete("/api/auth/consents/" + p.ClientID).ok(200)
-			p.ended(t, mine)
-			p.ended(t, again)
-			require.True(t, p.active(t, theirs.AccessToken))
-			me.delete("/api/auth/consents/"+p.ClientID).fails(404, "Consent not found")
+			me, other, party := server.seeker(t), server.seeker(t), server.thirdParty(t, nil)
+			mine, again, theirs := party.grantFrom(t, me), party.grantFrom(t, me), party.grantFrom(t, other)
+			me.delete("/api/auth/consents/" + party.ClientID).ok(200)
+			party.ended(t, mine)
+			party.ended(t, again)
+			require.True(t, party.active(t, theirs.AccessToken))
+			me.delete("/api/auth/consents/"+party.ClientID).fails(404, "Consent not found")
 			me.delete("/api/auth/consents/nonsense").fails(404, "Consent not found")
-			server.guest(t).delete("/api/auth/consents/"+p.ClientID).fails(401, "Unauthorized")
+			server.guest(t).delete("/api/auth/consents/"+party.ClientID).fails(401, "Unauthorized")
 			require.Empty(t, me.get("/api/auth/consents").ok(200).list("data.consents"))
 		})
 		t.Run("consents page lists and revokes", func(t *testing.T) {
 			t.Parallel()
-			me, p := server.seeker(t), server.thirdParty(t, object{"name": "<b>Beds</b>"})
-			token := p.grantFrom(t, me)
-			b := server.signedIn(t, me)
-			page := b.open("GET", "/developers/consents", nil).text
+			me, party := server.seeker(t), server.thirdParty(t, object{"name": "<b>Beds</b>"})
+			token := party.grantFrom(t, me)
+			browser := server.signedIn(t, me)
+			page := browser.open("GET", "/developers/consents", nil).text
 			require.Contains(t, page, "&lt;b&gt;Beds&lt;/b&gt;")
 			require.Contains(t, page, "Apply for jobs in your name")
-			withdraw := "/developers/consents/" + p.ClientID + "/withdraw"
+			withdraw := "/developers/consents/" + party.ClientID + "/withdraw"
 			require.Contains(t, page, `action="`+withdraw+`"`)
-			b.Site = "cross-site"
-			require.Equal(t, 403, b.open("POST", withdraw, url.Values{}).status)
-			require.True(t, p.active(t, token.AccessToken))
-			b.Site = "same-origin"
+			browser.Site = "cross-site"
+			require.Equal(t, 403, browser.open("POST", withdraw, url.Values{}).status)
+			require.True(t, party.active(t, token.AccessToken))
+			browser.Site = "same-origin"
 			server.signedIn(t, server.seeker(t)).open("POST", withdraw, url.Values{})
-			require.True(t, p.active(t, token.AccessToken), "a stranger has nothing to take back")
-			require.Equal(t, "/developers/consents", b.open("POST", withdraw, url.Values{}).header.Get("Location"))
-			p.ended(t, token)
-			require.Contains(t, b.open("GET", "/developers/consents", nil).text, "No application may do anything")
+			require.True(t, party.active(t, token.AccessToken), "a stranger has nothing to take back")
+			require.Equal(t, "/developers/consents", browser.open("POST", withdraw, url.Values{}).header.Get("Location"))
+			party.ended(t, token)
+			require.Contains(t, browser.open("GET", "/developers/consents", nil).text, "No application may do anything")
 			require.Equal(
 				t,
 				"/developers/sign-in?next=%2Fdevelopers%2Fconsents",
@@ -99,18 +99,18 @@ func TestConsents(t *testing.T) {
 		})
 		t.Run("deleted account or app revokes tokens", func(t *testing.T) {
 			t.Parallel()
-			me, p := server.seeker(t), server.thirdParty(t, nil)
-			token, b := p.grantFrom(t, me), server.signedIn(t, me)
+			me, party := server.seeker(t), server.thirdParty(t, nil)
+			token, b := party.grantFrom(t, me), server.signedIn(t, me)
 			me.delete("/api/jobseekers/profile").ok(200)
-			p.ended(t, token)
+			party.ended(t, token)
 			require.Equal(t, 303, b.open("GET", "/developers/consents", nil).status)
 
 			owner := server.seeker(t)
 			made := owner.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{callback}}).ok(201)
-			p.ClientID, p.ClientSecret = made.text("data.app.clientId"), made.text("data.clientSecret")
-			token = p.grantFrom(t, server.seeker(t))
-			owner.delete("/api/developers/apps/" + p.ClientID).ok(200)
-			p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
+			party.ClientID, party.ClientSecret = made.text("data.app.clientId"), made.text("data.clientSecret")
+			token = party.grantFrom(t, server.seeker(t))
+			owner.delete("/api/developers/apps/" + party.ClientID).ok(200)
+			party.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
 		})
 	})
 }
@@ -129,18 +129,18 @@ func TestBrowserSessions(t *testing.T) {
 		}
 		t.Run("session cookie is HttpOnly and for pages only", func(t *testing.T) {
 			t.Parallel()
-			me, b := server.seeker(t), server.browser(t)
-			set := b.signIn(me).header.Get("Set-Cookie")
+			me, browser := server.seeker(t), server.browser(t)
+			set := browser.signIn(me).header.Get("Set-Cookie")
 			for _, part := range []string{"locum=loc_bs_", "HttpOnly", "SameSite=Lax", "path=/"} {
 				require.Contains(t, set, part)
 			}
 			require.NotContains(t, strings.ToLower(set), "domain")
-			require.True(t, here(b))
+			require.True(t, here(browser))
 			guest := server.guest(t)
-			guest.token = cookie(b)
+			guest.token = cookie(browser)
 			guest.get("/api/auth/me").fails(401, "Unauthorized")
 			guest.token = ""
-			guest.post("/api/auth/refresh", object{"refreshToken": cookie(b)}).fails(401, "Invalid or expired refresh token")
+			guest.post("/api/auth/refresh", object{"refreshToken": cookie(browser)}).fails(401, "Invalid or expired refresh token")
 			theirs := server.browser(t)
 			u, err := url.Parse(server.url)
 			require.NoError(t, err)
@@ -149,44 +149,44 @@ func TestBrowserSessions(t *testing.T) {
 		})
 		t.Run("sign-in from another site", func(t *testing.T) {
 			t.Parallel()
-			me, b := server.seeker(t), server.browser(t)
+			me, browser := server.seeker(t), server.browser(t)
 			for _, from := range []struct{ site, origin string }{{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"}, {"", "null"}} {
-				b.Site, b.From = from.site, from.origin
-				refused := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}})
+				browser.Site, browser.From = from.site, from.origin
+				refused := browser.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}})
 				require.Equal(t, 403, refused.status, from)
 				require.Empty(t, refused.header.Get("Set-Cookie"), from)
 			}
-			require.False(t, here(b))
+			require.False(t, here(browser))
 		})
 		t.Run("second sign-in rotates the session", func(t *testing.T) {
 			t.Parallel()
-			me, b, old := server.seeker(t), server.browser(t), server.browser(t)
-			b.signIn(me)
-			first := cookie(b)
-			b.signIn(me)
-			require.NotEqual(t, first, cookie(b))
+			me, browser, old := server.seeker(t), server.browser(t), server.browser(t)
+			browser.signIn(me)
+			first := cookie(browser)
+			browser.signIn(me)
+			require.NotEqual(t, first, cookie(browser))
 			u, err := url.Parse(server.url)
 			require.NoError(t, err)
 			old.HTTP.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: first}})
 			require.False(t, here(old))
-			require.True(t, here(b))
+			require.True(t, here(browser))
 		})
 		t.Run("sign-out and new password end the session", func(t *testing.T) {
 			t.Parallel()
 			me := server.seeker(t)
-			b, copied, other := server.signedIn(t, me), server.browser(t), server.signedIn(t, me)
-			copied.HTTP.Jar = b.HTTP.Jar
-			b.Site = "cross-site"
-			require.Equal(t, 403, b.open("POST", "/developers/sign-out", url.Values{}).status)
-			require.True(t, here(b))
-			b.Site = "same-origin"
-			secret := cookie(b)
-			require.Equal(t, 303, b.open("POST", "/developers/sign-out", url.Values{}).status)
-			require.Empty(t, cookie(b))
+			browser, copied, other := server.signedIn(t, me), server.browser(t), server.signedIn(t, me)
+			copied.HTTP.Jar = browser.HTTP.Jar
+			browser.Site = "cross-site"
+			require.Equal(t, 403, browser.open("POST", "/developers/sign-out", url.Values{}).status)
+			require.True(t, here(browser))
+			browser.Site = "same-origin"
+			secret := cookie(browser)
+			require.Equal(t, 303, browser.open("POST", "/developers/sign-out", url.Values{}).status)
+			require.Empty(t, cookie(browser))
 			u, err := url.Parse(server.url)
 			require.NoError(t, err)
-			b.HTTP.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: secret}})
-			require.False(t, here(b))
+			browser.HTTP.Jar.SetCookies(u, []*http.Cookie{{Name: "locum", Value: secret}})
+			require.False(t, here(browser))
 			require.True(t, here(other))
 			me.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": "An0ther-horse"}).ok(200)
 			require.False(t, here(other))

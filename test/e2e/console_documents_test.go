@@ -34,11 +34,11 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 			ids = append(ids, jo.document(object{"title": "<b>" + d.name, "fileName": d.name, "content": d.content}))
 		}
 		path := "/employer/applications/" + jo.application(boss.listing(nil), object{"documentIds": ids})
-		b := server.signedIn(t, boss)
-		page := b.show(path)
+		browser := server.signedIn(t, boss)
+		page := browser.show(path)
 		for _, d := range sent {
-			file := b.receivedDocument(t, page, path, "<b>"+d.name)
-			shown, saved := b.open("GET", file+"?view=1", nil), b.open("GET", file, nil)
+			file := browser.receivedDocument(t, page, path, "<b>"+d.name)
+			shown, saved := browser.open("GET", file+"?view=1", nil), browser.open("GET", file, nil)
 			for _, got := range []pageView{shown, saved} {
 				require.Equal(t, 200, got.status, d.name)
 				require.Equal(t, d.bytes, got.text, d.name)
@@ -64,7 +64,7 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 			}
 		}
 
-		file := b.receivedDocument(t, page, path, "<b>"+sent[0].name)
+		file := browser.receivedDocument(t, page, path, "<b>"+sent[0].name)
 		none := server.addMember(
 			t,
 			boss,
@@ -91,11 +91,11 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 			require.Equal(t, "/sign-in?next="+url.QueryEscape(at), server.browser(t).open("GET", at, nil).header.Get("Location"))
 		}
 		for _, id := range []string{nowhere, "nonsense", ids[0]} {
-			require.Equal(t, 404, b.open("GET", path+"/documents/"+id+"?view=1", nil).status)
+			require.Equal(t, 404, browser.open("GET", path+"/documents/"+id+"?view=1", nil).status)
 		}
 		jo.delete("/api/jobseekers/applications/" + strings.TrimPrefix(path, "/employer/applications/")).ok(200)
-		require.Contains(t, b.show(path).text, "Documents are deleted when an applicant withdraws.")
-		require.Equal(t, 404, b.open("GET", file+"?view=1", nil).status)
+		require.Contains(t, browser.show(path).text, "Documents are deleted when an applicant withdraws.")
+		require.Equal(t, 404, browser.open("GET", file+"?view=1", nil).status)
 	})
 }
 

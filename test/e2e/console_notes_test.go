@@ -17,12 +17,12 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		boss, jo := server.employer(t), server.seeker(t)
 		id := jo.application(boss.listing(object{"title": "Porter"}), nil)
 		path := "/employer/applications/" + id
-		b, viewer := server.signedIn(t, boss), server.signedIn(t, boss.inviteMember("viewer"))
-		require.Contains(t, b.show(path).text, "There are no notes yet.")
+		browser, viewer := server.signedIn(t, boss), server.signedIn(t, boss.inviteMember("viewer"))
+		require.Contains(t, browser.show(path).text, "There are no notes yet.")
 
 		require.Contains(
 			t,
-			b.redirected(path, url.Values{"action": {"write-note"}, "note": {"Strong\r\n<script>alert(1)</script> references"}}).text,
+			browser.redirected(path, url.Values{"action": {"write-note"}, "note": {"Strong\r\n<script>alert(1)</script> references"}}).text,
 			"The note is saved.",
 		)
 		page := viewer.redirected(path, url.Values{"action": {"write-note"}, "note": {strings.Repeat("é", 1998) + "\r\nn"}})
@@ -30,33 +30,33 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		require.Contains(t, page.text, "Strong\n&lt;script&gt;")
 		require.Less(t, strings.Index(page.text, "éé"), strings.Index(page.text, "Strong"), "newest first")
 		require.Len(t, noteID.FindAllString(page.text, -1), 1, "one's own note can be deleted")
-		foreign := noteID.FindStringSubmatch(b.show(path).text)[1]
+		foreign := noteID.FindStringSubmatch(browser.show(path).text)[1]
 		require.Equal(t, 404, viewer.open("POST", path, url.Values{"action": {"delete-note"}, "id": {foreign}}).status)
 		for _, note := range []string{" ", strings.Repeat("é", 2001)} {
-			refused := b.open("POST", path, url.Values{"action": {"write-note"}, "note": {note}})
+			refused := browser.open("POST", path, url.Values{"action": {"write-note"}, "note": {note}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, `href="#note"`)
 			require.Contains(t, refused.text, note, "the input is kept")
 		}
-		require.Contains(t, b.redirected(path, url.Values{"action": {"delete-note"}, "id": {foreign}}).text, "The note is deleted.")
+		require.Contains(t, browser.redirected(path, url.Values{"action": {"delete-note"}, "id": {foreign}}).text, "The note is deleted.")
 		require.NotContains(t, viewer.show(path).text, "Strong")
 
 		for range 51 {
-			require.Equal(t, 303, b.open("POST", path, url.Values{"action": {"write-note"}, "note": {"Called again"}}).status)
+			require.Equal(t, 303, browser.open("POST", path, url.Values{"action": {"write-note"}, "note": {"Called again"}}).status)
 		}
-		first := b.show(path)
+		first := browser.show(path)
 		require.Equal(t, 50, strings.Count(first.text, "Called again"))
-		older := b.show(strings.TrimSuffix(first.links("Show older notes")[0], "#team-notes"))
+		older := browser.show(strings.TrimSuffix(first.links("Show older notes")[0], "#team-notes"))
 		require.Equal(t, 1, strings.Count(older.text, "Called again"))
 		require.Contains(t, older.text, "éé")
 		require.Empty(t, older.links("Show older notes"))
-		require.Equal(t, 400, b.open("GET", path+"?notes=nonsense", nil).status)
+		require.Equal(t, 400, browser.open("GET", path+"?notes=nonsense", nil).status)
 
-		require.Contains(t, b.redirected(path, url.Values{"action": {"rate"}, "rating": {"5"}}).text, "5 of 5 (1 rating)")
+		require.Contains(t, browser.redirected(path, url.Values{"action": {"rate"}, "rating": {"5"}}).text, "5 of 5 (1 rating)")
 		require.Contains(t, viewer.redirected(path, url.Values{"action": {"rate"}, "rating": {"2"}}).text, "3.5 of 5 (2 ratings)")
-		require.Contains(t, b.redirected(path, url.Values{"action": {"rate"}, "rating": {"3"}}).text, `value="3" selected`)
+		require.Contains(t, browser.redirected(path, url.Values{"action": {"rate"}, "rating": {"3"}}).text, `value="3" selected`)
 		for _, rating := range []string{"", "0", "6", "x"} {
-			require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"rate"}, "rating": {rating}}).status)
+			require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"rate"}, "rating": {rating}}).status)
 		}
 		for _, at := range []string{"", "/board"} {
 			require.Contains(t, viewer.show("/employer/applications"+at).text, "2.5 of 5 (2 ratings)")
@@ -75,9 +75,9 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 
 		require.Contains(t, viewer.redirected(path, url.Values{"action": {"remove-rating"}}).text, "3 of 5 (1 rating)")
 		jo.delete("/api/jobseekers/applications/" + id).ok(200)
-		require.Equal(t, 409, b.open("POST", path, url.Values{"action": {"write-note"}, "note": {"Sad"}}).status)
-		require.Equal(t, 409, b.open("POST", path, url.Values{"action": {"rate"}, "rating": {"5"}}).status)
-		require.NotContains(t, b.show(path).text, "Save note")
+		require.Equal(t, 409, browser.open("POST", path, url.Values{"action": {"write-note"}, "note": {"Sad"}}).status)
+		require.Equal(t, 409, browser.open("POST", path, url.Values{"action": {"rate"}, "rating": {"5"}}).status)
+		require.NotContains(t, browser.show(path).text, "Save note")
 	})
 }
 

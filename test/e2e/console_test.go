@@ -60,12 +60,12 @@ var ownJobPath = regexp.MustCompile(`/employer/jobs/[0-9a-f-]{36}`)
 func TestConsole_PostingJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
-		b := server.signedIn(t, boss)
-		require.Contains(t, b.show("/employer").text, "Post a job")
-		require.Contains(t, b.show("/employer/jobs").text, "You have not posted any jobs yet.")
-		require.Contains(t, b.show("/employer/jobs/new").text, "Questions to applicants")
+		browser := server.signedIn(t, boss)
+		require.Contains(t, browser.show("/employer").text, "Post a job")
+		require.Contains(t, browser.show("/employer/jobs").text, "You have not posted any jobs yet.")
+		require.Contains(t, browser.show("/employer/jobs/new").text, "Questions to applicants")
 
-		wrong := b.open(
+		wrong := browser.open(
 			"POST",
 			"/employer/jobs/new",
 			jobForm(
@@ -82,62 +82,62 @@ func TestConsole_PostingJobs(t *testing.T) {
 		for _, want := range []string{`href="#title"`, `href="#salary.min"`, "Lowest pay must be a number", `href="#requirements"`, "in line 2", `href="#applicationDeadline"`, "No agency", "Your NMC PIN?"} {
 			require.Contains(t, wrong.visibleText(), want)
 		}
-		more := b.open("POST", "/employer/jobs/new", jobForm("more", nil))
+		more := browser.open("POST", "/employer/jobs/new", jobForm("more", nil))
 		require.Equal(t, 200, more.status)
 		require.Contains(t, more.text, `name="questions.2.text"`)
 
-		preview := b.open("POST", "/employer/jobs/new", jobForm("preview", nil))
+		preview := browser.open("POST", "/employer/jobs/new", jobForm("preview", nil))
 		require.Equal(t, 200, preview.status, preview.text)
 		for _, want := range []string{"<li>Give medicines</li>", "<strong>No agency</strong>", "£36,000 to £44,000 a year", "Nothing is saved yet", `name="title" value="Staff Nurse, ICU"`} {
 			require.Contains(t, preview.text, want)
 		}
-		require.Contains(t, b.show("/employer/jobs").text, "You have not posted any jobs yet.")
+		require.Contains(t, browser.show("/employer/jobs").text, "You have not posted any jobs yet.")
 
-		draft := b.redirected("/employer/jobs/new", jobForm("save", nil))
+		draft := browser.redirected("/employer/jobs/new", jobForm("save", nil))
 		require.Contains(t, draft.text, "The draft is saved.")
 		path := ownJobPath.FindString(draft.text)
 		require.Equal(t, 404, server.browser(t).open("GET", strings.TrimPrefix(path, "/employer"), nil).status)
-		require.Contains(t, b.show(path+"/preview").text, "<li>ALS</li>")
-		form := b.show(path + "/edit").text
+		require.Contains(t, browser.show(path+"/preview").text, "<li>ALS</li>")
+		form := browser.show(path + "/edit").text
 		for _, want := range []string{`value="36000"`, "NMC PIN\nALS", `value="Your NMC PIN?"`, `name="questions.0.required" value="yes" checked`, `value="2099-03-01"`} {
 			require.Contains(t, form, want)
 		}
 		question := regexp.MustCompile(`name="questions.0.id" value="([^"]+)"`).FindStringSubmatch(form)
 		require.NotNil(t, question, form)
 
-		published := b.redirected(path+"/edit", jobForm("publish", url.Values{"questions.1.id": {question[1]}, "title": {"Sister, ICU"}}))
+		published := browser.redirected(path+"/edit", jobForm("publish", url.Values{"questions.1.id": {question[1]}, "title": {"Sister, ICU"}}))
 		require.Contains(t, published.text, "The job is published.")
-		require.Contains(t, b.show(path+"/edit").text, `value="`+question[1]+`"`)
+		require.Contains(t, browser.show(path+"/edit").text, `value="`+question[1]+`"`)
 		public := strings.TrimPrefix(path, "/employer")
 		require.Contains(t, server.browser(t).show(public).text, "Sister, ICU")
 
 		before := boss.get("/api/employers" + public).ok(200).at("data.job.applicationDeadline")
-		require.Contains(t, b.redirected(path, url.Values{"action": {"renew"}, "durationDays": {"30"}}).text, "The job is renewed.")
+		require.Contains(t, browser.redirected(path, url.Values{"action": {"renew"}, "durationDays": {"30"}}).text, "The job is renewed.")
 		renewed := boss.get("/api/employers" + public).ok(200).at("data.job.applicationDeadline")
 		require.NotEqual(t, before, renewed)
-		saved := b.redirected(path+"/edit", jobForm("save", url.Values{"applicationDeadline": {"2099-03-31"}}))
+		saved := browser.redirected(path+"/edit", jobForm("save", url.Values{"applicationDeadline": {"2099-03-31"}}))
 		require.Contains(t, saved.text, "The changes are saved.")
 		require.Equal(t, renewed, boss.get("/api/employers"+public).ok(200).at("data.job.applicationDeadline"), "the time of the day stays")
 
 		for _, step := range [][2]string{{"pause", "Paused"}, {"publish", "Published"}, {"close", "Closed"}, {"archive", "Archived"}, {"restore", "Published"}} {
-			require.Contains(t, b.redirected(path, url.Values{"action": {step[0]}}).text, `">`+step[1]+`</span>`, step[0])
+			require.Contains(t, browser.redirected(path, url.Values{"action": {step[0]}}).text, `">`+step[1]+`</span>`, step[0])
 		}
-		require.Contains(t, b.redirected(path, url.Values{"action": {"duplicate"}}).text, "(Copy)")
-		require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"renew"}, "durationDays": {"9999"}}).status)
-		require.Equal(t, 400, b.open("POST", path, url.Values{}).status)
+		require.Contains(t, browser.redirected(path, url.Values{"action": {"duplicate"}}).text, "(Copy)")
+		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"renew"}, "durationDays": {"9999"}}).status)
+		require.Equal(t, 400, browser.open("POST", path, url.Values{}).status)
 
-		require.Equal(t, 400, b.open("POST", "/employer/jobs", url.Values{"action": {"close"}}).status)
+		require.Equal(t, 400, browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}}).status)
 		ids := []string{strings.TrimPrefix(public, "/jobs/")}
 		require.Contains(
 			t,
-			b.redirected("/employer/jobs?status=active", url.Values{"action": {"close"}, "id": ids}).text,
+			browser.redirected("/employer/jobs?status=active", url.Values{"action": {"close"}, "id": ids}).text,
 			"The jobs are closed.",
 		)
-		require.Contains(t, b.show("/employer/jobs?status=closed").text, path)
-		require.NotContains(t, b.show("/employer/jobs?status=active").text, path)
-		require.Contains(t, b.redirected("/employer/jobs", url.Values{"action": {"renew"}, "id": ids}).text, "renewed for 30 days")
-		require.Contains(t, b.redirected("/employer/jobs", url.Values{"action": {"archive"}, "id": ids}).text, "The jobs are archived.")
-		some := b.open("POST", "/employer/jobs", url.Values{"action": {"close"}, "id": {ids[0], boss.id}})
+		require.Contains(t, browser.show("/employer/jobs?status=closed").text, path)
+		require.NotContains(t, browser.show("/employer/jobs?status=active").text, path)
+		require.Contains(t, browser.redirected("/employer/jobs", url.Values{"action": {"renew"}, "id": ids}).text, "renewed for 30 days")
+		require.Contains(t, browser.redirected("/employer/jobs", url.Values{"action": {"archive"}, "id": ids}).text, "The jobs are archived.")
+		some := browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}, "id": {ids[0], boss.id}})
 		require.Equal(t, 400, some.status)
 		require.Contains(t, some.text, "Some of the jobs were not changed")
 	})
@@ -206,36 +206,36 @@ func TestConsole_Applications(t *testing.T) {
 			},
 		)
 		server.seeker(t).application(boss.listing(object{"title": "Porter"}), nil)
-		b := server.signedIn(t, boss)
+		browser := server.signedIn(t, boss)
 		path := "/employer/applications/" + id
 
-		require.Contains(t, b.show("/employer").text, path)
-		require.Contains(t, b.show("/employer/applications").text, "Porter")
-		filtered := b.show("/employer/applications?job=" + job)
+		require.Contains(t, browser.show("/employer").text, path)
+		require.Contains(t, browser.show("/employer/applications").text, "Porter")
+		filtered := browser.show("/employer/applications?job=" + job)
 		require.Contains(t, filtered.text, path)
 		require.NotContains(t, filtered.text, "<td data-label=\"Job\">Porter")
-		require.NotContains(t, b.show("/employer/applications?status=review").text, path)
-		require.Contains(t, b.show("/employer/applications/board").text, path)
-		require.Equal(t, 400, b.open("GET", "/employer/applications?status=eternal", nil).status)
-		require.Equal(t, 404, b.open("GET", "/employer/applications?job="+boss.id, nil).status)
+		require.NotContains(t, browser.show("/employer/applications?status=review").text, path)
+		require.Contains(t, browser.show("/employer/applications/board").text, path)
+		require.Equal(t, 400, browser.open("GET", "/employer/applications?status=eternal", nil).status)
+		require.Equal(t, 404, browser.open("GET", "/employer/applications?job="+boss.id, nil).status)
 
-		page := b.show(path)
+		page := browser.show(path)
 		for _, want := range []string{"Your NMC PIN?", "12A3456E", "Six years\nof &lt;script&gt;", jo.email, "Applied", path + "?to=rejected#decision"} {
 			require.Contains(t, page.text, want)
 		}
-		moved := b.redirected("/employer/applications/board?job="+job, url.Values{"id": {id}, "to": {"review"}})
+		moved := browser.redirected("/employer/applications/board?job="+job, url.Values{"id": {id}, "to": {"review"}})
 		require.Contains(t, moved.text, "The applications are moved.")
 		require.Contains(
 			t,
-			b.redirected("/employer/applications?status=review", url.Values{"id": {id}, "to": {"interview"}}).text,
+			browser.redirected("/employer/applications?status=review", url.Values{"id": {id}, "to": {"interview"}}).text,
 			"The applications are moved.",
 		)
-		require.Equal(t, 400, b.open("POST", "/employer/applications", url.Values{"to": {"review"}}).status)
-		require.Equal(t, 400, b.open("POST", "/employer/applications", url.Values{"id": {id}, "to": {"eternal"}}).status)
+		require.Equal(t, 400, browser.open("POST", "/employer/applications", url.Values{"to": {"review"}}).status)
+		require.Equal(t, 400, browser.open("POST", "/employer/applications", url.Values{"id": {id}, "to": {"eternal"}}).status)
 
-		draft := b.show(path + "?to=accepted")
+		draft := browser.show(path + "?to=accepted")
 		require.Contains(t, draft.text, "We are pleased to offer you the post of Staff Nurse, ICU.")
-		blank := b.open(
+		blank := browser.open(
 			"POST",
 			path,
 			url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {""}},
@@ -248,14 +248,14 @@ func TestConsole_Applications(t *testing.T) {
 			boss.get("/api/employers/applications/"+id).ok(200).text("data.application.status"),
 			"nothing is changed without the message",
 		)
-		done := b.redirected(
+		done := browser.redirected(
 			path,
 			url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {"Welcome."}},
 		)
 		require.Contains(t, done.text, "the message is on its way")
 		require.Contains(t, done.text, "Moved from Interview to Accepted")
 		require.Contains(t, server.waitForMail(t, jo.email, "Our offer"), "Welcome.")
-		require.Contains(t, b.redirected(path, url.Values{"action": {"decide"}, "status": {"review"}}).text, "The status is changed.")
+		require.Contains(t, browser.redirected(path, url.Values{"action": {"decide"}, "status": {"review"}}).text, "The status is changed.")
 
 		interview := url.Values{
 			"action":      {"schedule"},
@@ -267,36 +267,36 @@ func TestConsole_Applications(t *testing.T) {
 		require.Equal(
 			t,
 			400,
-			b.open("POST", path, url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}).status,
+			browser.open("POST", path, url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}).status,
 		)
-		require.Contains(t, b.redirected(path, interview).text, "3 Mar 2099, 10:00 UTC")
-		require.Contains(t, b.show("/employer").text, "3 Mar 2099, 10:00 UTC")
+		require.Contains(t, browser.redirected(path, interview).text, "3 Mar 2099, 10:00 UTC")
+		require.Contains(t, browser.show("/employer").text, "3 Mar 2099, 10:00 UTC")
 		interview.Set("action", "reschedule")
 		interview.Set("location", "Ward 9")
-		require.Contains(t, b.redirected(path, interview).text, "Ward 9")
-		require.Contains(t, b.redirected(path, url.Values{"action": {"complete"}, "outcome": {"pass"}}).text, "Completed, Passed")
-		require.Contains(t, b.redirected(path, interview).text, "Completed", "the details of a past interview can be changed")
+		require.Contains(t, browser.redirected(path, interview).text, "Ward 9")
+		require.Contains(t, browser.redirected(path, url.Values{"action": {"complete"}, "outcome": {"pass"}}).text, "Completed, Passed")
+		require.Contains(t, browser.redirected(path, interview).text, "Completed", "the details of a past interview can be changed")
 		interview.Set("action", "schedule")
-		b.redirected(path, interview)
-		require.Contains(t, b.redirected(path, url.Values{"action": {"cancel"}}).text, "The interview is cancelled.")
-		require.Contains(t, b.show("/employer/interviews?status=cancelled").text, "Ward 9")
-		require.NotContains(t, b.show("/employer/interviews?status=scheduled").text, "Ward 9")
+		browser.redirected(path, interview)
+		require.Contains(t, browser.redirected(path, url.Values{"action": {"cancel"}}).text, "The interview is cancelled.")
+		require.Contains(t, browser.show("/employer/interviews?status=cancelled").text, "Ward 9")
+		require.NotContains(t, browser.show("/employer/interviews?status=scheduled").text, "Ward 9")
 
-		require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"contact"}, "subject": {""}}).status)
+		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"contact"}, "subject": {""}}).status)
 		require.Contains(
 			t,
-			b.redirected(path, url.Values{"action": {"contact"}, "subject": {"Documents"}, "message": {"Please bring them."}}).text,
+			browser.redirected(path, url.Values{"action": {"contact"}, "subject": {"Documents"}, "message": {"Please bring them."}}).text,
 			"The message is on its way.",
 		)
-		require.Equal(t, 400, b.open("POST", path, url.Values{}).status)
+		require.Equal(t, 400, browser.open("POST", path, url.Values{}).status)
 
 		jo.delete("/api/jobseekers/applications/" + id).ok(200)
-		withdrawn := b.show(path)
+		withdrawn := browser.show(path)
 		require.Contains(t, withdrawn.text, "The applicant has withdrawn this application.")
 		require.NotContains(t, withdrawn.text, "?to=")
-		require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"decide"}, "status": {"review"}}).status)
-		require.Contains(t, b.show("/employer/analytics").text, "Applications received in the last 12 weeks")
-		require.Contains(t, b.show(strings.Replace("/employer/jobs/ID", "ID", job, 1)).text, "Applications per 100 views")
+		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"decide"}, "status": {"review"}}).status)
+		require.Contains(t, browser.show("/employer/analytics").text, "Applications received in the last 12 weeks")
+		require.Contains(t, browser.show(strings.Replace("/employer/jobs/ID", "ID", job, 1)).text, "Applications per 100 views")
 	})
 }
 
@@ -304,49 +304,49 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		boss.listing(object{"title": "Porter"})
-		b := server.signedIn(t, boss)
+		browser := server.signedIn(t, boss)
 
-		require.Equal(t, 400, b.open("POST", "/employer/exports", url.Values{"kind": {"everything"}}).status)
-		require.Equal(t, 400, b.open("POST", "/employer/exports", url.Values{"kind": {"applications"}, "startDate": {"soon"}}).status)
-		started := b.open("POST", "/employer/exports", url.Values{"kind": {"jobs"}})
-		ready := b.waitForText(started, "Download")
+		require.Equal(t, 400, browser.open("POST", "/employer/exports", url.Values{"kind": {"everything"}}).status)
+		require.Equal(t, 400, browser.open("POST", "/employer/exports", url.Values{"kind": {"applications"}, "startDate": {"soon"}}).status)
+		started := browser.open("POST", "/employer/exports", url.Values{"kind": {"jobs"}})
+		ready := browser.waitForText(started, "Download")
 		file, err := url.Parse(ready.links("Download")[0])
 		require.NoError(t, err)
-		require.Contains(t, b.show(file.RequestURI()).text, "Porter")
-		require.Contains(t, b.show("/employer/exports").text, "Completed")
+		require.Contains(t, browser.show(file.RequestURI()).text, "Porter")
+		require.Contains(t, browser.show("/employer/exports").text, "Completed")
 
 		email := newEmail()
-		require.Equal(t, 400, b.open("POST", "/employer/team", url.Values{"name": {""}, "email": {"x"}, "role": {"recruiter"}}).status)
+		require.Equal(t, 400, browser.open("POST", "/employer/team", url.Values{"name": {""}, "email": {"x"}, "role": {"recruiter"}}).status)
 		require.Contains(
 			t,
-			b.redirected("/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).text,
+			browser.redirected("/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).text,
 			"The invitation is on its way.",
 		)
 		require.Equal(
 			t,
 			409,
-			b.open("POST", "/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).status,
+			browser.open("POST", "/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).status,
 		)
-		member := b.show("/employer/team").links("Tom Okafor")[0]
-		require.Contains(t, b.show(member).text, "Invited until")
+		member := browser.show("/employer/team").links("Tom Okafor")[0]
+		require.Contains(t, browser.show(member).text, "Invited until")
 		require.Contains(
 			t,
-			b.redirected(member, url.Values{"action": {"role"}, "role": {"recruiter"}}).text,
+			browser.redirected(member, url.Values{"action": {"role"}, "role": {"recruiter"}}).text,
 			"The permissions are changed.",
 		)
 		require.Contains(
 			t,
-			b.redirected(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text,
+			browser.redirected(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text,
 			`name="applications.view" value="yes" checked`,
 		)
 		self := "/employer/team/" + boss.id
-		require.Equal(t, 409, b.open("POST", self, url.Values{"action": {"role"}, "role": {"viewer"}}).status, "the last admin")
-		require.Equal(t, 409, b.open("POST", self, url.Values{"action": {"remove"}}).status)
-		require.Contains(t, b.redirected(member, url.Values{"action": {"remove"}}).text, "not in the team any more")
-		require.NotContains(t, b.show("/employer/team").text, "Tom Okafor")
+		require.Equal(t, 409, browser.open("POST", self, url.Values{"action": {"role"}, "role": {"viewer"}}).status, "the last admin")
+		require.Equal(t, 409, browser.open("POST", self, url.Values{"action": {"remove"}}).status)
+		require.Contains(t, browser.redirected(member, url.Values{"action": {"remove"}}).text, "not in the team any more")
+		require.NotContains(t, browser.show("/employer/team").text, "Tom Okafor")
 
-		require.Equal(t, 400, b.open("POST", "/employer/organization", url.Values{"name": {""}, "website": {"ftp://x"}}).status)
-		changed := b.redirected(
+		require.Equal(t, 400, browser.open("POST", "/employer/organization", url.Values{"name": {""}, "website": {"ftp://x"}}).status)
+		changed := browser.redirected(
 			"/employer/organization",
 			url.Values{"name": {`St Brigid's <b>Clinic</b>`}, "website": {"https://example.org"}},
 		)
@@ -476,7 +476,7 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 		jo.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"firstName": wicked, "lastName": wicked, "bio": wicked, "specialty": wicked, "currentRole": wicked}}).
 			ok(200)
 		boss.put("/api/employers/organization", object{"name": wicked, "description": wicked, "industry": wicked}).ok(200)
-		b := server.signedIn(t, boss)
+		browser := server.signedIn(t, boss)
 		values := jobForm(
 			"publish",
 			url.Values{
@@ -492,7 +492,7 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 				"questions.1.required": {},
 			},
 		)
-		pages := []pageView{b.redirected("/employer/jobs/new", values)}
+		pages := []pageView{browser.redirected("/employer/jobs/new", values)}
 		path := ownJobPath.FindString(pages[0].text)
 		id := jo.application(
 			strings.TrimPrefix(path, "/employer/jobs/"),
@@ -505,16 +505,16 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 			"interviewer": {wicked},
 			"notes":       {wicked},
 		}
-		pages = append(pages, b.redirected("/employer/applications/"+id, interview))
+		pages = append(pages, browser.redirected("/employer/applications/"+id, interview))
 		values.Set("action", "preview")
-		pages = append(pages, b.open("POST", "/employer/jobs/new", values))
+		pages = append(pages, browser.open("POST", "/employer/jobs/new", values))
 		values.Set("salary.min", wicked)
-		pages = append(pages, b.open("POST", "/employer/jobs/new", values),
-			b.open("POST", "/employer/team", url.Values{"name": {wicked}, "email": {wicked}, "role": {wicked}}),
-			b.open("POST", "/employer/exports", url.Values{"kind": {wicked}, "startDate": {wicked}}))
+		pages = append(pages, browser.open("POST", "/employer/jobs/new", values),
+			browser.open("POST", "/employer/team", url.Values{"name": {wicked}, "email": {wicked}, "role": {wicked}}),
+			browser.open("POST", "/employer/exports", url.Values{"kind": {wicked}, "startDate": {wicked}}))
 		for _, at := range []string{"", "/jobs", path[len("/employer"):], path[len("/employer"):] + "/edit", path[len("/employer"):] + "/preview", "/applications", "/applications/board", "/applications/" + id + "?to=rejected",
 			"/interviews", "/analytics", "/exports", "/team", "/organization", "/applications?status=" + url.QueryEscape(wicked), "/jobs?status=" + url.QueryEscape(wicked), "/applications/" + id + "?to=" + url.QueryEscape(wicked)} {
-			pages = append(pages, b.open("GET", "/employer"+at, nil))
+			pages = append(pages, browser.open("GET", "/employer"+at, nil))
 		}
 		for i, page := range pages {
 			require.NotContains(t, page.text, "<script>alert", "page %d", i)

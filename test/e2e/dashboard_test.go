@@ -24,7 +24,7 @@ func (b *browser) requirePostRefused(path string, values url.Values) {
 	b.Site = "cross-site"
 	require.Equal(b.T, 403, b.open("POST", path, values).status, path)
 	b.Site = "same-origin"
-	away := b.w.browser(b.T).open("POST", path, values)
+	away := b.server.browser(b.T).open("POST", path, values)
 	require.Equal(b.T, 303, away.status, path)
 	require.Contains(b.T, away.header.Get("Location"), "/developers/sign-in")
 }
@@ -34,10 +34,10 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 		t.Run("life cycle of an app", func(t *testing.T) {
 			t.Parallel()
 			me := server.seeker(t)
-			b := server.signedIn(t, me)
-			require.Contains(t, b.open("GET", "/developers", nil).text, "A new application")
+			browser := server.signedIn(t, me)
+			require.Contains(t, browser.open("GET", "/developers", nil).text, "A new application")
 
-			made := b.open(
+			made := browser.open(
 				"POST",
 				"/developers/apps",
 				url.Values{"name": {`Ward <b>"Finder"</b>`}, "redirectUris": {"https://a.example.com/cb\r\n\r\n http://127.0.0.1/cb "}},
@@ -48,12 +48,12 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			require.NotNil(t, secret, made.text)
 			require.NotContains(t, made.text, "<b>")
 			path := appLink.FindString(made.text)
-			one := b.open("GET", path, nil)
+			one := browser.open("GET", path, nil)
 			require.Contains(t, html.UnescapeString(one.text), `Ward <b>"Finder"</b>`)
 			require.Contains(t, one.text, "https://a.example.com/cb\nhttp://127.0.0.1/cb")
 			require.NotContains(t, one.text, secret[1])
 
-			keyed := b.open("POST", path+"/keys", url.Values{"name": {"Production"}})
+			keyed := browser.open("POST", path+"/keys", url.Values{"name": {"Production"}})
 			key := shownOnce.FindStringSubmatch(keyed.text)
 			require.NotNil(t, key, keyed.text)
 			call := func() int {
@@ -66,44 +66,44 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 				return answer.StatusCode
 			}
 			require.Equal(t, 200, call())
-			require.Contains(t, b.open("GET", path, nil).text, "59 of 60 are left")
+			require.Contains(t, browser.open("GET", path, nil).text, "59 of 60 are left")
 
 			require.Equal(
 				t,
 				303,
-				b.open("POST", path, url.Values{"name": {"Bed Finder"}, "description": {"Finds beds"}, "redirectUris": {""}}).status,
+				browser.open("POST", path, url.Values{"name": {"Bed Finder"}, "description": {"Finds beds"}, "redirectUris": {""}}).status,
 			)
-			require.Contains(t, b.open("GET", "/developers", nil).text, "Bed Finder")
-			wrong := b.open("POST", path, url.Values{"name": {"Bed Finder"}, "redirectUris": {"ftp://x"}})
+			require.Contains(t, browser.open("GET", "/developers", nil).text, "Bed Finder")
+			wrong := browser.open("POST", path, url.Values{"name": {"Bed Finder"}, "redirectUris": {"ftp://x"}})
 			require.Equal(t, 400, wrong.status)
 			require.Contains(t, wrong.text, "Redirect addresses must be")
-			require.Equal(t, 400, b.open("POST", path+"/keys", url.Values{"name": {" "}}).status)
-			require.Equal(t, 400, b.open("POST", "/developers/apps", url.Values{"name": {""}}).status)
+			require.Equal(t, 400, browser.open("POST", path+"/keys", url.Values{"name": {" "}}).status)
+			require.Equal(t, 400, browser.open("POST", "/developers/apps", url.Values{"name": {""}}).status)
 
 			require.Equal(
 				t,
 				400,
-				b.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {"pm_card_declined"}}).status,
+				browser.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {"pm_card_declined"}}).status,
 			)
 			require.Equal(
 				t,
 				303,
-				b.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {"pm_card_visa"}}).status,
+				browser.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {"pm_card_visa"}}).status,
 			)
-			require.Contains(t, b.open("GET", path, nil).text, "of 300 are left")
-			rotated := shownOnce.FindStringSubmatch(b.open("POST", path+"/secret", url.Values{}).text)
+			require.Contains(t, browser.open("GET", path, nil).text, "of 300 are left")
+			rotated := shownOnce.FindStringSubmatch(browser.open("POST", path+"/secret", url.Values{}).text)
 			require.NotNil(t, rotated)
 			require.NotEqual(t, secret[1], rotated[1])
 
-			end := regexp.MustCompile(`/developers/apps/[0-9a-f-]+/keys/[0-9a-f-]+/delete`).FindString(b.open("GET", path, nil).text)
-			require.Equal(t, 303, b.open("POST", end, url.Values{}).status)
+			end := regexp.MustCompile(`/developers/apps/[0-9a-f-]+/keys/[0-9a-f-]+/delete`).FindString(browser.open("GET", path, nil).text)
+			require.Equal(t, 303, browser.open("POST", end, url.Values{}).status)
 			require.Equal(t, 401, call())
-			require.Equal(t, 303, b.open("POST", path+"/delete", url.Values{}).status)
-			require.Equal(t, 404, b.open("GET", path, nil).status)
+			require.Equal(t, 303, browser.open("POST", path+"/delete", url.Values{}).status)
+			require.Equal(t, 404, browser.open("GET", path, nil).status)
 		})
 		t.Run("repeated form is executed once", func(t *testing.T) {
 			t.Parallel()
-			b := server.signedIn(t, server.seeker(t))
+			browser := server.signedIn(t, server.seeker(t))
 			name := func(page pageView) string {
 				found := onceField.FindStringSubmatch(page.text)
 				require.NotNil(t, found, page.text)
@@ -113,34 +113,34 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 				t.Helper()
 				answers := make(chan pageView, 2) // a double click
 				for range 2 {
-					go func() { answers <- b.open("POST", at, values) }()
+					go func() { answers <- browser.open("POST", at, values) }()
 				}
 				made, again := <-answers, <-answers
 				if made.status != 200 {
 					made, again = again, made
 				}
 				require.Equal(t, 200, made.status, made.text)
-				for _, again := range []pageView{again, b.open("POST", at, values)} { // and loads the page again
+				for _, again := range []pageView{again, browser.open("POST", at, values)} { // and loads the page again
 					require.Regexp(t, regexp.QuoteMeta(made.header.Get("Content-Location"))+`\?notice=again$`, again.header.Get("Location"))
-					page := b.follow(again)
+					page := browser.follow(again)
 					require.Contains(t, page.text, "This was done before")
 					require.NotRegexp(t, shownOnce, page.text)
 					require.NotRegexp(t, hookSecret, page.text)
 				}
 				return made
 			}
-			form := url.Values{"name": {"Ward Finder"}, "once": {name(b.open("GET", "/developers", nil))}}
+			form := url.Values{"name": {"Ward Finder"}, "once": {name(browser.open("GET", "/developers", nil))}}
 			made := twice("/developers/apps", form)
-			require.Len(t, appLink.FindAllString(b.open("GET", "/developers", nil).text, -1), 1)
+			require.Len(t, appLink.FindAllString(browser.open("GET", "/developers", nil).text, -1), 1)
 			form.Set("name", "Bed Finder")
-			require.Equal(t, 200, b.open("POST", "/developers/apps", form).status, "a form with other values is another request")
+			require.Equal(t, 200, browser.open("POST", "/developers/apps", form).status, "a form with other values is another request")
 			path := appLink.FindString(made.text)
-			require.Equal(t, 400, b.open("POST", path+"/keys", url.Values{"name": {""}, "once": {"x"}}).status)
+			require.Equal(t, 400, browser.open("POST", path+"/keys", url.Values{"name": {""}, "once": {"x"}}).status)
 			keyed := twice(path+"/keys", url.Values{"name": {"Production"}, "once": {name(made)}})
-			require.Len(t, regexp.MustCompile(`/keys/[0-9a-f-]+/delete"`).FindAllString(b.open("GET", path, nil).text, -1), 1)
+			require.Len(t, regexp.MustCompile(`/keys/[0-9a-f-]+/delete"`).FindAllString(browser.open("GET", path, nil).text, -1), 1)
 			first := twice(path+"/secret", url.Values{"once": {name(keyed)}})
 			hooked := twice(path+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}, "once": {name(first)}})
-			require.Len(t, hookLink.FindAllString(b.open("GET", path, nil).text, -1), 1)
+			require.Len(t, hookLink.FindAllString(browser.open("GET", path, nil).text, -1), 1)
 			twice(hookLink.FindString(hooked.text)+"/secret", url.Values{"once": {name(hooked)}})
 			other := server.signedIn(t, server.seeker(t))
 			require.Equal(t, 200, other.open("POST", "/developers/apps", form).status, "other users' forms are separate")

@@ -50,14 +50,14 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		t.Run("life cycle of a webhook", func(t *testing.T) {
 			t.Parallel()
-			r := newReceiver(t, nil)
-			b := server.signedIn(t, server.seeker(t))
-			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
-			require.Contains(t, b.open("GET", app, nil).text, "Add a webhook")
-			made := b.open(
+			receiver := newReceiver(t, nil)
+			browser := server.signedIn(t, server.seeker(t))
+			app := appLink.FindString(browser.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
+			require.Contains(t, browser.open("GET", app, nil).text, "Add a webhook")
+			made := browser.open(
 				"POST",
 				app+"/webhooks",
-				url.Values{"url": {r.URL + "/?a=1&b=2"}, "events": {"job.created", "application.submitted"}},
+				url.Values{"url": {receiver.URL + "/?a=1&b=2"}, "events": {"job.created", "application.submitted"}},
 			)
 			require.Equal(t, 200, made.status, made.text)
 			require.Equal(t, "no-store", made.header.Get("Cache-Control"))
@@ -65,167 +65,167 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.NotEmpty(t, first, made.text)
 			require.Contains(t, made.text, `href="/docs/guides/webhooks"`)
 			path := hookLink.FindString(made.text)
-			page := b.open("GET", path, nil)
+			page := browser.open("GET", path, nil)
 			require.NotContains(t, page.text, "whsec_")
-			require.Contains(t, page.visibleText(), r.URL+"/?a=1&b=2")
+			require.Contains(t, page.visibleText(), receiver.URL+"/?a=1&b=2")
 			require.Contains(t, page.text, "Nothing was sent in the last 30 days")
-			require.Contains(t, b.open("GET", app, nil).text, path)
+			require.Contains(t, browser.open("GET", app, nil).text, path)
 
-			sent := b.waitForText(b.open("POST", path+"/test", url.Values{"type": {"application.submitted"}}), "Accepted with status 200")
-			h := r.waitForHits(1)[0]
-			require.NoError(t, h.verify(t, first))
-			require.Equal(t, "application.submitted", h.body.Type)
+			sent := browser.waitForText(browser.open("POST", path+"/test", url.Values{"type": {"application.submitted"}}), "Accepted with status 200")
+			hit := receiver.waitForHits(1)[0]
+			require.NoError(t, hit.verify(t, first))
+			require.Equal(t, "application.submitted", hit.body.Type)
 			require.Contains(t, sent.text, ">thanks</pre>")
-			require.Contains(t, sent.text, h.headers.Get("Webhook-Id"))
+			require.Contains(t, sent.text, hit.headers.Get("Webhook-Id"))
 			require.Contains(t, sent.text, "<details open>")
 
-			told := b.open("GET", sentLink.FindString(sent.text), nil)
+			told := browser.open("GET", sentLink.FindString(sent.text), nil)
 			require.Equal(t, 200, told.status, told.text)
-			require.Contains(t, told.visibleText(), "<pre>"+h.raw+"</pre>")
+			require.Contains(t, told.visibleText(), "<pre>"+hit.raw+"</pre>")
 			for _, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt"} {
-				require.Contains(t, told.visibleText(), name+": "+h.headers.Get(name)+"\n")
+				require.Contains(t, told.visibleText(), name+": "+hit.headers.Get(name)+"\n")
 			}
 			require.Contains(t, told.text, "Accepted with status 200")
 
-			again := b.follow(b.open("POST", replayLink.FindString(sent.text), url.Values{}))
+			again := browser.follow(browser.open("POST", replayLink.FindString(sent.text), url.Values{}))
 			require.Contains(t, again.text, "It is sent once more.")
-			require.Equal(t, h.headers.Get("Webhook-Id"), r.waitForHits(2)[1].headers.Get("Webhook-Id"))
+			require.Equal(t, hit.headers.Get("Webhook-Id"), receiver.waitForHits(2)[1].headers.Get("Webhook-Id"))
 
 			fromDelivery := url.Values{"from": {"delivery"}}
 			require.Contains(t, told.text, `name="from" value="delivery"`)
-			answer := b.open("POST", replayLink.FindString(told.text), fromDelivery)
+			answer := browser.open("POST", replayLink.FindString(told.text), fromDelivery)
 			require.Equal(t, sentLink.FindString(sent.text)+"?notice=replayed", answer.header.Get("Location"))
-			require.Contains(t, b.follow(answer).text, "It is sent once more.")
-			require.Equal(t, h.headers.Get("Webhook-Id"), r.waitForHits(3)[2].headers.Get("Webhook-Id"))
+			require.Contains(t, browser.follow(answer).text, "It is sent once more.")
+			require.Equal(t, hit.headers.Get("Webhook-Id"), receiver.waitForHits(3)[2].headers.Get("Webhook-Id"))
 
-			rotated := b.open("POST", path+"/secret", url.Values{})
+			rotated := browser.open("POST", path+"/secret", url.Values{})
 			require.Equal(t, 200, rotated.status)
 			require.Contains(t, rotated.text, "For 24 hours")
 			second := hookSecret.FindString(rotated.visibleText())
 			require.NotEqual(t, first, second)
-			b.follow(b.open("POST", path+"/test", url.Values{"type": {"job.closed"}}))
-			last := r.waitForHits(4)[3]
+			browser.follow(browser.open("POST", path+"/test", url.Values{"type": {"job.closed"}}))
+			last := receiver.waitForHits(4)[3]
 			require.NoError(t, last.verify(t, first))
 			require.NoError(t, last.verify(t, second))
 
 			require.Contains(
 				t,
-				b.follow(b.open("POST", path, url.Values{"url": {r.URL + "/other"}, "events": {"job.updated"}})).text,
-				r.URL+"/other",
+				browser.follow(browser.open("POST", path, url.Values{"url": {receiver.URL + "/other"}, "events": {"job.updated"}})).text,
+				receiver.URL+"/other",
 			)
-			require.Contains(t, b.follow(b.open("POST", path+"/status", url.Values{"status": {"paused"}})).text, ">Paused</span>")
-			require.Equal(t, 409, b.open("POST", path+"/test", url.Values{}).status)
-			require.Equal(t, 409, b.open("POST", path+"/replay", url.Values{"since": {"2026-01-01T00:00"}}).status)
-			paused := b.open("GET", sentLink.FindString(sent.text), nil)
+			require.Contains(t, browser.follow(browser.open("POST", path+"/status", url.Values{"status": {"paused"}})).text, ">Paused</span>")
+			require.Equal(t, 409, browser.open("POST", path+"/test", url.Values{}).status)
+			require.Equal(t, 409, browser.open("POST", path+"/replay", url.Values{"since": {"2026-01-01T00:00"}}).status)
+			paused := browser.open("GET", sentLink.FindString(sent.text), nil)
 			require.NotContains(t, paused.text, "/replay\"", "what is paused is resumed first")
 			require.Contains(t, paused.text, `Resume <a href="`+path+`">the webhook</a> to replay it.`)
-			refused := b.open("POST", replayLink.FindString(told.text), fromDelivery)
+			refused := browser.open("POST", replayLink.FindString(told.text), fromDelivery)
 			require.Equal(t, 409, refused.status)
 			require.Contains(t, refused.text, "The webhook is not active")
 			require.Contains(t, refused.text, "What was sent")
 			require.Contains(
 				t,
-				b.follow(b.open("GET", replayLink.FindString(told.text), nil)).text,
+				browser.follow(browser.open("GET", replayLink.FindString(told.text), nil)).text,
 				"What was sent",
 				"the address of the form leads to the page that it is on",
 			)
-			require.Contains(t, b.follow(b.open("POST", path+"/status", url.Values{"status": {"active"}})).text, ">Active</span>")
-			require.NotContains(t, b.follow(b.open("POST", path+"/delete", url.Values{})).text, path)
-			require.Equal(t, 404, b.open("GET", path, nil).status)
-			require.Equal(t, 303, b.open("POST", path+"/delete", url.Values{}).status, "a repeated deletion redirects too")
-			r.waitForHits(4)
+			require.Contains(t, browser.follow(browser.open("POST", path+"/status", url.Values{"status": {"active"}})).text, ">Active</span>")
+			require.NotContains(t, browser.follow(browser.open("POST", path+"/delete", url.Values{})).text, path)
+			require.Equal(t, 404, browser.open("GET", path, nil).status)
+			require.Equal(t, 303, browser.open("POST", path+"/delete", url.Values{}).status, "a repeated deletion redirects too")
+			receiver.waitForHits(4)
 		})
 		t.Run("failed deliveries", func(t *testing.T) {
 			t.Parallel()
-			r := newReceiver(t, func(n int) int {
+			receiver := newReceiver(t, func(n int) int {
 				if n == 1 {
 					return http.StatusGone
 				}
 				return http.StatusOK
 			})
-			b := server.signedIn(t, server.seeker(t))
-			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
-			path := hookLink.FindString(b.open("POST", app+"/webhooks", url.Values{"url": {r.URL}, "events": {"job.created"}}).text)
-			gone := b.waitForText(b.open("POST", path+"/test", url.Values{}), "Answered with status 410")
+			browser := server.signedIn(t, server.seeker(t))
+			app := appLink.FindString(browser.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
+			path := hookLink.FindString(browser.open("POST", app+"/webhooks", url.Values{"url": {receiver.URL}, "events": {"job.created"}}).text)
+			gone := browser.waitForText(browser.open("POST", path+"/test", url.Values{}), "Answered with status 410")
 			require.Contains(t, gone.text, ">Disabled</span>")
 			require.NotContains(t, gone.text, "/replay\"", "what is disabled is resumed first")
-			require.Contains(t, b.open("GET", app, nil).text, ">Disabled</span>")
-			require.Contains(t, b.open("GET", path+"?status=failed", nil).text, ">Failed</span>")
-			require.Contains(t, b.open("GET", path+"?status=succeeded", nil).text, "There is none in this state")
-			require.Equal(t, 200, b.open("GET", path+"?status=odd&cursor=nonsense", nil).status)
-			b.follow(b.open("POST", path+"/status", url.Values{"status": {"active"}}))
+			require.Contains(t, browser.open("GET", app, nil).text, ">Disabled</span>")
+			require.Contains(t, browser.open("GET", path+"?status=failed", nil).text, ">Failed</span>")
+			require.Contains(t, browser.open("GET", path+"?status=succeeded", nil).text, "There is none in this state")
+			require.Equal(t, 200, browser.open("GET", path+"?status=odd&cursor=nonsense", nil).status)
+			browser.follow(browser.open("POST", path+"/status", url.Values{"status": {"active"}}))
 			for _, odd := range []string{"", "yesterday", "2026-02-31T10:00"} {
-				refused := b.open("POST", path+"/replay", url.Values{"since": {odd}})
+				refused := browser.open("POST", path+"/replay", url.Values{"since": {odd}})
 				require.Equal(t, 400, refused.status)
 				require.Contains(t, refused.text, "Since must be a date and a time")
 			}
 			later := time.Now().UTC().Add(time.Hour).Format("2006-01-02T15:04")
 			require.Contains(
 				t,
-				b.follow(b.open("POST", path+"/replay", url.Values{"since": {later}})).text,
+				browser.follow(browser.open("POST", path+"/replay", url.Values{"since": {later}})).text,
 				"Nothing has failed for good since then",
 			)
 			since := time.Now().UTC().Add(-time.Hour).Format("2006-01-02T15:04")
 			require.Contains(
 				t,
-				b.follow(b.open("POST", path+"/replay", url.Values{"since": {since}})).text,
+				browser.follow(browser.open("POST", path+"/replay", url.Values{"since": {since}})).text,
 				"What failed since then is sent once more",
 			)
-			r.waitForHits(2)
+			receiver.waitForHits(2)
 		})
 		t.Run("pages of the log", func(t *testing.T) {
 			t.Parallel()
-			r := newReceiver(t, nil)
+			receiver := newReceiver(t, nil)
 			me := server.seeker(t)
-			at, _ := me.createWebhook(r.URL, "job.created")
+			at, _ := me.createWebhook(receiver.URL, "job.created")
 			for range 21 {
 				me.fromNewAddress().post(at+"/test", nil).ok(202)
 			}
-			r.waitForHits(21)
-			b := server.signedIn(t, me)
+			receiver.waitForHits(21)
+			browser := server.signedIn(t, me)
 			path := "/developers" + at[len("/api/developers"):]
-			page := b.open("GET", path, nil)
+			page := browser.open("GET", path, nil)
 			require.Len(t, replayLink.FindAllString(page.text, -1), 20)
 			older := regexp.MustCompile(`\?status=&amp;cursor=[0-9a-f-]{36}`).FindString(page.text)
 			require.NotEmpty(t, older, page.text)
-			page = b.open("GET", path+html.UnescapeString(older), nil)
+			page = browser.open("GET", path+html.UnescapeString(older), nil)
 			require.Len(t, replayLink.FindAllString(page.text, -1), 1)
 			require.Contains(t, page.text, ">Newest</a>")
 		})
 		t.Run("errors are shown in the form", func(t *testing.T) {
 			t.Parallel()
-			b := server.signedIn(t, server.seeker(t))
-			app := appLink.FindString(b.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
-			refused := b.open("POST", app+"/webhooks", url.Values{"url": {"ftp://x.example"}, "events": {"job.closed"}})
+			browser := server.signedIn(t, server.seeker(t))
+			app := appLink.FindString(browser.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
+			refused := browser.open("POST", app+"/webhooks", url.Values{"url": {"ftp://x.example"}, "events": {"job.closed"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, "URL must be an http:// or https:// address")
 			require.Contains(t, refused.text, `value="ftp://x.example"`)
 			require.Contains(t, refused.text, `value="job.closed" checked`)
-			refused = b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}})
+			refused = browser.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, "Events must name at least one of")
 			path := hookLink.FindString(
-				b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).text,
+				browser.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).text,
 			)
-			refused = b.open("POST", path, url.Values{"url": {"https://u:p@x.example/"}, "events": {"job.created"}})
+			refused = browser.open("POST", path, url.Values{"url": {"https://u:p@x.example/"}, "events": {"job.created"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, `value="https://u:p@x.example/"`)
-			require.Equal(t, 400, b.open("POST", path+"/status", url.Values{"status": {"disabled"}}).status)
-			require.Equal(t, 400, b.open("POST", path+"/test", url.Values{"type": {"user.deleted"}}).status)
+			require.Equal(t, 400, browser.open("POST", path+"/status", url.Values{"status": {"disabled"}}).status)
+			require.Equal(t, 400, browser.open("POST", path+"/test", url.Values{"type": {"user.deleted"}}).status)
 			for _, form := range []string{"", "/status", "/secret", "/test", "/replay"} {
-				require.Equal(t, 200, b.open("GET", path, nil).status)
+				require.Equal(t, 200, browser.open("GET", path, nil).status)
 				if form != "" {
-					require.Equal(t, 200, b.follow(b.open("GET", path+form, nil)).status)
+					require.Equal(t, 200, browser.follow(browser.open("GET", path+form, nil)).status)
 				}
 			}
 			for range 19 {
 				require.Equal(
 					t,
 					200,
-					b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).status,
+					browser.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).status,
 				)
 			}
-			refused = b.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}})
+			refused = browser.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}})
 			require.Equal(t, 409, refused.status)
 			require.Contains(t, refused.text, "at most 20 webhooks")
 		})
@@ -248,8 +248,8 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			t.Parallel()
 			mine := server.signedIn(t, server.seeker(t))
 			app := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine"}}).text)
-			r := newReceiver(t, nil)
-			made := mine.open("POST", app+"/webhooks", url.Values{"url": {r.URL}, "events": {"job.closed"}})
+			receiver := newReceiver(t, nil)
+			made := mine.open("POST", app+"/webhooks", url.Values{"url": {receiver.URL}, "events": {"job.closed"}})
 			path := hookLink.FindString(made.text)
 			delivery := replayLink.FindString(mine.follow(mine.open("POST", path+"/test", url.Values{})).text)
 			second := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine too"}}).text)
@@ -287,8 +287,8 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			}
 			page := mine.open("GET", path, nil)
 			require.Contains(t, page.text, ">Active</span>")
-			require.Contains(t, page.visibleText(), r.URL)
-			r.waitForHits(1)
+			require.Contains(t, page.visibleText(), receiver.URL)
+			receiver.waitForHits(1)
 		})
 	})
 }

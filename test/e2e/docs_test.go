@@ -21,19 +21,19 @@ func TestDocumentation(t *testing.T) {
 				"/docs":                                `src="/docs/page.js"`,
 				"/docs/page.css":                       "nav",
 			} {
-				a := guest.try("GET", path, nil)
-				require.Equal(t, 200, a.status, path)
-				require.Contains(t, string(a.raw), holds, path)
+				resp := guest.try("GET", path, nil)
+				require.Equal(t, 200, resp.status, path)
+				require.Contains(t, string(resp.raw), holds, path)
 				require.Contains(
 					t,
-					a.header.Get("Content-Security-Policy"),
+					resp.header.Get("Content-Security-Policy"),
 					"default-src 'none'; script-src 'self'; style-src 'self';",
 					path,
 				)
 				require.Equal(
 					t,
 					"same-origin",
-					a.header.Get("Cross-Origin-Opener-Policy"),
+					resp.header.Get("Cross-Origin-Opener-Policy"),
 					"as of the page that asks for consent, or its window loses this one: "+path,
 				)
 			}

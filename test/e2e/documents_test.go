@@ -34,15 +34,15 @@ func TestDocuments(t *testing.T) {
 
 		t.Run("POST /api/jobseekers/documents upload-document", func(t *testing.T) {
 			s := seeker.fromNewAddress()
-			a := s.post(path, object{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "data:application/pdf;base64," + in64, "fileName": "Zoë's CV.pdf"}).
+			resp := s.post(path, object{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "data:application/pdf;base64," + in64, "fileName": "Zoë's CV.pdf"}).
 				ok(200)
-			cv = a.text("data.document.id")
-			require.Equal(t, "upload-document", a.text("data.intent"))
-			require.Equal(t, "cv", a.text("data.document.type"))
-			require.Equal(t, "My CV", a.text("data.document.title"))
-			require.Equal(t, "application/pdf", a.text("data.document.mediaType"))
-			require.Equal(t, false, a.at("data.document.isDefault"))
-			require.NotEmpty(t, a.text("message"))
+			cv = resp.text("data.document.id")
+			require.Equal(t, "upload-document", resp.text("data.intent"))
+			require.Equal(t, "cv", resp.text("data.document.type"))
+			require.Equal(t, "My CV", resp.text("data.document.title"))
+			require.Equal(t, "application/pdf", resp.text("data.document.mediaType"))
+			require.Equal(t, false, resp.at("data.document.isDefault"))
+			require.NotEmpty(t, resp.text("message"))
 			s.post(path, object{"type": "cv"}).fails(400, "Intent is required")
 			s.post(path, nil).fails(400, "Intent is required")
 			s.post(path, object{"intent": "print"}).invalid("intent")
@@ -103,18 +103,18 @@ func TestDocuments(t *testing.T) {
 		})
 		t.Run("GET /api/jobseekers/documents", func(t *testing.T) {
 			seeker.document(object{"type": "certification", "title": "BLS"})
-			a := seeker.get(path + "?limit=1").ok(200)
-			require.Equal(t, "BLS", a.text("data.documents.0.title"))
-			require.Equal(t, "certification", a.text("data.documents.0.type"))
-			_, err := time.Parse(time.RFC3339, a.text("data.documents.0.uploadedAt"))
+			resp := seeker.get(path + "?limit=1").ok(200)
+			require.Equal(t, "BLS", resp.text("data.documents.0.title"))
+			require.Equal(t, "certification", resp.text("data.documents.0.type"))
+			_, err := time.Parse(time.RFC3339, resp.text("data.documents.0.uploadedAt"))
 			require.NoError(t, err)
-			require.NotContains(t, string(a.raw), "I am a nurse", "content is long")
+			require.NotContains(t, string(resp.raw), "I am a nurse", "content is long")
 			require.Equal(
 				t,
 				object{"total": 2.0, "page": 1.0, "limit": 1.0, "totalPages": 2.0, "hasNext": true, "hasPrev": false},
-				a.at("data.pagination"),
+				resp.at("data.pagination"),
 			)
-			require.Equal(t, cv, seeker.get(path+"?limit=1&cursor="+a.text("data.nextCursor")).ok(200).text("data.documents.0.id"))
+			require.Equal(t, cv, seeker.get(path+"?limit=1&cursor="+resp.text("data.nextCursor")).ok(200).text("data.documents.0.id"))
 			require.Empty(t, other.get(path).ok(200).list("data.documents"))
 			seeker.get(path + "?limit=0").invalid("limit")
 		})
@@ -128,18 +128,18 @@ func TestDocuments(t *testing.T) {
 			other.get(path+"/"+cv).fails(404, "Document not found")
 		})
 		t.Run("GET /api/jobseekers/documents/:id/file", func(t *testing.T) {
-			a := seeker.get(path + "/" + cv + "/file")
-			require.Equal(t, 200, a.status)
-			require.Equal(t, somePDF, string(a.raw))
-			require.Equal(t, "application/pdf", a.header.Get("Content-Type"))
+			resp := seeker.get(path + "/" + cv + "/file")
+			require.Equal(t, 200, resp.status)
+			require.Equal(t, somePDF, string(resp.raw))
+			require.Equal(t, "application/pdf", resp.header.Get("Content-Type"))
 			require.Equal(
 				t,
 				`attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`,
-				a.header.Get("Content-Disposition"),
+				resp.header.Get("Content-Disposition"),
 			)
-			require.Equal(t, "nosniff", a.header.Get("X-Content-Type-Options"))
-			require.Contains(t, a.header.Get("Content-Security-Policy"), "sandbox")
-			require.Equal(t, "no-store", a.header.Get("Cache-Control"))
+			require.Equal(t, "nosniff", resp.header.Get("X-Content-Type-Options"))
+			require.Contains(t, resp.header.Get("Content-Security-Policy"), "sandbox")
+			require.Equal(t, "no-store", resp.header.Get("Cache-Control"))
 			script := seeker.document(object{"content": "<script>alert(1)</script>", "fileName": "cv.html"})
 			require.Equal(t, "text/plain; charset=utf-8", seeker.get(path+"/"+script+"/file").header.Get("Content-Type"))
 			other.get(path+"/"+cv+"/file").fails(404, "Document not found")

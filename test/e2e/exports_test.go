@@ -38,9 +38,9 @@ func TestExports(t *testing.T) {
 		}
 
 		t.Run("POST /api/employers/exports", func(t *testing.T) {
-			a := employer.post("/api/employers/exports", object{"kind": "applications"}).ok(202)
-			require.Equal(t, "queued", a.text("data.status"))
-			got := done("/api/employers/exports/" + a.text("data.id"))
+			resp := employer.post("/api/employers/exports", object{"kind": "applications"}).ok(202)
+			require.Equal(t, "queued", resp.text("data.status"))
+			got := done("/api/employers/exports/" + resp.text("data.id"))
 			require.Equal(t, 1., got.number("data.rowsDone"))
 			require.Equal(t, 1., got.number("data.rowsTotal"))
 			expires, err := time.Parse(time.RFC3339, got.text("data.expiresAt"))
@@ -59,7 +59,7 @@ func TestExports(t *testing.T) {
 			_, rows = fetch(link)
 			require.Len(t, rows, 2)
 
-			for _, wrong := range []string{"/api/employers/exports/" + a.text("data.id") + "/file", "/api/employers/exports/" + a.text("data.id") + "/file?token=x", strings.Replace(mustPath(t, link), a.text("data.id"), nowhere, 1)} {
+			for _, wrong := range []string{"/api/employers/exports/" + resp.text("data.id") + "/file", "/api/employers/exports/" + resp.text("data.id") + "/file?token=x", strings.Replace(mustPath(t, link), resp.text("data.id"), nowhere, 1)} {
 				server.guest(t).get(wrong).fails(401, "Unauthorized")
 			}
 		})

@@ -65,9 +65,9 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 	s3 := kit.OwnS3(t)
 	server := start(t, t.TempDir(), "LOCUM_FILES_URL="+strings.Replace(s3.URL, "?", "/e2e?", 1),
 		"AWS_ACCESS_KEY_ID="+services.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+services.S3SecretKey)
-	s, employer := server.seeker(t), server.employer(t)
+	seeker, employer := server.seeker(t), server.employer(t)
 	u := &uploads{contents: map[*account]map[string]string{}}
-	require.Equal(t, 200, u.upload(t, s, "before"))
+	require.Equal(t, 200, u.upload(t, seeker, "before"))
 
 	for _, outage := range []outage{
 		{"refusing", s3.Kill, func() { require.NoError(t, s3.Start()) }, 15 * time.Second},
@@ -75,18 +75,18 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 	} {
 		outage.begin()
 		began := time.Now()
-		require.Equal(t, 503, u.upload(t, s, "during "+outage.name), outage.name)
+		require.Equal(t, 503, u.upload(t, seeker, "during "+outage.name), outage.name)
 		require.Less(t, time.Since(began), outage.bound, outage.name)
 		require.Eventually(t, func() bool {
-			readiness := s.try("GET", "/readyz", nil)
+			readiness := seeker.try("GET", "/readyz", nil)
 			return readiness.status == 200 && readiness.text("adapters.files") == "degraded"
 		}, waitTimeout, 50*time.Millisecond, "the server is ready without the file store")
 		export := employer.fromNewAddress().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 		outage.end()
 		require.Eventually(t, func() bool {
-			return s.try("GET", "/readyz", nil).text("adapters.files") == "ok"
+			return seeker.try("GET", "/readyz", nil).text("adapters.files") == "ok"
 		}, waitTimeout, 50*time.Millisecond)
-		require.Equal(t, 200, u.upload(t, s, "after "+outage.name))
+		require.Equal(t, 200, u.upload(t, seeker, "after "+outage.name))
 		require.Eventually(t, func() bool {
 			return employer.get("/api/employers/exports/"+export).ok(200).text("data.status") == "completed"
 		}, 3*time.Minute, 200*time.Millisecond, "the export was not tried again")
@@ -110,13 +110,13 @@ func TestS3Killed_DuringUploads_NoneIsLost(t *testing.T) {
 	for range 4 {
 		load.Go(func() {
 			for n := 0; ; n++ {
-				s := server.seeker(t)
+				seeker := server.seeker(t)
 				for i := range 10 {
 					select {
 					case <-stop:
 						return
 					default:
-						u.upload(t, s, fmt.Sprintf("%d.%d %s", n, i, strings.Repeat("I am a nurse. ", 5000)))
+						u.upload(t, seeker, fmt.Sprintf("%d.%d %s", n, i, strings.Repeat("I am a nurse. ", 5000)))
 					}
 				}
 			}

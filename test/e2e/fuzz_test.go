@@ -73,21 +73,21 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 			victims.app,
 			victims.key,
 			victims.webhook,
-			victims.client,
+			victims.consentedApp,
 		}
 		before := kit.RowsWith(t, server.databaseURL(), volatileColumns, victimIDs...)
-		f := &fuzzer{Rand: rand.New(rand.NewPCG(seed, 0)), others: victims.resources(), done: map[string]bool{}}
+		f := &fuzzer{Rand: rand.New(rand.NewPCG(seed, 0)), foreignIDs: victims.resources(), succeeded: map[string]bool{}}
 		operations := slices.Clone(all)
 		for range rounds {
 			c := newMatrixUsersWithResources(t, server) // a round may delete the resources of its users
-			f.own = c.resources()
+			f.ownIDs = c.resources()
 			f.Shuffle(len(operations), func(i, j int) { operations[i], operations[j] = operations[j], operations[i] })
 			for _, o := range operations {
-				f.d = o.described
+				f.document = o.described
 				f.call(t, c, o.method, o.path)
 			}
 		}
-		t.Logf("%d of %d operations succeeded at least once", len(f.done), len(all))
+		t.Logf("%d of %d operations succeeded at least once", len(f.succeeded), len(all))
 		after := kit.RowsWith(t, server.databaseURL(), volatileColumns, victimIDs...)
 		for table, rows := range before {
 			for _, row := range rows {
@@ -107,33 +107,33 @@ var volatileColumns = []string{
 }
 
 // resources returns the ids of resources by the part of a path that precedes them.
-func (c *matrixUsers) resources() map[string]string {
+func (u *matrixUsers) resources() map[string]string {
 	return map[string]string{
-		"/listings/":        c.listing,
-		"/jobs/":            c.listing,
-		"/recommendations/": c.listing,
-		"/applications/":    c.application,
-		"/exports/":         c.export,
-		"/notifications/":   c.notification,
-		"/bookmarks/":       c.bookmark,
-		"/documents/":       c.document,
-		"/team/":            c.member,
-		"":                  c.seeker.id,
-		"/apps/":            c.app,
-		"/keys/":            c.key,
-		"/webhooks/":        c.webhook,
-		"/deliveries/":      c.delivery,
-		"/consents/":        c.client,
-		"vacancy":           c.vacancy,
+		"/listings/":        u.listing,
+		"/jobs/":            u.listing,
+		"/recommendations/": u.listing,
+		"/applications/":    u.application,
+		"/exports/":         u.export,
+		"/notifications/":   u.notification,
+		"/bookmarks/":       u.bookmark,
+		"/documents/":       u.document,
+		"/team/":            u.member,
+		"":                  u.seeker.id,
+		"/apps/":            u.app,
+		"/keys/":            u.key,
+		"/webhooks/":        u.webhook,
+		"/deliveries/":      u.delivery,
+		"/consents/":        u.consentedApp,
+		"vacancy":           u.vacancy,
 	}
 }
 
 // fuzzer creates random requests from the OpenAPI document.
 type fuzzer struct {
 	*rand.Rand
-	d           described
-	own, others map[string]string
-	done        map[string]bool // the operations that have succeeded
+	document           described
+	ownIDs, foreignIDs map[string]string
+	succeeded        map[string]bool // the operations that have succeeded
 }
 
 func one[T any](f *fuzzer, of ...T) T { return of[f.IntN(len(of))] }
@@ -141,20 +141,20 @@ func one[T any](f *fuzzer, of ...T) T { return of[f.IntN(len(of))] }
 // chance returns true with a probability of one in n.
 func (f *fuzzer) chance(n int) bool { return f.IntN(n) == 0 }
 
-// endings are the operations that end the caller's session or delete the caller's account.
-var endings = []string{
+// sessionEndings are the operations that end the caller's session or delete the caller's account.
+var sessionEndings = []string{
 	"POST /api/auth/logout",
 	"DELETE /api/jobseekers/profile",
 	"DELETE /api/employers/profile",
 	"POST /api/auth/change-password",
 }
 
-func (f *fuzzer) call(t testing.TB, c *matrixUsers, method, path string) {
+func (f *fuzzer) call(t testing.TB, users *matrixUsers, method, path string) {
 	t.Helper()
-	op := f.d.Paths[path][strings.ToLower(method)]
-	rightful := c.seeker.client
+	op := f.document.Paths[path][strings.ToLower(method)]
+	rightful := users.seeker.client
 	if strings.HasPrefix(path, "/api/employers") || strings.HasPrefix(path, "/api/listings") && method != "GET" {
-		rightful = c.employer.client
+		rightful = users.employer.client
 	}
 	who := one(
 		f,
@@ -162,21 +162,21 @@ func (f *fuzzer) call(t testing.TB, c *matrixUsers, method, path string) {
 		rightful,
 		rightful,
 		rightful,
-		c.seeker.client,
-		c.employer.client,
-		c.bare.client,
-		c.otherEmployer.client,
-		c.otherSeeker.client,
-		c.guest,
+		users.seeker.client,
+		users.employer.client,
+		users.bare.client,
+		users.otherEmployer.client,
+		users.otherSeeker.client,
+		users.guest,
 	).fromNewAddress()
 	programs := strings.HasPrefix(path, "/api/v1/")
 	if programs {
-		who = one(f, c.reader, c.reader, c.writer, c.writer, c.writer, c.reader, c.seeker.client, c.guest)
+		who = one(f, users.reader, users.reader, users.writer, users.writer, users.writer, users.reader, users.seeker.client, users.guest)
 		key := who.apiKey
 		who = who.fromNewAddress()
 		who.apiKey = key
 	}
-	if f.chance(20) || slices.Contains(endings, method+" "+path) {
+	if f.chance(20) || slices.Contains(sessionEndings, method+" "+path) {
 		who.token = one(f, "", "nonsense", "eyJhbGciOiJub25lIn0.e30.")
 	}
 	if f.chance(10) {
@@ -204,16 +204,16 @@ func (f *fuzzer) call(t testing.TB, c *matrixUsers, method, path string) {
 		url += "?" + strings.Join(query, "&")
 	}
 	if a := who.requireHandled(t, method, url, f.body(op.RequestBody.Content)); a.status < 300 {
-		f.done[method+" "+path] = true
+		f.succeeded[method+" "+path] = true
 	}
 }
 
 // id returns an id, usually of the kind that the path ends with, of the caller or
 // of another user.
 func (f *fuzzer) id(path string) string {
-	of := f.own
+	of := f.ownIDs
 	if f.chance(3) {
-		of = f.others
+		of = f.foreignIDs
 	}
 	switch f.IntN(8) {
 	case 0:
@@ -286,7 +286,7 @@ func asObject(v any) object {
 // value returns a random value of a schema.
 func (f *fuzzer) value(schema map[string]any, depth int) any {
 	if ref, ok := schema["$ref"].(string); ok {
-		schema = f.d.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
+		schema = f.document.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
 	}
 	if choices, ok := schema["anyOf"].([]any); ok {
 		schema, _ = one(f, choices...).(object)
@@ -321,7 +321,7 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 		}
 		return out
 	case "string":
-		return one(f, "nurse", "Leeds", "2026-12-24", "2026-12-24T10:00:00Z", "Zoë 🚑", "", strings.Repeat("x", f.IntN(300)), f.own[""])
+		return one(f, "nurse", "Leeds", "2026-12-24", "2026-12-24T10:00:00Z", "Zoë 🚑", "", strings.Repeat("x", f.IntN(300)), f.ownIDs[""])
 	case "integer":
 		return one(f, 0, 1, 2, 20, 100, -1, 1<<40)
 	case "number":
@@ -336,7 +336,7 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 func (f *fuzzer) namedValue(name string, schema map[string]any, depth int) any {
 	switch {
 	case name == "job_id":
-		return one(f, f.own["vacancy"], f.own["vacancy"], f.id("/jobs/"))
+		return one(f, f.ownIDs["vacancy"], f.ownIDs["vacancy"], f.id("/jobs/"))
 	case strings.HasSuffix(name, "Id"), name == "candidate_id", name == "id", name == "uuid":
 		return f.id("")
 	case name == "email" && schema["type"] != "boolean":

@@ -44,7 +44,7 @@ func TestWebhookGuide_Receivers_VerifyDeliveries(t *testing.T) {
 func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		text := guideText(t, "webhooks")
-		r := newReceiver(t, nil)
+		receiver := newReceiver(t, nil)
 		me := server.seeker(t)
 		app := me.app()
 		var blocks []string
@@ -55,7 +55,7 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 		paste := func(script string, env ...string) string {
 			t.Helper()
 			shell := exec.Command("bash", "-ec", script)
-			shell.Env = append(append(os.Environ(), "BASE="+server.url, "TOKEN="+me.token, "APP="+app, "URL="+r.URL), env...)
+			shell.Env = append(append(os.Environ(), "BASE="+server.url, "TOKEN="+me.token, "APP="+app, "URL="+receiver.URL), env...)
 			out, err := shell.CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			return string(out)
@@ -74,7 +74,7 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 		for _, kind := range everyEvent[1:] {
 			me.post(path+"/test", object{"type": kind}).ok(202)
 		}
-		r.waitForHits(len(everyEvent))
+		receiver.waitForHits(len(everyEvent))
 
 		// Every example has the members of a delivery, and every event type is
 		// documented.
@@ -85,20 +85,20 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 			examples[example["type"].(string)] = example
 		}
 		require.Len(t, examples, 3)
-		for _, h := range r.waitForHits(len(everyEvent)) {
-			require.Contains(t, text, "| `"+h.body.Type+"` |")
-			kind := h.body.Type
+		for _, hit := range receiver.waitForHits(len(everyEvent)) {
+			require.Contains(t, text, "| `"+hit.body.Type+"` |")
+			kind := hit.body.Type
 			if strings.HasPrefix(kind, "job.") {
 				kind = "job.created"
 			}
 			var came object
-			require.NoError(t, json.Unmarshal([]byte(h.raw), &came))
+			require.NoError(t, json.Unmarshal([]byte(hit.raw), &came))
 			delete(came["data"].(object), "test")
 			require.Equal(t, members(came), members(examples[kind]), kind)
 		}
 		for _, header := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt", "content-type", "user-agent"} {
 			require.Contains(t, text, "\n"+header+": ")
-			require.NotEmpty(t, r.waitForHits(len(everyEvent))[0].headers.Get(header))
+			require.NotEmpty(t, receiver.waitForHits(len(everyEvent))[0].headers.Get(header))
 		}
 	})
 }

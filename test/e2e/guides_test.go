@@ -80,7 +80,7 @@ func TestMCPGuide_Pasted_Works(t *testing.T) {
 // with a user who consents before the code is exchanged.
 func TestOAuthGuide_Pasted_Works(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		p := server.thirdParty(t, nil)
+		party := server.thirdParty(t, nil)
 		job := server.employer(t).listing(nil)
 		var blocks []string
 		for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(guideText(t, "oauth"), -1) {
@@ -94,7 +94,7 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 			return assigned.ReplaceAllLiteralString(block, name+"='"+value+"'")
 		}
 		own := with(
-			with(with(with(blocks[0], "BASE", server.url), "CLIENT_ID", p.ClientID), "CLIENT_SECRET", p.ClientSecret),
+			with(with(with(blocks[0], "BASE", server.url), "CLIENT_ID", party.ClientID), "CLIENT_SECRET", party.ClientSecret),
 			"REDIRECT_URI",
 			callback,
 		)

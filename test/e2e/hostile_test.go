@@ -81,28 +81,28 @@ var hostileBodies = map[string]func(c *matrixUsers) any{
 
 func TestHostileInput(t *testing.T) {
 	onEachSetupIfHeavy(t, func(t *testing.T, server *testServer) {
-		c := newMatrixUsersWithResources(t, server)
+		users := newMatrixUsersWithResources(t, server)
 		moderator := server.moderator(t)
 		t.Run("routes", func(t *testing.T) {
-			for _, r := range routes() {
-				key := r.Method + " " + r.Path
+			for _, route := range routes() {
+				key := route.Method + " " + route.Path
 				row := matrix[key]
 				if key == "POST /api/auth/logout" {
 					continue // would end the session
 				}
 				t.Run(key, func(t *testing.T) {
-					path := fixedPath(r.Path)
+					path := fixedPath(route.Path)
 					if row.path != nil {
 						path = row.path
 					}
-					who := c.guest
+					who := users.guest
 					switch {
-					case r.Audience == web.Employer:
-						who = c.employer.client
-					case r.Audience == web.Moderator:
+					case route.Audience == web.Employer:
+						who = users.employer.client
+					case route.Audience == web.Moderator:
 						who = moderator.client
-					case r.Auth != web.None:
-						who = c.seeker.client
+					case route.Auth != web.None:
+						who = users.seeker.client
 					}
 					switch key { // a valid body deletes the account
 					case "DELETE /api/jobseekers/profile":
@@ -110,7 +110,7 @@ func TestHostileInput(t *testing.T) {
 					case "DELETE /api/employers/profile":
 						who = server.employer(t).client
 					}
-					h := hostileRoute{t: t, c: c, who: who, route: r, path: path(c), row: row}
+					h := hostileRoute{t: t, c: users, who: who, route: route, path: path(users), row: row}
 					h.sendBodies()
 					h.sendQueries()
 					h.sendPaths()
@@ -140,9 +140,9 @@ func (h hostileRoute) send(path string, body any) *response {
 func (c *client) requireHandled(t testing.TB, method, path string, body any) *response {
 	t.Helper()
 	c.t = t
-	a, request, sent := c.exchange(method, path, body)
-	if a.status >= 500 {
-		log := strings.Split(strings.TrimSpace(c.w.log.String()), "\n")
+	resp, request, sent := c.exchange(method, path, body)
+	if resp.status >= 500 {
+		log := strings.Split(strings.TrimSpace(c.server.log.String()), "\n")
 		require.Fail(
 			t,
 			"the server failed",
@@ -150,12 +150,12 @@ func (c *client) requireHandled(t testing.TB, method, path string, body any) *re
 			method,
 			path,
 			sent,
-			a.raw,
+			resp.raw,
 			strings.Join(log[max(0, len(log)-3):], "\n"),
 		)
 	}
-	c.validateResponse(request, sent, a)
-	return a
+	c.validateResponse(request, sent, resp)
+	return resp
 }
 
 // sendBodies sends a valid body with hostile values in place of each part.
@@ -194,7 +194,7 @@ func (h hostileRoute) sendBodies() {
 func (h hostileRoute) sendQueries() {
 	h.t.Helper()
 	in := h.route.Op.In
-	for _, name := range tagged(in, "query") {
+	for _, name := range fieldNames(in, "query") {
 		for _, text := range hostileText {
 			h.send(h.path+"?"+name+"="+escapeQuery(text), h.body())
 		}
@@ -224,23 +224,23 @@ func (h hostileRoute) sendPaths() {
 	}
 	for _, text := range hostileText {
 		path := before + escapeQuery(text) + after
-		a := h.who.fromNewAddress().try(h.route.Method, path, h.body())
+		resp := h.who.fromNewAddress().try(h.route.Method, path, h.body())
 		switch {
 		case h.row.foreignStatus != 0:
-			require.Contains(h.t, []int{h.row.foreignStatus, http.StatusNotFound}, a.status, "%s: %s", path, a.raw)
+			require.Contains(h.t, []int{h.row.foreignStatus, http.StatusNotFound}, resp.status, "%s: %s", path, resp.raw)
 		case slices.Contains(h.route.Errors, http.StatusUnauthorized): // the token of a link is checked before the id
 			require.Contains(
 				h.t,
 				[]int{http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed},
-				a.status,
+				resp.status,
 				"%s: %s",
 				path,
-				a.raw,
+				resp.raw,
 			)
 		default:
-			require.Contains(h.t, []int{http.StatusNotFound, http.StatusMethodNotAllowed}, a.status, "%s: %s", path, a.raw)
+			require.Contains(h.t, []int{http.StatusNotFound, http.StatusMethodNotAllowed}, resp.status, "%s: %s", path, resp.raw)
 		}
-		require.Equal(h.t, false, a.body["success"], "%s", a.raw)
+		require.Equal(h.t, false, resp.body["success"], "%s", resp.raw)
 	}
 }
 
@@ -261,7 +261,7 @@ func bodyPaths(in reflect.Type, example any, prefix []any) [][]any {
 	step := func(s any) []any { return append(slices.Clone(prefix), s) }
 	switch v := example.(type) {
 	case object:
-		names := tagged(in, "json")
+		names := fieldNames(in, "json")
 		for name := range v {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
@@ -279,7 +279,7 @@ func bodyPaths(in reflect.Type, example any, prefix []any) [][]any {
 	return out
 }
 
-func bare0(t reflect.Type) reflect.Type {
+func dereference(t reflect.Type) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -287,17 +287,17 @@ func bare0(t reflect.Type) reflect.Type {
 }
 
 func itemType(t reflect.Type) reflect.Type {
-	if t = bare0(t); t != nil && t.Kind() == reflect.Slice {
+	if t = dereference(t); t != nil && t.Kind() == reflect.Slice {
 		return t.Elem()
 	}
 	return nil
 }
 
-// tagged returns the names of a type's fields, embedded ones included, under a
+// fieldNames returns the names of a type's fields, embedded ones included, under a
 // tag.
-func tagged(t reflect.Type, tag string) []string {
+func fieldNames(t reflect.Type, tag string) []string {
 	var out []string
-	if t = bare0(t); t == nil || t.Kind() != reflect.Struct {
+	if t = dereference(t); t == nil || t.Kind() != reflect.Struct {
 		return nil
 	}
 	for _, f := range reflect.VisibleFields(t) {
@@ -309,7 +309,7 @@ func tagged(t reflect.Type, tag string) []string {
 }
 
 func fieldType(t reflect.Type, json string) reflect.Type {
-	if t = bare0(t); t == nil || t.Kind() != reflect.Struct {
+	if t = dereference(t); t == nil || t.Kind() != reflect.Struct {
 		return nil
 	}
 	for _, f := range reflect.VisibleFields(t) {
@@ -338,14 +338,14 @@ func setPart(body any, steps []any, value any) any {
 
 func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		c := newMatrixUsersWithResources(t, server)
-		for _, r := range routes() {
-			if r.Auth != web.None {
+		users := newMatrixUsersWithResources(t, server)
+		for _, route := range routes() {
+			if route.Auth != web.None {
 				continue
 			}
 			body := func() any {
-				if full, ok := hostileBodies[r.Method+" "+r.Path]; ok {
-					return full(c)
+				if full, ok := hostileBodies[route.Method+" "+route.Path]; ok {
+					return full(users)
 				}
 				return nil
 			}
@@ -354,11 +354,11 @@ func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 			with.token = "expired"
 			require.Equal(
 				t,
-				without.send(r.Method, r.Path, body()).status,
-				with.send(r.Method, r.Path, body()).status,
+				without.send(route.Method, route.Path, body()).status,
+				with.send(route.Method, route.Path, body()).status,
 				"%s %s",
-				r.Method,
-				r.Path,
+				route.Method,
+				route.Path,
 			)
 		}
 	})

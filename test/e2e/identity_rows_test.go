@@ -12,10 +12,10 @@ import (
 )
 
 // memberNames returns the sorted names of the members of an object.
-func (a *response) memberNames(path string) []string {
-	a.t.Helper()
-	o, ok := a.at(path).(object)
-	require.True(a.t, ok, "%s is not an object in %s", path, a.raw)
+func (r *response) memberNames(path string) []string {
+	r.t.Helper()
+	o, ok := r.at(path).(object)
+	require.True(r.t, ok, "%s is not an object in %s", path, r.raw)
 	return slices.Sorted(maps.Keys(o))
 }
 

@@ -14,9 +14,9 @@ import (
 var mailToken = regexp.MustCompile(`(?m)^loc_mt_\w+`)
 
 // tokenFromMail returns the token in the newest e-mail to the address with the subject.
-func (w *testServer) tokenFromMail(t testing.TB, to, subject string) string {
+func (s *testServer) tokenFromMail(t testing.TB, to, subject string) string {
 	t.Helper()
-	token := mailToken.FindString(w.waitForMail(t, to, subject))
+	token := mailToken.FindString(s.waitForMail(t, to, subject))
 	require.NotEmpty(t, token)
 	return token
 }
@@ -24,7 +24,7 @@ func (w *testServer) tokenFromMail(t testing.TB, to, subject string) string {
 // signIn opens another session of the account from a new address.
 func (a *account) signIn(password string) *account {
 	a.t.Helper()
-	c := a.w.guest(a.t)
+	c := a.server.guest(a.t)
 	answer := c.post("/api/auth/login", object{"email": a.email, "password": password}).ok(200)
 	c.token = answer.text("data.accessToken")
 	return &account{client: c, id: answer.text("data.user.id"), email: a.email, refresh: answer.text("data.refreshToken")}
@@ -34,7 +34,7 @@ func (a *account) signIn(password string) *account {
 func (a *account) requireSignedOut(t testing.TB) {
 	t.Helper()
 	require.Contains(t, a.get("/api/auth/me").fails(401, "Unauthorized").header.Get("WWW-Authenticate"), "Bearer")
-	a.w.guest(t).post("/api/auth/refresh", object{"refreshToken": a.refresh}).fails(401, "Invalid or expired refresh token")
+	a.server.guest(t).post("/api/auth/refresh", object{"refreshToken": a.refresh}).fails(401, "Invalid or expired refresh token")
 }
 
 // inviteMember invites a user and accepts the invitation.
@@ -44,8 +44,8 @@ func (a *account) inviteMember(role string) *account {
 	a.fromNewAddress().
 		post("/api/employers/team", object{"intent": "add-member", "name": "Tom Okafor", "email": email, "role": role}).
 		ok(200)
-	c := a.w.guest(a.t)
-	in := c.post("/api/auth/accept-invitation", object{"token": a.w.tokenFromMail(a.t, email, "Join"), "password": password}).ok(200)
+	c := a.server.guest(a.t)
+	in := c.post("/api/auth/accept-invitation", object{"token": a.server.tokenFromMail(a.t, email, "Join"), "password": password}).ok(200)
 	c.token = in.text("data.accessToken")
 	return &account{client: c, id: in.text("data.user.id"), email: email, refresh: in.text("data.refreshToken")}
 }

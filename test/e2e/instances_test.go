@@ -17,7 +17,7 @@ import (
 // on returns the same user as a client of another instance.
 func (c *client) on(server *testServer) *client {
 	other := c.fromNewAddress()
-	other.w = server
+	other.server = server
 	return other
 }
 
@@ -72,7 +72,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 		c := one.guest(t)
 		for i := range 13 {
 			d := *c
-			d.w = users[i%2]
+			d.server = users[i%2]
 			res := d.post("/api/employers/jobs", object{})
 			if i < 10 {
 				res.fails(401, "Unauthorized")

@@ -26,10 +26,10 @@ type listener struct {
 
 var signedWith = regexp.MustCompile(`signed with  (whsec_\S+)`)
 
-func (w *testServer) listen(t *testing.T, args ...string) *listener {
+func (s *testServer) listen(t *testing.T, args ...string) *listener {
 	t.Helper()
 	l := &listener{t: t, out: &kit.Log{}, cmd: exec.Command(kit.Program(t), append([]string{"webhooks", "listen"}, args...)...)}
-	l.cmd.Dir, l.cmd.Env, l.cmd.Stdout, l.cmd.Stderr = w.dir, w.env, l.out, l.out
+	l.cmd.Dir, l.cmd.Env, l.cmd.Stdout, l.cmd.Stderr = s.dir, s.env, l.out, l.out
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, l.cmd.Start())
 	t.Cleanup(func() { _ = l.cmd.Process.Kill(); _ = l.cmd.Wait() })
@@ -48,10 +48,10 @@ func (l *listener) end() {
 }
 
 // fails runs a command that fails and returns its output in one line.
-func (w *testServer) fails(t *testing.T, args ...string) string {
+func (s *testServer) fails(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(kit.Program(t), args...)
-	cmd.Dir, cmd.Env = w.dir, w.env
+	cmd.Dir, cmd.Env = s.dir, s.env
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit, "%s", out)
@@ -114,27 +114,27 @@ func TestListeners(t *testing.T) {
 				server.fails(t, "webhooks", "trigger", "job.created"),
 				"no active webhook of Ward Finder wants job.created; `locum webhooks listen --forward URL` makes one",
 			)
-			r := newReceiver(t, nil)
-			l := server.listen(t, "--forward", r.URL)
+			receiver := newReceiver(t, nil)
+			listener := server.listen(t, "--forward", receiver.URL)
 			id := first.hooksOf(only)[0].(object)["id"].(string)
 			require.Equal(
 				t,
-				"job.closed is on its way to "+r.URL+" (webhook "+id+")\n",
+				"job.closed is on its way to "+receiver.URL+" (webhook "+id+")\n",
 				server.run(t, "webhooks", "trigger", "job.closed"),
 				"there may be several with this URL",
 			)
-			h := r.waitForHits(1)[0]
-			require.NoError(t, h.verify(t, l.secret))
+			h := receiver.waitForHits(1)[0]
+			require.NoError(t, h.verify(t, listener.secret))
 			require.Equal(t, true, h.body.Data["test"])
-			l.end()
+			listener.end()
 			require.Empty(t, first.hooksOf(only))
 		})
 		employer, seeker := server.employer(t), server.seeker(t)
 		app := employer.newApp()
 		t.Run("deliveries to the listener", func(t *testing.T) {
 			t.Parallel()
-			r, elsewhere := newReceiver(t, nil), newReceiver(t, nil)
-			l := server.listen(t, "--app", app, "--forward", r.URL+"/hooks?x=1")
+			receiver, elsewhere := newReceiver(t, nil), newReceiver(t, nil)
+			listener := server.listen(t, "--app", app, "--forward", receiver.URL+"/hooks?x=1")
 			rival := server.employer(t)
 			other := server.listen(
 				t,
@@ -146,20 +146,20 @@ func TestListeners(t *testing.T) {
 				"application.submitted,application.status_changed",
 			)
 			shown := employer.hooksOf(app)[0].(object)
-			require.Equal(t, r.URL+"/hooks?x=1", shown["url"])
+			require.Equal(t, receiver.URL+"/hooks?x=1", shown["url"])
 			require.Equal(t, "active", shown["status"])
 
 			id := employer.listing(object{"title": "Ward Sister"})
-			created := r.waitForEvent("job.created", "id", id)
-			require.NoError(t, created.verify(t, l.secret))
+			created := receiver.waitForEvent("job.created", "id", id)
+			require.NoError(t, created.verify(t, listener.secret))
 			require.Error(t, created.verify(t, other.secret))
 			require.Equal(t, "locum-webhooks/1", created.headers.Get("User-Agent"))
 			applied := seeker.application(id, nil)
-			require.NoError(t, r.waitForEvent("application.submitted", "application_id", applied).verify(t, l.secret))
+			require.NoError(t, receiver.waitForEvent("application.submitted", "application_id", applied).verify(t, listener.secret))
 			employer.put("/api/employers/applications/"+applied, object{"status": "review"}).ok(200)
-			r.waitForEvent("application.status_changed", "application_id", applied)
+			receiver.waitForEvent("application.status_changed", "application_id", applied)
 			server.run(t, "webhooks", "trigger", "application.submitted", "--app", app)
-			r.waitForHits(4)
+			receiver.waitForHits(4)
 			elsewhere.waitForHits(0)
 
 			log := "/api/developers/apps/" + app + "/webhooks/" + shown["id"].(string) + "/deliveries?status=succeeded"
@@ -169,15 +169,15 @@ func TestListeners(t *testing.T) {
 				waitTimeout,
 				20*time.Millisecond,
 			)
-			l.end()
+			listener.end()
 			other.end()
-			require.Regexp(t, `(?m)^\d\d:\d\d:\d\d  job\.created +`+created.headers.Get("Webhook-Id")+`  200  \d+ ms$`, l.out.String())
+			require.Regexp(t, `(?m)^\d\d:\d\d:\d\d  job\.created +`+created.headers.Get("Webhook-Id")+`  200  \d+ ms$`, listener.out.String())
 			require.Empty(t, employer.hooksOf(app))
 		})
 		t.Run("failures, given secret and hanging receiver", func(t *testing.T) {
 			t.Parallel()
 			me, release := server.seeker(t), make(chan struct{})
-			r := newReceiver(t, func(n int) int {
+			receiver := newReceiver(t, func(n int) int {
 				if n == 3 {
 					<-release
 				}
@@ -186,43 +186,45 @@ func TestListeners(t *testing.T) {
 			t.Cleanup(func() { close(release) })
 			mine := me.newApp()
 			const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-			l := server.listen(t, "--app", mine, "--forward", r.URL, "--events", "job.closed", "--secret", secret)
-			require.Equal(t, secret, l.secret)
+			listener := server.listen(t, "--app", mine, "--forward", receiver.URL, "--events", "job.closed", "--secret", secret)
+			require.Equal(t, secret, listener.secret)
 			trigger := func() { server.run(t, "webhooks", "trigger", "job.closed", "--app", mine) }
 			trigger()
-			require.NoError(t, r.waitForHits(2)[0].verify(t, secret), "410 does not end a listener, and what failed is tried again")
+			require.NoError(t, receiver.waitForHits(2)[0].verify(t, secret), "410 does not end a listener, and what failed is tried again")
 			require.Equal(t, "active", me.hooksOf(mine)[0].(object)["status"])
 			trigger()
-			r.waitForHits(3)
-			l.end()
-			require.Contains(t, l.out.String(), "  410  ")
+			receiver.waitForHits(3)
+			listener.end()
+			require.Contains(t, listener.out.String(), "  410  ")
 			require.Empty(t, me.hooksOf(mine))
 		})
 		t.Run("forward address without scheme or server", func(t *testing.T) {
 			t.Parallel()
 			me := server.seeker(t)
 			mine := me.newApp()
-			r := newReceiver(t, nil)
-			at := strings.TrimPrefix(r.URL, "http://")
+			receiver := newReceiver(t, nil)
+			at := strings.TrimPrefix(receiver.URL, "http://")
 			const private = "application.submitted" // the listings of others are told to everybody who hears of jobs
-			l := server.listen(t, "--app", mine, "--forward", at, "--events", private)
-			require.Contains(t, l.out.String(), "webhooks go to "+r.URL)
+			listener := server.listen(t, "--app", mine, "--forward", at, "--events", private)
+			require.Contains(t, listener.out.String(), "webhooks go to "+receiver.URL)
 			require.Equal(t, integrations.EventTypes(), strings.Fields(server.run(t, "webhooks", "trigger")))
 			server.run(t, "webhooks", "trigger", private, "--app", mine)
-			r.waitForHits(1)
+			receiver.waitForHits(1)
 			b := server.signedIn(t, me)
 			path := "/developers/apps/" + mine
 			hook := hookLink.FindString(b.open("GET", path, nil).text)
 			require.Contains(t, b.open("GET", hook, nil).text, "locum webhooks listen")
-			r.Close()
+			receiver.Close()
 			server.run(t, "webhooks", "trigger", private, "--app", mine)
 			require.Eventually(
 				t,
-				func() bool { return strings.Contains(l.out.String(), "no connection to "+r.URL+": is it running?") },
+				func() bool {
+					return strings.Contains(listener.out.String(), "no connection to "+receiver.URL+": is it running?")
+				},
 				waitTimeout,
 				20*time.Millisecond,
 			)
-			l.end()
+			listener.end()
 		})
 		t.Run("command errors", func(t *testing.T) {
 			t.Parallel()

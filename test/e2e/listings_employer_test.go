@@ -17,7 +17,7 @@ func TestEmployerJobs(t *testing.T) {
 		strangers := func(t *testing.T, method, path string, body any, foreign bool) {
 			t.Helper()
 			guest.fromNewAddress().send(method, path, body).fails(401, "Unauthorized")
-			(&client{t: t, w: server, token: "expired", ip: server.guest(t).ip}).send(method, path, body).fails(401, "Unauthorized")
+			(&client{t: t, server: server, token: "expired", ip: server.guest(t).ip}).send(method, path, body).fails(401, "Unauthorized")
 			seeker.fromNewAddress().send(method, path, body).fails(403, "Forbidden")
 			if foreign {
 				rival.fromNewAddress().send(method, path, body).fails(404, "Job listing not found")

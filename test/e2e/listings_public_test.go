@@ -103,7 +103,7 @@ func TestPublicListings(t *testing.T) {
 			for _, everybody := range []*client{employer.client, server.seeker(t).client} {
 				require.Equal(t, id, everybody.get("/api/listings?search="+mark).ok(200).text("data.listings.0.id"))
 			}
-			(&client{t: t, w: server, token: "expired", ip: guest.ip}).get("/api/listings").fails(401, "Unauthorized")
+			(&client{t: t, server: server, token: "expired", ip: guest.ip}).get("/api/listings").fails(401, "Unauthorized")
 		})
 		subtest("GET /api/listings describes how the text was interpreted", func(t *testing.T) {
 			mark := uniqueWord()
@@ -247,7 +247,7 @@ func TestPublicListings(t *testing.T) {
 			for _, absent := range []string{nowhere, "nonsense", "0", "%27", strings.Repeat("9", 300), "00000000-0000-0000-0000-000000000000"} {
 				guest.get("/api/listings/"+absent).fails(404, "Listing not found")
 			}
-			(&client{t: t, w: server, token: "expired", ip: guest.ip}).get("/api/listings/"+id).fails(401, "Unauthorized")
+			(&client{t: t, server: server, token: "expired", ip: guest.ip}).get("/api/listings/"+id).fails(401, "Unauthorized")
 			draft := employer.listing(object{"title": "Unfinished", "status": "draft"})
 			require.Equal(
 				t,
@@ -293,7 +293,7 @@ func TestPublicListings(t *testing.T) {
 				1,
 			)
 			require.Empty(t, guest.post("/api/listings/search", object{"query": uniqueWord()}).ok(200).list("data.results"))
-			(&client{t: t, w: server, token: "expired", ip: guest.ip}).post("/api/listings/search", object{"query": mark}).
+			(&client{t: t, server: server, token: "expired", ip: guest.ip}).post("/api/listings/search", object{"query": mark}).
 				fails(401, "Unauthorized")
 		})
 		subtest("POST /api/listings/search refuses invalid input", func(t *testing.T) {

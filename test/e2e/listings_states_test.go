@@ -192,30 +192,30 @@ var limited = map[string]int{
 
 func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {
 	t.Parallel()
-	for _, r := range routes() {
-		key := r.Method + " " + r.Path
+	for _, route := range routes() {
+		key := route.Method + " " + route.Path
 		if key == "POST /api/auth/register" {
-			require.Equal(t, 20, r.Limit.Max)
-			require.Equal(t, time.Hour, r.Limit.Per)
+			require.Equal(t, 20, route.Limit.Max)
+			require.Equal(t, time.Hour, route.Limit.Per)
 			continue
 		}
-		require.Equal(t, limited[key], r.Limit.Max, key)
-		if r.Limit.Max > 0 {
-			require.Equal(t, 15*time.Minute, r.Limit.Per, key)
+		require.Equal(t, limited[key], route.Limit.Max, key)
+		if route.Limit.Max > 0 {
+			require.Equal(t, 15*time.Minute, route.Limit.Per, key)
 		}
 	}
 }
 
 func TestLimits(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		for _, r := range routes() {
-			key := r.Method + " " + r.Path
+		for _, route := range routes() {
+			key := route.Method + " " + route.Path
 			if limited[key] == 0 {
 				continue
 			}
 			t.Run(key, func(t *testing.T) {
 				t.Parallel()
-				checkLimit(t, server, server.employer(t), r) // the requests may delete the account
+				checkLimit(t, server, server.employer(t), route) // the requests may delete the account
 			})
 		}
 	})
@@ -223,30 +223,30 @@ func TestLimits(t *testing.T) {
 
 // checkLimit exhausts a limit with varied requests and requires that the next one
 // is refused.
-func checkLimit(t *testing.T, server *testServer, employer *account, r web.Route) {
-	n := limited[r.Method+" "+r.Path]
+func checkLimit(t *testing.T, server *testServer, employer *account, route web.Route) {
+	n := limited[route.Method+" "+route.Path]
 	c := server.guest(t)
-	path := func(id string) string { return strings.ReplaceAll(r.Path, ":id", id) }
+	path := func(id string) string { return strings.ReplaceAll(route.Path, ":id", id) }
 	for i := range n {
 		c.token = []string{"", "expired", employer.token}[i%3] // known or not, right or wrong
-		res := c.try(r.Method, path(fmt.Sprint("id-", i)), `{"title": 5, "intent": 6}`)
-		if r.TakesBody() && r.Method != http.MethodDelete || strings.Contains(r.Path, ":id") {
+		res := c.try(route.Method, path(fmt.Sprint("id-", i)), `{"title": 5, "intent": 6}`)
+		if route.TakesBody() && route.Method != http.MethodDelete || strings.Contains(route.Path, ":id") {
 			require.GreaterOrEqual(t, res.status, 400)
 		}
 		require.NotEqual(t, http.StatusTooManyRequests, res.status, "call %d", i+1)
 	}
 	for range 3 { // refused calls do not make it longer
-		res := c.send(r.Method, path(nowhere), nil).fails(429, "Rate limit exceeded")
+		res := c.send(route.Method, path(nowhere), nil).fails(429, "Rate limit exceeded")
 		after, err := strconv.Atoi(res.header.Get("Retry-After"))
 		require.NoError(t, err)
 		require.LessOrEqual(t, after, 900)
 		require.Greater(t, after, 800)
 	}
-	require.NotEqual(t, 429, c.fromNewAddress().try(r.Method, path(nowhere), nil).status, "another address has its own limit")
+	require.NotEqual(t, 429, c.fromNewAddress().try(route.Method, path(nowhere), nil).status, "another address has its own limit")
 	c.token = employer.token
 	require.NotEqual(t, 429, c.try("GET", "/api/employers/jobs", nil).status, "another route has its own limit")
 	for _, other := range routes() {
-		if other.Path == r.Path && other.Method != r.Method {
+		if other.Path == route.Path && other.Method != route.Method {
 			require.NotEqual(t, 429, c.try(other.Method, path(nowhere), nil).status, "another method has its own limit")
 		}
 	}

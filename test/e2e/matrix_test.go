@@ -17,7 +17,7 @@ import (
 
 // matrixUsers are the users of the role matrix and their resources.
 type matrixUsers struct {
-	w                       *testServer
+	server                       *testServer
 	guest                   *client
 	seeker, otherSeeker     *account
 	employer, otherEmployer *account
@@ -33,7 +33,7 @@ type matrixUsers struct {
 	app, key                string // of the seeker as a developer
 	webhook, delivery       string
 	session                 string  // of the seeker
-	client                  string  // that the seeker has allowed something
+	consentedApp                  string  // that the seeker has allowed something
 	reader, writer          *client // programs: with a key of the application, and with all that the seeker can allow
 }
 
@@ -119,7 +119,7 @@ var matrix = map[string]matrixRow{
 		path:         func(c *matrixUsers) string { return "/api/auth/sessions/" + c.session },
 		foreignError: "Session not found",
 		prepare: func(c *matrixUsers) {
-			c.w.guest(c.seeker.t).post("/api/auth/login", object{"email": c.seeker.email, "password": password}).ok(200)
+			c.server.guest(c.seeker.t).post("/api/auth/login", object{"email": c.seeker.email, "password": password}).ok(200)
 			c.session = c.seeker.fromNewAddress().get("/api/auth/sessions").ok(200).text("data.sessions.0.id")
 		},
 	},
@@ -426,9 +426,9 @@ var matrix = map[string]matrixRow{
 	},
 	"GET /api/auth/consents": {path: fixedPath("/api/auth/consents")},
 	"DELETE /api/auth/consents/:clientId": {
-		path:         func(c *matrixUsers) string { return "/api/auth/consents/" + c.client },
+		path:         func(c *matrixUsers) string { return "/api/auth/consents/" + c.consentedApp },
 		foreignError: "Consent not found",
-		prepare:      func(c *matrixUsers) { c.client = c.w.authorizeApp(c.seeker.t, c.seeker) },
+		prepare:      func(c *matrixUsers) { c.consentedApp = c.server.authorizeApp(c.seeker.t, c.seeker) },
 	},
 	"GET /api/developers/apps/:id/usage": {path: ownApp("/usage"), foreignError: "Application not found"},
 
@@ -495,7 +495,7 @@ func newMatrixUsersWithResources(t *testing.T, server *testServer) *matrixUsers 
 	c := newMatrixUsers(t, server)
 	c.createResources()
 	c.createDeveloperResources()
-	c.client = server.authorizeApp(t, c.seeker)
+	c.consentedApp = server.authorizeApp(t, c.seeker)
 	c.reader, c.writer = c.seeker.programOf(c.app), c.seeker.grantApp(c.app, integrations.Scopes()...)
 	return c
 }
@@ -504,21 +504,21 @@ func newMatrixUsersWithResources(t *testing.T, server *testServer) *matrixUsers 
 // hashing.
 func newMatrixUsers(t *testing.T, server *testServer) *matrixUsers {
 	t.Helper()
-	c := &matrixUsers{
-		w:             server,
+	users := &matrixUsers{
+		server:             server,
 		guest:         server.guest(t),
 		seeker:        server.seeker(t),
 		otherSeeker:   server.seeker(t),
 		employer:      server.employer(t),
 		otherEmployer: server.employer(t),
 	}
-	c.bare = server.addMember(
+	users.bare = server.addMember(
 		t,
-		c.employer,
+		users.employer,
 		object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}},
 	)
-	c.member = server.addMember(t, c.employer, nil).id
-	return c
+	users.member = server.addMember(t, users.employer, nil).id
+	return users
 }
 
 // sharedMatrixUsers returns a function that creates the users on its first call:
@@ -535,7 +535,7 @@ func sharedMatrixUsers(server *testServer) func(t *testing.T) *matrixUsers {
 }
 
 // forTest returns the same users for another test.
-func (c *matrixUsers) forTest(t *testing.T) *matrixUsers {
+func (u *matrixUsers) forTest(t *testing.T) *matrixUsers {
 	as := func(a *account) *account {
 		theirs, browser := *a, *a.client
 		browser.t = t
@@ -543,43 +543,43 @@ func (c *matrixUsers) forTest(t *testing.T) *matrixUsers {
 		return &theirs
 	}
 	return &matrixUsers{
-		w:             c.w,
-		guest:         c.w.guest(t),
-		seeker:        as(c.seeker),
-		otherSeeker:   as(c.otherSeeker),
-		employer:      as(c.employer),
-		otherEmployer: as(c.otherEmployer),
-		bare:          as(c.bare),
-		member:        c.member,
+		server:             u.server,
+		guest:         u.server.guest(t),
+		seeker:        as(u.seeker),
+		otherSeeker:   as(u.otherSeeker),
+		employer:      as(u.employer),
+		otherEmployer: as(u.otherEmployer),
+		bare:          as(u.bare),
+		member:        u.member,
 	}
 }
 
 // createResources creates the resources of jobseekers and employers.
-func (c *matrixUsers) createResources() {
-	t := c.seeker.t
+func (u *matrixUsers) createResources() {
+	t := u.seeker.t
 	t.Helper()
-	c.title = "Ward " + newEmail()
-	c.listing = c.employer.listing(object{"title": c.title})
-	c.document = c.seeker.document(nil)
-	c.application = c.seeker.application(c.listing, object{"documentIds": []string{c.document}})
-	c.employer.fromNewAddress().put("/api/employers/applications/"+c.application, object{"status": "review"}).ok(200)
-	c.notification = c.seeker.waitForNotification(c.title)
-	c.vacancy = c.employer.listing(nil)
-	c.bookmark = c.seeker.fromNewAddress().post("/api/jobseekers/saved", object{"listingId": c.vacancy}).ok(201).text("data.id")
-	c.export = c.employer.fromNewAddress().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
+	u.title = "Ward " + newEmail()
+	u.listing = u.employer.listing(object{"title": u.title})
+	u.document = u.seeker.document(nil)
+	u.application = u.seeker.application(u.listing, object{"documentIds": []string{u.document}})
+	u.employer.fromNewAddress().put("/api/employers/applications/"+u.application, object{"status": "review"}).ok(200)
+	u.notification = u.seeker.waitForNotification(u.title)
+	u.vacancy = u.employer.listing(nil)
+	u.bookmark = u.seeker.fromNewAddress().post("/api/jobseekers/saved", object{"listingId": u.vacancy}).ok(201).text("data.id")
+	u.export = u.employer.fromNewAddress().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 }
 
 // createDeveloperResources creates the resources of a developer for the
 // jobseeker. The webhook subscribes to an event that the tests hardly cause.
-func (c *matrixUsers) createDeveloperResources() {
-	me := c.seeker.fromNewAddress()
+func (u *matrixUsers) createDeveloperResources() {
+	me := u.seeker.fromNewAddress()
 	me.t.Helper()
-	c.app = me.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
-	c.key = me.post("/api/developers/apps/"+c.app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
-	c.webhook = me.post("/api/developers/apps/"+c.app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}).
+	u.app = me.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
+	u.key = me.post("/api/developers/apps/"+u.app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
+	u.webhook = me.post("/api/developers/apps/"+u.app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}).
 		ok(201).
 		text("data.webhook.id")
-	c.delivery = me.post("/api/developers/apps/"+c.app+"/webhooks/"+c.webhook+"/test", nil).ok(202).text("data.delivery.id")
+	u.delivery = me.post("/api/developers/apps/"+u.app+"/webhooks/"+u.webhook+"/test", nil).ok(202).text("data.delivery.id")
 }
 
 // routes returns the rows of the route table.
@@ -590,16 +590,16 @@ func developerRoutes() []web.Route { return developer.API(adapters.Services{}, "
 func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, r := range routes() {
-		key := r.Method + " " + r.Path
+	for _, route := range routes() {
+		key := route.Method + " " + route.Path
 		known[key] = true
 		_, has := matrix[key]
-		require.Equal(t, r.Auth != web.None, has, "%s: exactly the routes that identify their caller have a row in the matrix", key)
-		if r.Audience == web.Employer || r.Audience == web.EmployerSide {
+		require.Equal(t, route.Auth != web.None, has, "%s: exactly the routes that identify their caller have a row in the matrix", key)
+		if route.Audience == web.Employer || route.Audience == web.EmployerSide {
 			require.Equal(
 				t,
 				matrix[key].anyMember,
-				r.Permission == "",
+				route.Permission == "",
 				"%s: either any member may use the route, or it requires a permission",
 				key,
 			)
@@ -613,8 +613,8 @@ func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 func TestRoleMatrix(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		var people func(*testing.T) *matrixUsers
-		for i, r := range routes() {
-			row, ok := matrix[r.Method+" "+r.Path]
+		for i, route := range routes() {
+			row, ok := matrix[route.Method+" "+route.Path]
 			if !ok {
 				continue
 			}
@@ -622,21 +622,21 @@ func TestRoleMatrix(t *testing.T) {
 				people = sharedMatrixUsers(server)
 			}
 			people := people
-			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
+			t.Run(route.Method+" "+route.Path, func(t *testing.T) {
 				t.Parallel()
 				// Rows share the users, but not the resources.
-				c := people(t).forTest(t)
+				users := people(t).forTest(t)
 				if row.isolated {
-					c = newMatrixUsers(t, server)
+					users = newMatrixUsers(t, server)
 				}
-				c.createResources()
-				if strings.HasPrefix(r.Path, "/api/developers/") {
-					c.createDeveloperResources()
+				users.createResources()
+				if strings.HasPrefix(route.Path, "/api/developers/") {
+					users.createDeveloperResources()
 				}
 				if row.prepare != nil {
-					row.prepare(c)
+					row.prepare(users)
 				}
-				row.check(t, c, r)
+				row.check(t, users, route)
 			})
 		}
 	})
@@ -644,42 +644,42 @@ func TestRoleMatrix(t *testing.T) {
 
 // check sends the row's request as every kind of user, the authorized caller
 // last.
-func (row matrixRow) check(t *testing.T, c *matrixUsers, r web.Route) {
+func (row matrixRow) check(t *testing.T, users *matrixUsers, route web.Route) {
 	as := func(who *client) *response {
 		var body any
 		if row.body != nil {
-			body = row.body(c)
+			body = row.body(users)
 		}
-		return who.fromNewAddress().send(r.Method, row.path(c), body)
+		return who.fromNewAddress().send(route.Method, row.path(users), body)
 	}
-	as(&client{t: t, w: c.w, token: "nonsense"}).fails(http.StatusUnauthorized, "Unauthorized")
-	rightful, stranger := c.seeker, c.otherSeeker
-	if r.Audience == web.Employer || r.Audience == web.EmployerSide {
-		rightful, stranger = c.employer, c.otherEmployer
+	as(&client{t: t, server: users.server, token: "nonsense"}).fails(http.StatusUnauthorized, "Unauthorized")
+	rightful, stranger := users.seeker, users.otherSeeker
+	if route.Audience == web.Employer || route.Audience == web.EmployerSide {
+		rightful, stranger = users.employer, users.otherEmployer
 	}
-	if r.Audience == web.Moderator {
-		rightful = c.w.moderator(t)
+	if route.Audience == web.Moderator {
+		rightful = users.server.moderator(t)
 	}
-	if r.Auth == web.Required {
-		as(c.guest).fails(http.StatusUnauthorized, "Unauthorized")
+	if route.Auth == web.Required {
+		as(users.guest).fails(http.StatusUnauthorized, "Unauthorized")
 	} else {
-		require.Less(t, as(c.guest).status, 401, "guests are admitted")
+		require.Less(t, as(users.guest).status, 401, "guests are admitted")
 	}
-	switch r.Audience {
+	switch route.Audience {
 	case web.Seeker:
-		as(c.employer.client).fails(http.StatusForbidden, "Forbidden")
+		as(users.employer.client).fails(http.StatusForbidden, "Forbidden")
 	case web.Employer, web.EmployerSide:
-		as(c.seeker.client).fails(http.StatusForbidden, "Forbidden")
+		as(users.seeker.client).fails(http.StatusForbidden, "Forbidden")
 	case web.Moderator:
-		as(c.seeker.client).fails(http.StatusForbidden, "Forbidden")
-		as(c.employer.client).fails(http.StatusForbidden, "Forbidden")
+		as(users.seeker.client).fails(http.StatusForbidden, "Forbidden")
+		as(users.employer.client).fails(http.StatusForbidden, "Forbidden")
 	}
-	if r.Permission != "" {
-		as(c.bare.client).fails(http.StatusForbidden, "Forbidden")
+	if route.Permission != "" {
+		as(users.bare.client).fails(http.StatusForbidden, "Forbidden")
 	}
-	if r.Audience != web.Anyone && r.Audience != web.Moderator || strings.HasPrefix(r.Path, "/api/developers/") {
+	if route.Audience != web.Anyone && route.Audience != web.Moderator || strings.HasPrefix(route.Path, "/api/developers/") {
 		res := as(stranger.client)
-		if strings.Contains(r.Path, "/:id") && !row.isPerUser {
+		if strings.Contains(route.Path, "/:id") && !row.isPerUser {
 			status := row.foreignStatus
 			if status == 0 {
 				status = http.StatusNotFound
@@ -688,9 +688,9 @@ func (row matrixRow) check(t *testing.T, c *matrixUsers, r web.Route) {
 		} else {
 			// A batch reports the refused items as they were sent.
 			if !row.isPerUser {
-				require.NotContains(t, string(res.raw), c.title, "what is not theirs")
+				require.NotContains(t, string(res.raw), users.title, "what is not theirs")
 			}
-			require.NotContains(t, string(res.raw), c.seeker.email, "what is not theirs")
+			require.NotContains(t, string(res.raw), users.seeker.email, "what is not theirs")
 		}
 	}
 	status := row.status

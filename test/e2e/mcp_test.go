@@ -43,7 +43,7 @@ func (c *client) session(t testing.TB) *mcp.ClientSession {
 func (c *client) connect(t testing.TB) (*mcp.ClientSession, error) {
 	t.Helper()
 	return mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
-		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: c.w.url + "/mcp", HTTPClient: &http.Client{Transport: c}, MaxRetries: -1}, nil)
+		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: c.server.url + "/mcp", HTTPClient: &http.Client{Transport: c}, MaxRetries: -1}, nil)
 }
 
 // callTool calls a tool and returns its structured result.
@@ -87,7 +87,7 @@ func textOf(r *mcp.CallToolResult) string { return r.Content[0].(*mcp.TextConten
 // rpc sends a message to the MCP server without the library.
 func (c *client) rpc(body string, headers ...string) *response {
 	c.t.Helper()
-	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.w.url+"/mcp", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.server.url+"/mcp", strings.NewReader(body))
 	require.NoError(c.t, err)
 	request.Header.Set("X-Forwarded-For", c.ip)
 	request.Header.Set("Content-Type", "application/json")
@@ -158,40 +158,40 @@ func TestMCP_Tools(t *testing.T) {
 		t.Run("reads", func(t *testing.T) {
 			t.Parallel()
 			program := server.seeker(t).program()
-			s := program.session(t)
+			session := program.session(t)
 			first := callTool(
 				t,
-				s,
+				session,
 				"search_jobs",
 				object{"keywords": word, "sort": "date", "limit": 2, "facets": []string{"role", "region"}, "remote": nil},
 			)
 			require.Len(t, first["data"], 2)
 			require.Equal(t, jobs[2], first["data"].([]any)[0].(object)["id"])
-			next := callTool(t, s, "search_jobs", object{"keywords": word, "sort": "date", "limit": 2, "cursor": first["next_cursor"]})
+			next := callTool(t, session, "search_jobs", object{"keywords": word, "sort": "date", "limit": 2, "cursor": first["next_cursor"]})
 			require.Equal(t, jobs[0], next["data"].([]any)[0].(object)["id"])
 			require.Nil(t, next["next_cursor"])
 			require.Equal(
 				t,
 				program.get("/api/v1/jobs/"+jobs[0]).okDeveloper(200).body,
-				callTool(t, s, "get_job", object{"job_id": jobs[0]}),
+				callTool(t, session, "get_job", object{"job_id": jobs[0]}),
 			)
-			require.Equal(t, program.get("/api/v1/jobs/suggest?q=lee").okDeveloper(200).body, callTool(t, s, "suggest", object{"q": "lee"}))
-			require.Empty(t, callTool(t, s, "list_my_applications", object{"limit": 5})["data"])
+			require.Equal(t, program.get("/api/v1/jobs/suggest?q=lee").okDeveloper(200).body, callTool(t, session, "suggest", object{"q": "lee"}))
+			require.Empty(t, callTool(t, session, "list_my_applications", object{"limit": 5})["data"])
 		})
 		t.Run("errors", func(t *testing.T) {
 			t.Parallel()
-			s := server.seeker(t).program().session(t)
-			require.Contains(t, callToolError(t, s, "get_job", object{"job_id": "nonsense"}), "job_not_found")
-			require.Contains(t, callToolError(t, s, "get_job", object{"job_id": "../applications"}), "job_not_found")
-			require.Contains(t, callToolError(t, s, "get_job", object{}), "job_id is required")
-			wrong := callToolError(t, s, "search_jobs", object{"radius": -1, "sort": "zz", "salary_min": "x"})
+			session := server.seeker(t).program().session(t)
+			require.Contains(t, callToolError(t, session, "get_job", object{"job_id": "nonsense"}), "job_not_found")
+			require.Contains(t, callToolError(t, session, "get_job", object{"job_id": "../applications"}), "job_not_found")
+			require.Contains(t, callToolError(t, session, "get_job", object{}), "job_id is required")
+			wrong := callToolError(t, session, "search_jobs", object{"radius": -1, "sort": "zz", "salary_min": "x"})
 			for _, field := range []string{"radius", "sort", "salary_min"} {
 				require.Contains(t, wrong, "\n- "+field+" ", "all invalid fields are reported together")
 			}
-			require.Contains(t, callToolError(t, s, "search_jobs", object{"keyword": "nurse"}), "keyword is not an argument")
-			require.Contains(t, callToolError(t, s, "search_jobs", object{"page": 2}), "page is not an argument")
-			require.Contains(t, callToolError(t, s, "search_jobs", object{"cursor": "nonsense"}), "cursor")
-			_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "drop_tables"})
+			require.Contains(t, callToolError(t, session, "search_jobs", object{"keyword": "nurse"}), "keyword is not an argument")
+			require.Contains(t, callToolError(t, session, "search_jobs", object{"page": 2}), "page is not an argument")
+			require.Contains(t, callToolError(t, session, "search_jobs", object{"cursor": "nonsense"}), "cursor")
+			_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "drop_tables"})
 			require.ErrorContains(t, err, "unknown tool")
 		})
 		t.Run("calls count towards the quota", func(t *testing.T) {
@@ -252,28 +252,28 @@ func TestMCP_Authentication(t *testing.T) {
 		t.Run("invalid credentials", func(t *testing.T) {
 			t.Parallel()
 			seeker := server.seeker(t)
-			for _, c := range []*client{{t: t, w: server, token: "x"}, {t: t, w: server, token: seeker.token}, server.guest(t).withKey("loc_live_x")} {
+			for _, c := range []*client{{t: t, server: server, token: "x"}, {t: t, server: server, token: seeker.token}, server.guest(t).withKey("loc_live_x")} {
 				c.ip = server.guest(t).ip
 				require.Equal(t, 401, c.tool("suggest", object{"q": "lee"}).status)
 			}
-			wrong := (&client{t: t, w: server, ip: server.guest(t).ip, token: "x"}).tool("suggest", object{"q": "lee"})
+			wrong := (&client{t: t, server: server, ip: server.guest(t).ip, token: "x"}).tool("suggest", object{"q": "lee"})
 			require.Contains(t, wrong.header.Get("WWW-Authenticate"), `error="invalid_token"`)
 		})
 		t.Run("OAuth token until its revocation", func(t *testing.T) {
 			t.Parallel()
-			p := server.thirdParty(t, nil)
-			token := p.tokens(t)
+			party := server.thirdParty(t, nil)
+			token := party.tokens(t)
 			c := server.guest(t)
 			c.token = token.AccessToken
-			s := c.session(t)
+			session := c.session(t)
 			job := server.employer(t).listing(nil)
-			require.Equal(t, job, callTool(t, s, "get_job", object{"job_id": job})["data"].(object)["id"])
-			require.Contains(t, callToolError(t, s, "list_my_applications", nil), "applications:read", "the scope that is missing")
-			draft := callTool(t, s, "apply", object{"job_id": job})
-			require.NotEmpty(t, callTool(t, s, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]})["data"])
-			status, _, _ := p.call(t, "/oauth/revoke", url.Values{"token": {token.RefreshToken}})
+			require.Equal(t, job, callTool(t, session, "get_job", object{"job_id": job})["data"].(object)["id"])
+			require.Contains(t, callToolError(t, session, "list_my_applications", nil), "applications:read", "the scope that is missing")
+			draft := callTool(t, session, "apply", object{"job_id": job})
+			require.NotEmpty(t, callTool(t, session, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]})["data"])
+			status, _, _ := party.call(t, "/oauth/revoke", url.Values{"token": {token.RefreshToken}})
 			require.Equal(t, 200, status)
-			_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_job", Arguments: object{"job_id": job}})
+			_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_job", Arguments: object{"job_id": job}})
 			require.Error(t, err)
 			require.Equal(t, 401, c.tool("get_job", object{"job_id": job}).status)
 		})
@@ -345,14 +345,14 @@ func TestMCP_Apply(t *testing.T) {
 			job := boss.listing(
 				object{"title": "Theatre Nurse", "questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}},
 			)
-			s := writes(t, ann)
+			session := writes(t, ann)
 			content := object{
 				"job_id":       job,
 				"cover_letter": "Hello",
 				"resume_url":   "https://example.org/cv.pdf",
 				"answers":      []any{object{"question_id": "pin", "answer": "12A3456E"}},
 			}
-			draft := callTool(t, s, "apply", content)
+			draft := callTool(t, session, "apply", content)
 			require.Equal(t, "confirmation_required", draft["status"])
 			require.Equal(t, "Theatre Nurse", draft["job_title"])
 			require.Equal(t, "St Brigid's Hospital", draft["employer"])
@@ -364,7 +364,7 @@ func TestMCP_Apply(t *testing.T) {
 			for name, value := range (object{"cover_letter": "Hello!", "resume_url": "https://example.org/other.pdf", "answers": []any{object{"question_id": "pin", "answer": "x"}}, "job_id": boss.listing(nil), "confirmation_code": "nonsense"}) {
 				changed := maps.Clone(confirmed)
 				changed[name] = value
-				require.Contains(t, callToolError(t, s, "apply", changed), "confirmation_code_invalid", name)
+				require.Contains(t, callToolError(t, session, "apply", changed), "confirmation_code_invalid", name)
 			}
 			require.Contains(
 				t,
@@ -380,11 +380,11 @@ func TestMCP_Apply(t *testing.T) {
 			)
 			require.Zero(t, applications(ann))
 
-			first := callTool(t, s, "apply", confirmed)["data"].(object)
+			first := callTool(t, session, "apply", confirmed)["data"].(object)
 			require.Equal(t, "Hello", first["cover_letter"])
 			require.Equal(t, ann.id, first["candidate_id"])
 			boss.fromNewAddress().delete("/api/employers/jobs/" + job).ok(200)
-			require.Equal(t, first, callTool(t, s, "apply", confirmed)["data"], "a repeated call has the same result")
+			require.Equal(t, first, callTool(t, session, "apply", confirmed)["data"], "a repeated call has the same result")
 			require.Equal(t, 1, applications(ann))
 		})
 		t.Run("renamed job needs another confirmation", func(t *testing.T) {
@@ -405,11 +405,11 @@ func TestMCP_Apply(t *testing.T) {
 			ann.application(applied, nil)
 			withdrawn := boss.listing(nil)
 			application := ann.application(withdrawn, nil)
-			s := writes(t, ann)
+			session := writes(t, ann)
 			ann.delete("/api/jobseekers/applications/" + application).ok(200)
 			require.Contains(
 				t,
-				callToolError(t, s, "apply", object{"job_id": withdrawn}),
+				callToolError(t, session, "apply", object{"job_id": withdrawn}),
 				"already_applied",
 				"an application that was withdrawn",
 			)
@@ -424,7 +424,7 @@ func TestMCP_Apply(t *testing.T) {
 				"job_id is required":          {},
 				"candidate_id is not an argu": {"job_id": asking, "candidate_id": ann.id},
 			} {
-				require.Contains(t, callToolError(t, s, "apply", arguments), want)
+				require.Contains(t, callToolError(t, session, "apply", arguments), want)
 			}
 			require.Contains(t, callToolError(t, writes(t, boss), "apply", object{"job_id": asking}), "403 forbidden", "an employer")
 			for _, reader := range []*client{ann.program(), ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead)} {

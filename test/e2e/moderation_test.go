@@ -208,7 +208,7 @@ func TestModeration_Organizations(t *testing.T) {
 		boss := register(name)
 		organization := idOf(boss)
 		job := boss.listing(nil)
-		b := server.browser(t)
+		browser := server.browser(t)
 
 		subtest("GET /api/admin/organizations/:id", func(t *testing.T) {
 			found := moderator.get("/api/admin/organizations/" + organization).ok(200)
@@ -216,13 +216,13 @@ func TestModeration_Organizations(t *testing.T) {
 			require.Equal(t, boss.email, found.text("data.members.0.email"))
 			require.Nil(t, found.at("data.verifiedAt"))
 			moderator.get("/api/admin/organizations/"+nowhere).fails(404, "Organization not found")
-			require.Contains(t, b.open("GET", "/jobs/"+job, nil).text, "Not verified")
+			require.Contains(t, browser.open("GET", "/jobs/"+job, nil).text, "Not verified")
 		})
 		subtest("POST /api/admin/organizations/:id/standing", func(t *testing.T) {
 			require.Equal(t, "moderator", standing(organization, "verify").ok(200).text("data.verifiedBy"))
 			require.Contains(t, server.waitForMail(t, boss.email, "Your organization is verified"), "Because we verify it.")
-			require.NotContains(t, b.open("GET", "/jobs/"+job, nil).text, "Not verified")
-			require.Contains(t, b.open("GET", b.open("GET", "/jobs/"+job, nil).links(name)[0], nil).text, "Verified")
+			require.NotContains(t, browser.open("GET", "/jobs/"+job, nil).text, "Not verified")
+			require.Contains(t, browser.open("GET", browser.open("GET", "/jobs/"+job, nil).links(name)[0], nil).text, "Verified")
 			standing(organization, "praise").invalid("action")
 			standing(nowhere, "verify").fails(404, "Organization not found")
 			require.Equal(
@@ -239,7 +239,7 @@ func TestModeration_Organizations(t *testing.T) {
 			require.False(t, isPublic(copied))
 			fake.fromNewAddress().put("/api/employers/jobs/"+held, object{"status": "active", "title": "Nurse"}).ok(200)
 			require.False(t, isPublic(held))
-			require.Equal(t, 404, b.open("GET", "/employers/x-"+idOf(fake), nil).status)
+			require.Equal(t, 404, browser.open("GET", "/employers/x-"+idOf(fake), nil).status)
 			queue := moderator.get("/api/admin/cases?state=open&organizationId=" + idOf(fake)).ok(200)
 			require.Equal(t, []any{true, held}, []any{queue.at("data.cases.0.held"), queue.at("data.cases.0.job.id")})
 			standing(idOf(fake), "release").ok(200)
@@ -308,22 +308,22 @@ func TestModeration_HoldNewOrganizations_HidesTheirJobs(t *testing.T) {
 		boss, moderator := server.employer(t), server.moderator(t)
 		job := boss.listing(nil)
 		server.guest(t).get("/api/listings/"+job).fails(404, "Listing not found")
-		b := server.signedIn(t, moderator)
-		page := b.open("GET", "/moderation", nil)
+		browser := server.signedIn(t, moderator)
+		page := browser.open("GET", "/moderation", nil)
 		path := page.links("St Brigid")[0]
-		require.Contains(t, b.open("GET", path, nil).text, "Held")
-		require.Equal(t, 303, b.open("POST", path, url.Values{"action": {"verify"}}).status)
+		require.Contains(t, browser.open("GET", path, nil).text, "Held")
+		require.Equal(t, 303, browser.open("POST", path, url.Values{"action": {"verify"}}).status)
 		require.Eventually(
 			t,
 			func() bool { return server.guest(t).get("/api/listings/"+job).status == 200 },
 			waitTimeout,
 			50*time.Millisecond,
 		)
-		require.Contains(t, b.open("GET", path, nil).text, "Verified by a moderator")
-		require.Equal(t, 400, b.open("POST", path, url.Values{"action": {"praise"}}).status)
-		require.Equal(t, 404, b.open("GET", "/moderation/organizations/"+nowhere, nil).status)
-		require.Equal(t, 303, b.open("POST", path+"/accounts/"+boss.id, url.Values{"action": {"suspend"}}).status)
-		require.Contains(t, b.open("GET", path, nil).text, "Restore Asha Patel")
+		require.Contains(t, browser.open("GET", path, nil).text, "Verified by a moderator")
+		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"praise"}}).status)
+		require.Equal(t, 404, browser.open("GET", "/moderation/organizations/"+nowhere, nil).status)
+		require.Equal(t, 303, browser.open("POST", path+"/accounts/"+boss.id, url.Values{"action": {"suspend"}}).status)
+		require.Contains(t, browser.open("GET", path, nil).text, "Restore Asha Patel")
 		other := server.signedIn(t, server.seeker(t))
 		require.Equal(t, 403, other.open("GET", path, nil).status)
 		require.Equal(t, 403, other.open("POST", path, url.Values{"action": {"verify"}}).status)

@@ -18,14 +18,14 @@ func TestOAuthAttacks(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("code replay revokes its tokens", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
-			code, _ := p.authorizationCode(t, verifier)
-			token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
+			party, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			code, _ := party.authorizationCode(t, verifier)
+			token, err := party.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 			require.NoError(t, err)
-			require.True(t, p.active(t, token.AccessToken))
-			p.refused(t, "/oauth/token", redeem(code, verifier), 400, "invalid_grant")
-			require.False(t, p.active(t, token.AccessToken))
-			p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 400, "invalid_grant")
+			require.True(t, party.active(t, token.AccessToken))
+			party.refused(t, "/oauth/token", redeem(code, verifier), 400, "invalid_grant")
+			require.False(t, party.active(t, token.AccessToken))
+			party.refused(t, "/oauth/token", refreshing(token.RefreshToken), 400, "invalid_grant")
 		})
 		t.Run("concurrent exchanges of a code", func(t *testing.T) {
 			t.Parallel()
@@ -49,13 +49,13 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("refresh token replay revokes the family", func(t *testing.T) {
 			t.Parallel()
 			for _, more := range []object{nil, {"public": true}} {
-				p := server.thirdParty(t, more)
-				first := p.tokens(t)
-				_, second, _ := p.call(t, "/oauth/token", refreshing(first.RefreshToken))
+				party := server.thirdParty(t, more)
+				first := party.tokens(t)
+				_, second, _ := party.call(t, "/oauth/token", refreshing(first.RefreshToken))
 				require.NotEmpty(t, second["access_token"])
-				p.refused(t, "/oauth/token", refreshing(first.RefreshToken), 400, "invalid_grant")
+				party.refused(t, "/oauth/token", refreshing(first.RefreshToken), 400, "invalid_grant")
 				next, _ := second["refresh_token"].(string)
-				p.refused(t, "/oauth/token", refreshing(next), 400, "invalid_grant")
+				party.refused(t, "/oauth/token", refreshing(next), 400, "invalid_grant")
 			}
 		})
 		t.Run("rotation revokes the previous access token", func(t *testing.T) {
@@ -69,25 +69,25 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("code and refresh token of another client", func(t *testing.T) {
 			t.Parallel()
-			p, other, verifier := server.thirdParty(t, nil), server.thirdParty(t, nil), oauth2.GenerateVerifier()
-			code, _ := p.authorizationCode(t, verifier)
+			party, other, verifier := server.thirdParty(t, nil), server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			code, _ := party.authorizationCode(t, verifier)
 			other.refused(t, "/oauth/token", redeem(code, verifier), 400, "invalid_grant")
-			token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
+			token, err := party.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 			require.NoError(t, err, "and stays so")
 			other.refused(t, "/oauth/token", refreshing(token.RefreshToken), 400, "invalid_grant")
-			_, body, _ := p.call(t, "/oauth/token", refreshing(token.RefreshToken))
+			_, body, _ := party.call(t, "/oauth/token", refreshing(token.RefreshToken))
 			require.NotEmpty(t, body["access_token"])
 			// A client with another client's id, but not its secret, is
 			// refused.
-			p.ClientSecret = other.ClientSecret
-			p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
-			p.ClientSecret = ""
-			p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
+			party.ClientSecret = other.ClientSecret
+			party.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
+			party.ClientSecret = ""
+			party.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
 		})
 		t.Run("two authentication methods are refused", func(t *testing.T) {
 			t.Parallel()
-			p, other := server.thirdParty(t, nil), server.thirdParty(t, nil)
-			token := p.tokens(t)
+			party, other := server.thirdParty(t, nil), server.thirdParty(t, nil)
+			token := party.tokens(t)
 			for _, path := range []string{"/oauth/introspect", "/oauth/token", "/oauth/revoke"} {
 				asks := func(more url.Values) url.Values {
 					values := refreshing(token.RefreshToken)
@@ -98,24 +98,24 @@ func TestOAuthAttacks(t *testing.T) {
 				// A secret in the body is refused in addition to the right one
 				// in the header.
 				for _, body := range []url.Values{
-					{"client_id": {p.ClientID}, "client_secret": {p.ClientSecret}}, {"client_secret": {p.ClientSecret}}, {"client_secret": {"wrong"}},
+					{"client_id": {party.ClientID}, "client_secret": {party.ClientSecret}}, {"client_secret": {party.ClientSecret}}, {"client_secret": {"wrong"}},
 					{"client_id": {other.ClientID}, "client_secret": {other.ClientSecret}}, {"client_id": {other.ClientID}},
 				} {
-					p.refused(t, path, asks(body), 400, "invalid_request")
+					party.refused(t, path, asks(body), 400, "invalid_request")
 				}
-				wrong := *p
+				wrong := *party
 				wrong.ClientSecret = "wrong"
-				wrong.refused(t, path, asks(url.Values{"client_secret": {p.ClientSecret}}), 400, "invalid_request")
-				require.True(t, p.active(t, token.AccessToken), "nothing of it was done")
+				wrong.refused(t, path, asks(url.Values{"client_secret": {party.ClientSecret}}), 400, "invalid_request")
+				require.True(t, party.active(t, token.AccessToken), "nothing of it was done")
 				// The same id in the body, and empty parameters, are not a
 				// second authentication method.
-				status, body, _ := p.call(t, path, asks(url.Values{"client_id": {p.ClientID}, "client_secret": {""}}))
+				status, body, _ := party.call(t, path, asks(url.Values{"client_id": {party.ClientID}, "client_secret": {""}}))
 				require.Equal(t, 200, status, "%v", body)
 				if next, there := body["refresh_token"].(string); there {
 					token.RefreshToken, token.AccessToken = next, body["access_token"].(string)
 				}
 			}
-			require.False(t, p.active(t, token.AccessToken))
+			require.False(t, party.active(t, token.AccessToken))
 			// The body alone is accepted.
 			inBody := server.thirdParty(t, nil)
 			inBody.Endpoint.AuthStyle = oauth2.AuthStyleInParams
@@ -123,40 +123,40 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("unregistered redirect URI", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
-			b := server.signedIn(t, server.seeker(t))
+			party, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			browser := server.signedIn(t, server.seeker(t))
 			for _, to := range []string{callback + "/more", "https://evil.wardfinder.example.com/callback", "https://wardfinder.example.com/x/../callback", callback + "?a=b", "http://wardfinder.example.com/callback",
 				"https://wardfinder.example.com.evil.example/callback", "https://wardfinder.example.com@evil.example/callback", "https://WARDFINDER.example.com/callback", callback + "#x", callback + "/", "//wardfinder.example.com/callback", "https://wardfinder.example.com:444/callback"} {
-				p.RedirectURL = to
-				got := b.open("GET", p.authorizationPath(verifier), nil)
+				party.RedirectURL = to
+				got := browser.open("GET", party.authorizationPath(verifier), nil)
 				require.Equal(t, 400, got.status, to)
 				require.Empty(t, got.header.Get("Location"))
-				require.Equal(t, 400, server.browser(t).open("GET", p.authorizationPath(verifier), nil).status, "nor before a sign-in")
+				require.Equal(t, 400, server.browser(t).open("GET", party.authorizationPath(verifier), nil).status, "nor before a sign-in")
 			}
-			p.RedirectURL = callback
-			code := b.allow(p.authorizationPath(verifier)).Get("code")
+			party.RedirectURL = callback
+			code := browser.allow(party.authorizationPath(verifier)).Get("code")
 			for _, to := range []string{"", callback + "/more"} {
 				values := redeem(code, verifier)
 				values.Set("redirect_uri", to)
-				p.refused(t, "/oauth/token", values, 400, "invalid_grant")
+				party.refused(t, "/oauth/token", values, 400, "invalid_grant")
 			}
 		})
 		t.Run("loopback redirect URI with any port", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := server.thirdParty(
+			party, verifier := server.thirdParty(
 				t,
 				object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb", "http://localhost:1234/cb"}},
 			), oauth2.GenerateVerifier()
-			b := server.signedIn(t, server.seeker(t))
-			p.RedirectURL = "http://127.0.0.1:51004/cb"
-			code := b.allow(p.authorizationPath(verifier)).Get("code")
+			browser := server.signedIn(t, server.seeker(t))
+			party.RedirectURL = "http://127.0.0.1:51004/cb"
+			code := browser.allow(party.authorizationPath(verifier)).Get("code")
 			values := redeem(code, verifier)
-			values.Set("redirect_uri", p.RedirectURL)
-			_, body, _ := p.call(t, "/oauth/token", values)
+			values.Set("redirect_uri", party.RedirectURL)
+			_, body, _ := party.call(t, "/oauth/token", values)
 			require.NotEmpty(t, body["access_token"], "%v", body)
 			for _, to := range []string{"http://127.0.0.1:51004/other", "http://127.0.0.2:51004/cb", "https://127.0.0.1:51004/cb", "http://localhost:5/cb", "http://127.0.0.1.evil.example/cb"} {
-				p.RedirectURL = to
-				require.Equal(t, 400, b.open("GET", p.authorizationPath(verifier), nil).status, to)
+				party.RedirectURL = to
+				require.Equal(t, 400, browser.open("GET", party.authorizationPath(verifier), nil).status, to)
 			}
 		})
 		t.Run("missing PKCE and plain", func(t *testing.T) {
@@ -176,69 +176,69 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("wrong or missing verifier", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
-			code, _ := p.authorizationCode(t, verifier)
+			party, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			code, _ := party.authorizationCode(t, verifier)
 			for _, wrong := range []string{"", oauth2.GenerateVerifier(), verifier[:42], oauth2.S256ChallengeFromVerifier(verifier), verifier + strings.Repeat("x", 200)} {
-				p.refused(t, "/oauth/token", redeem(code, wrong), 400, "invalid_grant")
+				party.refused(t, "/oauth/token", redeem(code, wrong), 400, "invalid_grant")
 			}
 			values := redeem(code, verifier)
 			values.Del("code_verifier")
-			p.refused(t, "/oauth/token", values, 400, "invalid_grant")
+			party.refused(t, "/oauth/token", values, 400, "invalid_grant")
 		})
 		t.Run("refresh cannot widen scopes", func(t *testing.T) {
 			t.Parallel()
-			p := server.thirdParty(t, nil)
-			token := p.tokens(t)
+			party := server.thirdParty(t, nil)
+			token := party.tokens(t)
 			for _, wider := range []string{"applications:read", "jobs:read applications:write applications:read", "admin", "*"} {
 				values := refreshing(token.RefreshToken)
 				values.Set("scope", wider)
-				p.refused(t, "/oauth/token", values, 400, "invalid_scope")
+				party.refused(t, "/oauth/token", values, 400, "invalid_scope")
 			}
 			values := refreshing(token.RefreshToken)
 			values.Set("scope", "jobs:read")
-			_, fewer, _ := p.call(t, "/oauth/token", values)
+			_, fewer, _ := party.call(t, "/oauth/token", values)
 			require.Equal(t, "jobs:read", fewer["scope"])
 			access, _ := fewer["access_token"].(string)
-			_, about, _ := p.call(t, "/oauth/introspect", url.Values{"token": {access}})
+			_, about, _ := party.call(t, "/oauth/introspect", url.Values{"token": {access}})
 			require.Equal(t, "jobs:read", about["scope"])
 			refresh, _ := fewer["refresh_token"].(string)
-			_, again, _ := p.call(t, "/oauth/token", refreshing(refresh))
+			_, again, _ := party.call(t, "/oauth/token", refreshing(refresh))
 			require.Equal(t, "jobs:read applications:write", again["scope"], "what was allowed is allowed")
 		})
 		t.Run("unknown and missing scopes", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
-			b := server.signedIn(t, server.seeker(t))
+			party, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			browser := server.signedIn(t, server.seeker(t))
 			for _, scope := range []string{"admin", "jobs:read admin", "jobs", "jobs:*", "JOBS:READ", "openid", "offline_access"} {
-				p.Scopes = []string{scope}
-				require.Equal(t, "invalid_scope", b.redirectQuery(b.open("GET", p.authorizationPath(verifier), nil)).Get("error"), scope)
+				party.Scopes = []string{scope}
+				require.Equal(t, "invalid_scope", browser.redirectQuery(browser.open("GET", party.authorizationPath(verifier), nil)).Get("error"), scope)
 			}
-			p.Scopes = nil
-			code := b.allow(p.authorizationPath(verifier)).Get("code")
-			_, body, _ := p.call(t, "/oauth/token", redeem(code, verifier))
+			party.Scopes = nil
+			code := browser.allow(party.authorizationPath(verifier)).Get("code")
+			_, body, _ := party.call(t, "/oauth/token", redeem(code, verifier))
 			require.Equal(t, "jobs:read", body["scope"])
 		})
 		t.Run("consent requires the CSRF token of the session", func(t *testing.T) {
 			t.Parallel()
 			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
 			me, stranger := server.seeker(t), server.seeker(t)
-			b, theirs := server.signedIn(t, me), server.signedIn(t, stranger)
+			browser, theirs := server.signedIn(t, me), server.signedIn(t, stranger)
 			path := p.authorizationPath(verifier)
-			csrf := b.Open("GET", path, nil).Secret(t)
+			csrf := browser.Open("GET", path, nil).Secret(t)
 			foreign := theirs.Open("GET", path, nil).Secret(t)
 			yes := url.Values{"decision": {"allow"}}
-			require.Equal(t, 403, b.open("POST", path, yes).status)
+			require.Equal(t, 403, browser.open("POST", path, yes).status)
 			for _, wrong := range []string{"", "x", foreign} {
 				yes.Set("csrf", wrong)
-				require.Equal(t, 403, b.open("POST", path, yes).status)
+				require.Equal(t, 403, browser.open("POST", path, yes).status)
 			}
 			yes.Set("csrf", csrf)
 			for _, sent := range []struct{ site, from string }{{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"}, {"", "null"}, {"cross-site", server.url}} {
-				b.Site, b.From = sent.site, sent.from
-				require.Equal(t, 403, b.open("POST", path, yes).status, "%v", sent)
+				browser.Site, browser.From = sent.site, sent.from
+				require.Equal(t, 403, browser.open("POST", path, yes).status, "%v", sent)
 			}
-			b.Site, b.From = "", server.url
-			require.NotEmpty(t, b.redirectQuery(b.open("POST", path, yes)).Get("code"))
+			browser.Site, browser.From = "", server.url
+			require.NotEmpty(t, browser.redirectQuery(browser.open("POST", path, yes)).Get("code"))
 		})
 		t.Run("frames are refused", func(t *testing.T) {
 			t.Parallel()

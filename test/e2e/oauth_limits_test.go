@@ -21,37 +21,37 @@ func (p *thirdParty) at(t *testing.T, ip, path, secret string, values url.Values
 	if secret == "" {
 		values.Set("client_id", p.ClientID)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.w.url+path, strings.NewReader(values.Encode()))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.server.url+path, strings.NewReader(values.Encode()))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("X-Forwarded-For", ip)
 	if secret != "" {
 		r.SetBasicAuth(p.ClientID, secret)
 	}
-	return (&client{t: t, w: p.w}).do(r)
+	return (&client{t: t, server: p.server}).do(r)
 }
 
 func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("limited to sixty failures a minute", func(t *testing.T) {
 			t.Parallel()
-			p, device := server.thirdParty(t, nil), server.thirdParty(t, object{"public": true})
-			token := p.tokens(t)
+			party, device := server.thirdParty(t, nil), server.thirdParty(t, object{"public": true})
+			token := party.tokens(t)
 			ip := server.guest(t).ip
 			for i := range 60 {
 				path := []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke"}[i%3]
-				res := p.at(t, ip, path, "loc_cs_wrong"+strconv.Itoa(i), refreshing("x"))
+				res := party.at(t, ip, path, "loc_cs_wrong"+strconv.Itoa(i), refreshing("x"))
 				require.Equal(t, 401, res.status, "%s", res.raw)
 				require.Equal(t, "invalid_client", res.text("error"))
 			}
 			if server.countsLocally() {
 				return
 			}
-			for _, secret := range []string{"wrong", p.ClientSecret} {
+			for _, secret := range []string{"wrong", party.ClientSecret} {
 				for _, path := range []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke"} {
 					values := refreshing(token.RefreshToken)
 					values.Set("token", token.AccessToken)
-					over := p.at(t, ip, path, secret, values)
+					over := party.at(t, ip, path, secret, values)
 					require.Equal(t, 429, over.status, "%s", over.raw)
 					require.Equal(t, "temporarily_unavailable", over.text("error"))
 					require.NotEmpty(t, over.text("error_description"))
@@ -61,7 +61,7 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 					require.True(t, wait >= 1 && wait <= 60, "%d", wait)
 				}
 			}
-			require.True(t, p.active(t, token.AccessToken), "nothing was revoked, and elsewhere the client goes on")
+			require.True(t, party.active(t, token.AccessToken), "nothing was revoked, and elsewhere the client goes on")
 			other := server.thirdParty(t, nil)
 			require.Equal(
 				t,
@@ -103,7 +103,7 @@ func TestOAuth_EncodedForm_RefusedUnread(t *testing.T) {
 				require.NoError(t, err)
 				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 				r.Header["Content-Encoding"] = encodings
-				res := (&client{t: t, w: server}).do(r)
+				res := (&client{t: t, server: server}).do(r)
 				require.Equal(t, 400, res.status, "%s %q: %s", path, encodings, res.raw)
 				require.Equal(t, "invalid_request", res.text("error"))
 			}

@@ -17,12 +17,12 @@ import (
 // browser is the browser of one user.
 type browser struct {
 	*kit.Browser
-	w *testServer
+	server *testServer
 }
 
-func (w *testServer) browser(t testing.TB) *browser {
+func (s *testServer) browser(t testing.TB) *browser {
 	t.Helper()
-	return &browser{kit.NewBrowser(t, w.url, w.guest(t).ip), w}
+	return &browser{kit.NewBrowser(t, s.url, s.guest(t).ip), s}
 }
 
 // pageView is a page that is not a server error.
@@ -39,7 +39,7 @@ func (b *browser) open(method, path string, values url.Values) pageView {
 
 func (b *browser) seen(p kit.Page) pageView {
 	b.T.Helper()
-	require.Less(b.T, p.Status, 500, "%s\n%s", p.Text, b.w.log)
+	require.Less(b.T, p.Status, 500, "%s\n%s", p.Text, b.server.log)
 	return pageView{p.Status, p.Header, p.Text}
 }
 
@@ -49,9 +49,9 @@ func (b *browser) signIn(a *account) pageView {
 }
 
 // signedIn returns a browser in which the account has signed in.
-func (w *testServer) signedIn(t testing.TB, a *account) *browser {
+func (s *testServer) signedIn(t testing.TB, a *account) *browser {
 	t.Helper()
-	b := w.browser(t)
+	b := s.browser(t)
 	require.Equal(t, 303, b.signIn(a).status)
 	return b
 }
@@ -64,38 +64,38 @@ const callback = "https://wardfinder.example.com/callback"
 
 // thirdParty is an app and its configuration of the authorization server.
 type thirdParty struct {
-	w *testServer
+	server *testServer
 	oauth2.Config
 }
 
-func (w *testServer) thirdParty(t testing.TB, more object) *thirdParty {
+func (s *testServer) thirdParty(t testing.TB, more object) *thirdParty {
 	t.Helper()
 	in := object{"name": "Ward Finder", "description": "Finds wards", "redirectUris": []string{callback}}
 	for name, value := range more {
 		in[name] = value
 	}
-	made := w.employer(t).post("/api/developers/apps", in).ok(201)
+	made := s.employer(t).post("/api/developers/apps", in).ok(201)
 	c := oauth2.Config{
 		ClientID:    made.text("data.app.clientId"),
 		RedirectURL: callback,
 		Scopes:      []string{"jobs:read", "applications:write"},
 		Endpoint: oauth2.Endpoint{
-			AuthURL:   w.url + "/oauth/authorize",
-			TokenURL:  w.url + "/oauth/token",
+			AuthURL:   s.url + "/oauth/authorize",
+			TokenURL:  s.url + "/oauth/token",
 			AuthStyle: oauth2.AuthStyleInParams,
 		},
 	}
 	if secret, there := made.at("data.clientSecret").(string); there {
 		c.ClientSecret, c.Endpoint.AuthStyle = secret, oauth2.AuthStyleInHeader
 	}
-	return &thirdParty{w, c}
+	return &thirdParty{s, c}
 }
 
 // authorizationPath returns the path of the authorization request.
 func (p *thirdParty) authorizationPath(verifier string, more ...oauth2.AuthCodeOption) string {
 	return strings.TrimPrefix(
 		p.AuthCodeURL("the state", append([]oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}, more...)...),
-		p.w.url,
+		p.server.url,
 	)
 }
 
@@ -126,8 +126,8 @@ func (b *browser) redirectQuery(answer pageView) url.Values {
 // authorizationCode returns a code with all scopes from a new user.
 func (p *thirdParty) authorizationCode(t testing.TB, verifier string) (string, *account) {
 	t.Helper()
-	user := p.w.seeker(t)
-	code := p.w.signedIn(t, user).allow(p.authorizationPath(verifier)).Get("code")
+	user := p.server.seeker(t)
+	code := p.server.signedIn(t, user).allow(p.authorizationPath(verifier)).Get("code")
 	require.Regexp(t, `^loc_ac_[0-9A-Za-z]{43}$`, code)
 	return code, user
 }
@@ -147,7 +147,7 @@ func (p *thirdParty) call(t testing.TB, path string, values url.Values) (status 
 	if p.ClientSecret == "" {
 		values.Set("client_id", p.ClientID)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), "POST", p.w.url+path, strings.NewReader(values.Encode()))
+	r, err := http.NewRequestWithContext(t.Context(), "POST", p.server.url+path, strings.NewReader(values.Encode()))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if p.ClientSecret != "" {
@@ -158,7 +158,7 @@ func (p *thirdParty) call(t testing.TB, path string, values url.Values) (status 
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
-	require.Less(t, answer.StatusCode, 500, "%s\n%s", text, p.w.log)
+	require.Less(t, answer.StatusCode, 500, "%s\n%s", text, p.server.log)
 	if len(text) > 0 && strings.HasPrefix(answer.Header.Get("Content-Type"), "application/json") {
 		require.NoError(t, json.Unmarshal(text, &body))
 	}

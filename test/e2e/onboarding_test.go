@@ -21,8 +21,8 @@ func steps(res *response) map[string]string {
 }
 
 // cookie returns the guest cookie that the response sets, or nil.
-func (a *response) cookie() *http.Cookie {
-	for _, c := range (&http.Response{Header: a.header}).Cookies() {
+func (r *response) cookie() *http.Cookie {
+	for _, c := range (&http.Response{Header: r.header}).Cookies() {
 		if c.Name == "locum_guest" {
 			return c
 		}

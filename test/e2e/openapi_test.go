@@ -109,7 +109,7 @@ func TestOpenAPI_Examples_MatchTheirSchemas(t *testing.T) {
 }
 
 func requireCompleteDocument(t *testing.T, s web.API) {
-	raw, d := openAPIOf(t, s)
+	raw, document := openAPIOf(t, s)
 	doc, err := libopenapi.NewDocument(raw)
 	require.NoError(t, err)
 	v, errs := validator.NewValidator(doc)
@@ -117,7 +117,7 @@ func requireCompleteDocument(t *testing.T, s web.API) {
 	valid, problems := v.ValidateDocument()
 	require.True(t, valid, "%v", problems)
 	operations := 0
-	for path, item := range d.Paths {
+	for path, item := range document.Paths {
 		for method, op := range item {
 			operations++
 			require.NotEmpty(t, op.Summary, "%s %s", method, path)
@@ -171,7 +171,7 @@ func requireCompleteDocument(t *testing.T, s web.API) {
 	}
 	require.Equal(t, len(s.Routes), operations)
 	for _, r := range s.Routes {
-		op := d.Paths[regexp.MustCompile(`:(\w+)`).ReplaceAllString(r.Path, "{$1}")][strings.ToLower(r.Method)]
+		op := document.Paths[regexp.MustCompile(`:(\w+)`).ReplaceAllString(r.Path, "{$1}")][strings.ToLower(r.Method)]
 		require.Equal(t, r.TakesBody(), len(op.RequestBody.Content) > 0, "%s %s", r.Method, r.Path)
 		if r.Body > web.DefaultBody {
 			require.Contains(t, op.Responses, "429", "%s %s", r.Method, r.Path)
@@ -187,23 +187,23 @@ var units = regexp.MustCompile(
 func TestOpenAPI_EveryFieldIsDescribed(t *testing.T) {
 	t.Parallel()
 	for _, s := range []web.API{portal.API(adapters.Services{}), developer.API(adapters.Services{}, "http://localhost:8080")} {
-		_, d := openAPIOf(t, s)
-		for path, item := range d.Paths {
+		_, document := openAPIOf(t, s)
+		for path, item := range document.Paths {
 			for method, op := range item {
 				for _, p := range op.Parameters {
 					describedField(t, method+" "+path+" "+p.Name, p.Name, p.Description, p.Schema)
 				}
 			}
 		}
-		for name, hook := range d.Webhooks {
+		for name, hook := range document.Webhooks {
 			for _, p := range hook["post"].Parameters {
 				describedField(t, name+" "+p.Name, p.Name, p.Description, p.Schema)
 			}
 		}
-		for name, schema := range d.Components.Schemas {
+		for name, schema := range document.Components.Schemas {
 			describedMembers(t, name, schema)
 		}
-		for name, header := range d.Components.Headers {
+		for name, header := range document.Components.Headers {
 			describedField(t, name, name, header.Description, nil)
 		}
 	}
@@ -249,21 +249,21 @@ func describedField(t *testing.T, path, name, text string, schema map[string]any
 // all of them, and every error is about a part of its request.
 func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 	t.Parallel()
-	_, d := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
+	_, document := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
 	read := func(raw json.RawMessage) (v object) {
 		require.NoError(t, json.Unmarshal(raw, &v))
 		return v
 	}
-	job := read(d.Paths["/api/v1/jobs/{job_id}"]["get"].Responses["200"].Content["application/json"].Example)["data"].(object)
-	application := read(d.Paths["/api/v1/applications/{id}"]["get"].Responses["200"].Content["application/json"].Example)["data"].(object)
+	job := read(document.Paths["/api/v1/jobs/{job_id}"]["get"].Responses["200"].Content["application/json"].Example)["data"].(object)
+	application := read(document.Paths["/api/v1/applications/{id}"]["get"].Responses["200"].Content["application/json"].Example)["data"].(object)
 	require.Equal(t, job["id"], application["job_id"])
 	require.Contains(t, job["url"], job["id"])
 	require.Equal(t, job["questions"].([]any)[0].(object)["id"], application["answers"].([]any)[0].(object)["question_id"])
 	ids := map[any]bool{job["id"]: true, job["company"].(object)["id"]: true, application["id"]: true, application["candidate_id"]: true}
 	require.Len(t, ids, 4)
-	require.Equal(t, job["id"], d.Paths["/api/v1/jobs/{job_id}"]["get"].Parameters[0].Example)
+	require.Equal(t, job["id"], document.Paths["/api/v1/jobs/{job_id}"]["get"].Parameters[0].Example)
 
-	for path, operations := range d.Paths {
+	for path, operations := range document.Paths {
 		for method, op := range operations {
 			asked := map[string]bool{}
 			for _, p := range op.Parameters {
@@ -291,13 +291,13 @@ func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 // The version of a document is that of the API, not that of the build.
 func TestOpenAPI_Version_IsTheNewestChange(t *testing.T) {
 	t.Parallel()
-	_, d := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
-	require.Regexp(t, `^1\.\d+\.\d+$`, d.Info.Version, "v1 is in the paths")
+	_, document := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
+	require.Regexp(t, `^1\.\d+\.\d+$`, document.Info.Version, "v1 is in the paths")
 	newest := regexp.MustCompile(`(?m)^## (\S+),`).FindStringSubmatch(guideText(t, "changelog"))
 	require.NotNil(t, newest)
-	require.Equal(t, newest[1], d.Info.Version)
-	_, d = openAPI(t)
-	require.Regexp(t, `^\d+\.\d+\.\d+$`, d.Info.Version)
+	require.Equal(t, newest[1], document.Info.Version)
+	_, document = openAPI(t)
+	require.Regexp(t, `^\d+\.\d+\.\d+$`, document.Info.Version)
 }
 
 // Unknown parameters are ignored, as the document and the guide say.
@@ -311,7 +311,7 @@ func TestUnknownQueryParameter_IsIgnoredAndReported(t *testing.T) {
 // Each intent has a schema of its own, so that generated clients have a type for it.
 func TestOpenAPI_Intents_HaveTheirSchemas(t *testing.T) {
 	t.Parallel()
-	_, d := openAPI(t)
+	_, document := openAPI(t)
 	for path, intents := range map[string]map[string][]string{
 		"/api/jobseekers/search": {
 			"save-search":               {"name", "query", "location", "contractType", "emailAlerts"},
@@ -329,9 +329,9 @@ func TestOpenAPI_Intents_HaveTheirSchemas(t *testing.T) {
 			"track-dashboard-action":        {"action", "listingId"},
 		},
 	} {
-		body := d.Paths[path]["post"].RequestBody.Content["application/json"]
+		body := document.Paths[path]["post"].RequestBody.Content["application/json"]
 		ref, _ := body.Schema["$ref"].(string)
-		variants, _ := d.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]["oneOf"].([]any)
+		variants, _ := document.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]["oneOf"].([]any)
 		require.Len(t, variants, len(intents), path)
 		for _, variant := range variants {
 			schema := variant.(object)

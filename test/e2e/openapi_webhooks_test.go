@@ -60,9 +60,9 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 		doc, described := webhooksOf(t, server.guest(t).try("GET", "/openapi/developer.json", nil).raw)
 		require.Len(t, described, len(everyEvent))
 
-		r := newReceiver(t, nil)
+		receiver := newReceiver(t, nil)
 		employer := server.employer(t)
-		path, _ := employer.createWebhook(r.URL, everyEvent...)
+		path, _ := employer.createWebhook(receiver.URL, everyEvent...)
 		listing := employer.listing(object{
 			"location":            "Leeds",
 			"contractType":        "permanent",
@@ -74,15 +74,15 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 		application := server.seeker(t).application(listing, nil)
 		employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
 		employer.put("/api/employers/jobs/"+listing, object{"title": "Ward Manager"}).ok(200)
-		r.waitForEvent("job.updated", "id", listing)
+		receiver.waitForEvent("job.updated", "id", listing)
 		employer.delete("/api/employers/jobs/" + listing).ok(200)
 		bare := employer.listing(nil) // of which most is null
-		r.waitForEvent("job.created", "id", bare)
+		receiver.waitForEvent("job.created", "id", bare)
 		for _, kind := range everyEvent {
 			employer.post(path+"/test", object{"type": kind}).ok(202)
 		}
 		told := map[string]int{}
-		for _, h := range r.waitForHits(6 + len(everyEvent)) {
+		for _, h := range receiver.waitForHits(6 + len(everyEvent)) {
 			require.NoError(t, h.documentErrors(t, doc, h.body.Type))
 			told[h.body.Type]++
 			if h.body.Data["test"] != nil {
@@ -126,7 +126,7 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 
 func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 	t.Parallel()
-	raw, d := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
+	raw, document := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
 	doc, described := webhooksOf(t, raw)
 	names := []string{}
 	for path, item := range described {
@@ -144,7 +144,7 @@ func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 			"Webhook-Signature": {"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="}, "Webhook-Attempt": {"1"},
 		}
 		require.NoError(t, hit{headers: headers, raw: string(text)}.documentErrors(t, doc, kind))
-		job := d.Paths["/api/v1/applications"]["post"].RequestBody.Content["application/json"].Example
+		job := document.Paths["/api/v1/applications"]["post"].RequestBody.Content["application/json"].Example
 		var applied object
 		require.NoError(t, json.Unmarshal(job, &applied))
 		data := example.(object)["data"].(object)

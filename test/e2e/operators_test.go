@@ -19,7 +19,7 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 		member := server.addMember(t, boss, nil)
 		app := member.app()
 		key, token := member.programOf(app), member.grantApp(app, integrations.JobsRead)
-		b := server.signedIn(t, member)
+		browser := server.signedIn(t, member)
 
 		shown := server.run(t, "users", "show", member.email)
 		require.Regexp(t, `(?m)^id\s+`+member.id+`$`, shown)
@@ -30,7 +30,7 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 
 		server.run(t, "users", "sign-out", member.email)
 		member.requireSignedOut(t)
-		require.Equal(t, http.StatusSeeOther, b.open("GET", "/developers", nil).status)
+		require.Equal(t, http.StatusSeeOther, browser.open("GET", "/developers", nil).status)
 		key.get("/v1/jobs").okDeveloper(200)
 		again := server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
 		member.token, member.refresh = again.text("data.accessToken"), again.text("data.refreshToken")
@@ -83,8 +83,8 @@ func TestOperatorCommands_Moderators(t *testing.T) {
 func TestOperatorCommands_Listings(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		boss, guest, jo := server.employer(t), server.guest(t), server.seeker(t)
-		r := newReceiver(t, nil)
-		server.seeker(t).createWebhook(r.URL, "job.updated", "job.closed")
+		receiver := newReceiver(t, nil)
+		server.seeker(t).createWebhook(receiver.URL, "job.updated", "job.closed")
 		title := "Ward " + newEmail()
 		id := boss.listing(object{"title": title})
 		key := jo.programOf(jo.app())
@@ -110,7 +110,7 @@ func TestOperatorCommands_Listings(t *testing.T) {
 			post("/api/admin/jobs/"+id+"/restore", object{}).
 			fails(409, "An operator has hidden the job; only an operator can show it")
 		hidden()
-		closed := r.waitForEvent("job.closed", "id", id)
+		closed := receiver.waitForEvent("job.closed", "id", id)
 		require.Equal(t, "closed", closed.body.Data["job"].(object)["status"])
 		require.Equal(t, "active", boss.get("/api/employers/jobs/"+id).ok(200).text("data.job.status"))
 		require.Equal(t, true, boss.get("/api/employers/jobs").ok(200).at("data.listings.0.hidden"))
@@ -129,7 +129,7 @@ func TestOperatorCommands_Listings(t *testing.T) {
 		require.Contains(t, server.run(t, "listings", "show", id), "it is public")
 		require.Eventually(t, listed, noticedWithin, 50*time.Millisecond)
 		guest.get("/api/listings/" + id).ok(200)
-		r.waitForEvent("job.updated", "id", id)
+		receiver.waitForEvent("job.updated", "id", id)
 		require.Equal(t, false, boss.get("/api/employers/jobs/"+id).ok(200).at("data.job.hidden"))
 		require.Equal(
 			t,

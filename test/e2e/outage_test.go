@@ -66,13 +66,13 @@ func TestDatabaseUnavailable_RequestsAreAnsweredInTime(t *testing.T) {
 func surviveOutages(t *testing.T, database *services.Server, url string) {
 	t.Helper()
 	server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+url)
-	employer, s := server.employer(t), server.seeker(t)
-	s.get("/api/auth/me").ok(200)
-	b := server.signedIn(t, s)
+	employer, seeker := server.employer(t), server.seeker(t)
+	seeker.get("/api/auth/me").ok(200)
+	browser := server.signedIn(t, seeker)
 
 	for _, outage := range outages(t, database) {
 		listing := employer.listing(object{"title": "Nurse " + outage.name})
-		s.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
+		seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
 		outage.begin()
 		for _, request := range []struct {
 			method, path string
@@ -80,36 +80,36 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 		}{
 			{"GET", "/api/auth/me", nil},
 			{"GET", "/api/listings", nil},
-			{"POST", "/api/auth/login", object{"email": s.email, "password": password}},
+			{"POST", "/api/auth/login", object{"email": seeker.email, "password": password}},
 		} {
-			res := s.requestWithin(outage.bound, request.method, request.path, request.body)
+			res := seeker.requestWithin(outage.bound, request.method, request.path, request.body)
 			require.Equal(t, 503, res.status, "%s: %s", outage.name, request.path)
 			require.NotEmpty(t, res.header.Get("Retry-After"))
 		}
 		for _, path := range []string{"/developers", "/oauth/authorize?client_id=" + stores.NewID()} {
-			page := b.Open("GET", path, nil)
+			page := browser.Open("GET", path, nil)
 			require.Equal(t, 503, page.Status, "%s: %s", outage.name, path)
 			require.Contains(t, page.Header.Get("Content-Type"), "text/html")
 			require.NotEmpty(t, page.Header.Get("Retry-After"))
 			require.Contains(t, page.Text, "Please try again in a minute")
 		}
-		unready := s.try("GET", "/readyz", nil)
+		unready := seeker.try("GET", "/readyz", nil)
 		require.Equal(t, 503, unready.status)
 		require.JSONEq(
 			t,
 			`{"adapters":{"clock":"ok","database":"down","events":"degraded","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok","search":"ok"},"ready":false}`,
 			string(unready.raw),
 		)
-		require.Equal(t, 200, s.try("GET", "/healthz", nil).status, "the process is healthy")
+		require.Equal(t, 200, seeker.try("GET", "/healthz", nil).status, "the process is healthy")
 		outage.end()
 		require.Eventually(
 			t,
-			func() bool { return s.try("GET", "/api/auth/me", nil).status == 200 },
+			func() bool { return seeker.try("GET", "/api/auth/me", nil).status == 200 },
 			20*time.Second,
 			50*time.Millisecond,
 			outage.name,
 		)
-		s.fromNewAddress().post("/api/auth/login", object{"email": s.email, "password": password}).ok(200)
+		seeker.fromNewAddress().post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
 		require.Eventually(t, func() bool {
 			return slices.ContainsFunc(
 				server.messagesTo(t, employer.email, ""),

@@ -21,12 +21,12 @@ var largestPage = map[string]float64{"GET /api/jobseekers/search": 20}
 func TestLists_EachHasPages(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker, moderator := server.employer(t), server.seeker(t), server.moderator(t)
-		for _, r := range routes() {
-			if r.Method != http.MethodGet || !slices.Contains(tagged(r.Op.In, "query"), "limit") {
+		for _, route := range routes() {
+			if route.Method != http.MethodGet || !slices.Contains(fieldNames(route.Op.In, "query"), "limit") {
 				continue
 			}
-			t.Run(r.Path, func(t *testing.T) {
-				c, path := server.guest(t), r.Path
+			t.Run(route.Path, func(t *testing.T) {
+				c, path := server.guest(t), route.Path
 				if strings.Contains(path, ":webhookId") {
 					app := seeker.app()
 					hook := seeker.post("/api/developers/apps/"+app+"/webhooks", object{"url": "https://hooks.example.com/", "events": []string{"job.created"}}).
@@ -35,11 +35,11 @@ func TestLists_EachHasPages(t *testing.T) {
 					path = strings.NewReplacer(":id", app, ":webhookId", hook).Replace(path)
 				}
 				switch {
-				case r.Audience == web.Employer:
+				case route.Audience == web.Employer:
 					c.token = employer.token
-				case r.Audience == web.Moderator:
+				case route.Audience == web.Moderator:
 					c.token = moderator.token
-				case r.Auth != web.None:
+				case route.Auth != web.None:
 					c.token = seeker.token
 				}
 				for _, name := range []string{"page", "limit"} {
@@ -48,7 +48,7 @@ func TestLists_EachHasPages(t *testing.T) {
 					}
 				}
 				c.get(path + "?page=10001").invalid("page")
-				most := cmp.Or(largestPage["GET "+r.Path], 100)
+				most := cmp.Or(largestPage["GET "+route.Path], 100)
 				c.get(fmt.Sprintf("%s?page=%.0f&limit=100", path, 10_000/most+1)).invalid("page")
 				c.get(path + "?cursor=nonsense").invalid("cursor")
 				res := c.get(path + "?limit=100000").ok(200)

@@ -28,8 +28,8 @@ func withStripe(t *testing.T, test func(t *testing.T, server *testServer, stripe
 }
 
 // deliver sends a Stripe webhook and returns the status of the response.
-func (w *testServer) deliver(t testing.TB, body []byte, signature string) int {
-	r, err := http.NewRequest(http.MethodPost, w.url+"/api/payments/webhooks", bytes.NewReader(body))
+func (s *testServer) deliver(t testing.TB, body []byte, signature string) int {
+	r, err := http.NewRequest(http.MethodPost, s.url+"/api/payments/webhooks", bytes.NewReader(body))
 	if err != nil {
 		t.Error(err)
 		return 0
@@ -75,8 +75,8 @@ func (a *account) requirePremium(stripe *kit.Stripe, key string) {
 	require.Len(a.t, stripe.Intents(key), 1)
 	require.Equal(a.t, "succeeded", stripe.Intents(key)[0]["status"])
 	require.Equal(a.t, "Your plan has begun", a.waitForNotifications(1)[0].message)
-	a.w.waitForMail(a.t, a.email, "Your Premium plan has begun")
-	require.Len(a.t, a.w.messagesTo(a.t, a.email, "Your Premium plan has begun"), 1)
+	a.server.waitForMail(a.t, a.email, "Your Premium plan has begun")
+	require.Len(a.t, a.server.messagesTo(a.t, a.email, "Your Premium plan has begun"), 1)
 }
 
 // confirmLink matches the link to the page of the bank.
@@ -244,9 +244,9 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			me := server.seeker(t)
 			app := me.app()
 			path := "/developers/apps/" + app
-			b := server.signedIn(t, me)
+			browser := server.signedIn(t, me)
 			choose := func(method string) pageView {
-				return b.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {method}})
+				return browser.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {method}})
 			}
 			method := stripe.NewMethod(kit.CardSecure)
 			page := choose(method)
@@ -260,12 +260,12 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			for _, method := range []string{method, ""} {
 				require.Contains(t, choose(method).text, link[0], "the same payment can be confirmed later")
 			}
-			require.NotContains(t, b.open("GET", path, nil).text, link[0])
+			require.NotContains(t, browser.open("GET", path, nil).text, link[0])
 
 			key := stripe.KeyOf(id)
 			stripe.Finish(key, "succeeded")
 			require.Equal(t, 303, choose("").status)
-			done := b.open("GET", path, nil).text
+			done := browser.open("GET", path, nil).text
 			require.Contains(t, done, "of 300 are left")
 			require.NotContains(t, done, "Confirm the payment")
 			require.Equal(t, 1, stripe.CountOwned("pi", "application:"+app))

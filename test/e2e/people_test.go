@@ -24,7 +24,7 @@ const password = "Corr3ct-horse"
 
 func newEmail() string { return fmt.Sprintf("p%x@example.org", rand.Uint64()) }
 
-func (w *testServer) account(t testing.TB, res *response, c *client, email string) *account {
+func (s *testServer) account(t testing.TB, res *response, c *client, email string) *account {
 	t.Helper()
 	res.ok(201)
 	c.token = res.text("data.accessToken")
@@ -39,10 +39,10 @@ func (c *client) register(path string, body object) *response {
 }
 
 // seeker registers a jobseeker.
-func (w *testServer) seeker(t testing.TB) *account {
+func (s *testServer) seeker(t testing.TB) *account {
 	t.Helper()
-	c, email := w.guest(t), newEmail()
-	return w.account(
+	c, email := s.guest(t), newEmail()
+	return s.account(
 		t,
 		c.register("/api/auth/register", object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}),
 		c,
@@ -51,10 +51,10 @@ func (w *testServer) seeker(t testing.TB) *account {
 }
 
 // employer registers an employer with an organization.
-func (w *testServer) employer(t testing.TB) *account {
+func (s *testServer) employer(t testing.TB) *account {
 	t.Helper()
-	c, email := w.guest(t), newEmail()
-	return w.account(
+	c, email := s.guest(t), newEmail()
+	return s.account(
 		t,
 		c.register(
 			"/api/auth/register-employer",
@@ -66,10 +66,10 @@ func (w *testServer) employer(t testing.TB) *account {
 }
 
 // moderator registers a user and makes the account one of a moderator.
-func (w *testServer) moderator(t testing.TB) *account {
+func (s *testServer) moderator(t testing.TB) *account {
 	t.Helper()
-	seeker := w.seeker(t)
-	w.run(t, "admin", "grant", seeker.email)
+	seeker := s.seeker(t)
+	s.run(t, "admin", "grant", seeker.email)
 	return seeker
 }
 
@@ -95,25 +95,25 @@ func (a *account) application(listing string, more object) string {
 
 // messagesTo returns the messages to the address so far whose subject contains
 // the words, in the order of their arrival. Message files never change.
-func (w *testServer) messagesTo(t testing.TB, to, subject string) (out []string) {
+func (s *testServer) messagesTo(t testing.TB, to, subject string) (out []string) {
 	t.Helper()
-	dir := filepath.Join(w.dir, "data", "mail")
+	dir := filepath.Join(s.dir, "data", "mail")
 	files, _ := os.ReadDir(dir)
-	w.mailMu.Lock()
-	defer w.mailMu.Unlock()
+	s.mailMu.Lock()
+	defer s.mailMu.Unlock()
 	for _, f := range files {
 		if filepath.Ext(f.Name()) != ".eml" {
 			continue
 		}
-		body, known := w.mails[f.Name()]
+		body, known := s.mails[f.Name()]
 		if !known {
 			var err error
 			body, err = os.ReadFile(filepath.Join(dir, f.Name()))
 			require.NoError(t, err)
-			if w.mails == nil {
-				w.mails = map[string][]byte{}
+			if s.mails == nil {
+				s.mails = map[string][]byte{}
 			}
-			w.mails[f.Name()] = body
+			s.mails[f.Name()] = body
 		}
 		if bytes.Contains(body, []byte(to)) && bytes.Contains(body, []byte(subject)) {
 			out = append(out, string(body))
@@ -124,35 +124,35 @@ func (w *testServer) messagesTo(t testing.TB, to, subject string) (out []string)
 
 // waitForMail waits for the newest message to the address whose subject contains
 // the words, and returns its text.
-func (w *testServer) waitForMail(t testing.TB, to, subject string) string {
+func (s *testServer) waitForMail(t testing.TB, to, subject string) string {
 	t.Helper()
 	var found []string
 	require.Eventually(t, func() bool {
-		found = w.messagesTo(t, to, subject)
+		found = s.messagesTo(t, to, subject)
 		return len(found) > 0
-	}, waitTimeout, 20*time.Millisecond, "no mail to %s about %s\n%s", to, subject, w.log)
+	}, waitTimeout, 20*time.Millisecond, "no mail to %s about %s\n%s", to, subject, s.log)
 	return found[len(found)-1]
 }
 
 // requireNoMail requires that no message to the address has a subject with the
 // words.
-func (w *testServer) requireNoMail(t testing.TB, to, subject string) {
+func (s *testServer) requireNoMail(t testing.TB, to, subject string) {
 	t.Helper()
-	require.Empty(t, w.messagesTo(t, to, subject))
+	require.Empty(t, s.messagesTo(t, to, subject))
 }
 
 var tokenInMail = regexp.MustCompile(`\?token=([0-9A-Za-z_=-]+)`)
 
 // addMember adds a new member to the employer's organization, with the given
 // permissions or those of a recruiter.
-func (w *testServer) addMember(t testing.TB, employer *account, permissions object) *account {
+func (s *testServer) addMember(t testing.TB, employer *account, permissions object) *account {
 	t.Helper()
 	email := newEmail()
 	employer.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email}).ok(200)
-	text := strings.ReplaceAll(w.waitForMail(t, email, "Subject:"), "=\r\n", "")
+	text := strings.ReplaceAll(s.waitForMail(t, email, "Subject:"), "=\r\n", "")
 	token := tokenInMail.FindStringSubmatch(strings.ReplaceAll(text, "=3D", "="))
 	require.NotNil(t, token, text)
-	c := w.guest(t)
+	c := s.guest(t)
 	res := c.post("/api/auth/accept-invitation", object{"token": token[1], "password": password, "name": "Tom Reed"})
 	require.Less(t, res.status, 300, "%s", res.raw)
 	c.token = res.text("data.accessToken")

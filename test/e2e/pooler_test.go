@@ -15,9 +15,9 @@ import (
 )
 
 // isListed reports whether the public list has the title.
-func (w *testServer) isListed(t testing.TB, title string) bool {
+func (s *testServer) isListed(t testing.TB, title string) bool {
 	t.Helper()
-	res := w.guest(t).try("GET", "/api/listings?limit=50", nil)
+	res := s.guest(t).try("GET", "/api/listings?limit=50", nil)
 	return res.status == http.StatusOK && strings.Contains(string(res.raw), title)
 }
 

@@ -23,8 +23,8 @@ func (a *account) grantApp(app string, scopes ...integrations.Scope) *client {
 // grantAppUntil is grantApp with a time of expiry.
 func (a *account) grantAppUntil(end time.Time, app string, scopes ...integrations.Scope) *client {
 	a.t.Helper()
-	s := stores.Open(a.t, a.w.databaseURL(), clock.System{})
-	defer func() { require.NoError(a.t, s.Identity.Close()) }()
+	storage := stores.Open(a.t, a.server.databaseURL(), clock.System{})
+	defer func() { require.NoError(a.t, storage.Identity.Close()) }()
 	now, token := time.Now().UTC(), integrations.NewToken(integrations.Access)
 	g := integrations.Grant{ID: stores.NewID(), AppID: app, UserID: a.id, Scopes: scopes, CreatedAt: now, ExpiresAt: end}
 	issued := func(kind integrations.TokenKind, token string) integrations.Token {
@@ -37,8 +37,8 @@ func (a *account) grantAppUntil(end time.Time, app string, scopes ...integration
 			ExpiresAt: end,
 		}
 	}
-	require.NoError(a.t, s.Integrations.Grants.Create(a.t.Context(), issued(integrations.Access, token), &g))
-	c := a.w.guest(a.t)
+	require.NoError(a.t, storage.Integrations.Grants.Create(a.t.Context(), issued(integrations.Access, token), &g))
+	c := a.server.guest(a.t)
 	c.token = token
 	return c
 }

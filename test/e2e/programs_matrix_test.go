@@ -18,7 +18,7 @@ import (
 // programUsers are the users of the developer API's matrix: an employer with a
 // listing and a draft, a jobseeker who has applied, and others of both kinds.
 type programUsers struct {
-	w                       *testServer
+	server                       *testServer
 	boss, rival             *account
 	seeker, other           *account
 	listing, draft, another string
@@ -42,7 +42,7 @@ type programRow struct {
 	concealed func(o *programUsers) object
 }
 
-func seen(o *programUsers) string { return "/applications/" + o.application }
+func applicationPath(o *programUsers) string { return "/applications/" + o.application }
 
 // programMatrix has a row for every operation of the developer API's document.
 var programMatrix = map[string]programRow{
@@ -60,7 +60,7 @@ var programMatrix = map[string]programRow{
 	},
 	"GET /api/v1/applications": {path: func(*programUsers) string { return "/applications?limit=100" },
 		tool: "list_my_applications", arguments: func(*programUsers) object { return object{"limit": 100} }},
-	"GET /api/v1/applications/:id": {path: seen, hidden: seen, code: "application_not_found"},
+	"GET /api/v1/applications/:id": {path: applicationPath, hidden: applicationPath, code: "application_not_found"},
 	"POST /api/v1/applications": {
 		path:       func(*programUsers) string { return "/applications" },
 		body:       func(o *programUsers) any { return object{"job_id": o.another} },
@@ -89,62 +89,62 @@ func TestDeveloperRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 
 func TestDeveloperRoleMatrix(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		for _, r := range developerRoutes() {
-			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
+		for _, route := range developerRoutes() {
+			t.Run(route.Method+" "+route.Path, func(t *testing.T) {
 				t.Parallel()
-				o := &programUsers{
-					w:      server,
+				users := &programUsers{
+					server:      server,
 					boss:   server.employer(t),
 					rival:  server.employer(t),
 					seeker: server.seeker(t),
 					other:  server.seeker(t),
 				}
-				o.listing, o.another, o.draft = o.boss.listing(nil), o.boss.listing(nil), o.boss.listing(object{"status": "draft"})
-				o.application = o.seeker.application(o.listing, nil)
-				row := programMatrix[r.Method+" "+r.Path]
+				users.listing, users.another, users.draft = users.boss.listing(nil), users.boss.listing(nil), users.boss.listing(object{"status": "draft"})
+				users.application = users.seeker.application(users.listing, nil)
+				row := programMatrix[route.Method+" "+route.Path]
 				for _, prefix := range []string{"/api/v1", "/v1"} {
-					row.play(t, o, r, prefix)
+					row.play(t, users, route, prefix)
 				}
 				if row.tool != "" {
-					row.checkTool(t, o, r)
+					row.checkTool(t, users, route)
 				}
 			})
 		}
 	})
 }
 
-func (row programRow) play(t *testing.T, o *programUsers, r web.Route, prefix string) {
+func (row programRow) play(t *testing.T, users *programUsers, route web.Route, prefix string) {
 	as := func(who *client) *response {
 		var body any
 		if row.body != nil {
-			body = row.body(o)
+			body = row.body(users)
 		}
-		who.t, who.ip = t, o.w.guest(t).ip
-		return who.send(r.Method, prefix+row.path(o), body)
+		who.t, who.ip = t, users.server.guest(t).ip
+		return who.send(route.Method, prefix+row.path(users), body)
 	}
-	write := r.Method != http.MethodGet
+	write := route.Method != http.MethodGet
 	all := integrations.Scopes()
 	// A developer without a relation to the other users.
-	maker := o.w.employer(t)
+	maker := users.server.employer(t)
 	made := maker.post("/api/developers/apps", object{"name": "Ward Finder", "redirectUris": []string{callback}}).ok(201)
 	app := made.text("data.app.id")
 
 	// Unauthenticated or expired credentials.
-	as(o.w.guest(t)).problem(401, "unauthorized")
+	as(users.server.guest(t)).problem(401, "unauthorized")
 	for _, garbage := range []string{"x", "loc_live_" + strings.Repeat("0", 38), "\"'; --", strings.Repeat("k", 5000)} {
-		as(o.w.guest(t).withKey(garbage)).problem(401, "unauthorized")
-		as(&client{w: o.w, token: garbage}).problem(401, "unauthorized")
+		as(users.server.guest(t).withKey(garbage)).problem(401, "unauthorized")
+		as(&client{server: users.server, token: garbage}).problem(401, "unauthorized")
 	}
 	key := maker.programOf(app)
 	maker.delete("/api/developers/apps/" + app + "/keys/" + maker.get("/api/developers/apps/"+app+"/keys").ok(200).text("data.keys.0.id")).
 		ok(200)
 	as(key).problem(401, "unauthorized")
-	as(&client{w: o.w, token: o.seeker.token}).problem(401, "unauthorized") // of the portal
-	revoked := o.seeker.grantApp(app, all...)
+	as(&client{server: users.server, token: users.seeker.token}).problem(401, "unauthorized") // of the portal
+	revoked := users.seeker.grantApp(app, all...)
 	request, err := http.NewRequestWithContext(
 		t.Context(),
 		http.MethodPost,
-		o.w.url+"/oauth/revoke",
+		users.server.url+"/oauth/revoke",
 		strings.NewReader(url.Values{"token": {revoked.token}}.Encode()),
 	)
 	require.NoError(t, err)
@@ -152,38 +152,38 @@ func (row programRow) play(t *testing.T, o *programUsers, r web.Route, prefix st
 	request.SetBasicAuth(app, made.text("data.clientSecret"))
 	require.Equal(t, 200, revoked.do(request).status)
 	as(revoked).problem(401, "unauthorized")
-	as(o.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, all...)).problem(401, "unauthorized")
+	as(users.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, all...)).problem(401, "unauthorized")
 
 	// Insufficient scopes.
 	for _, has := range all {
-		if has == r.Scope {
+		if has == route.Scope {
 			continue
 		}
-		refused := as(o.seeker.grantApp(app, has)).problem(403, "insufficient_scope")
-		require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="`+string(r.Scope)+`"`)
+		refused := as(users.seeker.grantApp(app, has)).problem(403, "insufficient_scope")
+		require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="`+string(route.Scope)+`"`)
 	}
 	if write {
-		as(o.boss.program()).problem(403, "insufficient_scope") // keys read
-		as(o.seeker.program()).problem(403, "insufficient_scope")
+		as(users.boss.program()).problem(403, "insufficient_scope") // keys read
+		as(users.seeker.program()).problem(403, "insufficient_scope")
 	}
 
 	// Other users, with all scopes.
-	strangers := []*client{o.rival.grantApp(app, all...), o.other.grantApp(app, all...)}
+	strangers := []*client{users.rival.grantApp(app, all...), users.other.grantApp(app, all...)}
 	if !write {
-		strangers = append(strangers, o.rival.program(), o.other.program())
+		strangers = append(strangers, users.rival.program(), users.other.program())
 	}
 	for _, who := range strangers {
 		if row.hidden == nil {
 			res := as(who).okDeveloper(200)
-			require.NotContains(t, string(res.raw), o.application)
-			require.NotContains(t, string(res.raw), o.draft)
+			require.NotContains(t, string(res.raw), users.application)
+			require.NotContains(t, string(res.raw), users.draft)
 			continue
 		}
 		var body any
 		if row.hiddenBody != nil {
-			body = row.hiddenBody(o)
+			body = row.hiddenBody(users)
 		}
-		res := who.send(r.Method, prefix+row.hidden(o), body)
+		res := who.send(route.Method, prefix+row.hidden(users), body)
 		if write && who == strangers[0] { // an employer, who cannot apply at all
 			res.problem(403, "forbidden")
 			continue
@@ -193,22 +193,22 @@ func (row programRow) play(t *testing.T, o *programUsers, r web.Route, prefix st
 
 	// Authorized callers.
 	if write {
-		o.another = o.boss.listing(nil)
-		as(o.seeker.grantApp(app, r.Scope)).okDeveloper(201)
+		users.another = users.boss.listing(nil)
+		as(users.seeker.grantApp(app, route.Scope)).okDeveloper(201)
 		return
 	}
-	for _, who := range []*client{o.seeker.grantApp(app, r.Scope), o.boss.grantApp(app, r.Scope), o.seeker.program(), o.boss.program()} {
+	for _, who := range []*client{users.seeker.grantApp(app, route.Scope), users.boss.grantApp(app, route.Scope), users.seeker.program(), users.boss.program()} {
 		as(who).okDeveloper(200)
 	}
 }
 
 // checkTool sends the row's request as calls of its MCP tool.
-func (row programRow) checkTool(t *testing.T, o *programUsers, r web.Route) {
+func (row programRow) checkTool(t *testing.T, users *programUsers, route web.Route) {
 	call := func(who *client, arguments object) *response {
-		who.t, who.w, who.ip = t, o.w, o.w.guest(t).ip
+		who.t, who.server, who.ip = t, users.server, users.server.guest(t).ip
 		return who.tool(row.tool, arguments)
 	}
-	as := func(who *client) *response { return call(who, row.arguments(o)) }
+	as := func(who *client) *response { return call(who, row.arguments(users)) }
 	fails := func(res *response, code string) {
 		t.Helper()
 		require.Equal(t, 200, res.status, "%s", res.raw)
@@ -221,35 +221,35 @@ func (row programRow) checkTool(t *testing.T, o *programUsers, r web.Route) {
 		require.NotContains(t, res.at("result"), "isError", "%s", res.raw)
 		return res
 	}
-	all, app := integrations.Scopes(), o.w.employer(t).app()
-	for _, who := range []*client{o.w.guest(t), o.w.guest(t).withKey("x"), {token: "x"}, {token: o.seeker.token}, o.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, all...)} {
+	all, app := integrations.Scopes(), users.server.employer(t).app()
+	for _, who := range []*client{users.server.guest(t), users.server.guest(t).withKey("x"), {token: "x"}, {token: users.seeker.token}, users.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, all...)} {
 		require.Equal(t, 401, as(who).status)
 	}
 	for _, has := range all {
-		if has != r.Scope {
-			fails(as(o.seeker.grantApp(app, has)), string(r.Scope))
+		if has != route.Scope {
+			fails(as(users.seeker.grantApp(app, has)), string(route.Scope))
 		}
 	}
-	write := r.Method != http.MethodGet
+	write := route.Method != http.MethodGet
 	if write {
-		fails(as(o.seeker.program()), string(r.Scope))
-		o.another = o.boss.listing(nil)
-		fails(as(o.rival.grantApp(app, all...)), "403 forbidden")
-		draft := succeeds(as(o.seeker.grantApp(app, r.Scope)))
+		fails(as(users.seeker.program()), string(route.Scope))
+		users.another = users.boss.listing(nil)
+		fails(as(users.rival.grantApp(app, all...)), "403 forbidden")
+		draft := succeeds(as(users.seeker.grantApp(app, route.Scope)))
 		require.Contains(t, string(draft.raw), "confirmation_required")
 	} else {
-		for _, who := range []*client{o.seeker.grantApp(app, r.Scope), o.boss.grantApp(app, r.Scope), o.seeker.program(), o.boss.program()} {
+		for _, who := range []*client{users.seeker.grantApp(app, route.Scope), users.boss.grantApp(app, route.Scope), users.seeker.program(), users.boss.program()} {
 			succeeds(as(who))
 		}
 	}
-	for _, who := range []*client{o.rival.grantApp(app, all...), o.other.grantApp(app, all...)} {
+	for _, who := range []*client{users.rival.grantApp(app, all...), users.other.grantApp(app, all...)} {
 		if row.concealed != nil {
-			fails(call(who, row.concealed(o)), row.code)
+			fails(call(who, row.concealed(users)), row.code)
 			continue
 		}
 		res := succeeds(as(who))
-		require.NotContains(t, string(res.raw), o.application)
-		require.NotContains(t, string(res.raw), o.draft)
+		require.NotContains(t, string(res.raw), users.application)
+		require.NotContains(t, string(res.raw), users.draft)
 	}
 }
 
@@ -259,11 +259,11 @@ func TestPortal_DeveloperCredentials_Refused(t *testing.T) {
 		me := server.seeker(t)
 		app := me.app()
 		token, key := me.grantApp(app, integrations.Scopes()...).token, me.programOf(app).apiKey
-		for _, r := range routes() {
-			if r.Auth == web.None {
+		for _, route := range routes() {
+			if route.Auth == web.None {
 				continue
 			}
-			path := r.Path
+			path := route.Path
 			for strings.Contains(path, "/:") {
 				before, after, _ := strings.Cut(path, "/:")
 				_, rest, _ := strings.Cut(after, "/")
@@ -272,10 +272,10 @@ func TestPortal_DeveloperCredentials_Refused(t *testing.T) {
 			for _, credential := range []string{token, key} {
 				user := server.guest(t)
 				user.token = credential
-				user.try(r.Method, path, nil).fails(401, "Unauthorized")
-				if r.Auth == web.Required {
+				user.try(route.Method, path, nil).fails(401, "Unauthorized")
+				if route.Auth == web.Required {
 					user.token, user.apiKey = "", credential
-					user.fromNewAddress().withKey(credential).try(r.Method, path, nil).fails(401, "Unauthorized")
+					user.fromNewAddress().withKey(credential).try(route.Method, path, nil).fails(401, "Unauthorized")
 				}
 			}
 		}

@@ -17,10 +17,10 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-func (a *response) ids() (out []string) {
-	a.t.Helper()
+func (r *response) ids() (out []string) {
+	r.t.Helper()
 	out = []string{}
-	for _, item := range a.okDeveloper(200).list("data") {
+	for _, item := range r.okDeveloper(200).list("data") {
 		out = append(out, item.(object)["id"].(string))
 	}
 	return out

@@ -29,37 +29,37 @@ func (a *account) program() *client {
 // programOf returns a client with a new key of the app.
 func (a *account) programOf(app string) *client {
 	a.t.Helper()
-	c := a.w.guest(a.t)
+	c := a.server.guest(a.t)
 	c.apiKey = a.post("/api/developers/apps/"+app+"/keys", object{"name": "k"}).ok(201).text("data.apiKey")
 	return c
 }
 
 // okDeveloper requires a success of the developer API.
-func (a *response) okDeveloper(status int) *response {
-	a.t.Helper()
-	require.Equal(a.t, status, a.status, "%s", a.raw)
-	a.requireLimitHeaders()
-	return a
+func (r *response) okDeveloper(status int) *response {
+	r.t.Helper()
+	require.Equal(r.t, status, r.status, "%s", r.raw)
+	r.requireLimitHeaders()
+	return r
 }
 
 // problem requires an error of the developer API.
-func (a *response) problem(status int, code string) *response {
-	a.t.Helper()
+func (r *response) problem(status int, code string) *response {
+	r.t.Helper()
 	if status == http.StatusTooManyRequests {
-		a = a.untilLimited()
+		r = r.untilLimited()
 	}
-	require.Equal(a.t, status, a.status, "%s", a.raw)
-	require.Equal(a.t, "application/problem+json", a.header.Get("Content-Type"))
-	require.Equal(a.t, code, a.text("code"))
-	require.EqualValues(a.t, status, a.number("status"))
-	require.Equal(a.t, a.header.Get("X-Request-Id"), a.text("request_id"))
-	require.NotEmpty(a.t, a.text("title"))
-	require.NotEmpty(a.t, a.text("detail"))
+	require.Equal(r.t, status, r.status, "%s", r.raw)
+	require.Equal(r.t, "application/problem+json", r.header.Get("Content-Type"))
+	require.Equal(r.t, code, r.text("code"))
+	require.EqualValues(r.t, status, r.number("status"))
+	require.Equal(r.t, r.header.Get("X-Request-Id"), r.text("request_id"))
+	require.NotEmpty(r.t, r.text("title"))
+	require.NotEmpty(r.t, r.text("detail"))
 	if status != 429 {
-		require.Regexp(a.t, "/problems/"+code+"$", a.text("type"))
+		require.Regexp(r.t, "/problems/"+code+"$", r.text("type"))
 	}
-	a.requireLimitHeaders()
-	return a
+	r.requireLimitHeaders()
+	return r
 }
 
 var (
@@ -68,22 +68,22 @@ var (
 )
 
 // requireLimitHeaders requires the rate limit headers, which every response has.
-func (a *response) requireLimitHeaders() {
-	a.t.Helper()
-	require.Regexp(a.t, policyHeader, a.header.Get("RateLimit-Policy"))
-	require.Regexp(a.t, limitHeader, a.header.Get("RateLimit"))
+func (r *response) requireLimitHeaders() {
+	r.t.Helper()
+	require.Regexp(r.t, policyHeader, r.header.Get("RateLimit-Policy"))
+	require.Regexp(r.t, limitHeader, r.header.Get("RateLimit"))
 	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
-		_, err := strconv.ParseInt(a.header.Get(name), 10, 64)
-		require.NoError(a.t, err, name)
+		_, err := strconv.ParseInt(r.header.Get(name), 10, 64)
+		require.NoError(r.t, err, name)
 	}
-	require.Equal(a.t, "*", a.header.Get("Access-Control-Allow-Origin"))
-	require.Empty(a.t, a.header.Get("Access-Control-Allow-Credentials"))
+	require.Equal(r.t, "*", r.header.Get("Access-Control-Allow-Origin"))
+	require.Empty(r.t, r.header.Get("Access-Control-Allow-Credentials"))
 }
 
 // sendWithHeaders sends a request with additional headers.
 func (c *client) sendWithHeaders(method, path string, headers map[string]string) *response {
 	c.t.Helper()
-	request, err := http.NewRequestWithContext(c.t.Context(), method, c.w.url+path, http.NoBody)
+	request, err := http.NewRequestWithContext(c.t.Context(), method, c.server.url+path, http.NoBody)
 	require.NoError(c.t, err)
 	request.Header.Set("X-Forwarded-For", c.ip)
 	if c.apiKey != "" {
@@ -214,20 +214,20 @@ func TestDeveloperJobs(t *testing.T) {
 		})
 		t.Run("documented response headers", func(t *testing.T) {
 			t.Parallel()
-			_, d := openAPIOf(t, developer.API(adapters.Services{}, server.url))
+			_, document := openAPIOf(t, developer.API(adapters.Services{}, server.url))
 			me := server.seeker(t).program()
 			first := me.get("/v1/jobs/" + full).okDeveloper(200)
-			for status, a := range map[string]*response{
+			for status, resp := range map[string]*response{
 				"200": first,
 				"304": me.sendWithHeaders("GET", "/v1/jobs/"+full, map[string]string{"If-None-Match": first.header.Get("ETag")}),
 				"401": server.guest(t).get("/api/v1/jobs/"+full).problem(401, "unauthorized"),
 				"404": me.get("/v1/jobs/"+nowhere).problem(404, "job_not_found"),
 			} {
-				body := d.Paths["/api/v1/jobs/{job_id}"]["get"].Responses[status].Headers
+				body := document.Paths["/api/v1/jobs/{job_id}"]["get"].Responses[status].Headers
 				require.Contains(t, body, "X-RateLimit-Remaining")
 				require.Equal(t, status == "200" || status == "304", body["ETag"] != nil)
 				for name := range body {
-					require.NotEmpty(t, a.header.Get(name), "%s of %s", name, status)
+					require.NotEmpty(t, resp.header.Get(name), "%s of %s", name, status)
 				}
 			}
 		})
@@ -267,13 +267,13 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			require.Equal(t, `Bearer realm="locum", error="invalid_token"`, portal.header.Get("WWW-Authenticate"))
 			key := seeker.program().apiKey
 			for _, wrong := range []string{"x", key + "x", key[:len(key)-1] + "!", "loc_live_" + regexp.MustCompile(`.`).ReplaceAllString(key[9:], "0")} {
-				refused := (&client{t: t, w: server, ip: guest.ip, apiKey: wrong}).get("/api/v1/jobs").problem(401, "unauthorized")
+				refused := (&client{t: t, server: server, ip: guest.ip, apiKey: wrong}).get("/api/v1/jobs").problem(401, "unauthorized")
 				require.Equal(t, `ApiKey realm="locum"`, refused.header.Get("WWW-Authenticate"))
 			}
 			combined := *seeker.client
 			combined.apiKey = key
 			combined.get("/api/v1/jobs").problem(401, "unauthorized") // a good key does not save a bad token
-			basic := (&client{t: t, w: server, ip: guest.ip}).sendWithHeaders(
+			basic := (&client{t: t, server: server, ip: guest.ip}).sendWithHeaders(
 				"GET",
 				"/api/v1/jobs",
 				map[string]string{"Authorization": "Basic eDp5"},

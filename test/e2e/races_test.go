@@ -314,13 +314,13 @@ func TestRaces_Users(t *testing.T) {
 }
 
 // token returns the token in the newest mail to the address.
-func (w *testServer) token(t testing.TB, email string) string {
-	return w.tokenAbout(t, email, "Subject:")
+func (s *testServer) token(t testing.TB, email string) string {
+	return s.tokenAbout(t, email, "Subject:")
 }
 
-func (w *testServer) tokenAbout(t testing.TB, email, subject string) string {
+func (s *testServer) tokenAbout(t testing.TB, email, subject string) string {
 	t.Helper()
-	text := strings.ReplaceAll(w.waitForMail(t, email, subject), "=\r\n", "")
+	text := strings.ReplaceAll(s.waitForMail(t, email, subject), "=\r\n", "")
 	token := tokenInMail.FindStringSubmatch(strings.ReplaceAll(text, "=3D", "="))
 	require.NotNil(t, token, text)
 	return token[1]

@@ -31,9 +31,9 @@ func postJobs(t *testing.T, server *testServer, jobs ...object) map[string]strin
 }
 
 // seekerWithProfile registers a jobseeker with a profile.
-func (w *testServer) seekerWithProfile(t *testing.T, profile object) *account {
+func (s *testServer) seekerWithProfile(t *testing.T, profile object) *account {
 	t.Helper()
-	seeker := w.seeker(t)
+	seeker := s.seeker(t)
 	seeker.fromNewAddress().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": profile}).ok(200)
 	return seeker
 }

@@ -14,7 +14,7 @@ import (
 
 // accountAccess is an account with one of every means of access.
 type accountAccess struct {
-	w          *testServer
+	server          *testServer
 	acting     *account // the session that acts
 	other      *account // another device
 	session    string   // of the other device
@@ -29,7 +29,7 @@ type accountAccess struct {
 
 func (w *testServer) accessOf(t *testing.T) *accountAccess {
 	t.Helper()
-	a := &accountAccess{w: w, boss: w.employer(t), acting: w.seeker(t), password: password}
+	a := &accountAccess{server: w, boss: w.employer(t), acting: w.seeker(t), password: password}
 	me := a.acting
 	join := func(boss *account) string {
 		boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": me.email}).ok(200)
@@ -55,17 +55,17 @@ func (w *testServer) accessOf(t *testing.T) *accountAccess {
 func (a *accountAccess) changeAddress(t *testing.T) {
 	next := newEmail()
 	a.acting.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
-	a.w.guest(t).post("/api/auth/verify-email", object{"token": a.w.tokenFromMail(t, next, "confirm your new")}).ok(200)
+	a.server.guest(t).post("/api/auth/verify-email", object{"token": a.server.tokenFromMail(t, next, "confirm your new")}).ok(200)
 	a.email = next
 }
 
 // recoveryEvents are the rows of the guide's table.
 var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	"Password reset": func(t *testing.T, a *accountAccess) {
-		a.w.guest(t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
+		a.server.guest(t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
 		a.password = password + "1"
-		a.w.guest(t).
-			post("/api/auth/reset-password", object{"token": a.w.tokenFromMail(t, a.email, "Subject: Set a new password"), "password": a.password}).
+		a.server.guest(t).
+			post("/api/auth/reset-password", object{"token": a.server.tokenFromMail(t, a.email, "Subject: Set a new password"), "password": a.password}).
 			ok(200)
 	},
 	"Password change": func(_ *testing.T, a *accountAccess) {
@@ -82,7 +82,7 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 		first := a.email
 		a.changeAddress(t)
 		a.email, a.password = first, password+"1"
-		a.w.guest(t).post("/api/auth/undo-email-change", object{"token": a.w.undoToken(t, first), "password": a.password}).ok(200)
+		a.server.guest(t).post("/api/auth/undo-email-change", object{"token": a.server.undoToken(t, first), "password": a.password}).ok(200)
 	},
 	"Leaving an organization": func(_ *testing.T, a *accountAccess) { a.acting.delete("/api/employers/profile").ok(200) },
 	"Removal from a team":     func(_ *testing.T, a *accountAccess) { a.boss.delete(teamPath(a.acting.id)).ok(200) },
@@ -96,10 +96,10 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 func (a *accountAccess) signInAgain(t *testing.T) *account {
 	t.Helper()
 	if a.password == "" {
-		a.w.guest(t).post("/api/auth/login", object{"email": a.email, "password": password}).fails(401, "Invalid email or password")
+		a.server.guest(t).post("/api/auth/login", object{"email": a.email, "password": password}).fails(401, "Invalid email or password")
 		return nil
 	}
-	return (&account{client: a.w.guest(t), id: a.acting.id, email: a.email}).signIn(a.password)
+	return (&account{client: a.server.guest(t), id: a.acting.id, email: a.email}).signIn(a.password)
 }
 
 // cell returns "kept" or "revoked".
@@ -122,7 +122,7 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 		return cell(a.other.get("/api/auth/me").status == 200)
 	},
 	"refresh token": func(t *testing.T, a *accountAccess, _ *account) string {
-		return cell(a.w.guest(t).post("/api/auth/refresh", object{"refreshToken": a.other.refresh}).status == 200)
+		return cell(a.server.guest(t).post("/api/auth/refresh", object{"refreshToken": a.other.refresh}).status == 200)
 	},
 	"browser cookie": func(_ *testing.T, a *accountAccess, _ *account) string {
 		return cell(a.browser.open("GET", "/developers", nil).status == 200)
@@ -140,17 +140,17 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 		id := a.programs.webhook[strings.LastIndex(a.programs.webhook, "/")+1:]
 		require.Eventually(
 			t,
-			func() bool { return len(kit.RowsWith(t, a.w.databaseURL(), nil, id)["webhook_endpoints"]) == 0 },
+			func() bool { return len(kit.RowsWith(t, a.server.databaseURL(), nil, id)["webhook_endpoints"]) == 0 },
 			waitTimeout,
 			100*time.Millisecond,
 		)
 		return "deleted"
 	},
 	"export link": func(t *testing.T, a *accountAccess, _ *account) string {
-		return cell(a.w.guest(t).get(a.link).status == 200)
+		return cell(a.server.guest(t).get(a.link).status == 200)
 	},
 	"invitation": func(t *testing.T, a *accountAccess, again *account) string {
-		user := a.w.guest(t)
+		user := a.server.guest(t)
 		if again != nil {
 			user = again.client
 		}

@@ -25,7 +25,7 @@ type programs struct {
 func (a *account) programs() *programs {
 	a.t.Helper()
 	me := &account{client: a.fromNewAddress(), id: a.id, email: a.email}
-	p := &programs{owner: a, consent: a.w.authorizeApp(a.t, a)}
+	p := &programs{owner: a, consent: a.server.authorizeApp(a.t, a)}
 	app := me.newApp()
 	p.key, p.grant = me.programOf(app), me.grantApp(app, integrations.Scopes()...)
 	made := me.post("/api/developers/apps/"+app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}).
@@ -64,58 +64,58 @@ func (p *programs) requireListed(t testing.TB, letter string) {
 // resetPassword sets a new password by mail and signs in with it.
 func (a *account) resetPassword() *account {
 	a.t.Helper()
-	a.w.guest(a.t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
-	a.w.guest(a.t).
-		post("/api/auth/reset-password", object{"token": a.w.tokenFromMail(a.t, a.email, "Subject: Set a new password"), "password": password + "1"}).
+	a.server.guest(a.t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
+	a.server.guest(a.t).
+		post("/api/auth/reset-password", object{"token": a.server.tokenFromMail(a.t, a.email, "Subject: Set a new password"), "password": password + "1"}).
 		ok(200)
 	return a.signIn(password + "1")
 }
 
 func TestPasswordReset_ProgramsOfTheAccount_Revoked(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		victim := w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		victim := server.seeker(t)
 		p := victim.programs()
 		p.requireActive(t, victim.client)
 		owner := victim.resetPassword()
 		p.requireRevoked(t, owner.client)
-		p.requireListed(t, w.waitForMail(t, victim.email, "password was changed"))
+		p.requireListed(t, server.waitForMail(t, victim.email, "password was changed"))
 	})
 }
 
 func TestChangePassword_SignOutPrograms_OnRequestOnly(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		owner := w.seeker(t)
-		p := owner.programs()
+		programs := owner.programs()
 		change := object{"currentPassword": password, "newPassword": password + "1"}
 		owner.post("/api/auth/change-password", change).ok(200)
-		p.requireActive(t, owner.client)
+		programs.requireActive(t, owner.client)
 		change = object{"currentPassword": password + "1", "newPassword": password, "signOutPrograms": true}
 		owner.post("/api/auth/change-password", change).ok(200)
-		p.requireRevoked(t, owner.client)
+		programs.requireRevoked(t, owner.client)
 	})
 }
 
 func TestAcceptInvitation_UnverifiedAccount_ProgramsRevoked(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		boss, invited := w.employer(t), w.seeker(t)
-		p := invited.programs()
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss, invited := server.employer(t), server.seeker(t)
+		programs := invited.programs()
 		accept := func() {
 			boss.fromNewAddress().
 				post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": invited.email}).
 				ok(200)
 			invited.fromNewAddress().
-				post("/api/auth/accept-invitation", object{"token": w.tokenFromMail(t, invited.email, "Subject: Join"), "password": password}).
+				post("/api/auth/accept-invitation", object{"token": server.tokenFromMail(t, invited.email, "Subject: Join"), "password": password}).
 				ok(200)
 		}
 		accept()
-		p.requireRevoked(t, invited.client)
-		p.requireListed(t, w.waitForMail(t, invited.email, "Programs"))
+		programs.requireRevoked(t, invited.client)
+		programs.requireListed(t, server.waitForMail(t, invited.email, "Programs"))
 
-		verified := w.seeker(t)
-		w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, verified.email, "confirm")}).ok(200)
-		p, invited = verified.programs(), verified
+		verified := server.seeker(t)
+		server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, verified.email, "confirm")}).ok(200)
+		programs, invited = verified.programs(), verified
 		accept()
-		p.requireActive(t, verified.client)
+		programs.requireActive(t, verified.client)
 	})
 }
 
@@ -129,11 +129,11 @@ func TestConfirmationMail_AccountWithPrograms_ListsThem(t *testing.T) {
 }
 
 func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		victim := w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		victim := server.seeker(t)
 		app := victim.newApp()
-		w.guest(t).post("/api/auth/forgot-password", object{"email": victim.email}).ok(200)
-		token := w.tokenFromMail(t, victim.email, "Subject: Set a new password")
+		server.guest(t).post("/api/auth/forgot-password", object{"email": victim.email}).ok(200)
+		token := server.tokenFromMail(t, victim.email, "Subject: Set a new password")
 		var creators sync.WaitGroup
 		keys := make(chan string, 20)
 		begun := make(chan struct{}, 20)
@@ -149,49 +149,49 @@ func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
 			})
 		}
 		<-begun
-		w.guest(t).post("/api/auth/reset-password", object{"token": token, "password": password + "1"}).ok(200)
+		server.guest(t).post("/api/auth/reset-password", object{"token": token, "password": password + "1"}).ok(200)
 		creators.Wait()
 		close(keys)
 		for key := range keys {
-			w.guest(t).withKey(key).get("/v1/jobs").problem(401, "unauthorized")
+			server.guest(t).withKey(key).get("/v1/jobs").problem(401, "unauthorized")
 		}
 		require.Empty(t, victim.signIn(password+"1").get("/api/developers/apps/"+app+"/keys").ok(200).list("data.keys"))
 	})
 }
 
 func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/auth/undo-email-change restores address and password once", func(t *testing.T) {
-			victim, thief := w.seeker(t), newEmail()
+			victim, thief := server.seeker(t), newEmail()
 			// An attacker with a stolen session takes over the account.
 			victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": thief}}).ok(200)
-			w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, thief, "confirm your new")}).ok(200)
-			p := (&account{client: victim.client, id: victim.id, email: thief}).programs()
-			w.guest(t).
+			server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, thief, "confirm your new")}).ok(200)
+			programs := (&account{client: victim.client, id: victim.id, email: thief}).programs()
+			server.guest(t).
 				post("/api/auth/register", object{"email": victim.email, "password": password, "name": "N", "userType": "jobseeker"}).
 				fails(409, "Email already registered")
 
-			token := w.undoToken(t, victim.email)
+			token := server.undoToken(t, victim.email)
 			undo := object{"token": token, "password": password + "1"}
-			w.guest(t).post("/api/auth/undo-email-change", object{"token": token, "password": "weak"}).invalid("password")
-			w.guest(t).post("/api/auth/undo-email-change", object{"token": token + "x", "password": password}).invalid("token")
-			w.guest(t).post("/api/auth/undo-email-change", undo).ok(200)
-			w.guest(t).post("/api/auth/undo-email-change", undo).invalid("token")
+			server.guest(t).post("/api/auth/undo-email-change", object{"token": token, "password": "weak"}).invalid("password")
+			server.guest(t).post("/api/auth/undo-email-change", object{"token": token + "x", "password": password}).invalid("token")
+			server.guest(t).post("/api/auth/undo-email-change", undo).ok(200)
+			server.guest(t).post("/api/auth/undo-email-change", undo).invalid("token")
 			victim.requireSignedOut(t)
 			owner := victim.signIn(password + "1")
 			require.Equal(t, victim.email, owner.get("/api/auth/me").ok(200).text("data.email"))
-			p.requireRevoked(t, owner.client)
-			w.guest(t).post("/api/auth/login", object{"email": thief, "password": password}).fails(401, "Invalid email or password")
+			programs.requireRevoked(t, owner.client)
+			server.guest(t).post("/api/auth/login", object{"email": thief, "password": password}).fails(401, "Invalid email or password")
 		})
 		t.Run("undo link after a later change", func(t *testing.T) {
-			victim := w.seeker(t)
+			victim := server.seeker(t)
 			for range 2 {
 				next := newEmail()
 				victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
-				w.guest(t).post("/api/auth/verify-email", object{"token": w.tokenFromMail(t, next, "confirm your new")}).ok(200)
+				server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, next, "confirm your new")}).ok(200)
 			}
-			w.guest(t).
-				post("/api/auth/undo-email-change", object{"token": w.undoToken(t, victim.email), "password": password + "1"}).
+			server.guest(t).
+				post("/api/auth/undo-email-change", object{"token": server.undoToken(t, victim.email), "password": password + "1"}).
 				ok(200)
 			victim.signIn(password + "1")
 		})
@@ -199,10 +199,10 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 }
 
 // undoToken returns the token of the link that was sent to the old address.
-func (w *testServer) undoToken(t testing.TB, old string) string {
+func (s *testServer) undoToken(t testing.TB, old string) string {
 	t.Helper()
 	text := strings.ReplaceAll(
-		strings.ReplaceAll(w.waitForMail(t, old, "Subject: Your e-mail address was changed"), "=\r\n", ""),
+		strings.ReplaceAll(s.waitForMail(t, old, "Subject: Your e-mail address was changed"), "=\r\n", ""),
 		"=3D",
 		"=",
 	)

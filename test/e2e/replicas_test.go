@@ -18,9 +18,9 @@ import (
 )
 
 // metric returns the value of a metric.
-func (w *testServer) metric(t *testing.T, name string) float64 {
+func (s *testServer) metric(t *testing.T, name string) float64 {
 	t.Helper()
-	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(w.metrics(t))
+	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(s.metrics(t))
 	require.NotNil(t, m, "no metric %s", name)
 	n, err := strconv.ParseFloat(m[1], 64)
 	require.NoError(t, err)
@@ -28,17 +28,17 @@ func (w *testServer) metric(t *testing.T, name string) float64 {
 }
 
 // adapter returns the state of an adapter in /readyz.
-func (w *testServer) adapter(t *testing.T, name string) string {
+func (s *testServer) adapter(t *testing.T, name string) string {
 	t.Helper()
-	resp := w.guest(t).try("GET", "/readyz", nil)
+	resp := s.guest(t).try("GET", "/readyz", nil)
 	require.Equal(t, http.StatusOK, resp.status, "%s", resp.raw)
 	return resp.text("adapters." + name)
 }
 
 // page requests the page of a listing, which is not cached.
-func (w *testServer) page(t *testing.T, listing string) *response {
+func (s *testServer) page(t *testing.T, listing string) *response {
 	t.Helper()
-	return w.guest(t).try("GET", "/jobs/"+listing, nil)
+	return s.guest(t).try("GET", "/jobs/"+listing, nil)
 }
 
 // replicated is a server with a primary and a replica.
@@ -80,89 +80,89 @@ func countOn(t *testing.T, server *services.Server, query string) (n int) {
 
 func TestReplica_GuestsReadFromIt_OwnWritesAreVisible(t *testing.T) {
 	t.Parallel()
-	w := newReplicated(t)
-	employer, seeker := w.employer(t), w.seeker(t)
+	replicas := newReplicated(t)
+	employer, seeker := replicas.employer(t), replicas.seeker(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
-	w.waitForReplica(t, listing)
+	replicas.waitForReplica(t, listing)
 	require.Eventually(t, func() bool {
 		return countOn(
 			t,
-			w.replica,
+			replicas.replica,
 			"SELECT CAST(sum(seq_scan + idx_scan) AS INTEGER) FROM pg_stat_user_tables WHERE relname = 'listings'",
 		) > 0
 	}, waitTimeout, 100*time.Millisecond, "the replica has read the table")
-	require.Equal(t, "ok", w.adapter(t, "replicas"))
-	require.InDelta(t, 1, w.metric(t, "locum_database_replicas_usable"), 0)
+	require.Equal(t, "ok", replicas.adapter(t, "replicas"))
+	require.InDelta(t, 1, replicas.metric(t, "locum_database_replicas_usable"), 0)
 	for i := range 20 {
 		title := fmt.Sprint("Theatre Nurse ", i)
 		employer.fromNewAddress().put("/api/employers/jobs/"+listing, object{"title": title}).ok(200)
-		require.Contains(t, string(w.page(t, listing).raw), title+"<")
-		require.True(t, w.isListed(t, title))
+		require.Contains(t, string(replicas.page(t, listing).raw), title+"<")
+		require.True(t, replicas.isListed(t, title))
 		require.Equal(t, title, employer.fromNewAddress().get("/api/employers/jobs/"+listing).ok(200).text("data.job.title"))
 	}
 	application := seeker.application(listing, nil)
-	require.Contains(t, string(w.guest(t).get(employer.exportLink("applications")).raw), application)
+	require.Contains(t, string(replicas.guest(t).get(employer.exportLink("applications")).raw), application)
 	const connections = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'locum'`
-	require.LessOrEqual(t, countOn(t, w.primary, connections)+countOn(t, w.replica, connections), 10)
+	require.LessOrEqual(t, countOn(t, replicas.primary, connections)+countOn(t, replicas.replica, connections), 10)
 }
 
 func TestReplica_Lags_IsSkipped(t *testing.T) {
 	t.Parallel()
-	w := newReplicated(t)
+	replicas := newReplicated(t)
 	dir := t.TempDir()
 	second := &testServer{
-		dir:    w.dir,
-		env:    append(serverEnv(dir), "LOCUM_DATABASE_URL="+w.primary.URL, "LOCUM_SEARCH_URL=embedded:"+dir),
+		dir:    replicas.dir,
+		env:    append(serverEnv(dir), "LOCUM_DATABASE_URL="+replicas.primary.URL, "LOCUM_SEARCH_URL=embedded:"+dir),
 		log:    &kit.Log{},
 		exited: make(chan error, 1),
 	}
 	second.serve(t)
-	employer := w.employer(t)
+	employer := replicas.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
-	w.waitForReplica(t, listing)
+	replicas.waitForReplica(t, listing)
 
-	kit.Exec(t, w.replica.URL, "SELECT pg_wal_replay_pause()")
+	kit.Exec(t, replicas.replica.URL, "SELECT pg_wal_replay_pause()")
 	employer.fromNewAddress().put("/api/employers/jobs/"+listing, object{"title": "Ward Sister"}).ok(200)
-	require.Contains(t, string(w.page(t, listing).raw), "Ward Sister", "its own write")
-	require.Eventually(t, func() bool { return w.adapter(t, "replicas") == "degraded" }, waitTimeout, 50*time.Millisecond)
-	reads := w.metric(t, "locum_database_replica_reads_total")
-	fallbacks := w.metric(t, "locum_database_replica_fallbacks_total")
+	require.Contains(t, string(replicas.page(t, listing).raw), "Ward Sister", "its own write")
+	require.Eventually(t, func() bool { return replicas.adapter(t, "replicas") == "degraded" }, waitTimeout, 50*time.Millisecond)
+	reads := replicas.metric(t, "locum_database_replica_reads_total")
+	fallbacks := replicas.metric(t, "locum_database_replica_fallbacks_total")
 	employer.fromNewAddress().on(second).put("/api/employers/jobs/"+listing, object{"title": "Matron"}).ok(200)
-	require.Contains(t, string(w.page(t, listing).raw), "Matron", "a write of another process")
-	require.InDelta(t, reads, w.metric(t, "locum_database_replica_reads_total"), 0)
-	require.Greater(t, w.metric(t, "locum_database_replica_fallbacks_total"), fallbacks)
-	require.Greater(t, w.metric(t, "locum_database_replica_lag_seconds"), 1.0)
-	require.Zero(t, w.metric(t, "locum_database_replicas_usable"))
+	require.Contains(t, string(replicas.page(t, listing).raw), "Matron", "a write of another process")
+	require.InDelta(t, reads, replicas.metric(t, "locum_database_replica_reads_total"), 0)
+	require.Greater(t, replicas.metric(t, "locum_database_replica_fallbacks_total"), fallbacks)
+	require.Greater(t, replicas.metric(t, "locum_database_replica_lag_seconds"), 1.0)
+	require.Zero(t, replicas.metric(t, "locum_database_replicas_usable"))
 
-	kit.Exec(t, w.replica.URL, "SELECT pg_wal_replay_resume()")
-	w.waitForReplica(t, listing)
-	require.Contains(t, string(w.page(t, listing).raw), "Matron")
-	require.Eventually(t, func() bool { return w.adapter(t, "replicas") == "ok" }, waitTimeout, 50*time.Millisecond)
+	kit.Exec(t, replicas.replica.URL, "SELECT pg_wal_replay_resume()")
+	replicas.waitForReplica(t, listing)
+	require.Contains(t, string(replicas.page(t, listing).raw), "Matron")
+	require.Eventually(t, func() bool { return replicas.adapter(t, "replicas") == "ok" }, waitTimeout, 50*time.Millisecond)
 }
 
 func TestReplica_IsLost_NoRequestFails(t *testing.T) {
 	t.Parallel()
-	w := newReplicated(t)
-	employer := w.employer(t)
+	replicas := newReplicated(t)
+	employer := replicas.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
-	for _, outage := range outages(t, w.replica) {
+	for _, outage := range outages(t, replicas.replica) {
 		t.Run(outage.name, func(t *testing.T) {
-			w.waitForReplica(t, listing)
-			seekers := []*account{w.seeker(t), w.seeker(t)}
+			replicas.waitForReplica(t, listing)
+			seekers := []*account{replicas.seeker(t), replicas.seeker(t)}
 			applications := []string{seekers[0].application(listing, nil)}
 			outage.begin()
 			for range 20 {
 				begun := time.Now()
-				counts := concurrently(t, 5, func(int) *response { return w.page(t, listing) })
+				counts := concurrently(t, 5, func(int) *response { return replicas.page(t, listing) })
 				require.Equal(t, 5, counts[http.StatusOK], "%v", counts)
 				require.Less(t, time.Since(begun), 4*time.Second)
 			}
 			applications = append(applications, seekers[1].application(listing, nil))
-			export := string(w.guest(t).get(employer.exportLink("applications")).raw)
-			require.Eventually(t, func() bool { return w.adapter(t, "replicas") == "degraded" }, waitTimeout, 50*time.Millisecond)
+			export := string(replicas.guest(t).get(employer.exportLink("applications")).raw)
+			require.Eventually(t, func() bool { return replicas.adapter(t, "replicas") == "degraded" }, waitTimeout, 50*time.Millisecond)
 			outage.end()
-			w.waitForReplica(t, listing)
-			require.Eventually(t, func() bool { return w.adapter(t, "replicas") == "ok" }, waitTimeout, 50*time.Millisecond)
+			replicas.waitForReplica(t, listing)
+			require.Eventually(t, func() bool { return replicas.adapter(t, "replicas") == "ok" }, waitTimeout, 50*time.Millisecond)
 			for _, application := range applications {
 				require.Contains(t, export, application)
 			}
@@ -174,7 +174,7 @@ func TestReplica_BehindPgBouncer_IsUsed(t *testing.T) {
 	t.Parallel()
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
-	w := replicated{
+	replicas := replicated{
 		start(
 			t,
 			t.TempDir(),
@@ -186,12 +186,12 @@ func TestReplica_BehindPgBouncer_IsUsed(t *testing.T) {
 		primary,
 		replica,
 	}
-	employer := w.employer(t)
+	employer := replicas.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
-	w.waitForReplica(t, listing)
+	replicas.waitForReplica(t, listing)
 	employer.fromNewAddress().put("/api/employers/jobs/"+listing, object{"title": "Ward Sister"}).ok(200)
-	w.waitForReplica(t, listing)
-	require.Contains(t, string(w.page(t, listing).raw), "Ward Sister")
+	replicas.waitForReplica(t, listing)
+	require.Contains(t, string(replicas.page(t, listing).raw), "Ward Sister")
 }
 
 func TestReplica_AnotherDatabase_IsNotUsed(t *testing.T) {

@@ -43,10 +43,10 @@ func (a *account) enroll() *authenticator {
 
 // asksForCode requires that a sign-in was refused because the code is missing or
 // wrong.
-func (a *response) asksForCode(message, code string) {
-	a.t.Helper()
-	a.fails(401, message)
-	require.Equal(a.t, code, a.text("code"))
+func (r *response) asksForCode(message, code string) {
+	r.t.Helper()
+	r.fails(401, message)
+	require.Equal(r.t, code, r.text("code"))
 }
 
 func TestSecondFactor(t *testing.T) {

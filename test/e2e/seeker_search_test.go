@@ -130,7 +130,7 @@ func TestJobseekerSearch(t *testing.T) {
 			} {
 				guest.get("/api/jobseekers/search?" + query).invalid(field)
 			}
-			(&client{t: t, w: server, ip: guest.ip, token: "nonsense"}).get("/api/jobseekers/search").fails(401, "Unauthorized")
+			(&client{t: t, server: server, ip: guest.ip, token: "nonsense"}).get("/api/jobseekers/search").fails(401, "Unauthorized")
 		})
 	})
 }

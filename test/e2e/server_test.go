@@ -129,24 +129,24 @@ func serverEnv(dir string) []string {
 var secrets = regexp.MustCompile(`loc_rt_|whsec_|eyJ[A-Za-z0-9_-]{10}|` + password + `|argon2id|Authorization`)
 
 // run runs a command of the program and returns its output.
-func (w *testServer) run(t testing.TB, args ...string) string {
+func (s *testServer) run(t testing.TB, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(kit.Program(t), args...)
-	cmd.Dir, cmd.Env = w.dir, w.env
+	cmd.Dir, cmd.Env = s.dir, s.env
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)
 }
 
-func (w *testServer) serve(t testing.TB) {
+func (s *testServer) serve(t testing.TB) {
 	t.Helper()
-	w.once = sync.Once{} // it may be stopped again
-	w.cmd = exec.Command(kit.Program(t), "serve")
-	w.cmd.Dir, w.cmd.Env, w.cmd.Stderr = w.dir, w.env, w.log
-	w.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	stdout, err := w.cmd.StdoutPipe()
+	s.once = sync.Once{} // it may be stopped again
+	s.cmd = exec.Command(kit.Program(t), "serve")
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = s.dir, s.env, s.log
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	stdout, err := s.cmd.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, w.cmd.Start())
+	require.NoError(t, s.cmd.Start())
 	addr := make(chan string, 1)
 	go func() {
 		lines := bufio.NewScanner(stdout)
@@ -155,48 +155,48 @@ func (w *testServer) serve(t testing.TB) {
 				addr <- m[1]
 			}
 		}
-		w.exited <- w.cmd.Wait()
+		s.exited <- s.cmd.Wait()
 	}()
 	select {
 	case a := <-addr:
-		w.url = "http://" + a
-	case err := <-w.exited:
-		require.Fail(t, "the server did not start", "%v: %s", err, w.log)
+		s.url = "http://" + a
+	case err := <-s.exited:
+		require.Fail(t, "the server did not start", "%v: %s", err, s.log)
 	case <-time.After(30 * time.Second):
-		_ = w.cmd.Process.Kill()
-		require.Fail(t, "the server did not start in time", "%s", w.log)
+		_ = s.cmd.Process.Kill()
+		require.Fail(t, "the server did not start in time", "%s", s.log)
 	}
-	t.Cleanup(func() { w.stop(t) })
+	t.Cleanup(func() { s.stop(t) })
 }
 
 // ready waits until the server is ready: it listens before it has built the
 // search index of existing listings.
-func (w *testServer) ready(t testing.TB) {
+func (s *testServer) ready(t testing.TB) {
 	t.Helper()
 	require.Eventually(
 		t,
-		func() bool { return w.guest(t).try("GET", "/readyz", nil).status == http.StatusOK },
+		func() bool { return s.guest(t).try("GET", "/readyz", nil).status == http.StatusOK },
 		time.Minute,
 		50*time.Millisecond,
 		"%s",
-		w.log,
+		s.log,
 	)
 }
 
 // stop terminates the server gracefully.
-func (w *testServer) stop(t testing.TB) {
+func (s *testServer) stop(t testing.TB) {
 	t.Helper()
-	w.once.Do(func() {
-		_ = w.cmd.Process.Signal(syscall.SIGTERM)
+	s.once.Do(func() {
+		_ = s.cmd.Process.Signal(syscall.SIGTERM)
 		select {
-		case err := <-w.exited:
-			require.NoError(t, err, "%s", w.log)
+		case err := <-s.exited:
+			require.NoError(t, err, "%s", s.log)
 		case <-time.After(30 * time.Second):
-			_ = w.cmd.Process.Kill()
-			require.Fail(t, "the server did not stop", "%s", w.log)
+			_ = s.cmd.Process.Kill()
+			require.Fail(t, "the server did not stop", "%s", s.log)
 		}
 		// The log never contains a secret.
-		require.NotRegexp(t, secrets, w.log.String())
+		require.NotRegexp(t, secrets, s.log.String())
 	})
 }
 
@@ -208,12 +208,12 @@ var documents = struct {
 }{of: map[string]validator.Validator{}}
 
 // document returns a validator for the OpenAPI document of the API.
-func (w *testServer) document(t testing.TB, api string) validator.Validator {
+func (s *testServer) document(t testing.TB, api string) validator.Validator {
 	t.Helper()
 	documents.Lock()
 	defer documents.Unlock()
 	if documents.of[api] == nil {
-		resp, err := http.Get(w.url + "/openapi/" + api + ".json")
+		resp, err := http.Get(s.url + "/openapi/" + api + ".json")
 		require.NoError(t, err)
 		defer func() { _ = resp.Body.Close() }()
 		body, err := io.ReadAll(resp.Body)
@@ -234,7 +234,7 @@ func newValidator(t testing.TB, document []byte) validator.Validator {
 
 // documentFor returns the validator for the request, and the request with the
 // path in the document: the developer API is documented under one prefix.
-func (w *testServer) documentFor(t testing.TB, request *http.Request, sent []byte) (validator.Validator, *http.Request) {
+func (s *testServer) documentFor(t testing.TB, request *http.Request, sent []byte) (validator.Validator, *http.Request) {
 	t.Helper()
 	again := request.Clone(context.Background())
 	again.Body = io.NopCloser(bytes.NewReader(sent))
@@ -242,14 +242,14 @@ func (w *testServer) documentFor(t testing.TB, request *http.Request, sent []byt
 		again.URL.Path = "/api" + again.URL.Path
 	}
 	if strings.HasPrefix(again.URL.Path, "/api/v1/") {
-		return w.document(t, "developer"), again
+		return s.document(t, "developer"), again
 	}
-	return w.document(t, "portal"), again
+	return s.document(t, "portal"), again
 }
 
 // databaseURL returns the URL of the server's database.
-func (w *testServer) databaseURL() (url string) {
-	for _, e := range w.env {
+func (s *testServer) databaseURL() (url string) {
+	for _, e := range s.env {
 		if v, is := strings.CutPrefix(e, "LOCUM_DATABASE_URL="); is {
 			url = v
 		}

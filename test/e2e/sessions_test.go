@@ -10,19 +10,19 @@ import (
 )
 
 func TestSessions(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
 		signIn := func(t *testing.T, who *account) *account {
-			c := w.guest(t)
+			c := server.guest(t)
 			a := c.post("/api/auth/login", object{"email": who.email, "password": password}).ok(200)
 			c.token = a.text("data.accessToken")
 			return &account{client: c, id: who.id, email: who.email, refresh: a.text("data.refreshToken")}
 		}
 		t.Run("GET /api/auth/sessions", func(t *testing.T) {
 			t.Parallel()
-			me := w.seeker(t)
-			w.seeker(t)
+			me := server.seeker(t)
+			server.seeker(t)
 			phone := signIn(t, me)
-			b := w.signedIn(t, me)
+			browser := server.signedIn(t, me)
 			list := me.get("/api/auth/sessions").ok(200)
 			require.Len(t, list.list("data.sessions"), 3)
 			require.InDelta(t, 3, list.number("data.pagination.total"), 0)
@@ -56,15 +56,15 @@ func TestSessions(t *testing.T) {
 				me.get("/api/auth/sessions?limit=2&cursor="+next).ok(200).text("data.sessions.0.id"),
 			)
 			phone.post("/api/auth/logout", nil).ok(200)
-			b.open("POST", "/developers/sign-out", url.Values{})
+			browser.open("POST", "/developers/sign-out", url.Values{})
 			require.Len(t, me.get("/api/auth/sessions").ok(200).list("data.sessions"), 1)
-			w.guest(t).get("/api/auth/sessions").fails(401, "Unauthorized")
+			server.guest(t).get("/api/auth/sessions").fails(401, "Unauthorized")
 		})
 		t.Run("DELETE /api/auth/sessions/:id", func(t *testing.T) {
 			t.Parallel()
-			me, other := w.seeker(t), w.seeker(t)
+			me, other := server.seeker(t), server.seeker(t)
 			phone := signIn(t, me)
-			b := w.signedIn(t, me)
+			b := server.signedIn(t, me)
 			list := me.get("/api/auth/sessions").ok(200)
 			browser, second := list.text("data.sessions.0.id"), list.text("data.sessions.1.id")
 			other.delete("/api/auth/sessions/"+second).fails(404, "Session not found")
@@ -81,14 +81,14 @@ func TestSessions(t *testing.T) {
 		})
 		t.Run("DELETE /api/auth/sessions", func(t *testing.T) {
 			t.Parallel()
-			me, other := w.seeker(t), w.seeker(t)
-			phone, b := signIn(t, me), w.signedIn(t, me)
+			me, other := server.seeker(t), server.seeker(t)
+			phone, b := signIn(t, me), server.signedIn(t, me)
 			me.delete("/api/auth/sessions").ok(200)
 			phone.requireSignedOut(t)
 			require.Equal(t, 303, b.open("GET", "/developers", nil).status)
 			me.get("/api/auth/me").ok(200)
 			other.get("/api/auth/me").ok(200)
-			w.guest(t).delete("/api/auth/sessions").fails(401, "Unauthorized")
+			server.guest(t).delete("/api/auth/sessions").fails(401, "Unauthorized")
 		})
 	})
 }

@@ -16,19 +16,19 @@ func TestSettings(t *testing.T) {
 			listing := employer.listing(object{"title": "Theatre Nurse"})
 			jo.post("/api/jobseekers/saved", object{"listingId": listing}).ok(201)
 			jo.post("/api/jobseekers/search", object{"intent": "save-search", "name": "Nights", "query": "nurse"}).ok(200)
-			v := jo.get(path).ok(200)
-			require.GreaterOrEqual(t, v.number("data.settings.id"), 1.)
-			require.Equal(t, jo.id, v.text("data.settings.uuid"))
-			require.Equal(t, jo.email, v.text("data.settings.email"))
-			require.Equal(t, object{"name": "Niamh Byrne", "bio": "", "showProfile": false}, v.at("data.settings.profile"))
+			resp := jo.get(path).ok(200)
+			require.GreaterOrEqual(t, resp.number("data.settings.id"), 1.)
+			require.Equal(t, jo.id, resp.text("data.settings.uuid"))
+			require.Equal(t, jo.email, resp.text("data.settings.email"))
+			require.Equal(t, object{"name": "Niamh Byrne", "bio": "", "showProfile": false}, resp.at("data.settings.profile"))
 			require.Equal(t, object{
 				"notifications":  object{"email": true, "jobAlerts": true},
 				"jobPreferences": object{"preferredLocation": "", "employmentTypes": []any{}},
-			}, v.at("data.settings.preferences"))
-			require.Equal(t, "Theatre Nurse", v.text("data.settings.bookmarks.savedJobs.0.title"))
-			require.Equal(t, "Nights", v.text("data.settings.bookmarks.savedSearches.0.name"))
-			require.InDelta(t, v.number("data.settings.id"), jo.get(path).ok(200).number("data.settings.id"), 0)
-			require.NotEqual(t, v.at("data.settings.id"), server.seeker(t).get(path).ok(200).at("data.settings.id"))
+			}, resp.at("data.settings.preferences"))
+			require.Equal(t, "Theatre Nurse", resp.text("data.settings.bookmarks.savedJobs.0.title"))
+			require.Equal(t, "Nights", resp.text("data.settings.bookmarks.savedSearches.0.name"))
+			require.InDelta(t, resp.number("data.settings.id"), jo.get(path).ok(200).number("data.settings.id"), 0)
+			require.NotEqual(t, resp.at("data.settings.id"), server.seeker(t).get(path).ok(200).at("data.settings.id"))
 			server.guest(t).get(path).fails(401, "Unauthorized")
 		})
 		t.Run("PUT /api/jobseekers/settings of a jobseeker", func(t *testing.T) {
@@ -48,16 +48,16 @@ func TestSettings(t *testing.T) {
 			put(
 				object{"intent": "update-job-preferences", "preferredLocation": "York", "employmentTypes": []string{"bank", "permanent"}},
 			).ok(200)
-			v := jo.get(path).ok(200)
+			resp := jo.get(path).ok(200)
 			require.Equal(
 				t,
 				object{"name": "Niamh O'Byrne", "bio": "Twelve years in theatre.", "showProfile": true},
-				v.at("data.settings.profile"),
+				resp.at("data.settings.profile"),
 			)
 			require.Equal(t, object{
 				"notifications":  object{"email": false, "jobAlerts": false},
 				"jobPreferences": object{"preferredLocation": "York", "employmentTypes": []any{"bank", "permanent"}},
-			}, v.at("data.settings.preferences"))
+			}, resp.at("data.settings.preferences"))
 			profile := jo.get("/api/jobseekers/profile").ok(200)
 			require.Equal(
 				t,
@@ -107,14 +107,14 @@ func TestSettings(t *testing.T) {
 				},
 			).ok(200)
 			put(object{"intent": "update-notifications", "email": false}).ok(200)
-			v := boss.get(path).ok(200)
+			resp := boss.get(path).ok(200)
 			require.Equal(
 				t,
 				object{"name": "Ward desk", "email": "desk@brigid.example", "phone": "+44 20 7946 0000"},
-				v.at("data.settings.contact"),
+				resp.at("data.settings.contact"),
 			)
-			require.Equal(t, "St Columba's", v.text("data.settings.company.name"))
-			require.Equal(t, false, v.at("data.settings.preferences.notifications.emailAlerts"))
+			require.Equal(t, "St Columba's", resp.text("data.settings.company.name"))
+			require.Equal(t, false, resp.at("data.settings.preferences.notifications.emailAlerts"))
 			require.Equal(
 				t,
 				object{"name": "Zoë Patel", "jobTitle": "Matron"},

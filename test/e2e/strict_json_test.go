@@ -15,27 +15,27 @@ var parameter = regexp.MustCompile(`:\w+`)
 
 func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		c, moderator := newMatrixUsersWithResources(t, server), server.moderator(t)
-		for _, r := range routes() {
-			key := r.Method + " " + r.Path
-			if r.Method == http.MethodGet || strings.HasSuffix(key, "/onboarding") { // which takes a form
+		users, moderator := newMatrixUsersWithResources(t, server), server.moderator(t)
+		for _, route := range routes() {
+			key := route.Method + " " + route.Path
+			if route.Method == http.MethodGet || strings.HasSuffix(key, "/onboarding") { // which takes a form
 				continue
 			}
-			path := parameter.ReplaceAllString(r.Path, nowhere)
-			user := c.guest
+			path := parameter.ReplaceAllString(route.Path, nowhere)
+			user := users.guest
 			switch {
-			case r.Audience == web.Employer, r.Audience == web.EmployerSide:
-				user = c.employer.client
-			case r.Audience == web.Moderator:
+			case route.Audience == web.Employer, route.Audience == web.EmployerSide:
+				user = users.employer.client
+			case route.Audience == web.Moderator:
 				user = moderator.client
-			case r.Auth != web.None:
-				user = c.seeker.client
+			case route.Auth != web.None:
+				user = users.seeker.client
 			}
 			for _, body := range []string{`{"a":1}}`, `{"a":1}]`, `{"a":"\ud800"}`, `{"a":1}{}`, `[` + strings.Repeat("1,", 50_000) + `1]`} {
-				if len(body) > r.BodyLimit() {
+				if len(body) > route.BodyLimit() {
 					continue
 				}
-				resp := user.fromNewAddress().try(r.Method, path, body)
+				resp := user.fromNewAddress().try(route.Method, path, body)
 				require.Equal(t, 400, resp.status, "%s %.20s: %s", key, body, resp.raw)
 				require.Equal(t, "body", resp.at("details.field"), "%s %.20s", key, body)
 			}

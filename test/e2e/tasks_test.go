@@ -14,9 +14,9 @@ import (
 )
 
 // metrics returns the response of /metrics.
-func (w *testServer) metrics(t *testing.T) string {
+func (s *testServer) metrics(t *testing.T) string {
 	t.Helper()
-	response, err := http.Get(w.url + "/metrics")
+	response, err := http.Get(s.url + "/metrics")
 	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)

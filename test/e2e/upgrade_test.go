@@ -33,7 +33,7 @@ import (
 const releasedVersion = 38
 
 // releasedSchema creates the tables of that release.
-func releasedSchema(t *testing.T, db *sql.DB, d gormdb.Dialect) {
+func releasedSchema(t *testing.T, db *sql.DB, dialect gormdb.Dialect) {
 	t.Helper()
 	files := fstest.MapFS{}
 	names, err := fs.Glob(migrations.Files, "legacy/*.sql")
@@ -42,16 +42,16 @@ func releasedSchema(t *testing.T, db *sql.DB, d gormdb.Dialect) {
 		base := filepath.Base(name)
 		version, err := strconv.Atoi(base[:4])
 		require.NoError(t, err)
-		stem, own := strings.CutSuffix(base, "."+d.Name()+".sql")
+		stem, own := strings.CutSuffix(base, "."+dialect.Name()+".sql")
 		target := strings.TrimSuffix(stem, ".sql") + ".sql"
 		if version > releasedVersion || strings.Count(base, ".") == 2 && !own || files[target] != nil && !own {
 			continue
 		}
 		body, err := fs.ReadFile(migrations.Files, name)
 		require.NoError(t, err)
-		files[target] = &fstest.MapFile{Data: d.Migration(body)}
+		files[target] = &fstest.MapFile{Data: dialect.Migration(body)}
 	}
-	p, err := goose.NewProvider(d.Migrations(), db, files, goose.WithDisableGlobalRegistry(true))
+	p, err := goose.NewProvider(dialect.Migrations(), db, files, goose.WithDisableGlobalRegistry(true))
 	require.NoError(t, err)
 	_, err = p.Up(t.Context())
 	require.NoError(t, err)
@@ -154,15 +154,15 @@ func idOf(kind, n int) string {
 // release creates a database of the release for a server in dir.
 func release(t *testing.T, dir, address, receiver string) released {
 	t.Helper()
-	var d gormdb.Dialect = gormdb.Postgres{}
+	var dialect gormdb.Dialect = gormdb.Postgres{}
 	driver, source := "pgx", address
 	if path, isFile := strings.CutPrefix(address, "sqlite:"); isFile {
-		d, driver, source = gormdb.SQLite{}, "sqlite3", "file:"+path+"?_pragma=foreign_keys(1)"
+		dialect, driver, source = gormdb.SQLite{}, "sqlite3", "file:"+path+"?_pragma=foreign_keys(1)"
 	}
 	db, err := sql.Open(driver, source)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	releasedSchema(t, db, d)
+	releasedSchema(t, db, dialect)
 
 	r := released{url: address, secret: "whsec_" + strings.Repeat("QUJD", 8), token: integrations.NewToken(integrations.Access)}
 	keys := filepath.Join(dir, "data", "keys")
@@ -191,7 +191,7 @@ func release(t *testing.T, dir, address, receiver string) released {
 	tx, err := db.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 	for _, rows := range releasedRows {
-		_, err := tx.ExecContext(t.Context(), values.Replace(statement(d, rows)))
+		_, err := tx.ExecContext(t.Context(), values.Replace(statement(dialect, rows)))
 		require.NoError(t, err, "%s", rows)
 	}
 	require.NoError(t, tx.Commit())
@@ -264,9 +264,9 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 }
 
 // user signs in as the nth user.
-func (w *testServer) user(t *testing.T, n int) *account {
+func (s *testServer) user(t *testing.T, n int) *account {
 	t.Helper()
-	a := &account{client: w.guest(t), email: fmt.Sprintf("u%d@example.org", n)}
+	a := &account{client: s.guest(t), email: fmt.Sprintf("u%d@example.org", n)}
 	return a.signIn(password)
 }
 

@@ -44,15 +44,15 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 	}
 
 	// A transaction posts a listing before the others and commits after them.
-	s := stores.Open(t, first.databaseURL(), clock.System{})
-	defer func() { require.NoError(t, s.Identity.Close()) }()
+	storage := stores.Open(t, first.databaseURL(), clock.System{})
+	defer func() { require.NoError(t, storage.Identity.Close()) }()
 	posted, commit, committed := make(chan struct{}), make(chan struct{}), make(chan error)
 	go func() {
-		committed <- s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
+		committed <- storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 			now := time.Now().UTC()
 			l := listings.Listing{ID: stores.NewID(), OrganizationID: stores.NewID(), Version: 1, Status: listings.Active, Open: true, PostedAt: &now, CreatedAt: now, UpdatedAt: now}
 			l.Title, l.Description = "Staff Nurse openlong", "Days and nights on a ward."
-			err := s.Listings.Listings.Create(ctx, []listings.Listing{l})
+			err := storage.Listings.Listings.Create(ctx, []listings.Listing{l})
 			close(posted)
 			<-commit
 			return err

@@ -142,7 +142,7 @@ func (a *walkApplication) setStatus(status string) {
 	}
 }
 
-func (a *walkApplication) shown() string {
+func (a *walkApplication) visibleStatus() string {
 	if a.tracker != "" {
 		return a.tracker
 	}
@@ -251,10 +251,10 @@ func (w *walk) bookmark(seeker *account, listing *walkListing) {
 // requireConsistent compares every count and list with the model.
 func (w *walk) requireConsistent() {
 	for _, employer := range w.employers {
-		w.employerAgrees(employer)
+		w.requireEmployerConsistent(employer)
 	}
 	for _, seeker := range w.seekers {
-		w.seekerAgrees(seeker)
+		w.requireSeekerConsistent(seeker)
 	}
 }
 
@@ -297,7 +297,7 @@ func count(values []string) map[string]int {
 	return n
 }
 
-func (w *walk) employerAgrees(employer *account) {
+func (w *walk) requireEmployerConsistent(employer *account) {
 	w.t.Helper()
 	jobs, all := tally(
 		w.listings,
@@ -386,11 +386,11 @@ func (w *walk) employerAgrees(employer *account) {
 	}
 }
 
-func (w *walk) seekerAgrees(seeker *account) {
+func (w *walk) requireSeekerConsistent(seeker *account) {
 	w.t.Helper()
 	shown, total := tally(
 		w.applications,
-		(*walkApplication).shown,
+		(*walkApplication).visibleStatus,
 		func(application *walkApplication) bool { return application.seeker == seeker && !application.withdrawn },
 	)
 	_, kept := tally(w.bookmarks, func(b *walkBookmark) string { return b.id }, func(b *walkBookmark) bool { return b.seeker == seeker })

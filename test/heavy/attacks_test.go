@@ -234,17 +234,17 @@ func TestAttack_ExpensiveSearches_UserServed(t *testing.T) {
 func TestAttack_UnsentBodies_UserServed(t *testing.T) {
 	onEachDatabase(t, func(_ *testing.T, target *attackTarget) {
 		target.runBesideUser(100, func(_ *http.Client, n int64) {
-			c, err := net.Dial("tcp", strings.TrimPrefix(target.url, "http://"))
+			conn, err := net.Dial("tcp", strings.TrimPrefix(target.url, "http://"))
 			if err != nil {
 				return
 			}
-			defer func() { _ = c.Close() }()
+			defer func() { _ = conn.Close() }()
 			path, length, sent := "/api/jobseekers/onboarding", 1<<20, 1<<20-1
 			if n%2 == 0 {
 				path, length, sent = "/api/jobseekers/documents", 10<<20, 1
 			}
 			_, _ = fmt.Fprintf(
-				c,
+				conn,
 				"POST %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.1.%d.%d\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n",
 				path,
 				n>>8&255,
@@ -252,9 +252,9 @@ func TestAttack_UnsentBodies_UserServed(t *testing.T) {
 				target.token,
 				length,
 			)
-			_, _ = c.Write(bytes.Repeat([]byte(" "), sent))
-			_ = c.SetReadDeadline(time.Now().Add(2 * time.Second))
-			_, _ = io.Copy(io.Discard, c)
+			_, _ = conn.Write(bytes.Repeat([]byte(" "), sent))
+			_ = conn.SetReadDeadline(time.Now().Add(2 * time.Second))
+			_, _ = io.Copy(io.Discard, conn)
 		})
 	})
 }

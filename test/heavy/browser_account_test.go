@@ -30,12 +30,12 @@ func TestBrowser_Account(t *testing.T) {
 
 // pressFor presses the button with the text, and waits until the page contains the words. The
 // page may be another one, or have a new part.
-func (p *browser) pressFor(button, words string) {
-	p.t.Helper()
-	p.do(chromedp.Click(`//main//button[normalize-space()="` + button + `"]`))
+func (b *browser) pressFor(button, words string) {
+	b.t.Helper()
+	b.do(chromedp.Click(`//main//button[normalize-space()="` + button + `"]`))
 	require.Eventually(
-		p.t,
-		func() bool { return strings.Contains(p.text(), words) },
+		b.t,
+		func() bool { return strings.Contains(b.text(), words) },
 		20*time.Second,
 		50*time.Millisecond,
 		"%q is not on the page",
@@ -47,14 +47,14 @@ func (p *browser) pressFor(button, words string) {
 var emulateNetwork = cdp.Command[map[string]any, cdp.Empty]{Method: "Network.emulateNetworkConditions"}
 
 // limitUploads limits the speed of uploads in bytes per second, -1 for no limit.
-func (p *browser) limitUploads(speed float64) {
-	p.t.Helper()
+func (b *browser) limitUploads(speed float64) {
+	b.t.Helper()
 	_, err := chromedp.Call(
-		p.ctx,
+		b.ctx,
 		emulateNetwork,
 		map[string]any{"offline": false, "latency": 0, "downloadThroughput": -1, "uploadThroughput": speed},
 	)
-	require.NoError(p.t, err)
+	require.NoError(b.t, err)
 }
 
 // uploadInBackground uploads files over a slow connection.

@@ -16,34 +16,34 @@ import (
 
 // redPDF returns a PDF document with a red page.
 func redPDF() []byte {
-	var b bytes.Buffer
-	b.WriteString("%PDF-1.4\n")
+	var body bytes.Buffer
+	body.WriteString("%PDF-1.4\n")
 	const paint = "1 0 0 rg 0 0 600 800 re f"
 	var offsets []int
 	for i, object := range []string{
 		"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>", "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R >>",
 		fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(paint), paint),
 	} {
-		offsets = append(offsets, b.Len())
-		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, object)
+		offsets = append(offsets, body.Len())
+		fmt.Fprintf(&body, "%d 0 obj\n%s\nendobj\n", i+1, object)
 	}
-	table := b.Len()
-	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
+	table := body.Len()
+	fmt.Fprintf(&body, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
 	for _, offset := range offsets {
-		fmt.Fprintf(&b, "%010d 00000 n \n", offset)
+		fmt.Fprintf(&body, "%010d 00000 n \n", offset)
 	}
-	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(offsets)+1, table)
-	return b.Bytes()
+	fmt.Fprintf(&body, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(offsets)+1, table)
+	return body.Bytes()
 }
 
 // readDocuments applies for a job of the employer with a PDF document and a text that is HTML,
 // and opens both as the employer.
 func readDocuments(t *testing.T, s *testServer, axe string) {
 	t.Helper()
-	p, clinician := newBrowser(t, s.url, axe), newBrowser(t, s.url, "")
-	signInEmployer(s, p)
-	p.open("/employer/jobs?status=active")
-	job := filepath.Base(evaluate[string](p, `document.querySelector("tbody th a").pathname`))
+	browser, clinician := newBrowser(t, s.url, axe), newBrowser(t, s.url, "")
+	signInEmployer(s, browser)
+	browser.open("/employer/jobs?status=active")
+	job := filepath.Base(evaluate[string](browser, `document.querySelector("tbody th a").pathname`))
 	clinician.open("/register?as=jobseeker")
 	signUp(clinician, "orla@example.org")
 	clinician.press("Create account")
@@ -60,11 +60,11 @@ func readDocuments(t *testing.T, s *testServer, axe string) {
 	clinician.pressFor("Review your application", "Check your application")
 	clinician.press("Send application")
 
-	p.open("/employer/applications?job=" + job)
-	p.leads(chromedp.Click(`(//tbody//th/a)[1]`))
-	p.checkPage("console-application-documents")
+	browser.open("/employer/applications?job=" + job)
+	browser.leads(chromedp.Click(`(//tbody//th/a)[1]`))
+	browser.checkPage("console-application-documents")
 	links := evaluate[[]string](
-		p,
+		browser,
 		`[...document.querySelectorAll('a[target="_blank"][href$="?view=1"]')].map(a => a.textContent.trim() + "|" + a.getAttribute("href"))`,
 	)
 	require.Len(t, links, 2)
@@ -73,32 +73,32 @@ func readDocuments(t *testing.T, s *testServer, axe string) {
 		title, path, _ := bytes.Cut([]byte(link), []byte("|"))
 		paths[string(bytes.TrimSuffix(title, []byte(" (opens in a new tab)")))] = string(path)
 	}
-	p.open(paths["letter"])
-	require.Equal(t, "<script>document.title = 'run'</script><h1>Dear ward</h1>", p.text())
-	require.NotEqual(t, "run", evaluate[string](p, "document.title"))
-	p.requireNoErrors()
-	p.open(paths["cv"])
+	browser.open(paths["letter"])
+	require.Equal(t, "<script>document.title = 'run'</script><h1>Dear ward</h1>", browser.text())
+	require.NotEqual(t, "run", evaluate[string](browser, "document.title"))
+	browser.requireNoErrors()
+	browser.open(paths["cv"])
 	require.Eventually(t, func() bool {
-		picture, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+		picture, err := chromedp.Run(browser.ctx, chromedp.CaptureScreenshot())
 		require.NoError(t, err)
 		image, err := png.Decode(bytes.NewReader(picture))
 		require.NoError(t, err)
 		r, g, b, _ := image.At(image.Bounds().Dx()/2, image.Bounds().Dy()/2).RGBA()
 		return r > 0xf000 && g < 0x1000 && b < 0x1000
 	}, 20*time.Second, 100*time.Millisecond, "the viewer shows the red page")
-	p.requireNoErrors()
+	browser.requireNoErrors()
 }
 
 // readTimes requires that times of day are those of the browser's time zone.
 func readTimes(t *testing.T, s *testServer) {
 	t.Helper()
-	p := newBrowser(t, s.url, "")
-	_, err := chromedp.Call(p.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "America/New_York"})
+	browser := newBrowser(t, s.url, "")
+	_, err := chromedp.Call(browser.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "America/New_York"})
 	require.NoError(t, err)
-	signInEmployer(s, p)
-	p.open("/employer/interviews")
+	signInEmployer(s, browser)
+	browser.open("/employer/interviews")
 	// Interviews have a time of day, which is 4 or 5 hours earlier.
-	times := evaluate[[][]string](p, `[...document.querySelectorAll("main time")].map(e => [e.dateTime, e.textContent, e.title])`)
+	times := evaluate[[][]string](browser, `[...document.querySelectorAll("main time")].map(e => [e.dateTime, e.textContent, e.title])`)
 	require.NotEmpty(t, times)
 	zone, err := time.LoadLocation("America/New_York")
 	require.NoError(t, err)
@@ -109,22 +109,22 @@ func readTimes(t *testing.T, s *testServer) {
 		require.Equal(t, at.In(zone).Format("2 Jan 2006, 15:04 ")+fmt.Sprintf("GMT%d", offset/3600), shown[1])
 		require.Equal(t, at.UTC().Format("2 Jan 2006, 15:04 UTC"), shown[2])
 	}
-	p.open("/employer/applications")
+	browser.open("/employer/applications")
 	require.Equal(
 		t,
 		[]string{},
 		evaluate[[]string](
-			p,
+			browser,
 			`[...document.querySelectorAll("main time")].filter(e => !e.dateTime.includes("T") && e.title).map(e => e.textContent)`,
 		),
 		"dates stay",
 	)
-	p.leads(chromedp.Click(`(//tbody//th/a)[1]`))
-	p.do(chromedp.Click(`//summary[contains(., "nterview")]`))
+	browser.leads(chromedp.Click(`(//tbody//th/a)[1]`))
+	browser.do(chromedp.Click(`//summary[contains(., "nterview")]`))
 	_ = evaluate[chromedp.Void](
-		p,
+		browser,
 		`(() => { const f = document.querySelector("#scheduledAt"); f.value = "2099-03-03T10:00"; f.dispatchEvent(new Event("input")); })()`,
 	)
-	require.Contains(t, p.text(), "In your time zone: 3 Mar 2099, 05:00 GMT-5")
-	p.requireNoErrors()
+	require.Contains(t, browser.text(), "In your time zone: 3 Mar 2099, 05:00 GMT-5")
+	browser.requireNoErrors()
 }

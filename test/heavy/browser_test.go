@@ -84,44 +84,44 @@ func newBrowser(t *testing.T, site, axe string) *browser {
 
 // requireNoErrors requires that the browser has reported no errors, except the
 // status of pages that list invalid fields.
-func (p *browser) requireNoErrors(mended ...string) {
-	p.t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, output := range p.complain {
+func (b *browser) requireNoErrors(mended ...string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, output := range b.complain {
 		expected := false
 		for _, status := range mended {
 			expected = expected || strings.Contains(output, "Failed to load resource") && strings.Contains(output, "status of "+status)
 		}
-		require.True(p.t, expected, output)
+		require.True(b.t, expected, output)
 	}
-	p.complain = nil
+	b.complain = nil
 }
 
 // complaints returns what the browser has reported since the last check.
-func (p *browser) complaints() []string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.complain)
+func (b *browser) complaints() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.complain)
 }
 
-func (p *browser) do(steps ...chromedp.Action[chromedp.Void]) {
-	p.t.Helper()
-	ctx, end := context.WithTimeout(p.ctx, 20*time.Second)
+func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, end := context.WithTimeout(b.ctx, 20*time.Second)
 	defer end()
 	err := chromedp.Do(ctx, steps...)
 	if err != nil {
-		selector, _ := chromedp.Run(p.ctx, chromedp.Location())
-		require.NoError(p.t, err, "at %s\n%s", selector, p.text())
+		selector, _ := chromedp.Run(b.ctx, chromedp.Location())
+		require.NoError(b.t, err, "at %s\n%s", selector, b.text())
 	}
 }
 
-func (p *browser) open(path string) {
-	p.t.Helper()
+func (b *browser) open(path string) {
+	b.t.Helper()
 	if strings.HasPrefix(path, "/") {
-		path = p.site + path
+		path = b.site + path
 	}
-	p.do(chromedp.Navigate(path))
+	b.do(chromedp.Navigate(path))
 }
 
 // evaluate returns the value of an expression on the page.
@@ -134,96 +134,96 @@ func evaluate[T any](page *browser, expression string) T {
 	return out
 }
 
-func (p *browser) text() string {
-	text, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string]("document.body.innerText"))
+func (b *browser) text() string {
+	text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
 	return text
 }
 
-func (p *browser) path() string {
-	p.t.Helper()
-	selector, err := chromedp.Run(p.ctx, chromedp.Location())
-	require.NoError(p.t, err)
-	return strings.TrimPrefix(selector, p.site)
+func (b *browser) path() string {
+	b.t.Helper()
+	selector, err := chromedp.Run(b.ctx, chromedp.Location())
+	require.NoError(b.t, err)
+	return strings.TrimPrefix(selector, b.site)
 }
 
 // field fills in the form field with the name.
-func (p *browser) field(name, value string) {
-	p.t.Helper()
+func (b *browser) field(name, value string) {
+	b.t.Helper()
 	// A page may have several forms, some of them collapsed.
 	selector := `main form:has(button) [name="` + name + `"]:not([type=hidden])`
-	_ = evaluate[chromedp.Void](p, "document.querySelector("+strconv.Quote(selector)+").value = ''")
-	p.do(chromedp.SendKeys(chromedp.CSS(selector), value))
+	_ = evaluate[chromedp.Void](b, "document.querySelector("+strconv.Quote(selector)+").value = ''")
+	b.do(chromedp.SendKeys(chromedp.CSS(selector), value))
 }
 
-func (p *browser) check(name, value string) {
-	p.t.Helper()
-	p.do(chromedp.Click(chromedp.CSS(`main [name="` + name + `"][value="` + value + `"]`)))
+func (b *browser) check(name, value string) {
+	b.t.Helper()
+	b.do(chromedp.Click(chromedp.CSS(`main [name="` + name + `"][value="` + value + `"]`)))
 }
 
 // press presses the button with the text, which leads to another page.
-func (p *browser) press(text string) {
-	p.t.Helper()
-	p.leads(chromedp.Click(`//main//button[normalize-space()="` + text + `"]`))
+func (b *browser) press(text string) {
+	b.t.Helper()
+	b.leads(chromedp.Click(`//main//button[normalize-space()="` + text + `"]`))
 }
 
-func (p *browser) follow(text string) {
-	p.t.Helper()
-	p.leads(chromedp.Click(`//a[normalize-space()="` + text + `"]`))
+func (b *browser) follow(text string) {
+	b.t.Helper()
+	b.leads(chromedp.Click(`//a[normalize-space()="` + text + `"]`))
 }
 
-func (p *browser) leads(step chromedp.Action[chromedp.Void]) {
-	p.t.Helper()
-	ctx, end := context.WithTimeout(p.ctx, 20*time.Second)
+func (b *browser) leads(step chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, end := context.WithTimeout(b.ctx, 20*time.Second)
 	defer end()
 	if _, err := chromedp.RunResponse(ctx, step); err != nil {
-		require.NoError(p.t, err, "at %s\n%s", p.path(), p.text())
+		require.NoError(b.t, err, "at %s\n%s", b.path(), b.text())
 	}
 }
 
 // waitForAddress waits until the browser is at the address, with any query or
 // with one that has the prefix. Redirects may lead there.
-func (p *browser) waitForAddress(address string) {
-	p.t.Helper()
+func (b *browser) waitForAddress(address string) {
+	b.t.Helper()
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
 	for deadline := time.Now().Add(20 * time.Second); ; <-again.C {
-		path := p.path()
+		path := b.path()
 		there := path == address || strings.HasPrefix(path, address) && strings.Contains(path[:min(len(address)+1, len(path))], "?")
-		if there && evaluate[string](p, "document.readyState") == "complete" {
+		if there && evaluate[string](b, "document.readyState") == "complete" {
 			return
 		}
-		require.True(p.t, time.Now().Before(deadline), "is at %s, not at %s\n%s", path, address, p.text())
+		require.True(b.t, time.Now().Before(deadline), "is at %s, not at %s\n%s", path, address, b.text())
 	}
 }
 
 // waitForText waits until the page contains the text. The page updates itself for
 // a short time only; after that it is reloaded.
-func (p *browser) waitForText(text string) {
-	p.t.Helper()
+func (b *browser) waitForText(text string) {
+	b.t.Helper()
 	attempts := time.NewTicker(200 * time.Millisecond)
 	defer attempts.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(p.text(), text); <-attempts.C {
-		require.True(p.t, time.Now().Before(deadline), "%q is not on the page: %s", text, p.text())
-		p.open(p.path())
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(b.text(), text); <-attempts.C {
+		require.True(b.t, time.Now().Before(deadline), "%q is not on the page: %s", text, b.text())
+		b.open(b.path())
 	}
 }
 
 // key sends keystrokes.
-func (p *browser) key(keys string) { p.t.Helper(); p.do(chromedp.KeyEvent(keys)) }
+func (b *browser) key(keys string) { b.t.Helper(); b.do(chromedp.KeyEvent(keys)) }
 
 // tabTo presses Tab until the element has the focus, and checks at each step that
 // the focus is visible.
-func (p *browser) tabTo(selector string) {
-	p.t.Helper()
+func (b *browser) tabTo(selector string) {
+	b.t.Helper()
 	for range 80 {
-		p.key(kb.Tab)
-		require.True(p.t, evaluate[bool](p, `(() => { const e = document.activeElement; if (!e || e === document.body) return true;
+		b.key(kb.Tab)
+		require.True(b.t, evaluate[bool](b, `(() => { const e = document.activeElement; if (!e || e === document.body) return true;
 			const s = getComputedStyle(e); return e.matches(":focus-visible") && s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2; })()`), "the focus does not show")
-		if evaluate[bool](p, `!!document.activeElement && document.activeElement.matches(`+strconv.Quote(selector)+`)`) {
+		if evaluate[bool](b, `!!document.activeElement && document.activeElement.matches(`+strconv.Quote(selector)+`)`) {
 			return
 		}
 	}
-	require.Fail(p.t, "no way by the keyboard to "+selector)
+	require.Fail(b.t, "no way by the keyboard to "+selector)
 }
 
 // looks are the viewports and colour schemes in which pages are checked.
@@ -234,76 +234,76 @@ var looks = []struct {
 
 // checkPage checks the page in every viewport and colour scheme, and saves
 // screenshots if LOCUM_TEST_SCREENSHOTS names a folder.
-func (p *browser) checkPage(name string) {
-	p.t.Helper()
-	p.requireNoErrors("400", "401", "404", "409")
-	if p.axe == "" {
+func (b *browser) checkPage(name string) {
+	b.t.Helper()
+	b.requireNoErrors("400", "401", "404", "409")
+	if b.axe == "" {
 		return
 	}
-	require.False(p.t, p.seen[name], name)
-	p.seen[name] = true
+	require.False(b.t, b.seen[name], name)
+	b.seen[name] = true
 	for _, l := range looks {
-		p.scheme(l.scheme)
-		p.do(chromedp.EmulateViewport(l.width, 800))
+		b.scheme(l.scheme)
+		b.do(chromedp.EmulateViewport(l.width, 800))
 		require.LessOrEqual(
-			p.t,
-			evaluate[int](p, "document.documentElement.scrollWidth"),
+			b.t,
+			evaluate[int](b, "document.documentElement.scrollWidth"),
 			int(l.width),
 			"%s, %s is scrolled sideways",
 			name,
 			l.name,
 		)
 		require.Empty(
-			p.t,
-			p.violations(`{type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}`),
+			b.t,
+			b.violations(`{type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}`),
 			"%s, %s",
 			name,
 			l.name,
 		)
-		p.picture(name + "-" + l.name)
+		b.picture(name + "-" + l.name)
 	}
-	p.scheme("")
-	p.do(chromedp.EmulateViewport(1280, 800))
-	if p.sources != nil && evaluate[int](p, `performance.getEntriesByType("navigation")[0].responseStatus`) == http.StatusOK {
-		p.sources[name] = evaluate[string](p, `fetch(location.href).then((response) => response.text())`)
+	b.scheme("")
+	b.do(chromedp.EmulateViewport(1280, 800))
+	if b.sources != nil && evaluate[int](b, `performance.getEntriesByType("navigation")[0].responseStatus`) == http.StatusOK {
+		b.sources[name] = evaluate[string](b, `fetch(location.href).then((response) => response.text())`)
 	}
 }
 
 // validateSources checks the HTML of the pages that checkPage has loaded.
-func (p *browser) validateSources() {
-	p.t.Helper()
-	if p.axe == "" {
+func (b *browser) validateSources() {
+	b.t.Helper()
+	if b.axe == "" {
 		return // without script, pages are not loaded again
 	}
-	require.NotEmpty(p.t, p.sources)
-	validateHTML(p.t, p.sources)
+	require.NotEmpty(b.t, b.sources)
+	validateHTML(b.t, b.sources)
 }
 
 // checkDarkScheme checks the dark scheme of a page whose light scheme is not
 // ours, in wide and narrow viewports.
-func (p *browser) checkDarkScheme(name string) {
-	p.t.Helper()
-	p.scheme("dark")
+func (b *browser) checkDarkScheme(name string) {
+	b.t.Helper()
+	b.scheme("dark")
 	for _, l := range looks {
 		if l.scheme == "dark" {
-			p.do(chromedp.EmulateViewport(l.width, 800))
-			require.Empty(p.t, p.violations(`{type: "rule", values: ["color-contrast"]}`), "%s, %s", name, l.name)
-			p.picture(name + "-" + l.name)
+			b.do(chromedp.EmulateViewport(l.width, 800))
+			require.Empty(b.t, b.violations(`{type: "rule", values: ["color-contrast"]}`), "%s, %s", name, l.name)
+			b.picture(name + "-" + l.name)
 		}
 	}
-	p.scheme("")
-	p.do(chromedp.EmulateViewport(1280, 800))
+	b.scheme("")
+	b.do(chromedp.EmulateViewport(1280, 800))
 }
 
 // scheme emulates the prefers-color-scheme of the user; an empty value resets it.
-func (p *browser) scheme(name string) {
-	p.t.Helper()
+func (b *browser) scheme(name string) {
+	b.t.Helper()
 	media := emulation.SetEmulatedMediaParams{}
 	if name != "" {
 		media.Features = []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}
 	}
-	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, media)
-	require.NoError(p.t, err)
+	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media)
+	require.NoError(b.t, err)
 }
 
 // violation is a violation of an axe rule by some elements.
@@ -314,14 +314,14 @@ type violation struct {
 }
 
 // violations returns the violations that axe finds on the page by the rules.
-func (p *browser) violations(rules string) (out []violation) {
-	p.t.Helper()
-	_ = evaluate[chromedp.Void](p, p.axe+";0")
+func (b *browser) violations(rules string) (out []violation) {
+	b.t.Helper()
+	_ = evaluate[chromedp.Void](b, b.axe+";0")
 	// Running transitions have intermediate colours whose contrast does not
 	// matter.
 	const arrived = `Promise.all(document.getAnimations().filter(a => a instanceof CSSTransition).map(a => a.finished.catch(() => {})))`
-	raw := evaluate[string](p, arrived+`.then(() => axe.run(document, {runOnly: `+rules+`})).then(r => JSON.stringify(r.violations))`)
-	require.NoError(p.t, json.Unmarshal([]byte(raw), &out))
+	raw := evaluate[string](b, arrived+`.then(() => axe.run(document, {runOnly: `+rules+`})).then(r => JSON.stringify(r.violations))`)
+	require.NoError(b.t, json.Unmarshal([]byte(raw), &out))
 	return out
 }
 
@@ -334,12 +334,12 @@ func axeCore(t *testing.T) string {
 }
 
 // picture saves a screenshot of the page if screenshots are requested.
-func (p *browser) picture(name string) {
-	p.t.Helper()
+func (b *browser) picture(name string) {
+	b.t.Helper()
 	if dir := os.Getenv("LOCUM_TEST_SCREENSHOTS"); dir != "" {
-		picture, err := chromedp.Run(p.ctx, chromedp.FullScreenshot(100))
-		require.NoError(p.t, err)
-		require.NoError(p.t, os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o600))
+		picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+		require.NoError(b.t, err)
+		require.NoError(b.t, os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o600))
 	}
 }
 

@@ -82,21 +82,21 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 		server.db.QueryRow(t.Context(), "SELECT listing_id::text, id::text FROM applications WHERE status = 'interview' LIMIT 1").
 			Scan(&listing, &application),
 	)
-	for _, r := range portal.API(adapters.Services{}).Routes {
-		if r.Method != "GET" || strings.HasSuffix(r.Path, "/file") || !strings.HasPrefix(r.Path, "/api/") {
+	for _, route := range portal.API(adapters.Services{}).Routes {
+		if route.Method != "GET" || strings.HasSuffix(route.Path, "/file") || !strings.HasPrefix(route.Path, "/api/") {
 			continue
 		}
 		server.token = seeker
-		if r.Audience == web.Employer || strings.HasPrefix(r.Path, "/api/employers") {
+		if route.Audience == web.Employer || strings.HasPrefix(route.Path, "/api/employers") {
 			server.token = employer
 		}
 		id := listing
-		if strings.Contains(r.Path, "/applications/") {
+		if strings.Contains(route.Path, "/applications/") {
 			id = application
 		}
 		for _, query := range []string{"", "?limit=100", "?page=90&limit=100"} {
-			status := server.status("GET", strings.ReplaceAll(r.Path, ":id", id)+query)
-			require.Less(t, status, 500, "%s%s", r.Path, query)
+			status := server.status("GET", strings.ReplaceAll(route.Path, ":id", id)+query)
+			require.Less(t, status, 500, "%s%s", route.Path, query)
 		}
 	}
 	for _, path := range []string{

@@ -172,9 +172,9 @@ func RedisURL(t testing.TB) string {
 	// Database 0 holds the counter that allocates the other databases to all
 	// processes.
 	opt.DB = 0
-	c := goredis.NewClient(opt)
-	defer func() { _ = c.Close() }()
-	conf, err := c.ConfigGet(ctx, "databases").Result()
+	client := goredis.NewClient(opt)
+	defer func() { _ = client.Close() }()
+	conf, err := client.ConfigGet(ctx, "databases").Result()
 	if err != nil {
 		t.Fatalf("redis at %s: %v", server, err)
 	}
@@ -182,7 +182,7 @@ func RedisURL(t testing.TB) string {
 	if databases < 2 {
 		t.Fatalf("redis at %s has no numbered databases", server)
 	}
-	n, err := c.Incr(ctx, "locum-test:databases").Result()
+	n, err := client.Incr(ctx, "locum-test:databases").Result()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,12 +46,12 @@ type Work struct {
 }
 
 // NewWork returns the Work of the table and the handlers.
-func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Subscription, handlers ...task.Handler) Work {
+func NewWork(t testing.TB, storage adapters.Storage, clk clock.Clock, table []event.Subscription, handlers ...task.Handler) Work {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	queue := &InlineQueue{ready: make(chan struct{})}
 	runner, err := task.NewRunner(
-		task.Deps{Store: s.Identity.Tasks, Queue: queue, Clock: clk, Log: log, Handlers: append(event.Handlers(table), handlers...)},
+		task.Deps{Store: storage.Identity.Tasks, Queue: queue, Clock: clk, Log: log, Handlers: append(event.Handlers(table), handlers...)},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func NewWork(t testing.TB, s adapters.Storage, clk clock.Clock, table []event.Su
 		Runner: runner,
 		Relay: event.NewRelay(
 			event.RelayDeps{
-				Sources: []event.Source{{Tx: s.Identity.Tx, Outbox: s.Identity.Outbox, Tasks: s.Identity.Tasks}},
+				Sources: []event.Source{{Tx: storage.Identity.Tx, Outbox: storage.Identity.Outbox, Tasks: storage.Identity.Tasks}},
 				Runner:  runner,
 				Table:   table,
 				Log:     log,

@@ -19,30 +19,30 @@ import (
 // TestAlerts_EveryQuery_MatchesWhatSearchFinds saves every query and compares its
 // matches among all adverts with the exact results of the search.
 func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
-	b, err := readBoard()
+	board, err := readBoard()
 	require.NoError(t, err)
-	queries, err := readQueries(b)
+	queries, err := readQueries(board)
 	require.NoError(t, err)
 	companies := organizations{}
 	svc := newListings(t, companies)
 	var ids []string
-	for _, e := range b.employers {
+	for _, e := range board.employers {
 		id := stores.NewID()
 		companies[id] = e.name
-		adverts := slices.DeleteFunc(slices.Clone(b.adverts), func(a *advert) bool { return a.employer != e })
+		adverts := slices.DeleteFunc(slices.Clone(board.adverts), func(a *advert) bool { return a.employer != e })
 		for part := range slices.Chunk(adverts, listings.MaxBatch) {
 			ids = append(ids, create(t, svc, id, part)...)
 		}
 	}
-	require.Len(t, ids, len(b.adverts))
-	g, err := svc.Gather(t.Context(), ids)
+	require.Len(t, ids, len(board.adverts))
+	gathered, err := svc.Gather(t.Context(), ids)
 	require.NoError(t, err)
 	matches, corrected := 0, 0
 	var texts []string
 	for _, q := range queries {
 		texts = append(texts, q.text)
 	}
-	for _, e := range b.employers {
+	for _, e := range board.employers {
 		texts = append(texts, "nurse "+e.name, e.name+" physotherapist")
 	}
 	for _, text := range texts {
@@ -51,11 +51,11 @@ func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 			corrected += corrections
 			resolved, err := svc.Resolve(t.Context(), text)
 			require.NoError(t, err)
-			positions, err := g.Matching(t.Context(), listings.FindKey{Text: resolved})
+			positions, err := gathered.Matching(t.Context(), listings.FindKey{Text: resolved})
 			require.NoError(t, err)
 			got := make([]string, len(positions))
 			for i, at := range positions {
-				got[i] = g.Listings()[at].ID
+				got[i] = gathered.Listings()[at].ID
 			}
 			require.ElementsMatch(t, want, got, "%q resolved as %q", text, resolved)
 			matches += len(got)
@@ -89,18 +89,18 @@ func (o organizations) CompanyName(_ context.Context, id string) (string, error)
 
 func newListings(t *testing.T, companies organizations) *listings.Service {
 	clk := kit.NewClock()
-	s := stores.SQLite(t, clk)
+	storage := stores.SQLite(t, clk)
 	return listings.New(listings.Deps{
-		Tx:            s.Identity.Tx,
-		Events:        s.Identity.Events,
-		Audit:         s.Identity.Audit,
+		Tx:            storage.Identity.Tx,
+		Events:        storage.Identity.Events,
+		Audit:         storage.Identity.Audit,
 		Clock:         clk,
 		NewID:         stores.NewID,
-		Listings:      s.Listings.Listings,
-		Public:        s.Listings.Public,
-		Cases:         s.Listings.Cases,
-		Views:         s.Listings.Views,
-		Engine:        stores.Engine(t, s),
+		Listings:      storage.Listings.Listings,
+		Public:        storage.Listings.Public,
+		Cases:         storage.Listings.Cases,
+		Views:         storage.Listings.Views,
+		Engine:        stores.Engine(t, storage),
 		NewBatch:      stores.NewBatch,
 		Gazetteer:     gazetteer.New(),
 		Organizations: companies,
@@ -145,17 +145,17 @@ func (a *advert) input() listings.CreateInput {
 func findAll(t *testing.T, svc *listings.Service, text string) (ids []string, corrections int) {
 	t.Helper()
 	for cursor := ""; ; {
-		r, err := svc.Find(
+		found, err := svc.Find(
 			t.Context(),
 			auth.Actor{},
 			listings.FindInput{Text: text, Exact: true, Page: page.Request{Number: 1, Size: 500, Cursor: cursor}},
 		)
 		require.NoError(t, err, text)
-		for _, h := range r.Items {
+		for _, h := range found.Items {
 			ids = append(ids, h.Listing.ID)
 		}
-		if cursor = r.NextCursor; cursor == "" {
-			return ids, len(r.Corrections)
+		if cursor = found.NextCursor; cursor == "" {
+			return ids, len(found.Corrections)
 		}
 	}
 }

@@ -10,17 +10,17 @@ import (
 )
 
 func TestBoard_Size_IsSufficient(t *testing.T) {
-	b, err := readBoard()
+	board, err := readBoard()
 	require.NoError(t, err)
 	distractors, countries, employers := 0, map[string]bool{}, map[string]bool{}
-	for _, a := range b.adverts {
+	for _, a := range board.adverts {
 		countries[a.place.country] = true
 		employers[a.employer.key] = true
 		if a.attributes.one("clinical") == "no" {
 			distractors++
 		}
 	}
-	require.GreaterOrEqual(t, len(b.adverts), 800)
+	require.GreaterOrEqual(t, len(board.adverts), 800)
 	require.GreaterOrEqual(t, distractors, 150)
 	require.GreaterOrEqual(t, len(employers), 60)
 	require.ElementsMatch(t, []string{"uk", "ie", "us"}, slices.Collect(maps.Keys(countries)))
@@ -62,19 +62,19 @@ func TestQueries_Texts_AreUnique(t *testing.T) {
 func TestQueries_EachGrade_MatchesAnAdvert(t *testing.T) {
 	b, err := readBoard()
 	require.NoError(t, err)
-	for _, q := range mustReadQueries(t) {
+	for _, query := range mustReadQueries(t) {
 		var count [4]int
 		for _, a := range b.adverts {
-			if grade, mustNot := q.grade(a); grade > 0 || mustNot {
+			if grade, mustNot := query.grade(a); grade > 0 || mustNot {
 				count[grade]++
 			}
 		}
-		for grade, rule := range q.grades {
-			if rule != nil && (grade > 0 || !q.findsNothing()) {
-				assert.Positive(t, count[grade], "%s: %s: no advert has the grade %d", q.group, q.id(), grade)
+		for grade, rule := range query.grades {
+			if rule != nil && (grade > 0 || !query.findsNothing()) {
+				assert.Positive(t, count[grade], "%s: %s: no advert has the grade %d", query.group, query.id(), grade)
 			}
 		}
-		assert.Equal(t, q.group == "nothing to find", q.findsNothing(), "%s: %s", q.group, q.id())
+		assert.Equal(t, query.group == "nothing to find", query.findsNothing(), "%s: %s", query.group, query.id())
 	}
 }
 
@@ -89,15 +89,15 @@ func TestQueries_ConditionValues_AreKnown(t *testing.T) {
 			}
 		}
 	}
-	for _, q := range mustReadQueries(t) {
-		for _, r := range q.grades {
+	for _, query := range mustReadQueries(t) {
+		for _, r := range query.grades {
 			for _, all := range r {
 				for _, c := range all {
 					if slices.Contains([]string{"", "within", "pay", "text", "title"}, c.key) {
 						continue
 					}
 					for _, v := range c.values {
-						assert.True(t, known[c.key+"="+v], "%s: %s: no advert has %s=%s", q.group, q.id(), c.key, v)
+						assert.True(t, known[c.key+"="+v], "%s: %s: no advert has %s=%s", query.group, query.id(), c.key, v)
 					}
 				}
 			}

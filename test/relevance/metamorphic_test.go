@@ -30,7 +30,7 @@ const labTown = "Leeds"
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	v, err := search.Load()
+	vocabulary, err := search.Load()
 	require.NoError(t, err)
 	index, err := searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: "1"})
 	require.NoError(t, err)
@@ -38,10 +38,10 @@ func newLab(t *testing.T) *lab {
 	places := gazetteer.New()
 	town, ok := places.Resolve(labTown)
 	require.True(t, ok)
-	l := &lab{t: t, v: v, index: index, annotations: map[string]search.Annotation{}}
-	l.parser = search.Parser{Vocabulary: v, Places: places, Words: search.NewSpelling(v, index)}
+	l := &lab{t: t, v: vocabulary, index: index, annotations: map[string]search.Annotation{}}
+	l.parser = search.Parser{Vocabulary: vocabulary, Places: places, Words: search.NewSpelling(vocabulary, index)}
 	var changes []search.Change
-	for _, c := range v.Concepts() {
+	for _, c := range vocabulary.Concepts() {
 		if isTitled(c) {
 			changes = append(changes, search.Change{ID: c.ID, Version: 1, Document: l.document(c, &town)})
 		}
@@ -73,7 +73,7 @@ func (l *lab) document(c *search.Concept, town *search.Place) *search.Document {
 func (l *lab) find(text string) []search.Hit {
 	u := l.parser.Parse(text)
 	plan := u.Plan(10)
-	r, err := l.index.Find(l.t.Context(), search.Query{
+	result, err := l.index.Find(l.t.Context(), search.Query{
 		Now:     time.Unix(1_750_000_000, 0),
 		Must:    plan.Must,
 		Slots:   plan.Slots,
@@ -82,7 +82,7 @@ func (l *lab) find(text string) []search.Hit {
 		Limit:   depth,
 	})
 	require.NoError(l.t, err, text)
-	return r.Hits
+	return result.Hits
 }
 
 // findsOwn reports whether the first hits of a query are about one of the
@@ -179,18 +179,18 @@ func typo(form string) string {
 // specialty in other ways: each of them finds the adverts of its own concept.
 func TestVocabulary_Variations_FindTheSame(t *testing.T) {
 	t.Parallel()
-	l := newLab(t)
+	lab := newLab(t)
 	for _, variation := range variations {
 		t.Run(variation.name, func(t *testing.T) {
 			var failed []string
 			n := 0
-			for _, f := range l.v.Forms() {
+			for _, f := range lab.v.Forms() {
 				text := variation.write(strings.ToLower(f.Text))
 				if text == "" || !isTitled(f.Readings[0].Concept) {
 					continue
 				}
 				n++
-				if !l.findsOwn(text+" ", f.Readings) {
+				if !lab.findsOwn(text+" ", f.Readings) {
 					failed = append(failed, fmt.Sprintf("%s (%s)", text, f.Readings[0].Concept.ID))
 				}
 			}
@@ -204,13 +204,13 @@ func TestVocabulary_Variations_FindTheSame(t *testing.T) {
 // adverts for a wider role are not exact results.
 func TestVocabulary_Child_DoesNotFindItsParent(t *testing.T) {
 	t.Parallel()
-	l := newLab(t)
+	lab := newLab(t)
 	var failed []string
-	for _, c := range l.v.Concepts() {
+	for _, c := range lab.v.Concepts() {
 		if c.Kind != search.Role || c.Same != nil {
 			continue
 		}
-		for _, h := range l.find(c.Label + " ") {
+		for _, h := range lab.find(c.Label + " ") {
 			if slices.ContainsFunc(c.Parents, func(p search.Link) bool { return h.Exact && p.To.ID == h.ID }) {
 				failed = append(failed, c.ID+" finds "+h.ID)
 			}
@@ -223,20 +223,20 @@ func TestVocabulary_Child_DoesNotFindItsParent(t *testing.T) {
 // non-clinical role.
 func TestVocabulary_NonClinicalForm_FindsNoClinicalPostFirst(t *testing.T) {
 	t.Parallel()
-	l := newLab(t)
-	nonClinical := l.v.Concept("non-clinical")
+	lab := newLab(t)
+	nonClinical := lab.v.Concept("non-clinical")
 	var failed []string
-	for _, f := range l.v.Forms() {
+	for _, f := range lab.v.Forms() {
 		c := f.Readings[0].Concept
 		if len(f.Readings) > 1 || c.Kind != search.Role || !c.IsA(nonClinical) {
 			continue
 		}
-		hits := l.find(f.Text + " ")
+		hits := lab.find(f.Text + " ")
 		if len(hits) == 0 || !hits[0].Exact {
 			continue
 		}
 		// The advert of a specialty alone is for the profession that staffs it.
-		if first := l.v.Concept(hits[0].ID); first.Kind == search.Role && !first.IsA(nonClinical) {
+		if first := lab.v.Concept(hits[0].ID); first.Kind == search.Role && !first.IsA(nonClinical) {
 			failed = append(failed, f.Text+" finds "+hits[0].ID)
 		}
 	}

@@ -18,29 +18,29 @@ func TestRelevance(t *testing.T) {
 	if os.Getenv("LOCUM_TEST_HEAVY") == "" {
 		t.Skip("runs with make relevance")
 	}
-	b, err := readBoard()
+	board, err := readBoard()
 	require.NoError(t, err)
-	queries, err := readQueries(b)
+	queries, err := readQueries(board)
 	require.NoError(t, err)
 
-	onSQLite := run(startServer(t, "sqlite:"+filepath.Join(t.TempDir(), "locum.db")), b, queries)
-	r := newReport(onSQLite)
-	t.Logf("%d adverts, %d queries\n%s\n%s", len(b.adverts), len(queries), failures(onSQLite), r)
+	onSQLite := run(startServer(t, "sqlite:"+filepath.Join(t.TempDir(), "locum.db")), board, queries)
+	report := newReport(onSQLite)
+	t.Logf("%d adverts, %d queries\n%s\n%s", len(board.adverts), len(queries), failures(onSQLite), report)
 
 	t.Run("postgres finds the same", func(t *testing.T) {
-		onPostgres := run(startServer(t, kit.PostgresURL(t)), b, queries)
+		onPostgres := run(startServer(t, kit.PostgresURL(t)), board, queries)
 		for i, q := range queries {
 			require.Equal(t, onSQLite[i].total, onPostgres[i].total, "total of %s", q.id())
 			require.Equal(t, titles(onSQLite[i].found), titles(onPostgres[i].found), "results of %s", q.id())
 		}
 	})
 	if os.Getenv("LOCUM_TEST_WRITE") != "" {
-		require.NoError(t, writeBaseline(r))
+		require.NoError(t, writeBaseline(report))
 		return
 	}
 	baseline, err := readBaseline()
 	require.NoError(t, err)
-	require.Empty(t, r.problems(baseline), "search got worse; update the baseline with make relevance UPDATE=1 if that is meant")
+	require.Empty(t, report.problems(baseline), "search got worse; update the baseline with make relevance UPDATE=1 if that is meant")
 }
 
 func run(s *server, b *board, queries []*query) []result {

@@ -54,19 +54,19 @@ type report struct {
 }
 
 func sum(results []result, include func(*query) bool) (s sums) {
-	for _, r := range results {
-		if !include(r.query) {
+	for _, result := range results {
+		if !include(result.query) {
 			continue
 		}
 		s.Queries++
-		s.MustNot += r.score.mustNot
-		if r.score.wrong {
+		s.MustNot += result.score.mustNot
+		if result.score.wrong {
 			s.ZeroWrong++
 		}
-		if !r.query.findsNothing() {
+		if !result.query.findsNothing() {
 			s.Answered++
-			s.NDCG += r.score.ndcg
-			s.Recall += r.score.recall
+			s.NDCG += result.score.ndcg
+			s.Recall += result.score.recall
 		}
 	}
 	answered := float64(max(s.Answered, 1))
@@ -142,28 +142,28 @@ func (r report) gap() float64 { return r.Tuned.NDCG - r.HeldOut.NDCG }
 // failures describes the tuned queries with weak or wrong results.
 func failures(results []result) string {
 	var b strings.Builder
-	for _, r := range results {
-		bad := r.score.mustNot > 0 || r.score.wrong || !r.query.findsNothing() && r.score.ndcg < weak
-		if !bad || r.query.heldOut() {
+	for _, result := range results {
+		bad := result.score.mustNot > 0 || result.score.wrong || !result.query.findsNothing() && result.score.ndcg < weak
+		if !bad || result.query.heldOut() {
 			continue
 		}
 		fmt.Fprintf(
 			&b,
 			"\n%s: %s\n  NDCG %.3f, recall %.3f, must-not %d, total %d\n",
-			r.query.group,
-			r.query.id(),
-			r.score.ndcg,
-			r.score.recall,
-			r.score.mustNot,
-			r.total,
+			result.query.group,
+			result.query.id(),
+			result.score.ndcg,
+			result.score.recall,
+			result.score.mustNot,
+			result.total,
 		)
-		for _, a := range r.found[:min(depth, len(r.found))] {
-			grade, mustNot := r.query.grade(a)
+		for _, advert := range result.found[:min(depth, len(result.found))] {
+			grade, mustNot := result.query.grade(advert)
 			mark := fmt.Sprint(grade)
 			if mustNot {
 				mark = "!"
 			}
-			fmt.Fprintf(&b, "  %s %s (%s, %s)\n", mark, a.title, a.attributes.one("role"), a.location)
+			fmt.Fprintf(&b, "  %s %s (%s, %s)\n", mark, advert.title, advert.attributes.one("role"), advert.location)
 		}
 	}
 	return b.String()

@@ -62,7 +62,7 @@ func TestParse_Topologies(t *testing.T) {
 	} {
 		t.Run(in, func(t *testing.T) {
 			t.Parallel()
-			o, err := Parse(in)
+			options, err := Parse(in)
 			require.NoError(t, err)
 			if want.prefix == "" {
 				want.prefix = "locum"
@@ -71,19 +71,19 @@ func TestParse_Topologies(t *testing.T) {
 				t,
 				want,
 				selected{
-					o.Addrs,
-					o.DB,
-					o.Username,
-					o.Password,
-					o.TLSConfig != nil,
-					o.IsClusterMode,
-					o.MasterName,
-					o.Prefix,
-					o.SentinelUsername,
-					o.SentinelPassword,
+					options.Addrs,
+					options.DB,
+					options.Username,
+					options.Password,
+					options.TLSConfig != nil,
+					options.IsClusterMode,
+					options.MasterName,
+					options.Prefix,
+					options.SentinelUsername,
+					options.SentinelPassword,
 				},
 			)
-			client := o.Connect()
+			client := options.Connect()
 			switch {
 			case want.cluster:
 				require.IsType(t, &goredis.ClusterClient{}, client)
@@ -97,19 +97,19 @@ func TestParse_Topologies(t *testing.T) {
 
 func TestParse_Options(t *testing.T) {
 	t.Parallel()
-	o, err := Parse("redis://h?pool_size=5&dial_timeout=1s&read_timeout=2s&write_timeout=300ms&client_name=n")
+	options, err := Parse("redis://h?pool_size=5&dial_timeout=1s&read_timeout=2s&write_timeout=300ms&client_name=n")
 	require.NoError(t, err)
-	require.Equal(t, 5, o.PoolSize)
+	require.Equal(t, 5, options.PoolSize)
 	require.Equal(
 		t,
 		[]time.Duration{time.Second, 2 * time.Second, 300 * time.Millisecond},
-		[]time.Duration{o.DialTimeout, o.ReadTimeout, o.WriteTimeout},
+		[]time.Duration{options.DialTimeout, options.ReadTimeout, options.WriteTimeout},
 	)
-	require.Equal(t, "n", o.ClientName)
-	require.True(t, o.ContextTimeoutEnabled)
-	o, err = Parse("rediss://h?skip_verify=true")
+	require.Equal(t, "n", options.ClientName)
+	require.True(t, options.ContextTimeoutEnabled)
+	options, err = Parse("rediss://h?skip_verify=true")
 	require.NoError(t, err)
-	require.True(t, o.TLSConfig.InsecureSkipVerify)
+	require.True(t, options.TLSConfig.InsecureSkipVerify)
 }
 
 func TestParse_Invalid_NamesWhatIsExpectedWithoutSecrets(t *testing.T) {

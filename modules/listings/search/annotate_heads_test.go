@@ -8,7 +8,7 @@ import (
 
 func TestAnnotate_Heads(t *testing.T) {
 	t.Parallel()
-	v := loadVocabulary(t)
+	vocabulary := loadVocabulary(t)
 	for _, c := range []struct{ rule, title, want string }{
 		{"grade behind a profession", "Dietitian Staff Grade – Panel", "head=dietitian spec=dietetics grade=basic-grade"},
 		{"grade behind a profession", "Medical Scientist, Staff Grade – Micro/Virology", "head=biomedical-scientist spec=laboratory,microbiology,virology grade=basic-grade"},
@@ -84,14 +84,14 @@ func TestAnnotate_Heads(t *testing.T) {
 		{"specialty in an abbreviation", "RTT Validation Officer", "head=appointment-clerk"},
 		{"specialty in an abbreviation", "Paramedic – CCT", "head=paramedic spec=pre-hospital setting=air-transport"},
 	} {
-		got := v.Annotate(&Advert{Title: c.title})
+		got := vocabulary.Annotate(&Advert{Title: c.title})
 		assert.Equal(t, c.want, describe(&got), "%s: %s", c.rule, c.title)
 	}
 }
 
 func TestAnnotate_Employers(t *testing.T) {
 	t.Parallel()
-	v := loadVocabulary(t)
+	vocabulary := loadVocabulary(t)
 	for company, want := range map[string]string{
 		"Riverside Surgery":          "head=porter spec@field=general-practice",
 		"Smile Dental Surgery":       "head=porter spec@field=dentistry",
@@ -108,7 +108,7 @@ func TestAnnotate_Employers(t *testing.T) {
 		"School of Medicine":         "head=porter",
 	} {
 		advert := Advert{Title: "Porter", Company: company}
-		got := v.Annotate(&advert)
+		got := vocabulary.Annotate(&advert)
 		assert.Equal(t, want, describe(&got), company)
 	}
 	for title, want := range map[string]string{
@@ -116,7 +116,7 @@ func TestAnnotate_Employers(t *testing.T) {
 		"Neurology – BC/BE": "second=doctor spec=neurology spec@field=dentistry",
 		"FM w/ OB":          "head=general-practitioner spec=general-practice,obstetrics spec@field=dentistry",
 	} {
-		got := v.Annotate(&Advert{Title: title, Company: "Ocala Dental Surgery", Country: "us"})
+		got := vocabulary.Annotate(&Advert{Title: title, Company: "Ocala Dental Surgery", Country: "us"})
 		assert.Equal(t, want, describe(&got), title)
 	}
 }

@@ -44,7 +44,7 @@ func groupOf(t Tag) string {
 
 func TestAnnotate_Adverts(t *testing.T) {
 	t.Parallel()
-	v := loadVocabulary(t)
+	vocabulary := loadVocabulary(t)
 	for _, c := range []struct {
 		name   string
 		advert Advert
@@ -73,7 +73,7 @@ func TestAnnotate_Adverts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := v.Annotate(&c.advert)
+			got := vocabulary.Annotate(&c.advert)
 			assert.Equal(t, c.want, describe(&got))
 		})
 	}
@@ -134,12 +134,12 @@ func BenchmarkAnnotate(b *testing.B) {
 }
 
 func FuzzAnnotate(f *testing.F) {
-	v := loadVocabulary(f)
+	vocabulary := loadVocabulary(f)
 	for _, c := range titles {
 		f.Add(c.title, "")
 	}
 	f.Add("Band 5 to", "Band - / Bands 5-")
 	f.Fuzz(func(_ *testing.T, title, text string) {
-		v.Annotate(&Advert{Title: title, Department: text, Description: text})
+		vocabulary.Annotate(&Advert{Title: title, Department: text, Description: text})
 	})
 }

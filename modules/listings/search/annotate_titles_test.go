@@ -455,8 +455,8 @@ func TestAnnotate_Titles(t *testing.T) {
 
 func TestAnnotate_EveryRoleForm_IsItsHead(t *testing.T) {
 	t.Parallel()
-	v := loadVocabulary(t)
-	for _, f := range v.Forms() {
+	vocabulary := loadVocabulary(t)
+	for _, f := range vocabulary.Forms() {
 		role := f.Readings[0].Concept
 		if role.Kind != Role || f.IsAmbiguous() {
 			continue
@@ -465,7 +465,7 @@ func TestAnnotate_EveryRoleForm_IsItsHead(t *testing.T) {
 		if f.Capitals {
 			title = strings.ToUpper(title)
 		}
-		a := v.Annotate(&Advert{Title: title + " – Leeds"})
+		a := vocabulary.Annotate(&Advert{Title: title + " – Leeds"})
 		tag, _ := a.Find(role.base().ID)
 		assert.True(t, tag.Level == Head && tag.Named, "%s: %s", title, describe(&a))
 	}
@@ -473,8 +473,8 @@ func TestAnnotate_EveryRoleForm_IsItsHead(t *testing.T) {
 
 func TestAnnotate_EverySpecialtyForm_InTitle(t *testing.T) {
 	t.Parallel()
-	v := loadVocabulary(t)
-	for _, f := range v.Forms() {
+	vocabulary := loadVocabulary(t)
+	for _, f := range vocabulary.Forms() {
 		spec := f.Readings[0].Concept
 		if spec.Kind != Specialty || f.IsAmbiguous() {
 			continue
@@ -483,7 +483,7 @@ func TestAnnotate_EverySpecialtyForm_InTitle(t *testing.T) {
 		if f.Capitals {
 			title = strings.ToUpper(title)
 		}
-		a := v.Annotate(&Advert{Title: "Physiotherapist – " + title})
+		a := vocabulary.Annotate(&Advert{Title: "Physiotherapist – " + title})
 		tag, _ := a.Find(spec.ID)
 		assert.True(t, tag.Level == InTitle && tag.Named, "%s: %s", title, describe(&a))
 		tag, _ = a.Find("physiotherapist")

@@ -30,7 +30,7 @@ func TestExpr_JSON_RoundTrip(t *testing.T) {
 func TestQuery_Validate(t *testing.T) {
 	t.Parallel()
 	slot := func(levels ...SlotLevel) []Slot { return []Slot{{Levels: levels}} }
-	for name, q := range map[string]Query{
+	for name, query := range map[string]Query{
 		"negative limit":       {Limit: -1},
 		"unknown sort":         {Sort: Sort{By: "colour"}},
 		"distance from where":  {Sort: Sort{By: SortDistance}},
@@ -48,7 +48,7 @@ func TestQuery_Validate(t *testing.T) {
 		"level":                {Slots: slot(SlotLevel{})},
 		"sum of costs":         {Slots: append(slot(SlotLevel{Expr: All(), Cost: 4095}), slot(SlotLevel{Expr: All(), Cost: 1})...)},
 	} {
-		require.ErrorIs(t, q.Validate(), ErrInvalidQuery, name)
+		require.ErrorIs(t, query.Validate(), ErrInvalidQuery, name)
 	}
 	q := Query{Limit: 20, Slots: slot(SlotLevel{Expr: All(), Cost: 5}, SlotLevel{Expr: All(), Cost: 8})}
 	require.NoError(t, q.Validate())

@@ -121,7 +121,7 @@ func formatTerms(u Understanding) string {
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	p := testParser(t)
+	parser := testParser(t)
 	for query, want := range map[string]string{
 		"":                                "",
 		"nurse ":                          "role:nurse",
@@ -170,7 +170,7 @@ func TestParse(t *testing.T) {
 	} {
 		t.Run(query, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, want, formatTerms(p.Parse(query)))
+			require.Equal(t, want, formatTerms(parser.Parse(query)))
 		})
 	}
 }
@@ -196,7 +196,7 @@ func TestParse_Spans_CoverTheWords(t *testing.T) {
 
 func TestSpelling_Correct(t *testing.T) {
 	t.Parallel()
-	p := testParser(t)
+	parser := testParser(t)
 	for word, want := range map[string]string{
 		"nurse":              "",
 		"nures":              "nurse",
@@ -211,15 +211,15 @@ func TestSpelling_Correct(t *testing.T) {
 		"completelyanything": "",
 		"bandhca":            "", // too short to be two words
 	} {
-		require.Equal(t, want, strings.Join(p.Words.Correct(Tokens(word)[0], false), " "), word)
+		require.Equal(t, want, strings.Join(parser.Words.Correct(Tokens(word)[0], false), " "), word)
 	}
-	require.Nil(t, p.Words.Correct(Tokens("optome")[0], true), "an unfinished word")
+	require.Nil(t, parser.Words.Correct(Tokens("optome")[0], true), "an unfinished word")
 }
 
 func TestResolve(t *testing.T) {
 	t.Parallel()
-	p := testParser(t)
-	p.Words = NewSpelling(p.Vocabulary, testLexicon{"nurse": 9_000, "nruse": 1, "nuclear": 2, "visitr": 1, "visitor": 20})
+	parser := testParser(t)
+	parser.Words = NewSpelling(parser.Vocabulary, testLexicon{"nurse": 9_000, "nruse": 1, "nuclear": 2, "visitr": 1, "visitor": 20})
 	for query, want := range map[string]string{
 		"":                                      "",
 		"nurse in  Leeds ":                      "nurse in  Leeds",
@@ -233,15 +233,15 @@ func TestResolve(t *testing.T) {
 		"nuclear":                               "nuclear ", // a word of adverts
 		"nuclear\tmed":                          "nuclear\tmed",
 	} {
-		require.Equal(t, want, p.Resolve(query), query)
-		requireSameTerms(t, p, query)
+		require.Equal(t, want, parser.Resolve(query), query)
+		requireSameTerms(t, parser, query)
 	}
-	p.Employers = employerNames{"st brigid": true, "st brigid hospital": true, "nuclear": true}
-	require.Equal(t, "nurse St Brigid's hospitl\x1fst brigid", p.Resolve("nures St Brigid's hospitl"))
-	require.Equal(t, "nurse St Brigid's\x1ehospital\x1fst brigid\x1fst brigid hospital", p.Resolve("nurse St Brigid's\x1fhospital"))
-	requireSameTerms(t, p, "nures st brigid's hospital")
-	require.Equal(t, "word*:nuclear", formatTerms((&Parser{Vocabulary: p.Vocabulary, Resolved: true}).Parse("nuclear ")))
-	require.Equal(t, "specialty*:nuclear-medicine", formatTerms((&Parser{Vocabulary: p.Vocabulary, Resolved: true}).Parse("nuclear")))
+	parser.Employers = employerNames{"st brigid": true, "st brigid hospital": true, "nuclear": true}
+	require.Equal(t, "nurse St Brigid's hospitl\x1fst brigid", parser.Resolve("nures St Brigid's hospitl"))
+	require.Equal(t, "nurse St Brigid's\x1ehospital\x1fst brigid\x1fst brigid hospital", parser.Resolve("nurse St Brigid's\x1fhospital"))
+	requireSameTerms(t, parser, "nures st brigid's hospital")
+	require.Equal(t, "word*:nuclear", formatTerms((&Parser{Vocabulary: parser.Vocabulary, Resolved: true}).Parse("nuclear ")))
+	require.Equal(t, "specialty*:nuclear-medicine", formatTerms((&Parser{Vocabulary: parser.Vocabulary, Resolved: true}).Parse("nuclear")))
 }
 
 // requireSameTerms requires the resolved query to have the same terms.
@@ -256,17 +256,17 @@ func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"nurse", `"a" -b`, "£20 an hour", "-“x", "nurse in leeds, uk OR", "\xff -\"", "£1-£2 or £3", "NURES edinburg", "nures -nures 5/6", "health visitr", "dieteticassistant", "f>m\x1f"} {
 		f.Add(seed)
 	}
-	p := testParser(f)
+	parser := testParser(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 400 {
 			t.Skip("longer than a query may be")
 		}
-		u := p.Parse(text)
+		u := parser.Parse(text)
 		for _, term := range u.Terms {
 			require.LessOrEqual(t, term.Start, term.End)
 			require.LessOrEqual(t, term.End, len(text))
 		}
-		requireSameTerms(t, p, text)
+		requireSameTerms(t, parser, text)
 		q := Query{}
 		plan := u.Plan(10)
 		q.Must, q.Slots, q.First, q.MaxCost = plan.Must, plan.Slots, plan.First, MaxCost
@@ -276,17 +276,17 @@ func FuzzParse(f *testing.F) {
 
 func TestParse_EveryForm_AsksForItsConcept(t *testing.T) {
 	t.Parallel()
-	v, err := Load()
+	vocabulary, err := Load()
 	require.NoError(t, err)
-	p := &Parser{Vocabulary: v, Words: NewSpelling(v, testLexicon{})}
+	p := &Parser{Vocabulary: vocabulary, Words: NewSpelling(vocabulary, testLexicon{})}
 	var wrong []string
-	for _, f := range v.Forms() {
+	for _, f := range vocabulary.Forms() {
 		if u := p.Parse(f.Text + " "); f.Readings[0].Concept.Kind != Filler &&
 			!slices.ContainsFunc(f.Readings, func(r Reading) bool { return requiresConcept(u, r.Concept) }) {
 			wrong = append(wrong, f.Text+" → "+formatTerms(u))
 		}
 	}
-	require.LessOrEqual(t, len(wrong), len(v.Forms())/1_000, "%s", strings.Join(wrong, "\n"))
+	require.LessOrEqual(t, len(wrong), len(vocabulary.Forms())/1_000, "%s", strings.Join(wrong, "\n"))
 }
 
 // requiresConcept reports whether the query requires everything that the concept means.

@@ -52,9 +52,9 @@ func (c companies) HasEmployer(name string) bool { return c[name] }
 
 func rulesParser(t *testing.T) *Parser {
 	t.Helper()
-	v, err := Parse(Source{Name: "test", Text: rulesVocabulary})
+	vocabulary, err := Parse(Source{Name: "test", Text: rulesVocabulary})
 	require.NoError(t, err)
-	require.Empty(t, v.Lint())
+	require.Empty(t, vocabulary.Lint())
 	places := testPlaces{
 		"edinburg":                {Kind: Town, Name: "Edinburg", Country: "US", Population: 90_000},
 		"edinburgh":               {Kind: Town, Name: "Edinburgh", Country: "GB", Population: 500_000},
@@ -94,12 +94,12 @@ func rulesParser(t *testing.T) *Parser {
 			employers[strings.TrimPrefix(key, keyEmployer)] = true
 		}
 	}
-	return &Parser{Vocabulary: v, Places: places, Words: NewSpelling(v, lexicon), Employers: employers}
+	return &Parser{Vocabulary: vocabulary, Places: places, Words: NewSpelling(vocabulary, lexicon), Employers: employers}
 }
 
 func TestParse_Rules(t *testing.T) {
 	t.Parallel()
-	p := rulesParser(t)
+	parser := rulesParser(t)
 	for _, c := range []struct{ rule, query, want string }{
 		{"a grade implies its role", "st3 ", "grade:st3, role:doctor"},
 		{"a grade beside a role does not", "consultant urologist", "grade:consultant, role:doctor, specialty:urology"},
@@ -162,7 +162,7 @@ func TestParse_Rules(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, formatTerms(p.Parse(c.query)))
+			require.Equal(t, c.want, formatTerms(parser.Parse(c.query)))
 		})
 	}
 }
@@ -186,7 +186,7 @@ func TestEmployerKeys(t *testing.T) {
 
 func TestAnnotate_Rules(t *testing.T) {
 	t.Parallel()
-	v, err := Parse(
+	vocabulary, err := Parse(
 		Source{
 			Name: "test",
 			Text: rulesVocabulary + "\ngrade trainee-grade : trainee; in training\nsetting nhs : nhs trust\nexperience newly-qualified : newly qualified\n",
@@ -208,7 +208,7 @@ func TestAnnotate_Rules(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()
-			a := v.Annotate(&c.advert)
+			a := vocabulary.Annotate(&c.advert)
 			require.Equal(t, c.want, strings.Join(a.Keys(), ", "))
 		})
 	}
@@ -225,7 +225,7 @@ func TestParse_ORBetweenTwoRoles_IsNoOperatingRoom(t *testing.T) {
 
 func TestParse_Distance_IsRadius(t *testing.T) {
 	t.Parallel()
-	p := rulesParser(t)
+	parser := rulesParser(t)
 	for query, want := range map[string]float64{
 		"nurse leeds":                     0,
 		"nurse within 20 miles of leeds":  20,
@@ -234,7 +234,7 @@ func TestParse_Distance_IsRadius(t *testing.T) {
 		"nurse within 0 miles of leeds":   0,
 		"nurse within 900 miles of leeds": MaxRadius,
 	} {
-		u := p.Parse(query)
+		u := parser.Parse(query)
 		require.InDelta(t, want, u.Radius, .001, query)
 	}
 }

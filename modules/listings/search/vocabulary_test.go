@@ -9,16 +9,16 @@ import (
 
 func TestLoad_EmbeddedVocabulary_HasNoProblems(t *testing.T) {
 	t.Parallel()
-	v, err := Parse(Source{Name: "vocabulary.txt", Text: embedded})
+	vocabulary, err := Parse(Source{Name: "vocabulary.txt", Text: embedded})
 	require.NoError(t, err)
-	assert.Empty(t, v.Lint())
-	counts := v.Count()
+	assert.Empty(t, vocabulary.Lint())
+	counts := vocabulary.Count()
 	assert.GreaterOrEqual(t, counts.Concepts[Role], 350)
 	assert.GreaterOrEqual(t, counts.Concepts[Specialty], 200)
 	assert.GreaterOrEqual(t, counts.Forms, 4000)
 	nonClinical := 0
-	for _, c := range v.Concepts() {
-		if c.Kind == Role && c.IsA(v.Concept("non-clinical")) {
+	for _, c := range vocabulary.Concepts() {
+		if c.Kind == Role && c.IsA(vocabulary.Concept("non-clinical")) {
 			nonClinical++
 		}
 	}
@@ -91,18 +91,18 @@ func TestLint_Problems(t *testing.T) {
 
 func TestLoad_Additions_OverrideAndExtend(t *testing.T) {
 	t.Parallel()
-	v, err := Load(Source{Name: "own.txt", Text: `
+	vocabulary, err := Load(Source{Name: "own.txt", Text: `
 role ward-clerk <receptionist : ward host desk
 extend registered-nurse ~midwife:0.1 : ward angel
 role moon-nurse <nurse : moon nurse
 read don director-of-nursing if words(nursing)
 `})
 	require.NoError(t, err)
-	assert.Nil(t, v.Form("ward clerk"))
-	assert.True(t, v.Concept("ward-clerk").IsA(v.Concept("receptionist")))
-	assert.Equal(t, "registered-nurse", v.Form("Ward Angels").Readings[0].Concept.ID)
-	assert.True(t, v.Concept("moon-nurse").IsA(v.Concept("nurse")))
-	assert.NotEqual(t, loadVocabulary(t).Version(), v.Version())
+	assert.Nil(t, vocabulary.Form("ward clerk"))
+	assert.True(t, vocabulary.Concept("ward-clerk").IsA(vocabulary.Concept("receptionist")))
+	assert.Equal(t, "registered-nurse", vocabulary.Form("Ward Angels").Readings[0].Concept.ID)
+	assert.True(t, vocabulary.Concept("moon-nurse").IsA(vocabulary.Concept("nurse")))
+	assert.NotEqual(t, loadVocabulary(t).Version(), vocabulary.Version())
 
 	_, err = Load(Source{Name: "own.txt", Text: "role x <nobody : x"})
 	assert.ErrorContains(t, err, "own.txt:1: x: link <nobody leads to no other concept")
@@ -137,35 +137,35 @@ func parseSmall(t *testing.T) *Vocabulary {
 
 func TestConcept_Closure(t *testing.T) {
 	t.Parallel()
-	v := parseSmall(t)
+	vocabulary := parseSmall(t)
 	strengths := map[string]float64{}
-	for _, l := range v.Concept("sister").ancestors {
+	for _, l := range vocabulary.Concept("sister").ancestors {
 		strengths[l.To.ID] = l.Strength
 	}
 	assert.Equal(t, map[string]float64{"nurse": 1, "manager": .5, "leader": .5}, strengths)
-	assert.Len(t, v.Concept("deputy").ancestors, 2, "one second choice: sister, nurse")
-	assert.True(t, v.Concept("matron").IsA(v.Concept("leader")))
-	assert.False(t, v.Concept("sister").IsA(v.Concept("manager")))
-	assert.True(t, v.Concept("hand-surgeon").IsA(v.Concept("doctor")))
-	assert.True(t, v.Concept("any-nurse").IsA(v.Concept("nurse")), "another name, and a second choice")
-	assert.Equal(t, []*Concept{v.Concept("doctor"), v.Concept("hands")}, v.Concept("hand-surgeon").Means())
-	assert.Equal(t, []*Concept{v.Concept("nurse")}, v.Concept("nurse").Means())
+	assert.Len(t, vocabulary.Concept("deputy").ancestors, 2, "one second choice: sister, nurse")
+	assert.True(t, vocabulary.Concept("matron").IsA(vocabulary.Concept("leader")))
+	assert.False(t, vocabulary.Concept("sister").IsA(vocabulary.Concept("manager")))
+	assert.True(t, vocabulary.Concept("hand-surgeon").IsA(vocabulary.Concept("doctor")))
+	assert.True(t, vocabulary.Concept("any-nurse").IsA(vocabulary.Concept("nurse")), "another name, and a second choice")
+	assert.Equal(t, []*Concept{vocabulary.Concept("doctor"), vocabulary.Concept("hands")}, vocabulary.Concept("hand-surgeon").Means())
+	assert.Equal(t, []*Concept{vocabulary.Concept("nurse")}, vocabulary.Concept("nurse").Means())
 }
 
 func TestConcept_SiblingsAndKin(t *testing.T) {
 	t.Parallel()
-	v, err := Parse(Source{Name: "v", Text: "role a : a\nrole b <a : b\nrole c <a : c\nrole d *broad : d\nrole e <d : e\nrole f <d : f"})
+	vocabulary, err := Parse(Source{Name: "v", Text: "role a : a\nrole b <a : b\nrole c <a : c\nrole d *broad : d\nrole e <d : e\nrole f <d : f"})
 	require.NoError(t, err)
-	assert.Equal(t, []*Concept{v.Concept("c")}, v.Concept("b").Siblings())
-	assert.Empty(t, v.Concept("e").Siblings())
-	assert.True(t, v.Concept("b").IsKin(v.Concept("c")))
-	assert.True(t, v.Concept("d").IsKin(v.Concept("e")))
-	assert.False(t, v.Concept("e").IsKin(v.Concept("f")))
+	assert.Equal(t, []*Concept{vocabulary.Concept("c")}, vocabulary.Concept("b").Siblings())
+	assert.Empty(t, vocabulary.Concept("e").Siblings())
+	assert.True(t, vocabulary.Concept("b").IsKin(vocabulary.Concept("c")))
+	assert.True(t, vocabulary.Concept("d").IsKin(vocabulary.Concept("e")))
+	assert.False(t, vocabulary.Concept("e").IsKin(vocabulary.Concept("f")))
 }
 
 func TestVocabulary_Matches(t *testing.T) {
 	t.Parallel()
-	v := parseSmall(t)
+	vocabulary := parseSmall(t)
 	for text, want := range map[string][]string{
 		"hand surgeons": {"hands", "hand surgeon"},
 		"hand, surgeon": {"hands"},
@@ -175,7 +175,7 @@ func TestVocabulary_Matches(t *testing.T) {
 		"looking":       nil,
 	} {
 		var got []string
-		for _, m := range v.Matches(nil, v.Words(Tokens(text)), 0) {
+		for _, m := range vocabulary.Matches(nil, vocabulary.Words(Tokens(text)), 0) {
 			got = append(got, m.Form.Text)
 		}
 		assert.Equal(t, want, got, text)
@@ -184,14 +184,14 @@ func TestVocabulary_Matches(t *testing.T) {
 
 func TestForm_Resolve(t *testing.T) {
 	t.Parallel()
-	v := parseSmall(t)
-	rt := v.Form("rt")
+	vocabulary := parseSmall(t)
+	rt := vocabulary.Form("rt")
 	require.True(t, rt.IsAmbiguous())
 	assert.True(t, rt.Capitals)
 	assert.Equal(t, "clerk", rt.Resolve(&Context{Capitals: true}).ID)
 	assert.Equal(t, "therapist", rt.Resolve(&Context{}).ID)
-	assert.Equal(t, "therapist", rt.Resolve(&Context{Capitals: true, Concepts: []*Concept{v.Concept("hands")}}).ID)
-	assert.Equal(t, "therapist", rt.Resolve(&Context{Capitals: true, Concepts: []*Concept{v.Concept("hand-surgeon")}}).ID)
+	assert.Equal(t, "therapist", rt.Resolve(&Context{Capitals: true, Concepts: []*Concept{vocabulary.Concept("hands")}}).ID)
+	assert.Equal(t, "therapist", rt.Resolve(&Context{Capitals: true, Concepts: []*Concept{vocabulary.Concept("hand-surgeon")}}).ID)
 }
 
 func TestVocabulary_Label(t *testing.T) {
@@ -210,13 +210,13 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 func BenchmarkMatches(b *testing.B) {
-	v := loadVocabulary(b)
-	words := v.Words(Tokens(text300))
+	vocabulary := loadVocabulary(b)
+	words := vocabulary.Words(Tokens(text300))
 	var matches []Match
 	b.ReportAllocs()
 	for b.Loop() {
 		for i := range words {
-			matches = v.Matches(matches[:0], words, i)
+			matches = vocabulary.Matches(matches[:0], words, i)
 		}
 	}
 }

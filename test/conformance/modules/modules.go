@@ -20,18 +20,18 @@ import (
 // Module checks a bootstrap.Module in a program that stores its data in the database. Migrations
 // must be reversible, routes must be documented and refuse clients that they do not serve, and
 // no input may cause an internal error. Background work is not checked.
-func Module(t *testing.T, m bootstrap.Module, database Database) {
+func Module(t *testing.T, module bootstrap.Module, database Database) {
 	var routes []web.Route
-	if m.Routes != nil {
-		routes = m.Routes(bootstrap.ModuleDeps{})
+	if module.Routes != nil {
+		routes = module.Routes(bootstrap.ModuleDeps{})
 	}
 	t.Run("migrations", func(t *testing.T) {
 		t.Parallel()
-		checkMigrations(t, m, database)
+		checkMigrations(t, module, database)
 	})
 	t.Run("routes", func(t *testing.T) {
 		t.Parallel()
-		p := Start(t, database, bootstrap.WithModule(m))
+		p := Start(t, database, bootstrap.WithModule(module))
 		documents := map[string]string{
 			"portal":    string(p.Call(t, http.MethodGet, "/openapi/portal.json", User{}, nil).Body),
 			"developer": string(p.Call(t, http.MethodGet, "/openapi/developer.json", User{}, nil).Body),
@@ -47,7 +47,7 @@ func Module(t *testing.T, m bootstrap.Module, database Database) {
 				"app":       p.App(t, jobseeker),
 			},
 		}
-		listed := run(t, configIn(t, t.TempDir(), SQLite(t)), m, "routes")
+		listed := run(t, configIn(t, t.TempDir(), SQLite(t)), module, "routes")
 		for _, r := range routes {
 			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
 				require.Regexp(t, r.Method+` +`+regexp.QuoteMeta(r.Path)+` `, listed)
@@ -56,8 +56,8 @@ func Module(t *testing.T, m bootstrap.Module, database Database) {
 				c.checkInput(t, r)
 			})
 		}
-		if m.Pages != nil {
-			for _, page := range m.Pages(bootstrap.ModuleDeps{}) {
+		if module.Pages != nil {
+			for _, page := range module.Pages(bootstrap.ModuleDeps{}) {
 				for _, path := range []string{"", "/", "/%F0%9F%92%89?q=%00", "/" + strings.Repeat("a", 2000)} {
 					for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodOptions} {
 						answer := p.send(t, method, page.Path+path, User{}, nil)
@@ -78,16 +78,16 @@ func run(t *testing.T, config string, m bootstrap.Module, args ...string) string
 	return out.String()
 }
 
-func checkMigrations(t *testing.T, m bootstrap.Module, database Database) {
+func checkMigrations(t *testing.T, module bootstrap.Module, database Database) {
 	config := configIn(t, t.TempDir(), database(t))
-	first := run(t, config, m, "migrate", "up")
-	own := strings.Count(first, "applied "+m.Name+"/")
-	require.Equal(t, m.Migrations != nil, own > 0, "%s", first)
+	first := run(t, config, module, "migrate", "up")
+	own := strings.Count(first, "applied "+module.Name+"/")
+	require.Equal(t, module.Migrations != nil, own > 0, "%s", first)
 	for reverted := 0; reverted < own; {
-		reverted += strings.Count(run(t, config, m, "migrate", "down", "--yes"), "reverted "+m.Name+"/")
+		reverted += strings.Count(run(t, config, module, "migrate", "down", "--yes"), "reverted "+module.Name+"/")
 	}
-	require.Equal(t, own, strings.Count(run(t, config, m, "migrate", "up"), "applied "+m.Name+"/"))
-	require.NotContains(t, run(t, config, m, "migrate", "status"), "pending")
+	require.Equal(t, own, strings.Count(run(t, config, module, "migrate", "up"), "applied "+module.Name+"/"))
+	require.NotContains(t, run(t, config, module, "migrate", "status"), "pending")
 }
 
 // parameter is one in the path of a route.
@@ -95,9 +95,9 @@ var parameter = regexp.MustCompile(`:([A-Za-z0-9_-]+)`)
 
 func isDeveloper(r web.Route) bool { return r.Scope != "" }
 
-func checkDocumented(t *testing.T, r web.Route, documents map[string]string) {
+func checkDocumented(t *testing.T, route web.Route, documents map[string]string) {
 	name := "portal"
-	if isDeveloper(r) {
+	if isDeveloper(route) {
 		name = "developer"
 	}
 	var document struct {
@@ -106,8 +106,8 @@ func checkDocumented(t *testing.T, r web.Route, documents map[string]string) {
 		} `json:"paths"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(documents[name]), &document))
-	operation := document.Paths[parameter.ReplaceAllString(r.Path, "{$1}")][strings.ToLower(r.Method)]
-	require.Contains(t, operation.Summary, r.Summary)
+	operation := document.Paths[parameter.ReplaceAllString(route.Path, "{$1}")][strings.ToLower(route.Method)]
+	require.Contains(t, operation.Summary, route.Summary)
 }
 
 // clients maps names to clients: a guest, a client with an unknown token, and signed-in users.
@@ -122,10 +122,10 @@ func at(r web.Route, value string) string { return parameter.ReplaceAllString(r.
 const unknownID = "01900000-0000-7000-8000-000000000000"
 
 // refusalStatus returns the status with which the route refuses a client, or 0.
-func refusalStatus(r web.Route, client string) int {
+func refusalStatus(route web.Route, client string) int {
 	switch {
-	case client == "app" && isDeveloper(r):
-		if r.Scope == integrations.ApplicationsWrite { // API keys do not have this scope
+	case client == "app" && isDeveloper(route):
+		if route.Scope == integrations.ApplicationsWrite { // API keys do not have this scope
 			return http.StatusForbidden
 		}
 		return 0
@@ -133,13 +133,13 @@ func refusalStatus(r web.Route, client string) int {
 		client = "guest"
 	}
 	switch {
-	case client == "unknown" && (r.Auth != web.None || isDeveloper(r)), client == "guest" && (r.Auth == web.Required || isDeveloper(r)):
+	case client == "unknown" && (route.Auth != web.None || isDeveloper(route)), client == "guest" && (route.Auth == web.Required || isDeveloper(route)):
 		return http.StatusUnauthorized
-	case isDeveloper(r): // a session is not a token of an app
+	case isDeveloper(route): // a session is not a token of an app
 		return http.StatusUnauthorized
-	case r.Audience == web.Moderator,
-		client == "jobseeker" && (r.Audience == web.Employer || r.Audience == web.EmployerSide || r.Permission != ""),
-		client == "employer" && r.Audience == web.Seeker:
+	case route.Audience == web.Moderator,
+		client == "jobseeker" && (route.Audience == web.Employer || route.Audience == web.EmployerSide || route.Permission != ""),
+		client == "employer" && route.Audience == web.Seeker:
 		return http.StatusForbidden
 	}
 	return 0
@@ -169,17 +169,17 @@ var inputs = []string{
 	`{"note":"` + strings.Repeat("x", 100_000) + `"}`,
 }
 
-func (c clients) checkInput(t *testing.T, r web.Route) {
+func (c clients) checkInput(t *testing.T, route web.Route) {
 	for name, user := range c.by {
-		if refusalStatus(r, name) != 0 {
+		if refusalStatus(route, name) != 0 {
 			continue
 		}
 		for _, value := range []string{unknownID, "1", "%00", "%F0%9F%92%89", "..%2f..", strings.Repeat("a", 2000)} {
-			path := at(r, value) + "?page=-1&limit=x&cursor=%00"
-			require.Less(t, c.send(t, r.Method, path, user, nil).Status, http.StatusInternalServerError, "%s %s", name, path)
+			path := at(route, value) + "?page=-1&limit=x&cursor=%00"
+			require.Less(t, c.send(t, route.Method, path, user, nil).Status, http.StatusInternalServerError, "%s %s", name, path)
 		}
 		for _, body := range inputs {
-			answer := c.send(t, r.Method, at(r, unknownID), user, []byte(body))
+			answer := c.send(t, route.Method, at(route, unknownID), user, []byte(body))
 			require.Less(t, answer.Status, http.StatusInternalServerError, "%s %.100q: %s", name, body, answer.Body)
 		}
 	}

@@ -241,14 +241,14 @@ type storedAnswer struct {
 func (k *memoryKeys) Do(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
 
 // Begin implements idempotency.Store.
-func (k *memoryKeys) Begin(_ context.Context, r idempotency.Request) (idempotency.Claim, *idempotency.Answer, error) {
+func (k *memoryKeys) Begin(_ context.Context, request idempotency.Request) (idempotency.Claim, *idempotency.Answer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	stored, ok := k.answers[r.OwnerID+r.Operation+r.Key]
+	stored, ok := k.answers[request.OwnerID+request.Operation+request.Key]
 	switch {
 	case !ok:
-		return idempotency.Claim{Request: r}, nil, nil
-	case stored.fingerprint != r.Fingerprint:
+		return idempotency.Claim{Request: request}, nil, nil
+	case stored.fingerprint != request.Fingerprint:
 		return idempotency.Claim{}, nil, idempotency.ErrReused
 	}
 	return idempotency.Claim{}, &stored.answer, nil

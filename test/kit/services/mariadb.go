@@ -73,7 +73,7 @@ func mariaDB(find func() (mariaDBFiles, error)) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
+	server := &Server{
 		URL:   fmt.Sprintf("mysql://root@127.0.0.1:%d/", port),
 		Where: files.server + " in " + dir,
 		argv: append(
@@ -88,7 +88,7 @@ func mariaDB(find func() (mariaDBFiles, error)) (*Server, error) {
 		),
 		name: "mariadb", dir: dir, env: env, cred: cred, quit: syscall.SIGKILL, letGo: letGo,
 	}
-	s.answer = func() error {
+	server.answer = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		c, err := sql.Open("mysql", fmt.Sprintf("root@tcp(127.0.0.1:%d)/", port))
@@ -98,5 +98,5 @@ func mariaDB(find func() (mariaDBFiles, error)) (*Server, error) {
 		defer func() { _ = c.Close() }()
 		return c.PingContext(ctx)
 	}
-	return s, s.Start()
+	return server, server.Start()
 }

@@ -62,7 +62,7 @@ default_pool_size = 4
 	}
 	own := *target
 	own.Host = fmt.Sprintf("127.0.0.1:%d", port)
-	s := &Server{
+	server := &Server{
 		URL:   own.String(),
 		Where: bin + " in " + dir,
 		name:  "pgbouncer",
@@ -73,14 +73,14 @@ default_pool_size = 4
 		quit:  syscall.SIGTERM,
 		letGo: letGo,
 	}
-	s.answer = func() error {
+	server.answer = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		c, err := pgx.Connect(ctx, strings.Replace(s.URL, "/postgres?", "/postgres?default_query_exec_mode=exec&", 1))
+		c, err := pgx.Connect(ctx, strings.Replace(server.URL, "/postgres?", "/postgres?default_query_exec_mode=exec&", 1))
 		if err != nil {
 			return err
 		}
 		return c.Close(ctx)
 	}
-	return s, s.Start()
+	return server, server.Start()
 }

@@ -77,21 +77,21 @@ func servePostgres(bin string, env []string, cred *syscall.Credential, dir strin
 	} {
 		argv = append(argv, "-c", setting)
 	}
-	s := &Server{
+	server := &Server{
 		URL:   fmt.Sprintf("postgres://locum@127.0.0.1:%d/postgres?sslmode=disable", port),
 		Where: argv[0] + " in " + dir,
 		name:  "postgres", dir: dir, argv: argv, env: env, cred: cred, quit: syscall.SIGQUIT, letGo: letGo,
 	}
-	s.answer = func() error {
+	server.answer = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		c, err := pgx.Connect(ctx, s.URL)
+		c, err := pgx.Connect(ctx, server.URL)
 		if err != nil {
 			return err
 		}
 		return c.Close(ctx)
 	}
-	return s, s.Start()
+	return server, server.Start()
 }
 
 // PostgresReplica starts a standby server that streams from a server of Postgres. Its

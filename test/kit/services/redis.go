@@ -89,15 +89,15 @@ func RedisCluster(replicas bool) (url string, servers []*Server, err error) {
 			return "", servers, err
 		}
 	}
-	for i, c := range clients[masters:] {
+	for i, client := range clients[masters:] {
 		id, err := clients[i].ClusterMyID(ctx).Result()
 		if err == nil {
-			err = c.ClusterReplicate(ctx, id).Err()
+			err = client.ClusterReplicate(ctx, id).Err()
 		}
 		if err == nil {
 			err = waitForReply(
 				ctx,
-				func(ctx context.Context) *goredis.StringCmd { return c.Info(ctx, "replication") },
+				func(ctx context.Context) *goredis.StringCmd { return client.Info(ctx, "replication") },
 				"master_link_status:up",
 			)
 		}
@@ -109,12 +109,12 @@ func RedisCluster(replicas bool) (url string, servers []*Server, err error) {
 }
 
 // clusterNode starts a server in cluster mode and returns the port of its cluster bus.
-func clusterNode() (s *Server, bus int, err error) {
+func clusterNode() (server *Server, bus int, err error) {
 	bus, letGo, err := ReservePort()
 	if err != nil {
 		return nil, 0, err
 	}
-	s, err = redis(
+	server, err = redis(
 		func() (string, error) { return exec.LookPath("redis-server") },
 		"--cluster-enabled",
 		"yes",
@@ -131,9 +131,9 @@ func clusterNode() (s *Server, bus int, err error) {
 		letGo()
 		return nil, 0, err
 	}
-	own := s.letGo
-	s.letGo = func() { own(); letGo() }
-	return s, bus, nil
+	own := server.letGo
+	server.letGo = func() { own(); letGo() }
+	return server, bus, nil
 }
 
 // waitForReply waits until the answer of a server contains all the texts.
@@ -160,19 +160,19 @@ func startRedis(bin string, env, more []string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
+	server := &Server{
 		URL:   fmt.Sprintf("redis://127.0.0.1:%d/0", port),
 		Where: bin + " in " + dir,
 		name:  "redis", dir: dir, env: env, quit: syscall.SIGKILL, letGo: letGo,
 		argv: []string{bin, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
 			"--save", "", "--appendonly", "no", "--databases", "4096"},
 	}
-	s.argv = append(s.argv, more...)
-	opt, err := goredis.ParseURL(s.URL)
+	server.argv = append(server.argv, more...)
+	opt, err := goredis.ParseURL(server.URL)
 	if err != nil {
 		return nil, err
 	}
-	s.answer = func() error {
+	server.answer = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		opt := *opt
@@ -181,5 +181,5 @@ func startRedis(bin string, env, more []string) (*Server, error) {
 		defer func() { _ = c.Close() }()
 		return c.Ping(ctx).Err()
 	}
-	return s, s.Start()
+	return server, server.Start()
 }

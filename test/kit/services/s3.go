@@ -40,7 +40,7 @@ func S3() (*Server, error) {
 	}
 	const bucket = "locum-test"
 	address := fmt.Sprintf("127.0.0.1:%d", port)
-	s := &Server{
+	server := &Server{
 		URL:   "s3://" + bucket + "?endpoint=http://" + address,
 		Where: bin + " in " + dir,
 		name:  "s3", dir: dir, quit: syscall.SIGKILL, letGo: letGo,
@@ -54,7 +54,7 @@ func S3() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.answer = func() error {
+	server.answer = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		exists, err := client.BucketExists(ctx, bucket)
@@ -63,5 +63,5 @@ func S3() (*Server, error) {
 		}
 		return err
 	}
-	return s, s.Start()
+	return server, server.Start()
 }

@@ -17,16 +17,16 @@ import (
 
 func TestServer_Restarted_KeepsItsData(t *testing.T) {
 	t.Parallel()
-	s, err := Postgres()
+	server, err := Postgres()
 	if err != nil {
 		t.Skip(err)
 	}
-	t.Cleanup(s.Stop)
+	t.Cleanup(server.Stop)
 	ctx := context.Background()
 	query := func(sql string) error {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
-		c, err := pgx.Connect(ctx, s.URL)
+		c, err := pgx.Connect(ctx, server.URL)
 		if err != nil {
 			return err
 		}
@@ -36,21 +36,21 @@ func TestServer_Restarted_KeepsItsData(t *testing.T) {
 	}
 	require.NoError(t, query("CREATE TABLE kept (n int); CHECKPOINT"))
 
-	s.Kill()
+	server.Kill()
 	require.Error(t, query("SELECT 1"), "down")
-	require.NoError(t, s.Start())
+	require.NoError(t, server.Start())
 	require.NoError(t, query("SELECT n FROM kept"), "restarted with the same address and data")
 
-	s.Pause()
+	server.Pause()
 	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 	require.Error(t, query("SELECT 1"), "paused servers do not answer")
 	cancel()
-	s.Resume()
+	server.Resume()
 	ctx = context.Background()
 	require.NoError(t, query("SELECT n FROM kept"))
 
-	s.Stop()
-	_, err = os.Stat(s.dir)
+	server.Stop()
+	_, err = os.Stat(server.dir)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 

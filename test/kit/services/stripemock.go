@@ -33,18 +33,18 @@ func StripeMock() (*Server, error) {
 		return nil, err
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", port)
-	s := &Server{
+	server := &Server{
 		URL: "http://" + address, Where: bin,
 		name: "stripe-mock", dir: dir, argv: []string{bin, "-http-addr", address}, quit: syscall.SIGTERM, letGo: letGo,
 	}
-	s.answer = func() error {
+	server.answer = func() error {
 		c, err := net.DialTimeout("tcp", address, time.Second)
 		if err != nil {
 			return err
 		}
 		return c.Close()
 	}
-	return s, s.Start()
+	return server, server.Start()
 }
 
 // installed returns the path of a Go program, which is built once for each version.

@@ -27,22 +27,22 @@ func NewBatch(docs []*search.Document) (search.Matcher, error) {
 }
 
 // Engine returns a search engine that follows the storage until the test ends.
-func Engine(t testing.TB, s adapters.Storage) *listings.Engine {
-	v, err := search.Load()
+func Engine(t testing.TB, storage adapters.Storage) *listings.Engine {
+	vocabulary, err := search.Load()
 	require.NoError(t, err)
-	e := listings.NewEngine(listings.EngineDeps{
+	engine := listings.NewEngine(listings.EngineDeps{
 		Open:          func(context.Context, bool) (search.Index, error) { return NewIndex() },
-		Feed:          s.Listings.Feed,
-		Notifications: s.Listings.Outbox.Notifications,
-		Changes:       s.Listings.Changes,
+		Feed:          storage.Listings.Feed,
+		Notifications: storage.Listings.Outbox.Notifications,
+		Changes:       storage.Listings.Changes,
 		Places:        gazetteer.New(),
 		Log:           slog.New(slog.DiscardHandler),
-	}, v)
-	require.NoError(t, e.Open(t.Context()))
+	}, vocabulary)
+	require.NoError(t, engine.Open(t.Context()))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { e.Run(ctx) })
+	running.Go(func() { engine.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
-	require.Eventually(t, func() bool { return e.Ping(t.Context()) == nil }, time.Minute, time.Millisecond)
-	return e
+	require.Eventually(t, func() bool { return engine.Ping(t.Context()) == nil }, time.Minute, time.Millisecond)
+	return engine
 }

@@ -54,15 +54,15 @@ func run(args []string) int {
 			fmt.Fprintf(os.Stderr, "with-services: %s is given: %s\n", service.name, given)
 			continue
 		}
-		s, err := service.start()
+		server, err := service.start()
 		if err != nil {
 			// The tests report a missing service, and decide whether that is an error.
 			fmt.Fprintf(os.Stderr, "with-services: no %s: %v\n", service.name, err)
 			continue
 		}
-		defer s.Stop()
-		fmt.Fprintf(os.Stderr, "with-services: %s at %s (%s, pid %d)\n", service.name, s.URL, s.Where, s.PID())
-		env = append(env, service.variable+"="+s.URL)
+		defer server.Stop()
+		fmt.Fprintf(os.Stderr, "with-services: %s at %s (%s, pid %d)\n", service.name, server.URL, server.Where, server.PID())
+		env = append(env, service.variable+"="+server.URL)
 	}
 
 	cmd := exec.Command(args[0], args[1:]...)
