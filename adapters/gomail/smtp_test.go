@@ -109,7 +109,8 @@ func TestSMTP_Ping_IsCached(t *testing.T) {
 	server := kit.NewSMTP(t)
 	mailer := newSender(t, server.URL())
 	// Independent of the speed of the machine.
-	just, later := func() { mailer.pingedAt = time.Now().Add(time.Hour) }, func() { mailer.pingedAt = time.Time{} }
+	just := func() { mailer.pingedAt = time.Now().Add(time.Hour) }
+	later := func() { mailer.pingedAt = time.Time{} }
 	require.NoError(t, mailer.Ping(t.Context()))
 	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 	require.Equal(t, 1, server.Sessions(), "a health check keeps the connection for the next message")

@@ -82,13 +82,14 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	for _, f := range []hiring.ApplicationFilter{{}, {Statuses: []hiring.Status{hiring.Accepted}, ListingIDs: []string{id}, AppliedFrom: now, AppliedUntil: now}} {
 		costs(1, 0, func() { _, _ = storage.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: id}, f) })
 	}
-	note, rating := hiring.Note{
+	note := hiring.Note{
 		ID:             uuid.NewString(),
 		ApplicationID:  ids[0],
 		OrganizationID: id,
 		AuthorID:       id,
 		WrittenAt:      now,
-	}, hiring.Rating{
+	}
+	rating := hiring.Rating{
 		ApplicationID:  ids[0],
 		OrganizationID: id,
 		AuthorID:       id,
@@ -178,7 +179,8 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	asked := recordStatements(t, db.reader, db.writer)
-	id, cursor := uuid.NewString(), listingCursor{CreatedAt: time.Now().UTC(), ID: uuid.NewString()}.encode()
+	id := uuid.NewString()
+	cursor := listingCursor{CreatedAt: time.Now().UTC(), ID: uuid.NewString()}.encode()
 	for _, status := range []listings.Status{"", listings.Closed} {
 		_, err := db.Storage().Listings.Listings.List(t.Context(), id, status, page.Request{Number: 1, Size: 500, Cursor: cursor})
 		require.NoError(t, err)

@@ -88,7 +88,11 @@ func insertApp(db *DB, ownerID string) error {
 func fillIntegrations(t *testing.T, db *DB) string {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Microsecond)
-	user, app, grant, endpoint, event := uuid.NewString(), uuid.NewString(), uuid.NewString(), uuid.NewString(), uuid.NewString()
+	user := uuid.NewString()
+	app := uuid.NewString()
+	grant := uuid.NewString()
+	endpoint := uuid.NewString()
+	event := uuid.NewString()
 	require.NoError(
 		t,
 		db.writer.Exec(

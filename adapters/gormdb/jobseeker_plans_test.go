@@ -17,12 +17,14 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	db := openTestSQLite(t)
 	storage := db.Storage().Jobseeker
 	asked := recordStatements(t, db.reader, db.writer)
-	ctx, id, now, pages := t.Context(), uuid.NewString(), time.Now().
-		UTC(),
-		[]page.Request{
-			{Number: 3, Size: 20},
-			{Number: 1, Size: 20, Cursor: uuid.NewString()},
-		}
+	ctx := t.Context()
+	id := uuid.NewString()
+	now := time.Now().
+		UTC()
+	pages := []page.Request{
+		{Number: 3, Size: 20},
+		{Number: 1, Size: 20, Cursor: uuid.NewString()},
+	}
 	read := true
 
 	require.NoError(

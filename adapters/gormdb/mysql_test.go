@@ -324,10 +324,12 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	require.NoError(t, err)
 	asked := recordStatements(t, db.reader)
 	storage, ctx, now := db.Storage(), t.Context(), time.Now().UTC()
-	id, two, first := "00000007-0000-7000-8000-000000000000", []string{
+	id := "00000007-0000-7000-8000-000000000000"
+	two := []string{
 		"00000007-0000-7000-8000-000000000000",
 		"00000008-0000-7000-8000-000000000000",
-	}, page.Request{
+	}
+	first := page.Request{
 		Number: 1,
 		Size:   20,
 	}

@@ -292,7 +292,8 @@ func BenchmarkBatch(b *testing.B) {
 	}
 	queries := make([]search.Query, 100_000)
 	for i := range queries {
-		role, p := skewed(random, benchRoles), search.Point{Lat: 50 + 8*random.Float64(), Lon: -5 + 6*random.Float64()}
+		role := skewed(random, benchRoles)
+		p := search.Point{Lat: 50 + 8*random.Float64(), Lon: -5 + 6*random.Float64()}
 		queries[i] = search.Query{
 			Now: benchStart, Limit: 64,
 			Must: []search.Expr{search.Or(search.HasKey(fmt.Sprint("contract:", skewed(random, 5))))},

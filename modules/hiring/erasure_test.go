@@ -110,7 +110,9 @@ func TestOnAccountDeleted_ExportsNamingApplicant_Deleted(t *testing.T) {
 			require.NoError(t, err)
 			return e
 		}
-		named, jobs, others := start(st, "applications"), start(st, "jobs"), start(elsewhere, "applications")
+		named := start(st, "applications")
+		jobs := start(st, "jobs")
+		others := start(elsewhere, "applications")
 		env.sentMails()
 		view, err := env.MyExport(t.Context(), st, named.ID)
 		require.NoError(t, err)

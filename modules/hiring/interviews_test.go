@@ -236,7 +236,8 @@ func TestMessage_DailyLimit_Refused(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	st, other := employer(), employer()
-	application, foreign := env.apply(seeker(), env.newListing(st)), env.apply(seeker(), env.newListing(other))
+	application := env.apply(seeker(), env.newListing(st))
+	foreign := env.apply(seeker(), env.newListing(other))
 	letter := hiring.ContactInput{Subject: "x", Message: "y"}
 	for range 60 {
 		_, err := env.Contact(t.Context(), st, foreign.ID, letter)
@@ -321,7 +322,8 @@ func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
 			require.NoError(t, err)
 			applied = append(applied, a)
 		}
-		past, other := env.apply(seeker(), env.newListing(st)), env.apply(seeker(), env.newListing(elsewhere))
+		past := env.apply(seeker(), env.newListing(st))
+		other := env.apply(seeker(), env.newListing(elsewhere))
 		_, err := env.Schedule(t.Context(), st, past.ID, interviewInput("2020-01-01T11:00:00Z"))
 		require.NoError(t, err)
 		_, err = env.Schedule(t.Context(), elsewhere, other.ID, interviewInput("2027-03-27T11:00:00Z"))

@@ -113,7 +113,8 @@ func TestRatings_OfColleagues_Average(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
 		ann, bob := colleague(st, auth.ApplicationsView), colleague(st, auth.ApplicationsView)
-		application, unrated := env.apply(seeker(), env.newListing(st)), env.apply(seeker(), env.newListing(st))
+		application := env.apply(seeker(), env.newListing(st))
+		unrated := env.apply(seeker(), env.newListing(st))
 		require.Zero(t, env.summary(st, application.ID).Average())
 		env.rate(st, application.ID, 2)
 		env.clock.Advance(time.Minute)

@@ -117,9 +117,7 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
 	organization, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
-		Name: ptr(
-			"St Brigid's",
-		),
+		Name:        ptr("St Brigid's"),
 		Description: ptr("Two wards.\nOne garden."),
 		Website:     ptr("https://brigid.example/jobs?a=1#top"),
 		Logo:        ptr("https://cdn.brigid.example:8443/l.svg"),

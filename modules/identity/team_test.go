@@ -139,7 +139,8 @@ func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
 
 func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
 	env := newSQLiteEnv(t)
-	admin, other := env.actor(env.employer("boss@example.org")), env.actor(env.employer("other@example.org"))
+	admin := env.actor(env.employer("boss@example.org"))
+	other := env.actor(env.employer("other@example.org"))
 	require.NoError(t, env.invite(admin, "new@example.org", "viewer"))
 	require.ErrorIs(t, env.invite(admin, "NEW@example.org", ""), identity.ErrAlreadyInTeam)
 	require.ErrorIs(t, env.invite(admin, "boss@example.org", ""), identity.ErrAlreadyInTeam)
@@ -222,7 +223,8 @@ func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 
 func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 	env := newSQLiteEnv(t)
-	boss, rival := env.actor(env.employer("boss@example.org")), env.actor(env.employer("rival@example.org"))
+	boss := env.actor(env.employer("boss@example.org"))
+	rival := env.actor(env.employer("rival@example.org"))
 	require.NoError(t, env.invite(boss, "viewer@example.org", "viewer"))
 	viewer := env.team(boss)["viewer@example.org"].UserID
 	may := func(organization, user string, p auth.Permission) bool {

@@ -227,10 +227,7 @@ func (p *webhookEnv) enqueueDue(t *testing.T, endpoint integrations.Endpoint, n 
 	var ds []integrations.Delivery
 	for range n {
 		message := integrations.Message{EventID: stores.NewID(), Type: "job.closed", Body: "{}", CreatedAt: now}
-		ms, ds = append(
-			ms,
-			message,
-		), append(
+		ms, ds = append(ms, message), append(
 			ds,
 			integrations.Delivery{
 				ID:         stores.NewID(),

@@ -165,7 +165,9 @@ func (env *testEnv) runPeriodic(kind string) {
 func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user, other := t.Context(), seeker(), seeker()
-		closingSoon, closingLate, unpublishedID := env.newListing("Staff\nNurse"), env.newListing("Porter"), env.newListing("Gone")
+		closingSoon := env.newListing("Staff\nNurse")
+		closingLate := env.newListing("Porter")
+		unpublishedID := env.newListing("Gone")
 		env.closesAt[closingSoon], env.closesAt[closingLate], env.closesAt[unpublishedID] = env.clock.Now().
 			Add(70*time.Hour),
 			env.clock.Now().

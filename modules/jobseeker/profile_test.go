@@ -73,9 +73,7 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 		require.Equal(t, "York", got.Home())
 
 		got, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
-			Bio: new(
-				"",
-			),
+			Bio:               new(""),
 			Phone:             new(""),
 			PreferredLocation: new(" "),
 			LocationRadius:    new(0.0),

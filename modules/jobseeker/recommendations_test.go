@@ -211,7 +211,8 @@ func TestRecommendations_AllSignalsMatch_ScoreIs100(t *testing.T) {
 func TestRecommendations_Behaviour_IsASignal(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		env.addOffer(offerTitled("Cook"))
-		savedID, appliedFor := env.addOffer(offerTitled("Midwife, nights")), env.addOffer(offerTitled("Paramedic"))
+		savedID := env.addOffer(offerTitled("Midwife, nights"))
+		appliedFor := env.addOffer(offerTitled("Paramedic"))
 		env.addOffer(offerTitled("Midwife"))
 		env.addOffer(offerTitled("Lead Paramedic"))
 		env.addOffer(offerTitled("Radiographer"))

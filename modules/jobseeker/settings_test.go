@@ -57,9 +57,7 @@ func TestAnalytics_CountsOwnRows(t *testing.T) {
 		_, err = env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: env.newListing("Porter")})
 		require.NoError(t, err)
 		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
-			Bio: new(
-				"x",
-			),
+			Bio:               new("x"),
 			Phone:             new("123"),
 			Location:          new("x"),
 			Specialty:         new("x"),

@@ -117,7 +117,8 @@ func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
 
 func TestExactLevels(t *testing.T) {
 	t.Parallel()
-	exact, relaxed := search.SlotLevel{Expr: search.HasKey("a"), Exact: true}, search.SlotLevel{Expr: search.HasKey("b")}
+	exact := search.SlotLevel{Expr: search.HasKey("a"), Exact: true}
+	relaxed := search.SlotLevel{Expr: search.HasKey("b")}
 	all := search.SlotLevel{Expr: search.All(), Exact: true}
 	for name, c := range map[string]struct {
 		levels []search.SlotLevel

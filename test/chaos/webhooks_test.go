@@ -197,9 +197,7 @@ func (in *installation) grantConsent(account user, receiver *webhookReceiver) {
 	signedIn := b.SignIn(account.email, password)
 	require.Equal(in.t, http.StatusSeeOther, signedIn.Status, signedIn.Text)
 	answer := b.Allow("/oauth/authorize?" + url.Values{
-		"response_type": {
-			"code",
-		},
+		"response_type":         {"code"},
 		"client_id":             {receiver.app},
 		"redirect_uri":          {callback},
 		"scope":                 {string(integrations.ApplicationsRead)},
@@ -222,13 +220,8 @@ func (in *installation) deliverUnderKills() {
 		in.register("/api/auth/register", object{"userType": "jobseeker"}),
 		in.register("/api/auth/register", object{"userType": "jobseeker"}),
 	}
-	stranger, other := in.register(
-		"/api/auth/register",
-		object{"userType": "jobseeker"},
-	), in.register(
-		"/api/auth/register",
-		object{"userType": "jobseeker"},
-	)
+	stranger := in.register("/api/auth/register", object{"userType": "jobseeker"})
+	other := in.register("/api/auth/register", object{"userType": "jobseeker"})
 	var ids []string
 	for _, s := range seekers {
 		ids = append(ids, in.must(s, http.MethodGet, "/api/auth/me", nil)["id"].(string))

@@ -84,7 +84,9 @@ func (su savedSearchSuite) byUser(t *testing.T, s adapters.JobseekerStorage, use
 func (su savedSearchSuite) replaceAndList(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
-	older, newer, foreign := newSearch(user, true, now), newSearch(user, false, now.Add(time.Second)), newSearch(newID(), true, now)
+	older := newSearch(user, true, now)
+	newer := newSearch(user, false, now.Add(time.Second))
+	foreign := newSearch(newID(), true, now)
 	storeSearches(t, storage, older)
 	storeSearches(t, storage, newer, older)
 	storeSearches(t, storage, foreign)
@@ -133,23 +135,10 @@ func (su savedSearchSuite) listAfterId(t *testing.T) {
 
 func (su savedSearchSuite) unresolved(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
-	resolved, first, second, textless := newSearch(
-		newID(),
-		false,
-		now,
-	), newSearch(
-		newID(),
-		false,
-		now,
-	), newSearch(
-		newID(),
-		false,
-		now,
-	), newSearch(
-		newID(),
-		false,
-		now,
-	)
+	resolved := newSearch(newID(), false, now)
+	first := newSearch(newID(), false, now)
+	second := newSearch(newID(), false, now)
+	textless := newSearch(newID(), false, now)
 	first.Resolved, second.Resolved, textless.Resolved, textless.Query = "", "", "", ""
 	for _, search := range []jobseeker.Search{resolved, first, second, textless} {
 		storeSearches(t, storage, search)
@@ -199,7 +188,9 @@ func (su savedSearchSuite) lockedChanges(t *testing.T) {
 func (su savedSearchSuite) alertsTurnedOff(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
-	first, second, other := newSearch(user, true, now), newSearch(user, true, now), newSearch(newID(), true, now)
+	first := newSearch(user, true, now)
+	second := newSearch(user, true, now)
+	other := newSearch(newID(), true, now)
 	storeSearches(t, storage, first, second)
 	storeSearches(t, storage, other)
 	match := newMatch(second, newID(), now)
@@ -268,7 +259,9 @@ func (su matchSuite) create(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
 	storeSearches(t, storage, search)
-	a, b, c := newMatch(search, newID(), now), newMatch(search, newID(), now), newMatch(search, newID(), now)
+	a := newMatch(search, newID(), now)
+	b := newMatch(search, newID(), now)
+	c := newMatch(search, newID(), now)
 	require.ElementsMatch(t, []jobseeker.Match{a, b}, storeMatches(t, storage, b, a))
 	require.Equal(t, []jobseeker.Match{c}, storeMatches(t, storage, c, a))
 	require.Empty(t, storeMatches(t, storage))
@@ -307,7 +300,9 @@ func (su matchSuite) createConcurrently(t *testing.T) {
 
 func (su matchSuite) jobAlertsTurnedOff(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
-	off, on, unknown := newSearch(newID(), true, now), newSearch(newID(), true, now), newSearch(newID(), false, now)
+	off := newSearch(newID(), true, now)
+	on := newSearch(newID(), true, now)
+	unknown := newSearch(newID(), false, now)
 	for _, profile := range []jobseeker.Profile{{UserID: off.UserID}, {UserID: on.UserID, JobAlerts: true}} {
 		withProfile(t, storage, profile.UserID, func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
 	}
@@ -322,7 +317,9 @@ func (su matchSuite) jobAlertsTurnedOff(t *testing.T) {
 func (su matchSuite) digests(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user, next := newID(), now.Add(24*time.Hour)
-	first, second, silent := newSearch(user, true, now), newSearch(user, true, now), newSearch(user, false, now)
+	first := newSearch(user, true, now)
+	second := newSearch(user, true, now)
+	silent := newSearch(user, false, now)
 	second.Name = "Other"
 	storeSearches(t, storage, first, second, silent)
 	old, recent := newID(), newID()

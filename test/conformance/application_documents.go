@@ -116,7 +116,8 @@ func (su applicationDocumentSuite) otherOwner(t *testing.T) {
 func (su applicationDocumentSuite) expiry(t *testing.T) {
 	ctx := context.Background()
 	storage, now := openHiring(t, su.open)
-	document, end := newApplicationDocument(newApplication(newID(), newID(), now), now), now.Add(time.Hour)
+	document := newApplicationDocument(newApplication(newID(), newID(), now), now)
+	end := now.Add(time.Hour)
 	require.NoError(t, storage.Documents.Reserve(ctx, document, end))
 	require.Empty(t, su.claim(t, storage, end.Add(-time.Microsecond), end))
 	require.Error(t, storage.Documents.Attach(ctx, document.ApplicantID, document.ApplicationID, 1, end), "expired")

@@ -36,7 +36,8 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 
 	t.Run("pages, newest first", func(t *testing.T) {
 		storage, now := openHiring(t, open)
-		application, otherApplication := apply(t, storage, newID(), newID(), now), apply(t, storage, newID(), newID(), now)
+		application := apply(t, storage, newID(), newID(), now)
+		otherApplication := apply(t, storage, newID(), newID(), now)
 		var want []hiring.Note
 		for range 5 {
 			n := newNote(application, newID(), now)
@@ -92,7 +93,8 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 	t.Run("one per author", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
-		ann, bob := newRating(application, newID(), 2, now), newRating(application, newID(), 5, now.Add(time.Minute))
+		ann := newRating(application, newID(), 2, now)
+		bob := newRating(application, newID(), 5, now.Add(time.Minute))
 		require.NoError(t, storage.Ratings.Upsert(ctx, ann))
 		require.NoError(t, storage.Ratings.Upsert(ctx, bob))
 		ann.Stars, ann.RatedAt = 3, now.Add(time.Hour)
@@ -117,31 +119,10 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 	t.Run("summaries", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		organization := newID()
-		application, b, unrated, foreign := apply(
-			t,
-			storage,
-			organization,
-			newID(),
-			now,
-		), apply(
-			t,
-			storage,
-			organization,
-			newID(),
-			now,
-		), apply(
-			t,
-			storage,
-			organization,
-			newID(),
-			now,
-		), apply(
-			t,
-			storage,
-			newID(),
-			newID(),
-			now,
-		)
+		application := apply(t, storage, organization, newID(), now)
+		b := apply(t, storage, organization, newID(), now)
+		unrated := apply(t, storage, organization, newID(), now)
+		foreign := apply(t, storage, newID(), newID(), now)
 		for _, r := range []hiring.Rating{newRating(application, newID(), 4, now), newRating(application, newID(), 5, now), newRating(b, newID(), 1, now), newRating(foreign, newID(), 3, now)} {
 			require.NoError(t, storage.Ratings.Upsert(ctx, r))
 		}

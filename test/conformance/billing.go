@@ -309,7 +309,9 @@ func (su chargeSuite) list(t *testing.T) {
 func (su chargeSuite) erasedOwner(t *testing.T) {
 	storage, now := openBilling(t, su.open)
 	cs, owner, anonymous := storage.Charges, payer(), nobody()
-	paid, open, other := newCharge(owner, now), newCharge(owner, now.Add(time.Hour)), newCharge(payer(), now)
+	paid := newCharge(owner, now)
+	open := newCharge(owner, now.Add(time.Hour))
+	other := newCharge(payer(), now)
 	require.NoError(t, cs.Create(context.Background(), paid))
 	su.settle(t, cs, paid, billing.Paid)
 	require.NoError(t, cs.Create(context.Background(), open))

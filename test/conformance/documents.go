@@ -113,7 +113,8 @@ func (su documentSuite) createAndUpdate(t *testing.T) {
 func (su documentSuite) fileNotReserved(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	stored := su.add(t, storage, newID(), jobseeker.CV, false, now)
-	expired, foreign := newDocument(stored.UserID, jobseeker.CV, false, now), newDocument(stored.UserID, jobseeker.CV, false, now)
+	expired := newDocument(stored.UserID, jobseeker.CV, false, now)
+	foreign := newDocument(stored.UserID, jobseeker.CV, false, now)
 	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stored.UserID, expired.File, expired.UpdatedAt))
 	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), newID(), foreign.File, now.Add(time.Hour)))
 	used := newDocument(stored.UserID, jobseeker.CV, false, now)
@@ -165,7 +166,8 @@ func (su documentSuite) pages(t *testing.T) {
 func (su documentSuite) oneDefaultOfAType(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
-	first, letter := su.add(t, storage, user, jobseeker.CV, true, now), su.add(t, storage, user, jobseeker.CoverLetter, true, now)
+	first := su.add(t, storage, user, jobseeker.CV, true, now)
+	letter := su.add(t, storage, user, jobseeker.CoverLetter, true, now)
 	other := su.add(t, storage, newID(), jobseeker.CV, true, now)
 	second := su.add(t, storage, user, jobseeker.CV, true, now)
 	check := func(isDefault map[string]bool) {
@@ -194,7 +196,9 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 
 	t.Run("reservation expires", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
-		user, file, end := newID(), jobseeker.DocumentFile{ID: newID(), Extension: ".pdf"}, now.Add(time.Hour)
+		user := newID()
+		file := jobseeker.DocumentFile{ID: newID(), Extension: ".pdf"}
+		end := now.Add(time.Hour)
 		require.NoError(t, storage.DocumentFiles.Reserve(ctx, user, file, end))
 		require.Empty(t, claim(t, storage, 10, end.Add(-time.Microsecond), end))
 		require.Equal(t, []jobseeker.DocumentFile{file}, claim(t, storage, 10, end, end.Add(time.Minute)))

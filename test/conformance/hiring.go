@@ -118,7 +118,8 @@ func applicationsOnePerApplicantAndListing(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	application := apply(t, storage, newID(), newID(), now)
-	second, otherApplication := newApplication(application.OrganizationID, application.ApplicantID, now), newApplication(application.OrganizationID, application.ApplicantID, now)
+	second := newApplication(application.OrganizationID, application.ApplicantID, now)
+	otherApplication := newApplication(application.OrganizationID, application.ApplicantID, now)
 	second.ListingID = application.ListingID
 	require.ErrorIs(t, storage.Applications.Create(ctx, second), hiring.ErrAlreadyApplied)
 	require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
@@ -254,12 +255,16 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 		require.NoError(t, storage.Applications.Create(ctx, a))
 		return a
 	}
-	first, second, third := at(org, newID(), hiring.Pending, 0), at(org, ann, hiring.Review, 1), at(otherID, ann, hiring.Pending, 2)
+	first := at(org, newID(), hiring.Pending, 0)
+	second := at(org, ann, hiring.Review, 1)
+	third := at(otherID, ann, hiring.Pending, 2)
 	withdrawn := at(org, ann, hiring.Pending, 3)
 	withdrawn.WithdrawnAt, withdrawn.Status = &now, hiring.Withdrawn
 	require.NoError(t, storage.Applications.Update(ctx, ann, withdrawn))
 	elsewhere := at(otherID, newID(), hiring.Pending, 4)
-	theirs, own, both := toOrganization(org), ofApplicant(ann), hiring.Visibility{OrganizationID: org, ApplicantID: ann}
+	theirs := toOrganization(org)
+	own := ofApplicant(ann)
+	both := hiring.Visibility{OrganizationID: org, ApplicantID: ann}
 	for _, c := range []struct {
 		name string
 		v    hiring.Visibility
@@ -371,7 +376,9 @@ func applicationListsCountByStatusForApplicant(t *testing.T, open HiringOpener) 
 	storage, now := openHiring(t, open)
 	ann, org := newID(), newID()
 	apply(t, storage, newID(), ann, now)
-	reviewed, tracked, gone := apply(t, storage, org, ann, now), apply(t, storage, newID(), ann, now), apply(t, storage, newID(), ann, now)
+	reviewed := apply(t, storage, org, ann, now)
+	tracked := apply(t, storage, newID(), ann, now)
+	gone := apply(t, storage, newID(), ann, now)
 	apply(t, storage, newID(), newID(), now)
 	reviewed.Status = hiring.Review
 	require.NoError(t, storage.Applications.UpdateStatuses(ctx, org, []hiring.Application{reviewed}, nil))
@@ -468,7 +475,8 @@ func applicationStatusesManyStatuses(t *testing.T, open HiringOpener) {
 func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
-	application, otherApplication := apply(t, storage, newID(), newID(), now), apply(t, storage, newID(), newID(), now)
+	application := apply(t, storage, newID(), newID(), now)
+	otherApplication := apply(t, storage, newID(), newID(), now)
 	var all []hiring.Change
 	for range 5 {
 		c := changeOf(application, hiring.Review)

@@ -35,16 +35,9 @@ func (p *identityFixture) undo(email string, at time.Duration) identity.EmailUnd
 func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
 	require.Equal(t, identity.EmailHistory{UserID: user.ID}, fixture.history(user.ID))
-	first, second, again := fixture.undo(
-		"First@example.org",
-		0,
-	), fixture.undo(
-		"zoë@example.org",
-		1234567*time.Microsecond,
-	), fixture.undo(
-		"first@example.org",
-		time.Minute,
-	)
+	first := fixture.undo("First@example.org", 0)
+	second := fixture.undo("zoë@example.org", 1234567*time.Microsecond)
+	again := fixture.undo("first@example.org", time.Minute)
 	theirs := identity.EmailHistory{
 		UserID:    otherUser.ID,
 		Requested: &identity.EmailChange{Email: "x@example.org", RequestedAt: fixture.now},
@@ -68,7 +61,8 @@ func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 
 func addressIsReserved(t *testing.T, fixture *identityFixture) {
 	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
-	first, second := fixture.undo("First@example.org", 0), fixture.undo("second@example.org", time.Minute)
+	first := fixture.undo("First@example.org", 0)
+	second := fixture.undo("second@example.org", time.Minute)
 	require.NoError(t, fixture.EmailChanges.Upsert(ctx, identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{first, second}}))
 	reserved := func(key, userID string, now time.Time) bool {
 		found, err := fixture.EmailChanges.IsReserved(ctx, key, userID, now)
@@ -246,7 +240,9 @@ func IdentityPersonalData(t *testing.T, open IdentityOpener) {
 func personalDataIsDeleted(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
 	deleted, kept := fixture.user("jo@example.org"), fixture.user("al@example.org")
-	organizations, sessions, tokens := map[string]identity.Organization{}, map[string]identity.RefreshToken{}, map[string]identity.MailToken{}
+	organizations := map[string]identity.Organization{}
+	sessions := map[string]identity.RefreshToken{}
+	tokens := map[string]identity.MailToken{}
 	for _, user := range []identity.User{deleted, kept} {
 		organizations[user.ID] = fixture.organization(user.ID)
 		_, sessions[user.ID] = fixture.session(user)
@@ -355,7 +351,8 @@ func mailTokensExpire(t *testing.T, fixture *identityFixture) {
 
 func emailChangesExpire(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
-	first, second := fixture.undo("first@example.org", 0), fixture.undo("second@example.org", time.Minute)
+	first := fixture.undo("first@example.org", 0)
+	second := fixture.undo("second@example.org", time.Minute)
 	history := identity.EmailHistory{
 		UserID:    user.ID,
 		Requested: &identity.EmailChange{Email: "next@example.org", RequestedAt: fixture.now},
@@ -372,8 +369,10 @@ func emailChangesExpire(t *testing.T, fixture *identityFixture) {
 func invitationsExpire(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
 	boss := fixture.user("boss@example.org")
-	org, otherOrg := fixture.organization(boss.ID), fixture.organization(fixture.user("al@example.org").ID)
-	once, twice := fixture.invite(org, "once@example.org", identity.Viewer), fixture.invite(org, "twice@example.org", identity.Viewer)
+	org := fixture.organization(boss.ID)
+	otherOrg := fixture.organization(fixture.user("al@example.org").ID)
+	once := fixture.invite(org, "once@example.org", identity.Viewer)
+	twice := fixture.invite(org, "twice@example.org", identity.Viewer)
 	account := fixture.user("jo@example.org")
 	fixture.invite(org, "jo@example.org", identity.Viewer)
 	second := identity.NewInvitation(

@@ -22,7 +22,8 @@ func Organizations(t *testing.T, open IdentityOpener) {
 }
 
 func organizationReads(t *testing.T, fixture *identityFixture) {
-	org, otherOrg := fixture.organization(fixture.user("jo@example.org").ID), fixture.organization(fixture.user("al@example.org").ID)
+	org := fixture.organization(fixture.user("jo@example.org").ID)
+	otherOrg := fixture.organization(fixture.user("al@example.org").ID)
 	require.EqualValues(t, 1, org.Version)
 	got, err := fixture.Organizations.GetForUpdate(t.Context(), org.ID)
 	require.NoError(t, err)
@@ -208,7 +209,8 @@ func invitedName(t *testing.T, fixture *identityFixture) {
 func membersAreFiltered(t *testing.T, fixture *identityFixture) {
 	boss := fixture.user("boss@example.org")
 	org := fixture.organization(boss.ID)
-	jo, admin := fixture.invite(org, "jo@example.org", identity.Viewer), fixture.invite(org, "admin@example.org", identity.Admin)
+	jo := fixture.invite(org, "jo@example.org", identity.Viewer)
+	admin := fixture.invite(org, "admin@example.org", identity.Admin)
 	otherUser := fixture.user("al@example.org")
 	fixture.organization(otherUser.ID)
 	list := func(f identity.MemberFilter, size int) (ids []string) {
@@ -268,13 +270,15 @@ func teamPages(t *testing.T, fixture *identityFixture) {
 func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
 	boss, account := fixture.user("jo@example.org"), fixture.user("al@example.org")
-	org, otherOrg := fixture.organization(boss.ID), fixture.organization(fixture.user("other@example.org").ID)
+	org := fixture.organization(boss.ID)
+	otherOrg := fixture.organization(fixture.user("other@example.org").ID)
 	member, kept := fixture.user("member@example.org"), fixture.user("kept@example.org")
 	for _, user := range []identity.User{member, kept} {
 		member := fixture.invite(org, user.Email, identity.Recruiter)
 		fixture.accept(&member)
 	}
-	once, twice := fixture.invite(org, "once@example.org", identity.Viewer), fixture.invite(org, "twice@example.org", identity.Viewer)
+	once := fixture.invite(org, "once@example.org", identity.Viewer)
+	twice := fixture.invite(org, "twice@example.org", identity.Viewer)
 	fixture.invite(otherOrg, "twice@example.org", identity.Viewer)
 	fixture.invite(org, account.Email, identity.Viewer)
 	session, _ := fixture.session(member)
@@ -321,7 +325,8 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 
 func invitedIsMerged(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
-	first, second := fixture.organization(fixture.user("a@example.org").ID), fixture.organization(user.ID)
+	first := fixture.organization(fixture.user("a@example.org").ID)
+	second := fixture.organization(user.ID)
 	member := fixture.invite(first, "jo@elsewhere.example", identity.Viewer)
 	fixture.invite(second, "jo@elsewhere.example", identity.Viewer)
 	token := fixture.mailToken(fixture.getUser(member.UserID), identity.ForInvitation, first.ID)

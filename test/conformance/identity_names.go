@@ -26,7 +26,8 @@ func (p *identityFixture) findNames(n int, keys ...string) []string {
 }
 
 func verifiedNamesReplace(t *testing.T, fixture *identityFixture) {
-	first, second := fixture.organization(fixture.user("a@example.org").ID), fixture.organization(fixture.user("b@example.org").ID)
+	first := fixture.organization(fixture.user("a@example.org").ID)
+	second := fixture.organization(fixture.user("b@example.org").ID)
 	require.Empty(t, fixture.findNames(10, "saintthoma"))
 	require.Empty(t, fixture.findNames(10))
 	require.NoError(t, fixture.VerifiedNames.Replace(t.Context(), first.ID, []string{"saintthoma", "saintthom", "aintthoma"}))

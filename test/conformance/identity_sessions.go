@@ -256,7 +256,9 @@ func mailTokensMarkedTogether(t *testing.T, fixture *identityFixture) {
 			return got.Usable(fixture.now)
 		}
 	}
-	reset, again, verify := add(identity.ForReset, ""), add(identity.ForReset, ""), add(identity.ForVerification, "")
+	reset := add(identity.ForReset, "")
+	again := add(identity.ForReset, "")
+	verify := add(identity.ForVerification, "")
 	first, second := add(identity.ForInvitation, orgs[0].ID), add(identity.ForInvitation, orgs[1].ID)
 	n, err := fixture.MailTokens.MarkUsed(
 		t.Context(),

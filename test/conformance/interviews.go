@@ -214,24 +214,10 @@ func Exports(t *testing.T, open HiringOpener) {
 	t.Run("filters", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		org := newID()
-		queued, running := create(
-			t,
-			storage,
-			newExport(org, "applications", hiring.ExportQueued, now),
-		), create(
-			t,
-			storage,
-			newExport(org, "applications", hiring.ExportRunning, now),
-		)
-		done, jobs := create(
-			t,
-			storage,
-			newExport(org, "applications", hiring.ExportDone, now.Add(time.Second)),
-		), create(
-			t,
-			storage,
-			newExport(org, "jobs", hiring.ExportFailed, now),
-		)
+		queued := create(t, storage, newExport(org, "applications", hiring.ExportQueued, now))
+		running := create(t, storage, newExport(org, "applications", hiring.ExportRunning, now))
+		done := create(t, storage, newExport(org, "applications", hiring.ExportDone, now.Add(time.Second)))
+		jobs := create(t, storage, newExport(org, "jobs", hiring.ExportFailed, now))
 		other := create(t, storage, newExport(newID(), "applications", hiring.ExportDone, now))
 		for _, c := range []struct {
 			f    hiring.ExportFilter

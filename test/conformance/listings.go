@@ -120,18 +120,14 @@ func newSearchBoard(t testing.TB, open ListingsOpener, with SearchAdapters) *boa
 	defaults := adapters.Storage{Listings: b.ListingsStorage}
 	defaults.SetDefaults()
 	b.svc = listings.New(listings.Deps{
-		Tx:       b.Tx,
-		Events:   b.Events,
-		Audit:    discardAudit{},
-		Clock:    clk,
-		NewID:    newID,
-		Listings: b.Listings,
-		Views:    defaults.Listings.Views,
-		Engine: startEngine(
-			t,
-			b.ListingsStorage,
-			with,
-		),
+		Tx:            b.Tx,
+		Events:        b.Events,
+		Audit:         discardAudit{},
+		Clock:         clk,
+		NewID:         newID,
+		Listings:      b.Listings,
+		Views:         defaults.Listings.Views,
+		Engine:        startEngine(t, b.ListingsStorage, with),
 		NewBatch:      with.NewBatch,
 		Gazetteer:     with.Gazetteer,
 		Organizations: b,
@@ -344,7 +340,8 @@ func listingSavesLoseNothing(t *testing.T, b *board) {
 }
 
 func listingBatchIsWhole(t *testing.T, b *board) {
-	one, two := b.post(t, listings.CreateInput{Title: "One"}), b.post(t, listings.CreateInput{Title: "Two"})
+	one := b.post(t, listings.CreateInput{Title: "One"})
+	two := b.post(t, listings.CreateInput{Title: "Two"})
 	tries := 0
 	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
 		tries++

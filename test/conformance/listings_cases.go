@@ -60,7 +60,9 @@ func reportsReadBack(t *testing.T, b *board) {
 
 func reporterIsErased(t *testing.T, b *board) {
 	listing, user := newID(), newID()
-	mine, guests, theirs := b.report(t, listing, user), b.report(t, listing, ""), b.report(t, listing, newID())
+	mine := b.report(t, listing, user)
+	guests := b.report(t, listing, "")
+	theirs := b.report(t, listing, newID())
 	require.NoError(t, b.Cases.EraseReporter(t.Context(), user))
 	mine.ReporterID, mine.Email = "", ""
 	require.Equal(t, []listings.JobReport{theirs, guests, mine}, b.reports(t, listing, 10))

@@ -170,7 +170,8 @@ func sweepFindsExpired(t *testing.T, b *board) {
 }
 
 func titlesInEveryState(t *testing.T, b *board) {
-	listing, d := b.post(t, listings.CreateInput{Title: "A"}), b.post(t, listings.CreateInput{Title: "D"})
+	listing := b.post(t, listings.CreateInput{Title: "A"})
+	d := b.post(t, listings.CreateInput{Title: "D"})
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), d.ID))
 	found, err := b.svc.Briefs(t.Context(), []string{listing.ID, d.ID, newID()})
 	require.NoError(t, err)
@@ -227,20 +228,15 @@ func listOpen(t *testing.T, b *board) {
 }
 
 func briefsInEveryState(t *testing.T, b *board) {
-	listing, d, e := b.post(
+	listing := b.post(t, listings.CreateInput{Title: "A", Details: listings.Details{Location: ptr("Leeds")}})
+	d := b.post(t, listings.CreateInput{Title: "D"})
+	e := b.post(
 		t,
-		listings.CreateInput{Title: "A", Details: listings.Details{Location: ptr("Leeds")}},
-	), b.post(
-		t,
-		listings.CreateInput{Title: "D"},
-	),
-		b.post(
-			t,
-			listings.CreateInput{
-				Title:   "E",
-				Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))},
-			},
-		)
+		listings.CreateInput{
+			Title:   "E",
+			Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))},
+		},
+	)
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), d.ID))
 	brief := func() map[string]listings.Brief {
 		got, err := b.svc.Briefs(t.Context(), []string{listing.ID, d.ID, e.ID, newID()})

@@ -74,19 +74,9 @@ func (su grantSuite) useAndEnd(t *testing.T) {
 	me, now := newID(), fixture.now()
 	grant, code := fixture.grant(fixture.app, me, now)
 	other, _ := fixture.grant(fixture.app, me, now)
-	access, refresh, theirs := fixture.issue(
-		grant,
-		integrations.Access,
-		now,
-	), fixture.issue(
-		grant,
-		integrations.Refresh,
-		now,
-	), fixture.issue(
-		other,
-		integrations.Access,
-		now,
-	)
+	access := fixture.issue(grant, integrations.Access, now)
+	refresh := fixture.issue(grant, integrations.Refresh, now)
+	theirs := fixture.issue(other, integrations.Access, now)
 	active := func(token integrations.Token) bool {
 		i, err := fixture.Grants.Get(fixture.ctx(), token.Kind, token.Hash)
 		require.NoError(t, err)

@@ -59,7 +59,8 @@ func (su subscriberSuite) getOrCreateConcurrently(t *testing.T) {
 
 func (su subscriberSuite) getByIDs(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
-	a, b := su.create(t, storage.Subscribers, "a@example.org", now), su.create(t, storage.Subscribers, "b@example.org", now)
+	a := su.create(t, storage.Subscribers, "a@example.org", now)
+	b := su.create(t, storage.Subscribers, "b@example.org", now)
 	found, err := storage.Subscribers.GetByIDs(t.Context(), []string{a.ID, b.ID, newID()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]jobseeker.Subscriber{a.ID: a, b.ID: b}, found)
@@ -73,7 +74,8 @@ func (su subscriberSuite) getByIDs(t *testing.T) {
 
 func (su subscriberSuite) delete(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
-	deleted, other := su.create(t, storage.Subscribers, "a@example.org", now), su.create(t, storage.Subscribers, "b@example.org", now)
+	deleted := su.create(t, storage.Subscribers, "a@example.org", now)
+	other := su.create(t, storage.Subscribers, "b@example.org", now)
 	for _, subscriber := range []jobseeker.Subscriber{deleted, other} {
 		search := newSearch(subscriber.ID, true, now)
 		storeSearches(t, storage, search)

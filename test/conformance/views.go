@@ -23,7 +23,8 @@ func Views(t *testing.T, open ListingsOpener) {
 	}
 	for name, test := range map[string]func(*testing.T, *board){
 		"repeated visits": func(t *testing.T, b *board) {
-			one, otherID := b.post(t, listings.CreateInput{Title: "One"}).ID, b.post(t, listings.CreateInput{Title: "Other"}).ID
+			one := b.post(t, listings.CreateInput{Title: "One"}).ID
+			otherID := b.post(t, listings.CreateInput{Title: "Other"}).ID
 			visits := []listings.Visit{
 				{Day: "2026-03-01", ListingID: one, Visitor: "a"}, {Day: "2026-03-01", ListingID: one, Visitor: "b"},
 				{Day: "2026-03-01", ListingID: otherID, Visitor: "a"}, {Day: "2026-03-02", ListingID: one, Visitor: "a"},

@@ -249,17 +249,9 @@ func (su webhookSuite) listener(t *testing.T) {
 
 func (su webhookSuite) subscribedEndpoints(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	one, two, three := fixture.endpoint(
-		fixture.app,
-		"job.created",
-		"job.closed",
-	), fixture.endpoint(
-		fixture.app,
-		"job.created",
-	), fixture.endpoint(
-		fixture.application(newID()),
-		"job.created",
-	)
+	one := fixture.endpoint(fixture.app, "job.created", "job.closed")
+	two := fixture.endpoint(fixture.app, "job.created")
+	three := fixture.endpoint(fixture.application(newID()), "job.created")
 	created := integrations.EndpointFilter{Event: "job.created"}
 	require.Equal(t, []string{one.ID, two.ID}, fixture.endpoints(created, "", 2))
 	require.Equal(t, []string{three.ID}, fixture.endpoints(created, two.ID, 2))
@@ -273,19 +265,10 @@ func (su webhookSuite) subscribedEndpoints(t *testing.T) {
 
 func (su webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	overdue, later, paused, listener := fixture.endpoint(
-		fixture.app,
-		"job.created",
-	), fixture.endpoint(
-		fixture.app,
-		"job.created",
-	), fixture.endpoint(
-		fixture.app,
-		"job.created",
-	), fixture.endpoint(
-		fixture.app,
-		"job.created",
-	)
+	overdue := fixture.endpoint(fixture.app, "job.created")
+	later := fixture.endpoint(fixture.app, "job.created")
+	paused := fixture.endpoint(fixture.app, "job.created")
+	listener := fixture.endpoint(fixture.app, "job.created")
 	for _, endpoint := range []integrations.Endpoint{overdue, paused, listener} {
 		fixture.queue(endpoint)
 	}
@@ -306,20 +289,16 @@ func (su webhookSuite) endpointsOfUsers(t *testing.T) {
 	for range 500 {
 		users = append(users, newID())
 	}
-	byApplicant, byColleague := fixture.endpoint(
-		fixture.application(applicant),
-		kind,
-	), fixture.endpoint(
-		fixture.application(colleague),
-		kind,
-	)
+	byApplicant := fixture.endpoint(fixture.application(applicant), kind)
+	byColleague := fixture.endpoint(fixture.application(colleague), kind)
 	fixture.endpoint(fixture.application(applicant), "job.created")
 	allowed, foreign := fixture.application(stranger), fixture.application(stranger)
 	byConsent := fixture.endpoint(allowed, kind)
 	fixture.endpoint(foreign, kind)
 	fixture.consent(users[400], allowed.ID, integrations.ApplicationsRead)
 	fixture.consent(stranger, foreign.ID, integrations.ApplicationsRead)
-	want, filter := []string{byApplicant.ID, byColleague.ID, byConsent.ID}, integrations.EndpointFilter{Event: kind, UserIDs: users}
+	want := []string{byApplicant.ID, byColleague.ID, byConsent.ID}
+	filter := integrations.EndpointFilter{Event: kind, UserIDs: users}
 	require.Equal(t, want, fixture.endpoints(filter, "", 10))
 	require.Equal(t, want[2:], fixture.endpoints(filter, want[1], 10))
 	require.Equal(t, want[:1], fixture.endpoints(filter, "", 1))

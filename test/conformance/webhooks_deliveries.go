@@ -233,16 +233,7 @@ func (su deliverySuite) orderAndDueTime(t *testing.T) {
 func (su deliverySuite) deletedAndPausedEndpoints(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	app := fixture.application(newID())
-	deleted, paused, endpoint := fixture.endpoint(
-		app,
-		"job.created",
-	), fixture.endpoint(
-		app,
-		"job.created",
-	), fixture.endpoint(
-		app,
-		"job.created",
-	)
+	deleted, paused, endpoint := fixture.endpoint(app, "job.created"), fixture.endpoint(app, "job.created"), fixture.endpoint(app, "job.created")
 	require.NoError(t, fixture.Webhooks.Delete(fixture.ctx(), deleted.OwnerID, app.ID, deleted.ID))
 	fixture.change(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
 	now := fixture.clk.Now()

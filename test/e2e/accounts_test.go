@@ -12,7 +12,8 @@ func TestDeleteEmployerAccount(t *testing.T) {
 		t.Run("DELETE /api/employers/profile", func(t *testing.T) {
 			t.Parallel()
 			boss := server.employer(t)
-			open, closed := boss.listing(object{"title": "Ward Sister"}), boss.listing(object{"title": "Porter"})
+			open := boss.listing(object{"title": "Ward Sister"})
+			closed := boss.listing(object{"title": "Porter"})
 			boss.fromNewAddress().put("/api/employers/jobs/"+closed, object{"status": "inactive"}).ok(200)
 			member := boss.inviteMember("recruiter")
 

@@ -160,9 +160,7 @@ func TestBilling(t *testing.T) {
 				t,
 				seeker.post(billingPath, object{"intent": "cancel-subscription"}).
 					fails(429, "Rate limit exceeded").
-					header.Get(
-					"Retry-After",
-				),
+					header.Get("Retry-After"),
 			)
 		})
 		t.Run("POST /api/jobseekers/billing concurrent requests are one charge", func(t *testing.T) {

@@ -12,11 +12,8 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker, other := server.employer(t), server.seeker(t), server.seeker(t)
 		const path = "/api/jobseekers/bookmarks"
-		first, second := employer.listing(
-			object{"title": "Theatre Nurse", "location": "Leeds"},
-		), employer.listing(
-			object{"title": "Porter"},
-		)
+		first := employer.listing(object{"title": "Theatre Nurse", "location": "Leeds"})
+		second := employer.listing(object{"title": "Porter"})
 		var saved string
 
 		t.Run("POST /api/jobseekers/saved", func(t *testing.T) {

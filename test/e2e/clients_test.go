@@ -19,11 +19,11 @@ import (
 
 // client is an HTTP client with its own address, signed in or not.
 type client struct {
-	t     testing.TB
-	server     *testServer
-	token string
-	ip    string
-	key   string // sent as Idempotency-Key
+	t      testing.TB
+	server *testServer
+	token  string
+	ip     string
+	key    string // sent as Idempotency-Key
 	// apiKey is sent as X-API-Key.
 	apiKey string
 	// guestCookie is the guest cookie of the browser.
@@ -74,7 +74,7 @@ type response struct {
 	body   map[string]any
 	// repeat sends the same request again.
 	repeat func() *response
-	server      *testServer
+	server *testServer
 }
 
 // untilLimited returns the response that reports an exceeded limit: this one, or

@@ -62,7 +62,9 @@ func TestConsents(t *testing.T) {
 		t.Run("DELETE /api/auth/consents/:clientId", func(t *testing.T) {
 			t.Parallel()
 			me, other, party := server.seeker(t), server.seeker(t), server.thirdParty(t, nil)
-			mine, again, theirs := party.grantFrom(t, me), party.grantFrom(t, me), party.grantFrom(t, other)
+			mine := party.grantFrom(t, me)
+			again := party.grantFrom(t, me)
+			theirs := party.grantFrom(t, other)
 			me.delete("/api/auth/consents/" + party.ClientID).ok(200)
 			party.ended(t, mine)
 			party.ended(t, again)

@@ -70,19 +70,10 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 			boss,
 			object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}},
 		)
-		viewer, seeker, foreign, without := server.signedIn(
-			t,
-			boss.inviteMember("viewer"),
-		), server.signedIn(
-			t,
-			jo,
-		), server.signedIn(
-			t,
-			server.employer(t),
-		), server.signedIn(
-			t,
-			none,
-		)
+		viewer := server.signedIn(t, boss.inviteMember("viewer"))
+		seeker := server.signedIn(t, jo)
+		foreign := server.signedIn(t, server.employer(t))
+		without := server.signedIn(t, none)
 		for _, at := range []string{file, file + "?view=1"} {
 			require.Equal(t, 200, viewer.open("GET", at, nil).status)
 			require.Equal(t, 403, seeker.open("GET", at, nil).status)

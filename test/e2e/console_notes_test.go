@@ -93,7 +93,9 @@ func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 			boss,
 			object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}},
 		)
-		seeker, none, foreign := server.signedIn(t, jo), server.signedIn(t, withoutView), server.signedIn(t, server.employer(t))
+		seeker := server.signedIn(t, jo)
+		none := server.signedIn(t, withoutView)
+		foreign := server.signedIn(t, server.employer(t))
 		crossSite, noToken := server.signedIn(t, boss), server.signedIn(t, boss)
 		crossSite.Site = "cross-site"
 		noToken.Site, noToken.From = "", ""

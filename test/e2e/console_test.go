@@ -12,22 +12,16 @@ import (
 // jobForm returns the values of the form for a job.
 func jobForm(action string, more url.Values) url.Values {
 	v := url.Values{
-		"title": {
-			"Staff Nurse, ICU",
-		},
-		"description":  {"Days and nights.\n\n- Give medicines\n\n**No agency**"},
-		"location":     {"Leeds"},
-		"contractType": {"permanent"},
-		"salary.min": {
-			"£36,000",
-		},
-		"salary.max":      {"44000"},
-		"salary.currency": {"GBP"},
-		"salary.period":   {"year"},
-		"requirements":    {"NMC PIN\r\n\r\nALS"},
-		"questions.0.text": {
-			"",
-		},
+		"title":                {"Staff Nurse, ICU"},
+		"description":          {"Days and nights.\n\n- Give medicines\n\n**No agency**"},
+		"location":             {"Leeds"},
+		"contractType":         {"permanent"},
+		"salary.min":           {"£36,000"},
+		"salary.max":           {"44000"},
+		"salary.currency":      {"GBP"},
+		"salary.period":        {"year"},
+		"requirements":         {"NMC PIN\r\n\r\nALS"},
+		"questions.0.text":     {""},
 		"questions.1.text":     {"Your NMC PIN?"},
 		"questions.1.required": {"yes"},
 		"applicationDeadline":  {"2099-03-01"},
@@ -422,7 +416,9 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 				object{"jobs": object{"create": false, "update": false}, "applications": object{"view": false, "update": false}},
 			),
 		)
-		seeker, foreign, guest := server.signedIn(t, jo), server.signedIn(t, server.employer(t)), server.browser(t)
+		seeker := server.signedIn(t, jo)
+		foreign := server.signedIn(t, server.employer(t))
+		guest := server.browser(t)
 		for path, want := range consolePages {
 			hasID := path != names.Replace(path)
 			path = names.Replace(path)

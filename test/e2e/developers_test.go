@@ -109,7 +109,8 @@ func TestDeveloperApps(t *testing.T) {
 			t.Parallel()
 			me := server.seeker(t)
 			path := "/api/developers/apps/" + app(me, nil) + "/secret"
-			one, two := me.post(path, nil).ok(200).text("data.clientSecret"), me.post(path, nil).ok(200).text("data.clientSecret")
+			one := me.post(path, nil).ok(200).text("data.clientSecret")
+			two := me.post(path, nil).ok(200).text("data.clientSecret")
 			require.NotEqual(t, one, two)
 			me.post(path, `{"a":`).invalid("body")
 			me.post(path, object{}).ok(200)

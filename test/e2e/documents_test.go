@@ -96,9 +96,7 @@ func TestDocuments(t *testing.T) {
 				t,
 				s.post(path, object{"intent": "delete-document", "documentId": cv}).
 					fails(429, "Rate limit exceeded").
-					header.Get(
-					"Retry-After",
-				),
+					header.Get("Retry-After"),
 			)
 		})
 		t.Run("GET /api/jobseekers/documents", func(t *testing.T) {

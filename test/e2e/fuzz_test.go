@@ -133,7 +133,7 @@ type fuzzer struct {
 	*rand.Rand
 	document           described
 	ownIDs, foreignIDs map[string]string
-	succeeded        map[string]bool // the operations that have succeeded
+	succeeded          map[string]bool // the operations that have succeeded
 }
 
 func one[T any](f *fuzzer, of ...T) T { return of[f.IntN(len(of))] }

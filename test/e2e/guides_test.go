@@ -113,7 +113,9 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 		to, err := url.Parse(b.seen(b.Allow(path)).header.Get("Location"))
 		require.NoError(t, err)
 
-		verifier, read, readOld := "VERIFIER="+asked[1], blocks[4], strings.ReplaceAll(blocks[4], "$ACCESS_TOKEN", "$OLD")
+		verifier := "VERIFIER=" + asked[1]
+		read := blocks[4]
+		readOld := strings.ReplaceAll(blocks[4], "$ACCESS_TOKEN", "$OLD")
 		said := paste(verifier+with(blocks[2], "CODE", to.Query().Get("code")), blocks[3], read, blocks[5], "OLD=$ACCESS_TOKEN\n"+blocks[6], read, readOld, blocks[7], read)[1:]
 		require.Contains(t, said[0], `"access_token":"loc_at_`)
 		require.Contains(t, said[1], `"pagination"`)

@@ -25,10 +25,7 @@ var hostileJSON = []string{
 	`" "`, `"\t\r\n"`, `"a\u0000b"`, `"\udfffx"`, "\"\xff\"", "\"\xed\xa0\x80\"", `"🚑\u202e\u200b\ufeff"`, `"e\u0301\u0301\u0301"`,
 	`"'; DROP TABLE listings; --"`, `"%_\\*\"'` + "`" + `"`, `"x\r\nBcc: all@example.org"`, `"<script>alert(1)</script>"`, `"=1+1"`, `"{{.}}${x}%s%n"`, `"` + strings.Repeat("x", 30_000) + `"`, `"` + strings.Repeat("é", 200) + `"`,
 	`[[]]`, `[{}]`, `["a", 1, {}]`, `{"__proto__": {"a": 1}}`, `{"a": 1, "a": 2}`, `{"a": 1e200000}`, `{"a": "\ud800"}`, `[` + strings.Repeat(`{},`, 300) + `{}]`,
-	strings.Repeat(
-		`[`,
-		20,
-	) + strings.Repeat(
+	strings.Repeat(`[`, 20) + strings.Repeat(
 		`]`,
 		20,
 	), strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60), `"2026-13-45T99:99:99Z"`, `"0000-01-01"`, `"9999-12-31T23:59:59Z"`, `"2026-01-01T00:00:00+99:99"`, `NaN`, `undefined`, `'a'`, `01`, ``,

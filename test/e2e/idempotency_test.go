@@ -28,10 +28,7 @@ func TestIdempotencyKey(t *testing.T) {
 			require.Len(t, employer.get("/api/employers/jobs").ok(200).list("data.listings"), 1)
 		})
 		t.Run("other body", func(t *testing.T) {
-			keyed(
-				employer,
-				"k1",
-			).post("/api/employers/jobs", object{"title": "Other", "description": "D"}).
+			keyed(employer, "k1").post("/api/employers/jobs", object{"title": "Other", "description": "D"}).
 				fails(422, "This Idempotency-Key was used for another request")
 		})
 		t.Run("stored error, and keys of other users", func(t *testing.T) {

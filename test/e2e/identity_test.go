@@ -128,9 +128,7 @@ func TestSignInAndOut(t *testing.T) {
 				t,
 				c.post("/api/auth/login", object{"email": seeker.email, "password": password}).
 					fails(429, "Rate limit exceeded").
-					header.Get(
-					"Retry-After",
-				),
+					header.Get("Retry-After"),
 			)
 			seeker.signIn(password)
 		})

@@ -74,16 +74,14 @@ func TestEmployerJobs(t *testing.T) {
 				"status":         "archived",
 				"postedAt":       "2001-01-01T00:00:00Z",
 				"company":        "Elsewhere",
-				"meta": object{
-					"a": 1,
-				},
-				"createdAt":  "2001-01-01T00:00:00Z",
-				"archivedAt": "2001-01-01T00:00:00Z",
-				"deletedAt":  "2001-01-01T00:00:00Z",
-				"version":    7,
-				"open":       false,
-				"views":      5,
-				"unknown":    []int{1},
+				"meta":           object{"a": 1},
+				"createdAt":      "2001-01-01T00:00:00Z",
+				"archivedAt":     "2001-01-01T00:00:00Z",
+				"deletedAt":      "2001-01-01T00:00:00Z",
+				"version":        7,
+				"open":           false,
+				"views":          5,
+				"unknown":        []int{1},
 			})).ok(201).text("data.id")
 			require.NotEqual(t, nowhere, id)
 			res := employer.get("/api/employers/jobs/" + id).ok(200)
@@ -377,7 +375,8 @@ func TestEmployerJobs(t *testing.T) {
 			res := employer.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200)
 			require.NotEqual(t, id, res.text("data.id"))
 			require.Equal(t, "Charge Nurse (Copy)", res.text("data.title"))
-			source, twin := employer.get("/api/employers/jobs/"+id).at("data.job").(object), employer.get("/api/employers/jobs/"+res.text("data.id")).at("data.job").(object)
+			source := employer.get("/api/employers/jobs/" + id).at("data.job").(object)
+			twin := employer.get("/api/employers/jobs/" + res.text("data.id")).at("data.job").(object)
 			for _, field := range []string{"description", "department", "contractType", "salary", "location", "requirements", "benefits", "questions", "specialty", "employmentType", "company"} {
 				require.Equal(t, source[field], twin[field], field)
 			}

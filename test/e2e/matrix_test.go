@@ -17,7 +17,7 @@ import (
 
 // matrixUsers are the users of the role matrix and their resources.
 type matrixUsers struct {
-	server                       *testServer
+	server                  *testServer
 	guest                   *client
 	seeker, otherSeeker     *account
 	employer, otherEmployer *account
@@ -33,7 +33,7 @@ type matrixUsers struct {
 	app, key                string // of the seeker as a developer
 	webhook, delivery       string
 	session                 string  // of the seeker
-	consentedApp                  string  // that the seeker has allowed something
+	consentedApp            string  // that the seeker has allowed something
 	reader, writer          *client // programs: with a key of the application, and with all that the seeker can allow
 }
 
@@ -505,7 +505,7 @@ func newMatrixUsersWithResources(t *testing.T, server *testServer) *matrixUsers 
 func newMatrixUsers(t *testing.T, server *testServer) *matrixUsers {
 	t.Helper()
 	users := &matrixUsers{
-		server:             server,
+		server:        server,
 		guest:         server.guest(t),
 		seeker:        server.seeker(t),
 		otherSeeker:   server.seeker(t),
@@ -543,7 +543,7 @@ func (u *matrixUsers) forTest(t *testing.T) *matrixUsers {
 		return &theirs
 	}
 	return &matrixUsers{
-		server:             u.server,
+		server:        u.server,
 		guest:         u.server.guest(t),
 		seeker:        as(u.seeker),
 		otherSeeker:   as(u.otherSeeker),

@@ -69,7 +69,9 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("code and refresh token of another client", func(t *testing.T) {
 			t.Parallel()
-			party, other, verifier := server.thirdParty(t, nil), server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			party := server.thirdParty(t, nil)
+			other := server.thirdParty(t, nil)
+			verifier := oauth2.GenerateVerifier()
 			code, _ := party.authorizationCode(t, verifier)
 			other.refused(t, "/oauth/token", redeem(code, verifier), 400, "invalid_grant")
 			token, err := party.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
@@ -143,10 +145,11 @@ func TestOAuthAttacks(t *testing.T) {
 		})
 		t.Run("loopback redirect URI with any port", func(t *testing.T) {
 			t.Parallel()
-			party, verifier := server.thirdParty(
+			party := server.thirdParty(
 				t,
 				object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb", "http://localhost:1234/cb"}},
-			), oauth2.GenerateVerifier()
+			)
+			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
 			party.RedirectURL = "http://127.0.0.1:51004/cb"
 			code := browser.allow(party.authorizationPath(verifier)).Get("code")

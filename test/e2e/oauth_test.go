@@ -26,7 +26,9 @@ func TestOAuth(t *testing.T) {
 		t.Run("the whole flow with golang.org/x/oauth2", func(t *testing.T) {
 			t.Parallel()
 			for _, more := range []object{nil, {"public": true}} {
-				party, user, verifier := server.thirdParty(t, more), server.seeker(t), oauth2.GenerateVerifier()
+				party := server.thirdParty(t, more)
+				user := server.seeker(t)
+				verifier := oauth2.GenerateVerifier()
 				browser := server.browser(t)
 				asked := browser.open("GET", party.authorizationPath(verifier), nil)
 				require.Equal(t, 303, asked.status)

@@ -129,9 +129,7 @@ func TestJobseekerProfile(t *testing.T) {
 				t,
 				s.put(path, object{"intent": "update-profile", "profile": object{}}).
 					fails(429, "Rate limit exceeded").
-					header.Get(
-					"Retry-After",
-				),
+					header.Get("Retry-After"),
 			)
 		})
 		t.Run("POST /api/jobseekers/search update-search-preferences changes the same preferences", func(t *testing.T) {

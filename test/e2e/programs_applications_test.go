@@ -154,16 +154,9 @@ func TestDeveloperApplications(t *testing.T) {
 			t.Parallel()
 			chief, ann, ben := server.employer(t), server.seeker(t), server.seeker(t)
 			one, two := chief.listing(nil), chief.listing(nil)
-			first, second, third := ann.application(
-				one,
-				object{"coverLetter": "Hello"},
-			), ben.application(
-				one,
-				nil,
-			), ann.application(
-				two,
-				nil,
-			)
+			first := ann.application(one, object{"coverLetter": "Hello"})
+			second := ben.application(one, nil)
+			third := ann.application(two, nil)
 			elsewhere := ann.application(job, nil)
 			chief.fromNewAddress().put("/api/employers/applications/"+second, object{"status": "review"}).ok(200)
 			ids := func(c *client, query string) (out []string) {
@@ -190,7 +183,8 @@ func TestDeveloperApplications(t *testing.T) {
 			// submitted_after is inclusive, submitted_before is exclusive.
 			submitted, err := time.Parse(time.RFC3339Nano, byKey.get("/v1/applications/"+second).okDeveloper(200).text("data.submitted_at"))
 			require.NoError(t, err)
-			at, next := submitted.Format(time.RFC3339Nano), submitted.Add(time.Microsecond).Format(time.RFC3339Nano)
+			at := submitted.Format(time.RFC3339Nano)
+			next := submitted.Add(time.Microsecond).Format(time.RFC3339Nano)
 			for query, want := range map[string][]string{
 				"?submitted_after=" + at:                               {third, second},
 				"?submitted_after=" + next:                             {third},

@@ -18,7 +18,7 @@ import (
 // programUsers are the users of the developer API's matrix: an employer with a
 // listing and a draft, a jobseeker who has applied, and others of both kinds.
 type programUsers struct {
-	server                       *testServer
+	server                  *testServer
 	boss, rival             *account
 	seeker, other           *account
 	listing, draft, another string
@@ -93,7 +93,7 @@ func TestDeveloperRoleMatrix(t *testing.T) {
 			t.Run(route.Method+" "+route.Path, func(t *testing.T) {
 				t.Parallel()
 				users := &programUsers{
-					server:      server,
+					server: server,
 					boss:   server.employer(t),
 					rival:  server.employer(t),
 					seeker: server.seeker(t),

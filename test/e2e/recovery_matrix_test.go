@@ -14,7 +14,7 @@ import (
 
 // accountAccess is an account with one of every means of access.
 type accountAccess struct {
-	server          *testServer
+	server     *testServer
 	acting     *account // the session that acts
 	other      *account // another device
 	session    string   // of the other device

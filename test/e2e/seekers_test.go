@@ -103,9 +103,7 @@ func TestJobseekerNotifications(t *testing.T) {
 				t,
 				s.put("/api/jobseekers/notifications/"+notes[0].id, object{"read": true}).
 					fails(429, "Rate limit exceeded").
-					header.Get(
-					"Retry-After",
-				),
+					header.Get("Retry-After"),
 			)
 		})
 		t.Run("DELETE /api/jobseekers/notifications/:id", func(t *testing.T) {

@@ -405,7 +405,8 @@ func (w *walk) requireSeekerConsistent(seeker *account) {
 	require.Len(w.t, seeker.get("/api/jobseekers/export/applications").ok(200).list("data.applications"), total)
 	require.InDelta(w.t, kept, seeker.get("/api/jobseekers/bookmarks?limit=1").ok(200).number("data.pagination.total"), 0)
 
-	dashboard, recommended := seeker.get("/api/jobseekers/dashboard").ok(200), seeker.get("/api/jobseekers/recommendations").ok(200)
+	dashboard := seeker.get("/api/jobseekers/dashboard").ok(200)
+	recommended := seeker.get("/api/jobseekers/recommendations").ok(200)
 	require.InDelta(w.t, total, dashboard.number("data.dashboard.stats.applicationsCount"), 0)
 	require.InDelta(w.t, kept, dashboard.number("data.dashboard.stats.bookmarksCount"), 0)
 	require.InDelta(w.t, recommended.number("data.total"), dashboard.number("data.dashboard.stats.recommendationsCount"), 0)
@@ -415,7 +416,8 @@ func (w *walk) requireSeekerConsistent(seeker *account) {
 		}
 		return out
 	}
-	whole, few := ids(recommended, "data.recommendations"), ids(dashboard, "data.dashboard.recommendations")
+	whole := ids(recommended, "data.recommendations")
+	few := ids(dashboard, "data.dashboard.recommendations")
 	require.Equal(w.t, whole[:len(few)], few)
 	for _, id := range whole {
 		for _, application := range w.applications {

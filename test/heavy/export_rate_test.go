@@ -93,10 +93,7 @@ func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 						strconv.FormatFloat(float64(low)/100, 'f', -1, 64),
 						strconv.FormatFloat(float64(high)/100, 'f', -1, 64),
 						currency,
-						strconv.FormatInt(
-							views,
-							10,
-						),
+						strconv.FormatInt(views, 10),
 						strconv.FormatInt(received, 10),
 						posted.Format(time.RFC3339),
 						deadline.Format(time.RFC3339),

@@ -110,7 +110,8 @@ func TestRecall(t *testing.T) {
 }
 
 func TestEvaluate_MustNotAndExactResults_Counted(t *testing.T) {
-	nurse, porter := &advert{attributes: attributes{"role": {"nurse"}}}, &advert{attributes: attributes{"role": {"porter"}}}
+	nurse := &advert{attributes: attributes{"role": {"nurse"}}}
+	porter := &advert{attributes: attributes{"role": {"porter"}}}
 	q, err := parseQuery(&board{}, "nurse | 3 role=nurse | ! role=porter,nurse")
 	require.NoError(t, err)
 	require.Equal(t, score{ndcg: 1, recall: 1, mustNot: 1}, evaluate(q, []*advert{nurse, porter}, []*advert{nurse, porter}, 2))

@@ -195,11 +195,13 @@ func (s *server) search(q *query) (found []*advert, total int) {
 	case "jobseekers":
 		params.Set("q", q.text)
 		answer := s.do("GET", "/api/jobseekers/search?"+params.Encode(), "", nil)
-		results, total = at[[]any](answer, "data", "search", "jobs"), int(at[float64](answer, "data", "search", "pagination", "total"))
+		results = at[[]any](answer, "data", "search", "jobs")
+		total = int(at[float64](answer, "data", "search", "pagination", "total"))
 	default:
 		params.Set("search", q.text)
 		answer := s.do("GET", "/api/listings?"+params.Encode(), "", nil)
-		results, total = at[[]any](answer, "data", "listings"), int(at[float64](answer, "data", "pagination", "total"))
+		results = at[[]any](answer, "data", "listings")
+		total = int(at[float64](answer, "data", "pagination", "total"))
 	}
 	for _, job := range results {
 		a := s.ids[at[string](job, "id")]

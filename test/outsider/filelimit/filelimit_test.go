@@ -42,7 +42,8 @@ func openInterrupted(t testing.TB) (l limit.Limiter, begin, end func()) {
 func TestLimiter_SharedFolder_CountsTogether(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	one, other := filelimit.New(folder, clock.System{}, time.Minute), filelimit.New(folder, clock.System{}, time.Minute)
+	one := filelimit.New(folder, clock.System{}, time.Minute)
+	other := filelimit.New(folder, clock.System{}, time.Minute)
 	rule := limit.Rule{Name: "r", Max: 1, Per: time.Hour}
 	if d, err := one.Take(t.Context(), rule, "k"); err != nil || !d.Allowed {
 		t.Fatal(d, err)
