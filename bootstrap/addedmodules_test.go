@@ -77,8 +77,14 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 		`module notes: the name "other" does not begin`:   {WithModule(executing)},
 		`module notes: the name "notes" does not begin`:   {WithModule(periodic)},
 		"module notes: the path /docs is that of the":     {WithModule(paged)},
-		"module notes: the page /notes has no Handler":    {WithModule(Module{Name: "notes", Pages: func(ModuleDeps) []Page { return []Page{{Path: "/notes"}} }})},
-		"module notes: notes.x has no function":           {WithModule(Module{Name: "notes", Tasks: func(ModuleDeps) []task.Handler { return []task.Handler{{Kind: "notes.x", Queue: task.Mail}} }})},
+		"module notes: the page /notes has no Handler": {WithModule(Module{
+			Name:  "notes",
+			Pages: func(ModuleDeps) []Page { return []Page{{Path: "/notes"}} },
+		})},
+		"module notes: notes.x has no function": {WithModule(Module{
+			Name:  "notes",
+			Tasks: func(ModuleDeps) []task.Handler { return []task.Handler{{Kind: "notes.x", Queue: task.Mail}} },
+		})},
 		`module notes: notes.x: there is no queue "own"`: {WithModule(Module{
 			Name: "notes",
 			Tasks: func(ModuleDeps) []task.Handler {
@@ -91,21 +97,62 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 				return []task.Periodic{{Kind: "notes.x", Do: func(context.Context) error { return nil }}}
 			},
 		})},
-		"module notes: want migrations with names":         {WithModule(Module{Name: "notes", Migrations: fstest.MapFS{"0001_a.sql": {}, "0002_v1.2.sql": {}}})},
-		"GET api/notes: want a path":                       withRoute(web.Route{Method: "GET", Path: "api/notes", Summary: "s"}),
-		"GET /api/:area/notes: want a path":                withRoute(web.Route{Method: "GET", Path: "/api/:area/notes", Summary: "s"}),
-		"GET /api/notes: its Status is not one of success": withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Status: 404}),
-		"GET /api/notes: only what guests read":            withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Auth: web.Required, Cached: true}),
-		"GET /api/v1/notes: only what guests read":         withRoute(web.Route{Method: "GET", Path: "/api/v1/notes", Summary: "s", Scope: integrations.JobsRead, Cached: true}),
-		"module notes: GET /notes: want a path":            withRoute(web.Route{Method: "GET", Path: "/notes", Summary: "s"}),
-		"module notes: HEAD /api/notes: want the method":   withRoute(web.Route{Method: "HEAD", Path: "/api/notes", Summary: "s"}),
-		"module notes: GET /api/notes: it has no Op":       withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Tag: "no op"}),
+		"module notes: want migrations with names": {WithModule(Module{
+			Name:       "notes",
+			Migrations: fstest.MapFS{"0001_a.sql": {}, "0002_v1.2.sql": {}},
+		})},
+		"GET api/notes: want a path":        withRoute(web.Route{Method: "GET", Path: "api/notes", Summary: "s"}),
+		"GET /api/:area/notes: want a path": withRoute(web.Route{Method: "GET", Path: "/api/:area/notes", Summary: "s"}),
+		"GET /api/notes: its Status is not one of success": withRoute(web.Route{
+			Method:  "GET",
+			Path:    "/api/notes",
+			Summary: "s",
+			Status:  404,
+		}),
+		"GET /api/notes: only what guests read": withRoute(web.Route{
+			Method:  "GET",
+			Path:    "/api/notes",
+			Summary: "s",
+			Auth:    web.Required,
+			Cached:  true,
+		}),
+		"GET /api/v1/notes: only what guests read": withRoute(web.Route{
+			Method:  "GET",
+			Path:    "/api/v1/notes",
+			Summary: "s",
+			Scope:   integrations.JobsRead,
+			Cached:  true,
+		}),
+		"module notes: GET /notes: want a path":          withRoute(web.Route{Method: "GET", Path: "/notes", Summary: "s"}),
+		"module notes: HEAD /api/notes: want the method": withRoute(web.Route{Method: "HEAD", Path: "/api/notes", Summary: "s"}),
+		"module notes: GET /api/notes: it has no Op": withRoute(web.Route{
+			Method:  "GET",
+			Path:    "/api/notes",
+			Summary: "s",
+			Tag:     "no op",
+		}),
 		"module notes: GET /api/notes: it has no Summary":  withRoute(web.Route{Method: "GET", Path: "/api/notes"}),
 		"module notes: GET /api/listings/new: the path is": withRoute(web.Route{Method: "GET", Path: "/api/listings/new", Summary: "s"}),
 		"GET /api/v1/notes: a route of the developer":      withRoute(web.Route{Method: "GET", Path: "/api/v1/notes", Summary: "s"}),
-		"GET /api/notes: only routes of the developer":     withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Scope: integrations.JobsRead}),
-		"GET /api/notes: its Who and Permission need Auth": withRoute(web.Route{Method: "GET", Path: "/api/notes", Summary: "s", Audience: web.Seeker}),
-		"GET /api/a: its Who and Permission need Auth":     withRoute(web.Route{Method: "GET", Path: "/api/a", Summary: "s", Auth: web.Optional, Permission: auth.JobsUpdate}),
+		"GET /api/notes: only routes of the developer": withRoute(web.Route{
+			Method:  "GET",
+			Path:    "/api/notes",
+			Summary: "s",
+			Scope:   integrations.JobsRead,
+		}),
+		"GET /api/notes: its Who and Permission need Auth": withRoute(web.Route{
+			Method:   "GET",
+			Path:     "/api/notes",
+			Summary:  "s",
+			Audience: web.Seeker,
+		}),
+		"GET /api/a: its Who and Permission need Auth": withRoute(web.Route{
+			Method:     "GET",
+			Path:       "/api/a",
+			Summary:    "s",
+			Auth:       web.Optional,
+			Permission: auth.JobsUpdate,
+		}),
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -169,7 +216,11 @@ func notesModule(done *atomic.Int64) Module {
 
 func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 	t.Parallel()
-	for name, database := range map[string]func(t testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": kit.PostgresURL, "mariadb": kit.MariaDBURL} {
+	for name, database := range map[string]func(t testing.TB) string{
+		"sqlite":   func(testing.TB) string { return "" },
+		"postgres": kit.PostgresURL,
+		"mariadb":  kit.MariaDBURL,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var done atomic.Int64

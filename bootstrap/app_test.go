@@ -106,21 +106,36 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 		change func(cfg *config.Config)
 		says   []string
 	}{
-		"an unknown database":      {func(cfg *config.Config) { cfg.Database.URL = "oracle://x" }, []string{"database.url (from default)", `"oracle:"`, "sqlite:"}},
-		"an unknown limiter":       {func(cfg *config.Config) { cfg.Limiter.URL = "paper:" }, []string{"limiter.url", "memory:", "redis:"}},
-		"an unknown queue":         {func(cfg *config.Config) { cfg.Queue.URL = "rabbit:" }, []string{"queue.url", "embedded:", "redis:"}},
-		"an unknown mailer":        {func(cfg *config.Config) { cfg.Mail.URL = "pigeon:" }, []string{"mail.url", "file:"}},
-		"an unknown file store":    {func(cfg *config.Config) { cfg.Files.URL = "tape:" }, []string{"files.url", "file:"}},
-		"an unknown way to pay":    {func(cfg *config.Config) { cfg.Payments.URL = "cash:" }, []string{"payments.url (from default)", "sandbox:"}},
-		"a folder that is a file":  {func(cfg *config.Config) { cfg.Files.URL = "file:/dev/null" }, []string{"files.url"}},
-		"credentials in a URL":     {func(cfg *config.Config) { cfg.Files.URL = "s3://key:secret@bucket" }, []string{"files.url", "AWS_ACCESS_KEY_ID"}},
-		"a mail server without":    {func(cfg *config.Config) { cfg.Mail.URL = "smtp://" }, []string{"mail.url", "smtp://USER:PASSWORD@HOST:PORT"}},
+		"an unknown database": {
+			func(cfg *config.Config) { cfg.Database.URL = "oracle://x" },
+			[]string{"database.url (from default)", `"oracle:"`, "sqlite:"},
+		},
+		"an unknown limiter":    {func(cfg *config.Config) { cfg.Limiter.URL = "paper:" }, []string{"limiter.url", "memory:", "redis:"}},
+		"an unknown queue":      {func(cfg *config.Config) { cfg.Queue.URL = "rabbit:" }, []string{"queue.url", "embedded:", "redis:"}},
+		"an unknown mailer":     {func(cfg *config.Config) { cfg.Mail.URL = "pigeon:" }, []string{"mail.url", "file:"}},
+		"an unknown file store": {func(cfg *config.Config) { cfg.Files.URL = "tape:" }, []string{"files.url", "file:"}},
+		"an unknown way to pay": {
+			func(cfg *config.Config) { cfg.Payments.URL = "cash:" },
+			[]string{"payments.url (from default)", "sandbox:"},
+		},
+		"a folder that is a file": {func(cfg *config.Config) { cfg.Files.URL = "file:/dev/null" }, []string{"files.url"}},
+		"credentials in a URL": {
+			func(cfg *config.Config) { cfg.Files.URL = "s3://key:secret@bucket" },
+			[]string{"files.url", "AWS_ACCESS_KEY_ID"},
+		},
+		"a mail server without": {
+			func(cfg *config.Config) { cfg.Mail.URL = "smtp://" },
+			[]string{"mail.url", "smtp://USER:PASSWORD@HOST:PORT"},
+		},
 		"a sender that is none":    {func(cfg *config.Config) { cfg.Mail.From = "nobody" }, []string{"mail.from", "want an address"}},
 		"a key file that is not":   {func(cfg *config.Config) { cfg.Auth.Keys = []string{"/nonexistent/a.pem"} }, []string{"auth.keys"}},
 		"an address that is taken": {func(cfg *config.Config) { cfg.HTTP.Addr = taken.Addr().String() }, []string{"http.addr", "in use"}},
 		"a Redis that is no URL":   {func(cfg *config.Config) { cfg.Limiter.URL = "redis://%zz" }, []string{"limiter.url"}},
-		"an incomplete store":      {func(cfg *config.Config) { cfg.Database.URL = "half:" }, []string{"database.url", "does not provide identity.Tx"}},
-		"a store that will not":    {func(cfg *config.Config) { cfg.Database.URL = "broken:" }, []string{"database.url", "no disk"}},
+		"an incomplete store": {
+			func(cfg *config.Config) { cfg.Database.URL = "half:" },
+			[]string{"database.url", "does not provide identity.Tx"},
+		},
+		"a store that will not": {func(cfg *config.Config) { cfg.Database.URL = "broken:" }, []string{"database.url", "no disk"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +161,11 @@ func TestLog_Secrets_AreRedacted(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	log := newLogger(&out, "info")
-	for _, secret := range []string{"loc_rt_" + strings.Repeat("a", 43), "loc_live_" + strings.Repeat("b", 38), "whsec_c2VjcmV0", "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIxIn0.c2ln", "postgres://locum:hunter2@db/locum"} {
+	for _, secret := range []string{
+		"loc_rt_" + strings.Repeat("a", 43), "loc_live_" + strings.Repeat("b", 38),
+		"whsec_c2VjcmV0", "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiIxIn0.c2ln",
+		"postgres://locum:hunter2@db/locum",
+	} {
 		out.Reset()
 		log.Info("x", "value", "before "+secret+" after", "error", errors.New(secret))
 		require.NotContains(t, out.String(), secret)
@@ -164,7 +183,12 @@ func TestSubscriptions_EveryEvent_HasSubscriber(t *testing.T) {
 		require.False(t, names[s.Name], "%s is listed twice", s.Name)
 		names[s.Name] = true
 	}
-	for _, typ := range []string{"user.registered", "application.submitted", "application.status_changed", "interview.changed", "applicant.contacted", "user.password_reset_requested", "user.password_changed", "session.reuse_detected", "user.programs_signed_out", "member.invited"} {
+	for _, typ := range []string{
+		"user.registered", "application.submitted", "application.status_changed",
+		"interview.changed", "applicant.contacted", "user.password_reset_requested",
+		"user.password_changed", "session.reuse_detected", "user.programs_signed_out",
+		"member.invited",
+	} {
 		require.True(t, heard[typ], typ)
 	}
 }

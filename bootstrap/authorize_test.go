@@ -146,9 +146,29 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 				"employer of a closed one":       {UserID: newID(), Role: auth.Employer, ConfirmedAt: now},
 				"employer without second factor": {UserID: newID(), Role: auth.Employer, EnrollmentRequired: true, ConfirmedAt: now},
 				"member without permissions":     {UserID: newID(), Role: auth.EmployerTeam, OrganizationID: newID(), ConfirmedAt: now},
-				"member without this permission": {UserID: newID(), Role: auth.EmployerTeam, OrganizationID: newID(), Permissions: without(route.Permission), ConfirmedAt: now},
-				"app of a jobseeker":             {UserID: newID(), Role: auth.Jobseeker, Seeker: true, AppID: newID(), Scopes: []auth.Scope{auth.ScopeJobsRead}, ConfirmedAt: now},
-				"app of an admin":                {UserID: newID(), Role: auth.Employer, OrganizationID: newID(), Permissions: admin, AppID: newID(), ConfirmedAt: now},
+				"member without this permission": {
+					UserID:         newID(),
+					Role:           auth.EmployerTeam,
+					OrganizationID: newID(),
+					Permissions:    without(route.Permission),
+					ConfirmedAt:    now,
+				},
+				"app of a jobseeker": {
+					UserID:      newID(),
+					Role:        auth.Jobseeker,
+					Seeker:      true,
+					AppID:       newID(),
+					Scopes:      []auth.Scope{auth.ScopeJobsRead},
+					ConfirmedAt: now,
+				},
+				"app of an admin": {
+					UserID:         newID(),
+					Role:           auth.Employer,
+					OrganizationID: newID(),
+					Permissions:    admin,
+					AppID:          newID(),
+					ConfirmedAt:    now,
+				},
 			} {
 				want := route.Authorize(actor)
 				switch {

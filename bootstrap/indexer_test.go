@@ -35,7 +35,13 @@ func newIndexedStore(t *testing.T, open func(testing.TB, clock.Clock) adapters.S
 	index, err := searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: "1"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, index.Close()) })
-	x := &indexedStore{Storage: open(t, clk), index: index, parser: search.Parser{Vocabulary: vocabulary}, org: stores.NewID(), now: clk.Now()}
+	x := &indexedStore{
+		Storage: open(t, clk),
+		index:   index,
+		parser:  search.Parser{Vocabulary: vocabulary},
+		org:     stores.NewID(),
+		now:     clk.Now(),
+	}
 	x.indexer = listings.NewIndexer(x.Listings.Feed, index, vocabulary, x.Listings.Changes, slog.New(slog.DiscardHandler))
 	return x
 }

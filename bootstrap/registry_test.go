@@ -51,7 +51,10 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 			func(cfg *config.Config) { cfg.Database.URL = "open" + cfg.Database.URL },
 			[]Option{WithStorage("opensqlite", func(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
 				s, err := gormdb.Open(ctx, url[len("open"):], deps)
-				for _, database := range []*adapters.Database{&s.Identity.Database, &s.Listings.Database, &s.Hiring.Database, &s.Jobseeker.Database, &s.Billing.Database, &s.Integrations.Database} {
+				for _, database := range []*adapters.Database{
+					&s.Identity.Database, &s.Listings.Database, &s.Hiring.Database,
+					&s.Jobseeker.Database, &s.Billing.Database, &s.Integrations.Database,
+				} {
 					database.Close = nil
 				}
 				return s, err
@@ -84,11 +87,23 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 			[]Option{WithModuleStorage("billing", "ledger", gormdb.Open)},
 			`database.hiring_url (from default): no adapter for "ledger:"`,
 		},
-		"unknown module":    {nil, []Option{WithModuleStorage("payroll", "ledger", gormdb.Open)}, `there is no module "payroll"; want one of identity, listings, hiring, jobseeker, billing, integrations`},
-		"built-in scheme":   {nil, []Option{WithLimiter("memory", openLocalLimiter)}, "there is a limiter adapter for memory: already; bootstrap.Override replaces it"},
-		"same scheme twice": {nil, []Option{WithLimiter("mine", openLocalLimiter), WithLimiter("mine", openLocalLimiter)}, "there is a limiter adapter for mine: already"},
-		"no opener":         {nil, []Option{WithLimiter("mine", nil)}, "the limiter adapter for mine: has no opener"},
-		"not a scheme":      {nil, []Option{WithLimiter("my:", openLocalLimiter)}, `the limiter adapter has the scheme "my:"`},
+		"unknown module": {
+			nil,
+			[]Option{WithModuleStorage("payroll", "ledger", gormdb.Open)},
+			`there is no module "payroll"; want one of identity, listings, hiring, jobseeker, billing, integrations`,
+		},
+		"built-in scheme": {
+			nil,
+			[]Option{WithLimiter("memory", openLocalLimiter)},
+			"there is a limiter adapter for memory: already; bootstrap.Override replaces it",
+		},
+		"same scheme twice": {
+			nil,
+			[]Option{WithLimiter("mine", openLocalLimiter), WithLimiter("mine", openLocalLimiter)},
+			"there is a limiter adapter for mine: already",
+		},
+		"no opener":    {nil, []Option{WithLimiter("mine", nil)}, "the limiter adapter for mine: has no opener"},
+		"not a scheme": {nil, []Option{WithLimiter("my:", openLocalLimiter)}, `the limiter adapter has the scheme "my:"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

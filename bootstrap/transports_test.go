@@ -86,16 +86,22 @@ func TestWithTransport_FaultyTransport_ErrorNamesIt(t *testing.T) {
 	t.Parallel()
 	var all calls
 	for want, options := range map[string][]Option{
-		"transport none: its opener returned nil":          {withTransport("none", nil)},
-		"transport pointer: its opener returned nil":       {withTransport("pointer", (*testTransport)(nil))},
-		"there is a transport adapter for mcp: already":    {withTransport("mcp", &testTransport{calls: &all})},
-		"there is a transport adapter for twice: already":  {withTransport("twice", &testTransport{calls: &all}), withTransport("twice", &testTransport{calls: &all})},
+		"transport none: its opener returned nil":       {withTransport("none", nil)},
+		"transport pointer: its opener returned nil":    {withTransport("pointer", (*testTransport)(nil))},
+		"there is a transport adapter for mcp: already": {withTransport("mcp", &testTransport{calls: &all})},
+		"there is a transport adapter for twice: already": {
+			withTransport("twice", &testTransport{calls: &all}),
+			withTransport("twice", &testTransport{calls: &all}),
+		},
 		"the transport adapter for missing: has no opener": {WithTransport("missing", nil)},
 		`the transport has the name "a b"; want letters`:   {withTransport("a b", &testTransport{calls: &all})},
 		"transport broken: no certificate": {WithTransport("broken", func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) {
 			return nil, errors.New("no certificate")
 		})},
-		"transport b: the port is taken":                           {withTransport("b", &testTransport{calls: &all, start: func(context.Context) error { return errors.New("the port is taken") }})},
+		"transport b: the port is taken": {withTransport("b", &testTransport{
+			calls: &all,
+			start: func(context.Context) error { return errors.New("the port is taken") },
+		})},
 		"transport high: the path /healthz is that of the route":   {withTransport("high", &mountedTransport{path: "/healthz"})},
 		"transport same: the path /mcp/x is that of transport mcp": {withTransport("same", &mountedTransport{path: "/mcp/x"})},
 	} {

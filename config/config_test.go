@@ -47,28 +47,91 @@ func TestLoad_ListInEnvironment_SplitsAtCommas(t *testing.T) {
 
 func TestLoad_InvalidValue_ErrorNamesKeyAndSource(t *testing.T) {
 	for name, c := range map[string]struct{ yaml, env, value, says string }{
-		"an unknown key in the file":     {yaml: "database:\n  ulr: x\n", says: "unknown key"},
-		"an unknown variable":            {env: "LOCUM_DATABASE_ULR", value: "x", says: "LOCUM_DATABASE_ULR: no such setting"},
-		"an address without a scheme":    {env: "LOCUM_DATABASE_URL", value: "nonsense", says: "database.url (from LOCUM_DATABASE_URL): want"},
-		"a proxy that is no network":     {env: "LOCUM_HTTP_TRUSTED_PROXIES", value: "10.0.0.0/99", says: "http.trusted_proxies (from LOCUM_HTTP_TRUSTED_PROXIES)"},
-		"a public address with a path":   {yaml: "http:\n  public_url: http://a/b\n", says: "http.public_url (from "},
-		"a wrong type":                   {yaml: "webhooks:\n  allow_private_networks: perhaps\n", says: "allow_private_networks"},
-		"no boolean in the environment":  {env: "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS", value: "perhaps", says: "webhooks.allow_private_networks (from LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS): want true or false"},
-		"replicas of another database":   {env: "LOCUM_DATABASE_REPLICA_URLS", value: "postgres://a/b", says: "database.replica_urls (from LOCUM_DATABASE_REPLICA_URLS)"},
-		"few connections for replicas":   {yaml: "database:\n  url: postgres://a/b\n  max_connections: 5\n  replica_urls: [postgres://c/b]\n", says: "want a number of at least 6 (replicas: 1)"},
-		"a file that is no YAML":         {yaml: "\t: [", says: "cannot be read"},
-		"a log level that is not there":  {env: "LOCUM_LOG_LEVEL", value: "loud", says: "log.level"},
-		"a port that there is not":       {env: "LOCUM_QUEUE_URL", value: "redis://nohost:99999", says: "queue.url (from LOCUM_QUEUE_URL): want a port from 1 to 65535"},
-		"port 0":                         {env: "LOCUM_LIMITER_URL", value: "redis://u:p@nohost:0/1", says: "limiter.url (from LOCUM_LIMITER_URL): want a port"},
-		"a port among several":           {env: "LOCUM_QUEUE_URL", value: "redis-cluster://a:7000,b:70000", says: "queue.url (from LOCUM_QUEUE_URL): want a port"},
-		"a port of a database":           {env: "LOCUM_DATABASE_URL", value: "postgres://u:p@[::1]:65536/db", says: "database.url (from LOCUM_DATABASE_URL): want a port"},
-		"a port of a mail server":        {env: "LOCUM_MAIL_URL", value: "smtp://mail:x", says: "mail.url (from LOCUM_MAIL_URL): want a port"},
-		"a password with a slash":        {env: "LOCUM_DATABASE_URL", value: "postgres://u:hun/ter2@db/locum", says: "special characters in a password are written as %XX"},
-		"a duration without unit":        {env: "LOCUM_LIMITS_SEARCH_TIMEOUT", value: "5", says: "limits.search_timeout (from LOCUM_LIMITS_SEARCH_TIMEOUT): want a duration"},
-		"a retention too short":          {env: "LOCUM_RETENTION_TASKS", value: "1h", says: "retention.tasks (from LOCUM_RETENTION_TASKS): want at least 24h"},
-		"no duration":                    {env: "LOCUM_LIMITS_SEARCH_TIMEOUT", value: "soon", says: "limits.search_timeout (from LOCUM_LIMITS_SEARCH_TIMEOUT): want a duration"},
-		"no number":                      {env: "LOCUM_LIMITS_SEARCH_CPU", value: "much", says: "limits.search_cpu (from LOCUM_LIMITS_SEARCH_CPU): want a number"},
-		"no memory for bodies":           {env: "LOCUM_LIMITS_BODY_MEMORY", value: "0", says: "limits.body_memory (from LOCUM_LIMITS_BODY_MEMORY): want a number of MiB"},
+		"an unknown key in the file": {yaml: "database:\n  ulr: x\n", says: "unknown key"},
+		"an unknown variable":        {env: "LOCUM_DATABASE_ULR", value: "x", says: "LOCUM_DATABASE_ULR: no such setting"},
+		"an address without a scheme": {
+			env:   "LOCUM_DATABASE_URL",
+			value: "nonsense",
+			says:  "database.url (from LOCUM_DATABASE_URL): want",
+		},
+		"a proxy that is no network": {
+			env:   "LOCUM_HTTP_TRUSTED_PROXIES",
+			value: "10.0.0.0/99",
+			says:  "http.trusted_proxies (from LOCUM_HTTP_TRUSTED_PROXIES)",
+		},
+		"a public address with a path": {yaml: "http:\n  public_url: http://a/b\n", says: "http.public_url (from "},
+		"a wrong type":                 {yaml: "webhooks:\n  allow_private_networks: perhaps\n", says: "allow_private_networks"},
+		"no boolean in the environment": {
+			env:   "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS",
+			value: "perhaps",
+			says:  "webhooks.allow_private_networks (from LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS): want true or false",
+		},
+		"replicas of another database": {
+			env:   "LOCUM_DATABASE_REPLICA_URLS",
+			value: "postgres://a/b",
+			says:  "database.replica_urls (from LOCUM_DATABASE_REPLICA_URLS)",
+		},
+		"few connections for replicas": {
+			yaml: "database:\n  url: postgres://a/b\n  max_connections: 5\n  replica_urls: [postgres://c/b]\n",
+			says: "want a number of at least 6 (replicas: 1)",
+		},
+		"a file that is no YAML":        {yaml: "\t: [", says: "cannot be read"},
+		"a log level that is not there": {env: "LOCUM_LOG_LEVEL", value: "loud", says: "log.level"},
+		"a port that there is not": {
+			env:   "LOCUM_QUEUE_URL",
+			value: "redis://nohost:99999",
+			says:  "queue.url (from LOCUM_QUEUE_URL): want a port from 1 to 65535",
+		},
+		"port 0": {
+			env:   "LOCUM_LIMITER_URL",
+			value: "redis://u:p@nohost:0/1",
+			says:  "limiter.url (from LOCUM_LIMITER_URL): want a port",
+		},
+		"a port among several": {
+			env:   "LOCUM_QUEUE_URL",
+			value: "redis-cluster://a:7000,b:70000",
+			says:  "queue.url (from LOCUM_QUEUE_URL): want a port",
+		},
+		"a port of a database": {
+			env:   "LOCUM_DATABASE_URL",
+			value: "postgres://u:p@[::1]:65536/db",
+			says:  "database.url (from LOCUM_DATABASE_URL): want a port",
+		},
+		"a port of a mail server": {
+			env:   "LOCUM_MAIL_URL",
+			value: "smtp://mail:x",
+			says:  "mail.url (from LOCUM_MAIL_URL): want a port",
+		},
+		"a password with a slash": {
+			env:   "LOCUM_DATABASE_URL",
+			value: "postgres://u:hun/ter2@db/locum",
+			says:  "special characters in a password are written as %XX",
+		},
+		"a duration without unit": {
+			env:   "LOCUM_LIMITS_SEARCH_TIMEOUT",
+			value: "5",
+			says:  "limits.search_timeout (from LOCUM_LIMITS_SEARCH_TIMEOUT): want a duration",
+		},
+		"a retention too short": {
+			env:   "LOCUM_RETENTION_TASKS",
+			value: "1h",
+			says:  "retention.tasks (from LOCUM_RETENTION_TASKS): want at least 24h",
+		},
+		"no duration": {
+			env:   "LOCUM_LIMITS_SEARCH_TIMEOUT",
+			value: "soon",
+			says:  "limits.search_timeout (from LOCUM_LIMITS_SEARCH_TIMEOUT): want a duration",
+		},
+		"no number": {
+			env:   "LOCUM_LIMITS_SEARCH_CPU",
+			value: "much",
+			says:  "limits.search_cpu (from LOCUM_LIMITS_SEARCH_CPU): want a number",
+		},
+		"no memory for bodies": {
+			env:   "LOCUM_LIMITS_BODY_MEMORY",
+			value: "0",
+			says:  "limits.body_memory (from LOCUM_LIMITS_BODY_MEMORY): want a number of MiB",
+		},
 		"a server address without colon": {env: "LOCUM_HTTP_ADDR", value: "8080", says: "http.addr"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,8 +211,14 @@ func TestSettings_ListOfURLs_SecretsAreMasked(t *testing.T) {
 }
 
 func TestLoad_Error_ContainsNoSecret(t *testing.T) {
-	for _, key := range []string{"LOCUM_DATABASE_URL", "LOCUM_QUEUE_URL", "LOCUM_LIMITER_URL", "LOCUM_MAIL_URL", "LOCUM_FILES_URL", "LOCUM_PAYMENTS_URL", "LOCUM_TRACING_URL", "LOCUM_HTTP_PUBLIC_URL"} {
-		for _, value := range []string{"host=h password=hunter2", "redis://u:hunter2/x@h", "postgres://u:hunter2%zz@h/db", "smtp://u:hunter2@h:99999", "http://u:hunter2@h"} {
+	for _, key := range []string{
+		"LOCUM_DATABASE_URL", "LOCUM_QUEUE_URL", "LOCUM_LIMITER_URL", "LOCUM_MAIL_URL",
+		"LOCUM_FILES_URL", "LOCUM_PAYMENTS_URL", "LOCUM_TRACING_URL", "LOCUM_HTTP_PUBLIC_URL",
+	} {
+		for _, value := range []string{
+			"host=h password=hunter2", "redis://u:hunter2/x@h", "postgres://u:hunter2%zz@h/db",
+			"smtp://u:hunter2@h:99999", "http://u:hunter2@h",
+		} {
 			t.Run(key+" "+value, func(t *testing.T) {
 				t.Setenv(key, value)
 				c, err := Load("")
@@ -162,7 +231,13 @@ func TestLoad_Error_ContainsNoSecret(t *testing.T) {
 			})
 		}
 	}
-	for _, yaml := range []string{"database: postgres://u:hunter2@h/db\n", "database:\n  url: [\"postgres://u:hunter2@h/db\"]\n", "database:\n  url: {a: \"hunter2\"}\n", "hunter2\n", "payments:\n  stripe_key: [hunter2]\n", "database:\n  replica_urls: {a: hunter2}\n", "webhooks:\n  allow_private_networks: hunter2\n"} {
+	for _, yaml := range []string{
+		"database: postgres://u:hunter2@h/db\n",
+		"database:\n  url: [\"postgres://u:hunter2@h/db\"]\n",
+		"database:\n  url: {a: \"hunter2\"}\n", "hunter2\n", "payments:\n  stripe_key: [hunter2]\n",
+		"database:\n  replica_urls: {a: hunter2}\n",
+		"webhooks:\n  allow_private_networks: hunter2\n",
+	} {
 		_, err := Load(write(t, yaml))
 		require.Error(t, err, yaml)
 		require.NotContains(t, err.Error(), "hunter2", yaml)

@@ -83,7 +83,10 @@ func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 	chunked := post("/test/echo/2", "Transfer-Encoding: chunked\r\n", "5\r\n{\"tex\r\n9\r\nt\":\"b\"}  \r\n0\r\nX-Trailer: 1\r\n\r\n")
 	unread := post("/test/nowhere", "Content-Length: 4\r\n", "\r\n\r\n")
 	_, r := server.dial(t, one("1", "a")+chunked+unread+one("3", `\r\n\r\n`)+"\r\n"+one("4", strings.Repeat("c", 20_000)))
-	for _, want := range []string{`"id":"1","text":"a"`, `"id":"2","text":"b"`, "Not found", `"id":"3","text":"\r\n\r\n"`, `"id":"4","text":"ccc`} {
+	for _, want := range []string{
+		`"id":"1","text":"a"`, `"id":"2","text":"b"`, "Not found", `"id":"3","text":"\r\n\r\n"`,
+		`"id":"4","text":"ccc`,
+	} {
 		response, err := http.ReadResponse(r, nil)
 		require.NoError(t, err)
 		raw, err := io.ReadAll(response.Body)

@@ -24,11 +24,24 @@ func TestMetrics_NotFromLoopback_NotFound(t *testing.T) {
 	direct, behind := serveTest(t), serveTest(t, netip.MustParsePrefix("127.0.0.1/32"))
 	for _, f := range []*testServer{direct, behind} {
 		require.Equal(t, 200, f.status(t, "/metrics"))
-		for _, header := range [][]string{{"X-Forwarded-For", "127.0.0.1"}, {"X-Forwarded-For", "203.0.113.9"}, {"Forwarded", "for=127.0.0.1"}, {"Via", "1.1 proxy"}} {
+		for _, header := range [][]string{
+			{"X-Forwarded-For", "127.0.0.1"},
+			{"X-Forwarded-For", "203.0.113.9"},
+			{"Forwarded", "for=127.0.0.1"},
+			{"Via", "1.1 proxy"},
+		} {
 			require.Equal(t, 404, f.status(t, "/metrics", header...), "%v", header)
 		}
 	}
-	for address, isLoopback := range map[string]bool{"127.0.0.1": true, "127.1.2.3": true, "::1": true, "::ffff:127.0.0.1": true, "192.0.2.1": false, "10.0.0.1": false, "::ffff:10.0.0.1": false} {
+	for address, isLoopback := range map[string]bool{
+		"127.0.0.1":        true,
+		"127.1.2.3":        true,
+		"::1":              true,
+		"::ffff:127.0.0.1": true,
+		"192.0.2.1":        false,
+		"10.0.0.1":         false,
+		"::ffff:10.0.0.1":  false,
+	} {
 		peer, ok := peerAddr(&net.TCPAddr{IP: net.ParseIP(address)})
 		require.True(t, ok)
 		require.Equal(t, isLoopback, peer.IsLoopback(), address)

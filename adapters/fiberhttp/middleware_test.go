@@ -175,7 +175,15 @@ func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 				"limiter":  {Err: errors.New("no answer"), Degraded: true},
 			}
 		},
-	}, Options{PublicURL: "http://localhost", TrustedProxies: proxies, Metrics: prometheus.NewRegistry(), NewID: uuid.NewString, Log: slog.New(slog.NewJSONHandler(test.log, nil)), APIs: []web.API{api, portal.API(adapters.Services{})}, Mounts: []Mount{mount(test)}})
+	}, Options{
+		PublicURL:      "http://localhost",
+		TrustedProxies: proxies,
+		Metrics:        prometheus.NewRegistry(),
+		NewID:          uuid.NewString,
+		Log:            slog.New(slog.NewJSONHandler(test.log, nil)),
+		APIs:           []web.API{api, portal.API(adapters.Services{})},
+		Mounts:         []Mount{mount(test)},
+	})
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -251,24 +259,33 @@ func TestServer_AmbiguousRequest_IsRejected(t *testing.T) {
 		request string
 		status  int
 	}{
-		"an ordinary request":                     {post + "Content-Length: 2\r\n\r\n{}", 200},
-		"an ordinary chunked request":             {post + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 200},
-		"Content-Length twice":                    {post + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400},
-		"Transfer-Encoding twice":                 {post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
-		"Transfer-Encoding on HTTP/1.0":           {"POST /test/echo/1 HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
-		"a space before the colon":                {post + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400},
-		"an unknown coding":                       {post + "Transfer-Encoding: xchunked\r\nContent-Length: 2\r\n\r\n{}", 400},
-		"the coding identity":                     {post + "Transfer-Encoding: identity\r\n\r\n", 400},
-		"identity beside Content-Length":          {post + "Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}", 400},
-		"two codings":                             {post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400},
-		"a newline in a chunk extension":          {post + "Transfer-Encoding: chunked\r\n\r\n2;a\nb\r\n{}\r\n0\r\n\r\n", 400},
-		"Host twice":                              {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
-		"no Host":                                 {"GET /test/echo/1 HTTP/1.1\r\n\r\n", 400},
-		"NUL in a value":                          {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: a\x00b\r\n\r\n", 400},
-		"CR in a value":                           {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: a\rb\r\n\r\n", 400},
-		"Content-Length beside Transfer-Encoding": {post + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
-		"a head beyond 16 KiB":                    {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 17<<10) + "\r\n\r\n", 431},
-		"an ordinary JWT and cookies":             {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 9<<10) + "\r\n\r\n", 200},
+		"an ordinary request":         {post + "Content-Length: 2\r\n\r\n{}", 200},
+		"an ordinary chunked request": {post + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 200},
+		"Content-Length twice":        {post + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400},
+		"Transfer-Encoding twice": {
+			post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			400,
+		},
+		"Transfer-Encoding on HTTP/1.0": {
+			"POST /test/echo/1 HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+			400,
+		},
+		"a space before the colon":       {post + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400},
+		"an unknown coding":              {post + "Transfer-Encoding: xchunked\r\nContent-Length: 2\r\n\r\n{}", 400},
+		"the coding identity":            {post + "Transfer-Encoding: identity\r\n\r\n", 400},
+		"identity beside Content-Length": {post + "Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}", 400},
+		"two codings":                    {post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400},
+		"a newline in a chunk extension": {post + "Transfer-Encoding: chunked\r\n\r\n2;a\nb\r\n{}\r\n0\r\n\r\n", 400},
+		"Host twice":                     {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
+		"no Host":                        {"GET /test/echo/1 HTTP/1.1\r\n\r\n", 400},
+		"NUL in a value":                 {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: a\x00b\r\n\r\n", 400},
+		"CR in a value":                  {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: a\rb\r\n\r\n", 400},
+		"Content-Length beside Transfer-Encoding": {
+			post + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+			400,
+		},
+		"a head beyond 16 KiB":        {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 17<<10) + "\r\n\r\n", 431},
+		"an ordinary JWT and cookies": {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 9<<10) + "\r\n\r\n", 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -80,7 +80,10 @@ func (f *testServer) send(t *testing.T, method, path string, body io.Reader, hea
 func TestMount_Request_ReachesTheHandler(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
-	for name, body := range map[string]io.Reader{"length": strings.NewReader("body"), "chunked": io.MultiReader(strings.NewReader("bo"), strings.NewReader("dy"))} {
+	for name, body := range map[string]io.Reader{
+		"length":  strings.NewReader("body"),
+		"chunked": io.MultiReader(strings.NewReader("bo"), strings.NewReader("dy")),
+	} {
 		response, text := server.send(t, "POST", "/mount?q=a%20b", body, "X-Sent", "yes")
 		require.Equal(t, 202, response.StatusCode, name)
 		require.Equal(t, `"POST a b yes body"`, text, name)

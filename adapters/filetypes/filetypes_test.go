@@ -39,22 +39,28 @@ func TestDetect_Documents(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		"a PDF":             {[]byte("%PDF-1.7\n1 0 obj\n"), filetypes.PDF},
-		"RTF":               {[]byte(`{\rtf1\ansi Hello}`), filetypes.RTF},
-		"a PNG":             {png, filetypes.PNG},
-		"a JPEG":            {[]byte("\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01"), filetypes.JPEG},
-		"Word":              {archive(t, entry{"[Content_Types].xml", "<Types/>"}, entry{"_rels/.rels", ""}, entry{"word/document.xml", "<w/>"}), filetypes.Docx},
-		"Word, other order": {archive(t, entry{"docProps/app.xml", strings.Repeat("x", 9_000)}, entry{"word/document.xml", "<w/>"}, entry{"[Content_Types].xml", "<Types/>"}), filetypes.Docx},
-		"OpenDocument":      {archive(t, entry{"mimetype", filetypes.ODT}, entry{"content.xml", "<x/>"}), filetypes.ODT},
-		"a spreadsheet":     {archive(t, entry{"[Content_Types].xml", "<Types/>"}, entry{"xl/workbook.xml", "<w/>"}), ""},
-		"any archive":       {archive(t, entry{"readme.txt", "hello"}), ""},
-		"another mimetype":  {archive(t, entry{"mimetype", strings.Repeat("x", len(filetypes.ODT))}), ""},
-		"text":              {[]byte("I am a nurse."), ""},
-		"HTML":              {[]byte("<!DOCTYPE html><script>alert(1)</script>"), ""},
-		"SVG":               {[]byte(`<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>`), ""},
-		"a program":         {[]byte("\x7fELF\x02\x01\x01\x00"), ""},
-		"GIF":               {[]byte("GIF89a\x01\x00\x01\x00"), ""},
-		"nothing":           {nil, ""},
+		"a PDF":  {[]byte("%PDF-1.7\n1 0 obj\n"), filetypes.PDF},
+		"RTF":    {[]byte(`{\rtf1\ansi Hello}`), filetypes.RTF},
+		"a PNG":  {png, filetypes.PNG},
+		"a JPEG": {[]byte("\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01"), filetypes.JPEG},
+		"Word": {
+			archive(t, entry{"[Content_Types].xml", "<Types/>"}, entry{"_rels/.rels", ""}, entry{"word/document.xml", "<w/>"}),
+			filetypes.Docx,
+		},
+		"Word, other order": {
+			archive(t, entry{"docProps/app.xml", strings.Repeat("x", 9_000)}, entry{"word/document.xml", "<w/>"}, entry{"[Content_Types].xml", "<Types/>"}),
+			filetypes.Docx,
+		},
+		"OpenDocument":     {archive(t, entry{"mimetype", filetypes.ODT}, entry{"content.xml", "<x/>"}), filetypes.ODT},
+		"a spreadsheet":    {archive(t, entry{"[Content_Types].xml", "<Types/>"}, entry{"xl/workbook.xml", "<w/>"}), ""},
+		"any archive":      {archive(t, entry{"readme.txt", "hello"}), ""},
+		"another mimetype": {archive(t, entry{"mimetype", strings.Repeat("x", len(filetypes.ODT))}), ""},
+		"text":             {[]byte("I am a nurse."), ""},
+		"HTML":             {[]byte("<!DOCTYPE html><script>alert(1)</script>"), ""},
+		"SVG":              {[]byte(`<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>`), ""},
+		"a program":        {[]byte("\x7fELF\x02\x01\x01\x00"), ""},
+		"GIF":              {[]byte("GIF89a\x01\x00\x01\x00"), ""},
+		"nothing":          {nil, ""},
 	} {
 		got, err := filetypes.Documents{}.Detect(c.content)
 		require.NoError(t, err, name)

@@ -108,7 +108,11 @@ func TestFind_AmbiguousNames_CommonMeaning(t *testing.T) {
 func TestFind_NotAPlace_NotFound(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()
-	for _, text := range []string{"", " ", ",", ", UK", "Qwertyville", "Leeds General Infirmary, Ward 7", "Leeds, Bradford", "ma", "or", "in", "Boston, Kent", "Remote", "Qwertyville, United Kingdom", "🏥", string(make([]byte, 300))} {
+	for _, text := range []string{
+		"", " ", ",", ", UK", "Qwertyville", "Leeds General Infirmary, Ward 7", "Leeds, Bradford",
+		"ma", "or", "in", "Boston, Kent", "Remote", "Qwertyville, United Kingdom", "🏥",
+		string(make([]byte, 300)),
+	} {
 		p, ok := g.Resolve(text)
 		require.False(t, ok, "%q is not %v", text, p)
 	}

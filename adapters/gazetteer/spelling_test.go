@@ -48,7 +48,11 @@ func TestCorrect_MisspeltPlace_IsFound(t *testing.T) {
 func TestCorrect_OtherText_IsKept(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()
-	for _, text := range []string{"", "Leds", "Yrok", "Manchster 1", "M4nchester", "Nowhereville", "Qwertyuiop", "Manchster, Alaska", "Mersey", "Southern", "Infirmary", "General Infirmary", "Mannchessterr", "Hospital wing", "Radiology", "Outpatients"} {
+	for _, text := range []string{
+		"", "Leds", "Yrok", "Manchster 1", "M4nchester", "Nowhereville", "Qwertyuiop",
+		"Manchster, Alaska", "Mersey", "Southern", "Infirmary", "General Infirmary",
+		"Mannchessterr", "Hospital wing", "Radiology", "Outpatients",
+	} {
 		p, ok := g.Correct(text)
 		require.False(t, ok, "%q is corrected to %v", text, p)
 	}

@@ -395,7 +395,11 @@ func TestSMTP_URL_IsParsed(t *testing.T) {
 		}
 		require.Equal(t, want, got, url)
 	}
-	for _, bad := range []string{"smtp://", "smtp:relay", "smtp://relay:0", "smtp://relay?starttls=maybe", "smtp://relay?tls=1", "smtps://relay?starttls=never", "smtp://relay?ca=/does/not/exist", "smtp://u:se cret@[relay"} {
+	for _, bad := range []string{
+		"smtp://", "smtp:relay", "smtp://relay:0", "smtp://relay?starttls=maybe",
+		"smtp://relay?tls=1", "smtps://relay?starttls=never", "smtp://relay?ca=/does/not/exist",
+		"smtp://u:se cret@[relay",
+	} {
 		_, err := NewSMTP(bad, mail.Address{Email: "a@example.org"}, kit.NewClock())
 		require.Error(t, err, bad)
 		require.NotContains(t, err.Error(), "se cret")

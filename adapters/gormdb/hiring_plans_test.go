@@ -51,7 +51,14 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 		as, ids = append(as, application), append(ids, application.ID)
 		changes = append(
 			changes,
-			hiring.Change{ID: uuid.NewString(), ApplicationID: application.ID, Actor: hiring.ByEmployer, ActorID: id, To: application.Status, At: now},
+			hiring.Change{
+				ID:            uuid.NewString(),
+				ApplicationID: application.ID,
+				Actor:         hiring.ByEmployer,
+				ActorID:       id,
+				To:            application.Status,
+				At:            now,
+			},
 		)
 	}
 	costs(len(hiring.Statuses), 1, func() { require.NoError(t, storage.Applications.UpdateStatuses(ctx, id, as, changes)) })
@@ -79,7 +86,10 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 			page.Request{Number: 1, Size: 1000},
 		)
 	})
-	for _, f := range []hiring.ApplicationFilter{{}, {Statuses: []hiring.Status{hiring.Accepted}, ListingIDs: []string{id}, AppliedFrom: now, AppliedUntil: now}} {
+	for _, f := range []hiring.ApplicationFilter{
+		{},
+		{Statuses: []hiring.Status{hiring.Accepted}, ListingIDs: []string{id}, AppliedFrom: now, AppliedUntil: now},
+	} {
 		costs(1, 0, func() { _, _ = storage.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: id}, f) })
 	}
 	note := hiring.Note{
@@ -127,7 +137,11 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	costs(1, 1, func() { require.NoError(t, storage.Exports.Create(ctx, export, 1)) })
 	costs(1, 0, func() { _, _ = storage.Exports.Get(ctx, id, id) })
 	costs(1, 0, func() { require.NoError(t, storage.Exports.Update(ctx, export)) })
-	for _, f := range []hiring.ExportFilter{{CreatedBefore: now}, {CreatedBefore: now, Unfinished: true}, {CreatedBefore: now, OrganizationIDs: ids, Kind: "applications", Begun: true}} {
+	for _, f := range []hiring.ExportFilter{
+		{CreatedBefore: now},
+		{CreatedBefore: now, Unfinished: true},
+		{CreatedBefore: now, OrganizationIDs: ids, Kind: "applications", Begun: true},
+	} {
 		costs(1, 0, func() { _, _ = storage.Exports.List(ctx, f, 100) })
 	}
 	costs(1, 0, func() { require.NoError(t, storage.Exports.Delete(ctx, ids)) })
@@ -213,7 +227,14 @@ func TestVisibleApplications_Filtered_UseIndexes(t *testing.T) {
 	asked := recordStatements(t, db.reader, db.writer)
 	id, other, now := uuid.NewString(), uuid.NewString(), time.Now().UTC()
 	for _, v := range []hiring.Visibility{{OrganizationID: id}, {ApplicantID: id}, {OrganizationID: id, ApplicantID: other}} {
-		for _, f := range []hiring.ApplicationFilter{{ListingIDs: []string{other}}, {ListingIDs: []string{id, other}}, {IDs: []string{id, other}}, {ApplicantID: other}, {Statuses: hiring.Statuses[:2]}, {AppliedFrom: now, AppliedUntil: now.Add(time.Hour)}} {
+		for _, f := range []hiring.ApplicationFilter{
+			{ListingIDs: []string{other}},
+			{ListingIDs: []string{id, other}},
+			{IDs: []string{id, other}},
+			{ApplicantID: other},
+			{Statuses: hiring.Statuses[:2]},
+			{AppliedFrom: now, AppliedUntil: now.Add(time.Hour)},
+		} {
 			_, err := applications{db}.List(t.Context(), v, f, page.Request{Number: 1, Size: 20, Cursor: id})
 			require.NoError(t, err)
 		}

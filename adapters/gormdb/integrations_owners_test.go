@@ -60,7 +60,10 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 			require.NoError(t, db.reader.Raw("SELECT owner_id FROM apps").Scan(&owners).Error)
 			require.Equal(t, []string{user}, owners, "owners without a row in users are deleted")
 			require.NoError(t, db.writer.Exec("DELETE FROM users WHERE id = ?", user).Error)
-			for _, table := range []string{"apps", "api_keys", "oauth_consents", "oauth_grants", "webhook_endpoints", "webhook_deliveries"} {
+			for _, table := range []string{
+				"apps", "api_keys", "oauth_consents", "oauth_grants", "webhook_endpoints",
+				"webhook_deliveries",
+			} {
 				var n int
 				require.NoError(t, db.reader.Raw("SELECT COUNT(*) FROM "+table).Scan(&n).Error)
 				require.Zero(t, n, table)
@@ -108,12 +111,37 @@ func fillIntegrations(t *testing.T, db *DB) string {
 		&apiKeyRow{ID: uuid.NewString(), AppID: app, Name: "k", Prefix: "p", Hash: "h", CreatedAt: now},
 		&usageRow{AppID: app, Day: "2026-11-20", Requests: 3, Errors: 1},
 		&oauthConsentRow{UserID: user, AppID: app, Scopes: []integrations.Scope{integrations.JobsRead}, GivenAt: now},
-		&oauthGrantRow{ID: grant, AppID: app, UserID: user, Scopes: []integrations.Scope{integrations.JobsRead}, CreatedAt: now, ExpiresAt: now},
+		&oauthGrantRow{
+			ID:        grant,
+			AppID:     app,
+			UserID:    user,
+			Scopes:    []integrations.Scope{integrations.JobsRead},
+			CreatedAt: now,
+			ExpiresAt: now,
+		},
 		&oauthTokenRow{Hash: "t", GrantID: grant, Kind: "code", IssuedAt: now, ExpiresAt: now},
-		&webhookEndpointRow{ID: endpoint, AppID: app, OwnerID: user, URL: "https://x.example/", Status: "active", CreatedAt: now, UpdatedAt: now, Version: 1},
+		&webhookEndpointRow{
+			ID:        endpoint,
+			AppID:     app,
+			OwnerID:   user,
+			URL:       "https://x.example/",
+			Status:    "active",
+			CreatedAt: now,
+			UpdatedAt: now,
+			Version:   1,
+		},
 		&webhookSubscriptionRow{Type: "job.created", EndpointID: endpoint},
 		&webhookMessageRow{EventID: event, Type: "job.created", Body: "{}", CreatedAt: now},
-		&webhookDeliveryRow{ID: uuid.NewString(), EndpointID: endpoint, OwnerID: user, EventID: event, Type: "job.created", Status: "pending", NextAt: &now, CreatedAt: now},
+		&webhookDeliveryRow{
+			ID:         uuid.NewString(),
+			EndpointID: endpoint,
+			OwnerID:    user,
+			EventID:    event,
+			Type:       "job.created",
+			Status:     "pending",
+			NextAt:     &now,
+			CreatedAt:  now,
+		},
 	} {
 		require.NoError(t, db.writer.Create(row).Error)
 	}

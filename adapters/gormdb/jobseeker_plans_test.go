@@ -29,7 +29,13 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 
 	require.NoError(
 		t,
-		storage.Notifications.Create(ctx, jobseeker.Notification{ID: id, UserID: id, Cause: id, Type: jobseeker.AboutMessage, CreatedAt: now}),
+		storage.Notifications.Create(ctx, jobseeker.Notification{
+			ID:        id,
+			UserID:    id,
+			Cause:     id,
+			Type:      jobseeker.AboutMessage,
+			CreatedAt: now,
+		}),
 	)
 	for _, u := range []jobseeker.NotificationUpdate{{}, {Read: &read}, {DeletedAt: &now}} {
 		require.NoError(t, storage.Notifications.Update(ctx, id, id, u))
@@ -86,7 +92,12 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(
 				t,
-				storage.Onboardings.Upsert(ctx, jobseeker.Onboarding{Visitor: visitor, Source: source, TouchedAt: now, Version: int64(version)}),
+				storage.Onboardings.Upsert(ctx, jobseeker.Onboarding{
+					Visitor:   visitor,
+					Source:    source,
+					TouchedAt: now,
+					Version:   int64(version),
+				}),
 			)
 		}
 	}

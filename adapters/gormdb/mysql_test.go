@@ -381,7 +381,10 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	require.NoError(t, outbox.MarkSent(ctx, two...))
 	_, _, err = outbox.Lag(ctx)
 	require.NoError(t, err)
-	for _, kind := range []retention.Kind{event.Sent, task.DoneTasks, identity.SessionKind, identity.RefreshTokenKind, jobseeker.NotificationKind, integrations.MessagesKind} {
+	for _, kind := range []retention.Kind{
+		event.Sent, task.DoneTasks, identity.SessionKind, identity.RefreshTokenKind,
+		jobseeker.NotificationKind, integrations.MessagesKind,
+	} {
 		run(expiries{db}.DeleteBefore(ctx, kind, now.Add(-24*time.Hour), 10))
 	}
 	require.Greater(t, len(asked.sql), 50)

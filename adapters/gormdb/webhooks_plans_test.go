@@ -26,7 +26,11 @@ func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 		integrations.Endpoint{ID: id, OwnerID: id, Version: 1, Events: []string{"job.created"}, Status: integrations.EndpointPaused},
 	)
 	_ = storage.Integrations.Webhooks.Delete(ctx, id, id, id)
-	for _, f := range []integrations.EndpointFilter{{AppID: id}, {Event: "job.created"}, {Event: "job.created", UserIDs: []string{id, uuid.NewString()}}} {
+	for _, f := range []integrations.EndpointFilter{
+		{AppID: id},
+		{Event: "job.created"},
+		{Event: "job.created", UserIDs: []string{id, uuid.NewString()}},
+	} {
 		for _, after := range []string{"", id} {
 			_, err := storage.Integrations.Webhooks.List(ctx, integrations.AnyOwner, f, after, 500)
 			require.NoError(t, err)

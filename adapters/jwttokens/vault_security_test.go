@@ -34,7 +34,10 @@ func TestVault_Decrypt_OwnerOnlyAndOlderKeys(t *testing.T) {
 
 	name, text, _ := strings.Cut(hidden, ":")
 	other := map[bool]string{true: "C", false: "B"}[text[0] == 'B'] // the first character is random
-	for _, bad := range []string{"", ":", "whsec_secret", name, name + ":", name + ":!", name + ":AAAA", name + ":" + other + text[1:], hidden + "A!"} {
+	for _, bad := range []string{
+		"", ":", "whsec_secret", name, name + ":", name + ":!", name + ":AAAA",
+		name + ":" + other + text[1:], hidden + "A!",
+	} {
 		_, err := tokens.Decrypt(bad, "e-1")
 		require.Error(t, err, bad)
 		require.NotContains(t, err.Error(), "secret_")

@@ -29,7 +29,16 @@ func TestNew_OperationIsMissing_NamesTheTool(t *testing.T) {
 
 func TestTexts_Arguments_AreParameters(t *testing.T) {
 	t.Parallel()
-	for raw, want := range map[string][]string{`"a"`: {"a"}, `5`: {"5"}, `1.5`: {"1.5"}, `true`: {"true"}, `["a","b"]`: {"a", "b"}, `[]`: nil, `{}`: {"{}"}, `[["a"]]`: {`["a"]`}} {
+	for raw, want := range map[string][]string{
+		`"a"`:       {"a"},
+		`5`:         {"5"},
+		`1.5`:       {"1.5"},
+		`true`:      {"true"},
+		`["a","b"]`: {"a", "b"},
+		`[]`:        nil,
+		`{}`:        {"{}"},
+		`[["a"]]`:   {`["a"]`},
+	} {
 		require.Equal(t, want, parameterValues(json.RawMessage(raw)), raw)
 	}
 }
@@ -93,7 +102,10 @@ func (failingLimiter) Take(context.Context, limit.Rule, string) (limit.Decision,
 
 func TestServeHTTP_Unavailable_IsReportedOnce(t *testing.T) {
 	t.Parallel()
-	for cause, gate := range map[string]web.Authenticator{"database: down": failingAuthenticator{}, "limiter: down": allowAllAuthenticator{}} {
+	for cause, gate := range map[string]web.Authenticator{
+		"database: down": failingAuthenticator{},
+		"limiter: down":  allowAllAuthenticator{},
+	} {
 		surface := developer.API(adapters.Services{}, "")
 		surface.Authenticator = gate
 		for i := range surface.Routes {

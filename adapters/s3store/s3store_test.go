@@ -211,12 +211,33 @@ func TestServerUnreachable_FailsInTime(t *testing.T) {
 func TestParse_URLs(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]address{
-		"s3://bucket?region=eu-west-2":                                            {bucket: "bucket", host: "s3.amazonaws.com", region: "eu-west-2", secure: true},
-		"s3://my.bucket-1/a/b/?region=x&endpoint=https://minio.example.org:9000/": {bucket: "my.bucket-1", prefix: "a/b/", host: "minio.example.org:9000", region: "x", secure: true},
-		"s3://bucket?region=x&endpoint=http://127.0.0.1:9000&path_style=true":     {bucket: "bucket", host: "127.0.0.1:9000", region: "x", lookup: minio.BucketLookupPath},
-		"s3://bucket?region=x&endpoint=http://localhost&path_style=false":         {bucket: "bucket", host: "localhost", region: "x", lookup: minio.BucketLookupDNS},
-		"s3://bucket?region=x&endpoint=http://[::1]:9000":                         {bucket: "bucket", host: "[::1]:9000", region: "x"},
-		"s3://bucket?region=x&endpoint=http://minio:9000&insecure=true":           {bucket: "bucket", host: "minio:9000", region: "x"},
+		"s3://bucket?region=eu-west-2": {
+			bucket: "bucket",
+			host:   "s3.amazonaws.com",
+			region: "eu-west-2",
+			secure: true,
+		},
+		"s3://my.bucket-1/a/b/?region=x&endpoint=https://minio.example.org:9000/": {
+			bucket: "my.bucket-1",
+			prefix: "a/b/",
+			host:   "minio.example.org:9000",
+			region: "x",
+			secure: true,
+		},
+		"s3://bucket?region=x&endpoint=http://127.0.0.1:9000&path_style=true": {
+			bucket: "bucket",
+			host:   "127.0.0.1:9000",
+			region: "x",
+			lookup: minio.BucketLookupPath,
+		},
+		"s3://bucket?region=x&endpoint=http://localhost&path_style=false": {
+			bucket: "bucket",
+			host:   "localhost",
+			region: "x",
+			lookup: minio.BucketLookupDNS,
+		},
+		"s3://bucket?region=x&endpoint=http://[::1]:9000":               {bucket: "bucket", host: "[::1]:9000", region: "x"},
+		"s3://bucket?region=x&endpoint=http://minio:9000&insecure=true": {bucket: "bucket", host: "minio:9000", region: "x"},
 	} {
 		got, err := parse(in)
 		require.NoError(t, err, in)

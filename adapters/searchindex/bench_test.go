@@ -43,7 +43,12 @@ func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 	role, specialty := skewed(random, benchRoles), skewed(random, 200)
 	document := &search.Document{
 		PostedAt: benchStart.Add(-time.Duration(i) * 60 * 24 * time.Hour / time.Duration(docs)),
-		Title:    []string{"word" + strconv.Itoa(skewed(random, 500)), "role" + strconv.Itoa(role), "", "specialty" + strconv.Itoa(specialty)},
+		Title: []string{
+			"word" + strconv.Itoa(skewed(random, 500)),
+			"role" + strconv.Itoa(role),
+			"",
+			"specialty" + strconv.Itoa(specialty),
+		},
 		Keys: []string{
 			fmt.Sprint("role:", role, "@head"), fmt.Sprint("role:", skewed(random, benchRoles), "@text"), fmt.Sprint("specialty:", specialty),
 			fmt.Sprint("region:", skewed(random, 100)), fmt.Sprint("contract:", skewed(random, 5)), fmt.Sprint("employer:", skewed(random, 5000)),
@@ -87,7 +92,11 @@ var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 		for ; len(changes) < 10_000 && i < docs; i++ {
 			changes = append(
 				changes,
-				search.Change{ID: fmt.Sprintf("0190%08x-%04x", i, random.Uint32N(1<<16)), Version: 1, Document: benchDocument(random, i, docs)},
+				search.Change{
+					ID:       fmt.Sprintf("0190%08x-%04x", i, random.Uint32N(1<<16)),
+					Version:  1,
+					Document: benchDocument(random, i, docs),
+				},
 			)
 		}
 		start := time.Now()

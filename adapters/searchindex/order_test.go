@@ -21,7 +21,11 @@ func TestSortOrder_First_EqualsSorting(t *testing.T) {
 		document := &search.Document{ID: fmt.Sprint(i), PostedAt: benchStart.AddDate(0, 0, -random.IntN(50))}
 		if random.IntN(4) > 0 {
 			document.SortTitle, document.SortLocation = fmt.Sprint(random.IntN(40)), fmt.Sprint(random.IntN(400))
-			document.Pay = &search.PayRange{Min: int64(random.IntN(100)), Max: int64(100 + random.IntN(9)), Currency: []string{"EUR", "GBP"}[random.IntN(2)]}
+			document.Pay = &search.PayRange{
+				Min:      int64(random.IntN(100)),
+				Max:      int64(100 + random.IntN(9)),
+				Currency: []string{"EUR", "GBP"}[random.IntN(2)],
+			}
 			document.Point = &search.Point{Lat: 50 + float64(random.IntN(20))/10, Lon: float64(random.IntN(60)-30) / 10}
 			if random.IntN(10) == 0 {
 				document.Point = &search.Point{Lat: random.Float64()*180 - 90, Lon: random.Float64()*360 - 180}
@@ -33,7 +37,10 @@ func TestSortOrder_First_EqualsSorting(t *testing.T) {
 	require.NoError(t, err)
 	for range 300 {
 		query := search.Query{From: &search.Point{Lat: 51, Lon: float64(random.IntN(5))}, Sort: search.Sort{
-			By:         []search.SortKey{search.SortDate, search.SortPay, search.SortTitle, search.SortLocation, search.SortDistance}[random.IntN(5)],
+			By: []search.SortKey{
+				search.SortDate, search.SortPay, search.SortTitle, search.SortLocation,
+				search.SortDistance,
+			}[random.IntN(5)],
 			Descending: random.IntN(2) == 0, Currency: []string{"", "GBP", "USD"}[random.IntN(3)],
 		}}
 		order := newSortOrder(segment, &query)

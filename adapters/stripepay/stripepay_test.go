@@ -198,7 +198,14 @@ func TestParseNotice(t *testing.T) {
 		n, err := parse(body, signature)
 		require.NoError(t, err)
 		require.Equal(t, billing.Notice{Key: key, Owner: owner}, n)
-		for _, wrong := range []string{"", "t=1", "v1=00", strings.Replace(signature, "v1=", "v1=0", 1), strings.Replace(signature, "v1=", "v0=", 1), signature[:len(signature)-2] + "zz"} {
+		for _, wrong := range []string{
+			"",
+			"t=1",
+			"v1=00",
+			strings.Replace(signature, "v1=", "v1=0", 1),
+			strings.Replace(signature, "v1=", "v0=", 1),
+			signature[:len(signature)-2] + "zz",
+		} {
 			_, err = parse(body, wrong)
 			require.ErrorIs(t, err, billing.ErrBadNotice, wrong)
 		}
@@ -239,7 +246,10 @@ func TestPing(t *testing.T) {
 
 func TestOpen_BadSettings_AreRefused(t *testing.T) {
 	t.Parallel()
-	for _, address := range []string{"stripe://host", "stripe:sk_test_hidden", "stripe:?key=sk_test_hidden", "stripe:?api_base=host", "stripe:?api_base=ftp://host", "stripe:?api_base=%zz"} {
+	for _, address := range []string{
+		"stripe://host", "stripe:sk_test_hidden", "stripe:?key=sk_test_hidden",
+		"stripe:?api_base=host", "stripe:?api_base=ftp://host", "stripe:?api_base=%zz",
+	} {
 		_, err := Open(address, options(kit.NewClock()))
 		require.ErrorContains(t, err, "want stripe:", address)
 		require.NotContains(t, err.Error(), "hidden")

@@ -225,14 +225,20 @@ func TestBind_InvalidQuery_NamesTheParameter(t *testing.T) {
 		query map[string][]string
 		want  string
 	}{
-		"zero":            {map[string][]string{"page": {"0"}}, "page must be at least 1"},
-		"negative":        {map[string][]string{"limit": {"-1"}}, "limit must be at least 1"},
-		"words":           {map[string][]string{"page": {"two"}}, "page must be a whole number"},
-		"empty":           {map[string][]string{"page": {""}}, "page must be a whole number"},
-		"beyond an int":   {map[string][]string{"page": {"99999999999999999999"}}, "page must be a whole number"},
-		"twice":           {map[string][]string{"page": {"1", "2"}}, "page must be sent only once"},
-		"deep":            {map[string][]string{"page": {"501"}}, "page reaches beyond 10000 items; follow nextCursor with the cursor parameter instead"},
-		"absurdly deep":   {map[string][]string{"page": {"9223372036854775807"}}, "page reaches beyond 10000 items; follow nextCursor with the cursor parameter instead"},
+		"zero":          {map[string][]string{"page": {"0"}}, "page must be at least 1"},
+		"negative":      {map[string][]string{"limit": {"-1"}}, "limit must be at least 1"},
+		"words":         {map[string][]string{"page": {"two"}}, "page must be a whole number"},
+		"empty":         {map[string][]string{"page": {""}}, "page must be a whole number"},
+		"beyond an int": {map[string][]string{"page": {"99999999999999999999"}}, "page must be a whole number"},
+		"twice":         {map[string][]string{"page": {"1", "2"}}, "page must be sent only once"},
+		"deep": {
+			map[string][]string{"page": {"501"}},
+			"page reaches beyond 10000 items; follow nextCursor with the cursor parameter instead",
+		},
+		"absurdly deep": {
+			map[string][]string{"page": {"9223372036854775807"}},
+			"page reaches beyond 10000 items; follow nextCursor with the cursor parameter instead",
+		},
 		"not a number":    {map[string][]string{"salary_min": {"NaN"}}, "salary_min must be a number"},
 		"not a truth":     {map[string][]string{"remote": {"perhaps"}}, "remote must be true or false"},
 		"a long cursor":   {map[string][]string{"cursor": {strings.Repeat("x", 513)}}, "cursor must have at most 512 characters"},

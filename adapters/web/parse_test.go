@@ -10,7 +10,11 @@ import (
 
 // FuzzParseJSON_StandardLibrary_Agrees holds the parser against encoding/json.
 func FuzzParseJSON_StandardLibrary_Agrees(f *testing.F) {
-	for _, seed := range []string{`{}`, `[]`, `{"a":[1,-2.5e3,true,false,null,"x\n\u00e9\ud83d\ude91"]}`, `{"a":1}}`, ` [ {} , [ ] ] `, `-0`, `0.1`, `01`, `"\u00`, `"`, `nul`, `[1,]`, `{"a":}`, `{,}`, "\ufeff{}"} {
+	for _, seed := range []string{
+		`{}`, `[]`, `{"a":[1,-2.5e3,true,false,null,"x\n\u00e9\ud83d\ude91"]}`, `{"a":1}}`,
+		` [ {} , [ ] ] `, `-0`, `0.1`, `01`, `"\u00`, `"`, `nul`, `[1,]`, `{"a":}`, `{,}`,
+		"\ufeff{}",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, body string) {

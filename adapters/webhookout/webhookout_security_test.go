@@ -76,7 +76,11 @@ func TestSend_LoopbackByAnyName_IsRefused(t *testing.T) {
 	require.NoError(t, err)
 	s := New(Options{})
 	s.timeout = 2 * time.Second
-	for _, host := range []string{"127.0.0.1", "localhost", "localhost.", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0.0.0.0", "[::]", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "[64:ff9b::7f00:1]"} {
+	for _, host := range []string{
+		"127.0.0.1", "localhost", "localhost.", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]",
+		"[::ffff:7f00:1]", "0.0.0.0", "[::]", "2130706433", "0x7f000001", "0177.0.0.1", "127.1",
+		"[64:ff9b::7f00:1]",
+	} {
 		a := s.Post(t.Context(), integrations.Post{URL: "http://" + host + ":" + port, Body: "{}"})
 		require.NotEmpty(t, a.Error, host)
 		require.Zero(t, a.Status, host)
@@ -168,7 +172,15 @@ func TestSend_Errors_AreClassified(t *testing.T) {
 func TestRetryAfter_SecondsOrDate(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	for text, want := range map[string]time.Duration{"": 0, "10": 10 * time.Second, "-1": 0, "x": 0, "Fri, 20 Nov 2026 12:01:00 GMT": time.Minute, "Fri, 20 Nov 2026 11:00:00 GMT": 0, "99999999999": (1 << 30) * time.Second} {
+	for text, want := range map[string]time.Duration{
+		"":                              0,
+		"10":                            10 * time.Second,
+		"-1":                            0,
+		"x":                             0,
+		"Fri, 20 Nov 2026 12:01:00 GMT": time.Minute,
+		"Fri, 20 Nov 2026 11:00:00 GMT": 0,
+		"99999999999":                   (1 << 30) * time.Second,
+	} {
 		require.Equal(t, want, retryAfter(text, now), text)
 	}
 }

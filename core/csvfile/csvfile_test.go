@@ -48,7 +48,10 @@ func parsePage(t *testing.T, page *Page) [][]string {
 
 // FuzzCells checks that every text is read back as one cell and is not a formula.
 func FuzzCells(f *testing.F) {
-	for _, cell := range []string{"nurse", "a,b", "a\"b", "\"", "a\r\nb", "a\x00=1", ",=1", " \"=1", "-1", "\t=1", "Zoë", "＝1", "", "\xff"} {
+	for _, cell := range []string{
+		"nurse", "a,b", "a\"b", "\"", "a\r\nb", "a\x00=1", ",=1", " \"=1", "-1", "\t=1", "Zoë",
+		"＝1", "", "\xff",
+	} {
 		f.Add(cell)
 	}
 	f.Fuzz(func(t *testing.T, cell string) {
@@ -61,7 +64,10 @@ func FuzzCells(f *testing.F) {
 
 func TestEscapeFormula_Formula_GetsApostrophe(t *testing.T) {
 	t.Parallel()
-	for _, cell := range []string{"=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0", "-", "-1.2.3", "|x", "%x", "\x00=1", " =1", "\u00a0\u200b=1", " \t=1", "＝1", "＠SUM(A1)", " -1"} {
+	for _, cell := range []string{
+		"=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0", "-",
+		"-1.2.3", "|x", "%x", "\x00=1", " =1", "\u00a0\u200b=1", " \t=1", "＝1", "＠SUM(A1)", " -1",
+	} {
 		require.True(t, strings.HasPrefix(EscapeFormula(cell), "'"), "%q", cell)
 	}
 	for _, cell := range []string{"", "nurse", "1", "-1", "-0.5", "'quoted", " a=1", "a@b.org", "Zoë – née"} {

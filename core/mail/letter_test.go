@@ -37,7 +37,11 @@ func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 		"You get these messages because you asked for them. To end them:", "", "https://jobs.example.org/unsubscribe?token=x", "",
 	}, "\n"), message.Text)
 	require.NotContains(t, message.HTML, "Floor", "empty facts are omitted")
-	for _, part := range []string{`<html lang="en">`, "<title>Two posts &amp; more</title>", "<p>Hello Zoë,</p>", `href="https://jobs.example.org/a?b=1&amp;c=2"`, "<dt", "Ward 3", "<li", "one\r\ntwo", "token=x"} {
+	for _, part := range []string{
+		`<html lang="en">`, "<title>Two posts &amp; more</title>", "<p>Hello Zoë,</p>",
+		`href="https://jobs.example.org/a?b=1&amp;c=2"`, "<dt", "Ward 3", "<li", "one\r\ntwo",
+		"token=x",
+	} {
 		require.Contains(t, message.HTML, part)
 	}
 }
@@ -65,7 +69,10 @@ func TestLetter_LineSeparators_Removed(t *testing.T) {
 		Body: []Block{
 			{
 				Text: manyLines,
-			}, {Link: &Link{manyLines, "https://jobs.example.org/a"}}, {Facts: []Fact{{"Name", manyLines}}}, {Items: []Entry{{manyLines, "", manyLines}}}, {Quote: manyLines},
+			}, {Link: &Link{
+				manyLines,
+				"https://jobs.example.org/a",
+			}}, {Facts: []Fact{{"Name", manyLines}}}, {Items: []Entry{{manyLines, "", manyLines}}}, {Quote: manyLines},
 		},
 	})
 	require.NoError(t, err)

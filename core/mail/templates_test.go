@@ -52,7 +52,11 @@ func TestTemplates_Brand_IsShown(t *testing.T) {
 
 func TestTemplates_Invalid_AreRefused(t *testing.T) {
 	t.Parallel()
-	for name, text := range map[string]string{"syntax": "{{range}", "unknown field": "{{.Sender}}", "unknown function": "{{shout .Subject}}"} {
+	for name, text := range map[string]string{
+		"syntax":           "{{range}",
+		"unknown field":    "{{.Sender}}",
+		"unknown function": "{{shout .Subject}}",
+	} {
 		folder := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "letter.html"), []byte(text), 0o600))
 		_, err := ReadTemplates(folder, "locum")

@@ -37,7 +37,12 @@ func TestValue_EachRule(t *testing.T) {
 		{"max=9", nil, []any{"a\x00", "a\xff"}, "must be valid UTF-8 without NUL"},
 		{"email", []any{"jo@example.org"}, []any{"", "jo", "jo@deleted.invalid"}, "must be a valid email address"},
 		{"password", []any{"Aa1"}, []any{"", "aa1", "AA1", "Aaa"}, "must contain an upper case letter, a lower case letter and a digit"},
-		{"https", []any{"https://example.org/a?b=c"}, []any{"", "http://example.org", "https://a@example.org", "https://", "https://example.org/<", "javascript:x"}, "must be an https address without user and password"},
+		{
+			"https",
+			[]any{"https://example.org/a?b=c"},
+			[]any{"", "http://example.org", "https://a@example.org", "https://", "https://example.org/<", "javascript:x"},
+			"must be an https address without user and password",
+		},
 		{"omitempty,min=2", []any{"", 0, none}, []any{&empty}, "must have at least 2 characters"},
 		{"omitzero,min=2", []any{"", " ", 0, none, &empty}, []any{"a"}, "must have at least 2 characters"},
 		{"max=5,min=2", []any{"ab"}, []any{"a"}, "must have at least 2 characters"},

@@ -45,7 +45,11 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 
 		env.advanceTo(sub.ExpiresAt.Add(-time.Microsecond))
 		require.Len(t, env.overview(me).History, 1, "nothing is charged before the period ends")
-		for _, end := range []time.Time{time.Date(2027, 3, 31, 9, 0, 0, 0, time.UTC), time.Date(2027, 4, 30, 9, 0, 0, 0, time.UTC), time.Date(2027, 5, 31, 9, 0, 0, 0, time.UTC)} {
+		for _, end := range []time.Time{
+			time.Date(2027, 3, 31, 9, 0, 0, 0, time.UTC),
+			time.Date(2027, 4, 30, 9, 0, 0, 0, time.UTC),
+			time.Date(2027, 5, 31, 9, 0, 0, 0, time.UTC),
+		} {
 			env.advanceTo(env.overview(me).Subscription.ExpiresAt)
 			require.NoError(t, env.Renew(t.Context()), "a repeated renewal charges nothing")
 			require.Equal(t, end, env.overview(me).Subscription.ExpiresAt)
@@ -395,7 +399,10 @@ func TestCancel_ChargePending_IsRefused(t *testing.T) {
 
 func TestBilling_Employer_Forbidden(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		for _, by := range []auth.Actor{{}, {UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID(), Permissions: []auth.Permission{auth.Manage}}} {
+		for _, by := range []auth.Actor{
+			{},
+			{UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID(), Permissions: []auth.Permission{auth.Manage}},
+		} {
 			_, err := env.Mine(t.Context(), by)
 			require.ErrorIs(t, err, kit.Refusal(by))
 			for _, try := range []func() (billing.Subscription, error){
@@ -420,7 +427,9 @@ func TestSubscribe_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	env := newTestEnv(t, stores.SQLite)
 	for _, c := range []struct{ plan, method, field string }{
 		{"", "pm_one", "planId"}, {"platinum", "pm_one", "planId"}, {"premium", "", "paymentMethodId"}, {"premium", "card", "paymentMethodId"},
-		{"premium", "pm_a b", "paymentMethodId"}, {"premium", "pm_" + strings.Repeat("x", 300), "paymentMethodId"}, {"premium", sandboxpay.MethodMissing, "paymentMethodId"},
+		{"premium", "pm_a b", "paymentMethodId"}, {
+			"premium", "pm_" + strings.Repeat("x", 300), "paymentMethodId",
+		}, {"premium", sandboxpay.MethodMissing, "paymentMethodId"},
 		{"premium", "pm_4242424242424242", "paymentMethodId"},
 	} {
 		_, err := env.Create(t.Context(), seeker(), billing.ChooseInput{PlanID: c.plan, PaymentMethodID: c.method})

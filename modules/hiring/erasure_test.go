@@ -45,7 +45,10 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		in.Notes = ptr("Ann was late")
 		_, err = env.Schedule(t.Context(), st, application.ID, in)
 		require.NoError(t, err)
-		_, err = env.Contact(t.Context(), st, application.ID, hiring.ContactInput{Subject: "Dear Ann", Message: "Ann, can you come earlier?"})
+		_, err = env.Contact(t.Context(), st, application.ID, hiring.ContactInput{
+			Subject: "Dear Ann",
+			Message: "Ann, can you come earlier?",
+		})
 		require.NoError(t, err)
 		env.sentMails()
 		env.recordedEvents()

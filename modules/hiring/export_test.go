@@ -317,7 +317,12 @@ func TestExport_OtherOrganization_NotFound(t *testing.T) {
 	v, err := env.MyExport(t.Context(), st, export.ID)
 	require.NoError(t, err)
 	_, token, _ := strings.Cut(v.URL, "?token=")
-	for name, link := range map[string][2]string{"another export's": {stores.NewID(), token}, "no token": {export.ID, ""}, "made up": {export.ID, "download|x"}, "another purpose's": {export.ID, strings.Replace(token, "download", "unsubscribe", 1)}} {
+	for name, link := range map[string][2]string{
+		"another export's":  {stores.NewID(), token},
+		"no token":          {export.ID, ""},
+		"made up":           {export.ID, "download|x"},
+		"another purpose's": {export.ID, strings.Replace(token, "download", "unsubscribe", 1)},
+	} {
 		_, err := env.OpenExport(t.Context(), link[0], link[1])
 		require.ErrorIs(t, err, fault.ErrUnauthorized, name)
 	}
@@ -359,7 +364,12 @@ func TestExport_TooManyRunning_Refused(t *testing.T) {
 	env.sentMails()
 	_, err = env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
-	for _, bad := range []hiring.ExportInput{{Kind: "people"}, {Kind: "applications", Filters: hiring.ExportFilters{Status: ptr("lost")}}, {Kind: "applications", Filters: hiring.ExportFilters{JobID: ptr("x")}}, {Kind: "applications", Filters: hiring.ExportFilters{EndDate: ptr("soon")}}} {
+	for _, bad := range []hiring.ExportInput{
+		{Kind: "people"},
+		{Kind: "applications", Filters: hiring.ExportFilters{Status: ptr("lost")}},
+		{Kind: "applications", Filters: hiring.ExportFilters{JobID: ptr("x")}},
+		{Kind: "applications", Filters: hiring.ExportFilters{EndDate: ptr("soon")}},
+	} {
 		_, err := env.StartExport(t.Context(), st, bad)
 		require.Equal(t, fault.Invalid, fault.Of(err).Kind)
 	}

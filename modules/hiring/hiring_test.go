@@ -166,7 +166,10 @@ func TestTracker_OtherApplicant_NotFound(t *testing.T) {
 		env.recordedEvents()
 		before := env.received(st, application.ID)
 
-		got, err := env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{Status: ptr("in-progress"), StatusColor: ptr("bg-amber-100")})
+		got, err := env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{
+			Status:      ptr("in-progress"),
+			StatusColor: ptr("bg-amber-100"),
+		})
 		require.NoError(t, err)
 		require.Equal(t, hiring.Status("in-progress"), got.Shown())
 		require.Equal(t, hiring.Status("in-progress"), env.visibleStatus(ann, application.ID))

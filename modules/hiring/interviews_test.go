@@ -110,7 +110,11 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		_, err := env.Schedule(t.Context(), st, application.ID, in)
 		require.Equal(t, strings.Trim(field, "_."), fault.Of(err).Fields[0].Name, field)
 	}
-	for _, in := range []hiring.AppointmentInput{{Status: to(hiring.InterviewStatus("later"))}, {Outcome: to(hiring.Outcome("maybe"))}, {Notes: ptr(strings.Repeat("x", 5001))}} {
+	for _, in := range []hiring.AppointmentInput{
+		{Status: to(hiring.InterviewStatus("later"))},
+		{Outcome: to(hiring.Outcome("maybe"))},
+		{Notes: ptr(strings.Repeat("x", 5001))},
+	} {
 		_, err := env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
 		_, err = env.Reschedule(t.Context(), st, application.ID, in)

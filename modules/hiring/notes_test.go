@@ -173,7 +173,14 @@ func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 			_, writeErr := env.WriteNote(ctx, by, application.ID, hiring.NoteInput{Note: "x"})
 			_, listErr := env.ListNotes(ctx, by, application.ID, page.After("", 10))
 			_, ratingsErr := env.ListRatings(ctx, by, application.ID)
-			for at, err := range []error{writeErr, listErr, ratingsErr, env.DeleteNote(ctx, by, application.ID, note.ID), env.Rate(ctx, by, application.ID, hiring.RatingInput{Rating: 1}), env.RemoveRating(ctx, by, application.ID)} {
+			for at, err := range []error{
+				writeErr,
+				listErr,
+				ratingsErr,
+				env.DeleteNote(ctx, by, application.ID, note.ID),
+				env.Rate(ctx, by, application.ID, hiring.RatingInput{Rating: 1}),
+				env.RemoveRating(ctx, by, application.ID),
+			} {
 				require.Equal(t, want, fault.KindOf(err), "%s %d", name, at)
 			}
 			all, err := env.SummarizeRatings(ctx, by, []string{application.ID})

@@ -187,7 +187,10 @@ func TestChangeEmail_PasswordChanged_EndsPendingChange(t *testing.T) {
 			if err := env.ForgotPassword(env.t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}, officeClient); err != nil {
 				return err
 			}
-			return env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: env.mailToken("jo@example.org"), Password: "An0ther-one"})
+			return env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{
+				Token:    env.mailToken("jo@example.org"),
+				Password: "An0ther-one",
+			})
 		},
 		"changed": func(env *testEnv, in identity.SignedIn) error {
 			return env.ChangePassword(env.t.Context(), env.actor(in), identity.ChangePasswordInput{CurrentPassword: password, NewPassword: "An0ther-one"}, officeClient)

@@ -91,9 +91,15 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		{identity.RegisterInput{Email: "jo@example.org", Password: "alllower1", Name: "Jo", UserType: "jobseeker"}, "password"},
 		{identity.RegisterInput{Email: "jo@example.org", Password: "ALLUPPER1", Name: "Jo", UserType: "jobseeker"}, "password"},
 		{identity.RegisterInput{Email: "jo@example.org", Password: "NoDigitsHere", Name: "Jo", UserType: "jobseeker"}, "password"},
-		{identity.RegisterInput{Email: "jo@example.org", Password: "Aa1" + strings.Repeat("é", 511), Name: "Jo", UserType: "jobseeker"}, "password"},
+		{
+			identity.RegisterInput{Email: "jo@example.org", Password: "Aa1" + strings.Repeat("é", 511), Name: "Jo", UserType: "jobseeker"},
+			"password",
+		},
 		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo\r\nBcc: x", UserType: "jobseeker"}, "name"},
-		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: strings.Repeat("n", 201), UserType: "jobseeker"}, "name"},
+		{
+			identity.RegisterInput{Email: "jo@example.org", Password: password, Name: strings.Repeat("n", 201), UserType: "jobseeker"},
+			"name",
+		},
 	} {
 		_, err := env.Register(env.t.Context(), c.in, officeClient)
 		require.ErrorIs(t, err, fault.ErrInvalid)

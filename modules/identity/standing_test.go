@@ -64,7 +64,10 @@ func TestUpdateOrganization_Renamed_IsNotVerifiedByDomain(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.verifiedEmployer()
 	for _, website := range []string{"https://example.org", "https://other.example", "https://example.org"} {
-		o, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("Clinic at " + website), Website: &website})
+		o, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
+			Name:    ptr("Clinic at " + website),
+			Website: &website,
+		})
 		require.NoError(t, err)
 		require.False(t, o.IsVerified())
 		require.Empty(t, o.VerifiedDomain())

@@ -449,7 +449,10 @@ func TestInvite_NamesHoldURLs_MailHasNone(t *testing.T) {
 		officeClient,
 	)
 	require.NoError(t, err)
-	require.NoError(t, env.Invite(t.Context(), env.actor(signedIn), identity.InviteInput{Name: "Jo www.evil.example", Email: "jo@example.org"}))
+	require.NoError(t, env.Invite(t.Context(), env.actor(signedIn), identity.InviteInput{
+		Name:  "Jo www.evil.example",
+		Email: "jo@example.org",
+	}))
 	m := env.mailsTo("jo@example.org")[0]
 	for _, part := range []string{m.Subject, m.Text, m.HTML, m.To.Name} {
 		require.NotContains(t, part, "evil.example")

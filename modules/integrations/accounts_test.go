@@ -30,7 +30,10 @@ func (d *testEnv) credentials(t *testing.T, me auth.Actor, otherApp string) cred
 	require.NoError(t, err)
 	_, key, err := d.CreateKey(ctx, me, app.ID, integrations.KeyInput{Name: "Production"})
 	require.NoError(t, err)
-	e, _, err := d.CreateWebhook(ctx, me, app.ID, integrations.WebhookInput{URL: "https://receiver.example/", Events: []string{"job.closed"}})
+	e, _, err := d.CreateWebhook(ctx, me, app.ID, integrations.WebhookInput{
+		URL:    "https://receiver.example/",
+		Events: []string{"job.closed"},
+	})
 	require.NoError(t, err)
 	return credentials{
 		key:    key,

@@ -60,7 +60,10 @@ func TestSign_EqualsStandardWebhooks(t *testing.T) {
 
 func TestRetryDelay_FollowsScheduleAndRetryAfter(t *testing.T) {
 	t.Parallel()
-	for i, wait := range []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour} {
+	for i, wait := range []time.Duration{
+		5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
+		10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+	} {
 		seen := map[time.Duration]bool{}
 		for range 50 {
 			got, more := retryDelay(i+1, 0)

@@ -176,7 +176,13 @@ func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 			_, err = env.ApproveAgain(ctx, me, r)
 			require.ErrorIs(t, err, integrations.ErrConsentNotFound)
 		}
-		for _, wrong := range []string{"", "loc_at_", integrations.NewToken(integrations.Access), integrations.NewToken(integrations.Refresh), integrations.NewToken(integrations.Code)} {
+		for _, wrong := range []string{
+			"",
+			"loc_at_",
+			integrations.NewToken(integrations.Access),
+			integrations.NewToken(integrations.Refresh),
+			integrations.NewToken(integrations.Code),
+		} {
 			_, err := env.AuthenticateToken(ctx, wrong)
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
 		}
@@ -256,7 +262,10 @@ func TestRedirectsTo_RegisteredURIsOnly(t *testing.T) {
 			"http://localhost/cb",
 		},
 	}
-	for _, uri := range []string{"https://a.example.com/cb?x=1", "http://127.0.0.1/cb", "http://127.0.0.1:49152/cb", "http://[::1]/cb", "http://[::1]:8/cb", "http://localhost/cb"} {
+	for _, uri := range []string{
+		"https://a.example.com/cb?x=1", "http://127.0.0.1/cb", "http://127.0.0.1:49152/cb",
+		"http://[::1]/cb", "http://[::1]:8/cb", "http://localhost/cb",
+	} {
 		require.True(t, app.RedirectsTo(uri), uri)
 	}
 	for _, uri := range []string{"", "https://a.example.com/cb", "https://a.example.com/cb?x=1&y=2", "https://a.example.com/cb?x=1#f", "https://a.example.com:443/cb?x=1", "http://a.example.com/cb?x=1", "https://A.example.com/cb?x=1",

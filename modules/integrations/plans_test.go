@@ -76,7 +76,11 @@ func TestSetUpPayment_NotTheOwner_Refused(t *testing.T) {
 		require.NoError(t, err)
 		app := me
 		app.AppID, app.Scopes = stores.NewID(), []auth.Scope{auth.ScopeJobsRead}
-		for want, by := range map[error]auth.Actor{fault.ErrUnauthorized: {}, auth.ErrScope: app, integrations.ErrAppNotFound: env.developer(t)} {
+		for want, by := range map[error]auth.Actor{
+			fault.ErrUnauthorized:       {},
+			auth.ErrScope:               app,
+			integrations.ErrAppNotFound: env.developer(t),
+		} {
 			_, err := env.SetUpPayment(t.Context(), by, a.ID)
 			require.ErrorIs(t, err, want)
 		}

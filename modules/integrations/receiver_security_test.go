@@ -49,13 +49,27 @@ func TestCheckURL_NotPublic_IsRefused(t *testing.T) {
 		})
 	}
 	for name, addresses := range map[string][]string{
-		"other schemes":      {"http://example.com/", "ftp://example.com/", "gopher://example.com/", "file:///etc/passwd", "HTTP://example.com", "javascript:alert(1)"},
-		"no server":          {"", "x", "/hook", "https:example.com", "https:/example.com"},
-		"user information":   {"https://user@example.com/", "https://user:pass@example.com/", "https://example.com@93.184.216.34/", "https://@example.com/", "https://127.0.0.1:80@example.com/"},
-		"ports":              {"https://example.com:22/", "https://example.com:0/", "https://example.com:/", "https://example.com:65536/", "https://example.com:x/", "https://example.com:25"},
-		"fragments":          {"https://example.com/#x", "https://example.com/#"},
-		"strange characters": {"https://exa mple.com/", "https://example.com/\r\nHost: x", "https://\uff11\uff12\uff17.0.0.1/", "https://ex\u00e4mple.com/", "https://example.com\\@127.0.0.1/"},
-		"length":             {"https://example.com/" + strings.Repeat("x", 2_048)},
+		"other schemes": {
+			"http://example.com/", "ftp://example.com/", "gopher://example.com/",
+			"file:///etc/passwd", "HTTP://example.com", "javascript:alert(1)",
+		},
+		"no server": {"", "x", "/hook", "https:example.com", "https:/example.com"},
+		"user information": {
+			"https://user@example.com/", "https://user:pass@example.com/",
+			"https://example.com@93.184.216.34/", "https://@example.com/",
+			"https://127.0.0.1:80@example.com/",
+		},
+		"ports": {
+			"https://example.com:22/", "https://example.com:0/", "https://example.com:/",
+			"https://example.com:65536/", "https://example.com:x/", "https://example.com:25",
+		},
+		"fragments": {"https://example.com/#x", "https://example.com/#"},
+		"strange characters": {
+			"https://exa mple.com/", "https://example.com/\r\nHost: x",
+			"https://\uff11\uff12\uff17.0.0.1/", "https://ex\u00e4mple.com/",
+			"https://example.com\\@127.0.0.1/",
+		},
+		"length": {"https://example.com/" + strings.Repeat("x", 2_048)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, address := range addresses {
@@ -98,10 +112,17 @@ func TestCheckURL_Loopback_MessageNamesTheCommand(t *testing.T) {
 
 func TestCheckURL_PrivateNetworksAllowed_AcceptsHTTPAndLoopback(t *testing.T) {
 	t.Parallel()
-	for _, good := range []string{"http://127.0.0.1:8080/x", "http://localhost/", "https://10.0.0.1/", "http://[::1]:9000/", "http://127.0.0.1:9/", "http://localhost:1/", "https://localhost:65535/", "http://10.0.0.1:22/"} {
+	for _, good := range []string{
+		"http://127.0.0.1:8080/x", "http://localhost/", "https://10.0.0.1/", "http://[::1]:9000/",
+		"http://127.0.0.1:9/", "http://localhost:1/", "https://localhost:65535/",
+		"http://10.0.0.1:22/",
+	} {
 		require.Empty(t, receiverProblem(good, true), good)
 	}
-	for _, bad := range []string{"ftp://127.0.0.1/", "http://user@127.0.0.1/", "http:///x", "http://127.0.0.1:0/", "http://127.0.0.1:65536/", "http://127.0.0.1:/", "http://x/#y"} {
+	for _, bad := range []string{
+		"ftp://127.0.0.1/", "http://user@127.0.0.1/", "http:///x", "http://127.0.0.1:0/",
+		"http://127.0.0.1:65536/", "http://127.0.0.1:/", "http://x/#y",
+	} {
 		require.NotEmpty(t, receiverProblem(bad, true), bad)
 	}
 	require.Equal(t, "must be an http:// or https:// address of a server, on port 1 to 65535", receiverProblem("http://127.0.0.1:0/", true))

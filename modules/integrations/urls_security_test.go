@@ -16,11 +16,19 @@ func TestURLs_Ambiguous_Refused(t *testing.T) {
 		require.NotEmpty(t, receiverProblem("https://"+rest, true), "%q", rest)
 		require.NotEmpty(t, receiverProblem("https://"+rest, false), "%q", rest)
 	}
-	for _, address := range []string{"https://a.example/cb", "https://a.example:8443/cb?x=1", "https://xn--bcher-kva.example/", "https://a_b.example./"} {
+	for _, address := range []string{
+		"https://a.example/cb", "https://a.example:8443/cb?x=1", "https://xn--bcher-kva.example/",
+		"https://a_b.example./",
+	} {
 		require.True(t, isRedirectURI(address, false), address)
 		require.Empty(t, receiverProblem(address, false), address)
 	}
-	for address, ok := range map[string]bool{"http://127.0.0.1:4711/cb": true, "http://[::1]:4711/cb": true, "http://127.0.0.1:0/cb": false, "http://localhost:70000/cb": false} {
+	for address, ok := range map[string]bool{
+		"http://127.0.0.1:4711/cb":  true,
+		"http://[::1]:4711/cb":      true,
+		"http://127.0.0.1:0/cb":     false,
+		"http://localhost:70000/cb": false,
+	} {
 		require.Equal(t, ok, isRedirectURI(address, true), address)
 	}
 }

@@ -95,7 +95,9 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 			id   string
 			want error
 		}{
-			{seeker(), saved.ID, jobseeker.ErrBookmarkNotFound}, {user, stores.NewID(), jobseeker.ErrBookmarkNotFound}, {user, "nonsense", jobseeker.ErrBookmarkNotFound},
+			{
+				seeker(), saved.ID, jobseeker.ErrBookmarkNotFound,
+			}, {user, stores.NewID(), jobseeker.ErrBookmarkNotFound}, {user, "nonsense", jobseeker.ErrBookmarkNotFound},
 			{auth.Actor{UserID: user.UserID, OrganizationID: stores.NewID()}, saved.ID, fault.ErrForbidden},
 		} {
 			_, err := env.MyBookmark(ctx, c.by, c.id)
@@ -120,7 +122,12 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 		ctx, user := t.Context(), seeker()
 		require.NoError(t, env.store.Jobseeker.Tx.Do(ctx, func(ctx context.Context) error {
 			for range jobseeker.MaxBookmarks - 5 {
-				if err := env.store.Jobseeker.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: stores.NewID(), UserID: user.UserID, ListingID: stores.NewID(), SavedAt: env.clock.Now()}); err != nil {
+				if err := env.store.Jobseeker.Bookmarks.Upsert(ctx, jobseeker.Bookmark{
+					ID:        stores.NewID(),
+					UserID:    user.UserID,
+					ListingID: stores.NewID(),
+					SavedAt:   env.clock.Now(),
+				}); err != nil {
 					return err
 				}
 			}

@@ -21,7 +21,10 @@ func (onlyPDF) Detect(content []byte) (string, error) {
 
 // FuzzContent requires that content is either rejected or returned as the detected file.
 func FuzzContent(f *testing.F) {
-	for _, seed := range []string{"I am a nurse", "JVBERi0xLjcK", "data:,%25PDF", "data:application/pdf;base64,JVBERi0xLjcK", "data:;base64,=", "DATA:;BASE64,JVBERg%3D%3D", "data:", "data:,", "\x00", "===="} {
+	for _, seed := range []string{
+		"I am a nurse", "JVBERi0xLjcK", "data:,%25PDF", "data:application/pdf;base64,JVBERi0xLjcK",
+		"data:;base64,=", "DATA:;BASE64,JVBERg%3D%3D", "data:", "data:,", "\x00", "====",
+	} {
 		f.Add(seed)
 	}
 	s := &DocumentService{FileTypes: onlyPDF{}}

@@ -226,7 +226,11 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 		secret := env.onboard(guest, "", trackStep("documents", "viewed"))
 		for _, in := range []jobseeker.OnboardingInput{
 			trackStep("first-search", "completed"), trackStep("profile", "skipped"), trackStep("own", "completed"),
-			{Action: "capture_email", Email: "zoe@example.org", Source: "save"}, {Action: "update_preferences", Preferences: `{"from":"guest"}`},
+			{
+				Action: "capture_email",
+				Email:  "zoe@example.org",
+				Source: "save",
+			}, {Action: "update_preferences", Preferences: `{"from":"guest"}`},
 		} {
 			env.onboard(guest, secret, in)
 		}

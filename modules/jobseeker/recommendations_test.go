@@ -136,19 +136,84 @@ func TestRecommendations_EachSignal_Counts(t *testing.T) {
 			good, bad offer
 			reason    string
 		}{
-			"the role in the title":      {jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse (A&E)")}, offerTitled("Senior Staff Nurse"), offerTitled("Cook"), "Fits your role"},
-			"the title before the text":  {jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")}, offerTitled("Staff Nurse"), with(func(o *offer) { o.text = "assists a staff nurse" }), "Fits your role"},
-			"the kind of work":           {jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")}, offerTitled("Theatre Nurse"), offerTitled("Cook"), "Fits your role"},
-			"the specialty":              {jobseeker.ProfileInput{Specialty: ptr("Critical care")}, with(func(o *offer) { o.specialty = "Critical care" }), offerTitled("Cook"), "In your specialty"},
-			"the filing before the text": {jobseeker.ProfileInput{Specialty: ptr("Renal")}, with(func(o *offer) { o.specialty = "Renal" }), with(func(o *offer) { o.text = "renal ward" }), "In your specialty"},
-			"the radius":                 {jobseeker.ProfileInput{PreferredLocation: ptr("Leeds"), LocationRadius: ptr(20.0)}, with(func(o *offer) { o.Miles = ptr(20.0) }), with(func(o *offer) { o.Miles = ptr(21.0) }), "20 miles from Leeds"},
-			"the shorter distance":       {jobseeker.ProfileInput{Location: ptr("Leeds")}, with(func(o *offer) { o.Miles = ptr(15.0) }), with(func(o *offer) { o.Miles = ptr(29.0) }), "15 miles from Leeds"},
-			"remote":                     {jobseeker.ProfileInput{Location: ptr("Leeds")}, with(func(o *offer) { o.Remote = true }), with(func(o *offer) { o.Miles = ptr(300.0) }), "Remote"},
-			"a place that is on no map":  {jobseeker.ProfileInput{Location: ptr("Ward 7")}, with(func(o *offer) { o.Location = "Ward 7" }), with(func(o *offer) { o.Location = "Ward 8" }), "In Ward 7"},
-			"the contract":               {jobseeker.ProfileInput{EmploymentTypes: &[]string{"permanent"}}, with(func(o *offer) { o.ContractType = "permanent" }), with(func(o *offer) { o.ContractType = "temporary" }), "Is permanent"},
-			"the hours":                  {jobseeker.ProfileInput{EmploymentTypes: &[]string{"bank"}}, with(func(o *offer) { o.ContractType, o.EmploymentType = "temporary", "bank" }), offerTitled("Cook"), "Is bank"},
-			"the pay":                    {jobseeker.ProfileInput{SalaryMin: ptr(40000.0)}, with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(35000.0), ptr(41000.0) }), with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(35000.0), ptr(39000.0) }), "Pays what you expect"},
-			"no pay before low pay":      {jobseeker.ProfileInput{SalaryMin: ptr(40000.0)}, offerTitled("Cook"), with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(1.0), ptr(2.0) }), "New"},
+			"the role in the title": {
+				jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse (A&E)")},
+				offerTitled("Senior Staff Nurse"),
+				offerTitled("Cook"),
+				"Fits your role",
+			},
+			"the title before the text": {
+				jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")},
+				offerTitled("Staff Nurse"),
+				with(func(o *offer) { o.text = "assists a staff nurse" }),
+				"Fits your role",
+			},
+			"the kind of work": {
+				jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")},
+				offerTitled("Theatre Nurse"),
+				offerTitled("Cook"),
+				"Fits your role",
+			},
+			"the specialty": {
+				jobseeker.ProfileInput{Specialty: ptr("Critical care")},
+				with(func(o *offer) { o.specialty = "Critical care" }),
+				offerTitled("Cook"),
+				"In your specialty",
+			},
+			"the filing before the text": {
+				jobseeker.ProfileInput{Specialty: ptr("Renal")},
+				with(func(o *offer) { o.specialty = "Renal" }),
+				with(func(o *offer) { o.text = "renal ward" }),
+				"In your specialty",
+			},
+			"the radius": {
+				jobseeker.ProfileInput{PreferredLocation: ptr("Leeds"), LocationRadius: ptr(20.0)},
+				with(func(o *offer) { o.Miles = ptr(20.0) }),
+				with(func(o *offer) { o.Miles = ptr(21.0) }),
+				"20 miles from Leeds",
+			},
+			"the shorter distance": {
+				jobseeker.ProfileInput{Location: ptr("Leeds")},
+				with(func(o *offer) { o.Miles = ptr(15.0) }),
+				with(func(o *offer) { o.Miles = ptr(29.0) }),
+				"15 miles from Leeds",
+			},
+			"remote": {
+				jobseeker.ProfileInput{Location: ptr("Leeds")},
+				with(func(o *offer) { o.Remote = true }),
+				with(func(o *offer) { o.Miles = ptr(300.0) }),
+				"Remote",
+			},
+			"a place that is on no map": {
+				jobseeker.ProfileInput{Location: ptr("Ward 7")},
+				with(func(o *offer) { o.Location = "Ward 7" }),
+				with(func(o *offer) { o.Location = "Ward 8" }),
+				"In Ward 7",
+			},
+			"the contract": {
+				jobseeker.ProfileInput{EmploymentTypes: &[]string{"permanent"}},
+				with(func(o *offer) { o.ContractType = "permanent" }),
+				with(func(o *offer) { o.ContractType = "temporary" }),
+				"Is permanent",
+			},
+			"the hours": {
+				jobseeker.ProfileInput{EmploymentTypes: &[]string{"bank"}},
+				with(func(o *offer) { o.ContractType, o.EmploymentType = "temporary", "bank" }),
+				offerTitled("Cook"),
+				"Is bank",
+			},
+			"the pay": {
+				jobseeker.ProfileInput{SalaryMin: ptr(40000.0)},
+				with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(35000.0), ptr(41000.0) }),
+				with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(35000.0), ptr(39000.0) }),
+				"Pays what you expect",
+			},
+			"no pay before low pay": {
+				jobseeker.ProfileInput{SalaryMin: ptr(40000.0)},
+				offerTitled("Cook"),
+				with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(1.0), ptr(2.0) }),
+				"New",
+			},
 		} {
 			env.offers = nil
 			env.addOffer(c.bad) // the newer of the two

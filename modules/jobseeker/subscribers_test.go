@@ -140,7 +140,11 @@ func TestRequestAlert_SameMailboxForAWeek_IsLimited(t *testing.T) {
 
 func TestRequestAlert_SearchWithLink_SendsNone(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		in := jobseeker.AlertInput{Email: "jo@example.org", Query: "ACCOUNT LOCKED http://evil.example/unlock", Location: "www.evil.example"}
+		in := jobseeker.AlertInput{
+			Email:    "jo@example.org",
+			Query:    "ACCOUNT LOCKED http://evil.example/unlock",
+			Location: "www.evil.example",
+		}
 		require.NoError(t, env.RequestAlert(t.Context(), in, clientIP))
 		env.tasks.All(t)
 		require.Len(t, env.sent, 1)

@@ -233,7 +233,12 @@ func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 	} {
 		require.Equal(t, field, fault.Of(check(in)).Fields[0].Name)
 	}
-	for _, in := range []SalaryInput{{Min: ptr(1e9 + 1)}, {Max: ptr(10.005)}, {Min: ptr(1.0), Currency: ptr("")}, {Min: ptr(1.0), Currency: ptr("G P")}} {
+	for _, in := range []SalaryInput{
+		{Min: ptr(1e9 + 1)},
+		{Max: ptr(10.005)},
+		{Min: ptr(1.0), Currency: ptr("")},
+		{Min: ptr(1.0), Currency: ptr("G P")},
+	} {
 		require.Error(t, check(in))
 	}
 	for _, in := range []SalaryInput{{}, {Currency: ptr("GBP")}} {
@@ -275,7 +280,13 @@ func TestMeta_TooLarge_IsRefused(t *testing.T) {
 		}
 		return "{" + b.String()[1:] + "}"
 	}
-	for _, good := range []string{deep(8), keys(100), `{"a":"` + strings.Repeat("x", maxMetaBytes-8) + `"}`, `{"a":{"b_":1}}`, `{"a":1e308,"b":-0.0,"c":0e999}`} {
+	for _, good := range []string{
+		deep(8),
+		keys(100),
+		`{"a":"` + strings.Repeat("x", maxMetaBytes-8) + `"}`,
+		`{"a":{"b_":1}}`,
+		`{"a":1e308,"b":-0.0,"c":0e999}`,
+	} {
 		_, err := mergeMeta(nil, json.RawMessage(good))
 		require.NoError(t, err, good[:min(40, len(good))])
 	}
@@ -303,7 +314,10 @@ func TestParseTime_DatesAndTimestamps(t *testing.T) {
 		require.NoError(t, err, s)
 		require.Equal(t, want, at.Format(time.RFC3339Nano))
 	}
-	for _, s := range []string{"", "soon", "2026-02-30", "2026-13-01", "31/12/2026", "2026-12-31T10:00:00", "0001-01-01", "9999-12-31", "2026-12-31T25:00:00Z"} {
+	for _, s := range []string{
+		"", "soon", "2026-02-30", "2026-13-01", "31/12/2026", "2026-12-31T10:00:00", "0001-01-01",
+		"9999-12-31", "2026-12-31T25:00:00Z",
+	} {
 		_, err := ParseMoment(s, true)
 		require.Error(t, err, s)
 	}

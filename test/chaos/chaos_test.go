@@ -169,7 +169,10 @@ func (in *installation) createApplications(n int) []application {
 		made.Go(func() {
 			employer := in.register("/api/auth/register-employer", object{"companyName": "Clinic"})
 			title := fmt.Sprint("Nurse of clinic ", half)
-			job := in.must(employer, http.MethodPost, "/api/employers/jobs", object{"title": title, "description": "Days and nights."})["id"].(string)
+			job := in.must(employer, http.MethodPost, "/api/employers/jobs", object{
+				"title":       title,
+				"description": "Days and nights.",
+			})["id"].(string)
 			for i := half; i < n; i += 2 {
 				seeker := in.register("/api/auth/register", object{"userType": "jobseeker"})
 				id := in.must(seeker, http.MethodPost, "/api/jobseekers/applications", object{"listingId": job})["id"].(string)

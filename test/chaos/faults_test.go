@@ -225,7 +225,10 @@ func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 	var titles []string
 	for _, fault := range []struct{ name, begin, end string }{
 		{"database: too many connections", "ALTER ROLE app CONNECTION LIMIT 0", "ALTER ROLE app CONNECTION LIMIT -1"},
-		{"database: read-only", "ALTER ROLE app SET default_transaction_read_only = on", "ALTER ROLE app RESET default_transaction_read_only"},
+		{
+			"database: read-only", "ALTER ROLE app SET default_transaction_read_only = on",
+			"ALTER ROLE app RESET default_transaction_read_only",
+		},
 	} {
 		const disconnect = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'"
 		exec(fault.begin, disconnect)

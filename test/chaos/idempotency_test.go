@@ -187,7 +187,10 @@ func (in *installation) keyedOperations() []keyedOperation {
 	// An application has one listing for each request.
 	listings := map[int]string{}
 	for n := range 40 {
-		listings[n] = in.must(employer, http.MethodPost, "/api/employers/jobs", object{"title": "Midwife", "description": "Days."})["id"].(string)
+		listings[n] = in.must(employer, http.MethodPost, "/api/employers/jobs", object{
+			"title":       "Midwife",
+			"description": "Days.",
+		})["id"].(string)
 	}
 	app := in.must(seeker, http.MethodPost, "/api/developers/apps", object{"name": "Rota"})["app"].(object)["id"].(string)
 	require.NotEmpty(t, app)

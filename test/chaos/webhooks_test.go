@@ -172,7 +172,10 @@ func (in *installation) newReceiver(name string, owner user, hears func(applican
 	}
 	receiver.Server = httptest.NewServer(receiver)
 	in.t.Cleanup(func() { receiver.setMode(answers); receiver.Close() })
-	receiver.app = in.must(owner, http.MethodPost, "/api/developers/apps", object{"name": name, "redirectUris": []string{callback}})["app"].(object)["id"].(string)
+	receiver.app = in.must(owner, http.MethodPost, "/api/developers/apps", object{
+		"name":         name,
+		"redirectUris": []string{callback},
+	})["app"].(object)["id"].(string)
 	made := in.must(
 		owner,
 		http.MethodPost,

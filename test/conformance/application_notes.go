@@ -123,7 +123,10 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		b := apply(t, storage, organization, newID(), now)
 		unrated := apply(t, storage, organization, newID(), now)
 		foreign := apply(t, storage, newID(), newID(), now)
-		for _, r := range []hiring.Rating{newRating(application, newID(), 4, now), newRating(application, newID(), 5, now), newRating(b, newID(), 1, now), newRating(foreign, newID(), 3, now)} {
+		for _, r := range []hiring.Rating{
+			newRating(application, newID(), 4, now), newRating(application, newID(), 5, now),
+			newRating(b, newID(), 1, now), newRating(foreign, newID(), 3, now),
+		} {
 			require.NoError(t, storage.Ratings.Upsert(ctx, r))
 		}
 		ids := list.Map([]hiring.Application{application, b, unrated, foreign}, func(a hiring.Application) string { return a.ID })

@@ -158,7 +158,11 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 		require.NoError(t, err)
 		require.Empty(t, keys)
 		mine := fixture.application(fixture.app.OwnerID)
-		for ownerID, filter := range map[string]integrations.KeyFilter{otherID: {AppID: fixture.app.ID, ID: k.ID}, newID(): {}, fixture.app.OwnerID: {AppID: mine.ID, ID: k.ID}} {
+		for ownerID, filter := range map[string]integrations.KeyFilter{
+			otherID:             {AppID: fixture.app.ID, ID: k.ID},
+			newID():             {},
+			fixture.app.OwnerID: {AppID: mine.ID, ID: k.ID},
+		} {
 			n, err := fixture.Keys.Delete(fixture.ctx(), ownerID, filter)
 			require.NoError(t, err)
 			require.Zero(t, n)

@@ -144,7 +144,10 @@ func feedConcurrent(t *testing.T, b *board) {
 			for i := range 20 {
 				var listing listings.Listing
 				err := b.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
-					if listing, err = b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Nurse", Description: "A good post."}); err != nil {
+					if listing, err = b.svc.Create(ctx, admin(b.org), listings.CreateInput{
+						Title:       "Nurse",
+						Description: "A good post.",
+					}); err != nil {
 						return err
 					}
 					for range rand.IntN(5) { // so that commits come in another order

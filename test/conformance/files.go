@@ -136,7 +136,10 @@ func (su fileSuite) delete(t *testing.T) {
 func (su fileSuite) invalidKeys(t *testing.T) {
 	t.Parallel()
 	store := requirePort(t, "files.Store", su.open(t))
-	for _, key := range []string{"", ".", "..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "a\\b", ".hidden", "a/.b", "é", "a b", "a\x00b", strings.Repeat("a", 201)} {
+	for _, key := range []string{
+		"", ".", "..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "a\\b", ".hidden", "a/.b",
+		"é", "a b", "a\x00b", strings.Repeat("a", 201),
+	} {
 		for name, err := range map[string]error{
 			"put":    store.Put(context.Background(), key, su.text("x")),
 			"delete": store.Delete(context.Background(), key),

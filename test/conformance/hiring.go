@@ -194,10 +194,21 @@ func applicationsOtherOwner(t *testing.T, open HiringOpener) {
 	stolen.Status, stolen.Tracker = hiring.Accepted, "completed"
 	require.Error(t, storage.Applications.UpdateStatuses(ctx, newID(), []hiring.Application{stolen}, nil))
 	require.Error(t, storage.Applications.Update(ctx, newID(), stolen))
-	for _, visibility := range []hiring.Visibility{{}, toOrganization(newID()), ofApplicant(newID()), toOrganization(application.ApplicantID), {OrganizationID: newID(), ApplicantID: newID()}} {
+	for _, visibility := range []hiring.Visibility{
+		{},
+		toOrganization(newID()),
+		ofApplicant(newID()),
+		toOrganization(application.ApplicantID),
+		{OrganizationID: newID(), ApplicantID: newID()},
+	} {
 		_, err := storage.Applications.Get(ctx, visibility, application.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
-		for _, f := range []hiring.ApplicationFilter{{}, {IDs: []string{application.ID}}, {ListingIDs: []string{application.ListingID}}, {ApplicantID: application.ApplicantID}} {
+		for _, f := range []hiring.ApplicationFilter{
+			{},
+			{IDs: []string{application.ID}},
+			{ListingIDs: []string{application.ListingID}},
+			{ApplicantID: application.ApplicantID},
+		} {
 			found, err := storage.Applications.List(ctx, visibility, f, first)
 			require.NoError(t, err)
 			require.Empty(t, found.Items)
@@ -275,13 +286,33 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 		{"applicant", own, hiring.ApplicationFilter{}, []hiring.Application{third, second}},
 		{"both", both, hiring.ApplicationFilter{}, []hiring.Application{withdrawn, third, second, first}},
 		{"none", hiring.Visibility{}, hiring.ApplicationFilter{}, nil},
-		{"ids", both, hiring.ApplicationFilter{IDs: []string{first.ID, third.ID, elsewhere.ID, newID()}}, []hiring.Application{third, first}},
+		{
+			"ids",
+			both,
+			hiring.ApplicationFilter{IDs: []string{first.ID, third.ID, elsewhere.ID, newID()}},
+			[]hiring.Application{third, first},
+		},
 		{"listing", both, hiring.ApplicationFilter{ListingIDs: []string{second.ListingID}}, []hiring.Application{second}},
-		{"listings", theirs, hiring.ApplicationFilter{ListingIDs: []string{second.ListingID, third.ListingID, first.ListingID}}, []hiring.Application{second, first}},
+		{
+			"listings",
+			theirs,
+			hiring.ApplicationFilter{ListingIDs: []string{second.ListingID, third.ListingID, first.ListingID}},
+			[]hiring.Application{second, first},
+		},
 		{"applicant of organization", theirs, hiring.ApplicationFilter{ApplicantID: ann}, []hiring.Application{withdrawn, second}},
 		{"other applicant", own, hiring.ApplicationFilter{ApplicantID: first.ApplicantID}, nil},
-		{"statuses", both, hiring.ApplicationFilter{Statuses: []hiring.Status{hiring.Review, hiring.Withdrawn}}, []hiring.Application{withdrawn, second}},
-		{"times", both, hiring.ApplicationFilter{AppliedFrom: second.AppliedAt, AppliedUntil: withdrawn.AppliedAt}, []hiring.Application{third, second}},
+		{
+			"statuses",
+			both,
+			hiring.ApplicationFilter{Statuses: []hiring.Status{hiring.Review, hiring.Withdrawn}},
+			[]hiring.Application{withdrawn, second},
+		},
+		{
+			"times",
+			both,
+			hiring.ApplicationFilter{AppliedFrom: second.AppliedAt, AppliedUntil: withdrawn.AppliedAt},
+			[]hiring.Application{third, second},
+		},
 		{"only withdrawn", own, hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn}, []hiring.Application{withdrawn}},
 		{"include withdrawn", own, hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn,
 			ListingIDs: []string{first.ListingID, third.ListingID, withdrawn.ListingID}}, []hiring.Application{withdrawn, third}},
@@ -314,7 +345,10 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 		v    hiring.Visibility
 		a    hiring.Application
 		sees bool
-	}{{theirs, withdrawn, true}, {own, withdrawn, false}, {both, withdrawn, true}, {both, third, true}, {own, third, true}, {theirs, third, false}, {both, elsewhere, false}} {
+	}{
+		{theirs, withdrawn, true}, {own, withdrawn, false}, {both, withdrawn, true},
+		{both, third, true}, {own, third, true}, {theirs, third, false}, {both, elsewhere, false},
+	} {
 		got, err := storage.Applications.Get(ctx, c.v, c.a.ID)
 		if c.sees {
 			require.NoError(t, err)
@@ -345,7 +379,10 @@ func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 		{hiring.ApplicationFilter{}, map[hiring.Status]int{hiring.Pending: 2, hiring.Accepted: 1, hiring.Withdrawn: 1}},
 		{hiring.ApplicationFilter{Statuses: []hiring.Status{hiring.Accepted}}, map[hiring.Status]int{hiring.Accepted: 1}},
 		{hiring.ApplicationFilter{ListingIDs: []string{listing}}, map[hiring.Status]int{hiring.Pending: 2}},
-		{hiring.ApplicationFilter{AppliedFrom: all[1].AppliedAt, AppliedUntil: all[3].AppliedAt}, map[hiring.Status]int{hiring.Pending: 1, hiring.Accepted: 1}},
+		{
+			hiring.ApplicationFilter{AppliedFrom: all[1].AppliedAt, AppliedUntil: all[3].AppliedAt},
+			map[hiring.Status]int{hiring.Pending: 1, hiring.Accepted: 1},
+		},
 	} {
 		got, err := storage.Applications.CountByStatus(ctx, toOrganization(org), c.f)
 		require.NoError(t, err)
@@ -427,7 +464,11 @@ func applicationListsMoreThanTheExactTotal(t *testing.T, open HiringOpener) {
 		require.True(t, got.TotalIsEstimate)
 		require.Equal(t, page.MaxExact, got.Total)
 		require.NotEmpty(t, got.NextCursor)
-		rest, err := storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 100, Cursor: got.NextCursor})
+		rest, err := storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, page.Request{
+			Number: 1,
+			Size:   100,
+			Cursor: got.NextCursor,
+		})
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(rest.Items), 4)
 		require.Empty(t, rest.NextCursor)

@@ -46,7 +46,11 @@ func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, fixture.EmailChanges.Upsert(ctx, theirs))
 	for _, history := range []identity.EmailHistory{
 		{UserID: user.ID, Requested: &identity.EmailChange{Email: "zoë@example.org", RequestedAt: fixture.now}},
-		{UserID: user.ID, Requested: &identity.EmailChange{Email: "zoe@example.org", RequestedAt: fixture.now.Add(1234567 * time.Microsecond)}, Undos: []identity.EmailUndo{first}},
+		{
+			UserID:    user.ID,
+			Requested: &identity.EmailChange{Email: "zoe@example.org", RequestedAt: fixture.now.Add(1234567 * time.Microsecond)},
+			Undos:     []identity.EmailUndo{first},
+		},
 		{UserID: user.ID, Undos: []identity.EmailUndo{first, second, again}},
 		{UserID: user.ID, Undos: []identity.EmailUndo{first}},
 		{UserID: user.ID},

@@ -87,7 +87,10 @@ func Appointments(t *testing.T, open HiringOpener) {
 		require.Equal(t, all, list(t, storage, org, hiring.AppointmentFilter{}))
 		require.Equal(t, []hiring.Appointment{all[0], all[2], all[4]}, list(t, storage, org, hiring.AppointmentFilter{Status: hiring.Cancelled}))
 		require.Equal(t, all[:1], list(t, storage, org, hiring.AppointmentFilter{ScheduledAfter: all[1].ScheduledAt}), "later ones only")
-		require.Equal(t, all[1:2], list(t, storage, org, hiring.AppointmentFilter{Status: hiring.Scheduled, ScheduledAfter: all[2].ScheduledAt}))
+		require.Equal(t, all[1:2], list(t, storage, org, hiring.AppointmentFilter{
+			Status:         hiring.Scheduled,
+			ScheduledAfter: all[2].ScheduledAt,
+		}))
 		require.Equal(
 			t,
 			[]hiring.Appointment{all[1], all[3]},
@@ -230,7 +233,15 @@ func Exports(t *testing.T, open HiringOpener) {
 			{hiring.ExportFilter{OrganizationIDs: []string{org, newID()}}, []hiring.Export{queued, running, done, jobs}},
 			{hiring.ExportFilter{CreatedBefore: now}, nil},
 			{hiring.ExportFilter{CreatedBefore: now.Add(time.Microsecond)}, []hiring.Export{queued, running, jobs, other}},
-			{hiring.ExportFilter{OrganizationIDs: []string{org}, Kind: "applications", Begun: true, CreatedBefore: now.Add(time.Microsecond)}, []hiring.Export{running}},
+			{
+				hiring.ExportFilter{
+					OrganizationIDs: []string{org},
+					Kind:            "applications",
+					Begun:           true,
+					CreatedBefore:   now.Add(time.Microsecond),
+				},
+				[]hiring.Export{running},
+			},
 			{hiring.ExportFilter{Unfinished: true, CreatedBefore: now.Add(time.Microsecond)}, []hiring.Export{queued, running}},
 		} {
 			require.ElementsMatch(t, c.want, list(t, storage, c.f))
@@ -328,7 +339,10 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 	t.Run("interrupted withdrawal", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		ann := newID()
-		as := []hiring.Application{apply(t, storage, newID(), ann, now), apply(t, storage, newID(), ann, now), apply(t, storage, newID(), ann, now)}
+		as := []hiring.Application{
+			apply(t, storage, newID(), ann, now), apply(t, storage, newID(), ann, now),
+			apply(t, storage, newID(), ann, now),
+		}
 		first := page.Request{Number: 1, Size: 2}
 		for remaining := 3; remaining > 0; {
 			active, err := storage.Applications.List(ctx, ofApplicant(ann), hiring.ApplicationFilter{}, first)

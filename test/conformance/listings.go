@@ -486,7 +486,10 @@ func oddTextIsHarmless(t *testing.T, b *board) {
 	for range 2000 {
 		long += "x"
 	}
-	for _, title := range []string{`'; DROP TABLE listings; --`, `a " OR * NEAR(b) ^ :* !`, `\' & | <-> 'x':1A`, "看護師 募集", "ＦＵＬＬ ｗｉｄｔｈ", "🏥", "NOT AND OR", "e\u0301clair"} {
+	for _, title := range []string{
+		`'; DROP TABLE listings; --`, `a " OR * NEAR(b) ^ :* !`, `\' & | <-> 'x':1A`, "看護師 募集",
+		"ＦＵＬＬ ｗｉｄｔｈ", "🏥", "NOT AND OR", "e\u0301clair",
+	} {
 		b.post(t, listings.CreateInput{Title: title, Description: title + " " + long})
 	}
 	require.Len(t, b.find(t, listings.FindInput{}), 8)

@@ -115,7 +115,13 @@ func caseReadsBack(t *testing.T, b *board) {
 func casePages(t *testing.T, b *board) {
 	var all []listings.Case
 	for i := range 5 {
-		moderationCase := listings.Case{ID: newID(), ListingID: newID(), OrganizationID: b.org, State: listings.CaseOpen, OpenedAt: b.clk.Now()}
+		moderationCase := listings.Case{
+			ID:             newID(),
+			ListingID:      newID(),
+			OrganizationID: b.org,
+			State:          listings.CaseOpen,
+			OpenedAt:       b.clk.Now(),
+		}
 		switch i {
 		case 1:
 			moderationCase.State = listings.CaseKept

@@ -42,7 +42,11 @@ func (su grantSuite) getByHashAndKind(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, integrations.IssuedToken{Token: want, Grant: grant, App: fixture.app}, got)
 		}
-		for hash, kind := range map[string]integrations.TokenKind{access.Hash: integrations.Refresh, code.Hash: integrations.Access, "nothing": integrations.Code} {
+		for hash, kind := range map[string]integrations.TokenKind{
+			access.Hash: integrations.Refresh,
+			code.Hash:   integrations.Access,
+			"nothing":   integrations.Code,
+		} {
 			_, err := fixture.Grants.Get(ctx, kind, hash)
 			require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 		}

@@ -65,7 +65,11 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 	t.Run("stale version", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		for _, visitor := range visitors() {
-			for _, stale := range []jobseeker.Onboarding{{Visitor: visitor, Source: "apply", TouchedAt: now}, {Visitor: visitor, Source: "apply", TouchedAt: now, Version: 7}, {Visitor: visitor, Version: 7}} {
+			for _, stale := range []jobseeker.Onboarding{
+				{Visitor: visitor, Source: "apply", TouchedAt: now},
+				{Visitor: visitor, Source: "apply", TouchedAt: now, Version: 7},
+				{Visitor: visitor, Version: 7},
+			} {
 				require.NoError(t, change(storage, visitor, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
 				boom := errors.New("boom")
 				require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {

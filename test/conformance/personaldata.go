@@ -27,12 +27,22 @@ func SeekerPersonalData(t *testing.T, open JobseekerOpener) {
 			storeMatches(t, storage, newMatch(search, newID(), now))
 			require.NoError(
 				t,
-				storage.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: newID(), Notes: "for Ann", SavedAt: now}),
+				storage.Bookmarks.Upsert(ctx, jobseeker.Bookmark{
+					ID:        newID(),
+					UserID:    user,
+					ListingID: newID(),
+					Notes:     "for Ann",
+					SavedAt:   now,
+				}),
 			)
 			require.NoError(t, storage.Dismissals.Create(ctx, user, listing, now, 10))
 			require.NoError(
 				t,
-				storage.Onboardings.Upsert(ctx, jobseeker.Onboarding{Visitor: jobseeker.Visitor{UserID: user}, Source: "save", TouchedAt: now}),
+				storage.Onboardings.Upsert(ctx, jobseeker.Onboarding{
+					Visitor:   jobseeker.Visitor{UserID: user},
+					Source:    "save",
+					TouchedAt: now,
+				}),
 			)
 			documents[user] = newDocument(user, jobseeker.CV, true, now)
 			storeDocument(t, storage, documents[user])

@@ -123,7 +123,10 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	t.Run("reversed orders and their pages", func(t *testing.T) {
 		for _, in := range []listings.FindInput{
 			{Sort: "date"}, {Sort: "salary"}, {Sort: "title"}, {Sort: "location"},
-			{Sort: "date", Text: "nurse"}, {Sort: "salary", Text: "-porter"}, {Sort: "title", Text: "midwife OR porter"}, {Sort: "location", Text: "-nurse"},
+			{Sort: "date", Text: "nurse"}, {Sort: "salary", Text: "-porter"}, {
+				Sort: "title",
+				Text: "midwife OR porter",
+			}, {Sort: "location", Text: "-nurse"},
 			{Sort: "title", Filters: listings.FilterInput{ContractType: []string{"permanent"}}},
 		} {
 			key := func(h listings.Hit) string {
@@ -244,7 +247,10 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		posted := *found.Items[0].Listing.PostedAt
 		for _, text := range []string{"", "midwife"} {
 			for then, want := range map[time.Time]bool{posted: true, posted.Add(time.Microsecond): false} {
-				got := board.find(t, listings.FindInput{Text: text, Filters: listings.FilterInput{PostedAfter: then.Format(time.RFC3339Nano)}})
+				got := board.find(t, listings.FindInput{
+					Text:    text,
+					Filters: listings.FilterInput{PostedAfter: then.Format(time.RFC3339Nano)},
+				})
 				require.Equal(t, want, slices.Contains(got, "Midwife"), "%q after %s", text, then)
 			}
 		}
@@ -254,8 +260,14 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		for _, in := range []listings.FindInput{
 			{Sort: "best", Page: one}, {Text: strings.Repeat("x", 201), Page: one},
 			{Filters: listings.FilterInput{Radius: ptr(-1.0)}, Page: one}, {Filters: listings.FilterInput{Radius: ptr(501.0)}, Page: one},
-			{Filters: listings.FilterInput{ContractType: []string{"forever"}}, Page: one}, {Filters: listings.FilterInput{EmploymentType: []string{"always"}}, Page: one},
-			{Filters: listings.FilterInput{SalaryMin: ptr(2.0), SalaryMax: ptr(1.0)}, Page: one}, {Filters: listings.FilterInput{PostedAfter: "soon"}, Page: one},
+			{
+				Filters: listings.FilterInput{ContractType: []string{"forever"}},
+				Page:    one,
+			}, {Filters: listings.FilterInput{EmploymentType: []string{"always"}}, Page: one},
+			{
+				Filters: listings.FilterInput{SalaryMin: ptr(2.0), SalaryMax: ptr(1.0)},
+				Page:    one,
+			}, {Filters: listings.FilterInput{PostedAfter: "soon"}, Page: one},
 			{Page: page.Request{Number: 1, Size: 1, Cursor: "x"}}, {Page: page.Request{Number: 10_001, Size: 1}}, {Page: page.Request{Number: 1 << 62, Size: 100}},
 		} {
 			_, err := board.svc.Find(t.Context(), noActor, in)
@@ -280,7 +292,10 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		_, err = board.svc.Update(t.Context(), admin(board.org), listing.ID, listings.UpdateInput{Status: ptr("inactive")})
 		require.NoError(t, err)
 		require.Empty(t, board.find(t, listings.FindInput{Text: "beekeeper"}))
-		_, err = board.svc.Update(t.Context(), admin(board.org), listing.ID, listings.UpdateInput{Status: ptr("active"), Title: ptr("Beekeeper again")})
+		_, err = board.svc.Update(t.Context(), admin(board.org), listing.ID, listings.UpdateInput{
+			Status: ptr("active"),
+			Title:  ptr("Beekeeper again"),
+		})
 		require.NoError(t, err)
 		require.Equal(t, []string{"Beekeeper again"}, board.find(t, listings.FindInput{Text: "beekeeper"}))
 		require.NoError(t, board.svc.Delete(t.Context(), admin(board.org), listing.ID))

@@ -199,7 +199,10 @@ func (r *oracleResult) free(q *search.Query, offset int) int {
 
 // pageWhileChanging follows cursors while documents are created and deleted.
 func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
-	for _, by := range []search.SortKey{search.SortRelevance, search.SortDate, search.SortPay, search.SortDistance, search.SortTitle, search.SortLocation} {
+	for _, by := range []search.SortKey{
+		search.SortRelevance, search.SortDate, search.SortPay, search.SortDistance,
+		search.SortTitle, search.SortLocation,
+	} {
 		suite := newSearchSuite(t, open, 5)
 		var first []search.Change
 		for i := range 400 {

@@ -283,7 +283,11 @@ func Activities(t *testing.T, open JobseekerOpener) {
 			events = nil
 			for range jobseeker.MaxActivities + 2 {
 				events = append(events, newID())
-				if err := storage.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[len(events)-1], At: now}); err != nil {
+				if err := storage.Activities.Create(ctx, jobseeker.Activity{
+					UserID:  busy,
+					EventID: events[len(events)-1],
+					At:      now,
+				}); err != nil {
 					return err
 				}
 			}
@@ -310,7 +314,11 @@ func Activities(t *testing.T, open JobseekerOpener) {
 		for i := range 5 {
 			require.NoError(
 				t,
-				storage.Activities.Create(ctx, jobseeker.Activity{UserID: user, EventID: newID(), At: now.Add(time.Duration(i) * time.Hour)}),
+				storage.Activities.Create(ctx, jobseeker.Activity{
+					UserID:  user,
+					EventID: newID(),
+					At:      now.Add(time.Duration(i) * time.Hour),
+				}),
 			)
 		}
 		checkRetention(t, storage.Retention, jobseeker.ActivityKind, now.Add(3*time.Hour))

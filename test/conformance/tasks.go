@@ -166,7 +166,10 @@ func (su taskSuite) duplicateKey(t *testing.T) {
 	ids := su.due(t, database)
 	require.Len(t, ids, 3)
 	for _, queued := range su.start(t, database, ids...) {
-		require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Done}))
+		require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{
+			Run:   task.Run{ID: queued.ID, Attempt: 1},
+			State: task.Done,
+		}))
 	}
 	su.add(t, database, su.mail("a"))
 	require.Empty(t, su.due(t, database))

@@ -59,10 +59,20 @@ func Views(t *testing.T, open ListingsOpener) {
 		"own and unknown listings": func(t *testing.T, b *board) {
 			l, absent := b.post(t, listings.CreateInput{Title: "One"}).ID, newID()
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{
-				{Day: "2026-03-01", ListingID: l, Visitor: "own", OrganizationID: b.org}, {Day: "2026-03-01", ListingID: absent, Visitor: "a"},
+				{
+					Day:            "2026-03-01",
+					ListingID:      l,
+					Visitor:        "own",
+					OrganizationID: b.org,
+				}, {Day: "2026-03-01", ListingID: absent, Visitor: "a"},
 			}))
 			require.Empty(t, seenIDs(t, b, l, absent))
-			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-01", ListingID: l, Visitor: "other", OrganizationID: newID()}}))
+			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{{
+				Day:            "2026-03-01",
+				ListingID:      l,
+				Visitor:        "other",
+				OrganizationID: newID(),
+			}}))
 			require.Equal(t, map[string]int{l: 1}, seenIDs(t, b, l, absent))
 			of, err := b.Views.Get(t.Context(), newID(), []string{l})
 			require.NoError(t, err)
@@ -93,7 +103,11 @@ func Views(t *testing.T, open ListingsOpener) {
 		"retention": func(t *testing.T, b *board) {
 			l := b.post(t, listings.CreateInput{Title: "One"}).ID
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{
-				{Day: "2026-02-27", ListingID: l, Visitor: "a"}, {Day: "2026-02-28", ListingID: l, Visitor: "a"}, {Day: "2026-03-01", ListingID: l, Visitor: "a"},
+				{
+					Day:       "2026-02-27",
+					ListingID: l,
+					Visitor:   "a",
+				}, {Day: "2026-02-28", ListingID: l, Visitor: "a"}, {Day: "2026-03-01", ListingID: l, Visitor: "a"},
 			}))
 			for _, want := range []int{1, 1, 0} {
 				n, err := retentionOf(t, b.Retention).DeleteBefore(t.Context(), listings.Visits, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 1)

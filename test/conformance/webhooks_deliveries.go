@@ -178,7 +178,12 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 		both.Go(func() {
 			delivery := fixture.delivery(endpoint, newID())
 			_ = fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
-				if err := fixture.Deliveries.Enqueue(ctx, []integrations.Message{{EventID: delivery.EventID, Type: delivery.Type, Body: "{}", CreatedAt: delivery.CreatedAt}}, []integrations.Delivery{delivery}); err != nil {
+				if err := fixture.Deliveries.Enqueue(ctx, []integrations.Message{{
+					EventID:   delivery.EventID,
+					Type:      delivery.Type,
+					Body:      "{}",
+					CreatedAt: delivery.CreatedAt,
+				}}, []integrations.Delivery{delivery}); err != nil {
 					return err
 				}
 				return fixture.Tasks.Add(ctx, deliver())

@@ -142,7 +142,11 @@ func (su deliveryLogSuite) otherOwner(t *testing.T) {
 	)
 	require.NoError(t, err)
 	require.Equal(t, []integrations.Outgoing{{Delivery: delivery, Message: message}}, got)
-	for _, of := range [][3]string{{newID(), endpoint.ID, delivery.ID}, {endpoint.OwnerID, fixture.endpoint(fixture.app, "job.created").ID, delivery.ID}, {endpoint.OwnerID, endpoint.ID, newID()}} {
+	for _, of := range [][3]string{
+		{newID(), endpoint.ID, delivery.ID},
+		{endpoint.OwnerID, fixture.endpoint(fixture.app, "job.created").ID, delivery.ID},
+		{endpoint.OwnerID, endpoint.ID, newID()},
+	} {
 		got, err := fixture.Deliveries.ListMessages(fixture.ctx(), of[0], of[1], integrations.MessageFilter{ID: of[2]}, 1)
 		require.NoError(t, err)
 		require.Empty(t, got)

@@ -138,7 +138,10 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 
 		detail := "/account/applications/" + received
 		boss.fromNewAddress().
-			post("/api/employers/applications/"+received+"/interview", appointment(object{"location": "Ward 7, <i>first floor</i>", "notes": "Ask about gaps"})).
+			post("/api/employers/applications/"+received+"/interview", appointment(object{
+				"location": "Ward 7, <i>first floor</i>",
+				"notes":    "Ask about gaps",
+			})).
 			ok(200)
 		text := browser.page(detail)
 		for _, want := range []string{"Ward 7, &lt;i&gt;", "interview.ics", "Your NMC PIN?", "12A3456E", "You applied."} {
@@ -386,7 +389,10 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 func TestAccount_OtherUsers_AreRefused(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.signedIn(t, server.employer(t))
-		for _, path := range []string{"/account", "/account/applications", "/account/documents", "/account/saved", "/account/searches", "/account/notifications", "/account/profile", "/account/settings"} {
+		for _, path := range []string{
+			"/account", "/account/applications", "/account/documents", "/account/saved",
+			"/account/searches", "/account/notifications", "/account/profile", "/account/settings",
+		} {
 			server.browser(t).open("GET", path, nil).redirected(t, "/sign-in?next="+url.QueryEscape(path))
 			refused := boss.open("GET", path, nil)
 			require.Equal(t, 403, refused.status, path)

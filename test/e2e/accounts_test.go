@@ -67,7 +67,12 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			require.Equal(t, "Tom Okafor", again.get("/api/jobseekers/profile").ok(200).text("data.name"))
 			again.delete("/api/jobseekers/profile").ok(200)
 			server.guest(t).
-				post("/api/auth/register", object{"email": boss.email, "password": password, "name": "Somebody Else", "userType": "jobseeker"}).
+				post("/api/auth/register", object{
+					"email":    boss.email,
+					"password": password,
+					"name":     "Somebody Else",
+					"userType": "jobseeker",
+				}).
 				ok(201)
 		})
 		t.Run("DELETE /api/employers/profile is for employers", func(t *testing.T) {

@@ -24,12 +24,25 @@ func TestJobseekerSavedSearches(t *testing.T) {
 		seeker, other := server.seeker(t), server.seeker(t)
 		theirs := other.saveSearch(object{"query": "porter"})
 		t.Run("POST /api/jobseekers/search save-search", func(t *testing.T) {
-			resp := seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "ICU", "query": "icu nurse", "location": "Leeds", "contractType": "permanent", "emailAlerts": true}).
+			resp := seeker.post("/api/jobseekers/search", object{
+				"intent":       "save-search",
+				"name":         "ICU",
+				"query":        "icu nurse",
+				"location":     "Leeds",
+				"contractType": "permanent",
+				"emailAlerts":  true,
+			}).
 				ok(200)
 			require.Equal(t, "save-search", resp.text("data.intent"))
 			require.NotEmpty(t, resp.text("message"))
 			require.Len(t, resp.list("data.savedSearches"), 1)
-			for field, want := range map[string]any{"name": "ICU", "query": "icu nurse", "location": "Leeds", "contractType": "permanent", "emailAlerts": true} {
+			for field, want := range map[string]any{
+				"name":         "ICU",
+				"query":        "icu nurse",
+				"location":     "Leeds",
+				"contractType": "permanent",
+				"emailAlerts":  true,
+			} {
 				require.Equal(t, want, resp.at("data.savedSearches.0."+field), field)
 			}
 			resp = seeker.post("/api/jobseekers/search", object{"intent": "save-search", "query": "midwife", "location": "York"}).ok(200)
@@ -54,7 +67,11 @@ func TestJobseekerSavedSearches(t *testing.T) {
 			server.guest(t).post("/api/jobseekers/search", object{"intent": "save-search", "query": "x"}).fails(401, "Unauthorized")
 		})
 		t.Run("POST /api/jobseekers/search update-search-preferences", func(t *testing.T) {
-			a := seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "preferredLocation": "Leeds", "employmentTypes": []string{"full-time", "permanent"}}).
+			a := seeker.post("/api/jobseekers/search", object{
+				"intent":            "update-search-preferences",
+				"preferredLocation": "Leeds",
+				"employmentTypes":   []string{"full-time", "permanent"},
+			}).
 				ok(200)
 			require.Equal(t, "update-search-preferences", a.text("data.intent"))
 			require.Len(t, a.list("data.savedSearches"), 2)
@@ -93,7 +110,11 @@ var unsubscribeLink = regexp.MustCompile(`/unsubscribe\?token=[A-Za-z0-9._~%-]+`
 func TestAlerts_MisspeltSearch_MatchesWhatSearchFinds(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
-		a := seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "Physio", "query": "physiotherpist -remote leesd"}).
+		a := seeker.post("/api/jobseekers/search", object{
+			"intent": "save-search",
+			"name":   "Physio",
+			"query":  "physiotherpist -remote leesd",
+		}).
 			ok(200)
 		require.Equal(t, "physiotherpist -remote leesd", a.text("data.savedSearches.0.query"))
 		employer.listing(object{"title": "Physiotherapist in York", "location": "York"})

@@ -65,7 +65,10 @@ func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
 		employer, jo, shy := server.employer(t), server.seeker(t), server.seeker(t)
 		listing := employer.listing(nil)
 		for _, who := range []*account{jo, shy} {
-			who.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"bio": "Twelve years in theatre.", "location": "Leeds", "phone": "+44 20 7946 0000", "salaryMin": 40000}}).
+			who.put("/api/jobseekers/profile", object{
+				"intent":  "update-profile",
+				"profile": object{"bio": "Twelve years in theatre.", "location": "Leeds", "phone": "+44 20 7946 0000", "salaryMin": 40000},
+			}).
 				ok(200)
 		}
 		jo.put("/api/jobseekers/settings", object{"intent": "update-privacy", "showProfile": true}).ok(200)

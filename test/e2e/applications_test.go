@@ -50,7 +50,10 @@ func TestJobseekerApplications(t *testing.T) {
 			)
 			s := seeker.fromNewAddress()
 			s.post("/api/jobseekers/applications", object{"listingId": listing}).invalid("answers")
-			s.post("/api/jobseekers/applications", object{"listingId": listing, "answers": []object{{"question_id": "pin", "answer": "x"}, {"question_id": "age", "answer": "40"}}}).
+			s.post("/api/jobseekers/applications", object{
+				"listingId": listing,
+				"answers":   []object{{"question_id": "pin", "answer": "x"}, {"question_id": "age", "answer": "40"}},
+			}).
 				invalid("answers.1.question_id")
 			s.post("/api/jobseekers/applications", object{"listingId": listing, "answers": "none"}).invalid("answers")
 			id := seeker.application(listing, object{"answers": []object{{"question_id": "pin", "answer": "12A3456E"}}})
@@ -212,7 +215,15 @@ func TestEmployerApplications(t *testing.T) {
 			require.Contains(t, resp.text("message"), "2")
 			require.Contains(t, resp.text("message"), "3")
 			require.Equal(t, "pending", rival.get("/api/employers/applications/"+foreign).ok(200).text("data.application.status"))
-			resp = employer.post("/api/employers/applications/batch", object{"applications": []any{7, nil, object{"id": 5}, object{"id": id, "status": 5}, object{}, object{"id": id, "status": "review", "note": "kept as sent"}, "x"}}).
+			resp = employer.post("/api/employers/applications/batch", object{"applications": []any{
+				7,
+				nil,
+				object{"id": 5},
+				object{"id": id, "status": 5},
+				object{},
+				object{"id": id, "status": "review", "note": "kept as sent"},
+				"x",
+			}}).
 				ok(200)
 			require.Equal(
 				t,

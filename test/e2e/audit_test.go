@@ -38,7 +38,10 @@ func TestAuditLog(t *testing.T) {
 			boss.delete("/api/developers/apps/" + app + "/keys/" + key).ok(200)
 			boss.post("/api/developers/apps/"+app+"/secret", nil).ok(200)
 			boss.post("/api/developers/apps/"+app+"/plan", object{"plan": "professional", "paymentMethodId": "pm_card_visa"}).ok(200)
-			hook := boss.post("/api/developers/apps/"+app+"/webhooks", object{"url": "https://hooks.example.com/", "events": []string{"job.created"}}).
+			hook := boss.post("/api/developers/apps/"+app+"/webhooks", object{
+				"url":    "https://hooks.example.com/",
+				"events": []string{"job.created"},
+			}).
 				ok(201).
 				text("data.webhook.id")
 			boss.post("/api/developers/apps/"+app+"/webhooks/"+hook+"/secret", nil).ok(200)

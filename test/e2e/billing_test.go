@@ -32,7 +32,11 @@ func TestBilling(t *testing.T) {
 		})
 		t.Run("POST /api/jobseekers/billing create-subscription", func(t *testing.T) {
 			seeker := server.seeker(t)
-			resp := seeker.post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).
+			resp := seeker.post(billingPath, object{
+				"intent":          "create-subscription",
+				"planId":          "premium",
+				"paymentMethodId": "pm_card_visa",
+			}).
 				ok(200)
 			require.NotEmpty(t, resp.text("message"))
 			require.Equal(t, "create-subscription", resp.text("data.intent"))

@@ -84,7 +84,13 @@ func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		content := strings.Repeat("x", 10<<20-200)
 		server.seeker(t).
-			post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.txt", "content": content}).
+			post("/api/jobseekers/documents", object{
+				"intent":   "upload-document",
+				"type":     "cv",
+				"title":    "CV",
+				"fileName": "cv.txt",
+				"content":  content,
+			}).
 			ok(200)
 	})
 }
@@ -152,7 +158,13 @@ func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 		require.Equal(t, append([]int{100, 100}, slices.Repeat([]int{429}, 14)...), statuses)
 		other := server.seeker(t)
 		other.post("/api/auth/login", object{"email": other.email, "password": password}).ok(200)
-		other.post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.txt", "content": part}).
+		other.post("/api/jobseekers/documents", object{
+			"intent":   "upload-document",
+			"type":     "cv",
+			"title":    "CV",
+			"fileName": "cv.txt",
+			"content":  part,
+		}).
 			ok(200)
 	})
 }

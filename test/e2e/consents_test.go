@@ -152,7 +152,10 @@ func TestBrowserSessions(t *testing.T) {
 		t.Run("sign-in from another site", func(t *testing.T) {
 			t.Parallel()
 			me, browser := server.seeker(t), server.browser(t)
-			for _, from := range []struct{ site, origin string }{{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"}, {"", "null"}} {
+			for _, from := range []struct{ site, origin string }{
+				{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"},
+				{"", "null"},
+			} {
 				browser.Site, browser.From = from.site, from.origin
 				refused := browser.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}})
 				require.Equal(t, 403, refused.status, from)

@@ -100,12 +100,22 @@ func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 		crossSite.Site = "cross-site"
 		noToken.Site, noToken.From = "", ""
 		for _, values := range []url.Values{
-			{"action": {"write-note"}, "note": {"x"}}, {"action": {"delete-note"}, "id": {own}}, {"action": {"rate"}, "rating": {"1"}}, {"action": {"remove-rating"}},
+			{
+				"action": {"write-note"},
+				"note":   {"x"},
+			}, {"action": {"delete-note"}, "id": {own}}, {"action": {"rate"}, "rating": {"1"}}, {"action": {"remove-rating"}},
 		} {
 			for name, x := range map[string]struct {
 				b    *browser
 				want int
-			}{"clinician": {seeker, 403}, "without permission": {none, 403}, "other organization": {foreign, 404}, "cross-site": {crossSite, 403}, "no CSRF token": {noToken, 403}, "guest": {server.browser(t), 303}} {
+			}{
+				"clinician":          {seeker, 403},
+				"without permission": {none, 403},
+				"other organization": {foreign, 404},
+				"cross-site":         {crossSite, 403},
+				"no CSRF token":      {noToken, 403},
+				"guest":              {server.browser(t), 303},
+			} {
 				require.Equal(t, x.want, x.b.open("POST", path, values).status, fmt.Sprint(name, values))
 			}
 		}

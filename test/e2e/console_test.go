@@ -73,7 +73,11 @@ func TestConsole_PostingJobs(t *testing.T) {
 			),
 		)
 		require.Equal(t, 400, wrong.status)
-		for _, want := range []string{`href="#title"`, `href="#salary.min"`, "Lowest pay must be a number", `href="#requirements"`, "in line 2", `href="#applicationDeadline"`, "No agency", "Your NMC PIN?"} {
+		for _, want := range []string{
+			`href="#title"`, `href="#salary.min"`, "Lowest pay must be a number",
+			`href="#requirements"`, "in line 2", `href="#applicationDeadline"`, "No agency",
+			"Your NMC PIN?",
+		} {
 			require.Contains(t, wrong.visibleText(), want)
 		}
 		more := browser.open("POST", "/employer/jobs/new", jobForm("more", nil))
@@ -82,7 +86,10 @@ func TestConsole_PostingJobs(t *testing.T) {
 
 		preview := browser.open("POST", "/employer/jobs/new", jobForm("preview", nil))
 		require.Equal(t, 200, preview.status, preview.text)
-		for _, want := range []string{"<li>Give medicines</li>", "<strong>No agency</strong>", "£36,000 to £44,000 a year", "Nothing is saved yet", `name="title" value="Staff Nurse, ICU"`} {
+		for _, want := range []string{
+			"<li>Give medicines</li>", "<strong>No agency</strong>", "£36,000 to £44,000 a year",
+			"Nothing is saved yet", `name="title" value="Staff Nurse, ICU"`,
+		} {
 			require.Contains(t, preview.text, want)
 		}
 		require.Contains(t, browser.show("/employer/jobs").text, "You have not posted any jobs yet.")
@@ -93,13 +100,19 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.Equal(t, 404, server.browser(t).open("GET", strings.TrimPrefix(path, "/employer"), nil).status)
 		require.Contains(t, browser.show(path+"/preview").text, "<li>ALS</li>")
 		form := browser.show(path + "/edit").text
-		for _, want := range []string{`value="36000"`, "NMC PIN\nALS", `value="Your NMC PIN?"`, `name="questions.0.required" value="yes" checked`, `value="2099-03-01"`} {
+		for _, want := range []string{
+			`value="36000"`, "NMC PIN\nALS", `value="Your NMC PIN?"`,
+			`name="questions.0.required" value="yes" checked`, `value="2099-03-01"`,
+		} {
 			require.Contains(t, form, want)
 		}
 		question := regexp.MustCompile(`name="questions.0.id" value="([^"]+)"`).FindStringSubmatch(form)
 		require.NotNil(t, question, form)
 
-		published := browser.redirected(path+"/edit", jobForm("publish", url.Values{"questions.1.id": {question[1]}, "title": {"Sister, ICU"}}))
+		published := browser.redirected(path+"/edit", jobForm("publish", url.Values{
+			"questions.1.id": {question[1]},
+			"title":          {"Sister, ICU"},
+		}))
 		require.Contains(t, published.text, "The job is published.")
 		require.Contains(t, browser.show(path+"/edit").text, `value="`+question[1]+`"`)
 		public := strings.TrimPrefix(path, "/employer")
@@ -113,7 +126,10 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.Contains(t, saved.text, "The changes are saved.")
 		require.Equal(t, renewed, boss.get("/api/employers"+public).ok(200).at("data.job.applicationDeadline"), "the time of the day stays")
 
-		for _, step := range [][2]string{{"pause", "Paused"}, {"publish", "Published"}, {"close", "Closed"}, {"archive", "Archived"}, {"restore", "Published"}} {
+		for _, step := range [][2]string{
+			{"pause", "Paused"}, {"publish", "Published"}, {"close", "Closed"},
+			{"archive", "Archived"}, {"restore", "Published"},
+		} {
 			require.Contains(t, browser.redirected(path, url.Values{"action": {step[0]}}).text, `">`+step[1]+`</span>`, step[0])
 		}
 		require.Contains(t, browser.redirected(path, url.Values{"action": {"duplicate"}}).text, "(Copy)")
@@ -214,7 +230,10 @@ func TestConsole_Applications(t *testing.T) {
 		require.Equal(t, 404, browser.open("GET", "/employer/applications?job="+boss.id, nil).status)
 
 		page := browser.show(path)
-		for _, want := range []string{"Your NMC PIN?", "12A3456E", "Six years\nof &lt;script&gt;", jo.email, "Applied", path + "?to=rejected#decision"} {
+		for _, want := range []string{
+			"Your NMC PIN?", "12A3456E", "Six years\nof &lt;script&gt;", jo.email, "Applied",
+			path + "?to=rejected#decision",
+		} {
 			require.Contains(t, page.text, want)
 		}
 		moved := browser.redirected("/employer/applications/board?job="+job, url.Values{"id": {id}, "to": {"review"}})
@@ -310,7 +329,11 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 		require.Contains(t, browser.show("/employer/exports").text, "Completed")
 
 		email := newEmail()
-		require.Equal(t, 400, browser.open("POST", "/employer/team", url.Values{"name": {""}, "email": {"x"}, "role": {"recruiter"}}).status)
+		require.Equal(t, 400, browser.open("POST", "/employer/team", url.Values{
+			"name":  {""},
+			"email": {"x"},
+			"role":  {"recruiter"},
+		}).status)
 		require.Contains(
 			t,
 			browser.redirected("/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).text,
@@ -469,7 +492,10 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const wicked = `"><script>alert(1)</script>{{.}}`
 		boss, jo := server.employer(t), server.seeker(t)
-		jo.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"firstName": wicked, "lastName": wicked, "bio": wicked, "specialty": wicked, "currentRole": wicked}}).
+		jo.put("/api/jobseekers/profile", object{
+			"intent":  "update-profile",
+			"profile": object{"firstName": wicked, "lastName": wicked, "bio": wicked, "specialty": wicked, "currentRole": wicked},
+		}).
 			ok(200)
 		boss.put("/api/employers/organization", object{"name": wicked, "description": wicked, "industry": wicked}).ok(200)
 		browser := server.signedIn(t, boss)

@@ -151,7 +151,10 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			path := appLink.FindString(mine.open("POST", "/developers/apps", url.Values{"name": {"Mine"}}).text)
 			other := server.signedIn(t, server.employer(t))
 			require.NotContains(t, other.open("GET", "/developers", nil).text, "Mine")
-			for _, at := range []string{path, path + "/secret", path + "/keys", path + "/plan", path + "/delete", "/developers/apps/nonsense"} {
+			for _, at := range []string{
+				path, path + "/secret", path + "/keys", path + "/plan", path + "/delete",
+				"/developers/apps/nonsense",
+			} {
 				values := url.Values{"name": {"Theirs"}, "plan": {"free"}}
 				other.requirePostRefused(at, values)
 			}

@@ -145,7 +145,10 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			})
 			browser := server.signedIn(t, server.seeker(t))
 			app := appLink.FindString(browser.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
-			path := hookLink.FindString(browser.open("POST", app+"/webhooks", url.Values{"url": {receiver.URL}, "events": {"job.created"}}).text)
+			path := hookLink.FindString(browser.open("POST", app+"/webhooks", url.Values{
+				"url":    {receiver.URL},
+				"events": {"job.created"},
+			}).text)
 			gone := browser.waitForText(browser.open("POST", path+"/test", url.Values{}), "Answered with status 410")
 			require.Contains(t, gone.text, ">Disabled</span>")
 			require.NotContains(t, gone.text, "/replay\"", "what is disabled is resumed first")
@@ -278,7 +281,11 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Equal(t, 200, mine.open("GET", sent, nil).status)
 			require.Equal(t, 404, other.open("GET", sent, nil).status)
 			require.Equal(t, 303, server.browser(t).open("GET", sent, nil).status)
-			for _, at := range []string{second + path[len(app):], second + sent[len(app):], path + "/deliveries/nonsense", path + "/deliveries/" + nowhere, app + "/webhooks/nonsense", app + "/webhooks/" + nowhere} {
+			for _, at := range []string{
+				second + path[len(app):], second + sent[len(app):], path + "/deliveries/nonsense",
+				path + "/deliveries/" + nowhere, app + "/webhooks/nonsense",
+				app + "/webhooks/" + nowhere,
+			} {
 				require.Equal(t, 404, mine.open("GET", at, nil).status, at)
 			}
 			for _, on := range []string{"", "delivery"} {

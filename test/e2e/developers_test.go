@@ -50,7 +50,11 @@ func TestDeveloperApps(t *testing.T) {
 			me := server.seeker(t)
 			require.Nil(
 				t,
-				me.post("/api/developers/apps", object{"name": "On a telephone", "public": true, "redirectUris": []string{"com.example.app:/cb"}}).
+				me.post("/api/developers/apps", object{
+					"name":         "On a telephone",
+					"public":       true,
+					"redirectUris": []string{"com.example.app:/cb"},
+				}).
 					ok(201).
 					at("data.clientSecret"),
 			)
@@ -60,7 +64,13 @@ func TestDeveloperApps(t *testing.T) {
 			me.post("/api/developers/apps", object{"name": "x", "description": strings.Repeat("x", 1001)}).invalid("description")
 			both := me.post("/api/developers/apps", object{"name": "  ", "redirectUris": []string{"x"}}).invalid("name")
 			require.Equal(t, "redirectUris", both.text("errors.1.field"))
-			for _, bad := range []string{"", "x", "/cb", "http://a.example.com/cb", "https://", "https://u:p@a.example.com/", "https://a.example.com/#f", "https://a.example.com/#", "https://*.example.com/", "javascript:alert(1)", "com.example.app:/cb", "https://a.example.com/\u00e9", "https://a.example.com/ x", "http://localhost.evil.example/", "https://a.example.com\\@b"} {
+			for _, bad := range []string{
+				"", "x", "/cb", "http://a.example.com/cb", "https://", "https://u:p@a.example.com/",
+				"https://a.example.com/#f", "https://a.example.com/#", "https://*.example.com/",
+				"javascript:alert(1)", "com.example.app:/cb", "https://a.example.com/\u00e9",
+				"https://a.example.com/ x", "http://localhost.evil.example/",
+				"https://a.example.com\\@b",
+			} {
 				me.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{bad}}).invalid("redirectUris")
 			}
 			server.guest(t).post("/api/developers/apps", object{"name": "x"}).fails(401, "Unauthorized")

@@ -58,7 +58,11 @@ func TestDocumentation(t *testing.T) {
 			require.Equal(t, "oauth2", scheme.Type)
 			require.Len(t, scheme.Flows, 1)
 			flow := scheme.Flows["authorizationCode"]
-			for address, path := range map[string]string{flow.AuthorizationURL: "/oauth/authorize", flow.TokenURL: "/oauth/token", flow.RefreshURL: "/oauth/token"} {
+			for address, path := range map[string]string{
+				flow.AuthorizationURL: "/oauth/authorize",
+				flow.TokenURL:         "/oauth/token",
+				flow.RefreshURL:       "/oauth/token",
+			} {
 				u, err := url.Parse(address)
 				require.NoError(t, err)
 				require.Equal(t, path, u.Path)
@@ -71,7 +75,13 @@ func TestDocumentation(t *testing.T) {
 		t.Run("links between reference, guides and dashboard", func(t *testing.T) {
 			t.Parallel()
 			guest, b := server.browser(t), server.signedIn(t, server.seeker(t))
-			for _, page := range []pageView{guest.open("GET", "/docs/developer", nil), guest.open("GET", "/docs", nil), guest.open("GET", "/docs/guides/errors", nil), guest.follow(guest.open("GET", "/developers", nil)), b.open("GET", "/developers", nil)} {
+			for _, page := range []pageView{
+				guest.open("GET", "/docs/developer", nil),
+				guest.open("GET", "/docs", nil),
+				guest.open("GET", "/docs/guides/errors", nil),
+				guest.follow(guest.open("GET", "/developers", nil)),
+				b.open("GET", "/developers", nil),
+			} {
 				require.Equal(t, 200, page.status)
 				for _, to := range []string{"/docs/developer", "/docs/guides", "/developers"} {
 					require.Contains(t, page.text, `href="`+to)

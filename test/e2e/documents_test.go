@@ -34,7 +34,13 @@ func TestDocuments(t *testing.T) {
 
 		t.Run("POST /api/jobseekers/documents upload-document", func(t *testing.T) {
 			s := seeker.fromNewAddress()
-			resp := s.post(path, object{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "data:application/pdf;base64," + in64, "fileName": "Zoë's CV.pdf"}).
+			resp := s.post(path, object{
+				"intent":   "upload-document",
+				"type":     "cv",
+				"title":    "My CV",
+				"content":  "data:application/pdf;base64," + in64,
+				"fileName": "Zoë's CV.pdf",
+			}).
 				ok(200)
 			cv = resp.text("data.document.id")
 			require.Equal(t, "upload-document", resp.text("data.intent"))

@@ -44,7 +44,13 @@ func TestFiles_Written_NotForOtherUsers(t *testing.T) {
 		employer, seeker := server.employer(t), server.seeker(t)
 		listing := employer.listing(object{"title": "Nurse"})
 		seeker.application(listing, nil)
-		seeker.post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "fileName": "cv.txt", "content": "Text"}).
+		seeker.post("/api/jobseekers/documents", object{
+			"intent":   "upload-document",
+			"type":     "cv",
+			"title":    "CV",
+			"fileName": "cv.txt",
+			"content":  "Text",
+		}).
 			ok(200)
 		require.Eventually(t, func() bool {
 			mails, err := filepath.Glob(filepath.Join(server.dir, "data/mail/*"))

@@ -60,7 +60,11 @@ func TestEmployerAccount(t *testing.T) {
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "companyName": strings.Repeat("x", 201)}).
 				invalid("companyName")
 
-			member.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"name": "Tom the Great"}, "companyName": "Tom's"}).
+			member.put("/api/employers/profile", object{
+				"intent":      "update-profile",
+				"profile":     object{"name": "Tom the Great"},
+				"companyName": "Tom's",
+			}).
 				fails(403, "Forbidden")
 			require.Equal(
 				t,
@@ -109,7 +113,11 @@ func TestEmployerAccount(t *testing.T) {
 			require.Equal(
 				t,
 				"Settings updated successfully",
-				boss.put("/api/employers/settings", object{"intent": "update-profile", "companyName": "St Columba's", "industry": "care home"}).
+				boss.put("/api/employers/settings", object{
+					"intent":      "update-profile",
+					"companyName": "St Columba's",
+					"industry":    "care home",
+				}).
 					ok(200).
 					text("message"),
 			)
@@ -154,7 +162,14 @@ func TestEmployerAccount(t *testing.T) {
 				object{"name": "St Brigid's Hospital", "description": "", "website": "", "logo": "", "industry": "", "size": ""},
 				a.at("data.company"),
 			)
-			put := boss.put("/api/employers/organization", object{"name": "St Columba's", "description": "Two wards.", "website": "https://columba.example", "logo": "https://columba.example/logo.png", "industry": "care home", "size": "11-50"}).
+			put := boss.put("/api/employers/organization", object{
+				"name":        "St Columba's",
+				"description": "Two wards.",
+				"website":     "https://columba.example",
+				"logo":        "https://columba.example/logo.png",
+				"industry":    "care home",
+				"size":        "11-50",
+			}).
 				ok(200)
 			require.Equal(t, "Organization updated successfully", put.text("message"))
 			require.Equal(

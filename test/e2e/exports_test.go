@@ -59,7 +59,11 @@ func TestExports(t *testing.T) {
 			_, rows = fetch(link)
 			require.Len(t, rows, 2)
 
-			for _, wrong := range []string{"/api/employers/exports/" + resp.text("data.id") + "/file", "/api/employers/exports/" + resp.text("data.id") + "/file?token=x", strings.Replace(mustPath(t, link), resp.text("data.id"), nowhere, 1)} {
+			for _, wrong := range []string{
+				"/api/employers/exports/" + resp.text("data.id") + "/file",
+				"/api/employers/exports/" + resp.text("data.id") + "/file?token=x",
+				strings.Replace(mustPath(t, link), resp.text("data.id"), nowhere, 1),
+			} {
 				server.guest(t).get(wrong).fails(401, "Unauthorized")
 			}
 		})

@@ -96,7 +96,10 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 			delete(came["data"].(object), "test")
 			require.Equal(t, members(came), members(examples[kind]), kind)
 		}
-		for _, header := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt", "content-type", "user-agent"} {
+		for _, header := range []string{
+			"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt",
+			"content-type", "user-agent",
+		} {
 			require.Contains(t, text, "\n"+header+": ")
 			require.NotEmpty(t, receiver.waitForHits(len(everyEvent))[0].headers.Get(header))
 		}

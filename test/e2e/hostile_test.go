@@ -182,7 +182,10 @@ func (h hostileRoute) sendBodies() {
 			h.send(h.path, strings.Replace(encoded.String(), `"`+placeholder+`"`, value, 1))
 		}
 	}
-	for _, malformed := range []string{"", " ", "\xef\xbb\xbf{}", "{", "}", "{}{}", `{"a":}`, "\x00", "a=b&c=d", "<xml/>", strings.Repeat("[", 100_000)} {
+	for _, malformed := range []string{
+		"", " ", "\xef\xbb\xbf{}", "{", "}", "{}{}", `{"a":}`, "\x00", "a=b&c=d", "<xml/>",
+		strings.Repeat("[", 100_000),
+	} {
 		h.send(h.path, malformed)
 	}
 }

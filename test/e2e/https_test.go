@@ -57,13 +57,20 @@ func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	)
 
 	const always = "max-age=31536000"
-	for _, path := range []string{"/developers", "/developers/sign-in", "/docs", "/docs/developer", "/docs/guides", "/api/listings", "/api/v1/jobs", "/.well-known/oauth-authorization-server", "/nothing"} {
+	for _, path := range []string{
+		"/developers", "/developers/sign-in", "/docs", "/docs/developer", "/docs/guides",
+		"/api/listings", "/api/v1/jobs", "/.well-known/oauth-authorization-server", "/nothing",
+	} {
 		require.Equal(t, always, server.guest(t).sendWithHeaders("GET", path, nil).header.Get("Strict-Transport-Security"), path)
 	}
 	meta := server.guest(t).try("GET", "/.well-known/oauth-authorization-server", nil)
 	require.Equal(t, "https://jobs.example.org", meta.text("issuer"))
 
-	for page, holds := range map[string]string{"errors": `"https://jobs.example.org/problems/invalid_parameters"`, "quick-start": "BASE=https://jobs.example.org\n", "oauth": "https://jobs.example.org/docs/developer/oauth2-redirect.html"} {
+	for page, holds := range map[string]string{
+		"errors":      `"https://jobs.example.org/problems/invalid_parameters"`,
+		"quick-start": "BASE=https://jobs.example.org\n",
+		"oauth":       "https://jobs.example.org/docs/developer/oauth2-redirect.html",
+	} {
 		guide := server.browser(t).open("GET", "/docs/guides/"+page, nil).visibleText()
 		require.Contains(t, guide, holds)
 		require.NotContains(t, guide, "localhost:8080")

@@ -120,7 +120,14 @@ func TestAuthenticationRoutes(t *testing.T) {
 		t.Run("POST /api/auth/register-employer", func(t *testing.T) {
 			t.Parallel()
 			c, email := server.guest(t), newEmail()
-			res := c.post("/api/auth/register-employer", object{"email": email, "password": "password", "name": "Asha Patel", "companyName": "St Brigid's", "industry": "hospital", "companySize": "51-200"}).
+			res := c.post("/api/auth/register-employer", object{
+				"email":       email,
+				"password":    "password",
+				"name":        "Asha Patel",
+				"companyName": "St Brigid's",
+				"industry":    "hospital",
+				"companySize": "51-200",
+			}).
 				ok(201)
 			require.Equal(t, []string{"accessToken", "refreshToken", "user"}, res.memberNames("data"))
 			require.Equal(t, object{"id": res.text("data.user.id"), "email": email, "role": "EMPLOYER"}, res.at("data.user"))
@@ -129,7 +136,12 @@ func TestAuthenticationRoutes(t *testing.T) {
 				delete(body, missing)
 				c.post("/api/auth/register-employer", body).invalid(missing)
 			}
-			over := c.post("/api/auth/register-employer", object{"email": newEmail(), "password": "password", "name": "N", "companyName": "C"}).
+			over := c.post("/api/auth/register-employer", object{
+				"email":       newEmail(),
+				"password":    "password",
+				"name":        "N",
+				"companyName": "C",
+			}).
 				fails(429, "Rate limit exceeded")
 			require.NotEmpty(t, over.header.Get("Retry-After"), "the sixth call in 15 minutes, successful or not")
 			server.guest(t).
@@ -230,7 +242,10 @@ func TestTeamRoutes(t *testing.T) {
 				"jobs":         object{"create": true, "update": true, "delete": true},
 				"applications": object{"view": true, "update": false},
 			}
-			put := boss.put(permissions(member.id), object{"permissions": object{"jobs": object{"delete": true}, "applications": object{"update": false}}}).
+			put := boss.put(permissions(member.id), object{"permissions": object{
+				"jobs":         object{"delete": true},
+				"applications": object{"update": false},
+			}}).
 				ok(200)
 			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": want}, put.at("data"))
 			require.Equal(t, put.at("data"), boss.get(permissions(member.id)).ok(200).at("data"))

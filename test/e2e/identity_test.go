@@ -185,7 +185,10 @@ func TestSignInAndOut(t *testing.T) {
 func TestPasswordAndEmailChanges(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("pages of mail links", func(t *testing.T) {
-			for _, path := range []string{"/verify-email?token=x", "/reset-password?token=x", "/accept-invitation?token=x", "/forgot-password", "/undo-email-change?token=x"} {
+			for _, path := range []string{
+				"/verify-email?token=x", "/reset-password?token=x", "/accept-invitation?token=x",
+				"/forgot-password", "/undo-email-change?token=x",
+			} {
 				resp, err := http.Get(server.url + path)
 				require.NoError(t, err)
 				require.NoError(t, resp.Body.Close())

@@ -75,7 +75,13 @@ func TestInterviews(t *testing.T) {
 			require.Equal(t, other, res.text("data.interviews.0.applicationId"))
 			res = employer.get("/api/employers/interviews?status=completed").ok(200)
 			require.Equal(t, 1., res.number("data.total"))
-			for field, want := range map[string]string{"applicationId": id, "jobId": job, "jobTitle": "Theatre Nurse", "applicantEmail": seeker.email, "status": "completed"} {
+			for field, want := range map[string]string{
+				"applicationId":  id,
+				"jobId":          job,
+				"jobTitle":       "Theatre Nurse",
+				"applicantEmail": seeker.email,
+				"status":         "completed",
+			} {
 				require.Equal(t, want, res.text("data.interviews.0."+field), field)
 			}
 			require.NotEmpty(t, res.text("data.interviews.0.applicantName"))

@@ -50,7 +50,11 @@ func TestInvitationPage(t *testing.T) {
 
 			to, err := url.Parse(page.links("Sign in and join")[0])
 			require.NoError(t, err)
-			ours := browser.open("POST", "/sign-in", url.Values{"email": {jo.email}, "password": {password}, "next": {to.Query().Get("next")}})
+			ours := browser.open("POST", "/sign-in", url.Values{
+				"email":    {jo.email},
+				"password": {password},
+				"next":     {to.Query().Get("next")},
+			})
 			require.Contains(t, browser.follow(ours).text, "Join the team")
 			home := browser.redirected("/accept-invitation", url.Values{"token": {token}})
 			require.Contains(t, home.text, "You have joined the team.")

@@ -76,7 +76,13 @@ func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := &testServer{dir: dir, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}
-	for _, args := range [][]string{{"webhooks", "listen", "--forward", "localhost:3000"}, {"webhooks", "trigger", "job.created"}, {"developers", "plan", nowhere, "professional"}, {"tasks", "list"}, {"tasks", "retry", "--all-dead"}} {
+	for _, args := range [][]string{
+		{"webhooks", "listen", "--forward", "localhost:3000"},
+		{"webhooks", "trigger", "job.created"},
+		{"developers", "plan", nowhere, "professional"},
+		{"tasks", "list"},
+		{"tasks", "retry", "--all-dead"},
+	} {
 		require.Contains(
 			t,
 			server.fails(t, args...),
@@ -229,15 +235,25 @@ func TestListeners(t *testing.T) {
 		t.Run("command errors", func(t *testing.T) {
 			t.Parallel()
 			for want, args := range map[string][]string{
-				"there are several applications: choose one with --app; its id is on its page at":                                   {"listen", "--forward", "http://localhost:3000/"},
-				"--app: there is no application nonsense":                                                                           {"trigger", "job.created", "--app", "nonsense"},
-				"--app: there is no application " + nowhere:                                                                         {"listen", "--forward", "http://localhost:3000/", "--app", nowhere},
-				"type must be one of: job.created, job.updated, job.closed, application.submitted, application.status_changed":      {"trigger", "user.deleted", "--app", app},
-				"--events must be some of: job.created, job.updated, job.closed, application.submitted, application.status_changed": {"listen", "--forward", "http://localhost:3000/", "--events", "user.deleted", "--app", app},
-				"--forward must be an http:// or https:// address":                                                                  {"listen", "--forward", "ftp://localhost:3000", "--app", app},
-				"--secret must be whsec_ and the base64 of 24 to 64 bytes":                                                          {"listen", "--forward", "http://localhost:3000/", "--secret", "whsec_x", "--app", app},
-				`required flag(s) "forward" not set`:                                                                                {"listen", "--app", app},
-				"accepts at most 1 arg(s), received 2":                                                                              {"trigger", "job.created", "job.closed"},
+				"there are several applications: choose one with --app; its id is on its page at": {
+					"listen", "--forward", "http://localhost:3000/",
+				},
+				"--app: there is no application nonsense":   {"trigger", "job.created", "--app", "nonsense"},
+				"--app: there is no application " + nowhere: {"listen", "--forward", "http://localhost:3000/", "--app", nowhere},
+				"type must be one of: job.created, job.updated, job.closed, application.submitted, application.status_changed": {
+					"trigger", "user.deleted", "--app", app,
+				},
+				"--events must be some of: job.created, job.updated, job.closed, application.submitted, application.status_changed": {
+					"listen", "--forward", "http://localhost:3000/", "--events", "user.deleted",
+					"--app", app,
+				},
+				"--forward must be an http:// or https:// address": {"listen", "--forward", "ftp://localhost:3000", "--app", app},
+				"--secret must be whsec_ and the base64 of 24 to 64 bytes": {
+					"listen", "--forward", "http://localhost:3000/", "--secret", "whsec_x", "--app",
+					app,
+				},
+				`required flag(s) "forward" not set`:   {"listen", "--app", app},
+				"accepts at most 1 arg(s), received 2": {"trigger", "job.created", "job.closed"},
 			} {
 				require.Contains(t, server.fails(t, append([]string{"webhooks"}, args...)...), want)
 			}

@@ -108,7 +108,10 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, before, after)
 		})
 		subtest("POST /api/employers/jobs stores text unchanged", func(t *testing.T) {
-			for _, text := range []string{"🚑 Nurse 看護師 نيورس", "a\u2028b", `"'; DROP TABLE listings; --`, `%_\*\\`, "<b>&amp;</b>", "e\u0301é", "line one\nline two\tend", "=1+1", "ﬁ½²"} {
+			for _, text := range []string{
+				"🚑 Nurse 看護師 نيورس", "a\u2028b", `"'; DROP TABLE listings; --`, `%_\*\\`,
+				"<b>&amp;</b>", "e\u0301é", "line one\nline two\tend", "=1+1", "ﬁ½²",
+			} {
 				all := object{
 					"title":        text,
 					"description":  text,
@@ -227,7 +230,16 @@ func TestEmployerJobs(t *testing.T) {
 			id := employer.listing(fullListing())
 			require.Equal(t, id, employer.get("/api/employers/jobs/"+strings.ToUpper(id)).ok(200).text("data.job.id"))
 			res := employer.get("/api/employers/jobs/" + id).ok(200)
-			for field, want := range (object{"id": id, "title": "Charge Nurse", "description": "Leads the ward at night.", "company": "St Brigid's Hospital", "location": "Leeds", "status": "active", "department": "Acute medicine", "contractType": "permanent"}) {
+			for field, want := range (object{
+				"id":           id,
+				"title":        "Charge Nurse",
+				"description":  "Leads the ward at night.",
+				"company":      "St Brigid's Hospital",
+				"location":     "Leeds",
+				"status":       "active",
+				"department":   "Acute medicine",
+				"contractType": "permanent",
+			}) {
 				require.Equal(t, want, res.at("data.job."+field), field)
 			}
 			employer.get("/api/employers/jobs/"+nowhere).fails(404, "Job listing not found")
@@ -350,7 +362,11 @@ func TestEmployerJobs(t *testing.T) {
 				object{"job": object{"id": foreign, "title": "Taken"}, "error": "Job listing not found"},
 				res.at("data.failed.0"),
 			)
-			for i, message := range []string{"Job listing not found", "Job listing not found", "Job listing not found", "id is required", "status must be one of: active, inactive, closed", "title is required", "item must be a JSON object"} {
+			for i, message := range []string{
+				"Job listing not found", "Job listing not found", "Job listing not found",
+				"id is required", "status must be one of: active, inactive, closed",
+				"title is required", "item must be a JSON object",
+			} {
 				require.Equal(t, message, res.text(fmt.Sprintf("data.failed.%d.error", i)), "%s", res.raw)
 			}
 			require.Contains(t, res.text("message"), "3")
@@ -377,7 +393,10 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, "Charge Nurse (Copy)", res.text("data.title"))
 			source := employer.get("/api/employers/jobs/" + id).at("data.job").(object)
 			twin := employer.get("/api/employers/jobs/" + res.text("data.id")).at("data.job").(object)
-			for _, field := range []string{"description", "department", "contractType", "salary", "location", "requirements", "benefits", "questions", "specialty", "employmentType", "company"} {
+			for _, field := range []string{
+				"description", "department", "contractType", "salary", "location", "requirements",
+				"benefits", "questions", "specialty", "employmentType", "company",
+			} {
 				require.Equal(t, source[field], twin[field], field)
 			}
 			require.Equal(t, "active", twin["status"])

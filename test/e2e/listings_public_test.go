@@ -199,7 +199,10 @@ func TestPublicListings(t *testing.T) {
 			require.Equal(t, 100., guest.get("/api/listings?limit=5000").ok(200).number("data.pagination.limit"))
 			guest.get("/api/listings?page=501&limit=20").invalid("page")
 			guest.get("/api/listings?cursor=nonsense").invalid("cursor")
-			for _, sort := range []string{"", "&sort=date", "&sort=relevance", "&sort=salary", "&sort=distance&location=Leeds&remote=true"} {
+			for _, sort := range []string{
+				"", "&sort=date", "&sort=relevance", "&sort=salary",
+				"&sort=distance&location=Leeds&remote=true",
+			} {
 				seen, cursor, pages := map[string]int{}, "", 0
 				for ; pages == 0 || cursor != ""; pages++ {
 					res := guest.get("/api/listings?limit=3&search=" + mark + sort + cursor).ok(200)
@@ -244,7 +247,10 @@ func TestPublicListings(t *testing.T) {
 			bare := guest.get("/api/listings/" + employer.listing(nil)).ok(200)
 			require.Empty(t, bare.list("data.requirements"))
 			require.Empty(t, bare.list("data.benefits"))
-			for _, absent := range []string{nowhere, "nonsense", "0", "%27", strings.Repeat("9", 300), "00000000-0000-0000-0000-000000000000"} {
+			for _, absent := range []string{
+				nowhere, "nonsense", "0", "%27", strings.Repeat("9", 300),
+				"00000000-0000-0000-0000-000000000000",
+			} {
 				guest.get("/api/listings/"+absent).fails(404, "Listing not found")
 			}
 			(&client{t: t, server: server, token: "expired", ip: guest.ip}).get("/api/listings/"+id).fails(401, "Unauthorized")
@@ -358,7 +364,10 @@ func TestOwnedListings(t *testing.T) {
 		subtest("PATCH /api/listings/:id", func(t *testing.T) {
 			id := employer.listing(nil)
 			path := "/api/listings/" + id
-			res := employer.patch(path, object{"meta": object{"listing": object{"title": "Front page", "rank": 1}, "tags": []string{"new"}}}).
+			res := employer.patch(path, object{"meta": object{
+				"listing": object{"title": "Front page", "rank": 1},
+				"tags":    []string{"new"},
+			}}).
 				ok(200)
 			require.Equal(t, id, res.text("data.uuid"))
 			require.Equal(t, "Front page", res.text("data.meta.listing.title"))
@@ -372,7 +381,10 @@ func TestOwnedListings(t *testing.T) {
 			require.Equal(t, object{"listing": object{"title": "Back page"}, "campaign": "spring"}, res.at("data.meta"))
 			require.Equal(t, res.at("data.meta"), employer.get("/api/employers/jobs/"+id).ok(200).at("data.job.meta"))
 			require.Equal(t, res.at("data.meta"), employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"))
-			for at, body := range map[string]string{"meta.a": `{"meta": {"a": 1e200000}}`, "meta.a.1.b": `{"meta": {"a": [1, {"c": [], "b": -1e999}]}}`} {
+			for at, body := range map[string]string{
+				"meta.a":     `{"meta": {"a": 1e200000}}`,
+				"meta.a.1.b": `{"meta": {"a": [1, {"c": [], "b": -1e999}]}}`,
+			} {
 				employer.patch(path, body).invalid(at)
 			}
 			employer.patch(path, `{"meta": {"n": 1e300, "deep": "\ud83d\ude91", "n2": 0.1e-300}}`).ok(200)
@@ -437,7 +449,17 @@ func TestOwnedListings(t *testing.T) {
 			for i, want := range []struct {
 				id    any
 				error string
-			}{{one, ""}, {foreign, "Listing not found"}, {two, ""}, {"nonsense", "Listing not found"}, {"", "uuid is required"}, {one, "meta is required"}, {"", "item must be a JSON object"}, {"", "item must be a JSON object"}, {one, ""}} {
+			}{
+				{one, ""},
+				{foreign, "Listing not found"},
+				{two, ""},
+				{"nonsense", "Listing not found"},
+				{"", "uuid is required"},
+				{one, "meta is required"},
+				{"", "item must be a JSON object"},
+				{"", "item must be a JSON object"},
+				{one, ""},
+			} {
 				at := fmt.Sprintf("data.%d.", i)
 				require.Equal(t, want.error == "", res.at(at+"success"), "%d %s", i, res.raw)
 				require.Equal(t, want.id, res.at(at+"uuid"), "%d %s", i, res.raw)

@@ -79,8 +79,14 @@ func TestSearch(t *testing.T) {
 			query string // of GET /api/listings
 			want  string // titles in their order
 		}{
-			{"", "Porter|Physiotherapist|Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse"},
-			{"search=%20%20", "Porter|Physiotherapist|Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse"},
+			{
+				"",
+				"Porter|Physiotherapist|Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse",
+			},
+			{
+				"search=%20%20",
+				"Porter|Physiotherapist|Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse",
+			},
 			// Main roles are first, then secondary roles; among equals the
 			// newer.
 			{"search=nurse", "Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN, nights|Ward Manager"},
@@ -152,16 +158,27 @@ func TestSearch(t *testing.T) {
 			// pounds, 60 are 124,800 in dollars, 100 are 195,000 in euros, 210
 			// a day are 54,600, 700 a week 36,400, 2,000 a month 24,000.
 			{"salary_min=195000", "General Practitioner"}, {"salary_min=195001", ""},
-			{"salary_min=124800&salary_max=130000", "Consultant Cardiologist|RN, nights"}, {"salary_min=124801&salary_max=130000", "Consultant Cardiologist"},
+			{
+				"salary_min=124800&salary_max=130000", "Consultant Cardiologist|RN, nights",
+			}, {"salary_min=124801&salary_max=130000", "Consultant Cardiologist"},
 			{"salary_min=54600&salary_max=60000", "Ward Manager"}, {"salary_min=54601&salary_max=60000", ""},
 			{"salary_max=24000", "Healthcare Assistant"}, {"salary_max=33799.99&salary_min=24000.01", "Registered Nurse"},
 			{"salary_min=39000&salary_max=39000", "Staff Nurse (A&E)"},
 			{"salary_min=36400&salary_max=36400", "Triage Nurse|Registered Nurse"},
-			{"salary_min=0", "Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse"},
+			{
+				"salary_min=0",
+				"Triage Nurse|General Practitioner|Healthcare Assistant|Consultant Cardiologist|Ward Manager|Staff Nurse (A&E)|RN, nights|Registered Nurse",
+			},
 			// Orders.
-			{"sort=salary&contractType=&remote=false", "General Practitioner|Consultant Cardiologist|RN, nights|Ward Manager|Staff Nurse (A&E)|Registered Nurse|Healthcare Assistant|Porter|Physiotherapist"},
+			{
+				"sort=salary&contractType=&remote=false",
+				"General Practitioner|Consultant Cardiologist|RN, nights|Ward Manager|Staff Nurse (A&E)|Registered Nurse|Healthcare Assistant|Porter|Physiotherapist",
+			},
 			{"search=nurse&sort=date", "Triage Nurse|Staff Nurse (A&E)|RN, nights|Registered Nurse|Ward Manager"},
-			{"location=Leeds&radius=50&sort=distance&remote=false", "Staff Nurse (A&E)|Registered Nurse|Healthcare Assistant|Physiotherapist|Consultant Cardiologist"},
+			{
+				"location=Leeds&radius=50&sort=distance&remote=false",
+				"Staff Nurse (A&E)|Registered Nurse|Healthcare Assistant|Physiotherapist|Consultant Cardiologist",
+			},
 			{"search=nurse&sort=distance", "Triage Nurse|Staff Nurse (A&E)|Registered Nurse|RN, nights|Ward Manager"},
 		} {
 			t.Run(c.query, func(t *testing.T) {

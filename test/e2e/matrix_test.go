@@ -576,7 +576,10 @@ func (u *matrixUsers) createDeveloperResources() {
 	me.t.Helper()
 	u.app = me.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 	u.key = me.post("/api/developers/apps/"+u.app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
-	u.webhook = me.post("/api/developers/apps/"+u.app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}).
+	u.webhook = me.post("/api/developers/apps/"+u.app+"/webhooks", object{
+		"url":    "https://receiver.invalid/hook",
+		"events": []string{"job.closed"},
+	}).
 		ok(201).
 		text("data.webhook.id")
 	u.delivery = me.post("/api/developers/apps/"+u.app+"/webhooks/"+u.webhook+"/test", nil).ok(202).text("data.delivery.id")

@@ -167,7 +167,12 @@ func TestMCP_Tools(t *testing.T) {
 			)
 			require.Len(t, first["data"], 2)
 			require.Equal(t, jobs[2], first["data"].([]any)[0].(object)["id"])
-			next := callTool(t, session, "search_jobs", object{"keywords": word, "sort": "date", "limit": 2, "cursor": first["next_cursor"]})
+			next := callTool(t, session, "search_jobs", object{
+				"keywords": word,
+				"sort":     "date",
+				"limit":    2,
+				"cursor":   first["next_cursor"],
+			})
 			require.Equal(t, jobs[0], next["data"].([]any)[0].(object)["id"])
 			require.Nil(t, next["next_cursor"])
 			require.Equal(
@@ -252,7 +257,11 @@ func TestMCP_Authentication(t *testing.T) {
 		t.Run("invalid credentials", func(t *testing.T) {
 			t.Parallel()
 			seeker := server.seeker(t)
-			for _, c := range []*client{{t: t, server: server, token: "x"}, {t: t, server: server, token: seeker.token}, server.guest(t).withKey("loc_live_x")} {
+			for _, c := range []*client{
+				{t: t, server: server, token: "x"},
+				{t: t, server: server, token: seeker.token},
+				server.guest(t).withKey("loc_live_x"),
+			} {
 				c.ip = server.guest(t).ip
 				require.Equal(t, 401, c.tool("suggest", object{"q": "lee"}).status)
 			}
@@ -270,7 +279,10 @@ func TestMCP_Authentication(t *testing.T) {
 			require.Equal(t, job, callTool(t, session, "get_job", object{"job_id": job})["data"].(object)["id"])
 			require.Contains(t, callToolError(t, session, "list_my_applications", nil), "applications:read", "the scope that is missing")
 			draft := callTool(t, session, "apply", object{"job_id": job})
-			require.NotEmpty(t, callTool(t, session, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]})["data"])
+			require.NotEmpty(t, callTool(t, session, "apply", object{
+				"job_id":            job,
+				"confirmation_code": draft["confirmation_code"],
+			})["data"])
 			status, _, _ := party.call(t, "/oauth/revoke", url.Values{"token": {token.RefreshToken}})
 			require.Equal(t, 200, status)
 			_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_job", Arguments: object{"job_id": job}})
@@ -361,7 +373,13 @@ func TestMCP_Apply(t *testing.T) {
 
 			confirmed := maps.Clone(content)
 			confirmed["confirmation_code"] = draft["confirmation_code"]
-			for name, value := range (object{"cover_letter": "Hello!", "resume_url": "https://example.org/other.pdf", "answers": []any{object{"question_id": "pin", "answer": "x"}}, "job_id": boss.listing(nil), "confirmation_code": "nonsense"}) {
+			for name, value := range (object{
+				"cover_letter":      "Hello!",
+				"resume_url":        "https://example.org/other.pdf",
+				"answers":           []any{object{"question_id": "pin", "answer": "x"}},
+				"job_id":            boss.listing(nil),
+				"confirmation_code": "nonsense",
+			}) {
 				changed := maps.Clone(confirmed)
 				changed[name] = value
 				require.Contains(t, callToolError(t, session, "apply", changed), "confirmation_code_invalid", name)
@@ -427,7 +445,10 @@ func TestMCP_Apply(t *testing.T) {
 				require.Contains(t, callToolError(t, session, "apply", arguments), want)
 			}
 			require.Contains(t, callToolError(t, writes(t, boss), "apply", object{"job_id": asking}), "403 forbidden", "an employer")
-			for _, reader := range []*client{ann.program(), ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead)} {
+			for _, reader := range []*client{
+				ann.program(),
+				ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead),
+			} {
 				require.Contains(t, callToolError(t, reader.session(t), "apply", object{"job_id": asking}), "applications:write")
 			}
 			require.Equal(t, 1, applications(ann))

@@ -19,7 +19,11 @@ func TestModeration_Reports(t *testing.T) {
 
 		subtest("POST /api/listings/:id/report", func(t *testing.T) {
 			guest.fromNewAddress().
-				post("/api/listings/"+id+"/report", object{"reason": "fees", "text": "They ask for <b>money</b>", "email": "witness@example.org"}).
+				post("/api/listings/"+id+"/report", object{
+					"reason": "fees",
+					"text":   "They ask for <b>money</b>",
+					"email":  "witness@example.org",
+				}).
 				ok(201)
 			jo.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "fraud"}).ok(201)
 			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "boring"}).invalid("reason")
@@ -200,7 +204,10 @@ func TestModeration_Organizations(t *testing.T) {
 		}
 		standing := func(organization, action string) *response {
 			return moderator.fromNewAddress().
-				post("/api/admin/organizations/"+organization+"/standing", object{"action": action, "message": "Because we " + action + " it."})
+				post("/api/admin/organizations/"+organization+"/standing", object{
+					"action":  action,
+					"message": "Because we " + action + " it.",
+				})
 		}
 		subtest := func(name string, fn func(t *testing.T)) { t.Run(name, fn) }
 		isPublic := func(listing string) bool { return guest.fromNewAddress().get("/api/listings/"+listing).status == 200 }

@@ -100,7 +100,10 @@ func TestOAuthAttacks(t *testing.T) {
 				// A secret in the body is refused in addition to the right one
 				// in the header.
 				for _, body := range []url.Values{
-					{"client_id": {party.ClientID}, "client_secret": {party.ClientSecret}}, {"client_secret": {party.ClientSecret}}, {"client_secret": {"wrong"}},
+					{
+						"client_id":     {party.ClientID},
+						"client_secret": {party.ClientSecret},
+					}, {"client_secret": {party.ClientSecret}}, {"client_secret": {"wrong"}},
 					{"client_id": {other.ClientID}, "client_secret": {other.ClientSecret}}, {"client_id": {other.ClientID}},
 				} {
 					party.refused(t, path, asks(body), 400, "invalid_request")
@@ -157,7 +160,11 @@ func TestOAuthAttacks(t *testing.T) {
 			values.Set("redirect_uri", party.RedirectURL)
 			_, body, _ := party.call(t, "/oauth/token", values)
 			require.NotEmpty(t, body["access_token"], "%v", body)
-			for _, to := range []string{"http://127.0.0.1:51004/other", "http://127.0.0.2:51004/cb", "https://127.0.0.1:51004/cb", "http://localhost:5/cb", "http://127.0.0.1.evil.example/cb"} {
+			for _, to := range []string{
+				"http://127.0.0.1:51004/other", "http://127.0.0.2:51004/cb",
+				"https://127.0.0.1:51004/cb", "http://localhost:5/cb",
+				"http://127.0.0.1.evil.example/cb",
+			} {
 				party.RedirectURL = to
 				require.Equal(t, 400, browser.open("GET", party.authorizationPath(verifier), nil).status, to)
 			}
@@ -168,7 +175,10 @@ func TestOAuthAttacks(t *testing.T) {
 				p := server.thirdParty(t, more)
 				b := server.signedIn(t, server.seeker(t))
 				challenge := oauth2.S256ChallengeFromVerifier(oauth2.GenerateVerifier())
-				for _, with := range []url.Values{{}, {"code_challenge": {challenge}}, {"code_challenge": {challenge}, "code_challenge_method": {"plain"}}, {"code_challenge": {challenge}, "code_challenge_method": {"s256"}},
+				for _, with := range []url.Values{{}, {"code_challenge": {challenge}}, {
+					"code_challenge":        {challenge},
+					"code_challenge_method": {"plain"},
+				}, {"code_challenge": {challenge}, "code_challenge_method": {"s256"}},
 					{"code_challenge_method": {"S256"}}, {"code_challenge": {"short"}, "code_challenge_method": {"S256"}}} {
 					path := strings.TrimPrefix(p.AuthCodeURL("the state"), server.url) + "&" + with.Encode()
 					answer := b.redirectQuery(b.open("GET", path, nil))
@@ -181,7 +191,13 @@ func TestOAuthAttacks(t *testing.T) {
 			t.Parallel()
 			party, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
 			code, _ := party.authorizationCode(t, verifier)
-			for _, wrong := range []string{"", oauth2.GenerateVerifier(), verifier[:42], oauth2.S256ChallengeFromVerifier(verifier), verifier + strings.Repeat("x", 200)} {
+			for _, wrong := range []string{
+				"",
+				oauth2.GenerateVerifier(),
+				verifier[:42],
+				oauth2.S256ChallengeFromVerifier(verifier),
+				verifier + strings.Repeat("x", 200),
+			} {
 				party.refused(t, "/oauth/token", redeem(code, wrong), 400, "invalid_grant")
 			}
 			values := redeem(code, verifier)
@@ -236,7 +252,10 @@ func TestOAuthAttacks(t *testing.T) {
 				require.Equal(t, 403, browser.open("POST", path, yes).status)
 			}
 			yes.Set("csrf", csrf)
-			for _, sent := range []struct{ site, from string }{{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"}, {"", "null"}, {"cross-site", server.url}} {
+			for _, sent := range []struct{ site, from string }{
+				{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"},
+				{"", "null"}, {"cross-site", server.url},
+			} {
 				browser.Site, browser.From = sent.site, sent.from
 				require.Equal(t, 403, browser.open("POST", path, yes).status, "%v", sent)
 			}
@@ -249,7 +268,11 @@ func TestOAuthAttacks(t *testing.T) {
 			b := server.signedIn(t, server.seeker(t))
 			p2 := *p
 			p2.RedirectURL = callback + "x"
-			for path, forms := range map[string]string{p.authorizationPath(verifier): "'self' https://wardfinder.example.com", p2.authorizationPath(verifier): "'self'", "/developers/consents": "'self'"} {
+			for path, forms := range map[string]string{
+				p.authorizationPath(verifier):  "'self' https://wardfinder.example.com",
+				p2.authorizationPath(verifier): "'self'",
+				"/developers/consents":         "'self'",
+			} {
 				header := b.open("GET", path, nil).header
 				policy := header.Get("Content-Security-Policy")
 				require.Contains(t, policy, "default-src 'none'")
@@ -276,7 +299,11 @@ func TestOAuthAttacks(t *testing.T) {
 		t.Run("open redirect after a sign-in", func(t *testing.T) {
 			t.Parallel()
 			me := server.seeker(t)
-			for _, next := range []string{"https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example", "https:evil.example", "/\t/evil.example", "javascript:alert(1)", " //evil.example", "", "evil"} {
+			for _, next := range []string{
+				"https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example",
+				"https:evil.example", "/\t/evil.example", "javascript:alert(1)", " //evil.example",
+				"", "evil",
+			} {
 				b := server.browser(t)
 				require.NotContains(t, b.open("GET", "/developers/sign-in?next="+url.QueryEscape(next), nil).text, "evil")
 				in := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "next": {next}})

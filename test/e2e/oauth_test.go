@@ -19,7 +19,12 @@ func TestOAuth(t *testing.T) {
 			require.Equal(t, issuer, meta.text("issuer"))
 			require.Equal(t, []any{"S256"}, meta.at("code_challenge_methods_supported"))
 			require.Equal(t, true, meta.at("authorization_response_iss_parameter_supported"))
-			for name, path := range map[string]string{"authorization": "authorize", "token": "token", "revocation": "revoke", "introspection": "introspect"} {
+			for name, path := range map[string]string{
+				"authorization": "authorize",
+				"token":         "token",
+				"revocation":    "revoke",
+				"introspection": "introspect",
+			} {
 				require.Equal(t, issuer+"/oauth/"+path, meta.text(name+"_endpoint"))
 			}
 		})
@@ -44,7 +49,10 @@ func TestOAuth(t *testing.T) {
 				)
 				require.Contains(t, onward.text, `href="/oauth/authorize?`)
 				page := browser.open("GET", party.authorizationPath(verifier), nil).text
-				for _, words := range []string{"Ward Finder", "St Brigid&#39;s Hospital", "wardfinder.example.com", "Apply for jobs in your name"} {
+				for _, words := range []string{
+					"Ward Finder", "St Brigid&#39;s Hospital", "wardfinder.example.com",
+					"Apply for jobs in your name",
+				} {
 					require.Contains(t, page, words)
 				}
 				code := browser.allow(party.authorizationPath(verifier)).Get("code")
@@ -72,10 +80,18 @@ func TestOAuth(t *testing.T) {
 			browser := server.browser(t)
 			browser.Site = ""
 			path := p.authorizationPath(verifier)
-			signedIn := browser.open("POST", "/developers/sign-in", url.Values{"email": {user.email}, "password": {password}, "next": {path}})
+			signedIn := browser.open("POST", "/developers/sign-in", url.Values{
+				"email":    {user.email},
+				"password": {password},
+				"next":     {path},
+			})
 			require.Equal(t, 303, signedIn.status)
 			require.Equal(t, path, signedIn.header.Get("Location"))
-			for at, values := range map[string]url.Values{path: {"decision": {"allow"}}, "/developers/apps": {"name": {"Mine"}}, "/developers/sign-out": {}} {
+			for at, values := range map[string]url.Values{
+				path:                   {"decision": {"allow"}},
+				"/developers/apps":     {"name": {"Mine"}},
+				"/developers/sign-out": {},
+			} {
 				for _, csrf := range []string{"", "x"} {
 					values.Set("csrf", csrf)
 					require.Equal(t, 403, browser.open("POST", at, values).status, at)
@@ -175,13 +191,20 @@ func TestOAuth(t *testing.T) {
 			t.Parallel()
 			party, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
-			for _, more := range []string{"&request=x", "&request_uri=urn:ietf:params:oauth:request_uri:x", "&client_id=" + party.ClientID, "&%zz", "&registration=x", "&resource=a&resource=b"} {
+			for _, more := range []string{
+				"&request=x", "&request_uri=urn:ietf:params:oauth:request_uri:x",
+				"&client_id=" + party.ClientID, "&%zz", "&registration=x", "&resource=a&resource=b",
+			} {
 				got := browser.open("GET", party.authorizationPath(verifier)+more, nil)
 				require.Contains(t, []int{303, 400}, got.status, more)
 			}
 			for _, values := range []url.Values{{}, {"grant_type": {"authorization_code"}}, {"grant_type": {"refresh_token"}}, redeem("\x00\xff", verifier), refreshing(strings.Repeat("x", 5000)),
 				{"grant_type": {"password"}}, {"grant_type": {"client_credentials"}}, {"grant_type": {"refresh_token", "refresh_token"}}, {"grant_type": {"\xff"}},
-				{"grant_type": {"refresh_token"}, "client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"}, "client_assertion": {"x.y.z"}}} {
+				{
+					"grant_type":            {"refresh_token"},
+					"client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
+					"client_assertion":      {"x.y.z"},
+				}} {
 				for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
 					status, body, _ := party.call(t, path, values)
 					require.Contains(t, []int{400, 401}, status)

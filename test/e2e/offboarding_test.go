@@ -112,7 +112,10 @@ func TestMember_WithoutPermissions_SeesPublicOnly(t *testing.T) {
 		member := server.addMember(t, boss, nil)
 		link := member.exportLink("jobs")
 		boss.put(teamPath(member.id)+"/permissions", object{"permissions": nothing}).ok(200)
-		for _, path := range []string{"/jobs", "/jobs/" + draft, "/jobs/export", "/team", "/team/" + boss.id + "/permissions", "/analytics", "/applications", "/interviews"} {
+		for _, path := range []string{
+			"/jobs", "/jobs/" + draft, "/jobs/export", "/team", "/team/" + boss.id + "/permissions",
+			"/analytics", "/applications", "/interviews",
+		} {
 			member.get("/api/employers"+path).fails(403, "Forbidden")
 		}
 		member.post("/api/employers/exports", object{"kind": "jobs"}).fails(403, "Forbidden")

@@ -89,7 +89,10 @@ func TestOnboarding(t *testing.T) {
 			res := seeker.get(onboardingPath).ok(200)
 			require.Equal(t, false, res.at("isGuest"))
 			require.Equal(t, "completed", steps(res)["account"])
-			for _, step := range []string{"profile", "preferences", "documents", "first-search", "first-application", "a step of the client's own"} {
+			for _, step := range []string{
+				"profile", "preferences", "documents", "first-search", "first-application",
+				"a step of the client's own",
+			} {
 				require.Equal(t, false, seeker.get(onboardingPath).ok(200).at("onboardingComplete"))
 				res := seeker.sendOnboarding(parts{"action": "track_step", "step": step, "actionType": "completed"}).ok(200)
 				require.Equal(t, false, res.at("isGuest"))
@@ -105,7 +108,13 @@ func TestOnboarding(t *testing.T) {
 		})
 		t.Run("POST /api/jobseekers/onboarding refuses unknown values", func(t *testing.T) {
 			guest := server.guest(t)
-			for _, body := range []any{form{}, form{"action": {""}}, form{"action": {"sell"}}, parts{"action": "CAPTURE_EMAIL"}, parts{"step": "profile"}} {
+			for _, body := range []any{
+				form{},
+				form{"action": {""}},
+				form{"action": {"sell"}},
+				parts{"action": "CAPTURE_EMAIL"},
+				parts{"step": "profile"},
+			} {
 				guest.sendOnboarding(body).fails(400, "Invalid action")
 			}
 			for field, body := range map[string]form{
@@ -153,12 +162,22 @@ func TestOnboarding(t *testing.T) {
 
 			// A caller who knows only the address gets nothing.
 			stranger := server.guest(t)
-			res := stranger.post("/api/auth/register", object{"email": email, "password": password, "name": "Mallory", "userType": "jobseeker"}).
+			res := stranger.post("/api/auth/register", object{
+				"email":    email,
+				"password": password,
+				"name":     "Mallory",
+				"userType": "jobseeker",
+			}).
 				ok(201)
 			stranger.token = res.text("data.accessToken")
 			require.Equal(t, "pending", steps(stranger.get(onboardingPath).ok(200))["first-search"])
 
-			res = guest.post("/api/auth/register", object{"email": newEmail(), "password": password, "name": "Zoe", "userType": "jobseeker"}).
+			res = guest.post("/api/auth/register", object{
+				"email":    newEmail(),
+				"password": password,
+				"name":     "Zoe",
+				"userType": "jobseeker",
+			}).
 				ok(201)
 			owner := server.guest(t)
 			owner.token = res.text("data.accessToken")

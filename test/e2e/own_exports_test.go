@@ -44,7 +44,15 @@ func TestJobseekerExports(t *testing.T) {
 		})
 		t.Run("GET /api/jobseekers/export/profile", func(t *testing.T) {
 			seeker.fromNewAddress().
-				put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"bio": "=evil()", "location": "Leeds", "salaryMin": 30000, "employmentTypes": []string{"bank", "full-time"}}}).
+				put("/api/jobseekers/profile", object{
+					"intent": "update-profile",
+					"profile": object{
+						"bio":             "=evil()",
+						"location":        "Leeds",
+						"salaryMin":       30000,
+						"employmentTypes": []string{"bank", "full-time"},
+					},
+				}).
 				ok(200)
 			res := seeker.get("/api/jobseekers/export/profile").ok(200)
 			require.Equal(t, seeker.id, res.text("data.profile.uuid"))

@@ -29,7 +29,10 @@ func TestLists_EachHasPages(t *testing.T) {
 				c, path := server.guest(t), route.Path
 				if strings.Contains(path, ":webhookId") {
 					app := seeker.app()
-					hook := seeker.post("/api/developers/apps/"+app+"/webhooks", object{"url": "https://hooks.example.com/", "events": []string{"job.created"}}).
+					hook := seeker.post("/api/developers/apps/"+app+"/webhooks", object{
+						"url":    "https://hooks.example.com/",
+						"events": []string{"job.created"},
+					}).
 						ok(201).
 						text("data.webhook.id")
 					path = strings.NewReplacer(":id", app, ":webhookId", hook).Replace(path)

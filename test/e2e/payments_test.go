@@ -50,7 +50,11 @@ func (s *testServer) deliver(t testing.TB, body []byte, signature string) int {
 func (a *account) begin(stripe *kit.Stripe) (key string) {
 	a.t.Helper()
 	chosen := a.fromNewAddress().
-		post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}).
+		post(billingPath, object{
+			"intent":          "create-subscription",
+			"planId":          "premium",
+			"paymentMethodId": stripe.NewMethod(kit.CardSecure),
+		}).
 		ok(202)
 	require.Equal(a.t, "basic", chosen.text("data.subscription.tier"))
 	require.Equal(a.t, "pk_test_shown", chosen.text("data.action.publishableKey"))
@@ -210,8 +214,14 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				path string
 				body object
 			}{
-				"user:" + seeker.id:  {billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}},
-				"application:" + app: {"/api/developers/apps/" + app + "/plan", object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)}},
+				"user:" + seeker.id: {
+					billingPath,
+					object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": stripe.NewMethod(kit.CardSecure)},
+				},
+				"application:" + app: {
+					"/api/developers/apps/" + app + "/plan",
+					object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)},
+				},
 			} {
 				send := func(key string) *response {
 					c := seeker.fromNewAddress()

@@ -80,7 +80,11 @@ func (u uniqueUser) requireErased() {
 func (u uniqueUser) createApp() {
 	u.t.Helper()
 	app := u.fromNewAddress().
-		post("/api/developers/apps", object{"name": u.first, "description": u.last, "redirectUris": []string{"https://" + u.local + ".example/cb"}}).
+		post("/api/developers/apps", object{
+			"name":         u.first,
+			"description":  u.last,
+			"redirectUris": []string{"https://" + u.local + ".example/cb"},
+		}).
 		ok(201).
 		text("data.app.id")
 	u.fromNewAddress().post("/api/developers/apps/"+app+"/keys", object{"name": u.first}).ok(201)
@@ -107,23 +111,45 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 			"currentRole": me[:40],
 			"email":       user.local + "@elsewhere.example",
 		}}).ok(200)
-		id := seeker().post("/api/jobseekers/applications", object{"listingId": listing, "coverLetter": me, "answers": []object{{"question_id": "why", "answer": me}}}).
+		id := seeker().post("/api/jobseekers/applications", object{
+			"listingId":   listing,
+			"coverLetter": me,
+			"answers":     []object{{"question_id": "why", "answer": me}},
+		}).
 			ok(201).
 			text("data.id")
 		user.application(second, object{"coverLetter": me})
 		seeker().put("/api/jobseekers/applications/"+id, object{"status": "in-progress", "statusColor": user.first}).ok(200)
 		saved := seeker().post("/api/jobseekers/saved", object{"listingId": listing}).ok(201).text("data.id")
 		seeker().put("/api/jobseekers/bookmarks/"+saved, object{"notes": me}).ok(200)
-		seeker().post("/api/jobseekers/search", object{"intent": "save-search", "name": user.first + "'s search", "query": "nurse", "emailAlerts": true}).
+		seeker().post("/api/jobseekers/search", object{
+			"intent":      "save-search",
+			"name":        user.first + "'s search",
+			"query":       "nurse",
+			"emailAlerts": true,
+		}).
 			ok(200)
 		seeker().post("/api/jobseekers/onboarding", form{"action": {"capture_email"}, "email": {user.email}, "source": {"apply"}}).ok(200)
-		seeker().post("/api/jobseekers/onboarding", form{"action": {"update_preferences"}, "preferences": {`{"call me":"` + user.first + `"}`}}).
+		seeker().post("/api/jobseekers/onboarding", form{
+			"action":      {"update_preferences"},
+			"preferences": {`{"call me":"` + user.first + `"}`},
+		}).
 			ok(200)
 		seeker().put("/api/jobseekers/settings", object{"intent": "update-profile", "profile": object{"bio": me}}).ok(200)
-		seeker().post("/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": user.first, "fileName": user.last + ".txt", "content": me}).
+		seeker().post("/api/jobseekers/documents", object{
+			"intent":   "upload-document",
+			"type":     "cv",
+			"title":    user.first,
+			"fileName": user.last + ".txt",
+			"content":  me,
+		}).
 			ok(200)
 		seeker().put("/api/jobseekers/settings", object{"intent": "update-privacy", "showProfile": true}).ok(200)
-		seeker().post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_card_visa"}).
+		seeker().post("/api/jobseekers/billing", object{
+			"intent":          "create-subscription",
+			"planId":          "premium",
+			"paymentMethodId": "pm_card_visa",
+		}).
 			ok(200)
 		server.guest(t).post("/api/auth/forgot-password", object{"email": user.email}).ok(200)
 		user.signIn(password)
@@ -134,7 +160,11 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		employer.post(path+"/interview", appointment(object{"notes": user.first + " was kind"})).ok(200)
 		employer.post(path+"/contact", object{"subject": "Dear " + user.first, "message": user.first + ", can you come?"}).ok(200)
 		employer.fromNewAddress().put(path, object{"status": "interview"}).ok(200)
-		employer.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": user.first, "email": user.email}).ok(200)
+		employer.fromNewAddress().post("/api/employers/team", object{
+			"intent": "add-member",
+			"name":   user.first,
+			"email":  user.email,
+		}).ok(200)
 		export := employer.post("/api/employers/exports", object{"kind": "applications"}).ok(202).text("data.id")
 		require.Eventually(t, func() bool {
 			return employer.get("/api/employers/exports/"+export).ok(200).text("data.status") == "completed"
@@ -157,7 +187,12 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		c := server.guest(t)
 		again := server.account(
 			t,
-			c.post("/api/auth/register", object{"email": user.email, "password": password, "name": "Somebody Else", "userType": "jobseeker"}),
+			c.post("/api/auth/register", object{
+				"email":    user.email,
+				"password": password,
+				"name":     "Somebody Else",
+				"userType": "jobseeker",
+			}),
 			c,
 			user.email,
 		)
@@ -170,10 +205,16 @@ func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		user := server.registerUnique(t, "/api/auth/register", object{"userType": "employer"}) // whose organization has their name
 		user.fromNewAddress().
-			put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Head, " + user.first, "email": user.local + "@elsewhere.example"}}).
+			put("/api/employers/profile", object{
+				"intent":  "update-profile",
+				"profile": object{"jobTitle": "Head, " + user.first, "email": user.local + "@elsewhere.example"},
+			}).
 			ok(200)
 		user.fromNewAddress().
-			put("/api/jobseekers/settings", object{"intent": "update-contact", "contact": object{"name": user.first, "email": user.email, "phone": "+44 20 7946 0000"}}).
+			put("/api/jobseekers/settings", object{
+				"intent":  "update-contact",
+				"contact": object{"name": user.first, "email": user.email, "phone": "+44 20 7946 0000"},
+			}).
 			ok(200)
 		user.fromNewAddress().put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": true}).ok(200)
 		open, paused := user.listing(nil), user.listing(nil)

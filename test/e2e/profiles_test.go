@@ -82,7 +82,13 @@ func TestJobseekerProfile(t *testing.T) {
 			require.Equal(t, "Niamh Byrne", other.get(path).ok(200).text("data.name"))
 		})
 		t.Run("PUT /api/jobseekers/profile validation errors", func(t *testing.T) {
-			for _, body := range []any{nil, object{}, object{"intent": ""}, object{"intent": nil, "profile": object{"phone": 5}}, object{"profile": object{"bio": "x"}}} {
+			for _, body := range []any{
+				nil,
+				object{},
+				object{"intent": ""},
+				object{"intent": nil, "profile": object{"phone": 5}},
+				object{"profile": object{"bio": "x"}},
+			} {
 				seeker.fromNewAddress().put(path, body).fails(400, "Intent is required")
 			}
 			seeker.fromNewAddress().put(path, object{"intent": "save", "profile": object{}}).invalid("intent")
@@ -133,7 +139,11 @@ func TestJobseekerProfile(t *testing.T) {
 			)
 		})
 		t.Run("POST /api/jobseekers/search update-search-preferences changes the same preferences", func(t *testing.T) {
-			other.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "preferredLocation": "Cork", "employmentTypes": []string{"bank"}}).
+			other.post("/api/jobseekers/search", object{
+				"intent":            "update-search-preferences",
+				"preferredLocation": "Cork",
+				"employmentTypes":   []string{"bank"},
+			}).
 				ok(200)
 			res := other.get(path).ok(200)
 			require.Equal(t, "Cork", res.text("data.preferredLocation"))

@@ -104,7 +104,15 @@ func TestDeveloperApplications(t *testing.T) {
 				bad := program.post("/api/v1/applications", body).problem(400, "invalid_parameters")
 				require.Equal(t, field, bad.text("errors.0.field"), "%s", bad.raw)
 			}
-			for _, address := range []string{"http://example.org/cv.pdf", "javascript:alert(1)", "/cv.pdf", "https://", "https://u:p@example.org/", "https://example.org/ x", "https://example.org/" + strings.Repeat("x", 2048)} {
+			for _, address := range []string{
+				"http://example.org/cv.pdf",
+				"javascript:alert(1)",
+				"/cv.pdf",
+				"https://",
+				"https://u:p@example.org/",
+				"https://example.org/ x",
+				"https://example.org/" + strings.Repeat("x", 2048),
+			} {
 				bad := program.post("/api/v1/applications", object{"job_id": job, "resume_url": address}).problem(400, "invalid_parameters")
 				require.Equal(t, "resume_url", bad.text("errors.0.field"), address)
 			}
@@ -125,7 +133,10 @@ func TestDeveloperApplications(t *testing.T) {
 			boss.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite).
 				post("/api/v1/applications", object{"job_id": job}).
 				problem(403, "forbidden")
-			for _, reader := range []*client{ann.program(), ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead)} {
+			for _, reader := range []*client{
+				ann.program(),
+				ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead),
+			} {
 				refused := reader.post("/api/v1/applications", object{"job_id": job}).problem(403, "insufficient_scope")
 				require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="applications:write"`)
 			}
@@ -203,7 +214,12 @@ func TestDeveloperApplications(t *testing.T) {
 			require.Contains(t, page.header.Get("Link"), `/v1/applications?limit=2&page=2>; rel="next"`)
 			require.Equal(t, []string{first}, ids(byKey, "?limit=2&cursor="+page.text("next_cursor")))
 			require.Equal(t, []string{first}, ids(byKey, "?limit=2&page=2"))
-			for query, field := range map[string]string{"status=open": "status", "submitted_after=soon": "submitted_after", "cursor=x": "cursor", "page=0": "page"} {
+			for query, field := range map[string]string{
+				"status=open":          "status",
+				"submitted_after=soon": "submitted_after",
+				"cursor=x":             "cursor",
+				"page=0":               "page",
+			} {
 				require.Equal(
 					t,
 					field,
@@ -223,7 +239,11 @@ func TestDeveloperApplications(t *testing.T) {
 			t.Parallel()
 			ann := server.seeker(t)
 			mine := ann.application(job, object{"coverLetter": "Hello"})
-			for _, c := range []*client{boss.program(), ann.program(), ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead)} {
+			for _, c := range []*client{
+				boss.program(),
+				ann.program(),
+				ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead),
+			} {
 				one := c.get("/api/v1/applications/" + mine).okDeveloper(200)
 				require.Equal(t, "Hello", one.text("data.cover_letter"))
 				require.NotEmpty(t, one.header.Get("ETag"))

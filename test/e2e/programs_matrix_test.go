@@ -197,7 +197,10 @@ func (row programRow) play(t *testing.T, users *programUsers, route web.Route, p
 		as(users.seeker.grantApp(app, route.Scope)).okDeveloper(201)
 		return
 	}
-	for _, who := range []*client{users.seeker.grantApp(app, route.Scope), users.boss.grantApp(app, route.Scope), users.seeker.program(), users.boss.program()} {
+	for _, who := range []*client{
+		users.seeker.grantApp(app, route.Scope), users.boss.grantApp(app, route.Scope),
+		users.seeker.program(), users.boss.program(),
+	} {
 		as(who).okDeveloper(200)
 	}
 }
@@ -222,7 +225,13 @@ func (row programRow) checkTool(t *testing.T, users *programUsers, route web.Rou
 		return res
 	}
 	all, app := integrations.Scopes(), users.server.employer(t).app()
-	for _, who := range []*client{users.server.guest(t), users.server.guest(t).withKey("x"), {token: "x"}, {token: users.seeker.token}, users.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, all...)} {
+	for _, who := range []*client{
+		users.server.guest(t),
+		users.server.guest(t).withKey("x"),
+		{token: "x"},
+		{token: users.seeker.token},
+		users.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, all...),
+	} {
 		require.Equal(t, 401, as(who).status)
 	}
 	for _, has := range all {
@@ -238,7 +247,10 @@ func (row programRow) checkTool(t *testing.T, users *programUsers, route web.Rou
 		draft := succeeds(as(users.seeker.grantApp(app, route.Scope)))
 		require.Contains(t, string(draft.raw), "confirmation_required")
 	} else {
-		for _, who := range []*client{users.seeker.grantApp(app, route.Scope), users.boss.grantApp(app, route.Scope), users.seeker.program(), users.boss.program()} {
+		for _, who := range []*client{
+			users.seeker.grantApp(app, route.Scope), users.boss.grantApp(app, route.Scope),
+			users.seeker.program(), users.boss.program(),
+		} {
 			succeeds(as(who))
 		}
 	}

@@ -212,7 +212,12 @@ func TestDeveloperRoutes(t *testing.T) {
 			t.Run("what stands around "+prefix, func(t *testing.T) {
 				t.Parallel()
 				me := server.seeker(t).program()
-				for path, allow := range map[string][]string{"/jobs": {"GET", "HEAD", "OPTIONS"}, "/jobs/" + leeds: {"GET", "HEAD", "OPTIONS"}, "/applications": {"GET", "HEAD", "OPTIONS", "POST"}, "/applications/" + nowhere: {"GET", "HEAD", "OPTIONS"}} {
+				for path, allow := range map[string][]string{
+					"/jobs":                    {"GET", "HEAD", "OPTIONS"},
+					"/jobs/" + leeds:           {"GET", "HEAD", "OPTIONS"},
+					"/applications":            {"GET", "HEAD", "OPTIONS", "POST"},
+					"/applications/" + nowhere: {"GET", "HEAD", "OPTIONS"},
+				} {
 					for _, method := range []string{"PUT", "PATCH", "DELETE", "PROPFIND"} {
 						res := me.try(method, prefix+path, nil).problem(405, "method_not_allowed")
 						got := strings.Split(res.header.Get("Allow"), ", ")
@@ -220,7 +225,11 @@ func TestDeveloperRoutes(t *testing.T) {
 						require.Equal(t, allow, got, path)
 					}
 					preflight := server.guest(t).
-						sendWithHeaders("OPTIONS", prefix+path, map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization, content-type, idempotency-key"})
+						sendWithHeaders("OPTIONS", prefix+path, map[string]string{
+							"Origin":                         "https://other.example.com",
+							"Access-Control-Request-Method":  "POST",
+							"Access-Control-Request-Headers": "authorization, content-type, idempotency-key",
+						})
 					require.Equal(t, 204, preflight.status)
 					require.Empty(t, preflight.raw)
 					for _, method := range allow {
@@ -233,7 +242,10 @@ func TestDeveloperRoutes(t *testing.T) {
 					}
 					require.Equal(t, "86400", preflight.header.Get("Access-Control-Max-Age"))
 				}
-				for _, path := range []string{"/jobs/", "/Jobs", "/jobs/" + leeds + "/", "/jobs//" + leeds, "/applications/", "", "/", "/nothing"} {
+				for _, path := range []string{
+					"/jobs/", "/Jobs", "/jobs/" + leeds + "/", "/jobs//" + leeds, "/applications/",
+					"", "/", "/nothing",
+				} {
 					me.try("GET", prefix+path, nil).problem(404, "not_found")
 				}
 				head := me.sendWithHeaders("HEAD", prefix+"/jobs/"+leeds, nil)

@@ -170,7 +170,10 @@ func TestDeveloperJobs(t *testing.T) {
 			require.InDelta(t, 8.5, near.number("data.0.distance_miles"), 2)
 			require.Empty(t, me.get("/api/v1/jobs?keywords="+word+"&location=Bradford&radius=2").okDeveloper(200).list("data"))
 			require.Equal(t, []any{}, me.get("/api/v1/jobs?keywords="+word+"&remote=true").okDeveloper(200).at("data"))
-			for _, narrow := range []string{"employment_type=full-time", "contract_type=permanent", "salary_min=40000", "specialty=Intensive+Care", "posted_after=2020-01-01&location=Leeds"} {
+			for _, narrow := range []string{
+				"employment_type=full-time", "contract_type=permanent", "salary_min=40000",
+				"specialty=Intensive+Care", "posted_after=2020-01-01&location=Leeds",
+			} {
 				require.Equal(
 					t,
 					full,
@@ -266,7 +269,12 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			portal := seeker.get("/v1/jobs").problem(401, "unauthorized") // the portal's token
 			require.Equal(t, `Bearer realm="locum", error="invalid_token"`, portal.header.Get("WWW-Authenticate"))
 			key := seeker.program().apiKey
-			for _, wrong := range []string{"x", key + "x", key[:len(key)-1] + "!", "loc_live_" + regexp.MustCompile(`.`).ReplaceAllString(key[9:], "0")} {
+			for _, wrong := range []string{
+				"x",
+				key + "x",
+				key[:len(key)-1] + "!",
+				"loc_live_" + regexp.MustCompile(`.`).ReplaceAllString(key[9:], "0"),
+			} {
 				refused := (&client{t: t, server: server, ip: guest.ip, apiKey: wrong}).get("/api/v1/jobs").problem(401, "unauthorized")
 				require.Equal(t, `ApiKey realm="locum"`, refused.header.Get("WWW-Authenticate"))
 			}
@@ -320,7 +328,11 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 		t.Run("CORS", func(t *testing.T) {
 			t.Parallel()
 			res := server.guest(t).
-				sendWithHeaders("OPTIONS", "/v1/jobs", map[string]string{"Origin": "https://other.example.com", "Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "X-API-Key"})
+				sendWithHeaders("OPTIONS", "/v1/jobs", map[string]string{
+					"Origin":                         "https://other.example.com",
+					"Access-Control-Request-Method":  "GET",
+					"Access-Control-Request-Headers": "X-API-Key",
+				})
 			require.Equal(t, 204, res.status)
 			res.requireLimitHeaders()
 			require.Contains(t, res.header.Get("Access-Control-Allow-Methods"), "GET")

@@ -78,7 +78,12 @@ func TestRaces(t *testing.T) {
 		subtest("concurrent defaults of documents", func(t *testing.T) {
 			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(int) *response {
 				return seeker.fromNewAddress().
-					try("POST", "/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "content": "x", "isDefault": true})
+					try("POST", "/api/jobseekers/documents", object{
+						"intent":    "upload-document",
+						"type":      "cv",
+						"content":   "x",
+						"isDefault": true,
+					})
 			}))
 			defaults := 0
 			for _, d := range seeker.get("/api/jobseekers/documents?limit=100").ok(200).list("data.documents") {
@@ -94,10 +99,20 @@ func TestRaces(t *testing.T) {
 				return retryWhenBusy(func() *response {
 					if i%2 == 0 {
 						return server.guest(t).
-							try("POST", "/api/auth/register", object{"email": email, "password": password, "name": "N", "userType": "jobseeker"})
+							try("POST", "/api/auth/register", object{
+								"email":    email,
+								"password": password,
+								"name":     "N",
+								"userType": "jobseeker",
+							})
 					}
 					return server.guest(t).
-						try("POST", "/api/auth/register-employer", object{"email": email, "password": password, "name": "N", "companyName": "C"})
+						try("POST", "/api/auth/register-employer", object{
+							"email":       email,
+							"password":    password,
+							"name":        "N",
+							"companyName": "C",
+						})
 				})
 			}))
 			server.guest(t).post("/api/auth/login", object{"email": email, "password": password}).ok(200)

@@ -155,20 +155,53 @@ func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 			profile object
 			first   []string // in this order
 		}{
-			"an ICU nurse in Leeds":                       {object{"currentRole": "RN", "specialty": "ICU", "location": "Leeds"}, []string{"Registered Nurse, ICU"}},
-			"an ICU nurse who would move to London":       {object{"currentRole": "Staff Nurse", "specialty": "Critical care", "location": "Leeds", "preferredLocation": "London"}, []string{"Staff Nurse, ITU nights"}},
-			"a bank nurse near Bradford":                  {object{"currentRole": "Nurse", "preferredLocation": "Bradford", "employmentTypes": []string{"bank"}}, []string{"Staff Nurse, Renal"}},
-			"a part-time nurse in the county":             {object{"currentRole": "Nurse", "preferredLocation": "West Yorkshire", "employmentTypes": []string{"part-time"}}, []string{"Community Nurse"}},
-			"an HCA":                                      {object{"currentRole": "HCA", "location": "Leeds"}, []string{"Healthcare Assistant"}},
-			"a midwife in Yorkshire":                      {object{"currentRole": "Midwife", "preferredLocation": "York"}, []string{"Band 6 Midwife", "Midwife, birth centre"}},
-			"a midwife in Devon":                          {object{"currentRole": "Midwife", "preferredLocation": "Exeter", "locationRadius": 50}, []string{"Midwife, birth centre", "Band 6 Midwife"}},
-			"a physio who wants to work from anywhere":    {object{"currentRole": "Physio", "employmentTypes": []string{"flexible"}}, []string{"Telehealth Physiotherapist", "Physiotherapist"}},
-			"a physio in Manchester":                      {object{"currentRole": "Physiotherapist", "location": "Manchester", "employmentTypes": []string{"full-time", "permanent"}}, []string{"Physiotherapist", "Telehealth Physiotherapist"}},
-			"a doctor who wants a salary":                 {object{"currentRole": "GP", "location": "Bristol", "employmentTypes": []string{"permanent"}}, []string{"Salaried GP", "Locum GP"}},
-			"a doctor who wants more than a salary pays":  {object{"currentRole": "GP", "location": "Bristol", "salaryMin": 120000}, []string{"Locum GP", "Salaried GP"}},
-			"somebody who only named a specialty":         {object{"specialty": "Imaging"}, []string{"Radiographer"}},
-			"somebody who only named a town":              {object{"location": "Cardiff"}, []string{"Theatre Practitioner"}},
-			"an operating department practitioner abroad": {object{"currentRole": "Theatre Practitioner", "location": "Glasgow"}, []string{"Theatre Practitioner"}},
+			"an ICU nurse in Leeds": {
+				object{"currentRole": "RN", "specialty": "ICU", "location": "Leeds"},
+				[]string{"Registered Nurse, ICU"},
+			},
+			"an ICU nurse who would move to London": {
+				object{"currentRole": "Staff Nurse", "specialty": "Critical care", "location": "Leeds", "preferredLocation": "London"},
+				[]string{"Staff Nurse, ITU nights"},
+			},
+			"a bank nurse near Bradford": {
+				object{"currentRole": "Nurse", "preferredLocation": "Bradford", "employmentTypes": []string{"bank"}},
+				[]string{"Staff Nurse, Renal"},
+			},
+			"a part-time nurse in the county": {
+				object{"currentRole": "Nurse", "preferredLocation": "West Yorkshire", "employmentTypes": []string{"part-time"}},
+				[]string{"Community Nurse"},
+			},
+			"an HCA": {object{"currentRole": "HCA", "location": "Leeds"}, []string{"Healthcare Assistant"}},
+			"a midwife in Yorkshire": {
+				object{"currentRole": "Midwife", "preferredLocation": "York"},
+				[]string{"Band 6 Midwife", "Midwife, birth centre"},
+			},
+			"a midwife in Devon": {
+				object{"currentRole": "Midwife", "preferredLocation": "Exeter", "locationRadius": 50},
+				[]string{"Midwife, birth centre", "Band 6 Midwife"},
+			},
+			"a physio who wants to work from anywhere": {
+				object{"currentRole": "Physio", "employmentTypes": []string{"flexible"}},
+				[]string{"Telehealth Physiotherapist", "Physiotherapist"},
+			},
+			"a physio in Manchester": {
+				object{"currentRole": "Physiotherapist", "location": "Manchester", "employmentTypes": []string{"full-time", "permanent"}},
+				[]string{"Physiotherapist", "Telehealth Physiotherapist"},
+			},
+			"a doctor who wants a salary": {
+				object{"currentRole": "GP", "location": "Bristol", "employmentTypes": []string{"permanent"}},
+				[]string{"Salaried GP", "Locum GP"},
+			},
+			"a doctor who wants more than a salary pays": {
+				object{"currentRole": "GP", "location": "Bristol", "salaryMin": 120000},
+				[]string{"Locum GP", "Salaried GP"},
+			},
+			"somebody who only named a specialty": {object{"specialty": "Imaging"}, []string{"Radiographer"}},
+			"somebody who only named a town":      {object{"location": "Cardiff"}, []string{"Theatre Practitioner"}},
+			"an operating department practitioner abroad": {
+				object{"currentRole": "Theatre Practitioner", "location": "Glasgow"},
+				[]string{"Theatre Practitioner"},
+			},
 		} {
 			got := server.seekerWithProfile(t, c.profile).recommendedTitles()
 			require.GreaterOrEqual(t, len(got), len(c.first), name)
@@ -300,7 +333,12 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 		})
 		t.Run("POST /api/jobseekers/dashboard generate-personalized-content", func(t *testing.T) {
 			seeker := server.seekerWithProfile(t, object{"location": "Leeds"})
-			resp := seeker.post(dashboardPath, object{"intent": "generate-personalized-content", "specialty": "Nursing", "careerGoals": "Lead a ward", "experience": "5 years"}).
+			resp := seeker.post(dashboardPath, object{
+				"intent":      "generate-personalized-content",
+				"specialty":   "Nursing",
+				"careerGoals": "Lead a ward",
+				"experience":  "5 years",
+			}).
 				ok(200)
 			require.Equal(t, "generate-personalized-content", resp.text("data.intent"))
 			require.Contains(t, resp.text("data.personalizedContent.headline"), "Nursing")
@@ -321,16 +359,28 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 		})
 		t.Run("POST /api/jobseekers/dashboard track-dashboard-action", func(t *testing.T) {
 			seeker := server.seeker(t)
-			resp := seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "view-recommendation", "listingId": ids["Cook"]}).
+			resp := seeker.post(dashboardPath, object{
+				"intent":    "track-dashboard-action",
+				"action":    "view-recommendation",
+				"listingId": ids["Cook"],
+			}).
 				ok(200)
 			require.Equal(t, "track-dashboard-action", resp.text("data.intent"))
 			require.Contains(t, seeker.recommendedTitles(), "Cook")
-			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation", "listingId": ids["Cook"]}).
+			seeker.post(dashboardPath, object{
+				"intent":    "track-dashboard-action",
+				"action":    "dismiss-recommendation",
+				"listingId": ids["Cook"],
+			}).
 				ok(200)
 			require.NotContains(t, seeker.recommendedTitles(), "Cook")
 			require.Equal(t, "Dismissed Cook", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation"}).invalid("listingId")
-			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "dismiss-recommendation", "listingId": nowhere}).
+			seeker.post(dashboardPath, object{
+				"intent":    "track-dashboard-action",
+				"action":    "dismiss-recommendation",
+				"listingId": nowhere,
+			}).
 				fails(404, "Listing not found")
 			secret := server.employer(t).listing(object{"title": "Secret", "status": "draft"})
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "looked", "listingId": secret}).

@@ -65,7 +65,10 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 		a.server.guest(t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
 		a.password = password + "1"
 		a.server.guest(t).
-			post("/api/auth/reset-password", object{"token": a.server.tokenFromMail(t, a.email, "Subject: Set a new password"), "password": a.password}).
+			post("/api/auth/reset-password", object{
+				"token":    a.server.tokenFromMail(t, a.email, "Subject: Set a new password"),
+				"password": a.password,
+			}).
 			ok(200)
 	},
 	"Password change": func(_ *testing.T, a *accountAccess) {

@@ -28,7 +28,10 @@ func (a *account) programs() *programs {
 	p := &programs{owner: a, consent: a.server.authorizeApp(a.t, a)}
 	app := me.newApp()
 	p.key, p.grant = me.programOf(app), me.grantApp(app, integrations.Scopes()...)
-	made := me.post("/api/developers/apps/"+app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}).
+	made := me.post("/api/developers/apps/"+app+"/webhooks", object{
+		"url":    "https://receiver.invalid/hook",
+		"events": []string{"job.closed"},
+	}).
 		ok(201)
 	p.webhook = "/api/developers/apps/" + app + "/webhooks/" + made.text("data.webhook.id")
 	return p
@@ -66,7 +69,10 @@ func (a *account) resetPassword() *account {
 	a.t.Helper()
 	a.server.guest(a.t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
 	a.server.guest(a.t).
-		post("/api/auth/reset-password", object{"token": a.server.tokenFromMail(a.t, a.email, "Subject: Set a new password"), "password": password + "1"}).
+		post("/api/auth/reset-password", object{
+			"token":    a.server.tokenFromMail(a.t, a.email, "Subject: Set a new password"),
+			"password": password + "1",
+		}).
 		ok(200)
 	return a.signIn(password + "1")
 }
@@ -104,7 +110,10 @@ func TestAcceptInvitation_UnverifiedAccount_ProgramsRevoked(t *testing.T) {
 				post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": invited.email}).
 				ok(200)
 			invited.fromNewAddress().
-				post("/api/auth/accept-invitation", object{"token": server.tokenFromMail(t, invited.email, "Subject: Join"), "password": password}).
+				post("/api/auth/accept-invitation", object{
+					"token":    server.tokenFromMail(t, invited.email, "Subject: Join"),
+					"password": password,
+				}).
 				ok(200)
 		}
 		accept()

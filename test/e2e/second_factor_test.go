@@ -159,7 +159,10 @@ func TestSecondFactor(t *testing.T) {
 
 			second := login(t, member, password, "").ok(200)
 			member.token = second.text("data.accessToken")
-			for _, path := range []string{"/api/employers/jobs", "/api/employers/jobs/" + job, "/api/employers/team", "/api/employers/applications", "/api/employers/profile"} {
+			for _, path := range []string{
+				"/api/employers/jobs", "/api/employers/jobs/" + job, "/api/employers/team",
+				"/api/employers/applications", "/api/employers/profile",
+			} {
 				refused := member.get(path).fails(403, needed)
 				require.Equal(t, "second_factor_enrollment_required", refused.text("code"))
 			}

@@ -34,7 +34,12 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		link := confirmAlertLink.FindString(unfold(server.waitForMail(t, address, "Confirm your job alert")))
 		require.NotEmpty(t, link)
 		require.Contains(t, guest.page(link), "Confirm job alert")
-		for _, bad := range []string{"/job-alerts/confirm", "/job-alerts/confirm?token=x", link + "x", "/job-alerts/confirm?token=" + strings.Repeat("x", 7_000)} {
+		for _, bad := range []string{
+			"/job-alerts/confirm",
+			"/job-alerts/confirm?token=x",
+			link + "x",
+			"/job-alerts/confirm?token=" + strings.Repeat("x", 7_000),
+		} {
 			require.Equal(t, http.StatusBadRequest, guest.open(http.MethodPost, bad, url.Values{}).status, bad)
 		}
 		guest.Site = "cross-site"

@@ -58,7 +58,10 @@ func TestSite_FindingJobs(t *testing.T) {
 			require.Contains(t, home.text, want)
 		}
 		found := open("/jobs?q=nusre&where=Leeds&sort=distance")
-		for _, want := range []string{"2 jobs", "Showing results for <strong>nurse</strong>", "£17.50 to £21.30 an hour", "less than a mile away", "Role: "} {
+		for _, want := range []string{
+			"2 jobs", "Showing results for <strong>nurse</strong>", "£17.50 to £21.30 an hour",
+			"less than a mile away", "Role: ",
+		} {
 			require.Contains(t, found.text, want)
 		}
 		require.Less(t, strings.Index(found.text, leeds), strings.Index(found.text, bradford), "the nearer one is first")
@@ -217,7 +220,10 @@ func TestSite_ClosedJob_KeepsItsPageForAWhile(t *testing.T) {
 		jobs := browser.open("GET", part[1], nil)
 		require.Equal(t, 1, strings.Count(jobs.text, "/porter-"), jobs.text)
 		require.Contains(t, jobs.text, "/porter-open</loc>")
-		for _, name := range []string{"jobs-x.xml", "jobs-1_x.xml", "jobs--1_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml", "jobs-99999999999999999999_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml"} {
+		for _, name := range []string{
+			"jobs-x.xml", "jobs-1_x.xml", "jobs--1_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml",
+			"jobs-99999999999999999999_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml",
+		} {
 			require.Equal(t, 404, browser.open("GET", "/sitemaps/"+name, nil).status, name)
 		}
 		require.Equal(t, 200, browser.open("GET", "/sitemaps/jobs-1_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml", nil).status)

@@ -31,7 +31,13 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 			case route.Auth != web.None:
 				user = users.seeker.client
 			}
-			for _, body := range []string{`{"a":1}}`, `{"a":1}]`, `{"a":"\ud800"}`, `{"a":1}{}`, `[` + strings.Repeat("1,", 50_000) + `1]`} {
+			for _, body := range []string{
+				`{"a":1}}`,
+				`{"a":1}]`,
+				`{"a":"\ud800"}`,
+				`{"a":1}{}`,
+				`[` + strings.Repeat("1,", 50_000) + `1]`,
+			} {
 				if len(body) > route.BodyLimit() {
 					continue
 				}

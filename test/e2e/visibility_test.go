@@ -50,7 +50,16 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 	go func() {
 		committed <- storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 			now := time.Now().UTC()
-			l := listings.Listing{ID: stores.NewID(), OrganizationID: stores.NewID(), Version: 1, Status: listings.Active, Open: true, PostedAt: &now, CreatedAt: now, UpdatedAt: now}
+			l := listings.Listing{
+				ID:             stores.NewID(),
+				OrganizationID: stores.NewID(),
+				Version:        1,
+				Status:         listings.Active,
+				Open:           true,
+				PostedAt:       &now,
+				CreatedAt:      now,
+				UpdatedAt:      now,
+			}
 			l.Title, l.Description = "Staff Nurse openlong", "Days and nights on a ward."
 			err := storage.Listings.Listings.Create(ctx, []listings.Listing{l})
 			close(posted)

@@ -212,7 +212,10 @@ func (w *walk) decide(application *walkApplication) {
 				x.setStatus(status)
 			}
 		}
-		answer := by.post("/api/employers/applications/batch", object{"applications": []object{{"id": application.id, "status": status}, {"id": other.id, "status": status}}}).
+		answer := by.post("/api/employers/applications/batch", object{"applications": []object{
+			{"id": application.id, "status": status},
+			{"id": other.id, "status": status},
+		}}).
 			ok(200)
 		require.Len(w.t, answer.list("data.updated"), len(want))
 	case 1:

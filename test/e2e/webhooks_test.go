@@ -30,7 +30,10 @@ func TestWebhooks(t *testing.T) {
 			require.Equal(t, "Ward Sister", job["title"])
 			require.Equal(t, "GBP", job["salary"].(object)["currency"])
 			require.Nil(t, job["posted_by"])
-			for _, member := range []string{"company", "location", "employment_type", "contract_type", "application_deadline", "posted_at", "questions", "url"} {
+			for _, member := range []string{
+				"company", "location", "employment_type", "contract_type", "application_deadline",
+				"posted_at", "questions", "url",
+			} {
 				require.Contains(t, job, member)
 			}
 			require.WithinDuration(t, time.Now(), created.body.Timestamp, time.Minute)
@@ -51,7 +54,10 @@ func TestWebhooks(t *testing.T) {
 				employer.put("/api/employers/jobs/"+id, object{"title": "Ward Manager"}).ok(200)
 				employer.put("/api/employers/jobs/"+id, object{"title": "Private", "status": "closed"}).ok(200)
 				employer.put("/api/employers/jobs/"+id, object{"title": "Changed after closing"}).ok(200)
-				for kind, want := range map[string][2]string{"job.updated": {"Ward Manager", "active"}, "job.closed": {"Private", "closed"}} {
+				for kind, want := range map[string][2]string{
+					"job.updated": {"Ward Manager", "active"},
+					"job.closed":  {"Private", "closed"},
+				} {
 					job, is := hooks.waitForEvent(kind, "id", id).body.Data["job"].(object)
 					require.True(t, is, kind)
 					require.Equal(t, want, [2]string{job["title"].(string), job["status"].(string)})
@@ -283,7 +289,10 @@ func TestDeveloperWebhooks(t *testing.T) {
 				ok(201).
 				text("data.app.id") +
 				"/webhooks"
-			made := me.post(app, object{"url": " https://receiver.invalid/hook?x=1 ", "events": []string{"job.closed", "job.created", "job.closed"}}).
+			made := me.post(app, object{
+				"url":    " https://receiver.invalid/hook?x=1 ",
+				"events": []string{"job.closed", "job.created", "job.closed"},
+			}).
 				ok(201)
 			require.Equal(
 				t,
@@ -297,7 +306,10 @@ func TestDeveloperWebhooks(t *testing.T) {
 				me.fromNewAddress().post(app, object{"url": bad, "events": []string{"job.created"}}).invalid("url")
 			}
 			const local = "; on your own installation webhooks.allow_private_networks allows it, and `locum webhooks listen --forward URL` forwards to a local receiver"
-			for own, says := range map[string]string{"http://localhost:3000/": "must be an https:// address" + local, "https://127.0.0.1/": "must be of a server on the public internet" + local} {
+			for own, says := range map[string]string{
+				"http://localhost:3000/": "must be an https:// address" + local,
+				"https://127.0.0.1/":     "must be of a server on the public internet" + local,
+			} {
 				require.Equal(
 					t,
 					says,
@@ -336,7 +348,12 @@ func TestDeveloperWebhooks(t *testing.T) {
 				require.Equal(t, me.get(path).ok(200).at("data.webhook"), shown.at("data.webhooks.0"))
 				require.NotContains(t, string(shown.raw), secret)
 				require.NotContains(t, string(shown.raw), "whsec_")
-				changed := me.put(path, object{"url": "https://receiver.invalid/other", "events": []string{"job.updated"}, "status": "paused", "ownerId": otherUser.id}).
+				changed := me.put(path, object{
+					"url":     "https://receiver.invalid/other",
+					"events":  []string{"job.updated"},
+					"status":  "paused",
+					"ownerId": otherUser.id,
+				}).
 					ok(200)
 				require.Equal(
 					t,

@@ -47,7 +47,10 @@ func readDocuments(t *testing.T, s *testServer, axe string) {
 	clinician.open("/register?as=jobseeker")
 	signUp(clinician, "orla@example.org")
 	clinician.press("Create account")
-	for name, content := range map[string][]byte{"cv.pdf": redPDF(), "letter.html": []byte("<script>document.title = 'run'</script><h1>Dear ward</h1>")} {
+	for name, content := range map[string][]byte{
+		"cv.pdf":      redPDF(),
+		"letter.html": []byte("<script>document.title = 'run'</script><h1>Dear ward</h1>"),
+	} {
 		path := filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.WriteFile(path, content, 0o600))
 		clinician.open("/account/documents")

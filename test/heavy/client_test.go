@@ -79,7 +79,11 @@ func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(p.dir, "developer.json"), document, 0o600))
 	p.run("npm", "run", "--silent", "generate")
 	p.run("npm", "run", "--silent", "build")
-	for program, want := range map[string]string{"oauth": "the code flow works", "webhooks": "deliveries verify", "every": "all 6 operations work"} {
+	for program, want := range map[string]string{
+		"oauth":    "the code flow works",
+		"webhooks": "deliveries verify",
+		"every":    "all 6 operations work",
+	} {
 		t.Run(program, func(t *testing.T) {
 			require.Contains(t, p.runWithBrowsers(t, node, "built/"+program+".js", server.url), want)
 		})

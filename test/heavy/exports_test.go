@@ -28,7 +28,10 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	server.up()
 	t.Cleanup(server.kill)
 	server.token = server.employer()
-	listing := server.call("POST", "/api/employers/jobs", map[string]any{"title": "=cmd|' /C calc'!A0", "description": "Days and nights on a ward."})["id"].(string)
+	listing := server.call("POST", "/api/employers/jobs", map[string]any{
+		"title":       "=cmd|' /C calc'!A0",
+		"description": "Days and nights on a ward.",
+	})["id"].(string)
 	server.exec(`INSERT INTO users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)
 		SELECT md5('user' || n)::uuid, 'seeker' || n || '@example.org', 'seeker' || n || '@example.org', 'Seeker ' || n, 'jobseeker', 'active', 'none', now(), now(), 1
 		FROM generate_series(1, $1::int) n`, exported)

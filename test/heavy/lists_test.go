@@ -34,7 +34,12 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	server.up()
 	t.Cleanup(server.kill)
 	employer := server.employer()
-	seeker := server.call("POST", "/api/auth/register", map[string]any{"email": "seeker@example.org", "password": "Corr3ct-horse", "name": "Niamh Byrne", "userType": "jobseeker"})["accessToken"].(string)
+	seeker := server.call("POST", "/api/auth/register", map[string]any{
+		"email":    "seeker@example.org",
+		"password": "Corr3ct-horse",
+		"name":     "Niamh Byrne",
+		"userType": "jobseeker",
+	})["accessToken"].(string)
 	server.exec(
 		`INSERT INTO listings (id, organization_id, open, remote, posted_at, created_at, updated_at, version, contract_type, employment_type, country, nation, region, city, place_kind,
 			status, salary_currency, salary_period, specialty, title, company, department, location, description, requirements, benefits, questions, meta)

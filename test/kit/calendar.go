@@ -24,7 +24,10 @@ func (c Calendar) Take(t testing.TB, m Mail) {
 	require.Equal(t, m.Parts["method"], method, "the MIME part has the method of the calendar")
 	require.Len(t, parsed.Events(), 1)
 	event := parsed.Events()[0]
-	for _, name := range []string{ical.PropUID, ical.PropDateTimeStamp, ical.PropDateTimeStart, ical.PropSequence, ical.PropOrganizer, ical.PropAttendee, ical.PropSummary} {
+	for _, name := range []string{
+		ical.PropUID, ical.PropDateTimeStamp, ical.PropDateTimeStart, ical.PropSequence,
+		ical.PropOrganizer, ical.PropAttendee, ical.PropSummary,
+	} {
 		require.Len(t, event.Props.Values(name), 1, name)
 	}
 	uid := event.Props.Get(ical.PropUID).Value

@@ -200,7 +200,11 @@ func TestProblems(t *testing.T) {
 		{"lower recall", func(r *report) { r.All.Recall = .89 }, []string{"recall@10 fell from 0.9000 to 0.8900"}},
 		{"more must-not", func(r *report) { r.All.MustNot = 2 }, []string{"must-not rose from 1 to 2"}},
 		{"more zero-wrong", func(r *report) { r.All.ZeroWrong = 2 }, []string{"zero-wrong rose from 1 to 2"}},
-		{"gap", func(r *report) { r.HeldOut.NDCG = .86 }, []string{"over-fitting: the tuned queries score 0.0400 more than the held-out ones (maximum 0.0300)"}},
+		{
+			"gap",
+			func(r *report) { r.HeldOut.NDCG = .86 },
+			[]string{"over-fitting: the tuned queries score 0.0400 more than the held-out ones (maximum 0.0300)"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := baseline

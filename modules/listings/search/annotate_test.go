@@ -50,24 +50,84 @@ func TestAnnotate_Adverts(t *testing.T) {
 		advert Advert
 		want   string
 	}{
-		{"role in the description after a cue", Advert{Title: "Join our team!", Description: "We are looking for a Staff Nurse for our ICU."}, "text=registered-nurse spec@text=intensive-care"},
+		{
+			"role in the description after a cue",
+			Advert{Title: "Join our team!", Description: "We are looking for a Staff Nurse for our ICU."},
+			"text=registered-nurse spec@text=intensive-care",
+		},
 		{"role in the description without a cue", Advert{Title: "Join our team!", Description: "Our nurses love it here."}, ""},
-		{"role in the description beside one in the title", Advert{Title: "Ward Clerk", Description: "As a ward clerk you support nurses. We are looking for a Staff Nurse too."}, "head=ward-clerk"},
-		{"role in the specialty field", Advert{Title: "Great opportunity", Specialty: "Physiotherapist"}, "field=physiotherapist spec@field=physiotherapy"},
-		{"specialty and department", Advert{Title: "Staff Nurse", Specialty: "Cardiology", Department: "Cath Lab"}, "head=registered-nurse spec@field=cardiology,cath-lab"},
+		{
+			"role in the description beside one in the title",
+			Advert{Title: "Ward Clerk", Description: "As a ward clerk you support nurses. We are looking for a Staff Nurse too."},
+			"head=ward-clerk",
+		},
+		{
+			"role in the specialty field",
+			Advert{Title: "Great opportunity", Specialty: "Physiotherapist"},
+			"field=physiotherapist spec@field=physiotherapy",
+		},
+		{
+			"specialty and department",
+			Advert{Title: "Staff Nurse", Specialty: "Cardiology", Department: "Cath Lab"},
+			"head=registered-nurse spec@field=cardiology,cath-lab",
+		},
 		{"title before field", Advert{Title: "Staff Nurse – Cardiology", Specialty: "Cardiology"}, "head=registered-nurse spec=cardiology"},
-		{"contract and hours fields", Advert{Title: "Porter", ContractType: "temporary", EmploymentType: "part-time"}, "head=porter contract@field=temporary hours@field=part-time"},
-		{"remote field", Advert{Title: "Medical Coder", Remote: true}, "head=medical-coder spec=health-records setting@field=work-from-home"},
-		{"bound phrases in the description", Advert{Title: "Staff Nurse", Description: "This is a permanent contract with night shifts, full time, Band 5."}, "head=registered-nurse grade@text=band-5 setting@text=nhs contract@text=permanent hours@text=full-time shift@text=nights"},
-		{"loose words in the description", Advert{Title: "Staff Nurse", Description: "Spend your nights well with a permanent smile and a flexible mind."}, "head=registered-nurse"},
-		{"fields before description", Advert{Title: "Staff Nurse", EmploymentType: "bank", Description: "We also have full time posts."}, "head=registered-nurse hours@field=bank"},
-		{"hours a week", Advert{Title: "Staff Nurse", Description: "You work 37.5 hours per week."}, "head=registered-nurse hours@text=full-time"},
-		{"few hours a week", Advert{Title: "Staff Nurse", Requirements: []string{"27 hours a week"}}, "head=registered-nurse hours@text=part-time"},
-		{"requirements", Advert{Title: "Staff Nurse", Requirements: []string{"Experience in haematology"}}, "head=registered-nurse spec@text=haematology"},
+		{
+			"contract and hours fields",
+			Advert{Title: "Porter", ContractType: "temporary", EmploymentType: "part-time"},
+			"head=porter contract@field=temporary hours@field=part-time",
+		},
+		{
+			"remote field",
+			Advert{Title: "Medical Coder", Remote: true},
+			"head=medical-coder spec=health-records setting@field=work-from-home",
+		},
+		{
+			"bound phrases in the description",
+			Advert{Title: "Staff Nurse", Description: "This is a permanent contract with night shifts, full time, Band 5."},
+			"head=registered-nurse grade@text=band-5 setting@text=nhs contract@text=permanent hours@text=full-time shift@text=nights",
+		},
+		{
+			"loose words in the description",
+			Advert{Title: "Staff Nurse", Description: "Spend your nights well with a permanent smile and a flexible mind."},
+			"head=registered-nurse",
+		},
+		{
+			"fields before description",
+			Advert{Title: "Staff Nurse", EmploymentType: "bank", Description: "We also have full time posts."},
+			"head=registered-nurse hours@field=bank",
+		},
+		{
+			"hours a week",
+			Advert{Title: "Staff Nurse", Description: "You work 37.5 hours per week."},
+			"head=registered-nurse hours@text=full-time",
+		},
+		{
+			"few hours a week",
+			Advert{Title: "Staff Nurse", Requirements: []string{"27 hours a week"}},
+			"head=registered-nurse hours@text=part-time",
+		},
+		{
+			"requirements",
+			Advert{Title: "Staff Nurse", Requirements: []string{"Experience in haematology"}},
+			"head=registered-nurse spec@text=haematology",
+		},
 		{"US abbreviation", Advert{Title: "MSW", Country: "us"}, "head=social-worker spec=social-work"},
-		{"abbreviation decided by the description", Advert{Title: "RT – Nights", Description: "Operate the linac and plan radiation treatment."}, "head=therapeutic-radiographer spec=radiotherapy shift=nights"},
-		{"abbreviation decided by the field", Advert{Title: "ED Nurse", Specialty: "Mental Health"}, "head=nurse spec=eating-disorders,mental-health"},
-		{"abbreviation decided by the other words", Advert{Title: "PA", Description: "Diary management for our directors."}, "head=personal-assistant"},
+		{
+			"abbreviation decided by the description",
+			Advert{Title: "RT – Nights", Description: "Operate the linac and plan radiation treatment."},
+			"head=therapeutic-radiographer spec=radiotherapy shift=nights",
+		},
+		{
+			"abbreviation decided by the field",
+			Advert{Title: "ED Nurse", Specialty: "Mental Health"},
+			"head=nurse spec=eating-disorders,mental-health",
+		},
+		{
+			"abbreviation decided by the other words",
+			Advert{Title: "PA", Description: "Diary management for our directors."},
+			"head=personal-assistant",
+		},
 		{"lower case is no abbreviation", Advert{Title: "Nurse or midwife"}, "head=nurse,midwife spec=maternity"},
 		{"empty", Advert{}, ""},
 	} {

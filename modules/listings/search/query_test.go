@@ -253,7 +253,10 @@ func requireSameTerms(t testing.TB, p *Parser, text string) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"nurse", `"a" -b`, "£20 an hour", "-“x", "nurse in leeds, uk OR", "\xff -\"", "£1-£2 or £3", "NURES edinburg", "nures -nures 5/6", "health visitr", "dieteticassistant", "f>m\x1f"} {
+	for _, seed := range []string{
+		"nurse", `"a" -b`, "£20 an hour", "-“x", "nurse in leeds, uk OR", "\xff -\"", "£1-£2 or £3",
+		"NURES edinburg", "nures -nures 5/6", "health visitr", "dieteticassistant", "f>m\x1f",
+	} {
 		f.Add(seed)
 	}
 	parser := testParser(f)

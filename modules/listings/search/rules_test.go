@@ -116,7 +116,10 @@ func TestParse_Rules(t *testing.T) {
 		{"few concepts before many", "neonatal intensive care nurse ", "specialty:neonatal, role:nurse"},
 		{"a slash between roles is OR", "nurse/radiographer ", "role:nurse|radiographer"},
 		{"OR with a composed role", "urologist or nurse ", "role:doctor|nurse"},
-		{"OR with a composed role shares the specialty", "intensive care nurse or urology ", "role:nurse, specialty:intensive-care|urology"},
+		{
+			"OR with a composed role shares the specialty", "intensive care nurse or urology ",
+			"role:nurse, specialty:intensive-care|urology",
+		},
 		{"small numbers ask for nothing", "nurse 6 ", "role:nurse"},
 		{"a namesake without adverts", "nurse in edinburg ", "role:nurse, place:Edinburgh GB"},
 		{"a town abroad with a namesake at home", "nurse halifax ", "role:nurse, place:Halifax GB"},
@@ -198,13 +201,37 @@ func TestAnnotate_Rules(t *testing.T) {
 		advert Advert
 		want   string
 	}{
-		{"a question is no head", Advert{Title: "Were you a nurse? Become a recruitment consultant"}, "role.head:non-clinical, role.head:recruiter, role.title:nurse"},
+		{
+			"a question is no head",
+			Advert{Title: "Were you a nurse? Become a recruitment consultant"},
+			"role.head:non-clinical, role.head:recruiter, role.title:nurse",
+		},
 		{"a question alone is", Advert{Title: "Are you a nurse?"}, "role.head:nurse"},
-		{"a profession that leads a team", Advert{Title: "Health Visitor Team Leader"}, "role.head:health-visitor, role.head:nurse, role.second:manager"},
-		{"a trainee is a second choice", Advert{Title: "Trainee Radiographer"}, "grade:trainee-grade, role.second:radiographer, stated:grade"},
-		{"staff to be taught are no applicants", Advert{Title: "Radiographer", Description: "You will teach newly qualified staff and doctors in training."}, "role.head:radiographer"},
-		{"welcome applicants are", Advert{Title: "Radiographer", Description: "Newly qualified applicants are welcome."}, "experience:newly-qualified, role.head:radiographer, stated:experience"},
-		{"the company names the setting", Advert{Title: "Porter", Company: "Mersey NHS Trust"}, "setting.field:nhs, setting:nhs, stated:setting"},
+		{
+			"a profession that leads a team",
+			Advert{Title: "Health Visitor Team Leader"},
+			"role.head:health-visitor, role.head:nurse, role.second:manager",
+		},
+		{
+			"a trainee is a second choice",
+			Advert{Title: "Trainee Radiographer"},
+			"grade:trainee-grade, role.second:radiographer, stated:grade",
+		},
+		{
+			"staff to be taught are no applicants",
+			Advert{Title: "Radiographer", Description: "You will teach newly qualified staff and doctors in training."},
+			"role.head:radiographer",
+		},
+		{
+			"welcome applicants are",
+			Advert{Title: "Radiographer", Description: "Newly qualified applicants are welcome."},
+			"experience:newly-qualified, role.head:radiographer, stated:experience",
+		},
+		{
+			"the company names the setting",
+			Advert{Title: "Porter", Company: "Mersey NHS Trust"},
+			"setting.field:nhs, setting:nhs, stated:setting",
+		},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()

@@ -154,7 +154,10 @@ func TestConcept_Closure(t *testing.T) {
 
 func TestConcept_SiblingsAndKin(t *testing.T) {
 	t.Parallel()
-	vocabulary, err := Parse(Source{Name: "v", Text: "role a : a\nrole b <a : b\nrole c <a : c\nrole d *broad : d\nrole e <d : e\nrole f <d : f"})
+	vocabulary, err := Parse(Source{
+		Name: "v",
+		Text: "role a : a\nrole b <a : b\nrole c <a : c\nrole d *broad : d\nrole e <d : e\nrole f <d : f",
+	})
 	require.NoError(t, err)
 	assert.Equal(t, []*Concept{vocabulary.Concept("c")}, vocabulary.Concept("b").Siblings())
 	assert.Empty(t, vocabulary.Concept("e").Siblings())

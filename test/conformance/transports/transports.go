@@ -110,7 +110,15 @@ func Transport(t *testing.T, open TransportOpener) {
 	t.Run("errors", func(t *testing.T) {
 		t.Parallel()
 		transport := openTransport(t, open)
-		for path, want := range map[string]int{"/api/v1/missing": 404, "/api/v1/nothing": 404, "/api/v1/broken": 500, "/api/v1/panic": 500, "/api/v1/things/a": 400, "/api/v1/things/%00?q=a": 404, "/api/v1/things/%ff?q=a": 404} {
+		for path, want := range map[string]int{
+			"/api/v1/missing":        404,
+			"/api/v1/nothing":        404,
+			"/api/v1/broken":         500,
+			"/api/v1/panic":          500,
+			"/api/v1/things/a":       400,
+			"/api/v1/things/%00?q=a": 404,
+			"/api/v1/things/%ff?q=a": 404,
+		} {
 			answer := transport.call(t, "GET", path, "reader", "")
 			require.Equal(t, want, answer.Status, "%s: %s", path, answer.Body)
 			require.NotContains(t, string(answer.Body), "secret")
@@ -200,7 +208,11 @@ func transportStreams(t *testing.T, open TransportOpener) {
 	transport := openTransport(t, open)
 	for path, want := range map[string][]string{
 		"/api/v1/table": {"text/csv; charset=utf-8", `attachment; filename="things.csv"`, ""},
-		"/api/v1/file":  {"application/pdf", `attachment; filename="r_sum_.pdf"; filename*=UTF-8''r%C3%A9sum%C3%A9.pdf`, "sandbox; default-src 'none'"},
+		"/api/v1/file": {
+			"application/pdf",
+			`attachment; filename="r_sum_.pdf"; filename*=UTF-8''r%C3%A9sum%C3%A9.pdf`,
+			"sandbox; default-src 'none'",
+		},
 	} {
 		answer := transport.call(t, "GET", path, "reader", "")
 		require.Equal(t, 200, answer.Status, path)

@@ -29,7 +29,10 @@ func TestPins_MainJob(t *testing.T) {
 	p := modules.Start(t, modules.SQLite, bootstrap.WithModule(pins.Module))
 	employer, one, other := p.Employer(t), p.Jobseeker(t), p.Jobseeker(t)
 	post := func(title string) string {
-		return p.Call(t, http.MethodPost, "/api/employers/jobs", employer, map[string]any{"title": title, "description": "Days and nights."}).Data(t)["id"].(string)
+		return p.Call(t, http.MethodPost, "/api/employers/jobs", employer, map[string]any{
+			"title":       title,
+			"description": "Days and nights.",
+		}).Data(t)["id"].(string)
 	}
 	job, second := post("Theatre Nurse"), post("Ward Clerk")
 

@@ -212,7 +212,10 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 		"/api/auth/register-employer",
 		map[string]any{"email": "asha@example.org", "name": "Asha Patel", "companyName": "St Brigid's Hospital"},
 	)
-	job := employer.call("POST", "/api/employers/jobs", map[string]any{"title": "Theatre Nurse", "description": "Days and nights."})["id"].(string)
+	job := employer.call("POST", "/api/employers/jobs", map[string]any{
+		"title":       "Theatre Nurse",
+		"description": "Days and nights.",
+	})["id"].(string)
 
 	clinician := p.register(
 		"/api/auth/register",
