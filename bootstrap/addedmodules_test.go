@@ -245,13 +245,8 @@ func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, response.Body.Close())
 			require.Equal(t, http.StatusOK, response.StatusCode)
-			require.Eventually(
-				t,
-				func() bool { return done.Load() == 111 },
-				20*time.Second,
-				10*time.Millisecond,
-				"a reaction, a task and periodic work",
-			)
+			require.Eventually(t, func() bool { return done.Load() == 111 }, 20*time.Second,
+				10*time.Millisecond, "a reaction, a task and periodic work")
 
 			response, err = http.Get(url + "/openapi/portal.json")
 			require.NoError(t, err)
@@ -276,11 +271,7 @@ func TestModule_Commands_IncludeIt(t *testing.T) {
 func TestModule_MigrationsNotAtTheRoot_StartFails(t *testing.T) {
 	t.Parallel()
 	below := fstest.MapFS{"migrations/0001_notes.sql": noteMigrations["0001_notes.sql"]}
-	_, err := startApp(
-		t,
-		testConfig(t, nil),
-		role{name: "serve", serves: true},
-		WithModule(Module{Name: "notes", Migrations: fs.FS(below)}),
-	)
+	_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true},
+		WithModule(Module{Name: "notes", Migrations: fs.FS(below)}))
 	require.ErrorContains(t, err, "module notes: want migrations with names NNNN_name.sql")
 }

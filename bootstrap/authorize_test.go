@@ -218,12 +218,9 @@ func TestServices_CalledDirectlyForApps_CheckScopes(t *testing.T) {
 				}
 			}
 			caller := integrations.Caller{App: integrations.App{ID: newID()}, UserID: signedIn.Account.ID, Scopes: others}
-			require.ErrorIs(
-				t,
+			require.ErrorIs(t,
 				callHandler(t.Context(), route, web.Call{Caller: caller}, bodies[pathOf(route)]),
-				auth.ErrScope,
-				fmt.Sprint(pathOf(route)),
-			)
+				auth.ErrScope, fmt.Sprint(pathOf(route)))
 		}
 	}
 	require.GreaterOrEqual(t, checked, 6)

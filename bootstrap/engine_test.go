@@ -157,12 +157,9 @@ func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
 	server.create(t, "Midwife")
 	require.Empty(t, server.titles(t, "babycatcher"))
 	require.NoError(t, os.WriteFile(server.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
-	require.Eventually(
-		t,
+	require.Eventually(t,
 		func() bool { return slices.Equal(server.titles(t, "babycatcher"), []string{"Midwife"}) },
-		30*time.Second,
-		20*time.Millisecond,
-	)
+		30*time.Second, 20*time.Millisecond)
 }
 
 func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
@@ -178,12 +175,9 @@ func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
 		require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
 	}
 	require.NoError(t, os.WriteFile(server.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
-	require.Eventually(
-		t,
+	require.Eventually(t,
 		func() bool { return slices.Equal(server.titles(t, "babycatcher"), []string{"Midwife"}) },
-		30*time.Second,
-		20*time.Millisecond,
-	)
+		30*time.Second, 20*time.Millisecond)
 }
 
 func TestEngine_UsedFolder_RefusedAtTheStart(t *testing.T) {

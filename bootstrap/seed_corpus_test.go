@@ -77,14 +77,8 @@ func checkContract(t *testing.T, listing listings.Listing, o *employer, p *post)
 		require.Equal(t, "year", listing.Salary.Period, listing.Title)
 	}
 	if listing.Salary.Period == "hour" {
-		require.True(
-			t,
-			*listing.Salary.Min >= 1_000 && *listing.Salary.Max <= 30_000,
-			"%s: %d to %d cents an hour",
-			listing.Title,
-			*listing.Salary.Min,
-			*listing.Salary.Max,
-		)
+		require.True(t, *listing.Salary.Min >= 1_000 && *listing.Salary.Max <= 30_000,
+			"%s: %d to %d cents an hour", listing.Title, *listing.Salary.Min, *listing.Salary.Max)
 	}
 	if strings.HasPrefix(p.Grade, "Band") {
 		require.Contains(t, listing.Description, p.Grade)

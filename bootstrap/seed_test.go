@@ -85,11 +85,9 @@ func TestSeed_Twice_SameData(t *testing.T) {
 				b.WriteString(h.Listing.ID + h.Listing.Title + h.Listing.Company + h.Listing.Description + "\n")
 			}
 		}
-		require.ErrorIs(
-			t,
+		require.ErrorIs(t,
 			mayHoldDemo(t.Context(), &config.Config{HTTP: config.HTTP{PublicURL: "http://localhost:8080"}}, storage, false),
-			errHasUsers,
-		)
+			errHasUsers)
 		u, err := storage.Identity.Users.GetByEmail(t.Context(), demoAccounts[1].Email)
 		require.NoError(t, err)
 		m, err := storage.Identity.Members.GetByUser(t.Context(), u.ID)
@@ -150,11 +148,9 @@ func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 		standing[a.Status]++
 		require.True(t, a.ChangedAt.Before(deps.Clock.Now()))
 	}
-	require.Equal(
-		t,
+	require.Equal(t,
 		map[hiring.Status]int{hiring.Pending: 1, hiring.Review: 1, hiring.Interview: 1, hiring.Accepted: 1, hiring.Rejected: 1},
-		standing,
-	)
+		standing)
 	ahead, err := desk.Interviews(ctx, who(1), "", page.Request{Number: 1, Size: 50})
 	require.NoError(t, err)
 	require.Len(t, ahead.Items, 1)

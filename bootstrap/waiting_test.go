@@ -20,17 +20,13 @@ func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 	defer cancel()
 	app := newApp(ctx, cfg, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
 	err := app.Start(ctx)
-	require.Regexp(
-		t,
+	require.Regexp(t,
 		`^database\.url \(from default\): no answer from 127\.0\.0\.1:1 within \d+s: failed to [^\n\t;]*refused$`,
-		oneLine(err),
-	)
+		oneLine(err))
 	require.NotContains(t, err.Error(), "hunter2")
-	require.Regexp(
-		t,
+	require.Regexp(t,
 		`^\{"time":"[^"]+","level":"WARN","msg":"database is unavailable; waiting","key":"database.url","host":"127.0.0.1:1","until":"20`,
-		log.String(),
-	)
+		log.String())
 	require.NotContains(t, log.String(), "hunter2")
 	stop, cancelStop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancelStop()

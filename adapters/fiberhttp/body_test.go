@@ -161,13 +161,8 @@ func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 	r := server.sendPart(t, "203.0.113.1", 1<<20+1)
 	require.Equal(t, 503, readStatus(t, r))
 	server.sendPart(t, "203.0.113.2", 1<<20-1)
-	require.Eventually(
-		t,
-		func() bool { return server.server.bodies.reserved.Load() == 1<<20 },
-		5*time.Second,
-		time.Millisecond,
-		"replaced buffers do not count",
-	)
+	require.Eventually(t, func() bool { return server.server.bodies.reserved.Load() == 1<<20 }, 5*time.Second,
+		time.Millisecond, "replaced buffers do not count")
 	require.Equal(t, 503, readStatus(t, server.sendPart(t, "203.0.113.3", 1)))
 	response, _ := server.do(t, "POST", "/test/echo/1", `{"text":"`+strings.Repeat("x", 500_000)+`"}`)
 	require.Equal(t, 200, response.StatusCode)

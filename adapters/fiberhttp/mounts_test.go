@@ -121,13 +121,8 @@ func TestMount_LargeBody_IsAnError(t *testing.T) {
 	response, text := server.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody)))
 	require.Equal(t, 202, response.StatusCode)
 	require.Greater(t, len(text), web.DefaultBody)
-	require.Eventually(
-		t,
-		func() bool { return server.server.bodies.reserved.Load() == 0 },
-		20*time.Second,
-		time.Millisecond,
-		"the memory of bodies is released",
-	)
+	require.Eventually(t, func() bool { return server.server.bodies.reserved.Load() == 0 }, 20*time.Second,
+		time.Millisecond, "the memory of bodies is released")
 }
 
 func TestMount_BodyThatIsNotRead_DoesNotDelayTheResponse(t *testing.T) {

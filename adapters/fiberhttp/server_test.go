@@ -223,13 +223,8 @@ func TestCache_WriteOfThisProcess_Invalidates(t *testing.T) {
 	// On a busy machine two reads may take longer than the cache.
 	kept := func() (answer any) {
 		t.Helper()
-		require.Eventually(
-			t,
-			func() bool { answer = read(); return answer == read() },
-			20*time.Second,
-			time.Millisecond,
-			"the response is cached",
-		)
+		require.Eventually(t, func() bool { answer = read(); return answer == read() }, 20*time.Second,
+			time.Millisecond, "the response is cached")
 		return answer
 	}
 	first := kept()

@@ -37,12 +37,8 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 	calendar := kit.Calendar{}
 	var starts []string
 	for _, got := range server.Mails() {
-		require.NotRegexp(
-			t,
-			`[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]`,
-			got.Parts["text/calendar"],
-			"no character that other programs take for a line break",
-		)
+		require.NotRegexp(t, `[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]`,
+			got.Parts["text/calendar"], "no character that other programs take for a line break")
 		require.NotRegexp(t, `[^\r]\n`, got.Parts["text/calendar"])
 		for line := range strings.SplitSeq(got.Parts["text/calendar"], "\r\n") {
 			require.LessOrEqual(t, len(line), 75, "RFC 5545 §3.1")

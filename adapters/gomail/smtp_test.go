@@ -215,18 +215,13 @@ func TestSMTP_TLS_IsRequiredAndVerified(t *testing.T) {
 	as := "smtp://mailer:p%40ss%3Aword@" + server.Addr
 	require.NoError(t, newSender(t, as+"?starttls=always&ca="+server.CA).Send(t.Context(), testMessage("a@example.org")))
 	require.Len(t, server.Mails(), 1)
-	require.NoError(
-		t,
-		newSender(t, as).Send(t.Context(), testMessage("a@example.org")),
-		"on loopback: TLS if offered, with any certificate",
-	)
+	require.NoError(t, newSender(t, as).Send(t.Context(), testMessage("a@example.org")),
+		"on loopback: TLS if offered, with any certificate")
 
 	other := kit.NewSMTPWithTLS(t, "", "")
-	require.ErrorContains(
-		t,
+	require.ErrorContains(t,
 		newSender(t, as+"?starttls=always&ca="+other.CA).Send(t.Context(), testMessage("a@example.org")),
-		"certificate",
-	)
+		"certificate")
 
 	err := newSender(t, strings.Replace(as, "word", "guess", 1)+"?ca="+server.CA).Send(t.Context(), testMessage("a@example.org"))
 	require.Error(t, err)

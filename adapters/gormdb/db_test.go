@@ -148,11 +148,8 @@ func TestDo_ContextAfterItsEnd_Fails(t *testing.T) {
 
 func TestDo_ErrorOfFunction_IsReturnedUnchanged(t *testing.T) {
 	t.Parallel()
-	require.Equal(
-		t,
-		gorm.ErrRecordNotFound,
-		openTestSQLite(t).Do(t.Context(), func(context.Context) error { return gorm.ErrRecordNotFound }),
-	)
+	require.Equal(t, gorm.ErrRecordNotFound,
+		openTestSQLite(t).Do(t.Context(), func(context.Context) error { return gorm.ErrRecordNotFound }))
 }
 
 func TestConn_NoServer_IsUnavailable(t *testing.T) {

@@ -79,12 +79,8 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 		})
 	}
 	costs(1, 0, func() {
-		_, _ = storage.Applications.List(
-			ctx,
-			hiring.Visibility{ApplicantID: id},
-			hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn},
-			page.Request{Number: 1, Size: 1000},
-		)
+		_, _ = storage.Applications.List(ctx, hiring.Visibility{ApplicantID: id},
+			hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn}, page.Request{Number: 1, Size: 1000})
 	})
 	for _, f := range []hiring.ApplicationFilter{
 		{},
@@ -155,12 +151,8 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 		_, _ = db.Storage().Listings.Listings.ListBySelection(ctx, id, listings.Selection{NotCompany: "New"}, 100)
 	})
 	costs(1, 0, func() {
-		_, _ = db.Storage().Listings.Listings.ListBySelection(
-			ctx,
-			id,
-			listings.Selection{NotCompany: "New", Before: &listings.Listing{ID: id, CreatedAt: now}},
-			100,
-		)
+		_, _ = db.Storage().Listings.Listings.ListBySelection(ctx, id,
+			listings.Selection{NotCompany: "New", Before: &listings.Listing{ID: id, CreatedAt: now}}, 100)
 	})
 
 	asked.useIndexes(t, db, "counted")
@@ -175,12 +167,8 @@ func TestHiringQueries_SortedRows_UseIndexes(t *testing.T) {
 	first := page.Request{Number: 1, Size: 1}
 	_, err := storage.Appointments.List(ctx, id, hiring.AppointmentFilter{ApplicationIDs: []string{id}}, first)
 	require.NoError(t, err)
-	_, err = storage.Applications.List(
-		ctx,
-		hiring.Visibility{ApplicantID: id},
-		hiring.ApplicationFilter{ListingIDs: []string{id, id}, Withdrawn: hiring.IncludeWithdrawn},
-		first,
-	)
+	_, err = storage.Applications.List(ctx, hiring.Visibility{ApplicantID: id},
+		hiring.ApplicationFilter{ListingIDs: []string{id, id}, Withdrawn: hiring.IncludeWithdrawn}, first)
 	require.NoError(t, err)
 	_, err = storage.Applications.CountByStatus(ctx, hiring.Visibility{ApplicantID: id}, hiring.ApplicationFilter{})
 	require.NoError(t, err)

@@ -125,13 +125,8 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, storage.PersonalData.DeleteByUser(ctx, id, now))
 
-	asked.useIndexes(
-		t,
-		db,
-		"counted",
-		"saved_searches USING INDEX saved_searches_unresolved",
-		"alert_listings USING COVERING INDEX sqlite_autoindex_alert_listings_1",
-	)
+	asked.useIndexes(t, db, "counted", "saved_searches USING INDEX saved_searches_unresolved",
+		"alert_listings USING COVERING INDEX sqlite_autoindex_alert_listings_1")
 }
 
 func TestBookmarksOfListings_UseIndex(t *testing.T) {

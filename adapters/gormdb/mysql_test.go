@@ -80,11 +80,8 @@ func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 
 	const references = `SELECT CONCAT(k.table_name, ' ', k.column_name, ' ', r.delete_rule) FROM information_schema.referential_constraints r
 		JOIN information_schema.key_column_usage k ON k.constraint_name = r.constraint_name AND k.constraint_schema = r.constraint_schema%s WHERE r.constraint_schema = `
-	require.Equal(
-		t,
-		things(t, pg, fmt.Sprintf(references, "")+"'public'"),
-		things(t, my, fmt.Sprintf(references, " AND k.table_name = r.table_name")+"DATABASE()"),
-	)
+	require.Equal(t, things(t, pg, fmt.Sprintf(references, "")+"'public'"),
+		things(t, my, fmt.Sprintf(references, " AND k.table_name = r.table_name")+"DATABASE()"))
 
 	type index struct {
 		Name, Columns string
@@ -125,20 +122,13 @@ func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 			func(c string) bool { return slices.Contains(strings.Split(want.Columns, ","), c) },
 		)
 		for _, more := range rest {
-			require.True(
-				t,
+			require.True(t,
 				more == name+"_if" && want.Condition != "" || !want.Uniq && strings.Contains(want.Condition, more),
-				"%s has the column %s",
-				name,
-				more,
-			)
+				"%s has the column %s", name, more)
 		}
-		require.Equal(
-			t,
-			want.Columns,
+		require.Equal(t, want.Columns,
 			strings.Join(slices.DeleteFunc(columns, func(c string) bool { return slices.Contains(rest, c) }), ","),
-			name,
-		)
+			name)
 		if want.Uniq && want.Condition != "" && !strings.HasSuffix(want.Condition, "IS NOT NULL)") {
 			require.Equal(t, []string{name + "_if"}, rest, "%s is unique under a condition", name)
 		}

@@ -23,11 +23,8 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	require.NoError(t, storage.Integrations.Apps.Create(ctx, integrations.App{ID: id, OwnerID: id, Version: 1}, 9))
 	require.NoError(
 		t,
-		storage.Integrations.Grants.Create(
-			ctx,
-			integrations.Token{Hash: "h", GrantID: id},
-			&integrations.Grant{ID: id, AppID: id, UserID: id, ExpiresAt: now},
-		),
+		storage.Integrations.Grants.Create(ctx, integrations.Token{Hash: "h", GrantID: id},
+			&integrations.Grant{ID: id, AppID: id, UserID: id, ExpiresAt: now}),
 	)
 	before := len(asked.sql)
 	_, _ = storage.Integrations.Grants.Get(ctx, integrations.Access, "h")

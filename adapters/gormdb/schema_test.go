@@ -256,11 +256,9 @@ func TestSchema_OneModule_HasItsTablesOnly(t *testing.T) {
 		db.modules = []string{"billing"}
 		applied, err := schemas{db}.Up(t.Context())
 		require.NoError(t, err)
-		require.Equal(
-			t,
+		require.Equal(t,
 			[]string{"database/0001_init.sql", "database/0002_task_groups.sql", "billing/0001_init.sql", "billing/0002_charge_actions.sql"},
-			applied,
-		)
+			applied)
 		require.True(t, db.reader.Migrator().HasTable("charges"))
 		require.False(t, db.reader.Migrator().HasTable("users"))
 	}

@@ -35,11 +35,8 @@ func TestTasks_Queries_UseIndexes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(
 		t,
-		tasks.RecordOutcomes(
-			ctx,
-			task.Outcome{Run: task.Run{ID: ids[0], Attempt: 1}, State: task.Done},
-			task.Outcome{Run: task.Run{ID: refs[0].ID, Attempt: 1}, Group: "g", State: task.Dead},
-		),
+		tasks.RecordOutcomes(ctx, task.Outcome{Run: task.Run{ID: ids[0], Attempt: 1}, State: task.Done},
+			task.Outcome{Run: task.Run{ID: refs[0].ID, Attempt: 1}, Group: "g", State: task.Dead}),
 	)
 	_, err = tasks.Backlog(ctx)
 	require.NoError(t, err)

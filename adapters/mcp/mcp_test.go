@@ -69,11 +69,9 @@ func TestRefuseMessage_Batch_IsAJSONRPCError(t *testing.T) {
 	w := httptest.NewRecorder()
 	require.True(t, rejectMessage(w, []byte(" [{}]")))
 	require.Equal(t, http.StatusBadRequest, w.Code)
-	require.JSONEq(
-		t,
+	require.JSONEq(t,
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not supported; send one message in each request"}}`,
-		w.Body.String(),
-	)
+		w.Body.String())
 	require.False(t, rejectMessage(w, []byte(`{"method":"tools/list"}`)))
 }
 
@@ -115,12 +113,8 @@ func TestServeHTTP_Unavailable_IsReportedOnce(t *testing.T) {
 		require.NoError(t, err)
 		var causes []string
 		ctx := web.WithFaultReport(t.Context(), func(err error) { causes = append(causes, web.FaultOf(err).Reason) })
-		r := httptest.NewRequestWithContext(
-			ctx,
-			http.MethodPost,
-			Path,
-			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_job","arguments":{"job_id":"x"}}}`),
-		)
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, Path,
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_job","arguments":{"job_id":"x"}}}`))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		w := httptest.NewRecorder()

@@ -36,12 +36,9 @@ func TestTracer_Parent_IsPropagated(t *testing.T) {
 	spans := collector.Spans()
 	first := spans["request"][0]
 	require.Empty(t, first.Parent)
-	require.Equal(
-		t,
-		[]string{first.Trace, first.ID},
+	require.Equal(t, []string{first.Trace, first.ID},
 		[]string{spans["inner"][0].Trace, spans["inner"][0].Parent},
-		"the current span takes precedence over the remote parent",
-	)
+		"the current span takes precedence over the remote parent")
 	require.True(t, spans["inner"][0].Failed)
 	require.Equal(t, []string{first.Trace, first.ID}, []string{spans["job"][0].Trace, spans["job"][0].Parent})
 	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", spans["asked"][0].Trace)

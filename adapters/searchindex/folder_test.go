@@ -196,13 +196,9 @@ func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 			if err == nil {
 				_ = y.Close()
 			}
-			require.True(
-				t,
+			require.True(t,
 				errors.Is(err, ErrDamaged) || errors.Is(err, ErrForeign) || errors.Is(err, ErrOutdated),
-				"%s: %v",
-				fmt.Sprintf(condition, args...),
-				err,
-			)
+				"%s: %v", fmt.Sprintf(condition, args...), err)
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(o.Folder, "*"+segmentSuffix))

@@ -87,12 +87,9 @@ func TestSend_LoopbackByAnyName_IsRefused(t *testing.T) {
 		require.NotContains(t, a.Error, "127", "the error contains no address")
 	}
 	require.Zero(t, reached.Load())
-	require.Equal(
-		t,
-		"refused_address",
+	require.Equal(t, "refused_address",
 		s.Post(t.Context(), integrations.Post{URL: "http://localhost:" + port}).Error,
-		"a name that leads to loopback",
-	)
+		"a name that leads to loopback")
 }
 
 func TestSend_ResponseIsBounded(t *testing.T) {

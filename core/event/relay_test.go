@@ -139,12 +139,8 @@ func TestRelay_ExpiredLease_EventIsRelayed(t *testing.T) {
 	clk := kit.NewClock()
 	storage := stores.SQLite(t, clk)
 	handled := 0
-	work := kit.NewWork(
-		t,
-		storage,
-		clk,
-		[]event.Subscription{event.On("a", func(context.Context, event.JobCreated) error { handled++; return nil })},
-	)
+	work := kit.NewWork(t, storage, clk,
+		[]event.Subscription{event.On("a", func(context.Context, event.JobCreated) error { handled++; return nil })})
 	recordEvents(t, storage, event.JobCreated{JobID: "1"})
 	_, err := storage.Identity.Outbox.Claim(t.Context(), 10, 30*time.Second)
 	require.NoError(t, err)

@@ -34,12 +34,8 @@ func TestTemplates_Folder_ReplacesTheDefaults(t *testing.T) {
 	mailer := &brandedMailer{templates: templates}
 	require.NoError(t, Deliver(t.Context(), mailer, Letter{Body: []Block{{Text: "There is\nnews."}}, Home: "https://jobs.example.org"}))
 	require.Equal(t, "There is news. – St Brigid’s <Jobs>", mailer.sent.Text)
-	require.Contains(
-		t,
-		mailer.sent.HTML,
-		`<a href="https://jobs.example.org">St Brigid’s &lt;Jobs&gt;</a>`,
-		"the default for the file that is missing",
-	)
+	require.Contains(t, mailer.sent.HTML, `<a href="https://jobs.example.org">St Brigid’s &lt;Jobs&gt;</a>`,
+		"the default for the file that is missing")
 }
 
 func TestTemplates_Brand_IsShown(t *testing.T) {

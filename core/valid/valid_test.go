@@ -104,11 +104,8 @@ func TestProblems_Struct_NamesPaths(t *testing.T) {
 			&input{Title: "a", details: details{Pay: &pay{&negative}, Questions: []question{{"no"}, {}}, Tags: &[]string{" ", "a"}}},
 		),
 	)
-	require.Equal(
-		t,
-		"questions must have at most 2 items",
-		describeProblems(input{Title: "a", details: details{Questions: []question{{"yes"}, {}, {}}}}),
-	)
+	require.Equal(t, "questions must have at most 2 items",
+		describeProblems(input{Title: "a", details: details{Questions: []question{{"yes"}, {}, {}}}}))
 	require.Equal(t, "questions.0.text must have at most 3 characters",
 		describeProblems(input{Title: "a", details: details{Questions: []question{{"long"}}}}), "one problem for each field")
 

@@ -138,11 +138,8 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 			{At: 6, Error: "Application not found"},
 			{At: 7, Decision: hiring.Decision{ID: gone.ID, Status: "accepted"}, Error: "Invalid status"},
 		}, refused)
-		require.Equal(
-			t,
-			"jobseeker:>pending employer:pending>review employer:review>accepted",
-			formatTimeline(env.received(st, one.ID).Timeline),
-		)
+		require.Equal(t, "jobseeker:>pending employer:pending>review employer:review>accepted",
+			formatTimeline(env.received(st, one.ID).Timeline))
 		require.Equal(t, hiring.Accepted, env.visibleStatus(ann, one.ID))
 		require.Equal(t, hiring.Pending, env.received(rival, foreign.ID).Status)
 		require.Equal(t, []string{"pending>review", "review>accepted"}, env.recordedEvents())

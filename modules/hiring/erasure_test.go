@@ -54,12 +54,8 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		env.recordedEvents()
 
 		env.handleDeletion(ann)
-		require.ElementsMatch(
-			t,
-			[]string{"interview cancelled 1", "pending>withdrawn"},
-			env.recordedEvents(),
-			"decided applications keep their status",
-		)
+		require.ElementsMatch(t, []string{"interview cancelled 1", "pending>withdrawn"}, env.recordedEvents(),
+			"decided applications keep their status")
 		seen := env.received(st, application.ID)
 		require.Equal(t, hiring.Withdrawn, seen.Status)
 		require.Equal(t, hiring.Person{Name: "Deleted user"}, seen.Applicant)
@@ -68,12 +64,8 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		require.Equal(t, hiring.Cancelled, seen.Interview.Status)
 		require.Empty(t, seen.Interview.Notes)
 		require.Equal(t, hiring.Accepted, env.received(st, got.ID).Status)
-		require.ErrorIs(
-			t,
-			env.setStatus(st, got.ID, "rejected"),
-			hiring.ErrInvalidStatus,
-			"an application without an applicant cannot be changed",
-		)
+		require.ErrorIs(t, env.setStatus(st, got.ID, "rejected"), hiring.ErrInvalidStatus,
+			"an application without an applicant cannot be changed")
 		require.Equal(t, "Dear all", env.received(st, other.ID).CoverLetter, "other users' applications are unchanged")
 		_, err = env.Contact(t.Context(), st, application.ID, hiring.ContactInput{Subject: "Dear", Message: "nobody"})
 		require.ErrorIs(t, err, hiring.ErrNotFound)

@@ -128,17 +128,12 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 			return rows
 		}
 		rows := run(hiring.ExportFilters{})
-		require.Equal(
-			t,
+		require.Equal(t,
 			"id,job_id,job_title,applicant_name,applicant_email,status,applied_at,updated_at,interview_at,interview_status,interview_outcome",
-			strings.Join(rows[0], ","),
-		)
+			strings.Join(rows[0], ","))
 		require.Equal(t, []string{other.ID, application.ID}, []string{rows[1][0], rows[2][0]}, "the newest first")
-		require.Equal(
-			t,
-			[]string{"review", "2027-03-27T11:00:00Z", "scheduled", "pending"},
-			[]string{rows[2][5], rows[2][8], rows[2][9], rows[2][10]},
-		)
+		require.Equal(t, []string{"review", "2027-03-27T11:00:00Z", "scheduled", "pending"},
+			[]string{rows[2][5], rows[2][8], rows[2][9], rows[2][10]})
 		require.Equal(t, application.ID, run(hiring.ExportFilters{Status: ptr("review")})[1][0])
 		require.Equal(t, other.ID, run(hiring.ExportFilters{JobID: ptr(strings.ToUpper(second))})[1][0])
 		require.Len(t, run(hiring.ExportFilters{StartDate: ptr("2026-03-17"), EndDate: ptr("2026-03-17")}), 3)

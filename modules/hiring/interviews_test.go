@@ -403,26 +403,18 @@ func TestDecideAndContact_InvalidPart_ChangesNothing(t *testing.T) {
 		by := seeker()
 		application := env.apply(by, env.newListing(e))
 		message := hiring.ContactInput{Subject: "Our offer", Message: "Welcome."}
-		require.ErrorIs(
-			t,
+		require.ErrorIs(t,
 			env.DecideAndContact(t.Context(), e, hiring.Decision{ID: application.ID, Status: "accepted"}, hiring.ContactInput{}),
-			fault.ErrInvalid,
-		)
-		require.ErrorIs(
-			t,
+			fault.ErrInvalid)
+		require.ErrorIs(t,
 			env.DecideAndContact(t.Context(), e, hiring.Decision{ID: application.ID, Status: "eternal"}, message),
-			hiring.ErrInvalidStatus,
-		)
-		require.ErrorIs(
-			t,
+			hiring.ErrInvalidStatus)
+		require.ErrorIs(t,
 			env.DecideAndContact(t.Context(), employer(auth.ApplicationsView), hiring.Decision{ID: application.ID, Status: "accepted"}, message),
-			fault.ErrForbidden,
-		)
-		require.ErrorIs(
-			t,
+			fault.ErrForbidden)
+		require.ErrorIs(t,
 			env.DecideAndContact(t.Context(), employer(auth.ApplicationsUpdate), hiring.Decision{ID: application.ID, Status: "accepted"}, message),
-			hiring.ErrNotFound,
-		)
+			hiring.ErrNotFound)
 		require.Equal(t, hiring.Pending, env.visibleStatus(by, application.ID))
 		require.NotContains(t, env.recordedEvents(), "applicant.contacted")
 		require.NoError(t, env.DecideAndContact(t.Context(), e, hiring.Decision{ID: application.ID, Status: "accepted"}, message))

@@ -57,11 +57,9 @@ func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 		require.Empty(t, env.notes(reader, application.ID))
 		first := env.writeNote(st, application.ID, "  Strong references \n")
 		second := env.writeNote(reader, strings.ToUpper(application.ID), "Prefers nights")
-		require.Equal(
-			t,
+		require.Equal(t,
 			[]string{"Name of " + reader.UserID + ": Prefers nights", "Name of " + st.UserID + ": Strong references"},
-			env.notes(st, application.ID),
-		)
+			env.notes(st, application.ID))
 		one, err := env.ListNotes(t.Context(), st, application.ID, page.After("", 1))
 		require.NoError(t, err)
 		next, err := env.ListNotes(t.Context(), st, application.ID, page.After(one.NextCursor, 1))

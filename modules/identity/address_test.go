@@ -62,12 +62,9 @@ func TestChangeEmail_Confirmed_ReplacesAddress(t *testing.T) {
 		_, err = env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient)
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 		require.ErrorIs(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: token}), fault.ErrInvalid, "once")
-		require.ErrorIs(
-			t,
+		require.ErrorIs(t,
 			env.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: reset, Password: "An0ther-one"}),
-			fault.ErrInvalid,
-			"a link that was sent to the old address",
-		)
+			fault.ErrInvalid, "a link that was sent to the old address")
 		_, err = env.Register(
 			t.Context(),
 			identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: "jobseeker"},

@@ -34,12 +34,9 @@ func TestResetPassword_EndsEverySession(t *testing.T) {
 	require.NoError(t, err)
 	all := env.mailsTo("jo@example.org")
 	require.Equal(t, "Your password was changed", all[len(all)-1].Subject)
-	require.ErrorIs(
-		t,
+	require.ErrorIs(t,
 		env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: token, Password: password}),
-		fault.ErrInvalid,
-		"a link is valid once",
-	)
+		fault.ErrInvalid, "a link is valid once")
 }
 
 func TestResetPassword_Link_ExpiresAndHasOneUse(t *testing.T) {
@@ -48,21 +45,17 @@ func TestResetPassword_Link_ExpiresAndHasOneUse(t *testing.T) {
 	confirm := env.mailToken("jo@example.org")
 	env.requestReset("jo@example.org")
 	reset := env.mailToken("jo@example.org")
-	require.ErrorIs(
-		t,
+	require.ErrorIs(t,
 		env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: confirm, Password: newPassword}),
-		fault.ErrInvalid,
-	)
+		fault.ErrInvalid)
 	require.ErrorIs(t, env.VerifyEmail(env.t.Context(), identity.VerifyEmailInput{Token: reset}), fault.ErrInvalid)
 	_, err := env.refresh(reset)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	require.ErrorIs(t, env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: reset, Password: "weak"}), fault.ErrInvalid)
 	env.clock.Advance(30 * time.Minute)
-	require.ErrorIs(
-		t,
+	require.ErrorIs(t,
 		env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: reset, Password: newPassword}),
-		fault.ErrInvalid,
-	)
+		fault.ErrInvalid)
 	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err)
 }
@@ -107,11 +100,9 @@ func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 	env.clock.Advance(time.Hour)
 	env.requestReset("jo@example.org")
 	require.Len(t, env.mailsTo("jo@example.org"), 1+4)
-	require.ErrorIs(
-		t,
+	require.ErrorIs(t,
 		env.ForgotPassword(env.t.Context(), identity.ForgotPasswordInput{Email: "no address"}, officeClient),
-		fault.ErrInvalid,
-	)
+		fault.ErrInvalid)
 }
 
 func TestForgotPassword_UnknownAddress_WritesNothingInTheSameTime(t *testing.T) {

@@ -44,11 +44,9 @@ func TestChangeEmail_BackToPreviousAddress_IsAnUndo(t *testing.T) {
 			require.ErrorIs(t, err, fault.ErrInvalid, "tokens sent to later addresses are refused")
 		}
 		require.Equal(t, "OWN@example.org", env.account(jo).Email)
-		require.NoError(
-			t,
+		require.NoError(t,
 			env.UndoEmailChange(t.Context(), identity.UndoEmailChangeInput{Token: env.undoToken(jo, left[0]), Password: "N3w-password"}),
-			"an earlier change",
-		)
+			"an earlier change")
 	})
 }
 

@@ -385,11 +385,9 @@ func TestDigest_LineBreaks_AreRemoved(t *testing.T) {
 		user := seeker()
 		env.saveSearch(user, "Nurse", true)
 		env.publish("Nurse\r\n\r\nYour account is locked: https://evil.example")
-		require.Equal(
-			t,
+		require.Equal(t,
 			[]string{"job-alert: A new job for your search Nurse: Nurse Your account is locked: https://evil.example"},
-			env.notificationTexts(user),
-		)
+			env.notificationTexts(user))
 		require.Contains(t, env.sentTexts()[0], "- Nurse Your account is locked")
 	})
 }

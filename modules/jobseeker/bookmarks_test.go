@@ -50,11 +50,8 @@ func TestBookmark_SameListing_IsOne(t *testing.T) {
 		log, err := env.MyActivity(ctx, user, firstPage)
 		require.NoError(t, err)
 		require.Len(t, log.Items, 2)
-		require.Equal(
-			t,
-			[]string{"bookmark", "removed", "Removed Staff Nurse from the saved jobs"},
-			[]string{log.Items[0].Type, log.Items[0].Action, log.Items[0].Description},
-		)
+		require.Equal(t, []string{"bookmark", "removed", "Removed Staff Nurse from the saved jobs"},
+			[]string{log.Items[0].Type, log.Items[0].Action, log.Items[0].Description})
 		require.Equal(t, "Saved Staff Nurse", log.Items[1].Description)
 		got, err = env.SavedAmong(ctx, "", []string{in.ListingID})
 		require.NoError(t, err)

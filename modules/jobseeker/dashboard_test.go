@@ -64,11 +64,9 @@ func TestDashboard_Actions_AreLogged(t *testing.T) {
 			return r.Items[0]
 		}
 		require.NoError(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "view-recommendation", ListingID: listing}))
-		require.Equal(
-			t,
+		require.Equal(t,
 			[]string{"dashboard", "view-recommendation", "On the dashboard: view-recommendation, Cook"},
-			[]string{last().Type, last().Action, last().Description},
-		)
+			[]string{last().Type, last().Action, last().Description})
 		_, titles := env.recommended(me)
 		require.Len(t, titles, 1)
 		require.NoError(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation", ListingID: listing}))
@@ -80,16 +78,12 @@ func TestDashboard_Actions_AreLogged(t *testing.T) {
 		err := env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation"})
 		require.Equal(t, "listingId", fault.Of(err).Fields[0].Name)
 		require.ErrorIs(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: strings.Repeat("a", 65)}), fault.ErrInvalid)
-		require.ErrorIs(
-			t,
+		require.ErrorIs(t,
 			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: "nonsense"}),
-			jobseeker.ErrListingNotFound,
-		)
-		require.ErrorIs(
-			t,
+			jobseeker.ErrListingNotFound)
+		require.ErrorIs(t,
 			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: stores.NewID()}),
-			jobseeker.ErrListingNotFound,
-		)
+			jobseeker.ErrListingNotFound)
 	})
 }
 

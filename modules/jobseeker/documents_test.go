@@ -125,12 +125,8 @@ func TestDocument_Update(t *testing.T) {
 		doc, err := env.Upload(ctx, user, uploadInput("first"))
 		require.NoError(t, err)
 		env.clock.Advance(time.Hour)
-		changed, err := env.ChangeDocument(
-			ctx,
-			user,
-			strings.ToUpper(doc.ID),
-			jobseeker.ChangeDocumentInput{Content: new("second"), Title: new("Other")},
-		)
+		changed, err := env.ChangeDocument(ctx, user, strings.ToUpper(doc.ID),
+			jobseeker.ChangeDocumentInput{Content: new("second"), Title: new("Other")})
 		require.NoError(t, err)
 		require.Equal(t, doc.UploadedAt, changed.UploadedAt)
 		require.Equal(t, env.clock.Now(), changed.UpdatedAt)
@@ -320,12 +316,8 @@ func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 		orphan := stores.NewID()
 		require.NoError(
 			t,
-			env.store.Jobseeker.DocumentFiles.Reserve(
-				ctx,
-				user.UserID,
-				jobseeker.DocumentFile{ID: orphan, Extension: ".pdf"},
-				env.clock.Now().Add(time.Hour),
-			),
+			env.store.Jobseeker.DocumentFiles.Reserve(ctx, user.UserID,
+				jobseeker.DocumentFile{ID: orphan, Extension: ".pdf"}, env.clock.Now().Add(time.Hour)),
 		)
 		env.fileStore.keys["documents/"+orphan+".pdf"] = true
 		env.runPeriodic("jobseeker.files-left")
@@ -364,11 +356,8 @@ func TestContent_FileWithoutExtension_Found(t *testing.T) {
 		file := jobseeker.DocumentFile{ID: stores.NewID()} // as before names had an extension
 		require.NoError(
 			t,
-			env.fileStore.Put(
-				ctx,
-				"documents/"+file.ID,
-				func(w io.Writer) error { _, err := io.WriteString(w, "I am a nurse."); return err },
-			),
+			env.fileStore.Put(ctx, "documents/"+file.ID,
+				func(w io.Writer) error { _, err := io.WriteString(w, "I am a nurse."); return err }),
 		)
 		doc := jobseeker.Document{ID: stores.NewID(), UserID: user.UserID, Type: jobseeker.CV, Title: "CV",
 			Content: jobseeker.Content{File: file, Size: 13, Form: jobseeker.AsText, MediaType: jobseeker.PlainText}}

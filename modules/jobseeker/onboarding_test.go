@@ -74,11 +74,8 @@ func TestOnboarding_ProfileFields_CompleteSteps(t *testing.T) {
 		_, err := env.UpdateProfile(t.Context(), me, jobseeker.ProfileInput{Specialty: &specialty, PreferredLocation: &place})
 		require.NoError(t, err)
 		_, statuses = env.onboardingState(me, "")
-		require.Equal(
-			t,
-			[]jobseeker.StepStatus{"completed", "completed", "completed", "pending"},
-			[]jobseeker.StepStatus{statuses["account"], statuses["profile"], statuses["preferences"], statuses["documents"]},
-		)
+		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "pending"},
+			[]jobseeker.StepStatus{statuses["account"], statuses["profile"], statuses["preferences"], statuses["documents"]})
 		for _, step := range []string{"documents", "first-search", "first-application"} {
 			env.onboard(me, "", trackStep(step, "skipped"))
 		}
@@ -96,11 +93,8 @@ func TestOnboarding_Actions_CompleteSteps(t *testing.T) {
 		require.NoError(t, err)
 		env.applied[me.UserID] = []string{env.newListing("Nurse")}
 		_, statuses := env.onboardingState(me, "")
-		require.Equal(
-			t,
-			[]jobseeker.StepStatus{"completed", "completed", "completed", "pending"},
-			[]jobseeker.StepStatus{statuses["documents"], statuses["first-search"], statuses["first-application"], statuses["profile"]},
-		)
+		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "pending"},
+			[]jobseeker.StepStatus{statuses["documents"], statuses["first-search"], statuses["first-application"], statuses["profile"]})
 	})
 }
 
@@ -248,11 +242,8 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 		}
 		all.Wait()
 		g, statuses := env.onboardingState(me, "")
-		require.Equal(
-			t,
-			[]jobseeker.StepStatus{"completed", "completed", "completed", "completed"},
-			[]jobseeker.StepStatus{statuses["documents"], statuses["profile"], statuses["first-search"], statuses["own"]},
-		)
+		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "completed"},
+			[]jobseeker.StepStatus{statuses["documents"], statuses["profile"], statuses["first-search"], statuses["own"]})
 		require.Equal(t, began, g.Steps[3].ViewedAt, "a step that only the guest viewed")
 		require.JSONEq(t, `{"from":"me"}`, g.Preferences)
 		require.Empty(t, g.Email)

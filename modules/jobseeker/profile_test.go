@@ -22,11 +22,9 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 		env.names[user.UserID] = "Niamh Byrne"
 		got, err := env.MyProfile(ctx, user)
 		require.NoError(t, err)
-		require.Equal(
-			t,
+		require.Equal(t,
 			jobseeker.Account{Profile: jobseeker.NewProfile(user.UserID), Name: "Niamh Byrne", Email: user.UserID + "@example.org"},
-			got,
-		)
+			got)
 		require.Equal(t, "Niamh", got.First())
 		require.Equal(t, "Byrne", got.Last())
 

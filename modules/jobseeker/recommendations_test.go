@@ -265,11 +265,9 @@ func TestRecommendations_AllSignalsMatch_ScoreIs100(t *testing.T) {
 		// 15 of 30 for the last word of the role, 10 of 20 for the specialty in the text,
 		// 4 of 10 and 2 of 5 for the missing type and pay, 5 of 5 for today: 36 of 90.
 		require.Equal(t, 40, all[1].Score)
-		require.Equal(
-			t,
+		require.Equal(t,
 			[]string{"Fits your role", "In your specialty", "Is permanent", "Pays what you expect"},
-			slices.DeleteFunc(slices.Clone(all[0].Reasons), func(r string) bool { return strings.Contains(r, "miles") || r == "New" }),
-		)
+			slices.DeleteFunc(slices.Clone(all[0].Reasons), func(r string) bool { return strings.Contains(r, "miles") || r == "New" }))
 	})
 }
 
@@ -288,12 +286,8 @@ func TestRecommendations_Behaviour_IsASignal(t *testing.T) {
 		_, err = env.SaveSearch(t.Context(), me, jobseeker.SaveSearchInput{Query: "radiographer"})
 		require.NoError(t, err)
 		all, titles := env.recommended(me)
-		require.Equal(
-			t,
-			[]string{"Midwife", "Lead Paramedic", "Radiographer", "Cook"},
-			titles,
-			"saved listings and applications are excluded",
-		)
+		require.Equal(t, []string{"Midwife", "Lead Paramedic", "Radiographer", "Cook"}, titles,
+			"saved listings and applications are excluded")
 		require.Contains(t, all[0].Reasons, "Like jobs that you kept or applied for")
 		require.Contains(t, all[2].Reasons, "Matches a search that you saved")
 		_, titles = env.recommended(seeker())

@@ -133,11 +133,8 @@ func TestOnAccountDeleted_DeletesRowsAndFiles(t *testing.T) {
 		require.NoError(t, err)
 		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{Bio: new("late")})
 		require.NoError(t, err)
-		require.NoError(
-			t,
-			env.OnAccountDeleted(ctx, event.AccountDeleted{UserID: user.UserID}),
-			"the deletion event is handled again later",
-		)
+		require.NoError(t, env.OnAccountDeleted(ctx, event.AccountDeleted{UserID: user.UserID}),
+			"the deletion event is handled again later")
 		env.tasks.All(t)
 		require.Equal(t, 1, env.fileStore.count())
 		p, err := env.store.Jobseeker.Profiles.Get(ctx, user.UserID)

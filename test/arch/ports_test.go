@@ -118,14 +118,8 @@ func portsPage(t *testing.T) (page string, methods int) {
 	}
 	fmt.Fprintf(&tables, "\n## Other adapters\n\n| Option | Port | Methods | Suite |\n|---|---|---|---|\n")
 	for _, p := range otherPorts {
-		fmt.Fprintf(
-			&tables,
-			"| `bootstrap.%s` | `%s` | %s | %s |\n",
-			p.option,
-			p.port,
-			strings.Join(methodsOf(p.port), ", "),
-			suites[p.port.String()],
-		)
+		fmt.Fprintf(&tables, "| `bootstrap.%s` | `%s` | %s | %s |\n", p.option, p.port,
+			strings.Join(methodsOf(p.port), ", "), suites[p.port.String()])
 	}
 	page = fmt.Sprintf(`# Ports
 

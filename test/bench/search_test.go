@@ -78,13 +78,8 @@ func BenchmarkSearch(b *testing.B) {
 
 		assert.LessOrEqual(b, large[1], maxLatency1, "95 %% of searches, 1 client")
 		assert.LessOrEqual(b, large[8], maxLatency8, "95 %% of searches, 8 clients")
-		assert.LessOrEqual(
-			b,
-			large[1],
-			max(maxGrowth*small[1], negligible),
-			"95 %% of searches, 1 client; %v with 10,000 listings",
-			small[1],
-		)
+		assert.LessOrEqual(b, large[1], max(maxGrowth*small[1], negligible),
+			"95 %% of searches, 1 client; %v with 10,000 listings", small[1])
 		assert.LessOrEqual(b, built.ready, maxRebuild, "start without a search index")
 		assert.LessOrEqual(b, built.anonymous, maxRebuildMemory, "MB of anonymous memory while the search index is built")
 		assert.LessOrEqual(b, restarted.ready, maxRestart, "start with a search index")
@@ -198,12 +193,9 @@ func measureVisibility(b *testing.B, one, two *server) time.Duration {
 		<-tick.C
 		posting.Go(func() {
 			word := fmt.Sprintf("vis%dible", i)
-			one.post(
-				token,
-				"/api/employers/jobs",
+			one.post(token, "/api/employers/jobs",
 				fmt.Sprintf(`{"title":"Staff Nurse %s","description":"Days and nights on a ward.","location":"Leeds"}`, word),
-				201,
-			)
+				201)
 			start := time.Now()
 			for time.Since(start) < 10*time.Second && bytes.Contains(two.post("", "/api/listings/search", fmt.Sprintf(`{"query":"\"%s\""}`, word), 200), []byte(`"total":0`)) {
 				time.Sleep(5 * time.Millisecond)

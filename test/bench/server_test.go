@@ -125,12 +125,8 @@ func (s *server) employer() string {
 	require.NoError(
 		s.b,
 		json.Unmarshal(
-			s.post(
-				"",
-				"/api/auth/register-employer",
-				`{"email":"bench@example.org","password":"Bench-mark-1","name":"B","companyName":"B"}`,
-				201,
-			),
+			s.post("", "/api/auth/register-employer",
+				`{"email":"bench@example.org","password":"Bench-mark-1","name":"B","companyName":"B"}`, 201),
 			&out,
 		),
 	)

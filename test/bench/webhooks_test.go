@@ -119,16 +119,9 @@ func newWebhookBench(b *testing.B, env func(b *testing.B, dir string) []string) 
 	b.Helper()
 	dir := b.TempDir()
 	vars := env(b, dir)
-	vars = append(
-		vars,
-		"PATH="+os.Getenv("PATH"),
-		"HOME="+dir,
-		"LOCUM_HTTP_ADDR=127.0.0.1:0",
-		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
-		"LOCUM_HTTP_DRAIN=10ms",
-		"LOCUM_LOG_LEVEL=error",
-		"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true",
-	)
+	vars = append(vars, "PATH="+os.Getenv("PATH"), "HOME="+dir, "LOCUM_HTTP_ADDR=127.0.0.1:0",
+		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_HTTP_DRAIN=10ms", "LOCUM_LOG_LEVEL=error",
+		"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
 	run := func(command ...string) *exec.Cmd {
 		cmd := exec.Command(kit.Program(b), command...)
 		cmd.Dir, cmd.Env, cmd.Stderr = dir, vars, os.Stderr
@@ -155,13 +148,9 @@ func newWebhookBench(b *testing.B, env func(b *testing.B, dir string) []string) 
 	b.Cleanup(func() { bench.receiver.CloseClientConnections(); bench.receiver.Close() }) // also those that hang
 
 	signUp := func(path, more string) (token, id string) {
-		data := bench.send(
-			"",
-			"POST",
-			path,
+		data := bench.send("", "POST", path,
 			fmt.Sprintf(`{"email":"b%x@example.org","password":"Bench-mark-1","name":"B",%s}`, rand.Uint64(), more),
-			201,
-		)
+			201)
 		return data["accessToken"].(string), data["user"].(map[string]any)["id"].(string)
 	}
 	bench.employer, _ = signUp("/api/auth/register-employer", `"companyName":"Clinic"`)
@@ -193,13 +182,8 @@ func (s *webhookBench) send(token, method, path, body string, want int) map[stri
 // hook creates an endpoint.
 func (s *webhookBench) hook(path string) {
 	s.b.Helper()
-	made := s.send(
-		s.owner,
-		"POST",
-		"/api/developers/apps/"+s.app+"/webhooks",
-		fmt.Sprintf(`{"url":%q,"events":["job.updated"]}`, s.receiver.URL+path),
-		201,
-	)
+	made := s.send(s.owner, "POST", "/api/developers/apps/"+s.app+"/webhooks",
+		fmt.Sprintf(`{"url":%q,"events":["job.updated"]}`, s.receiver.URL+path), 201)
 	s.hooks = append(s.hooks, made["webhook"].(map[string]any)["id"].(string))
 }
 

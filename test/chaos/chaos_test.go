@@ -221,13 +221,8 @@ func (in *installation) requireNotifications(applications []application) (happen
 		for _, message := range told {
 			require.Contains(in.t, message, c.job)
 		}
-		require.Len(
-			in.t,
-			mails[c.seeker.email],
-			len(moves),
-			"exactly one mail for each change: %v",
-			slices.Sorted(maps.Keys(mails[c.seeker.email])),
-		)
+		require.Len(in.t, mails[c.seeker.email], len(moves), "exactly one mail for each change: %v",
+			slices.Sorted(maps.Keys(mails[c.seeker.email])))
 	}
 	in.t.Logf("%d changes happened, and everybody was told", happened)
 	return happened

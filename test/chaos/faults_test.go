@@ -287,12 +287,9 @@ func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 				c.employer.token = inst.signIn(c.employer)
 				inst.must(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "review"})
 			}
-			require.Eventually(
-				t,
+			require.Eventually(t,
 				func() bool { return inst.countAttempts(applications[0]) > 0 || len(inst.mail.Tries()) > 0 },
-				time.Minute,
-				50*time.Millisecond,
-			)
+				time.Minute, 50*time.Millisecond)
 
 			set("0s")
 			inst.mail.Start()

@@ -176,12 +176,8 @@ func (in *installation) newReceiver(name string, owner user, hears func(applican
 		"name":         name,
 		"redirectUris": []string{callback},
 	})["app"].(object)["id"].(string)
-	made := in.must(
-		owner,
-		http.MethodPost,
-		"/api/developers/apps/"+receiver.app+"/webhooks",
-		object{"url": receiver.URL, "events": integrations.EventTypes()},
-	)
+	made := in.must(owner, http.MethodPost, "/api/developers/apps/"+receiver.app+"/webhooks",
+		object{"url": receiver.URL, "events": integrations.EventTypes()})
 	receiver.path = "/api/developers/apps/" + receiver.app + "/webhooks/" + made["webhook"].(object)["id"].(string)
 	var err error
 	receiver.verifier, err = standardwebhooks.NewWebhook(made["secret"].(string))
@@ -276,12 +272,8 @@ func (in *installation) deliverUnderKills() {
 	}
 	in.waitQuiet()
 	for _, receiver := range applications {
-		require.Zero(
-			in.t,
-			in.deliveries(receiver, "pending")+in.deliveries(receiver, "failed"),
-			"%s: replays to a working receiver succeed",
-			receiver.name,
-		)
+		require.Zero(in.t, in.deliveries(receiver, "pending")+in.deliveries(receiver, "failed"),
+			"%s: replays to a working receiver succeed", receiver.name)
 		receiver.requireEvents(in.t, counts, applicants)
 	}
 	bodies := map[string]string{}

@@ -323,14 +323,8 @@ func (su matchSuite) digests(t *testing.T) {
 	second.Name = "Other"
 	storeSearches(t, storage, first, second, silent)
 	old, recent := newID(), newID()
-	storeMatches(
-		t,
-		storage,
-		newMatch(first, old, now),
-		newMatch(first, recent, now),
-		newMatch(second, recent, now),
-		newMatch(silent, recent, now),
-	)
+	storeMatches(t, storage, newMatch(first, old, now), newMatch(first, recent, now),
+		newMatch(second, recent, now), newMatch(silent, recent, now))
 	digests, users := assignDigests(t, storage, 10, now, next)
 	require.Equal(t, 1, users)
 	require.Len(t, digests, 1)

@@ -88,11 +88,8 @@ func (su applicationDocumentSuite) attach(t *testing.T) {
 	require.NoError(t, storage.Documents.Attach(ctx, application.ApplicantID, application.ID, 1, now))
 	require.Equal(t, []hiring.Document{document}, su.list(t, storage, toOrganization(application.OrganizationID), application.ID))
 	require.Equal(t, []hiring.Document{document}, su.list(t, storage, ofApplicant(application.ApplicantID), application.ID))
-	require.Equal(
-		t,
-		[]hiring.Document{document},
-		su.list(t, storage, hiring.Visibility{OrganizationID: newID(), ApplicantID: application.ApplicantID}, application.ID),
-	)
+	require.Equal(t, []hiring.Document{document},
+		su.list(t, storage, hiring.Visibility{OrganizationID: newID(), ApplicantID: application.ApplicantID}, application.ID))
 	require.Empty(t, su.claim(t, storage, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)))
 	require.Error(t, storage.Documents.Reserve(ctx, document, now.Add(time.Hour)), "the same id")
 }
@@ -140,11 +137,8 @@ func (su applicationDocumentSuite) release(t *testing.T) {
 	require.Empty(t, su.list(t, storage, toOrganization(a.OrganizationID), a.ID))
 	require.Equal(t, kept, su.list(t, storage, toOrganization(b.OrganizationID), b.ID))
 	require.Empty(t, su.claim(t, storage, now, now.Add(time.Hour)))
-	require.ElementsMatch(
-		t,
-		[]string{released[0].ID + ".pdf", released[1].ID + ".pdf"},
-		su.claim(t, storage, now.Add(time.Minute), now.Add(time.Hour)),
-	)
+	require.ElementsMatch(t, []string{released[0].ID + ".pdf", released[1].ID + ".pdf"},
+		su.claim(t, storage, now.Add(time.Minute), now.Add(time.Hour)))
 }
 
 func (su applicationDocumentSuite) claimedOnce(t *testing.T) {

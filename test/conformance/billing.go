@@ -244,11 +244,8 @@ func (su chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
 func (su chargeSuite) concurrentCreation(t *testing.T) {
 	cs, now := su.start(t)
 	owner := payer()
-	require.Equal(
-		t,
-		1,
-		atOnce(t, 20, func(int) (bool, error) { return cs.Create(context.Background(), newCharge(owner, now)) == nil, nil }),
-	)
+	require.Equal(t, 1,
+		atOnce(t, 20, func(int) (bool, error) { return cs.Create(context.Background(), newCharge(owner, now)) == nil, nil }))
 }
 
 func (su chargeSuite) concurrentAttempts(t *testing.T) {

@@ -117,11 +117,8 @@ func (su bookmarkSuite) filterByListings(t *testing.T) {
 	user := newID()
 	a, b := su.create(t, storage, user, newID(), now), su.create(t, storage, newID(), newID(), now)
 	su.create(t, storage, user, newID(), now)
-	require.Equal(
-		t,
-		[]jobseeker.Bookmark{a},
-		su.list(t, storage, user, jobseeker.BookmarkFilter{ListingIDs: []string{a.ListingID, b.ListingID, newID()}}),
-	)
+	require.Equal(t, []jobseeker.Bookmark{a},
+		su.list(t, storage, user, jobseeker.BookmarkFilter{ListingIDs: []string{a.ListingID, b.ListingID, newID()}}))
 	require.Empty(t, su.list(t, storage, user, jobseeker.BookmarkFilter{ID: a.ID, ListingIDs: []string{newID()}}))
 }
 

@@ -252,14 +252,8 @@ func (su eventSuite) lag(t *testing.T) {
 
 func (su eventSuite) retention(t *testing.T) {
 	database, clk := su.fresh(t)
-	su.record(
-		t,
-		database,
-		event.JobCreated{JobID: "a"},
-		event.JobCreated{JobID: "b"},
-		event.JobCreated{JobID: "c"},
-		event.JobCreated{JobID: "unsent"},
-	)
+	su.record(t, database, event.JobCreated{JobID: "a"}, event.JobCreated{JobID: "b"},
+		event.JobCreated{JobID: "c"}, event.JobCreated{JobID: "unsent"})
 	for _, e := range su.claim(t, database, 3) {
 		require.NoError(t, database.Outbox.MarkSent(t.Context(), e.ID))
 	}

@@ -526,12 +526,9 @@ func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 	}
 	require.NoError(
 		t,
-		storage.Applications.UpdateStatuses(
-			ctx,
-			otherApplication.OrganizationID,
+		storage.Applications.UpdateStatuses(ctx, otherApplication.OrganizationID,
 			[]hiring.Application{otherApplication},
-			[]hiring.Change{changeOf(otherApplication, hiring.Review)},
-		),
+			[]hiring.Change{changeOf(otherApplication, hiring.Review)}),
 	)
 	got, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 3)
 	require.NoError(t, err)
@@ -546,12 +543,8 @@ func applicationStatusesLockedByGet(t *testing.T, open HiringOpener) {
 
 func applicationStatusesLockedByList(t *testing.T, open HiringOpener) {
 	applicationsAreLocked(t, open, func(ctx context.Context, s adapters.HiringStorage, a hiring.Application) (hiring.Application, error) {
-		found, err := s.Applications.List(
-			ctx,
-			toOrganization(a.OrganizationID),
-			hiring.ApplicationFilter{IDs: []string{a.ID}},
-			page.Request{Number: 1, Size: 1},
-		)
+		found, err := s.Applications.List(ctx, toOrganization(a.OrganizationID),
+			hiring.ApplicationFilter{IDs: []string{a.ID}}, page.Request{Number: 1, Size: 1})
 		if err != nil {
 			return hiring.Application{}, err
 		}

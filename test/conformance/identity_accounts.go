@@ -379,15 +379,8 @@ func invitationsExpire(t *testing.T, fixture *identityFixture) {
 	twice := fixture.invite(org, "twice@example.org", identity.Viewer)
 	account := fixture.user("jo@example.org")
 	fixture.invite(org, "jo@example.org", identity.Viewer)
-	second := identity.NewInvitation(
-		newID(),
-		otherOrg.ID,
-		twice.UserID,
-		"In Vited",
-		"twice@example.org",
-		identity.Viewer,
-		fixture.now.Add(time.Microsecond),
-	)
+	second := identity.NewInvitation(newID(), otherOrg.ID, twice.UserID, "In Vited", "twice@example.org",
+		identity.Viewer, fixture.now.Add(time.Microsecond))
 	require.NoError(t, fixture.Members.Upsert(ctx, &second))
 
 	fixture.deleteBefore(identity.InvitationKind, once.InvitedUntil, 0)

@@ -91,11 +91,8 @@ func Appointments(t *testing.T, open HiringOpener) {
 			Status:         hiring.Scheduled,
 			ScheduledAfter: all[2].ScheduledAt,
 		}))
-		require.Equal(
-			t,
-			[]hiring.Appointment{all[1], all[3]},
-			list(t, storage, org, hiring.AppointmentFilter{ApplicationIDs: []string{all[3].ApplicationID, all[1].ApplicationID, newID()}}),
-		)
+		require.Equal(t, []hiring.Appointment{all[1], all[3]},
+			list(t, storage, org, hiring.AppointmentFilter{ApplicationIDs: []string{all[3].ApplicationID, all[1].ApplicationID, newID()}}))
 	})
 }
 
@@ -316,12 +313,8 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 			got, err := storage.Applications.Get(ctx, toOrganization(want.OrganizationID), want.ID)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
-			interviews, err := storage.Appointments.List(
-				ctx,
-				want.OrganizationID,
-				hiring.AppointmentFilter{ApplicationIDs: []string{want.ID}},
-				page.Request{Number: 1, Size: 1},
-			)
+			interviews, err := storage.Appointments.List(ctx, want.OrganizationID,
+				hiring.AppointmentFilter{ApplicationIDs: []string{want.ID}}, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
 			require.Equal(t, want.ID == erased.ID, interviews.Items[0].Notes == "")
 			require.Equal(t, "Ward 3", interviews.Items[0].Location)

@@ -283,11 +283,8 @@ func listingSaves(t *testing.T, b *board) {
 	require.Nil(t, got.Deadline)
 	require.Equal(t, "County Cork", got.Place.Region)
 	require.Empty(t, b.find(t, listings.FindInput{Text: "zoe"}), "old words are not found any more")
-	require.Equal(
-		t,
-		[]string{"Dietitian"},
-		b.find(t, listings.FindInput{Text: "dietitian", Filters: listings.FilterInput{Location: "Cork"}}),
-	)
+	require.Equal(t, []string{"Dietitian"},
+		b.find(t, listings.FindInput{Text: "dietitian", Filters: listings.FilterInput{Location: "Cork"}}))
 }
 
 func listingsAreOwned(t *testing.T, b *board) {

@@ -120,11 +120,9 @@ func (su grantSuite) deletedApplication(t *testing.T) {
 	grant.ID = newID()
 	late.GrantID = grant.ID
 	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), late, &grant), integrations.ErrAppNotFound)
-	require.ErrorIs(
-		t,
+	require.ErrorIs(t,
 		fixture.Consents.Upsert(fixture.ctx(), integrations.Consent{UserID: newID(), AppID: fixture.app.ID, GivenAt: fixture.now()}),
-		integrations.ErrAppNotFound,
-	)
+		integrations.ErrAppNotFound)
 }
 
 func (su grantSuite) retention(t *testing.T) {

@@ -34,14 +34,8 @@ func withOutage[Port any](t *testing.T, name string, outages []Outage[Port], tes
 func recovers(t *testing.T, try func() error) {
 	t.Helper()
 	var err error
-	require.Eventually(
-		t,
-		func() bool { err = try(); return err == nil },
-		recovery,
-		50*time.Millisecond,
-		"the adapter does not use the backend again: %v",
-		&err,
-	)
+	require.Eventually(t, func() bool { err = try(); return err == nil }, recovery, 50*time.Millisecond,
+		"the adapter does not use the backend again: %v", &err)
 }
 
 // failsInTime makes a call that must fail, in time.

@@ -159,11 +159,8 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			in.Ascending = true
 			up := all(2)
 			require.NotEmpty(t, down)
-			require.ElementsMatch(
-				t,
-				titles(listings.Found{Result: page.Result[listings.Hit]{Items: down}}),
-				titles(listings.Found{Result: page.Result[listings.Hit]{Items: up}}),
-			)
+			require.ElementsMatch(t, titles(listings.Found{Result: page.Result[listings.Hit]{Items: down}}),
+				titles(listings.Found{Result: page.Result[listings.Hit]{Items: up}}))
 			var last []listings.Hit // what has nothing to sort by comes last either way
 			sorted := func(hits []listings.Hit) (some []listings.Hit) {
 				last = nil
@@ -224,11 +221,9 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 4}},
 		)
 		require.NoError(t, err)
-		require.Equal(
-			t,
+		require.Equal(t,
 			[]string{"General Practitioner", "Occupational Therapist", "Consultant Cardiologist", "Band 6/7 Physiotherapist"},
-			titles(found),
-		)
+			titles(found))
 		all, err := board.svc.Find(
 			t.Context(),
 			auth.Actor{UserID: "u", Seeker: true},

@@ -164,11 +164,9 @@ func (su notificationSuite) rollback(t *testing.T) {
 		require.NoError(t, storage.Notifications.Create(ctx, n))
 		return boom
 	}), boom)
-	require.ErrorIs(
-		t,
+	require.ErrorIs(t,
 		storage.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{}),
-		jobseeker.ErrNotificationNotFound,
-	)
+		jobseeker.ErrNotificationNotFound)
 }
 
 func (su notificationSuite) pages(t *testing.T) {
@@ -207,11 +205,9 @@ func (su notificationSuite) updateAndDelete(t *testing.T) {
 	for _, u := range updates {
 		require.ErrorIs(t, storage.Notifications.Update(context.Background(), n.UserID, n.ID, u), jobseeker.ErrNotificationNotFound)
 	}
-	require.NoError(
-		t,
+	require.NoError(t,
 		storage.Notifications.Create(context.Background(), newNotification(n.UserID, n.Cause, now)),
-		"second delivery of the event",
-	)
+		"second delivery of the event")
 	got, err := storage.Notifications.List(context.Background(), n.UserID, firstHundred)
 	require.NoError(t, err)
 	require.Empty(t, got.Items)
@@ -293,11 +289,9 @@ func Activities(t *testing.T, open JobseekerOpener) {
 			}
 			return nil
 		}))
-		require.NoError(
-			t,
+		require.NoError(t,
 			storage.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}),
-			"delivered again, older than the others",
-		)
+			"delivered again, older than the others")
 		for user, want := range map[string]int{busy: jobseeker.MaxActivities, otherID: 1} {
 			got, err := storage.Activities.List(ctx, user, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)

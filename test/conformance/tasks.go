@@ -134,11 +134,8 @@ func (su taskSuite) addStartDone(t *testing.T) {
 	started := su.start(t, database, refs[0].ID, unknownTask)
 	require.Len(t, started, 1)
 	got := started[0]
-	require.Equal(
-		t,
-		[]any{"greet", task.Mail, "a", `{"to":"é"}`, queued.Trace, 1},
-		[]any{got.Kind, got.Queue, got.Key, string(got.Payload), got.Trace, got.Attempt},
-	)
+	require.Equal(t, []any{"greet", task.Mail, "a", `{"to":"é"}`, queued.Trace, 1},
+		[]any{got.Kind, got.Queue, got.Key, string(got.Payload), got.Trace, got.Attempt})
 	require.True(t, clk.Now().Equal(got.CreatedAt))
 	require.Empty(t, su.start(t, database, got.ID), "another worker has reserved it")
 	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))

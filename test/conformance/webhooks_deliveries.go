@@ -164,13 +164,8 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 				if _, err := fixture.Webhooks.Get(ctx, integrations.AnyOwner, endpoint.ID); err != nil {
 					return err
 				}
-				out, err := fixture.Deliveries.ListMessages(
-					ctx,
-					integrations.AnyOwner,
-					endpoint.ID,
-					integrations.MessageFilter{DueBy: fixture.clk.Now()},
-					5,
-				)
+				out, err := fixture.Deliveries.ListMessages(ctx, integrations.AnyOwner, endpoint.ID,
+					integrations.MessageFilter{DueBy: fixture.clk.Now()}, 5)
 				seenIDs = len(out)
 				return err
 			})

@@ -48,11 +48,9 @@ func (su deliveryLogSuite) replay(t *testing.T) {
 	require.Equal(t, 4, fixture.log(endpoint, "").Total)
 	require.Zero(t, fixture.replay(newID(), endpoint, integrations.ReplayFilter{ID: ds[0].ID}, 1), "of another owner")
 	require.Zero(t, fixture.replay(newID(), endpoint, integrations.ReplayFilter{}, 10))
-	require.Zero(
-		t,
+	require.Zero(t,
 		fixture.replay(endpoint.OwnerID, fixture.endpoint(fixture.app, "job.created"), integrations.ReplayFilter{ID: ds[0].ID}, 1),
-		"to another endpoint",
-	)
+		"to another endpoint")
 	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{FailedSince: second}, 10))
 	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: ds[2].ID}, 1))
 	again := fixture.messages(endpoint, integrations.MessageFilter{ID: ds[2].ID}, 1)[0]

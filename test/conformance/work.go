@@ -160,12 +160,8 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 	moments := map[time.Time]bool{}
 	for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
 		var r task.Record
-		require.Eventually(
-			t,
-			func() bool { r = su.state(t, database, task.Waiting, key); return r.Err != "" },
-			20*time.Second,
-			20*time.Millisecond,
-		)
+		require.Eventually(t, func() bool { r = su.state(t, database, task.Waiting, key); return r.Err != "" },
+			20*time.Second, 20*time.Millisecond)
 		require.Equal(t, want, r.Err)
 		pause := r.RunAt.Sub(begun)
 		require.Greater(t, pause, 3900*time.Millisecond)
@@ -210,13 +206,8 @@ func (su workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
 	var times [20]atomic.Int32
-	su.startWorkers(
-		t,
-		database,
-		&failing{Queue: queue, left: 3},
-		nil,
-		task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil }),
-	)
+	su.startWorkers(t, database, &failing{Queue: queue, left: 3}, nil,
+		task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil }))
 	for i := range times {
 		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 	}

@@ -91,20 +91,16 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, "must answer every required question")
 		require.Contains(t, refused.text, "Dear &lt;i&gt;ward&lt;/i&gt;", "the input is kept")
-		refused = browser.postForm(
-			path,
+		refused = browser.postForm(path,
 			url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "type": {"cv"}},
-			formFile{"file", "cv.exe", "MZ\x00\x01"},
-		)
+			formFile{"file", "cv.exe", "MZ\x00\x01"})
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, "must be a PDF")
 		require.Contains(t, refused.text, "12A3456E")
 
-		review := browser.postForm(
-			path,
+		review := browser.postForm(path,
 			url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "coverLetter": {"Dear <i>ward</i>"}, "type": {"cv"}},
-			formFile{"file", "Zoë <b>CV.pdf", somePDF},
-		)
+			formFile{"file", "Zoë <b>CV.pdf", somePDF})
 		require.Equal(t, 200, review.status, review.text)
 		for _, want := range []string{"Check your application", "12A3456E", "Dear &lt;i&gt;ward", "Zoë &lt;b&gt;CV", "No answer"} {
 			require.Contains(t, review.text, want)
@@ -118,19 +114,13 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 
 		sent := browser.postForm(path, with(input, "step", "send"), formFile{}).redirected(t, "/sent")
 		require.Contains(t, browser.page(sent), "Application sent")
-		require.EventuallyWithT(
-			t,
+		require.EventuallyWithT(t,
 			func(c *assert.CollectT) { assert.Len(c, server.messagesTo(t, me.email, "Application sent"), 1) },
-			20*time.Second,
-			50*time.Millisecond,
-		)
+			20*time.Second, 50*time.Millisecond)
 		received := boss.get("/api/employers/applications").ok(200).text("data.applications.0.id")
 		documents := boss.get("/api/employers/applications/" + received + "/documents").ok(200)
-		require.Equal(
-			t,
-			somePDF,
-			string(boss.get("/api/employers/applications/"+received+"/documents/"+documents.text("data.documents.0.id")).raw),
-		)
+		require.Equal(t, somePDF,
+			string(boss.get("/api/employers/applications/"+received+"/documents/"+documents.text("data.documents.0.id")).raw))
 		require.Contains(t, browser.page(path), "You have applied for this job already")
 		require.Contains(t, browser.page("/jobs/"+job), "You have applied for this job")
 		require.Equal(t, 409, browser.postForm(path, with(input, "step", "send"), formFile{}).status)
@@ -171,11 +161,9 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		token := regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`).FindStringSubmatch(text)[1]
 		require.Equal(t, 200, browser.postForm(path, with(with(input, "step", "edit"), "csrf", token), formFile{}).status)
 		browser.Site = "same-origin"
-		require.Contains(
-			t,
+		require.Contains(t,
 			browser.page(browser.open("POST", detail+"/withdraw", url.Values{}).redirected(t, "/account/applications?done=withdrawn")),
-			"is withdrawn",
-		)
+			"is withdrawn")
 		require.Equal(t, 404, browser.open("GET", detail, nil).status)
 		require.Empty(t, boss.get("/api/employers/applications/"+received+"/documents").ok(200).list("data.documents"))
 	})
@@ -261,11 +249,8 @@ func TestAccount_Documents(t *testing.T) {
 		require.Equal(t, 404, other.open("GET", path+"/"+id+"/file", nil).status)
 		require.Equal(t, 404, other.postForm(path+"/"+id, url.Values{"title": {"Mine"}}, formFile{}).status)
 		server.browser(t).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).redirected(t, "/sign-in")
-		require.Equal(
-			t,
-			403,
-			server.signedIn(t, server.employer(t)).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).status,
-		)
+		require.Equal(t, 403,
+			server.signedIn(t, server.employer(t)).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).status)
 
 		require.Contains(t, browser.page(browser.open("POST", path+"/"+id+"/delete", url.Values{}).redirected(t, path)), "is deleted")
 		me.get("/api/jobseekers/documents/"+id).fails(404, "Document not found")
@@ -283,11 +268,9 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		require.NotContains(t, server.browser(t).page("/jobs/"+job), "Save this job")
 		saved := regexp.MustCompile(`/account/saved/[0-9a-f-]{36}`).FindString(browser.page("/account/saved"))
 		require.NotEmpty(t, saved)
-		require.Contains(
-			t,
+		require.Contains(t,
 			browser.page(browser.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}}).redirected(t, "/account/saved")),
-			"Ask about &lt;nights&gt;",
-		)
+			"Ask about &lt;nights&gt;")
 		require.Equal(t, 400, browser.open("POST", saved+"/note", url.Values{"notes": {strings.Repeat("x", 2001)}}).status)
 		require.Equal(t, 404, other.open("POST", saved+"/remove", url.Values{}).status)
 		browser.open("POST", saved+"/remove", url.Values{}).redirected(t, "/account/saved")
@@ -301,11 +284,9 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		require.Contains(t, text, "E-mails on")
 		require.Equal(t, 400, browser.open("POST", "/account/searches", url.Values{"name": {"Nothing"}}).status)
 		one := regexp.MustCompile(`/account/searches/[0-9a-f-]{36}`).FindString(text)
-		require.Contains(
-			t,
+		require.Contains(t,
 			browser.page(browser.open("POST", one+"/alerts", url.Values{"alerts": {"off"}}).redirected(t, "/account/searches")),
-			"E-mails off",
-		)
+			"E-mails off")
 		require.Equal(t, 404, other.open("POST", one+"/alerts", url.Values{"alerts": {"on"}}).status)
 		require.Equal(t, 404, other.open("POST", one+"/delete", url.Values{}).status)
 		browser.open("POST", one+"/delete", url.Values{}).redirected(t, "/account/searches")
@@ -360,11 +341,9 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		settings("email", url.Values{"email": {wanted}}).redirected(t, "email-requested")
 		require.Contains(t, browser.page("/account/settings"), wanted)
 		require.Equal(t, 400, settings("email", url.Values{"email": {"nonsense"}}).status)
-		require.Contains(
-			t,
+		require.Contains(t,
 			settings("password", url.Values{"currentPassword": {"wrong"}, "newPassword": {"Other-shift-1"}}).text,
-			"is not right",
-		)
+			"is not right")
 		require.Equal(t, 404, settings("session", url.Values{"session": {nowhere}}).status)
 		require.Equal(t, 404, settings("nonsense", url.Values{}).status)
 		other := server.signedIn(t, me)

@@ -38,31 +38,20 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			}, waitTimeout, 20*time.Millisecond, "the organization's listings are closed")
 
 			orphan := boss.signIn(password)
-			require.Equal(
-				t,
-				"EMPLOYER",
-				orphan.get("/api/auth/me").ok(200).text("data.role"),
-				"an account that registered as an employer stays one",
-			)
+			require.Equal(t, "EMPLOYER", orphan.get("/api/auth/me").ok(200).text("data.role"),
+				"an account that registered as an employer stays one")
 			orphan.get("/api/employers/team").fails(403, "Forbidden")
-			require.Equal(
-				t,
-				object{"name": "", "industry": "", "size": ""},
+			require.Equal(t, object{"name": "", "industry": "", "size": ""},
 				orphan.get("/api/employers/profile").ok(200).at("data.company"),
-				"the account has no organization",
-			)
+				"the account has no organization")
 			orphan.get("/api/employers/settings").ok(200)
 			orphan.get("/api/employers/organization").fails(403, "Forbidden")
 			orphan.put("/api/employers/profile", object{"intent": "update-profile", "companyName": "Mine"}).fails(403, "Forbidden")
 			orphan.delete("/api/employers/profile").ok(200)
 
 			again := last.signIn(password)
-			require.Equal(
-				t,
-				"jobseeker",
-				again.get("/api/auth/me").ok(200).text("data.role"),
-				"an account that was created by an invitation becomes a jobseeker",
-			)
+			require.Equal(t, "jobseeker", again.get("/api/auth/me").ok(200).text("data.role"),
+				"an account that was created by an invitation becomes a jobseeker")
 			again.get("/api/employers/profile").fails(403, "Forbidden")
 			require.Equal(t, "Tom Okafor", again.get("/api/jobseekers/profile").ok(200).text("data.name"))
 			again.delete("/api/jobseekers/profile").ok(200)

@@ -89,11 +89,8 @@ func TestJobseekerSavedSearches(t *testing.T) {
 					fails(404, "Saved search not found")
 			}
 			seeker.post("/api/jobseekers/search", object{"intent": "delete-search"}).invalid("searchId")
-			require.Equal(
-				t,
-				"Deleted the search radiographer",
-				seeker.get("/api/jobseekers/activity").ok(200).text("data.activities.0.description"),
-			)
+			require.Equal(t, "Deleted the search radiographer",
+				seeker.get("/api/jobseekers/activity").ok(200).text("data.activities.0.description"))
 		})
 		t.Run("POST /api/jobseekers/search limit of 50", func(t *testing.T) {
 			s := server.seeker(t)
@@ -160,11 +157,9 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 					at("data.savedSearches.0.emailAlerts"),
 			)
 			require.Equal(t, 400, server.guest(t).try(http.MethodGet, "/unsubscribe", nil).status)
-			require.NotContains(
-				t,
+			require.NotContains(t,
 				string(server.guest(t).try(http.MethodGet, "/unsubscribe?token="+url.QueryEscape(`"><script>alert(1)</script>`), nil).raw),
-				"<script>",
-			)
+				"<script>")
 		})
 		t.Run("POST /unsubscribe works with one click and without signing in", func(t *testing.T) {
 			response, err := http.PostForm(server.url+link, url.Values{"List-Unsubscribe": {"One-Click"}})

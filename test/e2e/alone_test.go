@@ -44,13 +44,9 @@ func TestSQLite_SecondProcess_Refused(t *testing.T) {
 
 	fourth := &testServer{dir: dir, env: first.env, log: &kit.Log{}, exited: make(chan error, 1)}
 	go func() {
-		assert.Eventually(
-			t,
+		assert.Eventually(t,
 			func() bool { return strings.Contains(fourth.log.String(), "waiting for it to end") },
-			20*time.Second,
-			10*time.Millisecond,
-			"a new process waits until the previous one ends",
-		)
+			20*time.Second, 10*time.Millisecond, "a new process waits until the previous one ends")
 		third.stop(t)
 	}()
 	fourth.serve(t)

@@ -77,12 +77,9 @@ func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
 				ok(200).
 				at("data.application.applicantProfile")
 		}
-		require.Equal(
-			t,
+		require.Equal(t,
 			object{"bio": "Twelve years in theatre.", "location": "Leeds", "specialty": "", "currentRole": "", "experience": ""},
-			profile(jo),
-			"pay and phone number are hidden",
-		)
+			profile(jo), "pay and phone number are hidden")
 		require.Nil(t, profile(shy))
 	})
 }

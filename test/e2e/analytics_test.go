@@ -16,11 +16,8 @@ func (r *response) table(t *testing.T) (columns []string, rows []map[string]stri
 	t.Helper()
 	require.Equal(t, 200, r.status, "%s", r.raw)
 	require.Equal(t, "text/csv; charset=utf-8", r.header.Get("Content-Type"))
-	require.Regexp(
-		t,
-		`^attachment; filename="locum-[a-z-]+-`+time.Now().UTC().Format("200601")+`\d\d\.csv"$`,
-		r.header.Get("Content-Disposition"),
-	)
+	require.Regexp(t, `^attachment; filename="locum-[a-z-]+-`+time.Now().UTC().Format("200601")+`\d\d\.csv"$`,
+		r.header.Get("Content-Disposition"))
 	require.Equal(t, strings.Count(string(r.raw), "\n"), strings.Count(string(r.raw), "\r\n"))
 	all, err := csv.NewReader(strings.NewReader(string(r.raw))).ReadAll()
 	require.NoError(t, err)
@@ -60,11 +57,9 @@ func TestEmployerAnalytics(t *testing.T) {
 
 		t.Run("GET /api/employers/analytics", func(t *testing.T) {
 			resp := employer.get("/api/employers/analytics").ok(200)
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"total": 3., "active": 1., "draft": 1., "inactive": 0., "closed": 0., "archived": 1.},
-				resp.at("data.jobs"),
-			)
+				resp.at("data.jobs"))
 			require.Equal(t, with(counts, "total", 6.), resp.at("data.applications"))
 			require.InDelta(t, 0, stranger.get("/api/employers/analytics").ok(200).number("data.applications.total"), 0)
 			server.guest(t).get("/api/employers/analytics").fails(401, "Unauthorized")
@@ -110,12 +105,8 @@ func TestEmployerAnalytics(t *testing.T) {
 			}
 			stranger.get("/api/listings/" + listing).ok(200)
 			visitor.get("/api/listings/"+archived).fails(404, "Listing not found")
-			require.Eventually(
-				t,
-				func() bool { return employer.get(path).ok(200).number("data.views") == 8 },
-				waitTimeout,
-				20*time.Millisecond,
-			)
+			require.Eventually(t, func() bool { return employer.get(path).ok(200).number("data.views") == 8 },
+				waitTimeout, 20*time.Millisecond)
 			require.InDelta(t, 75, employer.get(path).number("data.conversionRate"), 0)
 			_, rows := employer.get("/api/employers/jobs/export?status=active").table(t)
 			require.Equal(t, "8", rows[0]["views"])
@@ -127,22 +118,14 @@ func TestEmployerAnalytics(t *testing.T) {
 		})
 		t.Run("GET /api/employers/jobs/export", func(t *testing.T) {
 			columns, rows := employer.get("/api/employers/jobs/export?format=csv").table(t)
-			require.Equal(
-				t,
+			require.Equal(t,
 				"id,title,department,company,location,contract_type,status,salary_min,salary_max,salary_currency,views,applications,posted_at,application_deadline,updated_at",
-				strings.Join(columns, ","),
-			)
+				strings.Join(columns, ","))
 			require.Len(t, rows, 3)
-			require.Equal(
-				t,
-				[]string{"Gone", "'=HYPERLINK(1)", "Theatre Nurse"},
-				[]string{rows[0]["title"], rows[1]["title"], rows[2]["title"]},
-			)
-			require.Equal(
-				t,
-				[]string{"31000", "38500.5", "GBP", "6"},
-				[]string{rows[2]["salary_min"], rows[2]["salary_max"], rows[2]["salary_currency"], rows[2]["applications"]},
-			)
+			require.Equal(t, []string{"Gone", "'=HYPERLINK(1)", "Theatre Nurse"},
+				[]string{rows[0]["title"], rows[1]["title"], rows[2]["title"]})
+			require.Equal(t, []string{"31000", "38500.5", "GBP", "6"},
+				[]string{rows[2]["salary_min"], rows[2]["salary_max"], rows[2]["salary_currency"], rows[2]["applications"]})
 			_, rows = employer.get("/api/employers/jobs/export?status=draft").table(t)
 			require.Len(t, rows, 1)
 			for _, format := range []string{"json", "CSV%20", "xlsx"} {
@@ -155,18 +138,13 @@ func TestEmployerAnalytics(t *testing.T) {
 		})
 		t.Run("GET /api/employers/applications/export", func(t *testing.T) {
 			columns, rows := employer.get("/api/employers/applications/export").table(t)
-			require.Equal(
-				t,
+			require.Equal(t,
 				"id,job_id,job_title,applicant_name,applicant_email,status,applied_at,updated_at,interview_at,interview_status,interview_outcome",
-				strings.Join(columns, ","),
-			)
+				strings.Join(columns, ","))
 			require.Len(t, rows, 6)
 			require.Equal(t, applications[5], rows[0]["id"])
-			require.Equal(
-				t,
-				[]string{listing, "Theatre Nurse", "Niamh Byrne", "withdrawn"},
-				[]string{rows[0]["job_id"], rows[0]["job_title"], rows[0]["applicant_name"], rows[0]["status"]},
-			)
+			require.Equal(t, []string{listing, "Theatre Nurse", "Niamh Byrne", "withdrawn"},
+				[]string{rows[0]["job_id"], rows[0]["job_title"], rows[0]["applicant_name"], rows[0]["status"]})
 			_, rows = employer.get("/api/employers/applications/export?status=accepted&jobId=" + listing).table(t)
 			require.Len(t, rows, 1)
 			employer.get("/api/employers/applications/export?format=json").fails(400, "Only CSV format is supported")

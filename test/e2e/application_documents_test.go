@@ -58,11 +58,8 @@ func TestApplicationDocuments(t *testing.T) {
 			require.Equal(t, "application/pdf", got.text("data.documents.0.mediaType"))
 			require.InDelta(t, len(somePDF), got.at("data.documents.0.size"), 0)
 			require.Equal(t, got.at("data.documents"), employer.get(path).ok(200).at("data.application.documents"))
-			require.Equal(
-				t,
-				got.at("data.documents"),
-				seeker.get("/api/jobseekers/applications/"+a).ok(200).at("data.application.documents"),
-			)
+			require.Equal(t, got.at("data.documents"),
+				seeker.get("/api/jobseekers/applications/"+a).ok(200).at("data.application.documents"))
 		})
 		t.Run("GET /api/employers/applications/:id/documents/:documentId", func(t *testing.T) {
 			ids := employer.get(path + "/documents").ok(200)
@@ -71,11 +68,8 @@ func TestApplicationDocuments(t *testing.T) {
 			require.Equal(t, 200, got.status)
 			require.Equal(t, somePDF, string(got.raw))
 			require.Equal(t, "application/pdf", got.header.Get("Content-Type"))
-			require.Equal(
-				t,
-				`attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`,
-				got.header.Get("Content-Disposition"),
-			)
+			require.Equal(t, `attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`,
+				got.header.Get("Content-Disposition"))
 			require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"))
 			require.Contains(t, got.header.Get("Content-Security-Policy"), "sandbox")
 			text := employer.get(path + "/documents/" + ids.text("data.documents.1.id"))

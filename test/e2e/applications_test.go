@@ -80,19 +80,15 @@ func TestJobseekerApplications(t *testing.T) {
 			require.Equal(t, "pending", resp.text("data.applications.0.status"))
 			require.NotEmpty(t, resp.text("data.applications.0.listingId"))
 			require.NotEmpty(t, resp.text("data.applications.0.appliedAt"))
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"total": 3., "page": 1., "limit": 2., "totalPages": 2., "hasNext": true, "hasPrev": false},
-				resp.at("data.pagination"),
-			)
+				resp.at("data.pagination"))
 			last := s.get("/api/jobseekers/applications?limit=2&cursor=" + resp.text("data.nextCursor")).ok(200)
 			require.Equal(t, ids[0], last.text("data.applications.0.id"))
 			last = s.get("/api/jobseekers/applications?limit=2&page=2").ok(200)
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"total": 3., "page": 2., "limit": 2., "totalPages": 2., "hasNext": false, "hasPrev": true},
-				last.at("data.pagination"),
-			)
+				last.at("data.pagination"))
 			s.get("/api/jobseekers/applications?page=0").invalid("page")
 			s.get("/api/jobseekers/applications?cursor=x").invalid("cursor")
 			employer.get("/api/jobseekers/applications").fails(403, "Forbidden")
@@ -225,12 +221,8 @@ func TestEmployerApplications(t *testing.T) {
 				"x",
 			}}).
 				ok(200)
-			require.Equal(
-				t,
-				[]any{object{"id": id, "status": "review"}},
-				resp.at("data.updated"),
-				"an invalid item does not affect the others",
-			)
+			require.Equal(t, []any{object{"id": id, "status": "review"}}, resp.at("data.updated"),
+				"an invalid item does not affect the others")
 			require.Equal(t, []any{
 				object{
 					"appUpdate": 7.,
@@ -246,12 +238,9 @@ func TestEmployerApplications(t *testing.T) {
 				}, object{"appUpdate": "x", "error": "item must be a JSON object"},
 			}, resp.at("data.failed"))
 			long := object{"id": strings.Repeat("x", 5_000), "status": "review"}
-			require.Less(
-				t,
+			require.Less(t,
 				len(employer.post("/api/employers/applications/batch", object{"applications": []object{long}}).ok(200).raw),
-				1_000,
-				"a response is stored for a day",
-			)
+				1_000, "a response is stored for a day")
 			many := make([]object, 101)
 			for i := range many {
 				many[i] = object{"id": id, "status": "review"}

@@ -16,11 +16,8 @@ func TestBilling(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/billing", func(t *testing.T) {
 			resp := server.seeker(t).get(billingPath).ok(200)
-			require.Equal(
-				t,
-				object{"tier": "basic", "status": "active", "expiresAt": nil, "autoRenew": false},
-				resp.at("data.billing.subscription"),
-			)
+			require.Equal(t, object{"tier": "basic", "status": "active", "expiresAt": nil, "autoRenew": false},
+				resp.at("data.billing.subscription"))
 			require.Equal(t, []any{
 				object{"id": "basic", "name": "Basic", "price": 0.0, "currency": "GBP", "interval": "month"},
 				object{"id": "premium", "name": "Premium", "price": 9.99, "currency": "GBP", "interval": "month"},
@@ -107,11 +104,8 @@ func TestBilling(t *testing.T) {
 			free := object{"intent": "create-subscription", "planId": "basic", "paymentMethodId": "pm_card_visa"}
 			require.Equal(t, "basic", seeker.post(billingPath, free).ok(200).text("data.subscription.tier"))
 			require.Equal(t, "pm_card_visa", seeker.get(billingPath).ok(200).text("data.billing.paymentMethods.0.id"))
-			require.Equal(
-				t,
-				"premium",
-				seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).ok(200).text("data.subscription.tier"),
-			)
+			require.Equal(t, "premium",
+				seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).ok(200).text("data.subscription.tier"))
 			free["paymentMethodId"] = "pm_card_declined"
 			seeker.post(billingPath, free).fails(400, "The payment was declined; please try another payment method")
 		})
@@ -214,11 +208,8 @@ func TestBilling(t *testing.T) {
 			require.Equal(t, "collect_payment_method", resp.text("data.action.type"))
 			require.NotEmpty(t, resp.text("data.action.clientSecret"))
 			app := seeker.fromNewAddress().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
-			require.NotEqual(
-				t,
-				resp.text("data.action.clientSecret"),
-				seeker.post(path, object{"appId": app}).ok(200).text("data.action.clientSecret"),
-			)
+			require.NotEqual(t, resp.text("data.action.clientSecret"),
+				seeker.post(path, object{"appId": app}).ok(200).text("data.action.clientSecret"))
 			server.seeker(t).post(path, object{"appId": app}).fails(404, "Application not found")
 			server.employer(t).post(path, nil).fails(403, "Forbidden")
 			server.guest(t).post(path, nil).fails(401, "Unauthorized")

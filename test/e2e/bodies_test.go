@@ -138,13 +138,8 @@ func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(server.url, "http://"))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = conn.Close() })
-			request := server.head(
-				t,
-				"POST",
-				"/api/jobseekers/documents",
-				"Authorization: Bearer "+token+"\r\nExpect: 100-continue\r\n",
-				10<<20,
-			) + part
+			request := server.head(t, "POST", "/api/jobseekers/documents",
+				"Authorization: Bearer "+token+"\r\nExpect: 100-continue\r\n", 10<<20) + part
 			go func() { _, _ = io.WriteString(conn, request) }() // returns when the connection is closed
 			return bufio.NewReader(conn)
 		}

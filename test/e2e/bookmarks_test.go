@@ -55,18 +55,13 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 			require.Equal(t, saved, resp.text("data.bookmarks.savedJobs.1.id"))
 			require.Equal(t, "St Brigid's Hospital", resp.text("data.bookmarks.savedJobs.1.company"))
 			require.NotEmpty(t, resp.text("data.bookmarks.savedJobs.1.savedAt"))
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"total": 2.0, "page": 1.0, "limit": 20.0, "totalPages": 1.0, "hasNext": false, "hasPrev": false},
-				resp.at("data.pagination"),
-			)
+				resp.at("data.pagination"))
 			resp = seeker.get(path + "?limit=1").ok(200)
 			require.Equal(t, true, resp.at("data.pagination.hasNext"))
-			require.Equal(
-				t,
-				saved,
-				seeker.get(path+"?limit=1&cursor="+resp.text("data.nextCursor")).ok(200).text("data.bookmarks.savedJobs.0.id"),
-			)
+			require.Equal(t, saved,
+				seeker.get(path+"?limit=1&cursor="+resp.text("data.nextCursor")).ok(200).text("data.bookmarks.savedJobs.0.id"))
 			require.Equal(t, true, seeker.get(path+"?limit=1&page=2").ok(200).at("data.pagination.hasPrev"))
 			require.Empty(t, other.get(path).ok(200).list("data.bookmarks.savedJobs"))
 			seeker.get(path + "?page=0").invalid("page")

@@ -203,16 +203,8 @@ func (c *client) validateResponse(request *http.Request, sent []byte, resp *resp
 	doc, again := c.server.documentFor(c.t, request, sent)
 	response := &http.Response{StatusCode: resp.status, Header: resp.header, Body: io.NopCloser(bytes.NewReader(resp.raw)), Request: again}
 	ok, problems := doc.ValidateHttpResponse(again, response)
-	require.True(
-		c.t,
-		ok,
-		"the document does not describe the response of %s %s: %d %s: %v",
-		request.Method,
-		request.URL,
-		resp.status,
-		resp.raw,
-		problems,
-	)
+	require.True(c.t, ok, "the document does not describe the response of %s %s: %d %s: %v", request.Method,
+		request.URL, resp.status, resp.raw, problems)
 }
 
 func (c *client) get(path string) *response { return c.send("GET", path, nil) }

@@ -52,11 +52,8 @@ func TestConsents(t *testing.T) {
 			require.Equal(t, []any{"jobs:read", "applications:write"}, list.at("data.consents.0.scopes"))
 			me.get("/api/auth/consents?cursor=nonsense").invalid("cursor")
 			require.InDelta(t, 2, list.number("data.pagination.total"), 0)
-			require.Equal(
-				t,
-				first,
-				me.get("/api/auth/consents?limit=1&cursor="+list.text("data.nextCursor")).ok(200).text("data.consents.0.clientId"),
-			)
+			require.Equal(t, first,
+				me.get("/api/auth/consents?limit=1&cursor="+list.text("data.nextCursor")).ok(200).text("data.consents.0.clientId"))
 			server.guest(t).get("/api/auth/consents").fails(401, "Unauthorized")
 		})
 		t.Run("DELETE /api/auth/consents/:clientId", func(t *testing.T) {
@@ -93,11 +90,8 @@ func TestConsents(t *testing.T) {
 			require.Equal(t, "/developers/consents", browser.open("POST", withdraw, url.Values{}).header.Get("Location"))
 			party.ended(t, token)
 			require.Contains(t, browser.open("GET", "/developers/consents", nil).text, "No application may do anything")
-			require.Equal(
-				t,
-				"/developers/sign-in?next=%2Fdevelopers%2Fconsents",
-				server.browser(t).open("GET", "/developers/consents", nil).header.Get("Location"),
-			)
+			require.Equal(t, "/developers/sign-in?next=%2Fdevelopers%2Fconsents",
+				server.browser(t).open("GET", "/developers/consents", nil).header.Get("Location"))
 		})
 		t.Run("deleted account or app revokes tokens", func(t *testing.T) {
 			t.Parallel()
@@ -200,11 +194,8 @@ func TestBrowserSessions(t *testing.T) {
 			t.Parallel()
 			me, b := server.seeker(t), server.browser(t)
 			try := func(pass string) pageView {
-				return b.open(
-					"POST",
-					"/developers/sign-in",
-					url.Values{"email": {me.email}, "password": {pass}, "next": {"/developers/consents"}},
-				)
+				return b.open("POST", "/developers/sign-in",
+					url.Values{"email": {me.email}, "password": {pass}, "next": {"/developers/consents"}})
 			}
 			for range 10 {
 				page := try("wrong")

@@ -55,21 +55,14 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 			if d.isShown {
 				require.Equal(t, "private, no-store", shown.header.Get("Cache-Control"))
 				require.Contains(t, shown.header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
-				require.Equal(
-					t,
-					strings.HasPrefix(d.mediaType, "text/"),
-					strings.Contains(shown.header.Get("Content-Security-Policy"), "sandbox"),
-					d.name,
-				)
+				require.Equal(t, strings.HasPrefix(d.mediaType, "text/"),
+					strings.Contains(shown.header.Get("Content-Security-Policy"), "sandbox"), d.name)
 			}
 		}
 
 		file := browser.receivedDocument(t, page, path, "<b>"+sent[0].name)
-		none := server.addMember(
-			t,
-			boss,
-			object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}},
-		)
+		none := server.addMember(t, boss,
+			object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}})
 		viewer := server.signedIn(t, boss.inviteMember("viewer"))
 		seeker := server.signedIn(t, jo)
 		foreign := server.signedIn(t, server.employer(t))

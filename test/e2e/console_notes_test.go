@@ -20,11 +20,9 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		browser, viewer := server.signedIn(t, boss), server.signedIn(t, boss.inviteMember("viewer"))
 		require.Contains(t, browser.show(path).text, "There are no notes yet.")
 
-		require.Contains(
-			t,
+		require.Contains(t,
 			browser.redirected(path, url.Values{"action": {"write-note"}, "note": {"Strong\r\n<script>alert(1)</script> references"}}).text,
-			"The note is saved.",
-		)
+			"The note is saved.")
 		page := viewer.redirected(path, url.Values{"action": {"write-note"}, "note": {strings.Repeat("é", 1998) + "\r\nn"}})
 		require.Contains(t, page.text, "The note is saved.")
 		require.Contains(t, page.text, "Strong\n&lt;script&gt;")
@@ -88,11 +86,8 @@ func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 		b := server.signedIn(t, boss)
 		own := noteID.FindStringSubmatch(b.redirected(path, url.Values{"action": {"write-note"}, "note": {"Private"}}).text)[1]
 		b.redirected(path, url.Values{"action": {"rate"}, "rating": {"4"}})
-		withoutView := server.addMember(
-			t,
-			boss,
-			object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}},
-		)
+		withoutView := server.addMember(t, boss,
+			object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}})
 		seeker := server.signedIn(t, jo)
 		none := server.signedIn(t, withoutView)
 		foreign := server.signedIn(t, server.employer(t))

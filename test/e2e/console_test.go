@@ -138,11 +138,9 @@ func TestConsole_PostingJobs(t *testing.T) {
 
 		require.Equal(t, 400, browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}}).status)
 		ids := []string{strings.TrimPrefix(public, "/jobs/")}
-		require.Contains(
-			t,
+		require.Contains(t,
 			browser.redirected("/employer/jobs?status=active", url.Values{"action": {"close"}, "id": ids}).text,
-			"The jobs are closed.",
-		)
+			"The jobs are closed.")
 		require.Contains(t, browser.show("/employer/jobs?status=closed").text, path)
 		require.NotContains(t, browser.show("/employer/jobs?status=active").text, path)
 		require.Contains(t, browser.redirected("/employer/jobs", url.Values{"action": {"renew"}, "id": ids}).text, "renewed for 30 days")
@@ -238,29 +236,21 @@ func TestConsole_Applications(t *testing.T) {
 		}
 		moved := browser.redirected("/employer/applications/board?job="+job, url.Values{"id": {id}, "to": {"review"}})
 		require.Contains(t, moved.text, "The applications are moved.")
-		require.Contains(
-			t,
+		require.Contains(t,
 			browser.redirected("/employer/applications?status=review", url.Values{"id": {id}, "to": {"interview"}}).text,
-			"The applications are moved.",
-		)
+			"The applications are moved.")
 		require.Equal(t, 400, browser.open("POST", "/employer/applications", url.Values{"to": {"review"}}).status)
 		require.Equal(t, 400, browser.open("POST", "/employer/applications", url.Values{"id": {id}, "to": {"eternal"}}).status)
 
 		draft := browser.show(path + "?to=accepted")
 		require.Contains(t, draft.text, "We are pleased to offer you the post of Staff Nurse, ICU.")
-		blank := browser.open(
-			"POST",
-			path,
-			url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {""}},
-		)
+		blank := browser.open("POST", path,
+			url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {""}})
 		require.Equal(t, 400, blank.status)
 		require.Contains(t, blank.text, `value="Our offer"`)
-		require.Equal(
-			t,
-			"interview",
+		require.Equal(t, "interview",
 			boss.get("/api/employers/applications/"+id).ok(200).text("data.application.status"),
-			"nothing is changed without the message",
-		)
+			"nothing is changed without the message")
 		done := browser.redirected(
 			path,
 			url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {"Welcome."}},
@@ -277,11 +267,8 @@ func TestConsole_Applications(t *testing.T) {
 			"interviewer": {"Asha Patel"},
 			"notes":       {"Ask about nights"},
 		}
-		require.Equal(
-			t,
-			400,
-			browser.open("POST", path, url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}).status,
-		)
+		require.Equal(t, 400,
+			browser.open("POST", path, url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}).status)
 		require.Contains(t, browser.redirected(path, interview).text, "3 Mar 2099, 10:00 UTC")
 		require.Contains(t, browser.show("/employer").text, "3 Mar 2099, 10:00 UTC")
 		interview.Set("action", "reschedule")
@@ -296,11 +283,9 @@ func TestConsole_Applications(t *testing.T) {
 		require.NotContains(t, browser.show("/employer/interviews?status=scheduled").text, "Ward 9")
 
 		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"contact"}, "subject": {""}}).status)
-		require.Contains(
-			t,
+		require.Contains(t,
 			browser.redirected(path, url.Values{"action": {"contact"}, "subject": {"Documents"}, "message": {"Please bring them."}}).text,
-			"The message is on its way.",
-		)
+			"The message is on its way.")
 		require.Equal(t, 400, browser.open("POST", path, url.Values{}).status)
 
 		jo.delete("/api/jobseekers/applications/" + id).ok(200)
@@ -334,28 +319,19 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 			"email": {"x"},
 			"role":  {"recruiter"},
 		}).status)
-		require.Contains(
-			t,
+		require.Contains(t,
 			browser.redirected("/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).text,
-			"The invitation is on its way.",
-		)
-		require.Equal(
-			t,
-			409,
-			browser.open("POST", "/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).status,
-		)
+			"The invitation is on its way.")
+		require.Equal(t, 409,
+			browser.open("POST", "/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).status)
 		member := browser.show("/employer/team").links("Tom Okafor")[0]
 		require.Contains(t, browser.show(member).text, "Invited until")
-		require.Contains(
-			t,
+		require.Contains(t,
 			browser.redirected(member, url.Values{"action": {"role"}, "role": {"recruiter"}}).text,
-			"The permissions are changed.",
-		)
-		require.Contains(
-			t,
+			"The permissions are changed.")
+		require.Contains(t,
 			browser.redirected(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text,
-			`name="applications.view" value="yes" checked`,
-		)
+			`name="applications.view" value="yes" checked`)
 		self := "/employer/team/" + boss.id
 		require.Equal(t, 409, browser.open("POST", self, url.Values{"action": {"role"}, "role": {"viewer"}}).status, "the last admin")
 		require.Equal(t, 409, browser.open("POST", self, url.Values{"action": {"remove"}}).status)
@@ -433,11 +409,8 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 		viewer := server.signedIn(t, boss.inviteMember("viewer"))
 		none := server.signedIn(
 			t,
-			server.addMember(
-				t,
-				boss,
-				object{"jobs": object{"create": false, "update": false}, "applications": object{"view": false, "update": false}},
-			),
+			server.addMember(t, boss,
+				object{"jobs": object{"create": false, "update": false}, "applications": object{"view": false, "update": false}}),
 		)
 		seeker := server.signedIn(t, jo)
 		foreign := server.signedIn(t, server.employer(t))

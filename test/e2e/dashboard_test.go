@@ -37,11 +37,8 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			browser := server.signedIn(t, me)
 			require.Contains(t, browser.open("GET", "/developers", nil).text, "A new application")
 
-			made := browser.open(
-				"POST",
-				"/developers/apps",
-				url.Values{"name": {`Ward <b>"Finder"</b>`}, "redirectUris": {"https://a.example.com/cb\r\n\r\n http://127.0.0.1/cb "}},
-			)
+			made := browser.open("POST", "/developers/apps",
+				url.Values{"name": {`Ward <b>"Finder"</b>`}, "redirectUris": {"https://a.example.com/cb\r\n\r\n http://127.0.0.1/cb "}})
 			require.Equal(t, 200, made.status)
 			require.Equal(t, "no-store", made.header.Get("Cache-Control"))
 			secret := shownOnce.FindStringSubmatch(made.text)
@@ -68,11 +65,8 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			require.Equal(t, 200, call())
 			require.Contains(t, browser.open("GET", path, nil).text, "59 of 60 are left")
 
-			require.Equal(
-				t,
-				303,
-				browser.open("POST", path, url.Values{"name": {"Bed Finder"}, "description": {"Finds beds"}, "redirectUris": {""}}).status,
-			)
+			require.Equal(t, 303,
+				browser.open("POST", path, url.Values{"name": {"Bed Finder"}, "description": {"Finds beds"}, "redirectUris": {""}}).status)
 			require.Contains(t, browser.open("GET", "/developers", nil).text, "Bed Finder")
 			wrong := browser.open("POST", path, url.Values{"name": {"Bed Finder"}, "redirectUris": {"ftp://x"}})
 			require.Equal(t, 400, wrong.status)
@@ -80,16 +74,10 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			require.Equal(t, 400, browser.open("POST", path+"/keys", url.Values{"name": {" "}}).status)
 			require.Equal(t, 400, browser.open("POST", "/developers/apps", url.Values{"name": {""}}).status)
 
-			require.Equal(
-				t,
-				400,
-				browser.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {"pm_card_declined"}}).status,
-			)
-			require.Equal(
-				t,
-				303,
-				browser.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {"pm_card_visa"}}).status,
-			)
+			require.Equal(t, 400,
+				browser.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {"pm_card_declined"}}).status)
+			require.Equal(t, 303,
+				browser.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {"pm_card_visa"}}).status)
 			require.Contains(t, browser.open("GET", path, nil).text, "of 300 are left")
 			rotated := shownOnce.FindStringSubmatch(browser.open("POST", path+"/secret", url.Values{}).text)
 			require.NotNil(t, rotated)
@@ -160,11 +148,8 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			}
 			require.Equal(t, 404, other.open("GET", path, nil).status)
 			require.Contains(t, mine.open("GET", path, nil).text, "<h1>Mine</h1>")
-			require.Equal(
-				t,
-				"/developers/sign-in?next="+url.QueryEscape(path),
-				server.browser(t).open("GET", path, nil).header.Get("Location"),
-			)
+			require.Equal(t, "/developers/sign-in?next="+url.QueryEscape(path),
+				server.browser(t).open("GET", path, nil).header.Get("Location"))
 		})
 	})
 }

@@ -54,11 +54,8 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			browser := server.signedIn(t, server.seeker(t))
 			app := appLink.FindString(browser.open("POST", "/developers/apps", url.Values{"name": {"Ward Finder"}}).text)
 			require.Contains(t, browser.open("GET", app, nil).text, "Add a webhook")
-			made := browser.open(
-				"POST",
-				app+"/webhooks",
-				url.Values{"url": {receiver.URL + "/?a=1&b=2"}, "events": {"job.created", "application.submitted"}},
-			)
+			made := browser.open("POST", app+"/webhooks",
+				url.Values{"url": {receiver.URL + "/?a=1&b=2"}, "events": {"job.created", "application.submitted"}})
 			require.Equal(t, 200, made.status, made.text)
 			require.Equal(t, "no-store", made.header.Get("Cache-Control"))
 			first := hookSecret.FindString(made.visibleText())
@@ -108,11 +105,9 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.NoError(t, last.verify(t, first))
 			require.NoError(t, last.verify(t, second))
 
-			require.Contains(
-				t,
+			require.Contains(t,
 				browser.follow(browser.open("POST", path, url.Values{"url": {receiver.URL + "/other"}, "events": {"job.updated"}})).text,
-				receiver.URL+"/other",
-			)
+				receiver.URL+"/other")
 			require.Contains(t, browser.follow(browser.open("POST", path+"/status", url.Values{"status": {"paused"}})).text, ">Paused</span>")
 			require.Equal(t, 409, browser.open("POST", path+"/test", url.Values{}).status)
 			require.Equal(t, 409, browser.open("POST", path+"/replay", url.Values{"since": {"2026-01-01T00:00"}}).status)
@@ -123,12 +118,9 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Equal(t, 409, refused.status)
 			require.Contains(t, refused.text, "The webhook is not active")
 			require.Contains(t, refused.text, "What was sent")
-			require.Contains(
-				t,
+			require.Contains(t,
 				browser.follow(browser.open("GET", replayLink.FindString(told.text), nil)).text,
-				"What was sent",
-				"the address of the form leads to the page that it is on",
-			)
+				"What was sent", "the address of the form leads to the page that it is on")
 			require.Contains(t, browser.follow(browser.open("POST", path+"/status", url.Values{"status": {"active"}})).text, ">Active</span>")
 			require.NotContains(t, browser.follow(browser.open("POST", path+"/delete", url.Values{})).text, path)
 			require.Equal(t, 404, browser.open("GET", path, nil).status)
@@ -163,17 +155,13 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 				require.Contains(t, refused.text, "Since must be a date and a time")
 			}
 			later := time.Now().UTC().Add(time.Hour).Format("2006-01-02T15:04")
-			require.Contains(
-				t,
+			require.Contains(t,
 				browser.follow(browser.open("POST", path+"/replay", url.Values{"since": {later}})).text,
-				"Nothing has failed for good since then",
-			)
+				"Nothing has failed for good since then")
 			since := time.Now().UTC().Add(-time.Hour).Format("2006-01-02T15:04")
-			require.Contains(
-				t,
+			require.Contains(t,
 				browser.follow(browser.open("POST", path+"/replay", url.Values{"since": {since}})).text,
-				"What failed since then is sent once more",
-			)
+				"What failed since then is sent once more")
 			receiver.waitForHits(2)
 		})
 		t.Run("pages of the log", func(t *testing.T) {
@@ -222,11 +210,8 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 				}
 			}
 			for range 19 {
-				require.Equal(
-					t,
-					200,
-					browser.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).status,
-				)
+				require.Equal(t, 200,
+					browser.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).status)
 			}
 			refused = browser.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}})
 			require.Equal(t, 409, refused.status)

@@ -38,11 +38,9 @@ func TestDeveloperApps(t *testing.T) {
 						"https://a.example.com/cb?x=1", "http://localhost/cb", "http://127.0.0.1:8123/cb", "http://[::1]/cb", "https://a.example.com/cb?x=1"},
 				}).
 					ok(201)
-				require.Equal(
-					t,
+				require.Equal(t,
 					object{"name": "Ward Finder", "description": "Finds wards", "public": false, "plan": "free"},
-					pick(made, "data.app", "name", "description", "public", "plan"),
-				)
+					pick(made, "data.app", "name", "description", "public", "plan"))
 				require.Len(t, made.list("data.app.redirectUris"), 4, "each once")
 				require.Equal(t, made.text("data.app.id"), made.text("data.app.clientId"))
 				require.Regexp(t, `^loc_cs_[0-9A-Za-z]{43}$`, made.text("data.clientSecret"))
@@ -83,11 +81,8 @@ func TestDeveloperApps(t *testing.T) {
 			list := me.get("/api/developers/apps?limit=1").ok(200)
 			require.Equal(t, second, list.text("data.apps.0.id"))
 			require.Equal(t, object{"total": 2.0, "page": 1.0, "limit": 1.0, "totalPages": 2.0}, list.at("data.pagination"))
-			require.Equal(
-				t,
-				first,
-				me.get("/api/developers/apps?limit=1&cursor="+list.text("data.nextCursor")).ok(200).text("data.apps.0.id"),
-			)
+			require.Equal(t, first,
+				me.get("/api/developers/apps?limit=1&cursor="+list.text("data.nextCursor")).ok(200).text("data.apps.0.id"))
 			server.guest(t).get("/api/developers/apps").fails(401, "Unauthorized")
 		})
 		t.Run("GET and PUT and DELETE /api/developers/apps/:id", func(t *testing.T) {
@@ -97,11 +92,8 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, "Ward Finder", me.get(path).ok(200).text("data.app.name"))
 			changed := me.put(path, object{"name": "Bed Finder", "redirectUris": []string{}, "plan": "enterprise", "ownerId": other.id}).
 				ok(200)
-			require.Equal(
-				t,
-				object{"name": "Bed Finder", "plan": "free", "redirectUris": []any{}},
-				pick(changed, "data.app", "name", "plan", "redirectUris"),
-			)
+			require.Equal(t, object{"name": "Bed Finder", "plan": "free", "redirectUris": []any{}},
+				pick(changed, "data.app", "name", "plan", "redirectUris"))
 			require.Equal(t, "Finds beds", me.put(path, object{"description": "Finds beds"}).ok(200).text("data.app.description"))
 			me.put(path, object{"name": ""}).invalid("name")
 			me.put(path, object{"redirectUris": []string{"ftp://x"}}).invalid("redirectUris")
@@ -177,19 +169,12 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, "professional", choose("professional", "pm_card_visa").ok(200).text("data.plan"))
 			require.Equal(t, "professional", me.get(path).ok(200).text("data.app.plan"))
 			require.Equal(t, "enterprise", choose("enterprise", "").ok(200).text("data.plan"))
-			require.Equal(
-				t,
-				"professional",
-				choose("professional", "").ok(200).text("data.plan"),
-				"the change is immediate and without a new payment",
-			)
+			require.Equal(t, "professional", choose("professional", "").ok(200).text("data.plan"),
+				"the change is immediate and without a new payment")
 			require.Contains(t, server.waitForMail(t, me.email, "You are on the Professional plan. What was left"), "pays for it until")
 			require.Equal(t, "free", choose("free", "").ok(200).text("data.plan"))
-			require.Contains(
-				t,
-				server.waitForMail(t, me.email, "Your Professional plan is cancelled"),
-				"choose Professional again without a payment",
-			)
+			require.Contains(t, server.waitForMail(t, me.email, "Your Professional plan is cancelled"),
+				"choose Professional again without a payment")
 			require.Equal(t, 60.0, me.get(path+"/usage").ok(200).number("data.minute.limit"))
 			require.Equal(t, "professional", choose("professional", "").ok(200).text("data.plan"))
 			require.Equal(t, 300.0, me.get(path+"/usage").ok(200).number("data.minute.limit"))
@@ -223,12 +208,9 @@ func TestDeveloperApps(t *testing.T) {
 				},
 				days.at("data.series"),
 			)
-			require.Equal(
-				t,
-				days.at("data.series"),
+			require.Equal(t, days.at("data.series"),
 				me.get(path+"?from=2026-11-01T09:30:00Z&to=2026-11-03T23:30:00-00:00").ok(200).at("data.series"),
-				"by the days of two timestamps",
-			)
+				"by the days of two timestamps")
 			me.get(path + "?from=2026-11-04&to=2026-11-03").invalid("from")
 			me.get(path + "?from=2020-11-04&to=2026-11-03").invalid("from")
 			me.get(path + "?to=tomorrow").invalid("to")

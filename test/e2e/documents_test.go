@@ -74,11 +74,8 @@ func TestDocuments(t *testing.T) {
 					text("data.document.title"),
 			)
 			require.Equal(t, "Other text", s.get(path+"/"+id).ok(200).text("data.document.content"))
-			require.Equal(
-				t,
-				true,
-				s.post(path, object{"intent": "set-default", "documentId": id, "isDefault": true}).ok(200).at("data.document.isDefault"),
-			)
+			require.Equal(t, true,
+				s.post(path, object{"intent": "set-default", "documentId": id, "isDefault": true}).ok(200).at("data.document.isDefault"))
 			require.Equal(t, true, s.post(path, object{"intent": "set-default", "documentId": cv}).ok(200).at("data.document.isDefault"))
 			require.Equal(t, false, s.get(path+"/"+id).ok(200).at("data.document.isDefault"))
 			for _, intent := range []string{"update-document", "set-default", "delete-document"} {
@@ -113,11 +110,9 @@ func TestDocuments(t *testing.T) {
 			_, err := time.Parse(time.RFC3339, resp.text("data.documents.0.uploadedAt"))
 			require.NoError(t, err)
 			require.NotContains(t, string(resp.raw), "I am a nurse", "content is long")
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"total": 2.0, "page": 1.0, "limit": 1.0, "totalPages": 2.0, "hasNext": true, "hasPrev": false},
-				resp.at("data.pagination"),
-			)
+				resp.at("data.pagination"))
 			require.Equal(t, cv, seeker.get(path+"?limit=1&cursor="+resp.text("data.nextCursor")).ok(200).text("data.documents.0.id"))
 			require.Empty(t, other.get(path).ok(200).list("data.documents"))
 			seeker.get(path + "?limit=0").invalid("limit")
@@ -136,11 +131,8 @@ func TestDocuments(t *testing.T) {
 			require.Equal(t, 200, resp.status)
 			require.Equal(t, somePDF, string(resp.raw))
 			require.Equal(t, "application/pdf", resp.header.Get("Content-Type"))
-			require.Equal(
-				t,
-				`attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`,
-				resp.header.Get("Content-Disposition"),
-			)
+			require.Equal(t, `attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`,
+				resp.header.Get("Content-Disposition"))
 			require.Equal(t, "nosniff", resp.header.Get("X-Content-Type-Options"))
 			require.Contains(t, resp.header.Get("Content-Security-Policy"), "sandbox")
 			require.Equal(t, "no-store", resp.header.Get("Cache-Control"))
@@ -169,12 +161,8 @@ func TestDocuments(t *testing.T) {
 				require.Equal(t, c.download, params["filename"])
 				require.Equal(t, c.fileName, seeker.get(path+"/"+id).ok(200).text("data.document.fileName"), "as it was sent")
 				seeker.delete(path + "/" + id).ok(200)
-				require.EventuallyWithT(
-					t,
-					func(t *assert.CollectT) { assert.NoFileExists(t, written[0]) },
-					20*time.Second,
-					50*time.Millisecond,
-				)
+				require.EventuallyWithT(t, func(t *assert.CollectT) { assert.NoFileExists(t, written[0]) },
+					20*time.Second, 50*time.Millisecond)
 			}
 		})
 		t.Run("PUT /api/jobseekers/documents/:id", func(t *testing.T) {

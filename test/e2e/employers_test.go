@@ -66,12 +66,9 @@ func TestEmployerAccount(t *testing.T) {
 				"companyName": "Tom's",
 			}).
 				fails(403, "Forbidden")
-			require.Equal(
-				t,
-				"Tom Okafor",
+			require.Equal(t, "Tom Okafor",
 				member.get("/api/employers/profile").ok(200).text("data.profile.name"),
-				"a failed change has no partial effect",
-			)
+				"a failed change has no partial effect")
 			member.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Recruiter"}}).ok(200)
 		})
 		t.Run("PUT /api/employers/profile with another address", func(t *testing.T) {
@@ -125,12 +122,9 @@ func TestEmployerAccount(t *testing.T) {
 			v := boss.get("/api/employers/settings").ok(200)
 			require.Equal(t, "St Columba's", v.text("data.company.name"))
 			require.Equal(t, false, v.at("data.preferences.notifications.emailAlerts"))
-			require.Equal(
-				t,
-				true,
+			require.Equal(t, true,
 				member.get("/api/employers/settings").ok(200).at("data.preferences.notifications.emailAlerts"),
-				"each user has separate settings",
-			)
+				"each user has separate settings")
 
 			boss.put("/api/employers/settings", object{}).fails(400, "Intent is required")
 			boss.put("/api/employers/settings", object{"intent": "update-contact"}).invalid("intent")
@@ -157,11 +151,9 @@ func TestEmployerAccount(t *testing.T) {
 			member := boss.inviteMember("recruiter")
 			a := boss.get("/api/employers/organization").ok(200)
 			require.Len(t, a.text("data.organizationId"), 36)
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"name": "St Brigid's Hospital", "description": "", "website": "", "logo": "", "industry": "", "size": ""},
-				a.at("data.company"),
-			)
+				a.at("data.company"))
 			put := boss.put("/api/employers/organization", object{
 				"name":        "St Columba's",
 				"description": "Two wards.",

@@ -97,13 +97,8 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 func TestS3Killed_DuringUploads_NoneIsLost(t *testing.T) {
 	t.Parallel()
 	s3 := kit.OwnS3(t)
-	server := start(
-		t,
-		t.TempDir(),
-		"LOCUM_FILES_URL="+s3.URL,
-		"AWS_ACCESS_KEY_ID="+services.S3AccessKey,
-		"AWS_SECRET_ACCESS_KEY="+services.S3SecretKey,
-	)
+	server := start(t, t.TempDir(), "LOCUM_FILES_URL="+s3.URL, "AWS_ACCESS_KEY_ID="+services.S3AccessKey,
+		"AWS_SECRET_ACCESS_KEY="+services.S3SecretKey)
 	u := &uploads{contents: map[*account]map[string]string{}}
 	stop := make(chan struct{})
 	var load sync.WaitGroup

@@ -156,19 +156,8 @@ func (f *fuzzer) call(t testing.TB, users *matrixUsers, method, path string) {
 	if strings.HasPrefix(path, "/api/employers") || strings.HasPrefix(path, "/api/listings") && method != "GET" {
 		rightful = users.employer.client
 	}
-	who := one(
-		f,
-		rightful,
-		rightful,
-		rightful,
-		rightful,
-		users.seeker.client,
-		users.employer.client,
-		users.bare.client,
-		users.otherEmployer.client,
-		users.otherSeeker.client,
-		users.guest,
-	).fromNewAddress()
+	who := one(f, rightful, rightful, rightful, rightful, users.seeker.client, users.employer.client,
+		users.bare.client, users.otherEmployer.client, users.otherSeeker.client, users.guest).fromNewAddress()
 	programs := strings.HasPrefix(path, "/api/v1/")
 	if programs {
 		who = one(f, users.reader, users.reader, users.writer, users.writer, users.writer, users.reader, users.seeker.client, users.guest)

@@ -66,11 +66,9 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 		require.NotNil(t, id, made)
 		path := "/api/developers/apps/" + app + "/webhooks/" + id[1]
 		require.Contains(t, paste(blocks[1], "HOOK="+server.url+path), `"type":"job.created"`)
-		require.Contains(
-			t,
+		require.Contains(t,
 			paste(strings.ReplaceAll(blocks[2], "2026-11-20T00:00:00Z", time.Now().UTC().Format(time.RFC3339)), "HOOK="+server.url+path),
-			`"count":0`,
-		)
+			`"count":0`)
 		for _, kind := range everyEvent[1:] {
 			me.post(path+"/test", object{"type": kind}).ok(202)
 		}

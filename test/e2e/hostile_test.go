@@ -140,16 +140,8 @@ func (c *client) requireHandled(t testing.TB, method, path string, body any) *re
 	resp, request, sent := c.exchange(method, path, body)
 	if resp.status >= 500 {
 		log := strings.Split(strings.TrimSpace(c.server.log.String()), "\n")
-		require.Fail(
-			t,
-			"the server failed",
-			"%s %s %.500s: %s\n%s",
-			method,
-			path,
-			sent,
-			resp.raw,
-			strings.Join(log[max(0, len(log)-3):], "\n"),
-		)
+		require.Fail(t, "the server failed", "%s %s %.500s: %s\n%s", method, path, sent, resp.raw,
+			strings.Join(log[max(0, len(log)-3):], "\n"))
 	}
 	c.validateResponse(request, sent, resp)
 	return resp
@@ -229,14 +221,9 @@ func (h hostileRoute) sendPaths() {
 		case h.row.foreignStatus != 0:
 			require.Contains(h.t, []int{h.row.foreignStatus, http.StatusNotFound}, resp.status, "%s: %s", path, resp.raw)
 		case slices.Contains(h.route.Errors, http.StatusUnauthorized): // the token of a link is checked before the id
-			require.Contains(
-				h.t,
-				[]int{http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed},
-				resp.status,
-				"%s: %s",
-				path,
-				resp.raw,
-			)
+			require.Contains(h.t,
+				[]int{http.StatusUnauthorized, http.StatusNotFound, http.StatusMethodNotAllowed}, resp.status,
+				"%s: %s", path, resp.raw)
 		default:
 			require.Contains(h.t, []int{http.StatusNotFound, http.StatusMethodNotAllowed}, resp.status, "%s: %s", path, resp.raw)
 		}
@@ -352,14 +339,8 @@ func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 			without := server.guest(t)
 			with := server.guest(t)
 			with.token = "expired"
-			require.Equal(
-				t,
-				without.send(route.Method, route.Path, body()).status,
-				with.send(route.Method, route.Path, body()).status,
-				"%s %s",
-				route.Method,
-				route.Path,
-			)
+			require.Equal(t, without.send(route.Method, route.Path, body()).status,
+				with.send(route.Method, route.Path, body()).status, "%s %s", route.Method, route.Path)
 		}
 	})
 }

@@ -49,12 +49,8 @@ func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 
 	b.From = "http://jobs.example.org"
 	b.Site = ""
-	require.Equal(
-		t,
-		403,
-		b.open("POST", "/developers/apps", url.Values{"name": {"x"}}).status,
-		"the same host without TLS is another origin",
-	)
+	require.Equal(t, 403, b.open("POST", "/developers/apps", url.Values{"name": {"x"}}).status,
+		"the same host without TLS is another origin")
 
 	const always = "max-age=31536000"
 	for _, path := range []string{

@@ -46,11 +46,9 @@ func TestAuthenticationRoutes(t *testing.T) {
 				res := server.guest(t).post("/api/auth/register", body).ok(201)
 				require.NotEmpty(t, res.text("message"))
 				require.Equal(t, []string{"accessToken", "refreshToken", "user"}, res.memberNames("data"))
-				require.Equal(
-					t,
+				require.Equal(t,
 					object{"id": res.text("data.user.id"), "email": email, "name": "Niamh Byrne", "role": kind.role},
-					res.at("data.user"),
-				)
+					res.at("data.user"))
 				require.Len(t, res.text("data.user.id"), 36)
 				c := parseClaims(t, res.text("data.accessToken"))
 				require.Equal(t, res.text("data.user.id"), c.Subject)
@@ -79,11 +77,9 @@ func TestAuthenticationRoutes(t *testing.T) {
 			}{{jo, "Niamh Byrne", "jobseeker"}, {boss, "Asha Patel", "EMPLOYER"}} {
 				res := server.guest(t).post("/api/auth/login", object{"email": who.email, "password": password}).ok(200)
 				require.Equal(t, []string{"accessToken", "refreshToken", "user"}, res.memberNames("data"))
-				require.Equal(
-					t,
+				require.Equal(t,
 					object{"id": who.id, "email": who.email, "name": who.name, "role": who.role, "subscriptionStatus": "active"},
-					res.at("data.user"),
-				)
+					res.at("data.user"))
 			}
 			server.guest(t).
 				post("/api/auth/login", object{"email": jo.email, "password": "Wr0ng-horse"}).
@@ -223,11 +219,8 @@ func TestTeamRoutes(t *testing.T) {
 			t.Parallel()
 			boss := server.employer(t)
 			member := boss.inviteMember("recruiter")
-			require.Equal(
-				t,
-				object{"userId": member.id, "role": "recruiter", "permissions": recruiter},
-				boss.get(permissions(member.id)).ok(200).at("data"),
-			)
+			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": recruiter},
+				boss.get(permissions(member.id)).ok(200).at("data"))
 			require.Equal(t, boss.id, member.get(permissions(boss.id)).ok(200).text("data.userId"))
 			for _, id := range []string{server.employer(t).id, server.seeker(t).id, "01890000-0000-7000-8000-000000000000", "nonsense"} {
 				boss.get(permissions(id)).fails(403, "Team member not in your organization")

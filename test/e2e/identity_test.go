@@ -194,12 +194,8 @@ func TestPasswordAndEmailChanges(t *testing.T) {
 				require.NoError(t, resp.Body.Close())
 				require.Equal(t, 200, resp.StatusCode, path)
 				require.Contains(t, resp.Header.Get("Content-Security-Policy"), "script-src 'self';")
-				require.Contains(
-					t,
-					[]string{"no-referrer", "same-origin"},
-					resp.Header.Get("Referrer-Policy"),
-					"other hosts do not get the token",
-				)
+				require.Contains(t, []string{"no-referrer", "same-origin"}, resp.Header.Get("Referrer-Policy"),
+					"other hosts do not get the token")
 			}
 		})
 		t.Run("POST /api/auth/verify-email confirms an address once", func(t *testing.T) {

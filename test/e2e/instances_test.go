@@ -61,12 +61,9 @@ func TestInstances_Two_ShareState(t *testing.T) {
 		follows(func(res *response) bool { return res.ok(200).text("data.title") == "New" })
 		employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": "closed"}).ok(200)
 		follows(func(res *response) bool { return res.status == 404 })
-		require.Equal(
-			t,
-			"closed",
+		require.Equal(t, "closed",
 			employer.on(two).get("/api/employers/jobs/"+id).ok(200).text("data.job.status"),
-			"members of the organization see the change at once",
-		)
+			"members of the organization see the change at once")
 	})
 	t.Run("limits are shared by all instances", func(t *testing.T) {
 		c := one.guest(t)

@@ -58,11 +58,8 @@ func TestInterviews(t *testing.T) {
 			require.Equal(t, "2027-03-29T08:00:00Z", res.text("data.interview.scheduledAt"))
 			require.Equal(t, "Dr. Byrne", res.text("data.interview.interviewer"))
 			server.waitForMail(t, seeker.email, "Changed interview: Theatre Nurse")
-			require.Equal(
-				t,
-				"fail",
-				employer.put(path, object{"status": "completed", "outcome": "fail"}).ok(200).text("data.interview.outcome"),
-			)
+			require.Equal(t, "fail",
+				employer.put(path, object{"status": "completed", "outcome": "fail"}).ok(200).text("data.interview.outcome"))
 			employer.put(path, object{"status": "later"}).invalid("status")
 			employer.put(path, object{"outcome": "maybe"}).invalid("outcome")
 			employer.put(path, object{"location": ""}).invalid("location")

@@ -86,22 +86,16 @@ func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 		require.Contains(
 			t,
 			server.fails(t, args...),
-			"locum: database.url (from default): there is no database at "+filepath.Join(
-				dir,
-				"data",
-				"locum.db",
-			)+"; run this in the folder of `locum serve`, or with its settings\n",
+			"locum: database.url (from default): there is no database at "+filepath.Join(dir, "data",
+				"locum.db")+"; run this in the folder of `locum serve`, or with its settings\n",
 		)
 	}
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
 	server.env = append(server.env, "LOCUM_DATABASE_URL=sqlite:elsewhere.db")
-	require.Contains(
-		t,
-		server.fails(t, "tasks", "list"),
-		"database.url (from LOCUM_DATABASE_URL): there is no database at "+filepath.Join(dir, "elsewhere.db"),
-	)
+	require.Contains(t, server.fails(t, "tasks", "list"),
+		"database.url (from LOCUM_DATABASE_URL): there is no database at "+filepath.Join(dir, "elsewhere.db"))
 	server.run(t, "migrate", "up")
 	require.Contains(t, server.run(t, "tasks", "list"), "ID")
 }
@@ -115,20 +109,13 @@ func TestListeners(t *testing.T) {
 		first := server.seeker(t)
 		only := first.newApp()
 		t.Run("only app needs no name", func(t *testing.T) {
-			require.Contains(
-				t,
-				server.fails(t, "webhooks", "trigger", "job.created"),
-				"no active webhook of Ward Finder wants job.created; `locum webhooks listen --forward URL` makes one",
-			)
+			require.Contains(t, server.fails(t, "webhooks", "trigger", "job.created"),
+				"no active webhook of Ward Finder wants job.created; `locum webhooks listen --forward URL` makes one")
 			receiver := newReceiver(t, nil)
 			listener := server.listen(t, "--forward", receiver.URL)
 			id := first.hooksOf(only)[0].(object)["id"].(string)
-			require.Equal(
-				t,
-				"job.closed is on its way to "+receiver.URL+" (webhook "+id+")\n",
-				server.run(t, "webhooks", "trigger", "job.closed"),
-				"there may be several with this URL",
-			)
+			require.Equal(t, "job.closed is on its way to "+receiver.URL+" (webhook "+id+")\n",
+				server.run(t, "webhooks", "trigger", "job.closed"), "there may be several with this URL")
 			h := receiver.waitForHits(1)[0]
 			require.NoError(t, h.verify(t, listener.secret))
 			require.Equal(t, true, h.body.Data["test"])
@@ -142,15 +129,8 @@ func TestListeners(t *testing.T) {
 			receiver, elsewhere := newReceiver(t, nil), newReceiver(t, nil)
 			listener := server.listen(t, "--app", app, "--forward", receiver.URL+"/hooks?x=1")
 			rival := server.employer(t)
-			other := server.listen(
-				t,
-				"--app",
-				rival.newApp(),
-				"--forward",
-				elsewhere.URL,
-				"--events",
-				"application.submitted,application.status_changed",
-			)
+			other := server.listen(t, "--app", rival.newApp(), "--forward", elsewhere.URL, "--events",
+				"application.submitted,application.status_changed")
 			shown := employer.hooksOf(app)[0].(object)
 			require.Equal(t, receiver.URL+"/hooks?x=1", shown["url"])
 			require.Equal(t, "active", shown["status"])
@@ -169,12 +149,9 @@ func TestListeners(t *testing.T) {
 			elsewhere.waitForHits(0)
 
 			log := "/api/developers/apps/" + app + "/webhooks/" + shown["id"].(string) + "/deliveries?status=succeeded"
-			require.Eventually(
-				t,
+			require.Eventually(t,
 				func() bool { return len(employer.fromNewAddress().get(log).ok(200).list("data.deliveries")) == 4 },
-				waitTimeout,
-				20*time.Millisecond,
-			)
+				waitTimeout, 20*time.Millisecond)
 			listener.end()
 			other.end()
 			require.Regexp(t, `(?m)^\d\d:\d\d:\d\d  job\.created +`+created.headers.Get("Webhook-Id")+`  200  \d+ ms$`, listener.out.String())

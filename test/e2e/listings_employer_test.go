@@ -41,17 +41,11 @@ func TestEmployerJobs(t *testing.T) {
 				require.Equal(t, status, res.text(fmt.Sprintf("data.listings.%d.status", i)))
 			}
 			require.Equal(t, object{"total": 3., "page": 1., "limit": 20., "totalPages": 1.}, res.at("data.pagination"))
-			require.Equal(
-				t,
-				object{"total": 3., "page": 2., "limit": 2., "totalPages": 2.},
-				e.get("/api/employers/jobs?limit=2&page=2").ok(200).at("data.pagination"),
-			)
+			require.Equal(t, object{"total": 3., "page": 2., "limit": 2., "totalPages": 2.},
+				e.get("/api/employers/jobs?limit=2&page=2").ok(200).at("data.pagination"))
 			first := e.get("/api/employers/jobs?limit=2").ok(200)
-			require.Equal(
-				t,
-				[]string{"Job 0"},
-				titlesIn(e.get("/api/employers/jobs?limit=2&cursor="+first.text("data.nextCursor")).ok(200), "data.listings"),
-			)
+			require.Equal(t, []string{"Job 0"},
+				titlesIn(e.get("/api/employers/jobs?limit=2&cursor="+first.text("data.nextCursor")).ok(200), "data.listings"))
 			require.Equal(t, 100., e.get("/api/employers/jobs?limit=101").ok(200).number("data.pagination.limit"))
 			e.get("/api/employers/jobs?page=0").invalid("page")
 			e.get("/api/employers/jobs?limit=0").invalid("limit")
@@ -193,11 +187,9 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, []any{"salary.max", "contractType", "title", "description"}, errorFields(all))
 			all = employer.fromNewAddress().
 				post("/api/employers/jobs", `{"applicationDeadline": "soon", "title": " ", "salary": {"currency": "XYZ", "max": 4, "min": 5}, "contractType": "x", "remote": 1, "description": "D"}`)
-			require.Equal(
-				t,
+			require.Equal(t,
 				[]any{"applicationDeadline", "title", "salary.currency", "contractType", "remote"},
-				errorFields(all.invalid("applicationDeadline")),
-			)
+				errorFields(all.invalid("applicationDeadline")))
 			huge := employer.fromNewAddress().
 				post("/api/employers/jobs", object{"title": "T", "description": "D", "extra": long(1_100_000)})
 			require.Equal(t, 413, huge.status)
@@ -357,11 +349,9 @@ func TestEmployerJobs(t *testing.T) {
 				}, object{"title": "T"}, object{"id": one, "status": "draft"}, object{"id": one, "title": ""}, 7, object{"id": one, "title": "Last"},
 			}}).ok(200)
 			require.Equal(t, []any{object{"id": one}, object{"id": two}, object{"id": one}}, res.at("data.updated"))
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"job": object{"id": foreign, "title": "Taken"}, "error": "Job listing not found"},
-				res.at("data.failed.0"),
-			)
+				res.at("data.failed.0"))
 			for i, message := range []string{
 				"Job listing not found", "Job listing not found", "Job listing not found",
 				"id is required", "status must be one of: active, inactive, closed",

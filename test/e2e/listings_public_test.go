@@ -109,25 +109,19 @@ func TestPublicListings(t *testing.T) {
 			mark := uniqueWord()
 			employer.listing(object{"title": "Midwife " + mark, "location": "Truro", "description": "Band 6."})
 			res := guest.get("/api/listings?facets=role,band,region&search=midwifee+" + mark).ok(200)
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"slot": "role", "value": "Midwife", "text": "midwifee", "start": 0., "end": 8.},
-				res.at("data.understood.0"),
-			)
+				res.at("data.understood.0"))
 			require.Equal(t, []any{object{"from": "midwifee", "to": "midwife"}}, res.at("data.corrections"))
-			require.Equal(
-				t,
+			require.Equal(t,
 				[]any{object{"slot": "role", "how": "title"}, object{"slot": "word", "how": "title"}},
-				res.at("data.listings.0.matched"),
-			)
+				res.at("data.listings.0.matched"))
 			require.Equal(t, false, res.at("data.listings.0.relaxed"))
 			require.Contains(t, res.list("data.facets.role"), object{"value": "midwife", "label": "Midwife", "count": 1.})
 			require.Contains(t, res.list("data.facets.band"), object{"value": "band-6", "label": "Band 6", "count": 1.})
-			require.Equal(
-				t,
+			require.Equal(t,
 				[]any{object{"value": "GB/Cornwall", "label": "Cornwall, United Kingdom", "count": 1.}},
-				res.at("data.facets.region"),
-			)
+				res.at("data.facets.region"))
 			guest.get("/api/listings?facets=company").fails(400, "Invalid filter parameters")
 
 			// Without results, alternatives are suggested, and relaxed results
@@ -255,12 +249,8 @@ func TestPublicListings(t *testing.T) {
 			}
 			(&client{t: t, server: server, token: "expired", ip: guest.ip}).get("/api/listings/"+id).fails(401, "Unauthorized")
 			draft := employer.listing(object{"title": "Unfinished", "status": "draft"})
-			require.Equal(
-				t,
-				"draft",
-				employer.get("/api/listings/"+draft).ok(200).text("data.status"),
-				"the listing's organization sees it",
-			)
+			require.Equal(t, "draft", employer.get("/api/listings/"+draft).ok(200).text("data.status"),
+				"the listing's organization sees it")
 			for _, other := range []*client{guest, server.employer(t).client, server.seeker(t).client} {
 				other.get("/api/listings/"+draft).fails(404, "Listing not found")
 			}
@@ -286,11 +276,8 @@ func TestPublicListings(t *testing.T) {
 			one := guest.post("/api/listings/search", object{"query": mark, "limit": 1}).ok(200)
 			next := guest.post("/api/listings/search", object{"query": mark, "limit": 1, "cursor": one.text("data.nextCursor")}).ok(200)
 			require.Equal(t, []string{"Ward Manager"}, titlesIn(next, "data.results"))
-			require.Equal(
-				t,
-				[]string{"Ward Manager"},
-				titlesIn(guest.post("/api/listings/search", object{"query": mark, "limit": 1, "page": 2}).ok(200), "data.results"),
-			)
+			require.Equal(t, []string{"Ward Manager"},
+				titlesIn(guest.post("/api/listings/search", object{"query": mark, "limit": 1, "page": 2}).ok(200), "data.results"))
 			require.Len(
 				t,
 				guest.post("/api/listings/search", object{"query": mark, "limit": 1000, "filters": object{"contractType": "permanent"}}).
@@ -372,11 +359,9 @@ func TestOwnedListings(t *testing.T) {
 			require.Equal(t, id, res.text("data.uuid"))
 			require.Equal(t, "Front page", res.text("data.meta.listing.title"))
 			res = employer.patch(path, object{"meta": object{"listing": object{"title": "Back page"}, "campaign": "spring"}}).ok(200)
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"listing": object{"title": "Back page", "rank": 1.}, "tags": []any{"new"}, "campaign": "spring"},
-				res.at("data.meta"),
-			)
+				res.at("data.meta"))
 			res = employer.patch(path, object{"meta": object{"tags": nil, "listing": object{"rank": nil}}}).ok(200)
 			require.Equal(t, object{"listing": object{"title": "Back page"}, "campaign": "spring"}, res.at("data.meta"))
 			require.Equal(t, res.at("data.meta"), employer.get("/api/employers/jobs/"+id).ok(200).at("data.job.meta"))
@@ -393,12 +378,9 @@ func TestOwnedListings(t *testing.T) {
 				`{"meta": {"big": "` + strings.Repeat("x", 17<<10) + `"}}`, `{"meta": ` + strings.Repeat(`{"a":`, 9) + `1` + strings.Repeat(`}`, 10)} {
 				employer.patch(path, body).invalid("meta")
 			}
-			require.Equal(
-				t,
-				res.at("data.meta"),
+			require.Equal(t, res.at("data.meta"),
 				employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"),
-				"a refused request changes nothing",
-			)
+				"a refused request changes nothing")
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.patch("/api/listings/"+absent, object{"meta": object{}}).fails(404, "Listing not found")
 			}
@@ -468,12 +450,8 @@ func TestOwnedListings(t *testing.T) {
 					require.Equal(t, want.error, res.text(at+"error"))
 				}
 			}
-			require.Equal(
-				t,
-				object{"n": 3., "first": true},
-				employer.get("/api/employers/jobs/"+one).at("data.job.meta"),
-				"the last value applies",
-			)
+			require.Equal(t, object{"n": 3., "first": true},
+				employer.get("/api/employers/jobs/"+one).at("data.job.meta"), "the last value applies")
 			require.Equal(t, object{}, rival.get("/api/employers/jobs/"+foreign).at("data.job.meta"))
 			for _, body := range []string{`{}`, ``, `{"listings": []}`, `"x"`, `null`, `7`} {
 				employer.put("/api/listings/batch", body).fails(400, "Batch update requires an array of listings")

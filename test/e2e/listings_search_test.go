@@ -206,11 +206,8 @@ func TestSearch(t *testing.T) {
 		} {
 			t.Run(c.body, func(t *testing.T) {
 				guest.t = t
-				require.Equal(
-					t,
-					c.want,
-					strings.Join(titlesIn(guest.try("POST", "/api/listings/search", c.body).ok(200), "data.results"), "|"),
-				)
+				require.Equal(t, c.want,
+					strings.Join(titlesIn(guest.try("POST", "/api/listings/search", c.body).ok(200), "data.results"), "|"))
 			})
 		}
 		t.Run("SQL and LIKE metacharacters", func(t *testing.T) {

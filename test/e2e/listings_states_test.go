@@ -58,12 +58,8 @@ func TestListingStates(t *testing.T) {
 			require.Equal(t, status == "archived", res.at("data.job.archivedAt") != nil)
 			listed := strings.Contains(string(guest.get("/api/listings?limit=100").ok(200).raw), id)
 			require.Equal(t, public, listed, "in the public list")
-			require.Equal(
-				t,
-				status,
-				employer.get("/api/listings/"+id).ok(200).text("data.status"),
-				"the listing's organization sees it in every state",
-			)
+			require.Equal(t, status, employer.get("/api/listings/"+id).ok(200).text("data.status"),
+				"the listing's organization sees it in every state")
 			for _, c := range []*client{guest, rival.client} {
 				if public {
 					c.get("/api/listings/" + id).ok(200)
@@ -118,12 +114,8 @@ func TestListingStates(t *testing.T) {
 			for _, status := range []string{"closed", "active"} {
 				employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
 			}
-			require.Equal(
-				t,
-				posted,
-				guest.get("/api/listings/"+id).ok(200).text("data.postedAt"),
-				"postedAt is the time of the first publication",
-			)
+			require.Equal(t, posted, guest.get("/api/listings/"+id).ok(200).text("data.postedAt"),
+				"postedAt is the time of the first publication")
 		})
 		subtest("expired listing is not public", func(t *testing.T) {
 			var id string
@@ -136,12 +128,9 @@ func TestListingStates(t *testing.T) {
 					break
 				}
 			}
-			require.Eventually(
-				t,
-				func() bool { return guest.try("GET", "/api/listings/"+id, nil).status == 404 },
-				waitTimeout,
-				50*time.Millisecond,
-			)
+			require.Eventually(t,
+				func() bool { return guest.try("GET", "/api/listings/"+id, nil).status == 404 }, waitTimeout,
+				50*time.Millisecond)
 			require.False(t, time.Now().Before(deadline))
 			require.NotContains(t, string(guest.get("/api/listings?limit=100").ok(200).raw), id)
 			shows(t, id, "active", false)

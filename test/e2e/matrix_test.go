@@ -512,11 +512,8 @@ func newMatrixUsers(t *testing.T, server *testServer) *matrixUsers {
 		employer:      server.employer(t),
 		otherEmployer: server.employer(t),
 	}
-	users.bare = server.addMember(
-		t,
-		users.employer,
-		object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}},
-	)
+	users.bare = server.addMember(t, users.employer,
+		object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}})
 	users.member = server.addMember(t, users.employer, nil).id
 	return users
 }
@@ -599,13 +596,8 @@ func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 		_, has := matrix[key]
 		require.Equal(t, route.Auth != web.None, has, "%s: exactly the routes that identify their caller have a row in the matrix", key)
 		if route.Audience == web.Employer || route.Audience == web.EmployerSide {
-			require.Equal(
-				t,
-				matrix[key].anyMember,
-				route.Permission == "",
-				"%s: either any member may use the route, or it requires a permission",
-				key,
-			)
+			require.Equal(t, matrix[key].anyMember, route.Permission == "",
+				"%s: either any member may use the route, or it requires a permission", key)
 		}
 	}
 	for key := range matrix {

@@ -144,11 +144,9 @@ func TestMCP_Tools(t *testing.T) {
 					require.NotEmpty(t, property.(object)["description"], "%s of %s", name, tool.Name)
 				}
 			}
-			require.ElementsMatch(
-				t,
+			require.ElementsMatch(t,
 				[]string{"search_jobs", "get_job", "suggest", "list_my_applications", "apply"},
-				slices.Collect(maps.Keys(byName)),
-			)
+				slices.Collect(maps.Keys(byName)))
 			require.Equal(t, []any{"job_id"}, byName["get_job"].InputSchema.(object)["required"])
 			require.Equal(t, []any{"job_id"}, byName["apply"].InputSchema.(object)["required"])
 			properties := byName["search_jobs"].InputSchema.(object)["properties"].(object)
@@ -159,12 +157,8 @@ func TestMCP_Tools(t *testing.T) {
 			t.Parallel()
 			program := server.seeker(t).program()
 			session := program.session(t)
-			first := callTool(
-				t,
-				session,
-				"search_jobs",
-				object{"keywords": word, "sort": "date", "limit": 2, "facets": []string{"role", "region"}, "remote": nil},
-			)
+			first := callTool(t, session, "search_jobs",
+				object{"keywords": word, "sort": "date", "limit": 2, "facets": []string{"role", "region"}, "remote": nil})
 			require.Len(t, first["data"], 2)
 			require.Equal(t, jobs[2], first["data"].([]any)[0].(object)["id"])
 			next := callTool(t, session, "search_jobs", object{
@@ -175,11 +169,8 @@ func TestMCP_Tools(t *testing.T) {
 			})
 			require.Equal(t, jobs[0], next["data"].([]any)[0].(object)["id"])
 			require.Nil(t, next["next_cursor"])
-			require.Equal(
-				t,
-				program.get("/api/v1/jobs/"+jobs[0]).okDeveloper(200).body,
-				callTool(t, session, "get_job", object{"job_id": jobs[0]}),
-			)
+			require.Equal(t, program.get("/api/v1/jobs/"+jobs[0]).okDeveloper(200).body,
+				callTool(t, session, "get_job", object{"job_id": jobs[0]}))
 			require.Equal(t, program.get("/api/v1/jobs/suggest?q=lee").okDeveloper(200).body, callTool(t, session, "suggest", object{"q": "lee"}))
 			require.Empty(t, callTool(t, session, "list_my_applications", object{"limit": 5})["data"])
 		})
@@ -384,18 +375,10 @@ func TestMCP_Apply(t *testing.T) {
 				changed[name] = value
 				require.Contains(t, callToolError(t, session, "apply", changed), "confirmation_code_invalid", name)
 			}
-			require.Contains(
-				t,
-				callToolError(t, writes(t, server.seeker(t)), "apply", confirmed),
-				"confirmation_code_invalid",
-				"the code of another user",
-			)
-			require.Contains(
-				t,
-				callToolError(t, writes(t, ann), "apply", confirmed),
-				"confirmation_code_invalid",
-				"the code of another application",
-			)
+			require.Contains(t, callToolError(t, writes(t, server.seeker(t)), "apply", confirmed),
+				"confirmation_code_invalid", "the code of another user")
+			require.Contains(t, callToolError(t, writes(t, ann), "apply", confirmed),
+				"confirmation_code_invalid", "the code of another application")
 			require.Zero(t, applications(ann))
 
 			first := callTool(t, session, "apply", confirmed)["data"].(object)
@@ -410,11 +393,9 @@ func TestMCP_Apply(t *testing.T) {
 			s, job := writes(t, server.seeker(t)), boss.listing(object{"title": "Staff Nurse"})
 			draft := callTool(t, s, "apply", object{"job_id": job})
 			boss.fromNewAddress().put("/api/employers/jobs/"+job, object{"title": "Night Nurse"}).ok(200)
-			require.Contains(
-				t,
+			require.Contains(t,
 				callToolError(t, s, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]}),
-				"confirmation_code_invalid",
-			)
+				"confirmation_code_invalid")
 		})
 		t.Run("invalid application", func(t *testing.T) {
 			t.Parallel()
@@ -425,12 +406,8 @@ func TestMCP_Apply(t *testing.T) {
 			application := ann.application(withdrawn, nil)
 			session := writes(t, ann)
 			ann.delete("/api/jobseekers/applications/" + application).ok(200)
-			require.Contains(
-				t,
-				callToolError(t, session, "apply", object{"job_id": withdrawn}),
-				"already_applied",
-				"an application that was withdrawn",
-			)
+			require.Contains(t, callToolError(t, session, "apply", object{"job_id": withdrawn}),
+				"already_applied", "an application that was withdrawn")
 			asking := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			for want, arguments := range map[string]object{
 				"already_applied":             {"job_id": applied},

@@ -232,11 +232,8 @@ func TestModeration_Organizations(t *testing.T) {
 			require.Contains(t, browser.open("GET", browser.open("GET", "/jobs/"+job, nil).links(name)[0], nil).text, "Verified")
 			standing(organization, "praise").invalid("action")
 			standing(nowhere, "verify").fails(404, "Organization not found")
-			require.Equal(
-				t,
-				[][4]string{{"organization.verified", moderator.id, organization, ""}},
-				boss.auditEntries("&action=organization.verified"),
-			)
+			require.Equal(t, [][4]string{{"organization.verified", moderator.id, organization, ""}},
+				boss.auditEntries("&action=organization.verified"))
 		})
 		subtest("a registration with a similar name is held", func(t *testing.T) {
 			fake := register("The " + strings.ToUpper(name) + " Ltd.")
@@ -320,12 +317,8 @@ func TestModeration_HoldNewOrganizations_HidesTheirJobs(t *testing.T) {
 		path := page.links("St Brigid")[0]
 		require.Contains(t, browser.open("GET", path, nil).text, "Held")
 		require.Equal(t, 303, browser.open("POST", path, url.Values{"action": {"verify"}}).status)
-		require.Eventually(
-			t,
-			func() bool { return server.guest(t).get("/api/listings/"+job).status == 200 },
-			waitTimeout,
-			50*time.Millisecond,
-		)
+		require.Eventually(t, func() bool { return server.guest(t).get("/api/listings/"+job).status == 200 },
+			waitTimeout, 50*time.Millisecond)
 		require.Contains(t, browser.open("GET", path, nil).text, "Verified by a moderator")
 		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"praise"}}).status)
 		require.Equal(t, 404, browser.open("GET", "/moderation/organizations/"+nowhere, nil).status)

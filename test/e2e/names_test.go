@@ -18,11 +18,8 @@ func TestNamesAndTitles_InvisibleCharacters_Removed(t *testing.T) {
 
 		seeker.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"name": typed}}).ok(200)
 		require.Equal(t, stored, seeker.get("/api/auth/me").ok(200).text("data.name"))
-		require.Equal(
-			t,
-			stored,
-			seeker.get("/api/jobseekers/documents/"+seeker.document(object{"title": typed})).ok(200).text("data.document.title"),
-		)
+		require.Equal(t, stored,
+			seeker.get("/api/jobseekers/documents/"+seeker.document(object{"title": typed})).ok(200).text("data.document.title"))
 		app := seeker.fromNewAddress().post("/api/developers/apps", object{"name": typed}).ok(201)
 		require.Equal(t, stored, app.text("data.app.name"))
 		key := seeker.fromNewAddress().post("/api/developers/apps/"+app.text("data.app.id")+"/keys", object{"name": typed}).ok(201)

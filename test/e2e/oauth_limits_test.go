@@ -63,12 +63,9 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 			}
 			require.True(t, party.active(t, token.AccessToken), "nothing was revoked, and elsewhere the client goes on")
 			other := server.thirdParty(t, nil)
-			require.Equal(
-				t,
-				200,
+			require.Equal(t, 200,
 				other.at(t, ip, "/oauth/introspect", other.ClientSecret, url.Values{"token": {"x"}}).status,
-				"another client at the address",
-			)
+				"another client at the address")
 			// Clients at the same address cannot lock out a public client,
 			// which has no secret.
 			require.Equal(t, 400, device.at(t, ip, "/oauth/token", "", refreshing("x")).status)

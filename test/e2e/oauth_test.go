@@ -42,11 +42,8 @@ func TestOAuth(t *testing.T) {
 				require.Equal(t, "/developers/sign-in", signIn.Path)
 				require.Equal(t, party.authorizationPath(verifier), signIn.Query().Get("next"))
 				require.Contains(t, browser.open("GET", signIn.String(), nil).text, `name="password"`)
-				onward := browser.open(
-					"POST",
-					"/developers/sign-in",
-					url.Values{"email": {user.email}, "password": {password}, "next": {signIn.Query().Get("next")}},
-				)
+				onward := browser.open("POST", "/developers/sign-in",
+					url.Values{"email": {user.email}, "password": {password}, "next": {signIn.Query().Get("next")}})
 				require.Contains(t, onward.text, `href="/oauth/authorize?`)
 				page := browser.open("GET", party.authorizationPath(verifier), nil).text
 				for _, words := range []string{
@@ -236,11 +233,8 @@ func TestOAuth(t *testing.T) {
 				party.refused(t, "/oauth/token", refreshing("x"), 401, "invalid_client")
 			}
 			require.Equal(t, 400, browser.open("GET", party.authorizationPath(verifier), nil).status)
-			require.Contains(
-				t,
-				[]int{400, 401},
-				server.guest(t).try("POST", "/oauth/token", object{"grant_type": "authorization_code"}).status,
-			)
+			require.Contains(t, []int{400, 401},
+				server.guest(t).try("POST", "/oauth/token", object{"grant_type": "authorization_code"}).status)
 		})
 	})
 }

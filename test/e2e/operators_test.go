@@ -131,11 +131,9 @@ func TestOperatorCommands_Listings(t *testing.T) {
 		guest.get("/api/listings/" + id).ok(200)
 		receiver.waitForEvent("job.updated", "id", id)
 		require.Equal(t, false, boss.get("/api/employers/jobs/"+id).ok(200).at("data.job.hidden"))
-		require.Equal(
-			t,
+		require.Equal(t,
 			[][4]string{{"listing.hidden", "operator", id, ""}, {"listing.shown", "operator", id, ""}},
-			boss.auditEntries("&actor=operator"),
-		)
+			boss.auditEntries("&actor=operator"))
 		require.Contains(t, server.fails(t, "listings", "hide", "nonsense"), "Job listing not found")
 	})
 }

@@ -95,20 +95,13 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 		}
 		unready := seeker.try("GET", "/readyz", nil)
 		require.Equal(t, 503, unready.status)
-		require.JSONEq(
-			t,
+		require.JSONEq(t,
 			`{"adapters":{"clock":"ok","database":"down","events":"degraded","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok","search":"ok"},"ready":false}`,
-			string(unready.raw),
-		)
+			string(unready.raw))
 		require.Equal(t, 200, seeker.try("GET", "/healthz", nil).status, "the process is healthy")
 		outage.end()
-		require.Eventually(
-			t,
-			func() bool { return seeker.try("GET", "/api/auth/me", nil).status == 200 },
-			20*time.Second,
-			50*time.Millisecond,
-			outage.name,
-		)
+		require.Eventually(t, func() bool { return seeker.try("GET", "/api/auth/me", nil).status == 200 },
+			20*time.Second, 50*time.Millisecond, outage.name)
 		seeker.fromNewAddress().post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
 		require.Eventually(t, func() bool {
 			return slices.ContainsFunc(
@@ -148,13 +141,8 @@ func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 			require.NotEmpty(t, res.header.Get("Retry-After"))
 		}
 		outage.end()
-		require.Eventually(
-			t,
-			func() bool { return reader.try("GET", "/api/v1/jobs", nil).status == 200 },
-			20*time.Second,
-			100*time.Millisecond,
-			outage.name,
-		)
+		require.Eventually(t, func() bool { return reader.try("GET", "/api/v1/jobs", nil).status == 200 },
+			20*time.Second, 100*time.Millisecond, outage.name)
 		require.Equal(t, 200, writer.try("GET", "/v1/applications", nil).status)
 	}
 }
@@ -165,11 +153,8 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 	dir := t.TempDir()
 	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_LIMITER_URL="+redis.URL)
 	register := func(c *client) int {
-		return c.try(
-			"POST",
-			"/api/auth/register-employer",
-			object{"email": newEmail(), "password": password, "name": "A", "companyName": "B"},
-		).status
+		return c.try("POST", "/api/auth/register-employer",
+			object{"email": newEmail(), "password": password, "name": "A", "companyName": "B"}).status
 	}
 	for _, outage := range []struct {
 		name       string
@@ -202,13 +187,8 @@ func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 	redis := kit.OwnRedis(t)
 	redis.Kill()
 	dir := t.TempDir()
-	server := start(
-		t,
-		dir,
-		"LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"),
-		"LOCUM_LIMITER_URL="+redis.URL,
-		"LOCUM_QUEUE_URL="+redis.URL,
-	)
+	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"),
+		"LOCUM_LIMITER_URL="+redis.URL, "LOCUM_QUEUE_URL="+redis.URL)
 	c := server.guest(t)
 	says := func(state string) string {
 		return `{"adapters":{"clock":"ok","database":"ok","events":"ok","files":"ok","limiter":"` + state + `","mail":"ok","payments":"ok","queue":"` + state + `","search":"ok"},"ready":true}`
@@ -217,12 +197,8 @@ func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 	require.Equal(t, 200, res.status, "the server is ready without limiter and queue")
 	require.JSONEq(t, says("degraded"), string(res.raw), "before the first request")
 	require.NoError(t, redis.Start())
-	require.Eventually(
-		t,
-		func() bool { return string(c.try("GET", "/readyz", nil).raw) == says("ok") },
-		20*time.Second,
-		100*time.Millisecond,
-	)
+	require.Eventually(t, func() bool { return string(c.try("GET", "/readyz", nil).raw) == says("ok") },
+		20*time.Second, 100*time.Millisecond)
 }
 
 func TestStart_SchemaOfAnotherVersion_Refused(t *testing.T) {

@@ -31,11 +31,8 @@ func TestJobseekerExports(t *testing.T) {
 			columns, rows := seeker.get("/api/jobseekers/export/applications?format=csv").table(t)
 			require.Equal(t, "id,listing_id,job_title,company,status,applied_at", strings.Join(columns, ","))
 			require.Len(t, rows, 2)
-			require.Equal(
-				t,
-				[]string{second, listing, "Midwife", "St Brigid's Hospital", "review"},
-				[]string{rows[0]["id"], rows[0]["listing_id"], rows[0]["job_title"], rows[0]["company"], rows[0]["status"]},
-			)
+			require.Equal(t, []string{second, listing, "Midwife", "St Brigid's Hospital", "review"},
+				[]string{rows[0]["id"], rows[0]["listing_id"], rows[0]["job_title"], rows[0]["company"], rows[0]["status"]})
 			require.Equal(t, "'=1+1", rows[1]["job_title"])
 			seeker.get("/api/jobseekers/export/applications?format=xml").invalid("format")
 			require.Empty(t, server.seeker(t).get("/api/jobseekers/export/applications").ok(200).list("data.applications"))

@@ -141,13 +141,8 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			seeker := server.seeker(t)
 			key := seeker.begin(stripe)
 			stripe.Finish(key, "succeeded")
-			require.Eventually(
-				t,
-				func() bool { return seeker.tier() == "premium" },
-				5*time.Minute,
-				time.Second,
-				"pending payments are polled",
-			)
+			require.Eventually(t, func() bool { return seeker.tier() == "premium" }, 5*time.Minute,
+				time.Second, "pending payments are polled")
 			seeker.requirePremium(stripe, key)
 		})
 		t.Run("payer who returns before the webhook", func(t *testing.T) {
@@ -198,12 +193,9 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			for range 3 {
 				require.Equal(t, 200, server.deliver(t, body, signature))
 			}
-			require.Eventually(
-				t,
+			require.Eventually(t,
 				func() bool { return boss.fromNewAddress().get(path).ok(200).text("data.app.plan") == "professional" },
-				waitTimeout,
-				100*time.Millisecond,
-			)
+				waitTimeout, 100*time.Millisecond)
 			require.Equal(t, [][4]string{{"plan.changed", boss.id, app, "professional"}}, boss.auditEntries("&action=plan.changed"))
 		})
 		t.Run("Idempotency-Key", func(t *testing.T) {
@@ -295,12 +287,8 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			require.Equal(t, "premium", send(stripe.NewMethod(kit.CardGood)).ok(200).text("data.subscription.tier"))
 			require.Equal(t, 1, stripe.CountOwned("cus", "user:"+seeker.id))
 			seeker.fromNewAddress().delete("/api/jobseekers/profile").ok(200)
-			require.Eventually(
-				t,
-				func() bool { return stripe.CountOwned("cus", "user:"+seeker.id) == 0 },
-				waitTimeout,
-				100*time.Millisecond,
-			)
+			require.Eventually(t, func() bool { return stripe.CountOwned("cus", "user:"+seeker.id) == 0 },
+				waitTimeout, 100*time.Millisecond)
 		})
 	})
 }

@@ -42,12 +42,9 @@ func (c *client) register(path string, body object) *response {
 func (s *testServer) seeker(t testing.TB) *account {
 	t.Helper()
 	c, email := s.guest(t), newEmail()
-	return s.account(
-		t,
+	return s.account(t,
 		c.register("/api/auth/register", object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}),
-		c,
-		email,
-	)
+		c, email)
 }
 
 // employer registers an employer with an organization.

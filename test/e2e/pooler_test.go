@@ -67,12 +67,8 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 		require.Contains(t, string(list.raw), s.email)
 		one.waitForMail(t, s.email, "Subject:")
 	}
-	require.Eventually(
-		t,
-		func() bool { return len(one.messagesTo(t, employer.email, "application")) == n },
-		waitTimeout,
-		50*time.Millisecond,
-	)
+	require.Eventually(t, func() bool { return len(one.messagesTo(t, employer.email, "application")) == n },
+		waitTimeout, 50*time.Millisecond)
 }
 
 func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
@@ -99,13 +95,8 @@ func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
 	for i := range 5 {
 		title := fmt.Sprint("Theatre Nurse ", i)
 		employer.listing(object{"title": title})
-		require.Eventually(
-			t,
-			func() bool { return one.isListed(t, title) },
-			waitTimeout,
-			time.Millisecond,
-			"the server's own writes are visible",
-		)
+		require.Eventually(t, func() bool { return one.isListed(t, title) }, waitTimeout, time.Millisecond,
+			"the server's own writes are visible")
 		require.Eventually(t, func() bool { return two.isListed(t, title) }, 10*time.Second, 20*time.Millisecond)
 	}
 	one.waitForMail(t, employer.email, "Subject:")

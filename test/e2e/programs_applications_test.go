@@ -220,12 +220,9 @@ func TestDeveloperApplications(t *testing.T) {
 				"cursor=x":             "cursor",
 				"page=0":               "page",
 			} {
-				require.Equal(
-					t,
-					field,
+				require.Equal(t, field,
 					byKey.get("/api/v1/applications?"+query).problem(400, "invalid_parameters").text("errors.0.field"),
-					query,
-				)
+					query)
 			}
 			ann.grantApp(server.seeker(t).app(), integrations.JobsRead, integrations.ApplicationsWrite).
 				get("/api/v1/applications").

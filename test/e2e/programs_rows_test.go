@@ -152,26 +152,17 @@ func TestDeveloperRoutes(t *testing.T) {
 				none := find("limit=1").okDeveloper(200)
 				require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 5.0, "total_pages": 5.0}, none.at("pagination"))
 				require.Equal(t, object{"page": 1.0, "limit": 20.0, "total": 5.0, "total_pages": 1.0}, find("").at("pagination"))
-				require.Equal(
-					t,
-					object{"page": 1.0, "limit": 20.0, "total": 0.0, "total_pages": 0.0},
-					find("specialty=None+such").at("pagination"),
-				)
+				require.Equal(t, object{"page": 1.0, "limit": 20.0, "total": 0.0, "total_pages": 0.0},
+					find("specialty=None+such").at("pagination"))
 
 				for _, item := range find("").list("data") {
-					require.ElementsMatch(
-						t,
-						append([]string{"matched", "relaxed"}, jobMembers...),
-						slices.Collect(maps.Keys(item.(object))),
-						"there is no distance",
-					)
+					require.ElementsMatch(t, append([]string{"matched", "relaxed"}, jobMembers...),
+						slices.Collect(maps.Keys(item.(object))), "there is no distance")
 				}
 				for _, item := range find("location=Leeds").list("data") {
-					require.ElementsMatch(
-						t,
+					require.ElementsMatch(t,
 						append([]string{"distance_miles", "matched", "relaxed"}, jobMembers...),
-						slices.Collect(maps.Keys(item.(object))),
-					)
+						slices.Collect(maps.Keys(item.(object))))
 				}
 				for query, field := range map[string]string{
 					"page=1&page=2":                         "page",

@@ -132,18 +132,14 @@ func TestDeveloperJobs(t *testing.T) {
 			require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 2.0, "total_pages": 2.0}, list.at("pagination"))
 			require.Equal(t, false, list.at("total_is_estimate"))
 			require.Equal(t, bare, list.text("data.0.id"))
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"text": nil, "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil},
-				list.at("data.0.location"),
-			)
+				list.at("data.0.location"))
 			moon := me.get("/api/v1/jobs/" + boss.listing(object{"title": "Lunar nurse", "location": "Mare Tranquillitatis"})).
 				okDeveloper(200)
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"text": "Mare Tranquillitatis", "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil},
-				moon.at("data.location"),
-			)
+				moon.at("data.location"))
 			for _, name := range []string{"specialty", "employment_type", "contract_type", "salary", "application_deadline"} {
 				require.Nil(t, list.at("data.0."+name), name)
 			}
@@ -174,12 +170,9 @@ func TestDeveloperJobs(t *testing.T) {
 				"employment_type=full-time", "contract_type=permanent", "salary_min=40000",
 				"specialty=Intensive+Care", "posted_after=2020-01-01&location=Leeds",
 			} {
-				require.Equal(
-					t,
-					full,
+				require.Equal(t, full,
 					me.get("/api/v1/jobs?keywords="+word+"&sort=salary&"+narrow).okDeveloper(200).text("data.0.id"),
-					narrow,
-				)
+					narrow)
 			}
 			require.Equal(t, 100.0, me.get("/api/v1/jobs?limit=1000").okDeveloper(200).number("pagination.limit"))
 		})
@@ -281,18 +274,11 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			combined := *seeker.client
 			combined.apiKey = key
 			combined.get("/api/v1/jobs").problem(401, "unauthorized") // a good key does not save a bad token
-			basic := (&client{t: t, server: server, ip: guest.ip}).sendWithHeaders(
-				"GET",
-				"/api/v1/jobs",
-				map[string]string{"Authorization": "Basic eDp5"},
-			)
+			basic := (&client{t: t, server: server, ip: guest.ip}).sendWithHeaders("GET", "/api/v1/jobs",
+				map[string]string{"Authorization": "Basic eDp5"})
 			require.Equal(t, 401, basic.status)
-			require.Equal(
-				t,
-				`Bearer realm="locum"`,
-				basic.header.Get("WWW-Authenticate"),
-				"a request without a token has no error code (RFC 6750 §3.1)",
-			)
+			require.Equal(t, `Bearer realm="locum"`, basic.header.Get("WWW-Authenticate"),
+				"a request without a token has no error code (RFC 6750 §3.1)")
 		})
 		t.Run("API key as a portal token", func(t *testing.T) {
 			t.Parallel()

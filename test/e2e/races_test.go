@@ -175,12 +175,8 @@ func TestRaces(t *testing.T) {
 			}))
 			title := employer.get("/api/employers/jobs/" + ids[0]).text("data.job.title")
 			for _, id := range ids {
-				require.Equal(
-					t,
-					title,
-					employer.get("/api/employers/jobs/"+id).text("data.job.title"),
-					"the same batch was the last for all listings",
-				)
+				require.Equal(t, title, employer.get("/api/employers/jobs/"+id).text("data.job.title"),
+					"the same batch was the last for all listings")
 			}
 		})
 		subtest("concurrent changes of a listing", func(t *testing.T) {
@@ -288,11 +284,8 @@ func TestRaces_Users(t *testing.T) {
 		})
 		t.Run("concurrent deletions of an account", func(t *testing.T) {
 			seeker := server.seeker(t)
-			counts := concurrently(
-				t,
-				n,
-				func(int) *response { return seeker.fromNewAddress().try("DELETE", "/api/jobseekers/profile", nil) },
-			)
+			counts := concurrently(t, n,
+				func(int) *response { return seeker.fromNewAddress().try("DELETE", "/api/jobseekers/profile", nil) })
 			require.Equal(t, map[int]int{200: 1, 401: n - 1}, counts)
 		})
 		t.Run("concurrent changes to one address", func(t *testing.T) {

@@ -66,14 +66,8 @@ func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 // arrival.
 func (r *receiver) waitForHits(n int) []hit {
 	r.t.Helper()
-	require.Eventually(
-		r.t,
-		func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.hits) >= n },
-		waitTimeout,
-		10*time.Millisecond,
-		"want %d requests",
-		n,
-	)
+	require.Eventually(r.t, func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.hits) >= n },
+		waitTimeout, 10*time.Millisecond, "want %d requests", n)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	require.Len(r.t, r.hits, n)
@@ -133,13 +127,8 @@ func onEachQueueWithWebhooks(t *testing.T, test func(t *testing.T, server *testS
 	onEachSetupWithWebhooks(t, test)
 	t.Run("postgres+redis+worker", func(t *testing.T) {
 		t.Parallel()
-		server := start(
-			t,
-			t.TempDir(),
-			"LOCUM_DATABASE_URL="+kit.PostgresURL(t),
-			"LOCUM_QUEUE_URL="+kit.RedisURL(t),
-			"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true",
-		)
+		server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+kit.PostgresURL(t),
+			"LOCUM_QUEUE_URL="+kit.RedisURL(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
 		worker := exec.Command(kit.Program(t), "worker")
 		worker.Dir, worker.Env, worker.Stderr = server.dir, server.env, server.log
 		worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

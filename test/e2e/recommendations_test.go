@@ -234,14 +234,9 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				resp.at("data.dashboard"),
 			)
 		})
-		ids := postJobs(
-			t,
-			server,
-			object{"title": "Staff Nurse", "location": "Leeds"},
-			object{"title": "Cook", "location": "Leeds"},
-			object{"title": "Porter"},
-			object{"title": "Draft Nurse", "status": "draft"},
-		)
+		ids := postJobs(t, server, object{"title": "Staff Nurse", "location": "Leeds"},
+			object{"title": "Cook", "location": "Leeds"}, object{"title": "Porter"},
+			object{"title": "Draft Nurse", "status": "draft"})
 		t.Run("GET /api/jobseekers/recommendations", func(t *testing.T) {
 			seeker := server.seekerWithProfile(t, object{"currentRole": "Staff Nurse", "location": "Leeds"})
 			resp := seeker.get(recommendationsPath).ok(200)
@@ -295,16 +290,12 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			resp := seeker.get(dashboardPath).ok(200)
 			require.Equal(t, false, resp.at("data.dashboard.isGuest"))
 			require.Equal(t, object{"tier": "premium", "isActive": true}, resp.at("data.dashboard.subscriptionStatus"))
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"applicationsCount": 1.0, "bookmarksCount": 1.0, "recommendationsCount": 2.0},
-				resp.at("data.dashboard.stats"),
-			)
-			require.Equal(
-				t,
+				resp.at("data.dashboard.stats"))
+			require.Equal(t,
 				object{"id": ids["Cook"], "title": "Cook", "company": "St Brigid's Hospital", "location": "Leeds"},
-				resp.at("data.dashboard.recommendations.0"),
-			)
+				resp.at("data.dashboard.recommendations.0"))
 			r := seeker.get(recommendationsPath).ok(200)
 			for i, item := range resp.list("data.dashboard.recommendations") {
 				require.Equal(t, r.list("data.recommendations")[i].(object)["id"], item.(object)["id"])
@@ -324,11 +315,9 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Equal(t, true, resp.at("data.dashboard.isGuest"))
 			require.Len(t, resp.list("data.dashboard.recommendations"), 3)
 			require.NotContains(t, string(resp.raw), "Draft")
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"applicationsCount": 0.0, "bookmarksCount": 0.0, "recommendationsCount": 3.0},
-				resp.at("data.dashboard.stats"),
-			)
+				resp.at("data.dashboard.stats"))
 			require.Empty(t, resp.list("data.dashboard.recentActivity"))
 		})
 		t.Run("POST /api/jobseekers/dashboard generate-personalized-content", func(t *testing.T) {
@@ -343,11 +332,8 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Equal(t, "generate-personalized-content", resp.text("data.intent"))
 			require.Contains(t, resp.text("data.personalizedContent.headline"), "Nursing")
 			require.Contains(t, resp.text("data.personalizedContent.headline"), "Leeds")
-			require.Equal(
-				t,
-				"You bring 5 years of experience to Nursing. What you are after: Lead a ward.",
-				resp.text("data.personalizedContent.summary"),
-			)
+			require.Equal(t, "You bring 5 years of experience to Nursing. What you are after: Lead a ward.",
+				resp.text("data.personalizedContent.summary"))
 			require.NotEmpty(t, resp.list("data.personalizedContent.suggestions"))
 			require.Len(t, resp.list("data.personalizedContent.recommendations"), 3)
 			for _, body := range []object{{}, {"careerGoals": []string{"Teach", "Travel"}, "experience": 5}} {
@@ -386,11 +372,8 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "looked", "listingId": secret}).
 				fails(404, "Listing not found")
 			seeker.delete("/api/jobseekers/recommendations/"+secret).fails(404, "Listing not found")
-			require.Equal(
-				t,
-				"track-dashboard-action",
-				seeker.post(dashboardPath, object{"intent": "track-dashboard-action"}).ok(200).text("data.intent"),
-			)
+			require.Equal(t, "track-dashboard-action",
+				seeker.post(dashboardPath, object{"intent": "track-dashboard-action"}).ok(200).text("data.intent"))
 			require.Equal(t, "Used the dashboard", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))
 		})
 		t.Run("POST /api/jobseekers/dashboard refuses unknown values", func(t *testing.T) {

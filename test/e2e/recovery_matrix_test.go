@@ -141,12 +141,9 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 			return again.get(a.programs.webhook).ok(200).text("data.webhook.status")
 		}
 		id := a.programs.webhook[strings.LastIndex(a.programs.webhook, "/")+1:]
-		require.Eventually(
-			t,
+		require.Eventually(t,
 			func() bool { return len(kit.RowsWith(t, a.server.databaseURL(), nil, id)["webhook_endpoints"]) == 0 },
-			waitTimeout,
-			100*time.Millisecond,
-		)
+			waitTimeout, 100*time.Millisecond)
 		return "deleted"
 	},
 	"export link": func(t *testing.T, a *accountAccess, _ *account) string {

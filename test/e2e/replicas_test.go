@@ -85,11 +85,8 @@ func TestReplica_GuestsReadFromIt_OwnWritesAreVisible(t *testing.T) {
 	listing := employer.listing(object{"title": "Theatre Nurse"})
 	replicas.waitForReplica(t, listing)
 	require.Eventually(t, func() bool {
-		return countOn(
-			t,
-			replicas.replica,
-			"SELECT CAST(sum(seq_scan + idx_scan) AS INTEGER) FROM pg_stat_user_tables WHERE relname = 'listings'",
-		) > 0
+		return countOn(t, replicas.replica,
+			"SELECT CAST(sum(seq_scan + idx_scan) AS INTEGER) FROM pg_stat_user_tables WHERE relname = 'listings'") > 0
 	}, waitTimeout, 100*time.Millisecond, "the replica has read the table")
 	require.Equal(t, "ok", replicas.adapter(t, "replicas"))
 	require.InDelta(t, 1, replicas.metric(t, "locum_database_replicas_usable"), 0)
@@ -175,14 +172,9 @@ func TestReplica_BehindPgBouncer_IsUsed(t *testing.T) {
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
 	replicas := replicated{
-		start(
-			t,
-			t.TempDir(),
-			"LOCUM_DATABASE_URL="+kit.PgBouncer(t, primary.URL).URL,
-			"LOCUM_DATABASE_DIRECT_URL="+primary.URL,
-			"LOCUM_DATABASE_POOLER=transaction",
-			"LOCUM_DATABASE_REPLICA_URLS="+kit.PgBouncer(t, replica.URL).URL,
-		),
+		start(t, t.TempDir(), "LOCUM_DATABASE_URL="+kit.PgBouncer(t, primary.URL).URL,
+			"LOCUM_DATABASE_DIRECT_URL="+primary.URL, "LOCUM_DATABASE_POOLER=transaction",
+			"LOCUM_DATABASE_REPLICA_URLS="+kit.PgBouncer(t, replica.URL).URL),
 		primary,
 		replica,
 	}
@@ -199,12 +191,9 @@ func TestReplica_AnotherDatabase_IsNotUsed(t *testing.T) {
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
 	kit.Exec(t, primary.URL, "CREATE DATABASE other")
-	server := start(
-		t,
-		t.TempDir(),
+	server := start(t, t.TempDir(),
 		"LOCUM_DATABASE_URL="+strings.Replace(primary.URL, "/postgres?", "/other?", 1),
-		"LOCUM_DATABASE_REPLICA_URLS="+replica.URL+","+primary.URL,
-	)
+		"LOCUM_DATABASE_REPLICA_URLS="+replica.URL+","+primary.URL)
 	listing := server.employer(t).listing(object{"title": "Theatre Nurse"})
 	require.Eventually(t, func() bool {
 		return strings.Contains(server.log.String(), "is not a replica of the primary") &&

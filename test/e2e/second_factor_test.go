@@ -90,18 +90,13 @@ func TestSecondFactor(t *testing.T) {
 		t.Run("GET and DELETE /api/auth/second-factor", func(t *testing.T) {
 			t.Parallel()
 			me := server.seeker(t)
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"enabled": false, "enabledAt": nil, "recoveryCodesLeft": 0., "required": false},
-				me.get("/api/auth/second-factor").ok(200).at("data"),
-			)
+				me.get("/api/auth/second-factor").ok(200).at("data"))
 			app := me.enroll()
 			login(t, me, password, app.recovery[9]).ok(200)
-			require.Equal(
-				t,
-				object{"enabled": true, "recoveryCodesLeft": 9.},
-				me.get("/api/auth/second-factor").ok(200).pick("data", "enabled", "recoveryCodesLeft"),
-			)
+			require.Equal(t, object{"enabled": true, "recoveryCodesLeft": 9.},
+				me.get("/api/auth/second-factor").ok(200).pick("data", "enabled", "recoveryCodesLeft"))
 			disable := func(body object) *response {
 				return me.fromNewAddress().send("DELETE", "/api/auth/second-factor", body)
 			}
@@ -118,11 +113,8 @@ func TestSecondFactor(t *testing.T) {
 			me, thirdParty := server.seeker(t), server.thirdParty(t, nil)
 			app := me.enroll()
 			signIn := func(b *browser, next, password, code string) pageView {
-				return b.open(
-					"POST",
-					"/developers/sign-in",
-					url.Values{"email": {me.email}, "password": {password}, "totp": {code}, "next": {next}},
-				)
+				return b.open("POST", "/developers/sign-in",
+					url.Values{"email": {me.email}, "password": {password}, "totp": {code}, "next": {next}})
 			}
 			b := server.browser(t)
 			require.Contains(t, b.open("GET", "/developers/sign-in", nil).text, `name="totp"`)

@@ -43,11 +43,9 @@ func TestJobseekerSearch(t *testing.T) {
 
 		t.Run("GET /api/jobseekers/search", func(t *testing.T) {
 			resp := seeker.get("/api/jobseekers/search?sort=title&order=asc&limit=3&q=" + word).ok(200)
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"total": 4., "page": 1., "limit": 3., "totalPages": 2., "hasNext": true, "hasPrev": false},
-				resp.at("data.search.pagination"),
-			)
+				resp.at("data.search.pagination"))
 			first := resp.at("data.search.jobs.0").(map[string]any)
 			require.Equal(t, boston, first["id"])
 			require.Equal(t, word+" A nurse", first["title"])
@@ -61,16 +59,10 @@ func TestJobseekerSearch(t *testing.T) {
 			next := seeker.get("/api/jobseekers/search?sort=title&order=asc&limit=3&q=" + word + "&cursor=" + url.QueryEscape(resp.text("data.search.nextCursor"))).
 				ok(200)
 			require.Equal(t, bare, next.text("data.search.jobs.0.id"))
-			require.Equal(
-				t,
-				false,
-				guest.get("/api/jobseekers/search?sort=title&order=asc&q="+word).ok(200).at("data.search.jobs.0.isBookmarked"),
-			)
-			require.Equal(
-				t,
-				false,
-				employer.get("/api/jobseekers/search?sort=title&order=asc&q="+word).ok(200).at("data.search.jobs.0.isBookmarked"),
-			)
+			require.Equal(t, false,
+				guest.get("/api/jobseekers/search?sort=title&order=asc&q="+word).ok(200).at("data.search.jobs.0.isBookmarked"))
+			require.Equal(t, false,
+				employer.get("/api/jobseekers/search?sort=title&order=asc&q="+word).ok(200).at("data.search.jobs.0.isBookmarked"))
 		})
 		t.Run("GET /api/jobseekers/search sort orders", func(t *testing.T) {
 			require.Equal(t, []string{bare, moon, leeds, boston}, ids(guest, "&sort=title"))
@@ -81,12 +73,8 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Equal(t, []string{boston, leeds}, ids(guest, "&sort=salary")[:2], "by the year")
 			require.Equal(t, []string{leeds, boston}, ids(guest, "&sort=salary&order=asc")[:2])
 			require.Equal(t, []string{moon, leeds, boston, bare}, ids(guest, "&sort=location"))
-			require.Equal(
-				t,
-				[]string{boston, leeds, moon, bare},
-				ids(guest, "&sort=location&order=asc"),
-				"listings without a place are last",
-			)
+			require.Equal(t, []string{boston, leeds, moon, bare}, ids(guest, "&sort=location&order=asc"),
+				"listings without a place are last")
 			require.Equal(t, []string{bare, moon, boston, leeds}, ids(guest, ""), "equally relevant: the newest first")
 		})
 		t.Run("GET /api/jobseekers/search filters", func(t *testing.T) {
@@ -108,11 +96,9 @@ func TestJobseekerSearch(t *testing.T) {
 			require.InDelta(t, 10, resp.number("data.search.pagination.limit"), 0)
 			resp = guest.get("/api/jobseekers/search?limit=100&page=2&q=" + word + "x").ok(200)
 			require.Len(t, resp.list("data.search.jobs"), 5)
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"total": 25., "page": 2., "limit": 20., "totalPages": 2., "hasNext": false, "hasPrev": true},
-				resp.at("data.search.pagination"),
-			)
+				resp.at("data.search.pagination"))
 		})
 		t.Run("GET /api/jobseekers/search refuses unknown values", func(t *testing.T) {
 			for query, field := range map[string]string{

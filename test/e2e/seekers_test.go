@@ -64,11 +64,8 @@ func TestJobseekerNotifications(t *testing.T) {
 			require.InDelta(t, 3, resp.number("data.pagination.total"), 0)
 			require.Equal(t, true, resp.at("data.pagination.hasNext"))
 			require.Equal(t, false, resp.at("data.pagination.hasPrev"))
-			require.Equal(
-				t,
-				notes[2].id,
-				seeker.get("/api/jobseekers/notifications?limit=2&page=2").ok(200).text("data.notifications.0.id"),
-			)
+			require.Equal(t, notes[2].id,
+				seeker.get("/api/jobseekers/notifications?limit=2&page=2").ok(200).text("data.notifications.0.id"))
 			require.Equal(
 				t,
 				notes[2].id,

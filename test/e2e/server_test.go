@@ -173,14 +173,8 @@ func (s *testServer) serve(t testing.TB) {
 // search index of existing listings.
 func (s *testServer) ready(t testing.TB) {
 	t.Helper()
-	require.Eventually(
-		t,
-		func() bool { return s.guest(t).try("GET", "/readyz", nil).status == http.StatusOK },
-		time.Minute,
-		50*time.Millisecond,
-		"%s",
-		s.log,
-	)
+	require.Eventually(t, func() bool { return s.guest(t).try("GET", "/readyz", nil).status == http.StatusOK },
+		time.Minute, 50*time.Millisecond, "%s", s.log)
 }
 
 // stop terminates the server gracefully.

@@ -26,17 +26,11 @@ func TestSessions(t *testing.T) {
 			list := me.get("/api/auth/sessions").ok(200)
 			require.Len(t, list.list("data.sessions"), 3)
 			require.InDelta(t, 3, list.number("data.pagination.total"), 0)
-			require.Equal(
-				t,
+			require.Equal(t,
 				[]string{"browser", "createdAt", "current", "expiresAt", "id", "lastUsedAt", "network", "userAgent"},
-				list.memberNames("data.sessions.0"),
-			)
-			require.Equal(
-				t,
-				object{"browser": true, "current": false},
-				list.pick("data.sessions.0", "browser", "current"),
-				"the newest first",
-			)
+				list.memberNames("data.sessions.0"))
+			require.Equal(t, object{"browser": true, "current": false},
+				list.pick("data.sessions.0", "browser", "current"), "the newest first")
 			require.Equal(t, object{"browser": false, "current": false}, list.pick("data.sessions.1", "browser", "current"))
 			require.Equal(t, object{"browser": false, "current": true}, list.pick("data.sessions.2", "browser", "current"))
 			expiry := func(i int) time.Duration {
@@ -50,11 +44,8 @@ func TestSessions(t *testing.T) {
 			require.Equal(t, 7*24*time.Hour, expiry(1), "an API session without further use")
 			require.Regexp(t, `\.0/24$`, list.text("data.sessions.1.network"), "the network and not the host")
 			next := me.get("/api/auth/sessions?limit=2").ok(200).text("data.nextCursor")
-			require.Equal(
-				t,
-				list.text("data.sessions.2.id"),
-				me.get("/api/auth/sessions?limit=2&cursor="+next).ok(200).text("data.sessions.0.id"),
-			)
+			require.Equal(t, list.text("data.sessions.2.id"),
+				me.get("/api/auth/sessions?limit=2&cursor="+next).ok(200).text("data.sessions.0.id"))
 			phone.post("/api/auth/logout", nil).ok(200)
 			browser.open("POST", "/developers/sign-out", url.Values{})
 			require.Len(t, me.get("/api/auth/sessions").ok(200).list("data.sessions"), 1)

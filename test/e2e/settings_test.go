@@ -49,22 +49,16 @@ func TestSettings(t *testing.T) {
 				object{"intent": "update-job-preferences", "preferredLocation": "York", "employmentTypes": []string{"bank", "permanent"}},
 			).ok(200)
 			resp := jo.get(path).ok(200)
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"name": "Niamh O'Byrne", "bio": "Twelve years in theatre.", "showProfile": true},
-				resp.at("data.settings.profile"),
-			)
+				resp.at("data.settings.profile"))
 			require.Equal(t, object{
 				"notifications":  object{"email": false, "jobAlerts": false},
 				"jobPreferences": object{"preferredLocation": "York", "employmentTypes": []any{"bank", "permanent"}},
 			}, resp.at("data.settings.preferences"))
 			profile := jo.get("/api/jobseekers/profile").ok(200)
-			require.Equal(
-				t,
-				object{"jobAlerts": false, "emailNotifications": false},
-				profile.at("data.preferences"),
-				"the same in the profile",
-			)
+			require.Equal(t, object{"jobAlerts": false, "emailNotifications": false},
+				profile.at("data.preferences"), "the same in the profile")
 			require.Equal(t, "York", profile.text("data.preferredLocation"))
 
 			put(object{}).fails(400, "Intent is required")
@@ -108,18 +102,13 @@ func TestSettings(t *testing.T) {
 			).ok(200)
 			put(object{"intent": "update-notifications", "email": false}).ok(200)
 			resp := boss.get(path).ok(200)
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"name": "Ward desk", "email": "desk@brigid.example", "phone": "+44 20 7946 0000"},
-				resp.at("data.settings.contact"),
-			)
+				resp.at("data.settings.contact"))
 			require.Equal(t, "St Columba's", resp.text("data.settings.company.name"))
 			require.Equal(t, false, resp.at("data.settings.preferences.notifications.emailAlerts"))
-			require.Equal(
-				t,
-				object{"name": "Zoë Patel", "jobTitle": "Matron"},
-				boss.get("/api/employers/profile").ok(200).at("data.profile"),
-			)
+			require.Equal(t, object{"name": "Zoë Patel", "jobTitle": "Matron"},
+				boss.get("/api/employers/profile").ok(200).at("data.profile"))
 			put(object{"intent": "update-profile", "profile": object{"name": "Asha Patel"}}).ok(200)
 			require.Equal(t, "Asha Patel", boss.get("/api/auth/me").ok(200).text("data.name"))
 
@@ -131,12 +120,8 @@ func TestSettings(t *testing.T) {
 			put(object{"intent": "update-notifications"}).invalid("email")
 
 			member := boss.inviteMember("recruiter")
-			require.Equal(
-				t,
-				"St Columba's",
-				member.get(path).ok(200).text("data.settings.company.name"),
-				"members see the settings of the organization",
-			)
+			require.Equal(t, "St Columba's", member.get(path).ok(200).text("data.settings.company.name"),
+				"members see the settings of the organization")
 			member.put(path, object{"intent": "update-employer-profile", "companyName": "Mine"}).fails(403, "Forbidden")
 			member.put(path, object{"intent": "update-contact", "contact": object{"phone": "+44 20 7946 0001"}}).ok(200)
 		})

@@ -33,11 +33,8 @@ func TestSignUpPage(t *testing.T) {
 			require.Equal(t, 303, in.status, in.text)
 			require.Equal(t, "/developers/consents", in.header.Get("Location"))
 			require.Equal(t, 200, browser.open("GET", "/developers", nil).status)
-			require.Equal(
-				t,
-				"/developers/consents",
-				browser.open("GET", "/developers/sign-up?next=/developers/consents", nil).header.Get("Location"),
-			)
+			require.Equal(t, "/developers/consents",
+				browser.open("GET", "/developers/sign-up?next=/developers/consents", nil).header.Get("Location"))
 			server.guest(t).post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200)
 			server.waitForMail(t, values.Get("email"), "confirm your e-mail address")
 		})
@@ -58,11 +55,8 @@ func TestSignUpPage(t *testing.T) {
 		t.Run("invalid fields", func(t *testing.T) {
 			t.Parallel()
 			browser := server.browser(t)
-			refused := browser.open(
-				"POST",
-				"/developers/sign-up",
-				url.Values{"name": {"Sam <b>"}, "email": {"nonsense"}, "password": {"Short-1"}, "userType": {"admin"}},
-			)
+			refused := browser.open("POST", "/developers/sign-up",
+				url.Values{"name": {"Sam <b>"}, "email": {"nonsense"}, "password": {"Short-1"}, "userType": {"admin"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, "E-mail address must be a valid email address")
 			require.Contains(t, refused.text, `id="password-error"><span class="unseen">Error:</span> Password `)
@@ -79,11 +73,9 @@ func TestSignUpPage(t *testing.T) {
 			t.Parallel()
 			for _, next := range []string{"https://evil.example/", "//evil.example", `/\evil.example`, "/a\tb", ""} {
 				browser := server.browser(t)
-				require.Contains(
-					t,
+				require.Contains(t,
 					browser.open("GET", "/developers/sign-up?next="+url.QueryEscape(next), nil).text,
-					`name="next" value="/developers"`,
-				)
+					`name="next" value="/developers"`)
 				in := browser.open("POST", "/developers/sign-up", form(url.Values{"next": {next}}))
 				require.Equal(t, 303, in.status)
 				require.Equal(t, "/developers", in.header.Get("Location"))

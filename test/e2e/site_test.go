@@ -291,11 +291,8 @@ func TestSite_EmbeddedJobs_ForAllowedOriginsOnly(t *testing.T) {
 		for range 3 { // rendered and from the cache
 			board := guest.open("GET", employer+"/embed", nil)
 			require.Equal(t, 200, board.status)
-			require.Contains(
-				t,
-				board.header.Get("Content-Security-Policy"),
-				"frame-ancestors https://www.hospital.example https://careers.example;",
-			)
+			require.Contains(t, board.header.Get("Content-Security-Policy"),
+				"frame-ancestors https://www.hospital.example https://careers.example;")
 			require.Empty(t, board.header.Get("X-Frame-Options"))
 			require.Contains(t, board.text, "/jobs/"+id)
 			require.NotContains(t, board.text, "<script")

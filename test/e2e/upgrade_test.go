@@ -174,20 +174,9 @@ func release(t *testing.T, dir, address, receiver string) released {
 	verifier, err := argonhash.New().Hash(t.Context(), password)
 	require.NoError(t, err)
 	literal := func(at time.Time) string { return at.UTC().Format("'2006-01-02T15:04:05.000000Z'") }
-	values := strings.NewReplacer(
-		"NOW",
-		literal(time.Now().Add(-time.Hour)),
-		"SOON",
-		literal(time.Now().Add(24*time.Hour)),
-		"PASSWORD",
-		verifier,
-		"SECRET",
-		secret,
-		"RECEIVER",
-		receiver,
-		"TOKEN",
-		integrations.HashToken(integrations.Access, r.token),
-	)
+	values := strings.NewReplacer("NOW", literal(time.Now().Add(-time.Hour)), "SOON",
+		literal(time.Now().Add(24*time.Hour)), "PASSWORD", verifier, "SECRET", secret, "RECEIVER", receiver,
+		"TOKEN", integrations.HashToken(integrations.Access, r.token))
 	tx, err := db.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 	for _, rows := range releasedRows {

@@ -53,11 +53,8 @@ func TestUploads_Multipart(t *testing.T) {
 			require.Equal(t, "Zoë.pdf", got.text("data.document.fileName"))
 			require.Equal(t, true, got.at("data.document.isDefault"))
 			require.Equal(t, somePDF, string(me.get(path+"/"+id+"/file").raw))
-			status, _ = send(
-				me.token,
-				map[string]string{"intent": "update-document", "documentId": id},
-				formFile{"file", "cv.txt", "I am a nurse."},
-			)
+			status, _ = send(me.token, map[string]string{"intent": "update-document", "documentId": id},
+				formFile{"file", "cv.txt", "I am a nurse."})
 			require.Equal(t, 200, status)
 			require.Equal(t, "I am a nurse.", me.get(path+"/"+id).ok(200).text("data.document.content"))
 

@@ -317,13 +317,9 @@ func (w *walk) requireEmployerConsistent(employer *account) {
 	require.InDelta(w.t, all, analytics.number("data.jobs.total"), 0)
 	for _, status := range listingStatuses {
 		require.InDelta(w.t, jobs[status], analytics.number("data.jobs."+status), 0, status)
-		require.InDelta(
-			w.t,
-			jobs[status],
+		require.InDelta(w.t, jobs[status],
 			employer.get("/api/employers/jobs?limit=1&status="+status).ok(200).number("data.pagination.total"),
-			0,
-			status,
-		)
+			0, status)
 	}
 	require.Equal(w.t, jobs, count(listAll(employer.client, "/api/employers/jobs?", "data.listings", "status")))
 	_, rows := employer.get("/api/employers/jobs/export").table(w.t)
@@ -335,13 +331,9 @@ func (w *walk) requireEmployerConsistent(employer *account) {
 	for _, status := range applicationStatuses {
 		require.InDelta(w.t, received[status], analytics.number("data.applications."+status), 0, status)
 		require.InDelta(w.t, received[status], stats.number("data.byStatus."+status), 0, status)
-		require.InDelta(
-			w.t,
-			received[status],
-			employer.get("/api/employers/applications/stats?status="+status).ok(200).number("data.total"),
-			0,
-			status,
-		)
+		require.InDelta(w.t, received[status],
+			employer.get("/api/employers/applications/stats?status="+status).ok(200).number("data.total"), 0,
+			status)
 	}
 	require.Equal(w.t, received, count(listAll(employer.client, "/api/employers/applications?", "data.applications", "status")))
 	_, sent := employer.get("/api/employers/applications/export").table(w.t)
@@ -364,22 +356,16 @@ func (w *walk) requireEmployerConsistent(employer *account) {
 			continue // one by one they take long
 		}
 		path := "/api/employers/jobs/" + row["id"] + "/analytics"
-		require.Eventually(
-			w.t,
+		require.Eventually(w.t,
 			func() bool { return employer.get(path).ok(200).number("data.views") == float64(views) },
-			waitTimeout,
-			20*time.Millisecond,
-		)
+			waitTimeout, 20*time.Millisecond)
 		resp := employer.get(path).ok(200)
 		require.InDelta(w.t, n, resp.number("data.applications.total"), 0)
 		for _, status := range applicationStatuses {
 			require.InDelta(w.t, of[status], resp.number("data.applications."+status), 0)
-			require.InDelta(
-				w.t,
-				of[status],
+			require.InDelta(w.t, of[status],
 				employer.get("/api/employers/applications/stats?status="+status+"&jobId="+row["id"]).ok(200).number("data.total"),
-				0,
-			)
+				0)
 		}
 		rate := 0.
 		if views > 0 {

@@ -131,11 +131,9 @@ func TestWebhooks(t *testing.T) {
 				me := server.seeker(t)
 				path, _ := me.createWebhook(hooks.URL, "application.status_changed")
 				d := me.post(path+"/test", nil).ok(202)
-				require.Equal(
-					t,
+				require.Equal(t,
 					object{"type": "application.status_changed", "status": "pending", "attempts": []any{}},
-					d.pick("data.delivery", "type", "status", "attempts"),
-				)
+					d.pick("data.delivery", "type", "status", "attempts"))
 				for _, kind := range everyEvent {
 					me.post(path+"/test", object{"type": kind}).ok(202)
 				}
@@ -147,11 +145,8 @@ func TestWebhooks(t *testing.T) {
 				}, waitTimeout, 20*time.Millisecond)
 				list := me.get(path + "/deliveries?limit=2").ok(200)
 				require.Equal(t, "application.status_changed", list.text("data.deliveries.0.type"))
-				require.Equal(
-					t,
-					object{"responseStatus": 200.0, "error": nil, "response": "thanks"},
-					list.pick("data.deliveries.0.attempts.0", "responseStatus", "error", "response"),
-				)
+				require.Equal(t, object{"responseStatus": 200.0, "error": nil, "response": "thanks"},
+					list.pick("data.deliveries.0.attempts.0", "responseStatus", "error", "response"))
 				require.Nil(t, list.at("data.deliveries.0.nextAttemptAt"))
 				require.Len(t, me.get(path+"/deliveries?cursor="+list.text("data.nextCursor")).ok(200).list("data.deliveries"), 4)
 				require.Empty(t, me.get(path+"/deliveries?status=failed").ok(200).list("data.deliveries"))
@@ -182,11 +177,8 @@ func TestWebhooks(t *testing.T) {
 				return me.get(path+"/deliveries").ok(200).text("data.deliveries.0.status") == "succeeded"
 			}, waitTimeout, 20*time.Millisecond)
 			first := me.get(path + "/deliveries").ok(200)
-			require.Equal(
-				t,
-				object{"responseStatus": 500.0, "error": "status"},
-				first.pick("data.deliveries.0.attempts.0", "responseStatus", "error"),
-			)
+			require.Equal(t, object{"responseStatus": 500.0, "error": "status"},
+				first.pick("data.deliveries.0.attempts.0", "responseStatus", "error"))
 			require.Equal(t, "pending", me.post(path+"/deliveries/"+id+"/replay", nil).ok(202).text("data.delivery.status"))
 			hits = hooks.waitForHits(3)
 			require.Equal(t, hits[0].headers.Get("Webhook-Id"), hits[2].headers.Get("Webhook-Id"))
@@ -209,12 +201,9 @@ func TestWebhooks(t *testing.T) {
 			me := server.seeker(t)
 			path, _ := me.createWebhook(hooks.URL, "application.submitted")
 			me.post(path+"/test", nil).ok(202)
-			require.Eventually(
-				t,
+			require.Eventually(t,
 				func() bool { return me.get(path).ok(200).text("data.webhook.status") == "disabled" },
-				waitTimeout,
-				20*time.Millisecond,
-			)
+				waitTimeout, 20*time.Millisecond)
 			server.waitForMail(t, me.email, "was disabled")
 			since := object{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
 			me.post(path+"/test", nil).fails(409, "The webhook is not active")
@@ -294,11 +283,9 @@ func TestDeveloperWebhooks(t *testing.T) {
 				"events": []string{"job.closed", "job.created", "job.closed"},
 			}).
 				ok(201)
-			require.Equal(
-				t,
+			require.Equal(t,
 				object{"url": "https://receiver.invalid/hook?x=1", "events": []any{"job.created", "job.closed"}, "status": "active"},
-				made.pick("data.webhook", "url", "events", "status"),
-			)
+				made.pick("data.webhook", "url", "events", "status"))
 			require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, made.text("data.secret"))
 			for _, bad := range []string{"", "x", "http://receiver.invalid/", "ftp://receiver.invalid/", "https://u:p@receiver.invalid/", "https://127.0.0.1/", "https://127.9.9.9/", "https://localhost/", "https://localhost./", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[::ffff:7f00:1]/",
 				"https://0.0.0.0/", "https://[::]/", "https://2130706433/", "https://0x7f000001/", "https://0177.0.0.1/", "https://127.1/", "https://10.0.0.1/", "https://172.16.0.1/", "https://192.168.0.1/", "https://169.254.169.254/", "https://100.64.0.1/", "https://[fd00::1]/", "https://[64:ff9b::7f00:1]/",
@@ -310,11 +297,8 @@ func TestDeveloperWebhooks(t *testing.T) {
 				"http://localhost:3000/": "must be an https:// address" + local,
 				"https://127.0.0.1/":     "must be of a server on the public internet" + local,
 			} {
-				require.Equal(
-					t,
-					says,
-					me.post(app, object{"url": own, "events": []string{"job.created"}}).invalid("url").text("details.message"),
-				)
+				require.Equal(t, says,
+					me.post(app, object{"url": own, "events": []string{"job.created"}}).invalid("url").text("details.message"))
 				page := server.signedIn(t, me).
 					open("POST", strings.TrimPrefix(app, "/api"), url.Values{"url": {own}, "events": {"job.created"}})
 				require.Equal(t, 400, page.status)
@@ -355,11 +339,9 @@ func TestDeveloperWebhooks(t *testing.T) {
 					"ownerId": otherUser.id,
 				}).
 					ok(200)
-				require.Equal(
-					t,
+				require.Equal(t,
 					object{"url": "https://receiver.invalid/other", "events": []any{"job.updated"}, "status": "paused"},
-					changed.pick("data.webhook", "url", "events", "status"),
-				)
+					changed.pick("data.webhook", "url", "events", "status"))
 				me.post(path+"/test", nil).fails(409, "The webhook is not active")
 				require.Equal(t, "active", me.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
 				me.put(path, object{"status": "disabled"}).invalid("status")

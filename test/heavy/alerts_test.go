@@ -275,11 +275,8 @@ func newLargeServer(t *testing.T) *alertServer {
 // employer registers an employer and returns the access token.
 func (s *alertServer) employer() string {
 	s.t.Helper()
-	made := s.call(
-		"POST",
-		"/api/auth/register-employer",
-		map[string]any{"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"},
-	)
+	made := s.call("POST", "/api/auth/register-employer",
+		map[string]any{"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})
 	return made["accessToken"].(string)
 }
 
@@ -358,12 +355,9 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 	for range 4 {
 		server.post(100)
 		seen := server.count("SELECT count(*) FROM search_matches")
-		require.Eventually(
-			t,
-			func() bool { return server.count("SELECT count(*) FROM search_matches") > seen },
-			time.Minute,
-			5*time.Millisecond,
-		)
+		require.Eventually(t,
+			func() bool { return server.count("SELECT count(*) FROM search_matches") > seen }, time.Minute,
+			5*time.Millisecond)
 		server.kill()
 		server.up()
 	}

@@ -243,15 +243,9 @@ func TestAttack_UnsentBodies_UserServed(t *testing.T) {
 			if n%2 == 0 {
 				path, length, sent = "/api/jobseekers/documents", 10<<20, 1
 			}
-			_, _ = fmt.Fprintf(
-				conn,
+			_, _ = fmt.Fprintf(conn,
 				"POST %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.1.%d.%d\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n",
-				path,
-				n>>8&255,
-				n&255,
-				target.token,
-				length,
-			)
+				path, n>>8&255, n&255, target.token, length)
 			_, _ = conn.Write(bytes.Repeat([]byte(" "), sent))
 			_ = conn.SetReadDeadline(time.Now().Add(2 * time.Second))
 			_, _ = io.Copy(io.Discard, conn)

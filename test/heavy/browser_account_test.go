@@ -33,14 +33,8 @@ func TestBrowser_Account(t *testing.T) {
 func (b *browser) pressFor(button, words string) {
 	b.t.Helper()
 	b.do(chromedp.Click(`//main//button[normalize-space()="` + button + `"]`))
-	require.Eventually(
-		b.t,
-		func() bool { return strings.Contains(b.text(), words) },
-		20*time.Second,
-		50*time.Millisecond,
-		"%q is not on the page",
-		words,
-	)
+	require.Eventually(b.t, func() bool { return strings.Contains(b.text(), words) }, 20*time.Second,
+		50*time.Millisecond, "%q is not on the page", words)
 }
 
 // emulateNetwork is Network.emulateNetworkConditions of the DevTools protocol.
@@ -49,11 +43,8 @@ var emulateNetwork = cdp.Command[map[string]any, cdp.Empty]{Method: "Network.emu
 // limitUploads limits the speed of uploads in bytes per second, -1 for no limit.
 func (b *browser) limitUploads(speed float64) {
 	b.t.Helper()
-	_, err := chromedp.Call(
-		b.ctx,
-		emulateNetwork,
-		map[string]any{"offline": false, "latency": 0, "downloadThroughput": -1, "uploadThroughput": speed},
-	)
+	_, err := chromedp.Call(b.ctx, emulateNetwork,
+		map[string]any{"offline": false, "latency": 0, "downloadThroughput": -1, "uploadThroughput": speed})
 	require.NoError(b.t, err)
 }
 
@@ -82,13 +73,8 @@ func uploadInBackground(t *testing.T, page *browser) {
 	page.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), file("cv.pdf", "%PDF-1.7\n"+strings.Repeat(" ", 8<<20))))
 	page.pressFor("Upload", "must have at most 7 MB")
 	_ = evaluate[chromedp.Void](page, `history.back()`)
-	require.Eventually(
-		t,
-		func() bool { return strings.Contains(page.text(), "must be a PDF") },
-		20*time.Second,
-		50*time.Millisecond,
-		"the former page",
-	)
+	require.Eventually(t, func() bool { return strings.Contains(page.text(), "must be a PDF") },
+		20*time.Second, 50*time.Millisecond, "the former page")
 
 	page.open("/account/documents")
 	_ = evaluate[chromedp.Void](page, `(() => {
@@ -102,12 +88,8 @@ func uploadInBackground(t *testing.T, page *browser) {
 	page.do(chromedp.WaitVisible(chromedp.CSS("form progress")))
 	page.checkPage("my-documents-upload")
 	page.limitUploads(-1)
-	require.Eventually(
-		t,
-		func() bool { return strings.Contains(page.text(), "The document is uploaded") },
-		20*time.Second,
-		50*time.Millisecond,
-	)
+	require.Eventually(t, func() bool { return strings.Contains(page.text(), "The document is uploaded") },
+		20*time.Second, 50*time.Millisecond)
 	require.Regexp(t, `(?s)Uploading cv\.pdf: \d+%.*Uploaded\. Checking the file…`, evaluate[string](page, `sessionStorage.said`))
 	page.requireNoErrors("400")
 }

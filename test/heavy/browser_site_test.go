@@ -205,12 +205,9 @@ func newHospitalSite(t *testing.T) *hospitalSite {
 	h := &hospitalSite{}
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = fmt.Fprintf(
-			w,
+		_, _ = fmt.Fprintf(w,
 			`<!doctype html><title>Hospital</title><script src="%s/widget.js" data-employer="%s" async></script>`,
-			h.board,
-			h.employer,
-		)
+			h.board, h.employer)
 	}))
 	t.Cleanup(h.Close)
 	return h
@@ -236,12 +233,9 @@ func showOnOtherSite(t *testing.T, server *testServer, hospital *hospitalSite) {
 	page.open(hospital.URL)
 	page.do(chromedp.WaitReady(chromedp.CSS(`iframe[title="Open jobs"]`)))
 	require.True(t, evaluate[bool](page, isLoaded))
-	require.Eventually(
-		t,
+	require.Eventually(t,
 		func() bool { return strings.Contains(strings.Join(page.complaints(), "\n"), "frame-ancestors") },
-		20*time.Second,
-		50*time.Millisecond,
-	)
+		20*time.Second, 50*time.Millisecond)
 }
 
 func visitSite(t *testing.T, page *browser) {

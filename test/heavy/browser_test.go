@@ -245,21 +245,11 @@ func (b *browser) checkPage(name string) {
 	for _, l := range looks {
 		b.scheme(l.scheme)
 		b.do(chromedp.EmulateViewport(l.width, 800))
-		require.LessOrEqual(
-			b.t,
-			evaluate[int](b, "document.documentElement.scrollWidth"),
-			int(l.width),
-			"%s, %s is scrolled sideways",
-			name,
-			l.name,
-		)
-		require.Empty(
-			b.t,
+		require.LessOrEqual(b.t, evaluate[int](b, "document.documentElement.scrollWidth"), int(l.width),
+			"%s, %s is scrolled sideways", name, l.name)
+		require.Empty(b.t,
 			b.violations(`{type: "tag", values: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}`),
-			"%s, %s",
-			name,
-			l.name,
-		)
+			"%s, %s", name, l.name)
 		b.picture(name + "-" + l.name)
 	}
 	b.scheme("")

@@ -61,23 +61,8 @@ func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 			var posted, deadline, updated time.Time
 			require.NoError(
 				t,
-				rows.Scan(
-					&id,
-					&title,
-					&department,
-					&company,
-					&location,
-					&contract,
-					&status,
-					&low,
-					&high,
-					&currency,
-					&views,
-					&received,
-					&posted,
-					&deadline,
-					&updated,
-				),
+				rows.Scan(&id, &title, &department, &company, &location, &contract, &status, &low, &high,
+					&currency, &views, &received, &posted, &deadline, &updated),
 			)
 			require.NoError(
 				t,

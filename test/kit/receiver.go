@@ -49,14 +49,8 @@ func CheckReceiver(t *testing.T, server string, command func(ctx context.Context
 
 	out := run(t, command, address, first)
 	require.Equal(t, "succeeded", h.test("application.submitted"))
-	require.Eventually(
-		t,
-		func() bool { return strings.Contains(out.String(), "application.submitted") },
-		30*time.Second,
-		20*time.Millisecond,
-		"%s",
-		out,
-	)
+	require.Eventually(t, func() bool { return strings.Contains(out.String(), "application.submitted") },
+		30*time.Second, 20*time.Millisecond, "%s", out)
 
 	// Foreign, incomplete and old deliveries are refused.
 	v, err := standardwebhooks.NewWebhook(first)

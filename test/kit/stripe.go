@@ -73,11 +73,8 @@ func NewStripe(t testing.TB, now func() time.Time) *Stripe {
 func (s *Stripe) NewMethod(kind string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.create(
-		"pm",
-		"payment_method",
-		object{"type": "card", "customer": nil, "card": object{"brand": "visa", "last4": "4242", "exp_month": 12, "exp_year": 2040}},
-	)
+	m := s.create("pm", "payment_method",
+		object{"type": "card", "customer": nil, "card": object{"brand": "visa", "last4": "4242", "exp_month": 12, "exp_year": 2040}})
 	m["kind"] = kind
 	return m["id"].(string)
 }
@@ -312,11 +309,8 @@ func (s *Stripe) act(request, id string, form url.Values) (int, object) {
 	case "POST customers ":
 		return 200, s.create("cus", "customer", object{"metadata": metadata(form)})
 	case "POST setup_intents ":
-		i := s.create(
-			"seti",
-			"setup_intent",
-			object{"status": "requires_payment_method", "usage": form.Get("usage"), "customer": form.Get("customer")},
-		)
+		i := s.create("seti", "setup_intent",
+			object{"status": "requires_payment_method", "usage": form.Get("usage"), "customer": form.Get("customer")})
 		i["client_secret"] = i["id"].(string) + "_secret_x"
 		return 200, i
 	case "POST payment_intents ":

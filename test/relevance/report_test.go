@@ -147,16 +147,8 @@ func failures(results []result) string {
 		if !bad || result.query.heldOut() {
 			continue
 		}
-		fmt.Fprintf(
-			&b,
-			"\n%s: %s\n  NDCG %.3f, recall %.3f, must-not %d, total %d\n",
-			result.query.group,
-			result.query.id(),
-			result.score.ndcg,
-			result.score.recall,
-			result.score.mustNot,
-			result.total,
-		)
+		fmt.Fprintf(&b, "\n%s: %s\n  NDCG %.3f, recall %.3f, must-not %d, total %d\n", result.query.group,
+			result.query.id(), result.score.ndcg, result.score.recall, result.score.mustNot, result.total)
 		for _, advert := range result.found[:min(depth, len(result.found))] {
 			grade, mustNot := result.query.grade(advert)
 			mark := fmt.Sprint(grade)

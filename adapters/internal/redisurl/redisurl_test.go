@@ -100,11 +100,8 @@ func TestParse_Options(t *testing.T) {
 	options, err := Parse("redis://h?pool_size=5&dial_timeout=1s&read_timeout=2s&write_timeout=300ms&client_name=n")
 	require.NoError(t, err)
 	require.Equal(t, 5, options.PoolSize)
-	require.Equal(
-		t,
-		[]time.Duration{time.Second, 2 * time.Second, 300 * time.Millisecond},
-		[]time.Duration{options.DialTimeout, options.ReadTimeout, options.WriteTimeout},
-	)
+	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 300 * time.Millisecond},
+		[]time.Duration{options.DialTimeout, options.ReadTimeout, options.WriteTimeout})
 	require.Equal(t, "n", options.ClientName)
 	require.True(t, options.ContextTimeoutEnabled)
 	options, err = Parse("rediss://h?skip_verify=true")
@@ -172,11 +169,8 @@ func TestConnect_TLS_VerifiesTheServerWithCA(t *testing.T) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)
-	l, err := tls.Listen(
-		"tcp",
-		"127.0.0.1:0",
-		&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12},
-	)
+	l, err := tls.Listen("tcp", "127.0.0.1:0",
+		&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {

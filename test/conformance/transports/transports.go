@@ -188,18 +188,8 @@ func transportHeaders(t *testing.T, open TransportOpener) {
 			body = `{"text":"a"}`
 		}
 		answer := transport.call(t, c.method, c.path, c.token, body)
-		require.Equal(
-			t,
-			c.want,
-			answer.Header.Get(c.name),
-			"%s of %s %s by %q: %d %s",
-			c.name,
-			c.method,
-			c.path,
-			c.token,
-			answer.Status,
-			answer.Body,
-		)
+		require.Equal(t, c.want, answer.Header.Get(c.name), "%s of %s %s by %q: %d %s", c.name, c.method,
+			c.path, c.token, answer.Status, answer.Body)
 	}
 }
 
@@ -228,13 +218,8 @@ func transportStreams(t *testing.T, open TransportOpener) {
 			path,
 		)
 	}
-	require.Eventually(
-		t,
-		func() bool { return transport.api.closed.Load() == 2 },
-		30*time.Second,
-		10*time.Millisecond,
-		"the transport closes streams",
-	)
+	require.Eventually(t, func() bool { return transport.api.closed.Load() == 2 }, 30*time.Second,
+		10*time.Millisecond, "the transport closes streams")
 }
 
 func transportIdempotency(t *testing.T, open TransportOpener) {
@@ -256,11 +241,8 @@ func transportIdempotency(t *testing.T, open TransportOpener) {
 	first := send("one", `{"text":"a"}`)
 	require.Equal(t, 201, first.Status)
 	repeated := send("one", `{"text":"a"}`)
-	require.Equal(
-		t,
-		[]any{first.Status, string(first.Body), first.Header.Get("Location")},
-		[]any{repeated.Status, string(repeated.Body), repeated.Header.Get("Location")},
-	)
+	require.Equal(t, []any{first.Status, string(first.Body), first.Header.Get("Location")},
+		[]any{repeated.Status, string(repeated.Body), repeated.Header.Get("Location")})
 	require.Equal(t, []string{"", "true"}, []string{first.Header.Get("Idempotency-Replayed"), repeated.Header.Get("Idempotency-Replayed")})
 	require.Equal(t, 422, send("one", `{"text":"b"}`).Status)
 	require.Equal(t, 201, send("two", `{"text":"a"}`).Status)

@@ -76,16 +76,9 @@ func mariaDB(find func() (mariaDBFiles, error)) (*Server, error) {
 	server := &Server{
 		URL:   fmt.Sprintf("mysql://root@127.0.0.1:%d/", port),
 		Where: files.server + " in " + dir,
-		argv: append(
-			argv,
-			"--port="+strconv.Itoa(port),
-			"--bind-address=127.0.0.1",
-			"--socket="+filepath.Join(dir, "socket"),
-			"--pid-file="+filepath.Join(dir, "pid"),
-			"--skip-grant-tables",
-			"--skip-name-resolve",
-			"--max-connections=1000",
-		),
+		argv: append(argv, "--port="+strconv.Itoa(port), "--bind-address=127.0.0.1",
+			"--socket="+filepath.Join(dir, "socket"), "--pid-file="+filepath.Join(dir, "pid"),
+			"--skip-grant-tables", "--skip-name-resolve", "--max-connections=1000"),
 		name: "mariadb", dir: dir, env: env, cred: cred, quit: syscall.SIGKILL, letGo: letGo,
 	}
 	server.answer = func() error {

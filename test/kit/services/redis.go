@@ -95,11 +95,9 @@ func RedisCluster(replicas bool) (url string, servers []*Server, err error) {
 			err = client.ClusterReplicate(ctx, id).Err()
 		}
 		if err == nil {
-			err = waitForReply(
-				ctx,
+			err = waitForReply(ctx,
 				func(ctx context.Context) *goredis.StringCmd { return client.Info(ctx, "replication") },
-				"master_link_status:up",
-			)
+				"master_link_status:up")
 		}
 		if err != nil {
 			return "", servers, err

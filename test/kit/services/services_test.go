@@ -74,12 +74,8 @@ func TestPort_IsReserved(t *testing.T) {
 	other, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = syscall.Close(other) })
-	require.ErrorIs(
-		t,
-		syscall.Bind(other, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}),
-		syscall.EADDRINUSE,
-		"a reserved port cannot be bound without SO_REUSEADDR",
-	)
+	require.ErrorIs(t, syscall.Bind(other, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}),
+		syscall.EADDRINUSE, "a reserved port cannot be bound without SO_REUSEADDR")
 }
 
 // Downloading needs a network and some seconds; LOCUM_TEST_FETCH=1 enables it.

@@ -40,11 +40,8 @@ func TestPins_MainJob(t *testing.T) {
 	require.Equal(t, http.StatusOK, p.Call(t, http.MethodPut, "/api/pins/"+second, one, map[string]any{}).Status)
 	require.Equal(t, http.StatusOK, p.Call(t, http.MethodPut, "/api/pins/"+job, other, map[string]any{}).Status)
 	require.Equal(t, http.StatusBadRequest, p.Call(t, http.MethodPut, "/api/pins/"+job, one, map[string]any{"note": 1}).Status)
-	require.Equal(
-		t,
-		http.StatusNotFound,
-		p.Call(t, http.MethodPut, "/api/pins/01900000-0000-7000-8000-000000000000", one, map[string]any{}).Status,
-	)
+	require.Equal(t, http.StatusNotFound,
+		p.Call(t, http.MethodPut, "/api/pins/01900000-0000-7000-8000-000000000000", one, map[string]any{}).Status)
 	require.Contains(t, pinned(t, p, one), "ask about nights")
 	require.NotContains(t, pinned(t, p, other), "ask about nights", "a pin is its owner's")
 	popular := p.Call(t, http.MethodGet, "/v1/pins/popular", p.App(t, other), nil)

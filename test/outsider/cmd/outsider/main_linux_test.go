@@ -222,11 +222,8 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 		map[string]any{"email": "niamh@example.org", "name": "Niamh Byrne", "userType": "jobseeker"},
 	)
 	require.Eventually(t, func() bool { return clinician.findsJob("Theatre Nurse") }, 30*time.Second, 20*time.Millisecond)
-	uploaded := clinician.call(
-		"POST",
-		"/api/jobseekers/documents",
-		map[string]any{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "I am a nurse."},
-	)
+	uploaded := clinician.call("POST", "/api/jobseekers/documents",
+		map[string]any{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "I am a nurse."})
 	document := "/api/jobseekers/documents/" + uploaded["document"].(map[string]any)["id"].(string)
 	application := clinician.call("POST", "/api/jobseekers/applications", map[string]any{"listingId": job})["id"].(string)
 	p.mailTo("asha@example.org", "Theatre Nurse")
@@ -238,11 +235,8 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 	require.Contains(t, p.onSocket("/v1/applications", key), application)
 	require.Contains(t, p.onSocket("/v1/jobs", "unknown"), "unauthorized")
 	clinician.call("PUT", "/api/pins/"+job, map[string]any{"note": "ask about nights"})
-	clinician.call(
-		"POST",
-		"/api/jobseekers/billing",
-		map[string]any{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_invoice_30"},
-	)
+	clinician.call("POST", "/api/jobseekers/billing",
+		map[string]any{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_invoice_30"})
 
 	stop()
 	require.NoFileExists(t, p.socket())
