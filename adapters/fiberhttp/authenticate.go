@@ -10,42 +10,37 @@ import (
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/web"
-	"github.com/locumhq/locum/modules/integrations"
 )
 
-const (
-	authenticatedKey = "locum.entered"
-	callerKey        = "locum.caller"
-)
-
-// authenticate calls the Authenticator of the request's API, once per request.
-func (s *Server) authenticate(c *fiber.Ctx) error {
-	api := s.apiOf(c.Path())
-	if api.Authenticator == nil || c.Locals(authenticatedKey) != nil {
+// authenticateOnce calls the Authenticator of the request's API and sets the headers that it
+// returns. A second call does nothing.
+func (s *Server) authenticateOnce(c *fiber.Ctx) error {
+	api, state := s.apiOf(c.Path()), stateOf(c)
+	if api.Authenticator == nil || state.isAuthenticated {
 		return nil
 	}
-	c.Locals(authenticatedKey, true)
+	state.isAuthenticated = true
 	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 	defer cancel()
 	caller, headers, err := api.Authenticator.Authenticate(ctx, web.AuthRequest{
-		Authorization: copyTexts(
-			c.Request().Header.PeekAll(fiber.HeaderAuthorization),
-		), APIKey: copyTexts(c.Request().Header.PeekAll("X-API-Key")),
-		Address: web.LimitKey(s.clientIP(c)), Preflight: c.Method() == fiber.MethodOptions,
+		Authorization: copyTexts(c.Request().Header.PeekAll(fiber.HeaderAuthorization)),
+		APIKey:        copyTexts(c.Request().Header.PeekAll("X-API-Key")),
+		Address:       web.LimitKey(s.clientIP(c)),
+		Preflight:     c.Method() == fiber.MethodOptions,
 	})
 	for name, value := range headers {
 		c.Set(name, value)
 	}
 	if caller.App.ID != "" {
-		c.Locals(callerKey, caller)
+		state.caller = &caller
 	}
 	return err
 }
 
 // finishAuthenticated reports the status of the response to the Authenticator.
 func (s *Server) finishAuthenticated(c *fiber.Ctx) {
-	if caller, ok := c.Locals(callerKey).(integrations.Caller); ok {
-		s.apiOf(c.Path()).Authenticator.Done(caller, c.Response().StatusCode())
+	if caller := stateOf(c).caller; caller != nil {
+		s.apiOf(c.Path()).Authenticator.Done(*caller, c.Response().StatusCode())
 	}
 }
 
@@ -81,8 +76,8 @@ func handlePreflight(c *fiber.Ctx, api web.API) error {
 // applyCachePolicy sets the cache headers of a successful response, and answers 304 if the
 // client has it.
 func applyCachePolicy(c *fiber.Ctx, api web.API) {
-	if api.CachePolicy.CacheControl == "" || c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead ||
-		c.Response().StatusCode() != fiber.StatusOK {
+	isRead := c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead
+	if api.CachePolicy.CacheControl == "" || !isRead || c.Response().StatusCode() != fiber.StatusOK {
 		return
 	}
 	c.Set(fiber.HeaderCacheControl, api.CachePolicy.CacheControl)

@@ -36,8 +36,6 @@ const (
 	maxTrailer = 4 << 10
 )
 
-const framingKey = "locum.framing"
-
 // framing describes how the body of a request is delimited, and the state of reading it.
 type framing struct {
 	length      int64 // value of Content-Length
@@ -112,8 +110,8 @@ func withoutBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 // Request().Body(). The buffer grows with the received data. The client is a
 // user's id or, without one, an address.
 func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
-	f, ok := c.Locals(framingKey).(*framing)
-	if !ok || !f.remaining {
+	f := stateOf(c).framing
+	if !f.remaining {
 		return nil
 	}
 	if f.length > int64(limit) {
@@ -124,7 +122,8 @@ func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 		return fault.ErrInternal
 	}
 	f.share = shareOf(limit)
-	if (f.chunked && limit > web.DefaultBody || f.length > web.DefaultBody) && !s.bodies.beginLarge(f, client) {
+	mayBeLarge := f.length > web.DefaultBody || f.chunked && limit > web.DefaultBody
+	if mayBeLarge && !s.bodies.beginLarge(f, client) {
 		return fault.ErrRateLimit.WithRetryAfter(time.Second)
 	}
 	if f.expects {
@@ -155,9 +154,8 @@ func (s *Server) readForm(c *fiber.Ctx) error {
 		return c.Next() // leave the body unread: fasthttp would decompress it without a limit
 	}
 	matches := func(path string) bool { return fiber.RoutePatternMatch(c.Path(), path) }
-	f, ok := c.Locals(framingKey).(*framing)
 	switch {
-	case !ok || !f.remaining:
+	case !stateOf(c).framing.remaining:
 	case slices.ContainsFunc(s.uploads, matches):
 		return s.readUpload(c)
 	case slices.ContainsFunc(s.forms, matches):
@@ -172,19 +170,20 @@ func (s *Server) readForm(c *fiber.Ctx) error {
 func (s *Server) readUpload(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 	defer cancel()
-	switch viewer, err := s.renderer.Viewer(ctx, c); {
-	case fault.KindOf(err) == fault.Unauthenticated:
+	viewer, err := s.renderer.Viewer(ctx, c)
+	if fault.KindOf(err) == fault.Unauthenticated {
 		return c.Next() // leave the body unread: the handler redirects to the sign-in page
-	case err != nil:
+	}
+	if err != nil {
 		return err
-	default:
-		switch err := s.readBody(c, viewer.Actor().UserID, pages.MaxUploadBody); {
-		case errors.Is(err, web.ErrTooLarge):
-			pages.MarkUploadTooLarge(c)
-			return c.Next()
-		case err != nil:
-			return err
-		}
+	}
+	err = s.readBody(c, viewer.Actor().UserID, pages.MaxUploadBody)
+	if errors.Is(err, web.ErrTooLarge) {
+		pages.MarkUploadTooLarge(c)
+		return c.Next()
+	}
+	if err != nil {
+		return err
 	}
 	if err := pages.ReadUpload(c); err != nil {
 		return err
@@ -252,8 +251,8 @@ func readFault(err error) error {
 // is skipped if it has arrived already; else the connection closes after the
 // response.
 func (s *Server) finishBody(c *fiber.Ctx) {
-	f, ok := c.Locals(framingKey).(*framing)
-	if !ok {
+	f := stateOf(c).framing
+	if f == nil {
 		return
 	}
 	s.bodies.release(f)

@@ -1,6 +1,7 @@
 package fiberhttp
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -16,87 +17,92 @@ import (
 const (
 	cacheTTL      = time.Second
 	maxCacheBytes = 16 << 20
+	// maxCachedBody leaves room for many responses beside a long one.
+	maxCachedBody = maxCacheBytes / 64
 )
 
-type cachedAnswer struct {
+// cachedResponse is a response in the cache.
+type cachedResponse struct {
 	body    []byte
 	headers [len(cachedHeaders)]string
-	// listing is the id of the listing that a page shows, empty for none.
-	listing string
-	changes uint64 // number of writes of listings and organizations before the response was computed
+	// listingID is the id of the listing that a page shows, empty for none.
+	listingID string
+	// changes is the number of writes of listings and organizations before the response was
+	// computed.
+	changes uint64
 }
 
 // cachedHeaders are the headers that are cached with a body.
 var cachedHeaders = [...]string{fiber.HeaderContentType, fiber.HeaderCacheControl, fiber.HeaderETag, fiber.HeaderLink}
 
-type answerCache = otter.Cache[string, cachedAnswer]
+type responseCache = otter.Cache[string, cachedResponse]
 
-func newAnswerCache() *answerCache {
-	return otter.Must(&otter.Options[string, cachedAnswer]{
+func newResponseCache() *responseCache {
+	return otter.Must(&otter.Options[string, cachedResponse]{
 		MaximumWeight:    maxCacheBytes,
-		Weigher:          func(url string, a cachedAnswer) uint32 { return uint32(len(url) + len(a.body) + 64) },
-		ExpiryCalculator: otter.ExpiryWriting[string, cachedAnswer](cacheTTL),
+		Weigher:          func(url string, r cachedResponse) uint32 { return uint32(len(url) + len(r.body) + 64) },
+		ExpiryCalculator: otter.ExpiryWriting[string, cachedResponse](cacheTTL),
 	})
 }
 
-// serveCached returns a guest's public GET response from the cache, or executes the request and
-// caches the response.
-func (s *Server) serveCached(c *fiber.Ctx, r web.Route, run func() error) error {
-	if !r.Cached || c.Method() != fiber.MethodGet || c.Locals(callerKey) != nil ||
-		len(c.Request().Header.Peek(fiber.HeaderAuthorization)) > 0 {
-		return run()
+// serveCached serves a route of an API. A public GET request of a guest is answered from the
+// cache if possible.
+func (s *Server) serveCached(c *fiber.Ctx, r web.Route, handle func() error) error {
+	isGuest := stateOf(c).caller == nil && len(c.Request().Header.Peek(fiber.HeaderAuthorization)) == 0
+	if r.Cached && c.Method() == fiber.MethodGet && isGuest {
+		return s.serveFromCache(c, handle)
 	}
-	return s.answer(c, run)
+	return handle()
 }
 
 // servePage is serveCached for a page that is the same for all guests. It counts a view of the
 // listing that the page shows.
-func (s *Server) servePage(c *fiber.Ctx, viewer *pages.Viewer, run func() error) error {
-	serve := s.answer
-	if viewer != nil || s.renderer.HasSession(c) {
-		serve = func(_ *fiber.Ctx, run func() error) error { return run() }
-	}
-	if err := serve(c, run); err != nil {
+func (s *Server) servePage(c *fiber.Ctx, viewer *pages.Viewer, handle func() error) error {
+	if isGuest := viewer == nil && !s.renderer.HasSession(c); isGuest {
+		if err := s.serveFromCache(c, handle); err != nil {
+			return err
+		}
+	} else if err := handle(); err != nil {
 		return err
 	}
-	if listing, ok := c.Locals(site.ShownListing).(string); ok {
-		s.countView(c, viewer, listing)
+	if listingID := site.ShownListing(c); listingID != "" {
+		s.countView(c, viewer, listingID)
 	}
 	return nil
 }
 
-// answer sends the response to the same URL from the cache, or runs the handler and caches its
-// response.
-func (s *Server) answer(c *fiber.Ctx, run func() error) error {
+// serveFromCache sends the cached response to the same URL. If there is none, it calls handle
+// and caches the response.
+func (s *Server) serveFromCache(c *fiber.Ctx, handle func() error) error {
 	url, changes := c.OriginalURL(), s.services.PublicChanges()
-	if a, ok := s.cache.GetIfPresent(url); ok && a.changes == changes {
-		a.send(c)
+	if cached, exists := s.cache.GetIfPresent(url); exists && cached.changes == changes {
+		cached.writeTo(c)
 		return nil
 	}
-	if err := run(); err != nil {
+	if err := handle(); err != nil {
 		return err
 	}
-	// changes was read before the database, so that a write in between invalidates the response.
-	if body := c.Response().Body(); c.Response().StatusCode() == fiber.StatusOK && len(body) < maxCacheBytes/64 {
-		a := cachedAnswer{body: append([]byte(nil), body...), changes: changes}
-		for i, name := range cachedHeaders {
-			a.headers[i] = c.GetRespHeader(name)
-		}
-		a.listing, _ = c.Locals(site.ShownListing).(string)
-		s.cache.Set(url, a)
+	body := c.Response().Body()
+	if c.Response().StatusCode() != fiber.StatusOK || len(body) >= maxCachedBody {
+		return nil
 	}
+	// changes was read before the database, so that a write in between invalidates the response.
+	cached := cachedResponse{body: bytes.Clone(body), listingID: site.ShownListing(c), changes: changes}
+	for i, name := range cachedHeaders {
+		cached.headers[i] = c.GetRespHeader(name)
+	}
+	s.cache.Set(url, cached)
 	return nil
 }
 
-func (a cachedAnswer) send(c *fiber.Ctx) {
+// writeTo writes the cached response to the response of the request.
+func (r cachedResponse) writeTo(c *fiber.Ctx) {
 	for i, name := range cachedHeaders {
-		if a.headers[i] != "" {
-			c.Set(name, a.headers[i])
+		if r.headers[i] != "" {
+			c.Set(name, r.headers[i])
 		}
 	}
-	if a.listing != "" {
-		c.Locals(site.ShownListing, a.listing)
-	}
-	c.Response().SetBodyRaw(a.body)
+	site.SetShownListing(c, r.listingID)
+	c.Response().SetBodyRaw(r.body)
 	pages.AnswerNotModified(c)
 }

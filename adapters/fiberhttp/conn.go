@@ -44,7 +44,12 @@ func newListener(l net.Listener, isExempt func(netip.Addr) bool, newID id.Source
 
 // tooManyConns is the response to a connection over the limit, with the request ID to
 // fill in. It is written before the request is read.
-const tooManyConns = "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: 50\r\nX-Request-Id: %s\r\n\r\n" +
+const tooManyConns = "HTTP/1.1 429 Too Many Requests\r\n" +
+	"Connection: close\r\n" +
+	"Retry-After: 1\r\n" +
+	"Content-Type: application/json; charset=utf-8\r\n" +
+	"Content-Length: 50\r\n" +
+	"X-Request-Id: %s\r\n\r\n" +
 	`{"success":false,"error":"Too many connections"}` + "\r\n"
 
 // Accept implements net.Listener.

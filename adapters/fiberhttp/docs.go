@@ -40,7 +40,8 @@ func (s *Server) addDocs() error {
 			docsPath = "/docs"
 		}
 		var page bytes.Buffer
-		if err := docsPage.Execute(&page, map[string]string{"Title": api.Title, "At": docsPath, "Document": "/openapi/" + api.Name + ".json"}); err != nil {
+		data := map[string]string{"Title": api.Title, "At": docsPath, "Document": "/openapi/" + api.Name + ".json"}
+		if err := docsPage.Execute(&page, data); err != nil {
 			return err
 		}
 		s.app.Get(docsPath, setDocsPolicy, func(c *fiber.Ctx) error {
@@ -72,7 +73,8 @@ func (s *Server) addDocs() error {
 func setDocsPolicy(c *fiber.Ctx) error {
 	c.Set(
 		fiber.HeaderContentSecurityPolicy,
-		"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+		"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "+
+			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	)
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
 	return c.Next()

@@ -15,47 +15,55 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// handleError renders an error in the format of the API. It also renders the errors of
-// fasthttp, which occur before routing.
+// handleError sends the response to a request that failed. It also handles the errors of
+// fasthttp, such as a header section over the limit, which occur before handleRequest.
 func (s *Server) handleError(c *fiber.Ctx, err error) error {
-	if c.Locals(middlewareKey) == nil { // an error of fasthttp
+	isBeforeRouting := stateOf(c) == nil
+	if isBeforeRouting {
+		newState(c)
 		s.setSecurityHeaders(c)
-	}
-	if c.GetRespHeader(fiber.HeaderXRequestID) == "" {
 		c.Set(fiber.HeaderXRequestID, s.options.NewID())
 	}
-	f := faultOf(err)
 	s.reportFault(err, c.GetRespHeader(fiber.HeaderXRequestID), c.Method(), c.Path())
-	_ = s.authenticate(c) // sets the API's headers on requests that fasthttp rejects
-	api := s.apiOf(c.Path())
-	answer := api.RenderError(f, c.Path(), c.GetRespHeader(fiber.HeaderXRequestID))
-	if answer.Status == fiber.StatusMethodNotAllowed && api.Authenticator != nil {
-		c.Append(fiber.HeaderAllow, fiber.MethodOptions) // the router does not handle OPTIONS
-	}
-	if c.GetRespHeader(fiber.HeaderWWWAuthenticate) != "" {
-		delete(answer.Headers, fiber.HeaderWWWAuthenticate)
-	}
-	for name, value := range answer.Headers {
-		c.Set(name, value)
-	}
-	if answer.Status == fiber.StatusNotFound && isPageRequest(c) {
-		s.renderer.ExpectPage(c)
-	}
-	if page, err := pages.RenderError(c, answer.Status, f); page || err != nil {
+	// Requests that were rejected before authentication get the headers of the API, too. The
+	// response reports why they were rejected, so an error of the authentication is ignored.
+	_ = s.authenticateOnce(c)
+	if err := s.sendFault(c, faultOf(err)); err != nil {
 		return err
 	}
-	if err := c.Status(answer.Status).Send(answer.Body); err != nil {
-		return err
-	}
-	if c.Locals(middlewareKey) == nil {
+	if isBeforeRouting {
 		s.finishAuthenticated(c)
 	}
 	return nil
 }
 
+// sendFault sends the fault as a page to browsers, and in the format of the API otherwise.
+func (s *Server) sendFault(c *fiber.Ctx, f *fault.Error) error {
+	api := s.apiOf(c.Path())
+	response := api.RenderError(f, c.Path(), c.GetRespHeader(fiber.HeaderXRequestID))
+	if response.Status == fiber.StatusMethodNotAllowed && api.Authenticator != nil {
+		c.Append(fiber.HeaderAllow, fiber.MethodOptions) // the router does not handle OPTIONS
+	}
+	for name, value := range response.Headers {
+		if name == fiber.HeaderWWWAuthenticate && c.GetRespHeader(name) != "" {
+			continue // the Authenticator has set a challenge that says more
+		}
+		c.Set(name, value)
+	}
+	if response.Status == fiber.StatusNotFound && isPageRequest(c) {
+		s.renderer.ExpectPage(c)
+	}
+	isPage, err := pages.RenderError(c, response.Status, f)
+	if isPage || err != nil {
+		return err
+	}
+	return c.Status(response.Status).Send(response.Body)
+}
+
 // isPageRequest reports whether a browser requests a page, and not a part of an API.
 func isPageRequest(c *fiber.Ctx) bool {
-	return c.Method() == fiber.MethodGet && strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) && !strings.HasPrefix(c.Path(), "/api/")
+	acceptsHTML := strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML)
+	return c.Method() == fiber.MethodGet && acceptsHTML && !strings.HasPrefix(c.Path(), "/api/")
 }
 
 // faultByStatus maps the statuses of Fiber's errors to faults.
@@ -67,16 +75,32 @@ var faultByStatus = map[int]*fault.Error{
 	fiber.StatusRequestHeaderFieldsTooLarge: web.ErrHeadersTooLarge,
 }
 
+// faultOf returns the fault for an error of a handler, of Fiber or of fasthttp.
 func faultOf(err error) *fault.Error {
-	var fe *fiber.Error
-	var small *fasthttp.ErrSmallBuffer
+	var fiberError *fiber.Error
+	var smallBuffer *fasthttp.ErrSmallBuffer
 	switch {
-	case errors.As(err, &small):
+	case errors.As(err, &smallBuffer):
 		return web.ErrHeadersTooLarge
-	case errors.As(err, &fe):
-		return cmp.Or(faultByStatus[fe.Code], web.ErrMalformed)
+	case errors.As(err, &fiberError):
+		return cmp.Or(faultByStatus[fiberError.Code], web.ErrMalformed)
 	}
 	return web.FaultOf(err)
+}
+
+// reportFault logs the cause of a 500 or 503, which the response does not contain. It also
+// counts 503s by cause.
+func (s *Server) reportFault(err error, requestID, method, path string) {
+	switch f := faultOf(err); f.Kind {
+	case fault.Internal:
+		s.options.Log.Error("request failed", "request_id", requestID, "method", method, "path", path, "error", err)
+	case fault.Unavailable:
+		cause := cmp.Or(f.Reason, "unknown")
+		s.metrics.unavailable.WithLabelValues(cause).Inc()
+		if s.causes.allows(cause, time.Now()) {
+			s.options.Log.Warn("service unavailable", "cause", cause, "error", f.Unwrap())
+		}
+	}
 }
 
 // causeLog limits log lines to one per cause and second.
@@ -95,19 +119,4 @@ func (c *causeLog) allows(cause string, now time.Time) bool {
 	}
 	c.lastByCause[cause] = now
 	return true
-}
-
-// reportFault logs the cause of a 500 or 503, which the response does not contain. It also
-// counts 503s by cause.
-func (s *Server) reportFault(err error, requestID, method, path string) {
-	switch f := faultOf(err); f.Kind {
-	case fault.Internal:
-		s.options.Log.Error("request failed", "request_id", requestID, "method", method, "path", path, "error", err)
-	case fault.Unavailable:
-		cause := cmp.Or(f.Reason, "unknown")
-		s.metrics.unavailable.WithLabelValues(cause).Inc()
-		if s.causes.allows(cause, time.Now()) {
-			s.options.Log.Warn("service unavailable", "cause", cause, "error", f.Unwrap())
-		}
-	}
 }

@@ -7,10 +7,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/locumhq/locum/adapters/web"
-	"github.com/locumhq/locum/modules/integrations"
 )
-
-const actorKey = "locum.actor"
 
 // handler returns the handler of a route.
 func (s *Server) handler(api web.API, r web.Route) fiber.Handler {
@@ -20,16 +17,18 @@ func (s *Server) handler(api web.API, r web.Route) fiber.Handler {
 			call, err = s.execute(c, api, r)
 			return err
 		})
-		if err == nil {
-			applyCachePolicy(c, api)
+		if err != nil {
+			return err
 		}
-		if err == nil && r.OnRead != nil && c.Method() == fiber.MethodGet {
-			if call.IP == "" { // answered from the cache
+		applyCachePolicy(c, api)
+		if r.OnRead != nil && c.Method() == fiber.MethodGet {
+			isFromCache := call.IP == ""
+			if isFromCache {
 				call = s.incoming(c).Call()
 			}
 			r.OnRead(call, func(name string) string { return pathValue(c, name) })
 		}
-		return err
+		return nil
 	}
 }
 
@@ -40,19 +39,19 @@ func (s *Server) execute(c *fiber.Ctx, api web.API, r web.Route) (web.Call, erro
 		err := s.readBody(c, client, limit)
 		return c.Request().Body(), err
 	}
-	call, answer, err := s.admission.Execute(context.Background(), api, r, in)
-	c.Locals(actorKey, call.Actor)
-	for name, value := range answer.Headers {
+	call, response, err := s.admission.Execute(context.Background(), api, r, in)
+	stateOf(c).actor = call.Actor
+	for name, value := range response.Headers {
 		c.Set(name, value)
 	}
 	if err != nil {
 		return call, err
 	}
-	c.Status(answer.Status)
-	if answer.Stream != nil {
-		return call, c.SendStream(deadlineReader{answer.Stream, c.Context().Conn()}, int(answer.Size))
+	c.Status(response.Status)
+	if response.Stream != nil {
+		return call, c.SendStream(deadlineReader{response.Stream, c.Context().Conn()}, int(response.Size))
 	}
-	return call, c.Send(answer.Body)
+	return call, c.Send(response.Body)
 }
 
 // incoming returns the request without its body.
@@ -70,7 +69,9 @@ func (s *Server) incoming(c *fiber.Ctx) web.Incoming {
 		URLPath:   c.Path(),
 		RequestID: c.GetRespHeader(fiber.HeaderXRequestID),
 	}
-	in.Caller, _ = c.Locals(callerKey).(integrations.Caller)
+	if caller := stateOf(c).caller; caller != nil {
+		in.Caller = *caller
+	}
 	return in
 }
 

@@ -9,9 +9,6 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// middlewareKey is the Fiber local that marks a request as seen by handleRequest.
-const middlewareKey = "locum.framed"
-
 // setSecurityHeaders sets the security headers of every response.
 func (s *Server) setSecurityHeaders(c *fiber.Ctx) {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
@@ -30,7 +27,7 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 	if !isValidRequestID(requestID) {
 		requestID = s.options.NewID()
 	}
-	c.Locals(middlewareKey, true)
+	state := newState(c)
 	c.Set(fiber.HeaderXRequestID, requestID)
 	s.setSecurityHeaders(c)
 	defer func() {
@@ -49,11 +46,11 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 		c.Response().SetConnectionClose()
 		return web.ErrMalformed
 	}
-	c.Locals(framingKey, framing)
+	state.framing = framing
 	if s.isDraining.Load() {
 		c.Response().SetConnectionClose()
 	}
-	if err := s.authenticate(c); err != nil {
+	if err := s.authenticateOnce(c); err != nil {
 		return err
 	}
 	if api := s.apiOf(c.Path()); api.Authenticator != nil && c.Method() == fiber.MethodOptions {

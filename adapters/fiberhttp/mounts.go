@@ -96,7 +96,7 @@ func (s *Server) mountHandler(m Mount) fiber.Handler {
 		}
 		response := &mountResponse{header: http.Header{}}
 		m.Handler.ServeHTTP(response, request)
-		_ = request.Body.Close()
+		_ = request.Body.Close() // never fails
 		if response.status == http.StatusServiceUnavailable && !reported.Load() {
 			s.reportFault(fault.ErrUnavailable.WithReason(m.Name), id, method, path)
 		}
@@ -129,7 +129,7 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 	r.Header.Del(fiber.HeaderHost)
 	r.Header.Set(fiber.HeaderXRequestID, c.GetRespHeader(fiber.HeaderXRequestID))
 	r.Header.Del(fiber.HeaderContentLength) // withoutBody replaced its value
-	if f, ok := c.Locals(framingKey).(*framing); ok && f.remaining {
+	if f := stateOf(c).framing; f.remaining {
 		r.ContentLength = f.length
 		if f.chunked {
 			r.ContentLength = -1

@@ -10,8 +10,6 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/locumhq/locum/core/auth"
 )
 
 // metrics are the metrics of the server. Labels have route templates, never ids or
@@ -69,7 +67,7 @@ func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 		slog.String("request_id", requestID), slog.String("method", c.Method()), slog.String("route", route),
 		slog.Int("status", status), slog.Float64("ms", float64(took.Microseconds())/1000),
 	}
-	if actor, ok := c.Locals(actorKey).(auth.Actor); ok && !actor.Guest() {
+	if actor := stateOf(c).actor; !actor.Guest() {
 		attrs = append(attrs, slog.String("actor", actor.UserID))
 		if actor.OrganizationID != "" {
 			attrs = append(attrs, slog.String("organization", actor.OrganizationID))

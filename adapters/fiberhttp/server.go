@@ -69,7 +69,7 @@ type Server struct {
 	apis      []web.API
 	options   Options
 	metrics   *metrics
-	cache     *answerCache
+	cache     *responseCache
 	causes    causeLog
 	probe     probe
 	bodies    bodyMemory
@@ -84,15 +84,21 @@ type Server struct {
 
 // New returns a server that does not listen yet.
 func New(services adapters.Services, options Options) (*Server, error) {
-	s := &Server{services: services, apis: options.APIs, options: options, metrics: newMetrics(options.Metrics), cache: newAnswerCache()}
-	s.admission = web.Admission{
-		Identity:    services.Identity,
-		Limiter:     services.Limiter,
-		Idempotency: services.Idempotency,
-		Tracer:      options.Trace,
+	s := &Server{
+		services: services,
+		admission: web.Admission{
+			Identity:    services.Identity,
+			Limiter:     services.Limiter,
+			Idempotency: services.Idempotency,
+			Tracer:      options.Trace,
+		},
+		apis:    options.APIs,
+		options: options,
+		metrics: newMetrics(options.Metrics),
+		cache:   newResponseCache(),
+		causes:  causeLog{lastByCause: map[string]time.Time{}},
+		bodies:  bodyMemory{limit: cmp.Or(options.BodyMemory, DefaultBodyMemory), large: map[string]int{}},
 	}
-	s.causes.lastByCause = map[string]time.Time{}
-	s.bodies.limit, s.bodies.large = cmp.Or(options.BodyMemory, DefaultBodyMemory), map[string]int{}
 	s.app = fiber.New(fiber.Config{
 		DisableStartupMessage: true,
 		Immutable:             true, // otherwise Fiber reuses the memory of strings that handlers keep

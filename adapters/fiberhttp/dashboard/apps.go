@@ -51,19 +51,26 @@ func (d *dashboard) createApp(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 		RedirectURIs: nonEmptyLines(c.FormValue("redirectUris")),
 		Public:       c.FormValue("public") != "",
 	}
-	var a integrations.App
-	var secret string
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
-	if err == nil {
-		a, secret, err = d.integrations.CreateApp(ctx, actor, in)
+	if err != nil {
+		return d.showAppsProblem(ctx, c, viewer, in, err)
 	}
-	if problem := pages.FormProblem(err, "new"); problem != nil {
-		return d.showApps(ctx, c, viewer, in, problem)
-	} else if err != nil {
-		return err
+	a, secret, err := d.integrations.CreateApp(ctx, actor, in)
+	if err != nil {
+		return d.showAppsProblem(ctx, c, viewer, in, err)
 	}
 	setContentLocation(c, "/developers/apps/"+a.ID)
 	return d.showApp(ctx, c, viewer, a.ID, appView{Secret: secret, Notice: "The application is made."})
+}
+
+// showAppsProblem shows the form for another application with its problem. It returns errors
+// that the user cannot correct.
+func (d *dashboard) showAppsProblem(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, in integrations.AppInput, err error) error {
+	problem := pages.FormProblem(err, "new")
+	if problem == nil {
+		return err
+	}
+	return d.showApps(ctx, c, viewer, in, problem)
 }
 
 // The forms on the page of an application that can have problems.
@@ -148,11 +155,11 @@ func (d *dashboard) finishAppForm(ctx context.Context, c *fiber.Ctx, viewer *pag
 }
 
 func (d *dashboard) rotateAppSecret(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	var secret string
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
-	if err == nil {
-		secret, err = d.integrations.RotateSecret(ctx, actor, c.Params("id"))
+	if err != nil {
+		return d.finishAppForm(ctx, c, viewer, err, settingsForm, appView{})
 	}
+	secret, err := d.integrations.RotateSecret(ctx, actor, c.Params("id"))
 	if err != nil {
 		return d.finishAppForm(ctx, c, viewer, err, settingsForm, appView{})
 	}
@@ -161,11 +168,11 @@ func (d *dashboard) rotateAppSecret(ctx context.Context, c *fiber.Ctx, viewer *p
 }
 
 func (d *dashboard) createKey(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	var key string
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
-	if err == nil {
-		_, key, err = d.integrations.CreateKey(ctx, actor, c.Params("id"), integrations.KeyInput{Name: c.FormValue("name")})
+	if err != nil {
+		return d.finishAppForm(ctx, c, viewer, err, keysForm, appView{})
 	}
+	_, key, err := d.integrations.CreateKey(ctx, actor, c.Params("id"), integrations.KeyInput{Name: c.FormValue("name")})
 	if err != nil {
 		return d.finishAppForm(ctx, c, viewer, err, keysForm, appView{})
 	}
@@ -185,13 +192,10 @@ func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	_, err := d.integrations.ChoosePlan(ctx, viewer.Actor(), c.Params("id"), c.FormValue("plan"), c.FormValue("paymentMethodId"))
 	var required *billing.ActionRequiredError
 	if errors.As(err, &required) {
-		return d.showApp(
-			ctx,
-			c,
-			viewer,
-			c.Params("id"),
-			appView{Notice: billing.ErrActionRequired.Message + ". Your plan changes once you have.", ConfirmURL: required.RedirectURL},
-		)
+		return d.showApp(ctx, c, viewer, c.Params("id"), appView{
+			Notice:     billing.ErrActionRequired.Message + ". Your plan changes once you have.",
+			ConfirmURL: required.RedirectURL,
+		})
 	}
 	return d.finishAppForm(ctx, c, viewer, err, planForm, appView{})
 }

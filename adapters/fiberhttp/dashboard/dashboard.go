@@ -73,11 +73,12 @@ func Add(app *fiber.App, module *integrations.Service, renderer *pages.Renderer,
 		webhookPath + "/deliveries/:deliveryId/replay": "/apps/:id/webhooks/:webhookId/deliveries/:deliveryId",
 	} {
 		app.Get(path, renderer.Guard, func(c *fiber.Ctx) error {
-			return c.Redirect(
-				"/developers"+strings.NewReplacer(":id", c.Params("id"), ":webhookId", c.Params("webhookId"), ":deliveryId", c.Params("deliveryId")).
-					Replace(target),
-				fiber.StatusSeeOther,
+			ids := strings.NewReplacer(
+				":id", c.Params("id"),
+				":webhookId", c.Params("webhookId"),
+				":deliveryId", c.Params("deliveryId"),
 			)
+			return c.Redirect("/developers"+ids.Replace(target), fiber.StatusSeeOther)
 		})
 	}
 }

@@ -37,13 +37,14 @@ func (t attemptView) Milliseconds() int { return int(t.DurationMs) }
 
 // attemptErrors are the messages for the error codes of attempts.
 var attemptErrors = map[string]string{
-	"bad_address":     "The URL is not valid.",
-	"refused_address": "This is not an address on the public internet. The operator of the service can allow private addresses with webhooks.allow_private_networks.",
-	"dns":             "The name of the server was not found.",
-	"tls":             "The certificate was not accepted.",
-	"timeout":         "There was no response within 15 seconds.",
-	"connection":      "The server refused or closed the connection.",
-	"not_signed":      "The delivery could not be signed because of an error on our side.",
+	"bad_address": "The URL is not valid.",
+	"refused_address": "This is not an address on the public internet. " +
+		"The operator of the service can allow private addresses with webhooks.allow_private_networks.",
+	"dns":        "The name of the server was not found.",
+	"tls":        "The certificate was not accepted.",
+	"timeout":    "There was no response within 15 seconds.",
+	"connection": "The server refused or closed the connection.",
+	"not_signed": "The delivery could not be signed because of an error on our side.",
 }
 
 // Outcome describes the result of the attempt.
@@ -65,17 +66,14 @@ func (t attemptView) Outcome() string {
 func (d *dashboard) sendTestEvent(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := integrations.TestInput{Type: c.FormValue("type")}
 	delivery, err := d.integrations.TestWebhook(ctx, viewer.Actor(), webhookPath(c), in)
-	if err == nil {
-		err = d.waitForAttempt(ctx, viewer, webhookPath(c), delivery)
+	if err != nil {
+		v := webhookView{Type: in.Type, Problem: pages.FormProblem(err, testForm)}
+		return d.renderWebhookProblem(ctx, c, viewer, err, v)
 	}
-	return d.finishWebhookForm(
-		ctx,
-		c,
-		viewer,
-		err,
-		"notice=sent&open="+delivery.ID+"#log",
-		webhookView{Type: in.Type, Problem: pages.FormProblem(err, testForm)},
-	)
+	if err := d.waitForAttempt(ctx, viewer, webhookPath(c), delivery); err != nil {
+		return d.renderNotFound(c, viewer, err)
+	}
+	return redirectToWebhook(c, "notice=sent&open="+delivery.ID+"#log")
 }
 
 // deliveryView is a delivery with its request.
@@ -142,50 +140,59 @@ func (d *dashboard) waitForAttempt(
 // either the page of the delivery or the log.
 func (d *dashboard) replayDelivery(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	p := webhookPath(c)
+	isDeliveryPage := c.FormValue("from") == "delivery"
 	delivery, err := d.integrations.ReplayDelivery(ctx, viewer.Actor(), p, c.Params("deliveryId"))
-	if err == nil {
-		err = d.waitForAttempt(ctx, viewer, p, delivery)
+	if err != nil && isDeliveryPage {
+		problem := pages.FormProblem(err, replayForm)
+		if problem == nil {
+			return d.renderNotFound(c, viewer, err)
+		}
+		return d.renderDelivery(ctx, c, viewer, deliveryView{Problem: problem})
 	}
-	if c.FormValue("from") == "delivery" {
-		if err == nil {
-			return c.Redirect(
-				"/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"/deliveries/"+delivery.ID+"?notice=replayed",
-				fiber.StatusSeeOther,
-			)
-		}
-		if problem := pages.FormProblem(err, replayForm); problem != nil {
-			return d.renderDelivery(ctx, c, viewer, deliveryView{Problem: problem})
-		}
+	if err != nil {
+		return d.renderWebhookProblem(ctx, c, viewer, err, webhookView{Problem: pages.FormProblem(err, logForm)})
+	}
+	if err := d.waitForAttempt(ctx, viewer, p, delivery); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
-	return d.finishWebhookForm(
-		ctx,
-		c,
-		viewer,
-		err,
-		"notice=replayed&open="+delivery.ID+"#log",
-		webhookView{Problem: pages.FormProblem(err, logForm)},
-	)
+	if isDeliveryPage {
+		path := "/developers/apps/" + p.AppID + "/webhooks/" + p.ID + "/deliveries/" + delivery.ID
+		return c.Redirect(path+"?notice=replayed", fiber.StatusSeeOther)
+	}
+	return redirectToWebhook(c, "notice=replayed&open="+delivery.ID+"#log")
 }
 
 // replayFailed sends all deliveries again that have failed since a time.
 func (d *dashboard) replayFailed(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	given := c.FormValue("since")
-	since, err := time.Parse(sinceLayout, given)
+	count, err := d.replayFailedSince(ctx, c, viewer)
 	if err != nil {
-		if since, err = time.Parse(sinceLayout+":05", given); err != nil {
-			err = fault.InvalidField("since", "must be a date and a time, such as 2026-11-21T09:30")
+		v := webhookView{Since: c.FormValue("since"), Problem: pages.FormProblem(err, replayForm)}
+		return d.renderWebhookProblem(ctx, c, viewer, err, v)
+	}
+	if count == 0 {
+		return redirectToWebhook(c, "notice=none#log")
+	}
+	return redirectToWebhook(c, "notice=all#log")
+}
+
+func (d *dashboard) replayFailedSince(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (int, error) {
+	since, invalid := parseSince(c.FormValue("since"))
+	if invalid == nil {
+		return d.integrations.ReplayFailed(ctx, viewer.Actor(), webhookPath(c), since)
+	}
+	// "Not found" for another user's webhook takes precedence over an invalid time.
+	if _, err := d.integrations.MyWebhook(ctx, viewer.Actor(), webhookPath(c)); err != nil {
+		return 0, err
+	}
+	return 0, invalid
+}
+
+// parseSince parses the value of a datetime-local field, with or without seconds.
+func parseSince(text string) (time.Time, error) {
+	for _, layout := range []string{sinceLayout, sinceLayout + ":05"} {
+		if since, err := time.Parse(layout, text); err == nil {
+			return since, nil
 		}
 	}
-	n := 0
-	if err == nil {
-		n, err = d.integrations.ReplayFailed(ctx, viewer.Actor(), webhookPath(c), since)
-	} else if _, findErr := d.integrations.MyWebhook(ctx, viewer.Actor(), webhookPath(c)); findErr != nil {
-		err = findErr // "not found" for another user's webhook takes precedence over an invalid date
-	}
-	result := "notice=all#log"
-	if n == 0 {
-		result = "notice=none#log"
-	}
-	return d.finishWebhookForm(ctx, c, viewer, err, result, webhookView{Since: given, Problem: pages.FormProblem(err, replayForm)})
+	return time.Time{}, fault.InvalidField("since", "must be a date and a time, such as 2026-11-21T09:30")
 }

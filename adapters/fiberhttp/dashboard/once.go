@@ -18,7 +18,7 @@ import (
 // the resource that was created, and secrets are not shown again. A form without the field is
 // handled each time.
 func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
-	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (err error) {
+	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		if c.FormValue("once") == "" {
 			return handle(ctx, c, viewer)
 		}
@@ -37,20 +37,28 @@ func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 				return idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte(location)}, nil
 			},
 			// The form may contain a password. Hashing it takes too long for a transaction.
-			Remote: true, Fallback: idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte("/developers")},
-			Refusal: func(error) (a idempotency.Answer, keep bool) { return a, false },
+			Remote:   true,
+			Fallback: idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte("/developers")},
+			Refusal:  func(error) (a idempotency.Answer, keep bool) { return a, false },
 		}
-		stored, err := d.idempotency.Do(ctx, r, operation)
-		for deadline := time.Now().Add(maxWait); errors.Is(err, idempotency.ErrInProgress) && time.Now().Before(deadline); stored, err = d.idempotency.Do(ctx, r, operation) {
-			time.Sleep(pollInterval) // the first submission is still being handled
-		}
-		switch {
-		case errors.Is(err, errNothingCreated):
+		stored, err := d.doOnce(ctx, r, operation)
+		if errors.Is(err, errNothingCreated) {
 			return nil
-		case err == nil && stored != nil:
-			return c.Redirect(string(stored.Body)+"?notice=again", fiber.StatusSeeOther)
 		}
-		return err
+		if err != nil || stored == nil {
+			return err
+		}
+		return c.Redirect(string(stored.Body)+"?notice=again", fiber.StatusSeeOther)
+	}
+}
+
+// doOnce executes the operation. If the same form is being handled, it waits for the result.
+func (d *dashboard) doOnce(ctx context.Context, r idempotency.Request, o idempotency.Operation) (*idempotency.Answer, error) {
+	for deadline := time.Now().Add(maxWait); ; time.Sleep(pollInterval) {
+		stored, err := d.idempotency.Do(ctx, r, o)
+		if !errors.Is(err, idempotency.ErrInProgress) || time.Now().After(deadline) {
+			return stored, err
+		}
 	}
 }
 

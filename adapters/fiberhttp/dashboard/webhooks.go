@@ -143,93 +143,84 @@ func (d *dashboard) renderWebhook(
 	return d.renderer.Render(c, v.Problem.Status(), webhookPage, viewer, v)
 }
 
-// finishWebhookForm redirects to the webhook with the query parameters, or renders it with the
-// problem of the form.
-func (d *dashboard) finishWebhookForm(
-	ctx context.Context,
-	c *fiber.Ctx,
-	viewer *pages.Viewer,
-	err error,
-	params string,
-	v webhookView,
-) error {
+// redirectToWebhook redirects to the page of the webhook with the query parameters.
+func redirectToWebhook(c *fiber.Ctx, params string) error {
 	p := webhookPath(c)
-	if err == nil {
-		return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"?"+params, fiber.StatusSeeOther)
-	}
+	return c.Redirect("/developers/apps/"+p.AppID+"/webhooks/"+p.ID+"?"+params, fiber.StatusSeeOther)
+}
+
+// renderWebhookProblem renders the page of the webhook with the problem of a form. Without a
+// problem in the view it renders the page for 404, or returns the error.
+func (d *dashboard) renderWebhookProblem(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, err error, v webhookView) error {
 	if v.Problem == nil {
 		return d.renderNotFound(c, viewer, err)
 	}
-	return d.renderWebhook(ctx, c, viewer, p, v)
+	return d.renderWebhook(ctx, c, viewer, webhookPath(c), v)
 }
 
 func (d *dashboard) createWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := integrations.WebhookInput{URL: c.FormValue("url"), Events: formValues(c, "events")}
-	var e integrations.Endpoint
-	var secret string
+	sent := appView{Hook: webhookForm{URL: in.URL, Events: in.Events}}
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
-	if err == nil {
-		e, secret, err = d.integrations.CreateWebhook(ctx, actor, c.Params("id"), in)
-	}
 	if err != nil {
-		return d.finishAppForm(ctx, c, viewer, err, webhooksForm, appView{Hook: webhookForm{URL: in.URL, Events: in.Events}})
+		return d.finishAppForm(ctx, c, viewer, err, webhooksForm, sent)
+	}
+	e, secret, err := d.integrations.CreateWebhook(ctx, actor, c.Params("id"), in)
+	if err != nil {
+		return d.finishAppForm(ctx, c, viewer, err, webhooksForm, sent)
 	}
 	setContentLocation(c, "/developers/apps/"+e.AppID+"/webhooks/"+e.ID)
-	return d.renderWebhook(
-		ctx,
-		c,
-		viewer,
-		integrations.WebhookPath{AppID: e.AppID, ID: e.ID},
-		webhookView{Secret: secret, Notice: "The webhook is made. Keep its secret now, then send a test event."},
-	)
+	return d.renderWebhook(ctx, c, viewer, integrations.WebhookPath{AppID: e.AppID, ID: e.ID}, webhookView{
+		Secret: secret,
+		Notice: "The webhook is made. Keep its secret now, then send a test event.",
+	})
 }
 
 func (d *dashboard) changeWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	url, events := c.FormValue("url"), formValues(c, "events")
 	_, err := d.integrations.ChangeWebhook(ctx, viewer.Actor(), webhookPath(c), integrations.WebhookChange{URL: &url, Events: &events})
-	return d.finishWebhookForm(
-		ctx,
-		c,
-		viewer,
-		err,
-		"notice=saved",
-		webhookView{Form: webhookForm{URL: url, Events: events}, Problem: pages.FormProblem(err, settingsForm)},
-	)
+	if err != nil {
+		return d.renderWebhookProblem(ctx, c, viewer, err, webhookView{
+			Form:    webhookForm{URL: url, Events: events},
+			Problem: pages.FormProblem(err, settingsForm),
+		})
+	}
+	return redirectToWebhook(c, "notice=saved")
 }
 
 func (d *dashboard) setWebhookStatus(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	status, result := c.FormValue("status"), "notice=resumed"
-	if status == string(integrations.EndpointPaused) {
-		result = "notice=paused"
-	}
+	status := c.FormValue("status")
 	_, err := d.integrations.ChangeWebhook(ctx, viewer.Actor(), webhookPath(c), integrations.WebhookChange{Status: &status})
-	return d.finishWebhookForm(ctx, c, viewer, err, result, webhookView{Problem: pages.FormProblem(err, statusForm)})
+	if err != nil {
+		return d.renderWebhookProblem(ctx, c, viewer, err, webhookView{Problem: pages.FormProblem(err, statusForm)})
+	}
+	if status == string(integrations.EndpointPaused) {
+		return redirectToWebhook(c, "notice=paused")
+	}
+	return redirectToWebhook(c, "notice=resumed")
 }
 
 func (d *dashboard) rotateWebhookSecret(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	var secret string
-	actor, err := d.renderer.Confirm(ctx, c, viewer)
-	if err == nil {
-		secret, err = d.integrations.RotateWebhookSecret(ctx, actor, webhookPath(c))
-	}
-	if err != nil {
-		return d.finishWebhookForm(ctx, c, viewer, err, "", webhookView{Problem: pages.FormProblem(err, secretForm)})
-	}
 	p := webhookPath(c)
+	actor, err := d.renderer.Confirm(ctx, c, viewer)
+	if err != nil {
+		return d.renderWebhookProblem(ctx, c, viewer, err, webhookView{Problem: pages.FormProblem(err, secretForm)})
+	}
+	secret, err := d.integrations.RotateWebhookSecret(ctx, actor, p)
+	if err != nil {
+		return d.renderWebhookProblem(ctx, c, viewer, err, webhookView{Problem: pages.FormProblem(err, secretForm)})
+	}
 	setContentLocation(c, "/developers/apps/"+p.AppID+"/webhooks/"+p.ID)
-	return d.renderWebhook(
-		ctx,
-		c,
-		viewer,
-		p,
-		webhookView{Secret: secret, Notice: "For 24 hours deliveries are signed with both the old and this secret."},
-	)
+	return d.renderWebhook(ctx, c, viewer, p, webhookView{
+		Secret: secret,
+		Notice: "For 24 hours deliveries are signed with both the old and this secret.",
+	})
 }
 
 func (d *dashboard) deleteWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	// Deleting a webhook that is already deleted succeeds.
-	if err := d.integrations.DeleteWebhook(ctx, viewer.Actor(), webhookPath(c)); err != nil &&
-		!errors.Is(err, integrations.ErrWebhookNotFound) {
+	err := d.integrations.DeleteWebhook(ctx, viewer.Actor(), webhookPath(c))
+	if err != nil && !errors.Is(err, integrations.ErrWebhookNotFound) {
 		return d.renderNotFound(c, viewer, err)
 	}
 	return c.Redirect("/developers/apps/"+c.Params("id")+"#webhooks", fiber.StatusSeeOther)

@@ -110,10 +110,10 @@ func (s *Server) handleForm(handle formHandler) fiber.Handler {
 			return s.renderError(c, err)
 		}
 		client, err := s.authenticate(ctx, c, form)
-		if err == nil {
-			err = handle(ctx, c, client, form)
-		}
 		if err != nil {
+			return s.renderError(c, err)
+		}
+		if err := handle(ctx, c, client, form); err != nil {
 			return s.renderError(c, err)
 		}
 		return nil
@@ -190,11 +190,14 @@ func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values
 		return integrations.App{}, err
 	}
 	client, err := s.integrations.AuthenticateClient(ctx, clientID, secret)
-	failed := errors.Is(err, integrations.ErrInvalidClient)
-	if failed || err == nil && !client.Public {
-		limited, _ := id.Canonical(clientID) // the same key for each spelling of an id; empty for invalid ids
-		if over := s.limitFailures(ctx, c, limited, failed); over != nil {
-			return integrations.App{}, over
+	isFailure := errors.Is(err, integrations.ErrInvalidClient)
+	if err != nil && !isFailure {
+		return integrations.App{}, err
+	}
+	if isFailure || !client.Public {
+		limitKey, _ := id.Canonical(clientID) // the same for each spelling of an id; empty for invalid ids
+		if err := s.limitFailures(ctx, c, limitKey, isFailure); err != nil {
+			return integrations.App{}, err
 		}
 	}
 	return client, err
@@ -202,33 +205,45 @@ func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values
 
 // token handles POST /oauth/token.
 func (s *Server) token(ctx context.Context, c *fiber.Ctx, client integrations.App, form url.Values) error {
-	grant, err := requireParam(form, "grant_type")
-	if err != nil {
-		return err
-	}
-	var issued integrations.TokenPair
-	switch grant {
-	case grantCode:
-		var code string
-		if code, err = requireParam(form, "code"); err == nil {
-			issued, err = s.integrations.ExchangeCode(ctx, client, code, form.Get("redirect_uri"), form.Get("code_verifier"))
-		}
-	case grantRefresh:
-		var token string
-		if token, err = requireParam(form, "refresh_token"); err == nil {
-			issued, err = s.integrations.Refresh(ctx, client, token, form.Get("scope"))
-		}
-	default:
-		err = fault.New(fault.Invalid, "unsupported_grant_type", "The grant_type has to be authorization_code or refresh_token.")
-	}
+	issued, err := s.issueTokens(ctx, client, form)
 	if err != nil {
 		return err
 	}
 	c.Set(fiber.HeaderPragma, "no-cache")
 	return send(c, fiber.StatusOK, map[string]any{
-		"access_token": issued.Access, "token_type": "Bearer", "expires_in": int(issued.ExpiresIn.Seconds()),
-		"refresh_token": issued.Refresh, "scope": scopeText(issued.Scopes),
+		"access_token":  issued.Access,
+		"token_type":    "Bearer",
+		"expires_in":    int(issued.ExpiresIn.Seconds()),
+		"refresh_token": issued.Refresh,
+		"scope":         scopeText(issued.Scopes),
 	})
+}
+
+// issueTokens issues tokens for the code or the refresh token in the form.
+func (s *Server) issueTokens(ctx context.Context, client integrations.App, form url.Values) (integrations.TokenPair, error) {
+	grant, err := requireParam(form, "grant_type")
+	if err != nil {
+		return integrations.TokenPair{}, err
+	}
+	switch grant {
+	case grantCode:
+		code, err := requireParam(form, "code")
+		if err != nil {
+			return integrations.TokenPair{}, err
+		}
+		return s.integrations.ExchangeCode(ctx, client, code, form.Get("redirect_uri"), form.Get("code_verifier"))
+	case grantRefresh:
+		token, err := requireParam(form, "refresh_token")
+		if err != nil {
+			return integrations.TokenPair{}, err
+		}
+		return s.integrations.Refresh(ctx, client, token, form.Get("scope"))
+	}
+	return integrations.TokenPair{}, fault.New(
+		fault.Invalid,
+		"unsupported_grant_type",
+		"The grant_type has to be authorization_code or refresh_token.",
+	)
 }
 
 // scopeText returns the scopes in the form of RFC 6749 §3.3.
@@ -270,14 +285,19 @@ func (s *Server) introspect(ctx context.Context, c *fiber.Ctx, client integratio
 	if !active {
 		return send(c, fiber.StatusOK, map[string]any{"active": false})
 	}
-	answer := map[string]any{
-		"active": true, "client_id": client.ID, "sub": t.Grant.UserID, "iss": s.issuer,
-		"scope": scopeText(t.Token.Scopes), "iat": t.Token.IssuedAt.Unix(), "exp": t.Token.ExpiresAt.Unix(),
+	description := map[string]any{
+		"active":    true,
+		"client_id": client.ID,
+		"sub":       t.Grant.UserID,
+		"iss":       s.issuer,
+		"scope":     scopeText(t.Token.Scopes),
+		"iat":       t.Token.IssuedAt.Unix(),
+		"exp":       t.Token.ExpiresAt.Unix(),
 	}
 	if t.Token.Kind == integrations.Access {
-		answer["token_type"] = "Bearer"
+		description["token_type"] = "Bearer"
 	}
-	return send(c, fiber.StatusOK, answer)
+	return send(c, fiber.StatusOK, description)
 }
 
 // renderError renders an error (RFC 6749 §5.2).

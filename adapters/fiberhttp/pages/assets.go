@@ -115,7 +115,8 @@ func (r *Renderer) addBrandAssets(app *fiber.App) {
 			"/assets/brand.css",
 			assets["style.css"],
 			[]byte(
-				"@media (prefers-color-scheme: light) { :root { --govuk-brand-colour: "+r.brand.Colour+"; --govuk-link-colour: "+r.brand.Colour+"; --shadow: #14212b; } }\n",
+				"@media (prefers-color-scheme: light) { :root { --govuk-brand-colour: "+r.brand.Colour+
+					"; --govuk-link-colour: "+r.brand.Colour+"; --shadow: #14212b; } }\n",
 			),
 		)
 	}

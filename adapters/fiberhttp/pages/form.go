@@ -29,9 +29,6 @@ func FormOf(c *fiber.Ctx) Form {
 // MaxUploadBody is the maximum size of the body of a form with files, in bytes.
 const MaxUploadBody = 10 << 20
 
-// filesKey is the Fiber local with the files of a form, or true if the form was too large.
-const filesKey = "locum.files"
-
 // ReadUpload parses a form with files (multipart/form-data), so that FormOf returns its
 // values and FileOf its files.
 func ReadUpload(c *fiber.Ctx) error {
@@ -46,23 +43,22 @@ func ReadUpload(c *fiber.Ctx) error {
 			args.Add(name, value)
 		}
 	}
-	c.Locals(filesKey, form.Files)
+	c.Locals(uploadKey{}, upload{filesByField: form.Files})
 	return nil
 }
 
 // MarkUploadTooLarge makes FileOf return a fault. It is used in place of ReadUpload for a
 // body over MaxUploadBody.
-func MarkUploadTooLarge(c *fiber.Ctx) { c.Locals(filesKey, true) }
+func MarkUploadTooLarge(c *fiber.Ctx) { c.Locals(uploadKey{}, upload{isTooLarge: true}) }
 
 // FileOf returns the file in a field of the form, nil if none was sent.
 func FileOf(c *fiber.Ctx, name string) (*web.FormFile, error) {
-	switch files := c.Locals(filesKey).(type) {
-	case bool:
+	u := uploadOf(c)
+	if u.isTooLarge {
 		return nil, fault.InvalidField(name, "is too large")
-	case map[string]web.FormFile:
-		if file, exists := files[name]; exists {
-			return &file, nil
-		}
+	}
+	if file, exists := u.filesByField[name]; exists {
+		return &file, nil
 	}
 	return nil, nil
 }

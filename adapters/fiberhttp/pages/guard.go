@@ -34,11 +34,8 @@ func (r *Renderer) SetHeaders(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-// rendererKey is the local with the Renderer of a request for a page.
-const rendererKey = "locum.pages"
-
 func (r *Renderer) setHeaders(c *fiber.Ctx) {
-	c.Locals(rendererKey, r)
+	c.Locals(rendererKey{}, r)
 	c.Set(fiber.HeaderContentSecurityPolicy, contentSecurityPolicy)
 	c.Set(fiber.HeaderXFrameOptions, "DENY") // for browsers without frame-ancestors
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -93,17 +93,27 @@ func (r *Renderer) addLinkPages(app *fiber.App) {
 			defer cancel()
 			v := linkView{linkPage: page, Form: FormOf(c)}
 			v.Token = v.Form.Value("token")
-			err := page.submit(ctx, c, v.Form)
-			if errors.Is(err, auth.ErrReauthenticate) || err != nil && FormProblem(err, "") == nil {
-				return err
+			if err := page.submit(ctx, c, v.Form); err != nil {
+				return r.showLinkProblem(c, v, err)
 			}
-			if v.Form.Problem = FormProblem(err, ""); v.Form.Problem.FieldError("token") != "" {
-				v.Form.Problem.Error = fault.New(fault.Invalid, "invalid_link", "This link is not valid any more; please request a new one")
-			}
-			v.IsDone = err == nil
-			return r.Render(c, v.Form.Problem.Status(), linkTemplate, nil, v)
+			v.IsDone = true
+			return r.Render(c, fiber.StatusOK, linkTemplate, nil, v)
 		})
 	}
+}
+
+// showLinkProblem shows the form with its problem. It returns errors that the user cannot
+// correct.
+func (r *Renderer) showLinkProblem(c *fiber.Ctx, v linkView, err error) error {
+	problem := FormProblem(err, "")
+	if problem == nil || errors.Is(err, auth.ErrReauthenticate) {
+		return err
+	}
+	if problem.FieldError("token") != "" {
+		problem.Error = fault.New(fault.Invalid, "invalid_link", "This link is not valid any more; please request a new one")
+	}
+	v.Form.Problem = problem
+	return r.Render(c, problem.Status(), linkTemplate, nil, v)
 }
 
 // invitationView is the page on which a user accepts an invitation to a team.
@@ -137,21 +147,33 @@ func (r *Renderer) acceptInvitation(ctx context.Context, c *fiber.Ctx, viewer *V
 	}
 	in := identity.AcceptInvitationInput{Token: form.Value("token"), Password: form.Values.Get("password"), Name: form.Value("name")}
 	invitation, err := r.identity.FindInvitation(ctx, in.Token)
-	var secret string
-	if err == nil {
-		secret, err = r.identity.AcceptInvitationBrowser(ctx, actor, in, r.client(c), c.Cookies(r.cookieName()))
+	if err != nil {
+		return r.showInvitationProblem(ctx, c, viewer, in.Token, form, err)
 	}
-	switch {
-	case err == nil:
-		return r.redirectAfterLogin(ctx, c, secret, invitation.Email, cmp.Or(r.nextPath(c, ""), "/employer?done=joined"))
-	case errors.Is(err, identity.ErrSignInToAccept), errors.Is(err, identity.ErrForAnotherAccount):
-		// The page itself explains these.
-	default:
-		if form.Problem = FormProblem(err, ""); form.Problem == nil {
-			return err
-		}
+	secret, err := r.identity.AcceptInvitationBrowser(ctx, actor, in, r.client(c), c.Cookies(r.cookieName()))
+	if err != nil {
+		return r.showInvitationProblem(ctx, c, viewer, in.Token, form, err)
 	}
-	return r.showInvitation(ctx, c, viewer, in.Token, form)
+	return r.redirectAfterLogin(ctx, c, secret, invitation.Email, cmp.Or(r.nextPath(c, ""), "/employer?done=joined"))
+}
+
+// showInvitationProblem shows the invitation after accepting it failed. It returns errors that
+// the user cannot correct.
+func (r *Renderer) showInvitationProblem(
+	ctx context.Context,
+	c *fiber.Ctx,
+	viewer *Viewer,
+	token string,
+	form Form,
+	err error,
+) error {
+	if errors.Is(err, identity.ErrSignInToAccept) || errors.Is(err, identity.ErrForAnotherAccount) {
+		return r.showInvitation(ctx, c, viewer, token, form) // the page itself explains these
+	}
+	if form.Problem = FormProblem(err, ""); form.Problem == nil {
+		return err
+	}
+	return r.showInvitation(ctx, c, viewer, token, form)
 }
 
 func (r *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, viewer *Viewer, token string, form Form) error {

@@ -140,8 +140,8 @@ type errorView struct {
 // RenderError renders an error page if Guard or SetHeaders has marked the request as one for
 // a page. It reports whether that is so; if not, the caller renders the error.
 func RenderError(c *fiber.Ctx, status int, err *fault.Error) (bool, error) {
-	r, isPage := c.Locals(rendererKey).(*Renderer)
-	if !isPage {
+	r := rendererOf(c)
+	if r == nil {
 		return false, nil
 	}
 	var v errorView

@@ -93,8 +93,10 @@ type signInView struct{ Next, Email, Error string }
 // links to the sign-in page cannot redirect to other hosts.
 func localPath(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") ||
-		strings.ContainsFunc(next, func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f }) {
+	hasHost := err != nil || u.Scheme != "" || u.Host != "" || u.User != nil
+	isPath := strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//")
+	isUnsafe := func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f }
+	if hasHost || !isPath || strings.ContainsFunc(next, isUnsafe) {
 		return ""
 	}
 	return next
@@ -144,7 +146,9 @@ func registerPath(path string) string {
 }
 
 func (r *Renderer) showSignIn(c *fiber.Ctx) error {
-	return r.redirectIfSignedIn(c, func(next string) error { return r.Render(c, fiber.StatusOK, signInPage, nil, signInView{Next: next}) })
+	return r.redirectIfSignedIn(c, func(next string) error {
+		return r.Render(c, fiber.StatusOK, signInPage, nil, signInView{Next: next})
+	})
 }
 
 // redirectIfSignedIn redirects a signed-in user to the next page, and calls show for guests.
@@ -177,7 +181,8 @@ func (r *Renderer) signIn(c *fiber.Ctx) error {
 	case err == nil:
 		return r.redirectAfterLogin(ctx, c, secret, v.Email, v.Next)
 	case errors.Is(err, identity.ErrSecondFactorRequired):
-		v.Error = "Your account uses two-step sign-in. Enter your password again with the code of your authenticator app, or with a recovery code."
+		v.Error = "Your account uses two-step sign-in. " +
+			"Enter your password again with the code of your authenticator app, or with a recovery code."
 	case errors.Is(err, identity.ErrSecondFactorInvalid):
 		v.Error = "The authentication code is not right, or was used before."
 	case errors.Is(err, identity.ErrBadCredentials), fault.KindOf(err) == fault.Invalid:
@@ -192,7 +197,11 @@ func (r *Renderer) signIn(c *fiber.Ctx) error {
 
 // client describes the browser that sent the request.
 func (r *Renderer) client(c *fiber.Ctx) identity.Client {
-	return identity.Client{Address: r.clientIP(c), UserAgent: c.Get(fiber.HeaderUserAgent), Device: c.Cookies(web.DeviceCookieName)}
+	return identity.Client{
+		Address:   r.clientIP(c),
+		UserAgent: c.Get(fiber.HeaderUserAgent),
+		Device:    c.Cookies(web.DeviceCookieName),
+	}
 }
 
 // redirectAfterLogin sets the session cookie and the device cookie after a sign-in with the
@@ -264,26 +273,7 @@ func (r *Renderer) signUp(c *fiber.Ctx) error {
 		Name:     v.Form.Value("name"),
 		UserType: v.Form.Value("userType"),
 	}
-	client, previousSecret := r.client(c), c.Cookies(r.cookieName())
-	var secret string
-	var err error
-	if in.UserType == string(identity.KindEmployer) {
-		if err = r.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register-employer"); err == nil {
-			secret, err = r.identity.RegisterBrowser(
-				ctx,
-				identity.RegisterEmployerInput{
-					Email:       in.Email,
-					Password:    in.Password,
-					Name:        in.Name,
-					CompanyName: v.Form.Value("companyName"),
-				},
-				client,
-				previousSecret,
-			)
-		}
-	} else if err = r.takeLimit(ctx, c, fiber.MethodPost+" /api/auth/register"); err == nil {
-		secret, err = r.identity.RegisterBrowser(ctx, in, client, previousSecret)
-	}
+	secret, err := r.register(ctx, c, in, v.Form.Value("companyName"))
 	status := fiber.StatusConflict
 	switch {
 	case err == nil:
@@ -301,7 +291,37 @@ func (r *Renderer) signUp(c *fiber.Ctx) error {
 	return r.Render(c, status, signUpPage, nil, v)
 }
 
+// The operations of the API whose rate limits the form for a new account shares.
+const (
+	registerOperation         = fiber.MethodPost + " /api/auth/register"
+	registerEmployerOperation = fiber.MethodPost + " /api/auth/register-employer"
+)
+
+// register creates the account and a session, and returns the secret of the session.
+func (r *Renderer) register(ctx context.Context, c *fiber.Ctx, in identity.RegisterInput, companyName string) (string, error) {
+	client, previousSecret := r.client(c), c.Cookies(r.cookieName())
+	if in.UserType != string(identity.KindEmployer) {
+		if err := r.takeLimit(ctx, c, registerOperation); err != nil {
+			return "", err
+		}
+		return r.identity.RegisterBrowser(ctx, in, client, previousSecret)
+	}
+	if err := r.takeLimit(ctx, c, registerEmployerOperation); err != nil {
+		return "", err
+	}
+	employer := identity.RegisterEmployerInput{
+		Email:       in.Email,
+		Password:    in.Password,
+		Name:        in.Name,
+		CompanyName: companyName,
+	}
+	return r.identity.RegisterBrowser(ctx, employer, client, previousSecret)
+}
+
 // Kinds returns the choices for the kind of account.
 func (signUpView) Kinds() []Choice {
-	return []Choice{{string(identity.KindJobseeker), "Find a job"}, {string(identity.KindEmployer), "Hire clinicians for my organization"}}
+	return []Choice{
+		{string(identity.KindJobseeker), "Find a job"},
+		{string(identity.KindEmployer), "Hire clinicians for my organization"},
+	}
 }

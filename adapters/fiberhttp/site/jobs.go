@@ -230,7 +230,7 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
 	if isOpen {
-		c.Locals(ShownListing, l.ID)
+		SetShownListing(c, l.ID)
 	}
 	v := s.newJobView(l, isOpen)
 	if isOpen {

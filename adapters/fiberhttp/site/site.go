@@ -38,11 +38,19 @@ type Site struct {
 }
 
 // ServePage runs the handler of a page that is the same for all guests, unless the page is
-// cached. It counts a view of the listing in the local ShownListing.
+// cached. It counts a view of the listing that SetShownListing was called with.
 type ServePage func(c *fiber.Ctx, viewer *pages.Viewer, run func() error) error
 
-// ShownListing is the local with the id of the listing that a page shows.
-const ShownListing = "locum.listing"
+type shownListingKey struct{}
+
+// SetShownListing sets the id of the listing that the page shows.
+func SetShownListing(c *fiber.Ctx, listingID string) { c.Locals(shownListingKey{}, listingID) }
+
+// ShownListing returns the id of the listing that the page shows, empty for none.
+func ShownListing(c *fiber.Ctx) string {
+	listingID, _ := c.Locals(shownListingKey{}).(string)
+	return listingID
+}
 
 // Add registers the routes of all pages.
 func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, publicURL string, serve ServePage) {
