@@ -32,16 +32,9 @@ func seed(
 	n int,
 	done func(int),
 ) ([]demoAccount, error) {
-	accounts, hashes := slices.Clone(demoAccounts), map[string]string{}
-	hasher := argonhash.New()
-	for i := range accounts {
-		a := &accounts[i]
-		a.Password = auth.NewSecret("Demo1-", 12)
-		hash, err := hasher.Hash(ctx, a.Password)
-		if err != nil {
-			return nil, err
-		}
-		hashes[a.Email] = hash
+	accounts, hashes, err := newDemoPasswords(ctx)
+	if err != nil {
+		return nil, err
 	}
 	seeder := newSeeder(time.Now().UTC().Truncate(24*time.Hour), n)
 	if err := s.Listings.Loader.Load(ctx, seeder.listings(n), done); err != nil {
@@ -55,6 +48,21 @@ func seed(
 	})
 }
 
+// newDemoPasswords returns the demo accounts with new passwords, and the hashes of the
+// passwords by e-mail address.
+func newDemoPasswords(ctx context.Context) (accounts []demoAccount, hashes map[string]string, err error) {
+	accounts, hashes = slices.Clone(demoAccounts), map[string]string{}
+	hasher := argonhash.New()
+	for i := range accounts {
+		a := &accounts[i]
+		a.Password = auth.NewSecret("Demo1-", 12)
+		if hashes[a.Email], err = hasher.Hash(ctx, a.Password); err != nil {
+			return nil, nil, err
+		}
+	}
+	return accounts, hashes, nil
+}
+
 // seeder creates all data from one random number generator with a fixed seed, so that it
 // is the same every time.
 type seeder struct {
@@ -63,20 +71,22 @@ type seeder struct {
 	rng     *rand.Rand
 	places  map[town]*listings.Place
 	orgs    []employer
-	orgDraw []int // of orgs; one of weight 2 is in it twice
-	// Who applies, to which listings of the first organization, and who decides.
-	seekers         []string
-	open            []listings.Listing
-	recruiter, lead string
+	orgDraw []int // indices of orgs: an organization of weight 2 is in it twice
+
+	seekers   []string           // ids of the users who apply
+	open      []listings.Listing // listings of the first organization to which they apply
+	recruiter string             // id of the user who decides
+	lead      string             // name of the interviewer
 }
 
 // employer is an invented organization.
 type employer struct {
 	identity.Organization
 	*market
-	setting, site string
-	towns         []town
-	boilerplate   string
+	setting     string // kind of workplace, such as hospital or care home
+	site        string // name of the workplace, for locations
+	towns       []town
+	boilerplate string // sentences at the end of each description
 }
 
 func newSeeder(now time.Time, n int) *seeder {
@@ -93,8 +103,9 @@ func newSeeder(now time.Time, n int) *seeder {
 	gaz := gazetteer.New()
 	for _, m := range seeder.Markets {
 		for _, t := range m.Towns {
-			if p, ok := gaz.Resolve("Hospital, " + m.formatAddress(t)); ok { // as locations are written
-				seeder.places[t] = &p
+			location := "Hospital, " + m.formatAddress(t) // in the form that newListing writes
+			if place, isKnown := gaz.Resolve(location); isKnown {
+				seeder.places[t] = &place
 			}
 		}
 	}
@@ -115,7 +126,7 @@ func (sd *seeder) addEmployer(i int, homes map[string]int) {
 		o.towns = o.towns[:1]
 	}
 	if i == 0 {
-		o.towns = []town{m.town("Leeds"), m.town("Bradford"), m.town("Wakefield")}
+		o.towns = []town{m.townNamed("Leeds"), m.townNamed("Bradford"), m.townNamed("Wakefield")}
 	}
 	home := o.towns[0].Name
 	fill := strings.NewReplacer("{name}", sd.Names[(i+i/len(sd.Names)*7)%len(sd.Names)], "{town}", home)
@@ -138,8 +149,8 @@ func (sd *seeder) addEmployer(i int, homes map[string]int) {
 	}
 }
 
-// town returns the town with the name.
-func (m *market) town(name string) town {
+// townNamed returns the town with the name.
+func (m *market) townNamed(name string) town {
 	return m.Towns[slices.IndexFunc(m.Towns, func(t town) bool { return t.Name == name })]
 }
 
@@ -186,14 +197,10 @@ func (sd *seeder) uniqueOrgName(name, town string) string {
 	return name + " Partnership"
 }
 
+// slugify returns the name in lower case with hyphens between words, for a host name.
 func slugify(name string) string {
-	return strings.Trim(
-		strings.Join(
-			strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }),
-			"-",
-		),
-		"-",
-	)
+	isSeparator := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
+	return strings.Join(strings.FieldsFunc(strings.ToLower(name), isSeparator), "-")
 }
 
 // postingPeriod is the period in which the listings were posted.
@@ -207,7 +214,8 @@ func (sd *seeder) listings(n int) iter.Seq[listings.Listing] {
 		step := postingPeriod(n) / time.Duration(n)
 		at := sd.now.Add(-postingPeriod(n))
 		for i := range n {
-			l := sd.listing(i, at)
+			org, p := sd.pickVacancy(i)
+			l := sd.newListing(i, at.Truncate(time.Microsecond), org, p)
 			sd.remember(l)
 			if !yield(l) {
 				return
@@ -217,18 +225,21 @@ func (sd *seeder) listings(n int) iter.Seq[listings.Listing] {
 	}
 }
 
-func (sd *seeder) listing(i int, postedAt time.Time) listings.Listing {
-	o, p := sd.pickVacancy(i)
-	return sd.newListing(i, postedAt.Truncate(time.Microsecond), o, p)
-}
-
-// newListing returns a listing of an employer for a post.
+// newListing returns listing i, of an employer for a post.
 func (sd *seeder) newListing(i int, postedAt time.Time, org *employer, p *post) listings.Listing {
 	f := org.Families[p.Family]
 	t := org.towns[sd.rng.IntN(len(org.towns))]
 	l := listings.Listing{
-		ID: demoID(postedAt, "listing", i), OrganizationID: org.ID, Version: 1, Company: org.Name, Place: sd.places[t],
-		Status: listings.Active, Open: true, PostedAt: &postedAt, CreatedAt: postedAt, UpdatedAt: postedAt,
+		ID:             demoID(postedAt, "listing", i),
+		OrganizationID: org.ID,
+		Version:        1,
+		Company:        org.Name,
+		Place:          sd.places[t],
+		Status:         listings.Active,
+		Open:           true,
+		PostedAt:       &postedAt,
+		CreatedAt:      postedAt,
+		UpdatedAt:      postedAt,
 	}
 	l.Location, l.Remote = org.site+", "+org.formatAddress(t), p.IsRemote
 	field := f.Label
@@ -245,16 +256,11 @@ func (sd *seeder) newListing(i int, postedAt time.Time, org *employer, p *post) 
 	l.Title = sd.composeTitle(strings.ReplaceAll(title, "{specialty}", l.Specialty), &l, org, p, s)
 	l.Salary = sd.choosePay(org.market, p, l.ContractType)
 	fill := strings.NewReplacer(
-		"{org}",
-		org.Name,
-		"{town}",
-		t.Name,
-		"{specialty}",
-		field,
-		"{a role}",
-		withArticle(strings.TrimSuffix(title, " in {specialty}")),
-		"{state}",
-		region(l.Place),
+		"{org}", org.Name,
+		"{town}", t.Name,
+		"{specialty}", field,
+		"{a role}", withArticle(strings.TrimSuffix(title, " in {specialty}")),
+		"{state}", region(l.Place),
 	)
 	register := fill.Replace(f.Registers[org.code])
 	for _, r := range sd.pickSome(f.Requirements, 2, 3) {
@@ -266,6 +272,12 @@ func (sd *seeder) newListing(i int, postedAt time.Time, org *employer, p *post) 
 		l.Questions = append(l.Questions, listings.Question{ID: demoID(postedAt, "question", i*10+k), Text: q, Required: k == 0})
 	}
 	l.Description = fill.Replace(sd.composeDescription(org, p, f, s))
+	sd.setState(&l)
+	return l
+}
+
+// setState makes a few listings closed, inactive or a draft, and gives most a deadline.
+func (sd *seeder) setState(l *listings.Listing) {
 	switch sd.rng.IntN(40) {
 	case 0:
 		l.Status, l.Open = listings.Closed, false
@@ -278,7 +290,6 @@ func (sd *seeder) newListing(i int, postedAt time.Time, org *employer, p *post) 
 		deadline := sd.now.AddDate(0, 0, 3+sd.rng.IntN(60)).Add(24*time.Hour - time.Second)
 		l.Deadline = &deadline
 	}
-	return l
 }
 
 // pickVacancy chooses an employer and a post. The first vacancies go through the
@@ -290,9 +301,9 @@ func (sd *seeder) pickVacancy(i int) (*employer, *post) {
 	}
 	for tries := 0; i < len(sd.Occupations) && tries < 1000; tries++ {
 		org, posts := choose()
-		at := slices.IndexFunc(posts, func(p *post) bool { return p.occupation == sd.Occupations[i] })
-		if at >= 0 {
-			return org, posts[at]
+		k := slices.IndexFunc(posts, func(p *post) bool { return p.occupation == sd.Occupations[i] })
+		if k >= 0 {
+			return org, posts[k]
 		}
 	}
 	org, posts := choose()
@@ -349,24 +360,30 @@ const (
 	hoursInAmerica = 2080
 )
 
-// choosePay is hourly for cover, and in the United States for most posts that are not a
-// doctor's; it is yearly for the others.
+// doctorsPay is the yearly pay in US dollars from which a post is one for a doctor.
+const doctorsPay = 150_000
+
+// choosePay returns the pay of the post: by the hour for temporary work and, in the United
+// States, for contracts and about half of the other posts below a doctor's pay. It is yearly
+// for all others.
 func (sd *seeder) choosePay(m *market, p *post, contract string) *listings.Salary {
 	s := listings.Salary{Currency: m.Currency, Period: "year"}
-	hourly, hours := contract == "temporary", float64(hoursInEurope)
+	isHourly, hours := contract == "temporary", float64(hoursInEurope)
 	if m.code == "US" {
 		hours = hoursInAmerica
-		hourly = hourly || p.High < 150_000 && (contract == "contract" || sd.rng.IntN(2) == 0)
+		isHourly = isHourly || p.High < doctorsPay && (contract == "contract" || sd.rng.IntN(2) == 0)
 	}
-	minor := func(x float64) *int64 { n := int64(x) * 100; return &n }
-	if hourly {
+	toMinor := func(yearly float64) *int64 { return new(int64(yearly) * 100) }
+	if isHourly {
 		s.Period = "hour"
-		minor = func(x float64) *int64 { n := int64(x/hours*22) * 5; return &n } // a tenth more, in steps of 5 cents
+		// A tenth more than the yearly pay, in steps of 5 cents.
+		toMinor = func(yearly float64) *int64 { return new(int64(yearly/hours*22) * 5) }
 	}
-	s.Min, s.Max = minor(p.Low), minor(p.High)
+	s.Min, s.Max = toMinor(p.Low), toMinor(p.High)
 	return &s
 }
 
+// composeDescription returns the text of a listing, with placeholders for the names.
 func (sd *seeder) composeDescription(org *employer, p *post, f *family, s shift) string {
 	var b strings.Builder
 	b.WriteString(sd.pick(org.Openings) + "\n\nWhat you will do:\n")
@@ -392,6 +409,7 @@ func withArticle(title string) string {
 	return "a " + title
 }
 
+// region returns the region of the place, empty for none.
 func region(p *listings.Place) string {
 	if p == nil {
 		return ""

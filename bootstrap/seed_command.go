@@ -26,15 +26,15 @@ import (
 )
 
 // demoAccount is a demo account to sign in with.
-type demoAccount struct{ Email, Password, What string }
+type demoAccount struct{ Email, Password, Description string }
 
 // demoAccounts are the demo accounts that have a password. Each seeding chooses
 // new ones.
 var demoAccounts = []demoAccount{
-	{Email: "employer@" + identity.DemoDomain, What: "admin of Northgate University Hospitals NHS Foundation Trust"},
-	{Email: "recruiter@" + identity.DemoDomain, What: "recruiter there"},
-	{Email: "viewer@" + identity.DemoDomain, What: "viewer there"},
-	{Email: "jobseeker@" + identity.DemoDomain, What: "jobseeker"},
+	{Email: "employer@" + identity.DemoDomain, Description: "admin of Northgate University Hospitals NHS Foundation Trust"},
+	{Email: "recruiter@" + identity.DemoDomain, Description: "recruiter there"},
+	{Email: "viewer@" + identity.DemoDomain, Description: "viewer there"},
+	{Email: "jobseeker@" + identity.DemoDomain, Description: "jobseeker"},
 }
 
 // demoFile is the file with the demo accounts and their passwords, relative to the
@@ -52,15 +52,19 @@ func (o *operator) seed() *cobra.Command {
 	var n int
 	var remove, optional, public bool
 	cmd := &cobra.Command{
-		Use: "seed", Short: "Fill an empty store with demo data, or remove it", Args: cobra.NoArgs,
-		Long: "Fill an empty store with organizations, people, listings and a few applications: the same each time, except for the passwords, which are printed and stored in " + demoFile + ".",
+		Use:   "seed",
+		Short: "Fill an empty store with demo data, or remove it",
+		Args:  cobra.NoArgs,
+		Long: "Fill an empty store with organizations, people, listings and a few applications: the same each time, " +
+			"except for the passwords, which are printed and stored in " + demoFile + ".",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if n < 1 || n > maxSeed {
 				return fmt.Errorf("--listings wants a number from 1 to %d", maxSeed)
 			}
-			if err := o.withNewStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
+			prepare := func(ctx context.Context, cfg *config.Config, store *storage) error {
 				return prepareSchemas(ctx, cfg, store, newLogger(cmd.ErrOrStderr(), cfg.Log.Level))
-			}); err != nil {
+			}
+			if err := o.withNewStorage(cmd, prepare); err != nil {
 				return err
 			}
 			if remove {
@@ -83,28 +87,32 @@ func (o *operator) addDemo(cmd *cobra.Command, n int, optional, public bool) err
 	var hiringSvc *hiring.Service
 	clock := &pastClock{}
 	return o.withServices(cmd, role{clock: clock, newID: clock.newID}, func(ctx context.Context) error {
-		err := mayHoldDemo(ctx, cfg, s, public)
-		if err == nil {
-			return showProgress(cmd, n, func(done func(int)) ([]demoAccount, error) { return seed(ctx, s, hiringSvc, clock, n, done) })
+		if err := checkDemoAllowed(ctx, cfg, s, public); err != nil {
+			if optional {
+				fmt.Fprintf(cmd.OutOrStdout(), "no demo data is added: %s\n", oneLine(err))
+				return nil
+			}
+			return err
 		}
-		if optional {
-			fmt.Fprintf(cmd.OutOrStdout(), "no demo data is added: %s\n", oneLine(err))
-			return nil
-		}
-		return err
+		return showProgress(cmd, n, func(done func(int)) ([]demoAccount, error) {
+			return seed(ctx, s, hiringSvc, clock, n, done)
+		})
 	}, &cfg, &s, &hiringSvc)
 }
 
-// mayHoldDemo returns an error if the storage must not get demo data.
-func mayHoldDemo(ctx context.Context, cfg *config.Config, s adapters.Storage, public bool) error {
+// checkDemoAllowed returns an error if the storage must not get demo data.
+func checkDemoAllowed(ctx context.Context, cfg *config.Config, s adapters.Storage, public bool) error {
 	if !public && !isLoopbackURL(cfg.HTTP.PublicURL) {
 		return cfg.Err("http.public_url", "demo data is for this machine; --public adds it all the same")
 	}
-	exist, err := s.Identity.Users.Exists(ctx)
-	if err == nil && exist {
-		err = errHasUsers
+	hasUsers, err := s.Identity.Users.Exists(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	if hasUsers {
+		return errHasUsers
+	}
+	return nil
 }
 
 func isLoopbackURL(address string) bool {
@@ -128,6 +136,7 @@ func showProgress(cmd *cobra.Command, n int, seed func(isDone func(int)) ([]demo
 		progressbar.OptionSetDescription("listings"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 	began := time.Now()
+	// An error of the bar is one of the terminal, and no reason to stop.
 	accounts, err := seed(func(n int) { _ = bar.Add(n) })
 	if err != nil {
 		return err
@@ -135,27 +144,37 @@ func showProgress(cmd *cobra.Command, n int, seed func(isDone func(int)) ([]demo
 	_ = bar.Finish()
 	var list strings.Builder
 	for _, a := range accounts {
-		fmt.Fprintf(&list, "%-26s %s   (%s)\n", a.Email, a.Password, a.What)
+		fmt.Fprintf(&list, "%-26s %s   (%s)\n", a.Email, a.Password, a.Description)
 	}
 	fmt.Fprintf(out, "seeded %d listings in %s\n%s", n, time.Since(began).Round(10*time.Millisecond), list.String())
-	if err := errors.Join(os.MkdirAll(filepath.Dir(demoFile), 0o700), os.WriteFile(demoFile, []byte(list.String()), 0o600)); err != nil {
+	if err := writeDemoFile(list.String()); err != nil {
 		return fmt.Errorf("failed to keep the passwords: %w", err)
 	}
 	fmt.Fprintf(out, "these passwords are kept in %s\n", demoFile)
 	return nil
 }
 
+func writeDemoFile(text string) error {
+	if err := os.MkdirAll(filepath.Dir(demoFile), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(demoFile, []byte(text), 0o600)
+}
+
 // demoSignIns returns the lines of the demo accounts in the file, none if the storage has
 // no demo data or they cannot sign in.
 func demoSignIns(ctx context.Context, cfg *config.Config, s adapters.Storage) []string {
-	if _, err := s.Identity.Users.GetByEmail(ctx, demoAccounts[0].Email); err != nil || strings.HasPrefix(cfg.HTTP.PublicURL, "https:") {
+	if strings.HasPrefix(cfg.HTTP.PublicURL, "https:") {
 		return nil
 	}
-	kept, err := os.ReadFile(demoFile)
+	if _, err := s.Identity.Users.GetByEmail(ctx, demoAccounts[0].Email); err != nil {
+		return nil
+	}
+	list, err := os.ReadFile(demoFile)
 	if err != nil {
 		return nil
 	}
-	return strings.Split(strings.TrimSpace(string(kept)), "\n")
+	return strings.Split(strings.TrimSpace(string(list)), "\n")
 }
 
 // demoRoles are the prefixes of the addresses of demo accounts, before a number and the
@@ -171,40 +190,50 @@ func (o *operator) removeDemo(cmd *cobra.Command) error {
 	var s adapters.Storage
 	var people *identity.Service
 	return o.withServices(cmd, role{}, func(ctx context.Context) error {
-		var accounts []string
-		organizations := map[string]bool{}
-		for _, role := range demoRoles {
-			for i := range maxDemoAccounts {
-				u, err := s.Identity.Users.GetByEmail(ctx, demoEmail(role, i))
-				if errors.Is(err, identity.ErrUserNotFound) {
-					continue
-				} else if err != nil {
-					return err
-				}
-				m, err := s.Identity.Members.GetByUser(ctx, u.ID)
-				if err != nil {
-					return err
-				}
-				if m != nil {
-					organizations[m.OrganizationID] = true
-				}
-				accounts = append(accounts, u.ID)
-			}
+		userIDs, organizationIDs, err := findDemo(ctx, s)
+		if err != nil {
+			return err
 		}
-		n, err := s.Listings.Loader.DeleteByOrganizations(ctx, slices.Sorted(maps.Keys(organizations)))
+		n, err := s.Listings.Loader.DeleteByOrganizations(ctx, organizationIDs)
 		if err != nil {
 			return err
 		}
 		// The accounts come last: without them the listings would not be found.
-		for _, userID := range accounts {
-			if err := people.DeleteAccount(ctx, auth.Actor{UserID: userID, Seeker: true, ConfirmedAt: people.Clock.Now()}); err != nil {
+		for _, userID := range userIDs {
+			actor := auth.Actor{UserID: userID, Seeker: true, ConfirmedAt: people.Clock.Now()}
+			if err := people.DeleteAccount(ctx, actor); err != nil {
 				return err
 			}
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "removed %d demo accounts and %d listings\n", len(accounts), n)
+		fmt.Fprintf(cmd.OutOrStdout(), "removed %d demo accounts and %d listings\n", len(userIDs), n)
 		if err := os.Remove(demoFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
 	}, &s, &people)
+}
+
+// findDemo returns the ids of the demo accounts and of their organizations.
+func findDemo(ctx context.Context, s adapters.Storage) (userIDs, organizationIDs []string, err error) {
+	organizations := map[string]bool{}
+	for _, role := range demoRoles {
+		for i := range maxDemoAccounts {
+			u, err := s.Identity.Users.GetByEmail(ctx, demoEmail(role, i))
+			if errors.Is(err, identity.ErrUserNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			m, err := s.Identity.Members.GetByUser(ctx, u.ID)
+			if err != nil {
+				return nil, nil, err
+			}
+			if m != nil {
+				organizations[m.OrganizationID] = true
+			}
+			userIDs = append(userIDs, u.ID)
+		}
+	}
+	return userIDs, slices.Sorted(maps.Keys(organizations)), nil
 }

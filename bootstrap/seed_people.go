@@ -9,77 +9,100 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// createPeople stores organizations with their admins and the jobseekers. An account
-// without a hash cannot sign in.
+// employersWithTeam is the number of demo employers with a recruiter and a viewer.
+const employersWithTeam = 6
+
+// createPeople stores the organizations with their members, and the jobseekers. hashes are the
+// hashes of passwords by e-mail address; an account without one cannot sign in.
 func (sd *seeder) createPeople(ctx context.Context, s adapters.Storage, n int, hashes map[string]string) error {
-	account := func(email string, kind identity.Kind, registered bool, i int) (identity.User, error) {
-		at := sd.now.AddDate(-1, 0, 0)
-		u := identity.NewUser(demoID(at, "user "+email, i), email, sd.pickPersonName(), kind, hashes[email], at)
-		u.Verify(at)
-		u.Registered = registered
-		return u, s.Identity.Users.Create(ctx, &u)
-	}
 	for i, o := range sd.orgs {
-		email := demoEmail("admin", i)
-		if i == 0 {
-			email = demoAccounts[0].Email
-		}
-		admin, err := account(email, identity.KindEmployer, true, i)
-		if err != nil {
+		if err := sd.createOrganization(ctx, s, i, o, hashes); err != nil {
 			return err
 		}
-		if i == 0 {
-			sd.lead = admin.Name
-		}
-		_, founder := identity.NewOrganization(
-			o.ID,
-			demoID(o.CreatedAt, "membership", i),
-			admin.ID,
-			o.Name,
-			o.Industry,
-			o.Size,
-			o.CreatedAt,
-		)
-		if err := s.Identity.Organizations.Upsert(ctx, &o.Organization); err != nil {
-			return err
-		}
-		if err := s.Identity.Members.Upsert(ctx, &founder); err != nil {
-			return err
-		}
-		if i > 5 {
+		if i >= employersWithTeam {
 			continue
 		}
 		for k, role := range []identity.OrgRole{identity.Recruiter, identity.Viewer} {
-			u, err := account(demoEmail(string(role), i), identity.KindEmployer, false, i)
+			u, err := sd.createMember(ctx, s, i, demoID(o.CreatedAt.Add(time.Hour), "member", i*10+k), role, hashes)
 			if err != nil {
 				return err
 			}
 			if i == 0 && role == identity.Recruiter {
 				sd.recruiter = u.ID
 			}
-			m := identity.NewInvitation(
-				demoID(o.CreatedAt.Add(time.Hour), "member", i*10+k),
-				o.ID,
-				u.ID,
-				u.Name,
-				u.Email,
-				role,
-				o.CreatedAt,
-			)
-			m.Accept(o.CreatedAt)
-			if err := s.Identity.Members.Upsert(ctx, &m); err != nil {
-				return err
-			}
 		}
 	}
 	for i := range min(max(n/10, 20), maxDemoAccounts) {
-		u, err := account(demoEmail("jobseeker", i), identity.KindJobseeker, true, i)
-		if err != nil {
+		u := sd.newUser(demoEmail("jobseeker", i), identity.KindJobseeker, i, hashes)
+		u.Registered = true
+		if err := s.Identity.Users.Create(ctx, &u); err != nil {
 			return err
 		}
 		sd.seekers = append(sd.seekers, u.ID)
 	}
 	return nil
+}
+
+// newUser returns a user with a verified e-mail address.
+func (sd *seeder) newUser(email string, kind identity.Kind, i int, hashes map[string]string) identity.User {
+	registeredAt := sd.now.AddDate(-1, 0, 0)
+	u := identity.NewUser(demoID(registeredAt, "user "+email, i), email, sd.pickPersonName(), kind, hashes[email], registeredAt)
+	u.Verify(registeredAt)
+	return u
+}
+
+// createOrganization stores employer i with its admin.
+func (sd *seeder) createOrganization(
+	ctx context.Context,
+	s adapters.Storage,
+	i int,
+	o employer,
+	hashes map[string]string,
+) error {
+	email := demoEmail("admin", i)
+	if i == 0 {
+		email = demoAccounts[0].Email
+	}
+	admin := sd.newUser(email, identity.KindEmployer, i, hashes)
+	admin.Registered = true
+	if i == 0 {
+		sd.lead = admin.Name
+	}
+	if err := s.Identity.Users.Create(ctx, &admin); err != nil {
+		return err
+	}
+	_, founder := identity.NewOrganization(
+		o.ID,
+		demoID(o.CreatedAt, "membership", i),
+		admin.ID,
+		o.Name,
+		o.Industry,
+		o.Size,
+		o.CreatedAt,
+	)
+	if err := s.Identity.Organizations.Upsert(ctx, &o.Organization); err != nil {
+		return err
+	}
+	return s.Identity.Members.Upsert(ctx, &founder)
+}
+
+// createMember stores a member of employer i, who has accepted the invitation.
+func (sd *seeder) createMember(
+	ctx context.Context,
+	s adapters.Storage,
+	i int,
+	memberID string,
+	role identity.OrgRole,
+	hashes map[string]string,
+) (identity.User, error) {
+	o := sd.orgs[i]
+	u := sd.newUser(demoEmail(string(role), i), identity.KindEmployer, i, hashes)
+	if err := s.Identity.Users.Create(ctx, &u); err != nil {
+		return identity.User{}, err
+	}
+	m := identity.NewInvitation(memberID, o.ID, u.ID, u.Name, u.Email, role, o.CreatedAt)
+	m.Accept(o.CreatedAt)
+	return u, s.Identity.Members.Upsert(ctx, &m)
 }
 
 // demoEmail returns the address of the demo account of a role with a number.

@@ -86,7 +86,7 @@ func TestSeed_Twice_SameData(t *testing.T) {
 			}
 		}
 		require.ErrorIs(t,
-			mayHoldDemo(t.Context(), &config.Config{HTTP: config.HTTP{PublicURL: "http://localhost:8080"}}, storage, false),
+			checkDemoAllowed(t.Context(), &config.Config{HTTP: config.HTTP{PublicURL: "http://localhost:8080"}}, storage, false),
 			errHasUsers)
 		u, err := storage.Identity.Users.GetByEmail(t.Context(), demoAccounts[1].Email)
 		require.NoError(t, err)

@@ -30,7 +30,11 @@ func subscriptions(
 	added addedModules,
 ) []event.Subscription {
 	table := []event.Subscription{
-		event.On("audit.record", func(ctx context.Context, e audit.Recorded) error { return s.Identity.Audit.Record(ctx, e.Entry) }),
+		// The entry is from a module with another database than module identity, which has the
+		// audit log.
+		event.On("audit.record", func(ctx context.Context, e audit.Recorded) error {
+			return s.Identity.Audit.Record(ctx, e.Entry)
+		}),
 
 		event.On("identity.verify-email", identitySvc.OnUserRegistered).In(task.Mail),
 		event.On("identity.reset-password", identitySvc.OnPasswordResetRequested).In(task.Mail),
@@ -41,7 +45,6 @@ func subscriptions(
 		event.On("identity.invite", identitySvc.OnMemberInvited).In(task.Mail),
 		event.On("identity.undo-email-change", identitySvc.OnEmailChanged).In(task.Mail),
 		event.On("identity.confirm-email", identitySvc.OnEmailChangeRequested).In(task.Mail),
-
 		event.On("identity.organization-moderated", identitySvc.OnOrganizationModerated).In(task.Mail),
 		event.On("identity.account-moderated", identitySvc.OnAccountModerated).In(task.Mail),
 
@@ -70,7 +73,6 @@ func subscriptions(
 
 		event.OnID("billing.mail-changed", billingSvc.MailSubscriptionChanged).In(task.Mail),
 		event.On("billing.erase", billingSvc.OnAccountDeleted),
-
 		event.On("billing.erase-app", billingSvc.OnAppDeleted),
 
 		event.On("integrations.erase", integrationsSvc.OnAccountDeleted),
@@ -89,10 +91,11 @@ func subscriptions(
 	return table
 }
 
-// handlers returns the handlers of tasks that modules add.
+// handlers are the handlers of all tasks.
 type handlers []task.Handler
 
-func handlersOf(
+// newHandlers returns the handlers of our modules and of those that were added.
+func newHandlers(
 	identitySvc *identity.Service,
 	hiringSvc *hiring.Service,
 	seekersSvc *jobseeker.Service,
@@ -106,14 +109,15 @@ func handlersOf(
 	return all
 }
 
-// periods returns the periodic work.
+// periods are the periodic tasks.
 type periods []task.Periodic
 
 // closeInterval is the period in which expired listings are closed, so that subscribers are
 // notified within a minute.
 const closeInterval = 30 * time.Second
 
-func periodsOf(
+// newPeriods returns the periodic tasks of our modules and of those that were added.
+func newPeriods(
 	identitySvc *identity.Service,
 	listingsSvc *listings.Service,
 	hiringSvc *hiring.Service,
@@ -122,14 +126,21 @@ func periodsOf(
 	integrationsSvc *integrations.Service,
 	added addedModules,
 ) periods {
-	all := slices.Concat(periods{
-		{
-			Kind:  "listings.close-expired",
-			Every: closeInterval,
-			Do:    func(ctx context.Context) error { _, err := listingsSvc.CloseExpired(ctx); return err },
+	closeExpired := func(ctx context.Context) error {
+		_, err := listingsSvc.CloseExpired(ctx)
+		return err
+	}
+	all := slices.Concat(
+		periods{
+			{Kind: "listings.close-expired", Every: closeInterval, Do: closeExpired},
+			{Kind: "listings.forget", Every: time.Hour, Do: listingsSvc.Forget, Timeout: 5 * time.Minute},
 		},
-		{Kind: "listings.forget", Every: time.Hour, Do: listingsSvc.Forget, Timeout: 5 * time.Minute},
-	}, identitySvc.Periodic(), hiringSvc.Periodic(), seekersSvc.Periodic(), billingSvc.Periodic(), integrationsSvc.Periodic())
+		identitySvc.Periodic(),
+		hiringSvc.Periodic(),
+		seekersSvc.Periodic(),
+		billingSvc.Periodic(),
+		integrationsSvc.Periodic(),
+	)
 	for _, m := range added {
 		all = append(all, m.periodic...)
 	}

@@ -34,7 +34,8 @@ func API(s adapters.Services, publicURL string) web.API {
 		Aliases: []string{"/v1"},
 		Title:   "locum developer interface",
 		Version: Version,
-		Description: "Jobs in healthcare for other programs: search them, apply in a user's name, follow applications. The same under /api/v1 and /v1.\n\n" +
+		Description: "Jobs in healthcare for other programs: search them, apply in a user's name, follow applications. " +
+			"The same under /api/v1 and /v1.\n\n" +
 			"Within version 1, members and parameters are added and none is removed: ignore unknown members. " +
 			"Query parameters that an operation does not know are ignored too, and not refused, so that a misspelt filter filters nothing.",
 		Authenticator: authenticator{s.Integrations, s.Limiter},

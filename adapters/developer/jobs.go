@@ -17,8 +17,10 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// jobRoutes returns the routes of the public jobs.
 func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 	const tag = "Jobs"
+	h := jobHandlers{s, publicURL}
 	return []web.Route{
 		{
 			Method:  http.MethodGet,
@@ -27,38 +29,7 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 			Search:  true,
 			Tag:     tag,
 			Summary: "Search the public jobs",
-			Op: web.Op(
-				func(ctx context.Context, c web.Call, in JobsInput) (JobList, error) {
-					// The actor is not that of the account, so that results do not depend on the user.
-					r, err := s.Listings.Find(ctx, c.Caller.Actor(), in.find())
-					if err != nil {
-						return JobList{}, err
-					}
-					actor, err := s.Identity.OrganizationsOf(
-						ctx,
-						list.Distinct(r.Items, func(h listings.Hit) string { return h.Listing.OrganizationID }),
-					)
-					if err != nil {
-						return JobList{}, err
-					}
-					jobs := make([]Job, len(r.Items))
-					for i, h := range r.Items {
-						jobs[i].Match = h.Match
-						jobs[i].JobView = ViewJob(h.Listing, actor[h.Listing.OrganizationID], publicURL)
-						if strings.TrimSpace(in.Location) != "" || h.Miles != nil {
-							jobs[i].DistanceMiles = Miles{asked: true}
-							if !h.Listing.Remote { // remote jobs have no distance
-								jobs[i].DistanceMiles.known = h.Miles
-							}
-						}
-					}
-					return JobList{
-						List:         newList(jobs, r.Result, in.Paging, publicURL, c.URL),
-						Report:       r.Report,
-						RelaxedCount: r.Relaxed,
-						Facets:       viewFacets(r.Facets),
-					}, nil
-				}).MapFaults(renameFields(map[string]string{"query": "keywords", "contractType": "contract_type", "employmentType": "employment_type", "salaryMin": "salary_min", "salaryMax": "salary_max", "postedAfter": "posted_after"})),
+			Op:      web.Op(h.search).MapFaults(renameFields(searchParameters)),
 		},
 		{
 			Method:  http.MethodGet,
@@ -67,11 +38,7 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 			Search:  true,
 			Tag:     tag,
 			Summary: "Complete an unfinished search",
-			Op: web.Op(
-				func(ctx context.Context, c web.Call, in listings.SuggestInput) (One[[]listings.Completion], error) {
-					completions, err := s.Listings.Complete(ctx, c.Caller.Actor(), in.Query)
-					return One[[]listings.Completion]{completions}, err
-				}),
+			Op:      web.Op(h.suggest),
 		},
 		{
 			Method:  http.MethodGet,
@@ -79,20 +46,72 @@ func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 			Scope:   integrations.JobsRead,
 			Tag:     tag,
 			Summary: "Get a public job",
-			Op: web.Op(
-				func(ctx context.Context, c web.Call, in JobPath) (One[integrations.JobView], error) {
-					l, err := s.Listings.Detail(ctx, c.Caller.Actor(), in.ID)
-					if fault.KindOf(err) == fault.NotFound {
-						err = errJobNotFound
-					}
-					if err != nil {
-						return One[integrations.JobView]{}, err
-					}
-					actor, err := s.Identity.OrganizationsOf(ctx, []string{l.OrganizationID})
-					return One[integrations.JobView]{ViewJob(l, actor[l.OrganizationID], publicURL)}, err
-				}),
+			Op:      web.Op(h.get),
 		},
 	}
+}
+
+// searchParameters maps the fields of listings.FindInput to the parameters of this API.
+var searchParameters = map[string]string{
+	"query":          "keywords",
+	"contractType":   "contract_type",
+	"employmentType": "employment_type",
+	"salaryMin":      "salary_min",
+	"salaryMax":      "salary_max",
+	"postedAfter":    "posted_after",
+}
+
+// jobHandlers handles the requests of jobRoutes.
+type jobHandlers struct {
+	services  adapters.Services
+	publicURL string
+}
+
+func (h jobHandlers) search(ctx context.Context, c web.Call, in JobsInput) (JobList, error) {
+	// Caller.Actor has no role and no permissions, so that the results do not depend on them.
+	r, err := h.services.Listings.Find(ctx, c.Caller.Actor(), in.find())
+	if err != nil {
+		return JobList{}, err
+	}
+	organizationIDs := list.Distinct(r.Items, func(hit listings.Hit) string { return hit.Listing.OrganizationID })
+	organizationsByID, err := h.services.Identity.OrganizationsOf(ctx, organizationIDs)
+	if err != nil {
+		return JobList{}, err
+	}
+	jobs := make([]Job, len(r.Items))
+	for i, hit := range r.Items {
+		organization := organizationsByID[hit.Listing.OrganizationID]
+		jobs[i] = Job{JobView: ViewJob(hit.Listing, organization, h.publicURL), Match: hit.Match}
+		if strings.TrimSpace(in.Location) != "" || hit.Miles != nil {
+			jobs[i].DistanceMiles.asked = true
+			if !hit.Listing.Remote { // remote jobs have no distance
+				jobs[i].DistanceMiles.known = hit.Miles
+			}
+		}
+	}
+	return JobList{
+		List:         newList(jobs, r.Result, in.Paging, h.publicURL, c.URL),
+		Report:       r.Report,
+		RelaxedCount: r.Relaxed,
+		Facets:       viewFacets(r.Facets),
+	}, nil
+}
+
+func (h jobHandlers) suggest(ctx context.Context, c web.Call, in listings.SuggestInput) (One[[]listings.Completion], error) {
+	completions, err := h.services.Listings.Complete(ctx, c.Caller.Actor(), in.Query)
+	return One[[]listings.Completion]{completions}, err
+}
+
+func (h jobHandlers) get(ctx context.Context, c web.Call, in JobPath) (One[integrations.JobView], error) {
+	l, err := h.services.Listings.Detail(ctx, c.Caller.Actor(), in.ID)
+	if fault.KindOf(err) == fault.NotFound {
+		return One[integrations.JobView]{}, errJobNotFound
+	}
+	if err != nil {
+		return One[integrations.JobView]{}, err
+	}
+	organizationsByID, err := h.services.Identity.OrganizationsOf(ctx, []string{l.OrganizationID})
+	return One[integrations.JobView]{ViewJob(l, organizationsByID[l.OrganizationID], h.publicURL)}, err
 }
 
 // errJobNotFound is listings.ErrNotFound with the code and message of this API.
@@ -167,7 +186,7 @@ type Job struct {
 
 // Miles is a distance that may be unknown.
 type Miles struct {
-	asked bool
+	asked bool // the search has a place
 	known *float64
 }
 
@@ -196,6 +215,7 @@ type JobList struct {
 // facetNames are the names of facets that differ in this API.
 var facetNames = map[string]string{"contract_type": "contractType", "employment_type": "employmentType"}
 
+// viewFacets renames the facets, and returns the map.
 func viewFacets(facets map[string][]listings.FacetValue) map[string][]listings.FacetValue {
 	for snake, camel := range facetNames {
 		if values, ok := facets[camel]; ok {
@@ -206,10 +226,10 @@ func viewFacets(facets map[string][]listings.FacetValue) map[string][]listings.F
 	return facets
 }
 
-// ViewJob returns the listing as the developer API and webhooks represent it. by is the
-// organization that posted it; if it has no id, the company has only the name in the
-// listing.
-func ViewJob(l listings.Listing, actor identity.Organization, publicURL string) integrations.JobView {
+// ViewJob returns the listing as the developer API and webhooks represent it. The organization
+// is the one that posted it. It is empty after that organization was closed: the company then
+// has only the name in the listing.
+func ViewJob(l listings.Listing, organization identity.Organization, publicURL string) integrations.JobView {
 	v := integrations.JobView{
 		ID:          l.ID,
 		Title:       l.Title,
@@ -217,19 +237,19 @@ func ViewJob(l listings.Listing, actor identity.Organization, publicURL string) 
 		Company: integrations.CompanyView{
 			ID:      l.OrganizationID,
 			Name:    l.Company,
-			Website: known(actor.Website),
-			Logo:    known(actor.Logo),
+			Website: known(organization.Website),
+			Logo:    known(organization.Logo),
 		},
 		Remote:         l.Remote,
 		Specialty:      known(l.Specialty),
 		EmploymentType: known(l.EmploymentType),
 		ContractType:   known(l.ContractType),
 		Salary:         (*integrations.PayView)(l.Salary.InMajorUnits()),
-		Requirements: append(
-			[]string{},
-			l.Requirements...),
-		Benefits:            append([]string{}, l.Benefits...),
-		Questions:           web.Each(l.Questions, func(q listings.Question) integrations.QuestionView { return integrations.QuestionView(q) }),
+		Requirements:   append([]string{}, l.Requirements...),
+		Benefits:       append([]string{}, l.Benefits...),
+		Questions: web.Each(l.Questions, func(q listings.Question) integrations.QuestionView {
+			return integrations.QuestionView(q)
+		}),
 		Status:              string(l.Status),
 		ApplicationDeadline: l.Deadline,
 		PostedAt:            l.PostedAt,

@@ -1,0 +1,209 @@
+package bootstrap
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/filetypes"
+	"github.com/locumhq/locum/adapters/mailboxes"
+	"github.com/locumhq/locum/config"
+	"github.com/locumhq/locum/core/files"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/list"
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/billing"
+	"github.com/locumhq/locum/modules/hiring"
+	"github.com/locumhq/locum/modules/identity"
+	"github.com/locumhq/locum/modules/jobseeker"
+	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/modules/listings/search"
+)
+
+func newSeekers(
+	cfg *config.Config,
+	s adapters.Storage,
+	deps adapters.Deps,
+	counts limit.Limiter,
+	mailer mail.Mailer,
+	fileStore files.Store,
+	ring keyRing,
+	listingsSvc *listings.Service,
+	identitySvc *identity.Service,
+	hiringSvc *hiring.Service,
+) (*jobseeker.Service, error) {
+	store, applied := s.Jobseeker, seekersApplied{hiringSvc}
+	shared := &jobseeker.Shared{
+		Tx:            store.Tx,
+		Clock:         deps.Clock,
+		NewID:         deps.NewID,
+		Tasks:         store.Tasks,
+		Profiles:      store.Profiles,
+		Notifications: store.Notifications,
+		Activities:    store.Activities,
+		Listings:      seekersListings{listingsSvc},
+	}
+	documents := &jobseeker.DocumentService{
+		Shared:        shared,
+		Documents:     store.Documents,
+		DocumentFiles: store.DocumentFiles,
+		FileTypes:     filetypes.Documents{},
+		Files:         fileStore,
+	}
+	bookmarks := &jobseeker.BookmarkService{Shared: shared, Bookmarks: store.Bookmarks}
+	profiles := &jobseeker.ProfileService{
+		Shared:   shared,
+		Accounts: identitySvc,
+		People:   userReader[jobseeker.Person]{identitySvc},
+	}
+	service := jobseeker.Service{
+		Shared:              shared,
+		NotificationService: &jobseeker.NotificationService{Shared: shared},
+		DocumentService:     documents,
+		BookmarkService:     bookmarks,
+		ProfileService:      profiles,
+		SearchService: &jobseeker.SearchService{
+			Shared:      shared,
+			Account:     profiles,
+			Searches:    store.Searches,
+			AlertQueue:  store.AlertQueue,
+			Matches:     store.Matches,
+			Subscribers: store.Subscribers,
+			Mailboxes:   mailboxes.Keys{},
+			Limiter:     counts,
+			Mailer:      mailer,
+			Sealer:      ring,
+			PublicURL:   cfg.HTTP.PublicURL,
+		},
+		OnboardingService: &jobseeker.OnboardingService{
+			Shared:      shared,
+			Onboardings: store.Onboardings,
+			Documents:   documents,
+			Searches:    store.Searches,
+			Applied:     applied,
+		},
+		DashboardService: &jobseeker.DashboardService{
+			Shared:     shared,
+			Documents:  documents,
+			Saved:      bookmarks,
+			Searches:   store.Searches,
+			Applied:    applied,
+			Dismissals: store.Dismissals,
+			Plans:      seekersPlans{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: deps.Clock}},
+		},
+		Retention:    store.Retention,
+		PersonalData: store.PersonalData,
+	}
+	return &service, checkDeps("jobseeker", service)
+}
+
+// seekersListings implements jobseeker.Listings.
+type seekersListings struct{ *listings.Service }
+
+func (b seekersListings) Public(ctx context.Context, ids []string) ([]jobseeker.Posting, error) {
+	ls, err := b.PublicMany(ctx, ids)
+	return newPostings(ls), err
+}
+
+func (b seekersListings) Briefs(ctx context.Context, ids []string) (map[string]jobseeker.Brief, error) {
+	listingsByID, err := b.Service.Briefs(ctx, ids)
+	return list.ToMap(listingsByID, func(l listings.Brief) (string, jobseeker.Brief) {
+		return l.ID, jobseeker.Brief{Title: l.Title, Company: l.Company, Location: l.Location, Public: l.Public}
+	}), err
+}
+
+func (b seekersListings) ClosingBetween(ctx context.Context, from jobseeker.Closing, until time.Time, n int) ([]jobseeker.Closing, error) {
+	closing, err := b.Service.ClosingBetween(ctx, from.At, from.ID, until, n)
+	return list.Map(closing, func(l listings.Brief) jobseeker.Closing {
+		return jobseeker.Closing{At: l.Deadline, ID: l.ID, Title: l.Title}
+	}), err
+}
+
+func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int) ([]jobseeker.Candidate, error) {
+	in := listings.FindInput{
+		Text:    w.Text,
+		Page:    page.Request{Number: 1, Size: n},
+		Filters: listings.FilterInput{Location: w.Location, ContractType: []string{w.ContractType}},
+	}
+	if w.Radius > 0 {
+		in.Filters.Radius = &w.Radius
+	}
+	hits, err := b.ClosestTo(ctx, in, w.Home)
+	isSpecialty := b.SpecialtyTest(w.Specialty)
+	return list.Map(hits, func(h listings.Hit) jobseeker.Candidate { return newCandidate(h, isSpecialty) }), err
+}
+
+func newCandidate(h listings.Hit, isSpecialty func(specialty string) bool) jobseeker.Candidate {
+	l := h.Listing
+	c := jobseeker.Candidate{
+		ID:             l.ID,
+		Title:          l.Title,
+		Company:        l.Company,
+		Location:       l.Location,
+		Remote:         l.Remote,
+		ContractType:   l.ContractType,
+		EmploymentType: l.EmploymentType,
+		Miles:          h.Miles,
+		Filed:          isSpecialty(l.Specialty),
+		InTitle:        !slices.ContainsFunc(h.Matched, func(m listings.Matched) bool { return m.How == search.HowText }),
+	}
+	if l.PostedAt != nil {
+		c.PostedAt = *l.PostedAt
+	}
+	if l.Salary != nil {
+		lowest, highest := l.Salary.Yearly()
+		low, high := listings.Major(lowest), listings.Major(highest)
+		c.PayLowest, c.PayHighest = &low, &high
+	}
+	return c
+}
+
+func (b seekersListings) Gather(ctx context.Context, ids []string) (jobseeker.Gathered, error) {
+	g, err := b.Service.Gather(ctx, ids)
+	return seekersGathered{g}, err
+}
+
+func newPostings(ls []listings.Listing) []jobseeker.Posting {
+	return list.Map(ls, func(l listings.Listing) jobseeker.Posting {
+		p := jobseeker.Posting{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, PostedAt: l.CreatedAt}
+		if l.PostedAt != nil {
+			p.PostedAt = *l.PostedAt
+		}
+		return p
+	})
+}
+
+// seekersGathered implements jobseeker.Gathered.
+type seekersGathered struct{ *listings.Gathered }
+
+func (b seekersGathered) Postings() []jobseeker.Posting { return newPostings(b.Listings()) }
+
+func (b seekersGathered) Matching(ctx context.Context, t jobseeker.Terms) ([]int, error) {
+	return b.Gathered.Matching(ctx, listings.FindKey{Text: t.Query, Location: t.Location, ContractType: t.ContractType})
+}
+
+// seekersPlans implements jobseeker.Plans.
+type seekersPlans struct{ billing.Reader }
+
+func (b seekersPlans) Plan(ctx context.Context, userID string) (jobseeker.Plan, error) {
+	sub, err := b.Current(ctx, billing.Owner{Kind: billing.User, ID: userID})
+	return jobseeker.Plan{Tier: sub.Plan, Active: sub.Status == billing.Active}, err
+}
+
+// seekersApplied implements jobseeker.Applied.
+type seekersApplied struct{ *hiring.Service }
+
+func (b seekersApplied) Lately(ctx context.Context, userID string, n int) ([]string, error) {
+	return b.AppliedLately(ctx, userID, n)
+}
+
+func (b seekersApplied) Among(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error) {
+	return b.AppliedAmong(ctx, userID, listingIDs)
+}
+
+func (b seekersApplied) Counts(ctx context.Context, userID string) (jobseeker.ApplicationCounts, error) {
+	total, pending, err := b.ApplicantStats(ctx, userID)
+	return jobseeker.ApplicationCounts{Total: total, Pending: pending}, err
+}
