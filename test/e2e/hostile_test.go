@@ -2,9 +2,7 @@ package e2e
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -21,20 +19,37 @@ var wrongJSON = []string{`null`, `true`, `-1`, `1e400`, `""`, `"x"`, `"\ud800"`,
 
 // hostileJSON contains hostile values. Every fifth of them is sent in each part of a body.
 var hostileJSON = []string{
-	`0`, `1.5`, `-0`, `1e308`, `-1e-400`, `9223372036854775808`, `-9223372036854775809`, `123456789012345678901234567890`,
-	`" "`, `"\t\r\n"`, `"a\u0000b"`, `"\udfffx"`, "\"\xff\"", "\"\xed\xa0\x80\"", `"🚑\u202e\u200b\ufeff"`, `"e\u0301\u0301\u0301"`,
-	`"'; DROP TABLE listings; --"`, `"%_\\*\"'` + "`" + `"`, `"x\r\nBcc: all@example.org"`, `"<script>alert(1)</script>"`, `"=1+1"`, `"{{.}}${x}%s%n"`, `"` + strings.Repeat("x", 30_000) + `"`, `"` + strings.Repeat("é", 200) + `"`,
-	`[[]]`, `[{}]`, `["a", 1, {}]`, `{"__proto__": {"a": 1}}`, `{"a": 1, "a": 2}`, `{"a": 1e200000}`, `{"a": "\ud800"}`, `[` + strings.Repeat(`{},`, 300) + `{}]`,
-	strings.Repeat(`[`, 20) + strings.Repeat(
-		`]`,
-		20,
-	), strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60), `"2026-13-45T99:99:99Z"`, `"0000-01-01"`, `"9999-12-31T23:59:59Z"`, `"2026-01-01T00:00:00+99:99"`, `NaN`, `undefined`, `'a'`, `01`, ``,
+	// numbers at and beyond the limits of int64 and float64
+	`0`, `1.5`, `-0`, `1e308`, `-1e-400`,
+	`9223372036854775808`, `-9223372036854775809`, `123456789012345678901234567890`,
+	// white space, NUL, lone surrogates, invalid UTF-8, invisible and combining characters
+	`" "`, `"\t\r\n"`, `"a\u0000b"`, `"\udfffx"`, "\"\xff\"", "\"\xed\xa0\x80\"",
+	`"🚑\u202e\u200b\ufeff"`, `"e\u0301\u0301\u0301"`,
+	// injection into SQL, LIKE, mail headers, HTML, spreadsheets and templates
+	`"'; DROP TABLE listings; --"`, `"%_\\*\"'` + "`" + `"`, `"x\r\nBcc: all@example.org"`,
+	`"<script>alert(1)</script>"`, `"=1+1"`, `"{{.}}${x}%s%n"`,
+	// long texts
+	`"` + strings.Repeat("x", 30_000) + `"`, `"` + strings.Repeat("é", 200) + `"`,
+	// arrays and objects with unexpected members
+	`[[]]`, `[{}]`, `["a", 1, {}]`, `{"__proto__": {"a": 1}}`, `{"a": 1, "a": 2}`,
+	`{"a": 1e200000}`, `{"a": "\ud800"}`, `[` + strings.Repeat(`{},`, 300) + `{}]`,
+	strings.Repeat(`[`, 20) + strings.Repeat(`]`, 20),
+	strings.Repeat(`{"a":`, 60) + `1` + strings.Repeat(`}`, 60),
+	// timestamps
+	`"2026-13-45T99:99:99Z"`, `"0000-01-01"`, `"9999-12-31T23:59:59Z"`, `"2026-01-01T00:00:00+99:99"`,
+	// malformed JSON
+	`NaN`, `undefined`, `'a'`, `01`, ``,
 }
 
 // hostileText are hostile values for queries and paths.
 var hostileText = []string{
-	"", " ", "x", "0", "-1", "1.5", "1e9", "99999999999999999999", "-99999999999999999999", "NaN", "Infinity", "null", "true", "[]", "a,b", "\x00", "a\x00b", "\xff", "\xed\xa0\x80", "'", `"`, "*", "%", "_", `\`, `'; --`,
-	"..", "../..", "🚑", "é", "İ", "\r\n", "\u202e", strings.Repeat("x", 3000), "2026-13-45", "0000-01-01", "{}", "<script>", nowhere + "0", strings.ToUpper(nowhere), "00000000-0000-0000-0000-000000000000", "{" + nowhere + "}", strings.ReplaceAll(nowhere, "-", ""), "urn:uuid:" + nowhere,
+	"", " ", "x", "0", "-1", "1.5", "1e9", "99999999999999999999", "-99999999999999999999",
+	"NaN", "Infinity", "null", "true", "[]", "a,b", "{}",
+	"\x00", "a\x00b", "\xff", "\xed\xa0\x80", "🚑", "é", "İ", "\r\n", "\u202e",
+	"'", `"`, "*", "%", "_", `\`, `'; --`, "..", "../..", "<script>",
+	strings.Repeat("x", 3000), "2026-13-45", "0000-01-01",
+	nowhere + "0", strings.ToUpper(nowhere), "00000000-0000-0000-0000-000000000000",
+	"{" + nowhere + "}", strings.ReplaceAll(nowhere, "-", ""), "urn:uuid:" + nowhere,
 }
 
 // hostileBodies contains bodies with all members, for routes whose body in the role matrix has
@@ -107,7 +122,7 @@ func TestHostileInput(t *testing.T) {
 					case "DELETE /api/employers/profile":
 						who = server.employer(t).client
 					}
-					h := hostileRoute{t: t, c: users, who: who, route: route, path: path(users), row: row}
+					h := hostileRoute{t: t, users: users, who: who, route: route, path: path(users), row: row}
 					h.sendBodies()
 					h.sendQueries()
 					h.sendPaths()
@@ -121,7 +136,7 @@ func TestHostileInput(t *testing.T) {
 
 type hostileRoute struct {
 	t     *testing.T
-	c     *matrixUsers
+	users *matrixUsers
 	who   *client
 	route web.Route
 	path  string
@@ -160,7 +175,7 @@ func (h hostileRoute) sendBodies() {
 	if body == nil {
 		body = withBody(object{})
 	}
-	for i, path := range bodyPaths(h.route.Op.In, plainJSON(h.t, body(h.c)), nil) {
+	for i, path := range bodyPaths(h.route.Op.In, plainJSON(h.t, body(h.users)), nil) {
 		for j, value := range append(slices.Clone(wrongJSON), hostileJSON...) {
 			if j >= len(wrongJSON) && j%5 != i%5 {
 				continue
@@ -170,7 +185,7 @@ func (h hostileRoute) sendBodies() {
 			var encoded bytes.Buffer
 			enc := json.NewEncoder(&encoded)
 			enc.SetEscapeHTML(false)
-			require.NoError(h.t, enc.Encode(setPart(plainJSON(h.t, body(h.c)), path, placeholder)))
+			require.NoError(h.t, enc.Encode(setPart(plainJSON(h.t, body(h.users)), path, placeholder)))
 			h.send(h.path, strings.Replace(encoded.String(), `"`+placeholder+`"`, value, 1))
 		}
 	}
@@ -204,7 +219,7 @@ func (h hostileRoute) body() any {
 	if h.row.body == nil {
 		return nil
 	}
-	return h.row.body(h.c)
+	return h.row.body(h.users)
 }
 
 // sendPaths sends paths with invalid ids.
@@ -343,86 +358,4 @@ func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 				with.send(route.Method, route.Path, body()).status, "%s %s", route.Method, route.Path)
 		}
 	})
-}
-
-// Cursors are opaque, but a client may decode and forge them.
-func TestForgedCursors(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, server *testServer) {
-		employer, seeker := server.employer(t), server.seeker(t)
-		for i := range 3 {
-			id := employer.listing(object{"title": "Nurse", "location": "Leeds", "salary": object{"min": 30000 + i}})
-			seeker.application(id, nil)
-		}
-		server.addMember(t, employer, nil)
-		server.addMember(t, employer, nil)
-		for path, who := range map[string]*client{
-			"/api/listings?":                              server.guest(t),
-			"/api/listings?sort=salary&":                  server.guest(t),
-			"/api/listings?sort=distance&location=Leeds&": server.guest(t),
-			"/api/listings?search=nurse&sort=relevance&":  server.guest(t),
-			"/api/employers/jobs?":                        employer.client,
-			"/api/employers/applications?":                employer.client,
-			"/api/jobseekers/applications?":               seeker.client,
-			"/api/employers/team?":                        employer.client,
-		} {
-			t.Run(path, func(t *testing.T) {
-				c := *who
-				c.t = t
-				cursor := c.get(path + "limit=1").ok(200).text("data.nextCursor")
-				c.get(path + "limit=1&cursor=" + cursor).ok(200)
-				for _, forged := range forgeCursors(cursor) {
-					if len(forged) > 600 {
-						continue // too long for any list
-					}
-					a := c.requireHandled(t, "GET", path+"limit=1&cursor="+escapeQuery(forged), nil)
-					require.Contains(t, []int{200, 400}, a.status, "%s", a.raw)
-				}
-			})
-		}
-	})
-}
-
-// forgeCursors returns cursors that the list did not issue.
-func forgeCursors(cursor string) []string {
-	out := []string{
-		"x",
-		"'",
-		"AAAA",
-		nowhere,
-		strings.ToUpper(nowhere),
-		"own.{}",
-		cursor + "x",
-		cursor[1:],
-		strings.ToUpper(cursor),
-		strings.Repeat("A", 513),
-		strings.Repeat("A", 511),
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil {
-		return out
-	}
-	name, rest, _ := bytes.Cut(raw, []byte("."))
-	var at map[string]json.RawMessage
-	if json.Unmarshal(rest, &at) != nil {
-		return out
-	}
-	encode := func(payload string) {
-		out = append(out, base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("%s.%s", name, payload))))
-	}
-	for _, payload := range []string{"", "{", "{}", "[]", "null", `"x"`, strings.Repeat("[", 200)} {
-		encode(payload)
-	}
-	for key := range at {
-		for _, value := range append(slices.Concat(wrongJSON, hostileJSON), `"0001-01-01T00:00:00Z"`, `"-1"`, `2`, `1`, `1e15`, `1e18`, `9.3e18`, `0.5`, `"`+nowhere+`"`) {
-			var parts []string
-			for k, v := range at {
-				if k == key {
-					v = json.RawMessage(value)
-				}
-				parts = append(parts, fmt.Sprintf("%q:%s", k, v))
-			}
-			encode("{" + strings.Join(parts, ",") + "}")
-		}
-	}
-	return out
 }

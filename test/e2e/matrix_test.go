@@ -15,26 +15,35 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// matrixUsers are the users of the role matrix and their resources.
+// matrixUsers are the users of the role matrix and their resources. Fields of type string are
+// ids unless stated otherwise.
 type matrixUsers struct {
 	server                  *testServer
 	guest                   *client
 	seeker, otherSeeker     *account
 	employer, otherEmployer *account
-	bare                    *account // a member of the employer's organization without any permission
-	member                  string   // the id of another member
-	listing, application    string
-	export                  string
-	notification            string // of the application
-	vacancy                 string // another listing, without applications
-	bookmark                string // of the vacancy
-	document                string
-	title                   string // of the listing
-	app, key                string // of the seeker as a developer
-	webhook, delivery       string
-	session                 string  // of the seeker
-	consentedApp            string  // that the seeker has allowed something
-	reader, writer          *client // programs: with a key of the application, and with all that the seeker can allow
+	// bare is a member of the employer's organization without any permission, and member is the
+	// id of another member.
+	bare   *account
+	member string
+
+	// listing is the employer's, and title its title. The seeker has applied for it, and has a
+	// notification of the application.
+	listing, title string
+	application    string
+	notification   string
+	export         string
+	document       string
+	// vacancy is a listing without applications that the seeker has bookmarked.
+	vacancy, bookmark string
+
+	// These belong to the seeker as a developer. reader uses an API key of the app, and writer
+	// a token with all scopes that the seeker can grant.
+	app, key          string
+	webhook, delivery string
+	reader, writer    *client
+	session           string // of the seeker
+	consentedApp      string // client_id of an app to which the seeker has granted scopes
 }
 
 // matrixRow is a request that succeeds for its authorized caller.

@@ -18,28 +18,28 @@ import (
 // programUsers are the users of the developer API's matrix: an employer with a
 // listing and a draft, a jobseeker who has applied, and others of both kinds.
 type programUsers struct {
-	server                  *testServer
-	boss, rival             *account
-	seeker, other           *account
-	listing, draft, another string
-	application             string
+	server                       *testServer
+	employer, otherEmployer      *account
+	seeker, otherSeeker          *account
+	listing, draft, otherListing string
+	application                  string
 }
 
 // programRow is a request that succeeds for an authorized caller.
 type programRow struct {
 	path func(o *programUsers) string
 	body func(o *programUsers) any
-	// hidden returns the same request for a resource that other users may not
-	// see or change, and code is their error code. Without hidden, others
+	// hiddenPath returns the same request for a resource that other users may not
+	// see or change, and code is their error code. Without hiddenPath, others
 	// succeed and the response has no foreign data.
-	hidden     func(o *programUsers) string
+	hiddenPath func(o *programUsers) string
 	hiddenBody func(o *programUsers) any
 	code       string
 	// tool is the MCP tool that executes the operation, or empty. Its arguments
 	// are those of the request, or of the hidden one.
-	tool      string
-	arguments func(o *programUsers) object
-	concealed func(o *programUsers) object
+	tool            string
+	arguments       func(o *programUsers) object
+	hiddenArguments func(o *programUsers) object
 }
 
 func applicationPath(o *programUsers) string { return "/applications/" + o.application }
@@ -51,25 +51,25 @@ var programMatrix = map[string]programRow{
 	"GET /api/v1/jobs/suggest": {path: func(*programUsers) string { return "/jobs/suggest?q=nur" },
 		tool: "suggest", arguments: func(*programUsers) object { return object{"q": "nur"} }},
 	"GET /api/v1/jobs/:job_id": {
-		path:      func(o *programUsers) string { return "/jobs/" + o.listing },
-		hidden:    func(o *programUsers) string { return "/jobs/" + o.draft },
-		code:      "job_not_found",
-		tool:      "get_job",
-		arguments: func(o *programUsers) object { return object{"job_id": o.listing} },
-		concealed: func(o *programUsers) object { return object{"job_id": o.draft} },
+		path:            func(o *programUsers) string { return "/jobs/" + o.listing },
+		hiddenPath:      func(o *programUsers) string { return "/jobs/" + o.draft },
+		code:            "job_not_found",
+		tool:            "get_job",
+		arguments:       func(o *programUsers) object { return object{"job_id": o.listing} },
+		hiddenArguments: func(o *programUsers) object { return object{"job_id": o.draft} },
 	},
 	"GET /api/v1/applications": {path: func(*programUsers) string { return "/applications?limit=100" },
 		tool: "list_my_applications", arguments: func(*programUsers) object { return object{"limit": 100} }},
-	"GET /api/v1/applications/:id": {path: applicationPath, hidden: applicationPath, code: "application_not_found"},
+	"GET /api/v1/applications/:id": {path: applicationPath, hiddenPath: applicationPath, code: "application_not_found"},
 	"POST /api/v1/applications": {
-		path:       func(*programUsers) string { return "/applications" },
-		body:       func(o *programUsers) any { return object{"job_id": o.another} },
-		hidden:     func(*programUsers) string { return "/applications" },
-		hiddenBody: func(o *programUsers) any { return object{"job_id": o.draft} },
-		code:       "job_not_found",
-		tool:       "apply",
-		arguments:  func(o *programUsers) object { return object{"job_id": o.another} },
-		concealed:  func(o *programUsers) object { return object{"job_id": o.draft} },
+		path:            func(*programUsers) string { return "/applications" },
+		body:            func(o *programUsers) any { return object{"job_id": o.otherListing} },
+		hiddenPath:      func(*programUsers) string { return "/applications" },
+		hiddenBody:      func(o *programUsers) any { return object{"job_id": o.draft} },
+		code:            "job_not_found",
+		tool:            "apply",
+		arguments:       func(o *programUsers) object { return object{"job_id": o.otherListing} },
+		hiddenArguments: func(o *programUsers) object { return object{"job_id": o.draft} },
 	},
 }
 
@@ -93,13 +93,13 @@ func TestDeveloperRoleMatrix(t *testing.T) {
 			t.Run(route.Method+" "+route.Path, func(t *testing.T) {
 				t.Parallel()
 				users := &programUsers{
-					server: server,
-					boss:   server.employer(t),
-					rival:  server.employer(t),
-					seeker: server.seeker(t),
-					other:  server.seeker(t),
+					server:        server,
+					employer:      server.employer(t),
+					otherEmployer: server.employer(t),
+					seeker:        server.seeker(t),
+					otherSeeker:   server.seeker(t),
 				}
-				users.listing, users.another, users.draft = users.boss.listing(nil), users.boss.listing(nil), users.boss.listing(object{"status": "draft"})
+				users.listing, users.otherListing, users.draft = users.employer.listing(nil), users.employer.listing(nil), users.employer.listing(object{"status": "draft"})
 				users.application = users.seeker.application(users.listing, nil)
 				row := programMatrix[route.Method+" "+route.Path]
 				for _, prefix := range []string{"/api/v1", "/v1"} {
@@ -163,17 +163,17 @@ func (row programRow) play(t *testing.T, users *programUsers, route web.Route, p
 		require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="`+string(route.Scope)+`"`)
 	}
 	if write {
-		as(users.boss.program()).problem(403, "insufficient_scope") // keys read
+		as(users.employer.program()).problem(403, "insufficient_scope") // keys read
 		as(users.seeker.program()).problem(403, "insufficient_scope")
 	}
 
 	// Other users, with all scopes.
-	strangers := []*client{users.rival.grantApp(app, all...), users.other.grantApp(app, all...)}
+	strangers := []*client{users.otherEmployer.grantApp(app, all...), users.otherSeeker.grantApp(app, all...)}
 	if !write {
-		strangers = append(strangers, users.rival.program(), users.other.program())
+		strangers = append(strangers, users.otherEmployer.program(), users.otherSeeker.program())
 	}
 	for _, who := range strangers {
-		if row.hidden == nil {
+		if row.hiddenPath == nil {
 			res := as(who).okDeveloper(200)
 			require.NotContains(t, string(res.raw), users.application)
 			require.NotContains(t, string(res.raw), users.draft)
@@ -183,7 +183,7 @@ func (row programRow) play(t *testing.T, users *programUsers, route web.Route, p
 		if row.hiddenBody != nil {
 			body = row.hiddenBody(users)
 		}
-		res := who.send(route.Method, prefix+row.hidden(users), body)
+		res := who.send(route.Method, prefix+row.hiddenPath(users), body)
 		if write && who == strangers[0] { // an employer, who cannot apply at all
 			res.problem(403, "forbidden")
 			continue
@@ -193,13 +193,13 @@ func (row programRow) play(t *testing.T, users *programUsers, route web.Route, p
 
 	// Authorized callers.
 	if write {
-		users.another = users.boss.listing(nil)
+		users.otherListing = users.employer.listing(nil)
 		as(users.seeker.grantApp(app, route.Scope)).okDeveloper(201)
 		return
 	}
 	for _, who := range []*client{
-		users.seeker.grantApp(app, route.Scope), users.boss.grantApp(app, route.Scope),
-		users.seeker.program(), users.boss.program(),
+		users.seeker.grantApp(app, route.Scope), users.employer.grantApp(app, route.Scope),
+		users.seeker.program(), users.employer.program(),
 	} {
 		as(who).okDeveloper(200)
 	}
@@ -242,21 +242,21 @@ func (row programRow) checkTool(t *testing.T, users *programUsers, route web.Rou
 	write := route.Method != http.MethodGet
 	if write {
 		fails(as(users.seeker.program()), string(route.Scope))
-		users.another = users.boss.listing(nil)
-		fails(as(users.rival.grantApp(app, all...)), "403 forbidden")
+		users.otherListing = users.employer.listing(nil)
+		fails(as(users.otherEmployer.grantApp(app, all...)), "403 forbidden")
 		draft := succeeds(as(users.seeker.grantApp(app, route.Scope)))
 		require.Contains(t, string(draft.raw), "confirmation_required")
 	} else {
 		for _, who := range []*client{
-			users.seeker.grantApp(app, route.Scope), users.boss.grantApp(app, route.Scope),
-			users.seeker.program(), users.boss.program(),
+			users.seeker.grantApp(app, route.Scope), users.employer.grantApp(app, route.Scope),
+			users.seeker.program(), users.employer.program(),
 		} {
 			succeeds(as(who))
 		}
 	}
-	for _, who := range []*client{users.rival.grantApp(app, all...), users.other.grantApp(app, all...)} {
-		if row.concealed != nil {
-			fails(call(who, row.concealed(users)), row.code)
+	for _, who := range []*client{users.otherEmployer.grantApp(app, all...), users.otherSeeker.grantApp(app, all...)} {
+		if row.hiddenArguments != nil {
+			fails(call(who, row.hiddenArguments(users)), row.code)
 			continue
 		}
 		res := succeeds(as(who))

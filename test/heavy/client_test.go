@@ -18,9 +18,9 @@ import (
 
 // npmPackage is a temporary folder of TypeScript programs with the packages that they use.
 type npmPackage struct {
-	t   *testing.T
-	s   *testServer
-	dir string
+	t      *testing.T
+	server *testServer
+	dir    string
 }
 
 // newNPMPackage copies the files of the folders and installs their packages.
@@ -108,7 +108,7 @@ func (p *npmPackage) runWithBrowsers(t *testing.T, name string, args ...string) 
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if visit := strings.Fields(lines.Text()); len(visit) == 4 && visit[0] == "visit" {
-			_, err := io.WriteString(in, p.s.grantConsent(t, visit[1], visit[2], visit[3])+"\n")
+			_, err := io.WriteString(in, p.server.grantConsent(t, visit[1], visit[2], visit[3])+"\n")
 			require.NoError(t, err)
 			continue
 		}

@@ -18,10 +18,10 @@ import (
 // lab is a board with one advert for each concept that a title can name, all of
 // them in the same town, and the parser over it.
 type lab struct {
-	t      *testing.T
-	v      *search.Vocabulary
-	index  search.Index
-	parser search.Parser
+	t          *testing.T
+	vocabulary *search.Vocabulary
+	index      search.Index
+	parser     search.Parser
 	// annotations maps the ids of adverts to their annotations.
 	annotations map[string]search.Annotation
 }
@@ -38,7 +38,7 @@ func newLab(t *testing.T) *lab {
 	places := gazetteer.New()
 	town, ok := places.Resolve(labTown)
 	require.True(t, ok)
-	l := &lab{t: t, v: vocabulary, index: index, annotations: map[string]search.Annotation{}}
+	l := &lab{t: t, vocabulary: vocabulary, index: index, annotations: map[string]search.Annotation{}}
 	l.parser = search.Parser{Vocabulary: vocabulary, Places: places, Words: search.NewSpelling(vocabulary, index)}
 	var changes []search.Change
 	for _, c := range vocabulary.Concepts() {
@@ -58,7 +58,7 @@ func isTitled(c *search.Concept) bool {
 // document is the advert of a concept: its name is the title.
 func (l *lab) document(c *search.Concept, town *search.Place) *search.Document {
 	title := c.Label
-	annotation := l.v.Annotate(&search.Advert{Title: title, Description: "Join our team."})
+	annotation := l.vocabulary.Annotate(&search.Advert{Title: title, Description: "Join our team."})
 	l.annotations[c.ID] = annotation
 	return &search.Document{
 		PostedAt: time.Unix(1_750_000_000, 0),
@@ -91,7 +91,7 @@ func (l *lab) findsOwn(text string, readings []search.Reading) bool {
 	hits := l.find(text)
 	return slices.ContainsFunc(readings, func(r search.Reading) bool {
 		own := slices.ContainsFunc(hits, func(h search.Hit) bool {
-			return h.Exact && (h.ID == r.Concept.ID || slices.Equal(l.v.Concept(h.ID).Means(), r.Concept.Means()))
+			return h.Exact && (h.ID == r.Concept.ID || slices.Equal(l.vocabulary.Concept(h.ID).Means(), r.Concept.Means()))
 		})
 		others := slices.ContainsFunc(hits, func(h search.Hit) bool { return !h.Exact || !l.isAbout(h.ID, r.Concept) })
 		return own || len(hits) == depth && !others
@@ -184,7 +184,7 @@ func TestVocabulary_Variations_FindTheSame(t *testing.T) {
 		t.Run(variation.name, func(t *testing.T) {
 			var failed []string
 			n := 0
-			for _, f := range lab.v.Forms() {
+			for _, f := range lab.vocabulary.Forms() {
 				text := variation.write(strings.ToLower(f.Text))
 				if text == "" || !isTitled(f.Readings[0].Concept) {
 					continue
@@ -206,7 +206,7 @@ func TestVocabulary_Child_DoesNotFindItsParent(t *testing.T) {
 	t.Parallel()
 	lab := newLab(t)
 	var failed []string
-	for _, c := range lab.v.Concepts() {
+	for _, c := range lab.vocabulary.Concepts() {
 		if c.Kind != search.Role || c.Same != nil {
 			continue
 		}
@@ -224,9 +224,9 @@ func TestVocabulary_Child_DoesNotFindItsParent(t *testing.T) {
 func TestVocabulary_NonClinicalForm_FindsNoClinicalPostFirst(t *testing.T) {
 	t.Parallel()
 	lab := newLab(t)
-	nonClinical := lab.v.Concept("non-clinical")
+	nonClinical := lab.vocabulary.Concept("non-clinical")
 	var failed []string
-	for _, f := range lab.v.Forms() {
+	for _, f := range lab.vocabulary.Forms() {
 		c := f.Readings[0].Concept
 		if len(f.Readings) > 1 || c.Kind != search.Role || !c.IsA(nonClinical) {
 			continue
@@ -236,7 +236,7 @@ func TestVocabulary_NonClinicalForm_FindsNoClinicalPostFirst(t *testing.T) {
 			continue
 		}
 		// The advert of a specialty alone is for the profession that staffs it.
-		if first := lab.v.Concept(hits[0].ID); first.Kind == search.Role && !first.IsA(nonClinical) {
+		if first := lab.vocabulary.Concept(hits[0].ID); first.Kind == search.Role && !first.IsA(nonClinical) {
 			failed = append(failed, f.Text+" finds "+hits[0].ID)
 		}
 	}
