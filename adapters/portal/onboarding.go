@@ -11,8 +11,10 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
+// onboardingRoutes returns the routes of the onboarding steps, which guests can take too.
 func onboardingRoutes(s *jobseeker.Service) []web.Route {
 	const tag, path = "Onboarding", "/api/jobseekers/onboarding"
+	h := onboardingHandlers{s}
 	return []web.Route{
 		{
 			Method:  http.MethodGet,
@@ -21,22 +23,7 @@ func onboardingRoutes(s *jobseeker.Service) []web.Route {
 			Errors:  []int{403},
 			Tag:     tag,
 			Summary: "Get the state of the caller's onboarding steps",
-			Op: web.Op(
-				func(ctx context.Context, c web.Call, in GuestCookie) (onboardingReply, error) {
-					g, keep, err := s.MyOnboarding(ctx, c.Actor, in.Guest)
-					if err != nil {
-						return onboardingReply{}, err
-					}
-					return onboardingReply{
-						Success: true, OnboardingComplete: g.Complete, IsGuest: c.Actor.Guest(),
-						Onboarding: onboardingView{
-							Steps:       web.Each(g.Steps, viewStep),
-							Email:       g.Email,
-							Preferences: viewPreferences(g.Preferences),
-						},
-						guestHeaders: guestCookieHeaders(s, in.Guest, keep, false),
-					}, nil
-				}),
+			Op:      web.Op(h.get),
 		},
 		{
 			Method:  http.MethodPost,
@@ -46,18 +33,49 @@ func onboardingRoutes(s *jobseeker.Service) []web.Route {
 			Errors:  []int{403},
 			Tag:     tag,
 			Summary: "Store an email address, the state of an onboarding step, or preferences",
-			Op: web.Op(
-				func(ctx context.Context, c web.Call, in OnboardingForm) (onboardedReply, error) {
-					keep, err := s.Onboard(ctx, c.Actor, in.Guest, in.OnboardingInput)
-					return onboardedReply{
-						Success:      true,
-						Message:      onboarded[in.Action],
-						IsGuest:      c.Actor.Guest(),
-						guestHeaders: guestCookieHeaders(s, in.Guest, keep, true),
-					}, err
-				}),
+			Op:      web.Op(h.update),
 		},
 	}
+}
+
+// onboardingHandlers handles the requests of onboardingRoutes.
+type onboardingHandlers struct{ *jobseeker.Service }
+
+func (h onboardingHandlers) get(ctx context.Context, c web.Call, in GuestCookie) (onboardingReply, error) {
+	guide, secret, err := h.MyOnboarding(ctx, c.Actor, in.Guest)
+	if err != nil {
+		return onboardingReply{}, err
+	}
+	reply := onboardingReply{
+		Success:            true,
+		OnboardingComplete: guide.Complete,
+		IsGuest:            c.Actor.Guest(),
+		Onboarding: onboardingView{
+			Steps:       web.Each(guide.Steps, viewStep),
+			Email:       guide.Email,
+			Preferences: viewPreferences(guide.Preferences),
+		},
+	}
+	if secret == "" && in.Guest != "" {
+		reply.guestHeaders = deleteGuestCookie(h.PublicURL)
+	}
+	return reply, nil
+}
+
+func (h onboardingHandlers) update(ctx context.Context, c web.Call, in OnboardingForm) (onboardedReply, error) {
+	secret, err := h.Onboard(ctx, c.Actor, in.Guest, in.OnboardingInput)
+	reply := onboardedReply{
+		Success: true,
+		Message: onboardingMessages[in.Action],
+		IsGuest: c.Actor.Guest(),
+	}
+	switch {
+	case secret != "":
+		reply.guestHeaders = setGuestCookie(h.PublicURL, secret)
+	case in.Guest != "":
+		reply.guestHeaders = deleteGuestCookie(h.PublicURL)
+	}
+	return reply, err
 }
 
 // GuestCookie is the secret that identifies a guest's browser.
@@ -71,7 +89,8 @@ type OnboardingForm struct {
 	jobseeker.OnboardingInput
 }
 
-var onboarded = map[string]string{
+// onboardingMessages are the messages of the response by action.
+var onboardingMessages = map[string]string{
 	"capture_email":      "Email captured successfully",
 	"track_step":         "Step tracked successfully",
 	"update_preferences": "Preferences updated successfully",
@@ -108,8 +127,8 @@ type stepView struct {
 	SkippedAt   *time.Time           `json:"skippedAt,omitempty"`
 }
 
-// viewPreferences returns preferences as they were sent. The service has checked that they
-// are an object.
+// viewPreferences returns preferences as they were sent. The error is ignored: the service has
+// checked that they are an object, and an empty text stands for none.
 func viewPreferences(text string) (object map[string]json.RawMessage) {
 	_ = json.Unmarshal([]byte(text), &object)
 	return object
@@ -137,21 +156,23 @@ func (h guestHeaders) Headers() map[string]string {
 	return map[string]string{"Set-Cookie": h.cookie}
 }
 
-// guestCookieMaxAge is the lifetime of the cookie in seconds.
+// guestCookieMaxAge is the lifetime of the cookie in seconds: 90 days after each update.
 const guestCookieMaxAge = "7776000"
 
-// guestCookieHeaders returns the cookie with the secret keep: it is deleted after an account has
-// taken over the data of the guest, and renewed for 90 days if it was used.
-func guestCookieHeaders(s *jobseeker.Service, hadCookie, keep string, wasUsed bool) guestHeaders {
+// setGuestCookie stores the secret of a guest in the browser.
+func setGuestCookie(publicURL, secret string) guestHeaders {
+	return guestHeaders{"locum_guest=" + secret + "; Max-Age=" + guestCookieMaxAge + guestCookieAttributes(publicURL)}
+}
+
+// deleteGuestCookie deletes the secret of a guest after an account has taken over the data.
+func deleteGuestCookie(publicURL string) guestHeaders {
+	return guestHeaders{"locum_guest=; Max-Age=0" + guestCookieAttributes(publicURL)}
+}
+
+func guestCookieAttributes(publicURL string) string {
 	attributes := "; Path=/api; HttpOnly; SameSite=Lax"
-	if strings.HasPrefix(s.PublicURL, "https:") {
+	if strings.HasPrefix(publicURL, "https:") {
 		attributes += "; Secure"
 	}
-	switch {
-	case keep == "" && hadCookie != "":
-		return guestHeaders{"locum_guest=; Max-Age=0" + attributes}
-	case keep != "" && wasUsed:
-		return guestHeaders{"locum_guest=" + keep + "; Max-Age=" + guestCookieMaxAge + attributes}
-	}
-	return guestHeaders{}
+	return attributes
 }

@@ -51,48 +51,64 @@ func (r *Runner) Do(ctx context.Context, request Request, o Operation) (*Answer,
 		return storedAnswer, err
 	}
 	failpoint("begun", request.Operation)
+	work := &interruptible{claim: claim, fallback: o.Fallback}
 	isAnswerStored := false
-	defer func() {
+	defer func() { // runs after a panic of the work, too
 		if !isAnswerStored {
-			r.record(ctx, func(ctx context.Context) error { return r.store.Release(ctx, claim) })
+			r.release(ctx, work)
 		}
 	}()
-	if !o.Remote && !r.distributed {
-		err = r.tx.Do(ctx, func(ctx context.Context) error {
-			a, err := o.Run(ctx)
-			if err != nil {
-				return err
-			}
-			failpoint("effect", request.Operation)
-			if err := r.store.Finish(ctx, claim, a); err != nil {
-				return err
-			}
-			failpoint("answer", request.Operation)
-			return nil
-		})
+	if o.Remote || r.distributed {
+		err = r.runInterruptible(ctx, request, o, work)
 	} else {
-		var a Answer
-		work := &interruptible{claim: claim, fallback: o.Fallback}
-		defer func() {
-			if !isAnswerStored && work.hasFallback && !work.hasCommitted {
-				r.record(ctx, func(ctx context.Context) error { return r.store.SetFallback(ctx, claim, Answer{}) })
-			}
-		}()
-		if a, err = o.Run(context.WithValue(ctx, interruptibleKey{}, work)); err == nil {
-			failpoint("effect", request.Operation)
+		err = r.runInTransaction(ctx, request, o, claim)
+	}
+	if err != nil {
+		if a, keep := o.Refusal(err); keep {
+			isAnswerStored = true
 			r.record(ctx, func(ctx context.Context) error { return r.store.Finish(ctx, claim, a) })
 		}
+		return nil, err
 	}
-	if err == nil {
-		isAnswerStored = true
-		failpoint("done", request.Operation)
-		return nil, nil
+	isAnswerStored = true
+	failpoint("done", request.Operation)
+	return nil, nil
+}
+
+// runInTransaction does the work and stores its answer in one transaction.
+func (r *Runner) runInTransaction(ctx context.Context, request Request, o Operation, claim Claim) error {
+	return r.tx.Do(ctx, func(ctx context.Context) error {
+		a, err := o.Run(ctx)
+		if err != nil {
+			return err
+		}
+		failpoint("effect", request.Operation)
+		if err := r.store.Finish(ctx, claim, a); err != nil {
+			return err
+		}
+		failpoint("answer", request.Operation)
+		return nil
+	})
+}
+
+// runInterruptible does work that has transactions of its own, and stores its answer after it.
+func (r *Runner) runInterruptible(ctx context.Context, request Request, o Operation, work *interruptible) error {
+	a, err := o.Run(context.WithValue(ctx, interruptibleKey{}, work))
+	if err != nil {
+		return err
 	}
-	if a, keep := o.Refusal(err); keep {
-		isAnswerStored = true
-		r.record(ctx, func(ctx context.Context) error { return r.store.Finish(ctx, claim, a) })
+	failpoint("effect", request.Operation)
+	r.record(ctx, func(ctx context.Context) error { return r.store.Finish(ctx, work.claim, a) })
+	return nil
+}
+
+// release gives up the claim, so that a retry is carried out. A retry of work that has
+// committed a transaction gets the fallback.
+func (r *Runner) release(ctx context.Context, work *interruptible) {
+	if work.hasFallback && !work.hasCommitted {
+		r.record(ctx, func(ctx context.Context) error { return r.store.SetFallback(ctx, work.claim, Answer{}) })
 	}
-	return nil, err
+	r.record(ctx, func(ctx context.Context) error { return r.store.Release(ctx, work.claim) })
 }
 
 // record writes the outcome of a request, even if the request was cancelled. If the write

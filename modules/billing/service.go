@@ -159,34 +159,38 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, allowChea
 // completeCharge collects a pending charge while the payer waits. If another caller is
 // collecting the charge, it waits for the result of that call. If that call gets no result, it
 // collects the charge itself.
-func (s *Service) completeCharge(ctx context.Context, c Charge) (sub Subscription, err error) {
+func (s *Service) completeCharge(ctx context.Context, c Charge) (Subscription, error) {
 	if c.awaitsPayer() {
 		return s.collect(ctx, c, attempt{attended: true})
 	}
 	if c.Attempts == 0 || !c.NextAt.After(s.Clock.Now()) {
-		if sub, err = s.claimAndCollect(ctx, c, true); !errors.Is(err, errInProgress) {
+		sub, err := s.claimAndCollect(ctx, c, true)
+		if !errors.Is(err, errInProgress) {
 			return sub, err
 		}
 	}
-	if sub, err = s.awaitResult(ctx, c); !errors.Is(err, errInProgress) {
+	sub, err := s.awaitResult(ctx, c)
+	if !errors.Is(err, errInProgress) {
 		return sub, err
 	}
 	pending, err := s.pendingCharge(ctx, c.Owner)
-	switch {
-	case err != nil:
+	if err != nil {
 		return sub, err
-	case pending == nil || pending.ID != c.ID:
+	}
+	if pending == nil || pending.ID != c.ID {
 		return s.getResult(ctx, c)
-	case pending.awaitsPayer():
+	}
+	if pending.awaitsPayer() {
 		return s.collect(ctx, *pending, attempt{attended: true})
 	}
-	if sub, err = s.claimAndCollect(ctx, *pending, true); errors.Is(err, errInProgress) {
-		err = errUnderWay()
+	sub, err = s.claimAndCollect(ctx, *pending, true)
+	if errors.Is(err, errInProgress) {
+		return sub, errUnderWay()
 	}
 	return sub, err
 }
 
-// awaitResult polls for the result of a concurrent call for 3 s: most payments take less.
+// awaitResult polls for 3 s, because most payments take less.
 const (
 	pollEvery = 50 * time.Millisecond
 	maxPolls  = 60
@@ -195,7 +199,8 @@ const (
 // awaitResult polls for the result of a concurrent call of the provider.
 func (s *Service) awaitResult(ctx context.Context, c Charge) (Subscription, error) {
 	for range maxPolls {
-		if sub, err := s.getResult(ctx, c); !errors.Is(err, errInProgress) || errors.Is(err, errAwaitsPayer) {
+		sub, err := s.getResult(ctx, c)
+		if !errors.Is(err, errInProgress) || errors.Is(err, errAwaitsPayer) {
 			return sub, err
 		}
 		select {
@@ -219,12 +224,14 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 	now := s.Clock.Now()
 	sub = sub.At(now)
 	pending, err := s.pendingCharge(ctx, o)
-	switch {
-	case err != nil:
+	if err != nil {
 		return sub, nil, err
-	case pending != nil && pending.Plan != plan.ID, pending != nil && method.ID != "" && pending.Method.ID != method.ID:
-		return sub, nil, errUnderWay()
-	case pending != nil:
+	}
+	if pending != nil {
+		isRepeated := pending.Plan == plan.ID && (method.ID == "" || method.ID == pending.Method.ID)
+		if !isRepeated {
+			return sub, nil, errUnderWay()
+		}
 		return sub, pending, nil
 	}
 	method = cmp.Or(method, sub.Method)
@@ -235,8 +242,18 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 	if method.ID == "" {
 		return sub, nil, fault.InvalidField("paymentMethodId", "is required: there is no payment method on file")
 	}
-	c := Charge{ID: s.NewID(), Owner: o, Plan: plan.ID, Amount: plan.Price, Method: method, Status: Pending,
-		PeriodStart: now, PeriodEnd: monthAfter(now, now), CreatedAt: now, NextAt: now.Add(retryDelay(0))}
+	c := Charge{
+		ID:          s.NewID(),
+		Owner:       o,
+		Plan:        plan.ID,
+		Amount:      plan.Price,
+		Method:      method,
+		Status:      Pending,
+		PeriodStart: now,
+		PeriodEnd:   monthAfter(now, now),
+		CreatedAt:   now,
+		NextAt:      now.Add(retryDelay(0)),
+	}
 	if sub.Plan != o.Free() && sub.Plan != plan.ID {
 		currentPlan, _ := s.plan(sub.Plan)
 		isCheaper := plan.Price.Minor <= currentPlan.Price.Minor
@@ -247,7 +264,8 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 			)
 		}
 		credit := creditFor(sub, currentPlan.Price, now)
-		if credit > 0 && isCheaper || credit > plan.Price.Minor-minCharge {
+		isPaidByCredit := credit > plan.Price.Minor-minCharge || isCheaper && credit > 0
+		if isPaidByCredit {
 			change := event.SubscriptionUpgraded
 			if isCheaper {
 				change = event.SubscriptionDowngraded
@@ -314,10 +332,13 @@ func (s *Service) lockUnlessPurchasing(ctx context.Context, o Owner) (Subscripti
 		return sub, err
 	}
 	pending, err := s.pendingCharge(ctx, o)
-	if err == nil && pending != nil && !pending.Renewal {
-		err = errUnderWay()
+	if err != nil {
+		return sub, err
 	}
-	return sub, err
+	if pending != nil && !pending.Renewal {
+		return sub, errUnderWay()
+	}
+	return sub, nil
 }
 
 // errUnderWay returns ErrUnderWay with the time after which a client may try again.
@@ -325,20 +346,31 @@ func errUnderWay() error { return ErrUnderWay.WithRetryAfter(retryDelay(0)) }
 
 // updateAndRecord stores the subscription and records the changes. It ignores empty changes.
 func (s *Service) updateAndRecord(ctx context.Context, sub Subscription, changes ...string) error {
-	err := s.Subscriptions.Update(ctx, sub)
+	if err := s.Subscriptions.Update(ctx, sub); err != nil {
+		return err
+	}
 	for _, change := range changes {
-		if err == nil && change != "" {
-			err = s.recordChange(ctx, sub, change)
+		if change == "" {
+			continue
+		}
+		if err := s.recordChange(ctx, sub, change); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // recordChange records a change of the subscription as an event. It also records a change that
 // the owner has made in the audit log.
 func (s *Service) recordChange(ctx context.Context, sub Subscription, change string) error {
-	e := event.SubscriptionChanged{OwnerKind: string(sub.Owner.Kind), OwnerID: sub.Owner.ID, Change: change,
-		Plan: sub.Plan, Status: string(sub.Status), ChangedAt: s.Clock.Now()}
+	e := event.SubscriptionChanged{
+		OwnerKind: string(sub.Owner.Kind),
+		OwnerID:   sub.Owner.ID,
+		Change:    change,
+		Plan:      sub.Plan,
+		Status:    string(sub.Status),
+		ChangedAt: s.Clock.Now(),
+	}
 	if !sub.ExpiresAt.IsZero() {
 		e.ExpiresAt = &sub.ExpiresAt
 	}
@@ -346,7 +378,8 @@ func (s *Service) recordChange(ctx context.Context, sub Subscription, change str
 		e.NextAt = &sub.NextAt
 	}
 	if sub.Owner.Kind == User && auditedChanges[change] {
-		if err := s.Audit.Record(ctx, audit.Entry{Action: audit.PlanChanged, Actor: sub.Owner.ID, Object: sub.Owner.ID, Detail: change}); err != nil {
+		entry := audit.Entry{Action: audit.PlanChanged, Actor: sub.Owner.ID, Object: sub.Owner.ID, Detail: change}
+		if err := s.Audit.Record(ctx, entry); err != nil {
 			return err
 		}
 	}

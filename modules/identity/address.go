@@ -101,11 +101,9 @@ func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) e
 		return err
 	}
 	if s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email) {
-		switch isCurrent, err := s.cancelChangeTo(ctx, userID, email); {
-		case err != nil:
+		isCurrent, err := s.cancelChangeTo(ctx, userID, email)
+		if err != nil || isCurrent {
 			return err
-		case isCurrent:
-			return nil
 		}
 		// The current address was changed concurrently, so this one has to be requested.
 	}
@@ -225,14 +223,17 @@ func (s *Service) revokeTokens(ctx context.Context, userID string, f MailTokenFi
 // claimAddress makes the address available to the account. An invited user with the address is
 // merged into the account. If another account has the address, it fails with ErrEmailTaken.
 func (s *Service) claimAddress(ctx context.Context, u *User, email string) error {
-	switch holder, err := s.findByEmail(ctx, email); {
-	case err != nil || holder.ID == u.ID:
+	holder, err := s.findByEmail(ctx, email)
+	if err != nil {
 		return fault.IfNotFound(err, nil)
-	case holder.Status == UserActive:
-		return ErrEmailTaken
-	default:
-		return s.Members.MergeInvited(ctx, holder.ID, u.ID)
 	}
+	if holder.ID == u.ID {
+		return nil
+	}
+	if holder.Status == UserActive {
+		return ErrEmailTaken
+	}
+	return s.Members.MergeInvited(ctx, holder.ID, u.ID)
 }
 
 // OnEmailChangeRequested sends a warning to the current address, and then a link to confirm the
@@ -244,33 +245,46 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 		return err
 	}
 	h, err := s.EmailChanges.Get(ctx, u.ID)
-	c := h.Requested
-	if err != nil || c == nil || !c.RequestedAt.Equal(e.RequestedAt) {
-		return err // the request was confirmed, cancelled or replaced
+	if err != nil {
+		return err
+	}
+	requested := h.Requested
+	if requested == nil || !requested.RequestedAt.Equal(e.RequestedAt) {
+		return nil // the request was confirmed, cancelled or replaced
 	}
 	id := u.ID + "-" + encodeTime(e.RequestedAt)
-	err = s.send(
-		ctx,
-		u,
-		"email-change-"+id,
-		"Your e-mail address is about to change",
-		mail.Block{
-			Text: "On " + formatTime(
-				e.RequestedAt,
-			) + " somebody, hopefully you, asked for another e-mail address for your account. It changes as soon as a mail to the new address is answered.",
-		},
-		mail.Block{
-			Text: "If it was not you, please set a new password now: that signs everybody else out, and your address stays the one that it is.",
-		},
-		s.newPasswordLink(),
-	)
+	err = s.warnOfChange(ctx, u, "email-change-"+id, e.RequestedAt)
 	// The current address may not accept e-mail any more: that may be why it is changed.
 	if err != nil && !task.IsPermanent(err) {
 		return err
 	}
-	next := u
-	next.Email = c.Email
-	return s.sendVerification(ctx, next, "confirm-email-"+id, "Please confirm your new e-mail address",
+	recipient := u
+	recipient.Email = requested.Email
+	return s.sendVerification(
+		ctx,
+		recipient,
+		"confirm-email-"+id,
+		"Please confirm your new e-mail address",
 		"This is to be the e-mail address of your account on locum. Please confirm that it is yours.",
-		"If you did not ask for this, you need not do anything.")
+		"If you did not ask for this, you need not do anything.",
+	)
+}
+
+// warnOfChange sends a warning to the current address: another one was requested.
+func (s *Service) warnOfChange(ctx context.Context, u User, messageID string, requestedAt time.Time) error {
+	return s.send(
+		ctx,
+		u,
+		messageID,
+		"Your e-mail address is about to change",
+		mail.Block{
+			Text: "On " + formatTime(requestedAt) + " somebody, hopefully you, asked for another e-mail address for your account. " +
+				"It changes as soon as a mail to the new address is answered.",
+		},
+		mail.Block{
+			Text: "If it was not you, please set a new password now: " +
+				"that signs everybody else out, and your address stays the one that it is.",
+		},
+		s.newPasswordLink(),
+	)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
-	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/task"
 )
@@ -59,7 +58,8 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor, membershipOnl
 		if err := s.PersonalData.DeleteByUser(ctx, u.ID); err != nil {
 			return err
 		}
-		return s.recordTwice(ctx, kindErase, u.ID, event.AccountDeleted{UserID: u.ID, Kind: string(u.Kind), DeletedAt: now}, now)
+		deleted := event.AccountDeleted{UserID: u.ID, Kind: string(u.Kind), DeletedAt: now}
+		return s.recordTwice(ctx, kindErase, u.ID, deleted, now)
 	})
 }
 
@@ -110,7 +110,8 @@ func (s *Service) removeMembership(ctx context.Context, userID string) (*Members
 		return nil, err
 	}
 	// Read the membership again: it may have changed before the organization was locked.
-	if m, err = s.Members.GetByUser(ctx, userID); err != nil || m == nil {
+	m, err = s.Members.GetByUser(ctx, userID)
+	if err != nil || m == nil {
 		return nil, err
 	}
 	if err := s.requireOtherAdmin(ctx, *m); err != nil {
@@ -119,7 +120,12 @@ func (s *Service) removeMembership(ctx context.Context, userID string) (*Members
 	if err := s.Members.Delete(ctx, m.OrganizationID, []string{userID}); err != nil {
 		return m, err
 	}
-	return m, s.Audit.Record(ctx, audit.Entry{Action: audit.MemberRemoved, Actor: userID, OrganizationID: m.OrganizationID, Object: userID})
+	return m, s.Audit.Record(ctx, audit.Entry{
+		Action:         audit.MemberRemoved,
+		Actor:          userID,
+		OrganizationID: m.OrganizationID,
+		Object:         userID,
+	})
 }
 
 // closeOrganization closes an organization whose last admin leaves, because no user could add
@@ -145,7 +151,13 @@ func (s *Service) closeOrganization(ctx context.Context, organizationID string, 
 			return err
 		}
 	}
-	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.OrganizationClosed, Actor: lastAdmin.ID, OrganizationID: organizationID, Object: organizationID}); err != nil {
+	entry := audit.Entry{
+		Action:         audit.OrganizationClosed,
+		Actor:          lastAdmin.ID,
+		OrganizationID: organizationID,
+		Object:         organizationID,
+	}
+	if err := s.Audit.Record(ctx, entry); err != nil {
 		return err
 	}
 	return s.Events.Record(ctx, event.OrganizationClosed{OrganizationID: organizationID, ClosedAt: now})
@@ -161,11 +173,16 @@ func (s *Service) removeMembers(ctx context.Context, organizationID string, memb
 	if len(members) == 0 {
 		return nil
 	}
-	userID := func(m Member) string { return m.UserID }
-	if err := s.Members.Delete(ctx, organizationID, list.Map(members, userID)); err != nil {
+	var userIDs, activeIDs []string
+	for _, m := range members {
+		userIDs = append(userIDs, m.UserID)
+		if m.Status == MemberActive {
+			activeIDs = append(activeIDs, m.UserID)
+		}
+	}
+	if err := s.Members.Delete(ctx, organizationID, userIDs); err != nil {
 		return err
 	}
-	activeIDs := list.Map(slices.DeleteFunc(slices.Clone(members), func(m Member) bool { return m.Status != MemberActive }), userID)
 	if len(activeIDs) == 0 {
 		return nil
 	}
@@ -173,7 +190,8 @@ func (s *Service) removeMembers(ctx context.Context, organizationID string, memb
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(users, func(a, b User) int { return strings.Compare(a.ID, b.ID) }) // locking in the same order prevents deadlocks
+	// Locking users in the same order prevents deadlocks.
+	slices.SortFunc(users, func(a, b User) int { return strings.Compare(a.ID, b.ID) })
 	for _, u := range users {
 		if u.Kind != KindEmployer || u.Registered {
 			continue

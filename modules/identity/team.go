@@ -56,24 +56,30 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 			return err
 		}
 		m := NewInvitation(s.NewID(), a.OrganizationID, userID, name, email, role, now)
-		switch existing, err := s.Members.Get(ctx, a.OrganizationID, userID); {
-		case errors.Is(err, ErrNotInTeam):
-		case err != nil:
+		existing, err := s.Members.Get(ctx, a.OrganizationID, userID)
+		if err != nil && !errors.Is(err, ErrNotInTeam) {
 			return err
-		case !existing.Renew(m, now):
-			return ErrAlreadyInTeam
-		default:
+		}
+		isInTeam := err == nil
+		if isInTeam {
+			if !existing.Renew(m, now) {
+				return ErrAlreadyInTeam
+			}
 			m = existing.Membership
 		}
 		if err := s.Members.Upsert(ctx, &m); err != nil {
 			return err
 		}
-		if err := s.Audit.Record(ctx, audit.By(a, audit.MemberInvited, userID).With(string(role))); err != nil || isOptedOut {
+		if err := s.Audit.Record(ctx, audit.By(a, audit.MemberInvited, userID).With(string(role))); err != nil {
 			return err
+		}
+		if isOptedOut {
+			return nil
 		}
 		// A repeated transaction counts the invitation twice. Fewer e-mails may then be sent than
 		// the limit permits, but never more.
-		if d, err := s.Limiter.Take(ctx, invitationsPerMailbox, mailbox); err != nil || !d.Allowed {
+		decision, err := s.Limiter.Take(ctx, invitationsPerMailbox, mailbox)
+		if err != nil || !decision.Allowed {
 			return err
 		}
 		return s.Events.Record(ctx, event.MemberInvited{OrganizationID: a.OrganizationID, UserID: userID, InvitedAt: now})
@@ -83,20 +89,19 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 // getOrCreateInvited returns the id of the user with the address. If there is none, it stores
 // an invited user.
 func (s *Service) getOrCreateInvited(ctx context.Context, name, email, key string, now time.Time) (string, error) {
-	var err error
-	// The second attempt finds an account that was created concurrently.
-	for range 2 {
-		var u User
-		if u, err = s.findByEmail(ctx, email); !errors.Is(err, ErrUserNotFound) {
-			return u.ID, err
+	for attempt := 1; ; attempt++ {
+		existing, err := s.findByEmail(ctx, email)
+		if !errors.Is(err, ErrUserNotFound) {
+			return existing.ID, err
 		}
-		u = NewInvited(s.NewID(), email, name, now)
-		u.Key = key
-		if err = s.Users.Create(ctx, &u); !errors.Is(err, ErrEmailTaken) {
-			return u.ID, err
+		invited := NewInvited(s.NewID(), email, name, now)
+		invited.Key = key
+		err = s.Users.Create(ctx, &invited)
+		// After ErrEmailTaken, the second attempt finds the account that was created concurrently.
+		if !errors.Is(err, ErrEmailTaken) || attempt == 2 {
+			return invited.ID, err
 		}
 	}
-	return "", err
 }
 
 // invitationsPerMailbox limits the invitations of all organizations to an address. The caller
@@ -264,10 +269,13 @@ func (s *Service) requireOtherAdmin(ctx context.Context, m Membership) error {
 		return nil
 	}
 	admins, err := s.Admins(ctx, m.OrganizationID, 2)
-	if err == nil && !slices.ContainsFunc(admins, func(id string) bool { return id != m.UserID }) {
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(admins, func(id string) bool { return id != m.UserID }) {
 		return ErrLastAdmin
 	}
-	return err
+	return nil
 }
 
 // AcceptInvitationInput contains the token of an invitation. Password and Name are used for a
@@ -303,7 +311,8 @@ func (s *Service) acceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 	}
 	hash := ""
 	if a.Guest() {
-		if hash, err = s.Hasher.Hash(ctx, in.Password); err != nil {
+		hash, err = s.Hasher.Hash(ctx, in.Password)
+		if err != nil {
 			return err
 		}
 	}
@@ -316,16 +325,11 @@ func (s *Service) acceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		if err != nil {
 			return fault.IfNotFound(err, errBadToken)
 		}
-		switch {
-		case u.Status == UserInvited:
+		if u.Status == UserInvited {
 			u.Claim(cmp.Or(text.Name(in.Name), m.InvitedName), hash, now)
 			err = s.Users.Update(ctx, &u)
-		case a.UserID != u.ID:
-			err = ErrSignInToAccept
-		default:
-			if _, err = s.removeMembership(ctx, u.ID); err == nil && u.EmailVerifiedAt.IsZero() {
-				err = s.proveAddress(ctx, &u, t.Email, now)
-			}
+		} else {
+			err = s.prepareAccount(ctx, a, &u, t.Email, now)
 		}
 		if err != nil {
 			return err
@@ -334,14 +338,36 @@ func (s *Service) acceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		if err := s.Members.Upsert(ctx, &m.Membership); err != nil {
 			return err
 		}
-		if err := s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForInvitation, OrganizationID: t.OrganizationID}, now); err != nil {
+		otherLinks := MailTokenFilter{Purpose: ForInvitation, OrganizationID: t.OrganizationID}
+		if err := s.revokeTokens(ctx, u.ID, otherLinks, now); err != nil {
 			return err
 		}
-		if err := s.Audit.Record(ctx, audit.Entry{Action: audit.MemberJoined, Actor: u.ID, OrganizationID: m.OrganizationID, Object: u.ID}.With(string(m.Role))); err != nil {
+		joined := audit.Entry{
+			Action:         audit.MemberJoined,
+			Actor:          u.ID,
+			OrganizationID: m.OrganizationID,
+			Object:         u.ID,
+		}
+		if err := s.Audit.Record(ctx, joined.With(string(m.Role))); err != nil {
 			return err
 		}
 		return open(ctx, u.ID, now)
 	})
+}
+
+// prepareAccount ends the previous membership of an account that accepts an invitation, and
+// verifies its address. It fails with ErrSignInToAccept if the caller is not its owner.
+func (s *Service) prepareAccount(ctx context.Context, a auth.Actor, u *User, email string, now time.Time) error {
+	if a.UserID != u.ID {
+		return ErrSignInToAccept
+	}
+	if _, err := s.removeMembership(ctx, u.ID); err != nil {
+		return err
+	}
+	if !u.EmailVerifiedAt.IsZero() {
+		return nil
+	}
+	return s.proveAddress(ctx, u, email, now)
 }
 
 // Invitation is an open invitation, as the page of the link in the e-mail shows it.
@@ -361,11 +387,14 @@ func (s *Service) FindInvitation(ctx context.Context, token string) (Invitation,
 		return Invitation{}, err
 	}
 	m, err := s.Members.Get(ctx, t.OrganizationID, t.UserID)
-	if errors.Is(err, ErrNotInTeam) || err == nil && m.Status != MemberInvited {
-		err = errBadToken // withdrawn
+	if errors.Is(err, ErrNotInTeam) {
+		return Invitation{}, errBadToken // withdrawn
 	}
 	if err != nil {
 		return Invitation{}, err
+	}
+	if m.Status != MemberInvited {
+		return Invitation{}, errBadToken // accepted before
 	}
 	u, err := s.getUser(ctx, t.UserID)
 	if err != nil {
@@ -375,20 +404,33 @@ func (s *Service) FindInvitation(ctx context.Context, token string) (Invitation,
 	if err != nil {
 		return Invitation{}, fault.IfNotFound(err, errBadToken)
 	}
-	return Invitation{Organization: o.Name, UserID: u.ID, Name: m.InvitedName, Email: t.Email, HasAccount: u.Status != UserInvited}, nil
+	return Invitation{
+		Organization: o.Name,
+		UserID:       u.ID,
+		Name:         m.InvitedName,
+		Email:        t.Email,
+		HasAccount:   u.Status != UserInvited,
+	}, nil
 }
 
 // lockInvitation returns the user and the invitation of a mailed token, and locks the
 // organization. It fails with errBadToken if the invitation was withdrawn.
 func (s *Service) lockInvitation(ctx context.Context, t MailToken) (u User, m Member, err error) {
-	if u, err = s.getUser(ctx, t.UserID); err != nil {
+	u, err = s.getUser(ctx, t.UserID)
+	if err != nil {
 		return u, m, err
 	}
 	m, err = s.lockMember(ctx, t.OrganizationID, u.ID)
-	if errors.Is(err, ErrNotInTeam) || err == nil && m.Status != MemberInvited {
-		err = errBadToken // withdrawn
+	if errors.Is(err, ErrNotInTeam) {
+		return u, m, errBadToken // withdrawn
 	}
-	return u, m, err
+	if err != nil {
+		return u, m, err
+	}
+	if m.Status != MemberInvited {
+		return u, m, errBadToken // accepted before
+	}
+	return u, m, nil
 }
 
 // proveAddress verifies the address of an account whose owner has used a mailed link. Because

@@ -1,0 +1,201 @@
+package portal
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/modules/hiring"
+)
+
+// shownStatus is the status that an applicant sees: the newer of the employer's status
+// and their own.
+type shownStatus string
+
+type ownApplicationRow struct {
+	ID          string      `json:"id"`
+	ListingID   string      `json:"listingId"`
+	JobTitle    string      `json:"jobTitle"`
+	Status      shownStatus `json:"status"`
+	StatusColor string      `json:"statusColor,omitempty"`
+	AppliedAt   time.Time   `json:"appliedAt"`
+}
+
+func viewOwnRow(a hiring.View) ownApplicationRow {
+	return ownApplicationRow{
+		ID:          a.ID,
+		ListingID:   a.ListingID,
+		JobTitle:    a.JobTitle,
+		Status:      shownStatus(a.Shown()),
+		StatusColor: a.TrackerColor,
+		AppliedAt:   a.AppliedAt,
+	}
+}
+
+type ownApplicationsView struct {
+	Applications []ownApplicationRow `json:"applications"`
+	SeekerPaged
+}
+
+type appliedView struct {
+	ID        string        `json:"id"`
+	ListingID string        `json:"listingId"`
+	Status    hiring.Status `json:"status"`
+	AppliedAt time.Time     `json:"appliedAt"`
+}
+
+type trackedView struct {
+	Application struct {
+		ID          string      `json:"id"`
+		Status      shownStatus `json:"status"`
+		StatusColor string      `json:"statusColor,omitempty"`
+	} `json:"application"`
+}
+
+type changeView struct {
+	Actor   hiring.ActorKind `json:"actor"`
+	ActorID string           `json:"actorId"`
+	// From is null for the first entry, the submission.
+	From *hiring.Status `json:"from"`
+	To   hiring.Status  `json:"to"`
+	At   time.Time      `json:"at"`
+}
+
+func viewTimeline(changes []hiring.Change) []changeView {
+	return web.Each(changes, func(c hiring.Change) changeView {
+		return changeView{Actor: c.Actor, ActorID: c.ActorID, From: optional(c.From), To: c.To, At: c.At}
+	})
+}
+
+type ownApplicationView struct {
+	Application struct {
+		ownApplicationRow
+		JobID       string          `json:"jobId"`
+		CoverLetter string          `json:"coverLetter"`
+		Answers     []hiring.Answer `json:"answers"`
+		Timeline    []changeView    `json:"timeline"`
+		// Documents are copies of those that were sent.
+		Documents []sentDocumentView `json:"documents"`
+	} `json:"application"`
+}
+
+func viewOwn(d hiring.Detail) (v ownApplicationView) {
+	a := &v.Application
+	a.ownApplicationRow = viewOwnRow(d.View)
+	a.JobID = d.ListingID
+	a.CoverLetter = d.CoverLetter
+	a.Answers = append([]hiring.Answer{}, d.Answers...)
+	a.Timeline = viewTimeline(d.Timeline)
+	a.Documents = viewSentDocuments(d.Documents)
+	return v
+}
+
+// sentDocumentView is a document that was sent with an application.
+type sentDocumentView struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Title    string `json:"title"`
+	FileName string `json:"fileName"`
+	// MediaType is that detected from the content. Size is that of the file in bytes.
+	MediaType  string    `json:"mediaType"`
+	Size       int64     `json:"size"`
+	AttachedAt time.Time `json:"attachedAt"`
+}
+
+func viewSentDocuments(ds []hiring.Document) []sentDocumentView {
+	return web.Each(ds, func(d hiring.Document) sentDocumentView {
+		return sentDocumentView{
+			ID:         d.ID,
+			Type:       d.Type,
+			Title:      d.Title,
+			FileName:   d.FileName,
+			MediaType:  d.MediaType,
+			Size:       d.Size,
+			AttachedAt: d.AttachedAt,
+		}
+	})
+}
+
+type sentDocumentsView struct {
+	Documents []sentDocumentView `json:"documents"`
+}
+
+type receivedRow struct {
+	ID             string        `json:"id"`
+	JobID          string        `json:"jobId"`
+	JobTitle       string        `json:"jobTitle"`
+	ApplicantName  string        `json:"applicantName"`
+	ApplicantEmail string        `json:"applicantEmail"`
+	Status         hiring.Status `json:"status"`
+	AppliedAt      time.Time     `json:"appliedAt"`
+	// Interview is null if none was scheduled.
+	Interview *interviewView `json:"interview"`
+}
+
+func viewReceivedRow(a hiring.View) receivedRow {
+	return receivedRow{
+		ID:             a.ID,
+		JobID:          a.ListingID,
+		JobTitle:       a.JobTitle,
+		ApplicantName:  a.Applicant.Name,
+		ApplicantEmail: a.Applicant.Email,
+		Status:         a.Status,
+		AppliedAt:      a.AppliedAt,
+		Interview:      viewAppointment(a.Interview),
+	}
+}
+
+type receivedView struct {
+	Applications []receivedRow `json:"applications"`
+	Paged
+}
+
+type receivedApplicationView struct {
+	Application struct {
+		receivedRow
+		CoverLetter string `json:"coverLetter"`
+		// ResumeURL is the address of the CV that the applicant entered, or empty. Its
+		// content is not checked.
+		ResumeURL string          `json:"resumeUrl" sample:"https://www.example.org/cv.pdf"`
+		Answers   []hiring.Answer `json:"answers"`
+		Timeline  []changeView    `json:"timeline"`
+		// Documents are downloaded with their own operation.
+		Documents []sentDocumentView `json:"documents"`
+		// ApplicantProfile is null if the applicant does not show it.
+		ApplicantProfile *hiring.Introduction `json:"applicantProfile"`
+	} `json:"application"`
+}
+
+func viewReceived(d hiring.Detail) (v receivedApplicationView) {
+	a := &v.Application
+	a.receivedRow = viewReceivedRow(d.View)
+	a.CoverLetter = d.CoverLetter
+	a.ResumeURL = d.ResumeURL
+	a.Answers = append([]hiring.Answer{}, d.Answers...)
+	a.Timeline = viewTimeline(d.Timeline)
+	a.Documents = viewSentDocuments(d.Documents)
+	a.ApplicantProfile = d.Introduction
+	return v
+}
+
+type decisionsView struct {
+	Updated []hiring.Decision `json:"updated"`
+	Failed  []failedDecision  `json:"failed"`
+}
+
+type failedDecision struct {
+	// AppUpdate is the item of the request, or the main fields of a long one.
+	AppUpdate any    `json:"appUpdate"`
+	Error     string `json:"error"`
+}
+
+// maxEchoBytes is the maximum size of a rejected item that the response repeats. Responses may
+// be stored for a day (Idempotency-Key), so they must stay small.
+const maxEchoBytes = 1_000
+
+func viewRefusal(f hiring.Refusal, sent json.RawMessage) failedDecision {
+	if len(sent) > maxEchoBytes {
+		return failedDecision{AppUpdate: f.Decision, Error: f.Error}
+	}
+	return failedDecision{AppUpdate: sent, Error: f.Error}
+}
