@@ -83,13 +83,13 @@ func (in *installation) changeStatuses() {
 	var accepted, refused, unknown atomic.Int64
 	next := time.NewTicker(pace)
 	defer next.Stop()
-	ceasefire := make(chan struct{})
-	go func() { defer close(ceasefire); in.killVictims(kills) }()
+	killsEnded := make(chan struct{})
+	go func() { defer close(killsEnded); in.killVictims(kills) }()
 
 	var load sync.WaitGroup
 	for worker := range 4 {
 		load.Go(func() {
-			for n := 0; accepted.Load() < int64(changes) || !isClosed(ceasefire); n++ {
+			for n := 0; accepted.Load() < int64(changes) || !isClosed(killsEnded); n++ {
 				<-next.C
 				// Each worker has its own applications, so that it knows their
 				// statuses.
@@ -114,7 +114,7 @@ func (in *installation) changeStatuses() {
 					c.possible[to] = true
 					unknown.Add(1)
 				default:
-					in.t.Errorf("an answer that nobody expects: %d", status)
+					in.t.Errorf("unexpected status %d", status)
 					return
 				}
 			}

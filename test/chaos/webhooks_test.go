@@ -49,36 +49,36 @@ type subject struct{ kind, id string }
 // eventCounts holds how many events of each subject certainly happened, and how
 // many more may have happened in requests with an unknown outcome.
 type eventCounts struct {
-	mu            sync.Mutex
-	certain       map[subject]int
-	maybe         map[subject]int
-	lost          int // creations of unknown outcome
-	accepted, bad int
+	mu                sync.Mutex
+	certain           map[subject]int
+	maybe             map[subject]int
+	unknownCreations  int // creations of unknown outcome
+	accepted, refused int
 }
 
 // record counts the response to a change that produces one event.
-func (y *eventCounts) record(status int, err error, s subject) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
+func (c *eventCounts) record(status int, err error, event subject) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
 	case err != nil || status >= 500:
-		if s.id == "" {
-			y.lost++
+		if event.id == "" {
+			c.unknownCreations++
 		} else {
-			y.maybe[s]++
+			c.maybe[event]++
 		}
 	case status < 300:
-		y.certain[s]++
-		y.accepted++
+		c.certain[event]++
+		c.accepted++
 	}
 }
 
-// The modes of a receiver.
+// The modes of a receiver: what it does with a delivery.
 const (
-	answers = iota
-	fails
-	hangs
-	resets
+	modeRespond = iota
+	modeFail
+	modeHang
+	modeReset
 )
 
 // webhookReceiver is a receiver and the deliveries it got.
@@ -91,15 +91,15 @@ type webhookReceiver struct {
 	isAuthorized func(applicant string) bool
 	verifier     *standardwebhooks.Webhook
 
-	mu     sync.Mutex
-	mode   int
-	healed chan struct{}
-	bodies map[string]string  // by webhook-id
-	taken  map[string]subject // those that it said thanks for
-	wrong  []string
+	mu       sync.Mutex
+	mode     int
+	released chan struct{}
+	bodies   map[string]string  // body by webhook-id
+	accepted map[string]subject // answered with success
+	problems []string
 }
 
-func (e *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (rec *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the sender was killed
@@ -113,35 +113,35 @@ func (e *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	id := r.Header.Get("webhook-id")
-	e.mu.Lock()
-	mode, healed := e.mode, e.healed
-	if err := e.verifier.Verify(raw, r.Header); err != nil {
-		e.wrong = append(e.wrong, "not signed: "+err.Error())
+	rec.mu.Lock()
+	mode, released := rec.mode, rec.released
+	if err := rec.verifier.Verify(raw, r.Header); err != nil {
+		rec.problems = append(rec.problems, "not signed: "+err.Error())
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
-		e.wrong = append(e.wrong, err.Error())
+		rec.problems = append(rec.problems, err.Error())
 	}
-	if before, again := e.bodies[id]; again && before != string(raw) {
-		e.wrong = append(e.wrong, "another body for "+id)
+	if before, again := rec.bodies[id]; again && before != string(raw) {
+		rec.problems = append(rec.problems, "another body for "+id)
 	}
-	e.bodies[id] = string(raw)
-	thanks := func() { e.taken[id] = subject{body.Type, body.Data.ID + body.Data.ApplicationID} }
-	if mode == answers {
-		thanks()
+	rec.bodies[id] = string(raw)
+	recordAccepted := func() { rec.accepted[id] = subject{body.Type, body.Data.ID + body.Data.ApplicationID} }
+	if mode == modeRespond {
+		recordAccepted()
 	}
-	e.mu.Unlock()
+	rec.mu.Unlock()
 	switch mode {
-	case fails:
+	case modeFail:
 		w.WriteHeader(http.StatusInternalServerError)
-	case hangs:
+	case modeHang:
 		select {
-		case <-healed: // and is answered after all
-			e.mu.Lock()
-			thanks()
-			e.mu.Unlock()
+		case <-released: // the response is a success after all
+			rec.mu.Lock()
+			recordAccepted()
+			rec.mu.Unlock()
 		case <-r.Context().Done():
 		}
-	case resets:
+	case modeReset:
 		conn, _, err := w.(http.Hijacker).Hijack()
 		if err == nil {
 			_ = conn.(*net.TCPConn).SetLinger(0)
@@ -152,11 +152,11 @@ func (e *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // setMode changes how the receiver responds, and releases the requests that it
 // holds.
-func (e *webhookReceiver) setMode(mode int) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	close(e.healed)
-	e.mode, e.healed = mode, make(chan struct{})
+func (rec *webhookReceiver) setMode(mode int) {
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	close(rec.released)
+	rec.mode, rec.released = mode, make(chan struct{})
 }
 
 // newReceiver creates an app with one endpoint that subscribes to all events.
@@ -166,12 +166,12 @@ func (in *installation) newReceiver(name string, owner user, hears func(applican
 		name:         name,
 		owner:        owner,
 		isAuthorized: hears,
-		healed:       make(chan struct{}),
+		released:     make(chan struct{}),
 		bodies:       map[string]string{},
-		taken:        map[string]subject{},
+		accepted:     map[string]subject{},
 	}
 	receiver.Server = httptest.NewServer(receiver)
-	in.t.Cleanup(func() { receiver.setMode(answers); receiver.Close() })
+	in.t.Cleanup(func() { receiver.setMode(modeRespond); receiver.Close() })
 	receiver.app = in.must(owner, http.MethodPost, "/api/developers/apps", object{
 		"name":         name,
 		"redirectUris": []string{callback},
@@ -220,28 +220,28 @@ func (in *installation) deliverUnderKills() {
 		in.register("/api/auth/register", object{"userType": "jobseeker"}),
 	}
 	stranger := in.register("/api/auth/register", object{"userType": "jobseeker"})
-	other := in.register("/api/auth/register", object{"userType": "jobseeker"})
+	consented := in.register("/api/auth/register", object{"userType": "jobseeker"})
 	var ids []string
 	for _, s := range seekers {
 		ids = append(ids, in.must(s, http.MethodGet, "/api/auth/me", nil)["id"].(string))
 	}
-	first := func(applicant string) bool { return applicant == ids[0] }
-	applications := []*webhookReceiver{
+	isFirst := func(applicant string) bool { return applicant == ids[0] }
+	receivers := []*webhookReceiver{
 		in.newReceiver("organization", employer, func(string) bool { return true }),
-		in.newReceiver("applicant", seekers[0], first),
-		in.newReceiver("consent", other, first),
+		in.newReceiver("applicant", seekers[0], isFirst),
+		in.newReceiver("consent", consented, isFirst),
 		in.newReceiver("stranger", stranger, func(string) bool { return false }),
 	}
-	in.grantConsent(seekers[0], applications[2])
+	in.grantConsent(seekers[0], receivers[2])
 
 	counts := &eventCounts{certain: map[subject]int{}, maybe: map[subject]int{}}
-	applicants := &sync.Map{} // by application
-	ceasefire, calm := make(chan struct{}), make(chan struct{})
-	go func() { defer close(ceasefire); in.killVictims(kills) }()
-	var trouble sync.WaitGroup
-	trouble.Go(func() {
-		for !isClosed(calm) {
-			applications[rand.IntN(len(applications))].setMode(rand.IntN(4))
+	applicants := &sync.Map{} // applicant by application
+	killsEnded, loadEnded := make(chan struct{}), make(chan struct{})
+	go func() { defer close(killsEnded); in.killVictims(kills) }()
+	var changers sync.WaitGroup
+	changers.Go(func() {
+		for !isClosed(loadEnded) {
+			receivers[rand.IntN(len(receivers))].setMode(rand.IntN(4))
 			pause(300 * time.Millisecond)
 		}
 	})
@@ -249,7 +249,7 @@ func (in *installation) deliverUnderKills() {
 	for range 4 {
 		load.Go(func() {
 			enough := func() bool { counts.mu.Lock(); defer counts.mu.Unlock(); return counts.accepted >= events }
-			for n := 0; !enough() || !isClosed(ceasefire); n++ {
+			for n := 0; !enough() || !isClosed(killsEnded); n++ {
 				in.runListing(counts, employer, seekers[n%2], ids[n%2], applicants)
 				if enough() {
 					pause(200 * time.Millisecond) // until the last is killed
@@ -258,26 +258,26 @@ func (in *installation) deliverUnderKills() {
 		})
 	}
 	load.Wait()
-	close(calm)
-	trouble.Wait()
-	for _, receiver := range applications {
-		receiver.setMode(answers)
+	close(loadEnded)
+	changers.Wait()
+	for _, receiver := range receivers {
+		receiver.setMode(modeRespond)
 	}
-	in.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", counts.accepted, counts.bad, counts.lost+len(counts.maybe))
+	in.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", counts.accepted, counts.refused, counts.unknownCreations+len(counts.maybe))
 
 	in.waitFannedOut()
 	in.waitQuiet()
-	for _, receiver := range applications {
+	for _, receiver := range receivers {
 		in.replayFailed(receiver)
 	}
 	in.waitQuiet()
-	for _, receiver := range applications {
+	for _, receiver := range receivers {
 		require.Zero(in.t, in.deliveries(receiver, "pending")+in.deliveries(receiver, "failed"),
 			"%s: replays to a working receiver succeed", receiver.name)
 		receiver.requireEvents(in.t, counts, applicants)
 	}
 	bodies := map[string]string{}
-	for _, receiver := range applications {
+	for _, receiver := range receivers {
 		for id, body := range receiver.bodies {
 			if before, there := bodies[id]; there {
 				require.Equal(in.t, before, body, "all receivers get the same body")
@@ -292,7 +292,7 @@ func (in *installation) runListing(counts *eventCounts, employer, seeker user, a
 	refused := func(account user, method, path string, body object) {
 		if status, _, err := in.call(account, method, path, body); err == nil && status == 400 {
 			counts.mu.Lock()
-			counts.bad++
+			counts.refused++
 			counts.mu.Unlock()
 		}
 	}
@@ -305,9 +305,9 @@ func (in *installation) runListing(counts *eventCounts, employer, seeker user, a
 	}
 	job := answer["data"].(object)["id"].(string)
 	counts.record(status, nil, subject{"job.created", job})
-	put := func(path string, body object, s subject) {
+	put := func(path string, body object, event subject) {
 		status, _, err := in.call(employer, http.MethodPut, path, body)
-		counts.record(status, err, s)
+		counts.record(status, err, event)
 	}
 	put("/api/employers/jobs/"+job, object{"title": fmt.Sprintf("Nurse %x", rand.Uint32())}, subject{"job.updated", job})
 	refused(employer, http.MethodPut, "/api/employers/jobs/"+job, object{"title": ""})
@@ -331,9 +331,9 @@ func (in *installation) waitFannedOut() {
 	in.t.Helper()
 	storage := in.openStorage()
 	require.Eventually(in.t, func() bool {
-		jobs, events, err := countPending(in.t.Context(), storage)
-		reacts := func(b task.Backlog) bool { return b.Queue == task.Events }
-		return err == nil && events == 0 && !slices.ContainsFunc(jobs, reacts)
+		backlogs, events, err := countPending(in.t.Context(), storage)
+		isForEvents := func(b task.Backlog) bool { return b.Queue == task.Events }
+		return err == nil && events == 0 && !slices.ContainsFunc(backlogs, isForEvents)
 	}, 3*time.Minute, 100*time.Millisecond, "not every event was relayed")
 }
 
@@ -346,18 +346,18 @@ func (in *installation) waitQuiet() {
 	in.t.Helper()
 	storage := in.openStorage()
 	require.Eventually(in.t, func() bool {
-		applications, err := storage.Integrations.Webhooks.List(
+		endpoints, err := storage.Integrations.Webhooks.List(
 			in.t.Context(),
 			integrations.AnyOwner,
 			integrations.EndpointFilter{},
 			"",
 			100,
 		)
-		for _, e := range applications {
+		for _, endpoint := range endpoints {
 			soon, failed := storage.Integrations.Deliveries.ListMessages(
 				in.t.Context(),
 				integrations.AnyOwner,
-				e.ID,
+				endpoint.ID,
 				integrations.MessageFilter{DueBy: time.Now().Add(time.Minute)},
 				1,
 			)
@@ -397,40 +397,40 @@ func (in *installation) replayFailed(receiver *webhookReceiver) {
 }
 
 // requireEvents compares the deliveries with the events that happened.
-func (e *webhookReceiver) requireEvents(t *testing.T, counts *eventCounts, applicants *sync.Map) {
+func (rec *webhookReceiver) requireEvents(t *testing.T, counts *eventCounts, applicants *sync.Map) {
 	t.Helper()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	require.Empty(t, e.wrong, e.name)
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	require.Empty(t, rec.problems, rec.name)
 	got := map[subject]int{}
-	for _, s := range e.taken {
-		got[s]++
+	for _, event := range rec.accepted {
+		got[event]++
 	}
-	require.Len(t, e.taken, len(e.bodies), "%s: failed deliveries succeeded later", e.name)
-	sees := func(s subject) bool {
-		if !strings.HasPrefix(s.kind, "application.") {
+	require.Len(t, rec.accepted, len(rec.bodies), "%s: failed deliveries succeeded later", rec.name)
+	sees := func(event subject) bool {
+		if !strings.HasPrefix(event.kind, "application.") {
 			return true
 		}
-		applicant, known := applicants.Load(s.id)
-		return known && e.isAuthorized(applicant.(string))
+		applicant, known := applicants.Load(event.id)
+		return known && rec.isAuthorized(applicant.(string))
 	}
 	unexpected := 0
-	for s, n := range got {
-		if counts.certain[s]+counts.maybe[s] == 0 {
+	for event, n := range got {
+		if counts.certain[event]+counts.maybe[event] == 0 {
 			unexpected += n
-			require.False(t, e.name == "stranger" && strings.HasPrefix(s.kind, "application."), "%s: %v", e.name, s)
+			require.False(t, rec.name == "stranger" && strings.HasPrefix(event.kind, "application."), "%s: %v", rec.name, event)
 			continue
 		}
-		require.True(t, sees(s), "%s is not authorized to receive %v", e.name, s)
-		require.LessOrEqual(t, n, counts.certain[s]+counts.maybe[s], "%s: %v", e.name, s)
+		require.True(t, sees(event), "%s is not authorized to receive %v", rec.name, event)
+		require.LessOrEqual(t, n, counts.certain[event]+counts.maybe[event], "%s: %v", rec.name, event)
 	}
-	require.LessOrEqual(t, unexpected, counts.lost, "%s: there are no events without a change", e.name)
+	require.LessOrEqual(t, unexpected, counts.unknownCreations, "%s: there are no events without a change", rec.name)
 	told := 0
-	for s := range maps.Keys(counts.certain) {
-		if sees(s) {
+	for event := range maps.Keys(counts.certain) {
+		if sees(event) {
 			told++
-			require.GreaterOrEqual(t, got[s], counts.certain[s], "%s: %v", e.name, s)
+			require.GreaterOrEqual(t, got[event], counts.certain[event], "%s: %v", rec.name, event)
 		}
 	}
-	t.Logf("%s: %d events about %d things", e.name, len(e.taken), told)
+	t.Logf("%s: %d events about %d things", rec.name, len(rec.accepted), told)
 }

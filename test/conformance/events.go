@@ -42,19 +42,19 @@ func (su eventSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
 	t.Helper()
 	t.Parallel()
 	clk := newFakeClock()
-	s := su.open(t, clk)
-	requirePorts(t, s)
-	return s, clk
+	database := su.open(t, clk)
+	requirePorts(t, database)
+	return database, clk
 }
 
-func (su eventSuite) record(t *testing.T, s adapters.Database, events ...event.Event) {
+func (su eventSuite) record(t *testing.T, database adapters.Database, events ...event.Event) {
 	t.Helper()
-	require.NoError(t, s.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Events.Record(ctx, events...) }))
+	require.NoError(t, database.Tx.Do(t.Context(), func(ctx context.Context) error { return database.Events.Record(ctx, events...) }))
 }
 
-func (su eventSuite) claim(t *testing.T, s adapters.Database, n int) []event.Envelope {
+func (su eventSuite) claim(t *testing.T, database adapters.Database, n int) []event.Envelope {
 	t.Helper()
-	got, err := s.Outbox.Claim(t.Context(), n, time.Minute)
+	got, err := database.Outbox.Claim(t.Context(), n, time.Minute)
 	require.NoError(t, err)
 	return got
 }
@@ -104,18 +104,18 @@ func (su eventSuite) panic(t *testing.T) {
 }
 
 func (su eventSuite) eventOutsideATransaction(t *testing.T) {
-	s, _ := su.fresh(t)
-	require.Error(t, s.Events.Record(t.Context(), event.JobCreated{JobID: "j"}))
-	require.Empty(t, su.claim(t, s, 10))
+	database, _ := su.fresh(t)
+	require.Error(t, database.Events.Record(t.Context(), event.JobCreated{JobID: "j"}))
+	require.Empty(t, su.claim(t, database, 10))
 }
 
 func (su eventSuite) nestedTransaction(t *testing.T) {
-	s, _ := su.fresh(t)
-	require.Error(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
-		require.NoError(t, s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, event.JobCreated{JobID: "j"}) }))
+	database, _ := su.fresh(t)
+	require.Error(t, database.Tx.Do(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, database.Tx.Do(ctx, func(ctx context.Context) error { return database.Events.Record(ctx, event.JobCreated{JobID: "j"}) }))
 		return errors.New("boom")
 	}))
-	require.Empty(t, su.claim(t, s, 10))
+	require.Empty(t, su.claim(t, database, 10))
 }
 
 func (su eventSuite) orderAndLimitOfClaims(t *testing.T) {
@@ -132,12 +132,12 @@ func (su eventSuite) orderAndLimitOfClaims(t *testing.T) {
 }
 
 func (su eventSuite) expiredLease(t *testing.T) {
-	s, clk := su.fresh(t)
-	su.record(t, s, event.JobCreated{JobID: "j"})
-	require.Len(t, su.claim(t, s, 10), 1)
-	require.Empty(t, su.claim(t, s, 10))
+	database, clk := su.fresh(t)
+	su.record(t, database, event.JobCreated{JobID: "j"})
+	require.Len(t, su.claim(t, database, 10), 1)
+	require.Empty(t, su.claim(t, database, 10))
 	clk.Advance(time.Minute)
-	second := su.claim(t, s, 10)
+	second := su.claim(t, database, 10)
 	require.Len(t, second, 1)
 	require.Equal(t, 2, second[0].Attempt)
 }
@@ -213,10 +213,10 @@ func (su eventSuite) orderWithinASubject(t *testing.T) {
 }
 
 func (su eventSuite) notificationOfACommit(t *testing.T) {
-	s, _ := su.fresh(t)
+	database, _ := su.fresh(t)
 	ctx, stop := context.WithCancel(t.Context())
-	one, two := s.Outbox.Notifications(ctx), s.Outbox.Notifications(t.Context())
-	su.record(t, s, event.JobCreated{JobID: "j"})
+	one, two := database.Outbox.Notifications(ctx), database.Outbox.Notifications(t.Context())
+	su.record(t, database, event.JobCreated{JobID: "j"})
 	for _, c := range []<-chan struct{}{one, two} {
 		select {
 		case <-c:

@@ -54,22 +54,22 @@ func (su taskSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
 	t.Helper()
 	t.Parallel()
 	clk := newFakeClock()
-	s := su.open(t, clk)
-	requirePorts(t, s)
-	if s.Tasks == nil {
+	database := su.open(t, clk)
+	requirePorts(t, database)
+	if database.Tasks == nil {
 		t.Skip("the storage has no tasks")
 	}
-	return s, clk
+	return database, clk
 }
 
-func (su taskSuite) add(t *testing.T, s adapters.Database, tasks ...task.Task) {
+func (su taskSuite) add(t *testing.T, database adapters.Database, tasks ...task.Task) {
 	t.Helper()
-	require.NoError(t, s.Tasks.Add(t.Context(), tasks...))
+	require.NoError(t, database.Tasks.Add(t.Context(), tasks...))
 }
 
-func (su taskSuite) due(t *testing.T, s adapters.Database) (ids []string) {
+func (su taskSuite) due(t *testing.T, database adapters.Database) (ids []string) {
 	t.Helper()
-	refs, err := s.Tasks.Due(t.Context(), 100)
+	refs, err := database.Tasks.Due(t.Context(), 100)
 	require.NoError(t, err)
 	for _, ref := range refs {
 		ids = append(ids, ref.ID)
@@ -77,32 +77,32 @@ func (su taskSuite) due(t *testing.T, s adapters.Database) (ids []string) {
 	return ids
 }
 
-func (su taskSuite) start(t *testing.T, s adapters.Database, ids ...string) []task.Task {
+func (su taskSuite) start(t *testing.T, database adapters.Database, ids ...string) []task.Task {
 	t.Helper()
-	tasks, err := s.Tasks.Start(t.Context(), ids, 30*time.Second)
+	tasks, err := database.Tasks.Start(t.Context(), ids, 30*time.Second)
 	require.NoError(t, err)
 	return tasks
 }
 
-func (su taskSuite) list(t *testing.T, s adapters.Database, state task.State) []task.Record {
+func (su taskSuite) list(t *testing.T, database adapters.Database, state task.State) []task.Record {
 	t.Helper()
-	out, err := s.Tasks.List(t.Context(), task.Filter{State: state, Limit: 100})
+	out, err := database.Tasks.List(t.Context(), task.Filter{State: state, Limit: 100})
 	require.NoError(t, err)
 	return out
 }
 
-func (su taskSuite) mail(key string) task.Task {
+func (su taskSuite) newTask(key string) task.Task {
 	return task.New("greet", task.Mail, key, map[string]string{"to": "é"})
 }
 
 func (su taskSuite) clockSetBack(t *testing.T) {
 	database, clk := su.fresh(t)
-	planned := su.mail("planned")
+	planned := su.newTask("planned")
 	planned.RunAt = clk.Now().Add(30 * time.Hour)
-	su.add(t, database, planned, su.mail("retried"))
+	su.add(t, database, planned, su.newTask("retried"))
 	clk.Advance(48 * time.Hour)
 	planned.Key, planned.RunAt = "later", clk.Now().Add(time.Hour)
-	su.add(t, database, su.mail("leased"), su.mail("added"), planned)
+	su.add(t, database, su.newTask("leased"), su.newTask("added"), planned)
 	ids := map[string]string{}
 	for _, r := range su.list(t, database, task.Waiting) {
 		ids[r.Key] = r.ID
@@ -124,7 +124,7 @@ func (su taskSuite) clockSetBack(t *testing.T) {
 
 func (su taskSuite) addStartDone(t *testing.T) {
 	database, clk := su.fresh(t)
-	queued := su.mail("a")
+	queued := su.newTask("a")
 	queued.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	su.add(t, database, queued)
 	refs, err := database.Tasks.Due(t.Context(), 10)
@@ -148,18 +148,18 @@ func (su taskSuite) rollback(t *testing.T) {
 	database, _ := su.fresh(t)
 	boom := errors.New("boom")
 	require.ErrorIs(t, database.Tx.Do(t.Context(), func(ctx context.Context) error {
-		require.NoError(t, database.Tasks.Add(ctx, su.mail("a")))
+		require.NoError(t, database.Tasks.Add(ctx, su.newTask("a")))
 		return boom
 	}), boom)
 	require.Empty(t, su.due(t, database))
-	require.NoError(t, database.Tx.Do(t.Context(), func(ctx context.Context) error { return database.Tasks.Add(ctx, su.mail("a")) }))
+	require.NoError(t, database.Tx.Do(t.Context(), func(ctx context.Context) error { return database.Tasks.Add(ctx, su.newTask("a")) }))
 	require.Len(t, su.due(t, database), 1)
 }
 
 func (su taskSuite) duplicateKey(t *testing.T) {
 	database, _ := su.fresh(t)
-	su.add(t, database, su.mail("a"), su.mail("b"))
-	su.add(t, database, su.mail("a"), su.mail("c"))
+	su.add(t, database, su.newTask("a"), su.newTask("b"))
+	su.add(t, database, su.newTask("a"), su.newTask("c"))
 	ids := su.due(t, database)
 	require.Len(t, ids, 3)
 	for _, queued := range su.start(t, database, ids...) {
@@ -168,7 +168,7 @@ func (su taskSuite) duplicateKey(t *testing.T) {
 			State: task.Done,
 		}))
 	}
-	su.add(t, database, su.mail("a"))
+	su.add(t, database, su.newTask("a"))
 	require.Empty(t, su.due(t, database))
 }
 
@@ -176,26 +176,26 @@ func (su taskSuite) duplicateKeyConcurrently(t *testing.T) {
 	database, _ := su.fresh(t)
 	var group sync.WaitGroup
 	for range 20 {
-		group.Go(func() { require.NoError(t, database.Tasks.Add(context.Background(), su.mail("a"))) })
+		group.Go(func() { require.NoError(t, database.Tasks.Add(context.Background(), su.newTask("a"))) })
 	}
 	group.Wait()
 	require.Len(t, su.due(t, database), 1)
 }
 
 func (su taskSuite) startWithAClockSlightlyBehind(t *testing.T) {
-	s, clk := su.fresh(t)
-	task := su.mail("a")
+	database, clk := su.fresh(t)
+	task := su.newTask("a")
 	task.RunAt = clk.Now().Add(2 * time.Second) // by the clock of the process that reserved it
-	refs, err := s.Tasks.AddAndReserve(t.Context(), task)
+	refs, err := database.Tasks.AddAndReserve(t.Context(), task)
 	require.NoError(t, err)
-	require.Len(t, su.start(t, s, refs[0].ID), 1)
+	require.Len(t, su.start(t, database, refs[0].ID), 1)
 }
 
-// in adds tasks to a group and returns their ids. Each task is due before the previous task.
-func (su taskSuite) in(t *testing.T, database adapters.Database, clk *fakeClock, group string, n int) (ids []string) {
+// addGroup adds tasks to a group and returns their ids. Each task is due before the previous task.
+func (su taskSuite) addGroup(t *testing.T, database adapters.Database, clk *fakeClock, group string, n int) (ids []string) {
 	t.Helper()
 	for i := range n {
-		task := su.mail(fmt.Sprint(group, i))
+		task := su.newTask(fmt.Sprint(group, i))
 		task.Group, task.RunAt = group, clk.Now().Add(-time.Duration(i)*time.Microsecond)
 		su.add(t, database, task)
 	}
@@ -208,11 +208,11 @@ func (su taskSuite) in(t *testing.T, database adapters.Database, clk *fakeClock,
 	return ids
 }
 
-func (su taskSuite) end(t *testing.T, s adapters.Database, queued task.Task, state task.State, runAt time.Time) {
+func (su taskSuite) recordOutcome(t *testing.T, database adapters.Database, queued task.Task, state task.State, runAt time.Time) {
 	t.Helper()
 	require.NoError(
 		t,
-		s.Tasks.RecordOutcomes(
+		database.Tasks.RecordOutcomes(
 			t.Context(),
 			task.Outcome{Run: task.Run{ID: queued.ID, Attempt: queued.Attempt}, Group: queued.Group, State: state, RunAt: runAt},
 		),
@@ -221,8 +221,8 @@ func (su taskSuite) end(t *testing.T, s adapters.Database, queued task.Task, sta
 
 func (su taskSuite) groupRunsOneTask(t *testing.T) {
 	database, clk := su.fresh(t)
-	ids := su.in(t, database, clk, "a", 3)
-	otherID := su.in(t, database, clk, "b", 1)
+	ids := su.addGroup(t, database, clk, "a", 3)
+	otherID := su.addGroup(t, database, clk, "b", 1)
 	require.Len(t, su.due(t, database), 4)
 	require.Len(t, su.start(t, database, append(ids, otherID...)...), 2)
 	require.Empty(t, su.start(t, database, ids...))
@@ -232,7 +232,7 @@ func (su taskSuite) groupRunsOneTask(t *testing.T) {
 		for _, r := range running {
 			require.Equal(t, 1, r.Attempt, "a task that waits for its group is not an attempt")
 			if r.Group == "a" {
-				su.end(t, database, r.Task, task.Done, time.Time{})
+				su.recordOutcome(t, database, r.Task, task.Done, time.Time{})
 			}
 		}
 		waiting := su.due(t, database)
@@ -244,7 +244,7 @@ func (su taskSuite) groupRunsOneTask(t *testing.T) {
 
 func (su taskSuite) groupConcurrently(t *testing.T) {
 	database, clk := su.fresh(t)
-	ids := su.in(t, database, clk, "a", 20)
+	ids := su.addGroup(t, database, clk, "a", 20)
 	for range 3 {
 		var group sync.WaitGroup
 		var mu sync.Mutex
@@ -260,20 +260,20 @@ func (su taskSuite) groupConcurrently(t *testing.T) {
 		}
 		group.Wait()
 		require.Len(t, started, 1)
-		su.end(t, database, started[0], task.Done, time.Time{})
+		su.recordOutcome(t, database, started[0], task.Done, time.Time{})
 	}
 }
 
 func (su taskSuite) groupOfAKilledWorker(t *testing.T) {
 	database, clk := su.fresh(t)
-	ids := su.in(t, database, clk, "a", 2)
+	ids := su.addGroup(t, database, clk, "a", 2)
 	su.due(t, database)
 	killed := su.start(t, database, ids...)[0]
 	clk.Advance(31 * time.Second)
 	require.Len(t, su.due(t, database), 2)
 	next := su.start(t, database, ids...)
 	require.Len(t, next, 1)
-	su.end(t, database, killed, task.Done, time.Time{})
+	su.recordOutcome(t, database, killed, task.Done, time.Time{})
 	if next[0].ID == killed.ID {
 		require.Equal(t, 2, next[0].Attempt)
 	} else {
@@ -284,14 +284,14 @@ func (su taskSuite) groupOfAKilledWorker(t *testing.T) {
 
 func (su taskSuite) groupOfAFailedTask(t *testing.T) {
 	database, clk := su.fresh(t)
-	ids := su.in(t, database, clk, "a", 2)
+	ids := su.addGroup(t, database, clk, "a", 2)
 	su.due(t, database)
 	failed := su.start(t, database, ids...)[0]
-	su.end(t, database, failed, task.Waiting, clk.Now().Add(time.Hour))
+	su.recordOutcome(t, database, failed, task.Waiting, clk.Now().Add(time.Hour))
 	next := su.start(t, database, su.due(t, database)...)
 	require.Len(t, next, 1)
 	require.NotEqual(t, failed.ID, next[0].ID)
-	su.end(t, database, next[0], task.Dead, time.Time{})
+	su.recordOutcome(t, database, next[0], task.Dead, time.Time{})
 	clk.Advance(time.Hour)
 	require.Len(t, su.start(t, database, su.due(t, database)...), 1)
 }
@@ -299,7 +299,7 @@ func (su taskSuite) groupOfAFailedTask(t *testing.T) {
 func (su taskSuite) groupInWhichATaskWaits(t *testing.T) {
 	database, clk := su.fresh(t)
 	grouped := func(key string, in time.Duration) task.Task {
-		queued := su.mail(key)
+		queued := su.newTask(key)
 		queued.Group, queued.RunAt = "a", clk.Now().Add(in)
 		return queued
 	}
@@ -315,7 +315,7 @@ func (su taskSuite) groupInWhichATaskWaits(t *testing.T) {
 
 func (su taskSuite) attemptThatDoesNotCount(t *testing.T) {
 	database, _ := su.fresh(t)
-	su.add(t, database, su.mail("a"))
+	su.add(t, database, su.newTask("a"))
 	id := su.due(t, database)[0]
 	for range 3 {
 		require.Equal(t, 1, su.start(t, database, id)[0].Attempt)
@@ -334,7 +334,7 @@ func (su taskSuite) attemptThatDoesNotCount(t *testing.T) {
 func (su taskSuite) deadTasksBeforeATime(t *testing.T) {
 	database, clk := su.fresh(t)
 	for _, key := range []string{"a", "b"} {
-		su.add(t, database, su.mail(key))
+		su.add(t, database, su.newTask(key))
 		id := su.due(t, database)[0]
 		su.start(t, database, id)
 		require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Dead}))
@@ -351,7 +351,7 @@ func (su taskSuite) deadTasksBeforeATime(t *testing.T) {
 
 func (su taskSuite) taskIsNotStartedBeforeRunAt(t *testing.T) {
 	database, clk := su.fresh(t)
-	queued := su.mail("a")
+	queued := su.newTask("a")
 	queued.RunAt = clk.Now().Add(time.Hour)
 	refs, err := database.Tasks.AddAndReserve(t.Context(), queued)
 	require.NoError(t, err)
@@ -367,7 +367,7 @@ func (su taskSuite) taskIsNotStartedBeforeRunAt(t *testing.T) {
 
 func (su taskSuite) lostReferences(t *testing.T) {
 	database, clk := su.fresh(t)
-	refs, err := database.Tasks.AddAndReserve(t.Context(), su.mail("a"))
+	refs, err := database.Tasks.AddAndReserve(t.Context(), su.newTask("a"))
 	require.NoError(t, err)
 	require.Equal(t, 1, refs[0].Enqueues)
 	turns, seenIDs := 1, map[int]bool{1: true}
@@ -388,7 +388,7 @@ func (su taskSuite) lostReferences(t *testing.T) {
 
 func (su taskSuite) postponedReferences(t *testing.T) {
 	database, clk := su.fresh(t)
-	refs, err := database.Tasks.AddAndReserve(t.Context(), su.mail("a"), su.mail("b"))
+	refs, err := database.Tasks.AddAndReserve(t.Context(), su.newTask("a"), su.newTask("b"))
 	require.NoError(t, err)
 	require.NoError(t, database.Tasks.Postpone(t.Context(), refs, clk.Now().Add(5*time.Second)))
 	require.Empty(t, su.due(t, database))
@@ -398,7 +398,7 @@ func (su taskSuite) postponedReferences(t *testing.T) {
 
 func (su taskSuite) expiredLease(t *testing.T) {
 	database, clk := su.fresh(t)
-	su.add(t, database, su.mail("a"))
+	su.add(t, database, su.newTask("a"))
 	id := su.due(t, database)[0]
 	su.start(t, database, id)
 	run := task.Run{ID: id, Attempt: 1}
@@ -426,7 +426,7 @@ func (su taskSuite) expiredLease(t *testing.T) {
 
 func (su taskSuite) failedTaskIsDueAtRunAt(t *testing.T) {
 	database, clk := su.fresh(t)
-	su.add(t, database, su.mail("a"))
+	su.add(t, database, su.newTask("a"))
 	id := su.due(t, database)[0]
 	su.start(t, database, id)
 	require.NoError(
@@ -447,7 +447,7 @@ func (su taskSuite) failedTaskIsDueAtRunAt(t *testing.T) {
 
 func (su taskSuite) retryAndDropDeadTasks(t *testing.T) {
 	database, clk := su.fresh(t)
-	su.add(t, database, su.mail("a"), su.mail("b"))
+	su.add(t, database, su.newTask("a"), su.newTask("b"))
 	for _, queued := range su.start(t, database, su.due(t, database)...) {
 		require.NoError(
 			t,
@@ -479,9 +479,9 @@ func (su taskSuite) retryAndDropDeadTasks(t *testing.T) {
 func (su taskSuite) backlog(t *testing.T) {
 	database, clk := su.fresh(t)
 	first := clk.Now()
-	su.add(t, database, su.mail("a"))
+	su.add(t, database, su.newTask("a"))
 	clk.Advance(time.Minute)
-	su.add(t, database, su.mail("b"), su.mail("c"), task.New("k", task.Events, "d", 1))
+	su.add(t, database, su.newTask("b"), su.newTask("c"), task.New("k", task.Events, "d", 1))
 	refs, err := database.Tasks.Due(t.Context(), 1)
 	require.NoError(t, err)
 	got, err := database.Tasks.Backlog(t.Context())
@@ -502,7 +502,7 @@ func (su taskSuite) backlog(t *testing.T) {
 
 func (su taskSuite) retention(t *testing.T) {
 	database, clk := su.fresh(t)
-	su.add(t, database, su.mail("a"), su.mail("b"), su.mail("c"), su.mail("open"), su.mail("dead"))
+	su.add(t, database, su.newTask("a"), su.newTask("b"), su.newTask("c"), su.newTask("open"), su.newTask("dead"))
 	for _, queued := range su.start(t, database, su.due(t, database)...) {
 		switch queued.Key {
 		case "open":
@@ -538,7 +538,7 @@ func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 	const total = 300
 	var many []task.Task
 	for i := range total {
-		many = append(many, su.mail(fmt.Sprint(i)))
+		many = append(many, su.newTask(fmt.Sprint(i)))
 	}
 	su.add(t, database, many...)
 	var mu sync.Mutex

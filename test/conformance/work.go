@@ -80,11 +80,11 @@ func (su workSuite) startWorkers(
 	return stop
 }
 
-func (su workSuite) state(t *testing.T, s adapters.Database, want task.State, key string) task.Record {
+func (su workSuite) state(t *testing.T, database adapters.Database, want task.State, key string) task.Record {
 	t.Helper()
 	var found task.Record
 	require.Eventually(t, func() bool {
-		records, err := s.Tasks.List(t.Context(), task.Filter{State: want, Limit: 100})
+		records, err := database.Tasks.List(t.Context(), task.Filter{State: want, Limit: 100})
 		require.NoError(t, err)
 		for _, r := range records {
 			if r.Key == key {
@@ -99,22 +99,22 @@ func (su workSuite) state(t *testing.T, s adapters.Database, want task.State, ke
 
 func (su workSuite) taskIsExecuted(t *testing.T) {
 	t.Parallel()
-	s, queue := su.open(t)
+	database, queue := su.open(t)
 	came := make(chan string, 1)
-	su.startWorkers(t, s, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error { came <- p; return nil }))
-	require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
+	su.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error { came <- p; return nil }))
+	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
 	require.Equal(t, "hello", <-came)
-	su.state(t, s, task.Done, "a")
+	su.state(t, database, task.Done, "a")
 }
 
 func (su workSuite) taskWithRunAt(t *testing.T) {
 	t.Parallel()
-	s, queue := su.open(t)
+	database, queue := su.open(t)
 	came := make(chan time.Time, 1)
-	su.startWorkers(t, s, queue, nil, task.Handle("k", task.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
+	su.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
 	queued := task.New("k", task.Events, "a", "hello")
 	queued.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
-	require.NoError(t, s.Tasks.Add(t.Context(), queued))
+	require.NoError(t, database.Tasks.Add(t.Context(), queued))
 	require.False(t, (<-came).Before(queued.RunAt))
 }
 
@@ -173,12 +173,12 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 
 func (su workSuite) lastAttemptFails(t *testing.T) {
 	t.Parallel()
-	s, queue := su.open(t)
+	database, queue := su.open(t)
 	h := task.Handle("k", task.Events, func(context.Context, string) error { return errors.New("away") })
 	h.Attempts = 1
-	su.startWorkers(t, s, queue, nil, h)
-	require.NoError(t, s.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "a")))
-	require.Equal(t, "away", su.state(t, s, task.Dead, "a").Err)
+	su.startWorkers(t, database, queue, nil, h)
+	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "a")))
+	require.Equal(t, "away", su.state(t, database, task.Dead, "a").Err)
 }
 
 func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
