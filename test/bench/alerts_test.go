@@ -42,9 +42,8 @@ type alertsBench struct {
 	roles  []string
 }
 
-// BenchmarkAlerts finds out which of 100,000 different saved searches match 64 new
-// listings, with the searches read from PostgreSQL. The first run parses and plans
-// the searches, the others remember that.
+// BenchmarkAlerts matches 100,000 different saved searches, which are read from PostgreSQL, with 64
+// new listings. The first run parses and plans the searches; later runs use the cached plans.
 func BenchmarkAlerts(b *testing.B) {
 	bench := newAlertsBench(b)
 	before := heap()
@@ -128,7 +127,7 @@ type employers struct{}
 func (employers) HoldsJobs(context.Context, string) (bool, bool, error) { return false, false, nil }
 func (employers) CompanyName(context.Context, string) (string, error)   { return "Northgate", nil }
 
-// role returns the name of a role; some are much more frequent than others.
+// role returns the name of a role. Some roles are much more frequent than others.
 func (x *alertsBench) role() string {
 	return x.roles[int(float64(len(x.roles))*x.random.Float64()*x.random.Float64()*x.random.Float64())]
 }

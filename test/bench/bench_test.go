@@ -1,5 +1,5 @@
-// Package bench measures the hot paths beside what limits them, in one run on
-// one machine: read the ratios, not the absolutes.
+// Package bench measures the hot paths. Each benchmark compares the product with a limit that is
+// measured in the same run: the ratios are comparable between machines, the rates are not.
 //
 //	make bench
 package bench
@@ -39,8 +39,8 @@ const (
 	roundFor = 2 * time.Second
 )
 
-// TestMain also runs the program that sets the limit: Fiber, pgx and one statement,
-// in a process of its own like the product.
+// TestMain runs the benchmarks, or the server that sets the limit: Fiber and pgx with one
+// statement, in a process of its own like the product.
 func TestMain(m *testing.M) {
 	if url := os.Getenv("LOCUM_TEST_BENCH_LIMIT"); url != "" {
 		serveLimit(url)
@@ -159,7 +159,7 @@ func spawn(b *testing.B, cmd *exec.Cmd) string {
 	return ""
 }
 
-// product is the program with a database of its own.
+// product is the program with its database.
 type product struct {
 	b             *testing.B
 	dir, database string
@@ -177,7 +177,7 @@ func newProduct(b *testing.B, n int) *product {
 	return built
 }
 
-// command returns a command of the program with settings besides the usual ones.
+// command returns a command of the program. env extends and overrides the settings.
 func (p *product) command(args []string, env ...string) *exec.Cmd {
 	p.b.Helper()
 	cmd := exec.Command(kit.Program(p.b), args...)
@@ -201,7 +201,7 @@ func (p *product) run(args ...string) {
 	require.NoError(p.b, err, "%s", out)
 }
 
-// limit starts the limit on the database of the product.
+// limit starts the server that sets the limit, on the database of the product.
 func (p *product) limit() (url string) {
 	p.b.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -209,8 +209,8 @@ func (p *product) limit() (url string) {
 	return spawn(p.b, cmd)
 }
 
-// rate returns the number of responses per second that the clients get.
-func rate(b *testing.B, request func(r *fasthttp.Request, n int64)) float64 {
+// rate returns the number of responses per second to concurrent clients.
+func rate(b *testing.B, prepare func(r *fasthttp.Request, n int64)) float64 {
 	b.Helper()
 	var done, failed, n atomic.Int64
 	client := &fasthttp.Client{MaxConnsPerHost: clients}
@@ -218,11 +218,11 @@ func rate(b *testing.B, request func(r *fasthttp.Request, n int64)) float64 {
 	var wg sync.WaitGroup
 	for range clients {
 		wg.Go(func() {
-			request_, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+			req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 			for time.Now().Before(end) {
-				request_.Reset()
-				request(request_, n.Add(1))
-				if err := client.Do(request_, response); err != nil || response.StatusCode() >= 300 {
+				req.Reset()
+				prepare(req, n.Add(1))
+				if err := client.Do(req, resp); err != nil || resp.StatusCode() >= 300 {
 					failed.Add(1)
 				}
 				done.Add(1)

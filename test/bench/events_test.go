@@ -21,7 +21,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// countingQueue is a queue that takes tickets and counts them.
+// countingQueue is a queue that counts the tasks that it accepts.
 type countingQueue struct{ n atomic.Int64 }
 
 func (q *countingQueue) Enqueue(_ context.Context, tickets ...task.Reference) error {
@@ -36,8 +36,8 @@ func (q *countingQueue) Work(ctx context.Context, _ func(context.Context, task.R
 
 func (*countingQueue) Embedded() bool { return true }
 
-// asynqAlone returns Asynq's own rate of empty tasks, enqueued by sixteen clients
-// and processed at the same time by as many workers as event handlers have.
+// asynqAlone returns the rate of Asynq with empty tasks, enqueued by sixteen clients and processed
+// at the same time by the number of workers that event handlers have.
 func asynqAlone(b *testing.B, tasks int) float64 {
 	b.Helper()
 	opt, err := goredis.ParseURL(kit.RedisURL(b))
@@ -86,9 +86,9 @@ func recordEvents(b *testing.B, storage adapters.Storage, n int) {
 	}
 }
 
-// BenchmarkOutbox is how fast recorded events leave: claimed, fanned out and
-// marked, into a queue that only counts, and through Asynq until each reaction
-// is written down as done. The limit is Asynq alone.
+// BenchmarkOutbox measures the events per second that the outbox relays: claimed, fanned out and
+// marked as sent, first into a queue that only counts, then through Asynq until each reaction is
+// recorded as done. The limit is Asynq alone.
 func BenchmarkOutbox(b *testing.B) {
 	const events, tasks = 20_000, 20_000
 	log := slog.New(slog.DiscardHandler)

@@ -24,8 +24,8 @@ type queries struct {
 	generated                            map[string]bool
 }
 
-// newQueries reads the names of roles and specialties from the vocabulary, and from
-// the demo data which roles it has, and its texts.
+// newQueries reads the names of roles and specialties from the vocabulary, and the roles and texts
+// of listings from the demo data.
 func newQueries(tb testing.TB) *queries {
 	tb.Helper()
 	file, err := os.ReadFile("../../bootstrap/seed.json")
@@ -73,14 +73,14 @@ func (q *queries) town() string              { return q.pick(searchTowns) }
 func (q *queries) word() string              { return q.pick(q.words) }
 func (q *queries) contract() string          { return q.pick([]string{"permanent", "temporary", "contract"}) }
 
-// phrase returns at least least consecutive words of a listing.
+// phrase returns consecutive words of a listing, at least the given number.
 func (q *queries) phrase(least int) string {
 	text := q.duties[q.IntN(len(q.duties))]
 	start := q.IntN(len(text) - least + 1)
 	return strings.Join(text[start:start+least+q.IntN(len(text)-start-least+1)], " ")
 }
 
-// misspell exchanges two letters of the longest word.
+// misspell swaps two letters of the longest word.
 func (q *queries) misspell(text string) string {
 	longest := slices.MaxFunc(strings.Fields(text), func(a, b string) int { return len(a) - len(b) })
 	letters := []rune(longest)
@@ -166,7 +166,7 @@ var shapes = []struct {
 // request is one search.
 type request struct{ shape, path string }
 
-// take returns the next n searches, of all shapes in turn.
+// take returns the next n searches, in rotation over all shapes.
 func (q *queries) take(n int) []request {
 	requests := make([]request, 0, n)
 	for i := 0; len(requests) < n; i++ {

@@ -88,7 +88,7 @@ func BenchmarkSearch(b *testing.B) {
 	})
 }
 
-// measureSearches returns the latency of 95 % of the searches by number of clients.
+// measureSearches returns the 95th percentile of the latency by number of clients.
 func measureSearches(b *testing.B, s *server) map[int]time.Duration {
 	b.Helper()
 	queries := newQueries(b)
@@ -159,7 +159,7 @@ func percentile(sorted []time.Duration, percent int) time.Duration {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// reportPercentiles reports those of the sorted list and returns the 95th.
+// reportPercentiles reports percentiles of the sorted list and returns the 95th.
 func reportPercentiles(b *testing.B, sorted []time.Duration) time.Duration {
 	b.Helper()
 	for _, percent := range []int{50, 95, 99} {
@@ -169,7 +169,7 @@ func reportPercentiles(b *testing.B, sorted []time.Duration) time.Duration {
 	return percentile(sorted, 95)
 }
 
-// report reports the start.
+// report reports how long the server took to start and how much memory it uses.
 func (s *server) report(b *testing.B) {
 	b.Helper()
 	b.ReportMetric(s.ready.Seconds(), "s")
@@ -178,9 +178,9 @@ func (s *server) report(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// measureVisibility posts 50 listings a second through one server and searches for
-// each in the other, from the response on until it is found. It returns the time of
-// 95 %.
+// measureVisibility posts 50 listings per second to one server and searches for each of them on
+// another server until it is found. It returns the 95th percentile of the time between the
+// response to the post and the first search that finds the listing.
 func measureVisibility(b *testing.B, one, two *server) time.Duration {
 	b.Helper()
 	const changes = 500

@@ -31,8 +31,7 @@ type server struct {
 	anonymous, resident int
 }
 
-// serve starts a server with settings besides the usual ones and waits until it is
-// ready.
+// serve starts a server and waits until it is ready. env extends and overrides the settings.
 func (p *product) serve(env ...string) *server {
 	p.b.Helper()
 	start := time.Now()
@@ -80,7 +79,7 @@ func (s *server) cpu() time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// heap returns the size of the heap in MB, with garbage.
+// heap returns the size of the heap in MB, including garbage.
 func (s *server) heap() float64 {
 	s.b.Helper()
 	_, metrics, err := fasthttp.Get(nil, s.url+"/metrics")

@@ -20,10 +20,10 @@ const (
 	maxPageLatency  = 50 * time.Millisecond // of 95 % of pages at 1,000,000 listings
 )
 
-// pageFacets are the numbers of results that a page of results shows.
+// pageFacets are the facets whose counts a page of results shows.
 const pageFacets = "role,specialty,band,contractType,employmentType,shift"
 
-// pageParameters are the parameters of a page of results by those of the JSON search.
+// pageParameters maps parameters of the JSON search to those of a page of results.
 var pageParameters = map[string]string{
 	"search":       "q",
 	"location":     "where",
@@ -70,9 +70,8 @@ func (s *server) jobPaths(n int) []string {
 	return paths
 }
 
-// BenchmarkSite measures the pages of guests with 100,000 listings: cached ones beside
-// Fiber, which serves the same bytes from memory, and others beside the same search as
-// JSON.
+// BenchmarkSite measures the pages for guests with 100,000 listings. The limit of cached pages is
+// Fiber serving the same bytes from memory, and that of other pages is the same search as JSON.
 func BenchmarkSite(b *testing.B) {
 	product := newProduct(b, 100_000)
 	server, limit := product.serve(), product.limit()
@@ -102,7 +101,7 @@ func BenchmarkSite(b *testing.B) {
 	})
 }
 
-// putBytes makes the limit serve a page from memory.
+// putBytes stores a page in the memory of the server that sets the limit.
 func putBytes(b *testing.B, limit string, page []byte) {
 	b.Helper()
 	r, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
@@ -113,7 +112,7 @@ func putBytes(b *testing.B, limit string, page []byte) {
 	require.Equal(b, fasthttp.StatusOK, response.StatusCode())
 }
 
-// measurePages requires that pages of results and of jobs are fast.
+// measurePages requires that the p95 of pages of results and of jobs is within its limit.
 func measurePages(b *testing.B, s *server) {
 	b.Helper()
 	jobs := s.jobPaths(searchesPerRun / 10)

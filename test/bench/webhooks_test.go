@@ -36,19 +36,22 @@ import (
 )
 
 const (
-	hookEndpoints = 10
-	// hookConnections is the limit of concurrent deliveries to the endpoints
+	webhookEndpoints = 10
+	// webhookConnections is the limit of concurrent deliveries to the endpoints
 	// together.
-	hookConnections = 5 * hookEndpoints
-	hookEvents      = 1_000
+	webhookConnections = 5 * webhookEndpoints
+	webhookEvents      = 1_000
 )
 
-// BenchmarkWebhooks is how fast deliveries that wait reach ten endpoints: read,
-// signed, posted, and each attempt written down. The limit is a loop that signs and
-// posts the same bodies to the same receiver over as many connections. Beside it is
-// how fast events do, which have to be passed on and fanned out first. And it is how
-// long an event takes to its receivers while one of them never answers, beside how
-// long it takes without.
+// BenchmarkWebhooks measures webhooks with ten endpoints:
+//
+//   - deliveries per second, from pending deliveries until each attempt is recorded;
+//   - the same from events, which are relayed and fanned out first;
+//   - the p99 of the time from an event to its delivery, with and without an endpoint that never
+//     responds.
+//
+// The limit of the rates is a loop that signs and posts the same bodies to the same receiver over
+// the same number of connections.
 func BenchmarkWebhooks(b *testing.B) {
 	for name, env := range map[string]func(b *testing.B, dir string) []string{
 		"SQLite": func(_ *testing.B, dir string) []string {
@@ -60,29 +63,29 @@ func BenchmarkWebhooks(b *testing.B) {
 	} {
 		b.Run(name+"/delivered", func(b *testing.B) {
 			bench := newWebhookBench(b, env)
-			for n := range hookEndpoints {
-				bench.hook(fmt.Sprint("/hook/", n))
+			for n := range webhookEndpoints {
+				bench.createEndpoint(fmt.Sprint("/hook/", n))
 			}
-			bench.example()
-			var ours, path, limit float64
+			bench.captureBody()
+			var delivered, fannedOut, limit float64
 			for range rounds {
-				path += bench.fannedOutRate()
-				ours += bench.deliveredRate()
+				fannedOut += bench.fannedOutRate()
+				delivered += bench.deliveredRate()
 				limit += bench.bareRate()
 			}
-			b.ReportMetric(ours/rounds, "deliveries/s")
-			b.ReportMetric(path/rounds, "from-events/s")
+			b.ReportMetric(delivered/rounds, "deliveries/s")
+			b.ReportMetric(fannedOut/rounds, "from-events/s")
 			b.ReportMetric(limit/rounds, "bare-posts/s")
-			b.ReportMetric(ours/limit, "of-limit")
+			b.ReportMetric(delivered/limit, "of-limit")
 			b.ReportMetric(0, "ns/op")
 		})
-		b.Run(name+"/beside one that hangs", func(b *testing.B) {
+		b.Run(name+"/beside an endpoint that hangs", func(b *testing.B) {
 			bench := newWebhookBench(b, env)
-			for n := range hookEndpoints - 1 {
-				bench.hook(fmt.Sprint("/hook/", n))
+			for n := range webhookEndpoints - 1 {
+				bench.createEndpoint(fmt.Sprint("/hook/", n))
 			}
 			without := bench.latency()
-			bench.hook("/hangs")
+			bench.createEndpoint("/hangs")
 			with := bench.latency()
 			b.ReportMetric(float64(without.Microseconds())/1000, "p99-ms-without")
 			b.ReportMetric(float64(with.Microseconds())/1000, "p99-ms-beside")
@@ -92,27 +95,29 @@ func BenchmarkWebhooks(b *testing.B) {
 	}
 }
 
-// webhookBench is an installation with one listing and one application, and a server
-// that its webhooks go to.
+// webhookBench is an installation with one listing, one app, and the server that receives its
+// webhooks.
 type webhookBench struct {
 	b        *testing.B
 	storage  adapters.Storage
 	receiver *httptest.Server
 	url      string
-	// Deliveries to the receiver: their number and the time of the first one in the
-	// current round, the latencies of events, and a body.
-	got   atomic.Int64
-	first atomic.Int64
-	// timing is that it reads bodies, to see how long they took.
-	timing atomic.Bool
-	mu     sync.Mutex
-	took   []time.Duration
-	body   []byte
 
-	employer, owner, ownerID, app string
-	job                           string
-	hooks                         []string
-	events                        int // that every endpoint has got
+	// received counts the deliveries of the current round, and firstAt is the time of the first
+	// one in nanoseconds since 1970.
+	received atomic.Int64
+	firstAt  atomic.Int64
+	// measuresLatency makes the receiver parse bodies and compare their timestamps with the clock.
+	measuresLatency atomic.Bool
+	mu              sync.Mutex
+	latencies       []time.Duration
+	body            []byte // of the last delivery
+
+	employer, owner string // access tokens
+	ownerID         string
+	app, job        string
+	endpoints       []string
+	events          int // number of events that every endpoint has received
 }
 
 func newWebhookBench(b *testing.B, env func(b *testing.B, dir string) []string) *webhookBench {
@@ -145,7 +150,7 @@ func newWebhookBench(b *testing.B, env func(b *testing.B, dir string) []string) 
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = bench.storage.Identity.Close() })
 	bench.receiver = httptest.NewServer(http.HandlerFunc(bench.receive))
-	b.Cleanup(func() { bench.receiver.CloseClientConnections(); bench.receiver.Close() }) // also those that hang
+	b.Cleanup(func() { bench.receiver.CloseClientConnections(); bench.receiver.Close() }) // also of requests that hang
 
 	signUp := func(path, more string) (token, id string) {
 		data := bench.send("", "POST", path,
@@ -179,12 +184,12 @@ func (s *webhookBench) send(token, method, path, body string, want int) map[stri
 	return out.Data
 }
 
-// hook creates an endpoint.
-func (s *webhookBench) hook(path string) {
+// createEndpoint creates a webhook endpoint with a path of the receiver.
+func (s *webhookBench) createEndpoint(path string) {
 	s.b.Helper()
 	made := s.send(s.owner, "POST", "/api/developers/apps/"+s.app+"/webhooks",
 		fmt.Sprintf(`{"url":%q,"events":["job.updated"]}`, s.receiver.URL+path), 201)
-	s.hooks = append(s.hooks, made["webhook"].(map[string]any)["id"].(string))
+	s.endpoints = append(s.endpoints, made["webhook"].(map[string]any)["id"].(string))
 }
 
 func (s *webhookBench) receive(w http.ResponseWriter, r *http.Request) {
@@ -198,11 +203,11 @@ func (s *webhookBench) receive(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/bare" {
 		return
 	}
-	if s.got.Add(1) == 1 {
-		s.first.Store(now.UnixNano())
+	if s.received.Add(1) == 1 {
+		s.firstAt.Store(now.UnixNano())
 	}
-	if !s.timing.Load() {
-		return // so that the product and the limit have the same receiver
+	if !s.measuresLatency.Load() {
+		return // the receiver does no more work for the product than for the limit
 	}
 	var body struct{ Timestamp time.Time }
 	if json.Unmarshal(raw, &body) != nil {
@@ -210,76 +215,76 @@ func (s *webhookBench) receive(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.took, s.body = append(s.took, now.Sub(body.Timestamp)), raw
+	s.latencies, s.body = append(s.latencies, now.Sub(body.Timestamp)), raw
 }
 
-// example stores a body as receivers get it.
-func (s *webhookBench) example() {
+// captureBody stores the body of a delivery.
+func (s *webhookBench) captureBody() {
 	s.b.Helper()
-	s.timing.Store(true)
-	defer s.timing.Store(false)
-	s.begin()
+	s.measuresLatency.Store(true)
+	defer s.measuresLatency.Store(false)
+	s.resetCounters()
 	s.send(s.employer, "PUT", "/api/employers/jobs/"+s.job, `{"title":"Nurse"}`, 200)
-	s.waitForDeliveries(len(s.hooks))
+	s.waitForDeliveries(len(s.endpoints))
 	s.events++
-	s.recorded(s.events)
+	s.waitRecorded(s.events)
 }
 
-// begin resets the counters.
-func (s *webhookBench) begin() {
-	s.got.Store(0)
+// resetCounters begins a round.
+func (s *webhookBench) resetCounters() {
+	s.received.Store(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.took = nil
+	s.latencies = nil
 }
 
 // waitForDeliveries waits until n deliveries were received.
 func (s *webhookBench) waitForDeliveries(n int) {
 	s.b.Helper()
-	require.Eventually(s.b, func() bool { return s.got.Load() >= int64(n) }, 5*time.Minute, time.Millisecond)
+	require.Eventually(s.b, func() bool { return s.received.Load() >= int64(n) }, 5*time.Minute, time.Millisecond)
 }
 
-// recorded waits until no attempt is due for the endpoints, checks that they got
-// everything, and returns the time at which none was pending.
-func (s *webhookBench) recorded(rates int) time.Time {
+// waitRecorded waits until no delivery is pending, requires that each endpoint has the number of
+// successful deliveries, and returns the time at which none was pending.
+func (s *webhookBench) waitRecorded(deliveries int) time.Time {
 	s.b.Helper()
 	count := func(webhook string, status integrations.DeliveryStatus) int {
 		r, err := s.storage.Integrations.Deliveries.List(s.b.Context(), s.ownerID, webhook, status, page.Request{Number: 1, Size: 1})
 		require.NoError(s.b, err)
 		return r.Total
 	}
-	for _, webhook := range s.hooks {
+	for _, webhook := range s.endpoints {
 		require.Eventually(s.b, func() bool { return count(webhook, integrations.Pending) == 0 }, time.Minute, time.Millisecond)
 	}
 	at := time.Now()
-	for _, webhook := range s.hooks {
-		require.Equal(s.b, rates, count(webhook, integrations.Succeeded), "every attempt is recorded")
+	for _, webhook := range s.endpoints {
+		require.Equal(s.b, deliveries, count(webhook, integrations.Succeeded), "every attempt is recorded")
 	}
 	return at
 }
 
-// rate runs do and returns how many deliveries per second are made and recorded
-// after it. The clock starts at the first delivery, so that the interval in which
-// the relay polls a SQLite database of another process is not measured.
-func (s *webhookBench) rate(do func(ctx context.Context) error) float64 {
+// deliveryRate runs the function in a transaction and returns the number of deliveries per second
+// that are made and recorded after it. The clock starts at the first delivery, so that the
+// interval in which the relay polls a SQLite database of another process is not measured.
+func (s *webhookBench) deliveryRate(do func(ctx context.Context) error) float64 {
 	s.b.Helper()
-	s.begin()
+	s.resetCounters()
 	require.NoError(s.b, s.storage.Identity.Tx.Do(s.b.Context(), do))
-	s.waitForDeliveries(hookEvents * len(s.hooks))
-	s.events += hookEvents
-	took := s.recorded(s.events).Sub(time.Unix(0, s.first.Load()))
-	return float64(hookEvents*len(s.hooks)) / took.Seconds()
+	s.waitForDeliveries(webhookEvents * len(s.endpoints))
+	s.events += webhookEvents
+	took := s.waitRecorded(s.events).Sub(time.Unix(0, s.firstAt.Load()))
+	return float64(webhookEvents*len(s.endpoints)) / took.Seconds()
 }
 
-// fannedOutRate returns the number of deliveries per second that are made of events.
+// fannedOutRate returns the number of deliveries per second when events are fanned out first.
 func (s *webhookBench) fannedOutRate() float64 {
 	s.b.Helper()
-	return s.rate(func(ctx context.Context) error {
+	return s.deliveryRate(func(ctx context.Context) error {
 		found, err := s.storage.Listings.Public.ListPublic(ctx, []string{s.job}, clock.System{}.Now(), true)
 		require.NoError(s.b, err)
 		listing, err := json.Marshal(found[0])
 		require.NoError(s.b, err)
-		events := make([]event.Event, hookEvents)
+		events := make([]event.Event, webhookEvents)
 		for i := range events {
 			events[i] = event.JobUpdated{JobID: s.job, OrganizationID: found[0].OrganizationID, Listing: listing}
 		}
@@ -290,38 +295,35 @@ func (s *webhookBench) fannedOutRate() float64 {
 // deliveredRate returns the number of pending deliveries that are sent per second.
 func (s *webhookBench) deliveredRate() float64 {
 	s.b.Helper()
-	return s.rate(func(ctx context.Context) error {
+	return s.deliveryRate(func(ctx context.Context) error {
 		now := clock.System{}.Now()
-		var ms []integrations.Message
-		var ds []integrations.Delivery
-		for range hookEvents {
+		var messages []integrations.Message
+		var deliveries []integrations.Delivery
+		for range webhookEvents {
 			message := integrations.Message{EventID: stores.NewID(), Type: "job.updated", Body: string(s.body), CreatedAt: now}
-			ms = append(ms, message)
-			for _, webhook := range s.hooks {
-				ds = append(
-					ds,
-					integrations.Delivery{
-						ID:         stores.NewID(),
-						EndpointID: webhook,
-						OwnerID:    s.ownerID,
-						EventID:    message.EventID,
-						Type:       message.Type,
-						Status:     integrations.Pending,
-						NextAt:     &now,
-						CreatedAt:  now,
-					},
-				)
+			messages = append(messages, message)
+			for _, webhook := range s.endpoints {
+				deliveries = append(deliveries, integrations.Delivery{
+					ID:         stores.NewID(),
+					EndpointID: webhook,
+					OwnerID:    s.ownerID,
+					EventID:    message.EventID,
+					Type:       message.Type,
+					Status:     integrations.Pending,
+					NextAt:     &now,
+					CreatedAt:  now,
+				})
 			}
 		}
-		if err := s.storage.Integrations.Deliveries.Enqueue(ctx, ms, ds); err != nil {
+		if err := s.storage.Integrations.Deliveries.Enqueue(ctx, messages, deliveries); err != nil {
 			return err
 		}
-		jobs := make([]task.Task, len(s.hooks))
-		for i, webhook := range s.hooks {
-			jobs[i] = task.New("integrations.deliver", task.Webhooks, "bench:"+stores.NewID(), struct{}{})
-			jobs[i].Group = webhook
+		tasks := make([]task.Task, len(s.endpoints))
+		for i, webhook := range s.endpoints {
+			tasks[i] = task.New("integrations.deliver", task.Webhooks, "bench:"+stores.NewID(), struct{}{})
+			tasks[i].Group = webhook
 		}
-		return s.storage.Identity.Tasks.Add(ctx, jobs...)
+		return s.storage.Identity.Tasks.Add(ctx, tasks...)
 	})
 }
 
@@ -330,15 +332,15 @@ func (s *webhookBench) bareRate() float64 {
 	s.b.Helper()
 	secret, err := standardwebhooks.NewWebhook("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	require.NoError(s.b, err)
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: hookConnections, DisableCompression: true}}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: webhookConnections, DisableCompression: true}}
 	defer client.CloseIdleConnections()
 	body := string(s.body)
 	var n, failed atomic.Int64
-	var posting sync.WaitGroup
-	begun := time.Now()
-	for range hookConnections {
-		posting.Go(func() {
-			for n.Add(1) <= hookEvents*hookEndpoints {
+	var clients sync.WaitGroup
+	start := time.Now()
+	for range webhookConnections {
+		clients.Go(func() {
+			for n.Add(1) <= webhookEvents*webhookEndpoints {
 				now, id := time.Now(), stores.NewID()
 				signature, err := secret.Sign(id, now, []byte(body))
 				request, err2 := http.NewRequestWithContext(s.b.Context(), http.MethodPost, s.receiver.URL+"/bare", strings.NewReader(body))
@@ -362,19 +364,19 @@ func (s *webhookBench) bareRate() float64 {
 			}
 		})
 	}
-	posting.Wait()
+	clients.Wait()
 	require.Zero(s.b, failed.Load())
-	return hookEvents * hookEndpoints / time.Since(begun).Seconds()
+	return webhookEvents * webhookEndpoints / time.Since(start).Seconds()
 }
 
 // latency returns the 99th percentile of the time between a change and its delivery,
 // at fifty changes per second.
 func (s *webhookBench) latency() time.Duration {
 	s.b.Helper()
-	const changes, answering = 750, hookEndpoints - 1
-	s.timing.Store(true)
-	defer s.timing.Store(false)
-	s.begin()
+	const changes, answering = 750, webhookEndpoints - 1
+	s.measuresLatency.Store(true)
+	defer s.measuresLatency.Store(false)
+	s.resetCounters()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for n := range changes {
@@ -384,6 +386,6 @@ func (s *webhookBench) latency() time.Duration {
 	s.waitForDeliveries(changes * answering)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	slices.Sort(s.took)
-	return s.took[len(s.took)*99/100]
+	slices.Sort(s.latencies)
+	return s.latencies[len(s.latencies)*99/100]
 }
