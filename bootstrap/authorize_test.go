@@ -196,11 +196,9 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 func TestServices_CalledDirectlyForApps_CheckScopes(t *testing.T) {
 	t.Parallel()
 	services := servicesOf(t)
-	signedIn, err := services.Identity.Register(
-		t.Context(),
+	signedIn, err := services.Identity.Register(t.Context(),
 		identity.RegisterInput{Email: "clinician@example.org", Password: "Correct-Horse-7", Name: "Clinician", UserType: "jobseeker"},
-		identity.Client{Address: "192.0.2.1"},
-	)
+		identity.Client{Address: "192.0.2.1"})
 	require.NoError(t, err)
 	scopes := []auth.Scope{auth.ScopeJobsRead, auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
 	checked := 0

@@ -110,11 +110,9 @@ func TestSeed_Listings_AreInOrderOfPosting(t *testing.T) {
 	t.Parallel()
 	_, s := openSeeded(t, 600)
 	svc := searchOver(t, s)
-	_, err := svc.Create(
-		t.Context(),
+	_, err := svc.Create(t.Context(),
 		auth.Actor{OrganizationID: newID(), Permissions: []auth.Permission{auth.Manage}},
-		listings.CreateInput{Title: "Nurse of today", Description: "x"},
-	)
+		listings.CreateInput{Title: "Nurse of today", Description: "x"})
 	require.NoError(t, err)
 	r, err := svc.Find(t.Context(), auth.Actor{}, listings.FindInput{Sort: "date", Page: page.Request{Number: 1, Size: 100}})
 	require.NoError(t, err)

@@ -154,11 +154,8 @@ func TestDo_ErrorOfFunction_IsReturnedUnchanged(t *testing.T) {
 
 func TestConn_NoServer_IsUnavailable(t *testing.T) {
 	t.Parallel()
-	db, err := OpenDB(
-		Postgres{},
-		"postgres://locum@127.0.0.1:1/x?sslmode=disable",
-		adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)},
-	)
+	db, err := OpenDB(Postgres{}, "postgres://locum@127.0.0.1:1/x?sslmode=disable",
+		adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	require.ErrorIs(t, db.Do(t.Context(), func(ctx context.Context) error {

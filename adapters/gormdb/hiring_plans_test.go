@@ -187,12 +187,8 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 		_, err := db.Storage().Listings.Listings.List(t.Context(), id, status, page.Request{Number: 1, Size: 500, Cursor: cursor})
 		require.NoError(t, err)
 	}
-	_, err := applications{db}.List(
-		t.Context(),
-		hiring.Visibility{OrganizationID: id},
-		hiring.ApplicationFilter{},
-		page.Request{Number: 1, Size: 500, Cursor: id},
-	)
+	_, err := applications{db}.List(t.Context(), hiring.Visibility{OrganizationID: id},
+		hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 500, Cursor: id})
 	require.NoError(t, err)
 	deep := 0
 	for i, sql := range asked.sql {

@@ -49,11 +49,9 @@ func TestIntegrationsApps_ListByIDs_UsesPrimaryKey(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	asked := recordStatements(t, db.reader, db.writer)
-	_, err := db.Storage().Integrations.Apps.List(
-		t.Context(),
+	_, err := db.Storage().Integrations.Apps.List(t.Context(),
 		integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: []string{uuid.NewString()}},
-		page.Request{Number: 1, Size: 1},
-	)
+		page.Request{Number: 1, Size: 1})
 	require.NoError(t, err)
 	require.Len(t, asked.sql, 1, "part of every OAuth request")
 	asked.useIndexes(t, db)

@@ -16,14 +16,8 @@ func TestQuery_ColumnTypeChanges_IsRetried(t *testing.T) {
 	url := kit.PostgresURL(t)
 	db, operator := migrated(t, url), migrated(t, url)
 	users := users{db}
-	user := identity.NewUser(
-		db.newID(),
-		"jo@example.org",
-		"Jo",
-		identity.KindJobseeker,
-		"verifier",
-		time.Now().UTC().Truncate(time.Microsecond),
-	)
+	user := identity.NewUser(db.newID(), "jo@example.org", "Jo", identity.KindJobseeker, "verifier",
+		time.Now().UTC().Truncate(time.Microsecond))
 	require.NoError(t, users.Create(t.Context(), &user))
 	findRows := func(ctx context.Context) error {
 		_, err := users.GetForUpdate(ctx, user.ID)

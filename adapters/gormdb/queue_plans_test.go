@@ -20,11 +20,8 @@ import (
 // more for it, whatever little Postgres knows of the table.
 func TestTasks_Claim_100000Done_UsesIndex(t *testing.T) {
 	t.Parallel()
-	db, err := OpenDB(
-		Postgres{},
-		kit.PostgresURL(t),
-		adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)},
-	)
+	db, err := OpenDB(Postgres{}, kit.PostgresURL(t),
+		adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = schemas{db}.Up(t.Context())

@@ -258,11 +258,9 @@ func TestCharge_Concurrent_FirstWins(t *testing.T) {
 		require.Error(t, err)
 		env.clock.Advance(time.Hour)
 		env.beforeTransaction(1, func() { // another worker has read the same
-			pending, err := env.Charges.List(
-				t.Context(),
+			pending, err := env.Charges.List(t.Context(),
 				billing.ChargeFilter{Owner: billing.Owner{Kind: billing.User, ID: me.UserID}, Status: billing.Pending},
-				1,
-			)
+				1)
 			require.NoError(t, err)
 			c := pending[0]
 			c.Attempts, c.NextAt = c.Attempts+1, env.clock.Now().Add(time.Minute)

@@ -149,11 +149,8 @@ func TestApply_FailedCopy_IsRemoved(t *testing.T) {
 		require.NoError(t, env.Documents.Reserve(t.Context(), abandoned, env.clock.Now().Add(time.Hour)))
 		require.NoError(
 			t,
-			env.Files.Put(
-				t.Context(),
-				"applications/"+abandoned.ID+".txt",
-				func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err },
-			),
+			env.Files.Put(t.Context(), "applications/"+abandoned.ID+".txt",
+				func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }),
 		)
 		env.clock.Advance(2 * time.Hour)
 		for _, p := range env.Periodic() {

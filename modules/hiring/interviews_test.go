@@ -200,12 +200,8 @@ func TestMails_Hiring(t *testing.T) {
 	require.Contains(t, got[0].Text, "It is now: in review")
 	require.NotEmpty(t, got[0].HTML)
 
-	address, err := env.Contact(
-		t.Context(),
-		st,
-		application.ID,
-		hiring.ContactInput{Subject: " Your papers ", Message: "Please send them.\n<b>Soon</b>"},
-	)
+	address, err := env.Contact(t.Context(), st, application.ID,
+		hiring.ContactInput{Subject: " Your papers ", Message: "Please send them.\n<b>Soon</b>"})
 	require.NoError(t, err)
 	require.Equal(t, ann.UserID+"@example.org", address)
 	got = env.sentMails()

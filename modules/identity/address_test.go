@@ -65,11 +65,9 @@ func TestChangeEmail_Confirmed_ReplacesAddress(t *testing.T) {
 		require.ErrorIs(t,
 			env.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: reset, Password: "An0ther-one"}),
 			fault.ErrInvalid, "a link that was sent to the old address")
-		_, err = env.Register(
-			t.Context(),
+		_, err = env.Register(t.Context(),
 			identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: "jobseeker"},
-			officeClient,
-		)
+			officeClient)
 		require.ErrorIs(t, err, identity.ErrEmailTaken, "the change can still be undone")
 		env.clock.Advance(24 * time.Hour)
 		env.jobseeker("jo@example.org") // Another account has the address now.

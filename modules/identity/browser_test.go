@@ -14,12 +14,8 @@ func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 	signIn := func() string {
-		secret, err := env.LoginBrowser(
-			t.Context(),
-			identity.LoginInput{Email: "jo@example.org", Password: password},
-			identity.Client{},
-			"",
-		)
+		secret, err := env.LoginBrowser(t.Context(),
+			identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{}, "")
 		require.NoError(t, err)
 		return secret
 	}
@@ -64,13 +60,8 @@ func TestAcceptInvitationBrowser_OpensSession(t *testing.T) {
 		found,
 	)
 
-	secret, err := env.AcceptInvitationBrowser(
-		t.Context(),
-		guest,
-		identity.AcceptInvitationInput{Token: token, Password: password},
-		officeClient,
-		"",
-	)
+	secret, err := env.AcceptInvitationBrowser(t.Context(), guest,
+		identity.AcceptInvitationInput{Token: token, Password: password}, officeClient, "")
 	require.NoError(t, err)
 	p, err := env.AuthenticateBrowser(t.Context(), secret)
 	require.NoError(t, err)

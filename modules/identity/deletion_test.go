@@ -43,15 +43,8 @@ func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 		require.Equal(t, jo.Account.ID, env.deleted.events[0].UserID)
 		require.Equal(t, "jobseeker", env.deleted.events[0].Kind)
 		// An invitation whose writer had found the account before it ended.
-		late := identity.NewInvitation(
-			stores.NewID(),
-			boss.OrganizationID,
-			jo.Account.ID,
-			"Jo",
-			"jo@example.org",
-			identity.Viewer,
-			env.clock.Now(),
-		)
+		late := identity.NewInvitation(stores.NewID(), boss.OrganizationID, jo.Account.ID, "Jo",
+			"jo@example.org", identity.Viewer, env.clock.Now())
 		stored := late
 		require.NoError(t, env.store.Identity.Members.Upsert(t.Context(), &stored))
 		env.clock.Advance(time.Minute)
@@ -153,12 +146,8 @@ func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 		founder := env.actor(env.employer("founder@example.org"))
 		env.addMember(founder, "heir@example.org", "admin")
 		require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "Fay", Email: "founder@example.org"}))
-		_, err := env.AcceptInvitation(
-			t.Context(),
-			founder,
-			identity.AcceptInvitationInput{Token: env.mailToken("founder@example.org")},
-			officeClient,
-		)
+		_, err := env.AcceptInvitation(t.Context(), founder,
+			identity.AcceptInvitationInput{Token: env.mailToken("founder@example.org")}, officeClient)
 		require.NoError(t, err)
 
 		require.NoError(t, env.DeleteEmployerAccount(t.Context(), boss))
@@ -175,12 +164,8 @@ func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 			account, err := env.Me(t.Context(), actor)
 			require.NoError(t, err)
 			require.NoError(t, env.Invite(t.Context(), other, identity.InviteInput{Name: "New", Email: account.Email}))
-			in, err := env.AcceptInvitation(
-				t.Context(),
-				actor,
-				identity.AcceptInvitationInput{Token: env.mailToken(account.Email)},
-				officeClient,
-			)
+			in, err := env.AcceptInvitation(t.Context(), actor,
+				identity.AcceptInvitationInput{Token: env.mailToken(account.Email)}, officeClient)
 			require.NoError(t, err)
 			require.Equal(t, other.OrganizationID, env.actor(in).OrganizationID)
 			require.Equal(t, auth.EmployerTeam, env.actor(in).Role)
@@ -205,11 +190,9 @@ func TestDeleteAccount_TwoAdminsAtOnce_SecondClosesOrganization(t *testing.T) {
 
 func TestDeleteAccount_OrganizationNamedAfterUser_NameIsErased(t *testing.T) {
 	env := newSQLiteEnv(t)
-	in, err := env.Register(
-		t.Context(),
+	in, err := env.Register(t.Context(),
 		identity.RegisterInput{Email: "solo@example.org", Password: password, Name: "Ann Practitioner", UserType: "employer"},
-		officeClient,
-	)
+		officeClient)
 	require.NoError(t, err)
 	a := env.actor(in)
 	require.NoError(t, env.DeleteEmployerAccount(t.Context(), a))
@@ -222,12 +205,8 @@ func TestDeleteEmployerAccount_Jobseeker_KeepsAccount(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss, jo := env.actor(env.employer("boss@example.org")), env.jobseeker("jo@example.org")
 	require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@example.org"}))
-	_, err := env.AcceptInvitation(
-		t.Context(),
-		env.actor(jo),
-		identity.AcceptInvitationInput{Token: env.mailToken("jo@example.org")},
-		officeClient,
-	)
+	_, err := env.AcceptInvitation(t.Context(), env.actor(jo),
+		identity.AcceptInvitationInput{Token: env.mailToken("jo@example.org")}, officeClient)
 	require.NoError(t, err)
 	require.NoError(t, env.DeleteEmployerAccount(t.Context(), env.actor(jo)))
 	env.requireSignedOut(jo)
@@ -241,12 +220,8 @@ func TestDeleteAccount_JobseekerIsLastAdmin_ClosesOrganization(t *testing.T) {
 	env := newSQLiteEnv(t)
 	founder, jo := env.actor(env.employer("boss@example.org")), env.jobseeker("jo@example.org")
 	require.NoError(t, env.Invite(t.Context(), founder, identity.InviteInput{Name: "Jo", Email: "jo@example.org", Role: "admin"}))
-	_, err := env.AcceptInvitation(
-		t.Context(),
-		env.actor(jo),
-		identity.AcceptInvitationInput{Token: env.mailToken("jo@example.org")},
-		officeClient,
-	)
+	_, err := env.AcceptInvitation(t.Context(), env.actor(jo),
+		identity.AcceptInvitationInput{Token: env.mailToken("jo@example.org")}, officeClient)
 	require.NoError(t, err)
 	require.NoError(t, env.DeleteEmployerAccount(t.Context(), founder))
 	tom := env.addMember(env.actor(jo), "tom@example.org", "viewer")
@@ -275,11 +250,9 @@ func TestDeleteAccount_Fails_AccountIsUnchanged(t *testing.T) {
 
 func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		in, err := env.Register(
-			t.Context(),
+		in, err := env.Register(t.Context(),
 			identity.RegisterInput{Email: "solo@example.org", Password: password, Name: "Ann Practitioner", UserType: "employer"},
-			officeClient,
-		)
+			officeClient)
 		require.NoError(t, err)
 		actor := env.actor(in)
 		tom := env.actor(env.addMember(actor, "tom@example.org", "recruiter"))
@@ -291,18 +264,12 @@ func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "Ann Practitioner", name, "members without admin rights cannot rename the organization")
 
-		out, err := env.UpdateEmployer(
-			t.Context(),
-			actor,
-			identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("Ann Married")}},
-		)
+		out, err := env.UpdateEmployer(t.Context(), actor,
+			identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("Ann Married")}})
 		require.NoError(t, err)
 		require.Equal(t, "Ann Married", out.Organization.Name)
-		out, err = env.UpdateEmployer(
-			t.Context(),
-			actor,
-			identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("Ann Again")}, CompanyName: ptr("Ann Married")},
-		)
+		out, err = env.UpdateEmployer(t.Context(), actor,
+			identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("Ann Again")}, CompanyName: ptr("Ann Married")})
 		require.NoError(t, err)
 		require.Equal(t, "Ann Again", out.Organization.Name, "a form sends all of its fields")
 		require.NoError(t, env.DeleteEmployerAccount(t.Context(), actor))

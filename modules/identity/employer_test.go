@@ -73,11 +73,8 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 	require.Empty(t, got.PendingEmail)
 	require.Equal(t, "St Mary's", got.Organization.Name)
 
-	got, err = env.UpdateEmployer(
-		t.Context(),
-		tom,
-		identity.EmployerInput{Profile: &identity.EmployerProfileInput{JobTitle: ptr("Recruiter")}},
-	)
+	got, err = env.UpdateEmployer(t.Context(), tom,
+		identity.EmployerInput{Profile: &identity.EmployerProfileInput{JobTitle: ptr("Recruiter")}})
 	require.NoError(t, err, "users can change their own name")
 	require.Equal(t, "Recruiter", got.Settings.JobTitle)
 	mine, err := env.MyEmployerAccount(t.Context(), boss)

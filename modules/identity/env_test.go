@@ -139,22 +139,18 @@ func onEach(t *testing.T, test func(t *testing.T, env *testEnv)) {
 
 func (e *testEnv) jobseeker(email string) identity.SignedIn {
 	e.t.Helper()
-	out, err := e.Register(
-		e.t.Context(),
+	out, err := e.Register(e.t.Context(),
 		identity.RegisterInput{Email: email, Password: password, Name: "Jo Seeker", UserType: "jobseeker"},
-		officeClient,
-	)
+		officeClient)
 	require.NoError(e.t, err)
 	return out
 }
 
 func (e *testEnv) employer(email string) identity.SignedIn {
 	e.t.Helper()
-	out, err := e.Register(
-		e.t.Context(),
+	out, err := e.Register(e.t.Context(),
 		identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"},
-		officeClient,
-	)
+		officeClient)
 	require.NoError(e.t, err)
 	return out
 }
@@ -198,12 +194,8 @@ func (e *testEnv) mailToken(to string) string {
 func (e *testEnv) addMember(admin auth.Actor, email, role string) identity.SignedIn {
 	e.t.Helper()
 	require.NoError(e.t, e.Invite(e.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role}))
-	out, err := e.AcceptInvitation(
-		e.t.Context(),
-		auth.Actor{},
-		identity.AcceptInvitationInput{Token: e.mailToken(email), Password: password},
-		officeClient,
-	)
+	out, err := e.AcceptInvitation(e.t.Context(), auth.Actor{},
+		identity.AcceptInvitationInput{Token: e.mailToken(email), Password: password}, officeClient)
 	require.NoError(e.t, err)
 	return out
 }

@@ -17,11 +17,9 @@ func TestRegister_OtherSpellingOfAMailbox_EmailTaken(t *testing.T) {
 		first := env.jobseeker(spellings[0])
 		require.Equal(t, spellings[0], first.Account.Email, "the address stays as it was typed")
 		for _, email := range spellings {
-			_, err := env.Register(
-				t.Context(),
+			_, err := env.Register(t.Context(),
 				identity.RegisterInput{Email: email, Password: password, Name: "Zoë", UserType: "jobseeker"},
-				officeClient,
-			)
+				officeClient)
 			require.ErrorIs(t, err, identity.ErrEmailTaken)
 			in, err := env.Login(t.Context(), identity.LoginInput{Email: email, Password: password}, officeClient)
 			require.NoError(t, err)
@@ -52,11 +50,9 @@ func TestLogin_RowFromBeforeNormalization_Works(t *testing.T) {
 		require.NoError(t, env.store.Identity.Users.Create(t.Context(), &u))
 		in, err := env.Login(t.Context(), identity.LoginInput{Email: spellings[1], Password: password}, officeClient)
 		require.NoError(t, err)
-		_, err = env.Register(
-			t.Context(),
+		_, err = env.Register(t.Context(),
 			identity.RegisterInput{Email: spellings[1], Password: password, Name: "Zoë", UserType: "jobseeker"},
-			officeClient,
-		)
+			officeClient)
 		require.ErrorIs(t, err, identity.ErrEmailTaken)
 		require.NoError(t, env.Rename(t.Context(), in.Account.ID, "Zoë Ash"))
 		_, err = env.Login(t.Context(), identity.LoginInput{Email: spellings[1], Password: password}, officeClient)

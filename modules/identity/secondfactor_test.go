@@ -106,11 +106,9 @@ func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
 	network := 0
 	guess := func(code string) error {
 		network++
-		_, err := env.Login(
-			t.Context(),
+		_, err := env.Login(t.Context(),
 			identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: code},
-			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", network)},
-		)
+			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", network)})
 		return err
 	}
 	for range 10 {
@@ -131,11 +129,9 @@ func TestSecondFactor_WrongPasswords_LeaveItsCodes(t *testing.T) {
 	secret, _ := env.enroll(env.jobseeker("jo@example.org"))
 	env.clock.Advance(time.Minute)
 	for i := range 11 {
-		_, err := env.Login(
-			t.Context(),
+		_, err := env.Login(t.Context(),
 			identity.LoginInput{Email: "jo@example.org", Password: "Wr0ng-password", TOTP: "000000"},
-			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", i)},
-		)
+			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", i)})
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
 	_, err := env.loginWith("jo@example.org", password, env.currentCode(secret))
@@ -163,11 +159,8 @@ func (e *testEnv) hasSecondFactor(email, password string) bool {
 // was removed.
 func (e *testEnv) auditedReset(userID string) bool {
 	e.t.Helper()
-	entries, err := e.store.Identity.AuditLog.List(
-		e.t.Context(),
-		audit.Filter{Action: audit.SecondFactorReset, About: userID},
-		page.Request{Number: 1, Size: 10},
-	)
+	entries, err := e.store.Identity.AuditLog.List(e.t.Context(),
+		audit.Filter{Action: audit.SecondFactorReset, About: userID}, page.Request{Number: 1, Size: 10})
 	require.NoError(e.t, err)
 	return len(entries.Items) == 1
 }
@@ -281,12 +274,9 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrSecondFactorEnabled)
 
 	disable := func(password, code string) error {
-		return env.DisableSecondFactor(
-			t.Context(),
-			env.actor(jo),
+		return env.DisableSecondFactor(t.Context(), env.actor(jo),
 			identity.DisableSecondFactorInput{CurrentPassword: password, CodeInput: identity.CodeInput{Code: code}},
-			officeClient,
-		)
+			officeClient)
 	}
 	require.ErrorIs(t, disable("Wr0ng-password", env.currentCode(second.Secret)), fault.ErrInvalid)
 	require.ErrorIs(t, disable(password, "000000"), fault.ErrInvalid)

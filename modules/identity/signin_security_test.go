@@ -82,11 +82,8 @@ func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 	env.Hasher = slowHasher{env.hasher, func() { entered <- struct{}{}; <-wait }}
 	done := make(chan error, 100)
 	login := func(site int, device string) {
-		_, err := env.Login(
-			t.Context(),
-			identity.LoginInput{Email: "jo@example.org", Password: password},
-			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", site), Device: device},
-		)
+		_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password},
+			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", site), Device: device})
 		done <- err
 	}
 	const unknown = 48

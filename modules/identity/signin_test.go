@@ -103,11 +103,9 @@ func TestLogin_Success_ResetsFailures(t *testing.T) {
 func (e *testEnv) failSignIns(n int, network string) {
 	e.t.Helper()
 	for i := range n {
-		_, err := e.Login(
-			e.t.Context(),
+		_, err := e.Login(e.t.Context(),
 			identity.LoginInput{Email: fmt.Sprintf("p%d-%s@example.org", i, rand.Text()), Password: "Wr0ng-pass"},
-			identity.Client{Address: fmt.Sprintf(network, i%200+1)},
-		)
+			identity.Client{Address: fmt.Sprintf(network, i%200+1)})
 		require.ErrorIs(e.t, err, identity.ErrBadCredentials)
 	}
 }
@@ -135,11 +133,8 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 				env.failSignIns(100, network)
 			}
 			login := func(email, with, from, device string) error {
-				_, err := env.Login(
-					t.Context(),
-					identity.LoginInput{Email: email, Password: with},
-					identity.Client{Address: from, Device: device},
-				)
+				_, err := env.Login(t.Context(), identity.LoginInput{Email: email, Password: with},
+					identity.Client{Address: from, Device: device})
 				return err
 			}
 			require.ErrorIs(t, login("asha@example.org", "Wr0ng-pass", c.same, ""), fault.ErrRateLimit, "a failure over the limit")

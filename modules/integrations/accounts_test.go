@@ -299,13 +299,8 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 			consents, err := storage.Consents.List(t.Context(), []string{user}, "", page.Request{Number: 1, Size: 9})
 			require.NoError(t, err)
 			require.Len(t, consents.Items, want)
-			messages, err := storage.Deliveries.ListMessages(
-				t.Context(),
-				foreign.UserID,
-				theirs.hook.ID,
-				integrations.MessageFilter{ID: about[user]},
-				1,
-			)
+			messages, err := storage.Deliveries.ListMessages(t.Context(), foreign.UserID, theirs.hook.ID,
+				integrations.MessageFilter{ID: about[user]}, 1)
 			require.NoError(t, err)
 			require.Len(t, messages, want)
 		}

@@ -364,13 +364,8 @@ func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 		}
 		require.NoError(t, env.runWorker(ctx, endpoint))
 		require.Len(t, env.sent, 5)
-		left, err := env.store.Integrations.Deliveries.ListMessages(
-			t.Context(),
-			endpoint.OwnerID,
-			endpoint.ID,
-			integrations.MessageFilter{DueBy: env.clock.Now()},
-			10,
-		)
+		left, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), endpoint.OwnerID, endpoint.ID,
+			integrations.MessageFilter{DueBy: env.clock.Now()}, 10)
 		require.NoError(t, err)
 		require.Len(t, left, 2, "the others are written down")
 		env.work.All(t)

@@ -32,12 +32,9 @@ func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 		require.Empty(t, env.sent, "the service does not send deliveries of a listener")
 
 		somewhere := "https://elsewhere.example/"
-		_, err := env.ChangeWebhook(
-			t.Context(),
-			auth.Actor{UserID: app.OwnerID},
+		_, err := env.ChangeWebhook(t.Context(), auth.Actor{UserID: app.OwnerID},
 			integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID},
-			integrations.WebhookChange{URL: &somewhere},
-		)
+			integrations.WebhookChange{URL: &somewhere})
 		require.NoError(t, err)
 		ctx, end := context.WithCancel(t.Context())
 		var told integrations.Forwarded

@@ -18,11 +18,9 @@ import (
 // checks who has chosen them.
 func (d *testEnv) planChanges(t *testing.T, owner auth.Actor, appID string) (plans []string) {
 	t.Helper()
-	found, err := d.store.Identity.AuditLog.List(
-		t.Context(),
+	found, err := d.store.Identity.AuditLog.List(t.Context(),
 		audit.Filter{OrganizationID: organizationID, About: appID, Action: audit.PlanChanged},
-		page.After("", 20),
-	)
+		page.After("", 20))
 	require.NoError(t, err)
 	for _, e := range found.Items {
 		require.Equal(t, owner.UserID, e.Actor)

@@ -26,11 +26,8 @@ import (
 // database.
 func BenchmarkApply(b *testing.B) {
 	url := kit.PostgresURL(b)
-	storage, err := gormdb.Open(
-		b.Context(),
-		url,
-		adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)},
-	)
+	storage, err := gormdb.Open(b.Context(), url,
+		adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
 	defer func() { _ = storage.Identity.Close() }()
 	_, err = storage.Identity.Schema.Up(b.Context())

@@ -182,15 +182,9 @@ func (p *product) command(args []string, env ...string) *exec.Cmd {
 	p.b.Helper()
 	cmd := exec.Command(kit.Program(p.b), args...)
 	cmd.Dir = p.dir
-	cmd.Env = append(
-		os.Environ(),
-		"LOCUM_DATABASE_URL="+p.database,
-		"LOCUM_HTTP_ADDR=127.0.0.1:0",
-		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
-		"LOCUM_HTTP_DRAIN=10ms",
-		"LOCUM_LIMITS_SEARCH_CPU=0",
-		"LOCUM_LOG_LEVEL=error",
-	)
+	cmd.Env = append(os.Environ(), "LOCUM_DATABASE_URL="+p.database, "LOCUM_HTTP_ADDR=127.0.0.1:0",
+		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_HTTP_DRAIN=10ms", "LOCUM_LIMITS_SEARCH_CPU=0",
+		"LOCUM_LOG_LEVEL=error")
 	cmd.Env = append(cmd.Env, env...)
 	return cmd
 }

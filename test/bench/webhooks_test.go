@@ -142,11 +142,8 @@ func newWebhookBench(b *testing.B, env func(b *testing.B, dir string) []string) 
 	}
 	database, _ := strings.CutPrefix(vars[0], "LOCUM_DATABASE_URL=")
 	var err error
-	bench.storage, err = gormdb.Open(
-		b.Context(),
-		database,
-		adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)},
-	)
+	bench.storage, err = gormdb.Open(b.Context(), database,
+		adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = bench.storage.Identity.Close() })
 	bench.receiver = httptest.NewServer(http.HandlerFunc(bench.receive))

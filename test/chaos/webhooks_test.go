@@ -346,21 +346,11 @@ func (in *installation) waitQuiet() {
 	in.t.Helper()
 	storage := in.openStorage()
 	require.Eventually(in.t, func() bool {
-		endpoints, err := storage.Integrations.Webhooks.List(
-			in.t.Context(),
-			integrations.AnyOwner,
-			integrations.EndpointFilter{},
-			"",
-			100,
-		)
+		endpoints, err := storage.Integrations.Webhooks.List(in.t.Context(), integrations.AnyOwner,
+			integrations.EndpointFilter{}, "", 100)
 		for _, endpoint := range endpoints {
-			soon, failed := storage.Integrations.Deliveries.ListMessages(
-				in.t.Context(),
-				integrations.AnyOwner,
-				endpoint.ID,
-				integrations.MessageFilter{DueBy: time.Now().Add(time.Minute)},
-				1,
-			)
+			soon, failed := storage.Integrations.Deliveries.ListMessages(in.t.Context(), integrations.AnyOwner,
+				endpoint.ID, integrations.MessageFilter{DueBy: time.Now().Add(time.Minute)}, 1)
 			if err = errors.Join(err, failed); len(soon) > 0 {
 				return false
 			}

@@ -138,20 +138,14 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 		k, otherID := fixture.key(fixture.app), newID()
 		require.ErrorIs(
 			t,
-			fixture.Keys.Create(
-				fixture.ctx(),
-				otherID,
-				integrations.Key{ID: newID(), AppID: fixture.app.ID, Hash: newID(), CreatedAt: fixture.now()},
-			),
+			fixture.Keys.Create(fixture.ctx(), otherID,
+				integrations.Key{ID: newID(), AppID: fixture.app.ID, Hash: newID(), CreatedAt: fixture.now()}),
 			integrations.ErrAppNotFound,
 		)
 		require.ErrorIs(
 			t,
-			fixture.Keys.Create(
-				fixture.ctx(),
-				fixture.app.OwnerID,
-				integrations.Key{ID: newID(), AppID: newID(), Hash: newID(), CreatedAt: fixture.now()},
-			),
+			fixture.Keys.Create(fixture.ctx(), fixture.app.OwnerID,
+				integrations.Key{ID: newID(), AppID: newID(), Hash: newID(), CreatedAt: fixture.now()}),
 			integrations.ErrAppNotFound,
 		)
 		keys, err := fixture.Keys.List(fixture.ctx(), otherID, fixture.app.ID)

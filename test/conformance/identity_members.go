@@ -221,12 +221,9 @@ func membersAreFiltered(t *testing.T, fixture *identityFixture) {
 		}
 		return ids
 	}
-	got, err := fixture.Members.List(
-		t.Context(),
-		org.ID,
+	got, err := fixture.Members.List(t.Context(), org.ID,
 		identity.MemberFilter{UserIDs: []string{jo.UserID, otherUser.ID, newID()}},
-		page.Request{Number: 1, Size: 3},
-	)
+		page.Request{Number: 1, Size: 3})
 	require.NoError(t, err)
 	require.Len(t, got.Items, 1)
 	require.Equal(t, jo, got.Items[0].Membership)

@@ -260,12 +260,8 @@ func mailTokensMarkedTogether(t *testing.T, fixture *identityFixture) {
 	again := add(identity.ForReset, "")
 	verify := add(identity.ForVerification, "")
 	first, second := add(identity.ForInvitation, orgs[0].ID), add(identity.ForInvitation, orgs[1].ID)
-	n, err := fixture.MailTokens.MarkUsed(
-		t.Context(),
-		user.ID,
-		identity.MailTokenFilter{Purpose: identity.ForInvitation, OrganizationID: orgs[0].ID},
-		fixture.now,
-	)
+	n, err := fixture.MailTokens.MarkUsed(t.Context(), user.ID,
+		identity.MailTokenFilter{Purpose: identity.ForInvitation, OrganizationID: orgs[0].ID}, fixture.now)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Equal(t, []bool{true, true, true, false, true}, []bool{reset(), again(), verify(), first(), second()})

@@ -188,11 +188,8 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	})
 	t.Run("relevance is higher in titles", func(t *testing.T) {
 		for _, sort := range []string{"relevance", "date", "salary"} {
-			found, err := board.svc.Find(
-				t.Context(),
-				noActor,
-				listings.FindInput{Text: "nurse", Sort: sort, Page: page.Request{Number: 1, Size: 10}},
-			)
+			found, err := board.svc.Find(t.Context(), noActor,
+				listings.FindInput{Text: "nurse", Sort: sort, Page: page.Request{Number: 1, Size: 10}})
 			require.NoError(t, err)
 			for _, h := range found.Items {
 				require.Equal(t, strings.Contains(h.Listing.Title, "Nurse"), h.Relevance == 1, h.Listing.Title)
@@ -200,11 +197,8 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		}
 	})
 	t.Run("distance with a place", func(t *testing.T) {
-		found, err := board.svc.Find(
-			t.Context(),
-			noActor,
-			listings.FindInput{Filters: listings.FilterInput{Location: "Leeds"}, Sort: "distance", Page: page.Request{Number: 1, Size: 10}},
-		)
+		found, err := board.svc.Find(t.Context(), noActor,
+			listings.FindInput{Filters: listings.FilterInput{Location: "Leeds"}, Sort: "distance", Page: page.Request{Number: 1, Size: 10}})
 		require.NoError(t, err)
 		require.InDelta(t, 0, *found.Items[0].Miles, 0.1)
 		require.InDelta(t, 8.3, *found.Items[2].Miles, 0.7) // Wakefield
@@ -215,20 +209,14 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	t.Run("distance from home", func(t *testing.T) {
 		board.home = "Cork"
 		defer func() { board.home = "" }()
-		found, err := board.svc.Find(
-			t.Context(),
-			auth.Actor{UserID: "u", Seeker: true},
-			listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 4}},
-		)
+		found, err := board.svc.Find(t.Context(), auth.Actor{UserID: "u", Seeker: true},
+			listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 4}})
 		require.NoError(t, err)
 		require.Equal(t,
 			[]string{"General Practitioner", "Occupational Therapist", "Consultant Cardiologist", "Band 6/7 Physiotherapist"},
 			titles(found))
-		all, err := board.svc.Find(
-			t.Context(),
-			auth.Actor{UserID: "u", Seeker: true},
-			listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 100}},
-		)
+		all, err := board.svc.Find(t.Context(), auth.Actor{UserID: "u", Seeker: true},
+			listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 100}})
 		require.NoError(t, err)
 		require.Len(t, all.Items, len(searchBoard))
 		require.Equal(t, "Midwife", all.Items[len(all.Items)-1].Listing.Title)
@@ -270,11 +258,8 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		}
 		r, err := board.svc.Find(t.Context(), noActor, listings.FindInput{Page: one})
 		require.NoError(t, err)
-		_, err = board.svc.Find(
-			t.Context(),
-			noActor,
-			listings.FindInput{Sort: "salary", Page: page.Request{Number: 1, Size: 1, Cursor: r.NextCursor}},
-		)
+		_, err = board.svc.Find(t.Context(), noActor,
+			listings.FindInput{Sort: "salary", Page: page.Request{Number: 1, Size: 1, Cursor: r.NextCursor}})
 		require.Equal(t, fault.Invalid, fault.KindOf(err), "a cursor of another order")
 	})
 	t.Run("updated listings", func(t *testing.T) {

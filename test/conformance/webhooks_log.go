@@ -131,13 +131,8 @@ func (su deliveryLogSuite) otherOwner(t *testing.T) {
 	delivery := fixture.delivery(endpoint, message.EventID)
 	fixture.enqueue(message, delivery)
 	fixture.queue(endpoint)
-	got, err := fixture.Deliveries.ListMessages(
-		fixture.ctx(),
-		endpoint.OwnerID,
-		endpoint.ID,
-		integrations.MessageFilter{ID: delivery.ID},
-		1,
-	)
+	got, err := fixture.Deliveries.ListMessages(fixture.ctx(), endpoint.OwnerID, endpoint.ID,
+		integrations.MessageFilter{ID: delivery.ID}, 1)
 	require.NoError(t, err)
 	require.Equal(t, []integrations.Outgoing{{Delivery: delivery, Message: message}}, got)
 	for _, of := range [][3]string{

@@ -131,12 +131,8 @@ func (su workSuite) permanentFailure(t *testing.T) {
 	}))
 	require.NoError(
 		t,
-		database.Tasks.Add(
-			t.Context(),
-			task.New("k", task.Events, "bad", "bad"),
-			task.New("k", task.Events, "good", "good"),
-			task.New("k", task.Events, "odd", 7),
-		),
+		database.Tasks.Add(t.Context(), task.New("k", task.Events, "bad", "bad"),
+			task.New("k", task.Events, "good", "good"), task.New("k", task.Events, "odd", 7)),
 	)
 	require.Equal(t, "no such address", su.state(t, database, task.Dead, "bad").Err)
 	su.state(t, database, task.Dead, "odd") // a payload of another type

@@ -24,11 +24,9 @@ func (p *thirdParty) grantFrom(t testing.TB, who *account) *oauth2.Token {
 	t.Helper()
 	verifier := oauth2.GenerateVerifier()
 	b := p.server.signedIn(t, who)
-	token, err := p.Exchange(
-		t.Context(),
+	token, err := p.Exchange(t.Context(),
 		b.allow(p.authorizationPath(verifier, oauth2.SetAuthURLParam("prompt", "consent"))).Get("code"),
-		oauth2.VerifierOption(verifier),
-	)
+		oauth2.VerifierOption(verifier))
 	require.NoError(t, err)
 	return token
 }

@@ -41,12 +41,8 @@ func webhooksOf(t testing.TB, raw []byte) (validator.Validator, object) {
 // documentErrors returns the differences between a delivery and the document.
 func (h hit) documentErrors(t testing.TB, doc validator.Validator, kind string) error {
 	t.Helper()
-	r, err := http.NewRequestWithContext(
-		t.Context(),
-		http.MethodPost,
-		"http://localhost:8080/"+kind,
-		io.NopCloser(strings.NewReader(h.raw)),
-	)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:8080/"+kind,
+		io.NopCloser(strings.NewReader(h.raw)))
 	require.NoError(t, err)
 	r.Header = h.headers
 	if ok, problems := doc.ValidateHttpRequest(r); !ok {

@@ -141,12 +141,8 @@ func (row programRow) play(t *testing.T, users *programUsers, route web.Route, p
 	as(key).problem(401, "unauthorized")
 	as(&client{server: users.server, token: users.seeker.token}).problem(401, "unauthorized") // of the portal
 	revoked := users.seeker.grantApp(app, all...)
-	request, err := http.NewRequestWithContext(
-		t.Context(),
-		http.MethodPost,
-		users.server.url+"/oauth/revoke",
-		strings.NewReader(url.Values{"token": {revoked.token}}.Encode()),
-	)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, users.server.url+"/oauth/revoke",
+		strings.NewReader(url.Values{"token": {revoked.token}}.Encode()))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.SetBasicAuth(app, made.text("data.clientSecret"))

@@ -52,12 +52,8 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 func TestIdempotencyKey_Twice_Refused(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer := server.employer(t)
-		request, err := http.NewRequestWithContext(
-			t.Context(),
-			"POST",
-			server.url+"/api/employers/jobs",
-			strings.NewReader(`{"title":"T","description":"D"}`),
-		)
+		request, err := http.NewRequestWithContext(t.Context(), "POST", server.url+"/api/employers/jobs",
+			strings.NewReader(`{"title":"T","description":"D"}`))
 		require.NoError(t, err)
 		request.Header = http.Header{
 			"Authorization":   {"Bearer " + employer.token},

@@ -302,16 +302,11 @@ func count(values []string) map[string]int {
 
 func (w *walk) requireEmployerConsistent(employer *account) {
 	w.t.Helper()
-	jobs, all := tally(
-		w.listings,
-		func(listing *walkListing) string { return listing.status },
-		func(listing *walkListing) bool { return listing.owner == employer },
-	)
-	received, total := tally(
-		w.applications,
+	jobs, all := tally(w.listings, func(listing *walkListing) string { return listing.status },
+		func(listing *walkListing) bool { return listing.owner == employer })
+	received, total := tally(w.applications,
 		func(application *walkApplication) string { return application.status },
-		func(application *walkApplication) bool { return application.listing.owner == employer },
-	)
+		func(application *walkApplication) bool { return application.listing.owner == employer })
 
 	analytics := employer.get("/api/employers/analytics").ok(200)
 	require.InDelta(w.t, all, analytics.number("data.jobs.total"), 0)
@@ -340,11 +335,8 @@ func (w *walk) requireEmployerConsistent(employer *account) {
 	require.Equal(w.t, received, count(column(sent, "status")))
 
 	for _, row := range rows {
-		of, n := tally(
-			w.applications,
-			func(application *walkApplication) string { return application.status },
-			func(application *walkApplication) bool { return application.listing.id == row["id"] },
-		)
+		of, n := tally(w.applications, func(application *walkApplication) string { return application.status },
+			func(application *walkApplication) bool { return application.listing.id == row["id"] })
 		require.Equal(w.t, strconv.Itoa(n), row["applications"])
 		views := 0
 		for seen := range w.views {
@@ -377,11 +369,8 @@ func (w *walk) requireEmployerConsistent(employer *account) {
 
 func (w *walk) requireSeekerConsistent(seeker *account) {
 	w.t.Helper()
-	shown, total := tally(
-		w.applications,
-		(*walkApplication).visibleStatus,
-		func(application *walkApplication) bool { return application.seeker == seeker && !application.withdrawn },
-	)
+	shown, total := tally(w.applications, (*walkApplication).visibleStatus,
+		func(application *walkApplication) bool { return application.seeker == seeker && !application.withdrawn })
 	_, kept := tally(w.bookmarks, func(b *walkBookmark) string { return b.id }, func(b *walkBookmark) bool { return b.seeker == seeker })
 
 	require.Equal(w.t, shown, count(listAll(seeker.client, "/api/jobseekers/applications?", "data.applications", "status")))

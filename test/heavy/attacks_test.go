@@ -48,13 +48,8 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, target *attackTarget))
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			env := append(
-				os.Environ(),
-				"LOCUM_DATABASE_URL="+database(dir),
-				"LOCUM_HTTP_ADDR=127.0.0.1:0",
-				"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
-				"LOCUM_LOG_LEVEL=error",
-			)
+			env := append(os.Environ(), "LOCUM_DATABASE_URL="+database(dir), "LOCUM_HTTP_ADDR=127.0.0.1:0",
+				"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_LOG_LEVEL=error")
 			command := func(args ...string) *exec.Cmd {
 				cmd := exec.Command(program, args...)
 				cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, env, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

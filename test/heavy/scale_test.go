@@ -63,15 +63,9 @@ func newTestServer(t *testing.T) *testServer {
 
 func (s *testServer) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.dir, "locum"), args...)
-	cmd.Dir, cmd.Env = s.dir, append(
-		os.Environ(),
-		"LOCUM_DATABASE_URL="+s.pg.URL,
-		"LOCUM_HTTP_ADDR=127.0.0.1:0",
-		"LOCUM_HTTP_DRAIN=10ms",
-		"LOCUM_LIMITS_SEARCH_CPU=0",
-		"LOCUM_LIMITS_SEARCH_TIMEOUT=10s",
-		"LOCUM_LOG_LEVEL=error",
-	)
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "LOCUM_DATABASE_URL="+s.pg.URL,
+		"LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_DRAIN=10ms", "LOCUM_LIMITS_SEARCH_CPU=0",
+		"LOCUM_LIMITS_SEARCH_TIMEOUT=10s", "LOCUM_LOG_LEVEL=error")
 	cmd.Env = append(cmd.Env, s.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd

@@ -114,11 +114,8 @@ func create(t *testing.T, svc *listings.Service, organizationID string, adverts 
 	for i, a := range adverts {
 		items[i].Input = a.input()
 	}
-	created, err := svc.CreateBatch(
-		t.Context(),
-		auth.Actor{OrganizationID: organizationID, Permissions: []auth.Permission{auth.Manage}},
-		items,
-	)
+	created, err := svc.CreateBatch(t.Context(),
+		auth.Actor{OrganizationID: organizationID, Permissions: []auth.Permission{auth.Manage}}, items)
 	require.NoError(t, err)
 	for _, c := range created {
 		require.NoError(t, c.Err)
@@ -145,11 +142,8 @@ func (a *advert) input() listings.CreateInput {
 func findAll(t *testing.T, svc *listings.Service, text string) (ids []string, corrections int) {
 	t.Helper()
 	for cursor := ""; ; {
-		found, err := svc.Find(
-			t.Context(),
-			auth.Actor{},
-			listings.FindInput{Text: text, Exact: true, Page: page.Request{Number: 1, Size: 500, Cursor: cursor}},
-		)
+		found, err := svc.Find(t.Context(), auth.Actor{},
+			listings.FindInput{Text: text, Exact: true, Page: page.Request{Number: 1, Size: 500, Cursor: cursor}})
 		require.NoError(t, err, text)
 		for _, h := range found.Items {
 			ids = append(ids, h.Listing.ID)

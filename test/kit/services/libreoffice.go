@@ -58,17 +58,8 @@ func (l LibreOffice) Convert(csvFile, format string) (string, error) {
 	out := strings.TrimSuffix(csvFile, filepath.Ext(csvFile)) + "." + format
 	var said []byte
 	for range 2 { // the first start of a profile may only make it
-		cmd := exec.Command(
-			l.program,
-			"-env:UserInstallation=file://"+filepath.Join(dir, "profile"),
-			"--headless",
-			"--convert-to",
-			format,
-			"--infilter=CSV:44,34,76,1",
-			"--outdir",
-			dir,
-			csvFile,
-		)
+		cmd := exec.Command(l.program, "-env:UserInstallation=file://"+filepath.Join(dir, "profile"),
+			"--headless", "--convert-to", format, "--infilter=CSV:44,34,76,1", "--outdir", dir, csvFile)
 		cmd.Env = append(os.Environ(), append(l.env, "HOME="+dir)...)
 		said, _ = cmd.CombinedOutput()
 		if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {

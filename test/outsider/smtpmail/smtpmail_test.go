@@ -20,12 +20,8 @@ var message = mail.Message{ID: "1", To: mail.Address{Email: "nobody@example.org"
 func open(t testing.TB) (mail.Mailer, *smtptest.Server) {
 	t.Helper()
 	server := smtptest.NewServer(t)
-	m, err := smtpmail.Open(
-		t.Context(),
-		"relay://"+server.Addr,
-		mail.Address{Name: "Jobs", Email: "no-reply@jobs.example.org"},
-		adapters.Deps{Clock: clock.System{}},
-	)
+	m, err := smtpmail.Open(t.Context(), "relay://"+server.Addr,
+		mail.Address{Name: "Jobs", Email: "no-reply@jobs.example.org"}, adapters.Deps{Clock: clock.System{}})
 	require.NoError(t, err)
 	return m, server
 }
@@ -63,12 +59,8 @@ func TestSend_NoSTARTTLS_OnlyToLoopback(t *testing.T) {
 	_, port, err := net.SplitHostPort(server.Addr)
 	require.NoError(t, err)
 	// 0.0.0.0 is this machine, but not a loopback address.
-	m, err := smtpmail.Open(
-		t.Context(),
-		"relay://0.0.0.0:"+port,
-		mail.Address{Email: "no-reply@jobs.example.org"},
-		adapters.Deps{Clock: clock.System{}},
-	)
+	m, err := smtpmail.Open(t.Context(), "relay://0.0.0.0:"+port,
+		mail.Address{Email: "no-reply@jobs.example.org"}, adapters.Deps{Clock: clock.System{}})
 	require.NoError(t, err)
 	err = m.Send(t.Context(), message)
 	require.ErrorContains(t, err, "does not offer STARTTLS")
