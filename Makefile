@@ -109,8 +109,14 @@ screenshots: ## Write pictures of every page to bin/screenshots: light and dark,
 	@LOCUM_TEST_HEAVY=1 LOCUM_TEST_SCREENSHOTS=$(CURDIR)/bin/screenshots go run ./test/kit/with-services -- go test -count=1 -run TestBrowser ./test/heavy
 	@echo "wrote $$(ls bin/screenshots | wc -l) pictures to bin/screenshots"
 
-.PHONY: check-heavy
-check-heavy: ## What needs a large database, MariaDB, an S3 server, npm or Chromium
+.PHONY: check-heavy check-large check-databases check-outsider
+check-heavy: check-large check-databases check-outsider ## What needs a large database, MariaDB, an S3 server, npm or Chromium
+
+check-large: ## Large databases, attacks, browsers, generated clients and relevance
 	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -p 1 -count=1 -timeout 60m ./test/heavy/... ./test/relevance
+
+check-databases: ## Tests that also run on MariaDB, and on an S3 server
 	@LOCUM_TEST_HEAVY=1 go run ./test/kit/with-services -- go test -p 2 -count=1 -timeout 30m -run '$(HEAVY)' ./adapters/gormdb ./adapters/s3store ./bootstrap ./test/e2e
+
+check-outsider: ## The adapters and modules of the nested module
 	@cd test/outsider && go test -count=1 -timeout 20m ./...

@@ -79,32 +79,27 @@ func notation(name, original, replacement string) removal {
 // webhookControls returns the controls of the destinations of webhooks.
 func webhookControls() []removal {
 	return []removal{
-		networkFamily(
-			"127.0.0.0/8",
-			"loopback",
-		), addressFamily(`"127.0.0.0/8", `, `"127.0.0.1/32", `, "other 127/8"), networkFamily("0.0.0.0/8", "unspecified"),
-		networkFamily("10.0.0.0/8", "10/8"), networkFamily("172.16.0.0/12", "172.16/12"), networkFamily("192.168.0.0/16", "192.168/16"),
-		networkFamily(
-			"169.254.0.0/16",
-			"169.254/16",
-		), networkFamily("100.64.0.0/10", "100.64/10"), networkFamily("2002::/16", "6to4 and Teredo"),
-		ipv6Family(
-			"ip.IsLoopback()",
-			"loopback of version 6",
-		), ipv6Family("ip.Is4In6()", "IPv4-mapped dotted", "IPv4-mapped hex"), ipv6Family("ip.IsPrivate()", "unique local"),
-		ipv6Family(
-			`netip.MustParsePrefix("64:ff9b::/96").Contains(ip)`,
-			"NAT64",
-		), ipv6Family("ip.IsUnspecified()", "unspecified of version 6"),
+		networkFamily("127.0.0.0/8", "loopback"),
+		addressFamily(`"127.0.0.0/8", `, `"127.0.0.1/32", `, "other 127/8"),
+		networkFamily("0.0.0.0/8", "unspecified"),
+		networkFamily("10.0.0.0/8", "10/8"),
+		networkFamily("172.16.0.0/12", "172.16/12"),
+		networkFamily("192.168.0.0/16", "192.168/16"),
+		networkFamily("169.254.0.0/16", "169.254/16"),
+		networkFamily("100.64.0.0/10", "100.64/10"),
+		networkFamily("2002::/16", "6to4 and Teredo"),
+		ipv6Family("ip.IsLoopback()", "loopback of version 6"),
+		ipv6Family("ip.Is4In6()", "IPv4-mapped dotted", "IPv4-mapped hex"),
+		ipv6Family("ip.IsPrivate()", "unique local"),
+		ipv6Family(`netip.MustParsePrefix("64:ff9b::/96").Contains(ip)`, "NAT64"),
+		ipv6Family("ip.IsUnspecified()", "unspecified of version 6"),
 		notation("localhost", `if host == "localhost" || strings.HasSuffix(host, ".localhost") {`, `if host == "" {`),
 		{
 			"SSRF, localhost with a trailing dot, at registration: the dot is removed or refused",
-			[]cut{{receivers, `host = strings.TrimSuffix(host, ".")`, ""},
-				{
-					receivers,
-					`return label == "" || strings`,
-					`return label != "" && strings`,
-				}},
+			[]cut{
+				{receivers, `host = strings.TrimSuffix(host, ".")`, ""},
+				{receivers, `return label == "" || strings`, `return label != "" && strings`},
+			},
 			[]testName{registrationTest("localhost with a dot")},
 		},
 		notation("decimal", "|| isNumericLabel(lastLabel);", `|| isNumericLabel(lastLabel) && strings.Contains(host, ".");`),
@@ -114,12 +109,10 @@ func webhookControls() []removal {
 		notation("user information", "case u.User != nil:", "case u.User != nil && allowPrivate:"),
 		{
 			"SSRF, http and other schemes, at registration",
-			[]cut{{receivers, `case u.Scheme == "http" && !allowPrivate:`, `case u.Scheme == "" && !allowPrivate:`},
-				{
-					receivers,
-					`case u.Scheme != "https" && u.Scheme != "http":`,
-					`case u.Scheme == "":`,
-				}},
+			[]cut{
+				{receivers, `case u.Scheme == "http" && !allowPrivate:`, `case u.Scheme == "" && !allowPrivate:`},
+				{receivers, `case u.Scheme != "https" && u.Scheme != "http":`, `case u.Scheme == "":`},
+			},
 			[]testName{registrationTest("other schemes")},
 		},
 		notation("ports", `port != "" && !isPermittedPort(port)`, `port == "?" && isPermittedPort(port)`),
