@@ -56,6 +56,7 @@ func subscriptions(
 		event.OnID("hiring.application-received", hiringSvc.OnApplicationSubmitted),
 		event.On("hiring.mail-submitted", hiringSvc.MailSubmitted).In(task.Mail),
 		event.OnID("hiring.mail-status", hiringSvc.MailStatusChanged).In(task.Mail),
+		event.OnID("hiring.application-withdrawn", hiringSvc.OnApplicationWithdrawn),
 		event.OnID("hiring.mail-interview", hiringSvc.MailInterview).In(task.Mail),
 		event.On("hiring.mail-contact", hiringSvc.MailContact).In(task.Mail),
 		event.OnID("hiring.job-moderated", hiringSvc.OnJobModerated),

@@ -64,8 +64,24 @@ type visiblePart struct {
 	shownStatus string
 }
 
+// withdrawalConditions returns a condition for each part of an applicant's applications that the
+// filter selects. Two partial indexes contain the applications that are withdrawn and those that
+// are not. A list with both is merged from two parts, unless the filter names the applications.
+func withdrawalConditions(f hiring.ApplicationFilter) []string {
+	const isActive, isWithdrawn = "withdrawn_at IS NULL", "withdrawn_at IS NOT NULL"
+	switch {
+	case f.Withdrawn == hiring.ExcludeWithdrawn:
+		return []string{isActive}
+	case f.Withdrawn == hiring.OnlyWithdrawn:
+		return []string{isWithdrawn}
+	case len(f.IDs) > 0 || len(f.ListingIDs) > 0:
+		return []string{""}
+	}
+	return []string{isActive, isWithdrawn}
+}
+
 // visibleParts returns the parts of the applications that v can see.
-func visibleParts(v hiring.Visibility, withdrawn hiring.WithdrawnFilter) (out []visiblePart) {
+func visibleParts(v hiring.Visibility, f hiring.ApplicationFilter) (out []visiblePart) {
 	if v.OrganizationID != "" {
 		out = append(
 			out,
@@ -75,18 +91,17 @@ func visibleParts(v hiring.Visibility, withdrawn hiring.WithdrawnFilter) (out []
 			},
 		)
 	}
-	if v.ApplicantID != "" {
+	if v.ApplicantID == "" {
+		return out
+	}
+	for _, condition := range withdrawalConditions(f) {
 		out = append(
 			out,
 			visiblePart{
 				shownStatus: "CASE WHEN tracker <> '' THEN tracker ELSE status END",
 				visible: func(q *gorm.DB) *gorm.DB {
-					q = q.Where("applicant_id = ?", v.ApplicantID)
-					switch withdrawn {
-					case hiring.ExcludeWithdrawn:
-						q = q.Where("withdrawn_at IS NULL")
-					case hiring.OnlyWithdrawn:
-						q = q.Where("withdrawn_at IS NOT NULL")
+					if q = q.Where("applicant_id = ?", v.ApplicantID); condition != "" {
+						q = q.Where(condition)
 					}
 					return whereIfSet(q, "organization_id <> ?", v.OrganizationID)
 				},
@@ -111,7 +126,7 @@ func (d applications) selectFiltered(p visiblePart, f hiring.ApplicationFilter) 
 
 // Get implements hiring.Applications.
 func (d applications) Get(ctx context.Context, v hiring.Visibility, id string) (hiring.Application, error) {
-	for _, p := range visibleParts(v, hiring.ExcludeWithdrawn) {
+	for _, p := range visibleParts(v, hiring.ApplicationFilter{}) {
 		r, err := takeRow[applicationRow](p.visible(d.locked(ctx)).Where("id = ?", id), nil)
 		if err != nil || r.ID != "" {
 			return r.application(), err
@@ -131,7 +146,7 @@ func (d applications) List(
 	if f.Details {
 		columns = nil
 	}
-	switch parts := visibleParts(v, f.Withdrawn); len(parts) {
+	switch parts := visibleParts(v, f); len(parts) {
 	case 0:
 		return page.Result[hiring.Application]{Items: []hiring.Application{}}, nil
 	case 1:
@@ -201,7 +216,7 @@ func (d applications) listParts(
 // CountByStatus implements hiring.Applications.
 func (d applications) CountByStatus(ctx context.Context, v hiring.Visibility, f hiring.ApplicationFilter) (map[hiring.Status]int, error) {
 	out := map[hiring.Status]int{}
-	for _, p := range visibleParts(v, f.Withdrawn) {
+	for _, p := range visibleParts(v, f) {
 		counts, err := scanCounts[hiring.Status](
 			d.selectFiltered(p, f)(
 				d.conn(ctx).Model(&applicationRow{}),

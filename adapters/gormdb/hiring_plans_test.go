@@ -78,6 +78,10 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 			_, _ = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, page.Request{Number: 1, Size: 100})
 		})
 	}
+	costs(5, 0, func() { // the identifiers and the total of both parts, and the rows
+		f := hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn}
+		_, _ = storage.Applications.List(ctx, hiring.Visibility{ApplicantID: id}, f, page.Request{Number: 2, Size: 20})
+	})
 	costs(1, 0, func() {
 		_, _ = storage.Applications.List(ctx, hiring.Visibility{ApplicantID: id},
 			hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn}, page.Request{Number: 1, Size: 1000})

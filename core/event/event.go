@@ -90,11 +90,15 @@ type (
 	JobClosed JobCreated
 	// JobModerated is recorded when a moderator takes a listing down or shows it again.
 	JobModerated struct {
-		JobID          string    `json:"job_id"`
-		OrganizationID string    `json:"organization_id"`
-		Decision       string    `json:"decision"` // taken-down or kept
-		Message        string    `json:"message"`  // for the employer
-		DecidedAt      time.Time `json:"decided_at"`
+		JobID          string `json:"job_id"`
+		OrganizationID string `json:"organization_id"`
+		Decision       string `json:"decision"` // taken-down or kept
+		Message        string `json:"message"`  // for the employer
+		// Reverses is true if the decision reverses an earlier one, of which applicants
+		// were notified. Public is true if the job is public after it.
+		Reverses  bool      `json:"reverses"`
+		Public    bool      `json:"public"`
+		DecidedAt time.Time `json:"decided_at"`
 	}
 	// ApplicationSubmitted is recorded when a candidate applies.
 	ApplicationSubmitted struct {

@@ -168,12 +168,21 @@ func checkAnswers(questions []Question, answers []Answer) error {
 	return nil
 }
 
-// Mine lists the caller's applications, newest first.
+// Mine lists the caller's applications that are not withdrawn, newest first.
 func (s *Service) Mine(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
+	return s.listMine(ctx, by, ExcludeWithdrawn, r)
+}
+
+// MyHistory lists all of the caller's applications, newest first.
+func (s *Service) MyHistory(ctx context.Context, by auth.Actor, r page.Request) (page.Result[View], error) {
+	return s.listMine(ctx, by, IncludeWithdrawn, r)
+}
+
+func (s *Service) listMine(ctx context.Context, by auth.Actor, w WithdrawnFilter, r page.Request) (page.Result[View], error) {
 	if err := cmp.Or(by.RequireSeeker(), r.CheckID()); err != nil {
 		return page.Result[View]{}, err
 	}
-	found, err := s.Applications.List(ctx, Visibility{ApplicantID: by.UserID}, ApplicationFilter{}, r)
+	found, err := s.Applications.List(ctx, Visibility{ApplicantID: by.UserID}, ApplicationFilter{Withdrawn: w}, r)
 	if err != nil {
 		return page.Result[View]{}, err
 	}
@@ -181,12 +190,39 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor, r page.Request) (page
 	return page.WithItems(found, views), err
 }
 
-// MyApplication returns one of the caller's applications.
+// MyApplication returns one of the caller's applications. A withdrawn one is ErrNotFound.
 func (s *Service) MyApplication(ctx context.Context, by auth.Actor, id string) (Detail, error) {
 	a, err := s.getOwn(ctx, by, id)
 	if err != nil {
 		return Detail{}, err
 	}
+	return s.ownDetail(ctx, a)
+}
+
+// MyHistoryEntry returns one of the caller's applications, which may be withdrawn.
+func (s *Service) MyHistoryEntry(ctx context.Context, by auth.Actor, id string) (Detail, error) {
+	if err := by.RequireSeeker(); err != nil {
+		return Detail{}, err
+	}
+	id, err := canonical(id, ErrNotFound)
+	if err != nil {
+		return Detail{}, err
+	}
+	found, err := s.Applications.List(
+		ctx,
+		Visibility{ApplicantID: by.UserID},
+		ApplicationFilter{IDs: []string{id}, Withdrawn: IncludeWithdrawn, Details: true},
+		page.After("", 1),
+	)
+	a, err := list.First(found.Items, err, ErrNotFound)
+	if err != nil {
+		return Detail{}, err
+	}
+	return s.ownDetail(ctx, a)
+}
+
+// ownDetail returns an application as its applicant sees it.
+func (s *Service) ownDetail(ctx context.Context, a Application) (Detail, error) {
 	views, err := s.withListings(ctx, []Application{a})
 	if err != nil {
 		return Detail{}, err
@@ -237,8 +273,8 @@ func (s *Service) Track(ctx context.Context, by auth.Actor, id string, in TrackI
 	return a, err
 }
 
-// Withdraw withdraws an application for good. The applicant does not see the application any
-// more.
+// Withdraw withdraws an application for good. Only MyHistory and MyHistoryEntry return it to the
+// applicant afterwards.
 func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		a, err := s.getOwn(ctx, by, id)

@@ -175,6 +175,7 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	env.Tables = map[string]hiring.Table{"jobs": &env.table, "applications": env.Table()}
 	env.work = kit.NewWork(t, env.store, env.clock, []event.Subscription{
 		event.OnID("received", env.OnApplicationSubmitted), event.OnID("status", env.MailStatusChanged).In(task.Mail),
+		event.OnID("withdrawn", env.OnApplicationWithdrawn), event.OnID("moderated", env.OnJobModerated),
 		event.On("export", env.MailExport).In(task.Mail),
 		event.OnID("interview", env.MailInterview).In(task.Mail), event.On("contact", env.MailContact).In(task.Mail),
 	}, env.Handlers()...)

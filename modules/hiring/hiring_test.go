@@ -215,6 +215,15 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, mine.Items)
 		require.Zero(t, mine.Total)
+		all, err := env.MyHistory(env.t.Context(), ann, firstPage)
+		require.NoError(t, err)
+		require.Equal(t, hiring.Withdrawn, all.Items[0].Shown())
+		entry, err := env.MyHistoryEntry(env.t.Context(), ann, application.ID)
+		require.NoError(t, err)
+		require.Equal(t, "Dear all", entry.CoverLetter)
+		require.Len(t, entry.Timeline, 3)
+		_, err = env.MyHistoryEntry(env.t.Context(), seeker(), application.ID)
+		require.ErrorIs(t, err, hiring.ErrNotFound)
 
 		for _, status := range hiring.Statuses {
 			require.ErrorIs(t, env.setStatus(st, application.ID, string(status)), hiring.ErrInvalidStatus)

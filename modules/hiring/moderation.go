@@ -27,14 +27,14 @@ const (
 	applicantsPerPage = 500
 )
 
-// OnJobModerated adds a task for each admin of the employer. If the job was taken down, it
-// also adds a task for each applicant who has not withdrawn.
+// OnJobModerated adds a task for each admin of the employer. If the job was taken down, or
+// restored after that, it also adds a task for each applicant who has not withdrawn.
 func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.JobModerated) error {
 	admins, err := s.Organizations.Admins(ctx, e.OrganizationID, maxAdmins)
 	if err != nil {
 		return err
 	}
-	if err := s.addModeratedMails(ctx, eventID, e, admins, false); err != nil || e.Decision != takenDown {
+	if err := s.addModeratedMails(ctx, eventID, e, admins, false); err != nil || e.Decision != takenDown && !e.Reverses {
 		return err
 	}
 	for r := page.After("", applicantsPerPage); ; {
@@ -69,7 +69,8 @@ func (s *Service) addModeratedMails(ctx context.Context, eventID string, e event
 }
 
 // mailModerated notifies one recipient. It also notifies applicants who do not want optional
-// e-mails, because a fraudulent employer may cost them money or documents.
+// e-mails, because a fraudulent employer may cost them money or documents, and because those who
+// were warned need to know that the warning has ended.
 func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID)
 	if err != nil || c.address(m.UserID).Email == "" {
@@ -77,6 +78,15 @@ func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 	}
 	l := mail.Letter{ID: "moderated-" + m.Event.JobID + "-" + m.UserID + "-" + m.Event.DecidedAt.UTC().Format("20060102T150405.000000")}
 	switch {
+	case m.IsApplicant && m.Event.Reverses:
+		l.Subject = "Job restored: " + c.title
+		l.Body = []mail.Block{
+			{
+				Text: "We wrote to you that our moderators had removed the job " + c.title + " at " + c.organization +
+					". They have checked it again and restored it.",
+			},
+			{Text: restoredText(m.Event.Public)},
+		}
 	case m.IsApplicant:
 		l.Subject = "Job removed: " + c.title
 		l.Body = []mail.Block{
@@ -103,4 +113,12 @@ func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 		l.Body = append(l.Body, mail.Block{Text: "The moderators write:"}, mail.Block{Quote: m.Event.Message})
 	}
 	return s.sendLetter(ctx, c, m.UserID, l)
+}
+
+// restoredText tells an applicant what the restoration of a job means for the application.
+func restoredText(isPublic bool) string {
+	if isPublic {
+		return "The job is open again. Your application is with the employer as before: you do not have to apply again."
+	}
+	return "The job does not take new applications at the moment. Your application is with the employer as before."
 }

@@ -147,7 +147,6 @@ type WithdrawnFilter int
 const (
 	ExcludeWithdrawn WithdrawnFilter = iota
 	OnlyWithdrawn
-	// IncludeWithdrawn requires a filter with ListingIDs.
 	IncludeWithdrawn
 )
 
@@ -164,7 +163,7 @@ type Applications interface {
 	// List returns a page of the visible applications that match the filter, in descending
 	// order of id. A cursor is the id of the last item of a page. Inside a transaction, the
 	// applications of the page are locked until the transaction ends, unless v contains both
-	// an organization and an applicant.
+	// an organization and an applicant, or the filter is IncludeWithdrawn.
 	List(ctx context.Context, v Visibility, f ApplicationFilter, r page.Request) (page.Result[Application], error)
 	// CountByStatus counts the visible applications that match the filter. It counts an
 	// organization's applications by Status, and an applicant's by Application.Shown.

@@ -50,6 +50,7 @@ func (s *Service) Handlers() []task.Handler {
 		WithTimeout(removeTimeout)
 	return []task.Handler{
 		task.Handle(kindReceived, task.Mail, s.mailReceived),
+		task.Handle(kindWithdrawn, task.Mail, s.mailWithdrawn),
 		task.Handle(kindModerated, task.Mail, s.mailModerated),
 		export,
 		remove,

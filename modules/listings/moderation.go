@@ -296,6 +296,7 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 			moderator = e.Actor
 		}
 		now, isChange := s.Clock.Now(), wasHidden != (state == CaseTakenDown) || c.Held
+		wasTakenDown := wasHidden && !c.Held
 		c.decide(state, moderator, note, now)
 		e.OrganizationID, e.Object = organizationID, l.ID
 		if err := s.Cases.Upsert(ctx, c); err != nil {
@@ -306,7 +307,15 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 		}
 		return s.Events.Record(
 			ctx,
-			event.JobModerated{JobID: l.ID, OrganizationID: organizationID, Decision: string(state), Message: note, DecidedAt: now},
+			event.JobModerated{
+				JobID:          l.ID,
+				OrganizationID: organizationID,
+				Decision:       string(state),
+				Message:        note,
+				Reverses:       wasTakenDown && state == CaseKept,
+				Public:         l.Open,
+				DecidedAt:      now,
+			},
 		)
 	})
 	return l, err

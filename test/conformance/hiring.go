@@ -316,6 +316,9 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 		{"only withdrawn", own, hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn}, []hiring.Application{withdrawn}},
 		{"include withdrawn", own, hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn,
 			ListingIDs: []string{first.ListingID, third.ListingID, withdrawn.ListingID}}, []hiring.Application{withdrawn, third}},
+		{"include withdrawn of ids", own, hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn,
+			IDs: []string{first.ID, withdrawn.ID}}, []hiring.Application{withdrawn}},
+		{"include all withdrawn", own, hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn}, []hiring.Application{withdrawn, third, second}},
 	} {
 		list := func(f hiring.ApplicationFilter) []hiring.Application {
 			return walk(t, 2, func(r page.Request) (page.Result[hiring.Application], error) {

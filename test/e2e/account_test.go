@@ -164,7 +164,14 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.Contains(t,
 			browser.page(browser.open("POST", detail+"/withdraw", url.Values{}).redirected(t, "/account/applications?done=withdrawn")),
 			"is withdrawn")
-		require.Equal(t, 404, browser.open("GET", detail, nil).status)
+		for _, shown := range []string{browser.page("/account/applications"), browser.page(detail)} {
+			require.Contains(t, shown, `<span class="badge bad">Withdrawn</span>`)
+		}
+		require.Contains(t, browser.page(detail), "You withdrew your application.")
+		require.NotContains(t, browser.page(detail), "Withdraw for good")
+		require.Equal(t, 404, browser.open("POST", detail+"/withdraw", url.Values{}).status)
+		require.Equal(t, 404, browser.open("GET", detail+"/interview.ics", nil).status)
+		require.Contains(t, server.waitForMail(t, boss.email, "Application withdrawn: Staff Nurse"), "interview")
 		require.Empty(t, boss.get("/api/employers/applications/"+received+"/documents").ok(200).list("data.documents"))
 	})
 }

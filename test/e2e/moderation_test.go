@@ -167,6 +167,7 @@ func TestModeration_Pages(t *testing.T) {
 		server.waitForMail(t, jo.email, "Job removed: ")
 		require.Equal(t, []string{page}, moderator.open("GET", "/moderation/decided", nil).links("Nurse"))
 		require.Contains(t, moderator.follow(moderator.open("POST", page+"/restore", url.Values{})).text, "The case is closed")
+		require.Contains(t, server.waitForMail(t, jo.email, "Job restored: "), "The job is open again")
 		require.Equal(t, 404, moderator.open("GET", "/moderation/jobs/nonsense", nil).status)
 		require.Equal(t, 404, moderator.open("POST", "/moderation/jobs/"+nowhere+"/restore", url.Values{}).status)
 

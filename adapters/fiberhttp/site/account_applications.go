@@ -66,7 +66,7 @@ func nextPagePath(path, cursor string) string {
 }
 
 func (s *Site) myApplications(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	applications, err := s.services.Hiring.Mine(ctx, viewer.Actor(), pages.PageRequest(c, accountPageSize))
+	applications, err := s.services.Hiring.MyHistory(ctx, viewer.Actor(), pages.PageRequest(c, accountPageSize))
 	if err != nil {
 		return err
 	}
@@ -86,6 +86,8 @@ type myApplicationView struct {
 	Answers   []myAnswer
 	Timeline  []myChange
 	Documents []myFile
+	// IsWithdrawn is set if the clinician has withdrawn the application, which is final.
+	IsWithdrawn bool
 	// IsUpcoming is set for an interview that will take place.
 	IsUpcoming bool
 	// JobPath is the page of the job, empty if it is not public.
@@ -102,10 +104,11 @@ type myChange struct {
 type myFile struct{ Title, Path, Kind, Size string }
 
 func (s *Site) applicationView(ctx context.Context, viewer *pages.Viewer, id string) (v myApplicationView, err error) {
-	if v.Detail, err = s.services.Hiring.MyApplication(ctx, viewer.Actor(), id); err != nil {
+	if v.Detail, err = s.services.Hiring.MyHistoryEntry(ctx, viewer.Actor(), id); err != nil {
 		return v, err
 	}
 	v.myApplicationRow = newMyApplicationRow(v.Detail.View)
+	v.IsWithdrawn = v.WithdrawnAt != nil
 	job, _, err := s.services.Listings.Page(ctx, viewer.Actor(), v.ListingID)
 	switch {
 	case err == nil:

@@ -1,0 +1,59 @@
+package hiring
+
+import (
+	"context"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/list"
+	"github.com/locumhq/locum/core/mail"
+	"github.com/locumhq/locum/core/task"
+)
+
+const kindWithdrawn = "hiring.mail-application-withdrawn"
+
+// withdrawnMail is the payload of the task that notifies one admin of a withdrawal.
+type withdrawnMail struct {
+	Event  event.ApplicationStatusChanged `json:"event"`
+	UserID string                         `json:"user_id"`
+}
+
+// OnApplicationWithdrawn adds a task for each admin of the organization if the applicant has
+// withdrawn the application, as OnApplicationSubmitted does for a new application.
+func (s *Service) OnApplicationWithdrawn(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
+	if e.ActorID != e.CandidateID || Status(e.Status) != Withdrawn {
+		return nil
+	}
+	admins, err := s.Organizations.Admins(ctx, e.OrganizationID, maxAdmins)
+	if err != nil {
+		return err
+	}
+	return s.Tasks.Add(ctx, list.Map(admins, func(id string) task.Task {
+		return task.New(kindWithdrawn, task.Mail, kindWithdrawn+"/"+eventID+"/"+id, withdrawnMail{Event: e, UserID: id})
+	})...)
+}
+
+// mailWithdrawn notifies one admin of a withdrawal, unless the admin does not want e-mails about
+// applications or has deleted the account. It does not notify of the withdrawals that follow from
+// the deletion of the applicant's account.
+func (s *Service) mailWithdrawn(ctx context.Context, m withdrawnMail) error {
+	if wants, err := s.Organizations.WantsAlerts(ctx, m.UserID); err != nil || !wants {
+		return err
+	}
+	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID, m.Event.CandidateID)
+	if err != nil || c.address(m.UserID).Email == "" || c.address(m.Event.CandidateID).Email == "" {
+		return err
+	}
+	return s.sendLetter(ctx, c, m.UserID, mail.Letter{
+		ID: "withdrawn-" + m.Event.ApplicationID + "-" + m.UserID, Subject: "Application withdrawn: " + c.title,
+		Body: []mail.Block{
+			{Text: "An applicant has withdrawn the application for " + c.title + ". An interview that was scheduled is cancelled."},
+			{
+				Facts: []mail.Fact{
+					{Name: "Applicant", Value: c.people[m.Event.CandidateID].Name},
+					{Name: "Was", Value: statusWords[Status(m.Event.PreviousStatus)]},
+					{Name: "Withdrawn", Value: formatTime(m.Event.ChangedAt)},
+				},
+			},
+		},
+	})
+}

@@ -1,0 +1,54 @@
+package hiring_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/list"
+	"github.com/locumhq/locum/core/mail"
+)
+
+func subjects(ms []mail.Message) []string {
+	return list.Map(ms, func(m mail.Message) string { return m.To.Email + ": " + m.Subject })
+}
+
+func TestWithdraw_Admins_AreNotified(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		ann, st := seeker(), employer()
+		listing := env.newListing(st)
+		a := env.apply(ann, listing)
+		env.sentMails()
+		env.optedOut["deputy-of-"+st.OrganizationID] = true
+		require.NoError(t, env.Withdraw(t.Context(), ann, a.ID))
+		sent := env.sentMails()
+		require.Equal(t, []string{"boss-of-" + st.OrganizationID + "@example.org: Application withdrawn: Title of " + listing}, subjects(sent))
+		require.Contains(t, sent[0].Text, "Name of "+ann.UserID)
+
+		dismissed := env.apply(seeker(), listing)
+		env.sentMails()
+		require.NoError(t, env.Dismiss(t.Context(), st, dismissed.ID))
+		require.NotContains(t, subjects(env.sentMails()), sent[0].To.Email+": "+sent[0].Subject)
+	})
+}
+
+func TestJobModerated_Restored_ApplicantsAreNotified(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		ann, bob, st := seeker(), seeker(), employer()
+		listing := env.newListing(st)
+		env.apply(ann, listing)
+		require.NoError(t, env.Withdraw(t.Context(), bob, env.apply(bob, listing).ID))
+		env.sentMails()
+		decide := func(e event.JobModerated) []string {
+			e.JobID, e.OrganizationID, e.DecidedAt = listing, st.OrganizationID, env.clock.Now()
+			require.NoError(t, env.Tx.Do(t.Context(), func(ctx context.Context) error { return env.Events.Record(ctx, e) }))
+			return subjects(env.sentMails())
+		}
+		restored := decide(event.JobModerated{Decision: "kept", Reverses: true, Public: true})
+		require.Len(t, restored, 3, "two admins, and the applicant who has not withdrawn")
+		require.Contains(t, restored, ann.UserID+"@example.org: Job restored: Title of "+listing)
+		require.Len(t, decide(event.JobModerated{Decision: "kept"}), 2, "only the admins: applicants were not notified of a hold")
+	})
+}
