@@ -71,6 +71,20 @@ type AppointmentInput struct {
 	Notes       *string          `json:"notes" validate:"omitempty,max=5000"`
 	Status      *InterviewStatus `json:"status" validate:"omitempty,oneof=scheduled completed cancelled"`
 	Outcome     *Outcome         `json:"outcome" validate:"omitempty,oneof=pass fail pending"`
+	// RequireFuture refuses a new ScheduledAt in the past. The API does not set it.
+	RequireFuture bool `json:"-"`
+}
+
+// checkFuture returns a fault of the field scheduledAt if the input does not permit the time at.
+// The time of the stored interview, in full minutes, is permitted; before is nil for none.
+func (in AppointmentInput) checkFuture(at time.Time, before *Appointment, now time.Time) error {
+	if !in.RequireFuture || in.ScheduledAt == nil || at.After(now) {
+		return nil
+	}
+	if before != nil && (in.Status == nil || before.Status == *in.Status) && at.Equal(before.ScheduledAt.Truncate(time.Minute)) {
+		return nil
+	}
+	return fault.InvalidField("scheduledAt", "must not be in the past")
 }
 
 // time parses ScheduledAt. It returns zero if ScheduledAt is nil.
@@ -134,21 +148,6 @@ func (a *Appointment) event(of *Application, change, actorID string) event.Inter
 	}
 }
 
-// Message is a message of an employer to an applicant.
-type Message struct {
-	ID             string
-	ApplicationID  string
-	OrganizationID string
-	SenderID       string
-	Subject        string
-	Text           string
-	SentAt         time.Time
-}
-
-// messagesPerDay limits the messages of an organization, so that a stolen account cannot be
-// used to send spam.
-var messagesPerDay = limit.Rule{Name: "hiring-contact", Max: 50, Per: 24 * time.Hour}
-
 // interviewNoticesPerDay limits the notices of scheduled and moved interviews that the
 // applicant of an application is sent.
 var interviewNoticesPerDay = limit.Rule{Name: "hiring-interview", Max: 20, Per: 24 * time.Hour}
@@ -203,6 +202,9 @@ func (s *Service) saveInterview(
 			return err
 		}
 		now := s.Clock.Now()
+		if err := in.checkFuture(at, before, now); err != nil {
+			return err
+		}
 		switch {
 		case before != nil:
 			next = *before
@@ -356,63 +358,14 @@ func (s *Service) receivedViews(ctx context.Context, organizationID string, as [
 	return views, err
 }
 
-// ContactInput is a message to an applicant.
-type ContactInput struct {
-	Subject string `json:"subject" validate:"required,notblank,max=200"`
-	Message string `json:"message" validate:"required,notblank,max=10000"`
-}
-
-// Contact stores a message to an applicant and returns the applicant's e-mail address. A task
-// sends the message.
-func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID string, in ContactInput) (to string, err error) {
-	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
-		return "", err
-	}
-	in.Subject, in.Message = strings.TrimSpace(in.Subject), strings.TrimSpace(in.Message)
-	a, err := s.getReceived(ctx, by, applicationID)
-	if err != nil {
-		return "", err
-	}
-	people, err := s.People.ByIDs(ctx, []string{a.ApplicantID})
-	if err != nil {
-		return "", err
-	}
-	to = people[a.ApplicantID].Email
-	if to == "" {
-		return "", ErrNotFound // the applicant has deleted their account
-	}
-	if err := limit.Take(ctx, s.Limiter, messagesPerDay, by.OrganizationID); err != nil {
-		return "", err
-	}
-	return to, s.Tx.Do(ctx, func(ctx context.Context) error {
-		message := Message{ID: s.NewID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, SenderID: by.UserID,
-			Subject: in.Subject, Text: in.Message, SentAt: s.Clock.Now()}
-		if err := s.Messages.Create(ctx, message); err != nil {
-			return err
-		}
-		return s.Events.Record(ctx, event.ApplicantContacted{
-			MessageID:      message.ID,
-			ApplicationID:  a.ID,
-			JobID:          a.ListingID,
-			OrganizationID: a.OrganizationID,
-			CandidateID:    a.ApplicantID,
-			SentAt:         message.SentAt,
-		})
-	})
-}
-
-// DecideAndContact sets the status of an application and sends a message to the applicant,
-// in one transaction.
-func (s *Service) DecideAndContact(ctx context.Context, by auth.Actor, d Decision, in ContactInput) error {
-	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
-		return err
-	}
+// ScheduleAndMove schedules the interview of an application as Schedule does, and sets the status
+// of the application to Interview, in one transaction.
+func (s *Service) ScheduleAndMove(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Decide(ctx, by, d); err != nil {
+		if _, err := s.Schedule(ctx, by, applicationID, in); err != nil {
 			return err
 		}
-		_, err := s.Contact(ctx, by, d.ID, in)
-		return err
+		return s.Decide(ctx, by, Decision{ID: applicationID, Status: string(Interview)})
 	})
 }
 

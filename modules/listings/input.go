@@ -41,6 +41,18 @@ type Details struct {
 	EmploymentType      *string          `json:"employmentType" validate:"omitempty,oneof='' full-time part-time bank per-diem flexible"`
 	Remote              *bool            `json:"remote"`
 	Questions           *[]QuestionInput `json:"questions" validate:"omitempty,max=50,dive"`
+	// RequireFutureDeadline refuses the input if the deadline of the listing, which may be an
+	// earlier one, has passed. The API does not set it.
+	RequireFutureDeadline bool `json:"-"`
+}
+
+// checkDeadline returns a fault of the field applicationDeadline if the input does not permit the
+// deadline of the listing.
+func (d Details) checkDeadline(l *Listing, now time.Time) error {
+	if d.RequireFutureDeadline && l.Deadline != nil && !l.Deadline.After(now) {
+		return fault.InvalidField("applicationDeadline", "must not be in the past")
+	}
+	return nil
 }
 
 // QuestionInput is the input for a question. A question without an id gets a new one.

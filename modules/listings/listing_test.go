@@ -163,6 +163,16 @@ func TestCopy_IsANewListing(t *testing.T) {
 	require.NoError(t, valid.Check("", CreateInput{Title: c.Title, Description: "x"}))
 }
 
+func TestDetails_RequireFutureDeadline_RefusesPassedDeadline(t *testing.T) {
+	t.Parallel()
+	past, future, required := &Listing{}, &Listing{}, Details{RequireFutureDeadline: true}
+	past.Deadline, future.Deadline = &noon, ptr(noon.Add(time.Second))
+	require.Equal(t, "applicationDeadline", fault.Of(required.checkDeadline(past, noon)).Fields[0].Name)
+	require.NoError(t, required.checkDeadline(future, noon))
+	require.NoError(t, required.checkDeadline(&Listing{}, noon))
+	require.NoError(t, Details{}.checkDeadline(past, noon))
+}
+
 func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 	t.Parallel()
 	good := func() CreateInput { return CreateInput{Title: "T", Description: "D"} }

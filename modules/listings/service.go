@@ -164,7 +164,7 @@ func (s *Service) newListing(in CreateInput, now time.Time) (Listing, error) {
 	l.Title, l.Description = text.Name(in.Title), strings.TrimSpace(in.Description)
 	in.apply(&l.Content, s.NewID)
 	l.Place = s.findPlace(l.Location)
-	return l, nil
+	return l, in.checkDeadline(&l, now)
 }
 
 // findPlace returns the place of a listing's location, or nil if the gazetteer does not know
@@ -236,7 +236,7 @@ func (s *Service) update(l *Listing, in UpdateInput) error {
 	if l.Location != oldLocation {
 		l.Place = s.findPlace(l.Location)
 	}
-	return nil
+	return in.checkDeadline(l, s.Clock.Now())
 }
 
 // change requires the permission, and changes a listing of the actor's organization with fn.
@@ -396,8 +396,17 @@ func (s *Service) Renew(ctx context.Context, by auth.Actor, listingID string, da
 	return s.change(ctx, by, auth.JobsUpdate, listingID, func(l *Listing, now time.Time) error { return l.Renew(now, days) })
 }
 
-// Duplicate creates a copy of the listing.
+// Duplicate creates a copy of the listing, which is active.
 func (s *Service) Duplicate(ctx context.Context, by auth.Actor, listingID string) (Listing, error) {
+	return s.duplicate(ctx, by, listingID, Active)
+}
+
+// DuplicateAsDraft creates a copy of the listing, which is a draft.
+func (s *Service) DuplicateAsDraft(ctx context.Context, by auth.Actor, listingID string) (Listing, error) {
+	return s.duplicate(ctx, by, listingID, Draft)
+}
+
+func (s *Service) duplicate(ctx context.Context, by auth.Actor, listingID string, status Status) (Listing, error) {
 	if err := by.Require(auth.JobsCreate); err != nil {
 		return Listing{}, err
 	}
@@ -413,6 +422,7 @@ func (s *Service) Duplicate(ctx context.Context, by auth.Actor, listingID string
 			return err
 		}
 		out = source.Copy(s.NewID(), now)
+		out.Status = status
 		if isHeld {
 			out.Hide(now)
 		}

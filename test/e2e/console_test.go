@@ -80,6 +80,11 @@ func TestConsole_PostingJobs(t *testing.T) {
 		} {
 			require.Contains(t, wrong.visibleText(), want)
 		}
+		for _, action := range []string{"preview", "save", "publish"} {
+			past := browser.open("POST", "/employer/jobs/new", jobForm(action, url.Values{"applicationDeadline": {"2020-01-31"}}))
+			require.Equal(t, 400, past.status, action)
+			require.Contains(t, past.text, "Closing date must not be in the past")
+		}
 		more := browser.open("POST", "/employer/jobs/new", jobForm("more", nil))
 		require.Equal(t, 200, more.status)
 		require.Contains(t, more.text, `name="questions.2.text"`)
@@ -132,7 +137,17 @@ func TestConsole_PostingJobs(t *testing.T) {
 		} {
 			require.Contains(t, browser.redirected(path, url.Values{"action": {step[0]}}).text, `">`+step[1]+`</span>`, step[0])
 		}
-		require.Contains(t, browser.redirected(path, url.Values{"action": {"duplicate"}}).text, "(Copy)")
+		twin := browser.redirected(path, url.Values{"action": {"duplicate"}})
+		require.Contains(t, twin.text, "(Copy)")
+		require.Contains(t, twin.text, `">Draft</span>`)
+		expired := "/employer/jobs/" + boss.listing(object{"applicationDeadline": "2020-01-31"})
+		unchanged := jobForm("save", url.Values{"applicationDeadline": {"2020-01-31"}})
+		require.Contains(t, browser.redirected(expired+"/edit", unchanged).text, "The changes are saved.")
+		unchanged.Set("action", "publish")
+		require.Equal(t, 400, browser.open("POST", expired+"/edit", unchanged).status)
+		refused := browser.open("POST", expired, url.Values{"action": {"publish"}})
+		require.Equal(t, 400, refused.status)
+		require.Contains(t, refused.text, "The closing date has passed")
 		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"renew"}, "durationDays": {"9999"}}).status)
 		require.Equal(t, 400, browser.open("POST", path, url.Values{}).status)
 
@@ -181,22 +196,27 @@ func TestConsole_PostingJobs_HasTheLimitOfTheAPI(t *testing.T) {
 	})
 }
 
-func TestConsole_MovingApplications_HasTheLimitOfTheAPI(t *testing.T) {
+func TestConsole_Decisions_HaveTheLimitsOfTheAPI(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		id := server.seeker(t).application(boss.listing(nil), nil)
-		b := server.signedIn(t, boss)
-		move := func(path, status string) pageView {
-			return b.open("POST", path, url.Values{"id": {id}, "to": {status}})
+		browser := server.signedIn(t, boss)
+		path := "/employer/applications/" + id
+		decide := url.Values{"action": {"decide"}, "status": {"rejected"}, "send": {"yes"}, "subject": {"Hello"}}
+		for range 10 {
+			require.Equal(t, 400, browser.open("POST", path, decide).status)
 		}
-		for n := range 10 {
-			status := []string{"review", "interview"}[n%2]
-			require.Equal(t, 303, move([]string{"/employer/applications", "/employer/applications/board"}[n%2], status).status)
+		limited := browser.open("POST", path, decide)
+		require.Equal(t, 429, limited.status)
+		require.Contains(t, limited.text, "please try again in 15 minutes")
+		require.Contains(t, limited.text, `value="Hello"`)
+		interview := url.Values{"action": {"schedule"}, "scheduledAt": {"2099-03-03T10:00"}, "location": {"A"}, "interviewer": {"B"}, "move": {"yes"}}
+		require.Equal(t, 429, browser.open("POST", path, interview).status)
+		interview.Del("move")
+		require.Equal(t, 303, browser.open("POST", path, interview).status)
+		for _, list := range []string{"/employer/applications", "/employer/applications/board"} {
+			require.Equal(t, 303, browser.open("POST", list, url.Values{"id": {id}, "to": {"review"}}).status, "the batch operation has no limit")
 		}
-		for _, path := range []string{"/employer/applications", "/employer/applications/board"} {
-			require.Equal(t, 429, move(path, "rejected").status, path)
-		}
-		require.Equal(t, "interview", boss.get("/api/employers/applications/"+id).ok(200).text("data.application.status"))
 	})
 }
 
@@ -267,9 +287,23 @@ func TestConsole_Applications(t *testing.T) {
 			"interviewer": {"Asha Patel"},
 			"notes":       {"Ask about nights"},
 		}
-		require.Equal(t, 400,
-			browser.open("POST", path, url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}).status)
-		require.Contains(t, browser.redirected(path, interview).text, "3 Mar 2099, 10:00 UTC")
+		require.Equal(
+			t,
+			400,
+			browser.open("POST", path, url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}).status,
+		)
+		interview.Set("scheduledAt", "2020-03-03T10:00")
+		past := browser.open("POST", path, interview)
+		require.Equal(t, 400, past.status)
+		require.Contains(t, past.text, "Date and time must not be in the past")
+		require.NotContains(t, past.text, `name="move" value="yes" checked`, "the input is kept")
+		require.Contains(t, browser.show(path).text, `name="move" value="yes" checked`)
+		interview.Set("scheduledAt", "2099-03-03T10:00")
+		interview.Set("move", "yes")
+		set := browser.redirected(path, interview).text
+		require.Contains(t, set, "3 Mar 2099, 10:00 UTC")
+		require.Contains(t, set, "Moved from In review to Interview")
+		interview.Del("move")
 		require.Contains(t, browser.show("/employer").text, "3 Mar 2099, 10:00 UTC")
 		interview.Set("action", "reschedule")
 		interview.Set("location", "Ward 9")

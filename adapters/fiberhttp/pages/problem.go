@@ -65,7 +65,7 @@ func FormProblem(err error, formName string) *Problem {
 		return nil
 	case f.Kind == fault.TooMany:
 		limited := *f
-		limited.Message = fmt.Sprintf("This was done too often; please try again in %d seconds", wholeSeconds(f.RetryAfter))
+		limited.Message = "This was done too often; please try again in " + waitText(f.RetryAfter)
 		return &Problem{Error: &limited, FormName: formName}
 	case errors.Is(f, auth.ErrReauthenticate):
 		f = f.WithFields(fault.Field{Name: "currentPassword", Message: "is required, because you signed in more than 10 minutes ago"})
@@ -130,6 +130,17 @@ func (p *Problem) Status() int {
 		return fiber.StatusTooManyRequests
 	}
 	return fiber.StatusBadRequest
+}
+
+// waitText describes a duration in seconds or, from 90 seconds, in minutes, both rounded up.
+func waitText(d time.Duration) string {
+	if d >= 90*time.Second {
+		return fmt.Sprintf("%d minutes", int((d+time.Minute-1)/time.Minute))
+	}
+	if seconds := wholeSeconds(d); seconds != 1 {
+		return fmt.Sprintf("%d seconds", seconds)
+	}
+	return "1 second"
 }
 
 func wholeSeconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -165,7 +164,7 @@ func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Vi
 			decisions = append(decisions, hiring.Decision{ID: id, Status: v.To})
 		}
 		var refused []hiring.Refusal
-		err := s.renderer.TakeLimit(ctx, c, decisionOperation)
+		err := s.renderer.TakeLimit(ctx, c, moveOperation)
 		if err == nil {
 			_, refused, err = s.services.Hiring.DecideBatch(ctx, viewer.Actor(), decisions)
 		}
@@ -199,8 +198,10 @@ type applicationView struct {
 	Moves     []countLink
 	// To is the new status that the decision form sets. If it is empty, the page shows links
 	// to the possible statuses in place of the form.
-	To, ToText                   string
-	Decision, Schedule, Contact  pages.Form
+	To, ToText                  string
+	Decision, Schedule, Contact pages.Form
+	// OffersMove is set if the interview form can move the application to the interview stage.
+	OffersMove                   bool
 	Outcomes                     []pages.Choice
 	InterviewState, OutcomeState string
 }
@@ -263,7 +264,8 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 		}
 	}
 	v.Decision.Values = draftMessage(hiring.Status(v.To), d)
-	v.Schedule.Values, v.Contact.Values = interviewValues(d.Interview), url.Values{}
+	v.Schedule.Values, v.Contact.Values = interviewValues(d), url.Values{}
+	v.OffersMove = d.Status != hiring.Interview && (d.Interview == nil || d.Interview.Status != hiring.Scheduled)
 	if d.Interview != nil {
 		v.InterviewState, v.OutcomeState = interviewTexts[d.Interview.Status], outcomeTexts[d.Interview.Outcome]
 	}
@@ -317,146 +319,4 @@ func employerChangeText(k hiring.Change) string {
 		return "Withdrawn by the applicant"
 	}
 	return "Moved from " + stageTexts[k.From] + " to " + stageTexts[k.To]
-}
-
-// moveLabels maps each status to the label of the button that sets it.
-var moveLabels = map[hiring.Status]string{
-	hiring.Pending:   "Move back to new",
-	hiring.Review:    "Move to review",
-	hiring.Interview: "Move to interview",
-	hiring.Accepted:  "Accept",
-	hiring.Rejected:  "Reject",
-	hiring.Withdrawn: "Mark as withdrawn",
-}
-
-var interviewTexts = map[hiring.InterviewStatus]string{
-	hiring.Scheduled: "Scheduled",
-	hiring.Completed: "Completed",
-	hiring.Cancelled: "Cancelled",
-}
-
-var outcomeTexts = map[hiring.Outcome]string{hiring.Pass: "Passed", hiring.Fail: "Not passed", hiring.Undecided: "Not decided"}
-
-// messageDrafts maps a status to the message that the decision form suggests. draftMessage
-// replaces NAME, JOB and COMPANY.
-var messageDrafts = map[hiring.Status]struct{ subject, text string }{
-	hiring.Review: {
-		"Your application is being reviewed",
-		"Dear NAME,\n\nThank you for your application for JOB. We are reading it now and will write to you when we have decided.\n\nCOMPANY",
-	},
-	hiring.Interview: {
-		"Your application: interview",
-		"Dear NAME,\n\nThank you for your application for JOB. We would like to meet you. You will get an invitation with the date and the place.\n\nCOMPANY",
-	},
-	hiring.Accepted: {
-		"Your application was successful",
-		"Dear NAME,\n\nWe are pleased to offer you the post of JOB. We will contact you about the next steps: references, checks and your start date.\n\nCOMPANY",
-	},
-	hiring.Rejected: {
-		"Your application",
-		"Dear NAME,\n\nThank you for your application for JOB, and for the time that you gave to it. We have decided not to take it further this time.\n\nWe wish you success with your search.\n\nCOMPANY",
-	},
-}
-
-// draftMessage returns the initial values of the decision form for the new status.
-func draftMessage(to hiring.Status, d hiring.Detail) url.Values {
-	m := messageDrafts[to]
-	if m.subject == "" {
-		return url.Values{}
-	}
-	text := strings.NewReplacer("NAME", d.Applicant.Name, "JOB", d.JobTitle, "COMPANY", d.Company).Replace(m.text)
-	return url.Values{"subject": {m.subject}, "message": {text}, "send": {"yes"}}
-}
-
-// dateTimeField is the format of the value of an HTML field of the type datetime-local.
-const dateTimeField = "2006-01-02T15:04"
-
-// interviewValues returns the initial values of the interview form.
-func interviewValues(i *hiring.Appointment) url.Values {
-	if i == nil {
-		return url.Values{}
-	}
-	return url.Values{
-		"scheduledAt": {i.ScheduledAt.UTC().Format(dateTimeField)},
-		"location":    {i.Location},
-		"interviewer": {i.Interviewer},
-		"notes":       {i.Notes},
-		"outcome":     {string(i.Outcome)},
-	}
-}
-
-// dateTimeFromField converts the value of a datetime-local field, with or without seconds, to
-// an RFC 3339 date-time in UTC. It returns other values unchanged; the module rejects them.
-func dateTimeFromField(value string) string {
-	switch len(value) {
-	case len(dateTimeField):
-		return value + ":00Z"
-	case len("2006-01-02T15:04:05"):
-		return value + "Z"
-	}
-	return value
-}
-
-// changeApplication handles the forms on the page of an application.
-func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	actor, form, id := viewer.Actor(), pages.FormOf(c), c.Params("id")
-	formName, status, notice := interviewForm, "", ""
-	var err error
-	text := func(name string) *string { return new(form.Value(name)) }
-	appointment := hiring.AppointmentInput{
-		ScheduledAt: new(dateTimeFromField(form.Value("scheduledAt"))),
-		Location:    text("location"),
-		Interviewer: text("interviewer"),
-		Notes:       text("notes"),
-	}
-	switch form.Value("action") {
-	case "decide":
-		formName, status = decisionForm, form.Value("status")
-		d := hiring.Decision{ID: id, Status: status}
-		if err = s.renderer.TakeLimit(ctx, c, decisionOperation); err != nil {
-			break
-		}
-		if !form.Values.Has("send") {
-			notice = "status-changed"
-			err = s.services.Hiring.Decide(ctx, actor, d)
-			break
-		}
-		notice = "status-and-sent"
-		message := hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")}
-		err = s.services.Hiring.DecideAndContact(ctx, actor, d, message)
-	case "schedule":
-		notice = "interview-set"
-		_, err = s.services.Hiring.Schedule(ctx, actor, id, appointment)
-	case "reschedule":
-		notice = "interview-saved"
-		_, err = s.services.Hiring.Reschedule(ctx, actor, id, appointment)
-	case "cancel":
-		notice = "interview-off"
-		_, err = s.services.Hiring.Reschedule(ctx, actor, id, hiring.AppointmentInput{Status: new(hiring.Cancelled)})
-	case "complete":
-		notice = "interview-saved"
-		_, err = s.services.Hiring.Reschedule(
-			ctx,
-			actor,
-			id,
-			hiring.AppointmentInput{Status: new(hiring.Completed), Outcome: new(hiring.Outcome(form.Value("outcome")))},
-		)
-	case "contact":
-		formName, notice = contactForm, "message-sent"
-		_, err = s.services.Hiring.Contact(
-			ctx,
-			actor,
-			id,
-			hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")},
-		)
-	default:
-		formName, notice, err = s.discuss(ctx, actor, id, form)
-	}
-	if err == nil {
-		return redirect(c, "/employer/applications/"+id, notice)
-	}
-	if form.Problem, err = formProblem(err, formName); err != nil {
-		return err
-	}
-	return s.showApplication(ctx, c, viewer, status, form)
 }

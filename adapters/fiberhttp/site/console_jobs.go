@@ -233,22 +233,34 @@ func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	return redirect(c, "/employer/jobs/"+id, notice)
 }
 
-// duplicateJob copies a job. It counts for the rate limit of the API operation that creates a
+// duplicateJob makes a draft with the content of a job. It counts for the rate limit of the API operation that creates a
 // job.
 func (s *Site) duplicateJob(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string) (listings.Listing, error) {
 	if err := s.renderer.TakeLimit(ctx, c, createJobOperation); err != nil {
 		return listings.Listing{}, err
 	}
-	return s.services.Listings.Duplicate(ctx, actor, id)
+	return s.services.Listings.DuplicateAsDraft(ctx, actor, id)
 }
 
-// setJobStatus changes the status of a job. It counts for the rate limit of the API
-// operation that updates a job.
+// errDeadlinePassed is the problem of a job that cannot be published before it is renewed.
+var errDeadlinePassed = fault.New(
+	fault.Invalid,
+	"deadline_passed",
+	"The closing date has passed: renew the job, or edit it and choose a later date",
+)
+
+// setJobStatus changes the status of a job. A job whose closing date has passed cannot be
+// published. It counts for the rate limit of the API operation that updates a job.
 func (s *Site) setJobStatus(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string, status listings.Status) error {
 	if err := s.renderer.TakeLimit(ctx, c, changeJobOperation); err != nil {
 		return err
 	}
-	_, err := s.services.Listings.Update(ctx, actor, id, listings.UpdateInput{Status: new(string(status))})
+	in := listings.UpdateInput{Status: new(string(status))}
+	in.RequireFutureDeadline = status == listings.Active
+	_, err := s.services.Listings.Update(ctx, actor, id, in)
+	if fault.KindOf(err) == fault.Invalid && in.RequireFutureDeadline {
+		return errDeadlinePassed
+	}
 	return err
 }
 

@@ -225,10 +225,15 @@ func (p *jobInput) updateInput(l listings.Listing, status listings.Status) listi
 	if status != "" {
 		in.Status = new(string(status))
 	}
-	if l.Deadline != nil && l.Deadline.Format(time.DateOnly) == *p.ApplicationDeadline {
+	if p.keepsDeadline(l) {
 		in.ApplicationDeadline = nil
 	}
 	return in
+}
+
+// keepsDeadline reports whether the form has the date of the deadline of the stored job l.
+func (p *jobInput) keepsDeadline(l listings.Listing) bool {
+	return l.Deadline != nil && l.Deadline.Format(time.DateOnly) == *p.ApplicationDeadline
 }
 
 // formError translates the fields of a validation error to those of the form, and adds the
@@ -275,6 +280,7 @@ func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 	if action == "edit" || action == "more" {
 		return s.showPosting(c, viewer, v, in.questions())
 	}
+	in.RequireFutureDeadline = action == "publish" || !in.keepsDeadline(stored)
 	preview, err := s.services.Listings.Preview(ctx, actor, in.CreateInput)
 	if err = in.formError(err); err == nil && action == "preview" {
 		return s.showPreview(c, viewer, v, preview)

@@ -10,6 +10,7 @@ const (
 	changeJobsOperation       = fiber.MethodPut + " /api/employers/jobs/batch"
 	changeProfileOperation    = fiber.MethodPut + " /api/jobseekers/profile"
 	createJobOperation        = fiber.MethodPost + " /api/employers/jobs"
+	moveOperation             = fiber.MethodPost + " /api/employers/applications/batch"
 	decisionOperation         = fiber.MethodPut + " /api/employers/applications/:id"
 	documentsOperation        = fiber.MethodPost + " /api/jobseekers/documents"
 	inviteMemberOperation     = fiber.MethodPost + " /api/employers/team"

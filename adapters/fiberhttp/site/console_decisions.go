@@ -1,0 +1,178 @@
+package site
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/modules/hiring"
+)
+
+// moveLabels maps each status to the label of the button that sets it.
+var moveLabels = map[hiring.Status]string{
+	hiring.Pending:   "Move back to new",
+	hiring.Review:    "Move to review",
+	hiring.Interview: "Move to interview",
+	hiring.Accepted:  "Accept",
+	hiring.Rejected:  "Reject",
+	hiring.Withdrawn: "Mark as withdrawn",
+}
+
+var interviewTexts = map[hiring.InterviewStatus]string{
+	hiring.Scheduled: "Scheduled",
+	hiring.Completed: "Completed",
+	hiring.Cancelled: "Cancelled",
+}
+
+var outcomeTexts = map[hiring.Outcome]string{hiring.Pass: "Passed", hiring.Fail: "Not passed", hiring.Undecided: "Not decided"}
+
+// messageDrafts maps a status to the message that the decision form suggests. draftMessage
+// replaces NAME, JOB and COMPANY.
+var messageDrafts = map[hiring.Status]struct{ subject, text string }{
+	hiring.Review: {
+		"Your application is being reviewed",
+		"Dear NAME,\n\nThank you for your application for JOB. We are reading it now and will write to you when we have decided.\n\nCOMPANY",
+	},
+	hiring.Interview: {
+		"Your application: interview",
+		"Dear NAME,\n\nThank you for your application for JOB. We would like to meet you. You will get an invitation with the date and the place.\n\nCOMPANY",
+	},
+	hiring.Accepted: {
+		"Your application was successful",
+		"Dear NAME,\n\nWe are pleased to offer you the post of JOB. We will contact you about the next steps: references, checks and your start date.\n\nCOMPANY",
+	},
+	hiring.Rejected: {
+		"Your application",
+		"Dear NAME,\n\nThank you for your application for JOB, and for the time that you gave to it. We have decided not to take it further this time.\n\nWe wish you success with your search.\n\nCOMPANY",
+	},
+}
+
+// draftMessage returns the initial values of the decision form for the new status.
+func draftMessage(to hiring.Status, d hiring.Detail) url.Values {
+	m := messageDrafts[to]
+	if m.subject == "" {
+		return url.Values{}
+	}
+	text := strings.NewReplacer("NAME", d.Applicant.Name, "JOB", d.JobTitle, "COMPANY", d.Company).Replace(m.text)
+	return url.Values{"subject": {m.subject}, "message": {text}, "send": {"yes"}}
+}
+
+// dateTimeField is the format of the value of an HTML field of the type datetime-local.
+const dateTimeField = "2006-01-02T15:04"
+
+// interviewValues returns the initial values of the interview form. The box that moves the
+// application to the interview stage is checked for applications in an earlier stage.
+func interviewValues(d hiring.Detail) url.Values {
+	values := url.Values{}
+	if d.Status == hiring.Pending || d.Status == hiring.Review {
+		values.Set("move", "yes")
+	}
+	if i := d.Interview; i != nil {
+		values.Set("scheduledAt", i.ScheduledAt.UTC().Format(dateTimeField))
+		values.Set("location", i.Location)
+		values.Set("interviewer", i.Interviewer)
+		values.Set("notes", i.Notes)
+	}
+	return values
+}
+
+// dateTimeFromField converts the value of a datetime-local field, with or without seconds, to
+// an RFC 3339 date-time in UTC. It returns other values unchanged; the module rejects them.
+func dateTimeFromField(value string) string {
+	switch len(value) {
+	case len(dateTimeField):
+		return value + ":00Z"
+	case len("2006-01-02T15:04:05"):
+		return value + "Z"
+	}
+	return value
+}
+
+// changeApplication handles the forms on the page of an application.
+func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	actor, form, id := viewer.Actor(), pages.FormOf(c), c.Params("id")
+	var formName, notice string
+	var err error
+	targetStatus := ""
+	switch form.Value("action") {
+	case "decide":
+		formName, targetStatus = decisionForm, form.Value("status")
+		notice, err = s.decide(ctx, c, actor, id, form)
+	case "schedule", "reschedule", "cancel", "complete":
+		formName = interviewForm
+		notice, err = s.changeInterview(ctx, c, actor, id, form)
+	case "contact":
+		formName, notice = contactForm, "message-sent"
+		_, err = s.services.Hiring.Contact(ctx, actor, id, contactInput(form))
+	default:
+		formName, notice, err = s.discuss(ctx, actor, id, form)
+	}
+	if err == nil {
+		return redirect(c, "/employer/applications/"+id, notice)
+	}
+	if form.Problem, err = formProblem(err, formName); err != nil {
+		return err
+	}
+	return s.showApplication(ctx, c, viewer, targetStatus, form)
+}
+
+func contactInput(form pages.Form) hiring.ContactInput {
+	return hiring.ContactInput{Subject: form.Value("subject"), Message: form.Value("message")}
+}
+
+// decide sets the status of an application, and sends a message to the applicant if the box for it
+// is checked. It returns the notice for the user.
+func (s *Site) decide(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string, form pages.Form) (notice string, err error) {
+	if err := s.renderer.TakeLimit(ctx, c, decisionOperation); err != nil {
+		return "", err
+	}
+	d := hiring.Decision{ID: id, Status: form.Value("status")}
+	if !form.Values.Has("send") {
+		return "status-changed", s.services.Hiring.Decide(ctx, actor, d)
+	}
+	return "status-and-sent", s.services.Hiring.DecideAndContact(ctx, actor, d, contactInput(form))
+}
+
+// changeInterview schedules, changes, cancels or completes the interview of an application. It
+// returns the notice for the user.
+func (s *Site) changeInterview(
+	ctx context.Context,
+	c *fiber.Ctx,
+	actor auth.Actor,
+	id string,
+	form pages.Form,
+) (notice string, err error) {
+	text := func(name string) *string { return new(form.Value(name)) }
+	in := hiring.AppointmentInput{
+		ScheduledAt:   new(dateTimeFromField(form.Value("scheduledAt"))),
+		Location:      text("location"),
+		Interviewer:   text("interviewer"),
+		Notes:         text("notes"),
+		RequireFuture: true,
+	}
+	notice = "interview-saved"
+	switch form.Value("action") {
+	case "schedule":
+		if form.Values.Has("move") {
+			if err := s.renderer.TakeLimit(ctx, c, decisionOperation); err != nil {
+				return "", err
+			}
+			return "interview-moved", s.services.Hiring.ScheduleAndMove(ctx, actor, id, in)
+		}
+		notice = "interview-set"
+		_, err = s.services.Hiring.Schedule(ctx, actor, id, in)
+	case "reschedule":
+		_, err = s.services.Hiring.Reschedule(ctx, actor, id, in)
+	case "cancel":
+		notice = "interview-off"
+		_, err = s.services.Hiring.Reschedule(ctx, actor, id, hiring.AppointmentInput{Status: new(hiring.Cancelled)})
+	case "complete":
+		in := hiring.AppointmentInput{Status: new(hiring.Completed), Outcome: new(hiring.Outcome(form.Value("outcome")))}
+		_, err = s.services.Hiring.Reschedule(ctx, actor, id, in)
+	}
+	return notice, err
+}

@@ -1,0 +1,88 @@
+package hiring
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/valid"
+)
+
+// Message is a message of an employer to an applicant.
+type Message struct {
+	ID             string
+	ApplicationID  string
+	OrganizationID string
+	SenderID       string
+	Subject        string
+	Text           string
+	SentAt         time.Time
+}
+
+// messagesPerDay limits the messages of an organization, so that a stolen account cannot be
+// used to send spam.
+var messagesPerDay = limit.Rule{Name: "hiring-contact", Max: 50, Per: 24 * time.Hour}
+
+// ContactInput is a message to an applicant.
+type ContactInput struct {
+	Subject string `json:"subject" validate:"required,notblank,max=200"`
+	Message string `json:"message" validate:"required,notblank,max=10000"`
+}
+
+// Contact stores a message to an applicant and returns the applicant's e-mail address. A task
+// sends the message.
+func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID string, in ContactInput) (to string, err error) {
+	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
+		return "", err
+	}
+	in.Subject, in.Message = strings.TrimSpace(in.Subject), strings.TrimSpace(in.Message)
+	a, err := s.getReceived(ctx, by, applicationID)
+	if err != nil {
+		return "", err
+	}
+	people, err := s.People.ByIDs(ctx, []string{a.ApplicantID})
+	if err != nil {
+		return "", err
+	}
+	to = people[a.ApplicantID].Email
+	if to == "" {
+		return "", ErrNotFound // the applicant has deleted their account
+	}
+	if err := limit.Take(ctx, s.Limiter, messagesPerDay, by.OrganizationID); err != nil {
+		return "", err
+	}
+	return to, s.Tx.Do(ctx, func(ctx context.Context) error {
+		message := Message{ID: s.NewID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, SenderID: by.UserID,
+			Subject: in.Subject, Text: in.Message, SentAt: s.Clock.Now()}
+		if err := s.Messages.Create(ctx, message); err != nil {
+			return err
+		}
+		return s.Events.Record(ctx, event.ApplicantContacted{
+			MessageID:      message.ID,
+			ApplicationID:  a.ID,
+			JobID:          a.ListingID,
+			OrganizationID: a.OrganizationID,
+			CandidateID:    a.ApplicantID,
+			SentAt:         message.SentAt,
+		})
+	})
+}
+
+// DecideAndContact sets the status of an application and sends a message to the applicant,
+// in one transaction.
+func (s *Service) DecideAndContact(ctx context.Context, by auth.Actor, d Decision, in ContactInput) error {
+	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
+		return err
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Decide(ctx, by, d); err != nil {
+			return err
+		}
+		_, err := s.Contact(ctx, by, d.ID, in)
+		return err
+	})
+}
