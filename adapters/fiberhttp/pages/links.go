@@ -125,8 +125,9 @@ type invitationView struct {
 	IsValid bool
 	// ForViewer is set if the invitation is for the signed-in user.
 	ForViewer bool
-	// SignIn is the path of the sign-in page, which leads back to this page.
-	SignIn string
+	// Path is the address of this page with the token. SignIn is that of the sign-in page, which
+	// leads back to this page.
+	Path, SignIn string
 }
 
 const invitationPath = "/accept-invitation"
@@ -177,7 +178,8 @@ func (r *Renderer) showInvitationProblem(
 }
 
 func (r *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, viewer *Viewer, token string, form Form) error {
-	v := invitationView{Token: token, Form: form, SignIn: "/sign-in?next=" + url.QueryEscape(invitationPath+"?token="+token)}
+	path := invitationPath + "?token=" + url.QueryEscape(token)
+	v := invitationView{Token: token, Form: form, Path: path, SignIn: "/sign-in?next=" + url.QueryEscape(path)}
 	var err error
 	v.Invitation, err = r.identity.FindInvitation(ctx, token)
 	if err != nil && fault.KindOf(err) != fault.Invalid {

@@ -243,7 +243,7 @@ func (r *Renderer) signOut(c *fiber.Ctx) error {
 		return err
 	}
 	r.setSessionCookie(c, "")
-	return c.Redirect(signInPath(c.Path()), fiber.StatusSeeOther)
+	return c.Redirect(cmp.Or(localPath(c.FormValue("next")), signInPath(c.Path())), fiber.StatusSeeOther)
 }
 
 // signUpView is the form for a new account.

@@ -50,7 +50,11 @@ func employerLinks(viewer *pages.Viewer) (out []pages.Link) {
 			out = append(out, l.Link)
 		}
 	}
-	return append(out, pages.Link{Path: "/employer/organization", Text: "Organization"})
+	return append(
+		out,
+		pages.Link{Path: "/employer/organization", Text: "Organization"},
+		pages.Link{Path: "/employer/settings", Text: "Settings"},
+	)
 }
 
 // EmployerNotices are the messages after the forms of the employer's console.
@@ -123,6 +127,8 @@ func (s *Site) addConsole(app *fiber.App) {
 	post("/employer/team/:id", auth.Manage, s.changeMember)
 	s.renderer.Get(app, "/employer/organization", s.requireActor(auth.Actor.RequireMember, s.organization))
 	post("/employer/organization", auth.Manage, s.changeOrganization)
+	s.renderer.Get(app, "/employer/settings", s.requireActor(auth.Actor.RequireEmployer, s.employerSettings))
+	s.renderer.Post(app, "/employer/settings/:section", s.requireActor(auth.Actor.RequireEmployer, s.saveEmployerSettings))
 }
 
 // requirePermission returns a handler that calls handle for members of an organization with

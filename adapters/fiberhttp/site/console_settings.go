@@ -1,0 +1,139 @@
+package site
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+var employerSettingsPage = pages.Parse(files, "html/console-settings.html", "html/console-parts.html")
+
+// employerSettingsView is the page with the settings of an employer's own account.
+type employerSettingsView struct {
+	identity.EmployerAccount
+	Form      *pages.Form
+	Confirmed bool // the user signed in recently
+	// IsClinician is set for a clinician who has joined the organization. The address, the
+	// password and the sessions of such an account are on the pages for clinicians.
+	IsClinician bool
+	Sessions    []identity.Session
+	Current     string // the id of this session
+}
+
+func (s *Site) employerSettingsView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v employerSettingsView, err error) {
+	actor := viewer.Actor()
+	v = employerSettingsView{Form: form, Confirmed: viewer.Confirmed(), IsClinician: actor.Seeker, Current: actor.SessionID}
+	if v.EmployerAccount, err = s.services.Identity.MyEmployerAccount(ctx, actor); err != nil {
+		return v, err
+	}
+	sessions, err := s.services.Identity.MySessions(ctx, actor, page.Request{Number: 1, Size: maxSessions})
+	v.Sessions = sessions.Items
+	return v, err
+}
+
+func (s *Site) employerSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	v, err := s.employerSettingsView(ctx, viewer, &pages.Form{})
+	if err != nil {
+		return err
+	}
+	return s.renderer.Render(c, fiber.StatusOK, employerSettingsPage, viewer, v)
+}
+
+// saveEmployerSettings handles the forms of the page. Each form is sent to the path of its
+// section.
+func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+	form := pages.FormOf(c)
+	var path, notice string
+	var err error
+	switch c.Params("section") {
+	case "alerts", "profile", "email":
+		path = "/employer/settings"
+		notice, err = s.changeEmployer(ctx, c, viewer, form)
+	case "password", "session", "sessions":
+		path = "/employer/settings"
+		notice, err = s.changeSignIn(ctx, c, viewer.Actor(), form)
+	case "delete":
+		path, err = s.deleteEmployer(ctx, c, viewer, form)
+	default:
+		return web.ErrNoRoute
+	}
+	if err != nil {
+		return s.renderProblem(
+			c,
+			employerSettingsPage,
+			viewer,
+			&form,
+			trimFieldPrefix(err, "profile."),
+			func() (any, error) { return s.employerSettingsView(ctx, viewer, &form) },
+		)
+	}
+	return redirect(c, path, notice)
+}
+
+// changeEmployer changes the notifications, the profile or the address of the viewer. It returns
+// the notice for the user.
+func (s *Site) changeEmployer(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) (notice string, err error) {
+	actor, operation := viewer.Actor(), changeEmployerOperation
+	var in identity.EmployerInput
+	switch c.Params("section") {
+	case "alerts":
+		notice, operation = "preferences-saved", changeEmployerSettingsOperation
+		in.EmailAlerts = new(form.Values.Has("emailAlerts"))
+	case "profile":
+		notice = "profile-saved"
+		in.Profile = &identity.EmployerProfileInput{Name: new(form.Value("name")), JobTitle: new(form.Value("jobTitle"))}
+	case "email":
+		notice = "email-requested"
+		in.Profile = &identity.EmployerProfileInput{Email: new(form.Value("email"))}
+		if form.Value("email") == "" {
+			return "", fault.InvalidField("email", "is required")
+		}
+		if actor, err = s.renderer.Confirm(ctx, c, viewer); err != nil {
+			return "", err
+		}
+	}
+	if err := s.renderer.TakeLimit(ctx, c, operation); err != nil {
+		return "", err
+	}
+	_, err = s.services.Identity.UpdateEmployer(ctx, actor, in)
+	return notice, err
+}
+
+// changeSignIn changes the password of the actor or ends sessions. It returns the notice for the
+// user.
+func (s *Site) changeSignIn(ctx context.Context, c *fiber.Ctx, actor auth.Actor, form pages.Form) (notice string, err error) {
+	switch c.Params("section") {
+	case "session":
+		return "session-ended", s.services.Identity.EndSession(ctx, actor, form.Value("session"))
+	case "sessions":
+		return "sessions-ended", s.services.Identity.EndOtherSessions(ctx, actor)
+	}
+	in := identity.ChangePasswordInput{
+		CurrentPassword: form.Values.Get("currentPassword"),
+		NewPassword:     form.Values.Get("newPassword"),
+	}
+	return "password-changed", s.services.Identity.ChangePassword(ctx, actor, in, s.renderer.Client(c))
+}
+
+// deleteEmployer deletes the account of the viewer or, for a clinician, the membership. It returns
+// the path of the next page.
+func (s *Site) deleteEmployer(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) (path string, err error) {
+	if form.Value("confirm") == "" {
+		return "", fault.InvalidField("confirm", "must be ticked")
+	}
+	if err := s.renderer.TakeLimit(ctx, c, deleteEmployerOperation); err != nil {
+		return "", err
+	}
+	actor, err := s.renderer.Confirm(ctx, c, viewer)
+	if err != nil {
+		return "", err
+	}
+	return "/", s.services.Identity.DeleteEmployerAccount(ctx, actor)
+}

@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestConsole_Settings(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		boss := server.employer(t)
+		browser, other := server.signedIn(t, boss), server.signedIn(t, boss)
+		path := "/employer/settings"
+		require.Contains(t, browser.show(path).text, boss.email)
+		require.Contains(t, browser.redirected(path+"/alerts", url.Values{}).text, "Your choices are saved.")
+		require.Equal(t, false, boss.get("/api/employers/settings").ok(200).at("data.preferences.notifications.emailAlerts"))
+		saved := browser.redirected(path+"/profile", url.Values{"name": {"Asha <b>Rao</b>"}, "jobTitle": {"Matron"}})
+		require.Contains(t, saved.text, `value="Asha &lt;b&gt;Rao&lt;/b&gt;"`)
+		require.Contains(t, saved.text, `value="Matron"`)
+		for section, values := range map[string]url.Values{
+			"/profile":  {"name": {" "}, "jobTitle": {"Sister"}},
+			"/email":    {"email": {"nonsense"}},
+			"/password": {"currentPassword": {"wrong"}, "newPassword": {"Another-Passw0rd"}},
+			"/delete":   {},
+		} {
+			require.Equal(t, 400, browser.open("POST", path+section, values).status, section)
+		}
+		require.Equal(t, 409, browser.open("POST", path+"/email", url.Values{"email": {server.seeker(t).email}}).status)
+		moved := newEmail()
+		require.Contains(t, browser.redirected(path+"/email", url.Values{"email": {moved}}).text, "It will change to <strong>"+moved)
+		require.Equal(t, 404, browser.open("POST", path+"/nonsense", url.Values{}).status)
+
+		require.Equal(t, 200, other.open("GET", path, nil).status)
+		require.Contains(t, browser.redirected(path+"/sessions", url.Values{}).text, "All other devices are signed out.")
+		require.Equal(t, 303, other.open("GET", path, nil).status)
+		changed := browser.redirected(path+"/password", url.Values{"currentPassword": {password}, "newPassword": {"Another-Passw0rd"}})
+		require.Contains(t, changed.text, "Your password is changed")
+
+		seeker := server.signedIn(t, server.seeker(t))
+		cross := server.signedIn(t, server.employer(t))
+		for _, section := range []string{"/alerts", "/profile", "/email", "/password", "/session", "/sessions", "/delete"} {
+			require.Equal(t, 403, seeker.open("POST", path+section, url.Values{"confirm": {"yes"}}).status, section)
+			cross.Site = "cross-site"
+			require.Equal(t, 403, cross.open("POST", path+section, url.Values{"confirm": {"yes"}}).status, section)
+			require.Contains(t, server.browser(t).open("POST", path+section, url.Values{}).header.Get("Location"), "/sign-in")
+		}
+		require.Equal(t, 303, browser.open("POST", path+"/delete", url.Values{"confirm": {"yes"}}).status)
+		require.Equal(t, 303, browser.open("GET", path, nil).status, "signed out")
+	})
+}
