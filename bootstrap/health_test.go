@@ -29,9 +29,10 @@ func TestCheckLag_EventsWaitForAMinute_IsDegraded(t *testing.T) {
 		age    time.Duration
 		want   string
 	}{
-		{0, time.Hour, ""}, {2072, time.Minute, ""}, {
-			2072, 61 * time.Second, "2072 events wait, the oldest for 1m1s",
-		}, {1, -48 * time.Hour, ""},
+		{0, time.Hour, ""},
+		{2072, time.Minute, ""},
+		{2072, 61 * time.Second, "2072 events wait, the oldest for 1m1s"},
+		{1, -48 * time.Hour, ""},
 	} {
 		err := checkLag(
 			t.Context(),

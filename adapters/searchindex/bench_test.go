@@ -308,19 +308,23 @@ func BenchmarkBatch(b *testing.B) {
 			Must: []search.Expr{search.Or(search.HasKey(fmt.Sprint("contract:", skewed(random, 5))))},
 			Slots: []search.Slot{
 				{Levels: []search.SlotLevel{
-					{Expr: search.Or(head(role, "head")), Exact: true}, {Expr: search.Or(head(role, "text")), Cost: 4, Exact: true},
+					{Expr: search.Or(head(role, "head")), Exact: true},
+					{Expr: search.Or(head(role, "text")), Cost: 4, Exact: true},
 					{
 						Expr:  search.Or(head(role, "second")),
 						Cost:  7,
 						Exact: true,
-					}, {Expr: search.Or(head(role+1, "head"), head(role+2, "head")), Cost: 13},
+					},
+					{Expr: search.Or(head(role+1, "head"), head(role+2, "head")), Cost: 13},
 				}},
 				{Levels: []search.SlotLevel{
 					{
 						Expr:  search.Or(search.IsWithin(p, 10)),
 						Exact: true,
-					}, {Expr: search.Or(search.HasKey("remote:gb"), search.HasKey("remote:*")), Cost: 2, Exact: true},
-					{Expr: search.IsWithin(p, 25), Cost: 6}, {Expr: search.HasKey("country:gb"), Cost: 17},
+					},
+					{Expr: search.Or(search.HasKey("remote:gb"), search.HasKey("remote:*")), Cost: 2, Exact: true},
+					{Expr: search.IsWithin(p, 25), Cost: 6},
+					{Expr: search.HasKey("country:gb"), Cost: 17},
 				}},
 				{Levels: []search.SlotLevel{
 					{Expr: search.HasTitleWord("role" + strconv.Itoa(role)), Exact: true}, {Expr: search.All(), Cost: 4, Exact: true},

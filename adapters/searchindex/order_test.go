@@ -36,13 +36,16 @@ func TestSortOrder_First_EqualsSorting(t *testing.T) {
 	segment, err := build(docs, trimS)
 	require.NoError(t, err)
 	for range 300 {
-		query := search.Query{From: &search.Point{Lat: 51, Lon: float64(random.IntN(5))}, Sort: search.Sort{
-			By: []search.SortKey{
-				search.SortDate, search.SortPay, search.SortTitle, search.SortLocation,
-				search.SortDistance,
-			}[random.IntN(5)],
-			Descending: random.IntN(2) == 0, Currency: []string{"", "GBP", "USD"}[random.IntN(3)],
-		}}
+		query := search.Query{
+			From: &search.Point{Lat: 51, Lon: float64(random.IntN(5))},
+			Sort: search.Sort{
+				By: []search.SortKey{
+					search.SortDate, search.SortPay, search.SortTitle, search.SortLocation,
+					search.SortDistance,
+				}[random.IntN(5)],
+				Descending: random.IntN(2) == 0, Currency: []string{"", "GBP", "USD"}[random.IntN(3)],
+			},
+		}
 		order := newSortOrder(segment, &query)
 		set := newVector(segment.docs())
 		var want []item

@@ -67,12 +67,11 @@ func TestLetter_LineSeparators_Removed(t *testing.T) {
 		Greeting: manyLines,
 		Home:     "https://jobs.example.org",
 		Body: []Block{
-			{
-				Text: manyLines,
-			}, {Link: &Link{
-				manyLines,
-				"https://jobs.example.org/a",
-			}}, {Facts: []Fact{{"Name", manyLines}}}, {Items: []Entry{{manyLines, "", manyLines}}}, {Quote: manyLines},
+			{Text: manyLines},
+			{Link: &Link{manyLines, "https://jobs.example.org/a"}},
+			{Facts: []Fact{{"Name", manyLines}}},
+			{Items: []Entry{{manyLines, "", manyLines}}},
+			{Quote: manyLines},
 		},
 	})
 	require.NoError(t, err)

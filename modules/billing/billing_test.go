@@ -424,10 +424,13 @@ func TestSubscribe_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	for _, c := range []struct{ plan, method, field string }{
-		{"", "pm_one", "planId"}, {"platinum", "pm_one", "planId"}, {"premium", "", "paymentMethodId"}, {"premium", "card", "paymentMethodId"},
-		{"premium", "pm_a b", "paymentMethodId"}, {
-			"premium", "pm_" + strings.Repeat("x", 300), "paymentMethodId",
-		}, {"premium", sandboxpay.MethodMissing, "paymentMethodId"},
+		{"", "pm_one", "planId"},
+		{"platinum", "pm_one", "planId"},
+		{"premium", "", "paymentMethodId"},
+		{"premium", "card", "paymentMethodId"},
+		{"premium", "pm_a b", "paymentMethodId"},
+		{"premium", "pm_" + strings.Repeat("x", 300), "paymentMethodId"},
+		{"premium", sandboxpay.MethodMissing, "paymentMethodId"},
 		{"premium", "pm_4242424242424242", "paymentMethodId"},
 	} {
 		_, err := env.Create(t.Context(), seeker(), billing.ChooseInput{PlanID: c.plan, PaymentMethodID: c.method})

@@ -92,9 +92,9 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 			id   string
 			want error
 		}{
-			{
-				seeker(), saved.ID, jobseeker.ErrBookmarkNotFound,
-			}, {user, stores.NewID(), jobseeker.ErrBookmarkNotFound}, {user, "nonsense", jobseeker.ErrBookmarkNotFound},
+			{seeker(), saved.ID, jobseeker.ErrBookmarkNotFound},
+			{user, stores.NewID(), jobseeker.ErrBookmarkNotFound},
+			{user, "nonsense", jobseeker.ErrBookmarkNotFound},
 			{auth.Actor{UserID: user.UserID, OrganizationID: stores.NewID()}, saved.ID, fault.ErrForbidden},
 		} {
 			_, err := env.MyBookmark(ctx, c.by, c.id)

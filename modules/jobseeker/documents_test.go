@@ -199,9 +199,9 @@ func TestDocument_OtherUser_NotFound(t *testing.T) {
 			id   string
 			want error
 		}{
-			{
-				seeker(), doc.ID, jobseeker.ErrDocumentNotFound,
-			}, {user, stores.NewID(), jobseeker.ErrDocumentNotFound}, {user, "nonsense", jobseeker.ErrDocumentNotFound},
+			{seeker(), doc.ID, jobseeker.ErrDocumentNotFound},
+			{user, stores.NewID(), jobseeker.ErrDocumentNotFound},
+			{user, "nonsense", jobseeker.ErrDocumentNotFound},
 			{auth.Actor{UserID: user.UserID, OrganizationID: stores.NewID()}, doc.ID, fault.ErrForbidden},
 		} {
 			_, _, err := env.MyDocument(ctx, c.by, c.id)

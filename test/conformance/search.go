@@ -122,11 +122,14 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	})
 	t.Run("reversed orders and their pages", func(t *testing.T) {
 		for _, in := range []listings.FindInput{
-			{Sort: "date"}, {Sort: "salary"}, {Sort: "title"}, {Sort: "location"},
-			{Sort: "date", Text: "nurse"}, {Sort: "salary", Text: "-porter"}, {
-				Sort: "title",
-				Text: "midwife OR porter",
-			}, {Sort: "location", Text: "-nurse"},
+			{Sort: "date"},
+			{Sort: "salary"},
+			{Sort: "title"},
+			{Sort: "location"},
+			{Sort: "date", Text: "nurse"},
+			{Sort: "salary", Text: "-porter"},
+			{Sort: "title", Text: "midwife OR porter"},
+			{Sort: "location", Text: "-nurse"},
 			{Sort: "title", Filters: listings.FilterInput{ContractType: []string{"permanent"}}},
 		} {
 			key := func(h listings.Hit) string {
@@ -241,17 +244,23 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	t.Run("invalid input", func(t *testing.T) {
 		one := page.Request{Number: 1, Size: 1}
 		for _, in := range []listings.FindInput{
-			{Sort: "best", Page: one}, {Text: strings.Repeat("x", 201), Page: one},
-			{Filters: listings.FilterInput{Radius: ptr(-1.0)}, Page: one}, {Filters: listings.FilterInput{Radius: ptr(501.0)}, Page: one},
+			{Sort: "best", Page: one},
+			{Text: strings.Repeat("x", 201), Page: one},
+			{Filters: listings.FilterInput{Radius: ptr(-1.0)}, Page: one},
+			{Filters: listings.FilterInput{Radius: ptr(501.0)}, Page: one},
 			{
 				Filters: listings.FilterInput{ContractType: []string{"forever"}},
 				Page:    one,
-			}, {Filters: listings.FilterInput{EmploymentType: []string{"always"}}, Page: one},
+			},
+			{Filters: listings.FilterInput{EmploymentType: []string{"always"}}, Page: one},
 			{
 				Filters: listings.FilterInput{SalaryMin: ptr(2.0), SalaryMax: ptr(1.0)},
 				Page:    one,
-			}, {Filters: listings.FilterInput{PostedAfter: "soon"}, Page: one},
-			{Page: page.Request{Number: 1, Size: 1, Cursor: "x"}}, {Page: page.Request{Number: 10_001, Size: 1}}, {Page: page.Request{Number: 1 << 62, Size: 100}},
+			},
+			{Filters: listings.FilterInput{PostedAfter: "soon"}, Page: one},
+			{Page: page.Request{Number: 1, Size: 1, Cursor: "x"}},
+			{Page: page.Request{Number: 10_001, Size: 1}},
+			{Page: page.Request{Number: 1 << 62, Size: 100}},
 		} {
 			_, err := board.svc.Find(t.Context(), noActor, in)
 			require.Equal(t, fault.Invalid, fault.KindOf(err), "%+v", in)

@@ -64,7 +64,8 @@ func Views(t *testing.T, open ListingsOpener) {
 					ListingID:      l,
 					Visitor:        "own",
 					OrganizationID: b.org,
-				}, {Day: "2026-03-01", ListingID: absent, Visitor: "a"},
+				},
+				{Day: "2026-03-01", ListingID: absent, Visitor: "a"},
 			}))
 			require.Empty(t, seenIDs(t, b, l, absent))
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{{
@@ -107,7 +108,9 @@ func Views(t *testing.T, open ListingsOpener) {
 					Day:       "2026-02-27",
 					ListingID: l,
 					Visitor:   "a",
-				}, {Day: "2026-02-28", ListingID: l, Visitor: "a"}, {Day: "2026-03-01", ListingID: l, Visitor: "a"},
+				},
+				{Day: "2026-02-28", ListingID: l, Visitor: "a"},
+				{Day: "2026-03-01", ListingID: l, Visitor: "a"},
 			}))
 			for _, want := range []int{1, 1, 0} {
 				n, err := retentionOf(t, b.Retention).DeleteBefore(t.Context(), listings.Visits, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 1)

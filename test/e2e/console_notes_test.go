@@ -98,7 +98,10 @@ func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 			{
 				"action": {"write-note"},
 				"note":   {"x"},
-			}, {"action": {"delete-note"}, "id": {own}}, {"action": {"rate"}, "rating": {"1"}}, {"action": {"remove-rating"}},
+			},
+			{"action": {"delete-note"}, "id": {own}},
+			{"action": {"rate"}, "rating": {"1"}},
+			{"action": {"remove-rating"}},
 		} {
 			for name, x := range map[string]struct {
 				b    *browser

@@ -103,8 +103,11 @@ func TestOAuthAttacks(t *testing.T) {
 					{
 						"client_id":     {party.ClientID},
 						"client_secret": {party.ClientSecret},
-					}, {"client_secret": {party.ClientSecret}}, {"client_secret": {"wrong"}},
-					{"client_id": {other.ClientID}, "client_secret": {other.ClientSecret}}, {"client_id": {other.ClientID}},
+					},
+					{"client_secret": {party.ClientSecret}},
+					{"client_secret": {"wrong"}},
+					{"client_id": {other.ClientID}, "client_secret": {other.ClientSecret}},
+					{"client_id": {other.ClientID}},
 				} {
 					party.refused(t, path, asks(body), 400, "invalid_request")
 				}
@@ -175,11 +178,17 @@ func TestOAuthAttacks(t *testing.T) {
 				p := server.thirdParty(t, more)
 				b := server.signedIn(t, server.seeker(t))
 				challenge := oauth2.S256ChallengeFromVerifier(oauth2.GenerateVerifier())
-				for _, with := range []url.Values{{}, {"code_challenge": {challenge}}, {
-					"code_challenge":        {challenge},
-					"code_challenge_method": {"plain"},
-				}, {"code_challenge": {challenge}, "code_challenge_method": {"s256"}},
-					{"code_challenge_method": {"S256"}}, {"code_challenge": {"short"}, "code_challenge_method": {"S256"}}} {
+				for _, with := range []url.Values{
+					{},
+					{"code_challenge": {challenge}},
+					{
+						"code_challenge":        {challenge},
+						"code_challenge_method": {"plain"},
+					},
+					{"code_challenge": {challenge}, "code_challenge_method": {"s256"}},
+					{"code_challenge_method": {"S256"}},
+					{"code_challenge": {"short"}, "code_challenge_method": {"S256"}},
+				} {
 					path := strings.TrimPrefix(p.AuthCodeURL("the state"), server.url) + "&" + with.Encode()
 					answer := b.redirectQuery(b.open("GET", path, nil))
 					require.Equal(t, "invalid_request", answer.Get("error"), "%v", with)

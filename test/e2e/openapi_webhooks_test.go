@@ -134,10 +134,11 @@ func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 		names = append(names, kind)
 		require.Equal(t, kind, example.(object)["type"])
 		headers := http.Header{
-			"Content-Type": {
-				"application/json",
-			}, "Webhook-Id": {"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01"}, "Webhook-Timestamp": {"1763712000"},
-			"Webhook-Signature": {"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="}, "Webhook-Attempt": {"1"},
+			"Content-Type":      {"application/json"},
+			"Webhook-Id":        {"01935d3c-9c1e-7c1a-8f6e-2b7a54c0de01"},
+			"Webhook-Timestamp": {"1763712000"},
+			"Webhook-Signature": {"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="},
+			"Webhook-Attempt":   {"1"},
 		}
 		require.NoError(t, hit{headers: headers, raw: string(text)}.documentErrors(t, doc, kind))
 		job := document.Paths["/api/v1/applications"]["post"].RequestBody.Content["application/json"].Example

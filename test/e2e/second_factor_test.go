@@ -170,7 +170,8 @@ func TestSecondFactor(t *testing.T) {
 					boss.id,
 					boss.organization(),
 					"on",
-				}, {"second_factor.required", boss.id, boss.organization(), "off"},
+				},
+				{"second_factor.required", boss.id, boss.organization(), "off"},
 			}, boss.auditEntries("&action=second_factor.required"))
 		})
 		t.Run("operator resets a lost factor", func(t *testing.T) {

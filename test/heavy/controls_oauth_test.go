@@ -267,11 +267,8 @@ func credentials() []removal {
 				"app_id       UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    name         TEXT",
 				"app_id       UUID        NOT NULL,\n    name         TEXT",
 			},
-			{
-				apps,
-				"JOIN apps AS a ON a.id = k.app_id",
-				"LEFT JOIN apps AS a ON a.id = k.app_id",
-			}}, []testName{storageTest("integrations/keys/deleted application")}},
+			{apps, "JOIN apps AS a ON a.id = k.app_id", "LEFT JOIN apps AS a ON a.id = k.app_id"},
+		}, []testName{storageTest("integrations/keys/deleted application")}},
 		{
 			"keys of an inactive account",
 			[]cut{{"modules/integrations/service.go", "if err == nil && !isActive {", "if err != nil && !isActive {"}},
@@ -283,11 +280,8 @@ func credentials() []removal {
 				"app_id     UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    user_id    UUID        NOT NULL,",
 				"app_id     UUID        NOT NULL,\n    user_id    UUID        NOT NULL,",
 			},
-			{
-				grants,
-				"JOIN apps AS a ON a.id = g.app_id",
-				"LEFT JOIN apps AS a ON a.id = g.app_id",
-			}}, []testName{storageTest("integrations/grants/deleted application")}},
+			{grants, "JOIN apps AS a ON a.id = g.app_id", "LEFT JOIN apps AS a ON a.id = g.app_id"},
+		}, []testName{storageTest("integrations/grants/deleted application")}},
 		{
 			"codes and tokens of an inactive account",
 			[]cut{
