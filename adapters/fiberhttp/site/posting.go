@@ -65,7 +65,8 @@ func jobPosting(l listings.Listing, url string, description template.HTML) map[s
 			p["applicantLocationRequirements"] = map[string]any{"@type": "Country", "name": listings.CountryName(l.Place.Country)}
 		}
 	case l.Location != "":
-		p["jobLocation"] = map[string]any{"@type": "Place", "address": l.Location}
+		address := map[string]any{"@type": "PostalAddress", "addressLocality": l.Location}
+		p["jobLocation"] = map[string]any{"@type": "Place", "address": address}
 	}
 	if s := l.Salary; s != nil && (s.Min != nil || s.Max != nil) {
 		value := map[string]any{"@type": "QuantitativeValue", "unitText": strings.ToUpper(s.Period)}
