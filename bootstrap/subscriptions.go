@@ -37,6 +37,7 @@ func subscriptions(
 		}),
 
 		event.On("identity.verify-email", identitySvc.OnUserRegistered).In(task.Mail),
+		event.On("identity.verify-email-again", identitySvc.OnVerificationRequested).In(task.Mail),
 		event.On("identity.reset-password", identitySvc.OnPasswordResetRequested).In(task.Mail),
 		event.On("identity.password-changed", identitySvc.OnPasswordChanged).In(task.Mail),
 		event.On("identity.programs-signed-out", identitySvc.OnProgramsSignedOut).In(task.Mail),

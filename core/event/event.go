@@ -125,6 +125,12 @@ type (
 	UserRegistered struct {
 		UserID string `json:"user_id"`
 	}
+	// VerificationRequested is recorded when another link to confirm the e-mail address of an
+	// account is requested.
+	VerificationRequested struct {
+		UserID      string    `json:"user_id"`
+		RequestedAt time.Time `json:"requested_at"`
+	}
 	// PasswordResetRequested is recorded when a link to reset the password of an account
 	// is requested.
 	PasswordResetRequested struct {
@@ -296,6 +302,7 @@ func (JobModerated) Type() string             { return "job.moderated" }
 func (ApplicationSubmitted) Type() string     { return "application.submitted" }
 func (ApplicationStatusChanged) Type() string { return "application.status_changed" }
 func (UserRegistered) Type() string           { return "user.registered" }
+func (VerificationRequested) Type() string    { return "user.verification_requested" }
 func (PasswordResetRequested) Type() string   { return "user.password_reset_requested" }
 func (PasswordChanged) Type() string          { return "user.password_changed" }
 func (ProgramsSignedOut) Type() string        { return "user.programs_signed_out" }
@@ -323,6 +330,7 @@ func (e JobModerated) Subject() string             { return e.JobID }
 func (e ApplicationSubmitted) Subject() string     { return e.ApplicationID }
 func (e ApplicationStatusChanged) Subject() string { return e.ApplicationID }
 func (e UserRegistered) Subject() string           { return e.UserID }
+func (e VerificationRequested) Subject() string    { return e.UserID }
 func (e PasswordResetRequested) Subject() string   { return e.UserID }
 func (e PasswordChanged) Subject() string          { return e.UserID }
 func (e ProgramsSignedOut) Subject() string        { return e.UserID }

@@ -34,8 +34,9 @@
 // second factor, members without one have no permissions. Changes of accounts, teams and
 // credentials are recorded in the audit log, in the transaction of the change.
 //
-// Events published: UserRegistered, PasswordResetRequested, PasswordChanged, ProgramsSignedOut,
-// SessionReuseDetected, MemberInvited, EmailChangeRequested, EmailChanged, SecondFactorChanged,
-// AccountDeleted, OrganizationRenamed, OrganizationClosed, OrganizationModerated,
-// AccountModerated. Events consumed: the first nine and the last two, for e-mails.
+// Events published: UserRegistered, VerificationRequested, PasswordResetRequested,
+// PasswordChanged, ProgramsSignedOut, SessionReuseDetected, MemberInvited, EmailChangeRequested,
+// EmailChanged, SecondFactorChanged, AccountDeleted, OrganizationRenamed, OrganizationClosed,
+// OrganizationModerated, AccountModerated. Events consumed: the first ten and the last two, for
+// e-mails.
 package identity

@@ -119,7 +119,7 @@ func newTestEnv(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage)
 		PublicURL:        "https://locum.example",
 	})
 	env.work = kit.NewWork(t, env.store, clk, []event.Subscription{
-		event.On("a", env.OnUserRegistered), event.On("b", env.OnPasswordResetRequested), event.On("c", env.OnPasswordChanged),
+		event.On("a", env.OnUserRegistered), event.On("again", env.OnVerificationRequested), event.On("b", env.OnPasswordResetRequested), event.On("c", env.OnPasswordChanged),
 		event.On("d", env.OnSessionReuseDetected), event.On("e", env.OnMemberInvited),
 		event.On("f", env.OnEmailChangeRequested), event.On("second-factor", env.OnSecondFactorChanged), event.On("g", env.deleted.record),
 	}, env.Handlers()...)

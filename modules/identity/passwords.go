@@ -23,7 +23,7 @@ var (
 	resetsPerClient  = limit.Rule{Name: "forgot-password.client", Max: 20, Per: time.Hour}
 )
 
-// resetResponseTime is the response time of ForgotPassword. It is longer than the work for an
+// resetResponseTime is the response time of ForgotPassword and RequestVerification. It is longer than the work for an
 // address with an account, so that the response time does not reveal whether there is one.
 const resetResponseTime = 200 * time.Millisecond
 
@@ -45,7 +45,10 @@ func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput, fr
 	}
 	email, _ := text.ParseEmail(in.Email)
 	response := time.After(resetResponseTime)
-	err := s.requestReset(ctx, email, from)
+	limits := []limitKey{{resetsPerClient, audit.Prefix(from.Address, 32, 64)}, {resetsPerMailbox, s.Mailboxes.Key(email)}}
+	err := s.recordRequest(ctx, email, limits, func(u User) event.Event {
+		return event.PasswordResetRequested{UserID: u.ID, RequestedAt: s.Clock.Now()}
+	})
 	select {
 	case <-response:
 	case <-ctx.Done():
@@ -53,8 +56,11 @@ func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput, fr
 	return err
 }
 
-func (s *Service) requestReset(ctx context.Context, email string, from Client) error {
-	for _, n := range []limitKey{{resetsPerClient, audit.Prefix(from.Address, 32, 64)}, {resetsPerMailbox, s.Mailboxes.Key(email)}} {
+// recordRequest records an event about the active account with the address, for which an
+// event handler sends an e-mail. It does nothing if there is no such account, newEvent returns
+// nil, or a limit is exceeded.
+func (s *Service) recordRequest(ctx context.Context, email string, limits []limitKey, newEvent func(User) event.Event) error {
+	for _, n := range limits {
 		if d, err := s.Limiter.Take(ctx, n.rule, n.key); err != nil || !d.Allowed {
 			return err
 		}
@@ -63,9 +69,11 @@ func (s *Service) requestReset(ctx context.Context, email string, from Client) e
 	if err != nil || u.Status != UserActive {
 		return fault.IfNotFound(err, nil)
 	}
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Events.Record(ctx, event.PasswordResetRequested{UserID: u.ID, RequestedAt: s.Clock.Now()})
-	})
+	e := newEvent(u)
+	if e == nil {
+		return nil
+	}
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, e) })
 }
 
 // ResetPasswordInput contains a mailed token and the new password.

@@ -69,6 +69,37 @@ func TestVerifyEmail_Link_ExpiresAfterADay(t *testing.T) {
 	require.ErrorIs(t, env.VerifyEmail(env.t.Context(), identity.VerifyEmailInput{}), fault.ErrInvalid)
 }
 
+func TestRequestVerification_UnconfirmedAddress_SendsAnotherLink(t *testing.T) {
+	env := newSQLiteEnv(t)
+	env.jobseeker("jo@example.org")
+	first := env.mailToken("jo@example.org")
+	request := func(email string) {
+		t.Helper()
+		require.NoError(t, env.RequestVerification(t.Context(), identity.RequestVerificationInput{Email: email}, officeClient))
+	}
+	env.clock.Advance(25 * time.Hour)
+	request("JO@example.org")
+	request("nobody@example.org")
+	second := env.mailToken("jo@example.org")
+	require.NotEqual(t, first, second)
+	require.ErrorIs(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: first}), fault.ErrInvalid)
+	require.NoError(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: second}))
+	request("jo@example.org")
+	require.Len(t, env.mailsTo("jo@example.org"), 2, "the address is confirmed")
+
+	env.jobseeker("sam@example.org")
+	for range 5 {
+		env.clock.Advance(time.Minute)
+		request("sam@example.org")
+	}
+	require.Len(t, env.mailsTo("sam@example.org"), 1+3, "three in an hour")
+	require.ErrorIs(
+		t,
+		env.RequestVerification(t.Context(), identity.RequestVerificationInput{Email: "jo"}, officeClient),
+		fault.ErrInvalid,
+	)
+}
+
 func TestResetPassword_PasswordChanged_LinksAreVoid(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")

@@ -187,7 +187,7 @@ func TestPasswordAndEmailChanges(t *testing.T) {
 		t.Run("pages of mail links", func(t *testing.T) {
 			for _, path := range []string{
 				"/verify-email?token=x", "/reset-password?token=x", "/accept-invitation?token=x",
-				"/forgot-password", "/undo-email-change?token=x",
+				"/forgot-password", "/request-verification", "/undo-email-change?token=x",
 			} {
 				resp, err := http.Get(server.url + path)
 				require.NoError(t, err)

@@ -84,7 +84,7 @@ func validatePages(t *testing.T, site string) {
 	sources := map[string]string{}
 	for _, path := range []string{
 		"/", "/jobs", "/jobs?q=nurse&where=Leeds", "/jobs?q=nusre", "/jobs?contract=eternal", job, employer, employer + "/embed", "/jobs/nothing", "/job-alerts", "/job-alerts/confirm?token=x", "/sign-in",
-		"/register", "/forgot-password", "/verify-email?token=x", "/reset-password?token=x", "/unsubscribe?token=x", "/problems/not_found", "/docs/guides/quick-start",
+		"/register", "/forgot-password", "/request-verification", "/verify-email?token=x", "/reset-password?token=x", "/unsubscribe?token=x", "/problems/not_found", "/docs/guides/quick-start",
 	} {
 		sources[path] = get(path)
 	}

@@ -19,6 +19,8 @@ type linkPage struct {
 	Title, Text, Button string
 	// Done is the text that replaces the form after it was processed.
 	Done string
+	// NewLink is the path of the page that requests another link.
+	NewLink string
 	// Email and Password select the fields of the form.
 	Email, Password bool
 	// submit processes the form.
@@ -32,15 +34,34 @@ type linkView struct {
 	Form  Form
 	// IsDone is set after the form was processed.
 	IsDone bool
+	// FirstPage is the path of the first page of a signed-in user, empty for guests.
+	FirstPage string
 }
+
+// requestVerificationPath is the path of the page that requests another link to confirm an
+// e-mail address.
+const requestVerificationPath = "/request-verification"
 
 // newLinkPages returns the pages by path.
 func (r *Renderer) newLinkPages() map[string]linkPage {
 	return map[string]linkPage{
 		"/verify-email": {
-			Title: "Confirm your e-mail address", Button: "Confirm", Done: "Your e-mail address is confirmed.",
+			Title:   "Confirm your e-mail address",
+			Button:  "Confirm",
+			Done:    "Your e-mail address is confirmed.",
+			NewLink: requestVerificationPath,
 			submit: func(ctx context.Context, _ *fiber.Ctx, in Form) error {
 				return r.identity.VerifyEmail(ctx, identity.VerifyEmailInput{Token: in.Value("token")})
+			},
+		},
+		requestVerificationPath: {
+			Title:  "Get another link to confirm your e-mail address",
+			Text:   "The link works for 24 hours. Look in the folder for spam if you do not see our e-mail.",
+			Button: "Send me a link",
+			Email:  true,
+			Done:   "If an account with the address is not confirmed yet, you will get an e-mail with a link in a few minutes.",
+			submit: func(ctx context.Context, c *fiber.Ctx, in Form) error {
+				return r.identity.RequestVerification(ctx, identity.RequestVerificationInput{Email: in.Value("email")}, r.client(c))
 			},
 		},
 		"/forgot-password": {
@@ -57,6 +78,7 @@ func (r *Renderer) newLinkPages() map[string]linkPage {
 			Title:    "Set a new password",
 			Text:     "All devices are signed out, and access by programs is revoked.",
 			Button:   "Set password",
+			NewLink:  "/forgot-password",
 			Password: true,
 			Done:     "Your password is changed. You can now sign in with it.",
 			submit: func(ctx context.Context, _ *fiber.Ctx, in Form) error {
@@ -86,7 +108,11 @@ func (r *Renderer) newLinkPages() map[string]linkPage {
 func (r *Renderer) addLinkPages(app *fiber.App) {
 	for path, page := range r.newLinkPages() {
 		r.Public(app, path, func(_ context.Context, c *fiber.Ctx, viewer *Viewer) error {
-			return r.Render(c, fiber.StatusOK, linkTemplate, viewer, linkView{linkPage: page, Token: c.Query("token")})
+			v := linkView{linkPage: page, Token: c.Query("token")}
+			if viewer != nil {
+				v.Form.Values = url.Values{"email": {viewer.User.Email}}
+			}
+			return r.Render(c, fiber.StatusOK, linkTemplate, viewer, v)
 		})
 		app.Post(path, r.Guard, func(c *fiber.Ctx) error {
 			ctx, cancel := r.requestContext(c)
@@ -94,17 +120,17 @@ func (r *Renderer) addLinkPages(app *fiber.App) {
 			v := linkView{linkPage: page, Form: FormOf(c)}
 			v.Token = v.Form.Value("token")
 			if err := page.submit(ctx, c, v.Form); err != nil {
-				return r.showLinkProblem(c, v, err)
+				return r.showLinkProblem(ctx, c, v, err)
 			}
 			v.IsDone = true
-			return r.Render(c, fiber.StatusOK, linkTemplate, nil, v)
+			return r.renderLinkPage(ctx, c, fiber.StatusOK, v)
 		})
 	}
 }
 
 // showLinkProblem shows the form with its problem. It returns errors that the user cannot
 // correct.
-func (r *Renderer) showLinkProblem(c *fiber.Ctx, v linkView, err error) error {
+func (r *Renderer) showLinkProblem(ctx context.Context, c *fiber.Ctx, v linkView, err error) error {
 	problem := FormProblem(err, "")
 	if problem == nil || errors.Is(err, auth.ErrReauthenticate) {
 		return err
@@ -113,7 +139,19 @@ func (r *Renderer) showLinkProblem(c *fiber.Ctx, v linkView, err error) error {
 		problem.Error = fault.New(fault.Invalid, "invalid_link", "This link is not valid any more; please request a new one")
 	}
 	v.Form.Problem = problem
-	return r.Render(c, problem.Status(), linkTemplate, nil, v)
+	return r.renderLinkPage(ctx, c, problem.Status(), v)
+}
+
+// renderLinkPage renders the page after a form, which may have ended the session.
+func (r *Renderer) renderLinkPage(ctx context.Context, c *fiber.Ctx, status int, v linkView) error {
+	viewer, err := r.Viewer(ctx, c)
+	switch {
+	case err == nil:
+		v.FirstPage = cmp.Or(r.nextPath(c, ""), firstPagePath(viewer.Actor().Seeker))
+	case !isUnauthenticated(err):
+		return err
+	}
+	return r.Render(c, status, linkTemplate, viewer, v)
 }
 
 // invitationView is the page on which a user accepts an invitation to a team.

@@ -109,6 +109,13 @@ func (p Page) FooterLinks() []Link {
 	)
 }
 
+// IsUnconfirmed reports whether the page reminds the viewer to confirm the e-mail address: on
+// the pages of an account and of the employer's console.
+func (p Page) IsUnconfirmed() bool {
+	isOwn := strings.HasPrefix(p.Path+"/", "/account/") || strings.HasPrefix(p.Path+"/", "/employer/")
+	return isOwn && p.Viewer != nil && p.Viewer.User.EmailVerifiedAt.IsZero()
+}
+
 // CSRF returns the hidden field that protects a form against cross-site request forgery: a
 // token that is derived from the session. It is empty without a session.
 func (p Page) CSRF() template.HTML {

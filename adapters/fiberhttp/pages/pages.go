@@ -63,6 +63,8 @@ func New(identityService *identity.Service, integrationsService *integrations.Se
 	publicURL, err := url.Parse(options.PublicURL)
 	navs := map[string]SubNav{developersPath: developerNav}
 	maps.Copy(navs, options.Navs)
+	notices := map[string]string{secondFactorOff: "Two-step sign-in is off."}
+	maps.Copy(notices, options.Notices)
 	return &Renderer{
 		identity:     identityService,
 		integrations: integrationsService,
@@ -74,7 +76,7 @@ func New(identityService *identity.Service, integrationsService *integrations.Se
 		hasSite:      options.Site,
 		embedOrigins: options.EmbedOrigins,
 		navs:         navs,
-		notices:      options.Notices,
+		notices:      notices,
 	}, err
 }
 
@@ -86,12 +88,13 @@ func (r *Renderer) TakeLimit(ctx context.Context, c *fiber.Ctx, operation string
 // Brand returns the name and the appearance of the service.
 func (r *Renderer) Brand() Brand { return r.brand }
 
-// Add registers the pages for sign-in, sign-up and consents, the pages to which e-mails link,
+// Add registers the pages for sign-in, sign-up, two-step sign-in and consents, the pages to which e-mails link,
 // and the assets.
 func (r *Renderer) Add(app *fiber.App) {
 	r.addAssets(app)
 	r.addLinkPages(app)
 	r.addInvitationPage(app)
+	r.addSecondFactorPages(app)
 	// Earlier versions had these pages below /developers only.
 	for _, prefix := range []string{"", "/developers"} {
 		app.Get(prefix+"/sign-in", r.Guard, r.showSignIn)
@@ -197,6 +200,8 @@ var (
 	linkTemplate  = Parse(files, "html/link.html")
 	messagePage   = Parse(files, "html/message.html")
 	invitePage    = Parse(files, "html/invitation.html")
+
+	secondFactorPage = Parse(files, "html/two-step.html")
 )
 
 // Parse parses a page template, which is executed with a Page. The template defines "title"

@@ -187,7 +187,6 @@ var stepTexts = map[string][2]string{
 // myOverview is the first page of a clinician's account.
 type myOverview struct {
 	Name          string
-	IsConfirmed   bool
 	Steps         []myStep
 	Done          int
 	IsComplete    bool
@@ -206,7 +205,7 @@ const (
 
 func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	actor, seekers := viewer.Actor(), s.services.Seekers
-	v := myOverview{Name: viewer.User.Name, IsConfirmed: !viewer.User.EmailVerifiedAt.IsZero()}
+	v := myOverview{Name: viewer.User.Name}
 	onboarding, _, err := seekers.MyOnboarding(ctx, actor, "")
 	if err != nil {
 		return err

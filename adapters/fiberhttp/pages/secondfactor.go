@@ -1,0 +1,130 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"image/color"
+	"strings"
+
+	"github.com/boombuler/barcode/qr"
+	"github.com/gofiber/fiber/v2"
+
+	"github.com/locumhq/locum/modules/identity"
+)
+
+// secondFactorPath is the path of the page on which users set up two-step sign-in.
+const secondFactorPath = "/two-step-sign-in"
+
+// secondFactorView is the data of the page for two-step sign-in.
+type secondFactorView struct {
+	identity.SecondFactorStatus
+	// Confirmed is false if the form needs the password.
+	Confirmed bool
+	// Secret and URL are the secret for an authenticator app that is being set up, as text and
+	// as otpauth:// address.
+	Secret, URL string
+	// RecoveryCodes are set only in the response to the first code.
+	RecoveryCodes []string
+	Form          Form
+	// BackPath is the path of the page with the settings of the user.
+	BackPath string
+}
+
+// QRCode returns URL as an image, or an empty text if it is too long for a QR code.
+func (v secondFactorView) QRCode() template.HTML { return qrCode(v.URL) }
+
+// addSecondFactorPages registers the pages for two-step sign-in.
+func (r *Renderer) addSecondFactorPages(app *fiber.App) {
+	r.Get(app, secondFactorPath, func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+		return r.showSecondFactor(ctx, c, viewer, secondFactorView{}, nil)
+	})
+	r.Post(app, secondFactorPath+"/set-up", r.enrollSecondFactor)
+	r.Post(app, secondFactorPath+"/confirm", r.confirmSecondFactor)
+	r.Post(app, secondFactorPath+"/turn-off", r.disableSecondFactor)
+}
+
+// showSecondFactor renders the page with the status of the second factor, and the problem if
+// err is one that the user can correct.
+func (r *Renderer) showSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer, v secondFactorView, err error) error {
+	if err != nil {
+		if v.Form.Problem = FormProblem(err, ""); v.Form.Problem == nil {
+			return err
+		}
+	}
+	if v.SecondFactorStatus, err = r.identity.MySecondFactor(ctx, viewer.Actor()); err != nil {
+		return err
+	}
+	v.Confirmed = viewer.Confirmed()
+	switch {
+	case !r.hasSite:
+		v.BackPath = developersPath
+	case viewer.Actor().Seeker:
+		v.BackPath = "/account/settings"
+	default:
+		v.BackPath = "/employer/settings"
+	}
+	return r.Render(c, v.Form.Problem.Status(), secondFactorPage, viewer, v)
+}
+
+func (r *Renderer) enrollSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+	var enrollment identity.Enrollment
+	actor, err := r.Confirm(ctx, c, viewer)
+	if err == nil {
+		enrollment, err = r.identity.EnrollSecondFactor(ctx, actor)
+	}
+	return r.showSecondFactor(ctx, c, viewer, secondFactorView{Secret: enrollment.Secret, URL: enrollment.URL}, err)
+}
+
+func (r *Renderer) confirmSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+	v := secondFactorView{Form: FormOf(c)}
+	var err error
+	v.RecoveryCodes, err = r.identity.ConfirmSecondFactor(ctx, viewer.Actor(), identity.CodeInput{Code: v.Form.Value("code")})
+	if err != nil { // the form contains the secret, to show it again
+		v.Secret, v.URL = v.Form.Value("secret"), v.Form.Value("url")
+	}
+	return r.showSecondFactor(ctx, c, viewer, v, err)
+}
+
+func (r *Renderer) disableSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+	form := FormOf(c)
+	in := identity.DisableSecondFactorInput{
+		CurrentPassword: form.Values.Get("currentPassword"),
+		CodeInput:       identity.CodeInput{Code: form.Value("code")},
+	}
+	if err := r.identity.DisableSecondFactor(ctx, viewer.Actor(), in, r.client(c)); err != nil {
+		return r.showSecondFactor(ctx, c, viewer, secondFactorView{Form: form}, err)
+	}
+	return c.Redirect(secondFactorPath+"?done="+secondFactorOff, fiber.StatusSeeOther)
+}
+
+// secondFactorOff is the notice after two-step sign-in was turned off.
+const secondFactorOff = "two-step-off"
+
+// quietZone is the number of light modules around a QR code (ISO/IEC 18004).
+const quietZone = 4
+
+// qrCode returns the text as a QR code in SVG, black on white so that cameras read it in dark
+// mode, too.
+func qrCode(text string) template.HTML {
+	code, err := qr.Encode(text, qr.M, qr.Auto)
+	if err != nil {
+		return ""
+	}
+	var path strings.Builder
+	size := code.Bounds().Dx()
+	for y := range size {
+		for x := range size {
+			if code.At(x, y) == color.Black {
+				fmt.Fprintf(&path, "M%d %dh1v1h-1z", x+quietZone, y+quietZone)
+			}
+		}
+	}
+	//nolint:gosec // digits and letters of the path
+	return template.HTML(fmt.Sprintf(
+		`<svg role="img" aria-label="QR code" width="220" height="220" viewBox="0 0 %[1]d %[1]d" shape-rendering="crispEdges">`+
+			`<rect width="100%%" height="100%%" fill="#fff"/><path d="%[2]s"/></svg>`,
+		size+2*quietZone,
+		path.String(),
+	))
+}

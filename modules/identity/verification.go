@@ -1,0 +1,60 @@
+package identity
+
+import (
+	"context"
+	"time"
+
+	"github.com/locumhq/locum/core/audit"
+	"github.com/locumhq/locum/core/event"
+	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/text"
+	"github.com/locumhq/locum/core/valid"
+)
+
+// The limits of requested verification links, per mailbox and per client.
+var (
+	verificationsPerMailbox = limit.Rule{Name: "verification", Max: 3, Per: time.Hour}
+	verificationsPerClient  = limit.Rule{Name: "verification.client", Max: 20, Per: time.Hour}
+)
+
+// RequestVerificationInput contains the address of an account.
+type RequestVerificationInput struct {
+	Email string `json:"email" validate:"required,max=254,email"`
+}
+
+// RequestVerification sends another link that confirms the address, if an account has the
+// address and has not confirmed it. An event handler sends the e-mail. The response and its
+// time are the same for other addresses, and for a client or mailbox that has exceeded its
+// limit.
+func (s *Service) RequestVerification(ctx context.Context, in RequestVerificationInput, from Client) error {
+	if err := valid.Check("", in); err != nil {
+		return err
+	}
+	email, _ := text.ParseEmail(in.Email)
+	response := time.After(resetResponseTime)
+	limits := []limitKey{
+		{verificationsPerClient, audit.Prefix(from.Address, 32, 64)},
+		{verificationsPerMailbox, s.Mailboxes.Key(email)},
+	}
+	err := s.recordRequest(ctx, email, limits, func(u User) event.Event {
+		if !u.EmailVerifiedAt.IsZero() {
+			return nil
+		}
+		return event.VerificationRequested{UserID: u.ID, RequestedAt: s.Clock.Now()}
+	})
+	select {
+	case <-response:
+	case <-ctx.Done():
+	}
+	return err
+}
+
+// OnVerificationRequested sends a user another link that confirms the address.
+func (s *Service) OnVerificationRequested(ctx context.Context, e event.VerificationRequested) error {
+	u, err := s.recipient(ctx, e.UserID)
+	if err != nil || u.ID == "" || !u.EmailVerifiedAt.IsZero() {
+		return err
+	}
+	return s.sendVerification(ctx, u, "verify-email-"+u.ID+"-"+encodeTime(e.RequestedAt), "Please confirm your e-mail address",
+		"You asked for another link to confirm your e-mail address.", "If you did not ask for it, you need not do anything.")
+}
