@@ -21,7 +21,7 @@ func (l *Listing) analyze(v *search.Vocabulary, log *slog.Logger) (d *search.Doc
 
 // documentFormat is the version of the documents that document returns. It has to be changed
 // together with them: an index with documents of another version is built anew.
-const documentFormat = ".2"
+const documentFormat = ".3"
 
 // documentVersion returns the version of documents that are annotated with the vocabulary.
 func documentVersion(v *search.Vocabulary) string { return v.Version() + documentFormat }
@@ -88,8 +88,11 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 		keys = append(keys, keySpecialtyField+specialtyKey(l.Specialty))
 	}
 	for _, tag := range annotation.Tags {
-		if tag.Kind == search.Specialty && tag.Level != search.InText {
+		switch {
+		case tag.Kind == search.Specialty && tag.Level != search.InText:
 			keys = append(keys, keySpecialty+tag.Concept)
+		case tag.Kind == search.Role && tag.Level != search.InTitle && tag.Level != search.InField:
+			keys = append(keys, keyRole+tag.Concept)
 		}
 	}
 	for _, w := range search.WordsOf(l.Location) {
@@ -127,6 +130,7 @@ func specialtyKey(s string) string { return foldedName(s) }
 const (
 	keyContractType   = "contractType:"
 	keyEmploymentType = "employmentType:"
+	keyRole           = "role:"            // a concept that the filter role finds (search.Is)
 	keySpecialty      = "specialty:"       // a concept in the title or a field
 	keySpecialtyField = "specialty.words:" // the field as it was written
 	keyLocation       = "location:"        // a word of the location

@@ -66,7 +66,7 @@ var Sorts = []Sort{ByRelevance, ByDate, BySalary, ByDistance, ByTitle, ByLocatio
 // facets maps the names of the properties by which results can be counted to the prefixes of
 // their keys in the index.
 var facets = map[string]string{
-	"role": "role.head:", "specialty": keySpecialty, "band": "grade:", "shift": "shift:",
+	"role": keyRole, "specialty": keySpecialty, "band": "grade:", "shift": "shift:",
 	"contractType": keyContractType, "employmentType": keyEmploymentType, "region": "region:",
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"html"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -87,8 +88,25 @@ func TestSite_FindingJobs(t *testing.T) {
 		for _, missing := range []string{"/jobs/nonsense", "/employers/nonsense", "/employers/st-brigids-" + leeds} {
 			require.Equal(t, 404, browser.open("GET", missing, nil).status, missing)
 		}
+
+		post("Clinical Nurse Specialist", "Leeds", object{"specialty": "Cardiology"})
+		post("Join our team", "Leeds", object{"description": "We are looking for a registered nurse, band 6, for nights."})
+		for _, search := range []string{"", "q=nurse", "q=nurse&where=Leeds"} {
+			values, err := url.ParseQuery(search)
+			require.NoError(t, err)
+			filters := filterCount.FindAllStringSubmatch(open("/jobs?"+search).text, -1)
+			require.Greater(t, len(filters), 5)
+			for _, filter := range filters {
+				narrowed := maps.Clone(values)
+				narrowed.Set(filter[1], filter[2])
+				require.Contains(t, open("/jobs?"+narrowed.Encode()).text, `<h2 role="status">`+filter[3]+" job", "%s %s", search, filter[1:])
+			}
+		}
 	})
 }
+
+// filterCount matches a filter with its parameter, its value and the number of its results.
+var filterCount = regexp.MustCompile(`name="(\w+)" value="([^"]*)"> <span>[^<]*</span> <span class="soft">(\d+)<`)
 
 func TestSite_PagesOfResults(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
