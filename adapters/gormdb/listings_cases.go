@@ -90,6 +90,7 @@ func (d cases) Upsert(ctx context.Context, c listings.Case) error {
 func (d cases) List(ctx context.Context, f listings.CaseFilter, r page.Request) (page.Result[listings.Case], error) {
 	return listPage(ctx, d.DB, r, listQuery{orderedBy: "id", oldestFirst: true, where: func(q *gorm.DB) *gorm.DB {
 		q = whereEqual(whereEqual(q, "state", f.State), "organization_id", f.OrganizationID)
+		q = whereInIfSet(q, "listing_id", f.ListingIDs)
 		if f.Held {
 			q = q.Where("held")
 		}

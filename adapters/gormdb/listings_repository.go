@@ -131,13 +131,45 @@ func (d listingRepository) List(
 	status listings.Status,
 	r page.Request,
 ) (page.Result[listings.Listing], error) {
+	return d.listOwn(func() *gorm.DB { return d.ownListings(ctx, organizationID, status) }, r)
+}
+
+// ListByState implements listings.Repository.
+func (d listingRepository) ListByState(
+	ctx context.Context,
+	organizationID string,
+	state listings.State,
+	now time.Time,
+	r page.Request,
+) (page.Result[listings.Listing], error) {
+	return d.listOwn(func() *gorm.DB { return whereState(d.ownListings(ctx, organizationID, ""), state, now) }, r)
+}
+
+// whereState adds the condition for listings that are in the state at the time now.
+func whereState(q *gorm.DB, state listings.State, now time.Time) *gorm.DB {
+	const isActive = "hidden_at IS NULL AND status = 'active' AND "
+	switch state {
+	case "":
+		return q
+	case listings.StateHidden:
+		return q.Where("hidden_at IS NOT NULL")
+	case listings.StateExpired:
+		return q.Where(isActive+"application_deadline <= ?", now)
+	case listings.State(listings.Active):
+		return q.Where(isActive+"(application_deadline IS NULL OR application_deadline > ?)", now)
+	}
+	return q.Where("hidden_at IS NULL AND status = ?", state)
+}
+
+// listOwn returns a page of the listings of an organization that the queries of rows select.
+func (d listingRepository) listOwn(rows func() *gorm.DB, r page.Request) (page.Result[listings.Listing], error) {
 	var out page.Result[listings.Listing]
-	n, err := countLimited(d.ownListings(ctx, organizationID, status))
+	n, err := countLimited(rows())
 	if err != nil {
 		return out, err
 	}
 	out.Total, out.TotalIsEstimate = min(n, page.MaxExact), n > page.MaxExact
-	q := d.ownListings(ctx, organizationID, status).Order("created_at DESC, id DESC").Limit(r.Size + 1)
+	q := rows().Order("created_at DESC, id DESC").Limit(r.Size + 1)
 	if r.Cursor != "" {
 		at, err := parseListingCursor(r.Cursor)
 		if err != nil {
@@ -148,16 +180,16 @@ func (d listingRepository) List(
 	} else {
 		q = q.Offset(r.Offset())
 	}
-	var rows []listingRow
-	if err := q.Find(&rows).Error; err != nil {
+	var found []listingRow
+	if err := q.Find(&found).Error; err != nil {
 		return out, wrap(err)
 	}
-	if len(rows) > r.Size {
-		rows = rows[:r.Size]
-		last := rows[r.Size-1]
+	if len(found) > r.Size {
+		found = found[:r.Size]
+		last := found[r.Size-1]
 		out.NextCursor = listingCursor{CreatedAt: last.CreatedAt, ID: last.ID}.encode()
 	}
-	out.Items = list.Map(rows, listingRow.listing)
+	out.Items = list.Map(found, listingRow.listing)
 	return out, nil
 }
 
@@ -224,6 +256,13 @@ func valueOrNil[T any](v T, has bool) *T {
 // CountByStatus implements listings.Repository.
 func (d listingRepository) CountByStatus(ctx context.Context, organizationID string) (map[listings.Status]int, error) {
 	return scanCounts[listings.Status](d.ownListings(ctx, organizationID, "").Select("status AS name, count(*) AS n").Group("status"))
+}
+
+// CountByState implements listings.Repository.
+func (d listingRepository) CountByState(ctx context.Context, organizationID string, now time.Time) (map[listings.State]int, error) {
+	const state = "CASE WHEN hidden_at IS NOT NULL THEN 'hidden' " +
+		"WHEN status = 'active' AND application_deadline <= ? THEN 'expired' ELSE status END"
+	return scanCounts[listings.State](d.ownListings(ctx, organizationID, "").Select(state+" AS name, count(*) AS n", now).Group("name"))
 }
 
 // scanCounts maps the names that a query returns to their counts.

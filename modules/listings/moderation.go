@@ -105,6 +105,8 @@ func (c *Case) isHiddenByOperator(l *Listing) bool {
 type CaseFilter struct {
 	State          CaseState
 	OrganizationID string
+	// ListingIDs are at most 100.
+	ListingIDs []string
 	// Held selects cases that are Held.
 	Held bool
 }

@@ -45,8 +45,13 @@ type Repository interface {
 	// although their deadline is not after now. It locks them until the end of the
 	// transaction. Concurrent callers get different listings.
 	ClaimExpired(ctx context.Context, now time.Time, n int) ([]Listing, error)
+	// ListByState returns a page as List does, of the listings whose State at the time now is
+	// the given one.
+	ListByState(ctx context.Context, organizationID string, state State, now time.Time, r page.Request) (page.Result[Listing], error)
 	// CountByStatus counts the organization's listings by their status.
 	CountByStatus(ctx context.Context, organizationID string) (map[Status]int, error)
+	// CountByState counts the organization's listings by their State at the time now.
+	CountByState(ctx context.Context, organizationID string, now time.Time) (map[State]int, error)
 	// Export returns at most n of the listings that List returns, as rows of an export.
 	// The rows begin after the cursor, or at the first listing if it is empty. next is
 	// the cursor for the following rows, empty at the end. Export must be fast for many

@@ -50,6 +50,7 @@ func ListingsRepository(t *testing.T, open ListingsOpener) {
 		"batch with a stale listing":   listingBatchIsWhole,
 		"visibility":                   publicIsPublic,
 		"pages and counts":             ownListPages,
+		"states":                       ownListByState,
 		"export":                       exportIsTheList,
 		"briefs in every status":       briefsInEveryState,
 		"closing listings by deadline": listClosing,

@@ -139,6 +139,8 @@ func casePages(t *testing.T, b *board) {
 	require.Equal(t, all, listed(listings.CaseFilter{}, page.After("", 10)).Items)
 	require.Equal(t, all[3:4], listed(listings.CaseFilter{Held: true}, page.After("", 10)).Items)
 	require.Equal(t, all[3:4], listed(listings.CaseFilter{OrganizationID: all[3].OrganizationID}, page.After("", 10)).Items)
+	some := listings.CaseFilter{ListingIDs: []string{all[0].ListingID, all[2].ListingID, all[3].ListingID, newID()}, OrganizationID: b.org}
+	require.Equal(t, []listings.Case{all[0], all[2]}, listed(some, page.After("", 10)).Items)
 	open := listings.CaseFilter{State: listings.CaseOpen}
 	first := listed(open, page.Request{Number: 1, Size: 3})
 	require.Equal(t, []listings.Case{all[0], all[2], all[3]}, first.Items)

@@ -94,6 +94,41 @@ func ownListPages(t *testing.T, b *board) {
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 }
 
+func ownListByState(t *testing.T, b *board) {
+	deadline := ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))
+	b.post(t, listings.CreateInput{Title: "Open"})
+	b.post(t, listings.CreateInput{Title: "Expired", Details: listings.Details{ApplicationDeadline: deadline}})
+	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
+	hidden := b.post(t, listings.CreateInput{Title: "Hidden"})
+	b.clk.Advance(time.Hour)
+	_, err := b.svc.Hide(t.Context(), hidden.ID)
+	require.NoError(t, err)
+	for state, want := range map[listings.State][]string{
+		"active": {"Open"}, "expired": {"Expired"}, "draft": {"Draft"}, "hidden": {"Hidden"}, "closed": {},
+		"": {"Draft", "Expired", "Hidden", "Open"},
+	} {
+		var titles []string
+		for r := page.After("", 1); ; {
+			found, err := b.svc.ListByState(t.Context(), admin(b.org), state, r)
+			require.NoError(t, err)
+			for _, l := range found.Items {
+				titles = append(titles, l.Title)
+				require.True(t, state == "" || l.State(b.clk.Now()) == state)
+			}
+			if r.Cursor = found.NextCursor; r.Cursor == "" {
+				break
+			}
+		}
+		require.ElementsMatch(t, want, titles, state)
+	}
+	counts, err := b.svc.CountByState(t.Context(), admin(b.org))
+	require.NoError(t, err)
+	require.Equal(t, map[listings.State]int{"active": 1, "expired": 1, "draft": 1, "hidden": 1}, counts)
+	counts, err = b.svc.CountByState(t.Context(), admin(newID()))
+	require.NoError(t, err)
+	require.Empty(t, counts)
+}
+
 // exportIsTheList exports listings with and without optional fields, and requires that no value
 // of a row appears in the next row.
 func exportIsTheList(t *testing.T, b *board) {

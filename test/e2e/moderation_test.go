@@ -164,6 +164,19 @@ func TestModeration_Pages(t *testing.T) {
 		require.Equal(t, 303, done.status)
 		require.Contains(t, moderator.follow(done).text, "The job is taken down")
 		require.Equal(t, 410, visitor.open("GET", "/jobs/"+id, nil).status)
+		console, own := server.signedIn(t, boss), "/employer/jobs/"+id
+		require.Contains(t, console.show("/employer/jobs").text, `<span class="badge bad">Taken down</span>`)
+		require.Contains(t, console.show("/employer/jobs").text, "Published (0)")
+		require.Contains(t, console.show("/employer/jobs?status=hidden").text, own)
+		require.NotContains(t, console.show("/employer/jobs?status=active").text, own)
+		takenDown := console.show(own)
+		require.Contains(t, takenDown.text, "Our moderators have taken this job down.")
+		require.Contains(t, takenDown.text, "No fees.")
+		for _, action := range []string{"publish", "pause", "renew", "restore", "duplicate"} {
+			require.NotContains(t, takenDown.text, `value="`+action+`"`)
+			require.Equal(t, 409, console.open("POST", own, url.Values{"action": {action}, "durationDays": {"30"}}).status, action)
+		}
+		require.Equal(t, 400, console.open("POST", "/employer/jobs", url.Values{"action": {"renew"}, "id": {id}}).status)
 		server.waitForMail(t, jo.email, "Job removed: ")
 		require.Equal(t, []string{page}, moderator.open("GET", "/moderation/decided", nil).links("Nurse"))
 		require.Contains(t, moderator.follow(moderator.open("POST", page+"/restore", url.Values{})).text, "The case is closed")
@@ -240,6 +253,7 @@ func TestModeration_Organizations(t *testing.T) {
 			fake := register("The " + strings.ToUpper(name) + " Ltd.")
 			held := fake.listing(nil)
 			require.False(t, isPublic(held))
+			require.Contains(t, server.signedIn(t, fake).show("/employer/jobs/"+held).text, "This job is not public yet.")
 			copied := fake.post("/api/employers/jobs/"+held+"/duplicate", nil).ok(200).text("data.id")
 			require.False(t, isPublic(copied))
 			fake.fromNewAddress().put("/api/employers/jobs/"+held, object{"status": "active", "title": "Nurse"}).ok(200)

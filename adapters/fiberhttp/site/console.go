@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/hiring"
 	"github.com/locumhq/locum/modules/identity"
-	"github.com/locumhq/locum/modules/listings"
 )
 
 var (
@@ -61,13 +59,14 @@ func employerLinks(viewer *pages.Viewer) (out []pages.Link) {
 var EmployerNotices = map[string]string{
 	"joined":           "You have joined the team.",
 	"job-published":    "The job is published.",
+	"job-waiting":      "The job becomes public when our moderators have approved it.",
 	"job-draft":        "The draft is saved. Only your organization can see it.",
 	"job-saved":        "The changes are saved.",
 	"job-paused":       "The job is paused. It is not public, and takes no applications.",
 	"job-closed":       "The job is closed and takes no more applications.",
 	"job-archived":     "The job is archived.",
 	"job-renewed":      "The job is renewed.",
-	"job-restored":     "The job is restored and published.",
+	"job-restored":     "The job is restored.",
 	"job-duplicated":   "This is the copy, a draft that only your organization can see. Edit it, and publish it when it is ready.",
 	"jobs-closed":      "The jobs are closed.",
 	"jobs-archived":    "The jobs are archived.",
@@ -232,29 +231,6 @@ func (s *Site) overview(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 	return s.renderer.Render(c, fiber.StatusOK, overviewPage, viewer, v)
 }
 
-// jobCounts counts the organization's jobs by status, with links to the lists.
-func (s *Site) jobCounts(ctx context.Context, actor auth.Actor, current string) ([]countLink, error) {
-	counts, err := s.services.Listings.CountByStatus(ctx, actor.OrganizationID)
-	if err != nil {
-		return nil, err
-	}
-	out := []countLink{{"", "All", "/employer/jobs", 0, current == ""}}
-	for _, status := range []listings.Status{listings.Active, listings.Draft, listings.Inactive, listings.Closed, listings.Archived} {
-		out[0].N += counts[status]
-		out = append(
-			out,
-			countLink{
-				Value:   string(status),
-				Label:   jobStatusTexts[status],
-				Path:    withQuery("/employer/jobs", "status", string(status)),
-				N:       counts[status],
-				Current: current == string(status),
-			},
-		)
-	}
-	return out, nil
-}
-
 // applicationCounts counts the applications to the job, or to all jobs of the organization if
 // jobID is empty, by status, with links to the lists.
 func (s *Site) applicationCounts(ctx context.Context, actor auth.Actor, jobID, current string) ([]countLink, error) {
@@ -294,15 +270,6 @@ func withQuery(path string, pairs ...string) string {
 	return path + "?" + values.Encode()
 }
 
-// jobStatusTexts maps the statuses of jobs to their texts.
-var jobStatusTexts = map[listings.Status]string{
-	listings.Active:   "Published",
-	listings.Draft:    "Draft",
-	listings.Inactive: "Paused",
-	listings.Closed:   "Closed",
-	listings.Archived: "Archived",
-}
-
 // stageTexts maps the statuses of applications to the texts that employers see.
 var stageTexts = map[hiring.Status]string{
 	hiring.Pending:   "New",
@@ -324,19 +291,6 @@ func statusChoices() []pages.Choice {
 
 // badge is a short text in a colour. Look is the CSS class: good, bad or empty.
 type badge struct{ Text, Look string }
-
-// jobBadge returns the badge for the state of a job, as its organization sees it.
-func jobBadge(l listings.Listing, now time.Time) badge {
-	switch {
-	case l.HiddenAt != nil:
-		return badge{"Hidden by an operator", "bad"}
-	case l.Status == listings.Active && !l.Public(now):
-		return badge{"Expired", "bad"}
-	case l.Status == listings.Active:
-		return badge{"Published", "good"}
-	}
-	return badge{cmp.Or(jobStatusTexts[l.Status], string(l.Status)), ""}
-}
 
 // applicationBadge returns the badge for the status of an application.
 func applicationBadge(status hiring.Status) badge {

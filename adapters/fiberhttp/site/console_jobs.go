@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -41,7 +42,7 @@ type ownJobsView struct {
 // ownJobRow is a job in the list.
 type ownJobRow struct {
 	listings.Listing
-	State badge
+	State jobState
 }
 
 func (s *Site) ownJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -51,13 +52,17 @@ func (s *Site) ownJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 func (s *Site) showOwnJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v ownJobsView) error {
 	actor := viewer.Actor()
 	v.Status, v.MayCreate, v.MayUpdate = c.Query("status"), actor.May(auth.JobsCreate), actor.May(auth.JobsUpdate)
-	jobs, err := s.services.Listings.List(ctx, actor, listings.Status(v.Status), page.After(c.Query("after"), consolePageSize))
+	r := page.After(c.Query("after"), consolePageSize)
+	jobs, err := s.services.Listings.ListByState(ctx, actor, listings.State(v.Status), r)
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	states, err := s.jobStatesOf(ctx, actor, jobs.Items...)
+	if err != nil {
+		return err
+	}
 	for _, l := range jobs.Items {
-		v.Jobs = append(v.Jobs, ownJobRow{l, jobBadge(l, now)})
+		v.Jobs = append(v.Jobs, ownJobRow{l, states[l.ID]})
 	}
 	if jobs.NextCursor != "" {
 		v.Next = withQuery("/employer/jobs", "status", v.Status, "after", jobs.NextCursor)
@@ -68,8 +73,8 @@ func (s *Site) showOwnJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	return s.renderer.Render(c, v.Problem.Status(), ownJobsPage, viewer, v)
 }
 
-// changeJobs closes, archives or renews the selected jobs. It skips jobs that were deleted
-// in the meantime, and reports that to the user.
+// changeJobs closes, archives or renews the selected jobs. It skips jobs that do not exist any
+// more and does not renew jobs that are taken down, and reports that to the user.
 func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	ids := form.Values["id"]
@@ -87,7 +92,7 @@ func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	case err != nil:
 		return err
 	case problem == nil && failed > 0:
-		problem = newFormProblem("Some of the jobs were not changed: they have been deleted", "")
+		problem = newFormProblem("Some of the jobs were not changed: they do not exist any more, or the moderators have taken them down", "")
 	case problem == nil:
 		return redirect(c, "/employer/jobs", notice, "status", c.Query("status"))
 	}
@@ -95,7 +100,7 @@ func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 }
 
 // changeSelected applies the action to the jobs. It returns the notice for the user and the
-// number of jobs that no longer exist.
+// number of jobs that it skipped.
 func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action string, ids []string) (notice string, failed int, err error) {
 	if len(ids) == 0 || len(ids) > listings.MaxBatch {
 		return "", 0, fault.New(fault.Invalid, "no_jobs_selected", "Select at least one job, and at most 100")
@@ -113,6 +118,9 @@ func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action stri
 	case "renew":
 		notice = "jobs-renewed"
 		change = func(id string) error {
+			if err := s.requireNotTakenDown(ctx, actor, id); err != nil {
+				return err
+			}
 			_, err := s.services.Listings.Renew(ctx, actor, id, batchRenewalDays)
 			return err
 		}
@@ -121,7 +129,7 @@ func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action stri
 	}
 	for _, id := range ids {
 		switch err := change(id); {
-		case fault.KindOf(err) == fault.NotFound:
+		case fault.KindOf(err) == fault.NotFound, errors.Is(err, errTakenDown):
 			failed++
 		case err != nil:
 			return "", 0, err
@@ -133,7 +141,7 @@ func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action stri
 // ownJobView is the page of a job in the console.
 type ownJobView struct {
 	listings.Listing
-	State        badge
+	State        jobState
 	Facts        []fact
 	Path         string // of the public page, empty if the job is not public
 	Numbers      *hiring.JobAnalytics
@@ -163,9 +171,13 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	if err != nil {
 		return err
 	}
+	states, err := s.jobStatesOf(ctx, actor, l)
+	if err != nil {
+		return err
+	}
 	v := ownJobView{
 		Listing:   l,
-		State:     jobBadge(l, now),
+		State:     states[l.ID],
 		Facts:     jobFacts(l),
 		MayCreate: actor.May(auth.JobsCreate),
 		MayUpdate: actor.May(auth.JobsUpdate),
@@ -198,31 +210,7 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 
 // changeJob handles the buttons of the page of a job: each changes its state or copies it.
 func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	actor, form, id := viewer.Actor(), pages.FormOf(c), c.Params("id")
-	notice := ""
-	var err error
-	switch form.Value("action") {
-	case "duplicate":
-		var l listings.Listing
-		if l, err = s.duplicateJob(ctx, c, actor, id); err == nil {
-			id, notice = l.ID, "job-duplicated"
-		}
-	case "renew":
-		notice = "job-renewed"
-		_, err = s.services.Listings.Renew(ctx, actor, id, parseInt(form.Value("durationDays")))
-	case "archive":
-		notice, err = "job-archived", s.services.Listings.Archive(ctx, actor, id)
-	case "restore":
-		notice, err = "job-restored", s.restoreJob(ctx, c, actor, id)
-	case "publish":
-		notice, err = "job-published", s.setJobStatus(ctx, c, actor, id, listings.Active)
-	case "pause":
-		notice, err = "job-paused", s.setJobStatus(ctx, c, actor, id, listings.Inactive)
-	case "close":
-		notice, err = "job-closed", s.setJobStatus(ctx, c, actor, id, listings.Closed)
-	default:
-		err = fault.New(fault.Invalid, "no_action_selected", "Select what to do with the job")
-	}
+	target, notice, err := s.applyJobAction(ctx, c, viewer.Actor())
 	problem, err := formProblem(err, "")
 	switch {
 	case err != nil:
@@ -230,7 +218,42 @@ func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	case problem != nil:
 		return s.showOwnJob(ctx, c, viewer, problem)
 	}
-	return redirect(c, "/employer/jobs/"+id, notice)
+	return redirect(c, "/employer/jobs/"+target, notice)
+}
+
+// applyJobAction applies the action of the form to the job in the path of the request. It returns
+// the id of the job whose page is shown next, and the notice for the user.
+func (s *Site) applyJobAction(ctx context.Context, c *fiber.Ctx, actor auth.Actor) (target, notice string, err error) {
+	form, id := pages.FormOf(c), c.Params("id")
+	action := form.Value("action")
+	switch action {
+	case "duplicate", "renew", "restore", "publish", "pause":
+		if err := s.requireNotTakenDown(ctx, actor, id); err != nil {
+			return "", "", err
+		}
+	}
+	switch action {
+	case "duplicate":
+		l, err := s.duplicateJob(ctx, c, actor, id)
+		return l.ID, "job-duplicated", err
+	case "renew":
+		_, err := s.services.Listings.Renew(ctx, actor, id, parseInt(form.Value("durationDays")))
+		return id, "job-renewed", err
+	case "archive":
+		return id, "job-archived", s.services.Listings.Archive(ctx, actor, id)
+	case "restore":
+		return id, "job-restored", s.restoreJob(ctx, c, actor, id)
+	case "publish":
+		l, err := s.setJobStatus(ctx, c, actor, id, listings.Active)
+		return id, publishedNotice(l), err
+	case "pause":
+		_, err := s.setJobStatus(ctx, c, actor, id, listings.Inactive)
+		return id, "job-paused", err
+	case "close":
+		_, err := s.setJobStatus(ctx, c, actor, id, listings.Closed)
+		return id, "job-closed", err
+	}
+	return "", "", fault.New(fault.Invalid, "no_action_selected", "Select what to do with the job")
 }
 
 // duplicateJob makes a draft with the content of a job. It counts for the rate limit of the API operation that creates a
@@ -251,24 +274,30 @@ var errDeadlinePassed = fault.New(
 
 // setJobStatus changes the status of a job. A job whose closing date has passed cannot be
 // published. It counts for the rate limit of the API operation that updates a job.
-func (s *Site) setJobStatus(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string, status listings.Status) error {
+func (s *Site) setJobStatus(
+	ctx context.Context,
+	c *fiber.Ctx,
+	actor auth.Actor,
+	id string,
+	status listings.Status,
+) (listings.Listing, error) {
 	if err := s.renderer.TakeLimit(ctx, c, changeJobOperation); err != nil {
-		return err
+		return listings.Listing{}, err
 	}
 	in := listings.UpdateInput{Status: new(string(status))}
 	in.RequireFutureDeadline = status == listings.Active
-	_, err := s.services.Listings.Update(ctx, actor, id, in)
+	l, err := s.services.Listings.Update(ctx, actor, id, in)
 	if fault.KindOf(err) == fault.Invalid && in.RequireFutureDeadline {
-		return errDeadlinePassed
+		return l, errDeadlinePassed
 	}
-	return err
+	return l, err
 }
 
 // restoreJob publishes a job that was deleted or archived.
 func (s *Site) restoreJob(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id string) error {
 	err := s.services.Listings.Restore(ctx, actor, id)
 	if fault.KindOf(err) == fault.NotFound { // the job is archived, not deleted
-		return s.setJobStatus(ctx, c, actor, id, listings.Active)
+		_, err = s.setJobStatus(ctx, c, actor, id, listings.Active)
 	}
 	return err
 }

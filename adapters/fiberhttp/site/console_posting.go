@@ -305,6 +305,9 @@ func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 			saved, err = s.services.Listings.Create(ctx, actor, in.CreateInput)
 		}
 	}
+	if err == nil && notice == "job-published" {
+		notice = publishedNotice(saved)
+	}
 	if err == nil {
 		return redirect(c, "/employer/jobs/"+saved.ID, notice)
 	}
@@ -320,7 +323,7 @@ type previewView struct {
 	// ID is the id of the stored job, empty for a new job.
 	ID     string
 	Status listings.Status
-	State  badge
+	State  jobState
 	// Hidden are the values of the form if the job is not saved yet. The buttons of the
 	// preview send them again.
 	Hidden []hiddenValue
@@ -348,7 +351,11 @@ func (s *Site) previewJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	if err != nil {
 		return err
 	}
-	v := previewView{Job: s.newJobView(l, l.Public(time.Now())), ID: l.ID, State: jobBadge(l, time.Now())}
+	states, err := s.jobStatesOf(ctx, viewer.Actor(), l)
+	if err != nil {
+		return err
+	}
+	v := previewView{Job: s.newJobView(l, l.Public(time.Now())), ID: l.ID, State: states[l.ID]}
 	return s.renderer.Render(c, fiber.StatusOK, previewPage, viewer, v)
 }
 

@@ -1,0 +1,130 @@
+package site
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/modules/listings"
+)
+
+// jobStates are the states of jobs in the order of their links.
+var jobStates = []listings.State{
+	listings.State(listings.Active),
+	listings.State(listings.Draft),
+	listings.State(listings.Inactive),
+	listings.StateExpired,
+	listings.State(listings.Closed),
+	listings.State(listings.Archived),
+	listings.StateHidden,
+}
+
+// jobStateTexts maps the states of jobs to their texts.
+var jobStateTexts = map[listings.State]string{
+	listings.State(listings.Active):   "Published",
+	listings.State(listings.Draft):    "Draft",
+	listings.State(listings.Inactive): "Paused",
+	listings.StateExpired:             "Expired",
+	listings.State(listings.Closed):   "Closed",
+	listings.State(listings.Archived): "Archived",
+	listings.StateHidden:              "Taken down or held",
+}
+
+// jobCounts counts the organization's jobs by state, with links to the lists. Expired and hidden
+// jobs are rare: they have a link only if there are any.
+func (s *Site) jobCounts(ctx context.Context, actor auth.Actor, current string) ([]countLink, error) {
+	counts, err := s.services.Listings.CountByState(ctx, actor)
+	if err != nil {
+		return nil, err
+	}
+	out := []countLink{{"", "All", "/employer/jobs", 0, current == ""}}
+	for _, state := range jobStates {
+		out[0].N += counts[state]
+		isRare := state == listings.StateExpired || state == listings.StateHidden
+		if isRare && counts[state] == 0 && current != string(state) {
+			continue
+		}
+		out = append(
+			out,
+			countLink{
+				Value:   string(state),
+				Label:   jobStateTexts[state],
+				Path:    withQuery("/employer/jobs", "status", string(state)),
+				N:       counts[state],
+				Current: current == string(state),
+			},
+		)
+	}
+	return out, nil
+}
+
+// jobState is the state of a job as its organization sees it.
+type jobState struct {
+	badge
+	// Hidden is nil for a job that is not hidden.
+	Hidden *listings.HiddenInfo
+}
+
+// IsTakenDown reports whether a moderator or an operator has taken the job down.
+func (s jobState) IsTakenDown() bool {
+	return s.Hidden != nil && s.Hidden.Reason == listings.HiddenByDecision
+}
+
+// hiddenTexts maps the reasons why jobs are hidden to the texts of badges.
+var hiddenTexts = map[listings.HiddenReason]string{
+	listings.HiddenByDecision:  "Taken down",
+	listings.HiddenForReview:   "Held for review",
+	listings.HiddenWithCompany: "Not public",
+}
+
+// jobStatesOf returns the states of the actor's jobs, at most 100, by their ids.
+func (s *Site) jobStatesOf(ctx context.Context, actor auth.Actor, jobs ...listings.Listing) (map[string]jobState, error) {
+	hidden, err := s.services.Listings.WhyHidden(ctx, actor, jobs...)
+	if err != nil {
+		return nil, err
+	}
+	now, out := time.Now(), map[string]jobState{}
+	for _, l := range jobs {
+		if info, isHidden := hidden[l.ID]; isHidden {
+			out[l.ID] = jobState{badge{hiddenTexts[info.Reason], "bad"}, &info}
+			continue
+		}
+		state := l.State(now)
+		b := badge{Text: cmp.Or(jobStateTexts[state], string(state))}
+		switch state {
+		case listings.State(listings.Active):
+			b.Look = "good"
+		case listings.StateExpired:
+			b.Look = "bad"
+		}
+		out[l.ID] = jobState{badge: b}
+	}
+	return out, nil
+}
+
+// publishedNotice returns the notice after a job was published: jobs of some organizations are
+// hidden until a moderator has decided.
+func publishedNotice(l listings.Listing) string {
+	if l.HiddenAt != nil {
+		return "job-waiting"
+	}
+	return "job-published"
+}
+
+var errTakenDown = fault.New(fault.Conflict, "job_taken_down", "This is not possible while the job is taken down by the moderators")
+
+// requireNotTakenDown returns errTakenDown if a moderator has taken the job down: changes that
+// publish a job or copy it have no effect then.
+func (s *Site) requireNotTakenDown(ctx context.Context, actor auth.Actor, id string) error {
+	l, err := s.services.Listings.Get(ctx, actor, id)
+	if err != nil {
+		return err
+	}
+	states, err := s.jobStatesOf(ctx, actor, l)
+	if err == nil && states[l.ID].IsTakenDown() {
+		return errTakenDown
+	}
+	return err
+}
