@@ -10,7 +10,7 @@ func TestAliases_Each_NamesAPlace(t *testing.T) {
 	t.Parallel()
 	tab := unpack()
 	for name, to := range tab.aliases {
-		_, ok := tab.alias(name)
+		_, ok := tab.findAlias(name)
 		require.True(t, ok, "%s -> %v", name, to)
 	}
 	for name := range rows(aliasesFile) {

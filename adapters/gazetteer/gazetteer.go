@@ -97,7 +97,7 @@ func (g *Gazetteer) resolve(text string) (listings.Place, bool) {
 // resolveTownAndRegion resolves "boston lincolnshire", where the comma is missing.
 func (t *tables) resolveTownAndRegion(name string) (listings.Place, bool) {
 	for i := strings.LastIndexByte(name, ' '); i > 0; i = strings.LastIndexByte(name[:i], ' ') {
-		if within, ok := t.qualifier(name[i+1:]); ok {
+		if within, ok := t.findAreas(name[i+1:]); ok {
 			if p, ok := t.findByName(name[:i], within); ok {
 				return p, true
 			}
@@ -116,12 +116,12 @@ func (t *tables) resolveQualified(head string, tail []string) (listings.Place, b
 		if name == "" {
 			continue
 		}
-		if q, ok := t.qualifier(name); ok {
+		if q, ok := t.findAreas(name); ok {
 			resolved++
 			within = intersect(within, q)
 		} else if i := strings.LastIndexByte(name, ' '); i > 0 {
 			// "Boston, MA 02118"
-			if q, ok := t.qualifier(name[:i]); ok && strings.ContainsAny(name[i:], "0123456789") {
+			if q, ok := t.findAreas(name[:i]); ok && strings.ContainsAny(name[i:], "0123456789") {
 				resolved++
 				within = intersect(within, q)
 			}
@@ -146,7 +146,7 @@ func (t *tables) resolveLocality(head, tail string) (listings.Place, bool) {
 	if head == "" {
 		return listings.Place{}, false
 	}
-	if town, ok := t.town(head, nil); ok && town.Population >= localityPopulation {
+	if town, ok := t.findTown(head, nil); ok && town.Population >= localityPopulation {
 		return listings.Place{}, false
 	}
 	if _, ok := t.findPostcode(head); ok {
@@ -189,20 +189,23 @@ func intersect(a, b []area) []area {
 // metropolis is the population of a city after which its region is named in addresses.
 const metropolis = 700_000
 
-// qualifier returns the areas of a qualifier after a town: a region, a country, or the
+// findAreas returns the areas of a findAreas after a town: a region, a country, or the
 // region of a larger town nearby.
-func (t *tables) qualifier(name string) ([]area, bool) {
+func (t *tables) findAreas(name string) ([]area, bool) {
 	out := slices.Clone(t.regions[name])
 	if c, ok := t.countries[name]; ok {
 		out = append(out, c)
 	}
 	if len(out) == 0 {
 		// Metropolitan areas go by their city's name: "Barking, London".
-		if p, ok := t.town(name, nil); ok && p.Population > metropolis && p.Region != "" {
-			out = append(
-				out,
-				area{Place: listings.Place{Kind: listings.Region, Name: p.Region, Region: p.Region, Nation: p.Nation, Country: p.Country}},
-			)
+		if p, ok := t.findTown(name, nil); ok && p.Population > metropolis && p.Region != "" {
+			out = append(out, area{Place: listings.Place{
+				Kind:    listings.Region,
+				Name:    p.Region,
+				Region:  p.Region,
+				Nation:  p.Nation,
+				Country: p.Country,
+			}})
 		}
 	}
 	return out, len(out) > 0
@@ -211,16 +214,17 @@ func (t *tables) qualifier(name string) ([]area, bool) {
 // findByName finds a town, region or country by its name. Codes of two letters, such as OR,
 // are also English words: except for UK and US, they are accepted only after a comma.
 func (t *tables) findByName(name string, within []area) (listings.Place, bool) {
-	town, isTown := t.town(name, within)
+	town, isTown := t.findTown(name, within)
 	if within != nil && isTown {
 		return town, true
 	}
-	if c, ok := t.countries[name]; ok && within == nil && (len(name) > 2 || name == "uk" || name == "us") {
+	isCode := len(name) <= 2 && name != "uk" && name != "us"
+	if c, ok := t.countries[name]; ok && within == nil && !isCode {
 		return c.Place, true
 	}
 	if len(name) > 2 {
 		for _, r := range t.regions[name] {
-			if inside(within, r.Place) && (!isTown || prefersRegion(town, r.Place)) {
+			if isInside(within, r.Place) && (!isTown || prefersRegion(town, r.Place)) {
 				return r.Place, true
 			}
 		}
@@ -243,28 +247,28 @@ func prefersRegion(town, region listings.Place) bool {
 	return town.Region != region.Name && town.Population < minNamesake
 }
 
-// town finds the largest town with the key inside one of the areas.
-func (t *tables) town(name string, within []area) (listings.Place, bool) {
-	alias, isAlias := t.alias(name)
+// findTown finds the largest findTown with the key inside one of the areas.
+func (t *tables) findTown(name string, within []area) (listings.Place, bool) {
+	alias, isAlias := t.findAlias(name)
 	if isAlias && within == nil {
 		return alias, true
 	}
-	best, found := t.largest(name, within)
+	best, found := t.findLargest(name, within)
 	if rest, ok := strings.CutPrefix(name, "st "); ok && !found {
-		best, found = t.largest("saint "+rest, within)
+		best, found = t.findLargest("saint "+rest, within)
 	} else if rest, ok := strings.CutPrefix(name, "saint "); ok && !found {
-		best, found = t.largest("st "+rest, within)
+		best, found = t.findLargest("st "+rest, within)
 	}
-	if !found && isAlias && inside(within, alias) {
+	if !found && isAlias && isInside(within, alias) {
 		return alias, true
 	}
 	return best, found
 }
 
-// alias finds the town of which the name is another one. The table has the words of the
+// findAlias finds the town of which the name is another one. The table has the words of the
 // town's name, the code of the country and, in the US and Canada, that of the region:
 // "nyc" is "new york us ny".
-func (t *tables) alias(other string) (listings.Place, bool) {
+func (t *tables) findAlias(other string) (listings.Place, bool) {
 	words, ok := t.aliases[other]
 	if !ok {
 		return listings.Place{}, false
@@ -278,12 +282,13 @@ func (t *tables) alias(other string) (listings.Place, bool) {
 	if region != "" {
 		in.Region = regionName(t, in.Country, region)
 	}
-	return t.largest(strings.Join(name, " "), []area{{Place: in}})
+	return t.findLargest(strings.Join(name, " "), []area{{Place: in}})
 }
 
-func (t *tables) largest(name string, within []area) (listings.Place, bool) {
+// findLargest finds the largest town with the name inside one of the areas.
+func (t *tables) findLargest(name string, within []area) (listings.Place, bool) {
 	for row := range t.towns.search(name) { // the largest first
-		if p := t.place(row); inside(within, p) {
+		if p := t.parseTown(row); isInside(within, p) {
 			return p, true
 		}
 	}
@@ -307,8 +312,8 @@ const (
 	columns
 )
 
-// place parses a row of the table of towns.
-func (t *tables) place(row string) listings.Place {
+// parseTown parses a row of the table of towns.
+func (t *tables) parseTown(row string) listings.Place {
 	f := strings.SplitN(row, "\t", columns)
 	population, _ := strconv.Atoi(f[colPopulation])
 	if population == 0 && f[colRegion] == "Greater London" {
@@ -352,6 +357,7 @@ var provinces = map[string]string{
 	"AU08": "western australia",
 }
 
+// regionName returns the name of the region with the code of GeoNames.
 func regionName(t *tables, country, code string) string {
 	if country != "US" && country != "CA" && country != "AU" {
 		return code
@@ -367,8 +373,8 @@ func regionName(t *tables, country, code string) string {
 	return code
 }
 
-// inside reports whether a place is in one of the areas; nil means everywhere.
-func inside(within []area, p listings.Place) bool {
+// isInside reports whether a place is in one of the areas; nil means everywhere.
+func isInside(within []area, p listings.Place) bool {
 	return within == nil || slices.ContainsFunc(within, func(a area) bool {
 		switch {
 		case a.Country != p.Country:

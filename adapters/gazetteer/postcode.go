@@ -111,7 +111,7 @@ func (t *tables) resolveAddressPostcode(text string) (listings.Place, bool) {
 // place in its country, by the name of the town if that is in its region: "Leeds
 // LS1 4DY" is at LS1 and reads Leeds.
 func (t *tables) inTown(p listings.Place, name string) (listings.Place, bool) {
-	town, ok := t.town(name, []area{{Place: listings.Place{Country: p.Country, Region: p.Region}}})
+	town, ok := t.findTown(name, []area{{Place: listings.Place{Country: p.Country, Region: p.Region}}})
 	if !ok {
 		town, ok = t.resolveTownAndRegion(name)
 	}
@@ -124,8 +124,8 @@ func (t *tables) inTown(p listings.Place, name string) (listings.Place, bool) {
 	if _, ok := t.findByName(name, []area{{Place: listings.Place{Country: p.Country}}}); ok {
 		return p, true
 	}
-	within, ok := t.qualifier(name)
-	return p, ok && inside(within, p)
+	within, ok := t.findAreas(name)
+	return p, ok && isInside(within, p)
 }
 
 // fullPostcode is postcode without districts and routing keys alone.

@@ -67,7 +67,7 @@ func eligibleNames(t *tables) []spelledName {
 		}
 	}
 	for i := range t.towns.offsets {
-		p := t.place(t.towns.row(i))
+		p := t.parseTown(t.towns.row(i))
 		least := minPopulationAbroad
 		if p.Country == "GB" || p.Country == "IE" {
 			least = minPopulationHome

@@ -19,14 +19,16 @@ type node interface {
 // evaluation is the state of a query in one block.
 type evaluation struct {
 	block int
-	words int // of the vectors of this block
-	free  []*[blockWords]uint64
-	used  []*[blockWords]uint64
-	wide  [classRelaxed]vector
-	// touched uses what touchRecords has read.
+	words int                   // the length of the vectors of this block
+	free  []*[blockWords]uint64 // all scratch vectors
+	used  []*[blockWords]uint64 // the scratch vectors in use, the first ones of free
+	wide  [classRelaxed]vector  // the vectors of wideVector
+	// touched is a sum of the bytes that touchRecords has read. It exists only so that the
+	// compiler does not remove the reads.
 	touched byte
 }
 
+// evaluations is a pool, so that queries do not allocate vectors.
 var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
 
 func (e *evaluation) begin(s *segment, block int) {
@@ -74,6 +76,7 @@ func (v vector) block(e *evaluation) vector {
 	return v[from : from+e.words]
 }
 
+// allNode matches all documents.
 type allNode struct{ docs int }
 
 func (n allNode) eval(_ *evaluation, mask, out vector) { copy(out, mask) }
@@ -95,6 +98,7 @@ func newUnion(p postings, numbers []uint32) *unionNode {
 	return n
 }
 
+// none matches no document.
 var none node = &unionNode{}
 
 func (n *unionNode) eval(e *evaluation, mask, out vector) {
@@ -114,6 +118,7 @@ func (n *unionNode) has(doc uint32) bool {
 
 func (n *unionNode) weight() int { return n.total }
 
+// andNode matches the documents that match all of args, which are sorted by weight.
 type andNode struct{ args []node }
 
 func newAnd(args []node) node {
@@ -148,6 +153,7 @@ func (n *andNode) has(doc uint32) bool {
 
 func (n *andNode) weight() int { return n.args[0].weight() }
 
+// orNode matches the documents that match any of args.
 type orNode struct {
 	args []node
 	sum  int
@@ -182,6 +188,7 @@ func (n *orNode) has(doc uint32) bool {
 
 func (n *orNode) weight() int { return n.sum }
 
+// notNode matches the documents that arg does not match.
 type notNode struct {
 	arg  node
 	docs int
@@ -202,14 +209,14 @@ func (n notNode) weight() int         { return n.docs }
 type rangeNode struct{ end uint32 }
 
 func (n rangeNode) eval(e *evaluation, mask, out vector) {
-	below(out, mask, int(n.end)-e.block*blockDocs)
+	keepBelow(out, mask, int(n.end)-e.block*blockDocs)
 }
 
 func (n rangeNode) has(doc uint32) bool { return doc < n.end }
 func (n rangeNode) weight() int         { return int(n.end) }
 
-// below sets out to the documents of mask below end.
-func below(out, mask vector, end int) {
+// keepBelow sets out to the documents of mask below end.
+func keepBelow(out, mask vector, end int) {
 	for i, w := range mask {
 		switch left := end - i*64; {
 		case left <= 0:
@@ -246,16 +253,16 @@ func (n *phraseNode) eval(e *evaluation, mask, out vector) {
 		touched byte
 		failure any
 	}
-	rest := make(chan result, 1)
+	secondHalf := make(chan result, 1)
 	go func() {
-		var r result
-		defer func() { rest <- result{r.touched, recover()} }()
-		r.touched = n.filter(first+uint32(half)<<6, out[half:])
+		var touched byte
+		defer func() { secondHalf <- result{touched: touched, failure: recover()} }()
+		touched = n.filter(first+uint32(half)<<6, out[half:])
 	}()
 	e.touched += n.filter(first, out[:half])
-	r := <-rest
+	r := <-secondHalf
 	if r.failure != nil {
-		panic(r.failure) // where the caller recovers from it
+		panic(r.failure) // in this goroutine, whose caller recovers from it
 	}
 	e.touched += r.touched
 }
@@ -301,12 +308,12 @@ type payNode struct {
 func (n *payNode) eval(e *evaluation, mask, out vector) {
 	first := e.block * blockDocs
 	for i, w := range mask {
-		found := uint64(0)
+		matches := uint64(0)
 		for ; w != 0; w &= w - 1 {
 			bit := bits.TrailingZeros64(w)
-			found |= n.test(first+i<<6+bit) << bit
+			matches |= n.test(first+i<<6+bit) << bit
 		}
-		out[i] = found
+		out[i] = matches
 	}
 }
 

@@ -295,7 +295,7 @@ func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
 		equal, greater, before := f.vector(), f.vector(), f.vector()
 		copy(equal, set)
 		costs.compare(b.key, equal, greater)
-		below(before, equal, int(b.doc)-f.block*blockDocs)
+		keepBelow(before, equal, int(b.doc)-f.block*blockDocs)
 		equal.andNot(before)
 		equal.or(greater)
 		set = equal

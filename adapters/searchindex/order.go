@@ -26,7 +26,9 @@ const last = math.MaxUint64
 // sortedByCost reports whether exact hits are in the order of their ordinals,
 // after their cost if useCosts is set.
 func sortedByCost(s search.Sort) (sorted, useCosts bool) {
-	return s.By == search.SortRelevance || s.By == search.SortDate && s.Descending, s.By == search.SortRelevance
+	useCosts = s.By == search.SortRelevance
+	isNewestFirst := s.By == search.SortDate && s.Descending
+	return useCosts || isNewestFirst, useCosts
 }
 
 // sortOrder is the order of the documents of a segment for a sort that is not by
@@ -44,6 +46,7 @@ type sortOrder struct {
 // ordered encodes a signed number as an unsigned key with the same order.
 func ordered(n int64) uint64 { return uint64(n) ^ 1<<63 }
 
+// newSortOrder returns the order of the query. A descending order flips all bits of its keys.
 func newSortOrder(s *segment, q *search.Query) *sortOrder {
 	flip := uint64(0)
 	if q.Sort.Descending {
@@ -64,34 +67,40 @@ func newSortOrder(s *segment, q *search.Query) *sortOrder {
 	default: // by date, the oldest first
 		value := func(doc uint32) uint64 { return ^ordered(s.posted[doc]) }
 		list := sortedList{n: s.docs(), at: func(i int) uint32 { return uint32(i) }, value: value}
-		return &sortOrder{func(doc uint32) uint64 { return ^value(doc) }, list.descending}
+		return &sortOrder{key: func(doc uint32) uint64 { return ^value(doc) }, docs: list.descending}
 	}
 }
 
+// textOrder is the order by a column with the numbers of texts, 0 for none.
 func textOrder(numbers, docs []uint32, flip uint64) *sortOrder {
 	value := func(doc uint32) uint64 { return uint64(numbers[doc]) }
-	return listOrder(docs, value, func(doc uint32) bool { return numbers[doc] > 0 }, flip)
+	hasValue := func(doc uint32) bool { return numbers[doc] > 0 }
+	return listOrder(docs, value, hasValue, flip)
 }
 
+// payOrder is the order by the pay in the currency, or in any currency if that is empty.
 func payOrder(s *segment, pay []int64, docs []uint32, currency string, flip uint64) *sortOrder {
 	value := func(doc uint32) uint64 { return ordered(pay[doc]) }
 	if currency == "" {
-		return listOrder(docs, value, func(doc uint32) bool { return s.currency[doc] > 0 }, flip)
+		hasPay := func(doc uint32) bool { return s.currency[doc] > 0 }
+		return listOrder(docs, value, hasPay, flip)
 	}
-	n, found := s.currencies.find(currency)
+	n, exists := s.currencies.find(currency)
 	number := uint32(n + 1)
-	return listOrder(docs, value, func(doc uint32) bool { return found && s.currency[doc] == number }, flip)
+	hasCurrency := func(doc uint32) bool { return exists && s.currency[doc] == number }
+	return listOrder(docs, value, hasCurrency, flip)
 }
 
-// listOrder is the order of a list of documents that is sorted by value.
-func listOrder(docs []uint32, value func(uint32) uint64, stated func(uint32) bool, flip uint64) *sortOrder {
+// listOrder is the order of a list of documents that is sorted by value. Documents for which
+// hasValue returns false come last.
+func listOrder(docs []uint32, value func(uint32) uint64, hasValue func(uint32) bool, flip uint64) *sortOrder {
 	list := sortedList{n: len(docs), at: func(i int) uint32 { return docs[i] }, value: value}
 	o := &sortOrder{docs: list.ascending}
 	if flip != 0 {
 		o.docs = list.descending
 	}
 	o.key = func(doc uint32) uint64 {
-		if !stated(doc) {
+		if !hasValue(doc) {
 			return last
 		}
 		return value(doc) ^ flip
@@ -175,7 +184,8 @@ func (o *sortOrder) first(set vector, b *bound, n, limit int) (items []item, com
 	return items, true
 }
 
-// sortedTexts returns the column of a sort by text.
+// sortedTexts returns the texts of a sort by text, and the column with their numbers plus one.
+// It returns nil for other sorts.
 func sortedTexts(s *segment, by search.SortKey) (*texts, []uint32) {
 	switch by {
 	case search.SortTitle:
@@ -232,7 +242,13 @@ type cursor struct {
 
 func newCursor(r *ranked, by search.Sort) string {
 	text, _ := json.Marshal(cursor{ //nolint:errchkjson // it has numbers and texts only
-		By: by.By, Descending: by.Descending, Class: r.class, Key: r.key, Text: r.text, Posted: r.posted(), ID: r.id(),
+		By:         by.By,
+		Descending: by.Descending,
+		Class:      r.class,
+		Key:        r.key,
+		Text:       r.text,
+		Posted:     r.posted(),
+		ID:         r.id(),
 	})
 	return base64.RawURLEncoding.EncodeToString(text)
 }
@@ -246,7 +262,11 @@ func parseCursor(text string, by search.Sort) (*cursor, error) {
 		return nil, search.ErrInvalidCursor
 	}
 	c := new(cursor)
-	if json.Unmarshal(b, c) != nil || c.By != by.By || c.Descending != by.Descending || c.Class < 0 || c.Class >= classRelaxed {
+	if err := json.Unmarshal(b, c); err != nil {
+		return nil, search.ErrInvalidCursor
+	}
+	isSameSort := c.By == by.By && c.Descending == by.Descending
+	if !isSameSort || c.Class < 0 || c.Class >= classRelaxed {
 		return nil, search.ErrInvalidCursor
 	}
 	return c, nil

@@ -28,6 +28,7 @@ const (
 	mileDegrees = 1.0 / 69
 )
 
+// cellOf returns the number of the cell in which a place is.
 func cellOf(p search.Point) uint32 {
 	lon := p.Lon - 360*math.Floor((p.Lon+180)/360)
 	row := uint32((max(-90, min(p.Lat, 90)) + 90) / cellDegrees)
@@ -50,6 +51,7 @@ func areaCenter(area uint32) search.Point {
 	return search.Point{Lat: (float64(row)+.5)*areaDegrees - 90, Lon: (float64(column)+.5)*areaDegrees - 180}
 }
 
+// comparePlaces orders places by cell, so that the places of a cell are together.
 func comparePlaces(a, b search.Point) int {
 	return cmp.Or(cmp.Compare(cellOf(a), cellOf(b)), cmp.Compare(a.Lat, b.Lat), cmp.Compare(a.Lon, b.Lon))
 }
@@ -70,8 +72,8 @@ func (s *segment) areas(yield func(from, to int) bool) {
 	}
 }
 
-// cellsNear iterates over the numbers of the cells that may have a place in the
-// circle. It reports whether all of their places are.
+// cellsNear iterates over the numbers of the cells that may have a place in the circle, with
+// whether all of their places are in it.
 func (s *segment) cellsNear(center search.Point, miles float64) iter.Seq2[int, bool] {
 	height := (miles + cellReach) * mileDegrees
 	return func(yield func(int, bool) bool) {
@@ -137,7 +139,7 @@ type distances struct {
 func distanceOrder(s *segment, from search.Point, flip uint64) *sortOrder {
 	d := &distances{s: s, from: from, flip: flip, keys: make([]uint64, len(s.places)+1)}
 	d.keys[0] = last
-	return &sortOrder{func(doc uint32) uint64 { return d.key(s.place[doc]) }, d.docs}
+	return &sortOrder{key: func(doc uint32) uint64 { return d.key(s.place[doc]) }, docs: d.docs}
 }
 
 func (d *distances) key(place uint32) uint64 {
@@ -177,8 +179,8 @@ func (c *candidates) Pop() any {
 	return x
 }
 
-// lowest returns the lowest key of a place at most reach miles from the center.
-func (d *distances) lowest(center search.Point, reach float64) uint64 {
+// lowestKey returns the lowest key that a place at most reach miles from the center can have.
+func (d *distances) lowestKey(center search.Point, reach float64) uint64 {
 	distance := center.Miles(d.from)
 	if d.flip != 0 {
 		return ^distanceKey(distance + reach)
@@ -192,7 +194,7 @@ func (d *distances) docs(from uint64) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		var queue candidates
 		for first, end := range d.s.areas {
-			key := d.lowest(areaCenter(d.s.cells[first]/areaCells), areaReach)
+			key := d.lowestKey(areaCenter(d.s.cells[first]/areaCells), areaReach)
 			queue = append(queue, candidate{key: key, isArea: true, from: first, to: end})
 		}
 		heap.Init(&queue)
@@ -204,14 +206,14 @@ func (d *distances) docs(from uint64) iter.Seq[uint32] {
 				continue
 			}
 			if len(places) > 0 && next.key > d.keys[places[0]] {
-				if !d.each(places, yield) {
+				if !d.yieldDocs(places, yield) {
 					return
 				}
 				places = places[:0]
 			}
 			places = append(places, uint32(next.from+1))
 		}
-		d.each(places, yield)
+		d.yieldDocs(places, yield)
 	}
 }
 
@@ -221,16 +223,16 @@ func (d *distances) open(queue *candidates, c candidate, from uint64) {
 	for i := c.from; i < c.to; i++ {
 		if c.isArea {
 			first, end := d.s.cellPlaces(i)
-			heap.Push(queue, candidate{key: d.lowest(cellCenter(d.s.cells[i]), cellReach), from: first, to: end})
+			heap.Push(queue, candidate{key: d.lowestKey(cellCenter(d.s.cells[i]), cellReach), from: first, to: end})
 		} else if key := d.key(uint32(i + 1)); key >= from {
 			heap.Push(queue, candidate{key: key, isPlace: true, from: i})
 		}
 	}
 }
 
-// each calls yield for the documents of places with the same key, in the order
-// of their ordinals.
-func (d *distances) each(places []uint32, yield func(uint32) bool) bool {
+// yieldDocs calls yield for the documents of places with the same key, in the order of their
+// ordinals. It returns false if yield did.
+func (d *distances) yieldDocs(places []uint32, yield func(uint32) bool) bool {
 	list := d.s.placePostings()
 	var docs []uint32
 	for _, place := range places {

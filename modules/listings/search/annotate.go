@@ -140,8 +140,8 @@ func (a *annotator) resolve(p *phrases) {
 		}
 		ctx := a.ctx
 		ctx.Capitals = p.caps || p.tokens[f.Start].Capitals
-		ctx.Before = p.kinds(i, +1)
-		ctx.After = p.kinds(i, -1)
+		ctx.Before = p.kindsBeside(i, +1)
+		ctx.After = p.kindsBeside(i, -1)
 		f.concept = f.Form.Resolve(&ctx)
 	}
 }

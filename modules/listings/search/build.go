@@ -143,11 +143,11 @@ func (v *Vocabulary) addForms(c *Concept) {
 			continue
 		}
 		f := &Form{Text: text, Words: len(words), Capitals: capitals}
-		if existing := v.trie.insert(words, f); existing != f {
-			f = existing
-		} else {
+		existing := v.trie.insert(words, f)
+		if existing == f {
 			v.forms = append(v.forms, f)
 		}
+		f = existing
 		if slices.ContainsFunc(f.Readings, func(r Reading) bool { return r.Concept == c }) {
 			v.reportf(c.line, "%s: form %q duplicates form %q", c.ID, text, f.Text)
 			continue

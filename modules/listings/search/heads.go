@@ -7,35 +7,32 @@ import (
 
 // tagHeads tags the heads of a title and reports whether there is a main role.
 func (a *annotator) tagHeads(p *phrases) bool {
-	var heads []*Concept
-	mainPart := -1
-	training := false
-	skipQuestions := p.hasAnswer()
 	if i := slices.IndexFunc(p.found, p.isSales); i >= 0 {
 		a.add(p.found[i].concept, Head)
 		return true
 	}
+	var heads []*Concept // the main roles so far
+	mainPart := -1       // the part of the title with the main roles, -1 before the first
+	isTraining := false
+	skipQuestions := p.hasAnswer()
 	for _, alt := range p.alternatives() {
 		head := p.head(alt)
 		if head < 0 || skipQuestions && p.isQuestion(p.found[head].part) {
 			continue
 		}
-		main := mainPart < 0 || mainPart == p.found[head].part
-		training = p.isTraining(alt) || training && p.words[alt.start].gap == gapSlash
+		isMain := mainPart < 0 || mainPart == p.found[head].part
+		isTraining = p.isTraining(alt) || isTraining && p.words[alt.start].gap == gapSlash
 		c := a.inverted(p, head)
-		if main {
+		if isMain {
+			mainPart = p.found[head].part
 			c = a.completed(p, head)
 		}
 		p.found[head].concept = c
 		level := InTitle
 		switch {
-		case main && training:
-			mainPart = p.found[head].part
+		case isMain && isTraining:
 			level = SecondChoice
-		case main:
-			mainPart = p.found[head].part
-			level = Head
-		case slices.ContainsFunc(heads, func(main *Concept) bool { return main.IsKin(c) || a.isClerical(main) && a.isA(c, "admin-role") }):
+		case isMain, a.isKinOfAny(c, heads):
 			level = Head
 		}
 		if level < InTitle {
@@ -50,6 +47,14 @@ func (a *annotator) tagHeads(p *phrases) bool {
 		a.addListed(p, heads[0], mainPart)
 	}
 	return mainPart >= 0
+}
+
+// isKinOfAny reports whether a role is of the same family as one of the main roles, or a
+// clerical role beside a clerk.
+func (a *annotator) isKinOfAny(c *Concept, heads []*Concept) bool {
+	return slices.ContainsFunc(heads, func(main *Concept) bool {
+		return main.IsKin(c) || a.isClerical(main) && a.isA(c, "admin-role")
+	})
 }
 
 // isSales reports whether a phrase is a part of the title that means that the job is in
@@ -67,7 +72,7 @@ func (a *annotator) addLed(p *phrases, head int, level Level) Level {
 	if !h.Leads {
 		return level
 	}
-	if head == 0 || !p.found[head-1].isRole() || p.found[head-1].part != p.found[head].part || p.found[head-1].End != p.found[head].Start {
+	if !p.isRoleBefore(head) {
 		if c := a.professionOf(p); c != nil && !h.Generic {
 			a.add(c, SecondChoice)
 		}
@@ -80,6 +85,15 @@ func (a *annotator) addLed(p *phrases, head int, level Level) Level {
 	}
 	a.add(led.concept, SecondChoice)
 	return level
+}
+
+// isRoleBefore reports whether the words directly before phrase i are a role in the same part.
+func (p *phrases) isRoleBefore(i int) bool {
+	if i == 0 {
+		return false
+	}
+	before := p.found[i-1]
+	return before.isRole() && before.part == p.found[i].part && before.End == p.found[i].Start
 }
 
 // addLearned tags the profession that a trainee learns as a second choice: a
@@ -144,7 +158,10 @@ func (a *annotator) addListed(p *phrases, main *Concept, mainPart int) {
 		return
 	}
 	for _, f := range p.found {
-		if f.part <= mainPart || !f.isRole() || !a.isProfession(f.concept) && !a.isA(f.concept, "doctor") || !p.isList(f.part) {
+		if f.part <= mainPart || !f.isRole() || !p.isList(f.part) {
+			continue
+		}
+		if !a.isProfession(f.concept) && !a.isA(f.concept, "doctor") {
 			continue
 		}
 		if !a.isA(main, support) || a.isA(f.concept, support) {
@@ -159,7 +176,7 @@ const support = "healthcare-support"
 // isList reports whether a part of the title is in brackets or names nothing
 // but roles.
 func (p *phrases) isList(part int) bool {
-	first, last, pure := -1, -1, true
+	first, last, hasRolesOnly := -1, -1, true
 	for i, f := range p.found {
 		if f.part != part {
 			continue
@@ -167,14 +184,15 @@ func (p *phrases) isList(part int) bool {
 		if first < 0 {
 			first = i
 		}
-		pure = pure && f.isRole()
+		hasRolesOnly = hasRolesOnly && f.isRole()
 		last = i
 	}
 	if strings.Contains(p.tokens[p.found[first].Start].Gap, "(") {
 		return true
 	}
-	return pure && p.words[p.found[first].Start].gap == gapBreak &&
-		(p.found[last].End == len(p.words) || p.words[p.found[last].End].gap == gapBreak)
+	beginsPart := p.words[p.found[first].Start].gap == gapBreak
+	endsPart := p.found[last].End == len(p.words) || p.words[p.found[last].End].gap == gapBreak
+	return hasRolesOnly && beginsPart && endsPart
 }
 
 // completed returns the concept of a head. A noun that says little, such as
@@ -210,7 +228,8 @@ func (a *annotator) completed(p *phrases, head int) *Concept {
 // in "Therapist, Speech", or else the concept of the head.
 func (a *annotator) inverted(p *phrases, head int) *Concept {
 	h := p.found[head]
-	if b := h.concept.base(); !b.Generic && !b.Broad || h.End == len(p.words) || p.words[h.End].gap != gapBreak {
+	isAtBreak := h.End < len(p.words) && p.words[h.End].gap == gapBreak
+	if h.concept.base().isNamed() || !isAtBreak {
 		return h.concept
 	}
 	end := h.End + 1
@@ -230,13 +249,18 @@ func (a *annotator) compound(text *phrases, f phrase, noun []Token) *Concept {
 	if c := a.roleOf(words, noun); c != nil {
 		return c
 	}
-	if first := a.v.Form(words[0].Word); len(words) == 1 || first == nil || first.likeliest() != f.Form.likeliest() {
+	if len(words) == 1 {
+		return nil
+	}
+	// The first word alone may mean the same: "dental practice" and "dental".
+	first := a.v.Form(words[0].Word)
+	if first == nil || first.likeliest() != f.Form.likeliest() {
 		return nil
 	}
 	return a.roleOf(words[:1], noun)
 }
 
-// roleOf returns the role whose name is the words of both, or nil.
+// roleOf returns the role whose name is the words followed by the noun, or nil.
 func (a *annotator) roleOf(words, noun []Token) *Concept {
 	var text strings.Builder
 	for _, part := range [...][]Token{words, noun} {
@@ -259,8 +283,8 @@ func (a *annotator) completes(c, noun *Concept) bool {
 // isUnspecific reports whether a role is an unspecific noun.
 func (c *Concept) isUnspecific() bool { return c.Generic || c.Broad || c.isUnspecified() }
 
-// isNamed reports whether a role is neither such a noun nor the name of a group of
-// roles.
+// isNamed reports whether a role is neither a noun such as technician nor the name of a group
+// of roles.
 func (c *Concept) isNamed() bool { return !c.Generic && !c.Broad }
 
 // isClerical reports whether a role is a clerk or administrator without further
@@ -325,7 +349,8 @@ func (a *annotator) ownProfession(specialty, doctor *Concept) *Concept {
 	if i < 0 || specialty.Related[i].To.IsA(doctor) || a.v.hasComposite(doctor, specialty) {
 		return nil
 	}
-	if slices.ContainsFunc(specialty.ancestors, func(l Link) bool { return l.Strength == 1 && a.v.hasComposite(doctor, l.To) }) {
+	hasDoctors := func(l Link) bool { return l.Strength == 1 && a.v.hasComposite(doctor, l.To) }
+	if slices.ContainsFunc(specialty.ancestors, hasDoctors) {
 		return nil
 	}
 	return specialty.Related[i].To
@@ -335,8 +360,12 @@ func (a *annotator) ownProfession(specialty, doctor *Concept) *Concept {
 // alternative to it.
 func (a *annotator) followsProfession(p *phrases, i int) bool {
 	f := p.found[i]
-	if f.Start > 0 && (p.words[f.Start].gap == gapSlash || p.tokens[f.Start-1].Word == "or" || p.tokens[f.Start-1].Word == "and") {
-		return false
+	if f.Start > 0 {
+		before := p.tokens[f.Start-1].Word
+		isAlternative := p.words[f.Start].gap == gapSlash || before == "or" || before == "and"
+		if isAlternative {
+			return false
+		}
 	}
 	j := slices.IndexFunc(p.found[:i], func(g phrase) bool { return g.isRole() && a.isProfession(g.concept) })
 	return j >= 0 && !p.hasPreposition(p.found[j].End, f.Start)
@@ -348,7 +377,8 @@ func (a *annotator) precedesProfession(p *phrases, i int) bool {
 		return false
 	}
 	next := p.found[i+1]
-	return next.isRole() && a.isProfession(next.concept) && next.Start == p.found[i].End && p.words[next.Start].gap == gapNone
+	isAdjacent := next.Start == p.found[i].End && p.words[next.Start].gap == gapNone
+	return isAdjacent && next.isRole() && a.isProfession(next.concept)
 }
 
 // doctorGrade returns the grade of a phrase that means a doctor of a grade and

@@ -10,7 +10,7 @@ type phrases struct {
 	tokens []Token
 	words  Words
 	caps   bool   // all letters of the text are capitals
-	end    string // the text after the last token
+	tail   string // the text after the last token
 	found  []phrase
 }
 
@@ -25,9 +25,9 @@ type phrase struct {
 func (a *annotator) parse(p *phrases, text string) {
 	p.tokens = splitNumbers(AppendTokens(p.tokens[:0], text))
 	p.words = a.v.appendWords(p.words[:0], p.tokens)
-	p.end = text
+	p.tail = text
 	if n := len(p.tokens); n > 0 {
-		p.end = text[p.tokens[n-1].End:]
+		p.tail = text[p.tokens[n-1].End:]
 	}
 	p.caps = len(p.tokens) >= 3 && text == strings.ToUpper(text)
 	p.found = p.found[:0]
@@ -76,9 +76,10 @@ func (a *annotator) cover(p *phrases, from, to, part int) {
 		}
 		a.matches = a.v.Matches(a.matches[:0], p.words, i)
 		for _, m := range a.matches {
-			b := &best[m.End-from]
-			if c := here + p.cost(m); p.mayMatch(m) && !a.hidesRole(p, m) &&
-				(c < b.cost || c == b.cost && m.End-m.Start > b.match.End-b.match.Start) {
+			b, c := &best[m.End-from], here+p.cost(m)
+			isLonger := m.End-m.Start > b.match.End-b.match.Start
+			isBetter := c < b.cost || c == b.cost && isLonger
+			if isBetter && p.mayMatch(m) && !a.hidesRole(p, m) {
 				*b = step{cost: c, match: m}
 			}
 		}
@@ -106,10 +107,14 @@ func (a *annotator) hidesRole(p *phrases, m Match) bool {
 	if slash == m.End {
 		return false
 	}
-	c, before, after := m.Form.likeliest(), a.roleAt(p, m.Start, slash), a.roleAt(p, slash, m.End)
-	if before == nil || after == nil || !before.isNamed() || !after.isNamed() || before.IsKin(after) {
+	before, after := a.roleAt(p, m.Start, slash), a.roleAt(p, slash, m.End)
+	if before == nil || after == nil {
 		return false
 	}
+	if !before.isNamed() || !after.isNamed() || before.IsKin(after) {
+		return false
+	}
+	c := m.Form.likeliest()
 	return c.base() == before.base() || c.base() == after.base()
 }
 
@@ -193,7 +198,7 @@ func (p *phrases) isUnit(m Match) bool {
 // isGradeWord reports whether a word names the scale of a number: band 7.
 func isGradeWord(w string) bool { return w == "band" || w == "grade" || w == "level" }
 
-// dropConjunctions drops the operating room where the capitals OR are the conjunction.
+// dropConjunctions drops the phrases "OR" that are the conjunction and not the operating room.
 func (p *phrases) dropConjunctions() {
 	for i := len(p.found) - 2; i > 0; i-- {
 		if p.isConjunction(i) {
@@ -202,12 +207,15 @@ func (p *phrases) dropConjunctions() {
 	}
 }
 
-// isConjunction reports whether phrase i is the word or between two of a kind,
-// as in "full time OR part time", or before another condition of the job.
+// isConjunction reports whether phrase i is the word "or" between two phrases of a kind, as in
+// "full time OR part time", or before another condition of the job.
 func (p *phrases) isConjunction(i int) bool {
 	f, before, after := p.found[i], p.found[i-1], p.found[i+1]
-	if f.End-f.Start != 1 || p.tokens[f.Start].Word != "or" || after.Start != f.End ||
-		p.words[f.Start].gap != gapNone || p.words[f.End].gap != gapNone {
+	if f.End-f.Start != 1 || p.tokens[f.Start].Word != "or" {
+		return false
+	}
+	isAdjacent := after.Start == f.End && p.words[f.Start].gap == gapNone && p.words[f.End].gap == gapNone
+	if !isAdjacent {
 		return false
 	}
 	kind := after.Form.likeliest().Kind
@@ -225,8 +233,9 @@ func (p *phrases) isPart(m Match) bool {
 // commonWords are the abbreviations of two letters that are also plain English.
 var commonWords = wordSet("or it am as at he us an in on is me pa")
 
-// kinds returns the kinds of the phrases beside phrase i in the same part.
-func (p *phrases) kinds(i, step int) []Kind {
+// kindsBeside returns the kinds of the phrases in the same part that precede phrase i, for a
+// step of -1, or follow it, for a step of 1.
+func (p *phrases) kindsBeside(i, step int) []Kind {
 	var out []Kind
 	for j := i + step; j >= 0 && j < len(p.found) && p.found[j].part == p.found[i].part; j += step {
 		for _, r := range p.found[j].Form.Readings {
@@ -255,7 +264,7 @@ func (p *phrases) isQuestion(part int) bool {
 			return false
 		}
 	}
-	return strings.Contains(p.end, "?")
+	return strings.Contains(p.tail, "?")
 }
 
 // hasAnswer reports whether a part that is no question names a role: "Were you
@@ -264,30 +273,33 @@ func (p *phrases) hasAnswer() bool {
 	return slices.ContainsFunc(p.found, func(f phrase) bool { return f.isRole() && !p.isQuestion(f.part) })
 }
 
-// span is a range of phrases and of words.
-type span struct{ from, to, start, end int }
+// span is a part of a title, as ranges of phrases and of words without their ends.
+type span struct {
+	from, to   int // phrases
+	start, end int // words
+}
 
 // alternatives divides the parts of a title at slashes and "or", and at an
 // "and" between two job names.
 func (p *phrases) alternatives() []span {
 	var out []span
-	cur := span{}
+	current := span{}
 	for i, w := 0, 0; w < len(p.words); w++ {
 		for i < len(p.found) && p.found[i].End <= w {
 			i++
 		}
-		inside := i < len(p.found) && p.found[i].Start < w
-		if w == 0 || inside {
+		isInPhrase := i < len(p.found) && p.found[i].Start < w
+		if w == 0 || isInPhrase {
 			continue
 		}
 		if p.words[w].gap != gapNone || p.joins(w, i) {
-			cur.to, cur.end = i, w
-			out = append(out, cur)
-			cur = span{from: i, start: w}
+			current.to, current.end = i, w
+			out = append(out, current)
+			current = span{from: i, start: w}
 		}
 	}
-	cur.to, cur.end = len(p.found), len(p.words)
-	return append(out, cur)
+	current.to, current.end = len(p.found), len(p.words)
+	return append(out, current)
 }
 
 // isTraining reports whether an alternative names the post of a trainee, or the next part
@@ -296,7 +308,11 @@ func (p *phrases) isTraining(alt span) bool {
 	if slices.ContainsFunc(p.found[alt.from:alt.to], func(f phrase) bool { return f.isTrainee() }) {
 		return true
 	}
-	return alt.to < len(p.found) && p.found[alt.to].isTrainee() && p.found[alt.to].Start == alt.end && p.isPart(p.found[alt.to].Match)
+	if alt.to == len(p.found) {
+		return false
+	}
+	next := p.found[alt.to]
+	return next.isTrainee() && next.Start == alt.end && p.isPart(next.Match)
 }
 
 func (f *phrase) isTrainee() bool {
@@ -305,7 +321,9 @@ func (f *phrase) isTrainee() bool {
 
 // namesTrainee reports whether a name of a role is one of trainees.
 func (p *phrases) namesTrainee(f phrase) bool {
-	return slices.ContainsFunc(p.tokens[f.Start:f.End], func(t Token) bool { return t.Word == "trainee" || t.Word == "apprentice" })
+	return slices.ContainsFunc(p.tokens[f.Start:f.End], func(t Token) bool {
+		return t.Word == "trainee" || t.Word == "apprentice"
+	})
 }
 
 // joins reports whether word w, before phrase next, joins alternatives.
@@ -317,8 +335,12 @@ func (p *phrases) joins(w, next int) bool {
 	case "or":
 		return true
 	case "and":
-		return next > 0 && next < len(p.found) && p.found[next-1].End == w && p.found[next-1].isRole() &&
-			p.found[next].Start == w+1 && p.roleFollows(next)
+		if next == 0 || next == len(p.found) {
+			return false
+		}
+		before, after := p.found[next-1], p.found[next]
+		isBetween := before.End == w && after.Start == w+1
+		return isBetween && before.isRole() && p.roleFollows(next)
 	}
 	return false
 }

@@ -23,10 +23,10 @@ const (
 	keyEmployer     = "employer:" // a company, or the beginning of its name
 )
 
-// How is the way in which a hit satisfies a slot.
+// How tells how a hit satisfies a slot.
 type How string
 
-// The ways.
+// The values of How.
 const (
 	HowTitle   How = "title"
 	HowField   How = "field"
@@ -44,7 +44,7 @@ type Plan struct {
 	// Terms are the indexes of the terms to which the slots belong, -1 for slots
 	// that only order the hits.
 	Terms []int
-	// How has, for each slot, the way of each level.
+	// How contains, for each slot, how its levels are satisfied.
 	How [][]How
 }
 
@@ -90,12 +90,12 @@ const (
 	costStep = 20
 	// regionRadius is how far the middle of a region is from its border, in miles.
 	regionRadius = 20
-	// kin is the strength between siblings, and towards a parent.
+	// kinStrength is the strength between siblings, and towards a parent.
 	kinStrength = .35
 )
 
-// Plan translates an understanding into conditions on documents. Radius is the distance
-// to towns, in miles, unless the query has one.
+// Plan translates the parsed query into conditions on documents. radius is the distance to
+// towns in miles, unless the query has one.
 func (u *Understanding) Plan(radius float64) Plan {
 	if u.Radius > 0 {
 		radius = u.Radius
@@ -105,9 +105,10 @@ func (u *Understanding) Plan(radius float64) Plan {
 		t := &u.Terms[i]
 		switch {
 		case t.Excluded:
-			b.Must = append(b.Must, Not(t.core()))
+			b.Must = append(b.Must, Not(t.exclusion()))
 		case t.Slot == SlotPhrase:
-			b.Must = append(b.Must, Or(each(t.alternatives(), func(words []string) Expr { return HasLiteral(words...) })...))
+			literals := each(t.alternatives(), func(words []string) Expr { return HasLiteral(words...) })
+			b.Must = append(b.Must, Or(literals...))
 		default:
 			b.add(i, b.levels(t))
 		}
@@ -119,12 +120,14 @@ func (u *Understanding) Plan(radius float64) Plan {
 	return b.Plan
 }
 
+// planner builds a Plan.
 type planner struct {
 	Plan
 	understanding *Understanding
 	radius        float64
 }
 
+// add adds a slot. term is the index of the term to which it belongs, -1 for none.
 func (b *planner) add(term int, levels []level) {
 	var s Slot
 	how := make([]How, len(levels))
@@ -132,7 +135,9 @@ func (b *planner) add(term int, levels []level) {
 		s.Levels = append(s.Levels, l.SlotLevel)
 		how[i] = l.how
 	}
-	b.Slots, b.How, b.Terms = append(b.Slots, s), append(b.How, how), append(b.Terms, term)
+	b.Slots = append(b.Slots, s)
+	b.How = append(b.How, how)
+	b.Terms = append(b.Terms, term)
 }
 
 // terms returns the terms of the slots that are not excluded.
@@ -187,22 +192,24 @@ func (b *planner) addProfession() {
 	}
 }
 
-// core matches the adverts that an exclusion excludes: those for the role itself and
+// exclusion matches the adverts that an excluded term excludes: those for the role itself and
 // those with the words.
-func (t *Term) core() Expr {
+func (t *Term) exclusion() Expr {
 	out := []Expr{HasPhrase(t.Words...)}
 	if t.Slot == SlotPhrase {
 		out = []Expr{HasLiteral(t.Words...)}
 	}
 	if len(t.Concepts) > 0 {
-		out = append(out, And(each(t.Concepts, func(c *Concept) Expr { return about(c, keyRoleHead, keyRoleTitle) })...))
+		roles := each(t.Concepts, func(c *Concept) Expr { return about(c, keyRoleHead, keyRoleTitle) })
+		out = append(out, And(roles...))
 	}
 	return Or(out...)
 }
 
-// alternatives returns Words and Or.
+// alternatives returns Words and the words of Or, one of which an advert must contain.
 func (t *Term) alternatives() [][]string { return append([][]string{t.Words}, t.Or...) }
 
+// each returns the expression of each item.
 func each[T any](items []T, f func(T) Expr) []Expr {
 	out := make([]Expr, len(items))
 	for i, item := range items {
