@@ -115,14 +115,22 @@ func showAccount(cmd *cobra.Command, a identity.AccountStatus) error {
 	if m := a.Membership; m != nil {
 		organization = fmt.Sprintf("%s (%s), %s", a.Organization.Name, m.OrganizationID, m.Role)
 	}
-	second := when(a.SecondFactor.EnabledAt)
+	secondFactor := when(a.SecondFactor.EnabledAt)
 	if a.SecondFactor.Enabled {
-		second = fmt.Sprintf("%s, %d recovery codes left", second, a.SecondFactor.RecoveryCodesLeft)
+		secondFactor = fmt.Sprintf("%s, %d recovery codes left", secondFactor, a.SecondFactor.RecoveryCodesLeft)
 	}
 	t := newTable(cmd.OutOrStdout(), "id", a.ID)
 	for _, line := range [][2]any{
-		{"email", a.Email}, {"name", a.Name}, {"role", p.Role()}, {"organization", organization}, {"created", when(a.CreatedAt)},
-		{"verified", when(a.EmailVerifiedAt)}, {"second factor", second}, {"locked", when(a.LockedAt)}, {"moderator", when(a.ModeratorSince)}, {"sessions", a.Sessions},
+		{"email", a.Email},
+		{"name", a.Name},
+		{"role", p.Role()},
+		{"organization", organization},
+		{"created", when(a.CreatedAt)},
+		{"verified", when(a.EmailVerifiedAt)},
+		{"second factor", secondFactor},
+		{"locked", when(a.LockedAt)},
+		{"moderator", when(a.ModeratorSince)},
+		{"sessions", a.Sessions},
 	} {
 		t.add(line[:]...)
 	}

@@ -370,7 +370,11 @@ func (c *Config) validate() error {
 		{c.HTTP.MetricsAddr != "" && !strings.Contains(c.HTTP.MetricsAddr, ":"), "http.metrics_addr", "want HOST:PORT or :PORT"},
 		{c.Limits.BodyMemory < 1, "limits.body_memory", "want a number of MiB of at least 1"},
 		{!(c.Limits.SearchCPU >= 0), "limits.search_cpu", "want seconds of at least 0"}, // also for NaN
-		{c.Limits.SearchTimeout < 10*time.Millisecond || c.Limits.SearchTimeout > time.Minute, "limits.search_timeout", "want a duration from 10ms to 1m, such as 1s"},
+		{
+			c.Limits.SearchTimeout < 10*time.Millisecond || c.Limits.SearchTimeout > time.Minute,
+			"limits.search_timeout",
+			"want a duration from 10ms to 1m, such as 1s",
+		},
 		{len(c.Auth.Keys) == 0, "auth.keys", "want at least one key file or folder"},
 		// With a shorter time an event that is relayed late could be handled twice.
 		{c.Retention.Events < 24*time.Hour, "retention.events", "want at least 24h"},

@@ -189,7 +189,7 @@ func intersect(a, b []area) []area {
 // metropolis is the population of a city after which its region is named in addresses.
 const metropolis = 700_000
 
-// findAreas returns the areas of a findAreas after a town: a region, a country, or the
+// findAreas returns the areas that a qualifier after a town names: a region, a country, or the
 // region of a larger town nearby.
 func (t *tables) findAreas(name string) ([]area, bool) {
 	out := slices.Clone(t.regions[name])
@@ -247,7 +247,7 @@ func prefersRegion(town, region listings.Place) bool {
 	return town.Region != region.Name && town.Population < minNamesake
 }
 
-// findTown finds the largest findTown with the key inside one of the areas.
+// findTown finds the largest town with the key inside one of the areas.
 func (t *tables) findTown(name string, within []area) (listings.Place, bool) {
 	alias, isAlias := t.findAlias(name)
 	if isAlias && within == nil {

@@ -48,8 +48,15 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 		// An existing row is claimed again if it has expired, or if the lease of its
 		// caller has ended without an answer.
 		res = d.keyRow(ctx, r).
-			Where("expires_at <= ? OR status = 0 AND (claimed_until <= ? OR claimed_until > ?) AND fingerprint = ?", now, now, claim.Until.Add(maxClockSkew), r.Fingerprint).
-			Updates(map[string]any{"fingerprint": row.Fingerprint, "status": 0, "answer": "", "claimed_until": row.ClaimedUntil, "expires_at": row.ExpiresAt})
+			Where("expires_at <= ? OR status = 0 AND (claimed_until <= ? OR claimed_until > ?) AND fingerprint = ?",
+				now, now, claim.Until.Add(maxClockSkew), r.Fingerprint).
+			Updates(map[string]any{
+				"fingerprint":   row.Fingerprint,
+				"status":        0,
+				"answer":        "",
+				"claimed_until": row.ClaimedUntil,
+				"expires_at":    row.ExpiresAt,
+			})
 	}
 	if res.Error != nil {
 		return claim, nil, wrap(res.Error)

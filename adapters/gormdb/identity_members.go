@@ -127,23 +127,28 @@ func (d members) List(
 }
 
 // Upsert implements identity.Members.
-func (d members) Upsert(ctx context.Context, m *identity.Membership) (err error) {
+func (d members) Upsert(ctx context.Context, m *identity.Membership) error {
 	r := membershipRow(*m)
 	r.Version++
-	if m.Version == 0 {
-		res := createIfAbsent(d.conn(ctx), &r, "organization_id", "user_id")
-		if errors.Is(res.Error, gorm.ErrForeignKeyViolated) {
-			return errStale // the invited user was deleted concurrently
-		}
-		err = requireRow(res, errStale)
-	} else {
-		err = updateVersion(d.conn(ctx).Model(&membershipRow{}).Where("organization_id = ? AND user_id = ? AND version = ?", m.OrganizationID, m.UserID, m.Version),
-			&r, "organization_id", "user_id", "founder")
+	if err := d.createOrUpdate(ctx, &r, m.Version); err != nil {
+		return err
 	}
-	if err == nil {
-		m.Version++
+	m.Version++
+	return nil
+}
+
+// createOrUpdate stores a row that had the version before, 0 for a new one.
+func (d members) createOrUpdate(ctx context.Context, r *membershipRow, before int64) error {
+	if before > 0 {
+		row := d.conn(ctx).Model(&membershipRow{}).
+			Where("organization_id = ? AND user_id = ? AND version = ?", r.OrganizationID, r.UserID, before)
+		return updateVersion(row, r, "organization_id", "user_id", "founder")
 	}
-	return err
+	res := createIfAbsent(d.conn(ctx), r, "organization_id", "user_id")
+	if errors.Is(res.Error, gorm.ErrForeignKeyViolated) {
+		return errStale // the invited user was deleted concurrently
+	}
+	return requireRow(res, errStale)
 }
 
 // Delete implements identity.Members.

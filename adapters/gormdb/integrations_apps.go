@@ -99,7 +99,8 @@ func (r apiKeyRow) apiKey() integrations.Key { return integrations.Key(r) }
 
 // Create implements integrations.Keys.
 func (d keys) Create(ctx context.Context, ownerID string, k integrations.Key) error {
-	if _, err := takeRow[appRow](ofAppOwner(d.conn(ctx).Select("id"), ownerID).Where("id = ?", k.AppID), integrations.ErrAppNotFound); err != nil {
+	ownApp := ofAppOwner(d.conn(ctx).Select("id"), ownerID).Where("id = ?", k.AppID)
+	if _, err := takeRow[appRow](ownApp, integrations.ErrAppNotFound); err != nil {
 		return err
 	}
 	return orAppDeleted(d.conn(ctx).Create((*apiKeyRow)(&k)).Error)

@@ -49,7 +49,11 @@ func (d listingRepository) DeleteByOrganizations(ctx context.Context, organizati
 		for n := deleteBatchSize; n == deleteBatchSize; removed += n {
 			err := d.Do(ctx, func(ctx context.Context) error {
 				var ids []string
-				if err := d.conn(ctx).Table("listings").Where("organization_id = ?", organizationID).Limit(deleteBatchSize).Pluck("id", &ids).Error; err != nil {
+				err := d.conn(ctx).Table("listings").
+					Where("organization_id = ?", organizationID).
+					Limit(deleteBatchSize).
+					Pluck("id", &ids).Error
+				if err != nil {
 					return wrap(err)
 				}
 				n = len(ids)

@@ -18,7 +18,11 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		ids := list.Map(vs, func(v listings.Visit) string { return v.ListingID })
 		var owners []listingRow
-		if err := d.unprepared(ctx).Table("listings").Select("id", "organization_id").Where(d.dialect.In("id", ids)).Find(&owners).Error; err != nil {
+		err := d.unprepared(ctx).Table("listings").
+			Select("id", "organization_id").
+			Where(d.dialect.In("id", ids)).
+			Find(&owners).Error
+		if err != nil {
 			return wrap(err)
 		}
 		ownerOf := list.ToMap(owners, func(l listingRow) (id, organizationID string) { return l.ID, l.OrganizationID })
@@ -33,7 +37,7 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 		slices.SortFunc(vs, func(a, b listings.Visit) int {
 			return cmp.Or(cmp.Compare(a.ListingID, b.ListingID), cmp.Compare(a.Visitor, b.Visitor), cmp.Compare(a.Day, b.Day))
 		})
-		vs, err := d.limitPerNetwork(ctx, vs)
+		vs, err = d.limitPerNetwork(ctx, vs)
 		if err != nil || len(vs) == 0 {
 			return err
 		}

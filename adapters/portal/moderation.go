@@ -41,7 +41,8 @@ const moderation = "Moderation"
 
 // moderationRoutes returns the routes for moderators.
 func moderationRoutes(s *listings.Service) []web.Route {
-	decide := func(do func(context.Context, auth.Actor, string, listings.DecisionInput) (listings.Listing, error), message string) web.Operation {
+	type decideFunc func(ctx context.Context, by auth.Actor, listingID string, in listings.DecisionInput) (listings.Listing, error)
+	decide := func(do decideFunc, message string) web.Operation {
 		return answerWith(func(ctx context.Context, actor auth.Actor, in DecisionInput) (listings.Listing, error) {
 			return do(ctx, actor, in.ID, in.DecisionInput)
 		}, viewModeratedJob, message)
@@ -145,8 +146,15 @@ type caseView struct {
 
 func viewCase(c listings.ModeratedCase) caseView {
 	return caseView{
-		Job: viewModeratedJob(c.Listing), State: c.State, Reports: c.Reports, Held: c.Held, Score: c.Score, Reasons: append([]string{}, c.Reasons...),
-		OpenedAt: c.OpenedAt, DecidedAt: c.DecidedAt, Note: c.Note,
+		Job:       viewModeratedJob(c.Listing),
+		State:     c.State,
+		Reports:   c.Reports,
+		Held:      c.Held,
+		Score:     c.Score,
+		Reasons:   append([]string{}, c.Reasons...),
+		OpenedAt:  c.OpenedAt,
+		DecidedAt: c.DecidedAt,
+		Note:      c.Note,
 	}
 }
 

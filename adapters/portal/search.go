@@ -64,8 +64,16 @@ func (in SeekerSearchInput) Problems() []fault.Field {
 	return out
 }
 
+// seekerSorts maps the values of the parameter sort.
+var seekerSorts = map[string]listings.Sort{
+	"postedAt": listings.ByDate,
+	"salary":   listings.BySalary,
+	"title":    listings.ByTitle,
+	"location": listings.ByLocation,
+}
+
 func (in SeekerSearchInput) find() listings.FindInput {
-	sort := map[string]listings.Sort{"postedAt": listings.ByDate, "salary": listings.BySalary, "title": listings.ByTitle, "location": listings.ByLocation}[in.Sort]
+	sort := seekerSorts[in.Sort]
 	if sort == "" && in.Order != "" {
 		sort = listings.ByDate
 	}

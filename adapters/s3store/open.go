@@ -161,8 +161,13 @@ func (a *address) setCA(file string) error {
 
 func (a *address) setEndpoint(endpoint string, insecure bool) error {
 	u, err := url.Parse(cmp.Or(endpoint, "https://s3.amazonaws.com"))
+	if err != nil {
+		return errors.New("endpoint: want https://HOST:PORT")
+	}
+	isHTTP := u.Scheme == "http" || u.Scheme == "https"
+	hasPath := u.Path != "" && u.Path != "/"
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+	case !isHTTP || u.Hostname() == "" || hasPath || u.RawQuery != "" || u.Fragment != "":
 		return errors.New("endpoint: want https://HOST:PORT")
 	case u.User != nil:
 		return errors.New("endpoint: want no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")

@@ -271,10 +271,16 @@ func isDeclined(err error) bool {
 // Stripe hold the objects of the request with their secrets, which are left out.
 func unavailableFault(action string, err error) error {
 	cause := fmt.Errorf("stripe: %s: %w", action, err)
-	if e := stripeError(err); e != nil && (e.Code == stripe.ErrorCodeIdempotencyKeyInUse || e.Code == stripe.ErrorCodeLockTimeout) {
-		cause = fmt.Errorf("stripe: %s: %w", action, errBusy)
-	} else if e != nil {
-		cause = fmt.Errorf("stripe: %s: status %d, type %q, code %q, parameter %q, request %q", action, e.HTTPStatusCode, e.Type, e.Code, e.Param, e.RequestID)
+	if e := stripeError(err); e != nil {
+		isBusy := e.Code == stripe.ErrorCodeIdempotencyKeyInUse || e.Code == stripe.ErrorCodeLockTimeout
+		if isBusy {
+			cause = fmt.Errorf("stripe: %s: %w", action, errBusy)
+		} else {
+			cause = fmt.Errorf(
+				"stripe: %s: status %d, type %q, code %q, parameter %q, request %q",
+				action, e.HTTPStatusCode, e.Type, e.Code, e.Param, e.RequestID,
+			)
+		}
 	}
 	return fault.ErrUnavailable.WithReason("payments").WithCause(cause)
 }

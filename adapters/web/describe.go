@@ -31,7 +31,12 @@ func describeField(p jsonschema.InterceptPropParams) error {
 	}
 	first, rest, _ := strings.Cut(text, ". ")
 	var sentences []string
-	for _, sentence := range []string{strings.TrimSuffix(first, ".") + numberRange(p.PropertySchema, p.Field.Tag), rest, sizeRange(p.PropertySchema), defaultValue(p.PropertySchema)} {
+	for _, sentence := range []string{
+		strings.TrimSuffix(first, ".") + numberRange(p.PropertySchema, p.Field.Tag),
+		rest,
+		sizeRange(p.PropertySchema),
+		defaultValue(p.PropertySchema),
+	} {
 		if sentence != "" {
 			sentences = append(sentences, strings.TrimSuffix(sentence, ".")+".")
 		}
@@ -219,8 +224,9 @@ func describeHeaders(spec *openapi31.Spec, s API, route Route, op *openapi31.Ope
 			}
 		}
 		for _, h := range headers {
-			spec.ComponentsEns().
-				WithHeadersItem(h.Name, openapi31.HeaderOrReference{Header: (&openapi31.Header{Schema: map[string]any{"type": "string"}}).WithDescription(h.Description).WithExample(h.Example)})
+			header := openapi31.Header{Schema: map[string]any{"type": "string"}}
+			header.WithDescription(h.Description).WithExample(h.Example)
+			spec.ComponentsEns().WithHeadersItem(h.Name, openapi31.HeaderOrReference{Header: &header})
 			answer.Response.WithHeadersItem(
 				h.Name,
 				openapi31.HeaderOrReference{Reference: &openapi31.Reference{Ref: "#/components/headers/" + h.Name}},

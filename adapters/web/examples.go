@@ -280,7 +280,15 @@ func (s sampler) fault(r Route, status int) *fault.Error {
 	if status == http.StatusBadRequest {
 		return badRequest(r.Op)
 	}
-	for _, f := range []*fault.Error{fault.ErrUnauthorized, fault.ErrForbidden, fault.ErrRateLimit, fault.ErrUnavailable, ErrTooLarge, idempotency.ErrReused, idempotency.ErrInProgress} {
+	for _, f := range []*fault.Error{
+		fault.ErrUnauthorized,
+		fault.ErrForbidden,
+		fault.ErrRateLimit,
+		fault.ErrUnavailable,
+		ErrTooLarge,
+		idempotency.ErrReused,
+		idempotency.ErrInProgress,
+	} {
 		if StatusOf(f) == status {
 			return f
 		}

@@ -73,10 +73,12 @@ func Actions() []Action {
 	return []Action{
 		SignInSucceeded, SignInFailed, SessionEnded, SessionsEnded,
 		PasswordChanged, PasswordReset, EmailChangeRequested, EmailChanged,
-		SecondFactorEnabled, SecondFactorDisabled, SecondFactorReset, SecondFactorRequired, RecoveryCodeUsed, AccountLocked, AccountUnlocked, AccountDeleted, ModeratorGranted, ModeratorRevoked,
+		SecondFactorEnabled, SecondFactorDisabled, SecondFactorReset, SecondFactorRequired, RecoveryCodeUsed,
+		AccountLocked, AccountUnlocked, AccountDeleted, ModeratorGranted, ModeratorRevoked,
 		MemberInvited, MemberJoined, MemberRemoved, PermissionsChanged, OrganizationClosed,
 		OrganizationVerified, OrganizationUnverified, OrganizationHeld, OrganizationReleased, OrganizationSuspended, OrganizationRestored,
-		AppCreated, AppDeleted, ClientSecretRotated, APIKeyCreated, APIKeyDeleted, WebhookCreated, WebhookDeleted, WebhookSecretRotated, ProgramsSignedOut, PlanChanged,
+		AppCreated, AppDeleted, ClientSecretRotated, APIKeyCreated, APIKeyDeleted,
+		WebhookCreated, WebhookDeleted, WebhookSecretRotated, ProgramsSignedOut, PlanChanged,
 		ExportCreated, ExportDownloaded, ListingHidden, ListingShown,
 	}
 }

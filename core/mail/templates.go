@@ -73,11 +73,17 @@ type letterData struct {
 
 // sampleLetter has all parts of a letter.
 var sampleLetter = Letter{
-	Subject: "Subject", Greeting: "Name", Home: "https://example.org", Unsubscribe: "https://example.org/unsubscribe",
+	Subject:     "Subject",
+	Greeting:    "Name",
+	Home:        "https://example.org",
+	Unsubscribe: "https://example.org/unsubscribe",
 	Body: []Block{
-		{
-			Text: "Text",
-		}, {Link: &Link{"Label", "https://example.org"}}, {Code: "Code"}, {Quote: "Quote"}, {Facts: []Fact{{"Name", "Value"}}}, {Items: []Entry{{"Title", "https://example.org", "Detail"}}},
+		{Text: "Text"},
+		{Link: &Link{"Label", "https://example.org"}},
+		{Code: "Code"},
+		{Quote: "Quote"},
+		{Facts: []Fact{{"Name", "Value"}}},
+		{Items: []Entry{{"Title", "https://example.org", "Detail"}}},
 	},
 }
 

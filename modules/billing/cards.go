@@ -85,20 +85,20 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 		return Subscription{}, fault.InvalidField("paymentMethodId", "is required")
 	}
 	o := Owner{User, by.UserID}
-	switch sub, err := s.Current(ctx, o); {
-	case err != nil:
+	sub, err := s.Current(ctx, o)
+	if err != nil {
 		return sub, err
-	case sub.Status == PastDue:
+	}
+	if sub.Status == PastDue {
 		return s.choose(ctx, o, ChooseInput{PlanID: sub.Plan, PaymentMethodID: methodID}, false)
 	}
 	method, err := s.attach(ctx, o, methodID)
-	if err == nil {
-		err = s.abandonOther(ctx, o, "", "")
-	}
 	if err != nil {
 		return Subscription{}, err
 	}
-	var sub Subscription
+	if err := s.abandonOther(ctx, o, "", ""); err != nil {
+		return Subscription{}, err
+	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if sub, err = s.lockUnlessPurchasing(ctx, o); err != nil {
 			return err

@@ -48,10 +48,13 @@ func (s *Service) CheckApply(ctx context.Context, by auth.Actor, in ApplyInput) 
 // requireFirst returns ErrAlreadyApplied if the applicant has applied to the listing.
 func (s *Service) requireFirst(ctx context.Context, a Application) error {
 	applied, err := s.AppliedAmong(ctx, a.ApplicantID, []string{a.ListingID})
-	if err == nil && applied[a.ListingID] {
-		err = ErrAlreadyApplied
+	if err != nil {
+		return err
 	}
-	return err
+	if applied[a.ListingID] {
+		return ErrAlreadyApplied
+	}
+	return nil
 }
 
 // prepare validates the input. It returns the new application, which it does not store, and

@@ -96,11 +96,14 @@ func (s *Service) Decide(ctx context.Context, by auth.Actor, d Decision) error {
 	if !slices.Contains(Statuses, Status(d.Status)) {
 		return ErrInvalidStatus
 	}
-	_, failed, err := s.decide(ctx, by, []Decision{d})
-	if err == nil && len(failed) > 0 {
-		err = failed[0]
+	_, refused, err := s.decide(ctx, by, []Decision{d})
+	if err != nil {
+		return err
 	}
-	return err
+	if len(refused) > 0 {
+		return refused[0]
+	}
+	return nil
 }
 
 // Dismiss sets an application to withdrawn on behalf of the employer, who may set another

@@ -247,7 +247,13 @@ func (s *ExportService) OpenExport(ctx context.Context, exportID, token string) 
 		return Download{}, err
 	}
 	// The entry has no actor, because everyone who has the link can use it.
-	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.ExportDownloaded, OrganizationID: e.OrganizationID, Object: e.ID, Detail: e.Kind}); err != nil {
+	entry := audit.Entry{
+		Action:         audit.ExportDownloaded,
+		OrganizationID: e.OrganizationID,
+		Object:         e.ID,
+		Detail:         e.Kind,
+	}
+	if err := s.Audit.Record(ctx, entry); err != nil {
 		return Download{}, errors.Join(err, body.Close())
 	}
 	return Download{Name: exportName(e.Kind, e.CreatedAt), Size: info.Size, Body: body}, nil
@@ -265,18 +271,23 @@ func (s *ExportService) export(ctx context.Context, t task.Task, in exportTask) 
 	if err != nil || e.State == ExportDone {
 		return err
 	}
-	if err = s.writeFile(ctx, &e); err == nil {
-		return nil
+	if err := s.writeFile(ctx, &e); err != nil {
+		isLastAttempt := t.Attempt == exportAttempts
+		if isLastAttempt {
+			return errors.Join(err, s.markFailed(ctx, e))
+		}
+		return err
 	}
-	if t.Attempt == exportAttempts {
-		// No attempt follows. The context may have timed out.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		now := s.Clock.Now()
-		e.State, e.FinishedAt = ExportFailed, &now
-		err = errors.Join(err, s.Exports.Update(ctx, e))
-	}
-	return err
+	return nil
+}
+
+// markFailed stores that the export has failed, even if the context has timed out.
+func (s *ExportService) markFailed(ctx context.Context, e Export) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	now := s.Clock.Now()
+	e.State, e.FinishedAt = ExportFailed, &now
+	return s.Exports.Update(ctx, e)
 }
 
 // writeFile writes the table into the file of the export, and updates the progress of the

@@ -117,12 +117,17 @@ func (a *Appointment) notice(before *Appointment) string {
 	switch {
 	case a.Status == Scheduled && !wasScheduled:
 		return event.InterviewScheduled
-	case a.Status == Scheduled && (!a.ScheduledAt.Equal(before.ScheduledAt) || a.Location != before.Location || a.Interviewer != before.Interviewer):
+	case a.Status == Scheduled && !a.isSameMeeting(before):
 		return event.InterviewMoved
 	case a.Status == Cancelled && wasScheduled:
 		return event.InterviewCancelled
 	}
 	return ""
+}
+
+// isSameMeeting reports whether both have the same time, location and interviewer.
+func (a *Appointment) isSameMeeting(other *Appointment) bool {
+	return a.ScheduledAt.Equal(other.ScheduledAt) && a.Location == other.Location && a.Interviewer == other.Interviewer
 }
 
 // cancel cancels the interview.
@@ -289,7 +294,8 @@ func (in AppointmentInput) apply(a *Appointment, at time.Time) {
 // it lists only interviews with that status.
 func (s *Service) Interviews(ctx context.Context, by auth.Actor, status InterviewStatus, r page.Request) (page.Result[View], error) {
 	var none page.Result[View]
-	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID(), valid.Value("status", string(status), "oneof='' scheduled completed cancelled")); err != nil {
+	validStatus := valid.Value("status", string(status), "oneof='' scheduled completed cancelled")
+	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID(), validStatus); err != nil {
 		return none, err
 	}
 	found, err := s.Appointments.List(ctx, by.OrganizationID, AppointmentFilter{Status: status}, r)

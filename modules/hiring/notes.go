@@ -207,10 +207,13 @@ func (s *Service) SummarizeRatings(ctx context.Context, by auth.Actor, applicati
 // account was deleted would never be deleted.
 func (s *Service) getNotWithdrawn(ctx context.Context, by auth.Actor, applicationID string) (Application, error) {
 	a, err := s.getReceived(ctx, by, applicationID)
-	if err == nil && a.WithdrawnAt != nil {
-		err = ErrWithdrawn
+	if err != nil {
+		return Application{}, err
 	}
-	return a, err
+	if a.WithdrawnAt != nil {
+		return Application{}, ErrWithdrawn
+	}
+	return a, nil
 }
 
 // listAuthors returns the authors by id. It omits authors whose accounts were deleted.

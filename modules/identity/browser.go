@@ -90,8 +90,8 @@ func (s *Service) logoutBrowser(ctx context.Context, secret string, now time.Tim
 		return nil
 	}
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{CookieHash: auth.HashSecret(secret)})
-	if err == nil {
-		err = s.endSession(ctx, p.Session, now)
+	if err != nil {
+		return fault.IfNotFound(err, nil) // the session has ended already
 	}
-	return fault.IfNotFound(err, nil)
+	return fault.IfNotFound(s.endSession(ctx, p.Session, now), nil)
 }

@@ -43,10 +43,13 @@ func (s *Service) AccountByEmail(ctx context.Context, email string) (out Account
 
 func (s *Service) accountByEmail(ctx context.Context, email string) (User, error) {
 	u, err := s.findByEmail(ctx, email)
-	if err == nil && u.Status != UserActive {
+	if err != nil {
+		return User{}, err
+	}
+	if u.Status != UserActive {
 		return User{}, ErrUserNotFound
 	}
-	return u, err
+	return u, nil
 }
 
 // LockAccount ends the account's sessions and makes the account unusable: its

@@ -266,10 +266,13 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 // purpose.
 func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (MailToken, error) {
 	t, err := s.MailTokens.Get(ctx, auth.HashSecret(secret), p)
-	if err == nil && !t.Usable(s.Clock.Now()) {
-		err = errBadToken
+	if err != nil {
+		return MailToken{}, fault.IfNotFound(err, errBadToken)
 	}
-	return t, fault.IfNotFound(err, errBadToken)
+	if !t.Usable(s.Clock.Now()) {
+		return MailToken{}, errBadToken
+	}
+	return t, nil
 }
 
 // redeem marks the token as used, locks its user and calls fn with the user, in one
@@ -291,8 +294,11 @@ func (s *Service) redeem(ctx context.Context, t MailToken, fn func(ctx context.C
 // markUsed marks the token as used. It fails with errBadToken if it was used before.
 func (s *Service) markUsed(ctx context.Context, t MailToken, now time.Time) error {
 	n, err := s.MailTokens.MarkUsed(ctx, t.UserID, MailTokenFilter{Hash: t.Hash}, now)
-	if err == nil && n == 0 {
+	if err != nil {
+		return err
+	}
+	if n == 0 {
 		return errBadToken
 	}
-	return err
+	return nil
 }

@@ -100,9 +100,8 @@ func (s *Service) OnSecondFactorChanged(ctx context.Context, e event.SecondFacto
 func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged) error {
 	body := []mail.Block{
 		{
-			Text: "The password of your account was changed on " + formatTime(
-				e.ChangedAt,
-			) + ", and your other devices were signed out. If another e-mail address was waiting to be confirmed, it is not any more: your address stays the one that it is.",
+			Text: "The password of your account was changed on " + formatTime(e.ChangedAt) + ", and your other devices were signed out. " +
+				"If another e-mail address was waiting to be confirmed, it is not any more: your address stays the one that it is.",
 		},
 	}
 	if len(e.Programs) > 0 {

@@ -127,8 +127,11 @@ func (s *Service) register(ctx context.Context, in Registrable, from Client, ope
 // user with the address, or the zero User.
 func (s *Service) requireFree(ctx context.Context, email string) (User, error) {
 	u, err := s.findByEmail(ctx, email)
-	if err == nil && u.Status == UserActive {
+	if err != nil {
+		return User{}, fault.IfNotFound(err, nil)
+	}
+	if u.Status == UserActive {
 		return User{}, ErrEmailTaken
 	}
-	return u, fault.IfNotFound(err, nil)
+	return u, nil
 }

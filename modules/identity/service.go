@@ -221,18 +221,24 @@ func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, erro
 // the actor has no session, only the account is checked.
 func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
 	u, err := s.Users.GetForUpdate(ctx, by.UserID)
-	if err == nil && u.Status != UserActive {
-		err = fault.ErrUnauthorized
-	}
-	if err != nil || by.SessionID == "" {
+	if err != nil {
 		return fault.IfNotFound(err, fault.ErrUnauthorized)
+	}
+	if u.Status != UserActive {
+		return fault.ErrUnauthorized
+	}
+	if by.SessionID == "" {
+		return nil
 	}
 	// Read the session after locking the account, to see all changes committed before.
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: by.SessionID})
-	if err == nil && (p.User.ID != by.UserID || !p.Session.EndedAt.IsZero()) {
-		err = fault.ErrUnauthorized
+	if err != nil {
+		return fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
-	return fault.IfNotFound(err, fault.ErrUnauthorized)
+	if p.User.ID != by.UserID || !p.Session.EndedAt.IsZero() {
+		return fault.ErrUnauthorized
+	}
+	return nil
 }
 
 // Me returns the caller's account.

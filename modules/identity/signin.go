@@ -208,9 +208,12 @@ func (s *Service) Logout(ctx context.Context, a auth.Actor) error {
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: a.SessionID})
-		if err == nil && p.User.ID == a.UserID {
-			err = s.endSession(ctx, p.Session, s.Clock.Now())
+		if err != nil {
+			return fault.IfNotFound(err, nil) // the session has ended already
 		}
-		return fault.IfNotFound(err, nil) // the session has ended already
+		if p.User.ID != a.UserID {
+			return nil
+		}
+		return fault.IfNotFound(s.endSession(ctx, p.Session, s.Clock.Now()), nil)
 	})
 }

@@ -73,10 +73,13 @@ func (s *Service) resemblesVerified(ctx context.Context, organizationID, name st
 // verified organization.
 func (s *Service) holdIfSuspicious(ctx context.Context, o *Organization, now time.Time) error {
 	resembles, err := s.resemblesVerified(ctx, o.ID, o.Name)
-	if err == nil && resembles && o.HeldAt.IsZero() {
+	if err != nil {
+		return err
+	}
+	if resembles && o.HeldAt.IsZero() {
 		o.HeldAt = now
 	}
-	return err
+	return nil
 }
 
 // reviewChange reviews the new name and website of an organization, before the organization is
@@ -253,13 +256,21 @@ func (s *Service) Moderate(
 		if err := s.Organizations.Upsert(ctx, &o); err != nil {
 			return err
 		}
-		if err := s.Audit.Record(ctx, audit.Entry{Action: organizationAudit[action], Actor: by.UserID, OrganizationID: o.ID, Object: o.ID}); err != nil {
+		entry := audit.Entry{
+			Action:         organizationAudit[action],
+			Actor:          by.UserID,
+			OrganizationID: o.ID,
+			Object:         o.ID,
+		}
+		if err := s.Audit.Record(ctx, entry); err != nil {
 			return err
 		}
-		return s.Events.Record(
-			ctx,
-			event.OrganizationModerated{OrganizationID: o.ID, Action: in.Action, Message: strings.TrimSpace(in.Message), ModeratedAt: now},
-		)
+		return s.Events.Record(ctx, event.OrganizationModerated{
+			OrganizationID: o.ID,
+			Action:         in.Action,
+			Message:        strings.TrimSpace(in.Message),
+			ModeratedAt:    now,
+		})
 	})
 	return o, s.countOrganizationChange(err)
 }
@@ -339,11 +350,14 @@ func (s *Service) requireNotLockedByOperator(ctx context.Context, u *User) error
 		return nil
 	}
 	f := audit.Filter{Actor: audit.Operator, About: u.ID, Action: audit.AccountLocked, From: u.LockedAt}
-	found, err := s.AuditLog.List(ctx, f, page.After("", 1))
-	if err == nil && len(found.Items) > 0 {
+	locks, err := s.AuditLog.List(ctx, f, page.After("", 1))
+	if err != nil {
+		return err
+	}
+	if len(locks.Items) > 0 {
 		return errLockedByOperator
 	}
-	return err
+	return nil
 }
 
 // ModerateAccount suspends an account, as LockAccount does, or restores it, unless an operator

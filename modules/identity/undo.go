@@ -32,10 +32,13 @@ type EmailUndo struct {
 // visible.
 func (s *Service) requireNotReserved(ctx context.Context, u *User, now time.Time) error {
 	reserved, err := s.EmailChanges.IsReserved(ctx, u.EmailKey(), u.ID, now)
-	if err == nil && reserved {
+	if err != nil {
+		return err
+	}
+	if reserved {
 		return ErrEmailTaken
 	}
-	return err
+	return nil
 }
 
 // UndoEmailChangeInput contains the token that was mailed to the old address and a new

@@ -141,6 +141,14 @@ func (s *DocumentService) Upload(ctx context.Context, by auth.Actor, in UploadIn
 	return d, nil
 }
 
+// defaultTitles are the titles of documents without a title and a file name.
+var defaultTitles = map[DocumentType]string{
+	CV:            "CV",
+	CoverLetter:   "Cover letter",
+	Certification: "Certification",
+	OtherDocument: "Document",
+}
+
 // withDefaultTitle returns the document with a title. A document without a title gets the
 // name of its file or else of its type as title.
 func (d Document) withDefaultTitle() Document {
@@ -148,9 +156,7 @@ func (d Document) withDefaultTitle() Document {
 		return d
 	}
 	name := d.FileName[strings.LastIndexAny(d.FileName, `/\`)+1:]
-	if d.Title = text.Name(strings.TrimSuffix(name, path.Ext(name))); d.Title == "" {
-		d.Title = map[DocumentType]string{CV: "CV", CoverLetter: "Cover letter", Certification: "Certification", OtherDocument: "Document"}[d.Type]
-	}
+	d.Title = cmp.Or(text.Name(strings.TrimSuffix(name, path.Ext(name))), defaultTitles[d.Type])
 	if r := []rune(d.Title); len(r) > maxName {
 		d.Title = string(r[:maxName])
 	}

@@ -274,7 +274,9 @@ func (in OnboardingInput) change(guest bool) (func(o *Onboarding, now time.Time)
 	switch in.Action {
 	case "capture_email":
 		email := strings.TrimSpace(in.Email)
-		if err := errors.Join(valid.Value("email", email, "required,email"), valid.Value("source", in.Source, "oneof='' apply save search")); err != nil {
+		validEmail := valid.Value("email", email, "required,email")
+		validSource := valid.Value("source", in.Source, "oneof='' apply save search")
+		if err := errors.Join(validEmail, validSource); err != nil {
 			return nil, err
 		}
 		return func(o *Onboarding, _ time.Time) error {
@@ -286,7 +288,9 @@ func (in OnboardingInput) change(guest bool) (func(o *Onboarding, now time.Time)
 		}, nil
 	case "track_step":
 		step := strings.TrimSpace(in.Step)
-		if err := errors.Join(valid.Value("step", step, "required,max=64,line"), valid.Value("actionType", in.ActionType, "required,oneof=viewed completed skipped")); err != nil {
+		validStep := valid.Value("step", step, "required,max=64,line")
+		validType := valid.Value("actionType", in.ActionType, "required,oneof=viewed completed skipped")
+		if err := errors.Join(validStep, validType); err != nil {
 			return nil, err
 		}
 		return func(o *Onboarding, now time.Time) error { return o.track(step, in.ActionType, now) }, nil
@@ -294,7 +298,10 @@ func (in OnboardingInput) change(guest bool) (func(o *Onboarding, now time.Time)
 		if err := checkPreferences(in.Preferences); err != nil {
 			return nil, err
 		}
-		return func(o *Onboarding, _ time.Time) error { o.Preferences = in.Preferences; return nil }, nil
+		return func(o *Onboarding, _ time.Time) error {
+			o.Preferences = in.Preferences
+			return nil
+		}, nil
 	}
 	return nil, ErrInvalidAction
 }

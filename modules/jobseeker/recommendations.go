@@ -116,7 +116,8 @@ func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Reco
 // excludeKnown removes the listings that the user has saved, dismissed or applied for,
 // including withdrawn applications.
 func (s *DashboardService) excludeKnown(ctx context.Context, userID string, found []*scoredCandidate) ([]*scoredCandidate, error) {
-	for _, knownAmong := range []func(context.Context, string, []string) (map[string]bool, error){s.Applied.Among, s.Saved.SavedAmong, s.dismissedAmong} {
+	type findKnown func(ctx context.Context, userID string, listingIDs []string) (map[string]bool, error)
+	for _, knownAmong := range []findKnown{s.Applied.Among, s.Saved.SavedAmong, s.dismissedAmong} {
 		ids := list.Map(found, func(f *scoredCandidate) string { return f.ID })
 		for chunk := range slices.Chunk(ids, listingBatchSize) {
 			known, err := knownAmong(ctx, userID, chunk)
