@@ -310,18 +310,11 @@ func BenchmarkBatch(b *testing.B) {
 				{Levels: []search.SlotLevel{
 					{Expr: search.Or(head(role, "head")), Exact: true},
 					{Expr: search.Or(head(role, "text")), Cost: 4, Exact: true},
-					{
-						Expr:  search.Or(head(role, "second")),
-						Cost:  7,
-						Exact: true,
-					},
+					{Expr: search.Or(head(role, "second")), Cost: 7, Exact: true},
 					{Expr: search.Or(head(role+1, "head"), head(role+2, "head")), Cost: 13},
 				}},
 				{Levels: []search.SlotLevel{
-					{
-						Expr:  search.Or(search.IsWithin(p, 10)),
-						Exact: true,
-					},
+					{Expr: search.Or(search.IsWithin(p, 10)), Exact: true},
 					{Expr: search.Or(search.HasKey("remote:gb"), search.HasKey("remote:*")), Cost: 2, Exact: true},
 					{Expr: search.IsWithin(p, 25), Cost: 6},
 					{Expr: search.HasKey("country:gb"), Cost: 17},

@@ -248,15 +248,9 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			{Text: strings.Repeat("x", 201), Page: one},
 			{Filters: listings.FilterInput{Radius: ptr(-1.0)}, Page: one},
 			{Filters: listings.FilterInput{Radius: ptr(501.0)}, Page: one},
-			{
-				Filters: listings.FilterInput{ContractType: []string{"forever"}},
-				Page:    one,
-			},
+			{Filters: listings.FilterInput{ContractType: []string{"forever"}}, Page: one},
 			{Filters: listings.FilterInput{EmploymentType: []string{"always"}}, Page: one},
-			{
-				Filters: listings.FilterInput{SalaryMin: ptr(2.0), SalaryMax: ptr(1.0)},
-				Page:    one,
-			},
+			{Filters: listings.FilterInput{SalaryMin: ptr(2.0), SalaryMax: ptr(1.0)}, Page: one},
 			{Filters: listings.FilterInput{PostedAfter: "soon"}, Page: one},
 			{Page: page.Request{Number: 1, Size: 1, Cursor: "x"}},
 			{Page: page.Request{Number: 10_001, Size: 1}},

@@ -104,11 +104,7 @@ func Views(t *testing.T, open ListingsOpener) {
 		"retention": func(t *testing.T, b *board) {
 			l := b.post(t, listings.CreateInput{Title: "One"}).ID
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{
-				{
-					Day:       "2026-02-27",
-					ListingID: l,
-					Visitor:   "a",
-				},
+				{Day: "2026-02-27", ListingID: l, Visitor: "a"},
 				{Day: "2026-02-28", ListingID: l, Visitor: "a"},
 				{Day: "2026-03-01", ListingID: l, Visitor: "a"},
 			}))

@@ -224,20 +224,11 @@ func TestEmployerApplications(t *testing.T) {
 			require.Equal(t, []any{object{"id": id, "status": "review"}}, resp.at("data.updated"),
 				"an invalid item does not affect the others")
 			require.Equal(t, []any{
-				object{
-					"appUpdate": 7.,
-					"error":     "item must be a JSON object",
-				},
+				object{"appUpdate": 7., "error": "item must be a JSON object"},
 				object{"appUpdate": nil, "error": "item must be a JSON object"},
-				object{
-					"appUpdate": object{"id": 5.},
-					"error":     "id must be a string",
-				},
+				object{"appUpdate": object{"id": 5.}, "error": "id must be a string"},
 				object{"appUpdate": object{"id": id, "status": 5.}, "error": "status must be a string"},
-				object{
-					"appUpdate": object{},
-					"error":     "Application not found",
-				},
+				object{"appUpdate": object{}, "error": "Application not found"},
 				object{"appUpdate": "x", "error": "item must be a JSON object"},
 			}, resp.at("data.failed"))
 			long := object{"id": strings.Repeat("x", 5_000), "status": "review"}

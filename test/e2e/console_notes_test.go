@@ -95,10 +95,7 @@ func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 		crossSite.Site = "cross-site"
 		noToken.Site, noToken.From = "", ""
 		for _, values := range []url.Values{
-			{
-				"action": {"write-note"},
-				"note":   {"x"},
-			},
+			{"action": {"write-note"}, "note": {"x"}},
 			{"action": {"delete-note"}, "id": {own}},
 			{"action": {"rate"}, "rating": {"1"}},
 			{"action": {"remove-rating"}},

@@ -100,10 +100,7 @@ func TestOAuthAttacks(t *testing.T) {
 				// A secret in the body is refused in addition to the right one
 				// in the header.
 				for _, body := range []url.Values{
-					{
-						"client_id":     {party.ClientID},
-						"client_secret": {party.ClientSecret},
-					},
+					{"client_id": {party.ClientID}, "client_secret": {party.ClientSecret}},
 					{"client_secret": {party.ClientSecret}},
 					{"client_secret": {"wrong"}},
 					{"client_id": {other.ClientID}, "client_secret": {other.ClientSecret}},
@@ -181,10 +178,7 @@ func TestOAuthAttacks(t *testing.T) {
 				for _, with := range []url.Values{
 					{},
 					{"code_challenge": {challenge}},
-					{
-						"code_challenge":        {challenge},
-						"code_challenge_method": {"plain"},
-					},
+					{"code_challenge": {challenge}, "code_challenge_method": {"plain"}},
 					{"code_challenge": {challenge}, "code_challenge_method": {"s256"}},
 					{"code_challenge_method": {"S256"}},
 					{"code_challenge": {"short"}, "code_challenge_method": {"S256"}},
