@@ -43,7 +43,8 @@ func (l *Listing) document(v *search.Vocabulary) *search.Document {
 		low, high := l.Salary.Yearly()
 		d.Pay = &search.PayRange{Min: low, Max: high, Currency: l.Salary.Currency}
 	}
-	if l.Place != nil && l.Place.Kind == Town {
+	// Remote work has no distance: it follows the jobs on site.
+	if l.Place != nil && l.Place.Kind == Town && !l.Remote {
 		d.Point = pointOf(l.Place)
 	}
 	return d

@@ -235,6 +235,15 @@ func TestSearch(t *testing.T) {
 			require.Less(t, res.number("data.listings.0.distanceMiles"), 10.)
 			require.NotContains(t, string(server.guest(t).get("/api/listings?search=nurse").raw), "distanceMiles")
 		})
+		t.Run("remote work follows the jobs on site", func(t *testing.T) {
+			employer := server.employer(t)
+			onSite := employer.listing(object{"title": "Chiropractor", "location": "Leeds"})
+			remote := employer.listing(object{"title": "Chiropractor", "location": "Leeds", "remote": true})
+			for _, query := range []string{"search=chiropractor&location=Leeds", "search=chiropractor&location=Leeds&sort=distance"} {
+				res := server.guest(t).get("/api/listings?" + query).ok(200)
+				require.Equal(t, []any{onSite, remote}, []any{res.at("data.listings.0.id"), res.at("data.listings.1.id")}, query)
+			}
+		})
 	})
 }
 
