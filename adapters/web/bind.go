@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/url"
@@ -211,11 +212,7 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 		case "formData":
 			bindQuery(f, form[f.name], v.FieldByIndex(f.index), bad)
 		case "path":
-			value := r.Path(f.name)
-			if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
-				return ErrNoRoute
-			}
-			v.FieldByIndex(f.index).SetString(value)
+			v.FieldByIndex(f.index).SetString(pathValue(r.Path(f.name)))
 		case "header":
 			v.FieldByIndex(f.index).SetString(r.Header(f.name))
 		case "query":
@@ -253,6 +250,18 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 		}
 	}
 	return bad.fault()
+}
+
+// invalidPathValue is a value that no resource has.
+const invalidPathValue = "\uFFFD"
+
+// pathValue returns a value of the path. Values that no database can store become
+// invalidPathValue, so that the resource is not found.
+func pathValue(value string) string {
+	if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+		return invalidPathValue
+	}
+	return value
 }
 
 // bindMultipart binds a form with a file in place of a JSON body.
@@ -341,7 +350,8 @@ func bindQuery(f field, values []string, v reflect.Value, bad *problems) {
 		v.SetBool(b)
 	case reflect.Int, reflect.Int64:
 		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
+		isTooLarge := errors.Is(err, strconv.ErrRange) && n > 0
+		if err != nil && !(isTooLarge && f.clamp > 0) {
 			bad.add(f.name, "must be a whole number")
 			return
 		}

@@ -118,6 +118,19 @@ func TestBind_WrongTypes_AreNamed(t *testing.T) {
 	}
 }
 
+func TestBind_WholeNumber_HasAnyForm(t *testing.T) {
+	t.Parallel()
+	for _, number := range []string{"3", "3.0", "3.00", "3e0", "30e-1"} {
+		got, err := bindTo[sample](`{"title":"T","count":`+number+`}`, nil)
+		require.NoError(t, err, number)
+		require.Equal(t, 3, got.Count, number)
+	}
+	for _, number := range []string{"3.5", "1e-1", "1e19", "9007199254740993.0"} {
+		_, err := bindTo[sample](`{"title":"T","count":`+number+`}`, nil)
+		require.Equal(t, []string{"count must be a whole number"}, fieldsOf(t, err), number)
+	}
+}
+
 func TestBind_AmbiguousJSON_IsRejected(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -214,6 +227,10 @@ func TestBind_Query_HasDefaultsAndLimits(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, got.Kinds)
 	require.True(t, *got.Remote)
 
+	got, err = bindTo[listInput]("", map[string][]string{"limit": {"99999999999999999999"}})
+	require.NoError(t, err)
+	require.Equal(t, 100, got.Limit, "a limit beyond 64 bits is reduced as well")
+
 	got, err = bindTo[listInput]("", map[string][]string{"salary_min": {""}})
 	require.NoError(t, err)
 	require.Nil(t, got.Salary, "an empty form field is not a number")
@@ -270,9 +287,10 @@ func FuzzBind(f *testing.F) {
 	})
 }
 
-func TestOp_PathThatIsNoText_IsNotFound(t *testing.T) {
+func TestOp_PathThatIsNoText_IsAnUnknownID(t *testing.T) {
 	t.Parallel()
-	op := Op(func(_ context.Context, _ Call, _ sample) (Done, error) { return Message("ok"), nil })
+	var got string
+	op := Op(func(_ context.Context, _ Call, in sample) (Done, error) { got = in.ID; return Message("ok"), nil })
 	for _, value := range []string{"a\x00", "\xff"} {
 		_, err := op.Handle(context.Background(), Call{}, &Request{
 			Path:   func(string) string { return value },
@@ -280,6 +298,7 @@ func TestOp_PathThatIsNoText_IsNotFound(t *testing.T) {
 			Header: func(string) string { return "" },
 			Body:   []byte(`{"title":"a","questions":[]}`),
 		})
-		require.ErrorIs(t, err, ErrNoRoute)
+		require.NoError(t, err)
+		require.Equal(t, invalidPathValue, got)
 	}
 }

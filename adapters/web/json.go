@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -56,11 +57,36 @@ func decodeValue(d document, n int, v reflect.Value, path string, bad *problems)
 			bad.add(path, "must be a string")
 		}
 		v.SetString(text)
+	case v.CanInt() && isNumber(d[n].kind):
+		number, isWhole := parseWhole(string(raw))
+		if !isWhole || v.OverflowInt(number) {
+			bad.add(path, "must be "+typeName(t))
+			return
+		}
+		v.SetInt(number)
 	default:
 		if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
 			bad.add(path, "must be "+typeName(t))
 		}
 	}
+}
+
+// isNumber reports whether the first byte of a JSON value is that of a number.
+func isNumber(first byte) bool { return first == '-' || '0' <= first && first <= '9' }
+
+// maxExactFloat is the number below which float64 represents every whole number.
+const maxExactFloat = 1 << 53
+
+// parseWhole parses a number of JSON without a fraction: 30, and also 30.0 and 3e1.
+func parseWhole(text string) (n int64, isWhole bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, true
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || x != math.Trunc(x) || math.Abs(x) >= maxExactFloat {
+		return 0, false
+	}
+	return int64(x), true
 }
 
 func decodeItems(d document, n int, v reflect.Value, path string, bad *problems) {
