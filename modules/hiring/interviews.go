@@ -281,7 +281,7 @@ func (s *Service) getInterview(ctx context.Context, organizationID, applicationI
 
 func (in AppointmentInput) apply(a *Appointment, at time.Time) {
 	patch.SetText(&a.Location, in.Location)
-	patch.SetText(&a.Interviewer, in.Interviewer)
+	patch.SetName(&a.Interviewer, in.Interviewer)
 	patch.SetText(&a.Notes, in.Notes)
 	if in.ScheduledAt != nil {
 		a.ScheduledAt = at

@@ -26,7 +26,7 @@ func TestInterviews(t *testing.T) {
 			require.Nil(t, employer.get("/api/employers/applications/"+id).ok(200).at("data.application.interview"))
 		})
 		t.Run("POST /api/employers/applications/:id/interview", func(t *testing.T) {
-			res := employer.post(path, appointment(object{"notes": "Portfolio, please"})).ok(200)
+			res := employer.post(path, appointment(object{"notes": "Portfolio, please", "interviewer": "Dr.\u200b Byrne"})).ok(200)
 			require.Equal(t, id, res.text("data.applicationId"))
 			want := object{
 				"scheduledAt": "2027-03-28T09:30:00Z",
