@@ -4,21 +4,10 @@
 package config
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
-	"net/url"
-	"os"
-	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/go-viper/mapstructure/v2"
-	"github.com/spf13/viper"
 )
 
 // Config is the configuration. Every port to an external system has a URL, whose scheme
@@ -222,241 +211,16 @@ func Default() Config {
 	}
 }
 
-const envPrefix = "LOCUM_"
-
-// Load reads the file (path, else LOCUM_CONFIG, else locum.yaml in the working directory
-// if it exists) and the environment, which takes precedence.
-func Load(path string) (*Config, error) {
-	v := viper.NewWithOptions(viper.EnvKeyReplacer(strings.NewReplacer(".", "_")))
-	v.SetEnvPrefix("LOCUM")
-	v.AutomaticEnv()
-	c := Default()
-	// Viper reads environment variables only for keys with a default or a value in the file.
-	for _, l := range leaves(reflect.ValueOf(c), "") {
-		v.SetDefault(l.key, l.value.Interface())
-	}
-	file, err := readFile(v, path)
-	if err != nil {
-		return nil, err
-	}
-	if err := rejectUnknownVariables(&c); err != nil {
-		return nil, err
-	}
-	c.sources = map[string]string{}
-	for _, l := range leaves(reflect.ValueOf(c), "") {
-		switch env := envName(l.key); {
-		case os.Getenv(env) != "":
-			c.sources[l.key] = env
-		case v.InConfig(l.key):
-			c.sources[l.key] = file
-		default:
-			c.sources[l.key] = "default"
-		}
-	}
-	if err := v.UnmarshalExact(&c, func(d *mapstructure.DecoderConfig) {
-		d.ZeroFields = true
-		d.DecodeHook = mapstructure.ComposeDecodeHookFunc(mapstructure.StringToSliceHookFunc(","), mapstructure.StringToTimeDurationHookFunc())
-	}); err != nil {
-		return nil, c.userMessage(err, cmp.Or(file, "the environment"))
-	}
-	return &c, c.validate()
-}
-
-func readFile(v *viper.Viper, path string) (string, error) {
-	path = cmp.Or(path, os.Getenv("LOCUM_CONFIG"))
-	named := path != ""
-	if !named {
-		path = "locum.yaml"
-	}
-	v.SetConfigFile(path)
-	v.SetConfigType("yaml")
-	err := v.ReadInConfig()
-	if !named && errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		// The parser quotes invalid values.
-		text := quotedValue.ReplaceAllString(strings.ReplaceAll(err.Error(), "\n", " "), "a value")
-		return "", fmt.Errorf("%s: cannot be read as a configuration: %s", path, text)
-	}
-	return path, nil
-}
-
-// quotedValue matches a value in an error of the parser.
-var quotedValue = regexp.MustCompile("`[^`]*`")
-
-// rejectUnknownVariables returns an error for a misspelled LOCUM_ variable, which would
-// otherwise be ignored.
-func rejectUnknownVariables(c *Config) error {
-	knownNames := map[string]bool{"LOCUM_CONFIG": true}
-	for _, l := range leaves(reflect.ValueOf(*c), "") {
-		knownNames[envName(l.key)] = true
-	}
-	for _, pair := range os.Environ() {
-		name, _, _ := strings.Cut(pair, "=")
-		if strings.HasPrefix(name, envPrefix) && !strings.HasPrefix(name, "LOCUM_TEST_") && !knownNames[name] {
-			return fmt.Errorf("%s: no such setting; `locum config` lists them", name)
-		}
-	}
-	return nil
-}
-
-// wrongTypeError matches the decoder's errors for values of another type.
-var wrongTypeError = regexp.MustCompile(
-	`'([a-z0-9_.]+)' (?:cannot parse value as '|expected type '|time: unknown |time: missing |time: invalid )([a-z0-9]+)`,
-)
-
-// userMessage returns a decoder's error in one line, with the key and the expected value.
-func (c *Config) userMessage(err error, source string) error {
-	text := err.Error()
-	if _, keys, ok := strings.Cut(text, "invalid keys: "); ok {
-		keys, _, _ = strings.Cut(keys, "\n")
-		return fmt.Errorf("%s: unknown key %s; `locum config` lists the keys there are", source, keys)
-	}
-	if match := wrongTypeError.FindStringSubmatch(text); match != nil {
-		expected := map[string]string{
-			"bool":     "want true or false",
-			"int":      "want a whole number",
-			"int64":    "want a whole number",
-			"string":   "want a text",
-			"float64":  "want a number",
-			"duration": "want a duration such as 5s",
-			"unit":     "want a duration with its unit, such as 5s",
-		}
-		return c.Err(match[1], cmp.Or(expected[match[2]], "want a "+match[2]))
-	}
-	return fmt.Errorf("%s: %s", source, strings.ReplaceAll(strings.TrimSpace(text), "\n", " "))
-}
-
-// Err returns the error for an invalid value. It contains the key, the source of the value and
-// the expected value.
-func (c *Config) Err(key, expected string) error {
-	return fmt.Errorf("%s (from %s): %s", key, c.Source(key), expected)
-}
-
-// Source returns the source of a key's value: default, a file's path or an environment
-// variable.
-func (c *Config) Source(key string) string { return cmp.Or(c.sources[key], "default") }
-
-func (c *Config) validate() error {
-	u, err := url.Parse(c.HTTP.PublicURL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" && u.Path != "/" {
-		return c.Err("http.public_url", "want http://HOST or https://HOST, without a user and a path")
-	}
-	c.HTTP.PublicURL = strings.TrimSuffix(c.HTTP.PublicURL, "/")
-	if _, err := c.HTTP.Proxies(); err != nil {
-		return c.Err("http.trusted_proxies", err.Error())
-	}
-	for _, origin := range c.HTTP.CORSOrigins {
-		if !isOrigin(origin) {
-			return c.Err("http.cors_origins", "want origins such as https://jobs.example.org, without a path")
-		}
-	}
-	for _, l := range leaves(reflect.ValueOf(*c), "") {
-		optional := strings.HasPrefix(l.key, "database.") && l.key != "database.url"
-		if !strings.HasSuffix(l.key, "url") || l.key == "http.public_url" || optional && l.value.IsZero() {
-			continue
-		}
-		if err := c.checkAddress(l.key, l.value.String()); err != nil {
-			return err
-		}
-	}
-	for _, rule := range []struct {
-		isInvalid bool
-		key, want string
-	}{
-		{!strings.Contains(c.HTTP.Addr, ":"), "http.addr", "want HOST:PORT or :PORT"},
-		{c.HTTP.Drain < 0 || c.HTTP.Drain > 10*time.Minute, "http.drain", "want a duration from 0s to 10m, such as 5s"},
-		{c.HTTP.MetricsAddr != "" && !strings.Contains(c.HTTP.MetricsAddr, ":"), "http.metrics_addr", "want HOST:PORT or :PORT"},
-		{c.Limits.BodyMemory < 1, "limits.body_memory", "want a number of MiB of at least 1"},
-		{!(c.Limits.SearchCPU >= 0), "limits.search_cpu", "want seconds of at least 0"}, // also for NaN
-		{
-			c.Limits.SearchTimeout < 10*time.Millisecond || c.Limits.SearchTimeout > time.Minute,
-			"limits.search_timeout",
-			"want a duration from 10ms to 1m, such as 1s",
-		},
-		{len(c.Auth.Keys) == 0, "auth.keys", "want at least one key file or folder"},
-		// With a shorter time an event that is relayed late could be handled twice.
-		{c.Retention.Events < 24*time.Hour, "retention.events", "want at least 24h"},
-		{c.Retention.Tasks < 24*time.Hour, "retention.tasks", "want at least 24h"},
-		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level", "want debug, info, warn or error"},
-	} {
-		if rule.isInvalid {
-			return c.Err(rule.key, rule.want)
-		}
-	}
-	if err := c.validateModeration(); err != nil {
-		return err
-	}
-	if err := c.validateSite(); err != nil {
-		return err
-	}
-	return c.validateDatabase()
-}
-
-// isOrigin reports whether the text is the origin of an HTTP URL: its scheme and host.
-func isOrigin(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && !strings.ContainsAny(u.Host, "; ,'*") &&
-		text == u.Scheme+"://"+u.Host
-}
-
-func (c *Config) validateDatabase() error {
-	d := c.Database
-	kind, _, _ := strings.Cut(d.URL, ":")
-	for _, replica := range d.ReplicaURLs {
-		if err := c.checkAddress("database.replica_urls", replica); err != nil {
-			return err
-		}
-		if scheme, _, _ := strings.Cut(replica, ":"); scheme != kind {
-			return c.Err("database.replica_urls", "want replicas of database.url, with the same scheme")
-		}
-	}
-	switch {
-	case d.MaxConnections < d.minConnections() && len(d.ReplicaURLs) > 0:
-		return c.Err(
-			"database.max_connections",
-			fmt.Sprintf("want a number of at least %d (replicas: %d)", d.minConnections(), len(d.ReplicaURLs)),
-		)
-	case d.MaxConnections < d.minConnections():
-		return c.Err("database.max_connections", fmt.Sprintf("want a number of at least %d", d.minConnections()))
-	case d.Pooler != "" && d.Pooler != "transaction":
-		return c.Err("database.pooler", "want transaction, or nothing without a pooler")
-	case d.DirectURL != "" && d.Pooler == "":
-		return c.Err("database.direct_url", "is for database.pooler; remove one of them or set both")
-	}
-	return nil
-}
-
-func (c *Config) checkAddress(key, value string) error {
-	if scheme, _, ok := strings.Cut(value, ":"); !ok || scheme == "" {
-		return c.Err(key, "want an address that begins with a scheme and a colon")
-	}
-	if wrong := checkPorts(value); wrong != "" {
-		return c.Err(key, wrong)
-	}
-	return nil
-}
-
-// minConnections returns the smallest valid value of MaxConnections.
-func (d Database) minConnections() int {
-	if n := len(d.ReplicaURLs); n > 0 {
-		// Three for the primary, one that measures the lag of replicas, and two for each replica.
-		minimum := 3 + 1 + 2*n
-		if d.DirectURL != "" {
-			minimum += 2
-		}
-		return minimum
-	}
-	return 3
-}
-
 // ModuleURLs returns the URLs of separate databases by module, empty for modules without
 // one.
 func (d Database) ModuleURLs() map[string]string {
 	return map[string]string{
-		"identity": d.IdentityURL, "listings": d.ListingsURL, "hiring": d.HiringURL,
-		"jobseeker": d.JobseekerURL, "billing": d.BillingURL, "integrations": d.IntegrationsURL,
+		"identity":     d.IdentityURL,
+		"listings":     d.ListingsURL,
+		"hiring":       d.HiringURL,
+		"jobseeker":    d.JobseekerURL,
+		"billing":      d.BillingURL,
+		"integrations": d.IntegrationsURL,
 	}
 }
 
@@ -478,27 +242,4 @@ func (h HTTP) Proxies() ([]netip.Prefix, error) {
 		out = append(out, p.Masked())
 	}
 	return out, nil
-}
-
-type leaf struct {
-	key   string
-	value reflect.Value
-}
-
-func leaves(v reflect.Value, prefix string) (out []leaf) {
-	for field, value := range v.Fields() {
-		name, tagged := field.Tag.Lookup("mapstructure")
-		switch {
-		case !tagged:
-		case field.Type.Kind() == reflect.Struct:
-			out = append(out, leaves(value, prefix+name+".")...)
-		default:
-			out = append(out, leaf{prefix + name, value})
-		}
-	}
-	return out
-}
-
-func envName(key string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }

@@ -35,14 +35,14 @@ type Server struct {
 	dir    string
 	argv   []string
 	env    []string
-	quit   syscall.Signal // how the server is asked to go when its data is not kept
+	quit   syscall.Signal // stops the server before its data is deleted
 	cred   *syscall.Credential
-	answer func() error // nil once the server answers clients
-	letGo  func()       // of the ports that are held for it
+	answer func() error // returns nil as soon as the server answers clients
+	letGo  func()       // releases the ports that are reserved for the server
 
 	mu    sync.Mutex
 	pid   int
-	leash io.WriteCloser
+	leash io.WriteCloser // the pipe to the guard
 	guard *exec.Cmd
 }
 
@@ -67,6 +67,7 @@ fi`
 // close an unreachable pipe, which stops the server.
 var guardPipes sync.Map
 
+// startWithin is the time for a server to start or to exit.
 const startWithin = 30 * time.Second
 
 // Start starts the server, after Kill on the same address and data.
@@ -107,7 +108,7 @@ func (s *Server) Start() error {
 		if err == nil {
 			return nil
 		}
-		if syscall.Kill(pid, 0) != nil || exited(pid) || time.Now().After(deadline) {
+		if !isAlive(pid) || time.Now().After(deadline) {
 			log, _ := s.Log()
 			s.end("")
 			return fmt.Errorf("%s does not come up: %w\n%s", s.name, err, log)
@@ -134,33 +135,50 @@ func (s *Server) Kill() {
 	if s.pid == 0 {
 		return
 	}
-	all := s.signal(syscall.SIGKILL)
+	pids := s.signal(syscall.SIGKILL)
 	s.end("keep\n")
 	// A child that has not exited yet would prevent the next server from using
 	// the data.
-	for deadline := time.Now().Add(startWithin); time.Now().Before(deadline) && slices.ContainsFunc(all, alive); {
-		time.Sleep(time.Millisecond)
+	for deadline := time.Now().Add(startWithin); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if !slices.ContainsFunc(pids, isAlive) {
+			return
+		}
 	}
 }
 
-func alive(pid int) bool { return syscall.Kill(pid, 0) == nil && !exited(pid) }
+// isAlive reports whether the process runs.
+func isAlive(pid int) bool { return syscall.Kill(pid, 0) == nil && !hasExited(pid) }
 
 // Pause suspends the server: it keeps its connections and accepts more, but does
 // not respond.
-func (s *Server) Pause() { s.mu.Lock(); defer s.mu.Unlock(); s.signal(syscall.SIGSTOP) }
+func (s *Server) Pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.signal(syscall.SIGSTOP)
+}
 
 // Resume ends a Pause.
-func (s *Server) Resume() { s.mu.Lock(); defer s.mu.Unlock(); s.signal(syscall.SIGCONT) }
+func (s *Server) Resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.signal(syscall.SIGCONT)
+}
 
 // Log returns the output of the server so far.
 func (s *Server) Log() ([]byte, error) { return os.ReadFile(filepath.Join(s.dir, "log")) }
 
 // PID returns the server's process id, 0 while it is stopped.
-func (s *Server) PID() int { s.mu.Lock(); defer s.mu.Unlock(); return s.pid }
+func (s *Server) PID() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pid
+}
 
-func (s *Server) end(word string) {
-	if word != "" {
-		_, _ = io.WriteString(s.leash, word)
+// end ends the guard, which deletes the data unless it reads a line. Errors are ignored: the
+// guard may have ended before, with the server.
+func (s *Server) end(line string) {
+	if line != "" {
+		_, _ = io.WriteString(s.leash, line)
 	}
 	_ = s.leash.Close()
 	guardPipes.Delete(s)
@@ -169,40 +187,40 @@ func (s *Server) end(word string) {
 }
 
 // signal sends a signal to the server and its children: Postgres serves each
-// client in a process that would outlive its parent for a short time.
-func (s *Server) signal(sig syscall.Signal) (all []int) {
+// client in a process that would outlive its parent for a short time. It returns their ids.
+func (s *Server) signal(sig syscall.Signal) (pids []int) {
 	if s.pid == 0 {
 		return nil
 	}
 	// The parent is stopped meanwhile, so that it starts no more children and
 	// does not exit before its children are listed.
 	_ = syscall.Kill(s.pid, syscall.SIGSTOP)
-	all = append(children(s.pid), s.pid)
-	for _, pid := range all {
-		_ = syscall.Kill(pid, sig)
+	pids = append(listChildren(s.pid), s.pid)
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, sig) // it may have exited
 	}
-	return all
+	return pids
 }
 
-// children lists the direct children of pid with ps, which every Unix has.
-func children(pid int) []int {
+// listChildren lists the direct children of pid with ps, which every Unix has.
+func listChildren(pid int) []int {
 	out, err := exec.Command("ps", "-A", "-o", "pid=,ppid=").Output()
 	if err != nil {
 		return nil
 	}
-	var found []int
+	var pids []int
 	for line := range strings.Lines(string(out)) {
 		var child, parent int
 		if n, _ := fmt.Sscan(line, &child, &parent); n == 2 && parent == pid {
-			found = append(found, child)
+			pids = append(pids, child)
 		}
 	}
-	return found
+	return pids
 }
 
-// exited reports whether a server has exited, also if its guard has not waited
+// hasExited reports whether a server has exited, also if its guard has not waited
 // for it yet.
-func exited(pid int) bool {
+func hasExited(pid int) bool {
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
 }
@@ -260,13 +278,18 @@ func Listen(address string) (net.Listener, error) {
 // inodes of deleted files for minutes and scans all of them, that takes more time
 // than all queries. Large databases remain on disk.
 func dataRoot() string {
-	const memory, plenty = "/dev/shm", 4 << 30
-	var there syscall.Statfs_t
-	if os.Getenv("TMPDIR") != "" || os.Getenv("LOCUM_TEST_HEAVY") != "" || syscall.Statfs(memory, &there) != nil ||
-		there.Bavail*uint64(there.Bsize) < plenty {
+	const memoryFolder, minFree = "/dev/shm", 4 << 30
+	if os.Getenv("TMPDIR") != "" || os.Getenv("LOCUM_TEST_HEAVY") != "" {
 		return ""
 	}
-	return memory
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(memoryFolder, &stat); err != nil {
+		return ""
+	}
+	if free := stat.Bavail * uint64(stat.Bsize); free < minFree {
+		return ""
+	}
+	return memoryFolder
 }
 
 // dataDir creates the directory of one server, owned by cred if it is not nil.
@@ -294,11 +317,15 @@ func unprivileged() (*syscall.Credential, error) {
 		if err != nil {
 			continue
 		}
-		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
-		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
-		if err1 == nil && err2 == nil {
-			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+		uid, err := strconv.ParseUint(u.Uid, 10, 32)
+		if err != nil {
+			continue
 		}
+		gid, err := strconv.ParseUint(u.Gid, 10, 32)
+		if err != nil {
+			continue
+		}
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
 	return nil, errors.New("no unprivileged user to run it as: neither postgres nor nobody exists")
 }

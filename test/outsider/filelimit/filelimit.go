@@ -105,7 +105,11 @@ func (l *Limiter) Peek(ctx context.Context, rule limit.Rule, key string) (limit.
 
 // Clear implements limit.Limiter.
 func (l *Limiter) Clear(ctx context.Context, rule limit.Rule, key string) error {
-	_ = l.update(ctx, ruleName(rule, key), func(_ int64, e *entry) time.Duration { *e = entry{}; return 0 })
+	// An error marks the limiter as degraded. The count in the process is cleared anyway.
+	_ = l.update(ctx, ruleName(rule, key), func(_ int64, e *entry) time.Duration {
+		*e = entry{}
+		return 0
+	})
 	return l.fallback.Clear(ctx, rule, key)
 }
 
@@ -134,18 +138,18 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 		return limit.Decision{RetryAfter: rule.Per}, nil
 	}
 	err = l.update(ctx, ruleName(rule, key), func(now int64, e *entry) time.Duration {
-		kept := unchanged
+		lifetime := unchanged
 		if e.expire(now, rule.Per) {
-			kept = rule.Per
+			lifetime = rule.Per
 		}
 		w := e.window(now, rule.Max, rule.Per)
 		d = limit.Decision{Allowed: w.Remaining > 0, Remaining: w.Remaining}
 		switch {
 		case !d.Allowed:
 			d.RetryAfter = w.Reset
-			return kept
+			return lifetime
 		case !record:
-			return kept
+			return lifetime
 		}
 		e.Times, d.Remaining = append(e.Times, now), d.Remaining-1
 		return rule.Per
@@ -156,9 +160,9 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 func (l *Limiter) evaluate(ctx context.Context, q limit.Quota, key string, spend bool) (s limit.QuotaStatus, err error) {
 	const day = 24 * time.Hour
 	err = l.update(ctx, "quota\x00"+key, func(now int64, e *entry) time.Duration {
-		kept := unchanged
+		lifetime := unchanged
 		if e.expire(now, time.Minute) {
-			kept = day
+			lifetime = day
 		}
 		if today := now / day.Microseconds(); e.Day != today {
 			e.Day, e.Spent = today, 0
@@ -175,7 +179,7 @@ func (l *Limiter) evaluate(ctx context.Context, q limit.Quota, key string, spend
 		}
 		windows()
 		if s = s.Evaluate(); !s.Allowed || !spend {
-			return kept
+			return lifetime
 		}
 		e.Times, e.Spent = append(e.Times, now), e.Spent+1
 		windows()
@@ -187,13 +191,14 @@ func (l *Limiter) evaluate(ctx context.Context, q limit.Quota, key string, spend
 // expire drops the calls that are older than the window. A call later than now, before
 // the clock was set back, counts from now, which has to be stored.
 func (e *entry) expire(now int64, per time.Duration) (setBack bool) {
-	var kept []int64
+	var recent []int64
 	for _, t := range e.Times {
 		if t > now-per.Microseconds() {
-			kept, setBack = append(kept, min(t, now)), setBack || t > now
+			recent = append(recent, min(t, now))
+			setBack = setBack || t > now
 		}
 	}
-	e.Times = kept
+	e.Times = recent
 	return setBack
 }
 

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// unchanged is returned by changes that leave the entry as it was.
+// unchanged is the lifetime that a change returns if it leaves the entry as it was.
 const unchanged time.Duration = -1
 
-// update changes the entry of the name, which one process does at a time. change
-// returns how long the entry counts.
+// update changes the entry of the name. One process at a time does that. change returns the
+// lifetime of the entry, after which sweep deletes its file.
 func (l *Limiter) update(ctx context.Context, name string, change func(now int64, e *entry) time.Duration) (err error) {
 	sum := sha256.Sum256([]byte(name))
 	file := hex.EncodeToString(sum[:])
@@ -48,21 +48,30 @@ func (l *Limiter) update(ctx context.Context, name string, change func(now int64
 		return err
 	}
 	_ = json.Unmarshal(content, &e) // a file that a crash has cut off counts nothing
-	kept := change(now.UnixMicro(), &e)
-	if kept == unchanged {
+	lifetime := change(now.UnixMicro(), &e)
+	if lifetime == unchanged {
 		return nil
 	}
-	if content, err = json.Marshal(e); err != nil {
-		return err
-	}
-	ends := now.Add(kept)
-	if err := errors.Join(os.WriteFile(path, content, 0o600), os.Chtimes(path, ends, ends)); err != nil {
+	if err := writeEntry(path, e, now.Add(lifetime)); err != nil {
 		return err
 	}
 	if s.changes++; s.changes%sweepInterval == 0 {
 		return sweep(folder, now)
 	}
 	return nil
+}
+
+// writeEntry writes the file of an entry. The file has its expiry as modification time, so that
+// sweep need not read it.
+func writeEntry(path string, e entry, expiry time.Time) error {
+	content, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return err
+	}
+	return os.Chtimes(path, expiry, expiry)
 }
 
 // lockFolder waits for the lock of the folder until ctx is done.
@@ -90,18 +99,22 @@ func lockFolder(ctx context.Context, folder string) (unlock func(), err error) {
 	}
 }
 
-// sweep deletes the files that no longer count, by their modification time.
+// sweep deletes the files of expired entries; see writeEntry.
 func sweep(folder string, now time.Time) error {
-	found, err := os.ReadDir(folder)
+	files, err := os.ReadDir(folder)
 	if err != nil {
 		return err
 	}
-	for _, f := range found {
+	for _, f := range files {
 		info, err := f.Info()
-		if err == nil && f.Name() != "lock" && info.ModTime().Before(now) {
-			err = os.Remove(filepath.Join(folder, f.Name()))
-		}
 		if err != nil {
+			return err
+		}
+		expiry := info.ModTime()
+		if f.Name() == "lock" || !expiry.Before(now) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(folder, f.Name())); err != nil {
 			return err
 		}
 	}

@@ -24,8 +24,9 @@ import (
 )
 
 const (
-	stream  = "LOCUM_TASKS"
-	subject = "locum.tasks."
+	stream = "LOCUM_TASKS"
+	// subjectPrefix precedes the name of a queue in its subject.
+	subjectPrefix = "locum.tasks."
 	// maxAge is the age at which references are deleted. The service repeats those of
 	// tasks that are still due.
 	maxAge = time.Hour
@@ -52,10 +53,11 @@ func Open(ctx context.Context, url string, _ adapters.Deps) (task.Queue, error) 
 		if folder == "" {
 			return nil, errors.New("want embedded:FOLDER")
 		}
-		var err error
-		if q.embedded, err = startServer(folder); err != nil {
+		embedded, err := startServer(folder)
+		if err != nil {
 			return nil, err
 		}
+		q.embedded = embedded
 	}
 	if err := q.connect(ctx, url); err != nil {
 		return nil, errors.Join(err, q.Close())
@@ -64,7 +66,13 @@ func Open(ctx context.Context, url string, _ adapters.Deps) (task.Queue, error) 
 }
 
 func startServer(folder string) (*server.Server, error) {
-	s, err := server.NewServer(&server.Options{ServerName: "locum", DontListen: true, JetStream: true, StoreDir: folder, NoSigs: true})
+	s, err := server.NewServer(&server.Options{
+		ServerName: "locum",
+		DontListen: true,
+		JetStream:  true,
+		StoreDir:   folder,
+		NoSigs:     true,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +101,10 @@ func (q *Queue) connect(ctx context.Context, url string) (err error) {
 // createStream creates the stream, which a server that has lost its data does not have.
 func (q *Queue) createStream(ctx context.Context) error {
 	_, err := q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name: stream, Subjects: []string{subject + "*"}, Retention: jetstream.WorkQueuePolicy, MaxAge: maxAge,
+		Name:      stream,
+		Subjects:  []string{subjectPrefix + "*"},
+		Retention: jetstream.WorkQueuePolicy,
+		MaxAge:    maxAge,
 		// A reference that is enqueued twice within this time is stored once.
 		Duplicates: time.Minute,
 	})
@@ -104,29 +115,39 @@ func (q *Queue) createStream(ctx context.Context) error {
 func (q *Queue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	stored := make([]jetstream.PubAckFuture, len(refs))
+	// All references are sent before the first acknowledgement is awaited.
+	acks := make([]jetstream.PubAckFuture, len(refs))
 	for i, t := range refs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		data, err := json.Marshal(t)
+		ack, err := q.publish(t)
 		if err != nil {
 			return err
 		}
-		if stored[i], err = q.js.PublishAsync(subject+string(t.Queue), data, jetstream.WithMsgID(fmt.Sprintf("%s/%s/%d", t.Queue, t.ID, t.Enqueues))); err != nil {
-			return err
-		}
+		acks[i] = ack
 	}
-	for _, s := range stored {
+	for _, ack := range acks {
 		select {
-		case <-s.Ok():
-		case err := <-s.Err():
+		case <-ack.Ok():
+		case err := <-ack.Err():
 			return err
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 	return nil
+}
+
+// publish sends a reference, and returns the acknowledgement that the server will send.
+func (q *Queue) publish(t task.Reference) (jetstream.PubAckFuture, error) {
+	data, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	// The server stores a reference with the same id once.
+	id := fmt.Sprintf("%s/%s/%d", t.Queue, t.ID, t.Enqueues)
+	return q.js.PublishAsync(subjectPrefix+string(t.Queue), data, jetstream.WithMsgID(id))
 }
 
 // Work implements task.Queue.
@@ -156,7 +177,7 @@ func (q *Queue) Work(ctx context.Context, do func(ctx context.Context, t task.Re
 func (q *Queue) workOn(ctx context.Context, name task.QueueName, workers int, do func(ctx context.Context, t task.Reference)) error {
 	consumer, err := q.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
 		Durable:       "locum-" + string(name),
-		FilterSubject: subject + string(name),
+		FilterSubject: subjectPrefix + string(name),
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       ackWait,
 		MaxAckPending: -1,
@@ -193,9 +214,13 @@ func (q *Queue) workOn(ctx context.Context, name task.QueueName, workers int, do
 		running.Go(func() {
 			defer func() { <-slots }()
 			var t task.Reference
-			if json.Unmarshal(m.Data(), &t) == nil && m.Ack() == nil {
-				do(context.WithoutCancel(ctx), t)
+			if err := json.Unmarshal(m.Data(), &t); err != nil {
+				return // it is not a reference of this service
 			}
+			if err := m.Ack(); err != nil {
+				return // the server delivers it again
+			}
+			do(context.WithoutCancel(ctx), t)
 		})
 	}
 }

@@ -1,0 +1,147 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Err returns the error for an invalid value. It contains the key, the source of the value and
+// the expected value.
+func (c *Config) Err(key, expected string) error {
+	return fmt.Errorf("%s (from %s): %s", key, c.Source(key), expected)
+}
+
+// Source returns the source of a key's value: default, a file's path or an environment
+// variable.
+func (c *Config) Source(key string) string { return cmp.Or(c.sources[key], "default") }
+
+// validate returns an error for the first invalid value.
+func (c *Config) validate() error {
+	if !isPublicURL(c.HTTP.PublicURL) {
+		return c.Err("http.public_url", "want http://HOST or https://HOST, without a user and a path")
+	}
+	c.HTTP.PublicURL = strings.TrimSuffix(c.HTTP.PublicURL, "/")
+	if _, err := c.HTTP.Proxies(); err != nil {
+		return c.Err("http.trusted_proxies", err.Error())
+	}
+	for _, origin := range c.HTTP.CORSOrigins {
+		if !isOrigin(origin) {
+			return c.Err("http.cors_origins", "want origins such as https://jobs.example.org, without a path")
+		}
+	}
+	for _, l := range leaves(reflect.ValueOf(*c), "") {
+		isAddress := strings.HasSuffix(l.key, "url") && l.key != "http.public_url"
+		isOptional := strings.HasPrefix(l.key, "database.") && l.key != "database.url"
+		if !isAddress || isOptional && l.value.IsZero() {
+			continue
+		}
+		if err := c.checkAddress(l.key, l.value.String()); err != nil {
+			return err
+		}
+	}
+	for _, rule := range []struct {
+		isInvalid bool
+		key, want string
+	}{
+		{!strings.Contains(c.HTTP.Addr, ":"), "http.addr", "want HOST:PORT or :PORT"},
+		{c.HTTP.Drain < 0 || c.HTTP.Drain > 10*time.Minute, "http.drain", "want a duration from 0s to 10m, such as 5s"},
+		{c.HTTP.MetricsAddr != "" && !strings.Contains(c.HTTP.MetricsAddr, ":"), "http.metrics_addr", "want HOST:PORT or :PORT"},
+		{c.Limits.BodyMemory < 1, "limits.body_memory", "want a number of MiB of at least 1"},
+		{!(c.Limits.SearchCPU >= 0), "limits.search_cpu", "want seconds of at least 0"}, // also for NaN
+		{
+			c.Limits.SearchTimeout < 10*time.Millisecond || c.Limits.SearchTimeout > time.Minute,
+			"limits.search_timeout",
+			"want a duration from 10ms to 1m, such as 1s",
+		},
+		{len(c.Auth.Keys) == 0, "auth.keys", "want at least one key file or folder"},
+		// With a shorter time an event that is relayed late could be handled twice.
+		{c.Retention.Events < 24*time.Hour, "retention.events", "want at least 24h"},
+		{c.Retention.Tasks < 24*time.Hour, "retention.tasks", "want at least 24h"},
+		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level), "log.level", "want debug, info, warn or error"},
+	} {
+		if rule.isInvalid {
+			return c.Err(rule.key, rule.want)
+		}
+	}
+	if err := c.validateModeration(); err != nil {
+		return err
+	}
+	if err := c.validateSite(); err != nil {
+		return err
+	}
+	return c.validateDatabase()
+}
+
+// isPublicURL reports whether the text is an HTTP URL of a host, without a user and a path.
+func isPublicURL(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil {
+		return false
+	}
+	return (u.Scheme == "http" || u.Scheme == "https") && (u.Path == "" || u.Path == "/")
+}
+
+// isOrigin reports whether the text is the origin of an HTTP URL: its scheme and host.
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || strings.ContainsAny(u.Host, "; ,'*") {
+		return false
+	}
+	return (u.Scheme == "http" || u.Scheme == "https") && text == u.Scheme+"://"+u.Host
+}
+
+func (c *Config) validateDatabase() error {
+	d := c.Database
+	kind, _, _ := strings.Cut(d.URL, ":")
+	for _, replica := range d.ReplicaURLs {
+		if err := c.checkAddress("database.replica_urls", replica); err != nil {
+			return err
+		}
+		if scheme, _, _ := strings.Cut(replica, ":"); scheme != kind {
+			return c.Err("database.replica_urls", "want replicas of database.url, with the same scheme")
+		}
+	}
+	if d.MaxConnections < d.minConnections() {
+		want := fmt.Sprintf("want a number of at least %d", d.minConnections())
+		if len(d.ReplicaURLs) > 0 {
+			want += fmt.Sprintf(" (replicas: %d)", len(d.ReplicaURLs))
+		}
+		return c.Err("database.max_connections", want)
+	}
+	switch {
+	case d.Pooler != "" && d.Pooler != "transaction":
+		return c.Err("database.pooler", "want transaction, or nothing without a pooler")
+	case d.DirectURL != "" && d.Pooler == "":
+		return c.Err("database.direct_url", "is for database.pooler; remove one of them or set both")
+	}
+	return nil
+}
+
+// checkAddress returns an error for a value without a scheme or with an invalid port.
+func (c *Config) checkAddress(key, value string) error {
+	if scheme, _, ok := strings.Cut(value, ":"); !ok || scheme == "" {
+		return c.Err(key, "want an address that begins with a scheme and a colon")
+	}
+	if wrong := checkPorts(value); wrong != "" {
+		return c.Err(key, wrong)
+	}
+	return nil
+}
+
+// minConnections returns the smallest valid value of MaxConnections.
+func (d Database) minConnections() int {
+	if n := len(d.ReplicaURLs); n > 0 {
+		// Three for the primary, one that measures the lag of replicas, and two for each replica.
+		minimum := 3 + 1 + 2*n
+		if d.DirectURL != "" {
+			minimum += 2
+		}
+		return minimum
+	}
+	return 3
+}
