@@ -155,21 +155,27 @@ func (s *Site) myDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 // changeDocument changes the title of a document and, if a file is sent, its content.
 func (s *Site) changeDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form, id := pages.FormOf(c), c.Params("id")
-	in := jobseeker.ChangeDocumentInput{Title: new(form.Value("title"))}
-	file, err := pages.FileOf(c, "file")
-	if err == nil {
-		err = s.renderer.TakeLimit(ctx, c, documentsOperation)
-	}
-	if err == nil {
-		if file != nil {
-			in.File, in.FileName = file.Content, &file.Name
-		}
-		_, err = s.services.Seekers.ChangeDocument(ctx, viewer.Actor(), id, in)
-	}
-	if err != nil {
+	if err := s.updateDocument(ctx, c, viewer, id, form.Value("title")); err != nil {
 		return s.renderProblem(c, myDocumentPage, viewer, &form, err, func() (any, error) { return s.documentView(ctx, viewer, id, &form) })
 	}
 	return redirect(c, "/account/documents", "document-changed")
+}
+
+// updateDocument sets the title of a document, and its content if the form has a file.
+func (s *Site) updateDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, id, title string) error {
+	file, err := pages.FileOf(c, "file")
+	if err != nil {
+		return err
+	}
+	if err := s.renderer.TakeLimit(ctx, c, documentsOperation); err != nil {
+		return err
+	}
+	in := jobseeker.ChangeDocumentInput{Title: &title}
+	if file != nil {
+		in.File, in.FileName = file.Content, &file.Name
+	}
+	_, err = s.services.Seekers.ChangeDocument(ctx, viewer.Actor(), id, in)
+	return err
 }
 
 func (s *Site) myDocumentFile(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
@@ -187,7 +193,8 @@ func (s *Site) setDefaultDocument(ctx context.Context, c *fiber.Ctx, viewer *pag
 	if err := s.renderer.TakeLimit(ctx, c, documentsOperation); err != nil {
 		return err
 	}
-	if _, err := s.services.Seekers.ChangeDocument(ctx, viewer.Actor(), c.Params("id"), jobseeker.ChangeDocumentInput{IsDefault: new(true)}); err != nil {
+	in := jobseeker.ChangeDocumentInput{IsDefault: new(true)}
+	if _, err := s.services.Seekers.ChangeDocument(ctx, viewer.Actor(), c.Params("id"), in); err != nil {
 		return err
 	}
 	return redirect(c, "/account/documents", "document-changed")

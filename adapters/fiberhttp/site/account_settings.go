@@ -115,7 +115,12 @@ func profileInput(form pages.Form) (in jobseeker.ProfileInput, err error) {
 		EmploymentTypes:   &types,
 		ShowProfile:       new(form.Values.Has("showProfile")),
 	}
-	for name, field := range map[string]**float64{"locationRadius": &in.LocationRadius, "salaryMin": &in.SalaryMin, "salaryMax": &in.SalaryMax} {
+	amounts := map[string]**float64{
+		"locationRadius": &in.LocationRadius,
+		"salaryMin":      &in.SalaryMin,
+		"salaryMax":      &in.SalaryMax,
+	}
+	for name, field := range amounts {
 		if *field, err = parseAmount(form, name); err != nil {
 			return in, err
 		}
@@ -123,16 +128,23 @@ func profileInput(form pages.Form) (in jobseeker.ProfileInput, err error) {
 	return in, nil
 }
 
+// updateProfile stores the profile in the form. It counts for the rate limit of the API
+// operation.
+func (s *Site) updateProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
+	in, err := profileInput(form)
+	if err != nil {
+		return err
+	}
+	if err := s.renderer.TakeLimit(ctx, c, changeProfileOperation); err != nil {
+		return err
+	}
+	_, err = s.services.Seekers.UpdateProfile(ctx, viewer.Actor(), in)
+	return err
+}
+
 func (s *Site) saveProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	in, err := profileInput(form)
-	if err == nil {
-		err = s.renderer.TakeLimit(ctx, c, changeProfileOperation)
-	}
-	if err == nil {
-		_, err = s.services.Seekers.UpdateProfile(ctx, viewer.Actor(), in)
-	}
-	if err != nil {
+	if err := s.updateProfile(ctx, c, viewer, form); err != nil {
 		return s.renderProblem(
 			c,
 			myProfilePage,

@@ -82,16 +82,16 @@ func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	for _, id := range ids {
 		selected[id] = true
 	}
-	notice, failed := "", 0
+	notice, skipped := "", 0
 	err := s.renderer.TakeLimit(ctx, c, changeJobsOperation)
 	if err == nil {
-		notice, failed, err = s.changeSelected(ctx, viewer.Actor(), form.Value("action"), ids)
+		notice, skipped, err = s.changeSelected(ctx, viewer.Actor(), form.Value("action"), ids)
 	}
 	problem, err := formProblem(err, "")
 	switch {
 	case err != nil:
 		return err
-	case problem == nil && failed > 0:
+	case problem == nil && skipped > 0:
 		problem = newFormProblem("Some of the jobs were not changed: they do not exist any more, or the moderators have taken them down", "")
 	case problem == nil:
 		return redirect(c, "/employer/jobs", notice, "status", c.Query("status"))
@@ -101,7 +101,7 @@ func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 
 // changeSelected applies the action to the jobs. It returns the notice for the user and the
 // number of jobs that it skipped.
-func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action string, ids []string) (notice string, failed int, err error) {
+func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action string, ids []string) (notice string, skipped int, err error) {
 	if len(ids) == 0 || len(ids) > listings.MaxBatch {
 		return "", 0, fault.New(fault.Invalid, "no_jobs_selected", "Select at least one job, and at most 100")
 	}
@@ -130,12 +130,12 @@ func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action stri
 	for _, id := range ids {
 		switch err := change(id); {
 		case fault.KindOf(err) == fault.NotFound, errors.Is(err, errTakenDown):
-			failed++
+			skipped++
 		case err != nil:
 			return "", 0, err
 		}
 	}
-	return notice, failed, nil
+	return notice, skipped, nil
 }
 
 // ownJobView is the page of a job in the console.

@@ -75,21 +75,26 @@ func (s *Site) showTeam(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer,
 // invite invites a user to the team. It counts for the rate limit of the API operation.
 func (s *Site) invite(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	err := s.renderer.TakeLimit(ctx, c, inviteMemberOperation)
-	if err == nil {
-		err = s.services.Identity.Invite(
-			ctx,
-			viewer.Actor(),
-			identity.InviteInput{Name: form.Value("name"), Email: form.Value("email"), Role: form.Value("role")},
-		)
-	}
-	if err == nil {
-		return redirect(c, "/employer/team", "invited")
-	}
-	if form.Problem, err = formProblem(err, ""); err != nil {
+	problem, err := formProblem(s.inviteMember(ctx, c, viewer, form), "")
+	if err != nil {
 		return err
 	}
-	return s.showTeam(ctx, c, viewer, form)
+	if problem != nil {
+		form.Problem = problem
+		return s.showTeam(ctx, c, viewer, form)
+	}
+	return redirect(c, "/employer/team", "invited")
+}
+
+func (s *Site) inviteMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
+	if err := s.renderer.TakeLimit(ctx, c, inviteMemberOperation); err != nil {
+		return err
+	}
+	return s.services.Identity.Invite(ctx, viewer.Actor(), identity.InviteInput{
+		Name:  form.Value("name"),
+		Email: form.Value("email"),
+		Role:  form.Value("role"),
+	})
 }
 
 // memberView is the page of a member with the forms for the role and the permissions.
@@ -240,9 +245,7 @@ func (s *Site) changeOrganization(ctx context.Context, c *fiber.Ctx, viewer *pag
 	form := pages.FormOf(c)
 	text := func(name string) *string { return new(form.Value(name)) }
 	_, err := s.services.Identity.UpdateOrganization(ctx, viewer.Actor(), identity.OrganizationInput{
-		Name: text(
-			"name",
-		),
+		Name:        text("name"),
 		Description: text("description"),
 		Website:     text("website"),
 		Logo:        text("logo"),

@@ -44,20 +44,27 @@ func (s *Site) report(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
 	v.Form = pages.FormOf(c)
-	if err = s.renderer.TakeLimit(ctx, c, reportJobOperation); err == nil {
-		in := listings.ReportInput{Reason: v.Form.Value("reason"), Text: v.Form.Value("text"), Email: v.Form.Value("email")}
-		err = s.services.Listings.ReportJob(ctx, actorOf(viewer), c.Params("id"), in)
-	}
-	switch {
-	case err == nil:
-		return c.Redirect(c.Path()+"?done=reported", fiber.StatusSeeOther)
-	case fault.KindOf(err) == fault.NotFound:
+	err = s.createReport(ctx, c, viewer, v.Form)
+	if fault.KindOf(err) == fault.NotFound {
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
-	if v.Form.Problem = pages.FormProblem(err, ""); v.Form.Problem == nil {
+	v.Form.Problem, err = formProblem(err, "")
+	if err != nil {
 		return err
 	}
-	return s.renderer.Render(c, v.Form.Problem.Status(), reportPage, viewer, v)
+	if v.Form.Problem != nil {
+		return s.renderer.Render(c, v.Form.Problem.Status(), reportPage, viewer, v)
+	}
+	return c.Redirect(c.Path()+"?done=reported", fiber.StatusSeeOther)
+}
+
+// createReport stores the report in the form. It counts for the rate limit of the API operation.
+func (s *Site) createReport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
+	if err := s.renderer.TakeLimit(ctx, c, reportJobOperation); err != nil {
+		return err
+	}
+	in := listings.ReportInput{Reason: form.Value("reason"), Text: form.Value("text"), Email: form.Value("email")}
+	return s.services.Listings.ReportJob(ctx, actorOf(viewer), c.Params("id"), in)
 }
 
 // reportTexts maps the reasons for a report to their texts.
