@@ -38,6 +38,7 @@ func newHiring(
 		Organizations: hiringOrganizations{identitySvc},
 		Mailer:        mailer,
 		PublicURL:     cfg.HTTP.PublicURL,
+		HasSite:       cfg.Site.Enabled,
 	}
 	hiringSvc := &hiring.Service{
 		Shared: shared,

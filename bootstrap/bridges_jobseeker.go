@@ -76,6 +76,7 @@ func newSeekers(
 			Mailer:      mailer,
 			Sealer:      ring,
 			PublicURL:   cfg.HTTP.PublicURL,
+			HasSite:     cfg.Site.Enabled,
 		},
 		OnboardingService: &jobseeker.OnboardingService{
 			Shared:      shared,

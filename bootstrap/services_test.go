@@ -17,7 +17,7 @@ var withoutActor = map[string]string{
 	"guests, and holders of a secret that was mailed or issued": `
 		Billing.ReceiveNotice Hiring.OpenExport Identity.Authenticate Identity.AuthenticateBrowser Identity.DeviceToken Identity.FindInvitation Identity.ForgotPassword Identity.Login
 		Identity.LoginBrowser Identity.LogoutBrowser Identity.OptOut Identity.Refresh Identity.Register Identity.RegisterBrowser
-		Identity.ResetPassword Identity.UndoEmailChange Identity.VerifyEmail Identity.OrganizationsOf
+		Identity.RequestVerification Identity.ResetPassword Identity.UndoEmailChange Identity.VerifyEmail Identity.OrganizationsOf
 		Integrations.AuthenticateKey Integrations.AuthenticateToken Listings.OpenPart Listings.OpenParts Seekers.ConfirmAlert Seekers.EndAlerts Seekers.RequestAlert Seekers.Unsubscribe`,
 	"the authorization server and the gate of the developer interface, which have authenticated an app": `
 		Identity.ActorFor Integrations.AuthenticateClient Integrations.Count Integrations.CountCalls Integrations.ExchangeCode

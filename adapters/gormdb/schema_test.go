@@ -177,6 +177,7 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 				"hiring/0003_notes.sql",
 				"jobseeker/0002_no_leases.sql",
 				"jobseeker/0003_subscribers.sql",
+				"jobseeker/0004_notification_subjects.sql",
 				"billing/0002_charge_actions.sql",
 				"integrations/0002_no_leases.sql",
 			}

@@ -150,6 +150,7 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 		Organizations: env,
 		Mailer:        env,
 		PublicURL:     "https://jobs.example.org",
+		HasSite:       true,
 	}
 	env.Service = &hiring.Service{
 		Shared: shared,

@@ -76,6 +76,10 @@ func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 	if err != nil || c.address(m.UserID).Email == "" {
 		return err
 	}
+	c.page = s.pageLink("See the job", "/employer/jobs/"+m.Event.JobID)
+	if m.IsApplicant {
+		c.page = s.pageLink("See your applications", "/account/applications")
+	}
 	l := mail.Letter{ID: "moderated-" + m.Event.JobID + "-" + m.UserID + "-" + m.Event.DecidedAt.UTC().Format("20060102T150405.000000")}
 	switch {
 	case m.IsApplicant && m.Event.Reverses:

@@ -85,6 +85,7 @@ func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
 	if err != nil || c.address(m.UserID).Email == "" || c.address(m.Event.CandidateID).Email == "" {
 		return err // the admin or the applicant has deleted their account
 	}
+	c.page = s.pageLink("See the application", "/employer/applications/"+m.Event.ApplicationID)
 	return s.sendLetter(ctx, c, m.UserID, mail.Letter{
 		ID: "received-" + m.Event.ApplicationID + "-" + m.UserID, Subject: "New application: " + c.title,
 		Body: []mail.Block{
@@ -108,6 +109,7 @@ func (s *Service) MailSubmitted(ctx context.Context, e event.ApplicationSubmitte
 	if err != nil || c.address(e.CandidateID).Email == "" {
 		return err
 	}
+	c.page = s.pageLink("See your application", "/account/applications/"+e.ApplicationID)
 	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
 		ID: "submitted-" + e.ApplicationID, Subject: "Application sent: " + c.title,
 		Body: []mail.Block{
@@ -139,6 +141,7 @@ func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event
 	if err != nil || c.address(e.CandidateID).Email == "" {
 		return err
 	}
+	c.page = s.pageLink("See your application", "/account/applications/"+e.ApplicationID)
 	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
 		ID: "status-" + eventID, Subject: "Your application: " + c.title,
 		Body: []mail.Block{
@@ -178,6 +181,7 @@ func (s *Service) MailInterview(ctx context.Context, eventID string, e event.Int
 	if e.ActorID != e.CandidateID {
 		replyTo = c.address(e.ActorID)
 	}
+	c.page = s.pageLink("See your application", "/account/applications/"+e.ApplicationID)
 	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
 		ID: "interview-" + eventID, Subject: subject, ReplyTo: replyTo,
 		Body: []mail.Block{
@@ -221,6 +225,7 @@ func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) e
 	if err != nil || c.address(e.CandidateID).Email == "" {
 		return err
 	}
+	c.page = s.pageLink("See your application", "/account/applications/"+e.ApplicationID)
 	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
 		ID: "contact-" + message.ID, Subject: message.Subject, ReplyTo: c.address(message.SenderID),
 		Body: []mail.Block{
@@ -235,6 +240,8 @@ func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) e
 type correspondence struct {
 	title, organization string
 	people              map[string]Person
+	// page is a link to the page that the e-mail is about, or nil.
+	page *mail.Link
 }
 
 func (c correspondence) address(userID string) mail.Address {
@@ -258,9 +265,20 @@ func (s *Service) correspondence(ctx context.Context, listingID, organizationID 
 	return c, err
 }
 
-// sendLetter completes the letter with the recipient and sends it.
+// pageLink returns a link to a page of the site, or nil without the site.
+func (s *Shared) pageLink(label, path string) *mail.Link {
+	if !s.HasSite {
+		return nil
+	}
+	return &mail.Link{Label: label, URL: s.PublicURL + path}
+}
+
+// sendLetter completes the letter with the recipient and the link to its page, and sends it.
 func (s *Shared) sendLetter(ctx context.Context, c correspondence, userID string, l mail.Letter) error {
 	l.To, l.Greeting, l.Home = c.address(userID), c.people[userID].Name, s.PublicURL
+	if c.page != nil {
+		l.Body = append(l.Body, mail.Block{Link: c.page})
+	}
 	return mail.Deliver(ctx, s.Mailer, l)
 }
 

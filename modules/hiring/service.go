@@ -27,6 +27,9 @@ type Shared struct {
 	Mailer        mail.Mailer
 	// PublicURL is the URL of the service, with which links begin.
 	PublicURL string
+	// HasSite reports whether the site with pages for applicants and employers is served.
+	// E-mails link to its pages.
+	HasSite bool
 }
 
 // Service implements the use cases of the module.

@@ -43,6 +43,7 @@ func (s *Service) mailWithdrawn(ctx context.Context, m withdrawnMail) error {
 	if err != nil || c.address(m.UserID).Email == "" || c.address(m.Event.CandidateID).Email == "" {
 		return err
 	}
+	c.page = s.pageLink("See the application", "/employer/applications/"+m.Event.ApplicationID)
 	return s.sendLetter(ctx, c, m.UserID, mail.Letter{
 		ID: "withdrawn-" + m.Event.ApplicationID + "-" + m.UserID, Subject: "Application withdrawn: " + c.title,
 		Body: []mail.Block{

@@ -192,7 +192,13 @@ func (r *matchRun) flush(ctx context.Context) error {
 			}
 			notifications = append(
 				notifications,
-				r.newNotification(searchID+"/"+r.id, ms[0].UserID, AboutJobs, r.notificationText(searchID, ms)),
+				r.newNotification(Notification{
+					UserID:    ms[0].UserID,
+					Cause:     searchID + "/" + r.id,
+					Type:      AboutJobs,
+					SubjectID: searchID,
+					Message:   r.notificationText(searchID, ms),
+				}),
 			)
 		}
 		// A fixed order avoids deadlocks between two runs.
@@ -298,6 +304,9 @@ func (s *SearchService) sendDigest(ctx context.Context, d digestPayload) error {
 	body := []mail.Block{{Text: subject + ":"}, {Items: entries[:min(n, maxDigestListings)]}}
 	if more := n - maxDigestListings; more > 0 {
 		body = append(body, mail.Block{Text: fmt.Sprintf("And %d more.", more)})
+	}
+	if s.HasSite && recipient.purpose == auth.ForUnsubscribe { // an account, which has pages
+		body = append(body, mail.Block{Link: &mail.Link{Label: "Change your saved searches", URL: s.PublicURL + "/account/searches"}})
 	}
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID:          "job-alerts-" + d.ID,

@@ -236,6 +236,12 @@ func (s *BookmarkService) remindBatch(ctx context.Context, closing []Closing) (i
 	return len(bookmarks), s.Notifications.Create(ctx, list.Map(bookmarks, func(b Bookmark) Notification {
 		c := closingByID[b.ListingID]
 		message := oneLine(c.Title) + ", which you saved, closes on " + c.At.UTC().Format("Monday 2 January 2006, 15:04 MST")
-		return s.newNotification("deadline/"+b.ListingID, b.UserID, AboutDeadline, message)
+		return s.newNotification(Notification{
+			UserID:    b.UserID,
+			Cause:     "deadline/" + b.ListingID,
+			Type:      AboutDeadline,
+			SubjectID: b.ListingID,
+			Message:   message,
+		})
 	})...)
 }

@@ -30,8 +30,11 @@ type Notification struct {
 	UserID string
 	// Cause identifies what happened, for example by the id of an event. A user is
 	// notified of each cause once.
-	Cause     string
-	Type      NotificationType
+	Cause string
+	Type  NotificationType
+	// SubjectID is the id of the application, listing or saved search that the notification is
+	// about. It is empty for AboutBilling, and for notifications of earlier versions.
+	SubjectID string
 	Message   string
 	Read      bool
 	CreatedAt time.Time
@@ -138,7 +141,14 @@ func (s *NotificationService) OnApplicationStatusChanged(ctx context.Context, ev
 	}
 	message := fmt.Sprintf("Your application for %s %s", title, cmp.Or(statusTexts[e.Status], "is now: "+e.Status))
 	entry.Action, entry.Description = "status-changed", message
-	return s.notify(ctx, s.newNotification(eventID, e.CandidateID, AboutApplication, message), entry)
+	n := s.newNotification(Notification{
+		UserID:    e.CandidateID,
+		Cause:     eventID,
+		Type:      AboutApplication,
+		SubjectID: e.ApplicationID,
+		Message:   message,
+	})
+	return s.notify(ctx, n, entry)
 }
 
 // OnInterviewChanged notifies the candidate of an interview.
@@ -157,7 +167,14 @@ func (s *NotificationService) OnInterviewChanged(ctx context.Context, eventID st
 	default:
 		message = fmt.Sprintf("You are invited to an interview for %s on %s", title, when)
 	}
-	return s.notify(ctx, s.newNotification(eventID, e.CandidateID, AboutInterview, message), Activity{
+	n := s.newNotification(Notification{
+		UserID:    e.CandidateID,
+		Cause:     eventID,
+		Type:      AboutInterview,
+		SubjectID: e.ApplicationID,
+		Message:   message,
+	})
+	return s.notify(ctx, n, Activity{
 		UserID:      e.CandidateID,
 		EventID:     eventID,
 		Type:        "interview",
@@ -174,9 +191,14 @@ func (s *NotificationService) OnApplicantContacted(ctx context.Context, eventID 
 		return err
 	}
 	message := fmt.Sprintf("The employer sent you a message about your application for %s", title)
-	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		return s.Notifications.Create(ctx, s.newNotification(eventID, e.CandidateID, AboutMessage, message))
+	n := s.newNotification(Notification{
+		UserID:    e.CandidateID,
+		Cause:     eventID,
+		Type:      AboutMessage,
+		SubjectID: e.ApplicationID,
+		Message:   message,
 	})
+	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Notifications.Create(ctx, n) })
 }
 
 // subscriptionTexts maps the changes of a subscription to the texts of notifications.
@@ -201,7 +223,13 @@ func (s *NotificationService) OnSubscriptionChanged(ctx context.Context, eventID
 	if !ok || e.OwnerKind != "user" {
 		return nil
 	}
-	return s.notify(ctx, s.newNotification(eventID, e.OwnerID, AboutBilling, message), Activity{
+	n := s.newNotification(Notification{
+		UserID:  e.OwnerID,
+		Cause:   eventID,
+		Type:    AboutBilling,
+		Message: message,
+	})
+	return s.notify(ctx, n, Activity{
 		UserID: e.OwnerID, EventID: eventID, Type: "billing", Action: e.Change, Description: message, At: e.ChangedAt,
 	})
 }

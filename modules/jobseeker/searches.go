@@ -62,6 +62,8 @@ type SearchService struct {
 	Sealer      auth.Sealer
 	// PublicURL is the base of the links in mails.
 	PublicURL string
+	// HasSite reports whether the site with the pages of saved searches is served.
+	HasSite bool
 }
 
 // SaveSearchInput is the search to save.

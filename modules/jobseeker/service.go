@@ -128,9 +128,10 @@ const (
 	expireBatchSize = 5_000
 )
 
-// newNotification returns an unread notification with a new id.
-func (s *Shared) newNotification(cause, userID string, about NotificationType, message string) Notification {
-	return Notification{ID: s.NewID(), UserID: userID, Cause: cause, Type: about, Message: message, CreatedAt: s.Clock.Now()}
+// newNotification returns the notification with a new id and the current time.
+func (s *Shared) newNotification(n Notification) Notification {
+	n.ID, n.CreatedAt = s.NewID(), s.Clock.Now()
+	return n
 }
 
 // publicBrief returns the summary of a public listing. For other listings it returns

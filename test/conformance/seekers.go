@@ -100,6 +100,7 @@ func newNotification(user, cause string, at time.Time) jobseeker.Notification {
 		UserID:    user,
 		Cause:     cause,
 		Type:      jobseeker.AboutApplication,
+		SubjectID: newID(),
 		Message:   "Zoë's 100% \"news\"",
 		CreatedAt: at,
 	}

@@ -138,6 +138,11 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 			require.Contains(t, text, want)
 		}
 		require.NotContains(t, text, "Ask about gaps")
+		require.Contains(t, server.waitForMail(t, me.email, "Subject: Interview"), detail)
+		invited := func() bool {
+			return strings.Contains(browser.page("/account/notifications"), `<a href="`+detail+`">You are invited to an interview`)
+		}
+		require.Eventually(t, invited, 10*time.Second, 20*time.Millisecond)
 		calendar := browser.open("GET", detail+"/interview.ics", nil)
 		require.Equal(t, "text/calendar; charset=utf-8", calendar.header.Get("Content-Type"))
 		require.Contains(t, calendar.text, "METHOD:PUBLISH\r\n")

@@ -194,7 +194,7 @@ type myOverview struct {
 	Pending       int
 	Saved         int
 	Searches      int
-	Notifications []jobseeker.Notification
+	Notifications []notificationRow
 	Latest        []myApplicationRow
 }
 
@@ -244,7 +244,7 @@ func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 	if err != nil {
 		return err
 	}
-	v.Notifications = notifications.Items
+	v.Notifications = web.Each(notifications.Items, newNotificationRow)
 	applications, err := s.services.Hiring.Mine(ctx, actor, page.Request{Number: 1, Size: overviewApplications})
 	if err != nil {
 		return err

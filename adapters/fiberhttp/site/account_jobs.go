@@ -3,6 +3,7 @@ package site
 import (
 	"context"
 	"net/url"
+	"strings"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -172,15 +173,35 @@ func (s *Site) deleteSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	return redirect(c, "/account/searches", "search-deleted")
 }
 
+// notificationRow is a notification on a page.
+type notificationRow struct{ jobseeker.Notification }
+
+func newNotificationRow(n jobseeker.Notification) notificationRow { return notificationRow{n} }
+
+// Path returns the path of the page that the notification is about, or an empty string.
+func (n notificationRow) Path() string {
+	switch n.Type {
+	case jobseeker.AboutApplication, jobseeker.AboutInterview, jobseeker.AboutMessage:
+		return strings.TrimSuffix("/account/applications/"+n.SubjectID, "/")
+	case jobseeker.AboutJobs:
+		return "/account/searches"
+	case jobseeker.AboutDeadline:
+		if n.SubjectID != "" {
+			return "/jobs/" + n.SubjectID
+		}
+	}
+	return ""
+}
+
 func (s *Site) myNotifications(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	notifications, err := s.services.Seekers.MyNotifications(ctx, viewer.Actor(), pages.PageRequest(c, accountPageSize))
 	if err != nil {
 		return err
 	}
 	return s.renderer.Render(c, fiber.StatusOK, myNotificationsPage, viewer, struct {
-		Notifications []jobseeker.Notification
+		Notifications []notificationRow
 		Next          string
-	}{notifications.Items, nextPagePath("/account/notifications", notifications.NextCursor)})
+	}{web.Each(notifications.Items, newNotificationRow), nextPagePath("/account/notifications", notifications.NextCursor)})
 }
 
 func (s *Site) readNotification(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
