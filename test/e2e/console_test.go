@@ -139,8 +139,10 @@ func TestConsole_PostingJobs(t *testing.T) {
 		}
 		twin := browser.redirected(path, url.Values{"action": {"duplicate"}})
 		require.Contains(t, twin.text, "(Copy)")
+		require.NotContains(t, twin.text, "We do not know the place")
 		require.Contains(t, twin.text, `">Draft</span>`)
-		expired := "/employer/jobs/" + boss.listing(object{"applicationDeadline": "2020-01-31"})
+		expired := "/employer/jobs/" + boss.listing(object{"applicationDeadline": "2020-01-31", "location": "Nowhereville"})
+		require.Contains(t, browser.show(expired).text, "We do not know the place “Nowhereville”")
 		unchanged := jobForm("save", url.Values{"applicationDeadline": {"2020-01-31"}})
 		require.Contains(t, browser.redirected(expired+"/edit", unchanged).text, "The changes are saved.")
 		unchanged.Set("action", "publish")
@@ -277,6 +279,7 @@ func TestConsole_Applications(t *testing.T) {
 		)
 		require.Contains(t, done.text, "the message is on its way")
 		require.Contains(t, done.text, "Moved from Interview to Accepted")
+		require.Equal(t, []string{"/employer/jobs/" + job}, done.links("Close the job"))
 		require.Contains(t, server.waitForMail(t, jo.email, "Our offer"), "Welcome.")
 		require.Contains(t, browser.redirected(path, url.Values{"action": {"decide"}, "status": {"review"}}).text, "The status is changed.")
 
