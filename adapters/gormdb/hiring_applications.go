@@ -359,6 +359,17 @@ func (d applicantMessages) Get(ctx context.Context, organizationID, id string) (
 	return hiring.Message(r), err
 }
 
+// List implements hiring.Messages.
+func (d applicantMessages) List(ctx context.Context, organizationID, applicationID string, n int) ([]hiring.Message, error) {
+	// An application has few messages. They are sorted here, because no index has them in order.
+	found, err := findRows(
+		d.conn(ctx).Where("application_id = ? AND organization_id = ?", applicationID, organizationID),
+		func(r applicantMessageRow) hiring.Message { return hiring.Message(r) },
+	)
+	slices.SortFunc(found, func(a, b hiring.Message) int { return cmp.Compare(b.ID, a.ID) })
+	return found[:min(n, len(found))], err
+}
+
 // exports implements hiring.Exports.
 type exports struct{ *DB }
 

@@ -132,6 +132,7 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 		}
 	}
 	costs(1, 0, func() { _, _ = storage.Messages.Get(ctx, id, ids[0]) })
+	costs(1, 0, func() { _, _ = storage.Messages.List(ctx, id, ids[0], 50) })
 
 	export := hiring.Export{ID: id, OrganizationID: id, State: hiring.ExportQueued, CreatedAt: now}
 	costs(1, 1, func() { require.NoError(t, storage.Exports.Create(ctx, export, 1)) })

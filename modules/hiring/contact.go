@@ -9,6 +9,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/limit"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/core/valid"
 )
 
@@ -26,6 +27,10 @@ type Message struct {
 // messagesPerDay limits the messages of an organization, so that a stolen account cannot be
 // used to send spam.
 var messagesPerDay = limit.Rule{Name: "hiring-contact", Max: 50, Per: 24 * time.Hour}
+
+// interviewNoticesPerDay limits the notices of scheduled and moved interviews that the
+// applicant of an application is sent.
+var interviewNoticesPerDay = limit.Rule{Name: "hiring-interview", Max: 20, Per: 24 * time.Hour}
 
 // ContactInput is a message to an applicant.
 type ContactInput struct {
@@ -85,4 +90,33 @@ func (s *Service) DecideAndContact(ctx context.Context, by auth.Actor, d Decisio
 		_, err := s.Contact(ctx, by, d.ID, in)
 		return err
 	})
+}
+
+// maxSentMessages is the maximum number of messages that SentMessages returns.
+const maxSentMessages = 50
+
+// SentMessage is a message to an applicant with the name of its sender.
+type SentMessage struct {
+	Message
+	Sender string
+}
+
+// SentMessages returns the newest messages of the organization about an application, the newest
+// first.
+func (s *Service) SentMessages(ctx context.Context, by auth.Actor, applicationID string) ([]SentMessage, error) {
+	if err := by.Require(auth.ApplicationsView); err != nil {
+		return nil, err
+	}
+	a, err := s.getReceived(ctx, by, applicationID)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := s.Messages.List(ctx, by.OrganizationID, a.ID, maxSentMessages)
+	if err != nil || len(messages) == 0 {
+		return nil, err
+	}
+	senders, err := s.People.ByIDs(ctx, list.Distinct(messages, func(m Message) string { return m.SenderID }))
+	return list.Map(messages, func(m Message) SentMessage {
+		return SentMessage{Message: m, Sender: cmp.Or(senders[m.SenderID].Name, DeletedName)}
+	}), err
 }

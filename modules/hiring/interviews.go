@@ -153,10 +153,6 @@ func (a *Appointment) event(of *Application, change, actorID string) event.Inter
 	}
 }
 
-// interviewNoticesPerDay limits the notices of scheduled and moved interviews that the
-// applicant of an application is sent.
-var interviewNoticesPerDay = limit.Rule{Name: "hiring-interview", Max: 20, Per: 24 * time.Hour}
-
 // Schedule creates the interview of an application. If the application has an interview, it
 // is scheduled again with the new time and place.
 func (s *Service) Schedule(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput) (Appointment, error) {

@@ -233,6 +233,9 @@ type Messages interface {
 	Create(ctx context.Context, m Message) error
 	// Get returns a message of the organization, or ErrNotFound.
 	Get(ctx context.Context, organizationID, id string) (Message, error)
+	// List returns the newest n messages of the organization about an application, in
+	// descending order of id.
+	List(ctx context.Context, organizationID, applicationID string, n int) ([]Message, error)
 }
 
 // Notes stores the notes of members about applications.

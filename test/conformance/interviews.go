@@ -120,6 +120,19 @@ func Messages(t *testing.T, open HiringOpener) {
 			_, err = storage.Messages.Get(ctx, other.organization, other.id)
 			require.ErrorIs(t, err, hiring.ErrNotFound)
 		}
+		later := m
+		later.ID = newID()
+		require.NoError(t, storage.Messages.Create(ctx, later))
+		for n, want := range map[int][]hiring.Message{1: {later}, 5: {later, m}} {
+			sent, err := storage.Messages.List(ctx, application.OrganizationID, application.ID, n)
+			require.NoError(t, err)
+			require.Equal(t, want, sent)
+		}
+		for _, other := range []struct{ organization, application string }{{newID(), application.ID}, {application.OrganizationID, newID()}} {
+			sent, err := storage.Messages.List(ctx, other.organization, other.application, 5)
+			require.NoError(t, err)
+			require.Empty(t, sent)
+		}
 	})
 }
 

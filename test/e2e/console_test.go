@@ -212,7 +212,13 @@ func TestConsole_Decisions_HaveTheLimitsOfTheAPI(t *testing.T) {
 		require.Equal(t, 429, limited.status)
 		require.Contains(t, limited.text, "please try again in 15 minutes")
 		require.Contains(t, limited.text, `value="Hello"`)
-		interview := url.Values{"action": {"schedule"}, "scheduledAt": {"2099-03-03T10:00"}, "location": {"A"}, "interviewer": {"B"}, "move": {"yes"}}
+		interview := url.Values{
+			"action":      {"schedule"},
+			"scheduledAt": {"2099-03-03T10:00"},
+			"location":    {"Ward 7"},
+			"interviewer": {"Asha Patel"},
+			"move":        {"yes"},
+		}
 		require.Equal(t, 429, browser.open("POST", path, interview).status)
 		interview.Del("move")
 		require.Equal(t, 303, browser.open("POST", path, interview).status)
@@ -323,6 +329,7 @@ func TestConsole_Applications(t *testing.T) {
 		require.Contains(t,
 			browser.redirected(path, url.Values{"action": {"contact"}, "subject": {"Documents"}, "message": {"Please bring them."}}).text,
 			"The message is on its way.")
+		require.Contains(t, browser.show(path).text, "Please bring them.", "colleagues see what was sent")
 		require.Equal(t, 400, browser.open("POST", path, url.Values{}).status)
 
 		jo.delete("/api/jobseekers/applications/" + id).ok(200)

@@ -76,7 +76,7 @@ var EmployerNotices = map[string]string{
 	"statuses-changed": "The applications are moved.",
 	"message-sent":     "The message is on its way.",
 	"interview-set":    "The interview is scheduled. The applicant gets an invitation by e-mail.",
-	"interview-moved":  "The interview is scheduled, and the application is moved to the interview stage. The applicant is notified by e-mail.",
+	"interview-moved":  "The interview is scheduled and the application moved to the interview stage. The applicant gets e-mails about both.",
 	"interview-saved":  "The interview is changed.",
 	"interview-off":    "The interview is cancelled. The applicant is notified by e-mail.",
 	"note-written":     "The note is saved.",

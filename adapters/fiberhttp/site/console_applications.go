@@ -192,6 +192,7 @@ type applicationView struct {
 	Answers []answer
 	Files   []receivedFile
 	Changes []change
+	Sent    []hiring.SentMessage
 	// IsOpen is set unless the applicant has withdrawn.
 	IsOpen    bool
 	MayUpdate bool
@@ -245,6 +246,9 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 		return err
 	}
 	if v.discussion, err = s.discussionOf(ctx, actor, d.ID, c.Query("notes"), sent); err != nil {
+		return err
+	}
+	if v.Sent, err = s.services.Hiring.SentMessages(ctx, actor, d.ID); err != nil {
 		return err
 	}
 	v.Files = list.Map(d.Documents, newReceivedFile)

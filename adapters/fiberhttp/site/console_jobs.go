@@ -162,7 +162,9 @@ func (ownJobView) Periods() []pages.Choice {
 }
 
 // HasFutureDeadline reports whether a renewal is counted from the closing date, and not from now.
-func (v ownJobView) HasFutureDeadline() bool { return v.Deadline != nil && v.Deadline.After(time.Now()) }
+func (v ownJobView) HasFutureDeadline() bool {
+	return v.Deadline != nil && v.Deadline.After(time.Now())
+}
 
 func (s *Site) ownJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	return s.showOwnJob(ctx, c, viewer, nil)
