@@ -22,6 +22,7 @@ func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest
 		Result: page.Result[Hit]{Items: []Hit{}},
 		Report: Report{Understood: []Understood{}, Corrections: []search.Correction{}, Suggestions: []Suggestion{}},
 	}
+	found.IsUnknownPlace = q.isUnknownPlace
 	if q.empty {
 		return found, nil
 	}

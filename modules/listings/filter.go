@@ -99,6 +99,7 @@ func (f *filterBuilder) addPlace(text string) {
 		f.corrected = append(f.corrected, search.Correction{From: text, To: p.Name})
 		return
 	}
+	f.isUnknownPlace = true
 	for _, w := range words {
 		f.addCondition(search.HasKey(keyLocation + w))
 	}

@@ -97,6 +97,9 @@ type Found struct {
 	Relaxed int
 	// Facets is nil without FindInput.Facets.
 	Facets map[string][]FacetValue
+	// IsUnknownPlace is set if the location filter is no place of the gazetteer. The locations
+	// of the results contain its words.
+	IsUnknownPlace bool
 }
 
 // Report describes how the text of a search was interpreted. Its lists are not nil.
@@ -222,8 +225,10 @@ type searchRequest struct {
 	near       *Place              // the place of the location filter
 	corrected  []search.Correction // the corrections of the location filter
 	radius     float64
-	empty      bool // no listing can match
-	isCurrent  bool // the index contains all changes that this process has committed
+	// isUnknownPlace has the meaning of Found.IsUnknownPlace.
+	isUnknownPlace bool
+	empty          bool // no listing can match
+	isCurrent      bool // the index contains all changes that this process has committed
 }
 
 // searchRequest parses the text and the filters.

@@ -74,6 +74,12 @@ func TestSite_FindingJobs(t *testing.T) {
 		none := open("/jobs?q=nurse&where=Truro")
 		require.Contains(t, none.text, "No jobs found")
 		require.Equal(t, 400, browser.open("GET", "/jobs?contract=eternal", nil).status)
+		unknown := open("/jobs?q=nurse&where=Leexyzzy")
+		for _, want := range []string{"We do not know the place “Leexyzzy”", `href="/jobs?q=nurse">search everywhere`, `value="Leexyzzy"`} {
+			require.Contains(t, unknown.text, want)
+		}
+		require.Contains(t, open(unknown.links("Leeds")[0]).text, leeds)
+		require.NotContains(t, none.text, "We do not know")
 		require.Equal(t, 400, browser.open("GET", "/jobs?sort=sideways", nil).status)
 		require.Contains(t, open("/jobs?pay=%C2%A330,000").text, "1 job<")
 

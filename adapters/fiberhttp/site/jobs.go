@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/core/tx"
 	"github.com/locumhq/locum/modules/listings"
+	"github.com/locumhq/locum/modules/listings/search"
 )
 
 // homeView is the home page.
@@ -98,6 +99,11 @@ type jobsView struct {
 	Sorts       []pages.Choice
 	Canonical   string
 	Atom        string
+	// UnknownPlace is the place of the search if it is not known, and Everywhere the path of
+	// the search without it.
+	UnknownPlace, Everywhere string
+	// PlaceSuggestions are searches in places whose names begin like UnknownPlace.
+	PlaceSuggestions []suggestion
 	// CanSave is set if the viewer can save the search.
 	CanSave bool
 	// AlertQuery is the query of the search as a saved search.
@@ -157,8 +163,41 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 	for _, k := range results.Suggestions {
 		v.Suggestions = append(v.Suggestions, suggestion{Text: k.Text, Total: k.Total, Path: newSearchForm(nil).Path("/jobs", "q", k.Text)})
 	}
+	if results.IsUnknownPlace {
+		if err := s.explainUnknownPlace(ctx, viewer, &v); err != nil {
+			return err
+		}
+	}
 	v.paginate(in.Page, results.NextCursor)
 	return s.render(c, jobsPage, viewer, &v)
+}
+
+const (
+	// placePrefix is the number of letters with which suggested places begin like an unknown one.
+	placePrefix = 3
+	// maxPlaceSuggestions is the number of places that are suggested for an unknown one.
+	maxPlaceSuggestions = 5
+)
+
+// explainUnknownPlace adds the unknown place of the search to the page and, if there are no
+// results, places with jobs whose names begin like it.
+func (s *Site) explainUnknownPlace(ctx context.Context, viewer *pages.Viewer, v *jobsView) error {
+	v.UnknownPlace, v.Everywhere = v.Form.Get("where"), v.Form.Path("/jobs", "where", "", "radius", "")
+	if v.Total > 0 {
+		return nil
+	}
+	prefix := []rune(v.UnknownPlace)
+	completions, err := s.services.Listings.Complete(readContext(ctx, viewer), actorOf(viewer), string(prefix[:min(placePrefix, len(prefix))]))
+	if err != nil {
+		return err
+	}
+	for _, k := range completions {
+		if k.Kind == search.SlotPlace && len(v.PlaceSuggestions) < maxPlaceSuggestions {
+			path := v.Form.Path("/jobs", "where", k.Text)
+			v.PlaceSuggestions = append(v.PlaceSuggestions, suggestion{Text: k.Text, Total: k.Total, Path: path})
+		}
+	}
+	return nil
 }
 
 // paginate sets the links to the first and last page, and to the neighbours of the current
