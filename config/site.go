@@ -25,7 +25,8 @@ type Site struct {
 	Colour string `mapstructure:"colour"`
 	// Contact is an e-mail address for questions.
 	Contact string `mapstructure:"contact"`
-	// Links are added to the footer of each page. Each has the form TEXT=ADDRESS.
+	// Links are added to the footer of each page. Each has the form TEXT=ADDRESS. Links with the
+	// texts Help and Privacy replace those to the built-in pages.
 	Links []string `mapstructure:"links"`
 	// EmbedOrigins are the origins whose pages may show the jobs of an employer in a frame,
 	// such as https://www.example.org, or * for all.

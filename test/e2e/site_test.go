@@ -58,6 +58,9 @@ func TestSite_FindingJobs(t *testing.T) {
 		for _, want := range []string{"3 open jobs", "Hospital Porter", "/jobs?role=", "application/atom+xml"} {
 			require.Contains(t, home.text, want)
 		}
+		for _, page := range []string{"Help", "Privacy"} {
+			require.Contains(t, open(home.links(page)[0]).text, "<h1>"+page+"</h1>")
+		}
 		found := open("/jobs?q=nusre&where=Leeds&sort=distance")
 		for _, want := range []string{
 			"2 jobs", "Showing results for <strong>nurse</strong>", "£17.50 to £21.30 an hour",

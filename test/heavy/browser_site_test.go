@@ -83,7 +83,7 @@ func validatePages(t *testing.T, site string) {
 	employer := regexp.MustCompile(`/employers/[a-z0-9-]+`).FindString(get(job))
 	sources := map[string]string{}
 	for _, path := range []string{
-		"/", "/jobs", "/jobs?q=nurse&where=Leeds", "/jobs?q=nusre", "/jobs?contract=eternal", job, employer, employer + "/embed", "/jobs/nothing", "/job-alerts", "/job-alerts/confirm?token=x", "/sign-in",
+		"/", "/jobs", "/jobs?q=nurse&where=Leeds", "/jobs?q=nusre", "/jobs?contract=eternal", job, employer, employer + "/embed", "/jobs/nothing", "/job-alerts", "/help", "/privacy", "/job-alerts/confirm?token=x", "/sign-in",
 		"/register", "/forgot-password", "/request-verification", "/verify-email?token=x", "/reset-password?token=x", "/unsubscribe?token=x", "/problems/not_found", "/docs/guides/quick-start",
 	} {
 		sources[path] = get(path)

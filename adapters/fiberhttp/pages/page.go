@@ -98,10 +98,18 @@ func (p Page) SubNav() *SubNav {
 	return nil
 }
 
-// FooterLinks returns the links of the footer.
+// FooterLinks returns the links of the footer. A link of the brand with the text Help or Privacy
+// replaces the link to the built-in page.
 func (p Page) FooterLinks() []Link {
+	links := slices.Clone(p.Brand.Links)
+	for _, builtIn := range []Link{{"/help", "Help"}, {"/privacy", "Privacy"}} {
+		isReplaced := slices.ContainsFunc(links, func(l Link) bool { return strings.EqualFold(l.Text, builtIn.Text) })
+		if p.hasSite && !isReplaced {
+			links = append(links, builtIn)
+		}
+	}
 	return append(
-		slices.Clone(p.Brand.Links),
+		links,
 		Link{"/developers", "Developers"},
 		Link{"/docs/guides", "Guides"},
 		Link{"/docs/developer", "Developer interface"},

@@ -32,6 +32,14 @@ func TestTemplates_EachFormWithPOST_HasTheToken(t *testing.T) {
 	require.NotZero(t, forms)
 }
 
+func TestPage_FooterLinks_BrandReplacesBuiltInPages(t *testing.T) {
+	t.Parallel()
+	p := Page{hasSite: true, Brand: Brand{Links: []Link{{"https://example.org/privacy", "privacy"}}}}
+	require.Equal(t, []Link{{"https://example.org/privacy", "privacy"}, {"/help", "Help"}}, p.FooterLinks()[:2])
+	require.NotContains(t, p.FooterLinks(), Link{"/privacy", "Privacy"})
+	require.NotContains(t, Page{}.FooterLinks(), Link{"/help", "Help"}, "without the site")
+}
+
 func TestRenderError_InternalFault_HasOnlyTheRequestID(t *testing.T) {
 	t.Parallel()
 	renderer, err := New(nil, nil, Options{PublicURL: "http://localhost:8080"})

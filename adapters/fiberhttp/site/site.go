@@ -7,6 +7,7 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"html/template"
 	"net/url"
 	"strings"
 
@@ -22,6 +23,8 @@ var files embed.FS
 
 var (
 	homePage     = pages.Parse(files, "html/home.html", "html/search.html", "html/results.html")
+	helpPage     = pages.Parse(files, "html/help.html")
+	privacyPage  = pages.Parse(files, "html/privacy.html")
 	jobsPage     = pages.Parse(files, "html/jobs.html", "html/search.html", "html/results.html")
 	jobPage      = pages.Parse(files, "html/job.html", "html/job-parts.html", "html/results.html")
 	employerPage = pages.Parse(files, "html/employer.html", "html/results.html")
@@ -61,6 +64,8 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 	s.addCached(app, "/", s.home)
 	s.addCached(app, "/jobs", s.jobs)
 	s.addCached(app, "/employers/:slug", s.employer)
+	s.addCached(app, "/help", s.staticPage(helpPage))
+	s.addCached(app, "/privacy", s.staticPage(privacyPage))
 	s.addEmbedding(app)
 	s.addAlerts(app)
 	s.addConsole(app)
@@ -70,6 +75,13 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 	s.addCached(app, "/sitemaps/jobs-:part.xml", s.sitemapPart)
 	s.addCached(app, "/feeds/jobs.atom", s.atom)
 	s.addCached(app, "/feeds/jobs.xml", s.xml)
+}
+
+// staticPage returns a handler that renders a page without data.
+func (s *Site) staticPage(page *template.Template) pages.Handler {
+	return func(_ context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
+		return s.render(c, page, viewer, nil)
+	}
 }
 
 // AddJobs registers only the pages of jobs. E-mails, webhooks and the developer API link to
