@@ -100,6 +100,8 @@ func useConsole(t *testing.T, server *testServer, page *browser) {
 	page.press("Save")
 	require.Contains(t, page.text(), "There is a problem")
 	page.checkPage("console-organization-refused")
+	page.follow("Settings")
+	page.checkPage("console-settings")
 	inviteColleague(t, server, page)
 	page.requireNoErrors("400", "403", "404")
 	page.validateSources()
