@@ -180,7 +180,7 @@ func TestMailSubmitted_Preferences_AreRespected(t *testing.T) {
 		require.Equal(t, s.UserID+"@example.org", sent[0].To.Email)
 		require.Equal(t, "submitted-"+application.ID, sent[0].ID)
 		require.Contains(t, sent[0].Text, "\nhttps://jobs.example.org/account/applications/"+application.ID+"\n")
-		env.Shared.HasSite = false
+		env.HasSite = false
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
 		require.NotContains(t, env.sentMails()[0].Text, "/account/")
 		env.optedOut[s.UserID] = true
