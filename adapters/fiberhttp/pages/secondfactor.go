@@ -36,9 +36,12 @@ func (v secondFactorView) QRCode() template.HTML { return qrCode(v.URL) }
 
 // addSecondFactorPages registers the pages for two-step sign-in.
 func (r *Renderer) addSecondFactorPages(app *fiber.App) {
-	r.Get(app, secondFactorPath, func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
-		return r.showSecondFactor(ctx, c, viewer, secondFactorView{}, nil)
-	})
+	// A reload of the response to a form shows the page.
+	for _, step := range []string{"", "/set-up", "/confirm", "/turn-off"} {
+		r.Get(app, secondFactorPath+step, func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
+			return r.showSecondFactor(ctx, c, viewer, secondFactorView{}, nil)
+		})
+	}
 	r.Post(app, secondFactorPath+"/set-up", r.enrollSecondFactor)
 	r.Post(app, secondFactorPath+"/confirm", r.confirmSecondFactor)
 	r.Post(app, secondFactorPath+"/turn-off", r.disableSecondFactor)
