@@ -158,7 +158,7 @@ func TestSMTP_Close_SendsQuit(t *testing.T) {
 	for range 3 {
 		<-waiting
 	}
-	server.Go()
+	server.Resume()
 	sent.Wait()
 	require.Equal(t, 3, server.Sessions(), "concurrent sends do not wait for each other")
 	require.NoError(t, mailer.Close())
@@ -252,7 +252,7 @@ func TestSMTP_ContextEnds_Returns(t *testing.T) {
 			require.ErrorContains(t, err, "context canceled")
 			require.NotErrorIs(t, err, mail.ErrRefused)
 			require.Less(t, time.Since(begun), probeTimeout)
-			server.Go()
+			server.Resume()
 			require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 		})
 	}

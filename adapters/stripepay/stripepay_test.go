@@ -74,7 +74,7 @@ func TestPayments(t *testing.T) {
 			Expiring:    card(kit.CardExpiring),
 			Unknown:     conformance.Always("pm_unknown"),
 			Confirmable: card(kit.CardSecure),
-			Confirm:     func(b billing.Bill) { server.Finish(b.Key, "succeeded") },
+			Confirm:     func(b billing.Bill) { server.FinishAuthentication(b.Key, "succeeded") },
 		}
 	})
 }
@@ -83,13 +83,13 @@ func TestCharge_LostAnswer_IsOnePayment(t *testing.T) {
 	t.Parallel()
 	payments, server, clk := start(t)
 	bill := attached(t, payments, server, kit.CardGood)
-	server.Lose("POST /v1/payment_intents", 100)
+	server.DropResponses("POST /v1/payment_intents", 100)
 	_, err := payments.Charge(t.Context(), bill)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
 	require.NotContains(t, err.Error(), "hidden")
-	server.Lose("POST /v1/payment_intents", 0)
+	server.DropResponses("POST /v1/payment_intents", 0)
 	clk.Advance(48 * time.Hour) // Stripe has deleted the idempotency key
-	server.ForgetKeys()
+	server.DeleteIdempotencyKeys()
 	receipt, err := payments.Charge(t.Context(), bill)
 	require.NoError(t, err)
 	require.Equal(t, 1, server.Count("pi"))
@@ -121,7 +121,7 @@ func TestCharge_FailedAuthentication_IsDeclinedForGood(t *testing.T) {
 	bill := attached(t, payments, server, kit.CardSecure)
 	_, err := payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrActionRequired)
-	server.Finish(key, "requires_payment_method")
+	server.FinishAuthentication(key, "requires_payment_method")
 	for range 2 {
 		_, err = payments.Charge(t.Context(), bill)
 		require.ErrorIs(t, err, billing.ErrDeclined)
@@ -135,13 +135,13 @@ func TestCharge_Processing_IsUnderWay(t *testing.T) {
 	bill := attached(t, payments, server, kit.CardSecure)
 	_, err := payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrActionRequired)
-	server.Finish(key, "processing")
+	server.FinishAuthentication(key, "processing")
 	_, err = payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrUnderWay)
 	bill.Abandon = true
 	_, err = payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrUnderWay, "it can't be cancelled")
-	server.Finish(key, "succeeded")
+	server.FinishAuthentication(key, "succeeded")
 	_, err = payments.Charge(t.Context(), bill)
 	require.NoError(t, err)
 }
@@ -194,7 +194,7 @@ func TestParseNotice(t *testing.T) {
 		}, body)
 	}
 	for _, secret := range []string{kit.StripeSecret, "whsec_old"} {
-		body, signature := server.Event("payment_intent.succeeded", key, secret)
+		body, signature := server.SignedEvent("payment_intent.succeeded", key, secret)
 		n, err := parse(body, signature)
 		require.NoError(t, err)
 		require.Equal(t, billing.Notice{Key: key, Owner: owner}, n)
@@ -221,11 +221,11 @@ func TestParseNotice(t *testing.T) {
 		require.ErrorIs(t, err, billing.ErrBadNotice, "from the future")
 		clk.Advance(6 * time.Minute)
 	}
-	n, err := parse(server.Event("balance.available", "none", kit.StripeSecret))
+	n, err := parse(server.SignedEvent("balance.available", "none", kit.StripeSecret))
 	require.NoError(t, err)
 	require.Zero(t, n)
 	payments.WebhookSecrets = nil
-	_, err = parse(server.Event("payment_intent.succeeded", key, ""))
+	_, err = parse(server.SignedEvent("payment_intent.succeeded", key, ""))
 	require.ErrorIs(t, err, billing.ErrNoNotices, "an empty secret verifies nothing")
 }
 

@@ -288,7 +288,9 @@ func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 				inst.must(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "review"})
 			}
 			require.Eventually(t,
-				func() bool { return inst.countAttempts(applications[0]) > 0 || len(inst.mail.Tries()) > 0 },
+				func() bool {
+					return inst.countAttempts(applications[0]) > 0 || len(inst.mail.AttemptedRecipients()) > 0
+				},
 				time.Minute, 50*time.Millisecond)
 
 			set("0s")

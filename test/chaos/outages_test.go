@@ -34,7 +34,7 @@ func (in *installation) countMails(c application) (n int) {
 // countAttempts returns how often the applicant's address was sent to the mail
 // server.
 func (in *installation) countAttempts(c application) (n int) {
-	for _, address := range in.mail.Tries() {
+	for _, address := range in.mail.AttemptedRecipients() {
 		if address == c.seeker.email {
 			n++
 		}

@@ -93,15 +93,15 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			for range 3 {
 				seeker := server.seeker(t)
 				key := seeker.begin(stripe)
-				stale, signature := stripe.Event("payment_intent.requires_action", key, kit.StripeSecret)
+				stale, signature := stripe.SignedEvent("payment_intent.requires_action", key, kit.StripeSecret)
 				require.Equal(t, 200, server.deliver(t, stale, signature))
-				failed, failedSignature := stripe.Event("payment_intent.payment_failed", key, kit.StripeSecret)
+				failed, failedSignature := stripe.SignedEvent("payment_intent.payment_failed", key, kit.StripeSecret)
 				require.Equal(t, 200, server.deliver(t, failed, failedSignature), "the content of a webhook is not trusted")
 				require.Equal(t, "basic", seeker.tier())
-				stripe.Finish(key, "processing")
+				stripe.FinishAuthentication(key, "processing")
 				require.Equal(t, 200, server.deliver(t, stale, signature))
 				require.Equal(t, "basic", seeker.tier())
-				stripe.Finish(key, "succeeded")
+				stripe.FinishAuthentication(key, "succeeded")
 
 				type webhook struct {
 					body      []byte
@@ -116,7 +116,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				}
 				for _, kind := range []string{"created", "processing", "succeeded"} {
 					for _, secret := range []string{kit.StripeSecret, "whsec_next"} {
-						body, signature := stripe.Event("payment_intent."+kind, key, secret)
+						body, signature := stripe.SignedEvent("payment_intent."+kind, key, secret)
 						all = append(all, webhook{body, signature, 200})
 					}
 				}
@@ -140,7 +140,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			t.Parallel()
 			seeker := server.seeker(t)
 			key := seeker.begin(stripe)
-			stripe.Finish(key, "succeeded")
+			stripe.FinishAuthentication(key, "succeeded")
 			require.Eventually(t, func() bool { return seeker.tier() == "premium" }, 5*time.Minute,
 				time.Second, "pending payments are polled")
 			seeker.requirePremium(stripe, key)
@@ -149,7 +149,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			t.Parallel()
 			seeker := server.seeker(t)
 			key := seeker.begin(stripe)
-			stripe.Finish(key, "succeeded")
+			stripe.FinishAuthentication(key, "succeeded")
 			require.Equal(
 				t,
 				"premium",
@@ -158,7 +158,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 					ok(200).
 					text("data.subscription.tier"),
 			)
-			body, signature := stripe.Event("payment_intent.succeeded", key, kit.StripeSecret)
+			body, signature := stripe.SignedEvent("payment_intent.succeeded", key, kit.StripeSecret)
 			require.Equal(t, 200, server.deliver(t, body, signature))
 			seeker.requirePremium(stripe, key)
 		})
@@ -166,9 +166,9 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			t.Parallel()
 			seeker := server.seeker(t)
 			key := seeker.begin(stripe)
-			stripe.Finish(key, "requires_payment_method")
+			stripe.FinishAuthentication(key, "requires_payment_method")
 			for range 3 {
-				body, signature := stripe.Event("payment_intent.payment_failed", key, kit.StripeSecret)
+				body, signature := stripe.SignedEvent("payment_intent.payment_failed", key, kit.StripeSecret)
 				require.Equal(t, 200, server.deliver(t, body, signature))
 			}
 			require.Equal(t, "failed", seeker.fromNewAddress().get(billingPath).ok(200).text("data.billing.billingHistory.0.status"))
@@ -187,9 +187,9 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			require.Equal(t, "free", res.text("data.plan"))
 			require.Empty(t, boss.auditEntries("&action=plan.changed"))
 			id, _, _ := strings.Cut(res.text("data.action.clientSecret"), "_secret")
-			key := stripe.KeyOf(id)
-			stripe.Finish(key, "succeeded")
-			body, signature := stripe.Event("payment_intent.succeeded", key, kit.StripeSecret)
+			key := stripe.ChargeKey(id)
+			stripe.FinishAuthentication(key, "succeeded")
+			body, signature := stripe.SignedEvent("payment_intent.succeeded", key, kit.StripeSecret)
 			for range 3 {
 				require.Equal(t, 200, server.deliver(t, body, signature))
 			}
@@ -222,7 +222,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				}
 				first := send("k1").ok(202)
 				id, _, _ := strings.Cut(first.text("data.action.clientSecret"), "_secret")
-				key := stripe.KeyOf(id)
+				key := stripe.ChargeKey(id)
 				requireRepeated := func() {
 					t.Helper()
 					again := send("k1").ok(202)
@@ -231,8 +231,8 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 					require.Equal(t, 1, stripe.CountOwned("pi", owner))
 				}
 				requireRepeated()
-				stripe.Finish(key, "succeeded")
-				webhook, signature := stripe.Event("payment_intent.succeeded", key, kit.StripeSecret)
+				stripe.FinishAuthentication(key, "succeeded")
+				webhook, signature := stripe.SignedEvent("payment_intent.succeeded", key, kit.StripeSecret)
 				require.Equal(t, 200, server.deliver(t, webhook, signature))
 				requireRepeated()
 				require.NotContains(t, string(send("k2").ok(200).raw), "action", "another key reads the result")
@@ -264,8 +264,8 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			}
 			require.NotContains(t, browser.open("GET", path, nil).text, link[0])
 
-			key := stripe.KeyOf(id)
-			stripe.Finish(key, "succeeded")
+			key := stripe.ChargeKey(id)
+			stripe.FinishAuthentication(key, "succeeded")
 			require.Equal(t, 303, choose("").status)
 			done := browser.open("GET", path, nil).text
 			require.Contains(t, done, "of 300 are left")

@@ -44,7 +44,7 @@ func (u uniqueUser) words() []string { return []string{u.email, u.local, u.first
 func (u uniqueUser) findTraces() []string {
 	u.t.Helper()
 	var out []string
-	for column, example := range kit.Holding(u.t, u.server.databaseURL(), u.words()...) {
+	for column, example := range kit.ColumnsContaining(u.t, u.server.databaseURL(), u.words()...) {
 		out = append(out, column+": "+example)
 	}
 	root := filepath.Join(u.server.dir, "data", "files")

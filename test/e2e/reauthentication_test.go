@@ -15,7 +15,7 @@ import (
 func (a *account) ageSignIns() {
 	a.t.Helper()
 	signedIn := time.Now().UTC().Add(-11 * time.Minute).Format("2006-01-02T15:04:05.000000Z")
-	kit.Alter(a.t, a.server.databaseURL(), "UPDATE sessions SET created_at = '"+signedIn+"' WHERE user_id = '"+a.id+"'")
+	kit.ExecSQL(a.t, a.server.databaseURL(), "UPDATE sessions SET created_at = '"+signedIn+"' WHERE user_id = '"+a.id+"'")
 }
 
 // needsPassword requires that the request is refused without a password and with

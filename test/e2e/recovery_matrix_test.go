@@ -142,7 +142,9 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 		}
 		id := a.programs.webhook[strings.LastIndex(a.programs.webhook, "/")+1:]
 		require.Eventually(t,
-			func() bool { return len(kit.RowsWith(t, a.server.databaseURL(), nil, id)["webhook_endpoints"]) == 0 },
+			func() bool {
+				return len(kit.RowsContaining(t, a.server.databaseURL(), nil, id)["webhook_endpoints"]) == 0
+			},
 			waitTimeout, 100*time.Millisecond)
 		return "deleted"
 	},

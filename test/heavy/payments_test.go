@@ -38,7 +38,7 @@ func TestStripe_Requests_AreValid(t *testing.T) {
 			Expiring:    card(kit.CardExpiring),
 			Unknown:     conformance.Always("pm_unknown"),
 			Confirmable: card(kit.CardSecure),
-			Confirm:     func(b billing.Bill) { server.Finish(b.Key, "succeeded") },
+			Confirm:     func(b billing.Bill) { server.FinishAuthentication(b.Key, "succeeded") },
 		}
 	})
 }

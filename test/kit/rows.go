@@ -12,101 +12,110 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Holding returns the columns (table.column) of the database at the URL, which is
-// a database.url, that contain one of the words in some row, case-insensitively,
-// with an example of each.
-func Holding(t testing.TB, url string, parts ...string) map[string]string {
+// ColumnsContaining returns the columns (table.column) that contain one of the words in some
+// row, ignoring case, with an example value for each. url is the value of database.url.
+func ColumnsContaining(t testing.TB, url string, words ...string) map[string]string {
 	t.Helper()
-	found := map[string]string{}
-	everyRow(t, url, func(table string, columns, values []string) {
-		for i, text := range values {
-			if hasAny(text, parts) {
-				found[table+"."+columns[i]] = text
+	exampleByColumn := map[string]string{}
+	forEachRow(t, url, func(table string, columns, values []string) {
+		for i, value := range values {
+			if containsAny(value, words) {
+				exampleByColumn[table+"."+columns[i]] = value
 			}
 		}
 	})
-	return found
+	return exampleByColumn
 }
 
-// RowsWith returns the rows, as text, that contain one of the words in some
-// column, by table. without lists tables and columns (table.column) to omit.
-func RowsWith(t testing.TB, url string, without []string, parts ...string) map[string][]string {
+// RowsContaining returns, for each table, the rows that contain one of the words in some
+// column, as text and ignoring case. omitted lists tables and columns (table.column) that are
+// not searched and not returned.
+func RowsContaining(t testing.TB, url string, omitted []string, words ...string) map[string][]string {
 	t.Helper()
-	found := map[string][]string{}
-	everyRow(t, url, func(table string, columns, values []string) {
-		if slices.Contains(without, table) {
+	rowsByTable := map[string][]string{}
+	forEachRow(t, url, func(table string, columns, values []string) {
+		if slices.Contains(omitted, table) {
 			return
 		}
 		var row strings.Builder
-		for i, text := range values {
-			if !slices.Contains(without, table+"."+columns[i]) {
-				fmt.Fprintf(&row, "%s: %s\n", columns[i], text)
+		for i, value := range values {
+			if !slices.Contains(omitted, table+"."+columns[i]) {
+				fmt.Fprintf(&row, "%s: %s\n", columns[i], value)
 			}
 		}
-		if hasAny(row.String(), parts) {
-			found[table] = append(found[table], row.String())
+		if containsAny(row.String(), words) {
+			rowsByTable[table] = append(rowsByTable[table], row.String())
 		}
 	})
-	return found
+	return rowsByTable
 }
 
-func hasAny(text string, words []string) bool {
+func containsAny(text string, words []string) bool {
 	text = strings.ToLower(text)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, strings.ToLower(w)) })
 }
 
-func everyRow(t testing.TB, url string, fn func(table string, columns, values []string)) {
+// ExecSQL executes a statement on the database while the server uses it. Timestamps in the
+// statement are literals with microseconds: 2006-01-02T15:04:05.000000Z.
+func ExecSQL(t testing.TB, url, statement string) {
 	t.Helper()
-	driver, source := "pgx", url
-	tables := "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'"
-	if path, isFile := strings.CutPrefix(url, "sqlite:"); isFile {
-		driver, source = "sqlite3", "file:"+path+"?mode=ro"
-		// The shadow tables of a full-text index are read through the index.
-		tables = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
-	}
-	db, err := sql.Open(driver, source)
-	require.NoError(t, err)
+	db := openDatabase(t, url, "_pragma=busy_timeout(5000)")
 	defer func() { _ = db.Close() }()
-	names, err := firstColumn(db, tables)
-	require.NoError(t, err)
-	require.Greater(t, len(names), 10, "not a database of the tests")
-	for _, name := range names {
-		require.NoError(t, rowsOf(db, name, func(columns, values []string) { fn(name, columns, values) }), name)
-	}
-}
-
-// Alter runs a statement on the database at the URL while the server uses it.
-// Timestamps are literals with microseconds, 2006-01-02T15:04:05.000000Z.
-func Alter(t testing.TB, url, statement string) {
-	t.Helper()
-	driver, source := "pgx", url
-	if path, isFile := strings.CutPrefix(url, "sqlite:"); isFile {
-		driver, source = "sqlite3", "file:"+path+"?_pragma=busy_timeout(5000)"
-	}
-	db, err := sql.Open(driver, source)
-	require.NoError(t, err)
-	defer func() { _ = db.Close() }()
-	_, err = db.ExecContext(t.Context(), statement)
+	_, err := db.ExecContext(t.Context(), statement)
 	require.NoError(t, err)
 }
 
-func firstColumn(db *sql.DB, query string) (out []string, err error) {
+// forEachRow calls fn for every row of every table. The values are converted to text.
+func forEachRow(t testing.TB, url string, fn func(table string, columns, values []string)) {
+	t.Helper()
+	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'"
+	if strings.HasPrefix(url, "sqlite:") {
+		// The type table excludes the shadow tables of a full-text index, whose content the index returns.
+		query = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
+	}
+	db := openDatabase(t, url, "mode=ro")
+	defer func() { _ = db.Close() }()
+	tables, err := queryStrings(db, query)
+	require.NoError(t, err)
+	require.Greater(t, len(tables), 10, "not a database of the tests")
+	for _, table := range tables {
+		err := scanRows(db, table, func(columns, values []string) { fn(table, columns, values) })
+		require.NoError(t, err, table)
+	}
+}
+
+// openDatabase opens a PostgreSQL or SQLite database, which the caller closes. The options
+// apply to SQLite only.
+func openDatabase(t testing.TB, url, sqliteOptions string) *sql.DB {
+	t.Helper()
+	driver, source := "pgx", url
+	if path, isFile := strings.CutPrefix(url, "sqlite:"); isFile {
+		driver, source = "sqlite3", "file:"+path+"?"+sqliteOptions
+	}
+	db, err := sql.Open(driver, source)
+	require.NoError(t, err)
+	return db
+}
+
+// queryStrings returns the result of a query with one column.
+func queryStrings(db *sql.DB, query string) (out []string, err error) {
 	rows, err := db.Query(query)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		var s string
-		if err := rows.Scan(&s); err != nil {
+		var value string
+		if err := rows.Scan(&value); err != nil {
 			return nil, err
 		}
-		out = append(out, s)
+		out = append(out, value)
 	}
 	return out, rows.Err()
 }
 
-func rowsOf(db *sql.DB, table string, fn func(columns, values []string)) error {
+// scanRows calls fn for every row of the table. fn must not retain values.
+func scanRows(db *sql.DB, table string, fn func(columns, values []string)) error {
 	rows, err := db.Query(`SELECT * FROM "` + table + `"`)
 	if err != nil {
 		return err
@@ -116,13 +125,14 @@ func rowsOf(db *sql.DB, table string, fn func(columns, values []string)) error {
 	if err != nil {
 		return err
 	}
-	values, texts := make([]any, len(columns)), make([]string, len(columns))
-	into := make([]any, len(columns))
+	values := make([]any, len(columns))
+	texts := make([]string, len(columns))
+	destinations := make([]any, len(columns))
 	for i := range values {
-		into[i] = &values[i]
+		destinations[i] = &values[i]
 	}
 	for rows.Next() {
-		if err := rows.Scan(into...); err != nil {
+		if err := rows.Scan(destinations...); err != nil {
 			return err
 		}
 		for i, v := range values {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 
@@ -15,67 +16,69 @@ import (
 	"github.com/locumhq/locum/test/kit/services"
 )
 
-// SMTP is a mail server for one test. It keeps the messages that it accepts.
+// SMTP is a mail server for one test. It stores the e-mails that it accepts.
 type SMTP struct {
-	// Addr is the address of the server. It remains the same over Stop and
-	// Start.
+	// Addr is the HOST:PORT of the server. Stop and Start do not change it.
 	Addr string
-	// CA is a file with the certificate of a server with TLS.
+	// CA is the path of the CA certificate with which clients verify a server with TLS.
 	CA string
 
-	t         testing.TB
-	configure func(*SMTP, *smtp.Server)
-	implicit  *tls.Config // set if TLS comes before the first word
+	t           testing.TB
+	configure   func(*SMTP, *smtp.Server)
+	implicitTLS *tls.Config // nil if connections begin unencrypted
 
-	mu       sync.Mutex
-	server   *smtp.Server
-	listener net.Listener
-	held     []net.Conn
-	got      []Mail
-	refusal  func(stage, address string) *smtp.SMTPError
-	stall    string
-	stalled  chan struct{} // a value for each client that waits
-	going    chan struct{} // closed when the waiting ends
-	tries    []string
-	sessions int
-	goodbyes int
+	mu           sync.Mutex
+	server       *smtp.Server
+	listener     net.Listener
+	hangingConns []net.Conn // connections that Hang has accepted
+	accepted     []Mail
+	findRefusal  func(stage, address string) *smtp.SMTPError // nil if nothing is refused
+	stalledStage string
+	stalled      chan struct{} // receives a value for each client that waits
+	resumed      chan struct{} // closed by Resume
+	recipients   []string      // of all RCPT commands
+	sessions     int
+	quits        int
 }
 
-// NewSMTP starts a server that accepts everything.
-func NewSMTP(t testing.TB) *SMTP { t.Helper(); return newSMTP(t, nil) }
+// NewSMTP starts a server that accepts every e-mail, without TLS.
+func NewSMTP(t testing.TB) *SMTP {
+	t.Helper()
+	return newSMTP(t, nil)
+}
 
 // NewSMTPWithTLS starts a server that offers STARTTLS and, if user is not empty,
-// accepts mail from this user only.
+// accepts e-mails only from this user.
 func NewSMTPWithTLS(t testing.TB, user, password string) *SMTP {
 	t.Helper()
 	return newSMTPWithTLS(t, user, password, false)
 }
 
-// NewSMTPS starts a server like NewSMTPWithTLS with implicit TLS.
+// NewSMTPS starts a server like NewSMTPWithTLS, but with implicit TLS.
 func NewSMTPS(t testing.TB, user, password string) *SMTP {
 	t.Helper()
 	return newSMTPWithTLS(t, user, password, true)
 }
 
-func newSMTPWithTLS(t testing.TB, user, password string, implicit bool) *SMTP {
+func newSMTPWithTLS(t testing.TB, user, password string, isImplicit bool) *SMTP {
 	t.Helper()
 	certificate, ca := authority(t)
-	settings := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
-	s := newSMTP(t, func(self *SMTP, server *smtp.Server) {
-		if implicit {
-			self.implicit = settings
+	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	s := newSMTP(t, func(s *SMTP, server *smtp.Server) {
+		if isImplicit {
+			s.implicitTLS = config
 		}
-		server.TLSConfig = settings
+		server.TLSConfig = config
 		server.AllowInsecureAuth = user == ""
-		server.Backend = smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
-			plain, err := (&backend{self}).NewSession(c)
-			return &authSession{session: plain.(*session), conn: c, user: user, password: password}, err
+		server.Backend = smtp.BackendFunc(func(conn *smtp.Conn) (smtp.Session, error) {
+			return &authSession{session: s.newSession(), conn: conn, user: user, password: password}, nil
 		})
 	})
 	s.CA = ca
 	return s
 }
 
+// newSMTP starts a server. configure changes its settings at every Start, unless it is nil.
 func newSMTP(t testing.TB, configure func(*SMTP, *smtp.Server)) *SMTP {
 	t.Helper()
 	s := &SMTP{Addr: Address(t), t: t, configure: configure}
@@ -84,9 +87,9 @@ func newSMTP(t testing.TB, configure func(*SMTP, *smtp.Server)) *SMTP {
 	return s
 }
 
-// URL returns the server's address for mail.url.
+// URL returns the URL of the server, for the setting mail.url.
 func (s *SMTP) URL() string {
-	if s.implicit != nil {
+	if s.implicitTLS != nil {
 		return "smtps://" + s.Addr
 	}
 	return "smtp://" + s.Addr
@@ -97,7 +100,7 @@ func (s *SMTP) Start() {
 	s.t.Helper()
 	s.Stop()
 	listener := s.listen()
-	server := smtp.NewServer(&backend{s})
+	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return s.newSession(), nil }))
 	server.Domain = "localhost"
 	server.AllowInsecureAuth = true
 	server.ErrorLog = log.New(io.Discard, "", 0)
@@ -107,9 +110,9 @@ func (s *SMTP) Start() {
 	s.mu.Lock()
 	s.server, s.listener = server, listener
 	s.mu.Unlock()
-	listener = listening{listener, s}
-	if s.implicit != nil {
-		listener = tls.NewListener(listener, s.implicit)
+	listener = quitCountingListener{listener, s}
+	if s.implicitTLS != nil {
+		listener = tls.NewListener(listener, s.implicitTLS)
 	}
 	go func() { _ = server.Serve(listener) }()
 }
@@ -124,18 +127,18 @@ func (s *SMTP) listen() net.Listener {
 // Stop stops the server and closes its connections.
 func (s *SMTP) Stop() {
 	s.mu.Lock()
-	server, listener, held := s.server, s.listener, s.held
-	s.server, s.listener, s.held = nil, nil, nil
+	server, listener, hangingConns := s.server, s.listener, s.hangingConns
+	s.server, s.listener, s.hangingConns = nil, nil, nil
 	s.mu.Unlock()
-	s.Go()
+	s.Resume()
 	if server != nil {
 		_ = server.Close()
 	}
-	if listener != nil { // the server may not know it yet
+	if listener != nil { // Serve may not have been called yet: server.Close would not close it
 		_ = listener.Close()
 	}
-	for _, c := range held {
-		_ = c.Close()
+	for _, conn := range hangingConns {
+		_ = conn.Close()
 	}
 }
 
@@ -149,152 +152,162 @@ func (s *SMTP) Hang() {
 	s.mu.Unlock()
 	go func() {
 		for {
-			c, err := listener.Accept()
+			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
 			s.mu.Lock()
-			s.held = append(s.held, c)
+			s.hangingConns = append(s.hangingConns, conn)
 			s.mu.Unlock()
 		}
 	}()
 }
 
-// Refuse makes the server respond with the code at a stage (MAIL, RCPT or DATA)
-// to the address, or to all if it is empty.
+// Refuse makes the server respond with the SMTP code to a command (MAIL, RCPT or DATA) about
+// the address, or about every address if it is empty.
 func (s *SMTP) Refuse(stage string, code int, address string) {
-	s.answer(func(at, whose string) *smtp.SMTPError {
-		if at != stage || address != "" && address != whose {
+	s.setRefusal(func(currentStage, currentAddress string) *smtp.SMTPError {
+		if currentStage != stage || address != "" && address != currentAddress {
 			return nil
 		}
-		return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, 1, 1}, Message: "not " + whose}
+		return &smtp.SMTPError{
+			Code:         code,
+			EnhancedCode: smtp.EnhancedCode{code / 100, 1, 1},
+			Message:      "not " + currentAddress,
+		}
 	})
 }
 
-// Accept ends a Refuse.
-func (s *SMTP) Accept() { s.answer(nil) }
+// Accept makes the server accept every e-mail again after Refuse.
+func (s *SMTP) Accept() { s.setRefusal(nil) }
 
-// Stall makes the server stop responding at a stage (MAIL, RCPT or DATA). The
-// channel receives a value for every client that waits.
+func (s *SMTP) setRefusal(findRefusal func(stage, address string) *smtp.SMTPError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.findRefusal = findRefusal
+}
+
+// Stall makes the server stop responding to a command (MAIL, RCPT or DATA). The channel
+// receives a value for every client that waits.
 func (s *SMTP) Stall(stage string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stall, s.stalled, s.going = stage, make(chan struct{}, 100), make(chan struct{})
+	s.stalledStage = stage
+	s.stalled = make(chan struct{}, 100) // more than a test has clients
+	s.resumed = make(chan struct{})
 	return s.stalled
 }
 
-// Go ends a Stall.
-func (s *SMTP) Go() {
+// Resume makes the server respond again after Stall.
+func (s *SMTP) Resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stall != "" {
-		s.stall = ""
-		close(s.going)
+	if s.stalledStage != "" {
+		s.stalledStage = ""
+		close(s.resumed)
 	}
 }
 
-func (s *SMTP) wait(stage string) {
+// waitWhileStalled waits for Resume if the stage is stalled.
+func (s *SMTP) waitWhileStalled(stage string) {
 	s.mu.Lock()
-	stall, stalled, going := s.stall, s.stalled, s.going
+	stalledStage, stalled, resumed := s.stalledStage, s.stalled, s.resumed
 	s.mu.Unlock()
-	if stall == stage {
+	if stage == stalledStage {
 		stalled <- struct{}{}
-		<-going
+		<-resumed
 	}
 }
 
-func (s *SMTP) answer(refusal func(stage, address string) *smtp.SMTPError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.refusal = refusal
-}
-
-// Mails returns the messages received so far.
+// Mails returns the accepted e-mails, oldest first.
 func (s *SMTP) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Mail(nil), s.got...)
+	return slices.Clone(s.accepted)
 }
 
-// Tries returns the recipients that clients sent so far, also refused ones.
-func (s *SMTP) Tries() []string {
+// AttemptedRecipients returns the recipients of all RCPT commands, including refused ones.
+func (s *SMTP) AttemptedRecipients() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]string(nil), s.tries...)
+	return slices.Clone(s.recipients)
 }
 
-// Sessions returns the number of connections so far.
+// Sessions returns the number of sessions that clients have begun.
 func (s *SMTP) Sessions() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sessions
 }
 
-// Quits returns the number of clients that sent QUIT. Encrypted connections are
-// not counted.
+// Quits returns the number of clients that have sent QUIT on unencrypted connections.
 func (s *SMTP) Quits() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.goodbyes
+	return s.quits
 }
 
-// listening is a listener whose connections count QUIT commands, which the
-// library does not report.
-type listening struct {
+// quitCountingListener accepts connections that count QUIT commands. The SMTP library does not
+// report these commands.
+type quitCountingListener struct {
 	net.Listener
 	s *SMTP
 }
 
 // Accept implements net.Listener.
-func (l listening) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	return heard{c, l.s}, err
+func (l quitCountingListener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return quitCountingConn{conn, l.s}, nil
 }
 
-type heard struct {
+type quitCountingConn struct {
 	net.Conn
 	s *SMTP
 }
 
 // Read implements net.Conn.
-func (h heard) Read(p []byte) (int, error) {
-	n, err := h.Conn.Read(p)
+func (c quitCountingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
 	if string(p[:n]) == "QUIT\r\n" {
-		h.s.mu.Lock()
-		h.s.goodbyes++
-		h.s.mu.Unlock()
+		c.s.mu.Lock()
+		c.s.quits++
+		c.s.mu.Unlock()
 	}
 	return n, err
 }
 
-type backend struct{ *SMTP }
-
-// NewSession implements smtp.Backend.
-func (b *backend) NewSession(*smtp.Conn) (smtp.Session, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.sessions++
-	return &session{s: b.SMTP}, nil
-}
-
+// session receives the e-mails of one client.
 type session struct {
 	s        *SMTP
 	from, to string
 }
 
-func (c *session) refused(stage, address string) error {
-	c.s.wait(stage)
+func (s *SMTP) newSession() *session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions++
+	return &session{s: s}
+}
+
+// checkRefusal waits if the stage is stalled, and then returns the error with which the server
+// refuses the command.
+func (c *session) checkRefusal(stage, address string) error {
+	c.s.waitWhileStalled(stage)
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	if stage == "RCPT" {
-		c.s.tries = append(c.s.tries, address)
+		c.s.recipients = append(c.s.recipients, address)
 	}
-	if c.s.refusal != nil {
-		if refusal := c.s.refusal(stage, address); refusal != nil {
-			return refusal
-		}
+	if c.s.findRefusal == nil {
+		return nil
 	}
-	return nil
+	if refusal := c.s.findRefusal(stage, address); refusal != nil {
+		return refusal
+	}
+	return nil // not refusal: a nil *smtp.SMTPError is not a nil error
 }
 
 // Reset implements smtp.Session.
@@ -306,13 +319,13 @@ func (*session) Logout() error { return nil }
 // Mail implements smtp.Session.
 func (c *session) Mail(from string, _ *smtp.MailOptions) error {
 	c.from = from
-	return c.refused("MAIL", from)
+	return c.checkRefusal("MAIL", from)
 }
 
 // Rcpt implements smtp.Session.
 func (c *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	c.to = to
-	return c.refused("RCPT", to)
+	return c.checkRefusal("RCPT", to)
 }
 
 // Data implements smtp.Session.
@@ -321,7 +334,7 @@ func (c *session) Data(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if err := c.refused("DATA", c.to); err != nil {
+	if err := c.checkRefusal("DATA", c.to); err != nil {
 		return err
 	}
 	m, err := parseMail(raw)
@@ -331,16 +344,17 @@ func (c *session) Data(r io.Reader) error {
 	m.From, m.To = c.from, c.to
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	c.s.got = append(c.s.got, m)
+	c.s.accepted = append(c.s.accepted, m)
 	return nil
 }
 
-// authSession accepts mail from one user, over TLS.
+// authSession accepts e-mails from one user, who must sign in over TLS. An empty user accepts
+// e-mails from every client.
 type authSession struct {
 	*session
-	conn           *smtp.Conn
-	user, password string
-	known          bool
+	conn            *smtp.Conn
+	user, password  string
+	isAuthenticated bool
 }
 
 // AuthMechanisms implements smtp.AuthSession.
@@ -349,17 +363,18 @@ func (*authSession) AuthMechanisms() []string { return []string{sasl.Plain} }
 // Auth implements smtp.AuthSession.
 func (c *authSession) Auth(string) (sasl.Server, error) {
 	return sasl.NewPlainServer(func(_, user, password string) error {
-		if _, encrypted := c.conn.TLSConnectionState(); !encrypted || user != c.user || password != c.password {
+		_, isEncrypted := c.conn.TLSConnectionState()
+		if !isEncrypted || user != c.user || password != c.password {
 			return smtp.ErrAuthFailed
 		}
-		c.known = true
+		c.isAuthenticated = true
 		return nil
 	}), nil
 }
 
 // Mail implements smtp.Session.
 func (c *authSession) Mail(from string, o *smtp.MailOptions) error {
-	if c.user != "" && !c.known {
+	if c.user != "" && !c.isAuthenticated {
 		return &smtp.SMTPError{Code: 530, EnhancedCode: smtp.EnhancedCode{5, 7, 0}, Message: "Authentication required"}
 	}
 	return c.session.Mail(from, o)
