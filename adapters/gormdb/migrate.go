@@ -172,21 +172,29 @@ func (m migrator) legacyState(ctx context.Context) (exists, isDivided bool, err 
 	if err != nil {
 		return false, false, err
 	}
-	err = errors.ErrUnsupported
-	if extended, ok := store.(database.StoreExtender); ok {
-		exists, err = extended.TableExists(ctx, m.pool)
-	}
-	if errors.Is(err, errors.ErrUnsupported) {
-		exists, err = m.reader.WithContext(ctx).Migrator().HasTable(legacyTable), nil
-	}
+	exists, err = m.legacyTableExists(ctx, store)
 	if err != nil || !exists {
-		return exists, false, err
+		return false, false, err
 	}
 	_, err = store.GetMigration(ctx, m.pool, dividedVersion)
 	if errors.Is(err, database.ErrVersionNotFound) {
 		return true, false, nil
 	}
-	return true, err == nil, err
+	if err != nil {
+		return true, false, err
+	}
+	return true, true, nil
+}
+
+// legacyTableExists uses GORM for the dialects whose goose store cannot look for a table.
+func (m migrator) legacyTableExists(ctx context.Context, store database.Store) (bool, error) {
+	if extended, ok := store.(database.StoreExtender); ok {
+		exists, err := extended.TableExists(ctx, m.pool)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return exists, err
+		}
+	}
+	return m.reader.WithContext(ctx).Migrator().HasTable(legacyTable), nil
 }
 
 // divideSchema applies the remaining legacy migrations, and then records the first version of
@@ -206,24 +214,25 @@ func (m migrator) divideSchema(ctx context.Context) (names []string, err error) 
 	if err != nil || isDivided > 0 { // another process has divided the schema
 		return names, err
 	}
-	record := func(table string, createTable bool, versions ...int64) error {
-		store, err := database.NewStore(m.dialect.Migrations(), table)
-		if err == nil && createTable {
-			err = store.CreateVersionTable(ctx, tx)
-		}
-		for _, version := range versions {
-			if err == nil {
-				err = store.Insert(ctx, tx, database.InsertRequest{Version: version})
-			}
-		}
-		return err
-	}
 	for _, folder := range append([]string{"database"}, migrations.Modules()...) {
-		if err := record(versionTable(folder), true, 0, 1); err != nil {
+		store, err := database.NewStore(m.dialect.Migrations(), versionTable(folder))
+		if err != nil {
 			return names, err
 		}
+		if err := store.CreateVersionTable(ctx, tx); err != nil {
+			return names, err
+		}
+		for _, version := range []int64{0, 1} {
+			if err := store.Insert(ctx, tx, database.InsertRequest{Version: version}); err != nil {
+				return names, err
+			}
+		}
 	}
-	if err := record(legacyTable, false, dividedVersion); err != nil {
+	store, err := database.NewStore(m.dialect.Migrations(), legacyTable)
+	if err != nil {
+		return names, err
+	}
+	if err := store.Insert(ctx, tx, database.InsertRequest{Version: dividedVersion}); err != nil {
 		return names, err
 	}
 	return names, tx.Commit()
@@ -258,24 +267,27 @@ func (m migrator) up(ctx context.Context, folder string) (names []string, err er
 // Up implements adapters.Schema.
 func (s schemas) Up(ctx context.Context) (names []string, err error) {
 	err = s.withLock(ctx, func(m migrator) error {
-		legacy, err := m.isLegacy(ctx)
-		if err == nil && legacy {
-			names, err = m.divideSchema(ctx)
+		isLegacy, err := m.isLegacy(ctx)
+		if err != nil {
+			return err
 		}
-		for _, folder := range s.folders() {
+		if isLegacy {
+			names, err = m.divideSchema(ctx)
 			if err != nil {
 				return err
 			}
-			var applied []string
-			if applied, err = m.up(ctx, folder); err != nil {
-				err = fmt.Errorf("migrations of %s: %w", folder, err)
-			}
+		}
+		for _, folder := range s.folders() {
+			applied, err := m.up(ctx, folder)
 			names = append(names, applied...)
+			if err != nil {
+				return fmt.Errorf("migrations of %s: %w", folder, err)
+			}
 		}
-		if err == nil && s.storesModule("listings") {
-			err = feed(s).beginEpoch(ctx)
+		if s.storesModule("listings") {
+			return feed(s).beginEpoch(ctx)
 		}
-		return err
+		return nil
 	})
 	return names, err
 }
@@ -334,14 +346,11 @@ func (s schemas) Status(ctx context.Context) (out []adapters.SchemaStep, err err
 				return err
 			}
 			for _, step := range steps {
-				out = append(
-					out,
-					adapters.SchemaStep{
-						Name:      path.Join(folder, step.Source.Path),
-						Applied:   step.State == goose.StateApplied,
-						AppliedAt: step.AppliedAt,
-					},
-				)
+				out = append(out, adapters.SchemaStep{
+					Name:      path.Join(folder, step.Source.Path),
+					Applied:   step.State == goose.StateApplied,
+					AppliedAt: step.AppliedAt,
+				})
 			}
 		}
 		return nil
@@ -375,29 +384,25 @@ func (m migrator) check(ctx context.Context, folder string) error {
 		return err
 	}
 	current, want, err := p.GetVersions(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	schema := fmt.Sprintf("the schema of %s is at version %d", folder, current)
+	switch {
 	case current < want:
-		return fmt.Errorf("the schema of %s is at version %d and this binary needs %d; run `locum migrate up`", folder, current, want)
+		return fmt.Errorf("%s and this binary needs %d; run `locum migrate up`", schema, want)
 	case current > want:
-		return fmt.Errorf(
-			"the schema of %s is at version %d and this binary knows only %d; run a newer locum, or that one's `locum migrate down`",
-			folder,
-			current,
-			want,
-		)
+		return fmt.Errorf("%s and this binary knows only %d; run a newer locum, or that one's `locum migrate down`", schema, want)
 	}
 	steps, err := p.Status(ctx)
+	if err != nil {
+		return err
+	}
 	for _, step := range steps {
-		if err == nil && step.State != goose.StateApplied {
-			err = fmt.Errorf(
-				"the schema of %s is at version %d without migration %s, which is older; migrations are applied in their order, so restore a backup or revert the later ones with `locum migrate down`",
-				folder,
-				current,
-				step.Source.Path,
-			)
+		if step.State != goose.StateApplied {
+			const remedy = "migrations are applied in their order, so restore a backup or revert the later ones with `locum migrate down`"
+			return fmt.Errorf("%s without migration %s, which is older; %s", schema, step.Source.Path, remedy)
 		}
 	}
-	return err
+	return nil
 }

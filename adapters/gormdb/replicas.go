@@ -130,34 +130,26 @@ func (r *replicas) register(m metrics.Registry) {
 		return
 	}
 	m.Gauge("locum_database_replicas", "Configured read replicas.", func() float64 { return float64(len(r.all)) })
-	m.Gauge("locum_database_replicas_usable", "Read replicas that are available and lag less than a second.", func() (n float64) {
+	countUsable := func() (n float64) {
 		for _, rep := range r.all {
 			if rep.problem() == nil {
 				n++
 			}
 		}
 		return n
-	})
-	m.Gauge(
-		"locum_database_replica_lag_seconds",
-		"Lag of the replica that lags most, including the interval of measurements.",
-		func() (lag float64) {
-			for _, rep := range r.all {
-				lag = max(lag, rep.lag().Seconds())
-			}
-			return lag
-		},
-	)
-	m.Counter(
-		"locum_database_replica_reads_total",
-		"Statements that replicas have answered.",
-		func() float64 { return float64(r.reads.Load()) },
-	)
-	m.Counter(
-		"locum_database_replica_fallbacks_total",
-		"Statements for replicas that the primary has answered.",
-		func() float64 { return float64(r.fallbacks.Load()) },
-	)
+	}
+	maxLag := func() (lag float64) {
+		for _, rep := range r.all {
+			lag = max(lag, rep.lag().Seconds())
+		}
+		return lag
+	}
+	reads := func() float64 { return float64(r.reads.Load()) }
+	fallbacks := func() float64 { return float64(r.fallbacks.Load()) }
+	m.Gauge("locum_database_replicas_usable", "Read replicas that are available and lag less than a second.", countUsable)
+	m.Gauge("locum_database_replica_lag_seconds", "Lag of the replica that lags most, including the interval of measurements.", maxLag)
+	m.Counter("locum_database_replica_reads_total", "Statements that replicas have answered.", reads)
+	m.Counter("locum_database_replica_fallbacks_total", "Statements for replicas that the primary has answered.", fallbacks)
 }
 
 // close stops the measurements and closes the connections.
@@ -178,23 +170,10 @@ func (r *replicas) close() (err error) {
 // observe measures the replica until ctx is done.
 func (r *replicas) observe(ctx context.Context, rep *replica) {
 	defer rep.markUnavailable(context.Canceled)
-	var commits []commit
-	var replayed LogPosition
+	var l logState
 	for ctx.Err() == nil {
 		interval := observeInterval
-		previous := replayed
-		c, primaryErr := r.readCommitted(ctx)
-		if primaryErr == nil {
-			commits = append(commits, c)
-		}
-		var err error
-		replayed, err = r.readReplayed(ctx, rep)
-		if err == nil && primaryErr == nil && c.position.Database == previous.Database && c.position.Offset < previous.Offset {
-			err = errDiverged
-		}
-		if err == nil {
-			commits, err = rep.addMeasurement(replayed, commits)
-		}
+		err := r.measure(ctx, rep, &l)
 		if err != nil && ctx.Err() == nil {
 			if rep.markUnavailable(err) {
 				r.log.Warn("replica unavailable; reading from the primary", "replica", rep.name, "error", err)
@@ -203,6 +182,33 @@ func (r *replicas) observe(ctx context.Context, rep *replica) {
 		}
 		pause(ctx, interval)
 	}
+}
+
+// logState is what measurements of a replica have read so far.
+type logState struct {
+	commits  []commit    // of the primary, in ascending order
+	replayed LogPosition // of the replica, at the latest measurement
+}
+
+// measure compares the log position of the replica with the positions of the primary. Without
+// an answer of the primary, measure uses the commits of earlier measurements.
+func (r *replicas) measure(ctx context.Context, rep *replica, l *logState) error {
+	previous := l.replayed
+	c, primaryErr := r.readCommitted(ctx)
+	if primaryErr == nil {
+		l.commits = append(l.commits, c)
+	}
+	replayed, err := r.readReplayed(ctx, rep)
+	l.replayed = replayed
+	if err != nil {
+		return err
+	}
+	isSameDatabase := c.position.Database == previous.Database
+	if primaryErr == nil && isSameDatabase && c.position.Offset < previous.Offset {
+		return errDiverged
+	}
+	l.commits, err = rep.addMeasurement(replayed, l.commits)
+	return err
 }
 
 // errDiverged is the error of a replica that has applied more of the log than the primary has

@@ -33,7 +33,7 @@ type SQLite struct{ defaults }
 func (SQLite) Name() string { return "sqlite" }
 
 // Open implements Dialect. SQLite has one writer at a time: the pool of the writer has
-// requireRow connection, for which writers queue, and the other connections are read-only.
+// one connection, for which writers queue, and the other connections are read-only.
 // Writers on several connections would poll for the lock and fail after 5 s.
 func (SQLite) Open(address string, _ adapters.DatabaseSettings) (Pools, error) {
 	path := sqlitePath(address)
@@ -159,7 +159,7 @@ func openSQLite(path, moreOptions string, connections int) (*sql.DB, error) {
 	// Immediate transactions wait for the lock at BEGIN. Deferred transactions fail if two
 	// of them begin to write (190 of 200 with 20 concurrent writers).
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
-		"?_txlock=immediate&modeof=" + strings.ReplaceAll(url.QueryEscape(path), "+", "%20") + // the driver does not decode a plus
+		"?_txlock=immediate&modeof=" + escapeQuery(path) +
 		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)" + moreOptions
 	pool, err := sqlitedriver.Open(dsn, func(*sqlite3.Conn) error { return copyPermissions(path) })
@@ -185,16 +185,29 @@ func copyPermissions(path string) error {
 		_ = index.Close()
 	}
 	for _, file := range []string{path + "-wal", path + "-shm"} {
-		info, err := os.Stat(file)
-		if err == nil && info.Mode().Perm() != mode {
-			err = os.Chmod(file, mode)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) { // the file of another user
+		err := setPermissions(file, mode)
+		isAbsent, isForeign := errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission)
+		if err != nil && !isAbsent && !isForeign {
 			return fmt.Errorf("a file beside the database's: %w", err)
 		}
 	}
 	return nil
 }
+
+// setPermissions changes the permissions of a file that has other permissions.
+func setPermissions(path string, mode fs.FileMode) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm() == mode {
+		return nil
+	}
+	return os.Chmod(path, mode)
+}
+
+// escapeQuery escapes a value of a URL's query. The SQLite driver does not decode a plus.
+func escapeQuery(value string) string { return strings.ReplaceAll(url.QueryEscape(value), "+", "%20") }
 
 // claimTimeout is the maximum time for which Claim waits for another process to shut down.
 const claimTimeout = 30 * time.Second
@@ -213,13 +226,8 @@ func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err erro
 	if file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err == nil {
 		_ = file.Close()
 	}
-	pool, err := sqlitedriver.Open(
-		"file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(0)&modeof=" + strings.ReplaceAll(
-			url.QueryEscape(path),
-			"+",
-			"%20",
-		),
-	)
+	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(0)&modeof=" + escapeQuery(path)
+	pool, err := sqlitedriver.Open(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("the file %s: %w", path, err)
 	}
@@ -236,28 +244,32 @@ func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err erro
 	return func() error { return errors.Join(locked.Close(), pool.Close()) }, nil
 }
 
-// lockExclusively acquires the lock. If another process holds it, lockExclusively waits up to
-// claimTimeout.
+// lockExclusively returns a connection that holds the lock.
 func (db *DB) lockExclusively(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	_, err = conn.ExecContext(ctx, "BEGIN EXCLUSIVE")
-	if errors.Is(err, sqlite3.BUSY) {
-		db.log.Warn(
-			"another process uses this database; waiting for it to end",
-			"database",
-			sqlitePath(db.url),
-			"within",
-			claimTimeout.String(),
-		)
-		if _, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", claimTimeout.Milliseconds())); err == nil {
-			_, err = conn.ExecContext(ctx, "BEGIN EXCLUSIVE")
-		}
-	}
-	if err != nil {
+	if err := db.beginExclusively(ctx, conn); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
+}
+
+// beginExclusively begins a transaction that excludes other processes. If another process holds
+// the lock, beginExclusively waits up to claimTimeout.
+func (db *DB) beginExclusively(ctx context.Context, conn *sql.Conn) error {
+	const begin = "BEGIN EXCLUSIVE"
+	_, err := conn.ExecContext(ctx, begin)
+	if !errors.Is(err, sqlite3.BUSY) {
+		return err
+	}
+	path, limit := sqlitePath(db.url), claimTimeout.String()
+	db.log.Warn("another process uses this database; waiting for it to end", "database", path, "within", limit)
+	_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", claimTimeout.Milliseconds()))
+	if err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, begin)
+	return err
 }

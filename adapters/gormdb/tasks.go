@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -192,16 +191,18 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 		for pause, ids := range idsByPause {
 			// MySQL assigns the columns one after the other, in the order of their names:
 			// run_at still reads the old state.
-			err = errors.Join(err, newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Updates(map[string]any{
-				"due_at": now.Add(pause), "hand_outs": gorm.Expr("hand_outs + 1"),
-				"run_at": gorm.Expr(
-					"CASE state WHEN ? THEN ? ELSE run_at END",
-					task.Running,
-					d.dialect.Typed(now, "timestamptz"),
-				), "state": task.Waiting,
-			}).Error)
+			runAt := gorm.Expr("CASE state WHEN ? THEN ? ELSE run_at END", task.Running, d.dialect.Typed(now, "timestamptz"))
+			err := newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Updates(map[string]any{
+				"due_at":    now.Add(pause),
+				"hand_outs": gorm.Expr("hand_outs + 1"),
+				"run_at":    runAt,
+				"state":     task.Waiting,
+			}).Error
+			if err != nil {
+				return err
+			}
 		}
-		return errors.Join(err, d.endGroups(q, lostInGroup))
+		return d.endGroups(q, lostInGroup)
 	})
 	if err != nil {
 		return nil, err
@@ -226,26 +227,16 @@ func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]
 	now := d.clock.Now()
 	// Rows are locked in the order of ids, so that callers with common ids do not deadlock.
 	ids = slices.Sorted(slices.Values(ids))
+	columns := []string{"id", "key", "kind", "class", "task_group", "payload", "trace", "attempts", "run_at", "created_at"}
 	var rows []taskRow
 	err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
-		rows, err = updateReturning[taskRow](
-			q.Where(d.dialect.In("id", ids)).Where("state = ? AND run_at <= ?", task.Waiting, now.Add(maxStartSkew)),
-			"id",
-			map[string]any{"state": task.Running, "attempts": gorm.Expr("attempts + 1"), "due_at": now.Add(lease)},
-			"id",
-			"key",
-			"kind",
-			"class",
-			"task_group",
-			"payload",
-			"trace",
-			"attempts",
-			"run_at",
-			"created_at",
-		)
-		if err == nil {
-			rows, err = d.beginGroups(q, rows, now)
+		waiting := q.Where(d.dialect.In("id", ids)).Where("state = ? AND run_at <= ?", task.Waiting, now.Add(maxStartSkew))
+		changes := map[string]any{"state": task.Running, "attempts": gorm.Expr("attempts + 1"), "due_at": now.Add(lease)}
+		rows, err = updateReturning[taskRow](waiting, "id", changes, columns...)
+		if err != nil {
+			return err
 		}
+		rows, err = d.beginGroups(q, rows, now)
 		return err
 	})
 	return list.Map(rows, taskRow.task), err
@@ -312,12 +303,8 @@ func (d tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration)
 	for attempt, ids := range groupByAttempt(runs) {
 		var rows []taskRow
 		err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
-			rows, err = updateReturning[taskRow](
-				q.Where(d.dialect.In("id", ids)).Where("attempts = ? AND state = ?", attempt, task.Running),
-				"id",
-				map[string]any{"due_at": until},
-				"id",
-			)
+			running := q.Where(d.dialect.In("id", ids)).Where("attempts = ? AND state = ?", attempt, task.Running)
+			rows, err = updateReturning[taskRow](running, "id", map[string]any{"due_at": until}, "id")
 			return err
 		})
 		if err != nil {
@@ -394,10 +381,13 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 		}
 		return d.endGroups(q, list.Map(inGroups, func(o task.Outcome) string { return o.ID }))
 	})
-	if err == nil && len(groups) > 0 {
+	if err != nil {
+		return err
+	}
+	if len(groups) > 0 {
 		d.markRecorded(ctx)
 	}
-	return err
+	return nil
 }
 
 // truncateText returns the text as every database can store it: with at most n bytes, without
