@@ -52,11 +52,14 @@ func Open(dir string) (*Store, error) {
 // Put implements files.Store. The file is written to partsFolder, synced to the disk, and then
 // renamed.
 func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) error) (err error) {
-	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
+	if err := checkKey(ctx, key); err != nil {
 		return err
 	}
 	dir := path.Dir(key)
-	if err := errors.Join(s.root.MkdirAll(dir, 0o700), s.root.MkdirAll(partsFolder, 0o700)); err != nil {
+	if err := s.root.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := s.root.MkdirAll(partsFolder, 0o700); err != nil {
 		return err
 	}
 	if err := s.deleteAbandonedParts(); err != nil {
@@ -72,11 +75,10 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 			err = errors.Join(err, ignoreError(s.root.Remove(part), fs.ErrNotExist))
 		}
 	}()
-	buffer := bufio.NewWriterSize(f, 64<<10)
-	if err := write(buffer); err != nil {
-		return errors.Join(err, f.Close())
+	if err := writePart(f, write); err != nil {
+		return err
 	}
-	if err := errors.Join(buffer.Flush(), f.Sync(), f.Close(), ctx.Err()); err != nil {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if err := s.root.Rename(part, key); err != nil {
@@ -90,13 +92,36 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 	}
 }
 
+// checkKey returns an error if the key is invalid or ctx is done.
+func checkKey(ctx context.Context, key string) error {
+	if err := files.CheckKey(key); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// writePart writes a part, syncs it to the disk and closes it.
+func writePart(f *os.File, write func(w io.Writer) error) (err error) {
+	defer func() { err = errors.Join(err, f.Close()) }()
+	buffer := bufio.NewWriterSize(f, 64<<10)
+	if err := write(buffer); err != nil {
+		return err
+	}
+	if err := buffer.Flush(); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
 // syncFolder syncs a folder to the disk, on file systems that support it.
 func (s *Store) syncFolder(dir string) error {
 	d, err := s.root.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(ignoreError(ignoreError(d.Sync(), errors.ErrUnsupported), syscall.EINVAL), d.Close())
+	err = ignoreError(d.Sync(), errors.ErrUnsupported)
+	err = ignoreError(err, syscall.EINVAL)
+	return errors.Join(err, d.Close())
 }
 
 // deleteAbandonedParts deletes the parts of processes that were killed.
@@ -106,20 +131,13 @@ func (s *Store) deleteAbandonedParts() error {
 	if time.Since(s.sweptAt) < sweepInterval {
 		return nil
 	}
-	d, err := s.root.Open(partsFolder)
+	parts, err := fs.ReadDir(s.root.FS(), partsFolder)
 	if err != nil {
 		return err
 	}
-	left, err := d.ReadDir(-1)
-	if err = errors.Join(err, d.Close()); err != nil {
-		return err
-	}
-	for _, part := range left {
-		info, err := part.Info()
-		if err == nil && time.Since(info.ModTime()) > partMaxAge {
-			err = s.root.Remove(path.Join(partsFolder, part.Name()))
-		}
-		if err = ignoreError(err, fs.ErrNotExist); err != nil {
+	for _, part := range parts {
+		err := s.deleteIfAbandoned(part)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -127,9 +145,20 @@ func (s *Store) deleteAbandonedParts() error {
 	return nil
 }
 
+func (s *Store) deleteIfAbandoned(part fs.DirEntry) error {
+	info, err := part.Info()
+	if err != nil {
+		return err
+	}
+	if time.Since(info.ModTime()) <= partMaxAge {
+		return nil
+	}
+	return s.root.Remove(path.Join(partsFolder, part.Name()))
+}
+
 // Open implements files.Store.
 func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info, error) {
-	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
+	if err := checkKey(ctx, key); err != nil {
 		return nil, files.Info{}, err
 	}
 	f, err := s.root.Open(key)
@@ -148,7 +177,7 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info
 
 // Delete implements files.Store.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
+	if err := checkKey(ctx, key); err != nil {
 		return err
 	}
 	return ignoreError(s.root.Remove(key), fs.ErrNotExist)
@@ -160,7 +189,11 @@ func (s *Store) Ping(context.Context) error {
 		return err
 	}
 	const name = partsFolder + "/probe"
-	return errors.Join(s.root.WriteFile(name, []byte("probe"), 0o600), ignoreError(s.root.Remove(name), fs.ErrNotExist))
+	if err := s.root.WriteFile(name, []byte("probe"), 0o600); err != nil {
+		return err
+	}
+	// Another process may have removed the file.
+	return ignoreError(s.root.Remove(name), fs.ErrNotExist)
 }
 
 // Close implements io.Closer.

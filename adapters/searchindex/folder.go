@@ -74,20 +74,29 @@ func (x *Index) openFolder() (parts []*part, err error) {
 		return nil, errors.Join(err, lock.Unlock())
 	}
 	x.lock, x.folder = lock, &folder{root: root}
-	if err := x.folder.requireWritable(); err != nil {
-		return nil, errors.Join(fmt.Errorf("search index cannot be written to %s: %w", x.options.Folder, err), root.Close(), lock.Unlock())
-	}
-	m, err := x.folder.readManifest()
-	if err == nil && m != nil {
-		parts, err = x.load(m)
-	}
-	if err == nil {
-		err = x.folder.removeExcept(m)
-	}
+	parts, err = x.readFolder()
 	if err != nil {
 		return nil, errors.Join(err, root.Close(), lock.Unlock())
 	}
 	return parts, nil
+}
+
+// readFolder opens the segments of the latest manifest and deletes all other files.
+func (x *Index) readFolder() (parts []*part, err error) {
+	if err := x.folder.requireWritable(); err != nil {
+		return nil, fmt.Errorf("search index cannot be written to %s: %w", x.options.Folder, err)
+	}
+	m, err := x.folder.readManifest()
+	if err != nil {
+		return nil, err
+	}
+	if m != nil {
+		parts, err = x.load(m)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return parts, x.folder.removeExcept(m)
 }
 
 // requireWritable creates and removes a file.
@@ -185,22 +194,35 @@ func (f *folder) newName() string {
 // write creates or replaces a file in one step.
 func (f *folder) write(name string, content func(io.Writer) error) (err error) {
 	partial := name + partialSuffix
-	file, err := f.root.OpenFile(partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
+	defer func() {
+		if err != nil {
+			_ = f.root.Remove(partial)
+		}
+	}()
+	if err := f.writePartial(partial, content); err != nil {
 		return err
 	}
-	buffer := bufio.NewWriterSize(file, 1<<16)
-	if err = cmp.Or(content(buffer), buffer.Flush()); err == nil {
-		err = file.Sync()
-	}
-	if err = cmp.Or(err, file.Close()); err == nil {
-		err = f.root.Rename(partial, name)
-	}
-	if err != nil {
-		_ = f.root.Remove(partial)
+	if err := f.root.Rename(partial, name); err != nil {
 		return err
 	}
 	return syncDir(f.root)
+}
+
+// writePartial writes a file and syncs it to the disk.
+func (f *folder) writePartial(name string, content func(io.Writer) error) (err error) {
+	file, err := f.root.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, file.Close()) }()
+	buffer := bufio.NewWriterSize(file, 1<<16)
+	if err := content(buffer); err != nil {
+		return err
+	}
+	if err := buffer.Flush(); err != nil {
+		return err
+	}
+	return file.Sync()
 }
 
 // The manifest begins with this line, which has its format and the CRC-32C of

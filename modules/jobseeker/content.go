@@ -244,13 +244,12 @@ func (s *DocumentService) openContent(ctx context.Context, userID, documentID st
 			return Document{}, nil, err
 		}
 		body, _, err := s.Files.Open(ctx, d.File.key())
-		if err == nil {
+		switch {
+		case err == nil:
 			return d, body, nil
-		}
-		if !errors.Is(err, files.ErrNotFound) {
+		case !errors.Is(err, files.ErrNotFound):
 			return Document{}, nil, asUnavailable(err)
-		}
-		if d.File.ID == missingID {
+		case d.File.ID == missingID:
 			return Document{}, nil, fault.ErrInternal.WithCause(err)
 		}
 		missingID = d.File.ID
