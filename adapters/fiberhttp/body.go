@@ -7,12 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http/httputil"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -36,22 +33,24 @@ const (
 	maxTrailer = 4 << 10
 )
 
-// framing describes how the body of a request is delimited, and the state of reading it.
+// framing describes how the body of a request is delimited (RFC 9112 §6), whether it has been
+// read, and the memory that it uses.
 type framing struct {
-	length      int64 // value of Content-Length
-	chunked     bool
-	expects     bool // the client waits for 100 Continue
-	share       share
-	reserved    int64
-	largeClient string // the client, if the body counts as large
-	remaining   bool   // bytes of the body are still in the connection
+	length   int64 // value of Content-Length
+	chunked  bool
+	expects  bool // the client waits for 100 Continue
+	isUnread bool // bytes of the body are still in the connection
+	usage    bodyUsage
 }
 
-// parseFraming reads the framing from the header section as the client sent it.
-// It fails for what two parsers may read differently (RFC 9112 §5.1, §5.2 and
-// §6.1): a name that is no token, a folded line, a Content-Length beside a
-// Transfer-Encoding, and a transfer coding other than chunked, of which fasthttp
-// accepts identity. fasthttp has checked the other values.
+// parseFraming reads the framing from the header section as the client sent it. It reports false
+// for what two parsers may read differently (RFC 9112 §5.1, §5.2 and §6.1):
+//
+//   - a name that is not a token, which includes folded lines, because they begin with a space;
+//   - a Content-Length beside a Transfer-Encoding;
+//   - a transfer coding other than chunked (fasthttp would accept identity).
+//
+// fasthttp has checked the other values.
 func parseFraming(header []byte) (*framing, bool) {
 	f := &framing{}
 	hasLength := false
@@ -82,8 +81,9 @@ func parseFraming(header []byte) (*framing, bool) {
 			f.expects = bytes.EqualFold(bytes.TrimSpace(value), []byte("100-continue"))
 		}
 	}
-	f.remaining = f.chunked || f.length > 0
-	return f, !f.chunked || !hasLength
+	f.isUnread = f.chunked || f.length > 0
+	isAmbiguous := f.chunked && hasLength
+	return f, !isAmbiguous
 }
 
 // isToken reports whether a header name is a token (RFC 9110 §5.6.2).
@@ -111,7 +111,7 @@ func withoutBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 // user's id or, without one, an address.
 func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	f := stateOf(c).framing
-	if !f.remaining {
+	if !f.isUnread {
 		return nil
 	}
 	if f.length > int64(limit) {
@@ -121,9 +121,9 @@ func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	if !ok {
 		return fault.ErrInternal
 	}
-	f.share = shareOf(limit)
+	f.usage.class = bodyClassOf(limit)
 	mayBeLarge := f.length > web.DefaultBody || f.chunked && limit > web.DefaultBody
-	if mayBeLarge && !s.bodies.beginLarge(f, client) {
+	if mayBeLarge && !s.bodies.beginLarge(&f.usage, client) {
 		return fault.ErrRateLimit.WithRetryAfter(time.Second)
 	}
 	if f.expects {
@@ -142,7 +142,7 @@ func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	if err != nil {
 		return err
 	}
-	f.remaining = false
+	f.isUnread = false
 	c.Request().SetBodyRaw(body)
 	return nil
 }
@@ -154,8 +154,10 @@ func (s *Server) readForm(c *fiber.Ctx) error {
 		return c.Next() // leave the body unread: fasthttp would decompress it without a limit
 	}
 	matches := func(path string) bool { return fiber.RoutePatternMatch(c.Path(), path) }
+	if !stateOf(c).framing.isUnread {
+		return c.Next()
+	}
 	switch {
-	case !stateOf(c).framing.remaining:
 	case slices.ContainsFunc(s.uploads, matches):
 		return s.readUpload(c)
 	case slices.ContainsFunc(s.forms, matches):
@@ -204,7 +206,7 @@ func (s *Server) receive(peer *conn, f *framing, limit int) ([]byte, error) {
 			if !f.chunked {
 				grown = min(grown, int(f.length))
 			}
-			if !s.bodies.reserve(f, grown-cap(body)) {
+			if !s.bodies.acquire(&f.usage, grown-cap(body)) {
 				return nil, fault.ErrUnavailable.WithReason("request bodies: memory limit").WithRetryAfter(time.Second)
 			}
 			body = append(make([]byte, 0, grown), body...)
@@ -232,13 +234,15 @@ func readTrailer(peer *conn) error {
 		if err != nil {
 			return readFault(err)
 		}
-		if read += len(line); len(bytes.TrimRight(line, "\r\n")) == 0 {
+		if len(bytes.TrimRight(line, "\r\n")) == 0 {
 			return nil
 		}
+		read += len(line)
 	}
 	return web.ErrMalformed
 }
 
+// readFault returns the fault for an error of the connection: a timeout, or a malformed body.
 func readFault(err error) error {
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() {
@@ -255,132 +259,18 @@ func (s *Server) finishBody(c *fiber.Ctx) {
 	if f == nil {
 		return
 	}
-	s.bodies.release(f)
-	if !f.remaining {
+	s.bodies.release(&f.usage)
+	if !f.isUnread {
 		return
 	}
 	peer, ok := c.Context().Conn().(*conn)
 	if ok && !f.chunked && !f.expects && f.length <= int64(peer.in.Buffered()) {
 		_, err := peer.in.Discard(int(f.length))
-		ok = err == nil
-		f.remaining = !ok
+		f.isUnread = err != nil
 		return
 	}
 	c.Response().SetConnectionClose()
 	if ok {
 		peer.lingers.Store(true)
-	}
-}
-
-// share is the part of the memory that a body may use.
-type share int
-
-const (
-	usualShare share = iota // all memory except the reserve
-	smallShare              // all memory: sign-ins work even when larger bodies fill their share
-	largeShare              // all large bodies together may use half of the memory
-)
-
-// shareOf returns the share of a route whose bodies have at most limit bytes.
-func shareOf(limit int) share {
-	switch {
-	case limit <= maxFormBody:
-		return smallShare
-	case limit > web.DefaultBody:
-		return largeShare
-	}
-	return usualShare
-}
-
-const (
-	// reserveDivisor sets the reserve for small bodies: an eighth of the memory.
-	reserveDivisor = 8
-	// maxLargeBodies is the number of bodies over web.DefaultBody that a client may send
-	// at the same time.
-	maxLargeBodies = 2
-)
-
-// bodyMemory bounds the memory of the bodies of all requests that are being
-// received or handled.
-type bodyMemory struct {
-	limit int64
-
-	mu            sync.Mutex
-	reserved      atomic.Int64   // written with mu held
-	largeReserved int64          // the part of reserved that is in the large share
-	large         map[string]int // large bodies by client
-
-	// isBurst is set when more than burstBytes were reserved. isFreeing is set from the end
-	// of the burst until the memory is returned to the operating system.
-	isBurst, isFreeing atomic.Bool
-}
-
-// After a burst of more than burstBytes, memory is returned to the operating system within
-// freeDelay. Go's scavenger would take minutes. Returning it forces a garbage collection;
-// the delay limits how often that happens.
-const (
-	burstBytes = 32 << 20
-	freeDelay  = 2 * time.Second
-)
-
-// reserve accounts for n more bytes of the request's buffer. It reports false if the share of
-// the request is exhausted.
-func (m *bodyMemory) reserve(f *framing, n int) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	limit := m.limit
-	if f.share != smallShare {
-		limit -= m.limit / reserveDivisor
-	}
-	total := m.reserved.Load() + int64(n)
-	if total > limit || f.share == largeShare && m.largeReserved+int64(n) > m.limit/2 {
-		return false
-	}
-	m.reserved.Store(total)
-	if f.share == largeShare {
-		m.largeReserved += int64(n)
-	}
-	f.reserved += int64(n)
-	if total > burstBytes {
-		m.isBurst.Store(true)
-	}
-	return true
-}
-
-// beginLarge counts a large body of the client until release.
-func (m *bodyMemory) beginLarge(f *framing, client string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.large[client] >= maxLargeBodies {
-		return false
-	}
-	m.large[client]++
-	f.largeClient = client
-	return true
-}
-
-// release ends the accounting of the request.
-func (m *bodyMemory) release(f *framing) {
-	if f.reserved == 0 && f.largeClient == "" {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if f.largeClient != "" {
-		if m.large[f.largeClient]--; m.large[f.largeClient] == 0 {
-			delete(m.large, f.largeClient)
-		}
-		f.largeClient = ""
-	}
-	if f.share == largeShare {
-		m.largeReserved -= f.reserved
-	}
-	remaining := m.reserved.Add(-f.reserved)
-	f.reserved = 0
-	if remaining < burstBytes/4 && m.isBurst.CompareAndSwap(true, false) && m.isFreeing.CompareAndSwap(false, true) {
-		time.AfterFunc(freeDelay, func() {
-			debug.FreeOSMemory()
-			m.isFreeing.Store(false)
-		})
 	}
 }

@@ -113,14 +113,14 @@ func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 	server := serveTest(t)
 	server.server.bodies.limit = 64 << 10
 	conn, r := server.dial(t, post("/test/echo/1", "Content-Length: 60000\r\n", strings.Repeat(" ", 30_000)))
-	require.Eventually(t, func() bool { return server.server.bodies.reserved.Load() == 32<<10 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return server.server.bodies.used.Load() == 32<<10 }, 5*time.Second, time.Millisecond)
 	response, body := server.do(t, "POST", "/test/echo/2", `{"text":"`+strings.Repeat("x", 30_000)+`"}`)
 	require.Equal(t, 503, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
 	require.Equal(t, "Service temporarily unavailable", body["error"])
 	_ = conn.Close()
 	_ = r
-	require.Eventually(t, func() bool { return server.server.bodies.reserved.Load() == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return server.server.bodies.used.Load() == 0 }, 5*time.Second, time.Millisecond)
 	response, _ = server.do(t, "POST", "/test/echo/2", `{"text":"`+strings.Repeat("x", 10_000)+`"}`)
 	require.Equal(t, 200, response.StatusCode)
 }
@@ -139,7 +139,7 @@ func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 	for range 2 {
 		server.sendPart(t, ip, 1)
 	}
-	require.Eventually(t, func() bool { return server.server.bodies.reserved.Load() == 2*initialBuffer }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return server.server.bodies.used.Load() == 2*initialBuffer }, 5*time.Second, time.Millisecond)
 	response, err := http.ReadResponse(server.sendPart(t, ip, 1), nil)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
@@ -161,7 +161,7 @@ func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 	r := server.sendPart(t, "203.0.113.1", 1<<20+1)
 	require.Equal(t, 503, readStatus(t, r))
 	server.sendPart(t, "203.0.113.2", 1<<20-1)
-	require.Eventually(t, func() bool { return server.server.bodies.reserved.Load() == 1<<20 }, 5*time.Second,
+	require.Eventually(t, func() bool { return server.server.bodies.used.Load() == 1<<20 }, 5*time.Second,
 		time.Millisecond, "replaced buffers do not count")
 	require.Equal(t, 503, readStatus(t, server.sendPart(t, "203.0.113.3", 1)))
 	response, _ := server.do(t, "POST", "/test/echo/1", `{"text":"`+strings.Repeat("x", 500_000)+`"}`)
@@ -175,7 +175,7 @@ func TestReadBody_UsualBodies_LeaveReserveForSmall(t *testing.T) {
 	for range 14 {
 		server.dial(t, post("/test/echo/1", "Content-Length: 10000\r\n", " "))
 	}
-	require.Eventually(t, func() bool { return server.server.bodies.reserved.Load() == 56<<10 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return server.server.bodies.used.Load() == 56<<10 }, 5*time.Second, time.Millisecond)
 	response, _ := server.do(t, "POST", "/test/echo/1", `{"text":"x"}`)
 	require.Equal(t, 503, response.StatusCode)
 	response, _ = server.do(t, "POST", "/test/small/1", `{"text":"x"}`)
@@ -189,7 +189,7 @@ func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
 	for range 100 {
 		server.dial(t, post("/test/echo/1", "Content-Length: 1048576\r\n", "x"))
 	}
-	require.Eventually(t, func() bool { return server.server.bodies.reserved.Load() >= 100*initialBuffer }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return server.server.bodies.used.Load() >= 100*initialBuffer }, 10*time.Second, time.Millisecond)
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20<<20))
 }

@@ -129,7 +129,7 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 	r.Header.Del(fiber.HeaderHost)
 	r.Header.Set(fiber.HeaderXRequestID, c.GetRespHeader(fiber.HeaderXRequestID))
 	r.Header.Del(fiber.HeaderContentLength) // withoutBody replaced its value
-	if f := stateOf(c).framing; f.remaining {
+	if f := stateOf(c).framing; f.isUnread {
 		r.ContentLength = f.length
 		if f.chunked {
 			r.ContentLength = -1

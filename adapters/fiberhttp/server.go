@@ -97,7 +97,7 @@ func New(services adapters.Services, options Options) (*Server, error) {
 		metrics: newMetrics(options.Metrics),
 		cache:   newResponseCache(),
 		causes:  causeLog{lastByCause: map[string]time.Time{}},
-		bodies:  bodyMemory{limit: cmp.Or(options.BodyMemory, DefaultBodyMemory), large: map[string]int{}},
+		bodies:  bodyMemory{limit: cmp.Or(options.BodyMemory, DefaultBodyMemory), largeBodies: map[string]int{}},
 	}
 	s.app = fiber.New(fiber.Config{
 		DisableStartupMessage: true,

@@ -212,7 +212,11 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 		case "formData":
 			bindQuery(f, form[f.name], v.FieldByIndex(f.index), bad)
 		case "path":
-			v.FieldByIndex(f.index).SetString(pathValue(r.Path(f.name)))
+			value := r.Path(f.name)
+			if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+				return ErrNoRoute
+			}
+			v.FieldByIndex(f.index).SetString(value)
 		case "header":
 			v.FieldByIndex(f.index).SetString(r.Header(f.name))
 		case "query":
@@ -250,18 +254,6 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 		}
 	}
 	return bad.fault()
-}
-
-// invalidPathValue is a value that no resource has.
-const invalidPathValue = "\uFFFD"
-
-// pathValue returns a value of the path. Values that no database can store become
-// invalidPathValue, so that the resource is not found.
-func pathValue(value string) string {
-	if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
-		return invalidPathValue
-	}
-	return value
 }
 
 // bindMultipart binds a form with a file in place of a JSON body.
