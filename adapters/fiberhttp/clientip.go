@@ -20,7 +20,7 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 	}
 	addr = addr.Unmap()
 	if !s.isTrustedProxy(addr) {
-		s.warnUnknownProxy(c, addr)
+		s.warnUntrustedProxy(c, addr)
 		return addr.String()
 	}
 	// A proxy may append to the header or add a second header line. All lines form one list.
@@ -28,11 +28,11 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 	for _, line := range c.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
 		hops = append(hops, strings.Split(string(line), ",")...)
 	}
-	const maxHops = 20
+	const maxHops = 20 // bounds the work for a forged header
 	for i := len(hops) - 1; i >= max(0, len(hops)-maxHops); i-- {
 		hop, err := parseHop(strings.TrimSpace(hops[i]))
 		if err != nil {
-			break
+			break // the last known proxy stands for its clients
 		}
 		addr = hop
 		if !s.isTrustedProxy(hop) {
@@ -42,11 +42,11 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 	return addr.String()
 }
 
-// warnUnknownProxy logs the first request that an untrusted proxy in a private network
-// apparently forwarded, since all of its clients are limited as one address.
-func (s *Server) warnUnknownProxy(c *fiber.Ctx, peer netip.Addr) {
+// warnUntrustedProxy logs the first request that an untrusted proxy in a private network has
+// forwarded. Rate limits count all clients of such a proxy as one address.
+func (s *Server) warnUntrustedProxy(c *fiber.Ctx, peer netip.Addr) {
 	isPrivate := peer.IsPrivate() || peer.IsLoopback() || peer.IsLinkLocalUnicast()
-	if isPrivate && len(c.Request().Header.Peek(fiber.HeaderXForwardedFor)) > 0 && s.sawProxy.CompareAndSwap(false, true) {
+	if isPrivate && len(c.Request().Header.Peek(fiber.HeaderXForwardedFor)) > 0 && s.sawUntrustedProxy.CompareAndSwap(false, true) {
 		s.options.Log.Warn(
 			"X-Forwarded-For from an untrusted proxy; add it to http.trusted_proxies, or all of its clients are limited as one address",
 			"peer",
@@ -55,11 +55,11 @@ func (s *Server) warnUnknownProxy(c *fiber.Ctx, peer netip.Addr) {
 	}
 }
 
-// hasUnknownProxy reports whether the clients of an untrusted proxy are limited as one
-// address: a proxy that has sent requests, or one that must exist because the public
-// URL is https and this server speaks http.
-func (s *Server) hasUnknownProxy() bool {
-	return s.sawProxy.Load() || strings.HasPrefix(s.options.PublicURL, "https:") && len(s.options.TrustedProxies) == 0
+// hasUntrustedProxy reports whether requests come through an untrusted proxy, so that rate
+// limits count its clients as one address: a proxy has forwarded a request, or there must be one,
+// because the public URL is https and this server speaks http.
+func (s *Server) hasUntrustedProxy() bool {
+	return s.sawUntrustedProxy.Load() || strings.HasPrefix(s.options.PublicURL, "https:") && len(s.options.TrustedProxies) == 0
 }
 
 // isLocal reports whether the request is from this machine and was not forwarded by a
@@ -74,6 +74,8 @@ func isLocal(c *fiber.Ctx) bool {
 	return ok && peer.IsLoopback()
 }
 
+// parseHop parses an element of X-Forwarded-For: an address, which may have a port, brackets or a
+// zone, and may be an IPv4 address that is mapped to IPv6.
 func parseHop(s string) (netip.Addr, error) {
 	if host, _, err := net.SplitHostPort(s); err == nil {
 		s = host

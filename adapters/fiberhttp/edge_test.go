@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// status sends a GET request with header fields, given as names and values in turn, and returns
+// the status of the response.
 func (f *testServer) status(t *testing.T, path string, header ...string) int {
 	t.Helper()
 	text := "GET " + path + " HTTP/1.1\r\nHost: a\r\n"
@@ -19,20 +21,28 @@ func (f *testServer) status(t *testing.T, path string, header ...string) int {
 	return readStatus(t, r)
 }
 
+// TestMetrics_NotFromLoopback_NotFound checks that only programs on the same machine read the
+// metrics. A request that a proxy forwarded is not local, even if the proxy is: its client may be
+// anywhere.
 func TestMetrics_NotFromLoopback_NotFound(t *testing.T) {
 	t.Parallel()
-	direct, behind := serveTest(t), serveTest(t, netip.MustParsePrefix("127.0.0.1/32"))
-	for _, f := range []*testServer{direct, behind} {
-		require.Equal(t, 200, f.status(t, "/metrics"))
+	withoutProxy := serveTest(t)
+	behindProxy := serveTest(t, netip.MustParsePrefix("127.0.0.1/32"))
+	for _, server := range []*testServer{withoutProxy, behindProxy} {
+		require.Equal(t, 200, server.status(t, "/metrics"))
 		for _, header := range [][]string{
 			{"X-Forwarded-For", "127.0.0.1"},
 			{"X-Forwarded-For", "203.0.113.9"},
 			{"Forwarded", "for=127.0.0.1"},
 			{"Via", "1.1 proxy"},
 		} {
-			require.Equal(t, 404, f.status(t, "/metrics", header...), "%v", header)
+			require.Equal(t, 404, server.status(t, "/metrics", header...), "%v", header)
 		}
 	}
+}
+
+func TestPeerAddr_MappedAddress_IsIPv4(t *testing.T) {
+	t.Parallel()
 	for address, isLoopback := range map[string]bool{
 		"127.0.0.1":        true,
 		"127.1.2.3":        true,
@@ -48,6 +58,8 @@ func TestMetrics_NotFromLoopback_NotFound(t *testing.T) {
 	}
 }
 
+// TestReady_UntrustedProxy_Degraded checks that operators learn of a proxy that is missing in
+// http.trusted_proxies: readiness reports it, and one warning is logged for all requests.
 func TestReady_UntrustedProxy_Degraded(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)

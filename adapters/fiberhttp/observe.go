@@ -106,7 +106,7 @@ func (s *Server) ready(c *fiber.Ctx) error {
 		p.checkedAt = time.Now()
 	}
 	status, checks := p.status, maps.Clone(p.checks)
-	if s.hasUnknownProxy() {
+	if s.hasUntrustedProxy() {
 		checks["trusted_proxies"] = "degraded"
 	}
 	if s.isDraining.Load() {

@@ -78,8 +78,8 @@ type Server struct {
 	renderer  *pages.Renderer
 	// isDraining is set while the process waits for clients to use other instances.
 	isDraining atomic.Bool
-	// sawProxy is set after a request of an untrusted proxy.
-	sawProxy atomic.Bool
+	// sawUntrustedProxy is set after a request of an untrusted proxy.
+	sawUntrustedProxy atomic.Bool
 }
 
 // New returns a server that does not listen yet.

@@ -12,7 +12,8 @@ import (
 	"text/template"
 )
 
-// Templates render letters: letter.txt the text part of an e-mail, letter.html its HTML part.
+// Templates render letters. The template letter.txt renders the text part of an e-mail, and
+// letter.html its HTML part.
 type Templates struct {
 	text *template.Template
 	html *htmltemplate.Template
@@ -44,14 +45,14 @@ func ReadTemplates(folder, brand string) (*Templates, error) {
 		return nil, fmt.Errorf("%s is not a folder", folder)
 	}
 	files := os.DirFS(folder)
-	own := map[string]fs.FS{}
+	sources := map[string]fs.FS{}
 	for _, name := range []string{textFile, htmlFile} {
-		own[name] = templateFiles
+		sources[name] = templateFiles
 		if _, err := fs.Stat(files, name); err == nil {
-			own[name] = files
+			sources[name] = files
 		}
 	}
-	t, err := parseTemplates(own[textFile], own[htmlFile], brand)
+	t, err := parseTemplates(sources[textFile], sources[htmlFile], brand)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +60,7 @@ func ReadTemplates(folder, brand string) (*Templates, error) {
 	return t, errors.Join(t.text.Execute(io.Discard, data), t.html.Execute(io.Discard, data))
 }
 
+// parseTemplates parses the two templates, each from the file system that has it.
 func parseTemplates(textFS, htmlFS fs.FS, brand string) (*Templates, error) {
 	text, textErr := template.New(textFile).Funcs(template.FuncMap{"quoted": quoteLines, "line": joinLines}).ParseFS(textFS, textFile)
 	html, htmlErr := htmltemplate.New(htmlFile).ParseFS(htmlFS, htmlFile)
@@ -90,7 +92,7 @@ var sampleLetter = Letter{
 // Render renders the letter.
 func (t *Templates) Render(l Letter) (Message, error) {
 	if linkable.MatchString(l.Greeting) {
-		l.Greeting = ""
+		l.Greeting = "" // a name that mail programs would show as a link can be used for phishing
 	}
 	l.To.Name = SafeName(l.To.Name, "")
 	var text, html strings.Builder

@@ -12,37 +12,50 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// postForm sends a form with fields and, if its field is not empty, a file. It returns the status
+// and the body of the response.
+func (s *testServer) postForm(
+	t *testing.T,
+	path, token string,
+	fields map[string]string,
+	file formFile,
+) (status int, response object) {
+	t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for name, value := range fields {
+		require.NoError(t, form.WriteField(name, value))
+	}
+	if file.field != "" {
+		part, err := form.CreateFormFile(file.field, file.name)
+		require.NoError(t, err)
+		_, err = io.WriteString(part, file.content)
+		require.NoError(t, err)
+	}
+	require.NoError(t, form.Close())
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, &body)
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	r.Header.Set("X-Forwarded-For", s.guest(t).ip)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&response))
+	return resp.StatusCode, response
+}
+
+// TestUploads_Multipart checks that documents can be uploaded as a form with a file instead of
+// JSON. A file of 8 MiB exceeds the maximum size of a document (400), and one of 11 MiB the
+// maximum size of the body (413).
 func TestUploads_Multipart(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		me := server.seeker(t)
 		const path = "/api/jobseekers/documents"
 		send := func(token string, fields map[string]string, file formFile) (int, object) {
-			seeker := me.fromNewAddress()
-			var body bytes.Buffer
-			form := multipart.NewWriter(&body)
-			for name, value := range fields {
-				require.NoError(t, form.WriteField(name, value))
-			}
-			if file.field != "" {
-				part, err := form.CreateFormFile(file.field, file.name)
-				require.NoError(t, err)
-				_, err = io.WriteString(part, file.content)
-				require.NoError(t, err)
-			}
-			require.NoError(t, form.Close())
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+path, &body)
-			require.NoError(t, err)
-			r.Header.Set("Content-Type", form.FormDataContentType())
-			r.Header.Set("X-Forwarded-For", seeker.ip)
-			if token != "" {
-				r.Header.Set("Authorization", "Bearer "+token)
-			}
-			answer, err := http.DefaultClient.Do(r)
-			require.NoError(t, err)
-			defer func() { _ = answer.Body.Close() }()
-			var out object
-			require.NoError(t, json.NewDecoder(answer.Body).Decode(&out))
-			return answer.StatusCode, out
+			return server.postForm(t, path, token, fields, file)
 		}
 		upload := map[string]string{"intent": "upload-document", "type": "cv", "isDefault": "true"}
 		t.Run("POST /api/jobseekers/documents as a form", func(t *testing.T) {
@@ -63,7 +76,7 @@ func TestUploads_Multipart(t *testing.T) {
 			for name, c := range map[string]struct {
 				fields map[string]string
 				file   formFile
-				field  string
+				field  string // that the error names; empty for none
 			}{
 				"no intent":     {map[string]string{"type": "cv"}, formFile{"file", "cv.pdf", somePDF}, ""},
 				"no file":       {upload, formFile{}, "content"},

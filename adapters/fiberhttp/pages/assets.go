@@ -3,7 +3,6 @@ package pages
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"strings"
 
 	"github.com/gofiber/fiber/v2"
 )
@@ -15,7 +14,7 @@ var assets = map[string]string{
 	"script.js": "text/javascript; charset=utf-8",
 }
 
-// assetPath returns the path of an asset. The path contains a hash of the content, so that
+// assetPath returns the path of an asset. Its query contains a hash of the content, so that
 // browsers can cache the asset forever.
 func assetPath(name string) (string, error) {
 	content, err := files.ReadFile(name)
@@ -30,7 +29,7 @@ func (r *Renderer) addAssets(app *fiber.App) {
 	// Browsers request it for documents that name no icon, such as files.
 	app.Get("/favicon.ico", func(c *fiber.Ctx) error { return c.Redirect("/assets/icon.svg", fiber.StatusMovedPermanently) })
 	for name, mediaType := range assets {
-		file, _ := files.ReadFile(name) // embedded, so that it cannot fail
+		file, _ := files.ReadFile(name) // assetPath has read the same file without an error
 		app.Get("/assets/"+name, func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, mediaType)
 			c.Set(fiber.HeaderCacheControl, "public, max-age=300")
@@ -40,45 +39,6 @@ func (r *Renderer) addAssets(app *fiber.App) {
 			return c.Send(file)
 		})
 	}
-}
-
-// SetCaching allows caches to store the response for a minute if the client is a guest, and
-// sets its ETag.
-func (r *Renderer) SetCaching(c *fiber.Ctx) {
-	if r.HasSession(c) || c.Response().StatusCode() != fiber.StatusOK {
-		return
-	}
-	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
-	SetETag(c)
-}
-
-// SetETag sets the ETag of the response. If the client has this version already, the response
-// becomes 304 without a body. The tag is weak, because compression changes the bytes.
-func SetETag(c *fiber.Ctx) {
-	sum := sha256.Sum256(c.Response().Body())
-	tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
-	c.Set(fiber.HeaderETag, tag)
-	AnswerNotModified(c)
-}
-
-// AnswerNotModified answers 304 without a body if the client has the ETag of the response.
-func AnswerNotModified(c *fiber.Ctx) {
-	if tag := c.GetRespHeader(fiber.HeaderETag); tag != "" && matchesETag(c.Get(fiber.HeaderIfNoneMatch), tag) {
-		c.Status(fiber.StatusNotModified)
-		c.Response().ResetBody()
-		c.Response().Header.Del(fiber.HeaderContentType)
-	}
-}
-
-// matchesETag compares entity tags weakly (RFC 9110 §8.8.3.2).
-func matchesETag(ifNoneMatch, tag string) bool {
-	for candidate := range strings.SplitSeq(ifNoneMatch, ",") {
-		if candidate = strings.TrimSpace(candidate); candidate == "*" ||
-			strings.TrimPrefix(candidate, "W/") == strings.TrimPrefix(tag, "W/") {
-			return true
-		}
-	}
-	return false
 }
 
 // manifest handles GET /site.webmanifest.

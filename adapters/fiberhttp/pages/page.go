@@ -18,9 +18,13 @@ type Page struct {
 	// View is the data of this page.
 	View any
 
+	// session is the secret of the browser session, from which CSRF derives its token. It is
+	// empty without a session.
 	session string
+	// hasSite reports whether the site for clinicians and employers is enabled.
 	hasSite bool
-	navs    map[string]SubNav
+	// navs maps the path of each part of the site to the navigation of the part.
+	navs map[string]SubNav
 }
 
 // HomePath returns the path to which the name of the service links.
@@ -33,12 +37,13 @@ func (p Page) HomePath() string {
 
 // Nav returns the main navigation.
 func (p Page) Nav() []Link {
+	isSignIn := p.Path == signInPath(p.Path) || p.Path == registerPath(p.Path)
 	switch {
 	case !p.hasSite && p.Viewer == nil:
 		return []Link{{"/docs", "Interface"}, {"/docs/guides", "Guides"}, {signInPath(p.Path), "Sign in"}}
 	case !p.hasSite:
 		return []Link{{developersPath, "Developers"}, {"/docs", "Interface"}, {"/docs/guides", "Guides"}}
-	case p.Viewer == nil && (p.Path == signInPath(p.Path) || p.Path == registerPath(p.Path)):
+	case p.Viewer == nil && isSignIn:
 		// The pages for sign-in and registration link to each other themselves, and keep the
 		// address to which the user is redirected afterwards.
 		return []Link{{"/jobs", "Find jobs"}, {"/employer", "For employers"}}
@@ -50,11 +55,13 @@ func (p Page) Nav() []Link {
 			{registerPath(p.Path), "Register"},
 		}
 	}
-	actor, links := p.Viewer.Actor(), []Link{{"/jobs", "Find jobs"}}
+	actor := p.Viewer.Actor()
+	links := []Link{{"/jobs", "Find jobs"}}
 	if actor.Seeker {
 		links = append(links, Link{"/account", "My account"})
 	}
-	if !actor.Seeker || actor.OrganizationID != "" {
+	// A clinician can be a member of an organization as well.
+	if isEmployer := !actor.Seeker || actor.OrganizationID != ""; isEmployer {
 		links = append(links, Link{"/employer", "Employer console"})
 	}
 	if actor.Moderator {

@@ -1,0 +1,48 @@
+package pages
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+)
+
+// SetCaching allows caches to store the response for a minute if the client is a guest, and
+// sets its ETag.
+func (r *Renderer) SetCaching(c *fiber.Ctx) {
+	if r.HasSession(c) || c.Response().StatusCode() != fiber.StatusOK {
+		return
+	}
+	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
+	SetETag(c)
+}
+
+// SetETag sets the ETag of the response. If the client has this version already, the response
+// becomes 304 without a body. The tag is weak, because compression changes the bytes.
+func SetETag(c *fiber.Ctx) {
+	sum := sha256.Sum256(c.Response().Body())
+	tag := `W/"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
+	c.Set(fiber.HeaderETag, tag)
+	AnswerNotModified(c)
+}
+
+// AnswerNotModified answers 304 without a body if the client has the ETag of the response.
+func AnswerNotModified(c *fiber.Ctx) {
+	if tag := c.GetRespHeader(fiber.HeaderETag); tag != "" && matchesETag(c.Get(fiber.HeaderIfNoneMatch), tag) {
+		c.Status(fiber.StatusNotModified)
+		c.Response().ResetBody()
+		c.Response().Header.Del(fiber.HeaderContentType)
+	}
+}
+
+// matchesETag compares entity tags weakly (RFC 9110 §8.8.3.2).
+func matchesETag(ifNoneMatch, tag string) bool {
+	for candidate := range strings.SplitSeq(ifNoneMatch, ",") {
+		candidate = strings.TrimSpace(candidate)
+		if candidate == "*" || strings.TrimPrefix(candidate, "W/") == strings.TrimPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
+}
