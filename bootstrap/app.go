@@ -61,14 +61,8 @@ type app struct {
 
 // newApp assembles a process for the role.
 func newApp(ctx context.Context, cfg *config.Config, s *registry, r role, log *slog.Logger) *app {
-	return wire(
-		ctx,
-		cfg,
-		s,
-		r,
-		log,
-		fx.Invoke(assignWork, registerMetrics, warnUnreachable, runWork, resolveSearches, runServer, serveMetrics, endWork),
-	)
+	return wire(ctx, cfg, s, r, log,
+		fx.Invoke(assignWork, registerMetrics, warnUnreachable, runWork, resolveSearches, runServer, serveMetrics, endWork))
 }
 
 // wire assembles the dependencies of use. fx calls only the constructors that are needed, in

@@ -68,11 +68,8 @@ func isSame(a, b tx.Runner) bool { return reflect.ValueOf(a).Comparable() && a =
 type integrationsPayments struct{ *billing.Service }
 
 func (b integrationsPayments) Choose(ctx context.Context, appID, plan, paymentMethodID string) error {
-	_, err := b.ChooseFor(
-		ctx,
-		billing.Owner{Kind: billing.Application, ID: appID},
-		billing.ChooseInput{PlanID: plan, PaymentMethodID: paymentMethodID},
-	)
+	_, err := b.ChooseFor(ctx, billing.Owner{Kind: billing.Application, ID: appID},
+		billing.ChooseInput{PlanID: plan, PaymentMethodID: paymentMethodID})
 	return err
 }
 

@@ -127,12 +127,8 @@ func command(s *registry) *cobra.Command {
 			Short: "Show every route with its policy",
 			Args:  cobra.NoArgs,
 			RunE: o.withConfig(func(cmd *cobra.Command, _ []string, cfg *config.Config) error {
-				return o.registry.printRoutes(
-					cmd.Context(),
-					cmd.OutOrStdout(),
-					cfg,
-					newDeps(cfg, newLogger(cmd.ErrOrStderr(), cfg.Log.Level)),
-				)
+				return o.registry.printRoutes(cmd.Context(), cmd.OutOrStdout(), cfg,
+					newDeps(cfg, newLogger(cmd.ErrOrStderr(), cfg.Log.Level)))
 			}),
 		},
 	)

@@ -159,12 +159,9 @@ const backlogTTL = 5 * time.Second
 var (
 	outboxUnsent = prometheus.NewDesc("locum_outbox_unsent", "Events that no relay has passed on yet, up to 100000.", nil, nil)
 	outboxLag    = prometheus.NewDesc("locum_outbox_lag_seconds", "Age of the oldest of them.", nil, nil)
-	tasksOpen    = prometheus.NewDesc(
-		"locum_tasks",
-		"Tasks that are not finished by queue and state, up to 100000 altogether.",
-		[]string{"queue", "state"},
-		nil,
-	)
+	tasksOpen    = prometheus.NewDesc("locum_tasks",
+		"Tasks that are not finished by queue and state, up to 100000 altogether.", []string{"queue", "state"},
+		nil)
 	tasksOldest = prometheus.NewDesc(
 		"locum_tasks_oldest_seconds",
 		"For how long the oldest task of a queue could have been started.",

@@ -71,15 +71,8 @@ func (sd *seeder) createOrganization(
 	if err := s.Identity.Users.Create(ctx, &admin); err != nil {
 		return err
 	}
-	_, founder := identity.NewOrganization(
-		o.ID,
-		demoID(o.CreatedAt, "membership", i),
-		admin.ID,
-		o.Name,
-		o.Industry,
-		o.Size,
-		o.CreatedAt,
-	)
+	_, founder := identity.NewOrganization(o.ID, demoID(o.CreatedAt, "membership", i), admin.ID, o.Name,
+		o.Industry, o.Size, o.CreatedAt)
 	if err := s.Identity.Organizations.Upsert(ctx, &o.Organization); err != nil {
 		return err
 	}

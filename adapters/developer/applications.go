@@ -34,11 +34,8 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 					if candidate, ok := id.Canonical(in.CandidateID); in.CandidateID != "" && (!ok || candidate != c.Caller.UserID) {
 						return One[Application]{}, errAnotherCandidate
 					}
-					a, err := s.Hiring.Apply(
-						ctx,
-						actor,
-						hiring.ApplyInput{ListingID: in.JobID, CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers},
-					)
+					a, err := s.Hiring.Apply(ctx, actor,
+						hiring.ApplyInput{ListingID: in.JobID, CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers})
 					return One[Application]{viewApplication(a)}, err
 				}).MapFaults(mapApplyFault),
 		},

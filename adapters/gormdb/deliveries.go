@@ -55,11 +55,7 @@ func (d deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds [
 	slices.SortFunc(messages, func(a, b webhookMessageRow) int { return strings.Compare(a.EventID, b.EventID) })
 	return d.Do(ctx, func(ctx context.Context) error {
 		var active []string
-		err := whereIn(
-			d.locked(ctx).Model(&webhookEndpointRow{}),
-			"id",
-			endpoints,
-		).Where("status = 'active'").
+		err := whereIn(d.locked(ctx).Model(&webhookEndpointRow{}), "id", endpoints).Where("status = 'active'").
 			Order("id").
 			Pluck("id", &active).
 			Error

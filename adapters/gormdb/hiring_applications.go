@@ -150,13 +150,9 @@ func (d applications) List(
 	case 0:
 		return page.Result[hiring.Application]{Items: []hiring.Application{}}, nil
 	case 1:
-		return listPage(
-			ctx,
-			d.DB,
-			r,
+		return listPage(ctx, d.DB, r,
 			listQuery{columns: columns, where: d.selectFiltered(parts[0], f), locked: true},
-			applicationRow.application,
-		)
+			applicationRow.application)
 	default:
 		return d.listParts(ctx, parts, f, columns, r)
 	}
@@ -391,16 +387,8 @@ func (r exportRow) export() hiring.Export { return hiring.Export(r) }
 // Create implements hiring.Exports.
 func (d exports) Create(ctx context.Context, e hiring.Export, limit int) error {
 	r := exportRow(e)
-	return createBelowLimit(
-		ctx,
-		d.DB,
-		&r,
-		"exports of "+e.OrganizationID,
-		limit,
-		hiring.ErrExportsUnderWay,
-		"organization_id = ? AND finished_at IS NULL",
-		e.OrganizationID,
-	)
+	return createBelowLimit(ctx, d.DB, &r, "exports of "+e.OrganizationID, limit, hiring.ErrExportsUnderWay,
+		"organization_id = ? AND finished_at IS NULL", e.OrganizationID)
 }
 
 // Get implements hiring.Exports.

@@ -113,13 +113,9 @@ func (d documents) List(
 	f jobseeker.DocumentFilter,
 	r page.Request,
 ) (page.Result[jobseeker.Document], error) {
-	return listPage(
-		ctx,
-		d.DB,
-		r,
+	return listPage(ctx, d.DB, r,
 		listQuery{where: func(q *gorm.DB) *gorm.DB { return whereEqual(q.Where("user_id = ?", userID), "id", f.ID) }},
-		documentRow.document,
-	)
+		documentRow.document)
 }
 
 // Delete implements jobseeker.Documents.

@@ -43,13 +43,9 @@ func (d notifications) Create(ctx context.Context, ns ...jobseeker.Notification)
 
 // List implements jobseeker.Notifications.
 func (d notifications) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Notification], error) {
-	return listPage(
-		ctx,
-		d.DB,
-		r,
+	return listPage(ctx, d.DB, r,
 		listQuery{where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ? AND deleted_at IS NULL", userID) }},
-		func(r notificationRow) jobseeker.Notification { return jobseeker.Notification(r) },
-	)
+		func(r notificationRow) jobseeker.Notification { return jobseeker.Notification(r) })
 }
 
 // Update implements jobseeker.Notifications.
@@ -98,13 +94,9 @@ func (d activities) Create(ctx context.Context, a jobseeker.Activity) error {
 
 // List implements jobseeker.Activities.
 func (d activities) List(ctx context.Context, userID string, r page.Request) (page.Result[jobseeker.Activity], error) {
-	return listPage(
-		ctx,
-		d.DB,
-		r,
+	return listPage(ctx, d.DB, r,
 		listQuery{orderedBy: "event_id", where: func(q *gorm.DB) *gorm.DB { return q.Where("user_id = ?", userID) }},
-		func(r activityRow) jobseeker.Activity { return jobseeker.Activity(r) },
-	)
+		func(r activityRow) jobseeker.Activity { return jobseeker.Activity(r) })
 }
 
 // seekerData implements jobseeker.PersonalData.

@@ -57,11 +57,8 @@ func (Postgres) OpenReplica(url string, connections int, s adapters.DatabaseSett
 // been flushed. If the server commits asynchronously, it becomes visible earlier, so the
 // position is then the end of the log that has been written to memory.
 func (Postgres) CommittedPosition(ctx context.Context, primary *sql.DB) (LogPosition, error) {
-	return logPosition(
-		ctx,
-		primary,
-		"CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END",
-	)
+	return logPosition(ctx, primary,
+		"CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END")
 }
 
 // ReplayedPosition implements Replicator. The position is NULL on a server that is not a
@@ -184,7 +181,11 @@ func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 	// Otherwise timestamps would have the time zone of the machine.
 	pool := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(_ context.Context, c *pgx.Conn) error {
 		c.TypeMap().
-			RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+			RegisterType(&pgtype.Type{
+				Name:  "timestamptz",
+				OID:   pgtype.TimestamptzOID,
+				Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+			})
 		return nil
 	}))
 	limitConnections(pool, connections)

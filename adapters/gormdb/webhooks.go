@@ -95,7 +95,8 @@ func (d webhooks) List(
 	after string,
 	n int,
 ) ([]integrations.Endpoint, error) {
-	q, id := ofAppOwner(d.conn(ctx).Table("webhook_endpoints AS e").Select(columnsAs[webhookEndpointRow](d.DB, "e", "")), ownerID), "e.id"
+	q := ofAppOwner(d.conn(ctx).Table("webhook_endpoints AS e").Select(columnsAs[webhookEndpointRow](d.DB, "e", "")), ownerID)
+	id := "e.id"
 	q = whereEqual(q, "e.app_id", f.AppID)
 	if f.Event != "" {
 		// In the order of the primary key of the subscriptions.

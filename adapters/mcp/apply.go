@@ -48,11 +48,8 @@ type summary struct {
 	Application      json.RawMessage `json:"application"`
 }
 
-var errCode = fault.New(
-	fault.Invalid,
-	"confirmation_code_invalid",
-	"confirmation_code is not that of these arguments: they, the job or the user have changed. Nothing was sent. Call apply without confirmation_code, and show the new summary to the user",
-)
+var errCode = fault.New(fault.Invalid, "confirmation_code_invalid",
+	"confirmation_code is not that of these arguments: they, the job or the user have changed. Nothing was sent. Call apply without confirmation_code, and show the new summary to the user")
 
 // apply returns a summary and a confirmation code for a call without a code. With a valid code it
 // sends the application.

@@ -91,7 +91,10 @@ func (s *Server) addTools(server *mcp.Server) error {
 		if isRead {
 			definition.OutputSchema = output
 		} else {
-			input.Properties[confirmationCode] = map[string]any{"type": "string", "description": "Code of the summary that the user has agreed to. Without it nothing is sent."}
+			input.Properties[confirmationCode] = map[string]any{
+				"type":        "string",
+				"description": "Code of the summary that the user has agreed to. Without it nothing is sent.",
+			}
 			handler = s.apply
 		}
 		server.AddTool(definition, s.handler(route, input, handler))

@@ -28,12 +28,9 @@ func auditRoutes(s *identity.Service) []web.Route {
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in AuditInput) (web.Reply[auditView], error) {
 					from, to, _ := in.parseRange() // Problems has checked them
-					r, err := s.OrganizationAudit(
-						ctx,
-						c.Actor,
+					r, err := s.OrganizationAudit(ctx, c.Actor,
 						audit.Filter{Action: audit.Action(in.Action), Actor: in.Actor, From: from, To: to},
-						in.Request(),
-					)
+						in.Request())
 					return web.OK(auditView{Entries: web.Each(r.Items, viewAuditEntry), Paged: paged(r, in.Paging)}, ""), err
 				}),
 		},

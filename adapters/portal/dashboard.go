@@ -51,11 +51,8 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 				func(ctx context.Context, c web.Call, in DashboardIntentInput) (web.Reply[dashboardIntentView], error) {
 					v := dashboardIntentView{Intent: in.Intent}
 					if in.Intent == "generate-personalized-content" {
-						p, err := s.Personalize(
-							ctx,
-							c.Actor,
-							jobseeker.PersonalizeInput{Specialty: in.Specialty, CareerGoals: in.CareerGoals, Experience: in.Experience},
-						)
+						p, err := s.Personalize(ctx, c.Actor,
+							jobseeker.PersonalizeInput{Specialty: in.Specialty, CareerGoals: in.CareerGoals, Experience: in.Experience})
 						v.PersonalizedContent = &personalizedView{
 							Headline:        p.Headline,
 							Summary:         p.Summary,
@@ -64,14 +61,8 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 						}
 						return web.OK(v, "Personalized content generated successfully"), err
 					}
-					return web.OK(
-							v,
-							"Dashboard action tracked successfully",
-						), s.TrackDashboard(
-							ctx,
-							c.Actor,
-							jobseeker.TrackInput{Action: in.Action, ListingID: in.ListingID},
-						)
+					return web.OK(v, "Dashboard action tracked successfully"), s.TrackDashboard(ctx, c.Actor,
+						jobseeker.TrackInput{Action: in.Action, ListingID: in.ListingID})
 				}),
 		},
 	})

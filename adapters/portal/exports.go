@@ -72,11 +72,9 @@ func exportRoutes(s *hiring.Service) []web.Route {
 			Errors:     []int{409},
 			Tag:        tag,
 			Summary:    "Export the organization's jobs or applications to a file in the background",
-			Op: answerWith(
-				s.StartExport,
+			Op: answerWith(s.StartExport,
 				func(e hiring.Export) exportView { return viewExport(hiring.ExportView{Export: e}) },
-				"Export started",
-			),
+				"Export started"),
 		},
 		{
 			Method:     http.MethodGet,

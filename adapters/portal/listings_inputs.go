@@ -199,13 +199,10 @@ func (in SearchListingsInput) find() listings.FindInput {
 			Shift:          f.Shift,
 			Employer:       f.Employer,
 			Currency:       f.Currency,
-			SalaryMin: cmp.Or(
-				f.SalaryMin,
-				f.SalaryMinSnake,
-			),
-			SalaryMax:   cmp.Or(f.SalaryMax, f.SalaryMaxSnake),
-			Remote:      f.Remote,
-			PostedAfter: f.PostedAfter,
+			SalaryMin:      cmp.Or(f.SalaryMin, f.SalaryMinSnake),
+			SalaryMax:      cmp.Or(f.SalaryMax, f.SalaryMaxSnake),
+			Remote:         f.Remote,
+			PostedAfter:    f.PostedAfter,
 		},
 	}
 }

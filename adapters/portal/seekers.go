@@ -85,11 +85,8 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 						)
 					case "update-search-preferences":
 						message = "Search preferences updated successfully"
-						all, err = s.Prefer(
-							ctx,
-							c.Actor,
-							jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes},
-						)
+						all, err = s.Prefer(ctx, c.Actor,
+							jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
 					case "delete-search":
 						message = "Search deleted successfully"
 						all, err = s.DeleteSearch(ctx, c.Actor, in.SearchID)

@@ -106,16 +106,8 @@ func (u *upload) sendPart() error {
 	}
 	return s.callWithTimeout(u.ctx, callTimeout, func(ctx context.Context) error {
 		number := len(u.sent) + 1
-		part, err := s.client.PutObjectPart(
-			ctx,
-			s.bucket,
-			u.key,
-			u.id,
-			number,
-			bytes.NewReader(u.part.Bytes()),
-			int64(u.part.Len()),
-			minio.PutObjectPartOptions{},
-		)
+		part, err := s.client.PutObjectPart(ctx, s.bucket, u.key, u.id, number,
+			bytes.NewReader(u.part.Bytes()), int64(u.part.Len()), minio.PutObjectPartOptions{})
 		if err != nil {
 			return err
 		}
@@ -130,14 +122,8 @@ func (u *upload) complete() error {
 	s := u.store
 	if u.id == "" {
 		return s.callWithTimeout(u.ctx, callTimeout, func(ctx context.Context) error {
-			_, err := s.client.Client.PutObject(
-				ctx,
-				s.bucket,
-				u.key,
-				bytes.NewReader(u.part.Bytes()),
-				int64(u.part.Len()),
-				minio.PutObjectOptions{PartSize: partSize},
-			)
+			_, err := s.client.Client.PutObject(ctx, s.bucket, u.key, bytes.NewReader(u.part.Bytes()),
+				int64(u.part.Len()), minio.PutObjectOptions{PartSize: partSize})
 			return err
 		})
 	}

@@ -197,11 +197,8 @@ func (b *builder) columns(c content) {
 		return pay.Currency, isStated
 	})
 	titles, s.title = column(c, strings.Compare, func(d search.Document) (string, bool) { return d.SortTitle, d.SortTitle != "" })
-	locations, s.location = column(
-		c,
-		strings.Compare,
-		func(d search.Document) (string, bool) { return d.SortLocation, d.SortLocation != "" },
-	)
+	locations, s.location = column(c, strings.Compare,
+		func(d search.Document) (string, bool) { return d.SortLocation, d.SortLocation != "" })
 	s.places, s.place = column(c, comparePlaces, func(d search.Document) (search.Point, bool) { return valueOf(d.Point) })
 	s.currencies, s.titles, s.locations = newTexts(currencies), newTexts(titles), newTexts(locations)
 	s.groupPlaces()

@@ -116,11 +116,8 @@ func (p *Payments) createIntent(ctx context.Context, b billing.Bill, customer st
 // confirmIntent confirms an intent that failed because the payer was absent. Now the payer is
 // present.
 func (p *Payments) confirmIntent(ctx context.Context, b billing.Bill, intent *stripe.PaymentIntent) (string, error) {
-	confirmed, err := p.api.V1PaymentIntents.Confirm(
-		ctx,
-		intent.ID,
-		&stripe.PaymentIntentConfirmParams{PaymentMethod: &b.MethodID, ReturnURL: &p.ReturnURL},
-	)
+	confirmed, err := p.api.V1PaymentIntents.Confirm(ctx, intent.ID,
+		&stripe.PaymentIntentConfirmParams{PaymentMethod: &b.MethodID, ReturnURL: &p.ReturnURL})
 	return p.handleResponse(ctx, b, "confirm a payment", confirmed, err)
 }
 

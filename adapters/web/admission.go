@@ -129,14 +129,8 @@ func (a Admission) Execute(ctx context.Context, api API, r Route, in Incoming) (
 	if in.Header("Content-Encoding") != "" {
 		return call, answer, fault.InvalidField("Content-Encoding", "is not supported; send the body as it is")
 	}
-	answer, err = a.withIdempotency(
-		ctx,
-		api,
-		r,
-		call,
-		in,
-		func(ctx context.Context) (Answer, error) { return runOperation(ctx, r, call, in.Request) },
-	)
+	answer, err = a.withIdempotency(ctx, api, r, call, in,
+		func(ctx context.Context) (Answer, error) { return runOperation(ctx, r, call, in.Request) })
 	if err == nil {
 		setLocation(r, in.URLPath, &answer)
 	}

@@ -46,11 +46,8 @@ var (
 	ErrReused = fault.New(fault.Invalid, "idempotency_key_reused", "This Idempotency-Key was used for another request")
 	// ErrOutcomeUnknown is returned to the retry of a request whose process ended after
 	// some or all of the work was done.
-	ErrOutcomeUnknown = fault.New(
-		fault.Conflict,
-		"idempotency_outcome_unknown",
-		"The first request with this Idempotency-Key was interrupted; check its outcome before you send it with another key",
-	)
+	ErrOutcomeUnknown = fault.New(fault.Conflict, "idempotency_outcome_unknown",
+		"The first request with this Idempotency-Key was interrupted; check its outcome before you send it with another key")
 )
 
 // The lifetimes of claims and answers.

@@ -211,12 +211,8 @@ func (s *Service) MyHistoryEntry(ctx context.Context, by auth.Actor, id string) 
 	if err != nil {
 		return Detail{}, err
 	}
-	found, err := s.Applications.List(
-		ctx,
-		Visibility{ApplicantID: by.UserID},
-		ApplicationFilter{IDs: []string{id}, Withdrawn: IncludeWithdrawn, Details: true},
-		page.After("", 1),
-	)
+	found, err := s.Applications.List(ctx, Visibility{ApplicantID: by.UserID},
+		ApplicationFilter{IDs: []string{id}, Withdrawn: IncludeWithdrawn, Details: true}, page.After("", 1))
 	a, err := list.First(found.Items, err, ErrNotFound)
 	if err != nil {
 		return Detail{}, err

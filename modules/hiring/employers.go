@@ -281,11 +281,8 @@ func (s *Service) JobAnalytics(ctx context.Context, by auth.Actor, jobID string)
 	if a.JobID, err = canonical(jobID, ErrListingNotFound); err != nil {
 		return JobAnalytics{}, err
 	}
-	a.Applications, err = s.Applications.CountByStatus(
-		ctx,
-		Visibility{OrganizationID: by.OrganizationID},
-		ApplicationFilter{ListingIDs: []string{a.JobID}},
-	)
+	a.Applications, err = s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID},
+		ApplicationFilter{ListingIDs: []string{a.JobID}})
 	return a, err
 }
 

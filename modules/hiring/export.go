@@ -307,7 +307,8 @@ func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 		return err
 	}
 	err = s.Files.Put(ctx, e.key(), func(w io.Writer) error {
-		pages, page := tablePages{table: table, organizationID: e.OrganizationID, filters: e.Filters}, new(csvfile.Page)
+		pages := tablePages{table: table, organizationID: e.OrganizationID, filters: e.Filters}
+		page := new(csvfile.Page)
 		for hasNext := true; hasNext; {
 			var err error
 			if hasNext, err = pages.next(readCtx, page); err != nil {

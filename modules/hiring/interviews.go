@@ -257,12 +257,8 @@ func (s *Service) listReceived(ctx context.Context, organizationID string, ids [
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := s.Applications.List(
-		ctx,
-		Visibility{OrganizationID: organizationID},
-		ApplicationFilter{IDs: ids},
-		page.After("", len(ids)),
-	)
+	found, err := s.Applications.List(ctx, Visibility{OrganizationID: organizationID},
+		ApplicationFilter{IDs: ids}, page.After("", len(ids)))
 	return found.Items, err
 }
 

@@ -38,12 +38,9 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 		return err
 	}
 	for r := page.After("", applicantsPerPage); ; {
-		applications, err := s.Applications.List(
-			ctx,
-			Visibility{OrganizationID: e.OrganizationID},
+		applications, err := s.Applications.List(ctx, Visibility{OrganizationID: e.OrganizationID},
 			ApplicationFilter{ListingIDs: []string{e.JobID}, Statuses: []Status{Pending, Review, Interview, Accepted}},
-			r,
-		)
+			r)
 		if err != nil {
 			return err
 		}
@@ -59,12 +56,8 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 
 func (s *Service) addModeratedMails(ctx context.Context, eventID string, e event.JobModerated, userIDs []string, isApplicant bool) error {
 	return s.Tasks.Add(ctx, list.Map(userIDs, func(id string) task.Task {
-		return task.New(
-			kindModerated,
-			task.Mail,
-			kindModerated+"/"+eventID+"/"+id,
-			moderatedMail{Event: e, UserID: id, IsApplicant: isApplicant},
-		)
+		return task.New(kindModerated, task.Mail, kindModerated+"/"+eventID+"/"+id,
+			moderatedMail{Event: e, UserID: id, IsApplicant: isApplicant})
 	})...)
 }
 

@@ -15,7 +15,10 @@ var (
 	ErrListingNotFound = fault.New(fault.NotFound, "listing_not_found", "Listing not found")
 	ErrAlreadyApplied  = fault.New(fault.Conflict, "already_applied", "Already applied to this position")
 	ErrInvalidStatus   = fault.New(fault.Invalid, "invalid_status", "Invalid status").
-				WithFields(fault.Field{Name: "status", Message: "must be one of: pending, review, interview, accepted, rejected, withdrawn"})
+				WithFields(fault.Field{
+			Name:    "status",
+			Message: "must be one of: pending, review, interview, accepted, rejected, withdrawn",
+		})
 	ErrInterviewNotFound = fault.New(fault.NotFound, "interview_not_found", "Interview not found")
 	ErrDocumentNotFound  = fault.New(fault.NotFound, "document_not_found", "Document not found")
 	ErrNoteNotFound      = fault.New(fault.NotFound, "note_not_found", "Note not found")

@@ -167,12 +167,17 @@ func (s *Service) MailInterview(ctx context.Context, eventID string, e event.Int
 	if err != nil || c.address(e.CandidateID).Email == "" {
 		return err
 	}
-	subject, text, file := "Interview: "+c.title, "%s invites you to an interview for %s.", "The attached invitation puts this into your calendar, in your own time zone."
+	subject := "Interview: " + c.title
+	text := "%s invites you to an interview for %s."
+	file := "The attached invitation puts this into your calendar, in your own time zone."
 	switch e.Change {
 	case event.InterviewMoved:
-		subject, text = "Changed interview: "+c.title, "%s changed your interview for %s. This is how it stands now:"
+		subject = "Changed interview: " + c.title
+		text = "%s changed your interview for %s. This is how it stands now:"
 	case event.InterviewCancelled:
-		subject, text, file = "Cancelled interview: "+c.title, "%s cancelled your interview for %s. It was to be:", "The attached file takes this out of your calendar."
+		subject = "Cancelled interview: " + c.title
+		text = "%s cancelled your interview for %s. It was to be:"
+		file = "The attached file takes this out of your calendar."
 		if e.ActorID == e.CandidateID {
 			text = "Your interview with %s for %s is cancelled, since you withdrew your application. It was to be:"
 		}

@@ -260,14 +260,9 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 	}
 	recipient := u
 	recipient.Email = requested.Email
-	return s.sendVerification(
-		ctx,
-		recipient,
-		"confirm-email-"+id,
-		"Please confirm your new e-mail address",
+	return s.sendVerification(ctx, recipient, "confirm-email-"+id, "Please confirm your new e-mail address",
 		"This is to be the e-mail address of your account on locum. Please confirm that it is yours.",
-		"If you did not ask for this, you need not do anything.",
-	)
+		"If you did not ask for this, you need not do anything.")
 }
 
 // warnOfChange sends a warning to the current address: another one was requested.

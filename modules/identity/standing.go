@@ -337,11 +337,8 @@ type AccountActionInput struct {
 
 var errOwnModerator = fault.New(fault.Conflict, "account_of_moderator", "The account is one of a moderator; an operator can lock it")
 
-var errLockedByOperator = fault.New(
-	fault.Conflict,
-	"account_locked_by_operator",
-	"An operator has locked the account; only an operator can unlock it",
-)
+var errLockedByOperator = fault.New(fault.Conflict, "account_locked_by_operator",
+	"An operator has locked the account; only an operator can unlock it")
 
 // requireNotLockedByOperator fails with errLockedByOperator if the audit log contains that an
 // operator has locked the account since it became unusable.
@@ -456,9 +453,11 @@ func (s *Service) OnOrganizationModerated(ctx context.Context, e event.Organizat
 
 // OnAccountModerated notifies the owner of an account.
 func (s *Service) OnAccountModerated(ctx context.Context, e event.AccountModerated) error {
-	subject, body := "Your account is not suspended any more", "Our moderators have restored your account. You can sign in again."
+	subject := "Your account is not suspended any more"
+	body := "Our moderators have restored your account. You can sign in again."
 	if e.Action == "suspend" {
-		subject, body = "Your account is suspended", "Our moderators have suspended your account. It cannot be used, and all devices were signed out."
+		subject = "Your account is suspended"
+		body = "Our moderators have suspended your account. It cannot be used, and all devices were signed out."
 	}
 	return s.notify(
 		ctx,

@@ -25,12 +25,8 @@ func (s *Service) disableOrWarn(before Endpoint, e *Endpoint, now time.Time) []t
 	}
 	e.WarnedAt = &now
 	return []task.Task{
-		task.New(
-			warnKind,
-			task.Mail,
-			"whm:"+e.ID+":"+s.NewID(),
-			warning{Endpoint: e.ID, URL: e.URL, Disabled: e.Status == EndpointDisabled, Since: *e.FailingSince},
-		),
+		task.New(warnKind, task.Mail, "whm:"+e.ID+":"+s.NewID(),
+			warning{Endpoint: e.ID, URL: e.URL, Disabled: e.Status == EndpointDisabled, Since: *e.FailingSince}),
 	}
 }
 

@@ -14,11 +14,8 @@ import (
 var (
 	ErrWebhookNotFound  = fault.New(fault.NotFound, "webhook_not_found", "Webhook not found")
 	ErrDeliveryNotFound = fault.New(fault.NotFound, "delivery_not_found", "Delivery not found")
-	ErrTooManyWebhooks  = fault.New(
-		fault.Conflict,
-		"too_many_webhooks",
-		"An application has at most 20 webhooks; delete one that is not used",
-	)
+	ErrTooManyWebhooks  = fault.New(fault.Conflict, "too_many_webhooks",
+		"An application has at most 20 webhooks; delete one that is not used")
 	ErrWebhookInactive = fault.New(fault.Conflict, "webhook_inactive", "The webhook is not active")
 )
 

@@ -31,7 +31,9 @@ const localReceiverHint = "; on your own installation webhooks.allow_private_net
 
 // receiverProblem returns the message for a URL to which webhooks may not be sent, or "".
 func receiverProblem(address string, allowPrivate bool) string {
-	form, ports, isPermittedPort := "must be an https:// address", "443, 80, 8443 or one from 1024", Reachable
+	form := "must be an https:// address"
+	ports := "443, 80, 8443 or one from 1024"
+	isPermittedPort := Reachable
 	if allowPrivate {
 		form, ports, isPermittedPort = "must be an http:// or https:// address", "1 to 65535", isPort
 	}

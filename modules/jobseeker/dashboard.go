@@ -209,11 +209,9 @@ func (s *DashboardService) Personalize(ctx context.Context, by auth.Actor, in Pe
 		return Personalized{}, err
 	}
 	field := cmp.Or(oneLine(in.Specialty), oneLine(p.Specialty), oneLine(p.CurrentRole))
-	jobs, err := s.Listings.Suggest(
-		ctx,
+	jobs, err := s.Listings.Suggest(ctx,
 		Wanted{Text: plainWords(field), Location: p.Home(), Radius: float64(p.LocationRadius), Home: p.Home()},
-		maxCountedJobs,
-	)
+		maxCountedJobs)
 	if err != nil {
 		return Personalized{}, err
 	}

@@ -317,12 +317,8 @@ func (s *ProfileService) Notify(ctx context.Context, by auth.Actor, in NotifyInp
 	if in.Email == nil && in.JobAlerts == nil {
 		return fault.InvalidField("email", "is required without jobAlerts")
 	}
-	_, err := s.changeProfile(
-		ctx,
-		by,
-		"",
-		ProfileInput{Preferences: &PreferencesInput{EmailNotifications: in.Email, JobAlerts: in.JobAlerts}},
-	)
+	_, err := s.changeProfile(ctx, by, "",
+		ProfileInput{Preferences: &PreferencesInput{EmailNotifications: in.Email, JobAlerts: in.JobAlerts}})
 	return err
 }
 

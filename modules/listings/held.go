@@ -95,12 +95,8 @@ func (s *Service) unhideAll(ctx context.Context, organizationID string) error {
 		}
 		for _, c := range held.Items {
 			err := s.Tx.Do(ctx, func(ctx context.Context) error {
-				_, err := s.changeListingOf(
-					ctx,
-					organizationID,
-					c.ListingID,
-					func(l *Listing, _ time.Time) error { l.Unhide(); return nil },
-				)
+				_, err := s.changeListingOf(ctx, organizationID, c.ListingID,
+					func(l *Listing, _ time.Time) error { l.Unhide(); return nil })
 				if err != nil {
 					return err
 				}

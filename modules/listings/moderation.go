@@ -238,13 +238,8 @@ func (s *Service) TakeDown(ctx context.Context, by auth.Actor, listingID string,
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
 		return Listing{}, err
 	}
-	return s.moderate(
-		ctx,
-		audit.Entry{Action: audit.ListingHidden, Actor: by.UserID},
-		listingID,
-		CaseTakenDown,
-		strings.TrimSpace(in.Message),
-	)
+	return s.moderate(ctx, audit.Entry{Action: audit.ListingHidden, Actor: by.UserID}, listingID,
+		CaseTakenDown, strings.TrimSpace(in.Message))
 }
 
 // Keep ends the case of a listing and makes the listing visible again if it was hidden, of
@@ -257,11 +252,8 @@ func (s *Service) Keep(ctx context.Context, by auth.Actor, listingID string, in 
 	return s.moderate(ctx, audit.Entry{Action: audit.ListingShown, Actor: by.UserID}, listingID, CaseKept, strings.TrimSpace(in.Message))
 }
 
-var errHiddenByOperator = fault.New(
-	fault.Conflict,
-	"job_hidden_by_operator",
-	"An operator has hidden the job; only an operator can show it",
-)
+var errHiddenByOperator = fault.New(fault.Conflict, "job_hidden_by_operator",
+	"An operator has hidden the job; only an operator can show it")
 
 // moderate decides the case of a listing, and hides or shows the listing.
 func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string, state CaseState, note string) (l Listing, err error) {
@@ -426,11 +418,8 @@ func (s *Service) CaseOf(ctx context.Context, by auth.Actor, listingID string) (
 // search fails, it returns none, so that moderators can work without the search.
 func (s *Service) duplicates(ctx context.Context, by auth.Actor, l *Listing) ([]Listing, error) {
 	title := []rune(l.Title)
-	found, err := s.Find(
-		ctx,
-		by,
-		FindInput{Text: string(title[:min(len(title), maxDuplicateTitle)]), Page: page.Request{Number: 1, Size: MaxBatch}},
-	)
+	found, err := s.Find(ctx, by,
+		FindInput{Text: string(title[:min(len(title), maxDuplicateTitle)]), Page: page.Request{Number: 1, Size: MaxBatch}})
 	if err != nil {
 		return nil, nil //nolint:nilerr // only a sign of fraud is missing
 	}

@@ -134,12 +134,8 @@ func (d *dashboard) changeApp(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 		Description:  c.FormValue("description"),
 		RedirectURIs: nonEmptyLines(c.FormValue("redirectUris")),
 	}
-	_, err := d.integrations.ChangeApp(
-		ctx,
-		viewer.Actor(),
-		c.Params("id"),
-		integrations.AppChange{Name: &in.Name, Description: &in.Description, RedirectURIs: &in.RedirectURIs},
-	)
+	_, err := d.integrations.ChangeApp(ctx, viewer.Actor(), c.Params("id"),
+		integrations.AppChange{Name: &in.Name, Description: &in.Description, RedirectURIs: &in.RedirectURIs})
 	return d.finishAppForm(ctx, c, viewer, err, settingsForm, appView{Given: in})
 }
 

@@ -239,11 +239,8 @@ func (s *Server) issueTokens(ctx context.Context, client integrations.App, form 
 		}
 		return s.integrations.Refresh(ctx, client, token, form.Get("scope"))
 	}
-	return integrations.TokenPair{}, fault.New(
-		fault.Invalid,
-		"unsupported_grant_type",
-		"The grant_type has to be authorization_code or refresh_token.",
-	)
+	return integrations.TokenPair{}, fault.New(fault.Invalid, "unsupported_grant_type",
+		"The grant_type has to be authorization_code or refresh_token.")
 }
 
 // scopeText returns the scopes in the form of RFC 6749 §3.3.

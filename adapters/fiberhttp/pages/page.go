@@ -115,13 +115,12 @@ func (p Page) FooterLinks() []Link {
 			links = append(links, builtIn)
 		}
 	}
-	return append(
-		links,
-		Link{"/developers", "Developers"},
-		Link{"/docs/guides", "Guides"},
-		Link{"/docs/developer", "Developer interface"},
-		Link{"/docs", "API reference"},
-	)
+	return append(links, []Link{
+		{"/developers", "Developers"},
+		{"/docs/guides", "Guides"},
+		{"/docs/developer", "Developer interface"},
+		{"/docs", "API reference"},
+	}...)
 }
 
 // IsUnconfirmed reports whether the page reminds the viewer to confirm the e-mail address: on

@@ -170,12 +170,9 @@ func (r *Renderer) signIn(c *fiber.Ctx) error {
 	defer cancel()
 	v := signInView{Next: r.nextPath(c, c.FormValue("next")), Email: c.FormValue("email")}
 	client := r.client(c)
-	secret, err := r.identity.LoginBrowser(
-		ctx,
+	secret, err := r.identity.LoginBrowser(ctx,
 		identity.LoginInput{Email: v.Email, Password: c.FormValue("password"), TOTP: c.FormValue("totp")},
-		client,
-		c.Cookies(r.cookieName()),
-	)
+		client, c.Cookies(r.cookieName()))
 	status := fiber.StatusUnauthorized
 	switch {
 	case err == nil:

@@ -22,11 +22,10 @@ var (
 
 // documentTypes are the choices for the type of a document.
 var documentTypes = []pages.Choice{
-	{Value: string(jobseeker.CV), Text: "CV"}, {Value: string(jobseeker.CoverLetter), Text: "Cover letter"},
-	{
-		Value: string(jobseeker.Certification),
-		Text:  "Certificate or registration",
-	}, {Value: string(jobseeker.OtherDocument), Text: "Something else"},
+	{Value: string(jobseeker.CV), Text: "CV"},
+	{Value: string(jobseeker.CoverLetter), Text: "Cover letter"},
+	{Value: string(jobseeker.Certification), Text: "Certificate or registration"},
+	{Value: string(jobseeker.OtherDocument), Text: "Something else"},
 }
 
 func documentTypeText(kind string) string {

@@ -48,11 +48,8 @@ func employerLinks(viewer *pages.Viewer) (out []pages.Link) {
 			out = append(out, l.Link)
 		}
 	}
-	return append(
-		out,
-		pages.Link{Path: "/employer/organization", Text: "Organization"},
-		pages.Link{Path: "/employer/settings", Text: "Settings"},
-	)
+	return append(out, pages.Link{Path: "/employer/organization", Text: "Organization"},
+		pages.Link{Path: "/employer/settings", Text: "Settings"})
 }
 
 // EmployerNotices are the messages after the forms of the employer's console.
@@ -154,7 +151,8 @@ func (s *Site) requireActor(require func(auth.Actor) error, handle pages.Handler
 
 // renderAccessDenied renders a page that explains why the user may not open it.
 func (s *Site) renderAccessDenied(c *fiber.Ctx, viewer *pages.Viewer, err error) error {
-	a, text := viewer.Actor(), "You do not have the permission that this needs. Ask an admin of your organization for it."
+	a := viewer.Actor()
+	text := "You do not have the permission that this needs. Ask an admin of your organization for it."
 	switch {
 	case errors.Is(err, auth.ErrEnrollmentRequired):
 		text = "Your organization requires two-step sign-in. Set it up for your account first."
@@ -215,12 +213,8 @@ func (s *Site) overview(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 	if v.Applications, err = s.applicationCounts(ctx, actor, "", noStatus); err != nil {
 		return err
 	}
-	pending, err := s.services.Hiring.FindReceived(
-		ctx,
-		actor,
-		hiring.StatsInput{Status: string(hiring.Pending)},
-		page.After("", maxNewApplications),
-	)
+	pending, err := s.services.Hiring.FindReceived(ctx, actor,
+		hiring.StatsInput{Status: string(hiring.Pending)}, page.After("", maxNewApplications))
 	if err != nil {
 		return err
 	}

@@ -96,12 +96,8 @@ func (s *Site) showApplications(ctx context.Context, c *fiber.Ctx, viewer *pages
 	if err := s.setFilters(ctx, c, actor, &v); err != nil {
 		return err
 	}
-	applications, err := s.services.Hiring.FindReceived(
-		ctx,
-		actor,
-		hiring.StatsInput{Status: v.Status, JobID: v.JobID},
-		page.After(c.Query("after"), consolePageSize),
-	)
+	applications, err := s.services.Hiring.FindReceived(ctx, actor,
+		hiring.StatsInput{Status: v.Status, JobID: v.JobID}, page.After(c.Query("after"), consolePageSize))
 	if err != nil {
 		return err
 	}
@@ -135,12 +131,8 @@ func (s *Site) showBoard(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 		return err
 	}
 	for _, stage := range stages[1:] {
-		applications, err := s.services.Hiring.FindReceived(
-			ctx,
-			actor,
-			hiring.StatsInput{Status: stage.Value, JobID: v.JobID},
-			page.After("", boardColumnSize),
-		)
+		applications, err := s.services.Hiring.FindReceived(ctx, actor,
+			hiring.StatsInput{Status: stage.Value, JobID: v.JobID}, page.After("", boardColumnSize))
 		if err != nil {
 			return err
 		}

@@ -114,7 +114,8 @@ func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action stri
 			return err
 		}
 	case "archive":
-		notice, change = "jobs-archived", func(id string) error { return s.services.Listings.Archive(ctx, actor, id) }
+		notice = "jobs-archived"
+		change = func(id string) error { return s.services.Listings.Archive(ctx, actor, id) }
 	case "renew":
 		notice = "jobs-renewed"
 		change = func(id string) error {
@@ -271,11 +272,8 @@ func (s *Site) duplicateJob(ctx context.Context, c *fiber.Ctx, actor auth.Actor,
 }
 
 // errDeadlinePassed is the problem of a job that cannot be published before it is renewed.
-var errDeadlinePassed = fault.New(
-	fault.Invalid,
-	"deadline_passed",
-	"The closing date has passed: renew the job, or edit it and choose a later date",
-)
+var errDeadlinePassed = fault.New(fault.Invalid, "deadline_passed",
+	"The closing date has passed: renew the job, or edit it and choose a later date")
 
 // setJobStatus changes the status of a job. A job whose closing date has passed cannot be
 // published. It counts for the rate limit of the API operation that updates a job.

@@ -106,12 +106,9 @@ func (s *Site) editPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	if err != nil {
 		return err
 	}
-	return s.showPosting(
-		c,
-		viewer,
+	return s.showPosting(c, viewer,
 		postingView{ID: l.ID, Title: l.Title, Status: l.Status, Form: pages.Form{Values: postingValues(l)}},
-		l.Questions,
-	)
+		l.Questions)
 }
 
 // showPosting renders the form with the questions, and empty rows for more questions.

@@ -37,12 +37,8 @@ type interviewRow struct {
 
 func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v := interviewsView{Status: c.Query("status")}
-	interviews, err := s.services.Hiring.Interviews(
-		ctx,
-		viewer.Actor(),
-		hiring.InterviewStatus(v.Status),
-		page.After(c.Query("after"), consolePageSize),
-	)
+	interviews, err := s.services.Hiring.Interviews(ctx, viewer.Actor(), hiring.InterviewStatus(v.Status),
+		page.After(c.Query("after"), consolePageSize))
 	if err != nil {
 		return err
 	}
@@ -160,11 +156,8 @@ func (s *Site) weeklyApplications(ctx context.Context, actor auth.Actor, now tim
 	out := make([]countLink, chartWeeks)
 	for i := range out {
 		from := monday.AddDate(0, 0, 7*(i-chartWeeks+1))
-		stats, err := s.services.Hiring.Stats(
-			ctx,
-			actor,
-			hiring.StatsInput{StartDate: from.Format(time.DateOnly), EndDate: from.AddDate(0, 0, 6).Format(time.DateOnly)},
-		)
+		stats, err := s.services.Hiring.Stats(ctx, actor,
+			hiring.StatsInput{StartDate: from.Format(time.DateOnly), EndDate: from.AddDate(0, 0, 6).Format(time.DateOnly)})
 		if err != nil {
 			return nil, err
 		}

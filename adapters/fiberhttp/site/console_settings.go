@@ -65,14 +65,8 @@ func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *p
 		return web.ErrNoRoute
 	}
 	if err != nil {
-		return s.renderProblem(
-			c,
-			employerSettingsPage,
-			viewer,
-			&form,
-			trimFieldPrefix(err, "profile."),
-			func() (any, error) { return s.employerSettingsView(ctx, viewer, &form) },
-		)
+		return s.renderProblem(c, employerSettingsPage, viewer, &form, trimFieldPrefix(err, "profile."),
+			func() (any, error) { return s.employerSettingsView(ctx, viewer, &form) })
 	}
 	return redirect(c, path, notice)
 }

@@ -124,10 +124,8 @@ func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 			Updated:   updated,
 			Published: postedAt(l).Format(time.RFC3339),
 			Author:    atomAuthor{l.Company},
-			Links: []atomLink{
-				{Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + jobPath(l)},
-			},
-			Content: atomText{"html", string(markdown(l.Description))},
+			Links:     []atomLink{{Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + jobPath(l)}},
+			Content:   atomText{"html", string(markdown(l.Description))},
 		})
 	}
 	return s.sendFeed(c, "application/atom+xml", feed)

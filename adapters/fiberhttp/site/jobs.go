@@ -129,10 +129,11 @@ type pageLink struct {
 
 // sorts are the orders of results.
 var sorts = []pages.Choice{
-	{
-		Value: "",
-		Text:  "Best match",
-	}, {Value: "date", Text: "Newest"}, {Value: "salary", Text: "Highest pay"}, {Value: "distance", Text: "Nearest"}, {Value: "title", Text: "Title"},
+	{Value: "", Text: "Best match"},
+	{Value: "date", Text: "Newest"},
+	{Value: "salary", Text: "Highest pay"},
+	{Value: "distance", Text: "Nearest"},
+	{Value: "title", Text: "Title"},
 }
 
 func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {

@@ -34,12 +34,8 @@ func (s *Site) moderatedOrganizationView(ctx context.Context, c *fiber.Ctx, view
 	if v.ModeratedOrganization, err = s.services.Identity.OrganizationFor(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return v, err
 	}
-	cases, err := s.services.Listings.Queue(
-		ctx,
-		viewer.Actor(),
-		listings.CaseFilter{OrganizationID: v.ID},
-		page.Request{Number: 1, Size: pageSize},
-	)
+	cases, err := s.services.Listings.Queue(ctx, viewer.Actor(), listings.CaseFilter{OrganizationID: v.ID},
+		page.Request{Number: 1, Size: pageSize})
 	v.Cases = cases.Items
 	return v, err
 }
@@ -60,23 +56,15 @@ func (s *Site) renderModeratedOrganization(ctx context.Context, c *fiber.Ctx, vi
 
 func (s *Site) moderateOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	_, err := s.services.Identity.Moderate(
-		ctx,
-		viewer.Actor(),
-		c.Params("id"),
-		identity.OrganizationActionInput{Action: form.Value("action"), Message: form.Value("message")},
-	)
+	_, err := s.services.Identity.Moderate(ctx, viewer.Actor(), c.Params("id"),
+		identity.OrganizationActionInput{Action: form.Value("action"), Message: form.Value("message")})
 	return s.answerModeration(ctx, c, viewer, form, err)
 }
 
 func (s *Site) moderateAccount(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	err := s.services.Identity.ModerateAccount(
-		ctx,
-		viewer.Actor(),
-		c.Params("account"),
-		identity.AccountActionInput{Action: form.Value("action")},
-	)
+	err := s.services.Identity.ModerateAccount(ctx, viewer.Actor(), c.Params("account"),
+		identity.AccountActionInput{Action: form.Value("action")})
 	return s.answerModeration(ctx, c, viewer, form, err)
 }
 

@@ -22,12 +22,12 @@ type searchForm struct {
 // The query parameters of a search.
 var (
 	filterLists = []filterList{
-		{
-			"role",
-			"role",
-			"Role",
-		}, {"specialty", "specialty", "Specialty"}, {"band", "band", "Band or grade"}, {"contract", "contractType", "Contract"},
-		{"pattern", "employmentType", "Working pattern"}, {"shift", "shift", "Shift"},
+		{"role", "role", "Role"},
+		{"specialty", "specialty", "Specialty"},
+		{"band", "band", "Band or grade"},
+		{"contract", "contractType", "Contract"},
+		{"pattern", "employmentType", "Working pattern"},
+		{"shift", "shift", "Shift"},
 	}
 	textParams = []string{"q", "where", "radius", "pay", "remote", "posted", "sort"}
 )

@@ -108,13 +108,8 @@ type missingView struct{ Title, Text string }
 
 // renderGone renders the page for a job that was public before (410).
 func (s *Site) renderGone(c *fiber.Ctx, viewer *pages.Viewer) error {
-	return s.renderer.Render(
-		c,
-		fiber.StatusGone,
-		missingPage,
-		viewer,
-		missingView{"This job is no longer available", "It was closed or removed. You can search for similar jobs."},
-	)
+	return s.renderer.Render(c, fiber.StatusGone, missingPage, viewer,
+		missingView{"This job is no longer available", "It was closed or removed. You can search for similar jobs."})
 }
 
 // renderMissing renders a page with the title if err is a fault.NotFound. It returns all
@@ -123,13 +118,8 @@ func (s *Site) renderMissing(c *fiber.Ctx, viewer *pages.Viewer, err error, titl
 	if fault.KindOf(err) != fault.NotFound {
 		return err
 	}
-	return s.renderer.Render(
-		c,
-		fiber.StatusNotFound,
-		missingPage,
-		viewer,
-		missingView{title, "Check the address, or search for something similar."},
-	)
+	return s.renderer.Render(c, fiber.StatusNotFound, missingPage, viewer,
+		missingView{title, "Check the address, or search for something similar."})
 }
 
 // slugify returns the text in lower case with hyphens between its words, for URLs:

@@ -152,11 +152,12 @@ func jobFacts(l listings.Listing) []fact {
 		location = "Remote"
 	}
 	facts := []fact{
-		{
-			"Location",
-			location,
-		}, {"Pay", formatPay(l.Salary)}, {"Contract", valueTexts[l.ContractType]}, {"Working pattern", valueTexts[l.EmploymentType]},
-		{"Specialty", l.Specialty}, {"Department", l.Department},
+		{"Location", location},
+		{"Pay", formatPay(l.Salary)},
+		{"Contract", valueTexts[l.ContractType]},
+		{"Working pattern", valueTexts[l.EmploymentType]},
+		{"Specialty", l.Specialty},
+		{"Department", l.Department},
 	}
 	if l.PostedAt != nil {
 		facts = append(facts, fact{"Posted", formatDate(*l.PostedAt)})
@@ -192,16 +193,10 @@ func daysLeft(deadline, now time.Time) string {
 // parsed, so that employers cannot add them to pages.
 var descriptionParser = goldmark.New(goldmark.WithParser(parser.NewParser(
 	parser.WithBlockParsers(
-		util.Prioritized(
-			parser.NewSetextHeadingParser(),
-			100,
-		),
+		util.Prioritized(parser.NewSetextHeadingParser(), 100),
 		util.Prioritized(parser.NewThematicBreakParser(), 200),
 		util.Prioritized(parser.NewListParser(), 300),
-		util.Prioritized(
-			parser.NewListItemParser(),
-			400,
-		),
+		util.Prioritized(parser.NewListItemParser(), 400),
 		util.Prioritized(parser.NewATXHeadingParser(), 600),
 		util.Prioritized(parser.NewParagraphParser(), 1000),
 	),
@@ -254,7 +249,9 @@ func isExpensive(text string) bool {
 	runs := 0
 	for line := range strings.SplitSeq(text, "\n") {
 		m := listLine.FindStringSubmatch(line)
-		indent, markers, content := len(m[1])+3*strings.Count(m[1], "\t"), m[2], strings.TrimSpace(line[len(m[0]):])
+		indent := len(m[1]) + 3*strings.Count(m[1], "\t")
+		markers := m[2]
+		content := strings.TrimSpace(line[len(m[0]):])
 		isBullet := markers != "" && strings.ContainsAny(markers[:1], "-*+") && content != "" && indent < 4
 		if isBullet || strings.Trim(line, " \t") == "" {
 			runs = 0 // the line ends the paragraph before it
@@ -289,25 +286,5 @@ var normalizeBullets = strings.NewReplacer("\r\n", "\n", "\n• ", "\n- ", "\n·
 
 // lowerHeadings lowers h1 by two levels and the other headings by one, because h1 and h2
 // belong to the page.
-var lowerHeadings = strings.NewReplacer(
-	"<h1>",
-	"<h3>",
-	"</h1>",
-	"</h3>",
-	"<h2>",
-	"<h3>",
-	"</h2>",
-	"</h3>",
-	"<h3>",
-	"<h4>",
-	"</h3>",
-	"</h4>",
-	"<h4>",
-	"<h5>",
-	"</h4>",
-	"</h5>",
-	"<h5>",
-	"<h6>",
-	"</h5>",
-	"</h6>",
-)
+var lowerHeadings = strings.NewReplacer("<h1>", "<h3>", "</h1>", "</h3>", "<h2>", "<h3>", "</h2>", "</h3>",
+	"<h3>", "<h4>", "</h3>", "</h4>", "<h4>", "<h5>", "</h4>", "</h5>", "<h5>", "<h6>", "</h5>", "</h6>")

@@ -127,11 +127,9 @@ func (p *parser) parseLine(at source, line string) {
 	case word == "extend", ok:
 		p.parseConcept(at, word, kind, rest)
 	default:
-		p.reportf(
-			at,
+		p.reportf(at,
 			"a line must begin with role, spec, grade, setting, contract, hours, shift, experience, filler, read or extend, not %q",
-			word,
-		)
+			word)
 	}
 }
 
