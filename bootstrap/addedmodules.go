@@ -310,27 +310,27 @@ var addedPath = regexp.MustCompile(`^/api/[A-Za-z0-9][A-Za-z0-9_-]*(/:?[A-Za-z0-
 
 // checkAddedRoute returns an error for a route that the API would not serve, or would
 // serve to more clients than the route declares.
-func checkAddedRoute(s web.API, r web.Route) error {
+func checkAddedRoute(s web.API, route web.Route) error {
 	switch {
-	case !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, r.Method):
+	case !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, route.Method):
 		return errors.New("want the method GET, POST, PUT, PATCH or DELETE")
-	case r.Op.In == nil:
+	case route.Op.In == nil:
 		return errors.New("it has no Op")
-	case r.Summary == "":
+	case route.Summary == "":
 		return errors.New("it has no Summary")
-	case r.Status != 0 && (r.Status < 200 || r.Status > 299):
+	case route.Status != 0 && (route.Status < 200 || route.Status > 299):
 		return errors.New("its Status is not one of success")
-	case s.Authenticator != nil && (!slices.Contains(integrations.Scopes(), r.Scope) || r.Auth != web.None):
+	case s.Authenticator != nil && (!slices.Contains(integrations.Scopes(), route.Scope) || route.Auth != web.None):
 		return fmt.Errorf("a route of the developer interface has no Auth and one of the scopes %v", integrations.Scopes())
-	case r.Cached && (s.Authenticator != nil || r.Auth == web.Required || r.Method != http.MethodGet):
+	case route.Cached && (s.Authenticator != nil || route.Auth == web.Required || route.Method != http.MethodGet):
 		return errors.New("only what guests read can be Cached")
-	case s.Authenticator == nil && r.Scope != "":
+	case s.Authenticator == nil && route.Scope != "":
 		return errors.New("only routes of the developer interface have a Scope")
-	case r.Auth != web.Required && (r.Audience != web.Anyone || r.Permission != ""):
+	case route.Auth != web.Required && (route.Audience != web.Anyone || route.Permission != ""):
 		return errors.New("its Who and Permission need Auth: web.Required")
 	}
 	for _, other := range s.Routes {
-		if other.Method == r.Method && overlap(other.Path, r.Path) {
+		if other.Method == route.Method && overlap(other.Path, route.Path) {
 			return fmt.Errorf("the path is also that of %s %s", other.Method, other.Path)
 		}
 	}

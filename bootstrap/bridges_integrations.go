@@ -23,7 +23,7 @@ import (
 
 func newIntegrations(
 	cfg *config.Config,
-	s adapters.Storage,
+	storage adapters.Storage,
 	d adapters.Deps,
 	counts limit.Limiter,
 	identitySvc *identity.Service,
@@ -32,28 +32,28 @@ func newIntegrations(
 	ring keyRing,
 ) (*integrations.Service, error) {
 	deps := integrations.Deps{
-		Tx:               s.Integrations.Tx,
-		Events:           s.Integrations.Events,
-		Audit:            s.Integrations.Audit,
+		Tx:               storage.Integrations.Tx,
+		Events:           storage.Integrations.Events,
+		Audit:            storage.Integrations.Audit,
 		Clock:            d.Clock,
 		NewID:            d.NewID,
-		Tasks:            s.Integrations.Tasks,
-		Retention:        s.Integrations.Retention,
-		Apps:             s.Integrations.Apps,
-		Keys:             s.Integrations.Keys,
-		Usage:            s.Integrations.Usage,
-		Grants:           s.Integrations.Grants,
-		Consents:         s.Integrations.Consents,
-		Webhooks:         s.Integrations.Webhooks,
-		Deliveries:       s.Integrations.Deliveries,
+		Tasks:            storage.Integrations.Tasks,
+		Retention:        storage.Integrations.Retention,
+		Apps:             storage.Integrations.Apps,
+		Keys:             storage.Integrations.Keys,
+		Usage:            storage.Integrations.Usage,
+		Grants:           storage.Integrations.Grants,
+		Consents:         storage.Integrations.Consents,
+		Webhooks:         storage.Integrations.Webhooks,
+		Deliveries:       storage.Integrations.Deliveries,
 		Accounts:         integrationsAccounts{identitySvc},
-		SeparateIdentity: !isSame(s.Integrations.Tx, s.Identity.Tx),
+		SeparateIdentity: !isSame(storage.Integrations.Tx, storage.Identity.Tx),
 		Payments:         integrationsPayments{billingSvc},
 		Limiter:          counts,
 		Sender:           webhookout.New(webhookout.Options{Private: cfg.Webhooks.AllowPrivateNetworks}),
 		PrivateReceivers: cfg.Webhooks.AllowPrivateNetworks,
 		Vault:            ring,
-		Postings:         integrationsPostings{s.Identity.Organizations, cfg.HTTP.PublicURL},
+		Postings:         integrationsPostings{storage.Identity.Organizations, cfg.HTTP.PublicURL},
 		Mailer:           mailer,
 		PublicURL:        cfg.HTTP.PublicURL,
 	}
@@ -139,18 +139,18 @@ type integrationsPostings struct {
 }
 
 func (b integrationsPostings) View(ctx context.Context, snapshot json.RawMessage) (integrations.JobView, error) {
-	var l listings.Listing
-	if err := json.Unmarshal(snapshot, &l); err != nil { //nolint:musttag // encoded by module listings in the same way
+	var listing listings.Listing
+	if err := json.Unmarshal(snapshot, &listing); err != nil { //nolint:musttag // encoded by module listings in the same way
 		return integrations.JobView{}, err
 	}
-	organizations, err := b.organizations.GetByIDs(ctx, []string{l.OrganizationID})
+	organizations, err := b.organizations.GetByIDs(ctx, []string{listing.OrganizationID})
 	if err != nil {
 		return integrations.JobView{}, err
 	}
 	var organization identity.Organization // stays empty after the organization was closed
 	if len(organizations) > 0 {
 		organization = organizations[0]
-		l.Company = organization.Name
+		listing.Company = organization.Name
 	}
-	return developer.ViewJob(l, organization, b.publicURL), nil
+	return developer.ViewJob(listing, organization, b.publicURL), nil
 }

@@ -24,7 +24,7 @@ import (
 
 func newSeekers(
 	cfg *config.Config,
-	s adapters.Storage,
+	storage adapters.Storage,
 	deps adapters.Deps,
 	counts limit.Limiter,
 	mailer mail.Mailer,
@@ -34,7 +34,7 @@ func newSeekers(
 	identitySvc *identity.Service,
 	hiringSvc *hiring.Service,
 ) (*jobseeker.Service, error) {
-	store, applied := s.Jobseeker, seekersApplied{hiringSvc}
+	store, applied := storage.Jobseeker, seekersApplied{hiringSvc}
 	shared := &jobseeker.Shared{
 		Tx:            store.Tx,
 		Clock:         deps.Clock,
@@ -92,7 +92,7 @@ func newSeekers(
 			Searches:   store.Searches,
 			Applied:    applied,
 			Dismissals: store.Dismissals,
-			Plans:      seekersPlans{billing.Reader{Subscriptions: s.Billing.Subscriptions, Clock: deps.Clock}},
+			Plans:      seekersPlans{billing.Reader{Subscriptions: storage.Billing.Subscriptions, Clock: deps.Clock}},
 		},
 		Retention:    store.Retention,
 		PersonalData: store.PersonalData,
@@ -137,24 +137,24 @@ func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int)
 }
 
 func newCandidate(h listings.Hit, isSpecialty func(specialty string) bool) jobseeker.Candidate {
-	l := h.Listing
+	listing := h.Listing
 	c := jobseeker.Candidate{
-		ID:             l.ID,
-		Title:          l.Title,
-		Company:        l.Company,
-		Location:       l.Location,
-		Remote:         l.Remote,
-		ContractType:   l.ContractType,
-		EmploymentType: l.EmploymentType,
+		ID:             listing.ID,
+		Title:          listing.Title,
+		Company:        listing.Company,
+		Location:       listing.Location,
+		Remote:         listing.Remote,
+		ContractType:   listing.ContractType,
+		EmploymentType: listing.EmploymentType,
 		Miles:          h.Miles,
-		Filed:          isSpecialty(l.Specialty),
+		Filed:          isSpecialty(listing.Specialty),
 		InTitle:        !slices.ContainsFunc(h.Matched, func(m listings.Matched) bool { return m.How == search.HowText }),
 	}
-	if l.PostedAt != nil {
-		c.PostedAt = *l.PostedAt
+	if listing.PostedAt != nil {
+		c.PostedAt = *listing.PostedAt
 	}
-	if l.Salary != nil {
-		lowest, highest := l.Salary.Yearly()
+	if listing.Salary != nil {
+		lowest, highest := listing.Salary.Yearly()
 		low, high := listings.Major(lowest), listings.Major(highest)
 		c.PayLowest, c.PayHighest = &low, &high
 	}

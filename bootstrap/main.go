@@ -353,20 +353,20 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, cfg *config.C
 	mounts := slices.Concat(transportMounts(transports), pages)
 	t := newTable(out, "METHOD", "PATH", "AUTH", "WHO", "PERMISSION", "LIMIT", "BODY")
 	for _, s := range tables {
-		for _, r := range s.Routes {
+		for _, route := range s.Routes {
 			limit, body := "-", "-"
-			if r.Limit.Max > 0 {
-				limit = fmt.Sprintf("%d/%s", r.Limit.Max, strings.TrimSuffix(strings.TrimSuffix(r.Limit.Per.String(), "0s"), "0m"))
+			if route.Limit.Max > 0 {
+				limit = fmt.Sprintf("%d/%s", route.Limit.Max, strings.TrimSuffix(strings.TrimSuffix(route.Limit.Per.String(), "0s"), "0m"))
 			}
-			if r.TakesBody() {
-				body = fmt.Sprintf("%d KiB", r.BodyLimit()>>10)
+			if route.TakesBody() {
+				body = fmt.Sprintf("%d KiB", route.BodyLimit()>>10)
 			}
-			access, permission := fmt.Sprint(r.Auth), string(r.Permission)
+			access, permission := fmt.Sprint(route.Auth), string(route.Permission)
 			if s.Authenticator != nil {
-				access, permission, limit = "key or token", string(r.Scope), "by plan"
+				access, permission, limit = "key or token", string(route.Scope), "by plan"
 			}
-			for _, path := range s.Paths(r) {
-				t.add(r.Method, path, access, r.Audience, dashIfEmpty(permission), limit, body)
+			for _, path := range s.Paths(route) {
+				t.add(route.Method, path, access, route.Audience, dashIfEmpty(permission), limit, body)
 			}
 		}
 	}

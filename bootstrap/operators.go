@@ -152,21 +152,21 @@ func (o *operator) listings() *cobra.Command {
 			RunE: func(cmd *cobra.Command, args []string) error {
 				var service *listings.Service
 				return o.withServices(cmd, role{}, func(ctx context.Context) error {
-					l, err := change.do(service, ctx, args[0])
+					listing, err := change.do(service, ctx, args[0])
 					if err != nil {
 						return userMessage(err)
 					}
 					public := "not public"
-					if l.Open {
+					if listing.Open {
 						public = "public"
 					}
 					fmt.Fprintf(
 						cmd.OutOrStdout(),
 						"%s (%s) is %s: its status is %s and it is %s\n",
-						l.Title,
-						l.ID,
+						listing.Title,
+						listing.ID,
 						change.done,
-						l.Status,
+						listing.Status,
 						public,
 					)
 					return nil

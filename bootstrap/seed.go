@@ -26,7 +26,7 @@ import (
 // The services have the clock.
 func seed(
 	ctx context.Context,
-	s adapters.Storage,
+	storage adapters.Storage,
 	hiringSvc *hiring.Service,
 	clock *pastClock,
 	n int,
@@ -37,11 +37,11 @@ func seed(
 		return nil, err
 	}
 	seeder := newSeeder(time.Now().UTC().Truncate(24*time.Hour), n)
-	if err := s.Listings.Loader.Load(ctx, seeder.listings(n), done); err != nil {
+	if err := storage.Listings.Loader.Load(ctx, seeder.listings(n), done); err != nil {
 		return nil, err
 	}
-	return accounts, s.Identity.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := seeder.createPeople(ctx, s, n, hashes); err != nil {
+	return accounts, storage.Identity.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := seeder.createPeople(ctx, storage, n, hashes); err != nil {
 			return err
 		}
 		return seeder.createApplications(ctx, hiringSvc, clock)
@@ -229,7 +229,7 @@ func (sd *seeder) listings(n int) iter.Seq[listings.Listing] {
 func (sd *seeder) newListing(i int, postedAt time.Time, org *employer, p *post) listings.Listing {
 	f := org.Families[p.Family]
 	t := org.towns[sd.rng.IntN(len(org.towns))]
-	l := listings.Listing{
+	listing := listings.Listing{
 		ID:             demoID(postedAt, "listing", i),
 		OrganizationID: org.ID,
 		Version:        1,
@@ -241,39 +241,39 @@ func (sd *seeder) newListing(i int, postedAt time.Time, org *employer, p *post) 
 		CreatedAt:      postedAt,
 		UpdatedAt:      postedAt,
 	}
-	l.Location, l.Remote = org.site+", "+org.formatAddress(t), p.IsRemote
+	listing.Location, listing.Remote = org.site+", "+org.formatAddress(t), p.IsRemote
 	field := f.Label
 	if p.Specialties != "" {
-		l.Specialty = sd.pick(org.Specialties[p.Specialties])
-		l.Department, field = l.Specialty, l.Specialty
+		listing.Specialty = sd.pick(org.Specialties[p.Specialties])
+		listing.Department, field = listing.Specialty, listing.Specialty
 	}
 	s := org.Shifts[p.Shifts][sd.rng.IntN(len(org.Shifts[p.Shifts]))]
-	sd.setContract(&l, org, p, f)
-	if s.Label == "Part Time" && l.EmploymentType == "full-time" {
-		l.EmploymentType = "part-time"
+	sd.setContract(&listing, org, p, f)
+	if s.Label == "Part Time" && listing.EmploymentType == "full-time" {
+		listing.EmploymentType = "part-time"
 	}
 	title := sd.pick(p.Titles)
-	l.Title = sd.composeTitle(strings.ReplaceAll(title, "{specialty}", l.Specialty), &l, org, p, s)
-	l.Salary = sd.choosePay(org.market, p, l.ContractType)
+	listing.Title = sd.composeTitle(strings.ReplaceAll(title, "{specialty}", listing.Specialty), &listing, org, p, s)
+	listing.Salary = sd.choosePay(org.market, p, listing.ContractType)
 	fill := strings.NewReplacer(
 		"{org}", org.Name,
 		"{town}", t.Name,
 		"{specialty}", field,
 		"{a role}", withArticle(strings.TrimSuffix(title, " in {specialty}")),
-		"{state}", region(l.Place),
+		"{state}", region(listing.Place),
 	)
 	register := fill.Replace(f.Registers[org.code])
 	for _, r := range sd.pickSome(f.Requirements, 2, 3) {
-		l.Requirements = append(l.Requirements, fill.Replace(r))
+		listing.Requirements = append(listing.Requirements, fill.Replace(r))
 	}
-	l.Requirements = append(l.Requirements, strings.ToUpper(register[:1])+register[1:])
-	l.Benefits = sd.pickSome(org.Benefits, 3, 5)
+	listing.Requirements = append(listing.Requirements, strings.ToUpper(register[:1])+register[1:])
+	listing.Benefits = sd.pickSome(org.Benefits, 3, 5)
 	for k, q := range sd.pickSome(sd.Questions, 0, 3) {
-		l.Questions = append(l.Questions, listings.Question{ID: demoID(postedAt, "question", i*10+k), Text: q, Required: k == 0})
+		listing.Questions = append(listing.Questions, listings.Question{ID: demoID(postedAt, "question", i*10+k), Text: q, Required: k == 0})
 	}
-	l.Description = fill.Replace(sd.composeDescription(org, p, f, s))
-	sd.setState(&l)
-	return l
+	listing.Description = fill.Replace(sd.composeDescription(org, p, f, s))
+	sd.setState(&listing)
+	return listing
 }
 
 // setState makes a few listings closed, inactive or a draft, and gives most a deadline.
@@ -327,25 +327,25 @@ func (sd *seeder) setContract(l *listings.Listing, org *employer, p *post, f *fa
 }
 
 // composeTitle adds to a title the specialty, band, contract and shift.
-func (sd *seeder) composeTitle(t string, l *listings.Listing, org *employer, p *post, s shift) string {
+func (sd *seeder) composeTitle(t string, listing *listings.Listing, org *employer, p *post, s shift) string {
 	separator := " – "
 	if org.code == "US" {
 		separator = ", "
 	}
-	if l.Specialty != "" && !strings.Contains(t, l.Specialty) && sd.rng.IntN(4) > 0 {
-		t += separator + l.Specialty
+	if listing.Specialty != "" && !strings.Contains(t, listing.Specialty) && sd.rng.IntN(4) > 0 {
+		t += separator + listing.Specialty
 	}
 	if strings.HasPrefix(p.Grade, "Band") && sd.rng.IntN(2) == 0 {
 		t += ", " + p.Grade
 	}
 	switch {
-	case l.EmploymentType == "bank":
+	case listing.EmploymentType == "bank":
 		t = "Bank " + t
-	case l.EmploymentType == "per-diem":
+	case listing.EmploymentType == "per-diem":
 		t += separator + "Per Diem"
-	case l.ContractType == "temporary":
+	case listing.ContractType == "temporary":
 		t = "Locum " + t
-	case org.code == "US" && l.ContractType == "contract" && p.Family == "nurse":
+	case org.code == "US" && listing.ContractType == "contract" && p.Family == "nurse":
 		t = "Travel " + t
 	}
 	if sd.rng.IntN(6) == 0 {

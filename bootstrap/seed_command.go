@@ -83,11 +83,11 @@ func (o *operator) seed() *cobra.Command {
 // addDemo adds demo data with services whose clock is set to the times of the data.
 func (o *operator) addDemo(cmd *cobra.Command, n int, optional, public bool) error {
 	var cfg *config.Config
-	var s adapters.Storage
+	var storage adapters.Storage
 	var hiringSvc *hiring.Service
 	clock := &pastClock{}
 	return o.withServices(cmd, role{clock: clock, newID: clock.newID}, func(ctx context.Context) error {
-		if err := checkDemoAllowed(ctx, cfg, s, public); err != nil {
+		if err := checkDemoAllowed(ctx, cfg, storage, public); err != nil {
 			if optional {
 				fmt.Fprintf(cmd.OutOrStdout(), "no demo data is added: %s\n", oneLine(err))
 				return nil
@@ -95,9 +95,9 @@ func (o *operator) addDemo(cmd *cobra.Command, n int, optional, public bool) err
 			return err
 		}
 		return showProgress(cmd, n, func(done func(int)) ([]demoAccount, error) {
-			return seed(ctx, s, hiringSvc, clock, n, done)
+			return seed(ctx, storage, hiringSvc, clock, n, done)
 		})
-	}, &cfg, &s, &hiringSvc)
+	}, &cfg, &storage, &hiringSvc)
 }
 
 // checkDemoAllowed returns an error if the storage must not get demo data.
@@ -187,14 +187,14 @@ const maxDemoAccounts = 2_000
 // removeDemo deletes the listings of the demo organizations and the demo accounts. Data
 // of other users about them is erased in the background.
 func (o *operator) removeDemo(cmd *cobra.Command) error {
-	var s adapters.Storage
+	var storage adapters.Storage
 	var people *identity.Service
 	return o.withServices(cmd, role{}, func(ctx context.Context) error {
-		userIDs, organizationIDs, err := findDemo(ctx, s)
+		userIDs, organizationIDs, err := findDemo(ctx, storage)
 		if err != nil {
 			return err
 		}
-		n, err := s.Listings.Loader.DeleteByOrganizations(ctx, organizationIDs)
+		n, err := storage.Listings.Loader.DeleteByOrganizations(ctx, organizationIDs)
 		if err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func (o *operator) removeDemo(cmd *cobra.Command) error {
 			return err
 		}
 		return nil
-	}, &s, &people)
+	}, &storage, &people)
 }
 
 // findDemo returns the ids of the demo accounts and of their organizations.
@@ -218,21 +218,21 @@ func findDemo(ctx context.Context, s adapters.Storage) (userIDs, organizationIDs
 	organizations := map[string]bool{}
 	for _, role := range demoRoles {
 		for i := range maxDemoAccounts {
-			u, err := s.Identity.Users.GetByEmail(ctx, demoEmail(role, i))
+			user, err := s.Identity.Users.GetByEmail(ctx, demoEmail(role, i))
 			if errors.Is(err, identity.ErrUserNotFound) {
 				continue
 			}
 			if err != nil {
 				return nil, nil, err
 			}
-			m, err := s.Identity.Members.GetByUser(ctx, u.ID)
+			m, err := s.Identity.Members.GetByUser(ctx, user.ID)
 			if err != nil {
 				return nil, nil, err
 			}
 			if m != nil {
 				organizations[m.OrganizationID] = true
 			}
-			userIDs = append(userIDs, u.ID)
+			userIDs = append(userIDs, user.ID)
 		}
 	}
 	return userIDs, slices.Sorted(maps.Keys(organizations)), nil

@@ -14,16 +14,16 @@ const employersWithTeam = 6
 
 // createPeople stores the organizations with their members, and the jobseekers. hashes are the
 // hashes of passwords by e-mail address; an account without one cannot sign in.
-func (sd *seeder) createPeople(ctx context.Context, s adapters.Storage, n int, hashes map[string]string) error {
+func (sd *seeder) createPeople(ctx context.Context, storage adapters.Storage, n int, hashes map[string]string) error {
 	for i, o := range sd.orgs {
-		if err := sd.createOrganization(ctx, s, i, o, hashes); err != nil {
+		if err := sd.createOrganization(ctx, storage, i, o, hashes); err != nil {
 			return err
 		}
 		if i >= employersWithTeam {
 			continue
 		}
 		for k, role := range []identity.OrgRole{identity.Recruiter, identity.Viewer} {
-			u, err := sd.createMember(ctx, s, i, demoID(o.CreatedAt.Add(time.Hour), "member", i*10+k), role, hashes)
+			u, err := sd.createMember(ctx, storage, i, demoID(o.CreatedAt.Add(time.Hour), "member", i*10+k), role, hashes)
 			if err != nil {
 				return err
 			}
@@ -35,7 +35,7 @@ func (sd *seeder) createPeople(ctx context.Context, s adapters.Storage, n int, h
 	for i := range min(max(n/10, 20), maxDemoAccounts) {
 		u := sd.newUser(demoEmail("jobseeker", i), identity.KindJobseeker, i, hashes)
 		u.Registered = true
-		if err := s.Identity.Users.Create(ctx, &u); err != nil {
+		if err := storage.Identity.Users.Create(ctx, &u); err != nil {
 			return err
 		}
 		sd.seekers = append(sd.seekers, u.ID)
@@ -54,7 +54,7 @@ func (sd *seeder) newUser(email string, kind identity.Kind, i int, hashes map[st
 // createOrganization stores employer i with its admin.
 func (sd *seeder) createOrganization(
 	ctx context.Context,
-	s adapters.Storage,
+	storage adapters.Storage,
 	i int,
 	o employer,
 	hashes map[string]string,
@@ -68,21 +68,21 @@ func (sd *seeder) createOrganization(
 	if i == 0 {
 		sd.lead = admin.Name
 	}
-	if err := s.Identity.Users.Create(ctx, &admin); err != nil {
+	if err := storage.Identity.Users.Create(ctx, &admin); err != nil {
 		return err
 	}
 	_, founder := identity.NewOrganization(o.ID, demoID(o.CreatedAt, "membership", i), admin.ID, o.Name,
 		o.Industry, o.Size, o.CreatedAt)
-	if err := s.Identity.Organizations.Upsert(ctx, &o.Organization); err != nil {
+	if err := storage.Identity.Organizations.Upsert(ctx, &o.Organization); err != nil {
 		return err
 	}
-	return s.Identity.Members.Upsert(ctx, &founder)
+	return storage.Identity.Members.Upsert(ctx, &founder)
 }
 
 // createMember stores a member of employer i, who has accepted the invitation.
 func (sd *seeder) createMember(
 	ctx context.Context,
-	s adapters.Storage,
+	storage adapters.Storage,
 	i int,
 	memberID string,
 	role identity.OrgRole,
@@ -90,12 +90,12 @@ func (sd *seeder) createMember(
 ) (identity.User, error) {
 	o := sd.orgs[i]
 	u := sd.newUser(demoEmail(string(role), i), identity.KindEmployer, i, hashes)
-	if err := s.Identity.Users.Create(ctx, &u); err != nil {
+	if err := storage.Identity.Users.Create(ctx, &u); err != nil {
 		return identity.User{}, err
 	}
 	m := identity.NewInvitation(memberID, o.ID, u.ID, u.Name, u.Email, role, o.CreatedAt)
 	m.Accept(o.CreatedAt)
-	return u, s.Identity.Members.Upsert(ctx, &m)
+	return u, storage.Identity.Members.Upsert(ctx, &m)
 }
 
 // demoEmail returns the address of the demo account of a role with a number.

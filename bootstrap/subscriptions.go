@@ -20,7 +20,7 @@ import (
 // subscriptions returns all subscriptions to events. Names are stored with tasks and must
 // not change once they are in use.
 func subscriptions(
-	s adapters.Storage,
+	storage adapters.Storage,
 	identitySvc *identity.Service,
 	listingsSvc *listings.Service,
 	hiringSvc *hiring.Service,
@@ -33,7 +33,7 @@ func subscriptions(
 		// The entry is from a module with another database than module identity, which has the
 		// audit log.
 		event.On("audit.record", func(ctx context.Context, e audit.Recorded) error {
-			return s.Identity.Audit.Record(ctx, e.Entry)
+			return storage.Identity.Audit.Record(ctx, e.Entry)
 		}),
 
 		event.On("identity.verify-email", identitySvc.OnUserRegistered).In(task.Mail),

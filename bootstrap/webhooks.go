@@ -118,17 +118,17 @@ func listenFor(
 	ctx context.Context,
 	cmd *cobra.Command,
 	s *integrations.Service,
-	a integrations.App,
+	app integrations.App,
 	in integrations.ListenInput,
 ) (err error) {
-	e, secret, err := s.Listen(ctx, a, in)
+	endpoint, secret, err := s.Listen(ctx, app, in)
 	if err != nil {
 		return faultMessage(err)
 	}
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenerStopTimeout)
 		defer cancel()
-		err = errors.Join(err, s.EndListening(end, e))
+		err = errors.Join(err, s.EndListening(end, endpoint))
 	}()
 	var printing sync.Mutex
 	say := func(format string, args ...any) {
@@ -138,19 +138,19 @@ func listenFor(
 	}
 	say(
 		"%s: webhooks go to %s\n  signed with  %s\n  try          locum webhooks trigger %s --app %s\n  end          Ctrl-C\n",
-		a.Name,
-		e.URL,
+		app.Name,
+		endpoint.URL,
 		secret,
-		e.Events[0],
-		a.ID,
+		endpoint.Events[0],
+		app.ID,
 	)
-	err = s.Forward(ctx, e, func(f integrations.Forwarded) {
+	err = s.Forward(ctx, endpoint, func(f integrations.Forwarded) {
 		answered := f.Answer.Error
 		switch {
 		case f.Answer.Status != 0:
 			answered = fmt.Sprint(f.Answer.Status)
 		case answered == "connection":
-			answered = "no connection to " + e.URL + ": is it running?"
+			answered = "no connection to " + endpoint.URL + ": is it running?"
 		}
 		say(
 			"%s  %-28s %s  %s  %d ms\n",

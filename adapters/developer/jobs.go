@@ -229,38 +229,38 @@ func viewFacets(facets map[string][]listings.FacetValue) map[string][]listings.F
 // ViewJob returns the listing as the developer API and webhooks represent it. The organization
 // is the one that posted it. It is empty after that organization was closed: the company then
 // has only the name in the listing.
-func ViewJob(l listings.Listing, organization identity.Organization, publicURL string) integrations.JobView {
+func ViewJob(listing listings.Listing, organization identity.Organization, publicURL string) integrations.JobView {
 	v := integrations.JobView{
-		ID:          l.ID,
-		Title:       l.Title,
-		Description: l.Description,
+		ID:          listing.ID,
+		Title:       listing.Title,
+		Description: listing.Description,
 		Company: integrations.CompanyView{
-			ID:      l.OrganizationID,
-			Name:    l.Company,
+			ID:      listing.OrganizationID,
+			Name:    listing.Company,
 			Website: known(organization.Website),
 			Logo:    known(organization.Logo),
 		},
-		Remote:         l.Remote,
-		Specialty:      known(l.Specialty),
-		EmploymentType: known(l.EmploymentType),
-		ContractType:   known(l.ContractType),
-		Salary:         (*integrations.PayView)(l.Salary.InMajorUnits()),
-		Requirements:   append([]string{}, l.Requirements...),
-		Benefits:       append([]string{}, l.Benefits...),
-		Questions: web.Each(l.Questions, func(q listings.Question) integrations.QuestionView {
+		Remote:         listing.Remote,
+		Specialty:      known(listing.Specialty),
+		EmploymentType: known(listing.EmploymentType),
+		ContractType:   known(listing.ContractType),
+		Salary:         (*integrations.PayView)(listing.Salary.InMajorUnits()),
+		Requirements:   append([]string{}, listing.Requirements...),
+		Benefits:       append([]string{}, listing.Benefits...),
+		Questions: web.Each(listing.Questions, func(q listings.Question) integrations.QuestionView {
 			return integrations.QuestionView(q)
 		}),
-		Status:              string(l.Status),
-		ApplicationDeadline: l.Deadline,
-		PostedAt:            l.PostedAt,
-		UpdatedAt:           l.UpdatedAt,
-		URL:                 publicURL + "/jobs/" + l.ID,
+		Status:              string(listing.Status),
+		ApplicationDeadline: listing.Deadline,
+		PostedAt:            listing.PostedAt,
+		UpdatedAt:           listing.UpdatedAt,
+		URL:                 publicURL + "/jobs/" + listing.ID,
 	}
-	if l.HiddenAt != nil { // only the event job.closed contains it
+	if listing.HiddenAt != nil { // only the event job.closed contains it
 		v.Status = string(listings.Closed)
 	}
-	v.Location.Text = known(l.Location)
-	if p := l.Place; p != nil {
+	v.Location.Text = known(listing.Location)
+	if p := listing.Place; p != nil {
 		if p.Kind == listings.Town {
 			v.Location.City = known(p.Name)
 		}

@@ -10,23 +10,23 @@ import (
 )
 
 // handler returns the handler of a route.
-func (s *Server) handler(api web.API, r web.Route) fiber.Handler {
+func (s *Server) handler(api web.API, route web.Route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		var call web.Call
-		err := s.serveCached(c, r, func() (err error) {
-			call, err = s.execute(c, api, r)
+		err := s.serveCached(c, route, func() (err error) {
+			call, err = s.execute(c, api, route)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		applyCachePolicy(c, api)
-		if r.OnRead != nil && c.Method() == fiber.MethodGet {
+		if route.OnRead != nil && c.Method() == fiber.MethodGet {
 			isFromCache := call.IP == ""
 			if isFromCache {
 				call = s.incoming(c).Call()
 			}
-			r.OnRead(call, func(name string) string { return pathValue(c, name) })
+			route.OnRead(call, func(name string) string { return pathValue(c, name) })
 		}
 		return nil
 	}

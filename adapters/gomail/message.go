@@ -37,46 +37,46 @@ func newWriter(from mail.Address, c clock.Clock) (writer, error) {
 
 // write creates the message. If plain is set, its parts are not encoded where RFC 5322 permits
 // that, so that links in a file can be copied.
-func (w writer) write(m mail.Message, plain bool) (*gomail.Msg, error) {
-	text, html := toCRLF(m.Text), toCRLF(m.HTML)
+func (w writer) write(message mail.Message, plain bool) (*gomail.Msg, error) {
+	text, html := toCRLF(message.Text), toCRLF(message.HTML)
 	encoding := gomail.EncodingQP
 	if plain && isValidUnencoded(text) && isValidUnencoded(html) {
 		encoding = gomail.NoEncoding
 	}
 	msg := gomail.NewMsg(gomail.WithEncoding(encoding), gomail.WithNoDefaultUserAgent())
-	to, err := address(m.To)
+	to, err := address(message.To)
 	if err != nil {
 		return nil, err
 	}
 	msg.FromMailAddress(w.from)
 	msg.ToMailAddress(to)
-	if m.ReplyTo.Email != "" {
-		replyTo, err := address(m.ReplyTo)
+	if message.ReplyTo.Email != "" {
+		replyTo, err := address(message.ReplyTo)
 		if err != nil {
 			return nil, err
 		}
 		msg.ReplyToMailAddress(replyTo)
 	}
 	msg.SetDateWithValue(w.clock.Now())
-	msg.SetMessageIDWithValue(plainID(m.ID) + "@" + w.host)
+	msg.SetMessageIDWithValue(plainID(message.ID) + "@" + w.host)
 	// RFC 3834 §5: suppresses out-of-office replies.
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
-	if m.Unsubscribe != "" {
-		if strings.ContainsFunc(m.Unsubscribe, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '>' }) {
+	if message.Unsubscribe != "" {
+		if strings.ContainsFunc(message.Unsubscribe, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '>' }) {
 			return nil, errors.New("not a URL to unsubscribe at")
 		}
-		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+m.Unsubscribe+">")
+		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+message.Unsubscribe+">")
 		msg.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click") // RFC 8058 §3.1
 	}
-	msg.Subject(oneLine(m.Subject))
+	msg.Subject(oneLine(message.Subject))
 	msg.SetBodyString(gomail.TypeTextPlain, text)
 	if html != "" {
 		msg.AddAlternativeString(gomail.TypeTextHTML, html)
 	}
-	if m.Invite != nil {
+	if message.Invite != nil {
 		// Programs prefer the last alternative that they support (RFC 2046 §5.1.4). RFC
 		// 6047 requires folded lines and forbids quoted-printable.
-		method, calendar := w.calendar(*m.Invite)
+		method, calendar := w.calendar(*message.Invite)
 		msg.AddAlternativeString(gomail.ContentType("text/calendar; method="+method), calendar, gomail.WithPartEncoding(gomail.EncodingB64))
 	}
 	return msg, nil

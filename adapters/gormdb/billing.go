@@ -104,23 +104,23 @@ type chargeRow struct {
 	ActionAt    time.Time `gorm:"serializer:nullable_time"`
 }
 
-func newChargeRow(c billing.Charge) chargeRow {
+func newChargeRow(charge billing.Charge) chargeRow {
 	return chargeRow{
-		ID:          c.ID,
-		Owner:       c.Owner,
-		Plan:        c.Plan,
-		AmountMinor: c.Amount.Minor,
-		Currency:    c.Amount.Currency,
-		Method:      c.Method,
-		Renewal:     c.Renewal,
-		PeriodStart: c.PeriodStart,
-		PeriodEnd:   c.PeriodEnd,
-		Status:      c.Status,
-		Receipt:     c.Receipt,
-		CreatedAt:   c.CreatedAt,
-		Attempts:    c.Attempts,
-		NextAt:      c.NextAt,
-		ActionAt:    c.ActionAt,
+		ID:          charge.ID,
+		Owner:       charge.Owner,
+		Plan:        charge.Plan,
+		AmountMinor: charge.Amount.Minor,
+		Currency:    charge.Amount.Currency,
+		Method:      charge.Method,
+		Renewal:     charge.Renewal,
+		PeriodStart: charge.PeriodStart,
+		PeriodEnd:   charge.PeriodEnd,
+		Status:      charge.Status,
+		Receipt:     charge.Receipt,
+		CreatedAt:   charge.CreatedAt,
+		Attempts:    charge.Attempts,
+		NextAt:      charge.NextAt,
+		ActionAt:    charge.ActionAt,
 	}
 }
 

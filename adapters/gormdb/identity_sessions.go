@@ -234,24 +234,24 @@ func (d secondFactors) recoveryCodes(ctx context.Context, userID string) (hashes
 }
 
 // Upsert implements identity.SecondFactors.
-func (d secondFactors) Upsert(ctx context.Context, f identity.SecondFactor) error {
+func (d secondFactors) Upsert(ctx context.Context, factor identity.SecondFactor) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		replace := updateOnConflict([]string{"user_id"}, "secret", "created_at", "confirmed_at", "last_step")
-		if err := d.conn(ctx).Clauses(replace).Create((*secondFactorRow)(&f)).Error; err != nil {
+		if err := d.conn(ctx).Clauses(replace).Create((*secondFactorRow)(&factor)).Error; err != nil {
 			return wrap(err)
 		}
-		stored, err := d.recoveryCodes(ctx, f.UserID)
+		stored, err := d.recoveryCodes(ctx, factor.UserID)
 		if err != nil {
 			return err
 		}
-		if used := without(stored, f.RecoveryCodes); len(used) > 0 {
-			if err := d.conn(ctx).Where("user_id = ? AND hash IN ?", f.UserID, used).Delete(&recoveryCodeRow{}).Error; err != nil {
+		if used := without(stored, factor.RecoveryCodes); len(used) > 0 {
+			if err := d.conn(ctx).Where("user_id = ? AND hash IN ?", factor.UserID, used).Delete(&recoveryCodeRow{}).Error; err != nil {
 				return wrap(err)
 			}
 		}
 		return createRows(
 			d.conn(ctx),
-			list.Map(without(f.RecoveryCodes, stored), func(hash string) recoveryCodeRow { return recoveryCodeRow{f.UserID, hash} }),
+			list.Map(without(factor.RecoveryCodes, stored), func(hash string) recoveryCodeRow { return recoveryCodeRow{factor.UserID, hash} }),
 		)
 	})
 }

@@ -42,9 +42,9 @@ func (r userRow) user() identity.User {
 }
 
 // Create implements identity.Users.
-func (d users) Create(ctx context.Context, u *identity.User) error {
+func (d users) Create(ctx context.Context, user *identity.User) error {
 	return d.Do(ctx, func(ctx context.Context) error {
-		r := newUserRow(*u)
+		r := newUserRow(*user)
 		res := createIfAbsent(d.conn(ctx), &r, "email_key")
 		if res.Error != nil || res.RowsAffected == 1 {
 			return wrap(res.Error)
@@ -58,7 +58,7 @@ func (d users) Create(ctx context.Context, u *identity.User) error {
 			return identity.ErrEmailTaken
 		}
 		r.ID, r.Version = existing.ID, existing.Version+1
-		u.ID, u.Version = r.ID, r.Version
+		user.ID, user.Version = r.ID, r.Version
 		return updateVersion(d.conn(ctx).Model(&userRow{}).Where("id = ?", r.ID), &r, "id")
 	})
 }

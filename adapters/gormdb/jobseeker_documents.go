@@ -31,20 +31,20 @@ type documentRow struct {
 	UpdatedAt  time.Time
 }
 
-func newDocumentRow(d jobseeker.Document) documentRow {
+func newDocumentRow(document jobseeker.Document) documentRow {
 	return documentRow{
-		ID:         d.ID,
-		UserID:     d.UserID,
-		Type:       d.Type,
-		Title:      d.Title,
-		FileName:   d.FileName,
-		IsDefault:  d.IsDefault,
-		File:       d.File,
-		Size:       d.Size,
-		Form:       d.Form,
-		MediaType:  d.MediaType,
-		UploadedAt: d.UploadedAt,
-		UpdatedAt:  d.UpdatedAt,
+		ID:         document.ID,
+		UserID:     document.UserID,
+		Type:       document.Type,
+		Title:      document.Title,
+		FileName:   document.FileName,
+		IsDefault:  document.IsDefault,
+		File:       document.File,
+		Size:       document.Size,
+		Form:       document.Form,
+		MediaType:  document.MediaType,
+		UploadedAt: document.UploadedAt,
+		UpdatedAt:  document.UpdatedAt,
 	}
 }
 

@@ -88,7 +88,7 @@ func decodeArray(j jsonText, items any) error {
 
 // listing returns the listing without its long texts.
 func (r listingRow) listing() listings.Listing {
-	l := listings.Listing{
+	listing := listings.Listing{
 		ID:             r.ID,
 		OrganizationID: r.OrganizationID,
 		Version:        r.Version,
@@ -107,15 +107,15 @@ func (r listingRow) listing() listings.Listing {
 		UpdatedAt:  r.UpdatedAt,
 	}
 	if r.Salary.Min != nil || r.Salary.Max != nil {
-		l.Salary = &r.Salary
+		listing.Salary = &r.Salary
 	}
 	if r.PlaceKind != "" {
-		l.Place = &listings.Place{Kind: r.PlaceKind, Name: r.City, Region: r.Region, Nation: r.Nation, Country: r.Country}
+		listing.Place = &listings.Place{Kind: r.PlaceKind, Name: r.City, Region: r.Region, Nation: r.Nation, Country: r.Country}
 		if r.Lat != nil && r.Lon != nil {
-			l.Place.Lat, l.Place.Lon = *r.Lat, *r.Lon
+			listing.Place.Lat, listing.Place.Lon = *r.Lat, *r.Lon
 		}
 	}
-	return l
+	return listing
 }
 
 // listing returns the listing, or an error if a JSON column cannot be decoded.
@@ -146,33 +146,33 @@ func findFull(q *gorm.DB) ([]listings.Listing, error) {
 }
 
 // newListingRow returns the row that stores the listing.
-func newListingRow(l listings.Listing) fullListingRow {
+func newListingRow(listing listings.Listing) fullListingRow {
 	short := listingRow{
-		ID:                  l.ID,
-		OrganizationID:      l.OrganizationID,
-		Version:             l.Version,
-		Title:               l.Title,
-		Company:             l.Company,
-		Department:          l.Department,
-		ContractType:        l.ContractType,
-		EmploymentType:      l.EmploymentType,
-		Specialty:           l.Specialty,
-		Remote:              l.Remote,
-		Location:            l.Location,
-		Status:              l.Status,
-		Open:                l.Open,
-		ApplicationDeadline: utc(l.Deadline),
-		PostedAt:            utc(l.PostedAt),
-		ArchivedAt:          utc(l.ArchivedAt),
-		DeletedAt:           utc(l.DeletedAt),
-		HiddenAt:            utc(l.HiddenAt),
-		CreatedAt:           l.CreatedAt.UTC(),
-		UpdatedAt:           l.UpdatedAt.UTC(),
+		ID:                  listing.ID,
+		OrganizationID:      listing.OrganizationID,
+		Version:             listing.Version,
+		Title:               listing.Title,
+		Company:             listing.Company,
+		Department:          listing.Department,
+		ContractType:        listing.ContractType,
+		EmploymentType:      listing.EmploymentType,
+		Specialty:           listing.Specialty,
+		Remote:              listing.Remote,
+		Location:            listing.Location,
+		Status:              listing.Status,
+		Open:                listing.Open,
+		ApplicationDeadline: utc(listing.Deadline),
+		PostedAt:            utc(listing.PostedAt),
+		ArchivedAt:          utc(listing.ArchivedAt),
+		DeletedAt:           utc(listing.DeletedAt),
+		HiddenAt:            utc(listing.HiddenAt),
+		CreatedAt:           listing.CreatedAt.UTC(),
+		UpdatedAt:           listing.UpdatedAt.UTC(),
 	}
-	if l.Salary != nil {
-		short.Salary = *l.Salary
+	if listing.Salary != nil {
+		short.Salary = *listing.Salary
 	}
-	if p := l.Place; p != nil {
+	if p := listing.Place; p != nil {
 		short.PlaceKind, short.City, short.Region, short.Nation, short.Country = p.Kind, p.Name, p.Region, p.Nation, p.Country
 		if p.Kind == listings.Town {
 			short.Lat, short.Lon = &p.Lat, &p.Lon
@@ -180,11 +180,11 @@ func newListingRow(l listings.Listing) fullListingRow {
 	}
 	return fullListingRow{
 		Short:        short,
-		Description:  l.Description,
-		Requirements: jsonArray(l.Requirements),
-		Benefits:     jsonArray(l.Benefits),
-		Questions:    jsonArray(l.Questions),
-		Meta:         cmp.Or(jsonText(l.Meta), "{}"),
+		Description:  listing.Description,
+		Requirements: jsonArray(listing.Requirements),
+		Benefits:     jsonArray(listing.Benefits),
+		Questions:    jsonArray(listing.Questions),
+		Meta:         cmp.Or(jsonText(listing.Meta), "{}"),
 	}
 }
 

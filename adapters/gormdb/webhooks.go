@@ -49,28 +49,28 @@ func (d webhooks) Upsert(ctx context.Context, e integrations.Endpoint) error {
 	})
 }
 
-func (d webhooks) upsert(ctx context.Context, e integrations.Endpoint) error {
-	r := webhookEndpointRow(e)
+func (d webhooks) upsert(ctx context.Context, endpoint integrations.Endpoint) error {
+	r := webhookEndpointRow(endpoint)
 	r.Version++
-	if e.Version == 0 {
+	if endpoint.Version == 0 {
 		if err := d.conn(ctx).Create(&r).Error; err != nil {
 			return wrap(err)
 		}
-		return d.subscribe(ctx, e)
+		return d.subscribe(ctx, endpoint)
 	}
 	update := func(q *gorm.DB) error {
-		q = q.Where("id = ? AND owner_id = ? AND version = ?", e.ID, e.OwnerID, e.Version)
+		q = q.Where("id = ? AND owner_id = ? AND version = ?", endpoint.ID, endpoint.OwnerID, endpoint.Version)
 		return updateVersion(q, &r, "id", "app_id", "owner_id", "created_at")
 	}
 	// Usually the event types do not change, so that this is the only statement.
-	err := update(d.conn(ctx).Where("events = ?", jsonArray(e.Events)))
+	err := update(d.conn(ctx).Where("events = ?", jsonArray(endpoint.Events)))
 	if !errors.Is(err, errStale) {
 		return err
 	}
 	if err := update(d.conn(ctx)); err != nil {
 		return err
 	}
-	return d.subscribe(ctx, e)
+	return d.subscribe(ctx, endpoint)
 }
 
 // subscribe stores the event types of an endpoint.

@@ -207,11 +207,11 @@ func argumentText(raw json.RawMessage) string {
 
 // execute executes the operation of a route for the caller. Values are the parameters of
 // the path and the query. The answer may be an error that was stored for the key.
-func (s *Server) execute(ctx context.Context, x *exchange, r web.Route, values url.Values, body []byte, key string) (web.Answer, error) {
-	path := r.Path
+func (s *Server) execute(ctx context.Context, x *exchange, route web.Route, values url.Values, body []byte, key string) (web.Answer, error) {
+	path := route.Path
 	query := maps.Clone(values)
 	for name := range values {
-		if parameter := ":" + name; strings.HasSuffix(r.Path, parameter) || strings.Contains(r.Path, parameter+"/") {
+		if parameter := ":" + name; strings.HasSuffix(route.Path, parameter) || strings.Contains(route.Path, parameter+"/") {
 			path = strings.Replace(path, parameter, url.PathEscape(values.Get(name)), 1)
 			delete(query, name)
 		}
@@ -241,7 +241,7 @@ func (s *Server) execute(ctx context.Context, x *exchange, r web.Route, values u
 			return body, nil
 		},
 	}
-	_, answer, err := s.options.Admission.Execute(ctx, s.options.API, r, in)
+	_, answer, err := s.options.Admission.Execute(ctx, s.options.API, route, in)
 	return answer, err
 }
 
@@ -251,7 +251,7 @@ func successResult(body []byte) *mcp.CallToolResult {
 }
 
 // failureResult returns a problem (RFC 9457) as text for a model.
-func failureResult(answer web.Answer, r web.Route) *mcp.CallToolResult {
+func failureResult(answer web.Answer, route web.Route) *mcp.CallToolResult {
 	var problem struct {
 		Detail string        `json:"detail"`
 		Code   string        `json:"code"`
@@ -263,8 +263,8 @@ func failureResult(answer web.Answer, r web.Route) *mcp.CallToolResult {
 		text += "\n- " + field.Name + " " + field.Message
 	}
 	if problem.Code == web.ErrScope.Code {
-		text += "\nThe user has to allow the scope " + string(r.Scope) + "."
-		if r.Scope == integrations.ApplicationsWrite {
+		text += "\nThe user has to allow the scope " + string(route.Scope) + "."
+		if route.Scope == integrations.ApplicationsWrite {
 			text += " An API key cannot have it."
 		}
 	}

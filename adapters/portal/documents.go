@@ -107,13 +107,13 @@ type DocumentIntentInput struct {
 	jobseeker.ChangeDocumentInput `intents:"upload-document update-document set-default"`
 }
 
-func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.Service) (d jobseeker.Document, message string, err error) {
+func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.Service) (document jobseeker.Document, message string, err error) {
 	if in.File != nil {
 		in.ChangeDocumentInput.File = in.File.Content
 		in.FileName = cmp.Or(in.FileName, &in.File.Name)
 	}
 	if in.Intent == "upload-document" {
-		d, err = s.Upload(
+		document, err = s.Upload(
 			ctx,
 			c.Actor,
 			jobseeker.UploadInput{
@@ -125,22 +125,22 @@ func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.
 				File:      in.ChangeDocumentInput.File,
 			},
 		)
-		return d, "Document uploaded successfully", err
+		return document, "Document uploaded successfully", err
 	}
 	if in.DocumentID == "" {
-		return d, "", fault.InvalidField("documentId", "is required")
+		return document, "", fault.InvalidField("documentId", "is required")
 	}
 	switch in.Intent {
 	case "update-document":
-		d, err = s.ChangeDocument(ctx, c.Actor, in.DocumentID, in.ChangeDocumentInput)
-		return d, "Document updated successfully", err
+		document, err = s.ChangeDocument(ctx, c.Actor, in.DocumentID, in.ChangeDocumentInput)
+		return document, "Document updated successfully", err
 	case "set-default":
 		chosen := in.IsDefault == nil || *in.IsDefault
-		d, err = s.ChangeDocument(ctx, c.Actor, in.DocumentID, jobseeker.ChangeDocumentInput{IsDefault: &chosen})
-		return d, "Default document updated successfully", err
+		document, err = s.ChangeDocument(ctx, c.Actor, in.DocumentID, jobseeker.ChangeDocumentInput{IsDefault: &chosen})
+		return document, "Default document updated successfully", err
 	}
-	d, err = s.DeleteDocument(ctx, c.Actor, in.DocumentID)
-	return d, "Document deleted successfully", err
+	document, err = s.DeleteDocument(ctx, c.Actor, in.DocumentID)
+	return document, "Document deleted successfully", err
 }
 
 // text returns the value of an optional text, empty for nil.

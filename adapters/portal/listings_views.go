@@ -33,20 +33,20 @@ type listingSummary struct {
 }
 
 func viewSummary(h listings.Hit) listingSummary {
-	l := h.Listing
+	listing := h.Listing
 	v := listingSummary{
-		ID:                  l.ID,
-		Title:               l.Title,
-		Company:             l.Company,
-		Department:          l.Department,
-		Location:            l.Location,
-		Remote:              l.Remote,
-		Specialty:           l.Specialty,
-		ContractType:        l.ContractType,
-		EmploymentType:      l.EmploymentType,
-		Salary:              (*salaryView)(l.Salary.InMajorUnits()),
-		ApplicationDeadline: l.Deadline,
-		PostedAt:            l.PostedAt,
+		ID:                  listing.ID,
+		Title:               listing.Title,
+		Company:             listing.Company,
+		Department:          listing.Department,
+		Location:            listing.Location,
+		Remote:              listing.Remote,
+		Specialty:           listing.Specialty,
+		ContractType:        listing.ContractType,
+		EmploymentType:      listing.EmploymentType,
+		Salary:              (*salaryView)(listing.Salary.InMajorUnits()),
+		ApplicationDeadline: listing.Deadline,
+		PostedAt:            listing.PostedAt,
 	}
 	if h.Miles != nil {
 		tenth := float64(int64(*h.Miles*10+0.5)) / 10
@@ -132,22 +132,22 @@ type jobSummary struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
-func viewJobSummary(l listings.Listing) jobSummary {
+func viewJobSummary(listing listings.Listing) jobSummary {
 	return jobSummary{
-		ID:                  l.ID,
-		Title:               l.Title,
-		Company:             l.Company,
-		Department:          l.Department,
-		Location:            l.Location,
-		ContractType:        l.ContractType,
-		Status:              l.Status,
-		ApplicationDeadline: l.Deadline,
-		PostedAt:            l.PostedAt,
-		ArchivedAt:          l.ArchivedAt,
-		DeletedAt:           l.DeletedAt,
-		Hidden:              l.HiddenAt != nil,
-		CreatedAt:           l.CreatedAt,
-		UpdatedAt:           l.UpdatedAt,
+		ID:                  listing.ID,
+		Title:               listing.Title,
+		Company:             listing.Company,
+		Department:          listing.Department,
+		Location:            listing.Location,
+		ContractType:        listing.ContractType,
+		Status:              listing.Status,
+		ApplicationDeadline: listing.Deadline,
+		PostedAt:            listing.PostedAt,
+		ArchivedAt:          listing.ArchivedAt,
+		DeletedAt:           listing.DeletedAt,
+		Hidden:              listing.HiddenAt != nil,
+		CreatedAt:           listing.CreatedAt,
+		UpdatedAt:           listing.UpdatedAt,
 	}
 }
 
@@ -177,20 +177,20 @@ type jobView struct {
 	Job jobDetail `json:"job"`
 }
 
-func viewJob(l listings.Listing) jobView {
+func viewJob(listing listings.Listing) jobView {
 	return jobView{Job: jobDetail{
-		jobSummary:     viewJobSummary(l),
-		UUID:           l.ID,
-		Description:    l.Description,
-		EmploymentType: l.EmploymentType,
-		Specialty:      l.Specialty,
-		Remote:         l.Remote,
-		Salary:         (*salaryView)(l.Salary.InMajorUnits()),
-		Requirements:   append([]string{}, l.Requirements...),
-		Benefits:       append([]string{}, l.Benefits...),
-		Questions:      append([]listings.Question{}, l.Questions...),
-		Public:         l.Open,
-		Meta:           metaOf(l),
+		jobSummary:     viewJobSummary(listing),
+		UUID:           listing.ID,
+		Description:    listing.Description,
+		EmploymentType: listing.EmploymentType,
+		Specialty:      listing.Specialty,
+		Remote:         listing.Remote,
+		Salary:         (*salaryView)(listing.Salary.InMajorUnits()),
+		Requirements:   append([]string{}, listing.Requirements...),
+		Benefits:       append([]string{}, listing.Benefits...),
+		Questions:      append([]listings.Question{}, listing.Questions...),
+		Public:         listing.Open,
+		Meta:           metaOf(listing),
 	}}
 }
 

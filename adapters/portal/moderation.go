@@ -111,19 +111,19 @@ type moderatedJob struct {
 	CreatedAt      time.Time       `json:"createdAt"`
 }
 
-func viewModeratedJob(l listings.Listing) moderatedJob {
+func viewModeratedJob(listing listings.Listing) moderatedJob {
 	return moderatedJob{
-		ID:             l.ID,
-		Title:          l.Title,
-		Company:        l.Company,
-		OrganizationID: l.OrganizationID,
-		Description:    l.Description,
-		Location:       l.Location,
-		Salary:         (*salaryView)(l.Salary.InMajorUnits()),
-		Status:         l.Status,
-		Hidden:         l.HiddenAt != nil,
-		Public:         l.Open,
-		CreatedAt:      l.CreatedAt,
+		ID:             listing.ID,
+		Title:          listing.Title,
+		Company:        listing.Company,
+		OrganizationID: listing.OrganizationID,
+		Description:    listing.Description,
+		Location:       listing.Location,
+		Salary:         (*salaryView)(listing.Salary.InMajorUnits()),
+		Status:         listing.Status,
+		Hidden:         listing.HiddenAt != nil,
+		Public:         listing.Open,
+		CreatedAt:      listing.CreatedAt,
 	}
 }
 

@@ -138,20 +138,20 @@ func (in SettingsInput) employerLacks() error {
 }
 
 // seeker executes an intent of a jobseeker.
-func (in SettingsInput) seeker(ctx context.Context, k *jobseeker.Service, a auth.Actor) error {
+func (in SettingsInput) seeker(ctx context.Context, k *jobseeker.Service, actor auth.Actor) error {
 	var err error
 	switch in.Intent {
 	case "update-profile":
 		if in.Profile == nil {
 			return fault.InvalidField("profile", "is required")
 		}
-		_, err = k.UpdateProfile(ctx, a, in.Profile.ProfileInput)
+		_, err = k.UpdateProfile(ctx, actor, in.Profile.ProfileInput)
 	case "update-notifications":
-		err = k.Notify(ctx, a, jobseeker.NotifyInput{Email: in.Email, JobAlerts: in.JobAlerts})
+		err = k.Notify(ctx, actor, jobseeker.NotifyInput{Email: in.Email, JobAlerts: in.JobAlerts})
 	case "update-privacy":
-		err = k.Show(ctx, a, in.ShowProfile)
+		err = k.Show(ctx, actor, in.ShowProfile)
 	case "update-job-preferences":
-		_, err = k.Prefer(ctx, a, jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
+		_, err = k.Prefer(ctx, actor, jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
 	}
 	return err
 }

@@ -73,21 +73,21 @@ func (Payments) SetUp(ctx context.Context, o billing.Owner) (billing.Action, err
 }
 
 // Charge implements billing.Payments.
-func (p Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
+func (p Payments) Charge(ctx context.Context, bill billing.Bill) (string, error) {
 	switch {
 	case ctx.Err() != nil:
 		return "", canceled(ctx)
-	case b.MethodID == CardDeclined, b.MethodID == CardExpired && b.Unattended:
+	case bill.MethodID == CardDeclined, bill.MethodID == CardExpired && bill.Unattended:
 		return "", billing.ErrDeclined
-	case b.MethodID == AuthenticationRequired && p.clock.Now().Before(b.CreatedAt.Add(ConfirmedAfter)):
-		if b.Abandon {
+	case bill.MethodID == AuthenticationRequired && p.clock.Now().Before(bill.CreatedAt.Add(ConfirmedAfter)):
+		if bill.Abandon {
 			return "", billing.ErrDeclined
 		}
 		return "", &billing.ActionRequiredError{
-			Action: billing.Action{Type: billing.ConfirmPayment, ClientSecret: "pi_sandbox_" + digest(b.Key) + "_secret"},
+			Action: billing.Action{Type: billing.ConfirmPayment, ClientSecret: "pi_sandbox_" + digest(bill.Key) + "_secret"},
 		}
 	}
-	return "ch_sandbox_" + digest(b.Key), nil
+	return "ch_sandbox_" + digest(bill.Key), nil
 }
 
 // canceled returns the fault of a context that has ended.

@@ -35,37 +35,37 @@ func (p *Payments) Charge(ctx context.Context, b billing.Bill) (receipt string, 
 	return receipt, err
 }
 
-func (p *Payments) charge(ctx context.Context, b billing.Bill) (string, error) {
-	intent, customer, err := p.findIntent(ctx, b)
+func (p *Payments) charge(ctx context.Context, bill billing.Bill) (string, error) {
+	intent, customer, err := p.findIntent(ctx, bill)
 	switch {
 	case err != nil:
 		return "", err
-	case intent != nil && p.needsPayer(intent) && !b.Unattended && !b.Abandon:
-		return p.confirmIntent(ctx, b, intent)
+	case intent != nil && p.needsPayer(intent) && !bill.Unattended && !bill.Abandon:
+		return p.confirmIntent(ctx, bill, intent)
 	case intent != nil:
-		return p.outcome(ctx, b, intent)
-	case customer == "" && p.Clock.Now().Sub(b.CreatedAt) < settleTime:
+		return p.outcome(ctx, bill, intent)
+	case customer == "" && p.Clock.Now().Sub(bill.CreatedAt) < settleTime:
 		return "", unavailableFault(
 			"search a payment",
 			errors.New("the payment method is not attached, and an earlier payment may not be shown yet"),
 		)
-	case customer == "", b.Abandon:
+	case customer == "", bill.Abandon:
 		return "", billing.ErrDeclined
 	}
-	return p.createIntent(ctx, b, customer)
+	return p.createIntent(ctx, bill, customer)
 }
 
 // findIntent returns the payment intent of the bill, nil if there is none, and the customer of
 // the payment method, empty if the method is not attached. It lists the customer's intents,
 // which is up to date. Without a stored customer it uses Stripe's search, which lags behind.
-func (p *Payments) findIntent(ctx context.Context, b billing.Bill) (*stripe.PaymentIntent, string, error) {
-	m, err := p.api.V1PaymentMethods.Retrieve(ctx, b.MethodID, nil)
+func (p *Payments) findIntent(ctx context.Context, bill billing.Bill) (*stripe.PaymentIntent, string, error) {
+	m, err := p.api.V1PaymentMethods.Retrieve(ctx, bill.MethodID, nil)
 	switch {
 	case err != nil && !isMissing(err):
 		return nil, "", unavailableFault("read a payment method", err)
 	case err != nil || m.Customer == nil:
 		search := &stripe.PaymentIntentSearchParams{}
-		search.Query = fmt.Sprintf("metadata['%s']:'%s'", chargeName, b.Key)
+		search.Query = fmt.Sprintf("metadata['%s']:'%s'", chargeName, bill.Key)
 		for intent, err := range p.api.V1PaymentIntents.Search(ctx, search).All(ctx) {
 			if err != nil {
 				return nil, "", unavailableFault("search a payment", err)
@@ -76,14 +76,14 @@ func (p *Payments) findIntent(ctx context.Context, b billing.Bill) (*stripe.Paym
 	}
 	list := &stripe.PaymentIntentListParams{
 		Customer:     &m.Customer.ID,
-		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: b.CreatedAt.Add(-settleTime).Unix()},
+		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: bill.CreatedAt.Add(-settleTime).Unix()},
 	}
 	list.Limit = stripe.Int64(100)
 	for intent, err := range p.api.V1PaymentIntents.List(ctx, list).All(ctx) {
 		if err != nil {
 			return nil, "", unavailableFault("list payments", err)
 		}
-		if intent.Metadata[chargeName] == b.Key {
+		if intent.Metadata[chargeName] == bill.Key {
 			return intent, m.Customer.ID, nil
 		}
 	}
@@ -91,26 +91,26 @@ func (p *Payments) findIntent(ctx context.Context, b billing.Bill) (*stripe.Paym
 }
 
 // createIntent creates and confirms a payment intent.
-func (p *Payments) createIntent(ctx context.Context, b billing.Bill, customer string) (string, error) {
+func (p *Payments) createIntent(ctx context.Context, bill billing.Bill, customer string) (string, error) {
 	params := &stripe.PaymentIntentCreateParams{
-		Amount:             &b.Amount.Minor,
-		Currency:           stripe.String(strings.ToLower(b.Amount.Currency)),
+		Amount:             &bill.Amount.Minor,
+		Currency:           stripe.String(strings.ToLower(bill.Amount.Currency)),
 		Customer:           &customer,
-		PaymentMethod:      &b.MethodID,
+		PaymentMethod:      &bill.MethodID,
 		PaymentMethodTypes: cardTypes(),
 		Confirm:            stripe.Bool(true),
-		Description:        &b.Description,
-		Metadata:           map[string]string{chargeName: b.Key, ownerName: ownerText(b.Owner)},
+		Description:        &bill.Description,
+		Metadata:           map[string]string{chargeName: bill.Key, ownerName: ownerText(bill.Owner)},
 	}
-	if b.Unattended {
+	if bill.Unattended {
 		params.OffSession = stripe.Bool(true)
 	} else {
 		params.SetupFutureUsage = stripe.String(string(stripe.PaymentIntentSetupFutureUsageOffSession))
 		params.ReturnURL = &p.ReturnURL
 	}
-	params.SetIdempotencyKey(b.Key)
+	params.SetIdempotencyKey(bill.Key)
 	intent, err := p.api.V1PaymentIntents.Create(ctx, params)
-	return p.handleResponse(ctx, b, "create a payment", intent, err)
+	return p.handleResponse(ctx, bill, "create a payment", intent, err)
 }
 
 // confirmIntent confirms an intent that failed because the payer was absent. Now the payer is
@@ -125,21 +125,21 @@ func (p *Payments) confirmIntent(ctx context.Context, b billing.Bill, intent *st
 // Stripe contains the intent.
 func (p *Payments) handleResponse(
 	ctx context.Context,
-	b billing.Bill,
+	bill billing.Bill,
 	action string,
 	intent *stripe.PaymentIntent,
 	err error,
 ) (string, error) {
 	switch {
 	case err == nil:
-		return p.outcome(ctx, b, intent)
+		return p.outcome(ctx, bill, intent)
 	case !isDeclined(err):
 		return "", unavailableFault(action, err)
 	}
 	if intent = stripeError(err).PaymentIntent; intent == nil {
 		return "", billing.ErrDeclined
 	}
-	return p.outcome(ctx, b, intent)
+	return p.outcome(ctx, bill, intent)
 }
 
 // needsPayer reports whether the intent failed because the payer was not present to
@@ -151,7 +151,7 @@ func (p *Payments) needsPayer(intent *stripe.PaymentIntent) bool {
 
 // outcome returns the result of the bill for the state of its intent. A declined
 // intent is cancelled: with its client secret, it could be paid by another method later.
-func (p *Payments) outcome(ctx context.Context, b billing.Bill, intent *stripe.PaymentIntent) (string, error) {
+func (p *Payments) outcome(ctx context.Context, bill billing.Bill, intent *stripe.PaymentIntent) (string, error) {
 	switch intent.Status {
 	case stripe.PaymentIntentStatusSucceeded:
 		return intent.ID, nil
@@ -162,9 +162,9 @@ func (p *Payments) outcome(ctx context.Context, b billing.Bill, intent *stripe.P
 	}
 	waits := intent.Status == stripe.PaymentIntentStatusRequiresAction || p.needsPayer(intent)
 	switch {
-	case waits && !b.Abandon:
+	case waits && !bill.Abandon:
 		return "", &billing.ActionRequiredError{Action: p.action(intent)}
-	case !waits && intent.LastPaymentError == nil && !b.Abandon && p.Clock.Now().Sub(b.CreatedAt) < settleTime:
+	case !waits && intent.LastPaymentError == nil && !bill.Abandon && p.Clock.Now().Sub(bill.CreatedAt) < settleTime:
 		return "", billing.ErrUnderWay // the request that creates the intent has not ended
 	}
 	return p.cancelIntent(ctx, intent)

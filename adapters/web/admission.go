@@ -85,13 +85,13 @@ const MaxStale = time.Second
 // validates the input, and executes the operation at most once for each
 // Idempotency-Key. API.RenderError turns an error into a response, to which the
 // headers that are returned with the error are added. A panic is returned as an error.
-func (a Admission) Execute(ctx context.Context, api API, r Route, in Incoming) (call Call, answer Answer, err error) {
-	timeout := cmp.Or(r.Timeout, DefaultTimeout)
+func (a Admission) Execute(ctx context.Context, api API, route Route, in Incoming) (call Call, answer Answer, err error) {
+	timeout := cmp.Or(route.Timeout, DefaultTimeout)
 	admission, cancelAdmission := context.WithTimeout(ctx, timeout)
 	defer cancelAdmission()
 	if a.Tracer != nil {
 		var end func(error)
-		admission, end = a.Tracer.Start(admission, r.Method+" "+r.Path, in.Header("Traceparent"))
+		admission, end = a.Tracer.Start(admission, route.Method+" "+route.Path, in.Header("Traceparent"))
 		defer func() { end(err) }()
 	}
 	defer func() {
@@ -101,38 +101,38 @@ func (a Admission) Execute(ctx context.Context, api API, r Route, in Incoming) (
 	}()
 	admission = audit.WithAddress(admission, in.Address)
 	call = in.Call()
-	if err := a.limit(admission, r, in.Address); err != nil {
+	if err := a.limit(admission, route, in.Address); err != nil {
 		return call, answer, err
 	}
-	if r.Auth != None {
-		if call.Actor, err = a.authenticate(admission, in.Header("Authorization"), r); err != nil {
+	if route.Auth != None {
+		if call.Actor, err = a.authenticate(admission, in.Header("Authorization"), route); err != nil {
 			return call, answer, err
 		}
 	}
-	if r.Scope != "" && !call.Caller.May(r.Scope) {
+	if route.Scope != "" && !call.Caller.May(route.Scope) {
 		answer.Headers = map[string]string{
-			"WWW-Authenticate": `Bearer realm="locum", error="insufficient_scope", scope="` + string(r.Scope) + `"`,
+			"WWW-Authenticate": `Bearer realm="locum", error="insufficient_scope", scope="` + string(route.Scope) + `"`,
 		}
 		return call, answer, ErrScope
 	}
 	if in.ReadBody != nil {
-		if in.Body, err = in.ReadBody(cmp.Or(call.Caller.UserID, call.Actor.UserID, call.IP), r.BodyLimit()); err != nil {
+		if in.Body, err = in.ReadBody(cmp.Or(call.Caller.UserID, call.Actor.UserID, call.IP), route.BodyLimit()); err != nil {
 			return call, answer, err
 		}
 	}
 	// The timeout of the operation starts when the body has been read.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(admission), timeout)
 	defer cancel()
-	if (r.Cached || r.Search) && call.Actor.Guest() && call.Caller.UserID == "" {
+	if (route.Cached || route.Search) && call.Actor.Guest() && call.Caller.UserID == "" {
 		ctx = tx.AllowStale(ctx, MaxStale)
 	}
 	if in.Header("Content-Encoding") != "" {
 		return call, answer, fault.InvalidField("Content-Encoding", "is not supported; send the body as it is")
 	}
-	answer, err = a.withIdempotency(ctx, api, r, call, in,
-		func(ctx context.Context) (Answer, error) { return runOperation(ctx, r, call, in.Request) })
+	answer, err = a.withIdempotency(ctx, api, route, call, in,
+		func(ctx context.Context) (Answer, error) { return runOperation(ctx, route, call, in.Request) })
 	if err == nil {
-		setLocation(r, in.URLPath, &answer)
+		setLocation(route, in.URLPath, &answer)
 	}
 	return call, answer, err
 }
@@ -152,9 +152,9 @@ func (a Admission) limit(ctx context.Context, r Route, address string) error {
 
 // authenticate returns the actor of an Authorization header, if it is in the audience
 // of the route.
-func (a Admission) authenticate(ctx context.Context, header string, r Route) (auth.Actor, error) {
+func (a Admission) authenticate(ctx context.Context, header string, route Route) (auth.Actor, error) {
 	if header == "" {
-		if r.Auth == Optional {
+		if route.Auth == Optional {
 			return auth.Actor{}, nil
 		}
 		return auth.Actor{}, fault.ErrUnauthorized
@@ -167,7 +167,7 @@ func (a Admission) authenticate(ctx context.Context, header string, r Route) (au
 	if err != nil {
 		return auth.Actor{}, err
 	}
-	return actor, r.Authorize(actor)
+	return actor, route.Authorize(actor)
 }
 
 // Authorize returns an error unless the route serves the actor.

@@ -216,7 +216,7 @@ func (s sampler) body(o Operation) json.RawMessage {
 }
 
 // addExamples adds examples to the description of the operation.
-func (s sampler) addExamples(op *openapi31.Operation, r Route) {
+func (s sampler) addExamples(op *openapi31.Operation, route Route) {
 	example := func(content map[string]openapi31.MediaType, media string, value json.RawMessage) {
 		if m, ok := content[media]; ok && value != nil {
 			m.WithExample(value)
@@ -225,14 +225,14 @@ func (s sampler) addExamples(op *openapi31.Operation, r Route) {
 	}
 	if op.RequestBody != nil && op.RequestBody.RequestBody != nil {
 		for media := range op.RequestBody.RequestBody.Content {
-			example(op.RequestBody.RequestBody.Content, media, s.body(r.Op))
+			example(op.RequestBody.RequestBody.Content, media, s.body(route.Op))
 		}
 	}
 	for i, p := range op.Parameters {
 		if p.Parameter != nil && p.Parameter.In == openapi31.ParameterInPath {
-			resource, _ := identifiedResource(p.Parameter.Name, pathResource(r.Path, p.Parameter.Name))
+			resource, _ := identifiedResource(p.Parameter.Name, pathResource(route.Path, p.Parameter.Name))
 			op.Parameters[i].Parameter.WithExample(sampleID(resource))
-			describePath(op.Parameters[i].Parameter, r.Path)
+			describePath(op.Parameters[i].Parameter, route.Path)
 		}
 	}
 	if op.Responses == nil {
@@ -244,20 +244,20 @@ func (s sampler) addExamples(op *openapi31.Operation, r Route) {
 		}
 		status, _ := strconv.Atoi(code)
 		switch {
-		case status == r.status() && r.Op.Out == reflect.TypeFor[File]():
+		case status == route.status() && route.Op.Out == reflect.TypeFor[File]():
 			for media := range response.Response.Content {
 				example(response.Response.Content, media, quoted("(the bytes of the file)"))
 			}
-		case r.Op.Out.Implements(reflect.TypeFor[pending]()) && (status == r.status() || status == http.StatusAccepted):
-			example(response.Response.Content, "application/json", pendingExample(s.sample(r.Op.responseType(), "", ""), status))
-		case status == r.status():
-			example(response.Response.Content, "application/json", s.sample(r.Op.responseType(), "", ""))
+		case route.Op.Out.Implements(reflect.TypeFor[pending]()) && (status == route.status() || status == http.StatusAccepted):
+			example(response.Response.Content, "application/json", pendingExample(s.sample(route.Op.responseType(), "", ""), status))
+		case status == route.status():
+			example(response.Response.Content, "application/json", s.sample(route.Op.responseType(), "", ""))
 			example(response.Response.Content, "text/csv", quoted("id,title\r\n"+sampleID("listing")+",\"Registered Nurse, ICU\"\r\n"))
 		default:
-			_, body := s.Fault(s.fault(r, status))
+			_, body := s.Fault(s.fault(route, status))
 			if placed, ok := body.(ErrorBody); ok {
-				body = placed.ForRequest(pathParam.ReplaceAllStringFunc(r.Path, func(param string) string {
-					resource, _ := identifiedResource(param[1:], pathResource(r.Path, param[1:]))
+				body = placed.ForRequest(pathParam.ReplaceAllStringFunc(route.Path, func(param string) string {
+					resource, _ := identifiedResource(param[1:], pathResource(route.Path, param[1:]))
 					return sampleID(resource)
 				}), sampleID("request"))
 			}

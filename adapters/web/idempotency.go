@@ -19,7 +19,7 @@ const replayedHeader = "Idempotency-Replayed"
 func (a Admission) withIdempotency(
 	ctx context.Context,
 	s API,
-	r Route,
+	route Route,
 	call Call,
 	in Incoming,
 	run func(ctx context.Context) (Answer, error),
@@ -28,7 +28,7 @@ func (a Admission) withIdempotency(
 	if len(keys) > 1 {
 		return Answer{}, fault.InvalidField(IdempotencyKey, "must be sent only once")
 	}
-	if len(keys) == 0 || keys[0] == "" || owner == "" || !r.Idempotent() {
+	if len(keys) == 0 || keys[0] == "" || owner == "" || !route.Idempotent() {
 		return run(ctx)
 	}
 	key, err := parseIdempotencyKey(keys[0])
@@ -41,7 +41,7 @@ func (a Admission) withIdempotency(
 	fingerprint.Write(in.Body)
 	request := idempotency.Request{
 		OwnerID:     owner,
-		Operation:   r.Method + " " + r.Path,
+		Operation:   route.Method + " " + route.Path,
 		Key:         key,
 		Fingerprint: hex.EncodeToString(fingerprint.Sum(nil)),
 	}
@@ -52,7 +52,7 @@ func (a Admission) withIdempotency(
 	var answer Answer
 	operation := idempotency.Operation{
 		Refusal: refusal,
-		Remote:  r.Remote || r.RemoteIf != nil && r.RemoteIf(in.Body),
+		Remote:  route.Remote || route.RemoteIf != nil && route.RemoteIf(in.Body),
 		Run: func(ctx context.Context) (idempotency.Answer, error) {
 			var err error
 			answer, err = run(ctx)

@@ -227,21 +227,21 @@ func (r Route) failures() []int {
 	return slices.Compact(out)
 }
 
-func policyText(r Route) string {
+func policyText(route Route) string {
 	var out []string
-	if r.Audience != Anyone {
-		out = append(out, "For "+r.Audience.String()+" accounts.")
+	if route.Audience != Anyone {
+		out = append(out, "For "+route.Audience.String()+" accounts.")
 	}
-	if r.Scope != "" {
-		out = append(out, "Needs the scope `"+string(r.Scope)+"`"+apiKeyNote(r.Scope)+".")
+	if route.Scope != "" {
+		out = append(out, "Needs the scope `"+string(route.Scope)+"`"+apiKeyNote(route.Scope)+".")
 	}
-	if r.Permission != "" {
-		out = append(out, "Needs the permission `"+string(r.Permission)+"`.")
+	if route.Permission != "" {
+		out = append(out, "Needs the permission `"+string(route.Permission)+"`.")
 	}
-	if r.Limit.Max > 0 {
+	if route.Limit.Max > 0 {
 		out = append(
 			out,
-			fmt.Sprintf("At most %d requests in %s per client address.", r.Limit.Max, strings.TrimSuffix(r.Limit.Per.String(), "0s")),
+			fmt.Sprintf("At most %d requests in %s per client address.", route.Limit.Max, strings.TrimSuffix(route.Limit.Per.String(), "0s")),
 		)
 	}
 	return strings.Join(out, " ")

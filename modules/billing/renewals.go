@@ -138,12 +138,12 @@ var (
 // getResult returns the subscription after the charge, or ErrDeclined. It fails with
 // errInProgress while the charge is pending, and with errAwaitsPayer if the payer has to
 // confirm it. The owner has no charge any more if the account was deleted meanwhile.
-func (s *Service) getResult(ctx context.Context, c Charge) (Subscription, error) {
-	charges, err := s.Charges.List(ctx, ChargeFilter{Owner: c.Owner}, 1)
+func (s *Service) getResult(ctx context.Context, charge Charge) (Subscription, error) {
+	charges, err := s.Charges.List(ctx, ChargeFilter{Owner: charge.Owner}, 1)
 	if err != nil {
 		return Subscription{}, err
 	}
-	if len(charges) > 0 && charges[0].ID == c.ID {
+	if len(charges) > 0 && charges[0].ID == charge.ID {
 		switch charges[0].Status {
 		case Pending:
 			if charges[0].awaitsPayer() {
@@ -154,18 +154,18 @@ func (s *Service) getResult(ctx context.Context, c Charge) (Subscription, error)
 			return Subscription{}, ErrDeclined
 		}
 	}
-	return s.Subscriptions.Get(ctx, c.Owner)
+	return s.Subscriptions.Get(ctx, charge.Owner)
 }
 
 // claimAndCollect claims a pending charge and collects it. It fails with errInProgress if
 // another caller has claimed the charge. The payer waits for the result if attended is true.
-func (s *Service) claimAndCollect(ctx context.Context, c Charge, attended bool) (sub Subscription, err error) {
-	if c.Owner.Kind == DeletedOwner && c.Attempts == 0 { // the account was deleted before the first call
-		c.Status, c.Method = Declined, Method{}
-		return sub, s.updateCharge(ctx, c)
+func (s *Service) claimAndCollect(ctx context.Context, charge Charge, attended bool) (sub Subscription, err error) {
+	if charge.Owner.Kind == DeletedOwner && charge.Attempts == 0 { // the account was deleted before the first call
+		charge.Status, charge.Method = Declined, Method{}
+		return sub, s.updateCharge(ctx, charge)
 	}
-	claim := c
-	claim.NextAt = s.Clock.Now().Add(retryDelay(c.Attempts))
+	claim := charge
+	claim.NextAt = s.Clock.Now().Add(retryDelay(charge.Attempts))
 	claim.Attempts++
 	var isClaimed bool
 	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
@@ -176,7 +176,7 @@ func (s *Service) claimAndCollect(ctx context.Context, c Charge, attended bool) 
 		return sub, err
 	}
 	if !isClaimed {
-		return s.getResult(ctx, c)
+		return s.getResult(ctx, charge)
 	}
 	return s.collect(ctx, claim, attempt{attended: attended})
 }
@@ -198,38 +198,38 @@ type attempt struct {
 // ErrDeclined, an *ActionRequiredError if the payer has to confirm the payment, and ErrUnderWay
 // if the provider has no result yet. The owner is notified of a declined purchase, unless the
 // attempt is attended.
-func (s *Service) collect(ctx context.Context, c Charge, a attempt) (sub Subscription, err error) {
+func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Subscription, err error) {
 	// Cancelling the request does not interrupt a payment.
 	callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	receipt, err := s.Payments.Charge(callCtx, s.bill(c, a))
+	receipt, err := s.Payments.Charge(callCtx, s.bill(charge, a))
 	outcome := err
 	_, isAction := errors.AsType[*ActionRequiredError](err)
 	switch {
 	case err == nil:
-		c.Status, c.Receipt = Paid, receipt
+		charge.Status, charge.Receipt = Paid, receipt
 	case errors.Is(err, ErrDeclined):
-		c.Status = Declined
+		charge.Status = Declined
 	case isAction:
-		return sub, cmp.Or(s.storeAction(context.WithoutCancel(ctx), c), outcome)
+		return sub, cmp.Or(s.storeAction(context.WithoutCancel(ctx), charge), outcome)
 	case errors.Is(err, ErrUnderWay):
 		return sub, errUnderWay()
 	case fault.KindOf(err) == fault.Unavailable:
 		return sub, err
 	default:
-		return sub, fault.ErrUnavailable.WithReason("payments").WithCause(fmt.Errorf("charge %s: %w", c.ID, err))
+		return sub, fault.ErrUnavailable.WithReason("payments").WithCause(fmt.Errorf("charge %s: %w", charge.ID, err))
 	}
 	// The result is stored even if the request was cancelled.
 	ctx = context.WithoutCancel(ctx)
-	if c.Owner.Kind == DeletedOwner {
-		c.Method = Method{}
-		return sub, cmp.Or(s.updateCharge(ctx, c), outcome)
+	if charge.Owner.Kind == DeletedOwner {
+		charge.Method = Method{}
+		return sub, cmp.Or(s.updateCharge(ctx, charge), outcome)
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if sub, err = s.Subscriptions.Lock(ctx, c.Owner); err != nil {
+		if sub, err = s.Subscriptions.Lock(ctx, charge.Owner); err != nil {
 			return err
 		}
-		isUpdated, err := s.Charges.Update(ctx, c)
+		isUpdated, err := s.Charges.Update(ctx, charge)
 		switch {
 		case err != nil:
 			return err
@@ -238,22 +238,22 @@ func (s *Service) collect(ctx context.Context, c Charge, a attempt) (sub Subscri
 		}
 		now, change := s.Clock.Now(), ""
 		switch {
-		case c.Status == Paid:
-			if !c.Renewal {
+		case charge.Status == Paid:
+			if !charge.Renewal {
 				sub = sub.At(now)
 			}
-			change = sub.applyPaid(c)
-		case a.abandon && c.Renewal:
+			change = sub.applyPaid(charge)
+		case a.abandon && charge.Renewal:
 			// An abandoned renewal counts as declined, because it must not extend the plan.
 			if change = sub.applyDeclined(now); change == event.SubscriptionPaymentFailed {
 				return s.Subscriptions.Update(ctx, sub)
 			}
 		case a.abandon:
-		case c.Renewal:
+		case charge.Renewal:
 			change = sub.applyDeclined(now)
 		case !a.attended:
 			refused := sub.At(now)
-			refused.Plan = c.Plan
+			refused.Plan = charge.Plan
 			return s.recordChange(ctx, refused, event.SubscriptionRefused)
 		}
 		if change == "" {
@@ -285,21 +285,21 @@ func (s *Service) bill(c Charge, a attempt) Bill {
 
 // storeAction stores that the payer has to confirm a charge, unless that is stored already. A
 // renewal makes the subscription past due, and its owner is asked to confirm it.
-func (s *Service) storeAction(ctx context.Context, c Charge) error {
-	if c.awaitsPayer() {
+func (s *Service) storeAction(ctx context.Context, charge Charge) error {
+	if charge.awaitsPayer() {
 		return nil
 	}
-	c.Attempts++
-	c.ActionAt = s.Clock.Now()
-	if !c.Renewal || c.Owner.Kind == DeletedOwner {
-		return s.updateCharge(ctx, c)
+	charge.Attempts++
+	charge.ActionAt = s.Clock.Now()
+	if !charge.Renewal || charge.Owner.Kind == DeletedOwner {
+		return s.updateCharge(ctx, charge)
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		sub, err := s.Subscriptions.Lock(ctx, c.Owner)
+		sub, err := s.Subscriptions.Lock(ctx, charge.Owner)
 		if err != nil {
 			return err
 		}
-		isUpdated, err := s.Charges.Update(ctx, c)
+		isUpdated, err := s.Charges.Update(ctx, charge)
 		if err != nil || !isUpdated || !sub.applyUnconfirmed() {
 			return err
 		}

@@ -159,26 +159,26 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, allowChea
 // completeCharge collects a pending charge while the payer waits. If another caller is
 // collecting the charge, it waits for the result of that call. If that call gets no result, it
 // collects the charge itself.
-func (s *Service) completeCharge(ctx context.Context, c Charge) (Subscription, error) {
-	if c.awaitsPayer() {
-		return s.collect(ctx, c, attempt{attended: true})
+func (s *Service) completeCharge(ctx context.Context, charge Charge) (Subscription, error) {
+	if charge.awaitsPayer() {
+		return s.collect(ctx, charge, attempt{attended: true})
 	}
-	if c.Attempts == 0 || !c.NextAt.After(s.Clock.Now()) {
-		sub, err := s.claimAndCollect(ctx, c, true)
+	if charge.Attempts == 0 || !charge.NextAt.After(s.Clock.Now()) {
+		sub, err := s.claimAndCollect(ctx, charge, true)
 		if !errors.Is(err, errInProgress) {
 			return sub, err
 		}
 	}
-	sub, err := s.awaitResult(ctx, c)
+	sub, err := s.awaitResult(ctx, charge)
 	if !errors.Is(err, errInProgress) {
 		return sub, err
 	}
-	pending, err := s.pendingCharge(ctx, c.Owner)
+	pending, err := s.pendingCharge(ctx, charge.Owner)
 	if err != nil {
 		return sub, err
 	}
-	if pending == nil || pending.ID != c.ID {
-		return s.getResult(ctx, c)
+	if pending == nil || pending.ID != charge.ID {
+		return s.getResult(ctx, charge)
 	}
 	if pending.awaitsPayer() {
 		return s.collect(ctx, *pending, attempt{attended: true})
@@ -242,7 +242,7 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 	if method.ID == "" {
 		return sub, nil, fault.InvalidField("paymentMethodId", "is required: there is no payment method on file")
 	}
-	c := Charge{
+	charge := Charge{
 		ID:          s.NewID(),
 		Owner:       o,
 		Plan:        plan.ID,
@@ -274,9 +274,9 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 			sub.Method = method
 			return sub, nil, s.updateAndRecord(ctx, sub, change)
 		}
-		c.Amount.Minor -= credit
+		charge.Amount.Minor -= credit
 	}
-	return sub, &c, s.Charges.Create(ctx, c)
+	return sub, &charge, s.Charges.Create(ctx, charge)
 }
 
 // Cancel ends the caller's plan with its paid period. It does nothing on the basic plan, or

@@ -95,23 +95,23 @@ func (s *Subscription) end() {
 var renewalRetryDelays = [...]time.Duration{24 * time.Hour, 2 * 24 * time.Hour, 4 * 24 * time.Hour}
 
 // applyPaid applies a paid charge and returns the change for the event.
-func (s *Subscription) applyPaid(c Charge) (change string) {
+func (s *Subscription) applyPaid(charge Charge) (change string) {
 	switch {
-	case c.Renewal, s.Plan == c.Plan:
+	case charge.Renewal, s.Plan == charge.Plan:
 		change = event.SubscriptionRenewed
 	case s.Plan == s.Owner.Free():
 		change = event.SubscriptionStarted
 	default:
 		change = event.SubscriptionUpgraded
 	}
-	if !c.Renewal {
-		s.AutoRenew, s.Method = true, c.Method
+	if !charge.Renewal {
+		s.AutoRenew, s.Method = true, charge.Method
 	}
-	if !c.Renewal || s.AnchorAt.IsZero() {
-		s.AnchorAt = c.PeriodStart
+	if !charge.Renewal || s.AnchorAt.IsZero() {
+		s.AnchorAt = charge.PeriodStart
 	}
-	s.Plan, s.Status, s.Failures = c.Plan, Active, 0
-	s.ExpiresAt, s.NextAt = c.PeriodEnd, c.PeriodEnd
+	s.Plan, s.Status, s.Failures = charge.Plan, Active, 0
+	s.ExpiresAt, s.NextAt = charge.PeriodEnd, charge.PeriodEnd
 	return change
 }
 

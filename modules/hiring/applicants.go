@@ -95,31 +95,31 @@ func (s *Service) prepare(ctx context.Context, by auth.Actor, in ApplyInput) (Ap
 
 // Apply submits an application.
 func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Application, error) {
-	a, documentIDs, err := s.prepare(ctx, by, in)
+	application, documentIDs, err := s.prepare(ctx, by, in)
 	if err != nil {
 		return Application{}, err
 	}
 	if len(documentIDs) > 0 {
 		// Create checks this too. The early check avoids copying files for nothing.
-		if err := s.requireFirst(ctx, a); err != nil {
+		if err := s.requireFirst(ctx, application); err != nil {
 			return Application{}, err
 		}
-		if err := s.copyDocuments(ctx, a, documentIDs); err != nil {
+		if err := s.copyDocuments(ctx, application, documentIDs); err != nil {
 			return Application{}, err
 		}
 	}
-	return a, s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.Applications.Create(ctx, a); err != nil {
+	return application, s.Tx.Do(ctx, func(ctx context.Context) error {
+		if err := s.Applications.Create(ctx, application); err != nil {
 			return err
 		}
 		if len(documentIDs) > 0 {
-			if err := s.Documents.Attach(ctx, by.UserID, a.ID, len(documentIDs), s.Clock.Now()); err != nil {
+			if err := s.Documents.Attach(ctx, by.UserID, application.ID, len(documentIDs), s.Clock.Now()); err != nil {
 				return err
 			}
 		}
 		return s.Events.Record(ctx, event.ApplicationSubmitted{
-			ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID,
-			Status: string(a.Status), SubmittedAt: a.AppliedAt,
+			ApplicationID: application.ID, JobID: application.ListingID, OrganizationID: application.OrganizationID, CandidateID: application.ApplicantID,
+			Status: string(application.Status), SubmittedAt: application.AppliedAt,
 		})
 	})
 }

@@ -45,15 +45,15 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 		return "", err
 	}
 	in.Subject, in.Message = strings.TrimSpace(in.Subject), strings.TrimSpace(in.Message)
-	a, err := s.getReceived(ctx, by, applicationID)
+	application, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return "", err
 	}
-	people, err := s.People.ByIDs(ctx, []string{a.ApplicantID})
+	people, err := s.People.ByIDs(ctx, []string{application.ApplicantID})
 	if err != nil {
 		return "", err
 	}
-	to = people[a.ApplicantID].Email
+	to = people[application.ApplicantID].Email
 	if to == "" {
 		return "", ErrNotFound // the applicant has deleted their account
 	}
@@ -61,17 +61,17 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 		return "", err
 	}
 	return to, s.Tx.Do(ctx, func(ctx context.Context) error {
-		message := Message{ID: s.NewID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, SenderID: by.UserID,
+		message := Message{ID: s.NewID(), ApplicationID: application.ID, OrganizationID: application.OrganizationID, SenderID: by.UserID,
 			Subject: in.Subject, Text: in.Message, SentAt: s.Clock.Now()}
 		if err := s.Messages.Create(ctx, message); err != nil {
 			return err
 		}
 		return s.Events.Record(ctx, event.ApplicantContacted{
 			MessageID:      message.ID,
-			ApplicationID:  a.ID,
-			JobID:          a.ListingID,
-			OrganizationID: a.OrganizationID,
-			CandidateID:    a.ApplicantID,
+			ApplicationID:  application.ID,
+			JobID:          application.ListingID,
+			OrganizationID: application.OrganizationID,
+			CandidateID:    application.ApplicantID,
 			SentAt:         message.SentAt,
 		})
 	})

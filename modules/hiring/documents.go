@@ -76,23 +76,23 @@ func (s *Service) discardDocuments(ctx context.Context, a Application) {
 	_ = s.Tx.Do(ctx, func(ctx context.Context) error { return s.releaseDocuments(ctx, &a) })
 }
 
-func (s *Service) copyDocument(ctx context.Context, a Application, documentID string) error {
-	original, err := s.ApplicantDocuments.Read(ctx, a.ApplicantID, documentID)
+func (s *Service) copyDocument(ctx context.Context, application Application, documentID string) error {
+	original, err := s.ApplicantDocuments.Read(ctx, application.ApplicantID, documentID)
 	if err != nil {
 		return err
 	}
 	d := Document{
 		ID:             s.NewID(),
-		ApplicationID:  a.ID,
-		OrganizationID: a.OrganizationID,
-		ApplicantID:    a.ApplicantID,
+		ApplicationID:  application.ID,
+		OrganizationID: application.OrganizationID,
+		ApplicantID:    application.ApplicantID,
 		Type:           original.Type,
 		Title:          original.Title,
 		FileName:       original.FileName,
 		MediaType:      original.MediaType,
 		Extension:      original.Extension,
 		Size:           int64(len(original.Body)),
-		AttachedAt:     a.AppliedAt,
+		AttachedAt:     application.AppliedAt,
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error { return s.Documents.Reserve(ctx, d, s.Clock.Now().Add(reservedFor)) })
 	if err != nil {

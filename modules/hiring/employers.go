@@ -45,19 +45,19 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return Detail{}, err
 	}
-	a, err := s.getReceived(ctx, by, id)
+	application, err := s.getReceived(ctx, by, id)
 	if err != nil {
 		return Detail{}, err
 	}
-	views, err := s.receivedViews(ctx, by.OrganizationID, []Application{a})
+	views, err := s.receivedViews(ctx, by.OrganizationID, []Application{application})
 	if err != nil {
 		return Detail{}, err
 	}
 	d, err := s.loadDetail(ctx, views[0])
-	if err != nil || a.WithdrawnAt != nil {
+	if err != nil || application.WithdrawnAt != nil {
 		return d, err
 	}
-	d.Introduction, err = s.Preferences.Introduction(ctx, a.ApplicantID)
+	d.Introduction, err = s.Preferences.Introduction(ctx, application.ApplicantID)
 	return d, err
 }
 

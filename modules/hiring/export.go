@@ -133,9 +133,9 @@ func (s *ExportService) StartExport(ctx context.Context, by auth.Actor, in Expor
 	if err := table.Check(in.Filters.filters()); err != nil {
 		return Export{}, err
 	}
-	var e Export
-	return e, s.Tx.Do(ctx, func(ctx context.Context) error {
-		e = Export{
+	var export Export
+	return export, s.Tx.Do(ctx, func(ctx context.Context) error {
+		export = Export{
 			ID:             s.NewID(),
 			OrganizationID: by.OrganizationID,
 			UserID:         by.UserID,
@@ -144,13 +144,13 @@ func (s *ExportService) StartExport(ctx context.Context, by auth.Actor, in Expor
 			State:          ExportQueued,
 			CreatedAt:      s.Clock.Now(),
 		}
-		if err := s.Exports.Create(ctx, e, maxUnfinishedExports); err != nil {
+		if err := s.Exports.Create(ctx, export, maxUnfinishedExports); err != nil {
 			return err
 		}
-		if err := s.Audit.Record(ctx, audit.By(by, audit.ExportCreated, e.ID).With(e.Kind)); err != nil {
+		if err := s.Audit.Record(ctx, audit.By(by, audit.ExportCreated, export.ID).With(export.Kind)); err != nil {
 			return err
 		}
-		return s.Tasks.Add(ctx, task.New(kindExport, task.Exports, kindExport+"/"+e.ID, exportTask{e.OrganizationID, e.ID}))
+		return s.Tasks.Add(ctx, task.New(kindExport, task.Exports, kindExport+"/"+export.ID, exportTask{export.OrganizationID, export.ID}))
 	})
 }
 
@@ -230,17 +230,17 @@ func (s *ExportService) OpenExport(ctx context.Context, exportID, token string) 
 	if exportID, ok := id.Canonical(exportID); !ok || sealedID != exportID {
 		return Download{}, fault.ErrUnauthorized
 	}
-	e, err := s.Exports.Get(ctx, organizationID, sealedID)
+	export, err := s.Exports.Get(ctx, organizationID, sealedID)
 	if err != nil {
 		return Download{}, err
 	}
-	userID = cmp.Or(userID, e.UserID) // links of earlier versions do not contain the user
-	if isPermitted, err := s.Organizations.May(ctx, organizationID, userID, requiredPermission(e.Kind)); err != nil {
+	userID = cmp.Or(userID, export.UserID) // links of earlier versions do not contain the user
+	if isPermitted, err := s.Organizations.May(ctx, organizationID, userID, requiredPermission(export.Kind)); err != nil {
 		return Download{}, err
 	} else if !isPermitted {
 		return Download{}, fault.ErrForbidden
 	}
-	body, info, err := s.Files.Open(ctx, e.key())
+	body, info, err := s.Files.Open(ctx, export.key())
 	if errors.Is(err, files.ErrNotFound) {
 		return Download{}, ErrExportNotFound
 	} else if err != nil {
@@ -249,32 +249,32 @@ func (s *ExportService) OpenExport(ctx context.Context, exportID, token string) 
 	// The entry has no actor, because everyone who has the link can use it.
 	entry := audit.Entry{
 		Action:         audit.ExportDownloaded,
-		OrganizationID: e.OrganizationID,
-		Object:         e.ID,
-		Detail:         e.Kind,
+		OrganizationID: export.OrganizationID,
+		Object:         export.ID,
+		Detail:         export.Kind,
 	}
 	if err := s.Audit.Record(ctx, entry); err != nil {
 		return Download{}, errors.Join(err, body.Close())
 	}
-	return Download{Name: exportName(e.Kind, e.CreatedAt), Size: info.Size, Body: body}, nil
+	return Download{Name: exportName(export.Kind, export.CreatedAt), Size: info.Size, Body: body}, nil
 }
 
 // export executes the task of an export. After a crash, the next attempt writes the file
 // from its beginning; a partial file is never visible.
 func (s *ExportService) export(ctx context.Context, t task.Task, in exportTask) error {
-	e, err := s.Exports.Get(ctx, in.OrganizationID, in.ID)
+	export, err := s.Exports.Get(ctx, in.OrganizationID, in.ID)
 	if errors.Is(err, ErrExportNotFound) {
 		// The export has expired, or was deleted because an applicant in it has deleted
 		// their account. The previous attempt may have left a file.
 		return s.Files.Delete(ctx, Export{OrganizationID: in.OrganizationID, ID: in.ID}.key())
 	}
-	if err != nil || e.State == ExportDone {
+	if err != nil || export.State == ExportDone {
 		return err
 	}
-	if err := s.writeFile(ctx, &e); err != nil {
+	if err := s.writeFile(ctx, &export); err != nil {
 		isLastAttempt := t.Attempt == exportAttempts
 		if isLastAttempt {
-			return errors.Join(err, s.markFailed(ctx, e))
+			return errors.Join(err, s.markFailed(ctx, export))
 		}
 		return err
 	}
@@ -344,13 +344,13 @@ func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 // to a user who has left the organization, has lost the permission to read the table, or does
 // not want such e-mails.
 func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) error {
-	e, err := s.Exports.Get(ctx, m.OrganizationID, m.ExportID)
+	export, err := s.Exports.Get(ctx, m.OrganizationID, m.ExportID)
 	if errors.Is(err, ErrExportNotFound) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	if isPermitted, err := s.Organizations.May(ctx, e.OrganizationID, m.UserID, requiredPermission(e.Kind)); err != nil || !isPermitted {
+	if isPermitted, err := s.Organizations.May(ctx, export.OrganizationID, m.UserID, requiredPermission(export.Kind)); err != nil || !isPermitted {
 		return err
 	}
 	if wants, err := s.Organizations.WantsAlerts(ctx, m.UserID); err != nil || !wants {
@@ -360,14 +360,14 @@ func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) 
 	if err != nil || people[m.UserID].Email == "" {
 		return err
 	}
-	link, err := s.exportLink(e, m.UserID, s.Clock.Now().Add(mailedLinkLifetime))
+	link, err := s.exportLink(export, m.UserID, s.Clock.Now().Add(mailedLinkLifetime))
 	if err != nil {
 		return err
 	}
 	return s.sendLetter(ctx, correspondence{people: people}, m.UserID, mail.Letter{
-		ID: "export-" + e.ID, Subject: "Your export is ready",
+		ID: "export-" + export.ID, Subject: "Your export is ready",
 		Body: []mail.Block{
-			{Text: fmt.Sprintf("Your export of %s is ready. Number of rows: %d.", e.Kind, e.RowsDone)},
+			{Text: fmt.Sprintf("Your export of %s is ready. Number of rows: %d.", export.Kind, export.RowsDone)},
 			{Link: &mail.Link{Label: "Download it", URL: link}},
 			{
 				Text: "The link works for 24 hours, for everybody who has it, while you may see what is in the file. The file is kept for 7 days.",

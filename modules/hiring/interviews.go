@@ -194,11 +194,11 @@ func (s *Service) saveInterview(
 	}
 	var next Appointment
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		a, err := s.getReceived(ctx, by, applicationID)
+		application, err := s.getReceived(ctx, by, applicationID)
 		if err != nil {
 			return err
 		}
-		before, err := s.getInterview(ctx, by.OrganizationID, a.ID)
+		before, err := s.getInterview(ctx, by.OrganizationID, application.ID)
 		if err != nil {
 			return err
 		}
@@ -212,15 +212,15 @@ func (s *Service) saveInterview(
 		case !create:
 			return ErrInterviewNotFound
 		default:
-			next = Appointment{ID: s.NewID(), ApplicationID: a.ID, OrganizationID: a.OrganizationID, Sequence: -1, CreatedAt: now}
+			next = Appointment{ID: s.NewID(), ApplicationID: application.ID, OrganizationID: application.OrganizationID, Sequence: -1, CreatedAt: now}
 		}
 		in.apply(&next, at)
 		change := next.notice(before)
 		if change == event.InterviewScheduled || change == event.InterviewMoved {
-			if a.WithdrawnAt != nil {
+			if application.WithdrawnAt != nil {
 				return ErrWithdrawn
 			}
-			if err := limit.Take(ctx, s.Limiter, interviewNoticesPerDay, a.ID); err != nil {
+			if err := limit.Take(ctx, s.Limiter, interviewNoticesPerDay, application.ID); err != nil {
 				return err
 			}
 		}
@@ -235,7 +235,7 @@ func (s *Service) saveInterview(
 		if err := s.Appointments.Upsert(ctx, next); err != nil {
 			return err
 		}
-		return s.Events.Record(ctx, next.event(&a, change, by.UserID))
+		return s.Events.Record(ctx, next.event(&application, change, by.UserID))
 	})
 	return next, err
 }

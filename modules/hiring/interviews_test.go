@@ -371,23 +371,23 @@ func TestFindReceived_Filters_SelectApplications(t *testing.T) {
 func TestScheduleAndMove_InvalidTime_ChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		e := employer()
-		a := env.apply(seeker(), env.newListing(e))
+		application := env.apply(seeker(), env.newListing(e))
 		in := interviewInput(env.clock.Now().Add(-time.Minute).Format(time.RFC3339))
 		in.RequireFuture = true
-		err := env.ScheduleAndMove(t.Context(), e, a.ID, in)
+		err := env.ScheduleAndMove(t.Context(), e, application.ID, in)
 		require.Equal(t, "scheduledAt", fault.Of(err).Fields[0].Name)
-		require.Equal(t, hiring.Pending, env.received(e, a.ID).Status)
+		require.Equal(t, hiring.Pending, env.received(e, application.ID).Status)
 		soon := env.clock.Now().Add(time.Hour).Truncate(time.Minute).Format(time.RFC3339)
 		in.ScheduledAt = &soon
-		require.ErrorIs(t, env.ScheduleAndMove(t.Context(), employer(auth.ApplicationsView), a.ID, in), fault.ErrForbidden)
-		require.NoError(t, env.ScheduleAndMove(t.Context(), e, a.ID, in))
-		require.Equal(t, hiring.Interview, env.received(e, a.ID).Status)
+		require.ErrorIs(t, env.ScheduleAndMove(t.Context(), employer(auth.ApplicationsView), application.ID, in), fault.ErrForbidden)
+		require.NoError(t, env.ScheduleAndMove(t.Context(), e, application.ID, in))
+		require.Equal(t, hiring.Interview, env.received(e, application.ID).Status)
 
 		env.clock.Advance(2 * time.Hour)
 		in.Notes = ptr("went well")
-		_, err = env.Reschedule(t.Context(), e, a.ID, in)
+		_, err = env.Reschedule(t.Context(), e, application.ID, in)
 		require.NoError(t, err, "the time of a past interview is unchanged")
-		_, err = env.Schedule(t.Context(), e, a.ID, in)
+		_, err = env.Schedule(t.Context(), e, application.ID, in)
 		require.NoError(t, err, "nothing changes for the applicant")
 	})
 }

@@ -90,11 +90,11 @@ func (s *Service) Rename(ctx context.Context, userID, name string) error {
 // confirms the requested one. A later request replaces an earlier one, and a request for the
 // current address cancels it. ChangeEmail fails with ErrEmailTaken if another account has the
 // address. The caller must be confirmed, unless the address is the current or requested one.
-func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) error {
-	if err := cmp.Or(a.RequireUser(), valid.Value("email", email, "required,email")); err != nil {
+func (s *Service) ChangeEmail(ctx context.Context, actor auth.Actor, email string) error {
+	if err := cmp.Or(actor.RequireUser(), valid.Value("email", email, "required,email")); err != nil {
 		return err
 	}
-	userID := a.UserID
+	userID := actor.UserID
 	email, _ = text.ParseEmail(email)
 	u, err := s.getUser(ctx, userID)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Service) ChangeEmail(ctx context.Context, a auth.Actor, email string) e
 	if err != nil || pending == email {
 		return err // a form that is submitted twice causes one e-mail
 	}
-	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
+	if err := actor.RequireConfirmed(s.Clock.Now()); err != nil {
 		return err
 	}
 	if err := limit.Take(ctx, s.Limiter, changesPerAccount, userID); err != nil {
@@ -183,8 +183,8 @@ func (s *Service) PendingEmail(ctx context.Context, userID string) (string, erro
 // confirmChange replaces the address of the account with the confirmed one, if that was
 // requested last. An invited user with the address is merged into the account. The caller has
 // locked the account.
-func (s *Service) confirmChange(ctx context.Context, u *User, email string, now time.Time) error {
-	h, err := s.EmailChanges.Get(ctx, u.ID)
+func (s *Service) confirmChange(ctx context.Context, user *User, email string, now time.Time) error {
+	h, err := s.EmailChanges.Get(ctx, user.ID)
 	if err != nil {
 		return err
 	}
@@ -192,26 +192,26 @@ func (s *Service) confirmChange(ctx context.Context, u *User, email string, now 
 	if c == nil || EmailKey(c.Email) != EmailKey(email) || !c.isOpen(now) {
 		return errBadToken
 	}
-	if err := s.claimAddress(ctx, u, email); err != nil {
+	if err := s.claimAddress(ctx, user, email); err != nil {
 		return err
 	}
-	former := EmailUndo{Email: u.Email, Key: u.EmailKey(), ChangedAt: now, ExpiresAt: now.Add(undoLife)}
-	u.Move(c.Email, s.Mailboxes.Key(c.Email), now)
-	if err := s.Users.Update(ctx, u); err != nil {
+	former := EmailUndo{Email: user.Email, Key: user.EmailKey(), ChangedAt: now, ExpiresAt: now.Add(undoLife)}
+	user.Move(c.Email, s.Mailboxes.Key(c.Email), now)
+	if err := s.Users.Update(ctx, user); err != nil {
 		return err
 	}
-	if err := s.requireNotReserved(ctx, u, now); err != nil {
+	if err := s.requireNotReserved(ctx, user, now); err != nil {
 		return err
 	}
-	h.recordChange(former, u.EmailKey())
+	h.recordChange(former, user.EmailKey())
 	if err := s.EmailChanges.Upsert(ctx, h); err != nil {
 		return err
 	}
-	if err := s.auditUser(ctx, u.ID, audit.EmailChanged, u.ID, event.EmailChanged{UserID: u.ID, ChangedAt: now}); err != nil {
+	if err := s.auditUser(ctx, user.ID, audit.EmailChanged, user.ID, event.EmailChanged{UserID: user.ID, ChangedAt: now}); err != nil {
 		return err
 	}
 	// Links in the old mailbox no longer give access to this account.
-	return s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForReset}, now)
+	return s.revokeTokens(ctx, user.ID, MailTokenFilter{Purpose: ForReset}, now)
 }
 
 // revokeTokens marks the user's unused tokens that match the filter as used.
@@ -240,11 +240,11 @@ func (s *Service) claimAddress(ctx context.Context, u *User, email string) error
 // requested address. In this order, the owner is warned before someone with a stolen session
 // can confirm.
 func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChangeRequested) error {
-	u, err := s.recipient(ctx, e.UserID)
-	if err != nil || u.ID == "" {
+	user, err := s.recipient(ctx, e.UserID)
+	if err != nil || user.ID == "" {
 		return err
 	}
-	h, err := s.EmailChanges.Get(ctx, u.ID)
+	h, err := s.EmailChanges.Get(ctx, user.ID)
 	if err != nil {
 		return err
 	}
@@ -252,13 +252,13 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 	if requested == nil || !requested.RequestedAt.Equal(e.RequestedAt) {
 		return nil // the request was confirmed, cancelled or replaced
 	}
-	id := u.ID + "-" + encodeTime(e.RequestedAt)
-	err = s.warnOfChange(ctx, u, "email-change-"+id, e.RequestedAt)
+	id := user.ID + "-" + encodeTime(e.RequestedAt)
+	err = s.warnOfChange(ctx, user, "email-change-"+id, e.RequestedAt)
 	// The current address may not accept e-mail any more: that may be why it is changed.
 	if err != nil && !task.IsPermanent(err) {
 		return err
 	}
-	recipient := u
+	recipient := user
 	recipient.Email = requested.Email
 	return s.sendVerification(ctx, recipient, "confirm-email-"+id, "Please confirm your new e-mail address",
 		"This is to be the e-mail address of your account on locum. Please confirm that it is yours.",

@@ -33,33 +33,33 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor, membershipOnl
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.getCaller(ctx, a.UserID)
+		user, err := s.getCaller(ctx, a.UserID)
 		if err != nil {
 			return err
 		}
 		now := s.Clock.Now()
 		if !membershipOnly {
-			if err := s.Audit.Record(ctx, audit.By(a, audit.AccountDeleted, u.ID)); err != nil {
+			if err := s.Audit.Record(ctx, audit.By(a, audit.AccountDeleted, user.ID)); err != nil {
 				return err
 			}
 		}
-		if err := s.endMembership(ctx, u, now); err != nil {
+		if err := s.endMembership(ctx, user, now); err != nil {
 			return err
 		}
 		if membershipOnly {
-			return s.Sessions.EndByUsers(ctx, []string{u.ID}, "", now)
+			return s.Sessions.EndByUsers(ctx, []string{user.ID}, "", now)
 		}
 		// The account is updated first: a concurrent transaction that creates a session or mail
 		// token is either committed before, or does not find the account.
-		u.Erase(now)
-		if err := s.Users.Update(ctx, &u); err != nil {
+		user.Erase(now)
+		if err := s.Users.Update(ctx, &user); err != nil {
 			return err
 		}
-		if err := s.PersonalData.DeleteByUser(ctx, u.ID); err != nil {
+		if err := s.PersonalData.DeleteByUser(ctx, user.ID); err != nil {
 			return err
 		}
-		deleted := event.AccountDeleted{UserID: u.ID, Kind: string(u.Kind), DeletedAt: now}
-		return s.recordTwice(ctx, kindErase, u.ID, deleted, now)
+		deleted := event.AccountDeleted{UserID: user.ID, Kind: string(user.Kind), DeletedAt: now}
+		return s.recordTwice(ctx, kindErase, user.ID, deleted, now)
 	})
 }
 

@@ -57,22 +57,22 @@ func (a EmployerAccount) Contact() Contact {
 }
 
 // MyEmployerAccount returns the caller's account.
-func (s *Service) MyEmployerAccount(ctx context.Context, a auth.Actor) (out EmployerAccount, err error) {
-	if err := a.RequireEmployer(); err != nil {
+func (s *Service) MyEmployerAccount(ctx context.Context, actor auth.Actor) (out EmployerAccount, err error) {
+	if err := actor.RequireEmployer(); err != nil {
 		return EmployerAccount{}, err
 	}
-	if out.User, err = s.getCaller(ctx, a.UserID); err != nil {
+	if out.User, err = s.getCaller(ctx, actor.UserID); err != nil {
 		return EmployerAccount{}, err
 	}
-	if a.OrganizationID != "" {
-		if out.Organization, err = s.getOrganization(ctx, a.OrganizationID); err != nil {
+	if actor.OrganizationID != "" {
+		if out.Organization, err = s.getOrganization(ctx, actor.OrganizationID); err != nil {
 			return EmployerAccount{}, err
 		}
 	}
-	if out.Settings, err = s.EmployerSettings.Get(ctx, a.UserID); err != nil {
+	if out.Settings, err = s.EmployerSettings.Get(ctx, actor.UserID); err != nil {
 		return EmployerAccount{}, err
 	}
-	out.PendingEmail, err = s.PendingEmail(ctx, a.UserID)
+	out.PendingEmail, err = s.PendingEmail(ctx, actor.UserID)
 	return out, err
 }
 
@@ -109,12 +109,12 @@ func (in EmployerInput) company() OrganizationInput {
 
 // UpdateEmployer changes the caller's account, settings and organization in one transaction.
 // Only admins can change the organization.
-func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerInput) (EmployerAccount, error) {
-	if err := a.RequireEmployer(); err != nil {
+func (s *Service) UpdateEmployer(ctx context.Context, actor auth.Actor, in EmployerInput) (EmployerAccount, error) {
+	if err := actor.RequireEmployer(); err != nil {
 		return EmployerAccount{}, err
 	}
 	if in.company() != (OrganizationInput{}) {
-		if err := a.Require(auth.Manage); err != nil {
+		if err := actor.Require(auth.Manage); err != nil {
 			return EmployerAccount{}, err
 		}
 	}
@@ -123,13 +123,13 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 	}
 	// The address is changed first, because it may be refused. It has to be confirmed anyway.
 	if p := in.Profile; p != nil && p.Email != nil {
-		if err := s.ChangeEmail(ctx, a, *p.Email); err != nil {
+		if err := s.ChangeEmail(ctx, actor, *p.Email); err != nil {
 			return EmployerAccount{}, err
 		}
 	}
 	var out EmployerAccount
-	err := s.withRenameLimit(ctx, a.OrganizationID, func(ctx context.Context, isCounted bool) (err error) {
-		if out, err = s.MyEmployerAccount(ctx, a); err != nil {
+	err := s.withRenameLimit(ctx, actor.OrganizationID, func(ctx context.Context, isCounted bool) (err error) {
+		if out, err = s.MyEmployerAccount(ctx, actor); err != nil {
 			return err
 		}
 		now, company, name := s.Clock.Now(), in.company(), out.Name
@@ -142,7 +142,7 @@ func (s *Service) UpdateEmployer(ctx context.Context, a auth.Actor, in EmployerI
 			// may contain the unchanged name of the organization.
 			companyName := out.Organization.Name
 			patch.SetName(&companyName, company.Name)
-			if companyName == out.Name && out.Organization.Name == out.Name && a.May(auth.Manage) {
+			if companyName == out.Name && out.Organization.Name == out.Name && actor.May(auth.Manage) {
 				company.Name = &name
 			}
 			out.Rename(name, now)
@@ -223,16 +223,16 @@ type OrganizationInput struct {
 }
 
 // UpdateOrganization changes the caller's organization. Only admins can call it.
-func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in OrganizationInput) (Organization, error) {
-	if err := cmp.Or(a.Require(auth.Manage), valid.Check("", in)); err != nil {
+func (s *Service) UpdateOrganization(ctx context.Context, actor auth.Actor, in OrganizationInput) (Organization, error) {
+	if err := cmp.Or(actor.Require(auth.Manage), valid.Check("", in)); err != nil {
 		return Organization{}, err
 	}
 	var out Organization
-	err := s.withRenameLimit(ctx, a.OrganizationID, func(ctx context.Context, isCounted bool) (err error) {
-		if out, err = s.getOrganization(ctx, a.OrganizationID); err != nil {
+	err := s.withRenameLimit(ctx, actor.OrganizationID, func(ctx context.Context, isCounted bool) (err error) {
+		if out, err = s.getOrganization(ctx, actor.OrganizationID); err != nil {
 			return err
 		}
-		if err := s.auditSecondFactorSetting(ctx, a, out, in.RequireSecondFactor); err != nil {
+		if err := s.auditSecondFactorSetting(ctx, actor, out, in.RequireSecondFactor); err != nil {
 			return err
 		}
 		before, now := out, s.Clock.Now()
@@ -243,7 +243,7 @@ func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in Organ
 		if out.Name != before.Name || domainOf(out.Website) == domainOf(before.Website) {
 			return nil
 		}
-		u, err := s.getCaller(ctx, a.UserID)
+		u, err := s.getCaller(ctx, actor.UserID)
 		if err != nil {
 			return err
 		}
@@ -257,21 +257,21 @@ func (s *Service) UpdateOrganization(ctx context.Context, a auth.Actor, in Organ
 
 // auditSecondFactorSetting records a change of RequireSecondFactor in the audit log. It refuses
 // to set it if the caller has no second factor.
-func (s *Service) auditSecondFactorSetting(ctx context.Context, a auth.Actor, o Organization, required *bool) error {
-	if required == nil || *required == o.RequireSecondFactor {
+func (s *Service) auditSecondFactorSetting(ctx context.Context, actor auth.Actor, organization Organization, required *bool) error {
+	if required == nil || *required == organization.RequireSecondFactor {
 		return nil
 	}
 	detail := "off"
 	if *required {
 		detail = "on"
-		switch f, err := s.getSecondFactor(ctx, a.UserID); {
+		switch f, err := s.getSecondFactor(ctx, actor.UserID); {
 		case err != nil:
 			return err
 		case !f.Enabled():
 			return fault.InvalidField("requireSecondFactor", "needs a second factor on your own account first")
 		}
 	}
-	return s.Audit.Record(ctx, audit.By(a, audit.SecondFactorRequired, o.ID).With(detail))
+	return s.Audit.Record(ctx, audit.By(actor, audit.SecondFactorRequired, organization.ID).With(detail))
 }
 
 // updateOrganization applies the changes to the organization and stores it. If the name

@@ -97,19 +97,19 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 	if err != nil {
 		return err
 	}
-	return s.redeem(ctx, t, func(ctx context.Context, u *User, now time.Time) error {
-		if EmailKey(u.Email) != EmailKey(t.Email) {
+	return s.redeem(ctx, t, func(ctx context.Context, user *User, now time.Time) error {
+		if EmailKey(user.Email) != EmailKey(t.Email) {
 			return errBadToken // the address of the account was changed after the request
 		}
-		wasVerified := !u.EmailVerifiedAt.IsZero()
-		u.Verify(now) // the token was sent to the address
-		if err := s.auditUser(ctx, u.ID, audit.PasswordReset, u.ID); err != nil {
+		wasVerified := !user.EmailVerifiedAt.IsZero()
+		user.Verify(now) // the token was sent to the address
+		if err := s.auditUser(ctx, user.ID, audit.PasswordReset, user.ID); err != nil {
 			return err
 		}
-		if err := s.setPassword(ctx, u, hash, "", true, now); err != nil || wasVerified {
+		if err := s.setPassword(ctx, user, hash, "", true, now); err != nil || wasVerified {
 			return err
 		}
-		return s.removeSecondFactor(ctx, u.ID, time.Time{}, now)
+		return s.removeSecondFactor(ctx, user.ID, time.Time{}, now)
 	})
 }
 
@@ -123,11 +123,11 @@ type ChangePasswordInput struct {
 }
 
 // ChangePassword sets the caller's password and ends every other session.
-func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePasswordInput, from Client) error {
-	if err := cmp.Or(a.RequireUser(), valid.Check("", in)); err != nil {
+func (s *Service) ChangePassword(ctx context.Context, actor auth.Actor, in ChangePasswordInput, from Client) error {
+	if err := cmp.Or(actor.RequireUser(), valid.Check("", in)); err != nil {
 		return err
 	}
-	checked, err := s.checkOwnPassword(ctx, a, in.CurrentPassword, from)
+	checked, err := s.checkOwnPassword(ctx, actor, in.CurrentPassword, from)
 	if err != nil {
 		return err
 	}
@@ -136,17 +136,17 @@ func (s *Service) ChangePassword(ctx context.Context, a auth.Actor, in ChangePas
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.Users.GetForUpdate(ctx, a.UserID)
+		u, err := s.Users.GetForUpdate(ctx, actor.UserID)
 		if err != nil {
 			return err
 		}
 		if u.PasswordHash != checked.PasswordHash { // the password was changed concurrently
 			return fault.InvalidField("currentPassword", "is not right")
 		}
-		if err := s.Audit.Record(ctx, audit.By(a, audit.PasswordChanged, u.ID)); err != nil {
+		if err := s.Audit.Record(ctx, audit.By(actor, audit.PasswordChanged, u.ID)); err != nil {
 			return err
 		}
-		return s.setPassword(ctx, &u, hash, a.SessionID, in.SignOutPrograms, s.Clock.Now())
+		return s.setPassword(ctx, &u, hash, actor.SessionID, in.SignOutPrograms, s.Clock.Now())
 	})
 }
 
@@ -184,18 +184,18 @@ func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword str
 // setPassword stores the password hash and revokes all access that someone with the old
 // password may have gained: sessions except keptSession, reset links, a requested change of the
 // address and, if signOutPrograms is set, the access of programs.
-func (s *Service) setPassword(ctx context.Context, u *User, hash, keptSession string, signOutPrograms bool, now time.Time) error {
-	u.SetPassword(hash, now)
-	if err := s.Users.Update(ctx, u); err != nil {
+func (s *Service) setPassword(ctx context.Context, user *User, hash, keptSession string, signOutPrograms bool, now time.Time) error {
+	user.SetPassword(hash, now)
+	if err := s.Users.Update(ctx, user); err != nil {
 		return err
 	}
-	if err := s.Sessions.EndByUsers(ctx, []string{u.ID}, keptSession, now); err != nil {
+	if err := s.Sessions.EndByUsers(ctx, []string{user.ID}, keptSession, now); err != nil {
 		return err
 	}
-	if err := s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForReset}, now); err != nil {
+	if err := s.revokeTokens(ctx, user.ID, MailTokenFilter{Purpose: ForReset}, now); err != nil {
 		return err
 	}
-	if err := s.cancelChange(ctx, u.ID); err != nil {
+	if err := s.cancelChange(ctx, user.ID); err != nil {
 		return err
 	}
 	var signedOut []Program
@@ -203,16 +203,16 @@ func (s *Service) setPassword(ctx context.Context, u *User, hash, keptSession st
 		// The account was updated before, so that a concurrent creation of a program, which
 		// locks the account (HoldSession), is either seen here or refused.
 		var err error
-		if signedOut, err = s.Programs.SignOut(ctx, u.ID, now); err != nil {
+		if signedOut, err = s.Programs.SignOut(ctx, user.ID, now); err != nil {
 			return err
 		}
-		if err := s.auditUser(ctx, u.ID, audit.ProgramsSignedOut, u.ID); err != nil {
+		if err := s.auditUser(ctx, user.ID, audit.ProgramsSignedOut, user.ID); err != nil {
 			return err
 		}
 	}
 	return s.Events.Record(
 		ctx,
-		event.PasswordChanged{UserID: u.ID, ChangedAt: now, Programs: describePrograms(signedOut), SignedOutPrograms: signOutPrograms},
+		event.PasswordChanged{UserID: user.ID, ChangedAt: now, Programs: describePrograms(signedOut), SignedOutPrograms: signOutPrograms},
 	)
 }
 
@@ -244,20 +244,20 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 	if err != nil {
 		return err
 	}
-	err = s.redeem(ctx, t, func(ctx context.Context, u *User, now time.Time) error {
-		if EmailKey(u.Email) == EmailKey(t.Email) {
-			u.Verify(now)
-			err = s.Users.Update(ctx, u)
+	err = s.redeem(ctx, t, func(ctx context.Context, user *User, now time.Time) error {
+		if EmailKey(user.Email) == EmailKey(t.Email) {
+			user.Verify(now)
+			err = s.Users.Update(ctx, user)
 		} else {
-			err = s.confirmChange(ctx, u, t.Email, now)
+			err = s.confirmChange(ctx, user, t.Email, now)
 		}
 		if err != nil {
 			return err
 		}
-		if err := s.verifyOrganizationOf(ctx, u, now); err != nil {
+		if err := s.verifyOrganizationOf(ctx, user, now); err != nil {
 			return err
 		}
-		return s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForVerification}, now)
+		return s.revokeTokens(ctx, user.ID, MailTokenFilter{Purpose: ForVerification}, now)
 	})
 	return s.countOrganizationChange(err)
 }

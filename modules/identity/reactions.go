@@ -151,40 +151,40 @@ func (s *Service) OnSessionReuseDetected(ctx context.Context, e event.SessionReu
 
 // OnMemberInvited sends an organization's invitation.
 func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) error {
-	m, err := s.Members.Get(ctx, e.OrganizationID, e.UserID)
+	member, err := s.Members.Get(ctx, e.OrganizationID, e.UserID)
 	if errors.Is(err, ErrNotInTeam) {
 		return nil
 	}
-	if err != nil || m.Status != MemberInvited {
+	if err != nil || member.Status != MemberInvited {
 		return err
 	}
-	o, err := s.getOrganization(ctx, e.OrganizationID)
+	organization, err := s.getOrganization(ctx, e.OrganizationID)
 	if err != nil {
 		return err
 	}
-	u, err := s.getUser(ctx, e.UserID)
+	user, err := s.getUser(ctx, e.UserID)
 	if err != nil {
 		return fault.IfNotFound(err, nil)
 	}
-	token, err := s.createMailToken(ctx, u, ForInvitation, e.OrganizationID, s.Clock.Now())
+	token, err := s.createMailToken(ctx, user, ForInvitation, e.OrganizationID, s.Clock.Now())
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the account was deleted
 	}
-	optOut, err := s.Sealer.Seal(auth.ForOptOut, optOutSubject(s.Mailboxes.Key(u.Email)), e.InvitedAt.Add(optOutLife))
+	optOut, err := s.Sealer.Seal(auth.ForOptOut, optOutSubject(s.Mailboxes.Key(user.Email)), e.InvitedAt.Add(optOutLife))
 	if err != nil {
 		return err
 	}
-	name := mail.SafeName(o.Name, "an organization")
+	name := mail.SafeName(organization.Name, "an organization")
 	how := "choose a password and start"
-	if u.Status == UserActive {
+	if user.Status == UserActive {
 		how = "you have an account already, so sign in with it and accept"
 	} else {
-		u.Name = m.InvitedName
+		user.Name = member.InvitedName
 	}
 	return s.send(
 		ctx,
-		u,
-		"invitation-"+m.ID+"-"+encodeTime(e.InvitedAt),
+		user,
+		"invitation-"+member.ID+"-"+encodeTime(e.InvitedAt),
 		"Join "+name+" on locum",
 		mail.Block{Text: name + " would like you to join its team on locum. If you agree, " + how + "."},
 		s.link("Join the team", "accept-invitation", token),

@@ -92,17 +92,17 @@ func (s *Service) register(ctx context.Context, in Registrable, from Client, ope
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		u := NewUser(s.NewID(), r.email, r.name, r.kind, hash, now)
-		u.Key = key
-		if err := s.Users.Create(ctx, &u); err != nil {
+		user := NewUser(s.NewID(), r.email, r.name, r.kind, hash, now)
+		user.Key = key
+		if err := s.Users.Create(ctx, &user); err != nil {
 			return err
 		}
-		if err := s.requireNotReserved(ctx, &u, now); err != nil {
+		if err := s.requireNotReserved(ctx, &user, now); err != nil {
 			return err
 		}
 		if r.kind == KindEmployer {
 			o := r.organization
-			org, founder := NewOrganization(s.NewID(), s.NewID(), u.ID, o.Name, o.Industry, o.Size, now)
+			org, founder := NewOrganization(s.NewID(), s.NewID(), user.ID, o.Name, o.Industry, o.Size, now)
 			if s.HoldNewOrganizations {
 				org.HeldAt = now
 			}
@@ -116,10 +116,10 @@ func (s *Service) register(ctx context.Context, in Registrable, from Client, ope
 				return err
 			}
 		}
-		if err := s.Events.Record(ctx, event.UserRegistered{UserID: u.ID}); err != nil {
+		if err := s.Events.Record(ctx, event.UserRegistered{UserID: user.ID}); err != nil {
 			return err
 		}
-		return open(ctx, u.ID, now)
+		return open(ctx, user.ID, now)
 	})
 }
 

@@ -101,26 +101,26 @@ func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollm
 	if err := cmp.Or(a.RequireUser(), a.RequireConfirmed(s.Clock.Now())); err != nil {
 		return Enrollment{}, err
 	}
-	u, err := s.getCaller(ctx, a.UserID)
+	user, err := s.getCaller(ctx, a.UserID)
 	if err != nil {
 		return Enrollment{}, err
 	}
 	var out Enrollment
-	if out.Secret, out.URL, err = s.OneTimeCodes.NewSecret(u.Email); err != nil {
+	if out.Secret, out.URL, err = s.OneTimeCodes.NewSecret(user.Email); err != nil {
 		return Enrollment{}, err
 	}
-	encrypted, err := s.Vault.Encrypt(out.Secret, u.ID)
+	encrypted, err := s.Vault.Encrypt(out.Secret, user.ID)
 	if err != nil {
 		return Enrollment{}, err
 	}
 	return out, s.Tx.Do(ctx, func(ctx context.Context) error {
-		switch existing, err := s.getSecondFactor(ctx, u.ID); {
+		switch existing, err := s.getSecondFactor(ctx, user.ID); {
 		case err != nil:
 			return err
 		case existing.Enabled():
 			return ErrSecondFactorEnabled
 		}
-		return s.SecondFactors.Upsert(ctx, SecondFactor{UserID: u.ID, Secret: encrypted, CreatedAt: s.Clock.Now()})
+		return s.SecondFactors.Upsert(ctx, SecondFactor{UserID: user.ID, Secret: encrypted, CreatedAt: s.Clock.Now()})
 	})
 }
 
@@ -132,36 +132,36 @@ type CodeInput struct {
 // ConfirmSecondFactor enables the second factor that the caller has enrolled, if the code is
 // correct. It returns the recovery codes, which are not shown again. It also ends the caller's
 // other sessions, which were opened without the second factor.
-func (s *Service) ConfirmSecondFactor(ctx context.Context, a auth.Actor, in CodeInput) ([]string, error) {
-	if err := a.RequireUser(); err != nil {
+func (s *Service) ConfirmSecondFactor(ctx context.Context, actor auth.Actor, in CodeInput) ([]string, error) {
+	if err := actor.RequireUser(); err != nil {
 		return nil, err
 	}
 	var codes []string
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		f, err := s.SecondFactors.Get(ctx, a.UserID)
+		factor, err := s.SecondFactors.Get(ctx, actor.UserID)
 		switch {
 		case err != nil:
 			return fault.IfNotFound(err, ErrNotEnrolled)
-		case f.Enabled():
+		case factor.Enabled():
 			return ErrSecondFactorEnabled
 		}
-		step, ok, err := s.matchCode(f, in.Code, now)
+		step, ok, err := s.matchCode(factor, in.Code, now)
 		if err != nil {
 			return err
 		}
 		if !ok {
 			return fault.InvalidField("code", "is not the current code of the authenticator app")
 		}
-		f.ConfirmedAt, f.LastStep = now, step
-		codes, f.RecoveryCodes = newRecoveryCodes()
-		if err := s.SecondFactors.Upsert(ctx, f); err != nil {
+		factor.ConfirmedAt, factor.LastStep = now, step
+		codes, factor.RecoveryCodes = newRecoveryCodes()
+		if err := s.SecondFactors.Upsert(ctx, factor); err != nil {
 			return err
 		}
-		if err := s.Sessions.EndByUsers(ctx, []string{a.UserID}, a.SessionID, now); err != nil {
+		if err := s.Sessions.EndByUsers(ctx, []string{actor.UserID}, actor.SessionID, now); err != nil {
 			return err
 		}
-		return s.recordSecondFactor(ctx, a.UserID, audit.SecondFactorEnabled, now)
+		return s.recordSecondFactor(ctx, actor.UserID, audit.SecondFactorEnabled, now)
 	})
 	return codes, err
 }
@@ -173,37 +173,37 @@ type DisableSecondFactorInput struct {
 }
 
 // DisableSecondFactor removes the caller's second factor and its recovery codes.
-func (s *Service) DisableSecondFactor(ctx context.Context, a auth.Actor, in DisableSecondFactorInput, from Client) error {
-	if err := a.RequireUser(); err != nil {
+func (s *Service) DisableSecondFactor(ctx context.Context, actor auth.Actor, in DisableSecondFactorInput, from Client) error {
+	if err := actor.RequireUser(); err != nil {
 		return err
 	}
-	u, err := s.checkOwnPassword(ctx, a, in.CurrentPassword, from)
+	user, err := s.checkOwnPassword(ctx, actor, in.CurrentPassword, from)
 	if err != nil {
 		return err
 	}
-	if err := s.checkCodeFailures(ctx, u.ID, in.Code); err != nil {
+	if err := s.checkCodeFailures(ctx, user.ID, in.Code); err != nil {
 		return err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
-		switch f, err := s.getSecondFactor(ctx, a.UserID); {
+		switch f, err := s.getSecondFactor(ctx, actor.UserID); {
 		case err != nil:
 			return err
 		case !f.Enabled():
 			return ErrNotEnrolled
 		}
-		if err := s.useSecondFactor(ctx, a.UserID, in.Code, now); err != nil {
+		if err := s.useSecondFactor(ctx, actor.UserID, in.Code, now); err != nil {
 			return err
 		}
-		if err := s.SecondFactors.Delete(ctx, a.UserID); err != nil {
+		if err := s.SecondFactors.Delete(ctx, actor.UserID); err != nil {
 			return err
 		}
-		return s.recordSecondFactor(ctx, a.UserID, audit.SecondFactorDisabled, now)
+		return s.recordSecondFactor(ctx, actor.UserID, audit.SecondFactorDisabled, now)
 	})
 	if !errors.Is(err, ErrSecondFactorInvalid) {
 		return err
 	}
-	if err := s.secondFactorFailed(ctx, u, from); !errors.Is(err, ErrSecondFactorInvalid) {
+	if err := s.secondFactorFailed(ctx, user, from); !errors.Is(err, ErrSecondFactorInvalid) {
 		return err
 	}
 	return fault.InvalidField("code", "is not a current code or a recovery code")
@@ -247,24 +247,24 @@ func (s *Service) recordSecondFactor(ctx context.Context, userID string, action 
 // with ErrSecondFactorRequired if the code is empty, and with ErrSecondFactorInvalid if the
 // code is wrong or was used before. It returns nil for an account without a second factor.
 func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now time.Time) error {
-	f, err := s.getSecondFactor(ctx, userID)
+	factor, err := s.getSecondFactor(ctx, userID)
 	switch {
-	case err != nil || !f.Enabled():
+	case err != nil || !factor.Enabled():
 		return err
 	case code == "":
 		return ErrSecondFactorRequired
 	}
-	step, ok, err := s.matchCode(f, code, now)
+	step, ok, err := s.matchCode(factor, code, now)
 	if err != nil {
 		return err
 	}
 	switch {
-	case ok && step > f.LastStep:
-		f.LastStep = step
-	case ok || !f.useRecoveryCode(hashRecoveryCode(code)):
+	case ok && step > factor.LastStep:
+		factor.LastStep = step
+	case ok || !factor.useRecoveryCode(hashRecoveryCode(code)):
 		return ErrSecondFactorInvalid
 	}
-	if err := s.SecondFactors.Upsert(ctx, f); err != nil || ok {
+	if err := s.SecondFactors.Upsert(ctx, factor); err != nil || ok {
 		return err
 	}
 	return s.auditUser(ctx, userID, audit.RecoveryCodeUsed, userID)

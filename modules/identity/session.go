@@ -161,7 +161,7 @@ func (p Principal) Role() auth.Role {
 
 // Actor returns the caller of a request with the session.
 func (p Principal) Actor() auth.Actor {
-	a := auth.Actor{
+	actor := auth.Actor{
 		UserID:      p.User.ID,
 		SessionID:   p.Session.ID,
 		Role:        p.Role(),
@@ -172,9 +172,9 @@ func (p Principal) Actor() auth.Actor {
 	switch m := p.Membership; {
 	case m == nil:
 	case m.SecondFactorMissing:
-		a.EnrollmentRequired = true
+		actor.EnrollmentRequired = true
 	default:
-		a.OrganizationID, a.Permissions = m.OrganizationID, m.Grants()
+		actor.OrganizationID, actor.Permissions = m.OrganizationID, m.Grants()
 	}
-	return a
+	return actor
 }

@@ -22,8 +22,8 @@ func (s *Service) MySessions(ctx context.Context, a auth.Actor, r page.Request) 
 
 // EndSession ends one of the caller's active sessions. It fails with
 // ErrSessionNotFound if the caller has none with the id.
-func (s *Service) EndSession(ctx context.Context, a auth.Actor, sessionID string) error {
-	if err := a.RequireUser(); err != nil {
+func (s *Service) EndSession(ctx context.Context, actor auth.Actor, sessionID string) error {
+	if err := actor.RequireUser(); err != nil {
 		return err
 	}
 	sessionID, ok := id.Canonical(sessionID)
@@ -36,13 +36,13 @@ func (s *Service) EndSession(ctx context.Context, a auth.Actor, sessionID string
 		switch {
 		case err != nil:
 			return err
-		case p.User.ID != a.UserID, !p.Session.Alive(now):
+		case p.User.ID != actor.UserID, !p.Session.Alive(now):
 			return ErrSessionNotFound
 		}
 		if err := s.endSession(ctx, p.Session, now); err != nil {
 			return err
 		}
-		return s.Audit.Record(ctx, audit.By(a, audit.SessionEnded, sessionID))
+		return s.Audit.Record(ctx, audit.By(actor, audit.SessionEnded, sessionID))
 	})
 }
 

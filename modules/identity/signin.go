@@ -36,31 +36,31 @@ func (s *Service) Login(ctx context.Context, in LoginInput, from Client) (Signed
 func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open openSessionFunc) error {
 	// The second attempt is needed if a concurrent sign-in has renewed the password hash.
 	for range 2 {
-		u, renewed, err := s.checkPassword(ctx, in.Email, in.Password, from)
+		user, renewed, err := s.checkPassword(ctx, in.Email, in.Password, from)
 		if err != nil {
 			return err
 		}
-		if err := s.checkCodeFailures(ctx, u.ID, in.TOTP); err != nil {
+		if err := s.checkCodeFailures(ctx, user.ID, in.TOTP); err != nil {
 			return err
 		}
 		var ok bool
 		err = s.Tx.Do(ctx, func(ctx context.Context) error {
 			now := s.Clock.Now()
-			if ok, err = s.Users.RecordSignIn(ctx, u.ID, u.PasswordHash, renewed, now); err != nil || !ok {
+			if ok, err = s.Users.RecordSignIn(ctx, user.ID, user.PasswordHash, renewed, now); err != nil || !ok {
 				return err
 			}
-			if err := s.useSecondFactor(ctx, u.ID, in.TOTP, now); err != nil {
+			if err := s.useSecondFactor(ctx, user.ID, in.TOTP, now); err != nil {
 				return err
 			}
-			return open(ctx, u.ID, now)
+			return open(ctx, user.ID, now)
 		})
 		switch {
 		case errors.Is(err, ErrSecondFactorInvalid):
-			return s.secondFactorFailed(ctx, u, from)
+			return s.secondFactorFailed(ctx, user, from)
 		case err != nil:
 			return err
 		case ok:
-			return s.clearFailures(ctx, u, from)
+			return s.clearFailures(ctx, user, from)
 		}
 	}
 	return ErrBadCredentials
@@ -69,7 +69,7 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open o
 // checkPassword checks the password of the account with the address. It counts failures, and
 // refuses the check after too many; clearFailures resets the count. The caller has to store
 // renewed as the password hash.
-func (s *Service) checkPassword(ctx context.Context, email, password string, from Client) (u User, renewed string, err error) {
+func (s *Service) checkPassword(ctx context.Context, email, password string, from Client) (user User, renewed string, err error) {
 	counts := s.failuresOf(email, from)
 	if err := s.checkFailures(ctx, counts); err != nil {
 		return User{}, "", err
@@ -83,40 +83,40 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 		return User{}, "", err
 	}
 	defer release()
-	u, err = s.findByEmail(ctx, email)
+	user, err = s.findByEmail(ctx, email)
 	if err != nil && !errors.Is(err, ErrUserNotFound) {
 		return User{}, "", err
 	}
-	if s.isDemo(u) {
-		u.PasswordHash = ""
+	if s.isDemo(user) {
+		user.PasswordHash = ""
 	}
 	ok, stale := false, false
 	if len(password) <= maxPassword { // no account has a longer password
 		// For an unknown account or invited user, the hash is empty: Verify takes the same
 		// time and returns false.
-		if ok, stale, err = s.Hasher.Verify(ctx, u.PasswordHash, password); err != nil {
+		if ok, stale, err = s.Hasher.Verify(ctx, user.PasswordHash, password); err != nil {
 			return User{}, "", err
 		}
 	}
 	// A locked account gets the response for a wrong password.
-	if !ok || !u.LockedAt.IsZero() {
+	if !ok || !user.LockedAt.IsZero() {
 		if err := s.addFailure(ctx, counts); err != nil {
 			return User{}, "", err
 		}
-		return User{}, "", s.signInFailed(ctx, u.ID)
+		return User{}, "", s.signInFailed(ctx, user.ID)
 	}
 	// Concurrent attempts may have failed meanwhile. Parallel guesses must not get more tries
 	// than sequential ones.
 	if err := s.checkFailures(ctx, counts); err != nil {
 		return User{}, "", err
 	}
-	renewed = u.PasswordHash
+	renewed = user.PasswordHash
 	if stale {
 		if renewed, err = s.Hasher.Hash(ctx, password); err != nil {
 			return User{}, "", err
 		}
 	}
-	return u, renewed, nil
+	return user, renewed, nil
 }
 
 // RefreshInput is the input of Refresh.
@@ -199,19 +199,19 @@ func (s *Service) endReusedSession(ctx context.Context, p Principal, now time.Ti
 }
 
 // Logout ends the caller's session with its access token and refresh tokens.
-func (s *Service) Logout(ctx context.Context, a auth.Actor) error {
-	if err := a.RequireUser(); err != nil {
+func (s *Service) Logout(ctx context.Context, actor auth.Actor) error {
+	if err := actor.RequireUser(); err != nil {
 		return err
 	}
-	if a.SessionID == "" {
+	if actor.SessionID == "" {
 		return nil
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: a.SessionID})
+		p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: actor.SessionID})
 		if err != nil {
 			return fault.IfNotFound(err, nil) // the session has ended already
 		}
-		if p.User.ID != a.UserID {
+		if p.User.ID != actor.UserID {
 			return nil
 		}
 		return fault.IfNotFound(s.endSession(ctx, p.Session, s.Clock.Now()), nil)

@@ -232,47 +232,47 @@ func (s *Service) Moderate(
 	by auth.Actor,
 	organizationID string,
 	in OrganizationActionInput,
-) (o Organization, err error) {
+) (organization Organization, err error) {
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
-		return o, err
+		return organization, err
 	}
 	organizationID, ok := id.Canonical(organizationID)
 	if !ok {
-		return o, ErrOrganizationNotFound
+		return organization, ErrOrganizationNotFound
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if o, err = s.Organizations.GetForUpdate(ctx, organizationID); err != nil {
+		if organization, err = s.Organizations.GetForUpdate(ctx, organizationID); err != nil {
 			return err
 		}
 		now, action := s.Clock.Now(), OrganizationAction(in.Action)
-		action.apply(&o, now)
+		action.apply(&organization, now)
 		var keys []string
-		if o.IsVerified() {
-			keys = text.NameKeys(o.Name)
+		if organization.IsVerified() {
+			keys = text.NameKeys(organization.Name)
 		}
-		if err := s.VerifiedNames.Replace(ctx, o.ID, keys); err != nil {
+		if err := s.VerifiedNames.Replace(ctx, organization.ID, keys); err != nil {
 			return err
 		}
-		if err := s.Organizations.Upsert(ctx, &o); err != nil {
+		if err := s.Organizations.Upsert(ctx, &organization); err != nil {
 			return err
 		}
 		entry := audit.Entry{
 			Action:         organizationAudit[action],
 			Actor:          by.UserID,
-			OrganizationID: o.ID,
-			Object:         o.ID,
+			OrganizationID: organization.ID,
+			Object:         organization.ID,
 		}
 		if err := s.Audit.Record(ctx, entry); err != nil {
 			return err
 		}
 		return s.Events.Record(ctx, event.OrganizationModerated{
-			OrganizationID: o.ID,
+			OrganizationID: organization.ID,
 			Action:         in.Action,
 			Message:        strings.TrimSpace(in.Message),
 			ModeratedAt:    now,
 		})
 	})
-	return o, s.countOrganizationChange(err)
+	return organization, s.countOrganizationChange(err)
 }
 
 // ModeratedMember is a member of an organization as moderators see it.
@@ -368,33 +368,33 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 		return ErrUserNotFound
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.Users.GetForUpdate(ctx, userID)
+		user, err := s.Users.GetForUpdate(ctx, userID)
 		switch {
 		case err != nil:
 			return err
-		case u.Status != UserActive:
+		case user.Status != UserActive:
 			return ErrUserNotFound
-		case u.IsModerator():
+		case user.IsModerator():
 			return errOwnModerator
 		}
 		now, action := s.Clock.Now(), audit.AccountUnlocked
 		if in.Action == "suspend" {
-			u.Lock(now)
+			user.Lock(now)
 			action = audit.AccountLocked
-			if err := s.Sessions.EndByUsers(ctx, []string{u.ID}, "", now); err != nil {
+			if err := s.Sessions.EndByUsers(ctx, []string{user.ID}, "", now); err != nil {
 				return err
 			}
 		} else {
-			if err := s.requireNotLockedByOperator(ctx, &u); err != nil {
+			if err := s.requireNotLockedByOperator(ctx, &user); err != nil {
 				return err
 			}
-			u.Unlock(now)
+			user.Unlock(now)
 		}
-		if err := s.Users.Update(ctx, &u); err != nil {
+		if err := s.Users.Update(ctx, &user); err != nil {
 			return err
 		}
-		e := audit.Entry{Action: action, Actor: by.UserID, Object: u.ID}
-		if e.OrganizationID, err = s.organizationOf(ctx, u.ID); err != nil {
+		e := audit.Entry{Action: action, Actor: by.UserID, Object: user.ID}
+		if e.OrganizationID, err = s.organizationOf(ctx, user.ID); err != nil {
 			return err
 		}
 		if err := s.Audit.Record(ctx, e); err != nil {
@@ -402,7 +402,7 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 		}
 		return s.Events.Record(
 			ctx,
-			event.AccountModerated{UserID: u.ID, Action: in.Action, Message: strings.TrimSpace(in.Message), ModeratedAt: now},
+			event.AccountModerated{UserID: user.ID, Action: in.Action, Message: strings.TrimSpace(in.Message), ModeratedAt: now},
 		)
 	})
 }

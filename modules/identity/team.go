@@ -37,8 +37,8 @@ func (in InviteInput) Problems() []fault.Field {
 
 // Invite adds an invited user to the team; an event handler sends the invitation. The caller
 // does not learn whether the address has an account.
-func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) error {
-	if err := cmp.Or(a.Require(auth.Manage), valid.Check("", in)); err != nil {
+func (s *Service) Invite(ctx context.Context, actor auth.Actor, in InviteInput) error {
+	if err := cmp.Or(actor.Require(auth.Manage), valid.Check("", in)); err != nil {
 		return err
 	}
 	name := text.Name(in.Name)
@@ -55,8 +55,8 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 		if err != nil {
 			return err
 		}
-		m := NewInvitation(s.NewID(), a.OrganizationID, userID, name, email, role, now)
-		existing, err := s.Members.Get(ctx, a.OrganizationID, userID)
+		m := NewInvitation(s.NewID(), actor.OrganizationID, userID, name, email, role, now)
+		existing, err := s.Members.Get(ctx, actor.OrganizationID, userID)
 		if err != nil && !errors.Is(err, ErrNotInTeam) {
 			return err
 		}
@@ -70,7 +70,7 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 		if err := s.Members.Upsert(ctx, &m); err != nil {
 			return err
 		}
-		if err := s.Audit.Record(ctx, audit.By(a, audit.MemberInvited, userID).With(string(role))); err != nil {
+		if err := s.Audit.Record(ctx, audit.By(actor, audit.MemberInvited, userID).With(string(role))); err != nil {
 			return err
 		}
 		if isOptedOut {
@@ -82,7 +82,7 @@ func (s *Service) Invite(ctx context.Context, a auth.Actor, in InviteInput) erro
 		if err != nil || !decision.Allowed {
 			return err
 		}
-		return s.Events.Record(ctx, event.MemberInvited{OrganizationID: a.OrganizationID, UserID: userID, InvitedAt: now})
+		return s.Events.Record(ctx, event.MemberInvited{OrganizationID: actor.OrganizationID, UserID: userID, InvitedAt: now})
 	})
 }
 
@@ -190,8 +190,8 @@ func (in ChangePermissionsInput) applyTo(p Permissions) Permissions {
 // ChangePermissions changes a member's role or permissions, which are effective for the
 // member's next request. Only admins can call it. It fails with ErrLastAdmin for the last admin
 // of the organization.
-func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID string, in ChangePermissionsInput) (Member, error) {
-	if err := a.Require(auth.Manage); err != nil {
+func (s *Service) ChangePermissions(ctx context.Context, actor auth.Actor, userID string, in ChangePermissionsInput) (Member, error) {
+	if err := actor.Require(auth.Manage); err != nil {
 		return Member{}, err
 	}
 	role, ok := ParseOrgRole(in.Role)
@@ -200,12 +200,12 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 	}
 	var out Member
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
-		m, err := s.lockMember(ctx, a.OrganizationID, userID)
+		member, err := s.lockMember(ctx, actor.OrganizationID, userID)
 		if err != nil {
 			return err
 		}
-		nextRole, permissions := m.Role, m.Permissions
-		if in.Role != "" && role != m.Role {
+		nextRole, permissions := member.Role, member.Permissions
+		if in.Role != "" && role != member.Role {
 			nextRole, permissions = role, role.Defaults()
 		}
 		permissions = in.applyTo(permissions)
@@ -213,16 +213,16 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 			return fault.InvalidField("permissions", "an admin holds every permission")
 		}
 		if nextRole != Admin {
-			if err := s.requireOtherAdmin(ctx, m.Membership); err != nil {
+			if err := s.requireOtherAdmin(ctx, member.Membership); err != nil {
 				return err
 			}
 		}
-		m.Change(nextRole, permissions, s.Clock.Now())
-		out = m
+		member.Change(nextRole, permissions, s.Clock.Now())
+		out = member
 		if err := s.Members.Upsert(ctx, &out.Membership); err != nil {
 			return err
 		}
-		return s.Audit.Record(ctx, audit.By(a, audit.PermissionsChanged, m.UserID).With(string(nextRole)))
+		return s.Audit.Record(ctx, audit.By(actor, audit.PermissionsChanged, member.UserID).With(string(nextRole)))
 	})
 	return out, err
 }
@@ -230,22 +230,22 @@ func (s *Service) ChangePermissions(ctx context.Context, a auth.Actor, userID st
 // RemoveMember removes a member from the caller's organization and ends the member's sessions,
 // or withdraws an invitation. Only admins can call it. It fails with ErrLastAdmin for the last
 // admin of the organization.
-func (s *Service) RemoveMember(ctx context.Context, a auth.Actor, userID string) error {
-	if err := a.Require(auth.Manage); err != nil {
+func (s *Service) RemoveMember(ctx context.Context, actor auth.Actor, userID string) error {
+	if err := actor.Require(auth.Manage); err != nil {
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		m, err := s.lockMember(ctx, a.OrganizationID, userID)
+		m, err := s.lockMember(ctx, actor.OrganizationID, userID)
 		if err != nil {
 			return err
 		}
 		if err := s.requireOtherAdmin(ctx, m.Membership); err != nil {
 			return err
 		}
-		if err := s.removeMembers(ctx, a.OrganizationID, []Member{m}, s.Clock.Now()); err != nil {
+		if err := s.removeMembers(ctx, actor.OrganizationID, []Member{m}, s.Clock.Now()); err != nil {
 			return err
 		}
-		return s.Audit.Record(ctx, audit.By(a, audit.MemberRemoved, m.UserID))
+		return s.Audit.Record(ctx, audit.By(actor, audit.MemberRemoved, m.UserID))
 	})
 }
 
@@ -295,22 +295,22 @@ func (s *Service) AcceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 }
 
 // acceptInvitation accepts the invitation and calls open, in one transaction.
-func (s *Service) acceptInvitation(ctx context.Context, a auth.Actor, in AcceptInvitationInput, open openSessionFunc) error {
+func (s *Service) acceptInvitation(ctx context.Context, actor auth.Actor, in AcceptInvitationInput, open openSessionFunc) error {
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
-	if a.Guest() && in.Password == "" {
+	if actor.Guest() && in.Password == "" {
 		return fault.InvalidField("password", "is required")
 	}
 	t, err := s.findMailToken(ctx, in.Token, ForInvitation)
 	if err != nil {
 		return err
 	}
-	if !a.Guest() && a.UserID != t.UserID {
+	if !actor.Guest() && actor.UserID != t.UserID {
 		return ErrForAnotherAccount
 	}
 	hash := ""
-	if a.Guest() {
+	if actor.Guest() {
 		hash, err = s.Hasher.Hash(ctx, in.Password)
 		if err != nil {
 			return err
@@ -321,37 +321,37 @@ func (s *Service) acceptInvitation(ctx context.Context, a auth.Actor, in AcceptI
 		if err := s.markUsed(ctx, t, now); err != nil {
 			return err
 		}
-		u, m, err := s.lockInvitation(ctx, t)
+		user, member, err := s.lockInvitation(ctx, t)
 		if err != nil {
 			return fault.IfNotFound(err, errBadToken)
 		}
-		if u.Status == UserInvited {
-			u.Claim(cmp.Or(text.Name(in.Name), m.InvitedName), hash, now)
-			err = s.Users.Update(ctx, &u)
+		if user.Status == UserInvited {
+			user.Claim(cmp.Or(text.Name(in.Name), member.InvitedName), hash, now)
+			err = s.Users.Update(ctx, &user)
 		} else {
-			err = s.prepareAccount(ctx, a, &u, t.Email, now)
+			err = s.prepareAccount(ctx, actor, &user, t.Email, now)
 		}
 		if err != nil {
 			return err
 		}
-		m.Accept(now)
-		if err := s.Members.Upsert(ctx, &m.Membership); err != nil {
+		member.Accept(now)
+		if err := s.Members.Upsert(ctx, &member.Membership); err != nil {
 			return err
 		}
 		otherLinks := MailTokenFilter{Purpose: ForInvitation, OrganizationID: t.OrganizationID}
-		if err := s.revokeTokens(ctx, u.ID, otherLinks, now); err != nil {
+		if err := s.revokeTokens(ctx, user.ID, otherLinks, now); err != nil {
 			return err
 		}
 		joined := audit.Entry{
 			Action:         audit.MemberJoined,
-			Actor:          u.ID,
-			OrganizationID: m.OrganizationID,
-			Object:         u.ID,
+			Actor:          user.ID,
+			OrganizationID: member.OrganizationID,
+			Object:         user.ID,
 		}
-		if err := s.Audit.Record(ctx, joined.With(string(m.Role))); err != nil {
+		if err := s.Audit.Record(ctx, joined.With(string(member.Role))); err != nil {
 			return err
 		}
-		return open(ctx, u.ID, now)
+		return open(ctx, user.ID, now)
 	})
 }
 
@@ -386,17 +386,17 @@ func (s *Service) FindInvitation(ctx context.Context, token string) (Invitation,
 	if err != nil {
 		return Invitation{}, err
 	}
-	m, err := s.Members.Get(ctx, t.OrganizationID, t.UserID)
+	member, err := s.Members.Get(ctx, t.OrganizationID, t.UserID)
 	if errors.Is(err, ErrNotInTeam) {
 		return Invitation{}, errBadToken // withdrawn
 	}
 	if err != nil {
 		return Invitation{}, err
 	}
-	if m.Status != MemberInvited {
+	if member.Status != MemberInvited {
 		return Invitation{}, errBadToken // accepted before
 	}
-	u, err := s.getUser(ctx, t.UserID)
+	user, err := s.getUser(ctx, t.UserID)
 	if err != nil {
 		return Invitation{}, fault.IfNotFound(err, errBadToken)
 	}
@@ -406,59 +406,59 @@ func (s *Service) FindInvitation(ctx context.Context, token string) (Invitation,
 	}
 	return Invitation{
 		Organization: o.Name,
-		UserID:       u.ID,
-		Name:         m.InvitedName,
+		UserID:       user.ID,
+		Name:         member.InvitedName,
 		Email:        t.Email,
-		HasAccount:   u.Status != UserInvited,
+		HasAccount:   user.Status != UserInvited,
 	}, nil
 }
 
 // lockInvitation returns the user and the invitation of a mailed token, and locks the
 // organization. It fails with errBadToken if the invitation was withdrawn.
-func (s *Service) lockInvitation(ctx context.Context, t MailToken) (u User, m Member, err error) {
-	u, err = s.getUser(ctx, t.UserID)
+func (s *Service) lockInvitation(ctx context.Context, t MailToken) (user User, member Member, err error) {
+	user, err = s.getUser(ctx, t.UserID)
 	if err != nil {
-		return u, m, err
+		return user, member, err
 	}
-	m, err = s.lockMember(ctx, t.OrganizationID, u.ID)
+	member, err = s.lockMember(ctx, t.OrganizationID, user.ID)
 	if errors.Is(err, ErrNotInTeam) {
-		return u, m, errBadToken // withdrawn
+		return user, member, errBadToken // withdrawn
 	}
 	if err != nil {
-		return u, m, err
+		return user, member, err
 	}
-	if m.Status != MemberInvited {
-		return u, m, errBadToken // accepted before
+	if member.Status != MemberInvited {
+		return user, member, errBadToken // accepted before
 	}
-	return u, m, nil
+	return user, member, nil
 }
 
 // proveAddress verifies the address of an account whose owner has used a mailed link. Because
 // the address was not verified before, someone else may have registered the account. The
 // programs of that person must not act for the organization, and their second factor would lock
 // the owner out, so proveAddress removes both.
-func (s *Service) proveAddress(ctx context.Context, u *User, email string, now time.Time) error {
-	if EmailKey(u.Email) == EmailKey(email) {
-		u.Verify(now)
+func (s *Service) proveAddress(ctx context.Context, user *User, email string, now time.Time) error {
+	if EmailKey(user.Email) == EmailKey(email) {
+		user.Verify(now)
 	}
 	// The account is updated before the programs are signed out; see setPassword.
-	u.UpdatedAt = now
-	if err := s.Users.Update(ctx, u); err != nil {
+	user.UpdatedAt = now
+	if err := s.Users.Update(ctx, user); err != nil {
 		return err
 	}
-	if err := s.removeSecondFactor(ctx, u.ID, time.Time{}, now); err != nil {
+	if err := s.removeSecondFactor(ctx, user.ID, time.Time{}, now); err != nil {
 		return err
 	}
-	signedOut, err := s.Programs.SignOut(ctx, u.ID, now)
+	signedOut, err := s.Programs.SignOut(ctx, user.ID, now)
 	if err != nil {
 		return err
 	}
 	if len(signedOut) > 0 {
-		if err := s.auditUser(ctx, u.ID, audit.ProgramsSignedOut, u.ID); err != nil {
+		if err := s.auditUser(ctx, user.ID, audit.ProgramsSignedOut, user.ID); err != nil {
 			return err
 		}
 	}
-	return s.Events.Record(ctx, event.ProgramsSignedOut{UserID: u.ID, Programs: describePrograms(signedOut), SignedOutAt: now})
+	return s.Events.Record(ctx, event.ProgramsSignedOut{UserID: user.ID, Programs: describePrograms(signedOut), SignedOutAt: now})
 }
 
 // createMailToken stores a token for an e-mail to the user and returns its secret.

@@ -69,7 +69,7 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 		return err
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		u, err := s.Users.GetForUpdate(ctx, userID)
+		user, err := s.Users.GetForUpdate(ctx, userID)
 		if err != nil {
 			return fault.IfNotFound(err, errBadToken)
 		}
@@ -77,18 +77,18 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 		if err != nil {
 			return err
 		}
-		if err := s.claimAddress(ctx, &u, undo.Email); err != nil {
+		if err := s.claimAddress(ctx, &user, undo.Email); err != nil {
 			return err
 		}
 		now := s.Clock.Now()
-		u.Move(undo.Email, undo.Key, now)
-		if err := s.setPassword(ctx, &u, hash, "", true, now); err != nil {
+		user.Move(undo.Email, undo.Key, now)
+		if err := s.setPassword(ctx, &user, hash, "", true, now); err != nil {
 			return err
 		}
-		if err := s.removeSecondFactor(ctx, u.ID, undo.ChangedAt, now); err != nil {
+		if err := s.removeSecondFactor(ctx, user.ID, undo.ChangedAt, now); err != nil {
 			return err
 		}
-		h, err := s.EmailChanges.Get(ctx, u.ID)
+		h, err := s.EmailChanges.Get(ctx, user.ID)
 		if err != nil {
 			return err
 		}
@@ -96,10 +96,10 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 		if err := s.EmailChanges.Upsert(ctx, h); err != nil {
 			return err
 		}
-		if err := s.revokeTokens(ctx, u.ID, MailTokenFilter{Purpose: ForVerification}, now); err != nil {
+		if err := s.revokeTokens(ctx, user.ID, MailTokenFilter{Purpose: ForVerification}, now); err != nil {
 			return err
 		}
-		return s.auditUser(ctx, u.ID, audit.EmailChanged, u.ID)
+		return s.auditUser(ctx, user.ID, audit.EmailChanged, user.ID)
 	})
 }
 
@@ -141,19 +141,19 @@ func (s *Service) OnEmailChanged(ctx context.Context, e event.EmailChanged) erro
 	if !ok {
 		return nil // the change was undone, or the account deleted
 	}
-	u, err := s.recipient(ctx, e.UserID)
-	if err != nil || u.ID == "" {
+	user, err := s.recipient(ctx, e.UserID)
+	if err != nil || user.ID == "" {
 		return err
 	}
-	token, err := s.Sealer.Seal(auth.ForEmailUndo, u.ID+"."+encodeTime(undo.ChangedAt), undo.ExpiresAt)
+	token, err := s.Sealer.Seal(auth.ForEmailUndo, user.ID+"."+encodeTime(undo.ChangedAt), undo.ExpiresAt)
 	if err != nil {
 		return err
 	}
-	u.Email = undo.Email
+	user.Email = undo.Email
 	err = s.send(
 		ctx,
-		u,
-		"email-changed-"+u.ID+"-"+encodeTime(e.ChangedAt),
+		user,
+		"email-changed-"+user.ID+"-"+encodeTime(e.ChangedAt),
 		"Your e-mail address was changed",
 		mail.Block{
 			Text: "The e-mail address of your account was changed on " + formatTime(e.ChangedAt) + ". This is the last message to this address.",

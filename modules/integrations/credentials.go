@@ -66,19 +66,19 @@ type KeyInput struct {
 
 // CreateKey creates an API key of one of the caller's applications. It returns the key, of
 // which only a hash is stored. The caller must be confirmed.
-func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in KeyInput) (k Key, secret string, err error) {
+func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in KeyInput) (key Key, secret string, err error) {
 	if err := valid.Check("", in); err != nil {
-		return k, "", err
+		return key, "", err
 	}
 	secret = newKey()
-	k = Key{
+	key = Key{
 		ID:        s.NewID(),
 		Name:      text.Name(in.Name),
 		Prefix:    secret[:keyPrefixLength],
 		Hash:      auth.HashSecret(secret),
 		CreatedAt: s.Clock.Now(),
 	}
-	err = s.createCredential(ctx, by, audit.APIKeyCreated, k.ID, func(ctx context.Context) error {
+	err = s.createCredential(ctx, by, audit.APIKeyCreated, key.ID, func(ctx context.Context) error {
 		keys, err := s.MyKeys(ctx, by, appID)
 		if err != nil {
 			return err
@@ -86,10 +86,10 @@ func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in
 		if len(keys) >= maxKeys {
 			return ErrTooManyKeys
 		}
-		k.AppID, _ = id.Canonical(appID)
-		return s.Keys.Create(ctx, by.UserID, k)
+		key.AppID, _ = id.Canonical(appID)
+		return s.Keys.Create(ctx, by.UserID, key)
 	})
-	return k, secret, err
+	return key, secret, err
 }
 
 // MyKeys returns the keys of one of the caller's applications, the newest first.

@@ -63,11 +63,11 @@ func (s *Service) newDeliverTask(endpointID string, at time.Time) task.Task {
 
 // attempt sends a delivery if the endpoint is still authorized to receive it. It returns a
 // postponed result together with an error of the service.
-func (s *Service) attempt(ctx context.Context, e Endpoint, out Outgoing) (r attemptResult, err error) {
+func (s *Service) attempt(ctx context.Context, endpoint Endpoint, out Outgoing) (r attemptResult, err error) {
 	r = attemptResult{Outgoing: out, postponed: true}
 	if out.Message.OrganizationID != "" {
 		// The attempt may be made days after the event, so permissions may have changed.
-		ok, err := s.mayReceive(ctx, e, out.Message.OrganizationID, out.Message.ApplicantID)
+		ok, err := s.mayReceive(ctx, endpoint, out.Message.OrganizationID, out.Message.ApplicantID)
 		if err != nil {
 			return r, err
 		}
@@ -76,14 +76,14 @@ func (s *Service) attempt(ctx context.Context, e Endpoint, out Outgoing) (r atte
 		}
 	}
 	now := s.Clock.Now()
-	signature, err := s.signature(e, out, now)
+	signature, err := s.signature(endpoint, out, now)
 	if err != nil {
 		// The error is for operators. The delivery follows the retry schedule.
-		return attemptResult{Outgoing: out, url: e.URL, attempt: &Attempt{At: now, Error: "not_signed"}}, task.Permanent(err)
+		return attemptResult{Outgoing: out, url: endpoint.URL, attempt: &Attempt{At: now, Error: "not_signed"}}, task.Permanent(err)
 	}
 	next := out
 	next.Attempt++
-	a := s.Sender.Post(ctx, Post{URL: e.URL, Body: out.Message.Body, Headers: requestHeaders(next, now, signature)})
+	a := s.Sender.Post(ctx, Post{URL: endpoint.URL, Body: out.Message.Body, Headers: requestHeaders(next, now, signature)})
 	if ctx.Err() != nil && a.Status == 0 {
 		return attemptResult{}, ctx.Err() // cancelled by the worker
 	}
@@ -92,7 +92,7 @@ func (s *Service) attempt(ctx context.Context, e Endpoint, out Outgoing) (r atte
 	}
 	r = attemptResult{
 		Outgoing: out,
-		url:      e.URL,
+		url:      endpoint.URL,
 		attempt:  &Attempt{At: now, ResponseStatus: a.Status, Error: a.Error, DurationMs: a.Took.Milliseconds(), Answer: a.Body},
 	}
 	if a.Status == statusTooManyRequests || a.Status == statusUnavailable {
@@ -119,35 +119,35 @@ func requestHeaders(out Outgoing, at time.Time, signature string) map[string]str
 // the endpoint.
 func (s *Service) recordResults(
 	ctx context.Context,
-	e *Endpoint,
+	endpoint *Endpoint,
 	results []attemptResult,
 	now time.Time,
 ) (tasks []task.Task, isChanged bool, err error) {
 	if len(results) == 0 {
 		return nil, false, nil
 	}
-	deliveries := list.Map(results, func(r attemptResult) Delivery { return r.updatedDelivery(*e, now) })
-	recordedIDs, err := s.Deliveries.RecordResults(ctx, e.ID, deliveries)
+	deliveries := list.Map(results, func(r attemptResult) Delivery { return r.updatedDelivery(*endpoint, now) })
+	recordedIDs, err := s.Deliveries.RecordResults(ctx, endpoint.ID, deliveries)
 	if err != nil {
 		return nil, false, err
 	}
-	before := *e
+	before := *endpoint
 	for _, r := range results {
 		isRecorded := len(recordedIDs) == len(results) || slices.Contains(recordedIDs, r.ID)
-		if r.attempt != nil && r.url == e.URL && isRecorded {
-			e.updateHealth(*r.attempt, now)
+		if r.attempt != nil && r.url == endpoint.URL && isRecorded {
+			endpoint.updateHealth(*r.attempt, now)
 		}
 	}
-	tasks = s.disableOrWarn(before, e, now)
-	return tasks, e.healthChanged(before), nil
+	tasks = s.disableOrWarn(before, endpoint, now)
+	return tasks, endpoint.healthChanged(before), nil
 }
 
 // updatedDelivery returns the delivery after the result.
-func (r attemptResult) updatedDelivery(e Endpoint, now time.Time) Delivery {
+func (r attemptResult) updatedDelivery(endpoint Endpoint, now time.Time) Delivery {
 	d := r.Delivery
 	d.Attempt++
 	d.Status, d.NextAt, d.FailedAt = Failed, nil, &now
-	if r.postponed && e.Status == EndpointActive {
+	if r.postponed && endpoint.Status == EndpointActive {
 		at := now.Add(postponeFor)
 		d.Status, d.NextAt, d.FailedAt = Pending, &at, nil
 	}
@@ -159,7 +159,7 @@ func (r attemptResult) updatedDelivery(e Endpoint, now time.Time) Delivery {
 	d.addAttempt(*r.attempt)
 	if r.attempt.Error == "" {
 		d.Status, d.FailedAt = Succeeded, nil
-	} else if delay, ok := retryDelay(d.Tries, r.retryAfter); ok && e.Status == EndpointActive {
+	} else if delay, ok := retryDelay(d.Tries, r.retryAfter); ok && endpoint.Status == EndpointActive {
 		at := now.Add(delay)
 		d.Status, d.NextAt, d.FailedAt = Pending, &at, nil
 	}

@@ -221,28 +221,28 @@ func (w *deliveryWorker) store(ctx context.Context, results []attemptResult, isS
 func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult, isStopping bool) (hasEnded bool, err error) {
 	err = w.Tx.Do(ctx, func(ctx context.Context) error {
 		// Get locks the endpoint, so that no delivery is created before the transaction ends.
-		e, err := w.Webhooks.Get(ctx, AnyOwner, w.endpoint.ID)
+		endpoint, err := w.Webhooks.Get(ctx, AnyOwner, w.endpoint.ID)
 		if fault.KindOf(err) == fault.NotFound {
 			hasEnded = true // the endpoint was deleted together with its deliveries
 			return nil
 		} else if err != nil {
 			return err
 		}
-		tasks, isChanged, err := w.recordResults(ctx, &e, results, w.Clock.Now())
+		tasks, isChanged, err := w.recordResults(ctx, &endpoint, results, w.Clock.Now())
 		if err != nil {
 			return err
 		}
 		if isChanged {
 			// If the endpoint was disabled, Upsert also fails its pending deliveries.
-			if err := w.Webhooks.Upsert(ctx, e); err != nil {
+			if err := w.Webhooks.Upsert(ctx, endpoint); err != nil {
 				return err
 			}
 		}
-		w.endpoint = e
+		w.endpoint = endpoint
 		if hasEnded = len(w.running) == 0; !hasEnded {
 			return w.Tasks.Add(ctx, tasks...)
 		}
-		next, err := w.Deliveries.NextDue(ctx, e.ID)
+		next, err := w.Deliveries.NextDue(ctx, endpoint.ID)
 		switch {
 		case err != nil:
 			return err
@@ -250,7 +250,7 @@ func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult,
 		case !isStopping && !next.After(w.dueBy()):
 			hasEnded = false
 		case w.url == "": // a listener needs no task, because it polls
-			tasks = append(tasks, w.newDeliverTask(e.ID, *next))
+			tasks = append(tasks, w.newDeliverTask(endpoint.ID, *next))
 		}
 		return w.Tasks.Add(ctx, tasks...)
 	})

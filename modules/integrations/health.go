@@ -11,22 +11,22 @@ import (
 // disableOrWarn disables an endpoint that has failed for disableAfter. It returns the task
 // that notifies the owner, if the endpoint was disabled or has failed for warnAfter. The
 // argument before is the endpoint before the latest results.
-func (s *Service) disableOrWarn(before Endpoint, e *Endpoint, now time.Time) []task.Task {
-	if e.FailingSince == nil || before.Status != EndpointActive || e.ListeningUntil != nil {
+func (s *Service) disableOrWarn(before Endpoint, endpoint *Endpoint, now time.Time) []task.Task {
+	if endpoint.FailingSince == nil || before.Status != EndpointActive || endpoint.ListeningUntil != nil {
 		return nil
 	}
-	failingFor := now.Sub(*e.FailingSince)
+	failingFor := now.Sub(*endpoint.FailingSince)
 	if failingFor >= disableAfter {
-		e.Status = EndpointDisabled
+		endpoint.Status = EndpointDisabled
 	}
-	isWarningDue := failingFor >= warnAfter && e.WarnedAt == nil
-	if e.Status == EndpointActive && !isWarningDue {
+	isWarningDue := failingFor >= warnAfter && endpoint.WarnedAt == nil
+	if endpoint.Status == EndpointActive && !isWarningDue {
 		return nil
 	}
-	e.WarnedAt = &now
+	endpoint.WarnedAt = &now
 	return []task.Task{
-		task.New(warnKind, task.Mail, "whm:"+e.ID+":"+s.NewID(),
-			warning{Endpoint: e.ID, URL: e.URL, Disabled: e.Status == EndpointDisabled, Since: *e.FailingSince}),
+		task.New(warnKind, task.Mail, "whm:"+endpoint.ID+":"+s.NewID(),
+			warning{Endpoint: endpoint.ID, URL: endpoint.URL, Disabled: endpoint.Status == EndpointDisabled, Since: *endpoint.FailingSince}),
 	}
 }
 

@@ -33,27 +33,27 @@ type ListenInput struct {
 // application's events and forwards them to a local receiver. The listener calls Forward
 // and then EndListening. Listen returns the secret of the endpoint, which is stored
 // encrypted.
-func (s *Service) Listen(ctx context.Context, a App, in ListenInput) (e Endpoint, secret string, err error) {
+func (s *Service) Listen(ctx context.Context, app App, in ListenInput) (endpoint Endpoint, secret string, err error) {
 	if err := checkReceiver(in.URL, true); err != nil {
-		return e, "", err
+		return endpoint, "", err
 	}
 	types := EventTypes()
 	if len(in.Events) > 0 {
 		if types, err = parseEventTypes(in.Events); err != nil {
-			return e, "", err
+			return endpoint, "", err
 		}
 	}
 	if secret = in.Secret; secret == "" {
 		secret = newWebhookSecret()
 	} else if !isWebhookSecret(secret) {
-		return e, "", fault.InvalidField("secret", "must be whsec_ and the base64 of 24 to 64 bytes")
+		return endpoint, "", fault.InvalidField("secret", "must be whsec_ and the base64 of 24 to 64 bytes")
 	}
 	now := s.Clock.Now()
 	until := now.Add(listenerLife)
-	e = Endpoint{
+	endpoint = Endpoint{
 		ID:             s.NewID(),
-		AppID:          a.ID,
-		OwnerID:        a.OwnerID,
+		AppID:          app.ID,
+		OwnerID:        app.OwnerID,
 		URL:            in.URL,
 		Events:         types,
 		Status:         EndpointActive,
@@ -61,16 +61,16 @@ func (s *Service) Listen(ctx context.Context, a App, in ListenInput) (e Endpoint
 		CreatedAt:      now,
 		UpdatedAt:      now,
 	}
-	if e.Secret, err = s.Vault.Encrypt(secret, e.ID); err != nil {
-		return e, "", err
+	if endpoint.Secret, err = s.Vault.Encrypt(secret, endpoint.ID); err != nil {
+		return endpoint, "", err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.expire(0, ListenersKind)(ctx); err != nil {
 			return err
 		}
-		return s.createEndpoint(ctx, e)
+		return s.createEndpoint(ctx, endpoint)
 	})
-	return e, secret, err
+	return endpoint, secret, err
 }
 
 // isWebhookSecret reports whether the text has the form of a secret of Standard Webhooks.
@@ -97,7 +97,7 @@ type Forwarded struct {
 // changed, and calls onAttempt after each attempt. It returns nil when ctx is done and the
 // running attempts have ended, and ErrWebhookNotFound when the endpoint was deleted. While
 // the database is unavailable, it waits.
-func (s *Service) Forward(ctx context.Context, e Endpoint, onAttempt func(Forwarded)) error {
+func (s *Service) Forward(ctx context.Context, endpoint Endpoint, onAttempt func(Forwarded)) error {
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
 	for extendedAt := s.Clock.Now(); ; {
@@ -108,17 +108,17 @@ func (s *Service) Forward(ctx context.Context, e Endpoint, onAttempt func(Forwar
 		}
 		now := s.Clock.Now()
 		if now.Sub(extendedAt) >= extendEvery {
-			switch err := s.extendListener(ctx, e, now.Add(listenerLife)); {
+			switch err := s.extendListener(ctx, endpoint, now.Add(listenerLife)); {
 			case err == nil:
 				extendedAt = now
 			case !isTransient(ctx, err):
 				return err
 			}
 		}
-		next, err := s.Deliveries.NextDue(ctx, e.ID)
+		next, err := s.Deliveries.NextDue(ctx, endpoint.ID)
 		if err == nil && next != nil && !next.After(now) {
-			w := s.newDeliveryWorker(e)
-			w.url, w.onResult = e.URL, func(r attemptResult) { r.report(onAttempt, s.Clock.Now()) }
+			w := s.newDeliveryWorker(endpoint)
+			w.url, w.onResult = endpoint.URL, func(r attemptResult) { r.report(onAttempt, s.Clock.Now()) }
 			err = w.run(ctx)
 		}
 		if err != nil && !isTransient(ctx, err) {

@@ -130,7 +130,7 @@ func (s *Service) mayReceive(ctx context.Context, e Endpoint, organizationID, ap
 // applications. The function listInvolved is called only if it is needed.
 func (s *Service) isAuthorized(
 	ctx context.Context,
-	e Endpoint,
+	endpoint Endpoint,
 	organizationID, applicantID string,
 	listInvolved func() ([]string, error),
 ) (bool, error) {
@@ -138,14 +138,14 @@ func (s *Service) isAuthorized(
 		v, err := s.Accounts.Visibility(ctx, userID)
 		return v.Sees(organizationID, applicantID), err
 	}
-	if ok, err := canSee(e.OwnerID); ok || err != nil {
+	if ok, err := canSee(endpoint.OwnerID); ok || err != nil {
 		return ok, err
 	}
 	userIDs, err := listInvolved()
 	if err != nil {
 		return false, err
 	}
-	consents, err := s.Consents.List(ctx, userIDs, e.AppID, page.After("", maxConsentsChecked))
+	consents, err := s.Consents.List(ctx, userIDs, endpoint.AppID, page.After("", maxConsentsChecked))
 	if err != nil {
 		return false, err
 	}

@@ -49,7 +49,7 @@ type DeliveryRequest struct {
 // MyDelivery returns a delivery to one of the caller's endpoints. Signatures are not stored:
 // the returned signature is made with the current secrets of the endpoint.
 func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (out DeliveryRequest, err error) {
-	e, err := s.MyWebhook(ctx, by, p)
+	endpoint, err := s.MyWebhook(ctx, by, p)
 	if err != nil {
 		return out, err
 	}
@@ -57,18 +57,18 @@ func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, 
 	if !ok {
 		return out, ErrDeliveryNotFound
 	}
-	sent, err := s.findDelivery(ctx, by.UserID, e.ID, deliveryID)
+	sent, err := s.findDelivery(ctx, by.UserID, endpoint.ID, deliveryID)
 	if out.Delivery = sent.Delivery; err != nil || len(sent.Attempts) == 0 {
 		return out, err
 	}
 	if m := sent.Message; m.OrganizationID != "" {
 		// The endpoint may have lost its permission since the attempt.
-		if ok, err := s.mayReceive(ctx, e, m.OrganizationID, m.ApplicantID); err != nil || !ok {
+		if ok, err := s.mayReceive(ctx, endpoint, m.OrganizationID, m.ApplicantID); err != nil || !ok {
 			return out, err
 		}
 	}
 	at := sent.Attempts[len(sent.Attempts)-1].At
-	signature, err := s.signature(e, sent, at)
+	signature, err := s.signature(endpoint, sent, at)
 	out.Body = sent.Message.Body
 	for name, value := range requestHeaders(sent, at, signature) {
 		out.Headers = append(out.Headers, name+": "+value)
@@ -87,19 +87,19 @@ func (s *Service) findDelivery(ctx context.Context, ownerID, endpointID, deliver
 // attempts and the id of the event.
 func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPath, deliveryID string) (d Delivery, err error) {
 	deliveryID, ok := id.Canonical(deliveryID)
-	err = s.withActiveWebhook(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
+	err = s.withActiveWebhook(ctx, by, p, func(ctx context.Context, endpoint Endpoint, now time.Time) error {
 		if !ok {
 			return ErrDeliveryNotFound
 		}
-		if _, err := s.Deliveries.Replay(ctx, by.UserID, e.ID, ReplayFilter{ID: deliveryID}, now, 1); err != nil {
+		if _, err := s.Deliveries.Replay(ctx, by.UserID, endpoint.ID, ReplayFilter{ID: deliveryID}, now, 1); err != nil {
 			return err
 		}
-		replayed, err := s.findDelivery(ctx, by.UserID, e.ID, deliveryID)
+		replayed, err := s.findDelivery(ctx, by.UserID, endpoint.ID, deliveryID)
 		if err != nil {
 			return err
 		}
 		d = replayed.Delivery
-		return s.Tasks.Add(ctx, s.newDeliverTask(e.ID, now))
+		return s.Tasks.Add(ctx, s.newDeliverTask(endpoint.ID, now))
 	})
 	return d, err
 }

@@ -217,22 +217,22 @@ func (s *Service) findApp(ctx context.Context, appID string) (App, error) {
 }
 
 // changeApp applies change to an application of the owner and stores the result.
-func (s *Service) changeApp(ctx context.Context, ownerID, appID string, change func(ctx context.Context, a *App) error) (a App, err error) {
+func (s *Service) changeApp(ctx context.Context, ownerID, appID string, change func(ctx context.Context, a *App) error) (app App, err error) {
 	appID, ok := id.Canonical(appID)
 	if !ok {
-		return a, ErrAppNotFound
+		return app, ErrAppNotFound
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if a, err = s.Apps.Get(ctx, ownerID, appID); err != nil {
+		if app, err = s.Apps.Get(ctx, ownerID, appID); err != nil {
 			return err
 		}
-		if err := change(ctx, &a); err != nil {
+		if err := change(ctx, &app); err != nil {
 			return err
 		}
-		a.UpdatedAt = s.Clock.Now()
-		return s.Apps.Update(ctx, a)
+		app.UpdatedAt = s.Clock.Now()
+		return s.Apps.Update(ctx, app)
 	})
-	return a, err
+	return app, err
 }
 
 // DeleteApp deletes one of the caller's applications with its keys, consents and

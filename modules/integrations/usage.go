@@ -143,7 +143,7 @@ type UsageReport struct {
 // UsageOf returns the usage of one of the caller's applications, by default for the last 30
 // days.
 func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in UsageInput) (UsageReport, error) {
-	a, err := s.MyApp(ctx, by, appID)
+	app, err := s.MyApp(ctx, by, appID)
 	if err != nil {
 		return UsageReport{}, err
 	}
@@ -160,20 +160,20 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 	case to.Sub(from) >= maxDays*24*time.Hour:
 		return UsageReport{}, fault.InvalidField("from", "must be within a year of to")
 	}
-	usage, err := s.Usage.List(ctx, a.ID, from.Format(time.DateOnly), to.Format(time.DateOnly))
+	usage, err := s.Usage.List(ctx, app.ID, from.Format(time.DateOnly), to.Format(time.DateOnly))
 	if err != nil {
 		return UsageReport{}, err
 	}
 	usageByDay := list.ToMap(usage, func(d DayUsage) (string, DayUsage) { return d.Day, d })
-	report := UsageReport{Plan: a.Limits()}
+	report := UsageReport{Plan: app.Limits()}
 	for date := from; !date.After(to); date = date.AddDate(0, 0, 1) {
 		day := date.Format(time.DateOnly)
 		report.Days = append(
 			report.Days,
-			DayUsage{AppID: a.ID, Day: day, Requests: usageByDay[day].Requests, Errors: usageByDay[day].Errors},
+			DayUsage{AppID: app.ID, Day: day, Requests: usageByDay[day].Requests, Errors: usageByDay[day].Errors},
 		)
 	}
-	report.Quota, err = s.Limiter.Status(ctx, report.Plan.Quota, a.QuotaKey())
+	report.Quota, err = s.Limiter.Status(ctx, report.Plan.Quota, app.QuotaKey())
 	return report, err
 }
 

@@ -23,27 +23,27 @@ type warning struct {
 // warn notifies the owner of an endpoint that deliveries fail, or that the endpoint
 // was disabled.
 func (s *Service) warn(ctx context.Context, w warning) error {
-	e, err := s.Webhooks.Get(ctx, AnyOwner, w.Endpoint)
+	endpoint, err := s.Webhooks.Get(ctx, AnyOwner, w.Endpoint)
 	if err != nil {
 		return fault.IfNotFound(err, nil)
 	}
-	a, err := s.findApp(ctx, e.AppID)
+	app, err := s.findApp(ctx, endpoint.AppID)
 	if err != nil {
 		return fault.IfNotFound(err, nil)
 	}
-	recipients, err := s.Accounts.ListByIDs(ctx, []string{e.OwnerID})
-	p, ok := recipients[e.OwnerID]
+	recipients, err := s.Accounts.ListByIDs(ctx, []string{endpoint.OwnerID})
+	p, ok := recipients[endpoint.OwnerID]
 	if err != nil || !ok || p.Email == "" {
 		return err
 	}
 	mailID := "webhook-" + w.Endpoint + "-" + strconv.FormatInt(w.Since.UnixMicro(), 36)
-	subject := "A webhook of " + a.Name + " does not arrive"
+	subject := "A webhook of " + app.Name + " does not arrive"
 	text := "Since " + w.Since.UTC().
 		Format("2 January 2006, 15:04 MST") +
 		" no attempt to reach this webhook has succeeded. We keep trying, and stop when that has gone on for five days."
 	if w.Disabled {
 		mailID += "-disabled"
-		subject = "A webhook of " + a.Name + " was disabled"
+		subject = "A webhook of " + app.Name + " was disabled"
 		text = "This webhook did not take what we sent, or said that it is gone, so nothing is sent to it any more. When the receiver works again, set the webhook's status to active and replay what failed."
 	}
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
@@ -55,7 +55,7 @@ func (s *Service) warn(ctx context.Context, w warning) error {
 		Body: []mail.Block{
 			{Text: text},
 			{Code: w.URL},
-			{Link: &mail.Link{Label: "Look at the webhook", URL: s.PublicURL + "/developers/apps/" + e.AppID + "/webhooks/" + e.ID}},
+			{Link: &mail.Link{Label: "Look at the webhook", URL: s.PublicURL + "/developers/apps/" + endpoint.AppID + "/webhooks/" + endpoint.ID}},
 		},
 	})
 }

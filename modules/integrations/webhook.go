@@ -78,28 +78,28 @@ type WebhookInput struct {
 
 // CreateWebhook creates an endpoint of one of the caller's applications. It returns the
 // secret of the endpoint, which is stored encrypted. The caller must be confirmed.
-func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string, in WebhookInput) (e Endpoint, secret string, err error) {
+func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string, in WebhookInput) (endpoint Endpoint, secret string, err error) {
 	url := strings.TrimSpace(in.URL)
 	if err := checkReceiver(url, s.PrivateReceivers); err != nil {
-		return e, "", err
+		return endpoint, "", err
 	}
 	types, err := parseEventTypes(in.Events)
 	if err != nil {
-		return e, "", err
+		return endpoint, "", err
 	}
 	now := s.Clock.Now()
-	e = Endpoint{ID: s.NewID(), OwnerID: by.UserID, URL: url, Events: types, Status: EndpointActive, CreatedAt: now, UpdatedAt: now}
+	endpoint = Endpoint{ID: s.NewID(), OwnerID: by.UserID, URL: url, Events: types, Status: EndpointActive, CreatedAt: now, UpdatedAt: now}
 	secret = newWebhookSecret()
-	if e.Secret, err = s.Vault.Encrypt(secret, e.ID); err != nil {
-		return e, "", err
+	if endpoint.Secret, err = s.Vault.Encrypt(secret, endpoint.ID); err != nil {
+		return endpoint, "", err
 	}
-	err = s.createCredential(ctx, by, audit.WebhookCreated, e.ID, func(ctx context.Context) error {
-		if e.AppID, _ = id.Canonical(appID); e.AppID == "" {
+	err = s.createCredential(ctx, by, audit.WebhookCreated, endpoint.ID, func(ctx context.Context) error {
+		if endpoint.AppID, _ = id.Canonical(appID); endpoint.AppID == "" {
 			return ErrAppNotFound
 		}
-		return s.createEndpoint(ctx, e)
+		return s.createEndpoint(ctx, endpoint)
 	})
-	return e, secret, err
+	return endpoint, secret, err
 }
 
 // createEndpoint stores an endpoint. It fails with ErrTooManyWebhooks if the application
@@ -165,14 +165,14 @@ func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 	if err := cmp.Or(by.RequireUser(), valid.Check("", in)); err != nil {
 		return Endpoint{}, err
 	}
-	return s.changeWebhook(ctx, by, p, func(_ context.Context, e *Endpoint, _ time.Time) error {
+	return s.changeWebhook(ctx, by, p, func(_ context.Context, endpoint *Endpoint, _ time.Time) error {
 		if in.URL != nil {
 			url := strings.TrimSpace(*in.URL)
 			if err := checkReceiver(url, s.PrivateReceivers); err != nil {
 				return err
 			}
-			if url != e.URL { // the recorded failures belong to the previous URL
-				e.URL, e.FailingSince, e.WarnedAt = url, nil, nil
+			if url != endpoint.URL { // the recorded failures belong to the previous URL
+				endpoint.URL, endpoint.FailingSince, endpoint.WarnedAt = url, nil, nil
 			}
 		}
 		if in.Events != nil {
@@ -180,11 +180,11 @@ func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 			if err != nil {
 				return err
 			}
-			e.Events = types
+			endpoint.Events = types
 		}
-		if in.Status != nil && *in.Status != string(e.Status) {
-			if e.Status = EndpointStatus(*in.Status); e.Status == EndpointActive {
-				e.FailingSince, e.WarnedAt = nil, nil
+		if in.Status != nil && *in.Status != string(endpoint.Status) {
+			if endpoint.Status = EndpointStatus(*in.Status); endpoint.Status == EndpointActive {
+				endpoint.FailingSince, endpoint.WarnedAt = nil, nil
 			}
 		}
 		return nil
@@ -197,19 +197,19 @@ func (s *Service) changeWebhook(
 	by auth.Actor,
 	p WebhookPath,
 	change func(ctx context.Context, e *Endpoint, now time.Time) error,
-) (e Endpoint, err error) {
+) (endpoint Endpoint, err error) {
 	err = s.withSession(ctx, by, func(ctx context.Context) error {
-		if e, err = s.MyWebhook(ctx, by, p); err != nil {
+		if endpoint, err = s.MyWebhook(ctx, by, p); err != nil {
 			return err
 		}
 		now := s.Clock.Now()
-		if err := change(ctx, &e, now); err != nil {
+		if err := change(ctx, &endpoint, now); err != nil {
 			return err
 		}
-		e.UpdatedAt = now
-		return s.Webhooks.Upsert(ctx, e)
+		endpoint.UpdatedAt = now
+		return s.Webhooks.Upsert(ctx, endpoint)
 	})
-	return e, err
+	return endpoint, err
 }
 
 // DeleteWebhook deletes one of the caller's endpoints with its log.

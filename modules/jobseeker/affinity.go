@@ -210,7 +210,7 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 			f.relevance[about] = 1
 		}
 	}
-	p, specialty := t.Profile, 0.0
+	profile, specialty := t.Profile, 0.0
 	switch relevance := f.relevance[specialtySignal]; {
 	case f.Filed:
 		specialty = 1
@@ -223,15 +223,15 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 	if f.relevance[searchSignal] > 0 {
 		interest, interestReason = 1, "Matches a search that you saved"
 	}
-	place, placeReason := f.placeShare(p)
-	employment, employmentReason := f.employmentShare(p.EmploymentTypes)
+	place, placeReason := f.placeShare(profile)
+	employment, employmentReason := f.employmentShare(profile.EmploymentTypes)
 	parts := slices.DeleteFunc([]scorePart{
 		{t.role != "", max(f.relevance[roleSignal], roleWordShare*f.relevance[roleWordSignal]), rolePoints, "Fits your role"},
 		{t.specialty != "", specialty, specialtyPoints, "In your specialty"},
-		{p.Home() != "", place, placePoints, placeReason},
+		{profile.Home() != "", place, placePoints, placeReason},
 		{len(t.searches)+len(t.likedTitles) > 0, max(interest, f.relevance[likedSignal]), interestPoints, interestReason},
-		{len(p.EmploymentTypes) > 0, employment, employmentPoints, employmentReason},
-		{p.SalaryMin != nil || p.SalaryMax != nil, f.payShare(p), payPoints, "Pays what you expect"},
+		{len(profile.EmploymentTypes) > 0, employment, employmentPoints, employmentReason},
+		{profile.SalaryMin != nil || profile.SalaryMax != nil, f.payShare(profile), payPoints, "Pays what you expect"},
 		{true, max(0, 1-float64(now.Sub(f.PostedAt))/float64(newnessPeriod)), newnessPoints, "New"},
 	}, func(p scorePart) bool { return !p.isKnown })
 	var points, maxPoints float64
@@ -252,8 +252,8 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 }
 
 // placeShare returns the share for the distance of the listing, with the reason.
-func (f *scoredCandidate) placeShare(p Profile) (share float64, reason string) {
-	radius := float64(p.LocationRadius)
+func (f *scoredCandidate) placeShare(profile Profile) (share float64, reason string) {
+	radius := float64(profile.LocationRadius)
 	if radius == 0 {
 		radius = defaultRadius
 	}
@@ -261,13 +261,13 @@ func (f *scoredCandidate) placeShare(p Profile) (share float64, reason string) {
 	case f.Remote:
 		return share, "Remote"
 	case f.Miles == nil && f.isNear:
-		return share, "In " + oneLine(p.Home())
+		return share, "In " + oneLine(profile.Home())
 	case f.Miles == nil:
 		return 0, ""
 	case !f.isNear && *f.Miles > radius:
 		share = max(0, 1-(*f.Miles-radius)/((maxRadii-1)*radius))
 	}
-	return share, fmt.Sprintf("%.0f miles from %s", *f.Miles, oneLine(p.Home()))
+	return share, fmt.Sprintf("%.0f miles from %s", *f.Miles, oneLine(profile.Home()))
 }
 
 // employmentShare returns the share for the contract and employment types, with the reason.

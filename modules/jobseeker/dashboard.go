@@ -204,20 +204,20 @@ func (s *DashboardService) Personalize(ctx context.Context, by auth.Actor, in Pe
 	if err := cmp.Or(by.RequireSeeker(), valid.Check("", in)); err != nil {
 		return Personalized{}, err
 	}
-	p, err := s.Profiles.Get(ctx, by.UserID)
+	profile, err := s.Profiles.Get(ctx, by.UserID)
 	if err != nil {
 		return Personalized{}, err
 	}
-	field := cmp.Or(oneLine(in.Specialty), oneLine(p.Specialty), oneLine(p.CurrentRole))
+	field := cmp.Or(oneLine(in.Specialty), oneLine(profile.Specialty), oneLine(profile.CurrentRole))
 	jobs, err := s.Listings.Suggest(ctx,
-		Wanted{Text: plainWords(field), Location: p.Home(), Radius: float64(p.LocationRadius), Home: p.Home()},
+		Wanted{Text: plainWords(field), Location: profile.Home(), Radius: float64(profile.LocationRadius), Home: profile.Home()},
 		maxCountedJobs)
 	if err != nil {
 		return Personalized{}, err
 	}
-	experience := cmp.Or(oneLine(string(in.Experience)), oneLine(p.Experience))
-	out := Personalized{Headline: headline(field, oneLine(p.Home()), len(jobs)), Summary: summary(field, experience, in.CareerGoals)}
-	if out.Suggestions, err = s.suggestions(ctx, p); err != nil {
+	experience := cmp.Or(oneLine(string(in.Experience)), oneLine(profile.Experience))
+	out := Personalized{Headline: headline(field, oneLine(profile.Home()), len(jobs)), Summary: summary(field, experience, in.CareerGoals)}
+	if out.Suggestions, err = s.suggestions(ctx, profile); err != nil {
 		return Personalized{}, err
 	}
 	all, err := s.recommend(ctx, by.UserID)
@@ -276,20 +276,20 @@ func summary(field, experience string, goals Goals) string {
 }
 
 // suggestions returns the steps, not taken yet, that would improve the recommendations.
-func (s *DashboardService) suggestions(ctx context.Context, p Profile) ([]string, error) {
-	searches, err := s.Searches.ListByUser(ctx, p.UserID, 1)
+func (s *DashboardService) suggestions(ctx context.Context, profile Profile) ([]string, error) {
+	searches, err := s.Searches.ListByUser(ctx, profile.UserID, 1)
 	if err != nil {
 		return nil, err
 	}
-	counts, err := s.Applied.Counts(ctx, p.UserID)
+	counts, err := s.Applied.Counts(ctx, profile.UserID)
 	out := []string{}
 	for _, step := range []struct {
 		isMissing bool
 		text      string
 	}{
-		{p.CurrentRole == "" && p.Specialty == "", "Add your role and specialty to your profile"},
-		{p.Home() == "", "Say where you would like to work"},
-		{len(p.EmploymentTypes) == 0, "Say which kinds of employment suit you"},
+		{profile.CurrentRole == "" && profile.Specialty == "", "Add your role and specialty to your profile"},
+		{profile.Home() == "", "Say where you would like to work"},
+		{len(profile.EmploymentTypes) == 0, "Say which kinds of employment suit you"},
 		{len(searches) == 0, "Save a search to hear of new jobs at once"},
 		{counts.Total == 0, "Apply for a job that suits you"},
 	} {

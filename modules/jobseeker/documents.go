@@ -107,7 +107,7 @@ func (s *DocumentService) Upload(ctx context.Context, by auth.Actor, in UploadIn
 	if err := by.RequireSeeker(); err != nil {
 		return Document{}, err
 	}
-	d := Document{
+	document := Document{
 		UserID:    by.UserID,
 		Type:      DocumentType(in.Type),
 		Title:     text.Name(in.Title),
@@ -118,27 +118,27 @@ func (s *DocumentService) Upload(ctx context.Context, by auth.Actor, in UploadIn
 	if problems := append(valid.Problems(in), problem...); len(problems) > 0 {
 		return Document{}, fault.ErrInvalid.WithFields(problems...)
 	}
-	d = d.withDefaultTitle()
+	document = document.withDefaultTitle()
 	var err error
-	if d.Content, err = s.storeContent(ctx, by.UserID, content, sent, Document{}); err != nil {
+	if document.Content, err = s.storeContent(ctx, by.UserID, content, sent, Document{}); err != nil {
 		return Document{}, err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.checkLimits(ctx, by.UserID, 1, d.Size); err != nil {
+		if err := s.checkLimits(ctx, by.UserID, 1, document.Size); err != nil {
 			return err
 		}
-		d.ID, d.UploadedAt = s.NewID(), s.Clock.Now()
-		d.UpdatedAt = d.UploadedAt
-		if err := s.Documents.Upsert(ctx, d); err != nil {
+		document.ID, document.UploadedAt = s.NewID(), s.Clock.Now()
+		document.UpdatedAt = document.UploadedAt
+		if err := s.Documents.Upsert(ctx, document); err != nil {
 			return err
 		}
-		return s.addActivity(ctx, by, "document", "uploaded", "Uploaded "+oneLine(d.Title))
+		return s.addActivity(ctx, by, "document", "uploaded", "Uploaded "+oneLine(document.Title))
 	})
 	if err != nil {
-		s.releaseFile(ctx, by.UserID, d.File)
+		s.releaseFile(ctx, by.UserID, document.File)
 		return Document{}, err
 	}
-	return d, nil
+	return document, nil
 }
 
 // defaultTitles are the titles of documents without a title and a file name.
@@ -228,30 +228,30 @@ func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, doc
 			return Document{}, err
 		}
 	}
-	var d Document
+	var document Document
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		old, err := s.findDocument(ctx, by.UserID, documentID)
 		if err != nil {
 			return err
 		}
-		d = in.apply(old)
-		d.UpdatedAt = s.Clock.Now()
+		document = in.apply(old)
+		document.UpdatedAt = s.Clock.Now()
 		if changesContent {
 			if err := s.checkLimits(ctx, by.UserID, 0, newContent.Size-old.Size); err != nil {
 				return err
 			}
-			d.Content = newContent
+			document.Content = newContent
 			if err := s.addRemovalTask(ctx, old.File); err != nil {
 				return err
 			}
 		}
-		return s.Documents.Upsert(ctx, d)
+		return s.Documents.Upsert(ctx, document)
 	})
 	if err != nil {
 		s.releaseFile(ctx, by.UserID, newContent.File)
 		return Document{}, err
 	}
-	return d, nil
+	return document, nil
 }
 
 // apply returns the document with the changed properties. It does not change the content.
@@ -266,24 +266,24 @@ func (in ChangeDocumentInput) apply(d Document) Document {
 }
 
 // DeleteDocument deletes one of the caller's documents and returns it.
-func (s *DocumentService) DeleteDocument(ctx context.Context, by auth.Actor, documentID string) (d Document, err error) {
+func (s *DocumentService) DeleteDocument(ctx context.Context, by auth.Actor, documentID string) (document Document, err error) {
 	documentID, err = canonicalID(by, documentID, ErrDocumentNotFound)
 	if err != nil {
 		return Document{}, err
 	}
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
-		if d, err = s.findDocument(ctx, by.UserID, documentID); err != nil {
+		if document, err = s.findDocument(ctx, by.UserID, documentID); err != nil {
 			return err
 		}
 		if err := s.Documents.Delete(ctx, by.UserID, documentID, s.Clock.Now()); err != nil {
 			return err
 		}
-		if err := s.addRemovalTask(ctx, d.File); err != nil {
+		if err := s.addRemovalTask(ctx, document.File); err != nil {
 			return err
 		}
-		return s.addActivity(ctx, by, "document", "deleted", "Deleted "+oneLine(d.Title))
+		return s.addActivity(ctx, by, "document", "deleted", "Deleted "+oneLine(document.Title))
 	})
-	return d, err
+	return document, err
 }
 
 // MyDocument returns one of the caller's documents and its content as it was sent.

@@ -160,7 +160,7 @@ func (s *OnboardingService) MyOnboarding(ctx context.Context, by auth.Actor, sec
 
 // completedSteps sets the steps that are completed according to the data of the account.
 func (s *OnboardingService) completedSteps(ctx context.Context, userID string, steps map[string]bool) error {
-	p, err := s.Profiles.Get(ctx, userID)
+	profile, err := s.Profiles.Get(ctx, userID)
 	if err != nil {
 		return err
 	}
@@ -177,8 +177,8 @@ func (s *OnboardingService) completedSteps(ctx context.Context, userID string, s
 		return err
 	}
 	steps["account"] = true
-	steps["profile"] = cmp.Or(p.Specialty, p.CurrentRole, p.Bio) != ""
-	steps["preferences"] = steps["preferences"] || p.PreferredLocation != "" || len(p.EmploymentTypes) > 0
+	steps["profile"] = cmp.Or(profile.Specialty, profile.CurrentRole, profile.Bio) != ""
+	steps["preferences"] = steps["preferences"] || profile.PreferredLocation != "" || len(profile.EmploymentTypes) > 0
 	steps["documents"] = hasCV
 	steps["first-search"] = len(searches) > 0
 	steps["first-application"] = applications.Total > 0

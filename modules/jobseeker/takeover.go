@@ -104,7 +104,7 @@ func (s *OnboardingService) fillProfile(ctx context.Context, userID, preferences
 	if err := json.Unmarshal([]byte(preferences), &values); err != nil {
 		return err // it was an object when it was stored
 	}
-	p, err := s.Profiles.Get(ctx, userID)
+	profile, err := s.Profiles.Get(ctx, userID)
 	if err != nil {
 		return err
 	}
@@ -113,9 +113,9 @@ func (s *OnboardingService) fillProfile(ctx context.Context, userID, preferences
 		name    string
 		isEmpty bool
 	}{
-		{"currentRole", p.CurrentRole == ""}, {"specialty", p.Specialty == ""}, {"experience", p.Experience == ""},
-		{"location", p.Location == ""}, {"preferredLocation", p.PreferredLocation == ""}, {"locationRadius", p.LocationRadius == 0},
-		{"employmentTypes", len(p.EmploymentTypes) == 0}, {"salaryMin", p.SalaryMin == nil}, {"salaryMax", p.SalaryMax == nil},
+		{"currentRole", profile.CurrentRole == ""}, {"specialty", profile.Specialty == ""}, {"experience", profile.Experience == ""},
+		{"location", profile.Location == ""}, {"preferredLocation", profile.PreferredLocation == ""}, {"locationRadius", profile.LocationRadius == 0},
+		{"employmentTypes", len(profile.EmploymentTypes) == 0}, {"salaryMin", profile.SalaryMin == nil}, {"salaryMax", profile.SalaryMax == nil},
 	} {
 		value, exists := values[property.name]
 		if !exists || !property.isEmpty {
@@ -126,10 +126,10 @@ func (s *OnboardingService) fillProfile(ctx context.Context, userID, preferences
 			return err
 		}
 		var in ProfileInput
-		changed := Account{Profile: p}
+		changed := Account{Profile: profile}
 		if json.Unmarshal(object, &in) == nil && valid.Check("", in) == nil && in.apply(&changed, "") == nil {
-			p = changed.Profile
+			profile = changed.Profile
 		}
 	}
-	return s.Profiles.Update(ctx, p)
+	return s.Profiles.Update(ctx, profile)
 }

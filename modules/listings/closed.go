@@ -15,23 +15,23 @@ const closedPageLifetime = 30 * 24 * time.Hour
 // Page returns a listing for its page, and whether the listing is public. It also returns a
 // listing that was closed, or whose deadline passed, in the last 30 days. For others it
 // returns ErrGone if the listing was once public, and ErrNotFound if not.
-func (s *Service) Page(ctx context.Context, by auth.Actor, listingID string) (l Listing, isPublic bool, err error) {
-	l, err = s.Detail(ctx, by, listingID)
+func (s *Service) Page(ctx context.Context, by auth.Actor, listingID string) (listing Listing, isPublic bool, err error) {
+	listing, err = s.Detail(ctx, by, listingID)
 	if fault.KindOf(err) != fault.NotFound {
-		return l, err == nil, err
+		return listing, err == nil, err
 	}
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
-		return l, false, ErrNotFound
+		return listing, false, ErrNotFound
 	}
-	if l, err = s.Public.GetPosted(ctx, listingID); err != nil {
-		return l, false, err
+	if listing, err = s.Public.GetPosted(ctx, listingID); err != nil {
+		return listing, false, err
 	}
-	wasWithdrawn := l.DeletedAt != nil || l.HiddenAt != nil || l.Status == Archived
-	if wasWithdrawn || s.Clock.Now().Sub(l.closedAt()) > closedPageLifetime {
+	wasWithdrawn := listing.DeletedAt != nil || listing.HiddenAt != nil || listing.Status == Archived
+	if wasWithdrawn || s.Clock.Now().Sub(listing.closedAt()) > closedPageLifetime {
 		return Listing{}, false, ErrGone
 	}
-	return l, false, nil
+	return listing, false, nil
 }
 
 // closedAt returns when a listing that is not public was closed: its deadline or its last

@@ -150,7 +150,7 @@ func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string
 	if by.AppID != "" {
 		return auth.ErrScope
 	}
-	l, err := s.ForApply(ctx, listingID)
+	listing, err := s.ForApply(ctx, listingID)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string
 	now := s.Clock.Now()
 	r := JobReport{
 		ID:         s.NewID(),
-		ListingID:  l.ID,
+		ListingID:  listing.ID,
 		ReporterID: by.UserID,
 		Reason:     ReportReason(in.Reason),
 		Text:       strings.TrimSpace(in.Text),
@@ -166,7 +166,7 @@ func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string
 		CreatedAt:  now,
 	}
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
-		if err := s.changeCase(ctx, l.OrganizationID, l.ID, func(c *Case) { c.open(s.NewID(), now); c.Reports++ }); err != nil {
+		if err := s.changeCase(ctx, listing.OrganizationID, listing.ID, func(c *Case) { c.open(s.NewID(), now); c.Reports++ }); err != nil {
 			return err
 		}
 		return s.Cases.CreateReport(ctx, r)
@@ -256,14 +256,14 @@ var errHiddenByOperator = fault.New(fault.Conflict, "job_hidden_by_operator",
 	"An operator has hidden the job; only an operator can show it")
 
 // moderate decides the case of a listing, and hides or shows the listing.
-func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string, state CaseState, note string) (l Listing, err error) {
+func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string, state CaseState, note string) (listing Listing, err error) {
 	organizationID, err := s.ownerOf(ctx, listingID)
 	if err != nil {
-		return l, err
+		return listing, err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		wasHidden, isHiddenByOperator := false, false
-		l, err = s.changeListingOf(ctx, organizationID, listingID, func(l *Listing, now time.Time) error {
+		listing, err = s.changeListingOf(ctx, organizationID, listingID, func(l *Listing, now time.Time) error {
 			c, err := s.caseOf(ctx, organizationID, l.ID)
 			if err != nil {
 				return err
@@ -281,7 +281,7 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 		if err != nil {
 			return err
 		}
-		c, err := s.caseOf(ctx, organizationID, l.ID)
+		c, err := s.caseOf(ctx, organizationID, listing.ID)
 		if err != nil {
 			return err
 		}
@@ -292,7 +292,7 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 		now, isChange := s.Clock.Now(), wasHidden != (state == CaseTakenDown) || c.Held
 		wasTakenDown := wasHidden && !c.Held
 		c.decide(state, moderator, note, now)
-		e.OrganizationID, e.Object = organizationID, l.ID
+		e.OrganizationID, e.Object = organizationID, listing.ID
 		if err := s.Cases.Upsert(ctx, c); err != nil {
 			return err
 		}
@@ -302,17 +302,17 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 		return s.Events.Record(
 			ctx,
 			event.JobModerated{
-				JobID:          l.ID,
+				JobID:          listing.ID,
 				OrganizationID: organizationID,
 				Decision:       string(state),
 				Message:        note,
 				Reverses:       wasTakenDown && state == CaseKept,
-				Public:         l.Open,
+				Public:         listing.Open,
 				DecidedAt:      now,
 			},
 		)
 	})
-	return l, err
+	return listing, err
 }
 
 // ownerOf returns the organization of a listing in any state.
@@ -416,15 +416,15 @@ func (s *Service) CaseOf(ctx context.Context, by auth.Actor, listingID string) (
 
 // duplicates returns public listings of other organizations that have the same text. If the
 // search fails, it returns none, so that moderators can work without the search.
-func (s *Service) duplicates(ctx context.Context, by auth.Actor, l *Listing) ([]Listing, error) {
-	title := []rune(l.Title)
+func (s *Service) duplicates(ctx context.Context, by auth.Actor, listing *Listing) ([]Listing, error) {
+	title := []rune(listing.Title)
 	found, err := s.Find(ctx, by,
 		FindInput{Text: string(title[:min(len(title), maxDuplicateTitle)]), Page: page.Request{Number: 1, Size: MaxBatch}})
 	if err != nil {
 		return nil, nil //nolint:nilerr // only a sign of fraud is missing
 	}
 	ids := list.Map(
-		slices.DeleteFunc(found.Items, func(f Hit) bool { return f.Listing.OrganizationID == l.OrganizationID }),
+		slices.DeleteFunc(found.Items, func(f Hit) bool { return f.Listing.OrganizationID == listing.OrganizationID }),
 		func(f Hit) string { return f.Listing.ID },
 	)
 	if len(ids) == 0 {
@@ -433,7 +433,9 @@ func (s *Service) duplicates(ctx context.Context, by auth.Actor, l *Listing) ([]
 	full, err := s.Public.ListPublic(ctx, ids, s.Clock.Now(), true)
 	return slices.DeleteFunc(
 		full,
-		func(other Listing) bool { return normalizedText(other.Description) != normalizedText(l.Description) },
+		func(other Listing) bool {
+			return normalizedText(other.Description) != normalizedText(listing.Description)
+		},
 	), err
 }
 

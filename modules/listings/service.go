@@ -218,25 +218,25 @@ func (s *Service) Update(ctx context.Context, by auth.Actor, listingID string, i
 }
 
 // update applies the input to the listing.
-func (s *Service) update(l *Listing, in UpdateInput) error {
+func (s *Service) update(listing *Listing, in UpdateInput) error {
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
-	oldLocation := l.Location
+	oldLocation := listing.Location
 	if in.Title != nil {
-		l.Title = text.Name(*in.Title)
+		listing.Title = text.Name(*in.Title)
 	}
-	patch.SetText(&l.Description, in.Description)
-	in.apply(&l.Content, s.NewID)
+	patch.SetText(&listing.Description, in.Description)
+	in.apply(&listing.Content, s.NewID)
 	if in.Status != nil {
-		if err := l.SetStatus(Status(*in.Status)); err != nil {
+		if err := listing.SetStatus(Status(*in.Status)); err != nil {
 			return err
 		}
 	}
-	if l.Location != oldLocation {
-		l.Place = s.findPlace(l.Location)
+	if listing.Location != oldLocation {
+		listing.Place = s.findPlace(listing.Location)
 	}
-	return in.checkDeadline(l, s.Clock.Now())
+	return in.checkDeadline(listing, s.Clock.Now())
 }
 
 // change requires the permission, and changes a listing of the actor's organization with fn.

@@ -158,7 +158,7 @@ func signInControls() []removal {
 		},
 		{
 			"scope widening: routes check the scopes of a token",
-			[]cut{{admission, `if r.Scope != "" && !call.Caller.May(r.Scope) {`, `if r.Scope == "?" {`}},
+			[]cut{{admission, `if route.Scope != "" && !call.Caller.May(route.Scope) {`, `if route.Scope == "?" {`}},
 			[]testName{serverTest("TestDeveloperRoleMatrix", "GET /api/v1/applications")},
 		},
 		{"CSRF on the consent: the token in the form", []cut{{oauthPages, "if !s.renderer.ValidCSRF(c) {", "if c == nil {"}},

@@ -119,8 +119,8 @@ func webhookControls() []removal {
 		{"SSRF, addresses are checked when they are registered and changed", []cut{
 			{
 				hooks,
-				"if err := checkReceiver(url, s.PrivateReceivers); err != nil {\n\t\treturn e,",
-				"if err := checkReceiver(url, true); err != nil {\n\t\treturn e,",
+				"if err := checkReceiver(url, s.PrivateReceivers); err != nil {\n\t\treturn endpoint,",
+				"if err := checkReceiver(url, true); err != nil {\n\t\treturn endpoint,",
 			},
 			{
 				hooks,

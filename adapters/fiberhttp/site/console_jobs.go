@@ -173,27 +173,27 @@ func (s *Site) ownJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 
 func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, problem *pages.Problem) error {
 	actor, now := viewer.Actor(), time.Now()
-	l, err := s.services.Listings.Get(ctx, actor, c.Params("id"))
+	listing, err := s.services.Listings.Get(ctx, actor, c.Params("id"))
 	if err != nil {
 		return err
 	}
-	states, err := s.jobStatesOf(ctx, actor, l)
+	states, err := s.jobStatesOf(ctx, actor, listing)
 	if err != nil {
 		return err
 	}
 	v := ownJobView{
-		Listing:   l,
-		State:     states[l.ID],
-		Facts:     jobFacts(l),
+		Listing:   listing,
+		State:     states[listing.ID],
+		Facts:     jobFacts(listing),
 		MayCreate: actor.May(auth.JobsCreate),
 		MayUpdate: actor.May(auth.JobsUpdate),
 		Problem:   problem,
 	}
-	if l.Public(now) {
-		v.Path = jobPath(l)
+	if listing.Public(now) {
+		v.Path = jobPath(listing)
 	}
 	if actor.May(auth.ApplicationsView) {
-		numbers, err := s.services.Hiring.JobAnalytics(ctx, actor, l.ID)
+		numbers, err := s.services.Hiring.JobAnalytics(ctx, actor, listing.ID)
 		if err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 				countLink{
 					Value:   string(status),
 					Label:   stageTexts[status],
-					Path:    withQuery("/employer/applications", "job", l.ID, "status", string(status)),
+					Path:    withQuery("/employer/applications", "job", listing.ID, "status", string(status)),
 					N:       numbers.Applications[status],
 					Current: false,
 				},

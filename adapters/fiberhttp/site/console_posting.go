@@ -126,24 +126,24 @@ func (s *Site) showPosting(c *fiber.Ctx, viewer *pages.Viewer, v postingView, qu
 }
 
 // postingValues returns the initial values of the form for a stored job.
-func postingValues(l listings.Listing) url.Values {
+func postingValues(listing listings.Listing) url.Values {
 	v := url.Values{
-		"title":           {l.Title},
-		"description":     {l.Description},
-		"department":      {l.Department},
-		"contractType":    {l.ContractType},
-		"employmentType":  {l.EmploymentType},
-		"specialty":       {l.Specialty},
-		"location":        {l.Location},
-		"requirements":    {strings.Join(l.Requirements, "\n")},
-		"benefits":        {strings.Join(l.Benefits, "\n")},
+		"title":           {listing.Title},
+		"description":     {listing.Description},
+		"department":      {listing.Department},
+		"contractType":    {listing.ContractType},
+		"employmentType":  {listing.EmploymentType},
+		"specialty":       {listing.Specialty},
+		"location":        {listing.Location},
+		"requirements":    {strings.Join(listing.Requirements, "\n")},
+		"benefits":        {strings.Join(listing.Benefits, "\n")},
 		"salary.currency": {listings.DefaultCurrency},
 		"salary.period":   {listings.DefaultPeriod},
 	}
-	if l.Remote {
+	if listing.Remote {
 		v.Set("remote", "yes")
 	}
-	if pay := l.Salary.InMajorUnits(); pay != nil {
+	if pay := listing.Salary.InMajorUnits(); pay != nil {
 		v.Set("salary.currency", pay.Currency)
 		v.Set("salary.period", pay.Period)
 		for name, x := range map[string]*float64{"salary.min": pay.Min, "salary.max": pay.Max} {
@@ -152,8 +152,8 @@ func postingValues(l listings.Listing) url.Values {
 			}
 		}
 	}
-	if l.Deadline != nil {
-		v.Set("applicationDeadline", l.Deadline.Format(time.DateOnly))
+	if listing.Deadline != nil {
+		v.Set("applicationDeadline", listing.Deadline.Format(time.DateOnly))
 	}
 	return v
 }

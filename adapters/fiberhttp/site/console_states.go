@@ -86,12 +86,12 @@ func (s *Site) jobStatesOf(ctx context.Context, actor auth.Actor, jobs ...listin
 		return nil, err
 	}
 	now, out := time.Now(), map[string]jobState{}
-	for _, l := range jobs {
-		if info, isHidden := hidden[l.ID]; isHidden {
-			out[l.ID] = jobState{badge{hiddenTexts[info.Reason], "bad"}, &info}
+	for _, listing := range jobs {
+		if info, isHidden := hidden[listing.ID]; isHidden {
+			out[listing.ID] = jobState{badge{hiddenTexts[info.Reason], "bad"}, &info}
 			continue
 		}
-		state := l.State(now)
+		state := listing.State(now)
 		b := badge{Text: cmp.Or(jobStateTexts[state], string(state))}
 		switch state {
 		case listings.State(listings.Active):
@@ -99,7 +99,7 @@ func (s *Site) jobStatesOf(ctx context.Context, actor auth.Actor, jobs ...listin
 		case listings.StateExpired:
 			b.Look = "bad"
 		}
-		out[l.ID] = jobState{badge: b}
+		out[listing.ID] = jobState{badge: b}
 	}
 	return out, nil
 }

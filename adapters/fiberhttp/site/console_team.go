@@ -217,26 +217,26 @@ func (s *Site) organization(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 }
 
 func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
-	o, err := s.services.Identity.MyOrganization(ctx, viewer.Actor())
+	organization, err := s.services.Identity.MyOrganization(ctx, viewer.Actor())
 	if err != nil {
 		return err
 	}
 	if form.Values == nil {
 		form.Values = url.Values{
-			"name":        {o.Name},
-			"description": {o.Description},
-			"website":     {o.Website},
-			"logo":        {o.Logo},
-			"industry":    {o.Industry},
-			"size":        {o.Size},
+			"name":        {organization.Name},
+			"description": {organization.Description},
+			"website":     {organization.Website},
+			"logo":        {organization.Logo},
+			"industry":    {organization.Industry},
+			"size":        {organization.Size},
 		}
 	}
 	v := organizationView{
-		Organization: o,
-		Path:         employerPath(o.ID, o.Name),
+		Organization: organization,
+		Path:         employerPath(organization.ID, organization.Name),
 		MayManage:    viewer.Actor().May(auth.Manage),
 		Form:         form,
-		Widget:       s.widgetElement(employerPath(o.ID, o.Name)),
+		Widget:       s.widgetElement(employerPath(organization.ID, organization.Name)),
 	}
 	return s.renderer.Render(c, form.Problem.Status(), organizationPage, viewer, v)
 }

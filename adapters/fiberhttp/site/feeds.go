@@ -113,19 +113,19 @@ func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 			atomLink{Rel: "next", Type: "application/atom+xml", Href: s.publicURL + form.Path("/feeds/jobs.atom", "after", next)},
 		)
 	}
-	for i, l := range jobs {
-		updated := l.UpdatedAt.UTC().Format(time.RFC3339)
+	for i, listing := range jobs {
+		updated := listing.UpdatedAt.UTC().Format(time.RFC3339)
 		if i == 0 || updated > feed.Updated {
 			feed.Updated = updated
 		}
 		feed.Entries = append(feed.Entries, atomEntry{
-			ID:        "urn:uuid:" + l.ID,
-			Title:     l.Title + ", " + l.Company,
+			ID:        "urn:uuid:" + listing.ID,
+			Title:     listing.Title + ", " + listing.Company,
 			Updated:   updated,
-			Published: postedAt(l).Format(time.RFC3339),
-			Author:    atomAuthor{l.Company},
-			Links:     []atomLink{{Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + jobPath(l)}},
-			Content:   atomText{"html", string(markdown(l.Description))},
+			Published: postedAt(listing).Format(time.RFC3339),
+			Author:    atomAuthor{listing.Company},
+			Links:     []atomLink{{Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + jobPath(listing)}},
+			Content:   atomText{"html", string(markdown(listing.Description))},
 		})
 	}
 	return s.sendFeed(c, "application/atom+xml", feed)
@@ -193,32 +193,32 @@ func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	if next != "" {
 		feed.Next = s.publicURL + form.Path("/feeds/jobs.xml", "after", next)
 	}
-	for _, l := range jobs {
+	for _, listing := range jobs {
 		j := feedJob{
-			Title:       newCDATA(l.Title),
-			Date:        newCDATA(postedAt(l).Format(time.RFC1123)),
-			Reference:   newCDATA(l.ID),
-			URL:         newCDATA(s.publicURL + jobPath(l)),
-			Company:     newCDATA(l.Company),
-			City:        newCDATA(l.Location),
-			Description: newCDATA(string(markdown(l.Description))),
-			Salary:      newCDATA(formatPay(l.Salary)),
-			JobType:     newCDATA(formatPattern(l)),
-			Category:    newCDATA(l.Specialty),
+			Title:       newCDATA(listing.Title),
+			Date:        newCDATA(postedAt(listing).Format(time.RFC1123)),
+			Reference:   newCDATA(listing.ID),
+			URL:         newCDATA(s.publicURL + jobPath(listing)),
+			Company:     newCDATA(listing.Company),
+			City:        newCDATA(listing.Location),
+			Description: newCDATA(string(markdown(listing.Description))),
+			Salary:      newCDATA(formatPay(listing.Salary)),
+			JobType:     newCDATA(formatPattern(listing)),
+			Category:    newCDATA(listing.Specialty),
 		}
-		if p := l.Place; p != nil {
+		if p := listing.Place; p != nil {
 			j.State, j.Country = newCDATA(p.Region), newCDATA(p.Country)
 			if p.Kind == listings.Town {
 				j.City = newCDATA(p.Name)
 			}
 		}
-		if l.Remote {
+		if listing.Remote {
 			j.Remote = newCDATA("Fully remote")
 		}
-		if l.Deadline != nil {
-			j.Expires = newCDATA(l.Deadline.UTC().Format(time.RFC1123))
+		if listing.Deadline != nil {
+			j.Expires = newCDATA(listing.Deadline.UTC().Format(time.RFC1123))
 		}
-		if at := l.UpdatedAt.UTC().Format(time.RFC1123); feed.Updated == "" {
+		if at := listing.UpdatedAt.UTC().Format(time.RFC1123); feed.Updated == "" {
 			feed.Updated = at
 		}
 		feed.Jobs = append(feed.Jobs, j)

@@ -262,7 +262,7 @@ func (s *Site) newJobView(l listings.Listing, isOpen bool) jobView {
 }
 
 func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	l, isOpen, err := s.services.Listings.Page(readContext(ctx, viewer), actorOf(viewer), c.Params("id"))
+	listing, isOpen, err := s.services.Listings.Page(readContext(ctx, viewer), actorOf(viewer), c.Params("id"))
 	if errors.Is(err, listings.ErrGone) {
 		return s.renderGone(c, viewer)
 	}
@@ -270,22 +270,22 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
 	if isOpen {
-		SetShownListing(c, l.ID)
+		SetShownListing(c, listing.ID)
 	}
-	v := s.newJobView(l, isOpen)
+	v := s.newJobView(listing, isOpen)
 	if isOpen {
-		v.Posting = jobPosting(l, v.URL, v.Text)
+		v.Posting = jobPosting(listing, v.URL, v.Text)
 	}
-	employers, err := s.services.Identity.OrganizationsOf(ctx, []string{l.OrganizationID})
+	employers, err := s.services.Identity.OrganizationsOf(ctx, []string{listing.OrganizationID})
 	if err != nil {
 		return err
 	}
-	employer := employers[l.OrganizationID]
+	employer := employers[listing.OrganizationID]
 	v.IsVerified, v.VerifiedDomain, v.ShowsVerification = employer.IsVerified(), employer.VerifiedDomain(), true
-	if v.Similar, err = s.findSimilar(ctx, l); err != nil {
+	if v.Similar, err = s.findSimilar(ctx, listing); err != nil {
 		return err
 	}
-	if v.State, err = s.viewerState(ctx, viewer, l.ID); err != nil {
+	if v.State, err = s.viewerState(ctx, viewer, listing.ID); err != nil {
 		return err
 	}
 	c.Set(fiber.HeaderLink, "<"+v.URL+`>; rel="canonical"`)
@@ -296,14 +296,14 @@ const maxSimilarJobs = 4
 
 // findSimilar returns jobs with a similar title near the job. The page is shown without them
 // if the title is no valid search or the search is unavailable.
-func (s *Site) findSimilar(ctx context.Context, l listings.Listing) ([]result, error) {
-	in := listings.FindInput{Text: l.Title, Page: page.Request{Number: 1, Size: maxSimilarJobs + 1}}
+func (s *Site) findSimilar(ctx context.Context, listing listings.Listing) ([]result, error) {
+	in := listings.FindInput{Text: listing.Title, Page: page.Request{Number: 1, Size: maxSimilarJobs + 1}}
 	const maxText = 80 // runes of a title
 	if r := []rune(in.Text); len(r) > maxText {
 		in.Text = string(r[:maxText])
 	}
-	if l.Place != nil {
-		in.Filters.Location, in.Filters.Radius = l.Location, new(50.0) // miles
+	if listing.Place != nil {
+		in.Filters.Location, in.Filters.Radius = listing.Location, new(50.0) // miles
 	}
 	results, err := s.services.Listings.Find(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, in)
 	if err != nil {
@@ -314,7 +314,7 @@ func (s *Site) findSimilar(ctx context.Context, l listings.Listing) ([]result, e
 	}
 	var out []result
 	for _, r := range append(s.results(results.Items, false), s.results(results.Items, true)...) {
-		if r.ID != l.ID && len(out) < maxSimilarJobs {
+		if r.ID != listing.ID && len(out) < maxSimilarJobs {
 			out = append(out, r)
 		}
 	}

@@ -22,25 +22,25 @@ var schemaEmploymentTypes = map[string]string{
 
 // jobPosting returns the listing as structured data for search engines
 // (https://schema.org/JobPosting), with the properties that they require or recommend.
-func jobPosting(l listings.Listing, url string, description template.HTML) map[string]any {
+func jobPosting(listing listings.Listing, url string, description template.HTML) map[string]any {
 	p := map[string]any{
 		"@context":           "https://schema.org",
 		"@type":              "JobPosting",
-		"title":              l.Title,
+		"title":              listing.Title,
 		"description":        string(description),
 		"url":                url,
 		"directApply":        true,
-		"identifier":         map[string]any{"@type": "PropertyValue", "name": l.Company, "value": l.ID},
-		"hiringOrganization": map[string]any{"@type": "Organization", "name": l.Company},
+		"identifier":         map[string]any{"@type": "PropertyValue", "name": listing.Company, "value": listing.ID},
+		"hiringOrganization": map[string]any{"@type": "Organization", "name": listing.Company},
 	}
-	if l.PostedAt != nil {
-		p["datePosted"] = l.PostedAt.UTC().Format(time.RFC3339)
+	if listing.PostedAt != nil {
+		p["datePosted"] = listing.PostedAt.UTC().Format(time.RFC3339)
 	}
-	if l.Deadline != nil {
-		p["validThrough"] = l.Deadline.UTC().Format(time.RFC3339)
+	if listing.Deadline != nil {
+		p["validThrough"] = listing.Deadline.UTC().Format(time.RFC3339)
 	}
 	var kinds []string
-	for _, v := range []string{l.EmploymentType, l.ContractType} {
+	for _, v := range []string{listing.EmploymentType, listing.ContractType} {
 		if kind := schemaEmploymentTypes[v]; kind != "" {
 			kinds = append(kinds, kind)
 		}
@@ -48,27 +48,27 @@ func jobPosting(l listings.Listing, url string, description template.HTML) map[s
 	if len(kinds) > 0 {
 		p["employmentType"] = kinds
 	}
-	if l.Remote {
+	if listing.Remote {
 		p["jobLocationType"] = "TELECOMMUTE"
 	}
 	switch {
-	case l.Place != nil:
-		address := map[string]any{"@type": "PostalAddress", "addressCountry": l.Place.Country}
-		if l.Place.Kind == listings.Town {
-			address["addressLocality"] = l.Place.Name
+	case listing.Place != nil:
+		address := map[string]any{"@type": "PostalAddress", "addressCountry": listing.Place.Country}
+		if listing.Place.Kind == listings.Town {
+			address["addressLocality"] = listing.Place.Name
 		}
-		if l.Place.Region != "" {
-			address["addressRegion"] = l.Place.Region
+		if listing.Place.Region != "" {
+			address["addressRegion"] = listing.Place.Region
 		}
 		p["jobLocation"] = map[string]any{"@type": "Place", "address": address}
-		if l.Remote {
-			p["applicantLocationRequirements"] = map[string]any{"@type": "Country", "name": listings.CountryName(l.Place.Country)}
+		if listing.Remote {
+			p["applicantLocationRequirements"] = map[string]any{"@type": "Country", "name": listings.CountryName(listing.Place.Country)}
 		}
-	case l.Location != "":
-		address := map[string]any{"@type": "PostalAddress", "addressLocality": l.Location}
+	case listing.Location != "":
+		address := map[string]any{"@type": "PostalAddress", "addressLocality": listing.Location}
 		p["jobLocation"] = map[string]any{"@type": "Place", "address": address}
 	}
-	if s := l.Salary; s != nil && (s.Min != nil || s.Max != nil) {
+	if s := listing.Salary; s != nil && (s.Min != nil || s.Max != nil) {
 		value := map[string]any{"@type": "QuantitativeValue", "unitText": strings.ToUpper(s.Period)}
 		if s.Min != nil {
 			value["minValue"] = listings.Major(*s.Min)

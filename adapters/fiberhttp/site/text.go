@@ -143,27 +143,27 @@ func formatPattern(l listings.Listing) string {
 }
 
 // jobFacts returns the properties of a job that are known.
-func jobFacts(l listings.Listing) []fact {
-	location := l.Location
+func jobFacts(listing listings.Listing) []fact {
+	location := listing.Location
 	switch {
-	case l.Remote && location != "":
+	case listing.Remote && location != "":
 		location += " or remote"
-	case l.Remote:
+	case listing.Remote:
 		location = "Remote"
 	}
 	facts := []fact{
 		{"Location", location},
-		{"Pay", formatPay(l.Salary)},
-		{"Contract", valueTexts[l.ContractType]},
-		{"Working pattern", valueTexts[l.EmploymentType]},
-		{"Specialty", l.Specialty},
-		{"Department", l.Department},
+		{"Pay", formatPay(listing.Salary)},
+		{"Contract", valueTexts[listing.ContractType]},
+		{"Working pattern", valueTexts[listing.EmploymentType]},
+		{"Specialty", listing.Specialty},
+		{"Department", listing.Department},
 	}
-	if l.PostedAt != nil {
-		facts = append(facts, fact{"Posted", formatDate(*l.PostedAt)})
+	if listing.PostedAt != nil {
+		facts = append(facts, fact{"Posted", formatDate(*listing.PostedAt)})
 	}
-	if l.Deadline != nil {
-		facts = append(facts, fact{"Closing date", formatDate(*l.Deadline)})
+	if listing.Deadline != nil {
+		facts = append(facts, fact{"Closing date", formatDate(*listing.Deadline)})
 	}
 	var out []fact
 	for _, f := range facts {

@@ -330,10 +330,10 @@ func (a *annotator) addImpliedBy(c *Concept, level Level) {
 }
 
 // put stores a tag. If the concept has a tag already, the stronger one remains.
-func (a *annotator) put(c *Concept, level Level, strength float64, named bool) {
+func (a *annotator) put(concept *Concept, level Level, strength float64, named bool) {
 	for i := range a.tags {
 		t := &a.tags[i]
-		if t.Concept != c.ID {
+		if t.Concept != concept.ID {
 			continue
 		}
 		if level < t.Level || level == t.Level && strength > t.Strength {
@@ -342,7 +342,7 @@ func (a *annotator) put(c *Concept, level Level, strength float64, named bool) {
 		t.Named = t.Named || named
 		return
 	}
-	a.tags = append(a.tags, Tag{Concept: c.ID, Kind: c.Kind, Level: level, Strength: strength, Named: named})
+	a.tags = append(a.tags, Tag{Concept: concept.ID, Kind: concept.Kind, Level: level, Strength: strength, Named: named})
 }
 
 func (a *annotator) sort() {

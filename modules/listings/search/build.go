@@ -50,30 +50,30 @@ func label(form string) string {
 }
 
 // resolveLinks sets the concepts to which the concept is linked.
-func (v *Vocabulary) resolveLinks(c *Concept) {
-	for _, l := range c.links {
+func (v *Vocabulary) resolveLinks(concept *Concept) {
+	for _, l := range concept.links {
 		to := v.byID[l.to]
-		if to == nil || to == c {
-			v.reportf(c.line, "%s: link %s%s leads to no other concept", c.ID, l.sign, l.to)
+		if to == nil || to == concept {
+			v.reportf(concept.line, "%s: link %s%s leads to no other concept", concept.ID, l.sign, l.to)
 			continue
 		}
 		link := Link{To: to, Strength: l.strength}
 		switch l.sign {
 		case "<", "<~": // c is a to, for certain or as a second choice
-			if to.Kind != c.Kind {
-				v.reportf(c.line, "%s: %s must be a %s", c.ID, to.ID, c.Kind)
+			if to.Kind != concept.Kind {
+				v.reportf(concept.line, "%s: %s must be a %s", concept.ID, to.ID, concept.Kind)
 			}
-			c.Parents = append(c.Parents, link)
-			to.children = append(to.children, c)
+			concept.Parents = append(concept.Parents, link)
+			to.children = append(to.children, concept)
 		case "~": // c is related to to
-			c.Related = append(c.Related, link)
+			concept.Related = append(concept.Related, link)
 		case "+": // c implies to
-			c.Implied = append(c.Implied, to)
+			concept.Implied = append(concept.Implied, to)
 		case "=": // c is another name of to
-			if to.Kind != c.Kind || c.Same != nil {
-				v.reportf(c.line, "%s: = needs exactly one concept of kind %s", c.ID, c.Kind)
+			if to.Kind != concept.Kind || concept.Same != nil {
+				v.reportf(concept.line, "%s: = needs exactly one concept of kind %s", concept.ID, concept.Kind)
 			}
-			c.Same = to
+			concept.Same = to
 		}
 	}
 }
@@ -85,26 +85,26 @@ func (v *Vocabulary) reportf(at source, format string, args ...any) {
 
 // breakCycles reports each path from a concept to itself and removes its last link, and
 // removes a "=" to a concept that is itself another name.
-func (v *Vocabulary) breakCycles(c *Concept, path []*Concept) {
-	path = append(path, c)
-	for i := 0; i < len(c.Parents); i++ {
-		if slices.Contains(path, c.Parents[i].To) {
-			v.reportf(c.line, "%s: is-a links form a cycle through %s", c.ID, c.Parents[i].To.ID)
-			c.Parents = slices.Delete(c.Parents, i, i+1)
+func (v *Vocabulary) breakCycles(concept *Concept, path []*Concept) {
+	path = append(path, concept)
+	for i := 0; i < len(concept.Parents); i++ {
+		if slices.Contains(path, concept.Parents[i].To) {
+			v.reportf(concept.line, "%s: is-a links form a cycle through %s", concept.ID, concept.Parents[i].To.ID)
+			concept.Parents = slices.Delete(concept.Parents, i, i+1)
 			i--
 			continue
 		}
-		v.breakCycles(c.Parents[i].To, path)
+		v.breakCycles(concept.Parents[i].To, path)
 	}
-	if c.Same != nil && (slices.Contains(path, c.Same) || c.Same.Same != nil) {
-		v.reportf(c.line, "%s: = must not name %s, which is itself another name", c.ID, c.Same.ID)
-		c.Same = nil
+	if concept.Same != nil && (slices.Contains(path, concept.Same) || concept.Same.Same != nil) {
+		v.reportf(concept.line, "%s: = must not name %s, which is itself another name", concept.ID, concept.Same.ID)
+		concept.Same = nil
 	}
 }
 
 // ancestorsOf returns the transitive closure of Parents, with the highest strength of
 // all paths. A path has at most one link of a second choice, whose strength is below 1.
-func ancestorsOf(c *Concept) []Link {
+func ancestorsOf(concept *Concept) []Link {
 	var out []Link
 	var visit func(c *Concept, strength float64)
 	visit = func(c *Concept, strength float64) {
@@ -125,21 +125,21 @@ func ancestorsOf(c *Concept) []Link {
 			visit(p.To, s)
 		}
 	}
-	visit(c, 1)
+	visit(concept, 1)
 	return out
 }
 
 // addForms adds the forms of a concept to the trie.
-func (v *Vocabulary) addForms(c *Concept) {
-	for _, text := range c.Forms {
+func (v *Vocabulary) addForms(concept *Concept) {
+	for _, text := range concept.Forms {
 		text, capitals := strings.CutSuffix(text, "!")
 		words := normalized(text)
 		if len(words) == 0 {
-			v.reportf(c.line, "%s: form %q contains no word", c.ID, text)
+			v.reportf(concept.line, "%s: form %q contains no word", concept.ID, text)
 			continue
 		}
 		if endsPhrase(text) {
-			v.reportf(c.line, "%s: form %q must not have punctuation that ends a phrase", c.ID, text)
+			v.reportf(concept.line, "%s: form %q must not have punctuation that ends a phrase", concept.ID, text)
 			continue
 		}
 		f := &Form{Text: text, Words: len(words), Capitals: capitals}
@@ -148,11 +148,11 @@ func (v *Vocabulary) addForms(c *Concept) {
 			v.forms = append(v.forms, f)
 		}
 		f = existing
-		if slices.ContainsFunc(f.Readings, func(r Reading) bool { return r.Concept == c }) {
-			v.reportf(c.line, "%s: form %q duplicates form %q", c.ID, text, f.Text)
+		if slices.ContainsFunc(f.Readings, func(r Reading) bool { return r.Concept == concept }) {
+			v.reportf(concept.line, "%s: form %q duplicates form %q", concept.ID, text, f.Text)
 			continue
 		}
-		f.Readings = append(f.Readings, Reading{Concept: c})
+		f.Readings = append(f.Readings, Reading{Concept: concept})
 	}
 }
 

@@ -38,24 +38,24 @@ func (r *run) correctPlaces(parts []candidate) bool {
 func (q *query) correct(tokens []Token, base int) []Token {
 	out := make([]Token, 0, len(tokens))
 	for i := 0; i < len(tokens); i++ {
-		t := tokens[i]
+		token := tokens[i]
 		if i+1 < len(tokens) && q.Vocabulary.isDivided(tokens, i) {
-			t.Word += tokens[i+1].Word
-			t.Surface, t.End = t.Word, tokens[i+1].End
-			q.recordCorrection(base, t, t.Word)
-			out = append(out, t)
+			token.Word += tokens[i+1].Word
+			token.Surface, token.End = token.Word, tokens[i+1].End
+			q.recordCorrection(base, token, token.Word)
+			out = append(out, token)
 			i++
 			continue
 		}
-		to := q.Words.Correct(t, i == len(tokens)-1)
-		if len(to) == 0 || q.isPlace(t) || q.isInPlace(tokens, i) {
-			out = append(out, t)
+		to := q.Words.Correct(token, i == len(tokens)-1)
+		if len(to) == 0 || q.isPlace(token) || q.isInPlace(tokens, i) {
+			out = append(out, token)
 			continue
 		}
-		q.addCorrection(t.Word, to...)
-		q.recordCorrection(base, t, strings.Join(to, " "))
+		q.addCorrection(token.Word, to...)
+		q.recordCorrection(base, token, strings.Join(to, " "))
 		for k, word := range to {
-			c := t
+			c := token
 			c.Word, c.Surface = word, word
 			if k > 0 {
 				c.Gap = " "
@@ -105,25 +105,25 @@ func (v *Vocabulary) isKnown(word string) bool { return v.trie.words[Normalize(w
 // gazetteer do, by a word one edit away with which its neighbours make a form: "heath visitor"
 // becomes "health visitor".
 func (q *query) correctPhrases(tokens []Token, base int) []Token {
-	for i, t := range tokens {
-		if len(tokens) == 1 || len(t.Word) < minInPhrase || hasDigit(t.Word) || q.Vocabulary.isKnown(t.Word) {
+	for i, token := range tokens {
+		if len(tokens) == 1 || len(token.Word) < minInPhrase || hasDigit(token.Word) || q.Vocabulary.isKnown(token.Word) {
 			continue
 		}
 		if i > 0 && markers[tokens[i-1].Word] {
 			continue
 		}
-		frequency := q.Words.lexicon.Frequency(t.Word)
-		for _, word := range q.Words.near(t.Word) {
+		frequency := q.Words.lexicon.Frequency(token.Word)
+		for _, word := range q.Words.near(token.Word) {
 			if frequency > 0 && q.Words.lexicon.Frequency(word) < rareInPhrase*frequency {
 				continue
 			}
 			tokens[i].Word, tokens[i].Surface = word, word
 			if q.Vocabulary.isInPhrase(tokens, i) {
-				q.addCorrection(t.Word, word)
-				q.recordCorrection(base, t, word)
+				q.addCorrection(token.Word, word)
+				q.recordCorrection(base, token, word)
 				break
 			}
-			tokens[i] = t
+			tokens[i] = token
 		}
 	}
 	return tokens

@@ -56,27 +56,27 @@ func (a *annotator) meaning(p *phrases) *Concept {
 // tagPhrase tags a phrase of the description and reports whether it did. Words
 // that have another meaning in running text count only as part of a phrase:
 // "night shift", not "night".
-func (a *annotator) tagPhrase(c *Concept, m Match) bool {
-	switch c.Kind {
+func (a *annotator) tagPhrase(concept *Concept, m Match) bool {
+	switch concept.Kind {
 	case Role:
-		if c.Generic || !a.isWanted(m.Start) {
+		if concept.Generic || !a.isWanted(m.Start) {
 			return false
 		}
-		a.add(c, InText)
+		a.add(concept, InText)
 		return true
 	case Filler:
 		return false
 	case Specialty, Setting:
 	case Grade:
-		if !isNumbered(c, m.Form) && (m.End-m.Start < 2 || !a.isWanted(m.Start)) {
+		if !isNumbered(concept, m.Form) && (m.End-m.Start < 2 || !a.isWanted(m.Start)) {
 			return false // doctors in training may be colleagues
 		}
 	default:
-		if m.End-m.Start < 2 || c.Kind == Experience && a.isTaught(m.Start) {
+		if m.End-m.Start < 2 || concept.Kind == Experience && a.isTaught(m.Start) {
 			return false
 		}
 	}
-	a.add(c, InText)
+	a.add(concept, InText)
 	return true
 }
 

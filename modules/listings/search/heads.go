@@ -22,25 +22,25 @@ func (a *annotator) tagHeads(p *phrases) bool {
 		}
 		isMain := mainPart < 0 || mainPart == p.found[head].part
 		isTraining = p.isTraining(alt) || isTraining && p.words[alt.start].gap == gapSlash
-		c := a.inverted(p, head)
+		concept := a.inverted(p, head)
 		if isMain {
 			mainPart = p.found[head].part
-			c = a.completed(p, head)
+			concept = a.completed(p, head)
 		}
-		p.found[head].concept = c
+		p.found[head].concept = concept
 		level := InTitle
 		switch {
 		case isMain && isTraining:
 			level = SecondChoice
-		case isMain, a.isKinOfAny(c, heads):
+		case isMain, a.isKinOfAny(concept, heads):
 			level = Head
 		}
 		if level < InTitle {
 			level = a.addLed(p, head, level)
 			a.addKin(p, alt.from, head, level)
-			heads = append(heads, c)
+			heads = append(heads, concept)
 		}
-		a.add(c, level)
+		a.add(concept, level)
 		a.addLearned(p, p.found[head])
 	}
 	if mainPart >= 0 {

@@ -23,27 +23,27 @@ func relaxed(cost int, how How, e Expr) level {
 }
 
 // levels returns the levels of a term, the cheapest first.
-func (b *planner) levels(t *Term) []level {
+func (b *planner) levels(term *Term) []level {
 	var out []level
-	switch t.Slot {
+	switch term.Slot {
 	case SlotRole:
-		out = b.role(t)
+		out = b.role(term)
 	case SlotSpecialty:
-		out = b.specialty(t)
+		out = b.specialty(term)
 	case SlotPlace:
-		out = b.place(t)
+		out = b.place(term)
 	case SlotPay:
 		out = []level{
-			exact(0, HowField, PaysBetween(*t.Pay)),
+			exact(0, HowField, PaysBetween(*term.Pay)),
 			relaxed(costPayUnstated, HowMissing, Not(PaysBetween(PayRange{}))),
 			relaxed(costContradicts, HowMissing, All()),
 		}
 	case SlotEmployer:
-		out = []level{exact(0, HowField, HasKey(keyEmployer+strings.Join(t.Words, " ")))}
+		out = []level{exact(0, HowField, HasKey(keyEmployer+strings.Join(term.Words, " ")))}
 	case SlotWord:
-		out = b.word(t)
+		out = b.word(term)
 	default:
-		out = b.detail(t)
+		out = b.detail(term)
 	}
 	slices.SortStableFunc(out, func(x, y level) int { return cmp.Compare(x.Cost, y.Cost) })
 	return out
@@ -54,35 +54,35 @@ func anyKey(prefix string, concepts []*Concept) Expr {
 	return Or(each(concepts, func(c *Concept) Expr { return HasKey(prefix + c.ID) })...)
 }
 
-func (b *planner) role(t *Term) []level {
-	head := anyKey(keyRoleHead, t.Concepts)
-	if t.either != nil {
-		head = Or(each(t.either, func(all []*Concept) Expr { return And(each(all, isMain)...) })...)
+func (b *planner) role(term *Term) []level {
+	head := anyKey(keyRoleHead, term.Concepts)
+	if term.either != nil {
+		head = Or(each(term.either, func(all []*Concept) Expr { return And(each(all, isMain)...) })...)
 	}
 	if b.First == nil {
 		b.First = &head
 	}
-	if t.either != nil {
+	if term.either != nil {
 		return []level{exact(0, HowTitle, head)}
 	}
 	alone := head
-	if len(t.Concepts) == 1 {
+	if len(term.Concepts) == 1 {
 		alone = And(head, Not(HasKey(keyRoleShared)))
 	}
 	out := []level{
 		exact(0, HowTitle, alone),
 		exact(costShared, HowTitle, head),
-		exact(costRoleText, HowText, anyKey(keyRoleText, t.Concepts)),
-		exact(costSecond, HowTitle, anyKey(keyRoleSecond, t.Concepts)),
+		exact(costRoleText, HowText, anyKey(keyRoleText, term.Concepts)),
+		exact(costSecond, HowTitle, anyKey(keyRoleSecond, term.Concepts)),
 	}
-	if !hasBroad(t.Concepts) {
-		out = append(out, relaxed(costRoleTitle, HowTitle, And(anyKey(keyRoleTitle, t.Concepts), Not(HasKey(keyRoleHead+nonClinical)))))
+	if !hasBroad(term.Concepts) {
+		out = append(out, relaxed(costRoleTitle, HowTitle, And(anyKey(keyRoleTitle, term.Concepts), Not(HasKey(keyRoleHead+nonClinical)))))
 	}
-	out = append(out, composed(t.Concepts)...)
-	if t.Concepts[0].ID != doctor && b.specMissing() == costSpecBroad && b.has(SlotSpecialty) {
+	out = append(out, composed(term.Concepts)...)
+	if term.Concepts[0].ID != doctor && b.specMissing() == costSpecBroad && b.has(SlotSpecialty) {
 		out = append(out, relaxed(costOtherRole, HowRelated, b.othersInSpecialty()))
 	}
-	return append(out, relatedLevels(t.Concepts, t.related, keyRoleHead, costStep)...)
+	return append(out, relatedLevels(term.Concepts, term.related, keyRoleHead, costStep)...)
 }
 
 // isMain matches the adverts that name a concept in the title or a field.
@@ -206,18 +206,18 @@ func hasBroad(concepts []*Concept) bool {
 const remoteConcept = "work-from-home"
 
 // detail returns the levels of a term for grade, experience, contract, hours, shift or setting.
-func (b *planner) detail(t *Term) []level {
-	stated := HasKey(keyStated + t.Slot)
-	if slices.ContainsFunc(t.Concepts, func(c *Concept) bool { return c.ID == remoteConcept }) {
+func (b *planner) detail(term *Term) []level {
+	stated := HasKey(keyStated + term.Slot)
+	if slices.ContainsFunc(term.Concepts, func(c *Concept) bool { return c.ID == remoteConcept }) {
 		return []level{
 			exact(0, HowField, HasKey(keyRemote)),
 			exact(costSettingText, HowText, HasKey(SlotSetting+":telehealth")),
 			relaxed(b.detailCost(costContradicts), HowMissing, All()),
 		}
 	}
-	met := []level{exact(0, HowField, anyKey(t.Slot+":", t.Concepts))}
-	if t.Slot == SlotSetting { // a description may name others
-		met = []level{exact(0, HowField, anyKey(keySettingField, t.Concepts)), exact(costSettingText, HowText, met[0].Expr)}
+	met := []level{exact(0, HowField, anyKey(term.Slot+":", term.Concepts))}
+	if term.Slot == SlotSetting { // a description may name others
+		met = []level{exact(0, HowField, anyKey(keySettingField, term.Concepts)), exact(costSettingText, HowText, met[0].Expr)}
 	}
 	if !b.has(SlotRole) { // it is the main term, alone or with a specialty
 		return met
@@ -226,7 +226,7 @@ func (b *planner) detail(t *Term) []level {
 		relaxed(b.detailCost(costSilent), HowMissing, Not(stated)),
 		relaxed(b.detailCost(costContradicts), HowMissing, stated),
 	})
-	for _, l := range relatedLevels(t.Concepts, nil, t.Slot+":", costSilent) {
+	for _, l := range relatedLevels(term.Concepts, nil, term.Slot+":", costSilent) {
 		l.Cost = b.detailCost(l.Cost)
 		out = append(out, l)
 	}
@@ -240,8 +240,8 @@ func (b *planner) detailCost(cost int) int {
 	return min(cost, max(1, cost*maxDetails/(costContradicts*max(n, 1))))
 }
 
-func (b *planner) place(t *Term) []level {
-	each := func(f func(p Place) Expr) Expr { return Or(each(t.Places, f)...) }
+func (b *planner) place(term *Term) []level {
+	each := func(f func(p Place) Expr) Expr { return Or(each(term.Places, f)...) }
 	within := func(factor float64) Expr {
 		return each(func(p Place) Expr {
 			switch p.Kind {
@@ -258,7 +258,7 @@ func (b *planner) place(t *Term) []level {
 		exact(costRemote, HowField, each(func(p Place) Expr { return Or(HasKey(keyRemote+p.Country), HasKey(keyRemote+"*")) })),
 		relaxed(costNearby, HowNearby, within(2.5)),
 		relaxed(costFar, HowNearby, within(5)),
-		relaxed(costNamed, HowText, HasPhrase(t.Words...)),
+		relaxed(costNamed, HowText, HasPhrase(term.Words...)),
 		relaxed(costSameRegion, HowNearby, each(func(p Place) Expr {
 			if p.Kind != Town || p.Region == "" {
 				return Or()

@@ -160,24 +160,24 @@ func (p *parser) parseConcept(at source, word string, kind Kind, rest string) {
 }
 
 // add stores a line. Filler lines add to each other.
-func (p *parser) add(c *Concept, extend bool) {
-	earlier := p.byID[c.ID]
+func (p *parser) add(concept *Concept, extend bool) {
+	earlier := p.byID[concept.ID]
 	switch {
 	case extend && earlier == nil:
-		p.reportf(c.line, "%s must be defined before it is extended", c.ID)
-	case extend, c.Kind == Filler && earlier != nil:
-		earlier.Forms = append(earlier.Forms, c.Forms...)
-		earlier.links = append(earlier.links, c.links...)
-		earlier.Broad = earlier.Broad || c.Broad
-		earlier.Generic = earlier.Generic || c.Generic
-		earlier.Leads = earlier.Leads || c.Leads
+		p.reportf(concept.line, "%s must be defined before it is extended", concept.ID)
+	case extend, concept.Kind == Filler && earlier != nil:
+		earlier.Forms = append(earlier.Forms, concept.Forms...)
+		earlier.links = append(earlier.links, concept.links...)
+		earlier.Broad = earlier.Broad || concept.Broad
+		earlier.Generic = earlier.Generic || concept.Generic
+		earlier.Leads = earlier.Leads || concept.Leads
 	case earlier == nil:
-		p.byID[c.ID] = c
-		p.concepts = append(p.concepts, c)
-	case earlier.line.name == c.line.name:
-		p.reportf(c.line, "%s is already defined in line %d", c.ID, earlier.line.line)
+		p.byID[concept.ID] = concept
+		p.concepts = append(p.concepts, concept)
+	case earlier.line.name == concept.line.name:
+		p.reportf(concept.line, "%s is already defined in line %d", concept.ID, earlier.line.line)
 	default:
-		*earlier = *c
+		*earlier = *concept
 	}
 }
 
@@ -193,16 +193,16 @@ func isID(s string) bool {
 // signs are the link signs, longer ones before their prefixes.
 var signs = []string{"<~", "<", "~", "+", "="}
 
-func (p *parser) parseLink(c *Concept, field string) {
+func (p *parser) parseLink(concept *Concept, field string) {
 	switch field {
 	case "*broad":
-		c.Broad = true
+		concept.Broad = true
 		return
 	case "*generic":
-		c.Generic = true
+		concept.Generic = true
 		return
 	case "*leads":
-		c.Leads = true
+		concept.Leads = true
 		return
 	}
 	for _, sign := range signs {
@@ -221,18 +221,18 @@ func (p *parser) parseLink(c *Concept, field string) {
 		if weighted {
 			w, err := strconv.ParseFloat(weight, 64)
 			if err != nil || !(w > 0 && w <= 1) || l.strength == 1 {
-				p.reportf(c.line, "the strength of %s must be a number above 0 and at most 1, on a ~ link", field)
+				p.reportf(concept.line, "the strength of %s must be a number above 0 and at most 1, on a ~ link", field)
 			}
 			l.strength = w
 		}
 		if !isID(to) {
-			p.reportf(c.line, "link %s must name an id", field)
+			p.reportf(concept.line, "link %s must name an id", field)
 		}
 		l.to = to
-		c.links = append(c.links, l)
+		concept.links = append(concept.links, l)
 		return
 	}
-	p.reportf(c.line, "unknown link %s", field)
+	p.reportf(concept.line, "unknown link %s", field)
 }
 
 // parseRead parses a read line. A later one for the same form replaces the

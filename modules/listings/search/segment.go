@@ -141,20 +141,20 @@ func (r *run) overlapsReserved(start, end int) bool {
 
 // word reads a single token as free text.
 func (r *run) word(i int) candidate {
-	t := r.tokens[i]
+	token := r.tokens[i]
 	s := candidate{start: i, end: i + 1, cost: costWord}
 	switch {
-	case t.Word == "or" && (i > 0 || len(r.parts) > 0) && (i+1 < len(r.tokens) || !r.last):
+	case token.Word == "or" && (i > 0 || len(r.parts) > 0) && (i+1 < len(r.tokens) || !r.last):
 		s.or, s.cost = true, costForm
 		return s
-	case negations[t.Word] && i+1 < len(r.tokens) && r.tokens[i+1].Gap == " " && !r.beginsFiller(i):
+	case negations[token.Word] && i+1 < len(r.tokens) && r.tokens[i+1].Gap == " " && !r.beginsFiller(i):
 		s.not, s.cost = true, costForm
 		return s
-	case stopWords[t.Word], isSmallNumber(t.Word), timePattern.MatchString(t.Word), r.Vocabulary.isFiller(t.Word):
+	case stopWords[token.Word], isSmallNumber(token.Word), timePattern.MatchString(token.Word), r.Vocabulary.isFiller(token.Word):
 		s.drop, s.cost = true, costFiller
 		return s
 	}
-	s.term = Term{Slot: SlotWord, Words: []string{t.Word}, Unfinished: r.last && i == len(r.tokens)-1}
+	s.term = Term{Slot: SlotWord, Words: []string{token.Word}, Unfinished: r.last && i == len(r.tokens)-1}
 	return s
 }
 

@@ -77,25 +77,25 @@ const (
 // Correct returns the corrections of a misspelt word: one word, or two that are written
 // together. It returns nil for a word that is correct or unknown. An unfinished word is
 // not corrected while it is the beginning of a known one.
-func (s *Spelling) Correct(t Token, unfinished bool) []string {
+func (s *Spelling) Correct(token Token, unfinished bool) []string {
 	s.once.Do(s.build)
-	n := utf8.RuneCountInString(t.Word)
-	if n < oneEditFrom || n > longestWord || hasDigit(t.Word) || strings.ContainsAny(t.Word, "&+/.") || s.vocabulary.isKnown(t.Word) ||
-		s.vocabulary.isFiller(t.Word) ||
+	n := utf8.RuneCountInString(token.Word)
+	if n < oneEditFrom || n > longestWord || hasDigit(token.Word) || strings.ContainsAny(token.Word, "&+/.") || s.vocabulary.isKnown(token.Word) ||
+		s.vocabulary.isFiller(token.Word) ||
 		!s.consume() {
 		return nil
 	}
-	frequency := s.lexicon.Frequency(t.Word)
-	if unfinished && (frequency > 0 || s.beginsWord(t.Word) || s.beginsCommonWord(t.Word)) {
+	frequency := s.lexicon.Frequency(token.Word)
+	if unfinished && (frequency > 0 || s.beginsWord(token.Word) || s.beginsCommonWord(token.Word)) {
 		return nil
 	}
-	first, second, isPair := s.parts(t.Word)
+	first, second, isPair := s.parts(token.Word)
 	if isPair && frequency == 0 && s.vocabulary.Form(first+" "+second) != nil {
 		return []string{first, second}
 	}
 	edits := maxEdits(n)
-	best, distance := s.nearest(t.Word, edits, unfinished)
-	if n < twoEditsFrom && best != "" && best[0] != t.Word[0] && best[0] != t.Word[1] {
+	best, distance := s.nearest(token.Word, edits, unfinished)
+	if n < twoEditsFrom && best != "" && best[0] != token.Word[0] && best[0] != token.Word[1] {
 		best = "" // light is not night
 	}
 	if best != "" && (frequency == 0 || s.lexicon.Frequency(best) >= rareBeside*frequency) {
@@ -107,7 +107,7 @@ func (s *Spelling) Correct(t Token, unfinished bool) []string {
 	if isPair && (best == "" || distance > 1) {
 		return []string{first, second}
 	}
-	if word := s.similar(t.Word, edits); word != "" {
+	if word := s.similar(token.Word, edits); word != "" {
 		return []string{word}
 	}
 	return nil
