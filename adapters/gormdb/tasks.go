@@ -363,7 +363,11 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 			}
 		}
 		for attempt, ids := range groupByAttempt(done) {
-			if err := unfinished(attempt, ids...).Updates(map[string]any{"state": task.Done, "error": "", "ended_at": now}).Error; err != nil {
+			if err := unfinished(attempt, ids...).Updates(map[string]any{
+				"state":    task.Done,
+				"error":    "",
+				"ended_at": now,
+			}).Error; err != nil {
 				return err
 			}
 		}

@@ -19,15 +19,14 @@ var myOverviewPage = pages.Parse(files, "html/account.html", "html/account-parts
 
 // AccountNav are the links of a clinician's account.
 var AccountNav = pages.SubNav{Name: "My account", Links: []pages.Link{
-	{
-		Path: "/account",
-		Text: "Overview",
-	}, {Path: "/account/applications", Text: "Applications"}, {Path: "/account/documents", Text: "Documents"},
-	{
-		Path: "/account/saved",
-		Text: "Saved",
-	}, {Path: "/account/searches", Text: "Searches"}, {Path: "/account/notifications", Text: "Notifications"},
-	{Path: "/account/profile", Text: "Profile"}, {Path: "/account/settings", Text: "Settings"},
+	{Path: "/account", Text: "Overview"},
+	{Path: "/account/applications", Text: "Applications"},
+	{Path: "/account/documents", Text: "Documents"},
+	{Path: "/account/saved", Text: "Saved"},
+	{Path: "/account/searches", Text: "Searches"},
+	{Path: "/account/notifications", Text: "Notifications"},
+	{Path: "/account/profile", Text: "Profile"},
+	{Path: "/account/settings", Text: "Settings"},
 }}
 
 // AccountNotices are the messages after the forms of a clinician's account.
@@ -170,16 +169,10 @@ type myStep struct {
 
 // stepTexts maps each onboarding step to its text and the path of its page.
 var stepTexts = map[string][2]string{
-	"account": {
-		"Create an account",
-		"",
-	},
-	"profile":     {"Say what you do", "/account/profile"},
-	"preferences": {"Say what you look for", "/account/profile#preferredLocation"},
-	"documents": {
-		"Add your CV",
-		"/account/documents",
-	},
+	"account":           {"Create an account", ""},
+	"profile":           {"Say what you do", "/account/profile"},
+	"preferences":       {"Say what you look for", "/account/profile#preferredLocation"},
+	"documents":         {"Add your CV", "/account/documents"},
 	"first-search":      {"Save a search", "/jobs"},
 	"first-application": {"Apply for a job", "/jobs"},
 }
@@ -257,12 +250,8 @@ func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 func (s *Site) skipStep(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	err := s.renderer.TakeLimit(ctx, c, onboardingOperation)
 	if err == nil {
-		_, err = s.services.Seekers.Onboard(
-			ctx,
-			viewer.Actor(),
-			"",
-			jobseeker.OnboardingInput{Action: "track_step", Step: c.Params("step"), ActionType: "skipped"},
-		)
+		_, err = s.services.Seekers.Onboard(ctx, viewer.Actor(), "",
+			jobseeker.OnboardingInput{Action: "track_step", Step: c.Params("step"), ActionType: "skipped"})
 	}
 	if err != nil {
 		return err

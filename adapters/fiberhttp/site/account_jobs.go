@@ -113,10 +113,10 @@ type mySearchesView struct {
 
 // contractChoices are the contracts that a saved search can have.
 var contractChoices = []pages.Choice{
-	{
-		Value: "",
-		Text:  "Any",
-	}, {Value: "permanent", Text: "Permanent"}, {Value: "temporary", Text: "Temporary"}, {Value: "contract", Text: "Fixed-term contract"},
+	{Value: "", Text: "Any"},
+	{Value: "permanent", Text: "Permanent"},
+	{Value: "temporary", Text: "Temporary"},
+	{Value: "contract", Text: "Fixed-term contract"},
 }
 
 func (s *Site) searchesView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (mySearchesView, error) {
@@ -140,9 +140,7 @@ func (s *Site) saveSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	err := s.renderer.TakeLimit(ctx, c, saveSearchOperation)
 	if err == nil {
 		_, err = s.services.Seekers.SaveSearch(ctx, viewer.Actor(), jobseeker.SaveSearchInput{
-			Name: form.Value(
-				"name",
-			),
+			Name:         form.Value("name"),
 			Query:        form.Value("query"),
 			Location:     form.Value("location"),
 			ContractType: form.Value("contractType"),

@@ -102,9 +102,7 @@ func profileInput(form pages.Form) (in jobseeker.ProfileInput, err error) {
 	text := func(name string) *string { return new(form.Value(name)) }
 	types := append([]string{}, form.Values["employmentTypes"]...)
 	in = jobseeker.ProfileInput{
-		Name: text(
-			"name",
-		),
+		Name:              text("name"),
 		Phone:             text("phone"),
 		Location:          text("location"),
 		Specialty:         text("specialty"),
@@ -145,14 +143,8 @@ func (s *Site) updateProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 func (s *Site) saveProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	if err := s.updateProfile(ctx, c, viewer, form); err != nil {
-		return s.renderProblem(
-			c,
-			myProfilePage,
-			viewer,
-			&form,
-			trimFieldPrefix(err, "profile."),
-			func() (any, error) { return s.profileView(ctx, viewer, &form) },
-		)
+		return s.renderProblem(c, myProfilePage, viewer, &form, trimFieldPrefix(err, "profile."),
+			func() (any, error) { return s.profileView(ctx, viewer, &form) })
 	}
 	return redirect(c, "/account/profile", "profile-saved")
 }
@@ -194,11 +186,8 @@ func (s *Site) saveSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	switch c.Params("section") {
 	case "preferences":
 		notice = "preferences-saved"
-		err = s.services.Seekers.Notify(
-			ctx,
-			actor,
-			jobseeker.NotifyInput{Email: new(form.Values.Has("email")), JobAlerts: new(form.Values.Has("jobAlerts"))},
-		)
+		err = s.services.Seekers.Notify(ctx, actor,
+			jobseeker.NotifyInput{Email: new(form.Values.Has("email")), JobAlerts: new(form.Values.Has("jobAlerts"))})
 	case "email":
 		notice = "email-requested"
 		if actor, err = s.renderer.Confirm(ctx, c, viewer); err == nil {
