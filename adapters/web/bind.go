@@ -342,13 +342,16 @@ func bindQuery(f field, values []string, v reflect.Value, bad *problems) {
 		v.SetBool(b)
 	case reflect.Int, reflect.Int64:
 		n, err := strconv.ParseInt(text, 10, 64)
-		isTooLarge := errors.Is(err, strconv.ErrRange) && n > 0
-		if err != nil && !(isTooLarge && f.clamp > 0) {
+		isClamped := f.clamp > 0 && n > int64(f.clamp) // also beyond 64 bits, where n is the largest number
+		if isClamped && errors.Is(err, strconv.ErrRange) {
+			err = nil
+		}
+		if err != nil {
 			bad.add(f.name, "must be a whole number")
 			return
 		}
-		if f.clamp > 0 {
-			n = min(n, int64(f.clamp))
+		if isClamped {
+			n = int64(f.clamp)
 		}
 		v.SetInt(n)
 	case reflect.Float64:
