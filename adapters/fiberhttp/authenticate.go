@@ -52,7 +52,8 @@ func methodsOf(r web.Route) []string {
 	return []string{r.Method}
 }
 
-// handlePreflight answers a CORS preflight request.
+// handlePreflight answers a CORS preflight request with the methods of the routes that have the
+// path. It is a 404 if there is none.
 func handlePreflight(c *fiber.Ctx, api web.API) error {
 	var methods []string
 	for _, r := range api.Routes {
@@ -74,7 +75,7 @@ func handlePreflight(c *fiber.Ctx, api web.API) error {
 }
 
 // applyCachePolicy sets the cache headers of a successful response, and answers 304 if the
-// client has it.
+// client already has this version of it.
 func applyCachePolicy(c *fiber.Ctx, api web.API) {
 	isRead := c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead
 	if api.CachePolicy.CacheControl == "" || !isRead || c.Response().StatusCode() != fiber.StatusOK {
@@ -95,6 +96,8 @@ func (s *Server) rejectOtherMethods(api web.API) {
 		}
 	}
 	for path, handled := range methods {
+		// Only a path without parameters that is also matched by the pattern of another route
+		// needs this. For other paths, the router answers 405 itself.
 		if strings.Contains(path, ":") || !slices.ContainsFunc(routes, func(r web.Route) bool {
 			return r.Path != path && fiber.RoutePatternMatch(path, r.Path)
 		}) {

@@ -29,6 +29,7 @@ func (f *testServer) dial(t *testing.T, text string) (net.Conn, *bufio.Reader) {
 	return conn, bufio.NewReader(conn)
 }
 
+// readStatus reads a response with its body, and returns its status.
 func readStatus(t *testing.T, r *bufio.Reader) int {
 	t.Helper()
 	response, err := http.ReadResponse(r, nil)
@@ -39,10 +40,14 @@ func readStatus(t *testing.T, r *bufio.Reader) int {
 	return response.StatusCode
 }
 
+// post returns the text of a POST request. Each header line in header ends with CRLF.
 func post(path, header, body string) string {
 	return "POST " + path + " HTTP/1.1\r\nHost: a\r\n" + header + "\r\n" + body
 }
 
+// TestReadBody_TooLarge_RefusedByHeadAlone checks that a Content-Length above the limit of the
+// route is a 413 before any byte of the body arrives, and that the server closes the connection,
+// on which the body would follow.
 func TestReadBody_TooLarge_RefusedByHeadAlone(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
@@ -53,17 +58,24 @@ func TestReadBody_TooLarge_RefusedByHeadAlone(t *testing.T) {
 	}
 }
 
+// TestReadBody_TooLarge_ResponseDelivered checks that a client that sends all of a refused body
+// still receives the 413: closing at once would reset the connection and destroy the response. A
+// chunked body has no length in its head and is refused when it exceeds the limit.
 func TestReadBody_TooLarge_ResponseDelivered(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
+	// One byte too many, and more than the server discards before it closes (lingerBytes).
 	for _, size := range []int{1<<20 + 1, 10 << 20} {
 		response, _ := f.do(t, "POST", "/test/echo/1", strings.Repeat("x", size))
 		require.Equal(t, 413, response.StatusCode)
 	}
+	// 0x7d0 = 2,000.
 	status, _ := f.raw(t, post("/test/small/1", "Transfer-Encoding: chunked\r\n", "7d0\r\n"+strings.Repeat("x", 2000)+"\r\n0\r\n\r\n"))
 	require.Equal(t, 413, status)
 }
 
+// TestReadBody_RateLimit_CountsRefusedBody checks that requests with a body that is too large
+// count towards the rate limit of the route, which allows 2.
 func TestReadBody_RateLimit_CountsRefusedBody(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
@@ -73,6 +85,9 @@ func TestReadBody_RateLimit_CountsRefusedBody(t *testing.T) {
 	}
 }
 
+// TestReadBody_Pipelined_EachRequestHasItsBody checks that the server finds the end of each body
+// on a connection with several requests. Bodies stay in the connection until a route reads them,
+// so that a wrong end would make bytes of a body the head of the next request.
 func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -81,6 +96,7 @@ func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 		return post("/test/echo/"+id, fmt.Sprintf("Content-Length: %d\r\n", len(body)), body)
 	}
 	chunked := post("/test/echo/2", "Transfer-Encoding: chunked\r\n", "5\r\n{\"tex\r\n9\r\nt\":\"b\"}  \r\n0\r\nX-Trailer: 1\r\n\r\n")
+	// A body that no route reads, and that looks like the end of a head.
 	unread := post("/test/nowhere", "Content-Length: 4\r\n", "\r\n\r\n")
 	_, r := server.dial(t, one("1", "a")+chunked+unread+one("3", `\r\n\r\n`)+"\r\n"+one("4", strings.Repeat("c", 20_000)))
 	for _, want := range []string{
@@ -95,6 +111,9 @@ func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 	}
 }
 
+// TestReadBody_ExpectContinue_AsksOnlyForAcceptedBody checks that a client that waits for 100
+// Continue gets it before the body is read, and gets the 413 in its place if the body is too
+// large.
 func TestReadBody_ExpectContinue_AsksOnlyForAcceptedBody(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -108,6 +127,9 @@ func TestReadBody_ExpectContinue_AsksOnlyForAcceptedBody(t *testing.T) {
 	require.Equal(t, 413, readStatus(t, r))
 }
 
+// TestReadBody_MemoryUsedUp_Unavailable checks that a body for which the memory of all bodies
+// does not suffice is a 503, and that the memory is available again after the other connection
+// has ended. Of 64 KiB, the unfinished first body has a buffer of 32 KiB.
 func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -125,13 +147,17 @@ func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 	require.Equal(t, 200, response.StatusCode)
 }
 
-// sendPart sends n bytes of a body of 10 MiB from an address.
+// sendPart sends the first n bytes of a body of 10 MiB for the client with the address ip. The
+// server must trust 127.0.0.0/8 as a proxy.
 func (f *testServer) sendPart(t *testing.T, ip string, n int) *bufio.Reader {
 	t.Helper()
 	_, r := f.dial(t, post("/test/large/1", "X-Forwarded-For: "+ip+"\r\nContent-Length: 10485760\r\n", strings.Repeat(" ", n)))
 	return r
 }
 
+// TestReadBody_LargeBodies_TwoPerClient checks that a client may send 2 bodies above 1 MiB at
+// the same time, so that one client cannot use up the memory for large bodies. Smaller bodies
+// and other clients are not limited by that.
 func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
@@ -154,6 +180,8 @@ func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 	}
 }
 
+// TestReadBody_LargeBodies_HalfOfMemory checks that large bodies use at most half of the memory,
+// here 1 of 2 MiB, so that requests with usual bodies succeed beside them.
 func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
@@ -168,6 +196,9 @@ func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 	require.Equal(t, 200, response.StatusCode)
 }
 
+// TestReadBody_UsualBodies_LeaveReserveForSmall checks that an eighth of the memory is reserved
+// for routes with small bodies, such as the sign-in. 14 buffers of 4 KiB fill the other seven
+// eighths (56 KiB) of 64 KiB.
 func TestReadBody_UsualBodies_LeaveReserveForSmall(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -182,6 +213,9 @@ func TestReadBody_UsualBodies_LeaveReserveForSmall(t *testing.T) {
 	require.Equal(t, 200, response.StatusCode)
 }
 
+// TestReadBody_OneByteOfMany_AllocatesLittle checks that the server does not allocate the
+// Content-Length that a client announces. 100 requests that announce 1 MiB and send a byte
+// allocate less than 20 MiB. The test is not parallel, because it measures the process.
 func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
 	server := serveTest(t)
 	var before, after runtime.MemStats
@@ -194,6 +228,8 @@ func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20<<20))
 }
 
+// TestServer_SlowHead_TimesOutBeforeBody checks that an unfinished head is a 408 after
+// headTimeout, while a slow client has bodyTimeout for its body.
 func TestServer_SlowHead_TimesOutBeforeBody(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
@@ -207,6 +243,9 @@ func TestServer_SlowHead_TimesOutBeforeBody(t *testing.T) {
 	require.Equal(t, 200, readStatus(t, body), "a body has a longer timeout than a head")
 }
 
+// TestParseFraming_AmbiguousHeader_Refused checks that header lines that two parsers may read
+// differently are a 400. A proxy before the server could see another request than the server
+// (request smuggling).
 func TestParseFraming_AmbiguousHeader_Refused(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -226,6 +265,9 @@ func TestParseFraming_AmbiguousHeader_Refused(t *testing.T) {
 	}
 }
 
+// TestListener_TooManyConnections_RefusesAddress checks that an address may open
+// maxConnsPerAddress connections. The next one gets a 429 before it sends a request. Trusted
+// proxies are exempt, because their connections are those of many clients.
 func TestListener_TooManyConnections_RefusesAddress(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

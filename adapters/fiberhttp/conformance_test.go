@@ -16,7 +16,7 @@ import (
 	"github.com/locumhq/locum/test/conformance/transports"
 )
 
-// listeningServer is a server as a transport.
+// listeningServer adapts Server, which serves a listener, to adapters.Transport.
 type listeningServer struct {
 	*Server
 	listener net.Listener
@@ -28,6 +28,8 @@ func (s *listeningServer) Start(context.Context) error {
 	return nil
 }
 
+// TestServer_Conformance runs the suite for transports against the server. Without keep-alive,
+// each request of the suite opens a connection, so that it notices when the server stops.
 func TestServer_Conformance(t *testing.T) {
 	t.Parallel()
 	transports.Transport(t, func(t testing.TB, services adapters.Services, api web.API) (adapters.Transport, transports.TransportClient) {

@@ -101,21 +101,22 @@ func peerAddr(peer net.Addr) (netip.Addr, bool) {
 	return addr.Unmap(), ok
 }
 
-// conn is a connection of a client. Read returns only the heads of requests to
-// fasthttp: it never returns bytes beyond a blank line. Bodies stay in the connection
-// until readBody reads them for a route, after authentication and limits. fasthttp
-// itself would allocate Content-Length bytes before it calls a handler.
+// conn is a connection of a client. Read returns only the heads of requests to fasthttp: it
+// never returns bytes beyond a blank line. Bodies stay in the connection until readBody reads
+// them for a route, after authentication and limits. fasthttp itself would allocate
+// Content-Length bytes before it calls a handler.
 type conn struct {
 	net.Conn
-	in          *bufio.Reader
-	atLineStart bool
-	lingers     atomic.Bool
-	release     func()
-	closed      sync.Once
+	in          *bufio.Reader // all bytes are read through it; bodies stay in it
+	atLineStart bool          // the next byte begins a line, so that a newline ends the head
+	lingers     atomic.Bool   // Close discards the body that was not read first
+	release     func()        // ends the count of the connection for its address
+	closed      sync.Once     // fasthttp may call Close more than once
 }
 
 // Read implements net.Conn.
 func (c *conn) Read(p []byte) (int, error) {
+	// This waits for data. Without it, Buffered could be 0.
 	if _, err := c.in.Peek(1); err != nil {
 		return 0, err
 	}
@@ -139,7 +140,7 @@ func (c *conn) headBytes(b []byte) int {
 				return i + 1
 			}
 			c.atLineStart = true
-		case '\r':
+		case '\r': // CRs before the LF of a blank line do not count
 		default:
 			c.atLineStart = false
 		}
@@ -159,6 +160,9 @@ func (c *conn) Close() (err error) {
 	return err
 }
 
+// discard ends the direction to the client, so that the client sees the end of the response, and
+// reads what the client still sends for up to lingerTime. Errors do not matter, because the
+// connection is closed afterwards.
 func (c *conn) discard() {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {

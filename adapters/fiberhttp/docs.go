@@ -23,7 +23,8 @@ var docsPage = template.Must(template.ParseFS(docsFiles, "docs/page.html"))
 // embedded in the binary.
 func (s *Server) addDocs() error {
 	for _, api := range s.apis {
-		// Building a document takes as long as the rest of a start.
+		// Building a document takes as long as all the rest of the start, so it is built on the
+		// first request for it.
 		document := sync.OnceValues(func() ([]byte, error) { return web.OpenAPI(api, s.options.PublicURL) })
 		s.app.Get("/openapi/"+api.Name+".json", func(c *fiber.Ctx) error {
 			content, err := document()

@@ -22,6 +22,7 @@ func (s *Server) handler(api web.API, route web.Route) fiber.Handler {
 		}
 		applyCachePolicy(c, api)
 		if route.OnRead != nil && c.Method() == fiber.MethodGet {
+			// A response from the cache was not executed, so that call is empty.
 			isFromCache := call.IP == ""
 			if isFromCache {
 				call = s.incoming(c).Call()
@@ -75,7 +76,8 @@ func (s *Server) incoming(c *fiber.Ctx) web.Incoming {
 	return in
 }
 
-// pathValue returns the decoded parameter of the path.
+// pathValue returns the decoded parameter of the path. A value with an invalid escape is
+// returned as it is; no resource has such an id.
 func pathValue(c *fiber.Ctx, name string) string {
 	raw := c.Params(name)
 	value, err := url.PathUnescape(raw)

@@ -43,12 +43,12 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 	}()
 	framing, ok := parseFraming(c.Request().Header.RawHeaders())
 	if !ok {
-		c.Response().SetConnectionClose()
+		c.Response().SetConnectionClose() // the end of the body is unknown, so the next request is, too
 		return web.ErrMalformed
 	}
 	state.framing = framing
 	if s.isDraining.Load() {
-		c.Response().SetConnectionClose()
+		c.Response().SetConnectionClose() // the next connection reaches another instance
 	}
 	if err := s.authenticateOnce(c); err != nil {
 		return err
@@ -59,6 +59,8 @@ func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 	return c.Next()
 }
 
+// isValidRequestID reports whether the id of a client can be written to logs and pages: 8 to 64
+// letters, digits, hyphens, underscores and dots.
 func isValidRequestID(s string) bool {
 	const valid = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_."
 	return len(s) >= 8 && len(s) <= 64 && strings.Trim(s, valid) == ""

@@ -31,23 +31,27 @@ import (
 )
 
 type echoInput struct {
+	// ID is sent in the path, Text in the body.
 	ID   string `path:"id"`
 	Text string `json:"text"`
 }
 
+// echoView is the response of /test/echo: the input and the address of the client.
 type echoView struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
 	IP   string `json:"ip"`
 }
 
-// testServer serves an API of test routes.
+// testServer is a server with an API of test routes and a mount, and the values that tests read
+// and set.
 type testServer struct {
 	addr    string
 	log     *lockedWriter
 	release chan struct{} // lets /test/slow respond
 	entered chan struct{} // receives when /test/slow has started
 	server  *Server
+	// changes is returned by Services.PublicChanges, which invalidates the cache.
 	changes atomic.Uint64
 	tables  atomic.Int64 // open downloads
 }
@@ -69,18 +73,23 @@ func (testTokens) Verify(string) (identity.AccessClaims, error) {
 	return identity.AccessClaims{UserID: testUser, SessionID: testUser}, nil
 }
 
+// testSessions returns testUser for each session.
 type testSessions struct{ identity.Sessions }
 
 func (testSessions) GetPrincipal(context.Context, identity.SessionKey) (identity.Principal, error) {
 	return identity.Principal{User: identity.User{ID: testUser}, Session: identity.Session{ExpiresAt: time.Now().Add(time.Hour)}}, nil
 }
 
+// serveTest starts a server that trusts the proxies. Its database is down and its limiter is
+// degraded.
 func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 	t.Helper()
 	test := &testServer{log: &lockedWriter{w: &bytes.Buffer{}}, release: make(chan struct{}), entered: make(chan struct{}, 100)}
 	var mu sync.Mutex
 	textsByID := map[string]string{}
 	var requestCount atomic.Int64
+	// echo returns its input. It fails if a path parameter of an earlier request has changed
+	// since, which happens if the server reuses the memory of the string.
 	echo := web.Op(func(_ context.Context, c web.Call, in echoInput) (web.Reply[echoView], error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -197,6 +206,7 @@ func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 	return test
 }
 
+// lockedWriter is a buffer for the log that may be used concurrently.
 type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -215,8 +225,8 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// raw sends bytes as they are and returns the status line's code and whether the
-// connection ended with a refusal.
+// raw sends bytes as they are. It returns the status of the response, and whether the server
+// closed the connection after a status of 300 or more. The status is 0 if no response arrives.
 func (f *testServer) raw(t *testing.T, request string) (status int, closed bool) {
 	t.Helper()
 	return f.within(t, 20*time.Second, request)
@@ -229,6 +239,7 @@ func (f *testServer) silent(t *testing.T, request, why string) {
 	require.Zero(t, status, why)
 }
 
+// within is raw with a timeout for the response.
 func (f *testServer) within(t *testing.T, timeout time.Duration, request string) (status int, closed bool) {
 	t.Helper()
 	conn, err := net.Dial("tcp", f.addr)
@@ -251,6 +262,9 @@ func (f *testServer) within(t *testing.T, timeout time.Duration, request string)
 	return response.StatusCode, errors.Is(err, io.EOF)
 }
 
+// TestServer_AmbiguousRequest_IsRejected checks that a request whose body or headers two parsers
+// may delimit differently is a 400 (RFC 9112 §6.3, §11.2): behind a proxy, the rest of such a
+// body could be read as the request of another client.
 func TestServer_AmbiguousRequest_IsRejected(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -284,6 +298,8 @@ func TestServer_AmbiguousRequest_IsRejected(t *testing.T) {
 			post + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
 			400,
 		},
+		// The limit of a head is ReadBufferSize, 16 KiB. A token and cookies of 9 KiB are within
+		// it.
 		"a head beyond 16 KiB":        {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 17<<10) + "\r\n\r\n", 431},
 		"an ordinary JWT and cookies": {"GET /test/echo/1 HTTP/1.1\r\nHost: a\r\nX-A: " + strings.Repeat("a", 9<<10) + "\r\n\r\n", 200},
 	} {
@@ -296,12 +312,14 @@ func TestServer_AmbiguousRequest_IsRejected(t *testing.T) {
 			}
 		})
 	}
+	// Only an empty line of CRLF ends a head, so the server waits for more of it.
 	t.Run("lines that end in LF alone", func(t *testing.T) {
 		t.Parallel()
 		server.silent(t, "POST /test/echo/1 HTTP/1.1\nHost: a\nContent-Length: 2\n\n{}", "its head has no end")
 	})
 }
 
+// do sends a request with the headers (name, value, …) and decodes the JSON of the response.
 func (f *testServer) do(t *testing.T, method, path, body string, header ...string) (*http.Response, map[string]any) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+f.addr+path, strings.NewReader(body))
@@ -321,6 +339,8 @@ func (f *testServer) do(t *testing.T, method, path, body string, header ...strin
 	return response, decoded
 }
 
+// TestServer_Panic_IsA500WithoutDetails checks that clients do not see the texts of panics and
+// internal errors, and that the server continues to work after them.
 func TestServer_Panic_IsA500WithoutDetails(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -334,6 +354,8 @@ func TestServer_Panic_IsA500WithoutDetails(t *testing.T) {
 	require.Equal(t, 200, response.StatusCode)
 }
 
+// TestServer_Panic_LogsTheActor checks that the log has the stack of a panic, and the user of
+// the request even though the operation did not return.
 func TestServer_Panic_LogsTheActor(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
@@ -342,6 +364,9 @@ func TestServer_Panic_LogsTheActor(t *testing.T) {
 	require.Regexp(t, `"msg":"request",.*"status":500,.*"actor":"`+testUser+`"`, f.log.String())
 }
 
+// TestServer_UnknownRouteOrMethod_HasTheFormatOfTheAPI checks that 404 and 405 are JSON as the
+// other errors of the API. A trailing slash, upper case and another segment make other paths:
+// each resource has one.
 func TestServer_UnknownRouteOrMethod_HasTheFormatOfTheAPI(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -356,6 +381,9 @@ func TestServer_UnknownRouteOrMethod_HasTheFormatOfTheAPI(t *testing.T) {
 	require.ElementsMatch(t, []string{"GET", "HEAD", "POST"}, strings.Split(response.Header.Get("Allow"), ", "))
 }
 
+// TestTheRequestIDIsTheClientsIfItIsSensible checks that a request id of 8 to 64 letters,
+// digits, "-", "_" and "." is kept. Others are replaced, because the id is written to logs and
+// pages.
 func TestTheRequestIDIsTheClientsIfItIsSensible(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
@@ -367,6 +395,10 @@ func TestTheRequestIDIsTheClientsIfItIsSensible(t *testing.T) {
 	}
 }
 
+// TestClientIP_ForwardedHeader_CountsOnlyFromTrustedProxies checks that the client is the
+// rightmost address of X-Forwarded-For that is no trusted proxy. Clients can forge all addresses
+// to the left of it, and the whole header if they connect directly. Rate limits count by this
+// address.
 func TestClientIP_ForwardedHeader_CountsOnlyFromTrustedProxies(t *testing.T) {
 	t.Parallel()
 	direct := serveTest(t)
@@ -382,15 +414,17 @@ func TestClientIP_ForwardedHeader_CountsOnlyFromTrustedProxies(t *testing.T) {
 		{behind, "198.51.100.1, 203.0.113.9, 10.1.2.3", "203.0.113.9"},
 		{behind, "203.0.113.9:4711", "203.0.113.9"},
 		{behind, "[2001:db8::1]:4711", "2001:db8::1"},
-		{behind, "198.51.100.1, nonsense", "127.0.0.1"},
+		{behind, "198.51.100.1, nonsense", "127.0.0.1"}, // what is left of an invalid address may be forged
 		{behind, "::ffff:203.0.113.9", "203.0.113.9"},
-		{behind, "10.9.9.9", "10.9.9.9"},
+		{behind, "10.9.9.9", "10.9.9.9"}, // only proxies: the client is one of them
 	} {
 		_, body := c.f.do(t, "GET", "/test/echo/1", "", "X-Forwarded-For", c.forwarded)
 		require.Equal(t, c.ip, body["data"].(map[string]any)["ip"], c.forwarded)
 	}
 }
 
+// TestEveryIPv6NetworkOf64BitsIsOneClient checks that limits count IPv6 clients by their /64: a
+// host usually has a whole /64, and could use another address for each request.
 func TestEveryIPv6NetworkOf64BitsIsOneClient(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, web.LimitKey("2001:db8::1"), web.LimitKey("2001:db8::ffff:1"))

@@ -29,7 +29,7 @@ type Mount struct {
 	Prefix string
 	// Name is the name of the transport, for `locum routes`.
 	Name    string
-	Handler http.Handler
+	Handler http.Handler // it may use the request until it returns
 }
 
 // mountTimeout bounds a request to a mount, its body included.
@@ -54,6 +54,8 @@ func (s *Server) checkMounts() error {
 	return nil
 }
 
+// checkMount returns an error if the path of m is not valid, or belongs to another mount or a
+// route.
 func (s *Server) checkMount(m Mount, before []Mount) error {
 	if !mountPrefix.MatchString(m.Prefix) {
 		return fmt.Errorf("the path %q is not one like /mcp", m.Prefix)
@@ -64,7 +66,7 @@ func (s *Server) checkMount(m Mount, before []Mount) error {
 		}
 	}
 	for _, api := range s.apis {
-		if api.Authenticator != nil && api.Covers(m.Prefix) {
+		if api.Authenticator != nil && api.Covers(m.Prefix) { // handleRequest would authenticate its requests
 			return fmt.Errorf("the path %s is below %s", m.Prefix, api.Prefix)
 		}
 	}
@@ -76,7 +78,8 @@ func (s *Server) checkMount(m Mount, before []Mount) error {
 	return nil
 }
 
-// mountHandler returns the handler of a mount.
+// mountHandler returns the handler of a mount. A 503 that the mount does not report as a fault
+// is reported with its name as the cause.
 func (s *Server) mountHandler(m Mount) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if !m.covers(c.Path()) {
@@ -120,7 +123,7 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 		ProtoMajor: 1,
 		ProtoMinor: 1,
 		Header:     http.Header{},
-		RemoteAddr: net.JoinHostPort(client, "0"),
+		RemoteAddr: net.JoinHostPort(client, "0"), // behind a proxy, the port of the client is not known
 		Body:       http.NoBody,
 	}
 	for name, value := range c.Request().Header.All() {
@@ -128,7 +131,7 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 	}
 	r.Header.Del(fiber.HeaderHost)
 	r.Header.Set(fiber.HeaderXRequestID, c.GetRespHeader(fiber.HeaderXRequestID))
-	r.Header.Del(fiber.HeaderContentLength) // withoutBody replaced its value
+	r.Header.Del(fiber.HeaderContentLength) // withoutBody has set it to 0
 	if f := stateOf(c).framing; f.isUnread {
 		r.ContentLength = f.length
 		if f.chunked {
@@ -165,7 +168,7 @@ func (b *mountBody) Read(p []byte) (int, error) {
 	return b.body.Read(p)
 }
 
-// Close implements io.Closer.
+// Close implements io.Closer. Later reads fail.
 func (b *mountBody) Close() error {
 	b.err = errors.Join(b.err, io.ErrClosedPipe)
 	return nil
@@ -181,7 +184,8 @@ type mountResponse struct {
 // Header implements http.ResponseWriter.
 func (r *mountResponse) Header() http.Header { return r.header }
 
-// WriteHeader implements http.ResponseWriter.
+// WriteHeader implements http.ResponseWriter. The first status counts. Informational ones (1xx)
+// are dropped, because the response is sent as a whole.
 func (r *mountResponse) WriteHeader(status int) {
 	if r.status == 0 && status >= http.StatusOK {
 		r.status = status
@@ -197,6 +201,7 @@ func (r *mountResponse) Write(p []byte) (int, error) {
 // framingHeaders are the headers of responses that the server writes itself.
 var framingHeaders = []string{fiber.HeaderConnection, fiber.HeaderContentLength, fiber.HeaderTransferEncoding}
 
+// send copies the response to that of the request. Its headers replace those of the server.
 func (r *mountResponse) send(c *fiber.Ctx) error {
 	if r.body.Len() > 0 && r.header.Get(fiber.HeaderContentType) == "" {
 		r.header.Set(fiber.HeaderContentType, http.DetectContentType(r.body.Bytes()))
@@ -210,7 +215,7 @@ func (r *mountResponse) send(c *fiber.Ctx) error {
 			c.Response().Header.Add(name, value)
 		}
 	}
-	c.Status(max(r.status, http.StatusOK))
+	c.Status(max(r.status, http.StatusOK)) // a handler that writes nothing has succeeded
 	return c.Send(r.body.Bytes())
 }
 

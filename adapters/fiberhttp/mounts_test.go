@@ -34,7 +34,7 @@ func mount(server *testServer) Mount {
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)
 		w.Header().Set("X-Client", host)
 		w.Header().Set("X-Id", r.Header.Get("X-Request-Id"))
-		w.Header().Set("Content-Length", "1000")
+		w.Header().Set("Content-Length", "1000") // wrong: the server must replace it
 		w.Header().Add("Vary", "A")
 		w.Header().Add("Vary", "B")
 		w.Header().Set("Content-Type", "application/json")
@@ -62,6 +62,7 @@ func mount(server *testServer) Mount {
 	return Mount{Prefix: "/mount", Name: "transport test", Handler: mux}
 }
 
+// send is do for a response that is not JSON.
 func (f *testServer) send(t *testing.T, method, path string, body io.Reader, headers ...string) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+f.addr+path, body)
@@ -77,6 +78,9 @@ func (f *testServer) send(t *testing.T, method, path string, body io.Reader, hea
 	return response, string(raw)
 }
 
+// TestMount_Request_ReachesTheHandler checks the request that a mounted handler receives, with a
+// body of known and of unknown length, and that its response has the security headers and the
+// request id of the server.
 func TestMount_Request_ReachesTheHandler(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -95,6 +99,7 @@ func TestMount_Request_ReachesTheHandler(t *testing.T) {
 		_, text := server.send(t, method, "/mount", http.NoBody)
 		require.Equal(t, `"`+method+`   "`, text)
 	}
+	// /mount/nothing is a 404 of the mount, /mounted of the server.
 	for path, want := range map[string]int{"/mount/nothing": 404, "/mount/refuse": 401, "/mounted": 404} {
 		response, _ := server.send(t, "GET", path, http.NoBody)
 		require.Equal(t, want, response.StatusCode, path)
@@ -103,6 +108,8 @@ func TestMount_Request_ReachesTheHandler(t *testing.T) {
 	require.Equal(t, 1, strings.Count(server.log.String(), `"route":"/mount","status":404`), "/mounted is not below /mount")
 }
 
+// TestMount_ClientAddress_CannotBeForged checks that a handler gets the address of the peer as
+// RemoteAddr unless the peer is a trusted proxy, and never an invalid request id of the client.
 func TestMount_ClientAddress_CannotBeForged(t *testing.T) {
 	t.Parallel()
 	forged := []string{"X-Forwarded-For", "10.1.2.3", "X-Request-Id", "short"}
@@ -113,6 +120,8 @@ func TestMount_ClientAddress_CannotBeForged(t *testing.T) {
 	require.Equal(t, "10.1.2.3", response.Header.Get("X-Client"))
 }
 
+// TestMount_LargeBody_IsAnError checks that a body above web.DefaultBody fails with
+// http.MaxBytesError, which the handler answers with a 413. A body of the limit is accepted.
 func TestMount_LargeBody_IsAnError(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -125,6 +134,8 @@ func TestMount_LargeBody_IsAnError(t *testing.T) {
 		time.Millisecond, "the memory of bodies is released")
 }
 
+// TestMount_BodyThatIsNotRead_DoesNotDelayTheResponse checks that a handler can refuse a request
+// before its body arrives. The connection is closed, because the body was not read.
 func TestMount_BodyThatIsNotRead_DoesNotDelayTheResponse(t *testing.T) {
 	t.Parallel()
 	status, closed := serveTest(t).raw(t, "POST /mount/refuse HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx")
@@ -132,6 +143,8 @@ func TestMount_BodyThatIsNotRead_DoesNotDelayTheResponse(t *testing.T) {
 	require.True(t, closed)
 }
 
+// TestMount_Panic_EndsOneRequest checks that the panic of a handler is a 500 without details,
+// and that the next request succeeds.
 func TestMount_Panic_EndsOneRequest(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
@@ -142,6 +155,9 @@ func TestMount_Panic_EndsOneRequest(t *testing.T) {
 	require.Equal(t, 202, response.StatusCode)
 }
 
+// TestMount_Unavailable_IsCountedAndLoggedOncePerSecond checks that each 503 is counted by its
+// cause, and logged at most once per second: during an outage there may be thousands. A handler
+// that reports no fault is counted under the name of its transport.
 func TestMount_Unavailable_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -162,6 +178,8 @@ func TestMount_Unavailable_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 	}
 }
 
+// TestMount_InternalFault_IsLogged checks that an error that the handler reports is in the log
+// with the request id that the client got.
 func TestMount_InternalFault_IsLogged(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
@@ -175,6 +193,8 @@ func TestMount_InternalFault_IsLogged(t *testing.T) {
 	)
 }
 
+// TestMount_Shutdown_WaitsForRequests checks that Shutdown refuses new connections and returns
+// only after the handler has responded. The handler responds 204 if its context has a deadline.
 func TestMount_Shutdown_WaitsForRequests(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -211,6 +231,9 @@ func (rejectingAuthenticator) Authenticate(context.Context, web.AuthRequest) (in
 
 func (rejectingAuthenticator) Done(integrations.Caller, int) {}
 
+// TestMount_PathOfAnotherRoute_IsAnError checks that the server does not start with a mount that
+// would hide a route, another mount, or an API with an Authenticator, or whose path is a
+// pattern.
 func TestMount_PathOfAnotherRoute_IsAnError(t *testing.T) {
 	t.Parallel()
 	options := Options{

@@ -47,6 +47,8 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 // debug level.
 var quietRoutes = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true}
 
+// observe counts and logs a request after its response. Requests for which no route exists have
+// the label "unknown".
 func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 	route := c.Route().Path
 	status := c.Response().StatusCode()
@@ -116,6 +118,8 @@ func (s *Server) ready(c *fiber.Ctx) error {
 	return sendJSON(c, status, map[string]any{"ready": status == fiber.StatusOK, "adapters": checks})
 }
 
+// check returns the state of each adapter by name: ok, degraded or down. The status is 503 if
+// one is down.
 func (s *Server) check(ctx context.Context) (status int, checks map[string]string) {
 	status, checks = fiber.StatusOK, map[string]string{}
 	for name, health := range s.services.Health(ctx) {

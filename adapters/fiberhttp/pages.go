@@ -83,10 +83,13 @@ func (s *Server) limitClientFailures(ctx context.Context, c *fiber.Ctx, client s
 	if failed {
 		take = s.services.Limiter.Take
 	}
+	// The id of the client is sent by the requester, so that its length in the key is bounded.
 	d, err := take(ctx, clientFailures, web.LimitKey(s.clientIP(c))+" "+client[:min(len(client), 64)])
 	return limitError(d, err)
 }
 
+// takeLimit counts a request from the client's address towards the rule. A rule without Max does
+// not limit.
 func (s *Server) takeLimit(ctx context.Context, l limit.Rule, c *fiber.Ctx) error {
 	if l.Max == 0 {
 		return nil

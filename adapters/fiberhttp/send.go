@@ -16,7 +16,7 @@ import (
 const writeTimeout = 30 * time.Second
 
 // deadlineReader extends the write deadline for each chunk of a download: one deadline for the
-// whole would abort long downloads on slow connections.
+// whole download would abort it on slow connections.
 type deadlineReader struct {
 	io.ReadCloser
 	conn net.Conn
@@ -57,6 +57,7 @@ func (p deadlineReader) WriteTo(w io.Writer) (n int64, err error) {
 	}
 }
 
+// sendJSON sends body as JSON with the status.
 func sendJSON(c *fiber.Ctx, status int, body any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {

@@ -25,7 +25,9 @@ import (
 
 // Options configure the server.
 type Options struct {
-	PublicURL      string
+	// PublicURL is the URL of the service for users, without a slash at the end.
+	PublicURL string
+	// TrustedProxies are the networks of the proxies whose X-Forwarded-For is used.
 	TrustedProxies []netip.Prefix
 	// CORSOrigins are the origins whose pages may use the portal API. APIs with an
 	// Authenticator allow every origin.
@@ -33,8 +35,9 @@ type Options struct {
 	// BodyMemory bounds the bytes of all request bodies in memory, zero for
 	// DefaultBodyMemory.
 	BodyMemory int64
-	NewID      id.Source
-	Log        *slog.Logger
+	// NewID returns the ids of requests that have none.
+	NewID id.Source
+	Log   *slog.Logger
 	// DisableMetrics omits /metrics, which is served at another address.
 	DisableMetrics bool
 	// Metrics is the registry of the process, to which the server adds its metrics.
@@ -104,12 +107,13 @@ func New(services adapters.Services, options Options) (*Server, error) {
 		Immutable:             true, // otherwise Fiber reuses the memory of strings that handlers keep
 		StrictRouting:         true,
 		CaseSensitive:         true,
-		ReadTimeout:           headTimeout,
-		WriteTimeout:          writeTimeout,
-		IdleTimeout:           75 * time.Second,
-		ReadBufferSize:        16 << 10,
-		Concurrency:           10_000,
-		ErrorHandler:          s.handleError,
+		// Bodies have longer timeouts, which readBody sets.
+		ReadTimeout:    headTimeout,
+		WriteTimeout:   writeTimeout,
+		IdleTimeout:    75 * time.Second, // above that of common load balancers (60 s), which must close first
+		ReadBufferSize: 16 << 10,         // the maximum size of a head; larger ones are a 431
+		Concurrency:    10_000,
+		ErrorHandler:   s.handleError,
 	})
 	s.app.Use(s.handleRequest)
 	if len(options.CORSOrigins) > 0 {
@@ -162,6 +166,7 @@ func (s *Server) Drain() { s.isDraining.Store(true) }
 // Shutdown stops accepting connections and waits for requests in flight until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }
 
+// apiOf returns the API to which a path belongs, see Options.APIs.
 func (s *Server) apiOf(path string) web.API {
 	for _, api := range s.apis {
 		if api.Covers(path) {

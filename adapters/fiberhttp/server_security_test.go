@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A proxy may append its own X-Forwarded-For line after that of the client.
+// TestClientIP_TwoForwardedHeaders_ProxysCounts checks that the last of several X-Forwarded-For
+// lines counts: a proxy may append a line of its own instead of extending that of the client,
+// who could otherwise forge its address.
 func TestClientIP_TwoForwardedHeaders_ProxysCounts(t *testing.T) {
 	t.Parallel()
 	behind := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))

@@ -15,6 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestDownload_SlowClient_IsStreamedAndClosed checks that a download has its length and is
+// closed after GET and HEAD, and that the write timeout begins anew with each chunk: a slow
+// client may take longer than writeTimeout for the whole.
 func TestDownload_SlowClient_IsStreamedAndClosed(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -35,7 +38,7 @@ func TestDownload_SlowClient_IsStreamedAndClosed(t *testing.T) {
 
 	ours, theirs := net.Pipe()
 	defer func() { _ = ours.Close() }()
-	require.NoError(t, ours.SetWriteDeadline(time.Now().Add(-time.Second)))
+	require.NoError(t, ours.SetWriteDeadline(time.Now().Add(-time.Second))) // as after a slow chunk: every write would fail
 	_, err := deadlineReader{io.NopCloser(strings.NewReader("more")), ours}.Read(make([]byte, 4))
 	require.NoError(t, err)
 	go func() { _, _ = ours.Write([]byte("more")) }()
@@ -44,6 +47,8 @@ func TestDownload_SlowClient_IsStreamedAndClosed(t *testing.T) {
 	require.NoError(t, err, "each read has its own timeout")
 }
 
+// TestServer_Timeout_IsA503 checks that an operation that exceeds the timeout of its route (50
+// ms) is a 503 that clients may repeat after a second.
 func TestServer_Timeout_IsA503(t *testing.T) {
 	t.Parallel()
 	response, body := serveTest(t).do(t, "GET", "/test/hang", "")
@@ -60,6 +65,8 @@ func TestServer_BodyTooLarge_IsA413(t *testing.T) {
 	require.Equal(t, "Request body too large", body["error"])
 }
 
+// TestServer_CompressedBody_IsRejected checks that compressed bodies are a 400: a small body
+// could decompress to far more than the limit.
 func TestServer_CompressedBody_IsRejected(t *testing.T) {
 	t.Parallel()
 	response, body := serveTest(t).do(t, "POST", "/test/echo/1", `{}`, "Content-Encoding", "gzip")
@@ -67,6 +74,8 @@ func TestServer_CompressedBody_IsRejected(t *testing.T) {
 	require.Equal(t, "Content-Encoding", body["details"].(map[string]any)["field"])
 }
 
+// TestServer_RateLimit_HasRetryAfter checks that the response over a limit says when the next
+// request is accepted. The route allows 2 requests per quarter of an hour (900 s).
 func TestServer_RateLimit_HasRetryAfter(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
@@ -82,6 +91,9 @@ func TestServer_RateLimit_HasRetryAfter(t *testing.T) {
 	require.InDelta(t, 885, wait, 15, "a quarter of an hour after the first")
 }
 
+// TestServer_KeptValues_DoNotChange checks that operations may keep strings of a request. Fiber
+// reuses the memory of requests unless it is configured as Immutable. The test route checks all
+// earlier ids.
 func TestServer_KeptValues_DoNotChange(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
@@ -99,6 +111,9 @@ func TestServer_KeptValues_DoNotChange(t *testing.T) {
 	wg.Wait()
 }
 
+// TestReady_DegradedAdapter_IsReady checks that /readyz reports each adapter and is a 503
+// because the database is down; a degraded limiter alone would not be. /healthz stays 200, so
+// that an orchestrator does not restart the process for an outage of the database.
 func TestReady_DegradedAdapter_IsReady(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
@@ -109,6 +124,9 @@ func TestReady_DegradedAdapter_IsReady(t *testing.T) {
 	require.Equal(t, 200, response.StatusCode)
 }
 
+// TestUnavailable_Repeated_IsCountedAndLoggedOncePerSecond checks that each 503 is in the
+// metrics, and that its cause is logged at most once per second, so that an outage does not fill
+// the log.
 func TestUnavailable_Repeated_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -129,6 +147,8 @@ func TestUnavailable_Repeated_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 	require.Contains(t, string(text), `locum_unavailable_total{cause="request: timeout"} 10`)
 }
 
+// TestMetrics_Labels_AreRoutes checks that labels contain the templates of routes and no ids:
+// clients could otherwise create any number of time series.
 func TestMetrics_Labels_AreRoutes(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
@@ -145,6 +165,8 @@ func TestMetrics_Labels_AreRoutes(t *testing.T) {
 	require.NotContains(t, string(text), "other-id")
 }
 
+// TestDocs_UnknownFile_IsNotFound checks that unknown files below /docs, and files that are
+// templates, are a 404 in the format of the API, with the headers of every response.
 func TestDocs_UnknownFile_IsNotFound(t *testing.T) {
 	t.Parallel()
 	f := serveTest(t)
@@ -158,6 +180,8 @@ func TestDocs_UnknownFile_IsNotFound(t *testing.T) {
 	}
 }
 
+// TestDocs_Page_LoadsOnlyFromThisServer checks that the documentation works without internet
+// access and sends no requests of its readers to other hosts.
 func TestDocs_Page_LoadsOnlyFromThisServer(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -178,6 +202,8 @@ func TestDocs_Page_LoadsOnlyFromThisServer(t *testing.T) {
 	}
 }
 
+// TestShutdown_RequestInFlight_Finishes checks that Shutdown accepts no more connections but
+// completes a request that has begun.
 func TestShutdown_RequestInFlight_Finishes(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
@@ -210,6 +236,9 @@ func TestShutdown_RequestInFlight_Finishes(t *testing.T) {
 	require.NoError(t, <-stopped)
 }
 
+// TestCache_WriteOfThisProcess_Invalidates checks that a cached response is not served after a
+// write of this process, nor to a request with a token, nor for longer than about a second, so
+// that writes of other processes become visible.
 func TestCache_WriteOfThisProcess_Invalidates(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)

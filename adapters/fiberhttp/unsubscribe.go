@@ -21,8 +21,10 @@ const maxUnsubscribeToken = 2_048
 
 // subscription is a kind of e-mail that recipients can unsubscribe from.
 type subscription struct {
+	// confirm is the page with the button, done the page after it.
 	confirm, done pages.Message
-	unsubscribe   func(ctx context.Context, token string) error
+	// unsubscribe returns fault.ErrUnauthorized for a token that is not valid.
+	unsubscribe func(ctx context.Context, token string) error
 }
 
 var invalidUnsubscribeLink = pages.Message{
@@ -30,6 +32,8 @@ var invalidUnsubscribeLink = pages.Message{
 	Text:  "It may have expired or be incomplete. Please use the link in the newest e-mail.",
 }
 
+// addUnsubscribe registers the page and the form. The name of the query parameter with the token
+// selects the kind of e-mail.
 func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 	kinds := map[string]subscription{
 		"token": {

@@ -14,7 +14,9 @@ import (
 
 const appsPageSize = 50
 
-// appsView is the list of applications, with the form for another one.
+// appsView is the list of applications, with the form for another one. Next is the path of the
+// next page, empty on the last. Given is the input of the form, to show it again with its
+// Problem.
 type appsView struct {
 	Apps    []integrations.App
 	Next    string
@@ -84,29 +86,35 @@ const (
 // appView is the page of an application. After a form has created a key or a secret, the page
 // shows it once.
 type appView struct {
-	App         integrations.App
-	Keys        []integrations.Key
-	Hooks       []integrations.Endpoint
-	Used        integrations.UsageReport
-	Chart       chart
-	Plans       []integrations.Plan
+	App   integrations.App
+	Keys  []integrations.Key
+	Hooks []integrations.Endpoint
+	// Used has the requests of each day, from which Chart is drawn.
+	Used  integrations.UsageReport
+	Chart chart
+	Plans []integrations.Plan
+	// Secret and Key are set in the response to the form that created them.
 	Secret, Key string
 	PublicURL   string
-	Notice      string
+	// Notice is a message above the page.
+	Notice string
 	// ConfirmURL is the page on which a payment has to be confirmed.
 	ConfirmURL string
 	Problem    *pages.Problem
 	// Given is the input of a form with a problem.
 	Given integrations.AppInput
-	Hook  webhookForm
+	// Hook is the form for another webhook endpoint.
+	Hook webhookForm
 }
 
+// URIs returns the redirect URIs as the lines of a text area.
 func (v appView) URIs() string { return strings.Join(v.Given.RedirectURIs, "\n") }
 
 func (d *dashboard) appDetails(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	return d.showApp(ctx, c, viewer, c.Params("id"), appView{Notice: notices[c.Query("notice")]})
 }
 
+// showApp reads the application and renders its page. v has the fields that a form has set.
 func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, appID string, v appView) (err error) {
 	if v.App, err = d.integrations.MyApp(ctx, viewer.Actor(), appID); err != nil {
 		return d.renderNotFound(c, viewer, err)

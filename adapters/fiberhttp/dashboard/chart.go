@@ -27,6 +27,8 @@ type chart struct {
 // bar is the bar of a day.
 type bar struct {
 	integrations.DayUsage
+	// X and Y are the upper left corner. The part of the bar for requests that failed is drawn
+	// over it.
 	X, Y, Width, Height   int
 	ErrorsY, ErrorsHeight int
 }
@@ -34,6 +36,7 @@ type bar struct {
 // LastDay returns the day of the last bar. The chart must have a bar.
 func (c chart) LastDay() string { return c.Bars[len(c.Bars)-1].Day }
 
+// newChart returns the chart of the days in the report.
 func newChart(u integrations.UsageReport) chart {
 	c := chart{Width: chartWidth, Height: chartHeight, Limit: u.Plan.PerDay, LimitY: -1}
 	for _, d := range u.Days {
@@ -45,7 +48,7 @@ func newChart(u integrations.UsageReport) chart {
 		c.MaxRequests = max(c.MaxRequests, c.Limit)
 		c.LimitY = chartHeight - c.height(c.Limit)
 	}
-	slot := chartWidth / max(len(u.Days), 1)
+	slot := chartWidth / max(len(u.Days), 1) // a report without days has no bars
 	for i, d := range u.Days {
 		b := bar{DayUsage: d, X: i * slot, Width: max(slot-2, 1), Height: c.height(d.Requests), ErrorsHeight: c.height(d.Errors)}
 		b.Y, b.ErrorsY = chartHeight-b.Height, chartHeight-b.ErrorsHeight

@@ -76,7 +76,8 @@ func (d *dashboard) sendTestEvent(ctx context.Context, c *fiber.Ctx, viewer *pag
 	return redirectToWebhook(c, "notice=sent&open="+delivery.ID+"#log")
 }
 
-// deliveryView is a delivery with its request.
+// deliveryView is the page of a delivery. Headers and Body are those of the request as it was
+// sent.
 type deliveryView struct {
 	App     integrations.App
 	Hook    integrations.Endpoint

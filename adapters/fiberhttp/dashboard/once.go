@@ -37,7 +37,9 @@ func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 				return idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte(location)}, nil
 			},
 			// The form may contain a password. Hashing it takes too long for a transaction.
-			Remote:   true,
+			Remote: true,
+			// If the process ended while the form was handled, the result is not known. The list of
+			// applications shows what exists.
 			Fallback: idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte("/developers")},
 			Refusal:  func(error) (a idempotency.Answer, keep bool) { return a, false },
 		}

@@ -64,13 +64,15 @@ const (
 // webhookView is the page of a webhook endpoint with its log. After the endpoint is created, or
 // its secret is rotated, the page shows the secret once.
 type webhookView struct {
-	App            integrations.App
-	Hook           integrations.Endpoint
-	Form           webhookForm
-	Path           string
-	Log            []loggedDelivery
-	Status         string // filter of the log, empty for all deliveries
-	Newer, Older   string
+	App  integrations.App
+	Hook integrations.Endpoint
+	Form webhookForm
+	Path string
+	Log  []loggedDelivery
+	// Status, Newer and Older are the filter and the links to the other pages of the log.
+	Status       string // filter of the log, empty for all deliveries
+	Newer, Older string
+	// Since is the value of the field in the form that replays failed deliveries.
 	Secret, Notice string
 	Since          string
 	Type           string // type of the last test event
@@ -80,6 +82,7 @@ type webhookView struct {
 // Filters returns the status filters of the log.
 func (v webhookView) Filters() []string { return []string{"", "pending", "succeeded", "failed"} }
 
+// webhookPath returns the ids of the application and the webhook in the path of the request.
 func webhookPath(c *fiber.Ctx) integrations.WebhookPath {
 	return integrations.WebhookPath{AppID: c.Params("id"), ID: c.Params("webhookId")}
 }

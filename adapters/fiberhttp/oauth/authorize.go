@@ -42,7 +42,8 @@ type consentView struct {
 	Client, Owner, Description string
 	Scopes                     []string
 	Destination                string // host of the redirect URI, or its scheme for native applications
-	Action                     string
+	// Action is the path to which the form is sent: that of the request with its query.
+	Action string
 }
 
 type refusalView struct{ Why string }
@@ -103,6 +104,7 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 	return s.renderer.Render(c, fiber.StatusOK, consentPage, viewer, v)
 }
 
+// redirectWithCode redirects to the client with the authorization code, or returns err.
 func (s *Server) redirectWithCode(c *fiber.Ctx, r integrations.AuthorizationRequest, code string, err error) error {
 	if err != nil {
 		return err
@@ -136,13 +138,15 @@ func (s *Server) redirect(c *fiber.Ctx, r integrations.AuthorizationRequest, ans
 	return c.Redirect(to.String(), fiber.StatusSeeOther)
 }
 
+// destination returns the host to which the user is redirected, for the consent page.
 func destination(u *url.URL) string {
 	if u.Host != "" {
 		return u.Host
 	}
-	return u.Scheme + ":"
+	return u.Scheme + ":" // a native application, such as com.example.app:
 }
 
+// plainHost matches hosts that are a source expression of a policy as they are.
 var plainHost = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]+)?$`)
 
 // origin returns the redirect URI as a source expression of a Content-Security-Policy, empty if

@@ -25,6 +25,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// The grant types of the token endpoint.
 const (
 	grantCode    = "authorization_code"
 	grantRefresh = "refresh_token"
@@ -95,6 +96,7 @@ func (s *Server) metadata(c *fiber.Ctx) error {
 	})
 }
 
+// maxFormBody is the maximum size of a form. A token request is far below it.
 const maxFormBody = 64 << 10
 
 // formHandler handles the form of an authenticated client.
@@ -120,6 +122,7 @@ func (s *Server) handleForm(handle formHandler) fiber.Handler {
 	}
 }
 
+// parseForm parses the body of a request, which must be a form (RFC 6749 §4.1.3).
 func parseForm(c *fiber.Ctx) (url.Values, error) {
 	kind, _, _ := strings.Cut(c.Get(fiber.HeaderContentType), ";")
 	if !strings.EqualFold(strings.TrimSpace(kind), fiber.MIMEApplicationForm) {
@@ -154,8 +157,9 @@ func requireParam(form url.Values, name string) (string, error) {
 	return form.Get(name), nil
 }
 
-// credentials returns the id and the secret of the client, from the Authorization header
-// or from the form, but not from both (RFC 6749 §2.3).
+// credentials returns the id and the secret of the client, from the Authorization header or from
+// the form, but not from both (RFC 6749 §2.3). The secret is empty for public clients.
+// Assertions (RFC 7521) are not supported.
 func credentials(header string, form url.Values) (clientID, secret string, err error) {
 	if form.Has("client_assertion") || form.Has("client_assertion_type") {
 		return "", "", integrations.ErrInvalidClient
@@ -164,6 +168,7 @@ func credentials(header string, form url.Values) (clientID, secret string, err e
 		return form.Get("client_id"), form.Get("client_secret"), nil
 	}
 	r := http.Request{Header: http.Header{fiber.HeaderAuthorization: {header}}}
+	// OAuth encodes both values as in a form before the encoding of Basic (RFC 6749 §2.3.1).
 	encodedID, encodedSecret, ok := r.BasicAuth()
 	clientID, badID := url.QueryUnescape(encodedID)
 	secret, badSecret := url.QueryUnescape(encodedSecret)
@@ -302,7 +307,7 @@ func (s *Server) renderError(c *fiber.Ctx, err error) error {
 	f := fault.Of(err)
 	status, code := fiber.StatusBadRequest, f.Code
 	switch f.Kind {
-	case fault.Invalid:
+	case fault.Invalid: // status and code are those above
 	case fault.Unauthenticated: // RFC 9110 §15.5.2 requires WWW-Authenticate
 		status = fiber.StatusUnauthorized
 		c.Set(fiber.HeaderWWWAuthenticate, `Basic realm="locum"`)
@@ -329,6 +334,7 @@ func (s *Server) renderError(c *fiber.Ctx, err error) error {
 	return send(c, status, map[string]any{"error": code, "error_description": f.Message})
 }
 
+// send sends body as JSON in which characters such as & are not escaped.
 func send(c *fiber.Ctx, status int, body any) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -21,6 +21,7 @@ type consentView struct {
 	ScopeTexts []string
 }
 
+// consentsView is the data of the page. Next is the path of the next page, empty on the last.
 type consentsView struct {
 	Consents []consentView
 	Next     string
@@ -29,10 +30,11 @@ type consentsView struct {
 // PageRequest returns the page after the query parameter cursor, or the first page without
 // it.
 func PageRequest(c *fiber.Ctx, size int) page.Request {
-	cursor, _ := id.Canonical(c.Query("cursor"))
+	cursor, _ := id.Canonical(c.Query("cursor")) // an invalid cursor is ignored: the page is the first
 	return page.Request{Number: 1, Size: size, Cursor: cursor}
 }
 
+// consents shows the applications to which the viewer has given access.
 func (r *Renderer) consents(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 	consents, err := r.integrations.MyConsents(ctx, viewer.Actor(), PageRequest(c, consentsPageSize))
 	if err != nil {
@@ -47,6 +49,8 @@ func (r *Renderer) consents(ctx context.Context, c *fiber.Ctx, viewer *Viewer) e
 	return r.Render(c, fiber.StatusOK, consentsPage, viewer, v)
 }
 
+// withdraw ends the access of an application. A consent that is already withdrawn is not an
+// error.
 func (r *Renderer) withdraw(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 	if err := r.integrations.WithdrawConsent(ctx, viewer.Actor(), c.Params("clientId")); err != nil && fault.KindOf(err) != fault.NotFound {
 		return err

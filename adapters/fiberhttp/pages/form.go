@@ -51,7 +51,8 @@ func ReadUpload(c *fiber.Ctx) error {
 // body over MaxUploadBody.
 func MarkUploadTooLarge(c *fiber.Ctx) { c.Locals(uploadKey{}, upload{isTooLarge: true}) }
 
-// FileOf returns the file in a field of the form, nil if none was sent.
+// FileOf returns the file in a field of the form. It is nil if the browser sent none, which is
+// not an error.
 func FileOf(c *fiber.Ctx, name string) (*web.FormFile, error) {
 	u := uploadOf(c)
 	if u.isTooLarge {

@@ -34,6 +34,7 @@ func (r *Renderer) SetHeaders(c *fiber.Ctx) error {
 	return c.Next()
 }
 
+// setHeaders marks the request as one for a page and sets the security headers of pages.
 func (r *Renderer) setHeaders(c *fiber.Ctx) {
 	c.Locals(rendererKey{}, r)
 	c.Set(fiber.HeaderContentSecurityPolicy, contentSecurityPolicy)
@@ -86,6 +87,8 @@ func (r *Renderer) ValidCSRF(c *fiber.Ctx) bool {
 	return session != "" && subtle.ConstantTimeCompare([]byte(csrfToken(session)), []byte(c.FormValue("csrf"))) == 1
 }
 
+// csrfToken derives the token from the secret of the session, so that it need not be stored.
+// Other sites cannot read it, and it reveals nothing about the secret.
 func csrfToken(session string) string {
 	mac := hmac.New(sha256.New, []byte(session))
 	mac.Write([]byte("form"))

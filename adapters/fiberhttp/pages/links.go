@@ -168,6 +168,7 @@ type invitationView struct {
 	Path, SignIn string
 }
 
+// invitationPath is the path of the page on which an invitation is accepted.
 const invitationPath = "/accept-invitation"
 
 // addInvitationPage registers the page on which users accept an invitation to a team, with a
@@ -179,6 +180,8 @@ func (r *Renderer) addInvitationPage(app *fiber.App) {
 	r.PublicPost(app, invitationPath, r.acceptInvitation)
 }
 
+// acceptInvitation accepts the invitation for the signed-in user, or creates an account with the
+// password in the form, and signs in.
 func (r *Renderer) acceptInvitation(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 	form, actor := FormOf(c), auth.Actor{}
 	if viewer != nil {
@@ -215,6 +218,8 @@ func (r *Renderer) showInvitationProblem(
 	return r.showInvitation(ctx, c, viewer, token, form)
 }
 
+// showInvitation renders the page of the invitation. An invitation that is not valid is no
+// error: the page says so.
 func (r *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, viewer *Viewer, token string, form Form) error {
 	path := invitationPath + "?token=" + url.QueryEscape(token)
 	v := invitationView{Token: token, Form: form, Path: path, SignIn: "/sign-in?next=" + url.QueryEscape(path)}
@@ -229,9 +234,9 @@ func (r *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, viewer *Vie
 	switch {
 	case c.Method() != fiber.MethodPost || form.Problem != nil:
 		// The status is that of the problem, or 200.
-	case v.IsValid && viewer != nil && !v.ForViewer:
+	case v.IsValid && viewer != nil && !v.ForViewer: // the form was sent by the user of another account
 		status = fiber.StatusForbidden
-	case v.IsValid:
+	case v.IsValid: // the address has an account, to which the user must sign in
 		status = fiber.StatusUnauthorized
 	}
 	return r.Render(c, status, invitePage, viewer, v)

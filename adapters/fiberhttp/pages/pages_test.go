@@ -15,6 +15,8 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
+// TestTemplates_EachFormWithPOST_HasTheToken checks that no template forgets the CSRF token,
+// without which browsers that send neither Origin nor Sec-Fetch-Site could not submit the form.
 func TestTemplates_EachFormWithPOST_HasTheToken(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob("../*/html/*.html")
@@ -32,6 +34,8 @@ func TestTemplates_EachFormWithPOST_HasTheToken(t *testing.T) {
 	require.NotZero(t, forms)
 }
 
+// TestPage_FooterLinks_BrandReplacesBuiltInPages checks that a privacy page of the operator
+// replaces the built-in one, and that an API without the site links to neither.
 func TestPage_FooterLinks_BrandReplacesBuiltInPages(t *testing.T) {
 	t.Parallel()
 	p := Page{hasSite: true, Brand: Brand{Links: []Link{{"https://example.org/privacy", "privacy"}}}}
@@ -40,6 +44,9 @@ func TestPage_FooterLinks_BrandReplacesBuiltInPages(t *testing.T) {
 	require.NotContains(t, Page{}.FooterLinks(), Link{"/help", "Help"}, "without the site")
 }
 
+// TestRenderError_InternalFault_HasOnlyTheRequestID checks that the page of an internal error
+// shows the request id and never the error. Errors that clients may know show their message. The
+// API, which does not use Guard, gets no page.
 func TestRenderError_InternalFault_HasOnlyTheRequestID(t *testing.T) {
 	t.Parallel()
 	renderer, err := New(nil, nil, Options{PublicURL: "http://localhost:8080"})

@@ -143,4 +143,6 @@ func waitText(d time.Duration) string {
 	return "1 second"
 }
 
+// wholeSeconds returns the duration in seconds, rounded up, so that clients do not retry too
+// early.
 func wholeSeconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

@@ -64,6 +64,7 @@ func (r *Renderer) requireSignIn(handle Handler) fiber.Handler {
 		defer cancel()
 		viewer, err := r.Viewer(ctx, c)
 		if isUnauthenticated(err) {
+			// A form cannot be repeated with GET, so that it leads to the first page.
 			next := ""
 			switch {
 			case c.Method() == fiber.MethodGet:
@@ -89,6 +90,7 @@ func (r *Renderer) PostModerator(app *fiber.App, path string, handle Handler) {
 	r.Post(app, path, r.requireModerator(handle))
 }
 
+// requireModerator calls handle for moderators only.
 func (r *Renderer) requireModerator(handle Handler) Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 		if !viewer.Actor().Moderator {

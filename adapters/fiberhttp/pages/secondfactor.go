@@ -70,6 +70,8 @@ func (r *Renderer) showSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *V
 	return r.Render(c, v.Form.Problem.Status(), secondFactorPage, viewer, v)
 }
 
+// enrollSecondFactor creates a secret and shows it. Two-step sign-in begins when a code of it is
+// confirmed.
 func (r *Renderer) enrollSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 	var enrollment identity.Enrollment
 	actor, err := r.Confirm(ctx, c, viewer)
@@ -79,6 +81,7 @@ func (r *Renderer) enrollSecondFactor(ctx context.Context, c *fiber.Ctx, viewer 
 	return r.showSecondFactor(ctx, c, viewer, secondFactorView{Secret: enrollment.Secret, URL: enrollment.URL}, err)
 }
 
+// confirmSecondFactor turns two-step sign-in on, and shows the recovery codes once.
 func (r *Renderer) confirmSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 	v := secondFactorView{Form: FormOf(c)}
 	var err error
@@ -89,6 +92,8 @@ func (r *Renderer) confirmSecondFactor(ctx context.Context, c *fiber.Ctx, viewer
 	return r.showSecondFactor(ctx, c, viewer, v, err)
 }
 
+// disableSecondFactor turns two-step sign-in off. It needs both the password and a code, so that
+// a stolen session does not suffice.
 func (r *Renderer) disableSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 	form := FormOf(c)
 	in := identity.DisableSecondFactorInput{

@@ -38,15 +38,19 @@ func (r *Renderer) Confirm(ctx context.Context, c *fiber.Ctx, viewer *Viewer) (a
 // Client describes the browser of a request.
 func (r *Renderer) Client(c *fiber.Ctx) identity.Client { return r.client(c) }
 
+// requestContext returns the context for a page, which ends after web.DefaultTimeout. It has the
+// address of the client for the audit log.
 func (r *Renderer) requestContext(c *fiber.Ctx) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(audit.WithAddress(context.Background(), r.clientIP(c)), web.DefaultTimeout)
 }
 
+// isUnauthenticated reports whether the request has no valid session.
 func isUnauthenticated(err error) bool { return fault.KindOf(err) == fault.Unauthenticated }
 
 // HasSession reports whether the request has the cookie of a browser session, valid or not.
 func (r *Renderer) HasSession(c *fiber.Ctx) bool { return c.Cookies(r.cookieName()) != "" }
 
+// isHTTPS reports whether users reach the service over TLS.
 func (r *Renderer) isHTTPS() bool { return r.publicURL.Scheme == "https" }
 
 // cookieName returns the name of the session cookie. Browsers accept a cookie with the prefix
@@ -71,6 +75,9 @@ func (r *Renderer) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
 	return &Viewer{p}, nil
 }
 
+// setSessionCookie sets the cookie of a session, which browsers delete when they are closed. An
+// empty secret deletes the cookie. SameSite is Lax, because links from e-mails must open pages
+// of the session.
 func (r *Renderer) setSessionCookie(c *fiber.Ctx, secret string) {
 	cookie := &fiber.Cookie{
 		Name:        r.cookieName(),
@@ -87,6 +94,7 @@ func (r *Renderer) setSessionCookie(c *fiber.Ctx, secret string) {
 	c.Cookie(cookie)
 }
 
+// signInView is the data of the sign-in page. Next is the path of the page after it.
 type signInView struct{ Next, Email, Error string }
 
 // localPath returns next if it is a path on this host, and an empty string otherwise, so that
@@ -95,6 +103,7 @@ func localPath(next string) string {
 	u, err := url.Parse(next)
 	hasHost := err != nil || u.Scheme != "" || u.Host != "" || u.User != nil
 	isPath := strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//")
+	// Browsers read a backslash as a slash and drop control characters.
 	isUnsafe := func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f }
 	if hasHost || !isPath || strings.ContainsFunc(next, isUnsafe) {
 		return ""
@@ -112,6 +121,7 @@ func (r *Renderer) nextPath(c *fiber.Ctx, requested string) string {
 	return next
 }
 
+// isDeveloperPage reports whether the request is for a page below /developers.
 func isDeveloperPage(c *fiber.Ctx) bool { return strings.HasPrefix(c.Path(), developersPath+"/") }
 
 // firstPagePath returns the first page for clinicians (seekers) or employers.
@@ -145,6 +155,7 @@ func registerPath(path string) string {
 	return "/register"
 }
 
+// showSignIn handles GET /sign-in.
 func (r *Renderer) showSignIn(c *fiber.Ctx) error {
 	return r.redirectIfSignedIn(c, func(next string) error {
 		return r.Render(c, fiber.StatusOK, signInPage, nil, signInView{Next: next})
@@ -165,6 +176,8 @@ func (r *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error
 	return show(next)
 }
 
+// signIn handles POST /sign-in. A wrong password and an unknown address have the same message,
+// so that the form does not reveal which addresses have accounts.
 func (r *Renderer) signIn(c *fiber.Ctx) error {
 	ctx, cancel := r.requestContext(c)
 	defer cancel()
@@ -217,6 +230,7 @@ func (r *Renderer) redirectAfterLogin(ctx context.Context, c *fiber.Ctx, secret,
 		return err
 	}
 	c.Response().Header.Add(fiber.HeaderSetCookie, web.DeviceCookie(device, r.publicURL.String()))
+	// Browsers send at least one of these headers with a form.
 	isProgram := c.Get("Sec-Fetch-Mode") == "" && c.Get(fiber.HeaderOrigin) == ""
 	if isProgram || !strings.HasPrefix(next, "/oauth/") {
 		return c.Redirect(next, fiber.StatusSeeOther)
@@ -233,6 +247,7 @@ func tooManyAttempts(c *fiber.Ctx, err error) string {
 	return "There were too many tries. Please wait a few minutes."
 }
 
+// signOut ends the session and deletes its cookie.
 func (r *Renderer) signOut(c *fiber.Ctx) error {
 	ctx, cancel := r.requestContext(c)
 	defer cancel()
@@ -252,6 +267,8 @@ type signUpView struct {
 	Form  Form
 }
 
+// showSignUp shows the form for a new account. The query parameter as selects the kind of
+// account.
 func (r *Renderer) showSignUp(c *fiber.Ctx) error {
 	return r.redirectIfSignedIn(c, func(next string) error {
 		form := Form{Values: url.Values{"userType": {cmp.Or(c.Query("as"), string(identity.KindJobseeker))}}}

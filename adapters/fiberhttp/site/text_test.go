@@ -11,6 +11,9 @@ import (
 // repeat repeats a text up to 20,000 bytes, the maximum of a description.
 func repeat(text string) string { return strings.Repeat(text, 20_000/len(text)) }
 
+// TestMarkdown_ExpensiveText_IsPlain checks that texts for which the parser needs quadratic time
+// are shown without formatting: an employer could otherwise make each view of a job slow. HTML
+// in them is escaped all the same.
 func TestMarkdown_ExpensiveText_IsPlain(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -22,8 +25,9 @@ func TestMarkdown_ExpensiveText_IsPlain(t *testing.T) {
 		"tabs":             repeat("+\t"),
 		"numbers":          repeat("1. "),
 		"mixed":            repeat("1) - "),
-		"indentation":      strings.Repeat("- - - - - - - - a\n", 2) + strings.Repeat(" ", 17) + "- a",
-		"indented tabs":    "a\n" + strings.Repeat("\t", 5) + "- a",
+		// A column more than maxListIndent.
+		"indentation":   strings.Repeat("- - - - - - - - a\n", 2) + strings.Repeat(" ", 17) + "- a",
+		"indented tabs": "a\n" + strings.Repeat("\t", 5) + "- a", // a tab counts as 4 columns: 20 of 16
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -34,11 +38,15 @@ func TestMarkdown_ExpensiveText_IsPlain(t *testing.T) {
 	}
 }
 
+// TestMarkdown_ExpensiveLines_KeepBreaks checks that a text that is not parsed keeps its line
+// breaks. Its 9 list markers are one too many to parse.
 func TestMarkdown_ExpensiveLines_KeepBreaks(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "<p>1. 1. 1. 1. 1. 1. 1. 1. 1. a<br>\n*b*</p>\n", string(markdown("1. 1. 1. 1. 1. 1. 1. 1. 1. a\r\n*b*\n")))
 }
 
+// TestMarkdown_OrdinaryText_IsFormatted checks that long and nested texts as employers write
+// them are parsed, and that thematic breaks of many dashes or stars do not count as lists.
 func TestMarkdown_OrdinaryText_IsFormatted(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -57,13 +65,16 @@ func TestMarkdown_OrdinaryText_IsFormatted(t *testing.T) {
 	}
 }
 
+// TestMarkdown_BlankLines_AreOne checks that several blank lines have the same effect as one.
+// They are removed before the text is parsed, because each costs time in an open list.
 func TestMarkdown_BlankLines_AreOne(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, markdown("- a\n\nb\n\n- c"), markdown("- a\n \n\t\n\nb\n\n\n- c"))
 }
 
-// TestMarkdown_LimitedTexts_TakeLinearTime compares texts at the limits with the ordinary
-// text of a job, which the parser renders in about a millisecond.
+// TestMarkdown_LimitedTexts_TakeLinearTime compares texts at or above the limits with the
+// ordinary text of a job of the same length, which is rendered in about a millisecond. The test
+// is not parallel, because it measures time; the best of three runs counts.
 func TestMarkdown_LimitedTexts_TakeLinearTime(t *testing.T) {
 	render := func(text string) time.Duration {
 		best := time.Hour
