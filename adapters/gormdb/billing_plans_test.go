@@ -10,6 +10,9 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
+// TestBilling_Queries_UseIndexes checks that no query of subscriptions and charges scans or
+// sorts a table. The results do not matter: the tables are almost empty, but SQLite plans a
+// query by the indexes alone.
 func TestBilling_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)

@@ -12,6 +12,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// TestQuery_ContextEnds_DatabaseStops checks that a query whose client has disconnected or timed
+// out does not continue to use the database. The query counts to 2,000,000,000, which takes
+// minutes.
 func TestQuery_ContextEnds_DatabaseStops(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]string{"sqlite": "sqlite:" + filepath.Join(t.TempDir(), "locum.db"), "postgres": kit.PostgresURL(t)} {

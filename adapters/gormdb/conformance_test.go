@@ -10,11 +10,14 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// TestStorage_Conformance runs the suite for storages on SQLite and PostgreSQL.
 func TestStorage_Conformance(t *testing.T) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) { conformance.Storage(t, open) })
 }
 
+// TestStorage_Search_Conformance runs the suite for searches with the feed and the rows of each
+// database.
 func TestStorage_Search_Conformance(t *testing.T) {
 	t.Parallel()
 	with := conformance.SearchAdapters{Index: stores.NewIndex, NewBatch: stores.NewBatch, Gazetteer: gazetteer.New()}
@@ -23,12 +26,15 @@ func TestStorage_Search_Conformance(t *testing.T) {
 	})
 }
 
+// TestMySQL_Storage_Conformance runs the suite for storages on MariaDB.
 func TestMySQL_Storage_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Storage(t, stores.MariaDB)
 }
 
-// A module may be stored in another database than the others.
+// TestMixedDatabases_Storage_Conformance checks that a module may be stored in another database
+// than the others: no repository joins tables of two modules. Here identity is in MariaDB and
+// the others are in PostgreSQL.
 func TestMixedDatabases_Storage_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Storage(t, func(t testing.TB, clk clock.Clock) adapters.Storage {

@@ -25,6 +25,7 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
+// openTestSQLite returns a database in a new file with the current schema.
 func openTestSQLite(t *testing.T) *DB {
 	t.Helper()
 	db, err := OpenDB(
@@ -43,6 +44,9 @@ func openTestSQLite(t *testing.T) *DB {
 	return db
 }
 
+// TestSQLite_Timestamps_CompareCorrectly checks that timestamps have a format in which SQLite,
+// which compares them as text, finds the later one: half a second later than a whole second,
+// whose fraction must not be omitted.
 func TestSQLite_Timestamps_CompareCorrectly(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -52,6 +56,8 @@ func TestSQLite_Timestamps_CompareCorrectly(t *testing.T) {
 	require.True(t, later)
 }
 
+// TestSQLite_TwentyWriters_AllSucceed checks that concurrent transactions neither fail with
+// "database is locked" nor overwrite each other: each reads the counter and writes it plus 1.
 func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -82,8 +88,9 @@ func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 	require.Equal(t, 200, n)
 }
 
-// Were it left to SQLite, those with bad luck would ask for five seconds and be
-// refused, although the others are done in a moment each.
+// TestSQLite_WriterWaits_UntilContextEnds checks that writers wait for the only connection that
+// writes, for as long as their contexts allow. SQLite itself would retry for five seconds and
+// then fail for the writers that were unlucky, although each transaction is short.
 func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -103,7 +110,7 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 		}))
 	})
 	<-inside
-	require.NoError(t, count(t.Context()), "who reads waits for nobody")
+	require.NoError(t, count(t.Context()), "who reads waits for nobody") // outside of a transaction
 
 	hurried, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -116,6 +123,7 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	}
 	writer, err := db.writer.DB()
 	require.NoError(t, err)
+	// 20 transactions and 20 inserts wait.
 	require.Eventually(t, func() bool { return writer.Stats().WaitCount >= 40 }, 10*time.Second, time.Millisecond)
 	require.Equal(t, 1, writer.Stats().InUse)
 	close(release)
@@ -125,12 +133,16 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	require.Equal(t, 20, n)
 }
 
+// TestSQLite_ReadConnection_CannotWrite checks that a statement that is sent to the pool for
+// reads by mistake fails, instead of competing with the connection for writes.
 func TestSQLite_ReadConnection_CannotWrite(t *testing.T) {
 	t.Parallel()
 	_, err := openTestSQLite(t).pool.ExecContext(t.Context(), "CREATE TABLE counter (n INTEGER)")
 	require.ErrorContains(t, err, "readonly")
 }
 
+// TestDo_ContextAfterItsEnd_Fails checks that the context of a transaction, if a goroutine keeps
+// it beyond the end of Do, does not silently write outside of the transaction.
 func TestDo_ContextAfterItsEnd_Fails(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -146,12 +158,16 @@ func TestDo_ContextAfterItsEnd_Fails(t *testing.T) {
 	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { return db.conn(ctx).Exec("SELECT 1").Error }))
 }
 
+// TestDo_ErrorOfFunction_IsReturnedUnchanged checks that Do does not translate errors of the
+// function, as wrap would do with this one: the function decides what its errors mean.
 func TestDo_ErrorOfFunction_IsReturnedUnchanged(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, gorm.ErrRecordNotFound,
 		openTestSQLite(t).Do(t.Context(), func(context.Context) error { return gorm.ErrRecordNotFound }))
 }
 
+// TestConn_NoServer_IsUnavailable checks that an added module that uses Conn returns a 503
+// during an outage. Nothing listens on port 1.
 func TestConn_NoServer_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	db, err := OpenDB(Postgres{}, "postgres://locum@127.0.0.1:1/x?sslmode=disable",
@@ -164,6 +180,8 @@ func TestConn_NoServer_IsUnavailable(t *testing.T) {
 	}), fault.ErrUnavailable)
 }
 
+// TestDo_StaleVersion_IsRetriedThenFails checks that a transaction that lost against a
+// concurrent change of the same row is repeated, up to maxAttempts times.
 func TestDo_StaleVersion_IsRetriedThenFails(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -180,6 +198,8 @@ func TestDo_StaleVersion_IsRetriedThenFails(t *testing.T) {
 	require.Equal(t, maxAttempts, tries)
 }
 
+// TestDo_ErrorOfFunction_RollsBackWritesAndEvents checks that an event is never sent for a
+// change that was not committed.
 func TestDo_ErrorOfFunction_RollsBackWritesAndEvents(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -194,8 +214,13 @@ func TestDo_ErrorOfFunction_RollsBackWritesAndEvents(t *testing.T) {
 	require.Empty(t, got)
 }
 
+// TestSQLite_File_HasMode0600 checks that other users of the host cannot read the database, its
+// write-ahead log (-wal) and its shared memory (-shm), also when the files are created anew or
+// had other modes before. An operator may make the database readable for a group; the other
+// files then get the same mode.
 func TestSQLite_File_HasMode0600(t *testing.T) {
 	t.Parallel()
+	// The directory does not exist yet, and the name has characters that are special in a URL.
 	path := t.TempDir() + "/made/a b%&+.db"
 	modes := func() map[string]os.FileMode {
 		out := map[string]os.FileMode{}
@@ -206,6 +231,7 @@ func TestSQLite_File_HasMode0600(t *testing.T) {
 		}
 		return out
 	}
+	// The directory, and its files.
 	alone := map[string]os.FileMode{"": 0o700, "/a b%&+.db": 0o600, "/a b%&+.db-wal": 0o600, "/a b%&+.db-shm": 0o600}
 	pool, err := openSQLite(path, "", 1)
 	require.NoError(t, err)
@@ -215,6 +241,7 @@ func TestSQLite_File_HasMode0600(t *testing.T) {
 
 	// As a program that cared less has left them.
 	for name, mode := range alone {
+		// Another program may have created the files with the usual mode.
 		if mode == 0o600 && name != "/a b%&+.db" {
 			require.NoError(t, os.Chmod(filepath.Dir(path)+name, 0o644))
 		}
@@ -223,7 +250,7 @@ func TestSQLite_File_HasMode0600(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, alone, modes())
 
-	// The connections end and begin anew, and with them the files.
+	// SQLite deletes -wal and -shm with the last connection, and creates them with the next one.
 	pool.SetMaxIdleConns(0)
 	second.SetMaxIdleConns(0)
 	require.NoError(t, second.Close())
@@ -235,6 +262,7 @@ func TestSQLite_File_HasMode0600(t *testing.T) {
 
 	// Who lets a group read the database lets it read all of it.
 	require.NoError(t, pool.Close())
+	// A group that may read the database needs the other files, too.
 	require.NoError(t, os.Chmod(path, 0o640))
 	pool, err = openSQLite(path, "", 1)
 	require.NoError(t, err)
@@ -243,12 +271,15 @@ func TestSQLite_File_HasMode0600(t *testing.T) {
 	require.NoError(t, pool.Close())
 }
 
+// TestPostgres_NoServer_IsUnavailable checks that each way to use the database reports an outage
+// as a 503. Nothing listens on port 1.
 func TestPostgres_NoServer_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	requireUnavailable(t, Postgres{}, "postgres://locum@127.0.0.1:1/x?sslmode=disable")
 }
 
-// requireUnavailable checks what is returned while no server listens at the URL.
+// requireUnavailable checks that all kinds of statements return fault.Unavailable with the
+// reason NoConnection while no server listens at the URL.
 func requireUnavailable(t *testing.T, d Dialect, url string) {
 	t.Helper()
 	db, err := OpenDB(d, url, adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})

@@ -14,6 +14,9 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// TestHiringQueries_UseIndexesAndFewStatements checks the number of statements of each method,
+// so that no list executes one per row, and that all of them use indexes. An employer may have
+// 100,000 applications.
 func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -24,7 +27,7 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 		require.NoError(t, pool.Callback().Create().After("gorm:create").Register("test:create", func(*gorm.DB) { created++ }))
 	}
 	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
-	// costs checks the number of inserts and of other statements.
+	// costs checks the number of statements that do executes, without and with INSERT.
 	costs := func(statements, inserts int, do func()) {
 		t.Helper()
 		before, made := len(asked.sql), created
@@ -61,17 +64,21 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 			},
 		)
 	}
+	// 100 applications are changed with one statement per status and one insert of all changes.
 	costs(len(hiring.Statuses), 1, func() { require.NoError(t, storage.Applications.UpdateStatuses(ctx, id, as, changes)) })
 	costs(1, 1, func() { require.NoError(t, storage.Applications.Update(ctx, id, as[0], changeAgain(changes[0]))) })
 	costs(1, 0, func() { _, _ = storage.Applications.ListChanges(ctx, id, ids[0], 200) })
+	// Lists are read by page number, for small ones, and after a cursor.
 	pages := []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: ids[50]}}
 	for _, visibility := range []hiring.Visibility{{OrganizationID: id}, {ApplicantID: id}} {
 		for _, r := range pages {
+			// A page needs the rows and the total.
 			costs(2, 0, func() { _, _ = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, r) })
 			costs(2, 0, func() { _, _ = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{Details: true}, r) })
 		}
 		costs(1, 0, func() { _, _ = storage.Applications.Get(ctx, visibility, ids[1]) })
 		costs(1, 0, func() {
+			// The total of a first page that is not full is the number of its rows.
 			_, _ = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{IDs: ids}, page.Request{Number: 1, Size: 100})
 		})
 		costs(1, 0, func() {
@@ -160,9 +167,13 @@ func TestHiringQueries_UseIndexesAndFewStatements(t *testing.T) {
 			listings.Selection{NotCompany: "New", Before: &listings.Listing{ID: id, CreatedAt: now}}, 100)
 	})
 
+	// The totals count the rows of a bounded subquery named counted.
 	asked.useIndexes(t, db, "counted")
 }
 
+// TestHiringQueries_SortedRows_UseIndexes checks the queries that sort their result. That is
+// allowed, because the rows of an application or an applicant are few, as long as an index finds
+// them.
 func TestHiringQueries_SortedRows_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -180,8 +191,9 @@ func TestHiringQueries_SortedRows_UseIndexes(t *testing.T) {
 	asked.useIndexes(t, db, "sorted")
 }
 
-// An export reads all of a list, page after page: a page that had to pass by
-// those before it would make a long one take forever.
+// TestExports_DeepPages_UseIndex checks that a page after a cursor begins at its position in the
+// index. An export reads all pages of a list; if each one skipped the rows before it, its time
+// would be quadratic.
 func TestExports_DeepPages_UseIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -207,9 +219,11 @@ func TestExports_DeepPages_UseIndex(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, 3, deep)
+	require.Equal(t, 3, deep) // one for each of the three lists
 }
 
+// TestVisibleApplications_Filtered_UseIndexes checks that each combination of visibility and
+// filter finds applications by an index: a developer's application may request any of them.
 func TestVisibleApplications_Filtered_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -228,7 +242,7 @@ func TestVisibleApplications_Filtered_UseIndexes(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	require.Len(t, asked.sql, (2+2+4)*6)
+	require.Len(t, asked.sql, (2+2+4)*6) // a user with an organization also sees own applications: twice the statements
 	for i, sql := range asked.sql {
 		var plan []struct{ Detail string }
 		require.NoError(t, db.reader.Raw("EXPLAIN QUERY PLAN "+sql, asked.vars[i]...).Scan(&plan).Error, sql)
@@ -238,6 +252,7 @@ func TestVisibleApplications_Filtered_UseIndexes(t *testing.T) {
 	}
 }
 
+// changeAgain returns the change with a new id.
 func changeAgain(c hiring.Change) hiring.Change {
 	c.ID = uuid.NewString()
 	return c

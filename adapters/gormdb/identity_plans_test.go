@@ -18,9 +18,10 @@ import (
 // statements records the statements that a database receives, except for inserts.
 type statements struct {
 	sql  []string
-	vars [][]any
+	vars [][]any // the values of each statement
 }
 
+// recordStatements returns the statements that the pools receive from now on.
 func recordStatements(t *testing.T, pools ...*gorm.DB) *statements {
 	t.Helper()
 	s := &statements{}
@@ -41,9 +42,9 @@ func recordStatements(t *testing.T, pools ...*gorm.DB) *statements {
 	return s
 }
 
-// useIndexes checks the plan of every statement on SQLite: no table is scanned, and
-// nothing is sorted that an index could sort. scanned are the names of subqueries
-// whose results may be scanned.
+// useIndexes checks the plan of every statement on SQLite: no table is scanned, and nothing is
+// sorted that an index could sort. scanned are the texts of scans in the plan that are allowed,
+// such as the names of subqueries with few rows. The name "sorted" allows sorting.
 func (s *statements) useIndexes(t *testing.T, db *DB, scanned ...string) {
 	t.Helper()
 	for i, sql := range s.sql {
@@ -51,6 +52,7 @@ func (s *statements) useIndexes(t *testing.T, db *DB, scanned ...string) {
 		require.NoError(t, db.reader.Raw("EXPLAIN QUERY PLAN "+sql, s.vars[i]...).Scan(&plan).Error, sql)
 		for _, step := range plan {
 			what, bare := strings.CutPrefix(step.Detail, "SCAN ")
+			// Json_each scans a list in a parameter.
 			inner := slices.Contains(scanned, what) || strings.HasPrefix(what, "json_each ")
 			require.False(t, bare && !inner, "%s\n%s", step.Detail, sql)
 			if !slices.Contains(scanned, "sorted") {
@@ -60,6 +62,8 @@ func (s *statements) useIndexes(t *testing.T, db *DB, scanned ...string) {
 	}
 }
 
+// TestIdentityQueries_UseIndexes checks that no query of users, sessions and organizations scans
+// a table. Errors of statements whose rows do not exist are ignored: their plans count.
 func TestIdentityQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -147,7 +151,8 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 	asked.useIndexes(t, db, "CONSTANT ROW", "counted", "sorted") // the few sessions of a user
 }
 
-// The total of a list is page.MaxExact, not one more, if there are more items.
+// TestTotals_MoreThanMaxExact checks that the total of a longer list is page.MaxExact, marked as
+// an estimate: counting stops one row later, and that row must not be in the total.
 func TestTotals_MoreThanMaxExact(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -156,6 +161,7 @@ func TestTotals_MoreThanMaxExact(t *testing.T) {
 	require.NoError(t, storage.Users.Create(t.Context(), &user))
 	organization, _ := identity.NewOrganization(uuid.NewString(), "", "", "O", "", "", now)
 	require.NoError(t, storage.Organizations.Upsert(t.Context(), &organization))
+	// This inserts page.MaxExact+1 rows, one for each number i.
 	const number = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= ?) "
 	for _, statement := range []string{
 		number + "INSERT INTO sessions (id, user_id, address, user_agent, created_at, last_used_at, expires_at) SELECT 's' || i, ?, '', '', ?, ?, ? FROM n",

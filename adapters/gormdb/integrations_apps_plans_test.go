@@ -11,6 +11,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// TestIntegrationsApps_Queries_UseIndexes checks that no query of applications and their keys
+// scans a table, and that a key is found with one statement.
 func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -44,7 +46,8 @@ func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 	asked.useIndexes(t, db, "counted", "v", "CONSTANT ROW")
 }
 
-// A list of applications by id reads some of them in the order of their ids.
+// TestIntegrationsApps_ListByIDs_UsesPrimaryKey checks that applications are read by id with one
+// statement that need not sort them.
 func TestIntegrationsApps_ListByIDs_UsesPrimaryKey(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)

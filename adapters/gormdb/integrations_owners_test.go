@@ -16,6 +16,10 @@ import (
 var integrationTables = []string{"apps", "api_keys", "app_usage", "oauth_consents", "oauth_grants", "oauth_tokens",
 	"webhook_endpoints", "webhook_subscriptions", "webhook_messages", "webhook_deliveries"}
 
+// TestMigrationOfOwners_UpAndDown_KeepsRows checks the legacy migration 40, which removed the
+// foreign keys from tables of integrations to users, because the modules may be in different
+// databases. SQLite has to copy the tables for it. All rows and all other foreign keys must be
+// kept, and the way down must restore the old ones.
 func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) string{
@@ -32,6 +36,7 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 					return to(p)
 				}))
 			}
+			// 39 is the last version with the foreign keys to users.
 			down := func() {
 				migrate(func(p *goose.Provider) error { _, err := p.DownTo(t.Context(), 39); return err })
 			}
@@ -72,6 +77,7 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 	}
 }
 
+// insertApp inserts an application of a user that need not exist.
 func insertApp(db *DB, ownerID string) error {
 	r := appRow{
 		ID:           uuid.NewString(),
@@ -107,6 +113,7 @@ func fillIntegrations(t *testing.T, db *DB) string {
 		).Error,
 	)
 	for _, row := range []any{
+		// Characters that a copy of the table could damage.
 		&appRow{ID: app, OwnerID: user, Name: "Zoë's", Plan: "free", RedirectURIs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1},
 		&apiKeyRow{ID: uuid.NewString(), AppID: app, Name: "k", Prefix: "p", Hash: "h", CreatedAt: now},
 		&usageRow{AppID: app, Day: "2026-11-20", Requests: 3, Errors: 1},
@@ -148,6 +155,7 @@ func fillIntegrations(t *testing.T, db *DB) string {
 	return user
 }
 
+// dumpIntegrations returns the row of each table.
 func dumpIntegrations(t *testing.T, db *DB) map[string][]map[string]any {
 	t.Helper()
 	out := map[string][]map[string]any{}

@@ -12,6 +12,8 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
+// TestJobseekerQueries_UseIndexes checks that no query of clinicians' data and saved searches
+// scans a table. Each method is called with the filters that change its statement.
 func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -125,10 +127,13 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, storage.PersonalData.DeleteByUser(ctx, id, now))
 
+	// Two scans are allowed: both indexes contain only the rows that wait to be processed.
 	asked.useIndexes(t, db, "counted", "saved_searches USING INDEX saved_searches_unresolved",
 		"alert_listings USING COVERING INDEX sqlite_autoindex_alert_listings_1")
 }
 
+// TestBookmarksOfListings_UseIndex checks that the bookmarks of given listings are found with
+// one statement, although they are then sorted.
 func TestBookmarksOfListings_UseIndex(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)

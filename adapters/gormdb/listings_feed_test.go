@@ -30,6 +30,9 @@ func drainFeed(t *testing.T, d feed, from listings.FeedPosition, n int) (seen ma
 	return seen, from, longest
 }
 
+// TestFeed_OpenTransaction_PositionStaysSmall checks that the feed returns each change once,
+// also that of a transaction that commits after 20,000 later ones, and that a position does not
+// list all of these transactions: it is stored and sent with every request.
 func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 	t.Parallel()
 	db := migrated(t, kit.PostgresURL(t))
@@ -38,6 +41,7 @@ func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 	require.NoError(t, err)
 
 	const changes = 20_000
+	// The change of late has the lowest number but is committed last.
 	late := uuid.NewString()
 	var position listings.FeedPosition
 	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
@@ -61,6 +65,8 @@ func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 	require.Equal(t, map[string]int{late: 1}, seen)
 }
 
+// TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged checks that a damaged row does not stop the
+// search index: the other listings are returned, and the log has the id of the damaged one.
 func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]func(t testing.TB) string{
@@ -87,6 +93,7 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 				}
 			}
 			require.NoError(t, listingRepository{db}.Create(t.Context(), ls[:]))
+			// An object in place of a list.
 			require.NoError(t, db.writer.Exec("UPDATE listings SET requirements = '{}' WHERE id = ?", ls[1].ID).Error)
 
 			batch, err := feed.ListSince(t.Context(), from, 10)

@@ -14,6 +14,9 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated checks that a load can be repeated
+// after it was interrupted. Listings are loaded in transactions of 20,000: the first one
+// remains, and the second load adds the other 1,000 without duplicates.
 func TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB, clock.Clock) adapters.Storage{"sqlite": stores.SQLite, "mysql": stores.MariaDB} {
@@ -21,6 +24,7 @@ func TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated(t *testing.T) {
 	}
 }
 
+// loadTwice loads the listings until the second transaction, and then completely.
 func loadTwice(t *testing.T, storage adapters.Storage) {
 	t.Helper()
 	const all, transaction = 21_000, 20_000
@@ -47,6 +51,7 @@ func loadTwice(t *testing.T, storage adapters.Storage) {
 			}
 		}
 	}
+	// stored returns the number of listings and the position of the feed.
 	stored := func() (n int, position listings.FeedPosition) {
 		position, err := storage.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { n++; return nil })
 		require.NoError(t, err)

@@ -29,6 +29,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// TestMySQLConfig_URL checks the configuration for a URL, and that URLs with options that could
+// change the behaviour of statements, such as autocommit, are refused. Errors never contain the
+// password, here "secret".
 func TestMySQLConfig_URL(t *testing.T) {
 	t.Parallel()
 	cfg, err := mysqlConfig("mysql://jo:p%40ss%2F@db.example:3307/locum?tls=skip-verify&max_statement_time=5")
@@ -55,7 +58,7 @@ func TestMySQLConfig_URL(t *testing.T) {
 	cfg, err = mysqlConfig("mysql://jo@db/locum")
 	require.NoError(t, err)
 	require.NotNil(t, cfg.TLS)
-	require.True(t, cfg.AllowFallbackToPlaintext)
+	require.True(t, cfg.AllowFallbackToPlaintext) // the default is tls=preferred
 	for _, bad := range []string{"mysql://jo:secret@db", "mysql://jo:secret@db/", "mysql://jo:sec%ret@db/x", "mysql://jo:secret@db/x?tls=unknown", "mysql://jo:secret@db/x?ca=/none",
 		"mysql://jo:secret@db/x?character_set_client=gbk", "mysql://jo:secret@db/x?autocommit=0", "mysql://jo:secret@db/x?multiStatements=true", "mysql://jo:secret@db/x?sql_mode=%27%27"} {
 		_, err := MySQL{}.Open(bad, adapters.DatabaseSettings{})
@@ -64,15 +67,23 @@ func TestMySQLConfig_URL(t *testing.T) {
 	}
 }
 
+// TestMySQL_NoServer_IsUnavailable checks that each way to use the database reports an outage as
+// a 503.
 func TestMySQL_NoServer_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	requireUnavailable(t, MySQL{}, "mysql://locum@127.0.0.1:1/x")
 }
 
+// TestMySQL_SchemaIsThatOfPostgres checks that both have the same columns, foreign keys and
+// indexes, although the migrations of MariaDB are separate files. MariaDB has no indexes with a
+// condition: a unique one has a generated column named INDEX_if in its place, which is null
+// where the condition is false, and a plain one may have the columns of the condition.
 func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 	t.Parallel()
 	my, pg := migrated(t, kit.MariaDBURL(t)), migrated(t, kit.PostgresURL(t))
 	const columnsOf = `SELECT CONCAT(table_name, '.', column_name, ': ', is_nullable) FROM information_schema.columns WHERE table_schema = `
+	// These columns exist on MariaDB only: those of indexes with a condition, of advisory locks,
+	// and of the counter that numbers the changes of listings.
 	columns := slices.DeleteFunc(things(t, my, columnsOf+"DATABASE()"), func(c string) bool {
 		return strings.Contains(c, "_if: ") || strings.HasPrefix(c, "advisory_locks.") || strings.HasPrefix(c, "listing_feed.last_xid") ||
 			strings.HasPrefix(c, "listing_feed.id")
@@ -85,6 +96,7 @@ func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 	require.Equal(t, things(t, pg, fmt.Sprintf(references, "")+"'public'"),
 		things(t, my, fmt.Sprintf(references, " AND k.table_name = r.table_name")+"DATABASE()"))
 
+	// index is an index with its columns, separated by commas, and its condition in SQL.
 	type index struct {
 		Name, Columns string
 		Uniq          bool
@@ -101,6 +113,7 @@ func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 		}
 		return out
 	}
+	// The name of a primary key is PRIMARY on MariaDB and TABLE_pkey on PostgreSQL.
 	here := read(
 		my,
 		`SELECT CASE index_name WHEN 'PRIMARY' THEN CONCAT(table_name, '_pkey') ELSE index_name END AS name, MAX(non_unique) = 0 AS uniq,
@@ -116,9 +129,10 @@ func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 		require.True(t, ok, "there is no index %s", name)
 		require.Equal(t, want.Uniq, got.Uniq, name)
 		if name == "listing_changes_pkey" || name == "listing_feed_pkey" {
-			continue // numbered in another way
+			continue // MariaDB numbers the changes in another way
 		}
 		columns := strings.Split(got.Columns, ",")
+		// rest are the columns that the index of PostgreSQL does not have.
 		rest := slices.DeleteFunc(
 			slices.Clone(columns),
 			func(c string) bool { return slices.Contains(strings.Split(want.Columns, ","), c) },
@@ -138,6 +152,9 @@ func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 	require.Empty(t, here)
 }
 
+// TestMySQL_SchemaOfInterruptedMigration_IsCompleted checks that a migration that ended between
+// two tables is completed by the next one, that three processes may migrate at the same time,
+// and that all migrations can be reverted.
 func TestMySQL_SchemaOfInterruptedMigration_IsCompleted(t *testing.T) {
 	t.Parallel()
 	db := openURL(t, kit.MariaDBURL(t))
@@ -148,7 +165,7 @@ func TestMySQL_SchemaOfInterruptedMigration_IsCompleted(t *testing.T) {
 	}
 	all.Wait()
 	require.NoError(t, s.Check(t.Context()))
-	// MariaDB commits each table by itself.
+	// MariaDB commits each CREATE TABLE by itself, so that a migration can end with some tables.
 	require.NoError(t, db.reader.Exec("DELETE FROM schema_jobseeker WHERE version_id >= 1").Error)
 	require.NoError(t, db.reader.Exec("DROP TABLE alert_listings").Error)
 	_, err := s.Up(t.Context())
@@ -167,6 +184,9 @@ func TestMySQL_SchemaOfInterruptedMigration_IsCompleted(t *testing.T) {
 	require.False(t, db.reader.Migrator().HasTable("users"))
 }
 
+// TestMySQL_AfterDeadlock_NothingIsCommitted checks that a function that ignores a deadlock, for
+// which MariaDB has rolled back the transaction, cannot commit anything: later statements fail,
+// and Do repeats the function. Two transactions update two rows in opposite order.
 func TestMySQL_AfterDeadlock_NothingIsCommitted(t *testing.T) {
 	t.Parallel()
 	db := migrated(t, kit.MariaDBURL(t))
@@ -195,7 +215,7 @@ func TestMySQL_AfterDeadlock_NothingIsCommitted(t *testing.T) {
 				deadlocks.Add(1)
 				assert.Error(t, newStatement(q).Exec("INSERT INTO rows_of_test VALUES (3, 0)").Error)
 				assert.Error(t, db.conn(ctx).Exec("INSERT INTO rows_of_test VALUES (4, 0)").Error)
-				return nil // it was ignored
+				return nil // the function ignores the error
 			}))
 		})
 	}
@@ -206,9 +226,12 @@ func TestMySQL_AfterDeadlock_NothingIsCommitted(t *testing.T) {
 	require.EqualValues(t, 1, deadlocks.Load())
 	var ids []int
 	require.NoError(t, db.reader.Table("rows_of_test").Order("id").Pluck("n", &ids).Error)
-	require.Equal(t, []int{1, 1}, ids)
+	require.Equal(t, []int{1, 1}, ids) // of one transaction
 }
 
+// TestMySQL_NewEpoch_ConcurrentChangesAreNumbered checks that Reset, which begins a new epoch of
+// the feed, waits for a transaction that has numbered a change, and that later changes get the
+// next numbers.
 func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
 	t.Parallel()
 	db := migrated(t, kit.MariaDBURL(t))
@@ -242,6 +265,8 @@ func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
 	require.Equal(t, []int{1, 2}, numbers)
 }
 
+// TestMySQL_Text_IsComparedExactly checks the collation: the default ones of MariaDB consider
+// these texts equal, and one address could then opt out for another.
 func TestMySQL_Text_IsComparedExactly(t *testing.T) {
 	t.Parallel()
 	db := migrated(t, kit.MariaDBURL(t))
@@ -258,7 +283,7 @@ func TestMySQL_Text_IsComparedExactly(t *testing.T) {
 	require.Len(t, boxes, int(n))
 }
 
-// explain checks the plans of the statements on MariaDB: no step reads many rows.
+// explain checks the plans of the statements on MariaDB: no step reads more than most rows.
 func (s *statements) explain(t *testing.T, db *DB, most int) {
 	t.Helper()
 	for i, sql := range s.sql {
@@ -285,10 +310,12 @@ var insertedTable = regexp.MustCompile(`INSERT INTO (\w+)`)
 // idOfSeq is the id of a row by its number.
 const idOfSeq = "CONCAT(LPAD(seq, 8, '0'), '-0000-7000-8000-000000000000')"
 
+// TestMySQL_Queries_UseIndexes checks the plans of frequent queries with 20,000 rows in each
+// table. MariaDB, unlike SQLite, chooses plans by the number of rows.
 func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := migrated(t, kit.MariaDBURL(t))
-	// Each owner has 20 rows of 20,000, and a thousandth of the work is left.
+	// Each owner has 20 of the 20,000 rows, and one row in a thousand is unfinished work.
 	const owner = "CONCAT(LPAD(1 + seq DIV 20, 8, '0'), '-0000-7000-8000-000000000000')"
 	fill := strings.NewReplacer("ID", idOfSeq, "OWNER", owner).Replace(mysqlRows)
 	for statement := range strings.SplitSeq(strings.TrimSpace(fill), ";\n") {
@@ -367,5 +394,5 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 		mustRun(expiries{db}.DeleteBefore(ctx, kind, now.Add(-24*time.Hour), 10))
 	}
 	require.Greater(t, len(statements.sql), 50)
-	statements.explain(t, db, 500)
+	statements.explain(t, db, 500) // far below 20,000, but above the estimates for an owner
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// TestIntegrationsOAuth_Queries_UseIndexes checks that no query of grants, tokens and consents
+// scans a table, and that a token is found with one statement.
 func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -62,6 +64,8 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	asked.useIndexes(t, db, "counted")
 }
 
+// TestConsents_List_TotalAboveMaximum checks that the total of a list with page.MaxExact+1 rows
+// is page.MaxExact and an estimate, also if the page itself has page.MaxExact rows.
 func TestConsents_List_TotalAboveMaximum(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)

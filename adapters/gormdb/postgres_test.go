@@ -11,6 +11,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// TestQuery_ColumnTypeChanges_IsRetried checks that a migration does not make queries fail in
+// running processes: PostgreSQL refuses a prepared statement when the type of a result column
+// has changed ("cached plan must not change result type"), in and outside of transactions.
 func TestQuery_ColumnTypeChanges_IsRetried(t *testing.T) {
 	t.Parallel()
 	url := kit.PostgresURL(t)

@@ -16,8 +16,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// Finished jobs and sent events are kept for days. What is next must not cost
-// more for it, whatever little Postgres knows of the table.
+// TestTasks_Claim_100000Done_UsesIndex checks that the cost of claiming tasks and events does
+// not depend on the finished ones, which are kept for days. The plan must use the index both
+// before and after PostgreSQL has statistics of the table.
 func TestTasks_Claim_100000Done_UsesIndex(t *testing.T) {
 	t.Parallel()
 	db, err := OpenDB(Postgres{}, kit.PostgresURL(t),
@@ -50,6 +51,8 @@ func TestTasks_Claim_100000Done_UsesIndex(t *testing.T) {
 			i := before + slices.IndexFunc(asked.sql[before:], func(sql string) bool { return strings.Contains(sql, "SKIP LOCKED") })
 			plan := db.genericPlan(t, asked.sql[i], asked.vars[i])
 			require.Contains(t, plan, "LockRows", name)
+			// These steps of a plan read the whole table. A hashed subplan is that of the few
+			// running groups.
 			for _, walk := range []string{"Hash", "Merge", "Seq Scan", "Nested"} {
 				if walk == "Hash" {
 					plan = strings.ReplaceAll(plan, "NOT (hashed SubPlan", "")
@@ -60,8 +63,8 @@ func TestTasks_Claim_100000Done_UsesIndex(t *testing.T) {
 	}
 }
 
-// genericPlan returns the plan of Postgres for a statement of the queue without its
-// values.
+// genericPlan returns the plan of PostgreSQL for a prepared statement of the queue, with the
+// settings of the queue.
 func (db *DB) genericPlan(t *testing.T, statement string, vars []any) string {
 	t.Helper()
 	var values []string

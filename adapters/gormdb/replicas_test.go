@@ -25,6 +25,9 @@ func isReplica(ctx context.Context, t *testing.T, db *DB) bool {
 	return found[0]
 }
 
+// TestReplicas checks when a read that may be stale for a second uses the replica, and that it
+// succeeds on the primary in all other cases. The primary and the replica are servers of the
+// test.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	primary := kit.OwnPostgres(t)
@@ -43,6 +46,7 @@ func TestReplicas(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = schemas{db}.Up(t.Context())
 	require.NoError(t, err)
+	// stale is the context of such a read.
 	stale := tx.AllowStale(t.Context(), time.Second)
 	usable := func() bool { return isReplica(stale, t, db) }
 	require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
@@ -59,6 +63,8 @@ func TestReplicas(t *testing.T) {
 			return err
 		}))
 	})
+	// A replica that has not replayed the latest change of listings would return rows that the
+	// search index no longer contains, so that the permitted staleness does not matter.
 	t.Run("it lacks a change of listings", func(t *testing.T) {
 		kit.Exec(t, replica.URL, "SELECT pg_wal_replay_pause()")
 		require.NoError(
@@ -71,6 +77,7 @@ func TestReplicas(t *testing.T) {
 		ctx := tx.AllowStale(t.Context(), 0)
 		require.Eventually(t, func() bool { return isReplica(ctx, t, db) }, 30*time.Second, 10*time.Millisecond)
 	})
+	// A read does not wait for a connection of the replica.
 	t.Run("all connections are in use", func(t *testing.T) {
 		rep := db.replicas.all[0]
 		require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
@@ -83,6 +90,8 @@ func TestReplicas(t *testing.T) {
 		}
 		require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
 	})
+	// The failing query divides by zero on the replica, after 499 rows. It is repeated on the
+	// primary; a stream must first discard the rows that it has returned.
 	t.Run("a query fails on the replica", func(t *testing.T) {
 		const standby, failing = "CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END", "1 / (CASE WHEN pg_is_in_recovery() AND n = 500 THEN 0 ELSE 1 END)"
 		for _, x := range []struct {
@@ -121,10 +130,12 @@ func TestReplicas(t *testing.T) {
 			require.Equal(t, x.sum, found[0]*1000)
 		}
 	})
+	// Without commits, the replica replays nothing. It is current all the same.
 	t.Run("the primary is idle", func(t *testing.T) {
 		begun := time.Now()
 		require.Eventually(t, func() bool { return time.Since(begun) > 2*maxReplicaLag && usable() }, 30*time.Second, 50*time.Millisecond)
 	})
+	// A paused process accepts connections and does not respond.
 	t.Run("the replica hangs", func(t *testing.T) {
 		replica.Pause()
 		defer replica.Resume()
@@ -137,6 +148,9 @@ func TestReplicas(t *testing.T) {
 	require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
 }
 
+// TestReplica_IsRestarted_IsUsedAfterItHasCaughtUp checks that a replica whose replayed position
+// went back, because it was restored or replaced, is not used until it contains the commits that
+// earlier reads have seen. Offsets are positions in the log of the primary.
 func TestReplica_IsRestarted_IsUsedAfterItHasCaughtUp(t *testing.T) {
 	t.Parallel()
 	rep := &replica{slots: make(chan struct{}, 1)}
@@ -165,6 +179,8 @@ func TestReplica_IsRestarted_IsUsedAfterItHasCaughtUp(t *testing.T) {
 	}
 }
 
+// TestReplica_LagsForLong_RemembersFewCommits checks that the list of commits that wait for the
+// replica stays below 600, and that the last one that it contains is kept.
 func TestReplica_LagsForLong_RemembersFewCommits(t *testing.T) {
 	t.Parallel()
 	rep := &replica{}
@@ -182,6 +198,9 @@ func TestReplica_LagsForLong_RemembersFewCommits(t *testing.T) {
 	require.Equal(t, start, rep.currentAsOf)
 }
 
+// TestReplicas_Connections checks how the connections of a process are divided between the
+// primary and the replicas. Rows are the number of replicas' connections in
+// adapters.DatabaseSettings and the result for primary and replica.
 func TestReplicas_Connections(t *testing.T) {
 	t.Parallel()
 	for replicas, want := range [][2]int{{10, 0}, {5, 4}, {5, 2}, {3, 2}} {

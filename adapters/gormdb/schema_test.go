@@ -26,6 +26,7 @@ func isOwn(column string) bool {
 	return strings.HasPrefix(column, legacyTable) || strings.HasPrefix(column, "schema_") || strings.HasPrefix(column, "sqlite_")
 }
 
+// openURL opens the database of the URL without its schema.
 func openURL(t *testing.T, url string) *DB {
 	t.Helper()
 	scheme, _, _ := strings.Cut(url, ":")
@@ -39,6 +40,7 @@ func openURL(t *testing.T, url string) *DB {
 	return db
 }
 
+// migrated opens the database of the URL and applies all migrations.
 func migrated(t *testing.T, url string) *DB {
 	t.Helper()
 	db := openURL(t, url)
@@ -47,8 +49,8 @@ func migrated(t *testing.T, url string) *DB {
 	return db
 }
 
-// things are the columns, with whether they may be null, and the indexes, with
-// what they are unique for, as one line each.
+// things returns the lines that the query selects, sorted, without those of tables that the
+// migrations or SQLite own. Each line begins with the name of a column or an index and a colon.
 func things(t *testing.T, db *DB, query string) []string {
 	t.Helper()
 	var all, out []string
@@ -62,6 +64,9 @@ func things(t *testing.T, db *DB, query string) []string {
 	return out
 }
 
+// TestSchema_SQLiteAndPostgres_AreEqual checks that both have the same columns, with the same
+// ones required, and the same indexes, with the same ones unique: some migrations exist once per
+// dialect and could differ.
 func TestSchema_SQLiteAndPostgres_AreEqual(t *testing.T) {
 	t.Parallel()
 	lite := migrated(t, "sqlite:"+t.TempDir()+"/test.db")
@@ -83,6 +88,9 @@ func TestSchema_SQLiteAndPostgres_AreEqual(t *testing.T) {
 	require.Greater(t, len(indexes), 10)
 }
 
+// TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne checks that 0001_init.sqlite.sql is
+// used in place of 0001_init.sql, under the same name: the versions in the database are those of
+// the common files.
 func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 	t.Parallel()
 	for _, dialect := range []Dialect{Postgres{}, SQLite{}} {
@@ -105,7 +113,8 @@ func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 	}
 }
 
-// legacy returns a database with the schema from before it was divided by module.
+// legacy returns a database with the schema from before it was divided by module. It has only
+// the migrations of legacyFolder.
 func legacy(t *testing.T, url string) *DB {
 	t.Helper()
 	db := openURL(t, url)
@@ -116,7 +125,8 @@ func legacy(t *testing.T, url string) *DB {
 	return db
 }
 
-// catalog returns columns, constraints and indexes of the tables of the service.
+// catalog returns the columns, constraints and indexes of the tables of the service, as sorted
+// lines that are equal if and only if the schemas are.
 func catalog(t *testing.T, db *DB) (out []string) {
 	t.Helper()
 	queries := []string{
@@ -145,6 +155,9 @@ func catalog(t *testing.T, db *DB) (out []string) {
 	return out
 }
 
+// TestSchema_LegacyDatabase_GetsTheSameSchema checks that an upgraded database and a new one
+// have the same schema, that three processes may upgrade at the same time, and that migrations
+// after the division can be reverted, but not the division itself.
 func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 	t.Parallel()
 	for name, url := range map[string]func() string{
@@ -168,6 +181,7 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 			require.Equal(t, catalog(t, migrated(t, url())), catalog(t, db))
 			steps, err = s.Status(t.Context())
 			require.NoError(t, err)
+			// The migrations that were added after the division.
 			later := []string{
 				"database/0002_task_groups.sql",
 				"identity/0002_moderators.sql",
@@ -195,6 +209,8 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 	}
 }
 
+// TestSchema_AddedModule_IsReverted checks that the latest migration of a module of another team
+// is the first to be reverted. Its files need not begin with 1.
 func TestSchema_AddedModule_IsReverted(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T, url string) *DB{"new": openURL, "legacy": legacy} {
@@ -220,6 +236,9 @@ func TestSchema_AddedModule_IsReverted(t *testing.T) {
 	}
 }
 
+// TestSchema_AddedModule_FirstMigrationIsRevertedAfterTheUpgrade checks that the upgrade of a
+// legacy database, which cannot be reverted itself, does not prevent that migrations of an added
+// module are.
 func TestSchema_AddedModule_FirstMigrationIsRevertedAfterTheUpgrade(t *testing.T) {
 	t.Parallel()
 	db := legacy(t, "sqlite:"+t.TempDir()+"/test.db")
@@ -241,6 +260,8 @@ func TestSchema_AddedModule_FirstMigrationIsRevertedAfterTheUpgrade(t *testing.T
 	}
 }
 
+// TestSchema_LegacyMigrationIsMissing_IsRefused checks that a database of an earlier release is
+// not divided before all migrations of that release are applied.
 func TestSchema_LegacyMigrationIsMissing_IsRefused(t *testing.T) {
 	t.Parallel()
 	db := legacy(t, kit.PostgresURL(t))
@@ -250,6 +271,8 @@ func TestSchema_LegacyMigrationIsMissing_IsRefused(t *testing.T) {
 	require.ErrorContains(t, schemas{db}.Check(t.Context()), "earlier locum")
 }
 
+// TestSchema_OneModule_HasItsTablesOnly checks that a database that stores one module has the
+// tables of that module and those of the queue.
 func TestSchema_OneModule_HasItsTablesOnly(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"sqlite:" + t.TempDir() + "/test.db", kit.PostgresURL(t)} {

@@ -8,7 +8,8 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// A broken rule of the schema is a defect, which a 503 and "try again" would hide.
+// TestError_ConstraintViolation_IsNotUnavailable checks that errors of the program are a 500. A
+// 503, after which clients try again, would hide the defect.
 func TestError_ConstraintViolation_IsNotUnavailable(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)

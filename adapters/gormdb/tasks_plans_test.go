@@ -11,6 +11,8 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
+// TestTasks_Queries_UseIndexes checks that no query of the task queue and the outbox scans a
+// table.
 func TestTasks_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
@@ -52,9 +54,9 @@ func TestTasks_Queries_UseIndexes(t *testing.T) {
 	require.NoError(t, err)
 
 	require.GreaterOrEqual(t, len(asked.sql), 16)
-	// A backlog is counted up to a bound, so its few groups may be sorted, and
-	// what is unsent or unfinished has an index of its own that ends soon. Pending
-	// deliveries are compared with the clock once after a start.
+	// The backlog is counted up to a bound, so that its few groups may be sorted. Unsent events
+	// and unfinished tasks have indexes of their own, which contain few rows and may be scanned.
+	// Pending deliveries are compared with the clock once after a start.
 	asked.useIndexes(t, db, "unsent", "unfinished", "b", "sorted", "webhook_deliveries USING INDEX webhook_deliveries_due",
 		"outbox USING INDEX outbox_unsent", "outbox USING COVERING INDEX outbox_unsent", "tasks USING INDEX tasks_due")
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// TestIntegrationsWebhooks_Queries_UseIndexes checks that no query of webhooks, deliveries and
+// their log scans a table.
 func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
