@@ -20,6 +20,8 @@ import (
 
 var _ identity.PasswordHasher = (*Hasher)(nil)
 
+// TestVerify_RightPasswordOnly checks that a hash has the parameters of this package and
+// verifies its password, byte for byte, and no other.
 func TestVerify_RightPasswordOnly(t *testing.T) {
 	ctx := context.Background()
 	hasher := New()
@@ -71,6 +73,8 @@ func requireNoCPU(t *testing.T, what string, do func()) {
 	require.Less(t, least, 10*time.Millisecond, what)
 }
 
+// phc returns a hash in the PHC string format with the parameters: memory in KiB, passes and
+// threads.
 func phc(m, t uint32, p uint8, password string) string {
 	salt := []byte("0123456789abcdef")
 	b64 := base64.RawStdEncoding
@@ -78,6 +82,8 @@ func phc(m, t uint32, p uint8, password string) string {
 		b64.EncodeToString(argon2.IDKey([]byte(password), salt, t, m, p, 32)))
 }
 
+// TestVerify_OtherParameters_IsStale checks that a hash with other parameters still verifies and
+// is reported as stale, so that the caller replaces it by one with the current parameters.
 func TestVerify_OtherParameters_IsStale(t *testing.T) {
 	hasher := New()
 	v := phc(12288, 3, 2, "Password1")
@@ -91,6 +97,8 @@ func TestVerify_OtherParameters_IsStale(t *testing.T) {
 	require.False(t, stale, "a wrong password must not replace the verifier")
 }
 
+// TestVerify_MalformedVerifier_RefusedWithoutWork checks that a damaged or manipulated hash in
+// the database cannot make the server use much memory or time.
 func TestVerify_MalformedVerifier_RefusedWithoutWork(t *testing.T) {
 	hasher := New()
 	good := phc(8, 1, 1, "x")
@@ -119,6 +127,8 @@ func TestVerify_MalformedVerifier_RefusedWithoutWork(t *testing.T) {
 	}
 }
 
+// TestHash_HugePassword_RefusedWithoutWork checks that a password above MaxPassword is refused
+// before it is hashed: everyone can send one.
 func TestHash_HugePassword_RefusedWithoutWork(t *testing.T) {
 	hasher := New()
 	huge := strings.Repeat("a", MaxPassword+1)
@@ -134,6 +144,9 @@ func TestHash_HugePassword_RefusedWithoutWork(t *testing.T) {
 	})
 }
 
+// TestVerify_NoAccount_TakesTheSameTime checks that an unknown e-mail address, for which the
+// hash is empty, takes as long as a wrong password: the time must not reveal which addresses
+// have accounts.
 func TestVerify_NoAccount_TakesTheSameTime(t *testing.T) {
 	ctx := context.Background()
 	hasher := New()
@@ -155,6 +168,8 @@ func TestVerify_NoAccount_TakesTheSameTime(t *testing.T) {
 	require.InEpsilon(t, float64(known), float64(unknown), 0.2, "known %v unknown %v", known, unknown)
 }
 
+// TestHash_Concurrent_BoundsMemory checks that concurrent hashes wait for a processor instead of
+// allocating 19 MiB each at the same time.
 func TestHash_Concurrent_BoundsMemory(t *testing.T) {
 	hasher := New()
 	hasher.maxWait = time.Minute
@@ -188,6 +203,8 @@ func TestHash_Concurrent_BoundsMemory(t *testing.T) {
 	require.Less(t, <-peak, uint64((cap(hasher.running)+2)*3*20<<20))
 }
 
+// TestHash_QueueFull_FailsInTime checks that a hash waits at most maxWait, that waiting ends
+// with its context, and that the request after maxWaiting others fails at once.
 func TestHash_QueueFull_FailsInTime(t *testing.T) {
 	hasher := New()
 	for range cap(hasher.running) {

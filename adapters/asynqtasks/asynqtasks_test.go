@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// open opens a queue, which is closed after the test.
 func open(t testing.TB, url string) *Queue {
 	t.Helper()
 	q, err := Open(url, slog.New(slog.DiscardHandler))
@@ -23,6 +24,7 @@ func open(t testing.TB, url string) *Queue {
 	return q
 }
 
+// TestQueue_Conformance runs the suite for queues, with outages of Redis.
 func TestQueue_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Queue(
@@ -35,6 +37,7 @@ func TestQueue_Conformance(t *testing.T) {
 	)
 }
 
+// TestQueue_Work_Conformance runs the suite for queues together with a store of tasks.
 func TestQueue_Work_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Work(t, func(t testing.TB) (adapters.Database, task.Queue) {
@@ -42,6 +45,8 @@ func TestQueue_Work_Conformance(t *testing.T) {
 	})
 }
 
+// TestEnqueue_SameReferenceTwice_IsStoredOnce checks that a reference that is enqueued again,
+// after an error whose outcome was unknown, does not fill Redis.
 func TestEnqueue_SameReferenceTwice_IsStoredOnce(t *testing.T) {
 	t.Parallel()
 	q := open(t, kit.RedisURL(t))
@@ -54,6 +59,8 @@ func TestEnqueue_SameReferenceTwice_IsStoredOnce(t *testing.T) {
 	require.Equal(t, "greet", pending[0].Type)
 }
 
+// TestQueue_SharedRedis_PrefixSeparates checks that two installations can use one Redis. A
+// prefix must not contain braces and colons, which have a meaning in keys.
 func TestQueue_SharedRedis_PrefixSeparates(t *testing.T) {
 	t.Parallel()
 	url := kit.RedisURL(t)

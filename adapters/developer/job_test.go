@@ -11,6 +11,9 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// TestViewJob_NoValues_HasAllMembers checks that a job has all members in every response, with
+// null for missing values, as the schema promises to generated clients; that pay is in whole
+// units and not in cents; and that a region is not shown as a city.
 func TestViewJob_NoValues_HasAllMembers(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)

@@ -17,6 +17,7 @@ import (
 
 var _ files.Store = (*Store)(nil)
 
+// open opens a store, which is closed after the test.
 func open(t testing.TB, dir string) *Store {
 	t.Helper()
 	s, err := Open(dir)
@@ -30,6 +31,8 @@ func TestStore_Conformance(t *testing.T) {
 	conformance.Files(t, func(t testing.TB) files.Store { return open(t, filepath.Join(t.TempDir(), "data", "files")) })
 }
 
+// TestPut_FileMode0600_IsAtomic checks that other users of the host can read neither files nor
+// folders, and that an upload that failed leaves no file.
 func TestPut_FileMode0600_IsAtomic(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "files")
@@ -50,6 +53,8 @@ func TestPut_FileMode0600_IsAtomic(t *testing.T) {
 	require.Equal(t, []string{"one"}, found)
 }
 
+// TestOpen_TemporaryFilesOfDeadWriters_Removed checks that parts of uploads of a process that
+// ended are removed after a day. Newer ones may belong to a running upload of another process.
 func TestOpen_TemporaryFilesOfDeadWriters_Removed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -68,6 +73,8 @@ func TestOpen_TemporaryFilesOfDeadWriters_Removed(t *testing.T) {
 	require.Equal(t, "new", left[0].Name())
 }
 
+// TestPing_FolderDeleted_Fails checks that the health check notices that the folder is missing,
+// although the store still has it open.
 func TestPing_FolderDeleted_Fails(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "files")
@@ -77,6 +84,8 @@ func TestPing_FolderDeleted_Fails(t *testing.T) {
 	require.Error(t, s.Ping(t.Context()))
 }
 
+// TestOpen_SymlinkOutOfFolder_Refused checks that a symbolic link in the folder gives access to
+// no file outside of it.
 func TestOpen_SymlinkOutOfFolder_Refused(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()

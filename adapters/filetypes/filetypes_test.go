@@ -15,8 +15,10 @@ import (
 	"github.com/locumhq/locum/adapters/filetypes"
 )
 
+// entry is a file of an archive.
 type entry struct{ name, text string }
 
+// archive returns a ZIP archive with the entries.
 func archive(t testing.TB, entries ...entry) []byte {
 	t.Helper()
 	var body bytes.Buffer
@@ -31,6 +33,8 @@ func archive(t testing.TB, entries ...entry) []byte {
 	return body.Bytes()
 }
 
+// TestDetect_Documents checks that the type of a file is found from its content alone, and that
+// everything but the accepted documents has no type, above all formats that browsers execute.
 func TestDetect_Documents(t *testing.T) {
 	t.Parallel()
 	png, err := hex.DecodeString("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")
@@ -68,6 +72,8 @@ func TestDetect_Documents(t *testing.T) {
 	}
 }
 
+// TestDetect_LegacyWord_ByClassID checks that a .doc file is recognized by its class:
+// spreadsheets and installers have the same file format.
 func TestDetect_LegacyWord_ByClassID(t *testing.T) {
 	t.Parallel()
 	// The header of a compound file, whose root entry, in the first sector after
@@ -81,6 +87,9 @@ func TestDetect_LegacyWord_ByClassID(t *testing.T) {
 	require.Equal(t, filetypes.Doc, got)
 }
 
+// TestDetect_ZipBomb_Refused checks the limits of archives: 2,000 entries, and 100 MiB when they
+// are decompressed. Programs that open the document, and virus scanners, would run out of
+// memory.
 func TestDetect_ZipBomb_Refused(t *testing.T) {
 	t.Parallel()
 	entries := []entry{{"[Content_Types].xml", "<Types/>"}, {"word/document.xml", "<w/>"}}
@@ -115,6 +124,10 @@ func TestDetect_ZipBomb_Refused(t *testing.T) {
 	require.ErrorIs(t, err, filetypes.ErrBomb)
 }
 
+// TestDetect_ManyArchiveEntries_RefusedUnread checks that an archive with a table of 150,000
+// entries is refused before the table is parsed, which would cost many times its size. The
+// number of entries at the end of the archive cannot be relied on: here it says 2, or that the
+// number is in another record (ZIP64).
 func TestDetect_ManyArchiveEntries_RefusedUnread(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]string{
@@ -131,6 +144,8 @@ func TestDetect_ManyArchiveEntries_RefusedUnread(t *testing.T) {
 	}
 }
 
+// TestDetect_BrokenArchive_Refused checks that an archive without its end, as after an
+// interrupted upload, is an error and not a file of unknown type.
 func TestDetect_BrokenArchive_Refused(t *testing.T) {
 	t.Parallel()
 	whole := archive(t, entry{"[Content_Types].xml", "<Types/>"}, entry{"word/document.xml", "<w/>"})
@@ -138,6 +153,7 @@ func TestDetect_BrokenArchive_Refused(t *testing.T) {
 	require.ErrorIs(t, err, filetypes.ErrDamaged)
 }
 
+// FuzzDetect checks that no content makes Detect panic, and that a refused file has no type.
 func FuzzDetect(f *testing.F) {
 	f.Add([]byte("%PDF-1.7"))
 	f.Add(archive(f, entry{"word/document.xml", "<w/>"}))

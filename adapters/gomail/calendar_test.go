@@ -13,6 +13,10 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// TestCalendar_MovedAndCancelled_IsOneEvent checks that an interview that is moved and cancelled
+// is one event in the calendar of the applicant, at the right time across the change to
+// daylight-saving time, and that texts of users cannot add properties to the event, such as an
+// attachment (RFC 5545).
 func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 	t.Parallel()
 	london, err := time.LoadLocation("Europe/London")

@@ -23,6 +23,7 @@ import (
 
 var _ mail.Mailer = (*Files)(nil)
 
+// newFileMailer returns a mailer with a new folder, its clock and its log.
 func newFileMailer(t *testing.T) (*Files, *kit.Clock, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
@@ -33,6 +34,8 @@ func newFileMailer(t *testing.T) (*Files, *kit.Clock, *bytes.Buffer) {
 	return m, clk, &log
 }
 
+// sentMessages returns the files of the messages in the order of their names, and their
+// contents.
 func sentMessages(t *testing.T, m *Files) (paths []string, raw []string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(m.dir, "*"))
@@ -45,6 +48,9 @@ func sentMessages(t *testing.T, m *Files) (paths []string, raw []string) {
 	return paths, raw
 }
 
+// TestFile_Message_IsReadable checks the file of a message: developers read it in an editor and
+// copy its link, so the text is not encoded. Its name begins with the time, so that the newest
+// is the last, and only the user can read it.
 func TestFile_Message_IsReadable(t *testing.T) {
 	t.Parallel()
 	mailer, _, log := newFileMailer(t)
@@ -93,6 +99,9 @@ func TestFile_Message_IsReadable(t *testing.T) {
 	require.Equal(t, "Hello Zoë,\r\n\r\n"+link+"\r\n.\r\nFrom us\r\n", string(body))
 }
 
+// TestFile_LineBreaks_AddNoHeaders checks that line breaks in names and subjects, which users
+// choose, cannot add headers or recipients (header injection), and that an id is not used as a
+// path.
 func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 	t.Parallel()
 	mailer, _, _ := newFileMailer(t)
@@ -121,6 +130,8 @@ func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 	require.Len(t, paths, 1, "a refused message leaves no file")
 }
 
+// TestFile_LongLines_AreIntact checks that a text with a line above the 998 bytes of RFC 5322 is
+// encoded and arrives unchanged.
 func TestFile_LongLines_AreIntact(t *testing.T) {
 	t.Parallel()
 	m, _, _ := newFileMailer(t)
@@ -137,6 +148,8 @@ func TestFile_LongLines_AreIntact(t *testing.T) {
 	require.Equal(t, text, strings.TrimRight(string(body), "\r\n"))
 }
 
+// TestFile_SentAgain_KeepsMessageID checks that a message that is sent again has the same
+// Message-ID, by which mail programs recognize duplicates, and a file of its own.
 func TestFile_SentAgain_KeepsMessageID(t *testing.T) {
 	t.Parallel()
 	mailer, clk, _ := newFileMailer(t)

@@ -23,6 +23,7 @@ import (
 
 var _ mail.Mailer = (*SMTP)(nil)
 
+// newSender returns a mailer for the server with the URL.
 func newSender(t testing.TB, url string) *SMTP {
 	t.Helper()
 	m, err := NewSMTP(url, mail.Address{Name: "Locum", Email: "no-reply@jobs.example.org"}, kit.NewClock())
@@ -31,6 +32,7 @@ func newSender(t testing.TB, url string) *SMTP {
 	return m
 }
 
+// testMessage returns a message. Its id is m- and the first letter of the address.
 func testMessage(to string) mail.Message {
 	return mail.Message{
 		ID:      "m-" + to[:1],
@@ -41,6 +43,8 @@ func testMessage(to string) mail.Message {
 	}
 }
 
+// TestSMTP_Message_ArrivesUnchanged checks the text, in which a line is a dot alone, and the
+// headers of a message. A long link is not broken.
 func TestSMTP_Message_ArrivesUnchanged(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
@@ -67,6 +71,8 @@ func TestSMTP_Message_ArrivesUnchanged(t *testing.T) {
 	}
 }
 
+// TestSMTP_LineBreaks_AddNoHeaders checks that line breaks in names and subjects cannot add
+// headers, and that those in addresses and links, which cannot be escaped, are refused.
 func TestSMTP_LineBreaks_AddNoHeaders(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
@@ -86,6 +92,8 @@ func TestSMTP_LineBreaks_AddNoHeaders(t *testing.T) {
 	require.Len(t, server.Mails(), 1)
 }
 
+// TestSMTP_Connection_IsReusedAndReopened checks that messages share a connection, and that a
+// message is sent over a new one if the server has closed it.
 func TestSMTP_Connection_IsReusedAndReopened(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
@@ -104,11 +112,14 @@ func TestSMTP_Connection_IsReusedAndReopened(t *testing.T) {
 	require.Len(t, server.Mails(), 6)
 }
 
+// TestSMTP_Ping_IsCached checks that a health check connects to the server at most once a
+// minute, whether it succeeds or fails, because servers limit connections.
 func TestSMTP_Ping_IsCached(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
 	mailer := newSender(t, server.URL())
-	// Independent of the speed of the machine.
+	// just and later set the time of the last check, so that the test does not depend on the
+	// speed of the machine.
 	just := func() { mailer.pingedAt = time.Now().Add(time.Hour) }
 	later := func() { mailer.pingedAt = time.Time{} }
 	require.NoError(t, mailer.Ping(t.Context()))
@@ -136,6 +147,8 @@ func TestSMTP_Ping_IsCached(t *testing.T) {
 	require.Error(t, mailer.Ping(soon))
 }
 
+// TestSMTP_LoginRefused_PingFails checks that a wrong password is reported before the first
+// message, and never logged.
 func TestSMTP_LoginRefused_PingFails(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTPWithTLS(t, "locum", "right-horse")
@@ -146,6 +159,8 @@ func TestSMTP_LoginRefused_PingFails(t *testing.T) {
 	require.NoError(t, newSender(t, "smtp://locum:right-horse@"+server.Addr+"?ca="+server.CA).Ping(t.Context()))
 }
 
+// TestSMTP_Close_SendsQuit checks that three concurrent messages use three connections, and that
+// Close ends each of them properly.
 func TestSMTP_Close_SendsQuit(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
@@ -165,6 +180,10 @@ func TestSMTP_Close_SendsQuit(t *testing.T) {
 	require.Equal(t, 3, server.Quits())
 }
 
+// TestSMTP_Replies_PermanentOrTemporary checks which replies of the server are final, so that
+// the message is not sent again. Only replies about the recipient or the message are: a 5xx
+// reply about the sender or the login is a mistake in the configuration, which an operator can
+// correct. The values say whether the reply is final.
 func TestSMTP_Replies_PermanentOrTemporary(t *testing.T) {
 	t.Parallel()
 	for stage, codes := range map[string]map[int]bool{
@@ -194,6 +213,8 @@ func TestSMTP_Replies_PermanentOrTemporary(t *testing.T) {
 	}
 }
 
+// TestSMTP_SilentServer_TimesOut checks that a server that does not reply does not occupy a task
+// worker for longer than a task may take.
 func TestSMTP_SilentServer_TimesOut(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
@@ -209,6 +230,8 @@ func TestSMTP_SilentServer_TimesOut(t *testing.T) {
 	require.NoError(t, mailer.Send(t.Context(), testMessage("a@example.org")))
 }
 
+// TestSMTP_TLS_IsRequiredAndVerified checks that a certificate that is not trusted, or a server
+// without STARTTLS, is an error if TLS is required, and that the password is not in any error.
 func TestSMTP_TLS_IsRequiredAndVerified(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTPWithTLS(t, "mailer", "p@ss:word")
@@ -233,6 +256,8 @@ func TestSMTP_TLS_IsRequiredAndVerified(t *testing.T) {
 	require.Empty(t, plain.Mails())
 }
 
+// TestSMTP_ContextEnds_Returns checks that Send ends with its context at each step of the
+// protocol, as at the shutdown of a worker, and that the next message is sent.
 func TestSMTP_ContextEnds_Returns(t *testing.T) {
 	t.Parallel()
 	for _, stage := range []string{"MAIL", "RCPT", "DATA"} {
@@ -297,6 +322,8 @@ func scriptedServer(t *testing.T, lines ...string) (url string, disconnected cha
 	return "smtp://" + listener.Addr().String(), disconnected
 }
 
+// TestSMTP_ServiceUnavailable_IsTemporary checks that a server that refuses every client, or is
+// no mail server, is a temporary error: the message is not at fault. The connection is closed.
 func TestSMTP_ServiceUnavailable_IsTemporary(t *testing.T) {
 	t.Parallel()
 	for name, lines := range map[string][]string{
@@ -316,6 +343,8 @@ func TestSMTP_ServiceUnavailable_IsTemporary(t *testing.T) {
 	}
 }
 
+// TestSMTP_BrokenConnection_IsClosed checks that a connection without the required encryption is
+// closed and not kept for the next message.
 func TestSMTP_BrokenConnection_IsClosed(t *testing.T) {
 	t.Parallel()
 	url, disconnected := scriptedServer(t, "220 hello", "250 no encryption here")
@@ -323,6 +352,7 @@ func TestSMTP_BrokenConnection_IsClosed(t *testing.T) {
 	<-disconnected
 }
 
+// TestSMTP_ImplicitTLS checks smtps: URLs, where TLS begins with the first byte.
 func TestSMTP_ImplicitTLS(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTPS(t, "mailer", "secret")
@@ -337,8 +367,9 @@ func TestSMTP_ImplicitTLS(t *testing.T) {
 	require.ErrorContains(t, newSender(t, as+"?ca="+other.CA).Send(t.Context(), testMessage("a@example.org")), "certificate")
 }
 
-// A remote server never receives a password without encryption, even if an attacker in
-// the path removes STARTTLS from the response.
+// TestSMTP_NoTLS_SendsNoPassword checks that a remote server never receives a password without
+// encryption, even if an attacker in the path removes STARTTLS from its response. The host is
+// remote by name; the connection leads to the scripted server.
 func TestSMTP_NoTLS_SendsNoPassword(t *testing.T) {
 	t.Parallel()
 	for _, policy := range []string{"optional", "never"} {
@@ -353,6 +384,7 @@ func TestSMTP_NoTLS_SendsNoPassword(t *testing.T) {
 	}
 }
 
+// portOf returns the port at the end of a URL.
 func portOf(t *testing.T, url string) int {
 	t.Helper()
 	port, err := strconv.Atoi(url[strings.LastIndex(url, ":")+1:])
@@ -360,6 +392,8 @@ func portOf(t *testing.T, url string) int {
 	return port
 }
 
+// TestSMTP_InternationalAddress_IsSent checks that the domain of an address is encoded for
+// servers and calendars that know ASCII only.
 func TestSMTP_InternationalAddress_IsSent(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)
@@ -373,6 +407,8 @@ func TestSMTP_InternationalAddress_IsSent(t *testing.T) {
 	require.Contains(t, strings.ReplaceAll(calendar, "\r\n ", ""), ":mailto:asha@xn--klinik-mnchen-3ob.example\r\n")
 }
 
+// TestSMTP_URL_IsParsed checks the default port and the default policy: TLS is mandatory except
+// on loopback. The values are the address and the policy.
 func TestSMTP_URL_IsParsed(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
@@ -401,6 +437,7 @@ func TestSMTP_URL_IsParsed(t *testing.T) {
 	}
 }
 
+// TestSMTP_Conformance runs the suite for mailers, with outages of the server.
 func TestSMTP_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Mailer(t, func(t testing.TB) (mail.Mailer, func() []string) {

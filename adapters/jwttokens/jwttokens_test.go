@@ -30,6 +30,7 @@ var _ identity.AccessTokens = (*Tokens)(nil)
 
 const issuer = "https://jobs.example.org"
 
+// openTokens returns the tokens of a new key.
 func openTokens(t *testing.T, clk *kit.Clock) *Tokens {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "keys")
@@ -39,6 +40,7 @@ func openTokens(t *testing.T, clk *kit.Clock) *Tokens {
 	return tokens
 }
 
+// claimsAt returns claims that are valid for 15 minutes from now.
 func claimsAt(clk *kit.Clock) identity.AccessClaims {
 	return identity.AccessClaims{
 		UserID: "u-1", SessionID: "s-1", Role: auth.Employer, OrganizationID: "o-1",
@@ -46,6 +48,8 @@ func claimsAt(clk *kit.Clock) identity.AccessClaims {
 	}
 }
 
+// TestVerify_UntilExpiry_Accepted checks that a token is valid until its expiry plus the leeway
+// for clocks that differ, and that the client does not learn why a token is refused.
 func TestVerify_UntilExpiry_Accepted(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
@@ -66,6 +70,8 @@ func TestVerify_UntilExpiry_Accepted(t *testing.T) {
 	require.Equal(t, "Unauthorized", fault.Of(err).Message)
 }
 
+// TestIssue_Claims checks the header and the claims of a token (RFC 9068). It has no claim about
+// the person but the id.
 func TestIssue_Claims(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
@@ -101,6 +107,9 @@ func forge(t *testing.T, tokens *Tokens, clk *kit.Clock, change func(header, cla
 	return signed
 }
 
+// TestVerify_ForgedToken_Refused checks that each attack on JWTs that is known, and each token
+// with one wrong claim, is refused (RFC 8725). Forged tokens are signed correctly where
+// possible, so that nothing else is wrong with them.
 func TestVerify_ForgedToken_Refused(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
@@ -129,6 +138,8 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 		require.NoError(t, err)
 		return s
 	}
+	// changed signs the token after the change with the correct key, and with signs other headers
+	// with another key.
 	changed := func(change func(header, claims map[string]any)) string { return forge(t, tokens, clk, change) }
 	spki, err := x509.MarshalPKIXPublicKey(tokens.ring[0].public)
 	require.NoError(t, err)
@@ -187,6 +198,8 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestKeys_Rotation checks that tokens of the previous key stay valid after a new key is added,
+// which key signs, and that the key set for other programs has only public keys.
 func TestKeys_Rotation(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
@@ -229,7 +242,7 @@ func TestKeys_Rotation(t *testing.T) {
 	}
 }
 
-// The example of RFC 8037, appendix A.3.
+// TestThumbprint checks the example of RFC 8037, appendix A.3.
 func TestThumbprint(t *testing.T) {
 	t.Parallel()
 	x, err := base64.RawURLEncoding.DecodeString("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")
@@ -237,6 +250,8 @@ func TestThumbprint(t *testing.T) {
 	require.Equal(t, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", thumbprint(x))
 }
 
+// TestKeys_ConcurrentStart_ShareOneKey checks that 20 processes that start at the same time in
+// one folder create one key, which only their user can read.
 func TestKeys_ConcurrentStart_ShareOneKey(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data", "keys")
@@ -262,6 +277,8 @@ func TestKeys_ConcurrentStart_ShareOneKey(t *testing.T) {
 	require.Equal(t, before, after, "a second start creates no key")
 }
 
+// TestKeys_Unusable_AreNamed checks that the error of a key names its file and what is wrong
+// with it. A key that other users of the host can read is refused.
 func TestKeys_Unusable_AreNamed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,6 +16,8 @@ import (
 
 var _ auth.Sealer = (*Tokens)(nil)
 
+// TestSeal_Link_ValidForPurposeUntilExpiry checks that a token of a link cannot be used for
+// another purpose than its own, nor after its expiry.
 func TestSeal_Link_ValidForPurposeUntilExpiry(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
@@ -33,6 +35,8 @@ func TestSeal_Link_ValidForPurposeUntilExpiry(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrUnauthorized, "an expired token")
 }
 
+// TestSeal_ForgedLink_Refused checks that a link cannot be forged, and that access tokens and
+// tokens of links are not accepted in place of each other, although the same key signs them.
 func TestSeal_ForgedLink_Refused(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
@@ -50,8 +54,8 @@ func TestSeal_ForgedLink_Refused(t *testing.T) {
 	none, err := jwt.NewWithClaims(jwt.SigningMethodNone, jwt.RegisteredClaims{Subject: "e-1"}).
 		SignedString(jwt.UnsafeAllowNoneSignatureType)
 	require.NoError(t, err)
-	// Public values of the service are not accepted as a secret, and a signed token has
-	// only one spelling.
+	// made returns a token with another key, header or claim than a valid one. Public values of
+	// the service are not accepted as a secret, and a signed token has only one spelling.
 	made := func(method jwt.SigningMethod, with any, headers map[string]any, change func(*jwt.RegisteredClaims)) string {
 		c := jwt.RegisteredClaims{
 			Issuer:    tokens.issuer,

@@ -12,6 +12,9 @@ import (
 
 var _ auth.Vault = (*Tokens)(nil)
 
+// TestVault_Decrypt_OwnerOnlyAndOlderKeys checks that an encrypted secret can be decrypted for
+// its owner only, so that it cannot be copied to another row, and after a rotation of keys as
+// long as the older key exists. A changed text is an error.
 func TestVault_Decrypt_OwnerOnlyAndOlderKeys(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()

@@ -14,11 +14,13 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// TestLimiter runs the suite for limiters.
 func TestLimiter(t *testing.T) {
 	t.Parallel()
 	conformance.Limiter(t, func(_ testing.TB, clk clock.Clock) limit.Limiter { return New(clk) })
 }
 
+// keys returns the number of keys in memory.
 func (l *Limiter) keys() (n int) {
 	for i := range l.shards {
 		n += len(l.shards[i].logs)
@@ -26,6 +28,8 @@ func (l *Limiter) keys() (n int) {
 	return n
 }
 
+// TestLimiter_ExpiredKeys_AreRemoved checks that keys whose counts have expired are removed by
+// later calls: of 500,000 keys in five hours, those of at most three remain.
 func TestLimiter_ExpiredKeys_AreRemoved(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
@@ -40,6 +44,8 @@ func TestLimiter_ExpiredKeys_AreRemoved(t *testing.T) {
 	require.LessOrEqual(t, limiter.keys(), 300_000)
 }
 
+// TestLimiter_ManyKeys_BoundMemory checks that an attacker with many addresses cannot use up
+// memory.
 func TestLimiter_ManyKeys_BoundMemory(t *testing.T) {
 	t.Parallel()
 	l := New(kit.NewClock())
@@ -50,6 +56,9 @@ func TestLimiter_ManyKeys_BoundMemory(t *testing.T) {
 	require.LessOrEqual(t, l.keys(), maxKeys)
 }
 
+// TestQuota_ManyKeys_BoundMemoryAndKeepDays checks that many keys do not remove the daily count
+// of an application, which would give it a new quota, and that daily counts are bounded and
+// expire, too.
 func TestQuota_ManyKeys_BoundMemoryAndKeepDays(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()

@@ -26,6 +26,8 @@ func TestQueue_Work_Conformance(t *testing.T) {
 	})
 }
 
+// TestQueue_SameTask_QueuedOnce checks that a task that is enqueued again before it is executed
+// is executed once.
 func TestQueue_SameTask_QueuedOnce(t *testing.T) {
 	t.Parallel()
 	q := localtasks.New()

@@ -8,6 +8,9 @@ import (
 	"github.com/locumhq/locum/adapters/mailboxes"
 )
 
+// TestKey_SpellingsOfOneMailbox_AreEqual checks that a user cannot register the same mailbox
+// twice by another spelling: case, Unicode normalization, or Punycode of the domain. Dots and
+// tags are not ignored, because only some providers do so.
 func TestKey_SpellingsOfOneMailbox_AreEqual(t *testing.T) {
 	t.Parallel()
 	for _, same := range [][]string{

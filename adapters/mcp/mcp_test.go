@@ -19,6 +19,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// TestNew_OperationIsMissing_NamesTheTool checks that a tool whose operation was removed from
+// the API is an error at the start.
 func TestNew_OperationIsMissing_NamesTheTool(t *testing.T) {
 	t.Parallel()
 	surface := developer.API(adapters.Services{}, "")
@@ -27,6 +29,8 @@ func TestNew_OperationIsMissing_NamesTheTool(t *testing.T) {
 	require.ErrorContains(t, err, "the interface has no operation GET /api/v1/jobs for the tool search_jobs")
 }
 
+// TestTexts_Arguments_AreParameters checks how the JSON arguments of a tool become the values of
+// a query parameter.
 func TestTexts_Arguments_AreParameters(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string][]string{
@@ -43,6 +47,9 @@ func TestTexts_Arguments_AreParameters(t *testing.T) {
 	}
 }
 
+// TestCheckAnswers_Questions_AreAnswered checks that a tool call without an answer to a required
+// question, or with an answer to an unknown one, is refused before the user is asked to confirm.
+// The keys are the invalid fields.
 func TestCheckAnswers_Questions_AreAnswered(t *testing.T) {
 	t.Parallel()
 	questions := []question{{ID: "pin", Text: "Your PIN?", Required: true}, {ID: "why"}}
@@ -63,6 +70,8 @@ func TestCheckAnswers_Questions_AreAnswered(t *testing.T) {
 	require.NoError(t, checkAnswers(nil, nil))
 }
 
+// TestRefuseMessage_Batch_IsAJSONRPCError checks that a JSON-RPC batch is refused, also after
+// much white space: it would execute many calls for one count of the limits.
 func TestRefuseMessage_Batch_IsAJSONRPCError(t *testing.T) {
 	t.Parallel()
 	require.True(t, rejectMessage(httptest.NewRecorder(), []byte(strings.Repeat(" \n", 5000)+"[{}]")))
@@ -98,6 +107,9 @@ func (failingLimiter) Take(context.Context, limit.Rule, string) (limit.Decision,
 	return limit.Decision{}, fault.ErrUnavailable.WithReason("limiter: down")
 }
 
+// TestServeHTTP_Unavailable_IsReportedOnce checks that an outage during the authentication or
+// the operation is reported to the HTTP server once, for its metrics and its log. The client
+// gets the error inside of a response of JSON-RPC.
 func TestServeHTTP_Unavailable_IsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for cause, gate := range map[string]web.Authenticator{
@@ -124,6 +136,7 @@ func TestServeHTTP_Unavailable_IsReportedOnce(t *testing.T) {
 	}
 }
 
+// TestSafely_Panic_IsAnError checks that the panic of an operation is an internal error.
 func TestSafely_Panic_IsAnError(t *testing.T) {
 	t.Parallel()
 	_, err := recoverPanic(func() (web.Answer, error) { panic("inside") })

@@ -14,6 +14,9 @@ import (
 
 var _ trace.Tracer = (*Tracer)(nil)
 
+// TestTracer_Parent_IsPropagated checks that spans of a request and of its tasks are in one
+// trace, that a trace of the client is continued, and that an invalid traceparent begins a new
+// one. The long ids are the example of the W3C specification.
 func TestTracer_Parent_IsPropagated(t *testing.T) {
 	t.Parallel()
 	collector := kit.NewCollector(t)
@@ -45,6 +48,8 @@ func TestTracer_Parent_IsPropagated(t *testing.T) {
 	require.Empty(t, spans["odd"][0].Parent)
 }
 
+// TestTracer_CollectorUnavailable_DoesNotBlock checks that spans are dropped, and requests are
+// not delayed, if no collector accepts them. Nothing listens on port 1.
 func TestTracer_CollectorUnavailable_DoesNotBlock(t *testing.T) {
 	t.Parallel()
 	tracer, err := Open("otlp+http://127.0.0.1:1", slog.New(slog.DiscardHandler))

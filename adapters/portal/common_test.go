@@ -11,6 +11,9 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
+// TestFault_Intent_ReportedFirst checks that a missing intent is the error of the whole request,
+// without details, because the other fields depend on it. Other errors have the list of invalid
+// fields.
 func TestFault_Intent_ReportedFirst(t *testing.T) {
 	t.Parallel()
 	routes := API(adapters.Services{}).Routes

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestSearchListingsInput_DefaultsMatchTags checks that the documented defaults of a search,
+// which are tags, are those of the code: its body has pointers, to which tags do not apply.
 func TestSearchListingsInput_DefaultsMatchTags(t *testing.T) {
 	t.Parallel()
 	tag := func(field, name string) int {

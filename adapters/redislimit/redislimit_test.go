@@ -21,6 +21,7 @@ import (
 
 var rule = limit.Rule{Name: "ten", Max: 10, Per: 15 * time.Minute}
 
+// open opens a limiter with a local limiter to fall back to.
 func open(t testing.TB, url string, log *slog.Logger, options ...Option) *Limiter {
 	t.Helper()
 	l, err := Open(url, locallimit.New(clock.System{}), log, options...)
@@ -40,6 +41,8 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
+// TestQuota_Processes_ShareAndExpire checks that four processes share a quota of 3, and that its
+// two keys contain no personal data and expire.
 func TestQuota_Processes_ShareAndExpire(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -69,6 +72,8 @@ func TestQuota_Processes_ShareAndExpire(t *testing.T) {
 	}
 }
 
+// TestQuota_RedisUnavailable_EachProcessHasItsShare checks that a quota is counted in the
+// process while Redis is unavailable: 60 of 200 concurrent calls are allowed.
 func TestQuota_RedisUnavailable_EachProcessHasItsShare(t *testing.T) {
 	t.Parallel()
 	l := open(t, "redis://127.0.0.1:1/0", slog.New(slog.DiscardHandler))
@@ -79,6 +84,8 @@ func TestQuota_RedisUnavailable_EachProcessHasItsShare(t *testing.T) {
 	require.Zero(t, s.Day, "a limit of zero means no limit")
 }
 
+// TestLimiter_UsesRedisTime_LogExpires checks that without WithClock the time is that of Redis,
+// which all processes share, and that the list of calls expires with the period of the rule.
 func TestLimiter_UsesRedisTime_LogExpires(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -111,6 +118,7 @@ func TestLimiter_UsesRedisTime_LogExpires(t *testing.T) {
 	require.EqualValues(t, 10, n)
 }
 
+// lines is a buffer for a log that may be used concurrently.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -119,6 +127,9 @@ type lines struct {
 func (l *lines) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
 func (l *lines) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
 
+// TestLimiter_RedisUnavailable_CountsInProcess checks that limits apply, and requests are not
+// delayed, while Redis is stopped or hangs, that Redis is used again afterwards, and that the
+// log has one line for both outages.
 func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -131,6 +142,7 @@ func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 	require.False(t, patient.Degraded())
 	l := open(t, server.URL, slog.New(slog.NewTextHandler(&out, nil)))
 
+	// outage begins an outage, and recovers waits until it is over.
 	outage := func(break_ func()) {
 		t.Helper()
 		break_()
@@ -171,6 +183,7 @@ func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 	require.Equal(t, 1, strings.Count(out.String(), "redis is unavailable"), out.String())
 }
 
+// TestOpen_RedisUnavailable_Succeeds checks that a process can start without Redis.
 func TestOpen_RedisUnavailable_Succeeds(t *testing.T) {
 	t.Parallel()
 	l := open(t, "redis://127.0.0.1:1/0", slog.New(slog.DiscardHandler))
@@ -180,6 +193,8 @@ func TestOpen_RedisUnavailable_Succeeds(t *testing.T) {
 	require.True(t, l.Degraded())
 }
 
+// TestDegraded_NoCallsAfterOutage_Ends checks that the limiter notices the end of an outage
+// without calls, so that readiness does not depend on traffic.
 func TestDegraded_NoCallsAfterOutage_Ends(t *testing.T) {
 	t.Parallel()
 	server := kit.OwnRedis(t)
@@ -193,6 +208,8 @@ func TestDegraded_NoCallsAfterOutage_Ends(t *testing.T) {
 	require.Eventually(t, func() bool { return l.Ping(t.Context()) == nil }, 20*time.Second, 20*time.Millisecond)
 }
 
+// TestLimiter_ContextCancelled_IsNotAnOutage checks that clients that disconnect do not make the
+// limiter fall back to counting in the process.
 func TestLimiter_ContextCancelled_IsNotAnOutage(t *testing.T) {
 	t.Parallel()
 	l := open(t, kit.RedisURL(t), slog.New(slog.DiscardHandler))
@@ -205,6 +222,8 @@ func TestLimiter_ContextCancelled_IsNotAnOutage(t *testing.T) {
 	require.False(t, l.Degraded())
 }
 
+// TestOpen_Prefix_SeparatesServices checks that two installations can use one Redis without
+// counting together. The default prefix is locum.
 func TestOpen_Prefix_SeparatesServices(t *testing.T) {
 	t.Parallel()
 	url, one := kit.RedisURL(t), limit.Rule{Name: "one", Max: 1, Per: time.Hour}

@@ -34,6 +34,7 @@ func openTest(t testing.TB, url string) *Store {
 	return s
 }
 
+// write returns a function that writes the text of a file.
 func write(text string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
 }
@@ -51,6 +52,8 @@ func TestS3_Conformance(t *testing.T) {
 	)
 }
 
+// TestS3_ServerHangs_FailsWithContext checks that each call ends with its context while the
+// server accepts connections and does not reply.
 func TestS3_ServerHangs_FailsWithContext(t *testing.T) {
 	t.Parallel()
 	server := kit.OwnS3(t)
@@ -72,9 +75,13 @@ func TestS3_ServerHangs_FailsWithContext(t *testing.T) {
 	}
 }
 
+// TestS3_FailedUpload_LeavesNothing checks that an upload of several parts is aborted after an
+// error, a cancelled context or a panic. The parts of an unfinished upload are invisible and
+// cost money.
 func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 	t.Parallel()
 	store := openTest(t, kit.OwnS3(t).URL)
+	// left returns the number of unfinished uploads.
 	left := func() (n int) {
 		for u := range store.client.ListIncompleteUploads(t.Context(), store.bucket, store.prefix, true) {
 			require.NoError(t, u.Err)
@@ -101,6 +108,8 @@ func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 	require.ErrorIs(t, err, files.ErrNotFound)
 }
 
+// TestS3_WrongSetup_SaysWhatToDo checks that errors of the configuration name the setting to
+// correct, and never the secret.
 func TestS3_WrongSetup_SaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	url := kit.OwnS3(t).URL
@@ -127,6 +136,8 @@ func openWithResponses(t testing.TB, answer http.HandlerFunc) *Store {
 	return openTest(t, "s3://bucket?endpoint="+server.URL)
 }
 
+// TestErrors_CodesOfS3_BecomeFaults checks the reason in the metrics, and the advice in the log,
+// for each error code of S3. "XOwn" is an unknown code.
 func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]struct {
@@ -167,6 +178,7 @@ func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 	require.NoError(t, missing.Delete(t.Context(), "one"))
 }
 
+// TestPut_ServerRecovers_IsRetried checks that a 503 of the server is retried within the call.
 func TestPut_ServerRecovers_IsRetried(t *testing.T) {
 	t.Parallel()
 	calls := 0
@@ -180,6 +192,8 @@ func TestPut_ServerRecovers_IsRetried(t *testing.T) {
 	require.Equal(t, 3, calls)
 }
 
+// TestRead_ConnectionBreaks_IsAnError checks that a file whose transfer breaks off is not
+// mistaken for a shorter file.
 func TestRead_ConnectionBreaks_IsAnError(t *testing.T) {
 	t.Parallel()
 	store := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -208,6 +222,9 @@ func TestServerUnreachable_FailsInTime(t *testing.T) {
 	require.ErrorIs(t, s.Ping(t.Context()), fault.ErrUnavailable)
 }
 
+// TestParse_URLs checks the URLs that are accepted, and that others are refused with what is
+// expected. Credentials belong into the environment, and http is for servers on this machine
+// only.
 func TestParse_URLs(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]address{

@@ -11,6 +11,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// TestPayments runs the suite for payments. Every id that does not ask for a failure is a good
+// card.
 func TestPayments(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"pm_card_visa", "pm_anything"} {

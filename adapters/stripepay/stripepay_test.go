@@ -16,12 +16,14 @@ import (
 )
 
 const (
+	// ownerID is a customer, key the idempotency key of a bill.
 	ownerID = "018f0000-0000-7000-8000-000000000001"
 	key     = "018f0000-0000-7000-8000-000000000002"
 )
 
 var owner = billing.Owner{Kind: billing.User, ID: ownerID}
 
+// options returns settings with an old and a current webhook secret, as during a rotation.
 func options(clk *kit.Clock) Options {
 	return Options{
 		SecretKey:      "sk_test_hidden",
@@ -57,6 +59,7 @@ func attached(t *testing.T, payments *Payments, server *kit.Stripe, kind string)
 	}
 }
 
+// TestPayments runs the suite for payments against a scripted server.
 func TestPayments(t *testing.T) {
 	t.Parallel()
 	conformance.Payments(t, func(t testing.TB) conformance.PaymentProvider {
@@ -79,6 +82,9 @@ func TestPayments(t *testing.T) {
 	})
 }
 
+// TestCharge_LostAnswer_IsOnePayment checks that a customer is not charged twice if the response
+// to a charge was lost, even after Stripe has deleted the idempotency key (24 hours): the
+// payment is found by its metadata.
 func TestCharge_LostAnswer_IsOnePayment(t *testing.T) {
 	t.Parallel()
 	payments, server, clk := start(t)
@@ -96,6 +102,8 @@ func TestCharge_LostAnswer_IsOnePayment(t *testing.T) {
 	require.Equal(t, server.Intents(key)[0]["id"], receipt)
 }
 
+// TestCharge_Action_HasWhatTheClientNeeds checks that a card that requires authentication (3-D
+// Secure) returns what a client needs to show it, with or without Stripe's script.
 func TestCharge_Action_HasWhatTheClientNeeds(t *testing.T) {
 	t.Parallel()
 	p, server, _ := start(t)
@@ -115,6 +123,9 @@ func TestCharge_Action_HasWhatTheClientNeeds(t *testing.T) {
 	)
 }
 
+// TestCharge_FailedAuthentication_IsDeclinedForGood checks that a payment whose authentication
+// failed is cancelled. Otherwise the client could still complete it after the bill counts as
+// unpaid.
 func TestCharge_FailedAuthentication_IsDeclinedForGood(t *testing.T) {
 	t.Parallel()
 	payments, server, _ := start(t)
@@ -129,6 +140,8 @@ func TestCharge_FailedAuthentication_IsDeclinedForGood(t *testing.T) {
 	require.Equal(t, "canceled", server.Intents(key)[0]["status"], "the client can't pay it with another card")
 }
 
+// TestCharge_Processing_IsUnderWay checks that a payment that the bank is processing is neither
+// repeated nor cancelled, until its outcome is known.
 func TestCharge_Processing_IsUnderWay(t *testing.T) {
 	t.Parallel()
 	payments, server, _ := start(t)
@@ -146,6 +159,9 @@ func TestCharge_Processing_IsUnderWay(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestCharge_DetachedMethod_IsDeclinedOnceTheSearchIsCurrent checks that a charge with a deleted
+// card is declined only after settleTime: Stripe's search may not yet contain an earlier payment
+// of the bill.
 func TestCharge_DetachedMethod_IsDeclinedOnceTheSearchIsCurrent(t *testing.T) {
 	t.Parallel()
 	payments, server, clk := start(t)
@@ -159,6 +175,8 @@ func TestCharge_DetachedMethod_IsDeclinedOnceTheSearchIsCurrent(t *testing.T) {
 	require.Zero(t, server.Count("pi"))
 }
 
+// TestAttach_AnotherCustomersMethod_IsUnknown checks that the card of another customer cannot be
+// used, and that Forget deletes one customer only.
 func TestAttach_AnotherCustomersMethod_IsUnknown(t *testing.T) {
 	t.Parallel()
 	payments, server, _ := start(t)
@@ -182,6 +200,9 @@ func TestSetUp_ReturnsTheSecretForTheClient(t *testing.T) {
 	require.Equal(t, 1, server.Count("cus"))
 }
 
+// TestParseNotice checks the signature of Stripe's webhooks: both secrets are accepted during a
+// rotation, a notice is valid for five minutes, and events about nothing that this service knows
+// are ignored.
 func TestParseNotice(t *testing.T) {
 	t.Parallel()
 	payments, server, clk := start(t)
@@ -229,6 +250,8 @@ func TestParseNotice(t *testing.T) {
 	require.ErrorIs(t, err, billing.ErrNoNotices, "an empty secret verifies nothing")
 }
 
+// TestPing checks that a refused key is reported without the key, and that health checks do not
+// call Stripe each time.
 func TestPing(t *testing.T) {
 	t.Parallel()
 	p, server, clk := start(t)
@@ -244,6 +267,8 @@ func TestPing(t *testing.T) {
 	require.NotContains(t, err.Error(), "hidden")
 }
 
+// TestOpen_BadSettings_AreRefused checks that a secret in the wrong setting is refused and not
+// repeated in the error. "hidden" is each secret.
 func TestOpen_BadSettings_AreRefused(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
@@ -266,6 +291,8 @@ func TestOpen_BadSettings_AreRefused(t *testing.T) {
 	}
 }
 
+// TestErrors_HoldNoSecrets checks that neither the log nor the response contains the secret key
+// or the secrets of payments. An amount of 0 is refused by Stripe.
 func TestErrors_HoldNoSecrets(t *testing.T) {
 	t.Parallel()
 	p, server, _ := start(t)

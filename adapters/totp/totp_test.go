@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestCodes_Match checks the codes of RFC 6238, which are valid for one step of 30 seconds
+// before and after their own, because clocks of phones differ. The result is the step of the
+// code, with which the caller refuses a second use.
 func TestCodes_Match(t *testing.T) {
 	t.Parallel()
 	// RFC 6238 appendix B, the last six digits.
@@ -28,6 +31,8 @@ func TestCodes_Match(t *testing.T) {
 	}
 }
 
+// TestCodes_NewSecret checks that a secret has 160 bits (32 characters of base32), and the
+// otpauth:// URL that apps read from a QR code.
 func TestCodes_NewSecret(t *testing.T) {
 	t.Parallel()
 	secret, url, err := Codes{}.NewSecret("jo@example.org")

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The response must not be many times larger than the body.
+// TestBind_ManyProblems_AreLimited checks that a body with thousands of errors gets at most
+// maxProblems of them: the response must not be many times larger than the body.
 func TestBind_ManyProblems_AreLimited(t *testing.T) {
 	t.Parallel()
 	for _, item := range []string{`1`, `{}`, `{"id":1}`} {

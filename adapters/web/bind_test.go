@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
+// pay and question are parts of sample, which is the input of an operation.
 type pay struct {
 	Min *float64 `json:"min" validate:"omitempty,min=0"`
 	Max *float64 `json:"max" validate:"omitempty,min=0"`
@@ -35,6 +36,7 @@ type sample struct {
 	Email     string            `json:"email" validate:"omitempty,email"`
 }
 
+// bindTo binds a body and a query to a value of the type. The path parameter has the value "p".
 func bindTo[T any](body string, query map[string][]string) (T, error) {
 	var got T
 	op := Op(func(_ context.Context, _ Call, in T) (Done, error) { got = in; return Message("ok"), nil })
@@ -47,6 +49,7 @@ func bindTo[T any](body string, query map[string][]string) (T, error) {
 	return got, err
 }
 
+// fieldsOf returns the invalid fields of the error, each as "NAME MESSAGE".
 func fieldsOf(t *testing.T, err error) []string {
 	t.Helper()
 	var f *fault.Error
@@ -74,6 +77,8 @@ func TestBind_Body(t *testing.T) {
 	require.Len(t, got.Items, 2)
 }
 
+// TestBind_Problems_AreInTheOrderOfTheBody checks that all errors are reported at once, in the
+// order in which the client wrote the fields. Missing fields are the last.
 func TestBind_Problems_AreInTheOrderOfTheBody(t *testing.T) {
 	t.Parallel()
 	_, err := bindTo[sample](`{"tags":["long","ok","many"],"pay":{"max":-1,"min":"x"},"count":9,"kind":"c"}`, nil)
@@ -87,6 +92,8 @@ func TestBind_Problems_AreInTheOrderOfTheBody(t *testing.T) {
 	}, fieldsOf(t, err))
 }
 
+// TestBind_ProblemInArray_NamesTheItem checks that the name of a field inside of an array has
+// the index of its item, from 0.
 func TestBind_ProblemInArray_NamesTheItem(t *testing.T) {
 	t.Parallel()
 	_, err := bindTo[sample](`{"title":"T","questions":[{"id":"q","text":"ok"},{"text":7},"no",null],"tags":["four"]}`, nil)
@@ -118,6 +125,9 @@ func TestBind_WrongTypes_AreNamed(t *testing.T) {
 	}
 }
 
+// TestBind_WholeNumber_HasAnyForm checks that a number counts as whole by its value and not by
+// its spelling: JSON has one type of numbers. 9007199254740993 is the first integer that a
+// float64 cannot represent.
 func TestBind_WholeNumber_HasAnyForm(t *testing.T) {
 	t.Parallel()
 	for _, number := range []string{"3", "3.0", "3.00", "3e0", "30e-1"} {
@@ -131,6 +141,9 @@ func TestBind_WholeNumber_HasAnyForm(t *testing.T) {
 	}
 }
 
+// TestBind_AmbiguousJSON_IsRejected checks that JSON that programs read differently is refused:
+// a proxy that inspects requests could see another value than the operation. The limits of
+// tokens and depth bound the work for a body.
 func TestBind_AmbiguousJSON_IsRejected(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -178,6 +191,8 @@ func TestBind_EmptyBody_IsAnEmptyObject(t *testing.T) {
 	require.Equal(t, []string{"title is required"}, fieldsOf(t, err))
 }
 
+// TestBind_UnreadBody_MustBeWellFormed checks that operations without a body ignore the fields
+// of a valid one, and refuse an invalid one as all others do.
 func TestBind_UnreadBody_MustBeWellFormed(t *testing.T) {
 	t.Parallel()
 	type named struct {
@@ -212,6 +227,9 @@ type listInput struct {
 	Remote *bool    `query:"remote"`
 }
 
+// TestBind_Query_HasDefaultsAndLimits checks that a limit above the maximum is reduced to it,
+// while a page below 1 is an error, that lists may be separated by commas or repeated, and that
+// an empty field of an HTML form counts as absent.
 func TestBind_Query_HasDefaultsAndLimits(t *testing.T) {
 	t.Parallel()
 	got, err := bindTo[listInput]("", nil)
@@ -266,12 +284,16 @@ func TestBind_InvalidQuery_NamesTheParameter(t *testing.T) {
 	}
 }
 
+// TestPaging_LastExactPage_IsAccepted checks that page 500 of 20 items, the last one within
+// 10,000 items, is served.
 func TestPaging_LastExactPage_IsAccepted(t *testing.T) {
 	t.Parallel()
 	_, err := bindTo[listInput]("", map[string][]string{"page": {"500"}})
 	require.NoError(t, err)
 }
 
+// FuzzBind checks that every error of a body is the client's, and that no accepted body is
+// invalid JSON.
 func FuzzBind(f *testing.F) {
 	f.Add(`{"title":"T","pay":{"min":1},"tags":["x"],"questions":[{"id":"q","text":"t"}]}`)
 	f.Add(`{"title":"a","title":"b"}`)
@@ -287,6 +309,8 @@ func FuzzBind(f *testing.F) {
 	})
 }
 
+// TestOp_PathThatIsNoText_IsNotFound checks that a path parameter that PostgreSQL could not store
+// (NUL, invalid UTF-8) is that of no resource, so that the response is a 404 and not a 500.
 func TestOp_PathThatIsNoText_IsNotFound(t *testing.T) {
 	t.Parallel()
 	op := Op(func(_ context.Context, _ Call, _ sample) (Done, error) { return Message("ok"), nil })

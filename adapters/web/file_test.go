@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestDisposition_FileName_IsEscaped checks that the name of a download, which another user
+// chose, cannot add headers or parameters, lead out of the folder, or hide its extension by
+// reversing the direction of the text (U+202E).
 func TestDisposition_FileName_IsEscaped(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{

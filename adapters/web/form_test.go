@@ -19,6 +19,7 @@ type formInput struct {
 	Number int    `formData:"number"`
 }
 
+// bindForm binds a form. The value of a cookie is its name and "!".
 func bindForm(contentType, body string) (in formInput, err error) {
 	op := Op(func(_ context.Context, _ Call, got formInput) (Done, error) { in = got; return Done{}, nil })
 	_, err = op.Handle(context.Background(), Call{}, &Request{
@@ -29,6 +30,7 @@ func bindForm(contentType, body string) (in formInput, err error) {
 	return in, err
 }
 
+// multipartOf returns a form with the fields (name, value) in the encoding multipart/form-data.
 func multipartOf(t testing.TB, fields ...[2]string) (contentType, body string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -42,6 +44,8 @@ func multipartOf(t testing.TB, fields ...[2]string) (contentType, body string) {
 
 const urlEncoded = "application/x-www-form-urlencoded"
 
+// TestForm_BothEncodings_AreRead checks that both encodings of HTML forms give the same values,
+// that unknown fields are ignored, and that a request without a form has no values.
 func TestForm_BothEncodings_AreRead(t *testing.T) {
 	t.Parallel()
 	want := formInput{Guest: "guest!", Name: "Zoë &", Number: 7}
@@ -57,6 +61,8 @@ func TestForm_BothEncodings_AreRead(t *testing.T) {
 	require.Equal(t, formInput{Guest: "guest!"}, got)
 }
 
+// TestForm_Malformed_IsRejected checks that ambiguous or invalid forms are refused, with the
+// field that is wrong, or "body". 101 fields are one above the limit.
 func TestForm_Malformed_IsRejected(t *testing.T) {
 	t.Parallel()
 	twiceKind, twice := multipartOf(t, [2]string{"name", "a"}, [2]string{"name", "b"})

@@ -11,6 +11,8 @@ type choices struct {
 	Role OneOrMany `json:"role" validate:"max=2"`
 }
 
+// TestOneOrMany checks that a field may be a string or a list of strings. Absent and null are
+// nil; an empty string and an empty list are not.
 func TestOneOrMany(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]OneOrMany{
@@ -38,6 +40,8 @@ func TestOneOrMany_OtherTypes_AreRefused(t *testing.T) {
 	require.Equal(t, []string{"role must have at most 2 items"}, fieldsOf(t, err))
 }
 
+// TestOneOrMany_Reused_ForgetsEarlierValues checks that null clears the value, as encoding/json
+// does for other types.
 func TestOneOrMany_Reused_ForgetsEarlierValues(t *testing.T) {
 	t.Parallel()
 	o := OneOrMany{"a", "b"}

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzParseJSON_StandardLibrary_Agrees holds the parser against encoding/json.
+// FuzzParseJSON_StandardLibrary_Agrees compares the parser with encoding/json: what it accepts
+// is valid and has the same value, and what it calls malformed is invalid.
 func FuzzParseJSON_StandardLibrary_Agrees(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `[]`, `{"a":[1,-2.5e3,true,false,null,"x\n\u00e9\ud83d\ude91"]}`, `{"a":1}}`,
@@ -29,6 +30,7 @@ func FuzzParseJSON_StandardLibrary_Agrees(f *testing.F) {
 	})
 }
 
+// BenchmarkBind_LargeBodies measures bodies near the limits of bytes and tokens.
 func BenchmarkBind_LargeBodies(b *testing.B) {
 	for name, body := range map[string]string{
 		"numbers":          `{"title":"T","free":[` + strings.TrimSuffix(strings.Repeat("1,", 24_000), ",") + `]}`,
@@ -46,6 +48,7 @@ func BenchmarkBind_LargeBodies(b *testing.B) {
 	}
 }
 
+// names returns n members of a JSON object with different names.
 func names(n int) string {
 	var out strings.Builder
 	for i := range n {

@@ -15,6 +15,10 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// TestDial_NotPublic_IsRefused checks that the sender connects to no address of a private or
+// special network and to no port of other protocols (SSRF). It is the second check, after that
+// of the registration: the name of a receiver may later lead to another address. "test/heavy"
+// removes the check and expects these subtests to fail.
 func TestDial_NotPublic_IsRefused(t *testing.T) {
 	t.Parallel()
 	check := publicAddressesOnly()
@@ -65,8 +69,8 @@ func TestDial_NotPublic_IsRefused(t *testing.T) {
 	require.Error(t, check("udp4", "93.184.216.34:443", nil))
 }
 
-// The addresses are in all forms that a parser might accept as loopback. The system
-// resolves the names.
+// TestSend_LoopbackByAnyName_IsRefused checks that no spelling of a loopback address that a
+// parser or the resolver of the system accepts reaches a server on this machine.
 func TestSend_LoopbackByAnyName_IsRefused(t *testing.T) {
 	t.Parallel()
 	var reached atomic.Int32
@@ -92,6 +96,9 @@ func TestSend_LoopbackByAnyName_IsRefused(t *testing.T) {
 		"a name that leads to loopback")
 }
 
+// TestSend_ResponseIsBounded checks the request that a receiver gets, that redirects, which
+// could lead to a private address, are not followed, and that at most 1,024 bytes of a response
+// are stored.
 func TestSend_ResponseIsBounded(t *testing.T) {
 	t.Parallel()
 	type request struct{ method, body, id, agent string }
@@ -137,6 +144,8 @@ func TestSend_ResponseIsBounded(t *testing.T) {
 	require.Len(t, post("/much").Body, 1024)
 }
 
+// TestSend_Errors_AreClassified checks the code of each kind of failure. Developers see the
+// codes in the log of their webhook, and never an address of the network.
 func TestSend_Errors_AreClassified(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -166,6 +175,8 @@ func TestSend_Errors_AreClassified(t *testing.T) {
 	require.Empty(t, post(New(Options{Private: true, Roots: roots}), secure.URL))
 }
 
+// TestRetryAfter_SecondsOrDate checks both formats of the header (RFC 9110 §10.2.3). Invalid and
+// past values are 0; huge ones are bounded.
 func TestRetryAfter_SecondsOrDate(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

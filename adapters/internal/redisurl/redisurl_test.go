@@ -30,6 +30,8 @@ type selected struct {
 	sentinelUser, sent string
 }
 
+// TestParse_Topologies checks the connections that a URL describes: a server, a cluster (several
+// hosts, or the scheme redis-cluster), or the master of a Sentinel.
 func TestParse_Topologies(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]selected{
@@ -95,6 +97,8 @@ func TestParse_Topologies(t *testing.T) {
 	}
 }
 
+// TestParse_Options checks that the options in the query are set, and that calls end with their
+// contexts.
 func TestParse_Options(t *testing.T) {
 	t.Parallel()
 	options, err := Parse("redis://h?pool_size=5&dial_timeout=1s&read_timeout=2s&write_timeout=300ms&client_name=n")
@@ -109,6 +113,9 @@ func TestParse_Options(t *testing.T) {
 	require.True(t, options.TLSConfig.InsecureSkipVerify)
 }
 
+// TestParse_Invalid_NamesWhatIsExpectedWithoutSecrets checks that errors say what is expected
+// and never contain the password, here "s3c…", wherever it is in an invalid URL. "%XX" is advice
+// to escape its special characters.
 func TestParse_Invalid_NamesWhatIsExpectedWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
@@ -159,6 +166,9 @@ func TestParse_Invalid_NamesWhatIsExpectedWithoutSecrets(t *testing.T) {
 	}
 }
 
+// TestConnect_TLS_VerifiesTheServerWithCA checks that the certificate of the server is verified,
+// with the authorities of the system or those in the file of the option ca, unless skip_verify
+// is set.
 func TestConnect_TLS_VerifiesTheServerWithCA(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
