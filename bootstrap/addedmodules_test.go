@@ -26,6 +26,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// doNothing is an operation that succeeds.
 func doNothing(context.Context, web.Call, web.Nothing) (web.Done, error) {
 	return web.Message("ok"), nil
 }
@@ -50,7 +51,8 @@ type note struct {
 	NotedAt  time.Time
 }
 
-// withRoute returns an option that adds a module with a route.
+// withRoute returns an option that adds a module with a route. The route gets an operation that
+// succeeds, unless its Tag is "no op".
 func withRoute(r web.Route) []Option {
 	if r.Op.In == nil && r.Tag != "no op" {
 		r.Op = web.Op(doNothing)
@@ -58,6 +60,9 @@ func withRoute(r web.Route) []Option {
 	return []Option{WithModule(Module{Name: "notes", Routes: func(ModuleDeps) []web.Route { return []web.Route{r} }})}
 }
 
+// TestWithModule_FaultyModule_ErrorNamesIt checks that the server does not start with a module
+// that breaks a rule, such as a task whose name could be that of another module, and that the
+// error names the module and the rule. The keys are parts of the errors.
 func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 	t.Parallel()
 	named := func(name string) []Option { return []Option{WithModule(Module{Name: name})} }
@@ -162,6 +167,8 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 	}
 }
 
+// TestModule_StorageIgnoresMigrations_StartFails checks that a storage of another team that does
+// not apply the migrations of modules is noticed at the start, and not by the first request.
 func TestModule_StorageIgnoresMigrations_StartFails(t *testing.T) {
 	t.Parallel()
 	ignoring := WithStorage("ignoring", func(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
@@ -214,6 +221,9 @@ func notesModule(done *atomic.Int64) Module {
 	}
 }
 
+// TestModule_Serves_OnEveryDatabase checks that an added module gets everything that a built-in
+// one has: its migrations, a route with documentation, transactions, events, tasks and periodic
+// work. done is 1 for the event, 10 for the task, and 100 for the periodic work.
 func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 	t.Parallel()
 	for name, database := range map[string]func(t testing.TB) string{
@@ -258,6 +268,8 @@ func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 	}
 }
 
+// TestModule_Commands_IncludeIt checks that the commands that list routes include those of added
+// modules, without a database.
 func TestModule_Commands_IncludeIt(t *testing.T) {
 	t.Parallel()
 	var done atomic.Int64
@@ -268,6 +280,8 @@ func TestModule_Commands_IncludeIt(t *testing.T) {
 	}
 }
 
+// TestModule_MigrationsNotAtTheRoot_StartFails checks a mistake that is easy with embed.FS: the
+// files are in a folder, and none would be found at the root.
 func TestModule_MigrationsNotAtTheRoot_StartFails(t *testing.T) {
 	t.Parallel()
 	below := fstest.MapFS{"migrations/0001_notes.sql": noteMigrations["0001_notes.sql"]}

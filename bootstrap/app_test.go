@@ -22,6 +22,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// testConfig returns the default settings with an SQLite database and files in a new folder,
+// after change, which may be nil.
 func testConfig(t *testing.T, change func(cfg *config.Config)) *config.Config {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,6 +39,8 @@ func testConfig(t *testing.T, change func(cfg *config.Config)) *config.Config {
 	return &cfg
 }
 
+// startApp starts the process of a role, and stops it after the test. It returns the error of
+// the start.
 func startApp(t *testing.T, cfg *config.Config, r role, options ...Option) (*app, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -51,6 +55,7 @@ func startApp(t *testing.T, cfg *config.Config, r role, options ...Option) (*app
 	return a, err
 }
 
+// migrate applies all migrations to the database.
 func migrate(t *testing.T, cfg *config.Config) {
 	t.Helper()
 	store, err := openStorage(t.Context(), cfg, newRegistry(nil), newDeps(cfg, newLogger(&bytes.Buffer{}, "error")))
@@ -60,6 +65,8 @@ func migrate(t *testing.T, cfg *config.Config) {
 	require.NoError(t, store.close())
 }
 
+// TestApp_EveryRoleAndAdapter_Starts checks each combination of databases, queues and roles. A
+// worker cannot use an embedded queue, whose tasks exist in the process of the server only.
 func TestApp_EveryRoleAndAdapter_Starts(t *testing.T) {
 	t.Parallel()
 	serve, worker := role{name: "serve", serves: true}, role{name: "worker"}
@@ -97,6 +104,8 @@ func TestApp_EveryRoleAndAdapter_Starts(t *testing.T) {
 	}
 }
 
+// TestApp_InvalidSetting_ErrorNamesKeyAndSource checks that the error of a start is one line
+// that names the setting and what is allowed, without the noise of dependency injection.
 func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -104,7 +113,7 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 	t.Cleanup(func() { _ = taken.Close() })
 	for name, c := range map[string]struct {
 		change func(cfg *config.Config)
-		says   []string
+		says   []string // texts that the error must contain
 	}{
 		"an unknown database": {
 			func(cfg *config.Config) { cfg.Database.URL = "oracle://x" },
@@ -157,6 +166,8 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 	}
 }
 
+// TestLog_Secrets_AreRedacted checks that tokens, keys, secrets of webhooks, JWTs and passwords
+// in URLs are removed from log lines, also inside of errors.
 func TestLog_Secrets_AreRedacted(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -174,6 +185,9 @@ func TestLog_Secrets_AreRedacted(t *testing.T) {
 	}
 }
 
+// TestSubscriptions_EveryEvent_HasSubscriber checks that these events, most of which are
+// security notices or lead to e-mails, have a subscriber, and that the names of subscriptions,
+// which are in tasks, are unique.
 func TestSubscriptions_EveryEvent_HasSubscriber(t *testing.T) {
 	t.Parallel()
 	heard := map[string]bool{}
@@ -193,6 +207,9 @@ func TestSubscriptions_EveryEvent_HasSubscriber(t *testing.T) {
 	}
 }
 
+// TestRoutes_Command_PrintsTable checks that `locum routes` prints each route once, with its
+// authentication, audience, permission, rate limit and maximum body, and also the routes that
+// are in no API.
 func TestRoutes_Command_PrintsTable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -229,6 +246,8 @@ func TestRoutes_Command_PrintsTable(t *testing.T) {
 	}
 }
 
+// TestWorker_MetricsAddr_ServesMetrics checks that a worker, which serves no requests, serves
+// its metrics and profiles at http.metrics_addr.
 func TestWorker_MetricsAddr_ServesMetrics(t *testing.T) {
 	t.Parallel()
 	addr := kit.Address(t)

@@ -74,7 +74,8 @@ func exampleBodies(t *testing.T, s web.API) map[string][]byte {
 	return out
 }
 
-// validBodies are for operations whose example is refused before they authorize.
+// validBodies replace the examples of operations that would refuse these before they authorize
+// the actor.
 var validBodies = map[string]string{
 	"PUT /api/jobseekers/settings":                       `{"intent": "update-notifications", "email": true}`,
 	"PUT /api/developers/apps/{id}":                      `{"name": "Ward Finder"}`,
@@ -105,6 +106,8 @@ func callHandler(ctx context.Context, r web.Route, call web.Call, body []byte) e
 	return err
 }
 
+// pathOf returns the method and the path of a route as OpenAPI writes it, such as "GET
+// /api/jobs/{id}".
 func pathOf(route web.Route) string {
 	parts := strings.Split(route.Path, "/")
 	for i, part := range parts {
@@ -115,9 +118,10 @@ func pathOf(route web.Route) string {
 	return route.Method + " " + strings.Join(parts, "/")
 }
 
-// every permission of members but the admin's own.
+// memberPermissions are the permissions that members can have. Only admins have auth.Manage.
 var memberPermissions = []auth.Permission{auth.JobsCreate, auth.JobsUpdate, auth.JobsDelete, auth.ApplicationsView, auth.ApplicationsUpdate}
 
+// without returns all permissions but p, or none for auth.AnyPermission.
 func without(p auth.Permission) (out []auth.Permission) {
 	for _, q := range memberPermissions {
 		if q != p && p != auth.AnyPermission {
@@ -127,6 +131,9 @@ func without(p auth.Permission) (out []auth.Permission) {
 	return out
 }
 
+// TestServices_CalledDirectly_Authorize checks that the services themselves refuse every actor
+// that the route of the operation refuses, with the same error. Other transports call the
+// services without the admission of routes, so that the admission must not be the only check.
 func TestServices_CalledDirectly_Authorize(t *testing.T) {
 	t.Parallel()
 	services := servicesOf(t)
@@ -177,11 +184,14 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 				case actor.AppID != "" && want == nil:
 					want = auth.ErrScope
 				}
+				// The actor may execute the operation.
 				if want == nil {
 					continue
 				}
 				err := callHandler(ctx, route, web.Call{Actor: actor, IP: "192.0.2.1"}, bodies[pathOf(route)])
 				switch refused := fault.Of(err); {
+				// Three results are correct: the error of the route, a failed confirmation of the
+				// password, which comes first, and the missing scope of an application.
 				case refused != nil && refused.Code == fault.Of(want).Code:
 				case errors.Is(err, fault.ErrUnauthorized) && confirmsPassword[pathOf(route)]:
 				case errors.Is(err, auth.ErrScope) && actor.AppID != "":
@@ -193,6 +203,8 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 	}
 }
 
+// TestServices_CalledDirectlyForApps_CheckScopes checks that the operations of the developer API
+// refuse an application that has all scopes but the required one.
 func TestServices_CalledDirectlyForApps_CheckScopes(t *testing.T) {
 	t.Parallel()
 	services := servicesOf(t)

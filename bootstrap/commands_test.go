@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestCommandGroup_NoSubcommand_ReturnsError checks that a group of commands without a valid
+// subcommand is an error of one line that lists the subcommands, so that scripts fail, instead
+// of help with exit status 0.
 func TestCommandGroup_NoSubcommand_ReturnsError(t *testing.T) {
 	t.Parallel()
 	for typed, says := range map[string]string{

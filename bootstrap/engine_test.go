@@ -27,6 +27,7 @@ type indexedServer struct {
 	log    lockedBuffer
 }
 
+// newIndexedServer starts a server with an empty database and an empty vocabulary file.
 func newIndexedServer(t *testing.T) *indexedServer {
 	dir := t.TempDir()
 	cfg := testConfig(t, func(cfg *config.Config) {
@@ -39,6 +40,7 @@ func newIndexedServer(t *testing.T) *indexedServer {
 	return s
 }
 
+// start starts the server, also again after a stop.
 func (s *indexedServer) start(t *testing.T) {
 	t.Helper()
 	s.app = newApp(t.Context(), s.config, newRegistry(nil), role{name: "serve", serves: true}, newLogger(&s.log, "info"))
@@ -64,6 +66,8 @@ func (b *lockedBuffer) String() string {
 	return b.buffer.String()
 }
 
+// folder returns the folder of the setting search.url, which has a numbered folder for each
+// index.
 func (s *indexedServer) folder() string { return s.config.Search.URL[len("embedded:"):] }
 
 // folders returns the names of the folders of indexes.
@@ -77,6 +81,7 @@ func (s *indexedServer) folders(t *testing.T) (names []string) {
 	return names
 }
 
+// create stores an open listing with the title.
 func (s *indexedServer) create(t *testing.T, title string) {
 	t.Helper()
 	now := time.Now().UTC()
@@ -112,6 +117,8 @@ func (s *indexedServer) titles(t *testing.T, query string) []string {
 	return titles
 }
 
+// TestEngine_Restart_OpensTheSameIndex checks that a restart does not build a new index, which
+// takes minutes with many listings: it would be in folder 2.
 func TestEngine_Restart_OpensTheSameIndex(t *testing.T) {
 	t.Parallel()
 	server := newIndexedServer(t)
@@ -123,6 +130,8 @@ func TestEngine_Restart_OpensTheSameIndex(t *testing.T) {
 	require.Equal(t, []string{"1"}, server.folders(t))
 }
 
+// TestEngine_DamagedIndex_BuiltAnew checks that an index with truncated files, as after a power
+// failure, is replaced at the start without an action of the operator.
 func TestEngine_DamagedIndex_BuiltAnew(t *testing.T) {
 	t.Parallel()
 	server := newIndexedServer(t)
@@ -139,6 +148,8 @@ func TestEngine_DamagedIndex_BuiltAnew(t *testing.T) {
 	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
 }
 
+// TestEngine_FeedRestarts_BuildsBesideThePresentIndex checks that the present index answers
+// searches until the new one, in folder 2, is complete.
 func TestEngine_FeedRestarts_BuildsBesideThePresentIndex(t *testing.T) {
 	t.Parallel()
 	server := newIndexedServer(t)
@@ -151,6 +162,8 @@ func TestEngine_FeedRestarts_BuildsBesideThePresentIndex(t *testing.T) {
 	}, 30*time.Second, 10*time.Millisecond)
 }
 
+// TestEngine_VocabularyChanges_TakesEffect checks that a change of the vocabulary file takes
+// effect without a restart. The line makes "babycatcher" another word for midwife.
 func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
 	t.Parallel()
 	server := newIndexedServer(t)
@@ -162,6 +175,9 @@ func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
 		30*time.Second, 20*time.Millisecond)
 }
 
+// TestEngine_InvalidVocabulary_PreviousOneStays checks that a mistake in the vocabulary file
+// does not affect searches, that the log names the file and the line if the mistake is in one,
+// and that a corrected file takes effect. The keys are the positions in the log lines.
 func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
 	t.Parallel()
 	server := newIndexedServer(t)
@@ -180,6 +196,7 @@ func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
 		30*time.Second, 20*time.Millisecond)
 }
 
+// TestEngine_UsedFolder_RefusedAtTheStart checks that two processes never write the same index.
 func TestEngine_UsedFolder_RefusedAtTheStart(t *testing.T) {
 	t.Parallel()
 	s := newIndexedServer(t)
@@ -188,6 +205,9 @@ func TestEngine_UsedFolder_RefusedAtTheStart(t *testing.T) {
 	require.ErrorContains(t, err, "search.url (from default): search index is used by another process")
 }
 
+// TestEngine_SearchSavedWithoutIndex_IsResolved checks that the spelling of a search that was
+// saved by a process without an index is corrected later by a process with one: "midwfie" would
+// match no listing.
 func TestEngine_SearchSavedWithoutIndex_IsResolved(t *testing.T) {
 	t.Parallel()
 	server := newIndexedServer(t)

@@ -24,7 +24,7 @@ func openCockroach(_ context.Context, _ string, _ adapters.Deps) (adapters.Stora
 	return adapters.Storage{}, errors.New("only an example")
 }
 
-// A program with another storage.
+// ExampleWithStorage is the main function of a program with another storage.
 func ExampleWithStorage() {
 	main := func() { bootstrap.Main(bootstrap.WithStorage("cockroach", openCockroach)) }
 	_ = main
@@ -109,6 +109,8 @@ func ExampleWithModule() {
 
 // end module
 
+// TestREADME_Code_IsTheExample checks that the code in the README is that of the examples, which
+// is compiled, and that each example has at most 20 lines.
 func TestREADME_Code_IsTheExample(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("example_test.go")

@@ -21,6 +21,9 @@ type laggingOutbox struct {
 
 func (l laggingOutbox) Lag(context.Context) (int, time.Time, error) { return l.events, l.oldest, nil }
 
+// TestCheckLag_EventsWaitForAMinute_IsDegraded checks that readiness reports unsent events only
+// if the oldest has waited for more than a minute. Their number does not matter, and an event of
+// the future, after the clock was set back, does not wait.
 func TestCheckLag_EventsWaitForAMinute_IsDegraded(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)
@@ -49,6 +52,8 @@ func TestCheckLag_EventsWaitForAMinute_IsDegraded(t *testing.T) {
 	}
 }
 
+// TestClockCheck_ClockIsSet_IsReported checks that the difference to the monotonic clock since
+// the start is reported, in both directions, until the clock is correct again.
 func TestClockCheck_ClockIsSet_IsReported(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()

@@ -27,6 +27,7 @@ type indexedStore struct {
 	now     time.Time
 }
 
+// newIndexedStore returns a store with an empty index in memory.
 func newIndexedStore(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) *indexedStore {
 	t.Helper()
 	clk := kit.NewClock()
@@ -46,6 +47,7 @@ func newIndexedStore(t *testing.T, open func(testing.TB, clock.Clock) adapters.S
 	return x
 }
 
+// create stores an open listing with the title, one second newer than the previous one.
 func (x *indexedStore) create(t *testing.T, title string) listings.Listing {
 	t.Helper()
 	x.now = x.now.Add(time.Second)
@@ -66,6 +68,7 @@ func (x *indexedStore) create(t *testing.T, title string) listings.Listing {
 	return listing
 }
 
+// save stores the changed listing.
 func (x *indexedStore) save(t *testing.T, l listings.Listing) {
 	t.Helper()
 	require.NoError(t, x.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
@@ -88,6 +91,8 @@ func (x *indexedStore) find(t *testing.T, query string) []string {
 	return ids
 }
 
+// TestIndexer_Changes_FoundByQueries checks that the index contains what the feed reports on
+// each database: new, changed, closed and deleted listings, which are found by synonyms, too.
 func TestIndexer_Changes_FoundByQueries(t *testing.T) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
@@ -119,6 +124,8 @@ func TestIndexer_Changes_FoundByQueries(t *testing.T) {
 	})
 }
 
+// TestIndexer_Follow_AppliesChangesUntilDone checks that a change is found without CatchUp while
+// Follow runs, and that Follow ends with its context without an error.
 func TestIndexer_Follow_AppliesChangesUntilDone(t *testing.T) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {

@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestLimitMemory_ControlGroupLimit_BoundsRuntime checks that the memory limit of the Go runtime
+// is 90 % of that of the container, so that the garbage collector runs before the kernel kills
+// the process.
 func TestLimitMemory_ControlGroupLimit_BoundsRuntime(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })

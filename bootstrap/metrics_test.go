@@ -9,6 +9,8 @@ import (
 	"github.com/locumhq/locum/config"
 )
 
+// TestDiskSpace_ModuleDatabase_IsIncluded checks that the metric of free disk space includes the
+// folder of a database that stores a single module.
 func TestDiskSpace_ModuleDatabase_IsIncluded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

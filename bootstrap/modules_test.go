@@ -9,6 +9,8 @@ import (
 	"github.com/locumhq/locum/modules/hiring"
 )
 
+// TestComplete_MissingPorts_AreNamed checks that the error names missing collaborators by field,
+// also those in embedded structs.
 func TestComplete_MissingPorts_AreNamed(t *testing.T) {
 	t.Parallel()
 	err := checkDeps("billing", billing.Deps{PublicURL: "https://locum.example"})

@@ -24,10 +24,14 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// openLocalLimiter is the opener of a limiter that works.
 func openLocalLimiter(context.Context, string, adapters.Deps) (limit.Limiter, error) {
 	return locallimit.New(clock.System{}), nil
 }
 
+// TestOpen_FaultyAdapter_ErrorNamesTheSetting checks that adapters of other teams that cannot
+// work, such as a nil pointer or a storage without a required port, are refused at the start,
+// with an error that names the setting and what is missing.
 func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -113,6 +117,8 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 	}
 }
 
+// TestOverride_BuiltInScheme_IsReplaced checks that Override replaces a built-in adapter, and
+// the Deps that each opener receives.
 func TestOverride_BuiltInScheme_IsReplaced(t *testing.T) {
 	t.Parallel()
 	opened := false
@@ -133,6 +139,8 @@ func TestOverride_BuiltInScheme_IsReplaced(t *testing.T) {
 	require.True(t, opened)
 }
 
+// TestOpen_OpenerIgnoresItsContext_StartEnds checks that an opener that hangs does not prevent
+// the end of the process when an operator interrupts the start.
 func TestOpen_OpenerIgnoresItsContext_StartEnds(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.Limiter.URL = "stuck:" })
@@ -152,6 +160,8 @@ func TestOpen_OpenerIgnoresItsContext_StartEnds(t *testing.T) {
 	require.NoError(t, app.Stop(stop))
 }
 
+// TestStorage_WithoutOptionalPorts_Serves checks that a storage may omit its optional ports.
+// Their defaults return nothing, and refuse only what users would miss, such as an export.
 func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
 	t.Parallel()
 	var storage adapters.Storage
@@ -184,6 +194,8 @@ func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
 	require.Empty(t, days)
 }
 
+// TestModuleStorage_WithoutTasks_EventsAreRelayed checks that events of a database without a
+// task queue become tasks in that of identity.
 func TestModuleStorage_WithoutTasks_EventsAreRelayed(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.Database.BillingURL = "ledger:" })
@@ -217,6 +229,9 @@ type otherQueue struct {
 
 func (q otherQueue) Embedded() bool { return q.embedded }
 
+// TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded checks that the adapter, and not its
+// scheme, decides which process executes tasks: the server for an embedded queue, otherwise the
+// worker.
 func TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -255,6 +270,8 @@ func TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded(t *testing.T) {
 	}
 }
 
+// TestWorker_EmbeddedQueueOfAnotherScheme_IsRefused checks that a worker, which would never get
+// a task of an embedded queue, does not start.
 func TestWorker_EmbeddedQueueOfAnotherScheme_IsRefused(t *testing.T) {
 	t.Parallel()
 	_, err := startApp(t, testConfig(t, func(s *config.Config) { s.Queue.URL = "inproc:" }), role{name: "worker"},

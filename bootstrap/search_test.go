@@ -26,6 +26,8 @@ func runCommand(t *testing.T, configuration string, args ...string) (string, err
 	return out.String(), err
 }
 
+// TestSearchRebuild_EndsThePositionsOfIndexes checks that the command makes the position of
+// every index invalid, upon which servers build new ones.
 func TestSearchRebuild_EndsThePositionsOfIndexes(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t, nil)
@@ -45,6 +47,8 @@ func TestSearchRebuild_EndsThePositionsOfIndexes(t *testing.T) {
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 }
 
+// TestSearchExplain_PrintsSlotsAndCorrections checks the table in which the command prints how
+// queries are understood: each line has a slot, its value and the text of the query.
 func TestSearchExplain_PrintsSlotsAndCorrections(t *testing.T) {
 	t.Parallel()
 	out, err := runCommand(t, "", "search", "explain", "band 5 icu nusre", "nights near Leeds -agency")
@@ -55,12 +59,15 @@ func TestSearchExplain_PrintsSlotsAndCorrections(t *testing.T) {
 	} {
 		require.Regexp(t, want, out)
 	}
+	// A symbol can be a word of a query. A hyphen alone is none.
 	_, err = runCommand(t, "", "search", "explain", "&")
 	require.NoError(t, err)
 	_, err = runCommand(t, "", "search", "explain", "--", "-")
 	require.EqualError(t, err, "the query has no words")
 }
 
+// TestSearchExplain_UsesTheConfiguredVocabulary checks that the command explains queries as the
+// server with these settings would understand them.
 func TestSearchExplain_UsesTheConfiguredVocabulary(t *testing.T) {
 	t.Parallel()
 	file := vocabularyIn(t, "role babycatcher =midwife : babycatcher\n")
@@ -71,6 +78,8 @@ func TestSearchExplain_UsesTheConfiguredVocabulary(t *testing.T) {
 	require.ErrorContains(t, err, "search.vocabulary")
 }
 
+// TestSearchLint checks the command that checks the built-in vocabulary or a file, and names the
+// line of a problem.
 func TestSearchLint(t *testing.T) {
 	t.Parallel()
 	out, err := runCommand(t, "", "search", "lint")
@@ -89,6 +98,7 @@ func TestSearchLint(t *testing.T) {
 	require.Error(t, err)
 }
 
+// vocabularyIn returns the path of a vocabulary file with the text.
 func vocabularyIn(t *testing.T, text string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "vocabulary.txt")

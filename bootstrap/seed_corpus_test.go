@@ -18,6 +18,9 @@ var britishWords = regexp.MustCompile(
 	`(?i)paediatric|anaesthe|haemat|gynaec|orthopaed|centre|labour|licence|\brota\b|theatre|programme|recognise|authorise|elderly|telephone|\bwards?\b|\bNHS\b|annual leave|\bband \d`,
 )
 
+// TestDemoListings_FollowTheRules checks that generated listings are plausible adverts of their
+// country: their length, their role and their place as the search understands them, contract and
+// pay that fit, and no British words in the United States.
 func TestDemoListings_FollowTheRules(t *testing.T) {
 	t.Parallel()
 	vocabulary, err := search.Load()
@@ -64,6 +67,8 @@ func TestDemoListings_FollowTheRules(t *testing.T) {
 	}
 }
 
+// checkContract checks that the contract, the title and the pay of a listing agree: cover is
+// paid by the hour, and amounts are in minor units such as cents.
 func checkContract(t *testing.T, listing listings.Listing, o *employer, p *post) {
 	t.Helper()
 	isCover := listing.ContractType == "temporary"
@@ -87,6 +92,8 @@ func checkContract(t *testing.T, listing listings.Listing, o *employer, p *post)
 	require.Contains(t, listing.Description, "You will need", listing.Title)
 }
 
+// TestDemoListings_DefaultNumber_EveryRoleAndCountry checks that the 200 listings that `locum
+// seed` creates by default show the whole variety.
 func TestDemoListings_DefaultNumber_EveryRoleAndCountry(t *testing.T) {
 	t.Parallel()
 	const defaultNumber = 200

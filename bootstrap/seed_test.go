@@ -32,6 +32,7 @@ func wired(t *testing.T, cfg *config.Config, r role, targets ...any) {
 	t.Cleanup(func() { require.NoError(t, a.Stop(context.Background())) })
 }
 
+// openSeeded returns a database with demo data and n listings.
 func openSeeded(t *testing.T, n int) (*config.Config, adapters.Storage) {
 	t.Helper()
 	cfg := testConfig(t, nil)
@@ -48,12 +49,14 @@ func openSeeded(t *testing.T, n int) (*config.Config, adapters.Storage) {
 	return cfg, storage
 }
 
+// noAccounts answers questions about organizations and seekers that do not exist.
 type noAccounts struct{}
 
 func (noAccounts) HoldsJobs(context.Context, string) (bool, bool, error) { return false, false, nil }
 func (noAccounts) CompanyName(context.Context, string) (string, error)   { return "", nil }
 func (noAccounts) HomeLocation(context.Context, string) (string, error)  { return "", nil }
 
+// searchOver returns a service of listings that searches the storage.
 func searchOver(t *testing.T, storage adapters.Storage) *listings.Service {
 	return listings.New(listings.Deps{
 		Tx:            storage.Identity.Tx,
@@ -70,6 +73,8 @@ func searchOver(t *testing.T, storage adapters.Storage) *listings.Service {
 	})
 }
 
+// TestSeed_Twice_SameData checks that demo data are the same each time, ids included, so that
+// reports of problems can be reproduced, and that a database with users is not seeded.
 func TestSeed_Twice_SameData(t *testing.T) {
 	t.Parallel()
 	read := func() string {
@@ -106,6 +111,8 @@ func TestSeed_Twice_SameData(t *testing.T) {
 	require.NotContains(t, first, "  ")
 }
 
+// TestSeed_Listings_AreInOrderOfPosting checks that ids, which lists are sorted by, agree with
+// the dates of listings in the past, and that a new listing is the first one.
 func TestSeed_Listings_AreInOrderOfPosting(t *testing.T) {
 	t.Parallel()
 	_, s := openSeeded(t, 600)
@@ -122,6 +129,8 @@ func TestSeed_Listings_AreInOrderOfPosting(t *testing.T) {
 	}
 }
 
+// TestSeed_Applications_BelongToBothSides checks that the demo clinician and the demo employer
+// see the same applications, one in each status, and an interview that is in the future.
 func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 	t.Parallel()
 	cfg, storage := openSeeded(t, 200)
@@ -156,6 +165,8 @@ func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 	require.True(t, ahead.Items[0].Interview.ScheduledAt.After(deps.Clock.Now()))
 }
 
+// TestSeed_FewListings_NoApplications checks that a seed with fewer listings than the demo
+// applications need succeeds.
 func TestSeed_FewListings_NoApplications(t *testing.T) {
 	t.Parallel()
 	openSeeded(t, 1)

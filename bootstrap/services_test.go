@@ -12,7 +12,7 @@ import (
 	"github.com/locumhq/locum/core/auth"
 )
 
-// withoutActor are the methods of services without an actor, by the reason.
+// withoutActor are the methods of services that take no actor, by the reason why they need none.
 var withoutActor = map[string]string{
 	"guests, and holders of a secret that was mailed or issued": `
 		Billing.ReceiveNotice Hiring.OpenExport Identity.Authenticate Identity.AuthenticateBrowser Identity.DeviceToken Identity.FindInvitation Identity.ForgotPassword Identity.Login
@@ -74,6 +74,7 @@ func TestServices_UseCases_TakeTheirActor(t *testing.T) {
 	}
 }
 
+// takesActor reports whether a method has a parameter of the type auth.Actor.
 func takesActor(m reflect.Type) bool {
 	for i := range m.NumIn() {
 		if m.In(i) == reflect.TypeFor[auth.Actor]() {

@@ -78,10 +78,14 @@ func (t *mountedTransport) Ping(context.Context) error { return t.err }
 
 func (t *mountedTransport) Drain() { t.calls.add("drain-" + t.name) }
 
+// withTransport returns an option that adds a transport that exists already.
 func withTransport(name string, t adapters.Transport) Option {
 	return WithTransport(name, func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) { return t, nil })
 }
 
+// TestWithTransport_FaultyTransport_ErrorNamesIt checks that the server does not start with a
+// transport that cannot be opened or started, or whose path belongs to a route or to another
+// transport. The keys are parts of the errors.
 func TestWithTransport_FaultyTransport_ErrorNamesIt(t *testing.T) {
 	t.Parallel()
 	var all calls
@@ -113,6 +117,9 @@ func TestWithTransport_FaultyTransport_ErrorNamesIt(t *testing.T) {
 	}
 }
 
+// TestTransports_Lifecycle_IsThatOfTheServer checks that transports are started in the order of
+// their names after the services, that a mounted one is reachable, that one that is unavailable
+// only degrades readiness, and that all are drained and shut down with the server.
 func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 	t.Parallel()
 	var all calls
@@ -148,6 +155,8 @@ func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 	require.Regexp(t, "^start-a start-b drain-b shutdown-[ab] shutdown-[ab]$", all.String())
 }
 
+// TestTransports_Worker_OpensNone checks that a worker, which serves no requests, does not open
+// transports.
 func TestTransports_Worker_OpensNone(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.Queue.URL = kit.RedisURL(t) })
@@ -163,6 +172,8 @@ func TestTransports_Worker_OpensNone(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestTransports_SecondFailsToStart_FirstIsShutDown checks that a failed start leaves no
+// transport running.
 func TestTransports_SecondFailsToStart_FirstIsShutDown(t *testing.T) {
 	t.Parallel()
 	var all calls
@@ -172,6 +183,8 @@ func TestTransports_SecondFailsToStart_FirstIsShutDown(t *testing.T) {
 	require.Equal(t, "start-a start-b shutdown-a", all.String())
 }
 
+// TestTransports_ContextIgnored_ProcessEnds checks that a transport that hangs in its opener,
+// its start or its shutdown does not prevent the end of the process.
 func TestTransports_ContextIgnored_ProcessEnds(t *testing.T) {
 	t.Parallel()
 	released := make(chan struct{})
@@ -216,6 +229,8 @@ func TestTransports_ContextIgnored_ProcessEnds(t *testing.T) {
 	require.ErrorContains(t, err, "transport bad: still busy")
 }
 
+// TestTransports_Routes_AreListed checks that `locum routes` lists the paths of mounted
+// transports, unless they are disabled.
 func TestTransports_Routes_AreListed(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t, nil)

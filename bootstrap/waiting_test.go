@@ -12,6 +12,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// TestStart_WithoutDatabase_ReportsWaitAndReason checks that a start waits for the database,
+// logs what it waits for, and fails after the time limit with one line that has no password.
 func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.Database.URL = "postgres://locum:hunter2@127.0.0.1:1/locum" })
@@ -33,6 +35,8 @@ func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 	require.NoError(t, app.Stop(stop))
 }
 
+// TestStart_WithoutRedis_SucceedsAndWarns checks that a server starts without Redis, which is an
+// optional dependency, and logs both settings that use it.
 func TestStart_WithoutRedis_SucceedsAndWarns(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t, func(cfg *config.Config) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// write returns the path of a file with the settings.
 func write(t *testing.T, yaml string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "locum.yaml")
@@ -23,6 +24,8 @@ func TestLoad_NoFileAndEnvironment_ReturnsDefaults(t *testing.T) {
 	require.Equal(t, "default", c.Source("database.url"))
 }
 
+// TestLoad_Environment_OverridesFile checks the order of precedence, and that each setting knows
+// its source, which error messages name.
 func TestLoad_Environment_OverridesFile(t *testing.T) {
 	path := write(t, "http:\n  addr: \":1\"\n  trusted_proxies: [10.0.0.0/8]\ndatabase:\n  url: sqlite:a.db\n")
 	t.Setenv("LOCUM_DATABASE_URL", "sqlite:b.db")
@@ -45,6 +48,9 @@ func TestLoad_ListInEnvironment_SplitsAtCommas(t *testing.T) {
 	require.Len(t, proxies, 2)
 }
 
+// TestLoad_InvalidValue_ErrorNamesKeyAndSource checks that the error of an invalid setting is
+// one line with its key, the file or the variable that has the value, and the values that are
+// allowed.
 func TestLoad_InvalidValue_ErrorNamesKeyAndSource(t *testing.T) {
 	for name, c := range map[string]struct{ yaml, env, value, says string }{
 		"an unknown key in the file": {yaml: "database:\n  ulr: x\n", says: "unknown key"},
@@ -147,6 +153,8 @@ func TestLoad_InvalidValue_ErrorNamesKeyAndSource(t *testing.T) {
 	require.Error(t, err)
 }
 
+// TestSettings_Secrets_AreMasked checks that the list of settings, which operators copy into
+// reports, contains no password and no key. "hunter2" is every secret in these tests.
 func TestSettings_Secrets_AreMasked(t *testing.T) {
 	t.Setenv("LOCUM_DATABASE_URL", "postgres://locum:hunter2@db/locum")
 	t.Setenv("LOCUM_LIMITER_URL", "redis://:hunter2@cache:6379/0")
@@ -160,6 +168,9 @@ func TestSettings_Secrets_AreMasked(t *testing.T) {
 	}
 }
 
+// TestSettings_URL_SecretsAreMasked checks that passwords are masked in valid URLs, in URLs with
+// unescaped characters in the password, and in connection strings of other formats. What cannot
+// be parsed is masked as a whole.
 func TestSettings_URL_SecretsAreMasked(t *testing.T) {
 	for value, shows := range map[string]string{
 		"sqlite:data/locum.db":      "sqlite:data/locum.db",
@@ -191,6 +202,8 @@ func TestSettings_URL_SecretsAreMasked(t *testing.T) {
 	}
 }
 
+// TestSettings_ListOfURLs_SecretsAreMasked checks that each URL of a list is masked, although
+// its hosts and its password may contain commas, too.
 func TestSettings_ListOfURLs_SecretsAreMasked(t *testing.T) {
 	for value, shows := range map[string]string{
 		"postgres://u:hunter2@r/db,postgres://u:hunter2@r2/db":     "postgres://u:***@r/db,postgres://u:***@r2/db",
@@ -210,6 +223,8 @@ func TestSettings_ListOfURLs_SecretsAreMasked(t *testing.T) {
 	}
 }
 
+// TestLoad_Error_ContainsNoSecret checks that no error of an invalid setting contains a secret,
+// wherever it is in the value.
 func TestLoad_Error_ContainsNoSecret(t *testing.T) {
 	for _, key := range []string{
 		"LOCUM_DATABASE_URL", "LOCUM_QUEUE_URL", "LOCUM_LIMITER_URL", "LOCUM_MAIL_URL",
@@ -244,6 +259,7 @@ func TestLoad_Error_ContainsNoSecret(t *testing.T) {
 	}
 }
 
+// TestHosts_URLWithSecrets_ReturnsServers checks which part of a URL logs may contain.
 func TestHosts_URLWithSecrets_ReturnsServers(t *testing.T) {
 	for address, hosts := range map[string]string{
 		"redis://u:p@h:6379/0":                   "h:6379",

@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestSite_Invalid_NamesTheSetting checks the settings of the site. A colour must have enough
+// contrast with white text, links must not run scripts, and an origin must not be able to add a
+// directive to the content security policy.
 func TestSite_Invalid_NamesTheSetting(t *testing.T) {
 	t.Parallel()
 	logo := filepath.Join(t.TempDir(), "logo.png")
