@@ -109,8 +109,8 @@ func checkSuiteImport(file, imported string) string {
 	)
 }
 
-// checkOutsiderImport returns why the module of another team may not import a package, or an
-// empty string.
+// checkOutsiderImport returns why the module of another team, test/outsider, may not import a
+// package, or an empty string.
 func checkOutsiderImport(imported string) string {
 	inside, _ := strings.CutPrefix(imported, module+"/")
 	return unless(
@@ -119,15 +119,20 @@ func checkOutsiderImport(imported string) string {
 	)
 }
 
+// isStandard reports whether a package is in the standard library: the first part of its path
+// has no dot.
 func isStandard(imported string) bool {
 	return !strings.Contains(strings.SplitN(imported, "/", 2)[0], ".")
 }
 
+// adapter returns why the adapter may not import a package of this module, or an empty string.
+// inside is the path of the package below the module, target its top-level folder, and
+// targetName the folder below that.
 func adapter(name, inside string, ours bool, target, targetName string) string {
 	if !ours || target == "core" {
 		return ""
 	}
-	if name == "" { // slots.go
+	if name == "" { // a file of package adapters itself
 		return unless(target == "modules", "the structs of adapters import core and modules only")
 	}
 	switch target {
@@ -161,6 +166,7 @@ func split(file string) (folder, name string) {
 	return parts[0], name
 }
 
+// unless returns the reason unless the import is fine.
 func unless(fine bool, reason string) string {
 	if fine {
 		return ""
@@ -168,6 +174,8 @@ func unless(fine bool, reason string) string {
 	return reason
 }
 
+// TestImports_FollowTheRules checks the imports of every Go file of the repository, so that
+// modules stay independent of frameworks, databases and each other.
 func TestImports_FollowTheRules(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -206,6 +214,8 @@ func TestImports_FollowTheRules(t *testing.T) {
 	require.Greater(t, files, 50, "too few files were checked")
 }
 
+// TestViolation_PlantedImport_IsFound checks that violation refuses an import that breaks each
+// of the rules, and accepts allowed ones: a rule that finds nothing would go unnoticed.
 func TestViolation_PlantedImport_IsFound(t *testing.T) {
 	t.Parallel()
 	for _, planted := range []struct{ file, imported string }{
@@ -261,6 +271,8 @@ func TestViolation_PlantedImport_IsFound(t *testing.T) {
 	}
 }
 
+// TestTopLevel_FilesAndFolders_AreKnown checks that no file or folder is added to the root by
+// mistake.
 func TestTopLevel_FilesAndFolders_AreKnown(t *testing.T) {
 	t.Parallel()
 	want := strings.Fields("core adapters modules bootstrap config migrations test Makefile go.mod go.sum README.md LICENSE NOTICE")

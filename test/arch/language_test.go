@@ -211,6 +211,8 @@ func readTexts(root string) (texts, error) {
 	return x, err
 }
 
+// TestLanguage_Repository_IsStandardEnglish checks that the number of comments, messages and
+// pages with a phrase of nonstandard does not exceed its budget.
 func TestLanguage_Repository_IsStandardEnglish(t *testing.T) {
 	t.Parallel()
 	all, err := readTexts(filepath.Join("..", ".."))
@@ -238,6 +240,8 @@ func TestLanguage_Repository_IsStandardEnglish(t *testing.T) {
 	}
 }
 
+// TestFindNonstandard_Sentence_ReturnsPhrase checks that the phrases are found, and that terms
+// of the field with the same words are not.
 func TestFindNonstandard_Sentence_ReturnsPhrase(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -268,6 +272,8 @@ func TestFindNonstandard_Sentence_ReturnsPhrase(t *testing.T) {
 	}
 }
 
+// TestTexts_AddFile_FindsCommentsAndMessages checks which texts of a file are comments, messages
+// and paragraphs. Keys and paths are none of them.
 func TestTexts_AddFile_FindsCommentsAndMessages(t *testing.T) {
 	t.Parallel()
 	var x texts

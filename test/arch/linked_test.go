@@ -73,6 +73,9 @@ func importChain(packages map[string][]string, prefix, except string) []string {
 	return nil
 }
 
+// TestProgram_LinkedPackages_AreNeeded checks that the binary contains no package for tests, no
+// library that was replaced, and no gRPC beyond the types that traces need. A message names the
+// chain of imports.
 func TestProgram_LinkedPackages_AreNeeded(t *testing.T) {
 	t.Parallel()
 	packages := linkedPackages(t)

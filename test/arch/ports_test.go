@@ -134,9 +134,11 @@ This page is generated: `+"`make ports`"+`.
 	return page, total
 }
 
-// maxMethods is the most methods that a team has to write for a storage.
+// maxMethods is the maximum number of methods that a team has to write for a storage.
 const maxMethods = 200
 
+// TestPorts_Page_IsCurrent checks that the generated page lists the ports as they are in the
+// code.
 func TestPorts_Page_IsCurrent(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(adopters, "ports.md")
@@ -188,6 +190,8 @@ func sourcesIn(t *testing.T, roots ...string) string {
 	return all.String()
 }
 
+// TestPorts_EveryPort_HasAPage checks that each port is explained on a page, and that each page
+// has all sections.
 func TestPorts_EveryPort_HasAPage(t *testing.T) {
 	t.Parallel()
 	var all strings.Builder
@@ -206,6 +210,8 @@ func TestPorts_EveryPort_HasAPage(t *testing.T) {
 	}
 }
 
+// TestPorts_Pages_NameWhatExists checks that the suites that pages name exist, and that their
+// examples are copies of code that is compiled and tested.
 func TestPorts_Pages_NameWhatExists(t *testing.T) {
 	t.Parallel()
 	suites, examples := sourcesIn(t, "../conformance"), sourcesIn(t, "../outsider", "../../adapters")

@@ -25,8 +25,8 @@ var securityModules = map[string]string{
 	"google.golang.org/protobuf":    "v1.36.0",
 }
 
-// TestSecurityModules_BuildList_IsNotOlder replaces a vulnerability scan where its database cannot
-// be reached.
+// TestSecurityModules_BuildList_IsNotOlder checks the minimum versions of securityModules. It
+// replaces a vulnerability scan where the database of vulnerabilities cannot be reached.
 func TestSecurityModules_BuildList_IsNotOlder(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))

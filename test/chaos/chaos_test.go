@@ -18,15 +18,19 @@ import (
 	"github.com/locumhq/locum/test/kit/services"
 )
 
+// serverVictim returns a server of the installation, such as PostgreSQL, as a victim.
 func serverVictim(name string, s *services.Server) victim {
 	return victim{name: name, kill: s.Kill, start: s.Start}
 }
 
-// mailServer is a victim that keeps what it has accepted.
+// mailServer returns the mail server as a victim. It keeps the messages that it has accepted.
 func (in *installation) mailServer() victim {
 	return victim{name: "mail server", kill: in.mail.Stop, start: func() error { in.mail.Start(); return nil }}
 }
 
+// TestNotifications_PostgresAndRedisKilled_NothingIsLost checks that each change of an
+// application leads to exactly one notification and one e-mail while the server, the worker,
+// Redis, PostgreSQL and the mail server are killed and started again.
 func TestNotifications_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	database, queue := kit.OwnPostgres(t), kit.OwnRedis(t)
@@ -41,6 +45,8 @@ func TestNotifications_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
 	inst.changeStatuses()
 }
 
+// TestNotifications_ProcessKilled_NothingIsLost checks the same on SQLite, where one process
+// serves requests and executes tasks.
 func TestNotifications_ProcessKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "")
@@ -69,13 +75,16 @@ func (c *application) otherStatus() (status string, certain bool) {
 	return statuses[0], false
 }
 
+// statuses are the statuses to which an employer can change an application.
 var statuses = []string{"review", "interview", "accepted", "rejected", "withdrawn", "pending"}
 
-// changeStatuses changes statuses while the victims are killed, and then checks
-// the notifications.
+// changeStatuses changes the statuses of applications while the victims are killed, and then
+// checks that each change that happened led to a notification and an e-mail. A request during an
+// outage may have an unknown outcome, so the number of changes is between the accepted ones and
+// those plus the unknown ones.
 func (in *installation) changeStatuses() {
 	changes, kills, pace := 160, len(in.victims)+1, 20*time.Millisecond
-	if isFull() {
+	if isFull() { // make chaos: more changes, at a faster pace
 		changes, kills, pace = 2000, 8*len(in.victims), 10*time.Millisecond
 	}
 	applications := in.createApplications(20)
@@ -129,6 +138,7 @@ func (in *installation) changeStatuses() {
 	require.LessOrEqual(in.t, happened, int(accepted.Load()+unknown.Load()), "rejected changes are not stored")
 }
 
+// isClosed reports whether the channel is closed.
 func isClosed(c chan struct{}) bool {
 	select {
 	case <-c:
@@ -203,6 +213,7 @@ func (in *installation) requireNotifications(applications []application) (happen
 		for _, entry := range application["timeline"].([]any)[1:] {
 			moves = append(moves, entry.(object)["to"].(string))
 		}
+		// The timeline lists at most 200 changes, after the entry of the application itself.
 		require.Less(in.t, len(moves), 200, "the timeline has no further changes")
 		happened += len(moves)
 

@@ -14,7 +14,9 @@ import (
 	"github.com/locumhq/locum/test/kit/services"
 )
 
-// The queue and the limiter use the cluster through the same URL.
+// TestRedisCluster_MastersKilled_NothingIsLost checks that every request succeeds, and nothing
+// is lost, while two of the three masters of a Redis cluster are killed one after the other and
+// replaced by their replicas. The queue and the limiter use the cluster through the same URL.
 func TestRedisCluster_MastersKilled_NothingIsLost(t *testing.T) {
 	if !isFull() {
 		t.Skip("LOCUM_TEST_CHAOS is not full")

@@ -48,6 +48,7 @@ func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Create(path)
 	require.NoError(t, err)
+	// Smaller pieces fill what a larger one has left.
 	for _, piece := range []int{1 << 20, 4096, 1} {
 		for err = nil; err == nil; {
 			_, err = f.Write(make([]byte, piece))
@@ -69,6 +70,8 @@ func (in *installation) readiness(adapter string) (state string, ready bool) {
 	return state, ready
 }
 
+// waitForState waits until /readyz reports the state of the adapter, and whether the server is
+// ready.
 func (in *installation) waitForState(adapter, state string, ready bool) {
 	in.t.Helper()
 	require.Eventually(in.t, func() bool {
@@ -116,6 +119,9 @@ func (in *installation) requireListings(employer user, titles []string) {
 	require.ElementsMatch(in.t, titles, found)
 }
 
+// TestDiskFull_SQLite_RecoversWithoutLoss checks that a full disk is a 503 and is logged with
+// its cause, that reads continue, and that the server recovers by itself when there is space
+// again, with exactly the listings that it accepted.
 func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
 	t.Parallel()
 	disk := mountFS(t, "16m")
@@ -140,7 +146,7 @@ func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
 	// SQLite returns an I/O error if its shared-memory file cannot grow.
 	inst.requireLogged("service unavailable", "database: ", "disk")
 	inst.requireLogged("readiness check failed", "database")
-	inst.must(employer, http.MethodGet, "/api/auth/me", nil) // reads go on
+	inst.must(employer, http.MethodGet, "/api/auth/me", nil) // reads still succeed
 
 	require.NoError(t, os.Remove(filler))
 	inst.waitForState("database", "ok", true)
@@ -149,6 +155,9 @@ func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
 	inst.waitIdle()
 }
 
+// TestReadOnlyMount_FilesAndMail_RecoverWithoutLoss checks that folders that become read-only,
+// as after a disk error, degrade the server without stopping it: uploads are a 503, and e-mails
+// wait until they can be written.
 func TestReadOnlyMount_FilesAndMail_RecoverWithoutLoss(t *testing.T) {
 	t.Parallel()
 	disk := mountFS(t, "16m")
@@ -199,6 +208,9 @@ func mailsTo(folder, email string) (out []string) {
 	return out
 }
 
+// TestPostgres_LimitsReached_RecoversWithoutLoss checks that the server reports its cause while
+// PostgreSQL refuses connections or writes, and recovers by itself with exactly the listings
+// that it accepted.
 func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 	t.Parallel()
 	skipUnlessFull(t)
@@ -256,6 +268,9 @@ func TestPostgres_LimitsReached_RecoversWithoutLoss(t *testing.T) {
 	inst.waitIdle()
 }
 
+// TestClock_SetAheadAndBack_RecoversWithoutLoss checks that a clock that is set ahead by two
+// days and back does not lose or repeat e-mails. Tasks and leases of the wrong time would
+// otherwise wait for two days.
 func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 	t.Parallel()
 	skipUnlessFull(t)
@@ -267,11 +282,13 @@ func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 			t.Parallel()
 			offset := filepath.Join(t.TempDir(), "offset")
 			inst := newInstallation(t, database(t), "LOCUM_TEST_CLOCK="+offset)
+			// set replaces the file atomically, because the program reads it at any time.
 			set := func(by string) {
 				require.NoError(t, os.WriteFile(offset+".new", []byte(by), 0o600))
 				require.NoError(t, os.Rename(offset+".new", offset))
 			}
 			set("0s")
+			// This build of the program adds the offset in the file to its clock.
 			inst.program = kit.FailingProgram(t)
 			inst.process("serve")
 			applications := inst.createApplications(4)

@@ -38,6 +38,9 @@ type keyedOperation struct {
 // stored, both before the commit; and before the response is sent.
 var failpoints = []string{"begun", "effect", "answer", "done"}
 
+// TestIdempotencyKey_KilledBetweenEffectAndAnswer_ExecutesOnce checks that a request with an
+// Idempotency-Key has one effect, although the process is killed at each step of it and the
+// client repeats it, and that later repetitions get the same status.
 func TestIdempotencyKey_KilledBetweenEffectAndAnswer_ExecutesOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -50,6 +53,8 @@ func TestIdempotencyKey_KilledBetweenEffectAndAnswer_ExecutesOnce(t *testing.T) 
 	})
 }
 
+// interruptKeyed kills the process once for each operation and failpoint, and then repeats each
+// request twice.
 func (in *installation) interruptKeyed() {
 	t := in.t
 	server := in.process("serve")
@@ -92,6 +97,8 @@ func (in *installation) interruptKeyed() {
 			status, code, err = in.send(a.keyedOperation, a.n)
 			return err == nil && code != "A request with this Idempotency-Key is still running"
 		}, time.Minute, 100*time.Millisecond, name)
+		// The result of a remote operation is not known after the crash, so the server refuses to
+		// execute it again.
 		if a.remote && a.point == "effect" {
 			require.Equal(t, http.StatusConflict, status, name)
 		} else {
@@ -138,7 +145,7 @@ func (in *installation) send(k keyedOperation, n int) (status int, message strin
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
-	// A body of an unknown type cannot be read a second time.
+	// net/http cannot read a body of an unknown type a second time, so that it does not retry.
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, in.url+k.path, struct{ *bytes.Reader }{bytes.NewReader(raw)})
 	if err != nil {
 		return 0, "", err
@@ -166,6 +173,8 @@ func (in *installation) keyedOperations() []keyedOperation {
 	t := in.t
 	employer := in.register("/api/auth/register-employer", object{"companyName": "St Brigid's"})
 	seeker := in.register("/api/auth/register", object{"userType": "jobseeker"})
+	// list returns the items of a list in the API, and count those of them whose field has the
+	// value.
 	list := func(account user, path, key string) []any {
 		data := in.must(account, http.MethodGet, path, nil)
 		if inner, ok := data["bookmarks"].(object); ok {
@@ -184,7 +193,7 @@ func (in *installation) keyedOperations() []keyedOperation {
 	}
 	title := func(n int) string { return fmt.Sprintf("Staff Nurse %d", n) }
 	titled := func(n int) object { return object{"title": title(n), "description": "Nights."} }
-	// An application has one listing for each request.
+	// A user can apply for a listing once, so that each request needs another one.
 	listings := map[int]string{}
 	for n := range 40 {
 		listings[n] = in.must(employer, http.MethodPost, "/api/employers/jobs", object{

@@ -40,10 +40,13 @@ type victim struct {
 
 // installation is a running installation of the product.
 type installation struct {
-	t    *testing.T
-	dir  string
-	env  []string
-	url  string
+	t *testing.T
+	// dir is the working directory of the processes, with their logs and files. url is the
+	// address of the server.
+	dir string
+	env []string
+	url string
+	// db is the URL of the database.
 	db   string
 	mail *kit.SMTP
 	// program replaces the product's binary for processes that are started
@@ -63,7 +66,7 @@ func (in *installation) process(command string) victim {
 	v.start = func() error {
 		cmd = exec.Command(path, command)
 		cmd.Dir, cmd.Env, cmd.Stderr = in.dir, in.env, log
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // does not outlive the test
 		return cmd.Start()
 	}
 	v.kill = func() {
@@ -75,6 +78,8 @@ func (in *installation) process(command string) victim {
 	return v
 }
 
+// newInstallation prepares an installation with a migrated database, an SQLite file by default.
+// The caller starts its processes. env are more settings.
 func newInstallation(t *testing.T, database string, env ...string) *installation {
 	t.Helper()
 	addr := kit.Address(t)
@@ -124,6 +129,7 @@ type object = map[string]any
 // user is a signed-in user.
 type user struct{ email, token string }
 
+// password is that of all users.
 const password = "Corr3ct-horse"
 
 // newAddress returns an IP address that no request has used.
@@ -180,6 +186,7 @@ func (in *installation) must(account user, method, path string, body any) object
 	return data
 }
 
+// register creates an account with a random address and signs in.
 func (in *installation) register(path string, body object) user {
 	in.t.Helper()
 	body["email"], body["password"], body["name"] = fmt.Sprintf("p%x@example.org", rand.Uint64()), password, "Asha Patel"
@@ -209,7 +216,7 @@ func (in *installation) waitIdle() {
 	}, 5*time.Minute, 200*time.Millisecond, "tasks or events are still pending: %v, %d events", &jobs, &events)
 	dead, err := storage.Identity.Tasks.List(in.t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(in.t, err)
-	require.Empty(in.t, dead)
+	require.Empty(in.t, dead) // a dead task has failed for good
 }
 
 // isFull reports whether the long form is requested.

@@ -42,6 +42,9 @@ func (in *installation) countAttempts(c application) (n int) {
 	return n
 }
 
+// TestRedisUnavailable_WritesSucceed_BacklogDrains checks that requests succeed as fast as usual
+// while Redis, the queue and the limiter, is unavailable, and that all e-mails are sent when it
+// is available again: tasks are stored in the database first.
 func TestRedisUnavailable_WritesSucceed_BacklogDrains(t *testing.T) {
 	t.Parallel()
 	queue := kit.OwnRedis(t)
@@ -75,6 +78,8 @@ func TestRedisUnavailable_WritesSucceed_BacklogDrains(t *testing.T) {
 	require.Equal(t, written, inst.requireNotifications(applications))
 }
 
+// TestWorker_StartsWithoutRedis_RecoversWhenAvailable checks that a worker need not be restarted
+// if it was started before Redis.
 func TestWorker_StartsWithoutRedis_RecoversWhenAvailable(t *testing.T) {
 	t.Parallel()
 	queue := kit.OwnRedis(t)
@@ -89,11 +94,13 @@ func TestWorker_StartsWithoutRedis_RecoversWhenAvailable(t *testing.T) {
 	require.Equal(t, 1, inst.requireNotifications(applications))
 }
 
+// TestMail_ServerUnavailable_IsSentLater checks that e-mails wait for the mail server without
+// loss, duplicates, or a delay of other tasks. 4xx replies of SMTP are temporary errors.
 func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]func(m *kit.SMTP){
 		"down":             (*kit.SMTP).Stop,
-		"says nothing":     (*kit.SMTP).Hang,
+		"says nothing":     (*kit.SMTP).Hang, // accepts connections and never replies
 		"busy at the door": func(m *kit.SMTP) { m.Refuse("MAIL", 421, "") },
 		"busy, 450":        func(m *kit.SMTP) { m.Refuse("RCPT", 450, "") },
 		"busy, 452":        func(m *kit.SMTP) { m.Refuse("DATA", 452, "") },
@@ -125,6 +132,8 @@ func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
 	}
 }
 
+// TestMail_PermanentRefusal_IsTriedOnce checks that an address that the mail server refuses with
+// 550 (no such mailbox) is not tried again: servers block senders that repeat such addresses.
 func TestMail_PermanentRefusal_IsTriedOnce(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "")

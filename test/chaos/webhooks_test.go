@@ -26,8 +26,12 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// privateReceivers allows receivers on this machine.
 const privateReceivers = "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"
 
+// TestWebhooks_PostgresAndRedisKilled_NothingIsLost checks that each authorized receiver gets
+// each event at least once, with the same id and body each time, while the server and the worker
+// are killed and the receivers fail. PostgreSQL and Redis are used but keep running.
 func TestWebhooks_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.OwnRedis(t).URL, privateReceivers)
@@ -35,6 +39,7 @@ func TestWebhooks_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
 	inst.deliverUnderKills()
 }
 
+// TestWebhooks_ProcessKilled_NothingIsLost checks the same on SQLite with one process.
 func TestWebhooks_ProcessKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, "", privateReceivers)
@@ -75,6 +80,7 @@ func (c *eventCounts) record(status int, err error, event subject) {
 
 // The modes of a receiver: what it does with a delivery.
 const (
+	// Success, status 500, no response until the mode changes, and a reset connection.
 	modeRespond = iota
 	modeFail
 	modeHang
@@ -84,7 +90,7 @@ const (
 // webhookReceiver is a receiver and the deliveries it got.
 type webhookReceiver struct {
 	*httptest.Server
-	name, app, path string // of the application, and of the endpoint
+	name, app, path string // the id of the application, and the path of the endpoint
 	owner           user
 	// isAuthorized reports whether the owner may see the applicant's
 	// applications.
@@ -99,6 +105,7 @@ type webhookReceiver struct {
 	problems []string
 }
 
+// ServeHTTP checks the signature and the body of a delivery, and responds as the mode says.
 func (rec *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -226,6 +233,8 @@ func (in *installation) deliverUnderKills() {
 		ids = append(ids, in.must(s, http.MethodGet, "/api/auth/me", nil)["id"].(string))
 	}
 	isFirst := func(applicant string) bool { return applicant == ids[0] }
+	// Each receiver may see other applications: those to the organization, those of one
+	// applicant, those of the applicant who has consented, and none.
 	receivers := []*webhookReceiver{
 		in.newReceiver("organization", employer, func(string) bool { return true }),
 		in.newReceiver("applicant", seekers[0], isFirst),
@@ -359,6 +368,7 @@ func (in *installation) waitQuiet() {
 	}, 8*time.Minute, 100*time.Millisecond, "not every due delivery was sent")
 }
 
+// deliveries returns the number of deliveries with the status in the log of the webhook.
 func (in *installation) deliveries(receiver *webhookReceiver, status string) int {
 	in.t.Helper()
 	return int(

@@ -35,6 +35,9 @@ const (
 )
 
 var (
+	// The saved searches and the new listings combine these words and places, among them a
+	// misspelled word, operators of the query language, and places that exist twice or not at
+	// all.
 	trades = []string{
 		"nurse",
 		"staff nurse",
@@ -98,7 +101,8 @@ var (
 	contracts = []string{"", "", "", "permanent", "temporary", "contract"}
 )
 
-// alertServer is a server with 100,000 saved searches.
+// alertServer is a server with 100,000 saved searches. cmd is its process, db a connection to
+// its database, and token the access token of call.
 type alertServer struct {
 	*testServer
 	db    *pgx.Conn
@@ -112,6 +116,7 @@ func (s *alertServer) exec(sql string, args ...any) {
 	require.NoError(s.t, err, sql)
 }
 
+// ask returns the rows of a query, whose columns are the fields of T in order.
 func ask[T any](server *alertServer, sql string, args ...any) []T {
 	server.t.Helper()
 	rows, err := server.db.Query(server.t.Context(), sql, args...)
@@ -121,6 +126,7 @@ func ask[T any](server *alertServer, sql string, args ...any) []T {
 	return out
 }
 
+// count returns the number that the query selects.
 func (s *alertServer) count(sql string) (n int) {
 	s.t.Helper()
 	require.NoError(s.t, s.db.QueryRow(s.t.Context(), sql).Scan(&n), sql)
@@ -133,6 +139,7 @@ func (s *alertServer) up() {
 	s.cmd = s.startServer()
 }
 
+// kill kills the process with SIGKILL, as an out-of-memory killer does: nothing can be finished.
 func (s *alertServer) kill() {
 	s.t.Helper()
 	require.NoError(s.t, s.cmd.Process.Kill())
@@ -151,6 +158,8 @@ func (s *alertServer) peak() int {
 	return kb << 10
 }
 
+// call sends a request to the API from a random address, so that no rate limit applies, and
+// returns the data of the response.
 func (s *alertServer) call(method, path string, body any) map[string]any {
 	s.t.Helper()
 	sent, err := json.Marshal(body)
@@ -280,6 +289,8 @@ func (s *alertServer) employer() string {
 	return made["accessToken"].(string)
 }
 
+// newAlertStage returns a running server with 2,000 listings and 100,000 saved searches, of
+// which 1,000 send e-mail. It also makes PostgreSQL log every statement.
 func newAlertStage(t *testing.T) *alertServer {
 	t.Helper()
 	server := newLargeServer(t)
@@ -308,6 +319,10 @@ func newAlertStage(t *testing.T) *alertServer {
 	return server
 }
 
+// TestAlerts_100000Searches_1000Listings checks that 1,000 new listings are matched with 100,000
+// saved searches with bounded memory and few statements, that each search has the matches that
+// the public search finds, and that neither a match nor an e-mail is lost or changed when the
+// server is killed during the matching and during the sending.
 func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 	server := newAlertStage(t)
 	since := time.Now().UTC().Truncate(time.Microsecond)
@@ -342,7 +357,7 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 		(server.peak()-before)>>20,
 	)
 	require.Greater(t, matches, 100_000)
-	require.Less(t, pages, savedSearches/100)
+	require.Less(t, pages, savedSearches/100) // searches are read in pages, for many listings at a time
 	// asked counts all statements of the service: posting, events, pages of
 	// searches, blocks of matches, and a few statements for each mail.
 	require.Less(t, asked, savedSearches/4)
@@ -350,7 +365,7 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 
 	server.requireSameAsSearch(since)
 
-	// The next day has more matches, and the server is killed repeatedly.
+	// A day later, the next digest is due. The server is killed repeatedly while it matches.
 	server.exec("UPDATE seekers SET digest_after = now()")
 	for range 4 {
 		server.post(100)
@@ -363,7 +378,7 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 	}
 	server.waitIdle()
 	server.requireSameAsSearch(since)
-	// On the third day it is killed while it sends mail.
+	// Another day later, the server is killed while it sends e-mail.
 	server.post(100)
 	server.waitIdle()
 	server.exec("UPDATE seekers SET digest_after = now()")
@@ -379,6 +394,8 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 	server.requireDigests()
 }
 
+// TestAlerts_NewListings_CPUTime checks the CPU time for posting, indexing and matching a new
+// listing that few searches match. The first 100 listings fill caches.
 func TestAlerts_NewListings_CPUTime(t *testing.T) {
 	server := newAlertStage(t)
 	server.post(100)
@@ -407,11 +424,11 @@ func (s *alertServer) cpu() time.Duration {
 		require.NoError(s.t, err)
 		ticks += n
 	}
-	return time.Duration(ticks) * time.Second / 100
+	return time.Duration(ticks) * time.Second / 100 // a tick of /proc is 1/100 s
 }
 
-// requireSameAsSearch compares the matches of a few hundred searches with the
-// results of the search.
+// requireSameAsSearch compares the matches of up to 400 different searches with the results of
+// the public search, and requires that each search with a match led to a notification.
 func (s *alertServer) requireSameAsSearch(since time.Time) {
 	s.t.Helper()
 	type search struct{ ID, Query, Location, Contract string }
@@ -433,14 +450,17 @@ func (s *alertServer) requireSameAsSearch(since time.Time) {
 	)
 }
 
+// mails returns the files of the e-mails that were sent.
 func (s *alertServer) mails() []string {
 	names, _ := filepath.Glob(filepath.Join(s.dir, "data", "mail", "*.eml"))
 	return names
 }
 
+// mailed returns the number of e-mails that were sent.
 func (s *alertServer) mailed() int { return len(s.mails()) }
 
 var (
+	// messageID matches the id of a digest, and jobLink that of a listing in its text.
 	messageID = regexp.MustCompile(`(?i)Message-ID: <job-alerts-([0-9a-f-]{36})`)
 	jobLink   = regexp.MustCompile(`/jobs/([0-9a-f-]{36})`)
 )
@@ -455,10 +475,10 @@ func (s *alertServer) requireDigests() {
 	for _, name := range s.mails() {
 		raw, err := os.ReadFile(name)
 		require.NoError(s.t, err)
-		text := strings.NewReplacer("=\r\n", "", "=\n", "").Replace(string(raw))
+		text := strings.NewReplacer("=\r\n", "", "=\n", "").Replace(string(raw)) // joins the lines of quoted-printable
 		id := messageID.FindStringSubmatch(text)
 		if id == nil {
-			continue
+			continue // another e-mail
 		}
 		copies++
 		jobs := map[string]bool{}
@@ -480,6 +500,7 @@ func (s *alertServer) requireDigests() {
 	}
 	require.Len(s.t, mailed, len(digests))
 	for id, listings := range digests {
+		// An e-mail lists at most 50 jobs.
 		if len(listings) <= 50 {
 			require.Equal(s.t, listings, mailed[id], id)
 		} else {

@@ -67,6 +67,7 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, target *attackTarget))
 	}
 }
 
+// serve starts the server and sets its URL and process id.
 func (a *attackTarget) serve(cmd *exec.Cmd) {
 	a.t.Helper()
 	out, err := cmd.StdoutPipe()
@@ -104,11 +105,13 @@ func (a *attackTarget) do(client *http.Client, method, path, from, body string) 
 	return response.StatusCode, raw
 }
 
+// The user of the service, who has an account, and an attacker without one.
 const (
 	userAddress     = "198.51.100.7"
 	attackerAddress = "203.0.113.9"
 )
 
+// signIn registers the user and keeps the access token.
 func (a *attackTarget) signIn() {
 	a.t.Helper()
 	status, raw := a.do(
@@ -128,8 +131,8 @@ func (a *attackTarget) signIn() {
 	a.token = decoded.Data.AccessToken
 }
 
-// userP95 requests their account for the time and returns the 95th percentile of the
-// response times.
+// userP95 requests the account of the user again and again for the time, and returns the 95th
+// percentile of the response times.
 func (a *attackTarget) userP95(during time.Duration) (p95 time.Duration) {
 	a.t.Helper()
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
@@ -159,8 +162,9 @@ func (a *attackTarget) peak() int {
 	return kib >> 10
 }
 
-// runBesideUser runs the attack in the given number of loops beside the user. The bounds are ten
-// times those that `make bench` prints, for memory and errors the same.
+// runBesideUser runs the attack in the given number of loops, while the user sends requests. The
+// response times of the user must stay below ten times the bound that `make bench` checks, and
+// memory below 512 MiB. The factor allows for slow machines.
 func (a *attackTarget) runBesideUser(loops int, attack func(client *http.Client, n int64)) {
 	a.t.Helper()
 	const during = 4 * time.Second
@@ -195,6 +199,10 @@ func (a *attackTarget) runBesideUser(loops int, attack func(client *http.Client,
 	require.LessOrEqual(a.t, a.peak(), 512, "MiB")
 }
 
+// TestAttack_ExpensiveSearches_UserServed checks that users are served while 24 clients send the
+// most expensive searches: phrases of frequent words, exclusions, deep pages and wide distances.
+// From one address the rate limit refuses most of them; from many addresses the limit of CPU
+// time must suffice.
 func TestAttack_ExpensiveSearches_UserServed(t *testing.T) {
 	texts := []string{`"the" "and the"`, `"of the" "in the" "to the"`, "nurse -a -b -c -d -e", "the OR and OR of OR to OR in OR a"}
 	onEachDatabase(t, func(t *testing.T, target *attackTarget) {
@@ -226,6 +234,9 @@ func TestAttack_ExpensiveSearches_UserServed(t *testing.T) {
 	})
 }
 
+// TestAttack_UnsentBodies_UserServed checks that users are served while 100 connections announce
+// bodies and never complete them: one byte is missing of 1 MiB, or all but one of 10 MiB. Bodies
+// could otherwise use all memory.
 func TestAttack_UnsentBodies_UserServed(t *testing.T) {
 	onEachDatabase(t, func(_ *testing.T, target *attackTarget) {
 		target.runBesideUser(100, func(_ *http.Client, n int64) {
@@ -248,6 +259,9 @@ func TestAttack_UnsentBodies_UserServed(t *testing.T) {
 	})
 }
 
+// TestAttack_LargeJSON_UserServed checks that users are served while 24 clients send lists of
+// numbers where the API expects a text: as large as a body may be (1 MiB, 500,000 numbers), and
+// as large as that of a sign-in or a search may be (16 KiB).
 func TestAttack_LargeJSON_UserServed(t *testing.T) {
 	body := `{"email":[` + strings.TrimSuffix(strings.Repeat("1,", 1<<19-100), ",") + `]}`
 	small := body[:16<<10-2] + "]}"

@@ -48,9 +48,11 @@ func (b *browser) limitUploads(speed float64) {
 	require.NoError(b.t, err)
 }
 
-// uploadInBackground uploads files over a slow connection.
+// uploadInBackground checks the script of the upload: files that are refused keep the input, the
+// history of the browser works, and the progress of an upload is announced to screen readers.
 func uploadInBackground(t *testing.T, page *browser) {
 	t.Helper()
+	// file returns the path of a new file, as a list.
 	file := func(name, content string) []string {
 		path := filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
@@ -70,6 +72,7 @@ func uploadInBackground(t *testing.T, page *browser) {
 	page.checkPage("my-documents-refused")
 	page.do(chromedp.Click(`//a[starts-with(normalize-space(), "File must be a PDF")]`))
 	require.Contains(t, page.text(), "There is a problem", "a link within the page")
+	// 8 MiB are above the limit of a document, which the script checks before it sends the file.
 	page.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), file("cv.pdf", "%PDF-1.7\n"+strings.Repeat(" ", 8<<20))))
 	page.pressFor("Upload", "must have at most 7 MB")
 	_ = evaluate[chromedp.Void](page, `history.back()`)
@@ -77,6 +80,8 @@ func uploadInBackground(t *testing.T, page *browser) {
 		20*time.Second, 50*time.Millisecond, "the former page")
 
 	page.open("/account/documents")
+	// The page after the upload is another one, so that the announcements are kept in the session
+	// storage.
 	_ = evaluate[chromedp.Void](page, `(() => {
 		const status = document.querySelector("form [role=status]"), bar = document.querySelector("form progress");
 		sessionStorage.said = "";
@@ -94,6 +99,8 @@ func uploadInBackground(t *testing.T, page *browser) {
 	page.requireNoErrors("400")
 }
 
+// visitAccount registers a clinician with the e-mail address, who uploads a document, saves a
+// search and a job, applies, and withdraws the application.
 func visitAccount(t *testing.T, page *browser, email string) {
 	t.Helper()
 	page.sources = map[string]string{}

@@ -66,6 +66,7 @@ func TestBrowser_Console(t *testing.T) {
 	})
 }
 
+// signInEmployer signs in as the employer of the demo data.
 func signInEmployer(server *testServer, page *browser) {
 	const email = "employer@locum.example"
 	page.open("/employer")
@@ -76,6 +77,7 @@ func signInEmployer(server *testServer, page *browser) {
 	page.waitForAddress("/employer")
 }
 
+// useConsole opens every page for employers and uses its forms.
 func useConsole(t *testing.T, server *testServer, page *browser) {
 	t.Helper()
 	page.sources = map[string]string{}
@@ -107,6 +109,7 @@ func useConsole(t *testing.T, server *testServer, page *browser) {
 	page.validateSources()
 }
 
+// postJob corrects, previews and publishes a job, and closes several jobs at once.
 func postJob(t *testing.T, page *browser) {
 	t.Helper()
 	page.follow("Jobs")
@@ -140,6 +143,8 @@ func postJob(t *testing.T, page *browser) {
 	page.checkPage("console-jobs-refused")
 }
 
+// handleApplications moves an application to review, schedules an interview and rates the
+// applicant.
 func handleApplications(t *testing.T, page *browser) {
 	t.Helper()
 	page.follow("Applications")
@@ -170,6 +175,8 @@ func handleApplications(t *testing.T, page *browser) {
 	page.checkPage("console-board-rated")
 }
 
+// inviteColleague invites a member, who accepts with a new account. The role viewer may not post
+// jobs.
 func inviteColleague(t *testing.T, server *testServer, page *browser) {
 	t.Helper()
 	email := fmt.Sprintf("colleague-%d@example.org", time.Now().UnixNano())

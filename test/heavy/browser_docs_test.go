@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The page of the developer API runs the OAuth flow: it opens the consent page in
-// a window, exchanges the code, and calls the API with the token.
+// TestBrowser_Documentation_TriesOAuth checks that developers can try the API on its page in the
+// documentation: it opens the consent page in a window, exchanges the code, and calls the API
+// with the token.
 func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	server := site(t)
 	browser := newBrowser(t, server.url, axeCore(t))

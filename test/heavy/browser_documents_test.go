@@ -18,13 +18,14 @@ import (
 func redPDF() []byte {
 	var body bytes.Buffer
 	body.WriteString("%PDF-1.4\n")
+	// This PDF operator fills the page with red.
 	const paint = "1 0 0 rg 0 0 600 800 re f"
 	var offsets []int
 	for i, object := range []string{
 		"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>", "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R >>",
 		fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(paint), paint),
 	} {
-		offsets = append(offsets, body.Len())
+		offsets = append(offsets, body.Len()) // the table of a PDF has the offset of each object
 		fmt.Fprintf(&body, "%d 0 obj\n%s\nendobj\n", i+1, object)
 	}
 	table := body.Len()
@@ -78,7 +79,7 @@ func readDocuments(t *testing.T, s *testServer, axe string) {
 	}
 	browser.open(paths["letter"])
 	require.Equal(t, "<script>document.title = 'run'</script><h1>Dear ward</h1>", browser.text())
-	require.NotEqual(t, "run", evaluate[string](browser, "document.title"))
+	require.NotEqual(t, "run", evaluate[string](browser, "document.title")) // the script in the document was not executed
 	browser.requireNoErrors()
 	browser.open(paths["cv"])
 	require.Eventually(t, func() bool {

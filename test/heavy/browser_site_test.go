@@ -23,7 +23,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// demoSite returns a server with demo data.
+// demoSite returns a server with demo data and 200 listings. The settings are environment
+// variables.
 func demoSite(t *testing.T, settings ...string) *testServer {
 	t.Helper()
 	server := newTestServer(t)
@@ -86,6 +87,7 @@ func validatePages(t *testing.T, site string) {
 		"/", "/jobs", "/jobs?q=nurse&where=Leeds", "/jobs?q=nusre", "/jobs?contract=eternal", job, employer, employer + "/embed", "/jobs/nothing", "/job-alerts", "/help", "/privacy", "/job-alerts/confirm?token=x", "/sign-in",
 		"/register", "/forgot-password", "/request-verification", "/verify-email?token=x", "/reset-password?token=x", "/unsubscribe?token=x", "/problems/not_found", "/docs/guides/quick-start",
 	} {
+		// Pages without a valid id or token are checked, too: their HTML is that of errors.
 		sources[path] = get(path)
 	}
 	validateHTML(t, sources)
@@ -200,6 +202,7 @@ type hospitalSite struct {
 	board, employer string
 }
 
+// newHospitalSite starts a site on which every page has the widget.
 func newHospitalSite(t *testing.T) *hospitalSite {
 	t.Helper()
 	h := &hospitalSite{}
@@ -213,7 +216,8 @@ func newHospitalSite(t *testing.T) *hospitalSite {
 	return h
 }
 
-// origin returns the site by the host localhost, which the tests allow to show jobs.
+// origin returns the address of the site with the host localhost, which may show jobs. With the
+// host 127.0.0.1 the same site may not.
 func (h *hospitalSite) origin() string { return strings.Replace(h.URL, "127.0.0.1", "localhost", 1) }
 
 // showOnOtherSite shows the jobs of an employer on a page of a site that may do so, and of
@@ -225,6 +229,7 @@ func showOnOtherSite(t *testing.T, server *testServer, hospital *hospitalSite) {
 	page.leads(chromedp.Click(`(//main//h3/a)[1]`))
 	page.leads(chromedp.Click(`//article//p[@class="lead"]/a`))
 	hospital.board, hospital.employer = server.url, strings.TrimPrefix(page.path(), "/employers/")
+	// The frame may have been loaded before the listener exists, so it is loaded again.
 	const isLoaded = `new Promise((resolve) => { const frame = document.querySelector("iframe"); frame.addEventListener("load", () => resolve(true)); frame.src = frame.src; })`
 	page.open(hospital.origin())
 	page.do(chromedp.WaitReady(chromedp.CSS(`iframe[title="Open jobs"]`)))
@@ -238,6 +243,8 @@ func showOnOtherSite(t *testing.T, server *testServer, hospital *hospitalSite) {
 		20*time.Second, 50*time.Millisecond)
 }
 
+// visitSite searches, and opens a job and an employer, and pages that have no results or do not
+// exist.
 func visitSite(t *testing.T, page *browser) {
 	t.Helper()
 	page.open("/")

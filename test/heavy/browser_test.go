@@ -30,9 +30,9 @@ import (
 // the other security headers of the pages.
 type browser struct {
 	t    *testing.T
-	site string
+	site string          // the URL of the server, without a slash at the end
 	ctx  context.Context //nolint:containedctx // it is the browser
-	axe  string          // what judges accessibility, empty for pages not to be looked at
+	axe  string          // the source of axe-core, which checks accessibility; empty to skip all checks of pages
 	seen map[string]bool
 	// sources are the pages that checkPage has loaded again, by name, nil to collect none.
 	sources map[string]string
@@ -82,8 +82,8 @@ func newBrowser(t *testing.T, site, axe string) *browser {
 	return page
 }
 
-// requireNoErrors requires that the browser has reported no errors, except the
-// status of pages that list invalid fields.
+// requireNoErrors requires that the browser has reported no errors since the last check, except
+// for responses with the statuses, such as those of pages that list invalid fields.
 func (b *browser) requireNoErrors(mended ...string) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -105,6 +105,7 @@ func (b *browser) complaints() []string {
 	return slices.Clone(b.complain)
 }
 
+// do executes the steps, such as clicks, within 20 seconds.
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, end := context.WithTimeout(b.ctx, 20*time.Second)
@@ -116,6 +117,7 @@ func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// open opens a path of the site, or a URL.
 func (b *browser) open(path string) {
 	b.t.Helper()
 	if strings.HasPrefix(path, "/") {
@@ -134,11 +136,13 @@ func evaluate[T any](page *browser, expression string) T {
 	return out
 }
 
+// text returns the visible text of the page.
 func (b *browser) text() string {
 	text, _ := chromedp.Run(b.ctx, chromedp.Evaluate[string]("document.body.innerText"))
 	return text
 }
 
+// path returns the path and query of the page, or its URL if it is on another site.
 func (b *browser) path() string {
 	b.t.Helper()
 	selector, err := chromedp.Run(b.ctx, chromedp.Location())
@@ -155,6 +159,7 @@ func (b *browser) field(name, value string) {
 	b.do(chromedp.SendKeys(chromedp.CSS(selector), value))
 }
 
+// check clicks the checkbox or radio button with the name and the value.
 func (b *browser) check(name, value string) {
 	b.t.Helper()
 	b.do(chromedp.Click(chromedp.CSS(`main [name="` + name + `"][value="` + value + `"]`)))
@@ -166,11 +171,13 @@ func (b *browser) press(text string) {
 	b.leads(chromedp.Click(`//main//button[normalize-space()="` + text + `"]`))
 }
 
+// follow follows the link with the text.
 func (b *browser) follow(text string) {
 	b.t.Helper()
 	b.leads(chromedp.Click(`//a[normalize-space()="` + text + `"]`))
 }
 
+// leads executes a step that leads to another page, and waits for the response.
 func (b *browser) leads(step chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, end := context.WithTimeout(b.ctx, 20*time.Second)
@@ -240,7 +247,7 @@ func (b *browser) checkPage(name string) {
 	if b.axe == "" {
 		return
 	}
-	require.False(b.t, b.seen[name], name)
+	require.False(b.t, b.seen[name], name) // screenshots have the names of pages
 	b.seen[name] = true
 	for _, l := range looks {
 		b.scheme(l.scheme)
@@ -347,7 +354,8 @@ func site(t *testing.T) *testServer {
 	return server
 }
 
-// callbackServer is a server on this machine that records the requests it gets.
+// callbackServer is a server on this machine that records the requests it receives: that of an
+// OAuth client, or a receiver of webhooks.
 type callbackServer struct {
 	*httptest.Server
 	t    *testing.T
@@ -364,11 +372,13 @@ func (e *callbackServer) waitFor(n int) []callback {
 	return slices.Clone(e.came)
 }
 
+// callback is a request with its body.
 type callback struct {
 	*http.Request
 	body []byte
 }
 
+// newElsewhere starts a callbackServer. answer returns the status of each response.
 func newElsewhere(t *testing.T, answer func(r callback) int) *callbackServer {
 	t.Helper()
 	e := &callbackServer{t: t}

@@ -39,6 +39,7 @@ func TestBrowser_Developer(t *testing.T) {
 	t.Run("error pages", func(t *testing.T) { checkErrorPages(t, newBrowser(t, server.url, axe)) })
 }
 
+// signUp fills in the fields of the form for a new account.
 func signUp(page *browser, email string) {
 	page.t.Helper()
 	page.field("name", "Sam Lee")
@@ -46,6 +47,8 @@ func signUp(page *browser, email string) {
 	page.field("password", "Night-shift-1")
 }
 
+// checkDashboard walks from the sign-up to the first call with a key, the first verified
+// webhook, and a complete OAuth flow.
 func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	t.Helper()
 	begun := time.Now()
@@ -53,6 +56,8 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	secret.Store("")
 	var answers atomic.Int64
 	answers.Store(http.StatusOK)
+	// The receiver accepts only deliveries with a valid signature. answers is its status for
+	// them.
 	receiver := newElsewhere(t, func(c callback) int {
 		if v, err := standardwebhooks.NewWebhook(secret.Load().(string)); err != nil || v.Verify(c.body, c.Header) != nil {
 			return http.StatusUnauthorized
@@ -89,6 +94,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.field("name", "Production")
 	page.press("Make a key")
 	page.checkPage("application-key")
+	// The page shows a command that developers paste into a terminal. It must work unchanged.
 	paste := evaluate[string](page, `document.querySelector("pre").innerText`)
 	out, err := exec.CommandContext(t.Context(), "bash", "-c", strings.Replace(paste, "curl ", "curl -sf ", 1)).CombinedOutput()
 	require.NoError(t, err, "%s\n%s", paste, out)
@@ -96,7 +102,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	t.Logf("the first call after %s", time.Since(begun).Round(time.Millisecond))
 
 	page.open("/developers/apps/" + app)
-	for i := range 30 { // what there is after a month of use
+	for i := range 30 { // a row for each day of the chart
 		kit.Exec(
 			t,
 			server.pg.URL,
@@ -126,6 +132,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.press("Replay")
 	require.Contains(t, page.text(), "It is sent once more.")
 	page.checkPage("delivery-replayed")
+	// A replay has the id of the first delivery, so that receivers can ignore it.
 	hits := receiver.waitFor(3)
 	require.Equal(t, hits[0].Header.Get("Webhook-Id"), hits[1].Header.Get("Webhook-Id"))
 	require.Equal(t, hits[0].Header.Get("Webhook-Id"), hits[2].Header.Get("Webhook-Id"))
@@ -228,6 +235,7 @@ func checkMailPages(t *testing.T, page *browser) {
 	page.checkPage("forgot-password")
 	page.field("email", "nobody@example.org")
 	page.press("Send me a link")
+	// The response is the same for an address without an account, which must not be revealed.
 	require.Contains(t, page.text(), "If the address has an account")
 	page.checkPage("forgot-password-sent")
 	for _, name := range []string{"reset-password", "verify-email", "accept-invitation"} {

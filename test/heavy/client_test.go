@@ -43,6 +43,7 @@ func newNPMPackage(t *testing.T, server *testServer, folders ...string) *npmPack
 	return p
 }
 
+// run runs a program in the folder and returns its output.
 func (p *npmPackage) run(name string, args ...string) string {
 	p.t.Helper()
 	cmd := exec.CommandContext(p.t.Context(), name, args...)
@@ -52,8 +53,9 @@ func (p *npmPackage) run(name string, args ...string) string {
 	return string(out)
 }
 
-// The published TypeScript client does the main job against a running server. The compiler
-// checks test/client/main.ts against the committed types, and Node runs it.
+// TestTypeScriptClient_MainJob checks that the published TypeScript client works for the main
+// tasks against a running server. The compiler checks test/client/main.ts against the committed
+// types, and Node runs it.
 func TestTypeScriptClient_MainJob(t *testing.T) {
 	server := newTestServer(t)
 	node := kit.Tool(t, "node")
@@ -63,9 +65,10 @@ func TestTypeScriptClient_MainJob(t *testing.T) {
 	require.Contains(t, p.run(node, "built/main.js", server.url), "the main job is done")
 }
 
-// Third-party programs are used unchanged: a client generated from the document
-// calls every operation, openid-client runs the code flow, and the Standard
-// Webhooks library verifies the deliveries that Node receives.
+// TestTypeScriptClient_DeveloperAPI checks the developer API with unchanged programs of third
+// parties: a client that is generated from the OpenAPI document calls every operation,
+// openid-client runs the code flow, and the Standard Webhooks library verifies the deliveries
+// that Node receives.
 func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
 	server := newTestServer(t)
 	node := kit.Tool(t, "node")
@@ -90,9 +93,9 @@ func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
 	}
 }
 
-// runWithBrowsers runs a program that prints which user opens which page, opens
-// these pages as the users' browsers, and returns the rest of the program's
-// output.
+// runWithBrowsers runs a program that prints lines "visit EMAIL PASSWORD URL", opens these pages
+// as the users' browsers, answers with the URL to which each is redirected, and returns the rest
+// of the program's output.
 func (p *npmPackage) runWithBrowsers(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)

@@ -20,6 +20,8 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// TestRedisCluster_Queue_Conformance runs the suites for queues on a Redis cluster, where the
+// keys of a command must be in one slot.
 func TestRedisCluster_Queue_Conformance(t *testing.T) {
 	skipUnlessHeavy(t)
 	url := kit.RedisCluster(t)
@@ -39,6 +41,8 @@ func TestRedisCluster_Queue_Conformance(t *testing.T) {
 	})
 }
 
+// TestRedisCluster_Limiter_IsExact runs the suite for limiters on a Redis cluster. With the
+// default time limit of a Redis call, a busy machine could switch to the local limiter.
 func TestRedisCluster_Limiter_IsExact(t *testing.T) {
 	skipUnlessHeavy(t)
 	url := kit.RedisCluster(t)

@@ -1,5 +1,6 @@
 package heavy
 
+// The files from which controls are removed. server is the package of tests on a running server.
 const (
 	oauthServer = "adapters/fiberhttp/oauth/oauth.go"
 	oauth       = "modules/integrations/oauth.go"

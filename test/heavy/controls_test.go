@@ -32,6 +32,7 @@ type removal struct {
 // testName is a test of a package, such as TestCheckURL/ports.
 type testName struct{ pkg, test string }
 
+// The files from which controls of webhooks are removed.
 const (
 	receivers = "modules/integrations/receiver.go"
 	sender    = "adapters/webhookout/webhookout.go"
@@ -153,9 +154,12 @@ func webhookControls() []removal {
 	}
 }
 
+// controls returns all security controls that have a test.
 func controls() []removal { return slices.Concat(webhookControls(), signInControls(), credentials()) }
 
-// A change of a control's source text fails this test, which runs in every build.
+// TestControls_SourceTexts_AreFoundOnce checks that each old text of a cut is in its file once.
+// It runs in every build, so that a change of a control's source is noticed before `make
+// check-heavy`.
 func TestControls_SourceTexts_AreFoundOnce(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
@@ -166,6 +170,9 @@ func TestControls_SourceTexts_AreFoundOnce(t *testing.T) {
 	}
 }
 
+// TestControls_Removed_AttackTestsFail checks that the tests of attacks pass with all controls,
+// and that each one fails when its control is removed. A program that does not build or start
+// does not count as a failed attack.
 func TestControls_Removed_AttackTestsFail(t *testing.T) {
 	skipUnlessHeavy(t)
 	removals := controls()
@@ -209,7 +216,8 @@ func TestControls_Removed_AttackTestsFail(t *testing.T) {
 // underscored returns the name of a test as go test prints it.
 func underscored(test string) string { return strings.ReplaceAll(test, " ", "_") }
 
-// testRunner runs tests.
+// testRunner runs tests with changed sources. e2e is the compiled package of tests on a running
+// server, in dir.
 type testRunner struct {
 	dir  string
 	once sync.Once
@@ -273,7 +281,7 @@ func buildFlags(t *testing.T, cuts []cut) string {
 	require.NoError(t, err)
 	overlay := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(overlay, raw, 0o600))
-	return "-ldflags=-w -overlay=" + overlay
+	return "-ldflags=-w -overlay=" + overlay // -w omits debug information, which no test needs
 }
 
 // applyCuts returns the texts of the files without the controls, by path.

@@ -15,14 +15,16 @@ import (
 )
 
 const (
+	// exported is the number of applications in the export.
 	exported = 200_000
 	// exportMemory is the most additional memory that the server may use while
 	// it writes and sends the exports.
 	exportMemory = 64 << 20
 )
 
-// A killed export restarts by itself and has each row once. Memory does not grow
-// with the number of rows.
+// TestExport_WorkerKilled_FileIsComplete checks that an export whose process was killed
+// continues by itself and contains each row once, that no partial file can be downloaded, and
+// that memory does not grow with the number of rows.
 func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	server := newLargeServer(t)
 	server.up()
@@ -81,7 +83,8 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 		require.NoError(t, err)
 		if n > 0 {
 			require.False(t, seen[row[0]])
-			seen[string([]byte(row[0]))] = true
+			seen[string([]byte(row[0]))] = true // a copy, because the reader reuses the row
+			// The title of the job is a formula, which the quote makes a text in spreadsheets.
 			require.Equal(t, "'=cmd|' /C calc'!A0", row[2])
 			require.NotEmpty(t, row[4])
 		}
@@ -91,6 +94,7 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	t.Logf("%d MiB of memory for it", grown>>20)
 	require.Less(t, grown, exportMemory)
 
+	// Exactly one e-mail says that the export is ready, although it was begun twice.
 	ready := func() (n int) {
 		mails, err := filepath.Glob(filepath.Join(server.dir, "data/mail/*"))
 		require.NoError(t, err)

@@ -26,9 +26,10 @@ var largeTables = regexp.MustCompile(
 		`bookmarks|documents|dismissals|notifications|activities|saved_searches|search_matches|seekers|charges|subscriptions|onboardings)\b`,
 )
 
-// Every GET of the portal is called by an employer with 100,000 listings and
-// 50,000 applications, and by the jobseeker who sent them; no executed plan has a
-// sequential scan of a large table.
+// TestPortalGet_EveryRoute_UsesIndexes calls every GET of the portal as an employer with 100,000
+// listings and 50,000 applications, and as the jobseeker who sent these. It checks that no
+// executed plan has a sequential scan of a large table. auto_explain writes the plans to the log
+// of PostgreSQL.
 func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	server := newLargeServer(t)
 	server.up()

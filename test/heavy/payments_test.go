@@ -11,8 +11,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// Stripe's mock server validates every request of the suite against the published
-// API. It has no state; the responses are those of the scripted server.
+// TestStripe_Requests_AreValid checks every request of the suite for payments against Stripe's
+// published API: its mock server validates them. The mock server has no state, so that the
+// responses are those of the scripted server of the kit.
 func TestStripe_Requests_AreValid(t *testing.T) {
 	skipUnlessHeavy(t)
 	mock := kit.StripeMock(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// The Node receiver of the guide runs with the package that the guide installs.
+// TestGuide_NodeReceiver_VerifiesDeliveries checks that the receiver in the guide works as it is
+// printed, with the package that the guide installs.
 func TestGuide_NodeReceiver_VerifiesDeliveries(t *testing.T) {
 	server := newTestServer(t)
 	server.env = []string{"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}

@@ -22,6 +22,7 @@ import (
 	"github.com/locumhq/locum/test/kit/services"
 )
 
+// listening matches the address in the line that the server prints when it accepts connections.
 var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 
 // testServer is the built program with its own Postgres.
@@ -30,7 +31,7 @@ type testServer struct {
 	pg  *services.Server
 	dir string
 	url string
-	env []string // beside what every stage has
+	env []string // settings in addition to those of command
 }
 
 // skipUnlessHeavy skips the test in ordinary runs.
@@ -50,6 +51,7 @@ func skipUnlessBench(t *testing.T) {
 	}
 }
 
+// newTestServer builds the program and migrates its database.
 func newTestServer(t *testing.T) *testServer {
 	t.Helper()
 	skipUnlessHeavy(t)
@@ -61,6 +63,8 @@ func newTestServer(t *testing.T) *testServer {
 	return server
 }
 
+// command returns a command of the program. It is killed with the test. Limits on searches are
+// off, because tests measure or repeat them.
 func (s *testServer) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.dir, "locum"), args...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "LOCUM_DATABASE_URL="+s.pg.URL,
@@ -71,12 +75,14 @@ func (s *testServer) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
+// run runs a command to its end.
 func (s *testServer) run(args ...string) {
 	s.t.Helper()
 	out, err := s.command(args...).CombinedOutput()
 	require.NoError(s.t, err, "%s", out)
 }
 
+// serve starts the server until the end of the test.
 func (s *testServer) serve() {
 	s.t.Helper()
 	cmd := s.startServer()
@@ -130,6 +136,8 @@ func (s *testServer) request(method, path, body, name string) []any {
 	return list
 }
 
+// TestSeed_100000Listings_InTime checks that the command that operators use to try the service
+// with much data takes at most 90 seconds for 100,000 listings, and that these can be searched.
 func TestSeed_100000Listings_InTime(t *testing.T) {
 	server := newTestServer(t)
 	begun := time.Now()

@@ -16,8 +16,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// A spreadsheet shows an export as it was written, and runs nothing in it:
-// LibreOffice finds no formula in the file.
+// TestExport_Spreadsheet_ShowsTextAndRunsNothing checks that LibreOffice finds no formula in an
+// export whose titles are formulas in several notations (CSV injection), and shows all other
+// texts unchanged. The exported file is the newest job first.
 func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	skipUnlessHeavy(t)
 	office := kit.LibreOffice(t)
@@ -75,6 +76,8 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 			require.Equal(t, row[column], rows[i+1][column])
 		}
 		title := titles[len(titles)-1-i]
+		// A formula gets a quote before it. Spreadsheets show numbers, dates and truth values in
+		// their own format.
 		require.Contains(t, []string{title, "'" + title}, row[1])
 		if !strings.ContainsAny(title[:1], "0123456789t") {
 			require.Equal(t, row[1], rows[i+1][1])
@@ -83,8 +86,8 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	}
 }
 
-// readCells reads a flat OpenDocument spreadsheet and requires that it has no
-// formula.
+// readCells returns the cells of a flat OpenDocument spreadsheet as texts, and requires that
+// none of them has a formula.
 func readCells(t *testing.T, path string) (rows [][]string) {
 	t.Helper()
 	f, err := os.Open(path)
