@@ -86,6 +86,7 @@ func (b *Browser) SignIn(email, password string) Page {
 	return b.Open(http.MethodPost, "/developers/sign-in", url.Values{"email": {email}, "password": {password}})
 }
 
+// csrfField matches the hidden field with the CSRF token of a session.
 var csrfField = regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`)
 
 // Secret returns the CSRF token of the consent page's form.

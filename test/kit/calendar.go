@@ -42,6 +42,7 @@ func (c Calendar) Take(t testing.TB, m Mail) {
 	c[uid] = event
 }
 
+// sequence returns the version of an event, which grows with each change.
 func sequence(t testing.TB, e ical.Event) int {
 	t.Helper()
 	n, err := e.Props.Get(ical.PropSequence).Int()

@@ -20,7 +20,8 @@ type Collector struct {
 	spans []Span
 }
 
-// Span is a received span.
+// Span is a received span. Trace, ID and Parent are hexadecimal; Parent is empty for the first
+// span of a trace.
 type Span struct {
 	Name, Trace, ID, Parent string
 	Failed                  bool
@@ -35,6 +36,7 @@ func NewCollector(t testing.TB) *Collector {
 	return c
 }
 
+// take handles an OTLP request over HTTP: a protobuf message, compressed or not.
 func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
 	body := io.Reader(r.Body)
 	if r.Header.Get("Content-Encoding") == "gzip" {
@@ -62,7 +64,7 @@ func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
 						Trace:  hex.EncodeToString(s.GetTraceId()),
 						ID:     hex.EncodeToString(s.GetSpanId()),
 						Parent: hex.EncodeToString(s.GetParentSpanId()),
-						Failed: s.GetStatus().GetCode() == 2,
+						Failed: s.GetStatus().GetCode() == 2, // STATUS_CODE_ERROR
 					},
 				)
 			}

@@ -37,6 +37,8 @@ var (
 	sharedRedis    = sync.OnceValues(func() (string, error) { return shared("LOCUM_TEST_REDIS_URL", services.Redis) })
 )
 
+// shared returns the URL of a server that all tests of this process share: the one in the
+// variable of the environment, or one that start starts.
 func shared(variable string, start func() (*services.Server, error)) (string, error) {
 	if given := os.Getenv(variable); given != "" {
 		return given, nil
@@ -69,6 +71,7 @@ func PostgresLike(t testing.TB, name string, fill func(url string) error) string
 		t.Fatalf("postgres at %s: %v", server, err)
 	}
 	defer func() { _ = c.Close(ctx) }()
+	// there reports whether the template exists and is complete.
 	there := func() (yes bool) {
 		if err := c.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", template).Scan(&yes); err != nil {
 			t.Fatal(err)
@@ -186,6 +189,7 @@ func RedisURL(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// After the last database, the first one is used again. Its test ended long ago.
 	opt.DB = int(1 + (n-1)%(databases-1))
 	own := goredis.NewClient(opt)
 	defer func() { _ = own.Close() }()
@@ -246,6 +250,7 @@ func RedisClusterWithReplicas(t testing.TB) (url string, servers []*services.Ser
 	return redisCluster(t, true)
 }
 
+// redisCluster starts a cluster, which stops with the test.
 func redisCluster(t testing.TB, replicas bool) (url string, servers []*services.Server) {
 	t.Helper()
 	url, servers, err := services.RedisCluster(replicas)
@@ -275,6 +280,7 @@ func PgBouncer(t testing.TB, postgres string) *services.Server {
 	return own(t, "pgbouncer", func() (*services.Server, error) { return services.PgBouncer(postgres) })
 }
 
+// own starts a server, which stops with the test.
 func own(t testing.TB, name string, start func() (*services.Server, error)) *services.Server {
 	t.Helper()
 	s, err := start()
@@ -330,6 +336,8 @@ func Tool(t testing.TB, name string) string {
 	return path
 }
 
+// need skips the test if err is not nil, or fails it if the environment requires the server or
+// program with the name.
 func need(t testing.TB, name string, err error) {
 	t.Helper()
 	if err == nil {
@@ -342,8 +350,8 @@ func need(t testing.TB, name string, err error) {
 	t.Skipf("NOT TESTED: %s is unavailable: %v", name, err)
 }
 
-// Refusal returns the error of a use case that the actor is not authorized for:
-// guests are told to sign in.
+// Refusal returns the error of a use case for which the actor is not authorized: guests have to
+// sign in, others lack the permission.
 func Refusal(by auth.Actor) error {
 	if by.Guest() {
 		return fault.ErrUnauthorized

@@ -14,6 +14,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// TestPostgresURL_EachTest_HasItsDatabase checks that each call returns an empty database of
+// PostgreSQL and Redis, so that parallel tests do not see each other's rows.
 func TestPostgresURL_EachTest_HasItsDatabase(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -35,6 +37,8 @@ func TestPostgresURL_EachTest_HasItsDatabase(t *testing.T) {
 	}
 }
 
+// TestPostgresLike_Template_IsCopied checks that the template is filled once, and that its
+// copies are independent databases.
 func TestPostgresLike_Template_IsCopied(t *testing.T) {
 	t.Parallel()
 	name, filled := strings.ToLower(rand.Text()), 0

@@ -38,6 +38,7 @@ type Mail struct {
 // Text returns the plain text part.
 func (m *Mail) Text() string { return m.Parts["text/plain"] }
 
+// parseMail parses a message with all of its parts.
 func parseMail(raw []byte) (Mail, error) {
 	message, err := netmail.ReadMessage(bytes.NewReader(raw))
 	if err != nil {
@@ -47,6 +48,8 @@ func parseMail(raw []byte) (Mail, error) {
 	return m, m.read(message.Header.Get("Content-Type"), message.Header.Get("Content-Transfer-Encoding"), message.Body)
 }
 
+// read decodes a body, which may consist of parts, into Parts. The method of a calendar (RFC
+// 5546) is stored under the name "method".
 func (m *Mail) read(contentType, encoding string, body io.Reader) error {
 	kind, parameters, err := mime.ParseMediaType(contentType)
 	if err != nil {

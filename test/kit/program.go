@@ -9,6 +9,7 @@ import (
 	"testing"
 )
 
+// folder returns the temporary folder of the programs, which is created on first use.
 var folder = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "locum-program-") })
 
 // built returns a function that builds the program once with the build tags.
@@ -27,6 +28,7 @@ func built(name, tags string) func() (string, error) {
 	})
 }
 
+// program and failing build the programs of Program and FailingProgram.
 var program, failing = built("locum", ""), built("locum-failpoints", "failpoints")
 
 // Program returns the path of the built program. The package's TestMain must call
@@ -40,8 +42,9 @@ func Program(t testing.TB) string {
 	return path
 }
 
-// FailingProgram returns the path of the program built with the tag failpoints:
-// LOCUM_TEST_FAILPOINT kills it at the point that it names.
+// FailingProgram returns the path of the program built with the tag failpoints.
+// LOCUM_TEST_FAILPOINT kills it at the point that it names, and LOCUM_TEST_CLOCK is a file with
+// an offset of its clock.
 func FailingProgram(t testing.TB) string {
 	t.Helper()
 	path, err := failing()

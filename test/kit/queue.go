@@ -11,8 +11,8 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
-// InlineQueue is a task.Queue without delay: Enqueue runs the task before it
-// returns, so that a test sees its result.
+// InlineQueue is a task.Queue without delay: Enqueue executes the task before it returns, so
+// that a test sees its result. Enqueue waits until Work has set the function.
 type InlineQueue struct {
 	do    func(context.Context, task.Reference)
 	ready chan struct{}

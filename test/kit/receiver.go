@@ -58,6 +58,9 @@ func CheckReceiver(t *testing.T, server string, command func(ctx context.Context
 	stranger, err := standardwebhooks.NewWebhook("whsec_" + strings.Repeat("A", 43) + "=")
 	require.NoError(t, err)
 	const body = `{"type":"job.created","timestamp":"2026-11-21T09:30:00Z","data":{}}`
+	// post sends a delivery that v signs as sent at the time. signed is the body that is signed,
+	// sent the one that is sent, and headers says whether the headers of the signature are sent
+	// at all.
 	post := func(v *standardwebhooks.Webhook, at time.Time, signed, sent string, headers bool) int {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, webhooks(address), strings.NewReader(sent))
@@ -95,12 +98,13 @@ func CheckReceiver(t *testing.T, server string, command func(ctx context.Context
 	require.Equal(t, "refused with 401", h.test("job.created"))
 }
 
-// hooked is a webhook and its owner.
+// hooked is a webhook and its owner. path is the path of the webhook in the API.
 type hooked struct {
 	t                   *testing.T
 	server, token, path string
 }
 
+// call sends a request, whose response must have the status, and returns its data.
 func (h hooked) call(method, path string, in any, status int) map[string]any {
 	h.t.Helper()
 	var raw []byte

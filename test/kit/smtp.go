@@ -60,6 +60,7 @@ func NewSMTPS(t testing.TB, user, password string) *SMTP {
 	return newSMTPWithTLS(t, user, password, true)
 }
 
+// newSMTPWithTLS starts a server with a certificate of its own, with implicit TLS or STARTTLS.
 func newSMTPWithTLS(t testing.TB, user, password string, isImplicit bool) *SMTP {
 	t.Helper()
 	certificate, ca := authority(t)
@@ -117,6 +118,7 @@ func (s *SMTP) Start() {
 	go func() { _ = server.Serve(listener) }()
 }
 
+// listen listens on the address of the server.
 func (s *SMTP) listen() net.Listener {
 	s.t.Helper()
 	listener, err := services.Listen(s.Addr)
@@ -279,7 +281,7 @@ func (c quitCountingConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// session receives the e-mails of one client.
+// session is a connection of a client, with the addresses of the current message.
 type session struct {
 	s        *SMTP
 	from, to string

@@ -31,6 +31,7 @@ type component struct {
 	URL     string `json:"purl"`
 }
 
+// newComponent returns the component for a Go module.
 func newComponent(kind, path, version string) component {
 	return component{kind, path, path, version, "pkg:golang/" + path + "@" + version}
 }

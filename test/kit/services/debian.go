@@ -62,13 +62,16 @@ func cacheDir() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// Only libraries and the programs themselves are downloaded; other dependencies
-// serve the installation of a package.
+// worthFetching matches the dependencies that are downloaded: libraries, and parts of the
+// programs. Other dependencies serve the installation of a package. theServer matches parts of
+// servers, which are downloaded even if the machine has them.
 var (
 	worthFetching = regexp.MustCompile(`^(lib|lua|redis|postgresql|ure|uno-libs|chromium-common|fontconfig-config|fonts-)[a-z0-9.+-]*$`)
 	theServer     = regexp.MustCompile(`^(redis|postgresql)-`)
 )
 
+// fetch downloads and unpacks the packages into a temporary folder, and then renames it to root,
+// so that an interrupted download leaves no incomplete root.
 func fetch(cache, root string, packages []string) error {
 	tempFile, err := os.MkdirTemp(cache, "part-")
 	if err != nil {
@@ -104,11 +107,13 @@ func fetch(cache, root string, packages []string) error {
 	return os.Rename(tree, root)
 }
 
+// apt runs the programs of APT in a folder, with options.
 type apt struct {
 	dir     string
 	options []string
 }
 
+// run returns the output of a program of APT.
 func (a *apt) run(name string, args ...string) ([]byte, error) {
 	cmd := exec.Command(name, append(a.options, args...)...)
 	cmd.Dir = a.dir
@@ -121,6 +126,7 @@ func (a *apt) run(name string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
+// ownLists makes apt use package lists in the folder, and downloads them.
 func (a *apt) ownLists(dir string) error {
 	lists, archives := filepath.Join(dir, "lists"), filepath.Join(dir, "cache")
 	for _, d := range []string{filepath.Join(lists, "partial"), filepath.Join(archives, "archives", "partial")} {
@@ -133,6 +139,7 @@ func (a *apt) ownLists(dir string) error {
 	return err
 }
 
+// download downloads the packages and their missing dependencies into the folder.
 func (a *apt) download(packages []string) error {
 	wanted, err := a.missing(packages)
 	if err != nil {

@@ -22,6 +22,7 @@ func MariaDB() (*Server, error) { return mariaDB(installedMariaDB) }
 // mariaDBFiles are the paths of the server and of its messages and scripts.
 type mariaDBFiles struct{ server, share string }
 
+// installedMariaDB returns the files of the machine's MariaDB.
 func installedMariaDB() (f mariaDBFiles, err error) {
 	if f.server, err = exec.LookPath("mariadbd"); err != nil {
 		f.server = "/usr/sbin/mariadbd" // which is in the path of root alone
@@ -31,6 +32,7 @@ func installedMariaDB() (f mariaDBFiles, err error) {
 	return f, err
 }
 
+// mariaDB starts the server that find returns, or a downloaded one.
 func mariaDB(find func() (mariaDBFiles, error)) (*Server, error) {
 	files, err := find()
 	var env []string

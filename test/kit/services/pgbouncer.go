@@ -76,6 +76,7 @@ default_pool_size = 4
 	server.answer = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
+		// Prepared statements do not work in transaction mode.
 		c, err := pgx.Connect(ctx, strings.Replace(server.URL, "/postgres?", "/postgres?default_query_exec_mode=exec&", 1))
 		if err != nil {
 			return err

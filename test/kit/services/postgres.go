@@ -18,6 +18,7 @@ import (
 // maintenance database and a superuser without password.
 func Postgres() (*Server, error) { return postgres(installedPostgres) }
 
+// postgres starts the server in the folder that find returns, or a downloaded one.
 func postgres(find func() (string, error)) (*Server, error) {
 	bin, err := find()
 	var env []string
@@ -44,6 +45,7 @@ func postgres(find func() (string, error)) (*Server, error) {
 	}
 }
 
+// startPostgres creates an empty database cluster and starts a server on it.
 func startPostgres(bin string, env []string, cred *syscall.Credential) (*Server, error) {
 	dir, err := dataDir("postgres", cred)
 	if err != nil {
@@ -125,6 +127,7 @@ func PostgresReplica(primary *Server) (*Server, error) {
 	return servePostgres(bin, primary.env, primary.cred, dir)
 }
 
+// installedPostgres returns the folder of the machine's PostgreSQL.
 func installedPostgres() (string, error) {
 	if bin, err := newest("/usr/lib/postgresql/*/bin"); err == nil {
 		return bin, nil
@@ -151,6 +154,8 @@ func newest(pattern string) (string, error) {
 	return filepath.Dir(found[len(found)-1]), nil
 }
 
+// version returns the version in the path of a binary, such as 17 of
+// /usr/lib/postgresql/17/bin/postgres.
 func version(binary string) int {
 	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(binary))))
 	return n

@@ -21,6 +21,7 @@ func Redis() (*Server, error) {
 	return redis(func() (string, error) { return exec.LookPath("redis-server") })
 }
 
+// redis starts the server that find returns, or a downloaded one, with more arguments.
 func redis(find func() (string, error), more ...string) (*Server, error) {
 	bin, err := find()
 	var env []string
@@ -149,6 +150,7 @@ func waitForReply(ctx context.Context, ask func(context.Context) *goredis.String
 	}
 }
 
+// startRedis starts the server without any persistence.
 func startRedis(bin string, env, more []string) (*Server, error) {
 	dir, err := dataDir("redis", nil)
 	if err != nil {

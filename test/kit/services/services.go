@@ -31,7 +31,7 @@ type Server struct {
 	// Where describes the binary and the data directory for people.
 	Where string
 
-	name   string
+	name   string // for errors and folders
 	dir    string
 	argv   []string
 	env    []string

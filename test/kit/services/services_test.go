@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestServer_Restarted_KeepsItsData checks the faults that tests inject: a killed server keeps
+// its address and its data, a paused one does not reply, and a stopped one leaves no files.
 func TestServer_Restarted_KeepsItsData(t *testing.T) {
 	t.Parallel()
 	server, err := Postgres()
@@ -54,6 +56,8 @@ func TestServer_Restarted_KeepsItsData(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
+// TestPort_IsReserved checks that no other program can take the port of a server while it is
+// down, although clients are refused as by an unused port.
 func TestPort_IsReserved(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -78,11 +82,13 @@ func TestPort_IsReserved(t *testing.T) {
 		syscall.EADDRINUSE, "a reserved port cannot be bound without SO_REUSEADDR")
 }
 
-// Downloading needs a network and some seconds; LOCUM_TEST_FETCH=1 enables it.
+// TestFetch_NotInstalled_Downloads checks that servers that are not installed on the machine are
+// downloaded. That needs a network and some seconds; LOCUM_TEST_FETCH=1 enables it.
 func TestFetch_NotInstalled_Downloads(t *testing.T) {
 	if os.Getenv("LOCUM_TEST_FETCH") == "" {
 		t.Skip("LOCUM_TEST_FETCH is not set")
 	}
+	// hidden reports an installed server as missing.
 	hidden := func() (string, error) { return "", errors.New("hidden") }
 	cache, err := os.MkdirTemp("", "locum-test-fetch-")
 	require.NoError(t, err)
@@ -100,6 +106,9 @@ func TestFetch_NotInstalled_Downloads(t *testing.T) {
 	rd.Stop()
 }
 
+// TestAptCache_Output_IsParsed checks that alternatives ("|Depends: a" and the next line) are
+// one entry of which one package suffices, and that the providers of a virtual package are
+// skipped.
 func TestAptCache_Output_IsParsed(t *testing.T) {
 	t.Parallel()
 	needs := dependencies("redis-server\n  PreDepends: init\n |Depends: a\n  Depends: b\n  Depends: <virtual>\n    provider\nb\n")

@@ -30,8 +30,8 @@ import (
 // NewID makes a UUIDv7.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// Running all migrations takes longer than most tests: they run once, and every
-// test gets a copy of the result.
+// migratedSQLite returns a database file with the schema. Applying all migrations takes longer
+// than most tests, so they are applied once, and every test gets a copy of the result.
 var migratedSQLite = sync.OnceValues(func() (file []byte, err error) {
 	dir, err := os.MkdirTemp("", "locum-migrated-")
 	if err != nil {
@@ -62,6 +62,7 @@ var migrationsName = sync.OnceValues(func() (string, error) {
 	return hex.EncodeToString(all.Sum(nil)[:8]), err
 })
 
+// migrate applies all migrations to the database.
 func migrate(url string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -115,6 +116,7 @@ func Each(t *testing.T, test func(t *testing.T, open func(t testing.TB, clk cloc
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, Postgres) })
 }
 
+// open opens the database until the end of the test, and checks its schema.
 func open(t testing.TB, url string, clk clock.Clock) adapters.Storage {
 	t.Helper()
 	s := Open(t, url, clk)

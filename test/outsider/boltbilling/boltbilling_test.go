@@ -17,12 +17,14 @@ import (
 	"github.com/locumhq/locum/test/conformance"
 )
 
+// openAt opens the storage in the file.
 func openAt(t testing.TB, path string, clk clock.Clock) (adapters.BillingStorage, error) {
 	d := adapters.Deps{Clock: clk, NewID: func() string { return uuid.Must(uuid.NewV7()).String() }}
 	s, err := boltbilling.Open(t.Context(), "bolt:"+path, d)
 	return s.Billing, err
 }
 
+// open opens a storage in a new file, which is closed after the test.
 func open(t testing.TB, clk clock.Clock) adapters.BillingStorage {
 	t.Helper()
 	s, err := openAt(t, filepath.Join(t.TempDir(), "billing.db"), clk)
@@ -31,11 +33,13 @@ func open(t testing.TB, clk clock.Clock) adapters.BillingStorage {
 	return s
 }
 
+// TestBilling_Conformance runs the suite for the storage of billing.
 func TestBilling_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Billing(t, open)
 }
 
+// TestDatabase_Conformance runs the suite for transactions and the outbox.
 func TestDatabase_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Database(t, func(t testing.TB, clk clock.Clock) adapters.Database { return open(t, clk).Database })
@@ -46,6 +50,8 @@ func TestStorage_RequiredPorts_AreProvided(t *testing.T) {
 	require.Empty(t, adapters.Missing(open(t, clock.System{})))
 }
 
+// TestDo_AlwaysStale_IsUnavailable checks that a function that loses against a concurrent change
+// is repeated, and ends with a 503 if it always loses.
 func TestDo_AlwaysStale_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	runs := 0
@@ -54,6 +60,8 @@ func TestDo_AlwaysStale_IsUnavailable(t *testing.T) {
 	require.Greater(t, runs, 1)
 }
 
+// TestOpen_FileInUse_Fails checks that a second process fails at its start instead of waiting
+// for the lock of the file forever.
 func TestOpen_FileInUse_Fails(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "billing.db")

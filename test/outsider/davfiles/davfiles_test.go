@@ -32,6 +32,7 @@ func open(t testing.TB, down *atomic.Bool) files.Store {
 	return s
 }
 
+// TestStore_Conformance runs the suite for file stores, with outages of the server.
 func TestStore_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Files(t, func(t testing.TB) files.Store { return open(t, new(atomic.Bool)) },
@@ -41,6 +42,8 @@ func TestStore_Conformance(t *testing.T) {
 		})
 }
 
+// TestOpen_ServerUnavailable_CallFails checks that the process starts without the server, and
+// that an outage is not reported as a file that does not exist.
 func TestOpen_ServerUnavailable_CallFails(t *testing.T) {
 	t.Parallel()
 	s, err := davfiles.Open(t.Context(), "dav+http://127.0.0.1:1", adapters.Deps{})

@@ -14,6 +14,7 @@ import (
 	"github.com/locumhq/locum/test/conformance"
 )
 
+// open opens a storage in a new file and applies its migrations.
 func open(t testing.TB, clk clock.Clock) adapters.JobseekerStorage {
 	t.Helper()
 	d := adapters.Deps{
@@ -35,11 +36,14 @@ func TestDismissals_Conformance(t *testing.T) {
 	conformance.Dismissals(t, open)
 }
 
+// TestPersonalData_Conformance runs the suite for the deletion of accounts, which must include
+// the dismissals of this storage.
 func TestPersonalData_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.SeekerPersonalData(t, open)
 }
 
+// TestSchema_Conformance runs the suite for migrations.
 func TestSchema_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Schema(t, func(t testing.TB, clk clock.Clock) adapters.Database { return open(t, clk).Database })

@@ -39,6 +39,8 @@ func openInterrupted(t testing.TB) (l limit.Limiter, begin, end func()) {
 	return filelimit.New(folder, clock.System{}, time.Minute), begin, end
 }
 
+// TestLimiter_SharedFolder_CountsTogether checks that two processes with the same folder share a
+// limit.
 func TestLimiter_SharedFolder_CountsTogether(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -53,6 +55,8 @@ func TestLimiter_SharedFolder_CountsTogether(t *testing.T) {
 	}
 }
 
+// TestLimiter_FolderUnavailable_CountsInProcess checks that limits apply without the folder, and
+// that the limiter reports itself as degraded. The path of the folder is that of a file.
 func TestLimiter_FolderUnavailable_CountsInProcess(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "limits")
@@ -74,6 +78,9 @@ func TestLimiter_FolderUnavailable_CountsInProcess(t *testing.T) {
 	}
 }
 
+// TestLimiter_ShardLocked_WaitIsBounded checks that a process that holds the lock of a shard
+// delays each call by at most the 50 ms of its timeout, that other shards still work, and that
+// the limiter recovers.
 func TestLimiter_ShardLocked_WaitIsBounded(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -127,7 +134,8 @@ func TestLimiter_ShardLocked_WaitIsBounded(t *testing.T) {
 	}
 }
 
-// The suites must not burden the tests of other teams.
+// TestLimiter_Dependencies_AreFew checks that the suites need few modules, because other teams
+// have to add them to their go.mod.
 func TestLimiter_Dependencies_AreFew(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", ".").

@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/test/conformance"
 )
 
+// open opens the adapter with a folder for invoices.
 func open(t testing.TB, folder string) billing.Payments {
 	t.Helper()
 	p, err := invoicepay.Open(t.Context(), "invoice:"+folder, adapters.Deps{Clock: clock.System{}})
@@ -22,6 +23,8 @@ func open(t testing.TB, folder string) billing.Payments {
 	return p
 }
 
+// TestPayments_Conformance runs the suite for payments without the cases of confirmation, which
+// invoices do not need.
 func TestPayments_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Payments(t, func(t testing.TB) conformance.PaymentProvider {
@@ -34,6 +37,8 @@ func TestPayments_Conformance(t *testing.T) {
 	})
 }
 
+// TestCharge_OwnerErased_InvoiceHasNoOwner checks that an invoice, which must be retained, no
+// longer contains the id of the user whose account was deleted.
 func TestCharge_OwnerErased_InvoiceHasNoOwner(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/test/conformance"
 )
 
+// open opens a storage in a new file and applies its migrations.
 func open(t testing.TB, clk clock.Clock) adapters.Storage {
 	t.Helper()
 	d := adapters.Deps{Clock: clk, Log: slog.New(slog.DiscardHandler), NewID: func() string { return uuid.Must(uuid.NewV7()).String() }}
@@ -26,6 +27,8 @@ func open(t testing.TB, clk clock.Clock) adapters.Storage {
 	return s
 }
 
+// TestStorage_Conformance runs the suite for storages: a dialect of another team must pass it
+// completely.
 func TestStorage_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Storage(t, open)

@@ -22,6 +22,7 @@ import (
 	"github.com/locumhq/locum/test/conformance"
 )
 
+// open opens a queue, which is closed after the test.
 func open(t testing.TB, url string) task.Queue {
 	t.Helper()
 	q, err := natsqueue.Open(t.Context(), url, adapters.Deps{})
@@ -30,6 +31,7 @@ func open(t testing.TB, url string) task.Queue {
 	return q
 }
 
+// openEmbedded opens a queue whose server runs in the process.
 func openEmbedded(t testing.TB) task.Queue { t.Helper(); return open(t, "embedded:"+t.TempDir()) }
 
 func TestQueue_Conformance(t *testing.T) {
@@ -64,7 +66,8 @@ func runServer(t testing.TB, options *server.Options) (stop func()) {
 	return func() { s.Shutdown(); s.WaitForShutdown() }
 }
 
-// The suite of the queue together with a store of tasks, which any storage provides.
+// TestQueue_Work_Conformance runs the suite for queues together with a store of tasks, which any
+// storage provides.
 func TestQueue_Work_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Work(t, func(t testing.TB) (adapters.Database, task.Queue) {
@@ -78,12 +81,16 @@ func TestQueue_Work_Conformance(t *testing.T) {
 	})
 }
 
+// TestQueue_Embedded_DependsOnURL checks that only a queue in the process is reported as
+// embedded, so that a worker refuses to start with it.
 func TestQueue_Embedded_DependsOnURL(t *testing.T) {
 	t.Parallel()
 	require.True(t, openEmbedded(t).Embedded())
 	require.False(t, open(t, startServer(t)).Embedded())
 }
 
+// TestQueue_Server_IsShared checks that a task that one process enqueues is executed by another
+// one.
 func TestQueue_Server_IsShared(t *testing.T) {
 	t.Parallel()
 	url := startServer(t)
@@ -100,6 +107,7 @@ func TestQueue_Server_IsShared(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
+// TestOpen_NoServer_Fails checks that a wrong address is noticed at the start.
 func TestOpen_NoServer_Fails(t *testing.T) {
 	t.Parallel()
 	_, err := natsqueue.Open(t.Context(), "nats://127.0.0.1:1", adapters.Deps{})

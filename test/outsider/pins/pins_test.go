@@ -11,6 +11,7 @@ import (
 	"github.com/locumhq/locum/test/conformance/modules"
 )
 
+// TestModule_Conformance runs the suite for modules of other teams.
 func TestModule_Conformance(t *testing.T) {
 	t.Parallel()
 	modules.Module(t, pins.Module, modules.SQLite)
@@ -24,6 +25,9 @@ func pinned(t *testing.T, p *modules.Program, by modules.User) string {
 	return string(answer.Body)
 }
 
+// TestPins_MainJob checks the module as users use it: pins with notes that only their owner
+// sees, the page and the route that count them, and an e-mail to each owner when the job is
+// deleted.
 func TestPins_MainJob(t *testing.T) {
 	t.Parallel()
 	p := modules.Start(t, modules.SQLite, bootstrap.WithModule(pins.Module))

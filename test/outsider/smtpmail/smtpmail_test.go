@@ -17,6 +17,7 @@ import (
 
 var message = mail.Message{ID: "1", To: mail.Address{Email: "nobody@example.org"}, Text: "Hello"}
 
+// open opens a mailer on a new server.
 func open(t testing.TB) (mail.Mailer, *smtptest.Server) {
 	t.Helper()
 	server := smtptest.NewServer(t)
@@ -34,6 +35,9 @@ func TestMailer_Conformance(t *testing.T) {
 	})
 }
 
+// TestSend_Refusal_IsFinalForRecipientAndMessage checks which replies mean that the message must
+// not be sent again: 5xx replies to the recipient or the message, but not those that concern the
+// sender or the login (530), which an operator can correct.
 func TestSend_Refusal_IsFinalForRecipientAndMessage(t *testing.T) {
 	t.Parallel()
 	m, server := open(t)
@@ -53,6 +57,8 @@ func TestSend_Refusal_IsFinalForRecipientAndMessage(t *testing.T) {
 	require.Empty(t, server.Messages())
 }
 
+// TestSend_NoSTARTTLS_OnlyToLoopback checks that messages are never sent to another machine
+// without encryption.
 func TestSend_NoSTARTTLS_OnlyToLoopback(t *testing.T) {
 	t.Parallel()
 	server := smtptest.NewServer(t)

@@ -19,7 +19,8 @@ import (
 	"github.com/locumhq/locum/test/conformance/transports"
 )
 
-// socket returns a path that is short enough for a socket.
+// socket returns the path of a socket that is short enough: the system allows about 100 bytes,
+// and the folder of a test may be longer.
 func socket(t testing.TB) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "unixhttp")
@@ -28,6 +29,7 @@ func socket(t testing.TB) string {
 	return filepath.Join(folder, "s")
 }
 
+// open returns a server on a new socket and a client of it.
 func open(t testing.TB, s adapters.Services, api web.API) (adapters.Transport, transports.TransportClient) {
 	path := socket(t)
 	server := unixhttp.New(path, api, s, trace.Off{}, uuid.NewString, slog.New(slog.DiscardHandler))
@@ -44,6 +46,8 @@ func TestTransport_Conformance(t *testing.T) {
 	transports.Transport(t, open)
 }
 
+// TestStart_SocketOfAnotherProcess_IsAnError checks that the socket of a process that was killed
+// is replaced, and that of a running one is not.
 func TestStart_SocketOfAnotherProcess_IsAnError(t *testing.T) {
 	t.Parallel()
 	path := socket(t)

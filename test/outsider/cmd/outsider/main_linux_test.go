@@ -27,7 +27,8 @@ import (
 	"example.org/outsider/smtpmail/smtptest"
 )
 
-// runAsProgram makes the test binary the program.
+// runAsProgram is the variable that makes the test binary run main, so that no other program has
+// to be built.
 const runAsProgram = "OUTSIDER_TEST_MAIN"
 
 func TestMain(m *testing.M) {
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is a running server.
+// program is a running server with all adapters of this module.
 type program struct {
 	t    *testing.T
 	dir  string
@@ -48,6 +49,7 @@ type program struct {
 	log  bytes.Buffer
 }
 
+// start prepares a program and the servers that it uses. serve starts it.
 func start(t *testing.T) *program {
 	t.Helper()
 	p := &program{t: t, dir: t.TempDir(), mail: smtptest.NewServer(t)}
@@ -116,6 +118,7 @@ func (u *user) call(method, path string, body map[string]any) map[string]any {
 	return data
 }
 
+// try is call that returns an error of the request.
 func (u *user) try(method, path string, body map[string]any) (map[string]any, error) {
 	content, err := json.Marshal(body)
 	if err != nil {
@@ -173,6 +176,7 @@ func (p *program) mailTo(address, text string) (message string) {
 	return message
 }
 
+// socket returns the path of the Unix socket, on which the transport of this module listens.
 func (p *program) socket() string { return filepath.Join(p.dir, "data", "developer.sock") }
 
 // onSocket reads a path of the developer interface on the Unix socket.
@@ -198,11 +202,14 @@ func (p *program) onSocket(path, key string) string {
 	return string(body)
 }
 
+// findsJob reports whether the search finds a job with the title.
 func (u *user) findsJob(title string) bool {
 	found, err := u.try("GET", "/api/listings?search=nurse", nil)
 	return err == nil && strings.Contains(fmt.Sprint(found), title)
 }
 
+// TestOutsider_MainJob_SurvivesRestart checks that a program whose adapters are all those of
+// another team works from the registration to an invoice, and keeps everything over a restart.
 func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 	t.Parallel()
 	p := start(t)
@@ -252,6 +259,8 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 	p.mailTo("niamh@example.org", "Premium")
 }
 
+// TestOutsider_WrongSettings_NameTheSetting checks that an error of an adapter of another team
+// names the setting that it belongs to, and how to write it.
 func TestOutsider_WrongSettings_NameTheSetting(t *testing.T) {
 	t.Parallel()
 	p := start(t)
