@@ -20,6 +20,7 @@ func (s *Service) IsActive(ctx context.Context, userIDs ...string) (bool, error)
 }
 
 const (
+	// The maximum number of members that ListMemberIDs reads at a time, and in all.
 	membersPerPage   = 500
 	maxListedMembers = 10_000
 )

@@ -9,6 +9,8 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// TestIsActive checks that other modules see an account as unusable if it is locked or does not
+// exist: its alerts and programs stop then.
 func TestIsActive(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		active := func(userID string) bool {
@@ -27,6 +29,8 @@ func TestIsActive(t *testing.T) {
 	})
 }
 
+// TestListMemberIDs_ActiveMembersOnly checks that an invited user is not listed: before
+// accepting, the user has no access to the organization.
 func TestListMemberIDs_ActiveMembersOnly(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.employer("boss@example.org")

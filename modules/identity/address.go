@@ -95,7 +95,7 @@ func (s *Service) ChangeEmail(ctx context.Context, actor auth.Actor, email strin
 		return err
 	}
 	userID := actor.UserID
-	email, _ = text.ParseEmail(email)
+	email, _ = text.ParseEmail(email) // validated above
 	u, err := s.getUser(ctx, userID)
 	if err != nil {
 		return err

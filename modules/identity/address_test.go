@@ -21,6 +21,9 @@ func (e *testEnv) account(s identity.SignedIn) identity.Account {
 	return a
 }
 
+// TestUpdateAccount_Name_IsChanged checks that a name is trimmed, and that it is refused if it
+// is empty, longer than 200 characters or has a line break, which would end a header of an
+// e-mail.
 func TestUpdateAccount_Name_IsChanged(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -31,9 +34,13 @@ func TestUpdateAccount_Name_IsChanged(t *testing.T) {
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		require.Equal(t, "name", fault.Of(err).Fields[0].Name)
 	}
-	require.ErrorIs(t, env.Rename(t.Context(), "01890000-0000-7000-8000-000000000000", "X"), identity.ErrUserNotFound)
+	require.ErrorIs(t, env.Rename(t.Context(), "01890000-0000-7000-8000-000000000000", "X"), identity.ErrUserNotFound) // no account has this id
 }
 
+// TestChangeEmail_Confirmed_ReplacesAddress follows a change from the request to the
+// confirmation. It checks that only the new mailbox can confirm it, that links in the old
+// mailbox lose their effect, and that the old address is reserved for the 24 hours in which the
+// change can be undone.
 func TestChangeEmail_Confirmed_ReplacesAddress(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
@@ -74,6 +81,9 @@ func TestChangeEmail_Confirmed_ReplacesAddress(t *testing.T) {
 	})
 }
 
+// TestChangeEmail_RequestedTwice_LastCounts checks that a request replaces the earlier one, so
+// that only the newest link confirms an address, and that a request for the current address
+// cancels it. A request expires after a day and is deleted a week later.
 func TestChangeEmail_RequestedTwice_LastCounts(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -87,7 +97,7 @@ func TestChangeEmail_RequestedTwice_LastCounts(t *testing.T) {
 	require.Len(t, env.mailsTo("two@example.org"), 1)
 
 	t.Run("and the present one takes it back", func(t *testing.T) {
-		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "JO@example.org"))
+		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "JO@example.org")) // the current address in another spelling
 		require.ErrorIs(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: second}), fault.ErrInvalid)
 		require.Equal(t, "jo@example.org", env.account(jo).Email)
 	})
@@ -107,6 +117,8 @@ func TestChangeEmail_RequestedTwice_LastCounts(t *testing.T) {
 	})
 }
 
+// TestChangeEmail_AddressTaken_Refused checks that two accounts cannot get the same address,
+// even if both confirm it at the same time.
 func TestChangeEmail_AddressTaken_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo, al := env.jobseeker("jo@example.org"), env.jobseeker("al@example.org")
@@ -127,6 +139,9 @@ func TestChangeEmail_AddressTaken_Refused(t *testing.T) {
 	})
 }
 
+// TestChangeEmail_InvitedAddress_MergesInvitation checks that an account that moves to an
+// invited address can accept the invitation: the invited user without an account is merged into
+// it.
 func TestChangeEmail_InvitedAddress_MergesInvitation(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss, jo := env.actor(env.employer("boss@example.org")), env.jobseeker("jo@example.org")
@@ -140,6 +155,8 @@ func TestChangeEmail_InvitedAddress_MergesInvitation(t *testing.T) {
 	})
 }
 
+// TestChangeEmail_TooManyRequests_SendsNoMail checks that an account can request five changes
+// in an hour. Each sends an e-mail to an address that the caller may not own.
 func TestChangeEmail_TooManyRequests_SendsNoMail(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -149,6 +166,9 @@ func TestChangeEmail_TooManyRequests_SendsNoMail(t *testing.T) {
 	require.ErrorIs(t, env.ChangeEmail(t.Context(), env.actor(jo), "f@victim.example"), fault.ErrRateLimit)
 }
 
+// TestChangeEmail_OldMailboxUnreachable_CanBeChanged checks that a refused warning to the old
+// address does not prevent the link to the new one: a lost mailbox may be the reason for the
+// change.
 func TestChangeEmail_OldMailboxUnreachable_CanBeChanged(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -158,6 +178,8 @@ func TestChangeEmail_OldMailboxUnreachable_CanBeChanged(t *testing.T) {
 	require.Equal(t, "new@example.org", env.account(jo).Email)
 }
 
+// TestChangeEmail_ChangeIsOver_SendsNoMail checks that the event handler sends no link for a
+// change that was replaced, or whose account was deleted, before the event was handled.
 func TestChangeEmail_ChangeIsOver_SendsNoMail(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -176,6 +198,9 @@ func TestChangeEmail_ChangeIsOver_SendsNoMail(t *testing.T) {
 	require.Len(t, env.mailer.sentTo("new@example.org"), 1)
 }
 
+// TestChangeEmail_PasswordChanged_EndsPendingChange checks that a new password cancels a
+// requested address. Someone with a stolen session may have requested it, and would otherwise
+// take over the account by confirming it later.
 func TestChangeEmail_PasswordChanged_EndsPendingChange(t *testing.T) {
 	for name, renew := range map[string]func(env *testEnv, in identity.SignedIn) error{
 		"reset": func(env *testEnv, _ identity.SignedIn) error {
@@ -208,6 +233,9 @@ func TestChangeEmail_PasswordChanged_EndsPendingChange(t *testing.T) {
 	}
 }
 
+// TestChangeEmail_ManyProbes_AreThrottled checks that requests for taken addresses count too,
+// and that after the limit a taken and a free address get the same response. Otherwise an
+// account could find out which addresses are registered.
 func TestChangeEmail_ManyProbes_AreThrottled(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -223,6 +251,9 @@ func TestChangeEmail_ManyProbes_AreThrottled(t *testing.T) {
 	require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "jo@example.org"), "the current address needs no confirmation")
 }
 
+// TestChangeEmail_Undone_LinkIsVoid confirms a change and cancels it concurrently. Either the
+// cancellation comes first and the link is refused, or the confirmation comes first and the old
+// address becomes a new request.
 func TestChangeEmail_Undone_LinkIsVoid(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		for i := range 20 {

@@ -16,6 +16,7 @@ const (
 	lastUsedPrecision = time.Minute    // the interval at which LastUsedAt is stored
 )
 
+// browserPrefix is the prefix of the secrets in cookies.
 const browserPrefix = "loc_bs_"
 
 // LoginBrowser signs in like Login, and returns the secret for the cookie of the session. The
@@ -71,7 +72,7 @@ func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Princ
 		return Principal{}, fault.IfNotFound(err, fault.ErrUnauthorized)
 	case !p.Session.Alive(now) || now.Sub(p.Session.LastUsedAt) >= browserIdle:
 		return Principal{}, fault.ErrUnauthorized
-	case now.Sub(p.Session.LastUsedAt) < lastUsedPrecision:
+	case now.Sub(p.Session.LastUsedAt) < lastUsedPrecision: // saves an update for each request
 		return p, nil
 	}
 	used := p.Session
@@ -85,6 +86,7 @@ func (s *Service) LogoutBrowser(ctx context.Context, secret string) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.logoutBrowser(ctx, secret, s.Clock.Now()) })
 }
 
+// logoutBrowser ends the session in the transaction of ctx. It does nothing if there is none.
 func (s *Service) logoutBrowser(ctx context.Context, secret string, now time.Time) error {
 	if secret == "" {
 		return nil

@@ -10,6 +10,8 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
+// TestBrowserSession_TwelveHoursIdleOrAWeek_Expires checks the lifetimes of cookies: 12 hours
+// without a request, and 7 days in any case.
 func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -31,6 +33,7 @@ func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 	busy := signIn()
 	env.clock.Advance(time.Second)
 	require.False(t, here(alone))
+	// 15 × 11 h = 165 h, which is 3 h less than 7 days.
 	for range 15 {
 		require.True(t, here(busy))
 		env.clock.Advance(11 * time.Hour)
@@ -40,6 +43,8 @@ func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 	require.False(t, here(busy), "use does not extend the session beyond its maximum")
 }
 
+// TestAcceptInvitationBrowser_OpensSession checks that the page of an invitation shows what the
+// organization entered, and that accepting it opens a session with a cookie.
 func TestAcceptInvitationBrowser_OpensSession(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
@@ -70,6 +75,8 @@ func TestAcceptInvitationBrowser_OpensSession(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrInvalid, "a token works once")
 }
 
+// TestFindInvitation_WithdrawnOrExpired_Invalid checks that the link of an invitation shows
+// nothing after the invitation was withdrawn, or after 7 days.
 func TestFindInvitation_WithdrawnOrExpired_Invalid(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))

@@ -15,6 +15,9 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// TestDeleteAccount_RowIsAnonymized checks that nothing of a deleted account remains usable or
+// visible, that its address becomes available, and that rows that a concurrent request stores
+// after the deletion are deleted by the second event.
 func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
@@ -57,6 +60,8 @@ func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 	})
 }
 
+// TestDeleteAccount_Concurrent_OneSucceeds checks that repeated clicks record one event. The
+// other calls fail as if the caller were not signed in.
 func TestDeleteAccount_Concurrent_OneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.actor(env.jobseeker("jo@example.org"))
@@ -69,6 +74,8 @@ func TestDeleteAccount_Concurrent_OneSucceeds(t *testing.T) {
 	})
 }
 
+// TestDeleteAccount_EndsEverySession checks that a sign-in that runs at the same time as the
+// deletion either fails or is ended by it.
 func TestDeleteAccount_EndsEverySession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
@@ -90,6 +97,8 @@ func TestDeleteAccount_EndsEverySession(t *testing.T) {
 	})
 }
 
+// TestDeleteAccount_Member_KeepsOrganization checks that the deletion of a recruiter ends only
+// the own membership and sessions.
 func TestDeleteAccount_Member_KeepsOrganization(t *testing.T) {
 	env := newSQLiteEnv(t)
 	bossIn := env.employer("boss@example.org")
@@ -110,6 +119,9 @@ func TestDeleteAccount_OneOfSeveralAdmins_Allowed(t *testing.T) {
 	require.NotEmpty(t, env.actor(second).OrganizationID)
 }
 
+// TestDeleteAccount_LastAdmin_ClosesOrganization checks that an organization without an admin
+// is closed, because no user could add members any more: its members and invitations end, but
+// its name stays for applicants.
 func TestDeleteAccount_LastAdmin_ClosesOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		bossIn := env.employer("boss@example.org")
@@ -133,6 +145,10 @@ func TestDeleteAccount_LastAdmin_ClosesOrganization(t *testing.T) {
 	})
 }
 
+// TestCloseOrganization_EmployerAccounts_BecomeJobseekers checks that an account that was
+// created by accepting an invitation becomes the account of a jobseeker, while a user who
+// registered as an employer (here a founder) keeps the role. Both can join another
+// organization.
 func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		signedIn := func(email string) auth.Actor {
@@ -174,6 +190,9 @@ func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 	})
 }
 
+// TestDeleteAccount_TwoAdminsAtOnce_SecondClosesOrganization checks that two admins who delete
+// their accounts concurrently do not each count on the other one: the organization is closed,
+// and its remaining member is signed out.
 func TestDeleteAccount_TwoAdminsAtOnce_SecondClosesOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.actor(env.employer("boss@example.org"))
@@ -188,6 +207,9 @@ func TestDeleteAccount_TwoAdminsAtOnce_SecondClosesOrganization(t *testing.T) {
 	})
 }
 
+// TestDeleteAccount_OrganizationNamedAfterUser_NameIsErased checks that a closed organization
+// does not keep the name of its last admin, which is personal data. A registration without a
+// company name gives the organization the name of the user.
 func TestDeleteAccount_OrganizationNamedAfterUser_NameIsErased(t *testing.T) {
 	env := newSQLiteEnv(t)
 	in, err := env.Register(t.Context(),
@@ -201,6 +223,8 @@ func TestDeleteAccount_OrganizationNamedAfterUser_NameIsErased(t *testing.T) {
 	require.Equal(t, "Closed organization", name)
 }
 
+// TestDeleteEmployerAccount_Jobseeker_KeepsAccount checks that a jobseeker who has joined an
+// organization leaves it by deleting the employer account, and remains a jobseeker.
 func TestDeleteEmployerAccount_Jobseeker_KeepsAccount(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss, jo := env.actor(env.employer("boss@example.org")), env.jobseeker("jo@example.org")
@@ -216,6 +240,8 @@ func TestDeleteEmployerAccount_Jobseeker_KeepsAccount(t *testing.T) {
 	require.Empty(t, env.actor(in).OrganizationID)
 }
 
+// TestDeleteAccount_JobseekerIsLastAdmin_ClosesOrganization checks that the rule about the last
+// admin also holds for the admin who has the account of a jobseeker.
 func TestDeleteAccount_JobseekerIsLastAdmin_ClosesOrganization(t *testing.T) {
 	env := newSQLiteEnv(t)
 	founder, jo := env.actor(env.employer("boss@example.org")), env.jobseeker("jo@example.org")
@@ -233,6 +259,8 @@ func TestDeleteAccount_JobseekerIsLastAdmin_ClosesOrganization(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrBadCredentials)
 }
 
+// TestDeleteAccount_Fails_AccountIsUnchanged checks that the deletion is one transaction: if it
+// is rolled back, the session stays valid and no event is published.
 func TestDeleteAccount_Fails_AccountIsUnchanged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		bossIn := env.employer("boss@example.org")
@@ -248,6 +276,9 @@ func TestDeleteAccount_Fails_AccountIsUnchanged(t *testing.T) {
 	})
 }
 
+// TestUpdateAccount_FounderRenamed_OrganizationFollows checks that an organization with the
+// name of its admin is renamed with the admin. Otherwise the names would differ when the
+// account is deleted, and the name of the person would stay public.
 func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		in, err := env.Register(t.Context(),
@@ -256,7 +287,7 @@ func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 		require.NoError(t, err)
 		actor := env.actor(in)
 		tom := env.actor(env.addMember(actor, "tom@example.org", "recruiter"))
-		for _, name := range []string{"Ann Practitioner", "Tom"} {
+		for _, name := range []string{"Ann Practitioner", "Tom"} { // Tom takes the name of the organization, and then another
 			_, err = env.UpdateEmployer(t.Context(), tom, identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: &name}})
 			require.NoError(t, err)
 		}

@@ -172,7 +172,7 @@ func (in EmployerInput) applyTo(s *EmployerSettings) bool {
 		patch.SetName(&s.Contact.Name, c.Name)
 		patch.SetName(&s.Contact.Phone, c.Phone)
 		if c.Email != nil {
-			s.Contact.Email, _ = text.ParseEmail(*c.Email)
+			s.Contact.Email, _ = text.ParseEmail(*c.Email) // validated before; empty restores the default
 		}
 	}
 	return *s != before
@@ -304,4 +304,5 @@ func (s *Service) updateOrganization(ctx context.Context, o *Organization, in Or
 	return s.recordTwice(ctx, kindRename, o.ID+"/"+encodeTime(now), event.OrganizationRenamed{OrganizationID: o.ID, RenamedAt: now}, now)
 }
 
+// kindRename is the kind of the task that repeats the event of a renaming; see recordTwice.
 const kindRename = "identity.rename-stragglers"

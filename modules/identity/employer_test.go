@@ -14,6 +14,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// TestUpdateEmployer_AccountAndOrganization checks that one request changes the user, the
+// settings and the organization. A new address stays pending until it is confirmed, and contact
+// details that are not set are those of the account.
 func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.actor(env.employer("boss@example.org"))
@@ -56,6 +59,9 @@ func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 	})
 }
 
+// TestUpdateEmployer_NotAdmin_ChangesNothing checks that a request is applied completely or not
+// at all: if the member must not change the organization, or the address is taken, the
+// permitted changes of the same request are not stored either.
 func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
@@ -110,6 +116,8 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 	})
 }
 
+// TestUpdateEmployer_UnsafeContent_IsRefused checks that website and logo must be https URLs
+// without credentials, spaces, quotes and markup, because pages and e-mails link to them.
 func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
@@ -167,6 +175,8 @@ func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {
 	}
 }
 
+// TestUpdateOrganization_Concurrent_NoChangeIsLost checks that concurrent changes of different
+// fields of the same row are all stored.
 func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.actor(env.employer("boss@example.org"))
@@ -188,9 +198,13 @@ func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
 	})
 }
 
+// TestUpdateEmployer_Renamed_RecordsTwoEvents checks that a new name is published again a
+// minute later: until then, requests that read the old name may still have stored a listing
+// with it.
 func TestUpdateEmployer_Renamed_RecordsTwoEvents(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
+	// told returns the number of OrganizationRenamed events since the last call.
 	told := func() (n int) {
 		t.Helper()
 		got, err := env.store.Identity.Outbox.Claim(t.Context(), 100, time.Minute)
@@ -215,6 +229,8 @@ func TestUpdateEmployer_Renamed_RecordsTwoEvents(t *testing.T) {
 	require.Zero(t, told(), "the same name records no event")
 }
 
+// TestUpdateEmployer_RenamedTooOften_RateLimited checks the limit of 20 renamings in an hour,
+// which both APIs share. Each renaming updates all listings of the organization.
 func TestUpdateEmployer_RenamedTooOften_RateLimited(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))

@@ -42,8 +42,10 @@ type testEnv struct {
 	deleted *eventRecorder[event.AccountDeleted]
 }
 
+// officeClient is the client of most requests: one network, no known device.
 var officeClient = identity.Client{Address: "198.51.100.7", UserAgent: "test"}
 
+// password fulfills the rules for the passwords of jobseekers.
 const password = "Passw0rd-1"
 
 // plainSealer is a sealer whose tokens are readable.
@@ -75,6 +77,8 @@ func (noPrograms) SignOut(context.Context, string, time.Time) ([]identity.Progra
 	return nil, nil
 }
 
+// newTestEnv returns the module with a storage that on opens. Access tokens, sealed tokens and
+// the vault are stubs with readable values; the limiter and the one-time codes are real.
 func newTestEnv(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *testEnv {
 	t.Helper()
 	clk := kit.NewClock()
@@ -137,6 +141,7 @@ func onEach(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	stores.Each(t, func(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) { test(t, newTestEnv(t, on)) })
 }
 
+// jobseeker registers a jobseeker named Jo Seeker.
 func (e *testEnv) jobseeker(email string) identity.SignedIn {
 	e.t.Helper()
 	out, err := e.Register(e.t.Context(),
@@ -146,6 +151,7 @@ func (e *testEnv) jobseeker(email string) identity.SignedIn {
 	return out
 }
 
+// employer registers Em Ployer, the founder and first admin of the organization St Mary's.
 func (e *testEnv) employer(email string) identity.SignedIn {
 	e.t.Helper()
 	out, err := e.Register(e.t.Context(),
@@ -155,6 +161,7 @@ func (e *testEnv) employer(email string) identity.SignedIn {
 	return out
 }
 
+// actor returns the caller of a request with the access token.
 func (e *testEnv) actor(s identity.SignedIn) auth.Actor {
 	e.t.Helper()
 	a, err := e.Authenticate(e.t.Context(), s.AccessToken)
@@ -162,6 +169,7 @@ func (e *testEnv) actor(s identity.SignedIn) auth.Actor {
 	return a
 }
 
+// requireSignedOut requires that neither the access token nor the refresh token is valid.
 func (e *testEnv) requireSignedOut(s identity.SignedIn) {
 	e.t.Helper()
 	_, err := e.Authenticate(e.t.Context(), s.AccessToken)
@@ -178,6 +186,7 @@ func (e *testEnv) mailsTo(to string) []mail.Message {
 	return e.mailer.sentTo(to)
 }
 
+// mailTokenPattern matches a mailed token, which is alone on a line of the text part.
 var mailTokenPattern = regexp.MustCompile(`(?m)^loc_mt_[0-9A-Za-z]{43}$`)
 
 // mailToken returns the token in the newest message to the address.
@@ -211,6 +220,7 @@ func concurrently(n int, fn func(i int) error) []error {
 	return errs
 }
 
+// countErrors returns how many errors match the target. The target nil counts successes.
 func countErrors(errs []error, target error) (n int) {
 	for _, err := range errs {
 		if target == nil && err == nil || target != nil && errors.Is(err, target) {
@@ -230,7 +240,7 @@ func (c *countingHasher) Hash(_ context.Context, password string) (string, error
 
 func (c *countingHasher) Verify(_ context.Context, verifier, password string) (ok, stale bool, err error) {
 	c.verified.Add(1)
-	stale = strings.HasPrefix(verifier, "old:")
+	stale = strings.HasPrefix(verifier, "old:") // a test adds the prefix to simulate outdated parameters
 	return verifier != "" && strings.TrimPrefix(verifier, "old:") == c.sum(password), stale, nil
 }
 
@@ -277,6 +287,7 @@ func (t *eventRecorder[E]) record(_ context.Context, e E) error {
 	return nil
 }
 
+// stubMailer stores the messages instead of sending them.
 type stubMailer struct {
 	mu             sync.Mutex
 	sent           []mail.Message

@@ -9,6 +9,9 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
+// TestGate_NetworkAtLimit_RefusesItsUnknownDevicesOnly checks that clients of one network
+// cannot use all places of the hasher. The second address is in the same /24; the third is in
+// another network.
 func TestGate_NetworkAtLimit_RefusesItsUnknownDevicesOnly(t *testing.T) {
 	t.Parallel()
 	var g gate
@@ -25,6 +28,8 @@ func TestGate_NetworkAtLimit_RefusesItsUnknownDevicesOnly(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestGate_UnknownDevicesAtLimit_KnownAdmitted checks that an attack from many networks leaves
+// places for devices that have signed in before.
 func TestGate_UnknownDevicesAtLimit_KnownAdmitted(t *testing.T) {
 	t.Parallel()
 	var g gate
@@ -38,6 +43,8 @@ func TestGate_UnknownDevicesAtLimit_KnownAdmitted(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestGate_KnownDevicesOfOneAccount_Limited checks that the tokens of one account's devices,
+// which may be stolen, cannot use the places of other accounts.
 func TestGate_KnownDevicesOfOneAccount_Limited(t *testing.T) {
 	t.Parallel()
 	var g gate

@@ -9,9 +9,12 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// spellings are different addresses of the same mailbox.
+// spellings are addresses of the same mailbox: with a composed ë and ü, with combining accents,
+// and with the domain in its ASCII form (punycode).
 var spellings = []string{"zo\u00eb@m\u00fcnchen.example", "Zoe\u0308@mu\u0308nchen.example", "zo\u00eb@xn--mnchen-3ya.example"}
 
+// TestRegister_OtherSpellingOfAMailbox_EmailTaken checks that all spellings identify the same
+// account in a registration, a sign-in, a change of address and an invitation.
 func TestRegister_OtherSpellingOfAMailbox_EmailTaken(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		first := env.jobseeker(spellings[0])
@@ -33,6 +36,8 @@ func TestRegister_OtherSpellingOfAMailbox_EmailTaken(t *testing.T) {
 	})
 }
 
+// TestRegister_InvitedByOtherSpelling_TakesThePlace checks that a registration uses the id of
+// the user who was invited under another spelling of the address.
 func TestRegister_InvitedByOtherSpelling_TakesThePlace(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.actor(env.employer("boss@example.org"))
@@ -41,6 +46,8 @@ func TestRegister_InvitedByOtherSpelling_TakesThePlace(t *testing.T) {
 	})
 }
 
+// TestLogin_RowFromBeforeNormalization_Works checks that an account whose key is the lower-case
+// address, as earlier versions stored it, is found by that key.
 func TestLogin_RowFromBeforeNormalization_Works(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		hash, err := env.hasher.Hash(t.Context(), password)

@@ -41,6 +41,7 @@ func (s *Service) AccountByEmail(ctx context.Context, email string) (out Account
 	return out, err
 }
 
+// accountByEmail returns the active account with the address, or fails with ErrUserNotFound.
 func (s *Service) accountByEmail(ctx context.Context, email string) (User, error) {
 	u, err := s.findByEmail(ctx, email)
 	if err != nil {

@@ -23,8 +23,9 @@ var (
 	resetsPerClient  = limit.Rule{Name: "forgot-password.client", Max: 20, Per: time.Hour}
 )
 
-// resetResponseTime is the response time of ForgotPassword and RequestVerification. It is longer than the work for an
-// address with an account, so that the response time does not reveal whether there is one.
+// resetResponseTime is the response time of ForgotPassword and RequestVerification. It is
+// longer than the work for an address with an account, so that the response time does not
+// reveal whether there is one.
 const resetResponseTime = 200 * time.Millisecond
 
 // errBadToken is returned for a mailed token that is unknown, used, expired or for another

@@ -15,11 +15,14 @@ import (
 
 const newPassword = "Better-passw0rd"
 
+// requestReset requests a link that sets a new password.
 func (e *testEnv) requestReset(email string) {
 	e.t.Helper()
 	require.NoError(e.t, e.ForgotPassword(e.t.Context(), identity.ForgotPasswordInput{Email: email}, officeClient))
 }
 
+// TestResetPassword_EndsEverySession checks that a reset just before the link expires ends all
+// sessions, replaces the password and notifies the owner.
 func TestResetPassword_EndsEverySession(t *testing.T) {
 	env := newSQLiteEnv(t)
 	s := env.jobseeker("jo@example.org")
@@ -39,6 +42,9 @@ func TestResetPassword_EndsEverySession(t *testing.T) {
 		fault.ErrInvalid, "a link is valid once")
 }
 
+// TestResetPassword_Link_ExpiresAndHasOneUse checks that a mailed token is valid for its
+// purpose only, that a refused password does not use it up, and that it expires after 30
+// minutes.
 func TestResetPassword_Link_ExpiresAndHasOneUse(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -60,6 +66,8 @@ func TestResetPassword_Link_ExpiresAndHasOneUse(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestVerifyEmail_Link_ExpiresAfterADay checks that a link from the first day does not confirm
+// the address later.
 func TestVerifyEmail_Link_ExpiresAfterADay(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -69,6 +77,9 @@ func TestVerifyEmail_Link_ExpiresAfterADay(t *testing.T) {
 	require.ErrorIs(t, env.VerifyEmail(env.t.Context(), identity.VerifyEmailInput{}), fault.ErrInvalid)
 }
 
+// TestRequestVerification_UnconfirmedAddress_SendsAnotherLink checks that another link can be
+// requested for an address that is not confirmed, three times in an hour. The response does not
+// depend on whether the address has an account.
 func TestRequestVerification_UnconfirmedAddress_SendsAnotherLink(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -92,7 +103,7 @@ func TestRequestVerification_UnconfirmedAddress_SendsAnotherLink(t *testing.T) {
 		env.clock.Advance(time.Minute)
 		request("sam@example.org")
 	}
-	require.Len(t, env.mailsTo("sam@example.org"), 1+3, "three in an hour")
+	require.Len(t, env.mailsTo("sam@example.org"), 1+3, "three in an hour") // 1 from the registration
 	require.ErrorIs(
 		t,
 		env.RequestVerification(t.Context(), identity.RequestVerificationInput{Email: "jo"}, officeClient),
@@ -100,6 +111,8 @@ func TestRequestVerification_UnconfirmedAddress_SendsAnotherLink(t *testing.T) {
 	)
 }
 
+// TestResetPassword_PasswordChanged_LinksAreVoid checks that the use of one reset link
+// invalidates the other ones.
 func TestResetPassword_PasswordChanged_LinksAreVoid(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -113,6 +126,8 @@ func TestResetPassword_PasswordChanged_LinksAreVoid(t *testing.T) {
 	require.ErrorIs(t, env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: first, Password: password}), fault.ErrInvalid)
 }
 
+// TestForgotPassword_AnyAddress_SameResponse checks that the response reveals neither whether
+// an address has an account nor that its limit of three links in an hour is reached.
 func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -125,7 +140,7 @@ func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 		}
 		env.clock.Advance(time.Minute)
 	}
-	require.Len(t, env.mailsTo("jo@example.org"), 1+3)
+	require.Len(t, env.mailsTo("jo@example.org"), 1+3) // 1 from the registration
 	require.Empty(t, env.mailsTo("nobody@example.org"))
 	require.Len(t, env.mailsTo("new@example.org"), 1, "only the invitation: an invited user has no password to reset")
 	env.clock.Advance(time.Hour)
@@ -136,6 +151,8 @@ func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 		fault.ErrInvalid)
 }
 
+// TestForgotPassword_UnknownAddress_WritesNothingInTheSameTime checks that the response time
+// does not reveal whether an address has an account.
 func TestForgotPassword_UnknownAddress_WritesNothingInTheSameTime(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -158,6 +175,9 @@ func TestForgotPassword_UnknownAddress_WritesNothingInTheSameTime(t *testing.T) 
 	require.Len(t, events, 3, "one event for each request with the known address")
 }
 
+// TestForgotPassword_ClientOverItsLimit_SendsNothing checks that one client can request links
+// for at most 20 addresses in an hour. The refusal is silent, because the response must not
+// reveal which addresses have an account.
 func TestForgotPassword_ClientOverItsLimit_SendsNothing(t *testing.T) {
 	env := newSQLiteEnv(t)
 	for i := range 21 {
@@ -178,6 +198,8 @@ func TestForgotPassword_ClientOverItsLimit_SendsNothing(t *testing.T) {
 	require.Len(t, env.mailsTo("p20@example.org"), 2, "from another address")
 }
 
+// TestChangePassword_EndsOtherSessions checks that the session in which the password is changed
+// continues, and that all other sessions end.
 func TestChangePassword_EndsOtherSessions(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
@@ -198,6 +220,9 @@ func TestChangePassword_EndsOtherSessions(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestChangePassword_WrongPassword_IsThrottled checks that wrong passwords count like failed
+// sign-ins, so that a stolen access token does not help to guess the password. Invalid input
+// does not count.
 func TestChangePassword_WrongPassword_IsThrottled(t *testing.T) {
 	env := newSQLiteEnv(t)
 	a := env.actor(env.jobseeker("jo@example.org"))
@@ -219,6 +244,8 @@ func TestChangePassword_WrongPassword_IsThrottled(t *testing.T) {
 	require.ErrorIs(t, change(password, newPassword), fault.ErrRateLimit)
 }
 
+// TestResetPassword_LoginAtOnce_LeavesNoOldSession checks that a sign-in with the old password
+// that runs at the same time as the reset either fails or is ended by it.
 func TestResetPassword_LoginAtOnce_LeavesNoOldSession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		env.jobseeker("jo@example.org")
@@ -241,8 +268,9 @@ func TestResetPassword_LoginAtOnce_LeavesNoOldSession(t *testing.T) {
 	})
 }
 
-// A reset link is created after the request: the address of the account may change in
-// between.
+// TestResetPassword_LinkOfAFormerAddress_IsRefused checks that a link to a former address is
+// refused. The event handler creates the link some time after the request, and the account may
+// have changed its address in between.
 func TestResetPassword_LinkOfAFormerAddress_IsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -268,6 +296,8 @@ func TestResetPassword_ConcurrentUse_OneSucceeds(t *testing.T) {
 	})
 }
 
+// TestReaction_RunsTwice_SendsTheSameMessage checks that a repeated event handler sends a
+// message with the same id, which mail servers and clients can recognize as a duplicate.
 func TestReaction_RunsTwice_SendsTheSameMessage(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")

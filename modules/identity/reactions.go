@@ -30,8 +30,8 @@ func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) 
 		"Welcome to locum. Please confirm that this is your e-mail address.", "If you did not register, you need not do anything.")
 }
 
-// sendVerification sends a link that confirms the address of u. The texts first and last stand
-// before and after the link.
+// sendVerification sends a link that confirms the address of u. The texts first and last
+// surround the link.
 func (s *Service) sendVerification(ctx context.Context, u User, id, subject, first, last string) error {
 	token, err := s.createMailToken(ctx, u, ForVerification, "", s.Clock.Now())
 	if err != nil {
@@ -152,7 +152,7 @@ func (s *Service) OnSessionReuseDetected(ctx context.Context, e event.SessionReu
 // OnMemberInvited sends an organization's invitation.
 func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) error {
 	member, err := s.Members.Get(ctx, e.OrganizationID, e.UserID)
-	if errors.Is(err, ErrNotInTeam) {
+	if errors.Is(err, ErrNotInTeam) { // the invitation was withdrawn
 		return nil
 	}
 	if err != nil || member.Status != MemberInvited {
@@ -218,6 +218,8 @@ func (s *Service) notify(ctx context.Context, userID, id, subject string, body .
 	return s.send(ctx, u, id, subject, body...)
 }
 
+// send sends an e-mail. A mail server that receives two messages with the same id can recognize
+// the second one as a duplicate.
 func (s *Service) send(ctx context.Context, u User, id, subject string, body ...mail.Block) error {
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID:       id,
@@ -235,6 +237,7 @@ func (s *Service) link(label, page, token string) mail.Block {
 	return mail.Block{Link: &mail.Link{Label: label, URL: s.PublicURL + "/" + page + "?token=" + token}}
 }
 
+// newPasswordLink returns a link to the page on which a user requests a reset link.
 func (s *Service) newPasswordLink() mail.Block {
 	return mail.Block{Link: &mail.Link{Label: "Set a new password", URL: s.PublicURL + "/forgot-password"}}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
+// TestRegister_Jobseeker_IsSignedIn checks that a registration opens a session. The domain of
+// the address is stored in lower case; the local part stays as it was typed.
 func TestRegister_Jobseeker_IsSignedIn(t *testing.T) {
 	env := newSQLiteEnv(t)
 	s := env.jobseeker("Jo@Example.ORG")
@@ -26,6 +28,8 @@ func TestRegister_Jobseeker_IsSignedIn(t *testing.T) {
 	require.Equal(t, env.clock.Now(), me.CreatedAt)
 }
 
+// TestRegister_Employer_CreatesOrganizationAndAdmin checks both forms of a registration:
+// without a company name, the organization gets the name of the user.
 func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 	env := newSQLiteEnv(t)
 	plain, err := env.Register(
@@ -45,6 +49,7 @@ func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 	}
 }
 
+// ptr returns a pointer to v, for the optional fields of inputs.
 func ptr[T any](v T) *T { return &v }
 
 func TestRegister_OtherSpelling_EmailTaken(t *testing.T) {
@@ -80,6 +85,9 @@ func TestRegister_Concurrent_OneSucceeds(t *testing.T) {
 	})
 }
 
+// TestRegister_InvalidInput_EachFieldIsNamed checks that the response names all invalid fields,
+// in the order of the input. A jobseeker's password needs upper case, lower case and a digit;
+// an employer's password needs only 8 characters.
 func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	env := newSQLiteEnv(t)
 	for _, c := range []struct {
@@ -92,10 +100,10 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		{identity.RegisterInput{Email: "jo@example.org", Password: "ALLUPPER1", Name: "Jo", UserType: "jobseeker"}, "password"},
 		{identity.RegisterInput{Email: "jo@example.org", Password: "NoDigitsHere", Name: "Jo", UserType: "jobseeker"}, "password"},
 		{
-			identity.RegisterInput{Email: "jo@example.org", Password: "Aa1" + strings.Repeat("é", 511), Name: "Jo", UserType: "jobseeker"},
+			identity.RegisterInput{Email: "jo@example.org", Password: "Aa1" + strings.Repeat("é", 511), Name: "Jo", UserType: "jobseeker"}, // 1,025 bytes, but fewer characters than the maximum
 			"password",
 		},
-		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo\r\nBcc: x", UserType: "jobseeker"}, "name"},
+		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo\r\nBcc: x", UserType: "jobseeker"}, "name"}, // would add a header to e-mails
 		{
 			identity.RegisterInput{Email: "jo@example.org", Password: password, Name: strings.Repeat("n", 201), UserType: "jobseeker"},
 			"name",
@@ -123,6 +131,8 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	require.Len(t, fault.Of(err).Fields, 2)
 }
 
+// TestRegister_SendsOneConfirmation checks that the e-mail contains the token alone on a line,
+// for clients of the API, and in a link, and that it confirms the address once.
 func TestRegister_SendsOneConfirmation(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")

@@ -48,6 +48,8 @@ type registration struct {
 	organization          Organization // of an employer
 }
 
+// newRegistration validates the input in, which contains the other arguments, and normalizes
+// them. The error is an Invalid fault, with which the result must not be used.
 func newRegistration(in any, email, password, name string, kind Kind) (registration, error) {
 	err := valid.Check("", in)
 	email, _ = text.ParseEmail(email)
@@ -86,7 +88,7 @@ func (s *Service) register(ctx context.Context, in Registrable, from Client, ope
 		return err
 	}
 	hash, err := s.Hasher.Hash(ctx, r.password)
-	release()
+	release() // before the transaction, so that a slow database does not block the hasher
 	if err != nil {
 		return err
 	}

@@ -34,10 +34,14 @@ func (e *testEnv) currentCode(secret string) string {
 	return code
 }
 
+// loginWith signs in with a code of the second factor, which may be empty.
 func (e *testEnv) loginWith(email, password, code string) (identity.SignedIn, error) {
 	return e.Login(e.t.Context(), identity.LoginInput{Email: email, Password: password, TOTP: code}, officeClient)
 }
 
+// TestSecondFactor_SignIn checks the rules of a sign-in with a second factor: the password is
+// checked first, each code and each recovery code is valid once, and sessions that were opened
+// without the second factor end when it is enabled.
 func TestSecondFactor_SignIn(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
@@ -45,7 +49,7 @@ func TestSecondFactor_SignIn(t *testing.T) {
 		require.NoError(t, err)
 		secret, recovery := env.enroll(jo)
 		env.requireSignedOut(other)
-		env.actor(jo)
+		env.actor(jo) // the session in which it was enabled continues
 
 		_, err = env.loginWith("jo@example.org", password, "")
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
@@ -57,7 +61,7 @@ func TestSecondFactor_SignIn(t *testing.T) {
 		}
 		_, err = env.loginWith("jo@example.org", password, env.currentCode(secret))
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "the code was used to enable the second factor")
-		env.clock.Advance(30 * time.Second)
+		env.clock.Advance(30 * time.Second) // the next time step of the authenticator app
 		_, err = env.loginWith("jo@example.org", password, env.currentCode(secret))
 		require.NoError(t, err)
 		_, err = env.loginWith("jo@example.org", password, env.currentCode(secret))
@@ -74,6 +78,8 @@ func TestSecondFactor_SignIn(t *testing.T) {
 	})
 }
 
+// TestSecondFactor_ConcurrentCode checks that a code opens one session, even if several
+// requests use it at the same time.
 func TestSecondFactor_ConcurrentCode(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		secret, _ := env.enroll(env.jobseeker("jo@example.org"))
@@ -87,6 +93,7 @@ func TestSecondFactor_ConcurrentCode(t *testing.T) {
 	})
 }
 
+// TestSecondFactor_GuessedCodes checks that an attacker with the password has ten guesses.
 func TestSecondFactor_GuessedCodes(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.enroll(env.jobseeker("jo@example.org"))
@@ -98,6 +105,9 @@ func TestSecondFactor_GuessedCodes(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrRateLimit, "the right password does not reset the failures")
 }
 
+// TestSecondFactor_CodesGuessedFromManyNetworks checks that guesses from different networks
+// count together: after ten, even the right code is refused for 15 minutes, also for disabling
+// the second factor.
 func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -124,6 +134,8 @@ func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
 	require.NoError(t, guess(env.currentCode(secret)))
 }
 
+// TestSecondFactor_WrongPasswords_LeaveItsCodes checks that a client without the password
+// cannot use up the guesses of an account and thereby lock out its owner.
 func TestSecondFactor_WrongPasswords_LeaveItsCodes(t *testing.T) {
 	env := newSQLiteEnv(t)
 	secret, _ := env.enroll(env.jobseeker("jo@example.org"))
@@ -165,6 +177,9 @@ func (e *testEnv) auditedReset(userID string) bool {
 	return len(entries.Items) == 1
 }
 
+// TestSecondFactor_Squatter_MailboxOwnerResets checks that the owner of a mailbox gets the
+// account that someone else registered with its address: the first password reset verifies the
+// address and removes the second factor of that person. Later resets keep the second factor.
 func TestSecondFactor_Squatter_MailboxOwnerResets(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		squatter := env.jobseeker("jo@example.org")
@@ -182,6 +197,8 @@ func TestSecondFactor_Squatter_MailboxOwnerResets(t *testing.T) {
 	})
 }
 
+// TestSecondFactor_Squatter_ConfirmsAfterReset checks that a second factor that was enrolled,
+// but not yet enabled, is also removed, so that a late confirmation fails.
 func TestSecondFactor_Squatter_ConfirmsAfterReset(t *testing.T) {
 	env := newSQLiteEnv(t)
 	squatter := env.actor(env.jobseeker("jo@example.org"))
@@ -193,6 +210,8 @@ func TestSecondFactor_Squatter_ConfirmsAfterReset(t *testing.T) {
 	require.False(t, env.auditedReset(squatter.UserID), "it was not enabled")
 }
 
+// TestSecondFactor_UnverifiedAccount_AcceptsInvitation checks that an invitation, whose link
+// verifies the address, removes a second factor that was enabled before the verification.
 func TestSecondFactor_UnverifiedAccount_AcceptsInvitation(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -205,6 +224,9 @@ func TestSecondFactor_UnverifiedAccount_AcceptsInvitation(t *testing.T) {
 	require.True(t, env.auditedReset(jo.Account.ID))
 }
 
+// TestSecondFactor_AddressChangeUndone checks that undoing a change of address removes a second
+// factor that was enabled after the change, because a thief may have enabled it, and keeps one
+// that was enabled before.
 func TestSecondFactor_AddressChangeUndone(t *testing.T) {
 	for name, thief := range map[string]bool{"enabled before": false, "enabled since": true} {
 		t.Run(name, func(t *testing.T) {
@@ -233,6 +255,8 @@ func TestSecondFactor_AddressChangeUndone(t *testing.T) {
 	}
 }
 
+// TestSecondFactor_PasswordReset checks that a password reset does not bypass the second factor
+// of a verified account.
 func TestSecondFactor_PasswordReset(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -249,6 +273,9 @@ func TestSecondFactor_PasswordReset(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestSecondFactor_Enrollment follows a second factor from the enrollment to its removal. It is
+// required only after the first code, and enrolling needs a recent confirmation of the password
+// (10 minutes).
 func TestSecondFactor_Enrollment(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
@@ -291,6 +318,9 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	require.Subset(t, subjects, []string{"Two-step sign-in is on", "Two-step sign-in is off"})
 }
 
+// TestSecondFactor_RequiredByOrganization checks that members without a required second factor
+// have no access to the organization until they enable one, also through programs and
+// notifications (ActorFor, MemberMay).
 func TestSecondFactor_RequiredByOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.employer("boss@example.org")

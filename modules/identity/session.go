@@ -11,13 +11,13 @@ import (
 
 // The lifetimes of tokens and sessions.
 const (
-	AccessLife      = 15 * time.Minute
+	AccessLife      = 15 * time.Minute    // of an access token
 	refreshLife     = 7 * 24 * time.Hour  // sliding: each refresh extends it
 	sessionLife     = 30 * 24 * time.Hour // absolute
 	refreshGrace    = 10 * time.Second    // for a retry after a lost response
 	refreshPrefix   = "loc_rt_"
 	mailTokenPrefix = "loc_mt_"
-	secretChars     = 43 // 256 bits
+	secretChars     = 43 // of a secret after its prefix: 256 bits in base 62
 )
 
 // Client is the origin of a request.
@@ -47,7 +47,7 @@ type Session struct {
 
 // NewSession returns a new session.
 func NewSession(id, userID string, c Client, now time.Time) Session {
-	agent := strings.ToValidUTF8(c.UserAgent[:min(len(c.UserAgent), 200)], "")
+	agent := strings.ToValidUTF8(c.UserAgent[:min(len(c.UserAgent), 200)], "") // the limit may cut a character
 	return Session{
 		ID:         id,
 		UserID:     userID,
@@ -75,6 +75,7 @@ func (s Session) UnusedUntil() time.Time {
 	return earlier(s.LastUsedAt.Add(maxIdle), s.ExpiresAt)
 }
 
+// earlier returns the earlier of two times.
 func earlier(a, b time.Time) time.Time { return slices.MinFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // Alive reports whether the session has neither ended nor expired.
@@ -170,7 +171,7 @@ func (p Principal) Actor() auth.Actor {
 		ConfirmedAt: p.Session.CreatedAt,
 	}
 	switch m := p.Membership; {
-	case m == nil:
+	case m == nil: // no organization, so no permissions
 	case m.SecondFactorMissing:
 		actor.EnrollmentRequired = true
 	default:

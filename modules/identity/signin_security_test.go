@@ -24,7 +24,9 @@ func (s slowHasher) Verify(ctx context.Context, verifier, tried string) (ok, sta
 	return s.PasswordHasher.Verify(ctx, verifier, tried)
 }
 
-// Concurrent guesses are counted as strictly as consecutive ones.
+// TestLogin_ConcurrentGuesses_RightOneIsRefused checks that concurrent guesses are counted as
+// strictly as consecutive ones: the right password is refused if ten wrong ones failed while it
+// was being verified.
 func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -41,14 +43,16 @@ func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrRateLimit, "it does not reset the counter")
 }
 
-// Failed sign-ins to one account must not block other users.
+// TestLogin_OneNetwork_LeavesHasherToOthers checks that sign-ins from one network fill at most
+// half of the hasher's queue. Another network and a known device in the same network are still
+// served.
 func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 	wait, entered := make(chan struct{}), make(chan struct{}, 100)
 	env.Hasher = slowHasher{env.hasher, func() { entered <- struct{}{}; <-wait }}
 	done := make(chan error, 100)
-	const half = 32
+	const half = 32 // maxPerSite
 	for range half {
 		go func() { _, err := env.login("jo@example.org", password); done <- err }()
 	}
@@ -75,6 +79,8 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 	require.NoError(t, err, "all slots are released")
 }
 
+// TestLogin_NetworksFillTheHasher_KnownDeviceIsServed checks that sign-ins from several
+// networks leave places of the hasher's queue for known devices.
 func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -86,7 +92,7 @@ func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", site), Device: device})
 		done <- err
 	}
-	const unknown = 48
+	const unknown = 48 // maxUnknown
 	for i := range unknown {
 		go login(i%2, "")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
+// login signs in from officeClient, without a second factor.
 func (e *testEnv) login(email, password string) (identity.SignedIn, error) {
 	return e.Login(e.t.Context(), identity.LoginInput{Email: email, Password: password}, officeClient)
 }
@@ -22,6 +23,8 @@ func (e *testEnv) refresh(token string) (identity.SignedIn, error) {
 	return e.Refresh(e.t.Context(), identity.RefreshInput{RefreshToken: token})
 }
 
+// TestLogin_AnySpellingOfAddress_ExactPassword checks that the case of the address does not
+// matter, while spaces and case of the password do. An empty input names both fields.
 func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -37,6 +40,8 @@ func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
 	require.Len(t, fault.Of(err).Fields, 2)
 }
 
+// TestLogin_UnknownAccount_LikeWrongPassword checks that neither the error nor the number of
+// hashes, and thereby the time, reveals whether an address has an account.
 func TestLogin_UnknownAccount_LikeWrongPassword(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -52,6 +57,9 @@ func TestLogin_UnknownAccount_LikeWrongPassword(t *testing.T) {
 	}
 }
 
+// TestLogin_TenFailures_ThrottledForFifteenMinutes checks that ten failures refuse further
+// sign-ins to the account from the same /24, even with the right password, but not from another
+// network: an attacker must not lock out the owner.
 func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -85,6 +93,7 @@ func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestLogin_Success_ResetsFailures checks that only consecutive failures count.
 func TestLogin_Success_ResetsFailures(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -110,12 +119,16 @@ func (e *testEnv) failSignIns(n int, network string) {
 	}
 }
 
+// TestLogin_NetworkOverItsLimit_RefusesFailingAccounts checks the limits of each prefix length
+// in networkRules. In a network over its first limit, only accounts with a recent failure are
+// refused, because an office may share one address; over the limit of its /48, every sign-in is
+// refused except on a device that the account has used before.
 func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 	for _, c := range []struct {
 		condition      string
 		failures       []string // networks with 100 failures each
-		same, other    string
-		refusesSuccess bool
+		same, other    string   // addresses in the limited network and outside of it
+		refusesSuccess bool     // whether accounts without failures are refused too
 	}{
 		{"IPv4 /24", []string{"198.51.100.%d"}, "198.51.100.250", "198.51.101.1", false},
 		{"IPv6 /64", []string{"2001:db8:0:1::%x"}, "2001:db8:0:1:ffff::", "2001:db8:0:2::1", false},
@@ -156,6 +169,8 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 	}
 }
 
+// TestLogin_OldVerifier_IsRehashed checks that a sign-in replaces a hash with outdated
+// parameters, and that concurrent sign-ins, of which one replaces it, all succeed.
 func TestLogin_OldVerifier_IsRehashed(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
@@ -175,6 +190,8 @@ func TestLogin_OldVerifier_IsRehashed(t *testing.T) {
 	require.NotContains(t, user.PasswordHash, "old:")
 }
 
+// TestRefresh_RotatesTokens checks that a refresh token outlives the access token and is
+// exchanged for a new pair.
 func TestRefresh_RotatesTokens(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
@@ -194,6 +211,8 @@ func TestRefresh_RotatesTokens(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrInvalid)
 }
 
+// TestRefresh_RepeatedWithinTenSeconds_Succeeds checks that a client that has lost the response
+// can repeat the request. Both new tokens are valid and belong to the same session.
 func TestRefresh_RepeatedWithinTenSeconds_Succeeds(t *testing.T) {
 	env := newSQLiteEnv(t)
 	s := env.jobseeker("jo@example.org")
@@ -210,6 +229,9 @@ func TestRefresh_RepeatedWithinTenSeconds_Succeeds(t *testing.T) {
 	}
 }
 
+// TestRefresh_UsedToken_EndsSessionAndNotifies checks that the use of a refresh token more than
+// ten seconds after its first use ends the session: two clients have the token, so that one of
+// them may have stolen it.
 func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
@@ -229,6 +251,8 @@ func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
 	require.Len(t, env.mailsTo("jo@example.org"), len(all), "one message for each session")
 }
 
+// TestRefresh_Concurrent_AllSucceedInOneSession checks that the tabs of a client that refresh
+// at the same time get different tokens of the same session.
 func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		signedIn := env.jobseeker("jo@example.org")
@@ -247,6 +271,8 @@ func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
 	})
 }
 
+// TestLogout_RefreshAtOnce_EndsSession checks that a refresh that runs at the same time as a
+// logout does not keep the session alive.
 func TestLogout_RefreshAtOnce_EndsSession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		for range 10 {
@@ -271,6 +297,8 @@ func TestLogout_RefreshAtOnce_EndsSession(t *testing.T) {
 	})
 }
 
+// TestRefresh_SevenDaysIdleOrThirtyInAll_Expires checks the lifetimes of sessions of API
+// clients: 7 days without a refresh, and 30 days in any case.
 func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
 	env := newSQLiteEnv(t)
 	idle := env.jobseeker("idle@example.org")
@@ -283,7 +311,7 @@ func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
 	}
 	_, err = env.refresh(idle.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	env.clock.Advance(2*24*time.Hour + 4*time.Second)
+	env.clock.Advance(2*24*time.Hour + 4*time.Second) // 4 × (7 days - 1 s) + this is 30 days
 	_, err = env.refresh(busy.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	_, err = env.Authenticate(env.t.Context(), busy.AccessToken)
@@ -300,6 +328,9 @@ func TestLogout_EndsItsSessionOnly(t *testing.T) {
 	env.actor(other)
 }
 
+// TestAuthenticate_UnknownSession_Unauthorized checks that a token whose session is unknown, or
+// belongs to another user, is refused. The tokens of these tests are unsigned, so that the test
+// can edit them.
 func TestAuthenticate_UnknownSession_Unauthorized(t *testing.T) {
 	env := newSQLiteEnv(t)
 	s, t2 := env.jobseeker("jo@example.org"), env.jobseeker("al@example.org")
@@ -312,6 +343,9 @@ func TestAuthenticate_UnknownSession_Unauthorized(t *testing.T) {
 	}
 }
 
+// TestLogin_DatabaseUnavailable_IsNotUnauthorized checks that an error of the database is not
+// reported as a wrong password or an expired session, after which clients would sign the user
+// out.
 func TestLogin_DatabaseUnavailable_IsNotUnauthorized(t *testing.T) {
 	env := newSQLiteEnv(t)
 	s := env.jobseeker("jo@example.org")

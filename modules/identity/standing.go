@@ -335,8 +335,12 @@ type AccountActionInput struct {
 	Message string `json:"message" validate:"max=2000"`
 }
 
+// errOwnModerator is returned for the suspension of a moderator, so that moderators cannot
+// suspend each other.
 var errOwnModerator = fault.New(fault.Conflict, "account_of_moderator", "The account is one of a moderator; an operator can lock it")
 
+// errLockedByOperator is returned for the restoration of an account that an operator has
+// locked.
 var errLockedByOperator = fault.New(fault.Conflict, "account_locked_by_operator",
 	"An operator has locked the account; only an operator can unlock it")
 

@@ -27,6 +27,8 @@ func (e *testEnv) moderate(by auth.Actor, organizationID string, action identity
 	return o
 }
 
+// TestOrganizationChanges_CountsCommits checks that every committed change of an organization,
+// also a verification by domain, outdates cached pages, and that a refused one does not.
 func TestOrganizationChanges_CountsCommits(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss, moderator := env.actor(env.employer("boss@example.org")), env.moderator()
@@ -53,6 +55,7 @@ func (e *testEnv) verifiedEmployer() auth.Actor {
 	return boss
 }
 
+// setWebsite changes the website of the organization.
 func (e *testEnv) setWebsite(boss auth.Actor, website string) identity.Organization {
 	e.t.Helper()
 	o, err := e.UpdateOrganization(e.t.Context(), boss, identity.OrganizationInput{Website: &website})
@@ -60,6 +63,9 @@ func (e *testEnv) setWebsite(boss auth.Actor, website string) identity.Organizat
 	return o
 }
 
+// TestUpdateOrganization_Renamed_IsNotVerifiedByDomain checks that a request that changes the
+// name is not verified by domain: the domain does not confirm the new name. Only a later change
+// to a website with another domain verifies the organization again.
 func TestUpdateOrganization_Renamed_IsNotVerifiedByDomain(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.verifiedEmployer()
@@ -80,6 +86,8 @@ func TestUpdateOrganization_Renamed_IsNotVerifiedByDomain(t *testing.T) {
 	require.True(t, o.IsVerified())
 }
 
+// TestModerate_VerificationRemoved_OnlyModeratorVerifiesAgain checks that an organization
+// cannot undo the decision of a moderator by changing its name or website back and forth.
 func TestModerate_VerificationRemoved_OnlyModeratorVerifiesAgain(t *testing.T) {
 	for _, actions := range [][]identity.OrganizationAction{
 		{identity.UnverifyOrganization},
@@ -107,6 +115,8 @@ func TestModerate_VerificationRemoved_OnlyModeratorVerifiesAgain(t *testing.T) {
 	}
 }
 
+// TestVerifyByDomain_MailboxProvider_DoesNotVerify checks that an address at a domain where
+// every person can get one, or at a subdomain of it, proves nothing.
 func TestVerifyByDomain_MailboxProvider_DoesNotVerify(t *testing.T) {
 	env := newSQLiteEnv(t)
 	for _, domain := range []string{"mailinator.com", "inbox.mailinator.com", "gmail.com"} {
@@ -118,6 +128,9 @@ func TestVerifyByDomain_MailboxProvider_DoesNotVerify(t *testing.T) {
 	}
 }
 
+// TestModerateAccount_LockedByOperator_IsNotRestored checks that a moderator can restore what
+// moderators have suspended, but cannot undo the lock of an operator, not even by suspending
+// the account before.
 func TestModerateAccount_LockedByOperator_IsNotRestored(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo, moderator := env.actor(env.jobseeker("jo@example.org")), env.moderator()

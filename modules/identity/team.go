@@ -171,6 +171,7 @@ type ApplicationPermissionsInput struct {
 	Update *bool `json:"update"`
 }
 
+// applyTo returns p with the changes of the input.
 func (in ChangePermissionsInput) applyTo(p Permissions) Permissions {
 	if in.Permissions == nil {
 		return p

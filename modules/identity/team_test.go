@@ -16,16 +16,20 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// guest is the caller of a request without a session.
 var guest auth.Actor
 
+// invite invites Me Mber. An empty role is the default, recruiter.
 func (e *testEnv) invite(admin auth.Actor, email, role string) error {
 	return e.Invite(e.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role})
 }
 
+// accept accepts an invitation. The password is used for a new account only.
 func (e *testEnv) accept(a auth.Actor, token string) (identity.SignedIn, error) {
 	return e.AcceptInvitation(e.t.Context(), a, identity.AcceptInvitationInput{Token: token, Password: password}, officeClient)
 }
 
+// team returns the team of the caller by address.
 func (e *testEnv) team(a auth.Actor) map[string]identity.Member {
 	e.t.Helper()
 	r, err := e.Team(e.t.Context(), a, page.Request{Number: 1, Size: 100})
@@ -38,10 +42,13 @@ func (e *testEnv) team(a auth.Actor) map[string]identity.Member {
 	return out
 }
 
+// changeInput returns an input that changes only the role.
 func changeInput(role string) identity.ChangePermissionsInput {
 	return identity.ChangePermissionsInput{Role: role}
 }
 
+// TestInvite_NewAddress_IsListedAndKeepsID checks that an invited user without an account has
+// an id, which the account keeps, so that permissions can be changed before the user accepts.
 func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
@@ -71,6 +78,8 @@ func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 	require.False(t, u.EmailVerifiedAt.IsZero(), "the token came by mail")
 }
 
+// TestInvite_RegistersInstead_KeepsID checks that a registration with an invited address does
+// not join the organization: only the mailed token, together with the account, does.
 func TestInvite_RegistersInstead_KeepsID(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
@@ -86,6 +95,9 @@ func TestInvite_RegistersInstead_KeepsID(t *testing.T) {
 	require.Equal(t, admin.OrganizationID, env.actor(joined).OrganizationID)
 }
 
+// TestAcceptInvitation_Jobseeker_RemainsJobseeker checks that an account needs its own sign-in
+// to accept an invitation, keeps its data as a jobseeker, and gets the permissions of the
+// invitation in all of its sessions.
 func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
@@ -115,6 +127,8 @@ func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrInvalid, "an invitation can be accepted once")
 }
 
+// TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin checks that accepting ends the
+// membership in another organization, which must not lose its last admin.
 func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
 	env := newSQLiteEnv(t)
 	old, next := env.actor(env.employer("old@example.org")), env.actor(env.employer("next@example.org"))
@@ -137,6 +151,8 @@ func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
 	require.Equal(t, auth.EmployerTeam, env.actor(s).Role, "a founder is an admin of the own organization only")
 }
 
+// TestInvite_Twice_ConflictUntilExpired checks that an organization can invite a user again
+// after 7 days, when the link of the first invitation has expired.
 func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
@@ -161,6 +177,8 @@ func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
 	require.True(t, env.actor(joined).May(auth.Manage))
 }
 
+// TestInvite_InvalidInput_EachFieldIsNamed checks invalid inputs of Invite and
+// AcceptInvitation. A refused input does not use up the token.
 func TestInvite_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
@@ -185,6 +203,8 @@ func TestInvite_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	require.Equal(t, "Newt", signedIn.Account.Name)
 }
 
+// TestPermissions_OfRole_CanBeChanged checks that a new role sets its default permissions, that
+// single permissions can be changed afterwards, and that an admin always has all of them.
 func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
@@ -221,6 +241,8 @@ func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 	require.Equal(t, want, member.Permissions)
 }
 
+// TestMemberMay_PermissionsChanged_AreCurrent checks that other modules see the permissions of
+// active members only, and see a change at once.
 func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
@@ -249,6 +271,8 @@ func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 	require.False(t, may(rival.OrganizationID, boss.UserID, auth.AnyPermission))
 }
 
+// TestTeam_NotAdmin_Forbidden checks that only admins change the team, and that only members
+// read it.
 func TestTeam_NotAdmin_Forbidden(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
@@ -268,6 +292,8 @@ func TestTeam_NotAdmin_Forbidden(t *testing.T) {
 	}
 }
 
+// TestTeam_OtherOrUnknownMember_NotFound checks that an admin gets the same error for a user of
+// another organization as for an id that does not exist.
 func TestTeam_OtherOrUnknownMember_NotFound(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
@@ -281,8 +307,11 @@ func TestTeam_OtherOrUnknownMember_NotFound(t *testing.T) {
 	require.NotContains(t, env.team(foreign), "boss@example.org")
 }
 
+// unknownID is an id in the right format that no row has.
 const unknownID = "0190a3a0-0000-7000-8000-000000000000"
 
+// TestPermissions_LastAdmin_Conflict checks that the only admin cannot become a viewer until
+// another admin has accepted the invitation.
 func TestPermissions_LastAdmin_Conflict(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
@@ -295,6 +324,8 @@ func TestPermissions_LastAdmin_Conflict(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestPermissions_AdminsDemoteEachOther_OneRemains checks that two admins who demote each other
+// at the same time do not leave the organization without an admin.
 func TestPermissions_AdminsDemoteEachOther_OneRemains(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		one := env.actor(env.employer("one@example.org"))
@@ -316,6 +347,8 @@ func TestPermissions_AdminsDemoteEachOther_OneRemains(t *testing.T) {
 	})
 }
 
+// TestAcceptInvitation_BothAdminsAtOnce_OneRemains checks that two admins who leave for another
+// organization at the same time do not leave theirs without an admin.
 func TestAcceptInvitation_BothAdminsAtOnce_OneRemains(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		one := env.actor(env.employer("one@example.org"))
@@ -335,6 +368,8 @@ func TestAcceptInvitation_BothAdminsAtOnce_OneRemains(t *testing.T) {
 	})
 }
 
+// TestInvite_Concurrent_OneSucceedsPerOrganization checks that concurrent invitations of an
+// unknown address create one invited user and one invitation of each organization.
 func TestInvite_Concurrent_OneSucceedsPerOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		admins := []auth.Actor{env.actor(env.employer("a@example.org")), env.actor(env.employer("b@example.org"))}
@@ -345,6 +380,8 @@ func TestInvite_Concurrent_OneSucceedsPerOrganization(t *testing.T) {
 	})
 }
 
+// TestAcceptInvitation_RegisterAtOnce_OneAccount checks that an invited user who accepts and
+// registers at the same time gets one account, with the password of the successful request.
 func TestAcceptInvitation_RegisterAtOnce_OneAccount(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		admin := env.actor(env.employer("boss@example.org"))
@@ -366,6 +403,8 @@ func TestAcceptInvitation_RegisterAtOnce_OneAccount(t *testing.T) {
 	})
 }
 
+// TestListTeam_Pages_InOrderOfInvitation checks that pages by number and pages by cursor
+// contain the same members in the same order. The admin m0 is the first.
 func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		admin := env.actor(env.employer("m0@example.org"))
@@ -399,6 +438,9 @@ func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 	})
 }
 
+// TestInvite_RecipientHasThreeToday_SendsNoMail checks that an address receives at most three
+// invitations in a day from all organizations. The fourth is stored without an e-mail, so that
+// the organization does not learn of the others.
 func TestInvite_RecipientHasThreeToday_SendsNoMail(t *testing.T) {
 	env := newSQLiteEnv(t)
 	for i := range 5 {
@@ -413,6 +455,8 @@ func TestInvite_RecipientHasThreeToday_SendsNoMail(t *testing.T) {
 	require.Len(t, env.mailsTo("asha@example.org"), 4)
 }
 
+// TestInvite_RecipientOptedOut_SendsNoMail checks the link in an invitation that ends all
+// invitations to the address, of every organization and in every spelling.
 func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 	env := newSQLiteEnv(t)
 	require.NoError(t, env.invite(env.actor(env.employer("boss@example.org")), "asha@example.org", ""))
@@ -436,6 +480,8 @@ func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 	require.Len(t, env.mailsTo("jo@example.org"), 1)
 }
 
+// TestInvite_NamesHoldURLs_MailHasNone checks that an organization cannot send a link of its
+// own to any address by putting it into a name: the e-mail replaces such names.
 func TestInvite_NamesHoldURLs_MailHasNone(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn, err := env.Register(

@@ -40,6 +40,8 @@ var networkRules = map[bool][]networkRule{
 	},
 }
 
+// networkRule limits the failures of a network, which is the prefix of an address with the
+// given number of bits.
 type networkRule struct {
 	bits int
 	rule limit.Rule
@@ -63,6 +65,7 @@ type failures struct {
 	networks []limitKey // none for a device on which the account signed in before
 }
 
+// failuresOf returns the limits that count a failed sign-in to the account from the client.
 func (s *Service) failuresOf(email string, from Client) failures {
 	f := failures{account: limitKey{failuresPerAccount, s.Mailboxes.Key(email) + " " + audit.Network(from.Address)}}
 	if s.isKnownDevice(email, from) {
@@ -117,6 +120,7 @@ func (s *Service) addFailure(ctx context.Context, f failures) error {
 // e-mail (RFC 2606). Demo accounts cannot sign in if the service has an https URL.
 const DemoDomain = "locum.example"
 
+// isDemo reports whether the account is a demo account of a service with an https URL.
 func (s *Service) isDemo(u User) bool {
 	return strings.HasSuffix(u.EmailKey(), "@"+DemoDomain) && strings.HasPrefix(s.PublicURL, "https:")
 }
@@ -139,6 +143,7 @@ func (s *Service) DeviceToken(email string) (string, error) {
 	return s.Sealer.Seal(auth.ForDevice, deviceSubject(email), s.Clock.Now().Add(deviceLife))
 }
 
+// isKnownDevice reports whether the client has a valid device token of the account.
 func (s *Service) isKnownDevice(email string, from Client) bool {
 	if from.Device == "" {
 		return false

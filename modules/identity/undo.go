@@ -103,6 +103,8 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 	})
 }
 
+// findUsableUndo returns the address that was replaced at the time. It fails with errBadToken
+// if the address cannot be restored any more.
 func (s *Service) findUsableUndo(ctx context.Context, userID string, changedAt time.Time) (EmailUndo, error) {
 	h, err := s.EmailChanges.Get(ctx, userID)
 	if err != nil {
@@ -115,6 +117,8 @@ func (s *Service) findUsableUndo(ctx context.Context, userID string, changedAt t
 	return undo, nil
 }
 
+// parseUndoToken returns the account and the time of the change that the token identifies. Its
+// subject has the format USER-ID.MICROSECONDS-IN-BASE-36 (see OnEmailChanged).
 func (s *Service) parseUndoToken(token string) (userID string, changedAt time.Time, err error) {
 	subject, err := s.Sealer.Unseal(auth.ForEmailUndo, token)
 	if err != nil {

@@ -28,6 +28,9 @@ func (e *testEnv) undoToken(s identity.SignedIn, changedAt time.Time) string {
 	return token
 }
 
+// TestChangeEmail_BackToPreviousAddress_IsAnUndo checks that a return to a former address
+// undoes the changes since, so that the link that was sent to the thief's address cannot
+// restore that address. The link of the first address still works.
 func TestChangeEmail_BackToPreviousAddress_IsAnUndo(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
@@ -50,6 +53,8 @@ func TestChangeEmail_BackToPreviousAddress_IsAnUndo(t *testing.T) {
 	})
 }
 
+// TestChangeEmail_BackAfterADay_CanBeUndone checks that a return to the former address after
+// the 24 hours of its link is an ordinary change, which the address in between can undo.
 func TestChangeEmail_BackAfterADay_CanBeUndone(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")

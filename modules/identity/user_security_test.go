@@ -10,6 +10,9 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
+// TestRegister_AddressOfDeletedAccount_Refused checks that no account can be registered with
+// the address that replaces the one of a deleted account, and that this address is random, so
+// that it cannot be taken in advance.
 func TestRegister_AddressOfDeletedAccount_Refused(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"01890000-0000-7000-8000-000000000000@deleted.invalid", "x@Deleted.INVALID"} {
