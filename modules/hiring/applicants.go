@@ -181,6 +181,7 @@ func (s *Service) MyHistory(ctx context.Context, by auth.Actor, r page.Request) 
 	return s.listMine(ctx, by, IncludeWithdrawn, r)
 }
 
+// listMine lists the caller's applications that the filter selects, newest first.
 func (s *Service) listMine(ctx context.Context, by auth.Actor, w WithdrawnFilter, r page.Request) (page.Result[View], error) {
 	if err := cmp.Or(by.RequireSeeker(), r.CheckID()); err != nil {
 		return page.Result[View]{}, err
@@ -230,7 +231,7 @@ func (s *Service) ownDetail(ctx context.Context, a Application) (Detail, error) 
 		return Detail{}, err
 	}
 	if i := views[0].Interview; i != nil {
-		i.Notes, i.Outcome = "", ""
+		i.Notes, i.Outcome = "", "" // private to the employer
 	}
 	return s.loadDetail(ctx, views[0])
 }

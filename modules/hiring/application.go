@@ -55,7 +55,7 @@ type Answer struct {
 	Answer     string `json:"answer"`
 }
 
-// ActorKind tells which side has made a change.
+// ActorKind is the side that has made a change.
 type ActorKind string
 
 // The kinds of actors.
@@ -130,6 +130,7 @@ func (a *Application) setStatus(to Status, now time.Time) {
 	a.Status, a.ChangedAt, a.Tracker = to, now, ""
 }
 
+// event returns the event about the change of the application.
 func (c Change) event(a *Application) event.ApplicationStatusChanged {
 	return event.ApplicationStatusChanged{
 		ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID,

@@ -7,6 +7,8 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// BenchmarkApply measures applications without documents to one listing, each by a new
+// applicant.
 func BenchmarkApply(bm *testing.B) {
 	for name, on := range map[string]openStorage{"sqlite": stores.SQLite, "postgres": stores.Postgres} {
 		bm.Run(name, func(bm *testing.B) {

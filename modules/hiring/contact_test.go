@@ -13,6 +13,8 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// TestMessage_DailyLimit_Refused checks the limit of 50 messages of an organization in 24
+// hours, so that a stolen account cannot be used to send spam.
 func TestMessage_DailyLimit_Refused(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -36,6 +38,7 @@ func TestMessage_DailyLimit_Refused(t *testing.T) {
 	env.clock.Advance(24*time.Hour + time.Second)
 	_, err = env.Contact(t.Context(), st, application.ID, letter)
 	require.NoError(t, err)
+	// The suffix _ only makes the keys different: the field is named without it.
 	for field, in := range map[string]hiring.ContactInput{
 		"subject":  {Subject: " ", Message: "y"},
 		"message":  {Subject: "x"},
@@ -46,6 +49,8 @@ func TestMessage_DailyLimit_Refused(t *testing.T) {
 	}
 }
 
+// TestMessage_RecipientOptedOut_IsStillSent checks that an applicant without optional e-mails
+// still gets the messages of an employer, which no page of the applicant shows.
 func TestMessage_RecipientOptedOut_IsStillSent(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -64,9 +69,11 @@ func TestMessage_RecipientOptedOut_IsStillSent(t *testing.T) {
 	require.Equal(t, "Your papers", got[0].Subject)
 	total, pending, err := env.ApplicantStats(t.Context(), ann.UserID)
 	require.NoError(t, err)
-	require.Equal(t, []int{1, 0}, []int{total, pending})
+	require.Equal(t, []int{1, 0}, []int{total, pending}) // the employer has set the only one to review
 }
 
+// TestDecideAndContact_InvalidPart_ChangesNothing checks that neither the status is changed nor
+// the message is sent if one of them is invalid or not permitted.
 func TestDecideAndContact_InvalidPart_ChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)

@@ -52,8 +52,9 @@ const (
 	// removeRetryAfter is the delay after a failed deletion of a file.
 	removeRetryAfter = 10 * time.Minute
 	kindRemoveFiles  = "hiring.remove-files"
-	removeBatch      = 100
-	removeTimeout    = 5 * time.Minute
+	// The maximum number of files that are claimed at a time, and the timeout of the task.
+	removeBatch   = 100
+	removeTimeout = 5 * time.Minute
 )
 
 // copyDocuments copies documents of the applicant for an application that the caller is about
@@ -76,6 +77,8 @@ func (s *Service) discardDocuments(ctx context.Context, a Application) {
 	_ = s.Tx.Do(ctx, func(ctx context.Context) error { return s.releaseDocuments(ctx, &a) })
 }
 
+// copyDocument reserves a copy of the document and writes its file. A failure after the
+// reservation leaves a row, with which the file is deleted later.
 func (s *Service) copyDocument(ctx context.Context, application Application, documentID string) error {
 	original, err := s.ApplicantDocuments.Read(ctx, application.ApplicantID, documentID)
 	if err != nil {

@@ -40,10 +40,12 @@ func (e *testEnv) addOriginal(by auth.Actor, text string) string {
 	return id
 }
 
+// applyWith applies to the listing with documents.
 func (e *testEnv) applyWith(by auth.Actor, listing string, documentIDs ...string) (hiring.Application, error) {
 	return e.Apply(e.t.Context(), by, hiring.ApplyInput{ListingID: listing, DocumentIDs: documentIDs})
 }
 
+// read returns the text of a document of an application, as the employer downloads it.
 func (b *testEnv) read(e auth.Actor, applicationID, documentID string) string {
 	b.t.Helper()
 	d, body, err := b.OpenReceivedDocument(b.t.Context(), e, applicationID, documentID)
@@ -61,11 +63,14 @@ func (e *testEnv) countFiles() int {
 	return len(found)
 }
 
+// TestApply_Documents_AreCopied checks that an application keeps its documents after the
+// applicant has deleted the originals, without duplicates, and that only the employer with the
+// permission reads them.
 func TestApply_Documents_AreCopied(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		e, s := employer(), seeker()
 		cv, letter := env.addOriginal(s, "Six years of critical care."), env.addOriginal(s, "Dear ward")
-		application, err := env.applyWith(s, env.newListing(e), cv, letter, cv)
+		application, err := env.applyWith(s, env.newListing(e), cv, letter, cv) // cv twice
 		require.NoError(t, err)
 		delete(env.originals, s.UserID+cv)
 		ds, err := env.ReceivedDocuments(t.Context(), e, application.ID)
@@ -84,13 +89,16 @@ func TestApply_Documents_AreCopied(t *testing.T) {
 			_, _, err = env.OpenReceivedDocument(t.Context(), other, application.ID, ds[0].ID)
 			require.Error(t, err)
 		}
-		for _, id := range []string{stores.NewID(), "nonsense", cv} {
+		for _, id := range []string{stores.NewID(), "nonsense", cv} { // cv is the id of the original, not of the copy
 			_, _, err = env.OpenReceivedDocument(t.Context(), e, application.ID, id)
 			require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
 		}
 	})
 }
 
+// TestApply_InvalidDocuments_AreRefused checks that an applicant cannot attach the document of
+// another user, more than five documents, or documents to a second application to the same
+// listing.
 func TestApply_InvalidDocuments_AreRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		e, s, other := employer(), seeker(), seeker()
@@ -108,6 +116,8 @@ func TestApply_InvalidDocuments_AreRefused(t *testing.T) {
 	})
 }
 
+// TestWithdraw_Documents_AreRemoved checks that the files of an application are deleted after a
+// withdrawal, and after the deletion of the account even if the application was accepted.
 func TestWithdraw_Documents_AreRemoved(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		e, s := employer(), seeker()
@@ -129,6 +139,9 @@ func TestWithdraw_Documents_AreRemoved(t *testing.T) {
 	})
 }
 
+// TestApply_FailedCopy_IsRemoved checks that no file remains of an application that was not
+// stored: neither if a later document is refused, nor if the process ended after writing a
+// file, in which case the reservation expires after an hour.
 func TestApply_FailedCopy_IsRemoved(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		e, s := employer(), seeker()
@@ -162,6 +175,9 @@ func TestApply_FailedCopy_IsRemoved(t *testing.T) {
 	})
 }
 
+// TestMailSubmitted_Preferences_AreRespected checks that the confirmation of an application is
+// sent only to applicants who want optional e-mails, and links to the site only if there is
+// one.
 func TestMailSubmitted_Preferences_AreRespected(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		s := seeker()

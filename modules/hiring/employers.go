@@ -107,7 +107,8 @@ func (s *Service) Decide(ctx context.Context, by auth.Actor, d Decision) error {
 }
 
 // Dismiss sets an application to withdrawn on behalf of the employer, who may set another
-// status later. It does nothing if the applicant has withdrawn the application.
+// status later. It does nothing if the applicant has withdrawn the application, which is the
+// only reason for ErrInvalidStatus here.
 func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
 	err := s.Decide(ctx, by, Decision{ID: id, Status: string(Withdrawn)})
 	if errors.Is(err, ErrInvalidStatus) {

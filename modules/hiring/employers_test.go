@@ -14,6 +14,8 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// TestDismiss_ByEmployer_IsNotFinal checks that an employer can change the status after
+// dismissing an application, until the applicant withdraws it.
 func TestDismiss_ByEmployer_IsNotFinal(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
@@ -29,6 +31,8 @@ func TestDismiss_ByEmployer_IsNotFinal(t *testing.T) {
 	})
 }
 
+// TestApplication_OtherOrganization_NotFound checks that other applicants and organizations get
+// the same error for an application as for an id that does not exist.
 func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
@@ -57,6 +61,8 @@ func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 	})
 }
 
+// TestApplication_MissingPermission_Forbidden checks the reads and writes of employers, and the
+// use cases of applicants, for members with other permissions, the other side and guests.
 func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -98,6 +104,8 @@ func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 	}
 }
 
+// TestSetStatus_UnknownStatus_Refused checks that an employer cannot set a value of the
+// applicant's private tracker, and can set every status in any order.
 func TestSetStatus_UnknownStatus_Refused(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -113,6 +121,9 @@ func TestSetStatus_UnknownStatus_Refused(t *testing.T) {
 	}
 }
 
+// TestBatch_EachItem_HasItsResult checks that a batch applies its decisions in order and
+// refuses single ones. The response names all applied decisions, also those that changed
+// nothing.
 func TestBatch_EachItem_HasItsResult(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st, rival := seeker(), employer(), employer()
@@ -142,6 +153,8 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 			formatTimeline(env.received(st, one.ID).Timeline))
 		require.Equal(t, hiring.Accepted, env.visibleStatus(ann, one.ID))
 		require.Equal(t, hiring.Pending, env.received(rival, foreign.ID).Status)
+		// The second application was pending already, and the first one accepted at the last
+		// decision.
 		require.Equal(t, []string{"pending>review", "review>accepted"}, env.recordedEvents())
 
 		updated, refused, err = env.DecideBatch(env.t.Context(), st, nil)
@@ -153,6 +166,8 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 	})
 }
 
+// TestBatch_Concurrent_LosesNoChanges checks that concurrent batches over the same applications
+// neither deadlock nor overwrite each other: each timeline is a chain of changes.
 func TestBatch_Concurrent_LosesNoChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
@@ -189,6 +204,8 @@ func TestBatch_Concurrent_LosesNoChanges(t *testing.T) {
 	})
 }
 
+// TestApplicantProfile_ShowsVisibleFields checks that an employer sees the introduction of an
+// applicant who shows one, until the application is withdrawn.
 func TestApplicantProfile_ShowsVisibleFields(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)

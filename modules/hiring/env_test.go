@@ -30,23 +30,24 @@ type testEnv struct {
 	t               testing.TB
 	clock           *kit.Clock
 	store           adapters.Storage
-	postings        map[string]hiring.Posting
-	lookups         atomic.Int64 // calls of Briefs and ByIDs
+	postings        map[string]hiring.Posting // public listings by id
+	lookups         atomic.Int64              // calls of Briefs and ByIDs
 	work            kit.Work
-	deletedUsers    map[string]bool            // users whose accounts are deleted
-	lostPermissions map[string]auth.Permission // the permission that a user has lost
-	optedOut        map[string]bool            // users who have opted out of mail
-	introductions   map[string]*hiring.Introduction
+	deletedUsers    map[string]bool                 // users whose accounts are deleted
+	lostPermissions map[string]auth.Permission      // the permission that a user has lost
+	optedOut        map[string]bool                 // users who have opted out of mail
+	introductions   map[string]*hiring.Introduction // by user
 	mu              sync.Mutex
-	mails           []mail.Message
-	table           rowsTable
-	views           int
+	mails           []mail.Message                      // sent since the last call of sentMails
+	table           rowsTable                           // the exported table of jobs
+	views           int                                 // of every listing
 	originals       map[string]hiring.ApplicantDocument // by user and id
 	folder          string                              // of the file store
 }
 
 func (e *testEnv) Name(_ context.Context, id string) (string, error) { return "Clinic " + id[:4], nil }
 
+// Admins returns two admins of every organization.
 func (e *testEnv) Admins(_ context.Context, id string, n int) ([]string, error) {
 	return []string{"boss-of-" + id, "deputy-of-" + id}[:min(n, 2)], nil
 }
@@ -68,6 +69,7 @@ func (e *testEnv) Introduction(_ context.Context, userID string) (*hiring.Introd
 	return e.introductions[userID], nil
 }
 
+// Send implements mail.Mailer.
 func (e *testEnv) Send(_ context.Context, m mail.Message) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -123,8 +125,11 @@ func (e *testEnv) ByIDs(_ context.Context, ids []string) (map[string]hiring.Pers
 	return out, nil
 }
 
+// openStorage opens a database for a test.
 type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 
+// newTestEnv returns the module with a storage, a file store in a temporary folder and handlers
+// of its own events and tasks.
 func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	t.Helper()
 	env := &testEnv{
@@ -183,15 +188,19 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	return env
 }
 
+// onEach runs the test on SQLite and on Postgres.
 func onEach(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, on openStorage) { test(t, newTestEnv(t, on)) })
 }
 
+// seeker returns a new jobseeker.
 func seeker() auth.Actor {
 	return auth.Actor{UserID: stores.NewID(), Role: auth.Jobseeker, Seeker: true}
 }
 
+// employer returns a member of a new organization. The default permissions are those of
+// applications.
 func employer(may ...auth.Permission) auth.Actor {
 	if len(may) == 0 {
 		may = []auth.Permission{auth.ApplicationsView, auth.ApplicationsUpdate}
@@ -206,6 +215,7 @@ func (b *testEnv) newListing(e auth.Actor, questions ...hiring.Question) string 
 	return id
 }
 
+// apply applies to the listing with a cover letter.
 func (e *testEnv) apply(by auth.Actor, listing string) hiring.Application {
 	e.t.Helper()
 	a, err := e.Apply(e.t.Context(), by, hiring.ApplyInput{ListingID: listing, CoverLetter: "Dear all"})
@@ -213,7 +223,8 @@ func (e *testEnv) apply(by auth.Actor, listing string) hiring.Application {
 	return a
 }
 
-// recordedEvents returns the events that have been recorded since the last call.
+// recordedEvents returns the events that have been recorded since the last call: submitted,
+// OLD-STATUS>NEW-STATUS, interview CHANGE SEQUENCE, or the type of another event.
 func (b *testEnv) recordedEvents() (out []string) {
 	b.t.Helper()
 	got, err := b.store.Hiring.Outbox.Claim(b.t.Context(), 1000, time.Hour)
@@ -238,10 +249,12 @@ func (b *testEnv) recordedEvents() (out []string) {
 	return out
 }
 
+// setStatus sets the status on behalf of an employer.
 func (b *testEnv) setStatus(e auth.Actor, id, status string) error {
 	return b.Decide(b.t.Context(), e, hiring.Decision{ID: id, Status: status})
 }
 
+// visibleStatus returns the status that the applicant sees.
 func (e *testEnv) visibleStatus(by auth.Actor, id string) hiring.Status {
 	e.t.Helper()
 	d, err := e.MyApplication(e.t.Context(), by, id)
@@ -249,6 +262,7 @@ func (e *testEnv) visibleStatus(by auth.Actor, id string) hiring.Status {
 	return d.Shown()
 }
 
+// received returns the application as the employer sees it.
 func (b *testEnv) received(e auth.Actor, id string) hiring.Detail {
 	b.t.Helper()
 	d, err := b.ReceivedApplication(b.t.Context(), e, id)
@@ -256,6 +270,8 @@ func (b *testEnv) received(e auth.Actor, id string) hiring.Detail {
 	return d
 }
 
+// formatTimeline formats a timeline as ACTOR:OLD-STATUS>NEW-STATUS, separated by spaces. The
+// submission has no old status.
 func formatTimeline(changes []hiring.Change) string {
 	var out []string
 	for _, c := range changes {

@@ -23,6 +23,8 @@ func (e *testEnv) handleDeletion(who auth.Actor) {
 	)
 }
 
+// TestOnAccountDeleted_ApplicationIsAnonymized checks that employers keep the application and
+// its outcome, but no name, address or text of the applicant. The handler may run twice.
 func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, bob, st := seeker(), seeker(), employer()
@@ -79,6 +81,8 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 	})
 }
 
+// TestOnAccountDeleted_ManyApplications_SeveralTransactions checks that all applications are
+// withdrawn if they do not fit into one transaction (20).
 func TestOnAccountDeleted_ManyApplications_SeveralTransactions(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -94,6 +98,9 @@ func TestOnAccountDeleted_ManyApplications_SeveralTransactions(t *testing.T) {
 	require.Zero(t, left.Total)
 }
 
+// TestOnAccountDeleted_ExportsNamingApplicant_Deleted checks that the files of organizations to
+// which the applicant has applied are deleted. Exports of jobs and of other organizations stay,
+// and a queued export is written without the name.
 func TestOnAccountDeleted_ExportsNamingApplicant_Deleted(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, bob, st, elsewhere := seeker(), seeker(), employer(), employer()

@@ -57,7 +57,7 @@ const (
 	maxUnfinishedExports = 5
 	exportAttempts       = 10
 	exportTaskTimeout    = time.Hour
-	rowsPerPage          = 4_000
+	rowsPerPage          = 4_000 // read at a time; the progress is stored after each page
 	// exportTimeout is the time after which an unfinished export counts as failed. It is
 	// longer than all attempts with the pauses between them.
 	exportTimeout = 24 * time.Hour
@@ -65,7 +65,7 @@ const (
 	exportLifetime = 7 * 24 * time.Hour
 	// maxListed is the maximum number of exports that MyExports reads and sorts.
 	maxListed          = 1_000
-	linkLifetime       = time.Hour
+	linkLifetime       = time.Hour // of the link in a response
 	mailedLinkLifetime = 24 * time.Hour
 )
 
@@ -154,6 +154,7 @@ func (s *ExportService) StartExport(ctx context.Context, by auth.Actor, in Expor
 	})
 }
 
+// exportTask is the payload of the task that writes an export.
 type exportTask struct {
 	OrganizationID string `json:"organization_id"`
 	ID             string `json:"id"`
@@ -213,6 +214,7 @@ type Download struct {
 	Body io.ReadCloser
 }
 
+// exportName returns the name under which a client saves the file.
 func exportName(kind string, at time.Time) string {
 	return "locum-" + kind + "-" + at.Format("20060102") + ".csv"
 }
@@ -297,6 +299,7 @@ func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 	if !ok {
 		return fmt.Errorf("no table %q", e.Kind)
 	}
+	//
 	readCtx := tx.AllowStale(ctx, 0)
 	total, err := table.Count(readCtx, e.OrganizationID, e.Filters)
 	if err != nil {

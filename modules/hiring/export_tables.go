@@ -21,6 +21,7 @@ import (
 
 // Rows is a table of an organization or user that can be written as CSV.
 type Rows interface {
+	// Columns returns the names of the columns.
 	Columns() []string
 	// Rows adds at most n rows to the page, the newest first, beginning after the cursor.
 	// The cursor of the first page is "". Rows returns the cursor of the next page, or "" at
@@ -33,6 +34,7 @@ type Table interface {
 	Rows
 	// Check validates the filters.
 	Check(filters map[string]string) error
+	// Count returns the number of rows.
 	Count(ctx context.Context, organizationID string, filters map[string]string) (int, error)
 }
 
@@ -161,6 +163,7 @@ func (t applicationTable) Rows(
 	return applications.NextCursor, nil
 }
 
+// formatTimestamp formats a time in a CSV file.
 func formatTimestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // maxExported is the maximum number of applications in one JSON response. CSV files
@@ -287,6 +290,7 @@ type streams struct {
 	openByOwner map[string]int
 }
 
+// acquire counts another open file of the owner. It returns false if there are maxStreams.
 func (c *streams) acquire(owner string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -300,6 +304,7 @@ func (c *streams) acquire(owner string) bool {
 	return true
 }
 
+// release undoes acquire.
 func (c *streams) release(owner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -351,9 +356,10 @@ const pageTimeout = 15 * time.Second
 type tableFile struct {
 	pages   chan tablePage
 	unread  []byte // the rest of the current page
-	onClose func()
+	onClose func() // may be called more than once
 }
 
+// tablePage is the next part of a file, or the error that ends it.
 type tablePage struct {
 	text []byte
 	err  error // io.EOF after the last page

@@ -23,6 +23,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// newFileStore returns a file store in the folder.
 func newFileStore(t testing.TB, folder string) files.Store {
 	t.Helper()
 	s, err := filestore.Open(folder)
@@ -48,7 +49,8 @@ func (e *testEnv) Unseal(p auth.Purpose, token string) (string, error) {
 	return parts[1], nil
 }
 
-// rowsTable is a table of 4,800 rows that fails as often as failures says.
+// rowsTable is a table of 4,800 rows, which are two pages (rowsPerPage is 4,000). Reading the
+// second page fails as often as failures says.
 type rowsTable struct{ failures atomic.Int64 }
 
 func (*rowsTable) Columns() []string             { return []string{"n"} }
@@ -94,6 +96,8 @@ func (e *testEnv) downloadExport(v hiring.ExportView) (hiring.Download, [][]stri
 	return d, rows
 }
 
+// TestExport_Filters_SelectRows follows exports from the request to the download: each filter
+// selects the applications of the organization, and the link is in the e-mail and the response.
 func TestExport_Filters_SelectRows(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
@@ -136,11 +140,15 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 			[]string{rows[2][5], rows[2][8], rows[2][9], rows[2][10]})
 		require.Equal(t, application.ID, run(hiring.ExportFilters{Status: ptr("review")})[1][0])
 		require.Equal(t, other.ID, run(hiring.ExportFilters{JobID: ptr(strings.ToUpper(second))})[1][0])
+		// Two rows after the header; an end date includes its whole day.
 		require.Len(t, run(hiring.ExportFilters{StartDate: ptr("2026-03-17"), EndDate: ptr("2026-03-17")}), 3)
-		require.Len(t, run(hiring.ExportFilters{EndDate: ptr("2026-03-16")}), 1)
+		require.Len(t, run(hiring.ExportFilters{EndDate: ptr("2026-03-16")}), 1) // the header
 	})
 }
 
+// TestExport_Interrupted_RestartsAndCompletes checks that an export whose attempts fail in the
+// second page shows its progress, offers no partial file, and contains every row once in the
+// end.
 func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -167,6 +175,9 @@ func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 	require.Equal(t, "4799", rows[4800][0])
 }
 
+// TestExportNow_PageFails_ReturnsFault checks that a table that is sent while it is read ends
+// with an error if a page fails, so that no client takes it for complete, and that an
+// organization can read five at the same time.
 func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -180,7 +191,7 @@ func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 	env.table.failures.Store(1)
 	part, err := read()
 	require.Error(t, err, "an incomplete table is an error")
-	require.Equal(t, 4001, strings.Count(string(part), "\r\n"))
+	require.Equal(t, 4001, strings.Count(string(part), "\r\n")) // the header and the first page
 	whole, err := read()
 	require.NoError(t, err)
 	require.Equal(t, 4801, strings.Count(string(whole), "\r\n"))
@@ -216,6 +227,8 @@ func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrForbidden)
 }
 
+// TestExport_CannotBeWritten_IsFailed checks that an export is failed after its last attempt,
+// and that an operator who retries the dead task completes it.
 func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -232,7 +245,7 @@ func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 	require.Equal(t, hiring.ExportFailed, view.State)
 	require.NotNil(t, view.FinishedAt)
 
-	// An operator mends what was wrong and has the job done again.
+	// An operator repairs the cause and retries the task.
 	env.table.failures.Store(0)
 	dead, err := env.store.Hiring.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(t, err)
@@ -244,6 +257,8 @@ func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 	require.Equal(t, hiring.ExportDone, view.State)
 }
 
+// TestExport_WorkerLost_NotCountedAfterADay checks that exports that no worker finishes do not
+// count towards the limit of five after a day.
 func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -271,6 +286,8 @@ func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 	require.Equal(t, hiring.ExportDone, view.State, "a task that runs late completes the export")
 }
 
+// TestExport_RequesterLeft_GetsNoLink checks that a member who has lost the permission to read
+// the table, while it was written, gets no link to it.
 func TestExport_RequesterLeft_GetsNoLink(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -287,11 +304,14 @@ func TestExport_RequesterLeft_GetsNoLink(t *testing.T) {
 	}
 }
 
+// TestExport_OtherOrganization_NotFound checks that exports are visible to members of their
+// organization with the permission only, and that a link is valid for one export, one purpose
+// and one hour.
 func TestExport_OtherOrganization_NotFound(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	st, other := employer(), employer()
-	blind := employer(auth.JobsCreate)
+	blind := employer(auth.JobsCreate) // a member who may not see applications
 	blind.OrganizationID = st.OrganizationID
 	export, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications"})
 	require.NoError(t, err)
@@ -326,6 +346,8 @@ func TestExport_OtherOrganization_NotFound(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 }
 
+// TestExport_AfterAWeek_DeletedWithFile checks that an export and its links end after 7 days,
+// because the file contains names and addresses.
 func TestExport_AfterAWeek_DeletedWithFile(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -346,6 +368,8 @@ func TestExport_AfterAWeek_DeletedWithFile(t *testing.T) {
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
 }
 
+// TestExport_TooManyRunning_Refused checks the limit of five unfinished exports of an
+// organization, and that invalid filters are refused when the export is requested.
 func TestExport_TooManyRunning_Refused(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -370,6 +394,8 @@ func TestExport_TooManyRunning_Refused(t *testing.T) {
 	}
 }
 
+// TestMyExports_OwnOrganization_NewestFirst checks that the list omits exports of other
+// organizations and of applications that the member may not see.
 func TestMyExports_OwnOrganization_NewestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		e := employer(auth.ApplicationsView, auth.JobsUpdate)

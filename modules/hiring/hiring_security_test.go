@@ -10,8 +10,9 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// The text of a refusal is stored for a day under an Idempotency-Key, for any number of
-// requests.
+// TestDecideBatch_LongInput_IsTruncated checks that a response repeats at most 200 characters
+// of an invalid decision. Responses are stored for a day under their Idempotency-Key, so that a
+// client could otherwise fill the storage.
 func TestDecideBatch_LongInput_IsTruncated(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)

@@ -17,6 +17,9 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// TestApply_Decided_ApplicantSeesStatus follows an application from both sides: they see the
+// same status and timeline, and only the employer sees the name of the applicant. Ids in upper
+// case are accepted.
 func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
@@ -45,6 +48,8 @@ func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
 	})
 }
 
+// TestEvents_NameTheirApplicant checks the payloads of the events, which the webhooks of other
+// companies receive.
 func TestEvents_NameTheirApplicant(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -80,6 +85,8 @@ func TestEvents_NameTheirApplicant(t *testing.T) {
 	require.Equal(t, application.ID, got[0].Subject)
 }
 
+// TestApply_Twice_Conflict checks that 50 concurrent requests create one application, and that
+// a withdrawn application is not replaced by a second one.
 func TestApply_Twice_Conflict(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
@@ -115,6 +122,8 @@ func TestApply_Twice_Conflict(t *testing.T) {
 	})
 }
 
+// TestApply_NotPublic_NotFound checks that a listing that is not public, and a text that is no
+// id, are not found.
 func TestApply_NotPublic_NotFound(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -127,11 +136,13 @@ func TestApply_NotPublic_NotFound(t *testing.T) {
 	require.Empty(t, env.recordedEvents())
 }
 
+// TestApply_Questions_AreChecked checks the answers to a required question (nmc) and an
+// optional one (car). Sizes count characters, not bytes, and answers are stored as they are.
 func TestApply_Questions_AreChecked(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
 		job := env.newListing(st, hiring.Question{ID: "nmc", Required: true}, hiring.Question{ID: "car"})
-		wrong := func(field string, answers ...hiring.Answer) {
+		wrong := func(field string, answers ...hiring.Answer) { // wrong requires that the answers are refused because of the field
 			t.Helper()
 			_, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
 			require.Equal(t, fault.Invalid, fault.KindOf(err))
@@ -159,6 +170,8 @@ func TestApply_Questions_AreChecked(t *testing.T) {
 	})
 }
 
+// TestTracker_OtherApplicant_NotFound checks the private tracker: the employer does not see it,
+// and the applicant sees the tracker or the status, whichever was changed last.
 func TestTracker_OtherApplicant_NotFound(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
@@ -198,6 +211,8 @@ func TestTracker_OtherApplicant_NotFound(t *testing.T) {
 	})
 }
 
+// TestWithdraw_ByApplicant_IsFinal checks that the applicant sees a withdrawn application in
+// the history only, and that the employer cannot change its status any more.
 func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
@@ -236,6 +251,9 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 	})
 }
 
+// TestListApplications_ByPageAndCursor checks that pages by number and by cursor contain the
+// same applications, for the employer and for the applicant, with at most two look-ups in other
+// modules.
 func TestListApplications_ByPageAndCursor(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
@@ -288,6 +306,8 @@ func TestListApplications_ByPageAndCursor(t *testing.T) {
 	})
 }
 
+// TestTimeline_Long_ShowsNewest checks that a long timeline has the submission, which has no
+// old status, and the newest 200 changes.
 func TestTimeline_Long_ShowsNewest(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)

@@ -93,7 +93,7 @@ func (in AppointmentInput) time() (time.Time, error) {
 		return time.Time{}, nil
 	}
 	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(*in.ScheduledAt))
-	if err != nil || at.Year() < 1900 || at.Year() > 9000 {
+	if err != nil || at.Year() < 1900 || at.Year() > 9000 { // other years are typing errors
 		return time.Time{}, fault.InvalidField(
 			"scheduledAt",
 			"must be an RFC 3339 date-time with offset (2027-03-28T09:30:00Z or 2027-03-28T10:30:00+01:00)",
@@ -136,6 +136,8 @@ func (a *Appointment) cancel(now time.Time) {
 	a.Sequence++
 }
 
+// event returns the event about a change of the interview by the actor, who is empty if the
+// organization was closed.
 func (a *Appointment) event(of *Application, change, actorID string) event.InterviewChanged {
 	return event.InterviewChanged{
 		InterviewID:    a.ID,
@@ -211,6 +213,7 @@ func (s *Service) saveInterview(
 			next = *before
 		case !create:
 			return ErrInterviewNotFound
+		// -1, because the first notice increments it to 0.
 		default:
 			next = Appointment{ID: s.NewID(), ApplicationID: application.ID, OrganizationID: application.OrganizationID, Sequence: -1, CreatedAt: now}
 		}
@@ -271,6 +274,7 @@ func (s *Service) getInterview(ctx context.Context, organizationID, applicationI
 	return &found.Items[0], nil
 }
 
+// apply applies the input, whose time is at, to the interview.
 func (in AppointmentInput) apply(a *Appointment, at time.Time) {
 	patch.SetText(&a.Location, in.Location)
 	patch.SetName(&a.Interviewer, in.Interviewer)
@@ -338,6 +342,7 @@ func (s *Service) NextInterviews(ctx context.Context, by auth.Actor, n int) ([]V
 	return s.interviewViews(ctx, by.OrganizationID, found.Items[:min(n, len(found.Items))])
 }
 
+// applicationOf returns the application of the interview.
 func applicationOf(a Appointment) string { return a.ApplicationID }
 
 // receivedViews returns the views of an employer, with the names of the applicants and the

@@ -19,13 +19,17 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// interviewInput is the input of an interview.
+// interviewInput returns the input of an interview at the time, in Ward 3 with Dr. Byrne.
 func interviewInput(at string) hiring.AppointmentInput {
 	return hiring.AppointmentInput{ScheduledAt: &at, Location: ptr("Ward 3"), Interviewer: ptr("Dr. Byrne")}
 }
 
+// to returns a pointer to v.
 func to[T any](v T) *T { return &v }
 
+// TestInterview_Changed_NotifiesApplicantWithSequence checks which changes notify the
+// applicant: those of time, place and status do, with the next sequence number, by which
+// calendars recognize the newest invitation (RFC 5545 §3.8.7.4); notes and outcomes do not.
 func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
@@ -39,6 +43,7 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 		require.Equal(t, hiring.Undecided, appointment.Outcome)
 		require.Equal(t, []string{"interview scheduled 0"}, env.recordedEvents())
 
+		// change changes the interview and requires the recorded events.
 		change := func(want []string, in hiring.AppointmentInput) hiring.Appointment {
 			t.Helper()
 			env.clock.Advance(time.Minute)
@@ -52,9 +57,10 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 		require.Equal(t, appointment, same, "unchanged input records no change")
 		change(nil, hiring.AppointmentInput{Notes: ptr("kind")})
 		change([]string{"interview moved 1"}, hiring.AppointmentInput{Location: ptr("Ward 4")})
+		// 10:00 +02:00 is the next day in UTC, so that the time has changed.
 		change([]string{"interview moved 2"}, interviewInput("2027-03-28T10:00:00+02:00"))
 		change([]string{"interview cancelled 3"}, hiring.AppointmentInput{Status: to(hiring.Cancelled)})
-		change(nil, hiring.AppointmentInput{Location: ptr("nowhere")})
+		change(nil, hiring.AppointmentInput{Location: ptr("nowhere")}) // the interview is cancelled
 		change([]string{"interview scheduled 4"}, hiring.AppointmentInput{Status: to(hiring.Scheduled)})
 		done := change(nil, hiring.AppointmentInput{Status: to(hiring.Completed), Outcome: to(hiring.Pass)})
 		require.Equal(t, hiring.Pass, done.Outcome)
@@ -70,6 +76,8 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 	})
 }
 
+// TestInterview_ApplicationWithdrawn_IsCancelled checks that a withdrawal cancels the interview
+// and removes it from the applicant's calendar. The employer can still add notes.
 func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
@@ -95,6 +103,8 @@ func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 	})
 }
 
+// TestInterview_InvalidInput_EachFieldIsNamed checks that a time needs an offset, because the
+// applicant may live in another time zone. The suffixes _ and . only make the keys different.
 func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -123,6 +133,9 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	}
 }
 
+// TestInterview_OtherOrganizationOrNoPermission_Refused checks that other organizations do not
+// learn whether an application has an interview, and that members without the permission only
+// read.
 func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st, other := employer(), employer()
@@ -158,6 +171,8 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 	})
 }
 
+// TestInterview_ScheduledConcurrently_OneRemains checks that concurrent requests change the
+// same interview one after the other, so that each sequence number is used once.
 func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
@@ -179,6 +194,9 @@ func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 	})
 }
 
+// TestMails_Hiring checks the recipients and contents of the e-mails about an application, a
+// decision, a message and an interview. They do not disclose the applicant's address, and a
+// message is quoted as text.
 func TestMails_Hiring(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -241,6 +259,9 @@ func TestMails_Hiring(t *testing.T) {
 	require.Empty(t, env.sentMails(), "deleted users get no mail")
 }
 
+// TestInterview_DailyNotices_AreLimited checks that an employer can send an applicant 20
+// notices of scheduled and moved interviews in a day. Cancelling stays possible, because the
+// applicant would otherwise come in vain.
 func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -274,6 +295,8 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestMails_AlertsOff_SendsNoNews checks that members who have turned off alerts get neither
+// news of applications nor of exports.
 func TestMails_AlertsOff_SendsNoNews(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -288,6 +311,8 @@ func TestMails_AlertsOff_SendsNoNews(t *testing.T) {
 	require.Contains(t, mails[0].Subject, "New application")
 }
 
+// TestInterview_OrganizationClosed_IsCancelled checks that applicants are notified that a
+// closed organization will not meet them.
 func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st, elsewhere := employer(), employer()
@@ -320,6 +345,8 @@ func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
 	})
 }
 
+// TestNextInterviews_SeveralScheduled_EarliestFirst checks the list on the employer's start
+// page: future interviews that are scheduled.
 func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
@@ -348,6 +375,7 @@ func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
 	})
 }
 
+// TestFindReceived_Filters_SelectApplications checks the filters by status and by listing.
 func TestFindReceived_Filters_SelectApplications(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
@@ -368,6 +396,9 @@ func TestFindReceived_Filters_SelectApplications(t *testing.T) {
 	})
 }
 
+// TestScheduleAndMove_InvalidTime_ChangesNothing checks that the form of the site refuses a
+// time in the past together with the change of the status, but accepts the unchanged time of an
+// interview that has taken place.
 func TestScheduleAndMove_InvalidTime_ChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		e := employer()

@@ -22,7 +22,7 @@ type moderatedMail struct {
 }
 
 const (
-	kindModerated = "hiring.mail-job-moderated"
+	kindModerated = "hiring.mail-job-moderated" // kind of the tasks with a moderatedMail
 	// applicantsPerPage is the number of applications that are read at once.
 	applicantsPerPage = 500
 )
@@ -54,6 +54,8 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 	}
 }
 
+// addModeratedMails adds a task for each user. The keys of the tasks contain the event, so that
+// a handler that runs again adds no second task.
 func (s *Service) addModeratedMails(ctx context.Context, eventID string, e event.JobModerated, userIDs []string, isApplicant bool) error {
 	return s.Tasks.Add(ctx, list.Map(userIDs, func(id string) task.Task {
 		return task.New(kindModerated, task.Mail, kindModerated+"/"+eventID+"/"+id,

@@ -19,6 +19,7 @@ func colleague(of auth.Actor, may ...auth.Permission) auth.Actor {
 	return auth.Actor{UserID: stores.NewID(), Role: auth.EmployerTeam, OrganizationID: of.OrganizationID, Permissions: may}
 }
 
+// writeNote adds a note of the member.
 func (e *testEnv) writeNote(by auth.Actor, applicationID, text string) hiring.Note {
 	e.t.Helper()
 	n, err := e.WriteNote(e.t.Context(), by, applicationID, hiring.NoteInput{Note: text})
@@ -37,11 +38,13 @@ func (e *testEnv) notes(by auth.Actor, applicationID string) (out []string) {
 	return out
 }
 
+// rate sets the rating of the member.
 func (e *testEnv) rate(by auth.Actor, applicationID string, stars int) {
 	e.t.Helper()
 	require.NoError(e.t, e.Rate(e.t.Context(), by, applicationID, hiring.RatingInput{Rating: stars}))
 }
 
+// summary returns the summary of the ratings of an application.
 func (e *testEnv) summary(by auth.Actor, applicationID string) hiring.RatingSummary {
 	e.t.Helper()
 	all, err := e.SummarizeRatings(e.t.Context(), by, []string{applicationID})
@@ -49,6 +52,8 @@ func (e *testEnv) summary(by auth.Actor, applicationID string) hiring.RatingSumm
 	return all[applicationID]
 }
 
+// TestNotes_OfColleagues_NewestFirst checks that members who may view applications read each
+// other's notes, and delete only their own.
 func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
@@ -80,6 +85,8 @@ func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 	})
 }
 
+// TestWriteNote_InvalidText_IsRefused checks that a note is valid UTF-8 without NUL, which
+// Postgres cannot store, and that its size counts characters.
 func TestWriteNote_InvalidText_IsRefused(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -92,6 +99,8 @@ func TestWriteNote_InvalidText_IsRefused(t *testing.T) {
 	env.writeNote(st, a.ID, strings.Repeat("é", hiring.MaxNote))
 }
 
+// TestWriteNote_MoreThan500InADay_IsLimited checks that the limit is one of each member, so
+// that a stolen account does not block its colleagues.
 func TestWriteNote_MoreThan500InADay_IsLimited(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -107,6 +116,8 @@ func TestWriteNote_MoreThan500InADay_IsLimited(t *testing.T) {
 	env.writeNote(st, application.ID, "The next day")
 }
 
+// TestRatings_OfColleagues_Average checks that each member has one rating of an application,
+// which can be changed and removed.
 func TestRatings_OfColleagues_Average(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
@@ -122,7 +133,7 @@ func TestRatings_OfColleagues_Average(t *testing.T) {
 		env.clock.Advance(time.Minute)
 		env.rate(st, application.ID, 3)
 		require.Equal(t, hiring.RatingSummary{Count: 3, Sum: 13}, env.summary(ann, application.ID))
-		require.InDelta(t, 4.3, env.summary(ann, application.ID).Average(), 1e-9)
+		require.InDelta(t, 4.3, env.summary(ann, application.ID).Average(), 1e-9) // 13 / 3, rounded to one decimal
 		require.Zero(t, env.summary(ann, unrated.ID))
 		all, err := env.ListRatings(t.Context(), ann, application.ID)
 		require.NoError(t, err)
@@ -145,6 +156,8 @@ func TestRatings_OfColleagues_Average(t *testing.T) {
 	})
 }
 
+// TestNotes_OtherActors_AreForbidden checks that notes and ratings are private to members with
+// the permission. Neither the applicant nor an app of a member gets them.
 func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ctx, st, applicant := t.Context(), employer(), seeker()
@@ -190,6 +203,9 @@ func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 	})
 }
 
+// TestNotes_WithdrawnApplication_AreReadOnly checks that nothing can be added after a
+// withdrawal, because it would not be deleted with the account of the applicant, while authors
+// can still delete what they wrote.
 func TestNotes_WithdrawnApplication_AreReadOnly(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st, applicant := employer(), seeker()
@@ -207,6 +223,8 @@ func TestNotes_WithdrawnApplication_AreReadOnly(t *testing.T) {
 	})
 }
 
+// TestOnAccountDeleted_NotesAndRatings_AreDeleted checks that the notes about a deleted
+// applicant are deleted, and that the notes by a deleted member stay without a name.
 func TestOnAccountDeleted_NotesAndRatings_AreDeleted(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st, ann, bob := employer(), seeker(), seeker()

@@ -29,6 +29,7 @@ type receivedMail struct {
 	UserID string                     `json:"user_id"`
 }
 
+// kindReceived is the kind of the tasks with a receivedMail.
 const kindReceived = "hiring.mail-application-received"
 
 // Handlers returns the handlers of the tasks that the module adds.
@@ -77,6 +78,8 @@ func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e 
 	})...)
 }
 
+// mailReceived notifies one admin of a new application. The e-mail does not contain the address
+// of the applicant.
 func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
 	if wants, err := s.Organizations.WantsAlerts(ctx, m.UserID); err != nil || !wants {
 		return err
@@ -120,6 +123,7 @@ func (s *Service) MailSubmitted(ctx context.Context, e event.ApplicationSubmitte
 	})
 }
 
+// statusWords are the names of the statuses in e-mails.
 var statusWords = map[Status]string{
 	Pending:   "pending",
 	Review:    "in review",
@@ -131,7 +135,7 @@ var statusWords = map[Status]string{
 
 // MailStatusChanged notifies the applicant of a decision of the employer.
 func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event.ApplicationStatusChanged) error {
-	if e.ActorID == e.CandidateID {
+	if e.ActorID == e.CandidateID { // applicants know of their own withdrawals
 		return nil
 	}
 	if wants, err := s.Preferences.WantsMail(ctx, e.CandidateID); err != nil || !wants {
@@ -216,9 +220,9 @@ func (s *Service) MailInterview(ctx context.Context, eventID string, e event.Int
 	})
 }
 
-// MailContact sends a message of the employer to the applicant. It also sends it to
-// applicants who do not want optional e-mails, because no page shows the message. Replies go
-// to the sender.
+// MailContact sends a message of the employer to the applicant, also to applicants who do not
+// want optional e-mails, because no page of the applicant shows the message. Replies go to the
+// sender.
 func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) error {
 	message, err := s.Messages.Get(ctx, e.OrganizationID, e.MessageID)
 	if errors.Is(err, ErrNotFound) {
@@ -243,12 +247,13 @@ func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) e
 
 // correspondence contains the names and addresses for an e-mail.
 type correspondence struct {
-	title, organization string
-	people              map[string]Person
+	title, organization string            // of the job and of the employer, safe for an e-mail
+	people              map[string]Person // by user id
 	// page is a link to the page that the e-mail is about, or nil.
 	page *mail.Link
 }
 
+// address returns the address of the user, which is empty for a deleted one.
 func (c correspondence) address(userID string) mail.Address {
 	return mail.Address{Name: c.people[userID].Name, Email: c.people[userID].Email}
 }
@@ -287,6 +292,7 @@ func (s *Shared) sendLetter(ctx context.Context, c correspondence, userID string
 	return mail.Deliver(ctx, s.Mailer, l)
 }
 
+// formatTime formats a time for the text of an e-mail.
 func formatTime(t time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") }
 
 // DeletedName replaces the name of an applicant who has deleted their account.
@@ -295,11 +301,12 @@ const DeletedName = "Deleted user"
 // withdrawBatchSize is the maximum number of applications that one transaction withdraws.
 const withdrawBatchSize = 20
 
-// OnAccountDeleted removes the personal data of an applicant. Employers keep the
-// applications and their outcomes. Applications without a decision are withdrawn and
-// their interviews cancelled. The applicant's texts, the notes about interviews and
-// applications, the ratings, the messages to the applicant, the documents and the export files that may mention the
-// applicant are deleted.
+// OnAccountDeleted removes the personal data of an applicant. Employers keep the applications
+// and their outcomes. Applications without a decision are withdrawn and their interviews
+// cancelled. It deletes:
+//   - the texts of the applicant, the messages to the applicant and the documents,
+//   - the notes about interviews and applications, and the ratings,
+//   - the files of exports that may name the applicant.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
 	err := tx.DoBatches(ctx, s.Tx, withdrawBatchSize, func(ctx context.Context) (int, error) { return s.withdrawBatch(ctx, e.UserID) })
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
+// kindWithdrawn is the kind of the tasks with a withdrawnMail.
 const kindWithdrawn = "hiring.mail-application-withdrawn"
 
 // withdrawnMail is the payload of the task that notifies one admin of a withdrawal.

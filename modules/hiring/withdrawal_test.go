@@ -11,10 +11,13 @@ import (
 	"github.com/locumhq/locum/core/mail"
 )
 
+// subjects returns ADDRESS: SUBJECT of each message.
 func subjects(ms []mail.Message) []string {
 	return list.Map(ms, func(m mail.Message) string { return m.To.Email + ": " + m.Subject })
 }
 
+// TestWithdraw_Admins_AreNotified checks that admins who want alerts learn of an applicant's
+// withdrawal, but not of a dismissal by their own organization.
 func TestWithdraw_Admins_AreNotified(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, st := seeker(), employer()
@@ -34,6 +37,9 @@ func TestWithdraw_Admins_AreNotified(t *testing.T) {
 	})
 }
 
+// TestJobModerated_Restored_ApplicantsAreNotified checks that applicants who were warned of a
+// listing learn that it was restored, and that a decision that reverses nothing is sent to the
+// employer only.
 func TestJobModerated_Restored_ApplicantsAreNotified(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, bob, st := seeker(), seeker(), employer()
