@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
+// newSearch returns a saved search with a name that needs escaping in SQL and JSON.
 func newSearch(user string, emailAlerts bool, at time.Time) jobseeker.Search {
 	return jobseeker.Search{
 		ID:          newID(),
@@ -25,6 +26,7 @@ func newSearch(user string, emailAlerts bool, at time.Time) jobseeker.Search {
 	}
 }
 
+// newMatch returns a match of the listing with the search.
 func newMatch(s jobseeker.Search, listing string, at time.Time) jobseeker.Match {
 	return jobseeker.Match{SearchID: s.ID, ListingID: listing, UserID: s.UserID, At: at, Email: s.EmailAlerts}
 }
@@ -35,6 +37,7 @@ func storeSearches(t testing.TB, s adapters.JobseekerStorage, searches ...jobsee
 	withProfile(t, s, searches[0].UserID, func(ctx context.Context) error { return s.Searches.Replace(ctx, searches[0].UserID, searches) })
 }
 
+// storeMatches stores the matches and returns those that were new.
 func storeMatches(t testing.TB, s adapters.JobseekerStorage, ms ...jobseeker.Match) []jobseeker.Match {
 	t.Helper()
 	created, err := s.Matches.Create(context.Background(), ms)
@@ -42,7 +45,9 @@ func storeMatches(t testing.TB, s adapters.JobseekerStorage, ms ...jobseeker.Mat
 	return created
 }
 
-// assignDigests assigns digests to at most n users.
+// assignDigests assigns digests to at most n users whose previous digest permits one at the
+// time now. It returns the digests and the number of users, some of whom may have no matches
+// left.
 func assignDigests(t testing.TB, s adapters.JobseekerStorage, n int, now, next time.Time) (digests []jobseeker.Digest, users int) {
 	t.Helper()
 	digests, users, err := s.Matches.AssignDigests(context.Background(), newIDs(n), now, next)
@@ -50,6 +55,7 @@ func assignDigests(t testing.TB, s adapters.JobseekerStorage, n int, now, next t
 	return digests, users
 }
 
+// newIDs returns n new ids.
 func newIDs(n int) []string {
 	ids := make([]string, n)
 	for i := range ids {
@@ -74,6 +80,7 @@ type savedSearchSuite struct {
 	open JobseekerOpener
 }
 
+// byUser returns at most n searches of the user.
 func (su savedSearchSuite) byUser(t *testing.T, s adapters.JobseekerStorage, user string, n int) []jobseeker.Search {
 	t.Helper()
 	got, err := s.Searches.ListByUser(context.Background(), user, n)
@@ -81,6 +88,8 @@ func (su savedSearchSuite) byUser(t *testing.T, s adapters.JobseekerStorage, use
 	return got
 }
 
+// replaceAndList checks that Replace stores exactly the given searches of the user, and that
+// lists begin with the newest.
 func (su savedSearchSuite) replaceAndList(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
@@ -99,6 +108,7 @@ func (su savedSearchSuite) replaceAndList(t *testing.T) {
 	require.Equal(t, []jobseeker.Search{foreign}, su.byUser(t, storage, foreign.UserID, 50))
 }
 
+// otherOwner checks that a user cannot take over a search by using its id.
 func (su savedSearchSuite) otherOwner(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
@@ -111,6 +121,7 @@ func (su savedSearchSuite) otherOwner(t *testing.T) {
 	require.Equal(t, []jobseeker.Search{search}, su.byUser(t, storage, search.UserID, 50))
 }
 
+// listAfterId checks that pages of three contain all searches once, in the order of id.
 func (su savedSearchSuite) listAfterId(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	var want, got []string
@@ -133,12 +144,14 @@ func (su savedSearchSuite) listAfterId(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+// unresolved checks that searches with a text are listed until their resolved terms are stored,
+// which a concurrent change with an outdated copy does not undo.
 func (su savedSearchSuite) unresolved(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	resolved := newSearch(newID(), false, now)
 	first := newSearch(newID(), false, now)
 	second := newSearch(newID(), false, now)
-	textless := newSearch(newID(), false, now)
+	textless := newSearch(newID(), false, now) // has no text to resolve
 	first.Resolved, second.Resolved, textless.Resolved, textless.Query = "", "", "", ""
 	for _, search := range []jobseeker.Search{resolved, first, second, textless} {
 		storeSearches(t, storage, search)
@@ -161,6 +174,7 @@ func (su savedSearchSuite) unresolved(t *testing.T) {
 	got, err = storage.Searches.List(context.Background(), unresolved, 10)
 	require.NoError(t, err)
 	require.Equal(t, []jobseeker.Search{second}, got)
+	// This copy of the search was read before the update.
 	stale := first
 	first.Resolved, resolved.Resolved = "nurse ", "'midwife' "
 	stale.EmailAlerts, first.EmailAlerts = true, true
@@ -170,6 +184,8 @@ func (su savedSearchSuite) unresolved(t *testing.T) {
 	}
 }
 
+// lockedChanges checks that twelve transactions that lock the profile cannot exceed a limit of
+// three searches, because each sees the changes of the previous ones.
 func (su savedSearchSuite) lockedChanges(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
@@ -185,6 +201,8 @@ func (su savedSearchSuite) lockedChanges(t *testing.T) {
 	require.Len(t, su.byUser(t, storage, user, 50), 3)
 }
 
+// alertsTurnedOff checks that matches of a search without alerts do not get into a digest, also
+// those that were found before.
 func (su savedSearchSuite) alertsTurnedOff(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
@@ -199,7 +217,7 @@ func (su savedSearchSuite) alertsTurnedOff(t *testing.T) {
 	storeSearches(t, storage, first, second)
 	require.ElementsMatch(t, []jobseeker.Search{first, second}, su.byUser(t, storage, user, 50))
 	digests, users := assignDigests(t, storage, 10, now, now.Add(time.Hour))
-	require.Equal(t, 2, users)
+	require.Equal(t, 2, users) // user and the user of other
 	for _, d := range digests {
 		got, err := storage.Matches.ListByDigest(context.Background(), d.UserID, d.ID, 10)
 		require.NoError(t, err)
@@ -255,6 +273,8 @@ type matchSuite struct {
 	open JobseekerOpener
 }
 
+// create checks that Create stores a pair of search and listing once and returns only the new
+// ones, also in a call with 2,500 matches.
 func (su matchSuite) create(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
@@ -272,6 +292,8 @@ func (su matchSuite) create(t *testing.T) {
 	require.Len(t, storeMatches(t, storage, many...), 2_500)
 }
 
+// createConcurrently checks that each match is new for one of eight transactions. They store
+// the matches in different orders, which must not cause deadlocks.
 func (su matchSuite) createConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
@@ -298,11 +320,13 @@ func (su matchSuite) createConcurrently(t *testing.T) {
 	require.Equal(t, len(ms), total)
 }
 
+// jobAlertsTurnedOff checks that no match is stored for a user who has turned off alerts. A
+// user without a stored profile has not.
 func (su matchSuite) jobAlertsTurnedOff(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	off := newSearch(newID(), true, now)
 	on := newSearch(newID(), true, now)
-	unknown := newSearch(newID(), false, now)
+	unknown := newSearch(newID(), false, now) // a user without a stored profile
 	for _, profile := range []jobseeker.Profile{{UserID: off.UserID}, {UserID: on.UserID, JobAlerts: true}} {
 		withProfile(t, storage, profile.UserID, func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
 	}
@@ -314,6 +338,8 @@ func (su matchSuite) jobAlertsTurnedOff(t *testing.T) {
 	require.Equal(t, on.UserID, digests[0].UserID)
 }
 
+// digests checks which matches a digest contains, and that the next one is assigned at the time
+// next or later.
 func (su matchSuite) digests(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user, next := newID(), now.Add(24*time.Hour)
@@ -358,6 +384,8 @@ func (su matchSuite) digests(t *testing.T) {
 	require.Empty(t, list(user, digest, 10))
 }
 
+// digestWithoutMatches checks that a user whose alerts are off counts as handled, but that the
+// next digest may follow at once.
 func (su matchSuite) digestWithoutMatches(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
@@ -375,6 +403,7 @@ func (su matchSuite) digestWithoutMatches(t *testing.T) {
 	require.Len(t, digests, 1, "the next digest is not delayed")
 }
 
+// digestsConcurrently checks that twelve users get one digest each from six concurrent callers.
 func (su matchSuite) digestsConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	for i := range 12 {

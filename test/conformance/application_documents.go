@@ -56,6 +56,7 @@ type applicationDocumentSuite struct {
 	open HiringOpener
 }
 
+// list returns the documents of an application that are visible to v.
 func (su applicationDocumentSuite) list(
 	t *testing.T,
 	s adapters.HiringStorage,
@@ -68,6 +69,7 @@ func (su applicationDocumentSuite) list(
 	return got
 }
 
+// claim returns ID and extension of the released documents that it claims until the given time.
 func (su applicationDocumentSuite) claim(t *testing.T, s adapters.HiringStorage, now, until time.Time) []string {
 	t.Helper()
 	got, err := s.Documents.Claim(context.Background(), 10, now, until)
@@ -75,6 +77,8 @@ func (su applicationDocumentSuite) claim(t *testing.T, s adapters.HiringStorage,
 	return list.Map(got, func(document hiring.Document) string { return document.ID + document.Extension })
 }
 
+// attach checks that documents are visible after they were attached, which fails unless as many
+// are reserved as the caller has copied.
 func (su applicationDocumentSuite) attach(t *testing.T) {
 	ctx := context.Background()
 	storage, now := openHiring(t, su.open)
@@ -94,6 +98,8 @@ func (su applicationDocumentSuite) attach(t *testing.T) {
 	require.Error(t, storage.Documents.Reserve(ctx, document, now.Add(time.Hour)), "the same id")
 }
 
+// otherOwner checks that documents are visible to the applicant and the organization only, and
+// that Delete does not delete attached ones.
 func (su applicationDocumentSuite) otherOwner(t *testing.T) {
 	ctx := context.Background()
 	storage, now := openHiring(t, su.open)
@@ -110,6 +116,8 @@ func (su applicationDocumentSuite) otherOwner(t *testing.T) {
 	require.Equal(t, ds, su.list(t, storage, toOrganization(application.OrganizationID), application.ID), "an attached document is not deleted")
 }
 
+// expiry checks that a document that is not attached in time is released, and is claimed again
+// if the caller that has claimed it does not delete it.
 func (su applicationDocumentSuite) expiry(t *testing.T) {
 	ctx := context.Background()
 	storage, now := openHiring(t, su.open)
@@ -126,6 +134,8 @@ func (su applicationDocumentSuite) expiry(t *testing.T) {
 	require.Empty(t, su.claim(t, storage, end.Add(2*time.Hour), end.Add(3*time.Hour)))
 }
 
+// release checks that a release ends the visibility at once, and that the files can be claimed
+// at its time.
 func (su applicationDocumentSuite) release(t *testing.T) {
 	ctx := context.Background()
 	storage, now := openHiring(t, su.open)
@@ -141,6 +151,8 @@ func (su applicationDocumentSuite) release(t *testing.T) {
 		su.claim(t, storage, now.Add(time.Minute), now.Add(time.Hour)))
 }
 
+// claimedOnce checks that concurrent callers do not claim the same document. A caller may get
+// less than it asks for; a last call claims the rest.
 func (su applicationDocumentSuite) claimedOnce(t *testing.T) {
 	ctx := context.Background()
 	storage, now := openHiring(t, su.open)

@@ -35,6 +35,7 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 			)
 		}
 		require.Empty(t, fixture.apps(integrations.AppFilter{}, page.Request{Number: 1, Size: 9}).Items, "no owner")
+		// An update with the id of an owner who does not own the application.
 		foreign := app
 		foreign.OwnerID = otherID
 		require.Error(t, fixture.Apps.Update(fixture.ctx(), foreign))

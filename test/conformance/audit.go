@@ -35,6 +35,8 @@ func Audit(t *testing.T, open IdentityOpener) {
 	})
 }
 
+// ownEntries checks that an entry gets an id, the time and the network of the client, that
+// filters select it, and that it is stored only if its transaction commits.
 func ownEntries(t *testing.T, open IdentityOpener) {
 	clk := newFakeClock()
 	storage := open(t, clk)
@@ -46,7 +48,7 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 		require.NoError(t, storage.Audit.Record(ctx, e))
 		return clk.Now()
 	}
-	list := func(f audit.Filter, r page.Request) (objects []string, next string, total int) {
+	list := func(f audit.Filter, r page.Request) (objects []string, next string, total int) { // list returns the objects of a page, its next cursor and the total
 		got, err := storage.AuditLog.List(ctx, f, r)
 		require.NoError(t, err)
 		for _, e := range got.Items {
@@ -91,7 +93,7 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 		{audit.Filter{Actor: jo}, []string{"two", "one"}},
 		{audit.Filter{About: jo}, []string{jo, "two", "one"}},
 		{audit.Filter{From: second}, []string{jo, "three", "two"}},
-		{audit.Filter{From: first, To: second}, []string{"one"}},
+		{audit.Filter{From: first, To: second}, []string{"one"}}, // To is excluded
 	} {
 		objects, _, total := list(c.filter, all)
 		require.Equal(t, c.want, objects, "%+v", c.filter)
@@ -125,4 +127,5 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	require.Equal(t, []string{jo, "three"}, objects)
 }
 
+// errUndo is the error with which a test rolls back a transaction.
 var errUndo = errors.New("undo")

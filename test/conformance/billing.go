@@ -22,6 +22,7 @@ func Billing(t *testing.T, open BillingOpener) {
 	t.Run("charges", func(t *testing.T) { Charges(t, open) })
 }
 
+// openBilling returns an empty storage and a time with microseconds, which all databases store.
 func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, time.Time) {
 	t.Helper()
 	t.Parallel()
@@ -31,10 +32,13 @@ func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, tim
 	return s, clk.Now().Add(1234567 * time.Microsecond)
 }
 
+// nobody returns the anonymous owner that replaces a deleted one.
 func nobody() billing.Owner { return billing.Owner{Kind: billing.DeletedOwner, ID: newID()} }
 
+// payer returns a new user who pays.
 func payer() billing.Owner { return billing.Owner{Kind: billing.User, ID: newID()} }
 
+// someMethod is a payment method whose id needs escaping.
 var someMethod = billing.Method{ID: "pm_é%1", Brand: "visa", Last4: "4242", ExpiryMonth: 12, ExpiryYear: 2031}
 
 // Subscriptions checks the port billing.Subscriptions.
@@ -44,7 +48,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		t.Helper()
 		return openBilling(t, open)
 	}
-	change := func(t *testing.T, storage adapters.BillingStorage, owner billing.Owner, fn func(sub *billing.Subscription)) billing.Subscription {
+	change := func(t *testing.T, storage adapters.BillingStorage, owner billing.Owner, fn func(sub *billing.Subscription)) billing.Subscription { // locks and changes a subscription and returns it as stored
 		t.Helper()
 		require.NoError(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
 			sub, err := storage.Subscriptions.Lock(ctx, owner)
@@ -135,6 +139,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 	})
 }
 
+// newCharge returns a pending charge for the hour from at on.
 func newCharge(owner billing.Owner, at time.Time) billing.Charge {
 	return billing.Charge{
 		ID:          newID(),
@@ -167,12 +172,14 @@ type chargeSuite struct {
 	open BillingOpener
 }
 
+// start returns an empty storage of charges.
 func (su chargeSuite) start(t *testing.T) (billing.Charges, time.Time) {
 	t.Helper()
 	s, now := openBilling(t, su.open)
 	return s.Charges, now
 }
 
+// chargesOf returns the charges that match the filter.
 func (su chargeSuite) chargesOf(t *testing.T, cs billing.Charges, f billing.ChargeFilter) []billing.Charge {
 	t.Helper()
 	found, err := cs.List(context.Background(), f, 5)
@@ -180,11 +187,13 @@ func (su chargeSuite) chargesOf(t *testing.T, cs billing.Charges, f billing.Char
 	return found
 }
 
+// pending returns the pending charges of the owner.
 func (su chargeSuite) pending(t *testing.T, cs billing.Charges, owner billing.Owner) []billing.Charge {
 	t.Helper()
 	return su.chargesOf(t, cs, billing.ChargeFilter{Owner: owner, Status: billing.Pending})
 }
 
+// settle stores the result of a charge.
 func (su chargeSuite) settle(t *testing.T, cs billing.Charges, c billing.Charge, status billing.ChargeStatus) {
 	t.Helper()
 	c.Status = status
@@ -193,6 +202,8 @@ func (su chargeSuite) settle(t *testing.T, cs billing.Charges, c billing.Charge,
 	require.True(t, ok)
 }
 
+// createAndUpdate checks that an attempt and a result are stored, and that a result is final: a
+// late attempt or another result does not change it, because the card may have been charged.
 func (su chargeSuite) createAndUpdate(t *testing.T) {
 	cs, now := su.start(t)
 	charge := newCharge(payer(), now)
@@ -227,6 +238,8 @@ func (su chargeSuite) createAndUpdate(t *testing.T) {
 	require.Empty(t, su.pending(t, cs, charge.Owner))
 }
 
+// onePendingChargeAndOneOfAPeriod checks that an owner has at most one pending charge, and at
+// most one paid charge for the same period. A declined charge does not count.
 func (su chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
 	cs, now := su.start(t)
 	first := newCharge(payer(), now)
@@ -248,6 +261,8 @@ func (su chargeSuite) concurrentCreation(t *testing.T) {
 		atOnce(t, 20, func(int) (bool, error) { return cs.Create(context.Background(), newCharge(owner, now)) == nil, nil }))
 }
 
+// concurrentAttempts checks that one of ten callers stores each attempt, so that one calls the
+// payment provider.
 func (su chargeSuite) concurrentAttempts(t *testing.T) {
 	cs, now := su.start(t)
 	charge := newCharge(payer(), now)
@@ -260,6 +275,7 @@ func (su chargeSuite) concurrentAttempts(t *testing.T) {
 	require.Equal(t, []billing.Charge{charge}, su.pending(t, cs, charge.Owner))
 }
 
+// otherOwner checks that an update with another owner changes nothing.
 func (su chargeSuite) otherOwner(t *testing.T) {
 	cs, now := su.start(t)
 	charge := newCharge(payer(), now)
@@ -276,6 +292,8 @@ func (su chargeSuite) otherOwner(t *testing.T) {
 	require.Equal(t, []billing.Charge{charge}, su.pending(t, cs, charge.Owner))
 }
 
+// list checks the filters, and that a filter needs an owner or a due time, so that no caller
+// reads all charges by mistake.
 func (su chargeSuite) list(t *testing.T) {
 	cs, now := su.start(t)
 	owner := payer()
@@ -303,6 +321,8 @@ func (su chargeSuite) list(t *testing.T) {
 	}
 }
 
+// erasedOwner checks that an erasure moves the charges to an anonymous owner, whose accounting
+// remains, without the payment method. Only a pending charge keeps the id of the method.
 func (su chargeSuite) erasedOwner(t *testing.T) {
 	storage, now := openBilling(t, su.open)
 	cs, owner, anonymous := storage.Charges, payer(), nobody()

@@ -31,6 +31,7 @@ type bookmarkSuite struct {
 	open JobseekerOpener
 }
 
+// create stores a bookmark of the listing.
 func (su bookmarkSuite) create(t *testing.T, s adapters.JobseekerStorage, user, listing string, now time.Time) jobseeker.Bookmark {
 	t.Helper()
 	b := jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, Notes: "Zoë's \"100%\"", SavedAt: now}
@@ -38,6 +39,7 @@ func (su bookmarkSuite) create(t *testing.T, s adapters.JobseekerStorage, user, 
 	return b
 }
 
+// list returns the user's bookmarks that match the filter.
 func (su bookmarkSuite) list(t *testing.T, s adapters.JobseekerStorage, user string, f jobseeker.BookmarkFilter) []jobseeker.Bookmark {
 	t.Helper()
 	got, err := s.Bookmarks.List(context.Background(), user, f, firstHundred)
@@ -46,6 +48,8 @@ func (su bookmarkSuite) list(t *testing.T, s adapters.JobseekerStorage, user str
 	return got.Items
 }
 
+// onePerListing checks that a user cannot have two bookmarks of a listing, while other users
+// can have theirs.
 func (su bookmarkSuite) onePerListing(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user, listing := newID(), newID()
@@ -58,6 +62,8 @@ func (su bookmarkSuite) onePerListing(t *testing.T) {
 	require.Len(t, su.list(t, storage, user, jobseeker.BookmarkFilter{}), 1)
 }
 
+// onePerListingConcurrently checks that transactions that lock the profile, look for a bookmark
+// and create it, create one.
 func (su bookmarkSuite) onePerListingConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user, listing := newID(), newID()
@@ -87,6 +93,8 @@ func (su bookmarkSuite) pages(t *testing.T) {
 	}))
 }
 
+// otherOwner checks that a bookmark can be neither read, replaced nor deleted with the id of
+// another user.
 func (su bookmarkSuite) otherOwner(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	b := su.create(t, storage, newID(), newID(), now)
@@ -122,6 +130,8 @@ func (su bookmarkSuite) filterByListings(t *testing.T) {
 	require.Empty(t, su.list(t, storage, user, jobseeker.BookmarkFilter{ID: a.ID, ListingIDs: []string{newID()}}))
 }
 
+// reminders checks that ClaimReminders returns each bookmark of the listings once, at most
+// three at a time.
 func (su bookmarkSuite) reminders(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	listing, another := newID(), newID()
@@ -147,6 +157,8 @@ func (su bookmarkSuite) reminders(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+// remindersConcurrentlyAndRolledBack checks that a rolled back claim has no effect, and that
+// concurrent callers do not claim the same bookmark.
 func (su bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	listing := newID()

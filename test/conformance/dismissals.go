@@ -12,6 +12,8 @@ import (
 func Dismissals(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 
+	// With the limit of 3, the fourth dismissal deletes the oldest one. A repeated dismissal
+	// does not count twice.
 	t.Run("limit per user", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		user, otherID := newID(), newID()

@@ -59,6 +59,7 @@ type documentSuite struct {
 	open JobseekerOpener
 }
 
+// add stores a document with a reserved file.
 func (su documentSuite) add(
 	t *testing.T,
 	storage adapters.JobseekerStorage,
@@ -73,6 +74,7 @@ func (su documentSuite) add(
 	return document
 }
 
+// get returns the user's documents with the id, all if it is empty.
 func (su documentSuite) get(t *testing.T, s adapters.JobseekerStorage, user, id string) []jobseeker.Document {
 	t.Helper()
 	got, err := s.Documents.List(context.Background(), user, jobseeker.DocumentFilter{ID: id}, page.Request{Number: 1, Size: 10})
@@ -89,6 +91,8 @@ func (su documentSuite) released(t *testing.T, s adapters.JobseekerStorage, at t
 	return files
 }
 
+// createAndUpdate checks that a document replaces its file by another reserved one, whereupon
+// the old file is released, and that an update with the same file needs no reservation.
 func (su documentSuite) createAndUpdate(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	document := su.add(t, storage, newID(), jobseeker.CV, true, now)
@@ -110,6 +114,8 @@ func (su documentSuite) createAndUpdate(t *testing.T) {
 	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
 }
 
+// fileNotReserved checks that a document needs a file that its owner has reserved, that has not
+// expired, and that no other document has. Otherwise a user could read the file of another one.
 func (su documentSuite) fileNotReserved(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	stored := su.add(t, storage, newID(), jobseeker.CV, false, now)
@@ -127,6 +133,8 @@ func (su documentSuite) fileNotReserved(t *testing.T) {
 	require.Equal(t, []jobseeker.Document{stored}, su.get(t, storage, stored.UserID, ""))
 }
 
+// otherOwner checks that a document can be neither read, replaced nor deleted with the id of
+// another user.
 func (su documentSuite) otherOwner(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	document := su.add(t, storage, newID(), jobseeker.CV, false, now)
@@ -141,6 +149,7 @@ func (su documentSuite) otherOwner(t *testing.T) {
 	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
 }
 
+// delete checks that the file of a deleted document is released at the given time.
 func (su documentSuite) delete(t *testing.T) {
 	s, now := openJobseeker(t, su.open)
 	document := su.add(t, s, newID(), jobseeker.CV, false, now)
@@ -163,6 +172,8 @@ func (su documentSuite) pages(t *testing.T) {
 	}))
 }
 
+// oneDefaultOfAType checks that a new default replaces the user's previous default of the same
+// type only.
 func (su documentSuite) oneDefaultOfAType(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()

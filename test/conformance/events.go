@@ -38,6 +38,7 @@ type eventSuite struct {
 	open DatabaseOpener
 }
 
+// fresh returns an empty database and its clock.
 func (su eventSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
 	t.Helper()
 	t.Parallel()
@@ -47,11 +48,13 @@ func (su eventSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
 	return database, clk
 }
 
+// record records the events in a transaction.
 func (su eventSuite) record(t *testing.T, database adapters.Database, events ...event.Event) {
 	t.Helper()
 	require.NoError(t, database.Tx.Do(t.Context(), func(ctx context.Context) error { return database.Events.Record(ctx, events...) }))
 }
 
+// claim claims at most n events for a minute.
 func (su eventSuite) claim(t *testing.T, database adapters.Database, n int) []event.Envelope {
 	t.Helper()
 	got, err := database.Outbox.Claim(t.Context(), n, time.Minute)
@@ -91,6 +94,7 @@ func (su eventSuite) rollback(t *testing.T) {
 	require.Empty(t, su.claim(t, database, 10))
 }
 
+// panic checks that a panic rolls back the transaction and releases its locks.
 func (su eventSuite) panic(t *testing.T) {
 	database, _ := su.fresh(t)
 	require.Panics(t, func() {
@@ -103,12 +107,16 @@ func (su eventSuite) panic(t *testing.T) {
 	su.record(t, database, event.JobCreated{JobID: "k"}) // no lock is left behind
 }
 
+// eventOutsideATransaction checks that an event without a transaction is an error, because it
+// could not be tied to its change.
 func (su eventSuite) eventOutsideATransaction(t *testing.T) {
 	database, _ := su.fresh(t)
 	require.Error(t, database.Events.Record(t.Context(), event.JobCreated{JobID: "j"}))
 	require.Empty(t, su.claim(t, database, 10))
 }
 
+// nestedTransaction checks that an inner transaction is a part of the outer one: if the outer
+// one fails, the event of the inner one is not recorded.
 func (su eventSuite) nestedTransaction(t *testing.T) {
 	database, _ := su.fresh(t)
 	require.Error(t, database.Tx.Do(t.Context(), func(ctx context.Context) error {
@@ -131,6 +139,8 @@ func (su eventSuite) orderAndLimitOfClaims(t *testing.T) {
 	require.Len(t, su.claim(t, database, 3), 2)
 }
 
+// expiredLease checks that an event of a relay that has crashed is claimed again, with the
+// number of the attempt.
 func (su eventSuite) expiredLease(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.record(t, database, event.JobCreated{JobID: "j"})
@@ -142,6 +152,7 @@ func (su eventSuite) expiredLease(t *testing.T) {
 	require.Equal(t, 2, second[0].Attempt)
 }
 
+// sentEvents checks that a sent event is never claimed again. An unknown id is ignored.
 func (su eventSuite) sentEvents(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "k"})
@@ -154,6 +165,7 @@ func (su eventSuite) sentEvents(t *testing.T) {
 	require.Equal(t, got[1].ID, left[0].ID)
 }
 
+// concurrentClaims checks that concurrent relays claim each event once.
 func (su eventSuite) concurrentClaims(t *testing.T) {
 	database, _ := su.fresh(t)
 	const total, claimers = 200, 8
@@ -185,7 +197,7 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// A claimer that found everything locked by others leaves early; what is
+	// A claimer may end early if others have locked all remaining events. Claim the rest.
 	// left is still there.
 	for _, e := range su.claim(t, database, total) {
 		seenIDs[e.ID]++
@@ -196,6 +208,8 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 	}
 }
 
+// orderWithinASubject checks that an event is not claimed while an earlier event of the same
+// subject is leased, so that its consumers see the events in order.
 func (su eventSuite) orderWithinASubject(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"}, event.JobClosed{JobID: "j"})
@@ -212,6 +226,7 @@ func (su eventSuite) orderWithinASubject(t *testing.T) {
 	require.Len(t, su.claim(t, database, 10), 3, "a lease that ends holds up nothing")
 }
 
+// notificationOfACommit checks that every listener is notified of a commit.
 func (su eventSuite) notificationOfACommit(t *testing.T) {
 	database, _ := su.fresh(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -227,6 +242,7 @@ func (su eventSuite) notificationOfACommit(t *testing.T) {
 	stop()
 }
 
+// lag checks the number of the events that are not sent, and the time of the oldest one.
 func (su eventSuite) lag(t *testing.T) {
 	database, clk := su.fresh(t)
 	lag := func() (int, time.Time) {
@@ -250,6 +266,7 @@ func (su eventSuite) lag(t *testing.T) {
 	require.True(t, clk.Now().Equal(oldest))
 }
 
+// retention checks that sent events are deleted in batches, and that unsent ones are kept.
 func (su eventSuite) retention(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.record(t, database, event.JobCreated{JobID: "a"}, event.JobCreated{JobID: "b"},

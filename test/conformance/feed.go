@@ -31,6 +31,8 @@ func Feed(t *testing.T, open ListingsOpener) {
 	}
 }
 
+// feedOpen checks that ReadOpen calls its function with open listings only, the newest first,
+// and returns its error.
 func feedOpen(t *testing.T, b *board) {
 	var want []string
 	for range 3 {
@@ -59,6 +61,8 @@ func (b *board) position(t testing.TB) listings.FeedPosition {
 	return position
 }
 
+// feedChanges checks that a batch contains each changed listing once, in its current state, and
+// the ids of deleted ones.
 func feedChanges(t *testing.T, b *board) {
 	before := b.post(t, listings.CreateInput{Title: "Nurse"})
 	position := b.position(t)
@@ -85,6 +89,7 @@ func feedChanges(t *testing.T, b *board) {
 	require.ElementsMatch(t, []string{before.ID, created.ID}, removed.Deleted)
 }
 
+// feedRollback checks that a rolled back change is not in the feed.
 func feedRollback(t *testing.T, b *board) {
 	position := b.position(t)
 	undone := errors.New("undone")
@@ -99,6 +104,7 @@ func feedRollback(t *testing.T, b *board) {
 	require.Empty(t, batch.Deleted)
 }
 
+// feedLargeTransaction checks that batches of ten deliver all 25 changes of one transaction.
 func feedLargeTransaction(t *testing.T, b *board) {
 	position := b.position(t)
 	var want []string
@@ -131,8 +137,9 @@ func (b *board) drain(t testing.TB, position listings.FeedPosition, n int) (ids 
 	return ids, position
 }
 
-// The transactions overlap, take different times and are partly rolled back, while
-// the feed is read.
+// feedConcurrent checks that the feed delivers each committed change once, also the change of a
+// transaction that began before others and commits after them. The transactions overlap, take
+// different times and are partly rolled back, while the feed is read.
 func feedConcurrent(t *testing.T, b *board) {
 	position := b.position(t)
 	undone := errors.New("undone")
@@ -193,6 +200,8 @@ func feedConcurrent(t *testing.T, b *board) {
 	require.Equal(t, want, got, "each change once")
 }
 
+// feedPositions checks that a reader whose position is unknown, or whose next changes were
+// deleted, gets ErrFeedPosition, after which it reads all open listings again.
 func feedPositions(t *testing.T, b *board) {
 	position := b.position(t)
 	for _, foreign := range []listings.FeedPosition{"", "x", "{}", `{"store":"another","fence":1}`} {
@@ -220,6 +229,8 @@ func feedPositions(t *testing.T, b *board) {
 	require.Equal(t, []string{kept.ID}, got)
 }
 
+// feedLoader checks that positions from before a bulk load are invalid, because the loader
+// records no single changes.
 func feedLoader(t *testing.T, b *board) {
 	l := b.post(t, listings.CreateInput{Title: "Nurse"})
 	position := b.position(t)
@@ -229,6 +240,7 @@ func feedLoader(t *testing.T, b *board) {
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 }
 
+// feedRestart checks that Reset invalidates all positions.
 func feedRestart(t *testing.T, b *board) {
 	position := b.position(t)
 	require.NoError(t, b.Feed.Reset(t.Context()))
@@ -238,6 +250,7 @@ func feedRestart(t *testing.T, b *board) {
 	require.NoError(t, err)
 }
 
+// feedSignal checks that listeners are notified of a commit.
 func feedSignal(t *testing.T, b *board) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -33,10 +33,12 @@ type fileSuite struct {
 	outage []Outage[files.Store]
 }
 
+// text returns a function that writes the text.
 func (su fileSuite) text(s string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 }
 
+// read returns the content of the file.
 func (su fileSuite) read(t *testing.T, store files.Store, key string) string {
 	t.Helper()
 	f, info, err := store.Open(context.Background(), key)
@@ -59,6 +61,8 @@ func (su fileSuite) putReplacesAFile(t *testing.T) {
 	require.Equal(t, "third", su.read(t, store, "a/b/one.csv"))
 }
 
+// interruptedPut checks that a file keeps its content if the write function fails, or if the
+// context is cancelled before the end.
 func (su fileSuite) interruptedPut(t *testing.T) {
 	t.Parallel()
 	store := requirePort(t, "files.Store", su.open(t))
@@ -74,6 +78,8 @@ func (su fileSuite) interruptedPut(t *testing.T) {
 	require.Equal(t, "first", su.read(t, store, "one"))
 }
 
+// readAfterTheCallHasEnded checks that a file can be read after the context of Open was
+// cancelled: a client may read it for longer than the timeout of its request.
 func (su fileSuite) readAfterTheCallHasEnded(t *testing.T) {
 	t.Parallel()
 	store := requirePort(t, "files.Store", su.open(t))
@@ -89,6 +95,8 @@ func (su fileSuite) readAfterTheCallHasEnded(t *testing.T) {
 	require.Len(t, b, len(long))
 }
 
+// largeFile checks a file of 20 MiB, which stores may write in several parts. If the write
+// function fails in the middle, even with io.EOF, the previous file stays complete.
 func (su fileSuite) largeFile(t *testing.T) {
 	t.Parallel()
 	store := requirePort(t, "files.Store", su.open(t))
@@ -121,6 +129,7 @@ func (su fileSuite) largeFile(t *testing.T) {
 	require.EqualValues(t, size, info.Size)
 }
 
+// delete checks that deleting a missing file is no error, and that a folder is not a file.
 func (su fileSuite) delete(t *testing.T) {
 	t.Parallel()
 	store := requirePort(t, "files.Store", su.open(t))
@@ -133,6 +142,8 @@ func (su fileSuite) delete(t *testing.T) {
 	require.ErrorIs(t, err, files.ErrNotFound)
 }
 
+// invalidKeys checks that keys cannot leave the folder of the store, and that they are names
+// that every store and file system accepts.
 func (su fileSuite) invalidKeys(t *testing.T) {
 	t.Parallel()
 	store := requirePort(t, "files.Store", su.open(t))
@@ -150,6 +161,8 @@ func (su fileSuite) invalidKeys(t *testing.T) {
 	}
 }
 
+// duringOutage checks that an unavailable store returns an error in time, not ErrNotFound,
+// after which callers would delete their rows, and that an interrupted write leaves no file.
 func (su fileSuite) duringOutage(t *testing.T, store files.Store, begin, end func()) {
 	require.NoError(t, store.Put(context.Background(), "a/kept", su.text("kept")))
 	require.NoError(t, store.Put(context.Background(), "a/deleted", su.text("deleted")))
@@ -174,6 +187,7 @@ func (su fileSuite) duringOutage(t *testing.T, store files.Store, begin, end fun
 	require.Equal(t, "new", su.read(t, store, "a/kept"))
 }
 
+// opened returns the error of opening the file.
 func opened(store files.Store, key string) error {
 	f, _, err := store.Open(context.Background(), key)
 	if err != nil {

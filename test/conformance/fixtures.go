@@ -16,6 +16,7 @@ type fakeClock struct {
 	now time.Time
 }
 
+// newFakeClock returns a clock at 17 March 2026, 10:30 UTC.
 func newFakeClock() *fakeClock {
 	return &fakeClock{now: time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)}
 }
@@ -34,6 +35,7 @@ func (c *fakeClock) Advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
+// ids contains the timestamp and counter of the last id of newID.
 var ids struct {
 	sync.Mutex
 	last uint64

@@ -34,6 +34,7 @@ func Hiring(t *testing.T, open HiringOpener) {
 	t.Run("personal data", func(t *testing.T) { ApplicantPersonalData(t, open) })
 }
 
+// openHiring returns an empty storage and a time with microseconds.
 func openHiring(t *testing.T, open HiringOpener) (adapters.HiringStorage, time.Time) {
 	t.Helper()
 	t.Parallel()
@@ -43,6 +44,7 @@ func openHiring(t *testing.T, open HiringOpener) (adapters.HiringStorage, time.T
 	return s, clk.Now().Add(1234567 * time.Microsecond)
 }
 
+// newApplication returns a pending application to a new listing of the organization.
 func newApplication(organization, applicant string, at time.Time) hiring.Application {
 	return hiring.Application{ID: newID(), ListingID: newID(), OrganizationID: organization, ApplicantID: applicant,
 		Status: hiring.Pending, AppliedAt: at, ChangedAt: at}
@@ -56,6 +58,7 @@ func apply(t testing.TB, s adapters.HiringStorage, organization, applicant strin
 	return a
 }
 
+// changeOf returns the timeline entry of an employer's change to the current status.
 func changeOf(application hiring.Application, from hiring.Status) hiring.Change {
 	return hiring.Change{
 		ID:            newID(),
@@ -68,6 +71,7 @@ func changeOf(application hiring.Application, from hiring.Status) hiring.Change 
 	}
 }
 
+// toOrganization and ofApplicant return the visibility for one side.
 func toOrganization(id string) hiring.Visibility { return hiring.Visibility{OrganizationID: id} }
 
 func ofApplicant(id string) hiring.Visibility { return hiring.Visibility{ApplicantID: id} }
@@ -95,6 +99,8 @@ func Applications(t *testing.T, open HiringOpener) {
 	t.Run("withdrawn by the applicant", func(t *testing.T) { applicationsWithdrawn(t, open) })
 }
 
+// applicationsCreateGetUpdate checks that all fields are stored unchanged, with characters that
+// need escaping.
 func applicationsCreateGetUpdate(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
@@ -114,6 +120,9 @@ func applicationsCreateGetUpdate(t *testing.T, open HiringOpener) {
 	}
 }
 
+// applicationsOnePerApplicantAndListing checks that a second application to the same listing is
+// refused, also in a transaction, whose other changes are then rolled back, and after a
+// withdrawal.
 func applicationsOnePerApplicantAndListing(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
@@ -138,6 +147,8 @@ func applicationsOnePerApplicantAndListing(t *testing.T, open HiringOpener) {
 	require.ErrorIs(t, storage.Applications.Create(ctx, second), hiring.ErrAlreadyApplied, "after a withdrawal")
 }
 
+// applicationsOnePerApplicantAndListingConcurrently checks that one of twelve transactions
+// creates the application, and that only its event is recorded.
 func applicationsOnePerApplicantAndListingConcurrently(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
@@ -164,6 +175,8 @@ func applicationsOnePerApplicantAndListingConcurrently(t *testing.T, open Hiring
 	require.NoError(t, err)
 }
 
+// applicationsRollback checks that a rolled back transaction changes neither the application,
+// the timeline nor the list.
 func applicationsRollback(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	first := page.Request{Number: 1, Size: 10}
@@ -185,6 +198,8 @@ func applicationsRollback(t *testing.T, open HiringOpener) {
 	require.Empty(t, timeline)
 }
 
+// applicationsOtherOwner checks that an application can be neither read, counted nor changed
+// with the id of another organization or applicant, or with no id at all.
 func applicationsOtherOwner(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	first := page.Request{Number: 1, Size: 10}
@@ -224,6 +239,8 @@ func applicationsOtherOwner(t *testing.T, open HiringOpener) {
 	require.True(t, isVisible(t, storage, application))
 }
 
+// applicationsWithdrawn checks that an application that its applicant has withdrawn is visible
+// to the organization only, and cannot be changed any more.
 func applicationsWithdrawn(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	first := page.Request{Number: 1, Size: 10}
@@ -254,11 +271,14 @@ func ApplicationLists(t *testing.T, open HiringOpener) {
 	t.Run("more than the exact total", func(t *testing.T) { applicationListsMoreThanTheExactTotal(t, open) })
 }
 
+// applicationListsVisibilityAndFilters checks lists and counts of both sides. Three
+// visibilities are used: of the organization (theirs), of the applicant Ann (own) and of both
+// together.
 func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	org, ann, otherID := newID(), newID(), newID()
-	at := func(organization, applicant string, status hiring.Status, days int) hiring.Application {
+	at := func(organization, applicant string, status hiring.Status, days int) hiring.Application { // at stores an application that was submitted days after now
 		a := newApplication(organization, applicant, now.AddDate(0, 0, days))
 		a.CoverLetter, a.ResumeURL, a.Answers, a.Status = "Letter", "https://example.org/cv.pdf", []hiring.Answer{
 			{QuestionID: "a", Answer: "b"},
@@ -325,7 +345,7 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 				return storage.Applications.List(ctx, c.v, f, r)
 			})
 		}
-		brief := slices.Clone(c.want)
+		brief := slices.Clone(c.want) // lists have no details unless they are requested
 		for i := range brief {
 			brief[i].CoverLetter, brief[i].ResumeURL, brief[i].Answers = "", "", nil
 		}
@@ -411,6 +431,8 @@ func applicationListsCountByListing(t *testing.T, open HiringOpener) {
 	require.Equal(t, map[string]int{one.ListingID: 1}, got)
 }
 
+// applicationListsCountByStatusForApplicant checks that an applicant's applications are counted
+// by their tracker, if there is one, and otherwise by status.
 func applicationListsCountByStatusForApplicant(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
@@ -437,6 +459,8 @@ func applicationListsCountByStatusForApplicant(t *testing.T, open HiringOpener) 
 	require.Equal(t, map[hiring.Status]int{hiring.Pending: 2, hiring.Review: 1, "in-progress": 1}, got)
 }
 
+// applicationListsMoreThanTheExactTotal checks that the total of a list is exact up to
+// page.MaxExact and an estimate above, and that the pages after it are reached by cursor.
 func applicationListsMoreThanTheExactTotal(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
@@ -491,6 +515,8 @@ func ApplicationStatuses(t *testing.T, open HiringOpener) {
 	t.Run("locked by list", func(t *testing.T) { applicationStatusesLockedByList(t, open) })
 }
 
+// applicationStatusesManyStatuses changes 100 applications, the maximum, in one call, which
+// clears their trackers.
 func applicationStatusesManyStatuses(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
@@ -516,6 +542,8 @@ func applicationStatusesManyStatuses(t *testing.T, open HiringOpener) {
 	}
 }
 
+// applicationStatusesEndOfATimeline checks that the newest entries are listed, the oldest of
+// them first.
 func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)

@@ -24,6 +24,7 @@ func Idempotency(t *testing.T, open IdentityOpener) {
 	t.Run("retention", su.retention)
 }
 
+// createdAnswer and conflictAnswer are responses of a successful and of a failed request.
 var createdAnswer = idempotency.Answer{Status: 201, Body: []byte(`{"a":1}`)}
 
 var conflictAnswer = idempotency.Answer{Status: 409, Body: []byte("{}")}
@@ -33,6 +34,7 @@ type idempotencySuite struct {
 	open IdentityOpener
 }
 
+// fresh returns an empty store, a request and the clock of the store.
 func (su idempotencySuite) fresh(t *testing.T) (idempotency.Store, idempotency.Request, *fakeClock) {
 	t.Helper()
 	t.Parallel()
@@ -42,6 +44,7 @@ func (su idempotencySuite) fresh(t *testing.T) (idempotency.Store, idempotency.R
 	return s.Idempotency, idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: "key-1", Fingerprint: "f"}, clk
 }
 
+// begin claims the request, for which no answer is stored.
 func (su idempotencySuite) begin(t *testing.T, s idempotency.Store, r idempotency.Request) idempotency.Claim {
 	t.Helper()
 	claim, stored, err := s.Begin(t.Context(), r)
@@ -50,6 +53,7 @@ func (su idempotencySuite) begin(t *testing.T, s idempotency.Store, r idempotenc
 	return claim
 }
 
+// stored requires that the answer is stored for the request.
 func (su idempotencySuite) stored(t *testing.T, s idempotency.Store, r idempotency.Request, want idempotency.Answer) {
 	t.Helper()
 	_, got, err := s.Begin(t.Context(), r)
@@ -57,6 +61,8 @@ func (su idempotencySuite) stored(t *testing.T, s idempotency.Store, r idempoten
 	require.Equal(t, &want, got)
 }
 
+// finishedRequest checks that a request is in progress until its answer is stored, which all
+// later requests with the key get.
 func (su idempotencySuite) finishedRequest(t *testing.T) {
 	store, request, _ := su.fresh(t)
 	claim := su.begin(t, store, request)
@@ -68,6 +74,8 @@ func (su idempotencySuite) finishedRequest(t *testing.T) {
 	}
 }
 
+// otherBodyOwnerOrOperation checks that a key with another body is an error, and that keys of
+// other users and operations are independent.
 func (su idempotencySuite) otherBodyOwnerOrOperation(t *testing.T) {
 	store, request, _ := su.fresh(t)
 	require.NoError(t, store.Finish(t.Context(), su.begin(t, store, request), createdAnswer))
@@ -84,6 +92,8 @@ func (su idempotencySuite) otherBodyOwnerOrOperation(t *testing.T) {
 	}
 }
 
+// releasedExpiredAndOldRequests checks that a request can be made again if it was released, if
+// its lease has expired, and when its answer has been stored for long enough.
 func (su idempotencySuite) releasedExpiredAndOldRequests(t *testing.T) {
 	store, request, clk := su.fresh(t)
 	require.NoError(t, store.Release(t.Context(), su.begin(t, store, request)))
@@ -97,6 +107,8 @@ func (su idempotencySuite) releasedExpiredAndOldRequests(t *testing.T) {
 	su.begin(t, store, request)
 }
 
+// leaseFromAClockAhead checks that the lease of a process whose clock is two days ahead does
+// not block the key for two days.
 func (su idempotencySuite) leaseFromAClockAhead(t *testing.T) {
 	s, r, clk := su.fresh(t)
 	clk.Advance(48 * time.Hour)
@@ -105,6 +117,8 @@ func (su idempotencySuite) leaseFromAClockAhead(t *testing.T) {
 	su.begin(t, s, r)
 }
 
+// finishAfterALostClaim checks that a request that has lost its claim to a later one cannot
+// replace the answer of that one.
 func (su idempotencySuite) finishAfterALostClaim(t *testing.T) {
 	store, request, clk := su.fresh(t)
 	late := su.begin(t, store, request)
@@ -117,6 +131,8 @@ func (su idempotencySuite) finishAfterALostClaim(t *testing.T) {
 	su.stored(t, store, request, createdAnswer)
 }
 
+// fallbackAfterTheLease checks that a request that changes something outside of the database,
+// and then crashes, is answered with its fallback instead of being repeated.
 func (su idempotencySuite) fallbackAfterTheLease(t *testing.T) {
 	store, request, clk := su.fresh(t)
 	claim := su.begin(t, store, request)
@@ -129,6 +145,8 @@ func (su idempotencySuite) fallbackAfterTheLease(t *testing.T) {
 	su.stored(t, store, request, createdAnswer)
 }
 
+// releasedRequestWithAFallback checks that a fallback is the answer even if the request was
+// released.
 func (su idempotencySuite) releasedRequestWithAFallback(t *testing.T) {
 	s, r, _ := su.fresh(t)
 	claim := su.begin(t, s, r)

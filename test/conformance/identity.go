@@ -41,7 +41,7 @@ type identityFixture struct {
 	now time.Time
 }
 
-// runIdentity runs the tests in parallel, each with an empty storage.
+// runIdentity runs the tests, each with an empty storage.
 func runIdentity(t *testing.T, open IdentityOpener, tests map[string]func(*testing.T, *identityFixture)) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -54,6 +54,7 @@ func runIdentity(t *testing.T, open IdentityOpener, tests map[string]func(*testi
 	}
 }
 
+// user creates an active jobseeker with the password hash "verifier".
 func (p *identityFixture) user(email string) identity.User {
 	p.t.Helper()
 	user := identity.NewUser(newID(), email, "Jo Doe", identity.KindJobseeker, "verifier", p.now)
@@ -61,6 +62,7 @@ func (p *identityFixture) user(email string) identity.User {
 	return user
 }
 
+// getUser returns the user as stored.
 func (p *identityFixture) getUser(id string) identity.User {
 	p.t.Helper()
 	user, err := p.Users.GetForUpdate(p.t.Context(), id)
@@ -68,6 +70,7 @@ func (p *identityFixture) getUser(id string) identity.User {
 	return user
 }
 
+// organization creates an organization with its founder.
 func (p *identityFixture) organization(founder string) identity.Organization {
 	p.t.Helper()
 	org, member := identity.NewOrganization(newID(), newID(), founder, "St Mary's", "hospital", "51-200", p.now)
@@ -88,6 +91,7 @@ func (p *identityFixture) invited(email string) string {
 	return user.ID
 }
 
+// invite invites the address to the organization.
 func (p *identityFixture) invite(org identity.Organization, email string, role identity.OrgRole) identity.Membership {
 	p.t.Helper()
 	member := identity.NewInvitation(newID(), org.ID, p.invited(email), "In Vited", email, role, p.now)
@@ -95,12 +99,14 @@ func (p *identityFixture) invite(org identity.Organization, email string, role i
 	return member
 }
 
+// accept makes an invited user an active member.
 func (p *identityFixture) accept(member *identity.Membership) {
 	p.t.Helper()
 	member.Accept(p.now)
 	require.NoError(p.t, p.Members.Upsert(p.t.Context(), member))
 }
 
+// session creates a session with a refresh token.
 func (p *identityFixture) session(user identity.User) (identity.Session, identity.RefreshToken) {
 	p.t.Helper()
 	session := identity.NewSession(newID(), user.ID, identity.Client{Address: "192.0.2.44", UserAgent: "agent"}, p.now)
@@ -109,6 +115,7 @@ func (p *identityFixture) session(user identity.User) (identity.Session, identit
 	return session, token
 }
 
+// mailToken creates a mailed token of the user.
 func (p *identityFixture) mailToken(user identity.User, purpose identity.Purpose, organizationID string) identity.MailToken {
 	p.t.Helper()
 	token, _ := identity.NewMailToken(user.ID, user.Email, purpose, p.now)
@@ -117,6 +124,7 @@ func (p *identityFixture) mailToken(user identity.User, purpose identity.Purpose
 	return token
 }
 
+// principal returns the session with its user and membership.
 func (p *identityFixture) principal(k identity.SessionKey) identity.Principal {
 	p.t.Helper()
 	got, err := p.Sessions.GetPrincipal(p.t.Context(), k)
@@ -124,6 +132,7 @@ func (p *identityFixture) principal(k identity.SessionKey) identity.Principal {
 	return got
 }
 
+// isNotInTeam requires that the user is neither a member nor invited.
 func (p *identityFixture) isNotInTeam(organizationID, userID string) {
 	p.t.Helper()
 	_, err := p.Members.Get(p.t.Context(), organizationID, userID)
@@ -170,6 +179,7 @@ func userReads(t *testing.T, fixture *identityFixture) {
 	require.ErrorIs(t, err, identity.ErrUserNotFound, "the key is in lower case")
 }
 
+// userUpdates checks that an update of the current version is stored.
 func userUpdates(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	user.Verify(fixture.now.Add(time.Microsecond))
@@ -217,6 +227,8 @@ func concurrentCreations(t *testing.T, fixture *identityFixture) {
 	}))
 }
 
+// invitedBecomesAccount checks that the registration of an invited address keeps the id of the
+// invited user, to which memberships refer.
 func invitedBecomesAccount(t *testing.T, fixture *identityFixture) {
 	id := fixture.invited("Jo@example.org")
 	user := identity.NewUser(newID(), "jo@example.org", "Own Name", identity.KindJobseeker, "v", fixture.now.Add(time.Hour))
@@ -227,6 +239,7 @@ func invitedBecomesAccount(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, fixture.Users.Update(t.Context(), &user), "Create returns the stored version")
 }
 
+// concurrentInvited checks that concurrent invitations of an address create one user.
 func concurrentInvited(t *testing.T, fixture *identityFixture) {
 	var ids [20]string
 	together(t, len(ids), func(i int) error {
@@ -249,6 +262,8 @@ func invitedAndAccount(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, user, fixture.getUser(user.ID), "an invitation does not change an account")
 }
 
+// concurrentUpdates checks that transactions that read a user without locking it lose no
+// change: an outdated version repeats the transaction.
 func concurrentUpdates(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	together(t, 20, func(int) error {
@@ -264,6 +279,8 @@ func concurrentUpdates(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, 20, strings.Count(fixture.getUser(user.ID).Name, "+"))
 }
 
+// userIsLocked checks that GetForUpdate waits for a transaction that has locked the user and
+// returns the user with its changes.
 func userIsLocked(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	locked, updated := make(chan struct{}), make(chan error, 1)
@@ -284,7 +301,7 @@ func userIsLocked(t *testing.T, fixture *identityFixture) {
 			return err
 		}
 		select {
-		case <-locked:
+		case <-locked: // closed already, in a repeated transaction
 		default:
 			close(locked)
 		}
@@ -297,6 +314,8 @@ func userIsLocked(t *testing.T, fixture *identityFixture) {
 	require.Contains(t, name, " (second)")
 }
 
+// signInNeedsVerifier checks that a sign-in is recorded only if the password has not changed
+// since it was verified, never for an invited user, and without a new version.
 func signInNeedsVerifier(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	ok, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "renewed", fixture.now)
@@ -314,6 +333,7 @@ func signInNeedsVerifier(t *testing.T, fixture *identityFixture) {
 	require.False(t, ok)
 }
 
+// lockedAccount checks that a locked account keeps its data but has no valid sessions.
 func lockedAccount(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	session, _ := fixture.session(user)
@@ -332,6 +352,7 @@ func lockedAccount(t *testing.T, fixture *identityFixture) {
 	fixture.principal(identity.SessionKey{ID: session.ID})
 }
 
+// deletedAccount checks that no method returns a deleted account.
 func deletedAccount(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	session, _ := fixture.session(user)
@@ -365,6 +386,7 @@ func usersExist(t *testing.T, fixture *identityFixture) {
 	require.True(t, exist, "a deleted user counts")
 }
 
+// errorUndoes checks that a failed transaction, which sees its own changes, stores none.
 func errorUndoes(t *testing.T, fixture *identityFixture) {
 	boom := errors.New("boom")
 	user := identity.NewUser(newID(), "jo@example.org", "Jo", identity.KindEmployer, "v", fixture.now)

@@ -20,6 +20,7 @@ func EmailChanges(t *testing.T, open IdentityOpener) {
 	})
 }
 
+// history returns the stored history of the account.
 func (p *identityFixture) history(userID string) identity.EmailHistory {
 	p.t.Helper()
 	history, err := p.EmailChanges.Get(p.t.Context(), userID)
@@ -27,11 +28,14 @@ func (p *identityFixture) history(userID string) identity.EmailHistory {
 	return history
 }
 
+// undo returns a former address that was replaced at the time now + at and can be restored for
+// an hour.
 func (p *identityFixture) undo(email string, at time.Duration) identity.EmailUndo {
 	changed := p.now.Add(at)
 	return identity.EmailUndo{Email: email, Key: identity.EmailKey(email), ChangedAt: changed, ExpiresAt: changed.Add(time.Hour)}
 }
 
+// emailHistoryReads checks that an upsert replaces the history of one account completely.
 func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
 	require.Equal(t, identity.EmailHistory{UserID: user.ID}, fixture.history(user.ID))
@@ -63,6 +67,7 @@ func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, theirs, fixture.history(otherUser.ID))
 }
 
+// addressIsReserved checks that a former address is reserved for its account until it expires.
 func addressIsReserved(t *testing.T, fixture *identityFixture) {
 	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
 	first := fixture.undo("First@example.org", 0)
@@ -80,6 +85,7 @@ func addressIsReserved(t *testing.T, fixture *identityFixture) {
 	require.False(t, reserved("first@example.org", otherUser.ID, first.ExpiresAt), "expired")
 }
 
+// concurrentRequests checks that transactions that lock the user lose no former address.
 func concurrentRequests(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	together(t, 20, func(i int) error {
@@ -106,6 +112,7 @@ func SecondFactors(t *testing.T, open IdentityOpener) {
 	})
 }
 
+// secondFactor returns the stored second factor of the user.
 func (p *identityFixture) secondFactor(userID string) identity.SecondFactor {
 	p.t.Helper()
 	f, err := p.SecondFactors.Get(p.t.Context(), userID)
@@ -113,6 +120,8 @@ func (p *identityFixture) secondFactor(userID string) identity.SecondFactor {
 	return f
 }
 
+// secondFactorReads checks that an upsert replaces the factor and its recovery codes, and that
+// a deletion deletes both.
 func secondFactorReads(t *testing.T, fixture *identityFixture) {
 	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
 	_, err := fixture.SecondFactors.Get(ctx, user.ID)
@@ -185,6 +194,8 @@ func EmployerSettings(t *testing.T, open IdentityOpener) {
 	})
 }
 
+// employerSettingsRead checks the default settings and that all fields are stored, also when
+// they are cleared.
 func employerSettingsRead(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
 	s, err := fixture.EmployerSettings.Get(ctx, user.ID)
@@ -199,9 +210,11 @@ func employerSettingsRead(t *testing.T, fixture *identityFixture) {
 	}
 }
 
+// concurrentSettings checks that concurrent changes of settings that do not exist at first are
+// all stored.
 func concurrentSettings(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
-	// Transactions that lose too many races may fail; no update is lost.
+	// A transaction that finds an outdated version too often may fail; no update is lost.
 	stored := atOnce(t, 20, func(int) (bool, error) {
 		err := fixture.do(func(ctx context.Context) error {
 			s, err := fixture.EmployerSettings.Get(ctx, user.ID)
@@ -241,6 +254,8 @@ func IdentityPersonalData(t *testing.T, open IdentityOpener) {
 	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){"one of two users": personalDataIsDeleted})
 }
 
+// personalDataIsDeleted checks that the data of one user is deleted, may be deleted again, and
+// that nothing of another user is.
 func personalDataIsDeleted(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
 	deleted, kept := fixture.user("jo@example.org"), fixture.user("al@example.org")
@@ -315,6 +330,8 @@ func (p *identityFixture) deleteBefore(kind retention.Kind, before time.Time, n 
 	require.Equal(p.t, n, got)
 }
 
+// sessionsExpire checks that sessions and refresh tokens are deleted after they have expired,
+// not at that time, and that unused tokens of other sessions stay.
 func sessionsExpire(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
 	old, oldToken := fixture.session(user)
@@ -353,6 +370,7 @@ func mailTokensExpire(t *testing.T, fixture *identityFixture) {
 	require.ErrorIs(t, err, identity.ErrTokenNotFound)
 }
 
+// emailChangesExpire checks that requested and former addresses expire separately.
 func emailChangesExpire(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	first := fixture.undo("first@example.org", 0)
@@ -370,6 +388,8 @@ func emailChangesExpire(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{second}}, fixture.history(user.ID))
 }
 
+// invitationsExpire checks that an invited user is deleted with the last invitation, and that
+// accounts and active members are not deleted.
 func invitationsExpire(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
 	boss := fixture.user("boss@example.org")

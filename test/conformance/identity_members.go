@@ -35,6 +35,7 @@ func organizationReads(t *testing.T, fixture *identityFixture) {
 	require.ElementsMatch(t, []identity.Organization{org, otherOrg}, found)
 }
 
+// organizationUpdates checks that an update with an outdated version repeats its transaction.
 func organizationUpdates(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
 	org := fixture.organization(fixture.user("jo@example.org").ID)
@@ -62,6 +63,7 @@ func organizationUpdates(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, "hospital", got.Industry)
 }
 
+// organizationIsLocked checks that at most one transaction has the organization locked.
 func organizationIsLocked(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	var inside, maxValue int
@@ -103,6 +105,7 @@ func Members(t *testing.T, open IdentityOpener) {
 	})
 }
 
+// activeMembership checks that the membership of a founder is found by user and can be changed.
 func activeMembership(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	fixture.organization(user.ID)
@@ -122,6 +125,7 @@ func activeMembership(t *testing.T, fixture *identityFixture) {
 	require.Nil(t, none)
 }
 
+// oneActiveMembership checks that a user cannot be an active member of two organizations.
 func oneActiveMembership(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	first := fixture.organization(user.ID)
@@ -136,6 +140,8 @@ func oneActiveMembership(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, member, *got)
 }
 
+// invitationIsRenewed checks that an expired invitation is replaced by one with a new id, and
+// that neither a valid invitation nor a member is.
 func invitationIsRenewed(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	member := fixture.invite(org, "new@example.org", identity.Viewer)
@@ -153,6 +159,8 @@ func invitationIsRenewed(t *testing.T, fixture *identityFixture) {
 	require.False(t, got.Renew(second, fixture.now.Add(365*24*time.Hour)), "a member is not invited again")
 }
 
+// concurrentInvitations checks that one of twenty transactions that find no invitation stores
+// one.
 func concurrentInvitations(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	id := fixture.invited("new@example.org")
@@ -170,6 +178,8 @@ func concurrentInvitations(t *testing.T, fixture *identityFixture) {
 	}))
 }
 
+// deletedIsNotInvited checks that no membership is stored for an invited user who was deleted
+// concurrently.
 func deletedIsNotInvited(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	member := fixture.invite(org, "new@example.org", identity.Viewer)
@@ -178,6 +188,7 @@ func deletedIsNotInvited(t *testing.T, fixture *identityFixture) {
 	require.Error(t, fixture.Members.Upsert(t.Context(), &member))
 }
 
+// membersAreOwned checks that users of other organizations are neither returned nor deleted.
 func membersAreOwned(t *testing.T, fixture *identityFixture) {
 	one, two := fixture.user("one@example.org"), fixture.user("two@example.org")
 	org := fixture.organization(one.ID)
@@ -191,6 +202,8 @@ func membersAreOwned(t *testing.T, fixture *identityFixture) {
 	require.NotNil(t, member)
 }
 
+// invitedName checks that an organization sees the name that it has entered until the user
+// accepts, and then the name of the account.
 func invitedName(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	user := fixture.user("jo@example.org")
@@ -264,6 +277,9 @@ func teamPages(t *testing.T, fixture *identityFixture) {
 	require.Empty(t, beyond.Items)
 }
 
+// membersAreDeleted checks that members and invitations are deleted with their mailed tokens,
+// and invited users with their last invitation. Accounts, sessions and other organizations
+// stay.
 func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
 	boss, account := fixture.user("jo@example.org"), fixture.user("al@example.org")
@@ -320,6 +336,8 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 	}
 }
 
+// invitedIsMerged checks that the invitations of an invited user, with their tokens, move to an
+// account, except to an organization that the account belongs to. An account is not merged.
 func invitedIsMerged(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
 	first := fixture.organization(fixture.user("a@example.org").ID)
@@ -351,6 +369,8 @@ func invitedIsMerged(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, fixture.Members.MergeInvited(ctx, newID(), user.ID))
 }
 
+// secondFactorIsRequired checks that a membership reports a required second factor as missing
+// until it is confirmed.
 func secondFactorIsRequired(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	org := fixture.organization(user.ID)

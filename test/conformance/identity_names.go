@@ -18,6 +18,7 @@ func VerifiedNames(t *testing.T, open IdentityOpener) {
 	})
 }
 
+// findNames returns at most n organizations that have one of the keys.
 func (p *identityFixture) findNames(n int, keys ...string) []string {
 	p.t.Helper()
 	found, err := p.VerifiedNames.Find(p.t.Context(), keys, n)
@@ -25,6 +26,8 @@ func (p *identityFixture) findNames(n int, keys ...string) []string {
 	return found
 }
 
+// verifiedNamesReplace checks that Replace stores exactly the given keys of an organization,
+// and that an organization with several matching keys is found once.
 func verifiedNamesReplace(t *testing.T, fixture *identityFixture) {
 	first := fixture.organization(fixture.user("a@example.org").ID)
 	second := fixture.organization(fixture.user("b@example.org").ID)

@@ -26,6 +26,8 @@ func Sessions(t *testing.T, open IdentityOpener) {
 	})
 }
 
+// principalReads checks that a session is returned with its user, without the password hash,
+// and with the active membership.
 func principalReads(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	session, _ := fixture.session(user)
@@ -50,6 +52,7 @@ func principalReads(t *testing.T, fixture *identityFixture) {
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
 }
 
+// browserSession creates a session with a cookie.
 func (p *identityFixture) browserSession(user identity.User) identity.Session {
 	p.t.Helper()
 	session := identity.NewSession(newID(), user.ID, identity.Client{Address: "192.0.2.44", UserAgent: "agent"}, p.now)
@@ -58,6 +61,8 @@ func (p *identityFixture) browserSession(user identity.User) identity.Session {
 	return session
 }
 
+// cookieFindsSession checks that the hash of a cookie finds its session, is never returned, and
+// is deleted with the account.
 func cookieFindsSession(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
 	session := fixture.browserSession(user)
@@ -78,6 +83,8 @@ func cookieFindsSession(t *testing.T, fixture *identityFixture) {
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
 }
 
+// sessionUpdates checks that an update needs the owner of the session, and that an ended
+// session stays as it is.
 func sessionUpdates(t *testing.T, fixture *identityFixture) {
 	ctx, otherUser := t.Context(), fixture.user("al@example.org")
 	session, _ := fixture.session(fixture.user("jo@example.org"))
@@ -102,6 +109,8 @@ func sessionUpdates(t *testing.T, fixture *identityFixture) {
 	require.ErrorIs(t, fixture.Sessions.Update(ctx, session), identity.ErrSessionNotFound)
 }
 
+// sessionsEnd checks that the sessions of the given users end, except one, and that sessions
+// that have ended keep their time.
 func sessionsEnd(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
 	user, second, third := fixture.user("jo@example.org"), fixture.user("second@example.org"), fixture.user("al@example.org")
@@ -124,6 +133,8 @@ func sessionsEnd(t *testing.T, fixture *identityFixture) {
 	require.Zero(t, endedAt(foreign))
 }
 
+// activeSessionsAreListed checks that ended and expired sessions are not listed. Browsers
+// expire sooner than API clients.
 func activeSessionsAreListed(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	fixture.session(fixture.user("al@example.org"))
@@ -212,6 +223,8 @@ func MailTokens(t *testing.T, open IdentityOpener) {
 	})
 }
 
+// mailTokenReads checks that a token is found for its purpose only and marked as used for its
+// user only.
 func mailTokenReads(t *testing.T, fixture *identityFixture) {
 	ctx, otherUser := t.Context(), fixture.user("al@example.org")
 	token := fixture.mailToken(fixture.user("jo@example.org"), identity.ForReset, "")
@@ -241,13 +254,15 @@ func mailTokenUsedOnce(t *testing.T, fixture *identityFixture) {
 	}))
 }
 
+// mailTokensMarkedTogether checks that a filter by purpose and organization marks all matching
+// tokens and no others.
 func mailTokensMarkedTogether(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	orgs := []identity.Organization{
 		fixture.organization(fixture.user("a@example.org").ID),
 		fixture.organization(fixture.user("b@example.org").ID),
 	}
-	add := func(purpose identity.Purpose, organizationID string) func() bool {
+	add := func(purpose identity.Purpose, organizationID string) func() bool { // stores a token and returns a function that reports whether it is usable
 		token := fixture.mailToken(user, purpose, organizationID)
 		return func() bool {
 			got, err := fixture.MailTokens.Get(t.Context(), token.Hash, purpose)

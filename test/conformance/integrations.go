@@ -38,6 +38,7 @@ type integrationsFixture struct {
 	app integrations.App
 }
 
+// newIntegrationsFixture returns an empty storage with one application of a new owner.
 func newIntegrationsFixture(t *testing.T, open IntegrationsOpener) *integrationsFixture {
 	t.Helper()
 	t.Parallel()
@@ -53,6 +54,7 @@ func (f *integrationsFixture) ctx() context.Context { return f.t.Context() }
 // now returns a time with microseconds.
 func (f *integrationsFixture) now() time.Time { return f.clk.Now().Add(1234567 * time.Microsecond) }
 
+// application stores an application of the owner.
 func (f *integrationsFixture) application(ownerID string) integrations.App {
 	f.t.Helper()
 	app := integrations.App{
@@ -71,6 +73,7 @@ func (f *integrationsFixture) application(ownerID string) integrations.App {
 	return app
 }
 
+// apps lists applications.
 func (f *integrationsFixture) apps(filter integrations.AppFilter, r page.Request) page.Result[integrations.App] {
 	f.t.Helper()
 	out, err := f.Apps.List(f.ctx(), filter, r)
@@ -78,6 +81,7 @@ func (f *integrationsFixture) apps(filter integrations.AppFilter, r page.Request
 	return out
 }
 
+// key stores an API key of the application.
 func (f *integrationsFixture) key(app integrations.App) integrations.Key {
 	f.t.Helper()
 	k := integrations.Key{ID: newID(), AppID: app.ID, Name: "k", Prefix: "loc_live_abcd", Hash: newID(), CreatedAt: f.now()}

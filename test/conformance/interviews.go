@@ -136,6 +136,7 @@ func Messages(t *testing.T, open HiringOpener) {
 	})
 }
 
+// newExport returns an export in the state, which is finished if it is completed or failed.
 func newExport(organization, kind string, state hiring.ExportState, at time.Time) hiring.Export {
 	export := hiring.Export{
 		ID:             newID(),
@@ -342,6 +343,8 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 		}
 	})
 
+	// The deletion of an account withdraws its applications in batches. An interrupted deletion
+	// must find the rest, so that withdrawn applications leave the list.
 	t.Run("interrupted withdrawal", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		ann := newID()

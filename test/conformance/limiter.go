@@ -33,6 +33,7 @@ func Limiter(t *testing.T, open func(t testing.TB, clk clock.Clock) limit.Limite
 	withOutage(t, "limit.Limiter", su.outage, su.duringOutage)
 }
 
+// tenPerQuarterHour permits ten calls in any 15 minutes.
 var tenPerQuarterHour = limit.Rule{Name: "ten", Max: 10, Per: 15 * time.Minute}
 
 // limiterSuite has the subtests of Limiter.
@@ -41,8 +42,11 @@ type limiterSuite struct {
 	outage []Outage[limit.Limiter]
 }
 
+// quotas runs the tests of limit.Quota.
 func (su limiterSuite) quotas(t *testing.T) { t.Parallel(); quotas(t, su.open) }
 
+// start returns an empty limiter, its clock, and a function that calls Take and requires no
+// error.
 func (su limiterSuite) start(t *testing.T) (limit.Limiter, *fakeClock, func(limit.Rule, string) limit.Decision) {
 	t.Parallel()
 	clk := newFakeClock()
@@ -55,6 +59,7 @@ func (su limiterSuite) start(t *testing.T) (limit.Limiter, *fakeClock, func(limi
 	}
 }
 
+// concurrentCalls checks that 200 concurrent calls do not exceed the maximum.
 func (su limiterSuite) concurrentCalls(t *testing.T) {
 	limiter, _, _ := su.start(t)
 	var admitted, failed atomic.Int64
@@ -82,6 +87,8 @@ func (su limiterSuite) remainingCalls(t *testing.T) {
 	require.Equal(t, limit.Decision{RetryAfter: 15 * time.Minute}, take(tenPerQuarterHour, "k"))
 }
 
+// windowAcrossAFixedBoundary checks that the window slides: calls just before a multiple of 15
+// minutes still count just after it.
 func (su limiterSuite) windowAcrossAFixedBoundary(t *testing.T) {
 	_, clk, take := su.start(t)
 	clk.Advance(14 * time.Minute)
@@ -94,6 +101,8 @@ func (su limiterSuite) windowAcrossAFixedBoundary(t *testing.T) {
 	}
 }
 
+// callsThatLeaveTheWindow checks that a call counts for exactly 15 minutes, and that RetryAfter
+// is the time until the oldest one stops counting.
 func (su limiterSuite) callsThatLeaveTheWindow(t *testing.T) {
 	_, clk, take := su.start(t)
 	for range 10 {
@@ -109,6 +118,7 @@ func (su limiterSuite) callsThatLeaveTheWindow(t *testing.T) {
 	require.Equal(t, time.Minute, take(tenPerQuarterHour, "k").RetryAfter, "one left, so only one was free")
 }
 
+// refusedCallsAreNotRecorded checks that a client that keeps trying is not blocked for longer.
 func (su limiterSuite) refusedCallsAreNotRecorded(t *testing.T) {
 	_, clk, take := su.start(t)
 	for range 10 {
@@ -134,6 +144,7 @@ func (su limiterSuite) otherKeysAndRules(t *testing.T) {
 	require.True(t, take(one, "k\x00{}\n\xff").Allowed, "a key is any string")
 }
 
+// peek checks that Peek returns the decision without recording a call.
 func (su limiterSuite) peek(t *testing.T) {
 	limiter, clk, take := su.start(t)
 	peek := func() limit.Decision {
@@ -163,6 +174,8 @@ func (su limiterSuite) clear(t *testing.T) {
 	require.False(t, take(tenPerQuarterHour, "other").Allowed)
 }
 
+// clockSetBack checks that calls whose time is in the future do not block a key for longer than
+// the window.
 func (su limiterSuite) clockSetBack(t *testing.T) {
 	_, clk, take := su.start(t)
 	for range 10 {
@@ -175,6 +188,8 @@ func (su limiterSuite) clockSetBack(t *testing.T) {
 	require.True(t, take(tenPerQuarterHour, "k").Allowed)
 }
 
+// loweredMaximum checks that RetryAfter is right if more calls were recorded than a new maximum
+// permits, and that the maximum 0 refuses every call.
 func (su limiterSuite) loweredMaximum(t *testing.T) {
 	_, clk, take := su.start(t)
 	for range 10 {
@@ -192,7 +207,9 @@ func (su limiterSuite) loweredMaximum(t *testing.T) {
 	require.False(t, take(none, "fresh").Allowed)
 }
 
-// Neither all calls nor none are allowed while the backend is unavailable.
+// duringOutage checks that while the backend is unavailable the limiter still limits: it
+// permits at least one call and at most the maximum, answers in time and reports that it is
+// degraded.
 func (su limiterSuite) duringOutage(t *testing.T, limiter limit.Limiter, begin, end func()) {
 	take := func() bool {
 		begun := time.Now()

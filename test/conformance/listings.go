@@ -26,12 +26,12 @@ import (
 // of the clock.
 type ListingsOpener = func(t testing.TB, clk clock.Clock) adapters.ListingsStorage
 
-// Listings checks the storage of modules/listings.
 // admin returns an actor with every permission in the organization.
 func admin(organizationID string) auth.Actor {
 	return auth.Actor{OrganizationID: organizationID, Permissions: []auth.Permission{auth.Manage}}
 }
 
+// Listings checks the storage of modules/listings.
 func Listings(t *testing.T, open ListingsOpener) {
 	t.Run("listings", func(t *testing.T) { ListingsRepository(t, open) })
 	t.Run("views", func(t *testing.T) { Views(t, open) })
@@ -76,14 +76,15 @@ type board struct {
 	svc  *listings.Service
 	org  string
 	home string
-	// company is the name of every organization, after those that it has first,
-	// for one question each.
+	// company is the name of every organization. The names in before are returned first,
+	// each by one call of CompanyName.
 	company string
 	before  []string
 	// holds is set if the organizations hold their jobs.
 	holds bool
 }
 
+// CompanyName implements listings.Organizations.
 func (b *board) CompanyName(context.Context, string) (string, error) {
 	if len(b.before) > 0 {
 		name := b.before[0]
@@ -93,8 +94,10 @@ func (b *board) CompanyName(context.Context, string) (string, error) {
 	return b.company, nil
 }
 
+// HoldsJobs implements listings.Organizations.
 func (b *board) HoldsJobs(context.Context, string) (bool, bool, error) { return b.holds, b.holds, nil }
 
+// HomeLocation implements listings.Seekers.
 func (b *board) HomeLocation(context.Context, string) (string, error) { return b.home, nil }
 
 // SearchAdapters are the adapters of a search engine.
@@ -106,14 +109,17 @@ type SearchAdapters struct {
 	Gazetteer listings.Gazetteer
 }
 
+// naiveSearch is a simple search engine in memory.
 var naiveSearch = SearchAdapters{
 	Index:     func() (search.Index, error) { return newNaiveIndex(), nil },
 	NewBatch:  newNaiveMatcher,
 	Gazetteer: naiveGazetteer{},
 }
 
+// newBoard returns an empty board with a simple search engine.
 func newBoard(t testing.TB, open ListingsOpener) *board { return newSearchBoard(t, open, naiveSearch) }
 
+// newSearchBoard returns an empty board with the given search engine.
 func newSearchBoard(t testing.TB, open ListingsOpener, with SearchAdapters) *board {
 	clk := newFakeClock()
 	b := &board{ListingsStorage: open(t, clk), clk: clk, org: newID(), company: "Northgate NHS Foundation Trust"}
@@ -196,8 +202,10 @@ func only(found []listings.Listing, err, absent error) (listings.Listing, error)
 	return found[0], nil
 }
 
+// ptr returns a pointer to v.
 func ptr[T any](v T) *T { return &v }
 
+// post creates a listing of the board's organization.
 func (b *board) post(t testing.TB, in listings.CreateInput) listings.Listing {
 	t.Helper()
 	if in.Description == "" {
@@ -208,6 +216,7 @@ func (b *board) post(t testing.TB, in listings.CreateInput) listings.Listing {
 	return l
 }
 
+// fullInput returns an input with all fields and characters that need escaping.
 func fullInput() listings.CreateInput {
 	return listings.CreateInput{
 		Title:       "Staff Nurse – Zoë's \"Ward\" & 50% _more_",
@@ -229,7 +238,7 @@ func fullInput() listings.CreateInput {
 func sameListing(t testing.TB, want, got listings.Listing) {
 	t.Helper()
 	want.Version, got.Version = 0, 0
-	if want.Place != nil && got.Place != nil { // the gazetteer's own, not kept
+	if want.Place != nil && got.Place != nil { // the population is not stored
 		p := *want.Place
 		p.Population = 0
 		want.Place = &p
@@ -242,6 +251,8 @@ func sameListing(t testing.TB, want, got listings.Listing) {
 	require.Equal(t, want, got)
 }
 
+// listingReadsBack checks that a listing with all fields, and one with only a title, are stored
+// unchanged.
 func listingReadsBack(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
 	require.True(t, listing.Open)
@@ -260,6 +271,9 @@ func listingReadsBack(t *testing.T, b *board) {
 	require.False(t, got.Open)
 }
 
+// listingSaves checks that an update stores and clears every field, that the metadata of a
+// client is stored without a change of its numbers, and that the search finds the new texts
+// only.
 func listingSaves(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
 	b.clk.Advance(time.Minute)
@@ -288,6 +302,8 @@ func listingSaves(t *testing.T, b *board) {
 		b.find(t, listings.FindInput{Text: "dietitian", Filters: listings.FilterInput{Location: "Cork"}}))
 }
 
+// listingsAreOwned checks that a listing can be neither read, listed nor changed with the id of
+// another organization.
 func listingsAreOwned(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
 	otherID := newID()
@@ -315,6 +331,8 @@ func listingsAreOwned(t *testing.T, b *board) {
 	sameListing(t, listing, got)
 }
 
+// listingSavesLoseNothing checks that twenty concurrent changes of different members of the
+// metadata are all stored.
 func listingSavesLoseNothing(t *testing.T, b *board) {
 	listing := b.post(t, listings.CreateInput{Title: "Counter"})
 	var wg sync.WaitGroup
@@ -337,6 +355,8 @@ func listingSavesLoseNothing(t *testing.T, b *board) {
 	}
 }
 
+// listingBatchIsWhole checks that one outdated version in a batch repeats the whole
+// transaction, so that the other listing is updated once.
 func listingBatchIsWhole(t *testing.T, b *board) {
 	one := b.post(t, listings.CreateInput{Title: "One"})
 	two := b.post(t, listings.CreateInput{Title: "Two"})
@@ -359,6 +379,8 @@ func listingBatchIsWhole(t *testing.T, b *board) {
 	require.Equal(t, int64(2), got.Version)
 }
 
+// hiddenIsNotPublic checks that a listing that a moderator has hidden is not public, even after
+// its organization renews it, and that other modules are notified of what is visible.
 func hiddenIsNotPublic(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
 	b.events(t)
@@ -410,6 +432,9 @@ func (b *board) events(t testing.TB) map[string]int {
 	}
 }
 
+// newNameIsEverywhere checks that a new name of an organization gets into all of its listings,
+// also deleted ones, in pages of two, and into the search. Events are recorded for public
+// listings only. The name may change again while the listings are written.
 func newNameIsEverywhere(t *testing.T, b *board) {
 	ctx := t.Context()
 	var posted []listings.Listing
@@ -464,6 +489,8 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	require.Equal(t, "Westgate Trust", got.Company)
 }
 
+// undoneListingIsGone checks that a rolled back listing is neither stored, found nor published
+// as an event.
 func undoneListingIsGone(t *testing.T, b *board) {
 	boom := errors.New("boom")
 	var id string
@@ -479,6 +506,8 @@ func undoneListingIsGone(t *testing.T, b *board) {
 	require.Empty(t, b.events(t))
 }
 
+// oddTextIsHarmless checks that texts with the operators of query languages and of SQL, in all
+// scripts, can be stored and searched for without an error.
 func oddTextIsHarmless(t *testing.T, b *board) {
 	long := ""
 	for range 2000 {

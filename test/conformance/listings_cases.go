@@ -42,6 +42,7 @@ func (b *board) report(t testing.TB, listingID, reporterID string) listings.JobR
 	return r
 }
 
+// reports returns the newest n reports about the listing.
 func (b *board) reports(t testing.TB, listingID string, n int) []listings.JobReport {
 	t.Helper()
 	found, err := b.Cases.ListReports(t.Context(), listingID, n)
@@ -58,6 +59,8 @@ func reportsReadBack(t *testing.T, b *board) {
 	require.Equal(t, []listings.JobReport{second}, b.reports(t, listing, 1))
 }
 
+// reporterIsErased checks that the reports of a deleted user stay without the id and address,
+// and that other reports do not change.
 func reporterIsErased(t *testing.T, b *board) {
 	listing, user := newID(), newID()
 	mine := b.report(t, listing, user)
@@ -79,6 +82,7 @@ func reportsExpire(t *testing.T, b *board) {
 	require.Equal(t, []listings.JobReport{kept}, b.reports(t, listing, 10))
 }
 
+// caseOf returns the case of the listing, or the zero value.
 func (b *board) caseOf(t testing.TB, listingID string) listings.Case {
 	t.Helper()
 	c, err := b.Cases.Get(t.Context(), listingID)
@@ -86,11 +90,14 @@ func (b *board) caseOf(t testing.TB, listingID string) listings.Case {
 	return c
 }
 
+// upsertCase stores the case in a transaction.
 func (b *board) upsertCase(t testing.TB, c listings.Case) {
 	t.Helper()
 	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error { return b.Cases.Upsert(ctx, c) }))
 }
 
+// caseReadsBack checks that a case is stored with all fields, and that a new case of the same
+// listing replaces it.
 func caseReadsBack(t *testing.T, b *board) {
 	require.Zero(t, b.caseOf(t, newID()))
 	now := b.clk.Now()
@@ -112,6 +119,7 @@ func caseReadsBack(t *testing.T, b *board) {
 	require.Equal(t, moderationCase, b.caseOf(t, moderationCase.ListingID))
 }
 
+// casePages checks the filters of cases, which are listed in the order of their creation.
 func casePages(t *testing.T, b *board) {
 	var all []listings.Case
 	for i := range 5 {
@@ -150,6 +158,8 @@ func casePages(t *testing.T, b *board) {
 	require.Empty(t, second.NextCursor)
 }
 
+// reportsDoNotCollide checks that ten concurrent reports about a listing are all counted in one
+// case.
 func reportsDoNotCollide(t *testing.T, b *board) {
 	l := b.post(t, listings.CreateInput{Title: "Nurse"})
 	together(t, 10, func(int) error {
@@ -159,6 +169,8 @@ func reportsDoNotCollide(t *testing.T, b *board) {
 	require.Len(t, b.reports(t, l.ID, 100), 10)
 }
 
+// suspiciousListingHasCase checks that a listing whose text resembles a fraud opens a case with
+// a score, but stays public until a moderator decides.
 func suspiciousListingHasCase(t *testing.T, b *board) {
 	usual := b.post(t, listings.CreateInput{Title: "Nurse", Description: "Join our team on the ward."})
 	require.Zero(t, b.caseOf(t, usual.ID))

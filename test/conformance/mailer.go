@@ -37,6 +37,8 @@ type mailerSuite struct {
 	outage []Outage[mail.Mailer]
 }
 
+// start opens a mailer. It returns a function that sends a message, and one that returns the
+// last message that was accepted.
 func (su mailerSuite) start(t *testing.T) (send func(mail.Message) error, last func() received) {
 	t.Helper()
 	t.Parallel()
@@ -50,6 +52,8 @@ func (su mailerSuite) start(t *testing.T) (send func(mail.Message) error, last f
 	}
 }
 
+// message returns a message with a line that contains only a dot, which ends a message in SMTP
+// unless it is escaped.
 func (su mailerSuite) message() mail.Message {
 	return mail.Message{
 		ID:      newID(),
@@ -75,6 +79,7 @@ func (su mailerSuite) textAndHTML(t *testing.T) {
 	}
 }
 
+// onlyText checks that a message without HTML has no empty HTML part.
 func (su mailerSuite) onlyText(t *testing.T) {
 	send, last := su.start(t)
 	m := su.message()
@@ -85,6 +90,8 @@ func (su mailerSuite) onlyText(t *testing.T) {
 	require.NotContains(t, got.parts, "text/html")
 }
 
+// messageSentAgainHasTheSameMessageID checks that the Message-ID depends on the id of the
+// message only, so that mail servers recognize a message that was sent twice.
 func (su mailerSuite) messageSentAgainHasTheSameMessageID(t *testing.T) {
 	send, last := su.start(t)
 	first, other := su.message(), su.message()
@@ -98,6 +105,8 @@ func (su mailerSuite) messageSentAgainHasTheSameMessageID(t *testing.T) {
 	require.Len(t, ids, 2)
 }
 
+// replyAddressAndUnsubscribeLink checks the headers for one-click unsubscription (RFC 8058).
+// The link is longer than a line and must not be broken.
 func (su mailerSuite) replyAddressAndUnsubscribeLink(t *testing.T) {
 	send, last := su.start(t)
 	message := su.message()
@@ -112,6 +121,8 @@ func (su mailerSuite) replyAddressAndUnsubscribeLink(t *testing.T) {
 	require.Equal(t, "List-Unsubscribe=One-Click", got.Get("List-Unsubscribe-Post"))
 }
 
+// lineBreaksDoNotAddHeaders checks that texts of users cannot add headers or recipients to a
+// message.
 func (su mailerSuite) lineBreaksDoNotAddHeaders(t *testing.T) {
 	send, last := su.start(t)
 	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
@@ -123,6 +134,8 @@ func (su mailerSuite) lineBreaksDoNotAddHeaders(t *testing.T) {
 	require.ErrorIs(t, send(m), mail.ErrRefused)
 }
 
+// invitation checks the calendar part of a message (RFC 5545), whose commas and semicolons are
+// escaped.
 func (su mailerSuite) invitation(t *testing.T) {
 	send, last := su.start(t)
 	at := time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)
@@ -150,6 +163,8 @@ func (su mailerSuite) invitation(t *testing.T) {
 	}
 }
 
+// duringOutage checks that a message that cannot be sent while the mail server is unavailable
+// is not refused for good.
 func (su mailerSuite) duringOutage(t *testing.T, m mail.Mailer, begin, end func()) {
 	require.NoError(t, m.Send(t.Context(), su.message()))
 	begin()
@@ -176,6 +191,7 @@ type received struct {
 	parts map[string]string
 }
 
+// subject returns the decoded subject.
 func (r received) subject(t testing.TB) string {
 	t.Helper()
 	subject, err := new(mime.WordDecoder).DecodeHeader(r.Get("Subject"))
@@ -183,6 +199,7 @@ func (r received) subject(t testing.TB) string {
 	return subject
 }
 
+// parseMessage parses a message in the format of RFC 5322.
 func parseMessage(t testing.TB, raw string) received {
 	t.Helper()
 	m, err := netmail.ReadMessage(strings.NewReader(raw))
@@ -192,6 +209,7 @@ func parseMessage(t testing.TB, raw string) received {
 	return r
 }
 
+// read adds a part, or the parts of a multipart message, to r.parts.
 func (r received) read(t testing.TB, contentType, encoding string, body io.Reader) {
 	t.Helper()
 	kind, params, err := mime.ParseMediaType(contentType)

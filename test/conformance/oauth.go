@@ -32,6 +32,8 @@ func (su grantSuite) within(fixture *integrationsFixture, fn func(ctx context.Co
 	require.NoError(fixture.t, fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error { fn(ctx); return nil }))
 }
 
+// getByHashAndKind checks that a token is found as its own kind only: a refresh token is not an
+// access token.
 func (su grantSuite) getByHashAndKind(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	grant, code := fixture.grant(fixture.app, newID(), fixture.now())
@@ -53,6 +55,7 @@ func (su grantSuite) getByHashAndKind(t *testing.T) {
 	})
 }
 
+// concurrentUse checks that a code or refresh token is used by one of twenty transactions.
 func (su grantSuite) concurrentUse(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	grant, code := fixture.grant(fixture.app, newID(), fixture.now())
@@ -73,6 +76,9 @@ func (su grantSuite) concurrentUse(t *testing.T) {
 	}
 }
 
+// useAndEnd checks that the use of a token ends the access tokens of its authorization, that
+// End ends all of its tokens once, and that another authorization of the same user is not
+// affected.
 func (su grantSuite) useAndEnd(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	me, now := newID(), fixture.now()
@@ -105,6 +111,8 @@ func (su grantSuite) useAndEnd(t *testing.T) {
 	require.Equal(t, now, *ended.Grant.EndedAt)
 }
 
+// deletedApplication checks that a deleted application has no tokens, and that none can be
+// stored for it concurrently.
 func (su grantSuite) deletedApplication(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	grant, code := fixture.grant(fixture.app, newID(), fixture.now())
@@ -125,6 +133,8 @@ func (su grantSuite) deletedApplication(t *testing.T) {
 		integrations.ErrAppNotFound)
 }
 
+// retention checks that expired authorizations are deleted, and that expired tokens of another
+// authorization are deleted before it.
 func (su grantSuite) retention(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	me, now := newID(), fixture.now()
@@ -161,6 +171,7 @@ type consentSuite struct {
 	open IntegrationsOpener
 }
 
+// allowed returns the consents of the users to the application, to all if it is empty.
 func (su consentSuite) allowed(
 	fixture *integrationsFixture,
 	userIDs []string,
@@ -173,6 +184,8 @@ func (su consentSuite) allowed(
 	return out
 }
 
+// list checks that a later consent to the same application replaces the earlier one, and that
+// consents are listed with the name of the application, the newest first.
 func (su consentSuite) list(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	app, b, me, otherID := fixture.app, fixture.application(newID()), newID(), newID()
@@ -194,6 +207,7 @@ func (su consentSuite) list(t *testing.T) {
 	require.Empty(t, su.allowed(fixture, nil, "", firstHundred).Items, "no user")
 }
 
+// listOfManyUsers checks a list of 700 users, for the members of a large organization.
 func (su consentSuite) listOfManyUsers(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	otherApp := fixture.application(newID())
@@ -232,6 +246,7 @@ func (su consentSuite) concurrentChanges(t *testing.T) {
 	require.Len(t, su.allowed(fixture, []string{me}, fixture.app.ID, firstHundred).Items[0].Scopes, 10)
 }
 
+// delete checks that a deleted consent ends the tokens of the same user for the application.
 func (su consentSuite) delete(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	app, b, me, otherID, now := fixture.app, fixture.application(newID()), newID(), newID(), fixture.now()
@@ -261,6 +276,8 @@ func (su consentSuite) delete(t *testing.T) {
 	require.Equal(t, theirs, su.allowed(fixture, []string{otherID}, app.ID, firstHundred).Items[0].Consent)
 }
 
+// deleteByTime checks that consents and tokens from before a time are deleted, and not those
+// from that time on.
 func (su consentSuite) deleteByTime(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	otherApp, me := fixture.application(newID()), newID()

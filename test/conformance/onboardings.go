@@ -62,6 +62,8 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 		}
 	})
 
+	// An update with another version than the stored one is an error: version 0 for a stored
+	// row, a version that is not stored, and an empty row, which would be a deletion.
 	t.Run("stale version", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		for _, visitor := range visitors() {
@@ -112,6 +114,7 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 	})
 }
 
+// withoutSteps clears the steps, which storages may return as nil or as an empty slice.
 func withoutSteps(o jobseeker.Onboarding) jobseeker.Onboarding {
 	o.Steps = nil
 	return o

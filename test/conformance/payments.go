@@ -60,6 +60,7 @@ type paymentSuite struct {
 	outage []Outage[billing.Payments]
 }
 
+// start opens a provider and a first connection to it.
 func (su paymentSuite) start(t *testing.T) (PaymentProvider, billing.Payments) {
 	t.Helper()
 	t.Parallel()
@@ -67,8 +68,10 @@ func (su paymentSuite) start(t *testing.T) (PaymentProvider, billing.Payments) {
 	return p, requirePort(t, "billing.Payments", p.Connect())
 }
 
+// owner returns a new user who pays.
 func (su paymentSuite) owner() billing.Owner { return billing.Owner{Kind: billing.User, ID: newID()} }
 
+// attached attaches the method to a new owner and returns a bill for it.
 func (su paymentSuite) attached(t *testing.T, p PaymentProvider, method func() string) billing.Bill {
 	t.Helper()
 	owner, methodID := su.owner(), method()
@@ -85,6 +88,7 @@ func (su paymentSuite) attached(t *testing.T, p PaymentProvider, method func() s
 	}
 }
 
+// requireAction requires that the error asks the payer to confirm the payment.
 func (su paymentSuite) requireAction(t *testing.T, err error) billing.Action {
 	t.Helper()
 	var action *billing.ActionRequiredError
@@ -93,6 +97,8 @@ func (su paymentSuite) requireAction(t *testing.T, err error) billing.Action {
 	return action.Action
 }
 
+// attachTwice checks that a method that is attached again, after a lost response, is returned
+// again.
 func (su paymentSuite) attachTwice(t *testing.T) {
 	provider, payments := su.start(t)
 	owner, methodID := su.owner(), provider.Good()
@@ -106,6 +112,8 @@ func (su paymentSuite) attachTwice(t *testing.T) {
 	require.Equal(t, first, second)
 }
 
+// declinedAndUnknownMethods checks that a declined method is distinguished from an id that does
+// not exist.
 func (su paymentSuite) declinedAndUnknownMethods(t *testing.T) {
 	provider, payments := su.start(t)
 	_, err := payments.Attach(context.Background(), su.owner(), provider.Refused())
@@ -115,6 +123,8 @@ func (su paymentSuite) declinedAndUnknownMethods(t *testing.T) {
 	require.Equal(t, billing.ErrUnknownMethod.Fields, fault.Of(err).Fields)
 }
 
+// concurrentChargesWithOneKey checks that concurrent calls with one key charge the payer once,
+// and that all of them get the same receipt.
 func (su paymentSuite) concurrentChargesWithOneKey(t *testing.T) {
 	provider, payments := su.start(t)
 	bill := su.attached(t, provider, provider.Good)
@@ -141,6 +151,8 @@ func (su paymentSuite) concurrentChargesWithOneKey(t *testing.T) {
 	require.NotContains(t, receipts, receipt)
 }
 
+// declinedRenewal checks that the result of a declined charge does not change when the call is
+// repeated.
 func (su paymentSuite) declinedRenewal(t *testing.T) {
 	provider, payments := su.start(t)
 	bill := su.attached(t, provider, provider.Expiring)
@@ -153,6 +165,8 @@ func (su paymentSuite) declinedRenewal(t *testing.T) {
 	}
 }
 
+// interruptedCalls checks that a cancelled call is not reported as declined, because the charge
+// may still succeed.
 func (su paymentSuite) interruptedCalls(t *testing.T) {
 	provider, payments := su.start(t)
 	bill := su.attached(t, provider, provider.Good)
@@ -168,6 +182,8 @@ func (su paymentSuite) interruptedCalls(t *testing.T) {
 	require.Error(t, payments.Forget(cancelled, bill.Owner))
 }
 
+// duringOutage checks that an unavailable provider is not reported as a declined charge or an
+// unknown method, after which the caller would give up.
 func (su paymentSuite) duringOutage(t *testing.T, payments billing.Payments, begin, end func()) {
 	provider := su.open(t)
 	owner := su.owner()
@@ -194,6 +210,8 @@ func (su paymentSuite) duringOutage(t *testing.T, payments billing.Payments, beg
 	require.NoError(t, attach())
 }
 
+// forgetAnOwner checks that the data of an owner can be deleted more than once, and that a
+// charge that was made stays made.
 func (su paymentSuite) forgetAnOwner(t *testing.T) {
 	provider, payments := su.start(t)
 	bill := su.attached(t, provider, provider.Good)
@@ -207,6 +225,7 @@ func (su paymentSuite) forgetAnOwner(t *testing.T) {
 	require.Equal(t, receipt, second)
 }
 
+// setUpAMethod checks providers whose pages collect payment methods.
 func (su paymentSuite) setUpAMethod(t *testing.T) {
 	_, payments := su.start(t)
 	collector, ok := payments.(billing.MethodCollector)
@@ -223,6 +242,8 @@ func (su paymentSuite) setUpAMethod(t *testing.T) {
 	require.Error(t, err)
 }
 
+// confirmable runs the test with a method whose payments the payer has to confirm. It is
+// skipped for providers without confirmations.
 func (su paymentSuite) confirmable(t *testing.T, test func(t *testing.T, provider PaymentProvider, bill billing.Bill)) {
 	t.Helper()
 	provider, _ := su.start(t)
@@ -232,6 +253,8 @@ func (su paymentSuite) confirmable(t *testing.T, test func(t *testing.T, provide
 	test(t, provider, su.attached(t, provider, provider.Confirmable))
 }
 
+// confirmedPayment checks that a payment waits for the payer, is charged after the
+// confirmation, and cannot be abandoned then.
 func (su paymentSuite) confirmedPayment(t *testing.T) {
 	su.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
 		_, err := provider.Connect().Charge(context.Background(), bill)
@@ -249,6 +272,8 @@ func (su paymentSuite) confirmedPayment(t *testing.T) {
 	})
 }
 
+// confirmedRenewal checks that a renewal without the payer asks for a confirmation, and
+// succeeds after the payer has confirmed it later.
 func (su paymentSuite) confirmedRenewal(t *testing.T) {
 	su.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
 		bill.Unattended = true
@@ -266,6 +291,8 @@ func (su paymentSuite) confirmedRenewal(t *testing.T) {
 	})
 }
 
+// abandonedPayment checks that an abandoned payment is declined for good, so that the payer
+// cannot confirm it later.
 func (su paymentSuite) abandonedPayment(t *testing.T) {
 	su.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
 		_, err := provider.Connect().Charge(context.Background(), bill)
@@ -278,6 +305,8 @@ func (su paymentSuite) abandonedPayment(t *testing.T) {
 	})
 }
 
+// abandonedAfterTheOwnerIsForgotten checks that the pending payment of a deleted user can be
+// abandoned with the anonymous owner that has replaced the user.
 func (su paymentSuite) abandonedAfterTheOwnerIsForgotten(t *testing.T) {
 	su.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
 		_, err := provider.Connect().Charge(context.Background(), bill)

@@ -66,6 +66,7 @@ func SeekerPersonalData(t *testing.T, open JobseekerOpener) {
 				)
 			}
 		}
+		// The event that an account was deleted may be delivered twice.
 		for range 2 {
 			require.NoError(t, storage.PersonalData.DeleteByUser(ctx, ann, now))
 		}

@@ -26,6 +26,7 @@ type profileSuite struct {
 	open JobseekerOpener
 }
 
+// full returns a profile with all fields, except JobAlerts.
 func (su profileSuite) full(user string) jobseeker.Profile {
 	low, high := 31_250.5, 48_000.0
 	return jobseeker.Profile{
@@ -48,6 +49,7 @@ func (su profileSuite) full(user string) jobseeker.Profile {
 	}
 }
 
+// get returns the stored profile.
 func (su profileSuite) get(t *testing.T, s adapters.JobseekerStorage, user string) jobseeker.Profile {
 	t.Helper()
 	profile, err := s.Profiles.Get(context.Background(), user)
@@ -55,6 +57,8 @@ func (su profileSuite) get(t *testing.T, s adapters.JobseekerStorage, user strin
 	return profile
 }
 
+// numbersConcurrently checks that every profile gets a number of its own, once, even if
+// concurrent transactions create it.
 func (su profileSuite) numbersConcurrently(t *testing.T) {
 	storage, _ := openJobseeker(t, su.open)
 	users := []string{newID(), newID(), newID()}
@@ -79,6 +83,8 @@ func (su profileSuite) numbersConcurrently(t *testing.T) {
 	require.Len(t, seenIDs, 3)
 }
 
+// getAndUpdate checks that a user without a stored profile has the default one, which a lock
+// does not change.
 func (su profileSuite) getAndUpdate(t *testing.T) {
 	storage, _ := openJobseeker(t, su.open)
 	user := newID()
@@ -127,6 +133,7 @@ func (su profileSuite) rollback(t *testing.T) {
 	require.Equal(t, jobseeker.NewProfile(user), su.get(t, storage, user))
 }
 
+// concurrentUpdates checks that Get locks the profile, so that no change is lost.
 func (su profileSuite) concurrentUpdates(t *testing.T) {
 	storage, _ := openJobseeker(t, su.open)
 	user := newID()

@@ -31,6 +31,8 @@ type queueSuite struct {
 	outage []Outage[task.Queue]
 }
 
+// work calls do for each reference that the queue delivers, until the test ends or stop is
+// called.
 func (su queueSuite) work(t *testing.T, queue task.Queue, do func(context.Context, task.Reference)) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -49,10 +51,12 @@ func (su queueSuite) work(t *testing.T, queue task.Queue, do func(context.Contex
 	return stop
 }
 
+// ref returns the reference of task n in the queue c.
 func (su queueSuite) ref(c task.QueueName, n int) task.Reference {
 	return task.Reference{Queue: c, Kind: "greet", ID: fmt.Sprint("task-", n), Enqueues: 1}
 }
 
+// await returns the next reference, which must arrive in time.
 func (su queueSuite) await(t *testing.T, came <-chan task.Reference) task.Reference {
 	t.Helper()
 	select {
@@ -93,6 +97,8 @@ func (su queueSuite) manyReferencesInOneCall(t *testing.T) {
 	}
 }
 
+// numberOfWorkers checks that as many tasks of a queue run at the same time as task.Workers
+// permits: none of them ends before all have begun.
 func (su queueSuite) numberOfWorkers(t *testing.T) {
 	t.Parallel()
 	queue := requirePort(t, "task.Queue", su.open(t))
@@ -107,6 +113,7 @@ func (su queueSuite) numberOfWorkers(t *testing.T) {
 	}
 }
 
+// fullQueue checks that 200 blocked tasks of one queue do not delay those of the others.
 func (su queueSuite) fullQueue(t *testing.T) {
 	t.Parallel()
 	queue := requirePort(t, "task.Queue", su.open(t))
@@ -131,6 +138,8 @@ func (su queueSuite) fullQueue(t *testing.T) {
 	}
 }
 
+// stopWhileATaskRuns checks that a stop waits for running tasks and does not cancel their
+// context.
 func (su queueSuite) stopWhileATaskRuns(t *testing.T) {
 	t.Parallel()
 	queue := requirePort(t, "task.Queue", su.open(t))
@@ -147,6 +156,7 @@ func (su queueSuite) stopWhileATaskRuns(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
+// embeddedOrShared checks that Embedded returns the same value before and after Work.
 func (su queueSuite) embeddedOrShared(t *testing.T) {
 	t.Parallel()
 	queue := requirePort(t, "task.Queue", su.open(t))
@@ -157,6 +167,7 @@ func (su queueSuite) embeddedOrShared(t *testing.T) {
 	require.Equal(t, embedded, queue.Embedded(), "it is asked once, before Work")
 }
 
+// cancelledCall checks that Enqueue does not block with a cancelled context.
 func (su queueSuite) cancelledCall(t *testing.T) {
 	t.Parallel()
 	queue := requirePort(t, "task.Queue", su.open(t))
@@ -167,10 +178,12 @@ func (su queueSuite) cancelledCall(t *testing.T) {
 		many[i] = su.ref(task.Events, i)
 	}
 	begun := time.Now()
-	_ = queue.Enqueue(ctx, many...) // taken or refused, but not waited for
+	_ = queue.Enqueue(ctx, many...) // the references may be accepted or refused
 	require.Less(t, time.Since(begun), 10*time.Second)
 }
 
+// duringOutage checks that Enqueue fails in time while the backend is unavailable, and that the
+// same worker gets references again afterwards.
 func (su queueSuite) duringOutage(t *testing.T, queue task.Queue, begin, end func()) {
 	came := make(chan task.Reference, 1000)
 	su.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })

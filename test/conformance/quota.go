@@ -19,7 +19,8 @@ import (
 type quotaLimiter struct {
 	limit.Limiter
 	*fakeClock
-	key   string
+	key string
+	// spend and look call Spend and Status with the key and require no error.
 	spend func(limit.Quota) limit.QuotaStatus
 	look  func(limit.Quota) limit.QuotaStatus
 }
@@ -38,8 +39,10 @@ func quotas(t *testing.T, open func(t testing.TB, clk clock.Clock) limit.Limiter
 	t.Run("other keys and rules", su.otherKeysAndRules)
 }
 
+// sixtyPerMinute is the quota of most tests.
 var sixtyPerMinute = limit.Quota{PerMinute: 60, PerDay: 10_000}
 
+// untilMidnight is the time from the start of the clock, 10:30 in UTC, to the next day.
 const untilMidnight = 13*time.Hour + 30*time.Minute
 
 // quotaSuite has the subtests of quotas.
@@ -47,6 +50,7 @@ type quotaSuite struct {
 	open func(t testing.TB, clk clock.Clock) limit.Limiter
 }
 
+// start returns an empty limiter with a random key.
 func (su quotaSuite) start(t *testing.T) quotaLimiter {
 	t.Parallel()
 	clk := newFakeClock() // 10:30 in UTC
@@ -62,6 +66,7 @@ func (su quotaSuite) start(t *testing.T) quotaLimiter {
 	return quotaLimiter{limiter, clk, key, with(limiter.Spend), with(limiter.Status)}
 }
 
+// concurrentCalls checks that 200 concurrent calls exceed neither the minute nor the day.
 func (su quotaSuite) concurrentCalls(t *testing.T) {
 	limiter := su.start(t)
 	SpendAtOnce(t, limiter, sixtyPerMinute, limiter.key, 200, 60)
@@ -101,13 +106,15 @@ func (su quotaSuite) remainingCalls(t *testing.T) {
 	}
 }
 
+// windowAcrossAMinute checks that the minute is a sliding window: calls of the previous minute
+// still count.
 func (su quotaSuite) windowAcrossAMinute(t *testing.T) {
 	limiter := su.start(t)
 	limiter.Advance(59 * time.Second)
 	for range 60 {
 		require.True(t, limiter.spend(sixtyPerMinute).Allowed)
 	}
-	limiter.Advance(2 * time.Second) // a fixed window begins anew here
+	limiter.Advance(2 * time.Second) // a limiter with fixed minutes would start a new one here
 	for range 60 {
 		s := limiter.spend(sixtyPerMinute)
 		require.False(t, s.Allowed)
@@ -118,6 +125,8 @@ func (su quotaSuite) windowAcrossAMinute(t *testing.T) {
 	require.True(t, limiter.spend(sixtyPerMinute).Allowed, "RetryAfter is the time to wait")
 }
 
+// midnightInUTC checks that the day ends at midnight in UTC, and that a call that one window
+// refuses is not recorded in the other.
 func (su quotaSuite) midnightInUTC(t *testing.T) {
 	limiter := su.start(t)
 	five := limit.Quota{PerMinute: 8, PerDay: 5}
@@ -144,6 +153,8 @@ func (su quotaSuite) midnightInUTC(t *testing.T) {
 	require.Equal(t, 4, limiter.spend(five).Day.Remaining)
 }
 
+// refusedCallsAreNotRecorded checks that a client that keeps calling gets its quota back after
+// a minute.
 func (su quotaSuite) refusedCallsAreNotRecorded(t *testing.T) {
 	limiter := su.start(t)
 	for range 60 {
@@ -160,6 +171,8 @@ func (su quotaSuite) refusedCallsAreNotRecorded(t *testing.T) {
 	require.Equal(t, 10_000-61, s.Day.Remaining)
 }
 
+// bothWindowsAreUsedUp checks that both windows are named, and that RetryAfter is the longer
+// wait.
 func (su quotaSuite) bothWindowsAreUsedUp(t *testing.T) {
 	limiter := su.start(t)
 	one := limit.Quota{PerMinute: 1, PerDay: 1}
@@ -169,6 +182,8 @@ func (su quotaSuite) bothWindowsAreUsedUp(t *testing.T) {
 	require.Equal(t, untilMidnight, s.RetryAfter)
 }
 
+// leastWaitIsASecond checks that RetryAfter is at least a second, because the header has whole
+// seconds.
 func (su quotaSuite) leastWaitIsASecond(t *testing.T) {
 	limiter := su.start(t)
 	one := limit.Quota{PerMinute: 1}
@@ -179,6 +194,8 @@ func (su quotaSuite) leastWaitIsASecond(t *testing.T) {
 	require.Equal(t, time.Microsecond, s.Minute.Reset)
 }
 
+// changedQuota checks that recorded calls count in a larger and in a smaller quota. PerDay 0
+// means no limit of the day.
 func (su quotaSuite) changedQuota(t *testing.T) {
 	limiter := su.start(t)
 	for range 60 {
@@ -202,6 +219,8 @@ func (su quotaSuite) changedQuota(t *testing.T) {
 	require.False(t, limiter.spend(limit.Quota{}).Allowed, "a quota of nothing")
 }
 
+// otherKeysAndRules checks that keys are distinguished by case and bytes, and that a rule does
+// not share its count with a quota.
 func (su quotaSuite) otherKeysAndRules(t *testing.T) {
 	limiter := su.start(t)
 	one := limit.Quota{PerMinute: 1, PerDay: 1}

@@ -37,6 +37,7 @@ func Jobseeker(t *testing.T, open JobseekerOpener) {
 	t.Run("personal data", func(t *testing.T) { SeekerPersonalData(t, open) })
 }
 
+// openJobseeker returns an empty storage and a time with microseconds.
 func openJobseeker(t *testing.T, open JobseekerOpener) (adapters.JobseekerStorage, time.Time) {
 	t.Helper()
 	t.Parallel()
@@ -52,6 +53,7 @@ func withProfile(t testing.TB, s adapters.JobseekerStorage, userID string, fn fu
 	require.NoError(t, locked(s, userID, fn))
 }
 
+// locked is withProfile with the error of the transaction as its result.
 func locked(s adapters.JobseekerStorage, userID string, fn func(ctx context.Context) error) error {
 	return s.Tx.Do(context.Background(), func(ctx context.Context) error {
 		if _, err := s.Profiles.Get(ctx, userID); err != nil {
@@ -94,6 +96,7 @@ func walk[T any](t testing.TB, size int, list func(r page.Request) (page.Result[
 	}
 }
 
+// newNotification returns an unread notification whose cause identifies the event.
 func newNotification(user, cause string, at time.Time) jobseeker.Notification {
 	return jobseeker.Notification{
 		ID:        newID(),
@@ -133,6 +136,8 @@ func (su notificationSuite) createAndList(t *testing.T) {
 	require.Equal(t, page.Result[jobseeker.Notification]{Items: []jobseeker.Notification{n}, Total: 1}, got)
 }
 
+// sameCause checks that a user gets one notification of an event that is delivered more than
+// once.
 func (su notificationSuite) sameCause(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user, cause := newID(), newID()
@@ -184,6 +189,8 @@ func (su notificationSuite) pages(t *testing.T) {
 	}))
 }
 
+// updateAndDelete checks that a deleted notification is not created again by a second delivery
+// of its event.
 func (su notificationSuite) updateAndDelete(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	n := newNotification(newID(), newID(), now)
@@ -215,6 +222,7 @@ func (su notificationSuite) updateAndDelete(t *testing.T) {
 	require.Zero(t, got.Total)
 }
 
+// retention checks that old notifications are deleted, also those that the user has deleted.
 func (su notificationSuite) retention(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
@@ -271,6 +279,8 @@ func Activities(t *testing.T, open JobseekerOpener) {
 		)
 	})
 
+	// The oldest activities over the limit are deleted, and an old event that is delivered
+	// again does not replace a newer one.
 	t.Run("limit per user", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		busy, otherID := newID(), newID()

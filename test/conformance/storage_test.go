@@ -17,10 +17,13 @@ type recordingT struct {
 	failure string
 }
 
+// The methods of testing.TB that the suite calls.
 func (r *recordingT) Helper()                      {}
 func (r *recordingT) Errorf(f string, args ...any) { r.failure += fmt.Sprintf(f, args...) }
 func (r *recordingT) FailNow()                     { runtime.Goexit() }
 
+// TestRequirePorts_MissingPort_IsNamed checks that the suite names a port that an adapter does
+// not provide, instead of a nil pointer dereference in the middle of a test.
 func TestRequirePorts_MissingPort_IsNamed(t *testing.T) {
 	t.Parallel()
 	for name, require := range map[string]func(t testing.TB){
@@ -32,6 +35,8 @@ func TestRequirePorts_MissingPort_IsNamed(t *testing.T) {
 	}
 }
 
+// requireFailure runs the test in its own goroutine, which FailNow ends, and requires that the
+// failure contains the name.
 func requireFailure(t *testing.T, name string, test func(t testing.TB)) {
 	t.Helper()
 	r := &recordingT{TB: t}

@@ -26,6 +26,8 @@ type subscriberSuite struct {
 	open JobseekerOpener
 }
 
+// getOrCreate checks that addresses of the same mailbox belong to one subscriber, with the
+// address that was stored first.
 func (su subscriberSuite) getOrCreate(t *testing.T) {
 	s, now := openJobseeker(t, su.open)
 	first := jobseeker.Subscriber{ID: newID(), Email: "Zoë+jobs@example.org", Mailbox: "zoë@example.org", CreatedAt: now}
@@ -57,6 +59,7 @@ func (su subscriberSuite) getOrCreateConcurrently(t *testing.T) {
 	}
 }
 
+// getByIDs checks that unknown ids are omitted, also among 2,000 ids.
 func (su subscriberSuite) getByIDs(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	a := su.create(t, storage.Subscribers, "a@example.org", now)
@@ -72,6 +75,8 @@ func (su subscriberSuite) getByIDs(t *testing.T) {
 	require.Empty(t, found)
 }
 
+// delete checks that a subscriber is deleted with searches and matches, and that the id of a
+// user, who is no subscriber, deletes nothing.
 func (su subscriberSuite) delete(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	deleted := su.create(t, storage.Subscribers, "a@example.org", now)
@@ -101,6 +106,7 @@ func (su subscriberSuite) delete(t *testing.T) {
 	}
 }
 
+// create creates a subscriber with the address.
 func (su subscriberSuite) create(t *testing.T, subscribers jobseeker.Subscribers, email string, now time.Time) jobseeker.Subscriber {
 	t.Helper()
 	created, err := subscribers.GetOrCreate(t.Context(), jobseeker.Subscriber{ID: newID(), Email: email, Mailbox: email, CreatedAt: now})

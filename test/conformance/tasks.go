@@ -43,6 +43,7 @@ func Tasks(t *testing.T, open DatabaseOpener) {
 	t.Run("concurrent sweeps and workers", su.concurrentSweepsAndWorkers)
 }
 
+// unknownTask is an id that no task has.
 const unknownTask = "00000000-0000-7000-8000-000000000000"
 
 // taskSuite has the subtests of Tasks.
@@ -50,6 +51,7 @@ type taskSuite struct {
 	open DatabaseOpener
 }
 
+// fresh returns an empty database and its clock.
 func (su taskSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
 	t.Helper()
 	t.Parallel()
@@ -62,11 +64,13 @@ func (su taskSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
 	return database, clk
 }
 
+// add adds the tasks outside of a transaction.
 func (su taskSuite) add(t *testing.T, database adapters.Database, tasks ...task.Task) {
 	t.Helper()
 	require.NoError(t, database.Tasks.Add(t.Context(), tasks...))
 }
 
+// due returns the ids of the due tasks, which are reserved for a while.
 func (su taskSuite) due(t *testing.T, database adapters.Database) (ids []string) {
 	t.Helper()
 	refs, err := database.Tasks.Due(t.Context(), 100)
@@ -77,6 +81,8 @@ func (su taskSuite) due(t *testing.T, database adapters.Database) (ids []string)
 	return ids
 }
 
+// start starts those of the tasks that are due and that no other worker runs, with a lease of
+// 30 seconds.
 func (su taskSuite) start(t *testing.T, database adapters.Database, ids ...string) []task.Task {
 	t.Helper()
 	tasks, err := database.Tasks.Start(t.Context(), ids, 30*time.Second)
@@ -84,6 +90,7 @@ func (su taskSuite) start(t *testing.T, database adapters.Database, ids ...strin
 	return tasks
 }
 
+// list returns the tasks in the state.
 func (su taskSuite) list(t *testing.T, database adapters.Database, state task.State) []task.Record {
 	t.Helper()
 	out, err := database.Tasks.List(t.Context(), task.Filter{State: state, Limit: 100})
@@ -91,10 +98,14 @@ func (su taskSuite) list(t *testing.T, database adapters.Database, state task.St
 	return out
 }
 
+// newTask returns a task in the mail queue.
 func (su taskSuite) newTask(key string) task.Task {
 	return task.New("greet", task.Mail, key, map[string]string{"to": "é"})
 }
 
+// clockSetBack checks that tasks that a process added, leased or postponed with a clock two
+// days ahead become due at once when the clock is right, and that a task that was planned
+// before stays planned.
 func (su taskSuite) clockSetBack(t *testing.T) {
 	database, clk := su.fresh(t)
 	planned := su.newTask("planned")
@@ -122,6 +133,8 @@ func (su taskSuite) clockSetBack(t *testing.T) {
 	require.Empty(t, su.start(t, database, ids["planned"]))
 }
 
+// addStartDone follows a task to its end: it is referenced, started by one worker, and never
+// due again.
 func (su taskSuite) addStartDone(t *testing.T) {
 	database, clk := su.fresh(t)
 	queued := su.newTask("a")
@@ -156,6 +169,8 @@ func (su taskSuite) rollback(t *testing.T) {
 	require.Len(t, su.due(t, database), 1)
 }
 
+// duplicateKey checks that a second task with the same kind and key is ignored, even after the
+// first is done.
 func (su taskSuite) duplicateKey(t *testing.T) {
 	database, _ := su.fresh(t)
 	su.add(t, database, su.newTask("a"), su.newTask("b"))
@@ -182,6 +197,8 @@ func (su taskSuite) duplicateKeyConcurrently(t *testing.T) {
 	require.Len(t, su.due(t, database), 1)
 }
 
+// startWithAClockSlightlyBehind checks that a worker whose clock is two seconds behind starts a
+// task that was due in the process that added it.
 func (su taskSuite) startWithAClockSlightlyBehind(t *testing.T) {
 	database, clk := su.fresh(t)
 	task := su.newTask("a")
@@ -208,6 +225,7 @@ func (su taskSuite) addGroup(t *testing.T, database adapters.Database, clk *fake
 	return ids
 }
 
+// recordOutcome records the outcome of an attempt.
 func (su taskSuite) recordOutcome(t *testing.T, database adapters.Database, queued task.Task, state task.State, runAt time.Time) {
 	t.Helper()
 	require.NoError(
@@ -219,6 +237,8 @@ func (su taskSuite) recordOutcome(t *testing.T, database adapters.Database, queu
 	)
 }
 
+// groupRunsOneTask checks that one task of a group runs at a time, that the next one is due as
+// soon as it ends, and that other groups do not wait.
 func (su taskSuite) groupRunsOneTask(t *testing.T) {
 	database, clk := su.fresh(t)
 	ids := su.addGroup(t, database, clk, "a", 3)
@@ -242,6 +262,7 @@ func (su taskSuite) groupRunsOneTask(t *testing.T) {
 	}
 }
 
+// groupConcurrently checks that one of twenty concurrent workers starts a task of the group.
 func (su taskSuite) groupConcurrently(t *testing.T) {
 	database, clk := su.fresh(t)
 	ids := su.addGroup(t, database, clk, "a", 20)
@@ -264,6 +285,8 @@ func (su taskSuite) groupConcurrently(t *testing.T) {
 	}
 }
 
+// groupOfAKilledWorker checks that a group continues when the lease of a killed worker expires,
+// and that a late outcome of that worker does not permit a second task.
 func (su taskSuite) groupOfAKilledWorker(t *testing.T) {
 	database, clk := su.fresh(t)
 	ids := su.addGroup(t, database, clk, "a", 2)
@@ -282,6 +305,8 @@ func (su taskSuite) groupOfAKilledWorker(t *testing.T) {
 	require.Empty(t, su.start(t, database, ids...), "an outdated outcome does not end the group")
 }
 
+// groupOfAFailedTask checks that neither a task that waits for its next attempt nor a dead one
+// blocks its group.
 func (su taskSuite) groupOfAFailedTask(t *testing.T) {
 	database, clk := su.fresh(t)
 	ids := su.addGroup(t, database, clk, "a", 2)
@@ -296,6 +321,9 @@ func (su taskSuite) groupOfAFailedTask(t *testing.T) {
 	require.Len(t, su.start(t, database, su.due(t, database)...), 1)
 }
 
+// groupInWhichATaskWaits checks that a task is not added to a group in which an earlier or
+// equally early one waits, which will do the same work. A running one may have begun too early
+// to do it.
 func (su taskSuite) groupInWhichATaskWaits(t *testing.T) {
 	database, clk := su.fresh(t)
 	grouped := func(key string, in time.Duration) task.Task {
@@ -313,6 +341,8 @@ func (su taskSuite) groupInWhichATaskWaits(t *testing.T) {
 	require.Len(t, su.list(t, database, task.Waiting), 2, "one that runs does not count")
 }
 
+// attemptThatDoesNotCount checks that a worker that stops can return a task without using up
+// one of its attempts.
 func (su taskSuite) attemptThatDoesNotCount(t *testing.T) {
 	database, _ := su.fresh(t)
 	su.add(t, database, su.newTask("a"))
@@ -331,6 +361,8 @@ func (su taskSuite) attemptThatDoesNotCount(t *testing.T) {
 	require.Equal(t, 1, su.start(t, database, id)[0].Attempt, "what is not running is not settled")
 }
 
+// deadTasksBeforeATime checks that a list of dead tasks can be continued before the end time of
+// its last task.
 func (su taskSuite) deadTasksBeforeATime(t *testing.T) {
 	database, clk := su.fresh(t)
 	for _, key := range []string{"a", "b"} {
@@ -349,6 +381,7 @@ func (su taskSuite) deadTasksBeforeATime(t *testing.T) {
 	require.Equal(t, "a", first[0].Key)
 }
 
+// taskIsNotStartedBeforeRunAt checks that a reference that arrives too early starts nothing.
 func (su taskSuite) taskIsNotStartedBeforeRunAt(t *testing.T) {
 	database, clk := su.fresh(t)
 	queued := su.newTask("a")
@@ -365,6 +398,8 @@ func (su taskSuite) taskIsNotStartedBeforeRunAt(t *testing.T) {
 	require.Len(t, su.start(t, database, refs[0].ID), 1)
 }
 
+// lostReferences checks that a task whose references are lost is referenced again about every
+// five minutes, each time with another number.
 func (su taskSuite) lostReferences(t *testing.T) {
 	database, clk := su.fresh(t)
 	refs, err := database.Tasks.AddAndReserve(t.Context(), su.newTask("a"))
@@ -386,6 +421,8 @@ func (su taskSuite) lostReferences(t *testing.T) {
 	require.Less(t, turns, 6*60/5+5)
 }
 
+// postponedReferences checks that references that could not be enqueued are due again at the
+// given time.
 func (su taskSuite) postponedReferences(t *testing.T) {
 	database, clk := su.fresh(t)
 	refs, err := database.Tasks.AddAndReserve(t.Context(), su.newTask("a"), su.newTask("b"))
@@ -396,6 +433,9 @@ func (su taskSuite) postponedReferences(t *testing.T) {
 	require.Len(t, su.due(t, database), 2)
 }
 
+// expiredLease checks that an extended lease counts, that a task is due again when its lease
+// expires, and that the worker that has lost it learns that and can no longer record an
+// outcome.
 func (su taskSuite) expiredLease(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.add(t, database, su.newTask("a"))
@@ -424,6 +464,8 @@ func (su taskSuite) expiredLease(t *testing.T) {
 	require.Len(t, su.list(t, database, task.Done), 1, "what is done stays done")
 }
 
+// failedTaskIsDueAtRunAt checks that a failed task is due again at RunAt. Characters that
+// databases cannot store are removed from its error.
 func (su taskSuite) failedTaskIsDueAtRunAt(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.add(t, database, su.newTask("a"))
@@ -445,6 +487,8 @@ func (su taskSuite) failedTaskIsDueAtRunAt(t *testing.T) {
 	require.Equal(t, 2, su.start(t, database, id)[0].Attempt)
 }
 
+// retryAndDropDeadTasks checks that a dead task stays until an operator retries it, with all
+// attempts, or drops it.
 func (su taskSuite) retryAndDropDeadTasks(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.add(t, database, su.newTask("a"), su.newTask("b"))
@@ -476,6 +520,7 @@ func (su taskSuite) retryAndDropDeadTasks(t *testing.T) {
 	require.Empty(t, su.list(t, database, task.Dead))
 }
 
+// backlog checks the numbers by queue and state, and the time of the oldest task.
 func (su taskSuite) backlog(t *testing.T) {
 	database, clk := su.fresh(t)
 	first := clk.Now()
@@ -500,6 +545,8 @@ func (su taskSuite) backlog(t *testing.T) {
 	require.Len(t, got, 3)
 }
 
+// retention checks that done and dead tasks expire separately, in batches, and that running
+// ones do not.
 func (su taskSuite) retention(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.add(t, database, su.newTask("a"), su.newTask("b"), su.newTask("c"), su.newTask("open"), su.newTask("dead"))
@@ -533,6 +580,8 @@ func (su taskSuite) retention(t *testing.T) {
 	require.Len(t, su.due(t, database), 1)
 }
 
+// concurrentSweepsAndWorkers checks that each task is started once, although six processes read
+// references at the same time and every reference is delivered twice.
 func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 	database, _ := su.fresh(t)
 	const total = 300

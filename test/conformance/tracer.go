@@ -14,6 +14,8 @@ import (
 
 // Tracer checks the port trace.Tracer.
 func Tracer(t *testing.T, open func(t testing.TB) trace.Tracer) {
+	// parent is a traceparent as a client sends it (W3C Trace Context): version, trace id, span
+	// id, flags.
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	start := func(t *testing.T) trace.Tracer {
 		t.Helper()

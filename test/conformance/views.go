@@ -22,6 +22,7 @@ func Views(t *testing.T, open ListingsOpener) {
 		return of
 	}
 	for name, test := range map[string]func(*testing.T, *board){
+		// The same visitor counts once a day for each listing.
 		"repeated visits": func(t *testing.T, b *board) {
 			one := b.post(t, listings.CreateInput{Title: "One"}).ID
 			otherID := b.post(t, listings.CreateInput{Title: "Other"}).ID
@@ -36,6 +37,9 @@ func Views(t *testing.T, open ListingsOpener) {
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-02", ListingID: otherID, Visitor: "c"}}))
 			require.Equal(t, map[string]int{otherID: 2}, seenIDs(t, b, otherID))
 		},
+		// At most MaxVisitors guests of one network count for a listing in a day, so that a
+		// script cannot inflate the number. Users, whose visits have no network, are not
+		// limited.
 		"limit per network": func(t *testing.T, b *board) {
 			l := b.post(t, listings.CreateInput{Title: "One"}).ID
 			visit := func(day, network string, from, to int) {
@@ -56,6 +60,7 @@ func Views(t *testing.T, open ListingsOpener) {
 			visit("2026-03-01", "", 0, 2*maxValue) // signed-in users
 			require.Equal(t, map[string]int{l: 4*maxValue + 1}, seenIDs(t, b, l))
 		},
+		// Members do not count for listings of their own organization.
 		"own and unknown listings": func(t *testing.T, b *board) {
 			l, absent := b.post(t, listings.CreateInput{Title: "One"}).ID, newID()
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{
@@ -101,6 +106,7 @@ func Views(t *testing.T, open ListingsOpener) {
 				require.Equal(t, 20, n)
 			}
 		},
+		// The visits are deleted, but the number of views stays.
 		"retention": func(t *testing.T, b *board) {
 			l := b.post(t, listings.CreateInput{Title: "One"}).ID
 			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{
@@ -115,6 +121,8 @@ func Views(t *testing.T, open ListingsOpener) {
 			}
 			require.Equal(t, map[string]int{l: 3}, seenIDs(t, b, l))
 		},
+		// All processes use the salt that was stored first. It is deleted with the visits,
+		// after which visitors cannot be recognized any more.
 		"one salt per day": func(t *testing.T, b *board) {
 			first, err := b.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "one")
 			require.NoError(t, err)

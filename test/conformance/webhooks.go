@@ -80,6 +80,7 @@ func (f *integrationsFixture) queue(endpoint integrations.Endpoint) integrations
 	return delivery
 }
 
+// enqueue stores a message with deliveries.
 func (f *integrationsFixture) enqueue(m integrations.Message, ds ...integrations.Delivery) {
 	f.t.Helper()
 	require.NoError(f.t, f.Deliveries.Enqueue(f.ctx(), []integrations.Message{m}, ds))
@@ -94,11 +95,13 @@ func (f *integrationsFixture) first(endpoint integrations.Endpoint) *integration
 	return nil
 }
 
+// due returns the deliveries that are due, at most n.
 func (f *integrationsFixture) due(endpoint integrations.Endpoint, n int) []integrations.Outgoing {
 	f.t.Helper()
 	return f.messages(endpoint, integrations.MessageFilter{DueBy: f.clk.Now()}, n)
 }
 
+// messages returns the deliveries that the filter selects, with their messages.
 func (f *integrationsFixture) messages(endpoint integrations.Endpoint, filter integrations.MessageFilter, n int) []integrations.Outgoing {
 	f.t.Helper()
 	out, err := f.Deliveries.ListMessages(f.ctx(), integrations.AnyOwner, endpoint.ID, filter, n)
@@ -128,6 +131,7 @@ func (f *integrationsFixture) retry(o integrations.Outgoing, at time.Time) {
 	require.Len(f.t, changed, 1)
 }
 
+// replay makes the selected deliveries pending again and returns their number.
 func (f *integrationsFixture) replay(ownerID string, endpoint integrations.Endpoint, filter integrations.ReplayFilter, n int) int {
 	f.t.Helper()
 	replayed, err := f.Deliveries.Replay(f.ctx(), ownerID, endpoint.ID, filter, f.clk.Now(), n)
@@ -135,6 +139,7 @@ func (f *integrationsFixture) replay(ownerID string, endpoint integrations.Endpo
 	return replayed
 }
 
+// log returns the deliveries to the endpoint with the status, all if it is empty.
 func (f *integrationsFixture) log(endpoint integrations.Endpoint, status integrations.DeliveryStatus) page.Result[integrations.Delivery] {
 	f.t.Helper()
 	r, err := f.Deliveries.List(f.ctx(), endpoint.OwnerID, endpoint.ID, status, page.Request{Number: 1, Size: 50})
@@ -160,6 +165,7 @@ type webhookSuite struct {
 	open IntegrationsOpener
 }
 
+// upsertAndGet checks that all fields are stored, and that an outdated version is an error.
 func (su webhookSuite) upsertAndGet(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created", "job.closed")
@@ -182,6 +188,8 @@ func (su webhookSuite) upsertAndGet(t *testing.T) {
 	require.Error(t, fixture.Webhooks.Upsert(fixture.ctx(), endpoint), "an earlier version")
 }
 
+// otherOwner checks that an endpoint can be neither read, changed nor deleted with the id of
+// another owner or application.
 func (su webhookSuite) otherOwner(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
@@ -201,6 +209,7 @@ func (su webhookSuite) otherOwner(t *testing.T) {
 	require.Error(t, fixture.Webhooks.Upsert(fixture.ctx(), foreign))
 }
 
+// delete checks that an endpoint is deleted with its deliveries, and with its application.
 func (su webhookSuite) delete(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint, second := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
@@ -235,6 +244,8 @@ func (su webhookSuite) concurrentChanges(t *testing.T) {
 	require.Equal(t, endpoint.URL+"xxxxxxxxxx", stored.URL)
 }
 
+// listener checks that the temporary endpoint of a developer's command is deleted when it has
+// not been extended in time.
 func (su webhookSuite) listener(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	usual, endpoint := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
@@ -247,6 +258,8 @@ func (su webhookSuite) listener(t *testing.T) {
 	require.Equal(t, []string{usual.ID}, fixture.endpoints(integrations.EndpointFilter{AppID: fixture.app.ID}, "", 10))
 }
 
+// subscribedEndpoints checks that the active endpoints for an event are found in pages, and
+// that a change of events or status is effective at once.
 func (su webhookSuite) subscribedEndpoints(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	one := fixture.endpoint(fixture.app, "job.created", "job.closed")
@@ -263,6 +276,8 @@ func (su webhookSuite) subscribedEndpoints(t *testing.T) {
 	require.Equal(t, []string{one.ID, three.ID}, fixture.endpoints(created, "", 9))
 }
 
+// endpointsWithOverdueDeliveries checks that active endpoints with deliveries that have been
+// due for a while are found. Listeners fetch their deliveries themselves.
 func (su webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	overdue := fixture.endpoint(fixture.app, "job.created")
@@ -281,6 +296,9 @@ func (su webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
 	require.Empty(t, fixture.endpoints(integrations.EndpointFilter{DueBefore: fixture.clk.Now()}, overdue.ID, 10))
 }
 
+// endpointsOfUsers checks that an event about users is delivered to the endpoints of their own
+// applications, and of applications to which one of them has consented. The event is about 504
+// users, such as the members of a large organization.
 func (su webhookSuite) endpointsOfUsers(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	const kind = "application.submitted"

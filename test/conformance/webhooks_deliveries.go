@@ -30,6 +30,8 @@ type deliverySuite struct {
 	open IntegrationsOpener
 }
 
+// enqueueTwice checks that an event that is handled twice is delivered once, with the bytes of
+// the first message, of which receivers check the signature.
 func (su deliverySuite) enqueueTwice(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
@@ -48,6 +50,7 @@ func (su deliverySuite) enqueueTwice(t *testing.T) {
 	require.JSONEq(t, `{"b":"ä"}`, body)
 }
 
+// nextDue checks the time at which the next delivery to an endpoint is due, or nil.
 func (su deliverySuite) nextDue(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint, otherEndpoint := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
@@ -67,6 +70,8 @@ func (su deliverySuite) nextDue(t *testing.T) {
 	require.True(t, next().Equal(fixture.clk.Now().Add(time.Hour)), "not due yet")
 }
 
+// oneResultOfEachAttempt checks that two workers with the same delivery record one result, that
+// of the current attempt.
 func (su deliverySuite) oneResultOfEachAttempt(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
@@ -98,6 +103,9 @@ func (su deliverySuite) oneResultOfEachAttempt(t *testing.T) {
 	require.Empty(t, changed, "of another endpoint")
 }
 
+// pausedAndReplayedDuringAnAttempt checks that a pause fails the pending deliveries, and that a
+// result of an attempt that began before a replay is not stored as the result of the next
+// attempt.
 func (su deliverySuite) pausedAndReplayedDuringAnAttempt(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
@@ -121,6 +129,8 @@ func (su deliverySuite) pausedAndReplayedDuringAnAttempt(t *testing.T) {
 	require.Equal(t, 1, fixture.first(endpoint).Attempt)
 }
 
+// batches checks that batches of three contain each delivery once, the one that has been due
+// for longest first.
 func (su deliverySuite) batches(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
@@ -144,6 +154,9 @@ func (su deliverySuite) batches(t *testing.T) {
 	require.Empty(t, fixture.due(endpoint, 3))
 }
 
+// workerAndEventAtOnce checks that no delivery is forgotten if it is enqueued just when the
+// worker of its endpoint reads the deliveries: either the worker reads it, or a second task
+// waits.
 func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
@@ -204,6 +217,8 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 	}
 }
 
+// orderAndDueTime checks that deliveries are read in the order of their due times, with their
+// earlier attempts.
 func (su deliverySuite) orderAndDueTime(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
@@ -230,6 +245,8 @@ func (su deliverySuite) orderAndDueTime(t *testing.T) {
 	require.Nil(t, fixture.first(fixture.endpoint(fixture.app, "job.created")), "of another endpoint")
 }
 
+// deletedAndPausedEndpoints checks that a message is not enqueued for endpoints that were
+// deleted or paused after they were read.
 func (su deliverySuite) deletedAndPausedEndpoints(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	app := fixture.application(newID())

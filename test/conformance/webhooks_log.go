@@ -25,6 +25,8 @@ type deliveryLogSuite struct {
 	open IntegrationsOpener
 }
 
+// replay checks that a replay needs the owner and the endpoint, selects deliveries by id or by
+// time of failure, and starts with no tries.
 func (su deliveryLogSuite) replay(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
@@ -33,7 +35,7 @@ func (su deliveryLogSuite) replay(t *testing.T) {
 		ds = append(ds, fixture.queue(endpoint))
 		fixture.clk.Advance(time.Second)
 	}
-	var second time.Time // long after it was made
+	var second time.Time // when the second delivery failed, later than it was created
 	for i, status := range []integrations.DeliveryStatus{integrations.Failed, integrations.Failed, integrations.Succeeded} {
 		c := fixture.first(endpoint)
 		require.Equal(t, ds[i].ID, c.ID)
@@ -68,13 +70,15 @@ func (su deliveryLogSuite) replay(t *testing.T) {
 	require.Equal(t, 2, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{}, 2), "the limit")
 }
 
+// replayDuringAnAttempt checks that the result of a running attempt is recorded, and that the
+// delivery is then attempted again unless it has succeeded.
 func (su deliveryLogSuite) replayDuringAnAttempt(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	for _, status := range []integrations.DeliveryStatus{integrations.Failed, integrations.Succeeded} {
 		fixture.queue(endpoint)
 		fixture.retry(*fixture.first(endpoint), fixture.clk.Now())
-		for range 2 { // tried before
+		for range 2 { // earlier tries
 			o := fixture.first(endpoint)
 			o.Tries++
 			fixture.retry(*o, fixture.clk.Now())
@@ -96,6 +100,8 @@ func (su deliveryLogSuite) replayDuringAnAttempt(t *testing.T) {
 	}
 }
 
+// retentionAndDeletedApplicants checks that messages are deleted with their deliveries, and
+// that those about a deleted applicant are deleted at once.
 func (su deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
@@ -124,6 +130,8 @@ func (su deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 	require.Equal(t, 3, fixture.log(endpoint, "").Total)
 }
 
+// otherOwner checks that the message of a delivery is read with its owner, endpoint and id
+// only.
 func (su deliveryLogSuite) otherOwner(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")

@@ -65,6 +65,7 @@ func (su workSuite) startWorkers(
 	var running sync.WaitGroup
 	running.Go(func() { _ = runner.Work(ctx) })
 	running.Go(func() {
+		// Sweep on every commit, and in any case five times in a second.
 		wake := database.Outbox.Notifications(ctx)
 		for ctx.Err() == nil {
 			_ = runner.Sweep(ctx)
@@ -80,6 +81,7 @@ func (su workSuite) startWorkers(
 	return stop
 }
 
+// state waits until the task with the key has the state, and returns it.
 func (su workSuite) state(t *testing.T, database adapters.Database, want task.State, key string) task.Record {
 	t.Helper()
 	var found task.Record
@@ -118,6 +120,8 @@ func (su workSuite) taskWithRunAt(t *testing.T) {
 	require.False(t, (<-came).Before(queued.RunAt))
 }
 
+// permanentFailure checks that a permanent error, or a payload that cannot be decoded, is not
+// attempted again.
 func (su workSuite) permanentFailure(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
@@ -140,6 +144,9 @@ func (su workSuite) permanentFailure(t *testing.T) {
 	require.EqualValues(t, 1, tries.Load())
 }
 
+// failureAndPanicAreRetriedWithJitter checks that the first retry follows after 4 to 30
+// seconds, at different times for tasks that failed together, so that they do not overload a
+// service that recovers.
 func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
@@ -177,6 +184,8 @@ func (su workSuite) lastAttemptFails(t *testing.T) {
 	require.Equal(t, "away", su.state(t, database, task.Dead, "a").Err)
 }
 
+// handlerIgnoresItsDeadline checks that handlers that never return do not block all workers of
+// their queue.
 func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
@@ -198,6 +207,8 @@ func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 	su.state(t, database, task.Done, "next")
 }
 
+// referencesThatCannotBeEnqueued checks that tasks whose references the queue refuses at first
+// are executed once.
 func (su workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
@@ -213,6 +224,8 @@ func (su workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 	}
 }
 
+// referencesDeliveredTwice checks that two processes whose queue delivers every reference twice
+// execute each task once.
 func (su workSuite) referencesDeliveredTwice(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
@@ -230,6 +243,8 @@ func (su workSuite) referencesDeliveredTwice(t *testing.T) {
 	}
 }
 
+// periodicTaskSeveralProcesses checks that one of three processes runs a periodic task in each
+// period.
 func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
@@ -252,6 +267,8 @@ func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 	require.EqualValues(t, 1, runs.Load())
 }
 
+// stopWithShortAndLongTasks checks that a stop waits for a short task, and interrupts a long
+// one, which another process can start at once.
 func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
@@ -280,10 +297,12 @@ func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
 type failing struct {
 	task.Queue
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// The number of calls that still fail.
 	left int
 }
 
+// Enqueue implements task.Queue.
 func (q *failing) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	q.mu.Lock()
 	q.left--
@@ -298,6 +317,8 @@ func (q *failing) Enqueue(ctx context.Context, refs ...task.Reference) error {
 // doubling is a queue that delivers every task twice.
 type doubling struct{ task.Queue }
 
+// Enqueue implements task.Queue. The copies have other numbers, so that the queue does not
+// recognize them as duplicates.
 func (q doubling) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	second := make([]task.Reference, len(refs))
 	for i, ref := range refs {

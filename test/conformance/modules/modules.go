@@ -78,6 +78,8 @@ func run(t *testing.T, config string, m bootstrap.Module, args ...string) string
 	return out.String()
 }
 
+// checkMigrations applies the migrations of the module, reverts all of them and applies them
+// again.
 func checkMigrations(t *testing.T, module bootstrap.Module, database Database) {
 	config := configIn(t, t.TempDir(), database(t))
 	first := run(t, config, module, "migrate", "up")
@@ -90,11 +92,13 @@ func checkMigrations(t *testing.T, module bootstrap.Module, database Database) {
 	require.NotContains(t, run(t, config, module, "migrate", "status"), "pending")
 }
 
-// parameter is one in the path of a route.
+// parameter matches a parameter in the path of a route.
 var parameter = regexp.MustCompile(`:([A-Za-z0-9_-]+)`)
 
+// isDeveloper reports whether the route belongs to the developer API.
 func isDeveloper(r web.Route) bool { return r.Scope != "" }
 
+// checkDocumented requires that the OpenAPI document of the route's API contains the route.
 func checkDocumented(t *testing.T, route web.Route, documents map[string]string) {
 	name := "portal"
 	if isDeveloper(route) {
@@ -119,6 +123,7 @@ type clients struct {
 // at returns the path of the route with values in place of its parameters.
 func at(r web.Route, value string) string { return parameter.ReplaceAllString(r.Path, value) }
 
+// unknownID is an id in the right format that no row has.
 const unknownID = "01900000-0000-7000-8000-000000000000"
 
 // refusalStatus returns the status with which the route refuses a client, or 0.
@@ -145,6 +150,7 @@ func refusalStatus(route web.Route, client string) int {
 	return 0
 }
 
+// checkAccess requires that the route refuses all clients that it does not serve, without data.
 func (c clients) checkAccess(t *testing.T, r web.Route) {
 	for name, user := range c.by {
 		if want := refusalStatus(r, name); want != 0 {
@@ -169,6 +175,7 @@ var inputs = []string{
 	`{"note":"` + strings.Repeat("x", 100_000) + `"}`,
 }
 
+// checkInput requires that no path and no body of a served client causes an internal error.
 func (c clients) checkInput(t *testing.T, route web.Route) {
 	for name, user := range c.by {
 		if refusalStatus(route, name) != 0 {

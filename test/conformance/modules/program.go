@@ -30,7 +30,8 @@ func SQLite(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(),
 // Program is a program that serves in this process, with its files in a folder of the test.
 type Program struct {
 	// URL is the address of the server.
-	URL    string
+	URL string
+	// folder contains the files of the program, and people counts the accounts of the test.
 	folder string
 	people atomic.Int64
 }
@@ -77,6 +78,7 @@ func Start(t testing.TB, database Database, options ...bootstrap.Option) *Progra
 	return p
 }
 
+// listening matches the address in the line that the program prints when it is ready.
 var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 
 // configIn writes a configuration with which a program keeps its files in the folder, and
@@ -115,6 +117,7 @@ func (p *Program) Employer(t testing.TB) User {
 	return p.register(t, "/api/auth/register-employer", map[string]any{"name": "Asha Patel", "companyName": "St Brigid's Hospital"})
 }
 
+// register creates an account with a new address.
 func (p *Program) register(t testing.TB, path string, body map[string]any) User {
 	t.Helper()
 	u := User{Email: fmt.Sprintf("person%d@example.org", p.people.Add(1))}
@@ -158,6 +161,7 @@ func (p *Program) Call(t testing.TB, method, path string, by User, body any) Ans
 	return p.send(t, method, path, by, content)
 }
 
+// send sends a request with the body as it is.
 func (p *Program) send(t testing.TB, method, path string, by User, body []byte) Answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, p.URL+path, bytes.NewReader(body))

@@ -23,10 +23,12 @@ type testAPI struct {
 	authenticator countingAuthenticator
 	created       atomic.Int64
 	closed        atomic.Int64 // streams
-	entered       chan struct{}
-	release       chan struct{}
+	// The slow operation sends to entered and then waits for release.
+	entered chan struct{}
+	release chan struct{}
 }
 
+// thing is the result of most operations.
 type thing struct {
 	ID      string `json:"id"`
 	Text    string `json:"text"`
@@ -38,10 +40,12 @@ func (t thing) Headers() map[string]string {
 	return map[string]string{"Cache-Control": "max-age=60", "ETag": `"` + t.ID + `"`}
 }
 
+// newThing is the body of the operations that create a thing.
 type newThing struct {
 	Text string `json:"text" validate:"required"`
 }
 
+// refusal is the body of errors.
 type refusal struct {
 	Code string `json:"code"`
 }
@@ -58,10 +62,12 @@ type stream struct {
 // Close implements io.Closer.
 func (s stream) Close() error { s.closed.Add(1); return nil }
 
+// stream returns a body whose Close calls are counted.
 func (s *testAPI) stream() io.ReadCloser {
 	return stream{strings.NewReader(streamed), &s.closed}
 }
 
+// table returns the API with the routes that the suite calls.
 func (s *testAPI) table() web.API {
 	create := web.Op(func(_ context.Context, c web.Call, in newThing) (web.Reply[thing], error) {
 		return web.OK(thing{ID: fmt.Sprint(s.created.Add(1)), Text: in.Text, Address: c.IP}, ""), nil
@@ -158,7 +164,8 @@ func (s *testAPI) table() web.API {
 	}
 }
 
-// countingAuthenticator accepts the tokens reader, writer and limited.
+// countingAuthenticator accepts the token reader, which may only read, and the token writer. It
+// refuses the token limited because of a rate limit, and all others.
 type countingAuthenticator struct {
 	mu     sync.Mutex
 	counts map[int]int
@@ -201,6 +208,7 @@ func (a *countingAuthenticator) Done(_ integrations.Caller, status int) {
 	a.counts[status]++
 }
 
+// statuses returns the numbers of Done calls by status.
 func (a *countingAuthenticator) statuses() map[int]int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -232,6 +240,7 @@ type memoryKeys struct {
 	answers map[string]storedAnswer
 }
 
+// storedAnswer is the answer to the request with the fingerprint.
 type storedAnswer struct {
 	fingerprint string
 	answer      idempotency.Answer

@@ -163,6 +163,8 @@ func Transport(t *testing.T, open TransportOpener) {
 	t.Run("shutdown", func(t *testing.T) { transportShutdown(t, open) })
 }
 
+// transportHeaders checks the headers of operations, of the authenticator and of limits, also
+// in errors.
 func transportHeaders(t *testing.T, open TransportOpener) {
 	t.Parallel()
 	transport := openTransport(t, open)
@@ -193,6 +195,8 @@ func transportHeaders(t *testing.T, open TransportOpener) {
 	}
 }
 
+// transportStreams checks that a body that is larger than the buffers of the transport is sent
+// completely and closed.
 func transportStreams(t *testing.T, open TransportOpener) {
 	t.Parallel()
 	transport := openTransport(t, open)
@@ -222,6 +226,8 @@ func transportStreams(t *testing.T, open TransportOpener) {
 		10*time.Millisecond, "the transport closes streams")
 }
 
+// transportIdempotency checks that a repeated request gets the stored response, that the key of
+// another body is refused with 422, and that a key has at most 255 characters.
 func transportIdempotency(t *testing.T, open TransportOpener) {
 	t.Parallel()
 	transport := openTransport(t, open)
@@ -250,6 +256,8 @@ func transportIdempotency(t *testing.T, open TransportOpener) {
 	require.EqualValues(t, 2, transport.api.created.Load())
 }
 
+// transportShutdown checks that Shutdown refuses new requests and waits for those in flight
+// until its context ends.
 func transportShutdown(t *testing.T, open TransportOpener) {
 	t.Run("request in flight", func(t *testing.T) {
 		t.Parallel()
@@ -298,6 +306,7 @@ type openedTransport struct {
 	api    *testAPI
 }
 
+// openTransport opens and starts a transport that serves a new testAPI.
 func openTransport(t *testing.T, open TransportOpener) *openedTransport {
 	t.Helper()
 	transport := &openedTransport{api: &testAPI{entered: make(chan struct{}, 1), release: make(chan struct{})}}
@@ -316,6 +325,7 @@ func openTransport(t *testing.T, open TransportOpener) *openedTransport {
 	return transport
 }
 
+// try sends a request with a bearer token and a JSON body, both of which may be empty.
 func (p *openedTransport) try(ctx context.Context, method, path, token, body string) (TransportAnswer, error) {
 	r := TransportRequest{Method: method, Path: path, Body: body, Header: map[string]string{}}
 	if token != "" {
@@ -327,6 +337,7 @@ func (p *openedTransport) try(ctx context.Context, method, path, token, body str
 	return p.client(ctx, r)
 }
 
+// call is try that requires a response.
 func (p *openedTransport) call(t *testing.T, method, path, token, body string) TransportAnswer {
 	t.Helper()
 	answer, err := p.try(t.Context(), method, path, token, body)
