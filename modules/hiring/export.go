@@ -299,7 +299,7 @@ func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 	if !ok {
 		return fmt.Errorf("no table %q", e.Kind)
 	}
-	//
+	// The rows may come from a replica, which must have all that was written before.
 	readCtx := tx.AllowStale(ctx, 0)
 	total, err := table.Count(readCtx, e.OrganizationID, e.Filters)
 	if err != nil {
