@@ -58,6 +58,9 @@ func (env *testEnv) sentTexts() (out []string) {
 	return out
 }
 
+// TestAlerts_NewListing_MatchesSearches checks that each matching search creates one
+// notification for all new listings of a run, and that a search that does not match creates
+// none.
 func TestAlerts_NewListing_MatchesSearches(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		nurse, midwife := seeker(), seeker()
@@ -74,6 +77,8 @@ func TestAlerts_NewListing_MatchesSearches(t *testing.T) {
 	})
 }
 
+// TestAlerts_ResolvedSearch_IsEvaluated checks that a misspelt search matches by its corrected
+// words and keeps its name.
 func TestAlerts_ResolvedSearch_IsEvaluated(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()
@@ -83,6 +88,8 @@ func TestAlerts_ResolvedSearch_IsEvaluated(t *testing.T) {
 	})
 }
 
+// TestAlerts_SearchSavedWithoutIndex_IsResolvedLater checks that a search that was saved before
+// the search index was ready is corrected later, once.
 func TestAlerts_SearchSavedWithoutIndex_IsResolvedLater(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()
@@ -98,6 +105,8 @@ func TestAlerts_SearchSavedWithoutIndex_IsResolvedLater(t *testing.T) {
 	})
 }
 
+// TestSaveSearch_TooMany_IsNotResolved checks that a search over the limit is refused before
+// the expensive correction of its words.
 func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()
@@ -111,6 +120,8 @@ func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
 	})
 }
 
+// TestAlerts_RepeatedEvent_MatchesOnce checks that an event that is delivered again later
+// creates no second notification and no second e-mail.
 func TestAlerts_RepeatedEvent_MatchesOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()
@@ -126,6 +137,8 @@ func TestAlerts_RepeatedEvent_MatchesOnce(t *testing.T) {
 	})
 }
 
+// TestAlerts_OlderListing_NotMatched checks that a listing from before the search, and one that
+// is not public any more, create no alert.
 func TestAlerts_OlderListing_NotMatched(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user, id := seeker(), env.newListing("Nurse")
@@ -142,6 +155,9 @@ func TestAlerts_OlderListing_NotMatched(t *testing.T) {
 	})
 }
 
+// TestAlerts_InterruptedRun_RepeatsNothing checks that a run that is interrupted after storing
+// its matches, and before removing the listings from the queue, is repeated without a second
+// alert.
 func TestAlerts_InterruptedRun_RepeatsNothing(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()
@@ -164,6 +180,7 @@ func TestAlerts_InterruptedRun_RepeatsNothing(t *testing.T) {
 // failingQueue fails after the matches are stored.
 type failingQueue struct{ jobseeker.AlertQueue }
 
+// Delete implements jobseeker.AlertQueue.
 func (failingQueue) Delete(context.Context, []string) error { return errors.New("killed") }
 
 // publishTo is publish without periodic work.
@@ -174,6 +191,9 @@ func (env *testEnv) publishTo(t *testing.T, title string) {
 	env.tasks.All(t)
 }
 
+// TestDigest_OnePerDay_EachMatchOnce checks that the first digest is sent at once and further
+// ones at most once a day, each with the new matches only, of searches with e-mail alerts. A
+// listing that matches two searches is listed once.
 func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()
@@ -206,6 +226,9 @@ func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
 	})
 }
 
+// TestDigest_SendFails_SameMailLater checks that a digest that could not be sent is sent later
+// with the same matches, without listings that are not public any more. Later matches wait for
+// the next digest.
 func TestDigest_SendFails_SameMailLater(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()
@@ -230,6 +253,8 @@ func TestDigest_SendFails_SameMailLater(t *testing.T) {
 	})
 }
 
+// TestDigest_StorageFails_IsAtomic checks that the matches are assigned to a digest only
+// together with the task that sends it, so that no digest is lost.
 func TestDigest_StorageFails_IsAtomic(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()
@@ -249,8 +274,11 @@ func TestDigest_StorageFails_IsAtomic(t *testing.T) {
 // failingTasks fails to add tasks.
 type failingTasks struct{}
 
+// Add implements task.Adder.
 func (failingTasks) Add(context.Context, ...task.Task) error { return errors.New("killed") }
 
+// TestDigest_ManyMatches_ShowsFiftyAndCount checks that a digest lists the newest 50 of 63
+// matches and counts the others.
 func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()
@@ -269,6 +297,8 @@ func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
 	})
 }
 
+// TestDigest_Unsubscribed_SendsNoMail checks that the link in a digest ends e-mails, also one
+// that could not be sent before, but not notifications. A token for another purpose is refused.
 func TestDigest_Unsubscribed_SendsNoMail(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user, other := seeker(), seeker()
@@ -291,6 +321,8 @@ func TestDigest_Unsubscribed_SendsNoMail(t *testing.T) {
 	})
 }
 
+// TestDigest_NoAccountOrSearch_SendsNoMail checks that a digest that could not be sent before
+// is dropped if the account or the search was deleted meanwhile.
 func TestDigest_NoAccountOrSearch_SendsNoMail(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		deleted, changed := seeker(), seeker()
@@ -307,6 +339,8 @@ func TestDigest_NoAccountOrSearch_SendsNoMail(t *testing.T) {
 	})
 }
 
+// TestSavedSearch_OtherUserOrOverLimit_Refused checks that 60 concurrent requests save 50
+// searches (MaxSearches), and that a user cannot delete the search of another user.
 func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user, stranger := t.Context(), seeker(), seeker()
@@ -345,8 +379,11 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 	})
 }
 
+// searchErr returns the error of a use case that also returns searches.
 func searchErr(_ []jobseeker.Search, err error) error { return err }
 
+// TestPreferences_OmittedFields_AreKept checks that the preferences are fields of the profile,
+// of which a request changes only those that it contains.
 func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -367,6 +404,8 @@ func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 	})
 }
 
+// TestAlerts_MatchesDeleted_NotMatchedAgain checks that an event that is delivered again after
+// its match was deleted, 90 days later, creates no alert: the listing is too old.
 func TestAlerts_MatchesDeleted_NotMatchedAgain(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()
@@ -380,6 +419,8 @@ func TestAlerts_MatchesDeleted_NotMatchedAgain(t *testing.T) {
 	})
 }
 
+// TestDigest_LineBreaks_AreRemoved checks that the title of a listing cannot look like a
+// paragraph of the e-mail.
 func TestDigest_LineBreaks_AreRemoved(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()

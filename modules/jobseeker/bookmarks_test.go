@@ -18,8 +18,12 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// firstPage is the first page of short lists.
 var firstPage = page.Request{Number: 1, Size: 20}
 
+// TestBookmark_SameListing_IsOne checks that a listing is saved once, whichever of the two APIs
+// is called, that a saved listing stays in the list when it is not public any more, and that
+// saving and removing are in the activity log.
 func TestBookmark_SameListing_IsOne(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -59,6 +63,7 @@ func TestBookmark_SameListing_IsOne(t *testing.T) {
 	})
 }
 
+// TestBookmark_NotPublic_NotFound checks that a listing that is not public cannot be saved.
 func TestBookmark_NotPublic_NotFound(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -73,6 +78,8 @@ func TestBookmark_NotPublic_NotFound(t *testing.T) {
 	})
 }
 
+// TestBookmark_OtherUser_NotFound checks that a bookmark with its notes is private, and that
+// notes are trimmed, kept if they are omitted, and have at most 2,000 characters.
 func TestBookmark_OtherUser_NotFound(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -114,6 +121,8 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 	})
 }
 
+// TestBookmark_ConcurrentAtLimit_Refused checks that ten concurrent requests use the last five
+// places of the limit.
 func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -166,6 +175,8 @@ func (env *testEnv) runPeriodic(kind string) {
 	require.Fail(env.t, "no such periodic task", kind)
 }
 
+// TestBookmark_ListingCloses_RemindsOnce checks that users are reminded of a saved listing that
+// closes within three days, once for each listing, even if it is removed and saved again.
 func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user, other := t.Context(), seeker(), seeker()

@@ -12,6 +12,7 @@ import (
 // onlyPDF detects PDF files by their first bytes.
 type onlyPDF struct{}
 
+// Detect implements FileTypes.
 func (onlyPDF) Detect(content []byte) (string, error) {
 	if bytes.HasPrefix(content, []byte("%PDF")) {
 		return "application/pdf", nil
@@ -46,6 +47,8 @@ func FuzzContent(f *testing.F) {
 	})
 }
 
+// TestExperience_StringOrNumber checks that a field of type Words accepts a number too, because
+// clients send years of experience both as 7 and as "7 years".
 func TestExperience_StringOrNumber(t *testing.T) {
 	t.Parallel()
 	for sent, want := range map[string]Words{`"7 years"`: "7 years", `7`: "7", `7.5`: "7.5", `""`: ""} {

@@ -14,6 +14,8 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// TestDashboard_Numbers_EqualLists checks that the numbers of the dashboard are those of the
+// lists, and that it contains the first ten recommendations.
 func TestDashboard_Numbers_EqualLists(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		for range 15 {
@@ -38,6 +40,8 @@ func TestDashboard_Numbers_EqualLists(t *testing.T) {
 	})
 }
 
+// TestDashboard_Guest_HasNewestListingsOnly checks that a guest sees the newest listings and no
+// other data.
 func TestDashboard_Guest_HasNewestListingsOnly(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		empty, err := env.MyDashboard(t.Context(), guest)
@@ -54,6 +58,8 @@ func TestDashboard_Guest_HasNewestListingsOnly(t *testing.T) {
 	})
 }
 
+// TestDashboard_Actions_AreLogged checks that actions on the dashboard are in the activity log,
+// and that dismissing a recommendation removes it from the list.
 func TestDashboard_Actions_AreLogged(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -87,6 +93,9 @@ func TestDashboard_Actions_AreLogged(t *testing.T) {
 	})
 }
 
+// TestDashboard_PersonalText_UsesProfile checks the texts for a user without a profile, with a
+// profile, and with an input, which replaces values of the profile and is cleaned of line
+// breaks.
 func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		for range 3 {
@@ -144,6 +153,7 @@ func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 	})
 }
 
+// TestGoals_StringOrList checks that careerGoals may be a string or a list of strings.
 func TestGoals_StringOrList(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]jobseeker.Goals{`"a"`: {"a"}, `["a","b"]`: {"a", "b"}, `[]`: {}} {

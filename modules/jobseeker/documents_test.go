@@ -19,6 +19,8 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// pdf is a file that is recognized as a PDF. Its Base64 form contains the characters + and /,
+// which differ in the alphabet for URLs.
 const pdf = "%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\n???~~~"
 
 // uploadInput returns a CV with the given content.
@@ -26,6 +28,9 @@ func uploadInput(content string) jobseeker.UploadInput {
 	return jobseeker.UploadInput{Type: "cv", Title: "My CV", Content: content, FileName: "cv.pdf"}
 }
 
+// TestDocument_Content_MustBeAFile checks how the content of a document is interpreted: as
+// text, as a file in Base64 or as a data URI, whose media type is ignored. The type is detected
+// from the bytes, so that no HTML can be uploaded under another name.
 func TestDocument_Content_MustBeAFile(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -73,10 +78,12 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 			require.Equal(t, fault.Invalid, fault.KindOf(err), name)
 			require.Equal(t, "content", fault.Of(err).Fields[0].Name, name)
 		}
-		require.Equal(t, 13, env.fileStore.count(), "a rejected upload leaves no file")
+		require.Equal(t, 13, env.fileStore.count(), "a rejected upload leaves no file") // one for each accepted content
 	})
 }
 
+// TestDocument_NoName_GetsOne checks the title and the name of the download, which have the
+// extension of the detected type and no characters that file systems or headers interpret.
 func TestDocument_NoName_GetsOne(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -119,6 +126,8 @@ func TestDocument_NoName_GetsOne(t *testing.T) {
 	})
 }
 
+// TestDocument_Update checks that new content replaces the file and keeps the time of the
+// upload, and that invalid changes are refused.
 func TestDocument_Update(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -151,6 +160,8 @@ func TestDocument_Update(t *testing.T) {
 	})
 }
 
+// TestDocument_Default_IsOnePerType checks that a user has at most one default document of each
+// type, also after concurrent changes, and may have none.
 func TestDocument_Default_IsOnePerType(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -189,6 +200,7 @@ func TestDocument_Default_IsOnePerType(t *testing.T) {
 	})
 }
 
+// TestDocument_OtherUser_NotFound checks that documents are private to their user.
 func TestDocument_OtherUser_NotFound(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -235,6 +247,8 @@ func TestDocument_OtherUser_NotFound(t *testing.T) {
 	})
 }
 
+// TestDocument_ConcurrentAtLimit_Refused checks that concurrent uploads do not exceed the
+// maximum number of documents.
 func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -257,6 +271,8 @@ func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 	})
 }
 
+// TestDocument_StorageLimit_Refused checks the maximum size of all documents of a user. One of
+// the stored documents is so large that five bytes are left.
 func TestDocument_StorageLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -300,6 +316,9 @@ func (env *testEnv) storeDocument(doc jobseeker.Document) {
 	}))
 }
 
+// TestDocument_UploadFails_LeavesNothing checks that an upload whose file cannot be written
+// stores no document, and that the file of a process that ended before storing the document is
+// deleted when its reservation expires.
 func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -328,6 +347,8 @@ func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 	})
 }
 
+// TestDocument_FileNotRemoved_IsRetried checks that a file that could not be deleted is tried
+// again after ten minutes.
 func TestDocument_FileNotRemoved_IsRetried(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -350,10 +371,12 @@ func TestDocument_FileNotRemoved_IsRetried(t *testing.T) {
 	})
 }
 
+// TestContent_FileWithoutExtension_Found checks that files of earlier versions, whose names
+// have no extension, can be read and deleted.
 func TestContent_FileWithoutExtension_Found(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
-		file := jobseeker.DocumentFile{ID: stores.NewID()} // as before names had an extension
+		file := jobseeker.DocumentFile{ID: stores.NewID()} // stored by an earlier version
 		require.NoError(
 			t,
 			env.fileStore.Put(ctx, "documents/"+file.ID,
@@ -372,6 +395,8 @@ func TestContent_FileWithoutExtension_Found(t *testing.T) {
 	})
 }
 
+// TestDocument_FileMissing_IsAnInternalError checks that a file that was lost is reported as an
+// error of the server, and not as a document that does not exist.
 func TestDocument_FileMissing_IsAnInternalError(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()

@@ -97,6 +97,7 @@ func (f *failingStore) Delete(ctx context.Context, key string) error {
 	return f.Store.Delete(ctx, key)
 }
 
+// count returns the number of stored files.
 func (f *failingStore) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -152,8 +153,10 @@ func (env *testEnv) Gather(ctx context.Context, ids []string) (jobseeker.Gathere
 // listings cover the real matching.
 type matchingByTitle []jobseeker.Posting
 
+// Postings implements jobseeker.Gathered.
 func (g matchingByTitle) Postings() []jobseeker.Posting { return g }
 
+// Matching implements jobseeker.Gathered.
 func (g matchingByTitle) Matching(_ context.Context, t jobseeker.Terms) (out []int, _ error) {
 	for i, p := range g {
 		if strings.Contains(p.Title, t.Query) {
@@ -219,6 +222,7 @@ func (env *testEnv) ClosingBetween(_ context.Context, from jobseeker.Closing, un
 	return out[:min(n, len(out))], nil
 }
 
+// openStorage opens a database for a test.
 type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 
 // newTestEnv returns a testEnv on the storage that the function opens.
@@ -340,6 +344,7 @@ func (env *testEnv) recordAndHandle(events ...event.Event) {
 	env.tasks.All(env.t)
 }
 
+// all is a page that contains all items of a test.
 var all = page.Request{Number: 1, Size: 100}
 
 // notificationTexts returns the user's notifications, newest first.
@@ -364,6 +369,8 @@ func (env *testEnv) activityTexts(user auth.Actor) (out []string) {
 	return out
 }
 
+// TestNotifications_Decision_SentOnce checks that a decision of the employer creates one
+// notification and one entry in the activity log, although its event is handled twice.
 func TestNotifications_Decision_SentOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user, listing := seeker(), env.newListing("Staff Nurse")
@@ -405,6 +412,8 @@ func TestNotifications_Decision_SentOnce(t *testing.T) {
 	})
 }
 
+// TestNotifications_OwnWithdrawal_NotSent checks that a user's own withdrawal is in the
+// activity log only.
 func TestNotifications_OwnWithdrawal_NotSent(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()
@@ -424,6 +433,8 @@ func TestNotifications_OwnWithdrawal_NotSent(t *testing.T) {
 	})
 }
 
+// TestNotifications_InterviewsAndMessages_Sent checks the texts about interviews, whose times
+// are in UTC, and about a message for a listing that does not exist any more.
 func TestNotifications_InterviewsAndMessages_Sent(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user, listing := seeker(), env.newListing("Paramedic")
@@ -447,10 +458,12 @@ func TestNotifications_InterviewsAndMessages_Sent(t *testing.T) {
 			"interview: Your interview for Paramedic has changed: it is on Wednesday 1 April 2026, 08:05 UTC",
 			"interview: You are invited to an interview for Paramedic on Wednesday 1 April 2026, 08:05 UTC",
 		}, env.notificationTexts(user))
-		require.Len(t, env.activityTexts(user), 3)
+		require.Len(t, env.activityTexts(user), 3) // messages are not in the activity log
 	})
 }
 
+// TestNotifications_OtherUser_NotFound checks that a notification can be marked and deleted by
+// its user only.
 func TestNotifications_OtherUser_NotFound(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user, stranger := t.Context(), seeker(), seeker()
@@ -488,6 +501,8 @@ func TestNotifications_OtherUser_NotFound(t *testing.T) {
 	})
 }
 
+// TestNotifications_AfterHalfAYear_Deleted checks that notifications and activities are deleted
+// after 180 days.
 func TestNotifications_AfterHalfAYear_Deleted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := seeker()

@@ -44,6 +44,8 @@ func (env *testEnv) onboardingState(by auth.Actor, secret string) (jobseeker.Gui
 // guest is a visitor without an account.
 var guest auth.Actor
 
+// TestOnboarding_RepeatedStep_KeepsFirstTime checks that a step keeps the time of its first
+// view, and that completing it replaces an earlier skip.
 func TestOnboarding_RepeatedStep_KeepsFirstTime(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me, began := seeker(), env.clock.Now()
@@ -65,6 +67,9 @@ func TestOnboarding_RepeatedStep_KeepsFirstTime(t *testing.T) {
 	})
 }
 
+// TestOnboarding_ProfileFields_CompleteSteps checks that steps are completed by the data that
+// they ask for, without an event, and that the onboarding is complete when the other steps are
+// skipped.
 func TestOnboarding_ProfileFields_CompleteSteps(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -84,6 +89,8 @@ func TestOnboarding_ProfileFields_CompleteSteps(t *testing.T) {
 	})
 }
 
+// TestOnboarding_Actions_CompleteSteps checks that a saved search, an uploaded document and an
+// application complete their steps.
 func TestOnboarding_Actions_CompleteSteps(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -98,6 +105,9 @@ func TestOnboarding_Actions_CompleteSteps(t *testing.T) {
 	})
 }
 
+// TestOnboarding_Preferences_FillEmptyProfile checks that the preferences of a guest fill empty
+// fields of a new profile. Invalid values, fields of the account and unknown fields are
+// ignored, because the preferences are a free-form object that a client has stored.
 func TestOnboarding_Preferences_FillEmptyProfile(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		input := jobseeker.OnboardingInput{
@@ -132,6 +142,9 @@ func TestOnboarding_Preferences_FillEmptyProfile(t *testing.T) {
 	})
 }
 
+// TestOnboarding_GuestPreferences_NewAccountsOnly checks that a sign-in takes over the progress
+// of the browser, but not its preferences: another person may have entered them on a shared
+// computer.
 func TestOnboarding_GuestPreferences_NewAccountsOnly(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		input := jobseeker.OnboardingInput{Action: "update_preferences", Preferences: `{"specialty":"Renal","preferredLocation":"Leeds"}`}
@@ -156,6 +169,8 @@ func TestOnboarding_GuestPreferences_NewAccountsOnly(t *testing.T) {
 	})
 }
 
+// TestOnboarding_GuestAfterNinetyDays_Deleted checks that the data of a guest is deleted 90
+// days after the last change, and that the data of a user stays.
 func TestOnboarding_GuestAfterNinetyDays_Deleted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -188,6 +203,8 @@ func (env *testEnv) runRetention() {
 	}
 }
 
+// TestOnboarding_AccountDeleted_Deleted checks that the deletion of an account, whose event may
+// be delivered twice, deletes its onboarding only.
 func TestOnboarding_AccountDeleted_Deleted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me, other := seeker(), seeker()
@@ -203,6 +220,9 @@ func TestOnboarding_AccountDeleted_Deleted(t *testing.T) {
 	})
 }
 
+// TestOnboarding_ForeignGuestSecret_NotUsed checks that a secret that the service has not
+// issued is replaced. Otherwise an attacker could plant a secret in a browser and read what the
+// guest enters.
 func TestOnboarding_ForeignGuestSecret_NotUsed(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		newSecret := env.onboard(guest, "planted", jobseeker.OnboardingInput{Action: "capture_email", Email: "zoe@example.org"})
@@ -213,6 +233,9 @@ func TestOnboarding_ForeignGuestSecret_NotUsed(t *testing.T) {
 	})
 }
 
+// TestOnboarding_GuestSignsIn_MergedOnce checks that the steps of a guest are merged into those
+// of the account, whose values win, once for eight concurrent requests and never into a second
+// account.
 func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me, other := seeker(), seeker()
@@ -261,6 +284,8 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 	})
 }
 
+// TestOnboarding_TooManySteps_Refused checks that a client can add 50 steps of its own to the
+// six steps of the service, and that a merge does not exceed the limit.
 func TestOnboarding_TooManySteps_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -277,6 +302,8 @@ func TestOnboarding_TooManySteps_Refused(t *testing.T) {
 	})
 }
 
+// TestOnboarding_Employer_Forbidden checks that employers have no onboarding, and that unknown
+// actions are refused.
 func TestOnboarding_Employer_Forbidden(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)

@@ -16,6 +16,9 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// TestProfile_OmittedFields_AreKept checks that a request changes only the fields that it
+// contains, and that an empty value clears a field. Home is the preferred location or else the
+// location.
 func TestProfile_OmittedFields_AreKept(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -87,6 +90,8 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 	})
 }
 
+// TestProfile_Name_IsTheAccounts checks that first and last name are parts of the name of the
+// account. They are stored separately only to know where a name with several words is divided.
 func TestProfile_Name_IsTheAccounts(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -114,6 +119,8 @@ func TestProfile_Name_IsTheAccounts(t *testing.T) {
 	})
 }
 
+// TestProfile_Email_NeedsConfirmation checks that a new address is pending until it is
+// confirmed, and that a refused address refuses the whole request.
 func TestProfile_Email_NeedsConfirmation(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -132,6 +139,9 @@ func TestProfile_Email_NeedsConfirmation(t *testing.T) {
 	})
 }
 
+// TestProfile_InvalidInput_Refused checks the limits of all fields. Some depend on stored
+// values: the whole name has at most 200 characters, and the maximum salary is not below the
+// minimum.
 func TestProfile_InvalidInput_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -172,6 +182,8 @@ func TestProfile_InvalidInput_Refused(t *testing.T) {
 	})
 }
 
+// TestProfileExport_FileName_HasDate checks that the profile can be downloaded as CSV, with the
+// size in advance.
 func TestProfileExport_FileName_HasDate(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me := env.profile(jobseeker.ProfileInput{Specialty: ptr("Renal"), SalaryMax: ptr(50000.0), LocationRadius: ptr(25.0)})

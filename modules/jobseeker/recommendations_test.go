@@ -108,6 +108,7 @@ func (env *testEnv) profile(in jobseeker.ProfileInput) auth.Actor {
 	return me
 }
 
+// allResults is a page that contains all recommendations of a test.
 var allResults = page.Request{Number: 1, Size: 100}
 
 // recommended returns the recommendations for the user, and their titles.
@@ -122,8 +123,11 @@ func (env *testEnv) recommended(to auth.Actor) (all []jobseeker.Recommendation, 
 	return r.Items, titles
 }
 
+// ptr returns a pointer to v.
 func ptr[T any](v T) *T { return &v }
 
+// TestRecommendations_EachSignal_Counts checks each signal alone: with the profile, the listing
+// good has a higher score than bad, although bad is newer, and names the reason.
 func TestRecommendations_EachSignal_Counts(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		with := func(change func(o *offer)) offer {
@@ -226,6 +230,8 @@ func TestRecommendations_EachSignal_Counts(t *testing.T) {
 	})
 }
 
+// TestRecommendations_NoSignals_NewestFirst checks that without a profile the age of a listing
+// is the only signal: 100 on the first day, 0 after a month.
 func TestRecommendations_NoSignals_NewestFirst(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		env.addOffer(offerTitled("A"))
@@ -240,6 +246,8 @@ func TestRecommendations_NoSignals_NewestFirst(t *testing.T) {
 	})
 }
 
+// TestRecommendations_AllSignalsMatch_ScoreIs100 checks that a score is the percentage of the
+// points that the user's signals can give.
 func TestRecommendations_AllSignalsMatch_ScoreIs100(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		best := offerTitled("Staff Nurse")
@@ -271,6 +279,8 @@ func TestRecommendations_AllSignalsMatch_ScoreIs100(t *testing.T) {
 	})
 }
 
+// TestRecommendations_Behaviour_IsASignal checks that saved listings, applications and saved
+// searches recommend similar listings, of which those that the user knows already are omitted.
 func TestRecommendations_Behaviour_IsASignal(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		env.addOffer(offerTitled("Cook"))
@@ -295,6 +305,8 @@ func TestRecommendations_Behaviour_IsASignal(t *testing.T) {
 	})
 }
 
+// TestRecommendations_DismissedOrNotPublic_Omitted checks that a dismissal hides a listing from
+// its user only, and ends with the account.
 func TestRecommendations_DismissedOrNotPublic_Omitted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me, other := seeker(), seeker()
@@ -316,6 +328,8 @@ func TestRecommendations_DismissedOrNotPublic_Omitted(t *testing.T) {
 	})
 }
 
+// TestRecommendations_Pages_FewQueries checks that a user with many signals causes at most 13
+// searches, and that pages by number and cursor contain the same recommendations, each once.
 func TestRecommendations_Pages_FewQueries(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		for range 250 {
@@ -361,6 +375,8 @@ func TestRecommendations_Pages_FewQueries(t *testing.T) {
 	})
 }
 
+// TestRecommendations_OperatorsInProfile_AreText checks that operators of the search in a
+// profile are searched for as words.
 func TestRecommendations_OperatorsInProfile_AreText(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
@@ -371,6 +387,8 @@ func TestRecommendations_OperatorsInProfile_AreText(t *testing.T) {
 	}
 }
 
+// TestRecommendations_Employer_Forbidden checks that only jobseekers have recommendations, and
+// that guests see the dashboard.
 func TestRecommendations_Employer_Forbidden(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)

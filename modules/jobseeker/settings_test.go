@@ -12,6 +12,8 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
+// TestSettings_EqualProfile checks that the settings are fields of the profile, and that each
+// user gets a number once.
 func TestSettings_EqualProfile(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -47,6 +49,8 @@ func TestSettings_EqualProfile(t *testing.T) {
 	})
 }
 
+// TestAnalytics_CountsOwnRows checks the numbers of the user, and that the profile is complete
+// with a CV: the other nine fields and a document of another type make 90 percent.
 func TestAnalytics_CountsOwnRows(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), seeker()
@@ -85,6 +89,8 @@ func TestAnalytics_CountsOwnRows(t *testing.T) {
 	})
 }
 
+// TestSettings_AlertsOff_SendsNone checks that a user can turn off all alerts, or only their
+// e-mails, and that turning them on again does not send older matches.
 func TestSettings_AlertsOff_SendsNone(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, withoutAlerts, withoutEmail, withAlerts := t.Context(), seeker(), seeker(), seeker()
@@ -113,6 +119,8 @@ func TestSettings_AlertsOff_SendsNone(t *testing.T) {
 	})
 }
 
+// TestOnAccountDeleted_DeletesRowsAndFiles checks that all data of a user is deleted, also data
+// that a request in progress stores after the first event, which the second event deletes.
 func TestOnAccountDeleted_DeletesRowsAndFiles(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user, other := t.Context(), seeker(), seeker()

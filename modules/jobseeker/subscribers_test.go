@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
+// clientIP is the address of the guest who requests alerts.
 const clientIP = "192.0.2.1"
 
 // linkToken matches the token of a link in an e-mail.
@@ -38,6 +39,8 @@ func (env *testEnv) sentToken() string {
 	return found[1]
 }
 
+// TestAlert_Confirmed_SendsDigestsUntilEnded follows an alert of a guest from the confirmation
+// of the address to its end. Each token is valid for its own purpose only.
 func TestAlert_Confirmed_SendsDigestsUntilEnded(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		token := env.requestAlert("jo@example.org", "Nurse")
@@ -66,6 +69,9 @@ func TestAlert_Confirmed_SendsDigestsUntilEnded(t *testing.T) {
 	})
 }
 
+// TestAlert_TwoSearches_OneDigestWithoutNotifications checks that all alerts of an address are
+// in one digest, and that no notification is stored for a subscriber, who has no account to
+// read it with.
 func TestAlert_TwoSearches_OneDigestWithoutNotifications(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		var subscriber string
@@ -83,6 +89,8 @@ func TestAlert_TwoSearches_OneDigestWithoutNotifications(t *testing.T) {
 	})
 }
 
+// TestAlert_MailFails_LinkIsSentLater checks that a confirmation that the mail server did not
+// accept is sent again.
 func TestAlert_MailFails_LinkIsSentLater(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		env.mailErr = errors.New("421 try again")
@@ -110,6 +118,8 @@ func TestRequestAlert_InvalidInput_IsRefused(t *testing.T) {
 	})
 }
 
+// TestRequestAlert_SameMailbox_IsLimited checks that a client cannot flood a mailbox with
+// confirmations (3), nor many mailboxes (20). Failed requests count too.
 func TestRequestAlert_SameMailbox_IsLimited(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		request := func(email string) error {
@@ -127,6 +137,8 @@ func TestRequestAlert_SameMailbox_IsLimited(t *testing.T) {
 	})
 }
 
+// TestRequestAlert_SameMailboxForAWeek_IsLimited checks that a mailbox receives at most ten
+// confirmations in a week, even if the requests are spread over several hours.
 func TestRequestAlert_SameMailboxForAWeek_IsLimited(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		in := jobseeker.AlertInput{Email: "jo@example.org", Query: "Nurse"}
@@ -138,6 +150,8 @@ func TestRequestAlert_SameMailboxForAWeek_IsLimited(t *testing.T) {
 	})
 }
 
+// TestRequestAlert_SearchWithLink_SendsNone checks that the e-mail with the confirmation, which
+// can be sent to any address, does not contain a link that a client has put into the search.
 func TestRequestAlert_SearchWithLink_SendsNone(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		in := jobseeker.AlertInput{
@@ -153,6 +167,7 @@ func TestRequestAlert_SearchWithLink_SendsNone(t *testing.T) {
 	})
 }
 
+// TestConfirmAlert_TooMany_IsRefused checks that an address has at most ten alerts.
 func TestConfirmAlert_TooMany_IsRefused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		for i := range 10 {
@@ -165,6 +180,8 @@ func TestConfirmAlert_TooMany_IsRefused(t *testing.T) {
 	})
 }
 
+// TestConfirmAlert_ForeignToken_IsRefused checks that a token that was issued for another
+// purpose confirms nothing.
 func TestConfirmAlert_ForeignToken_IsRefused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		for _, token := range []string{"", "x", "unsubscribe.e30.1"} {
