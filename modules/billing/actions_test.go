@@ -25,6 +25,7 @@ type confirmingProvider struct {
 	bills []billing.Bill
 }
 
+// Charge implements billing.Payments.
 func (b *confirmingProvider) Charge(_ context.Context, bill billing.Bill) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -46,6 +47,8 @@ func (b *confirmingProvider) Charge(_ context.Context, bill billing.Bill) (strin
 	return "", &billing.ActionRequiredError{Action: billing.Action{Type: billing.ConfirmPayment, ClientSecret: "secret of " + bill.Key}}
 }
 
+// ParseNotice implements billing.NoticeParser. It cuts the body after the 36 characters of the
+// user's id.
 func (b *confirmingProvider) ParseNotice(header func(string) string, body []byte) (billing.Notice, error) {
 	if header("Signature") != "valid" {
 		return billing.Notice{}, billing.ErrBadNotice
@@ -73,6 +76,7 @@ func onEachWithConfirmations(t *testing.T, test func(t *testing.T, env *testEnv,
 	})
 }
 
+// receiveWebhook receives a valid webhook about the user's payment.
 func (d *testEnv) receiveWebhook(by auth.Actor, key string) error {
 	return d.ReceiveNotice(d.t.Context(), func(string) string { return "valid" }, []byte(by.UserID+" "+key))
 }
@@ -87,6 +91,8 @@ func (d *testEnv) beginPayment(by auth.Actor, plan, method string) billing.Actio
 	return action.Action
 }
 
+// TestConfirm_Notice_ActivatesThePlanOnce checks that a plan begins when a webhook reports the
+// confirmation, once for ten concurrent webhooks, and not before the payment is complete.
 func TestConfirm_Notice_ActivatesThePlanOnce(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
@@ -124,6 +130,8 @@ func TestConfirm_Notice_ActivatesThePlanOnce(t *testing.T) {
 	})
 }
 
+// TestConfirm_RepeatedRequest_ReturnsTheResult checks that the payer who repeats the request
+// after confirming gets the result, without waiting for a webhook.
 func TestConfirm_RepeatedRequest_ReturnsTheResult(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
@@ -141,6 +149,8 @@ func TestConfirm_RepeatedRequest_ReturnsTheResult(t *testing.T) {
 	})
 }
 
+// TestConfirm_ConcurrentRequests_AllReturnTheAction checks that ten concurrent requests create
+// one payment.
 func TestConfirm_ConcurrentRequests_AllReturnTheAction(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
@@ -158,6 +168,8 @@ func TestConfirm_ConcurrentRequests_AllReturnTheAction(t *testing.T) {
 	})
 }
 
+// TestConfirm_LostNotice_IsReadPeriodically checks that Renew reads the results of payments
+// whose webhooks were lost, and notifies the payer of a declined one.
 func TestConfirm_LostNotice_IsReadPeriodically(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, b *confirmingProvider) {
 		paid, declined := seeker(), seeker()
@@ -172,6 +184,8 @@ func TestConfirm_LostNotice_IsReadPeriodically(t *testing.T) {
 	})
 }
 
+// TestConfirm_Unconfirmed_IsDeclinedAfterADay checks that an unconfirmed payment is abandoned
+// after 24 hours, with few calls to the provider until then and none afterwards.
 func TestConfirm_Unconfirmed_IsDeclinedAfterADay(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
@@ -191,6 +205,9 @@ func TestConfirm_Unconfirmed_IsDeclinedAfterADay(t *testing.T) {
 	})
 }
 
+// TestConfirm_AnotherChoice_AbandonsThePayment checks that another method, another plan and a
+// cancellation each abandon a payment that awaits the payer, so that it cannot be confirmed
+// later.
 func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
@@ -223,6 +240,8 @@ func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
 	})
 }
 
+// TestConfirm_Renewal_IsPastDueUntilConfirmed checks a renewal that the bank wants to be
+// confirmed: the plan stays, and the payer is asked by e-mail to confirm it within 24 hours.
 func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
@@ -260,6 +279,8 @@ func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 	})
 }
 
+// TestConfirm_PastDueWithAnotherMethod_ReplacesTheRenewal checks that another payment method
+// abandons an unconfirmed renewal and is charged instead.
 func TestConfirm_PastDueWithAnotherMethod_ReplacesTheRenewal(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
@@ -280,6 +301,9 @@ func TestConfirm_PastDueWithAnotherMethod_ReplacesTheRenewal(t *testing.T) {
 	})
 }
 
+// TestConfirm_PaymentsThatAreNeverConfirmed_DoNotExtendThePlan checks that a user who keeps
+// beginning payments without confirming them does not keep the plan: each abandoned renewal
+// counts as declined.
 func TestConfirm_PaymentsThatAreNeverConfirmed_DoNotExtendThePlan(t *testing.T) {
 	for name, evade := range map[string]func(env *testEnv, me auth.Actor, method string){
 		"purchases": func(env *testEnv, me auth.Actor, method string) {
@@ -305,6 +329,8 @@ func TestConfirm_PaymentsThatAreNeverConfirmed_DoNotExtendThePlan(t *testing.T) 
 	}
 }
 
+// TestConfirm_DeletedAccount_AbandonsThePayment checks that a payment that awaits a deleted
+// user is abandoned by Renew, and not asked for again.
 func TestConfirm_DeletedAccount_AbandonsThePayment(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
@@ -320,6 +346,9 @@ func TestConfirm_DeletedAccount_AbandonsThePayment(t *testing.T) {
 	})
 }
 
+// TestReceiveNotice_Refused checks that webhooks without a valid signature are refused, that
+// valid ones about unknown owners and payments are ignored, and that a provider without
+// webhooks is reported.
 func TestReceiveNotice_Refused(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()
@@ -344,6 +373,8 @@ func TestReceiveNotice_Refused(t *testing.T) {
 	})
 }
 
+// TestConfirm_Sandbox_IsConfirmedByItself checks that a payment of the sandbox that needs a
+// confirmation is confirmed after a while, so that developers can try it without a bank.
 func TestConfirm_Sandbox_IsConfirmedByItself(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()

@@ -19,6 +19,8 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// TestSubscription_NewAccount_IsBasic checks the free plan, which needs no stored row and never
+// ends.
 func TestSubscription_NewAccount_IsBasic(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		o := env.overview(seeker())
@@ -31,6 +33,9 @@ func TestSubscription_NewAccount_IsBasic(t *testing.T) {
 	})
 }
 
+// TestSubscribe_RenewsMonthlyUntilCancelled follows a plan that begins on 31 January: the
+// periods end on the last days of shorter months, without gaps. A cancelled plan stays until
+// its paid period ends.
 func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -92,13 +97,15 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 		for _, m := range env.sent {
 			mails[m.ID]++
 		}
-		require.Len(t, mails, 6)
+		require.Len(t, mails, 6) // started, 3 × renewed, cancelled and ended
 		for _, n := range mails {
 			require.Equal(t, 2, n, "repeated handlers send the same message id")
 		}
 	})
 }
 
+// TestSubscribe_SamePlan_NotCharged checks that choosing the current plan again only changes
+// the payment method and revokes a cancellation.
 func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -123,6 +130,8 @@ func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 	})
 }
 
+// TestSubscribe_FreePlan_EndsPaidPlan checks that choosing the free plan cancels the paid plan
+// at the end of its period.
 func TestSubscribe_FreePlan_EndsPaidPlan(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -136,6 +145,8 @@ func TestSubscribe_FreePlan_EndsPaidPlan(t *testing.T) {
 	})
 }
 
+// TestUpgrade_MethodOnFileFromFreePlan_Charged checks that a payment method can be stored on
+// the free plan and is used by a later upgrade.
 func TestUpgrade_MethodOnFileFromFreePlan_Charged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -150,6 +161,9 @@ func TestUpgrade_MethodOnFileFromFreePlan_Charged(t *testing.T) {
 	})
 }
 
+// TestSubscribe_CheaperPlan_UsesCredit checks that the rest of a period of an expensive plan
+// pays for a longer period of a cheaper one: half a month for 29.99 is about one and a half
+// months for 9.99.
 func TestSubscribe_CheaperPlan_UsesCredit(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -166,6 +180,8 @@ func TestSubscribe_CheaperPlan_UsesCredit(t *testing.T) {
 	})
 }
 
+// TestSubscribe_PlanChangedRepeatedly_GainsNothing checks that switching between two plans does
+// not extend the paid time by the rounding of amounts and the different lengths of months.
 func TestSubscribe_PlanChangedRepeatedly_GainsNothing(t *testing.T) {
 	for _, begun := range []time.Time{time.Date(2027, 1, 28, 9, 0, 0, 0, time.UTC), time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC), time.Date(2028, 2, 29, 9, 0, 0, 0, time.UTC),
 		time.Date(2027, 8, 28, 9, 0, 0, 0, time.UTC), time.Date(2027, 12, 31, 9, 0, 0, 0, time.UTC)} {
@@ -187,6 +203,8 @@ func TestSubscribe_PlanChangedRepeatedly_GainsNothing(t *testing.T) {
 	}
 }
 
+// TestSubscribe_Upgrade_CreditsRemainingMonth checks that an upgrade charges the new price less
+// the value of the rest of the period, and begins a new month. A cheaper plan is no upgrade.
 func TestSubscribe_Upgrade_CreditsRemainingMonth(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -196,7 +214,7 @@ func TestSubscribe_Upgrade_CreditsRemainingMonth(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "gold", up.Plan)
 		require.Equal(t, env.clock.Now().AddDate(0, 1, 0), up.ExpiresAt)
-		require.EqualValues(t, 2999-516, env.overview(me).History[0].Amount.Minor)
+		require.EqualValues(t, 2999-516, env.overview(me).History[0].Amount.Minor) // half a period of 9.99, in relation to the month that begins now
 		require.Equal(t, []string{"started", "upgraded"}, env.takeChanges())
 		_, err = env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.Equal(t, "planId", fault.Of(err).Fields[0].Name)
@@ -205,6 +223,8 @@ func TestSubscribe_Upgrade_CreditsRemainingMonth(t *testing.T) {
 	})
 }
 
+// TestSubscribe_Declined_ChangesNothing checks a payment method that is declined when it is
+// attached, and one that is declined when it is charged. Neither is stored.
 func TestSubscribe_Declined_ChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -229,6 +249,8 @@ func TestSubscribe_Declined_ChangesNothing(t *testing.T) {
 	})
 }
 
+// TestSubscribe_Concurrent_OneCharge checks that twenty concurrent requests, such as repeated
+// clicks, charge the payer once and all return the new plan.
 func TestSubscribe_Concurrent_OneCharge(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -250,6 +272,8 @@ func TestSubscribe_Concurrent_OneCharge(t *testing.T) {
 	})
 }
 
+// TestCharge_Concurrent_FirstWins checks that of two workers that have read the same pending
+// charge only the one that stores its attempt calls the provider.
 func TestCharge_Concurrent_FirstWins(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -257,7 +281,7 @@ func TestCharge_Concurrent_FirstWins(t *testing.T) {
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
 		env.clock.Advance(time.Hour)
-		env.beforeTransaction(1, func() { // another worker has read the same
+		env.beforeTransaction(1, func() { // another worker claims the charge first
 			pending, err := env.Charges.List(t.Context(),
 				billing.ChargeFilter{Owner: billing.Owner{Kind: billing.User, ID: me.UserID}, Status: billing.Pending},
 				1)
@@ -277,6 +301,9 @@ func TestCharge_Concurrent_FirstWins(t *testing.T) {
 	})
 }
 
+// TestSubscribe_DeclinedLater_NotifiesUser checks that a payer who did not see the result,
+// because the provider did not answer in time, is notified by e-mail if the payment is declined
+// later.
 func TestSubscribe_DeclinedLater_NotifiesUser(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -306,6 +333,9 @@ func TestSubscribe_DeclinedLater_NotifiesUser(t *testing.T) {
 	})
 }
 
+// TestCharge_ResponseLost_ChargedOnce checks that a charge whose result was lost is repeated
+// with the same key, so that the payer is charged once. Until the result is known, other
+// purchases are refused.
 func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -352,10 +382,12 @@ func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 	})
 }
 
+// TestCancel_ChargePending_IsRefused checks that nothing changes the subscription while a
+// purchase has no result, because the result would overwrite the change.
 func TestCancel_ChargePending_IsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
-		silent := func() {
+		silent := func() { // the provider does not answer
 			t.Helper()
 			env.provider.errBefore = errors.New("the line went dead")
 		}
@@ -420,6 +452,8 @@ func TestBilling_Employer_Forbidden(t *testing.T) {
 	})
 }
 
+// TestSubscribe_InvalidInput_EachFieldIsNamed checks that the number of a card is refused as
+// the id of a payment method, and that no invalid input charges anything.
 func TestSubscribe_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)

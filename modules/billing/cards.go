@@ -36,6 +36,8 @@ func HoldsCardNumber(body []byte) bool {
 	}
 }
 
+// containsCardNumber reports whether the text contains a number that isCardNumber recognizes.
+// Spaces and dashes do not end a number.
 func containsCardNumber(text string) bool {
 	var digits []byte
 	for i := range len(text) {
@@ -43,7 +45,7 @@ func containsCardNumber(text string) bool {
 		case c >= '0' && c <= '9':
 			digits = append(digits, c-'0')
 		case (c == ' ' || c == '-') && len(digits) > 0:
-			// the number continues
+			// A separator does not end the number.
 		default:
 			if isCardNumber(digits) {
 				return true
@@ -54,6 +56,9 @@ func containsCardNumber(text string) bool {
 	return isCardNumber(digits)
 }
 
+// isCardNumber reports whether the digits have the length of a card number and pass the Luhn
+// check (ISO/IEC 7812-1): every second digit from the right is doubled, and the sum of all
+// digits is a multiple of ten.
 func isCardNumber(digits []byte) bool {
 	if len(digits) < minCardDigits || len(digits) > maxCardDigits {
 		return false
@@ -109,6 +114,7 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 	return sub.At(s.Clock.Now()), err
 }
 
+// attach attaches the payment method to the owner at the provider.
 func (s *Service) attach(ctx context.Context, o Owner, methodID string) (Method, error) {
 	if err := CheckMethodID(methodID); err != nil {
 		return Method{}, err
@@ -126,6 +132,7 @@ func CheckMethodID(text string) error {
 	return nil
 }
 
+// isNotIDCharacter reports whether ids of payment methods do not contain the character.
 func isNotIDCharacter(r rune) bool {
 	return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }

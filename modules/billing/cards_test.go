@@ -8,6 +8,9 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
+// TestContainsCardNumber_AnyPosition_Found checks that a request with the number of a card,
+// which must not reach logs and storages, is recognized in every position and encoding. Other
+// long numbers, which fail the Luhn check or have another length, are not.
 func TestContainsCardNumber_AnyPosition_Found(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]bool{

@@ -40,9 +40,10 @@ type countingProvider struct {
 	charged             map[string]int64 // pence by key
 	calls               int
 	forgotten           []billing.Owner
-	errBefore, errAfter error
+	errBefore, errAfter error // returned without a charge, and after a charge
 }
 
+// Charge implements billing.Payments.
 func (p *countingProvider) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,6 +61,7 @@ func (p *countingProvider) Charge(ctx context.Context, b billing.Bill) (string, 
 	return receipt, err
 }
 
+// Forget implements billing.Payments.
 func (p *countingProvider) Forget(ctx context.Context, o billing.Owner) error {
 	p.forgotten = append(p.forgotten, o)
 	return p.Payments.Forget(ctx, o)
@@ -73,6 +75,7 @@ func (p *countingProvider) total() (sum int64, n int) {
 	return sum, len(p.charged)
 }
 
+// Payers implements billing.People.
 func (d *testEnv) Payers(_ context.Context, owners []billing.Owner) (map[billing.Owner]billing.Person, error) {
 	out := map[billing.Owner]billing.Person{}
 	for _, o := range owners {
@@ -89,6 +92,7 @@ func (d *testEnv) Send(_ context.Context, m mail.Message) error {
 	return nil
 }
 
+// openStorage opens a database for a test.
 type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 
 // plans contains an additional plan, so that there is an upgrade.
@@ -97,6 +101,8 @@ var plans = append(
 	billing.Plan{For: billing.User, ID: "gold", Name: "Gold", Price: billing.Money{Minor: 2999, Currency: "GBP"}},
 )
 
+// newTestEnv returns the module on the storage. Its e-mails are sent by two subscriptions,
+// because events are delivered at least once.
 func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	t.Helper()
 	env := &testEnv{t: t, clock: kit.NewClock(), deletedUsers: map[string]bool{}}
@@ -129,15 +135,18 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 	return env
 }
 
+// onEach runs the test on SQLite and on Postgres.
 func onEach(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, on openStorage) { test(t, newTestEnv(t, on)) })
 }
 
+// seeker returns a new jobseeker.
 func seeker() auth.Actor {
 	return auth.Actor{UserID: stores.NewID(), Role: auth.Jobseeker, Seeker: true}
 }
 
+// subscribe chooses a plan, which must succeed.
 func (d *testEnv) subscribe(by auth.Actor, plan, method string) billing.Subscription {
 	d.t.Helper()
 	sub, err := d.Create(d.t.Context(), by, billing.ChooseInput{PlanID: plan, PaymentMethodID: method})
@@ -145,6 +154,7 @@ func (d *testEnv) subscribe(by auth.Actor, plan, method string) billing.Subscrip
 	return sub
 }
 
+// overview returns the billing of the user.
 func (d *testEnv) overview(by auth.Actor) billing.Overview {
 	d.t.Helper()
 	o, err := d.Mine(d.t.Context(), by)
@@ -167,6 +177,7 @@ func (d *testEnv) advance(span time.Duration) {
 	require.NoError(d.t, d.Renew(d.t.Context()))
 }
 
+// advanceTo is advance to a time.
 func (d *testEnv) advanceTo(at time.Time) { d.t.Helper(); d.advance(at.Sub(d.clock.Now())) }
 
 const day = 24 * time.Hour

@@ -21,6 +21,7 @@ type beforeNth struct {
 	do  func()
 }
 
+// Do implements tx.Runner.
 func (r *beforeNth) Do(ctx context.Context, fn func(ctx context.Context) error) error {
 	if r.nth--; r.nth == 0 {
 		r.do()
@@ -33,6 +34,8 @@ func (d *testEnv) beforeTransaction(nth int, do func()) {
 	d.Tx = &beforeNth{d.store.Billing.Tx, nth, do}
 }
 
+// TestSubscribe_AccountDeletedMeanwhile_NotCharged checks that an account that is deleted
+// between the storage of a charge and the call of the provider is never charged.
 func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}
@@ -53,6 +56,8 @@ func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
 	})
 }
 
+// TestOnAccountDeleted_ChargePending_LeavesNothing checks that an account that is deleted
+// during the call of the provider gets no subscription from its result.
 func TestOnAccountDeleted_ChargePending_LeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := auth.Actor{UserID: stores.NewID(), Seeker: true, Role: auth.Jobseeker}

@@ -66,7 +66,7 @@ func findPlan(plans []Plan, kind OwnerKind, id string) (Plan, error) {
 	var ids []string
 	for _, p := range plans {
 		switch {
-		case p.For != kind:
+		case p.For != kind: // not a valid id for these owners, so not named in the fault
 		case p.ID == id:
 			return p, nil
 		default:
@@ -81,6 +81,7 @@ func (s *Service) plansOf(o Owner) []Plan {
 	return slices.DeleteFunc(slices.Clone(s.Plans), func(p Plan) bool { return p.For != o.Kind })
 }
 
+// plan returns the plan with the id.
 func (s *Service) plan(id string) (Plan, bool) {
 	i := slices.IndexFunc(s.Plans, func(p Plan) bool { return p.ID == id })
 	if i < 0 {
@@ -102,6 +103,8 @@ func monthAfter(anchor, from time.Time) time.Time {
 	}
 }
 
+// addMonths returns the same day n months later, or the last day of that month if it is
+// shorter.
 func addMonths(t time.Time, n int) time.Time {
 	first := time.Date(t.Year(), t.Month()+time.Month(n), 1, t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 	last := first.AddDate(0, 1, -1).Day()

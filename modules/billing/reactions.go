@@ -30,7 +30,7 @@ func (s *Service) MailSubscriptionChanged(ctx context.Context, eventID string, e
 
 // mailText returns the subject and text of the e-mail about the change.
 func (s *Service) mailText(e event.SubscriptionChanged) (subject, text string) {
-	plan, _ := s.plan(e.Plan)
+	plan, _ := s.plan(e.Plan) // an unknown plan has an empty name
 	name := plan.Name
 	switch e.Change {
 	case event.SubscriptionStarted, event.SubscriptionUpgraded:
@@ -98,6 +98,7 @@ func (s *Service) mailText(e event.SubscriptionChanged) (subject, text string) {
 	return "Your plan has ended", "Your plan has ended. You are on the " + s.freeName(e) + " plan."
 }
 
+// formatDay formats the day of a time that the event may not contain.
 func formatDay(t *time.Time) string {
 	if t == nil {
 		return "an unknown day"
@@ -105,6 +106,7 @@ func formatDay(t *time.Time) string {
 	return formatDate(*t)
 }
 
+// freeName returns the name of the default plan of the event's owner.
 func (s *Service) freeName(e event.SubscriptionChanged) string {
 	plan, _ := s.plan(Owner{Kind: OwnerKind(e.OwnerKind)}.Free())
 	return plan.Name
@@ -121,6 +123,8 @@ func (s *Service) OnAppDeleted(ctx context.Context, e event.AppDeleted) error {
 	return s.deleteOwner(ctx, Owner{Application, e.AppID})
 }
 
+// deleteOwner deletes the owner at the provider, and then here. If the first step fails, the
+// event is handled again.
 func (s *Service) deleteOwner(ctx context.Context, o Owner) error {
 	if err := s.Payments.Forget(ctx, o); err != nil {
 		return err

@@ -124,6 +124,7 @@ func ignoreExpected(err error) error {
 	return err
 }
 
+// latest returns the later of two times.
 func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 var (
@@ -248,7 +249,7 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 			if change = sub.applyDeclined(now); change == event.SubscriptionPaymentFailed {
 				return s.Subscriptions.Update(ctx, sub)
 			}
-		case a.abandon:
+		case a.abandon: // the payer knows that the purchase has ended
 		case charge.Renewal:
 			change = sub.applyDeclined(now)
 		case !a.attended:

@@ -16,6 +16,9 @@ import (
 	"github.com/locumhq/locum/modules/billing"
 )
 
+// TestRenewal_Declined_RetriedForAWeek checks that a declined renewal is repeated after 1, 3
+// and 7 days, during which the plan stays, and that the plan ends after the last one. A card of
+// the sandbox that has expired works for a purchase only.
 func TestRenewal_Declined_RetriedForAWeek(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -36,12 +39,14 @@ func TestRenewal_Declined_RetriedForAWeek(t *testing.T) {
 		require.Equal(t, "basic", o.Subscription.Plan)
 		require.Equal(t, billing.Active, o.Subscription.Status)
 		require.Equal(t, []string{"lapsed"}, env.takeChanges())
-		require.Len(t, o.History, 5)
+		require.Len(t, o.History, 5) // the purchase and four declined renewals
 		_, n := env.provider.total()
 		require.Equal(t, 1, n)
 	})
 }
 
+// TestRenewal_PastDue_NewMethodIsCharged checks that another payment method is charged at once
+// while a renewal is past due, and is not stored if it is declined.
 func TestRenewal_PastDue_NewMethodIsCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -62,6 +67,8 @@ func TestRenewal_PastDue_NewMethodIsCharged(t *testing.T) {
 	})
 }
 
+// TestCancel_PastDue_BasicAtOnce checks that a cancelled plan whose period is not paid ends at
+// once.
 func TestCancel_PastDue_BasicAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -75,6 +82,9 @@ func TestCancel_PastDue_BasicAtOnce(t *testing.T) {
 	})
 }
 
+// TestRenewal_ProviderFails_RetriedWithoutBlocking checks a subscription that cannot be charged
+// because it has no payment method: it is reported at each run, and postponed, so that it does
+// not take a place in each batch.
 func TestRenewal_ProviderFails_RetriedWithoutBlocking(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -98,6 +108,8 @@ func TestRenewal_ProviderFails_RetriedWithoutBlocking(t *testing.T) {
 	})
 }
 
+// TestRenewal_ManyWorkers_OneCharge checks that eight workers renew each of three subscriptions
+// once.
 func TestRenewal_ManyWorkers_OneCharge(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		var people []auth.Actor
@@ -118,11 +130,13 @@ func TestRenewal_ManyWorkers_OneCharge(t *testing.T) {
 		all.Wait()
 		env.advance(time.Hour)
 		_, n := env.provider.total()
-		require.Equal(t, 6, n)
+		require.Equal(t, 6, n) // a purchase and a renewal of each
 		require.Equal(t, []string{"renewed", "renewed", "renewed"}, env.takeChanges())
 	})
 }
 
+// TestRenewal_OneFails_OthersContinue checks that an outage of the provider ends no plan and
+// that all renewals follow when it is over.
 func TestRenewal_OneFails_OthersContinue(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		for range 5 {
@@ -142,6 +156,8 @@ func TestRenewal_OneFails_OthersContinue(t *testing.T) {
 	})
 }
 
+// TestRenewal_AccountDeleted_NotCharged checks that a subscription whose owner does not exist
+// any more is deleted instead of renewed, even if the event of the deletion was not handled.
 func TestRenewal_AccountDeleted_NotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := seeker()
@@ -156,6 +172,9 @@ func TestRenewal_AccountDeleted_NotCharged(t *testing.T) {
 	})
 }
 
+// TestOnAccountDeleted_Payments_KeptAnonymously checks that the owner is deleted at the
+// provider and the charges stay without an owner. A payment that has no result yet is
+// completed, and starts no plan.
 func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me, other := seeker(), seeker()

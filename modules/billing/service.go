@@ -110,6 +110,7 @@ func (s *Service) Upgrade(ctx context.Context, by auth.Actor, in ChooseInput) (S
 	return s.chooseOwn(ctx, by, in, false)
 }
 
+// chooseOwn is choose for the caller.
 func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, allowCheaper bool) (Subscription, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return Subscription{}, err
@@ -124,6 +125,8 @@ func (s *Service) ChooseFor(ctx context.Context, o Owner, in ChooseInput) (Subsc
 	return s.choose(ctx, o, in, true)
 }
 
+// choose puts the owner on a plan, and collects the payment if one is needed. If allowCheaper
+// is false, the free plan and cheaper plans are faults.
 func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, allowCheaper bool) (Subscription, error) {
 	plan, err := findPlan(s.Plans, o.Kind, in.PlanID)
 	if err != nil {
@@ -403,4 +406,5 @@ func (s *Service) describe(c Charge) string {
 	return fmt.Sprintf("%s, %s to %s", plan.Name, formatDate(c.PeriodStart), formatDate(c.PeriodEnd))
 }
 
+// formatDate formats a day for e-mails and statements.
 func formatDate(t time.Time) string { return t.UTC().Format("2 January 2006") }
