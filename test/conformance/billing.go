@@ -32,8 +32,7 @@ func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, tim
 	return s, clk.Now().Add(1234567 * time.Microsecond)
 }
 
-// nobody returns the anonymous owner that replaces a deleted one.
-func nobody() billing.Owner { return billing.Owner{Kind: billing.DeletedOwner, ID: newID()} }
+func nobody() billing.Owner { return billing.Owner{Kind: billing.DeletedOwner, ID: newID()} } // replaces a deleted owner
 
 // payer returns a new user who pays.
 func payer() billing.Owner { return billing.Owner{Kind: billing.User, ID: newID()} }

@@ -610,7 +610,7 @@ func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 					handed[id]++
 				}
 				mu.Unlock()
-				for range 2 { // every reference comes twice
+				for range 2 { // every reference is delivered twice
 					tasks, err := database.Tasks.Start(context.Background(), append([]string{}, ids...), time.Minute)
 					require.NoError(t, err)
 					mu.Lock()
