@@ -66,10 +66,12 @@ func (d *testEnv) usable(t *testing.T, me auth.Actor, c credentials) [4]bool {
 }
 
 var (
+	// The results of usable with all, and with none, of the credentials.
 	allUsable  = [4]bool{true, true, true, true}
 	noneUsable = [4]bool{}
 )
 
+// otherApp creates an application of another user and returns its id.
 func (e *testEnv) otherApp(t *testing.T) string {
 	t.Helper()
 	a, _, err := e.CreateApp(t.Context(), e.developer(t), integrations.AppInput{Name: "Bed Finder", RedirectURIs: []string{callback}})
@@ -77,6 +79,9 @@ func (e *testEnv) otherApp(t *testing.T) string {
 	return a.ID
 }
 
+// TestAuthenticate_InactiveAccount_Unauthorized checks that a locked account can use neither
+// its key nor a token or code, and can use all of them again when it is unlocked. Its webhook
+// stays active.
 func TestAuthenticate_InactiveAccount_Unauthorized(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me, other := env.developer(t), env.otherApp(t)
@@ -91,6 +96,9 @@ func TestAuthenticate_InactiveAccount_Unauthorized(t *testing.T) {
 	})
 }
 
+// TestAuthenticate_LooksUpTheAccountOnce checks that a request costs one look-up of the
+// account, and an unknown or expired token none, because each call of the developer API pays
+// for it.
 func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		credentials := env.credentials(t, env.developer(t), env.otherApp(t))
@@ -108,6 +116,9 @@ func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
 	})
 }
 
+// TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials checks that, if accounts are
+// stored in another database, the event of a new password revokes what was created before it,
+// and nothing that was created or resumed afterwards.
 func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
@@ -139,6 +150,8 @@ func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing
 	})
 }
 
+// TestOnProgramsSignedOut_SeparateIdentity_RevokesEarlierCredentials checks the same for a
+// sign-out without a new password.
 func TestOnProgramsSignedOut_SeparateIdentity_RevokesEarlierCredentials(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
@@ -150,6 +163,9 @@ func TestOnProgramsSignedOut_SeparateIdentity_RevokesEarlierCredentials(t *testi
 	})
 }
 
+// TestOnPasswordChanged_SameDatabase_NoEffect checks that the events revoke nothing if accounts
+// are stored in the same database, where the transaction of the new password has revoked
+// everything.
 func TestOnPasswordChanged_SameDatabase_NoEffect(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
@@ -168,12 +184,15 @@ type accountsWithReset struct {
 	reset func()
 }
 
+// HoldSession implements integrations.Accounts.
 func (r accountsWithReset) HoldSession(ctx context.Context, by auth.Actor) error {
 	err := r.Accounts.HoldSession(ctx, by)
 	r.reset()
 	return err
 }
 
+// TestCreateKey_DuringResetInAnotherDatabase_IsRevoked checks that a key that is committed just
+// after a reset in another database, with a session from before, is revoked by the event.
 func TestCreateKey_DuringResetInAnotherDatabase_IsRevoked(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
@@ -197,6 +216,9 @@ func TestCreateKey_DuringResetInAnotherDatabase_IsRevoked(t *testing.T) {
 	})
 }
 
+// TestCreateKey_BeforeResetCommits_IsRevoked checks that a key that is created between the time
+// of a reset and its commit is revoked: the revocation includes the ten seconds that a reset
+// may take.
 func TestCreateKey_BeforeResetCommits_IsRevoked(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
@@ -213,6 +235,8 @@ func TestCreateKey_BeforeResetCommits_IsRevoked(t *testing.T) {
 	})
 }
 
+// TestCreateKey_CommittedAfterReset_IsRevoked checks that a key whose transaction commits after
+// the event was handled is revoked by the second revocation, two minutes later.
 func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
@@ -236,6 +260,9 @@ func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
 	})
 }
 
+// TestOnAccountDeleted_DeletesEverythingOfTheAccount checks that the applications, consents and
+// tokens of a deleted account are deleted, and the messages about it in other users' webhooks,
+// while everything else of other users stays.
 func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		storage := env.store.Integrations
@@ -311,6 +338,9 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 	})
 }
 
+// TestApplicationEvents_MemberOfTheOrganization_Receives checks that an event about a job
+// application is sent to webhooks of members, and of applications to which a member has
+// consented, until they leave the organization.
 func TestApplicationEvents_MemberOfTheOrganization_Receives(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		colleague, stranger, consenting := env.developer(t), env.developer(t), env.developer(t)

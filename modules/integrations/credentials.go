@@ -139,6 +139,7 @@ var keyScopes = []Scope{JobsRead, ApplicationsRead}
 // May reports whether the caller has the scope.
 func (c Caller) May(scope Scope) bool { return slices.Contains(c.scopes(), scope) }
 
+// scopes returns the scopes of the key or token.
 func (c Caller) scopes() []Scope {
 	if c.KeyID != "" {
 		return keyScopes
@@ -172,6 +173,7 @@ func (s *Service) AuthenticateKey(ctx context.Context, key string) (Caller, erro
 	return Caller{App: a, UserID: a.OwnerID, KeyID: k.ID}, nil
 }
 
+// tokenPrefixes are the prefixes of tokens, by which secret scanners recognize them.
 var tokenPrefixes = map[TokenKind]string{Code: "loc_ac_", Access: "loc_at_", Refresh: "loc_rt_"}
 
 // tokenLength is the length of a token without its prefix: 256 bits.

@@ -17,6 +17,9 @@ type plainVault struct{}
 func (plainVault) Encrypt(secret, _ string) (string, error)     { return secret, nil }
 func (plainVault) Decrypt(ciphertext, _ string) (string, error) { return ciphertext, nil }
 
+// TestSign_EqualsStandardWebhooks checks the signatures with the reference library of Standard
+// Webhooks: those of both secrets during a rotation, but not changed bodies, old timestamps and
+// expired secrets. An error does not contain the secret.
 func TestSign_EqualsStandardWebhooks(t *testing.T) {
 	t.Parallel()
 	now, body := time.Now(), `{"type":"job.created","data":{"id":"ä"}}`
@@ -58,6 +61,8 @@ func TestSign_EqualsStandardWebhooks(t *testing.T) {
 	require.NotContains(t, err.Error(), "?")
 }
 
+// TestRetryDelay_FollowsScheduleAndRetryAfter checks the delays of Standard Webhooks with a
+// jitter of a fifth. Retry-After can extend a delay up to a day, but not shorten it.
 func TestRetryDelay_FollowsScheduleAndRetryAfter(t *testing.T) {
 	t.Parallel()
 	for i, wait := range []time.Duration{
@@ -83,6 +88,9 @@ func TestRetryDelay_FollowsScheduleAndRetryAfter(t *testing.T) {
 	require.Greater(t, got, time.Hour, "the retry is not earlier than scheduled")
 }
 
+// TestAttempts_NewestKept_ResponsesTruncated checks that a delivery keeps 20 attempts with at
+// most 1,024 bytes of each response, of which characters that databases cannot store are
+// removed.
 func TestAttempts_NewestKept_ResponsesTruncated(t *testing.T) {
 	t.Parallel()
 	var d Delivery

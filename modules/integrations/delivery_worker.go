@@ -72,6 +72,7 @@ type finishedAttempt struct {
 	err error
 }
 
+// newDeliveryWorker returns a worker for the endpoint, which the caller runs.
 func (s *Service) newDeliveryWorker(e Endpoint) *deliveryWorker {
 	return &deliveryWorker{Service: s, endpoint: e, running: map[string]time.Time{}, finished: make(chan finishedAttempt, maxAttempts)}
 }
@@ -218,6 +219,7 @@ func (w *deliveryWorker) store(ctx context.Context, results []attemptResult, isS
 	return hasEnded, err
 }
 
+// storeOnce is store without retries.
 func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult, isStopping bool) (hasEnded bool, err error) {
 	err = w.Tx.Do(ctx, func(ctx context.Context) error {
 		// Get locks the endpoint, so that no delivery is created before the transaction ends.

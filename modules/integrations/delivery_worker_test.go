@@ -36,6 +36,8 @@ func (p *webhookEnv) startStalledTask(t *testing.T, hook integrations.WebhookPat
 	require.Len(t, started, 1)
 }
 
+// TestDeliveryWorker_Killed_NextSendsAfterLease checks that one worker at a time sends to an
+// endpoint: another one follows when the lease of a killed worker, 30 seconds, has expired.
 func TestDeliveryWorker_Killed_NextSendsAfterLease(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		hook := env.createWebhook(t, env.developer(t), "job.closed")
@@ -52,6 +54,8 @@ func TestDeliveryWorker_Killed_NextSendsAfterLease(t *testing.T) {
 	})
 }
 
+// TestDeliveries_TaskDropped_AreSent checks that the sweep adds a task for deliveries whose
+// task was lost, here because an operator has dropped it.
 func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.createWebhook(t, env.developer(t), "job.closed")
@@ -93,6 +97,8 @@ func (p *webhookEnv) respondDuring(n int, status int, do func()) {
 	}
 }
 
+// TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains checks that a worker that stores
+// the result of an attempt does not overwrite what the owner has changed during the attempt.
 func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 	paused, active := "paused", "active"
 	elsewhere := "https://elsewhere.example/"
@@ -100,7 +106,7 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 		status int
 		do     func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath)
 		want   []integrations.DeliveryStatus // the newest first
-		sent   int
+		sent   int                           // the number of requests to receivers
 	}{
 		"pauses, and the attempt succeeds": {200, func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
 			_, err := env.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: &paused})
@@ -154,6 +160,9 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 	}
 }
 
+// TestDeliveryWorker_LeaseLost_OneResultIsStored runs a second worker during an attempt of the
+// first. Both send the same request, which receivers recognize by its id, and one result is
+// stored.
 func TestDeliveryWorker_LeaseLost_OneResultIsStored(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
@@ -169,6 +178,8 @@ func TestDeliveryWorker_LeaseLost_OneResultIsStored(t *testing.T) {
 	})
 }
 
+// TestDeliveryWorker_ManyDue_EachSentOnce checks that a worker sends 250 deliveries once each,
+// with at most five requests at a time (maxAttempts).
 func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		endpoint := env.createEndpoint(t, env.developer(t))
@@ -198,6 +209,8 @@ func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 	})
 }
 
+// TestDeliveryWorker_ReceiverGone_FewAttempts checks that the response 410 Gone disables the
+// endpoint after the requests that were in progress, instead of 50 useless ones.
 func TestDeliveryWorker_ReceiverGone_FewAttempts(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		e := env.createEndpoint(t, env.developer(t))
@@ -279,6 +292,7 @@ type workers struct {
 	returned atomic.Int32
 }
 
+// start runs a worker of the endpoint.
 func (v *workers) start(t *testing.T, env *webhookEnv, e integrations.Endpoint) {
 	v.Go(func() {
 		assert.NoError(t, env.runWorker(t.Context(), e))
@@ -292,6 +306,9 @@ func (v *workers) waitReturned(t *testing.T, n int32) {
 	require.Eventually(t, func() bool { return v.returned.Load() == n }, 30*time.Second, time.Millisecond)
 }
 
+// TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers checks that 40 slow endpoints of one
+// owner use 32 workers (maxWorkersPerOwner), so that the endpoint of another owner is served.
+// The tasks of the other eight are repeated later.
 func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		many, other := env.developer(t), env.createEndpoint(t, env.developer(t))
@@ -314,6 +331,8 @@ func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
 	})
 }
 
+// TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers checks that failing endpoints of all
+// owners together use half of the workers, so that an endpoint that works is served.
 func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		half := task.Workers[task.Webhooks] / 2
@@ -345,6 +364,8 @@ func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 	})
 }
 
+// TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered checks that a worker that is stopped
+// during five attempts stores their results, so that they are not sent again.
 func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
@@ -373,6 +394,8 @@ func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 	})
 }
 
+// TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged checks that tasks of an endpoint that get
+// no worker, because the owner's other endpoints have all of them, become one task for later.
 func TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)

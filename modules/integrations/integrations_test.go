@@ -33,11 +33,13 @@ type testEnv struct {
 	work        kit.Work
 	deletedApps []string // from the events about deleted applications
 
+	// Locked users by id, and the members of organizations by the organization's id.
 	inactive       map[string]bool
 	members        map[string][]string
 	accountLookups int // calls of IsActive
 }
 
+// Choose implements integrations.Payments. It makes the plan the one that is paid for.
 func (e *testEnv) Choose(_ context.Context, _, plan, _ string) error {
 	e.paid = plan
 	if e.afterChoose != nil {
@@ -46,28 +48,35 @@ func (e *testEnv) Choose(_ context.Context, _, plan, _ string) error {
 	return nil
 }
 
+// SetUp implements integrations.Payments.
 func (e *testEnv) SetUp(_ context.Context, appID string) (integrations.PaymentSetup, error) {
 	e.setUps = append(e.setUps, appID)
 	return integrations.PaymentSetup{ClientSecret: "secret of " + appID}, nil
 }
 
+// Paid implements integrations.Payments.
 func (e *testEnv) Paid(context.Context, string) (string, error) { return e.paid, nil }
 
+// Visibility implements integrations.Accounts. Each account sees its own job applications.
 func (e *testEnv) Visibility(_ context.Context, userID string) (integrations.Visibility, error) {
 	return integrations.Visibility{ApplicantID: userID}, nil
 }
 
+// HoldSession implements integrations.Accounts. All sessions are valid.
 func (e *testEnv) HoldSession(context.Context, auth.Actor) error { return nil }
 
+// IsActive implements integrations.Accounts.
 func (e *testEnv) IsActive(_ context.Context, userIDs ...string) (bool, error) {
 	e.accountLookups++
 	return !slices.ContainsFunc(userIDs, func(userID string) bool { return e.inactive[userID] }), nil
 }
 
+// ListMembers implements integrations.Accounts.
 func (e *testEnv) ListMembers(_ context.Context, organizationID string) ([]string, error) {
 	return e.members[organizationID], nil
 }
 
+// OwnerName implements integrations.Accounts.
 func (e *testEnv) OwnerName(context.Context, string) (string, error) {
 	return "St Brigid's Hospital", nil
 }
@@ -75,8 +84,10 @@ func (e *testEnv) OwnerName(context.Context, string) (string, error) {
 // organizationID is the organization of all users.
 const organizationID = "0194a000-0000-7000-8000-000000000000"
 
+// OrganizationID implements integrations.Accounts.
 func (e *testEnv) OrganizationID(context.Context, string) (string, error) { return organizationID, nil }
 
+// ListByIDs implements integrations.Accounts for one id.
 func (e *testEnv) ListByIDs(_ context.Context, ids []string) (map[string]integrations.Person, error) {
 	return map[string]integrations.Person{ids[0]: {Name: "Dev", Email: "dev@example.org"}}, nil
 }
@@ -105,6 +116,7 @@ func (e *testEnv) deps() integrations.Deps {
 	}
 }
 
+// onEachStore runs the test on SQLite and on Postgres, without webhooks.
 func onEachStore(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
@@ -123,11 +135,13 @@ func onEachStore(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	})
 }
 
+// developer returns a new user who has just authenticated, as creating credentials requires.
 func (e *testEnv) developer(t *testing.T) auth.Actor {
 	t.Helper()
 	return auth.Actor{UserID: stores.NewID(), Seeker: true, ConfirmedAt: e.clock.Now()}
 }
 
+// recordEvent records the event, and handles it and the resulting tasks.
 func (d *testEnv) recordEvent(t *testing.T, e event.Event) {
 	t.Helper()
 	require.NoError(
@@ -137,6 +151,9 @@ func (d *testEnv) recordEvent(t *testing.T, e event.Event) {
 	d.work.All(t)
 }
 
+// TestAuthenticateKey_DeletedOrMistyped_Unauthorized checks that a key acts for the owner of
+// its application, only reads, and is not valid with a wrong checksum, another length or after
+// its deletion.
 func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
@@ -167,6 +184,8 @@ func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
 	})
 }
 
+// TestUsage_CountsByDayAndKey checks that requests and errors are counted by day in UTC, and
+// that the counters in memory are stored when the service stops.
 func TestUsage_CountsByDayAndKey(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
@@ -181,6 +200,7 @@ func TestUsage_CountsByDayAndKey(t *testing.T) {
 		first := env.clock.Now()
 		env.clock.Advance(24 * time.Hour)
 		env.Count(by, false)
+		// With a context that has ended, CountCalls stores the counters once and returns.
 		ended, end := context.WithCancel(t.Context())
 		end()
 		env.CountCalls(ended, func(err error) { require.NoError(t, err) })
@@ -197,6 +217,9 @@ func TestUsage_CountsByDayAndKey(t *testing.T) {
 	})
 }
 
+// TestPlan_NotPaid_IsRevokedUnlessOperators checks that an application has the plan that is
+// paid for, even if the result of the payment is late, that a renewal does not replace the plan
+// of an operator, and that the end of a subscription does.
 func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
@@ -254,6 +277,8 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 	})
 }
 
+// TestOnAccountDeleted_DeletesAppsAndConsents checks that each application of a deleted account
+// is deleted with an event, and that those of other accounts stay.
 func TestOnAccountDeleted_DeletesAppsAndConsents(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me, other := env.developer(t), env.developer(t)

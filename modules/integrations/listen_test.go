@@ -14,6 +14,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// listener creates an application and a listener that forwards its events to port 3000.
 func (p *webhookEnv) listener(t *testing.T) (integrations.App, integrations.Endpoint) {
 	t.Helper()
 	a, _, err := p.CreateApp(t.Context(), p.developer(t), integrations.AppInput{Name: "Ward Finder"})
@@ -24,6 +25,9 @@ func (p *webhookEnv) listener(t *testing.T) (integrations.App, integrations.Endp
 	return a, e
 }
 
+// TestListener_Deliveries_AreForwardedByItOnly checks that the service sends nothing to a local
+// address, and that a listener forwards to the address that it was started with, even if the
+// URL of its endpoint is changed.
 func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		app, endpoint := env.listener(t)
@@ -47,6 +51,8 @@ func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 	})
 }
 
+// TestListener_FailsForDays_IsNotDisabled checks that a developer whose local receiver fails
+// gets no warnings, and keeps the endpoint.
 func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		app, e := env.listener(t)
@@ -65,6 +71,8 @@ func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
 	})
 }
 
+// TestListener_Expired_IsDeleted checks that the endpoint of a killed listener is deleted after
+// a minute, by the periodic task or by the next listener.
 func TestListener_Expired_IsDeleted(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		app, endpoint := env.listener(t)
@@ -73,7 +81,7 @@ func TestListener_Expired_IsDeleted(t *testing.T) {
 			require.NoError(t, err)
 			return len(all)
 		}
-		clockwork := func() {
+		clockwork := func() { // runs the deletion of expired listeners
 			for _, periodic := range env.Periodic() {
 				if periodic.Kind == "integrations.end-listeners" {
 					require.NoError(t, periodic.Do(t.Context()))
@@ -96,6 +104,8 @@ func TestListener_Expired_IsDeleted(t *testing.T) {
 	})
 }
 
+// TestListener_Heartbeat_NoticesDeletedEndpoint checks that a listener continues while its
+// endpoint exists, even if it should have expired, and ends when it was deleted.
 func TestListener_Heartbeat_NoticesDeletedEndpoint(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		app, endpoint := env.listener(t)

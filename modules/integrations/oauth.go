@@ -85,6 +85,7 @@ var (
 	errInvalidScope = oauthError("invalid_scope", "A requested scope is unknown or was not granted.")
 )
 
+// oauthError returns an error with an error code of OAuth.
 func oauthError(code, description string) *fault.Error {
 	return fault.New(fault.Invalid, code, description)
 }

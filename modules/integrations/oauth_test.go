@@ -18,6 +18,7 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
+// callback is the redirect address of the applications.
 const callback = "https://wardfinder.example/callback"
 
 // The example of RFC 7636, appendix B.
@@ -26,6 +27,7 @@ const (
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
 
+// authorizationRequest returns a valid request of the application, with the challenge above.
 func (e *testEnv) authorizationRequest(t *testing.T, appID string) integrations.AuthorizationRequest {
 	t.Helper()
 	r, err := e.ParseAuthorization(
@@ -52,6 +54,7 @@ func (e *testEnv) tokens(t *testing.T, me auth.Actor, appID string) integrations
 	return issued
 }
 
+// errRollback is the error with which tryCode rolls back its transaction.
 var errRollback = errors.New("rollback")
 
 // tryCode returns the error of an exchange of the code, which can be used afterwards.
@@ -69,6 +72,8 @@ func (e *testEnv) tryCode(t *testing.T, code string) (exchange error) {
 	return exchange
 }
 
+// TestTokens_Expire_NotAfterTheirGrant checks the lifetimes of codes, access tokens and refresh
+// tokens, none of which outlives the authorization of 30 days.
 func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, me := t.Context(), env.developer(t)
@@ -114,6 +119,9 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 	})
 }
 
+// TestExchangeCode_WrongParameters_CodeRemainsValid checks that a code is exchanged only by its
+// client, with its redirect address and verifier, and that an attempt with wrong ones, which
+// may be an attacker's, does not use it up.
 func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, me := t.Context(), env.developer(t)
@@ -154,6 +162,8 @@ func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 	})
 }
 
+// TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized checks that a token ends with the
+// consent, the account and the application, and that the consent has to be given again.
 func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, owner := t.Context(), env.developer(t)
@@ -189,6 +199,8 @@ func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 	})
 }
 
+// TestOAuth_OwnerInactive_ApplicationStops checks that an application whose owner is locked
+// cannot act for other users until the owner is unlocked.
 func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, owner, me := t.Context(), env.developer(t), env.developer(t)
@@ -213,6 +225,8 @@ func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 	})
 }
 
+// TestRevoke_UsedOrExpiredToken_EndsAuthorization checks that a client can end an authorization
+// with any of its tokens (RFC 7009), but not with those of another client.
 func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, owner, me := t.Context(), env.developer(t), env.developer(t)
@@ -236,6 +250,8 @@ func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 	})
 }
 
+// TestRefresh_UsedTokenOfAnotherClient_EndsNothing checks that a client that has got hold of a
+// used refresh token of another client cannot end its authorization.
 func TestRefresh_UsedTokenOfAnotherClient_EndsNothing(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, owner, me := t.Context(), env.developer(t), env.developer(t)
@@ -251,6 +267,9 @@ func TestRefresh_UsedTokenOfAnotherClient_EndsNothing(t *testing.T) {
 	})
 }
 
+// TestRedirectsTo_RegisteredURIsOnly checks that redirect addresses are compared character by
+// character (RFC 9700 §2.1), except for the port of an http address with a loopback IP (RFC
+// 8252 §7.3). The name localhost is not such an IP.
 func TestRedirectsTo_RegisteredURIsOnly(t *testing.T) {
 	t.Parallel()
 	app := integrations.App{
@@ -275,6 +294,9 @@ func TestRedirectsTo_RegisteredURIsOnly(t *testing.T) {
 	}
 }
 
+// TestAppName_ControlCharacters_Refused checks that the name on the consent page cannot contain
+// characters that change the direction of text (U+202E) or control a terminal, but letters and
+// emoji of all languages.
 func TestAppName_ControlCharacters_Refused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"\u202e", "a\r\nb", "\x1b]0;x\x07", "a\u2028b", "a\tb", " "} {

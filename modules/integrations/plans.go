@@ -10,6 +10,7 @@ import (
 	"github.com/locumhq/locum/core/limit"
 )
 
+// errPlan is the fault about an unknown plan.
 var errPlan = fault.InvalidField("plan", "must be one of: free, professional, enterprise")
 
 // choicesPerAccount limits how often an account chooses plans: each choice sends an e-mail,

@@ -30,6 +30,9 @@ func (d *testEnv) planChanges(t *testing.T, owner auth.Actor, appID string) (pla
 	return plans
 }
 
+// TestPlanChange_AnyDelivery_IsAuditedOnce checks that a choice of the owner is audited once,
+// whether its payment is complete at once or later, and whether its event is handled before or
+// after the request ends. The end of a subscription is not a choice.
 func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
@@ -67,6 +70,8 @@ func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
 	})
 }
 
+// TestSetUpPayment_NotTheOwner_Refused checks that only the owner of an application, and no
+// program, can set up its payment method.
 func TestSetUpPayment_NotTheOwner_Refused(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)

@@ -144,6 +144,7 @@ func listEndpoints(ctx context.Context, w Webhooks, ownerID, appID string) ([]En
 	return endpoints, err
 }
 
+// hostOf returns the host of a URL, for display.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -207,6 +207,7 @@ type broadcast struct {
 	deliveries []Delivery
 }
 
+// newBroadcast returns the message with a delivery to each receiver, due now.
 func (s *Service) newBroadcast(m Message, receivers []Endpoint) broadcast {
 	now := s.Clock.Now()
 	return broadcast{m, list.Map(receivers, func(e Endpoint) Delivery {

@@ -86,6 +86,7 @@ func (s *Service) revoke(ctx context.Context, o signOut) error {
 	return s.programs().revoke(ctx, o.UserID, o.At.Add(signOutDuration), s.Clock.Now())
 }
 
+// programs returns the Programs of the service's ports.
 func (s *Service) programs() Programs {
 	return Programs{Tx: s.Tx, Apps: s.Apps, Keys: s.Keys, Webhooks: s.Webhooks, Consents: s.Consents}
 }

@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestCheckURL_NotPublic_IsRefused checks that webhooks, whose URLs users choose, cannot be
+// sent to the network of the service (server-side request forgery), in any notation of an
+// address that some program understands.
 func TestCheckURL_NotPublic_IsRefused(t *testing.T) {
 	t.Parallel()
 	for name, hosts := range map[string][]string{
@@ -79,6 +82,8 @@ func TestCheckURL_NotPublic_IsRefused(t *testing.T) {
 	}
 }
 
+// TestCheckURL_Public_IsAccepted checks hosts that resemble numbers or private addresses, but
+// are names or public addresses.
 func TestCheckURL_Public_IsAccepted(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{
@@ -89,6 +94,8 @@ func TestCheckURL_Public_IsAccepted(t *testing.T) {
 	}
 }
 
+// TestCheckURL_Loopback_MessageNamesTheCommand checks that the message for a local receiver
+// tells developers how to receive webhooks locally, only where that helps.
 func TestCheckURL_Loopback_MessageNamesTheCommand(t *testing.T) {
 	t.Parallel()
 	for address, starts := range map[string]string{
@@ -110,6 +117,9 @@ func TestCheckURL_Loopback_MessageNamesTheCommand(t *testing.T) {
 	require.Equal(t, "must be an http:// or https:// address", receiverProblem("ftp://localhost/", true))
 }
 
+// TestCheckURL_PrivateNetworksAllowed_AcceptsHTTPAndLoopback checks the setting for
+// installations whose receivers are in their own network. Malformed URLs are refused all the
+// same.
 func TestCheckURL_PrivateNetworksAllowed_AcceptsHTTPAndLoopback(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{

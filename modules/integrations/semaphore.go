@@ -39,6 +39,7 @@ type slots struct {
 	users int           // the number of callers that hold a slot or wait for one
 }
 
+// newKeyedSemaphore returns a semaphore with size slots for each key.
 func newKeyedSemaphore(size int) *keyedSemaphore {
 	return &keyedSemaphore{size: size, slots: map[string]*slots{}}
 }

@@ -250,6 +250,7 @@ func (s *Service) DeleteApp(ctx context.Context, by auth.Actor, appID string) er
 	})
 }
 
+// deleteApp deletes an application and records an event, in the transaction of ctx.
 func (s *Service) deleteApp(ctx context.Context, ownerID, appID string) error {
 	if err := s.Apps.Delete(ctx, ownerID, appID); err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestURLs_Ambiguous_Refused checks that URLs in which two parsers may find different hosts are
+// refused, both as redirect addresses and as receivers.
 func TestURLs_Ambiguous_Refused(t *testing.T) {
 	t.Parallel()
 	for _, rest := range []string{

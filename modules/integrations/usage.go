@@ -18,7 +18,8 @@ const (
 	flushEvery = time.Second
 	// maxCounters is the maximum number of counters in memory. It is reached only while the
 	// database is unavailable.
-	maxCounters    = 50_000
+	maxCounters = 50_000
+	// Counters are deleted after a little more than a year.
 	usageRetention = 400 * 24 * time.Hour
 	// UsageOf returns defaultDays unless the caller asks for others, at most maxDays.
 	defaultDays = 30
@@ -32,8 +33,10 @@ type usageCounter struct {
 	keyLastUsed map[string]time.Time // by key id
 }
 
+// appDay is an application and a day (2006-01-02, in UTC).
 type appDay struct{ appID, day string }
 
+// newUsageCounter returns a counter without requests.
 func newUsageCounter() *usageCounter {
 	return &usageCounter{days: map[appDay]DayUsage{}, keyLastUsed: map[string]time.Time{}}
 }

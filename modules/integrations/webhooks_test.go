@@ -26,13 +26,15 @@ import (
 // webhookEnv is testEnv with a receiver of webhooks that responds as configured.
 type webhookEnv struct {
 	*testEnv
-	mu         sync.Mutex
-	respond    func(p integrations.Post) integrations.Answer
-	sent       []integrations.Post
-	mails      []string // the subjects
+	mu      sync.Mutex
+	respond func(p integrations.Post) integrations.Answer
+	sent    []integrations.Post
+	mails   []string // the subjects
+	// The job applications that accounts may see, by user.
 	visibility map[string]integrations.Visibility
 }
 
+// Post implements integrations.Sender. It holds the lock while the receiver responds.
 func (p *webhookEnv) Post(_ context.Context, m integrations.Post) integrations.Answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,22 +42,29 @@ func (p *webhookEnv) Post(_ context.Context, m integrations.Post) integrations.A
 	return p.respond(m)
 }
 
+// Send implements mail.Mailer.
 func (p *webhookEnv) Send(_ context.Context, m mail.Message) error {
 	p.mails = append(p.mails, m.Subject)
 	return nil
 }
 
+// Encrypt and Decrypt implement auth.Vault with readable texts.
 func (p *webhookEnv) Encrypt(secret, owner string) (string, error) { return owner + secret, nil }
 func (p *webhookEnv) Decrypt(ciphertext, owner string) (string, error) {
 	return ciphertext[len(owner):], nil
 }
+
+// View implements integrations.Postings.
 func (p *webhookEnv) View(_ context.Context, listing json.RawMessage) (v integrations.JobView, err error) {
 	return v, json.Unmarshal(listing, &v)
 }
+
+// Visibility implements integrations.Accounts.
 func (p *webhookEnv) Visibility(_ context.Context, userID string) (integrations.Visibility, error) {
 	return p.visibility[userID], nil
 }
 
+// withWebhooks runs the test on SQLite and on Postgres, with a receiver that responds with 200.
 func withWebhooks(t *testing.T, test func(t *testing.T, env *webhookEnv)) {
 	t.Parallel()
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
@@ -77,10 +86,12 @@ func withWebhooks(t *testing.T, test func(t *testing.T, env *webhookEnv)) {
 	})
 }
 
+// respondWith returns a receiver that responds with the status.
 func respondWith(status int) func(integrations.Post) integrations.Answer {
 	return func(integrations.Post) integrations.Answer { return integrations.Answer{Status: status} }
 }
 
+// createWebhook creates an application of the user with a webhook for the events.
 func (p *webhookEnv) createWebhook(t *testing.T, by auth.Actor, events ...string) integrations.WebhookPath {
 	t.Helper()
 	a, _, err := p.CreateApp(t.Context(), by, integrations.AppInput{Name: "Ward Finder"})
@@ -90,6 +101,7 @@ func (p *webhookEnv) createWebhook(t *testing.T, by auth.Actor, events ...string
 	return integrations.WebhookPath{AppID: a.ID, ID: e.ID}
 }
 
+// deliveries returns the deliveries to the webhook, the newest first.
 func (p *webhookEnv) deliveries(t *testing.T, by auth.Actor, hook integrations.WebhookPath) []integrations.Delivery {
 	t.Helper()
 	r, err := p.MyDeliveries(t.Context(), by, hook, "", page.Request{Number: 1, Size: 50})
@@ -97,6 +109,9 @@ func (p *webhookEnv) deliveries(t *testing.T, by auth.Actor, hook integrations.W
 	return r.Items
 }
 
+// TestDeliver_Fails_RetriedForThreeDaysWithSameBody checks that a failing delivery is attempted
+// ten times with the same id and body, of which the owner is warned after a day, and that it
+// can be replayed afterwards.
 func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
@@ -115,7 +130,7 @@ func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 		require.Equal(t, integrations.Failed, d.Status)
 		require.Nil(t, d.NextAt)
 		require.Len(t, d.Attempts, 10)
-		require.InDelta(t, 75.6, env.clock.Now().Sub(begun).Hours(), 15.2)
+		require.InDelta(t, 75.6, env.clock.Now().Sub(begun).Hours(), 15.2) // the sum of the delays, with a jitter of a fifth
 		for i, sent := range env.sent {
 			require.Equal(t, env.sent[0].Body, sent.Body)
 			require.Equal(t, d.EventID, sent.Headers["webhook-id"])
@@ -133,6 +148,8 @@ func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 	})
 }
 
+// TestDeliver_FailsForFiveDays_DisablesEndpoint checks that an endpoint without a success for
+// five days is disabled: its pending deliveries fail, and new events are not sent to it.
 func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
@@ -166,6 +183,9 @@ func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 	})
 }
 
+// TestFanOut_Application_OnlyAuthorizedReceive checks that an event about a job application is
+// sent only with the consent of a user who may see it, with the scope applications:read, and
+// that the permission is checked again before each attempt.
 func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		owner, applicant, weak := env.developer(t), env.developer(t), env.developer(t)
@@ -211,6 +231,8 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 	})
 }
 
+// TestFanOut_Listing_IsThatOfEvent checks that a webhook contains the listing as it was at the
+// time of the event, or null if it was too large for the event.
 func TestFanOut_Listing_IsThatOfEvent(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.createWebhook(t, env.developer(t), "job.closed")
@@ -224,6 +246,8 @@ func TestFanOut_Listing_IsThatOfEvent(t *testing.T) {
 	})
 }
 
+// TestFanOut_BodyTooLong_OmitsListing checks that a body has at most 20,480 bytes. A listing
+// that does not fit is sent with its id only.
 func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.createWebhook(t, env.developer(t), "job.closed")
@@ -234,7 +258,7 @@ func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
 			return env.sent[len(env.sent)-1].Body
 		}
 		require.Contains(t, body(strings.Repeat("x", 19_000)), `"title":"Nurse"`)
-		// What is escaped counts as it is sent.
+		// Characters count in their escaped form: < is \u003c in JSON.
 		for _, long := range []string{strings.Repeat("x", 20_480), strings.Repeat("<", 4_000)} {
 			told := body(long)
 			require.Contains(t, told, `"job":null`)
@@ -243,6 +267,8 @@ func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
 	})
 }
 
+// TestDeliver_URLChangedDuringAttempt_ResultIgnored checks that the response 410 Gone of the
+// old URL does not disable an endpoint whose URL was changed meanwhile.
 func TestDeliver_URLChangedDuringAttempt_ResultIgnored(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
@@ -262,13 +288,15 @@ func TestDeliver_URLChangedDuringAttempt_ResultIgnored(t *testing.T) {
 	})
 }
 
+// TestReplay_TooMany_RateLimited checks that test events and replays of an account share one
+// limit, because each sends requests to a server that the account has chosen.
 func TestReplay_TooMany_RateLimited(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me, other := env.developer(t), env.developer(t)
 		hook, theirs := env.createWebhook(t, me, "job.closed"), env.createWebhook(t, other, "job.closed")
 		d, err := env.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
 		require.NoError(t, err)
-		for range integrations.SendsAMinute - 2 { // what is refused counts, too
+		for range integrations.SendsAMinute - 2 { // refused requests count too
 			_, err := env.ReplayDelivery(t.Context(), me, integrations.WebhookPath{}, d.ID)
 			require.Equal(t, fault.NotFound, fault.KindOf(err))
 		}
