@@ -57,6 +57,8 @@ const (
 type signal int
 
 const (
+	// The role, its last word, the specialty, a saved search, and the title of a listing that
+	// the user saved or applied for.
 	roleSignal signal = iota
 	roleWordSignal
 	specialtySignal
@@ -75,6 +77,8 @@ type affinity struct {
 	likedTitles               []string
 }
 
+// newAffinity returns the data of the user with the profile, of whose searches and liked titles
+// the newest are given.
 func newAffinity(p Profile, searches []Search, likedTitles []string) affinity {
 	t := affinity{
 		Profile:     p,

@@ -137,6 +137,8 @@ func isDataURI(sent string) bool {
 	return hasComma && !strings.ContainsAny(head, " \t\r\n")
 }
 
+// errNotBase64 is the error of decodeBase64 for empty input. Content that is not Base64 is
+// plain text, so that no client sees the error.
 var errNotBase64 = errors.New("not base64")
 
 // decode returns the content of the file that was sent in this form.

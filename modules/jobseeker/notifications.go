@@ -68,6 +68,7 @@ func (s *NotificationService) DeleteNotification(ctx context.Context, by auth.Ac
 	return s.update(ctx, by, notificationID, NotificationUpdate{DeletedAt: &now})
 }
 
+// update changes one of the caller's notifications.
 func (s *NotificationService) update(ctx context.Context, by auth.Actor, notificationID string, u NotificationUpdate) error {
 	notificationID, err := canonicalID(by, notificationID, ErrNotificationNotFound)
 	if err != nil {

@@ -283,7 +283,7 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 // value is nil.
 func setSalary(salary **float64, value *float64) {
 	switch {
-	case value == nil:
+	case value == nil: // not in the request
 	case *value == 0:
 		*salary = nil
 	default:
