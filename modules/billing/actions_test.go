@@ -241,7 +241,7 @@ func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
 }
 
 // TestConfirm_Renewal_IsPastDueUntilConfirmed checks a renewal that the bank wants to be
-// confirmed: the plan stays, and the payer is asked by e-mail to confirm it within 24 hours.
+// confirmed: the plan stays, and an e-mail requests the confirmation within 24 hours.
 func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := seeker()

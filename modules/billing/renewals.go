@@ -285,7 +285,7 @@ func (s *Service) bill(c Charge, a attempt) Bill {
 }
 
 // storeAction stores that the payer has to confirm a charge, unless that is stored already. A
-// renewal makes the subscription past due, and its owner is asked to confirm it.
+// renewal makes the subscription past due, and its owner has to confirm it.
 func (s *Service) storeAction(ctx context.Context, charge Charge) error {
 	if charge.awaitsPayer() {
 		return nil
