@@ -15,7 +15,21 @@ func loadVocabulary(tb testing.TB) *Vocabulary {
 	return v
 }
 
-// describe prints the concepts that an advert names, by kind and level.
+// describe prints the concepts that an advert names, as groups "name=id,id" separated by spaces.
+// Concepts that a named one implies are printed too (a dietitian prints spec=dietetics), but not
+// the more general ones above it. The groups are
+//
+//	head=        main roles of the title: what the job is
+//	second=      second choices: the role that a trainee learns, or that brackets list
+//	other=       roles that the title only mentions: the director of "PA to the director"
+//	field=       roles of the specialty or department field
+//	text=        roles of the description, if nothing else names one
+//	spec=        specialties of the title; in the same way grade=, setting=, contract=,
+//	             hours=, shift= and experience=
+//	spec@field=  specialties of a field or of the employer's name
+//	spec@text=   specialties of the description or the requirements
+//
+// The ids are those of vocabulary.txt.
 func describe(a *Annotation) string {
 	groups := map[string][]string{}
 	var order []string
@@ -35,6 +49,8 @@ func describe(a *Annotation) string {
 	return strings.Join(order, " ")
 }
 
+// groupOf returns the name of the group in which describe prints a tag. Roles of a title have
+// three levels, concepts of the other kinds have one.
 func groupOf(t Tag) string {
 	if t.Kind == Role {
 		return [...]string{Head: "head", SecondChoice: "second", InTitle: "other", InField: "field", InText: "text"}[t.Level]
@@ -42,6 +58,9 @@ func groupOf(t Tag) string {
 	return t.Kind.String() + [...]string{InTitle: "", InField: "@field", InText: "@text"}[t.Level]
 }
 
+// TestAnnotate_Adverts checks which fields of an advert may name which concepts, and that the
+// title has priority over the fields and the fields over the description. In running text, words
+// count only in phrases that leave no doubt. The notation of want is that of describe.
 func TestAnnotate_Adverts(t *testing.T) {
 	t.Parallel()
 	vocabulary := loadVocabulary(t)
@@ -83,7 +102,7 @@ func TestAnnotate_Adverts(t *testing.T) {
 			"head=medical-coder spec=health-records setting@field=work-from-home",
 		},
 		{
-			"bound phrases in the description",
+			"bound phrases in the description", // a band implies the NHS
 			Advert{Title: "Staff Nurse", Description: "This is a permanent contract with night shifts, full time, Band 5."},
 			"head=registered-nurse grade@text=band-5 setting@text=nhs contract@text=permanent hours@text=full-time shift@text=nights",
 		},
@@ -112,22 +131,25 @@ func TestAnnotate_Adverts(t *testing.T) {
 			Advert{Title: "Staff Nurse", Requirements: []string{"Experience in haematology"}},
 			"head=registered-nurse spec@text=haematology",
 		},
+		// MSW is a master of social work in the United States and a maternity support worker in
+		// Britain.
 		{"US abbreviation", Advert{Title: "MSW", Country: "us"}, "head=social-worker spec=social-work"},
 		{
-			"abbreviation decided by the description",
+			"abbreviation decided by the description", // RT may also be a respiratory therapist
 			Advert{Title: "RT – Nights", Description: "Operate the linac and plan radiation treatment."},
 			"head=therapeutic-radiographer spec=radiotherapy shift=nights",
 		},
 		{
-			"abbreviation decided by the field",
+			"abbreviation decided by the field", // ED is usually the emergency department
 			Advert{Title: "ED Nurse", Specialty: "Mental Health"},
 			"head=nurse spec=eating-disorders,mental-health",
 		},
 		{
-			"abbreviation decided by the other words",
+			"abbreviation decided by the other words", // PA may also be a physician associate
 			Advert{Title: "PA", Description: "Diary management for our directors."},
 			"head=personal-assistant",
 		},
+		// OR in capitals would be the operating room.
 		{"lower case is no abbreviation", Advert{Title: "Nurse or midwife"}, "head=nurse,midwife spec=maternity"},
 		{"empty", Advert{}, ""},
 	} {
@@ -139,6 +161,9 @@ func TestAnnotate_Adverts(t *testing.T) {
 	}
 }
 
+// TestAnnotate_ClosesUpwards checks that an advert gets the more general concepts above those that
+// it names: a search for nurses finds the ward sister. A concept above a second-choice link is a
+// second choice with the strength of that link.
 func TestAnnotate_ClosesUpwards(t *testing.T) {
 	t.Parallel()
 	a := loadVocabulary(t).Annotate(&Advert{Title: "Ward Sister – Cath Lab"})
@@ -159,6 +184,8 @@ func TestAnnotate_ClosesUpwards(t *testing.T) {
 	assert.False(t, ok)
 }
 
+// TestAnnotate_Years checks that only a plausible number of years (1 to 30) beside the word
+// experience is required experience, and not the age of the employer.
 func TestAnnotate_Years(t *testing.T) {
 	t.Parallel()
 	v := loadVocabulary(t)
@@ -193,6 +220,8 @@ func BenchmarkAnnotate(b *testing.B) {
 	}
 }
 
+// FuzzAnnotate checks that no text makes Annotate panic. The two seeds end in the middle of a series
+// of bands, where the parser looks for another number.
 func FuzzAnnotate(f *testing.F) {
 	vocabulary := loadVocabulary(f)
 	for _, c := range titles {

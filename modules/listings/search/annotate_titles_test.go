@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// titles are titles of adverts and what they name.
+// titles are titles of adverts, as employers write them, and what they name in the notation of
+// describe: "head=receptionist spec=optometry".
 var titles = []struct{ title, want string }{
 	{"Optometry Receptionist", "head=receptionist spec=optometry"},
 	{"Ward Clerk – Cardiology", "head=ward-clerk spec=cardiology"},
@@ -24,6 +25,7 @@ var titles = []struct{ title, want string }{
 		"Band 6 Paediatric Physiotherapist (Community)",
 		"head=physiotherapist spec=paediatrics,physiotherapy grade=band-6 setting=nhs,community-setting",
 	},
+	// In the United States the administrator of a nursing home is its licensed manager.
 	{"Nursing Home Administrator", "head=registered-manager setting=care-home-setting"},
 	{"RN – ICU – Nights – Travel", "head=registered-nurse spec=intensive-care contract=travel shift=nights"},
 	{"Registered Nurse", "head=registered-nurse"},
@@ -70,6 +72,7 @@ var titles = []struct{ title, want string }{
 	{"Physiotherapist", "head=physiotherapist spec=physiotherapy"},
 	{"Physical Therapist – Outpatient", "head=physiotherapist spec=physiotherapy,outpatients"},
 	{"PT – Outpatient Rehab", "head=physiotherapist spec=physiotherapy,rehabilitation"},
+	// A registered nurse is no physiotherapist, so that PT is part time.
 	{"RN – PT – Weekends", "head=registered-nurse hours=part-time shift=weekends"},
 	{"Occupational Therapist – Hands", "head=occupational-therapist spec=occupational-therapy,hand-surgery"},
 	{"Speech and Language Therapist (SLT)", "head=speech-language-therapist spec=speech-language-therapy"},
@@ -162,8 +165,10 @@ var titles = []struct{ title, want string }{
 	{"Labor & Delivery RN", "head=registered-nurse spec=labour-ward"},
 	{"Mother/Baby RN – Days", "head=registered-nurse spec=postnatal shift=days"},
 	{"Paediatric/Neonatal Nurse", "head=nurse spec=neonatal,paediatrics"},
+	// In a title in capitals, OR is the conjunction, unless it is a part of its own as in the next one.
 	{"STAFF NURSE OR HEALTHCARE ASSISTANT", "head=registered-nurse,healthcare-assistant"},
 	{"REGISTERED NURSE (OR)", "head=registered-nurse spec=theatres"},
+	// All of the title is in capitals, but PA is a part of its own and therefore the abbreviation.
 	{"NURSE PRACTITIONER – PA", "head=nurse-practitioner second=physician-associate"},
 	{"PA to the Medical Director", "head=personal-assistant other=medical-director"},
 	{"Personal Assistant (PA) – Chief Executive's Office", "head=personal-assistant other=executive-role grade=head-grade"},
@@ -222,6 +227,7 @@ var titles = []struct{ title, want string }{
 	{"Consultant, Healthcare Strategy", "head=business-consultant"},
 	{"Consultant", "head=doctor grade=consultant-grade"},
 	{"Carer / Support Worker – Weekends", "head=care-assistant,support-worker shift=weekends"},
+	// Nurses and doctors work in intensive care: the specialty alone names no role.
 	{"ICU", "spec=intensive-care"},
 	{"Band 5", "grade=band-5 setting=nhs"},
 	{"Nurse Assessor – PIP – Remote", "head=continuing-healthcare-nurse spec=continuing-healthcare setting=work-from-home"},
@@ -444,6 +450,8 @@ var titles = []struct{ title, want string }{
 	{"Mental Health Doctor – SHO level", "head=doctor spec=mental-health grade=sho-grade"},
 }
 
+// TestAnnotate_Titles checks the embedded vocabulary and the rules of titles together: each of the
+// titles names exactly the concepts beside it.
 func TestAnnotate_Titles(t *testing.T) {
 	t.Parallel()
 	v := loadVocabulary(t)
@@ -453,6 +461,9 @@ func TestAnnotate_Titles(t *testing.T) {
 	}
 }
 
+// TestAnnotate_EveryRoleForm_IsItsHead checks that a title with one name of a role, in front of a
+// town, is a job in that role. It finds names that other names in the vocabulary take apart.
+// Ambiguous names are left out, since a title without other words may not decide what they mean.
 func TestAnnotate_EveryRoleForm_IsItsHead(t *testing.T) {
 	t.Parallel()
 	vocabulary := loadVocabulary(t)
@@ -471,6 +482,8 @@ func TestAnnotate_EveryRoleForm_IsItsHead(t *testing.T) {
 	}
 }
 
+// TestAnnotate_EverySpecialtyForm_InTitle checks the same for the names of specialties after a role:
+// the title names the specialty, and its words do not replace the role.
 func TestAnnotate_EverySpecialtyForm_InTitle(t *testing.T) {
 	t.Parallel()
 	vocabulary := loadVocabulary(t)
