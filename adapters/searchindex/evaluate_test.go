@@ -12,6 +12,7 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
+// trimS is the normalization of the tests: it removes an s at the end.
 func trimS(word string) string { return strings.TrimSuffix(word, "s") }
 
 // count evaluates an expression on a whole segment, and requires that single
@@ -34,6 +35,9 @@ func count(t *testing.T, s *segment, e search.Expr) int {
 	return total
 }
 
+// TestPhrase_EqualsTexts compares random phrases with a search in the texts themselves. The segment is
+// just large enough to have lists of pairs of frequent words, so that phrases of frequent, of rare and
+// of both kinds of words are evaluated in different ways.
 func TestPhrase_EqualsTexts(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -79,6 +83,8 @@ func TestPhrase_EqualsTexts(t *testing.T) {
 	}
 }
 
+// contains reports whether a text has the words of the phrase side by side. An empty word separates
+// fields and matches nothing.
 func contains(text, phrase []string, literal bool) bool {
 	for i := range len(text) - len(phrase) + 1 {
 		if slices.EqualFunc(text[i:i+len(phrase)], phrase, func(a, b string) bool {
@@ -90,6 +96,9 @@ func contains(text, phrase []string, literal bool) bool {
 	return false
 }
 
+// TestWithin_EqualsDistances compares circles, which are evaluated by the cells of a grid, with the
+// distance of each document. The grid is irregular at the poles and the date line, where half of the
+// documents are. 13,000 miles is more than half of the circumference of the Earth.
 func TestWithin_EqualsDistances(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -118,6 +127,8 @@ func TestWithin_EqualsDistances(t *testing.T) {
 	}
 }
 
+// TestExpired_AnyOrderOfTimes checks the set of expired documents, which is reused from query to query,
+// at times that go forward and back: queries that run at once may have different times.
 func TestExpired_AnyOrderOfTimes(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))
@@ -140,6 +151,8 @@ func TestExpired_AnyOrderOfTimes(t *testing.T) {
 	}
 }
 
+// TestFind_PhraseInManyTexts_CountsEach checks a phrase in so large a number of texts that two goroutines
+// read them.
 func TestFind_PhraseInManyTexts_CountsEach(t *testing.T) {
 	t.Parallel()
 	index := open(t, options(""))

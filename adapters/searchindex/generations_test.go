@@ -10,7 +10,7 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// newGeneration stores an index with a document in a subfolder.
+// newGeneration stores an index with one document and this position in the next numbered subfolder.
 func newGeneration(t *testing.T, folder, position string) {
 	t.Helper()
 	x, err := OpenNext(options(folder))
@@ -19,6 +19,7 @@ func newGeneration(t *testing.T, folder, position string) {
 	require.NoError(t, x.Close())
 }
 
+// openNewest opens the newest complete index of the folder until the test ends.
 func openNewest(t *testing.T, folder string) *Index {
 	t.Helper()
 	x, err := OpenNewest(options(folder))
@@ -27,6 +28,7 @@ func openNewest(t *testing.T, folder string) *Index {
 	return x
 }
 
+// entriesOf returns the names of the files and folders in a folder, in alphabetical order.
 func entriesOf(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -37,6 +39,8 @@ func entriesOf(t *testing.T, folder string) (names []string) {
 	return names
 }
 
+// TestOpenNewest_NoFolder_CreatesTheFirst checks the first start: the folder and an empty index in its
+// subfolder "1" are created.
 func TestOpenNewest_NoFolder_CreatesTheFirst(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "search")
@@ -45,6 +49,8 @@ func TestOpenNewest_NoFolder_CreatesTheFirst(t *testing.T) {
 	require.Equal(t, []string{"1"}, entriesOf(t, folder))
 }
 
+// TestOpenNewest_SeveralComplete_OpensTheNewestAndDeletesTheOthers checks the start after a build of a new
+// index. A folder whose name is not a number belongs to somebody else and remains.
 func TestOpenNewest_SeveralComplete_OpensTheNewestAndDeletesTheOthers(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -56,6 +62,8 @@ func TestOpenNewest_SeveralComplete_OpensTheNewestAndDeletesTheOthers(t *testing
 	require.Equal(t, []string{"2", "notes"}, entriesOf(t, folder))
 }
 
+// TestOpenNewest_WithoutPosition_OpensTheOneBefore checks that an interrupted build does not replace the
+// index before it: a build stores its position when it has all documents.
 func TestOpenNewest_WithoutPosition_OpensTheOneBefore(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -67,6 +75,8 @@ func TestOpenNewest_WithoutPosition_OpensTheOneBefore(t *testing.T) {
 	require.Equal(t, []string{"1"}, entriesOf(t, folder))
 }
 
+// TestOpenNewest_OnlyWithoutPosition_IsEmpty checks that the documents of an interrupted first build are
+// not kept, since some of them may have been deleted in the database meanwhile.
 func TestOpenNewest_OnlyWithoutPosition_IsEmpty(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -77,6 +87,8 @@ func TestOpenNewest_OnlyWithoutPosition_IsEmpty(t *testing.T) {
 	require.Len(t, entriesOf(t, folder), 1)
 }
 
+// TestOpenNewest_ForeignFolder_IsLeftAlone checks that a numbered folder with files of another program is
+// neither opened nor deleted, and that its number is not used again.
 func TestOpenNewest_ForeignFolder_IsLeftAlone(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -96,6 +108,8 @@ func TestOpenNewest_ForeignFolder_IsLeftAlone(t *testing.T) {
 	require.Equal(t, []string{"1", "2"}, entriesOf(t, folder), "the third one is discarded")
 }
 
+// TestOpenNewest_OtherAnalyzer_IsDeleted checks the start after an upgrade whose analyzer produces other
+// words and keys: the index is replaced by an empty one, which is built from the database.
 func TestOpenNewest_OtherAnalyzer_IsDeleted(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -109,6 +123,8 @@ func TestOpenNewest_OtherAnalyzer_IsDeleted(t *testing.T) {
 	require.Equal(t, []string{"1"}, entriesOf(t, folder))
 }
 
+// TestOpenNewest_InUse_IsRefused checks that a second process does not take the index for damaged and
+// delete it.
 func TestOpenNewest_InUse_IsRefused(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

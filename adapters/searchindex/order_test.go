@@ -11,8 +11,9 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// TestSortOrder_First_EqualsSorting compares the documents that are looked up in
-// the order of all documents with those of sorting the set.
+// TestSortOrder_First_EqualsSorting compares the documents that are looked up in the order of all
+// documents with those of sorting the set, from a random position on. Few dates, titles and places
+// make many of them equal, and a quarter of the documents have no value and come last.
 func TestSortOrder_First_EqualsSorting(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(7, 8))
@@ -64,6 +65,7 @@ func TestSortOrder_First_EqualsSorting(t *testing.T) {
 		require.True(t, complete)
 		require.Equal(t, want[:min(n, len(want))], got, "%+v after %+v", query.Sort, b)
 		if len(want) > n {
+			// n hits cannot be found among n-1 documents, unless some have no value: these need no search.
 			_, complete = order.first(set, b, n, n-1)
 			require.False(t, complete && want[n-1].key != last, "limit")
 		}

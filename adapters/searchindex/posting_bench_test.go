@@ -77,6 +77,7 @@ func BenchmarkPosting(b *testing.B) {
 	}
 }
 
+// roaringBytes returns a Roaring bitmap of the documents in its format for files.
 func roaringBytes(t testing.TB, docs []uint32) []byte {
 	data, err := roaring.BitmapOf(docs...).ToBytes()
 	if err != nil {
@@ -85,6 +86,7 @@ func roaringBytes(t testing.TB, docs []uint32) []byte {
 	return data
 }
 
+// readRoaring returns the Roaring bitmaps of files, without copying their content.
 func readRoaring(t testing.TB, data [][]byte) []*roaring.Bitmap {
 	list := make([]*roaring.Bitmap, len(data))
 	for i, b := range data {
@@ -115,6 +117,7 @@ func countBlocks(docs int, eval func(e *evaluation, out vector)) int {
 	return n
 }
 
+// unite sets out to the documents of mask that are in any of the lists.
 func unite(e *evaluation, mask vector, lists [][]byte, out vector) {
 	out.clear()
 	for _, data := range lists {
@@ -123,6 +126,7 @@ func unite(e *evaluation, mask vector, lists [][]byte, out vector) {
 	}
 }
 
+// intersect sets out to the documents of mask that are in all lists.
 func intersect(e *evaluation, mask vector, lists [][]byte, out vector) {
 	copy(out, mask)
 	for _, data := range lists {

@@ -19,6 +19,9 @@ func randomDocs(r *rand.Rand, n int, p float64) []uint32 {
 	return docs
 }
 
+// TestPosting_EqualsRoaringBitmap compares all operations of a posting with a Roaring bitmap of the same
+// documents. The probabilities produce empty postings, arrays and bitmaps on both sides of the limit
+// between them (.0625 of a block), and full blocks; the last block is incomplete.
 func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -33,7 +36,7 @@ func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 		list := readPosting(appendPosting(nil, docs))
 		require.Equal(t, docs, list.appendTo(nil), "%v", p)
 		if len(docs) == 1 {
-			list = posting{count: 1, single: docs[0]}
+			list = posting{count: 1, single: docs[0]} // the form without containers
 		}
 		require.Equal(t, int(want.GetCardinality()), list.count)
 		masked, found := newVector(n), newVector(n)
@@ -53,6 +56,8 @@ func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 	}
 }
 
+// TestCounters_EqualNumbers compares counters, which add a cost to many documents bit by bit, with
+// ordinary numbers. Seven bits hold the sum of all costs, 121; greater numbers are compared too.
 func TestCounters_EqualNumbers(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -82,6 +87,8 @@ func TestCounters_EqualNumbers(t *testing.T) {
 	}
 }
 
+// TestVector_Fill_ClearsUnusedBits checks that the bits of the last word beyond the last document remain
+// 0: they would be counted as hits. 130 is more than two words of 64 bits.
 func TestVector_Fill_ClearsUnusedBits(t *testing.T) {
 	t.Parallel()
 	for docs := range 130 {

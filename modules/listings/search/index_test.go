@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestExpr_JSON_RoundTrip checks each operation, since expressions are stored as JSON.
 func TestExpr_JSON_RoundTrip(t *testing.T) {
 	t.Parallel()
 	e := And(
@@ -27,6 +28,8 @@ func TestExpr_JSON_RoundTrip(t *testing.T) {
 	require.NoError(t, back.Validate())
 }
 
+// TestQuery_Validate checks that each query that an index cannot evaluate is refused. The costs of all
+// slots together must fit into 12 bits (at most 4,095); CostBits counts the highest cost of each slot.
 func TestQuery_Validate(t *testing.T) {
 	t.Parallel()
 	slot := func(levels ...SlotLevel) []Slot { return []Slot{{Levels: levels}} }
@@ -55,6 +58,8 @@ func TestQuery_Validate(t *testing.T) {
 	require.Equal(t, 4, q.CostBits())
 }
 
+// TestPoint_Miles checks a known distance, symmetry and the longest distance, from pole to pole: half
+// the circumference of the Earth.
 func TestPoint_Miles(t *testing.T) {
 	t.Parallel()
 	leeds, london := Point{Lat: 53.797, Lon: -1.544}, Point{Lat: 51.507, Lon: -0.128}

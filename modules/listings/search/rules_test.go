@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// rulesVocabulary has for each rule of TestParse_Rules and TestAnnotate_Rules the concepts that it
+// needs, such as two roles outside of care and grades that imply a doctor.
 const rulesVocabulary = `
 role nurse *broad : nurse
 role registered-nurse <nurse : registered nurse
@@ -50,6 +52,9 @@ type companies map[string]bool
 
 func (c companies) HasEmployer(name string) bool { return c[name] }
 
+// rulesParser returns a parser of rulesVocabulary with places, words of adverts and employers. The
+// populations decide between towns of one name; "heath" and "edinburgh" are words of adverts, so that
+// they are not simply misspelt.
 func rulesParser(t *testing.T) *Parser {
 	t.Helper()
 	vocabulary, err := Parse(Source{Name: "test", Text: rulesVocabulary})
@@ -97,6 +102,8 @@ func rulesParser(t *testing.T) *Parser {
 	return &Parser{Vocabulary: vocabulary, Places: places, Words: NewSpelling(vocabulary, lexicon), Employers: employers}
 }
 
+// TestParse_Rules checks one rule of the parser with each query. The notation of want is that of
+// formatTerms. Most queries end in a space, so that their last word is not completed.
 func TestParse_Rules(t *testing.T) {
 	t.Parallel()
 	parser := rulesParser(t)
@@ -112,16 +119,19 @@ func TestParse_Rules(t *testing.T) {
 		{"the role before a preposition is meant", "secretary to the director ", "role:secretary, word:director"},
 		{"a role that implies a specialty describes", "receptionist at a dentist ", "role:receptionist, specialty:dentistry"},
 		{"a broad role after one outside of care describes", "recruitment consultant nurses ", "role:recruiter, word:nurse"},
-		{"a leader is what stands before", "health visitor team leader ", "role:health-visitor, word:manager"},
+		{"the role before a leader is the main one", "health visitor team leader ", "role:health-visitor, word:manager"},
 		{"few concepts before many", "neonatal intensive care nurse ", "specialty:neonatal, role:nurse"},
 		{"a slash between roles is OR", "nurse/radiographer ", "role:nurse|radiographer"},
+		// The plan requires urology of the doctors alone; the notation shows only the roles.
 		{"OR with a composed role", "urologist or nurse ", "role:doctor|nurse"},
 		{
 			"OR with a composed role shares the specialty", "intensive care nurse or urology ",
 			"role:nurse, specialty:intensive-care|urology",
 		},
-		{"small numbers ask for nothing", "nurse 6 ", "role:nurse"},
+		{"small numbers are ignored", "nurse 6 ", "role:nurse"},
+		// Edinburg is a town in Texas, but adverts name only Edinburgh.
 		{"a namesake without adverts", "nurse in edinburg ", "role:nurse, place:Edinburgh GB"},
+		// The larger Halifax is in Canada.
 		{"a town abroad with a namesake at home", "nurse halifax ", "role:nurse, place:Halifax GB"},
 		{"another form of a filler", "nurse searching ", "role:nurse"},
 		{"a short word is not corrected in its first letter", "nurse lights ", "role:nurse, word:lights"},
@@ -130,6 +140,7 @@ func TestParse_Rules(t *testing.T) {
 		{"an unfinished specialty beside a role", "nurse cardi", "role:nurse, specialty*:cardiology"},
 		{"a filler is excluded as a word", "nurse -job ", "role:nurse, -word:job"},
 		{"an unfinished word in the other spelling", "nurse cardiac anae", "role:nurse, specialty*:cardiology"},
+		// Radium is a place in adverts, but radi begins a word of the vocabulary.
 		{"an unfinished specialty is no place", "nurse radi", "role:nurse, word*:radi"},
 		{"a large town whose name is a word", "nurse rugby ", "role:nurse, place:Rugby GB"},
 		{"an employer by the beginning of its name", "nurse mersey heart", "role:nurse, employer:mersey heart"},
@@ -144,7 +155,10 @@ func TestParse_Rules(t *testing.T) {
 		{"a time of day", "nurse 7am ", "role:nurse"},
 		{"a share of full time", "nurse 0.6wte ", "role:nurse, hours:part-time"},
 		{"a part of a town", "nurse west leeds ", "role:nurse, place:Leeds GB"},
+		// The gazetteer takes "nurse" for a suburb of Leeds.
 		{"no suburb is known before the town", "nurse, leeds", "role:nurse, place:Leeds GB"},
+		// Locum is a word of British adverts, 1099 a tax form in the United States. Without such a word,
+		// the town in the United States must be more than three times as large.
 		{"a namesake in the country of the words", "locum nurse lincoln ", "word:locum, role:nurse, place:Lincoln GB"},
 		{"a namesake in the other country", "nurse 1099 lincoln ", "role:nurse, word:1099, place:Lincoln US"},
 		{"a namesake at home", "nurse lincoln ", "role:nurse, place:Lincoln GB"},
@@ -154,12 +168,17 @@ func TestParse_Rules(t *testing.T) {
 		{"exclusion ends at a comma", "nurse not looking for a job, leeds ", "role:nurse, place:Leeds GB"},
 		{"a negation in a filler", "nurse no matter leeds ", "role:nurse, place:Leeds GB"},
 		{"outside excludes a place", "nurse outside leeds ", "role:nurse, -place:Leeds GB"},
+		// March is also a town in Cambridgeshire.
 		{"a month after a marker", "nurse in march ", "role:nurse, word:march"},
+		// Van is a city in Turkey.
 		{"a town abroad whose name is a word", "nurse van ", "role:nurse, word:van"},
 		{"programmed activities are no pay", "nurse 10 pa ", "role:nurse"},
+		// 60 an hour for the 1,950 hours of a full-time year.
 		{"pay by the hour in one word", "nurse 60ph ", "role:nurse, pay:117000-0 "},
 		{"a state at the end", "nurse tx", "role:nurse, place:Texas US"},
 		{"a short abbreviation", "mgr ", "role:manager"},
+		// A reporting radiologist is a doctor in radiology: two conditions, which one unfinished word
+		// cannot be.
 		{"an unfinished name is no doctor of a specialty", "reporting rad", "role*:radiographer"},
 		{"a stop word that continues a name", "occupational the", "role*:occupational-therapist"},
 	} {
@@ -170,11 +189,14 @@ func TestParse_Rules(t *testing.T) {
 	}
 }
 
+// TestParse_CorrectedPlace_IsReported checks that a user is told which place the results are for.
 func TestParse_CorrectedPlace_IsReported(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []Correction{{From: "edinburg", To: "Edinburgh"}}, rulesParser(t).Parse("nurse in edinburg ").Corrections)
 }
 
+// TestEmployerKeys checks the keys of companies: the name, and its beginnings from two words on, without
+// "the". A query may leave out the end of a long name.
 func TestEmployerKeys(t *testing.T) {
 	t.Parallel()
 	for company, want := range map[string]string{
@@ -187,6 +209,9 @@ func TestEmployerKeys(t *testing.T) {
 	}
 }
 
+// TestAnnotate_Rules checks the keys by which an advert is found. "role.head:x" is a main role,
+// "role.second:x" a second choice, "role.title:x" a role that the title only mentions, and "stated:x"
+// means that the advert states something about slot x, so that other values contradict it.
 func TestAnnotate_Rules(t *testing.T) {
 	t.Parallel()
 	vocabulary, err := Parse(
@@ -241,6 +266,9 @@ func TestAnnotate_Rules(t *testing.T) {
 	}
 }
 
+// TestParse_ORBetweenTwoRoles_IsNoOperatingRoom checks with the embedded vocabulary that OR between two
+// names of one kind is the operator. At the beginning of a query it is the operating room, a name of
+// the specialty theatres.
 func TestParse_ORBetweenTwoRoles_IsNoOperatingRoom(t *testing.T) {
 	t.Parallel()
 	v, err := Load()
@@ -250,6 +278,8 @@ func TestParse_ORBetweenTwoRoles_IsNoOperatingRoom(t *testing.T) {
 	require.Equal(t, "role:nurse, specialty:theatres", formatTerms(p.Parse("OR nurse ")))
 }
 
+// TestParse_Distance_IsRadius checks the radius in miles that a query contains: kilometres are
+// converted, 0 is no radius, and a longer one is reduced to the maximum.
 func TestParse_Distance_IsRadius(t *testing.T) {
 	t.Parallel()
 	parser := rulesParser(t)

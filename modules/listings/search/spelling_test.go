@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestSpelling_Within_StopsAtTheLimit checks that a query of many misspelt words does not take long: each
+// unknown word is compared with thousands of others, so that only the first ones are corrected.
 func TestSpelling_Within_StopsAtTheLimit(t *testing.T) {
 	t.Parallel()
 	p := *testParser(t)
@@ -15,6 +17,7 @@ func TestSpelling_Within_StopsAtTheLimit(t *testing.T) {
 	require.Len(t, p.Parse(strings.Repeat("receptonist ", 3*maxCorrected)).Corrections, maxCorrected)
 }
 
+// TestSpelling_Within_StopsWithTheContext checks that a cancelled request is not corrected further.
 func TestSpelling_Within_StopsWithTheContext(t *testing.T) {
 	t.Parallel()
 	p := *testParser(t)

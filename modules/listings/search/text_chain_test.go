@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A scan in quadratic time would take minutes.
+// TestTokens_LongChain_TakesLinearTime checks that texts in which every part might join the next one to
+// a word are read in linear time. In quadratic time, one request with such a text would occupy a
+// processor for minutes.
 func TestTokens_LongChain_TakesLinearTime(t *testing.T) {
 	t.Parallel()
 	for _, link := range []string{"a & ", "a&", "a.", "a/", "a-", "a'", "a’", "a+", "1,", "é & ", "é.", "&", "\u0301", "a", "A ", "..."} {

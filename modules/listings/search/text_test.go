@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// words returns the folded words of the tokens, separated by spaces.
 func words(tokens []Token) string {
 	out := make([]string, len(tokens))
 	for i, t := range tokens {
@@ -67,6 +68,8 @@ func TestTokens_Words(t *testing.T) {
 	}
 }
 
+// TestTokens_Positions checks that the surfaces and gaps of the tokens are the text itself, since they
+// are used to mark words in it.
 func TestTokens_Positions(t *testing.T) {
 	t.Parallel()
 	const text = "Senior RN (ICU) – nurse’s home, Zürich A & E"
@@ -83,6 +86,8 @@ func TestTokens_Positions(t *testing.T) {
 	assert.Equal(t, "A & E", tokens[6].Surface)
 }
 
+// TestTokens_Capitals checks which words are abbreviations: two or more characters, all letters in capitals but for
+// the s of a plural or possessive.
 func TestTokens_Capitals(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
@@ -93,6 +98,9 @@ func TestTokens_Capitals(t *testing.T) {
 	}
 }
 
+// TestNormalize checks that the plural and the other spelling of a word become the same word, which need
+// not be a word of English ("doe"). Words that only look like one of these forms remain as they are:
+// hours has the -our of colour, citizen the -iz of organization.
 func TestNormalize(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ word, want string }{
@@ -116,6 +124,7 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
+// TestNormalize_KeepsMeaningsApart checks pairs of words of different meaning that a stemmer would join.
 func TestNormalize_KeepsMeaningsApart(t *testing.T) {
 	t.Parallel()
 	for _, pair := range [][2]string{
@@ -152,6 +161,7 @@ func BenchmarkNormalize(b *testing.B) {
 	}
 }
 
+// FuzzTokens checks for any text that tokens follow each other, are within the text and are not empty.
 func FuzzTokens(f *testing.F) {
 	for _, s := range []string{"T & O", "R.D.", "nurse’s", "5/6", "\xe2\x80", "Co-", "ÀÉ'S", "GPs'"} {
 		f.Add(s)
@@ -168,6 +178,8 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
+// TestNormalize_LongWord_Unchanged checks that a long word is not normalized: each "ae" in it would be
+// replaced in a new copy, in quadratic time.
 func TestNormalize_LongWord_Unchanged(t *testing.T) {
 	t.Parallel()
 	word := strings.Repeat("ae", 10_000)

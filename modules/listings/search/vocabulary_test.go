@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestLoad_EmbeddedVocabulary_HasNoProblems checks that the embedded vocabulary has no contradictions,
+// and that it does not lose concepts by accident: the minimums are round numbers below its size.
 func TestLoad_EmbeddedVocabulary_HasNoProblems(t *testing.T) {
 	t.Parallel()
 	vocabulary, err := Parse(Source{Name: "vocabulary.txt", Text: embedded})
@@ -33,6 +35,8 @@ func TestLoad_EmbeddedVocabulary_FindsEveryForm(t *testing.T) {
 	}
 }
 
+// TestParse_MalformedLine_NamesLineAndCause checks that an operator who adds a vocabulary finds the line
+// of a mistake by the message, "FILE:LINE: cause". The first string of a case is the mistaken part.
 func TestParse_MalformedLine_NamesLineAndCause(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
@@ -61,6 +65,7 @@ func TestParse_MalformedLine_NamesLineAndCause(t *testing.T) {
 	}
 }
 
+// TestLint_Problems checks the contradictions between lines that are each well-formed.
 func TestLint_Problems(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
@@ -89,6 +94,9 @@ func TestLint_Problems(t *testing.T) {
 	}
 }
 
+// TestLoad_Additions_OverrideAndExtend checks that the file of an operator can replace a concept
+// (ward-clerk loses its other names), extend one, add one and decide an ambiguous name, and that
+// the version changes, so that indexes are built anew.
 func TestLoad_Additions_OverrideAndExtend(t *testing.T) {
 	t.Parallel()
 	vocabulary, err := Load(Source{Name: "own.txt", Text: `
@@ -108,6 +116,9 @@ read don director-of-nursing if words(nursing)
 	assert.ErrorContains(t, err, "own.txt:1: x: link <nobody leads to no other concept")
 }
 
+// smallVocabulary has one concept for each kind of link: another name with a second parent
+// (hand-surgeon), a path over one second choice (sister) and over two (deputy), and an ambiguous
+// abbreviation (rt).
 const smallVocabulary = `
 role doctor *broad : doctor
 role surgeon <doctor +surgery : surgeon
@@ -135,6 +146,8 @@ func parseSmall(t *testing.T) *Vocabulary {
 	return v
 }
 
+// TestConcept_Closure checks the concepts above a concept. Their strength is the product of a path,
+// which has at most one second-choice link: a deputy is not even a second choice for a manager.
 func TestConcept_Closure(t *testing.T) {
 	t.Parallel()
 	vocabulary := parseSmall(t)
@@ -152,6 +165,8 @@ func TestConcept_Closure(t *testing.T) {
 	assert.Equal(t, []*Concept{vocabulary.Concept("nurse")}, vocabulary.Concept("nurse").Means())
 }
 
+// TestConcept_SiblingsAndKin checks that the children of a concept are related to each other, unless the
+// concept is broad (d): a nurse and a doctor are not similar because both are clinical.
 func TestConcept_SiblingsAndKin(t *testing.T) {
 	t.Parallel()
 	vocabulary, err := Parse(Source{
@@ -166,6 +181,8 @@ func TestConcept_SiblingsAndKin(t *testing.T) {
 	assert.False(t, vocabulary.Concept("e").IsKin(vocabulary.Concept("f")))
 }
 
+// TestVocabulary_Matches checks the names that begin at the first word, the shortest first. They match in
+// the singular and plural, but not across a comma and not unfinished.
 func TestVocabulary_Matches(t *testing.T) {
 	t.Parallel()
 	vocabulary := parseSmall(t)
@@ -185,6 +202,8 @@ func TestVocabulary_Matches(t *testing.T) {
 	}
 }
 
+// TestForm_Resolve checks that an ambiguous name has the first meaning whose conditions hold. Surgery is
+// above hands, and hand-surgeon implies hands, so that spec(surgery) holds for both of them.
 func TestForm_Resolve(t *testing.T) {
 	t.Parallel()
 	vocabulary := parseSmall(t)
@@ -197,6 +216,8 @@ func TestForm_Resolve(t *testing.T) {
 	assert.Equal(t, "therapist", rt.Resolve(&Context{Capitals: true, Concepts: []*Concept{vocabulary.Concept("hand-surgeon")}}).ID)
 }
 
+// TestVocabulary_Label checks that an id that is no longer in the vocabulary, such as one of a saved
+// search, is shown as it is.
 func TestVocabulary_Label(t *testing.T) {
 	t.Parallel()
 	v := loadVocabulary(t)
