@@ -116,10 +116,12 @@ func (c compiler) match(e *search.Expr, mask uint64) uint64 {
 	}
 }
 
+// matchWithin returns the documents of mask within the circle of the expression.
 func (c compiler) matchWithin(e *search.Expr, mask uint64) uint64 {
 	list := c.s.placePostings()
 	found := uint64(0)
 	for i, p := range c.s.places {
+		// A place too far north or south needs no distance, which takes longer to compute.
 		height := p.Lat - e.Point.Lat
 		if max(height, -height) > e.Miles*mileDegrees {
 			continue
@@ -131,6 +133,7 @@ func (c compiler) matchWithin(e *search.Expr, mask uint64) uint64 {
 	return found
 }
 
+// matchNode compiles the other operations and evaluates them as for an index.
 func (c compiler) matchNode(e *search.Expr, mask uint64) uint64 {
 	ev := evaluations.Get().(*evaluation) //nolint:forcetypeassert // the pool makes no other
 	defer evaluations.Put(ev)
@@ -142,7 +145,8 @@ func (c compiler) matchNode(e *search.Expr, mask uint64) uint64 {
 	return found[0]
 }
 
-// word returns the documents below 64 of a posting.
+// word returns a posting of at most 64 documents as the bits of a number. So few documents are always
+// stored as arrays.
 func (p postings) word(i int) uint64 {
 	docs := p.get(i)
 	if docs.count == 1 {

@@ -30,6 +30,7 @@ type benchmark struct {
 
 var benchStart = time.Date(2026, 3, 17, 0, 0, 0, 0, time.UTC)
 
+// The numbers of distinct words, roles and places of the documents, of which few are frequent.
 const (
 	benchWords  = 50_000
 	benchRoles  = 300
@@ -39,6 +40,8 @@ const (
 // skewed returns small numbers below n more often than large ones.
 func skewed(r *rand.Rand, n int) int { return int(math.Pow(float64(n), r.Float64())) - 1 }
 
+// benchDocument returns document i of docs: 124 words, posted within 60 days, with pay in 8 of 10 cases
+// and a deadline in 6 of 10.
 func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 	role, specialty := skewed(random, benchRoles), skewed(random, 200)
 	document := &search.Document{
@@ -65,11 +68,14 @@ func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 	if random.IntN(10) < 6 {
 		document.Deadline = benchStart.Add(time.Duration(random.IntN(60*24)-24) * time.Hour)
 	}
+	// The same number of a place has the same coordinates in every document.
 	place := rand.New(rand.NewPCG(uint64(skewed(random, benchPlaces)), 7))
 	document.Point = &search.Point{Lat: 50 + 8*place.Float64(), Lon: -5 + 6*place.Float64()}
 	return document
 }
 
+// openBenchmark builds the index in a temporary folder, closes it and opens it from its files. The
+// benchmarks share it.
 var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 	docs := 100_000
 	if s := os.Getenv("LOCUM_TEST_DOCUMENTS"); s != "" {
@@ -230,6 +236,7 @@ func TestOpen_LargeFolder_IsCheap(t *testing.T) {
 	}
 }
 
+// BenchmarkFind measures each class of queries, with the mean number of hits.
 func BenchmarkFind(b *testing.B) {
 	bench, err := openBenchmark()
 	if err != nil {
@@ -351,6 +358,8 @@ func BenchmarkBatch(b *testing.B) {
 	}
 }
 
+// BenchmarkBuild reports what it took to build and open the index of the other benchmarks: seconds,
+// memory and the size of the files. It is built once, so that a time per operation has no meaning.
 func BenchmarkBuild(b *testing.B) {
 	bench, err := openBenchmark()
 	if err != nil {
@@ -363,6 +372,7 @@ func BenchmarkBuild(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// BenchmarkApply measures batches of one and of 100 changes to a large index.
 func BenchmarkApply(b *testing.B) {
 	bench, err := openBenchmark()
 	if err != nil {

@@ -160,6 +160,7 @@ func writeImage(w io.Writer, c content, normalize func(string) string) error {
 	return b.w.close(b.s)
 }
 
+// builder writes one image: the large sections at once, the others from s at the end.
 type builder struct {
 	w          *imageWriter
 	s          *segment

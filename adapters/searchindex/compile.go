@@ -13,6 +13,7 @@ type compiler struct {
 	normalize func(string) string
 }
 
+// all resolves each of the expressions.
 func (c compiler) all(exprs []search.Expr) []node {
 	nodes := make([]node, len(exprs))
 	for i := range exprs {
@@ -21,6 +22,7 @@ func (c compiler) all(exprs []search.Expr) []node {
 	return nodes
 }
 
+// node resolves an expression, which Validate has accepted.
 func (c compiler) node(e *search.Expr) node {
 	switch e.Op {
 	case search.OpAnd:
@@ -47,7 +49,7 @@ func (c compiler) node(e *search.Expr) node {
 		after := e.After.UnixMicro()
 		return rangeNode{uint32(sort.Search(c.s.docs(), func(i int) bool { return c.s.posted[i] < after }))}
 	}
-	return allNode{c.s.docs()}
+	return allNode{c.s.docs()} // OpAll, and OpAnd without arguments
 }
 
 func (c compiler) key(key string) node {
@@ -67,6 +69,7 @@ func (c compiler) members(word string) []uint32 {
 	return c.s.members[c.s.starts[n]:c.s.starts[n+1]]
 }
 
+// union matches the documents with one of the words, anywhere or in the title.
 func (c compiler) union(words []uint32, title bool) node {
 	if title {
 		return newUnion(c.s.titlePostings(), words)
@@ -83,6 +86,8 @@ func (c compiler) prefix(prefix string, title bool) node {
 	return c.union(words, title)
 }
 
+// phrase matches the documents with the words side by side. The documents that have all words, and
+// all pairs of frequent words, are candidates whose texts are read.
 func (c compiler) phrase(e *search.Expr) node {
 	var candidates []node
 	var positions [][]uint32
@@ -110,7 +115,7 @@ func (c compiler) phrase(e *search.Expr) node {
 	for i := 1; i < len(positions); i++ {
 		pairs, complete := c.pairs(positions[i-1], positions[i])
 		if complete && len(positions) == 2 && !e.Title {
-			return pairs
+			return pairs // the pair is the entire phrase: no text has to be read
 		}
 		if complete {
 			candidates = append(candidates, pairs)
@@ -122,6 +127,7 @@ func (c compiler) phrase(e *search.Expr) node {
 // pairs matches the documents in which a code of first is followed by one of
 // second. It is complete only if all of them are frequent.
 func (c compiler) pairs(first, second []uint32) (n node, complete bool) {
+	// The table of pairs has as many rows as columns.
 	words := int(math.Sqrt(float64(len(c.s.pairReferences))))
 	var list []uint32
 	for _, a := range first {
@@ -136,8 +142,9 @@ func (c compiler) pairs(first, second []uint32) (n node, complete bool) {
 	return newUnion(c.s.pairPostings(), list), true
 }
 
+// pay matches the documents whose pay overlaps the range, in the currency of the range or any.
 func (c compiler) pay(r search.PayRange) node {
-	if r.Max == 0 {
+	if r.Max == 0 { // no maximum
 		r.Max = search.MaxPay
 	}
 	pay := &payNode{min: c.s.payMin, max: c.s.payMax, low: r.Min, high: r.Max}

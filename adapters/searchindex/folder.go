@@ -49,6 +49,7 @@ type manifest struct {
 	Deleted  []tombstone       `json:"deleted"`
 }
 
+// manifestSegment describes the file of a segment. Size and Checksum reveal a file of another state.
 type manifestSegment struct {
 	File     string `json:"file"`
 	Size     int    `json:"size"`
@@ -130,6 +131,7 @@ func (x *Index) load(m *manifest) ([]*part, error) {
 	return parts, nil
 }
 
+// openPart opens a segment of the manifest and marks its deleted documents.
 func (f *folder) openPart(ms manifestSegment) (*part, error) {
 	s, err := f.openSegment(ms.File)
 	if err != nil {
@@ -229,6 +231,7 @@ func (f *folder) writePartial(name string, content func(io.Writer) error) (err e
 // the JSON that follows.
 const manifestHeader = "locum search index, format %d, checksum %08x\n"
 
+// writeManifest replaces the manifest, which makes the new state the one that is opened next.
 func (f *folder) writeManifest(m *manifest) error {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -310,13 +313,15 @@ func (x *Index) checkpoint() error {
 	defer st.release()
 	if err := x.writeState(st, m); err != nil {
 		x.writing.Lock()
-		x.changed = true
+		x.changed = true // the next checkpoint tries again
 		x.writing.Unlock()
 		return err
 	}
 	return nil
 }
 
+// writeState writes the segments that are in memory only, then the manifest m, and removes files that
+// are not in it.
 func (x *Index) writeState(st *state, m *manifest) error {
 	f := x.folder
 	for _, p := range st.parts {

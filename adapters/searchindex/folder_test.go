@@ -22,12 +22,15 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
+// options returns the options of the tests. The interval is so long that no test runs into a checkpoint
+// that it does not make itself.
 func options(folder string) Options {
 	return Options{
 		Folder: folder, Normalize: strings.ToLower, Analyzer: "analyzer 1", CheckpointInterval: time.Hour,
 	}
 }
 
+// open opens an index until the test ends.
 func open(t *testing.T, o Options) *Index {
 	x, err := Open(o)
 	require.NoError(t, err)
@@ -35,7 +38,8 @@ func open(t *testing.T, o Options) *Index {
 	return x
 }
 
-// put creates or replaces the documents from, …, to-1.
+// put creates or replaces the documents from, …, to-1. Each of them has the keys "all" and
+// "version:N", by which the tests count the documents of a version.
 func put(t *testing.T, index *Index, version int64, from, to int, position string) {
 	var changes []search.Change
 	for i := from; i < to; i++ {
@@ -61,12 +65,15 @@ func put(t *testing.T, index *Index, version int64, from, to int, position strin
 	require.NoError(t, index.Apply(context.Background(), changes, position))
 }
 
+// total returns the number of documents that match the expression.
 func total(t *testing.T, x *Index, e search.Expr) int {
 	r, err := x.Find(context.Background(), search.Query{Now: time.Unix(0, 0), Must: []search.Expr{e}})
 	require.NoError(t, err)
 	return r.Total
 }
 
+// TestOpen_FolderInUse_IsRefused checks that two processes cannot write to one folder, and that the lock
+// is free after Close.
 func TestOpen_FolderInUse_IsRefused(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
@@ -78,6 +85,8 @@ func TestOpen_FolderInUse_IsRefused(t *testing.T) {
 	open(t, o)
 }
 
+// TestOpen_FolderCannotBeWritten_NamesIt checks that the error at the start names the folder, so that an
+// operator can correct it, and does not wait for the first checkpoint. The lock remains free.
 func TestOpen_FolderCannotBeWritten_NamesIt(t *testing.T) {
 	t.Parallel()
 	o := options(filepath.Join(t.TempDir(), "file"))
@@ -101,6 +110,8 @@ func TestOpen_FolderCannotBeWritten_NamesIt(t *testing.T) {
 	open(t, o)
 }
 
+// TestOpen_OtherAnalyzer_IsOutdated checks that an index with words and keys of another version is not
+// searched with the queries of this one.
 func TestOpen_OtherAnalyzer_IsOutdated(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
@@ -120,6 +131,9 @@ func copyFolder(t *testing.T, from string) (to string) {
 	return to
 }
 
+// TestOpen_AfterCrash_HasLastCheckpoint checks that the changes after the last checkpoint are lost as a
+// whole, with their position, so that the caller applies them again, and that files of an unfinished
+// checkpoint are removed.
 func TestOpen_AfterCrash_HasLastCheckpoint(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
@@ -177,6 +191,8 @@ func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 	require.Equal(t, 80, total(t, y, search.HasKey("version:1")))
 }
 
+// TestOpen_DamagedFile_IsRefused alters, cuts off and extends each file at a position in each of its
+// parts. None of them may be opened: a damaged mapped file would give wrong results or end the process.
 func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
@@ -210,7 +226,7 @@ func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 		name := filepath.Base(file)
 		for _, at := range positions(t, name, good) {
 			bad := append([]byte(nil), good...)
-			bad[at] ^= 0x10
+			bad[at] ^= 0x10 // one bit
 			refused(t, name, bad, "%s altered at %d", name, at)
 			refused(t, name, good[:at], "%s cut off at %d", name, at)
 		}
@@ -246,6 +262,8 @@ func positions(t *testing.T, name string, content []byte) []int {
 	return append(list, len(content)-footerSize-8) // in the table
 }
 
+// TestOpen_UnknownFormat_IsOutdated checks the difference between an index of another version, which may
+// be deleted and built again, and a file of another program, which may not.
 func TestOpen_UnknownFormat_IsOutdated(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -260,6 +278,8 @@ func TestOpen_UnknownFormat_IsOutdated(t *testing.T) {
 	require.ErrorIs(t, err, ErrForeign)
 }
 
+// TestMerge_KeepsLaterDeletions checks that documents that are replaced or deleted between the beginning
+// and the end of a merge do not return with the merged segment.
 func TestMerge_KeepsLaterDeletions(t *testing.T) {
 	t.Parallel()
 	index := open(t, options(""))
@@ -282,6 +302,8 @@ func TestMerge_KeepsLaterDeletions(t *testing.T) {
 	require.Zero(t, index.state.Load().parts[0].deadCount)
 }
 
+// TestApply_ManyBatches_AreMerged checks that many small batches do not remain many segments, and that
+// segments whose documents are all deleted are removed, with their words.
 func TestApply_ManyBatches_AreMerged(t *testing.T) {
 	t.Parallel()
 	index := open(t, options(t.TempDir()))
@@ -301,6 +323,8 @@ func TestApply_ManyBatches_AreMerged(t *testing.T) {
 	require.Zero(t, index.Frequency("nurse"))
 }
 
+// TestApply_DuringLargeMerge_DoesNotWait checks that Apply limits the number of segments itself while the
+// background is occupied, and that it leaves those that are being merged to the merge.
 func TestApply_DuringLargeMerge_DoesNotWait(t *testing.T) {
 	t.Parallel()
 	index := open(t, options(t.TempDir()))
@@ -327,6 +351,8 @@ func segments(x *Index) (list []*segment) {
 	return list
 }
 
+// TestClose_DuringApply_KeepsChanges checks that each change for which Apply returned without an error is
+// stored. Change i creates document i, so that the position is the number of documents.
 func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
@@ -356,6 +382,8 @@ func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 	require.Equal(t, index.Position(), fmt.Sprint(total(t, index, search.HasKey("all"))))
 }
 
+// TestClose_DuringFind_WaitsForReaders checks that a mapped file remains mapped until the last reader of
+// its state has finished: reading it later would end the process.
 func TestClose_DuringFind_WaitsForReaders(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
@@ -373,6 +401,8 @@ func TestClose_DuringFind_WaitsForReaders(t *testing.T) {
 	require.ErrorIs(t, err, search.ErrIndexClosed)
 }
 
+// TestTombstones_KeepLatest checks that the versions of the documents deleted last are known, so that an
+// older change that arrives late does not create a document again, and that their number is limited.
 func TestTombstones_KeepLatest(t *testing.T) {
 	t.Parallel()
 	var list tombstones
@@ -389,6 +419,8 @@ func TestTombstones_KeepLatest(t *testing.T) {
 	require.True(t, list.covers("10", 99))
 }
 
+// TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange checks that a merge that fails, as with a full
+// disk, is retried after a pause and not with each change: it would occupy the disk and the log.
 func TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir() + "/index")
@@ -411,7 +443,7 @@ func TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange(t *testing.T) {
 	require.Error(t, index.Close())
 }
 
-// failureLog counts log records.
+// failureLog is a log handler that counts the records: each failed merge is one.
 type failureLog struct {
 	slog.Handler
 	count atomic.Int64

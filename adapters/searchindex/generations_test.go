@@ -50,7 +50,7 @@ func TestOpenNewest_NoFolder_CreatesTheFirst(t *testing.T) {
 }
 
 // TestOpenNewest_SeveralComplete_OpensTheNewestAndDeletesTheOthers checks the start after a build of a new
-// index. A folder whose name is not a number belongs to somebody else and remains.
+// index. A folder whose name is not a number is no index and remains.
 func TestOpenNewest_SeveralComplete_OpensTheNewestAndDeletesTheOthers(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -75,8 +75,8 @@ func TestOpenNewest_WithoutPosition_OpensTheOneBefore(t *testing.T) {
 	require.Equal(t, []string{"1"}, entriesOf(t, folder))
 }
 
-// TestOpenNewest_OnlyWithoutPosition_IsEmpty checks that the documents of an interrupted first build are
-// not kept, since some of them may have been deleted in the database meanwhile.
+// TestOpenNewest_OnlyWithoutPosition_IsEmpty checks that an interrupted first build is discarded, and an
+// empty index created instead.
 func TestOpenNewest_OnlyWithoutPosition_IsEmpty(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

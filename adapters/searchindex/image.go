@@ -56,9 +56,9 @@ type imageWriter struct {
 	w        io.Writer
 	offset   uint64
 	table    [sectionCount]sectionEntry
-	open     int
-	checksum uint32
-	err      error
+	open     int    // the number of the open section
+	checksum uint32 // of the open section so far
+	err      error  // of the first write that failed
 }
 
 func newImageWriter(w io.Writer) *imageWriter {
@@ -76,6 +76,7 @@ func (w *imageWriter) begin(section int) {
 // length returns the number of bytes in the open section.
 func (w *imageWriter) length() uint64 { return w.offset - w.table[w.open].Offset }
 
+// write appends to the open section. After an error it only counts; close returns the error.
 func (w *imageWriter) write(b []byte) {
 	w.checksum = crc32.Update(w.checksum, castagnoli, b)
 	w.offset += uint64(len(b))
@@ -84,6 +85,7 @@ func (w *imageWriter) write(b []byte) {
 	}
 }
 
+// end completes the open section with its padding and checksum.
 func (w *imageWriter) end() {
 	e := &w.table[w.open]
 	e.Length = w.length()
@@ -158,6 +160,7 @@ func openSegment(im *image) (*segment, error) {
 	return s, nil
 }
 
+// readTable checks the frame of an image and returns the table of its sections.
 func readTable(im *image) ([]sectionEntry, error) {
 	size := sectionCount * int(unsafe.Sizeof(sectionEntry{}))
 	b := im.bytes
@@ -188,6 +191,7 @@ type alignedBuffer struct {
 	n     int
 }
 
+// Write implements io.Writer. It never fails.
 func (a *alignedBuffer) Write(b []byte) (int, error) {
 	for need := (a.n + len(b) + 7) / 8; need > len(a.words); {
 		a.words = append(a.words, make([]uint64, max(need-len(a.words), len(a.words)))...)

@@ -81,7 +81,8 @@ type Options struct {
 	// seconds by default. Changes after the last checkpoint have to be applied
 	// again after a crash.
 	CheckpointInterval time.Duration
-	Log                *slog.Logger
+	// Log receives the errors of background work; nil discards them.
+	Log *slog.Logger
 }
 
 const (
@@ -113,9 +114,9 @@ type Index struct {
 	// to a file at once, not at the next checkpoint.
 	fileDocs int
 
-	wake   chan struct{}
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	wake   chan struct{}      // receives a value after a change, for maintain
+	cancel context.CancelFunc // ends maintain
+	done   sync.WaitGroup     // of maintain
 }
 
 var _ search.Index = (*Index)(nil)
@@ -178,12 +179,13 @@ func (x *Index) Apply(ctx context.Context, changes []search.Change, position str
 	}
 	select {
 	case x.wake <- struct{}{}:
-	default:
+	default: // maintain has been woken already
 	}
 	x.report(ctx, x.limitParts(ctx))
 	return nil
 }
 
+// apply publishes a state with the changes and stores the position.
 func (x *Index) apply(changes []search.Change, position string) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()

@@ -19,11 +19,12 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
+// killedDocs is the number of documents that each batch of a child process replaces.
 const killedDocs = 200
 
-// TestOpen_AfterKill_IsConsistent kills a process that replaces all documents
-// again and again and merges them to files: its index has all documents of one batch, that of its
-// position.
+// TestOpen_AfterKill_IsConsistent kills a process that replaces all documents again and again and merges
+// them to files: its index has all documents of one batch, that of its position. The process is this
+// test itself with an environment variable, killed at a random time.
 func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 	if folder := os.Getenv("LOCUM_TEST_KILLED_FOLDER"); folder != "" {
 		replaceUntilKilled(t, folder)
@@ -51,8 +52,9 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 	require.NotEmpty(t, position)
 }
 
-// TestCheckpoint_DiskFull_KeepsOldState limits the size of the files that a process
-// can write. Its index serves on, and what it stored last can be opened.
+// TestCheckpoint_DiskFull_KeepsOldState limits the size of the files that a child process can write, which
+// has the effect of a full disk. Its index continues to find documents, and the last complete state can
+// be opened.
 func TestCheckpoint_DiskFull_KeepsOldState(t *testing.T) {
 	if folder := os.Getenv("LOCUM_TEST_FULL_FOLDER"); folder != "" {
 		fillFolder(t, folder)
@@ -71,8 +73,9 @@ func TestCheckpoint_DiskFull_KeepsOldState(t *testing.T) {
 	require.Equal(t, killedDocs, total(t, x, search.HasKey("version:3")))
 }
 
+// fillFolder is the child process of TestCheckpoint_DiskFull_KeepsOldState.
 func fillFolder(t *testing.T, folder string) {
-	signal.Ignore(syscall.SIGXFSZ)
+	signal.Ignore(syscall.SIGXFSZ) // the signal would end the process; without it, writing fails with EFBIG
 	index, err := Open(options(folder))
 	require.NoError(t, err)
 	put(t, index, 1, 0, 10, "one")
@@ -104,6 +107,8 @@ func fillFolder(t *testing.T, folder string) {
 	require.NoError(t, index.Close())
 }
 
+// replaceUntilKilled is the child process of TestOpen_AfterKill_IsConsistent. Its position is the version
+// of the documents, at which the next process continues.
 func replaceUntilKilled(t *testing.T, folder string) {
 	o := options(folder)
 	o.CheckpointInterval = time.Millisecond

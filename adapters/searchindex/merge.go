@@ -74,6 +74,7 @@ func precedes(a *segment, i int, b *segment, j int) bool {
 	return cmp.Or(cmp.Compare(b.posted[j], a.posted[i]), strings.Compare(b.ids.at(j), a.ids.at(i))) < 0
 }
 
+// content returns the merged documents in the form that an image is written from.
 func (m *merger) content() content {
 	return content{docs: len(m.order), row: m.row, keys: m.keys, words: m.words, text: m.text}
 }
@@ -83,6 +84,7 @@ func (m *merger) row(doc int) search.Document {
 	return m.sources[d.source].row(int(d.doc))
 }
 
+// row returns the columns of a document, without its keys and words.
 func (s *segment) row(doc int) search.Document {
 	d := search.Document{ID: s.ids.at(doc), Version: s.versions[doc], PostedAt: time.UnixMicro(s.posted[doc])}
 	if s.deadlines[doc] != never {

@@ -229,7 +229,9 @@ func compareRanked(a, b *ranked, descending bool) int {
 	return cmp.Or(cmp.Compare(b.posted(), a.posted()), strings.Compare(b.id(), a.id()))
 }
 
-// cursor is the position of a hit in the order of a query.
+// cursor is the position of a hit in the order of a query. It has the date and the id of the hit and not
+// its ordinal, so that it is valid in every segment and after every change. The names of its fields are
+// short, since clients send it in URLs.
 type cursor struct {
 	By         search.SortKey `json:"b,omitempty"`
 	Descending bool           `json:"d,omitempty"`
@@ -240,6 +242,7 @@ type cursor struct {
 	ID         string         `json:"i"`
 }
 
+// newCursor returns the cursor after a hit, for Result.Next.
 func newCursor(r *ranked, by search.Sort) string {
 	text, _ := json.Marshal(cursor{ //nolint:errchkjson // it has numbers and texts only
 		By:         by.By,
@@ -253,6 +256,8 @@ func newCursor(r *ranked, by search.Sort) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
+// parseCursor decodes a cursor of newCursor; nil is the beginning. A cursor of another sort is invalid,
+// and so is one of a relaxed hit, after which there is no page.
 func parseCursor(text string, by search.Sort) (*cursor, error) {
 	if text == "" {
 		return nil, nil
@@ -280,6 +285,7 @@ type bound struct {
 	doc   uint32
 }
 
+// bound resolves a cursor against a segment. Titles and locations have other numbers in each segment.
 func (c *cursor) bound(s *segment) *bound {
 	if c == nil {
 		return nil
@@ -298,7 +304,7 @@ func (c *cursor) bound(s *segment) *bound {
 		b.key = ^b.key
 	}
 	if !found {
-		b.doc = 0
+		b.doc = 0 // no document has the text, so that all documents of the next text follow
 	}
 	return b
 }

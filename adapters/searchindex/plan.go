@@ -31,6 +31,7 @@ type plan struct {
 	found [classRelaxed]vector
 }
 
+// slotPlan is a slot that is resolved against one segment. number is its index in the query.
 type slotPlan struct {
 	number int
 	levels []node
@@ -81,6 +82,7 @@ func (pl *plan) isEmpty() bool {
 	return pl.must != nil && pl.must.weight() == 0 || len(pl.slots) > 0 && pl.slots[0].weight() == 0
 }
 
+// slotPlans resolves the slots. For exact hits, levels after the last exact one are not needed.
 func (f *finder) slotPlans(c compiler) []slotPlan {
 	plans := make([]slotPlan, len(f.q.Slots))
 	for i := range f.q.Slots {

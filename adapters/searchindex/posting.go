@@ -28,15 +28,17 @@ type posting struct {
 	data       []byte
 }
 
+// container describes the documents of a posting in one block. last is their number minus one, offset
+// the position of their array or bitmap in the posting, in units of 8 bytes.
 type container struct {
 	block, last uint16
 	offset      uint32
 }
 
 const (
-	singleReference = 1 << 63
-	maxArray        = 4096
-	headerSize      = 8
+	singleReference = 1 << 63 // marks a reference that is the document itself
+	maxArray        = 4096    // documents in the largest array; a bitmap is smaller than a larger one
+	headerSize      = 8       // bytes before the containers
 )
 
 // postings is a list of references with the bytes that they refer to.
@@ -69,6 +71,7 @@ func (p postings) count(i int) int {
 	}
 }
 
+// readPosting returns the posting at the beginning of data, without copying it.
 func readPosting(data []byte) posting {
 	n := binary.NativeEndian.Uint32(data[4:])
 	return posting{
@@ -84,7 +87,7 @@ func view[T any](data []byte, n int) []T {
 		return nil
 	}
 	var t T
-	_ = data[n*int(unsafe.Sizeof(t))-1]
+	_ = data[n*int(unsafe.Sizeof(t))-1]                                  // panics if data is too short
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n) //nolint:gosec // the bounds are checked above
 }
 
@@ -222,6 +225,7 @@ func appendPosting(dst []byte, docs []uint32) []byte {
 	return dst
 }
 
+// appendContainer appends the array or bitmap of documents that are all in one block.
 func appendContainer(dst []byte, docs []uint32) []byte {
 	if len(docs) > maxArray {
 		var bitmap [blockWords]uint64
@@ -245,6 +249,7 @@ func padding(n int) int { return -n & 7 }
 // blockLength returns the number of documents in the block of the first one.
 func blockLength(docs []uint32) int {
 	end := (docs[0]/blockDocs + 1) * blockDocs
+	// In the last possible block, the 32 bits of end overflow to 0.
 	if end == 0 || docs[len(docs)-1] < end {
 		return len(docs)
 	}

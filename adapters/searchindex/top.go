@@ -26,6 +26,7 @@ func compareItems(a, b item) int {
 	return cmp.Compare(a.doc, b.doc)
 }
 
+// add adds an item unless n better ones are known. It sorts only when twice as many have been added.
 func (t *top) add(key uint64, doc uint32) {
 	it := item{key, doc}
 	if t.full && compareItems(it, t.worst) > 0 {
