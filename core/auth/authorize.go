@@ -95,6 +95,7 @@ func (a Actor) RequireModerator() error {
 // It returns nil for users and guests.
 func (a Actor) RequireScope(s Scope) error { return a.requireScope([]Scope{s}) }
 
+// requireScope returns ErrScope for an app that has none of the permitted scopes.
 func (a Actor) requireScope(permitted []Scope) error {
 	if a.AppID == "" || slices.ContainsFunc(permitted, func(s Scope) bool { return slices.Contains(a.Scopes, s) }) {
 		return nil

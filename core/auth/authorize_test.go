@@ -8,6 +8,8 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
+// TestActor_Authorization checks for each kind of actor which operations it may do. An app acts for a
+// user and never has more than its scopes: it has no permissions of an employer, even for an admin.
 func TestActor_Authorization(t *testing.T) {
 	t.Parallel()
 	seeker := Actor{UserID: "1", Role: Jobseeker, Seeker: true}

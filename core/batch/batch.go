@@ -21,17 +21,17 @@ type Batcher[I, O any] struct {
 	slots     chan struct{}
 
 	mu   sync.Mutex
-	next *batch[I, O]
+	next *batch[I, O] // collects items until it gets a slot or is full
 }
 
 // batch is the items of one call. Of the goroutines that wait for the batch, the first that
 // gets a slot makes the call.
 type batch[I, O any] struct {
 	in     []I
-	weight int
-	begun  bool
+	weight int  // the sum of the weights of in
+	begun  bool // a goroutine has got a slot, so that no other one makes the call
 	done   chan struct{}
-	out    []O
+	out    []O // valid after done is closed, as is err
 	err    error
 }
 
@@ -93,6 +93,8 @@ func (b *Batcher[I, O]) begin(items *batch[I, O]) bool {
 	return isFirst
 }
 
+// call calls do for the items and closes done, even after a panic, which becomes the error of all
+// items.
 func (b *Batcher[I, O]) call(ctx context.Context, items *batch[I, O]) {
 	defer close(items.done)
 	defer func() {

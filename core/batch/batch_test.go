@@ -13,6 +13,9 @@ import (
 	"github.com/locumhq/locum/core/batch"
 )
 
+// TestBatcher_ConcurrentItems_AreCombined checks that items that arrive while both slots are in use are
+// collected: two calls with one item each block on purpose, and the 30 items that wait behind them
+// become three batches of the maximum of ten.
 func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 	t.Parallel()
 	begun, release := make(chan struct{}), make(chan struct{})
@@ -21,7 +24,7 @@ func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 		calls.Add(1)
 		maxInProgress.Store(max(maxInProgress.Load(), inProgress.Add(1)))
 		defer inProgress.Add(-1)
-		if in[0] < 0 {
+		if in[0] < 0 { // an item that blocks its call
 			begun <- struct{}{}
 			<-release
 		}
@@ -54,6 +57,8 @@ func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 	require.EqualValues(t, 2, maxInProgress.Load())
 }
 
+// TestBatcher_FailedCall_ReturnsError checks that an error, a panic and a wrong number of results are
+// errors of the callers, and that a panic does not cost a slot.
 func TestBatcher_FailedCall_ReturnsError(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
@@ -70,6 +75,8 @@ func TestBatcher_FailedCall_ReturnsError(t *testing.T) {
 	require.ErrorContains(t, err, "0 results for 1 items")
 }
 
+// TestBatcher_CancelledCaller_CompletesBatch checks that a caller whose context is cancelled during the
+// call does not cancel it, since it is also the call of others.
 func TestBatcher_CancelledCaller_CompletesBatch(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -84,6 +91,8 @@ func TestBatcher_CancelledCaller_CompletesBatch(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// TestBatcher_HeavyItem_IsABatch checks that an item above the maximum weight is carried out alone instead
+// of waiting forever.
 func TestBatcher_HeavyItem_IsABatch(t *testing.T) {
 	t.Parallel()
 	identity := batch.New(1, 10, func(n int) int { return n }, func(_ context.Context, in []int) ([]int, error) { return in, nil })

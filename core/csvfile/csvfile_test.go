@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestPage_Table_ReadsBackUnchanged checks that a CSV reader returns the cells that were added, whatever
+// commas, quotes and line ends they contain, and how numbers and timestamps are written.
 func TestPage_Table_ReadsBackUnchanged(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{
@@ -19,7 +21,7 @@ func TestPage_Table_ReadsBackUnchanged(t *testing.T) {
 		{"", " space "},
 		{"3", "-12.5"},
 		{"4", "'=1"},
-		{"\\.", "Æble"},
+		{"\\.", "Æble"}, // a backslash and a point end the data for some databases
 	}
 	var page Page
 	for _, row := range rows {
@@ -39,6 +41,7 @@ func TestPage_Table_ReadsBackUnchanged(t *testing.T) {
 	require.Equal(t, "-3,31000.5,2026-03-01T08:30:00Z,\r\n", string(page.Bytes()))
 }
 
+// parsePage returns the rows that a CSV reader finds in the page.
 func parsePage(t *testing.T, page *Page) [][]string {
 	t.Helper()
 	rows, err := csv.NewReader(bytes.NewReader(page.Bytes())).ReadAll()
@@ -57,11 +60,15 @@ func FuzzCells(f *testing.F) {
 	f.Fuzz(func(t *testing.T, cell string) {
 		var page Page
 		page.Row([]string{cell, "end"})
+		// All line ends become CR LF in the file, and a line feed in the reader.
 		want := strings.ReplaceAll(strings.ReplaceAll(EscapeFormula(cell), "\r\n", "\n"), "\r", "")
 		require.Equal(t, [][]string{{want, "end"}}, parsePage(t, &page))
 	})
 }
 
+// TestEscapeFormula_Formula_GetsApostrophe checks the protection against CSV injection: a cell that a
+// spreadsheet would execute, also after spaces or invisible characters and with full-width signs, gets
+// an apostrophe. Negative numbers and texts that only contain such a character remain as they are.
 func TestEscapeFormula_Formula_GetsApostrophe(t *testing.T) {
 	t.Parallel()
 	for _, cell := range []string{

@@ -42,6 +42,8 @@ type RelayDeps struct {
 const (
 	// relayBatch is the maximum number of events that one transaction relays.
 	relayBatch = 1000
+	// relayLease is the time for which claimed events belong to a relay. If its process is
+	// killed, another relay claims them when the lease ends.
 	relayLease = 30 * time.Second
 	// relayPoll is the polling interval. A relay is notified of commits, but has to poll
 	// for lost notifications and for events that other programs record.
@@ -145,6 +147,7 @@ func (r *Relay) drainBatch(ctx context.Context, i int) (int, error) {
 	if err != nil || len(batch) == 0 {
 		return 0, err
 	}
+	// An event without subscriptions gets no task, but is marked as sent like the others.
 	var tasks []task.Task
 	ids := make([]string, len(batch))
 	for n, e := range batch {

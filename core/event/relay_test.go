@@ -25,6 +25,9 @@ func recordEvents(t *testing.T, s adapters.Storage, events ...event.Event) {
 	require.NoError(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Identity.Events.Record(ctx, events...) }))
 }
 
+// TestRelay_Event_CallsEachSubscriberOnce checks that each event is handled once by each of its
+// subscribers, in the order of the events, and not again an hour later. An event without a subscriber is
+// relayed too, or it would remain in the outbox.
 func TestRelay_Event_CallsEachSubscriberOnce(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
@@ -35,7 +38,7 @@ func TestRelay_Event_CallsEachSubscriberOnce(t *testing.T) {
 		event.On("b", func(_ context.Context, e event.JobCreated) error { handled = append(handled, "b "+e.JobID); return nil }),
 		event.OnID("c", func(_ context.Context, id string, e event.JobClosed) error {
 			handled = append(handled, "c "+e.JobID)
-			require.Len(t, id, 36)
+			require.Len(t, id, 36) // a UUID
 			return nil
 		}),
 	})
@@ -49,6 +52,8 @@ func TestRelay_Event_CallsEachSubscriberOnce(t *testing.T) {
 	require.Len(t, handled, 3, "relayed events are not relayed again")
 }
 
+// TestRelay_FailedHandler_RetriedAlone checks that an error or a panic of one subscriber is retried after a
+// pause, and that the other subscribers of the event are not called again.
 func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
@@ -80,6 +85,8 @@ func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 	require.Equal(t, 1, otherCalls, "subscribers that succeeded are not called again")
 }
 
+// TestRelay_UndecodableEvent_IsDeadAtOnce checks that a payload that does not fit the type of the handler is
+// not retried: no retry can change it.
 func TestRelay_UndecodableEvent_IsDeadAtOnce(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
@@ -99,6 +106,7 @@ func TestRelay_UndecodableEvent_IsDeadAtOnce(t *testing.T) {
 	require.Len(t, dead, 1)
 }
 
+// undecodableEvent has a text where event.ApplicationSubmitted has a timestamp.
 type undecodableEvent struct {
 	At string `json:"submitted_at"`
 }
@@ -106,6 +114,8 @@ type undecodableEvent struct {
 func (undecodableEvent) Type() string    { return "odd" }
 func (undecodableEvent) Subject() string { return "1" }
 
+// TestRelay_Run_RelaysCommitsUntilDone checks the relay as a process runs it: with the notifications of the
+// database, a queue and workers, and until its context is done.
 func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 	t.Parallel()
 	storage := stores.SQLite(t, clock.System{})
@@ -134,6 +144,8 @@ func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 	running.Wait()
 }
 
+// TestRelay_ExpiredLease_EventIsRelayed checks that the events of a process that was killed after it had
+// claimed them are relayed when their lease of 30 seconds has ended, and not before.
 func TestRelay_ExpiredLease_EventIsRelayed(t *testing.T) {
 	t.Parallel()
 	clk := kit.NewClock()
@@ -151,6 +163,8 @@ func TestRelay_ExpiredLease_EventIsRelayed(t *testing.T) {
 	require.Equal(t, 1, handled)
 }
 
+// TestNewRunner_DuplicateSubscriber_ReturnsError checks that two subscribers with one name are refused at
+// the start: they would share their tasks, and one of them would never be called.
 func TestNewRunner_DuplicateSubscriber_ReturnsError(t *testing.T) {
 	t.Parallel()
 	react := func(context.Context, event.JobCreated) error { return nil }

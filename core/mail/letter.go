@@ -64,6 +64,7 @@ func joinLines(text string) string {
 	return strings.Join(strings.FieldsFunc(text, isSpaceOrControl), " ")
 }
 
+// isSpaceOrControl reports whether joinLines replaces the character by a space.
 func isSpaceOrControl(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 var (

@@ -11,6 +11,8 @@ import (
 	"github.com/locumhq/locum/core/task"
 )
 
+// TestLetter_Message_RendersTextAndHTML checks a letter with every kind of block: the exact text part, and
+// the corresponding parts of the HTML.
 func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 	t.Parallel()
 	message, err := defaultTemplates.Render(Letter{
@@ -46,6 +48,8 @@ func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 	}
 }
 
+// TestLetter_UserInput_IsEscaped checks that no field of a letter can add HTML or a script link to the
+// e-mail: most of them contain texts of users.
 func TestLetter_UserInput_IsEscaped(t *testing.T) {
 	t.Parallel()
 	const evil = `"><script>alert(1)</script>`
@@ -58,6 +62,9 @@ func TestLetter_UserInput_IsEscaped(t *testing.T) {
 	require.NotContains(t, message.HTML, `href="javascript:`)
 }
 
+// TestLetter_LineSeparators_Removed checks that a text of a user remains on one line, so that it cannot
+// look like a paragraph of the service ("Dear customer, pay here"). Only a quote, which is marked as one,
+// has several lines.
 func TestLetter_LineSeparators_Removed(t *testing.T) {
 	t.Parallel()
 	const manyLines = "Asha\r\n\r\nDear customer,\u2028pay\u0085here\x0b"
@@ -81,6 +88,8 @@ func TestLetter_LineSeparators_Removed(t *testing.T) {
 	}, "\n"), message.Text)
 }
 
+// TestLetter_GreetingWithURL_Omitted checks that a user cannot advertise a site with their name in e-mails
+// of the service: a name that e-mail programs would turn into a link is not greeted.
 func TestLetter_GreetingWithURL_Omitted(t *testing.T) {
 	t.Parallel()
 	for name, isGreeted := range map[string]bool{
@@ -94,6 +103,9 @@ func TestLetter_GreetingWithURL_Omitted(t *testing.T) {
 	}
 }
 
+// TestSafeName_HoldsURLs_RemovesThem checks names in the text of e-mails, which cannot be left out like a
+// greeting: URLs and addresses are removed, a bare domain is broken by a space, and ordinary points and
+// slashes remain. The fallback takes the place of a name of which nothing remains.
 func TestSafeName_HoldsURLs_RemovesThem(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
@@ -114,10 +126,13 @@ func TestSafeName_HoldsURLs_RemovesThem(t *testing.T) {
 	require.Equal(t, "Jo", m.To.Name)
 }
 
+// stubMailer is a Mailer that returns err.
 type stubMailer struct{ err error }
 
 func (m stubMailer) Send(context.Context, Message) error { return m.err }
 
+// TestDeliver_Refused_IsPermanent checks that a task does not send a refused message again, but retries
+// after any other error.
 func TestDeliver_Refused_IsPermanent(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, Deliver(t.Context(), stubMailer{}, Letter{}))

@@ -15,8 +15,8 @@ import (
 // Templates render letters. The template letter.txt renders the text part of an e-mail, and
 // letter.html its HTML part.
 type Templates struct {
-	text *template.Template
-	html *htmltemplate.Template
+	text *template.Template     // of letter.txt
+	html *htmltemplate.Template // of letter.html; it escapes all values
 	// brand is the name of the service.
 	brand string
 }
@@ -33,7 +33,7 @@ var templateFiles embed.FS
 func NewTemplates(brand string) *Templates {
 	t, err := parseTemplates(templateFiles, templateFiles, brand)
 	if err != nil {
-		panic(err) // the files are embedded
+		panic(err) // a mistake in an embedded file, which every test of the package would find
 	}
 	return t
 }
@@ -56,11 +56,13 @@ func ReadTemplates(folder, brand string) (*Templates, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Errors such as an unknown field occur only when a template is executed.
 	data := letterData{sampleLetter, brand}
 	return t, errors.Join(t.text.Execute(io.Discard, data), t.html.Execute(io.Discard, data))
 }
 
-// parseTemplates parses the two templates, each from the file system that has it.
+// parseTemplates parses letter.txt and letter.html from two file systems. The text template can call
+// quoted and line, which put "> " before each line and join the lines of user input.
 func parseTemplates(textFS, htmlFS fs.FS, brand string) (*Templates, error) {
 	text, textErr := template.New(textFile).Funcs(template.FuncMap{"quoted": quoteLines, "line": joinLines}).ParseFS(textFS, textFile)
 	html, htmlErr := htmltemplate.New(htmlFile).ParseFS(htmlFS, htmlFile)
@@ -89,7 +91,7 @@ var sampleLetter = Letter{
 	},
 }
 
-// Render renders the letter.
+// Render renders the letter. It removes links from the names in it: users choose their names.
 func (t *Templates) Render(l Letter) (Message, error) {
 	if linkable.MatchString(l.Greeting) {
 		l.Greeting = "" // a name that mail programs would show as a link can be used for phishing
@@ -106,6 +108,7 @@ func (t *Templates) Render(l Letter) (Message, error) {
 	}, nil
 }
 
+// defaultTemplates are the templates of mailers without templates of their own.
 var defaultTemplates = NewTemplates("locum")
 
 // templatesOf returns the templates of a mailer that has its own, and the default ones for

@@ -22,6 +22,8 @@ func (m *brandedMailer) Send(_ context.Context, message Message) error {
 	return nil
 }
 
+// TestTemplates_Folder_ReplacesTheDefaults checks that an operator can replace one of the two templates. The
+// brand is escaped in the HTML part only.
 func TestTemplates_Folder_ReplacesTheDefaults(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -38,6 +40,8 @@ func TestTemplates_Folder_ReplacesTheDefaults(t *testing.T) {
 		"the default for the file that is missing")
 }
 
+// TestTemplates_Brand_IsShown checks that the name of the operator's service replaces the project's name
+// everywhere.
 func TestTemplates_Brand_IsShown(t *testing.T) {
 	t.Parallel()
 	mailer := &brandedMailer{templates: NewTemplates("Ward Jobs")}
@@ -46,6 +50,8 @@ func TestTemplates_Brand_IsShown(t *testing.T) {
 	require.NotContains(t, mailer.sent.Text+mailer.sent.HTML, "locum")
 }
 
+// TestTemplates_Invalid_AreRefused checks that mistakes in a template are errors at the start and not of the
+// first e-mail.
 func TestTemplates_Invalid_AreRefused(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{

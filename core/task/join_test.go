@@ -33,6 +33,8 @@ func (s runStore) Start(context.Context, []string, time.Duration) (out []Task, e
 	return out, s.err
 }
 
+// TestJoin_Extend checks when a run is lost, so that its handler is cancelled: only if no store contains it.
+// A store that fails may contain it, so that its runs continue.
 func TestJoin_Extend(t *testing.T) {
 	t.Parallel()
 	runA, runB, runC := Run{"a", 1}, Run{"b", 2}, Run{"c", 1}
@@ -56,6 +58,8 @@ func TestJoin_Extend(t *testing.T) {
 	}
 }
 
+// TestJoin_StartWithAFailedStore_ReturnsTheOthers checks that an unavailable store does not stop the tasks of
+// the others. Joining a single store returns that store.
 func TestJoin_StartWithAFailedStore_ReturnsTheOthers(t *testing.T) {
 	t.Parallel()
 	unavailable := errors.New("unavailable")
@@ -71,6 +75,8 @@ func TestJoin_StartWithAFailedStore_ReturnsTheOthers(t *testing.T) {
 	require.Equal(t, Store(store), Join(store))
 }
 
+// TestJoin_LeaseEnded_TaskIsForgotten checks that the memory of started tasks does not grow: after 15
+// heartbeats of a third of a lease, a task whose lease was not renewed is removed from it.
 func TestJoin_LeaseEnded_TaskIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,14 +98,15 @@ func TestJoin_LeaseEnded_TaskIsForgotten(t *testing.T) {
 type hangingStore struct {
 	runStore
 	hangs       *atomic.Bool
-	calls       *atomic.Int32
-	recordedIDs *[]string
+	calls       *atomic.Int32 // the number of calls, answered or not
+	recordedIDs *[]string     // the tasks whose outcomes were stored
 }
 
 func newHangingStore(running ...Run) hangingStore {
 	return hangingStore{runStore: runStore{running: running}, hangs: new(atomic.Bool), calls: new(atomic.Int32), recordedIDs: new([]string)}
 }
 
+// respond counts a call, and waits until it is cancelled while the store hangs.
 func (s hangingStore) respond(ctx context.Context) error {
 	s.calls.Add(1)
 	if s.hangs.Load() {
@@ -129,6 +136,8 @@ func (s hangingStore) RecordOutcomes(ctx context.Context, outcomes ...Outcome) e
 	return nil
 }
 
+// TestJoin_AStoreHangs_TheOthersAreDelayedOnce checks that a store that does not respond delays one call by
+// its timeout, is then not called for a while, and is called again after it.
 func TestJoin_AStoreHangs_TheOthersAreDelayedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -155,6 +164,8 @@ func TestJoin_AStoreHangs_TheOthersAreDelayedOnce(t *testing.T) {
 	})
 }
 
+// TestJoin_RecordOutcomesWithAHangingStore_StoresTheOthersOnce checks that the outcomes of one batch that were
+// stored are not stored again when the others are retried.
 func TestJoin_RecordOutcomesWithAHangingStore_StoresTheOthersOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,6 +9,9 @@ import (
 	"github.com/locumhq/locum/core/text"
 )
 
+// TestParseEmail_Form_IsChecked checks which addresses an account can have, and the form in which they are
+// stored: the domain is in lower case, the local part as it was written. "" is an address that is
+// refused; the last ones exceed the lengths of RFC 5321.
 func TestParseEmail_Form_IsChecked(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
@@ -43,7 +46,8 @@ func TestParseEmail_Form_IsChecked(t *testing.T) {
 	}
 }
 
-// The lower case of the Kelvin sign (U+212A) is an ASCII k. If it were permitted, an
+// TestParseEmail_LettersThatBecomeASCII_Refused checks letters whose lower case is an ASCII
+// letter: that of the Kelvin sign (U+212A) is a k. If it were permitted, an
 // address with a Kelvin sign and the address with a k would belong to the same account.
 func TestParseEmail_LettersThatBecomeASCII_Refused(t *testing.T) {
 	t.Parallel()

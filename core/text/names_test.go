@@ -9,6 +9,9 @@ import (
 	"github.com/locumhq/locum/core/text"
 )
 
+// TestNameKeys_SimilarNames_HaveAKeyInCommon checks by which names an organization could pass for another:
+// other spellings and legal forms, a letter of another alphabet (the а of Thomаs is Cyrillic), a digit
+// for a letter, and one typing error. Short names must not match despite an error.
 func TestNameKeys_SimilarNames_HaveAKeyInCommon(t *testing.T) {
 	t.Parallel()
 	similar := func(a, b string) bool {
@@ -25,6 +28,6 @@ func TestNameKeys_SimilarNames_HaveAKeyInCommon(t *testing.T) {
 		require.False(t, similar(name, other), other)
 	}
 	require.False(t, similar("Leeds", "Leed5x"))
-	require.NotEmpty(t, text.NameKeys("The Trust"))
+	require.NotEmpty(t, text.NameKeys("The Trust")) // a name of fillers alone is compared as a whole
 	require.Empty(t, text.NameKeys("???"))
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/locumhq/locum/core/text"
 )
 
+// TestName_InvisibleCharacters_Removed checks that a name cannot look like another one: controls of the
+// writing direction would show "gro.elgoog" as google.org. The joiners of Persian words and of emoji
+// remain.
 func TestName_InvisibleCharacters_Removed(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

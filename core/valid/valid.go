@@ -88,6 +88,7 @@ type Rule struct{ Name, Param string }
 // Rules returns the rules in the validate tag of a field.
 func Rules(tag reflect.StructTag) []Rule { return parseRules(tag.Get("validate")) }
 
+// parseRules parses a comma-separated list of rules. A parameter cannot contain a comma.
 func parseRules(rules string) (out []Rule) {
 	for rule := range strings.SplitSeq(rules, ",") {
 		name, param, _ := strings.Cut(rule, "=")
@@ -117,6 +118,8 @@ type field struct {
 // fieldCache caches the results of fieldsOf, by type.
 var fieldCache sync.Map
 
+// fieldsOf returns the fields of a struct type that have to be checked. Unexported fields cannot be read,
+// except those of an embedded struct.
 func fieldsOf(t reflect.Type) []field {
 	if cached, ok := fieldCache.Load(t); ok {
 		return cached.([]field)
@@ -257,6 +260,8 @@ func (r Rule) boundViolation(n float64, verb, unit string) string {
 	return ""
 }
 
+// numberViolation returns the message for a number that violates the rule, or "". No rule permits NaN, with
+// which every comparison is false.
 func (r Rule) numberViolation(n float64) string {
 	switch {
 	case math.IsNaN(n):
@@ -271,6 +276,8 @@ func (r Rule) numberViolation(n float64) string {
 	return r.boundViolation(n, "must be", "")
 }
 
+// textViolation returns the message for a text that violates the rule, or "". Texts with NUL, which some
+// databases cannot store, violate every rule.
 func (r Rule) textViolation(s string) string {
 	if strings.ContainsRune(s, 0) || !utf8.ValidString(s) {
 		return "must be valid UTF-8 without NUL"

@@ -11,6 +11,8 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
+// TestValue_EachRule checks each rule with values that it accepts and values that violate it, which all get
+// the message. none is a nil pointer, an absent value; a pointer to "" is a value that is present.
 func TestValue_EachRule(t *testing.T) {
 	t.Parallel()
 	empty, blank := "", " \u200b"
@@ -58,6 +60,8 @@ func TestValue_EachRule(t *testing.T) {
 	require.PanicsWithValue(t, "valid: rule maximum", func() { _ = valid.Value("x", "a", "maximum=2") })
 }
 
+// The types of an input with nested structs, lists, an embedded struct and names in different tags.
+
 type pay struct {
 	Min *float64 `json:"min" validate:"omitempty,min=0"`
 }
@@ -86,6 +90,8 @@ type input struct {
 	Note string `json:"note"`
 }
 
+// TestProblems_Struct_NamesPaths checks the paths in the names of fields, the order of the problems, and that
+// a field has only one: the result of the method Problems is left out for a field that violates a tag.
 func TestProblems_Struct_NamesPaths(t *testing.T) {
 	t.Parallel()
 	describeProblems := func(in any) string {
