@@ -277,7 +277,7 @@ func (r Rule) numberViolation(n float64) string {
 }
 
 // textViolation returns the message for a text that violates the rule, or "". Texts with NUL, which some
-// databases cannot store, violate every rule.
+// databases cannot store, and invalid UTF-8 violate every rule.
 func (r Rule) textViolation(s string) string {
 	if strings.ContainsRune(s, 0) || !utf8.ValidString(s) {
 		return "must be valid UTF-8 without NUL"

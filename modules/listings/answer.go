@@ -68,6 +68,7 @@ func (q *searchRequest) explain(h search.Hit, l *Listing) Hit {
 			matched = append(matched, Matched{q.understood.Terms[q.plan.Terms[i]].Slot, q.plan.How[i][level]})
 		}
 	}
+	// A relevance of 1 costs nothing; a relaxed result of the maximum cost has 0.5.
 	const hundred = 100
 	relevance := math.Round(max(0, 1-float64(cost)/(2*search.MaxCost))*hundred) / hundred
 	return Hit{Listing: *l, Relevance: relevance, Match: Match{Matched: matched, Relaxed: !h.Exact}, Miles: h.Miles}
@@ -226,6 +227,7 @@ func (s *summaries) get(id string, version int64) *Listing {
 	return l
 }
 
+// set stores a listing.
 func (s *summaries) set(l *Listing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

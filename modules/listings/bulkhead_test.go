@@ -23,6 +23,7 @@ type slowSearch struct {
 	entered, release chan struct{}
 }
 
+// Find sends a value to entered and then waits.
 func (s slowSearch) Find(ctx context.Context, _ search.Query) (search.Result, error) {
 	s.entered <- struct{}{}
 	select {
@@ -72,6 +73,9 @@ func (noPlaces) Correct(string) (Place, bool) { return Place{}, false }
 // nurse is a search that is valid.
 var nurse = FindInput{Text: "nurse", Page: page.Request{Number: 1, Size: 20}}
 
+// TestFind_AllSlotsTaken_WaitsAndThenUnavailable checks with a single slot that a second search waits for
+// it, that searches that wait too long fail without reaching the index, and that a search that has the
+// slot is cancelled at the same limit. The reasons distinguish the two for operators.
 func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 	t.Parallel()
 	service, index, _ := newSearchService(Deps{SearchTimeout: time.Minute})
@@ -117,6 +121,8 @@ func (s failingSearch) Find(ctx context.Context, _ search.Query) (search.Result,
 	return search.Result{}, s.err
 }
 
+// TestFind_DatabaseFails_KeepsReason checks that an error of the database is not reported as a timeout
+// because the time is up when it arrives. A timeout of the database within a search is one of the search.
 func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
 	t.Parallel()
 	for reason, err := range map[string]error{
@@ -130,6 +136,8 @@ func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
 	}
 }
 
+// TestFind_NetworkOverBudget_RateLimited checks that the searches from one network (a /24) together may take
+// 5 seconds in 10. After 6 seconds, 1 second too much drains in 2, and 1 more is added to RetryAfter.
 func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 	t.Parallel()
 	s, index, clock := newSearchService(Deps{SearchTimeout: time.Minute, SearchCPU: 5 * time.Second})
@@ -155,6 +163,8 @@ func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 	require.NoError(t, findFrom("192.0.2.1"), "the cost drains")
 }
 
+// TestFind_TooManyExclusionsOrPhrases_Refused checks the limits of expensive queries: 5 excluded words and
+// 3 phrases, of which alternatives and excluded ones count too. A hyphen inside a word excludes nothing.
 func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 	t.Parallel()
 	service, index, _ := newSearchService(Deps{SearchTimeout: time.Minute})

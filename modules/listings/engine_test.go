@@ -44,7 +44,8 @@ func (x *countingIndex) Discard() error {
 	return nil
 }
 
-// constantFeed returns listings that do not change.
+// constantFeed returns listings that do not change: a number of equal ones. ReadOpen calls onOpen first,
+// in which a test changes something or fails.
 type constantFeed struct {
 	Feed
 	listings int
@@ -87,7 +88,8 @@ func newTestEngine(t *testing.T, feed *constantFeed) (*Engine, *[]*countingIndex
 	}, vocabulary), indexes
 }
 
-// runUntil runs the engine until the condition holds for a short time.
+// runUntil runs the engine until the condition holds, and 20 ms longer, in which it could begin another
+// build by mistake.
 func runUntil(t *testing.T, e *Engine, condition func() bool) {
 	t.Helper()
 	require.NoError(t, e.Open(t.Context()))
@@ -108,6 +110,8 @@ func extendedVocabulary(t *testing.T) *search.Vocabulary {
 	return v
 }
 
+// TestEngine_VocabularySetBeforeRun_BuildsOnce checks that a vocabulary that is set before the start does not
+// cause a build with the old one.
 func TestEngine_VocabularySetBeforeRun_BuildsOnce(t *testing.T) {
 	t.Parallel()
 	e, indexes := newTestEngine(t, &constantFeed{listings: 10, onOpen: func() error { return nil }})
@@ -116,6 +120,9 @@ func TestEngine_VocabularySetBeforeRun_BuildsOnce(t *testing.T) {
 	require.Len(t, *indexes, 1)
 }
 
+// TestEngine_VocabularyChangesDuringBuild_StartsAnother checks that a build is not completed with a vocabulary
+// that is already replaced: it stops after the batch in which it notices, and a new one begins. The
+// position of the index is the version of the vocabulary and documents, and that in the feed.
 func TestEngine_VocabularyChangesDuringBuild_StartsAnother(t *testing.T) {
 	t.Parallel()
 	feed, more := &constantFeed{listings: 3 * buildBatchSize}, extendedVocabulary(t)
@@ -132,6 +139,8 @@ func TestEngine_VocabularyChangesDuringBuild_StartsAnother(t *testing.T) {
 	require.Equal(t, more.Version()+".3 1", (*indexes)[1].position)
 }
 
+// TestEngine_BuildFails_IsRetried checks that a failed build is retried in a new index: the first one may
+// contain a part of the listings and is discarded.
 func TestEngine_BuildFails_IsRetried(t *testing.T) {
 	t.Parallel()
 	opened := 0

@@ -54,7 +54,7 @@ func (Table) Check(filters map[string]string) error {
 // Count returns the number of rows.
 func (t Table) Count(ctx context.Context, organizationID string, filters map[string]string) (int, error) {
 	counts, err := t.s.Listings.CountByStatus(ctx, organizationID)
-	if status := Status(filters["status"]); status != "" {
+	if status := Status(filters["status"]); status != "" { // Check has accepted it
 		return counts[status], err
 	}
 	total := 0

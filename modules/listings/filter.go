@@ -93,7 +93,7 @@ func (f *filterBuilder) addPlace(text string) {
 		return
 	}
 	words := search.WordsOf(text)
-	words = words[:len(words)-1]
+	words = words[:len(words)-1] // without the empty word that ends a field
 	if p, ok := f.places.Correct(text); ok && !slices.ContainsFunc(words, f.isKnown) {
 		f.near = &p
 		f.corrected = append(f.corrected, search.Correction{From: text, To: p.Name})

@@ -92,7 +92,7 @@ func (g *Gathered) Listings() []Listing { return g.listings }
 // Matching returns the positions of the listings that are exact results of the search. It
 // returns none for a search that Find refuses as invalid.
 func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
-	if g.plans.isFull() {
+	if g.plans.isFull() { // the numbers of conditions begin again, so that their results are void
 		g.plans, g.matches = g.service.emptyPlans(g.plans.parser), nil
 	}
 	plan, err := g.service.plan(ctx, g.plans, k)
@@ -100,7 +100,7 @@ func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
 		return nil, err
 	}
 	for i := range g.found {
-		g.found[i] = ^uint64(0)
+		g.found[i] = ^uint64(0) // all listings, and positions beyond them, which are not returned
 	}
 	for _, condition := range plan {
 		remaining := uint64(0)
@@ -158,6 +158,7 @@ func (s *Service) plan(ctx context.Context, p *plans, k FindKey) ([]int32, error
 		Page:    page.Request{Number: 1},
 	}
 	q, err := s.parseRequest(ctx, p.parser, auth.Actor{}, in)
+	// A search that Find refuses has no results. Or without arguments matches no listing.
 	if fault.KindOf(err) == fault.Invalid || err == nil && q.empty {
 		return p.add(k, []search.Query{{Must: []search.Expr{search.Or()}}})
 	}
@@ -234,12 +235,14 @@ func (s *Service) emptyPlans(parser *search.Parser) *plans {
 	return p
 }
 
+// isFull reports whether one of the limits is reached.
 func (p *plans) isFull() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.bySearch) >= maxPlans || len(p.conditions) >= maxConditions
 }
 
+// get returns the numbers of the conditions of a search, if it is cached.
 func (p *plans) get(k FindKey) ([]int32, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -247,6 +250,7 @@ func (p *plans) get(k FindKey) ([]int32, bool) {
 	return plan, ok
 }
 
+// condition returns the condition with the number.
 func (p *plans) condition(number int32) search.Query {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,6 +13,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
+// TestPlansFor checks when the cached plans of saved searches are reused. Other words of a vocabulary lead to
+// other plans, and a full cache is dropped as a whole.
 func TestPlansFor(t *testing.T) {
 	t.Parallel()
 	vocabulary, err := search.Load()
@@ -36,7 +38,8 @@ func TestPlansFor(t *testing.T) {
 	})
 }
 
-// matchesAll matches everything except the empty alternative.
+// matchesAll is a matcher that finds all documents, except with an Or without arguments, the condition of
+// a search that finds nothing.
 type matchesAll []*search.Document
 
 func (m matchesAll) AppendMatches(ids []string, q *search.Query) []string {
@@ -49,6 +52,9 @@ func (m matchesAll) AppendMatches(ids []string, q *search.Query) []string {
 	return ids
 }
 
+// TestMatching_FullPlans_AreEmptied checks that matching continues with an empty cache when the cache becomes
+// full, and that results of the old conditions, whose numbers are used again, are dropped with it. The
+// text "-" is a search without words, which finds nothing.
 func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 	t.Parallel()
 	v, err := search.Load()
@@ -75,7 +81,7 @@ func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 	}
 }
 
-// publicListings returns the listings whatever the ids.
+// publicListings is a repository that returns its listings for any ids.
 type publicListings struct {
 	PublicRepository
 	listings []Listing
@@ -85,6 +91,8 @@ func (p publicListings) ListPublic(context.Context, []string, time.Time, bool) (
 	return p.listings, nil
 }
 
+// TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged checks that a listing whose analysis panics, which
+// no validation should permit, does not prevent the alerts about the others.
 func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
 	t.Parallel()
 	v, err := search.Load()
@@ -115,6 +123,9 @@ func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
 	require.Equal(t, []int{0, 1}, found)
 }
 
+// TestExactLevels checks how many levels of a slot decide about exact results (exact), and whether every
+// listing is one (always), so that the slot needs no evaluation. A relaxed level before that for all
+// listings makes some of them relaxed.
 func TestExactLevels(t *testing.T) {
 	t.Parallel()
 	exact := search.SlotLevel{Expr: search.HasKey("a"), Exact: true}

@@ -51,7 +51,7 @@ func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsRevi
 			if err != nil || len(ls) == 0 {
 				return err
 			}
-			if len(ls) == MaxBatch {
+			if len(ls) == MaxBatch { // there may be older ones
 				next = &ls[len(ls)-1]
 			}
 			now := s.Clock.Now()
@@ -59,7 +59,7 @@ func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsRevi
 			var changed []Listing
 			for _, before := range ls {
 				if before.HiddenAt != nil {
-					continue
+					continue // hidden by a decision, which remains when the organization is released
 				}
 				l := before.clone()
 				l.Hide(now)

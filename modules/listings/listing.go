@@ -187,8 +187,9 @@ func (l *Listing) finishChange(before *Listing, now time.Time) []event.Event {
 	return nil
 }
 
-// maxSnapshot is the maximum size of a listing in an event, in bytes. With a larger listing,
-// the body of a webhook would exceed its limit of 20 KiB.
+// maxSnapshot is the maximum size of a listing in an event, in bytes. It is above the limit of the
+// body of a webhook, 20 KiB, whose form of a listing is shorter: each listing that fits there is in
+// the event.
 const maxSnapshot = 24 << 10
 
 // eventFields returns the fields of an event about the listing in its present state. They do

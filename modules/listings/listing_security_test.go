@@ -10,8 +10,8 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// A deadline that a database or response cannot represent would break every list with the
-// listing.
+// TestRenew_Repeatedly_StaysWithinStorableYears checks that renewals cannot lead to a deadline that a
+// database or response cannot represent: it would break every list with the listing.
 func TestRenew_Repeatedly_StaysWithinStorableYears(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -28,8 +28,8 @@ func TestRenew_Repeatedly_StaysWithinStorableYears(t *testing.T) {
 	t.Fatal("renewed beyond the year 9000")
 }
 
-// Some databases write numbers without exponents, so that a few bytes of input would take
-// hundreds of bytes.
+// TestMeta_HugeExponent_IsRefused checks that the size of stored meta is limited, and not only that of the
+// input: some databases write numbers without exponents, so that 5 bytes become more than 300.
 func TestMeta_HugeExponent_IsRefused(t *testing.T) {
 	t.Parallel()
 	for _, n := range []string{"1e308", "-1e308", "1e-300"} {
@@ -40,6 +40,8 @@ func TestMeta_HugeExponent_IsRefused(t *testing.T) {
 	}
 }
 
+// TestSalary_Currency_IsAWholeCode checks that a part of the list of codes, such as "D A" in "USD AED", is no
+// currency. A code may be in lower case.
 func TestSalary_Currency_IsAWholeCode(t *testing.T) {
 	t.Parallel()
 	one := 1.0

@@ -13,6 +13,7 @@ import (
 	"github.com/locumhq/locum/core/valid"
 )
 
+// noon is the present of the tests.
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // eventTypes returns the types of the events, separated by spaces.
@@ -24,6 +25,9 @@ func eventTypes(events []event.Event) string {
 	return strings.Join(out, " ")
 }
 
+// TestListing_PublicChange_RecordsEvent follows one listing through its states. Each step names the events
+// that its change records, none for "": they are about what the public sees, so that a change of a draft,
+// of meta, or without a difference has none.
 func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 	t.Parallel()
 	listing := Listing{ID: "1", OrganizationID: "2", Status: Draft, Content: Content{Title: "Nurse", Description: "x"}}
@@ -61,6 +65,8 @@ func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 	require.Equal(t, posted, *listing.PostedAt, "the time of the first publication does not change")
 }
 
+// TestListing_Event_ContainsSnapshot checks that an event contains the listing as it was, without private
+// fields, unless it is too large for a webhook. The character < takes six bytes in JSON.
 func TestListing_Event_ContainsSnapshot(t *testing.T) {
 	t.Parallel()
 	snapshot := func(description string) (out Listing) {
@@ -84,6 +90,7 @@ func TestListing_Event_ContainsSnapshot(t *testing.T) {
 	require.Empty(t, snapshot(strings.Repeat("<", 4<<10)))
 }
 
+// TestListing_DeadlinePassed_IsNotPublic checks that a listing is public before its deadline and not at it.
 func TestListing_DeadlinePassed_IsNotPublic(t *testing.T) {
 	t.Parallel()
 	l := Listing{Status: Active, Content: Content{Deadline: &noon}}
@@ -93,6 +100,8 @@ func TestListing_DeadlinePassed_IsNotPublic(t *testing.T) {
 	require.Nil(t, l.PostedAt)
 }
 
+// TestListing_Transitions checks the statuses that employers can set, and that the times of the first
+// archiving and deletion remain until the listing is restored.
 func TestListing_Transitions(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Status{Draft, Archived, "gone", ""} {
@@ -115,6 +124,8 @@ func TestListing_Transitions(t *testing.T) {
 	require.Equal(t, Inactive, listing.Status)
 }
 
+// TestRenew_CountsFromLaterOfNowAndDeadline checks that a renewal before the deadline loses no days, and that
+// it can have 1 to 365 days.
 func TestRenew_CountsFromLaterOfNowAndDeadline(t *testing.T) {
 	t.Parallel()
 	day := 24 * time.Hour
@@ -140,6 +151,8 @@ func TestRenew_CountsFromLaterOfNowAndDeadline(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
+// TestCopy_IsANewListing checks that a copy has the content of a listing but none of its states and times, and
+// that its title remains within 200 characters: " (Copy)" takes 7 of them.
 func TestCopy_IsANewListing(t *testing.T) {
 	t.Parallel()
 	listing := Listing{
@@ -163,6 +176,8 @@ func TestCopy_IsANewListing(t *testing.T) {
 	require.NoError(t, valid.Check("", CreateInput{Title: c.Title, Description: "x"}))
 }
 
+// TestDetails_RequireFutureDeadline_RefusesPassedDeadline checks the rule of the pages for employers. The API
+// accepts a deadline that has passed.
 func TestDetails_RequireFutureDeadline_RefusesPassedDeadline(t *testing.T) {
 	t.Parallel()
 	past, future, required := &Listing{}, &Listing{}, Details{RequireFutureDeadline: true}
@@ -173,6 +188,9 @@ func TestDetails_RequireFutureDeadline_RefusesPassedDeadline(t *testing.T) {
 	require.NoError(t, Details{}.checkDeadline(past, noon))
 }
 
+// TestCreateInput_TooLong_IsRefused checks the limits of the fields, in characters and not in bytes, with
+// values just within and just beyond them. Questions without an id may have the same text; ids must be
+// unique.
 func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 	t.Parallel()
 	good := func() CreateInput { return CreateInput{Title: "T", Description: "D"} }
@@ -212,6 +230,8 @@ func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 	}
 }
 
+// TestSalary_MinorUnitsAndAnnualValue checks pay in minor units per year, by which listings are compared. A
+// full-time year has 1,950 hours, in dollars 2,080. One amount is both ends of the range.
 func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -280,8 +300,11 @@ func TestMeta_Update_IsMerged(t *testing.T) {
 	}
 }
 
+// TestMeta_TooLarge_IsRefused checks the limits of meta: 8 levels, 100 names, 16 KiB and the numbers of a
+// double. Names that begin with an underscore are reserved.
 func TestMeta_TooLarge_IsRefused(t *testing.T) {
 	t.Parallel()
+	// deep returns n nested objects, keys an object with n different names.
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n-1) + `{}` + strings.Repeat(`}`, n-1) }
 	keys := func(n int) string {
 		var b strings.Builder
@@ -311,6 +334,9 @@ func TestMeta_TooLarge_IsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestParseTime_DatesAndTimestamps checks deadlines: a date includes its last second, a timestamp is converted
+// to UTC and microseconds, as databases store it. The years 1 and 9999 are out of the range of some of
+// them.
 func TestParseTime_DatesAndTimestamps(t *testing.T) {
 	t.Parallel()
 	for s, want := range map[string]string{

@@ -28,6 +28,7 @@ func mergeMeta(meta, patch json.RawMessage) (json.RawMessage, error) {
 		return nil, invalid("must be an object")
 	}
 	target := map[string]any{}
+	// Stored meta that is no object is replaced, as RFC 7396 requires.
 	if len(meta) > 0 && !decodeObject(meta, &target) {
 		target = map[string]any{}
 	}
@@ -80,7 +81,7 @@ func mergeObject(target, patch map[string]any) map[string]any {
 		case nil:
 			delete(target, name)
 		case map[string]any:
-			inner, _ := target[name].(map[string]any)
+			inner, _ := target[name].(map[string]any) // nil if the member is missing or no object
 			if inner == nil {
 				inner = map[string]any{}
 			}

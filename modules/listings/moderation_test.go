@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestCase_IsHiddenByOperator checks when a listing may be shown by an operator alone: while it is hidden by
+// the decision of one, which has no moderator. A new report does not change that; the decision of a
+// moderator, and hiding with the organization, do.
 func TestCase_IsHiddenByOperator(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -97,6 +97,7 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 	if err != nil {
 		return nil, err
 	}
+	// Listings of an organization that must not have public ones are created hidden.
 	isHeld, awaitsReview, err := s.Organizations.HoldsJobs(ctx, by.OrganizationID)
 	if err != nil {
 		return nil, err
@@ -314,7 +315,7 @@ func changeBatch[T any](
 		listingsByID := list.ToMap(found, func(l Listing) (string, Listing) { return l.ID, l })
 		isChanged := map[string]bool{}
 		for i, item := range items {
-			l, exists := listingsByID[strings.ToLower(item.ID)]
+			l, exists := listingsByID[strings.ToLower(item.ID)] // an invalid id is unknown
 			switch {
 			case !exists:
 				out[i].Err = ErrJobNotFound
@@ -406,6 +407,7 @@ func (s *Service) DuplicateAsDraft(ctx context.Context, by auth.Actor, listingID
 	return s.duplicate(ctx, by, listingID, Draft)
 }
 
+// duplicate creates a copy of the listing with the status.
 func (s *Service) duplicate(ctx context.Context, by auth.Actor, listingID string, status Status) (Listing, error) {
 	if err := by.Require(auth.JobsCreate); err != nil {
 		return Listing{}, err

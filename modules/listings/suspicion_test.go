@@ -6,6 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestChangesSuspicion checks which changes of a suspicious listing that moderators have kept require another
+// review: every change of what its score is computed from, even if the score remains the same, since an
+// employer could otherwise replace the reviewed text. A harmless title and space do not.
 func TestChangesSuspicion(t *testing.T) {
 	t.Parallel()
 	kept := Listing{Status: Active, Content: Content{

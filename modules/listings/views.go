@@ -62,7 +62,8 @@ const (
 	// maxBufferedVisits is the maximum number of visits in memory while the store is
 	// unavailable. Further visits are not counted.
 	maxBufferedVisits = 50_000
-	visitBatchSize    = 500
+	// visitBatchSize is the maximum number of visits of one call of Views.Add.
+	visitBatchSize = 500
 )
 
 // visitBuffer collects visits in memory, so that a request for a listing does not have to
