@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestAliases_Each_NamesAPlace checks that no row of the table of aliases is useless: its target is in the
+// table of towns, and its name has the form in which names are looked up.
 func TestAliases_Each_NamesAPlace(t *testing.T) {
 	t.Parallel()
 	tab := unpack()

@@ -61,6 +61,8 @@ func (g *Gazetteer) Resolve(text string) (listings.Place, bool) {
 	return listings.Place{}, false
 }
 
+// resolve resolves a location. It tries the meanings in the order of their likelihood: a name, a postcode, the
+// code of a state, a town with its region, and a town with its postcode.
 func (g *Gazetteer) resolve(text string) (listings.Place, bool) {
 	t := g.loadTables()
 	if head, tail, cut := strings.Cut(text, ","); cut {
@@ -254,6 +256,7 @@ func (t *tables) findTown(name string, within []area) (listings.Place, bool) {
 		return alias, true
 	}
 	best, found := t.findLargest(name, within)
+	// Adverts write St and Saint for either.
 	if rest, ok := strings.CutPrefix(name, "st "); ok && !found {
 		best, found = t.findLargest("saint "+rest, within)
 	} else if rest, ok := strings.CutPrefix(name, "saint "); ok && !found {
@@ -315,7 +318,7 @@ const (
 // parseTown parses a row of the table of towns.
 func (t *tables) parseTown(row string) listings.Place {
 	f := strings.SplitN(row, "\t", columns)
-	population, _ := strconv.Atoi(f[colPopulation])
+	population, _ := strconv.Atoi(f[colPopulation]) // every row has a number, 0 if it is not known
 	if population == 0 && f[colRegion] == "Greater London" {
 		population = boroughPopulation
 	}

@@ -9,6 +9,9 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// TestFind_AmbiguousNames_CommonMeaning checks which place a location of an advert or a search means. The
+// expected place is written "kind Name|Region|COUNTRY". Without a qualifier the largest place of the name
+// is meant, a state or county before a town only if it is better known (Georgia, Kent, but Washington).
 func TestFind_AmbiguousNames_CommonMeaning(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()
@@ -82,21 +85,24 @@ func TestFind_AmbiguousNames_CommonMeaning(t *testing.T) {
 		"Wolverhampton":                "town Wolverhampton|West Midlands|GB",
 		"Margate":                      "town Margate|Kent|GB",
 		"Bolton, Lancashire":           "town Bolton|Greater Manchester|GB",
-		"Croydon, Surrey":              "town Croydon|Greater London|GB",
-		"Middlesbrough, Teesside":      "town Middlesbrough|County Durham|GB",
-		"Lancashire":                   "region Lancashire|Lancashire|GB",
-		"Middlesex":                    "region Middlesex||GB",
-		"Midwest":                      "region Midwest||US",
-		"Remote US":                    "country United States||US",
-		"Remote (UK)":                  "country United Kingdom||GB",
-		"Remote/Derby":                 "town Derby|Derbyshire|GB",
-		"Remote - GA":                  "region Georgia|Georgia|US",
-		"Home based, Ireland":          "country Ireland||IE",
-		"UK wide":                      "country United Kingdom||GB",
-		"Tooting, London":              "town London|Greater London|GB",
-		"Newcastle Road, Galway":       "town Galway|County Galway|IE",
-		"Wilton, Cork":                 "town Cork|County Cork|IE",
-		"Edgbaston, Birmingham, UK":    "town Birmingham|West Midlands|GB",
+		// The county of an address may be an older one than that of the table.
+		"Croydon, Surrey":         "town Croydon|Greater London|GB",
+		"Middlesbrough, Teesside": "town Middlesbrough|County Durham|GB",
+		"Lancashire":              "region Lancashire|Lancashire|GB",
+		"Middlesex":               "region Middlesex||GB",
+		"Midwest":                 "region Midwest||US",
+		// The words of remote work are left out.
+		"Remote US":           "country United States||US",
+		"Remote (UK)":         "country United Kingdom||GB",
+		"Remote/Derby":        "town Derby|Derbyshire|GB",
+		"Remote - GA":         "region Georgia|Georgia|US",
+		"Home based, Ireland": "country Ireland||IE",
+		"UK wide":             "country United Kingdom||GB",
+		// A suburb or street that is not in the tables is in the town after the comma.
+		"Tooting, London":           "town London|Greater London|GB",
+		"Newcastle Road, Galway":    "town Galway|County Galway|IE",
+		"Wilton, Cork":              "town Cork|County Cork|IE",
+		"Edgbaston, Birmingham, UK": "town Birmingham|West Midlands|GB",
 	} {
 		p, ok := g.Resolve(text)
 		require.True(t, ok, text)
@@ -105,6 +111,9 @@ func TestFind_AmbiguousNames_CommonMeaning(t *testing.T) {
 	}
 }
 
+// TestFind_NotAPlace_NotFound checks texts that must not become a place, since the words of a query are looked
+// up too: codes of states in lower case ("or", "in"), two towns, a town that is not in the county behind it,
+// and a text above the maximum length.
 func TestFind_NotAPlace_NotFound(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()
@@ -118,6 +127,8 @@ func TestFind_NotAPlace_NotFound(t *testing.T) {
 	}
 }
 
+// TestResolve_BoroughWithoutPopulation_IsLarge checks a borough of London without a population in the table. With
+// 0 it would be smaller than every town of its name.
 func TestResolve_BoroughWithoutPopulation_IsLarge(t *testing.T) {
 	t.Parallel()
 	p, ok := gazetteer.New().Resolve("Ealing")

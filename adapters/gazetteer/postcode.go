@@ -21,6 +21,7 @@ func (t *tables) findPostcode(k string) (listings.Place, bool) {
 		}
 		return listings.Place{}, false
 	case first == "dublin":
+		// "dublin 8" is D08, "dublin 6w" D6W.
 		return t.district("ie", "d"+strings.Repeat("0", max(0, 2-len(second)))+second)
 	case !isSplit:
 		return t.unspacedPostcode(first)
@@ -34,6 +35,7 @@ func (t *tables) findPostcode(k string) (listings.Place, bool) {
 
 // unspacedPostcode finds the place of a code that is one word.
 func (t *tables) unspacedPostcode(k string) (listings.Place, bool) {
+	// The second half of a British postcode has three characters, that of an Eircode four.
 	if n := len(k) - 3; n >= 2 && isInward(k[n:]) {
 		if p, ok := t.district("gb", k[:n]); ok {
 			return p, true
@@ -51,6 +53,7 @@ func (t *tables) unspacedPostcode(k string) (listings.Place, bool) {
 // district finds the place of a district, a routing key or a ZIP code. In
 // central London a letter divides districts: SW1A is in SW1.
 func (t *tables) district(country, code string) (listings.Place, bool) {
+	// A code is in the table once.
 	for row := range t.postcodes.search(country + " " + code) {
 		f := strings.Split(row, "\t")
 		return listings.Place{
@@ -128,7 +131,8 @@ func (t *tables) inTown(p listings.Place, name string) (listings.Place, bool) {
 	return p, ok && isInside(within, p)
 }
 
-// fullPostcode is postcode without districts and routing keys alone.
+// fullPostcode does the same as findPostcode, but not for districts and routing keys alone, which have less than
+// five characters: behind a name they are more likely something else.
 func (t *tables) fullPostcode(k string) (listings.Place, bool) {
 	if len(k) < 5 {
 		return listings.Place{}, false

@@ -9,6 +9,9 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// TestResolve_Postcode_IsItsDistrict checks that the postcodes of three countries are found as their districts.
+// The expected place is written "Name|Region|Nation|COUNTRY". A postcode beside a town in its region has the
+// name of the town; "London TW20" is in Surrey and keeps its own name.
 func TestResolve_Postcode_IsItsDistrict(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()
@@ -74,6 +77,9 @@ func TestResolve_Postcode_IsItsDistrict(t *testing.T) {
 	}
 }
 
+// TestResolve_NoPostcode_IsNotFound checks words of queries that look like postcodes: qualifications and grades
+// (RN1, ST3), vitamins, roads and times, whose second part is no second half of a postcode, districts that
+// do not exist, and postcodes that are not in the place behind them.
 func TestResolve_NoPostcode_IsNotFound(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()
@@ -86,6 +92,8 @@ func TestResolve_NoPostcode_IsNotFound(t *testing.T) {
 	}
 }
 
+// TestResolve_PostcodeWithTown_IsAtTheDistrict checks that an address has the position of its postcode. LS29 is
+// Ilkley, 15 miles from the centre of Leeds.
 func TestResolve_PostcodeWithTown_IsAtTheDistrict(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()
@@ -94,6 +102,7 @@ func TestResolve_PostcodeWithTown_IsAtTheDistrict(t *testing.T) {
 	require.Equal(t, [2]float64{district.Lat, district.Lon}, [2]float64{address.Lat, address.Lon})
 }
 
+// FuzzResolve checks that no text makes a lookup or a correction panic.
 func FuzzResolve(f *testing.F) {
 	for _, s := range []string{"LS1 4DY", "Leeds, LS1 4DY", "02115-1234", "Dublin 6W", "LS1,", ",,", "d08 xy12, Cork"} {
 		f.Add(s)

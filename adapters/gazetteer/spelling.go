@@ -33,19 +33,23 @@ type spellingIndex struct {
 	entries []deletion // by hash
 }
 
+// spelledName is a name that a text may be corrected to.
 type spelledName struct {
 	key  string
 	size int // of two names as close, the larger is meant
 }
 
+// deletion is one remainder of a name.
 type deletion struct {
-	hash uint32
-	name uint32
+	hash uint32 // of the remainder
+	name uint32 // the index in spellingIndex.names
 }
 
 // indexedPrefix is how many letters of a name are indexed.
 const indexedPrefix = 8
 
+// newSpellingIndex indexes the names of the tables. Different remainders may have one hash, so that closest
+// compares the names themselves.
 func newSpellingIndex(t *tables) *spellingIndex {
 	x := &spellingIndex{seed: maphash.MakeSeed(), names: eligibleNames(t)}
 	for i, n := range x.names {
@@ -76,6 +80,7 @@ func eligibleNames(t *tables) []spelledName {
 			add(firstField(t.towns.row(i)), p.Population)
 		}
 	}
+	// Of names that are equally close, a country precedes a region, and a region all but the largest cities.
 	for k := range t.regions {
 		add(k, 1_000_000)
 	}

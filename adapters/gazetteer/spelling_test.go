@@ -8,6 +8,8 @@ import (
 	"github.com/locumhq/locum/adapters/gazetteer"
 )
 
+// TestCorrect_MisspeltPlace_IsFound checks misspelt names with one edit, or two from eight letters on. The
+// expected place is written "Name|COUNTRY". A qualifier behind a comma still selects among places.
 func TestCorrect_MisspeltPlace_IsFound(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()
@@ -45,6 +47,8 @@ func TestCorrect_MisspeltPlace_IsFound(t *testing.T) {
 	}
 }
 
+// TestCorrect_OtherText_IsKept checks texts that are not corrected: shorter than five letters, with a digit,
+// with too many edits, similar in all but the first letter (Mersey is not Jersey), and words of the field.
 func TestCorrect_OtherText_IsKept(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()

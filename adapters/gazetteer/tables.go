@@ -30,13 +30,14 @@ var countriesFile string
 //go:embed aliases.tsv
 var aliasesFile string
 
+// tables are the unpacked tables. Names are in the form of normalize.
 type tables struct {
 	towns     sortedRows // by name, then by falling population
 	postcodes sortedRows // by country and code: "gb ls1"
 
-	regions   map[string][]area // by every name, folded
-	countries map[string]area
-	aliases   map[string][]string
+	regions   map[string][]area   // by each of their names
+	countries map[string]area     // by each of their names
+	aliases   map[string][]string // other names of towns, with the words of their rows; see findAlias
 }
 
 // area is a region, nation or country.
@@ -92,8 +93,12 @@ func (s sortedRows) search(k string) iter.Seq[string] {
 	}
 }
 
+// firstField returns the text of a row up to the first tab.
 func firstField(row string) string { return row[:strings.IndexByte(row, '\t')] }
 
+// unpack reads the embedded tables. The columns of regions are country, nation, names separated by "|",
+// latitude, longitude, radius and the regions that it contains: none for a region that towns have, "*" for
+// all of its nation. Those of countries are code, names, latitude and longitude.
 func unpack() *tables {
 	t := &tables{
 		towns: unzip(placesFile), postcodes: unzip(postcodesFile),
@@ -142,6 +147,7 @@ func rows(file string) func(yield func([]string) bool) {
 	}
 }
 
+// number parses a coordinate. A mistake in an embedded table is a panic.
 func number(s string) float64 {
 	x, err := strconv.ParseFloat(s, 64)
 	if err != nil {

@@ -59,7 +59,7 @@ func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsRevi
 			var changed []Listing
 			for _, before := range ls {
 				if before.HiddenAt != nil {
-					continue // hidden by a decision, which remains when the organization is released
+					continue // by a decision, which remains when the organization is released, or by an earlier call
 				}
 				l := before.clone()
 				l.Hide(now)

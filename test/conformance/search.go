@@ -15,9 +15,11 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// noActor is a guest.
 var noActor auth.Actor
 
-// find gives the titles of up to a hundred results.
+// find returns the titles of up to a hundred exact results, and requires that a saved search with the same
+// input matches the same listings.
 func (b *board) find(t testing.TB, in listings.FindInput) []string {
 	t.Helper()
 	in.Exact = true
@@ -74,6 +76,7 @@ func (b *board) compareWithGathered(t testing.TB, in listings.FindInput, found [
 // United States.
 func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	board := newSearchBoard(t, open, with)
+	// The specialty fields, which post cannot set. Renal is another name of nephrology.
 	specialties := map[string]string{
 		"Consultant Cardiologist": "Renal",
 		"Healthcare Assistant":    "Podiatry",
@@ -84,7 +87,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			in.Specialty = &specialty
 		}
 		board.post(t, in)
-		board.clk.Advance(time.Hour)
+		board.clk.Advance(time.Hour) // so that the listings have an order by date
 	}
 	for _, c := range searchCases {
 		t.Run(strings.TrimSpace(fmt.Sprintf("%s %s %s", c.text, c.filter.Location, c.sort)), func(t *testing.T) {
@@ -102,6 +105,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 				require.NoError(t, err)
 				numbered, followed = append(numbered, titles(found)...), append(followed, titles(f)...)
 				if cursor = f.NextCursor; cursor == "" {
+					// Both ways end with the same page.
 					require.Equal(t, found.NextCursor, f.NextCursor)
 					break
 				}
@@ -132,6 +136,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			{Sort: "location", Text: "-nurse"},
 			{Sort: "title", Filters: listings.FilterInput{ContractType: []string{"permanent"}}},
 		} {
+			// The value that the results are sorted by, as far as it can be compared here.
 			key := func(h listings.Hit) string {
 				switch in.Sort {
 				case "title":
@@ -141,6 +146,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 				}
 				return ""
 			}
+			// all returns all results in pages of the size, by page number and by cursor.
 			all := func(size int) []listings.Hit {
 				var found []listings.Hit
 				for cursor, n := "", 1; ; n++ {
@@ -183,12 +189,14 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			require.True(t, slices.IsSortedFunc(other, func(a, b listings.Hit) int { return strings.Compare(key(b), key(a)) }), "%+v", in)
 		}
 	})
+	// The place that the gazetteer has found for the location of the listing is stored with it.
 	t.Run("place of a listing", func(t *testing.T) {
 		r, err := board.svc.Find(t.Context(), noActor, listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 1}})
 		require.NoError(t, err)
 		require.NotNil(t, r.Items[0].Listing.Place)
 		require.NotEmpty(t, r.Items[0].Listing.Place.Name)
 	})
+	// The relevance of a result does not depend on the order of the results.
 	t.Run("relevance is higher in titles", func(t *testing.T) {
 		for _, sort := range []string{"relevance", "date", "salary"} {
 			found, err := board.svc.Find(t.Context(), noActor,
@@ -210,7 +218,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		require.Nil(t, found.Items[0].Miles)
 	})
 	t.Run("distance from home", func(t *testing.T) {
-		board.home = "Cork"
+		board.home = "Cork" // of the jobseeker; the Midwife has no place and is last
 		defer func() { board.home = "" }()
 		found, err := board.svc.Find(t.Context(), auth.Actor{UserID: "u", Seeker: true},
 			listings.FindInput{Sort: "distance", Page: page.Request{Number: 1, Size: 4}})
@@ -245,7 +253,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		one := page.Request{Number: 1, Size: 1}
 		for _, in := range []listings.FindInput{
 			{Sort: "best", Page: one},
-			{Text: strings.Repeat("x", 201), Page: one},
+			{Text: strings.Repeat("x", 201), Page: one}, // the maximum is 200
 			{Filters: listings.FilterInput{Radius: ptr(-1.0)}, Page: one},
 			{Filters: listings.FilterInput{Radius: ptr(501.0)}, Page: one},
 			{Filters: listings.FilterInput{ContractType: []string{"forever"}}, Page: one},
@@ -253,8 +261,8 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			{Filters: listings.FilterInput{SalaryMin: ptr(2.0), SalaryMax: ptr(1.0)}, Page: one},
 			{Filters: listings.FilterInput{PostedAfter: "soon"}, Page: one},
 			{Page: page.Request{Number: 1, Size: 1, Cursor: "x"}},
-			{Page: page.Request{Number: 10_001, Size: 1}},
-			{Page: page.Request{Number: 1 << 62, Size: 100}},
+			{Page: page.Request{Number: 10_001, Size: 1}},    // beyond page.MaxExact
+			{Page: page.Request{Number: 1 << 62, Size: 100}}, // whose product overflows
 		} {
 			_, err := board.svc.Find(t.Context(), noActor, in)
 			require.Equal(t, fault.Invalid, fault.KindOf(err), "%+v", in)
@@ -265,6 +273,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			listings.FindInput{Sort: "salary", Page: page.Request{Number: 1, Size: 1, Cursor: r.NextCursor}})
 		require.Equal(t, fault.Invalid, fault.KindOf(err), "a cursor of another order")
 	})
+	// Each change is found at once by the process that has made it.
 	t.Run("updated listings", func(t *testing.T) {
 		listing := board.post(t, listings.CreateInput{Title: "Zookeeper", Description: "Anything."})
 		require.Equal(t, []string{"Zookeeper"}, board.find(t, listings.FindInput{Text: "zookeper"}))
@@ -284,6 +293,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		require.NoError(t, board.svc.Delete(t.Context(), admin(board.org), listing.ID))
 		require.Empty(t, board.find(t, listings.FindInput{Text: "beekeeper"}))
 	})
+	// The order by date is that of the first publication and not of the creation.
 	t.Run("draft published late", func(t *testing.T) {
 		draft := board.post(t, listings.CreateInput{Title: "Juggler one", Status: ptr("draft")})
 		board.clk.Advance(time.Minute)
@@ -295,6 +305,7 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	})
 }
 
+// titles returns the titles of the results, in their order.
 func titles(r listings.Found) []string {
 	var out []string
 	for _, h := range r.Items {

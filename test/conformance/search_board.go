@@ -8,7 +8,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
-// The listings in which the suite searches, oldest first.
+// searchBoard has the listings in which the suite searches, oldest first. The arguments of post are title,
+// location, description and terms.
 var searchBoard = []listings.CreateInput{
 	post("Registered Nurse", "leeds", "Acute medicine. Hospice links.", "permanent full-time 31000-38000"),
 	post("RN - ICU nights", "Boston, MA", "Level one trauma centre.", "contract full-time USD 45-60 hour"),
@@ -26,7 +27,9 @@ var searchBoard = []listings.CreateInput{
 	post("Midwife", "", "Home births with a small team. Intensive care is far away.", ""),
 }
 
-// post reads "contract employment remote CURRENCY min-max period".
+// post returns a listing. The terms are words in any order, each of which may be missing: a contract type
+// (permanent), an employment type (full-time), "remote", a currency in capitals (EUR; GBP by default), an
+// amount or a range of pay in major units (40000-50000) and its period (hour; year by default).
 func post(title, location, description, terms string) listings.CreateInput {
 	in := listings.CreateInput{Title: title, Description: description}
 	in.Location = &location
@@ -59,6 +62,7 @@ func post(title, location, description, terms string) listings.CreateInput {
 	return in
 }
 
+// amount parses a number. A mistake in searchBoard is a panic.
 func amount(s string) float64 {
 	var x float64
 	if _, err := fmt.Sscan(s, &x); err != nil {
@@ -67,10 +71,12 @@ func amount(s string) float64 {
 	return x
 }
 
+// searchCase is a search with the results that it must have, without relaxed ones. Results of equal relevance
+// are sorted by date, the newest first: in the reverse order of searchBoard.
 type searchCase struct {
 	text   string
 	filter listings.FilterInput
-	sort   string
+	sort   string // empty for relevance
 	want   string // titles with | between, in order
 }
 
@@ -88,9 +94,11 @@ var searchCases = []searchCase{
 	{text: "R.N.", want: "RN - ICU nights|Staff Nurse (A&E)|Registered Nurse|Paediatric Nurse|Remote Triage Nurse"},
 	{text: "itu", want: "RN - ICU nights"},
 	{text: "intensive care", want: "RN - ICU nights"},
+	// A phrase in quotes is found as it is written, not by other names.
 	{text: `"nurse"`, want: "Paediatric Nurse|Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse"},
 	{text: "consultant cardi", want: "Consultant Cardiologist"},
 	{text: "registered nur", want: "Staff Nurse (A&E)|RN - ICU nights|Registered Nurse|Paediatric Nurse|Remote Triage Nurse"},
+	// Bradford is within the usual radius of 10 miles of Leeds.
 	{text: "therapist leeds", want: "Band 6/7 Physiotherapist"},
 	{text: "ward", want: "Ward Manager|Porter"},
 	{text: "gp", want: "General Practitioner"},
@@ -121,6 +129,7 @@ var searchCases = []searchCase{
 		want: "Midwife|Porter|Occupational Therapist|Social Worker|Band 6/7 Physiotherapist|General Practitioner|Healthcare Assistant|Consultant Cardiologist",
 	},
 	{text: "midwife OR porter", want: "Midwife|Porter"},
+	// The place applies to both roles, and the midwife has none.
 	{text: "midwife OR nurse sheffield", want: "Paediatric Nurse|Remote Triage Nurse"},
 	{text: `"stroke rehabilitation" OR "coastal practice"`, want: "Occupational Therapist|General Practitioner"},
 	{text: "part-time", want: "Healthcare Assistant"},
@@ -134,6 +143,7 @@ var searchCases = []searchCase{
 	// Places.
 	{text: "nurse leeds", want: "Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse"},
 	{text: "nurse, Leeds", want: "Staff Nurse (A&E)|Registered Nurse|Remote Triage Nurse"},
+	// Without a county or state, the larger Boston is meant, in Massachusetts.
 	{text: "boston", want: "RN - ICU nights", sort: "date"},
 	{text: "boston lincolnshire", want: "Ward Manager|Remote Triage Nurse"},
 	{text: "nurse in Boston, Lincolnshire", want: "Remote Triage Nurse|Ward Manager"},
@@ -166,19 +176,24 @@ var searchCases = []searchCase{
 	},
 	{filter: listings.FilterInput{Location: "Ireland"}, want: "Occupational Therapist|General Practitioner"},
 	{filter: listings.FilterInput{Location: "England", ContractType: []string{"temporary"}}, want: "Paediatric Nurse|Staff Nurse (A&E)"},
+	// Massachusetts, in capitals only; a place that does not exist finds nothing.
 	{filter: listings.FilterInput{Location: "MA"}, want: "RN - ICU nights"},
 	{filter: listings.FilterInput{Location: "Nowhereville"}, want: ""},
 	{filter: listings.FilterInput{Location: "remote"}, want: "Remote Triage Nurse"},
+	// A specialty is found by other names and within a longer one, but not by its beginning.
 	{filter: listings.FilterInput{Specialty: []string{"nephrology"}}, want: "Consultant Cardiologist"},
 	{filter: listings.FilterInput{Specialty: []string{"PODIATRY "}}, want: "General Practitioner|Healthcare Assistant"},
 	{filter: listings.FilterInput{Specialty: []string{"pod"}}, want: ""},
+	// The beginning of a place is completed from four letters on. Three are a word of free text, which the
+	// remote job in London does not contain.
 	{text: "nurse shef", want: "Paediatric Nurse|Remote Triage Nurse"},
 	{text: "nurse lee", want: "Staff Nurse (A&E)|Registered Nurse"},
 	{filter: listings.FilterInput{ContractType: []string{"contract"}}, want: "Social Worker|RN - ICU nights"},
 	{filter: listings.FilterInput{EmploymentType: []string{"part-time"}}, want: "Healthcare Assistant"},
 	{filter: listings.FilterInput{Remote: ptr(true)}, want: "Remote Triage Nurse"},
 	{filter: listings.FilterInput{Remote: ptr(false), Location: "London"}, want: ""},
-	// Pay by the year: hours are 1,950, or 2,080 in dollars.
+	// Pay by the year: hours are 1,950, or 2,080 in dollars. Both ends of a range are included. Without a
+	// currency or a place, the amounts are compared as they are.
 	{filter: listings.FilterInput{SalaryMin: ptr(90_000.0)}, want: "General Practitioner|Consultant Cardiologist|RN - ICU nights"},
 	{filter: listings.FilterInput{SalaryMin: ptr(124_801.0)}, want: "Consultant Cardiologist"},
 	{filter: listings.FilterInput{SalaryMin: ptr(124_800.0)}, want: "Consultant Cardiologist|RN - ICU nights"},
@@ -187,7 +202,8 @@ var searchCases = []searchCase{
 		filter: listings.FilterInput{SalaryMin: ptr(34_000.0), SalaryMax: ptr(37_000.0)},
 		want:   "Band 6/7 Physiotherapist|Remote Triage Nurse|Staff Nurse (A&E)|Registered Nurse",
 	},
-	// Orders.
+	// Orders. In each of them, the jobs in the role precede those in which it is a second choice (Ward
+	// Manager), and jobs without the value are last.
 	{
 		text: "nurse",
 		sort: "date",

@@ -26,6 +26,7 @@ func SearchIndex(t *testing.T, open SearchIndexOpener) {
 		t.Parallel()
 		compareWithOracle(t, open, false)
 	})
+	// Each batch of 20,000 changes replaces and deletes documents of the earlier ones.
 	t.Run("equals a naive evaluation of many documents", func(t *testing.T) {
 		t.Parallel()
 		s := newSearchSuite(t, open, 3)
@@ -83,7 +84,7 @@ func SearchIndexStorage(t *testing.T, open SearchIndexOpener) {
 
 // SearchMatcher checks an implementation of search.Matcher.
 func SearchMatcher(t *testing.T, open func(t testing.TB, docs []*search.Document, normalize func(string) string) search.Matcher) {
-	for _, n := range []int{0, 1, 5, 63, 64, 65, 200} {
+	for _, n := range []int{0, 1, 5, 63, 64, 65, 200} { // a machine word has one bit for each of 64 documents
 		random, oracle := newRandomSearch(uint64(n)), newSearchOracle(singular)
 		oracle.apply(random.changes(n, 10*n+1))
 		m := open(t, slices.Collect(maps.Values(oracle.docs)), singular)
@@ -109,14 +110,17 @@ type searchSuite struct {
 	batch  int
 }
 
+// newSearchSuite opens an index until the test ends. Equal seeds lead to the same changes and queries.
 func newSearchSuite(t *testing.T, open SearchIndexOpener, seed uint64) *searchSuite {
 	s := &searchSuite{t: t, index: open(t, t.TempDir(), singular), oracle: newSearchOracle(singular), random: newRandomSearch(seed)}
 	t.Cleanup(func() { require.NoError(t, s.index.Close()) })
 	return s
 }
 
+// position returns the position of the last batch.
 func (s *searchSuite) position() string { return fmt.Sprintf("position %d", s.batch) }
 
+// apply applies a batch to the index and to the oracle.
 func (s *searchSuite) apply(changes []search.Change) {
 	s.batch++
 	require.NoError(s.t, s.index.Apply(context.Background(), changes, s.position()))
@@ -124,7 +128,8 @@ func (s *searchSuite) apply(changes []search.Change) {
 	s.oracle.apply(changes)
 }
 
-// compareWithOracle compares random queries after random changes.
+// compareWithOracle compares random queries after random changes. If reopen is true, it closes and opens the
+// index before the queries, which then must have kept its documents and its position.
 func compareWithOracle(t *testing.T, open SearchIndexOpener, reopen bool) {
 	folder := t.TempDir()
 	suite := newSearchSuite(t, func(t testing.TB, _ string, normalize func(string) string) search.Index {
@@ -140,7 +145,7 @@ func compareWithOracle(t *testing.T, open SearchIndexOpener, reopen bool) {
 			require.Equal(t, suite.position(), suite.index.Position())
 		}
 		if round == 10 {
-			suite.apply(nil)
+			suite.apply(nil) // a batch without changes stores its position too
 		}
 		for range 25 {
 			suite.compare(suite.random.query())
@@ -148,7 +153,8 @@ func compareWithOracle(t *testing.T, open SearchIndexOpener, reopen bool) {
 	}
 }
 
-// compare requires that the index and the oracle return equal results.
+// compare requires that the index and the oracle return equal results, on the page of the query and on up to
+// six pages after it.
 func (s *searchSuite) compare(query search.Query) {
 	got, err := s.index.Find(context.Background(), query)
 	require.NoError(s.t, err)
@@ -168,6 +174,7 @@ func (s *searchSuite) compare(query search.Query) {
 	}
 }
 
+// withoutNil returns an empty list for nil: an index may return either.
 func withoutNil(hits []search.Hit) []search.Hit {
 	if hits == nil {
 		return []search.Hit{}
@@ -175,6 +182,7 @@ func withoutNil(hits []search.Hit) []search.Hit {
 	return hits
 }
 
+// page returns the hits of the page at the offset: the exact ones, then the relaxed ones that it can show.
 func (r *oracleResult) page(query *search.Query, offset int) []search.Hit {
 	page := []search.Hit{}
 	for _, h := range r.exact[min(offset, len(r.exact)):] {
@@ -197,7 +205,8 @@ func (r *oracleResult) free(q *search.Query, offset int) int {
 	return min(q.Relaxed, q.Limit-exact)
 }
 
-// pageWhileChanging follows cursors while documents are created and deleted.
+// pageWhileChanging follows cursors while documents are created and deleted between the pages. A document
+// that is there all the time must be on exactly one page, in every order.
 func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 	for _, by := range []search.SortKey{
 		search.SortRelevance, search.SortDate, search.SortPay, search.SortDistance,
@@ -207,7 +216,7 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 		var first []search.Change
 		for i := range 400 {
 			first = append(first, search.Change{ID: fmt.Sprintf("stays %d", i), Version: 1, Document: suite.random.document()})
-			first[i].Document.Deadline = time.Time{}
+			first[i].Document.Deadline = time.Time{} // none expires
 		}
 		suite.apply(first)
 		from := suite.random.point()
@@ -249,6 +258,8 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 	}
 }
 
+// applyVersions follows the stored versions of three documents: a change applies only if its version is higher
+// than the stored one, or than that of a deletion. Changes may arrive twice and out of order.
 func applyVersions(t *testing.T, open SearchIndexOpener) {
 	suite := newSearchSuite(t, open, 7)
 	ctx := context.Background()
@@ -283,12 +294,15 @@ func applyVersions(t *testing.T, open SearchIndexOpener) {
 		suite.apply(step.changes)
 		require.Equal(t, step.want, stored(), step.condition)
 	}
+	// A query with a limit of 0 only counts.
 	r, err := suite.index.Find(ctx, search.Query{Now: searchStart, Must: []search.Expr{search.HasKey("z")}})
 	require.NoError(t, err)
 	require.Equal(t, 2, r.Total)
 	require.Empty(t, r.Hits)
 }
 
+// placeRelaxed checks where relaxed hits are shown: in the free places of the last page of exact hits, or on
+// the first page if there are none. Of 60 documents, 25 are exact hits and the others relaxed ones.
 func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 	suite := newSearchSuite(t, open, 9)
 	var changes []search.Change
@@ -338,6 +352,8 @@ func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 	}
 }
 
+// listWords compares the words of an index with those of the documents, with their frequency, and requires
+// the alphabetical order.
 func listWords(t *testing.T, open SearchIndexOpener) {
 	suite := newSearchSuite(t, open, 11)
 	for n := range 5 { // each document once, so that none is deleted
@@ -367,6 +383,8 @@ func listWords(t *testing.T, open SearchIndexOpener) {
 	require.Zero(t, suite.index.Frequency("unknown"))
 }
 
+// listKeys compares the keys of an index with those of the documents, also after deletions, and stops an
+// iteration after the first key.
 func listKeys(t *testing.T, open SearchIndexOpener) {
 	suite := newSearchSuite(t, open, 19)
 	for range 10 {
@@ -387,7 +405,8 @@ func listKeys(t *testing.T, open SearchIndexOpener) {
 	}
 }
 
-// readWhileApplying searches while all documents are replaced repeatedly.
+// readWhileApplying searches while all documents are replaced repeatedly. Each search must see all documents
+// of one generation and none of another.
 func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 	suite := newSearchSuite(t, open, 13)
 	apply := func(generation int64) {
@@ -425,6 +444,8 @@ func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 	readers.Wait()
 }
 
+// refuseQueries checks the errors of invalid queries, of cursors that belong to another order or were altered,
+// and of a cancelled context. "e30x" is an encoded text that is no JSON.
 func refuseQueries(t *testing.T, open SearchIndexOpener) {
 	suite := newSearchSuite(t, open, 17)
 	suite.apply(suite.random.changes(100, 100))

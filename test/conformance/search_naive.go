@@ -23,6 +23,7 @@ type naiveIndex struct {
 	closed   bool
 }
 
+// newNaiveIndex returns an empty index.
 func newNaiveIndex() *naiveIndex { return &naiveIndex{oracle: newSearchOracle(search.Normalize)} }
 
 // Find implements search.Index.
@@ -102,6 +103,7 @@ func (x *naiveIndex) Keys(prefix string) iter.Seq2[string, int] {
 	return sortedCounts(x.oracle.keys(prefix))
 }
 
+// sortedCounts iterates over the counts in the alphabetical order of their names.
 func sortedCounts(counts map[string]int) iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -145,6 +147,7 @@ func (m naiveMatcher) AppendMatches(ids []string, q *search.Query) []string {
 // naiveGazetteer finds the places of the suites by their exact name.
 type naiveGazetteer struct{}
 
+// naivePlaces has the only places that the suites of the storage need, by their names in lower case.
 var naivePlaces = map[string]listings.Place{
 	"leeds": {
 		Kind:       listings.Town,
@@ -161,6 +164,7 @@ var naivePlaces = map[string]listings.Place{
 
 // Resolve implements listings.Gazetteer.
 func (naiveGazetteer) Resolve(text string) (listings.Place, bool) {
+	// Whatever follows a comma is ignored.
 	name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(text)), ",")
 	p, ok := naivePlaces[name]
 	return p, ok

@@ -10,10 +10,11 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// searchOracle evaluates queries one document at a time.
+// searchOracle evaluates queries one document at a time. It is so simple that it can be compared with the
+// comments of package search, and defines the results that an index must have.
 type searchOracle struct {
 	docs      map[string]*search.Document
-	deleted   map[string]int64 // versions
+	deleted   map[string]int64 // the versions of deleted documents, by id
 	normalize func(string) string
 }
 
@@ -21,6 +22,7 @@ func newSearchOracle(normalize func(string) string) *searchOracle {
 	return &searchOracle{docs: map[string]*search.Document{}, deleted: map[string]int64{}, normalize: normalize}
 }
 
+// apply applies changes whose version is higher than the stored one.
 func (o *searchOracle) apply(changes []search.Change) {
 	for _, c := range changes {
 		if d := o.docs[c.ID]; d != nil && d.Version >= c.Version {
@@ -45,8 +47,8 @@ func (o *searchOracle) apply(changes []search.Change) {
 type oracleHit struct {
 	search.Hit
 	doc   *search.Document
-	first bool
-	cost  int
+	first bool // it matches Query.First
+	cost  int  // the sum over the slots
 }
 
 // oracleResult contains all hits instead of a page.
@@ -55,6 +57,7 @@ type oracleResult struct {
 	facets         map[string]map[string]int
 }
 
+// find returns all hits of a query, in their order, and the counts of its facets.
 func (o *searchOracle) find(query *search.Query) oracleResult {
 	r := oracleResult{facets: map[string]map[string]int{}}
 	for _, prefix := range query.Facets {
@@ -81,6 +84,7 @@ func (o *searchOracle) find(query *search.Query) oracleResult {
 	return r
 }
 
+// ifElse returns a if the condition holds and else b.
 func ifElse(condition bool, a, b int) int {
 	if condition {
 		return a
@@ -88,6 +92,7 @@ func ifElse(condition bool, a, b int) int {
 	return b
 }
 
+// countFacets adds a document to the counts of its keys. A key that the document has twice counts once.
 func countFacets(facets map[string]map[string]int, d *search.Document) {
 	keys := map[string]bool{}
 	for _, key := range d.Keys {
@@ -102,6 +107,8 @@ func countFacets(facets map[string]map[string]int, d *search.Document) {
 	}
 }
 
+// hit returns a document as a hit. It is none if it has expired, does not meet a condition, or matches no
+// level of a slot.
 func (o *searchOracle) hit(query *search.Query, document *search.Document) (h oracleHit, found bool) {
 	if !document.Deadline.IsZero() && document.Deadline.UnixMicro() <= query.Now.UnixMicro() || !o.all(query.Must, document) {
 		return h, false
@@ -124,6 +131,7 @@ func (o *searchOracle) hit(query *search.Query, document *search.Document) (h or
 	return h, true
 }
 
+// newest orders hits by date, the newest first, then by id, the largest first.
 func newest(a, b oracleHit) int {
 	return cmp.Or(cmp.Compare(b.doc.PostedAt.UnixMicro(), a.doc.PostedAt.UnixMicro()), strings.Compare(b.ID, a.ID))
 }
@@ -144,11 +152,14 @@ func compareBy(query *search.Query, a, b oracleHit) int {
 	return cmp.Or(cmp.Compare(x.number, y.number), strings.Compare(x.text, y.text))
 }
 
+// oracleValue is what hits are sorted by: a number or a text.
 type oracleValue struct {
 	number int64
 	text   string
 }
 
+// sortValue returns the value of a hit by which the query sorts, and whether it has one. A pay range is sorted
+// by its maximum in descending order. Distances are rounded to a thousandth of a mile.
 func sortValue(query *search.Query, h oracleHit) (v oracleValue, stated bool) {
 	document := h.doc
 	switch query.Sort.By {
@@ -174,10 +185,12 @@ func sortValue(query *search.Query, h oracleHit) (v oracleValue, stated bool) {
 	}
 }
 
+// all reports whether a document matches all expressions.
 func (o *searchOracle) all(exprs []search.Expr, d *search.Document) bool {
 	return !slices.ContainsFunc(exprs, func(e search.Expr) bool { return !o.matches(&e, d) })
 }
 
+// matches reports whether a document matches the expression.
 func (o *searchOracle) matches(e *search.Expr, document *search.Document) bool {
 	switch e.Op {
 	case search.OpAnd:
@@ -211,9 +224,11 @@ func fields(e *search.Expr, d *search.Document) []string {
 	if e.Title {
 		return d.Title
 	}
-	return slices.Concat(d.Title, []string{""}, d.Body)
+	return slices.Concat(d.Title, []string{""}, d.Body) // no phrase extends from the title into the body
 }
 
+// containsPhrase reports whether the words contain the phrase, exactly if it is literal and else by their
+// normalized forms.
 func (o *searchOracle) containsPhrase(e *search.Expr, words []string) bool {
 	for i := 0; i+len(e.Words) <= len(words); i++ {
 		if slices.EqualFunc(e.Words, words[i:i+len(e.Words)], func(want, word string) bool {

@@ -10,20 +10,22 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-// singular is the normalization of the suite.
+// singular is the normalization of the suite: it is simple and joins some of the random words.
 func singular(word string) string { return strings.TrimSuffix(word, "s") }
 
 // randomSearch creates documents and queries from few words, keys, times and
 // places, so that most queries have results. Equal seeds create equal data.
 type randomSearch struct {
 	*rand.Rand
-	versions map[string]int64
+	versions map[string]int64 // the highest version of each document so far
 }
 
+// newRandomSearch returns a generator with the seed.
 func newRandomSearch(seed uint64) *randomSearch {
 	return &randomSearch{rand.New(rand.NewPCG(seed, 1)), map[string]int64{}}
 }
 
+// chance returns true in the given percentage of calls.
 func (r *randomSearch) chance(percent int) bool { return r.IntN(100) < percent }
 
 // zipf returns small numbers below n more often than large ones.
@@ -31,10 +33,13 @@ func (r *randomSearch) zipf(n int) int {
 	return int(math.Pow(float64(n), r.Float64())) - 1
 }
 
+// word returns one of about 200 words, of which few are frequent: two letters, with an s in a third of
+// the cases.
 func (r *randomSearch) word() string {
 	return string(rune('a'+r.zipf(20))) + string(rune('a'+r.zipf(6))) + []string{"", "", "s"}[r.IntN(3)]
 }
 
+// words returns n words. A tenth of them are empty, the separator between fields.
 func (r *randomSearch) words(n int) []string {
 	words := make([]string, n)
 	for i := range words {
@@ -49,10 +54,12 @@ func (r *randomSearch) key() string {
 	return fmt.Sprintf("%s:%d", []string{"role", "region", "shift"}[r.IntN(3)], r.zipf(12))
 }
 
+// time returns a full hour around searchStart, so that many times are equal.
 func (r *randomSearch) time() time.Time {
 	return searchStart.Add(time.Duration(r.IntN(300)-200) * time.Hour)
 }
 
+// point returns one of about 300 places in England and Wales.
 func (r *randomSearch) point() search.Point {
 	return search.Point{Lat: 50 + float64(r.zipf(40))/8, Lon: -3 + float64(r.IntN(8))/2}
 }
@@ -86,6 +93,7 @@ func (r *randomSearch) document() *search.Document {
 func (r *randomSearch) changes(count, n int) []search.Change {
 	changes := make([]search.Change, count)
 	for i := range changes {
+		// The multiplication scatters the ids, so that their order is not that of the numbers.
 		id := fmt.Sprintf("%06x", uint32(r.IntN(n))*2654435761>>8)
 		version := r.versions[id] + 1
 		if r.chance(10) {
@@ -100,6 +108,7 @@ func (r *randomSearch) changes(count, n int) []search.Change {
 	return changes
 }
 
+// exprs returns n expressions of at most the given depth.
 func (r *randomSearch) exprs(n, depth int) []search.Expr {
 	list := make([]search.Expr, n)
 	for i := range list {
@@ -108,6 +117,7 @@ func (r *randomSearch) exprs(n, depth int) []search.Expr {
 	return list
 }
 
+// expr returns an expression in which others are nested at most depth times.
 func (r *randomSearch) expr(depth int) search.Expr {
 	if depth > 0 && r.chance(50) {
 		switch r.IntN(4) {
@@ -186,11 +196,13 @@ func (r *randomSearch) query() search.Query {
 		query.MaxCost = r.IntN(40)
 	}
 	if r.chance(50) {
+		// Prefixes with many, some and no keys.
 		query.Facets = []string{"role:", "s", "nothing:"}[:1+r.IntN(3)]
 	}
 	return query
 }
 
+// slot returns a slot whose first level is exact. In half of the cases every document matches its last one.
 func (r *randomSearch) slot() search.Slot {
 	var s search.Slot
 	for i := range 1 + r.IntN(4) {
@@ -202,6 +214,7 @@ func (r *randomSearch) slot() search.Slot {
 	return s
 }
 
+// sort returns an order other than relevance. An order by distance needs a point.
 func (r *randomSearch) sort(hasPoint bool) search.Sort {
 	keys := []search.SortKey{search.SortDate, search.SortPay, search.SortTitle, search.SortLocation, search.SortDistance}
 	if !hasPoint {

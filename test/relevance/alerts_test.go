@@ -43,6 +43,7 @@ func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 		texts = append(texts, q.text)
 	}
 	for _, e := range board.employers {
+		// Names of employers, beside a misspelt role too, depend on the index that a saved search lacks.
 		texts = append(texts, "nurse "+e.name, e.name+" physotherapist")
 	}
 	for _, text := range texts {
@@ -66,7 +67,7 @@ func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 	t.Logf("%d queries, %d corrections, %d adverts, %d matches", len(texts), corrected, len(ids), matches)
 }
 
-// beginnings returns the text, and the shorter texts that a user has typed before it.
+// beginnings returns the text, and the three shorter texts that a user has typed before it.
 func beginnings(text string) (out []string) {
 	runes := []rune(text)
 	for n := len(runes); n >= max(1, len(runes)-3); n-- {
@@ -87,6 +88,7 @@ func (organizations) HoldsJobs(context.Context, string) (bool, bool, error) { re
 
 func (o organizations) CompanyName(_ context.Context, id string) (string, error) { return o[id], nil }
 
+// newListings returns a service with a database, in which the names of companies are those of the map.
 func newListings(t *testing.T, companies organizations) *listings.Service {
 	clk := kit.NewClock()
 	storage := stores.SQLite(t, clk)
@@ -108,6 +110,7 @@ func newListings(t *testing.T, companies organizations) *listings.Service {
 	})
 }
 
+// create posts adverts of an organization and returns their ids.
 func create(t *testing.T, svc *listings.Service, organizationID string, adverts []*advert) (ids []string) {
 	t.Helper()
 	items := make([]listings.BatchItem[listings.CreateInput], len(adverts))

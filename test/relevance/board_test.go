@@ -45,7 +45,7 @@ type advert struct {
 
 // pay is a pay range.
 type pay struct {
-	min, max         float64
+	min, max         float64 // in major units per period; max is 0 without pay
 	currency, period string
 }
 
@@ -109,6 +109,7 @@ var bandPay = map[string]string{
 	"8d": "91342-105337",
 }
 
+// currencies maps the countries of places to the currencies of pay there.
 var currencies = map[string]string{"uk": "GBP", "ie": "EUR", "us": "USD"}
 
 // parsePay reads "31000-38000" or "22.50-25/hour".
@@ -191,6 +192,7 @@ func fields(line string, n int) ([]string, error) {
 	return out, nil
 }
 
+// readBoard reads the files of testdata. Adverts refer to places, specialties and employers by their keys.
 func readBoard() (*board, error) {
 	b := &board{
 		places:       map[string]*place{},
@@ -300,9 +302,10 @@ func (b *board) readEmployer(line string) error {
 type group struct {
 	defaults   attributes
 	paragraphs []string
-	adverts    int
+	adverts    int // the number of adverts so far, which selects the paragraph of the next one
 }
 
+// readAdverts reads a file of adverts; see the comment of the package for its lines.
 func (b *board) readAdverts(path string) error {
 	var g group
 	return lines(path, func(line string) error {
@@ -335,7 +338,7 @@ func (b *board) readAdverts(path string) error {
 
 // newAdvert reads "TITLE | EMPLOYER[@PLACE] | ATTRIBUTES" and writes the body.
 func (b *board) newAdvert(g *group, line string) (*advert, error) {
-	f, err := fields(line+" ", 3)
+	f, err := fields(line+" ", 3) // the attributes may be empty, and the line ends without the last space
 	if err != nil {
 		return nil, err
 	}
@@ -356,7 +359,7 @@ func (b *board) newAdvert(g *group, line string) (*advert, error) {
 	if len(g.paragraphs) == 0 {
 		return nil, fmt.Errorf("role %s has no paragraph", a.attributes.one("role"))
 	}
-	n := hash(a.title + a.employer.key)
+	n := hash(a.title + a.employer.key) // selects among the ways to write the location and the texts
 	a.location = a.place.spellings[n%len(a.place.spellings)]
 	b.complete(a)
 	if err := a.setPay(); err != nil {
@@ -445,6 +448,7 @@ func (a *advert) setSpecialty(name string, n int) {
 	}
 }
 
+// shiftTexts are the sentences by which adverts state a shift, in several words for each.
 var shiftTexts = map[string][]string{
 	"nights":   {"You work permanent nights.", "Night shifts, 19:30 to 08:00.", "This is a night post: three or four nights a week."},
 	"days":     {"Day shifts only.", "You work days; there are no nights.", "Hours are Monday to Friday, 9 to 5."},

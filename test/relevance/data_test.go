@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestBoard_Size_IsSufficient checks that the board remains a realistic one: many employers in three
+// countries, and many jobs outside of care (distractors), which a search for clinicians must not confuse with
+// theirs.
 func TestBoard_Size_IsSufficient(t *testing.T) {
 	board, err := readBoard()
 	require.NoError(t, err)
@@ -26,6 +29,8 @@ func TestBoard_Size_IsSufficient(t *testing.T) {
 	require.ElementsMatch(t, []string{"uk", "ie", "us"}, slices.Collect(maps.Keys(countries)))
 }
 
+// TestBoard_Adverts_AreUnique checks that title and employer identify an advert, by which the results of
+// two databases are compared.
 func TestBoard_Adverts_AreUnique(t *testing.T) {
 	b, err := readBoard()
 	require.NoError(t, err)
@@ -38,6 +43,8 @@ func TestBoard_Adverts_AreUnique(t *testing.T) {
 	}
 }
 
+// TestQueries_Number_IsSufficient checks that there are enough queries, and that about a third of them are
+// held out (see query.heldOut).
 func TestQueries_Number_IsSufficient(t *testing.T) {
 	queries := mustReadQueries(t)
 	heldOut := 0
@@ -59,6 +66,8 @@ func TestQueries_Texts_AreUnique(t *testing.T) {
 	}
 }
 
+// TestQueries_EachGrade_MatchesAnAdvert checks the rules of the queries: a rule that no advert meets is usually
+// a typing error and would not be noticed in the scores.
 func TestQueries_EachGrade_MatchesAnAdvert(t *testing.T) {
 	b, err := readBoard()
 	require.NoError(t, err)
@@ -78,6 +87,8 @@ func TestQueries_EachGrade_MatchesAnAdvert(t *testing.T) {
 	}
 }
 
+// TestQueries_ConditionValues_AreKnown checks the same for each value in the conditions. The keys that are
+// left out are not compared with attributes of adverts.
 func TestQueries_ConditionValues_AreKnown(t *testing.T) {
 	b, err := readBoard()
 	require.NoError(t, err)
@@ -105,6 +116,7 @@ func TestQueries_ConditionValues_AreKnown(t *testing.T) {
 	}
 }
 
+// mustReadQueries returns the queries of all files.
 func mustReadQueries(t *testing.T) []*query {
 	t.Helper()
 	b, err := readBoard()

@@ -26,8 +26,10 @@ type lab struct {
 	annotations map[string]search.Annotation
 }
 
+// labTown is the place of all adverts of the lab.
 const labTown = "Leeds"
 
+// newLab returns a lab with the embedded vocabulary and the gazetteer.
 func newLab(t *testing.T) *lab {
 	t.Helper()
 	vocabulary, err := search.Load()
@@ -115,6 +117,8 @@ type variation struct {
 	failing int
 }
 
+// variations are the ways to write a form. The limits are a little above the present results; they may only
+// fall.
 var variations = []variation{
 	{"as it is", func(form string) string { return form }, 1},
 	{"capitals", strings.ToUpper, 1},
@@ -162,7 +166,7 @@ func typo(form string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(form))
 	n := int(h.Sum32() >> 1)
-	at := 2 + n%(len(w)-4)
+	at := 2 + n%(len(w)-4) // neither of the first two letters nor of the last one
 	switch n / 100 % 3 {
 	case 0:
 		w = w[:at] + w[at+1:]

@@ -51,12 +51,14 @@ type condition struct {
 	matches       func(*advert) bool
 }
 
+// matches reports whether an advert meets all conditions of one of the alternatives.
 func (r rule) matches(a *advert) bool {
 	return slices.ContainsFunc(r, func(all []condition) bool {
 		return !slices.ContainsFunc(all, func(c condition) bool { return !c.matches(a) })
 	})
 }
 
+// readQueries reads the queries of all files. A line "@ NAME" begins a group.
 func readQueries(b *board) ([]*query, error) {
 	files, err := filepath.Glob(filepath.Join("testdata", "queries", "*.txt"))
 	if err != nil {
@@ -106,6 +108,7 @@ func parseQuery(b *board, line string) (*query, error) {
 	return q, nil
 }
 
+// parseRule reads alternatives, separated by " / ", each of several conditions.
 func parseRule(b *board, text string) (rule, error) {
 	var out rule
 	for _, alternative := range strings.Split(text, " / ") {
@@ -125,6 +128,7 @@ func parseRule(b *board, text string) (rule, error) {
 	return out, nil
 }
 
+// parseCondition reads a condition; see the comment of the package for the kinds.
 func parseCondition(b *board, word string) (condition, error) {
 	if word == "any" {
 		return condition{matches: func(*advert) bool { return true }}, nil
@@ -134,7 +138,7 @@ func parseCondition(b *board, word string) (condition, error) {
 		return condition{}, fmt.Errorf("unknown condition %q", word)
 	}
 	c := condition{key: word[:i], operator: word[i : i+1]}
-	if c.operator != "=" {
+	if c.operator != "=" { // the others have two characters: != <= >=
 		c.operator = word[i : i+2]
 	}
 	value := word[i+len(c.operator):]
@@ -159,6 +163,7 @@ func parseCondition(b *board, word string) (condition, error) {
 	return c, nil
 }
 
+// parseWithin completes a condition "within=PLACE:MILES".
 func parseWithin(b *board, c condition, value string) (condition, error) {
 	key, radius, _ := strings.Cut(value, ":")
 	limit, err := strconv.ParseFloat(radius, 64)
@@ -173,6 +178,8 @@ func parseWithin(b *board, c condition, value string) (condition, error) {
 	return c, nil
 }
 
+// parsePayCondition completes a condition "pay>=N" or "pay<=N", which an advert meets if a part of its pay range
+// does. An advert without pay does not meet it.
 func parsePayCondition(c condition, value string) (condition, error) {
 	limit, err := strconv.ParseFloat(value, 64)
 	if err != nil {

@@ -43,6 +43,7 @@ func TestRelevance(t *testing.T) {
 	require.Empty(t, report.problems(baseline), "search got worse; update the baseline with make relevance UPDATE=1 if that is meant")
 }
 
+// run posts the board to the server and evaluates the results of all queries.
 func run(s *server, b *board, queries []*query) []result {
 	s.t.Helper()
 	s.load(b)

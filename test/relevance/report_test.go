@@ -30,12 +30,13 @@ var baselineFile = filepath.Join("testdata", "baseline.json")
 type result struct {
 	query *query
 	score score
-	found []*advert
-	total int
+	found []*advert // the best first
+	total int       // the number of exact results
 }
 
-// sums are the scores of several queries: means of NDCG and recall over those
-// that have an answer (Answered), and counts over all.
+// sums are the scores of several queries: means of NDCG and recall over those that have an answer
+// (Answered), and counts over all. MustNot is the number of results that must not be found, ZeroWrong that
+// of queries without an answer that have exact results.
 type sums struct {
 	Queries   int     `json:"queries"`
 	Answered  int     `json:"answered"`
@@ -53,6 +54,7 @@ type report struct {
 	Groups  map[string]sums `json:"groups"`
 }
 
+// sum returns the sums of the results whose query include accepts.
 func sum(results []result, include func(*query) bool) (s sums) {
 	for _, result := range results {
 		if !include(result.query) {
@@ -74,6 +76,7 @@ func sum(results []result, include func(*query) bool) (s sums) {
 	return s
 }
 
+// round rounds to four decimals, as scores are stored in the baseline.
 func round(v float64) float64 { return math.Round(v*1e4) / 1e4 }
 
 func newReport(results []result) report {
@@ -177,6 +180,8 @@ func writeBaseline(r report) error {
 	return os.WriteFile(baselineFile, append(raw, '\n'), 0o644)
 }
 
+// TestProblems checks which changes of the scores fail the suite: a fall beyond maxDrop, one more wrong result,
+// and a gap between tuned and held-out queries that neither maxGap nor the baseline permits.
 func TestProblems(t *testing.T) {
 	good := sums{Queries: 10, NDCG: .9, Recall: .9, MustNot: 1, ZeroWrong: 1}
 	baseline := report{All: good, Tuned: good, HeldOut: good}

@@ -53,6 +53,7 @@ func ndcg(actual, ideal []int) float64 {
 	return dcg(actual) / best
 }
 
+// dcg is the discounted cumulative gain of the first ten grades: later ones count less.
 func dcg(grades []int) (sum float64) {
 	for i, grade := range grades[:min(depth, len(grades))] {
 		sum += (math.Exp2(float64(grade)) - 1) / math.Log2(float64(i)+2)
@@ -77,6 +78,8 @@ func recall(actual, ideal []int) float64 {
 	return float64(relevant(actual)) / float64(relevant(ideal))
 }
 
+// TestNDCG checks values that can be computed by hand. The gains of the grades 1 to 3 are 1, 3 and 7, divided
+// by 1 at the first place and by the binary logarithm of 3 at the second.
 func TestNDCG(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -94,6 +97,7 @@ func TestNDCG(t *testing.T) {
 	}
 }
 
+// TestRecall checks that only the grades 2 and 3 are relevant, and that ten of more than ten are all.
 func TestRecall(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -109,6 +113,9 @@ func TestRecall(t *testing.T) {
 	}
 }
 
+// TestEvaluate_MustNotAndExactResults_Counted checks the errors that NDCG and recall do not show: results that
+// must not be found, and exact results of a query without an answer. An advert that has a grade does not
+// count as the former, even if it meets that rule.
 func TestEvaluate_MustNotAndExactResults_Counted(t *testing.T) {
 	nurse := &advert{attributes: attributes{"role": {"nurse"}}}
 	porter := &advert{attributes: attributes{"role": {"porter"}}}

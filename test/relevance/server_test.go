@@ -23,6 +23,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// object is a JSON object.
 type object = map[string]any
 
 // server is the built program with its own database.
@@ -35,6 +36,7 @@ type server struct {
 	requests int
 }
 
+// listening matches the line in which the program prints its address.
 var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 
 // startServer migrates the database and serves it until the test ends.
@@ -47,8 +49,10 @@ func startServer(t *testing.T, database string) *server {
 		cmd.Env = []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LOCUM_DATABASE_URL=" + database,
 			"LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_HTTP_DRAIN=10ms",
+			// All queries come from one process, so that the limits of searches are lifted.
 			"LOCUM_LIMITS_SEARCH_CPU=0", "LOCUM_LIMITS_SEARCH_TIMEOUT=10s", "LOCUM_LOG_LEVEL=error",
 		}
+		// The kernel ends the program if the test ends without its cleanup.
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		return cmd
 	}
@@ -143,6 +147,7 @@ func (s *server) load(b *board) {
 	}, 30*time.Second, 100*time.Millisecond, "search does not find the last advert by its title")
 }
 
+// post posts adverts of one employer and remembers their ids.
 func (s *server) post(token string, adverts []*advert) {
 	s.t.Helper()
 	jobs := make([]object, len(adverts))
@@ -186,6 +191,7 @@ func (s *server) search(q *query) (found []*advert, total int) {
 	s.t.Helper()
 	var results []any
 	params := maps.Clone(q.params)
+	// The parameter via selects one of the three routes that search; it is not sent.
 	via := params.Get("via")
 	params.Del("via")
 	switch via {
