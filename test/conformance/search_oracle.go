@@ -152,7 +152,7 @@ func compareBy(query *search.Query, a, b oracleHit) int {
 	return cmp.Or(cmp.Compare(x.number, y.number), strings.Compare(x.text, y.text))
 }
 
-// oracleValue is what hits are sorted by: a number or a text.
+// oracleValue is the value by which hits are sorted, a number or a text.
 type oracleValue struct {
 	number int64
 	text   string

@@ -7,9 +7,9 @@ import (
 )
 
 // TestAnnotate_Heads checks which words of a title are the head, the role that the job is in, and how
-// the words around it change what it means. The first string of a case names the rule, the last one is
-// what the title names in the notation of describe: head= the job, second= a second choice, other= a
-// role that is only mentioned, spec=, grade= and so on the other concepts of the title.
+// the words around it change what it means. The first string of a case names the rule, the last one
+// has the concepts of the title in the notation of describe: head= the job, second= a second choice,
+// other= a role that is only mentioned, spec=, grade= and so on the other concepts.
 func TestAnnotate_Heads(t *testing.T) {
 	t.Parallel()
 	vocabulary := loadVocabulary(t)

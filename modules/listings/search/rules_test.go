@@ -189,7 +189,8 @@ func TestParse_Rules(t *testing.T) {
 	}
 }
 
-// TestParse_CorrectedPlace_IsReported checks that a user is told which place the results are for.
+// TestParse_CorrectedPlace_IsReported checks that the response names the place to which a
+// misspelt name was corrected.
 func TestParse_CorrectedPlace_IsReported(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []Correction{{From: "edinburg", To: "Edinburgh"}}, rulesParser(t).Parse("nurse in edinburg ").Corrections)
