@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestAccount_Security checks the pages with which a clinician and an employer confirm their
+// address and turn two-step sign-in on and off, without script.
 func TestAccount_Security(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		clinician, boss := server.seeker(t), server.employer(t)
@@ -24,7 +26,7 @@ func TestAccount_Security(t *testing.T) {
 				require.Equal(t, 200, sent.status)
 				require.Contains(t, sent.text, "Sign out", "the header is that of a signed-in user")
 				token := server.tokenFromMail(t, who.email, "You asked for another link")
-				require.NotEqual(t, old, token)
+				require.NotEqual(t, old, token) // each request sends another link
 				refused := b.open("POST", "/verify-email", url.Values{"token": {"x"}})
 				require.Equal(t, 400, refused.status)
 				require.Contains(t, refused.text, `<a href="/request-verification">Get another link</a>`)
@@ -37,6 +39,7 @@ func TestAccount_Security(t *testing.T) {
 			require.NotContains(t, guest.page("/request-verification"), "Sign out")
 			require.Contains(
 				t,
+				// The page does not say whether the account exists.
 				guest.open("POST", "/request-verification", url.Values{"email": {newEmail()}}).text,
 				"If an account with the address is not confirmed yet",
 			)
@@ -53,6 +56,8 @@ func TestAccount_Security(t *testing.T) {
 				secret := regexp.MustCompile(`Key: <code>([A-Z2-7]+)</code>`).FindStringSubmatch(shown.text)
 				require.NotNil(t, secret)
 				app := &authenticator{t: t, secret: secret[1]}
+				// The page contains the secret from the form; markup in the form's URL must be
+				// escaped.
 				refused := post("/confirm", url.Values{"code": {"1"}, "secret": {app.secret}, "url": {"otpauth://totp/<b>"}})
 				require.Equal(t, 400, refused.status)
 				require.Contains(t, refused.text, `href="#code"`)
@@ -63,14 +68,16 @@ func TestAccount_Security(t *testing.T) {
 				require.Contains(t, on.header.Get("Cache-Control"), "no-store")
 				recovery := regexp.MustCompile(`[A-Z2-7]{4}(-[A-Z2-7]{4}){3}`).FindAllString(on.text, -1)
 				require.Len(t, recovery, 10)
-				other.open("GET", path, nil).redirected(t, "/sign-in")
-				require.Equal(t, 409, post("/confirm", url.Values{"code": {app.code()}}).status)
+				other.open("GET", path, nil).redirected(t, "/sign-in")                           // turning it on ends all other sessions
+				require.Equal(t, 409, post("/confirm", url.Values{"code": {app.code()}}).status) // it is already on
 
+				// The password alone no longer suffices.
 				require.Equal(t, 401, server.browser(t).SignIn(who.email, password).Status)
 				code := url.Values{"email": {who.email}, "password": {password}, "totp": {recovery[0]}}
 				server.browser(t).open("POST", "/sign-in", code).redirected(t, "/")
 				require.Contains(t, b.page(path), "9 unused recovery codes")
 				require.Equal(t, 400, post("/turn-off", url.Values{"code": {recovery[1]}, "currentPassword": {"wrong"}}).status)
+				// A recovery code works once, and this one was used to sign in.
 				require.Equal(t, 400, post("/turn-off", url.Values{"code": {recovery[0]}, "currentPassword": {password}}).status)
 				off := post("/turn-off", url.Values{"code": {recovery[1]}, "currentPassword": {password}}).redirected(t, path)
 				require.Contains(t, b.page(off), "Two-step sign-in is off.")

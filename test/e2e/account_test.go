@@ -47,6 +47,7 @@ func (b *browser) postForm(path string, values url.Values, file formFile) pageVi
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	require.NoError(b.T, err)
+	// No request of a browser may fail the server.
 	require.Less(b.T, answer.StatusCode, 500, "%s\n%s", text, b.server.log)
 	return pageView{answer.StatusCode, answer.Header, string(text)}
 }
@@ -67,8 +68,12 @@ func (p pageView) redirected(t testing.TB, path string) string {
 	return p.header.Get("Location")
 }
 
+// documentID matches a link to a document, with its id.
 var documentID = regexp.MustCompile(`/account/documents/([0-9a-f-]{36})"`)
 
+// TestAccount_Apply_WithDocuments follows an application through the pages of the site: the
+// form with questions and a file, the review, the interview and the withdrawal. Input is shown
+// as text, and no other user sees any of it.
 func TestAccount_Apply_WithDocuments(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, me := server.employer(t), server.seeker(t)
@@ -93,6 +98,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.Contains(t, refused.text, "Dear &lt;i&gt;ward&lt;/i&gt;", "the input is kept")
 		refused = browser.postForm(path,
 			url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "type": {"cv"}},
+			// A program with the header of Windows executables.
 			formFile{"file", "cv.exe", "MZ\x00\x01"})
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, "must be a PDF")
@@ -109,6 +115,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		id := regexp.MustCompile(`name="documentIds" value="([0-9a-f-]{36})"`).FindStringSubmatch(review.text)
 		require.NotNil(t, id, review.text)
 		input := url.Values{"answer-0": {"12A3456E"}, "coverLetter": {"Dear ward"}, "documentIds": {id[1]}}
+		// The document was uploaded for the review; editing keeps it selected.
 		again := browser.postForm(path, with(input, "step", "edit"), formFile{})
 		require.Regexp(t, id[1]+`" checked`, again.text)
 
@@ -123,6 +130,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 			string(boss.get("/api/employers/applications/"+received+"/documents/"+documents.text("data.documents.0.id")).raw))
 		require.Contains(t, browser.page(path), "You have applied for this job already")
 		require.Contains(t, browser.page("/jobs/"+job), "You have applied for this job")
+		// One application per job.
 		require.Equal(t, 409, browser.postForm(path, with(input, "step", "send"), formFile{}).status)
 		require.Contains(t, browser.page("/account"), "Staff Nurse &lt;b&gt;")
 
@@ -130,7 +138,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		boss.fromNewAddress().
 			post("/api/employers/applications/"+received+"/interview", appointment(object{
 				"location": "Ward 7, <i>first floor</i>",
-				"notes":    "Ask about gaps",
+				"notes":    "Ask about gaps", // for the organization only
 			})).
 			ok(200)
 		text := browser.page(detail)
@@ -154,6 +162,8 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 
 		other := server.signedIn(t, server.seeker(t))
 		for _, private := range []string{detail, detail + "/sent", detail + "/interview.ics", file} {
+			// Another clinician must not learn that the application exists; an employer has no
+			// such pages.
 			require.Equal(t, 404, other.open("GET", private, nil).status, private)
 			require.Equal(t, 403, server.signedIn(t, boss).open("GET", private, nil).status, private)
 		}
@@ -161,6 +171,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		browser.Site = "cross-site"
 		require.Equal(t, 403, browser.open("POST", detail+"/withdraw", url.Values{}).status)
 		require.Equal(t, 403, browser.postForm(path, with(input, "step", "send"), formFile{}).status)
+		// Without Sec-Fetch-Site, as in an old browser, a form needs the CSRF token.
 		browser.Site = ""
 		require.Equal(t, 403, browser.postForm(path, with(input, "step", "edit"), formFile{}).status, "without the token")
 		token := regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`).FindStringSubmatch(text)[1]
@@ -174,6 +185,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		}
 		require.Contains(t, browser.page(detail), "You withdrew your application.")
 		require.NotContains(t, browser.page(detail), "Withdraw for good")
+		// A withdrawal is final and deletes the copies of the documents.
 		require.Equal(t, 404, browser.open("POST", detail+"/withdraw", url.Values{}).status)
 		require.Equal(t, 404, browser.open("GET", detail+"/interview.ics", nil).status)
 		require.Contains(t, server.waitForMail(t, boss.email, "Application withdrawn: Staff Nurse"), "interview")
@@ -191,6 +203,8 @@ func with(values url.Values, name, value string) url.Values {
 	return out
 }
 
+// TestAccount_ChangingDocuments_HasTheLimitOfTheAPI checks that the pages count together with
+// the API: ten uploads and changes of documents in 15 minutes, of any kind.
 func TestAccount_ChangingDocuments_HasTheLimitOfTheAPI(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		me := server.seeker(t)
@@ -198,7 +212,7 @@ func TestAccount_ChangingDocuments_HasTheLimitOfTheAPI(t *testing.T) {
 		browser := server.signedIn(t, me)
 		browser.postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "CV.pdf", somePDF}).redirected(t, path)
 		document := path + "/" + documentID.FindStringSubmatch(browser.page(path))[1]
-		for range 5 {
+		for range 5 { // with the upload above and the four changes below: ten requests
 			browser.open("POST", document+"/default", url.Values{}).redirected(t, path)
 		}
 		for range 4 {
@@ -211,6 +225,8 @@ func TestAccount_ChangingDocuments_HasTheLimitOfTheAPI(t *testing.T) {
 	})
 }
 
+// TestAccount_Documents checks the upload, replacement and deletion of documents on the site. A
+// file is refused by its content and not by its name, and other users get 404.
 func TestAccount_Documents(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		me := server.seeker(t)
@@ -269,12 +285,15 @@ func TestAccount_Documents(t *testing.T) {
 	})
 }
 
+// TestAccount_JobsAndSearches checks saved jobs, saved searches and notifications on the site.
+// A user who changes another user's items gets 404, as if they did not exist.
 func TestAccount_JobsAndSearches(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, me := server.employer(t), server.seeker(t)
 		job := boss.listing(object{"title": "Ward Sister", "location": "Leeds"})
 		browser, other := server.signedIn(t, me), server.signedIn(t, server.seeker(t))
 		require.Contains(t, browser.page(browser.open("POST", "/jobs/"+job+"/save", url.Values{}).redirected(t, "/jobs/"+job)), "The job is saved")
+		// Saving it again is no error.
 		browser.open("POST", "/jobs/"+job+"/save", url.Values{}).redirected(t, "/jobs/"+job)
 		require.Equal(t, 404, browser.open("POST", "/jobs/"+nowhere+"/save", url.Values{}).status)
 		require.NotContains(t, server.browser(t).page("/jobs/"+job), "Save this job")
@@ -318,6 +337,8 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 	})
 }
 
+// TestAccount_ProfileAndSettings checks the profile and every section of the settings, up to
+// the deletion of the account. An invalid value is refused with a link to its field.
 func TestAccount_ProfileAndSettings(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		me := server.seeker(t)
@@ -348,6 +369,7 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 			return browser.open("POST", "/account/settings/"+section, values)
 		}
 		settings("preferences", url.Values{"jobAlerts": {"yes"}}).redirected(t, "preferences-saved")
+		// A box that is not checked is not sent.
 		require.Equal(t, false, me.get("/api/jobseekers/settings").ok(200).at("data.settings.preferences.notifications.email"))
 		wanted := newEmail()
 		settings("email", url.Values{"email": {wanted}}).redirected(t, "email-requested")
@@ -377,6 +399,8 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 	})
 }
 
+// TestAccount_OtherUsers_AreRefused checks that guests are redirected to the sign-in page and
+// employers get 403 on the pages of clinicians.
 func TestAccount_OtherUsers_AreRefused(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.signedIn(t, server.employer(t))

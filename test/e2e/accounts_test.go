@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestDeleteEmployerAccount checks that the deletion of an account ends its sessions, and that
+// the organization is deleted with its last admin: listings close, and the other members keep
+// accounts without an organization.
 func TestDeleteEmployerAccount(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("DELETE /api/employers/profile", func(t *testing.T) {
@@ -27,6 +30,7 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			boss.get("/api/employers/team").ok(200)
 			server.guest(t).get("/api/listings/" + open).ok(200)
 
+			// The member admin becomes the only admin, whose deletion deletes the organization.
 			admin, last := boss.inviteMember("admin"), boss.inviteMember("viewer")
 			admin.put("/api/employers/team/"+boss.id+"/permissions", object{"role": "viewer"}).ok(200)
 			admin.delete("/api/employers/profile").ok(200)
@@ -59,6 +63,7 @@ func TestDeleteEmployerAccount(t *testing.T) {
 				post("/api/auth/register", object{
 					"email":    boss.email,
 					"password": password,
+					// The address of a deleted account can be registered again.
 					"name":     "Somebody Else",
 					"userType": "jobseeker",
 				}).
@@ -80,7 +85,7 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			jo.delete("/api/jobseekers/profile").ok(200)
 			jo.requireSignedOut(t)
 			other.requireSignedOut(t)
-			jo.delete("/api/jobseekers/profile").fails(401, "Unauthorized")
+			jo.delete("/api/jobseekers/profile").fails(401, "Unauthorized") // the session has ended with the account
 			server.guest(t).delete("/api/jobseekers/profile").fails(401, "Unauthorized")
 			server.employer(t).delete("/api/jobseekers/profile").fails(403, "Forbidden")
 		})

@@ -19,6 +19,9 @@ func (a *account) saveSearch(search object) string {
 	return a.post("/api/jobseekers/search", search).ok(200).text("data.savedSearches.0.id")
 }
 
+// TestJobseekerSavedSearches checks the intents of POST /api/jobseekers/search: saving
+// searches, at most 50 for a user, changing the preferences of searches, and deleting only
+// one's own searches.
 func TestJobseekerSavedSearches(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker, other := server.seeker(t), server.seeker(t)
@@ -50,6 +53,7 @@ func TestJobseekerSavedSearches(t *testing.T) {
 			require.Equal(t, false, resp.at("data.savedSearches.0.emailAlerts"))
 			require.Equal(t, "ICU", resp.text("data.savedSearches.1.name"))
 			for field, body := range map[string]object{
+				// A search without any criterion would match every job.
 				"query":        {"name": "everything"},
 				"name":         {"query": "x", "name": strings.Repeat("é", 201)},
 				"location":     {"location": strings.Repeat("é", 201)},
@@ -102,15 +106,19 @@ func TestJobseekerSavedSearches(t *testing.T) {
 	})
 }
 
+// unsubscribeLink matches the link in an alert that ends the alerts of its searches.
 var unsubscribeLink = regexp.MustCompile(`/unsubscribe\?token=[A-Za-z0-9._~%-]+`)
 
+// TestAlerts_MisspeltSearch_MatchesWhatSearchFinds checks that alerts read a saved search as
+// the search does: they correct its spelling and places, but store it as it was written.
 func TestAlerts_MisspeltSearch_MatchesWhatSearchFinds(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
 		a := seeker.post("/api/jobseekers/search", object{
 			"intent": "save-search",
 			"name":   "Physio",
-			"query":  "physiotherpist -remote leesd",
+			// Two misspelt words, and one that must not occur in the listing.
+			"query": "physiotherpist -remote leesd",
 		}).
 			ok(200)
 		require.Equal(t, "physiotherpist -remote leesd", a.text("data.savedSearches.0.query"))
@@ -120,9 +128,13 @@ func TestAlerts_MisspeltSearch_MatchesWhatSearchFinds(t *testing.T) {
 	})
 }
 
+// TestAlerts_NewListing_SendsDigest checks that a new listing notifies the users whose saved
+// searches it matches, that only searches with emailAlerts send an e-mail, and that its link
+// unsubscribes without signing in.
 func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker, other := server.employer(t), server.seeker(t), server.seeker(t)
+		// Published before the search was saved.
 		employer.listing(object{"title": "Perfusionist before", "location": "Leeds"})
 		seeker.saveSearch(object{"name": "Heart-lung", "query": "perfusionist", "location": "Leeds", "emailAlerts": true})
 		other.saveSearch(object{"name": "By the sea", "query": "perfusionist", "location": "Brighton", "emailAlerts": true})
@@ -140,10 +152,12 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 		require.Contains(t, message, "Heart-lung")
 		require.NotContains(t, message, "draft")
 		require.NotContains(t, message, "before")
+		// The header of RFC 8058, with which mail programs offer to unsubscribe.
 		require.Contains(t, message, "List-Unsubscribe-Post: List-Unsubscribe=One-Click")
 		link := unsubscribeLink.FindString(unfold(message))
 		require.NotEmpty(t, link, "%s", message)
 
+		// Scanners of e-mails open every link, so that GET only shows the form.
 		t.Run("GET /unsubscribe changes nothing", func(t *testing.T) {
 			a := server.guest(t).try(http.MethodGet, link, nil)
 			require.Equal(t, 200, a.status)
@@ -195,6 +209,9 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 	})
 }
 
+// TestUnsubscribe_InvitationLink_EndsInvitations checks that the link in an invitation ends the
+// invitations of every organization to the address, also of a person without an account. The
+// tokens of alerts and of invitations are not interchangeable.
 func TestUnsubscribe_InvitationLink_EndsInvitations(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		recipient := newEmail()
@@ -212,12 +229,12 @@ func TestUnsubscribe_InvitationLink_EndsInvitations(t *testing.T) {
 		other := server.employer(t)
 		other.post("/api/employers/team", add).ok(200)
 		other.post("/api/employers/team", object{"intent": "add-member", "name": "Jo Byrne", "email": "jo-" + recipient}).ok(200)
-		server.waitForMail(t, "jo-"+recipient, "Subject: Join ") // sent after the other would have been
+		server.waitForMail(t, "jo-"+recipient, "Subject: Join ") // sent after an e-mail to recipient would have been
 		require.Len(t, server.messagesTo(t, "To: \"Niamh Byrne\" <"+recipient+">", "Subject: Join "), 1)
 	})
 }
 
-// unfold joins the folded lines of an e-mail.
+// unfold joins the folded header lines and the quoted-printable lines of an e-mail.
 func unfold(message string) string {
 	return strings.NewReplacer("\r\n ", "", "\n ", "", "=\r\n", "", "=\n", "", "=3D", "=").Replace(message)
 }

@@ -14,6 +14,9 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// TestSQLite_SecondProcess_Refused checks that one process at a time serves a SQLite database:
+// a second `serve` waits for the first to end, as in a restart without a gap, and then fails
+// with the reason. Commands of operators work beside the server.
 func TestSQLite_SecondProcess_Refused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -29,6 +32,7 @@ func TestSQLite_SecondProcess_Refused(t *testing.T) {
 	require.Empty(t, stdout.String())
 	require.Contains(t, stderr.String(), "waiting for it to end", "the second process logs why it waits")
 	require.Contains(t, stderr.String(), "locum: database.url (from LOCUM_DATABASE_URL): another `locum serve` has this database")
+	// The wait is bounded, so that a supervisor sees the failure.
 	require.Less(t, time.Since(begin), 45*time.Second)
 
 	require.Contains(t, first.run(t, "developers", "plan", app, "professional"), "professional", "commands of operators still work")

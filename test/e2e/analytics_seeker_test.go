@@ -6,6 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestJobseekerAnalytics checks the numbers of a jobseeker's overview: withdrawn applications
+// do not count, and an application is pending until the employer or the applicant changes its
+// status.
 func TestJobseekerAnalytics(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/analytics", func(t *testing.T) {
@@ -36,7 +39,8 @@ func TestJobseekerAnalytics(t *testing.T) {
 				object{
 					"applications": object{"total": 3.0, "pending": 1.0},
 					"bookmarks":    object{"savedJobs": 1.0},
-					"profile":      object{"completion": 10.0},
+					// The CV is one of ten properties that count 10 % each.
+					"profile": object{"completion": 10.0},
 				},
 				resp.at("data.analytics"),
 			)
@@ -46,6 +50,8 @@ func TestJobseekerAnalytics(t *testing.T) {
 	})
 }
 
+// TestApplicationMails_Off_NotificationRemains checks that a user without e-mails still gets
+// the notification on the site.
 func TestApplicationMails_Off_NotificationRemains(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, quiet, other := server.employer(t), server.seeker(t), server.seeker(t)
@@ -55,11 +61,15 @@ func TestApplicationMails_Off_NotificationRemains(t *testing.T) {
 			employer.fromNewAddress().put("/api/employers/applications/"+who.application(listing, nil), object{"status": "review"}).ok(200)
 			who.waitForNotifications(1)
 		}
+		// An e-mail to quiet would have been sent before this one.
 		server.waitForMail(t, other.email, "Your application: Theatre Nurse")
 		server.requireNoMail(t, quiet.email, "Your application")
 	})
 }
 
+// TestApplicantProfile_Visible_EmployerSeesIt checks that an employer sees an applicant's
+// profile only with the applicant's consent, showProfile, and never the expected pay and phone
+// number.
 func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, jo, shy := server.employer(t), server.seeker(t), server.seeker(t)
@@ -84,6 +94,8 @@ func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
 	})
 }
 
+// TestOnboarding_Intent_ComesFirst checks that the routes with an intent report a missing or
+// unknown intent before other errors, since the intent decides which members a body has.
 func TestOnboarding_Intent_ComesFirst(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker := server.seeker(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// table parses a CSV response into its header and its rows.
+// table requires a CSV download, with CR LF line ends and the current month in its file name,
+// and parses it into its header and its rows by column.
 func (r *response) table(t *testing.T) (columns []string, rows []map[string]string) {
 	t.Helper()
 	require.Equal(t, 200, r.status, "%s", r.raw)
@@ -31,11 +32,13 @@ func (r *response) table(t *testing.T) (columns []string, rows []map[string]stri
 	return all[0], rows
 }
 
+// TestEmployerAnalytics checks the numbers, statistics and CSV exports of an organization: they
+// count views once per visitor, and never contain another organization's data.
 func TestEmployerAnalytics(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, stranger := server.employer(t), server.employer(t)
 		listing := employer.listing(object{"title": "Theatre Nurse", "salary": object{"min": 31000, "max": 38500.5, "currency": "GBP"}})
-		employer.listing(object{"title": "=HYPERLINK(1)", "status": "draft"})
+		employer.listing(object{"title": "=HYPERLINK(1)", "status": "draft"}) // spreadsheets would execute it
 		archived := employer.listing(object{"title": "Gone"})
 		employer.fromNewAddress().delete("/api/employers/jobs/" + archived).ok(200)
 		var applications []string
@@ -97,7 +100,7 @@ func TestEmployerAnalytics(t *testing.T) {
 			visitor, seeker := server.guest(t), server.seeker(t)
 			for range 3 { // from the cache, too
 				visitor.get("/api/listings/" + listing).ok(200)
-				seeker.get("/api/listings/" + listing).ok(200)
+				seeker.get("/api/listings/" + listing).ok(200)                  // a user counts once, at any address
 				seeker.fromNewAddress().get("/api/listings/" + listing).ok(200) // known by name, wherever they are
 			}
 			for range 5 {
@@ -105,9 +108,10 @@ func TestEmployerAnalytics(t *testing.T) {
 			}
 			stranger.get("/api/listings/" + listing).ok(200)
 			visitor.get("/api/listings/"+archived).fails(404, "Listing not found")
+			// The visitor, the seeker, five guests and the other employer.
 			require.Eventually(t, func() bool { return employer.get(path).ok(200).number("data.views") == 8 },
 				waitTimeout, 20*time.Millisecond)
-			require.InDelta(t, 75, employer.get(path).number("data.conversionRate"), 0)
+			require.InDelta(t, 75, employer.get(path).number("data.conversionRate"), 0) // 6 applications of 8 views
 			_, rows := employer.get("/api/employers/jobs/export?status=active").table(t)
 			require.Equal(t, "8", rows[0]["views"])
 			require.Equal(t, "6", rows[0]["applications"])
@@ -122,6 +126,7 @@ func TestEmployerAnalytics(t *testing.T) {
 				"id,title,department,company,location,contract_type,status,salary_min,salary_max,salary_currency,views,applications,posted_at,application_deadline,updated_at",
 				strings.Join(columns, ","))
 			require.Len(t, rows, 3)
+			// The apostrophe keeps spreadsheets from executing the formula.
 			require.Equal(t, []string{"Gone", "'=HYPERLINK(1)", "Theatre Nurse"},
 				[]string{rows[0]["title"], rows[1]["title"], rows[2]["title"]})
 			require.Equal(t, []string{"31000", "38500.5", "GBP", "6"},
@@ -154,6 +159,7 @@ func TestEmployerAnalytics(t *testing.T) {
 			server.guest(t).get("/api/employers/applications/export").fails(401, "Unauthorized")
 		})
 		t.Run("large CSV response is complete", func(t *testing.T) {
+			// 1,100 rows are more than the server reads at a time.
 			for batch := range 11 {
 				var jobs []object
 				for i := range 100 {
@@ -171,6 +177,9 @@ func TestEmployerAnalytics(t *testing.T) {
 	})
 }
 
+// TestViews_OneAddressVariesItsUserAgent_CountsTwenty checks that at most 20 visitors from one
+// address count per listing and day. The staff of a hospital shares an address, but a client
+// must not inflate the views with new user agents.
 func TestViews_OneAddressVariesItsUserAgent_CountsTwenty(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, visitor := server.employer(t), server.guest(t)
@@ -186,6 +195,7 @@ func TestViews_OneAddressVariesItsUserAgent_CountsTwenty(t *testing.T) {
 		views := func() float64 {
 			return employer.get("/api/employers/jobs/" + listing + "/analytics").ok(200).number("data.views")
 		}
+		// 20 and the guest at another address.
 		require.Eventually(t, func() bool { return views() >= 21 }, waitTimeout, 20*time.Millisecond)
 		require.InDelta(t, 21, views(), 0)
 	})

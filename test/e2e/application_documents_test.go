@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestApplicationDocuments checks that an application gets copies of documents, which the
+// organization can download safely and which are deleted with the application or the account of
+// the applicant.
 func TestApplicationDocuments(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker, other, employer, stranger := server.seeker(t), server.seeker(t), server.employer(t), server.employer(t)
@@ -33,7 +36,7 @@ func TestApplicationDocuments(t *testing.T) {
 			require.NoError(t, err)
 			return found
 		}
-		require.Len(t, stored(), 2)
+		require.Len(t, stored(), 2) // the copies
 
 		t.Run("POST /api/jobseekers/applications documentIds", func(t *testing.T) {
 			s, listing := seeker.fromNewAddress(), employer.listing(nil)
@@ -43,7 +46,7 @@ func TestApplicationDocuments(t *testing.T) {
 			for _, absent := range []string{nowhere, "nonsense", other.document(nil)} {
 				apply([]string{cv, absent}).fails(404, "Document not found")
 			}
-			apply([]string{cv, cv, cv, cv, cv, cv}).invalid("documentIds")
+			apply([]string{cv, cv, cv, cv, cv, cv}).invalid("documentIds") // at most five
 			apply(cv).invalid("documentIds")
 			s.post("/api/jobseekers/applications", object{"listingId": listing, "documentIds": []string{}}).ok(201)
 		})
@@ -68,6 +71,7 @@ func TestApplicationDocuments(t *testing.T) {
 			require.Equal(t, 200, got.status)
 			require.Equal(t, somePDF, string(got.raw))
 			require.Equal(t, "application/pdf", got.header.Get("Content-Type"))
+			// RFC 6266: a name in ASCII for old clients, and the real one in UTF-8.
 			require.Equal(t, `attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`,
 				got.header.Get("Content-Disposition"))
 			require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"))
@@ -75,6 +79,7 @@ func TestApplicationDocuments(t *testing.T) {
 			text := employer.get(path + "/documents/" + ids.text("data.documents.1.id"))
 			require.Equal(t, "Dear ward", string(text.raw), "as it was when it was sent")
 			require.Equal(t, "text/plain; charset=utf-8", text.header.Get("Content-Type"))
+			// The id of the original is not that of its copy.
 			for _, absent := range []string{nowhere, "nonsense", letter} {
 				employer.get(path+"/documents/"+absent).fails(404, "Document not found")
 			}

@@ -21,8 +21,8 @@ import (
 type client struct {
 	t      testing.TB
 	server *testServer
-	token  string
-	ip     string
+	token  string // the access token, empty for a guest
+	ip     string // sent as X-Forwarded-For, which the server trusts from this machine
 	key    string // sent as Idempotency-Key
 	// apiKey is sent as X-API-Key.
 	apiKey string
@@ -37,6 +37,7 @@ type (
 	parts map[string]string
 )
 
+// encode returns the body, and its media type with the boundary.
 func (p parts) encode(t testing.TB) (body []byte, kind string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -54,6 +55,8 @@ var addresses atomic.Uint32
 // guest returns a new client at a new address in a new network.
 func (s *testServer) guest(t testing.TB) *client {
 	t.Helper()
+	// An odd step visits each of the 2²⁴ addresses before one repeats. Consecutive addresses
+	// are in different /24 networks, which some limits count together.
 	n := addresses.Add(0x9e3779) // odd, so that no address repeats before all were used
 	return &client{t: t, server: s, ip: fmt.Sprintf("10.%d.%d.%d", byte(n>>16), byte(n>>8), byte(n))}
 }
@@ -68,10 +71,10 @@ func (c *client) fromNewAddress() *client {
 // response is the response to a request.
 type response struct {
 	t      testing.TB
-	status int
+	status int // of the HTTP response
 	header http.Header
-	raw    []byte
-	body   map[string]any
+	raw    []byte         // the body as received
+	body   map[string]any // the body, if it is JSON
 	// repeat sends the same request again.
 	repeat func() *response
 	server *testServer
@@ -115,6 +118,8 @@ func (c *client) try(method, path string, body any) *response {
 	return a
 }
 
+// exchange sends a request with the credentials of the client, and returns it with its body,
+// which the validation needs.
 func (c *client) exchange(method, path string, body any) (*response, *http.Request, []byte) {
 	c.t.Helper()
 	sent, kind := []byte(nil), "application/json"
@@ -173,16 +178,17 @@ func (c *client) do(request *http.Request) *response {
 	a := &response{t: c.t, server: c.server, status: resp.StatusCode, header: resp.Header, raw: raw}
 	if kind := resp.Header.Get("Content-Type"); strings.HasPrefix(kind, "application/json") || kind == "application/problem+json" {
 		if len(raw) == 0 {
-			return a // to HEAD
+			return a // HEAD has the header of the JSON without the JSON
 		}
 		require.NoError(c.t, json.Unmarshal(raw, &a.body), "%s", raw)
 	}
+	// Every response can be found in the log by its id.
 	require.NotEmpty(c.t, resp.Header.Get("X-Request-Id"))
 	return a
 }
 
-// validateExchange validates the request of a success, and every response,
-// against the OpenAPI document.
+// validateExchange validates a request that succeeded, and every response, against the OpenAPI
+// document. Requests that fail are often invalid on purpose.
 func (c *client) validateExchange(request *http.Request, sent []byte, resp *response) {
 	c.t.Helper()
 	if resp.status < 300 {
@@ -197,6 +203,7 @@ func (c *client) validateExchange(request *http.Request, sent []byte, resp *resp
 func (c *client) validateResponse(request *http.Request, sent []byte, resp *response) {
 	c.t.Helper()
 	if resp.status == http.StatusMethodNotAllowed || resp.status == http.StatusNoContent || resp.status == http.StatusNotModified ||
+		// Only an unknown path has the message "Not found"; resources have their own.
 		resp.status == http.StatusNotFound && bytes.Contains(resp.raw, []byte(`"Not found"`)) {
 		return // no operation of the document
 	}

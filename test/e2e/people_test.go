@@ -14,16 +14,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// account is a signed-in user.
+// account is a registered user with a client that is signed in.
 type account struct {
 	*client
 	id, email, refresh string
 }
 
+// password is the password of every test user.
 const password = "Corr3ct-horse"
 
+// newEmail returns an address that no other test uses.
 func newEmail() string { return fmt.Sprintf("p%x@example.org", rand.Uint64()) }
 
+// account returns the user of a successful registration and signs the client in.
 func (s *testServer) account(t testing.TB, res *response, c *client, email string) *account {
 	t.Helper()
 	res.ok(201)
@@ -70,7 +73,8 @@ func (s *testServer) moderator(t testing.TB) *account {
 	return seeker
 }
 
-// listing posts a job and returns its id.
+// listing posts a job with the members of more, from a new address because the route is rate
+// limited, and returns its id.
 func (a *account) listing(more object) string {
 	a.t.Helper()
 	body := object{"title": "Staff Nurse", "description": "Medical ward, days and nights."}
@@ -80,7 +84,8 @@ func (a *account) listing(more object) string {
 	return a.fromNewAddress().post("/api/employers/jobs", body).ok(201).text("data.id")
 }
 
-// application applies to a listing and returns the application's id.
+// application applies to a listing, from a new address because the route is rate limited, and
+// returns the application's id.
 func (a *account) application(listing string, more object) string {
 	a.t.Helper()
 	body := object{"listingId": listing}
@@ -90,8 +95,8 @@ func (a *account) application(listing string, more object) string {
 	return a.fromNewAddress().post("/api/jobseekers/applications", body).ok(201).text("data.id")
 }
 
-// messagesTo returns the messages to the address so far whose subject contains
-// the words, in the order of their arrival. Message files never change.
+// messagesTo returns the messages so far that contain the address and the words, in the order
+// of their arrival. The server under test writes each e-mail into a file, which never changes.
 func (s *testServer) messagesTo(t testing.TB, to, subject string) (out []string) {
 	t.Helper()
 	dir := filepath.Join(s.dir, "data", "mail")
@@ -138,6 +143,7 @@ func (s *testServer) requireNoMail(t testing.TB, to, subject string) {
 	require.Empty(t, s.messagesTo(t, to, subject))
 }
 
+// tokenInMail matches the token in the link of an e-mail.
 var tokenInMail = regexp.MustCompile(`\?token=([0-9A-Za-z_=-]+)`)
 
 // addMember adds a new member to the employer's organization, with the given
@@ -146,6 +152,7 @@ func (s *testServer) addMember(t testing.TB, employer *account, permissions obje
 	t.Helper()
 	email := newEmail()
 	employer.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email}).ok(200)
+	// Quoted-printable text has = at the end of folded lines, and =3D for =.
 	text := strings.ReplaceAll(s.waitForMail(t, email, "Subject:"), "=\r\n", "")
 	token := tokenInMail.FindStringSubmatch(strings.ReplaceAll(text, "=3D", "="))
 	require.NotNil(t, token, text)

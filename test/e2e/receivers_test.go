@@ -23,13 +23,14 @@ type receiver struct {
 	*httptest.Server
 	t      *testing.T
 	mu     sync.Mutex
-	hits   []hit
+	hits   []hit           // the requests so far
 	answer func(n int) int // the status of the nth request, from 1
 }
 
+// hit is a request that a receiver got.
 type hit struct {
 	headers http.Header
-	raw     string
+	raw     string // the body, which the signature covers
 	body    struct {
 		Type      string    `json:"type"`
 		Timestamp time.Time `json:"timestamp"`
@@ -37,6 +38,7 @@ type hit struct {
 	}
 }
 
+// newReceiver starts a receiver. Without answer, it responds to every request with status 200.
 func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 	t.Helper()
 	hooks := &receiver{t: t, answer: answer}
@@ -44,6 +46,8 @@ func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 		raw, err := io.ReadAll(request.Body)
 		h := hit{headers: request.Header, raw: string(raw)}
 		if err != nil || json.Unmarshal(raw, &h.body) != nil {
+			// A body that is not an event is not recorded, so that a test that waits for
+			// it fails.
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}
@@ -62,8 +66,8 @@ func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 	return hooks
 }
 
-// waitForHits waits for n requests and returns them in the order of their
-// arrival.
+// waitForHits waits for n requests and returns them in the order of their arrival. It fails if
+// there are more.
 func (r *receiver) waitForHits(n int) []hit {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.hits) >= n },
@@ -74,8 +78,8 @@ func (r *receiver) waitForHits(n int) []hit {
 	return append([]hit{}, r.hits...)
 }
 
-// waitForEvent waits for the event of the type about the subject and returns its
-// delivery.
+// waitForEvent waits for an event of the type kind whose data has the id as the value of
+// member, and returns its delivery.
 func (r *receiver) waitForEvent(kind, member, id string) (found hit) {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
@@ -92,6 +96,8 @@ func (r *receiver) waitForEvent(kind, member, id string) (found hit) {
 	return found
 }
 
+// verify checks the signature of the request as receivers do, with the reference library of
+// Standard Webhooks.
 func (h hit) verify(t *testing.T, secret string) error {
 	t.Helper()
 	v, err := standardwebhooks.NewWebhook(secret)
@@ -99,6 +105,7 @@ func (h hit) verify(t *testing.T, secret string) error {
 	return v.Verify([]byte(h.raw), h.headers)
 }
 
+// everyEvent contains the event types to which a webhook can subscribe.
 var everyEvent = []string{"job.created", "job.updated", "job.closed", "application.submitted", "application.status_changed"}
 
 // createWebhook creates an app with a webhook and returns the webhook's path and
@@ -114,7 +121,9 @@ func (a *account) createWebhook(url string, events ...string) (path, secret stri
 	return app + "/" + made.text("data.webhook.id"), made.text("data.secret")
 }
 
-// onEachSetupWithWebhooks is onEachSetup with webhooks to this machine allowed.
+// onEachSetupWithWebhooks is onEachSetup on servers that send webhooks to private networks,
+// which they refuse by default to protect internal services (SSRF). The receivers run on this
+// machine.
 func onEachSetupWithWebhooks(t *testing.T, test func(t *testing.T, server *testServer)) {
 	t.Helper()
 	onEachSetup(t, test, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
@@ -129,7 +138,7 @@ func onEachQueueWithWebhooks(t *testing.T, test func(t *testing.T, server *testS
 		t.Parallel()
 		server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+kit.PostgresURL(t),
 			"LOCUM_QUEUE_URL="+kit.RedisURL(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
-		worker := exec.Command(kit.Program(t), "worker")
+		worker := exec.Command(kit.Program(t), "worker") // with the same log, so that failures show both processes
 		worker.Dir, worker.Env, worker.Stderr = server.dir, server.env, server.log
 		worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		require.NoError(t, worker.Start())

@@ -39,17 +39,19 @@ var setups = []struct {
 	name string
 	env  func(t testing.TB, dir string) []string
 }{
+	// The embedded defaults: SQLite, the queue in the database and the rate limits in memory.
 	{"sqlite+embedded+memory", func(_ testing.TB, dir string) []string {
 		return []string{"LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db")}
 	}},
 	{"postgres+redis", func(t testing.TB, _ string) []string {
-		url := stores.PostgresURL(t)
+		url := stores.PostgresURL(t) // a new database with all migrations
 		migrated.Store(url, true)
 		return []string{"LOCUM_DATABASE_URL=" + url, "LOCUM_LIMITER_URL=" + kit.RedisURL(t)}
 	}},
 }
 
-// migrated contains the URLs of databases that are copies of one with all migrations.
+// migrated contains the URLs of the databases that need no `migrate up`: PostgresURL copied
+// them from a database with all migrations.
 var migrated sync.Map
 
 // onEachSetup runs the test on a separate server for each setup, with additional
@@ -83,20 +85,22 @@ func onEachSetupIfHeavy(t *testing.T, test func(t *testing.T, server *testServer
 	}
 }
 
-// testServer is a running server.
+// testServer is a server process under test. It can be stopped and started again with the same
+// directory and environment, at a new address.
 type testServer struct {
-	dir    string
-	env    []string
-	url    string
+	dir    string   // the working directory, with data and e-mails
+	env    []string // the whole environment, for commands of operators too
+	url    string   // http://127.0.0.1 with the current port
 	cmd    *exec.Cmd
 	log    *kit.Log
-	once   sync.Once
-	exited chan error
+	once   sync.Once  // stops the process once
+	exited chan error // receives the result of the process once
 
 	mailMu sync.Mutex
-	mails  map[string][]byte // by the names of their files
+	mails  map[string][]byte // the e-mails that messagesTo has read, by the names of their files
 }
 
+// listening matches the line on stdout with the address that the system chose for port 0.
 var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 
 // start starts a server with the environment in dir. It migrates databases other than
@@ -117,15 +121,19 @@ func serverEnv(dir string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir,
 		"LOCUM_HTTP_ADDR=127.0.0.1:0",
+		// Each client sends its own X-Forwarded-For, so that tests do not share rate limits.
 		// Clients set their own addresses, so that tests do not share rate
 		// limits.
 		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
 		"LOCUM_HTTP_DRAIN=10ms",
-		// A machine that runs many tests is slow.
+		// A machine that runs many tests is slow: searches may take long, and their CPU time is
+		// not limited. The limits of searches have their own tests.
 		"LOCUM_LIMITS_SEARCH_CPU=0", "LOCUM_LIMITS_SEARCH_TIMEOUT=10s",
 	}
 }
 
+// secrets matches values that no log may contain: refresh tokens, webhook secrets, JWTs, the
+// password of the test users, password hashes and the header with credentials.
 var secrets = regexp.MustCompile(`loc_rt_|whsec_|eyJ[A-Za-z0-9_-]{10}|` + password + `|argon2id|Authorization`)
 
 // run runs a command of the program and returns its output.
@@ -138,11 +146,14 @@ func (s *testServer) run(t testing.TB, args ...string) string {
 	return string(out)
 }
 
+// serve starts the process, waits until it prints its address, and stops it at the end of the
+// test.
 func (s *testServer) serve(t testing.TB) {
 	t.Helper()
-	s.once = sync.Once{} // it may be stopped again
+	s.once = sync.Once{} // stop works again after a restart
 	s.cmd = exec.Command(kit.Program(t), "serve")
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = s.dir, s.env, s.log
+	// The server must not survive a test process that is killed.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdout, err := s.cmd.StdoutPipe()
 	require.NoError(t, err)
