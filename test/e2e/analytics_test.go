@@ -159,7 +159,7 @@ func TestEmployerAnalytics(t *testing.T) {
 			server.guest(t).get("/api/employers/applications/export").fails(401, "Unauthorized")
 		})
 		t.Run("large CSV response is complete", func(t *testing.T) {
-			// 1,100 rows are more than the server reads at a time.
+			// 1,100 jobs, created in batches of the maximum size.
 			for batch := range 11 {
 				var jobs []object
 				for i := range 100 {

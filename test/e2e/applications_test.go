@@ -9,8 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// nowhere is a valid id that no resource has.
 const nowhere = "0195a1b2-0000-7000-8000-000000000001"
 
+// TestJobseekerApplications checks the applicant's side: one application per listing, answers
+// to required questions, a private note of the progress, and a withdrawal that is final.
 func TestJobseekerApplications(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
@@ -96,6 +99,8 @@ func TestJobseekerApplications(t *testing.T) {
 		t.Run("PUT /api/jobseekers/applications/:id sets the applicant's note", func(t *testing.T) {
 			id := seeker.application(employer.listing(nil), nil)
 			path := "/api/jobseekers/applications/" + id
+			// The status "in-progress" and its color are the applicant's own note: the
+			// employer sees neither, and the employer's next change replaces the note.
 			a := seeker.put(path, object{"status": "in-progress", "statusColor": "bg-amber-100 text-amber-800"}).ok(200)
 			require.Equal(t, id, a.text("data.application.id"))
 			require.Equal(t, "in-progress", a.text("data.application.status"))
@@ -142,6 +147,9 @@ func TestJobseekerApplications(t *testing.T) {
 	})
 }
 
+// TestEmployerApplications checks the employer's side: only the organization of a listing sees
+// and decides its applications, one by one or in batches in which a bad item does not affect
+// the others.
 func TestEmployerApplications(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, rival, seeker := server.employer(t), server.employer(t), server.seeker(t)
@@ -194,6 +202,7 @@ func TestEmployerApplications(t *testing.T) {
 			rival.fromNewAddress().delete(path).fails(404, "Application not found")
 			require.Equal(t, other, employer.fromNewAddress().delete(path).ok(200).text("data.id"))
 			require.Equal(t, "withdrawn", seeker.get("/api/jobseekers/applications/"+other).ok(200).text("data.application.status"))
+			// Only the applicant's own withdrawal is final.
 			employer.fromNewAddress().put(path, object{"status": "accepted"}).ok(200)
 		})
 		t.Run("POST /api/employers/applications/batch", func(t *testing.T) {
@@ -202,6 +211,7 @@ func TestEmployerApplications(t *testing.T) {
 				{"id": id, "status": "interview"}, {"id": foreign, "status": "accepted"}, {"id": nowhere, "status": "accepted"},
 				{"id": id, "status": "hired"}, {"id": id, "status": "accepted"},
 			}}).ok(200)
+			// The items are applied in their order, and the same application may occur twice.
 			require.Equal(t, []any{object{"id": id, "status": "interview"}, object{"id": id, "status": "accepted"}}, resp.at("data.updated"))
 			require.Equal(t, []any{
 				object{"appUpdate": object{"id": foreign, "status": "accepted"}, "error": "Application not found"},

@@ -19,6 +19,9 @@ func (a *account) auditEntries(query string) (out [][4]string) {
 	return out
 }
 
+// TestAuditLog checks that the organization's audit log has an entry for every
+// security-relevant action of its members, with the network instead of the address. Admins can
+// filter it, and other roles cannot read it.
 func TestAuditLog(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/employers/audit", func(t *testing.T) {
@@ -29,6 +32,7 @@ func TestAuditLog(t *testing.T) {
 				post("/api/auth/login", object{"email": member.email, "password": "Wr0ng-horse"}).
 				fails(401, "Invalid email or password")
 			server.guest(t).
+				// An address without an account has no entry.
 				post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).
 				fails(401, "Invalid email or password")
 			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
@@ -63,7 +67,7 @@ func TestAuditLog(t *testing.T) {
 				{"member.invited", boss.id, member.id, "recruiter"},
 				{"member.joined", member.id, member.id, "recruiter"},
 				{"sign_in.succeeded", member.id, "", ""},
-				{"sign_in.failed", "", member.id, ""},
+				{"sign_in.failed", "", member.id, ""}, // the actor is unknown
 				{"sign_in.succeeded", member.id, "", ""},
 				{"permissions.changed", boss.id, member.id, "viewer"},
 				{"app.created", boss.id, app, ""},
@@ -106,6 +110,7 @@ func TestAuditLog(t *testing.T) {
 			member := server.addMember(t, boss, nil)
 			member.delete("/api/employers/profile").ok(200)
 			entry := boss.get("/api/employers/audit?action=account.deleted").ok(200)
+			// Entries keep the id only.
 			require.Equal(t, object{"id": member.id, "name": "", "email": ""}, entry.at("data.entries.0.actor"))
 		})
 	})

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestAuthenticationAndUser checks both kinds of registration, each with the role in its
+// spelling of the API: "jobseeker" and "EMPLOYER".
 func TestAuthenticationAndUser(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/auth/register", func(t *testing.T) {

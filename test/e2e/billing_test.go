@@ -10,8 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// billingPath is the path of a jobseeker's subscription and payments.
 const billingPath = "/api/jobseekers/billing"
 
+// TestBilling checks the subscriptions of jobseekers with the sandbox provider:
+// pm_card_declined fails, pm_card_authentication_required needs a confirmation, and every other
+// pm_… succeeds. The service accepts ids of payment methods and never card numbers.
 func TestBilling(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/billing", func(t *testing.T) {
@@ -44,7 +48,7 @@ func TestBilling(t *testing.T) {
 			require.Equal(t, true, resp.at("data.subscription.autoRenew"))
 			expires, err := time.Parse(time.RFC3339, resp.text("data.subscription.expiresAt"))
 			require.NoError(t, err)
-			require.WithinDuration(t, time.Now().AddDate(0, 0, 30), expires, 3*24*time.Hour)
+			require.WithinDuration(t, time.Now().AddDate(0, 0, 30), expires, 3*24*time.Hour) // a calendar month
 
 			b := seeker.get(billingPath).ok(200)
 			require.Equal(t, resp.at("data.subscription"), b.at("data.billing.subscription"))
@@ -85,6 +89,7 @@ func TestBilling(t *testing.T) {
 			resp := seeker.post(billingPath, object{"intent": "update-payment-method", "paymentMethodId": "pm_1"}).ok(200)
 			require.Equal(t, "update-payment-method", resp.text("data.intent"))
 			require.Equal(t, "basic", resp.text("data.subscription.tier"))
+			// With the method that was set before.
 			resp = seeker.post(billingPath, object{"intent": "upgrade-plan", "planId": "premium"}).ok(200)
 			require.Equal(t, "upgrade-plan", resp.text("data.intent"))
 			require.Equal(t, "premium", resp.text("data.subscription.tier"))
@@ -97,6 +102,8 @@ func TestBilling(t *testing.T) {
 			require.Equal(t, "active", resp.text("data.subscription.status"))
 			require.Equal(t, false, resp.at("data.subscription.autoRenew"))
 			require.NotEmpty(t, resp.text("data.subscription.expiresAt"))
+			// A cancelled plan stays until the end of the period that is paid for, and nothing
+			// is refunded.
 			require.Len(t, seeker.get(billingPath).ok(200).list("data.billing.billingHistory"), 1)
 		})
 		t.Run("POST /api/jobseekers/billing upgrades with the method of a free plan", func(t *testing.T) {
@@ -123,6 +130,7 @@ func TestBilling(t *testing.T) {
 			send(object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "visa"}).invalid("paymentMethodId")
 			send(object{"intent": "update-payment-method"}).invalid("paymentMethodId")
 			all := send(
+				// Errors come in the order of the members in the body.
 				json.RawMessage(`{"paymentMethodId":"visa","intent":"upgrade-plan","planId":"platinum"}`),
 			).invalid("paymentMethodId")
 			require.Len(t, all.list("errors"), 2)
@@ -168,6 +176,8 @@ func TestBilling(t *testing.T) {
 				s := seeker.fromNewAddress()
 				all.Go(func() {
 					a := s.try("POST", billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_1"})
+					// Each request reports the same subscription, whether it was the one that
+					// charged or not.
 					if a.status != 200 || !strings.Contains(string(a.raw), `"tier":"premium"`) {
 						t.Errorf("%d %s", a.status, a.raw)
 					}

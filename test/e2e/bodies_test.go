@@ -49,11 +49,14 @@ func (s *testServer) head(t testing.TB, method, path, extraHeaders string, lengt
 	)
 }
 
+// TestBody_OverLimitOfRoute_RefusedUnread checks that a request is refused by its headers
+// alone: the client announces a body but sends none. Large documents are read only for a
+// jobseeker with a valid token, so that guests cannot fill the memory.
 func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		for _, c := range []struct {
 			method, path, header string
-			length, status       int
+			length, status       int // the announced length of the body, and the expected status
 		}{
 			{"POST", "/api/auth/login", "", 16<<10 + 1, 413},
 			{"POST", "/api/auth/register", "", 16<<10 + 1, 413},
@@ -68,18 +71,21 @@ func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
 			{"POST", "/api/jobseekers/documents", "Authorization: Bearer " + server.seeker(t).token + "\r\n", 10<<20 + 1, 413},
 			{"PUT", "/api/jobseekers/documents/" + nowhere, "", 10 << 20, 401},
 			{"POST", "/api/employers/jobs", "", 1 << 20, 401},
-			{"POST", "/nowhere", "", 1 << 30, 404},
+			{"POST", "/nowhere", "", 1 << 30, 404}, // no route, so that the length does not matter
 			{"POST", "/oauth/token", "", 1 << 20, 413},
 			{"POST", "/developers/sign-in", "", 1 << 20, 413},
 		} {
 			response := server.raw(t, server.head(t, c.method, c.path, c.header, c.length))
 			require.NotNil(t, response, "%s %s waits for the body", c.method, c.path)
 			require.Equal(t, c.status, response.StatusCode, "%s %s", c.method, c.path)
+			// The body may still come, so that the connection cannot be used again.
 			require.True(t, response.Close, "%s %s", c.method, c.path)
 		}
 	})
 }
 
+// TestBody_Document10MiB_AcceptedWithToken checks that a body just below the limit for
+// documents is read; 200 bytes are left for the other members.
 func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		content := strings.Repeat("x", 10<<20-200)
@@ -95,6 +101,7 @@ func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
 	})
 }
 
+// peakMemory matches the highest resident memory of a process in /proc/PID/status.
 var peakMemory = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
 // peak returns the peak resident memory of the server so far, in MiB.
@@ -109,8 +116,9 @@ func (s *testServer) peak(t testing.TB) int {
 	return kib >> 10
 }
 
-// The server must not allocate memory for a body before it receives the body: each of these
-// requests announces 1 MiB but sends one byte.
+// TestBody_ContentLengthAlone_AllocatesNothing checks that the server does not allocate memory
+// for a body before it receives the body: each of 100 requests announces 1 MiB but sends one
+// byte.
 func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		token := server.seeker(t).token
@@ -130,6 +138,8 @@ func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
 	})
 }
 
+// TestBody_ManyLargeOfOneUser_OthersServed checks that a user may send two large bodies at a
+// time, and that a third is refused without reading it while other users are served.
 func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		token := server.seeker(t).token
@@ -150,6 +160,7 @@ func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 			_ = response.Body.Close()
 			statuses = append(statuses, response.StatusCode)
 		}
+		// 100 Continue invites the client to send the body.
 		require.Equal(t, append([]int{100, 100}, slices.Repeat([]int{429}, 14)...), statuses)
 		other := server.seeker(t)
 		other.post("/api/auth/login", object{"email": other.email, "password": password}).ok(200)

@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestSavedJobsAndBookmarks checks that /saved and /bookmarks are two interfaces of the same
+// bookmarks, each with its own messages. A bookmark is its owner's, and survives the deletion
+// of the job.
 func TestSavedJobsAndBookmarks(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker, other := server.employer(t), server.seeker(t), server.seeker(t)
@@ -78,7 +81,7 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 		})
 		t.Run("PUT /api/jobseekers/bookmarks/:id", func(t *testing.T) {
 			require.NotEmpty(t, seeker.put(path+"/"+saved, object{"notes": "call on Monday"}).ok(200).text("message"))
-			seeker.put(path+"/"+saved, object{}).ok(200)
+			seeker.put(path+"/"+saved, object{}).ok(200) // absent members stay unchanged
 			require.Equal(t, "call on Monday", seeker.get(path+"/"+saved).ok(200).text("data.bookmark.notes"))
 			seeker.put(path+"/"+saved, object{"notes": strings.Repeat("x", 2001)}).invalid("notes")
 			seeker.put(path+"/"+nowhere, object{"notes": "x"}).fails(404, "Bookmark not found")

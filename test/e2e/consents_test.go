@@ -31,12 +31,15 @@ func (p *thirdParty) grantFrom(t testing.TB, who *account) *oauth2.Token {
 	return token
 }
 
+// ended requires that neither the access token nor the refresh token is valid.
 func (p *thirdParty) ended(t testing.TB, token *oauth2.Token) {
 	t.Helper()
 	require.False(t, p.active(t, token.AccessToken))
 	p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 400, "invalid_grant")
 }
 
+// TestConsents checks that users see the apps to which they have granted access, and that
+// revoking the consent ends all tokens that the app has for the user, and no others.
 func TestConsents(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/auth/consents", func(t *testing.T) {
@@ -100,6 +103,8 @@ func TestConsents(t *testing.T) {
 			require.Equal(t, 303, b.open("GET", "/developers/consents", nil).status)
 
 			owner := server.seeker(t)
+			// The same checks for the deletion of an app, whose tokens end with its
+			// credentials.
 			made := owner.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{callback}}).ok(201)
 			party.ClientID, party.ClientSecret = made.text("data.app.clientId"), made.text("data.clientSecret")
 			token = party.grantFrom(t, server.seeker(t))
@@ -109,8 +114,11 @@ func TestConsents(t *testing.T) {
 	})
 }
 
+// TestBrowserSessions checks the sessions of pages, which use a cookie: scripts cannot read it,
+// forms of other sites cannot use it, and it is not interchangeable with the tokens of the API.
 func TestBrowserSessions(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
+		// here reports whether the browser is signed in.
 		here := func(b *browser) bool { return b.open("GET", "/developers/consents", nil).status == 200 }
 		cookie := func(b *browser) string {
 			u, _ := url.Parse(server.url)
@@ -145,6 +153,8 @@ func TestBrowserSessions(t *testing.T) {
 			t.Parallel()
 			me, browser := server.seeker(t), server.browser(t)
 			for _, from := range []struct{ site, origin string }{
+				// Another host of the same site is not trusted either. The origin "null" is
+				// that of sandboxed frames.
 				{"cross-site", ""}, {"same-site", ""}, {"none", ""}, {"", "https://evil.example"},
 				{"", "null"},
 			} {
@@ -203,7 +213,7 @@ func TestBrowserSessions(t *testing.T) {
 				require.NotContains(t, page.text, `value="wrong"`)
 				require.Empty(t, page.header.Get("Set-Cookie"))
 			}
-			if server.countsLocally() {
+			if server.countsLocally() { // the failures may have been counted in two places
 				return
 			}
 			page := try(password)

@@ -10,20 +10,25 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// dataURI returns the content as a data URL, as which documents are uploaded.
 func dataURI(mediaType, content string) string {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString([]byte(content))
 }
 
+// TestConsole_Documents_AreShownSafely checks that an employer can view PDF and text documents
+// in the browser, and only download others. Documents are hostile input: the media type follows
+// the content and not the name, and no script of a document may run on the site.
 func TestConsole_Documents_AreShownSafely(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
 		const html, svg = "<!doctype html><script>alert(1)</script>", `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`
 		boss, jo := server.employer(t), server.seeker(t)
 		sent := []struct {
-			name, content, mediaType, bytes string
-			isShown                         bool
+			name, content, mediaType, bytes string // content as uploaded, mediaType and bytes as downloaded
+			isShown                         bool   // whether it can be viewed in the browser
 		}{
 			{"Zoë's CV.pdf", dataURI("application/pdf", somePDF), "application/pdf", somePDF, true},
+			// A PDF that is also an HTML page.
 			{"page.html", dataURI("application/pdf", somePDF+html), "application/pdf", somePDF + html, true},
 			{"photo.pdf", dataURI("image/png", png), "image/png", png, false},
 			{"page.pdf", html, "text/plain; charset=utf-8", html, true},

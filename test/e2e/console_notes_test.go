@@ -10,8 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// noteID matches the field of the form that deletes a note.
 var noteID = regexp.MustCompile(`name="id" value="([0-9a-f-]{36})"`)
 
+// TestConsole_NotesAndRatings checks that the team shares notes and ratings of an application,
+// each deletable by its author only, and that the applicant never sees them, neither on pages
+// nor in exports.
 func TestConsole_NotesAndRatings(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
@@ -23,6 +27,7 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		require.Contains(t,
 			browser.redirected(path, url.Values{"action": {"write-note"}, "note": {"Strong\r\n<script>alert(1)</script> references"}}).text,
 			"The note is saved.")
+		// 2,000 characters: browsers send line breaks as CR LF, which count as one.
 		page := viewer.redirected(path, url.Values{"action": {"write-note"}, "note": {strings.Repeat("é", 1998) + "\r\nn"}})
 		require.Contains(t, page.text, "The note is saved.")
 		require.Contains(t, page.text, "Strong\n&lt;script&gt;")
@@ -39,6 +44,7 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		require.Contains(t, browser.redirected(path, url.Values{"action": {"delete-note"}, "id": {foreign}}).text, "The note is deleted.")
 		require.NotContains(t, viewer.show(path).text, "Strong")
 
+		// A page shows 50 notes.
 		for range 51 {
 			require.Equal(t, 303, browser.open("POST", path, url.Values{"action": {"write-note"}, "note": {"Called again"}}).status)
 		}
@@ -60,6 +66,7 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 			require.Contains(t, viewer.show("/employer/applications"+at).text, "2.5 of 5 (2 ratings)")
 		}
 
+		// Everything that the applicant can see of the application.
 		shown := fmt.Sprint(jo.get("/api/jobseekers/applications/" + id).ok(200).body)
 		jos := server.signedIn(t, jo)
 		shown += jos.show("/account/applications/"+id).text + jos.show("/account/applications").text
@@ -79,6 +86,8 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 	})
 }
 
+// TestConsole_NotesAndRatings_OfOthers_AreForbidden checks every action on notes and ratings as
+// every kind of user without the permission, and by forged requests.
 func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)

@@ -7,12 +7,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestConsole_Settings checks every section of an employer's settings: valid and invalid input,
+// the end of other sessions, and that neither clinicians nor forms of other sites can use them.
 func TestConsole_Settings(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		browser, other := server.signedIn(t, boss), server.signedIn(t, boss)
 		path := "/employer/settings"
 		require.Contains(t, browser.show(path).text, boss.email)
+		// A box that is not checked is not sent: this turns the alerts off.
 		require.Contains(t, browser.redirected(path+"/alerts", url.Values{}).text, "Your choices are saved.")
 		require.Equal(t, false, boss.get("/api/employers/settings").ok(200).at("data.preferences.notifications.emailAlerts"))
 		saved := browser.redirected(path+"/profile", url.Values{"name": {"Asha <b>Rao</b>"}, "jobTitle": {"Matron"}})

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jobForm returns the values of the form for a job.
+// jobForm returns the values of the form for a job with the button action, as a browser sends
+// them: amounts and line breaks in the user's spelling, and an empty question.
 func jobForm(action string, more url.Values) url.Values {
 	v := url.Values{
 		"title":                {"Staff Nurse, ICU"},
@@ -33,7 +34,7 @@ func jobForm(action string, more url.Values) url.Values {
 	return v
 }
 
-// redirected requires a redirect after a form and returns the page.
+// redirected posts a form, requires a redirect to a page, and returns the page.
 func (b *browser) redirected(path string, values url.Values) pageView {
 	b.T.Helper()
 	page := b.follow(b.open("POST", path, values))
@@ -41,7 +42,7 @@ func (b *browser) redirected(path string, values url.Values) pageView {
 	return page
 }
 
-// show opens a page.
+// show opens a page and requires status 200.
 func (b *browser) show(path string) pageView {
 	b.T.Helper()
 	page := b.open("GET", path, nil)
@@ -49,8 +50,12 @@ func (b *browser) show(path string) pageView {
 	return page
 }
 
+// ownJobPath matches the path of a job in the console.
 var ownJobPath = regexp.MustCompile(`/employer/jobs/[0-9a-f-]{36}`)
 
+// TestConsole_PostingJobs follows a job through the console: form, preview, draft, publication,
+// changes of its status, and the actions on several jobs. Refused forms keep their input and
+// link each error to its field.
 func TestConsole_PostingJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -85,6 +90,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 			require.Equal(t, 400, past.status, action)
 			require.Contains(t, past.text, "Closing date must not be in the past")
 		}
+		// The button for another question works without script.
 		more := browser.open("POST", "/employer/jobs/new", jobForm("more", nil))
 		require.Equal(t, 200, more.status)
 		require.Contains(t, more.text, `name="questions.2.text"`)
@@ -102,6 +108,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 		draft := browser.redirected("/employer/jobs/new", jobForm("save", nil))
 		require.Contains(t, draft.text, "The draft is saved.")
 		path := ownJobPath.FindString(draft.text)
+		// The path of the public page is the same without /employer; a draft has none yet.
 		require.Equal(t, 404, server.browser(t).open("GET", strings.TrimPrefix(path, "/employer"), nil).status)
 		require.Contains(t, browser.show(path+"/preview").text, "<li>ALS</li>")
 		form := browser.show(path + "/edit").text
@@ -119,6 +126,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 			"title":          {"Sister, ICU"},
 		}))
 		require.Contains(t, published.text, "The job is published.")
+		// A question keeps its id, to which the answers of applicants refer.
 		require.Contains(t, browser.show(path+"/edit").text, `value="`+question[1]+`"`)
 		public := strings.TrimPrefix(path, "/employer")
 		require.Contains(t, server.browser(t).show(public).text, "Sister, ICU")
@@ -143,6 +151,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.Contains(t, twin.text, `">Draft</span>`)
 		expired := "/employer/jobs/" + boss.listing(object{"applicationDeadline": "2020-01-31", "location": "Nowhereville"})
 		require.Contains(t, browser.show(expired).text, "We do not know the place “Nowhereville”")
+		// A job that has expired can be changed with its old date, but not published.
 		unchanged := jobForm("save", url.Values{"applicationDeadline": {"2020-01-31"}})
 		require.Contains(t, browser.redirected(expired+"/edit", unchanged).text, "The changes are saved.")
 		unchanged.Set("action", "publish")
@@ -162,12 +171,14 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.NotContains(t, browser.show("/employer/jobs?status=active").text, path)
 		require.Contains(t, browser.redirected("/employer/jobs", url.Values{"action": {"renew"}, "id": ids}).text, "renewed for 30 days")
 		require.Contains(t, browser.redirected("/employer/jobs", url.Values{"action": {"archive"}, "id": ids}).text, "The jobs are archived.")
+		// The second is no job.
 		some := browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}, "id": {ids[0], boss.id}})
 		require.Equal(t, 400, some.status)
 		require.Contains(t, some.text, "Some of the jobs were not changed")
 	})
 }
 
+// TestConsole_Jobs_ManyArePaged checks that 30 jobs are on two pages, each job once.
 func TestConsole_Jobs_ManyArePaged(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -186,6 +197,8 @@ func TestConsole_Jobs_ManyArePaged(t *testing.T) {
 	})
 }
 
+// TestConsole_PostingJobs_HasTheLimitOfTheAPI checks that the form has the limit of POST
+// /api/employers/jobs, ten requests in 15 minutes, and keeps the input when it is exceeded.
 func TestConsole_PostingJobs_HasTheLimitOfTheAPI(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		b := server.signedIn(t, server.employer(t))
@@ -198,12 +211,16 @@ func TestConsole_PostingJobs_HasTheLimitOfTheAPI(t *testing.T) {
 	})
 }
 
+// TestConsole_Decisions_HaveTheLimitsOfTheAPI checks that a change of an application's status
+// counts towards the limit of the API, also as a part of scheduling an interview. Forms for
+// several applications use the batch operation.
 func TestConsole_Decisions_HaveTheLimitsOfTheAPI(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		id := server.seeker(t).application(boss.listing(nil), nil)
 		browser := server.signedIn(t, boss)
 		path := "/employer/applications/" + id
+		// Without a message, the form is invalid; such requests count too.
 		decide := url.Values{"action": {"decide"}, "status": {"rejected"}, "send": {"yes"}, "subject": {"Hello"}}
 		for range 10 {
 			require.Equal(t, 400, browser.open("POST", path, decide).status)
@@ -228,6 +245,9 @@ func TestConsole_Decisions_HaveTheLimitsOfTheAPI(t *testing.T) {
 	})
 }
 
+// TestConsole_Applications follows an application through the console: list, board, decision
+// with a message, interview and withdrawal. Nothing is changed or sent unless the whole form is
+// valid.
 func TestConsole_Applications(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
@@ -253,6 +273,7 @@ func TestConsole_Applications(t *testing.T) {
 		require.NotContains(t, browser.show("/employer/applications?status=review").text, path)
 		require.Contains(t, browser.show("/employer/applications/board").text, path)
 		require.Equal(t, 400, browser.open("GET", "/employer/applications?status=eternal", nil).status)
+		// Not the id of a job.
 		require.Equal(t, 404, browser.open("GET", "/employer/applications?job="+boss.id, nil).status)
 
 		page := browser.show(path)
@@ -270,6 +291,7 @@ func TestConsole_Applications(t *testing.T) {
 		require.Equal(t, 400, browser.open("POST", "/employer/applications", url.Values{"to": {"review"}}).status)
 		require.Equal(t, 400, browser.open("POST", "/employer/applications", url.Values{"id": {id}, "to": {"eternal"}}).status)
 
+		// The page drafts a message that the employer can edit.
 		draft := browser.show(path + "?to=accepted")
 		require.Contains(t, draft.text, "We are pleased to offer you the post of Staff Nurse, ICU.")
 		blank := browser.open("POST", path,
@@ -305,6 +327,7 @@ func TestConsole_Applications(t *testing.T) {
 		past := browser.open("POST", path, interview)
 		require.Equal(t, 400, past.status)
 		require.Contains(t, past.text, "Date and time must not be in the past")
+		// The box that also moves the application is checked by default, but was not sent.
 		require.NotContains(t, past.text, `name="move" value="yes" checked`, "the input is kept")
 		require.Contains(t, browser.show(path).text, `name="move" value="yes" checked`)
 		interview.Set("scheduledAt", "2099-03-03T10:00")
@@ -342,6 +365,9 @@ func TestConsole_Applications(t *testing.T) {
 	})
 }
 
+// TestConsole_ExportsTeamAndOrganization checks exports, the team and the organization in the
+// console: an export is built in the background, the last admin cannot leave, and names are
+// shown as text.
 func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -392,8 +418,8 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 	})
 }
 
-// consolePages are pages of the console with the status for those who may read applications
-// only.
+// consolePages contains the pages of the console, each with the status for members who may only
+// read applications. JOB, APPLICATION and MEMBER are replaced by ids.
 var consolePages = map[string]int{
 	"/employer":                          200,
 	"/employer/jobs":                     200,
@@ -413,7 +439,8 @@ var consolePages = map[string]int{
 	"/employer/settings":                 200,
 }
 
-// consoleForms are forms of the console.
+// consoleForms contains a valid form for the pages of the console, with the placeholders of
+// consolePages.
 var consoleForms = map[string]url.Values{
 	"/employer/jobs": {
 		"action": {"archive"},
@@ -437,6 +464,9 @@ var consoleForms = map[string]url.Values{
 	"/employer/organization": {"name": {"Mine"}},
 }
 
+// TestConsole_ForbiddenUsers checks every page and form of the console as every kind of user
+// without the permission: 403 for a missing permission, 404 for another organization, whose
+// resources must not be revealed, and a redirect for guests.
 func TestConsole_ForbiddenUsers(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
@@ -467,13 +497,13 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 			refused := seeker.open("GET", path, nil)
 			require.Equal(t, 403, refused.status, path)
 			require.Contains(t, refused.text, "You are signed in as a clinician", path)
-			if path != "/employer/organization" && path != "/employer/settings" {
+			if path != "/employer/organization" && path != "/employer/settings" { // every member has these
 				require.Equal(t, 403, none.open("GET", path, nil).status, path)
 			}
 			if hasID {
 				require.Equal(t, 404, foreign.open("GET", path, nil).status, path)
 			}
-			if path != "/employer" {
+			if path != "/employer" { // for guests, an introduction to the site
 				require.Equal(t, "/sign-in?next="+url.QueryEscape(path), guest.open("GET", path, nil).header.Get("Location"))
 			}
 		}
@@ -506,8 +536,12 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 	})
 }
 
+// TestConsole_StoredScript_IsText checks that text of users is escaped on every page of the
+// console, in attributes too.
 func TestConsole_StoredScript_IsText(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
+		// It would end an attribute, run a script, and be evaluated in a template that is
+		// executed twice.
 		const wicked = `"><script>alert(1)</script>{{.}}`
 		boss, jo := server.employer(t), server.seeker(t)
 		jo.put("/api/jobseekers/profile", object{
@@ -559,7 +593,7 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 		for i, page := range pages {
 			require.NotContains(t, page.text, "<script>alert", "page %d", i)
 			require.NotContains(t, page.text, `value="">`+"<", "page %d", i)
-			require.LessOrEqual(t, len(page.text), 150<<10)
+			require.LessOrEqual(t, len(page.text), 150<<10) // no page grows with its input without bounds
 		}
 	})
 }

@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestCORS_PortalAPI_AllowsConfiguredOrigins checks that scripts of the configured origins can
+// use the API, and that no other origin can. Credentials of the browser are never allowed: the
+// API uses tokens, and pages, which use cookies, allow no origin.
 func TestCORS_PortalAPI_AllowsConfiguredOrigins(t *testing.T) {
 	const origin = "https://jobs.example.org"
 	onEachSetup(t, func(t *testing.T, server *testServer) {

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Cursors are opaque, but a client may decode and forge them.
+// TestForgedCursors checks that no forged cursor makes the server fail. Cursors are opaque, but
+// a client may decode and change them; such a cursor either works or is a 400.
 func TestForgedCursors(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
@@ -49,7 +50,9 @@ func TestForgedCursors(t *testing.T) {
 	})
 }
 
-// forgeCursors returns cursors that the list did not issue.
+// forgeCursors returns cursors that the list did not issue: malformed ones, and the given one
+// with every member of its payload replaced. A cursor is the base64 of a name, a dot and a JSON
+// object.
 func forgeCursors(cursor string) []string {
 	out := []string{
 		"x",
@@ -79,6 +82,7 @@ func forgeCursors(cursor string) []string {
 	for _, payload := range []string{"", "{", "{}", "[]", "null", `"x"`, strings.Repeat("[", 200)} {
 		encode(payload)
 	}
+	// Values that a payload could have, but at the limits of timestamps and numbers.
 	plausible := []string{
 		`"0001-01-01T00:00:00Z"`, `"-1"`, `2`, `1`, `1e15`, `1e18`, `9.3e18`, `0.5`, `"` + nowhere + `"`,
 	}

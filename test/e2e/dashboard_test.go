@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// appLink matches the path of an app, onceField the random value of a form that makes it
+// idempotent, and shownOnce a secret that is shown only when it is created.
 var (
 	appLink   = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}`)
 	onceField = regexp.MustCompile(`name="once" value="([A-Z2-7]{26})"`)
@@ -29,6 +31,9 @@ func (b *browser) requirePostRefused(path string, values url.Values) {
 	require.Contains(b.T, away.header.Get("Location"), "/developers/sign-in")
 }
 
+// TestDashboard_Applications_WithoutScript checks the developers' dashboard with plain forms:
+// the life cycle of an app with its keys and plan, secrets that are shown once, and forms that
+// are executed once.
 func TestDashboard_Applications_WithoutScript(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("life cycle of an app", func(t *testing.T) {
@@ -48,7 +53,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 			one := browser.open("GET", path, nil)
 			require.Contains(t, html.UnescapeString(one.text), `Ward <b>"Finder"</b>`)
 			require.Contains(t, one.text, "https://a.example.com/cb\nhttp://127.0.0.1/cb")
-			require.NotContains(t, one.text, secret[1])
+			require.NotContains(t, one.text, secret[1]) // it is shown only once
 
 			keyed := browser.open("POST", path+"/keys", url.Values{"name": {"Production"}})
 			key := shownOnce.FindStringSubmatch(keyed.text)
@@ -63,6 +68,7 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 				return answer.StatusCode
 			}
 			require.Equal(t, 200, call())
+			// One of the plan's 60 requests per minute was used by call.
 			require.Contains(t, browser.open("GET", path, nil).text, "59 of 60 are left")
 
 			require.Equal(t, 303,

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// hookLink, sentLink and replayLink match the paths of a webhook, of a delivery and of the form
+// that sends a delivery again. hookSecret matches a signing secret.
 var (
 	hookLink   = regexp.MustCompile(`/developers/apps/[0-9a-f-]{36}/webhooks/[0-9a-f-]{36}`)
 	hookSecret = regexp.MustCompile(`whsec_[A-Za-z0-9+/]{43}=`)
@@ -46,6 +48,8 @@ func (b *browser) waitForText(answer pageView, words string) pageView {
 // visibleText returns the text of a page without HTML escapes.
 func (s pageView) visibleText() string { return html.UnescapeString(s.text) }
 
+// TestDashboard_Webhooks_WithoutScript checks webhooks on the dashboard with plain forms:
+// creation, test events, the log of deliveries, replays, a new secret, pausing and deletion.
 func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		t.Run("life cycle of a webhook", func(t *testing.T) {
@@ -102,6 +106,8 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.NotEqual(t, first, second)
 			browser.follow(browser.open("POST", path+"/test", url.Values{"type": {"job.closed"}}))
 			last := receiver.waitForHits(4)[3]
+			// For 24 hours, deliveries are signed with both secrets, so that receivers can
+			// change theirs.
 			require.NoError(t, last.verify(t, first))
 			require.NoError(t, last.verify(t, second))
 
@@ -129,6 +135,8 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 		})
 		t.Run("failed deliveries", func(t *testing.T) {
 			t.Parallel()
+			// 410 Gone means that the receiver wants no more deliveries: it disables the
+			// webhook at once.
 			receiver := newReceiver(t, func(n int) int {
 				if n == 1 {
 					return http.StatusGone
@@ -147,6 +155,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Contains(t, browser.open("GET", app, nil).text, ">Disabled</span>")
 			require.Contains(t, browser.open("GET", path+"?status=failed", nil).text, ">Failed</span>")
 			require.Contains(t, browser.open("GET", path+"?status=succeeded", nil).text, "There is none in this state")
+			// A page ignores what an API would refuse.
 			require.Equal(t, 200, browser.open("GET", path+"?status=odd&cursor=nonsense", nil).status)
 			browser.follow(browser.open("POST", path+"/status", url.Values{"status": {"active"}}))
 			for _, odd := range []string{"", "yesterday", "2026-02-31T10:00"} {
@@ -169,7 +178,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			receiver := newReceiver(t, nil)
 			me := server.seeker(t)
 			at, _ := me.createWebhook(receiver.URL, "job.created")
-			for range 21 {
+			for range 21 { // a page of the log shows 20
 				me.fromNewAddress().post(at+"/test", nil).ok(202)
 			}
 			receiver.waitForHits(21)
@@ -198,11 +207,13 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			path := hookLink.FindString(
 				browser.open("POST", app+"/webhooks", url.Values{"url": {"https://x.example/"}, "events": {"job.closed"}}).text,
 			)
+			// Credentials in a URL are refused.
 			refused = browser.open("POST", path, url.Values{"url": {"https://u:p@x.example/"}, "events": {"job.created"}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, `value="https://u:p@x.example/"`)
 			require.Equal(t, 400, browser.open("POST", path+"/status", url.Values{"status": {"disabled"}}).status)
 			require.Equal(t, 400, browser.open("POST", path+"/test", url.Values{"type": {"user.deleted"}}).status)
+			// The address of a form, if loaded again, leads to its page.
 			for _, form := range []string{"", "/status", "/secret", "/test", "/replay"} {
 				require.Equal(t, 200, browser.open("GET", path, nil).status)
 				if form != "" {
@@ -267,6 +278,7 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Equal(t, 404, other.open("GET", sent, nil).status)
 			require.Equal(t, 303, server.browser(t).open("GET", sent, nil).status)
 			for _, at := range []string{
+				// The user's own webhook below another app of the user.
 				second + path[len(app):], second + sent[len(app):], path + "/deliveries/nonsense",
 				path + "/deliveries/" + nowhere, app + "/webhooks/nonsense",
 				app + "/webhooks/" + nowhere,

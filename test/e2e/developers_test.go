@@ -8,9 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// keyShape matches an API key.
 var keyShape = regexp.MustCompile(`^loc_live_[0-9A-Za-z]{38}$`)
 
-// pick returns some members of an object.
+// pick returns the named members of the object at the path.
 func pick(a *response, path string, names ...string) object {
 	out := object{}
 	for _, name := range names {
@@ -19,6 +20,9 @@ func pick(a *response, path string, names ...string) object {
 	return out
 }
 
+// TestDeveloperApps checks the API for developers' apps: clients of OAuth with redirect
+// addresses, API keys, plans and usage. An app is its owner's, and secrets are in the response
+// that creates them only.
 func TestDeveloperApps(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		app := func(a *account, more object) string {
@@ -62,6 +66,10 @@ func TestDeveloperApps(t *testing.T) {
 			me.post("/api/developers/apps", object{"name": "x", "description": strings.Repeat("x", 1001)}).invalid("description")
 			both := me.post("/api/developers/apps", object{"name": "  ", "redirectUris": []string{"x"}}).invalid("name")
 			require.Equal(t, "redirectUris", both.text("errors.1.field"))
+			// Redirect addresses are compared as text, so that they must be absolute and
+			// unambiguous: no fragment, credentials, wildcards or characters to encode, and
+			// plain http to this machine only. Schemes of mobile apps are for public clients,
+			// above.
 			for _, bad := range []string{
 				"", "x", "/cb", "http://a.example.com/cb", "https://", "https://u:p@a.example.com/",
 				"https://a.example.com/#f", "https://a.example.com/#", "https://*.example.com/",
@@ -126,6 +134,7 @@ func TestDeveloperApps(t *testing.T) {
 			made := me.post(path, object{"name": "Production"}).ok(201)
 			secret := made.text("data.apiKey")
 			require.Regexp(t, keyShape, secret)
+			// The prefix is loc_live_ and four characters, by which users recognize a key.
 			require.Equal(t, secret[:13], made.text("data.key.prefix"))
 			require.Nil(t, made.at("data.key.lastUsedAt"))
 			list := me.get(path).ok(200)
@@ -153,9 +162,11 @@ func TestDeveloperApps(t *testing.T) {
 			}
 			choose("professional", "").invalid("paymentMethodId")
 			choose("professional", "pm_card_declined").fails(400, "The payment was declined; please try another payment method")
-			choose("gold", "pm_card_visa").invalid("plan")
-			choose("premium", "pm_card_visa").invalid("plan")
+			choose("gold", "pm_card_visa").invalid("plan")    // unknown
+			choose("premium", "pm_card_visa").invalid("plan") // a plan of jobseekers
 			for body, fields := range map[string][]any{
+				// The errors of members that were sent are in their order in the body, and
+				// missing members follow.
 				`{"paymentMethodId":"foo","plan":"nope"}`:         {"paymentMethodId", "plan"},
 				`{"plan":"nope","paymentMethodId":"foo"}`:         {"plan", "paymentMethodId"},
 				`{"paymentMethodId":"foo"}`:                       {"paymentMethodId", "plan"},
@@ -164,6 +175,7 @@ func TestDeveloperApps(t *testing.T) {
 				a := me.post(path+"/plan", body).invalid(fields[0].(string))
 				require.Equal(t, fields, errorFields(a), body)
 			}
+			// A body with a card number is refused as a whole.
 			choose("professional", "4242 4242 4242 4242").invalid("body")
 			require.Equal(t, "free", me.get(path).ok(200).text("data.app.plan"))
 			require.Equal(t, "professional", choose("professional", "pm_card_visa").ok(200).text("data.plan"))

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestDocumentation checks that the API reference can authorize with OAuth under a strict
+// content security policy, and that reference, guides and dashboard link to each other.
 func TestDocumentation(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("OAuth and content security policy of the page", func(t *testing.T) {

@@ -13,9 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// somePDF is the beginning of a PDF file, by which the server recognizes the type.
 const somePDF = "%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\n"
 
-// document uploads a text and returns the document's id.
+// document uploads a text as a CV, with the members of more, and returns the document's id.
 func (a *account) document(more object) string {
 	a.t.Helper()
 	body := object{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "I am a nurse."}
@@ -25,6 +26,9 @@ func (a *account) document(more object) string {
 	return a.fromNewAddress().post("/api/jobseekers/documents", body).ok(200).text("data.document.id")
 }
 
+// TestDocuments checks the API for a user's documents: upload, change, default and deletion,
+// exact and safe downloads, and files on disk that are deleted with their document. Other users
+// get 404.
 func TestDocuments(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker, other := server.seeker(t), server.seeker(t)
@@ -136,6 +140,7 @@ func TestDocuments(t *testing.T) {
 			require.Equal(t, "nosniff", resp.header.Get("X-Content-Type-Options"))
 			require.Contains(t, resp.header.Get("Content-Security-Policy"), "sandbox")
 			require.Equal(t, "no-store", resp.header.Get("Cache-Control"))
+			// Served as text, so that no browser executes it.
 			script := seeker.document(object{"content": "<script>alert(1)</script>", "fileName": "cv.html"})
 			require.Equal(t, "text/plain; charset=utf-8", seeker.get(path+"/"+script+"/file").header.Get("Content-Type"))
 			other.get(path+"/"+cv+"/file").fails(404, "Document not found")
@@ -148,6 +153,7 @@ func TestDocuments(t *testing.T) {
 				return found
 			}
 			for _, c := range []struct{ content, fileName, extension, download string }{
+				// The extension follows the content: it replaces a wrong one, or is added.
 				{in64, "Zoë.docx", ".pdf", "Zoë.pdf"}, {in64, "CV v1.2", ".pdf", "CV v1.2.pdf"}, {in64, "CV.PDF", ".pdf", "CV.PDF"}, {in64, "", ".pdf", "Mine.pdf"},
 				{"I am a nurse.", "cv.pdf", ".txt", "cv.txt"}, {"I am a nurse.", "cv", ".txt", "cv.txt"},
 			} {
@@ -173,6 +179,7 @@ func TestDocuments(t *testing.T) {
 			other.put(path+"/"+cv, object{"title": "x"}).fails(404, "Document not found")
 		})
 		t.Run("maximum size of a document", func(t *testing.T) {
+			// 7 MiB, which are 9⅓ MiB in base64 and fit into a body of 10 MiB.
 			seven := base64.StdEncoding.EncodeToString([]byte(somePDF + strings.Repeat("x", 7<<20)))
 			id := seeker.document(object{"content": seven})
 			require.Equal(t, seven, seeker.get(path+"/"+id).ok(200).text("data.document.content"))

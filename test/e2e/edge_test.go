@@ -14,6 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestSIGTERM_Serving_UnreadyBeforeClosed checks that a server that is terminated first reports
+// that it is not ready and still serves, so that load balancers stop sending requests before it
+// closes.
 func TestSIGTERM_Serving_UnreadyBeforeClosed(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		require.Equal(t, 200, server.guest(t).try("GET", "/readyz", nil).status)
@@ -29,6 +32,9 @@ func TestSIGTERM_Serving_UnreadyBeforeClosed(t *testing.T) {
 	}, "LOCUM_HTTP_DRAIN=3s")
 }
 
+// TestStart_HTTPSWithoutTrustedProxies_Warned checks the warning for a likely mistake: behind a
+// TLS proxy that is not trusted, all clients have the address of the proxy and share its rate
+// limits.
 func TestStart_HTTPSWithoutTrustedProxies_Warned(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		require.Contains(t, server.log.String(), "http.trusted_proxies is empty")
@@ -38,7 +44,8 @@ func TestStart_HTTPSWithoutTrustedProxies_Warned(t *testing.T) {
 	}, "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org", "LOCUM_HTTP_TRUSTED_PROXIES=")
 }
 
-// Other users of the machine must not be able to read the files that the server writes.
+// TestFiles_Written_NotForOtherUsers checks that other users of the machine cannot read the
+// files that the server writes, such as the database, documents and e-mails.
 func TestFiles_Written_NotForOtherUsers(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)

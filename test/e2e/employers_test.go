@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestEmployerAccount checks an employer's profile, settings and organization: each member
+// changes their own profile and settings, only admins change the organization, and a refused
+// request has no partial effect.
 func TestEmployerAccount(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/employers/profile", func(t *testing.T) {
@@ -137,6 +140,7 @@ func TestEmployerAccount(t *testing.T) {
 			require.Equal(t, object{"emailAlerts": true}, reset.at("data.settings.notifications"))
 			require.Equal(t, object{"notifications": object{"emailAlerts": true}}, reset.at("data.settings.preferences"))
 			require.Equal(t, true, boss.get("/api/employers/settings").ok(200).at("data.preferences.notifications.emailAlerts"))
+			// Only preferences are reset.
 			require.Equal(t, "St Columba's", boss.get("/api/employers/settings").ok(200).text("data.company.name"))
 			boss.delete("/api/employers/settings").ok(200)
 		})
@@ -189,6 +193,8 @@ func TestEmployerAccount(t *testing.T) {
 			server.guest(t).get("/api/employers/organization").fails(401, "Unauthorized")
 			server.guest(t).put("/api/employers/organization", object{"name": "X"}).fails(401, "Unauthorized")
 		})
+		// Listings store the name of the company, which is updated in the background, also in
+		// the index.
 		t.Run("PUT /api/employers/organization renames its listings", func(t *testing.T) {
 			t.Parallel()
 			boss := server.employer(t)
@@ -207,8 +213,8 @@ func TestEmployerAccount(t *testing.T) {
 	})
 }
 
-// requireLimitOfTen sends ten requests to a route, which may fail, and requires that the next
-// request is refused by the rate limit.
+// requireLimitOfTen sends ten requests of a guest to a route and requires that the next one is
+// refused by the rate limit of the address: requests that fail count too.
 func requireLimitOfTen(t *testing.T, server *testServer, method, path string) {
 	t.Helper()
 	c := server.guest(t)

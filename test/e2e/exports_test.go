@@ -11,12 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestExports checks exports, which are built in the background: status, a link that works for
+// a limited time without signing in, CSV that spreadsheets do not execute, and filters.
 func TestExports(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
 		job := employer.listing(object{"title": "=HYPERLINK(\"http://evil\")"})
 		id := seeker.application(job, nil)
 
+		// done waits for the export and returns its status, and fetch downloads a link as a
+		// guest.
 		done := func(path string) *response {
 			t.Helper()
 			var a *response
@@ -87,6 +91,7 @@ func TestExports(t *testing.T) {
 	})
 }
 
+// mustPath returns the path and query of a link.
 func mustPath(t *testing.T, link string) string {
 	t.Helper()
 	u, err := url.Parse(link)

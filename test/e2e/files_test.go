@@ -19,7 +19,7 @@ type uploads struct {
 	mu        sync.Mutex
 	contents  map[*account]map[string]string // of stored documents, by owner and document id
 	succeeded int
-	refused   int
+	refused   int // with 503, when the file store is unavailable
 }
 
 // upload uploads a document and records the result.
@@ -60,6 +60,9 @@ func (u *uploads) requireStored(t testing.TB) {
 	}
 }
 
+// TestS3Unavailable_UploadsFailInTimeAndNoneIsLost checks that uploads fail with 503 in bounded
+// time while the object storage refuses connections or hangs, that the server stays ready, and
+// that exports of that time are completed afterwards.
 func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 	t.Parallel()
 	s3 := kit.OwnS3(t)
@@ -94,6 +97,8 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 	}
 }
 
+// TestS3Killed_DuringUploads_NoneIsLost checks that every upload that was reported as
+// successful can be downloaded after the object storage was killed three times under load.
 func TestS3Killed_DuringUploads_NoneIsLost(t *testing.T) {
 	t.Parallel()
 	s3 := kit.OwnS3(t)
@@ -106,6 +111,7 @@ func TestS3Killed_DuringUploads_NoneIsLost(t *testing.T) {
 		load.Go(func() {
 			for n := 0; ; n++ {
 				seeker := server.seeker(t)
+				// Each user can have a limited number of documents.
 				for i := range 10 {
 					select {
 					case <-stop:

@@ -136,6 +136,7 @@ type fuzzer struct {
 	succeeded          map[string]bool // the operations that have succeeded
 }
 
+// one returns one of the values at random.
 func one[T any](f *fuzzer, of ...T) T { return of[f.IntN(len(of))] }
 
 // chance returns true with a probability of one in n.
@@ -149,6 +150,8 @@ var sessionEndings = []string{
 	"POST /api/auth/change-password",
 }
 
+// call sends a request to the operation, mostly valid and by a caller who may execute it, and
+// records a success.
 func (f *fuzzer) call(t testing.TB, users *matrixUsers, method, path string) {
 	t.Helper()
 	op := f.document.Paths[path][strings.ToLower(method)]
@@ -158,13 +161,14 @@ func (f *fuzzer) call(t testing.TB, users *matrixUsers, method, path string) {
 	}
 	who := one(f, rightful, rightful, rightful, rightful, users.seeker.client, users.employer.client,
 		users.bare.client, users.otherEmployer.client, users.otherSeeker.client, users.guest).fromNewAddress()
-	programs := strings.HasPrefix(path, "/api/v1/")
+	programs := strings.HasPrefix(path, "/api/v1/") // the developer API, whose callers are programs
 	if programs {
 		who = one(f, users.reader, users.reader, users.writer, users.writer, users.writer, users.reader, users.seeker.client, users.guest)
 		key := who.apiKey
 		who = who.fromNewAddress()
 		who.apiKey = key
 	}
+	// The operations that would end the session of a caller only run without one.
 	if f.chance(20) || slices.Contains(sessionEndings, method+" "+path) {
 		who.token = one(f, "", "nonsense", "eyJhbGciOiJub25lIn0.e30.")
 	}
@@ -207,7 +211,7 @@ func (f *fuzzer) id(path string) string {
 	switch f.IntN(8) {
 	case 0:
 		return one(f, hostileText...)
-	case 1:
+	case 1: // an id of any kind
 		return one(f, slices.Sorted(maps.Values(of))...)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(of)) {
@@ -229,6 +233,8 @@ func (f *fuzzer) text(schema map[string]any) string {
 	return ""
 }
 
+// body returns a body for the media types of an operation: random, or its documented example,
+// mostly with one part replaced.
 func (f *fuzzer) body(content map[string]exampled) any {
 	if len(content) == 0 {
 		return nil
@@ -267,6 +273,7 @@ func (f *fuzzer) body(content map[string]exampled) any {
 	return raw
 }
 
+// asObject returns v as an object, empty if it is none.
 func asObject(v any) object {
 	o, _ := v.(object)
 	return o
@@ -321,7 +328,8 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 	return nil
 }
 
-// namedValue returns values for some members by name.
+// namedValue returns a value for a member: an id, an address or, by its schema, any other
+// value.
 func (f *fuzzer) namedValue(name string, schema map[string]any, depth int) any {
 	switch {
 	case name == "job_id":

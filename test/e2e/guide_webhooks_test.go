@@ -18,8 +18,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// The receivers of the guide verify real deliveries. The test of the Node
-// receiver is in test/heavy, since it needs a package.
+// TestWebhookGuide_Receivers_VerifyDeliveries checks that the receivers in the guide verify
+// real deliveries. The test of the Node receiver is in test/heavy, since it needs a package.
 func TestWebhookGuide_Receivers_VerifyDeliveries(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		t.Run("Go", func(t *testing.T) {
@@ -41,6 +41,8 @@ func TestWebhookGuide_Receivers_VerifyDeliveries(t *testing.T) {
 	})
 }
 
+// TestWebhookGuide_Examples_EqualDeliveries checks that the commands of the guide work as
+// printed, and that its examples have the members and headers of real deliveries.
 func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		text := guideText(t, "webhooks")
@@ -51,7 +53,7 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 		for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(text, -1) {
 			blocks = append(blocks, block[1])
 		}
-		require.Len(t, blocks, 3)
+		require.Len(t, blocks, 3) // create a webhook, send a test event, replay
 		paste := func(script string, env ...string) string {
 			t.Helper()
 			shell := exec.Command("bash", "-ec", script)
@@ -86,11 +88,13 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 		for _, hit := range receiver.waitForHits(len(everyEvent)) {
 			require.Contains(t, text, "| `"+hit.body.Type+"` |")
 			kind := hit.body.Type
+			// The guide has one example for all events of jobs, which have the same members.
 			if strings.HasPrefix(kind, "job.") {
 				kind = "job.created"
 			}
 			var came object
 			require.NoError(t, json.Unmarshal([]byte(hit.raw), &came))
+			// Only test events have this member.
 			delete(came["data"].(object), "test")
 			require.Equal(t, members(came), members(examples[kind]), kind)
 		}
@@ -104,7 +108,8 @@ func TestWebhookGuide_Examples_EqualDeliveries(t *testing.T) {
 	})
 }
 
-// members returns the names of all members, without the values.
+// members returns the structure of a JSON value: its member names at every level, without the
+// values.
 func members(v any) any {
 	o, is := v.(object)
 	if !is {
@@ -117,6 +122,8 @@ func members(v any) any {
 	return out
 }
 
+// TestWebhookGuide_RetrySchedule_IsCurrent checks that the table of the guide lists the delays
+// of the code.
 func TestWebhookGuide_RetrySchedule_IsCurrent(t *testing.T) {
 	t.Parallel()
 	units := map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour}

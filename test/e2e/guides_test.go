@@ -14,8 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// guides is the directory of the guides.
 const guides = "../../adapters/fiberhttp/guides"
 
+// guideText returns a guide in Markdown.
 func guideText(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(guides, name+".md"))
@@ -34,8 +36,8 @@ func guide(t testing.TB, name, language string) string {
 	return out.String()
 }
 
-// The commands of all guides must work as documented. They are executed in one shell, because
-// later guides use the variables of earlier ones.
+// TestGuides_Pasted_Work checks that the commands of the guides work as documented. They are
+// executed in one shell, because later guides use the variables of earlier ones.
 func TestGuides_Pasted_Work(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		server.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
@@ -46,7 +48,7 @@ func TestGuides_Pasted_Work(t *testing.T) {
 		require.Equal(t, 2, strings.Count(jobs, `{"data":`), jobs)
 		require.Contains(t, jobs, `"title":"Staff Nurse"`)
 		require.Contains(t, jobs, `"distance_miles":0`)
-		require.Equal(t, "304", strings.TrimSpace(pages))
+		require.Equal(t, "304", strings.TrimSpace(pages)) // the last command repeats a request with the ETag
 
 		if _, err := exec.LookPath("python3"); err == nil {
 			key := regexp.MustCompile(`KEY=\$\(.*\)\n`).FindString(script)
@@ -62,7 +64,8 @@ func TestGuides_Pasted_Work(t *testing.T) {
 	})
 }
 
-// The MCP guide works with the key of the quick start.
+// TestMCPGuide_Pasted_Works checks that the commands of the MCP guide work with the key of the
+// quick start.
 func TestMCPGuide_Pasted_Works(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		server.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds"})
@@ -76,8 +79,9 @@ func TestMCPGuide_Pasted_Works(t *testing.T) {
 	})
 }
 
-// The OAuth guide works with the credentials of an app in its first block, and
-// with a user who consents before the code is exchanged.
+// TestOAuthGuide_Pasted_Works checks that the commands of the OAuth guide work with the
+// credentials of an app in its first block, and with a user who consents before the code is
+// exchanged.
 func TestOAuthGuide_Pasted_Works(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		party := server.thirdParty(t, nil)
@@ -87,6 +91,7 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 			blocks = append(blocks, block[1])
 		}
 		require.Len(t, blocks, 8)
+		// with replaces the value of a variable that the block assigns.
 		with := func(block, name, value string) string {
 			t.Helper()
 			assigned := regexp.MustCompile(`(?m)^` + name + `=\S+`)
@@ -116,6 +121,8 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 		verifier := "VERIFIER=" + asked[1]
 		read := blocks[4]
 		readOld := strings.ReplaceAll(blocks[4], "$ACCESS_TOKEN", "$OLD")
+		// Block 3 gets a token, block 5 applies for a job, block 6 refreshes the token, which ends
+		// the old one, and block 7 revokes it.
 		said := paste(verifier+with(blocks[2], "CODE", to.Query().Get("code")), blocks[3], read, blocks[5], "OLD=$ACCESS_TOKEN\n"+blocks[6], read, readOld, blocks[7], read)[1:]
 		require.Contains(t, said[0], `"access_token":"loc_at_`)
 		require.Contains(t, said[1], `"pagination"`)
@@ -127,6 +134,8 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 	})
 }
 
+// TestGuides_LinkToEachOther checks that every guide can be reached from the list of guides,
+// and that no link between guides is broken.
 func TestGuides_LinkToEachOther(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		get := func(path string) (*http.Response, string) {

@@ -52,8 +52,8 @@ var hostileText = []string{
 	"{" + nowhere + "}", strings.ReplaceAll(nowhere, "-", ""), "urn:uuid:" + nowhere,
 }
 
-// hostileBodies contains bodies with all members, for routes whose body in the role matrix has
-// few members or none.
+// hostileBodies contains bodies with all members, for routes whose row in the matrix has a body
+// with few members or none.
 var hostileBodies = map[string]func(c *matrixUsers) any{
 	"POST /api/auth/register": func(*matrixUsers) any {
 		return object{"email": newEmail(), "password": password, "name": "N", "userType": "jobseeker"}
@@ -91,6 +91,9 @@ var hostileBodies = map[string]func(c *matrixUsers) any{
 	},
 }
 
+// TestHostileInput sends wrong and hostile values in every part of every body, query and path
+// of the portal API, as a caller who may execute the route. Every response must be documented
+// and no server error.
 func TestHostileInput(t *testing.T) {
 	onEachSetupIfHeavy(t, func(t *testing.T, server *testServer) {
 		users := newMatrixUsersWithResources(t, server)
@@ -134,15 +137,17 @@ func TestHostileInput(t *testing.T) {
 	})
 }
 
+// hostileRoute is a route with the caller and the valid request that the hostile ones vary.
 type hostileRoute struct {
 	t     *testing.T
 	users *matrixUsers
 	who   *client
 	route web.Route
-	path  string
+	path  string // with ids of the users' resources
 	row   matrixRow
 }
 
+// send sends a request to the route from a new address, because many routes are rate limited.
 func (h hostileRoute) send(path string, body any) *response {
 	h.t.Helper()
 	return h.who.fromNewAddress().requireHandled(h.t, h.route.Method, path, body)
@@ -177,6 +182,8 @@ func (h hostileRoute) sendBodies() {
 	}
 	for i, path := range bodyPaths(h.route.Op.In, plainJSON(h.t, body(h.users)), nil) {
 		for j, value := range append(slices.Clone(wrongJSON), hostileJSON...) {
+			// All hostile values in all parts would take too long: each part gets another
+			// fifth.
 			if j >= len(wrongJSON) && j%5 != i%5 {
 				continue
 			}
@@ -215,6 +222,7 @@ func (h hostileRoute) sendQueries() {
 	}
 }
 
+// body returns the valid body of the route, or nil if it has none.
 func (h hostileRoute) body() any {
 	if h.row.body == nil {
 		return nil
@@ -281,6 +289,7 @@ func bodyPaths(in reflect.Type, example any, prefix []any) [][]any {
 	return out
 }
 
+// dereference returns the type to which a pointer type points.
 func dereference(t reflect.Type) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -288,6 +297,7 @@ func dereference(t reflect.Type) reflect.Type {
 	return t
 }
 
+// itemType returns the type of a slice's elements, or nil for another type.
 func itemType(t reflect.Type) reflect.Type {
 	if t = dereference(t); t != nil && t.Kind() == reflect.Slice {
 		return t.Elem()
@@ -295,8 +305,8 @@ func itemType(t reflect.Type) reflect.Type {
 	return nil
 }
 
-// fieldNames returns the names of a type's fields, embedded ones included, under a
-// tag.
+// fieldNames returns the names that a tag gives to the fields of a struct type, embedded ones
+// included.
 func fieldNames(t reflect.Type, tag string) []string {
 	var out []string
 	if t = dereference(t); t == nil || t.Kind() != reflect.Struct {
@@ -310,6 +320,7 @@ func fieldNames(t reflect.Type, tag string) []string {
 	return out
 }
 
+// fieldType returns the type of the field with the name in JSON, or nil if there is none.
 func fieldType(t reflect.Type, json string) reflect.Type {
 	if t = dereference(t); t == nil || t.Kind() != reflect.Struct {
 		return nil
@@ -322,7 +333,8 @@ func fieldType(t reflect.Type, json string) reflect.Type {
 	return nil
 }
 
-// setPart sets the part of the body at the path.
+// setPart sets the part of the body at the path, of member names and indexes, and returns the
+// body.
 func setPart(body any, steps []any, value any) any {
 	if len(steps) == 0 {
 		return value
@@ -338,6 +350,8 @@ func setPart(body any, steps []any, value any) any {
 	return body
 }
 
+// TestPublicRoutes_IgnoreTokens checks that an invalid token does not keep a user from the
+// routes that need none, such as signing in.
 func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		users := newMatrixUsersWithResources(t, server)

@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Behind a TLS proxy, session cookies must be sent over TLS only, and another host of the domain
-// must not be able to set them.
+// TestHTTPS_PublicURL_SetsSecurityHeaders checks the settings for a server behind a TLS proxy:
+// session cookies are sent over TLS only and cannot be set by another host of the domain, every
+// response has HSTS, and links have the public URL.
 func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -52,7 +53,7 @@ func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	require.Equal(t, 403, b.open("POST", "/developers/apps", url.Values{"name": {"x"}}).status,
 		"the same host without TLS is another origin")
 
-	const always = "max-age=31536000"
+	const always = "max-age=31536000" // a year
 	for _, path := range []string{
 		"/developers", "/developers/sign-in", "/docs", "/docs/developer", "/docs/guides",
 		"/api/listings", "/api/v1/jobs", "/.well-known/oauth-authorization-server", "/nothing",
@@ -78,6 +79,8 @@ func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	}
 }
 
+// TestHTTP_PublicURL_SetsNoHTTPSHeaders checks that a server without TLS, as in development,
+// sets a cookie that browsers send over http, and does not force them to use TLS.
 func TestHTTP_PublicURL_SetsNoHTTPSHeaders(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		answer := server.browser(t).signIn(server.seeker(t))

@@ -7,9 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestIdempotencyKey checks that a repeated POST with the same key returns the stored response
+// instead of being executed again. A key is the user's own and belongs to one request body.
 func TestIdempotencyKey(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer := server.employer(t)
+		// keyed returns a client that sends the key, from a new address because the route is
+		// rate limited.
 		keyed := func(a *account, key string) *client {
 			c := a.fromNewAddress()
 			c.key = key
@@ -20,6 +24,7 @@ func TestIdempotencyKey(t *testing.T) {
 		t.Run("same key and body", func(t *testing.T) {
 			first := keyed(employer, "k1").post("/api/employers/jobs", body).ok(201)
 			require.Empty(t, first.header.Get("Idempotency-Replayed"))
+			// Without quotes, as most clients send it, and as a string of RFC 8941.
 			for _, form := range []string{"k1", `"k1"`} {
 				again := keyed(employer, form).post("/api/employers/jobs", body).ok(201)
 				require.Equal(t, string(first.raw), string(again.raw))
@@ -37,6 +42,7 @@ func TestIdempotencyKey(t *testing.T) {
 			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 			keyed(server.employer(t), "k1").post("/api/employers/jobs", object{"title": "Other", "description": "D"}).ok(201)
 		})
+		// The retry may succeed, for example with more permissions.
 		t.Run("unauthorized response is not stored", func(t *testing.T) {
 			seeker := server.seeker(t)
 			keyed(seeker, "k3").post("/api/employers/jobs", body).fails(403, "Forbidden")

@@ -52,9 +52,9 @@ func TestAuthenticationRoutes(t *testing.T) {
 				require.Len(t, res.text("data.user.id"), 36)
 				c := parseClaims(t, res.text("data.accessToken"))
 				require.Equal(t, res.text("data.user.id"), c.Subject)
-				require.InDelta(t, 15*60, c.Expires-c.Issued, 0)
+				require.InDelta(t, 15*60, c.Expires-c.Issued, 0) // access tokens are valid for 15 minutes
 				server.guest(t).post("/api/auth/register", body).fails(409, "Email already registered")
-				body["email"] = strings.ToUpper(email)
+				body["email"] = strings.ToUpper(email) // the case of an address does not matter
 				server.guest(t).post("/api/auth/register", body).fails(409, "Email already registered")
 			}
 			for _, missing := range []string{"email", "password", "name", "userType"} {
@@ -132,6 +132,7 @@ func TestAuthenticationRoutes(t *testing.T) {
 				delete(body, missing)
 				c.post("/api/auth/register-employer", body).invalid(missing)
 			}
+			// One registration and four invalid ones came before, which is the limit.
 			over := c.post("/api/auth/register-employer", object{
 				"email":       newEmail(),
 				"password":    "password",
@@ -163,6 +164,8 @@ func TestAuthenticationRoutes(t *testing.T) {
 	})
 }
 
+// TestTeamRoutes covers the documented operations of teams and permissions one by one, as
+// TestAuthenticationRoutes does for sign-ins.
 func TestTeamRoutes(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		permissions := func(id string) string { return "/api/employers/team/" + id + "/permissions" }
@@ -236,7 +239,7 @@ func TestTeamRoutes(t *testing.T) {
 				"applications": object{"view": true, "update": false},
 			}
 			put := boss.put(permissions(member.id), object{"permissions": object{
-				"jobs":         object{"delete": true},
+				"jobs":         object{"delete": true}, // changes only what it names
 				"applications": object{"update": false},
 			}}).
 				ok(200)

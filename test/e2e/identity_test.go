@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// mailToken matches the token that has its own line in an e-mail.
 var mailToken = regexp.MustCompile(`(?m)^loc_mt_\w+`)
 
 // tokenFromMail returns the token in the newest e-mail to the address with the subject.
@@ -37,7 +38,8 @@ func (a *account) requireSignedOut(t testing.TB) {
 	a.server.guest(t).post("/api/auth/refresh", object{"refreshToken": a.refresh}).fails(401, "Invalid or expired refresh token")
 }
 
-// inviteMember invites a user and accepts the invitation.
+// inviteMember invites a user with the role, accepts the invitation, and returns the new
+// member.
 func (a *account) inviteMember(role string) *account {
 	a.t.Helper()
 	email := newEmail()
@@ -50,13 +52,15 @@ func (a *account) inviteMember(role string) *account {
 	return &account{client: c, id: in.text("data.user.id"), email: email, refresh: in.text("data.refreshToken")}
 }
 
+// TestSignInAndOut checks registration, sign-in, refresh and sign-out, also under concurrent
+// requests. Responses do not reveal whether an address has an account, except on registration.
 func TestSignInAndOut(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/auth/register-employer creates an organization's admin", func(t *testing.T) {
 			c, email := server.guest(t), newEmail()
 			body := object{
 				"email":       email,
-				"password":    "all-lower",
+				"password":    "all-lower", // employers have a weaker rule than jobseekers: eight characters
 				"name":        "Asha Patel",
 				"companyName": "St Brigid's",
 				"industry":    "hospital",
@@ -113,15 +117,18 @@ func TestSignInAndOut(t *testing.T) {
 			nobody := server.guest(t).
 				post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).
 				fails(401, "Invalid email or password")
+			// An attacker cannot find out which addresses have accounts.
 			require.Equal(t, wrong.raw, nobody.raw)
 			server.guest(t).post("/api/auth/login", object{"password": "x"}).invalid("email")
 		})
+		// Ten failures block the account for 15 minutes, even with the right password, but only
+		// for the network that failed: others cannot lock a user out.
 		t.Run("failures throttle the account per network", func(t *testing.T) {
 			seeker, c := server.seeker(t), server.guest(t)
 			for range 10 {
 				c.post("/api/auth/login", object{"email": seeker.email, "password": "Wr0ng-horse"}).fails(401, "Invalid email or password")
 			}
-			if server.countsLocally() {
+			if server.countsLocally() { // the failures may have been counted in two places
 				return
 			}
 			require.NotEmpty(
@@ -145,6 +152,8 @@ func TestSignInAndOut(t *testing.T) {
 				c.get("/api/auth/me").fails(401, "Unauthorized")
 			}
 		})
+		// A refresh token can be used again within 10 s, for clients that lost the response or
+		// have several tabs. A later use ends the session.
 		t.Run("concurrent refreshes of a session", func(t *testing.T) {
 			seeker := server.seeker(t)
 			var all sync.WaitGroup
@@ -177,11 +186,14 @@ func TestSignInAndOut(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, resp.Body.Close())
 			require.Equal(t, 200, resp.StatusCode)
+			// Programs that verify tokens may cache the keys.
 			require.Contains(t, resp.Header.Get("Cache-Control"), "public")
 		})
 	})
 }
 
+// TestPasswordAndEmailChanges checks the links in e-mails and the changes of passwords: a token
+// works once and for its purpose only, and a new password ends the other sessions.
 func TestPasswordAndEmailChanges(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("pages of mail links", func(t *testing.T) {
@@ -209,10 +221,11 @@ func TestPasswordAndEmailChanges(t *testing.T) {
 			seeker := server.seeker(t)
 			known := server.guest(t).post("/api/auth/forgot-password", object{"email": seeker.email}).ok(200)
 			unknown := server.guest(t).post("/api/auth/forgot-password", object{"email": newEmail()}).ok(200)
-			require.Equal(t, known.raw, unknown.raw)
+			require.Equal(t, known.raw, unknown.raw) // the response does not reveal whether there is an account
 			token := server.tokenFromMail(t, seeker.email, "Set a new password")
 			server.guest(t).post("/api/auth/reset-password", object{"token": token, "password": "weak"}).invalid("password")
 			server.guest(t).post("/api/auth/reset-password", object{"token": "loc_mt_x", "password": password}).invalid("token")
+			// A token for another purpose.
 			server.guest(t).post("/api/auth/verify-email", object{"token": token}).invalid("token")
 			server.guest(t).post("/api/auth/reset-password", object{"token": token, "password": "An0ther-horse"}).ok(200)
 			seeker.requireSignedOut(t)
@@ -235,6 +248,8 @@ func TestPasswordAndEmailChanges(t *testing.T) {
 	})
 }
 
+// TestTeam checks invitations and permissions: an invited member has an id before accepting,
+// permissions are the role's with exceptions, and an organization always has an admin.
 func TestTeam(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, foreign, seeker := server.employer(t), server.employer(t), server.seeker(t)
@@ -282,6 +297,7 @@ func TestTeam(t *testing.T) {
 				post("/api/employers/team", object{"intent": "add-member", "name": "Jo", "email": jo.email, "role": "viewer"}).
 				ok(200)
 			token := object{"token": server.tokenFromMail(t, jo.email, "Join"), "password": password}
+			// The address has an account.
 			server.guest(t).post("/api/auth/accept-invitation", token).fails(401, "Sign in to accept this invitation")
 			seeker.post("/api/auth/accept-invitation", token).fails(403, "This invitation is for another account")
 			jo.post("/api/auth/accept-invitation", token).ok(200)
@@ -290,6 +306,7 @@ func TestTeam(t *testing.T) {
 		})
 		t.Run("revoked permission", func(t *testing.T) {
 			second := boss.inviteMember("admin")
+			// An admin has all permissions.
 			second.put(permissions(second.id), object{"permissions": object{"jobs": object{"delete": false}}}).invalid("permissions")
 			boss.put(permissions(second.id), object{"role": "recruiter"}).ok(200)
 			second.put(permissions(boss.id), object{"role": "viewer"}).fails(403, "Forbidden")
@@ -318,6 +335,8 @@ func TestTeam(t *testing.T) {
 	})
 }
 
+// TestTeam_UppercaseID_IsTheSameMember checks that ids are UUIDs and not text: their case does
+// not matter.
 func TestTeam_UppercaseID_IsTheSameMember(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer := server.employer(t)

@@ -21,12 +21,16 @@ func (c *client) on(server *testServer) *client {
 	return other
 }
 
+// TestInstances_Two_ShareState checks that two servers with one database and one Redis act as
+// one: sessions, listings, rate limits and idempotency keys hold on both, and no e-mail is sent
+// twice.
 func TestInstances_Two_ShareState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	one := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_LIMITER_URL="+kit.RedisURL(t))
 	two := &testServer{
-		dir:    dir,
+		dir: dir,
+		// Each instance has its own search index, in its own directory.
 		env:    append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"),
 		log:    &kit.Log{},
 		exited: make(chan error, 1),
@@ -51,7 +55,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 			t.Helper()
 			written := time.Now()
 			for {
-				asked := time.Now() // an answer that is long under way is as old as the question
+				asked := time.Now() // the response may be as old as the request
 				if seen(guests.get("/api/listings/" + id)) {
 					return
 				}
@@ -102,6 +106,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 			d.key = c.key
 			return d.try("POST", "/api/employers/jobs", object{"title": "Once " + email, "description": "D"})
 		})
+		// A request with the key of one that is still being executed is a 409.
 		require.Positive(t, counts[201], "%v", counts)
 		require.Equal(t, n, counts[201]+counts[409], "%v", counts)
 		require.Equal(t, 1, bytes.Count(employer.get("/api/employers/jobs").ok(200).raw, []byte("Once "+email)))
@@ -114,6 +119,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 		for _, s := range all {
 			one.waitForMail(t, s.email, "Subject:")
 		}
+		// Each user gets one e-mail at registration, although both instances run tasks.
 		require.Never(t, func() bool {
 			names, _ := filepath.Glob(filepath.Join(dir, "data", "mail", "*.eml"))
 			counts := map[string]int{}

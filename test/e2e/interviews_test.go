@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// appointment returns the body of a request that schedules an interview.
+// appointment returns the body of a request that schedules an interview, with the members of
+// more. The time zone is that of London after the change of the clocks on that day.
 func appointment(more object) object {
 	body := object{"scheduledAt": "2027-03-28T10:30:00+01:00", "location": "Ward 3", "interviewer": "Dr. Byrne"}
 	for k, v := range more {
@@ -15,6 +16,8 @@ func appointment(more object) object {
 	return body
 }
 
+// TestInterviews checks that an employer schedules, moves, completes and lists interviews, and
+// that the applicant gets e-mails with a calendar entry but never sees the employer's notes.
 func TestInterviews(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
@@ -26,6 +29,7 @@ func TestInterviews(t *testing.T) {
 			require.Nil(t, employer.get("/api/employers/applications/"+id).ok(200).at("data.application.interview"))
 		})
 		t.Run("POST /api/employers/applications/:id/interview", func(t *testing.T) {
+			// An invisible character is removed.
 			res := employer.post(path, appointment(object{"notes": "Portfolio, please", "interviewer": "Dr.\u200b Byrne"})).ok(200)
 			require.Equal(t, id, res.text("data.applicationId"))
 			want := object{
@@ -50,6 +54,7 @@ func TestInterviews(t *testing.T) {
 				employer.post(path, appointment(object{field: ""})).invalid(field)
 				employer.post(path, appointment(object{field: 5})).invalid(field)
 			}
+			// Without a time zone.
 			employer.post(path, appointment(object{"scheduledAt": "2027-03-28T10:30:00"})).invalid("scheduledAt")
 		})
 		t.Run("PUT /api/employers/applications/:id/interview", func(t *testing.T) {
@@ -94,7 +99,7 @@ func TestInterviews(t *testing.T) {
 			require.Equal(t, "queued", res.text("message"))
 			require.Equal(t, object{"to": seeker.email, "subject": "Your papers"}, res.at("data"))
 			mail := server.waitForMail(t, seeker.email, "Your papers")
-			require.Contains(t, mail, "> Please send them.")
+			require.Contains(t, mail, "> Please send them.") // the employer's text is quoted
 			require.Contains(t, mail, employer.email, "the answer goes to who wrote")
 			employer.post("/api/employers/applications/"+nowhere+"/contact", object{"subject": "x", "message": "y"}).
 				fails(404, "Application not found")

@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestInvitationPage checks the page of an invitation: a new user creates an account, a user
+// with an account signs in first, another user cannot accept, and used and withdrawn links are
+// refused.
 func TestInvitationPage(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -51,6 +54,7 @@ func TestInvitationPage(t *testing.T) {
 			require.Equal(t, 403, other.open("POST", "/accept-invitation", url.Values{"token": {token}}).status)
 			out := other.redirected("/sign-out", url.Values{"next": {"/accept-invitation?token=" + token}})
 			require.Contains(t, out.text, "Sign in and join")
+			// Only paths of this site are followed.
 			away := server.signedIn(t, server.seeker(t)).open("POST", "/sign-out", url.Values{"next": {"//evil.example"}})
 			require.Equal(t, "/sign-in", away.header.Get("Location"))
 

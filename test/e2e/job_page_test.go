@@ -8,6 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestPortal_OrganizationKeyBesideToken_Accepted checks the routes for listings that accept an
+// API key beside the token of a user: a key of the same organization is accepted, any other is
+// refused, and the key alone does not suffice.
 func TestPortal_OrganizationKeyBesideToken_Accepted(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -32,9 +35,12 @@ func TestPortal_OrganizationKeyBesideToken_Accepted(t *testing.T) {
 	})
 }
 
+// TestJobPage checks the public page of a job: its text and its structured data (schema.org
+// JobPosting) for search engines contain an employer's input as text only.
 func TestJobPage(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
+		// It would end the script element of the structured data.
 		const wicked = `</script><script>alert(1)</script><img src=x onerror=alert(1)>`
 		job := boss.listing(
 			object{

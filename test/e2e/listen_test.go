@@ -21,11 +21,13 @@ type listener struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	out    *kit.Log
-	secret string
+	secret string // signs the deliveries
 }
 
+// signedWith matches the secret in the first lines of the command.
 var signedWith = regexp.MustCompile(`signed with  (whsec_\S+)`)
 
+// listen starts the command and waits until it is ready.
 func (s *testServer) listen(t *testing.T, args ...string) *listener {
 	t.Helper()
 	l := &listener{t: t, out: &kit.Log{}, cmd: exec.Command(kit.Program(t), append([]string{"webhooks", "listen"}, args...)...)}
@@ -47,7 +49,7 @@ func (l *listener) end() {
 	require.Less(l.t, time.Since(begun), 10*time.Second)
 }
 
-// fails runs a command that fails and returns its output in one line.
+// fails runs a command that fails with status 1 and returns its output, which must be one line.
 func (s *testServer) fails(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(kit.Program(t), args...)
@@ -60,18 +62,20 @@ func (s *testServer) fails(t *testing.T, args ...string) string {
 	return string(out)
 }
 
+// newApp creates an app and returns its id.
 func (a *account) newApp() string {
 	a.t.Helper()
 	return a.fromNewAddress().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 }
 
+// hooksOf returns the webhooks of an app.
 func (a *account) hooksOf(app string) []any {
 	a.t.Helper()
 	return a.fromNewAddress().get("/api/developers/apps/" + app + "/webhooks").ok(200).list("data.webhooks")
 }
 
-// A command that runs in a wrong folder reports it, and does not create a
-// database that a later command would use.
+// TestCommands_NoDatabase_CreateNone checks that a command that runs in a wrong folder reports
+// it, and does not create a database that a later command would use.
 func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -100,8 +104,9 @@ func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 	require.Contains(t, server.run(t, "tasks", "list"), "ID")
 }
 
-// The setups do not allow webhooks to this machine: every delivery that arrives
-// here was forwarded by the listener.
+// TestListeners checks `locum webhooks listen`, which forwards the events of an app to this
+// machine during development. The setups do not allow webhooks to this machine: every delivery
+// that arrives here was forwarded by the listener.
 func TestListeners(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		lost := server.fails(t, "webhooks", "trigger", "job.created")
@@ -164,6 +169,7 @@ func TestListeners(t *testing.T) {
 				if n == 3 {
 					<-release
 				}
+				// 410 would disable a webhook of another kind; the third request hangs.
 				return []int{410, 200, 200}[n-1]
 			})
 			t.Cleanup(func() { close(release) })
@@ -187,7 +193,8 @@ func TestListeners(t *testing.T) {
 			mine := me.newApp()
 			receiver := newReceiver(t, nil)
 			at := strings.TrimPrefix(receiver.URL, "http://")
-			const private = "application.submitted" // the listings of others are told to everybody who hears of jobs
+			// A webhook for events of jobs would get those of every organization, so of other tests too.
+			const private = "application.submitted"
 			listener := server.listen(t, "--app", mine, "--forward", at, "--events", private)
 			require.Contains(t, listener.out.String(), "webhooks go to "+receiver.URL)
 			require.Equal(t, integrations.EventTypes(), strings.Fields(server.run(t, "webhooks", "trigger")))
@@ -197,7 +204,7 @@ func TestListeners(t *testing.T) {
 			path := "/developers/apps/" + mine
 			hook := hookLink.FindString(b.open("GET", path, nil).text)
 			require.Contains(t, b.open("GET", hook, nil).text, "locum webhooks listen")
-			receiver.Close()
+			receiver.Close() // the listener reports that it cannot connect
 			server.run(t, "webhooks", "trigger", private, "--app", mine)
 			require.Eventually(
 				t,

@@ -10,10 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestEmployerJobs checks the API for an organization's jobs: every operation and its errors,
+// for the owner and for strangers. Text is stored unchanged, and fields that a client may not
+// set are ignored.
 func TestEmployerJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, rival, seeker, guest := server.employer(t), server.employer(t), server.seeker(t), server.guest(t)
 		subtest := subtests(t, employer.client, rival.client, seeker.client, guest)
+		// strangers requires that the request fails for guests, expired tokens and jobseekers,
+		// and, if foreign, with 404 for another organization.
 		strangers := func(t *testing.T, method, path string, body any, foreign bool) {
 			t.Helper()
 			guest.fromNewAddress().send(method, path, body).fails(401, "Unauthorized")
@@ -29,7 +34,7 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, object{"total": 0., "page": 1., "limit": 20., "totalPages": 0.}, empty.at("data.pagination"))
 			require.Empty(t, empty.list("data.listings"))
 			var ids []string
-			for i, status := range []string{"", "draft", ""} {
+			for i, status := range []string{"", "draft", ""} { // active by default
 				ids = append(ids, e.listing(object{"title": fmt.Sprint("Job ", i), "status": status}))
 			}
 			e.fromNewAddress().delete("/api/employers/jobs/" + ids[2]).ok(200)
@@ -103,6 +108,8 @@ func TestEmployerJobs(t *testing.T) {
 		})
 		subtest("POST /api/employers/jobs stores text unchanged", func(t *testing.T) {
 			for _, text := range []string{
+				// Scripts, line separators, SQL, LIKE patterns, HTML, combining characters,
+				// formulas and ligatures, which a database or a normalization could change.
 				"🚑 Nurse 看護師 نيورس", "a\u2028b", `"'; DROP TABLE listings; --`, `%_\*\\`,
 				"<b>&amp;</b>", "e\u0301é", "line one\nline two\tend", "=1+1", "ﬁ½²",
 			} {
@@ -135,7 +142,8 @@ func TestEmployerJobs(t *testing.T) {
 				`{"title": "T"}`:                     "description",
 				`{"description": "D"}`:               "title",
 				`{"title": " ", "description": "D"}`: "title",
-				`{"title": "\u00a0\u200b\ufeff", "description": "D"}`:                                                   "title",
+				`{"title": "\u00a0\u200b\ufeff", "description": "D"}`: "title",
+				// The first error is that of the first invalid member in the body.
 				`{"description": 5, "title": 7}`:                                                                        "description",
 				`{"title": 7, "description": 5}`:                                                                        "title",
 				`{"contractType": "x"}`:                                                                                 "contractType",
@@ -166,10 +174,12 @@ func TestEmployerJobs(t *testing.T) {
 				`{"title": "T", "description": "D", "employmentType": "nights"}`:                                        "employmentType",
 				`{"title": "T", "description": "D", "questions": [{"id": "a"}]}`:                                        "questions.0.text",
 				`{"title": "T", "description": "D", "questions": [{"id": "a", "text": "A"}, {"id": "a", "text": "B"}]}`: "questions.1.id",
-				`{"title": "T", "title": "U", "description": "D"}`:                                                      "title",
-				`{"title": "T", "description": "D", "extra": {"a": 1, "a": 2}}`:                                         "a",
-				`{"title": "T\u0000", "description": "D"}`:                                                              "body",
-				"{\"title\": \"T\xff\", \"description\": \"D\"}":                                                        "body",
+				// Duplicate members are refused at every level, because parsers differ in which
+				// one they use.
+				`{"title": "T", "title": "U", "description": "D"}`:              "title",
+				`{"title": "T", "description": "D", "extra": {"a": 1, "a": 2}}`: "a",
+				`{"title": "T\u0000", "description": "D"}`:                      "body",
+				"{\"title\": \"T\xff\", \"description\": \"D\"}":                "body",
 				`{"title": "T", `:                      "body",
 				`[]`:                                   "body",
 				`"T"`:                                  "body",
@@ -190,6 +200,7 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t,
 				[]any{"applicationDeadline", "title", "salary.currency", "contractType", "remote"},
 				errorFields(all.invalid("applicationDeadline")))
+			// More than 1 MiB, the limit of a body.
 			huge := employer.fromNewAddress().
 				post("/api/employers/jobs", object{"title": "T", "description": "D", "extra": long(1_100_000)})
 			require.Equal(t, 413, huge.status)
@@ -206,6 +217,7 @@ func TestEmployerJobs(t *testing.T) {
 				"/api/listings/batch":                   {"PUT"},
 				"/api/listings/" + nowhere + "/archive": {"POST"},
 			} {
+				// Methods are case-sensitive.
 				for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"} {
 					if slices.Contains(allowed, m) {
 						continue
@@ -390,6 +402,7 @@ func TestEmployerJobs(t *testing.T) {
 				require.Equal(t, source[field], twin[field], field)
 			}
 			require.Equal(t, "active", twin["status"])
+			// The longest title is cut to leave space for " (Copy)".
 			long := employer.listing(object{"title": strings.Repeat("é", 200)})
 			require.True(
 				t,

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// uniqueWord returns a word that no other listing contains.
+// uniqueWord returns a word that no other listing contains, so that a test finds its own
+// listings only.
 func uniqueWord() string {
 	b := []byte("zq")
 	for range 10 {
@@ -50,7 +51,7 @@ func merge(o, more object) object {
 	return out
 }
 
-// requireRecent requires a UTC timestamp of about the present time.
+// requireRecent requires a timestamp in UTC that is at most a minute from now.
 func requireRecent(t *testing.T, moment string) {
 	t.Helper()
 	at, err := time.Parse(time.RFC3339, moment)
@@ -59,7 +60,7 @@ func requireRecent(t *testing.T, moment string) {
 	require.WithinDuration(t, time.Now(), at, time.Minute)
 }
 
-// titlesIn returns the titles of the items in a list.
+// titlesIn returns the titles of the items in the list at the path.
 func titlesIn(res *response, path string) []string {
 	res.t.Helper()
 	out := []string{}
@@ -82,6 +83,9 @@ func subtests(t *testing.T, people ...*client) func(name string, test func(t *te
 	}
 }
 
+// TestPublicListings checks the public search and detail of listings: results with the
+// interpretation of the text, suggestions, filters, pages and errors. Guests and users get the
+// same; an invalid token is refused.
 func TestPublicListings(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, guest := server.employer(t), server.guest(t)
@@ -108,6 +112,7 @@ func TestPublicListings(t *testing.T) {
 		subtest("GET /api/listings describes how the text was interpreted", func(t *testing.T) {
 			mark := uniqueWord()
 			employer.listing(object{"title": "Midwife " + mark, "location": "Truro", "description": "Band 6."})
+			// A typing error.
 			res := guest.get("/api/listings?facets=role,band,region&search=midwifee+" + mark).ok(200)
 			require.Equal(t,
 				object{"slot": "role", "value": "Midwife", "text": "midwifee", "start": 0., "end": 8.},
@@ -191,6 +196,7 @@ func TestPublicListings(t *testing.T) {
 				guest.get("/api/listings?" + odd).invalid("limit")
 			}
 			require.Equal(t, 100., guest.get("/api/listings?limit=5000").ok(200).number("data.pagination.limit"))
+			// Numbered pages end at the item 10,000.
 			guest.get("/api/listings?page=501&limit=20").invalid("page")
 			guest.get("/api/listings?cursor=nonsense").invalid("cursor")
 			for _, sort := range []string{
@@ -209,6 +215,7 @@ func TestPublicListings(t *testing.T) {
 						cursor = "&cursor=" + data["nextCursor"].(string)
 					}
 				}
+				// Seven listings on pages of three.
 				require.Equal(t, 3, pages)
 				require.Len(t, seen, 7)
 				for title, n := range seen {
@@ -331,10 +338,14 @@ func TestPublicListings(t *testing.T) {
 	})
 }
 
+// TestOwnedListings checks the routes below /api/listings with which an organization changes
+// its own listings: metadata, archiving, restoring after a deletion, and batches of metadata.
 func TestOwnedListings(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, rival, seeker, guest := server.employer(t), server.employer(t), server.seeker(t), server.guest(t)
 		subtest := subtests(t, employer.client, rival.client, seeker.client, guest)
+		// strangers requires that the request fails for guests, jobseekers and invalid API
+		// keys, and, unless message is empty, with 404 and message for another organization.
 		strangers := func(t *testing.T, method, path string, body any, message string) {
 			t.Helper()
 			guest.send(method, path, body).fails(401, "Unauthorized")
@@ -358,6 +369,7 @@ func TestOwnedListings(t *testing.T) {
 				ok(200)
 			require.Equal(t, id, res.text("data.uuid"))
 			require.Equal(t, "Front page", res.text("data.meta.listing.title"))
+			// Metadata is merged at every level; null deletes a member (RFC 7396).
 			res = employer.patch(path, object{"meta": object{"listing": object{"title": "Back page"}, "campaign": "spring"}}).ok(200)
 			require.Equal(t,
 				object{"listing": object{"title": "Back page", "rank": 1.}, "tags": []any{"new"}, "campaign": "spring"},
@@ -367,6 +379,8 @@ func TestOwnedListings(t *testing.T) {
 			require.Equal(t, res.at("data.meta"), employer.get("/api/employers/jobs/"+id).ok(200).at("data.job.meta"))
 			require.Equal(t, res.at("data.meta"), employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"))
 			for at, body := range map[string]string{
+				// Numbers must be representable as float64, so that every client reads the
+				// same.
 				"meta.a":     `{"meta": {"a": 1e200000}}`,
 				"meta.a.1.b": `{"meta": {"a": [1, {"c": [], "b": -1e999}]}}`,
 			} {
@@ -374,6 +388,8 @@ func TestOwnedListings(t *testing.T) {
 			}
 			employer.patch(path, `{"meta": {"n": 1e300, "deep": "\ud83d\ude91", "n2": 0.1e-300}}`).ok(200)
 			employer.patch(path, `{"meta": {"n": null, "deep": null, "n2": null}}`).ok(200)
+			// Members that begin with _ are reserved, and metadata has limits of 16 KiB and of
+			// its depth.
 			for _, body := range []string{`{}`, ``, `{"meta": null}`, `{"meta": []}`, `{"meta": "x"}`, `{"meta": 1}`, `{"meta": {"_own": 1}}`,
 				`{"meta": {"big": "` + strings.Repeat("x", 17<<10) + `"}}`, `{"meta": ` + strings.Repeat(`{"a":`, 9) + `1` + strings.Repeat(`}`, 10)} {
 				employer.patch(path, body).invalid("meta")

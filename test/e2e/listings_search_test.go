@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// board are the listings for the searches, oldest first.
+// board contains the listings for the searches, oldest first. The last two are not public.
 var board = []object{
 	{
 		"title":        "Registered Nurse",
@@ -71,6 +71,8 @@ var board = []object{
 	{"title": "Late Nurse", "location": "Leeds", "description": "No longer.", "applicationDeadline": "2020-01-01"},
 }
 
+// TestSearch checks which of the listings of board a search finds and in which order. The
+// titles are separated by |, and %26 means & in them. Relaxed results are left out.
 func TestSearch(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, guest := server.employer(t), server.guest(t)
@@ -210,6 +212,9 @@ func TestSearch(t *testing.T) {
 					strings.Join(titlesIn(guest.try("POST", "/api/listings/search", c.body).ok(200), "data.results"), "|"))
 			})
 		}
+		// No text may be an error or change the number of results with the order: the operators
+		// of SQL full-text search, LIKE and regular expressions are not part of the search
+		// language.
 		t.Run("SQL and LIKE metacharacters", func(t *testing.T) {
 			guest.t = t
 			for _, text := range []string{
@@ -247,7 +252,8 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// escapeQuery writes every byte of a value so that it arrives as it is.
+// escapeQuery percent-encodes every byte of a value, so that the server receives invalid UTF-8
+// and control characters unchanged.
 func escapeQuery(s string) string {
 	var b strings.Builder
 	for i := range len(s) {

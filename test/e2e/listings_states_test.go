@@ -13,7 +13,8 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// states contains, for every state, how a listing gets into it.
+// states contains the states of a listing: its status as its organization sees it, whether it
+// is public, and how a listing enters the state.
 var states = map[string]struct {
 	status string // as its organization sees it
 	public bool
@@ -46,6 +47,9 @@ func (a *account) newListingWithStatus(status string) string {
 	return id
 }
 
+// TestListingStates checks every transition from every state: setting a status, archiving,
+// deleting, renewing, copying and restoring. Only an active listing before its deadline is
+// public.
 func TestListingStates(t *testing.T) {
 	onEachSetupIfHeavy(t, func(t *testing.T, server *testServer) {
 		employer, guest, rival := server.employer(t), server.guest(t), server.employer(t)
@@ -76,6 +80,7 @@ func TestListingStates(t *testing.T) {
 				for _, status := range []string{"active", "inactive", "closed"} {
 					id := state.enter(employer)
 					employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
+					// A status does not change the deadline.
 					shows(t, id, status, status == "active" && name != "expired")
 				}
 			})
@@ -120,6 +125,8 @@ func TestListingStates(t *testing.T) {
 		subtest("expired listing is not public", func(t *testing.T) {
 			var id string
 			var deadline time.Time
+			// On a slow machine, the deadline may pass before the first request: then it is
+			// doubled.
 			for open := 3 * time.Second; ; open *= 2 { // until it was there to be seen
 				deadline = time.Now().Add(open)
 				id = employer.listing(object{"applicationDeadline": deadline.UTC().Format(time.RFC3339Nano)})
@@ -152,8 +159,8 @@ func TestListingStates(t *testing.T) {
 	})
 }
 
-// limited are the rate-limited routes, each with its limit per quarter of an
-// hour. Registration has another kind of limit.
+// limited contains the rate-limited routes, each with its limit in 15 minutes. Registration has
+// another kind of limit.
 var limited = map[string]int{
 	"PUT /api/jobseekers/profile":            10,
 	"PUT /api/employers/profile":             10,
@@ -179,6 +186,8 @@ var limited = map[string]int{
 	"POST /api/listings/:id/report":          10,
 }
 
+// TestLimits_LimitedRoutes_AreDocumented checks that exactly the routes in limited have a
+// limit.
 func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {
 	t.Parallel()
 	for _, route := range routes() {
@@ -195,6 +204,7 @@ func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {
 	}
 }
 
+// TestLimits exhausts the limit of every limited route.
 func TestLimits(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		for _, route := range routes() {
@@ -217,14 +227,15 @@ func checkLimit(t *testing.T, server *testServer, employer *account, route web.R
 	c := server.guest(t)
 	path := func(id string) string { return strings.ReplaceAll(route.Path, ":id", id) }
 	for i := range n {
-		c.token = []string{"", "expired", employer.token}[i%3] // known or not, right or wrong
+		c.token = []string{"", "expired", employer.token}[i%3] // the limit counts addresses, with any token
 		res := c.try(route.Method, path(fmt.Sprint("id-", i)), `{"title": 5, "intent": 6}`)
+		// The body is invalid for every route, but DELETE has no body to refuse.
 		if route.TakesBody() && route.Method != http.MethodDelete || strings.Contains(route.Path, ":id") {
 			require.GreaterOrEqual(t, res.status, 400)
 		}
 		require.NotEqual(t, http.StatusTooManyRequests, res.status, "call %d", i+1)
 	}
-	for range 3 { // refused calls do not make it longer
+	for range 3 { // refused requests do not extend the time
 		res := c.send(route.Method, path(nowhere), nil).fails(429, "Rate limit exceeded")
 		after, err := strconv.Atoi(res.header.Get("Retry-After"))
 		require.NoError(t, err)

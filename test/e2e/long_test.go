@@ -9,8 +9,8 @@ import (
 	"github.com/locumhq/locum/core/page"
 )
 
-// Numbered pages end at page.MaxExact. Cursors return every listing once, and
-// totals are exact.
+// TestLongLists checks lists with more than 10,000 listings: numbered pages end at
+// page.MaxExact, cursors return every listing once, and totals are exact.
 func TestLongLists(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seeds ten thousand listings")
@@ -25,7 +25,7 @@ func TestLongLists(t *testing.T) {
 		require.Len(t, res.list("data.listings"), 100, "the last page that has a number")
 		guest.get("/api/listings?limit=100&page=101").invalid("page")
 		require.NotContains(t, res.at("data"), "totalIsEstimate")
-		require.Len(t, res.at("data.pagination"), 3)
+		require.Len(t, res.at("data.pagination"), 3) // page, limit and total
 		open := map[any]bool{}
 		for cursor := ""; ; {
 			res := guest.try("GET", "/api/listings?limit=100"+cursor, nil).ok(200)

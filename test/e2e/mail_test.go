@@ -27,6 +27,9 @@ func waitForMails(t *testing.T, server *kit.SMTP, n int, to, subject string) (ou
 	return out
 }
 
+// TestMailOverSMTP checks the e-mails that the server sends over SMTP: the calendar entries of
+// an interview update each other, every e-mail has a safe form, and an unavailable mail server
+// delays e-mails without failing requests.
 func TestMailOverSMTP(t *testing.T) {
 	t.Parallel()
 	for _, s := range setups {
