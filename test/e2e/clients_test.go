@@ -57,7 +57,7 @@ func (s *testServer) guest(t testing.TB) *client {
 	t.Helper()
 	// An odd step visits each of the 2²⁴ addresses before one repeats. Consecutive addresses
 	// are in different /24 networks, which some limits count together.
-	n := addresses.Add(0x9e3779) // odd, so that no address repeats before all were used
+	n := addresses.Add(0x9e3779)
 	return &client{t: t, server: s, ip: fmt.Sprintf("10.%d.%d.%d", byte(n>>16), byte(n>>8), byte(n))}
 }
 

@@ -68,7 +68,8 @@ type matrixRow struct {
 	prepare func(c *matrixUsers)
 }
 
-// The functions below return the paths and bodies of requests for the rows of the matrix.
+// The functions below return the paths and bodies of requests for the rows of the matrix. Paths
+// depend on the users, so that the functions return functions.
 
 func fixedPath(path string) func(*matrixUsers) string {
 	return func(*matrixUsers) string { return path }
@@ -114,7 +115,7 @@ func memberPermissions(c *matrixUsers) string {
 	return "/api/employers/team/" + c.member + "/permissions"
 }
 
-// matrix has a row for every route that identifies its caller.
+// matrix has a row for every route that identifies its caller, by method and path.
 var matrix = map[string]matrixRow{
 	"POST /api/auth/logout": {path: fixedPath("/api/auth/logout"), isolated: true},
 	"GET /api/auth/me":      {path: fixedPath("/api/auth/me")},
@@ -135,6 +136,8 @@ var matrix = map[string]matrixRow{
 	"DELETE /api/auth/sessions":    {path: fixedPath("/api/auth/sessions"), isolated: true},
 	"GET /api/auth/second-factor":  {path: fixedPath("/api/auth/second-factor")},
 	"POST /api/auth/second-factor": {path: fixedPath("/api/auth/second-factor"), isolated: true},
+	// The requests for the second factor and the invitation fail after the check of the caller,
+	// which is all that the matrix tests.
 	"POST /api/auth/second-factor/confirm": {
 		path:     fixedPath("/api/auth/second-factor/confirm"),
 		isolated: true,
@@ -527,8 +530,8 @@ func newMatrixUsers(t *testing.T, server *testServer) *matrixUsers {
 	return users
 }
 
-// sharedMatrixUsers returns a function that creates the users on its first call:
-// sensitive operations need a recent sign-in.
+// sharedMatrixUsers returns a function that creates the users on its first call, and not before
+// the tests that use them: sensitive operations need a recent sign-in.
 func sharedMatrixUsers(server *testServer) func(t *testing.T) *matrixUsers {
 	var once sync.Once
 	var people *matrixUsers
@@ -540,7 +543,8 @@ func sharedMatrixUsers(server *testServer) func(t *testing.T) *matrixUsers {
 	}
 }
 
-// forTest returns the same users for another test.
+// forTest returns the same users, whose clients report failures to another test, without
+// resources.
 func (u *matrixUsers) forTest(t *testing.T) *matrixUsers {
 	as := func(a *account) *account {
 		theirs, browser := *a, *a.client
@@ -575,8 +579,8 @@ func (u *matrixUsers) createResources() {
 	u.export = u.employer.fromNewAddress().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 }
 
-// createDeveloperResources creates the resources of a developer for the
-// jobseeker. The webhook subscribes to an event that the tests hardly cause.
+// createDeveloperResources creates the resources of a developer for the jobseeker. The webhook
+// subscribes to an event that the tests hardly cause, at a host that does not exist.
 func (u *matrixUsers) createDeveloperResources() {
 	me := u.seeker.fromNewAddress()
 	me.t.Helper()
@@ -591,11 +595,14 @@ func (u *matrixUsers) createDeveloperResources() {
 	u.delivery = me.post("/api/developers/apps/"+u.app+"/webhooks/"+u.webhook+"/test", nil).ok(202).text("data.delivery.id")
 }
 
-// routes returns the rows of the route table.
+// routes returns the routes of the portal API.
 func routes() []web.Route { return portal.API(adapters.Services{}).Routes }
 
+// developerRoutes returns the routes of the developer API.
 func developerRoutes() []web.Route { return developer.API(adapters.Services{}, "").Routes }
 
+// TestRoleMatrix_EveryRoute_HasARow checks that no route escapes the matrix: a new route that
+// identifies its caller needs a row, and an employer's route needs a permission or anyMember.
 func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
@@ -614,6 +621,8 @@ func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 	}
 }
 
+// TestRoleMatrix sends the request of every row as every kind of user and requires the
+// documented status of each.
 func TestRoleMatrix(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		var people func(*testing.T) *matrixUsers
@@ -646,8 +655,8 @@ func TestRoleMatrix(t *testing.T) {
 	})
 }
 
-// check sends the row's request as every kind of user, the authorized caller
-// last.
+// check sends the row's request as every kind of user. The authorized caller is last, because
+// the request may change or delete the resource.
 func (row matrixRow) check(t *testing.T, users *matrixUsers, route web.Route) {
 	as := func(who *client) *response {
 		var body any
@@ -683,6 +692,8 @@ func (row matrixRow) check(t *testing.T, users *matrixUsers, route web.Route) {
 	}
 	if route.Audience != web.Anyone && route.Audience != web.Moderator || strings.HasPrefix(route.Path, "/api/developers/") {
 		res := as(stranger.client)
+		// Another user's resource is reported as not found. Operations without an id, such as
+		// lists and batches, succeed but must not contain it.
 		if strings.Contains(route.Path, "/:id") && !row.isPerUser {
 			status := row.foreignStatus
 			if status == 0 {

@@ -18,7 +18,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// RoundTrip sends a request of the library with the credentials of the client.
+// RoundTrip implements http.RoundTripper: the MCP library sends its requests with the
+// credentials and the address of the client.
 func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("X-Forwarded-For", c.ip)
@@ -40,13 +41,15 @@ func (c *client) session(t testing.TB) *mcp.ClientSession {
 	return s
 }
 
+// connect is like session but returns the error of a refused connection.
 func (c *client) connect(t testing.TB) (*mcp.ClientSession, error) {
 	t.Helper()
 	return mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
 		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: c.server.url + "/mcp", HTTPClient: &http.Client{Transport: c}, MaxRetries: -1}, nil)
 }
 
-// callTool calls a tool and returns its structured result.
+// callTool calls a tool and returns its structured result, which its text repeats for clients
+// that do not read structured results.
 func callTool(t testing.TB, s *mcp.ClientSession, tool string, arguments object) object {
 	t.Helper()
 	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
@@ -65,6 +68,7 @@ func callToolError(t testing.TB, s *mcp.ClientSession, tool string, arguments ob
 	return textOf(r)
 }
 
+// encodeJSON returns v as JSON.
 func encodeJSON(t testing.TB, v any) string {
 	t.Helper()
 	raw, err := json.Marshal(v)
@@ -72,6 +76,7 @@ func encodeJSON(t testing.TB, v any) string {
 	return string(raw)
 }
 
+// metricsOf returns the metrics of the server in the text format of Prometheus.
 func metricsOf(t testing.TB, server *testServer) string {
 	t.Helper()
 	response, err := http.Get(server.url + "/metrics")
@@ -82,9 +87,11 @@ func metricsOf(t testing.TB, server *testServer) string {
 	return string(raw)
 }
 
+// textOf returns the text of a tool's result.
 func textOf(r *mcp.CallToolResult) string { return r.Content[0].(*mcp.TextContent).Text }
 
-// rpc sends a message to the MCP server without the library.
+// rpc sends a message to the MCP server without the library, so that it can be malformed. The
+// headers are names and values in turn.
 func (c *client) rpc(body string, headers ...string) *response {
 	c.t.Helper()
 	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.server.url+"/mcp", strings.NewReader(body))
@@ -115,6 +122,9 @@ func (c *client) tool(name string, arguments object) *response {
 	)
 }
 
+// TestMCP_Tools checks the tools with the library of a real client: their schemas, results that
+// equal those of the developer API, errors that a model can correct, and the quota that both
+// interfaces share.
 func TestMCP_Tools(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -134,11 +144,14 @@ func TestMCP_Tools(t *testing.T) {
 			for _, tool := range listed.Tools {
 				byName[tool.Name] = tool
 				require.NotEmpty(t, tool.Description, tool.Name)
+				// Only apply changes anything, so that clients ask the user before they call
+				// it.
 				require.Equal(t, tool.Name != "apply", tool.Annotations.ReadOnlyHint, tool.Name)
 				require.Equal(t, tool.Name == "apply", *tool.Annotations.DestructiveHint, tool.Name)
 				require.Equal(t, tool.Name != "apply", tool.OutputSchema != nil, tool.Name)
 				in := tool.InputSchema.(object)
 				require.Equal(t, false, in["additionalProperties"], tool.Name)
+				// A schema must be complete: clients do not have the OpenAPI document.
 				require.NotContains(t, encodeJSON(t, tool), "#/components", tool.Name)
 				for name, property := range in["properties"].(object) {
 					require.NotEmpty(t, property.(object)["description"], "%s of %s", name, tool.Name)
@@ -178,6 +191,7 @@ func TestMCP_Tools(t *testing.T) {
 			t.Parallel()
 			session := server.seeker(t).program().session(t)
 			require.Contains(t, callToolError(t, session, "get_job", object{"job_id": "nonsense"}), "job_not_found")
+			// No path of another operation.
 			require.Contains(t, callToolError(t, session, "get_job", object{"job_id": "../applications"}), "job_not_found")
 			require.Contains(t, callToolError(t, session, "get_job", object{}), "job_id is required")
 			wrong := callToolError(t, session, "search_jobs", object{"radius": -1, "sort": "zz", "salary_min": "x"})
@@ -201,6 +215,7 @@ func TestMCP_Tools(t *testing.T) {
 			require.Equal(t, "59", first.header.Get("X-RateLimit-Remaining"))
 			require.Empty(t, first.header.Get("Access-Control-Allow-Origin"))
 			program.get("/api/v1/jobs?limit=1").okDeveloper(200)
+			// The third request of 60.
 			require.Equal(t, "57", program.tool("get_job", object{"job_id": "nonsense"}).header.Get("X-RateLimit-Remaining"))
 			require.Eventually(t, func() bool {
 				usage := me.get("/api/developers/apps/" + app + "/usage").ok(200)
@@ -222,6 +237,9 @@ func TestMCP_Tools(t *testing.T) {
 	})
 }
 
+// TestMCP_Authentication checks who may call the MCP server: API keys and OAuth tokens, with
+// the metadata by which clients find the authorization server (RFC 9728), and no pages of other
+// sites.
 func TestMCP_Authentication(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const metadata = "/.well-known/oauth-protected-resource/mcp"
@@ -233,7 +251,7 @@ func TestMCP_Authentication(t *testing.T) {
 			require.Equal(t, "unauthorized", refused.text("code"))
 			challenge := refused.header.Get("WWW-Authenticate")
 			require.True(t, strings.HasPrefix(challenge, `Bearer resource_metadata="`+issuer+metadata+`"`), challenge)
-			require.NotContains(t, challenge, "invalid_token")
+			require.NotContains(t, challenge, "invalid_token") // there was no token (RFC 6750 §3.1)
 			_, err := guest.connect(t)
 			require.Error(t, err)
 
@@ -250,7 +268,7 @@ func TestMCP_Authentication(t *testing.T) {
 			seeker := server.seeker(t)
 			for _, c := range []*client{
 				{t: t, server: server, token: "x"},
-				{t: t, server: server, token: seeker.token},
+				{t: t, server: server, token: seeker.token}, // a token of the portal
 				server.guest(t).withKey("loc_live_x"),
 			} {
 				c.ip = server.guest(t).ip
@@ -293,6 +311,9 @@ func TestMCP_Authentication(t *testing.T) {
 	})
 }
 
+// TestMCP_Messages checks the statuses of malformed messages: 400 if it is no message of
+// JSON-RPC, and 200 with an error if it is a message with wrong parameters. Batches are not
+// supported.
 func TestMCP_Messages(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		program := server.seeker(t).program()
@@ -333,9 +354,12 @@ func TestMCP_Messages(t *testing.T) {
 	})
 }
 
+// TestMCP_Apply checks that a model cannot apply on its own: the first call returns a draft
+// with a code, and only a second call with the code and the same content applies, once.
 func TestMCP_Apply(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
+		// writes returns a session of an app that may apply for the user.
 		writes := func(t *testing.T, user *account) *mcp.ClientSession {
 			return user.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite).session(t)
 		}
@@ -448,6 +472,8 @@ func TestMCP_Apply(t *testing.T) {
 	})
 }
 
+// TestMCP_Disabled_IsNotServed checks that LOCUM_MCP_ENABLED=false removes the server and its
+// route.
 func TestMCP_Disabled_IsNotServed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

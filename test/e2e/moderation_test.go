@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestModeration_Reports follows reports of a job through the API of moderators: a case opens
+// with the first report, taking the job down hides it and notifies employer and applicants, and
+// a later report opens the case again.
 func TestModeration_Reports(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo, guest, moderator := server.employer(t), server.seeker(t), server.guest(t), server.moderator(t)
@@ -50,18 +53,20 @@ func TestModeration_Reports(t *testing.T) {
 			found := moderator.get("/api/admin/jobs/" + id).ok(200)
 			require.Equal(t, []any{"fraud", "fees"}, []any{found.at("data.reportList.0.reason"), found.at("data.reportList.1.reason")})
 			require.Equal(t, "witness@example.org", found.text("data.reportList.1.email"))
-			require.Equal(t, 0., found.at("data.score"))
+			require.Equal(t, 0., found.at("data.score")) // the text itself is not suspicious
 			moderator.get("/api/admin/jobs/"+nowhere).fails(404, "Job listing not found")
 		})
 		application := jo.application(id, nil)
 		subtest("POST /api/admin/jobs/:id/take-down", func(t *testing.T) {
 			moderator.post("/api/admin/jobs/"+id+"/take-down", object{"message": "Employers must not ask for fees."}).ok(200)
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
+			// The employer can change the job but not make it public.
 			boss.put("/api/employers/jobs/"+id, object{"status": "active", "title": title}).ok(200)
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
 			require.Contains(t, server.waitForMail(t, boss.email, "Job removed by moderators"), "must not ask for fees")
 			told := server.waitForMail(t, jo.email, "Job removed: Ward")
 			require.Contains(t, told, "Do not pay anything")
+			// The reason is for the employer only.
 			require.NotContains(t, told, "must not ask for fees")
 			require.Empty(t, moderator.get("/api/admin/cases?state=open").ok(200).list("data.cases"))
 			require.Equal(t, id, moderator.get("/api/admin/cases?state=taken-down").ok(200).text("data.cases.0.job.id"))
@@ -91,6 +96,9 @@ func TestModeration_Reports(t *testing.T) {
 	})
 }
 
+// TestModeration_SuspiciousJobs checks that a suspicious text opens a case without hiding the
+// job. A case that a moderator has closed opens again only for another text, also in a copy by
+// another organization.
 func TestModeration_SuspiciousJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, other, moderator := server.employer(t), server.employer(t), server.moderator(t)
@@ -100,7 +108,7 @@ func TestModeration_SuspiciousJobs(t *testing.T) {
 		found := moderator.get("/api/admin/cases?state=open").ok(200)
 		require.Equal(t, id, found.text("data.cases.0.job.id"))
 		require.Equal(t, 100., found.at("data.cases.0.score"))
-		require.Len(t, found.list("data.cases.0.reasons"), 3)
+		require.Len(t, found.list("data.cases.0.reasons"), 3) // a messenger, a fee and the pay
 		moderator.post("/api/admin/jobs/"+id+"/restore", object{}).ok(200)
 		boss.fromNewAddress().put("/api/employers/jobs/"+id, object{"title": "Dream Nurse, ICU"}).ok(200)
 		require.Empty(t, moderator.get("/api/admin/cases?state=open").ok(200).list("data.cases"), "the moderator has seen the text")
@@ -118,6 +126,8 @@ func TestModeration_SuspiciousJobs(t *testing.T) {
 	})
 }
 
+// TestModeration_DuplicatesInConsole_AreLimited checks that the console allows ten copies in 15
+// minutes, so that copies cannot evade moderation in numbers.
 func TestModeration_DuplicatesInConsole_AreLimited(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -130,6 +140,8 @@ func TestModeration_DuplicatesInConsole_AreLimited(t *testing.T) {
 	})
 }
 
+// TestModeration_Pages checks reporting and moderation on pages, with hostile text, and that
+// only moderators can open them.
 func TestModeration_Pages(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
@@ -163,6 +175,7 @@ func TestModeration_Pages(t *testing.T) {
 		done := moderator.open("POST", page+"/take-down", url.Values{"message": {"No fees."}})
 		require.Equal(t, 303, done.status)
 		require.Contains(t, moderator.follow(done).text, "The job is taken down")
+		// Gone, so that search engines remove the page.
 		require.Equal(t, 410, visitor.open("GET", "/jobs/"+id, nil).status)
 		console, own := server.signedIn(t, boss), "/employer/jobs/"+id
 		require.Contains(t, console.show("/employer/jobs").text, `<span class="badge bad">Taken down</span>`)
@@ -198,6 +211,9 @@ func TestModeration_Pages(t *testing.T) {
 	})
 }
 
+// TestModeration_Organizations checks the states of an organization: verified, held because its
+// name resembles a verified one, suspended and restored. The jobs of a held or suspended
+// organization are not public.
 func TestModeration_Organizations(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		guest, moderator := server.guest(t), server.moderator(t)
@@ -295,12 +311,16 @@ func TestModeration_Organizations(t *testing.T) {
 			moderate(boss.id, "restore").ok(200)
 			server.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).ok(200)
 			moderate(nowhere, "suspend").fails(404, "User not found")
+			// Moderators cannot lock each other out.
 			moderate(moderator.id, "suspend").fails(409, "The account is one of a moderator; an operator can lock it")
 			moderate(boss.id, "praise").invalid("action")
 		})
 	})
 }
 
+// TestModeration_Domain_VerifiesOrganization checks that an organization is verified when an
+// admin has confirmed an address at the domain of its website, and no longer after a change of
+// website or name.
 func TestModeration_Domain_VerifiesOrganization(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		verifiedBy := func(a *account) string {
@@ -322,6 +342,8 @@ func TestModeration_Domain_VerifiesOrganization(t *testing.T) {
 	})
 }
 
+// TestModeration_HoldNewOrganizations_HidesTheirJobs checks the setting with which the jobs of
+// new organizations wait for a moderator, who verifies the organization on its page.
 func TestModeration_HoldNewOrganizations_HidesTheirJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, moderator := server.employer(t), server.moderator(t)

@@ -6,6 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestNamesAndTitles_InvisibleCharacters_Removed checks that names and titles cannot imitate
+// others with invisible characters or a reversed direction. U+200D stays: emoji and some
+// scripts need it.
 func TestNamesAndTitles_InvisibleCharacters_Removed(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const typed, stored = "\u202eSt\u200b Mary\u2060's\ufeff \u200d", "St Mary's \u200d"

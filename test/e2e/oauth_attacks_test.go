@@ -14,6 +14,9 @@ import (
 	"golang.org/x/oauth2"
 )
 
+// TestOAuthAttacks checks the authorization server against the attacks of RFC 9700: replayed
+// and stolen codes and tokens, forged redirects, missing PKCE, wider scopes, forged consents,
+// frames and open redirects.
 func TestOAuthAttacks(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("code replay revokes its tokens", func(t *testing.T) {
@@ -23,6 +26,7 @@ func TestOAuthAttacks(t *testing.T) {
 			token, err := party.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 			require.NoError(t, err)
 			require.True(t, party.active(t, token.AccessToken))
+			// A code that is used twice was stolen: its tokens are revoked (RFC 6749 §4.1.2).
 			party.refused(t, "/oauth/token", redeem(code, verifier), 400, "invalid_grant")
 			require.False(t, party.active(t, token.AccessToken))
 			party.refused(t, "/oauth/token", refreshing(token.RefreshToken), 400, "invalid_grant")
@@ -40,6 +44,7 @@ func TestOAuthAttacks(t *testing.T) {
 			t.Parallel()
 			p := server.thirdParty(t, nil)
 			token := p.tokens(t)
+			// An expired token makes the library refresh it.
 			token.Expiry = time.Now().Add(-time.Hour)
 			require.EqualValues(t, 1, countSuccesses(t, 20, func() error {
 				_, err := p.TokenSource(context.Background(), token).Token()
@@ -161,6 +166,8 @@ func TestOAuthAttacks(t *testing.T) {
 			_, body, _ := party.call(t, "/oauth/token", values)
 			require.NotEmpty(t, body["access_token"], "%v", body)
 			for _, to := range []string{
+				// Any port is allowed for loopback addresses only (RFC 8252 §7.3), and
+				// localhost is not one.
 				"http://127.0.0.1:51004/other", "http://127.0.0.2:51004/cb",
 				"https://127.0.0.1:51004/cb", "http://localhost:5/cb",
 				"http://127.0.0.1.evil.example/cb",
@@ -238,7 +245,7 @@ func TestOAuthAttacks(t *testing.T) {
 			party.Scopes = nil
 			code := browser.allow(party.authorizationPath(verifier)).Get("code")
 			_, body, _ := party.call(t, "/oauth/token", redeem(code, verifier))
-			require.Equal(t, "jobs:read", body["scope"])
+			require.Equal(t, "jobs:read", body["scope"]) // the default scope
 		})
 		t.Run("consent requires the CSRF token of the session", func(t *testing.T) {
 			t.Parallel()
@@ -269,6 +276,7 @@ func TestOAuthAttacks(t *testing.T) {
 			t.Parallel()
 			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := server.signedIn(t, server.seeker(t))
+			// A request that is refused must not allow forms to the unknown host.
 			p2 := *p
 			p2.RedirectURL = callback + "x"
 			for path, forms := range map[string]string{
@@ -293,9 +301,11 @@ func TestOAuthAttacks(t *testing.T) {
 			t.Parallel()
 			p, me := server.thirdParty(t, nil), server.seeker(t)
 			b := server.browser(t)
-			b.Site, b.From = "", server.url // as over http, where browsers say no more of themselves
+			b.Site, b.From = "", server.url // as over http, where browsers send no Sec-Fetch-Site
 			path := p.authorizationPath(oauth2.GenerateVerifier())
 			page := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "next": {path}})
+			// A policy of form-action also applies to redirects after the form, so that the
+			// sign-in cannot redirect to the client: a page with a link comes between.
 			require.Equal(t, 200, page.status)
 			require.Contains(t, page.visibleText(), `url=`+path)
 		})

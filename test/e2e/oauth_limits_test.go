@@ -15,7 +15,8 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// at calls an endpoint as an OAuth client at an address.
+// at calls an endpoint as the client from the IP address. Without a secret, it sends the id as
+// a public client does.
 func (p *thirdParty) at(t *testing.T, ip, path, secret string, values url.Values) *response {
 	t.Helper()
 	if secret == "" {
@@ -31,6 +32,9 @@ func (p *thirdParty) at(t *testing.T, ip, path, secret string, values url.Values
 	return (&client{t: t, server: p.server}).do(r)
 }
 
+// TestOAuth_GuessedClientSecrets_RateLimited checks that client secrets cannot be guessed: 60
+// failures a minute block the client at the address, but not the client elsewhere, other
+// clients at the address or public clients.
 func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("limited to sixty failures a minute", func(t *testing.T) {
@@ -44,9 +48,10 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 				require.Equal(t, 401, res.status, "%s", res.raw)
 				require.Equal(t, "invalid_client", res.text("error"))
 			}
-			if server.countsLocally() {
+			if server.countsLocally() { // the failures may have been counted in two places
 				return
 			}
+			// The right secret is refused too, or the response would confirm a right guess.
 			for _, secret := range []string{"wrong", party.ClientSecret} {
 				for _, path := range []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke"} {
 					values := refreshing(token.RefreshToken)
@@ -83,10 +88,12 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 	})
 }
 
-// The libraries of the server decode a form with any encoding and without a limit: some
-// hundred bytes would take gigabytes of memory.
+// TestOAuth_EncodedForm_RefusedUnread checks that forms with a Content-Encoding are refused.
+// The libraries of the server decode a form with any encoding and without a limit: some hundred
+// bytes would take gigabytes of memory.
 func TestOAuth_EncodedForm_RefusedUnread(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
+		// 100 MiB of zeros, compressed twice into less than 10 KiB.
 		var bomb bytes.Buffer
 		outer := gzip.NewWriter(&bomb)
 		inner := gzip.NewWriter(outer)
@@ -108,11 +115,13 @@ func TestOAuth_EncodedForm_RefusedUnread(t *testing.T) {
 	})
 }
 
+// zeros is an endless io.Reader of zero bytes.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// Users are not redirected to a client, even with an error, before they have signed in.
+// TestOAuth_InvalidRequestOfGuest_SignsInFirst checks that users are not redirected to a
+// client, even with an error, before they have signed in.
 func TestOAuth_InvalidRequestOfGuest_SignsInFirst(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		p := server.thirdParty(t, nil)

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/oauth2"
 )
 
+// TestOAuth checks the authorization server as apps use it: metadata, authorization code with
+// PKCE, refresh, introspection, revocation and consent. Malformed requests get the errors of
+// RFC 6749.
 func TestOAuth(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /.well-known/oauth-authorization-server", func(t *testing.T) {
@@ -61,6 +64,7 @@ func TestOAuth(t *testing.T) {
 				require.EqualValues(t, 900, token.Extra("expires_in"))
 				require.Equal(t, "jobs:read applications:write", token.Extra("scope"))
 
+				// An expired token makes the library refresh it.
 				token.Expiry = time.Now().Add(-time.Hour)
 				fresh, err := party.TokenSource(t.Context(), token).Token()
 				require.NoError(t, err)
@@ -71,6 +75,7 @@ func TestOAuth(t *testing.T) {
 				party.refused(t, "/oauth/token", refreshing(fresh.RefreshToken), 400, "invalid_grant")
 			}
 		})
+		// Some browsers send neither Sec-Fetch-Site nor Origin.
 		t.Run("client without an Origin needs the CSRF token", func(t *testing.T) {
 			t.Parallel()
 			p, user, verifier := server.thirdParty(t, nil), server.seeker(t), oauth2.GenerateVerifier()
@@ -116,7 +121,7 @@ func TestOAuth(t *testing.T) {
 			require.InDelta(t, time.Now().Add(15*time.Minute).Unix(), body["exp"], 30)
 			require.True(t, party.active(t, token.RefreshToken))
 			_, body, _ = server.thirdParty(t, nil).call(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}})
-			require.Equal(t, map[string]any{"active": false}, body)
+			require.Equal(t, map[string]any{"active": false}, body) // as for an unknown token
 			server.thirdParty(t, object{"public": true}).
 				refused(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}}, 401, "invalid_client")
 			require.False(t, party.active(t, "nonsense"))
@@ -155,6 +160,7 @@ func TestOAuth(t *testing.T) {
 			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := server.signedIn(t, server.seeker(t))
 			b.allow(p.authorizationPath(verifier))
+			// Any state is returned unchanged.
 			for _, state := range []string{"s", "", "long enough", strings.Repeat("x", 2000)} {
 				path := strings.TrimPrefix(p.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)), server.url)
 				answer := b.open("GET", path, nil)
@@ -178,6 +184,7 @@ func TestOAuth(t *testing.T) {
 			t.Parallel()
 			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
 			b := server.signedIn(t, server.seeker(t))
+			// A link must not be able to fill in the decision of the user.
 			for _, more := range []string{"&decision=allow", "&decision=allow&csrf=x"} {
 				link := p.authorizationPath(verifier) + more
 				csrf := b.Open("GET", link, nil).Secret(t)

@@ -14,12 +14,13 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// browser is the browser of one user.
+// browser is the browser of one user, with an address of its own.
 type browser struct {
 	*kit.Browser
 	server *testServer
 }
 
+// browser returns a browser without cookies.
 func (s *testServer) browser(t testing.TB) *browser {
 	t.Helper()
 	return &browser{kit.NewBrowser(t, s.url, s.guest(t).ip), s}
@@ -32,17 +33,20 @@ type pageView struct {
 	text   string
 }
 
+// open requests a path, or posts a form to it if values is not nil.
 func (b *browser) open(method, path string, values url.Values) pageView {
 	b.T.Helper()
 	return b.seen(b.Open(method, path, values))
 }
 
+// seen requires that a page is not a server error.
 func (b *browser) seen(p kit.Page) pageView {
 	b.T.Helper()
 	require.Less(b.T, p.Status, 500, "%s\n%s", p.Text, b.server.log)
 	return pageView{p.Status, p.Header, p.Text}
 }
 
+// signIn posts the sign-in form of the developers' pages with the account's password.
 func (b *browser) signIn(a *account) pageView {
 	b.T.Helper()
 	return b.seen(b.SignIn(a.email, password))
@@ -60,14 +64,18 @@ func (s *testServer) signedIn(t testing.TB, a *account) *browser {
 // address.
 const issuer = "http://localhost:8080"
 
+// callback is the redirect URI of the apps. Nothing is served there: the tests read the
+// redirect.
 const callback = "https://wardfinder.example.com/callback"
 
-// thirdParty is an app and its configuration of the authorization server.
+// thirdParty is an app with its configuration of the OAuth library.
 type thirdParty struct {
 	server *testServer
 	oauth2.Config
 }
 
+// thirdParty creates an app of a new employer, with the members of more. A public client has no
+// secret and sends its id in the body.
 func (s *testServer) thirdParty(t testing.TB, more object) *thirdParty {
 	t.Helper()
 	in := object{"name": "Ward Finder", "description": "Finds wards", "redirectUris": []string{callback}}
@@ -91,7 +99,8 @@ func (s *testServer) thirdParty(t testing.TB, more object) *thirdParty {
 	return &thirdParty{s, c}
 }
 
-// authorizationPath returns the path of the authorization request.
+// authorizationPath returns the path of the authorization request with the PKCE challenge of
+// the verifier.
 func (p *thirdParty) authorizationPath(verifier string, more ...oauth2.AuthCodeOption) string {
 	return strings.TrimPrefix(
 		p.AuthCodeURL("the state", append([]oauth2.AuthCodeOption{oauth2.S256ChallengeOption(verifier)}, more...)...),
@@ -106,12 +115,15 @@ func (b *browser) allow(path string) url.Values {
 	return b.redirectQuery(b.seen(b.Allow(path)))
 }
 
+// decide posts the decision on the consent page and returns the parameters of the redirect to
+// the client.
 func (b *browser) decide(path, decision, csrf string) url.Values {
 	b.T.Helper()
 	return b.redirectQuery(b.seen(b.Decide(path, decision, csrf)))
 }
 
-// redirectQuery returns the parameters of a redirect to the client.
+// redirectQuery returns the parameters of a redirect to the client, and checks the issuer (RFC
+// 9207) and the state in them.
 func (b *browser) redirectQuery(answer pageView) url.Values {
 	b.T.Helper()
 	require.Equal(b.T, 303, answer.status, answer.text)
@@ -132,6 +144,7 @@ func (p *thirdParty) authorizationCode(t testing.TB, verifier string) (string, *
 	return code, user
 }
 
+// tokens returns the tokens of a new user.
 func (p *thirdParty) tokens(t testing.TB) *oauth2.Token {
 	t.Helper()
 	verifier := oauth2.GenerateVerifier()
@@ -166,6 +179,7 @@ func (p *thirdParty) call(t testing.TB, path string, values url.Values) (status 
 	return answer.StatusCode, body, answer.Header
 }
 
+// refused requires an error of OAuth with the status and code.
 func (p *thirdParty) refused(t testing.TB, path string, values url.Values, status int, code string) {
 	t.Helper()
 	got, body, _ := p.call(t, path, values)
@@ -174,6 +188,7 @@ func (p *thirdParty) refused(t testing.TB, path string, values url.Values, statu
 	require.NotEmpty(t, body["error_description"])
 }
 
+// active reports whether a token is valid, by introspection.
 func (p *thirdParty) active(t testing.TB, token string) bool {
 	t.Helper()
 	status, body, _ := p.call(t, "/oauth/introspect", url.Values{"token": {token}})
@@ -182,10 +197,12 @@ func (p *thirdParty) active(t testing.TB, token string) bool {
 	return is
 }
 
+// redeem returns the form that exchanges a code for tokens.
 func redeem(code, verifier string) url.Values {
 	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier}, "redirect_uri": {callback}}
 }
 
+// refreshing returns the form that refreshes a token.
 func refreshing(token string) url.Values {
 	return url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}}
 }

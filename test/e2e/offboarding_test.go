@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// teamPath returns the path of a member of the team.
 func teamPath(id string) string { return "/api/employers/team/" + id }
 
 // inTeam reports whether the organization's team list has the user.
@@ -39,6 +40,9 @@ func (a *account) exportLink(kind string) string {
 	return u.RequestURI()
 }
 
+// TestRemoveMember_ActiveMember_LosesAccessAtOnce checks that a removed member loses sessions,
+// the data that programs read for the member, and links to exports, without waiting for a token
+// to expire.
 func TestRemoveMember_ActiveMember_LosesAccessAtOnce(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -61,11 +65,14 @@ func TestRemoveMember_ActiveMember_LosesAccessAtOnce(t *testing.T) {
 		server.guest(t).get(link).fails(403, "Forbidden")
 		again := member.signIn(password)
 		again.get("/api/employers/jobs").fails(403, "Forbidden")
+		// The account came from an invitation.
 		require.Equal(t, "jobseeker", again.get("/api/auth/me").ok(200).text("data.role"))
 		require.Empty(t, program.get("/v1/applications").okDeveloper(200).list("data"))
 	})
 }
 
+// TestRemoveMember_LastAdmin_Conflict checks that the last admin cannot be removed, because the
+// organization would have no one to manage it. With a second admin, the founder can be removed.
 func TestRemoveMember_LastAdmin_Conflict(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("DELETE /api/employers/team/:id keeps the last admin", func(t *testing.T) {
@@ -79,6 +86,9 @@ func TestRemoveMember_LastAdmin_Conflict(t *testing.T) {
 	})
 }
 
+// TestRemoveMember_Invitation_Withdrawn checks that removing an invited member makes the link
+// in the e-mail invalid, with and without an account, and that the address can be invited
+// again.
 func TestRemoveMember_Invitation_Withdrawn(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, invited, email := server.employer(t), server.seeker(t), newEmail()
@@ -88,7 +98,7 @@ func TestRemoveMember_Invitation_Withdrawn(t *testing.T) {
 		tokens := []string{
 			server.tokenFromMail(t, email, "Join"),
 			server.tokenFromMail(t, invited.email, "Join"),
-		} // not sent after the withdrawal
+		} // read first, because e-mails of withdrawn invitations are not sent
 		for _, m := range boss.get("/api/employers/team").ok(200).list("data.team") {
 			if m := m.(object); m["status"] == "invited" {
 				boss.delete(teamPath(m["id"].(string))).ok(200)
@@ -101,6 +111,9 @@ func TestRemoveMember_Invitation_Withdrawn(t *testing.T) {
 	})
 }
 
+// TestMember_WithoutPermissions_SeesPublicOnly checks that a member whose permissions were all
+// removed sees what the public sees and their own settings. A link to an earlier export stops
+// working.
 func TestMember_WithoutPermissions_SeesPublicOnly(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)

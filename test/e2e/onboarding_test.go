@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// onboardingPath is the path of the onboarding of jobseekers, for guests too.
 const onboardingPath = "/api/jobseekers/onboarding"
 
 // steps returns the states of the onboarding steps by id.
@@ -40,6 +41,9 @@ func (c *client) sendOnboarding(body any) *response {
 	return res
 }
 
+// TestOnboarding checks the steps of onboarding for guests, whom a cookie identifies, and for
+// jobseekers. When a guest registers or signs in, the account takes over the steps and the
+// cookie becomes invalid.
 func TestOnboarding(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/onboarding as a guest", func(t *testing.T) {
@@ -69,7 +73,7 @@ func TestOnboarding(t *testing.T) {
 			set := res.cookie()
 			require.True(t, set.HttpOnly)
 			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
-			require.Equal(t, 90*24*60*60, set.MaxAge)
+			require.Equal(t, 90*24*60*60, set.MaxAge) // 90 days
 			require.Equal(t, "/api", set.Path)
 			require.False(t, set.Secure, "the address of this server is not https")
 			guest.sendOnboarding(parts{"action": "track_step", "step": "profile", "actionType": "viewed"}).ok(200)
@@ -136,6 +140,7 @@ func TestOnboarding(t *testing.T) {
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {strings.Repeat("s", 65)}, "actionType": {"viewed"}}).
 				invalid("step")
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"\xff"}, "actionType": {"viewed"}}).invalid("step")
+			// The route accepts forms only.
 			guest.sendOnboarding(object{"action": "track_step", "step": "profile", "actionType": "viewed"}).invalid("body")
 			require.Empty(t, guest.guestCookie, "nothing was stored")
 			server.employer(t).
@@ -199,7 +204,7 @@ func TestOnboarding(t *testing.T) {
 			require.Equal(t, "skipped", steps(seeker.get(onboardingPath).ok(200))["documents"])
 			require.NotContains(t, string(seeker.get("/api/jobseekers/profile").ok(200).raw), "Renal", "a browser has many users")
 			guest.token = res.text("data.accessToken")
-			require.Equal(t, -1, guest.get(onboardingPath).ok(200).cookie().MaxAge)
+			require.Equal(t, -1, guest.get(onboardingPath).ok(200).cookie().MaxAge) // the browser deletes the cookie
 		})
 	})
 }

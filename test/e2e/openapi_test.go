@@ -43,12 +43,14 @@ type described struct {
 	}
 }
 
+// describedResponse is a response of an operation, or a reference to one.
 type describedResponse struct {
 	Ref     string `json:"$ref"`
 	Content map[string]exampled
 	Headers map[string]any
 }
 
+// describedParameter is a parameter of an operation.
 type describedParameter struct {
 	Name, In, Description string
 	Required              bool
@@ -56,13 +58,14 @@ type describedParameter struct {
 	Example               any
 }
 
+// exampled is the schema of a media type with its example or examples.
 type exampled struct {
 	Schema   map[string]any
 	Example  json.RawMessage
 	Examples map[string]struct{ Value json.RawMessage }
 }
 
-// examples returns the only example, or the ones by name.
+// examples returns the examples by name: an only example has the name "".
 func (e exampled) examples() map[string]json.RawMessage {
 	if len(e.Example) > 0 {
 		return map[string]json.RawMessage{"": e.Example}
@@ -80,6 +83,7 @@ func openAPI(t testing.TB) ([]byte, described) {
 	return openAPIOf(t, portal.API(adapters.Services{}))
 }
 
+// openAPIOf returns the document of an API, as JSON and with references to responses resolved.
 func openAPIOf(t testing.TB, s web.API) ([]byte, described) {
 	t.Helper()
 	raw, err := web.OpenAPI(s, "http://localhost:8080")
@@ -98,6 +102,9 @@ func openAPIOf(t testing.TB, s web.API) ([]byte, described) {
 	return raw, d
 }
 
+// TestOpenAPI_Examples_MatchTheirSchemas checks that both documents are valid and complete:
+// every operation has its security and an example of each body and response that its own schema
+// accepts.
 func TestOpenAPI_Examples_MatchTheirSchemas(t *testing.T) {
 	t.Parallel()
 	for _, s := range []web.API{portal.API(adapters.Services{}), developer.API(adapters.Services{}, "http://localhost:8080")} {
@@ -108,6 +115,7 @@ func TestOpenAPI_Examples_MatchTheirSchemas(t *testing.T) {
 	}
 }
 
+// requireCompleteDocument validates the document and every example in it.
 func requireCompleteDocument(t *testing.T, s web.API) {
 	raw, document := openAPIOf(t, s)
 	doc, err := libopenapi.NewDocument(raw)
@@ -138,7 +146,7 @@ func requireCompleteDocument(t *testing.T, s web.API) {
 			}
 			for media, body := range op.RequestBody.Content {
 				require.NotEmpty(t, body.examples(), "%s %s has no example of its body", method, path)
-				if media != "application/json" {
+				if media != "application/json" { // forms are not validated
 					continue
 				}
 				for _, example := range body.examples() {
@@ -184,6 +192,8 @@ var units = regexp.MustCompile(
 	`(?i)\b(number|miles|days|month|year|seconds|milliseconds|bytes|degrees|percent|percentage|currency|status code|position|from 0 to 1)\b`,
 )
 
+// TestOpenAPI_EveryFieldIsDescribed checks that every parameter, member and header has a
+// description that states its unit, range and default, so that no field needs guessing.
 func TestOpenAPI_EveryFieldIsDescribed(t *testing.T) {
 	t.Parallel()
 	for _, s := range []web.API{portal.API(adapters.Services{}), developer.API(adapters.Services{}, "http://localhost:8080")} {
@@ -209,6 +219,7 @@ func TestOpenAPI_EveryFieldIsDescribed(t *testing.T) {
 	}
 }
 
+// describedMembers checks the members of a schema at every depth.
 func describedMembers(t *testing.T, path string, schema map[string]any) {
 	t.Helper()
 	properties, _ := schema["properties"].(map[string]any)
@@ -245,8 +256,9 @@ func describedField(t *testing.T, path, name, text string, schema map[string]any
 	}
 }
 
-// The examples of the developer API are consistent: an object has the same id in
-// all of them, and every error is about a part of its request.
+// TestOpenAPI_DeveloperExamples_AreConsistent checks that the examples of the developer API fit
+// together: an object has the same id in all of them, and every error is about a part of its
+// request.
 func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 	t.Parallel()
 	_, document := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
@@ -288,7 +300,8 @@ func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 	}
 }
 
-// The version of a document is that of the API, not that of the build.
+// TestOpenAPI_Version_IsTheNewestChange checks that the version of a document is that of the
+// API in the changelog, not that of the build.
 func TestOpenAPI_Version_IsTheNewestChange(t *testing.T) {
 	t.Parallel()
 	_, document := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
@@ -300,7 +313,8 @@ func TestOpenAPI_Version_IsTheNewestChange(t *testing.T) {
 	require.Regexp(t, `^\d+\.\d+\.\d+$`, document.Info.Version)
 }
 
-// Unknown parameters are ignored, as the document and the guide say.
+// TestUnknownQueryParameter_IsIgnoredAndReported checks that the document and the guide say
+// that unknown parameters are ignored.
 func TestUnknownQueryParameter_IsIgnoredAndReported(t *testing.T) {
 	t.Parallel()
 	_, d := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
@@ -308,7 +322,8 @@ func TestUnknownQueryParameter_IsIgnoredAndReported(t *testing.T) {
 	require.Contains(t, guideText(t, "pages"), "A parameter that a list does not know is ignored")
 }
 
-// Each intent has a schema of its own, so that generated clients have a type for it.
+// TestOpenAPI_Intents_HaveTheirSchemas checks that each intent has a schema of its own with
+// exactly its members, so that generated clients have a type for it.
 func TestOpenAPI_Intents_HaveTheirSchemas(t *testing.T) {
 	t.Parallel()
 	_, document := openAPI(t)

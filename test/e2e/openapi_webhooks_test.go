@@ -16,8 +16,9 @@ import (
 	"github.com/locumhq/locum/adapters/developer"
 )
 
-// webhooksOf returns the document's webhooks as operations, so that deliveries
-// can be validated as requests, and strictly: undocumented members are invalid.
+// webhooksOf returns a validator for the webhooks of a document, as operations with the paths
+// /TYPE, so that deliveries can be validated as requests. It is strict: undocumented members
+// are invalid.
 func webhooksOf(t testing.TB, raw []byte) (validator.Validator, object) {
 	t.Helper()
 	var d object
@@ -38,7 +39,8 @@ func webhooksOf(t testing.TB, raw []byte) (validator.Validator, object) {
 	return newValidator(t, changed), paths
 }
 
-// documentErrors returns the differences between a delivery and the document.
+// documentErrors returns the differences between a delivery and the document of the event type,
+// or nil.
 func (h hit) documentErrors(t testing.TB, doc validator.Validator, kind string) error {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:8080/"+kind,
@@ -51,6 +53,8 @@ func (h hit) documentErrors(t testing.TB, doc validator.Validator, kind string) 
 	return nil
 }
 
+// TestOpenAPI_Webhooks_MatchDeliveries checks that real deliveries of every event type have
+// exactly the documented members and headers, for listings with and without optional values.
 func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		doc, described := webhooksOf(t, server.guest(t).try("GET", "/openapi/developer.json", nil).raw)
@@ -78,6 +82,7 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 			employer.post(path+"/test", object{"type": kind}).ok(202)
 		}
 		told := map[string]int{}
+		// Six events of the jobs and the application above, and the test events.
 		for _, h := range receiver.waitForHits(6 + len(everyEvent)) {
 			require.NoError(t, h.documentErrors(t, doc, h.body.Type))
 			told[h.body.Type]++
@@ -120,6 +125,8 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 	})
 }
 
+// TestOpenAPI_WebhookExamples_AreConsistent checks that every event type has a valid example,
+// about the job of the other examples of the document.
 func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 	t.Parallel()
 	raw, document := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))

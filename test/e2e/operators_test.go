@@ -10,9 +10,13 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// noticedWithin is the time in which a server applies an operator's command.
+// noticedWithin is the time within which a running server applies an operator's command, which
+// another process executes.
 const noticedWithin = 2 * time.Second
 
+// TestOperatorCommands_Accounts checks `locum users`: signing out ends the sessions of a user
+// but not programs, locking ends both until the account is unlocked, and the audit log records
+// the operator.
 func TestOperatorCommands_Accounts(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -26,7 +30,7 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 		require.Regexp(t, `(?m)^role\s+EMPLOYER_TEAM$`, shown)
 		require.Regexp(t, `(?m)^organization\s+St Brigid's Hospital \([0-9a-f-]{36}\), recruiter$`, shown)
 		require.Regexp(t, `(?m)^locked\s+no$`, shown)
-		require.Regexp(t, `(?m)^sessions\s+2$`, shown)
+		require.Regexp(t, `(?m)^sessions\s+2$`, shown) // the API and the browser
 
 		server.run(t, "users", "sign-out", member.email)
 		member.requireSignedOut(t)
@@ -64,6 +68,8 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 	})
 }
 
+// TestOperatorCommands_Moderators checks that `locum admin` makes a user a moderator and back,
+// with entries in the audit log.
 func TestOperatorCommands_Moderators(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -80,6 +86,9 @@ func TestOperatorCommands_Moderators(t *testing.T) {
 	})
 }
 
+// TestOperatorCommands_Listings checks that a listing that an operator hides is not public
+// anywhere, that neither its employer nor a moderator can change that, and that webhooks report
+// it as closed.
 func TestOperatorCommands_Listings(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
 		boss, guest, jo := server.employer(t), server.guest(t), server.seeker(t)

@@ -31,15 +31,16 @@ func (c *client) requestWithin(bound time.Duration, method, path string, body an
 	return res
 }
 
-// outage is a way in which a server is unavailable, and the time in which a
-// request has to fail.
+// outage is a way in which a service is unavailable: begin and end start and end it, and bound
+// is the time in which requests have to fail.
 type outage struct {
 	name       string
 	begin, end func()
 	bound      time.Duration
 }
 
-// outages returns the ways in which a database can become unavailable.
+// outages returns the ways in which a database can become unavailable: it refuses connections,
+// or it accepts them and does not respond, which only a timeout detects.
 func outages(t *testing.T, pg *services.Server) []outage {
 	return []outage{
 		{"refusing", pg.Kill, func() { require.NoError(t, pg.Start()) }, 2 * time.Second},
@@ -47,6 +48,8 @@ func outages(t *testing.T, pg *services.Server) []outage {
 	}
 }
 
+// TestDatabaseUnavailable_RequestsAreAnsweredInTime checks both databases that can be
+// unavailable: requests fail in bounded time, and no event is lost.
 func TestDatabaseUnavailable_RequestsAreAnsweredInTime(t *testing.T) {
 	t.Parallel()
 	t.Run("postgres", func(t *testing.T) {
@@ -112,6 +115,9 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 	}
 }
 
+// TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem checks that the developer API and OAuth
+// report an outage in their own error formats, so that a client retries instead of replacing
+// its credentials.
 func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 	t.Parallel()
 	pg := kit.OwnPostgres(t)
@@ -147,6 +153,8 @@ func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 	}
 }
 
+// TestRedisUnavailable_Limits_AreKeptInProcess checks that the server counts requests in memory
+// while Redis is unavailable, so that there is never no limit, and in Redis again afterwards.
 func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 	t.Parallel()
 	redis := kit.OwnRedis(t)
@@ -182,6 +190,8 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 	}
 }
 
+// TestStart_RedisUnavailable_ReportsDegraded checks that a server starts without Redis, reports
+// it, and recovers without a restart.
 func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 	t.Parallel()
 	redis := kit.OwnRedis(t)
@@ -201,6 +211,8 @@ func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 		20*time.Second, 100*time.Millisecond)
 }
 
+// TestStart_SchemaOfAnotherVersion_Refused checks that a server does not serve with a database
+// whose schema is missing, older or newer, and that the message says what to do.
 func TestStart_SchemaOfAnotherVersion_Refused(t *testing.T) {
 	t.Parallel()
 	env := "LOCUM_DATABASE_URL=" + kit.PostgresURL(t)
@@ -220,6 +232,7 @@ func TestStart_SchemaOfAnotherVersion_Refused(t *testing.T) {
 	server.run(t, "migrate", "down")
 	refused("locum migrate up")
 	server.run(t, "migrate", "up")
+	// Version 9999 is a migration of a future release.
 	kit.Exec(t, env[len("LOCUM_DATABASE_URL="):], "INSERT INTO schema_identity (version_id, is_applied) VALUES (9999, true)")
 	refused("run a newer locum")
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestJobseekerExports checks the exports of a jobseeker's own data as JSON and CSV: without
+// withdrawn applications, without data of others, and with formulas escaped for spreadsheets.
 func TestJobseekerExports(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker, other := server.employer(t), server.seeker(t), server.seeker(t)

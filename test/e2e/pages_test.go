@@ -16,8 +16,8 @@ import (
 // largestPage is the maximum page size of the lists where it is not 100.
 var largestPage = map[string]float64{"GET /api/jobseekers/search": 20}
 
-// Every list has the same pagination; a new list is tested when it is in the
-// route table.
+// TestLists_EachHasPages checks that every list has the same pagination, by the route table: a
+// new list is tested without a change here.
 func TestLists_EachHasPages(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker, moderator := server.employer(t), server.seeker(t), server.moderator(t)
@@ -50,14 +50,14 @@ func TestLists_EachHasPages(t *testing.T) {
 						c.get(path + "?" + name + "=" + odd).invalid(name)
 					}
 				}
-				c.get(path + "?page=10001").invalid("page")
+				c.get(path + "?page=10001").invalid("page") // numbered pages end at 10,000 items
 				most := cmp.Or(largestPage["GET "+route.Path], 100)
 				c.get(fmt.Sprintf("%s?page=%.0f&limit=100", path, 10_000/most+1)).invalid("page")
 				c.get(path + "?cursor=nonsense").invalid("cursor")
 				res := c.get(path + "?limit=100000").ok(200)
 				pages, told := find(res.body, "pagination").(object)
 				if !told {
-					return // a list that tells its total alone
+					return // the list has only a total
 				}
 				require.Equal(t, most, pages["limit"])
 				require.Equal(t, 1., pages["page"])
@@ -67,7 +67,7 @@ func TestLists_EachHasPages(t *testing.T) {
 	})
 }
 
-// find returns the first member of the name at any depth.
+// find returns the first member with the name at any depth, or nil.
 func find(v any, name string) any {
 	if o, ok := v.(object); ok {
 		if found, ok := o[name]; ok {

@@ -18,7 +18,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// withStripe runs the test with servers whose payments a scripted Stripe collects.
+// withStripe runs the test with servers that collect payments with a fake Stripe, which the
+// test scripts. Two webhook secrets are valid, as during a rotation.
 func withStripe(t *testing.T, test func(t *testing.T, server *testServer, stripe *kit.Stripe)) {
 	t.Helper()
 	stripe := kit.NewStripe(t, time.Now)
@@ -27,7 +28,8 @@ func withStripe(t *testing.T, test func(t *testing.T, server *testServer, stripe
 		"LOCUM_PAYMENTS_PUBLISHABLE_KEY=pk_test_shown", "LOCUM_PAYMENTS_WEBHOOK_SECRETS=whsec_next,"+kit.StripeSecret)
 }
 
-// deliver sends a Stripe webhook and returns the status of the response.
+// deliver sends a webhook of Stripe and returns the status of the response. It may run in
+// goroutines, so that it reports errors without ending the test.
 func (s *testServer) deliver(t testing.TB, body []byte, signature string) int {
 	r, err := http.NewRequest(http.MethodPost, s.url+"/api/payments/webhooks", bytes.NewReader(body))
 	if err != nil {
@@ -65,6 +67,7 @@ func (a *account) begin(stripe *kit.Stripe) (key string) {
 	return key
 }
 
+// tier returns the plan of the jobseeker.
 func (a *account) tier() string {
 	return a.fromNewAddress().get(billingPath).ok(200).text("data.billing.subscription.tier")
 }
@@ -86,6 +89,9 @@ func (a *account) requirePremium(stripe *kit.Stripe, key string) {
 // confirmLink matches the link to the page of the bank.
 var confirmLink = regexp.MustCompile(`<a href="([^"]+)">Confirm the payment</a>`)
 
+// TestStripe_RepeatedAndReorderedWebhooks_LoseNothing checks that a payment is collected and
+// reported exactly once, whether its webhooks are repeated, reordered, forged or lost, and that
+// one request creates one payment.
 func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 	withStripe(t, func(t *testing.T, server *testServer, stripe *kit.Stripe) {
 		t.Run("any order, repeated and concurrent", func(t *testing.T) {
@@ -108,6 +114,8 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 					signature string
 					status    int
 				}
+				// A webhook only makes the server read the payment from Stripe, so that old
+				// ones are harmless. Those with a wrong or no signature are refused.
 				all := []webhook{
 					{stale, signature, 200},
 					{failed, failedSignature, 200},
@@ -198,6 +206,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				waitTimeout, 100*time.Millisecond)
 			require.Equal(t, [][4]string{{"plan.changed", boss.id, app, "professional"}}, boss.auditEntries("&action=plan.changed"))
 		})
+		// The stored response is repeated even when the payment has succeeded meanwhile.
 		t.Run("Idempotency-Key", func(t *testing.T) {
 			t.Parallel()
 			seeker := server.seeker(t)
@@ -285,7 +294,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			send("pm_none").invalid("paymentMethodId")
 			send(stripe.NewMethod(kit.CardRefused)).fails(400, "The payment was declined; please try another payment method")
 			require.Equal(t, "premium", send(stripe.NewMethod(kit.CardGood)).ok(200).text("data.subscription.tier"))
-			require.Equal(t, 1, stripe.CountOwned("cus", "user:"+seeker.id))
+			require.Equal(t, 1, stripe.CountOwned("cus", "user:"+seeker.id)) // one customer for all payments
 			seeker.fromNewAddress().delete("/api/jobseekers/profile").ok(200)
 			require.Eventually(t, func() bool { return stripe.CountOwned("cus", "user:"+seeker.id) == 0 },
 				waitTimeout, 100*time.Millisecond)

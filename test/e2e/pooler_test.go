@@ -21,6 +21,9 @@ func (s *testServer) isListed(t testing.TB, title string) bool {
 	return res.status == http.StatusOK && strings.Contains(string(res.raw), title)
 }
 
+// TestPgBouncer_DirectURL_NothingIsLost checks two servers behind PgBouncer in transaction
+// mode, with a direct connection for notifications: they see each other's listings, and lose no
+// application while the pooler restarts.
 func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	dir, postgres := t.TempDir(), kit.PostgresURL(t)
@@ -71,6 +74,9 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 		waitTimeout, 50*time.Millisecond)
 }
 
+// TestPgBouncer_NoDirectURL_Polls checks that without a direct connection, which LISTEN and
+// migrations need, the servers poll for each other's changes, and `migrate up` explains what to
+// set.
 func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
 	t.Parallel()
 	dir, postgres := t.TempDir(), kit.PostgresURL(t)

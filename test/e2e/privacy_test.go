@@ -16,14 +16,14 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// uniqueUser is a user with a unique name and address, so that any remaining
-// personal data can be found.
+// uniqueUser is a user whose names and address no other user has, so that any remaining
+// personal data can be found. local is the address before the @.
 type uniqueUser struct {
 	*account
 	first, last, local string
 }
 
-// registerUnique registers a user of either kind.
+// registerUnique registers a user by the route with the path, with the members of more.
 func (s *testServer) registerUnique(t testing.TB, path string, more object) uniqueUser {
 	t.Helper()
 	c, tag := s.guest(t), newEmail()[1:9]
@@ -37,10 +37,11 @@ func (s *testServer) registerUnique(t testing.TB, path string, more object) uniq
 	return user
 }
 
+// words returns the words that identify the user.
 func (u uniqueUser) words() []string { return []string{u.email, u.local, u.first, u.last} }
 
-// findTraces returns the places that contain the user's personal data: columns,
-// and files other than sent mails.
+// findTraces returns the places that contain the user's personal data: columns of the database,
+// and files except sent e-mails, which the server cannot recall.
 func (u uniqueUser) findTraces() []string {
 	u.t.Helper()
 	var out []string
@@ -50,7 +51,7 @@ func (u uniqueUser) findTraces() []string {
 	root := filepath.Join(u.server.dir, "data", "files")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && d.IsDir() {
-			return nil // a file may go while we look
+			return nil // a file may be deleted meanwhile
 		}
 		content, _ := os.ReadFile(path)
 		for _, word := range u.words() {
@@ -64,7 +65,8 @@ func (u uniqueUser) findTraces() []string {
 	return out
 }
 
-// requireErased waits until no personal data is left.
+// requireErased waits until no personal data is left, since background tasks delete some of it,
+// and requires that the log never contained any.
 func (u uniqueUser) requireErased() {
 	u.t.Helper()
 	var left []string
@@ -92,6 +94,9 @@ func (u uniqueUser) createApp() {
 	u.server.waitForMail(u.t, u.email, "Your Professional plan has begun")
 }
 
+// TestDeleteAccount_Jobseeker_LeavesNothing checks that the deletion of a jobseeker's account
+// erases all personal data (GDPR Article 17), also in the data of employers, such as messages,
+// interviews and exports.
 func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		user := server.registerUnique(t, "/api/auth/register", object{"userType": "jobseeker"})
@@ -172,12 +177,15 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		server.waitForMail(t, user.local+"@elsewhere.example", "confirm your new")
 		server.waitForMail(t, user.email, "Set a new password")
 		server.waitForMail(t, user.email, "Join ")
+		// Without this, a search that finds nothing would make the test useless.
 		require.Greater(t, len(user.findTraces()), 8, "the search finds the listings")
 
 		user.delete("/api/jobseekers/profile").ok(200)
 		user.requireSignedOut(t)
 		user.requireErased()
 
+		// The employer keeps the application without its applicant. The export is deleted,
+		// because it contains the name.
 		seen := employer.get(path).ok(200)
 		require.Equal(t, "Deleted user", seen.text("data.application.applicantName"))
 		require.Empty(t, seen.text("data.application.applicantEmail"))
@@ -201,6 +209,8 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 	})
 }
 
+// TestDeleteAccount_Employer_LeavesNothing checks the same for the only admin of an
+// organization, whose jobs close. An applicant keeps the application.
 func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		user := server.registerUnique(t, "/api/auth/register", object{"userType": "employer"}) // whose organization has their name
@@ -233,7 +243,7 @@ func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 		user.requireSignedOut(t)
 		user.requireErased()
 		jo.get("/api/jobseekers/applications/" + id).ok(200)
-		// Another task than the one that removes the name closes the jobs.
+		// Another task than the one that erases the name closes the jobs.
 		guest := server.guest(t)
 		require.Eventually(t, func() bool { return guest.get("/api/listings/"+open).status == 404 }, waitTimeout, 50*time.Millisecond)
 		guest.get("/api/listings/"+open).fails(404, "Listing not found")

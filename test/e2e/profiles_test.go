@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestJobseekerProfile checks a jobseeker's profile: partial updates, validation of every
+// member, a change of address that needs a confirmation, and preferences that searches use.
 func TestJobseekerProfile(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const path = "/api/jobseekers/profile"
@@ -51,6 +53,7 @@ func TestJobseekerProfile(t *testing.T) {
 				t,
 				"Leeds",
 				update(
+					// A number is accepted and stored as text.
 					object{"bio": "Nurse <b>and</b> more", "experience": 7, "preferences": object{"jobAlerts": false}},
 				).ok(200).
 					text("data.profile.location"),
@@ -118,6 +121,7 @@ func TestJobseekerProfile(t *testing.T) {
 			res := update(object{"email": fresh}).ok(200)
 			require.Equal(t, seeker.email, res.text("data.profile.email"), "the address stays until the new one is confirmed")
 			require.Equal(t, fresh, res.text("data.profile.pendingEmail"))
+			// A refused request changes nothing.
 			require.NotEqual(t, "half done", seeker.get(path).ok(200).text("data.bio"))
 			text := strings.ReplaceAll(strings.ReplaceAll(server.waitForMail(t, fresh, "Subject:"), "=\r\n", ""), "=3D", "=")
 			server.guest(t).post("/api/auth/verify-email", object{"token": tokenInMail.FindStringSubmatch(text)[1]}).ok(200)
@@ -149,6 +153,7 @@ func TestJobseekerProfile(t *testing.T) {
 			require.Equal(t, "Cork", res.text("data.preferredLocation"))
 			require.Equal(t, []any{"bank"}, res.list("data.employmentTypes"))
 		})
+		// A search without a place sorts by the distance from preferredLocation.
 		t.Run("POST /api/listings/search by distance from the profile's location", func(t *testing.T) {
 			employer := server.employer(t)
 			near := employer.listing(object{"title": "Unusualword nurse", "location": "Cork"})

@@ -13,14 +13,14 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// grantApp returns a client with an access token of another user's app, which the
-// account has authorized. The token is written directly to the database.
+// grantApp returns a client with an access token with the scopes, which the account has granted
+// to an app. It is faster than the flow of OAuth, because it writes the token to the database.
 func (a *account) grantApp(app string, scopes ...integrations.Scope) *client {
 	a.t.Helper()
 	return a.grantAppUntil(time.Now().UTC().Add(time.Hour), app, scopes...)
 }
 
-// grantAppUntil is grantApp with a time of expiry.
+// grantAppUntil is grantApp with the time at which the token expires.
 func (a *account) grantAppUntil(end time.Time, app string, scopes ...integrations.Scope) *client {
 	a.t.Helper()
 	storage := stores.Open(a.t, a.server.databaseURL(), clock.System{})
@@ -43,11 +43,15 @@ func (a *account) grantAppUntil(end time.Time, app string, scopes ...integration
 	return c
 }
 
+// app creates an app and returns its id.
 func (a *account) app() string {
 	a.t.Helper()
 	return a.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 }
 
+// TestDeveloperApplications checks applications in the developer API: programs apply only for
+// the user who granted the scope, and read the applications that the owner of the key or token
+// may see.
 func TestDeveloperApplications(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, stranger := server.employer(t), server.employer(t)
@@ -68,6 +72,7 @@ func TestDeveloperApplications(t *testing.T) {
 				okDeveloper(201)
 			require.Equal(t, "/api/v1/applications/"+made.text("data.id"), made.header.Get("Location"))
 			data := made.at("data").(object)
+			// No other members.
 			require.Len(t, data, 9)
 			for name, value := range (object{
 				"job_id":       asking,
@@ -117,6 +122,7 @@ func TestDeveloperApplications(t *testing.T) {
 				require.Equal(t, "resume_url", bad.text("errors.0.field"), address)
 			}
 			all := program.post("/api/v1/applications", `{"resume_url": "http://1/", "cover_letter": 5}`).problem(400, "invalid_parameters")
+			// Members that were sent are first, in their order.
 			for i, field := range []string{"resume_url", "cover_letter", "job_id"} {
 				require.Equal(t, field, all.text(fmt.Sprintf("errors.%d.field", i)), "%s", all.raw)
 			}
@@ -130,6 +136,7 @@ func TestDeveloperApplications(t *testing.T) {
 			for _, other := range []string{server.seeker(t).id, "nonsense"} {
 				program.post("/api/v1/applications", object{"job_id": job, "candidate_id": other}).problem(403, "forbidden")
 			}
+			// An employer cannot apply.
 			boss.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite).
 				post("/api/v1/applications", object{"job_id": job}).
 				problem(403, "forbidden")
@@ -156,6 +163,7 @@ func TestDeveloperApplications(t *testing.T) {
 			other := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			other.key = "once"
 			other.post("/api/v1/applications", object{"job_id": job}).problem(409, "already_applied")
+			// The error was stored for the key, too.
 			stored := other.post("/api/v1/applications", object{"job_id": job})
 			require.Equal(t, 409, stored.status)
 			require.Equal(t, "application/problem+json", stored.header.Get("Content-Type"))
@@ -258,6 +266,7 @@ func TestDeveloperApplications(t *testing.T) {
 			dev, ann := server.seeker(t), server.seeker(t)
 			own := dev.app()
 			program := ann.grantApp(own, integrations.ApplicationsWrite)
+			// A key beside a token must be one of the app that has the token.
 			program.withKey(dev.programOf(own).apiKey).post("/api/v1/applications", object{"job_id": job}).okDeveloper(201)
 			program.withKey(dev.program().apiKey).post("/api/v1/applications", object{"job_id": job}).problem(401, "unauthorized")
 			program.withKey("nonsense").get("/api/v1/jobs").problem(401, "unauthorized")
@@ -275,6 +284,7 @@ func TestDeveloperApplications(t *testing.T) {
 			for range cap(statuses) {
 				count[<-statuses]++
 			}
+			// The others are conflicts, or over the quota or the number of connections.
 			require.Equal(t, 1, count[201], fmt.Sprint(count))
 			require.Zero(t, count[500], fmt.Sprint(count))
 		})

@@ -21,8 +21,8 @@ type programUsers struct {
 	server                       *testServer
 	employer, otherEmployer      *account
 	seeker, otherSeeker          *account
-	listing, draft, otherListing string
-	application                  string
+	listing, draft, otherListing string // the employer's; the seeker has applied for listing
+	application                  string // the seeker's
 }
 
 // programRow is a request that succeeds for an authorized caller.
@@ -42,9 +42,11 @@ type programRow struct {
 	hiddenArguments func(o *programUsers) object
 }
 
+// applicationPath returns the path of the seeker's application below the prefix of the API.
 func applicationPath(o *programUsers) string { return "/applications/" + o.application }
 
-// programMatrix has a row for every operation of the developer API's document.
+// programMatrix has a row for every operation of the developer API's document, by method and
+// path.
 var programMatrix = map[string]programRow{
 	"GET /api/v1/jobs": {path: func(*programUsers) string { return "/jobs?limit=100&sort=date" },
 		tool: "search_jobs", arguments: func(*programUsers) object { return object{"limit": 100, "sort": "date"} }},
@@ -73,6 +75,8 @@ var programMatrix = map[string]programRow{
 	},
 }
 
+// TestDeveloperRoleMatrix_EveryRoute_HasARow checks that no operation escapes the matrix, and
+// that each requires a scope.
 func TestDeveloperRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 	t.Parallel()
 	_, d := openAPIOf(t, developer.API(adapters.Services{}, ""))
@@ -87,6 +91,8 @@ func TestDeveloperRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 	}
 }
 
+// TestDeveloperRoleMatrix sends the request of every row with every kind of credential, under
+// both prefixes of the API and as a call of its MCP tool.
 func TestDeveloperRoleMatrix(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		for _, route := range developerRoutes() {
@@ -113,6 +119,8 @@ func TestDeveloperRoleMatrix(t *testing.T) {
 	})
 }
 
+// play sends the row's request with invalid credentials, with insufficient scopes, as other
+// users, and last as authorized callers.
 func (row programRow) play(t *testing.T, users *programUsers, route web.Route, prefix string) {
 	as := func(who *client) *response {
 		var body any
@@ -159,7 +167,7 @@ func (row programRow) play(t *testing.T, users *programUsers, route web.Route, p
 		require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="`+string(route.Scope)+`"`)
 	}
 	if write {
-		as(users.employer.program()).problem(403, "insufficient_scope") // keys read
+		as(users.employer.program()).problem(403, "insufficient_scope") // API keys can only read
 		as(users.seeker.program()).problem(403, "insufficient_scope")
 	}
 
@@ -201,7 +209,8 @@ func (row programRow) play(t *testing.T, users *programUsers, route web.Route, p
 	}
 }
 
-// checkTool sends the row's request as calls of its MCP tool.
+// checkTool does the same with calls of the row's MCP tool, whose errors have status 200 unless
+// the credentials are invalid.
 func (row programRow) checkTool(t *testing.T, users *programUsers, route web.Route) {
 	call := func(who *client, arguments object) *response {
 		who.t, who.server, who.ip = t, users.server, users.server.guest(t).ip
@@ -261,7 +270,8 @@ func (row programRow) checkTool(t *testing.T, users *programUsers, route web.Rou
 	}
 }
 
-// Credentials of the developer API are refused by the portal.
+// TestPortal_DeveloperCredentials_Refused checks that every route of the portal refuses the
+// tokens and keys of the developer API: an app must not act beyond its scopes.
 func TestPortal_DeveloperCredentials_Refused(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		me := server.seeker(t)
@@ -272,6 +282,7 @@ func TestPortal_DeveloperCredentials_Refused(t *testing.T) {
 				continue
 			}
 			path := route.Path
+			// Every parameter becomes an id that no resource has.
 			for strings.Contains(path, "/:") {
 				before, after, _ := strings.Cut(path, "/:")
 				_, rest, _ := strings.Cut(after, "/")
@@ -281,6 +292,7 @@ func TestPortal_DeveloperCredentials_Refused(t *testing.T) {
 				user := server.guest(t)
 				user.token = credential
 				user.try(route.Method, path, nil).fails(401, "Unauthorized")
+				// Routes with optional authentication ignore a key.
 				if route.Auth == web.Required {
 					user.token, user.apiKey = "", credential
 					user.fromNewAddress().withKey(credential).try(route.Method, path, nil).fails(401, "Unauthorized")

@@ -17,6 +17,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// ids requires a successful list of the developer API and returns the ids of its items.
 func (r *response) ids() (out []string) {
 	r.t.Helper()
 	out = []string{}
@@ -26,6 +27,7 @@ func (r *response) ids() (out []string) {
 	return out
 }
 
+// jobMembers are the members of a job in every response.
 var jobMembers = []string{
 	"id",
 	"title",
@@ -47,12 +49,12 @@ var jobMembers = []string{
 	"url",
 }
 
-// The operations of the developer API, one parameter after the other, under both
-// prefixes.
+// TestDeveloperRoutes checks the operations of the developer API, one parameter after the
+// other, under both prefixes.
 func TestDeveloperRoutes(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
-		word := fmt.Sprintf("word%d", time.Now().UnixNano())
+		word := fmt.Sprintf("word%d", time.Now().UnixNano()) // finds the jobs of this test only
 		listing := func(more object) string {
 			in := object{"title": word}
 			maps.Copy(in, more)
@@ -88,20 +90,22 @@ func TestDeveloperRoutes(t *testing.T) {
 				t.Parallel()
 				dev := server.seeker(t)
 				app := dev.app()
+				// The other plans have fewer requests per minute than this test sends.
 				server.run(t, "developers", "plan", app, "enterprise")
 				me := dev.programOf(app)
 				find := func(query string) *response {
 					t.Helper()
 					path := prefix + "/jobs?keywords=" + word + "&" + query
 					if strings.HasSuffix(query, "=") {
-						return me.try("GET", path, nil) // which is no value, and not described
+						return me.try("GET", path, nil) // an empty parameter means none, but the document does not describe it
 					}
 					return me.get(path)
 				}
 				sorted := func(ids ...string) []string { slices.Sort(ids); return ids }
 				for query, want := range map[string][]string{
-					"":                                         all,
-					"sort=date":                                all,
+					"":          all,
+					"sort=date": all,
+					// The default radius reaches Bradford; remote jobs are near every place.
 					"location=Leeds":                           {leeds, bradford, remote},
 					"location=Leeds&radius=5":                  {leeds, remote},
 					"location=Leeds&radius=500":                {leeds, bradford, remote, london},
@@ -109,7 +113,7 @@ func TestDeveloperRoutes(t *testing.T) {
 					"location=zzyzx+ward":                      {nowhereKnown},
 					"location=":                                all,
 					"location=Yorkshire":                       {leeds, bradford, remote},
-					"radius=5":                                 all,
+					"radius=5":                                 all, // a radius without a place is ignored
 					"specialty=Theatre":                        {bradford},
 					"employment_type=full-time":                {leeds},
 					"employment_type=part-time":                {bradford},
@@ -119,7 +123,7 @@ func TestDeveloperRoutes(t *testing.T) {
 					"contract_type=permanent":                  {leeds},
 					"contract_type=temporary":                  {bradford},
 					"contract_type=contract":                   {london},
-					"salary_min=45000":                         {bradford, london},
+					"salary_min=45000":                         {bradford, london}, // 25 an hour are 48,750 a year
 					"salary_min=50000":                         {london},
 					"salary_max=35000":                         {leeds},
 					"salary_min=39000&salary_max=39500":        {leeds, bradford},
@@ -130,12 +134,13 @@ func TestDeveloperRoutes(t *testing.T) {
 					"posted_after=2020-01-01T00:00:00%2B01:00": all,
 					"posted_after=2999-01-01":                  {},
 					"posted_after=2999-01-01T00:00:00Z":        {},
-					"unknown=1&apiKey=2":                       all,
+					"unknown=1&apiKey=2":                       all, // unknown parameters are ignored
 					"page=2":                                   {},
 					"limit=2":                                  all[:2],
 					"limit=2&page=3":                           all[4:],
 				} {
 					got := find(query).ids()
+					// Only these queries have an order that the test knows.
 					if strings.Contains(query, "page=") || strings.Contains(query, "limit=") || query == "sort=date" {
 						require.Equal(t, want, got, query)
 					} else {
@@ -144,6 +149,7 @@ func TestDeveloperRoutes(t *testing.T) {
 				}
 				posted, err := time.Parse(time.RFC3339Nano, me.get(prefix+"/jobs/"+bradford).okDeveloper(200).text("data.posted_at"))
 				require.NoError(t, err)
+				// bradford is the second oldest.
 				require.Equal(t, all[:4], find("sort=date&posted_after="+posted.Format(time.RFC3339Nano)).ids(), "the bound is inclusive")
 				require.Equal(t, all[:3], find("sort=date&posted_after="+posted.Add(time.Microsecond).Format(time.RFC3339Nano)).ids())
 				require.Equal(t, []string{leeds, bradford}, find("location=Leeds&sort=distance&remote=false").ids())
@@ -200,7 +206,8 @@ func TestDeveloperRoutes(t *testing.T) {
 					require.Equal(t, field, res.text("errors.0.field"), "%s: %s", query, res.raw)
 				}
 			})
-			t.Run("what stands around "+prefix, func(t *testing.T) {
+			// Methods, preflight requests, unknown paths, HEAD and ETags.
+			t.Run("methods, paths and headers below "+prefix, func(t *testing.T) {
 				t.Parallel()
 				me := server.seeker(t).program()
 				for path, allow := range map[string][]string{
@@ -254,6 +261,7 @@ func TestDeveloperRoutes(t *testing.T) {
 				missing.requireLimitHeaders()
 
 				tag := got.header.Get("ETag")
+				// If-None-Match compares weakly (RFC 9110 §13.1.2).
 				for _, match := range []string{tag, strings.TrimPrefix(tag, "W/"), "*", `"a", ` + tag} {
 					res := me.sendWithHeaders("GET", prefix+"/jobs/"+leeds, map[string]string{"If-None-Match": match})
 					require.Equal(t, 304, res.status, match)
@@ -279,6 +287,7 @@ func TestDeveloperRoutes(t *testing.T) {
 				links[strings.Trim(rel, `"`)] = u.Query().Get("page")
 			}
 			require.Equal(t, map[string]string{"first": "", "prev": "1", "next": "3", "last": "3"}, links)
+			// A page after the last is empty, and its link leads back to the last.
 			beyond := me.get("/v1/jobs?keywords=" + word + "&limit=2&page=99").okDeveloper(200)
 			require.Contains(t, beyond.header.Get("Link"), `page=3>; rel="prev"`)
 			two := me.get("/v1/jobs?posted_after=yesterday&sort=x").problem(400, "invalid_parameters")
@@ -308,6 +317,8 @@ func TestDeveloperRoutes(t *testing.T) {
 			asking := boss.listing(object{"questions": questions})
 			seeker := server.seeker(t)
 			program := seeker.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite, integrations.ApplicationsRead)
+			// The longest cover letter, of characters with four bytes each: limits count
+			// characters.
 			letter := strings.Repeat("🏥", 20_000)
 			made := program.post("/v1/applications", object{"job_id": asking, "cover_letter": letter, "answers": answers}).okDeveloper(201)
 			require.Equal(t, letter, made.text("data.cover_letter"))
@@ -320,11 +331,13 @@ func TestDeveloperRoutes(t *testing.T) {
 	})
 }
 
-// Items beyond the last numbered page are reached with the cursor.
+// TestDeveloperLists_Beyond10000_ByCursor checks that items beyond the last numbered page are
+// reached with the cursor, and that links lead to it.
 func TestDeveloperLists_Beyond10000_ByCursor(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	server := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
+	// Without the setting for the CPU time of searches, in contrast to serverEnv.
 	server.env = []string{
 		"HOME=" + dir,
 		"LOCUM_HTTP_ADDR=127.0.0.1:0",

@@ -34,7 +34,8 @@ func (a *account) programOf(app string) *client {
 	return c
 }
 
-// okDeveloper requires a success of the developer API.
+// okDeveloper requires a success of the developer API with the status and the headers of its
+// limits.
 func (r *response) okDeveloper(status int) *response {
 	r.t.Helper()
 	require.Equal(r.t, status, r.status, "%s", r.raw)
@@ -42,7 +43,7 @@ func (r *response) okDeveloper(status int) *response {
 	return r
 }
 
-// problem requires an error of the developer API.
+// problem requires an error of the developer API (RFC 9457) with the status and code.
 func (r *response) problem(status int, code string) *response {
 	r.t.Helper()
 	if status == http.StatusTooManyRequests {
@@ -55,7 +56,7 @@ func (r *response) problem(status int, code string) *response {
 	require.Equal(r.t, r.header.Get("X-Request-Id"), r.text("request_id"))
 	require.NotEmpty(r.t, r.text("title"))
 	require.NotEmpty(r.t, r.text("detail"))
-	if status != 429 {
+	if status != 429 { // 429 has a registered type of problem
 		require.Regexp(r.t, "/problems/"+code+"$", r.text("type"))
 	}
 	r.requireLimitHeaders()
@@ -95,6 +96,9 @@ func (c *client) sendWithHeaders(method, path string, headers map[string]string)
 	return c.do(request)
 }
 
+// TestDeveloperJobs checks jobs in the developer API: search, detail, suggestions, headers and
+// conditional requests. Every caller sees public jobs only, members of the organization
+// too.
 func TestDeveloperJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -135,6 +139,7 @@ func TestDeveloperJobs(t *testing.T) {
 			require.Equal(t,
 				object{"text": nil, "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil},
 				list.at("data.0.location"))
+			// A place that is not known has only its text.
 			moon := me.get("/api/v1/jobs/" + boss.listing(object{"title": "Lunar nurse", "location": "Mare Tranquillitatis"})).
 				okDeveloper(200)
 			require.Equal(t,
@@ -158,12 +163,12 @@ func TestDeveloperJobs(t *testing.T) {
 			require.Equal(t, []any{object{"id": "pin", "text": "Your PIN?", "required": true}}, job["questions"])
 			require.Regexp(t, "/jobs/"+full+"$", job["url"])
 			one := me.get("/api/v1/jobs/" + full).okDeveloper(200)
-			delete(job, "matched") // which a search tells
+			delete(job, "matched") // only searches have these two
 			delete(job, "relaxed")
 			require.Equal(t, job, one.at("data"), "all responses contain the same job")
 
 			near := me.get("/api/v1/jobs?keywords=" + word + "&location=Bradford").okDeveloper(200)
-			require.InDelta(t, 8.5, near.number("data.0.distance_miles"), 2)
+			require.InDelta(t, 8.5, near.number("data.0.distance_miles"), 2) // from Leeds to Bradford
 			require.Empty(t, me.get("/api/v1/jobs?keywords="+word+"&location=Bradford&radius=2").okDeveloper(200).list("data"))
 			require.Equal(t, []any{}, me.get("/api/v1/jobs?keywords="+word+"&remote=true").okDeveloper(200).at("data"))
 			for _, narrow := range []string{
@@ -250,6 +255,8 @@ func TestDeveloperJobs(t *testing.T) {
 	})
 }
 
+// TestDeveloperAPI_Authentication checks missing and wrong credentials: each error is a problem
+// with the headers of the limits and a challenge that names what was wrong.
 func TestDeveloperAPI_Authentication(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("strangers", func(t *testing.T) {
@@ -266,6 +273,7 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 				"x",
 				key + "x",
 				key[:len(key)-1] + "!",
+				// A key of the right form that does not exist.
 				"loc_live_" + regexp.MustCompile(`.`).ReplaceAllString(key[9:], "0"),
 			} {
 				refused := (&client{t: t, server: server, ip: guest.ip, apiKey: wrong}).get("/api/v1/jobs").problem(401, "unauthorized")
@@ -308,6 +316,7 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			require.Contains(t, wrong.header.Get("Allow"), "GET")
 			large := make([]byte, 3<<20)
 			require.Equal(t, 413, me.try("GET", "/api/v1/jobs", large).problem(413, "payload_too_large").status)
+			// The prefix ends with a slash: this is no path of the API.
 			outside := server.guest(t).try("GET", "/api/v10/jobs", nil)
 			require.Empty(t, outside.header.Get("RateLimit"))
 		})
@@ -337,6 +346,9 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 	})
 }
 
+// TestDeveloperAPI_Quotas checks the quotas of the free plan, 60 requests a minute and 10,000 a
+// day for all keys of an app, and the limit for requests without credentials, 60 a minute for
+// an address.
 func TestDeveloperAPI_Quotas(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("quota counts all keys of an app", func(t *testing.T) {
@@ -363,6 +375,7 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 			if server.countsLocally() {
 				return
 			}
+			// With the first request, 60 were counted before the one that is refused.
 			require.Equal(t, map[int]int{404: 30, 200: 29, 429: 1}, statuses)
 			over := two.get("/api/v1/jobs").problem(429, "rate_limit_exceeded")
 			require.Equal(t, "https://iana.org/assignments/http-problem-types#quota-exceeded", over.text("type"))
@@ -372,7 +385,7 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, wait >= 1 && wait <= 60, "%d", wait)
 			require.Equal(t, 429, two.try("GET", "/v1/nothing", nil).status, "unknown addresses are limited too")
-			one.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized") // and strangers have their own
+			one.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized") // fromNewAddress has no key, and guests have their own limit
 
 			other := me.program()
 			other.get("/api/v1/jobs").okDeveloper(200)
@@ -381,7 +394,7 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 				used := me.get("/api/developers/apps/" + app + "/usage").ok(200)
 				days := used.list("data.series")
 				today := days[len(days)-1].(object)
-				return today["requests"] == 63.0 && today["errors"] == 33.0
+				return today["requests"] == 63.0 && today["errors"] == 33.0 // 30 × 404 and 3 × 429 are errors
 			}, waitTimeout, 50*time.Millisecond)
 			require.NotNil(t, me.get("/api/developers/apps/"+app+"/keys").ok(200).at("data.keys.0.lastUsedAt"))
 		})

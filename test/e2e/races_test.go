@@ -35,8 +35,9 @@ func concurrently(t *testing.T, n int, request func(i int) *response) map[int]in
 	return counts
 }
 
-// retryWhenBusy repeats a request that failed because the machine is too busy:
-// with passwords to hash, or connections to open.
+// retryWhenBusy repeats a request up to five times while the server responds 503 with a
+// Retry-After: it limits the passwords that it hashes and the connections that it opens at a
+// time.
 func retryWhenBusy(request func() *response) *response {
 	resp := request()
 	for i := 0; i < 5 && resp.status == http.StatusServiceUnavailable && resp.header.Get("Retry-After") != ""; i++ {
@@ -45,6 +46,8 @@ func retryWhenBusy(request func() *response) *response {
 	return resp
 }
 
+// TestRaces checks that concurrent requests have the result of some order: limits hold, unique
+// things exist once, no change is lost and no deadlock makes a request fail.
 func TestRaces(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const n = 20
@@ -52,6 +55,7 @@ func TestRaces(t *testing.T) {
 		subtest := subtests(t, employer.client, seeker.client)
 		subtest("concurrent creation of apps at the limit", func(t *testing.T) {
 			maker := server.seeker(t)
+			// A user can have 50 apps.
 			require.Equal(t, map[int]int{201: 50, 409: 10}, concurrently(t, 60, func(int) *response {
 				return maker.fromNewAddress().try("POST", "/api/developers/apps", object{"name": "One of many"})
 			}))
@@ -91,6 +95,7 @@ func TestRaces(t *testing.T) {
 					defaults++
 				}
 			}
+			// At most one document is the default.
 			require.Equal(t, 1, defaults)
 		})
 		subtest("concurrent registrations", func(t *testing.T) {
@@ -161,6 +166,7 @@ func TestRaces(t *testing.T) {
 				}
 			}
 		})
+		// Transactions that lock the same rows in different orders could deadlock.
 		subtest("concurrent batches in different orders", func(t *testing.T) {
 			var ids []string
 			for range 5 {
@@ -234,6 +240,8 @@ func TestRaces(t *testing.T) {
 	})
 }
 
+// TestRaces_Users checks concurrent changes of users: an organization keeps an admin, and
+// invitations, links in e-mails and addresses are used once.
 func TestRaces_Users(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const n = 10
@@ -247,6 +255,7 @@ func TestRaces_Users(t *testing.T) {
 					return admins[i%2].fromNewAddress().
 						try("PUT", "/api/employers/team/"+admins[1-i%2].id+"/permissions", object{"role": "viewer"})
 				})
+				// 403 for an admin who was demoted first, 409 for the last one.
 				require.Equal(t, n, counts[200]+counts[403]+counts[409], "%v", counts)
 				team := string(one.get("/api/employers/team").ok(200).raw)
 				require.Contains(t, team, `"role":"admin"`)
@@ -271,7 +280,7 @@ func TestRaces_Users(t *testing.T) {
 		})
 		t.Run("concurrent use of a reset link", func(t *testing.T) {
 			seeker := server.seeker(t)
-			require.NotEmpty(t, server.waitForMail(t, seeker.email, "Subject:"))
+			require.NotEmpty(t, server.waitForMail(t, seeker.email, "Subject:")) // the e-mail of the registration
 			server.guest(t).post("/api/auth/forgot-password", object{"email": seeker.email}).ok(200)
 			token := server.tokenAbout(t, seeker.email, "assword")
 			counts := concurrently(t, n, func(i int) *response {
@@ -294,7 +303,7 @@ func TestRaces_Users(t *testing.T) {
 			for i, path := range []string{"/api/jobseekers/profile", "/api/employers/profile"} {
 				both[i].put(path, object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
 				var token string
-				require.Eventually(t, func() bool { // so far it is the other's
+				require.Eventually(t, func() bool { // until then, the newest e-mail is the first user's
 					token = server.tokenFromMail(t, next, "confirm your new")
 					return !slices.Contains(tokens, token)
 				}, waitTimeout, 50*time.Millisecond)
@@ -326,6 +335,8 @@ func (s *testServer) token(t testing.TB, email string) string {
 	return s.tokenAbout(t, email, "Subject:")
 }
 
+// tokenAbout returns the token in the newest e-mail to the address whose subject contains the
+// words.
 func (s *testServer) tokenAbout(t testing.TB, email, subject string) string {
 	t.Helper()
 	text := strings.ReplaceAll(s.waitForMail(t, email, subject), "=\r\n", "")

@@ -14,6 +14,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// shellBlock matches a block of shell commands in Markdown.
 var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // TestREADME_MainJob_WorksAsPasted runs the README's commands unchanged, in one
@@ -80,7 +81,8 @@ func TestREADME_AddAnEndpoint_Works(t *testing.T) {
 		source, err := os.ReadFile(path)
 		require.NoError(t, err)
 		before, after := string(source), ""
-		// Rows are added before those of another operation, and functions at the end.
+		// The README says where code goes: rows before those of the operation renew, and
+		// functions, which begin with a comment, at the end.
 		if line := strings.TrimSpace(strings.SplitN(step[2], "\n", 2)[0]); !strings.HasPrefix(line, "//") {
 			above, _, found := strings.Cut(before, "/api/employers/jobs/:id/renew\"")
 			require.True(t, found)

@@ -10,16 +10,16 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// ageSignIns moves the account's sign-ins into the past, so that they no longer
-// count as recent.
+// ageSignIns moves the account's sign-ins into the past, so that they no longer count as
+// recent, which is for ten minutes.
 func (a *account) ageSignIns() {
 	a.t.Helper()
 	signedIn := time.Now().UTC().Add(-11 * time.Minute).Format("2006-01-02T15:04:05.000000Z")
 	kit.ExecSQL(a.t, a.server.databaseURL(), "UPDATE sessions SET created_at = '"+signedIn+"' WHERE user_id = '"+a.id+"'")
 }
 
-// needsPassword requires that the request is refused without a password and with
-// a wrong one, and succeeds with the right one.
+// needsPassword requires that the request is refused without currentPassword and with a wrong
+// one, and succeeds with the status with the right one.
 func (a *account) needsPassword(t *testing.T, method, path string, body object, status int) *response {
 	t.Helper()
 	with := func(more object) *response {
@@ -38,6 +38,9 @@ func (a *account) needsPassword(t *testing.T, method, path string, body object, 
 	return with(object{"currentPassword": password}).ok(status)
 }
 
+// TestSensitiveOperations_OldSession_NeedPassword checks that a stolen session is not enough to
+// create credentials, to change the address or to delete the account: after ten minutes, these
+// need the password.
 func TestSensitiveOperations_OldSession_NeedPassword(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker := server.seeker(t)
@@ -54,6 +57,7 @@ func TestSensitiveOperations_OldSession_NeedPassword(t *testing.T) {
 		}
 		seeker.needsPassword(t, "PUT", "/api/jobseekers/profile", profile(newEmail()), 200)
 		seeker.needsPassword(t, "PUT", "/api/jobseekers/settings", profile(newEmail()), 200)
+		// The same address is no change.
 		seeker.fromNewAddress().put("/api/jobseekers/profile", profile(seeker.email)).ok(200)
 		seeker.needsPassword(t, "DELETE", "/api/jobseekers/profile", nil, 200)
 
@@ -64,6 +68,8 @@ func TestSensitiveOperations_OldSession_NeedPassword(t *testing.T) {
 	})
 }
 
+// TestSensitiveOperations_RecentSignIn_NeedNoPassword checks that a sign-in and an accepted
+// invitation count as recent, and a refresh of the tokens does not.
 func TestSensitiveOperations_RecentSignIn_NeedNoPassword(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		someone := server.seeker(t)
@@ -76,6 +82,8 @@ func TestSensitiveOperations_RecentSignIn_NeedNoPassword(t *testing.T) {
 	})
 }
 
+// TestReauthentication_WrongPasswords_Throttled checks that the password cannot be guessed with
+// a stolen session: wrong ones count as failed sign-ins, of which ten are allowed.
 func TestReauthentication_WrongPasswords_Throttled(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		someone := server.seeker(t)
@@ -87,6 +95,8 @@ func TestReauthentication_WrongPasswords_Throttled(t *testing.T) {
 	})
 }
 
+// TestDashboard_OldSession_AsksForPassword checks the same on the developers' pages, whose
+// forms have a field for the password when the sign-in is not recent.
 func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		someone := server.seeker(t)

@@ -38,6 +38,7 @@ func (s *testServer) seekerWithProfile(t *testing.T, profile object) *account {
 	return seeker
 }
 
+// recommendedTitles returns the titles of the recommended jobs, best first.
 func (a *account) recommendedTitles() (titles []string) {
 	a.t.Helper()
 	for _, item := range a.get(recommendationsPath + "?limit=100").ok(200).list("data.recommendations") {
@@ -46,8 +47,8 @@ func (a *account) recommendedTitles() (titles []string) {
 	return titles
 }
 
-// The expected first result for each profile, all from one employer, as a
-// recruiter would rank them.
+// TestRecommendations_RankLikeARecruiter checks the first results for typical profiles, all
+// from one employer, as a recruiter would rank them. The name of a case describes the user.
 func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		pay := func(lowest, highest int) object { return object{"min": lowest, "max": highest, "currency": "GBP"} }
@@ -210,6 +211,8 @@ func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 	})
 }
 
+// TestRecommendations_OtherNameOfTheRole_CountsAsTheRole checks that an abbreviation fits as
+// well as the full name of the role.
 func TestRecommendations_OtherNameOfTheRole_CountsAsTheRole(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		postJobs(t, server, object{"title": "Registered Nurse", "location": "Leeds"})
@@ -218,6 +221,9 @@ func TestRecommendations_OtherNameOfTheRole_CountsAsTheRole(t *testing.T) {
 	})
 }
 
+// TestRecommendationsAndDashboard checks the recommendations of a jobseeker, which leave out
+// jobs that the user has applied for, saved or dismissed, and the dashboard that shows them,
+// for guests too.
 func TestRecommendationsAndDashboard(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/jobseekers/dashboard without listings", func(t *testing.T) {
@@ -241,7 +247,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			seeker := server.seekerWithProfile(t, object{"currentRole": "Staff Nurse", "location": "Leeds"})
 			resp := seeker.get(recommendationsPath).ok(200)
 			require.InDelta(t, 3, resp.number("data.total"), 0)
-			require.Len(t, resp.list("data.recommendations"), 3)
+			require.Len(t, resp.list("data.recommendations"), 3) // the draft is not public
 			first := resp.at("data.recommendations.0").(object)
 			require.Equal(t, ids["Staff Nurse"], first["uuid"])
 			require.Equal(t, ids["Staff Nurse"], first["id"])

@@ -12,7 +12,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// accountAccess is an account with one of every means of access.
+// accountAccess is an account with one of every means of access, which the rows of the guide's
+// table revoke or keep.
 type accountAccess struct {
 	server     *testServer
 	acting     *account // the session that acts
@@ -27,6 +28,7 @@ type accountAccess struct {
 	email      string // after the event
 }
 
+// accessOf creates an account that is a member of an organization, with all means of access.
 func (w *testServer) accessOf(t *testing.T) *accountAccess {
 	t.Helper()
 	a := &accountAccess{server: w, boss: w.employer(t), acting: w.seeker(t), password: password}
@@ -43,7 +45,7 @@ func (w *testServer) accessOf(t *testing.T) *accountAccess {
 	a.invitation = w.tokenFromMail(t, me.email, "Rival Clinic")
 	a.other, a.browser, a.email = me.signIn(password), w.signedIn(t, me), me.email
 	for _, s := range a.other.get("/api/auth/sessions").ok(200).list("data.sessions") {
-		if s := s.(object); s["current"] == true {
+		if s := s.(object); s["current"] == true { // the session of a.other, which sends the request
 			a.session = s["id"].(string)
 		}
 	}
@@ -59,7 +61,8 @@ func (a *accountAccess) changeAddress(t *testing.T) {
 	a.email = next
 }
 
-// recoveryEvents are the rows of the guide's table.
+// recoveryEvents execute the events of the guide's table, by the text in its first column. They
+// set the password and the address that the account has afterwards.
 var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	"Password reset": func(t *testing.T, a *accountAccess) {
 		a.server.guest(t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
@@ -95,7 +98,8 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	},
 }
 
-// signInAgain signs in after the event; it returns nil if the account is deleted.
+// signInAgain signs in after the event. It returns nil if the account is deleted, which
+// recoveryEvents mark by an empty password.
 func (a *accountAccess) signInAgain(t *testing.T) *account {
 	t.Helper()
 	if a.password == "" {
@@ -105,7 +109,7 @@ func (a *accountAccess) signInAgain(t *testing.T) *account {
 	return (&account{client: a.server.guest(t), id: a.acting.id, email: a.email}).signIn(a.password)
 }
 
-// cell returns "kept" or "revoked".
+// cell returns the word in the guide's table for a means of access that was kept, or not.
 func cell(kept bool) string {
 	if kept {
 		return "kept"
@@ -113,7 +117,8 @@ func cell(kept bool) string {
 	return "revoked"
 }
 
-// recoveryColumns are the columns of the guide's table.
+// recoveryColumns try the means of access in the columns of the guide's table, by the column's
+// name, and return the text of the cell. again is the account after signInAgain.
 var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *account) string{
 	"session": func(_ *testing.T, a *accountAccess, again *account) string {
 		if again == nil {
@@ -140,6 +145,7 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 		if again != nil {
 			return again.get(a.programs.webhook).ok(200).text("data.webhook.status")
 		}
+		// The owner is deleted, so that only the database shows the deletion.
 		id := a.programs.webhook[strings.LastIndex(a.programs.webhook, "/")+1:]
 		require.Eventually(t,
 			func() bool {
@@ -187,6 +193,9 @@ func table(t *testing.T, guide string) (header []string, rows [][]string) {
 	return header, rows
 }
 
+// TestRecoveryMatrix_EveryCell_IsAsDocumented checks the table in the guide about accounts,
+// which says for every event which means of access it revokes. An account has all of them, goes
+// through the event of a row, and tries each.
 func TestRecoveryMatrix_EveryCell_IsAsDocumented(t *testing.T) {
 	header, rows := table(t, "accounts")
 	require.Len(t, header, len(recoveryColumns)+1)

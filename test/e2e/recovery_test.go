@@ -14,11 +14,11 @@ import (
 // programs are the means by which programs act for an account: an API key, an
 // OAuth grant and a webhook.
 type programs struct {
-	owner   *account
+	owner   *account // of the app
 	key     *client
 	grant   *client
-	webhook string
-	consent string
+	webhook string // its path
+	consent string // the client_id of an app of another developer
 }
 
 // programs creates one of each for the account.
@@ -37,7 +37,7 @@ func (a *account) programs() *programs {
 	return p
 }
 
-// requireActive requires that all of them work, as a session of the owner shows.
+// requireActive requires that all of them work, which session, one of the owner, shows.
 func (p *programs) requireActive(t testing.TB, session *client) {
 	t.Helper()
 	p.key.get("/v1/applications").okDeveloper(200)
@@ -46,7 +46,8 @@ func (p *programs) requireActive(t testing.TB, session *client) {
 	require.Len(t, session.get("/api/auth/consents").ok(200).list("data.consents"), 1)
 }
 
-// requireRevoked requires that none of them works.
+// requireRevoked requires that none of them works. A webhook is paused instead of deleted, so
+// that the owner can check and resume it.
 func (p *programs) requireRevoked(t testing.TB, session *client) {
 	t.Helper()
 	p.key.get("/v1/applications").problem(401, "unauthorized")
@@ -55,7 +56,8 @@ func (p *programs) requireRevoked(t testing.TB, session *client) {
 	require.Empty(t, session.get("/api/auth/consents").ok(200).list("data.consents"))
 }
 
-// requireListed requires that the mail names all of them.
+// requireListed requires that the e-mail names all of them, so that the owner can find those of
+// an attacker.
 func (p *programs) requireListed(t testing.TB, letter string) {
 	t.Helper()
 	letter = strings.ReplaceAll(letter, "=\r\n", "")
@@ -77,6 +79,9 @@ func (a *account) resetPassword() *account {
 	return a.signIn(password + "1")
 }
 
+// TestPasswordReset_ProgramsOfTheAccount_Revoked checks that a reset password also ends the
+// access of programs, because an attacker may have created them, and that the e-mail about it
+// lists them.
 func TestPasswordReset_ProgramsOfTheAccount_Revoked(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		victim := server.seeker(t)
@@ -88,6 +93,8 @@ func TestPasswordReset_ProgramsOfTheAccount_Revoked(t *testing.T) {
 	})
 }
 
+// TestChangePassword_SignOutPrograms_OnRequestOnly checks that a user who knows the password
+// decides whether programs keep their access: signOutPrograms revokes it.
 func TestChangePassword_SignOutPrograms_OnRequestOnly(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		owner := w.seeker(t)
@@ -101,6 +108,9 @@ func TestChangePassword_SignOutPrograms_OnRequestOnly(t *testing.T) {
 	})
 }
 
+// TestAcceptInvitation_UnverifiedAccount_ProgramsRevoked checks that an account whose address
+// was never confirmed loses its programs when it joins a team: it may have been registered by
+// an attacker with the address of the invited user.
 func TestAcceptInvitation_UnverifiedAccount_ProgramsRevoked(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, invited := server.employer(t), server.seeker(t)
@@ -128,6 +138,8 @@ func TestAcceptInvitation_UnverifiedAccount_ProgramsRevoked(t *testing.T) {
 	})
 }
 
+// TestConfirmationMail_AccountWithPrograms_ListsThem checks that the e-mail that confirms a new
+// address names the programs with access to the account.
 func TestConfirmationMail_AccountWithPrograms_ListsThem(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, w *testServer) {
 		someone, next := w.seeker(t), newEmail()
@@ -137,6 +149,8 @@ func TestConfirmationMail_AccountWithPrograms_ListsThem(t *testing.T) {
 	})
 }
 
+// TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive checks that an attacker cannot keep
+// access by creating API keys at the same time as the password is reset.
 func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		victim := server.seeker(t)
@@ -168,6 +182,9 @@ func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
 	})
 }
 
+// TestEmailChange_UndoFromOldMailbox_RestoresTheAccount checks that the owner of the old
+// address can take back an account whose address an attacker has changed, once, with a new
+// password.
 func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/auth/undo-email-change restores address and password once", func(t *testing.T) {
@@ -207,7 +224,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 	})
 }
 
-// undoToken returns the token of the link that was sent to the old address.
+// undoToken returns the token of the link that was sent to the old address after the change.
 func (s *testServer) undoToken(t testing.TB, old string) string {
 	t.Helper()
 	text := strings.ReplaceAll(
@@ -220,4 +237,5 @@ func (s *testServer) undoToken(t testing.TB, old string) string {
 	return found[1]
 }
 
+// undoLink matches the link that undoes a change of address.
 var undoLink = regexp.MustCompile(`/undo-email-change\?token=([0-9A-Za-z_.-]+)`)

@@ -17,7 +17,7 @@ import (
 	"github.com/locumhq/locum/test/kit/services"
 )
 
-// metric returns the value of a metric.
+// metric returns the value of a metric without labels.
 func (s *testServer) metric(t *testing.T, name string) float64 {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(s.metrics(t))
@@ -47,6 +47,7 @@ type replicated struct {
 	primary, replica *services.Server
 }
 
+// newReplicated starts a server with new databases.
 func newReplicated(t *testing.T) replicated {
 	t.Helper()
 	primary := kit.OwnPostgres(t)
@@ -58,7 +59,8 @@ func newReplicated(t *testing.T) replicated {
 	}
 }
 
-// waitForReplica waits until the replica serves the listing.
+// waitForReplica waits until the server reads the page of the listing from the replica, which
+// its metric shows.
 func (r replicated) waitForReplica(t *testing.T, listing string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -78,6 +80,9 @@ func countOn(t *testing.T, server *services.Server, query string) (n int) {
 	return n
 }
 
+// TestReplica_GuestsReadFromIt_OwnWritesAreVisible checks that guests read from the replica and
+// still see each write at once, and that the server keeps to its limit of ten connections in
+// total.
 func TestReplica_GuestsReadFromIt_OwnWritesAreVisible(t *testing.T) {
 	t.Parallel()
 	replicas := newReplicated(t)
@@ -103,6 +108,9 @@ func TestReplica_GuestsReadFromIt_OwnWritesAreVisible(t *testing.T) {
 	require.LessOrEqual(t, countOn(t, replicas.primary, connections)+countOn(t, replicas.replica, connections), 10)
 }
 
+// TestReplica_Lags_IsSkipped checks that the server does not read from a replica that has not
+// applied the newest writes, its own and those of other processes, until the replica has caught
+// up.
 func TestReplica_Lags_IsSkipped(t *testing.T) {
 	t.Parallel()
 	replicas := newReplicated(t)
@@ -137,6 +145,8 @@ func TestReplica_Lags_IsSkipped(t *testing.T) {
 	require.Eventually(t, func() bool { return replicas.adapter(t, "replicas") == "ok" }, waitTimeout, 50*time.Millisecond)
 }
 
+// TestReplica_IsLost_NoRequestFails checks that requests are served from the primary while the
+// replica refuses connections or hangs, and from the replica again afterwards.
 func TestReplica_IsLost_NoRequestFails(t *testing.T) {
 	t.Parallel()
 	replicas := newReplicated(t)
@@ -167,6 +177,8 @@ func TestReplica_IsLost_NoRequestFails(t *testing.T) {
 	}
 }
 
+// TestReplica_BehindPgBouncer_IsUsed checks a primary and a replica that are both reached
+// through PgBouncer.
 func TestReplica_BehindPgBouncer_IsUsed(t *testing.T) {
 	t.Parallel()
 	primary := kit.OwnPostgres(t)
@@ -186,6 +198,8 @@ func TestReplica_BehindPgBouncer_IsUsed(t *testing.T) {
 	require.Contains(t, string(replicas.page(t, listing).raw), "Ward Sister")
 }
 
+// TestReplica_AnotherDatabase_IsNotUsed checks that a wrong replica URL is reported and not
+// used: a standby of another database, and the primary itself.
 func TestReplica_AnotherDatabase_IsNotUsed(t *testing.T) {
 	t.Parallel()
 	primary := kit.OwnPostgres(t)
@@ -204,6 +218,7 @@ func TestReplica_AnotherDatabase_IsNotUsed(t *testing.T) {
 	require.Zero(t, server.metric(t, "locum_database_replica_reads_total"))
 }
 
+// TestReplica_SQLite_IsRefused checks that a server does not start with replicas of SQLite.
 func TestReplica_SQLite_IsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// operationName matches the operations in the name of a subtest: one or more methods, joined by
+// "and", and a path.
 var operationName = regexp.MustCompile(`((?:[A-Z]+ and )*[A-Z]{3,6}) (/\S+)`)
 
 // testsByOperation returns the names of subtests in this package that begin with
@@ -33,6 +35,7 @@ func testsByOperation(t *testing.T) map[string][]string {
 			if !ok || len(call.Args) != 2 {
 				return true
 			}
+			// Subtests are calls of t.Run, or of the function that subtests returns.
 			switch by := call.Fun.(type) {
 			case *ast.SelectorExpr:
 				if by.Sel.Name != "Run" {
@@ -59,8 +62,8 @@ func testsByOperation(t *testing.T) map[string][]string {
 	return out
 }
 
-// TestEveryOperation_HasATest compares ROWS.md, the list of all operations with
-// their tests; with LOCUM_TEST_WRITE=1 it writes the file.
+// TestEveryOperation_HasATest checks that every operation has a subtest whose name contains it,
+// and that ROWS.md lists them. With LOCUM_TEST_WRITE=1 it writes the file.
 func TestEveryOperation_HasATest(t *testing.T) {
 	t.Parallel()
 	tests := testsByOperation(t)
@@ -100,6 +103,8 @@ func TestEveryOperation_HasATest(t *testing.T) {
 	require.Equal(t, page, string(written), "run `make rows` to update test/e2e/ROWS.md")
 }
 
+// assertNotEmpty reports an operation without a test and continues, so that one run names all
+// of them.
 func assertNotEmpty(t *testing.T, tests []string, row string) bool {
 	t.Helper()
 	if len(tests) == 0 {

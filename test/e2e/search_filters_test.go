@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// filteredListings differ in every value that a search can filter by.
 var filteredListings = []object{
 	{
 		"title":          "Staff Nurse, Band 5, nights",
@@ -31,6 +32,9 @@ var filteredListings = []object{
 	},
 }
 
+// TestSearchFilters checks the filters of a search one by one: values by id or name, several
+// values as alternatives, empty values as no filter, and unknown values as errors. The titles
+// of results are separated by |.
 func TestSearchFilters(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer := server.employer(t)
@@ -85,19 +89,21 @@ func TestSearchFilters(t *testing.T) {
 			})
 		}
 		for filters, field := range map[string]string{
-			`{"role": "wizard"}`:                                    "filters.role",
-			`{"role": ["midwife", "wizard"]}`:                       "filters.role",
-			`{"role": 7}`:                                           "filters.role",
-			`{"role": [7]}`:                                         "filters.role",
-			`{"role": {"is": "midwife"}}`:                           "filters.role",
-			`{"band": "band 99"}`:                                   "filters.band",
-			`{"band": 5}`:                                           "filters.band",
-			`{"shift": "sometimes"}`:                                "filters.shift",
-			`{"currency": "POUND"}`:                                 "filters.currency",
-			`{"currency": "12"}`:                                    "filters.currency",
-			`{"contractType": ["permanent", ""]}`:                   "",
-			`{"contractType": ["forever"]}`:                         "filters.contractType",
-			`{"employmentType": "never"}`:                           "filters.employmentType",
+			`{"role": "wizard"}`:              "filters.role",
+			`{"role": ["midwife", "wizard"]}`: "filters.role",
+			`{"role": 7}`:                     "filters.role",
+			`{"role": [7]}`:                   "filters.role",
+			`{"role": {"is": "midwife"}}`:     "filters.role",
+			`{"band": "band 99"}`:             "filters.band",
+			`{"band": 5}`:                     "filters.band",
+			`{"shift": "sometimes"}`:          "filters.shift",
+			`{"currency": "POUND"}`:           "filters.currency",
+			`{"currency": "12"}`:              "filters.currency",
+			// An empty value is ignored.
+			`{"contractType": ["permanent", ""]}`: "",
+			`{"contractType": ["forever"]}`:       "filters.contractType",
+			`{"employmentType": "never"}`:         "filters.employmentType",
+			// Too many values.
 			`{"employer": ["` + strings.Repeat(`a", "`, 20) + `"]}`: "filters.employer",
 		} {
 			t.Run("POST "+filters, func(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestSearch_TooManyExclusionsOrPhrases_Refused checks the limits of the most expensive parts
+// of a search text, five excluded words and three phrases, in every search.
 func TestSearch_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
@@ -30,6 +32,8 @@ func TestSearch_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 	})
 }
 
+// TestSearch_NetworkOverBudget_RateLimited checks that the searches of one network may only
+// take a limited CPU time, here 1 ms in 10 s, and that another network is not affected.
 func TestSearch_NetworkOverBudget_RateLimited(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		server.employer(t).listing(object{"title": "Nurse", "location": "Leeds"})

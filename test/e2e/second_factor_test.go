@@ -10,15 +10,16 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// authenticator is an authenticator app. Each code works once: next is the offset
-// in time steps of the next code.
+// authenticator is an authenticator app (RFC 6238). The server accepts each code once, so that
+// next is the offset of a time step without a used code.
 type authenticator struct {
 	t        testing.TB
 	secret   string
 	next     time.Duration
-	recovery []string
+	recovery []string // the recovery codes of the account
 }
 
+// code returns a code that was not used before.
 func (a *authenticator) code() string {
 	a.t.Helper()
 	code, err := totp.GenerateCode(a.secret, time.Now().Add(a.next))
@@ -49,6 +50,9 @@ func (r *response) asksForCode(message, code string) {
 	require.Equal(r.t, code, r.text("code"))
 }
 
+// TestSecondFactor checks two-step sign-in: enrollment, codes and recovery codes that work
+// once, turning it off, the sign-in page, organizations that require it, and the reset by an
+// operator.
 func TestSecondFactor(t *testing.T) {
 	const required, invalid = "Enter the code of your authenticator app", "Invalid authentication code"
 	onEachSetup(t, func(t *testing.T, server *testServer) {
@@ -75,6 +79,8 @@ func TestSecondFactor(t *testing.T) {
 				post("/api/auth/second-factor", object{"currentPassword": password}).
 				fails(409, "The second factor is already enabled")
 			login(t, me, password, "").asksForCode(required, "second_factor_required")
+			// With a wrong password, the response does not reveal that the account has a second
+			// factor.
 			login(t, me, "Wr0ng-horse", "").fails(401, "Invalid email or password")
 			login(t, me, "Wr0ng-horse", app.recovery[0]).fails(401, "Invalid email or password")
 			login(t, me, password, "000000").asksForCode(invalid, "second_factor_invalid")
@@ -143,6 +149,7 @@ func TestSecondFactor(t *testing.T) {
 			member := server.addMember(t, boss, nil)
 			job := boss.listing(nil)
 			require.Equal(t, false, boss.get("/api/employers/organization").ok(200).at("data.requireSecondFactor"))
+			// An admin without a second factor would lose access.
 			boss.put("/api/employers/organization", object{"requireSecondFactor": true}).invalid("requireSecondFactor")
 			boss.enroll()
 			boss.put("/api/employers/organization", object{"requireSecondFactor": true}).ok(200)

@@ -14,9 +14,12 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// demoAccount matches a line of data/demo.txt.
+// demoAccount matches a line of data/demo.txt: the address and the password of a demo account.
 var demoAccount = regexp.MustCompile(`(?m)^([a-z]+@locum\.example) +(\S+) `)
 
+// TestSeed checks the demo data: it is never added to a store with users or to a public
+// installation, its accounts cannot sign in if the server has a public URL, and it can be
+// removed without other data.
 func TestSeed(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seed := func(more []string, args ...string) (string, error) {
@@ -41,6 +44,7 @@ func TestSeed(t *testing.T) {
 		require.Contains(t, out, string(kept))
 		info, err := os.Stat(file)
 		require.NoError(t, err)
+		// The file contains passwords.
 		require.Equal(t, os.FileMode(0o600), info.Mode())
 		accounts := demoAccount.FindAllStringSubmatch(string(kept), -1)
 		require.Len(t, accounts, 4)
@@ -56,6 +60,7 @@ func TestSeed(t *testing.T) {
 		require.Contains(t, out, "no demo data is added: the store has users")
 
 		server.stop(t)
+		// An installation for tests may become a public one with the demo accounts in it.
 		server.env = append(server.env, "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
 		server.serve(t)
 		for _, a := range accounts {
@@ -83,6 +88,8 @@ func TestSeed(t *testing.T) {
 	})
 }
 
+// TestMigrateDown_StoreHasUsers_NeedsYes checks that `migrate down`, which deletes data, needs
+// --yes if the store has users.
 func TestMigrateDown_StoreHasUsers_NeedsYes(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		server.employer(t)

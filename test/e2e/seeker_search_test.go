@@ -8,10 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestJobseekerSearch checks the search of the jobseekers' API: its response format with
+// bookmarks, orders, filters and page sizes of at most 20. Guests and employers can use it,
+// too.
 func TestJobseekerSearch(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker := server.employer(t), server.seeker(t)
-		word := "Zq" + newEmail()[1:9] // only these listings have it
+		word := "Zq" + newEmail()[1:9] // no other listing has this word
 		leeds := employer.listing(
 			object{
 				"title":        word + " b nurse",
@@ -70,6 +73,7 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Equal(t, []string{bare, moon, boston, leeds}, ids(guest, "&sort=postedAt"))
 			require.Equal(t, []string{leeds, boston, moon, bare}, ids(guest, "&sort=postedAt&order=asc"))
 			require.Equal(t, []string{leeds, boston, moon, bare}, ids(guest, "&order=asc"))
+			// 25 an hour are 48,750 a year.
 			require.Equal(t, []string{boston, leeds}, ids(guest, "&sort=salary")[:2], "by the year")
 			require.Equal(t, []string{leeds, boston}, ids(guest, "&sort=salary&order=asc")[:2])
 			require.Equal(t, []string{moon, leeds, boston, bare}, ids(guest, "&sort=location"))

@@ -11,7 +11,8 @@ import (
 // note is a notification as its user sees it.
 type note struct{ id, kind, message string }
 
-// waitForNotifications waits until the user has n notifications.
+// waitForNotifications waits until the user has n notifications and returns them, newest first.
+// It fails if there are more.
 func (a *account) waitForNotifications(n int) (out []note) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {
@@ -42,6 +43,8 @@ func (a *account) waitForNotification(words string) (id string) {
 	return id
 }
 
+// TestJobseekerNotifications checks the notifications and activities of a jobseeker, which only
+// the user can read and change.
 func TestJobseekerNotifications(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, seeker, otherUser := server.employer(t), server.seeker(t), server.seeker(t)
@@ -50,6 +53,7 @@ func TestJobseekerNotifications(t *testing.T) {
 			employer.fromNewAddress().put("/api/employers/applications/"+application, object{"status": status}).ok(200)
 		}
 		employer.fromNewAddress().put("/api/employers/applications/"+application, object{"status": "nonsense"}).fails(400, "Invalid status")
+		// The same status again and a refused one notify nothing.
 		notes := seeker.waitForNotifications(3)
 
 		t.Run("GET /api/jobseekers/notifications", func(t *testing.T) {
@@ -114,6 +118,7 @@ func TestJobseekerNotifications(t *testing.T) {
 		t.Run("GET /api/jobseekers/activity", func(t *testing.T) {
 			seeker.delete("/api/jobseekers/applications/" + application).ok(200)
 			require.Eventually(t, func() bool {
+				// Applied, three changes and withdrew.
 				return seeker.get("/api/jobseekers/activity").ok(200).number("data.total") == 5
 			}, waitTimeout, 50*time.Millisecond)
 			resp := seeker.get("/api/jobseekers/activity?limit=1").ok(200)

@@ -122,8 +122,6 @@ func serverEnv(dir string) []string {
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir,
 		"LOCUM_HTTP_ADDR=127.0.0.1:0",
 		// Each client sends its own X-Forwarded-For, so that tests do not share rate limits.
-		// Clients set their own addresses, so that tests do not share rate
-		// limits.
 		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
 		"LOCUM_HTTP_DRAIN=10ms",
 		// A machine that runs many tests is slow: searches may take long, and their CPU time is

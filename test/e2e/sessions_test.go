@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestSessions checks that a user sees all sessions, of the API and of browsers, and can end
+// one, the current one included, or all others.
 func TestSessions(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		signIn := func(t *testing.T, who *account) *account {
@@ -64,6 +66,7 @@ func TestSessions(t *testing.T) {
 			phone.requireSignedOut(t)
 			me.delete("/api/auth/sessions/"+second).fails(404, "Session not found")
 			me.delete("/api/auth/sessions/nonsense").fails(404, "Session not found")
+			// Other sessions are not affected.
 			require.Equal(t, 200, b.open("GET", "/developers", nil).status)
 			me.delete("/api/auth/sessions/" + browser).ok(200)
 			require.Equal(t, 303, b.open("GET", "/developers", nil).status)

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestSettings checks the settings of jobseekers and employers under one path: each kind of
+// user has its intents, and the settings are the same as those of the profile.
 func TestSettings(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const path = "/api/jobseekers/settings"
@@ -17,6 +19,7 @@ func TestSettings(t *testing.T) {
 			jo.post("/api/jobseekers/saved", object{"listingId": listing}).ok(201)
 			jo.post("/api/jobseekers/search", object{"intent": "save-search", "name": "Nights", "query": "nurse"}).ok(200)
 			resp := jo.get(path).ok(200)
+			// The id is a number that stays the same; uuid is the id of the user elsewhere.
 			require.GreaterOrEqual(t, resp.number("data.settings.id"), 1.)
 			require.Equal(t, jo.id, resp.text("data.settings.uuid"))
 			require.Equal(t, jo.email, resp.text("data.settings.email"))

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/oauth2"
 )
 
+// TestSignUpPage checks the registration page of the developers' site: it continues with the
+// page or consent that the user wanted, but not on another site, and has the validation and
+// limits of the API.
 func TestSignUpPage(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		form := func(more url.Values) url.Values {
@@ -89,7 +92,7 @@ func TestSignUpPage(t *testing.T) {
 			browser.Site = "same-origin"
 			c := server.guest(t)
 			c.ip = browser.IP
-			for range 3 {
+			for range 3 { // with the two below: five registrations of employers in 15 minutes
 				c.post("/api/auth/register-employer", object{}).invalid("email")
 			}
 			employer := url.Values{"userType": {"employer"}, "companyName": {""}}

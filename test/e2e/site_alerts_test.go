@@ -10,12 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The links of mails about job alerts.
+// confirmAlertLink and endAlertsLink match the links in e-mails about job alerts.
 var (
 	confirmAlertLink = regexp.MustCompile(`/job-alerts/confirm\?token=[A-Za-z0-9._~%-]+`)
 	endAlertsLink    = regexp.MustCompile(`/unsubscribe\?alerts=[A-Za-z0-9._~%-]+`)
 )
 
+// TestSiteAlerts_Guest_ConfirmsAndEnds follows the job alert of a guest without an account:
+// no alert is sent to an address until its owner has confirmed it, and one click ends all
+// alerts.
 func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, address := server.employer(t), newEmail()
@@ -38,7 +41,7 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 			"/job-alerts/confirm",
 			"/job-alerts/confirm?token=x",
 			link + "x",
-			"/job-alerts/confirm?token=" + strings.Repeat("x", 7_000),
+			"/job-alerts/confirm?token=" + strings.Repeat("x", 7_000), // longer than any token
 		} {
 			require.Equal(t, http.StatusBadRequest, guest.open(http.MethodPost, bad, url.Values{}).status, bad)
 		}

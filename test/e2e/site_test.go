@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// links returns the addresses of the links of a page whose text matches.
+// links returns the addresses of the links of a page whose content matches the regular
+// expression.
 func (p pageView) links(text string) (out []string) {
 	for _, m := range regexp.MustCompile(`(?s)<a [^>]*href="([^"]*)"[^>]*>(.*?)</a>`).FindAllStringSubmatch(p.text, -1) {
 		if regexp.MustCompile(text).MatchString(m[2]) {
@@ -25,6 +26,8 @@ func (p pageView) links(text string) (out []string) {
 	return out
 }
 
+// TestSite_FindingJobs follows a guest through the site: home page, search with a typing error,
+// filters with their numbers of results, unknown places, the job and its employer.
 func TestSite_FindingJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -84,6 +87,7 @@ func TestSite_FindingJobs(t *testing.T) {
 		require.Contains(t, open(unknown.links("Leeds")[0]).text, leeds)
 		require.NotContains(t, none.text, "We do not know")
 		require.Equal(t, 400, browser.open("GET", "/jobs?sort=sideways", nil).status)
+		// £30,000 a year; 21.30 an hour are 41,535.
 		require.Contains(t, open("/jobs?pay=%C2%A330,000").text, "1 job<")
 
 		job := open("/jobs/" + leeds)
@@ -103,6 +107,7 @@ func TestSite_FindingJobs(t *testing.T) {
 		for _, search := range []string{"", "q=nurse", "q=nurse&where=Leeds"} {
 			values, err := url.ParseQuery(search)
 			require.NoError(t, err)
+			// The number beside a filter is that of the results with the filter.
 			filters := filterCount.FindAllStringSubmatch(open("/jobs?"+search).text, -1)
 			require.Greater(t, len(filters), 5)
 			for _, filter := range filters {
@@ -117,6 +122,8 @@ func TestSite_FindingJobs(t *testing.T) {
 // filterCount matches a filter with its parameter, its value and the number of its results.
 var filterCount = regexp.MustCompile(`name="(\w+)" value="([^"]*)"> <span>[^<]*</span> <span class="soft">(\d+)<`)
 
+// TestSite_PagesOfResults follows the links between pages of results: 45 jobs on three pages,
+// each once.
 func TestSite_PagesOfResults(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -140,7 +147,7 @@ func TestSite_PagesOfResults(t *testing.T) {
 				}
 			}
 		}
-		require.Len(t, seen, 45+2)
+		require.Len(t, seen, 45+2) // the jobs, and the numbers of pages 2 and 3
 		require.Contains(t, browser.open("GET", "/jobs?q=nurse&page=3", nil).text, "Showing 41 to 45")
 	})
 }
@@ -164,6 +171,8 @@ func parseFeed(t *testing.T, feed string) (elements map[string]int, text string)
 	}
 }
 
+// TestSite_Feeds_CharactersInvalidInXML_AreReplaced checks that one listing with such
+// characters does not make a feed unreadable.
 func TestSite_Feeds_CharactersInvalidInXML_AreReplaced(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		title := "Nurse \x08 ]]> \ufffe \U0001F600"
@@ -176,6 +185,8 @@ func TestSite_Feeds_CharactersInvalidInXML_AreReplaced(t *testing.T) {
 	})
 }
 
+// TestSite_FeedsAndCaching checks that feeds are well-formed with hostile text, and that only
+// the pages of guests are for shared caches.
 func TestSite_FeedsAndCaching(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -210,6 +221,8 @@ func TestSite_FeedsAndCaching(t *testing.T) {
 	})
 }
 
+// TestSite_Disabled_ServesJobsAlone checks that LOCUM_SITE_ENABLED=false leaves the pages of
+// single jobs, to which webhooks and the API link.
 func TestSite_Disabled_ServesJobsAlone(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		id := server.employer(t).listing(nil)
@@ -220,6 +233,9 @@ func TestSite_Disabled_ServesJobsAlone(t *testing.T) {
 	}, "LOCUM_SITE_ENABLED=false")
 }
 
+// TestSite_ClosedJob_KeepsItsPageForAWhile checks that a job that is not open has a page
+// without an application form, or 410 Gone if it was archived or deleted, and that sitemaps
+// have open jobs only.
 func TestSite_ClosedJob_KeepsItsPageForAWhile(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -257,7 +273,8 @@ func TestSite_ClosedJob_KeepsItsPageForAWhile(t *testing.T) {
 	})
 }
 
-// TestSite_CachedPages_AreThoseOfGuests opens a job often enough that the cache answers.
+// TestSite_CachedPages_AreThoseOfGuests opens a job often enough that the server responds from
+// its cache, and checks that users get their own pages and that views are still counted.
 func TestSite_CachedPages_AreThoseOfGuests(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -283,6 +300,8 @@ func TestSite_CachedPages_AreThoseOfGuests(t *testing.T) {
 	})
 }
 
+// TestSite_SitemapParts_AreLimited checks that a client can read 30 parts of the sitemap a
+// minute, because each has up to 50,000 jobs.
 func TestSite_SitemapParts_AreLimited(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		part := func(n int) string {
@@ -297,6 +316,8 @@ func TestSite_SitemapParts_AreLimited(t *testing.T) {
 	})
 }
 
+// TestSite_Feeds_AreLimited checks that a client can read 60 feeds a minute in both formats
+// together, because each is a search.
 func TestSite_Feeds_AreLimited(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		reader := server.browser(t)
@@ -309,6 +330,8 @@ func TestSite_Feeds_AreLimited(t *testing.T) {
 	})
 }
 
+// TestSite_EmbeddedJobs_ForAllowedOriginsOnly checks that the configured origins can show an
+// employer's jobs in a frame, and that no other page of the site can be framed (clickjacking).
 func TestSite_EmbeddedJobs_ForAllowedOriginsOnly(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -342,6 +365,8 @@ func TestSite_EmbeddedJobs_ForAllowedOriginsOnly(t *testing.T) {
 	}, "LOCUM_SITE_EMBED_ORIGINS=https://www.hospital.example,https://careers.example")
 }
 
+// TestSite_NoEmbedOrigins_HasNoEmbeddedJobs checks that embedding is off by default, with its
+// page, script and instructions.
 func TestSite_NoEmbedOrigins_HasNoEmbeddedJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
@@ -354,6 +379,8 @@ func TestSite_NoEmbedOrigins_HasNoEmbeddedJobs(t *testing.T) {
 	})
 }
 
+// TestSite_UnknownPath_ShowsAPageToBrowsers checks that a 404 is a page for browsers and JSON
+// for programs and below /api/.
 func TestSite_UnknownPath_ShowsAPageToBrowsers(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		for path, wantsPage := range map[string]bool{"/nope": true, "/account/nope": true, "/api/nope": false} {
@@ -371,6 +398,8 @@ func TestSite_UnknownPath_ShowsAPageToBrowsers(t *testing.T) {
 	})
 }
 
+// TestSite_AlertOfFilteredSearch_KeepsItsConditions checks that the link to a job alert carries
+// over the filters of the search; a role becomes a search word.
 func TestSite_AlertOfFilteredSearch_KeepsItsConditions(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		server.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds", "contractType": "permanent"})

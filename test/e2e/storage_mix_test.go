@@ -12,6 +12,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// TestDatabases_MainJob checks the main use case, from posting a job to reviewing an
+// application, on every supported database and with modules in separate databases.
 func TestDatabases_MainJob(t *testing.T) {
 	t.Parallel()
 	for name, settings := range map[string]func(t *testing.T, dir string) []string{
@@ -38,7 +40,8 @@ func TestDatabases_MainJob(t *testing.T) {
 	}
 }
 
-// mainJob lets an employer hire over the API. The databases are those of the server.
+// mainJob posts a job, applies, reviews the application and deletes the applicant's account. mixed states
+// whether modules have separate databases.
 func mainJob(t *testing.T, server *testServer, mixed bool) {
 	t.Helper()
 	status := "applied  identity/0001_init.sql"

@@ -11,8 +11,11 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
+// parameter matches a parameter in the path of a route.
 var parameter = regexp.MustCompile(`:\w+`)
 
+// TestJSON_Ambiguous_RefusedOnEveryRoute checks that no route accepts JSON that two parsers may
+// read differently: text after the value, lone surrogates, or more values than any input has.
 func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		users, moderator := newMatrixUsersWithResources(t, server), server.moderator(t)
@@ -38,6 +41,7 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 				`{"a":1}{}`,
 				`[` + strings.Repeat("1,", 50_000) + `1]`,
 			} {
+				// It would be a 413.
 				if len(body) > route.BodyLimit() {
 					continue
 				}
@@ -49,6 +53,8 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 	})
 }
 
+// TestIdempotencyKey_Twice_Refused checks that two Idempotency-Key headers are refused: neither
+// is clearly the client's key.
 func TestIdempotencyKey_Twice_Refused(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer := server.employer(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// metrics returns the response of /metrics.
+// metrics returns the metrics in the text format of Prometheus.
 func (s *testServer) metrics(t *testing.T) string {
 	t.Helper()
 	response, err := http.Get(s.url + "/metrics")
@@ -24,10 +24,13 @@ func (s *testServer) metrics(t *testing.T) string {
 	return string(body)
 }
 
+// TestTasks_DeadTasks_ListedRetriedAndDropped checks `locum tasks` with e-mails that the mail
+// server refused for good: dead tasks are listed with the reason but without personal data, and
+// can be retried or dropped.
 func TestTasks_DeadTasks_ListedRetriedAndDropped(t *testing.T) {
 	t.Parallel()
 	mail := kit.NewSMTP(t)
-	mail.Refuse("RCPT", 550, "")
+	mail.Refuse("RCPT", 550, "") // a permanent error, after which a task is not retried
 	dir := t.TempDir()
 	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+dir+"/locum.db", "LOCUM_MAIL_URL="+mail.URL())
 	first, second := server.seeker(t), server.seeker(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 )
 
-// useUpNetwork exhausts the limit of failed sign-ins of the client's network.
+// useUpNetwork makes 100 failed sign-ins from the client's network, which is its limit in 15
+// minutes, each to another account.
 func (c *client) useUpNetwork() {
 	var calls sync.WaitGroup
 	for range 10 {
@@ -24,6 +25,9 @@ func (c *client) useUpNetwork() {
 	calls.Wait()
 }
 
+// TestConfirm_NetworkOverItsLimit_ServesKnownDevice checks that an attacker in the same network
+// cannot keep a user from confirming the password in a browser in which the user has signed in
+// before.
 func TestConfirm_NetworkOverItsLimit_ServesKnownDevice(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		person, client := server.seeker(t), server.guest(t)
@@ -37,6 +41,8 @@ func TestConfirm_NetworkOverItsLimit_ServesKnownDevice(t *testing.T) {
 	})
 }
 
+// TestSignIn_NetworkOverItsLimit_ServesOthers checks that the limit of a network refuses only
+// accounts with a recent failure, because many users of a hospital share an address.
 func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		fails := object{"email": newEmail(), "password": "Wr0ng-horse"}
@@ -49,6 +55,9 @@ func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
 	})
 }
 
+// TestSignIn_Succeeds_MarksTheDevice checks the cookie by which the server recognizes a device
+// on which a user has signed in, set by the API and by pages, for 180 days and only after a
+// success.
 func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		device := func(h http.Header) *http.Cookie {

@@ -9,6 +9,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// TestTrace_Request_ContinuesToMail checks that a trace spans the request, the background task
+// that it causes, and the e-mail that the task sends, each the parent of the next.
 func TestTrace_Request_ContinuesToMail(t *testing.T) {
 	t.Parallel()
 	collector := kit.NewCollector(t)

@@ -33,7 +33,8 @@ import (
 // divided by module.
 const releasedVersion = 38
 
-// releasedSchema creates the tables of that release.
+// releasedSchema creates the tables of that release from its migrations. A file
+// NAME.DIALECT.sql replaces NAME.sql for one dialect.
 func releasedSchema(t *testing.T, db *sql.DB, dialect gormdb.Dialect) {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -58,12 +59,14 @@ func releasedSchema(t *testing.T, db *sql.DB, dialect gormdb.Dialect) {
 	require.NoError(t, err)
 }
 
-// releasedRows inserts rows into every table of the release.
+// releasedRows are the INSERT statements that fill every table of the release, in a notation
+// that insertStatement translates; the file begins with its legend.
 //
 //go:embed testdata/released_rows.sql
 var releasedRows string
 
-// released is a database as created by the release.
+// released is a database as created by the release: its URL, the secret of its webhooks, and an
+// access token of its app.
 type released struct {
 	url, secret, token string
 }
@@ -73,7 +76,9 @@ var (
 	timePattern = regexp.MustCompile(`\bTIME\(([^)]+)\)`)
 )
 
-// insertStatement returns an INSERT of releasedRows in the dialect's SQL.
+// insertStatement returns an INSERT of releasedRows in the dialect's SQL: ID(k, n) becomes the
+// id of the nth row of the kind k, UUID(k, n) its text, and TIME(t) a timestamp. The table n
+// counts from 1 to 10,000.
 func insertStatement(d gormdb.Dialect, rows string) string {
 	uuid, timestamp := "CAST(%s AS UUID)", "CAST(%s AS TIMESTAMPTZ)"
 	if d.Name() == "sqlite" {
@@ -92,12 +97,13 @@ func insertStatement(d gormdb.Dialect, rows string) string {
 	return "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)\n" + rows
 }
 
-// idOf returns the id of the nth row of a kind.
+// idOf returns the id of the nth row of a kind, as ID(kind, n) in releasedRows.
 func idOf(kind, n int) string {
 	return fmt.Sprintf("0190%04d-0000-7000-8000-%012d", kind, 100_000_000_000+n)
 }
 
-// release creates a database of the release for a server in dir.
+// release creates a database of the release for a server in dir, with the data at an address
+// that is sqlite:PATH or a URL of Postgres. The webhooks of the rows are sent to receiver.
 func release(t *testing.T, dir, address, receiver string) released {
 	t.Helper()
 	var dialect gormdb.Dialect = gormdb.Postgres{}
@@ -120,6 +126,7 @@ func release(t *testing.T, dir, address, receiver string) released {
 	verifier, err := argonhash.New().Hash(t.Context(), password)
 	require.NoError(t, err)
 	literal := func(at time.Time) string { return at.UTC().Format("'2006-01-02T15:04:05.000000Z'") }
+	// These words in releasedRows are values that only this run knows.
 	values := strings.NewReplacer("NOW", literal(time.Now().Add(-time.Hour)), "SOON",
 		literal(time.Now().Add(24*time.Hour)), "PASSWORD", verifier, "SECRET", secret, "RECEIVER", receiver,
 		"TOKEN", integrations.HashToken(integrations.Access, r.token))
@@ -167,6 +174,9 @@ func fingerprints(t *testing.T, url string) map[string]string {
 	return out
 }
 
+// TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost checks that `migrate up` turns a full
+// database of a release, on which users depend, into one with exactly the same rows, and that
+// the server then serves them.
 func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]func(dir string) string{
@@ -187,7 +197,7 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 			}
 
 			server.run(t, "migrate", "up")
-			before["tasks"] = before["jobs"]
+			before["tasks"] = before["jobs"] // the table was renamed
 			delete(before, "jobs")
 			require.Equal(t, before, fingerprints(t, old.url))
 
@@ -205,7 +215,8 @@ func (s *testServer) user(t *testing.T, n int) *account {
 	return a.signIn(password)
 }
 
-// requireServed reads the rows of the release through the server.
+// requireServed reads the rows of the release through the server. The expected numbers are
+// those of released_rows.sql.
 func (old released) requireServed(t *testing.T, server *testServer, receiver *receiver) {
 	t.Helper()
 	guest, boss, developer, seeker := server.guest(t), server.user(t, 1), server.user(t, 2), server.user(t, 12)

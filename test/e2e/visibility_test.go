@@ -15,9 +15,13 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// BenchmarkSearch in test/bench allows a tenth of the time.
-const maxVisibility = time.Second // of 95 % of changes
+// maxVisibility is the time within which 95 % of changes must be found on another instance.
+// BenchmarkSearch in test/bench allows a tenth of it.
+const maxVisibility = time.Second
 
+// TestSearch_OnAnotherInstance_FindsEveryChange checks that the search index of another
+// instance misses no change, even that of a transaction which began before others and commits
+// after them.
 func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

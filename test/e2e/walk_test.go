@@ -11,11 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRandomWalk_AllNumbersAgree does random operations of all kinds of users and
-// compares, at intervals, every count and every list with a simple model of what
-// was done.
+// TestRandomWalk_AllNumbersAgree executes random operations of all kinds of users and compares,
+// after every 100 of them, every count and every list with a simple model of the expected
+// state.
 func TestRandomWalk_AllNumbersAgree(t *testing.T) {
-	const steps, rest = 1_000, 100
+	const steps, rest = 1_000, 100 // the operations in total, and between two comparisons
 	seed := seed()
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		defer func() {
@@ -40,7 +40,7 @@ func TestRandomWalk_AllNumbersAgree(t *testing.T) {
 	})
 }
 
-// walk is the model of what was done.
+// walk is the model: the state that the operations so far should have caused.
 type walk struct {
 	*rand.Rand
 	t                  *testing.T
@@ -51,12 +51,15 @@ type walk struct {
 	views              map[[2]string]bool // listing, viewer
 }
 
+// walkListing is a listing of the model.
 type walkListing struct {
 	id, status string
 	owner      *account
 	deleted    bool
 }
 
+// walkApplication is an application of the model. tracker is the applicant's own note in place
+// of the status.
 type walkApplication struct {
 	id, status, tracker string
 	listing             *walkListing
@@ -64,12 +67,14 @@ type walkApplication struct {
 	withdrawn           bool // by the applicant
 }
 
+// walkBookmark is a bookmark of the model.
 type walkBookmark struct {
 	id      string
 	listing *walkListing
 	seeker  *account
 }
 
+// choose returns a random element, if there is one.
 func choose[T any](w *walk, of []T) (v T, ok bool) {
 	if len(of) == 0 {
 		return v, false
@@ -82,7 +87,7 @@ var (
 	listingStatuses     = []string{"active", "inactive", "closed", "draft", "archived"}
 )
 
-// step does one random operation.
+// step executes one random operation, checks its response, and changes the model.
 func (w *walk) step() {
 	listing, some := choose(w, w.listings)
 	application, applied := choose(w, w.applications)
@@ -134,7 +139,7 @@ func (w *walk) step() {
 	}
 }
 
-// setStatus sets the status that both sides see; it replaces the applicant's own
+// setStatus sets the status that both sides see. A new status replaces the applicant's own
 // note.
 func (a *walkApplication) setStatus(status string) {
 	if a.status != status {
@@ -142,6 +147,7 @@ func (a *walkApplication) setStatus(status string) {
 	}
 }
 
+// visibleStatus returns the status that the applicant sees.
 func (a *walkApplication) visibleStatus() string {
 	if a.tracker != "" {
 		return a.tracker
@@ -149,6 +155,8 @@ func (a *walkApplication) visibleStatus() string {
 	return a.status
 }
 
+// changeListing deletes, archives, restores, renews, copies or changes the status of the
+// listing.
 func (w *walk) changeListing(listing *walkListing) {
 	by := listing.owner.fromNewAddress()
 	switch w.IntN(6) {
@@ -181,6 +189,8 @@ func (w *walk) changeListing(listing *walkListing) {
 	}
 }
 
+// apply applies to the listing, which fails if it is not active or the seeker has applied
+// before.
 func (w *walk) apply(seeker *account, listing *walkListing) {
 	answer := seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing.id})
 	had := slices.ContainsFunc(w.applications, func(application *walkApplication) bool {
@@ -199,6 +209,8 @@ func (w *walk) apply(seeker *account, listing *walkListing) {
 	}
 }
 
+// decide changes the status of the application as its employer, which a withdrawal by the
+// applicant prevents.
 func (w *walk) decide(application *walkApplication) {
 	status, _ := choose(w, applicationStatuses)
 	by := application.listing.owner.fromNewAddress()
@@ -231,6 +243,8 @@ func (w *walk) decide(application *walkApplication) {
 	}
 }
 
+// bookmark saves the listing by one of two routes. If it is saved already, bookmark deletes or
+// repeats that.
 func (w *walk) bookmark(seeker *account, listing *walkListing) {
 	at := slices.IndexFunc(w.bookmarks, func(b *walkBookmark) bool { return b.listing == listing && b.seeker == seeker })
 	path, again := "/api/jobseekers/saved", "Already saved"
@@ -261,6 +275,7 @@ func (w *walk) requireConsistent() {
 	}
 }
 
+// tally counts the elements that are mine by name, and all of them.
 func tally[T any](of []T, name func(T) string, mine func(T) bool) (n map[string]int, total int) {
 	n = map[string]int{}
 	for _, x := range of {
@@ -272,7 +287,8 @@ func tally[T any](of []T, name func(T) string, mine func(T) bool) (n map[string]
 	return n, total
 }
 
-// listAll reads all pages of a list and returns a member of each item.
+// listAll reads all pages of a list, requires that their items are as many as the total, and
+// returns a member of each item.
 func listAll(c *client, path, list, member string) (out []string) {
 	c.t.Helper()
 	for cursor := ""; ; {
@@ -288,6 +304,7 @@ func listAll(c *client, path, list, member string) (out []string) {
 	}
 }
 
+// column returns the values of a column of a CSV file.
 func column(rows []map[string]string, name string) (out []string) {
 	for _, r := range rows {
 		out = append(out, r[name])
@@ -295,11 +312,14 @@ func column(rows []map[string]string, name string) (out []string) {
 	return out
 }
 
+// count returns how often each value occurs.
 func count(values []string) map[string]int {
 	n, _ := tally(values, func(s string) string { return s }, func(string) bool { return true })
 	return n
 }
 
+// requireEmployerConsistent compares the analytics, lists, exports and statistics of the
+// employer with the model.
 func (w *walk) requireEmployerConsistent(employer *account) {
 	w.t.Helper()
 	jobs, all := tally(w.listings, func(listing *walkListing) string { return listing.status },
@@ -345,7 +365,7 @@ func (w *walk) requireEmployerConsistent(employer *account) {
 			}
 		}
 		if w.IntN(8) > 0 && views == 0 {
-			continue // one by one they take long
+			continue // each job needs several requests, so that most jobs without views are left out
 		}
 		path := "/api/employers/jobs/" + row["id"] + "/analytics"
 		require.Eventually(w.t,
@@ -367,6 +387,8 @@ func (w *walk) requireEmployerConsistent(employer *account) {
 	}
 }
 
+// requireSeekerConsistent compares the lists, analytics, exports, dashboard and recommendations
+// of the seeker with the model, and the public lists.
 func (w *walk) requireSeekerConsistent(seeker *account) {
 	w.t.Helper()
 	shown, total := tally(w.applications, (*walkApplication).visibleStatus,

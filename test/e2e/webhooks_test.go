@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestWebhooks checks the delivery of webhooks: every event is sent once it has happened,
+// signed and in its state at that time, only to those who may see it, and again after a
+// failure. Slow receivers do not delay others.
 func TestWebhooks(t *testing.T) {
 	onEachQueueWithWebhooks(t, func(t *testing.T, server *testServer) {
 		t.Run("events of a listing", func(t *testing.T) {
@@ -68,7 +71,7 @@ func TestWebhooks(t *testing.T) {
 			t.Parallel()
 			hooks := newReceiver(t, nil)
 			server.seeker(t).createWebhook(hooks.URL, "job.closed")
-			deadline := time.Now().Add(10 * time.Second).UTC() // until when it has to be there
+			deadline := time.Now().Add(10 * time.Second).UTC() // late enough that the listing exists before
 			id := server.employer(t).listing(object{"applicationDeadline": deadline.Format(time.RFC3339Nano)})
 			require.Eventually(t, func() bool {
 				hooks.mu.Lock()
@@ -81,6 +84,8 @@ func TestWebhooks(t *testing.T) {
 		t.Run("events of an application", func(t *testing.T) {
 			t.Parallel()
 			employer, seeker, otherUser, rival := server.employer(t), server.seeker(t), server.seeker(t), server.employer(t)
+			// Only a user who may read the application gets its events: its applicant, and
+			// members of the organization with the permission.
 			hears := []string{"application.submitted", "application.status_changed"}
 			atWork, atHome, elsewhere := newReceiver(t, nil), newReceiver(t, nil), newReceiver(t, nil)
 			employer.createWebhook(atWork.URL, hears...)
@@ -103,7 +108,7 @@ func TestWebhooks(t *testing.T) {
 				require.Equal(t, "review", data["status"])
 				require.Equal(t, "pending", data["previous_status"])
 			}
-			atWork.waitForHits(4)
+			atWork.waitForHits(4) // two events for the employer and for the member
 			atHome.waitForHits(2)
 			elsewhere.waitForHits(0)
 		})
@@ -118,6 +123,7 @@ func TestWebhooks(t *testing.T) {
 			h := hooks.waitForHits(1)[0]
 			require.NoError(t, h.verify(t, first), "both secrets sign for a day")
 			require.NoError(t, h.verify(t, second))
+			// Signatures of several secrets are separated by spaces.
 			require.Len(t, strings.Fields(h.headers.Get("Webhook-Signature")), 2)
 			require.Error(t, hit{headers: h.headers, raw: h.raw + " "}.verify(t, first))
 			require.Equal(t, true, h.body.Data["test"])
@@ -237,6 +243,7 @@ func TestWebhooks(t *testing.T) {
 			me.post(path+"/test", nil).ok(202)
 			one.waitForHits(1)
 			begun, n := time.Now(), 1
+			// The first request hangs while the others are delivered.
 			for ; time.Since(begun) < 4*time.Second; n++ {
 				me.fromNewAddress().post(path+"/test", nil).ok(202)
 				one.waitForHits(n + 1)
@@ -260,6 +267,7 @@ func TestWebhooks(t *testing.T) {
 			for range 20 {
 				me.fromNewAddress().post(stuck+"/test", nil).ok(202)
 			}
+			// A webhook has at most five deliveries at a time.
 			slow.waitForHits(5)
 			path, _ := me.createWebhook(quick.URL, "application.submitted")
 			me.post(path+"/test", nil).ok(202)
@@ -269,6 +277,8 @@ func TestWebhooks(t *testing.T) {
 	})
 }
 
+// TestDeveloperWebhooks checks the API for an app's webhooks. Their URLs must not reach
+// internal services (SSRF), in any notation of an address.
 func TestDeveloperWebhooks(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/developers/apps/:id/webhooks", func(t *testing.T) {
@@ -279,7 +289,8 @@ func TestDeveloperWebhooks(t *testing.T) {
 				text("data.app.id") +
 				"/webhooks"
 			made := me.post(app, object{
-				"url":    " https://receiver.invalid/hook?x=1 ",
+				"url": " https://receiver.invalid/hook?x=1 ",
+				// Duplicates are removed, in the order of the documentation.
 				"events": []string{"job.closed", "job.created", "job.closed"},
 			}).
 				ok(201)
@@ -344,10 +355,11 @@ func TestDeveloperWebhooks(t *testing.T) {
 					changed.pick("data.webhook", "url", "events", "status"))
 				me.post(path+"/test", nil).fails(409, "The webhook is not active")
 				require.Equal(t, "active", me.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
-				me.put(path, object{"status": "disabled"}).invalid("status")
+				me.put(path, object{"status": "disabled"}).invalid("status") // only the server disables a webhook
 				me.put(path, object{"url": "https://10.0.0.1/"}).invalid("url")
 				me.put(path, object{"events": []string{}}).invalid("events")
 				second, _ := me.createWebhook("https://receiver.invalid/hook", "job.created")
+				// The webhook of another app below this app.
 				foreign := list + second[strings.LastIndexByte(second, '/'):]
 				for _, missing := range []string{foreign, list + "/nonsense", list + "/" + nowhere} {
 					me.get(missing).fails(404, "Webhook not found")

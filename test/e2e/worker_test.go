@@ -13,6 +13,8 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// TestWorker_BesideServer_RunsTasks checks that with an external queue the server leaves tasks
+// to `locum worker`, which stops gracefully on a signal.
 func TestWorker_BesideServer_RunsTasks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -34,6 +36,8 @@ func TestWorker_BesideServer_RunsTasks(t *testing.T) {
 	require.NoError(t, worker.Wait(), "a worker stops gracefully on a signal")
 }
 
+// TestWorker_EmbeddedQueue_Refused checks that a worker does not start with the embedded queue,
+// which other processes cannot use.
 func TestWorker_EmbeddedQueue_Refused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
