@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// formFile is a file of a form.
+// formFile is a file of a form, with the name of its field; without one, no file is sent.
 type formFile struct{ field, name, content string }
 
 // postForm posts a form as multipart/form-data, with the file unless its field is empty.
@@ -193,7 +193,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 	})
 }
 
-// with returns the values with one of another value.
+// with returns a copy of the values in which name has the value.
 func with(values url.Values, name, value string) url.Values {
 	out := url.Values{}
 	for k, v := range values {

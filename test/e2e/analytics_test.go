@@ -98,10 +98,10 @@ func TestEmployerAnalytics(t *testing.T) {
 
 			employer.get("/api/listings/" + listing).ok(200) // views by the organization do not count
 			visitor, seeker := server.guest(t), server.seeker(t)
-			for range 3 { // from the cache, too
+			for range 3 { // a visitor counts once, also when the cache responds
 				visitor.get("/api/listings/" + listing).ok(200)
 				seeker.get("/api/listings/" + listing).ok(200)                  // a user counts once, at any address
-				seeker.fromNewAddress().get("/api/listings/" + listing).ok(200) // known by name, wherever they are
+				seeker.fromNewAddress().get("/api/listings/" + listing).ok(200) // recognized by the account
 			}
 			for range 5 {
 				server.guest(t).get("/api/listings/" + listing).ok(200)

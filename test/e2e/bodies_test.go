@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// raw sends a request as text over a new connection and returns the first response, or nil if
-// there is none within 3 s.
+// raw sends a request as text over a new connection, so that it need not be complete, and
+// returns the first response, or nil if there is none within 3 s.
 func (s *testServer) raw(t testing.TB, text string) *http.Response {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))

@@ -30,8 +30,8 @@ type client struct {
 	guestCookie string
 }
 
-// form is a body in application/x-www-form-urlencoded, and parts one in
-// multipart/form-data.
+// form is a body in application/x-www-form-urlencoded, and parts one in multipart/form-data, by
+// the names of the fields.
 type (
 	form  url.Values
 	parts map[string]string
@@ -61,7 +61,8 @@ func (s *testServer) guest(t testing.TB) *client {
 	return &client{t: t, server: s, ip: fmt.Sprintf("10.%d.%d.%d", byte(n>>16), byte(n>>8), byte(n))}
 }
 
-// fromNewAddress returns the same user at a new address.
+// fromNewAddress returns the same user at a new address, for which the limits of addresses have
+// not counted any request. An API key and an Idempotency-Key are not copied.
 func (c *client) fromNewAddress() *client {
 	fresh := c.server.guest(c.t)
 	fresh.token, fresh.guestCookie = c.token, c.guestCookie
@@ -161,7 +162,7 @@ func (c *client) exchange(method, path string, body any) (*response, *http.Reque
 	return c.do(request), request, sent
 }
 
-// withKey returns the client with an API key.
+// withKey sets the API key of the client and returns the client.
 func (c *client) withKey(apiKey string) *client {
 	c.apiKey = apiKey
 	return c
@@ -276,6 +277,7 @@ func (r *response) at(path string) any {
 	return v
 }
 
+// text, list and number return a value of the body by its path and require its type.
 func (r *response) text(path string) string {
 	r.t.Helper()
 	s, ok := r.at(path).(string)
@@ -297,7 +299,7 @@ func (r *response) number(path string) float64 {
 	return n
 }
 
-// object is a JSON object.
+// object is a JSON object as encoding/json decodes it: its numbers are float64.
 type object = map[string]any
 
 // pick returns the named members of the object at the path.

@@ -114,7 +114,8 @@ func TestDashboard_Applications_WithoutScript(t *testing.T) {
 					made, again = again, made
 				}
 				require.Equal(t, 200, made.status, made.text)
-				for _, again := range []pageView{again, browser.open("POST", at, values)} { // and loads the page again
+				// The other click, and a reload of the page.
+				for _, again := range []pageView{again, browser.open("POST", at, values)} {
 					require.Regexp(t, regexp.QuoteMeta(made.header.Get("Content-Location"))+`\?notice=again$`, again.header.Get("Location"))
 					page := browser.follow(again)
 					require.Contains(t, page.text, "This was done before")

@@ -80,21 +80,21 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			require.Contains(t, sent.text, hit.headers.Get("Webhook-Id"))
 			require.Contains(t, sent.text, "<details open>")
 
-			told := browser.open("GET", sentLink.FindString(sent.text), nil)
-			require.Equal(t, 200, told.status, told.text)
-			require.Contains(t, told.visibleText(), "<pre>"+hit.raw+"</pre>")
+			details := browser.open("GET", sentLink.FindString(sent.text), nil)
+			require.Equal(t, 200, details.status, details.text)
+			require.Contains(t, details.visibleText(), "<pre>"+hit.raw+"</pre>")
 			for _, name := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "webhook-attempt"} {
-				require.Contains(t, told.visibleText(), name+": "+hit.headers.Get(name)+"\n")
+				require.Contains(t, details.visibleText(), name+": "+hit.headers.Get(name)+"\n")
 			}
-			require.Contains(t, told.text, "Accepted with status 200")
+			require.Contains(t, details.text, "Accepted with status 200")
 
 			again := browser.follow(browser.open("POST", replayLink.FindString(sent.text), url.Values{}))
 			require.Contains(t, again.text, "It is sent once more.")
 			require.Equal(t, hit.headers.Get("Webhook-Id"), receiver.waitForHits(2)[1].headers.Get("Webhook-Id"))
 
 			fromDelivery := url.Values{"from": {"delivery"}}
-			require.Contains(t, told.text, `name="from" value="delivery"`)
-			answer := browser.open("POST", replayLink.FindString(told.text), fromDelivery)
+			require.Contains(t, details.text, `name="from" value="delivery"`)
+			answer := browser.open("POST", replayLink.FindString(details.text), fromDelivery)
 			require.Equal(t, sentLink.FindString(sent.text)+"?notice=replayed", answer.header.Get("Location"))
 			require.Contains(t, browser.follow(answer).text, "It is sent once more.")
 			require.Equal(t, hit.headers.Get("Webhook-Id"), receiver.waitForHits(3)[2].headers.Get("Webhook-Id"))
@@ -120,12 +120,12 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			paused := browser.open("GET", sentLink.FindString(sent.text), nil)
 			require.NotContains(t, paused.text, "/replay\"", "what is paused is resumed first")
 			require.Contains(t, paused.text, `Resume <a href="`+path+`">the webhook</a> to replay it.`)
-			refused := browser.open("POST", replayLink.FindString(told.text), fromDelivery)
+			refused := browser.open("POST", replayLink.FindString(details.text), fromDelivery)
 			require.Equal(t, 409, refused.status)
 			require.Contains(t, refused.text, "The webhook is not active")
 			require.Contains(t, refused.text, "What was sent")
 			require.Contains(t,
-				browser.follow(browser.open("GET", replayLink.FindString(told.text), nil)).text,
+				browser.follow(browser.open("GET", replayLink.FindString(details.text), nil)).text,
 				"What was sent", "the address of the form leads to the page that it is on")
 			require.Contains(t, browser.follow(browser.open("POST", path+"/status", url.Values{"status": {"active"}})).text, ">Active</span>")
 			require.NotContains(t, browser.follow(browser.open("POST", path+"/delete", url.Values{})).text, path)
@@ -233,7 +233,8 @@ func TestDashboard_Webhooks_WithoutScript(t *testing.T) {
 			me := server.seeker(t)
 			path, _ := me.createWebhook("https://receiver.invalid/", "job.created")
 			for range 600 {
-				require.Equal(t, 404, me.try("POST", path+"/deliveries/"+nowhere+"/replay", nil).status) // all within the minute
+				// The limit is 600 a minute.
+				require.Equal(t, 404, me.try("POST", path+"/deliveries/"+nowhere+"/replay", nil).status)
 			}
 			for _, at := range []string{path + "/test", path + "/deliveries/" + nowhere + "/replay"} {
 				over := me.post(at, nil).fails(429, "Rate limit exceeded")

@@ -44,6 +44,7 @@ func (u *uploads) upload(t testing.TB, a *account, content string) (status int) 
 	return answer.status
 }
 
+// count returns the results so far, while uploads are running.
 func (u *uploads) count() (succeeded, refused int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -127,13 +127,13 @@ func members(v any) any {
 func TestWebhookGuide_RetrySchedule_IsCurrent(t *testing.T) {
 	t.Parallel()
 	units := map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour}
-	var told []time.Duration
+	var documented []time.Duration
 	for i, row := range regexp.MustCompile(`(?m)^\| (\d+) \| (\d+) (s|min|h) \|$`).FindAllStringSubmatch(guideText(t, "webhooks"), -1) {
 		require.Equal(t, fmt.Sprint(i+1), row[1])
 		var n int
 		_, err := fmt.Sscan(row[2], &n)
 		require.NoError(t, err)
-		told = append(told, time.Duration(n)*units[row[3]])
+		documented = append(documented, time.Duration(n)*units[row[3]])
 	}
-	require.Equal(t, integrations.Retries(), told)
+	require.Equal(t, integrations.Retries(), documented)
 }

@@ -112,25 +112,25 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 			return strings.Split(string(out), "\nNEXT\n")
 		}
 
-		asked := paste(blocks[1], "echo $VERIFIER")
-		path := strings.TrimPrefix(strings.TrimSpace(asked[0]), server.url)
+		authorization := paste(blocks[1], "echo $VERIFIER")
+		path := strings.TrimPrefix(strings.TrimSpace(authorization[0]), server.url)
 		b := server.signedIn(t, server.seeker(t))
 		to, err := url.Parse(b.seen(b.Allow(path)).header.Get("Location"))
 		require.NoError(t, err)
 
-		verifier := "VERIFIER=" + asked[1]
+		verifier := "VERIFIER=" + authorization[1]
 		read := blocks[4]
 		readOld := strings.ReplaceAll(blocks[4], "$ACCESS_TOKEN", "$OLD")
 		// Block 3 gets a token, block 5 applies for a job, block 6 refreshes the token, which ends
 		// the old one, and block 7 revokes it.
-		said := paste(verifier+with(blocks[2], "CODE", to.Query().Get("code")), blocks[3], read, blocks[5], "OLD=$ACCESS_TOKEN\n"+blocks[6], read, readOld, blocks[7], read)[1:]
-		require.Contains(t, said[0], `"access_token":"loc_at_`)
-		require.Contains(t, said[1], `"pagination"`)
-		require.Contains(t, said[2], `"job_id":"`+job)
-		require.Contains(t, said[3], `"access_token":"loc_at_`)
-		require.Contains(t, said[4], `"pagination"`)
-		require.Contains(t, said[5], `"status":401`, "it ended with the refresh")
-		require.Contains(t, said[7], `"status":401`, "it was revoked")
+		outputs := paste(verifier+with(blocks[2], "CODE", to.Query().Get("code")), blocks[3], read, blocks[5], "OLD=$ACCESS_TOKEN\n"+blocks[6], read, readOld, blocks[7], read)[1:]
+		require.Contains(t, outputs[0], `"access_token":"loc_at_`)
+		require.Contains(t, outputs[1], `"pagination"`)
+		require.Contains(t, outputs[2], `"job_id":"`+job)
+		require.Contains(t, outputs[3], `"access_token":"loc_at_`)
+		require.Contains(t, outputs[4], `"pagination"`)
+		require.Contains(t, outputs[5], `"status":401`, "it ended with the refresh")
+		require.Contains(t, outputs[7], `"status":401`, "it was revoked")
 	})
 }
 

@@ -114,11 +114,11 @@ func TestSignInAndOut(t *testing.T) {
 			wrong := server.guest(t).
 				post("/api/auth/login", object{"email": seeker.email, "password": "Wr0ng-horse"}).
 				fails(401, "Invalid email or password")
-			nobody := server.guest(t).
+			unknown := server.guest(t).
 				post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).
 				fails(401, "Invalid email or password")
 			// An attacker cannot find out which addresses have accounts.
-			require.Equal(t, wrong.raw, nobody.raw)
+			require.Equal(t, wrong.raw, unknown.raw)
 			server.guest(t).post("/api/auth/login", object{"password": "x"}).invalid("email")
 		})
 		// Ten failures block the account for 15 minutes, even with the right password, but only

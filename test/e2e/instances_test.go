@@ -55,11 +55,11 @@ func TestInstances_Two_ShareState(t *testing.T) {
 			t.Helper()
 			written := time.Now()
 			for {
-				asked := time.Now() // the response may be as old as the request
+				requested := time.Now() // the response may be as old as the request
 				if seen(guests.get("/api/listings/" + id)) {
 					return
 				}
-				require.Less(t, asked.Sub(written), 1500*time.Millisecond)
+				require.Less(t, requested.Sub(written), 1500*time.Millisecond)
 			}
 		}
 		follows(func(res *response) bool { return res.ok(200).text("data.title") == "New" })

@@ -60,11 +60,11 @@ func TestJobPage(t *testing.T) {
 		text := string(page.raw)
 		require.NotContains(t, text, "<img")
 		require.NotContains(t, text, "<script>alert")
-		for _, said := range []string{
+		for _, want := range []string{
 			"Nurse &lt;/script&gt;", "St Brigid&#39;s Hospital", "Leeds", "£36,000 a year",
 			"1 March 2099", "<p>First</p>",
 		} {
-			require.Contains(t, text, said)
+			require.Contains(t, text, want)
 		}
 		data := regexp.MustCompile(`(?s)<script type="application/ld\+json">(.*?)</script>`).FindStringSubmatch(text)
 		require.Len(t, data, 2)

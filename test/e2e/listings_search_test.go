@@ -79,7 +79,7 @@ func TestSearch(t *testing.T) {
 		require.Len(t, employer.post("/api/employers/jobs/batch", object{"jobs": board}).ok(200).list("data.created"), len(board))
 		for _, c := range []struct {
 			query string // of GET /api/listings
-			want  string // titles in their order
+			want  string // titles in their order, separated by |
 		}{
 			{
 				"",

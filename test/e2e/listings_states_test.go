@@ -54,7 +54,8 @@ func TestListingStates(t *testing.T) {
 	onEachSetupIfHeavy(t, func(t *testing.T, server *testServer) {
 		employer, guest, rival := server.employer(t), server.guest(t), server.employer(t)
 		subtest := subtests(t, employer.client, guest, rival.client)
-		// shows requires the public status of the listing.
+		// shows requires the status of the listing for its organization, and whether it is
+		// public.
 		shows := func(t *testing.T, id, status string, public bool) {
 			t.Helper()
 			res := employer.get("/api/employers/jobs/" + id).ok(200)
@@ -127,7 +128,7 @@ func TestListingStates(t *testing.T) {
 			var deadline time.Time
 			// On a slow machine, the deadline may pass before the first request: then it is
 			// doubled.
-			for open := 3 * time.Second; ; open *= 2 { // until it was there to be seen
+			for open := 3 * time.Second; ; open *= 2 { // until the listing was public before its deadline
 				deadline = time.Now().Add(open)
 				id = employer.listing(object{"applicationDeadline": deadline.UTC().Format(time.RFC3339Nano)})
 				if seen := guest.get("/api/listings/" + id); time.Now().Before(deadline) {

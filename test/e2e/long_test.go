@@ -16,9 +16,9 @@ func TestLongLists(t *testing.T) {
 		t.Skip("seeds ten thousand listings")
 	}
 	onEachSetupIfHeavy(t, func(t *testing.T, server *testServer) {
-		server.run(t, "seed", "--listings", "12500") // not all of them are public
+		server.run(t, "seed", "--listings", "12500") // some of them are not public
 		guest := server.guest(t)
-		require.Eventually(t, func() bool { // the index of the running server is built again
+		require.Eventually(t, func() bool { // the server notices the new listings and builds its index again
 			return guest.get("/api/listings?limit=1").ok(200).number("data.pagination.total") > page.MaxExact
 		}, time.Minute, 50*time.Millisecond)
 		res := guest.get("/api/listings?limit=100&page=100").ok(200)

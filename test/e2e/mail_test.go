@@ -95,7 +95,7 @@ func TestMailOverSMTP(t *testing.T) {
 				require.Less(t, time.Since(begun), 10*time.Second)
 				says := func(state string) func() bool {
 					return func() bool {
-						res := late.try("GET", "/readyz", nil) // which is ready without it
+						res := late.try("GET", "/readyz", nil) // the server is ready without the mail server
 						return res.status == 200 && strings.Contains(string(res.raw), `"mail":"`+state+`"`)
 					}
 				}

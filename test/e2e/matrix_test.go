@@ -71,9 +71,12 @@ type matrixRow struct {
 // The functions below return the paths and bodies of requests for the rows of the matrix. Paths
 // depend on the users, so that the functions return functions.
 
+// fixedPath returns a path without ids.
 func fixedPath(path string) func(*matrixUsers) string {
 	return func(*matrixUsers) string { return path }
 }
+
+// withBody returns a body without ids.
 func withBody(body any) func(*matrixUsers) any { return func(*matrixUsers) any { return body } }
 func employerJob(suffix string) func(*matrixUsers) string {
 	return func(c *matrixUsers) string { return "/api/employers/jobs/" + c.listing + suffix }

@@ -64,10 +64,10 @@ func TestModeration_Reports(t *testing.T) {
 			boss.put("/api/employers/jobs/"+id, object{"status": "active", "title": title}).ok(200)
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
 			require.Contains(t, server.waitForMail(t, boss.email, "Job removed by moderators"), "must not ask for fees")
-			told := server.waitForMail(t, jo.email, "Job removed: Ward")
-			require.Contains(t, told, "Do not pay anything")
+			message := server.waitForMail(t, jo.email, "Job removed: Ward")
+			require.Contains(t, message, "Do not pay anything")
 			// The reason is for the employer only.
-			require.NotContains(t, told, "must not ask for fees")
+			require.NotContains(t, message, "must not ask for fees")
 			require.Empty(t, moderator.get("/api/admin/cases?state=open").ok(200).list("data.cases"))
 			require.Equal(t, id, moderator.get("/api/admin/cases?state=taken-down").ok(200).text("data.cases.0.job.id"))
 			require.Equal(t, [][4]string{{"listing.hidden", moderator.id, id, ""}}, boss.auditEntries("&action=listing.hidden"))

@@ -277,13 +277,13 @@ func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 
 	for path, operations := range document.Paths {
 		for method, op := range operations {
-			asked := map[string]bool{}
+			isSent := map[string]bool{}
 			for _, p := range op.Parameters {
-				asked[p.Name] = true
+				isSent[p.Name] = true
 			}
 			for _, body := range op.RequestBody.Content {
 				for member := range read(body.Example) {
-					asked[member] = true
+					isSent[member] = true
 				}
 			}
 			for status, response := range op.Responses {
@@ -293,7 +293,7 @@ func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 				problem := read(response.Content["application/problem+json"].Example)
 				require.NotEqual(t, "about:blank", problem["type"], "%s %s %s", method, path, status)
 				for _, e := range problem["errors"].([]any) {
-					require.True(t, asked[e.(object)["field"].(string)], "%s %s: %v", method, path, e)
+					require.True(t, isSent[e.(object)["field"].(string)], "%s %s: %v", method, path, e)
 				}
 			}
 		}

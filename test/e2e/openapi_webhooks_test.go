@@ -76,16 +76,16 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 		employer.put("/api/employers/jobs/"+listing, object{"title": "Ward Manager"}).ok(200)
 		receiver.waitForEvent("job.updated", "id", listing)
 		employer.delete("/api/employers/jobs/" + listing).ok(200)
-		bare := employer.listing(nil) // of which most is null
+		bare := employer.listing(nil) // most of its members are null
 		receiver.waitForEvent("job.created", "id", bare)
 		for _, kind := range everyEvent {
 			employer.post(path+"/test", object{"type": kind}).ok(202)
 		}
-		told := map[string]int{}
+		byType := map[string]int{}
 		// Six events of the jobs and the application above, and the test events.
 		for _, h := range receiver.waitForHits(6 + len(everyEvent)) {
 			require.NoError(t, h.documentErrors(t, doc, h.body.Type))
-			told[h.body.Type]++
+			byType[h.body.Type]++
 			if h.body.Data["test"] != nil {
 				continue
 			}
@@ -121,7 +121,7 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 				require.Error(t, hit{headers: without, raw: h.raw}.documentErrors(t, doc, h.body.Type), name)
 			}
 		}
-		require.Len(t, told, len(everyEvent))
+		require.Len(t, byType, len(everyEvent))
 	})
 }
 

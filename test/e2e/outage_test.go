@@ -64,8 +64,8 @@ func TestDatabaseUnavailable_RequestsAreAnsweredInTime(t *testing.T) {
 	})
 }
 
-// surviveOutages checks that requests fail at once while the database is unavailable,
-// and that the server works again afterwards and has lost no event.
+// surviveOutages checks that requests fail within the bound of the outage while the database is
+// unavailable, and that the server works again afterwards and has lost no event.
 func surviveOutages(t *testing.T, database *services.Server, url string) {
 	t.Helper()
 	server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+url)
@@ -138,7 +138,8 @@ func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 				require.Empty(t, res.header.Get("WWW-Authenticate"), "the credential was not refused")
 			}
 		}
-		server.guest(t).try("GET", "/api/v1/jobs", nil).problem(401, "unauthorized") // which needs no database
+		// Missing credentials are refused without the database.
+		server.guest(t).try("GET", "/api/v1/jobs", nil).problem(401, "unauthorized")
 		form := form{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {app}}
 		for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
 			res := server.guest(t).try("POST", path, form)

@@ -55,8 +55,8 @@ func TestLists_EachHasPages(t *testing.T) {
 				c.get(fmt.Sprintf("%s?page=%.0f&limit=100", path, 10_000/most+1)).invalid("page")
 				c.get(path + "?cursor=nonsense").invalid("cursor")
 				res := c.get(path + "?limit=100000").ok(200)
-				pages, told := find(res.body, "pagination").(object)
-				if !told {
+				pages, hasPages := find(res.body, "pagination").(object)
+				if !hasPages {
 					return // the list has only a total
 				}
 				require.Equal(t, most, pages["limit"])

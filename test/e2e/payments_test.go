@@ -47,8 +47,8 @@ func (s *testServer) deliver(t testing.TB, body []byte, signature string) int {
 	return response.StatusCode
 }
 
-// begin chooses the premium plan with a card that needs 3-D Secure, and returns the key
-// of the payment, which waits for the payer.
+// begin chooses the premium plan with a card that needs 3-D Secure, and returns the key of the
+// payment, which is pending until the payer confirms it.
 func (a *account) begin(stripe *kit.Stripe) (key string) {
 	a.t.Helper()
 	chosen := a.fromNewAddress().

@@ -34,8 +34,8 @@ func (s *testServer) account(t testing.TB, res *response, c *client, email strin
 	return &account{client: c, id: res.text("data.user.id"), email: email, refresh: res.text("data.refreshToken")}
 }
 
-// register sends a registration before a test begins, and repeats it if the
-// machine is too busy.
+// register sends a registration of a test user, and repeats it if the machine is too busy,
+// which is not what the test checks.
 func (c *client) register(path string, body object) *response {
 	c.t.Helper()
 	return retryWhenBusy(func() *response { return c.try("POST", path, body) })
@@ -65,7 +65,7 @@ func (s *testServer) employer(t testing.TB) *account {
 	)
 }
 
-// moderator registers a user and makes the account one of a moderator.
+// moderator registers a user whom an operator makes a moderator.
 func (s *testServer) moderator(t testing.TB) *account {
 	t.Helper()
 	seeker := s.seeker(t)
@@ -124,8 +124,8 @@ func (s *testServer) messagesTo(t testing.TB, to, subject string) (out []string)
 	return out
 }
 
-// waitForMail waits for the newest message to the address whose subject contains
-// the words, and returns its text.
+// waitForMail waits until there is a message that contains the address and the words, and
+// returns the newest one as it was sent, with its header.
 func (s *testServer) waitForMail(t testing.TB, to, subject string) string {
 	t.Helper()
 	var found []string
@@ -136,8 +136,7 @@ func (s *testServer) waitForMail(t testing.TB, to, subject string) string {
 	return found[len(found)-1]
 }
 
-// requireNoMail requires that no message to the address has a subject with the
-// words.
+// requireNoMail requires that no message so far contains the address and the words.
 func (s *testServer) requireNoMail(t testing.TB, to, subject string) {
 	t.Helper()
 	require.Empty(t, s.messagesTo(t, to, subject))

@@ -213,7 +213,8 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 // organization, whose jobs close. An applicant keeps the application.
 func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		user := server.registerUnique(t, "/api/auth/register", object{"userType": "employer"}) // whose organization has their name
+		// The organization gets the user's name.
+		user := server.registerUnique(t, "/api/auth/register", object{"userType": "employer"})
 		user.fromNewAddress().
 			put("/api/employers/profile", object{
 				"intent":  "update-profile",

@@ -147,7 +147,7 @@ func (row programRow) play(t *testing.T, users *programUsers, route web.Route, p
 	maker.delete("/api/developers/apps/" + app + "/keys/" + maker.get("/api/developers/apps/"+app+"/keys").ok(200).text("data.keys.0.id")).
 		ok(200)
 	as(key).problem(401, "unauthorized")
-	as(&client{server: users.server, token: users.seeker.token}).problem(401, "unauthorized") // of the portal
+	as(&client{server: users.server, token: users.seeker.token}).problem(401, "unauthorized") // a token of the portal
 	revoked := users.seeker.grantApp(app, all...)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, users.server.url+"/oauth/revoke",
 		strings.NewReader(url.Values{"token": {revoked.token}}.Encode()))

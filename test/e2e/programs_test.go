@@ -63,6 +63,8 @@ func (r *response) problem(status int, code string) *response {
 	return r
 }
 
+// policyHeader and limitHeader match the headers of the IETF draft on rate limits: the limits
+// (q requests in w seconds), and what is left of them (r requests, t seconds until the reset).
 var (
 	policyHeader = regexp.MustCompile(`^"minute";q=\d+;w=60(,"day";q=\d+;w=86400)?$`)
 	limitHeader  = regexp.MustCompile(`^"minute";r=\d+;t=\d+(,"day";r=\d+;t=\d+)?$`)
@@ -281,7 +283,7 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 			}
 			combined := *seeker.client
 			combined.apiKey = key
-			combined.get("/api/v1/jobs").problem(401, "unauthorized") // a good key does not save a bad token
+			combined.get("/api/v1/jobs").problem(401, "unauthorized") // a valid key does not replace an invalid token
 			basic := (&client{t: t, server: server, ip: guest.ip}).sendWithHeaders("GET", "/api/v1/jobs",
 				map[string]string{"Authorization": "Basic eDp5"})
 			require.Equal(t, 401, basic.status)
@@ -385,7 +387,8 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, wait >= 1 && wait <= 60, "%d", wait)
 			require.Equal(t, 429, two.try("GET", "/v1/nothing", nil).status, "unknown addresses are limited too")
-			one.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized") // fromNewAddress has no key, and guests have their own limit
+			// fromNewAddress has no key, and guests have their own limit.
+			one.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized")
 
 			other := me.program()
 			other.get("/api/v1/jobs").okDeveloper(200)

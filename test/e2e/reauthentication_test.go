@@ -103,10 +103,10 @@ func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
 		browser := server.signedIn(t, someone)
 		require.NotContains(t, browser.open("GET", "/developers", nil).text, "currentPassword")
 		someone.ageSignIns()
-		asked := browser.open("GET", "/developers", nil)
-		require.Contains(t, asked.text, `name="currentPassword"`)
+		page := browser.open("GET", "/developers", nil)
+		require.Contains(t, page.text, `name="currentPassword"`)
 		form := func(more ...string) url.Values {
-			v := url.Values{"name": {"Ward Finder"}, "csrf": {kit.Page{Text: asked.text}.Secret(t)}}
+			v := url.Values{"name": {"Ward Finder"}, "csrf": {kit.Page{Text: page.text}.Secret(t)}}
 			for i := 0; i < len(more); i += 2 {
 				v.Set(more[i], more[i+1])
 			}

@@ -20,8 +20,8 @@ import (
 // "and", and a path.
 var operationName = regexp.MustCompile(`((?:[A-Z]+ and )*[A-Z]{3,6}) (/\S+)`)
 
-// testsByOperation returns the names of subtests in this package that begin with
-// a method, by the operation in the name.
+// testsByOperation returns the names of the subtests in this package that contain an operation,
+// by operation. A name with several methods, "GET and PUT /path", counts for each.
 func testsByOperation(t *testing.T) map[string][]string {
 	t.Helper()
 	files, err := filepath.Glob("*_test.go")

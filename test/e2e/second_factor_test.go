@@ -28,7 +28,8 @@ func (a *authenticator) code() string {
 	return code
 }
 
-// enroll enables a second factor. The code of the next time step remains valid.
+// enroll enables a second factor and returns its app, whose next code is that of the next time
+// step. The server accepts it, because it allows for clocks that differ.
 func (a *account) enroll() *authenticator {
 	a.t.Helper()
 	app := &authenticator{
@@ -124,9 +125,9 @@ func TestSecondFactor(t *testing.T) {
 			}
 			b := server.browser(t)
 			require.Contains(t, b.open("GET", "/developers/sign-in", nil).text, `name="totp"`)
-			asked := signIn(b, "", password, "")
-			require.Equal(t, 401, asked.status)
-			require.Contains(t, asked.text, "two-step sign-in. Enter your password again")
+			refused := signIn(b, "", password, "")
+			require.Equal(t, 401, refused.status)
+			require.Contains(t, refused.text, "two-step sign-in. Enter your password again")
 			require.NotContains(t, signIn(b, "", "Wr0ng-horse", "").text, "Enter your password again")
 			require.Contains(t, signIn(b, "", password, "000000").text, "The authentication code is not right")
 			require.Equal(t, 303, b.open("GET", "/developers", nil).status)

@@ -28,8 +28,8 @@ func (a *account) waitForNotifications(n int) (out []note) {
 	return out
 }
 
-// waitForNotification waits for a notification that contains the words and
-// returns its id.
+// waitForNotification waits for a notification whose message contains the words and returns its
+// id.
 func (a *account) waitForNotification(words string) (id string) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {

@@ -203,8 +203,8 @@ func (s *testServer) stop(t testing.TB) {
 	})
 }
 
-// documents are the OpenAPI documents by API. They are read from the first server that is
-// asked, because those of all servers are equal and building one takes a server a while.
+// documents caches the validators of the OpenAPI documents, by API. All servers have the same
+// documents, and building one takes a server a while.
 var documents = struct {
 	sync.Mutex
 	of map[string]validator.Validator
@@ -226,6 +226,7 @@ func (s *testServer) document(t testing.TB, api string) validator.Validator {
 	return documents.of[api]
 }
 
+// newValidator returns a validator for an OpenAPI document.
 func newValidator(t testing.TB, document []byte) validator.Validator {
 	t.Helper()
 	read, err := libopenapi.NewDocument(document)
@@ -235,8 +236,9 @@ func newValidator(t testing.TB, document []byte) validator.Validator {
 	return v
 }
 
-// documentFor returns the validator for the request, and the request with the
-// path in the document: the developer API is documented under one prefix.
+// documentFor returns the validator for the request, and a copy of the request for it, with the
+// body sent and the path in the document: the developer API has two prefixes and is documented
+// under /api/v1.
 func (s *testServer) documentFor(t testing.TB, request *http.Request, sent []byte) (validator.Validator, *http.Request) {
 	t.Helper()
 	again := request.Clone(context.Background())

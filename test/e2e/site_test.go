@@ -338,7 +338,7 @@ func TestSite_EmbeddedJobs_ForAllowedOriginsOnly(t *testing.T) {
 		id := boss.listing(object{"title": `Nurse <script>alert(1)</script>`})
 		guest := server.browser(t)
 		employer := regexp.MustCompile(`/employers/[a-z0-9-]+`).FindString(guest.page("/jobs/" + id))
-		for range 3 { // rendered and from the cache
+		for range 3 { // the first is rendered, the others come from the cache
 			board := guest.open("GET", employer+"/embed", nil)
 			require.Equal(t, 200, board.status)
 			require.Contains(t, board.header.Get("Content-Security-Policy"),

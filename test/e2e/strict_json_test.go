@@ -21,7 +21,7 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 		users, moderator := newMatrixUsersWithResources(t, server), server.moderator(t)
 		for _, route := range routes() {
 			key := route.Method + " " + route.Path
-			if route.Method == http.MethodGet || strings.HasSuffix(key, "/onboarding") { // which takes a form
+			if route.Method == http.MethodGet || strings.HasSuffix(key, "/onboarding") { // onboarding takes a form
 				continue
 			}
 			path := parameter.ReplaceAllString(route.Path, nowhere)

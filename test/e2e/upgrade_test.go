@@ -71,6 +71,7 @@ type released struct {
 	url, secret, token string
 }
 
+// idPattern matches ID(k, n) and UUID(k, n) in releasedRows, and timePattern matches TIME(t).
 var (
 	idPattern   = regexp.MustCompile(`\b(ID|UUID)\((\d+), ((?:[^()]|\([^()]*\))+)\)`)
 	timePattern = regexp.MustCompile(`\bTIME\(([^)]+)\)`)
@@ -155,9 +156,8 @@ var changedColumns = []string{
 	"organizations.suspended_at",
 }
 
-// fingerprints returns the number of rows of each table and a hash of them, which
-// does not depend on the order of rows and columns and does not cover changed
-// columns.
+// fingerprints returns the number of rows of each table and a hash of them. It depends neither
+// on the order of rows and columns nor on changedColumns.
 func fingerprints(t *testing.T, url string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -82,6 +82,7 @@ func choose[T any](w *walk, of []T) (v T, ok bool) {
 	return of[w.IntN(len(of))], true
 }
 
+// The statuses of the model, all of which the analytics report.
 var (
 	applicationStatuses = []string{"pending", "review", "interview", "accepted", "rejected", "withdrawn"}
 	listingStatuses     = []string{"active", "inactive", "closed", "draft", "archived"}
@@ -215,7 +216,7 @@ func (w *walk) decide(application *walkApplication) {
 	status, _ := choose(w, applicationStatuses)
 	by := application.listing.owner.fromNewAddress()
 	switch w.IntN(4) {
-	case 0: // in a batch, with another
+	case 0: // in a batch with another application, possibly of another employer
 		other, _ := choose(w, w.applications)
 		var want []string
 		for _, x := range []*walkApplication{application, other} {

@@ -86,13 +86,13 @@ func TestWebhooks(t *testing.T) {
 			employer, seeker, otherUser, rival := server.employer(t), server.seeker(t), server.seeker(t), server.employer(t)
 			// Only a user who may read the application gets its events: its applicant, and
 			// members of the organization with the permission.
-			hears := []string{"application.submitted", "application.status_changed"}
+			events := []string{"application.submitted", "application.status_changed"}
 			atWork, atHome, elsewhere := newReceiver(t, nil), newReceiver(t, nil), newReceiver(t, nil)
-			employer.createWebhook(atWork.URL, hears...)
-			seeker.createWebhook(atHome.URL, hears...)
-			otherUser.createWebhook(elsewhere.URL, hears...)
-			rival.createWebhook(elsewhere.URL, hears...)
-			employer.inviteMember("viewer").createWebhook(atWork.URL+"/viewer", hears...)
+			employer.createWebhook(atWork.URL, events...)
+			seeker.createWebhook(atHome.URL, events...)
+			otherUser.createWebhook(elsewhere.URL, events...)
+			rival.createWebhook(elsewhere.URL, events...)
+			employer.inviteMember("viewer").createWebhook(atWork.URL+"/viewer", events...)
 			listing := employer.listing(nil)
 			id := seeker.application(listing, nil)
 			for _, hooks := range []*receiver{atWork, atHome} {
