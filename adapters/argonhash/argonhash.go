@@ -19,11 +19,13 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
+// params are the cost parameters of argon2id.
 type params struct {
 	memory, passes uint32 // memory in KiB
 	threads        uint8
 }
 
+// currentParams are those of new hashes. Verify reports hashes with others as stale.
 var currentParams = params{memory: 19456, passes: 2, threads: 1}
 
 const (
@@ -40,7 +42,7 @@ const (
 
 // Hasher implements identity.PasswordHasher.
 type Hasher struct {
-	running chan struct{}
+	running chan struct{} // holds a value for each hash that is computed
 	waiting atomic.Int64
 	maxWait time.Duration
 }
@@ -72,6 +74,7 @@ func (h *Hasher) Verify(ctx context.Context, verifier, password string) (ok, sta
 	if len(password) > MaxPassword {
 		return false, false, nil // at once: no account can have such a password, so the time reveals nothing
 	}
+	// There is no account. The same work is done, so that the time does not reveal it.
 	if verifier == "" {
 		_, err := h.derive(ctx, password, make([]byte, saltBytes), currentParams, tagBytes)
 		return false, false, err
@@ -98,6 +101,8 @@ func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p par
 	return argon2.IDKey([]byte(password), salt, p.passes, p.memory, p.threads, n), nil
 }
 
+// acquire waits until a processor is free, for at most maxWait and together with at most
+// maxWaiting other callers.
 func (h *Hasher) acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

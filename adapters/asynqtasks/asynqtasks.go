@@ -60,6 +60,7 @@ func (q *Queue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	return sending.Wait()
 }
 
+// enqueue sends one reference to Redis. A reference that is there already is no error.
 func (q *Queue) enqueue(ctx context.Context, t task.Reference) error {
 	// The id of the Asynq task prevents a duplicate reference in Redis; the store decides
 	// whether the task is due. Asynq therefore does not retry, and has no deadline,
@@ -91,6 +92,7 @@ func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Referenc
 			Logger: logger{q.log}, LogLevel: asynq.WarnLevel,
 		})
 		err := server.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
+			// The task has its own time limit, which the store may extend.
 			do(context.WithoutCancel(ctx), task.Reference{Queue: queue, Kind: t.Type(), ID: string(t.Payload())})
 			return nil
 		}))

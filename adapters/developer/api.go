@@ -73,10 +73,15 @@ func (p Problem) ForRequest(path, requestID string) any {
 // MediaType implements web.ErrorBody.
 func (Problem) MediaType() string { return "application/problem+json" }
 
+// quotaExceeded is the problem type for an exceeded quota that the draft of the RateLimit
+// headers registers.
 const quotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 
+// problems renders faults as problems, whose types are URLs of pages of the service.
 type problems struct{ publicURL string }
 
+// fault returns the status and the body of a fault. Its detail names the first invalid field or
+// the exceeded window.
 func (p problems) fault(f *fault.Error) (int, any) {
 	status := web.StatusOf(f)
 	out := Problem{
@@ -256,6 +261,7 @@ type Pagination struct {
 	TotalPages int `json:"total_pages" sample:"1"`
 }
 
+// newList returns a page of a list, with links to other pages of the same request.
 func newList[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, requested string) List[T] {
 	l := List[T]{
 		Data: items, TotalIsEstimate: r.TotalIsEstimate, NextCursor: known(r.NextCursor),
@@ -298,7 +304,7 @@ func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, 
 		to("prev", number(before))
 	}
 	switch {
-	case next == "":
+	case next == "": // the last page
 	case !byCursor && reaches(p.Page+1):
 		to("next", number(p.Page+1))
 	default:

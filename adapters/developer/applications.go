@@ -17,6 +17,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// applicationRoutes returns the routes for applications, all in the name of a user.
 func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 	const tag = "Applications"
 	return []web.Route{
@@ -78,6 +79,8 @@ func userOp[I, O any](s adapters.Services, fn func(ctx context.Context, c web.Ca
 	})
 }
 
+// errAnotherCandidate is the error of an application for another user than the one who has
+// authorized it.
 var errAnotherCandidate = fault.New(fault.Forbidden, "forbidden", "candidate_id must be the user who authorized the application")
 
 // mapApplyFault returns a fault of an application with the codes and fields of this API.
@@ -137,6 +140,7 @@ func (in ApplicationsInput) Problems() []fault.Field {
 	return out
 }
 
+// statuses returns the statuses in the comma-separated parameter.
 func (in ApplicationsInput) statuses() (out []hiring.Status) {
 	for s := range strings.SplitSeq(in.Status, ",") {
 		if s = strings.TrimSpace(s); s != "" {
@@ -146,6 +150,7 @@ func (in ApplicationsInput) statuses() (out []hiring.Status) {
 	return out
 }
 
+// filter returns the filter that the parameters describe.
 func (in ApplicationsInput) filter() hiring.ApplicationFilter {
 	f := hiring.ApplicationFilter{ApplicantID: in.CandidateID, Statuses: in.statuses()}
 	if in.JobID != "" {
@@ -156,6 +161,7 @@ func (in ApplicationsInput) filter() hiring.ApplicationFilter {
 	return f
 }
 
+// moment parses a timestamp parameter. It is zero for an empty text.
 func moment(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -177,6 +183,7 @@ type Application struct {
 	UpdatedAt time.Time `json:"updated_at" sample:"2026-11-20T09:30:00Z"`
 }
 
+// viewApplication returns the application as it is rendered.
 func viewApplication(a hiring.Application) Application {
 	return Application{
 		ID:          a.ID,

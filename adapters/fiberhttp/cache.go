@@ -35,8 +35,11 @@ type cachedResponse struct {
 // cachedHeaders are the headers that are cached with a body.
 var cachedHeaders = [...]string{fiber.HeaderContentType, fiber.HeaderCacheControl, fiber.HeaderETag, fiber.HeaderLink}
 
+// responseCache has the responses by URL.
 type responseCache = otter.Cache[string, cachedResponse]
 
+// newResponseCache returns a cache of maxCacheBytes. Each entry counts with its URL and its
+// body.
 func newResponseCache() *responseCache {
 	return otter.Must(&otter.Options[string, cachedResponse]{
 		MaximumWeight:    maxCacheBytes,

@@ -20,6 +20,7 @@ type metrics struct {
 	unavailable *prometheus.CounterVec
 }
 
+// newMetrics adds the metrics of the server to the registry.
 func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(

@@ -36,7 +36,7 @@ func (w writer) calendar(i mail.Invite) (method, text string) {
 	}
 	organizer := i.Organizer
 	if organizer.Email == "" {
-		organizer.Email = w.from.Address
+		organizer.Email = w.from.Address // the event needs an organizer (RFC 5546 §3.2.2)
 	}
 	event.SetOrganizer("mailto:"+mailboxURI(organizer.Email), commonName(organizer.Name)...)
 	event.AddAttendee("mailto:"+mailboxURI(i.Attendee.Email), append(commonName(i.Attendee.Name),
@@ -53,6 +53,7 @@ func mailboxURI(email string) string {
 	return oneLine(email)
 }
 
+// commonName returns the parameter CN with the name of a person, or none for an empty name.
 func commonName(name string) []ics.PropertyParameter {
 	if name = parameterText(name); name == "" {
 		return nil
@@ -67,4 +68,5 @@ func parameterText(s string) string {
 	return strings.Join(strings.Fields(parameterReplacer.Replace(oneLine(s))), " ")
 }
 
+// parameterReplacer replaces the characters that need quotation marks or escapes.
 var parameterReplacer = strings.NewReplacer(`"`, "’", "'", "’", ",", " ", ";", " ", ":", " ", `\`, " ")

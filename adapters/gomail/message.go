@@ -26,6 +26,7 @@ type writer struct {
 	clock clock.Clock
 }
 
+// newWriter returns a writer for messages of the sender.
 func newWriter(from mail.Address, c clock.Clock) (writer, error) {
 	sender, err := address(from)
 	if err != nil {
@@ -107,6 +108,7 @@ func oneLine(s string) string {
 	}, s))
 }
 
+// safeID matches ids of letters, digits, hyphens and underscores, with single dots between them.
 var safeID = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 // plainID returns the id if it is valid in a file name and to the left of the @ of a
@@ -119,6 +121,7 @@ func plainID(id string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// toCRLF returns the text with the line ends of e-mail, whatever ends its lines.
 func toCRLF(text string) string {
 	return strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n").Replace(text)
 }

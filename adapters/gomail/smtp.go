@@ -58,6 +58,7 @@ type server struct {
 	implicit *tls.Config // set for TLS from the first byte
 }
 
+// connection is a session with the server, which has signed in.
 type connection struct {
 	*smtp.Client
 	idleSince time.Time
@@ -86,6 +87,7 @@ func NewSMTP(rawURL string, from mail.Address, c clock.Clock) (*SMTP, error) {
 	return s, err
 }
 
+// parseURL parses the URL of NewSMTP. Its errors do not contain the password.
 func parseURL(rawURL string) (server, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Hostname() == "" || strings.Trim(u.Path, "/") != "" {
@@ -129,13 +131,14 @@ func parseURL(rawURL string) (server, error) {
 		password, _ := u.User.Password()
 		method := gomail.SMTPAuthAutoDiscover // sends no password without TLS
 		if loopback {
-			method = gomail.SMTPAuthPlainNoEnc
+			method = gomail.SMTPAuthPlainNoEnc // a password to a loopback address stays on this machine
 		}
 		srv.options = append(srv.options, gomail.WithSMTPAuth(method), gomail.WithUsername(user), gomail.WithPassword(password))
 	}
 	return srv, nil
 }
 
+// policies are the values of the option starttls.
 var policies = map[string]gomail.Option{
 	"always":   gomail.WithTLSPolicy(gomail.TLSMandatory),
 	"optional": gomail.WithTLSPolicy(gomail.TLSOpportunistic),
@@ -221,6 +224,7 @@ func (s *SMTP) Ping(ctx context.Context) error {
 	return s.pingErr
 }
 
+// ping checks an idle connection or, if there is none that works, a new one.
 func (s *SMTP) ping(ctx context.Context) error {
 	for {
 		c, fresh, err := s.connect(ctx)
@@ -304,6 +308,7 @@ func (at server) dial(ctx context.Context) (client *smtp.Client, err error) {
 	return client, nil
 }
 
+// release keeps a healthy connection for the next message, unless enough are idle.
 func (s *SMTP) release(c connection, healthy bool) {
 	c.idleSince = time.Now()
 	if healthy {
@@ -324,6 +329,7 @@ func (s *SMTP) Close() error {
 	return nil
 }
 
+// closeIdle calls closeConn for each idle connection.
 func (s *SMTP) closeIdle(closeConn func(connection)) {
 	for {
 		select {

@@ -112,8 +112,9 @@ func TestSMTP_Connection_IsReusedAndReopened(t *testing.T) {
 	require.Len(t, server.Mails(), 6)
 }
 
-// TestSMTP_Ping_IsCached checks that a health check connects to the server at most once a
-// minute, whether it succeeds or fails, because servers limit connections.
+// TestSMTP_Ping_IsCached checks that a health check contacts the server at most once per second,
+// whether it succeeds or fails, because servers limit connections, and that it reuses the
+// connection of messages.
 func TestSMTP_Ping_IsCached(t *testing.T) {
 	t.Parallel()
 	server := kit.NewSMTP(t)

@@ -42,7 +42,7 @@ func (d savedSearches) Replace(ctx context.Context, userID string, searches []jo
 		var created []savedSearchRow
 		changed := map[bool][]string{} // ids by the new EmailAlerts
 		for _, s := range searches {
-			alerts, exists := before[s.ID]
+			alerts, exists := before[s.ID] // what remains in before at the end is deleted
 			delete(before, s.ID)
 			switch {
 			case !exists:
@@ -80,6 +80,7 @@ func (d savedSearches) updateAlerts(ctx context.Context, userID string, ids []st
 	if err != nil || alerts {
 		return wrap(err)
 	}
+	// Matches that are not in a digest yet are not sent any more.
 	pending := whereIn(d.conn(ctx).Model(&searchMatchRow{}).Where("user_id = ? AND email AND digest_id IS NULL", userID), "search_id", ids)
 	return wrap(pending.Update("email", false).Error)
 }
@@ -275,6 +276,7 @@ func (d matches) AssignDigests(
 			Limit(len(digestIDs)).
 			Pluck("user_id", &users).
 			Error
+		// n tells the caller whether there may be more users, also if their digests are empty.
 		if n = len(users); err != nil || n == 0 {
 			return wrap(err)
 		}

@@ -33,7 +33,7 @@ func ofOwner(q *gorm.DB, o billing.Owner) *gorm.DB {
 // Get implements billing.Subscriptions.
 func (d subscriptions) Get(ctx context.Context, o billing.Owner) (billing.Subscription, error) {
 	r, err := takeRow[subscriptionRow](ofOwner(d.conn(ctx), o), nil)
-	if err == nil && r.Owner != o {
+	if err == nil && r.Owner != o { // there is no row
 		return billing.NewSubscription(o), nil
 	}
 	return billing.Subscription(r), err
@@ -77,6 +77,7 @@ func (d subscriptions) Erase(ctx context.Context, o, anonymous billing.Owner) er
 		}
 		return wrap(ofOwner(d.conn(ctx).Model(&chargeRow{}), o).Updates(map[string]any{
 			"owner_kind": anonymous.Kind, "owner_id": anonymous.ID,
+			// A pending charge still needs its payment method.
 			"method_id":    gorm.Expr("CASE WHEN status = 'pending' THEN method_id ELSE '' END"),
 			"method_brand": "", "method_last4": "", "method_expiry_month": 0, "method_expiry_year": 0,
 		}).Error)
@@ -104,6 +105,7 @@ type chargeRow struct {
 	ActionAt    time.Time `gorm:"serializer:nullable_time"`
 }
 
+// newChargeRow returns the row that stores the charge.
 func newChargeRow(charge billing.Charge) chargeRow {
 	return chargeRow{
 		ID:          charge.ID,
@@ -124,6 +126,7 @@ func newChargeRow(charge billing.Charge) chargeRow {
 	}
 }
 
+// charge returns the charge of the row.
 func (r chargeRow) charge() billing.Charge {
 	return billing.Charge{
 		ID:          r.ID,
@@ -152,6 +155,8 @@ func (d charges) Create(ctx context.Context, c billing.Charge) error {
 // Update implements billing.Charges.
 func (d charges) Update(ctx context.Context, c billing.Charge) (bool, error) {
 	q := ofOwner(d.conn(ctx), c.Owner).Where("id = ? AND status = 'pending'", c.ID)
+	// A pending charge was attempted again, unless another process has done so. Otherwise the
+	// charge has its final status.
 	if c.Status == billing.Pending {
 		q = q.Where("attempts = ?", c.Attempts-1).Select("attempts", "next_at", "action_at")
 	} else {
@@ -165,6 +170,7 @@ func (d charges) Update(ctx context.Context, c billing.Charge) (bool, error) {
 // List implements billing.Charges.
 func (d charges) List(ctx context.Context, f billing.ChargeFilter, n int) ([]billing.Charge, error) {
 	q, order := d.conn(ctx), "id DESC"
+	// Without any filter the list would be that of all customers.
 	if f.Owner == (billing.Owner{}) && f.DueBy.IsZero() {
 		return nil, nil
 	}

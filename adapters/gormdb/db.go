@@ -193,8 +193,8 @@ func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
 }
 
 // separateWrites directs writes outside of a transaction to the writer's pool, where they are
-// not prepared. With prepared statements, the cancellation of one caller could make another
-// requireRow fail, because both wait for GORM to prepare the same statement.
+// not prepared. With prepared statements, the cancellation of one caller could make the write of
+// another one fail, because both wait for GORM to prepare the same statement.
 func (db *DB) separateWrites(pool *sql.DB) error {
 	toWriter := func(q *gorm.DB) { q.Statement.ConnPool = pool }
 	writesToWriter := func(q *gorm.DB) {
@@ -232,6 +232,7 @@ func (db *DB) Close() error {
 	return err
 }
 
+// closePools closes all connection pools.
 func (db *DB) closePools() (err error) {
 	for _, pool := range db.pools {
 		err = errors.Join(err, pool.Close())

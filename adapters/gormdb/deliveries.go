@@ -40,6 +40,8 @@ type webhookDeliveryRow struct {
 	CreatedAt  time.Time
 }
 
+// delivery returns the delivery of the row. Its attempts are never nil, because they are a list
+// in the API.
 func (r webhookDeliveryRow) delivery() integrations.Delivery {
 	if r.Attempts == nil {
 		r.Attempts = []integrations.Attempt{}
@@ -167,10 +169,13 @@ func (d deliveries) RecordResults(ctx context.Context, endpointID string, ds []i
 		}
 		for _, r := range stored {
 			result := results[r.ID]
+			// Another process has sent the delivery since.
 			if r.EndpointID != endpointID || r.Attempt != result.Attempt-1 {
 				continue
 			}
 			r.Attempt, r.Attempts = result.Attempt, result.Attempts
+			// A replay during the attempt has reset Tries. Its result then counts only if it is a
+			// success, so that the replay is sent.
 			if replayed := result.Tries > r.Tries+1; !replayed || result.Status == integrations.Succeeded {
 				r.Status, r.Tries, r.NextAt, r.FailedAt = result.Status, result.Tries, result.NextAt, result.FailedAt
 			}

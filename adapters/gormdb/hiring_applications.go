@@ -169,7 +169,7 @@ func (d applications) listParts(
 ) (out page.Result[hiring.Application], err error) {
 	offset := r.Offset()
 	if r.Cursor != "" {
-		offset = 0
+		offset = 0 // a cursor takes the place of the page number
 	}
 	var ids []string
 	for _, p := range parts {
@@ -193,6 +193,7 @@ func (d applications) listParts(
 	}
 	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) })
 	ids = ids[min(offset, len(ids)):]
+	// One row more than the page tells that there is a next page.
 	if len(ids) > r.Size {
 		ids = ids[:r.Size]
 		out.NextCursor = ids[r.Size-1]

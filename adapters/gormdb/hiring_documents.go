@@ -57,7 +57,7 @@ func (d applicationDocuments) List(ctx context.Context, v hiring.Visibility, app
 		visible = visible.Where("organization_id = ?", v.OrganizationID)
 	case v.ApplicantID != "":
 		visible = visible.Where("applicant_id = ?", v.ApplicantID)
-	default:
+	default: // sees no application
 		return []hiring.Document{}, nil
 	}
 	return findRows(visible.Order("id"), func(r applicationDocumentRow) hiring.Document { return r.Document })

@@ -180,7 +180,7 @@ func (d members) MergeInvited(ctx context.Context, invitedID, userID string) err
 		if err := memberships().Where("user_id = ?", userID).Pluck("organization_id", &own).Error; err != nil {
 			return wrap(err)
 		}
-		rest := memberships().Where("user_id = ?", invitedID)
+		rest := memberships().Where("user_id = ?", invitedID) // invitations to teams of which the user is no member yet
 		if len(own) > 0 {
 			rest = rest.Where("NOT ?", d.dialect.In("organization_id", own))
 		}

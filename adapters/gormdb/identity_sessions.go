@@ -228,6 +228,7 @@ func (d secondFactors) Get(ctx context.Context, userID string) (identity.SecondF
 	return identity.SecondFactor(r), err
 }
 
+// recoveryCodes returns the hashes of the recovery codes that are not used yet.
 func (d secondFactors) recoveryCodes(ctx context.Context, userID string) (hashes []string, err error) {
 	err = d.conn(ctx).Model(&recoveryCodeRow{}).Where("user_id = ?", userID).Order("hash").Pluck("hash", &hashes).Error
 	return hashes, wrap(err)

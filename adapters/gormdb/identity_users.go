@@ -28,6 +28,7 @@ type userRow struct {
 	Version         int64
 }
 
+// newUserRow returns the row that stores the user.
 func newUserRow(u identity.User) userRow {
 	u.Key = u.EmailKey()
 	return userRow(u)
@@ -54,6 +55,7 @@ func (d users) Create(ctx context.Context, user *identity.User) error {
 		if err != nil {
 			return err
 		}
+		// An invited user, who has no password yet, becomes the new user and keeps the id.
 		if existing.Status != identity.UserInvited {
 			return identity.ErrEmailTaken
 		}

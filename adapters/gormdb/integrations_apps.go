@@ -32,6 +32,7 @@ type appRow struct {
 	Version      int64
 }
 
+// app returns the application of the row.
 func (r appRow) app() integrations.App {
 	if r.RedirectURIs == nil {
 		r.RedirectURIs = []string{}

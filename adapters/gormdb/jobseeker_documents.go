@@ -31,6 +31,7 @@ type documentRow struct {
 	UpdatedAt  time.Time
 }
 
+// newDocumentRow returns the row that stores the document.
 func newDocumentRow(document jobseeker.Document) documentRow {
 	return documentRow{
 		ID:         document.ID,
@@ -48,6 +49,7 @@ func newDocumentRow(document jobseeker.Document) documentRow {
 	}
 }
 
+// document returns the document of the row.
 func (r documentRow) document() jobseeker.Document {
 	return jobseeker.Document{
 		ID:        r.ID,
@@ -77,6 +79,7 @@ func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 		if err != nil {
 			return err
 		}
+		// There is one default document of each type.
 		if doc.IsDefault {
 			others := d.conn(ctx).
 				Model(&documentRow{}).

@@ -55,9 +55,10 @@ func (d notifications) Update(ctx context.Context, userID, id string, u jobseeke
 		set["read"] = *u.Read
 	}
 	if u.DeletedAt != nil {
-		set["deleted_at"], set["message"] = *u.DeletedAt, ""
+		set["deleted_at"], set["message"] = *u.DeletedAt, "" // the row remains, so that the event is not reported again
 	}
 	q := d.conn(ctx).Model(&notificationRow{}).Where("id = ? AND user_id = ? AND deleted_at IS NULL", id, userID)
+	// An update without changes only checks that the notification exists.
 	if len(set) == 0 {
 		_, err := takeRow[notificationRow](q.Select("id"), jobseeker.ErrNotificationNotFound)
 		return err

@@ -82,6 +82,7 @@ type numberRow struct {
 	Last int64
 }
 
+// nextNumber returns the next number of a profile, from a counter in the table numbers.
 func (d profiles) nextNumber(ctx context.Context) (int64, error) {
 	rows, err := updateReturning[numberRow](
 		d.conn(ctx).Where("name = ?", "seekers"),

@@ -42,7 +42,7 @@ type feedPosition struct {
 // oldest returns the first transaction that has not been returned.
 func (p feedPosition) oldest() int64 { return slices.Min(append([]int64{p.Next}, p.Running...)) }
 
-// after returns the position of a reader at p that has been given all changes up to
+// afterTransaction returns the position of a reader at p that has been given all changes up to
 // the transaction last. now is the snapshot in which the changes were read.
 func (p feedPosition) afterTransaction(last int64, now feedPosition) feedPosition {
 	after := feedPosition{Store: p.Store, Next: max(p.Next, last+1)}

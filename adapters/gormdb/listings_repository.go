@@ -362,6 +362,7 @@ func (d listingRepository) ListOpen(ctx context.Context, after listings.OpenPosi
 	})
 }
 
+// errCursor is the error of a cursor that was forged or belongs to another list.
 var errCursor = fault.InvalidField("cursor", "is not one that this list gave out")
 
 // listingCursor is the position of a listing in the list of its organization.
@@ -373,6 +374,7 @@ type listingCursor struct {
 // cursorPrefix is the beginning of a decoded cursor. It makes cursors of other lists invalid.
 const cursorPrefix = "own."
 
+// encode returns the cursor for clients.
 func (c listingCursor) encode() string {
 	raw, _ := json.Marshal(c) //nolint:errchkjson // a time of a row
 	return base64.RawURLEncoding.EncodeToString(append([]byte(cursorPrefix), raw...))

@@ -28,7 +28,7 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 		ownerOf := list.ToMap(owners, func(l listingRow) (id, organizationID string) { return l.ID, l.OrganizationID })
 		vs = slices.DeleteFunc(slices.Clone(vs), func(v listings.Visit) bool {
 			owner, exists := ownerOf[v.ListingID]
-			return !exists || owner == v.OrganizationID
+			return !exists || owner == v.OrganizationID // visits of the employer's own team do not count
 		})
 		if len(vs) == 0 {
 			return nil
@@ -84,6 +84,8 @@ func (d views) limitPerNetwork(ctx context.Context, vs []listings.Visit) ([]list
 		return nil, wrap(err)
 	}
 	visitors := map[string]map[string]bool{}
+	// isCounted adds the visitor to those of the network, and reports whether it is one of its
+	// first MaxVisitors.
 	isCounted := func(network, visitor string) bool {
 		if visitors[network] == nil {
 			visitors[network] = map[string]bool{}

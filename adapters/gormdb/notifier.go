@@ -28,6 +28,8 @@ type notifier struct {
 	done      sync.WaitGroup
 }
 
+// newNotifier returns the notifier of a database. It needs a session of the server to listen, so
+// that it notifies this process only behind a transaction pooler without a direct URL.
 func newNotifier(db *DB) *notifier {
 	n := &notifier{db: db, log: db.log, listeners: map[chan struct{}]bool{}, due: make(chan struct{}, 1)}
 	n.ctx, n.stop = context.WithCancel(context.Background())
@@ -40,6 +42,7 @@ func newNotifier(db *DB) *notifier {
 	return n
 }
 
+// close stops the goroutines of the notifier.
 func (n *notifier) close() {
 	n.stop()
 	n.done.Wait()

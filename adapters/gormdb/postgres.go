@@ -352,6 +352,7 @@ func isStalePlan(err error) bool {
 // may have a stale plan, which limits the number of retries. DB.Do retries transactions.
 type retryPool struct{ *sql.DB }
 
+// retry calls run again as long as it fails because of a stale plan.
 func (p retryPool) retry(run func() error) {
 	for range p.Stats().MaxOpenConnections + 1 {
 		if !isStalePlan(run()) {

@@ -221,6 +221,8 @@ type commit struct {
 	position LogPosition
 }
 
+// readCommitted reads the position of the primary. Its time is taken before, so that the
+// position contains everything that was committed until then.
 func (r *replicas) readCommitted(ctx context.Context) (commit, error) {
 	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
@@ -229,6 +231,7 @@ func (r *replicas) readCommitted(ctx context.Context) (commit, error) {
 	return commit{at, position}, err
 }
 
+// readReplayed reads the position up to which the replica has applied the log.
 func (r *replicas) readReplayed(ctx context.Context, rep *replica) (LogPosition, error) {
 	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()

@@ -107,6 +107,7 @@ func splitWords[T ~string](text string) []T {
 	return list.Map(strings.Fields(text), func(word string) T { return T(word) })
 }
 
+// joinWords returns the words separated by spaces.
 func joinWords[T ~string](words []T) string {
 	var text []string
 	for _, word := range words {

@@ -32,9 +32,9 @@ type SQLite struct{ defaults }
 // Name implements Dialect.
 func (SQLite) Name() string { return "sqlite" }
 
-// Open implements Dialect. SQLite has one writer at a time: the pool of the writer has
-// one connection, for which writers queue, and the other connections are read-only.
-// Writers on several connections would poll for the lock and fail after 5 s.
+// Open implements Dialect. SQLite has one writer at a time: the pool of the writer has one
+// connection, for which writers queue, and the other connections are read-only. Writers on
+// several connections would poll for the lock and fail after 5 s.
 func (SQLite) Open(address string, _ adapters.DatabaseSettings) (Pools, error) {
 	path := sqlitePath(address)
 	if path == "" {

@@ -43,6 +43,7 @@ type taskRow struct {
 // Name ensures that only one task of a group runs at a time.
 type taskGroupRow struct{ Name, TaskID string }
 
+// task returns the task of the row.
 func (r taskRow) task() task.Task {
 	return task.Task{
 		ID:        r.ID,

@@ -49,6 +49,7 @@ func (d webhooks) Upsert(ctx context.Context, e integrations.Endpoint) error {
 	})
 }
 
+// upsert stores the endpoint in the current transaction.
 func (d webhooks) upsert(ctx context.Context, endpoint integrations.Endpoint) error {
 	r := webhookEndpointRow(endpoint)
 	r.Version++

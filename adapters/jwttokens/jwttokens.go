@@ -33,6 +33,8 @@ const (
 // Verifying a signature takes longer than the rest of a small request.
 const maxVerified = 20_000
 
+// tokenHash is the key of a token in the cache, so that a memory dump of the cache has no
+// tokens.
 type tokenHash [sha256.Size]byte
 
 // Tokens implements identity.AccessTokens, auth.Sealer and auth.Vault.
@@ -68,6 +70,7 @@ func Open(paths []string, issuer string, c clock.Clock) (*Tokens, error) {
 	return t, nil
 }
 
+// claims are the claims of an access token. sid is the session, org the organization.
 type claims struct {
 	jwt.RegisteredClaims
 	Session      string    `json:"sid"`

@@ -26,9 +26,12 @@ type Limiter struct {
 	shards [shards]shard
 }
 
-// Keys are stored as hashes, because they may contain personal data.
+// hash is the SHA-256 of a key. Keys are not stored themselves, because they may contain
+// personal data.
 type hash [16]byte
 
+// shard has a part of the keys. Shards have separate locks, so that requests rarely wait for
+// each other.
 type shard struct {
 	mu              sync.Mutex
 	logs            map[hash]entry
@@ -36,6 +39,7 @@ type shard struct {
 	callsUntilSweep int // calls until the next sweep
 }
 
+// entry has the timestamps of the calls of a key.
 type entry struct {
 	timestamps []int64 // µs, ascending
 	expiresAt  int64   // when the newest timestamp expires
@@ -69,6 +73,7 @@ func (l *Limiter) Clear(_ context.Context, rule limit.Rule, key string) error {
 	return nil
 }
 
+// find returns the hash of the key for the rule, and the shard of that hash.
 func (l *Limiter) find(rule limit.Rule, key string) (hash, *shard) {
 	sum := sha256.Sum256([]byte(rule.Name + "\x00" + key))
 	return hash(sum[:16]), &l.shards[binary.LittleEndian.Uint32(sum[16:])%shards]

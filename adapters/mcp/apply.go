@@ -17,6 +17,8 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// confirmationCode is the name of the argument and of the result with the code that confirms an
+// application.
 const confirmationCode = "confirmation_code"
 
 // publicJob contains the fields of a job that the summary shows.
@@ -30,6 +32,7 @@ type publicJob struct {
 	Questions []question `json:"questions"`
 }
 
+// question is a question of a job that applicants answer.
 type question struct {
 	ID       string `json:"id"`
 	Text     string `json:"text"`

@@ -62,6 +62,8 @@ func Open(rawURL string, log *slog.Logger) (*Tracer, error) {
 	return &Tracer{provider: provider, tracer: provider.Tracer("github.com/locumhq/locum")}, nil
 }
 
+// collectorEndpoint returns the URL to which spans are sent, with the default port and path of
+// OTLP.
 func collectorEndpoint(rawURL string) (string, error) {
 	u, err := url.Parse(strings.TrimPrefix(rawURL, "otlp+"))
 	if err != nil || u.Hostname() == "" {

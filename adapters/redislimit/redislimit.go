@@ -40,6 +40,8 @@ type Limiter struct {
 	callTimeout time.Duration
 	prefix      string // of keys
 
+	// failures counts failed calls in a row, and retryAt is the time before which Redis is not
+	// called while the circuit is open.
 	mu       sync.Mutex
 	failures int
 	retryAt  time.Time
@@ -75,8 +77,9 @@ func (l *Limiter) Close() error { return l.client.Close() }
 // Ping reports whether Redis responds.
 func (l *Limiter) Ping(ctx context.Context) error { return l.client.Ping(ctx).Err() }
 
-// Degraded reports whether decisions were made without Redis in the last seconds. It is false if
-// there were no decisions; then only Ping reports the state of Redis.
+// Degraded reports whether a call to Redis has failed in the last seconds, so that decisions are
+// made without it. It is false if there were no calls; then only Ping reports the state of
+// Redis.
 func (l *Limiter) Degraded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,6 +147,7 @@ func (l *Limiter) Clear(ctx context.Context, rule limit.Rule, key string) error 
 	return l.fallback.Clear(ctx, rule, key)
 }
 
+// decide executes takeScript. record is 1 to count the call if it is allowed, 0 only to look.
 func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, record int) (limit.Decision, error) {
 	if rule.Max < 1 {
 		return limit.Decision{RetryAfter: rule.Per}, nil
@@ -205,6 +209,8 @@ func (l *Limiter) withCircuit(ctx context.Context, call func(context.Context) er
 	return err
 }
 
+// allowsCall reports whether Redis may be called: always, unless the circuit is open, and then
+// once per cooldown.
 func (l *Limiter) allowsCall() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,6 +226,7 @@ func (l *Limiter) allowsCall() bool {
 	return true
 }
 
+// recordResult counts consecutive failures, and logs an outage once per logInterval.
 func (l *Limiter) recordResult(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -292,6 +299,8 @@ func (l *Limiter) Status(ctx context.Context, quota limit.Quota, key string) (li
 	return l.spend(ctx, quota, key, 0)
 }
 
+// spend executes quotaScript. spend is 1 to spend a call if it is allowed, 0 only to look. A
+// negative limit counts as none.
 func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spend int) (limit.QuotaStatus, error) {
 	quota.PerMinute, quota.PerDay = max(0, quota.PerMinute), max(0, quota.PerDay)
 	name := l.redisKey(limit.Rule{Name: "quota"}, key)
@@ -308,6 +317,7 @@ func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spen
 	return l.fallback.Spend(ctx, quota, key)
 }
 
+// quotaStatus returns the status for the result of quotaScript.
 func quotaStatus(quota limit.Quota, result []int64) (s limit.QuotaStatus) {
 	n, spent := int(result[1]), int(result[3])
 	s.Minute = limit.Window{

@@ -50,6 +50,7 @@ func Open(rawURL string) (*Store, error) {
 	}))
 }
 
+// open returns a store that uses the credentials.
 func open(rawURL string, access *credentials.Credentials) (*Store, error) {
 	a, err := parse(rawURL)
 	if err != nil {
@@ -88,6 +89,7 @@ type address struct {
 // bucketName matches names of buckets that are also valid host names.
 var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
 
+// parse parses the URL of Open. Its errors name what is expected, and never credentials.
 func parse(rawURL string) (a address, err error) {
 	u, err := url.Parse(rawURL)
 	switch {
@@ -112,6 +114,7 @@ func parse(rawURL string) (a address, err error) {
 	return a, a.setOptions(query)
 }
 
+// setOptions sets the options of the query.
 func (a *address) setOptions(query url.Values) error {
 	a.region = cmp.Or(query.Get("region"), os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
 	insecure := false
@@ -121,6 +124,7 @@ func (a *address) setOptions(query url.Values) error {
 		}
 		var err error
 		switch name {
+		// They are read outside of the loop.
 		case "endpoint", "region":
 		case "path_style":
 			err = a.setPathStyle(values[0])
@@ -138,6 +142,8 @@ func (a *address) setOptions(query url.Values) error {
 	return a.setEndpoint(query.Get("endpoint"), insecure)
 }
 
+// setPathStyle sets whether the bucket is in the path or in the host name. By default, the
+// client decides by the host.
 func (a *address) setPathStyle(value string) error {
 	path, err := parseBool(value)
 	a.lookup = minio.BucketLookupDNS
@@ -147,6 +153,7 @@ func (a *address) setPathStyle(value string) error {
 	return err
 }
 
+// setCA reads the certificates of a private authority.
 func (a *address) setCA(file string) error {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -159,6 +166,7 @@ func (a *address) setCA(file string) error {
 	return nil
 }
 
+// setEndpoint sets the host. http is accepted for this machine only, unless insecure is set.
 func (a *address) setEndpoint(endpoint string, insecure bool) error {
 	u, err := url.Parse(cmp.Or(endpoint, "https://s3.amazonaws.com"))
 	if err != nil {

@@ -35,6 +35,8 @@ func (p *Payments) Charge(ctx context.Context, b billing.Bill) (receipt string, 
 	return receipt, err
 }
 
+// charge looks for the payment intent of the bill and confirms it, returns its result, or
+// creates it.
 func (p *Payments) charge(ctx context.Context, bill billing.Bill) (string, error) {
 	intent, customer, err := p.findIntent(ctx, bill)
 	switch {
@@ -44,6 +46,8 @@ func (p *Payments) charge(ctx context.Context, bill billing.Bill) (string, error
 		return p.confirmIntent(ctx, bill, intent)
 	case intent != nil:
 		return p.outcome(ctx, bill, intent)
+	// The payment method was detached. An earlier attempt may have been paid, which the search
+	// shows later.
 	case customer == "" && p.Clock.Now().Sub(bill.CreatedAt) < settleTime:
 		return "", unavailableFault(
 			"search a payment",

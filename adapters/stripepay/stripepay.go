@@ -87,6 +87,7 @@ func Open(address string, o Options) (*Payments, error) {
 	return &Payments{Options: o, api: stripe.NewClient(o.SecretKey, stripe.WithBackends(stripe.NewBackendsWithConfig(config)))}, nil
 }
 
+// apiBase returns the URL of the server in the address, empty for Stripe itself.
 func apiBase(address string) (string, error) {
 	const want = "want stripe:, or stripe:?api_base=http://HOST:PORT for a server in place of Stripe"
 	u, err := url.Parse(address)
@@ -196,6 +197,7 @@ func (p *Payments) Attach(ctx context.Context, o billing.Owner, methodID string)
 	return newMethod(m), nil
 }
 
+// newMethod returns the card as it is shown to its owner.
 func newMethod(m *stripe.PaymentMethod) billing.Method {
 	return billing.Method{
 		ID:          m.ID,
@@ -251,6 +253,7 @@ func stripeError(err error) (e *stripe.Error) {
 	return e
 }
 
+// isMissing reports whether Stripe has no such object.
 func isMissing(err error) bool {
 	e := stripeError(err)
 	return e != nil && (e.Code == stripe.ErrorCodeResourceMissing || e.HTTPStatusCode == http.StatusNotFound)
@@ -262,6 +265,7 @@ func isInvalid(err error) bool {
 	return e != nil && e.Type == stripe.ErrorTypeInvalidRequest && e.HTTPStatusCode == http.StatusBadRequest
 }
 
+// isDeclined reports whether the bank refused the card.
 func isDeclined(err error) bool {
 	e := stripeError(err)
 	return e != nil && e.Type == stripe.ErrorTypeCard

@@ -137,6 +137,7 @@ func (a Admission) Execute(ctx context.Context, api API, route Route, in Incomin
 	return call, answer, err
 }
 
+// limit counts the request towards the rate limit of the route.
 func (a Admission) limit(ctx context.Context, r Route, address string) error {
 	if r.Limit.Max == 0 {
 		return nil

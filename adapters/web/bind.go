@@ -43,6 +43,7 @@ func (p Paging) Request() page.Request {
 	return page.Request{Number: p.Page, Size: p.Limit, Cursor: p.Cursor}
 }
 
+// check returns an error for a page that is too deep. The tags check the other rules.
 func (p Paging) check() []fault.Field {
 	if p.Page < 1 || p.Limit < 1 {
 		return nil
@@ -72,6 +73,7 @@ type plan struct {
 	paging []int
 }
 
+// field is a field of an input with its place in the request.
 type field struct {
 	name    string // name in requests
 	source  string // path, query, header, cookie, formData, json
@@ -83,6 +85,7 @@ type field struct {
 
 var plans sync.Map // cache of plans by reflect.Type
 
+// planOf returns the plan of a struct type.
 func planOf(t reflect.Type) *plan {
 	if p, ok := plans.Load(t); ok {
 		return p.(*plan)
@@ -93,6 +96,8 @@ func planOf(t reflect.Type) *plan {
 	return p
 }
 
+// add adds the fields of a struct type, whose index in the outer type is prefix. Fields of
+// embedded structs count as their own.
 func (p *plan) add(t reflect.Type, prefix []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -138,8 +143,8 @@ func (p *plan) add(t reflect.Type, prefix []int) {
 // problems collects the invalid fields of a request.
 type problems struct {
 	fields         []fault.Field
-	positionByPath map[string]int // path → position in the body
-	unreadable     map[string]bool
+	positionByPath map[string]int  // path → position in the body
+	unreadable     map[string]bool // the paths that have a problem already
 }
 
 // These limits bound the work for an invalid body of 1 MiB. Lists with more than maxItems are
@@ -149,6 +154,7 @@ const (
 	maxItems    = 10_000
 )
 
+// add adds the first problem of the field with the path.
 func (p *problems) add(path, message string) {
 	if !p.unreadable[path] && len(p.fields) < maxProblems {
 		p.unreadable[path] = true
@@ -167,6 +173,7 @@ func (p *problems) addViolations(v reflect.Value) {
 	}
 }
 
+// hasWrongParent reports whether an object that contains the path has a problem.
 func (p *problems) hasWrongParent(path string) bool {
 	for i := strings.LastIndexByte(path, '.'); i > 0; i = strings.LastIndexByte(path[:i], '.') {
 		if p.unreadable[path[:i]] {
@@ -196,6 +203,8 @@ func newProblems() *problems {
 	return &problems{positionByPath: map[string]int{}, unreadable: map[string]bool{}}
 }
 
+// bind sets the fields of v, which has the type of the plan, from the request, and validates
+// them.
 func (p *plan) bind(r *Request, v reflect.Value) error {
 	bad := newProblems()
 	var form url.Values
@@ -295,6 +304,7 @@ func Item[T any](raw json.RawMessage) (T, error) {
 	return item, bad.fault()
 }
 
+// bindQuery sets a field from the values of a query parameter or of a form field.
 func bindQuery(f field, values []string, v reflect.Value, bad *problems) {
 	if len(values) > 0 {
 		bad.positionByPath[f.name] = len(bad.positionByPath)

@@ -129,6 +129,7 @@ func sizeRange(s *jsonschema.Schema) string {
 	return ""
 }
 
+// defaultValue returns the documented default of a parameter.
 func defaultValue(s *jsonschema.Schema) string {
 	if s.Default == nil {
 		return ""

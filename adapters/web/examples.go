@@ -139,6 +139,7 @@ func itemRules(tag reflect.StructTag) reflect.StructTag {
 	return reflect.StructTag(`validate:` + strconv.Quote(strings.TrimPrefix(items, ",")))
 }
 
+// text returns the example of a text: a fixed value, an id, or a value of sampleText.
 func (s sampler) text(name string, tag reflect.StructTag) string {
 	if text, ok := s.texts[name]; ok {
 		return text
@@ -149,6 +150,8 @@ func (s sampler) text(name string, tag reflect.StructTag) string {
 	return sampleText(name, tag)
 }
 
+// sampleText returns the example for a name: one of its permitted values, that of samples.txt,
+// or a timestamp for names such as createdAt.
 func sampleText(name string, tag reflect.StructTag) string {
 	text, known := samples()[name]
 	of := strings.Split(tag.Get("enum"), ",")
@@ -170,6 +173,7 @@ func sampleText(name string, tag reflect.StructTag) string {
 	return name
 }
 
+// quoted returns the text as a JSON string in which HTML is not escaped.
 func quoted(s string) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -29,6 +29,8 @@ func (p *plan) decode(d document, n int, v reflect.Value, prefix string, bad *pr
 	return true
 }
 
+// decodeValue sets v from the value at n. Unlike encoding/json, it continues after an error, so
+// that all invalid fields are reported at once.
 func decodeValue(d document, n int, v reflect.Value, path string, bad *problems) {
 	t, raw := v.Type(), d[n].raw
 	if _, own := v.Addr().Interface().(json.Unmarshaler); own {
@@ -89,6 +91,7 @@ func parseWhole(text string) (n int64, isWhole bool) {
 	return int64(x), true
 }
 
+// decodeItems sets a slice from the array at n.
 func decodeItems(d document, n int, v reflect.Value, path string, bad *problems) {
 	if d[n].kind != '[' {
 		bad.add(path, "must be an array")
@@ -98,6 +101,7 @@ func decodeItems(d document, n int, v reflect.Value, path string, bad *problems)
 	isRaw := t.Elem() == reflect.TypeFor[json.RawMessage]()
 	count := 0
 	d.children(n, func(int) { count++ })
+	// An operation that takes raw items bounds their number itself.
 	if count > maxItems && !isRaw {
 		bad.add(path, "must have at most "+strconv.Itoa(maxItems)+" items")
 		return
@@ -109,7 +113,7 @@ func decodeItems(d document, n int, v reflect.Value, path string, bad *problems)
 			out.Index(i).SetBytes(slices.Clone(d[c].raw))
 			return
 		}
-		if len(bad.fields) >= maxProblems {
+		if len(bad.fields) >= maxProblems { // the other items cannot add problems
 			return
 		}
 		at := path + "." + strconv.Itoa(i)
@@ -132,6 +136,7 @@ func unmarshalMessage(err error) string {
 	return "has the wrong type"
 }
 
+// typeName describes the type of a field in an error message.
 func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:

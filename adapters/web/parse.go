@@ -61,6 +61,8 @@ func parseJSON(body []byte) (document, error) {
 	return p.nodes, nil
 }
 
+// parser is a parser of JSON (RFC 8259) with limits. parents are the nodes around the current
+// one.
 type parser struct {
 	body    []byte
 	pos     int
@@ -71,6 +73,7 @@ type parser struct {
 
 var errMalformed = fault.InvalidField("body", "must be well-formed JSON")
 
+// skipSpace skips white space.
 func (p *parser) skipSpace() {
 	for p.pos < len(p.body) {
 		switch p.body[p.pos] {
@@ -90,6 +93,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
+// count counts a token.
 func (p *parser) count() error {
 	if p.tokens++; p.tokens > maxTokens {
 		return fault.InvalidField("body", fmt.Sprintf("must have at most %d JSON tokens", maxTokens))
@@ -131,6 +135,8 @@ func (p *parser) value(name string, index int) (err error) {
 	return err
 }
 
+// object reads the members of an object after its brace. Names must be unique: programs differ
+// in which of two values they use.
 func (p *parser) object() error {
 	var seen map[string]struct{}
 	for first := true; ; first = false {
@@ -180,6 +186,7 @@ func (p *parser) object() error {
 	return p.count()
 }
 
+// array reads the items of an array after its bracket.
 func (p *parser) array() error {
 	for i := 0; ; i++ {
 		if p.peek() == ']' && i == 0 {
@@ -201,6 +208,7 @@ func (p *parser) array() error {
 	return p.count()
 }
 
+// literal reads true, false or null.
 func (p *parser) literal(text string) error {
 	if !bytes.HasPrefix(p.body[p.pos:], []byte(text)) {
 		return errMalformed
@@ -278,6 +286,7 @@ func (p *parser) hex(i int) (n int, ok bool) {
 	return n, true
 }
 
+// number reads the number of node n.
 func (p *parser) number(n int) error {
 	start := p.pos
 	digits := func() bool {

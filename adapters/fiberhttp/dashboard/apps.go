@@ -28,6 +28,7 @@ func (d *dashboard) apps(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	return d.showApps(ctx, c, viewer, integrations.AppInput{}, nil)
 }
 
+// showApps renders the list of applications and the form, with its input and problem.
 func (d *dashboard) showApps(
 	ctx context.Context,
 	c *fiber.Ctx,
@@ -46,6 +47,7 @@ func (d *dashboard) showApps(
 	return d.renderer.Render(c, problem.Status(), appsPage, viewer, v)
 }
 
+// createApp creates an application and shows its secret once.
 func (d *dashboard) createApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := integrations.AppInput{
 		Name:         c.FormValue("name"),
@@ -136,6 +138,7 @@ func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	return d.renderer.Render(c, v.Problem.Status(), appPage, viewer, v)
 }
 
+// changeApp changes the settings of the application.
 func (d *dashboard) changeApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := integrations.AppInput{
 		Name:         c.FormValue("name"),
@@ -158,6 +161,7 @@ func (d *dashboard) finishAppForm(ctx context.Context, c *fiber.Ctx, viewer *pag
 	return d.showApp(ctx, c, viewer, c.Params("id"), v)
 }
 
+// rotateAppSecret replaces the secret of the application and shows the new one once.
 func (d *dashboard) rotateAppSecret(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err != nil {
@@ -171,6 +175,7 @@ func (d *dashboard) rotateAppSecret(ctx context.Context, c *fiber.Ctx, viewer *p
 	return d.showApp(ctx, c, viewer, c.Params("id"), appView{Secret: secret, Notice: "The old secret has ended."})
 }
 
+// createKey creates an API key and shows it once.
 func (d *dashboard) createKey(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err != nil {
@@ -192,6 +197,8 @@ func (d *dashboard) deleteKey(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	return d.finishAppForm(ctx, c, viewer, err, keysForm, appView{})
 }
 
+// choosePlan changes the plan. If the payment has to be confirmed, it shows a link to the page
+// of the payment provider.
 func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	_, err := d.integrations.ChoosePlan(ctx, viewer.Actor(), c.Params("id"), c.FormValue("plan"), c.FormValue("paymentMethodId"))
 	var required *billing.ActionRequiredError

@@ -176,6 +176,8 @@ func (d *dashboard) replayFailed(ctx context.Context, c *fiber.Ctx, viewer *page
 	return redirectToWebhook(c, "notice=all#log")
 }
 
+// replayFailedSince replays the deliveries that failed since the time in the form, and returns
+// their number.
 func (d *dashboard) replayFailedSince(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (int, error) {
 	since, invalid := parseSince(c.FormValue("since"))
 	if invalid == nil {

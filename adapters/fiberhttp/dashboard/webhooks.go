@@ -161,6 +161,7 @@ func (d *dashboard) renderWebhookProblem(ctx context.Context, c *fiber.Ctx, view
 	return d.renderWebhook(ctx, c, viewer, webhookPath(c), v)
 }
 
+// createWebhook adds a webhook to the application and shows its signing secret once.
 func (d *dashboard) createWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := integrations.WebhookInput{URL: c.FormValue("url"), Events: formValues(c, "events")}
 	sent := appView{Hook: webhookForm{URL: in.URL, Events: in.Events}}
@@ -191,6 +192,7 @@ func (d *dashboard) changeWebhook(ctx context.Context, c *fiber.Ctx, viewer *pag
 	return redirectToWebhook(c, "notice=saved")
 }
 
+// setWebhookStatus pauses or resumes the webhook.
 func (d *dashboard) setWebhookStatus(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	status := c.FormValue("status")
 	_, err := d.integrations.ChangeWebhook(ctx, viewer.Actor(), webhookPath(c), integrations.WebhookChange{Status: &status})
@@ -203,6 +205,7 @@ func (d *dashboard) setWebhookStatus(ctx context.Context, c *fiber.Ctx, viewer *
 	return redirectToWebhook(c, "notice=resumed")
 }
 
+// rotateWebhookSecret replaces the signing secret and shows the new one once.
 func (d *dashboard) rotateWebhookSecret(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	p := webhookPath(c)
 	actor, err := d.renderer.Confirm(ctx, c, viewer)

@@ -46,6 +46,7 @@ type consentView struct {
 	Action string
 }
 
+// refusalView is the page of a request that cannot be answered with a redirect.
 type refusalView struct{ Why string }
 
 // authorize handles GET and POST /oauth/authorize. GET shows the consent page, whose form posts

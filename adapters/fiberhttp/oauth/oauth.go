@@ -74,6 +74,7 @@ func allowAnyOrigin(c *fiber.Ctx) error {
 	return c.Next()
 }
 
+// metadata handles GET /.well-known/oauth-authorization-server (RFC 8414).
 func (s *Server) metadata(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
 	secret := []string{"client_secret_basic", "client_secret_post"}

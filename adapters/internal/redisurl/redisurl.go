@@ -117,6 +117,7 @@ func (o *Options) setAuthority(authority string, sentinel bool) (err error) {
 	return nil
 }
 
+// setDatabase parses the number of a database, 0 by default.
 func (o *Options) setDatabase(database string) error {
 	if database == "" {
 		return nil
@@ -132,6 +133,7 @@ func (o *Options) setDatabase(database string) error {
 	return nil
 }
 
+// prefixes matches valid prefixes. Braces and colons would have a meaning in keys.
 var prefixes = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
 // setQuery sets the options of the query.
@@ -151,6 +153,7 @@ func (o *Options) setQuery(query string, sentinel bool) error {
 	return nil
 }
 
+// setOption sets an option of the query by its name.
 func (o *Options) setOption(name, value string, sentinel bool) error {
 	switch name {
 	case "prefix":
@@ -184,6 +187,7 @@ func (o *Options) setOption(name, value string, sentinel bool) error {
 	return nil
 }
 
+// setDuration parses a positive duration.
 func setDuration(d *time.Duration, value string) error {
 	parsed, err := time.ParseDuration(value)
 	if err != nil || parsed <= 0 {
@@ -193,6 +197,7 @@ func setDuration(d *time.Duration, value string) error {
 	return nil
 }
 
+// setTLS sets an option about certificates, which only a URL with TLS may have.
 func (o *Options) setTLS(name, value string) error {
 	if o.TLSConfig == nil {
 		return errors.New("is for rediss, rediss-cluster and rediss-sentinel")
@@ -216,6 +221,7 @@ func (o *Options) setTLS(name, value string) error {
 	return nil
 }
 
+// setSentinel sets an option about sentinels, which only a URL of sentinels may have.
 func (o *Options) setSentinel(name, value string, sentinel bool) error {
 	if !sentinel {
 		return errors.New("is for redis-sentinel and rediss-sentinel")
