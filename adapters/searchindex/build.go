@@ -28,6 +28,7 @@ type content struct {
 	stop func() error
 }
 
+// stopped returns an error if the build has been cancelled.
 func (c *content) stopped() error {
 	if c.stop == nil {
 		return nil
@@ -82,6 +83,7 @@ type dictionary struct {
 
 func newDictionary() *dictionary { return &dictionary{numbers: map[string]uint32{}} }
 
+// add adds the words of a document with the number.
 func (d *dictionary) add(number uint32, doc *search.Document) {
 	for _, word := range doc.Title {
 		if docs := d.get(word); docs != nil {
@@ -96,6 +98,8 @@ func (d *dictionary) add(number uint32, doc *search.Document) {
 	}
 }
 
+// get returns the documents of a word, which it adds if it is new. It returns nil for the empty word, which
+// separates fields.
 func (d *dictionary) get(word string) *wordDocs {
 	if word == "" {
 		return nil
@@ -120,6 +124,7 @@ func (d *dictionary) all(yield func(string, wordDocs) bool) {
 	}
 }
 
+// text implements content.text.
 func (d *dictionary) text(doc *search.Document, words []uint32) (all []uint32, title int) {
 	for _, word := range doc.Title {
 		words = append(words, d.numbers[word])
@@ -137,6 +142,7 @@ func build(docs []*search.Document, normalize func(string) string) (*segment, er
 	return buildInMemory(newContent(docs), normalize)
 }
 
+// buildInMemory writes an image to memory and returns its segment.
 func buildInMemory(c content, normalize func(string) string) (*segment, error) {
 	var b alignedBuffer
 	if err := writeImage(&b, c, normalize); err != nil {
@@ -168,6 +174,8 @@ type builder struct {
 	wordCounts []int
 }
 
+// columns fills the columns of the segment, whose length is the number of documents, and the orders of the
+// documents by them.
 func (b *builder) columns(c content) {
 	s := b.s
 	for i := range c.docs {
@@ -238,6 +246,7 @@ func docsOf(numbers []uint32, n int) [][]uint32 {
 	return docs
 }
 
+// newTexts returns the strings in one piece of memory.
 func newTexts(list []string) texts {
 	var t texts
 	for _, s := range list {
@@ -275,6 +284,7 @@ func column[T comparable](c content, compare func(a, b T) int, value func(search
 	return values, numbers
 }
 
+// postings writes the sets of documents of all terms, currencies, places and cells.
 func (b *builder) postings(c content) error {
 	s := b.s
 	b.w.begin(postingSection)
@@ -298,6 +308,7 @@ func (b *builder) postings(c content) error {
 	return nil
 }
 
+// appendPostings writes several sets and appends their references.
 func (b *builder) appendPostings(references []uint64, lists [][]uint32) []uint64 {
 	for _, docs := range lists {
 		references = append(references, b.posting(docs))
@@ -305,6 +316,7 @@ func (b *builder) appendPostings(references []uint64, lists [][]uint32) []uint64
 	return references
 }
 
+// posting writes a set, unless the reference itself can hold it, and returns its reference; see posting.
 func (b *builder) posting(docs []uint32) (reference uint64) {
 	switch len(docs) {
 	case 0:
@@ -334,6 +346,8 @@ func (b *builder) normalize(normalize func(string) string) {
 	s.starts = append(s.starts, uint32(len(s.members)))
 }
 
+// forward writes the words of each document in their order, then the pairs of frequent words, which it
+// collects at the same time.
 func (b *builder) forward(c content) error {
 	s := b.s
 	b.assignCodes()
@@ -384,6 +398,8 @@ const (
 	maxPairWords  = 64
 )
 
+// newPairs returns an empty table for the frequent words, of which counts has the numbers of documents. A small
+// segment has no pairs.
 func newPairs(counts []int, docs int) pairs {
 	var p pairs
 	if docs < minPairDocs {

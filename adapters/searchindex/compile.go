@@ -52,6 +52,7 @@ func (c compiler) node(e *search.Expr) node {
 	return allNode{c.s.docs()} // OpAll, and OpAnd without arguments
 }
 
+// key matches the documents with the key.
 func (c compiler) key(key string) node {
 	n, found := c.s.keys.find(key)
 	if !found {
@@ -77,6 +78,7 @@ func (c compiler) union(words []uint32, title bool) node {
 	return newUnion(c.s.wordPostings(), words)
 }
 
+// prefix matches the documents with one of the words that begin with the prefix.
 func (c compiler) prefix(prefix string, title bool) node {
 	from, to := c.s.words.prefixed(prefix)
 	words := make([]uint32, 0, to-from)

@@ -31,6 +31,7 @@ type evaluation struct {
 // evaluations is a pool, so that queries do not allocate vectors.
 var evaluations = sync.Pool{New: func() any { return new(evaluation) }}
 
+// begin prepares the evaluation of a block of the segment.
 func (e *evaluation) begin(s *segment, block int) {
 	e.block, e.words = block, (s.blockDocs(block)+63)/64
 }
@@ -90,6 +91,7 @@ type unionNode struct {
 	total    int
 }
 
+// newUnion returns a node for the numbered postings. Its weight is the number of their documents.
 func newUnion(p postings, numbers []uint32) *unionNode {
 	n := &unionNode{postings: p, numbers: numbers}
 	for _, number := range numbers {
@@ -121,6 +123,8 @@ func (n *unionNode) weight() int { return n.total }
 // andNode matches the documents that match all of args, which are sorted by weight.
 type andNode struct{ args []node }
 
+// newAnd returns a node that matches what all args match. The rarest is evaluated first, since each one only
+// looks at the documents that the ones before it have left.
 func newAnd(args []node) node {
 	if len(args) == 1 {
 		return args[0]
@@ -159,6 +163,7 @@ type orNode struct {
 	sum  int
 }
 
+// newOr returns a node that matches what any of args matches.
 func newOr(args []node) node {
 	if len(args) == 1 {
 		return args[0]
@@ -285,6 +290,7 @@ func (n *phraseNode) filter(first uint32, v vector) (touched byte) {
 	return touched
 }
 
+// contains reports whether the text of a document, or its title, has the phrase.
 func (n *phraseNode) contains(doc uint32) bool {
 	title, text := n.segment.record(doc)
 	if n.title {

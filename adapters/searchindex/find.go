@@ -71,6 +71,7 @@ type finder struct {
 // the map would store a key that shares the memory of a segment.
 type facetCounts map[string]*int
 
+// newFinder returns a finder with an evaluation of the pool, to which the caller returns it.
 func newFinder(q *search.Query, after *cursor, normalize func(string) string) *finder {
 	f := &finder{
 		evaluation: evaluations.Get().(*evaluation), //nolint:forcetypeassert // the pool makes no other
@@ -270,6 +271,7 @@ func (f *finder) evaluateSlots(pl *plan, hits, exact vector) counters {
 	return costs
 }
 
+// collectRelaxed adds the relaxed hits whose cost is not above the maximum.
 func (f *finder) collectRelaxed(pl *plan, hits vector, costs counters) {
 	defer f.release(f.mark())
 	if f.q.MaxCost > 0 {

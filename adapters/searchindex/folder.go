@@ -188,6 +188,7 @@ func (f *folder) writeSegment(c content, normalize func(string) string) (*segmen
 	return f.openSegment(name)
 }
 
+// newName returns the next unused name for the file of a segment.
 func (f *folder) newName() string {
 	f.next++
 	return fmt.Sprintf("%08d%s", f.next, segmentSuffix)

@@ -344,6 +344,7 @@ func TestApply_DuringLargeMerge_DoesNotWait(t *testing.T) {
 	require.Equal(t, minFileDocs, total(t, index, search.All()))
 }
 
+// segments returns the segments of the current state.
 func segments(x *Index) (list []*segment) {
 	for _, p := range x.state.Load().parts {
 		list = append(list, p.segment)

@@ -14,6 +14,7 @@ import (
 // bytes.Index, and a hit is at the beginning of a word if the byte before is the
 // last one of another word.
 
+// appendRecord appends the record of a document. words are its codes, of which the first ones are the title.
 func appendRecord(dst []byte, words []uint32, title int) []byte {
 	var text []byte
 	size := 0
@@ -67,6 +68,8 @@ type phrase struct {
 // maxFirst limits the number of texts to look for.
 const maxFirst = 8
 
+// newPhrase encodes the codes that are allowed at each position. It combines as many positions as maxFirst
+// permits, at least one: longer byte sequences are found faster.
 func newPhrase(positions [][]uint32) phrase {
 	p := phrase{first: [][]byte{nil}, rest: positions}
 	for len(p.rest) > 0 && (p.first[0] == nil || len(p.first)*len(p.rest[0]) <= maxFirst) {
@@ -99,6 +102,7 @@ func (p *phrase) matches(text []byte) bool {
 	return false
 }
 
+// continues reports whether the text begins with the rest of the phrase.
 func (p *phrase) continues(text []byte) bool {
 	for _, codes := range p.rest {
 		code, n := binary.Uvarint(text)

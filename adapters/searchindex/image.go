@@ -39,6 +39,7 @@ var (
 	ErrForeign = errors.New("not a search index")
 )
 
+// castagnoli is the table of CRC-32C, for which processors have an instruction.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // image is the memory of a segment.
@@ -49,6 +50,7 @@ type image struct {
 	file     string // empty if it is only in memory
 }
 
+// sectionEntry is a row of the table of sections. Offset is from the beginning of the image.
 type sectionEntry struct{ Offset, Length, Checksum uint64 }
 
 // imageWriter writes the sections of an image one after the other.
@@ -61,6 +63,7 @@ type imageWriter struct {
 	err      error  // of the first write that failed
 }
 
+// newImageWriter begins an image.
 func newImageWriter(w io.Writer) *imageWriter {
 	iw := &imageWriter{w: w}
 	iw.write([]byte(imageMagic))

@@ -328,6 +328,7 @@ type tombstones struct {
 	order    []tombstone // oldest first; one that differs from versions is void
 }
 
+// tombstone is a deleted document with the version of its deletion.
 type tombstone struct {
 	ID      string `json:"id"`
 	Version int64  `json:"version"`
@@ -341,6 +342,7 @@ func (t *tombstones) covers(id string, version int64) bool {
 
 func (t *tombstones) remove(id string) { delete(t.versions, id) }
 
+// add stores a deletion. Beyond maxTombstones it drops the oldest one.
 func (t *tombstones) add(id string, version int64) {
 	if t.versions == nil {
 		t.versions = map[string]int64{}
@@ -355,6 +357,7 @@ func (t *tombstones) add(id string, version int64) {
 	}
 }
 
+// isValid reports whether an entry of order is the last deletion of its document, which was not created again.
 func (t *tombstones) isValid(entry tombstone) bool {
 	version, found := t.versions[entry.ID]
 	return found && version == entry.Version

@@ -20,6 +20,8 @@ func TestBatch_Conformance(t *testing.T) {
 	})
 }
 
+// TestIndex_Conformance runs the suites for indexes in memory and in a folder. The interval of checkpoints is so
+// short that many of them happen during the suites.
 func TestIndex_Conformance(t *testing.T) {
 	t.Parallel()
 	open := func(inFolder bool) conformance.SearchIndexOpener {

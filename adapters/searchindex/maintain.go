@@ -161,6 +161,7 @@ func (x *Index) claim(choose func([]*part) []*part) (*state, []*part, error) {
 	return st, sources, nil
 }
 
+// unclaim permits other merges of the segments.
 func (x *Index) unclaim(sources []*part) {
 	x.writing.Lock()
 	defer x.writing.Unlock()

@@ -27,8 +27,10 @@ type merger struct {
 	scratch        vector
 }
 
+// mergedDoc is a document of the new segment: the index of its source, and its ordinal there.
 type mergedDoc struct{ source, doc uint32 }
 
+// newMerger returns a merger of the parts, without the documents that are deleted now.
 func newMerger(sources []*part) *merger {
 	m := &merger{sources: sources}
 	for _, p := range sources {
@@ -143,6 +145,7 @@ func unionTerms(parts []*part, list func(*segment) *texts, prefix string) iter.S
 	}
 }
 
+// keys iterates over the keys with their documents. A key whose documents are all deleted is left out.
 func (m *merger) keys(yield func(string, []uint32) bool) {
 	var docs []uint32
 	for key, at := range unionTerms(m.sources, keysOf, "") {
@@ -153,6 +156,7 @@ func (m *merger) keys(yield func(string, []uint32) bool) {
 	}
 }
 
+// words does the same for words, and numbers them for text.
 func (m *merger) words(yield func(string, wordDocs) bool) {
 	var docs wordDocs
 	count := uint32(0)
@@ -201,7 +205,7 @@ func (m *merger) collect(docs []uint32, at []int, list func(*segment) postings) 
 
 // sortDocs sorts distinct ordinals.
 func (m *merger) sortDocs(docs []uint32) {
-	if len(docs) < len(m.order)/32 {
+	if len(docs) < len(m.order)/32 { // sorting few is faster than reading all bits of the vector
 		slices.Sort(docs)
 		return
 	}
@@ -216,6 +220,7 @@ func (m *merger) sortDocs(docs []uint32) {
 	m.scratch.clear()
 }
 
+// text implements content.text. It translates the codes of the source to the words of the new segment.
 func (m *merger) text(doc int, words []uint32) (all []uint32, title int) {
 	d := m.order[doc]
 	titleText, text := m.sources[d.source].record(d.doc)

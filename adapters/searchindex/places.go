@@ -37,6 +37,7 @@ func cellOf(p search.Point) uint32 {
 	return area*areaCells + row%areaSide*areaSide + column%areaSide
 }
 
+// cellCenter returns the center of a cell.
 func cellCenter(cell uint32) search.Point {
 	corner := areaCenter(cell / areaCells)
 	row, column := cell%areaCells/areaSide, cell%areaSide
@@ -46,6 +47,7 @@ func cellCenter(cell uint32) search.Point {
 	}
 }
 
+// areaCenter returns the center of an area.
 func areaCenter(area uint32) search.Point {
 	row, column := area/areaColumns, area%areaColumns
 	return search.Point{Lat: (float64(row)+.5)*areaDegrees - 90, Lon: (float64(column)+.5)*areaDegrees - 180}
@@ -105,6 +107,7 @@ type withinNode struct {
 	miles  float64
 }
 
+// newWithin resolves a circle to the cells inside of it and the places at its edge.
 func newWithin(s *segment, center search.Point, miles float64) node {
 	var numbers []uint32
 	for cell, inside := range s.cellsNear(center, miles) {
@@ -142,6 +145,7 @@ func distanceOrder(s *segment, from search.Point, flip uint64) *sortOrder {
 	return &sortOrder{key: func(doc uint32) uint64 { return d.key(s.place[doc]) }, docs: d.docs}
 }
 
+// key returns the key of a place, which is numbered from 1. It computes each distance once.
 func (d *distances) key(place uint32) uint64 {
 	if d.keys[place] == 0 {
 		d.keys[place] = distanceKey(d.s.places[place-1].Miles(d.from)) ^ d.flip

@@ -37,6 +37,7 @@ type slotPlan struct {
 	levels []node
 }
 
+// weight estimates the work of all levels. It is 0 only if no document satisfies the slot.
 func (s *slotPlan) weight() int {
 	sum := 0
 	for _, l := range s.levels {

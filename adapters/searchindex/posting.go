@@ -91,10 +91,12 @@ func view[T any](data []byte, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n) //nolint:gosec // the bounds are checked above
 }
 
+// array returns the documents of a small container, as their lower 16 bits.
 func (p *posting) array(c container) []uint16 {
 	return view[uint16](p.data[int(c.offset)*8:], int(c.last)+1)
 }
 
+// bitmap returns the documents of a large container, one bit for each document of the block.
 func (p *posting) bitmap(c container) vector {
 	return view[uint64](p.data[int(c.offset)*8:], blockWords)
 }

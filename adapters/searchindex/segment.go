@@ -179,6 +179,7 @@ func (t *texts) at(i int) string {
 	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // images are never written to
 }
 
+// add appends a string while the segment is built.
 func (t *texts) add(s string) {
 	if len(t.starts) == 0 {
 		t.starts = append(t.starts, 0)

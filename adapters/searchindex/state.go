@@ -68,6 +68,7 @@ func (s *state) retain() bool {
 	}
 }
 
+// release removes a holder. The last one unmaps the segments that no other state contains.
 func (s *state) release() {
 	if s.holders.Add(-1) > 0 {
 		return

@@ -19,6 +19,7 @@ type top struct {
 	worst item // the last of the n items, once there are n
 }
 
+// compareItems orders items by key and then by ordinal, which is by date.
 func compareItems(a, b item) int {
 	if a.key != b.key {
 		return cmp.Compare(a.key, b.key)

@@ -16,6 +16,7 @@ var ErrNotFound = fault.New(fault.NotFound, "file_not_found", "File not found")
 // maxKey is the maximum length of a key in bytes. File systems permit 255 in a segment.
 const maxKey = 200
 
+// validKey matches segments that do not begin with a dot, so that no key leaves the folder of the files.
 var validKey = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
 
 // CheckKey returns an Invalid fault for a key that Store does not permit.

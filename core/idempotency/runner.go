@@ -140,6 +140,7 @@ type interruptibleKey struct{}
 // retry may then get the fallback although nothing was committed.
 func (r *Runner) Transactions(t tx.Runner) tx.Runner { return transactions{t, r} }
 
+// transactions is the tx.Runner that Transactions returns.
 type transactions struct {
 	tx     tx.Runner
 	runner *Runner

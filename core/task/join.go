@@ -33,6 +33,7 @@ const (
 	suspendFor  = 5 * time.Second
 )
 
+// joinedStore is the Store that Join returns.
 type joinedStore struct {
 	members []*member
 
@@ -53,6 +54,7 @@ type member struct {
 	suspendedUntil time.Time
 }
 
+// errSuspended is the error of calls to a store while it is suspended.
 var errSuspended = errors.New("the store has not responded")
 
 // call calls fn with a timeout of joinTimeout. It suspends a store that exceeds the

@@ -102,6 +102,7 @@ type hangingStore struct {
 	recordedIDs *[]string     // the tasks whose outcomes were stored
 }
 
+// newHangingStore returns a store with the running attempts, which responds until hangs is set.
 func newHangingStore(running ...Run) hangingStore {
 	return hangingStore{runStore: runStore{running: running}, hangs: new(atomic.Bool), calls: new(atomic.Int32), recordedIDs: new([]string)}
 }

@@ -116,6 +116,7 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 // key is found, and the name as it is written.
 func nameKey(prefix, name string) string { return prefix + foldedName(name) + nameSeparator + name }
 
+// nameSeparator separates the two parts of a name key. It is removed from the folded name.
 const nameSeparator = "|"
 
 // foldedName returns the normalized words of a name, separated by spaces.

@@ -46,6 +46,7 @@ type Gathered struct {
 // bitset is a set of positions in Gathered.listings.
 type bitset []uint64
 
+// wordBits is the number of positions in one word of a bitset.
 const wordBits = 64
 
 // FindKey contains the parameters of a saved search. Text must be a result of

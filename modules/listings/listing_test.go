@@ -278,6 +278,8 @@ func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 	}
 }
 
+// TestMeta_Update_IsMerged checks JSON merge patches (RFC 7396), and that large numbers and the characters of
+// HTML remain as the client wrote them.
 func TestMeta_Update_IsMerged(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ meta, patch, want string }{ // the examples of RFC 7396 that are objects

@@ -252,6 +252,7 @@ func (s *Service) Keep(ctx context.Context, by auth.Actor, listingID string, in 
 	return s.moderate(ctx, audit.Entry{Action: audit.ListingShown, Actor: by.UserID}, listingID, CaseKept, strings.TrimSpace(in.Message))
 }
 
+// errHiddenByOperator is returned to a moderator who would reverse the decision of an operator.
 var errHiddenByOperator = fault.New(fault.Conflict, "job_hidden_by_operator",
 	"An operator has hidden the job; only an operator can show it")
 

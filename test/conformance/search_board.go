@@ -80,6 +80,7 @@ type searchCase struct {
 	want   string // titles with | between, in order
 }
 
+// searchCases are the searches that the suite runs on searchBoard.
 var searchCases = []searchCase{
 	// Searches for names of roles: main roles come first, then secondary ones. Remote jobs
 	// follow jobs on site.

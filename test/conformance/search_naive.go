@@ -128,6 +128,7 @@ func (x *naiveIndex) Discard() error { return x.Close() }
 // naiveMatcher evaluates queries on its documents.
 type naiveMatcher struct{ oracle *searchOracle }
 
+// newNaiveMatcher returns a matcher for the documents.
 func newNaiveMatcher(docs []*search.Document) (search.Matcher, error) {
 	m := naiveMatcher{newSearchOracle(search.Normalize)}
 	for _, d := range docs {

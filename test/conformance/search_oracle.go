@@ -18,6 +18,7 @@ type searchOracle struct {
 	normalize func(string) string
 }
 
+// newSearchOracle returns an oracle without documents.
 func newSearchOracle(normalize func(string) string) *searchOracle {
 	return &searchOracle{docs: map[string]*search.Document{}, deleted: map[string]int64{}, normalize: normalize}
 }

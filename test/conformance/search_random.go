@@ -50,6 +50,7 @@ func (r *randomSearch) words(n int) []string {
 	return words
 }
 
+// key returns one of 33 keys, of three prefixes.
 func (r *randomSearch) key() string {
 	return fmt.Sprintf("%s:%d", []string{"role", "region", "shift"}[r.IntN(3)], r.zipf(12))
 }
@@ -66,6 +67,7 @@ func (r *randomSearch) point() search.Point {
 
 func (r *randomSearch) currency() string { return []string{"EUR", "GBP", "USD"}[r.zipf(3)] }
 
+// document returns a document in which each optional value may be missing.
 func (r *randomSearch) document() *search.Document {
 	document := &search.Document{PostedAt: r.time(), Title: r.words(r.IntN(5)), Body: r.words(r.IntN(25))}
 	for range r.IntN(6) {
@@ -153,6 +155,7 @@ func (r *randomSearch) expr(depth int) search.Expr {
 	}
 }
 
+// phrase returns a phrase of one to three words.
 func (r *randomSearch) phrase() search.Expr {
 	e := search.HasPhrase()
 	for range 1 + r.IntN(3) {
@@ -162,6 +165,7 @@ func (r *randomSearch) phrase() search.Expr {
 	return e
 }
 
+// pay returns a condition on pay, with or without a maximum and a currency.
 func (r *randomSearch) pay() search.Expr {
 	p := search.PayRange{Min: int64(r.IntN(60))}
 	if r.chance(50) {
@@ -173,6 +177,7 @@ func (r *randomSearch) pay() search.Expr {
 	return search.PaysBetween(p)
 }
 
+// query returns a valid query that uses any of the fields.
 func (r *randomSearch) query() search.Query {
 	query := search.Query{
 		Now: searchStart.Add(time.Duration(r.IntN(200)-100) * time.Hour), Must: r.exprs(r.zipf(4), 3),

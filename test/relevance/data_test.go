@@ -58,6 +58,7 @@ func TestQueries_Number_IsSufficient(t *testing.T) {
 	require.InDelta(t, 1./3, float64(heldOut)/float64(len(queries)), .07)
 }
 
+// TestQueries_Texts_AreUnique checks that no query counts twice.
 func TestQueries_Texts_AreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, q := range mustReadQueries(t) {

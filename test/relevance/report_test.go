@@ -24,6 +24,7 @@ const (
 	weak = .9
 )
 
+// baselineFile has the report with which later ones are compared.
 var baselineFile = filepath.Join("testdata", "baseline.json")
 
 // result is the result of one query.
@@ -79,6 +80,7 @@ func sum(results []result, include func(*query) bool) (s sums) {
 // round rounds to four decimals, as scores are stored in the baseline.
 func round(v float64) float64 { return math.Round(v*1e4) / 1e4 }
 
+// newReport sums up the results.
 func newReport(results []result) report {
 	r := report{
 		All:     sum(results, func(*query) bool { return true }),
@@ -93,6 +95,7 @@ func newReport(results []result) report {
 	return r
 }
 
+// String returns the report as a table with one row for each group.
 func (r report) String() string {
 	var b strings.Builder
 	row := func(name string, s sums) {

@@ -111,6 +111,7 @@ type annotator struct {
 	steps   []step
 }
 
+// reset prepares the annotator for another advert.
 func (a *annotator) reset(advert *Advert) {
 	a.advert = advert
 	a.ctx.Concepts = a.ctx.Concepts[:0]
@@ -317,6 +318,7 @@ func (a *annotator) addImplied(c *Concept, level Level) {
 	}
 }
 
+// addImpliedBy tags the concepts that one concept implies, and their ancestors.
 func (a *annotator) addImpliedBy(c *Concept, level Level) {
 	for _, implied := range c.Implied {
 		if implied.Kind == Role {
@@ -345,6 +347,7 @@ func (a *annotator) put(concept *Concept, level Level, strength float64, named b
 	a.tags = append(a.tags, Tag{Concept: concept.ID, Kind: concept.Kind, Level: level, Strength: strength, Named: named})
 }
 
+// sort orders the tags by kind and level. Those that are equal remain in the order of the advert.
 func (a *annotator) sort() {
 	slices.SortStableFunc(a.tags, func(s, t Tag) int {
 		if s.Kind != t.Kind {

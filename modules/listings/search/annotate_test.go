@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// loadVocabulary returns the embedded vocabulary.
 func loadVocabulary(tb testing.TB) *Vocabulary {
 	tb.Helper()
 	v, err := Load()

@@ -16,7 +16,7 @@ func (a *annotator) clock(p *phrases) {
 		}
 		if !exact && !exactTo {
 			if end == len(p.tokens) || p.tokens[end].Word != "shift" {
-				continue
+				continue // two numbers such as "2-10 beds"
 			}
 			from = afternoon(from)
 		}
@@ -25,6 +25,7 @@ func (a *annotator) clock(p *phrases) {
 	}
 }
 
+// isRange reports whether the text between two hours makes them a range.
 func isRange(gap string) bool {
 	gap = strings.TrimSpace(gap)
 	return gap == "-" || gap == "–"

@@ -66,6 +66,7 @@ func (q *query) correct(tokens []Token, base int) []Token {
 	return q.correctPhrases(out, base)
 }
 
+// addCorrection reports a correction to the user.
 func (q *query) addCorrection(from string, to ...string) {
 	q.out.Corrections = append(q.out.Corrections, Correction{From: from, To: strings.Join(to, " ")})
 }

@@ -42,6 +42,7 @@ func employerWords(tokens []Token) []string {
 // IndexEmployers returns the employers of the adverts in an index.
 func IndexEmployers(index Index) Employers { return indexEmployers{index} }
 
+// indexEmployers finds employers by the keys of the index.
 type indexEmployers struct{ index Index }
 
 // HasEmployer implements Employers. Adverts past their deadline count too.

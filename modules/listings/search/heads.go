@@ -291,6 +291,8 @@ func (c *Concept) isNamed() bool { return !c.Generic && !c.Broad }
 // qualification.
 func (a *annotator) isClerical(c *Concept) bool { return c.ID == "administrator" }
 
+// isA reports whether a role is the one with the id or below it. An id that the vocabulary of an operator
+// lacks is above nothing.
 func (a *annotator) isA(c *Concept, id string) bool {
 	other := a.v.byID[id]
 	return other != nil && c.IsA(other)

@@ -314,6 +314,7 @@ func (q *Query) Validate() error {
 	return q.validateSlots()
 }
 
+// validateSlots checks the levels of the slots and the sum of their costs.
 func (q *Query) validateSlots() error {
 	for _, s := range q.Slots {
 		for _, l := range s.Levels {
@@ -345,6 +346,7 @@ func (q *Query) CostBits() int {
 	return bits.Len(uint(sum))
 }
 
+// validateAll returns the error of the first invalid expression.
 func validateAll(exprs []Expr) error {
 	for i := range exprs {
 		if err := exprs[i].Validate(); err != nil {

@@ -43,10 +43,13 @@ func (a *Annotation) mainRoles() (n int) {
 	return n
 }
 
+// roleLevels maps levels to the prefixes of the keys of roles.
 var roleLevels = map[Level]string{
 	Head: keyRoleHead, SecondChoice: keyRoleSecond, InTitle: keyRoleTitle, InField: keyRoleTitle, InText: keyRoleText,
 }
 
+// specialtyLevels maps levels to the prefixes of the keys of specialties. A second choice counts as little as a
+// mention in the text.
 var specialtyLevels = map[Level]string{
 	Head: keySpecTitle, SecondChoice: keySpecText, InTitle: keySpecTitle, InField: keySpecField, InText: keySpecText,
 }

@@ -54,6 +54,8 @@ func anyKey(prefix string, concepts []*Concept) Expr {
 	return Or(each(concepts, func(c *Concept) Expr { return HasKey(prefix + c.ID) })...)
 }
 
+// role returns the levels of a term for roles: the main role, then roles that the advert names elsewhere, and
+// then related roles.
 func (b *planner) role(term *Term) []level {
 	head := anyKey(keyRoleHead, term.Concepts)
 	if term.either != nil {
@@ -174,6 +176,8 @@ func relatedLevels(concepts []*Concept, others []Link, prefix string, step float
 	return out
 }
 
+// specialty returns the levels of a term for specialties: the title, a field and the text, then related
+// specialties and, beside a role, every other one.
 func (b *planner) specialty(t *Term) []level {
 	out := []level{
 		exact(0, HowTitle, And(anyKey(keySpecTitle, t.Concepts), anyKey(keySpecNamed, t.Concepts))),
@@ -198,6 +202,7 @@ func (b *planner) specMissing() int {
 	return costSpecMissing
 }
 
+// hasBroad reports whether one of the concepts is broad.
 func hasBroad(concepts []*Concept) bool {
 	return slices.ContainsFunc(concepts, func(c *Concept) bool { return c.Broad })
 }
@@ -240,6 +245,7 @@ func (b *planner) detailCost(cost int) int {
 	return min(cost, max(1, cost*maxDetails/(costContradicts*max(n, 1))))
 }
 
+// place returns the levels of a term for places: at the place, remote work, and then ever larger distances.
 func (b *planner) place(term *Term) []level {
 	each := func(f func(p Place) Expr) Expr { return Or(each(term.Places, f)...) }
 	within := func(factor float64) Expr {

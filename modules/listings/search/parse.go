@@ -46,6 +46,7 @@ type source struct {
 	line int
 }
 
+// problemf returns a problem of the line.
 func (s source) problemf(format string, args ...any) Problem {
 	return Problem{File: s.name, Line: s.line, Message: fmt.Sprintf(format, args...)}
 }
@@ -63,12 +64,14 @@ type linkLine struct {
 	strength float64
 }
 
+// readLine is a line "read", whose ids are not resolved.
 type readLine struct {
 	at       source
 	form     string
 	readings []readingLine
 }
 
+// readingLine is one reading of a line "read".
 type readingLine struct {
 	id         string
 	conditions []Condition
@@ -104,6 +107,7 @@ func Parse(sources ...Source) (*Vocabulary, error) {
 	return v, nil
 }
 
+// joinProblems returns the problems as one error, nil for none.
 func joinProblems(problems []Problem) error {
 	errs := make([]error, len(problems))
 	for i, p := range problems {
@@ -112,10 +116,12 @@ func joinProblems(problems []Problem) error {
 	return errors.Join(errs...)
 }
 
+// reportf adds a problem, so that parsing continues and reports all of them.
 func (p *parser) reportf(at source, format string, args ...any) {
 	p.problems = append(p.problems, at.problemf(format, args...))
 }
 
+// parseLine parses one line; Source describes the format.
 func (p *parser) parseLine(at source, line string) {
 	if line == "" || line[0] == '#' {
 		return
@@ -133,7 +139,9 @@ func (p *parser) parseLine(at source, line string) {
 	}
 }
 
+// parseConcept parses the rest of a line of a concept, a filler or "extend".
 func (p *parser) parseConcept(at source, word string, kind Kind, rest string) {
+	// The spaces permit a filler without links and a concept without forms.
 	head, forms, ok := strings.Cut(" "+rest+" ", " : ")
 	if !ok {
 		p.reportf(at, "expected \" : \" before the forms")
@@ -141,7 +149,7 @@ func (p *parser) parseConcept(at source, word string, kind Kind, rest string) {
 	}
 	fields := strings.Fields(head)
 	if kind == Filler {
-		fields = append([]string{"filler"}, fields...)
+		fields = append([]string{"filler"}, fields...) // all fillers are one concept
 	}
 	if len(fields) == 0 || !isID(fields[0]) {
 		p.reportf(at, "expected an id of lower-case letters, digits and hyphens after %s", word)
@@ -181,6 +189,7 @@ func (p *parser) add(concept *Concept, extend bool) {
 	}
 }
 
+// isID reports whether s consists of lower-case letters, digits and hyphens.
 func isID(s string) bool {
 	for _, r := range s {
 		if r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') {
@@ -193,6 +202,7 @@ func isID(s string) bool {
 // signs are the link signs, longer ones before their prefixes.
 var signs = []string{"<~", "<", "~", "+", "="}
 
+// parseLink parses a link or a flag and adds it to the concept.
 func (p *parser) parseLink(concept *Concept, field string) {
 	switch field {
 	case "*broad":

@@ -28,6 +28,7 @@ var payMarker = regexp.MustCompile(
 	`(?i)\b(?:over|above|from|at least|min|minimum|more than|salary|paying|(up to|under|below|max|maximum|less than))\s*$`,
 )
 
+// currencies maps the signs of currencies to their codes.
 var currencies = map[string]string{"£": "GBP", "$": "USD", "€": "EUR"}
 
 // findPay reads the amounts of money in the run.
@@ -126,7 +127,7 @@ func (r *run) tokensIn(from, to int) (start, end int) {
 	for start < len(r.tokens) && r.tokens[start].Start < from {
 		start++
 	}
-	for end = start; end < len(r.tokens) && r.tokens[end].Start < to; end++ {
+	for end = start; end < len(r.tokens) && r.tokens[end].Start < to; end++ { // to the first token behind
 	}
 	return start, end
 }

@@ -315,6 +315,7 @@ func (p *phrases) isTraining(alt span) bool {
 	return next.isTrainee() && next.Start == alt.end && p.isPart(next.Match)
 }
 
+// isTrainee reports whether the phrase is the grade of a trainee or an apprentice.
 func (f *phrase) isTrainee() bool {
 	return f.concept != nil && (f.concept.ID == "trainee-grade" || f.concept.ID == "apprentice-grade")
 }
@@ -376,6 +377,7 @@ func (p *phrases) head(alt span) int {
 	return head
 }
 
+// hasPreposition reports whether one of the tokens from and to, exclusive, is a preposition.
 func (p *phrases) hasPreposition(from, to int) bool {
 	return slices.ContainsFunc(p.tokens[from:to], func(t Token) bool { return prepositions[t.Word] })
 }

@@ -173,6 +173,7 @@ var (
 	)
 )
 
+// lastWord returns the last word of a name in lower case.
 func lastWord(name string) string {
 	words := foldedWords(name)
 	return words[len(words)-1]

@@ -84,6 +84,7 @@ type Parser struct {
 // Parse reads a query.
 func (p *Parser) Parse(text string) Understanding { return p.parse(text).out }
 
+// parse reads a query: it divides the text into parts and then gives each of them its meaning.
 func (p *Parser) parse(text string) *query {
 	q := &query{Parser: p, text: text, corrected: map[int]correction{}}
 	if p.Resolved {
@@ -127,6 +128,7 @@ type part struct {
 func (q *query) split() {
 	run := 0 // where the current run starts
 	for i := 0; i < len(q.text); {
+		// A minus excludes only at the beginning of a word: full-time is a word.
 		excluded := q.text[i] == '-' && i+1 < len(q.text) && q.text[i+1] != '-' && q.text[i+1] != ' ' && (i == 0 || isSpace(q.text[i-1]))
 		at := i
 		if excluded {
@@ -177,6 +179,7 @@ func closingQuote(text string, i int) (end, next int) {
 	return end, end
 }
 
+// addPhrase adds a quoted phrase. One without words is ignored.
 func (q *query) addPhrase(start, end int, excluded bool) {
 	words := foldedWords(q.text[start:end])
 	if len(words) == 0 {
@@ -187,6 +190,7 @@ func (q *query) addPhrase(start, end int, excluded bool) {
 	q.or = false
 }
 
+// foldedWords returns the words of a text in lower case, without diacritics.
 func foldedWords(text string) []string {
 	tokens := Tokens(text)
 	words := make([]string, len(tokens))

@@ -60,6 +60,7 @@ func (f *Form) IsAmbiguous() bool {
 	return len(f.Readings) > 1 || len(f.Readings[0].Conditions) > 0
 }
 
+// holds reports whether all conditions hold.
 func (r *Reading) holds(ctx *Context) bool {
 	for i := range r.Conditions {
 		if c := &r.Conditions[i]; c.holds(ctx) == c.Not {
@@ -69,6 +70,7 @@ func (r *Reading) holds(ctx *Context) bool {
 	return true
 }
 
+// holds reports whether the condition holds, without regard to Not.
 func (c *Condition) holds(ctx *Context) bool {
 	switch c.Name {
 	case "capitals":
@@ -101,6 +103,7 @@ func (c *Condition) accepts(concept *Concept) bool {
 	return slices.ContainsFunc(concept.Implied, c.accepts)
 }
 
+// intersect reports whether a and b have a kind in common.
 func intersect(a, b []Kind) bool {
 	return slices.ContainsFunc(a, func(k Kind) bool { return slices.Contains(b, k) })
 }

@@ -260,6 +260,7 @@ func (q *query) joinRoles() []part {
 	return out
 }
 
+// isRole reports whether the part is a role that is not excluded.
 func (p *part) isRole() bool {
 	return p.concept != nil && p.concept.Kind == Role && !p.term.Excluded
 }

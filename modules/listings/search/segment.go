@@ -20,6 +20,7 @@ type run struct {
 	hasCorrectPlaces bool
 }
 
+// parseRun reads the plain words from start to end of the text. last is true if the text ends with them.
 func (q *query) parseRun(start, end int, last bool) {
 	text := q.text[start:end]
 	tokens := splitNumbers(Tokens(text))
@@ -130,6 +131,7 @@ func (r *run) candidatesAt(i int) []candidate {
 	return append(out, r.places(i)...)
 }
 
+// overlapsReserved reports whether an amount of money or a distance begins at one of the tokens.
 func (r *run) overlapsReserved(start, end int) bool {
 	for i := start; i < end; i++ {
 		if _, ok := r.reserved[i]; ok {
@@ -196,6 +198,8 @@ func (r *run) beginsFiller(i int) bool {
 	})
 }
 
+// formCandidate reads tokens as a form. A filler is no condition, and costs as much as the same number of
+// stop words.
 func (r *run) formCandidate(m Match) candidate {
 	s := candidate{start: m.Start, end: m.End, cost: m.cost(), form: m.Form}
 	if m.Form.likeliest().Kind == Filler {
@@ -309,6 +313,7 @@ var stopWords = wordSet(
 	"a an the and or of for to in on at near by with from as is are be i me my we our you your any all some this that around within close im who which",
 )
 
+// wordSet returns the words of a text, which are separated by spaces, as a set.
 func wordSet(words string) map[string]bool {
 	set := map[string]bool{}
 	for word := range strings.FieldsSeq(words) {

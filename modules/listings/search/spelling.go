@@ -150,6 +150,7 @@ func (s *Spelling) build() {
 	}
 }
 
+// add indexes a word of the vocabulary. Words with digits are codes and not corrected.
 func (s *Spelling) add(word string) {
 	if s.known[word] || hasDigit(word) {
 		return
@@ -162,6 +163,7 @@ func (s *Spelling) add(word string) {
 	}
 }
 
+// maxEdits returns the number of edits that are corrected in a word of n characters.
 func maxEdits(n int) int {
 	if n >= twoEditsFrom {
 		return 2
@@ -185,6 +187,7 @@ func deletions(word string, n int) []string {
 	return slices.Compact(out)
 }
 
+// beginsWord reports whether a word of the vocabulary begins with the prefix.
 func (s *Spelling) beginsWord(prefix string) bool {
 	for word := range s.known {
 		if strings.HasPrefix(word, prefix) {
@@ -274,6 +277,8 @@ func (s *Spelling) near(word string) []string {
 	return out
 }
 
+// isLikelier reports whether a is likelier than b to be meant by word: the same first letter, then the
+// frequency in adverts. The alphabet decides between equal ones, so that results do not vary.
 func (s *Spelling) isLikelier(a, b, word string) bool {
 	if first := a[0] == word[0]; first != (b[0] == word[0]) {
 		return first

@@ -328,6 +328,7 @@ func (s *scanner) letterOrDigit(i int) int {
 	return 0
 }
 
+// wordBytes has the ASCII letters and digits.
 var wordBytes = func() (t [utf8.RuneSelf]bool) {
 	for c := range t {
 		t[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
@@ -337,6 +338,7 @@ var wordBytes = func() (t [utf8.RuneSelf]bool) {
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
+// digits reports whether s consists of digits.
 func digits(s string) bool {
 	for i := range len(s) {
 		if !digit(s[i]) {
@@ -374,6 +376,7 @@ const (
 	plain    = "aaaaaaaaacccccddeeeeeeeeegggghhiiiiiiiiijklllllnnnnooooooooorrrsssssttttuuuuuuuuuuwyyyzzzwwwy"
 )
 
+// unaccented maps each letter of accented to the one at the same place in plain.
 var unaccented = func() map[rune]byte {
 	m := make(map[rune]byte, len(plain))
 	i := 0

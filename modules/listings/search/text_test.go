@@ -17,6 +17,8 @@ func words(tokens []Token) string {
 	return strings.Join(out, " ")
 }
 
+// TestTokens_Words checks which characters belong to a word (T&O, 37.5, 5/6), which are dropped (R.D., nurse's)
+// and which separate words. The last case is invalid UTF-8.
 func TestTokens_Words(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{

@@ -25,6 +25,7 @@ func (t *Term) Values() (values []string) {
 	return values
 }
 
+// text returns the range in major units: "at least 30000 GBP a year".
 func (p *PayRange) text() string {
 	const minor = 100
 	text := fmt.Sprintf("at least %d", p.Min/minor)

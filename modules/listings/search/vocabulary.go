@@ -25,6 +25,7 @@ const (
 	Filler // words of a question that describe no job
 )
 
+// kinds maps the words that begin lines of the vocabulary to kinds.
 var kinds = map[string]Kind{
 	"role": Role, "spec": Specialty, "grade": Grade, "setting": Setting, "contract": Contract,
 	"hours": Hours, "shift": Shift, "experience": Experience, "filler": Filler,
@@ -235,6 +236,7 @@ func (v *Vocabulary) Label(id string) string {
 // Words are the tokens of a text with their numbers in the vocabulary.
 type Words []word
 
+// word is one token of Words.
 type word struct {
 	id  int32 // 0 if no form contains the word
 	gap gap   // before the word
@@ -254,6 +256,7 @@ func (v *Vocabulary) Words(tokens []Token) Words {
 	return v.appendWords(make(Words, 0, len(tokens)), tokens)
 }
 
+// appendWords is Words that appends to dst, to reuse its memory.
 func (v *Vocabulary) appendWords(dst Words, tokens []Token) Words {
 	for i := range tokens {
 		id := v.trie.words[Normalize(tokens[i].Word)]
@@ -321,10 +324,13 @@ type trie struct {
 	forms []*Form          // by node
 }
 
+// newTrie returns an empty trie. Node 0 is the root, and word 0 is none.
 func newTrie() trie {
 	return trie{words: map[string]int32{}, first: []int32{0}, edges: map[uint64]int32{}, forms: []*Form{nil}}
 }
 
+// step returns the node after a node by a word, and false if there is none. Most steps begin at the root, whose
+// edges are in a slice because it is faster than a map.
 func (t *trie) step(node, word int32) (int32, bool) {
 	if node == 0 {
 		n := t.first[word]

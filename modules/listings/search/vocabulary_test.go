@@ -27,6 +27,8 @@ func TestLoad_EmbeddedVocabulary_HasNoProblems(t *testing.T) {
 	assert.GreaterOrEqual(t, nonClinical, 80)
 }
 
+// TestLoad_EmbeddedVocabulary_FindsEveryForm checks that no name is hidden by another one with the same
+// normalized words.
 func TestLoad_EmbeddedVocabulary_FindsEveryForm(t *testing.T) {
 	t.Parallel()
 	v := loadVocabulary(t)
@@ -138,6 +140,7 @@ filler : looking for
 read rt clerk if not spec(surgery) & capitals | therapist
 `
 
+// parseSmall returns smallVocabulary, which has no problems.
 func parseSmall(t *testing.T) *Vocabulary {
 	t.Helper()
 	v, err := Parse(Source{Name: "v", Text: smallVocabulary})
