@@ -248,7 +248,8 @@ func (a *annotator) tagFields() {
 		a.resolve(p)
 		for _, f := range p.found {
 			switch {
-			case f.concept == nil:
+			case f.concept == nil: // ambiguous, and nothing decides
+			// A role in a field counts only if the title names none, and otherwise only what it implies.
 			case f.concept.Kind != Role || !named:
 				a.add(f.concept, InField)
 			default:

@@ -25,7 +25,7 @@ func (v *Vocabulary) Complete(text string, n int) []*Concept {
 			break
 		}
 		c := f.form.likeliest()
-		if c.isUnspecified() {
+		if c.isUnspecified() { // completions show the general role
 			c = c.Same
 		}
 		if (c.Kind == Role || c.Kind == Specialty) && !slices.Contains(out, c) {

@@ -10,6 +10,7 @@ import (
 func (r *run) completion(i int) (candidate, bool) {
 	n := len(r.tokens)
 	final := r.tokens[n-1].Word
+	// The text must end with the word, which is long enough and has no meaning yet, unless it continues a name.
 	if !r.last || len(final) < minUnfinished && i == n-1 || n-i > maxUnfinished || r.overlapsReserved(i, n) ||
 		(r.isForm(n-1) || stopWords[final]) && !r.isBegun(i, n-1) {
 		return candidate{}, false
@@ -20,6 +21,7 @@ func (r *run) completion(i int) (candidate, bool) {
 	}
 	words[len(words)-1] = oneSpelling(final)
 	concepts, longer := r.Vocabulary.completions(words, r.isComplete, r.hasRole(i))
+	// One word that begins the names of many concepts says too little.
 	if len(concepts) == 0 || longer && n-i == 1 && len(concepts) > maxPhrasesBegun {
 		return candidate{}, false
 	}

@@ -25,7 +25,7 @@ func (a *annotator) tagText() {
 	}
 	for i := 0; i < len(p.words); i++ {
 		a.matches = a.v.Matches(a.matches[:0], p.words, i)
-		for k := len(a.matches) - 1; k >= 0; k-- {
+		for k := len(a.matches) - 1; k >= 0; k-- { // the longest form first
 			m := a.matches[k]
 			if !p.mayMatch(m) {
 				continue

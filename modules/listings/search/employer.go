@@ -60,7 +60,7 @@ func (r *run) employers(i int) (out []candidate) {
 	}
 	for end := i + 1; end <= min(len(r.tokens), i+maxEmployerWords); end++ {
 		if r.overlapsReserved(i, end) || end == i+1 && r.isForm(i) {
-			continue
+			continue // pay, a distance, or one word with another meaning
 		}
 		name := strings.Join(employerWords(r.tokens[i:end]), " ")
 		if name == "" || !r.Employers.HasEmployer(name) {

@@ -21,6 +21,7 @@ func (a *annotator) tagHeads(p *phrases) bool {
 			continue
 		}
 		isMain := mainPart < 0 || mainPart == p.found[head].part
+		// "Trainee Dental Nurse/Receptionist" is a trainee in both.
 		isTraining = p.isTraining(alt) || isTraining && p.words[alt.start].gap == gapSlash
 		concept := a.inverted(p, head)
 		if isMain {
@@ -211,6 +212,7 @@ func (a *annotator) completed(p *phrases, head int) *Concept {
 	case !h.concept.isUnspecific():
 		return h.concept
 	}
+	// The title has priority over the fields, and these over the name of the employer.
 	for _, text := range []*phrases{p, &a.fields[0], &a.fields[1], &a.company} {
 		for _, f := range text.found {
 			if k := f.Form.likeliest().Kind; k != Specialty && k != Setting {

@@ -68,7 +68,7 @@ func (b *planner) role(term *Term) []level {
 		return []level{exact(0, HowTitle, head)}
 	}
 	alone := head
-	if len(term.Concepts) == 1 {
+	if len(term.Concepts) == 1 { // a title with two main roles fits a query for one of them a little less
 		alone = And(head, Not(HasKey(keyRoleShared)))
 	}
 	out := []level{
@@ -162,6 +162,7 @@ func relatedLevels(concepts []*Concept, others []Link, prefix string, step float
 	for _, r := range others {
 		addStrength(r.To, r.Strength)
 	}
+	// Concepts of equal cost share a level: fewer levels are evaluated faster.
 	byCost := map[int][]*Concept{}
 	for c, strength := range strengths {
 		cost := int(step * (1 - strength))

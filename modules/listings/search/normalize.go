@@ -119,6 +119,7 @@ func oneSpelling(w string) string {
 			switch {
 			case w[i+1] == 'e' && dropsO(w, i):
 				return oneSpelling(w[:i] + w[i+1:]) // oedema
+			// The letters before -our in British spellings, behind at least two others: not hour, tour or course.
 			case i >= 3 && strings.HasPrefix(w[i:], "our") && strings.IndexByte("lvmnbdi", w[i-1]) >= 0:
 				return oneSpelling(w[:i+1] + w[i+2:]) // tumour
 			}

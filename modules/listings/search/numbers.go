@@ -11,7 +11,7 @@ func splitNumbers(tokens []Token) []Token {
 	for i := 0; i < len(tokens); i++ {
 		t := tokens[i]
 		before, after, ok := strings.Cut(t.Word, "/")
-		if !ok || !digit(before[0]) || t.Word == "24/7" {
+		if !ok || !digit(before[0]) || t.Word == "24/7" { // F/T is one word, 24/7 a pattern of shifts
 			continue
 		}
 		tokens[i].Word = before
@@ -30,7 +30,7 @@ func (a *annotator) series(p *phrases, level Level) {
 		a.tagGrade(name+number, level)
 		last := number
 		if p.tokens[next-1].Word != number && strings.HasSuffix(p.tokens[next-1].Word, "+") {
-			a.tagRange(name, last, "9", level)
+			a.tagRange(name, last, "9", level) // ST3+: every higher grade that the vocabulary has
 			continue
 		}
 		for next < len(p.tokens) {
@@ -108,7 +108,7 @@ const fullTime = 35
 // hours tags full or part time by hours a week and whole-time equivalents.
 func (a *annotator) hours(p *phrases, level Level) {
 	if level == InText && a.has(Hours) {
-		return
+		return // the title or a field states them
 	}
 	for i := 0; i+1 < len(p.tokens); i++ {
 		n, ok := number(p.tokens[i].Word)
@@ -120,6 +120,7 @@ func (a *annotator) hours(p *phrases, level Level) {
 		case "wte", "fte":
 			full = n >= 1
 		case "hours", "hrs":
+			// "37.5 hours per week"; below 5 hours it is not the time of a job.
 			if i+3 >= len(p.tokens) || p.tokens[i+3].Word != "week" || n < 5 {
 				continue
 			}

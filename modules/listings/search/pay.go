@@ -56,7 +56,7 @@ func (r *run) findPay(text string) {
 		high := 0.0
 		if group(5) != "" {
 			if high, ok = amount(group(5), group(6)); !ok || high < low {
-				continue
+				continue // no range
 			}
 		}
 		from := m[0]
@@ -68,7 +68,7 @@ func (r *run) findPay(text string) {
 		}
 		start, end := r.tokensIn(from, m[1])
 		if start == end {
-			continue
+			continue // no token begins in it
 		}
 		factor := perYear(period, currency, max(low, high))
 		r.reserved[start] = candidate{start: start, end: end, cost: costForm, term: Term{

@@ -29,6 +29,7 @@ func (a *annotator) parse(p *phrases, text string) {
 	if n := len(p.tokens); n > 0 {
 		p.tail = text[p.tokens[n-1].End:]
 	}
+	// One or two words in capitals may be abbreviations: "ICU RN".
 	p.caps = len(p.tokens) >= 3 && text == strings.ToUpper(text)
 	p.found = p.found[:0]
 	part := 0
@@ -162,9 +163,10 @@ func (p *phrases) mayMatch(m Match) bool {
 	if !m.Form.Capitals {
 		return true
 	}
-	if p.caps {
+	if p.caps { // the capitals distinguish nothing: "STAFF NURSE OR HEALTHCARE ASSISTANT"
 		return m.Form.Words > 1 || !commonWords[p.tokens[m.Start].Word] || p.isPart(m)
 	}
+	// Each word is in capitals. Single letters and numbers, which are no abbreviations, may be among them.
 	for _, t := range p.tokens[m.Start:m.End] {
 		if !t.Capitals && t.Surface != strings.ToUpper(t.Surface) {
 			return false

@@ -29,6 +29,8 @@ func (r *run) places(i int) (out []candidate) {
 		if home := r.atHome(first, end, p); marked || r.isPlaceName(first, end, home) {
 			p = home
 		}
+		// A month alone is no town, and neither is a village whose name is an everyday word. Other words need a
+		// marker, or must be the name of a place that is large enough.
 		if !ok || end-first == 1 && months[r.tokens[first].Word] ||
 			end-first == 1 && commonPlaces[r.tokens[first].Word] && p.Kind == Town && p.Population < minTown ||
 			!marked && !r.isPlaceName(first, end, p) {
@@ -52,6 +54,7 @@ func (r *run) places(i int) (out []candidate) {
 func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) {
 	p, ok = r.namedPlace(start, end)
 	word := r.tokens[start].Word
+	// Only an unknown word of some length is completed or corrected, and only once for a query.
 	if end-start > 1 || len(word) < minUnfinished+1 || hasDigit(word) || ok && p.Kind != Town || r.Vocabulary.isKnown(word) ||
 		r.Words == nil ||
 		r.hasCorrectPlaces {
@@ -59,7 +62,7 @@ func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) 
 	}
 	lexicon := r.Words.lexicon
 	if lexicon.Frequency(word) > 0 {
-		return p, "", ok
+		return p, "", ok // adverts have the word
 	}
 	if r.last && end == len(r.tokens) {
 		if longer, found := r.completePlace(word); found {
@@ -218,7 +221,7 @@ func (r *run) isPlaceName(start, end int, p Place) bool {
 		if p.Kind == Town && (len(word) < 3 && !shortPlaces[word] || r.isForm(start) || commonPlaces[word] && !isLargeAtHome(p)) {
 			return false
 		}
-		if p.Kind != Town {
+		if p.Kind != Town { // short codes of regions and countries are usually other words
 			return len(word) > 3 || word == "uk" || word == "usa" || stateCodes[word]
 		}
 	}

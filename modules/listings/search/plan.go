@@ -113,7 +113,7 @@ func (u *Understanding) Plan(radius float64) Plan {
 			b.add(i, b.levels(t))
 		}
 	}
-	if !b.has(SlotRole) {
+	if !b.has(SlotRole) { // "physiotherapy" finds physiotherapists before their receptionists
 		b.addProfession()
 	}
 	b.addWording()

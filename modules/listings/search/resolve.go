@@ -124,7 +124,7 @@ func (q *query) dropModifierRoles() {
 			continue
 		}
 		if last >= 0 && !p.or {
-			drop := last
+			drop := last // the earlier role, unless one of the cases below holds
 			prev := q.parts[last].concept
 			switch {
 			case prev.gradeOf(p.concept) != nil:
@@ -144,7 +144,7 @@ func (q *query) dropModifierRoles() {
 				q.parts[drop].demote(!q.parts[drop].concept.IsKin(q.parts[last+i-drop].concept))
 			}
 			if drop == i {
-				continue
+				continue // the previous role remains
 			}
 		}
 		last = i

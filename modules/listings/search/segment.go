@@ -38,6 +38,7 @@ func (q *query) parseRun(start, end int, last bool) {
 	}
 	r.findQuantities(text)
 	parts := r.segment()
+	// Corrected names change the tokens, and with them the places of the amounts.
 	if r.correctPlaces(parts) {
 		clear(r.reserved)
 		r.findQuantities(text)
@@ -146,6 +147,7 @@ func (r *run) word(i int) candidate {
 	token := r.tokens[i]
 	s := candidate{start: i, end: i + 1, cost: costWord}
 	switch {
+	// OR needs something on both sides. At the end of an unfinished text it may be the beginning of a word.
 	case token.Word == "or" && (i > 0 || len(r.parts) > 0) && (i+1 < len(r.tokens) || !r.last):
 		s.or, s.cost = true, costForm
 		return s
@@ -232,7 +234,7 @@ func (r *run) gradeSeries(i int) (candidate, bool) {
 		next = end
 	}
 	s.end = next
-	return s, len(s.term.Concepts) > 1
+	return s, len(s.term.Concepts) > 1 // a single grade is a form like any other
 }
 
 // grade returns the grade with the name, or nil.
@@ -258,6 +260,7 @@ func (r *run) add(s candidate) {
 		return
 	}
 	tokens := r.tokens[s.start:s.end]
+	// What is excluded follows at once, or after a few fillers, and not after a comma.
 	if r.skipped > maxSkipped || strings.Contains(tokens[0].Gap, ",") {
 		r.not = false
 	}

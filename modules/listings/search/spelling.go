@@ -80,6 +80,7 @@ const (
 func (s *Spelling) Correct(token Token, unfinished bool) []string {
 	s.once.Do(s.build)
 	n := utf8.RuneCountInString(token.Word)
+	// Short words, codes and numbers have too many neighbours, and known words are correct.
 	if n < oneEditFrom || n > longestWord || hasDigit(token.Word) || strings.ContainsAny(token.Word, "&+/.") || s.vocabulary.isKnown(token.Word) ||
 		s.vocabulary.isFiller(token.Word) ||
 		!s.consume() {
@@ -90,6 +91,7 @@ func (s *Spelling) Correct(token Token, unfinished bool) []string {
 		return nil
 	}
 	first, second, isPair := s.parts(token.Word)
+	// Two words that make a name together are likelier than any correction.
 	if isPair && frequency == 0 && s.vocabulary.Form(first+" "+second) != nil {
 		return []string{first, second}
 	}
