@@ -29,6 +29,7 @@ func (s *Storage) SetDefaults() {
 	}
 }
 
+// noViews counts no views of listings.
 type noViews struct{}
 
 func (noViews) Add(context.Context, []listings.Visit) error { return nil }
@@ -37,6 +38,7 @@ func (noViews) GetOrCreateSalt(_ context.Context, _, fresh string) (string, erro
 
 func (noViews) Get(context.Context, string, []string) (map[string]int, error) { return nil, nil }
 
+// noActivities records nothing, so that the history of every user is empty.
 type noActivities struct{}
 
 func (noActivities) Create(context.Context, jobseeker.Activity) error { return nil }
@@ -45,6 +47,7 @@ func (noActivities) List(context.Context, string, page.Request) (out page.Result
 	return out, nil
 }
 
+// noUsage counts no requests of apps.
 type noUsage struct{}
 
 func (noUsage) Add(context.Context, []integrations.DayUsage, map[string]time.Time) error { return nil }
@@ -53,6 +56,8 @@ func (noUsage) List(context.Context, string, string, string) ([]integrations.Day
 	return nil, nil
 }
 
+// noExports refuses exports: unlike a count, an export that a user asks for must not be lost
+// silently.
 type noExports struct{}
 
 var errNoExports = fault.New(fault.Unavailable, "exports_unavailable", "This server does not store exports")

@@ -49,6 +49,7 @@ func Missing(ports any) []string {
 	return missing(reflect.ValueOf(ports), "")
 }
 
+// missing is Missing for the fields of v. The path leads to v.
 func missing(v reflect.Value, path string) (names []string) {
 	for i := range v.NumField() {
 		field, f := v.Type().Field(i), v.Field(i)

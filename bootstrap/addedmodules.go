@@ -169,6 +169,8 @@ type addedModule struct {
 // addedModules are the added modules in the order of their options.
 type addedModules []addedModule
 
+// newAddedModules builds the added modules. They share the transactions, events, tasks and audit
+// records of identity.
 func newAddedModules(
 	r *registry,
 	s adapters.Services,
@@ -236,6 +238,9 @@ func (m addedModule) check() error {
 	return nil
 }
 
+// checkWork checks a periodic job or a kind of task of the module: its name, which begins with
+// the name of the module so that two modules cannot have the same, its queue, and whether it has
+// a function.
 func (m addedModule) checkWork(name string, q task.QueueName, hasFunction bool) error {
 	switch {
 	case !strings.HasPrefix(name, m.name+"."):
@@ -268,6 +273,7 @@ func callIfSet[Part any](fn func(ModuleDeps) []Part, d ModuleDeps) []Part {
 	return fn(d)
 }
 
+// mounts returns the pages of all modules as mounts of the server.
 func (all addedModules) mounts() (mounts []fiberhttp.Mount) {
 	for _, m := range all {
 		for _, p := range m.pages {
@@ -292,6 +298,7 @@ func (all addedModules) addRoutes(apis []web.API) error {
 	return nil
 }
 
+// addRoute adds the route to the interface that covers its path.
 func addRoute(apis []web.API, r web.Route) error {
 	if !addedPath.MatchString(r.Path) {
 		return errors.New("want a path like /api/pins/:id")

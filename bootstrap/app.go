@@ -166,6 +166,9 @@ func provideDeps(
 	return deps, nil
 }
 
+// provideStorage opens the storage, with the system's clock and ids, and registers what happens
+// to it at the start and at the stop. A command only checks the storage; a process also prepares
+// the schemas.
 func provideStorage(lc fx.Lifecycle, ctx startContext, cfg *config.Config, r role, s *registry, deps adapters.Deps) (*storage, error) {
 	deps.Clock, deps.NewID = clock.System{}, newID
 	opened, err := openStorage(ctx, cfg, s, deps)
@@ -207,6 +210,8 @@ func provide[Port any](openPort func(context.Context, opening) (Port, error)) an
 	}
 }
 
+// provideMailer opens the mailer. A command opens it only when it sends its first mail, so that
+// a command which sends none succeeds without a mail server.
 func provideMailer(lc fx.Lifecycle, ctx startContext, r role, o opening) (mail.Mailer, error) {
 	if r.isCommand {
 		return lazyMailer(func() (mail.Mailer, error) { return openMailer(ctx, o) }), nil
@@ -266,12 +271,14 @@ func (m processMailer) Ping(ctx context.Context) error { return pingOf(m.Mailer)
 
 func provideTracer(deps adapters.Deps) trace.Tracer { return deps.Tracer }
 
+// closeAtStop closes the adapter when the process stops, if the adapter can be closed.
 func closeAtStop(lc fx.Lifecycle, adapter any) {
 	if closer, ok := adapter.(io.Closer); ok {
 		lc.Append(fx.StopHook(closer.Close))
 	}
 }
 
+// runServer makes the server of a process that serves, and registers its start and its stop.
 func runServer(
 	lc fx.Lifecycle,
 	ctx startContext,

@@ -15,6 +15,7 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
+// newBilling builds the module from the storage and the adapters.
 func newBilling(
 	cfg *config.Config,
 	storage adapters.Storage,
@@ -59,6 +60,7 @@ type billingPeople struct {
 	apps integrations.Apps
 }
 
+// Payers returns the people who pay: a user pays for himself, the owner of an app for the app.
 func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[billing.Owner]billing.Person, error) {
 	var appIDs []string
 	userIDs := map[string]string{} // by the id of the billing.Owner

@@ -17,6 +17,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// newHiring builds the module from the storage and the adapters.
 func newHiring(
 	cfg *config.Config,
 	storage adapters.Storage,

@@ -21,6 +21,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// newIntegrations builds the module from the storage and the adapters.
 func newIntegrations(
 	cfg *config.Config,
 	storage adapters.Storage,

@@ -22,6 +22,7 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
+// newSeekers builds the module from the storage and the adapters.
 func newSeekers(
 	cfg *config.Config,
 	storage adapters.Storage,
@@ -136,6 +137,7 @@ func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int)
 	return list.Map(hits, func(h listings.Hit) jobseeker.Candidate { return newCandidate(h, isSpecialty) }), err
 }
 
+// newCandidate converts a hit of the search into a candidate for the suggestions.
 func newCandidate(h listings.Hit, isSpecialty func(specialty string) bool) jobseeker.Candidate {
 	listing := h.Listing
 	c := jobseeker.Candidate{
@@ -166,6 +168,7 @@ func (b seekersListings) Gather(ctx context.Context, ids []string) (jobseeker.Ga
 	return seekersGathered{g}, err
 }
 
+// newPostings converts listings. A listing that was never posted has the time of its creation.
 func newPostings(ls []listings.Listing) []jobseeker.Posting {
 	return list.Map(ls, func(l listings.Listing) jobseeker.Posting {
 		p := jobseeker.Posting{ID: l.ID, Title: l.Title, Company: l.Company, Location: l.Location, PostedAt: l.CreatedAt}

@@ -12,6 +12,7 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// newListings builds the module from the storage and the adapters.
 func newListings(
 	cfg *config.Config,
 	storage adapters.Storage,

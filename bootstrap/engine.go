@@ -66,6 +66,7 @@ func runInBackground(lc fx.Lifecycle, fn func(ctx context.Context)) {
 	}))
 }
 
+// waitForSearch waits until the search answers, for at most searchStartTimeout.
 func waitForSearch(ctx context.Context, engine *listings.Engine) {
 	ctx, cancel := context.WithTimeout(ctx, searchStartTimeout)
 	defer cancel()
@@ -106,6 +107,7 @@ func runEvery(ctx context.Context, interval time.Duration, fn func()) {
 // vocabulary, empty for none.
 type vocabularyFile string
 
+// read returns the text of the file, which is nil without a file.
 func (f vocabularyFile) read() ([]byte, error) {
 	if f == "" {
 		return nil, nil
@@ -113,6 +115,7 @@ func (f vocabularyFile) read() ([]byte, error) {
 	return os.ReadFile(string(f))
 }
 
+// parse returns the vocabulary with the additions of the text, which read returned.
 func (f vocabularyFile) parse(text []byte) (*search.Vocabulary, error) {
 	if f == "" {
 		return search.Load()
@@ -120,6 +123,7 @@ func (f vocabularyFile) parse(text []byte) (*search.Vocabulary, error) {
 	return search.Load(search.Source{Name: string(f), Text: string(text)})
 }
 
+// load reads and parses the file.
 func (f vocabularyFile) load() (v *search.Vocabulary, text []byte, err error) {
 	if text, err = f.read(); err == nil {
 		v, err = f.parse(text)

@@ -21,6 +21,7 @@ import (
 // checks.
 type healthChecks map[string]func(context.Context) error
 
+// newHealthChecks returns the checks by name. The names appear in the answer of /health.
 func newHealthChecks(
 	store *storage,
 	deps adapters.Deps,
@@ -75,6 +76,9 @@ func (all healthChecks) run(ctx context.Context, transports []transport) map[str
 	return states
 }
 
+// healthOf returns the health of a part. Only a failure of the database or of the search makes
+// the process unready; after any other it still serves most requests, so that it is only
+// degraded.
 func healthOf(name string, err error) adapters.Health {
 	if name == "database" || name == "search" {
 		return adapters.Health{Err: err}
@@ -126,6 +130,7 @@ func (c *clockCheck) Ping(context.Context) error {
 // maxLag is the age of the oldest unsent event above which the service counts as degraded.
 const maxLag = time.Minute
 
+// checkLag fails if events have waited to be sent for longer than maxLag.
 func checkLag(ctx context.Context, store *storage, now time.Time) error {
 	n, oldest, err := store.lag(ctx)
 	if lag := now.Sub(oldest); err == nil && n > 0 && lag > maxLag {

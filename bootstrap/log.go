@@ -12,6 +12,8 @@ var secretShapes = regexp.MustCompile(
 	`loc_(live|test|ac|at|bs|rt|mt|cs)_[0-9A-Za-z]{8,}|whsec_[A-Za-z0-9+/=]+|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+|://[^/@\s:]*:[^/@\s]+@`,
 )
 
+// newLogger returns a logger that writes JSON without secrets. An unknown level is the same as
+// info.
 func newLogger(w io.Writer, level string) *slog.Logger {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
@@ -33,6 +35,7 @@ func redactSecrets(s string) string {
 	})
 }
 
+// redact removes secrets from the strings and errors of a log line.
 func redact(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case string:

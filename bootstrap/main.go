@@ -84,6 +84,7 @@ func (o *operator) load() (*config.Config, error) {
 	return config.Load(o.file)
 }
 
+// command returns the program's command with its subcommands.
 func command(s *registry) *cobra.Command {
 	o := &operator{registry: s}
 	root := &cobra.Command{
@@ -152,6 +153,8 @@ func (o *operator) processCommand(r role) func(*cobra.Command, []string) error {
 	return o.withConfig(func(cmd *cobra.Command, _ []string, cfg *config.Config) error { return o.runProcess(cmd, cfg, r) })
 }
 
+// runProcess starts a process, prints where it is reached and stops it when the context of the
+// command ends.
 func (o *operator) runProcess(cmd *cobra.Command, cfg *config.Config, r role) error {
 	log := newLogger(cmd.ErrOrStderr(), cfg.Log.Level)
 	limitMemory(log, memlimit.FromCgroup)
@@ -273,6 +276,8 @@ func (o *operator) withNewStorage(cmd *cobra.Command, run storageCommand) (err e
 	return run(cmd.Context(), cfg, store)
 }
 
+// showConfig prints the configuration, also if it is invalid: the operator looks for the error
+// in it.
 func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {
 	cfg, err := o.load()
 	if cfg == nil {
@@ -288,6 +293,7 @@ func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {
 // table prints rows with aligned columns.
 type table struct{ *tabwriter.Writer }
 
+// newTable returns a table with the header as its first line.
 func newTable(out io.Writer, header ...any) table {
 	t := table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
 	t.add(header...)
@@ -314,6 +320,7 @@ func (r *registry) describe(publicURL string) ([]web.API, []fiberhttp.Mount, err
 	return tables, added.mounts(), added.addRoutes(tables)
 }
 
+// openapi has one subcommand for each interface.
 func (o *operator) openapi() *cobra.Command {
 	group := newGroup("openapi", "Print an interface's OpenAPI 3.1 document")
 	for i, s := range routeTables(adapters.Services{}, "") {
@@ -341,6 +348,8 @@ func (o *operator) openapi() *cobra.Command {
 	return group
 }
 
+// printRoutes prints all routes of a process: of the interfaces, of the server itself and of the
+// mounts.
 func (r *registry) printRoutes(ctx context.Context, out io.Writer, cfg *config.Config, deps adapters.Deps) error {
 	transports, err := openTransports(ctx, cfg, r, adapters.Services{}, deps)
 	if err != nil {
@@ -383,6 +392,7 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, cfg *config.C
 	return t.Flush()
 }
 
+// dashIfEmpty returns s, or a dash, so that no column of a line is empty.
 func dashIfEmpty(s string) string {
 	if s == "" {
 		return "-"

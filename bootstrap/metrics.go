@@ -70,6 +70,7 @@ func (m adapterMetrics) Counter(name, help string, read func() float64) {
 	m.register(name, prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read))
 }
 
+// register registers a metric of an adapter. A metric that is refused does not stop the process.
 func (m adapterMetrics) register(name string, c prometheus.Collector) {
 	if err := m.numbers.Register(c); err != nil {
 		m.log.Warn("failed to register the metric of an adapter", "name", name, "error", err)
@@ -82,6 +83,7 @@ type diskSpace map[string]string
 
 var diskFree = prometheus.NewDesc("locum_disk_free_bytes", "Free space of the file system that a setting names.", []string{"setting"}, nil)
 
+// newDiskSpace finds the folders that the configured adapters write to.
 func newDiskSpace(cfg *config.Config, databases []*database) diskSpace {
 	out := diskSpace{}
 	for _, db := range databases {
@@ -118,6 +120,7 @@ type taskMetrics struct {
 	seconds  *prometheus.HistogramVec
 }
 
+// newTaskMetrics returns the metrics of the attempts at tasks.
 func newTaskMetrics() *taskMetrics {
 	return &taskMetrics{
 		attempts: prometheus.NewCounterVec(
@@ -138,6 +141,7 @@ func newTaskMetrics() *taskMetrics {
 	}
 }
 
+// report counts one attempt.
 func (m *taskMetrics) report(r task.Report) {
 	m.attempts.WithLabelValues(r.Kind, string(r.State)).Inc()
 	m.seconds.WithLabelValues(string(r.Queue)).Observe(r.Duration.Seconds())
@@ -190,6 +194,8 @@ func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
+// read asks the storage for the numbers. What fails to be read is left out, because a zero would
+// look as if nothing waited.
 func (b *backlog) read() []prometheus.Metric {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

@@ -38,6 +38,7 @@ func (s *storage) schemas(cfg *config.Config, fn func(prefix string, schema adap
 	})
 }
 
+// migrateUp applies the open migrations of all schemas.
 func (o *operator) migrateUp(cmd *cobra.Command, _ []string) error {
 	return o.withNewStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
 		applied := 0
@@ -56,6 +57,7 @@ func (o *operator) migrateUp(cmd *cobra.Command, _ []string) error {
 	})
 }
 
+// migrateDown reverts the newest of the applied migrations of all schemas.
 func (o *operator) migrateDown() *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{
@@ -100,6 +102,7 @@ func (s *storage) newestSchema(ctx context.Context, cfg *config.Config) (prefix 
 	return prefix, newest, err
 }
 
+// migrateStatus prints every migration and whether it is applied.
 func (o *operator) migrateStatus(cmd *cobra.Command, _ []string) error {
 	return o.withNewStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
 		return store.schemas(cfg, func(prefix string, schema adapters.Schema) error {

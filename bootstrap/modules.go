@@ -28,6 +28,8 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 )
 
+// newID returns an id that is greater than those made in earlier milliseconds, so that rows
+// sorted by id are also sorted by age.
 func newID() string {
 	// NewV7 fails only if the system has no entropy.
 	return uuid.Must(uuid.NewV7()).String()
@@ -104,6 +106,7 @@ func (k unavailableKeys) Encrypt(string, string) (string, error)               {
 func (k unavailableKeys) Decrypt(string, string) (string, error)               { return "", k.err }
 func (k unavailableKeys) JWKS() []byte                                         { return nil }
 
+// newIdentity builds the module from the storage and the adapters.
 func newIdentity(
 	cfg *config.Config,
 	storage adapters.Storage,
@@ -177,12 +180,14 @@ func (b identityPrograms) SignOut(ctx context.Context, userID string, now time.T
 	return identityProgramsOf(ended), err
 }
 
+// identityProgramsOf converts programs into the type of identity.
 func identityProgramsOf(programs []integrations.Program) []identity.Program {
 	return list.Map(programs, func(p integrations.Program) identity.Program {
 		return identity.Program{Kind: string(p.Kind), Name: p.Name}
 	})
 }
 
+// newServices collects what the transports use.
 func newServices(
 	a *app,
 	store *storage,

@@ -103,6 +103,7 @@ func (o *operator) admin() *cobra.Command {
 	return group
 }
 
+// showAccount prints what an operator may know of the account.
 func showAccount(cmd *cobra.Command, a identity.AccountStatus) error {
 	when := func(t time.Time) string {
 		if t.IsZero() {

@@ -175,6 +175,8 @@ func (r *registry) refusef(format string, args ...any) {
 	r.err = errors.Join(r.err, fmt.Errorf(format, args...))
 }
 
+// register adds an opener for the scheme, and refuses a scheme or opener that cannot work. The
+// port is its name in messages.
 func register[Opener any](r *registry, openers *map[string]Opener, port, scheme string, open Opener) {
 	switch _, exists := (*openers)[scheme]; {
 	case !schemePattern.MatchString(scheme):
@@ -193,6 +195,7 @@ func register[Opener any](r *registry, openers *map[string]Opener, port, scheme 
 // schemePattern matches the scheme of a URL (RFC 3986 §3.1) in lower case.
 var schemePattern = regexp.MustCompile(`^[a-z][a-z0-9+.-]*$`)
 
+// newRegistry applies the options after the built-in ones.
 func newRegistry(options []Option) *registry {
 	r := &registry{moduleStorage: map[string]map[string]StorageOpener{}}
 	for _, module := range migrations.Modules() {
@@ -204,6 +207,7 @@ func newRegistry(options []Option) *registry {
 	return r
 }
 
+// builtIn returns the options for the adapters that come with the program.
 func builtIn() []Option {
 	options := []Option{
 		WithStorage("sqlite", gormdb.Open),
@@ -307,6 +311,7 @@ func openWith[Opener, Port any](
 	return port, nil
 }
 
+// schemeOf returns what is before the first colon, which selects the adapter.
 func schemeOf(url string) string {
 	scheme, _, _ := strings.Cut(url, ":")
 	return scheme
@@ -347,6 +352,7 @@ func openQueue(ctx context.Context, o opening) (task.Queue, error) {
 	return open(ctx, o, "queue.url", o.config.Queue.URL, o.registry.queue)
 }
 
+// openMailer opens the configured mailer with the configured sender.
 func openMailer(ctx context.Context, o opening) (mail.Mailer, error) {
 	fromAddress, err := netmail.ParseAddress(o.config.Mail.From)
 	if err != nil {
@@ -361,12 +367,15 @@ func openFiles(ctx context.Context, o opening) (files.Store, error) {
 	return open(ctx, o, "files.url", o.config.Files.URL, o.registry.files)
 }
 
+// openPayments opens the configured payments. Only their adapter receives the keys of the
+// payment provider.
 func openPayments(ctx context.Context, o opening) (billing.Payments, error) {
 	p := o.config.Payments
 	o.deps.Payments = adapters.PaymentSettings{SecretKey: p.StripeKey, PublishableKey: p.PublishableKey, WebhookSecrets: p.WebhookSecrets}
 	return open(ctx, o, "payments.url", o.config.Payments.URL, o.registry.payments)
 }
 
+// openSearch opens the configured index, without its documents if empty is set.
 func openSearch(ctx context.Context, o opening, empty bool) (search.Index, error) {
 	return openWith(ctx, o, "search.url", o.config.Search.URL, o.registry.search, func(open SearchOpener) (search.Index, error) {
 		return open(ctx, o.config.Search.URL, empty, o.deps)

@@ -89,6 +89,7 @@ type employer struct {
 	boilerplate string // sentences at the end of each description
 }
 
+// newSeeder returns a seeder with the employers of n listings and the places of all towns.
 func newSeeder(now time.Time, n int) *seeder {
 	seeder := &seeder{
 		corpus: loadCorpus(),

@@ -106,6 +106,7 @@ type pastClock struct {
 // Now implements clock.Clock.
 func (p *pastClock) Now() time.Time { return p.now }
 
+// newID returns ids that are the same in every run.
 func (p *pastClock) newID() string {
 	p.idCount++
 	return demoID(p.now, "hiring", p.idCount)

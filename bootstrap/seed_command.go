@@ -48,6 +48,7 @@ const maxSeed = 5_000_000
 // with demo data.
 var errHasUsers = errors.New("the store has users; demo data is for an empty store")
 
+// seed is the command that adds or removes the demo data.
 func (o *operator) seed() *cobra.Command {
 	var n int
 	var remove, optional, public bool
@@ -115,6 +116,7 @@ func checkDemoAllowed(ctx context.Context, cfg *config.Config, s adapters.Storag
 	return nil
 }
 
+// isLoopbackURL reports whether the URL leads to this machine.
 func isLoopbackURL(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -154,6 +156,7 @@ func showProgress(cmd *cobra.Command, n int, seed func(isDone func(int)) ([]demo
 	return nil
 }
 
+// writeDemoFile writes a file that only the owner may read, because it has passwords.
 func writeDemoFile(text string) error {
 	if err := os.MkdirAll(filepath.Dir(demoFile), 0o700); err != nil {
 		return err

@@ -51,8 +51,10 @@ type texts struct {
 	Families           map[string]*family
 }
 
+// town is a place of a market; Code is its region.
 type town struct{ Name, Code string }
 
+// shift is a working pattern: Label is for lists, Sentence for the text of a listing.
 type shift struct{ Label, Sentence string }
 
 // employerKind is a pattern for employers. {name} and {town} are replaced by an invented
@@ -91,6 +93,8 @@ type post struct {
 	Low, High   float64
 }
 
+// loadCorpus reads the corpus twice: the texts of the American market have American words and
+// spellings.
 func loadCorpus() *corpus {
 	c := &corpus{}
 	decode(corpusFile, c)

@@ -87,6 +87,8 @@ func shutdownTransports(ctx context.Context, all []transport) error {
 // disables.
 const mcpTransport = "mcp"
 
+// openMCP opens the transport for MCP, which offers the routes of the developer interface as
+// tools.
 func openMCP(_ context.Context, s adapters.Services, deps adapters.Deps) (adapters.Transport, error) {
 	o := mcp.Options{
 		API:       developer.API(s, deps.PublicURL),

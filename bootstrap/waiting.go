@@ -34,6 +34,8 @@ func prepareSchemas(ctx context.Context, cfg *config.Config, store *storage, log
 	return nil
 }
 
+// prepareSchema migrates an embedded database, and waits until the schema of any database can be
+// used. It fails at once if the schema is wrong.
 func prepareSchema(ctx context.Context, cfg *config.Config, db *database, log *slog.Logger) error {
 	if db.Embedded {
 		if _, err := db.Schema.Up(ctx); err != nil {

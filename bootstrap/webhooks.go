@@ -114,6 +114,8 @@ func faultMessage(err error) error {
 // listenerStopTimeout bounds the shutdown of a listener.
 const listenerStopTimeout = 5 * time.Second
 
+// listenFor forwards the events of the app to the address of the input until the context ends,
+// and prints each of them. The endpoint is removed at the end.
 func listenFor(
 	ctx context.Context,
 	cmd *cobra.Command,

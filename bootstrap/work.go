@@ -93,6 +93,7 @@ func deleteExpired(cfg *config.Config, store *storage, deps adapters.Deps) task.
 	}
 }
 
+// deleteAllBefore deletes in batches, so that no transaction locks many rows.
 func deleteAllBefore(ctx context.Context, s retention.Store, kind retention.Kind, before time.Time) error {
 	for {
 		if n, err := s.DeleteBefore(ctx, kind, before, expiredAtOnce); err != nil || n < expiredAtOnce {
@@ -110,6 +111,7 @@ type work struct {
 	end context.CancelFunc
 }
 
+// newWork returns work whose context lasts until endWork ends it.
 func newWork() *work {
 	ctx, end := context.WithCancel(context.Background())
 	return &work{ctx, end}

@@ -14,6 +14,7 @@ const (
 	HoldNew    = "hold"
 )
 
+// validateModeration checks what is done with the listings of new organizations.
 func (c *Config) validateModeration() error {
 	if v := c.Moderation.NewOrganizations; v != PublishNew && v != HoldNew {
 		return c.Err("moderation.new_organizations", "want publish or hold")

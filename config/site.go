@@ -46,6 +46,7 @@ const (
 
 var logoTypes = []string{".png", ".jpg", ".jpeg", ".webp", ".svg"}
 
+// validateSite checks the name, the appearance and the links of the site.
 func (c *Config) validateSite() error {
 	s := c.Site
 	if name := strings.TrimSpace(s.Name); name == "" || len([]rune(name)) > maxSiteName {

@@ -95,6 +95,7 @@ func isOrigin(text string) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && text == u.Scheme+"://"+u.Host
 }
 
+// validateDatabase checks the settings of the database that depend on each other.
 func (c *Config) validateDatabase() error {
 	d := c.Database
 	kind, _, _ := strings.Cut(d.URL, ":")

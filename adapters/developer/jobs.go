@@ -67,6 +67,7 @@ type jobHandlers struct {
 	publicURL string
 }
 
+// search answers a search for jobs. The organizations of all hits are read with one query.
 func (h jobHandlers) search(ctx context.Context, c web.Call, in JobsInput) (JobList, error) {
 	// Caller.Actor has no role and no permissions, so that the results do not depend on them.
 	r, err := h.services.Listings.Find(ctx, c.Caller.Actor(), in.find())
@@ -97,11 +98,13 @@ func (h jobHandlers) search(ctx context.Context, c web.Call, in JobsInput) (JobL
 	}, nil
 }
 
+// suggest completes what is typed.
 func (h jobHandlers) suggest(ctx context.Context, c web.Call, in listings.SuggestInput) (One[[]listings.Completion], error) {
 	completions, err := h.services.Listings.Complete(ctx, c.Caller.Actor(), in.Query)
 	return One[[]listings.Completion]{completions}, err
 }
 
+// get answers one job. Jobs that the public does not see do not exist for a program.
 func (h jobHandlers) get(ctx context.Context, c web.Call, in JobPath) (One[integrations.JobView], error) {
 	l, err := h.services.Listings.Detail(ctx, c.Caller.Actor(), in.ID)
 	if fault.KindOf(err) == fault.NotFound {
@@ -152,6 +155,8 @@ func (in JobsInput) Problems() (out []fault.Field) {
 	return out
 }
 
+// find converts the parameters of this interface into those of the search, which the site has
+// too.
 func (in JobsInput) find() listings.FindInput {
 	return listings.FindInput{
 		Text:   in.Keywords,

@@ -145,6 +145,8 @@ func (s *Store) deleteAbandonedParts() error {
 	return nil
 }
 
+// deleteIfAbandoned deletes a part that nobody has written to for partMaxAge: its upload was
+// interrupted.
 func (s *Store) deleteIfAbandoned(part fs.DirEntry) error {
 	info, err := part.Info()
 	if err != nil {
@@ -199,6 +201,7 @@ func (s *Store) Ping(context.Context) error {
 // Close implements io.Closer.
 func (s *Store) Close() error { return s.root.Close() }
 
+// ignoreError returns err, or nil if it is the harmless one.
 func ignoreError(err, harmless error) error {
 	if errors.Is(err, harmless) {
 		return nil

@@ -136,6 +136,7 @@ func (t *Tokens) isCurrent(c identity.AccessClaims) bool {
 	return now.Before(c.ExpiresAt.Add(leeway)) && !now.Before(c.IssuedAt.Add(-leeway))
 }
 
+// verify returns the claims of a valid access token, and why another one is refused.
 func (t *Tokens) verify(token string) (identity.AccessClaims, error) {
 	var c claims
 	if err := t.parse(t.parser, tokenType, token, &c); err != nil {

@@ -91,6 +91,8 @@ func load(paths []string) ([]key, error) {
 	return ring, nil
 }
 
+// readKey reads a signing key. It refuses a file that other users can read, and says how to mend
+// each mistake.
 func readKey(path string) (key, error) {
 	const mend = "make one with: openssl genpkey -algorithm ed25519 -out KEY.pem"
 	info, err := os.Stat(path)

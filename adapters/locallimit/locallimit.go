@@ -79,6 +79,7 @@ func (l *Limiter) find(rule limit.Rule, key string) (hash, *shard) {
 	return hash(sum[:16]), &l.shards[binary.LittleEndian.Uint32(sum[16:])%shards]
 }
 
+// decide is Take with record, and Peek without.
 func (l *Limiter) decide(rule limit.Rule, key string, record bool) limit.Decision {
 	if rule.Max < 1 {
 		return limit.Decision{RetryAfter: rule.Per}
@@ -152,6 +153,7 @@ func (s *shard) sweep(now int64) {
 	s.callsUntilSweep = max(1024, len(s.logs)+len(s.days))
 }
 
+// evict removes any one key: the order of a map is random, so that no client chooses which.
 func evict[V any](m map[hash]V) {
 	for h := range m {
 		delete(m, h)
@@ -181,6 +183,8 @@ func (l *Limiter) Status(_ context.Context, quota limit.Quota, key string) (limi
 	return l.spend(quota, key, false), nil
 }
 
+// spend counts a call against both windows of the quota, or neither: a refused call costs
+// nothing. Without record it only looks.
 func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaStatus {
 	h, s := l.find(limit.Rule{Name: "quota"}, key)
 	s.mu.Lock()
@@ -209,6 +213,7 @@ func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaS
 	return after
 }
 
+// quotaStatus returns what is left of both windows.
 func quotaStatus(quota limit.Quota, e entry, d day, now int64) (s limit.QuotaStatus) {
 	n := len(e.timestamps)
 	s.Minute = limit.Window{Limit: max(0, quota.PerMinute), Remaining: max(0, quota.PerMinute-n)}

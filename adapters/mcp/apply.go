@@ -143,6 +143,7 @@ func (c toolCall) codeOwner() string { return "mcp " + c.caller.App.ID + " " + c
 // confirmedContent returns the fields of the job that the user has confirmed with the code.
 func (p publicJob) confirmedContent() []byte { return []byte(p.Title + "\x00" + p.Company.Name) }
 
+// contentDigest identifies the content of a file.
 func contentDigest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:16])

@@ -36,12 +36,14 @@ type openAPIDocument struct {
 	} `json:"components"`
 }
 
+// content is the part of a request or response in the document that has its schema.
 type content struct {
 	Content map[string]struct {
 		Schema any `json:"schema"`
 	} `json:"content"`
 }
 
+// readDocument returns the OpenAPI document of the interface, from which the tools are made.
 func readDocument(s web.API, publicURL string) (d openAPIDocument, err error) {
 	raw, err := web.OpenAPI(s, publicURL)
 	if err != nil {

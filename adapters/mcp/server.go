@@ -108,6 +108,7 @@ type exchange struct {
 	status atomic.Int64
 }
 
+// exchangeKey is the key of the exchange in the context of a request.
 type exchangeKey struct{}
 
 // ServeHTTP implements http.Handler.
@@ -123,6 +124,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// serve authenticates the caller and checks the message before the protocol sees it.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if err := s.checkOrigin(r); err != nil {
 		s.writeFault(w, r, err)
@@ -203,6 +205,7 @@ func (s *Server) challenge(original string) string {
 	return challenge
 }
 
+// clientAddress returns the address of the client without its port.
 func clientAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -211,6 +214,7 @@ func clientAddress(r *http.Request) string {
 	return host
 }
 
+// writeFault answers with the error in the form of the developer interface.
 func (s *Server) writeFault(w http.ResponseWriter, r *http.Request, err error) {
 	web.ReportFault(r.Context(), err)
 	answer := s.options.API.RenderError(err, r.URL.Path, r.Header.Get("X-Request-Id"))

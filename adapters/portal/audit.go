@@ -58,6 +58,7 @@ func (in AuditInput) Problems() []fault.Field {
 	return problems
 }
 
+// parseRange returns the range, and what is wrong with it. A day as its end includes that day.
 func (in AuditInput) parseRange() (from, to time.Time, entries []fault.Field) {
 	parse := func(name, text string) time.Time {
 		at, err := listings.ParseMoment(text, name == "to")

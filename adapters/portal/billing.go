@@ -126,6 +126,7 @@ type SetupIntentInput struct {
 	AppID string `json:"appId" validate:"max=64"`
 }
 
+// setUp begins to store a payment method: of the user, or of the app with the id.
 func setUp(ctx context.Context, s *billing.Service, apps *integrations.Service, c web.Call, in SetupIntentInput) (billing.Action, error) {
 	if in.AppID == "" {
 		return s.SetUpMethod(ctx, c.Actor)

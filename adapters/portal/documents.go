@@ -107,6 +107,7 @@ type DocumentIntentInput struct {
 	jobseeker.ChangeDocumentInput `intents:"upload-document update-document set-default"`
 }
 
+// run does what the intent says, and returns the message for the user.
 func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.Service) (document jobseeker.Document, message string, err error) {
 	if in.File != nil {
 		in.ChangeDocumentInput.File = in.File.Content

@@ -153,6 +153,8 @@ func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route
 	})
 }
 
+// patchMetaBatch merges the metadata of several listings. An item that fails does not stop the
+// others; each has its own result, in the order of the request.
 func patchMetaBatch(ctx context.Context, s *listings.Service, actor auth.Actor, body []byte) (web.Reply[[]metaResult], error) {
 	var raw []json.RawMessage
 	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) || json.Unmarshal(body, &raw) != nil {

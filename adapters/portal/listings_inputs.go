@@ -90,6 +90,8 @@ func (in ListListingsInput) Problems() []fault.Field {
 	return filterProblems("", "salary_max", in.SalaryMin, in.SalaryMax, in.PostedAfter)
 }
 
+// filterProblems finds what the rules of single fields do not: a range whose ends are swapped,
+// and an invalid time. The names of the fields begin with at.
 func filterProblems(at, name string, low, high *float64, postedAfter string) []fault.Field {
 	var out []fault.Field
 	if low != nil && high != nil && *low > *high {

@@ -194,6 +194,7 @@ func viewJob(listing listings.Listing) jobView {
 	}}
 }
 
+// metaOf returns the metadata, {} for a listing without any.
 func metaOf(l listings.Listing) json.RawMessage {
 	if len(l.Meta) == 0 {
 		return json.RawMessage("{}")

@@ -41,6 +41,7 @@ func onboardingRoutes(s *jobseeker.Service) []web.Route {
 // onboardingHandlers handles the requests of onboardingRoutes.
 type onboardingHandlers struct{ *jobseeker.Service }
 
+// get returns the steps, and deletes a cookie that no longer leads to any.
 func (h onboardingHandlers) get(ctx context.Context, c web.Call, in GuestCookie) (onboardingReply, error) {
 	guide, secret, err := h.MyOnboarding(ctx, c.Actor, in.Guest)
 	if err != nil {
@@ -62,6 +63,8 @@ func (h onboardingHandlers) get(ctx context.Context, c web.Call, in GuestCookie)
 	return reply, nil
 }
 
+// update does one action. It sets the cookie of a guest whose steps are stored now, and deletes
+// one that is no longer needed.
 func (h onboardingHandlers) update(ctx context.Context, c web.Call, in OnboardingForm) (onboardedReply, error) {
 	secret, err := h.Onboard(ctx, c.Actor, in.Guest, in.OnboardingInput)
 	reply := onboardedReply{
@@ -169,6 +172,8 @@ func deleteGuestCookie(publicURL string) guestHeaders {
 	return guestHeaders{"locum_guest=; Max-Age=0" + guestCookieAttributes(publicURL)}
 }
 
+// guestCookieAttributes restricts the cookie to the interfaces, and to HTTPS if the service has
+// it.
 func guestCookieAttributes(publicURL string) string {
 	attributes := "; Path=/api; HttpOnly; SameSite=Lax"
 	if strings.HasPrefix(publicURL, "https:") {

@@ -153,6 +153,7 @@ func valueNames[T ~string](all []T) []string {
 	return web.Each(all, func(v T) string { return string(v) })
 }
 
+// unique returns the values sorted, each once.
 func unique(all []string) []string {
 	slices.Sort(all)
 	return slices.Compact(all)

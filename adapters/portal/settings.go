@@ -127,6 +127,7 @@ func (in SettingsInput) check(a auth.Actor) error {
 	return fault.InvalidField("intent", "must be one of: "+strings.Join(slices.Compact(allowed), ", "))
 }
 
+// employerLacks fails if what the intent changes is missing.
 func (in SettingsInput) employerLacks() error {
 	switch {
 	case in.Intent == "update-notifications" && in.Email == nil && in.EmailAlerts == nil && in.JobAlerts == nil:

@@ -157,6 +157,7 @@ func FaultOf(err error) *fault.Error {
 	return fault.Of(err)
 }
 
+// faultReportKey is the key of the fault report in a context.
 type faultReportKey struct{}
 
 // WithFaultReport returns a context for which ReportFault calls report.

@@ -57,6 +57,7 @@ func OpenAPI(s API, publicURL string) ([]byte, error) {
 
 var pathParam = regexp.MustCompile(`:(\w+)`)
 
+// describe adds the operation of the route to the document.
 func describe(r *openapi31.Reflector, s API, route Route) error {
 	oc, err := r.NewOperationContext(route.Method, pathParam.ReplaceAllString(route.Path, "{$1}"))
 	if err != nil {
@@ -227,6 +228,7 @@ func (r Route) failures() []int {
 	return slices.Compact(out)
 }
 
+// policyText says in words who may use the route, and how often.
 func policyText(route Route) string {
 	var out []string
 	if route.Audience != Anyone {
@@ -247,6 +249,8 @@ func policyText(route Route) string {
 	return strings.Join(out, " ")
 }
 
+// apiKeyNote says whether API keys have the scope. Sending applications needs the consent of a
+// user, which only OAuth asks for.
 func apiKeyNote(scope integrations.Scope) string {
 	if scope == integrations.ApplicationsWrite {
 		return ", which API keys do not have"
@@ -378,6 +382,8 @@ func isRequiredInResponse(p jsonschema.InterceptPropParams) bool {
 	return ok && oc.IsProcessingResponse()
 }
 
+// setBound sets the lower or upper bound, which a rule has in the same words for the length of a
+// text or list and for a number.
 func setBound(s *jsonschema.Schema, k reflect.Kind, lower bool, n float64) {
 	size := int64(n)
 	switch {

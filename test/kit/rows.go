@@ -50,6 +50,7 @@ func RowsContaining(t testing.TB, url string, omitted []string, words ...string)
 	return rowsByTable
 }
 
+// containsAny reports whether the text contains one of the words, in any case.
 func containsAny(text string, words []string) bool {
 	text = strings.ToLower(text)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, strings.ToLower(w)) })

@@ -183,6 +183,7 @@ func (s *SMTP) Refuse(stage string, code int, address string) {
 // Accept makes the server accept every e-mail again after Refuse.
 func (s *SMTP) Accept() { s.setRefusal(nil) }
 
+// setRefusal sets what the server refuses; it may already be serving.
 func (s *SMTP) setRefusal(findRefusal func(stage, address string) *smtp.SMTPError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,6 +266,7 @@ func (l quitCountingListener) Accept() (net.Conn, error) {
 	return quitCountingConn{conn, l.s}, nil
 }
 
+// quitCountingConn is a connection that counts the QUIT commands.
 type quitCountingConn struct {
 	net.Conn
 	s *SMTP
@@ -287,6 +289,7 @@ type session struct {
 	from, to string
 }
 
+// newSession counts the sessions.
 func (s *SMTP) newSession() *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -72,6 +72,7 @@ func (s *Stripe) sendToMirror(r *http.Request) {
 	}
 }
 
+// send answers with JSON.
 func (s *Stripe) send(w http.ResponseWriter, status int, body object) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -209,6 +210,7 @@ func (s *Stripe) executeOnObject(request string, o object, form url.Values) (int
 	return http.StatusNotFound, errorBody("invalid_request_error", "resource_missing", nil)
 }
 
+// createSetupIntent creates an intent to store a method, which waits for the method.
 func (s *Stripe) createSetupIntent(form url.Values) object {
 	intent := s.create("seti", "setup_intent", object{
 		"status":   "requires_payment_method",
@@ -292,6 +294,7 @@ func decline(intent object, code string) (int, object) {
 	return http.StatusPaymentRequired, errorBody("card_error", code, object{"payment_intent": intent})
 }
 
+// cancel cancels a payment, unless it is too late.
 func cancel(intent object) (int, object) {
 	switch intent["status"] {
 	case "succeeded", "processing", "canceled":
@@ -310,6 +313,7 @@ func parseQuery(query string) func(object) bool {
 	return hasMetadata(m[1], m[2])
 }
 
+// hasMetadata matches objects with the value in their metadata.
 func hasMetadata(key, value string) func(object) bool {
 	return func(o object) bool {
 		m, ok := o["metadata"].(object)
@@ -346,6 +350,7 @@ func (s *Stripe) create(idPrefix, objectType string, o object) object {
 	return o
 }
 
+// listObjects returns the objects that match; their ids begin with the prefix.
 func (s *Stripe) listObjects(idPrefix string, matches func(object) bool) (out []object) {
 	for id, o := range s.objectsByID {
 		if strings.HasPrefix(id, idPrefix+"_") && matches(o) {

@@ -196,6 +196,8 @@ const (
 	overviewApplications  = 3
 )
 
+// account shows the overview: the steps of the onboarding, the counts and the newest
+// notifications.
 func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	actor, seekers := viewer.Actor(), s.services.Seekers
 	v := myOverview{Name: viewer.User.Name}

@@ -43,6 +43,8 @@ type myApplicationRow struct {
 	Title, StatusText, StatusClass string
 }
 
+// newMyApplicationRow chooses the words and the colour of the status. An application stays when
+// its job is deleted.
 func newMyApplicationRow(v hiring.View) myApplicationRow {
 	row := myApplicationRow{View: v, Title: v.JobTitle, StatusText: statusTexts[v.Shown()]}
 	if row.Title == "" {
@@ -103,6 +105,8 @@ type myChange struct {
 // myFile is a link to a file that can be downloaded.
 type myFile struct{ Title, Path, Kind, Size string }
 
+// applicationView collects what the page shows. A job that is no longer public has no link, and
+// is no error.
 func (s *Site) applicationView(ctx context.Context, viewer *pages.Viewer, id string) (v myApplicationView, err error) {
 	if v.Detail, err = s.services.Hiring.MyHistoryEntry(ctx, viewer.Actor(), id); err != nil {
 		return v, err

@@ -28,6 +28,7 @@ var documentTypes = []pages.Choice{
 	{Value: string(jobseeker.OtherDocument), Text: "Something else"},
 }
 
+// documentTypeText returns the type in words.
 func documentTypeText(kind string) string {
 	for _, t := range documentTypes {
 		if t.Value == kind {
@@ -85,6 +86,7 @@ type myDocumentsView struct {
 	Maximum   int
 }
 
+// documentsView collects what the page shows. All documents fit on one page.
 func (s *Site) documentsView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (myDocumentsView, error) {
 	all, err := s.services.Seekers.MyDocuments(ctx, viewer.Actor(), page.Request{Number: 1, Size: jobseeker.MaxDocuments})
 	return myDocumentsView{
@@ -124,6 +126,7 @@ func (s *Site) upload(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, f
 	})
 }
 
+// addDocument uploads a file; if it fails, the page is shown again with the problem.
 func (s *Site) addDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	if _, err := s.upload(ctx, c, viewer, form, form.Value("type")); err != nil {
@@ -138,6 +141,7 @@ type myDocumentView struct {
 	Form *pages.Form
 }
 
+// documentView collects what the page of one document shows.
 func (s *Site) documentView(ctx context.Context, viewer *pages.Viewer, id string, form *pages.Form) (v myDocumentView, err error) {
 	d, _, err := s.services.Seekers.MyDocument(ctx, viewer.Actor(), id)
 	return myDocumentView{newMyDocumentRow(d), form}, err

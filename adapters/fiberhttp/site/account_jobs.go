@@ -64,6 +64,7 @@ type myJobsView struct {
 	Form *pages.Form
 }
 
+// jobsView collects what the page of saved jobs shows. Jobs stay in it when they are deleted.
 func (s *Site) jobsView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form *pages.Form) (myJobsView, error) {
 	bookmarks, err := s.services.Seekers.MyBookmarks(ctx, viewer.Actor(), pages.PageRequest(c, accountPageSize))
 	jobs := web.Each(bookmarks.Items, func(j jobseeker.SavedJob) myJob {
@@ -119,6 +120,7 @@ var contractChoices = []pages.Choice{
 	{Value: "contract", Text: "Fixed-term contract"},
 }
 
+// searchesView collects what the page shows. Each search has the path of its results.
 func (s *Site) searchesView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (mySearchesView, error) {
 	all, err := s.services.Seekers.MySearches(ctx, viewer.Actor())
 	return mySearchesView{Searches: web.Each(all, func(k jobseeker.Search) mySearch {
@@ -202,6 +204,7 @@ func (s *Site) myNotifications(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	}{web.Each(notifications.Items, newNotificationRow), nextPagePath("/account/notifications", notifications.NextCursor)})
 }
 
+// readNotification marks a notification as read, or as unread again.
 func (s *Site) readNotification(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	isRead := pages.FormOf(c).Value("read") != "no"
 	err := s.renderer.TakeLimit(ctx, c, markNotificationOperation)

@@ -62,6 +62,8 @@ func (v myProfileView) IsShown() bool {
 	return v.ShowProfile
 }
 
+// profileView collects what the page shows. After a failed save the boxes are as the user left
+// them.
 func (s *Site) profileView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v myProfileView, err error) {
 	v.Form = form
 	if v.Account, err = s.services.Seekers.MyProfile(ctx, viewer.Actor()); err != nil {
@@ -98,6 +100,7 @@ func parseAmount(form pages.Form, name string) (*float64, error) {
 	return n, nil
 }
 
+// profileInput reads the form. All fields are set: an emptied field empties that of the profile.
 func profileInput(form pages.Form) (in jobseeker.ProfileInput, err error) {
 	text := func(name string) *string { return new(form.Value(name)) }
 	types := append([]string{}, form.Values["employmentTypes"]...)
@@ -140,6 +143,8 @@ func (s *Site) updateProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 	return err
 }
 
+// saveProfile saves the profile. The fields in errors begin with "profile.", those of the form
+// do not.
 func (s *Site) saveProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	if err := s.updateProfile(ctx, c, viewer, form); err != nil {
@@ -160,6 +165,7 @@ type mySettingsView struct {
 
 const maxSessions = 50
 
+// settingsView collects what the page shows, with all sessions of the user.
 func (s *Site) settingsView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v mySettingsView, err error) {
 	v.Form, v.Confirmed, v.Current = form, viewer.Confirmed(), viewer.Actor().SessionID
 	if v.Account, err = s.services.Seekers.MyProfile(ctx, viewer.Actor()); err != nil {

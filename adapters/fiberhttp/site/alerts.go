@@ -40,17 +40,21 @@ type alertView struct {
 	JobsPath string
 }
 
+// newAlertView keeps what was typed, and links back to the results of the same search.
 func newAlertView(form pages.Form) alertView {
 	path := newSearchForm(nil).Path("/jobs", "q", form.Value("query"), "where", form.Value("location"), "contract", form.Value("contractType"))
 	return alertView{Form: form, Contracts: contractChoices, JobsPath: path}
 }
 
+// showAlert shows the form, filled with the search that the visitor comes from.
 func (s *Site) showAlert(_ context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	search := newSearchForm(queryValues(c))
 	values := url.Values{"query": {search.Get("q")}, "location": {search.Get("where")}, "contractType": {search.Get("contract")}}
 	return s.renderer.Render(c, fiber.StatusOK, alertPage, viewer, newAlertView(pages.Form{Values: values}))
 }
 
+// requestAlert sends a mail with the link that confirms the alert. The answer does not say
+// whether the address is known here.
 func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v := newAlertView(pages.FormOf(c))
 	in := jobseeker.AlertInput{
@@ -89,6 +93,7 @@ func (s *Site) showConfirmAlert(_ context.Context, c *fiber.Ctx, _ *pages.Viewer
 	})
 }
 
+// confirmAlert turns on the alert of the link in the mail.
 func (s *Site) confirmAlert(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	token := c.Query("token")
 	if len(token) > maxAlertToken {

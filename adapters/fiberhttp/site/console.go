@@ -191,6 +191,8 @@ const (
 	noStatus = "none"
 )
 
+// employerHome is the same address for two pages: of what employers are offered, and of what a
+// signed-in one has.
 func (s *Site) employerHome(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	if viewer == nil {
 		return s.renderer.Render(c, fiber.StatusOK, employersPage, viewer, nil)
@@ -198,6 +200,8 @@ func (s *Site) employerHome(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	return s.requirePermission(auth.AnyPermission, s.overview)(ctx, c, viewer)
 }
 
+// overview shows the counts, and the newest applications and next interviews to those who may
+// see applications.
 func (s *Site) overview(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (err error) {
 	actor := viewer.Actor()
 	v := overviewView{MayCreate: actor.May(auth.JobsCreate), MayView: actor.May(auth.ApplicationsView)}

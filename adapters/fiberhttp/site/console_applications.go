@@ -91,6 +91,7 @@ func (s *Site) applications(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	return s.showApplications(ctx, c, viewer, applicationsView{})
 }
 
+// showApplications shows the applications as a list.
 func (s *Site) showApplications(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v applicationsView) error {
 	actor := viewer.Actor()
 	if err := s.setFilters(ctx, c, actor, &v); err != nil {
@@ -121,6 +122,8 @@ func (s *Site) board(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) er
 	return s.showBoard(ctx, c, viewer, applicationsView{})
 }
 
+// showBoard shows the applications in a column for each status. The first of the counts is that
+// of all applications, which has no column.
 func (s *Site) showBoard(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v applicationsView) error {
 	actor := viewer.Actor()
 	if err := s.setFilters(ctx, c, actor, &v); err != nil {

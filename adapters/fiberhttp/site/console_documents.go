@@ -34,6 +34,8 @@ type receivedFile struct {
 	ViewPath string
 }
 
+// newReceivedFile adds the paths of a document. Only types that a browser shows safely have a
+// view.
 func newReceivedFile(d hiring.Document) receivedFile {
 	f := receivedFile{Document: d, Path: "/employer/applications/" + d.ApplicationID + "/documents/" + d.ID,
 		TypeText: documentTypeText(d.Type), Kind: mediaText(d.MediaType), SizeText: sizeText(d.Size)}

@@ -49,6 +49,7 @@ func (s *Site) ownJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 	return s.showOwnJobs(ctx, c, viewer, ownJobsView{})
 }
 
+// showOwnJobs shows the jobs of the organization in one state, or in all.
 func (s *Site) showOwnJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v ownJobsView) error {
 	actor := viewer.Actor()
 	v.Status, v.MayCreate, v.MayUpdate = c.Query("status"), actor.May(auth.JobsCreate), actor.May(auth.JobsUpdate)
@@ -171,6 +172,7 @@ func (s *Site) ownJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 	return s.showOwnJob(ctx, c, viewer, nil)
 }
 
+// showOwnJob shows one job; its numbers only to those who may see applications.
 func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, problem *pages.Problem) error {
 	actor, now := viewer.Actor(), time.Now()
 	listing, err := s.services.Listings.Get(ctx, actor, c.Params("id"))

@@ -96,11 +96,13 @@ func (v postingView) Currencies() []pages.Choice {
 // IsRemote reports whether the check box for remote work is checked.
 func (v postingView) IsRemote() bool { return v.Form.Values.Has("remote") }
 
+// newPosting shows an empty form.
 func (s *Site) newPosting(_ context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.Form{Values: url.Values{"salary.currency": {listings.DefaultCurrency}, "salary.period": {listings.DefaultPeriod}}}
 	return s.showPosting(c, viewer, postingView{Form: form}, nil)
 }
 
+// editPosting shows the form with the values of a listing.
 func (s *Site) editPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	l, err := s.services.Listings.Get(ctx, viewer.Actor(), c.Params("id"))
 	if err != nil {
@@ -329,6 +331,8 @@ type previewView struct {
 // hiddenValue is a hidden field.
 type hiddenValue struct{ Name, Value string }
 
+// showPreview shows the listing as visitors will see it. The preview stores nothing: it sends
+// the values on in hidden fields.
 func (s *Site) showPreview(c *fiber.Ctx, viewer *pages.Viewer, v postingView, l listings.Listing) error {
 	out := previewView{Job: s.newJobView(l, true), ID: v.ID, Status: v.Status}
 	for name, values := range v.Form.Values {

@@ -30,11 +30,13 @@ type interviewsView struct {
 	Next   string
 }
 
+// interviewRow is a line of the list of interviews.
 type interviewRow struct {
 	hiring.View
 	State badge
 }
 
+// interviews shows the interviews of one status, or of all.
 func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v := interviewsView{Status: c.Query("status")}
 	interviews, err := s.services.Hiring.Interviews(ctx, viewer.Actor(), hiring.InterviewStatus(v.Status),
@@ -87,6 +89,7 @@ type chart struct {
 	Total         int
 }
 
+// bar is a bar of a chart.
 type bar struct {
 	Label               string
 	N                   int
@@ -127,6 +130,7 @@ func newChart(title, column string, counts []countLink) chart {
 // chartWeeks is the number of weeks of the chart of received applications.
 const chartWeeks = 12
 
+// analytics shows the numbers of the organization as charts.
 func (s *Site) analytics(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	actor := viewer.Actor()
 	jobs, err := s.jobCounts(ctx, actor, "")
@@ -173,6 +177,7 @@ type exportsView struct {
 	Kinds   []pages.Choice
 }
 
+// exportRow is a line of the list of exports.
 type exportRow struct {
 	hiring.Export
 	State badge
@@ -184,6 +189,7 @@ var kindTexts = map[string]string{"jobs": "Jobs", "applications": "Applications"
 
 const maxExports = 20
 
+// exportBadge returns the state in words.
 func exportBadge(state hiring.ExportState) badge {
 	switch state {
 	case hiring.ExportDone:
@@ -200,6 +206,7 @@ func (s *Site) exports(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 	return s.showExports(ctx, c, viewer, pages.Form{})
 }
 
+// showExports shows the exports of the viewer and the form for another one.
 func (s *Site) showExports(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
 	actor, v := viewer.Actor(), exportsView{Form: form}
 	exports, err := s.services.Hiring.MyExports(ctx, actor, maxExports)
@@ -216,6 +223,8 @@ func (s *Site) showExports(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	return s.renderer.Render(c, form.Problem.Status(), exportsPage, viewer, v)
 }
 
+// startExport starts an export and shows its page. The fields in errors begin with "filters.",
+// those of the form do not.
 func (s *Site) startExport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	in := hiring.ExportInput{Kind: form.Value("kind")}
@@ -248,6 +257,7 @@ type exportView struct {
 // Total is the number of rows for the progress bar, at least 1.
 func (v exportView) Total() int { return max(v.RowsTotal, 1) }
 
+// export shows one export, which may still be running.
 func (s *Site) export(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	e, err := s.services.Hiring.MyExport(ctx, viewer.Actor(), c.Params("id"))
 	if err != nil {

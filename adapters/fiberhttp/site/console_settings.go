@@ -27,6 +27,7 @@ type employerSettingsView struct {
 	Current     string // the id of this session
 }
 
+// employerSettingsView collects what the page shows, with all sessions of the user.
 func (s *Site) employerSettingsView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v employerSettingsView, err error) {
 	actor := viewer.Actor()
 	v = employerSettingsView{Form: form, Confirmed: viewer.Confirmed(), IsClinician: actor.Seeker, Current: actor.SessionID}

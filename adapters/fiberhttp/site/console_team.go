@@ -56,6 +56,7 @@ func (s *Site) team(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 	return s.showTeam(ctx, c, viewer, pages.Form{Values: url.Values{"role": {string(identity.Recruiter)}}})
 }
 
+// showTeam shows the members and the form for an invitation.
 func (s *Site) showTeam(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
 	actor := viewer.Actor()
 	members, err := s.services.Identity.Team(ctx, actor, page.After(c.Query("after"), consolePageSize))
@@ -86,6 +87,7 @@ func (s *Site) invite(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 	return redirect(c, "/employer/team", "invited")
 }
 
+// inviteMember invites the person of the form.
 func (s *Site) inviteMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
 	if err := s.renderer.TakeLimit(ctx, c, inviteMemberOperation); err != nil {
 		return err
@@ -115,6 +117,7 @@ type permissionRow struct {
 	Held       bool
 }
 
+// permissionRows returns the permissions in words.
 func permissionRows(p identity.Permissions) []permissionRow {
 	return []permissionRow{
 		{"jobs.create", "Post and duplicate jobs", p.Jobs.Create},
@@ -145,6 +148,7 @@ func (s *Site) member(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 	return s.showMember(ctx, c, viewer, nil)
 }
 
+// showMember shows one member with the permissions.
 func (s *Site) showMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, problem *pages.Problem) error {
 	m, err := s.memberOf(ctx, c, viewer)
 	if err != nil {
@@ -216,6 +220,8 @@ func (s *Site) organization(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	return s.showOrganization(ctx, c, viewer, pages.Form{})
 }
 
+// showOrganization shows the form with the values of the organization; after a failed change,
+// with those that were sent.
 func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
 	organization, err := s.services.Identity.MyOrganization(ctx, viewer.Actor())
 	if err != nil {
@@ -241,6 +247,7 @@ func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages
 	return s.renderer.Render(c, form.Problem.Status(), organizationPage, viewer, v)
 }
 
+// changeOrganization changes the profile of the organization.
 func (s *Site) changeOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	text := func(name string) *string { return new(form.Value(name)) }

@@ -36,6 +36,8 @@ func (s *Site) addEmbedding(app *fiber.App) {
 	})
 }
 
+// embed answers with the employer's jobs for a frame in another website. It is the same for all
+// viewers.
 func (s *Site) embed(ctx context.Context, c *fiber.Ctx) error {
 	v, err := s.newEmployerView(ctx, c.Params("slug"), "", nil)
 	if err != nil {

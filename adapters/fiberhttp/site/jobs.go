@@ -51,6 +51,7 @@ func actorOf(viewer *pages.Viewer) auth.Actor {
 	return viewer.Actor()
 }
 
+// home shows the search form, the newest jobs and the most frequent roles and specialties.
 func (s *Site) home(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := listings.FindInput{
 		Page:   page.Request{Number: 1, Size: maxHomeJobs},
@@ -121,6 +122,7 @@ type suggestion struct {
 	Total      int
 }
 
+// pageLink is a link to another page of the results.
 type pageLink struct {
 	Number  int
 	Path    string
@@ -136,6 +138,7 @@ var sorts = []pages.Choice{
 	{Value: "title", Text: "Title"},
 }
 
+// jobs shows the results of a search. A mistake in the search is explained on the page.
 func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	query := queryValues(c)
 	v := jobsView{Form: newSearchForm(query), Sorts: sorts}
@@ -246,6 +249,7 @@ type jobView struct {
 // fact is a labelled property of a job.
 type fact struct{ Label, Text string }
 
+// newJobView collects what the page of a job and its preview show.
 func (s *Site) newJobView(l listings.Listing, isOpen bool) jobView {
 	v := jobView{
 		Listing:      l,
@@ -261,6 +265,7 @@ func (s *Site) newJobView(l listings.Listing, isOpen bool) jobView {
 	return v
 }
 
+// job shows a job. One that is no longer open is shown without the data for search engines.
 func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	listing, isOpen, err := s.services.Listings.Page(readContext(ctx, viewer), actorOf(viewer), c.Params("id"))
 	if errors.Is(err, listings.ErrGone) {

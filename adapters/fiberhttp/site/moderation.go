@@ -41,6 +41,7 @@ type casesView struct {
 	Next  string
 }
 
+// listCases shows the cases of the state.
 func (s *Site) listCases(state listings.CaseState) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		r := page.Request{Number: 1, Size: pageSize, Cursor: c.Query("after")}
@@ -68,6 +69,7 @@ type caseView struct {
 	Done string
 }
 
+// caseView collects what the page of a case shows.
 func (s *Site) caseView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (caseView, error) {
 	detail, err := s.services.Listings.CaseOf(ctx, viewer.Actor(), c.Params("id"))
 	l := detail.Listing

@@ -29,6 +29,8 @@ type moderatedOrganizationView struct {
 	Done  string
 }
 
+// moderatedOrganizationView collects what the page shows, with the first of the organization's
+// cases.
 func (s *Site) moderatedOrganizationView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (v moderatedOrganizationView, err error) {
 	v.Done = c.Query("done")
 	if v.ModeratedOrganization, err = s.services.Identity.OrganizationFor(ctx, viewer.Actor(), c.Params("id")); err != nil {
@@ -54,6 +56,7 @@ func (s *Site) renderModeratedOrganization(ctx context.Context, c *fiber.Ctx, vi
 	return s.renderer.Render(c, form.Problem.Status(), moderatedOrganizationPage, viewer, v)
 }
 
+// moderateOrganization applies an action to the organization.
 func (s *Site) moderateOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	_, err := s.services.Identity.Moderate(ctx, viewer.Actor(), c.Params("id"),
@@ -61,6 +64,7 @@ func (s *Site) moderateOrganization(ctx context.Context, c *fiber.Ctx, viewer *p
 	return s.answerModeration(ctx, c, viewer, form, err)
 }
 
+// moderateAccount applies an action to one account of the organization.
 func (s *Site) moderateAccount(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	err := s.services.Identity.ModerateAccount(ctx, viewer.Actor(), c.Params("account"),

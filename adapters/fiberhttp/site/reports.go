@@ -25,6 +25,7 @@ type reportView struct {
 	IsDone               bool
 }
 
+// reportView collects what the page shows about the job.
 func (s *Site) reportView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (reportView, error) {
 	l, err := s.services.Listings.Detail(ctx, actorOf(viewer), c.Params("id"))
 	return reportView{Title: l.Title, Company: l.Company, Path: jobPath(l), IsDone: c.Query("done") != ""}, err
@@ -38,6 +39,7 @@ func (s *Site) showReport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	return s.renderer.Render(c, fiber.StatusOK, reportPage, viewer, v)
 }
 
+// report stores the report. The page is redirected, so that a reload does not report again.
 func (s *Site) report(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v, err := s.reportView(ctx, c, viewer)
 	if err != nil {

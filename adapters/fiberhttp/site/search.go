@@ -97,6 +97,7 @@ func (f searchForm) without(param, value string) string {
 	return searchForm{dropEmpty(values)}.Path("/jobs")
 }
 
+// dropEmpty removes names without values.
 func dropEmpty(values url.Values) url.Values {
 	for name, v := range values {
 		if len(v) == 0 {
@@ -264,11 +265,13 @@ func (f searchForm) filters(facets map[string][]listings.FacetValue) []filterGro
 	return out
 }
 
+// capitalize returns the text with a capital first letter.
 func capitalize(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	return strings.ToUpper(string(r)) + s[n:]
 }
 
+// facetNames returns the facets that the filters of the page need.
 func facetNames() []string {
 	names := make([]string, len(filterLists))
 	for i, l := range filterLists {

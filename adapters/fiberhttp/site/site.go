@@ -44,6 +44,7 @@ type Site struct {
 // cached. It counts a view of the listing that SetShownListing was called with.
 type ServePage func(c *fiber.Ctx, viewer *pages.Viewer, run func() error) error
 
+// shownListingKey is the key of the shown listing in a request.
 type shownListingKey struct{}
 
 // SetShownListing sets the id of the listing that the page shows.

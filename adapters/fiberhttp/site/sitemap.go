@@ -46,6 +46,8 @@ type sitemapCache struct {
 	parts    []listings.OpenPosition
 }
 
+// get returns the parts of the sitemap, which it lists again after sitemapMaxAge. The lock is
+// held meanwhile, so that robots which come together cause one listing.
 func (p *sitemapCache) get(
 	ctx context.Context,
 	list func(context.Context) ([]listings.OpenPosition, error),

@@ -132,6 +132,7 @@ var valueTexts = map[string]string{
 	"flexible":  "Flexible",
 }
 
+// formatPattern returns the working pattern in words, with the contract.
 func formatPattern(l listings.Listing) string {
 	var out []string
 	for _, v := range []string{l.EmploymentType, l.ContractType} {

@@ -32,6 +32,8 @@ func main() {
 	os.Exit(run(args))
 }
 
+// run starts the services that are not given, then the command with their URLs in its
+// environment, and returns its exit code.
 func run(args []string) int {
 	// A signal that arrives before the command runs is buffered here until it
 	// can be forwarded.

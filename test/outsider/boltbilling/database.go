@@ -91,8 +91,10 @@ type transaction struct {
 	recorded bool
 }
 
+// transactionKey is the key of a transaction in a context; each database has its own.
 type transactionKey struct{ db *Database }
 
+// current returns the transaction of the context, nil without one.
 func (db *Database) current(ctx context.Context) *transaction {
 	t, _ := ctx.Value(transactionKey{db}).(*transaction)
 	return t
@@ -139,6 +141,7 @@ func (db *Database) view(ctx context.Context, fn func(t *bbolt.Tx) error) error 
 	return errors.Join(ctx.Err(), db.bolt.View(fn))
 }
 
+// put stores the value as JSON.
 func put(b *bbolt.Bucket, key []byte, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {

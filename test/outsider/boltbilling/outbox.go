@@ -107,6 +107,7 @@ func (db *Database) Notifications(ctx context.Context) <-chan struct{} {
 	return c
 }
 
+// notify wakes the listeners. It waits for none.
 func (db *Database) notify() {
 	db.mu.Lock()
 	defer db.mu.Unlock()

@@ -43,6 +43,7 @@ func Open(_ context.Context, address string, _ adapters.Deps) (files.Store, erro
 
 var keys = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$`)
 
+// check refuses keys that would be a path elsewhere on the server.
 func check(key string) error {
 	if len(key) > 200 || !keys.MatchString(key) {
 		return fault.InvalidField("key", "is not a key of a file")
@@ -80,6 +81,7 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 	return nil
 }
 
+// makeFolders makes the folders of the names, the outermost first, as MKCOL wants it.
 func (s *Store) makeFolders(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		var folder string
@@ -155,6 +157,7 @@ func (e statusError) Error() string {
 	return fmt.Sprintf("the file server answered %d %s", int(e), http.StatusText(int(e)))
 }
 
+// answered reports whether the server answered with the status.
 func answered(err error, status statusError) bool {
 	var got statusError
 	return errors.As(err, &got) && got == status
@@ -169,6 +172,7 @@ func (s *Store) call(ctx context.Context, method, key string, body io.Reader, he
 	return r.Body.Close()
 }
 
+// send sends a request. An answer that is no success is an error with its status.
 func (s *Store) send(ctx context.Context, method, key string, body io.Reader, header http.Header) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, s.base.JoinPath(key).String(), body)
 	if err != nil {

@@ -133,6 +133,7 @@ func (l *Limiter) Status(ctx context.Context, q limit.Quota, key string) (limit.
 
 func ruleName(rule limit.Rule, key string) string { return "rule\x00" + rule.Name + "\x00" + key }
 
+// decide is Take with record, and Peek without.
 func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, record bool) (d limit.Decision, err error) {
 	if rule.Max < 1 {
 		return limit.Decision{RetryAfter: rule.Per}, nil
@@ -157,6 +158,7 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 	return d, err
 }
 
+// evaluate is Spend with spend, and Status without.
 func (l *Limiter) evaluate(ctx context.Context, q limit.Quota, key string, spend bool) (s limit.QuotaStatus, err error) {
 	const day = 24 * time.Hour
 	err = l.update(ctx, "quota\x00"+key, func(now int64, e *entry) time.Duration {
@@ -202,6 +204,7 @@ func (e *entry) expire(now int64, per time.Duration) (setBack bool) {
 	return setBack
 }
 
+// window returns how many calls are left, and when there will be one more.
 func (e *entry) window(now int64, most int, per time.Duration) limit.Window {
 	w := limit.Window{Limit: most, Remaining: max(0, most-len(e.Times))}
 	if n := len(e.Times); n > 0 {

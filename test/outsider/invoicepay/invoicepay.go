@@ -134,6 +134,7 @@ func (p *Payments) Forget(ctx context.Context, o billing.Owner) error {
 	return nil
 }
 
+// read returns the invoice of the file.
 func read(path string) (invoice Invoice, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -59,6 +59,7 @@ func (Dialect) Open(url string, _ adapters.DatabaseSettings) (pools gormdb.Pools
 // Dialector implements gormdb.Dialect. The SQL is that of SQLite.
 func (Dialect) Dialector(pool *sql.DB) gorm.Dialector { return dialector{gormlite.OpenDB(pool)} }
 
+// dialector gives errors the meanings that gorm knows.
 type dialector struct{ gorm.Dialector }
 
 // Translate implements gorm.ErrorTranslator.

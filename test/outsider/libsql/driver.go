@@ -168,6 +168,7 @@ func (c *conn) BeginTx(ctx context.Context, _ driver.TxOptions) (driver.Tx, erro
 	return transaction{c}, err
 }
 
+// transaction implements driver.Tx.
 type transaction struct{ *conn }
 
 // Commit implements driver.Tx.

@@ -65,6 +65,7 @@ func Open(ctx context.Context, url string, _ adapters.Deps) (task.Queue, error) 
 	return q, nil
 }
 
+// startServer starts a server within the process, which listens at no port.
 func startServer(folder string) (*server.Server, error) {
 	s, err := server.NewServer(&server.Options{
 		ServerName: "locum",
@@ -84,6 +85,7 @@ func startServer(folder string) (*server.Server, error) {
 	return s, nil
 }
 
+// connect connects to the server, or within the process to the embedded one.
 func (q *Queue) connect(ctx context.Context, url string) (err error) {
 	options := []nats.Option{nats.Name("locum"), nats.MaxReconnects(-1)}
 	if q.embedded != nil {

@@ -67,6 +67,7 @@ func (s Service) read(ctx context.Context, fn func(ctx context.Context, q *gorm.
 	return tx.Read(ctx, s.Tx, withConn(fn))
 }
 
+// withConn gives fn the connection of the transaction in the context.
 func withConn(fn func(ctx context.Context, q *gorm.DB) error) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		q, err := gormdb.Conn(ctx)

@@ -84,6 +84,7 @@ func refused(err error) error {
 
 func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
 
+// deliver sends one message. Mail leaves this machine only encrypted.
 func (m *Mailer) deliver(ctx context.Context, to string, raw []byte) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -165,6 +166,7 @@ func (m *Mailer) format(message mail.Message) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// writeText adds a part of text to the message.
 func writeText(parts *multipart.Writer, kind, text string) error {
 	w, err := parts.CreatePart(textproto.MIMEHeader{
 		"Content-Type": {kind + "; charset=utf-8"}, "Content-Transfer-Encoding": {"quoted-printable"},

@@ -64,12 +64,14 @@ func (s *Server) Refuse(command string, code int) {
 	s.refusals = map[string]int{command: code}
 }
 
+// answer returns the code for the command: 250 unless it is to be refused.
 func (s *Server) answer(command string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return cmp.Or(s.refusals[command], 250)
 }
 
+// serve speaks just enough SMTP with one client.
 func (s *Server) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	reply := func(code int) { _, _ = fmt.Fprintf(conn, "%d test\r\n", code) }
