@@ -39,7 +39,6 @@ func TestBilling_Conformance(t *testing.T) {
 	conformance.Billing(t, open)
 }
 
-// TestDatabase_Conformance runs the suite for transactions and the outbox.
 func TestDatabase_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Database(t, func(t testing.TB, clk clock.Clock) adapters.Database { return open(t, clk).Database })
