@@ -93,7 +93,7 @@ func TestResolve_NoPostcode_IsNotFound(t *testing.T) {
 }
 
 // TestResolve_PostcodeWithTown_IsAtTheDistrict checks that an address has the position of its postcode. LS29 is
-// Ilkley, 15 miles from the centre of Leeds.
+// Ilkley, 14 miles from the centre of Leeds.
 func TestResolve_PostcodeWithTown_IsAtTheDistrict(t *testing.T) {
 	t.Parallel()
 	g := gazetteer.New()

@@ -102,7 +102,7 @@ func (c *completer) frequentNames(prefix, text string) []string {
 			found = append(found, name{text, n})
 		}
 		if len(found) == maxNames {
-			break
+			break // a short text begins very many names
 		}
 	}
 	slices.SortStableFunc(found, func(a, b name) int { return b.count - a.count })

@@ -107,10 +107,10 @@ func (d Details) apply(c *Content, newID id.Source) {
 	setTexts(&c.Benefits, d.Benefits)
 	patch.Set(&c.Remote, d.Remote)
 	if d.Salary != nil {
-		c.Salary, _ = newSalary(*d.Salary)
+		c.Salary, _ = newSalary(*d.Salary) // Problems has reported its errors
 	}
 	if d.ApplicationDeadline != nil {
-		c.Deadline = nil
+		c.Deadline = nil // an empty text clears it
 		if at, err := ParseMoment(*d.ApplicationDeadline, true); err == nil {
 			c.Deadline = &at
 		}

@@ -71,7 +71,7 @@ const sweepBatchSize = 200
 func (s *Service) CloseExpired(ctx context.Context) (int, error) {
 	return s.closeInBatches(ctx, func(ctx context.Context, now time.Time) ([]Listing, error) {
 		return s.Listings.ClaimExpired(ctx, now, sweepBatchSize)
-	}, func(*Listing) {})
+	}, func(*Listing) {}) // finishChange alone clears Open: the status remains active
 }
 
 // CloseOrganization closes every public listing of an organization without

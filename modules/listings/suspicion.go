@@ -84,7 +84,7 @@ func Suspicion(l *Listing) (score int, reasons []string) {
 	if l.Salary != nil && hasUsualPay(l.Salary.Currency) {
 		low, high := l.Salary.Yearly()
 		isTooLow := high > 0 && high < lowestPay
-		isTooWide := low > 0 && high > 5*low
+		isTooWide := low > 0 && high > 5*low // such as "20,000 to 200,000"
 		if high > highestPay || isTooLow || isTooWide {
 			score += 30
 			reasons = append(reasons, "Its pay is unusual")

@@ -92,7 +92,7 @@ func (c *visitBuffer) add(vs ...Visit) {
 func (s *Service) Seen(by auth.Actor, address, userAgent, listingID string) {
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
-		return
+		return // not the id of a listing
 	}
 	day := s.Clock.Now().UTC().Format(time.DateOnly)
 	v := Visit{Day: day, ListingID: listingID, Visitor: by.UserID, OrganizationID: by.OrganizationID}
@@ -174,5 +174,6 @@ func (s *Service) pseudonymize(ctx context.Context, vs []Visit) ([]Visit, error)
 func hashVisitor(salt, listingID, visitor string) string {
 	mac := hmac.New(sha256.New, []byte(salt))
 	mac.Write([]byte(listingID + "\n" + visitor))
+	// 96 bits are enough to distinguish the visitors of one listing and day.
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:12])
 }
