@@ -214,7 +214,9 @@ func TestSubscribe_Upgrade_CreditsRemainingMonth(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "gold", up.Plan)
 		require.Equal(t, env.clock.Now().AddDate(0, 1, 0), up.ExpiresAt)
-		require.EqualValues(t, 2999-516, env.overview(me).History[0].Amount.Minor) // half a period of 9.99, in relation to the month that begins now
+		// Half of the paid month is left. It is worth 516 of 999 pence, because creditFor compares
+		// it with the month that begins now.
+		require.EqualValues(t, 2999-516, env.overview(me).History[0].Amount.Minor)
 		require.Equal(t, []string{"started", "upgraded"}, env.takeChanges())
 		_, err = env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.Equal(t, "planId", fault.Of(err).Fields[0].Name)
@@ -427,6 +429,8 @@ func TestCancel_ChargePending_IsRefused(t *testing.T) {
 	})
 }
 
+// TestBilling_Employer_Forbidden checks that only jobseekers have plans: a caller without an
+// account is refused, and so is an admin of an employer.
 func TestBilling_Employer_Forbidden(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		for _, by := range []auth.Actor{

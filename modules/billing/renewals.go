@@ -161,7 +161,8 @@ func (s *Service) getResult(ctx context.Context, charge Charge) (Subscription, e
 // claimAndCollect claims a pending charge and collects it. It fails with errInProgress if
 // another caller has claimed the charge. The payer waits for the result if attended is true.
 func (s *Service) claimAndCollect(ctx context.Context, charge Charge, attended bool) (sub Subscription, err error) {
-	if charge.Owner.Kind == DeletedOwner && charge.Attempts == 0 { // the account was deleted before the first call
+	// The account was deleted before the first call.
+	if charge.Owner.Kind == DeletedOwner && charge.Attempts == 0 {
 		charge.Status, charge.Method = Declined, Method{}
 		return sub, s.updateCharge(ctx, charge)
 	}

@@ -89,7 +89,8 @@ func TestApply_Documents_AreCopied(t *testing.T) {
 			_, _, err = env.OpenReceivedDocument(t.Context(), other, application.ID, ds[0].ID)
 			require.Error(t, err)
 		}
-		for _, id := range []string{stores.NewID(), "nonsense", cv} { // cv is the id of the original, not of the copy
+		// The id cv names the original, not its copy.
+		for _, id := range []string{stores.NewID(), "nonsense", cv} {
 			_, _, err = env.OpenReceivedDocument(t.Context(), e, application.ID, id)
 			require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
 		}

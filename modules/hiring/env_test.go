@@ -45,6 +45,7 @@ type testEnv struct {
 	folder          string                              // of the file store
 }
 
+// Name implements hiring.Organizations.
 func (e *testEnv) Name(_ context.Context, id string) (string, error) { return "Clinic " + id[:4], nil }
 
 // Admins returns two admins of every organization.
@@ -52,6 +53,7 @@ func (e *testEnv) Admins(_ context.Context, id string, n int) ([]string, error) 
 	return []string{"boss-of-" + id, "deputy-of-" + id}[:min(n, 2)], nil
 }
 
+// May reports that members have every permission but the one in lostPermissions.
 func (e *testEnv) May(_ context.Context, _, userID string, p auth.Permission) (bool, error) {
 	lost, some := e.lostPermissions[userID]
 	return !some || lost != p, nil
@@ -88,6 +90,7 @@ func (e *testEnv) sentMails() []mail.Message {
 	return out
 }
 
+// ForApply returns a listing that newListing has added.
 func (e *testEnv) ForApply(_ context.Context, id string) (hiring.Posting, error) {
 	p, ok := e.postings[id]
 	if !ok {
@@ -96,6 +99,7 @@ func (e *testEnv) ForApply(_ context.Context, id string) (hiring.Posting, error)
 	return p, nil
 }
 
+// Briefs knows every id, and counts its calls.
 func (e *testEnv) Briefs(_ context.Context, ids []string) (map[string]hiring.Brief, error) {
 	e.lookups.Add(1)
 	out := map[string]hiring.Brief{}
@@ -113,6 +117,7 @@ func (e *testEnv) CountByStatus(context.Context, string) (map[string]int, error)
 	return map[string]int{"active": len(e.postings)}, nil
 }
 
+// ByIDs knows every user who is not deleted, and counts its calls.
 func (e *testEnv) ByIDs(_ context.Context, ids []string) (map[string]hiring.Person, error) {
 	e.lookups.Add(1)
 	out := map[string]hiring.Person{}

@@ -142,7 +142,8 @@ func TestApply_Questions_AreChecked(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		st := employer()
 		job := env.newListing(st, hiring.Question{ID: "nmc", Required: true}, hiring.Question{ID: "car"})
-		wrong := func(field string, answers ...hiring.Answer) { // wrong requires that the answers are refused because of the field
+		// wrong requires that the answers are refused because of the field.
+		wrong := func(field string, answers ...hiring.Answer) {
 			t.Helper()
 			_, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
 			require.Equal(t, fault.Invalid, fault.KindOf(err))
@@ -322,6 +323,8 @@ func TestTimeline_Long_ShowsNewest(t *testing.T) {
 	require.Empty(t, d.Timeline[0].From)
 }
 
+// TestAnswer_MarshalJSON checks that the name question_id has an underscore, unlike most names
+// of the API.
 func TestAnswer_MarshalJSON(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(hiring.Answer{QuestionID: "q", Answer: "a"})

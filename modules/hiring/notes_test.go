@@ -133,7 +133,8 @@ func TestRatings_OfColleagues_Average(t *testing.T) {
 		env.clock.Advance(time.Minute)
 		env.rate(st, application.ID, 3)
 		require.Equal(t, hiring.RatingSummary{Count: 3, Sum: 13}, env.summary(ann, application.ID))
-		require.InDelta(t, 4.3, env.summary(ann, application.ID).Average(), 1e-9) // 13 / 3, rounded to one decimal
+		// 13 / 3, rounded to one decimal.
+		require.InDelta(t, 4.3, env.summary(ann, application.ID).Average(), 1e-9)
 		require.Zero(t, env.summary(ann, unrated.ID))
 		all, err := env.ListRatings(t.Context(), ann, application.ID)
 		require.NoError(t, err)

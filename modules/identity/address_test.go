@@ -34,7 +34,8 @@ func TestUpdateAccount_Name_IsChanged(t *testing.T) {
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		require.Equal(t, "name", fault.Of(err).Fields[0].Name)
 	}
-	require.ErrorIs(t, env.Rename(t.Context(), "01890000-0000-7000-8000-000000000000", "X"), identity.ErrUserNotFound) // no account has this id
+	// No account has this id.
+	require.ErrorIs(t, env.Rename(t.Context(), "01890000-0000-7000-8000-000000000000", "X"), identity.ErrUserNotFound)
 }
 
 // TestChangeEmail_Confirmed_ReplacesAddress follows a change from the request to the
@@ -97,7 +98,8 @@ func TestChangeEmail_RequestedTwice_LastCounts(t *testing.T) {
 	require.Len(t, env.mailsTo("two@example.org"), 1)
 
 	t.Run("and the present one takes it back", func(t *testing.T) {
-		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "JO@example.org")) // the current address in another spelling
+		// This is the current address in another spelling.
+		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "JO@example.org"))
 		require.ErrorIs(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: second}), fault.ErrInvalid)
 		require.Equal(t, "jo@example.org", env.account(jo).Email)
 	})

@@ -111,6 +111,8 @@ func TestDeleteAccount_Member_KeepsOrganization(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
 }
 
+// TestDeleteAccount_OneOfSeveralAdmins_Allowed checks that the organization stays while it has
+// another admin.
 func TestDeleteAccount_OneOfSeveralAdmins_Allowed(t *testing.T) {
 	env := newSQLiteEnv(t)
 	bossIn := env.employer("boss@example.org")
@@ -287,7 +289,8 @@ func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 		require.NoError(t, err)
 		actor := env.actor(in)
 		tom := env.actor(env.addMember(actor, "tom@example.org", "recruiter"))
-		for _, name := range []string{"Ann Practitioner", "Tom"} { // Tom takes the name of the organization, and then another
+		// Tom takes the name of the organization, and then another.
+		for _, name := range []string{"Ann Practitioner", "Tom"} {
 			_, err = env.UpdateEmployer(t.Context(), tom, identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: &name}})
 			require.NoError(t, err)
 		}

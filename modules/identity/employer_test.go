@@ -161,6 +161,8 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 	require.Equal(t, "St Brigid's", organization.Name, "absent members stay unchanged")
 }
 
+// TestUpdateEmployer_Contacts_AreValidated checks that an error names the wrong field of the
+// contact.
 func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))

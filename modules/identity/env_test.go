@@ -130,6 +130,8 @@ func newTestEnv(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage)
 	return env
 }
 
+// newSQLiteEnv returns the module on SQLite, for a test of rules that do not depend on the
+// database. The test runs in parallel with others.
 func newSQLiteEnv(t *testing.T) *testEnv {
 	t.Parallel()
 	return newTestEnv(t, stores.SQLite)

@@ -283,6 +283,8 @@ func TestResetPassword_LinkOfAFormerAddress_IsRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// TestResetPassword_ConcurrentUse_OneSucceeds checks that a reset link works once, even if ten
+// requests use it at the same time. The others get the error of a used link.
 func TestResetPassword_ConcurrentUse_OneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		env.jobseeker("jo@example.org")

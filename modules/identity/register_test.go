@@ -52,6 +52,8 @@ func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 // ptr returns a pointer to v, for the optional fields of inputs.
 func ptr[T any](v T) *T { return &v }
 
+// TestRegister_OtherSpelling_EmailTaken checks that addresses which differ only in their case
+// belong to one account, for jobseekers and employers alike.
 func TestRegister_OtherSpelling_EmailTaken(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
@@ -69,6 +71,8 @@ func TestRegister_OtherSpelling_EmailTaken(t *testing.T) {
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
 }
 
+// TestRegister_Concurrent_OneSucceeds checks that twenty concurrent registrations of an address
+// create one account, although they have different kinds.
 func TestRegister_Concurrent_OneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		errs := concurrently(20, func(i int) error {
@@ -100,10 +104,12 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		{identity.RegisterInput{Email: "jo@example.org", Password: "ALLUPPER1", Name: "Jo", UserType: "jobseeker"}, "password"},
 		{identity.RegisterInput{Email: "jo@example.org", Password: "NoDigitsHere", Name: "Jo", UserType: "jobseeker"}, "password"},
 		{
-			identity.RegisterInput{Email: "jo@example.org", Password: "Aa1" + strings.Repeat("é", 511), Name: "Jo", UserType: "jobseeker"}, // 1,025 bytes, but fewer characters than the maximum
+			// The password has 1,025 bytes, but fewer characters than the maximum.
+			identity.RegisterInput{Email: "jo@example.org", Password: "Aa1" + strings.Repeat("é", 511), Name: "Jo", UserType: "jobseeker"},
 			"password",
 		},
-		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo\r\nBcc: x", UserType: "jobseeker"}, "name"}, // would add a header to e-mails
+		// This name would add a header to e-mails.
+		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo\r\nBcc: x", UserType: "jobseeker"}, "name"},
 		{
 			identity.RegisterInput{Email: "jo@example.org", Password: password, Name: strings.Repeat("n", 201), UserType: "jobseeker"},
 			"name",
@@ -146,6 +152,8 @@ func TestRegister_SendsOneConfirmation(t *testing.T) {
 	require.Equal(t, env.clock.Now(), u.EmailVerifiedAt)
 }
 
+// TestListAccounts_ManyIDs checks that People returns the users by their ids and leaves out
+// unknown ids.
 func TestListAccounts_ManyIDs(t *testing.T) {
 	env := newSQLiteEnv(t)
 	var ids []string

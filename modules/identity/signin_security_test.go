@@ -17,6 +17,7 @@ type slowHasher struct {
 	meanwhile func()
 }
 
+// Verify calls meanwhile before it verifies the correct password.
 func (s slowHasher) Verify(ctx context.Context, verifier, tried string) (ok, stale bool, err error) {
 	if tried == password {
 		s.meanwhile()

@@ -318,6 +318,8 @@ func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 }
 
+// TestLogout_EndsItsSessionOnly checks that the other session of the same user can still be
+// used.
 func TestLogout_EndsItsSessionOnly(t *testing.T) {
 	env := newSQLiteEnv(t)
 	s := env.jobseeker("jo@example.org")

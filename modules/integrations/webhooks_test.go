@@ -130,7 +130,8 @@ func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 		require.Equal(t, integrations.Failed, d.Status)
 		require.Nil(t, d.NextAt)
 		require.Len(t, d.Attempts, 10)
-		require.InDelta(t, 75.6, env.clock.Now().Sub(begun).Hours(), 15.2) // the sum of the delays, with a jitter of a fifth
+		// The sum of the delays, with a jitter of a fifth.
+		require.InDelta(t, 75.6, env.clock.Now().Sub(begun).Hours(), 15.2)
 		for i, sent := range env.sent {
 			require.Equal(t, env.sent[0].Body, sent.Body)
 			require.Equal(t, d.EventID, sent.Headers["webhook-id"])

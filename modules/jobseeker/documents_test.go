@@ -78,7 +78,8 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 			require.Equal(t, fault.Invalid, fault.KindOf(err), name)
 			require.Equal(t, "content", fault.Of(err).Fields[0].Name, name)
 		}
-		require.Equal(t, 13, env.fileStore.count(), "a rejected upload leaves no file") // one for each accepted content
+		// One for each accepted content.
+		require.Equal(t, 13, env.fileStore.count(), "a rejected upload leaves no file")
 	})
 }
 

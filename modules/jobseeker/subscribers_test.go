@@ -103,6 +103,8 @@ func TestAlert_MailFails_LinkIsSentLater(t *testing.T) {
 	})
 }
 
+// TestRequestAlert_InvalidInput_IsRefused checks that an alert needs an address, at least one
+// criterion, and criteria that exist.
 func TestRequestAlert_InvalidInput_IsRefused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		for name, in := range map[string]jobseeker.AlertInput{

@@ -435,6 +435,7 @@ func (su matchSuite) digestsConcurrently(t *testing.T) {
 	require.Equal(t, 12, total)
 }
 
+// retention checks that old matches are deleted, with five matches that are one hour apart.
 func (su matchSuite) retention(t *testing.T) {
 	s, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), false, now)

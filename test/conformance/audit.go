@@ -48,7 +48,8 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 		require.NoError(t, storage.Audit.Record(ctx, e))
 		return clk.Now()
 	}
-	list := func(f audit.Filter, r page.Request) (objects []string, next string, total int) { // list returns the objects of a page, its next cursor and the total
+	// list returns the objects of a page, its next cursor and the total.
+	list := func(f audit.Filter, r page.Request) (objects []string, next string, total int) {
 		got, err := storage.AuditLog.List(ctx, f, r)
 		require.NoError(t, err)
 		for _, e := range got.Items {

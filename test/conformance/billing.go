@@ -32,7 +32,8 @@ func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, tim
 	return s, clk.Now().Add(1234567 * time.Microsecond)
 }
 
-func nobody() billing.Owner { return billing.Owner{Kind: billing.DeletedOwner, ID: newID()} } // replaces a deleted owner
+// A new owner that replaces a deleted one.
+func nobody() billing.Owner { return billing.Owner{Kind: billing.DeletedOwner, ID: newID()} }
 
 // payer returns a new user who pays.
 func payer() billing.Owner { return billing.Owner{Kind: billing.User, ID: newID()} }
@@ -47,7 +48,8 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		t.Helper()
 		return openBilling(t, open)
 	}
-	change := func(t *testing.T, storage adapters.BillingStorage, owner billing.Owner, fn func(sub *billing.Subscription)) billing.Subscription { // locks and changes a subscription and returns it as stored
+	// change locks and changes a subscription and returns it as stored.
+	change := func(t *testing.T, storage adapters.BillingStorage, owner billing.Owner, fn func(sub *billing.Subscription)) billing.Subscription {
 		t.Helper()
 		require.NoError(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
 			sub, err := storage.Subscriptions.Lock(ctx, owner)
@@ -253,6 +255,8 @@ func (su chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
 	require.NoError(t, cs.Create(context.Background(), newCharge(first.Owner, now.Add(time.Hour))))
 }
 
+// concurrentCreation checks that an owner cannot have two pending charges: one of twenty
+// concurrent creations succeeds.
 func (su chargeSuite) concurrentCreation(t *testing.T) {
 	cs, now := su.start(t)
 	owner := payer()

@@ -80,6 +80,7 @@ func (su bookmarkSuite) onePerListingConcurrently(t *testing.T) {
 	}))
 }
 
+// pages checks that pages of two contain all bookmarks of the user, newest first.
 func (su bookmarkSuite) pages(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
@@ -108,6 +109,8 @@ func (su bookmarkSuite) otherOwner(t *testing.T) {
 	require.Equal(t, []jobseeker.Bookmark{b}, su.list(t, storage, b.UserID, jobseeker.BookmarkFilter{ID: b.ID}))
 }
 
+// updateAndDelete checks that an update replaces the notes, also with the same or no text, and
+// that only the first deletion finds the bookmark.
 func (su bookmarkSuite) updateAndDelete(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	b := su.create(t, storage, newID(), newID(), now)
@@ -120,6 +123,8 @@ func (su bookmarkSuite) updateAndDelete(t *testing.T) {
 	require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), b.UserID, b.ID), jobseeker.ErrBookmarkNotFound)
 }
 
+// filterByListings checks that a filter selects the caller's bookmarks of the listings only,
+// and that all its conditions must match.
 func (su bookmarkSuite) filterByListings(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()

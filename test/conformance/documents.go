@@ -159,6 +159,7 @@ func (su documentSuite) delete(t *testing.T) {
 	require.Equal(t, []jobseeker.DocumentFile{document.File}, su.released(t, s, now.Add(time.Minute)))
 }
 
+// pages checks that pages of two contain the user's documents of all types, newest first.
 func (su documentSuite) pages(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()

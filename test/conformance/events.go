@@ -62,6 +62,8 @@ func (su eventSuite) claim(t *testing.T, database adapters.Database, n int) []ev
 	return got
 }
 
+// committedEvent checks that an event is claimed with its type, subject, time and content. The
+// subject of an application's events is the application.
 func (su eventSuite) committedEvent(t *testing.T) {
 	database, clk := su.fresh(t)
 	want := event.ApplicationSubmitted{
@@ -84,6 +86,7 @@ func (su eventSuite) committedEvent(t *testing.T) {
 	require.Equal(t, want, decoded)
 }
 
+// rollback checks that a transaction that fails records no event.
 func (su eventSuite) rollback(t *testing.T) {
 	database, _ := su.fresh(t)
 	boom := errors.New("boom")
@@ -126,6 +129,8 @@ func (su eventSuite) nestedTransaction(t *testing.T) {
 	require.Empty(t, su.claim(t, database, 10))
 }
 
+// orderAndLimitOfClaims checks that events are claimed in the order of their recording, and
+// each by one claim.
 func (su eventSuite) orderAndLimitOfClaims(t *testing.T) {
 	database, _ := su.fresh(t)
 	for i := range 5 {

@@ -51,6 +51,7 @@ func (su fileSuite) read(t *testing.T, store files.Store, key string) string {
 	return string(b)
 }
 
+// putReplacesAFile checks that Put replaces the whole content, also with an empty one.
 func (su fileSuite) putReplacesAFile(t *testing.T) {
 	t.Parallel()
 	store := requirePort(t, "files.Store", su.open(t))

@@ -74,6 +74,7 @@ func changeOf(application hiring.Application, from hiring.Status) hiring.Change 
 // toOrganization and ofApplicant return the visibility for one side.
 func toOrganization(id string) hiring.Visibility { return hiring.Visibility{OrganizationID: id} }
 
+// ofApplicant returns the visibility for the applicant.
 func ofApplicant(id string) hiring.Visibility { return hiring.Visibility{ApplicantID: id} }
 
 // isVisible reports whether the applicant sees the application, and requires that it is
@@ -278,7 +279,8 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	org, ann, otherID := newID(), newID(), newID()
-	at := func(organization, applicant string, status hiring.Status, days int) hiring.Application { // at stores an application that was submitted days after now
+	// at stores an application that was submitted days after now.
+	at := func(organization, applicant string, status hiring.Status, days int) hiring.Application {
 		a := newApplication(organization, applicant, now.AddDate(0, 0, days))
 		a.CoverLetter, a.ResumeURL, a.Answers, a.Status = "Letter", "https://example.org/cv.pdf", []hiring.Answer{
 			{QuestionID: "a", Answer: "b"},
@@ -382,6 +384,8 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 	}
 }
 
+// applicationListsCountByStatus checks the counts for filters by status, listing and time. The
+// end of a period does not belong to it.
 func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
@@ -413,6 +417,8 @@ func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 	}
 }
 
+// applicationListsCountByListing checks that withdrawn applications are counted, and those for
+// other organizations are not. A listing without applications has no entry.
 func applicationListsCountByListing(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
@@ -566,12 +572,14 @@ func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 	require.Equal(t, all[2:], got)
 }
 
+// applicationStatusesLockedByGet checks that Get in a transaction locks the application.
 func applicationStatusesLockedByGet(t *testing.T, open HiringOpener) {
 	applicationsAreLocked(t, open, func(ctx context.Context, s adapters.HiringStorage, a hiring.Application) (hiring.Application, error) {
 		return s.Applications.Get(ctx, toOrganization(a.OrganizationID), a.ID)
 	})
 }
 
+// applicationStatusesLockedByList checks that List in a transaction locks the applications.
 func applicationStatusesLockedByList(t *testing.T, open HiringOpener) {
 	applicationsAreLocked(t, open, func(ctx context.Context, s adapters.HiringStorage, a hiring.Application) (hiring.Application, error) {
 		found, err := s.Applications.List(ctx, toOrganization(a.OrganizationID),

@@ -155,6 +155,7 @@ func (su idempotencySuite) releasedRequestWithAFallback(t *testing.T) {
 	su.stored(t, s, r, conflictAnswer)
 }
 
+// concurrentClaims checks that one of twenty concurrent requests with a key is executed.
 func (su idempotencySuite) concurrentClaims(t *testing.T) {
 	s, r, _ := su.fresh(t)
 	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
@@ -163,6 +164,8 @@ func (su idempotencySuite) concurrentClaims(t *testing.T) {
 	}))
 }
 
+// retention checks that keys are deleted only after idempotency.Keep, and at most as many per
+// call as the limit says.
 func (su idempotencySuite) retention(t *testing.T) {
 	t.Parallel()
 	clk := newFakeClock()

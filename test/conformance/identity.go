@@ -165,6 +165,8 @@ func Users(t *testing.T, open IdentityOpener) {
 	})
 }
 
+// userReads checks that a user is read as it was created, by id and by address. GetByEmail
+// expects an address in lower case.
 func userReads(t *testing.T, fixture *identityFixture) {
 	user := identity.NewUser(newID(), "Jo@example.org", "Jo Doe", identity.KindEmployer, "verifier", fixture.now)
 	user.Verify(fixture.now.Add(1234567 * time.Microsecond))
@@ -188,6 +190,7 @@ func userUpdates(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, user, fixture.getUser(user.ID))
 }
 
+// usersByIDs checks that GetByIDs leaves out unknown ids.
 func usersByIDs(t *testing.T, fixture *identityFixture) {
 	user, otherUser := fixture.user("jo@example.org"), fixture.user("al@example.org")
 	for _, want := range [][]identity.User{{}, {user}, {user, otherUser}} {
@@ -207,6 +210,8 @@ func usersByIDs(t *testing.T, fixture *identityFixture) {
 	require.Empty(t, got)
 }
 
+// addressIsUnique checks that no second account gets an address in another spelling, neither by
+// its creation nor by an update.
 func addressIsUnique(t *testing.T, fixture *identityFixture) {
 	fixture.user("jo@example.org")
 	user := identity.NewUser(newID(), "JO@example.org", "Jo", identity.KindEmployer, "v", fixture.now)
@@ -216,6 +221,8 @@ func addressIsUnique(t *testing.T, fixture *identityFixture) {
 	require.ErrorIs(t, fixture.Users.Update(t.Context(), &otherUser), identity.ErrEmailTaken)
 }
 
+// concurrentCreations checks that one of twenty concurrent registrations of an address
+// succeeds.
 func concurrentCreations(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
 		user := identity.NewUser(newID(), "jo@example.org", "Jo", identity.KindJobseeker, "v", fixture.now)
@@ -255,6 +262,7 @@ func concurrentInvited(t *testing.T, fixture *identityFixture) {
 	}
 }
 
+// invitedAndAccount checks that an address with an account cannot become an invited user.
 func invitedAndAccount(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	invited := identity.NewInvited(newID(), "JO@example.org", "New", fixture.now)
@@ -374,6 +382,8 @@ func deletedAccount(t *testing.T, fixture *identityFixture) {
 	require.False(t, ok)
 }
 
+// usersExist checks that a deleted user counts, because it shows that the database is in use:
+// commands that could destroy data check whether there are users.
 func usersExist(t *testing.T, fixture *identityFixture) {
 	exist, err := fixture.Users.Exists(t.Context())
 	require.NoError(t, err)

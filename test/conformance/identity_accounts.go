@@ -362,6 +362,7 @@ func sessionsExpire(t *testing.T, fixture *identityFixture) {
 	fixture.principal(identity.SessionKey{ID: young.ID})
 }
 
+// mailTokensExpire checks that a token is deleted after its expiry, and not at that instant.
 func mailTokensExpire(t *testing.T, fixture *identityFixture) {
 	token := fixture.mailToken(fixture.user("jo@example.org"), identity.ForReset, "")
 	fixture.deleteBefore(identity.MailTokenKind, token.ExpiresAt, 0)

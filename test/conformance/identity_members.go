@@ -21,6 +21,8 @@ func Organizations(t *testing.T, open IdentityOpener) {
 	})
 }
 
+// organizationReads checks that organizations are read as they were created, and that GetByIDs
+// leaves out unknown ids.
 func organizationReads(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("jo@example.org").ID)
 	otherOrg := fixture.organization(fixture.user("al@example.org").ID)
@@ -219,6 +221,9 @@ func invitedName(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, "jo@example.org", got.Email)
 }
 
+// membersAreFiltered checks that a list contains members of one organization only, in the order
+// in which they were added, and that all conditions of a filter must match. An invited admin is
+// not active yet.
 func membersAreFiltered(t *testing.T, fixture *identityFixture) {
 	boss := fixture.user("boss@example.org")
 	org := fixture.organization(boss.ID)
@@ -251,6 +256,8 @@ func membersAreFiltered(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, []string{boss.ID}, list(admins, 1))
 }
 
+// teamPages checks that the next page can be requested by number or by cursor, and that a page
+// after the last one is empty, not missing.
 func teamPages(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	fixture.organization(fixture.user("other@example.org").ID)

@@ -45,6 +45,7 @@ func verifiedNamesReplace(t *testing.T, fixture *identityFixture) {
 	require.Empty(t, fixture.findNames(10, "guy"))
 }
 
+// standingReadsBack checks that an organization's verification, hold and suspension are stored.
 func standingReadsBack(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("a@example.org").ID)
 	require.False(t, org.IsVerified())
@@ -56,6 +57,7 @@ func standingReadsBack(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, []identity.Organization{org}, found)
 }
 
+// moderatorReadsBack checks that the right to moderate is stored.
 func moderatorReadsBack(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	require.False(t, user.IsModerator())

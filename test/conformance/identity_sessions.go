@@ -164,6 +164,8 @@ func activeSessionsAreListed(t *testing.T, fixture *identityFixture) {
 	require.Empty(t, stale, "the refresh token has expired")
 }
 
+// refreshTokens checks that a refresh stores the new token and when the previous one was used,
+// which is how a stolen token is detected.
 func refreshTokens(t *testing.T, fixture *identityFixture) {
 	session, token := fixture.session(fixture.user("jo@example.org"))
 	read := func(hash string) identity.RefreshToken {
@@ -246,6 +248,7 @@ func mailTokenReads(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, fixture.now, got.UsedAt)
 }
 
+// mailTokenUsedOnce checks that one of twenty concurrent uses of a link succeeds.
 func mailTokenUsedOnce(t *testing.T, fixture *identityFixture) {
 	token := fixture.mailToken(fixture.user("jo@example.org"), identity.ForReset, "")
 	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
@@ -262,7 +265,8 @@ func mailTokensMarkedTogether(t *testing.T, fixture *identityFixture) {
 		fixture.organization(fixture.user("a@example.org").ID),
 		fixture.organization(fixture.user("b@example.org").ID),
 	}
-	add := func(purpose identity.Purpose, organizationID string) func() bool { // stores a token and returns a function that reports whether it is usable
+	// add stores a token and returns a function that reports whether it is usable.
+	add := func(purpose identity.Purpose, organizationID string) func() bool {
 		token := fixture.mailToken(user, purpose, organizationID)
 		return func() bool {
 			got, err := fixture.MailTokens.Get(t.Context(), token.Hash, purpose)

@@ -79,6 +79,8 @@ func (su limiterSuite) concurrentCalls(t *testing.T) {
 	require.EqualValues(t, 10, admitted.Load())
 }
 
+// remainingCalls checks that ten calls are allowed, and that the eleventh has to wait until the
+// first one is 15 minutes old.
 func (su limiterSuite) remainingCalls(t *testing.T) {
 	_, _, take := su.start(t)
 	for remaining := 9; remaining >= 0; remaining-- {
@@ -132,6 +134,7 @@ func (su limiterSuite) refusedCallsAreNotRecorded(t *testing.T) {
 	require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(tenPerQuarterHour, "k"))
 }
 
+// otherKeysAndRules checks that each rule counts each key separately, whatever its characters.
 func (su limiterSuite) otherKeysAndRules(t *testing.T) {
 	_, _, take := su.start(t)
 	one := limit.Rule{Name: "one", Max: 1, Per: time.Hour}
@@ -162,6 +165,7 @@ func (su limiterSuite) peek(t *testing.T) {
 	require.Equal(t, limit.Decision{RetryAfter: 14 * time.Minute}, peek())
 }
 
+// clear checks that Clear deletes the calls of one key only.
 func (su limiterSuite) clear(t *testing.T) {
 	limiter, _, take := su.start(t)
 	for range 11 {

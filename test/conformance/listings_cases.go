@@ -50,6 +50,8 @@ func (b *board) reports(t testing.TB, listingID string, n int) []listings.JobRep
 	return found
 }
 
+// reportsReadBack checks that the reports of a listing are listed newest first, up to the
+// limit.
 func reportsReadBack(t *testing.T, b *board) {
 	listing, otherID := newID(), newID()
 	require.Empty(t, b.reports(t, listing, 10))
@@ -71,6 +73,7 @@ func reporterIsErased(t *testing.T, b *board) {
 	require.Equal(t, []listings.JobReport{theirs, guests, mine}, b.reports(t, listing, 10))
 }
 
+// reportsExpire checks that only reports from before the given time are deleted.
 func reportsExpire(t *testing.T, b *board) {
 	s, listing := retentionOf(t, b.Retention), newID()
 	b.report(t, listing, "")

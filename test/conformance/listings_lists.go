@@ -384,7 +384,8 @@ func hundredListings(t *testing.T, b *board) {
 	require.Equal(t, []string{"Nurse number7"}, b.find(t, listings.FindInput{Text: `"number7"`}))
 	events := b.events(t)
 	require.Equal(t, 100, events["job.created"])
-	require.Equal(t, 97, events["job.updated"]) // one event for two updates of the same listing, none for two failures
+	// One event for two updates of the same listing, none for two failures.
+	require.Equal(t, 97, events["job.updated"])
 }
 
 // sweepersDoNotCollide checks that four concurrent sweeps close each of 100 listings once.

@@ -64,6 +64,8 @@ func (su mailerSuite) message() mail.Message {
 	}
 }
 
+// textAndHTML checks that a message arrives with both parts, and without the headers that it
+// does not set. Its line with a single dot would end it if the mailer did not escape the dot.
 func (su mailerSuite) textAndHTML(t *testing.T) {
 	send, last := su.start(t)
 	require.NoError(t, send(su.message()))
@@ -174,6 +176,7 @@ func (su mailerSuite) duringOutage(t *testing.T, m mail.Mailer, begin, end func(
 	recovers(t, func() error { return m.Send(t.Context(), su.message()) })
 }
 
+// cancelledCall checks that nothing is sent after the caller has given up.
 func (su mailerSuite) cancelledCall(t *testing.T) {
 	t.Parallel()
 	m, accepted := su.open(t)

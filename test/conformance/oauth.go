@@ -228,6 +228,8 @@ func (su consentSuite) listOfManyUsers(t *testing.T) {
 	require.Len(t, su.allowed(fixture, users, "", firstHundred).Items, 3)
 }
 
+// concurrentChanges checks that List in a transaction locks the consent, so that none of ten
+// concurrent changes is lost.
 func (su consentSuite) concurrentChanges(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	me := newID()

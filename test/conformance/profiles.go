@@ -105,6 +105,7 @@ func (su profileSuite) getAndUpdate(t *testing.T) {
 	require.Equal(t, jobseeker.NewProfile(otherID), su.get(t, storage, otherID))
 }
 
+// updateToZeroValues checks that an update with zero values empties the fields of a profile.
 func (su profileSuite) updateToZeroValues(t *testing.T) {
 	storage, _ := openJobseeker(t, su.open)
 	want := su.full(newID())
@@ -123,6 +124,7 @@ func (su profileSuite) updateToZeroValues(t *testing.T) {
 	}
 }
 
+// rollback checks that a transaction that fails leaves the profile of a new user.
 func (su profileSuite) rollback(t *testing.T) {
 	storage, _ := openJobseeker(t, su.open)
 	user, boom := newID(), errors.New("boom")

@@ -68,6 +68,7 @@ func (su queueSuite) await(t *testing.T, came <-chan task.Reference) task.Refere
 	}
 }
 
+// everyQueue checks that a reference to a task of each queue reaches a worker.
 func (su queueSuite) everyQueue(t *testing.T) {
 	t.Parallel()
 	q := requirePort(t, "task.Queue", su.open(t))
@@ -81,6 +82,8 @@ func (su queueSuite) everyQueue(t *testing.T) {
 	}
 }
 
+// manyReferencesInOneCall checks that 1,000 references of one call all arrive. Some may arrive
+// twice: workers claim the task in the database first.
 func (su queueSuite) manyReferencesInOneCall(t *testing.T) {
 	t.Parallel()
 	queue := requirePort(t, "task.Queue", su.open(t))

@@ -70,9 +70,12 @@ func (su quotaSuite) start(t *testing.T) quotaLimiter {
 func (su quotaSuite) concurrentCalls(t *testing.T) {
 	limiter := su.start(t)
 	SpendAtOnce(t, limiter, sixtyPerMinute, limiter.key, 200, 60)
-	SpendAtOnce(t, limiter, limit.Quota{PerMinute: 1_000, PerDay: 90}, limiter.key, 200, 30) // the day has 60 already
+	// 60 of the 90 calls of the day have been used above.
+	SpendAtOnce(t, limiter, limit.Quota{PerMinute: 1_000, PerDay: 90}, limiter.key, 200, 30)
 }
 
+// remainingCalls checks the status of a new key and after two calls, 20 s apart. The minute is
+// over when the first call is a minute old, the day at midnight in UTC. Status counts no call.
 func (su quotaSuite) remainingCalls(t *testing.T) {
 	limiter := su.start(t)
 	fresh := limiter.look(sixtyPerMinute)

@@ -126,6 +126,8 @@ type notificationSuite struct {
 	open JobseekerOpener
 }
 
+// createAndList checks that a notification is read as it was created. Create without
+// notifications does nothing.
 func (su notificationSuite) createAndList(t *testing.T) {
 	s, now := openJobseeker(t, su.open)
 	n := newNotification(newID(), newID(), now)
@@ -152,6 +154,8 @@ func (su notificationSuite) sameCause(t *testing.T) {
 	require.Equal(t, 2, got.Total)
 }
 
+// sameCauseConcurrently checks that twenty concurrent notifications with the same cause are
+// stored once.
 func (su notificationSuite) sameCauseConcurrently(t *testing.T) {
 	s, now := openJobseeker(t, su.open)
 	user, cause := newID(), newID()
@@ -163,6 +167,7 @@ func (su notificationSuite) sameCauseConcurrently(t *testing.T) {
 	require.Equal(t, 1, got.Total)
 }
 
+// rollback checks that a transaction that fails stores no notification.
 func (su notificationSuite) rollback(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	n, boom := newNotification(newID(), newID(), now), errors.New("boom")
@@ -175,6 +180,7 @@ func (su notificationSuite) rollback(t *testing.T) {
 		jobseeker.ErrNotificationNotFound)
 }
 
+// pages checks that pages of two contain all notifications of the user, newest first.
 func (su notificationSuite) pages(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()

@@ -39,6 +39,8 @@ func (su subscriberSuite) getOrCreate(t *testing.T) {
 	}
 }
 
+// getOrCreateConcurrently checks that eight concurrent calls with an address return the same
+// subscriber.
 func (su subscriberSuite) getOrCreateConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	got := make([]jobseeker.Subscriber, 8)

@@ -157,6 +157,8 @@ func (su taskSuite) addStartDone(t *testing.T) {
 	require.Len(t, su.list(t, database, task.Done), 1)
 }
 
+// rollback checks that a transaction that fails adds no task, and that its key can be used by a
+// later one.
 func (su taskSuite) rollback(t *testing.T) {
 	database, _ := su.fresh(t)
 	boom := errors.New("boom")
@@ -187,6 +189,7 @@ func (su taskSuite) duplicateKey(t *testing.T) {
 	require.Empty(t, su.due(t, database))
 }
 
+// duplicateKeyConcurrently checks that twenty concurrent tasks with the same key are one task.
 func (su taskSuite) duplicateKeyConcurrently(t *testing.T) {
 	database, _ := su.fresh(t)
 	var group sync.WaitGroup

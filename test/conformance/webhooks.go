@@ -226,6 +226,8 @@ func (su webhookSuite) delete(t *testing.T) {
 	require.ErrorIs(t, err, integrations.ErrWebhookNotFound, "deleted with its application")
 }
 
+// concurrentChanges checks that Get in a transaction locks the endpoint, so that none of ten
+// concurrent changes is lost.
 func (su webhookSuite) concurrentChanges(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")

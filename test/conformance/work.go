@@ -99,6 +99,7 @@ func (su workSuite) state(t *testing.T, database adapters.Database, want task.St
 	return found
 }
 
+// taskIsExecuted checks the way of a task from its addition to its worker.
 func (su workSuite) taskIsExecuted(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
@@ -109,6 +110,7 @@ func (su workSuite) taskIsExecuted(t *testing.T) {
 	su.state(t, database, task.Done, "a")
 }
 
+// taskWithRunAt checks that a task is not executed before its time, one second from now.
 func (su workSuite) taskWithRunAt(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
@@ -174,6 +176,8 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 	require.Len(t, moments, 4, "retries are spread")
 }
 
+// lastAttemptFails checks that a task is dead after its last attempt, with the error of that
+// attempt.
 func (su workSuite) lastAttemptFails(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
