@@ -50,6 +50,7 @@ func missingFields(prefix string, deps reflect.Value) (missing []string) {
 		case reflect.Interface, reflect.Func, reflect.Map, reflect.Pointer:
 			switch {
 			case !field.IsExported():
+			// A storage may lack Retention: its rows are then kept.
 			case v.IsNil() && field.Name != "Retention":
 				missing = append(missing, prefix+field.Name)
 			case field.Anonymous && v.Kind() == reflect.Pointer:

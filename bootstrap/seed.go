@@ -319,6 +319,7 @@ func (sd *seeder) setContract(l *listings.Listing, org *employer, p *post, f *fa
 	}
 	l.EmploymentType = sd.pick([]string{"full-time", "full-time", "full-time", "part-time", "flexible"})
 	switch {
+	// Only temporary work has a pattern of its own.
 	case l.ContractType != "temporary":
 	case org.code == "US":
 		l.EmploymentType = "per-diem"

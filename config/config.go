@@ -228,6 +228,7 @@ func (d Database) ModuleURLs() map[string]string {
 func (h HTTP) Proxies() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range h.TrustedProxies {
+		// A trailing comma in the environment is no error.
 		if s = strings.TrimSpace(s); s == "" {
 			continue
 		}

@@ -136,6 +136,7 @@ func leaves(v reflect.Value, prefix string) (out []leaf) {
 	for field, value := range v.Fields() {
 		name, tagged := field.Tag.Lookup("mapstructure")
 		switch {
+		// A field without a tag is no setting, but keeps something for the program.
 		case !tagged:
 		case field.Type.Kind() == reflect.Struct:
 			out = append(out, leaves(value, prefix+name+".")...)

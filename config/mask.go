@@ -58,6 +58,7 @@ const mask = "***"
 func joinAddresses(list []string) []string {
 	var out []string
 	for _, part := range list {
+		// A part without a scheme continues the URL before it.
 		if len(out) > 0 && !strings.Contains(part, "://") {
 			out[len(out)-1] += "," + part
 			continue

@@ -35,6 +35,8 @@ func (c *Config) validate() error {
 		}
 	}
 	for _, l := range leaves(reflect.ValueOf(*c), "") {
+		// All settings whose names end in url select adapters, except for the service's own
+		// address. The other addresses of the database may be empty.
 		isAddress := strings.HasSuffix(l.key, "url") && l.key != "http.public_url"
 		isOptional := strings.HasPrefix(l.key, "database.") && l.key != "database.url"
 		if !isAddress || isOptional && l.value.IsZero() {

@@ -179,6 +179,7 @@ func (d applications) listParts(
 			return out, wrap(err)
 		}
 		ids = append(ids, found...)
+		// Counting reads many rows. Callers that show no total do without.
 		if r.WithoutTotal {
 			continue
 		}

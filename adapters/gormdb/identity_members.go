@@ -80,6 +80,7 @@ func (d members) members(ctx context.Context, rows []membershipRow) ([]identity.
 	byID := list.ToMap(found, func(u identity.User) (string, identity.User) { return u.ID, u })
 	for _, r := range rows {
 		u, ok := byID[r.UserID]
+		// The account was deleted between the two queries.
 		if !ok {
 			continue
 		}

@@ -121,6 +121,7 @@ func (p *plan) add(t reflect.Type, prefix []int) {
 			p.header = index
 			continue
 		}
+		// A field has one source: the first of these tags that it has.
 		for _, source := range []string{"path", "query", "header", "cookie", "formData", "json"} {
 			name, _, _ := strings.Cut(f.Tag.Get(source), ",")
 			if name == "" || name == "-" {
@@ -236,6 +237,7 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 	// JSON.
 	var body document
 	switch {
+	// The body is a form, which was read above.
 	case p.form:
 	case p.file != nil && isMultipart(r.Header("Content-Type")):
 		if err := p.bindMultipart(r, v, bad); err != nil {

@@ -167,6 +167,7 @@ func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Vi
 		switch {
 		case err != nil:
 			return err
+		// The problem of the decision is shown; the other cases would overwrite it.
 		case v.Problem != nil:
 		case len(decisions) == 0:
 			v.Problem = newFormProblem("Select at least one application", "")

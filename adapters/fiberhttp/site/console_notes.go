@@ -82,6 +82,7 @@ func (s *Site) discussionOf(ctx context.Context, actor auth.Actor, id, cursor st
 		}
 	}
 	switch {
+	// Without a problem nothing was sent, or it was stored: both forms stay as they are.
 	case sent.Problem == nil:
 	case sent.Problem.FormName == noteForm:
 		d.Note = sent

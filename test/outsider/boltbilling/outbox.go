@@ -80,6 +80,7 @@ func (db *Database) MarkSent(ctx context.Context, ids ...string) error {
 	return db.update(ctx, func(t *transaction) error {
 		for _, id := range ids {
 			b := t.Bucket(unsent)
+			// The event has been marked already.
 			if b.Get([]byte(id)) == nil {
 				continue
 			}
