@@ -122,11 +122,12 @@ func (s *Server) handler(
 			return nil, errors.New("mcp: the call of a tool has no request")
 		}
 		c := toolCall{exchange: x, route: route}
-		var answer web.Answer
-		var err error
-		if c.arguments, err = readArguments(r.Params.Arguments, input); err == nil {
-			answer, err = recoverPanic(func() (web.Answer, error) { return handle(ctx, c) })
-		}
+		answer, err := recoverPanic(func() (answer web.Answer, err error) {
+			if c.arguments, err = readArguments(r.Params.Arguments, input); err != nil {
+				return web.Answer{}, err
+			}
+			return handle(ctx, c)
+		})
 		if err != nil {
 			web.ReportFault(ctx, err)
 			answer = s.options.API.RenderError(err, Path, x.requestID)

@@ -73,11 +73,11 @@ func (r *Renderer) showSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *V
 // enrollSecondFactor creates a secret and shows it. Two-step sign-in begins when a code of it is
 // confirmed.
 func (r *Renderer) enrollSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
-	var enrollment identity.Enrollment
 	actor, err := r.Confirm(ctx, c, viewer)
-	if err == nil {
-		enrollment, err = r.identity.EnrollSecondFactor(ctx, actor)
+	if err != nil {
+		return r.showSecondFactor(ctx, c, viewer, secondFactorView{}, err)
 	}
+	enrollment, err := r.identity.EnrollSecondFactor(ctx, actor)
 	return r.showSecondFactor(ctx, c, viewer, secondFactorView{Secret: enrollment.Secret, URL: enrollment.URL}, err)
 }
 

@@ -250,12 +250,11 @@ func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 
 // skipStep skips a step of the onboarding.
 func (s *Site) skipStep(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	err := s.renderer.TakeLimit(ctx, c, onboardingOperation)
-	if err == nil {
-		_, err = s.services.Seekers.Onboard(ctx, viewer.Actor(), "",
-			jobseeker.OnboardingInput{Action: "track_step", Step: c.Params("step"), ActionType: "skipped"})
+	if err := s.renderer.TakeLimit(ctx, c, onboardingOperation); err != nil {
+		return err
 	}
-	if err != nil {
+	in := jobseeker.OnboardingInput{Action: "track_step", Step: c.Params("step"), ActionType: "skipped"}
+	if _, err := s.services.Seekers.Onboard(ctx, viewer.Actor(), "", in); err != nil {
 		return err
 	}
 	return redirect(c, "/account", "step-skipped")

@@ -41,10 +41,10 @@ func (s *Site) viewerState(ctx context.Context, viewer *pages.Viewer, listingID 
 
 // saveJob bookmarks a job. Saving a job twice is not an error.
 func (s *Site) saveJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	err := s.renderer.TakeLimit(ctx, c, saveJobOperation)
-	if err == nil {
-		_, err = s.services.Seekers.SaveJob(ctx, viewer.Actor(), jobseeker.SaveJobInput{ListingID: c.Params("id")})
+	if err := s.renderer.TakeLimit(ctx, c, saveJobOperation); err != nil {
+		return err
 	}
+	_, err := s.services.Seekers.SaveJob(ctx, viewer.Actor(), jobseeker.SaveJobInput{ListingID: c.Params("id")})
 	if err != nil && fault.KindOf(err) != fault.Conflict {
 		return err
 	}
@@ -139,16 +139,16 @@ func (s *Site) mySearches(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 
 func (s *Site) saveSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	err := s.renderer.TakeLimit(ctx, c, saveSearchOperation)
-	if err == nil {
-		_, err = s.services.Seekers.SaveSearch(ctx, viewer.Actor(), jobseeker.SaveSearchInput{
+	err := s.doLimited(ctx, c, saveSearchOperation, func() error {
+		_, err := s.services.Seekers.SaveSearch(ctx, viewer.Actor(), jobseeker.SaveSearchInput{
 			Name:         form.Value("name"),
 			Query:        form.Value("query"),
 			Location:     form.Value("location"),
 			ContractType: form.Value("contractType"),
 			EmailAlerts:  form.Value("emailAlerts") != "",
 		})
-	}
+		return err
+	})
 	if err != nil {
 		return s.renderProblem(c, mySearchesPage, viewer, &form, err, func() (any, error) { return s.searchesView(ctx, viewer, &form) })
 	}
@@ -206,12 +206,12 @@ func (s *Site) myNotifications(ctx context.Context, c *fiber.Ctx, viewer *pages.
 
 // readNotification marks a notification as read, or as unread again.
 func (s *Site) readNotification(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	isRead := pages.FormOf(c).Value("read") != "no"
-	err := s.renderer.TakeLimit(ctx, c, markNotificationOperation)
-	if err == nil {
-		err = s.services.Seekers.MarkNotification(ctx, viewer.Actor(), c.Params("id"), jobseeker.MarkInput{Read: &isRead})
+	if err := s.renderer.TakeLimit(ctx, c, markNotificationOperation); err != nil {
+		return err
 	}
-	if err != nil {
+	isRead := pages.FormOf(c).Value("read") != "no"
+	in := jobseeker.MarkInput{Read: &isRead}
+	if err := s.services.Seekers.MarkNotification(ctx, viewer.Actor(), c.Params("id"), in); err != nil {
 		return err
 	}
 	return redirect(c, "/account/notifications", "read")

@@ -186,43 +186,57 @@ func (s *Site) mySettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 
 // saveSettings handles the forms of the page. Each form is sent to the path of its section.
 func (s *Site) saveSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	form, actor := pages.FormOf(c), viewer.Actor()
-	notice, path := "", "/account/settings"
-	var err error
-	switch c.Params("section") {
-	case "preferences":
-		notice = "preferences-saved"
-		err = s.services.Seekers.Notify(ctx, actor,
-			jobseeker.NotifyInput{Email: new(form.Values.Has("email")), JobAlerts: new(form.Values.Has("jobAlerts"))})
-	case "email":
-		notice = "email-requested"
-		if actor, err = s.renderer.Confirm(ctx, c, viewer); err == nil {
-			err = s.services.Identity.ChangeEmail(ctx, actor, form.Value("email"))
-		}
-	case "password":
-		notice = "password-changed"
-		in := identity.ChangePasswordInput{CurrentPassword: form.Values.Get("currentPassword"), NewPassword: form.Values.Get("newPassword")}
-		err = s.services.Identity.ChangePassword(ctx, actor, in, s.renderer.Client(c))
-	case "session":
-		notice = "session-ended"
-		err = s.services.Identity.EndSession(ctx, actor, form.Value("session"))
-	case "sessions":
-		notice = "sessions-ended"
-		err = s.services.Identity.EndOtherSessions(ctx, actor)
-	case "delete":
-		path = "/"
-		if form.Value("confirm") == "" {
-			err = fault.InvalidField("confirm", "must be ticked")
-		} else if actor, err = s.renderer.Confirm(ctx, c, viewer); err == nil {
-			err = s.services.Identity.DeleteAccount(ctx, actor)
-		}
-	default:
-		return web.ErrNoRoute
-	}
+	form := pages.FormOf(c)
+	path, notice, err := s.saveSection(ctx, c, viewer, form)
 	if err != nil {
-		return s.renderProblem(c, mySettingsPage, viewer, &form, err, func() (any, error) { return s.settingsView(ctx, viewer, &form) })
+		return s.renderProblem(c, mySettingsPage, viewer, &form, err,
+			func() (any, error) { return s.settingsView(ctx, viewer, &form) })
 	}
 	return redirect(c, path, notice)
+}
+
+// saveSection saves the section that the path names. It returns the next page and its notice.
+func (s *Site) saveSection(
+	ctx context.Context,
+	c *fiber.Ctx,
+	viewer *pages.Viewer,
+	form pages.Form,
+) (path, notice string, err error) {
+	const settings = "/account/settings"
+	switch c.Params("section") {
+	case "preferences":
+		in := jobseeker.NotifyInput{Email: new(form.Values.Has("email")), JobAlerts: new(form.Values.Has("jobAlerts"))}
+		return settings, "preferences-saved", s.services.Seekers.Notify(ctx, viewer.Actor(), in)
+	case "email":
+		return settings, "email-requested", s.changeEmail(ctx, c, viewer, form.Value("email"))
+	case "password", "session", "sessions":
+		notice, err = s.changeSignIn(ctx, c, viewer.Actor(), form)
+		return settings, notice, err
+	case "delete":
+		return "/", "", s.deleteAccount(ctx, c, viewer, form)
+	}
+	return "", "", web.ErrNoRoute
+}
+
+// changeEmail requests a new address, to which a link is sent.
+func (s *Site) changeEmail(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, email string) error {
+	actor, err := s.renderer.Confirm(ctx, c, viewer)
+	if err != nil {
+		return err
+	}
+	return s.services.Identity.ChangeEmail(ctx, actor, email)
+}
+
+// deleteAccount deletes the account of the viewer.
+func (s *Site) deleteAccount(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
+	if form.Value("confirm") == "" {
+		return fault.InvalidField("confirm", "must be ticked")
+	}
+	actor, err := s.renderer.Confirm(ctx, c, viewer)
+	if err != nil {
+		return err
+	}
+	return s.services.Identity.DeleteAccount(ctx, actor)
 }
 
 // myExport sends the profile or the applications of the viewer as a CSV file.

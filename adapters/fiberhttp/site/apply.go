@@ -85,6 +85,9 @@ func (s *Site) applyView(ctx context.Context, viewer *pages.Viewer, id string, f
 		v.Questions = append(v.Questions, applyQuestion{Question: q, Name: name, Answer: form.Values.Get(name)})
 	}
 	all, err := s.documentsView(ctx, viewer, form)
+	if err != nil {
+		return v, err
+	}
 	for _, d := range all.Documents {
 		isSelected := slices.Contains(form.Values["documentIds"], d.ID)
 		if form.Values == nil {
@@ -92,7 +95,7 @@ func (s *Site) applyView(ctx context.Context, viewer *pages.Viewer, id string, f
 		}
 		v.Documents = append(v.Documents, applyDocument{d, isSelected})
 	}
-	return v, err
+	return v, nil
 }
 
 // input converts the form to an application.
@@ -124,38 +127,47 @@ func (s *Site) submitApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 		return err
 	}
 	step := form.Value("step")
-	if file, failed := pages.FileOf(c, "file"); step != "send" && (file != nil || failed != nil) {
+	if step == "send" {
+		return s.sendApplication(ctx, c, viewer, v)
+	}
+	if file, fileErr := pages.FileOf(c, "file"); file != nil || fileErr != nil {
 		d, err := s.upload(ctx, c, viewer, pages.Form{}, form.Value("type"))
 		if err != nil {
-			return s.renderProblem(c, applyPage, viewer, &form, err, func() (any, error) { return v, nil })
+			return s.renderApplyProblem(c, viewer, v, err)
 		}
 		form.Values.Add("documentIds", d.ID)
 		if v, err = s.applyView(ctx, viewer, v.Job.ID, &form); err != nil {
 			return err
 		}
 	}
-	var sent hiring.Application
-	switch step {
-	case "edit":
+	if step == "edit" {
 		return s.renderer.Render(c, fiber.StatusOK, applyPage, viewer, v)
-	case "send":
-		if err = s.renderer.TakeLimit(ctx, c, applyOperation); err == nil {
-			sent, err = s.services.Hiring.Apply(ctx, viewer.Actor(), v.input())
-		}
-	default:
-		err = s.services.Hiring.CheckApply(ctx, viewer.Actor(), v.input())
 	}
+	if err := s.services.Hiring.CheckApply(ctx, viewer.Actor(), v.input()); err != nil {
+		return s.renderApplyProblem(c, viewer, v, err)
+	}
+	return s.renderer.Render(c, fiber.StatusOK, reviewPage, viewer, v)
+}
+
+// sendApplication sends the application and redirects to its confirmation.
+func (s *Site) sendApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v applyView) error {
+	if err := s.renderer.TakeLimit(ctx, c, applyOperation); err != nil {
+		return s.renderApplyProblem(c, viewer, v, err)
+	}
+	sent, err := s.services.Hiring.Apply(ctx, viewer.Actor(), v.input())
+	if err != nil {
+		return s.renderApplyProblem(c, viewer, v, err)
+	}
+	return redirect(c, "/account/applications/"+sent.ID+"/sent", "")
+}
+
+// renderApplyProblem renders the form with the error, in the words of the page.
+func (s *Site) renderApplyProblem(c *fiber.Ctx, viewer *pages.Viewer, v applyView, err error) error {
 	switch {
 	case errors.Is(err, hiring.ErrDocumentNotFound):
 		err = fault.InvalidField("documentIds", "contain a document that was deleted in the meantime; please select again")
 	case errors.Is(err, hiring.ErrAlreadyApplied):
 		v.HasApplied = true
 	}
-	if err != nil {
-		return s.renderProblem(c, applyPage, viewer, &form, err, func() (any, error) { return v, nil })
-	}
-	if step != "send" {
-		return s.renderer.Render(c, fiber.StatusOK, reviewPage, viewer, v)
-	}
-	return redirect(c, "/account/applications/"+sent.ID+"/sent", "")
+	return s.renderProblem(c, applyPage, viewer, v.Form, err, func() (any, error) { return v, nil })
 }

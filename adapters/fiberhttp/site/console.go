@@ -138,10 +138,13 @@ func (s *Site) requirePermission(p auth.Permission, handle pages.Handler) pages.
 // may not open the page.
 func (s *Site) requireActor(require func(auth.Actor) error, handle pages.Handler) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-		err := require(viewer.Actor())
-		if err == nil {
-			err = handle(ctx, c, viewer)
+		handleIfAllowed := func() error {
+			if err := require(viewer.Actor()); err != nil {
+				return err
+			}
+			return handle(ctx, c, viewer)
 		}
+		err := handleIfAllowed()
 		if fault.KindOf(err) == fault.Forbidden {
 			return s.renderAccessDenied(c, viewer, err)
 		}

@@ -158,26 +158,30 @@ func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Vi
 			v.Selected[id] = true
 			decisions = append(decisions, hiring.Decision{ID: id, Status: v.To})
 		}
-		var refused []hiring.Refusal
-		err := s.renderer.TakeLimit(ctx, c, moveOperation)
+		err := s.doLimited(ctx, c, moveOperation, func() error { return s.decideAll(ctx, viewer.Actor(), decisions) })
 		if err == nil {
-			_, refused, err = s.services.Hiring.DecideBatch(ctx, viewer.Actor(), decisions)
-		}
-		v.Problem, err = formProblem(err, "")
-		switch {
-		case err != nil:
-			return err
-		// The problem of the decision is shown; the other cases would overwrite it.
-		case v.Problem != nil:
-		case len(decisions) == 0:
-			v.Problem = newFormProblem("Select at least one application", "")
-		case len(refused) > 0:
-			v.Problem = newFormProblem("Some of the applications were not moved: "+refused[0].Error, "")
-		default:
 			return redirect(c, c.Path(), "statuses-changed", "job", c.Query("job"), "status", c.Query("status"))
+		}
+		if v.Problem = pages.FormProblem(err, ""); v.Problem == nil {
+			return err
 		}
 		return show(ctx, c, viewer, v)
 	}
+}
+
+// decideAll makes the decisions. It returns an error that the user can correct if there is none,
+// or if some of them were refused.
+func (s *Site) decideAll(ctx context.Context, actor auth.Actor, decisions []hiring.Decision) error {
+	_, refused, err := s.services.Hiring.DecideBatch(ctx, actor, decisions)
+	switch {
+	case err != nil:
+		return err
+	case len(decisions) == 0:
+		return fault.New(fault.Invalid, "nothing_selected", "Select at least one application")
+	case len(refused) > 0:
+		return fault.New(fault.Invalid, "some_not_moved", "Some of the applications were not moved: "+refused[0].Error)
+	}
+	return nil
 }
 
 // applicationView is the page of an application.

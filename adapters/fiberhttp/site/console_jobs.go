@@ -84,10 +84,10 @@ func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 		selected[id] = true
 	}
 	notice, skipped := "", 0
-	err := s.renderer.TakeLimit(ctx, c, changeJobsOperation)
-	if err == nil {
+	err := s.doLimited(ctx, c, changeJobsOperation, func() (err error) {
 		notice, skipped, err = s.changeSelected(ctx, viewer.Actor(), form.Value("action"), ids)
-	}
+		return err
+	})
 	problem, err := formProblem(err, "")
 	switch {
 	case err != nil:

@@ -14,6 +14,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/listings"
 )
@@ -281,36 +282,56 @@ func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 	}
 	in.RequireFutureDeadline = action == "publish" || !in.keepsDeadline(stored)
 	preview, err := s.services.Listings.Preview(ctx, actor, in.CreateInput)
-	if err = in.formError(err); err == nil && action == "preview" {
+	if err := in.formError(err); err != nil {
+		return s.showPostingProblem(c, viewer, v, in, err)
+	}
+	if action == "preview" {
 		return s.showPreview(c, viewer, v, preview)
 	}
-	var saved listings.Listing
-	notice := "job-saved"
+	saved, notice, err := s.savePosting(ctx, c, actor, stored, in, action == "publish")
+	if err != nil {
+		return s.showPostingProblem(c, viewer, v, in, in.formError(err))
+	}
+	return redirect(c, "/employer/jobs/"+saved.ID, notice)
+}
+
+// savePosting creates a job, or changes the stored one if it has an id. It returns the job and
+// the notice for the user.
+func (s *Site) savePosting(
+	ctx context.Context,
+	c *fiber.Ctx,
+	actor auth.Actor,
+	stored listings.Listing,
+	in jobInput,
+	publishes bool,
+) (saved listings.Listing, notice string, err error) {
+	operation := createJobOperation
+	if stored.ID != "" {
+		operation = changeJobOperation
+	}
+	if err := s.renderer.TakeLimit(ctx, c, operation); err != nil {
+		return saved, "", err
+	}
 	switch {
-	case err != nil:
-	case v.ID != "":
-		status := listings.Status("")
-		if action == "publish" {
-			status, notice = listings.Active, "job-published"
-		}
-		if err = s.renderer.TakeLimit(ctx, c, changeJobOperation); err == nil {
-			saved, err = s.services.Listings.Update(ctx, actor, v.ID, in.updateInput(stored, status))
-		}
+	case stored.ID != "" && publishes:
+		saved, err = s.services.Listings.Update(ctx, actor, stored.ID, in.updateInput(stored, listings.Active))
+	case stored.ID != "":
+		saved, err = s.services.Listings.Update(ctx, actor, stored.ID, in.updateInput(stored, ""))
+		return saved, "job-saved", err
+	case publishes:
+		saved, err = s.services.Listings.Create(ctx, actor, in.CreateInput)
 	default:
-		if notice = "job-published"; action != "publish" {
-			in.Status, notice = new(string(listings.Draft)), "job-draft"
-		}
-		if err = s.renderer.TakeLimit(ctx, c, createJobOperation); err == nil {
-			saved, err = s.services.Listings.Create(ctx, actor, in.CreateInput)
-		}
+		in.Status = new(string(listings.Draft))
+		saved, err = s.services.Listings.Create(ctx, actor, in.CreateInput)
+		return saved, "job-draft", err
 	}
-	if err == nil && notice == "job-published" {
-		notice = publishedNotice(saved)
-	}
-	if err == nil {
-		return redirect(c, "/employer/jobs/"+saved.ID, notice)
-	}
-	if v.Form.Problem, err = formProblem(in.formError(err), ""); err != nil {
+	return saved, publishedNotice(saved), err
+}
+
+// showPostingProblem renders the form with an error that the user can correct, and returns other
+// errors.
+func (s *Site) showPostingProblem(c *fiber.Ctx, viewer *pages.Viewer, v postingView, in jobInput, err error) error {
+	if v.Form.Problem = pages.FormProblem(err, ""); v.Form.Problem == nil {
 		return err
 	}
 	return s.showPosting(c, viewer, v, in.questions())

@@ -167,35 +167,8 @@ func (s *Site) showMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 // changeMember handles the forms on the page of a member: they change the role or the
 // permissions, or remove the member.
 func (s *Site) changeMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	actor, form, id := viewer.Actor(), pages.FormOf(c), c.Params("id")
-	var err error
-	path, notice := "/employer/team/"+id, "member-saved"
-	switch form.Value("action") {
-	case "role":
-		_, err = s.services.Identity.ChangePermissions(ctx, actor, id, identity.ChangePermissionsInput{Role: form.Value("role")})
-	case "permissions":
-		held := func(name string) *bool { return new(form.Values.Has(name)) }
-		_, err = s.services.Identity.ChangePermissions(
-			ctx,
-			actor,
-			id,
-			identity.ChangePermissionsInput{Permissions: &identity.PermissionsInput{
-				Jobs: &identity.JobPermissionsInput{
-					Create: held("jobs.create"),
-					Update: held("jobs.update"),
-					Delete: held("jobs.delete"),
-				},
-				Applications: &identity.ApplicationPermissionsInput{View: held("applications.view"), Update: held("applications.update")},
-			}},
-		)
-	case "remove":
-		path, notice = "/employer/team", "member-removed"
-		if err = s.services.Identity.RemoveMember(ctx, actor, id); err == nil && id == actor.UserID {
-			path = "/employer" // the viewer left the organization and cannot open the team's page
-		}
-	default:
-		err = fault.New(fault.Invalid, "no_action_selected", "Select what to change")
-	}
+	form := pages.FormOf(c)
+	path, notice, err := s.applyMemberAction(ctx, viewer.Actor(), c.Params("id"), form)
 	if err == nil {
 		return redirect(c, path, notice)
 	}
@@ -204,6 +177,45 @@ func (s *Site) changeMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 		return err
 	}
 	return s.showMember(ctx, c, viewer, problem)
+}
+
+// applyMemberAction changes or removes a member. It returns the next page and its notice.
+func (s *Site) applyMemberAction(
+	ctx context.Context,
+	actor auth.Actor,
+	id string,
+	form pages.Form,
+) (path, notice string, err error) {
+	memberPath := "/employer/team/" + id
+	switch form.Value("action") {
+	case "role":
+		in := identity.ChangePermissionsInput{Role: form.Value("role")}
+		_, err = s.services.Identity.ChangePermissions(ctx, actor, id, in)
+		return memberPath, "member-saved", err
+	case "permissions":
+		held := func(name string) *bool { return new(form.Values.Has(name)) }
+		_, err = s.services.Identity.ChangePermissions(ctx, actor, id, identity.ChangePermissionsInput{
+			Permissions: &identity.PermissionsInput{
+				Jobs: &identity.JobPermissionsInput{
+					Create: held("jobs.create"),
+					Update: held("jobs.update"),
+					Delete: held("jobs.delete"),
+				},
+				Applications: &identity.ApplicationPermissionsInput{
+					View:   held("applications.view"),
+					Update: held("applications.update"),
+				},
+			},
+		})
+		return memberPath, "member-saved", err
+	case "remove":
+		path = "/employer/team"
+		if id == actor.UserID {
+			path = "/employer" // the viewer leaves the organization and cannot open the team's page
+		}
+		return path, "member-removed", s.services.Identity.RemoveMember(ctx, actor, id)
+	}
+	return "", "", fault.New(fault.Invalid, "no_action_selected", "Select what to change")
 }
 
 // organizationView is the profile of the viewer's organization, and the form that changes it.

@@ -1,6 +1,10 @@
 package site
 
-import "github.com/gofiber/fiber/v2"
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+)
 
 // The operations of the API whose rate limits the forms of the site share.
 const (
@@ -22,3 +26,11 @@ const (
 	saveSearchOperation             = fiber.MethodPost + " /api/jobseekers/search"
 	onboardingOperation             = fiber.MethodPost + " /api/jobseekers/onboarding"
 )
+
+// doLimited calls do, unless the client has reached the rate limit of the operation.
+func (s *Site) doLimited(ctx context.Context, c *fiber.Ctx, operation string, do func() error) error {
+	if err := s.renderer.TakeLimit(ctx, c, operation); err != nil {
+		return err
+	}
+	return do()
+}
