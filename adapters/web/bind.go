@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"net/url"
@@ -354,16 +353,12 @@ func bindQuery(f field, values []string, v reflect.Value, bad *problems) {
 		v.SetBool(b)
 	case reflect.Int, reflect.Int64:
 		n, err := strconv.ParseInt(text, 10, 64)
-		isClamped := f.clamp > 0 && n > int64(f.clamp) // also beyond 64 bits, where n is the largest number
-		if isClamped && errors.Is(err, strconv.ErrRange) {
-			err = nil
-		}
 		if err != nil {
 			bad.add(f.name, "must be a whole number")
 			return
 		}
-		if isClamped {
-			n = int64(f.clamp)
+		if f.clamp > 0 {
+			n = min(n, int64(f.clamp))
 		}
 		v.SetInt(n)
 	case reflect.Float64:

@@ -245,10 +245,6 @@ func TestBind_Query_HasDefaultsAndLimits(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, got.Kinds)
 	require.True(t, *got.Remote)
 
-	got, err = bindTo[listInput]("", map[string][]string{"limit": {"99999999999999999999"}})
-	require.NoError(t, err)
-	require.Equal(t, 100, got.Limit, "a limit beyond 64 bits is reduced as well")
-
 	got, err = bindTo[listInput]("", map[string][]string{"salary_min": {""}})
 	require.NoError(t, err)
 	require.Nil(t, got.Salary, "an empty form field is not a number")

@@ -154,6 +154,7 @@ var changedColumns = []string{
 	"organizations.verified_by",
 	"organizations.held_at",
 	"organizations.suspended_at",
+	"notifications.subject_id",
 }
 
 // fingerprints returns the number of rows of each table and a hash of them. It depends neither
