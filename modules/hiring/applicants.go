@@ -153,7 +153,7 @@ func checkAnswers(questions []Question, answers []Answer) error {
 		case !exists[a.QuestionID]:
 			add(at+"question_id", "is not a question of this listing")
 		case answered[a.QuestionID]:
-			add(at+"question_id", "must not stand twice")
+			add(at+"question_id", "must be unique")
 		case utf8.RuneCountInString(a.Answer) > maxAnswer:
 			add(at+"answer", fmt.Sprintf("must have at most %d characters", maxAnswer))
 		}

@@ -79,7 +79,7 @@ func (d Details) Problems() []fault.Field {
 		seen := map[string]bool{}
 		for i, q := range *d.Questions {
 			if q.ID != "" && seen[q.ID] {
-				out = append(out, fault.Field{Name: fmt.Sprintf("questions.%d.id", i), Message: "must not stand twice"})
+				out = append(out, fault.Field{Name: fmt.Sprintf("questions.%d.id", i), Message: "must be unique"})
 			}
 			seen[q.ID] = true
 		}
