@@ -54,6 +54,7 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 		require.Empty(t, got.NextCursor)
 	})
 
+	// The longest note has only characters of four bytes, for columns whose limit counts bytes.
 	t.Run("long text", func(t *testing.T) {
 		s, now := openHiring(t, open)
 		a := apply(t, s, newID(), newID(), now)
@@ -65,11 +66,13 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 		require.Equal(t, []hiring.Note{n}, got.Items)
 	})
 
+	// A note belongs to one application of one organization, and only its author can delete it.
 	t.Run("other owner", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
 		note := newNote(application, newID(), now)
 		require.NoError(t, storage.Notes.Create(ctx, note))
+		// Each pair has an organization and an application, of which one is wrong.
 		for _, elsewhere := range [][2]string{{newID(), application.ID}, {application.OrganizationID, newID()}} {
 			got, err := storage.Notes.List(ctx, elsewhere[0], elsewhere[1], page.After("", 10))
 			require.NoError(t, err)
@@ -90,6 +93,7 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 func ApplicationRatings(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
+	// A second rating by Ann replaces her first one and its time.
 	t.Run("one per author", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
@@ -116,6 +120,8 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		require.Len(t, got, 1)
 	})
 
+	// Averages are calculated from sums. Applications without ratings and those of other
+	// organizations have no entry.
 	t.Run("summaries", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		organization := newID()
@@ -138,6 +144,7 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		require.Len(t, got, 1)
 	})
 
+	// The deletion of a rating that does not exist is no error, and deletes no other rating.
 	t.Run("other owner", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)

@@ -14,6 +14,8 @@ import (
 
 // Apps checks the port integrations.Apps.
 func Apps(t *testing.T, open IntegrationsOpener) {
+	// Another user can neither read nor delete an application, and gets the error of an unknown
+	// id.
 	t.Run("other owner", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		app, otherID := fixture.app, newID()
@@ -41,6 +43,7 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 		require.Error(t, fixture.Apps.Update(fixture.ctx(), foreign))
 	})
 
+	// The pages of an owner's applications, newest first.
 	t.Run("list", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		me := newID()
@@ -63,6 +66,7 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 		require.Equal(t, 5, fixture.apps(mine, page.Request{Number: 9, Size: 3}).Total, "beyond the end")
 	})
 
+	// Operators list the applications of all owners.
 	t.Run("list of any owner", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		second, third := fixture.application(newID()), fixture.application(fixture.app.OwnerID)
@@ -76,6 +80,7 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 		require.Equal(t, []integrations.App{second, fixture.app}, some.Items)
 	})
 
+	// Three of ten concurrent creations succeed if an owner may have three applications.
 	t.Run("limit", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		me := newID()
@@ -100,6 +105,7 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 		}))
 	})
 
+	// Get in a transaction locks the application, so that each of ten updates appends its x.
 	t.Run("concurrent updates", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		together(t, 10, func(int) error {
@@ -122,6 +128,7 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 
 // Keys checks the port integrations.Keys.
 func Keys(t *testing.T, open IntegrationsOpener) {
+	// An API request has only the key, so its hash must find the key and the application.
 	t.Run("get by hash", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		fixture.key(fixture.app)
@@ -134,6 +141,8 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 	})
 
+	// A key cannot be created for another owner's application, nor be listed or deleted by
+	// another owner or for another application.
 	t.Run("other owner", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		k, otherID := fixture.key(fixture.app), newID()
@@ -179,6 +188,8 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 		require.Equal(t, []integrations.Key{first}, keys)
 	})
 
+	// A deletion by time spares the keys that were created at that time, and one without a
+	// filter deletes all keys of the owner.
 	t.Run("delete by owner and time", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		mine, theirs := fixture.application(fixture.app.OwnerID), fixture.application(newID())
@@ -201,6 +212,7 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 		require.NoError(t, err)
 	})
 
+	// The keys of a deleted application are invalid.
 	t.Run("deleted application", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		k := fixture.key(fixture.app)
@@ -213,6 +225,8 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 // Usage checks the port integrations.Usage.
 func Usage(t *testing.T, open IntegrationsOpener) {
 	open = withPort(open, "Usage", func(s adapters.IntegrationsStorage) any { return s.Usage })
+	// Concurrent additions to the same days are added up. Usage is deleted by day, or with its
+	// application.
 	t.Run("concurrent additions", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		app, b := fixture.app, fixture.application(fixture.app.OwnerID)
@@ -248,6 +262,8 @@ func Usage(t *testing.T, open IntegrationsOpener) {
 		require.Empty(t, got)
 	})
 
+	// Servers report uses in any order. An earlier use does not replace a later one, and
+	// unknown keys are ignored.
 	t.Run("last use of keys", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		first, second := fixture.key(fixture.app), fixture.key(fixture.app)

@@ -15,6 +15,8 @@ import (
 // Audit checks the ports audit.Recorder and audit.Log.
 func Audit(t *testing.T, open IdentityOpener) {
 	t.Run("entries of this database", func(t *testing.T) { ownEntries(t, open) })
+	// An entry of another database arrives in an event, with its id, time and network, which
+	// Record keeps. A second delivery is ignored.
 	t.Run("entry of another database", func(t *testing.T) {
 		storage := open(t, newFakeClock())
 		requirePorts(t, storage)
@@ -43,6 +45,7 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	requirePorts(t, storage)
 	ctx := audit.WithAddress(t.Context(), "192.0.2.44")
 	own, foreign, jo := newID(), newID(), newID()
+	// record stores an entry a minute after the previous one and returns its time.
 	record := func(e audit.Entry) time.Time {
 		clk.Advance(time.Minute)
 		require.NoError(t, storage.Audit.Record(ctx, e))

@@ -45,6 +45,7 @@ func Appointments(t *testing.T, open HiringOpener) {
 		})
 	}
 
+	// Each field can be changed, and the same update can be repeated.
 	t.Run("create and update", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		appointment := schedule(t, storage, newID(), hiring.Scheduled, now)
@@ -59,6 +60,8 @@ func Appointments(t *testing.T, open HiringOpener) {
 		}
 	})
 
+	// An upsert cannot move an interview to another organization, nor add a second one to an
+	// application.
 	t.Run("one per application, other owner", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		appointment := schedule(t, storage, newID(), hiring.Scheduled, now)
@@ -72,6 +75,7 @@ func Appointments(t *testing.T, open HiringOpener) {
 		require.Equal(t, []hiring.Appointment{appointment}, list(t, storage, appointment.OrganizationID, hiring.AppointmentFilter{}))
 	})
 
+	// The interviews n = 0, 2 and 4 are cancelled. The latest one is the first of the list.
 	t.Run("filters", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		org := newID()
@@ -100,6 +104,8 @@ func Appointments(t *testing.T, open HiringOpener) {
 func Messages(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
+	// Messages of an application are listed newest first, up to the limit. They belong to one
+	// organization.
 	t.Run("create and get", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
@@ -170,6 +176,8 @@ func Exports(t *testing.T, open HiringOpener) {
 		return found
 	}
 
+	// A completed export does not change any more, so that a worker that has lost its task
+	// cannot overwrite the result. An update cannot move an export to another organization.
 	t.Run("create, update, delete", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		export := create(t, storage, newExport(newID(), "jobs", hiring.ExportQueued, now))
@@ -198,6 +206,7 @@ func Exports(t *testing.T, open HiringOpener) {
 		require.Equal(t, []hiring.Export{foreign}, list(t, storage, hiring.ExportFilter{}))
 	})
 
+	// Only the unfinished exports of the organization count towards the limit.
 	t.Run("limit", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		org := newID()
@@ -209,6 +218,7 @@ func Exports(t *testing.T, open HiringOpener) {
 		require.ErrorIs(t, storage.Exports.Create(ctx, newExport(org, "jobs", hiring.ExportQueued, now), limit), hiring.ErrExportsUnderWay)
 	})
 
+	// Five of twelve concurrent exports are created.
 	t.Run("limit, concurrently", func(t *testing.T) {
 		s, now := openHiring(t, open)
 		for range 10 { // the connections are opened in the first round, which is slow
@@ -225,6 +235,7 @@ func Exports(t *testing.T, open HiringOpener) {
 		}
 	})
 
+	// The conditions of a filter must all match; CreatedBefore is excluded.
 	t.Run("filters", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		org := newID()
@@ -267,6 +278,8 @@ func Exports(t *testing.T, open HiringOpener) {
 func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 
+	// Ann's texts and all texts about her are erased from her withdrawn application. The active
+	// one does not change: it is withdrawn first.
 	t.Run("erase by applicant", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		ann := newID()
@@ -318,6 +331,7 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 		otherApplication := add(withdrawn.OrganizationID, newID())
 		withdrawn.WithdrawnAt, withdrawn.Tracker, withdrawn.TrackerColor = &now, "completed", "ann-red"
 		require.NoError(t, storage.Applications.Update(ctx, ann, withdrawn))
+		// The event that an account was deleted may be delivered twice.
 		for range 2 {
 			require.NoError(t, storage.PersonalData.EraseByApplicant(ctx, ann))
 		}

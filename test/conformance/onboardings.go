@@ -16,6 +16,7 @@ import (
 // Onboardings checks the port jobseeker.Onboardings.
 func Onboardings(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
+	// change reads the onboarding of the visitor, changes it with fn and stores it.
 	change := func(storage adapters.JobseekerStorage, v jobseeker.Visitor, fn func(o *jobseeker.Onboarding)) error {
 		return storage.Tx.Do(ctx, func(ctx context.Context) error {
 			o, err := storage.Onboardings.Get(ctx, v)
@@ -32,8 +33,10 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 		require.NoError(t, err)
 		return o
 	}
+	// visitors returns a new user and a new guest, who are the two kinds of visitors.
 	visitors := func() []jobseeker.Visitor { return []jobseeker.Visitor{{UserID: newID()}, {GuestKey: newID()}} }
 
+	// An onboarding without content is the same as none, so that storing it deletes the row.
 	t.Run("create, update, delete", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		for _, visitor := range visitors() {
@@ -83,6 +86,8 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 		}
 	})
 
+	// Each of twenty concurrent updates adds its step, although no onboarding is stored at
+	// first that Get could lock.
 	t.Run("concurrent updates", func(t *testing.T) {
 		s, _ := openJobseeker(t, open)
 		for _, v := range visitors() {
@@ -93,6 +98,7 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 		}
 	})
 
+	// Only the onboardings of guests expire: those of users are deleted with their accounts.
 	t.Run("retention", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		var users, guests []jobseeker.Visitor

@@ -14,6 +14,8 @@ import (
 func SeekerPersonalData(t *testing.T, open JobseekerOpener) {
 	ctx, all := context.Background(), page.Request{Number: 1, Size: 10}
 
+	// Ann's data of every kind are deleted, also a notification that she has deleted herself,
+	// and Bob's stay.
 	t.Run("delete by user", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		ann, bob, listing := newID(), newID(), newID()
@@ -98,6 +100,8 @@ func SeekerPersonalData(t *testing.T, open JobseekerOpener) {
 			require.NoError(t, err)
 			require.Equal(t, kept == 1, profile.Bio != "")
 		}
+		// Ann's file is now to be deleted from the file store, and only Bob's search can still
+		// get a digest.
 		released, err := storage.DocumentFiles.Claim(ctx, 10, now, now)
 		require.NoError(t, err)
 		require.Equal(t, []jobseeker.DocumentFile{documents[ann].File}, released)
