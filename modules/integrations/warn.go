@@ -33,9 +33,11 @@ func (s *Service) warn(ctx context.Context, w warning) error {
 	}
 	recipients, err := s.Accounts.ListByIDs(ctx, []string{endpoint.OwnerID})
 	p, ok := recipients[endpoint.OwnerID]
+	// A deleted account has no address.
 	if err != nil || !ok || p.Email == "" {
 		return err
 	}
+	// The id is the same for all attempts of the task, so that the owner gets the e-mail once.
 	mailID := "webhook-" + w.Endpoint + "-" + strconv.FormatInt(w.Since.UnixMicro(), 36)
 	subject := "A webhook of " + app.Name + " does not arrive"
 	text := "Since " + w.Since.UTC().

@@ -64,6 +64,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		return sub
 	}
 
+	// An owner without a subscription has the default one, also after it has been locked.
 	t.Run("no subscription", func(t *testing.T) {
 		storage, _ := start(t)
 		owner := payer()
@@ -80,6 +81,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		require.Equal(t, billing.NewSubscription(owner), found)
 	})
 
+	// Every field is stored, and zero times can be stored again.
 	t.Run("update", func(t *testing.T) {
 		storage, now := start(t)
 		owner := payer()
@@ -100,6 +102,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		require.True(t, got.ExpiresAt.IsZero() && got.NextAt.IsZero() && got.AnchorAt.IsZero())
 	})
 
+	// Lock makes transactions wait for each other, so that each of twenty changes is counted.
 	t.Run("concurrent changes", func(t *testing.T) {
 		storage, _ := start(t)
 		owner := payer()
@@ -118,6 +121,8 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		require.Equal(t, 20, got.Failures)
 	})
 
+	// Subscription i is due i hours before now; the one that was due first is listed first. A
+	// deleted owner has no due subscription.
 	t.Run("due", func(t *testing.T) {
 		storage, now := start(t)
 		var owners []billing.Owner

@@ -206,6 +206,9 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 		return files
 	}
 
+	// A file that no document has used can be claimed when its reservation ends, so that it can
+	// be deleted. A claim hides it from other callers, but only for a minute: the caller may
+	// have failed.
 	t.Run("reservation expires", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		user := newID()
@@ -221,6 +224,8 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 		require.Empty(t, claim(t, storage, 10, end.Add(2*time.Hour), end.Add(3*time.Hour)))
 	})
 
+	// A later call can shorten a reservation. The file of a document can be neither claimed nor
+	// deleted.
 	t.Run("reserved again", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		document := newDocument(newID(), jobseeker.CV, false, now)
@@ -234,6 +239,7 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 		require.NotContains(t, claim(t, storage, 10, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)), used.File, "the file of a document")
 	})
 
+	// The files that were released first are claimed first.
 	t.Run("claimed in order of release", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		var files []jobseeker.DocumentFile
@@ -245,11 +251,15 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 		require.ElementsMatch(t, files[:2], claim(t, storage, 2, now, now.Add(time.Hour)))
 	})
 
+	// Twelve concurrent claims of two files each, and a last one, return each of twelve files
+	// once.
 	t.Run("claimed once, concurrently", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		for range 12 {
 			require.NoError(t, storage.DocumentFiles.Reserve(ctx, newID(), jobseeker.DocumentFile{ID: newID()}, now))
 		}
+		// The last element is for the claim after the concurrent ones, which may have claimed
+		// fewer files.
 		claims := make([][]jobseeker.DocumentFile, 13)
 		together(t, 12, func(i int) (err error) {
 			claims[i], err = storage.DocumentFiles.Claim(ctx, 2, now, now.Add(time.Hour))

@@ -38,6 +38,8 @@ func Tracer(t *testing.T, open func(t testing.TB) trace.Tracer) {
 		_, second := span(t, tracer, t.Context(), "")
 		require.NotEqual(t, first[1], second[1])
 	})
+	// A traceparent has four parts: the version, the trace, the span and the flags. A new span
+	// has the parent's trace and its own id.
 	t.Run("given parent", func(t *testing.T) {
 		_, got := span(t, start(t), t.Context(), parent)
 		require.Equal(t, strings.Split(parent, "-")[1], got[1])

@@ -91,6 +91,8 @@ func Transport(t *testing.T, open TransportOpener) {
 		t.Parallel()
 		require.Equal(t, 200, openTransport(t, open).call(t, "GET", "/v1/things/a?q=b", "reader", "").Status)
 	})
+	// A token that is missing or unknown is a 401, one without the scope a 403, one whose quota
+	// is used up a 429. Only the allowed request is executed.
 	t.Run("credentials", func(t *testing.T) {
 		t.Parallel()
 		transport := openTransport(t, open)
@@ -107,6 +109,8 @@ func Transport(t *testing.T, open TransportOpener) {
 		},
 			30*time.Second, 10*time.Millisecond, "Done is called with the status of each response to a caller")
 	})
+	// No response reveals the text of an internal error, and a request that is not valid is not
+	// executed.
 	t.Run("errors", func(t *testing.T) {
 		t.Parallel()
 		transport := openTransport(t, open)
@@ -128,6 +132,8 @@ func Transport(t *testing.T, open TransportOpener) {
 		}
 		require.Zero(t, transport.api.created.Load())
 	})
+	// The body of a route may have web.DefaultBody bytes, if the route does not set a lower
+	// limit.
 	t.Run("large bodies", func(t *testing.T) {
 		t.Parallel()
 		transport := openTransport(t, open)
@@ -137,6 +143,7 @@ func Transport(t *testing.T, open TransportOpener) {
 		require.Equal(t, 201, transport.call(t, "POST", "/api/v1/things", "writer", fits).Status)
 		require.Equal(t, 413, transport.call(t, "POST", "/api/v1/small", "writer", fits).Status)
 	})
+	// The route allows two requests.
 	t.Run("limits of a route", func(t *testing.T) {
 		t.Parallel()
 		transport := openTransport(t, open)
@@ -145,6 +152,7 @@ func Transport(t *testing.T, open TransportOpener) {
 		}
 	})
 	t.Run("idempotency", func(t *testing.T) { transportIdempotency(t, open) })
+	// Each of fifty concurrent requests gets the response to its own path and query.
 	t.Run("concurrent requests", func(t *testing.T) {
 		t.Parallel()
 		transport := openTransport(t, open)
@@ -281,6 +289,7 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 		require.Equal(t, 200, (<-answers).Status)
 		require.NoError(t, <-stopped)
 	})
+	// A request that never ends must not keep the process running.
 	t.Run("request that does not end", func(t *testing.T) {
 		t.Parallel()
 		transport := openTransport(t, open)
