@@ -14,6 +14,7 @@ func (s *Service) MailSubscriptionChanged(ctx context.Context, eventID string, e
 	o := Owner{OwnerKind(e.OwnerKind), e.OwnerID}
 	payers, err := s.People.Payers(ctx, []Owner{o})
 	p, ok := payers[o]
+	// A deleted account has no address.
 	if err != nil || !ok || p.Email == "" {
 		return err
 	}

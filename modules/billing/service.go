@@ -230,6 +230,8 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 	if err != nil {
 		return sub, nil, err
 	}
+	// Only one charge of an owner can be pending. A repeated request continues it, and any
+	// other request has to wait for it.
 	if pending != nil {
 		isRepeated := pending.Plan == plan.ID && (method.ID == "" || method.ID == pending.Method.ID)
 		if !isRepeated {
@@ -238,6 +240,8 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 		return sub, pending, nil
 	}
 	method = cmp.Or(method, sub.Method)
+	// The owner has the plan already: the request can only change the payment method and undo a
+	// cancellation.
 	if sub.Plan == plan.ID && sub.ExpiresAt.After(now) {
 		changed, resumed := sub.setMethod(method), sub.resume()
 		return sub, nil, s.updateAndRecord(ctx, sub, changed, resumed)
@@ -258,6 +262,8 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 		NextAt:      now.Add(retryDelay(0)),
 	}
 	if sub.Plan != o.Free() && sub.Plan != plan.ID {
+		// A plan that the settings do not contain any more costs nothing, so there is no credit
+		// for it.
 		currentPlan, _ := s.plan(sub.Plan)
 		isCheaper := plan.Price.Minor <= currentPlan.Price.Minor
 		if isCheaper && !allowCheaper {
@@ -267,6 +273,8 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 			)
 		}
 		credit := creditFor(sub, currentPlan.Price, now)
+		// No amount below minCharge is charged, and a cheaper plan costs nothing as long as
+		// there is credit: it lasts longer or shorter instead.
 		isPaidByCredit := credit > plan.Price.Minor-minCharge || isCheaper && credit > 0
 		if isPaidByCredit {
 			change := event.SubscriptionUpgraded

@@ -155,8 +155,10 @@ func refusalMessage(f *fault.Error) string {
 // the number of decisions.
 func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (updated []Decision, failed map[int]*fault.Error, err error) {
 	ids := list.Distinct(ds, func(d Decision) string { applicationID, _ := id.Canonical(d.ID); return applicationID })
+	// Malformed ids, which are those of no application, are not part of the query.
 	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" })
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		// The transaction may be executed again.
 		updated, failed = nil, map[int]*fault.Error{}
 		applications, err := s.listReceived(ctx, by.OrganizationID, ids)
 		if err != nil {
@@ -195,6 +197,7 @@ func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (upd
 		if len(changes) == 0 {
 			return nil
 		}
+		// Applications that had the status already are not stored.
 		applications = slices.DeleteFunc(applications, func(a Application) bool { return !changedIDs[a.ID] })
 		if err := s.Applications.UpdateStatuses(ctx, by.OrganizationID, applications, changes); err != nil {
 			return err

@@ -68,6 +68,7 @@ func (s *Service) addModeratedMails(ctx context.Context, eventID string, e event
 // were warned need to know that the warning has ended.
 func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID)
+	// A deleted account has no address.
 	if err != nil || c.address(m.UserID).Email == "" {
 		return err
 	}

@@ -186,6 +186,7 @@ func (s *Service) MailInterview(ctx context.Context, eventID string, e event.Int
 			text = "Your interview with %s for %s is cancelled, since you withdrew your application. It was to be:"
 		}
 	}
+	// If the applicant has withdrawn the application, there is no member who made the change.
 	var replyTo mail.Address
 	if e.ActorID != e.CandidateID {
 		replyTo = c.address(e.ActorID)

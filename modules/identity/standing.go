@@ -246,6 +246,7 @@ func (s *Service) Moderate(
 		}
 		now, action := s.Clock.Now(), OrganizationAction(in.Action)
 		action.apply(&organization, now)
+		// The jobs of other organizations with similar names are held (holdIfSuspicious).
 		var keys []string
 		if organization.IsVerified() {
 			keys = text.NameKeys(organization.Name)

@@ -310,6 +310,7 @@ func (s *Service) acceptInvitation(ctx context.Context, actor auth.Actor, in Acc
 	if !actor.Guest() && actor.UserID != t.UserID {
 		return ErrForAnotherAccount
 	}
+	// The password is hashed before the transaction, because hashing is slow.
 	hash := ""
 	if actor.Guest() {
 		hash, err = s.Hasher.Hash(ctx, in.Password)
@@ -339,6 +340,7 @@ func (s *Service) acceptInvitation(ctx context.Context, actor auth.Actor, in Acc
 		if err := s.Members.Upsert(ctx, &member.Membership); err != nil {
 			return err
 		}
+		// The links of earlier invitations to the organization become invalid, too.
 		otherLinks := MailTokenFilter{Purpose: ForInvitation, OrganizationID: t.OrganizationID}
 		if err := s.revokeTokens(ctx, user.ID, otherLinks, now); err != nil {
 			return err

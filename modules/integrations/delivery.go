@@ -79,6 +79,7 @@ const (
 // addAttempt appends an attempt and removes attempts beyond maxStoredAttempts.
 func (d *Delivery) addAttempt(a Attempt) {
 	a.Answer = a.Answer[:min(len(a.Answer), maxStoredAnswer)]
+	// The answer may be binary or cut within a character; databases cannot store such text.
 	a.Answer = strings.ReplaceAll(strings.ToValidUTF8(a.Answer, ""), "\x00", "")
 	d.Attempts = append(d.Attempts, a)
 	d.Attempts = d.Attempts[max(0, len(d.Attempts)-maxStoredAttempts):]
@@ -142,6 +143,7 @@ func (s *Service) signature(e Endpoint, out Outgoing, at time.Time) (string, err
 		if err != nil {
 			return "", errors.New("the secret of an endpoint is damaged")
 		}
+		// The signed text is webhook-id.webhook-timestamp.body (Standard Webhooks).
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(out.EventID + "." + strconv.FormatInt(at.Unix(), 10) + "." + out.Message.Body))
 		signatures = append(signatures, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))

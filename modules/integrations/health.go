@@ -12,6 +12,7 @@ import (
 // that notifies the owner, if the endpoint was disabled or has failed for warnAfter. The
 // argument before is the endpoint before the latest results.
 func (s *Service) disableOrWarn(before Endpoint, endpoint *Endpoint, now time.Time) []task.Task {
+	// The endpoint of a listener ends with its process, and its developer sees the failures.
 	if endpoint.FailingSince == nil || before.Status != EndpointActive || endpoint.ListeningUntil != nil {
 		return nil
 	}

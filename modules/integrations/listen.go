@@ -65,6 +65,8 @@ func (s *Service) Listen(ctx context.Context, app App, in ListenInput) (endpoint
 		return endpoint, "", err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		// Endpoints of listeners that have ended would count towards the limit of the
+		// application.
 		if err := s.expire(0, ListenersKind)(ctx); err != nil {
 			return err
 		}

@@ -161,6 +161,7 @@ type AuthorizationRequest struct {
 // ParseAuthorization parses and validates the parameters of an authorization request. If it
 // returns an error that can be sent to the client, Redirect and State of the request are set.
 func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r AuthorizationRequest, err error) {
+	// Request objects would replace the other parameters, so no redirect URI is known.
 	for _, name := range []string{"request", "request_uri"} {
 		if params.Get(name) != "" {
 			return r, unsupportedParameter(name)
@@ -176,6 +177,7 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 		return r, fault.IfNotFound(err, InvalidRequest("The client_id is unknown."))
 	}
 	uri := r.redirectURI
+	// A client with one registered URI may omit it (RFC 6749 §3.1.2.3).
 	if uri == "" && len(r.App.RedirectURIs) == 1 {
 		uri = r.App.RedirectURIs[0]
 	}
@@ -183,6 +185,7 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 	if err != nil || !r.App.RedirectsTo(uri) {
 		return r, InvalidRequest("The redirect_uri is none of those that are registered.")
 	}
+	// From here on, errors can be sent to the client.
 	r.Redirect = redirect
 	scopes, areKnown := parseScopes(params.Get("scope"), []Scope{JobsRead})
 	r.Scopes = scopes

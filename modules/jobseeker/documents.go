@@ -120,6 +120,8 @@ func (s *DocumentService) Upload(ctx context.Context, by auth.Actor, in UploadIn
 	}
 	document = document.withDefaultTitle()
 	var err error
+	// The file is written before the transaction. If the transaction fails, the file is
+	// released.
 	if document.Content, err = s.storeContent(ctx, by.UserID, content, sent, Document{}); err != nil {
 		return Document{}, err
 	}
@@ -230,6 +232,7 @@ func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, doc
 	}
 	var document Document
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
+		// The document may have changed since it was read above.
 		old, err := s.findDocument(ctx, by.UserID, documentID)
 		if err != nil {
 			return err

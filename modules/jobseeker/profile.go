@@ -231,6 +231,7 @@ func (s *ProfileService) requestEmailChange(ctx context.Context, by auth.Actor, 
 func (in ProfileInput) apply(a *Account, prefix string) error {
 	first, last := a.nameParts()
 	if in.Name != nil {
+		// The first name ends at the first space, unless the input divides the name.
 		first, last, _ = strings.Cut(text.Name(*in.Name), " ")
 	}
 	patch.SetText(&first, in.FirstName)
@@ -239,6 +240,7 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 	if in.Name != nil || in.FirstName != nil || in.LastName != nil {
 		a.FirstName, a.LastName = first, last
 		if a.Name = fullName(first, a.LastName); a.Name == "" {
+			// The error names the field that the request contains.
 			name := "firstName"
 			if in.Name != nil {
 				name = "name"
