@@ -53,7 +53,8 @@ var quietRoutes = map[string]bool{"/healthz": true, "/readyz": true, "/metrics":
 func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 	route := c.Route().Path
 	status := c.Response().StatusCode()
-	if route == "/" || status == fiber.StatusNotFound && route == "" {
+	// Fiber reports the route "/" of the middleware for paths without a route.
+	if route == "/" && c.Path() != "/" || status == fiber.StatusNotFound && route == "" {
 		route = "unknown"
 	}
 	s.metrics.requests.WithLabelValues(knownMethod(c.Method()), route, strconv.Itoa(status)).Inc()

@@ -43,7 +43,7 @@ var errCiphertext = errors.New("failed to decrypt a secret: it is damaged or has
 
 // Decrypt implements auth.Vault.
 func (t *Tokens) Decrypt(ciphertext, owner string) (string, error) {
-	name, text, _ := strings.Cut(ciphertext, ":")
+	name, text, hasName := strings.Cut(ciphertext, ":")
 	for _, k := range t.ring {
 		if k.id != name {
 			continue
@@ -62,8 +62,8 @@ func (t *Tokens) Decrypt(ciphertext, owner string) (string, error) {
 		}
 		return string(secret), nil
 	}
-	if len(name) > 16 {
-		return "", errCiphertext
+	if !hasName || len(name) > 16 {
+		return "", errCiphertext // the text may be a secret that was never encrypted
 	}
 	return "", fmt.Errorf("a secret is encrypted with key %q, which is not in auth.keys", name)
 }

@@ -43,7 +43,7 @@ func TestVault_Decrypt_OwnerOnlyAndOlderKeys(t *testing.T) {
 	} {
 		_, err := tokens.Decrypt(bad, "e-1")
 		require.Error(t, err, bad)
-		require.NotContains(t, err.Error(), "secret_")
+		require.NotContains(t, err.Error(), "whsec_secret")
 	}
 	_, err = tokens.Decrypt(hidden, "e-2")
 	require.Error(t, err, "another owner")

@@ -29,10 +29,10 @@ import (
 // privateReceivers allows receivers on this machine.
 const privateReceivers = "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"
 
-// TestWebhooks_PostgresAndRedisKilled_NothingIsLost checks that each authorized receiver gets
+// TestWebhooks_ServerAndWorkerKilled_NothingIsLost checks that each authorized receiver gets
 // each event at least once, with the same id and body each time, while the server and the worker
 // are killed and the receivers fail. PostgreSQL and Redis are used but keep running.
-func TestWebhooks_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
+func TestWebhooks_ServerAndWorkerKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
 	inst := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.OwnRedis(t).URL, privateReceivers)
 	inst.victims = []victim{inst.process("serve"), inst.process("worker")}

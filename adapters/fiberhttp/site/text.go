@@ -177,9 +177,10 @@ func jobFacts(listing listings.Listing) []fact {
 
 func formatDate(t time.Time) string { return t.UTC().Format("2 January 2006") }
 
-// daysLeft describes the time until the deadline.
+// daysLeft describes the days until the deadline, by the calendar in UTC.
 func daysLeft(deadline, now time.Time) string {
-	switch days := int(deadline.Sub(now).Hours() / 24); days {
+	const day = 24 * time.Hour
+	switch days := int(deadline.UTC().Truncate(day).Sub(now.UTC().Truncate(day)) / day); days {
 	case 0:
 		return "Closes today"
 	case 1:

@@ -97,3 +97,18 @@ func TestMarkdown_LimitedTexts_TakeLinearTime(t *testing.T) {
 		require.Less(t, render(text), 50*ordinary, name)
 	}
 }
+
+func TestDaysLeft_CountsCalendarDays(t *testing.T) {
+	t.Parallel()
+	evening := time.Date(2026, 11, 24, 22, 0, 0, 0, time.UTC)
+	for deadline, want := range map[string]string{
+		"2026-11-24T23:59:59Z": "Closes today",
+		"2026-11-25T09:00:00Z": "Closes tomorrow",
+		"2026-11-25T23:59:59Z": "Closes tomorrow",
+		"2026-11-26T00:00:00Z": "Closes in 2 days",
+	} {
+		at, err := time.Parse(time.RFC3339, deadline)
+		require.NoError(t, err)
+		require.Equal(t, want, daysLeft(at, evening), deadline)
+	}
+}
