@@ -164,7 +164,7 @@ func listenFor(
 		)
 	})
 	if errors.Is(err, integrations.ErrWebhookNotFound) {
-		return errors.New("somebody has deleted the webhook of this listener; start it again to make another")
+		return errors.New("the webhook of this listener was deleted; start the listener again to create another")
 	}
 	return err
 }

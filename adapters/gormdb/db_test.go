@@ -110,7 +110,7 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 		}))
 	})
 	<-inside
-	require.NoError(t, count(t.Context()), "who reads waits for nobody") // outside of a transaction
+	require.NoError(t, count(t.Context()), "reads do not wait for writes") // outside of a transaction
 
 	hurried, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -327,7 +327,7 @@ func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
 		visits.Wait()
 		env.clock.Advance(10 * time.Second)
 		env.work.All(t)
-		require.Len(t, env.sent, 41, "who was one too many has come again")
+		require.Len(t, env.sent, 41, "the deferred delivery is sent on the next run")
 	})
 }
 
@@ -360,7 +360,7 @@ func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 		visits.Wait()
 		env.clock.Advance(10 * time.Second)
 		env.work.All(t)
-		require.Len(t, env.sent, half+3, "who was one too many has come again")
+		require.Len(t, env.sent, half+3, "the deferred delivery is sent on the next run")
 	})
 }
 

@@ -39,7 +39,7 @@ func (s *Service) warn(ctx context.Context, w warning) error {
 	}
 	// The id is the same for all attempts of the task, so that the owner gets the e-mail once.
 	mailID := "webhook-" + w.Endpoint + "-" + strconv.FormatInt(w.Since.UnixMicro(), 36)
-	subject := "A webhook of " + app.Name + " does not arrive"
+	subject := "A webhook of " + app.Name + " is not being delivered"
 	text := "Since " + w.Since.UTC().
 		Format("2 January 2006, 15:04 MST") +
 		" no attempt to reach this webhook has succeeded. We keep trying, and stop when that has gone on for five days."

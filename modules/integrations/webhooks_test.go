@@ -137,7 +137,7 @@ func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 			require.Equal(t, d.EventID, sent.Headers["webhook-id"])
 			require.Equal(t, i == 0, sent.Headers["webhook-timestamp"] == env.sent[0].Headers["webhook-timestamp"])
 		}
-		require.Equal(t, []string{"A webhook of Ward Finder does not arrive"}, env.mails, "once, after a day")
+		require.Equal(t, []string{"A webhook of Ward Finder is not being delivered"}, env.mails, "once, after a day")
 
 		env.respond = respondWith(204)
 		n, err := env.ReplayFailed(t.Context(), me, hook, begun.Add(-time.Hour))
@@ -170,7 +170,7 @@ func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 		env.work.All(t)
 		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 		require.Equal(t, integrations.EndpointDisabled, status())
-		require.Equal(t, []string{"A webhook of Ward Finder does not arrive", "A webhook of Ward Finder was disabled"}, env.mails)
+		require.Equal(t, []string{"A webhook of Ward Finder is not being delivered", "A webhook of Ward Finder was disabled"}, env.mails)
 		require.False(
 			t,
 			slices.ContainsFunc(

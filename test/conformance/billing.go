@@ -33,7 +33,7 @@ func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, tim
 }
 
 // A new owner that replaces a deleted one.
-func nobody() billing.Owner { return billing.Owner{Kind: billing.DeletedOwner, ID: newID()} }
+func deletedOwner() billing.Owner { return billing.Owner{Kind: billing.DeletedOwner, ID: newID()} }
 
 // payer returns a new user who pays.
 func payer() billing.Owner { return billing.Owner{Kind: billing.User, ID: newID()} }
@@ -138,7 +138,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		due, err = storage.Subscriptions.ListDue(ctx, now, 2)
 		require.NoError(t, err)
 		require.Equal(t, owners[:2], due)
-		require.NoError(t, storage.Subscriptions.Erase(ctx, owners[0], nobody()))
+		require.NoError(t, storage.Subscriptions.Erase(ctx, owners[0], deletedOwner()))
 		due, err = storage.Subscriptions.ListDue(ctx, now, 1)
 		require.NoError(t, err)
 		require.Equal(t, owners[1:2], due)
@@ -333,7 +333,7 @@ func (su chargeSuite) list(t *testing.T) {
 // remains, without the payment method. Only a pending charge keeps the id of the method.
 func (su chargeSuite) erasedOwner(t *testing.T) {
 	storage, now := openBilling(t, su.open)
-	cs, owner, anonymous := storage.Charges, payer(), nobody()
+	cs, owner, anonymous := storage.Charges, payer(), deletedOwner()
 	paid := newCharge(owner, now)
 	open := newCharge(owner, now.Add(time.Hour))
 	other := newCharge(payer(), now)

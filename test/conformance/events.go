@@ -221,7 +221,7 @@ func (su eventSuite) orderWithinASubject(t *testing.T) {
 	first := su.claim(t, database, 1)
 	require.Equal(t, "job.created", first[0].Type)
 	other := su.claim(t, database, 10)
-	require.Len(t, other, 1, "what follows waits for it, what has nothing to do with it does not")
+	require.Len(t, other, 1, "later events of the same subject wait for it, and events of other subjects do not")
 	require.Equal(t, "k", other[0].Subject)
 	require.NoError(t, database.Outbox.MarkSent(t.Context(), first[0].ID))
 	rest := su.claim(t, database, 10)

@@ -465,7 +465,7 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	b.clk.Advance(time.Second)
 	b.events(t)
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
-	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "the world hears of what it can see")
+	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "only public listings cause events")
 	for i, l := range posted {
 		got, err := b.get(ctx, b.org, l.ID)
 		require.NoError(t, err)
@@ -473,7 +473,7 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 		require.Equal(t, l.Title, got.Title)
 		require.Equal(t, i == 0, got.DeletedAt != nil)
 	}
-	require.Len(t, b.find(t, listings.FindInput{Text: "southgate"}), 4, "also who searches for it")
+	require.Len(t, b.find(t, listings.FindInput{Text: "southgate"}), 4, "searches find the new name")
 	other, err := b.get(ctx, foreign.OrganizationID, foreign.ID)
 	require.NoError(t, err)
 	require.Equal(t, foreign.Company, other.Company)
@@ -483,7 +483,7 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	// The organization is renamed again while its listings are written.
 	b.before, b.company = []string{"Eastgate Trust"}, "Westgate Trust"
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
-	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "the world hears of the newest name alone")
+	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "only the newest name causes events")
 	got, err := b.get(ctx, b.org, posted[1].ID)
 	require.NoError(t, err)
 	require.Equal(t, "Westgate Trust", got.Company)

@@ -162,7 +162,7 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 	for _, key := range []string{"away", "panic", "away-2", "away-3"} {
 		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, key, key)))
 	}
-	moments := map[time.Time]bool{}
+	runTimes := map[time.Time]bool{}
 	for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
 		var r task.Record
 		require.Eventually(t, func() bool { r = su.state(t, database, task.Waiting, key); return r.Err != "" },
@@ -171,9 +171,9 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 		pause := r.RunAt.Sub(begun)
 		require.Greater(t, pause, 3900*time.Millisecond)
 		require.Less(t, pause, 30*time.Second)
-		moments[r.RunAt] = true
+		runTimes[r.RunAt] = true
 	}
-	require.Len(t, moments, 4, "retries are spread")
+	require.Len(t, runTimes, 4, "retries are spread")
 }
 
 // lastAttemptFails checks that a task is dead after its last attempt, with the error of that
