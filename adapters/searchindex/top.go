@@ -19,7 +19,7 @@ type top struct {
 	worst item // the last of the n items, once there are n
 }
 
-// compareItems orders items by key and then by ordinal, which is by date.
+// compareItems orders items by key and then by ordinal, because ordinals follow the date.
 func compareItems(a, b item) int {
 	if a.key != b.key {
 		return cmp.Compare(a.key, b.key)
@@ -27,14 +27,16 @@ func compareItems(a, b item) int {
 	return cmp.Compare(a.doc, b.doc)
 }
 
-// add adds an item unless n better ones are known. It sorts only when twice as many have been added.
+// add adds an item unless n better ones are known. It sorts only after about n more items were
+// added, so that the cost of sorting is spread over them.
 func (t *top) add(key uint64, doc uint32) {
 	it := item{key, doc}
 	if t.full && compareItems(it, t.worst) > 0 {
 		return
 	}
 	t.items = append(t.items, it)
-	if len(t.items) >= 2*t.n+16 {
+	const slack = 16 // avoids sorting after each item when n is small
+	if len(t.items) >= 2*t.n+slack {
 		t.cut()
 	}
 }
@@ -53,8 +55,9 @@ func (t *top) cut() {
 	}
 }
 
-// addByCost adds the documents of the set with their cost as the key. It reads no more documents
-// than it can keep. It changes the set.
+// addByCost adds the documents of the set with their cost as the key, and changes the set. costs
+// has a set of documents for each bit of the cost, the lowest bit first. Splitting the set by
+// these bits finds the cheapest documents without reading the cost of each.
 func (t *top) addByCost(e *evaluation, set vector, costs counters) {
 	if len(t.items) >= t.n {
 		t.cut()
@@ -63,6 +66,8 @@ func (t *top) addByCost(e *evaluation, set vector, costs counters) {
 		return // the documents of a later block follow those of an earlier one
 	}
 	defer e.release(e.mark())
+	// Only documents that cost less than the worst item can still be added: documents with an equal
+	// cost come after it, because their ordinals are higher.
 	if t.full {
 		equal, greater := e.vector(), e.vector()
 		copy(equal, set)
@@ -70,6 +75,7 @@ func (t *top) addByCost(e *evaluation, set vector, costs counters) {
 		set.andNot(equal)
 		set.andNot(greater)
 	}
+	// Reading the costs of a few documents is faster than splitting the set.
 	if len(costs) > 0 && set.count() <= 4*t.n {
 		for doc := range set.each {
 			t.add(costs.get(doc), uint32(e.block*blockDocs)+doc)
@@ -79,8 +85,9 @@ func (t *top) addByCost(e *evaluation, set vector, costs counters) {
 	t.descend(e, set, costs, 0, t.n)
 }
 
-// descend adds at most n documents of the set, lowest cost first. The bits of
-// the cost above costs are given by key.
+// descend adds at most n documents of the set, lowest cost first, and returns their number. It
+// splits the set by the highest bit in costs: documents without the bit cost less. key has the
+// higher bits, which are equal for all documents of the set.
 func (t *top) descend(e *evaluation, set vector, costs counters, key uint64, n int) (added int) {
 	if len(costs) == 0 {
 		for doc := range set.each {

@@ -71,12 +71,17 @@ func TestJoin_StartWithAFailedStore_ReturnsTheOthers(t *testing.T) {
 	require.Empty(t, started)
 	_, err = Join(runStore{err: unavailable}, runStore{err: unavailable}).Start(t.Context(), nil, time.Second)
 	require.ErrorIs(t, err, unavailable)
+}
+
+func TestJoin_OneStore_ReturnsTheStore(t *testing.T) {
+	t.Parallel()
 	store := runStore{}
 	require.Equal(t, Store(store), Join(store))
 }
 
-// TestJoin_LeaseEnded_TaskIsForgotten checks that the memory of started tasks does not grow: after 15
-// heartbeats of a third of a lease, a task whose lease was not renewed is removed from it.
+// TestJoin_LeaseEnded_TaskIsForgotten checks that the memory of started tasks does not grow: a task
+// is removed when its lease was not renewed for more than 4 leases. The test waits for 15 heartbeats
+// of a third of a lease, which are 5 leases.
 func TestJoin_LeaseEnded_TaskIsForgotten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

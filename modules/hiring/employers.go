@@ -96,19 +96,19 @@ func (s *Service) Decide(ctx context.Context, by auth.Actor, d Decision) error {
 	if !slices.Contains(Statuses, Status(d.Status)) {
 		return ErrInvalidStatus
 	}
-	_, refused, err := s.decide(ctx, by, []Decision{d})
+	_, failed, err := s.decide(ctx, by, []Decision{d})
 	if err != nil {
 		return err
 	}
-	if len(refused) > 0 {
-		return refused[0]
+	if len(failed) > 0 {
+		return failed[0]
 	}
 	return nil
 }
 
 // Dismiss sets an application to withdrawn on behalf of the employer, who may set another
-// status later. It does nothing if the applicant has withdrawn the application, which is the
-// only reason for ErrInvalidStatus here.
+// status later. It does nothing if the applicant has withdrawn the application: Decide then returns
+// ErrInvalidStatus, for which there is no other reason here.
 func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
 	err := s.Decide(ctx, by, Decision{ID: id, Status: string(Withdrawn)})
 	if errors.Is(err, ErrInvalidStatus) {
@@ -191,7 +191,9 @@ func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (upd
 			updated = append(updated, Decision{ID: a.ID, Status: d.Status})
 			if isChanged {
 				c := s.newChange(a, ByEmployer, by, from)
-				changes, events, changedIDs[a.ID] = append(changes, c), append(events, c.event(a)), true
+				changes = append(changes, c)
+				events = append(events, c.event(a))
+				changedIDs[a.ID] = true
 			}
 		}
 		if len(changes) == 0 {
@@ -247,8 +249,8 @@ func (s *Service) Stats(ctx context.Context, by auth.Actor, in StatsInput) (Coun
 	return s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID}, f)
 }
 
-// ApplicantStats returns the number of the user's applications that are not withdrawn, and
-// how many of them the user sees as pending.
+// ApplicantStats returns the number of the user's applications that are not withdrawn, which an
+// empty filter excludes for applicants, and how many of them the user sees as pending.
 func (s *Service) ApplicantStats(ctx context.Context, userID string) (total, pending int, err error) {
 	counts, err := s.Applications.CountByStatus(ctx, Visibility{ApplicantID: userID}, ApplicationFilter{})
 	return Counts(counts).Total(), counts[Pending], err

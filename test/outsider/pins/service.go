@@ -19,12 +19,14 @@ import (
 )
 
 const (
-	// maxPins is how many jobs a jobseeker can pin, and maxListed how many are listed:
-	// concurrent requests of one jobseeker may exceed the limit by a few pins.
-	maxPins, maxListed = 20, 100
-	// maxPopular is how many jobs a list of popular ones has, and popularWithin how old the
-	// pins are that it counts.
-	maxPopular    = 10
+	// maxPins is the maximum number of jobs that a jobseeker can pin.
+	maxPins = 20
+	// maxListed is the maximum number of pins in a list. It is larger than maxPins, because
+	// concurrent requests of one jobseeker may exceed that limit by a few pins.
+	maxListed = 100
+	// maxPopular is the maximum number of jobs in the list of popular jobs.
+	maxPopular = 10
+	// popularWithin is the age up to which pins count for popularity.
 	popularWithin = 7 * 24 * time.Hour
 	// closedAtOnce is how many pins of a closed job one transaction removes.
 	closedAtOnce = 500
@@ -145,6 +147,9 @@ func (s Service) Popular(ctx context.Context) ([]Popular, error) {
 		ids[i] = c.ListingID
 	}
 	public, err := s.Services.Listings.PublicMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
 	titles := map[string]string{}
 	for _, job := range public {
 		titles[job.ID] = job.Title
@@ -155,7 +160,7 @@ func (s Service) Popular(ctx context.Context) ([]Popular, error) {
 			jobs = append(jobs, Popular{c.ListingID, title, c.Pins})
 		}
 	}
-	return jobs, err
+	return jobs, nil
 }
 
 // notice is the payload of a task that mails a jobseeker about a pinned job that was closed.
