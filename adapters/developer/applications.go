@@ -133,7 +133,7 @@ func (in ApplicationsInput) Problems() []fault.Field {
 		)
 	}
 	for name, text := range map[string]string{"submitted_after": in.SubmittedAfter, "submitted_before": in.SubmittedBefore} {
-		if _, err := moment(text); err != nil {
+		if _, err := parseTimestamp(text); err != nil {
 			out = append(out, fault.Field{Name: name, Message: err.Error()})
 		}
 	}
@@ -156,13 +156,13 @@ func (in ApplicationsInput) filter() hiring.ApplicationFilter {
 	if in.JobID != "" {
 		f.ListingIDs = []string{in.JobID}
 	}
-	f.AppliedFrom, _ = moment(in.SubmittedAfter) // Problems has validated both
-	f.AppliedUntil, _ = moment(in.SubmittedBefore)
+	f.AppliedFrom, _ = parseTimestamp(in.SubmittedAfter) // Problems has validated both
+	f.AppliedUntil, _ = parseTimestamp(in.SubmittedBefore)
 	return f
 }
 
-// moment parses a timestamp parameter. It is zero for an empty text.
-func moment(text string) (time.Time, error) {
+// parseTimestamp parses a timestamp parameter. It is zero for an empty text.
+func parseTimestamp(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}

@@ -149,7 +149,7 @@ func (in JobsInput) Problems() (out []fault.Field) {
 	if in.SalaryMin != nil && in.SalaryMax != nil && *in.SalaryMax < *in.SalaryMin {
 		out = append(out, fault.Field{Name: "salary_max", Message: "must not be less than salary_min"})
 	}
-	if _, err := moment(in.PostedAfter); err != nil {
+	if _, err := parseTimestamp(in.PostedAfter); err != nil {
 		out = append(out, fault.Field{Name: "posted_after", Message: err.Error()})
 	}
 	return out

@@ -145,7 +145,7 @@ func (s *Store) deleteAbandonedParts() error {
 	return nil
 }
 
-// deleteIfAbandoned deletes a part that nobody has written to for partMaxAge: its upload was
+// deleteIfAbandoned deletes a part that was not written to for partMaxAge: its upload was
 // interrupted.
 func (s *Store) deleteIfAbandoned(part fs.DirEntry) error {
 	info, err := part.Info()

@@ -44,12 +44,27 @@ func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput, fr
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
-	email, _ := text.ParseEmail(in.Email)
-	response := time.After(resetResponseTime)
-	limits := []limitKey{{resetsPerClient, audit.Prefix(from.Address, 32, 64)}, {resetsPerMailbox, s.Mailboxes.Key(email)}}
-	err := s.recordRequest(ctx, email, limits, func(u User) event.Event {
+	return s.requestLink(ctx, in.Email, from, resetsPerClient, resetsPerMailbox, func(u User) event.Event {
 		return event.PasswordResetRequested{UserID: u.ID, RequestedAt: s.Clock.Now()}
 	})
+}
+
+// requestLink records a request for a mailed link within the limits. It takes the same time for
+// every address, so that it does not disclose which addresses have an account.
+func (s *Service) requestLink(
+	ctx context.Context,
+	address string,
+	from Client,
+	perClient, perMailbox limit.Rule,
+	newEvent func(User) event.Event,
+) error {
+	email, _ := text.ParseEmail(address)
+	response := time.After(resetResponseTime)
+	limits := []limitKey{
+		{perClient, audit.Prefix(from.Address, 32, 64)},
+		{perMailbox, s.Mailboxes.Key(email)},
+	}
+	err := s.recordRequest(ctx, email, limits, newEvent)
 	select {
 	case <-response:
 	case <-ctx.Done():

@@ -4,10 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/limit"
-	"github.com/locumhq/locum/core/text"
 	"github.com/locumhq/locum/core/valid"
 )
 
@@ -30,23 +28,12 @@ func (s *Service) RequestVerification(ctx context.Context, in RequestVerificatio
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
-	email, _ := text.ParseEmail(in.Email)
-	response := time.After(resetResponseTime)
-	limits := []limitKey{
-		{verificationsPerClient, audit.Prefix(from.Address, 32, 64)},
-		{verificationsPerMailbox, s.Mailboxes.Key(email)},
-	}
-	err := s.recordRequest(ctx, email, limits, func(u User) event.Event {
+	return s.requestLink(ctx, in.Email, from, verificationsPerClient, verificationsPerMailbox, func(u User) event.Event {
 		if !u.EmailVerifiedAt.IsZero() {
 			return nil
 		}
 		return event.VerificationRequested{UserID: u.ID, RequestedAt: s.Clock.Now()}
 	})
-	select {
-	case <-response:
-	case <-ctx.Done():
-	}
-	return err
 }
 
 // OnVerificationRequested sends a user another link that confirms the address.
