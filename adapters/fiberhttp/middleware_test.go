@@ -27,6 +27,7 @@ import (
 	"github.com/locumhq/locum/adapters/portal"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/list"
 	"github.com/locumhq/locum/modules/identity"
 )
 
@@ -76,8 +77,13 @@ func (testTokens) Verify(string) (identity.AccessClaims, error) {
 // testSessions returns testUser for each session.
 type testSessions struct{ identity.Sessions }
 
-func (testSessions) GetPrincipal(context.Context, identity.SessionKey) (identity.Principal, error) {
-	return identity.Principal{User: identity.User{ID: testUser}, Session: identity.Session{ExpiresAt: time.Now().Add(time.Hour)}}, nil
+func (testSessions) GetPrincipals(_ context.Context, ids []string) ([]identity.Principal, error) {
+	return list.Map(ids, func(id string) identity.Principal {
+		return identity.Principal{
+			User:    identity.User{ID: testUser},
+			Session: identity.Session{ID: id, ExpiresAt: time.Now().Add(time.Hour)},
+		}
+	}), nil
 }
 
 // serveTest starts a server that trusts the proxies. Its database is down and its limiter is

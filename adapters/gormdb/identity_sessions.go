@@ -67,7 +67,7 @@ func (d sessions) upsertRefreshTokens(ctx context.Context, sessionID string, tok
 	)
 }
 
-// principalColumns and the joins of GetPrincipal read a session with its user, active
+// principalColumns and the joins of listPrincipals read a session with its user, active
 // membership and second factor.
 const principalColumns = `s.id, s.user_id, s.address, s.user_agent, s.created_at, s.last_used_at, s.expires_at, s.ended_at,
 	u.email AS account_email, u.name AS account_name, u.kind AS account_kind, u.status AS account_status, u.registered AS account_registered,
@@ -75,39 +75,57 @@ const principalColumns = `s.id, s.user_id, s.address, s.user_agent, s.created_at
 	m.organization_id AS member_organization_id, m.role AS member_role, m.permissions AS member_permissions, m.founder AS member_founder,
 	(o.id IS NOT NULL AND f.user_id IS NULL) AS unenrolled`
 
-// GetPrincipal implements identity.Sessions. It runs for every signed-in request: a
-// constant statement that uses primary keys and the index of active memberships.
-func (d sessions) GetPrincipal(ctx context.Context, k identity.SessionKey) (p identity.Principal, err error) {
+// GetPrincipal implements identity.Sessions.
+func (d sessions) GetPrincipal(ctx context.Context, k identity.SessionKey) (identity.Principal, error) {
+	if k.CookieHash == "" {
+		found, err := d.GetPrincipals(ctx, []string{k.ID})
+		return list.First(found, err, identity.ErrSessionNotFound)
+	}
+	found, err := d.listPrincipals(ctx, func(q *gorm.DB) *gorm.DB {
+		return q.Where("s.id = (SELECT session_id FROM browser_sessions WHERE hash = ?)", k.CookieHash)
+	})
+	return list.First(found, err, identity.ErrSessionNotFound)
+}
+
+// GetPrincipals implements identity.Sessions.
+func (d sessions) GetPrincipals(ctx context.Context, sessionIDs []string) ([]identity.Principal, error) {
+	return d.listPrincipals(ctx, func(q *gorm.DB) *gorm.DB { return whereIn(q, "s.id", sessionIDs) })
+}
+
+// listPrincipals reads the selected sessions with their users and memberships. It runs for
+// every signed-in request: a constant statement that uses primary keys and the index of active
+// memberships.
+func (d sessions) listPrincipals(ctx context.Context, selected func(*gorm.DB) *gorm.DB) ([]identity.Principal, error) {
 	q := d.conn(ctx).Table("sessions AS s").Select(principalColumns).
 		Joins("JOIN users u ON u.id = s.user_id AND u.status = 'active' AND u.locked_at IS NULL").
 		Joins("LEFT JOIN memberships m ON m.user_id = s.user_id AND m.status = 'active'").
 		Joins("LEFT JOIN organizations o ON o.id = m.organization_id AND o.require_second_factor").
 		Joins("LEFT JOIN second_factors f ON f.user_id = s.user_id AND f.confirmed_at IS NOT NULL")
-	if k.CookieHash != "" {
-		q = q.Where("s.id = (SELECT session_id FROM browser_sessions WHERE hash = ?)", k.CookieHash)
-	} else {
-		q = q.Where("s.id = ?", k.ID)
+	var rows []principalRow
+	if err := selected(q).Scan(&rows).Error; err != nil {
+		return nil, wrap(err)
 	}
-	var r struct {
-		Session    sessionRow    `gorm:"embedded"`
-		User       userRow       `gorm:"embedded;embeddedPrefix:account_"`
-		Member     membershipRow `gorm:"embedded;embeddedPrefix:member_"`
-		Unenrolled bool
-	}
-	if err := q.Scan(&r).Error; err != nil {
-		return p, wrap(err)
-	}
-	if r.Session.ID == "" {
-		return p, identity.ErrSessionNotFound
-	}
-	p.Session, p.User = identity.Session(r.Session), identity.User(r.User)
+	return list.Map(rows, principalRow.principal), nil
+}
+
+// principalRow is a row with the principalColumns.
+type principalRow struct {
+	Session    sessionRow    `gorm:"embedded"`
+	User       userRow       `gorm:"embedded;embeddedPrefix:account_"`
+	Member     membershipRow `gorm:"embedded;embeddedPrefix:member_"`
+	Unenrolled bool
+}
+
+// principal returns the row as a session with its user and membership.
+func (r principalRow) principal() identity.Principal {
+	p := identity.Principal{Session: identity.Session(r.Session), User: identity.User(r.User)}
 	p.User.ID = r.Session.UserID
 	if r.Member.OrganizationID != "" {
 		m := identity.Membership(r.Member)
 		m.UserID, m.Status, m.SecondFactorMissing = r.Session.UserID, identity.MemberActive, r.Unenrolled
 		p.Membership = &m
 	}
-	return p, nil
+	return p
 }
 
 // List implements identity.Sessions.

@@ -35,6 +35,14 @@ type batch[I, O any] struct {
 	err    error
 }
 
+// result returns the result for the item with the index i, after done is closed.
+func (b *batch[I, O]) result(i int) (out O, err error) {
+	if b.err != nil {
+		return out, b.err
+	}
+	return b.out[i], nil
+}
+
 // New returns a Batcher that calls do with batches of items. The function do returns one
 // result for each item, in the order of the items. At most concurrency calls are in progress
 // at a time. The weights of the items of a batch add up to at most maxWeight, unless the
@@ -62,10 +70,34 @@ func (b *Batcher[I, O]) Do(ctx context.Context, in I) (out O, err error) {
 		<-b.slots
 		<-joined.done
 	}
-	if joined.err != nil {
-		return out, joined.err
+	return joined.result(i)
+}
+
+// Read is Do for calls that change nothing. It fails with the error of ctx as soon as ctx is
+// cancelled; the call continues for the other items of the batch.
+func (b *Batcher[I, O]) Read(ctx context.Context, in I) (out O, err error) {
+	if err := ctx.Err(); err != nil {
+		return out, err
 	}
-	return joined.out[i], nil
+	joined, i := b.join(in)
+	select {
+	case <-ctx.Done():
+		return out, ctx.Err()
+	case <-joined.done:
+	case b.slots <- struct{}{}:
+		go func() {
+			if b.begin(joined) {
+				b.call(ctx, joined)
+			}
+			<-b.slots
+		}()
+	}
+	select {
+	case <-ctx.Done():
+		return out, ctx.Err()
+	case <-joined.done:
+		return joined.result(i)
+	}
 }
 
 // join adds the item to the next batch and returns the batch and the item's index in it.

@@ -91,6 +91,44 @@ func TestBatcher_CancelledCaller_CompletesBatch(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+// TestBatcher_Read_LeavesWhenCancelled checks that a caller of Read does not wait longer than its context
+// for a call that hangs or for a slot, and that the call continues for the other items of the batch.
+func TestBatcher_Read_LeavesWhenCancelled(t *testing.T) {
+	t.Parallel()
+	begun, release := make(chan struct{}, 2), make(chan struct{})
+	slow := batch.New(1, 10, batch.Unweighted, func(batchCtx context.Context, in []int) ([]int, error) {
+		begun <- struct{}{}
+		<-release
+		return in, batchCtx.Err()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var callers sync.WaitGroup
+	callers.Go(func() {
+		_, err := slow.Read(ctx, 1)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the caller whose call hangs: %v", err)
+		}
+	})
+	<-begun
+	callers.Go(func() {
+		_, err := slow.Read(ctx, 2)
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller that waits for the slot: %v", err)
+		}
+	})
+	cancel()
+	callers.Wait()
+
+	callers.Go(func() {
+		got, err := slow.Read(t.Context(), 3)
+		if got != 3 || err != nil {
+			t.Errorf("a later caller: %d, %v", got, err)
+		}
+	})
+	close(release)
+	callers.Wait()
+}
+
 // TestBatcher_HeavyItem_IsABatch checks that an item above the maximum weight is carried out alone instead
 // of waiting forever.
 func TestBatcher_HeavyItem_IsABatch(t *testing.T) {

@@ -90,6 +90,9 @@ type Sessions interface {
 	// query. It fails with ErrSessionNotFound, also if the user is deleted or locked.
 	// It returns ended and expired sessions.
 	GetPrincipal(ctx context.Context, k SessionKey) (Principal, error)
+	// GetPrincipals is GetPrincipal for several ids of sessions, in one query. It omits
+	// those for which GetPrincipal fails.
+	GetPrincipals(ctx context.Context, sessionIDs []string) ([]Principal, error)
 	// GetRefreshToken finds a token by its hash or fails with ErrSessionNotFound.
 	GetRefreshToken(ctx context.Context, hash string) (RefreshToken, error)
 	// List returns the user's sessions that can be used at the time, considering

@@ -8,6 +8,7 @@ import (
 
 	"github.com/locumhq/locum/core/audit"
 	"github.com/locumhq/locum/core/auth"
+	"github.com/locumhq/locum/core/batch"
 	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
@@ -67,10 +68,37 @@ type Service struct {
 	gate gate
 	// organizationChanges is the number of commits that may have changed an organization.
 	organizationChanges atomic.Uint64
+	// sessions combines the queries for the sessions of concurrent requests.
+	sessions *batch.Batcher[string, *Principal]
 }
 
+// The limits of the queries for the sessions of requests. A query that hangs ends before the
+// requests that wait for the next one time out.
+const (
+	maxSessionQueries  = 2
+	maxSessionsInQuery = 100
+	sessionTimeout     = 4 * time.Second
+)
+
 // New returns the service.
-func New(d Deps) *Service { return &Service{Deps: d} }
+func New(d Deps) *Service {
+	s := &Service{Deps: d}
+	s.sessions = batch.New(maxSessionQueries, maxSessionsInQuery, batch.Unweighted, s.listPrincipals)
+	return s
+}
+
+// listPrincipals returns the principals of the sessions in the order of the ids, and nil for
+// those that do not exist.
+func (s *Service) listPrincipals(ctx context.Context, sessionIDs []string) ([]*Principal, error) {
+	ctx, cancel := context.WithTimeout(ctx, sessionTimeout)
+	defer cancel()
+	found, err := s.Sessions.GetPrincipals(ctx, list.Distinct(sessionIDs, func(id string) string { return id }))
+	if err != nil {
+		return nil, err
+	}
+	byID := list.ToMap(found, func(p Principal) (string, *Principal) { return p.Session.ID, &p })
+	return list.Map(sessionIDs, func(id string) *Principal { return byID[id] }), nil
+}
 
 // OrganizationChanges returns the number of transactions of this process that may have changed
 // the name, the profile or the standing of an organization. A cached page is outdated when the
@@ -192,10 +220,14 @@ func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Ac
 	if !id.Valid(claims.SessionID) {
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
-	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: claims.SessionID})
+	p, err := s.sessions.Read(ctx, claims.SessionID)
 	switch {
+	case ctx.Err() != nil:
+		return auth.Actor{}, fault.ErrUnavailable.WithCause(ctx.Err()).WithRetryAfter(time.Second)
 	case err != nil:
-		return auth.Actor{}, fault.IfNotFound(err, fault.ErrUnauthorized.WithCause(err))
+		return auth.Actor{}, err
+	case p == nil:
+		return auth.Actor{}, fault.ErrUnauthorized.WithCause(ErrSessionNotFound)
 	case !p.Session.Alive(s.Clock.Now()) || p.User.ID != claims.UserID:
 		return auth.Actor{}, fault.ErrUnauthorized
 	}

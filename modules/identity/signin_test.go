@@ -5,9 +5,11 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/core/fault"
@@ -343,6 +345,28 @@ func TestAuthenticate_UnknownSession_Unauthorized(t *testing.T) {
 		_, err := env.Authenticate(env.t.Context(), bad)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, "%q", bad)
 	}
+}
+
+// TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser checks that requests whose sessions are read
+// together get their own accounts, and that one with an unknown session fails alone.
+func TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser(t *testing.T) {
+	env := newSQLiteEnv(t)
+	users := []identity.SignedIn{env.jobseeker("jo@example.org"), env.jobseeker("al@example.org"), env.jobseeker("kim@example.org")}
+	unknown := strings.Replace(users[0].AccessToken, env.actor(users[0]).SessionID, "0190a3a0-0000-7000-8000-000000000000", 1)
+	var requests sync.WaitGroup
+	for i := range 60 {
+		user := users[i%len(users)]
+		requests.Go(func() {
+			actor, err := env.Authenticate(env.t.Context(), user.AccessToken)
+			assert.NoError(t, err)
+			assert.Equal(t, user.Account.ID, actor.UserID)
+		})
+		requests.Go(func() {
+			_, err := env.Authenticate(env.t.Context(), unknown)
+			assert.ErrorIs(t, err, fault.ErrUnauthorized)
+		})
+	}
+	requests.Wait()
 }
 
 // TestLogin_DatabaseUnavailable_IsNotUnauthorized checks that an error of the database is not

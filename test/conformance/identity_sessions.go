@@ -16,6 +16,7 @@ import (
 func Sessions(t *testing.T, open IdentityOpener) {
 	runIdentity(t, open, map[string]func(*testing.T, *identityFixture){
 		"principal":              principalReads,
+		"several users":          sessionsOfSeveralUsers,
 		"cookie":                 cookieFindsSession,
 		"update":                 sessionUpdates,
 		"end by user":            sessionsEnd,
@@ -50,6 +51,25 @@ func principalReads(t *testing.T, fixture *identityFixture) {
 	require.True(t, got.Membership.Founder)
 	_, err := fixture.Sessions.GetPrincipal(t.Context(), identity.SessionKey{ID: newID()})
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
+}
+
+// sessionsOfSeveralUsers checks that one call reads several sessions, each with its own user and
+// membership, and omits unknown sessions and those of locked users.
+func sessionsOfSeveralUsers(t *testing.T, fixture *identityFixture) {
+	admin, seeker, locked := fixture.user("jo@example.org"), fixture.user("al@example.org"), fixture.user("kim@example.org")
+	fixture.organization(admin.ID)
+	adminSession, _ := fixture.session(admin)
+	seekerSession, _ := fixture.session(seeker)
+	lockedSession, _ := fixture.session(locked)
+	locked.Lock(fixture.now)
+	require.NoError(t, fixture.Users.Update(t.Context(), &locked))
+	ids := []string{adminSession.ID, seekerSession.ID, lockedSession.ID, newID()}
+	got, err := fixture.Sessions.GetPrincipals(t.Context(), ids)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []identity.Principal{
+		fixture.principal(identity.SessionKey{ID: adminSession.ID}),
+		fixture.principal(identity.SessionKey{ID: seekerSession.ID}),
+	}, got)
 }
 
 // browserSession creates a session with a cookie.
