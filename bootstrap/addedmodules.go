@@ -200,7 +200,9 @@ func newAddedModules(
 func (r *registry) addedModules(d ModuleDeps) (all addedModules, err error) {
 	for _, m := range r.modules {
 		a := describeModule(m, d)
-		a.subscriptions, a.tasks, a.periodic = callIfSet(m.Subscriptions, d), callIfSet(m.Tasks, d), callIfSet(m.Periodic, d)
+		a.subscriptions = callIfSet(m.Subscriptions, d)
+		a.tasks = callIfSet(m.Tasks, d)
+		a.periodic = callIfSet(m.Periodic, d)
 		if err := a.check(); err != nil {
 			return nil, fmt.Errorf("module %s: %w", m.Name, err)
 		}

@@ -121,7 +121,9 @@ func (c *clockCheck) Ping(context.Context) error {
 	if c.wrongFrom.IsZero() {
 		c.wrongFrom = time.Now()
 	} else if time.Since(c.wrongFrom) > clockAccepted {
-		c.from, c.reference, c.wrongFrom = c.clock.Now(), time.Now(), time.Time{}
+		c.from = c.clock.Now()
+		c.reference = time.Now()
+		c.wrongFrom = time.Time{}
 		return nil
 	}
 	return fmt.Errorf("the clock was set by %s", drift.Round(time.Second))

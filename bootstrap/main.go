@@ -372,7 +372,9 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, cfg *config.C
 			}
 			access, permission := fmt.Sprint(route.Auth), string(route.Permission)
 			if s.Authenticator != nil {
-				access, permission, limit = "key or token", string(route.Scope), "by plan"
+				access = "key or token"
+				permission = string(route.Scope)
+				limit = "by plan"
 			}
 			for _, path := range s.Paths(route) {
 				t.add(route.Method, path, access, route.Audience, dashIfEmpty(permission), limit, body)

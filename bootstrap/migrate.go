@@ -91,7 +91,9 @@ func (s *storage) newestSchema(ctx context.Context, cfg *config.Config) (prefix 
 		steps, err := schema.Status(ctx)
 		for _, step := range steps {
 			if step.Applied && !step.AppliedAt.Before(last) {
-				prefix, newest, last = p, schema, step.AppliedAt
+				prefix = p
+				newest = schema
+				last = step.AppliedAt
 			}
 		}
 		return err

@@ -285,7 +285,9 @@ func (sd *seeder) setState(l *listings.Listing) {
 	case 1:
 		l.Status, l.Open = listings.Inactive, false
 	case 2:
-		l.Status, l.Open, l.PostedAt = listings.Draft, false, nil
+		l.Status = listings.Draft
+		l.Open = false
+		l.PostedAt = nil
 	}
 	if sd.rng.IntN(10) < 6 {
 		deadline := sd.now.AddDate(0, 0, 3+sd.rng.IntN(60)).Add(24*time.Hour - time.Second)

@@ -87,7 +87,9 @@ func (s *Server) mountHandler(m Mount) fiber.Handler {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), mountTimeout)
 		defer cancel()
-		id, method, path := c.GetRespHeader(fiber.HeaderXRequestID), c.Method(), c.Path()
+		id := c.GetRespHeader(fiber.HeaderXRequestID)
+		method := c.Method()
+		path := c.Path()
 		var reported atomic.Bool
 		ctx = web.WithFaultReport(ctx, func(err error) {
 			reported.Store(true)

@@ -277,7 +277,9 @@ func (t *tables) findAlias(other string) (listings.Place, bool) {
 		return listings.Place{}, false
 	}
 	last := len(words) - 1
-	name, country, region := words[:last], words[last], ""
+	name := words[:last]
+	country := words[last]
+	region := ""
 	if before := words[last-1]; len(country) == 2 && (before == "us" || before == "ca") {
 		name, country, region = words[:last-1], before, country
 	}

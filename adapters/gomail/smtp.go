@@ -117,7 +117,9 @@ func parseURL(rawURL string) (server, error) {
 	case u.Scheme == "smtps":
 		// Optional is required for the library to detect the encryption of the
 		// connection.
-		port, policy, srv.implicit = 465, "optional", settings
+		port = 465
+		policy = "optional"
+		srv.implicit = settings
 	case policies[policy] == nil:
 		return server{}, errors.New("starttls: want always, optional or never")
 	}

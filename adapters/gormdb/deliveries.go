@@ -177,7 +177,10 @@ func (d deliveries) RecordResults(ctx context.Context, endpointID string, ds []i
 			// A replay during the attempt has reset Tries. Its result then counts only if it is a
 			// success, so that the replay is sent.
 			if replayed := result.Tries > r.Tries+1; !replayed || result.Status == integrations.Succeeded {
-				r.Status, r.Tries, r.NextAt, r.FailedAt = result.Status, result.Tries, result.NextAt, result.FailedAt
+				r.Status = result.Status
+				r.Tries = result.Tries
+				r.NextAt = result.NextAt
+				r.FailedAt = result.FailedAt
 			}
 			rows, changed = append(rows, r), append(changed, r.ID)
 		}

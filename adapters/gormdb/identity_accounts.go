@@ -189,7 +189,9 @@ type auditEntryRow struct {
 // Record implements audit.Recorder.
 func (d auditLog) Record(ctx context.Context, e audit.Entry) error {
 	if e.ID == "" {
-		e.ID, e.At, e.Network = d.newID(), d.clock.Now(), audit.NetworkOf(ctx)
+		e.ID = d.newID()
+		e.At = d.clock.Now()
+		e.Network = audit.NetworkOf(ctx)
 	}
 	return wrap(d.conn(ctx).Clauses(ignoreOnConflict([]string{"id"})).Create((*auditEntryRow)(&e)).Error)
 }

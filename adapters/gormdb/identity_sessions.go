@@ -122,7 +122,9 @@ func (r principalRow) principal() identity.Principal {
 	p.User.ID = r.Session.UserID
 	if r.Member.OrganizationID != "" {
 		m := identity.Membership(r.Member)
-		m.UserID, m.Status, m.SecondFactorMissing = r.Session.UserID, identity.MemberActive, r.Unenrolled
+		m.UserID = r.Session.UserID
+		m.Status = identity.MemberActive
+		m.SecondFactorMissing = r.Unenrolled
 		p.Membership = &m
 	}
 	return p

@@ -36,7 +36,7 @@ func newUserRow(u identity.User) userRow {
 
 // user returns the user. identity.User.Key is empty if it is the default of the address.
 func (r userRow) user() identity.User {
-	if r.Key == identity.EmailKey(r.Email) {
+	if r.Key == identity.LowerCaseKey(r.Email) {
 		r.Key = ""
 	}
 	return identity.User(r)

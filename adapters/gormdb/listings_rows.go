@@ -173,7 +173,11 @@ func newListingRow(listing listings.Listing) fullListingRow {
 		short.Salary = *listing.Salary
 	}
 	if p := listing.Place; p != nil {
-		short.PlaceKind, short.City, short.Region, short.Nation, short.Country = p.Kind, p.Name, p.Region, p.Nation, p.Country
+		short.PlaceKind = p.Kind
+		short.City = p.Name
+		short.Region = p.Region
+		short.Nation = p.Nation
+		short.Country = p.Country
 		if p.Kind == listings.Town {
 			short.Lat, short.Lon = &p.Lat, &p.Lon
 		}

@@ -140,7 +140,9 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 	// Prepared statements would take another round trip, and each length of a list of ids
 	// would be another statement.
 	cfg.InterpolateParams = true
-	cfg.Timeout, cfg.ReadTimeout, cfg.WriteTimeout = 2*time.Second, 90*time.Second, 30*time.Second
+	cfg.Timeout = 2 * time.Second
+	cfg.ReadTimeout = 90 * time.Second
+	cfg.WriteTimeout = 30 * time.Second
 	cfg.Logger = &mysql.NopLogger{} // the driver also returns the errors that it logs
 	variables := maps.Clone(mysqlVariables)
 	maps.Copy(variables, cfg.Params)

@@ -277,7 +277,9 @@ func (rep *replica) markUnavailable(err error) (wasAvailable bool) {
 	if rep.available != nil {
 		rep.fail()
 	}
-	rep.available, rep.isVerified, rep.err = nil, false, err
+	rep.available = nil
+	rep.isVerified = false
+	rep.err = err
 	return wasAvailable
 }
 

@@ -183,7 +183,9 @@ type employerProfileView struct {
 func viewEmployerProfile(a identity.EmployerAccount) employerProfileView {
 	v := employerProfileView{ID: a.ID, Email: a.Email, PendingEmail: a.PendingEmail}
 	v.Profile.Name, v.Profile.JobTitle = a.Name, a.Settings.JobTitle
-	v.Company.Name, v.Company.Industry, v.Company.Size = a.Organization.Name, a.Organization.Industry, a.Organization.Size
+	v.Company.Name = a.Organization.Name
+	v.Company.Industry = a.Organization.Industry
+	v.Company.Size = a.Organization.Size
 	return v
 }
 

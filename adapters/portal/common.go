@@ -35,7 +35,9 @@ func renameFields(fields []fault.Field, names map[string]string) []fault.Field {
 // routesFor sets the authentication and audience of routes for signed-in users.
 func routesFor(audience web.Audience, tag string, routes []web.Route) []web.Route {
 	for i := range routes {
-		routes[i].Auth, routes[i].Audience, routes[i].Tag = web.Required, audience, tag
+		routes[i].Auth = web.Required
+		routes[i].Audience = audience
+		routes[i].Tag = tag
 	}
 	return routes
 }

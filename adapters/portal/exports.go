@@ -158,7 +158,9 @@ func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 					a, err := k.MyProfile(ctx, c.Actor)
 					p := viewProfile(a)
 					var v profileExportView
-					v.Profile.UUID, v.Profile.Email, v.Profile.Profile = p.ID, p.Email, p
+					v.Profile.UUID = p.ID
+					v.Profile.Email = p.Email
+					v.Profile.Profile = p
 					return web.MultiFormat[profileExportView]{Reply: web.OK(v, "")}, err
 				}),
 		},

@@ -39,7 +39,9 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 						Next:      Next{r.NextCursor},
 						foundView: viewInterpretation(r),
 					}
-					v.Pagination.Page, v.Pagination.Limit, v.Pagination.Total = in.Page, in.Limit, r.Total
+					v.Pagination.Page = in.Page
+					v.Pagination.Limit = in.Limit
+					v.Pagination.Total = r.Total
 					return web.OK(v, ""), err
 				}).MapFaults(mapFilterFault),
 		},

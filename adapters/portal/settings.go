@@ -164,7 +164,9 @@ func (in SettingsInput) employer() (change identity.EmployerInput) {
 		if p := in.Profile; p != nil {
 			change.Profile = &identity.EmployerProfileInput{Name: p.Name, JobTitle: p.JobTitle, Email: p.Email}
 		}
-		change.CompanyName, change.Industry, change.CompanySize = in.CompanyName, in.Industry, in.CompanySize
+		change.CompanyName = in.CompanyName
+		change.Industry = in.Industry
+		change.CompanySize = in.CompanySize
 	case "update-notifications":
 		change.EmailAlerts = cmp.Or(in.EmailAlerts, in.Email)
 	case "update-contact":
@@ -217,8 +219,12 @@ type seekerSettingsView struct {
 }
 
 func viewSeekerSettings(s jobseeker.Settings) (v seekerSettingsView) {
-	v.ID, v.UUID, v.Email = s.Number, s.UserID, s.Email
-	v.Profile.Name, v.Profile.Bio, v.Profile.ShowProfile = s.Name, s.Bio, s.ShowProfile
+	v.ID = s.Number
+	v.UUID = s.UserID
+	v.Email = s.Email
+	v.Profile.Name = s.Name
+	v.Profile.Bio = s.Bio
+	v.Profile.ShowProfile = s.ShowProfile
 	v.Preferences.Notifications.Email, v.Preferences.Notifications.JobAlerts = s.EmailNotifications, s.JobAlerts
 	v.Preferences.JobPreferences.PreferredLocation = s.PreferredLocation
 	v.Preferences.JobPreferences.EmploymentTypes = append([]string{}, s.EmploymentTypes...)

@@ -255,7 +255,9 @@ func Open(rawURL string, fallback limit.Limiter, log *slog.Logger, options ...Op
 	}
 	// A decision has 200 ms and a fallback, so there are no retries, and no extra round trips
 	// for a new connection.
-	o.MaxRetries, o.DialerRetries, o.DisableIdentity = -1, 1, true
+	o.MaxRetries = -1
+	o.DialerRetries = 1
+	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return New(o.Connect(), fallback, log, append([]Option{withPrefix(o.Prefix)}, options...)...), nil
 }

@@ -130,7 +130,9 @@ func describe(r *openapi31.Reflector, s API, route Route) error {
 		first := op.Responses.MapOfResponseOrReferenceValues[strconv.Itoa(failures[0])].Response
 		for _, status := range failures[1:] {
 			same := *first
-			same.Description, same.Content, same.Headers = http.StatusText(status), maps.Clone(first.Content), maps.Clone(first.Headers)
+			same.Description = http.StatusText(status)
+			same.Content = maps.Clone(first.Content)
+			same.Headers = maps.Clone(first.Headers)
 			op.Responses.WithMapOfResponseOrReferenceValuesItem(strconv.Itoa(status), openapi31.ResponseOrReference{Response: &same})
 		}
 		if planOf(route.Op.In).form { // browsers use either of two encodings

@@ -106,7 +106,9 @@ func (p *parser) value(name string, index int) (err error) {
 	if err := p.count(); err != nil {
 		return err
 	}
-	kind, start, n := p.peek(), p.pos, len(p.nodes)
+	kind := p.peek()
+	start := p.pos
+	n := len(p.nodes)
 	p.nodes = append(p.nodes, node{kind: kind, name: name, index: index})
 	switch kind {
 	case '{', '[':

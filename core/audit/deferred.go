@@ -36,6 +36,8 @@ type deferred struct {
 
 // Record implements Recorder.
 func (d deferred) Record(ctx context.Context, e Entry) error {
-	e.ID, e.At, e.Network = d.newID(), d.clock.Now(), NetworkOf(ctx)
+	e.ID = d.newID()
+	e.At = d.clock.Now()
+	e.Network = NetworkOf(ctx)
 	return d.tx.Do(ctx, func(ctx context.Context) error { return d.events.Record(ctx, Recorded{e}) })
 }

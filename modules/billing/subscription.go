@@ -86,8 +86,13 @@ func (s *Subscription) isExpired(now time.Time) bool {
 
 // end returns the owner to the free plan.
 func (s *Subscription) end() {
-	s.Plan, s.Status, s.AutoRenew, s.Failures = s.Owner.Free(), Active, false, 0
-	s.AnchorAt, s.ExpiresAt, s.NextAt = time.Time{}, time.Time{}, time.Time{}
+	s.Plan = s.Owner.Free()
+	s.Status = Active
+	s.AutoRenew = false
+	s.Failures = 0
+	s.AnchorAt = time.Time{}
+	s.ExpiresAt = time.Time{}
+	s.NextAt = time.Time{}
 }
 
 // renewalRetryDelays are the delays after each declined renewal. If the attempt after the last
@@ -110,7 +115,9 @@ func (s *Subscription) applyPaid(charge Charge) (change string) {
 	if !charge.Renewal || s.AnchorAt.IsZero() {
 		s.AnchorAt = charge.PeriodStart
 	}
-	s.Plan, s.Status, s.Failures = charge.Plan, Active, 0
+	s.Plan = charge.Plan
+	s.Status = Active
+	s.Failures = 0
 	s.ExpiresAt, s.NextAt = charge.PeriodEnd, charge.PeriodEnd
 	return change
 }

@@ -127,7 +127,9 @@ func (a *Application) Abandon(now time.Time) bool {
 
 // setStatus sets Status and clears Tracker.
 func (a *Application) setStatus(to Status, now time.Time) {
-	a.Status, a.ChangedAt, a.Tracker = to, now, ""
+	a.Status = to
+	a.ChangedAt = now
+	a.Tracker = ""
 }
 
 // event returns the event about the change of the application.

@@ -305,7 +305,10 @@ func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 	if err != nil {
 		return err
 	}
-	e.State, e.RowsDone, e.RowsTotal, e.FinishedAt = ExportRunning, 0, total, nil
+	e.State = ExportRunning
+	e.RowsDone = 0
+	e.RowsTotal = total
+	e.FinishedAt = nil
 	if err := s.Exports.Update(ctx, *e); err != nil {
 		return err
 	}
@@ -331,7 +334,9 @@ func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 		return err
 	}
 	now := s.Clock.Now()
-	e.State, e.FinishedAt, e.RowsTotal = ExportDone, &now, e.RowsDone
+	e.State = ExportDone
+	e.FinishedAt = &now
+	e.RowsTotal = e.RowsDone
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Exports.Update(ctx, *e); err != nil {
 			return err

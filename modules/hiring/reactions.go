@@ -286,7 +286,9 @@ func (s *Shared) pageLink(label, path string) *mail.Link {
 
 // sendLetter completes the letter with the recipient and the link to its page, and sends it.
 func (s *Shared) sendLetter(ctx context.Context, c correspondence, userID string, l mail.Letter) error {
-	l.To, l.Greeting, l.Home = c.address(userID), c.people[userID].Name, s.PublicURL
+	l.To = c.address(userID)
+	l.Greeting = c.people[userID].Name
+	l.Home = s.PublicURL
 	if c.page != nil {
 		l.Body = append(l.Body, mail.Block{Link: c.page})
 	}

@@ -189,7 +189,7 @@ func (s *Service) confirmChange(ctx context.Context, user *User, email string, n
 		return err
 	}
 	c := h.Requested
-	if c == nil || EmailKey(c.Email) != EmailKey(email) || !c.isOpen(now) {
+	if c == nil || LowerCaseKey(c.Email) != LowerCaseKey(email) || !c.isOpen(now) {
 		return errBadToken
 	}
 	if err := s.claimAddress(ctx, user, email); err != nil {

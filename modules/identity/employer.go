@@ -38,7 +38,9 @@ func DefaultSettings(userID string) EmployerSettings {
 
 // Reset restores the default settings. The job title is not a setting.
 func (s *EmployerSettings) Reset(now time.Time) {
-	s.Contact, s.EmailAlerts, s.UpdatedAt = Contact{}, true, now
+	s.Contact = Contact{}
+	s.EmailAlerts = true
+	s.UpdatedAt = now
 }
 
 // EmployerAccount is the account of an employer or member of an organization.
@@ -132,7 +134,9 @@ func (s *Service) UpdateEmployer(ctx context.Context, actor auth.Actor, in Emplo
 		if out, err = s.MyEmployerAccount(ctx, actor); err != nil {
 			return err
 		}
-		now, company, name := s.Clock.Now(), in.company(), out.Name
+		now := s.Clock.Now()
+		company := in.company()
+		name := out.Name
 		if in.Profile != nil {
 			patch.SetName(&name, in.Profile.Name)
 		}

@@ -34,9 +34,13 @@ type gate struct {
 func (g *gate) acquire(address, account string) (release func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	key, limit, unknown := "account "+account, maxPerAccount, 0
+	key := "account " + account
+	limit := maxPerAccount
+	unknown := 0
 	if account == "" {
-		key, limit, unknown = audit.Prefix(address, 24, 48), maxPerSite, 1
+		key = audit.Prefix(address, 24, 48)
+		limit = maxPerSite
+		unknown = 1
 	}
 	if g.inUse[key] >= limit || g.unknown+unknown > maxUnknown {
 		return nil, fault.ErrUnavailable.WithReason("password hasher: busy").WithRetryAfter(time.Second)

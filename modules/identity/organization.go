@@ -195,7 +195,9 @@ func (m *Membership) Renew(next Membership, now time.Time) bool {
 
 // Accept makes the invited user an active member.
 func (m *Membership) Accept(now time.Time) {
-	m.Status, m.InvitedUntil, m.UpdatedAt = MemberActive, time.Time{}, now
+	m.Status = MemberActive
+	m.InvitedUntil = time.Time{}
+	m.UpdatedAt = now
 }
 
 // Change sets the member's role and permissions. An admin has every permission.
@@ -203,7 +205,9 @@ func (m *Membership) Change(role OrgRole, p Permissions, now time.Time) {
 	if role == Admin {
 		p = Admin.Defaults()
 	}
-	m.Role, m.Permissions, m.UpdatedAt = role, p, now
+	m.Role = role
+	m.Permissions = p
+	m.UpdatedAt = now
 }
 
 // Grants returns the member's permissions in the organization.

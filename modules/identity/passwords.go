@@ -114,7 +114,7 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 		return err
 	}
 	return s.redeem(ctx, t, func(ctx context.Context, user *User, now time.Time) error {
-		if EmailKey(user.Email) != EmailKey(t.Email) {
+		if LowerCaseKey(user.Email) != LowerCaseKey(t.Email) {
 			return errBadToken // the address of the account was changed after the request
 		}
 		wasVerified := !user.EmailVerifiedAt.IsZero()
@@ -261,7 +261,7 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 		return err
 	}
 	err = s.redeem(ctx, t, func(ctx context.Context, user *User, now time.Time) error {
-		if EmailKey(user.Email) == EmailKey(t.Email) {
+		if LowerCaseKey(user.Email) == LowerCaseKey(t.Email) {
 			user.Verify(now)
 			err = s.Users.Update(ctx, user)
 		} else {

@@ -151,9 +151,9 @@ func (s *Service) getOrganization(ctx context.Context, id string) (Organization,
 
 // findByEmail returns the account or invited user with the mailbox, or fails with
 // ErrUserNotFound. Rows of earlier versions, which did not recognize other spellings of an
-// address, have the key that EmailKey returns.
+// address, have the key that LowerCaseKey returns.
 func (s *Service) findByEmail(ctx context.Context, email string) (User, error) {
-	key, earlierKey := s.Mailboxes.Key(email), EmailKey(email)
+	key, earlierKey := s.Mailboxes.Key(email), LowerCaseKey(email)
 	u, err := s.Users.GetByEmail(ctx, key)
 	if key != earlierKey && errors.Is(err, ErrUserNotFound) {
 		u, err = s.Users.GetByEmail(ctx, earlierKey)

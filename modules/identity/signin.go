@@ -76,7 +76,7 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 	}
 	knownAccount := ""
 	if s.isKnownDevice(email, from) {
-		knownAccount = EmailKey(email)
+		knownAccount = LowerCaseKey(email)
 	}
 	release, err := s.gate.acquire(from.Address, knownAccount)
 	if err != nil {

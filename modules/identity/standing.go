@@ -135,7 +135,7 @@ func isMailboxProvider(domain string) bool {
 // hasEmailAtDomainOf reports whether the user has a confirmed e-mail address at the domain of
 // the website.
 func (u *User) hasEmailAtDomainOf(website string) bool {
-	_, domain, _ := strings.Cut(EmailKey(u.Email), "@")
+	_, domain, _ := strings.Cut(LowerCaseKey(u.Email), "@")
 	return !u.EmailVerifiedAt.IsZero() && domain != "" && domain == domainOf(website) && !isMailboxProvider(domain)
 }
 
@@ -147,7 +147,9 @@ func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, 
 	if o.IsVerified() || o.VerifiedBy == VerificationRemoved || o.HoldsJobs() || !u.hasEmailAtDomainOf(o.Website) {
 		return false, nil
 	}
-	o.VerifiedAt, o.VerifiedBy, o.UpdatedAt = now, VerifiedByDomain, now
+	o.VerifiedAt = now
+	o.VerifiedBy = VerifiedByDomain
+	o.UpdatedAt = now
 	if err := s.VerifiedNames.Replace(ctx, o.ID, text.NameKeys(o.Name)); err != nil {
 		return false, err
 	}
@@ -212,7 +214,9 @@ type OrganizationActionInput struct {
 func (a OrganizationAction) apply(o *Organization, now time.Time) {
 	switch a {
 	case VerifyOrganization:
-		o.VerifiedAt, o.VerifiedBy, o.HeldAt = now, VerifiedByModerator, time.Time{}
+		o.VerifiedAt = now
+		o.VerifiedBy = VerifiedByModerator
+		o.HeldAt = time.Time{}
 	case UnverifyOrganization:
 		o.removeVerification()
 	case ReleaseOrganization:

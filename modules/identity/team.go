@@ -441,7 +441,7 @@ func (s *Service) lockInvitation(ctx context.Context, t MailToken) (user User, m
 // programs of that person must not act for the organization, and their second factor would lock
 // the owner out, so proveAddress removes both.
 func (s *Service) proveAddress(ctx context.Context, user *User, email string, now time.Time) error {
-	if EmailKey(user.Email) == EmailKey(email) {
+	if LowerCaseKey(user.Email) == LowerCaseKey(email) {
 		user.Verify(now)
 	}
 	// The account is updated before the programs are signed out; see setPassword.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/locumhq/locum/core/audit"
@@ -23,28 +22,35 @@ var failuresPerAccount = limit.Rule{Name: "login.account", Max: 10, Per: failure
 // together. A code is checked only after the right password.
 var failedCodes = limit.Rule{Name: "login.totp", Max: 10, Per: failureWindow}
 
-// networkRules limit the failed sign-ins from a network, for IPv6 (false) and IPv4 (true), by
-// prefixes of different lengths: an internet provider assigns an IPv6 customer a /56 or /48,
-// which contains many /64. The last rule refuses every sign-in from the network. The other
-// rules refuse only accounts with a recent failure, because many users of an office or proxy
-// may have the same address.
-var networkRules = map[bool][]networkRule{
-	false: {
-		{64, limit.Rule{Name: "login.network", Max: 100, Per: failureWindow}},
-		{56, limit.Rule{Name: "login.56", Max: 300, Per: failureWindow}},
-		{48, limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}},
-	},
-	true: {
-		{24, limit.Rule{Name: "login.network", Max: 100, Per: failureWindow}},
-		{24, limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}},
-	},
+// networkRule limits the failed sign-ins from a network.
+type networkRule struct {
+	bits int // of the prefix that the addresses of the network have in common
+	rule limit.Rule
+	// refusesAll refuses every sign-in from the network. Otherwise only accounts with a recent
+	// failure are refused, because many users of an office or proxy may have the same address.
+	refusesAll bool
 }
 
-// networkRule limits the failures of a network, which is the prefix of an address with the
-// given number of bits.
-type networkRule struct {
-	bits int
-	rule limit.Rule
+// ipv6Rules limit networks of several sizes, because a customer of an internet provider has a
+// /56 or /48, which contains many /64.
+var ipv6Rules = []networkRule{
+	{bits: 64, rule: limit.Rule{Name: "login.network", Max: 100, Per: failureWindow}},
+	{bits: 56, rule: limit.Rule{Name: "login.56", Max: 300, Per: failureWindow}},
+	{bits: 48, rule: limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}, refusesAll: true},
+}
+
+var ipv4Rules = []networkRule{
+	{bits: 24, rule: limit.Rule{Name: "login.network", Max: 100, Per: failureWindow}},
+	{bits: 24, rule: limit.Rule{Name: "login.site", Max: 1000, Per: failureWindow}, refusesAll: true},
+}
+
+// networkRules returns the rules for the network of an address. An address that is not valid
+// has those of IPv6.
+func networkRules(address string) []networkRule {
+	if isIPv4(address) {
+		return ipv4Rules
+	}
+	return ipv6Rules
 }
 
 // isIPv4 reports whether the address is an IPv4 address. It may be mapped to IPv6.
@@ -59,37 +65,45 @@ type limitKey struct {
 	key  string
 }
 
-// failures are the limits that count a failed sign-in.
-type failures struct {
-	account  limitKey
-	networks []limitKey // none for a device on which the account signed in before
+// networkLimit is the limit of a network, as its networkRule says.
+type networkLimit struct {
+	limitKey
+	refusesAll bool
 }
 
-// failuresOf returns the limits that count a failed sign-in to the account from the client.
-func (s *Service) failuresOf(email string, from Client) failures {
-	f := failures{account: limitKey{failuresPerAccount, s.Mailboxes.Key(email) + " " + audit.Network(from.Address)}}
+// failureLimits count the failed sign-ins to an account from a client.
+type failureLimits struct {
+	account  limitKey
+	networks []networkLimit // none for a device on which the account signed in before
+}
+
+// failuresOf returns the limits of sign-ins to the account from the client.
+func (s *Service) failuresOf(email string, from Client) failureLimits {
+	key := s.Mailboxes.Key(email) + " " + audit.Network(from.Address)
+	f := failureLimits{account: limitKey{failuresPerAccount, key}}
 	if s.isKnownDevice(email, from) {
 		return f
 	}
-	for _, n := range networkRules[isIPv4(from.Address)] {
-		f.networks = append(f.networks, limitKey{n.rule, audit.Prefix(from.Address, n.bits, n.bits)})
+	for _, n := range networkRules(from.Address) {
+		prefix := audit.Prefix(from.Address, n.bits, n.bits)
+		f.networks = append(f.networks, networkLimit{limitKey{n.rule, prefix}, n.refusesAll})
 	}
 	return f
 }
 
 // checkFailures returns fault.ErrRateLimit after too many failures.
-func (s *Service) checkFailures(ctx context.Context, f failures) error {
+func (s *Service) checkFailures(ctx context.Context, f failureLimits) error {
 	account, err := s.Limiter.Peek(ctx, f.account.rule, f.account.key)
 	if err := cmp.Or(err, account.Err()); err != nil {
 		return err
 	}
 	hasFailed := account.Remaining < f.account.rule.Max
-	for i, n := range f.networks {
+	for _, n := range f.networks {
 		d, err := s.Limiter.Peek(ctx, n.rule, n.key)
 		if err != nil {
 			return err
 		}
-		if !d.Allowed && (hasFailed || i == len(f.networks)-1) {
+		if !d.Allowed && (hasFailed || n.refusesAll) {
 			return d.Err()
 		}
 	}
@@ -107,22 +121,16 @@ func (s *Service) checkCodeFailures(ctx context.Context, userID, code string) er
 }
 
 // addFailure counts a failure and returns fault.ErrRateLimit if it exceeds the limit.
-func (s *Service) addFailure(ctx context.Context, f failures) error {
-	for _, n := range append([]limitKey{f.account}, f.networks...) {
+func (s *Service) addFailure(ctx context.Context, f failureLimits) error {
+	if err := limit.Take(ctx, s.Limiter, f.account.rule, f.account.key); err != nil {
+		return err
+	}
+	for _, n := range f.networks {
 		if err := limit.Take(ctx, s.Limiter, n.rule, n.key); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// DemoDomain is the domain of the addresses of demo accounts. It is reserved and receives no
-// e-mail (RFC 2606). Demo accounts cannot sign in if the service has an https URL.
-const DemoDomain = "locum.example"
-
-// isDemo reports whether the account is a demo account of a service with an https URL.
-func (s *Service) isDemo(u User) bool {
-	return strings.HasSuffix(u.EmailKey(), "@"+DemoDomain) && strings.HasPrefix(s.PublicURL, "https:")
 }
 
 // clearFailures resets the failures of the account after a complete sign-in. It is not called
@@ -153,4 +161,4 @@ func (s *Service) isKnownDevice(email string, from Client) bool {
 }
 
 // deviceSubject identifies the account in a device token without revealing its address.
-func deviceSubject(email string) string { return auth.HashSecret("device " + EmailKey(email)) }
+func deviceSubject(email string) string { return auth.HashSecret("device " + LowerCaseKey(email)) }

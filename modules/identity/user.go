@@ -33,8 +33,8 @@ const (
 type User struct {
 	ID    string
 	Email string
-	// Key is the unique form of the address (Mailboxes.Key). It may be empty in rows of
-	// earlier versions; then it is EmailKey(Email).
+	// Key is the unique form of the address (Mailboxes.Key): addresses with the same key
+	// belong to the same account. It may be empty in rows of earlier versions; use EmailKey.
 	Key    string
 	Name   string
 	Kind   Kind
@@ -79,7 +79,7 @@ func NewInvited(id, email, name string, now time.Time) User {
 }
 
 // EmailKey returns the unique form of the user's address.
-func (u *User) EmailKey() string { return cmp.Or(u.Key, EmailKey(u.Email)) }
+func (u *User) EmailKey() string { return cmp.Or(u.Key, LowerCaseKey(u.Email)) }
 
 // FirstName returns the name in the greeting of e-mails.
 func (u *User) FirstName() string {
@@ -90,7 +90,10 @@ func (u *User) FirstName() string {
 // Claim makes the account of an invited user active. The user has received the invitation, so
 // the address is verified.
 func (u *User) Claim(name, passwordHash string, now time.Time) {
-	u.Name, u.PasswordHash, u.Status, u.CreatedAt = name, passwordHash, UserActive, now
+	u.Name = name
+	u.PasswordHash = passwordHash
+	u.Status = UserActive
+	u.CreatedAt = now
 	u.Verify(now)
 }
 
@@ -135,23 +138,41 @@ func (u *User) Rename(name string, now time.Time) { u.Name, u.UpdatedAt = name, 
 
 // Move replaces the address of the account with a verified one.
 func (u *User) Move(email, key string, now time.Time) {
-	u.Email, u.Key, u.EmailVerifiedAt, u.UpdatedAt = email, key, now, now
+	u.Email = email
+	u.Key = key
+	u.EmailVerifiedAt = now
+	u.UpdatedAt = now
 }
 
 // Erase deletes the personal data of the account. The row remains, so that its id is never
 // used again. The address becomes available: it is replaced with a random one, which no
 // account can have already.
 func (u *User) Erase(now time.Time) {
-	u.Status, u.Email, u.Name, u.PasswordHash = UserDeleted, auth.NewSecret("", secretChars)+"@"+text.DeletedDomain, DeletedName, ""
-	u.Key, u.EmailVerifiedAt, u.ModeratorSince, u.UpdatedAt = "", time.Time{}, time.Time{}, now
+	u.Status = UserDeleted
+	u.Email = auth.NewSecret("", secretChars) + "@" + text.DeletedDomain
+	u.Name = DeletedName
+	u.PasswordHash = ""
+	u.Key = ""
+	u.EmailVerifiedAt = time.Time{}
+	u.ModeratorSince = time.Time{}
+	u.UpdatedAt = now
 }
 
 // DeletedName is the name of deleted accounts.
 const DeletedName = "Deleted user"
 
-// EmailKey returns the address in lower case. Addresses with the same key belong to the same
-// account. Mailboxes.Key recognizes more spellings.
-func EmailKey(email string) string { return strings.ToLower(email) }
+// LowerCaseKey returns the unique form of an address for a service whose Mailboxes do not
+// recognize other spellings of it than upper case.
+func LowerCaseKey(email string) string { return strings.ToLower(email) }
+
+// DemoDomain is the domain of the addresses of demo accounts. It is reserved and receives no
+// e-mail (RFC 2606). Demo accounts cannot sign in if the service has an https URL.
+const DemoDomain = "locum.example"
+
+// isDemo reports whether the account is a demo account of a service with an https URL.
+func (s *Service) isDemo(u User) bool {
+	return strings.HasSuffix(u.EmailKey(), "@"+DemoDomain) && strings.HasPrefix(s.PublicURL, "https:")
+}
 
 // maxPassword is the maximum size of a password in bytes. Longer passwords are no safer, but
 // take longer to hash.

@@ -94,7 +94,9 @@ func (a App) Limits() Plan {
 // with returns the application with the values of the input, and without duplicate redirect
 // addresses. It returns an Invalid fault for an invalid input.
 func (a App) with(in AppInput) (App, error) {
-	a.Name, a.Description, a.RedirectURIs = text.Name(in.Name), strings.TrimSpace(in.Description), []string{}
+	a.Name = text.Name(in.Name)
+	a.Description = strings.TrimSpace(in.Description)
+	a.RedirectURIs = []string{}
 	for _, uri := range in.RedirectURIs {
 		if !slices.Contains(a.RedirectURIs, uri) {
 			a.RedirectURIs = append(a.RedirectURIs, uri)

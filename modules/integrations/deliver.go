@@ -146,10 +146,14 @@ func (s *Service) recordResults(
 func (r attemptResult) updatedDelivery(endpoint Endpoint, now time.Time) Delivery {
 	d := r.Delivery
 	d.Attempt++
-	d.Status, d.NextAt, d.FailedAt = Failed, nil, &now
+	d.Status = Failed
+	d.NextAt = nil
+	d.FailedAt = &now
 	if r.postponed && endpoint.Status == EndpointActive {
 		at := now.Add(postponeFor)
-		d.Status, d.NextAt, d.FailedAt = Pending, &at, nil
+		d.Status = Pending
+		d.NextAt = &at
+		d.FailedAt = nil
 	}
 	if r.attempt == nil {
 		return d
@@ -161,7 +165,9 @@ func (r attemptResult) updatedDelivery(endpoint Endpoint, now time.Time) Deliver
 		d.Status, d.FailedAt = Succeeded, nil
 	} else if delay, ok := retryDelay(d.Tries, r.retryAfter); ok && endpoint.Status == EndpointActive {
 		at := now.Add(delay)
-		d.Status, d.NextAt, d.FailedAt = Pending, &at, nil
+		d.Status = Pending
+		d.NextAt = &at
+		d.FailedAt = nil
 	}
 	return d
 }

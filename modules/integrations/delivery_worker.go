@@ -93,7 +93,9 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 			var err error
 			if due, err = w.readDue(ctx, n); err != nil {
 				// Wait for the running attempts, whose results have to be stored.
-				errs, isStopping, due = errors.Join(errs, err), true, nil
+				errs = errors.Join(errs, err)
+				isStopping = true
+				due = nil
 			}
 		}
 		results, err := w.send(ctx, attemptCtx, due)
@@ -169,7 +171,9 @@ func (w *deliveryWorker) send(ctx, attemptCtx context.Context, due []Outgoing) (
 		case <-timeout:
 			return results, errs
 		case <-cancelled: // start no attempts, and wait for the running ones
-			due, timeout, cancelled = nil, nil, nil
+			due = nil
+			timeout = nil
+			cancelled = nil
 		}
 	}
 }
@@ -177,7 +181,10 @@ func (w *deliveryWorker) send(ctx, attemptCtx context.Context, due []Outgoing) (
 // start starts an attempt in a goroutine, which sends the result to w.finished. A panic
 // postpones the delivery.
 func (w *deliveryWorker) start(ctx context.Context, out Outgoing) {
-	s, e, finished := w.Service, w.endpoint, w.finished // w may change while the goroutine runs
+	// w may change while the goroutine runs.
+	s := w.Service
+	e := w.endpoint
+	finished := w.finished
 	e.URL = cmp.Or(w.url, e.URL)
 	w.running[out.ID] = time.Now()
 	go func() {

@@ -35,7 +35,9 @@ func receiverProblem(address string, allowPrivate bool) string {
 	ports := "443, 80, 8443 or one from 1024"
 	isPermittedPort := Reachable
 	if allowPrivate {
-		form, ports, isPermittedPort = "must be an http:// or https:// address", "1 to 65535", isPort
+		form = "must be an http:// or https:// address"
+		ports = "1 to 65535"
+		isPermittedPort = isPort
 	}
 	isForbidden := func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f || r == '\\' }
 	if address == "" || len(address) > maxReceiverURL || strings.ContainsFunc(address, isForbidden) {

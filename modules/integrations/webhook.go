@@ -172,7 +172,9 @@ func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 				return err
 			}
 			if url != endpoint.URL { // the recorded failures belong to the previous URL
-				endpoint.URL, endpoint.FailingSince, endpoint.WarnedAt = url, nil, nil
+				endpoint.URL = url
+				endpoint.FailingSince = nil
+				endpoint.WarnedAt = nil
 			}
 		}
 		if in.Events != nil {
@@ -240,7 +242,9 @@ func (s *Service) RotateWebhookSecret(ctx context.Context, by auth.Actor, p Webh
 			return err
 		}
 		until := now.Add(rotationOverlap)
-		e.PreviousSecret, e.PreviousUntil, e.Secret = e.Secret, &until, encrypted
+		e.PreviousSecret = e.Secret
+		e.PreviousUntil = &until
+		e.Secret = encrypted
 		return s.Audit.Record(ctx, audit.By(by, audit.WebhookSecretRotated, e.ID))
 	})
 	return secret, err

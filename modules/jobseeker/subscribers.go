@@ -177,7 +177,9 @@ func (s *SearchService) ConfirmAlert(ctx context.Context, token string) (search 
 		if len(existing) >= maxAlertsPerSubscriber {
 			return ErrTooManyAlerts
 		}
-		search.ID, search.UserID, search.CreatedAt = s.NewID(), subscriber.ID, now
+		search.ID = s.NewID()
+		search.UserID = subscriber.ID
+		search.CreatedAt = now
 		return s.Searches.Replace(ctx, subscriber.ID, append(existing, search))
 	})
 	return search, err

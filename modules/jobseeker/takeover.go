@@ -82,7 +82,9 @@ func (o *Onboarding) merge(other Onboarding, now time.Time) {
 			mine.SkippedAt = time.Time{}
 		}
 	}
-	o.Source, o.Preferences, o.TouchedAt = cmp.Or(o.Source, other.Source), cmp.Or(o.Preferences, other.Preferences), now
+	o.Source = cmp.Or(o.Source, other.Source)
+	o.Preferences = cmp.Or(o.Preferences, other.Preferences)
+	o.TouchedAt = now
 }
 
 // earlier returns the earlier timestamp that is not zero.

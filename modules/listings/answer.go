@@ -184,7 +184,11 @@ func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) 
 // count returns the number of exact hits of the query with other slots.
 func (q *searchRequest) count(ctx context.Context, g *generation, slots []search.Slot) (int, error) {
 	other := q.query
-	other.Slots, other.Limit, other.Offset, other.Relaxed, other.Facets = slots, 0, 0, 0, nil
+	other.Slots = slots
+	other.Limit = 0
+	other.Offset = 0
+	other.Relaxed = 0
+	other.Facets = nil
 	r, err := g.index.Find(ctx, other)
 	return r.Total, err
 }

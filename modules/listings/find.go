@@ -252,7 +252,9 @@ func (s *Service) parseRequest(ctx context.Context, p *search.Parser, by auth.Ac
 	if !in.Exact {
 		q.query.MaxCost, q.query.Relaxed = search.MaxCost, maxRelaxed
 	}
-	q.query.Offset, q.query.Limit, q.query.After = in.Page.Offset(), in.Page.Size, in.Page.Cursor
+	q.query.Offset = in.Page.Offset()
+	q.query.Limit = in.Page.Size
+	q.query.After = in.Page.Cursor
 	for _, name := range in.Facets {
 		q.query.Facets = append(q.query.Facets, facets[name])
 	}

@@ -93,7 +93,9 @@ func (l *Listing) SetStatus(s Status) error {
 	if s != Active && s != Inactive && s != Closed {
 		return fault.InvalidField("status", "must be one of: active, inactive, closed")
 	}
-	l.Status, l.ArchivedAt, l.DeletedAt = s, nil, nil
+	l.Status = s
+	l.ArchivedAt = nil
+	l.DeletedAt = nil
 	return nil
 }
 
@@ -198,7 +200,9 @@ const maxSnapshot = 24 << 10
 func (l *Listing) eventFields() event.JobCreated {
 	e := event.JobCreated{JobID: l.ID, OrganizationID: l.OrganizationID}
 	snapshot := *l
-	snapshot.Meta, snapshot.Department, snapshot.Company = nil, "", ""
+	snapshot.Meta = nil
+	snapshot.Department = ""
+	snapshot.Company = ""
 	if raw, err := json.Marshal(snapshot); err == nil && len(raw) <= maxSnapshot { //nolint:musttag // for this service only
 		e.Listing = raw
 	}

@@ -86,13 +86,21 @@ type Case struct {
 // open puts the case into the queue, unless it is there already.
 func (c *Case) open(id string, now time.Time) {
 	if c.State != CaseOpen {
-		c.ID, c.State, c.OpenedAt, c.Reports = id, CaseOpen, now, 0
+		c.ID = id
+		c.State = CaseOpen
+		c.OpenedAt = now
+		c.Reports = 0
 	}
 }
 
 // decide ends the case with a decision.
 func (c *Case) decide(state CaseState, by, note string, now time.Time) {
-	c.State, c.DecidedBy, c.Note, c.DecidedAt, c.Reports, c.Held = state, by, note, &now, 0, false
+	c.State = state
+	c.DecidedBy = by
+	c.Note = note
+	c.DecidedAt = &now
+	c.Reports = 0
+	c.Held = false
 }
 
 // isHiddenByOperator reports whether the last decision of the case is that of an operator to

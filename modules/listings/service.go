@@ -324,7 +324,9 @@ func changeBatch[T any](
 			default:
 				l = l.clone()
 				if out[i].Err = fn(&l, item.Input); out[i].Err == nil {
-					listingsByID[l.ID], isChanged[l.ID], out[i].Listing = l, true, l
+					listingsByID[l.ID] = l
+					isChanged[l.ID] = true
+					out[i].Listing = l
 				}
 			}
 		}

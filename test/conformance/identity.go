@@ -82,7 +82,7 @@ func (p *identityFixture) organization(founder string) identity.Organization {
 // invited returns the id of the user with the address, who is created if necessary.
 func (p *identityFixture) invited(email string) string {
 	p.t.Helper()
-	user, err := p.Users.GetByEmail(p.t.Context(), identity.EmailKey(email))
+	user, err := p.Users.GetByEmail(p.t.Context(), identity.LowerCaseKey(email))
 	if errors.Is(err, identity.ErrUserNotFound) {
 		user = identity.NewInvited(newID(), email, "In Vited", p.now)
 		err = p.Users.Create(p.t.Context(), &user)

@@ -32,7 +32,7 @@ func (p *identityFixture) history(userID string) identity.EmailHistory {
 // an hour.
 func (p *identityFixture) undo(email string, at time.Duration) identity.EmailUndo {
 	changed := p.now.Add(at)
-	return identity.EmailUndo{Email: email, Key: identity.EmailKey(email), ChangedAt: changed, ExpiresAt: changed.Add(time.Hour)}
+	return identity.EmailUndo{Email: email, Key: identity.LowerCaseKey(email), ChangedAt: changed, ExpiresAt: changed.Add(time.Hour)}
 }
 
 // emailHistoryReads checks that an upsert replaces the history of one account completely.

@@ -134,7 +134,9 @@ func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 		v.Given = integrations.AppInput{Name: v.App.Name, Description: v.App.Description, RedirectURIs: v.App.RedirectURIs}
 	}
 	v.Hook.Action = "/developers/apps/" + v.App.ID + "/webhooks"
-	v.Chart, v.Plans, v.PublicURL = newChart(v.Used), integrations.Plans(), d.publicURL
+	v.Chart = newChart(v.Used)
+	v.Plans = integrations.Plans()
+	v.PublicURL = d.publicURL
 	return d.renderer.Render(c, v.Problem.Status(), appPage, viewer, v)
 }
 

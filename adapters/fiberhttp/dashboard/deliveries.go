@@ -107,7 +107,9 @@ func (d *dashboard) renderDelivery(ctx context.Context, c *fiber.Ctx, viewer *pa
 		return d.renderNotFound(c, viewer, err)
 	}
 	v.Path = "/developers/apps/" + v.App.ID + "/webhooks/" + v.Hook.ID
-	v.Headers, v.Body, v.loggedDelivery = sent.Headers, sent.Body, loggedDelivery{Delivery: sent.Delivery}
+	v.Headers = sent.Headers
+	v.Body = sent.Body
+	v.loggedDelivery = loggedDelivery{Delivery: sent.Delivery}
 	return d.renderer.Render(c, v.Problem.Status(), deliveryPage, viewer, v)
 }
 

@@ -330,7 +330,9 @@ func (s *Server) renderError(c *fiber.Ctx, err error) error {
 			"error",
 			err,
 		)
-		status, code, f = fiber.StatusInternalServerError, "server_error", fault.ErrInternal
+		status = fiber.StatusInternalServerError
+		code = "server_error"
+		f = fault.ErrInternal
 	}
 	return send(c, status, map[string]any{"error": code, "error_description": f.Message})
 }

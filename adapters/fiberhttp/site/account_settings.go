@@ -167,7 +167,9 @@ const maxSessions = 50
 
 // settingsView collects what the page shows, with all sessions of the user.
 func (s *Site) settingsView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v mySettingsView, err error) {
-	v.Form, v.Confirmed, v.Current = form, viewer.Confirmed(), viewer.Actor().SessionID
+	v.Form = form
+	v.Confirmed = viewer.Confirmed()
+	v.Current = viewer.Actor().SessionID
 	if v.Account, err = s.services.Seekers.MyProfile(ctx, viewer.Actor()); err != nil {
 		return v, err
 	}

@@ -68,7 +68,9 @@ const maxJobChoices = 100
 
 // setFilters sets the filters of the request in v, and the choices that the page offers.
 func (s *Site) setFilters(ctx context.Context, c *fiber.Ctx, actor auth.Actor, v *applicationsView) error {
-	v.Status, v.JobID, v.MayUpdate = c.Query("status"), c.Query("job"), actor.May(auth.ApplicationsUpdate)
+	v.Status = c.Query("status")
+	v.JobID = c.Query("job")
+	v.MayUpdate = actor.May(auth.ApplicationsUpdate)
 	jobs, err := s.services.Listings.List(ctx, actor, "", page.After("", maxJobChoices))
 	if err != nil {
 		return err

@@ -94,7 +94,9 @@ func dateTimeFromField(value string) string {
 
 // changeApplication handles the forms on the page of an application.
 func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	actor, form, id := viewer.Actor(), pages.FormOf(c), c.Params("id")
+	actor := viewer.Actor()
+	form := pages.FormOf(c)
+	id := c.Params("id")
 	var formName, notice string
 	var err error
 	targetStatus := ""

@@ -52,7 +52,9 @@ func (s *Site) ownJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 // showOwnJobs shows the jobs of the organization in one state, or in all.
 func (s *Site) showOwnJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, v ownJobsView) error {
 	actor := viewer.Actor()
-	v.Status, v.MayCreate, v.MayUpdate = c.Query("status"), actor.May(auth.JobsCreate), actor.May(auth.JobsUpdate)
+	v.Status = c.Query("status")
+	v.MayCreate = actor.May(auth.JobsCreate)
+	v.MayUpdate = actor.May(auth.JobsUpdate)
 	r := page.After(c.Query("after"), consolePageSize)
 	jobs, err := s.services.Listings.ListByState(ctx, actor, listings.State(v.Status), r)
 	if err != nil {

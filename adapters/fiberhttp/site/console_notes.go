@@ -74,7 +74,9 @@ func (s *Site) discussionOf(ctx context.Context, actor auth.Actor, id, cursor st
 	if err != nil {
 		return d, err
 	}
-	d.Average, d.Note.Values, d.Rate.Values = averageText(summaries[id]), url.Values{}, url.Values{}
+	d.Average = averageText(summaries[id])
+	d.Note.Values = url.Values{}
+	d.Rate.Values = url.Values{}
 	for _, r := range d.Ratings {
 		if r.AuthorID == actor.UserID {
 			d.HasRated = true

@@ -172,8 +172,12 @@ func parsePosting(form pages.Form) jobInput {
 	var p jobInput
 	p.Title, p.Description = form.Value("title"), form.Value("description")
 	text := func(name string) *string { return new(form.Value(name)) }
-	p.Department, p.ContractType, p.EmploymentType = text("department"), text("contractType"), text("employmentType")
-	p.Specialty, p.Location, p.ApplicationDeadline = text("specialty"), text("location"), text("applicationDeadline")
+	p.Department = text("department")
+	p.ContractType = text("contractType")
+	p.EmploymentType = text("employmentType")
+	p.Specialty = text("specialty")
+	p.Location = text("location")
+	p.ApplicationDeadline = text("applicationDeadline")
 	p.Remote = new(form.Values.Has("remote"))
 	p.Requirements, p.Benefits = new(nonEmptyLines(form.Values.Get("requirements"))), new(nonEmptyLines(form.Values.Get("benefits")))
 	p.Salary = &listings.SalaryInput{Min: p.parseAmount(form, "salary.min"), Max: p.parseAmount(form, "salary.max")}
@@ -265,14 +269,18 @@ func (p *jobInput) formError(err error) error {
 // submitPosting handles the form for a new job or a stored one. Its buttons show the preview
 // or the form again, save a draft, publish the job, or save the changes.
 func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	actor, form, v := viewer.Actor(), pages.FormOf(c), postingView{}
+	actor := viewer.Actor()
+	form := pages.FormOf(c)
+	v := postingView{}
 	var stored listings.Listing
 	if id := c.Params("id"); id != "" {
 		var err error
 		if stored, err = s.services.Listings.Get(ctx, actor, id); err != nil {
 			return err
 		}
-		v.ID, v.Title, v.Status = stored.ID, stored.Title, stored.Status
+		v.ID = stored.ID
+		v.Title = stored.Title
+		v.Status = stored.Status
 	}
 	in := parsePosting(form)
 	v.Form = form

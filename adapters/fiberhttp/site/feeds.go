@@ -34,7 +34,9 @@ func (s *Site) feedJobs(ctx context.Context, c *fiber.Ctx) (form searchForm, job
 	query := queryValues(c)
 	form = newSearchForm(query)
 	in := form.input(time.Now())
-	in.Sort, in.Exact, in.Full = string(listings.ByDate), true, true
+	in.Sort = string(listings.ByDate)
+	in.Exact = true
+	in.Full = true
 	in.Page = page.Request{Number: 1, Size: feedSize, Cursor: query.Get("after")}
 	results, err := s.services.Listings.Find(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, in)
 	if err != nil {

@@ -286,7 +286,9 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 		return err
 	}
 	employer := employers[listing.OrganizationID]
-	v.IsVerified, v.VerifiedDomain, v.ShowsVerification = employer.IsVerified(), employer.VerifiedDomain(), true
+	v.IsVerified = employer.IsVerified()
+	v.VerifiedDomain = employer.VerifiedDomain()
+	v.ShowsVerification = true
 	if v.Similar, err = s.findSimilar(ctx, listing); err != nil {
 		return err
 	}

@@ -20,7 +20,9 @@ func (r *run) correctPlaces(parts []candidate) bool {
 			if i == 0 {
 				t.Gap = last.Gap
 			}
-			t.Start, t.End, t.Capitals = last.Start, last.End, last.Capitals
+			t.Start = last.Start
+			t.End = last.End
+			t.Capitals = last.Capitals
 			tokens = append(tokens, t)
 		}
 		next = s.end

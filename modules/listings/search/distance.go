@@ -11,7 +11,9 @@ func EditDistance[T byte | rune](a, b []T, limit int) int {
 		return limit + 1
 	}
 	var rows [3][maxCompared + 1]int
-	before, last, row := &rows[0], &rows[1], &rows[2]
+	before := &rows[0]
+	last := &rows[1]
+	row := &rows[2]
 	for j := range len(b) + 1 {
 		last[j] = j
 	}

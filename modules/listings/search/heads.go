@@ -177,7 +177,9 @@ const support = "healthcare-support"
 // isList reports whether a part of the title is in brackets or names nothing
 // but roles.
 func (p *phrases) isList(part int) bool {
-	first, last, hasRolesOnly := -1, -1, true
+	first := -1
+	last := -1
+	hasRolesOnly := true
 	for i, f := range p.found {
 		if f.part != part {
 			continue

@@ -212,7 +212,9 @@ func (p *phrases) dropConjunctions() {
 // isConjunction reports whether phrase i is the word "or" between two phrases of a kind, as in
 // "full time OR part time", or before another condition of the job.
 func (p *phrases) isConjunction(i int) bool {
-	f, before, after := p.found[i], p.found[i-1], p.found[i+1]
+	f := p.found[i]
+	before := p.found[i-1]
+	after := p.found[i+1]
 	if f.End-f.Start != 1 || p.tokens[f.Start].Word != "or" {
 		return false
 	}

@@ -124,7 +124,9 @@ func (r *run) atHome(start, end int, p Place) Place {
 			continue
 		}
 		if w := r.weightOf(other); !home || w > weight {
-			best, weight, home = other, w, true
+			best = other
+			weight = w
+			home = true
 		}
 	}
 	return best
@@ -191,7 +193,9 @@ func (r *run) completePlace(word string) (best Place, ok bool) {
 			continue
 		}
 		if p, found := r.Places.Resolve(name); found && (p.Kind != Town || p.Population >= wellKnown) {
-			best, most, ok = p, n, true
+			best = p
+			most = n
+			ok = true
 		}
 	}
 	return best, ok

@@ -126,7 +126,9 @@ const sureLetters = 2
 // frequent one.
 func (s *Spelling) similar(word string, edits int) (best string) {
 	letters := []rune(word)
-	closest, frequency, candidates := edits+1, 0, 0
+	closest := edits + 1
+	frequency := 0
+	candidates := 0
 	for candidate, n := range s.completions(word[:sureLetters]) {
 		if candidates++; candidates > maxSimilar {
 			break
@@ -135,7 +137,9 @@ func (s *Spelling) similar(word string, edits int) (best string) {
 			continue
 		}
 		if d := EditDistance(letters, []rune(candidate), edits); d < closest || d == closest && d <= edits && n > frequency {
-			best, closest, frequency = candidate, d, n
+			best = candidate
+			closest = d
+			frequency = n
 		}
 	}
 	return best
@@ -301,7 +305,9 @@ func (s *Spelling) parts(word string) (first, second string, ok bool) {
 		case s.vocabulary.Form(a+" "+b) != nil:
 			return a, b, true
 		case !ok && min(i, len(word)-i) > minPart:
-			first, second, ok = a, b, true
+			first = a
+			second = b
+			ok = true
 		}
 	}
 	return first, second, ok

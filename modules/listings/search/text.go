@@ -65,7 +65,10 @@ func (s *scanner) next() bool {
 			}
 			i = s.end // a combining accent without a letter
 		case c == '&':
-			s.start, s.end, s.word, s.capitals = i, i+1, "and", false
+			s.start = i
+			s.end = i + 1
+			s.word = "and"
+			s.capitals = false
 			return true
 		case c < utf8.RuneSelf:
 			i++
