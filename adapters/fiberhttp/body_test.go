@@ -17,60 +17,41 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dial opens a connection to the server and sends text.
-func (f *testServer) dial(t *testing.T, text string) (net.Conn, *bufio.Reader) {
-	t.Helper()
-	conn, err := net.Dial("tcp", f.addr)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
-	_, err = io.WriteString(conn, text)
-	require.NoError(t, err)
-	return conn, bufio.NewReader(conn)
-}
-
-// readStatus reads a response with its body, and returns its status.
-func readStatus(t *testing.T, r *bufio.Reader) int {
-	t.Helper()
-	response, err := http.ReadResponse(r, nil)
-	require.NoError(t, err)
-	_, err = io.Copy(io.Discard, response.Body)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
-	return response.StatusCode
-}
-
-// post returns the text of a POST request. Each header line in header ends with CRLF.
-func post(path, header, body string) string {
-	return "POST " + path + " HTTP/1.1\r\nHost: a\r\n" + header + "\r\n" + body
-}
-
 // TestReadBody_TooLarge_RefusedByHeadAlone checks that a Content-Length above the limit of the
 // route is a 413 before any byte of the body arrives, and that the server closes the connection,
 // on which the body would follow.
 func TestReadBody_TooLarge_RefusedByHeadAlone(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
-	for path, length := range map[string]int{"/test/echo/1": 1<<20 + 1, "/test/small/1": 1001} {
-		status, closed := f.raw(t, post(path, fmt.Sprintf("Content-Length: %d\r\n", length), ""))
+	server := serveTest(t)
+	for path, limit := range map[string]int{"/test/echo/1": 1 << 20, "/test/small/1": 1000} {
+		status, closed := server.sendRaw(t, rawPost(path, fmt.Sprintf("Content-Length: %d\r\n", limit+1), ""))
 		require.Equal(t, 413, status, path)
 		require.True(t, closed, path)
 	}
 }
 
 // TestReadBody_TooLarge_ResponseDelivered checks that a client that sends all of a refused body
-// still receives the 413: closing at once would reset the connection and destroy the response. A
-// chunked body has no length in its head and is refused when it exceeds the limit.
+// still receives the 413: closing at once would reset the connection and destroy the response.
 func TestReadBody_TooLarge_ResponseDelivered(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
-	// One byte too many, and more than the server discards before it closes (lingerBytes).
-	for _, size := range []int{1<<20 + 1, 10 << 20} {
-		response, _ := f.do(t, "POST", "/test/echo/1", strings.Repeat("x", size))
-		require.Equal(t, 413, response.StatusCode)
+	server := serveTest(t)
+	const limit = 1 << 20
+	for name, size := range map[string]int{
+		"one byte above the limit":             limit + 1,
+		"more than is discarded (lingerBytes)": 10 << 20,
+	} {
+		response, _ := server.post(t, "/test/echo/1", strings.Repeat("x", size))
+		require.Equal(t, 413, response.StatusCode, name)
 	}
-	// 0x7d0 = 2,000.
-	status, _ := f.raw(t, post("/test/small/1", "Transfer-Encoding: chunked\r\n", "7d0\r\n"+strings.Repeat("x", 2000)+"\r\n0\r\n\r\n"))
+}
+
+// TestReadBody_ChunkedTooLarge_Refused checks that a chunked body, which has no length in its
+// head, is refused when it exceeds the limit of the route, which is 1,000 bytes.
+func TestReadBody_ChunkedTooLarge_Refused(t *testing.T) {
+	t.Parallel()
+	const size = 2000
+	chunks := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, strings.Repeat("x", size))
+	status, _ := serveTest(t).sendRaw(t, rawPost("/test/small/1", "Transfer-Encoding: chunked\r\n", chunks))
 	require.Equal(t, 413, status)
 }
 
@@ -78,9 +59,9 @@ func TestReadBody_TooLarge_ResponseDelivered(t *testing.T) {
 // count towards the rate limit of the route, which allows 2.
 func TestReadBody_RateLimit_CountsRefusedBody(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	for _, want := range []int{413, 413, 429} {
-		status, _ := f.raw(t, post("/test/small-limited/1", "Content-Length: 5000\r\n", ""))
+		status, _ := server.sendRaw(t, rawPost("/test/small-limited/1", "Content-Length: 5000\r\n", ""))
 		require.Equal(t, want, status)
 	}
 }
@@ -91,23 +72,31 @@ func TestReadBody_RateLimit_CountsRefusedBody(t *testing.T) {
 func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
-	one := func(id, text string) string {
+	withLength := func(id, text string) string {
 		body := `{"text":"` + text + `"}`
-		return post("/test/echo/"+id, fmt.Sprintf("Content-Length: %d\r\n", len(body)), body)
+		return rawPost("/test/echo/"+id, fmt.Sprintf("Content-Length: %d\r\n", len(body)), body)
 	}
-	chunked := post("/test/echo/2", "Transfer-Encoding: chunked\r\n", "5\r\n{\"tex\r\n9\r\nt\":\"b\"}  \r\n0\r\nX-Trailer: 1\r\n\r\n")
-	// A body that no route reads, and that looks like the end of a head.
-	unread := post("/test/nowhere", "Content-Length: 4\r\n", "\r\n\r\n")
-	_, r := server.dial(t, one("1", "a")+chunked+unread+one("3", `\r\n\r\n`)+"\r\n"+one("4", strings.Repeat("c", 20_000)))
-	for _, want := range []string{
-		`"id":"1","text":"a"`, `"id":"2","text":"b"`, "Not found", `"id":"3","text":"\r\n\r\n"`,
-		`"id":"4","text":"ccc`,
-	} {
-		response, err := http.ReadResponse(r, nil)
-		require.NoError(t, err)
-		raw, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		require.Contains(t, string(raw), want)
+	requests := []struct{ raw, wantInResponse string }{
+		{raw: withLength("1", "a"), wantInResponse: `"id":"1","text":"a"`},
+		{
+			raw: rawPost("/test/echo/2", "Transfer-Encoding: chunked\r\n",
+				"5\r\n{\"tex\r\n9\r\nt\":\"b\"}  \r\n0\r\nX-Trailer: 1\r\n\r\n"),
+			wantInResponse: `"id":"2","text":"b"`,
+		},
+		// A body that no route reads, and that looks like the end of a head.
+		{raw: rawPost("/test/nowhere", "Content-Length: 4\r\n", "\r\n\r\n"), wantInResponse: "Not found"},
+		// The next head follows an empty line, which servers should ignore (RFC 9112 §2.2).
+		{raw: withLength("3", `\r\n\r\n`) + "\r\n", wantInResponse: `"id":"3","text":"\r\n\r\n"`},
+		{raw: withLength("4", strings.Repeat("c", 20_000)), wantInResponse: `"id":"4","text":"ccc`},
+	}
+	var pipeline strings.Builder
+	for _, request := range requests {
+		pipeline.WriteString(request.raw)
+	}
+	_, r := server.dial(t, pipeline.String())
+	for _, request := range requests {
+		_, body := readResponse(t, r)
+		require.Contains(t, body, request.wantInResponse)
 	}
 }
 
@@ -117,42 +106,38 @@ func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 func TestReadBody_ExpectContinue_AsksOnlyForAcceptedBody(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
-	const expect = "Expect: 100-continue\r\n"
-	c, r := server.dial(t, post("/test/echo/1", "Content-Length: 2\r\n"+expect, ""))
-	require.Equal(t, 100, readStatus(t, r))
-	_, err := io.WriteString(c, "{}")
-	require.NoError(t, err)
-	require.Equal(t, 200, readStatus(t, r))
-	_, r = server.dial(t, post("/test/echo/1", "Content-Length: 2000000\r\n"+expect, ""))
-	require.Equal(t, 413, readStatus(t, r))
+	t.Run("body within the limit", func(t *testing.T) {
+		t.Parallel()
+		conn, r := server.dial(t, rawPost("/test/echo/1", "Content-Length: 2\r\nExpect: 100-continue\r\n", ""))
+		require.Equal(t, 100, readStatus(t, r))
+		_, err := io.WriteString(conn, "{}")
+		require.NoError(t, err)
+		require.Equal(t, 200, readStatus(t, r))
+	})
+	t.Run("body above the limit", func(t *testing.T) {
+		t.Parallel()
+		_, r := server.dial(t, rawPost("/test/echo/1", "Content-Length: 2000000\r\nExpect: 100-continue\r\n", ""))
+		require.Equal(t, 413, readStatus(t, r))
+	})
 }
 
 // TestReadBody_MemoryUsedUp_Unavailable checks that a body for which the memory of all bodies
-// does not suffice is a 503, and that the memory is available again after the other connection
-// has ended. Of 64 KiB, the unfinished first body has a buffer of 32 KiB.
+// does not suffice is a 503, and that the memory of a body is available again after its
+// connection has ended. Of 64 KiB, the unfinished first body has a buffer of 32 KiB.
 func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
-	server.server.bodies.limit = 64 << 10
-	conn, r := server.dial(t, post("/test/echo/1", "Content-Length: 60000\r\n", strings.Repeat(" ", 30_000)))
-	require.Eventually(t, func() bool { return server.server.bodies.used.Load() == 32<<10 }, 5*time.Second, time.Millisecond)
-	response, body := server.do(t, "POST", "/test/echo/2", `{"text":"`+strings.Repeat("x", 30_000)+`"}`)
+	server.bodies.limit = 64 << 10
+	unfinished, _ := server.dial(t, rawPost("/test/echo/1", "Content-Length: 60000\r\n", strings.Repeat(" ", 30_000)))
+	server.waitForUsedMemory(t, 32<<10)
+	response, body := server.post(t, "/test/echo/2", `{"text":"`+strings.Repeat("x", 30_000)+`"}`)
 	require.Equal(t, 503, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
 	require.Equal(t, "Service temporarily unavailable", body["error"])
-	_ = conn.Close()
-	_ = r
-	require.Eventually(t, func() bool { return server.server.bodies.used.Load() == 0 }, 5*time.Second, time.Millisecond)
-	response, _ = server.do(t, "POST", "/test/echo/2", `{"text":"`+strings.Repeat("x", 10_000)+`"}`)
+	_ = unfinished.Close()
+	server.waitForUsedMemory(t, 0)
+	response, _ = server.post(t, "/test/echo/2", `{"text":"`+strings.Repeat("x", 10_000)+`"}`)
 	require.Equal(t, 200, response.StatusCode)
-}
-
-// sendPart sends the first n bytes of a body of 10 MiB for the client with the address ip. The
-// server must trust 127.0.0.0/8 as a proxy.
-func (f *testServer) sendPart(t *testing.T, ip string, n int) *bufio.Reader {
-	t.Helper()
-	_, r := f.dial(t, post("/test/large/1", "X-Forwarded-For: "+ip+"\r\nContent-Length: 10485760\r\n", strings.Repeat(" ", n)))
-	return r
 }
 
 // TestReadBody_LargeBodies_TwoPerClient checks that a client may send 2 bodies above 1 MiB at
@@ -163,19 +148,18 @@ func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
 	const ip = "203.0.113.1"
 	for range 2 {
-		server.sendPart(t, ip, 1)
+		server.sendPartOfLargeBody(t, ip, 1)
 	}
-	require.Eventually(t, func() bool { return server.server.bodies.used.Load() == 2*initialBuffer }, 5*time.Second, time.Millisecond)
-	response, err := http.ReadResponse(server.sendPart(t, ip, 1), nil)
-	require.NoError(t, err)
-	require.NoError(t, response.Body.Close())
+	server.waitForUsedMemory(t, 2*initialBuffer)
+	third := server.sendPartOfLargeBody(t, ip, 1)
+	response, _ := readResponse(t, third)
 	require.Equal(t, 429, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
-	response, _ = server.do(t, "POST", "/test/large/1", `{}`, "X-Forwarded-For", ip)
+	response, _ = server.post(t, "/test/large/1", `{}`, header{"X-Forwarded-For", ip})
 	require.Equal(t, 200, response.StatusCode, "a body of up to 1 MiB")
 	large := `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
 	for range 3 {
-		response, _ = server.do(t, "POST", "/test/large/1", large, "X-Forwarded-For", "203.0.113.2")
+		response, _ = server.post(t, "/test/large/1", large, header{"X-Forwarded-For", "203.0.113.2"})
 		require.NotContains(t, []int{429, 503}, response.StatusCode, "another client with consecutive requests")
 	}
 }
@@ -185,14 +169,16 @@ func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
-	server.server.bodies.limit = 2 << 20
-	r := server.sendPart(t, "203.0.113.1", 1<<20+1)
-	require.Equal(t, 503, readStatus(t, r))
-	server.sendPart(t, "203.0.113.2", 1<<20-1)
-	require.Eventually(t, func() bool { return server.server.bodies.used.Load() == 1<<20 }, 5*time.Second,
-		time.Millisecond, "replaced buffers do not count")
-	require.Equal(t, 503, readStatus(t, server.sendPart(t, "203.0.113.3", 1)))
-	response, _ := server.do(t, "POST", "/test/echo/1", `{"text":"`+strings.Repeat("x", 500_000)+`"}`)
+	server.bodies.limit = 2 << 20
+	const half = 1 << 20
+	aboveHalf := server.sendPartOfLargeBody(t, "203.0.113.1", half+1)
+	require.Equal(t, 503, readStatus(t, aboveHalf))
+	// The buffer of this body is replaced as it grows. Only the last one, of 1 MiB, counts.
+	server.sendPartOfLargeBody(t, "203.0.113.2", half-1)
+	server.waitForUsedMemory(t, half)
+	besideHalf := server.sendPartOfLargeBody(t, "203.0.113.3", 1)
+	require.Equal(t, 503, readStatus(t, besideHalf))
+	response, _ := server.post(t, "/test/echo/1", `{"text":"`+strings.Repeat("x", 500_000)+`"}`)
 	require.Equal(t, 200, response.StatusCode)
 }
 
@@ -202,14 +188,14 @@ func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 func TestReadBody_UsualBodies_LeaveReserveForSmall(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
-	server.server.bodies.limit = 64 << 10
+	server.bodies.limit = 64 << 10
 	for range 14 {
-		server.dial(t, post("/test/echo/1", "Content-Length: 10000\r\n", " "))
+		server.dial(t, rawPost("/test/echo/1", "Content-Length: 10000\r\n", " "))
 	}
-	require.Eventually(t, func() bool { return server.server.bodies.used.Load() == 56<<10 }, 5*time.Second, time.Millisecond)
-	response, _ := server.do(t, "POST", "/test/echo/1", `{"text":"x"}`)
+	server.waitForUsedMemory(t, 56<<10)
+	response, _ := server.post(t, "/test/echo/1", `{"text":"x"}`)
 	require.Equal(t, 503, response.StatusCode)
-	response, _ = server.do(t, "POST", "/test/small/1", `{"text":"x"}`)
+	response, _ = server.post(t, "/test/small/1", `{"text":"x"}`)
 	require.Equal(t, 200, response.StatusCode)
 }
 
@@ -221,9 +207,9 @@ func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range 100 {
-		server.dial(t, post("/test/echo/1", "Content-Length: 1048576\r\n", "x"))
+		server.dial(t, rawPost("/test/echo/1", "Content-Length: 1048576\r\n", "x"))
 	}
-	require.Eventually(t, func() bool { return server.server.bodies.used.Load() >= 100*initialBuffer }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return server.bodies.used.Load() >= 100*initialBuffer }, 10*time.Second, time.Millisecond)
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20<<20))
 }
@@ -232,33 +218,33 @@ func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
 // headTimeout, while a slow client has bodyTimeout for its body.
 func TestServer_SlowHead_TimesOutBeforeBody(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
+	server := serveTest(t)
 	start := time.Now()
-	_, r := f.dial(t, "POST /test/echo/1 HTTP/1.1\r\nHost: a\r\n")
-	c, body := f.dial(t, post("/test/echo/1", "Content-Length: 2\r\n", "{"))
-	require.Equal(t, 408, readStatus(t, r))
+	_, slowHead := server.dial(t, "POST /test/echo/1 HTTP/1.1\r\nHost: a\r\n")
+	slowBodyConn, slowBody := server.dial(t, rawPost("/test/echo/1", "Content-Length: 2\r\n", "{"))
+	require.Equal(t, 408, readStatus(t, slowHead))
 	require.Less(t, time.Since(start), bodyTimeout)
-	_, err := io.WriteString(c, "}")
+	_, err := io.WriteString(slowBodyConn, "}")
 	require.NoError(t, err)
-	require.Equal(t, 200, readStatus(t, body), "a body has a longer timeout than a head")
+	require.Equal(t, 200, readStatus(t, slowBody), "a body has a longer timeout than a head")
 }
 
-// TestParseFraming_AmbiguousHeader_Refused checks that header lines that two parsers may read
-// differently are a 400. A proxy before the server could see another request than the server
+// TestParseFraming_AmbiguousHeader_Refused checks that a header line that two parsers may read
+// differently is a 400. A proxy before the server could see another request than the server
 // (request smuggling).
 func TestParseFraming_AmbiguousHeader_Refused(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
-	for name, header := range map[string]string{
-		"space in a name":    "X-A b: 1\r\n",
-		"folded value":       "X-A: 1\r\n  2\r\n",
-		"folded with a tab":  "X-A: 1\r\n\t2\r\n",
-		"no token in a name": "X-A(b): 1\r\n",
-		"empty name":         ": 1\r\n",
+	for name, headerLine := range map[string]string{
+		"space in a name":   "X-A b: 1\r\n",
+		"folded value":      "X-A: 1\r\n  2\r\n",
+		"folded with a tab": "X-A: 1\r\n\t2\r\n",
+		"bracket in a name": "X-A(b): 1\r\n",
+		"empty name":        ": 1\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			status, closed := server.raw(t, "GET /test/echo/1 HTTP/1.1\r\nHost: a\r\n"+header+"\r\n")
+			status, closed := server.sendRaw(t, rawGet("/test/echo/1", headerLine))
 			require.Equal(t, 400, status)
 			require.True(t, closed)
 		})
@@ -266,48 +252,67 @@ func TestParseFraming_AmbiguousHeader_Refused(t *testing.T) {
 }
 
 // TestListener_TooManyConnections_RefusesAddress checks that an address may open
-// maxConnsPerAddress connections. The next one gets a 429 before it sends a request. Trusted
-// proxies are exempt, because their connections are those of many clients.
+// maxConnsPerAddress connections. The next one gets a 429 before it sends a request. After a
+// connection was closed, another one is accepted.
 func TestListener_TooManyConnections_RefusesAddress(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name    string
-		proxies []netip.Prefix
-		status  int
-	}{{"client", nil, 429}, {"trusted proxy", []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, 200}} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			server := serveTest(t, c.proxies...)
-			const get = "GET /test/echo/1 HTTP/1.1\r\nHost: a\r\n\r\n"
-			var first net.Conn
-			for i := range maxConnsPerAddress {
-				conn, r := server.dial(t, get)
-				require.Equal(t, 200, readStatus(t, r))
-				if i == 0 {
-					first = conn
-				}
-			}
-			_, r := server.dial(t, "")
-			if c.status == 200 {
-				_, r = server.dial(t, get)
-			}
-			response, err := http.ReadResponse(r, nil)
-			require.NoError(t, err)
-			raw, err := io.ReadAll(response.Body)
-			require.NoError(t, err)
-			require.NoError(t, response.Body.Close())
-			require.Equal(t, c.status, response.StatusCode)
-			require.True(t, json.Valid(raw))
-			require.NoError(t, uuid.Validate(response.Header.Get("X-Request-Id")))
-			require.NoError(t, first.Close())
-			require.Eventually(t, func() bool {
-				conn, err := net.Dial("tcp", server.addr)
-				require.NoError(t, err)
-				defer func() { _ = conn.Close() }()
-				_, _ = io.WriteString(conn, get)
-				response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-				return err == nil && response.StatusCode == 200
-			}, 10*time.Second, 5*time.Millisecond, "a closed connection makes room")
-		})
+	server := serveTest(t)
+	first := server.openMaxConnections(t)
+	_, r := server.dial(t, "")
+	response, body := readResponse(t, r)
+	require.Equal(t, 429, response.StatusCode)
+	require.True(t, json.Valid([]byte(body)))
+	require.NoError(t, uuid.Validate(response.Header.Get("X-Request-Id")))
+
+	require.NoError(t, first.Close())
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", server.addr)
+		require.NoError(t, err)
+		defer func() { _ = conn.Close() }()
+		_, _ = io.WriteString(conn, rawGet("/test/echo/1", ""))
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		return err == nil && response.StatusCode == 200
+	}, 10*time.Second, 5*time.Millisecond, "the closed connection no longer counts")
+}
+
+// TestListener_TrustedProxy_MayOpenMoreConnections checks that the limit of an address does not
+// apply to trusted proxies, whose connections are those of many clients.
+func TestListener_TrustedProxy_MayOpenMoreConnections(t *testing.T) {
+	t.Parallel()
+	server := serveTest(t, netip.MustParsePrefix("127.0.0.1/32"))
+	server.openMaxConnections(t)
+	_, r := server.dial(t, rawGet("/test/echo/1", ""))
+	response, body := readResponse(t, r)
+	require.Equal(t, 200, response.StatusCode)
+	require.True(t, json.Valid([]byte(body)))
+	require.NoError(t, uuid.Validate(response.Header.Get("X-Request-Id")))
+}
+
+// openMaxConnections opens maxConnsPerAddress connections, sends a request on each of them, and
+// returns the first.
+func (s *testServer) openMaxConnections(t *testing.T) (first net.Conn) {
+	t.Helper()
+	for range maxConnsPerAddress {
+		conn, r := s.dial(t, rawGet("/test/echo/1", ""))
+		require.Equal(t, 200, readStatus(t, r))
+		if first == nil {
+			first = conn
+		}
 	}
+	return first
+}
+
+// sendPartOfLargeBody sends the first n bytes of a body of 10 MiB for the client with the
+// address ip. The server must trust 127.0.0.0/8 as a proxy. The reader reads the response.
+func (s *testServer) sendPartOfLargeBody(t *testing.T, ip string, n int) *bufio.Reader {
+	t.Helper()
+	headerLines := "X-Forwarded-For: " + ip + "\r\nContent-Length: 10485760\r\n"
+	_, r := s.dial(t, rawPost("/test/large/1", headerLines, strings.Repeat(" ", n)))
+	return r
+}
+
+// waitForUsedMemory waits until the bodies of all requests use the memory.
+func (s *testServer) waitForUsedMemory(t *testing.T, bytes int64) {
+	t.Helper()
+	require.Eventually(t, func() bool { return s.bodies.used.Load() == bytes }, 5*time.Second, time.Millisecond)
 }

@@ -32,21 +32,28 @@ func (s *listeningServer) Start(context.Context) error {
 // each request of the suite opens a connection, so that it notices when the server stops.
 func TestServer_Conformance(t *testing.T) {
 	t.Parallel()
-	transports.Transport(t, func(t testing.TB, services adapters.Services, api web.API) (adapters.Transport, transports.TransportClient) {
-		server, err := New(
-			services,
-			Options{
-				PublicURL: "http://localhost",
-				Metrics:   prometheus.NewRegistry(),
-				NewID:     uuid.NewString,
-				Log:       slog.New(slog.DiscardHandler),
-				APIs:      []web.API{api},
-			},
-		)
-		require.NoError(t, err)
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		return &listeningServer{server, l}, transports.HTTPClient(client, "http://"+l.Addr().String())
-	})
+	transports.Transport(t, openListeningServer)
+}
+
+// openListeningServer returns a server of the API that listens on a free port, and its client.
+func openListeningServer(
+	t testing.TB,
+	services adapters.Services,
+	api web.API,
+) (adapters.Transport, transports.TransportClient) {
+	server, err := New(
+		services,
+		Options{
+			PublicURL: "http://localhost",
+			Metrics:   prometheus.NewRegistry(),
+			NewID:     uuid.NewString,
+			Log:       slog.New(slog.DiscardHandler),
+			APIs:      []web.API{api},
+		},
+	)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	return &listeningServer{server, listener}, transports.HTTPClient(client, "http://"+listener.Addr().String())
 }

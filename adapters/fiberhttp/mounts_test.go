@@ -3,6 +3,7 @@ package fiberhttp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -21,63 +22,6 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// mount is a handler of another transport. The paths below /mount are its cases.
-func mount(server *testServer) Mount {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/mount", func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
-			return
-		}
-		host, _, _ := net.SplitHostPort(r.RemoteAddr)
-		w.Header().Set("X-Client", host)
-		w.Header().Set("X-Id", r.Header.Get("X-Request-Id"))
-		w.Header().Set("Content-Length", "1000") // wrong: the server must replace it
-		w.Header().Add("Vary", "A")
-		w.Header().Add("Vary", "B")
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusAccepted)
-		_, _ = w.Write([]byte(`"` + r.Method + " " + r.URL.Query().Get("q") + " " + r.Header.Get("X-Sent") + " " + string(body) + `"`))
-	})
-	mux.HandleFunc("/mount/refuse", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusUnauthorized) })
-	mux.HandleFunc("/mount/unavailable", func(w http.ResponseWriter, r *http.Request) {
-		web.ReportFault(r.Context(), fault.ErrUnavailable.WithReason("test: down").WithCause(errors.New("no route")))
-		w.WriteHeader(http.StatusServiceUnavailable)
-	})
-	mux.HandleFunc("/mount/unreported", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
-	mux.HandleFunc("/mount/broken", func(_ http.ResponseWriter, r *http.Request) {
-		web.ReportFault(r.Context(), errors.New("secret inside"))
-	})
-	mux.HandleFunc("/mount/panic", func(http.ResponseWriter, *http.Request) { panic("secret inside") })
-	mux.HandleFunc("/mount/slow", func(w http.ResponseWriter, r *http.Request) {
-		_, hasDeadline := r.Context().Deadline()
-		server.entered <- struct{}{}
-		<-server.release
-		if hasDeadline {
-			w.WriteHeader(http.StatusNoContent)
-		}
-	})
-	return Mount{Prefix: "/mount", Name: "transport test", Handler: mux}
-}
-
-// send is do for a response that is not JSON.
-func (f *testServer) send(t *testing.T, method, path string, body io.Reader, headers ...string) (*http.Response, string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+f.addr+path, body)
-	require.NoError(t, err)
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Add(headers[i], headers[i+1])
-	}
-	response, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	defer func() { _ = response.Body.Close() }()
-	raw, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return response, string(raw)
-}
-
 // TestMount_Request_ReachesTheHandler checks the request that a mounted handler receives, with a
 // body of known and of unknown length, and that its response has the security headers and the
 // request id of the server.
@@ -85,39 +29,64 @@ func TestMount_Request_ReachesTheHandler(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
 	for name, body := range map[string]io.Reader{
-		"length":  strings.NewReader("body"),
-		"chunked": io.MultiReader(strings.NewReader("bo"), strings.NewReader("dy")),
+		"body of known length": strings.NewReader("body"),
+		"chunked body":         io.MultiReader(strings.NewReader("bo"), strings.NewReader("dy")),
 	} {
-		response, text := server.send(t, "POST", "/mount?q=a%20b", body, "X-Sent", "yes")
-		require.Equal(t, 202, response.StatusCode, name)
-		require.Equal(t, `"POST a b yes body"`, text, name)
-		require.Equal(t, []string{"A", "B"}, response.Header.Values("Vary"))
-		require.Equal(t, "nosniff", response.Header.Get("X-Content-Type-Options"))
-		require.Equal(t, response.Header.Get("X-Request-Id"), response.Header.Get("X-Id"))
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			response, text := server.send(t, "POST", "/mount?q=a%20b", body, header{"X-Sent", "yes"})
+			require.Equal(t, 202, response.StatusCode)
+			require.Equal(t, `"POST a b yes body"`, text)
+			require.Equal(t, []string{"A", "B"}, response.Header.Values("Vary"))
+			require.Equal(t, "nosniff", response.Header.Get("X-Content-Type-Options"))
+			require.Equal(t, response.Header.Get("X-Request-Id"), response.Header.Get("X-Id"))
+		})
 	}
 	for _, method := range []string{"GET", "DELETE", "OPTIONS", "PATCH"} {
-		_, text := server.send(t, method, "/mount", http.NoBody)
-		require.Equal(t, `"`+method+`   "`, text)
+		t.Run(method+" without query, header and body", func(t *testing.T) {
+			t.Parallel()
+			_, text := server.send(t, method, "/mount", http.NoBody)
+			require.Equal(t, `"`+method+`   "`, text)
+		})
 	}
-	// /mount/nothing is a 404 of the mount, /mounted of the server.
-	for path, want := range map[string]int{"/mount/nothing": 404, "/mount/refuse": 401, "/mounted": 404} {
-		response, _ := server.send(t, "GET", path, http.NoBody)
+}
+
+// TestMount_Status_IsThatOfTheHandler checks that errors of a mount are not replaced by those of
+// the server, and that all its requests are logged as one route.
+func TestMount_Status_IsThatOfTheHandler(t *testing.T) {
+	t.Parallel()
+	server := serveTest(t)
+	for path, want := range map[string]int{
+		"/mount":         202,
+		"/mount/nothing": 404,
+		"/mount/refuse":  401,
+		"/mounted":       404, // of the server: the path is not below /mount
+	} {
+		response, _ := server.getText(t, path)
 		require.Equal(t, want, response.StatusCode, path)
 	}
 	require.Contains(t, server.log.String(), `"route":"/mount","status":202`)
 	require.Equal(t, 1, strings.Count(server.log.String(), `"route":"/mount","status":404`), "/mounted is not below /mount")
 }
 
-// TestMount_ClientAddress_CannotBeForged checks that a handler gets the address of the peer as
-// RemoteAddr unless the peer is a trusted proxy, and never an invalid request id of the client.
-func TestMount_ClientAddress_CannotBeForged(t *testing.T) {
+// TestMount_ForwardedAddress_CountsOnlyFromTrustedProxy checks that a handler gets the address of
+// the peer as RemoteAddr unless the peer is a trusted proxy.
+func TestMount_ForwardedAddress_CountsOnlyFromTrustedProxy(t *testing.T) {
 	t.Parallel()
-	forged := []string{"X-Forwarded-For", "10.1.2.3", "X-Request-Id", "short"}
-	response, _ := serveTest(t).send(t, "GET", "/mount", http.NoBody, forged...)
+	forwarded := header{"X-Forwarded-For", "10.1.2.3"}
+	response, _ := serveTest(t).getText(t, "/mount", forwarded)
 	require.Equal(t, "127.0.0.1", response.Header.Get("X-Client"))
-	require.NotEqual(t, "short", response.Header.Get("X-Id"))
-	response, _ = serveTest(t, netip.MustParsePrefix("127.0.0.1/32")).send(t, "GET", "/mount", http.NoBody, forged...)
+	behindProxy := serveTest(t, netip.MustParsePrefix("127.0.0.1/32"))
+	response, _ = behindProxy.getText(t, "/mount", forwarded)
 	require.Equal(t, "10.1.2.3", response.Header.Get("X-Client"))
+}
+
+// TestMount_InvalidRequestID_IsReplaced checks that a handler never gets an invalid request id of
+// the client.
+func TestMount_InvalidRequestID_IsReplaced(t *testing.T) {
+	t.Parallel()
+	response, _ := serveTest(t).getText(t, "/mount", header{"X-Request-Id", "short"})
+	require.NotEqual(t, "short", response.Header.Get("X-Id"))
 }
 
 // TestMount_LargeBody_IsAnError checks that a body above web.DefaultBody fails with
@@ -129,8 +98,8 @@ func TestMount_LargeBody_IsAnError(t *testing.T) {
 	require.Equal(t, 413, response.StatusCode)
 	response, text := server.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody)))
 	require.Equal(t, 202, response.StatusCode)
-	require.Greater(t, len(text), web.DefaultBody)
-	require.Eventually(t, func() bool { return server.server.bodies.used.Load() == 0 }, 20*time.Second,
+	require.Greater(t, len(text), web.DefaultBody, "the handler repeats the whole body")
+	require.Eventually(t, func() bool { return server.bodies.used.Load() == 0 }, 20*time.Second,
 		time.Millisecond, "the memory of bodies is released")
 }
 
@@ -138,7 +107,7 @@ func TestMount_LargeBody_IsAnError(t *testing.T) {
 // before its body arrives. The connection is closed, because the body was not read.
 func TestMount_BodyThatIsNotRead_DoesNotDelayTheResponse(t *testing.T) {
 	t.Parallel()
-	status, closed := serveTest(t).raw(t, "POST /mount/refuse HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx")
+	status, closed := serveTest(t).sendRaw(t, rawPost("/mount/refuse", "Content-Length: 1000\r\n", "x"))
 	require.Equal(t, 401, status)
 	require.True(t, closed)
 }
@@ -147,11 +116,11 @@ func TestMount_BodyThatIsNotRead_DoesNotDelayTheResponse(t *testing.T) {
 // and that the next request succeeds.
 func TestMount_Panic_EndsOneRequest(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
-	response, text := f.send(t, "GET", "/mount/panic", http.NoBody)
+	server := serveTest(t)
+	response, text := server.getText(t, "/mount/panic")
 	require.Equal(t, 500, response.StatusCode)
 	require.NotContains(t, text, "secret")
-	response, _ = f.send(t, "GET", "/mount", http.NoBody)
+	response, _ = server.getText(t, "/mount")
 	require.Equal(t, 202, response.StatusCode)
 }
 
@@ -161,20 +130,24 @@ func TestMount_Panic_EndsOneRequest(t *testing.T) {
 func TestMount_Unavailable_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
-	begun := time.Now()
+	startedAt := time.Now()
 	for range 10 {
 		for _, path := range []string{"/mount/unavailable", "/mount/unreported"} {
-			response, _ := server.send(t, "GET", path, http.NoBody)
+			response, _ := server.getText(t, path)
 			require.Equal(t, 503, response.StatusCode)
 		}
 	}
-	seconds := int(time.Since(begun)/time.Second) + 1
-	_, metrics := server.send(t, "GET", "/metrics", http.NoBody)
-	for cause, err := range map[string]string{"test: down": `"no route"`, "transport test": "null"} {
-		require.Contains(t, metrics, `locum_unavailable_total{cause="`+cause+`"} 10`)
-		logged := strings.Count(server.log.String(), `"msg":"service unavailable","cause":"`+cause+`","error":`+err)
+	startedSeconds := int(time.Since(startedAt)/time.Second) + 1
+	_, metrics := server.getText(t, "/metrics")
+	for _, want := range []struct{ cause, errorJSON string }{
+		{cause: "test: down", errorJSON: `"no route"`},
+		{cause: "transport test", errorJSON: "null"},
+	} {
+		require.Contains(t, metrics, `locum_unavailable_total{cause="`+want.cause+`"} 10`)
+		logLine := `"msg":"service unavailable","cause":"` + want.cause + `","error":` + want.errorJSON
+		logged := strings.Count(server.log.String(), logLine)
 		require.Positive(t, logged)
-		require.LessOrEqual(t, logged, seconds)
+		require.LessOrEqual(t, logged, startedSeconds)
 	}
 }
 
@@ -182,15 +155,11 @@ func TestMount_Unavailable_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 // with the request id that the client got.
 func TestMount_InternalFault_IsLogged(t *testing.T) {
 	t.Parallel()
-	f := serveTest(t)
-	response, _ := f.send(t, "GET", "/mount/broken", http.NoBody)
-	require.Contains(
-		t,
-		f.log.String(),
-		`"msg":"request failed","request_id":"`+response.Header.Get(
-			"X-Request-Id",
-		)+`","method":"GET","path":"/mount/broken","error":"secret inside"`,
-	)
+	server := serveTest(t)
+	response, _ := server.getText(t, "/mount/broken")
+	requestID := response.Header.Get("X-Request-Id")
+	require.Contains(t, server.log.String(),
+		`"msg":"request failed","request_id":"`+requestID+`","method":"GET","path":"/mount/broken","error":"secret inside"`)
 }
 
 // TestMount_Shutdown_WaitsForRequests checks that Shutdown refuses new connections and returns
@@ -198,55 +167,25 @@ func TestMount_InternalFault_IsLogged(t *testing.T) {
 func TestMount_Shutdown_WaitsForRequests(t *testing.T) {
 	t.Parallel()
 	server := serveTest(t)
-	statuses := make(chan int, 1)
-	go func() {
-		response, err := http.Get("http://" + server.addr + "/mount/slow")
-		if err != nil {
-			statuses <- 0
-			return
-		}
-		_ = response.Body.Close()
-		statuses <- response.StatusCode
-	}()
-	<-server.entered
-	server.server.Drain()
-	stopped := make(chan error, 1)
-	go func() { stopped <- server.server.Shutdown(context.Background()) }()
-	require.Eventually(t, func() bool {
-		_, err := net.Dial("tcp", server.addr)
-		return err != nil
-	}, 20*time.Second, time.Millisecond, "the server does not accept")
-	require.Empty(t, stopped)
-	close(server.release)
-	require.Equal(t, 204, <-statuses)
-	require.NoError(t, <-stopped)
+	slowStatus := server.startSlowRequest("/mount/slow")
+	server.Drain()
+	shutdownErr := make(chan error, 1)
+	go func() { shutdownErr <- server.Shutdown(context.Background()) }()
+	server.waitUntilRefused(t)
+	require.Empty(t, shutdownErr)
+	close(server.finishSlow)
+	require.Equal(t, 204, <-slowStatus)
+	require.NoError(t, <-shutdownErr)
 }
 
-// rejectingAuthenticator rejects every request.
-type rejectingAuthenticator struct{}
-
-func (rejectingAuthenticator) Authenticate(context.Context, web.AuthRequest) (integrations.Caller, map[string]string, error) {
-	return integrations.Caller{}, nil, fault.ErrUnauthorized
-}
-
-func (rejectingAuthenticator) Done(integrations.Caller, int) {}
-
-// TestMount_PathOfAnotherRoute_IsAnError checks that the server does not start with a mount that
-// would hide a route, another mount, or an API with an Authenticator, or whose path is a
-// pattern.
-func TestMount_PathOfAnotherRoute_IsAnError(t *testing.T) {
+// TestCheckMount_PathOfAnotherRoute_IsAnError checks that a mount must not hide a route, another
+// mount, or an API with an Authenticator, and that its path is not a pattern.
+func TestCheckMount_PathOfAnotherRoute_IsAnError(t *testing.T) {
 	t.Parallel()
-	options := Options{
-		Metrics: prometheus.NewRegistry(),
-		APIs: []web.API{
-			{Name: "gated", Prefix: "/gated", Authenticator: rejectingAuthenticator{}, Fault: portal.Fault, FaultBody: portal.Failure{}},
-			portal.API(adapters.Services{}),
-		},
-		Mounts: []Mount{{Prefix: "/taken", Name: "transport a", Handler: http.NotFoundHandler()}},
-	}
-	s, err := New(adapters.Services{}, options)
+	options := optionsWithMount()
+	server, err := New(adapters.Services{}, options)
 	require.NoError(t, err)
-	for path, want := range map[string]string{
+	for path, wantError := range map[string]string{
 		"/healthz":        "the route GET /healthz",
 		"/docs":           "the route",
 		"/docs/mcp":       "the route",
@@ -266,11 +205,93 @@ func TestMount_PathOfAnotherRoute_IsAnError(t *testing.T) {
 		"/a*":             "not one like",
 		"/a b":            "not one like",
 	} {
-		require.ErrorContains(t, s.checkMount(Mount{Prefix: path}, options.Mounts), want, path)
+		require.ErrorContains(t, server.checkMount(Mount{Prefix: path}, options.Mounts), wantError, path)
 	}
-	require.NoError(t, s.checkMount(Mount{Prefix: "/.well-known/mine"}, options.Mounts))
-	options.Metrics = prometheus.NewRegistry()
+	require.NoError(t, server.checkMount(Mount{Prefix: "/.well-known/mine"}, options.Mounts))
+}
+
+// TestNew_MountOnRoute_IsAnError checks that a server does not start with a mount that would hide
+// a route, and that the error names both.
+func TestNew_MountOnRoute_IsAnError(t *testing.T) {
+	t.Parallel()
+	options := optionsWithMount()
 	options.Mounts = append(options.Mounts, Mount{Prefix: "/healthz", Name: "transport b", Handler: http.NotFoundHandler()})
-	_, err = New(adapters.Services{}, options)
+	_, err := New(adapters.Services{}, options)
 	require.ErrorContains(t, err, "transport b: the path /healthz is that of the route GET /healthz")
+}
+
+// optionsWithMount returns the options of a server with a mount at /taken and an API below /gated
+// that authenticates its requests.
+func optionsWithMount() Options {
+	gated := web.API{
+		Name:          "gated",
+		Prefix:        "/gated",
+		Authenticator: rejectingAuthenticator{},
+		Fault:         portal.Fault,
+		FaultBody:     portal.Failure{},
+	}
+	return Options{
+		Metrics: prometheus.NewRegistry(),
+		APIs:    []web.API{gated, portal.API(adapters.Services{})},
+		Mounts:  []Mount{{Prefix: "/taken", Name: "transport a", Handler: http.NotFoundHandler()}},
+	}
+}
+
+// rejectingAuthenticator rejects every request.
+type rejectingAuthenticator struct{}
+
+func (rejectingAuthenticator) Authenticate(context.Context, web.AuthRequest) (integrations.Caller, map[string]string, error) {
+	return integrations.Caller{}, nil, fault.ErrUnauthorized
+}
+
+func (rejectingAuthenticator) Done(integrations.Caller, int) {}
+
+// testMount returns a handler of another transport, with a path below /mount for each behaviour.
+func testMount(server *testServer) Mount {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/mount", describeRequest)
+	mux.HandleFunc("/mount/refuse", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no", http.StatusUnauthorized)
+	})
+	mux.HandleFunc("/mount/unavailable", func(w http.ResponseWriter, r *http.Request) {
+		web.ReportFault(r.Context(), fault.ErrUnavailable.WithReason("test: down").WithCause(errors.New("no route")))
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	mux.HandleFunc("/mount/unreported", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	mux.HandleFunc("/mount/broken", func(_ http.ResponseWriter, r *http.Request) {
+		web.ReportFault(r.Context(), errors.New("secret inside"))
+	})
+	mux.HandleFunc("/mount/panic", func(http.ResponseWriter, *http.Request) { panic("secret inside") })
+	mux.HandleFunc("/mount/slow", func(w http.ResponseWriter, r *http.Request) {
+		_, hasDeadline := r.Context().Deadline()
+		server.slowStarted <- struct{}{}
+		<-server.finishSlow
+		if hasDeadline {
+			w.WriteHeader(http.StatusNoContent)
+		}
+	})
+	return Mount{Prefix: "/mount", Name: "transport test", Handler: mux}
+}
+
+// describeRequest responds with the method, the parameter q, the header X-Sent and the body of
+// the request, separated by spaces. The headers X-Client and X-Id are the address of the client
+// and the request id that the handler got.
+func describeRequest(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+		return
+	}
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	w.Header().Set("X-Client", host)
+	w.Header().Set("X-Id", r.Header.Get("X-Request-Id"))
+	w.Header().Set("Content-Length", "1000") // wrong: the server must replace it
+	w.Header().Add("Vary", "A")
+	w.Header().Add("Vary", "B")
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusAccepted)
+	_, _ = fmt.Fprintf(w, `"%s %s %s %s"`, r.Method, r.URL.Query().Get("q"), r.Header.Get("X-Sent"), body)
 }

@@ -9,15 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestClientIP_TwoForwardedHeaders_ProxysCounts checks that the last of several X-Forwarded-For
+// TestClientIP_TwoForwardedHeaders_LastCounts checks that the last of several X-Forwarded-For
 // lines counts: a proxy may append a line of its own instead of extending that of the client,
 // who could otherwise forge its address.
-func TestClientIP_TwoForwardedHeaders_ProxysCounts(t *testing.T) {
+func TestClientIP_TwoForwardedHeaders_LastCounts(t *testing.T) {
 	t.Parallel()
-	behind := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+behind.addr+"/test/echo/1", nil)
+	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+server.addr+"/test/echo/1", nil)
 	require.NoError(t, err)
-	request.Header["X-Forwarded-For"] = []string{"198.51.100.1", "203.0.113.9"}
+	const forged, fromProxy = "198.51.100.1", "203.0.113.9"
+	request.Header["X-Forwarded-For"] = []string{forged, fromProxy}
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
 	defer func() { _ = response.Body.Close() }()
@@ -27,5 +28,5 @@ func TestClientIP_TwoForwardedHeaders_ProxysCounts(t *testing.T) {
 		} `json:"data"`
 	}
 	require.NoError(t, json.NewDecoder(response.Body).Decode(&body))
-	require.Equal(t, "203.0.113.9", body.Data.IP)
+	require.Equal(t, fromProxy, body.Data.IP)
 }

@@ -2,8 +2,8 @@ package gormdb
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,19 +16,10 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// isReplica reports whether a replica executes queries with the context.
-func isReplica(ctx context.Context, t *testing.T, db *DB) bool {
-	t.Helper()
-	var found []bool
-	require.NoError(t, db.conn(ctx).Table("(SELECT pg_is_in_recovery() AS standby) s").Select("standby").Find(&found).Error)
-	require.Len(t, found, 1)
-	return found[0]
-}
-
-// TestReplicas checks when a read that may be stale for a second uses the replica, and that it
-// succeeds on the primary in all other cases. The primary and the replica are servers of the
-// test.
-func TestReplicas(t *testing.T) {
+// TestReplicas_StaleRead_UsesReplicaIfPossible checks when a read that may be stale for a second
+// uses the replica, and that it succeeds on the primary in all other cases. The test starts its
+// own primary and replica, because it stops the replication and the process of the replica.
+func TestReplicas_StaleRead_UsesReplicaIfPossible(t *testing.T) {
 	t.Parallel()
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
@@ -46,165 +37,212 @@ func TestReplicas(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = schemas{db}.Up(t.Context())
 	require.NoError(t, err)
-	// stale is the context of such a read.
-	stale := tx.AllowStale(t.Context(), time.Second)
-	usable := func() bool { return isReplica(stale, t, db) }
-	require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
 
-	t.Run("reads that must be current", func(t *testing.T) {
-		require.False(t, isReplica(t.Context(), t, db))
+	stale := tx.AllowStale(t.Context(), time.Second)
+	staleReadUsesReplica := func() bool { return usesReplica(stale, t, db) }
+	waitForReplica := func(t *testing.T) {
+		t.Helper()
+		require.Eventually(t, staleReadUsesReplica, 30*time.Second, 10*time.Millisecond)
+	}
+	waitForReplica(t)
+
+	t.Run("read that must be current", func(t *testing.T) {
+		require.False(t, usesReplica(t.Context(), t, db))
 	})
-	t.Run("in a transaction", func(t *testing.T) {
+	t.Run("read in a transaction", func(t *testing.T) {
 		require.NoError(t, db.Do(stale, func(ctx context.Context) error {
-			require.False(t, isReplica(ctx, t, db))
-			standby := true
-			err := db.streamFromReplica(ctx, "SELECT pg_is_in_recovery()", nil, func() {}, func(r Rows) error { return r.Scan(&standby) })
-			require.False(t, standby)
-			return err
+			require.False(t, usesReplica(ctx, t, db))
+			return nil
+		}))
+	})
+	t.Run("stream in a transaction", func(t *testing.T) {
+		require.NoError(t, db.Do(stale, func(ctx context.Context) error {
+			require.Equal(t, []int{0}, streamColumn(ctx, t, db, isReplicaSQL, 1))
+			return nil
 		}))
 	})
 	// A replica that has not replayed the latest change of listings would return rows that the
 	// search index no longer contains, so that the permitted staleness does not matter.
-	t.Run("it lacks a change of listings", func(t *testing.T) {
+	t.Run("replica lacks a change of listings", func(t *testing.T) {
 		kit.Exec(t, replica.URL, "SELECT pg_wal_replay_pause()")
-		require.NoError(
-			t,
-			db.Do(t.Context(), func(ctx context.Context) error { return db.recordListings(ctx, []string{uuid.NewString()}) }),
-		)
-		require.False(t, isReplica(tx.AllowStale(t.Context(), 0), t, db))
-		require.False(t, isReplica(tx.AllowStale(t.Context(), time.Second), t, db))
+		require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
+			return db.recordListings(ctx, []string{uuid.NewString()})
+		}))
+		allowingNoStaleness := tx.AllowStale(t.Context(), 0)
+		allowingOneSecond := tx.AllowStale(t.Context(), time.Second)
+		require.False(t, usesReplica(allowingNoStaleness, t, db))
+		require.False(t, usesReplica(allowingOneSecond, t, db))
 		kit.Exec(t, replica.URL, "SELECT pg_wal_replay_resume()")
-		ctx := tx.AllowStale(t.Context(), 0)
-		require.Eventually(t, func() bool { return isReplica(ctx, t, db) }, 30*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool {
+			return usesReplica(allowingNoStaleness, t, db)
+		}, 30*time.Second, 10*time.Millisecond)
 	})
 	// A read does not wait for a connection of the replica.
-	t.Run("all connections are in use", func(t *testing.T) {
-		rep := db.replicas.all[0]
-		require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
-		for range cap(rep.slots) {
-			rep.slots <- struct{}{}
+	t.Run("all connections of the replica are in use", func(t *testing.T) {
+		slots := db.replicas.all[0].slots
+		waitForReplica(t)
+		for range cap(slots) {
+			slots <- struct{}{}
 		}
-		require.False(t, usable())
-		for range cap(rep.slots) {
-			<-rep.slots
+		require.False(t, staleReadUsesReplica())
+		for range cap(slots) {
+			<-slots
 		}
-		require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
+		waitForReplica(t)
 	})
-	// The failing query divides by zero on the replica, after 499 rows. It is repeated on the
-	// primary; a stream must first discard the rows that it has returned.
-	t.Run("a query fails on the replica", func(t *testing.T) {
-		const standby, failing = "CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END", "1 / (CASE WHEN pg_is_in_recovery() AND n = 500 THEN 0 ELSE 1 END)"
-		for _, x := range []struct {
-			column string
-			sum    int
-		}{{standby, 1000}, {failing + " * 0 + " + standby, 0}} {
-			require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
-			rows, sum := 0, 0
-			require.NoError(
-				t,
-				db.streamFromReplica(
-					stale,
-					"SELECT "+x.column+" FROM generate_series(1, 1000) n",
-					nil,
-					func() { rows, sum = 0, 0 },
-					func(r Rows) error {
-						var n int
-						err := r.Scan(&n)
-						rows, sum = rows+1, sum+n
-						return err
-					},
-				),
-			)
-			require.Equal(t, 1000, rows)
-			require.Equal(t, x.sum, sum)
-			var found []int
-			require.NoError(
-				t,
-				db.conn(stale).
-					Table(fmt.Sprintf("(SELECT %s AS x FROM generate_series(1, 1000) n) s", x.column)).
-					Select("x").
-					Find(&found).
-					Error,
-			)
-			require.Len(t, found, 1000)
-			require.Equal(t, x.sum, found[0]*1000)
-		}
+	t.Run("query succeeds on the replica", func(t *testing.T) {
+		waitForReplica(t)
+		fromReplica := slices.Repeat([]int{1}, 1000)
+		require.Equal(t, fromReplica, streamColumn(stale, t, db, isReplicaSQL, 1000))
+		require.Equal(t, fromReplica, selectColumn(stale, t, db, isReplicaSQL, 1000))
+	})
+	// The query is repeated on the primary; a stream must first discard the rows of the replica.
+	t.Run("query fails on the replica after 499 rows", func(t *testing.T) {
+		// The value of a row is that of isReplicaSQL, but the replica divides by zero in row 500.
+		const failsInRow500 = "1 / (CASE WHEN pg_is_in_recovery() AND n = 500 THEN 0 ELSE 1 END) * " + isReplicaSQL
+		fromPrimary := slices.Repeat([]int{0}, 1000)
+		waitForReplica(t)
+		require.Equal(t, fromPrimary, streamColumn(stale, t, db, failsInRow500, 1000))
+		waitForReplica(t)
+		require.Equal(t, fromPrimary, selectColumn(stale, t, db, failsInRow500, 1000))
 	})
 	// Without commits, the replica replays nothing. It is current all the same.
-	t.Run("the primary is idle", func(t *testing.T) {
-		begun := time.Now()
-		require.Eventually(t, func() bool { return time.Since(begun) > 2*maxReplicaLag && usable() }, 30*time.Second, 50*time.Millisecond)
+	t.Run("primary is idle for longer than the maximum lag", func(t *testing.T) {
+		idleSince := time.Now()
+		require.Eventually(t, func() bool {
+			return time.Since(idleSince) > 2*maxReplicaLag && staleReadUsesReplica()
+		}, 30*time.Second, 50*time.Millisecond)
 	})
 	// A paused process accepts connections and does not respond.
-	t.Run("the replica hangs", func(t *testing.T) {
+	t.Run("replica hangs", func(t *testing.T) {
 		replica.Pause()
 		defer replica.Resume()
+		// The first read is sent to the replica and cancelled after observeTimeout. The later
+		// ones, which find the replica unavailable, must not wait either.
 		for range 5 {
-			begun := time.Now()
-			require.False(t, usable())
-			require.Less(t, time.Since(begun), 5*time.Second)
+			startedAt := time.Now()
+			require.False(t, staleReadUsesReplica())
+			require.Less(t, time.Since(startedAt), 5*time.Second)
 		}
 	})
-	require.Eventually(t, usable, 30*time.Second, 10*time.Millisecond)
+	t.Run("replica responds again", func(t *testing.T) { waitForReplica(t) })
 }
 
-// TestReplica_IsRestarted_IsUsedAfterItHasCaughtUp checks that a replica whose replayed position
-// went back, because it was restored or replaced, is not used until it contains the commits that
-// earlier reads have seen. Offsets are positions in the log of the primary.
-func TestReplica_IsRestarted_IsUsedAfterItHasCaughtUp(t *testing.T) {
+// isReplicaSQL is 1 on a replica and 0 on the primary.
+const isReplicaSQL = "(CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END)"
+
+// usesReplica reports whether a replica executes queries with the context.
+func usesReplica(ctx context.Context, t *testing.T, db *DB) bool {
+	t.Helper()
+	return selectColumn(ctx, t, db, isReplicaSQL, 1)[0] == 1
+}
+
+// selectColumn returns the values of the SQL expression in the given number of rows, in which n
+// is the number of the row, beginning with 1. It uses GORM's builder.
+func selectColumn(ctx context.Context, t *testing.T, db *DB, expression string, rows int) []int {
+	t.Helper()
+	var values []int
+	query := db.conn(ctx).Table("(SELECT "+expression+" AS value FROM generate_series(1, ?::int) n) s", rows)
+	require.NoError(t, query.Select("value").Find(&values).Error)
+	require.Len(t, values, rows)
+	return values
+}
+
+// streamColumn is selectColumn with a stream instead of GORM's builder.
+func streamColumn(ctx context.Context, t *testing.T, db *DB, expression string, rows int) []int {
+	t.Helper()
+	var values []int
+	discard := func() { values = nil }
+	scan := func(r Rows) error {
+		var value int
+		err := r.Scan(&value)
+		values = append(values, value)
+		return err
+	}
+	query := "SELECT " + expression + " FROM generate_series(1, $1::int) n"
+	require.NoError(t, db.streamFromReplica(ctx, query, []any{rows}, discard, scan))
+	require.Len(t, values, rows)
+	return values
+}
+
+// TestReplica_ReplayedLessThanBefore_IsUsedAfterCatchingUp checks that a replica whose replayed
+// position went back, because it was restored or replaced, is not used until it contains the
+// commits that earlier reads have seen.
+func TestReplica_ReplayedLessThanBefore_IsUsedAfterCatchingUp(t *testing.T) {
 	t.Parallel()
-	rep := &replica{slots: make(chan struct{}, 1)}
-	isUsed := func(asOf time.Time) bool {
-		return rep.execute(t.Context(), asOf, func(context.Context) error { return nil }) == nil
-	}
-	start := time.Now()
-	commits := []commit{{start.Add(-time.Millisecond), LogPosition{Offset: 10}}, {start, LogPosition{Offset: 20}}}
-	measure := func(replayed int64) {
-		var err error
-		commits, err = rep.addMeasurement(LogPosition{Offset: replayed}, commits)
-		require.NoError(t, err)
-	}
-	require.False(t, isUsed(start.Add(-time.Second)))
-	measure(20)
-	require.True(t, isUsed(start))
+	for name, disconnect := range map[string]func(rep *replica){
+		"still connected": func(*replica) {},
+		"reconnected":     func(rep *replica) { rep.markUnavailable(errNotConnected) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rep := &replica{slots: make(chan struct{}, 1)}
+			isUsed := func(asOf time.Time) bool {
+				return rep.execute(t.Context(), asOf, func(context.Context) error { return nil }) == nil
+			}
+			latestCommit := time.Now()
+			commits := []commit{
+				{readAt: latestCommit.Add(-time.Millisecond), position: LogPosition{Offset: 10}},
+				{readAt: latestCommit, position: LogPosition{Offset: 20}},
+			}
+			replayUpTo := func(offset int64) {
+				var err error
+				commits, err = rep.addMeasurement(LogPosition{Offset: offset}, commits)
+				require.NoError(t, err)
+			}
+			beforeAllCommits := latestCommit.Add(-time.Second)
+			require.False(t, isUsed(beforeAllCommits), "nothing is measured yet")
+			replayUpTo(20)
+			require.True(t, isUsed(latestCommit))
 
-	for _, restart := range []func(){func() {}, func() { rep.markUnavailable(errNotConnected) }} {
-		restart()
-		measure(15)
-		require.False(t, isUsed(start.Add(-time.Second)))
-		require.ErrorContains(t, rep.problem(), "lags")
-		measure(20)
-		require.True(t, isUsed(start))
-		require.NoError(t, rep.problem())
+			disconnect(rep)
+			replayUpTo(15)
+			require.False(t, isUsed(beforeAllCommits))
+			require.ErrorContains(t, rep.problem(), "lags")
+			replayUpTo(20)
+			require.True(t, isUsed(latestCommit))
+			require.NoError(t, rep.problem())
+		})
 	}
 }
 
-// TestReplica_LagsForLong_RemembersFewCommits checks that the list of commits that wait for the
-// replica stays below 600, and that the last one that it contains is kept.
+// TestReplica_LagsForLong_RemembersFewCommits checks that the list of commits that the replica
+// has not replayed is bounded, and that the last one that it contains is kept.
 func TestReplica_LagsForLong_RemembersFewCommits(t *testing.T) {
 	t.Parallel()
+	const (
+		addedCommits = 2000
+		maxCommits   = 600 // of one minute, with ten measurements per second
+	)
 	rep := &replica{}
 	start := time.Now()
-	commits := []commit{{start, LogPosition{Offset: 10}}}
-	for i := range 2000 {
+	replayed := LogPosition{Offset: 10}
+	commits := []commit{{readAt: start, position: replayed}}
+	for i := range addedCommits {
+		commits = append(commits, commit{
+			readAt:   start.Add(time.Duration(i) * time.Millisecond),
+			position: LogPosition{Offset: replayed.Offset + 1 + int64(i)},
+		})
 		var err error
-		commits, err = rep.addMeasurement(
-			LogPosition{Offset: 10},
-			append(commits, commit{start.Add(time.Duration(i) * time.Millisecond), LogPosition{Offset: 11 + int64(i)}}),
-		)
+		commits, err = rep.addMeasurement(replayed, commits)
 		require.NoError(t, err)
 	}
-	require.LessOrEqual(t, len(commits), 600)
+	require.LessOrEqual(t, len(commits), maxCommits)
 	require.Equal(t, start, rep.currentAsOf)
 }
 
-// TestReplicas_Connections checks how the connections of a process are divided between the
-// primary and the replicas. Rows are the number of replicas' connections in
-// adapters.DatabaseSettings and the result for primary and replica.
-func TestReplicas_Connections(t *testing.T) {
+// TestConnections_WithReplicas_AreDivided checks how the connections of a process are divided
+// between the primary and each replica.
+func TestConnections_WithReplicas_AreDivided(t *testing.T) {
 	t.Parallel()
-	for replicas, want := range [][2]int{{10, 0}, {5, 4}, {5, 2}, {3, 2}} {
-		o := adapters.DatabaseSettings{ReplicaURLs: make([]string, replicas)}
-		require.Equal(t, want, [2]int{primaryConnections(o), replicaConnections(o)})
+	for _, test := range []struct{ replicas, connectionsToPrimary, connectionsToEachReplica int }{
+		{replicas: 0, connectionsToPrimary: 10, connectionsToEachReplica: 0},
+		{replicas: 1, connectionsToPrimary: 5, connectionsToEachReplica: 4},
+		{replicas: 2, connectionsToPrimary: 5, connectionsToEachReplica: 2},
+		{replicas: 3, connectionsToPrimary: 3, connectionsToEachReplica: 2},
+	} {
+		settings := adapters.DatabaseSettings{ReplicaURLs: make([]string, test.replicas)}
+		require.Equal(t, test.connectionsToPrimary, primaryConnections(settings), test.replicas)
+		require.Equal(t, test.connectionsToEachReplica, replicaConnections(settings), test.replicas)
 	}
 }

@@ -26,8 +26,8 @@ func TestTemplates_EachFormWithPOST_HasTheToken(t *testing.T) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for _, form := range strings.Split(string(text), `<form method="post"`)[1:] {
-			_, rest, _ := strings.Cut(form, ">")
-			require.True(t, strings.HasPrefix(rest, "{{$.CSRF}}"), "%s: <form method=\"post\"%s", page, form)
+			_, content, _ := strings.Cut(form, ">")
+			require.True(t, strings.HasPrefix(content, "{{$.CSRF}}"), "%s: <form method=\"post\"%s", page, form)
 			forms++
 		}
 	}
@@ -38,15 +38,18 @@ func TestTemplates_EachFormWithPOST_HasTheToken(t *testing.T) {
 // replaces the built-in one, and that an API without the site links to neither.
 func TestPage_FooterLinks_BrandReplacesBuiltInPages(t *testing.T) {
 	t.Parallel()
-	p := Page{hasSite: true, Brand: Brand{Links: []Link{{"https://example.org/privacy", "privacy"}}}}
-	require.Equal(t, []Link{{"https://example.org/privacy", "privacy"}, {"/help", "Help"}}, p.FooterLinks()[:2])
-	require.NotContains(t, p.FooterLinks(), Link{"/privacy", "Privacy"})
-	require.NotContains(t, Page{}.FooterLinks(), Link{"/help", "Help"}, "without the site")
+	ownPrivacy := Link{"https://example.org/privacy", "privacy"}
+	builtInPrivacy := Link{"/privacy", "Privacy"}
+	help := Link{"/help", "Help"}
+	page := Page{hasSite: true, Brand: Brand{Links: []Link{ownPrivacy}}}
+	require.Equal(t, []Link{ownPrivacy, help}, page.FooterLinks()[:2])
+	require.NotContains(t, page.FooterLinks(), builtInPrivacy)
+	require.NotContains(t, Page{}.FooterLinks(), help, "without the site")
 }
 
 // TestRenderError_InternalFault_HasOnlyTheRequestID checks that the page of an internal error
 // shows the request id and never the error. Errors that clients may know show their message. The
-// API, which does not use Guard, gets no page.
+// API, whose routes do not use Guard, gets no page.
 func TestRenderError_InternalFault_HasOnlyTheRequestID(t *testing.T) {
 	t.Parallel()
 	renderer, err := New(nil, nil, Options{PublicURL: "http://localhost:8080"})

@@ -1,0 +1,359 @@
+package fiberhttp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/adapters/locallimit"
+	"github.com/locumhq/locum/adapters/portal"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/clock"
+	"github.com/locumhq/locum/core/list"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+// testServer is a listening Server with an API of test routes and a mount, and the values that
+// tests read and set.
+type testServer struct {
+	*Server
+	addr string
+	log  *lockedBuffer
+	// slowStarted receives a value when /test/slow or /mount/slow has started.
+	slowStarted chan struct{}
+	// finishSlow is closed by tests to let /test/slow and /mount/slow respond.
+	finishSlow chan struct{}
+	// publicChanges is returned by Services.PublicChanges. A change of it invalidates the cache.
+	publicChanges atomic.Uint64
+	openDownloads atomic.Int64
+}
+
+// serveTest starts a server that trusts the proxies. Its database is down and its limiter is
+// degraded.
+func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
+	t.Helper()
+	server := &testServer{
+		log:         &lockedBuffer{},
+		slowStarted: make(chan struct{}, 1),
+		finishSlow:  make(chan struct{}),
+	}
+	services := adapters.Services{
+		Identity:      identity.New(identity.Deps{Clock: clock.System{}, AccessTokens: testTokens{}, Sessions: testSessions{}}),
+		Limiter:       locallimit.New(clock.System{}),
+		PublicChanges: server.publicChanges.Load,
+		JWKS:          func() []byte { return []byte(`{"keys":[]}`) },
+		Health: func(context.Context) map[string]adapters.Health {
+			return map[string]adapters.Health{
+				"database": {Err: errors.New("connection refused")},
+				"limiter":  {Err: errors.New("no answer"), Degraded: true},
+			}
+		},
+	}
+	testAPI := web.API{
+		Name:      "test",
+		Prefix:    "/test",
+		Title:     "test",
+		Fault:     portal.Fault,
+		FaultBody: portal.Failure{},
+		Routes:    server.testRoutes(),
+	}
+	var err error
+	server.Server, err = New(services, Options{
+		PublicURL:      "http://localhost",
+		TrustedProxies: proxies,
+		Metrics:        prometheus.NewRegistry(),
+		NewID:          uuid.NewString,
+		Log:            slog.New(slog.NewJSONHandler(server.log, nil)),
+		APIs:           []web.API{testAPI, portal.API(adapters.Services{})},
+		Mounts:         []Mount{testMount(server)},
+	})
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server.addr = listener.Addr().String()
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = server.Shutdown(ctx)
+	})
+	return server
+}
+
+// testRoutes returns the routes of the test API.
+func (s *testServer) testRoutes() []web.Route {
+	echo := web.Op(checkedEcho())
+	echoPath := func(_ context.Context, c web.Call, in echoPathInput) (web.Reply[echoView], error) {
+		return web.OK(echoView{ID: in.ID, IP: c.IP}, ""), nil
+	}
+	ok := func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Message("ok"), nil }
+	var requestCount atomic.Int64
+	countRequests := func(context.Context, web.Call, web.Nothing) (web.Done, error) {
+		return web.Message(fmt.Sprint(requestCount.Add(1))), nil
+	}
+	download := func(context.Context, web.Call, web.Nothing) (web.CSV, error) {
+		s.openDownloads.Add(1)
+		rows := strings.Repeat("a,b\r\n", downloadBytes/len("a,b\r\n"))
+		return web.CSV{Name: "t.csv", Size: downloadBytes, Body: countedDownload{strings.NewReader(rows), &s.openDownloads}}, nil
+	}
+	panics := func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") }
+	fail := func(context.Context, web.Call, web.Nothing) (web.Done, error) {
+		return web.Done{}, errors.New("secret inside")
+	}
+	waitForTimeout := func(ctx context.Context, _ web.Call, _ web.Nothing) (web.Done, error) {
+		<-ctx.Done()
+		return web.Done{}, ctx.Err()
+	}
+	waitForTest := func(context.Context, web.Call, web.Nothing) (web.Done, error) {
+		s.slowStarted <- struct{}{}
+		<-s.finishSlow
+		return web.Message("done"), nil
+	}
+	return []web.Route{
+		{Method: "POST", Path: "/test/echo/:id", Op: echo},
+		{Method: "POST", Path: "/test/large/:id", Body: 10 << 20, Op: echo},
+		{Method: "POST", Path: "/test/small/:id", Body: 1000, Op: echo},
+		{Method: "POST", Path: "/test/small-limited/:id", Body: 1000, Limit: web.PerQuarterHour(2), Op: echo},
+		{Method: "GET", Path: "/test/echo/:id", Op: web.Op(echoPath)},
+		{Method: "GET", Path: "/test/limited", Limit: web.PerQuarterHour(2), Op: web.Op(ok)},
+		{Method: "GET", Path: "/test/count", Cached: true, Op: web.Op(countRequests)},
+		{Method: "GET", Path: "/test/download", Op: web.Op(download)},
+		{Method: "GET", Path: "/test/panic", Auth: web.Optional, Op: web.Op(panics)},
+		{Method: "GET", Path: "/test/broken", Op: web.Op(fail)},
+		{Method: "GET", Path: "/test/hang", Timeout: 50 * time.Millisecond, Op: web.Op(waitForTimeout)},
+		{Method: "GET", Path: "/test/slow", Op: web.Op(waitForTest)},
+	}
+}
+
+// echoInput is a request with ID in the path and Text in the body.
+type echoInput struct {
+	ID   string `path:"id"`
+	Text string `json:"text"`
+}
+
+// echoPathInput is a request without a body.
+type echoPathInput struct {
+	ID string `path:"id"`
+}
+
+// echoView is the response of /test/echo: the input and the address of the client.
+type echoView struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+	IP   string `json:"ip"`
+}
+
+// checkedEcho returns an operation that returns its input. It fails if the id of an earlier
+// request has changed since, which happens if the server reuses the memory of the string.
+func checkedEcho() func(context.Context, web.Call, echoInput) (web.Reply[echoView], error) {
+	var mu sync.Mutex
+	// Keys are copies of the ids, which the server cannot overwrite.
+	idsByCopy := map[string]string{}
+	return func(_ context.Context, c web.Call, in echoInput) (web.Reply[echoView], error) {
+		mu.Lock()
+		defer mu.Unlock()
+		idsByCopy[strings.Clone(in.ID)] = in.ID
+		for idCopy, id := range idsByCopy {
+			if id != idCopy {
+				return web.Reply[echoView]{}, fmt.Errorf("%s became %s", idCopy, id)
+			}
+		}
+		return web.OK(echoView{ID: in.ID, Text: in.Text, IP: c.IP}, ""), nil
+	}
+}
+
+// downloadBytes is the size of the response of /test/download.
+const downloadBytes = 500_000
+
+// countedDownload is the body of a download. Close subtracts it from open.
+type countedDownload struct {
+	io.Reader
+	open *atomic.Int64
+}
+
+func (d countedDownload) Close() error { d.open.Add(-1); return nil }
+
+const testUser = "01935d3c-9c1e-7c1a-8f6e-2b7a7812e25a"
+
+// testTokens accepts every token as that of testUser.
+type testTokens struct{ identity.AccessTokens }
+
+func (testTokens) Verify(string) (identity.AccessClaims, error) {
+	return identity.AccessClaims{UserID: testUser, SessionID: testUser}, nil
+}
+
+// testSessions returns testUser for each session.
+type testSessions struct{ identity.Sessions }
+
+func (testSessions) GetPrincipals(_ context.Context, ids []string) ([]identity.Principal, error) {
+	return list.Map(ids, func(id string) identity.Principal {
+		return identity.Principal{
+			User:    identity.User{ID: testUser},
+			Session: identity.Session{ID: id, ExpiresAt: time.Now().Add(time.Hour)},
+		}
+	}), nil
+}
+
+// lockedBuffer is a buffer for the log that may be used concurrently.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+// String returns what has been written to the buffer.
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+// header is a header field of a request.
+type header struct{ name, value string }
+
+// send sends a request and returns the response and its body.
+func (s *testServer) send(t *testing.T, method, path string, body io.Reader, headers ...header) (*http.Response, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.addr+path, body)
+	require.NoError(t, err)
+	for _, h := range headers {
+		request.Header.Add(h.name, h.value)
+	}
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return response, string(raw)
+}
+
+// getText sends a GET request and returns the response and its body.
+func (s *testServer) getText(t *testing.T, path string, headers ...header) (*http.Response, string) {
+	t.Helper()
+	return s.send(t, "GET", path, http.NoBody, headers...)
+}
+
+// sendForJSON sends a request and decodes the body of the response, which must be a JSON object
+// or empty.
+func (s *testServer) sendForJSON(
+	t *testing.T,
+	method, path, body string,
+	headers ...header,
+) (*http.Response, map[string]any) {
+	t.Helper()
+	response, text := s.send(t, method, path, strings.NewReader(body), headers...)
+	var decoded map[string]any
+	if text != "" {
+		require.NoError(t, json.Unmarshal([]byte(text), &decoded), text)
+	}
+	return response, decoded
+}
+
+// get sends a GET request and decodes the JSON of the response.
+func (s *testServer) get(t *testing.T, path string, headers ...header) (*http.Response, map[string]any) {
+	t.Helper()
+	return s.sendForJSON(t, "GET", path, "", headers...)
+}
+
+// post sends a POST request and decodes the JSON of the response.
+func (s *testServer) post(t *testing.T, path, body string, headers ...header) (*http.Response, map[string]any) {
+	t.Helper()
+	return s.sendForJSON(t, "POST", path, body, headers...)
+}
+
+// dial opens a connection to the server and sends text as it is. The reader reads the responses.
+func (s *testServer) dial(t *testing.T, text string) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	_, err = io.WriteString(conn, text)
+	require.NoError(t, err)
+	return conn, bufio.NewReader(conn)
+}
+
+// readResponse reads a response with its body from a connection.
+func readResponse(t *testing.T, r *bufio.Reader) (*http.Response, string) {
+	t.Helper()
+	response, err := http.ReadResponse(r, nil)
+	require.NoError(t, err)
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response, string(body)
+}
+
+// readStatus reads a response with its body from a connection, and returns its status.
+func readStatus(t *testing.T, r *bufio.Reader) int {
+	t.Helper()
+	response, _ := readResponse(t, r)
+	return response.StatusCode
+}
+
+// sendRaw sends the text of a request as it is. It returns the status of the response, and, for a
+// status of 300 or more, whether the server then closed the connection, for which it waits up to
+// 20 seconds. The status is 0 if no response arrives.
+func (s *testServer) sendRaw(t *testing.T, request string) (status int, closed bool) {
+	t.Helper()
+	return s.sendRawWithin(t, 20*time.Second, request)
+}
+
+// requireNoResponse checks that the server does not respond to the text within half a second.
+func (s *testServer) requireNoResponse(t *testing.T, request, reason string) {
+	t.Helper()
+	status, _ := s.sendRawWithin(t, 500*time.Millisecond, request)
+	require.Zero(t, status, reason)
+}
+
+// sendRawWithin is sendRaw with a timeout for the response.
+func (s *testServer) sendRawWithin(t *testing.T, timeout time.Duration, request string) (status int, closed bool) {
+	t.Helper()
+	conn, r := s.dial(t, request)
+	defer func() { _ = conn.Close() }()
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(timeout)))
+	response, err := http.ReadResponse(r, nil)
+	if err != nil {
+		return 0, false
+	}
+	_, _ = io.Copy(io.Discard, response.Body)
+	_ = response.Body.Close()
+	if response.StatusCode < 300 {
+		return response.StatusCode, false // the server waits for the next request
+	}
+	_, err = r.ReadByte()
+	return response.StatusCode, errors.Is(err, io.EOF)
+}
+
+// rawPost returns the text of a POST request. Each line of headerLines ends with CRLF.
+func rawPost(path, headerLines, body string) string {
+	return "POST " + path + " HTTP/1.1\r\nHost: a\r\n" + headerLines + "\r\n" + body
+}
+
+// rawGet returns the text of a GET request. Each line of headerLines ends with CRLF.
+func rawGet(path, headerLines string) string {
+	return "GET " + path + " HTTP/1.1\r\nHost: a\r\n" + headerLines + "\r\n"
+}
