@@ -2,7 +2,6 @@ package fiberhttp
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +61,7 @@ func (s *Server) checkMount(m Mount, before []Mount) error {
 	}
 	for _, other := range before {
 		if m.covers(other.Prefix) || other.covers(m.Prefix) {
-			return fmt.Errorf("the path %s is that of %s, %s", m.Prefix, other.Name, other.Prefix)
+			return fmt.Errorf("the path %s overlaps %s of %s", m.Prefix, other.Prefix, other.Name)
 		}
 	}
 	for _, api := range s.apis {
@@ -72,7 +71,7 @@ func (s *Server) checkMount(m Mount, before []Mount) error {
 	}
 	for _, r := range s.app.GetRoutes(true) {
 		if m.covers(r.Path) || fiber.RoutePatternMatch(m.Prefix, r.Path) {
-			return fmt.Errorf("the path %s is that of the route %s %s", m.Prefix, r.Method, r.Path)
+			return fmt.Errorf("the path %s overlaps the route %s %s", m.Prefix, r.Method, r.Path)
 		}
 	}
 	return nil
@@ -133,7 +132,7 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 	}
 	r.Header.Del(fiber.HeaderHost)
 	r.Header.Set(fiber.HeaderXRequestID, c.GetRespHeader(fiber.HeaderXRequestID))
-	r.Header.Del(fiber.HeaderContentLength) // withoutBody has set it to 0
+	r.Header.Del(fiber.HeaderContentLength) // it is 0 until the body is read; see Server.withoutBody
 	if f := stateOf(c).framing; f.isUnread {
 		r.ContentLength = f.length
 		if f.chunked {
@@ -203,7 +202,7 @@ func (r *mountResponse) Write(p []byte) (int, error) {
 // framingHeaders are the headers of responses that the server writes itself.
 var framingHeaders = []string{fiber.HeaderConnection, fiber.HeaderContentLength, fiber.HeaderTransferEncoding}
 
-// send copies the response to that of the request. Its headers replace those of the server.
+// send copies the recorded response to the response of Fiber. Headers with the same name are replaced.
 func (r *mountResponse) send(c *fiber.Ctx) error {
 	if r.body.Len() > 0 && r.header.Get(fiber.HeaderContentType) == "" {
 		r.header.Set(fiber.HeaderContentType, http.DetectContentType(r.body.Bytes()))
@@ -219,35 +218,4 @@ func (r *mountResponse) send(c *fiber.Ctx) error {
 	}
 	c.Status(max(r.status, http.StatusOK)) // a handler that writes nothing has succeeded
 	return c.Send(r.body.Bytes())
-}
-
-// ServerRoute is a route that is in no API: a page, an endpoint of OAuth, or an endpoint
-// for operators.
-type ServerRoute struct {
-	Method, Path string
-	// Auth is the kind of authentication, from the name of the route: "page session",
-	// "client" or "none".
-	Auth string
-}
-
-// ServerRoutes returns the routes sorted by path.
-func (s *Server) ServerRoutes() []ServerRoute {
-	tabled := map[string]bool{}
-	for _, api := range s.apis {
-		for _, r := range api.Routes {
-			for _, path := range api.Paths(r) {
-				tabled[path] = true
-			}
-		}
-	}
-	var out []ServerRoute
-	for _, r := range s.app.GetRoutes(true) {
-		if !tabled[r.Path] && r.Method != fiber.MethodHead && r.Method != fiber.MethodOptions {
-			out = append(out, ServerRoute{Method: r.Method, Path: r.Path, Auth: cmp.Or(r.Name, "none")})
-		}
-	}
-	slices.SortFunc(out, func(a, b ServerRoute) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
-	})
-	return out
 }

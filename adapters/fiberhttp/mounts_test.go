@@ -194,8 +194,8 @@ func TestCheckMount_PathOfAnotherRoute_IsAnError(t *testing.T) {
 		"/api/listings":   "the route",
 		"/api/listings/x": "the route",
 		"/gated/x":        "is below /gated",
-		"/taken":          "that of transport a, /taken",
-		"/taken/x":        "that of transport a",
+		"/taken":          "overlaps /taken of transport a",
+		"/taken/x":        "overlaps /taken of transport a",
 		"":                "not one like",
 		"/":               "not one like",
 		"/a/":             "not one like",
@@ -217,7 +217,7 @@ func TestNew_MountOnRoute_IsAnError(t *testing.T) {
 	options := optionsWithMount()
 	options.Mounts = append(options.Mounts, Mount{Prefix: "/healthz", Name: "transport b", Handler: http.NotFoundHandler()})
 	_, err := New(adapters.Services{}, options)
-	require.ErrorContains(t, err, "transport b: the path /healthz is that of the route GET /healthz")
+	require.ErrorContains(t, err, "transport b: the path /healthz overlaps the route GET /healthz")
 }
 
 // optionsWithMount returns the options of a server with a mount at /taken and an API below /gated

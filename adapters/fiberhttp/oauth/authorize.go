@@ -84,7 +84,8 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 		code, err := s.integrations.Approve(ctx, viewer.Actor(), r)
 		return s.redirectWithCode(c, r, code, err)
 	}
-	if code, err := s.integrations.ApproveAgain(ctx, viewer.Actor(), r); !errors.Is(err, integrations.ErrConsentNotFound) {
+	code, err := s.integrations.ApproveAgain(ctx, viewer.Actor(), r)
+	if mustAsk := errors.Is(err, integrations.ErrConsentNotFound); !mustAsk {
 		return s.redirectWithCode(c, r, code, err)
 	}
 	owner, err := s.integrations.Owner(ctx, r.App)
@@ -113,8 +114,9 @@ func (s *Server) redirectWithCode(c *fiber.Ctx, r integrations.AuthorizationRequ
 	return s.redirect(c, r, url.Values{"code": {code}})
 }
 
-// reject redirects to the client with the error if its redirect URI is valid. Otherwise it
-// shows the error to the user.
+// reject reports an invalid request: it redirects to the client with the error if the redirect
+// URI is valid, and shows the error to the user otherwise. It returns other errors, for example
+// of the database.
 func (s *Server) reject(c *fiber.Ctx, r integrations.AuthorizationRequest, err error) error {
 	f := fault.Of(err)
 	switch {

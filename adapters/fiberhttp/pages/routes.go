@@ -56,15 +56,15 @@ func (r *Renderer) withViewer(handle Handler) fiber.Handler {
 	}
 }
 
-// requireSignIn calls handle for signed-in users. It redirects guests to the sign-in page,
-// which leads back to the requested page, or to the first page after a form.
+// requireSignIn calls handle for signed-in users. It redirects guests to the sign-in page, which
+// leads back to the requested page. A form cannot be repeated with GET: after a form, the sign-in
+// page leads to the first page of the site or of the developers' pages.
 func (r *Renderer) requireSignIn(handle Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, cancel := r.requestContext(c)
 		defer cancel()
 		viewer, err := r.Viewer(ctx, c)
 		if isUnauthenticated(err) {
-			// A form cannot be repeated with GET, so that it leads to the first page.
 			next := ""
 			switch {
 			case c.Method() == fiber.MethodGet:

@@ -105,9 +105,9 @@ type myChange struct {
 // myFile is a link to a file that can be downloaded.
 type myFile struct{ Title, Path, Kind, Size string }
 
-// applicationView collects what the page shows. A job that is no longer public has no link, and
+// loadApplication collects what the page shows. A job that is no longer public has no link, and
 // is no error.
-func (s *Site) applicationView(ctx context.Context, viewer *pages.Viewer, id string) (v myApplicationView, err error) {
+func (s *Site) loadApplication(ctx context.Context, viewer *pages.Viewer, id string) (v myApplicationView, err error) {
 	if v.Detail, err = s.services.Hiring.MyHistoryEntry(ctx, viewer.Actor(), id); err != nil {
 		return v, err
 	}
@@ -180,7 +180,7 @@ func changeText(c hiring.Change, company string) string {
 }
 
 func (s *Site) myApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	v, err := s.applicationView(ctx, viewer, c.Params("id"))
+	v, err := s.loadApplication(ctx, viewer, c.Params("id"))
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (s *Site) myApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 
 // sentApplication confirms that an application was sent.
 func (s *Site) sentApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	v, err := s.applicationView(ctx, viewer, c.Params("id"))
+	v, err := s.loadApplication(ctx, viewer, c.Params("id"))
 	if err != nil {
 		return err
 	}

@@ -86,8 +86,8 @@ type myDocumentsView struct {
 	Maximum   int
 }
 
-// documentsView collects what the page shows. All documents fit on one page.
-func (s *Site) documentsView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (myDocumentsView, error) {
+// loadDocuments collects what the page shows. All documents fit on one page.
+func (s *Site) loadDocuments(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (myDocumentsView, error) {
 	all, err := s.services.Seekers.MyDocuments(ctx, viewer.Actor(), page.Request{Number: 1, Size: jobseeker.MaxDocuments})
 	return myDocumentsView{
 		Documents: web.Each(all.Items, newMyDocumentRow),
@@ -98,7 +98,7 @@ func (s *Site) documentsView(ctx context.Context, viewer *pages.Viewer, form *pa
 }
 
 func (s *Site) myDocuments(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	v, err := s.documentsView(ctx, viewer, &pages.Form{})
+	v, err := s.loadDocuments(ctx, viewer, &pages.Form{})
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *Site) upload(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, f
 func (s *Site) addDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	if _, err := s.upload(ctx, c, viewer, form, form.Value("type")); err != nil {
-		return s.renderProblem(c, myDocumentsPage, viewer, &form, err, func() (any, error) { return s.documentsView(ctx, viewer, &form) })
+		return s.renderProblem(c, myDocumentsPage, viewer, &form, err, func() (any, error) { return s.loadDocuments(ctx, viewer, &form) })
 	}
 	return redirect(c, "/account/documents", "document-added")
 }
@@ -141,14 +141,14 @@ type myDocumentView struct {
 	Form *pages.Form
 }
 
-// documentView collects what the page of one document shows.
-func (s *Site) documentView(ctx context.Context, viewer *pages.Viewer, id string, form *pages.Form) (v myDocumentView, err error) {
+// loadDocument collects what the page of one document shows.
+func (s *Site) loadDocument(ctx context.Context, viewer *pages.Viewer, id string, form *pages.Form) (v myDocumentView, err error) {
 	d, _, err := s.services.Seekers.MyDocument(ctx, viewer.Actor(), id)
 	return myDocumentView{newMyDocumentRow(d), form}, err
 }
 
 func (s *Site) myDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	v, err := s.documentView(ctx, viewer, c.Params("id"), &pages.Form{})
+	v, err := s.loadDocument(ctx, viewer, c.Params("id"), &pages.Form{})
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (s *Site) myDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 func (s *Site) changeDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form, id := pages.FormOf(c), c.Params("id")
 	if err := s.updateDocument(ctx, c, viewer, id, form.Value("title")); err != nil {
-		return s.renderProblem(c, myDocumentPage, viewer, &form, err, func() (any, error) { return s.documentView(ctx, viewer, id, &form) })
+		return s.renderProblem(c, myDocumentPage, viewer, &form, err, func() (any, error) { return s.loadDocument(ctx, viewer, id, &form) })
 	}
 	return redirect(c, "/account/documents", "document-changed")
 }

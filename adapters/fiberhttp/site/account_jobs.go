@@ -25,8 +25,8 @@ type viewerState struct {
 	IsClinician, IsSaved, HasApplied bool
 }
 
-// viewerState returns the state for the viewer of a job. It is zero for guests and employers.
-func (s *Site) viewerState(ctx context.Context, viewer *pages.Viewer, listingID string) (v viewerState, err error) {
+// loadViewerState returns the state for the viewer of a job. It is zero for guests and employers.
+func (s *Site) loadViewerState(ctx context.Context, viewer *pages.Viewer, listingID string) (v viewerState, err error) {
 	if viewer == nil || !viewer.Actor().Seeker {
 		return v, nil
 	}
@@ -64,8 +64,8 @@ type myJobsView struct {
 	Form *pages.Form
 }
 
-// jobsView collects what the page of saved jobs shows. Jobs stay in it when they are deleted.
-func (s *Site) jobsView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form *pages.Form) (myJobsView, error) {
+// loadMyJobs collects what the page of saved jobs shows. Jobs stay in it when they are deleted.
+func (s *Site) loadMyJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form *pages.Form) (myJobsView, error) {
 	bookmarks, err := s.services.Seekers.MyBookmarks(ctx, viewer.Actor(), pages.PageRequest(c, accountPageSize))
 	jobs := web.Each(bookmarks.Items, func(j jobseeker.SavedJob) myJob {
 		if j.Title == "" {
@@ -77,7 +77,7 @@ func (s *Site) jobsView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer,
 }
 
 func (s *Site) myJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	v, err := s.jobsView(ctx, c, viewer, &pages.Form{})
+	v, err := s.loadMyJobs(ctx, c, viewer, &pages.Form{})
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *Site) myJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 func (s *Site) saveJobNote(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	if err := s.services.Seekers.Note(ctx, viewer.Actor(), c.Params("id"), jobseeker.NoteInput{Notes: new(form.Value("notes"))}); err != nil {
-		return s.renderProblem(c, myJobsPage, viewer, &form, err, func() (any, error) { return s.jobsView(ctx, c, viewer, &form) })
+		return s.renderProblem(c, myJobsPage, viewer, &form, err, func() (any, error) { return s.loadMyJobs(ctx, c, viewer, &form) })
 	}
 	return redirect(c, "/account/saved", "note-saved")
 }

@@ -62,9 +62,9 @@ func (v myProfileView) IsShown() bool {
 	return v.ShowProfile
 }
 
-// profileView collects what the page shows. After a failed save the boxes are as the user left
+// loadProfile collects what the page shows. After a failed save the boxes are as the user left
 // them.
-func (s *Site) profileView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v myProfileView, err error) {
+func (s *Site) loadProfile(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v myProfileView, err error) {
 	v.Form = form
 	if v.Account, err = s.services.Seekers.MyProfile(ctx, viewer.Actor()); err != nil {
 		return v, err
@@ -80,7 +80,7 @@ func (s *Site) profileView(ctx context.Context, viewer *pages.Viewer, form *page
 }
 
 func (s *Site) myProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	v, err := s.profileView(ctx, viewer, &pages.Form{})
+	v, err := s.loadProfile(ctx, viewer, &pages.Form{})
 	if err != nil {
 		return err
 	}
@@ -116,17 +116,14 @@ func profileInput(form pages.Form) (in jobseeker.ProfileInput, err error) {
 		EmploymentTypes:   &types,
 		ShowProfile:       new(form.Values.Has("showProfile")),
 	}
-	amounts := map[string]**float64{
-		"locationRadius": &in.LocationRadius,
-		"salaryMin":      &in.SalaryMin,
-		"salaryMax":      &in.SalaryMax,
+	if in.LocationRadius, err = parseAmount(form, "locationRadius"); err != nil {
+		return in, err
 	}
-	for name, field := range amounts {
-		if *field, err = parseAmount(form, name); err != nil {
-			return in, err
-		}
+	if in.SalaryMin, err = parseAmount(form, "salaryMin"); err != nil {
+		return in, err
 	}
-	return in, nil
+	in.SalaryMax, err = parseAmount(form, "salaryMax")
+	return in, err
 }
 
 // updateProfile stores the profile in the form. It counts for the rate limit of the API
@@ -149,7 +146,7 @@ func (s *Site) saveProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	form := pages.FormOf(c)
 	if err := s.updateProfile(ctx, c, viewer, form); err != nil {
 		return s.renderProblem(c, myProfilePage, viewer, &form, trimFieldPrefix(err, "profile."),
-			func() (any, error) { return s.profileView(ctx, viewer, &form) })
+			func() (any, error) { return s.loadProfile(ctx, viewer, &form) })
 	}
 	return redirect(c, "/account/profile", "profile-saved")
 }
@@ -163,10 +160,11 @@ type mySettingsView struct {
 	Current   string // the id of this session
 }
 
+// maxSessions is the maximum number of sessions that the page of settings lists.
 const maxSessions = 50
 
-// settingsView collects what the page shows, with all sessions of the user.
-func (s *Site) settingsView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v mySettingsView, err error) {
+// loadSettings returns the page of settings, with the user's newest sessions.
+func (s *Site) loadSettings(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v mySettingsView, err error) {
 	v.Form = form
 	v.Confirmed = viewer.Confirmed()
 	v.Current = viewer.Actor().SessionID
@@ -179,7 +177,7 @@ func (s *Site) settingsView(ctx context.Context, viewer *pages.Viewer, form *pag
 }
 
 func (s *Site) mySettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	v, err := s.settingsView(ctx, viewer, &pages.Form{})
+	v, err := s.loadSettings(ctx, viewer, &pages.Form{})
 	if err != nil {
 		return err
 	}
@@ -192,7 +190,7 @@ func (s *Site) saveSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	path, notice, err := s.saveSection(ctx, c, viewer, form)
 	if err != nil {
 		return s.renderProblem(c, mySettingsPage, viewer, &form, err,
-			func() (any, error) { return s.settingsView(ctx, viewer, &form) })
+			func() (any, error) { return s.loadSettings(ctx, viewer, &form) })
 	}
 	return redirect(c, path, notice)
 }

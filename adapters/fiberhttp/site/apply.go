@@ -30,10 +30,10 @@ type applyView struct {
 	Documents []applyDocument
 	Types     []pages.Choice
 	// HasApplied is set if the viewer has applied to the job.
-	HasApplied bool
-	Name       string
-	Email      string
-	Maximum    int
+	HasApplied   bool
+	Name         string
+	Email        string
+	MaxDocuments int
 }
 
 // applyQuestion is a question with the answer so far.
@@ -58,22 +58,22 @@ func (v applyView) Selected() (out []applyDocument) {
 	return out
 }
 
-// applyView returns the form for an application to the job. In a form that was not sent
+// loadApply returns the form for an application to the job. In a form that was not sent
 // yet, the default CV is selected.
-func (s *Site) applyView(ctx context.Context, viewer *pages.Viewer, id string, form *pages.Form) (v applyView, err error) {
+func (s *Site) loadApply(ctx context.Context, viewer *pages.Viewer, id string, form *pages.Form) (v applyView, err error) {
 	job, err := s.services.Listings.Detail(ctx, viewer.Actor(), id)
 	if err != nil {
 		return v, err
 	}
 	v = applyView{
-		Job:     job,
-		JobPath: jobPath(job),
-		Path:    "/jobs/" + job.ID + "/apply",
-		Form:    form,
-		Types:   documentTypes,
-		Name:    viewer.User.Name,
-		Email:   viewer.User.Email,
-		Maximum: hiring.MaxDocuments,
+		Job:          job,
+		JobPath:      jobPath(job),
+		Path:         "/jobs/" + job.ID + "/apply",
+		Form:         form,
+		Types:        documentTypes,
+		Name:         viewer.User.Name,
+		Email:        viewer.User.Email,
+		MaxDocuments: hiring.MaxDocuments,
 	}
 	applied, err := s.services.Hiring.AppliedAmong(ctx, viewer.Actor().UserID, []string{job.ID})
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Site) applyView(ctx context.Context, viewer *pages.Viewer, id string, f
 		name := "answer-" + strconv.Itoa(i)
 		v.Questions = append(v.Questions, applyQuestion{Question: q, Name: name, Answer: form.Values.Get(name)})
 	}
-	all, err := s.documentsView(ctx, viewer, form)
+	all, err := s.loadDocuments(ctx, viewer, form)
 	if err != nil {
 		return v, err
 	}
@@ -110,7 +110,7 @@ func (v applyView) input() hiring.ApplyInput {
 }
 
 func (s *Site) newApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	v, err := s.applyView(ctx, viewer, c.Params("id"), &pages.Form{})
+	v, err := s.loadApply(ctx, viewer, c.Params("id"), &pages.Form{})
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (s *Site) newApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 // with the form becomes a document of the clinician and is selected.
 func (s *Site) submitApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
-	v, err := s.applyView(ctx, viewer, c.Params("id"), &form)
+	v, err := s.loadApply(ctx, viewer, c.Params("id"), &form)
 	if err != nil {
 		return err
 	}
@@ -130,13 +130,16 @@ func (s *Site) submitApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 	if step == "send" {
 		return s.sendApplication(ctx, c, viewer, v)
 	}
-	if file, fileErr := pages.FileOf(c, "file"); file != nil || fileErr != nil {
+	file, fileErr := pages.FileOf(c, "file")
+	if hasFile := file != nil || fileErr != nil; hasFile {
+		// upload returns fileErr. The title of the document is the name of its file, because
+		// the empty form has none.
 		d, err := s.upload(ctx, c, viewer, pages.Form{}, form.Value("type"))
 		if err != nil {
 			return s.renderApplyProblem(c, viewer, v, err)
 		}
 		form.Values.Add("documentIds", d.ID)
-		if v, err = s.applyView(ctx, viewer, v.Job.ID, &form); err != nil {
+		if v, err = s.loadApply(ctx, viewer, v.Job.ID, &form); err != nil {
 			return err
 		}
 	}

@@ -171,8 +171,9 @@ func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Vi
 	}
 }
 
-// decideAll makes the decisions. It returns an error that the user can correct if there is none,
-// or if some of them were refused.
+// decideAll makes the decisions. It returns an error that the user can correct if there are no
+// decisions, or if some of them were refused. DecideBatch comes first, because a user without the
+// permission must get its error.
 func (s *Site) decideAll(ctx context.Context, actor auth.Actor, decisions []hiring.Decision) error {
 	_, refused, err := s.services.Hiring.DecideBatch(ctx, actor, decisions)
 	switch {

@@ -27,8 +27,8 @@ type employerSettingsView struct {
 	Current     string // the id of this session
 }
 
-// employerSettingsView collects what the page shows, with all sessions of the user.
-func (s *Site) employerSettingsView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v employerSettingsView, err error) {
+// loadEmployerSettings collects what the page shows, with all sessions of the user.
+func (s *Site) loadEmployerSettings(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v employerSettingsView, err error) {
 	actor := viewer.Actor()
 	v = employerSettingsView{Form: form, Confirmed: viewer.Confirmed(), IsClinician: actor.Seeker, Current: actor.SessionID}
 	if v.EmployerAccount, err = s.services.Identity.MyEmployerAccount(ctx, actor); err != nil {
@@ -40,7 +40,7 @@ func (s *Site) employerSettingsView(ctx context.Context, viewer *pages.Viewer, f
 }
 
 func (s *Site) employerSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	v, err := s.employerSettingsView(ctx, viewer, &pages.Form{})
+	v, err := s.loadEmployerSettings(ctx, viewer, &pages.Form{})
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *p
 	}
 	if err != nil {
 		return s.renderProblem(c, employerSettingsPage, viewer, &form, trimFieldPrefix(err, "profile."),
-			func() (any, error) { return s.employerSettingsView(ctx, viewer, &form) })
+			func() (any, error) { return s.loadEmployerSettings(ctx, viewer, &form) })
 	}
 	return redirect(c, path, notice)
 }

@@ -292,7 +292,7 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 	if v.Similar, err = s.findSimilar(ctx, listing); err != nil {
 		return err
 	}
-	if v.State, err = s.viewerState(ctx, viewer, listing.ID); err != nil {
+	if v.State, err = s.loadViewerState(ctx, viewer, listing.ID); err != nil {
 		return err
 	}
 	c.Set(fiber.HeaderLink, "<"+v.URL+`>; rel="canonical"`)

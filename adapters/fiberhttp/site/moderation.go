@@ -69,8 +69,8 @@ type caseView struct {
 	Done string
 }
 
-// caseView collects what the page of a case shows.
-func (s *Site) caseView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (caseView, error) {
+// loadCase collects what the page of a case shows.
+func (s *Site) loadCase(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (caseView, error) {
 	detail, err := s.services.Listings.CaseOf(ctx, viewer.Actor(), c.Params("id"))
 	l := detail.Listing
 	return caseView{
@@ -84,7 +84,7 @@ func (s *Site) caseView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 }
 
 func (s *Site) showCase(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	v, err := s.caseView(ctx, c, viewer)
+	v, err := s.loadCase(ctx, c, viewer)
 	if err != nil {
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
@@ -105,7 +105,7 @@ func (s *Site) decideCase(
 		if form.Problem = pages.FormProblem(err, ""); form.Problem == nil {
 			return s.renderMissing(c, viewer, err, "Job not found")
 		}
-		v, err := s.caseView(ctx, c, viewer)
+		v, err := s.loadCase(ctx, c, viewer)
 		if err != nil {
 			return err
 		}

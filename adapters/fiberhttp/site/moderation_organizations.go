@@ -29,9 +29,9 @@ type moderatedOrganizationView struct {
 	Done  string
 }
 
-// moderatedOrganizationView collects what the page shows, with the first of the organization's
+// loadModeratedOrganization collects what the page shows, with the first of the organization's
 // cases.
-func (s *Site) moderatedOrganizationView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (v moderatedOrganizationView, err error) {
+func (s *Site) loadModeratedOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (v moderatedOrganizationView, err error) {
 	v.Done = c.Query("done")
 	if v.ModeratedOrganization, err = s.services.Identity.OrganizationFor(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return v, err
@@ -48,7 +48,7 @@ func (s *Site) showModeratedOrganization(ctx context.Context, c *fiber.Ctx, view
 
 // renderModeratedOrganization renders the page, with the problem of form if it has one.
 func (s *Site) renderModeratedOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
-	v, err := s.moderatedOrganizationView(ctx, c, viewer)
+	v, err := s.loadModeratedOrganization(ctx, c, viewer)
 	if err != nil {
 		return s.renderMissing(c, viewer, err, "Organization not found")
 	}

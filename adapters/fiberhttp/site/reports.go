@@ -25,14 +25,14 @@ type reportView struct {
 	IsDone               bool
 }
 
-// reportView collects what the page shows about the job.
-func (s *Site) reportView(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (reportView, error) {
+// loadReport collects what the page shows about the job.
+func (s *Site) loadReport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (reportView, error) {
 	l, err := s.services.Listings.Detail(ctx, actorOf(viewer), c.Params("id"))
 	return reportView{Title: l.Title, Company: l.Company, Path: jobPath(l), IsDone: c.Query("done") != ""}, err
 }
 
 func (s *Site) showReport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	v, err := s.reportView(ctx, c, viewer)
+	v, err := s.loadReport(ctx, c, viewer)
 	if err != nil {
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
@@ -41,7 +41,7 @@ func (s *Site) showReport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 
 // report stores the report. The page is redirected, so that a reload does not report again.
 func (s *Site) report(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
-	v, err := s.reportView(ctx, c, viewer)
+	v, err := s.loadReport(ctx, c, viewer)
 	if err != nil {
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
