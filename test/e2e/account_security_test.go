@@ -68,22 +68,23 @@ func TestAccount_Security(t *testing.T) {
 				require.Contains(t, on.header.Get("Cache-Control"), "no-store")
 				recovery := regexp.MustCompile(`[A-Z2-7]{4}(-[A-Z2-7]{4}){3}`).FindAllString(on.text, -1)
 				require.Len(t, recovery, 10)
-				other.open("GET", path, nil).redirected(t, "/sign-in")                           // turning it on ends all other sessions
+				// Turning it on ends all other sessions.
+				other.open("GET", path, nil).requireRedirect(t, "/sign-in")
 				require.Equal(t, 409, post("/confirm", url.Values{"code": {app.code()}}).status) // it is already on
 
 				// The password alone no longer suffices.
 				require.Equal(t, 401, server.browser(t).SignIn(who.email, password).Status)
 				code := url.Values{"email": {who.email}, "password": {password}, "totp": {recovery[0]}}
-				server.browser(t).open("POST", "/sign-in", code).redirected(t, "/")
+				server.browser(t).open("POST", "/sign-in", code).requireRedirect(t, "/")
 				require.Contains(t, b.page(path), "9 unused recovery codes")
 				require.Equal(t, 400, post("/turn-off", url.Values{"code": {recovery[1]}, "currentPassword": {"wrong"}}).status)
 				// A recovery code works once, and this one was used to sign in.
 				require.Equal(t, 400, post("/turn-off", url.Values{"code": {recovery[0]}, "currentPassword": {password}}).status)
-				off := post("/turn-off", url.Values{"code": {recovery[1]}, "currentPassword": {password}}).redirected(t, path)
+				off := post("/turn-off", url.Values{"code": {recovery[1]}, "currentPassword": {password}}).requireRedirect(t, path)
 				require.Contains(t, b.page(off), "Two-step sign-in is off.")
 				require.Equal(t, 303, server.browser(t).SignIn(who.email, password).Status)
 			}
-			server.browser(t).open("GET", path, nil).redirected(t, "/sign-in?next=")
+			server.browser(t).open("GET", path, nil).requireRedirect(t, "/sign-in?next=")
 			b := server.signedIn(t, clinician)
 			b.Site = "cross-site"
 			require.Equal(t, 403, b.open("POST", path+"/set-up", url.Values{}).status)

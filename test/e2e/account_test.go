@@ -15,59 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// formFile is a file of a form, with the name of its field; without one, no file is sent.
-type formFile struct{ field, name, content string }
-
-// postForm posts a form as multipart/form-data, with the file unless its field is empty.
-func (b *browser) postForm(path string, values url.Values, file formFile) pageView {
-	b.T.Helper()
-	var body bytes.Buffer
-	w := multipart.NewWriter(&body)
-	for name, all := range values {
-		for _, value := range all {
-			require.NoError(b.T, w.WriteField(name, value))
-		}
-	}
-	if file.field != "" {
-		part, err := w.CreateFormFile(file.field, file.name)
-		require.NoError(b.T, err)
-		_, err = io.WriteString(part, file.content)
-		require.NoError(b.T, err)
-	}
-	require.NoError(b.T, w.Close())
-	r, err := http.NewRequestWithContext(b.T.Context(), http.MethodPost, b.URL+path, &body)
-	require.NoError(b.T, err)
-	r.Header.Set("Content-Type", w.FormDataContentType())
-	r.Header.Set("X-Forwarded-For", b.IP)
-	if b.Site != "" {
-		r.Header.Set("Sec-Fetch-Site", b.Site)
-	}
-	answer, err := b.HTTP.Do(r)
-	require.NoError(b.T, err)
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(b.T, err)
-	// No request of a browser may fail the server.
-	require.Less(b.T, answer.StatusCode, 500, "%s\n%s", text, b.server.log)
-	return pageView{answer.StatusCode, answer.Header, string(text)}
-}
-
-// page opens a page, requires status 200 and returns its HTML.
-func (b *browser) page(path string) string {
-	b.T.Helper()
-	p := b.open("GET", path, nil)
-	require.Equal(b.T, 200, p.status, p.text)
-	return p.text
-}
-
-// redirected requires a redirect to a location that contains the path, and returns the location.
-func (p pageView) redirected(t testing.TB, path string) string {
-	t.Helper()
-	require.Equal(t, 303, p.status, p.text)
-	require.Contains(t, p.header.Get("Location"), path)
-	return p.header.Get("Location")
-}
-
 // documentID matches a link to a document, with its id.
 var documentID = regexp.MustCompile(`/account/documents/([0-9a-f-]{36})"`)
 
@@ -86,7 +33,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		browser := server.signedIn(t, me)
 		path := "/jobs/" + job + "/apply"
 
-		require.Contains(t, server.browser(t).open("GET", path, nil).redirected(t, "/sign-in?next="), url.QueryEscape(path))
+		require.Contains(t, server.browser(t).open("GET", path, nil).requireRedirect(t, "/sign-in?next="), url.QueryEscape(path))
 		require.Contains(t, browser.page("/jobs/"+job), path)
 		form := browser.page(path)
 		for _, want := range []string{"Your NMC PIN?", "at most 7 MB", `enctype="multipart/form-data"`, "Staff Nurse &lt;b&gt;"} {
@@ -119,7 +66,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		again := browser.postForm(path, with(input, "step", "edit"), formFile{})
 		require.Regexp(t, id[1]+`" checked`, again.text)
 
-		sent := browser.postForm(path, with(input, "step", "send"), formFile{}).redirected(t, "/sent")
+		sent := browser.postForm(path, with(input, "step", "send"), formFile{}).requireRedirect(t, "/sent")
 		require.Contains(t, browser.page(sent), "Application sent")
 		require.EventuallyWithT(t,
 			func(c *assert.CollectT) { assert.Len(c, server.messagesTo(t, me.email, "Application sent"), 1) },
@@ -178,7 +125,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.Equal(t, 200, browser.postForm(path, with(with(input, "step", "edit"), "csrf", token), formFile{}).status)
 		browser.Site = "same-origin"
 		require.Contains(t,
-			browser.page(browser.open("POST", detail+"/withdraw", url.Values{}).redirected(t, "/account/applications?done=withdrawn")),
+			browser.page(browser.open("POST", detail+"/withdraw", url.Values{}).requireRedirect(t, "/account/applications?done=withdrawn")),
 			"is withdrawn")
 		for _, shown := range []string{browser.page("/account/applications"), browser.page(detail)} {
 			require.Contains(t, shown, `<span class="badge bad">Withdrawn</span>`)
@@ -193,16 +140,6 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 	})
 }
 
-// with returns a copy of the values in which name has the value.
-func with(values url.Values, name, value string) url.Values {
-	out := url.Values{}
-	for k, v := range values {
-		out[k] = v
-	}
-	out.Set(name, value)
-	return out
-}
-
 // TestAccount_ChangingDocuments_HasTheLimitOfTheAPI checks that the pages count together with
 // the API: ten uploads and changes of documents in 15 minutes, of any kind.
 func TestAccount_ChangingDocuments_HasTheLimitOfTheAPI(t *testing.T) {
@@ -210,13 +147,13 @@ func TestAccount_ChangingDocuments_HasTheLimitOfTheAPI(t *testing.T) {
 		me := server.seeker(t)
 		const path = "/account/documents"
 		browser := server.signedIn(t, me)
-		browser.postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "CV.pdf", somePDF}).redirected(t, path)
+		browser.postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "CV.pdf", somePDF}).requireRedirect(t, path)
 		document := path + "/" + documentID.FindStringSubmatch(browser.page(path))[1]
 		for range 5 { // with the upload above and the four changes below: ten requests
-			browser.open("POST", document+"/default", url.Values{}).redirected(t, path)
+			browser.open("POST", document+"/default", url.Values{}).requireRedirect(t, path)
 		}
 		for range 4 {
-			browser.postForm(document, url.Values{"title": {"My CV"}}, formFile{}).redirected(t, path)
+			browser.postForm(document, url.Values{"title": {"My CV"}}, formFile{}).requireRedirect(t, path)
 		}
 		require.Equal(t, 429, browser.postForm(document, url.Values{"title": {"CV"}}, formFile{}).status)
 		require.Equal(t, 429, browser.open("POST", document+"/default", url.Values{}).status)
@@ -251,7 +188,7 @@ func TestAccount_Documents(t *testing.T) {
 			require.Contains(t, refused.text, c.want, name)
 		}
 		added := browser.postForm(path, url.Values{"type": {"cv"}, "isDefault": {"yes"}}, formFile{"file", "My <b>CV.pdf", somePDF})
-		text := browser.page(added.redirected(t, path))
+		text := browser.page(added.requireRedirect(t, path))
 		require.Contains(t, text, "The document is uploaded")
 		require.Contains(t, text, "My &lt;b&gt;CV")
 		require.Contains(t, text, "Default")
@@ -263,10 +200,10 @@ func TestAccount_Documents(t *testing.T) {
 		require.Contains(t, download.header.Get("Content-Disposition"), "attachment")
 
 		replaced := browser.postForm(path+"/"+id, url.Values{"title": {"CV 2031"}}, formFile{"file", "cv.txt", "I am a nurse.\n"})
-		require.Contains(t, browser.page(replaced.redirected(t, path)), "CV 2031")
+		require.Contains(t, browser.page(replaced.requireRedirect(t, path)), "CV 2031")
 		require.Equal(t, "I am a nurse.\n", browser.open("GET", path+"/"+id+"/file", nil).text)
-		second := documentID.FindStringSubmatch(browser.page(browser.postForm(path, url.Values{"type": {"cv"}, "title": {"Second"}}, formFile{"file", "b.pdf", somePDF}).redirected(t, path)))[1]
-		browser.open("POST", path+"/"+second+"/default", url.Values{}).redirected(t, path)
+		second := documentID.FindStringSubmatch(browser.page(browser.postForm(path, url.Values{"type": {"cv"}, "title": {"Second"}}, formFile{"file", "b.pdf", somePDF}).requireRedirect(t, path)))[1]
+		browser.open("POST", path+"/"+second+"/default", url.Values{}).requireRedirect(t, path)
 		require.Equal(t, true, me.get("/api/jobseekers/documents/"+second).ok(200).at("data.document.isDefault"))
 
 		other := server.signedIn(t, server.seeker(t))
@@ -276,11 +213,11 @@ func TestAccount_Documents(t *testing.T) {
 		require.Equal(t, 404, other.open("GET", path+"/"+id, nil).status)
 		require.Equal(t, 404, other.open("GET", path+"/"+id+"/file", nil).status)
 		require.Equal(t, 404, other.postForm(path+"/"+id, url.Values{"title": {"Mine"}}, formFile{}).status)
-		server.browser(t).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).redirected(t, "/sign-in")
+		server.browser(t).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).requireRedirect(t, "/sign-in")
 		require.Equal(t, 403,
 			server.signedIn(t, server.employer(t)).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).status)
 
-		require.Contains(t, browser.page(browser.open("POST", path+"/"+id+"/delete", url.Values{}).redirected(t, path)), "is deleted")
+		require.Contains(t, browser.page(browser.open("POST", path+"/"+id+"/delete", url.Values{}).requireRedirect(t, path)), "is deleted")
 		me.get("/api/jobseekers/documents/"+id).fails(404, "Document not found")
 	})
 }
@@ -292,35 +229,35 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		boss, me := server.employer(t), server.seeker(t)
 		job := boss.listing(object{"title": "Ward Sister", "location": "Leeds"})
 		browser, other := server.signedIn(t, me), server.signedIn(t, server.seeker(t))
-		require.Contains(t, browser.page(browser.open("POST", "/jobs/"+job+"/save", url.Values{}).redirected(t, "/jobs/"+job)), "The job is saved")
+		require.Contains(t, browser.page(browser.open("POST", "/jobs/"+job+"/save", url.Values{}).requireRedirect(t, "/jobs/"+job)), "The job is saved")
 		// Saving it again is no error.
-		browser.open("POST", "/jobs/"+job+"/save", url.Values{}).redirected(t, "/jobs/"+job)
+		browser.open("POST", "/jobs/"+job+"/save", url.Values{}).requireRedirect(t, "/jobs/"+job)
 		require.Equal(t, 404, browser.open("POST", "/jobs/"+nowhere+"/save", url.Values{}).status)
 		require.NotContains(t, server.browser(t).page("/jobs/"+job), "Save this job")
 		saved := regexp.MustCompile(`/account/saved/[0-9a-f-]{36}`).FindString(browser.page("/account/saved"))
 		require.NotEmpty(t, saved)
 		require.Contains(t,
-			browser.page(browser.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}}).redirected(t, "/account/saved")),
+			browser.page(browser.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}}).requireRedirect(t, "/account/saved")),
 			"Ask about &lt;nights&gt;")
 		require.Equal(t, 400, browser.open("POST", saved+"/note", url.Values{"notes": {strings.Repeat("x", 2001)}}).status)
 		require.Equal(t, 404, other.open("POST", saved+"/remove", url.Values{}).status)
-		browser.open("POST", saved+"/remove", url.Values{}).redirected(t, "/account/saved")
+		browser.open("POST", saved+"/remove", url.Values{}).requireRedirect(t, "/account/saved")
 		require.Contains(t, browser.page("/account/saved"), "You have not saved any jobs")
 
 		require.Contains(t, browser.page("/jobs?q=nurse&where=Leeds"), "Save this search")
 		require.NotContains(t, server.browser(t).page("/jobs?q=nurse"), "Save this search")
 		search := url.Values{"query": {"nurse"}, "location": {"Leeds"}, "emailAlerts": {"yes"}}
-		text := browser.page(browser.open("POST", "/account/searches", search).redirected(t, "/account/searches"))
+		text := browser.page(browser.open("POST", "/account/searches", search).requireRedirect(t, "/account/searches"))
 		require.Contains(t, text, "/jobs?q=nurse&amp;where=Leeds")
 		require.Contains(t, text, "E-mails on")
 		require.Equal(t, 400, browser.open("POST", "/account/searches", url.Values{"name": {"Nothing"}}).status)
 		one := regexp.MustCompile(`/account/searches/[0-9a-f-]{36}`).FindString(text)
 		require.Contains(t,
-			browser.page(browser.open("POST", one+"/alerts", url.Values{"alerts": {"off"}}).redirected(t, "/account/searches")),
+			browser.page(browser.open("POST", one+"/alerts", url.Values{"alerts": {"off"}}).requireRedirect(t, "/account/searches")),
 			"E-mails off")
 		require.Equal(t, 404, other.open("POST", one+"/alerts", url.Values{"alerts": {"on"}}).status)
 		require.Equal(t, 404, other.open("POST", one+"/delete", url.Values{}).status)
-		browser.open("POST", one+"/delete", url.Values{}).redirected(t, "/account/searches")
+		browser.open("POST", one+"/delete", url.Values{}).requireRedirect(t, "/account/searches")
 		require.Contains(t, browser.page("/account/searches"), "You have no saved searches")
 
 		application := me.application(job, nil)
@@ -330,9 +267,9 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		for _, path := range []string{"/read", "/delete"} {
 			require.Equal(t, 404, other.open("POST", "/account/notifications/"+notification+path, url.Values{}).status)
 		}
-		browser.open("POST", "/account/notifications/"+notification+"/read", url.Values{}).redirected(t, "/account/notifications")
+		browser.open("POST", "/account/notifications/"+notification+"/read", url.Values{}).requireRedirect(t, "/account/notifications")
 		require.Contains(t, browser.page("/account/notifications"), "Mark as new")
-		browser.open("POST", "/account/notifications/"+notification+"/delete", url.Values{}).redirected(t, "/account/notifications")
+		browser.open("POST", "/account/notifications/"+notification+"/delete", url.Values{}).requireRedirect(t, "/account/notifications")
 		require.Contains(t, browser.page("/account/applications"), "In review")
 	})
 }
@@ -344,7 +281,7 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		me := server.seeker(t)
 		browser := server.signedIn(t, me)
 		require.Contains(t, browser.page("/account"), "Get ready to apply")
-		browser.open("POST", "/account/steps/first-search", url.Values{}).redirected(t, "/account")
+		browser.open("POST", "/account/steps/first-search", url.Values{}).requireRedirect(t, "/account")
 		require.Contains(t, browser.page("/account"), "Skipped")
 
 		profile := url.Values{
@@ -355,7 +292,7 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 			"employmentTypes": {"permanent", "bank"},
 			"showProfile":     {"yes"},
 		}
-		require.Contains(t, browser.page(browser.open("POST", "/account/profile", profile).redirected(t, "/account/profile")), "Your profile is saved")
+		require.Contains(t, browser.page(browser.open("POST", "/account/profile", profile).requireRedirect(t, "/account/profile")), "Your profile is saved")
 		text := browser.page("/account/profile")
 		for _, want := range []string{"Niamh &lt;b&gt;", `value="36000"`, `value="25"`, `value="bank" checked`, `value="yes" checked`} {
 			require.Contains(t, text, want)
@@ -368,11 +305,11 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		settings := func(section string, values url.Values) pageView {
 			return browser.open("POST", "/account/settings/"+section, values)
 		}
-		settings("preferences", url.Values{"jobAlerts": {"yes"}}).redirected(t, "preferences-saved")
+		settings("preferences", url.Values{"jobAlerts": {"yes"}}).requireRedirect(t, "preferences-saved")
 		// A box that is not checked is not sent.
 		require.Equal(t, false, me.get("/api/jobseekers/settings").ok(200).at("data.settings.preferences.notifications.email"))
 		wanted := newEmail()
-		settings("email", url.Values{"email": {wanted}}).redirected(t, "email-requested")
+		settings("email", url.Values{"email": {wanted}}).requireRedirect(t, "email-requested")
 		require.Contains(t, browser.page("/account/settings"), wanted)
 		require.Equal(t, 400, settings("email", url.Values{"email": {"nonsense"}}).status)
 		require.Contains(t,
@@ -381,9 +318,9 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		require.Equal(t, 404, settings("session", url.Values{"session": {nowhere}}).status)
 		require.Equal(t, 404, settings("nonsense", url.Values{}).status)
 		other := server.signedIn(t, me)
-		settings("sessions", url.Values{}).redirected(t, "sessions-ended")
-		other.open("GET", "/account", nil).redirected(t, "/sign-in")
-		settings("password", url.Values{"currentPassword": {password}, "newPassword": {"Other-shift-1"}}).redirected(t, "password-changed")
+		settings("sessions", url.Values{}).requireRedirect(t, "sessions-ended")
+		other.open("GET", "/account", nil).requireRedirect(t, "/sign-in")
+		settings("password", url.Values{"currentPassword": {password}, "newPassword": {"Other-shift-1"}}).requireRedirect(t, "password-changed")
 		for _, kind := range []string{"profile", "applications"} {
 			export := browser.open("GET", "/account/export/"+kind, nil)
 			require.Equal(t, 200, export.status)
@@ -394,8 +331,8 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		browser.Site = "cross-site"
 		require.Equal(t, 403, settings("delete", url.Values{"confirm": {"yes"}}).status)
 		browser.Site = "same-origin"
-		settings("delete", url.Values{"confirm": {"yes"}}).redirected(t, "/")
-		browser.open("GET", "/account", nil).redirected(t, "/sign-in")
+		settings("delete", url.Values{"confirm": {"yes"}}).requireRedirect(t, "/")
+		browser.open("GET", "/account", nil).requireRedirect(t, "/sign-in")
 	})
 }
 
@@ -408,14 +345,78 @@ func TestAccount_OtherUsers_AreRefused(t *testing.T) {
 			"/account", "/account/applications", "/account/documents", "/account/saved",
 			"/account/searches", "/account/notifications", "/account/profile", "/account/settings",
 		} {
-			server.browser(t).open("GET", path, nil).redirected(t, "/sign-in?next="+url.QueryEscape(path))
+			server.browser(t).open("GET", path, nil).requireRedirect(t, "/sign-in?next="+url.QueryEscape(path))
 			refused := boss.open("GET", path, nil)
 			require.Equal(t, 403, refused.status, path)
 			require.Contains(t, refused.text, "for clinicians")
 		}
 		for _, path := range []string{"/account/profile", "/account/settings/delete", "/account/searches", "/jobs/" + nowhere + "/save"} {
 			require.Equal(t, 403, boss.open("POST", path, url.Values{}).status, path)
-			server.browser(t).open("POST", path, url.Values{}).redirected(t, "/sign-in")
+			server.browser(t).open("POST", path, url.Values{}).requireRedirect(t, "/sign-in")
 		}
 	})
+}
+
+// formFile is a file of a form. The zero value stands for no file.
+type formFile struct {
+	field   string // the name of the field in the form
+	name    string
+	content string
+}
+
+// postForm posts a form as multipart/form-data, with the file unless its field is empty.
+func (b *browser) postForm(path string, values url.Values, file formFile) pageView {
+	b.T.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for name, valuesOfField := range values {
+		for _, value := range valuesOfField {
+			require.NoError(b.T, form.WriteField(name, value))
+		}
+	}
+	if file.field != "" {
+		part, err := form.CreateFormFile(file.field, file.name)
+		require.NoError(b.T, err)
+		_, err = io.WriteString(part, file.content)
+		require.NoError(b.T, err)
+	}
+	require.NoError(b.T, form.Close())
+	request, err := http.NewRequestWithContext(b.T.Context(), http.MethodPost, b.URL+path, &body)
+	require.NoError(b.T, err)
+	request.Header.Set("Content-Type", form.FormDataContentType())
+	request.Header.Set("X-Forwarded-For", b.IP)
+	if b.Site != "" {
+		request.Header.Set("Sec-Fetch-Site", b.Site)
+	}
+	response, err := b.HTTP.Do(request)
+	require.NoError(b.T, err)
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(b.T, err)
+	require.Less(b.T, response.StatusCode, 500, "no request of a browser may fail the server: %s\n%s", text, b.server.log)
+	return pageView{status: response.StatusCode, header: response.Header, text: string(text)}
+}
+
+// page opens a page, requires status 200 and returns its HTML.
+func (b *browser) page(path string) string {
+	b.T.Helper()
+	return b.show(path).text
+}
+
+// requireRedirect requires a redirect to a location that contains the path, and returns the location.
+func (p pageView) requireRedirect(t testing.TB, path string) string {
+	t.Helper()
+	require.Equal(t, 303, p.status, p.text)
+	require.Contains(t, p.header.Get("Location"), path)
+	return p.header.Get("Location")
+}
+
+// with returns a copy of the values in which name has the value.
+func with(values url.Values, name, value string) url.Values {
+	out := url.Values{}
+	for k, v := range values {
+		out[k] = v
+	}
+	out.Set(name, value)
+	return out
 }

@@ -259,3 +259,40 @@ func TestEmployerApplications(t *testing.T) {
 		})
 	})
 }
+
+// TestApplicantProfile_Visible_EmployerSeesIt checks that an employer sees an applicant's
+// profile only with the applicant's consent, showProfile, and never the expected pay and phone
+// number.
+func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer := server.employer(t)
+		visible, hidden := server.seeker(t), server.seeker(t)
+		listing := employer.listing(nil)
+		for _, seeker := range []*account{visible, hidden} {
+			seeker.put("/api/jobseekers/profile", object{
+				"intent": "update-profile",
+				"profile": object{
+					"bio":       "Twelve years in theatre.",
+					"location":  "Leeds",
+					"phone":     "+44 20 7946 0000",
+					"salaryMin": 40000,
+				},
+			}).ok(200)
+		}
+		visible.put("/api/jobseekers/settings", object{"intent": "update-privacy", "showProfile": true}).ok(200)
+		profileSeenByEmployer := func(seeker *account) any {
+			application := seeker.application(listing, nil)
+			return employer.get("/api/employers/applications/" + application).ok(200).at("data.application.applicantProfile")
+		}
+		require.Equal(t,
+			object{
+				"bio":         "Twelve years in theatre.",
+				"location":    "Leeds",
+				"specialty":   "",
+				"currentRole": "",
+				"experience":  "",
+			},
+			profileSeenByEmployer(visible), "pay and phone number are hidden")
+		require.Nil(t, profileSeenByEmployer(hidden))
+	})
+}

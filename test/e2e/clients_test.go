@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"mime/multipart"
 	"net/http"
 	"net/url"
@@ -297,6 +298,14 @@ func (r *response) number(path string) float64 {
 	n, ok := r.at(path).(float64)
 	require.True(r.t, ok, "%s is not a number in %s", path, r.raw)
 	return n
+}
+
+// integer returns a number of the body by its path and requires it to be a whole number.
+func (r *response) integer(path string) int {
+	r.t.Helper()
+	n := r.number(path)
+	require.True(r.t, n == math.Trunc(n), "%s is not a whole number in %s", path, r.raw)
+	return int(n)
 }
 
 // object is a JSON object as encoding/json decodes it: its numbers are float64.

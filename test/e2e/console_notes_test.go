@@ -25,10 +25,10 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		require.Contains(t, browser.show(path).text, "There are no notes yet.")
 
 		require.Contains(t,
-			browser.redirected(path, url.Values{"action": {"write-note"}, "note": {"Strong\r\n<script>alert(1)</script> references"}}).text,
+			browser.submit(path, url.Values{"action": {"write-note"}, "note": {"Strong\r\n<script>alert(1)</script> references"}}).text,
 			"The note is saved.")
 		// 2,000 characters: browsers send line breaks as CR LF, which count as one.
-		page := viewer.redirected(path, url.Values{"action": {"write-note"}, "note": {strings.Repeat("é", 1998) + "\r\nn"}})
+		page := viewer.submit(path, url.Values{"action": {"write-note"}, "note": {strings.Repeat("é", 1998) + "\r\nn"}})
 		require.Contains(t, page.text, "The note is saved.")
 		require.Contains(t, page.text, "Strong\n&lt;script&gt;")
 		require.Less(t, strings.Index(page.text, "éé"), strings.Index(page.text, "Strong"), "newest first")
@@ -41,7 +41,7 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 			require.Contains(t, refused.text, `href="#note"`)
 			require.Contains(t, refused.text, note, "the input is kept")
 		}
-		require.Contains(t, browser.redirected(path, url.Values{"action": {"delete-note"}, "id": {foreign}}).text, "The note is deleted.")
+		require.Contains(t, browser.submit(path, url.Values{"action": {"delete-note"}, "id": {foreign}}).text, "The note is deleted.")
 		require.NotContains(t, viewer.show(path).text, "Strong")
 
 		// A page shows 50 notes.
@@ -56,9 +56,9 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		require.Empty(t, older.links("Show older notes"))
 		require.Equal(t, 400, browser.open("GET", path+"?notes=nonsense", nil).status)
 
-		require.Contains(t, browser.redirected(path, url.Values{"action": {"rate"}, "rating": {"5"}}).text, "5 of 5 (1 rating)")
-		require.Contains(t, viewer.redirected(path, url.Values{"action": {"rate"}, "rating": {"2"}}).text, "3.5 of 5 (2 ratings)")
-		require.Contains(t, browser.redirected(path, url.Values{"action": {"rate"}, "rating": {"3"}}).text, `value="3" selected`)
+		require.Contains(t, browser.submit(path, url.Values{"action": {"rate"}, "rating": {"5"}}).text, "5 of 5 (1 rating)")
+		require.Contains(t, viewer.submit(path, url.Values{"action": {"rate"}, "rating": {"2"}}).text, "3.5 of 5 (2 ratings)")
+		require.Contains(t, browser.submit(path, url.Values{"action": {"rate"}, "rating": {"3"}}).text, `value="3" selected`)
 		for _, rating := range []string{"", "0", "6", "x"} {
 			require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"rate"}, "rating": {rating}}).status)
 		}
@@ -78,7 +78,7 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 			require.NotContains(t, shown, secret)
 		}
 
-		require.Contains(t, viewer.redirected(path, url.Values{"action": {"remove-rating"}}).text, "3 of 5 (1 rating)")
+		require.Contains(t, viewer.submit(path, url.Values{"action": {"remove-rating"}}).text, "3 of 5 (1 rating)")
 		jo.delete("/api/jobseekers/applications/" + id).ok(200)
 		require.Equal(t, 409, browser.open("POST", path, url.Values{"action": {"write-note"}, "note": {"Sad"}}).status)
 		require.Equal(t, 409, browser.open("POST", path, url.Values{"action": {"rate"}, "rating": {"5"}}).status)
@@ -93,8 +93,8 @@ func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 		boss, jo := server.employer(t), server.seeker(t)
 		path := "/employer/applications/" + jo.application(boss.listing(nil), nil)
 		b := server.signedIn(t, boss)
-		own := noteID.FindStringSubmatch(b.redirected(path, url.Values{"action": {"write-note"}, "note": {"Private"}}).text)[1]
-		b.redirected(path, url.Values{"action": {"rate"}, "rating": {"4"}})
+		own := noteID.FindStringSubmatch(b.submit(path, url.Values{"action": {"write-note"}, "note": {"Private"}}).text)[1]
+		b.submit(path, url.Values{"action": {"rate"}, "rating": {"4"}})
 		withoutView := server.addMember(t, boss,
 			object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}})
 		seeker := server.signedIn(t, jo)

@@ -16,9 +16,9 @@ func TestConsole_Settings(t *testing.T) {
 		path := "/employer/settings"
 		require.Contains(t, browser.show(path).text, boss.email)
 		// A box that is not checked is not sent: this turns the alerts off.
-		require.Contains(t, browser.redirected(path+"/alerts", url.Values{}).text, "Your choices are saved.")
+		require.Contains(t, browser.submit(path+"/alerts", url.Values{}).text, "Your choices are saved.")
 		require.Equal(t, false, boss.get("/api/employers/settings").ok(200).at("data.preferences.notifications.emailAlerts"))
-		saved := browser.redirected(path+"/profile", url.Values{"name": {"Asha <b>Rao</b>"}, "jobTitle": {"Matron"}})
+		saved := browser.submit(path+"/profile", url.Values{"name": {"Asha <b>Rao</b>"}, "jobTitle": {"Matron"}})
 		require.Contains(t, saved.text, `value="Asha &lt;b&gt;Rao&lt;/b&gt;"`)
 		require.Contains(t, saved.text, `value="Matron"`)
 		for section, values := range map[string]url.Values{
@@ -31,13 +31,13 @@ func TestConsole_Settings(t *testing.T) {
 		}
 		require.Equal(t, 409, browser.open("POST", path+"/email", url.Values{"email": {server.seeker(t).email}}).status)
 		moved := newEmail()
-		require.Contains(t, browser.redirected(path+"/email", url.Values{"email": {moved}}).text, "It will change to <strong>"+moved)
+		require.Contains(t, browser.submit(path+"/email", url.Values{"email": {moved}}).text, "It will change to <strong>"+moved)
 		require.Equal(t, 404, browser.open("POST", path+"/nonsense", url.Values{}).status)
 
 		require.Equal(t, 200, other.open("GET", path, nil).status)
-		require.Contains(t, browser.redirected(path+"/sessions", url.Values{}).text, "All other devices are signed out.")
+		require.Contains(t, browser.submit(path+"/sessions", url.Values{}).text, "All other devices are signed out.")
 		require.Equal(t, 303, other.open("GET", path, nil).status)
-		changed := browser.redirected(path+"/password", url.Values{"currentPassword": {password}, "newPassword": {"Another-Passw0rd"}})
+		changed := browser.submit(path+"/password", url.Values{"currentPassword": {password}, "newPassword": {"Another-Passw0rd"}})
 		require.Contains(t, changed.text, "Your password is changed")
 
 		seeker := server.signedIn(t, server.seeker(t))

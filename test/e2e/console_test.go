@@ -35,7 +35,7 @@ func jobForm(action string, more url.Values) url.Values {
 }
 
 // redirected posts a form, requires a redirect to a page, and returns the page.
-func (b *browser) redirected(path string, values url.Values) pageView {
+func (b *browser) submit(path string, values url.Values) pageView {
 	b.T.Helper()
 	page := b.follow(b.open("POST", path, values))
 	require.Equal(b.T, 200, page.status, page.text)
@@ -105,7 +105,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 		}
 		require.Contains(t, browser.show("/employer/jobs").text, "You have not posted any jobs yet.")
 
-		draft := browser.redirected("/employer/jobs/new", jobForm("save", nil))
+		draft := browser.submit("/employer/jobs/new", jobForm("save", nil))
 		require.Contains(t, draft.text, "The draft is saved.")
 		path := ownJobPath.FindString(draft.text)
 		// The path of the public page is the same without /employer; a draft has none yet.
@@ -121,7 +121,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 		question := regexp.MustCompile(`name="questions.0.id" value="([^"]+)"`).FindStringSubmatch(form)
 		require.NotNil(t, question, form)
 
-		published := browser.redirected(path+"/edit", jobForm("publish", url.Values{
+		published := browser.submit(path+"/edit", jobForm("publish", url.Values{
 			"questions.1.id": {question[1]},
 			"title":          {"Sister, ICU"},
 		}))
@@ -132,10 +132,10 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.Contains(t, server.browser(t).show(public).text, "Sister, ICU")
 
 		before := boss.get("/api/employers" + public).ok(200).at("data.job.applicationDeadline")
-		require.Contains(t, browser.redirected(path, url.Values{"action": {"renew"}, "durationDays": {"30"}}).text, "The job is renewed.")
+		require.Contains(t, browser.submit(path, url.Values{"action": {"renew"}, "durationDays": {"30"}}).text, "The job is renewed.")
 		renewed := boss.get("/api/employers" + public).ok(200).at("data.job.applicationDeadline")
 		require.NotEqual(t, before, renewed)
-		saved := browser.redirected(path+"/edit", jobForm("save", url.Values{"applicationDeadline": {"2099-03-31"}}))
+		saved := browser.submit(path+"/edit", jobForm("save", url.Values{"applicationDeadline": {"2099-03-31"}}))
 		require.Contains(t, saved.text, "The changes are saved.")
 		require.Equal(t, renewed, boss.get("/api/employers"+public).ok(200).at("data.job.applicationDeadline"), "the time of the day stays")
 
@@ -143,9 +143,9 @@ func TestConsole_PostingJobs(t *testing.T) {
 			{"pause", "Paused"}, {"publish", "Published"}, {"close", "Closed"},
 			{"archive", "Archived"}, {"restore", "Published"},
 		} {
-			require.Contains(t, browser.redirected(path, url.Values{"action": {step[0]}}).text, `">`+step[1]+`</span>`, step[0])
+			require.Contains(t, browser.submit(path, url.Values{"action": {step[0]}}).text, `">`+step[1]+`</span>`, step[0])
 		}
-		twin := browser.redirected(path, url.Values{"action": {"duplicate"}})
+		twin := browser.submit(path, url.Values{"action": {"duplicate"}})
 		require.Contains(t, twin.text, "(Copy)")
 		require.NotContains(t, twin.text, "We do not know the place")
 		require.Contains(t, twin.text, `">Draft</span>`)
@@ -153,7 +153,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.Contains(t, browser.show(expired).text, "We do not know the place “Nowhereville”")
 		// A job that has expired can be changed with its old date, but not published.
 		unchanged := jobForm("save", url.Values{"applicationDeadline": {"2020-01-31"}})
-		require.Contains(t, browser.redirected(expired+"/edit", unchanged).text, "The changes are saved.")
+		require.Contains(t, browser.submit(expired+"/edit", unchanged).text, "The changes are saved.")
 		unchanged.Set("action", "publish")
 		require.Equal(t, 400, browser.open("POST", expired+"/edit", unchanged).status)
 		refused := browser.open("POST", expired, url.Values{"action": {"publish"}})
@@ -165,12 +165,12 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.Equal(t, 400, browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}}).status)
 		ids := []string{strings.TrimPrefix(public, "/jobs/")}
 		require.Contains(t,
-			browser.redirected("/employer/jobs?status=active", url.Values{"action": {"close"}, "id": ids}).text,
+			browser.submit("/employer/jobs?status=active", url.Values{"action": {"close"}, "id": ids}).text,
 			"The jobs are closed.")
 		require.Contains(t, browser.show("/employer/jobs?status=closed").text, path)
 		require.NotContains(t, browser.show("/employer/jobs?status=active").text, path)
-		require.Contains(t, browser.redirected("/employer/jobs", url.Values{"action": {"renew"}, "id": ids}).text, "renewed for 30 days")
-		require.Contains(t, browser.redirected("/employer/jobs", url.Values{"action": {"archive"}, "id": ids}).text, "The jobs are archived.")
+		require.Contains(t, browser.submit("/employer/jobs", url.Values{"action": {"renew"}, "id": ids}).text, "renewed for 30 days")
+		require.Contains(t, browser.submit("/employer/jobs", url.Values{"action": {"archive"}, "id": ids}).text, "The jobs are archived.")
 		// The second is no job.
 		some := browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}, "id": {ids[0], boss.id}})
 		require.Equal(t, 400, some.status)
@@ -283,10 +283,10 @@ func TestConsole_Applications(t *testing.T) {
 		} {
 			require.Contains(t, page.text, want)
 		}
-		moved := browser.redirected("/employer/applications/board?job="+job, url.Values{"id": {id}, "to": {"review"}})
+		moved := browser.submit("/employer/applications/board?job="+job, url.Values{"id": {id}, "to": {"review"}})
 		require.Contains(t, moved.text, "The applications are moved.")
 		require.Contains(t,
-			browser.redirected("/employer/applications?status=review", url.Values{"id": {id}, "to": {"interview"}}).text,
+			browser.submit("/employer/applications?status=review", url.Values{"id": {id}, "to": {"interview"}}).text,
 			"The applications are moved.")
 		require.Equal(t, 400, browser.open("POST", "/employer/applications", url.Values{"to": {"review"}}).status)
 		require.Equal(t, 400, browser.open("POST", "/employer/applications", url.Values{"id": {id}, "to": {"eternal"}}).status)
@@ -301,7 +301,7 @@ func TestConsole_Applications(t *testing.T) {
 		require.Equal(t, "interview",
 			boss.get("/api/employers/applications/"+id).ok(200).text("data.application.status"),
 			"nothing is changed without the message")
-		done := browser.redirected(
+		done := browser.submit(
 			path,
 			url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {"Welcome."}},
 		)
@@ -309,7 +309,7 @@ func TestConsole_Applications(t *testing.T) {
 		require.Contains(t, done.text, "Moved from Interview to Accepted")
 		require.Equal(t, []string{"/employer/jobs/" + job}, done.links("Close the job"))
 		require.Contains(t, server.waitForMail(t, jo.email, "Our offer"), "Welcome.")
-		require.Contains(t, browser.redirected(path, url.Values{"action": {"decide"}, "status": {"review"}}).text, "The status is changed.")
+		require.Contains(t, browser.submit(path, url.Values{"action": {"decide"}, "status": {"review"}}).text, "The status is changed.")
 
 		interview := url.Values{
 			"action":      {"schedule"},
@@ -332,25 +332,25 @@ func TestConsole_Applications(t *testing.T) {
 		require.Contains(t, browser.show(path).text, `name="move" value="yes" checked`)
 		interview.Set("scheduledAt", "2099-03-03T10:00")
 		interview.Set("move", "yes")
-		set := browser.redirected(path, interview).text
+		set := browser.submit(path, interview).text
 		require.Contains(t, set, "3 Mar 2099, 10:00 UTC")
 		require.Contains(t, set, "Moved from In review to Interview")
 		interview.Del("move")
 		require.Contains(t, browser.show("/employer").text, "3 Mar 2099, 10:00 UTC")
 		interview.Set("action", "reschedule")
 		interview.Set("location", "Ward 9")
-		require.Contains(t, browser.redirected(path, interview).text, "Ward 9")
-		require.Contains(t, browser.redirected(path, url.Values{"action": {"complete"}, "outcome": {"pass"}}).text, "Completed, Passed")
-		require.Contains(t, browser.redirected(path, interview).text, "Completed", "the details of a past interview can be changed")
+		require.Contains(t, browser.submit(path, interview).text, "Ward 9")
+		require.Contains(t, browser.submit(path, url.Values{"action": {"complete"}, "outcome": {"pass"}}).text, "Completed, Passed")
+		require.Contains(t, browser.submit(path, interview).text, "Completed", "the details of a past interview can be changed")
 		interview.Set("action", "schedule")
-		browser.redirected(path, interview)
-		require.Contains(t, browser.redirected(path, url.Values{"action": {"cancel"}}).text, "The interview is cancelled.")
+		browser.submit(path, interview)
+		require.Contains(t, browser.submit(path, url.Values{"action": {"cancel"}}).text, "The interview is cancelled.")
 		require.Contains(t, browser.show("/employer/interviews?status=cancelled").text, "Ward 9")
 		require.NotContains(t, browser.show("/employer/interviews?status=scheduled").text, "Ward 9")
 
 		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"contact"}, "subject": {""}}).status)
 		require.Contains(t,
-			browser.redirected(path, url.Values{"action": {"contact"}, "subject": {"Documents"}, "message": {"Please bring them."}}).text,
+			browser.submit(path, url.Values{"action": {"contact"}, "subject": {"Documents"}, "message": {"Please bring them."}}).text,
 			"The message is on its way.")
 		require.Contains(t, browser.show(path).text, "Please bring them.", "colleagues see what was sent")
 		require.Equal(t, 400, browser.open("POST", path, url.Values{}).status)
@@ -390,26 +390,26 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 			"role":  {"recruiter"},
 		}).status)
 		require.Contains(t,
-			browser.redirected("/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).text,
+			browser.submit("/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).text,
 			"The invitation is on its way.")
 		require.Equal(t, 409,
 			browser.open("POST", "/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).status)
 		member := browser.show("/employer/team").links("Tom Okafor")[0]
 		require.Contains(t, browser.show(member).text, "Invited until")
 		require.Contains(t,
-			browser.redirected(member, url.Values{"action": {"role"}, "role": {"recruiter"}}).text,
+			browser.submit(member, url.Values{"action": {"role"}, "role": {"recruiter"}}).text,
 			"The permissions are changed.")
 		require.Contains(t,
-			browser.redirected(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text,
+			browser.submit(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text,
 			`name="applications.view" value="yes" checked`)
 		self := "/employer/team/" + boss.id
 		require.Equal(t, 409, browser.open("POST", self, url.Values{"action": {"role"}, "role": {"viewer"}}).status, "the last admin")
 		require.Equal(t, 409, browser.open("POST", self, url.Values{"action": {"remove"}}).status)
-		require.Contains(t, browser.redirected(member, url.Values{"action": {"remove"}}).text, "not in the team any more")
+		require.Contains(t, browser.submit(member, url.Values{"action": {"remove"}}).text, "not in the team any more")
 		require.NotContains(t, browser.show("/employer/team").text, "Tom Okafor")
 
 		require.Equal(t, 400, browser.open("POST", "/employer/organization", url.Values{"name": {""}, "website": {"ftp://x"}}).status)
-		changed := browser.redirected(
+		changed := browser.submit(
 			"/employer/organization",
 			url.Values{"name": {`St Brigid's <b>Clinic</b>`}, "website": {"https://example.org"}},
 		)
@@ -566,7 +566,7 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 				"questions.1.required": {},
 			},
 		)
-		pages := []pageView{browser.redirected("/employer/jobs/new", values)}
+		pages := []pageView{browser.submit("/employer/jobs/new", values)}
 		path := ownJobPath.FindString(pages[0].text)
 		id := jo.application(
 			strings.TrimPrefix(path, "/employer/jobs/"),
@@ -579,7 +579,7 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 			"interviewer": {wicked},
 			"notes":       {wicked},
 		}
-		pages = append(pages, browser.redirected("/employer/applications/"+id, interview))
+		pages = append(pages, browser.submit("/employer/applications/"+id, interview))
 		values.Set("action", "preview")
 		pages = append(pages, browser.open("POST", "/employer/jobs/new", values))
 		values.Set("salary.min", wicked)

@@ -11,15 +11,6 @@ import (
 // keyShape matches an API key.
 var keyShape = regexp.MustCompile(`^loc_live_[0-9A-Za-z]{38}$`)
 
-// pick returns the named members of the object at the path.
-func pick(a *response, path string, names ...string) object {
-	out := object{}
-	for _, name := range names {
-		out[name] = a.at(path + "." + name)
-	}
-	return out
-}
-
 // TestDeveloperApps checks the API for developers' apps: clients of OAuth with redirect
 // addresses, API keys, plans and usage. An app is its owner's, and secrets are in the response
 // that creates them only.
@@ -44,7 +35,7 @@ func TestDeveloperApps(t *testing.T) {
 					ok(201)
 				require.Equal(t,
 					object{"name": "Ward Finder", "description": "Finds wards", "public": false, "plan": "free"},
-					pick(made, "data.app", "name", "description", "public", "plan"))
+					made.pick("data.app", "name", "description", "public", "plan"))
 				require.Len(t, made.list("data.app.redirectUris"), 4, "each once")
 				require.Equal(t, made.text("data.app.id"), made.text("data.app.clientId"))
 				require.Regexp(t, `^loc_cs_[0-9A-Za-z]{43}$`, made.text("data.clientSecret"))
@@ -101,7 +92,7 @@ func TestDeveloperApps(t *testing.T) {
 			changed := me.put(path, object{"name": "Bed Finder", "redirectUris": []string{}, "plan": "enterprise", "ownerId": other.id}).
 				ok(200)
 			require.Equal(t, object{"name": "Bed Finder", "plan": "free", "redirectUris": []any{}},
-				pick(changed, "data.app", "name", "plan", "redirectUris"))
+				changed.pick("data.app", "name", "plan", "redirectUris"))
 			require.Equal(t, "Finds beds", me.put(path, object{"description": "Finds beds"}).ok(200).text("data.app.description"))
 			me.put(path, object{"name": ""}).invalid("name")
 			me.put(path, object{"redirectUris": []string{"ftp://x"}}).invalid("redirectUris")

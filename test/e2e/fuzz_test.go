@@ -20,49 +20,24 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// seed returns the seed of a random test. By default it is constant, so that only a change of
-// the code can make the test fail. With LOCUM_TEST_FUZZ it is random; LOCUM_TEST_SEED repeats a
-// run with its seed.
-func seed() uint64 {
-	if n, err := strconv.ParseUint(os.Getenv("LOCUM_TEST_SEED"), 10, 64); err == nil {
-		return n
-	}
-	if os.Getenv("LOCUM_TEST_FUZZ") != "" {
-		return rand.Uint64()
-	}
-	return 1
-}
-
 // TestFuzz_RandomRequests_AnsweredAsDocumented sends random requests to every operation, as
 // every kind of caller. The server must not fail, must respond as the OpenAPI document says, and
 // must not change data of other users. LOCUM_TEST_FUZZ is the number of requests for each
 // operation.
 func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
-	rounds, seed := 6, seed()
+	seed := seed()
+	rounds := 6
 	if n, err := strconv.Atoi(os.Getenv("LOCUM_TEST_FUZZ")); err == nil {
 		rounds = n
 	}
-	type operation struct {
-		described
-		method, path string
-	}
-	var all []operation
-	_, portalAPI := openAPI(t)
-	_, developerAPI := openAPIOf(t, developer.API(adapters.Services{}, ""))
-	for _, d := range []described{portalAPI, developerAPI} {
-		for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
-			for _, method := range slices.Sorted(maps.Keys(d.Paths[path])) {
-				all = append(all, operation{d, strings.ToUpper(method), path})
-			}
-		}
-	}
+	allOperations := fuzzedOperations(t)
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		defer func() {
 			if t.Failed() {
 				t.Logf("repeat with LOCUM_TEST_FUZZ=%d LOCUM_TEST_SEED=%d", rounds, seed)
 			}
 		}()
-		victims := newMatrixUsersWithResources(t, server)
+		victims := newMatrixUsersWithResources(t, server) // send no requests: their data must not change
 		victimIDs := []string{
 			victims.seeker.id,
 			victims.employer.id,
@@ -76,18 +51,22 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 			victims.consentedApp,
 		}
 		before := kit.RowsContaining(t, server.databaseURL(), volatileColumns, victimIDs...)
-		f := &fuzzer{Rand: rand.New(rand.NewPCG(seed, 0)), foreignIDs: victims.resources(), succeeded: map[string]bool{}}
-		operations := slices.Clone(all)
+		f := &fuzzer{
+			Rand:       rand.New(rand.NewPCG(seed, 0)),
+			foreignIDs: victims.resources(),
+			succeeded:  map[string]bool{},
+		}
+		operations := slices.Clone(allOperations)
 		for range rounds {
-			c := newMatrixUsersWithResources(t, server) // a round may delete the resources of its users
-			f.ownIDs = c.resources()
+			callers := newMatrixUsersWithResources(t, server) // a round may delete the resources of its users
+			f.ownIDs = callers.resources()
 			f.Shuffle(len(operations), func(i, j int) { operations[i], operations[j] = operations[j], operations[i] })
-			for _, o := range operations {
-				f.document = o.described
-				f.call(t, c, o.method, o.path)
+			for _, operation := range operations {
+				f.document = operation.document
+				f.call(t, callers, operation.method, operation.path)
 			}
 		}
-		t.Logf("%d of %d operations succeeded at least once", len(f.succeeded), len(all))
+		t.Logf("%d of %d operations succeeded at least once", len(f.succeeded), len(allOperations))
 		after := kit.RowsContaining(t, server.databaseURL(), volatileColumns, victimIDs...)
 		for table, rows := range before {
 			for _, row := range rows {
@@ -99,6 +78,46 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 	})
 }
 
+// seed returns the seed of a random test. By default it is constant, so that only a change of
+// the code can make the test fail. With LOCUM_TEST_FUZZ it is random; LOCUM_TEST_SEED repeats a
+// run with its seed.
+func seed() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("LOCUM_TEST_SEED"), 10, 64); err == nil {
+		return n
+	}
+	if os.Getenv("LOCUM_TEST_FUZZ") != "" {
+		return rand.Uint64()
+	}
+	return 1
+}
+
+// fuzzedOperation is an operation of an API, with the document that describes it.
+type fuzzedOperation struct {
+	document     described
+	method, path string
+}
+
+// fuzzedOperations returns the operations of the portal API and of the developer API, in the
+// same order in every run.
+func fuzzedOperations(t *testing.T) []fuzzedOperation {
+	t.Helper()
+	var operations []fuzzedOperation
+	_, portalAPI := openAPI(t)
+	_, developerAPI := openAPIOf(t, developer.API(adapters.Services{}, ""))
+	for _, document := range []described{portalAPI, developerAPI} {
+		for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
+			for _, method := range slices.Sorted(maps.Keys(document.Paths[path])) {
+				operations = append(operations, fuzzedOperation{
+					document: document,
+					method:   strings.ToUpper(method),
+					path:     path,
+				})
+			}
+		}
+	}
+	return operations
+}
+
 // volatileColumns are the tables and columns that may change without a request of their owner.
 var volatileColumns = []string{
 	"tasks", "outbox", "alert_listings", "listing_views.views", "seekers.digest_after", "seekers.digest_waiting",
@@ -106,7 +125,9 @@ var volatileColumns = []string{
 	"webhook_deliveries", "webhook_endpoints.failing_since", "webhook_endpoints.updated_at", "webhook_endpoints.version",
 }
 
-// resources returns the ids of resources by the part of a path that precedes them.
+// resources returns the ids of resources by the part of a path that precedes them. The keys
+// that are no part of a path are for members of bodies: "" is the id of the user, and "vacancy"
+// that of a listing without applications.
 func (u *matrixUsers) resources() map[string]string {
 	return map[string]string{
 		"/listings/":        u.listing,
@@ -154,72 +175,81 @@ var sessionEndings = []string{
 // records a success.
 func (f *fuzzer) call(t testing.TB, users *matrixUsers, method, path string) {
 	t.Helper()
-	op := f.document.Paths[path][strings.ToLower(method)]
-	rightful := users.seeker.client
-	if strings.HasPrefix(path, "/api/employers") || strings.HasPrefix(path, "/api/listings") && method != "GET" {
-		rightful = users.employer.client
-	}
-	who := one(f, rightful, rightful, rightful, rightful, users.seeker.client, users.employer.client,
-		users.bare.client, users.otherEmployer.client, users.otherSeeker.client, users.guest).fromNewAddress()
-	programs := strings.HasPrefix(path, "/api/v1/") // the developer API, whose callers are programs
-	if programs {
-		who = one(f, users.reader, users.reader, users.writer, users.writer, users.writer, users.reader, users.seeker.client, users.guest)
-		key := who.apiKey
-		who = who.fromNewAddress()
-		who.apiKey = key
-	}
+	operation := f.document.Paths[path][strings.ToLower(method)]
+	caller := f.caller(users, method, path)
 	// The operations that would end the session of a caller only run without one.
 	if f.chance(20) || slices.Contains(sessionEndings, method+" "+path) {
-		who.token = one(f, "", "nonsense", "eyJhbGciOiJub25lIn0.e30.")
+		caller.token = one(f, "", "nonsense", "eyJhbGciOiJub25lIn0.e30.")
 	}
 	if f.chance(10) {
-		who.key = one(f, "again", `"quoted"`, strings.Repeat("k", 300), "é")
+		caller.key = one(f, "again", `"quoted"`, strings.Repeat("k", 300), "é")
 	}
 	url := path
 	query := []string{}
-	for _, p := range op.Parameters {
-		switch p.In {
+	for _, parameter := range operation.Parameters {
+		switch parameter.In {
 		case "path":
 			// The path segments before a parameter select the kind of its id.
-			before, _, _ := strings.Cut(url, "{"+p.Name+"}")
+			placeholder := "{" + parameter.Name + "}"
+			before, _, _ := strings.Cut(url, placeholder)
 			id := f.id(before)
 			if uuid.Validate(id) != nil {
 				id = escapeQuery(id)
 			}
-			url = strings.ReplaceAll(url, "{"+p.Name+"}", id)
+			url = strings.ReplaceAll(url, placeholder, id)
 		case "query":
 			if f.chance(4) {
-				query = append(query, p.Name+"="+escapeQuery(f.text(p.Schema)))
+				query = append(query, parameter.Name+"="+escapeQuery(f.text(parameter.Schema)))
 			}
 		}
 	}
 	if len(query) > 0 {
 		url += "?" + strings.Join(query, "&")
 	}
-	if a := who.requireHandled(t, method, url, f.body(op.RequestBody.Content)); a.status < 300 {
+	resp := caller.requireHandled(t, method, url, f.body(operation.RequestBody.Content))
+	if resp.status < 300 {
 		f.succeeded[method+" "+path] = true
 	}
+}
+
+// caller returns a client at a new address, mostly one that may execute the operation: clients
+// that are listed several times are chosen more often.
+func (f *fuzzer) caller(users *matrixUsers, method, path string) *client {
+	if strings.HasPrefix(path, "/api/v1/") { // the developer API, whose callers are programs
+		program := one(f, users.reader, users.reader, users.writer, users.writer, users.writer, users.reader,
+			users.seeker.client, users.guest)
+		caller := program.fromNewAddress()
+		caller.apiKey = program.apiKey
+		return caller
+	}
+	authorized := users.seeker.client
+	if strings.HasPrefix(path, "/api/employers") || strings.HasPrefix(path, "/api/listings") && method != "GET" {
+		authorized = users.employer.client
+	}
+	return one(f, authorized, authorized, authorized, authorized, users.seeker.client, users.employer.client,
+		users.withoutPermissions.client, users.otherEmployer.client, users.otherSeeker.client, users.guest).
+		fromNewAddress()
 }
 
 // id returns an id, usually of the kind that the path ends with, of the caller or
 // of another user.
 func (f *fuzzer) id(path string) string {
-	of := f.ownIDs
+	ids := f.ownIDs
 	if f.chance(3) {
-		of = f.foreignIDs
+		ids = f.foreignIDs
 	}
 	switch f.IntN(8) {
 	case 0:
 		return one(f, hostileText...)
 	case 1: // an id of any kind
-		return one(f, slices.Sorted(maps.Values(of))...)
+		return one(f, slices.Sorted(maps.Values(ids))...)
 	}
-	for _, kind := range slices.Sorted(maps.Keys(of)) {
+	for _, kind := range slices.Sorted(maps.Keys(ids)) {
 		if kind != "" && strings.HasSuffix(path, kind) {
-			return of[kind]
+			return ids[kind]
 		}
 	}
-	return of["/listings/"]
+	return ids["/listings/"]
 }
 
 // text returns a value of a string parameter.
@@ -227,10 +257,11 @@ func (f *fuzzer) text(schema map[string]any) string {
 	if f.chance(3) {
 		return one(f, hostileText...)
 	}
-	if v := f.value(schema, 0); v != nil {
-		return fmt.Sprint(v)
+	value := f.value(schema, 0)
+	if value == nil {
+		return ""
 	}
-	return ""
+	return fmt.Sprint(value)
 }
 
 // body returns a body for the media types of an operation: random, or its documented example,
@@ -239,47 +270,51 @@ func (f *fuzzer) body(content map[string]exampled) any {
 	if len(content) == 0 {
 		return nil
 	}
-	media := one(f, slices.Sorted(maps.Keys(content))...)
-	v := f.value(content[media].Schema, 0)
+	mediaType := one(f, slices.Sorted(maps.Keys(content))...)
+	value := f.value(content[mediaType].Schema, 0)
 	if f.chance(2) {
-		// Receivers outside of this machine are not even resolved.
-		_ = json.Unmarshal(
-			bytes.ReplaceAll(content[media].Example, []byte("wardfinder.example.com/hooks"), []byte("receiver.invalid/hooks")),
-			&v,
-		)
+		// The host of webhooks in the example could exist; the test must not send requests to it.
+		example := bytes.ReplaceAll(content[mediaType].Example,
+			[]byte("wardfinder.example.com/hooks"), []byte("receiver.invalid/hooks"))
+		_ = json.Unmarshal(example, &value)
 	}
-	if media != "application/json" {
-		fields, separate := form{}, parts{}
-		for name, value := range asObject(v) {
-			fields[name], separate[name] = []string{fmt.Sprint(value)}, fmt.Sprint(value)
+	if mediaType != "application/json" {
+		urlencoded := form{}
+		multipart := parts{}
+		for name, member := range asObject(value) {
+			urlencoded[name] = []string{fmt.Sprint(member)}
+			multipart[name] = fmt.Sprint(member)
 		}
-		return one[any](f, fields, separate)
+		return one[any](f, urlencoded, multipart)
 	}
 	switch f.IntN(6) {
 	case 0, 1: // unchanged
 	case 2:
 		return one(f, append(slices.Clone(wrongJSON), hostileJSON...)...)
 	default:
-		v = f.corrupt(v)
+		value = f.corrupt(value)
 	}
-	raw, err := json.Marshal(v)
+	raw, err := json.Marshal(value)
 	if err != nil {
 		return "{}"
 	}
-	if f.chance(20) && len(raw) > 2 { // cut off, or with a wrong byte in it
+	if f.chance(20) && len(raw) > 2 {
 		at := f.IntN(len(raw))
-		return one(f, raw[:at], append(slices.Clone(raw[:at]), append([]byte{byte(f.IntN(256))}, raw[at:]...)...))
+		cutOff := raw[:at]
+		withRandomByte := slices.Concat(raw[:at], []byte{byte(f.IntN(256))}, raw[at:])
+		return one(f, cutOff, withRandomByte)
 	}
 	return raw
 }
 
 // asObject returns v as an object, empty if it is none.
 func asObject(v any) object {
-	o, _ := v.(object)
-	return o
+	members, _ := v.(object)
+	return members
 }
 
-// value returns a random value of a schema.
+// value returns a random value of a schema. Below a depth of six, objects and arrays are empty,
+// because schemas may be recursive.
 func (f *fuzzer) value(schema map[string]any, depth int) any {
 	if ref, ok := schema["$ref"].(string); ok {
 		schema = f.document.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
@@ -317,7 +352,8 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 		}
 		return out
 	case "string":
-		return one(f, "nurse", "Leeds", "2026-12-24", "2026-12-24T10:00:00Z", "Zoë 🚑", "", strings.Repeat("x", f.IntN(300)), f.ownIDs[""])
+		return one(f, "nurse", "Leeds", "2026-12-24", "2026-12-24T10:00:00Z", "Zoë 🚑", "",
+			strings.Repeat("x", f.IntN(300)), f.ownIDs[""])
 	case "integer":
 		return one(f, 0, 1, 2, 20, 100, -1, 1<<40)
 	case "number":
@@ -342,9 +378,9 @@ func (f *fuzzer) namedValue(name string, schema map[string]any, depth int) any {
 	return f.value(schema, depth)
 }
 
-// corrupt replaces one part of a value.
-func (f *fuzzer) corrupt(v any) any {
-	switch node := v.(type) {
+// corrupt deletes, adds or replaces one part of a value.
+func (f *fuzzer) corrupt(value any) any {
+	switch node := value.(type) {
 	case object:
 		if len(node) == 0 {
 			break
@@ -354,7 +390,8 @@ func (f *fuzzer) corrupt(v any) any {
 		case 0:
 			delete(node, name)
 		case 1:
-			node[one(f, "", "organizationId", "user_id", "status", "version", "__proto__", "deleted_at")] = one[any](f, f.id(""), 1, nil, true)
+			added := one(f, "", "organizationId", "user_id", "status", "version", "__proto__", "deleted_at")
+			node[added] = one[any](f, f.id(""), 1, nil, true)
 		default:
 			node[name] = f.corrupt(node[name])
 		}
@@ -363,7 +400,9 @@ func (f *fuzzer) corrupt(v any) any {
 		if len(node) == 0 || f.chance(4) {
 			break
 		}
-		node[f.IntN(len(node))] = f.corrupt(node[f.IntN(len(node))])
+		target := f.IntN(len(node))
+		source := f.IntN(len(node)) // possibly another item, so that items occur twice
+		node[target] = f.corrupt(node[source])
 		return node
 	}
 	text := one(f, append(slices.Clone(wrongJSON), hostileJSON...)...)

@@ -32,7 +32,7 @@ func TestInvitationPage(t *testing.T) {
 			weak := browser.open("POST", "/accept-invitation", url.Values{"token": {token}, "name": {"Thomas"}, "password": {"weak"}})
 			require.Equal(t, 400, weak.status)
 			require.Contains(t, weak.text, `value="Thomas"`)
-			home := browser.redirected("/accept-invitation", url.Values{"token": {token}, "name": {"Thomas"}, "password": {password}})
+			home := browser.submit("/accept-invitation", url.Values{"token": {token}, "name": {"Thomas"}, "password": {password}})
 			require.Contains(t, home.text, "You have joined the team.")
 			require.Contains(t, home.text, "Sign out")
 			require.Contains(t, browser.show("/accept-invitation?token="+token).text, "not valid any more")
@@ -52,7 +52,7 @@ func TestInvitationPage(t *testing.T) {
 			require.Contains(t, refused.text, "for another account: <strong>"+jo.email)
 			require.NotContains(t, refused.text, "Join the team")
 			require.Equal(t, 403, other.open("POST", "/accept-invitation", url.Values{"token": {token}}).status)
-			out := other.redirected("/sign-out", url.Values{"next": {"/accept-invitation?token=" + token}})
+			out := other.submit("/sign-out", url.Values{"next": {"/accept-invitation?token=" + token}})
 			require.Contains(t, out.text, "Sign in and join")
 			// Only paths of this site are followed.
 			away := server.signedIn(t, server.seeker(t)).open("POST", "/sign-out", url.Values{"next": {"//evil.example"}})
@@ -66,7 +66,7 @@ func TestInvitationPage(t *testing.T) {
 				"next":     {to.Query().Get("next")},
 			})
 			require.Contains(t, browser.follow(ours).text, "Join the team")
-			home := browser.redirected("/accept-invitation", url.Values{"token": {token}})
+			home := browser.submit("/accept-invitation", url.Values{"token": {token}})
 			require.Contains(t, home.text, "You have joined the team.")
 			require.Contains(t, home.text, "My account", "a clinician stays one")
 		})
@@ -78,7 +78,7 @@ func TestInvitationPage(t *testing.T) {
 			member := regexp.MustCompile(`/employer/team/[0-9a-f-]{36}`)
 			row := strings.Split(b.show("/employer/team").text, email)[0]
 			all := member.FindAllString(row, -1)
-			b.redirected(all[len(all)-1], url.Values{"action": {"remove"}})
+			b.submit(all[len(all)-1], url.Values{"action": {"remove"}})
 			require.Contains(t, server.browser(t).show("/accept-invitation?token="+token).text, "not valid any more")
 		})
 	})

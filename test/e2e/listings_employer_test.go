@@ -15,61 +15,68 @@ import (
 // set are ignored.
 func TestEmployerJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		employer, rival, seeker, guest := server.employer(t), server.employer(t), server.seeker(t), server.guest(t)
-		subtest := subtests(t, employer.client, rival.client, seeker.client, guest)
-		// strangers requires that the request fails for guests, expired tokens and jobseekers,
-		// and, if foreign, with 404 for another organization.
-		strangers := func(t *testing.T, method, path string, body any, foreign bool) {
+		employer := server.employer(t)
+		otherEmployer := server.employer(t)
+		seeker := server.seeker(t)
+		guest := server.guest(t)
+		subtest := subtests(t, employer.client, otherEmployer.client, seeker.client, guest)
+		// requireForEmployersOnly requires that the request fails for guests, invalid tokens and
+		// jobseekers.
+		requireForEmployersOnly := func(t *testing.T, method, path string, body any) {
 			t.Helper()
 			guest.fromNewAddress().send(method, path, body).fails(401, "Unauthorized")
-			(&client{t: t, server: server, token: "expired", ip: server.guest(t).ip}).send(method, path, body).fails(401, "Unauthorized")
+			guest.fromNewAddress().withInvalidToken().send(method, path, body).fails(401, "Unauthorized")
 			seeker.fromNewAddress().send(method, path, body).fails(403, "Forbidden")
-			if foreign {
-				rival.fromNewAddress().send(method, path, body).fails(404, "Job listing not found")
-			}
+		}
+		// requireForOrganizationOnly requires that the request fails for everyone outside of the
+		// employer's organization: other organizations are told that the job does not exist.
+		requireForOrganizationOnly := func(t *testing.T, method, path string, body any) {
+			t.Helper()
+			requireForEmployersOnly(t, method, path, body)
+			otherEmployer.fromNewAddress().send(method, path, body).fails(404, "Job listing not found")
 		}
 		subtest("GET /api/employers/jobs", func(t *testing.T) {
-			e := server.employer(t)
-			empty := e.get("/api/employers/jobs").ok(200)
+			lister := server.employer(t) // without the jobs of the other subtests
+			empty := lister.get("/api/employers/jobs").ok(200)
 			require.Equal(t, object{"total": 0., "page": 1., "limit": 20., "totalPages": 0.}, empty.at("data.pagination"))
 			require.Empty(t, empty.list("data.listings"))
-			var ids []string
-			for i, status := range []string{"", "draft", ""} { // active by default
-				ids = append(ids, e.listing(object{"title": fmt.Sprint("Job ", i), "status": status}))
-			}
-			e.fromNewAddress().delete("/api/employers/jobs/" + ids[2]).ok(200)
-			res := e.get("/api/employers/jobs").ok(200)
-			require.Equal(t, []string{"Job 2", "Job 1", "Job 0"}, titlesIn(res, "data.listings"))
-			require.Equal(t, ids[2], res.text("data.listings.0.id"))
+			lister.listing(object{"title": "Active job", "status": ""}) // active by default
+			lister.listing(object{"title": "Draft job", "status": "draft"})
+			deleted := lister.listing(object{"title": "Deleted job"})
+			lister.fromNewAddress().delete("/api/employers/jobs/" + deleted).ok(200)
+			res := lister.get("/api/employers/jobs").ok(200)
+			require.Equal(t, []string{"Deleted job", "Draft job", "Active job"}, titlesIn(res, "data.listings"))
+			require.Equal(t, deleted, res.text("data.listings.0.id"))
 			require.Equal(t, "St Brigid's Hospital", res.text("data.listings.0.company"))
-			for i, status := range []string{"archived", "draft", "active"} {
-				require.Equal(t, status, res.text(fmt.Sprintf("data.listings.%d.status", i)))
-			}
+			require.Equal(t, "archived", res.text("data.listings.0.status"))
+			require.Equal(t, "draft", res.text("data.listings.1.status"))
+			require.Equal(t, "active", res.text("data.listings.2.status"))
 			require.Equal(t, object{"total": 3., "page": 1., "limit": 20., "totalPages": 1.}, res.at("data.pagination"))
 			require.Equal(t, object{"total": 3., "page": 2., "limit": 2., "totalPages": 2.},
-				e.get("/api/employers/jobs?limit=2&page=2").ok(200).at("data.pagination"))
-			first := e.get("/api/employers/jobs?limit=2").ok(200)
-			require.Equal(t, []string{"Job 0"},
-				titlesIn(e.get("/api/employers/jobs?limit=2&cursor="+first.text("data.nextCursor")).ok(200), "data.listings"))
-			require.Equal(t, 100., e.get("/api/employers/jobs?limit=101").ok(200).number("data.pagination.limit"))
-			e.get("/api/employers/jobs?page=0").invalid("page")
-			e.get("/api/employers/jobs?limit=0").invalid("limit")
-			e.get("/api/employers/jobs?limit=ten").invalid("limit")
-			e.get("/api/employers/jobs?cursor=x").invalid("cursor")
-			require.Empty(t, rival.get("/api/employers/jobs").ok(200).list("data.listings"))
-			strangers(t, "GET", "/api/employers/jobs", nil, false)
+				lister.get("/api/employers/jobs?limit=2&page=2").ok(200).at("data.pagination"))
+			first := lister.get("/api/employers/jobs?limit=2").ok(200)
+			second := lister.get("/api/employers/jobs?limit=2&cursor=" + first.text("data.nextCursor")).ok(200)
+			require.Equal(t, []string{"Active job"}, titlesIn(second, "data.listings"))
+			// A higher limit than the maximum, 100, is reduced.
+			require.Equal(t, 100, lister.get("/api/employers/jobs?limit=101").ok(200).integer("data.pagination.limit"))
+			lister.get("/api/employers/jobs?page=0").invalid("page")
+			lister.get("/api/employers/jobs?limit=0").invalid("limit")
+			lister.get("/api/employers/jobs?limit=ten").invalid("limit")
+			lister.get("/api/employers/jobs?cursor=x").invalid("cursor")
+			require.Empty(t, otherEmployer.get("/api/employers/jobs").ok(200).list("data.listings"))
+			requireForEmployersOnly(t, "GET", "/api/employers/jobs", nil)
 		})
 		subtest("POST /api/employers/jobs", func(t *testing.T) {
 			res := employer.fromNewAddress().post("/api/employers/jobs", fullListing()).ok(201)
 			require.NotEmpty(t, res.text("data.id"))
 			guest.get("/api/listings/" + res.text("data.id")).ok(200)
-			strangers(t, "POST", "/api/employers/jobs", fullListing(), false)
+			requireForEmployersOnly(t, "POST", "/api/employers/jobs", fullListing())
 		})
 		subtest("POST /api/employers/jobs ignores read-only fields", func(t *testing.T) {
 			id := employer.fromNewAddress().post("/api/employers/jobs", merge(fullListing(), object{
 				"id":             nowhere,
 				"uuid":           nowhere,
-				"organizationId": rival.id,
+				"organizationId": otherEmployer.id,
 				"status":         "archived",
 				"postedAt":       "2001-01-01T00:00:00Z",
 				"company":        "Elsewhere",
@@ -83,25 +90,26 @@ func TestEmployerJobs(t *testing.T) {
 				"unknown":        []int{1},
 			})).ok(201).text("data.id")
 			require.NotEqual(t, nowhere, id)
-			res := employer.get("/api/employers/jobs/" + id).ok(200)
-			require.Equal(t, "active", res.text("data.job.status"))
-			require.Equal(t, "St Brigid's Hospital", res.text("data.job.company"))
-			require.Equal(t, object{}, res.at("data.job.meta"))
-			requireRecent(t, res.text("data.job.postedAt"))
-			requireRecent(t, res.text("data.job.createdAt"))
-			require.Nil(t, res.at("data.job.archivedAt"))
-			require.Nil(t, res.at("data.job.deletedAt"))
+			created := employer.get("/api/employers/jobs/" + id).ok(200)
+			require.Equal(t, "active", created.text("data.job.status"))
+			require.Equal(t, "St Brigid's Hospital", created.text("data.job.company"))
+			require.Equal(t, object{}, created.at("data.job.meta"))
+			requireRecent(t, created.text("data.job.postedAt"))
+			requireRecent(t, created.text("data.job.createdAt"))
+			require.Nil(t, created.at("data.job.archivedAt"))
+			require.Nil(t, created.at("data.job.deletedAt"))
 			employer.fromNewAddress().put("/api/employers/jobs/"+id, object{
 				"id":             nowhere,
-				"organizationId": rival.id,
+				"organizationId": otherEmployer.id,
 				"postedAt":       "2001-01-01T00:00:00Z",
 				"company":        "Elsewhere",
 				"meta":           object{"a": 1},
 				"archivedAt":     "2001-01-01T00:00:00Z",
 				"version":        99,
 			}).ok(200)
-			b := employer.get("/api/employers/jobs/" + id).ok(200)
-			before, after := res.at("data.job").(object), b.at("data.job").(object)
+			updated := employer.get("/api/employers/jobs/" + id).ok(200)
+			before := created.at("data.job").(object)
+			after := updated.at("data.job").(object)
 			delete(before, "updatedAt")
 			delete(after, "updatedAt")
 			require.Equal(t, before, after)
@@ -113,7 +121,7 @@ func TestEmployerJobs(t *testing.T) {
 				"🚑 Nurse 看護師 نيورس", "a\u2028b", `"'; DROP TABLE listings; --`, `%_\*\\`,
 				"<b>&amp;</b>", "e\u0301é", "line one\nline two\tend", "=1+1", "ﬁ½²",
 			} {
-				all := object{
+				fields := object{
 					"title":        text,
 					"description":  text,
 					"department":   text,
@@ -123,10 +131,10 @@ func TestEmployerJobs(t *testing.T) {
 					"benefits":     []any{text},
 					"questions":    []any{object{"id": text, "text": text, "required": false}},
 				}
-				id := employer.fromNewAddress().post("/api/employers/jobs", all).ok(201).text("data.id")
+				id := employer.fromNewAddress().post("/api/employers/jobs", fields).ok(201).text("data.id")
 				employer.patch("/api/listings/"+id, object{"meta": object{text: text}}).ok(200)
 				res := employer.get("/api/employers/jobs/" + id).ok(200)
-				for field, want := range all {
+				for field, want := range fields {
 					require.Equal(t, want, res.at("data.job."+field), field)
 				}
 				require.Equal(t, object{text: text}, res.at("data.job.meta"))
@@ -135,7 +143,7 @@ func TestEmployerJobs(t *testing.T) {
 			}
 		})
 		subtest("POST /api/employers/jobs validation errors", func(t *testing.T) {
-			long := func(n int) string { return strings.Repeat("x", n) }
+			longText := func(length int) string { return strings.Repeat("x", length) }
 			for body, field := range map[string]string{
 				`{}`:                                 "title",
 				``:                                   "title",
@@ -150,8 +158,8 @@ func TestEmployerJobs(t *testing.T) {
 				`{"title": null, "description": "D"}`:                                                                   "title",
 				`{"title": ["T"], "description": "D"}`:                                                                  "title",
 				`{"title": {}, "description": "D"}`:                                                                     "title",
-				`{"title": "` + long(201) + `", "description": "D"}`:                                                    "title",
-				`{"title": "T", "description": "` + long(20001) + `"}`:                                                  "description",
+				`{"title": "` + longText(201) + `", "description": "D"}`:                                                "title",
+				`{"title": "T", "description": "` + longText(20001) + `"}`:                                              "description",
 				`{"title": "T", "description": "D", "department": 5}`:                                                   "department",
 				`{"title": "T", "description": "D", "contractType": "freelance"}`:                                       "contractType",
 				`{"title": "T", "description": "D", "salary": 5}`:                                                       "salary",
@@ -191,21 +199,32 @@ func TestEmployerJobs(t *testing.T) {
 				res.invalid(field)
 				require.Equal(t, res.at("details"), res.at("errors.0"), body)
 			}
-			all := employer.fromNewAddress().
+		})
+		subtest("POST /api/employers/jobs reports all invalid fields", func(t *testing.T) {
+			missingLast := employer.fromNewAddress().
 				post("/api/employers/jobs", `{"salary": {"max": -1}, "contractType": "x"}`).
 				invalid("salary.max")
-			require.Equal(t, []any{"salary.max", "contractType", "title", "description"}, errorFields(all))
-			all = employer.fromNewAddress().
-				post("/api/employers/jobs", `{"applicationDeadline": "soon", "title": " ", "salary": {"currency": "XYZ", "max": 4, "min": 5}, "contractType": "x", "remote": 1, "description": "D"}`)
+			require.Equal(t, []any{"salary.max", "contractType", "title", "description"}, errorFields(missingLast))
+			inOrderOfBody := employer.fromNewAddress().
+				post("/api/employers/jobs", `{
+					"applicationDeadline": "soon",
+					"title": " ",
+					"salary": {"currency": "XYZ", "max": 4, "min": 5},
+					"contractType": "x",
+					"remote": 1,
+					"description": "D"
+				}`).
+				invalid("applicationDeadline")
 			require.Equal(t,
 				[]any{"applicationDeadline", "title", "salary.currency", "contractType", "remote"},
-				errorFields(all.invalid("applicationDeadline")))
-			// More than 1 MiB, the limit of a body.
-			huge := employer.fromNewAddress().
-				post("/api/employers/jobs", object{"title": "T", "description": "D", "extra": long(1_100_000)})
-			require.Equal(t, 413, huge.status)
-			require.Equal(t, false, huge.body["success"])
-			require.NotEmpty(t, huge.text("error"))
+				errorFields(inOrderOfBody))
+		})
+		subtest("POST /api/employers/jobs body over 1 MiB", func(t *testing.T) {
+			tooLarge := object{"title": "T", "description": "D", "extra": strings.Repeat("x", 1_100_000)}
+			res := employer.fromNewAddress().post("/api/employers/jobs", tooLarge)
+			require.Equal(t, 413, res.status)
+			require.Equal(t, false, res.body["success"])
+			require.NotEmpty(t, res.text("error"))
 		})
 		subtest("methods that a route does not have", func(t *testing.T) {
 			for path, allowed := range map[string][]string{
@@ -217,13 +236,15 @@ func TestEmployerJobs(t *testing.T) {
 				"/api/listings/batch":                   {"PUT"},
 				"/api/listings/" + nowhere + "/archive": {"POST"},
 			} {
-				// Methods are case-sensitive.
-				for _, m := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get"} {
-					if slices.Contains(allowed, m) {
+				for _, method := range []string{
+					"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND",
+					"get", // methods are case-sensitive
+				} {
+					if slices.Contains(allowed, method) {
 						continue
 					}
-					res := employer.fromNewAddress().try(m, path, object{}).fails(405, "Method not allowed")
-					require.ElementsMatch(t, allowed, strings.Split(res.header.Get("Allow"), ", "), "%s %s", m, path)
+					res := employer.fromNewAddress().try(method, path, object{}).fails(405, "Method not allowed")
+					require.ElementsMatch(t, allowed, strings.Split(res.header.Get("Allow"), ", "), "%s %s", method, path)
 				}
 			}
 			employer.get("/api/employers/jobs/"+nowhere+"/nothing").fails(404, "Not found")
@@ -248,26 +269,23 @@ func TestEmployerJobs(t *testing.T) {
 			}
 			employer.get("/api/employers/jobs/"+nowhere).fails(404, "Job listing not found")
 			employer.get("/api/employers/jobs/nonsense").fails(404, "Job listing not found")
-			strangers(t, "GET", "/api/employers/jobs/"+id, nil, true)
+			requireForOrganizationOnly(t, "GET", "/api/employers/jobs/"+id, nil)
 		})
 		subtest("PUT /api/employers/jobs/:id", func(t *testing.T) {
 			id := employer.listing(fullListing())
 			path := "/api/employers/jobs/" + id
-			require.Equal(
-				t,
-				id,
-				employer.fromNewAddress().
-					put(path, object{"title": "Ward Manager", "salary": object{"min": 50000}}).
-					ok(200).
-					text("data.id"),
-			)
+			updated := employer.fromNewAddress().put(path, object{"title": "Ward Manager", "salary": object{"min": 50000}}).ok(200)
+			require.Equal(t, id, updated.text("data.id"))
 			res := guest.get("/api/listings/" + id).ok(200)
 			require.Equal(t, "Ward Manager", res.text("data.title"))
 			require.Equal(t, 50000., res.number("data.salary.min"))
 			require.Equal(t, "Leads the ward at night.", res.text("data.description"), "absent members stay unchanged")
-			employer.fromNewAddress().
-				put(path, object{"requirements": []string{}, "salary": object{}, "applicationDeadline": "", "contractType": "contract"}).
-				ok(200)
+			employer.fromNewAddress().put(path, object{
+				"requirements":        []string{},
+				"salary":              object{},
+				"applicationDeadline": "",
+				"contractType":        "contract",
+			}).ok(200)
 			res = guest.get("/api/listings/" + id).ok(200)
 			require.Empty(t, res.list("data.requirements"))
 			require.Nil(t, res.at("data.salary"))
@@ -290,12 +308,12 @@ func TestEmployerJobs(t *testing.T) {
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.fromNewAddress().put("/api/employers/jobs/"+absent, object{"title": "T"}).fails(404, "Job listing not found")
 			}
-			strangers(t, "PUT", path, object{"title": "Taken"}, true)
+			requireForOrganizationOnly(t, "PUT", path, object{"title": "Taken"})
 		})
 		subtest("DELETE /api/employers/jobs/:id", func(t *testing.T) {
 			id := employer.listing(nil)
 			path := "/api/employers/jobs/" + id
-			strangers(t, "DELETE", path, nil, true)
+			requireForOrganizationOnly(t, "DELETE", path, nil)
 			require.Equal(t, id, employer.fromNewAddress().delete(path).ok(200).text("data.id"))
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
 			res := employer.get(path).ok(200)
@@ -308,35 +326,36 @@ func TestEmployerJobs(t *testing.T) {
 		subtest("POST /api/employers/jobs/batch", func(t *testing.T) {
 			const path = "/api/employers/jobs/batch"
 			res := employer.fromNewAddress().post(path, object{"jobs": []any{
-				object{
-					"title":       "One",
-					"description": "D",
-				}, object{"description": "D"}, merge(fullListing(), object{"title": "Two", "status": "draft"}), object{"title": "Three"},
-				object{
-					"title":        "Four",
-					"description":  "D",
-					"contractType": "x",
-				}, object{"title": "Five", "description": "D", "status": "closed", "id": nowhere}, "text", nil,
+				object{"title": "Minimal", "description": "D"},
+				object{"description": "D"},
+				merge(fullListing(), object{"title": "Draft", "status": "draft"}),
+				object{"title": "Without description"},
+				object{"title": "Invalid contract type", "description": "D", "contractType": "x"},
+				object{"title": "Read-only fields", "description": "D", "status": "closed", "id": nowhere},
+				"text",
+				nil,
 			}}).ok(200)
-			require.Equal(t, []string{"One", "Two", "Five"}, titlesIn(res, "data.created"))
+			require.Equal(t, []string{"Minimal", "Draft", "Read-only fields"}, titlesIn(res, "data.created"))
 			require.Len(t, res.list("data.failed"), 5)
 			require.Equal(t, object{"job": object{"description": "D"}, "error": "title is required"}, res.at("data.failed.0"))
 			require.Equal(t, "description is required", res.text("data.failed.1.error"))
 			require.Contains(t, res.text("data.failed.2.error"), "contractType")
 			require.Equal(t, "text", res.at("data.failed.3.job"))
-			require.Contains(t, res.text("message"), "3")
-			require.Contains(t, res.text("message"), "5")
+			require.Contains(t, res.text("message"), "3", "the number of created jobs")
+			require.Contains(t, res.text("message"), "5", "the number of failed items")
 			for i, status := range []string{"active", "draft", "active"} {
 				id := res.text(fmt.Sprintf("data.created.%d.id", i))
 				require.NotEqual(t, nowhere, id)
 				require.Equal(t, status, employer.get("/api/employers/jobs/"+id).ok(200).text("data.job.status"))
 			}
-			many := make([]object, 101)
-			for i := range many {
-				many[i] = object{"title": fmt.Sprint("Job ", i), "description": "D"}
+			const maxJobs = 100
+			tooMany := make([]object, maxJobs+1)
+			for i := range tooMany {
+				tooMany[i] = object{"title": fmt.Sprint("Job ", i), "description": "D"}
 			}
-			employer.fromNewAddress().post(path, object{"jobs": many}).fails(400, "Maximum 100 jobs per batch request")
-			require.Len(t, employer.fromNewAddress().post(path, object{"jobs": many[:100]}).ok(200).list("data.created"), 100)
+			employer.fromNewAddress().post(path, object{"jobs": tooMany}).fails(400, "Maximum 100 jobs per batch request")
+			most := employer.fromNewAddress().post(path, object{"jobs": tooMany[:maxJobs]}).ok(200)
+			require.Len(t, most.list("data.created"), maxJobs)
 			none := employer.fromNewAddress().post(path, object{"jobs": []object{}}).ok(200)
 			require.Empty(t, none.list("data.created"))
 			require.Empty(t, none.list("data.failed"))
@@ -344,23 +363,26 @@ func TestEmployerJobs(t *testing.T) {
 				employer.fromNewAddress().post(path, body).invalid("jobs")
 			}
 			employer.fromNewAddress().post(path, `[]`).invalid("body")
-			strangers(t, "POST", path, object{"jobs": many[:1]}, false)
+			requireForEmployersOnly(t, "POST", path, object{"jobs": tooMany[:1]})
 		})
 		subtest("PUT /api/employers/jobs/batch", func(t *testing.T) {
 			const path = "/api/employers/jobs/batch"
-			one, two, foreign := employer.listing(nil), employer.listing(nil), rival.listing(nil)
+			first := employer.listing(nil)
+			second := employer.listing(nil)
+			foreign := otherEmployer.listing(nil)
 			res := employer.fromNewAddress().put(path, object{"jobs": []any{
-				object{
-					"id":         one,
-					"title":      "First",
-					"department": "A",
-				}, object{"id": foreign, "title": "Taken"}, object{"id": two, "status": "closed"}, object{"id": nowhere, "title": "T"},
-				object{
-					"id":    "nonsense",
-					"title": "T",
-				}, object{"title": "T"}, object{"id": one, "status": "draft"}, object{"id": one, "title": ""}, 7, object{"id": one, "title": "Last"},
+				object{"id": first, "title": "First", "department": "A"},
+				object{"id": foreign, "title": "Taken"},
+				object{"id": second, "status": "closed"},
+				object{"id": nowhere, "title": "T"},
+				object{"id": "nonsense", "title": "T"},
+				object{"title": "T"},
+				object{"id": first, "status": "draft"},
+				object{"id": first, "title": ""},
+				7,
+				object{"id": first, "title": "Last"},
 			}}).ok(200)
-			require.Equal(t, []any{object{"id": one}, object{"id": two}, object{"id": one}}, res.at("data.updated"))
+			require.Equal(t, []any{object{"id": first}, object{"id": second}, object{"id": first}}, res.at("data.updated"))
 			require.Equal(t,
 				object{"job": object{"id": foreign, "title": "Taken"}, "error": "Job listing not found"},
 				res.at("data.failed.0"))
@@ -371,20 +393,23 @@ func TestEmployerJobs(t *testing.T) {
 			} {
 				require.Equal(t, message, res.text(fmt.Sprintf("data.failed.%d.error", i)), "%s", res.raw)
 			}
-			require.Contains(t, res.text("message"), "3")
-			require.Contains(t, res.text("message"), "7")
-			require.Equal(t, "Last", employer.get("/api/employers/jobs/"+one).text("data.job.title"), "the last value applies")
-			require.Equal(t, "A", employer.get("/api/employers/jobs/"+one).text("data.job.department"), "in order")
-			require.Equal(t, "closed", employer.get("/api/employers/jobs/"+two).text("data.job.status"))
-			require.Equal(t, "Staff Nurse", rival.get("/api/employers/jobs/"+foreign).text("data.job.title"))
-			many := make([]object, 101)
-			for i := range many {
-				many[i] = object{"id": one, "title": fmt.Sprint("Job ", i)}
+			require.Contains(t, res.text("message"), "3", "the number of updates")
+			require.Contains(t, res.text("message"), "7", "the number of failed items")
+			require.Equal(t, "Last", employer.get("/api/employers/jobs/"+first).text("data.job.title"), "the last value applies")
+			require.Equal(t, "A", employer.get("/api/employers/jobs/"+first).text("data.job.department"),
+				"a later item of the same job keeps what it does not mention")
+			require.Equal(t, "closed", employer.get("/api/employers/jobs/"+second).text("data.job.status"))
+			require.Equal(t, "Staff Nurse", otherEmployer.get("/api/employers/jobs/"+foreign).text("data.job.title"))
+			const maxJobs = 100
+			tooMany := make([]object, maxJobs+1)
+			for i := range tooMany {
+				tooMany[i] = object{"id": first, "title": fmt.Sprint("Job ", i)}
 			}
-			employer.fromNewAddress().put(path, object{"jobs": many}).fails(400, "Maximum 100 jobs per batch request")
-			require.Len(t, employer.fromNewAddress().put(path, object{"jobs": many[:100]}).ok(200).list("data.updated"), 100, "each counts")
+			employer.fromNewAddress().put(path, object{"jobs": tooMany}).fails(400, "Maximum 100 jobs per batch request")
+			most := employer.fromNewAddress().put(path, object{"jobs": tooMany[:maxJobs]}).ok(200)
+			require.Len(t, most.list("data.updated"), maxJobs, "each item of the same job counts")
 			employer.fromNewAddress().put(path, `{}`).invalid("jobs")
-			strangers(t, "PUT", path, object{"jobs": many[:1]}, false)
+			requireForEmployersOnly(t, "PUT", path, object{"jobs": tooMany[:1]})
 		})
 		subtest("POST /api/employers/jobs/:id/duplicate", func(t *testing.T) {
 			id := employer.listing(fullListing())
@@ -394,51 +419,51 @@ func TestEmployerJobs(t *testing.T) {
 			require.NotEqual(t, id, res.text("data.id"))
 			require.Equal(t, "Charge Nurse (Copy)", res.text("data.title"))
 			source := employer.get("/api/employers/jobs/" + id).at("data.job").(object)
-			twin := employer.get("/api/employers/jobs/" + res.text("data.id")).at("data.job").(object)
+			duplicate := employer.get("/api/employers/jobs/" + res.text("data.id")).at("data.job").(object)
 			for _, field := range []string{
 				"description", "department", "contractType", "salary", "location", "requirements",
 				"benefits", "questions", "specialty", "employmentType", "company",
 			} {
-				require.Equal(t, source[field], twin[field], field)
+				require.Equal(t, source[field], duplicate[field], field)
 			}
-			require.Equal(t, "active", twin["status"])
-			// The longest title is cut to leave space for " (Copy)".
-			long := employer.listing(object{"title": strings.Repeat("é", 200)})
-			require.True(
-				t,
-				strings.HasSuffix(employer.post("/api/employers/jobs/"+long+"/duplicate", nil).ok(200).text("data.title"), " (Copy)"),
-			)
+			require.Equal(t, "active", duplicate["status"])
+			// A title of the maximum length, 200, is cut to leave space for " (Copy)".
+			longest := employer.listing(object{"title": strings.Repeat("é", 200)})
+			title := employer.post("/api/employers/jobs/"+longest+"/duplicate", nil).ok(200).text("data.title")
+			require.True(t, strings.HasSuffix(title, " (Copy)"), title)
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.post("/api/employers/jobs/"+absent+"/duplicate", nil).fails(404, "Job listing not found")
 			}
-			strangers(t, "POST", "/api/employers/jobs/"+id+"/duplicate", nil, true)
+			requireForOrganizationOnly(t, "POST", "/api/employers/jobs/"+id+"/duplicate", nil)
 		})
 		subtest("POST /api/employers/jobs/:id/renew", func(t *testing.T) {
 			id := employer.listing(object{"applicationDeadline": "2020-01-01"})
 			path := "/api/employers/jobs/" + id + "/renew"
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
-			until := func(res *response) time.Time {
+			// renew requires a success and returns the new deadline.
+			renew := func(body any) time.Time {
 				t.Helper()
+				res := employer.post(path, body).ok(200)
 				require.Equal(t, id, res.text("data.id"))
 				require.Equal(t, "active", res.text("data.status"))
-				at, err := time.Parse(time.RFC3339, res.text("data.applicationDeadline"))
+				deadline, err := time.Parse(time.RFC3339, res.text("data.applicationDeadline"))
 				require.NoError(t, err)
-				return at
+				return deadline
 			}
-			first := until(employer.post(path, nil).ok(200))
+			first := renew(nil)
 			require.WithinDuration(t, time.Now().AddDate(0, 0, 30), first, time.Minute, "30 days from now, because the deadline has passed")
 			guest.get("/api/listings/" + id).ok(200)
-			second := until(employer.post(path, object{"durationDays": 7}).ok(200))
+			second := renew(object{"durationDays": 7})
 			require.Equal(t, first.AddDate(0, 0, 7), second, "from the deadline, because it is later than now")
-			require.Equal(t, second.AddDate(0, 0, 30), until(employer.post(path, object{}).ok(200)))
-			until(employer.post(path, object{"durationDays": 365}).ok(200))
-			for _, odd := range []string{"0", "-1", "366", "1.5", `"30"`, "1e9", "[]", "true"} {
-				employer.post(path, `{"durationDays": `+odd+`}`).invalid("durationDays")
+			require.Equal(t, second.AddDate(0, 0, 30), renew(object{}), "30 days by default")
+			renew(object{"durationDays": 365})
+			for _, days := range []string{"0", "-1", "366", "1.5", `"30"`, "1e9", "[]", "true"} {
+				employer.post(path, `{"durationDays": `+days+`}`).invalid("durationDays")
 			}
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.post("/api/employers/jobs/"+absent+"/renew", nil).fails(404, "Job listing not found")
 			}
-			strangers(t, "POST", path, nil, true)
+			requireForOrganizationOnly(t, "POST", path, nil)
 		})
 	})
 }

@@ -110,3 +110,22 @@ func TestMailOverSMTP(t *testing.T) {
 		})
 	}
 }
+
+// TestApplicationMails_Off_NotificationRemains checks that a user who has turned off e-mails
+// still gets the notification of a changed application on the site.
+func TestApplicationMails_Off_NotificationRemains(t *testing.T) {
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		employer := server.employer(t)
+		withoutMails, withMails := server.seeker(t), server.seeker(t)
+		listing := employer.listing(object{"title": "Theatre Nurse"})
+		withoutMails.put("/api/jobseekers/settings", object{"intent": "update-notifications", "email": false}).ok(200)
+		for _, seeker := range []*account{withoutMails, withMails} {
+			application := seeker.application(listing, nil)
+			employer.fromNewAddress().put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
+			seeker.waitForNotifications(1)
+		}
+		// An e-mail to withoutMails would have been sent before this one.
+		server.waitForMail(t, withMails.email, "Your application: Theatre Nurse")
+		server.requireNoMail(t, withoutMails.email, "Your application")
+	})
+}

@@ -22,10 +22,9 @@ type matrixUsers struct {
 	guest                   *client
 	seeker, otherSeeker     *account
 	employer, otherEmployer *account
-	// bare is a member of the employer's organization without any permission, and member is the
-	// id of another member.
-	bare   *account
-	member string
+	// withoutPermissions is a member of the employer's organization.
+	withoutPermissions *account
+	member             string // another member, with the permissions of a recruiter
 
 	// listing is the employer's, and title its title. The seeker has applied for it, and has a
 	// notification of the application.
@@ -48,8 +47,8 @@ type matrixUsers struct {
 
 // matrixRow is a request that succeeds for its authorized caller.
 type matrixRow struct {
-	path   func(c *matrixUsers) string
-	body   func(c *matrixUsers) any
+	path   func(u *matrixUsers) string
+	body   func(u *matrixUsers) any
 	status int // of the success
 	// foreignStatus is the status for a user of the same kind who does not own
 	// the resource: 404 unless set.
@@ -65,7 +64,7 @@ type matrixRow struct {
 	// permanently, so that they run with separate users.
 	isolated bool
 	// prepare brings the resource into the state that the request needs.
-	prepare func(c *matrixUsers)
+	prepare func(u *matrixUsers)
 }
 
 // The functions below return the paths and bodies of requests for the rows of the matrix. Paths
@@ -78,44 +77,51 @@ func fixedPath(path string) func(*matrixUsers) string {
 
 // withBody returns a body without ids.
 func withBody(body any) func(*matrixUsers) any { return func(*matrixUsers) any { return body } }
+
 func employerJob(suffix string) func(*matrixUsers) string {
-	return func(c *matrixUsers) string { return "/api/employers/jobs/" + c.listing + suffix }
+	return func(u *matrixUsers) string { return "/api/employers/jobs/" + u.listing + suffix }
 }
+
 func publicListing(suffix string) func(*matrixUsers) string {
-	return func(c *matrixUsers) string { return "/api/listings/" + c.listing + suffix }
+	return func(u *matrixUsers) string { return "/api/listings/" + u.listing + suffix }
 }
+
 func moderatedListing(suffix string) func(*matrixUsers) string {
-	return func(c *matrixUsers) string { return "/api/admin/jobs/" + c.listing + suffix }
+	return func(u *matrixUsers) string { return "/api/admin/jobs/" + u.listing + suffix }
 }
+
 func moderatedOrganization(suffix string) func(*matrixUsers) string {
-	return func(c *matrixUsers) string {
-		return "/api/admin/organizations/" + c.employer.fromNewAddress().
-			get("/api/employers/organization").
-			ok(200).
-			text("data.organizationId") +
-			suffix
+	return func(u *matrixUsers) string {
+		organization := u.employer.fromNewAddress().get("/api/employers/organization").ok(200)
+		return "/api/admin/organizations/" + organization.text("data.organizationId") + suffix
 	}
 }
-func receivedApplication(c *matrixUsers) string {
-	return "/api/employers/applications/" + c.application
+
+func receivedApplication(u *matrixUsers) string {
+	return "/api/employers/applications/" + u.application
 }
-func applicationInterview(c *matrixUsers) string { return receivedApplication(c) + "/interview" }
-func ownApplication(c *matrixUsers) string       { return "/api/jobseekers/applications/" + c.application }
-func ownNotification(c *matrixUsers) string {
-	return "/api/jobseekers/notifications/" + c.notification
+
+func applicationInterview(u *matrixUsers) string { return receivedApplication(u) + "/interview" }
+func ownApplication(u *matrixUsers) string       { return "/api/jobseekers/applications/" + u.application }
+func ownNotification(u *matrixUsers) string {
+	return "/api/jobseekers/notifications/" + u.notification
 }
-func ownBookmark(c *matrixUsers) string { return "/api/jobseekers/bookmarks/" + c.bookmark }
+
+func ownBookmark(u *matrixUsers) string { return "/api/jobseekers/bookmarks/" + u.bookmark }
 func ownDocument(suffix string) func(*matrixUsers) string {
-	return func(c *matrixUsers) string { return "/api/jobseekers/documents/" + c.document + suffix }
+	return func(u *matrixUsers) string { return "/api/jobseekers/documents/" + u.document + suffix }
 }
+
 func ownApp(suffix string) func(*matrixUsers) string {
-	return func(c *matrixUsers) string { return "/api/developers/apps/" + c.app + suffix }
+	return func(u *matrixUsers) string { return "/api/developers/apps/" + u.app + suffix }
 }
+
 func appWebhook(suffix string) func(*matrixUsers) string {
-	return func(c *matrixUsers) string { return ownApp("/webhooks/" + c.webhook + suffix)(c) }
+	return func(u *matrixUsers) string { return ownApp("/webhooks/" + u.webhook + suffix)(u) }
 }
-func memberPermissions(c *matrixUsers) string {
-	return "/api/employers/team/" + c.member + "/permissions"
+
+func memberPermissions(u *matrixUsers) string {
+	return "/api/employers/team/" + u.member + "/permissions"
 }
 
 // matrix has a row for every route that identifies its caller, by method and path.
@@ -129,11 +135,11 @@ var matrix = map[string]matrixRow{
 	},
 	"GET /api/auth/sessions": {path: fixedPath("/api/auth/sessions")},
 	"DELETE /api/auth/sessions/:id": {
-		path:         func(c *matrixUsers) string { return "/api/auth/sessions/" + c.session },
+		path:         func(u *matrixUsers) string { return "/api/auth/sessions/" + u.session },
 		foreignError: "Session not found",
-		prepare: func(c *matrixUsers) {
-			c.server.guest(c.seeker.t).post("/api/auth/login", object{"email": c.seeker.email, "password": password}).ok(200)
-			c.session = c.seeker.fromNewAddress().get("/api/auth/sessions").ok(200).text("data.sessions.0.id")
+		prepare: func(u *matrixUsers) {
+			u.server.guest(u.seeker.t).post("/api/auth/login", object{"email": u.seeker.email, "password": password}).ok(200)
+			u.session = u.seeker.fromNewAddress().get("/api/auth/sessions").ok(200).text("data.sessions.0.id")
 		},
 	},
 	"DELETE /api/auth/sessions":    {path: fixedPath("/api/auth/sessions"), isolated: true},
@@ -193,7 +199,7 @@ var matrix = map[string]matrixRow{
 		body: func(*matrixUsers) any { return object{"intent": "add-member", "name": "N", "email": newEmail()} },
 	},
 	"DELETE /api/employers/team/:id": {
-		path:          func(c *matrixUsers) string { return teamPath(c.member) },
+		path:          func(u *matrixUsers) string { return teamPath(u.member) },
 		isolated:      true,
 		foreignStatus: 403,
 		foreignError:  "Team member not in your organization",
@@ -219,7 +225,7 @@ var matrix = map[string]matrixRow{
 	"GET /api/admin/organizations/:id":           {path: moderatedOrganization("")},
 	"POST /api/admin/organizations/:id/standing": {path: moderatedOrganization("/standing"), body: withBody(object{"action": "unverify"})},
 	"POST /api/admin/accounts/:id/standing": {
-		path:     func(c *matrixUsers) string { return "/api/admin/accounts/" + c.otherSeeker.id + "/standing" },
+		path:     func(u *matrixUsers) string { return "/api/admin/accounts/" + u.otherSeeker.id + "/standing" },
 		isolated: true,
 		body:     withBody(object{"action": "suspend"}),
 	},
@@ -235,12 +241,12 @@ var matrix = map[string]matrixRow{
 	"POST /api/listings/:id/restore": {
 		path:         publicListing("/restore"),
 		foreignError: "Listing not found or not deleted",
-		prepare:      func(c *matrixUsers) { c.employer.fromNewAddress().delete("/api/employers/jobs/" + c.listing).ok(200) },
+		prepare:      func(u *matrixUsers) { u.employer.fromNewAddress().delete("/api/employers/jobs/" + u.listing).ok(200) },
 	},
 	"POST /api/listings/:id/archive": {path: publicListing("/archive"), foreignError: "Listing not found"},
 	"PUT /api/listings/batch": {
 		path: fixedPath("/api/listings/batch"),
-		body: func(c *matrixUsers) any { return []object{{"uuid": c.listing, "meta": object{"b": 2}}} },
+		body: func(u *matrixUsers) any { return []object{{"uuid": u.listing, "meta": object{"b": 2}}} },
 	},
 
 	"GET /api/employers/jobs": {path: fixedPath("/api/employers/jobs")},
@@ -255,7 +261,7 @@ var matrix = map[string]matrixRow{
 	},
 	"PUT /api/employers/jobs/batch": {
 		path: fixedPath("/api/employers/jobs/batch"),
-		body: func(c *matrixUsers) any { return object{"jobs": []object{{"id": c.listing, "title": "Mine"}}} },
+		body: func(u *matrixUsers) any { return object{"jobs": []object{{"id": u.listing, "title": "Mine"}}} },
 	},
 	"GET /api/employers/jobs/:id": {path: employerJob(""), foreignError: "Job listing not found"},
 	"PUT /api/employers/jobs/:id": {
@@ -276,7 +282,7 @@ var matrix = map[string]matrixRow{
 	"GET /api/jobseekers/applications": {path: fixedPath("/api/jobseekers/applications")},
 	"POST /api/jobseekers/applications": {
 		path:   fixedPath("/api/jobseekers/applications"),
-		body:   func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} },
+		body:   func(u *matrixUsers) any { return object{"listingId": u.employer.listing(nil)} },
 		status: 201,
 	},
 	"GET /api/jobseekers/applications/:id": {path: ownApplication, foreignError: "Application not found"},
@@ -295,13 +301,13 @@ var matrix = map[string]matrixRow{
 
 	"POST /api/jobseekers/saved": {
 		path:   fixedPath("/api/jobseekers/saved"),
-		body:   func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} },
+		body:   func(u *matrixUsers) any { return object{"listingId": u.employer.listing(nil)} },
 		status: 201,
 	},
 	"GET /api/jobseekers/bookmarks": {path: fixedPath("/api/jobseekers/bookmarks")},
 	"POST /api/jobseekers/bookmarks": {
 		path:   fixedPath("/api/jobseekers/bookmarks"),
-		body:   func(c *matrixUsers) any { return object{"listingId": c.employer.listing(nil)} },
+		body:   func(u *matrixUsers) any { return object{"listingId": u.employer.listing(nil)} },
 		status: 201,
 	},
 	"GET /api/jobseekers/bookmarks/:id":    {path: ownBookmark, foreignError: "Bookmark not found"},
@@ -350,7 +356,7 @@ var matrix = map[string]matrixRow{
 	},
 	"GET /api/jobseekers/recommendations": {path: fixedPath("/api/jobseekers/recommendations"), isPerUser: true},
 	"DELETE /api/jobseekers/recommendations/:id": {
-		path:      func(c *matrixUsers) string { return "/api/jobseekers/recommendations/" + c.listing },
+		path:      func(u *matrixUsers) string { return "/api/jobseekers/recommendations/" + u.listing },
 		isPerUser: true,
 	},
 	"GET /api/jobseekers/dashboard": {path: fixedPath("/api/jobseekers/dashboard"), isPerUser: true},
@@ -379,22 +385,23 @@ var matrix = map[string]matrixRow{
 		path:         applicationInterview,
 		body:         withBody(object{"outcome": "pass"}),
 		foreignError: "Application not found",
-		prepare: func(c *matrixUsers) {
-			c.employer.post(applicationInterview(c), appointment(nil)).ok(200)
+		prepare: func(u *matrixUsers) {
+			u.employer.post(applicationInterview(u), appointment(nil)).ok(200)
 		},
 	},
 	"GET /api/employers/applications/:id/documents": {
-		path:         func(c *matrixUsers) string { return receivedApplication(c) + "/documents" },
+		path:         func(u *matrixUsers) string { return receivedApplication(u) + "/documents" },
 		foreignError: "Application not found",
 	},
-	"GET /api/employers/applications/:id/documents/:documentId": {path: func(c *matrixUsers) string {
-		return receivedApplication(c) + "/documents/" + c.employer.fromNewAddress().
-			get(receivedApplication(c)+"/documents").
-			ok(200).
-			text("data.documents.0.id")
-	}, foreignError: "Application not found"},
+	"GET /api/employers/applications/:id/documents/:documentId": {
+		path: func(u *matrixUsers) string {
+			documents := u.employer.fromNewAddress().get(receivedApplication(u) + "/documents").ok(200)
+			return receivedApplication(u) + "/documents/" + documents.text("data.documents.0.id")
+		},
+		foreignError: "Application not found",
+	},
 	"POST /api/employers/applications/:id/contact": {
-		path:         func(c *matrixUsers) string { return receivedApplication(c) + "/contact" },
+		path:         func(u *matrixUsers) string { return receivedApplication(u) + "/contact" },
 		body:         withBody(object{"subject": "Hello", "message": "there"}),
 		foreignError: "Application not found",
 	},
@@ -404,7 +411,7 @@ var matrix = map[string]matrixRow{
 		status: 202,
 	},
 	"GET /api/employers/exports/:id": {
-		path:         func(c *matrixUsers) string { return "/api/employers/exports/" + c.export },
+		path:         func(u *matrixUsers) string { return "/api/employers/exports/" + u.export },
 		foreignError: "Export not found",
 	},
 	"GET /api/employers/interviews": {path: fixedPath("/api/employers/interviews")},
@@ -431,7 +438,7 @@ var matrix = map[string]matrixRow{
 	},
 	"GET /api/developers/apps/:id/keys": {path: ownApp("/keys"), foreignError: "Application not found"},
 	"DELETE /api/developers/apps/:id/keys/:keyId": {
-		path:         func(c *matrixUsers) string { return "/api/developers/apps/" + c.app + "/keys/" + c.key },
+		path:         func(u *matrixUsers) string { return "/api/developers/apps/" + u.app + "/keys/" + u.key },
 		foreignError: "Application not found",
 	},
 	"POST /api/developers/apps/:id/plan": {
@@ -441,9 +448,9 @@ var matrix = map[string]matrixRow{
 	},
 	"GET /api/auth/consents": {path: fixedPath("/api/auth/consents")},
 	"DELETE /api/auth/consents/:clientId": {
-		path:         func(c *matrixUsers) string { return "/api/auth/consents/" + c.consentedApp },
+		path:         func(u *matrixUsers) string { return "/api/auth/consents/" + u.consentedApp },
 		foreignError: "Consent not found",
-		prepare:      func(c *matrixUsers) { c.consentedApp = c.server.authorizeApp(c.seeker.t, c.seeker) },
+		prepare:      func(u *matrixUsers) { u.consentedApp = u.server.authorizeApp(u.seeker.t, u.seeker) },
 	},
 	"GET /api/developers/apps/:id/usage": {path: ownApp("/usage"), foreignError: "Application not found"},
 
@@ -491,15 +498,15 @@ var matrix = map[string]matrixRow{
 		foreignError: "Application not found",
 	},
 	"POST /api/developers/apps/:id/webhooks/:webhookId/deliveries/:deliveryId/replay": {
-		path:         func(c *matrixUsers) string { return appWebhook("/deliveries/" + c.delivery + "/replay")(c) },
+		path:         func(u *matrixUsers) string { return appWebhook("/deliveries/" + u.delivery + "/replay")(u) },
 		status:       202,
 		foreignError: "Application not found",
 	},
 
 	"POST /api/employers/applications/batch": {
 		path: fixedPath("/api/employers/applications/batch"),
-		body: func(c *matrixUsers) any {
-			return object{"applications": []object{{"id": c.application, "status": "review"}}}
+		body: func(u *matrixUsers) any {
+			return object{"applications": []object{{"id": u.application, "status": "review"}}}
 		},
 	},
 }
@@ -507,12 +514,13 @@ var matrix = map[string]matrixRow{
 // newMatrixUsersWithResources returns users with all resources.
 func newMatrixUsersWithResources(t *testing.T, server *testServer) *matrixUsers {
 	t.Helper()
-	c := newMatrixUsers(t, server)
-	c.createResources()
-	c.createDeveloperResources()
-	c.consentedApp = server.authorizeApp(t, c.seeker)
-	c.reader, c.writer = c.seeker.programOf(c.app), c.seeker.grantApp(c.app, integrations.Scopes()...)
-	return c
+	u := newMatrixUsers(t, server)
+	u.createResources()
+	u.createDeveloperResources()
+	u.consentedApp = server.authorizeApp(t, u.seeker)
+	u.reader = u.seeker.programOf(u.app)
+	u.writer = u.seeker.grantApp(u.app, integrations.Scopes()...)
+	return u
 }
 
 // newMatrixUsers returns users without resources. Most of its time is password
@@ -527,7 +535,7 @@ func newMatrixUsers(t *testing.T, server *testServer) *matrixUsers {
 		employer:      server.employer(t),
 		otherEmployer: server.employer(t),
 	}
-	users.bare = server.addMember(t, users.employer,
+	users.withoutPermissions = server.addMember(t, users.employer,
 		object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}})
 	users.member = server.addMember(t, users.employer, nil).id
 	return users
@@ -537,33 +545,34 @@ func newMatrixUsers(t *testing.T, server *testServer) *matrixUsers {
 // the tests that use them: sensitive operations need a recent sign-in.
 func sharedMatrixUsers(server *testServer) func(t *testing.T) *matrixUsers {
 	var once sync.Once
-	var people *matrixUsers
+	var users *matrixUsers
 	return func(t *testing.T) *matrixUsers {
 		t.Helper()
-		once.Do(func() { people = newMatrixUsers(t, server) })
-		require.NotNil(t, people, "the test that created the users failed")
-		return people
+		once.Do(func() { users = newMatrixUsers(t, server) })
+		require.NotNil(t, users, "the test that created the users failed")
+		return users
 	}
 }
 
 // forTest returns the same users, whose clients report failures to another test, without
 // resources.
 func (u *matrixUsers) forTest(t *testing.T) *matrixUsers {
-	as := func(a *account) *account {
-		theirs, browser := *a, *a.client
-		browser.t = t
-		theirs.client = &browser
-		return &theirs
+	withTest := func(a *account) *account {
+		accountCopy := *a
+		clientCopy := *a.client
+		clientCopy.t = t
+		accountCopy.client = &clientCopy
+		return &accountCopy
 	}
 	return &matrixUsers{
-		server:        u.server,
-		guest:         u.server.guest(t),
-		seeker:        as(u.seeker),
-		otherSeeker:   as(u.otherSeeker),
-		employer:      as(u.employer),
-		otherEmployer: as(u.otherEmployer),
-		bare:          as(u.bare),
-		member:        u.member,
+		server:             u.server,
+		guest:              u.server.guest(t),
+		seeker:             withTest(u.seeker),
+		otherSeeker:        withTest(u.otherSeeker),
+		employer:           withTest(u.employer),
+		otherEmployer:      withTest(u.otherEmployer),
+		withoutPermissions: withTest(u.withoutPermissions),
+		member:             u.member,
 	}
 }
 
@@ -585,17 +594,17 @@ func (u *matrixUsers) createResources() {
 // createDeveloperResources creates the resources of a developer for the jobseeker. The webhook
 // subscribes to an event that the tests hardly cause, at a host that does not exist.
 func (u *matrixUsers) createDeveloperResources() {
-	me := u.seeker.fromNewAddress()
-	me.t.Helper()
-	u.app = me.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
-	u.key = me.post("/api/developers/apps/"+u.app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
-	u.webhook = me.post("/api/developers/apps/"+u.app+"/webhooks", object{
+	developer := u.seeker.fromNewAddress()
+	developer.t.Helper()
+	u.app = developer.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
+	u.key = developer.post("/api/developers/apps/"+u.app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
+	u.webhook = developer.post("/api/developers/apps/"+u.app+"/webhooks", object{
 		"url":    "https://receiver.invalid/hook",
 		"events": []string{"job.closed"},
 	}).
 		ok(201).
 		text("data.webhook.id")
-	u.delivery = me.post("/api/developers/apps/"+u.app+"/webhooks/"+u.webhook+"/test", nil).ok(202).text("data.delivery.id")
+	u.delivery = developer.post("/api/developers/apps/"+u.app+"/webhooks/"+u.webhook+"/test", nil).ok(202).text("data.delivery.id")
 }
 
 // routes returns the routes of the portal API.
@@ -612,8 +621,9 @@ func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 	for _, route := range routes() {
 		key := route.Method + " " + route.Path
 		known[key] = true
-		_, has := matrix[key]
-		require.Equal(t, route.Auth != web.None, has, "%s: exactly the routes that identify their caller have a row in the matrix", key)
+		_, hasRow := matrix[key]
+		require.Equal(t, route.Auth != web.None, hasRow,
+			"%s: exactly the routes that identify their caller have a row in the matrix", key)
 		if route.Audience == web.Employer || route.Audience == web.EmployerSide {
 			require.Equal(t, matrix[key].anyMember, route.Permission == "",
 				"%s: either any member may use the route, or it requires a permission", key)
@@ -628,20 +638,21 @@ func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 // documented status of each.
 func TestRoleMatrix(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		var people func(*testing.T) *matrixUsers
+		var sharedUsers func(*testing.T) *matrixUsers
 		for i, route := range routes() {
 			row, ok := matrix[route.Method+" "+route.Path]
 			if !ok {
 				continue
 			}
-			if people == nil || i%40 == 0 { // the resources of a user are limited
-				people = sharedMatrixUsers(server)
+			// A user can have a limited number of resources, so that at most 40 routes share users.
+			if sharedUsers == nil || i%40 == 0 {
+				sharedUsers = sharedMatrixUsers(server)
 			}
-			people := people
+			usersOfRow := sharedUsers
 			t.Run(route.Method+" "+route.Path, func(t *testing.T) {
 				t.Parallel()
 				// Rows share the users, but not the resources.
-				users := people(t).forTest(t)
+				users := usersOfRow(t).forTest(t)
 				if row.isolated {
 					users = newMatrixUsers(t, server)
 				}
@@ -661,59 +672,69 @@ func TestRoleMatrix(t *testing.T) {
 // check sends the row's request as every kind of user. The authorized caller is last, because
 // the request may change or delete the resource.
 func (row matrixRow) check(t *testing.T, users *matrixUsers, route web.Route) {
-	as := func(who *client) *response {
+	t.Helper()
+	sendAs := func(caller *client) *response {
 		var body any
 		if row.body != nil {
 			body = row.body(users)
 		}
-		return who.fromNewAddress().send(route.Method, row.path(users), body)
+		return caller.fromNewAddress().send(route.Method, row.path(users), body)
 	}
-	as(&client{t: t, server: users.server, token: "nonsense"}).fails(http.StatusUnauthorized, "Unauthorized")
-	rightful, stranger := users.seeker, users.otherSeeker
-	if route.Audience == web.Employer || route.Audience == web.EmployerSide {
-		rightful, stranger = users.employer, users.otherEmployer
-	}
-	if route.Audience == web.Moderator {
-		rightful = users.server.moderator(t)
-	}
+	sendAs(&client{t: t, server: users.server, token: "nonsense"}).fails(http.StatusUnauthorized, "Unauthorized")
 	if route.Auth == web.Required {
-		as(users.guest).fails(http.StatusUnauthorized, "Unauthorized")
+		sendAs(users.guest).fails(http.StatusUnauthorized, "Unauthorized")
 	} else {
-		require.Less(t, as(users.guest).status, 401, "guests are admitted")
+		require.Less(t, sendAs(users.guest).status, 401, "guests are admitted")
 	}
 	switch route.Audience {
 	case web.Seeker:
-		as(users.employer.client).fails(http.StatusForbidden, "Forbidden")
+		sendAs(users.employer.client).fails(http.StatusForbidden, "Forbidden")
 	case web.Employer, web.EmployerSide:
-		as(users.seeker.client).fails(http.StatusForbidden, "Forbidden")
+		sendAs(users.seeker.client).fails(http.StatusForbidden, "Forbidden")
 	case web.Moderator:
-		as(users.seeker.client).fails(http.StatusForbidden, "Forbidden")
-		as(users.employer.client).fails(http.StatusForbidden, "Forbidden")
+		sendAs(users.seeker.client).fails(http.StatusForbidden, "Forbidden")
+		sendAs(users.employer.client).fails(http.StatusForbidden, "Forbidden")
 	}
 	if route.Permission != "" {
-		as(users.bare.client).fails(http.StatusForbidden, "Forbidden")
+		sendAs(users.withoutPermissions.client).fails(http.StatusForbidden, "Forbidden")
 	}
-	if route.Audience != web.Anyone && route.Audience != web.Moderator || strings.HasPrefix(route.Path, "/api/developers/") {
-		res := as(stranger.client)
-		// Another user's resource is reported as not found. Operations without an id, such as
-		// lists and batches, succeed but must not contain it.
-		if strings.Contains(route.Path, "/:id") && !row.isPerUser {
-			status := row.foreignStatus
-			if status == 0 {
-				status = http.StatusNotFound
-			}
-			res.fails(status, row.foreignError)
-		} else {
-			// A batch reports the refused items as they were sent.
-			if !row.isPerUser {
-				require.NotContains(t, string(res.raw), users.title, "what is not theirs")
-			}
-			require.NotContains(t, string(res.raw), users.seeker.email, "what is not theirs")
-		}
+
+	authorized := users.seeker
+	nonOwner := users.otherSeeker
+	if route.Audience == web.Employer || route.Audience == web.EmployerSide {
+		authorized = users.employer
+		nonOwner = users.otherEmployer
+	}
+	if route.Audience == web.Moderator {
+		authorized = users.server.moderator(t)
+	}
+	isPrivate := route.Audience != web.Anyone && route.Audience != web.Moderator
+	if isPrivate || strings.HasPrefix(route.Path, "/api/developers/") {
+		row.checkNonOwner(t, users, route, sendAs(nonOwner.client))
 	}
 	status := row.status
 	if status == 0 {
 		status = http.StatusOK
 	}
-	require.Equal(t, status, as(rightful.client).status)
+	require.Equal(t, status, sendAs(authorized.client).status)
+}
+
+// checkNonOwner checks the response to a user of the same kind who does not own the resource.
+// Such a resource is reported as not found. Operations without an id, such as lists and
+// batches, succeed but must not contain it.
+func (row matrixRow) checkNonOwner(t *testing.T, users *matrixUsers, route web.Route, res *response) {
+	t.Helper()
+	if strings.Contains(route.Path, "/:id") && !row.isPerUser {
+		status := row.foreignStatus
+		if status == 0 {
+			status = http.StatusNotFound
+		}
+		res.fails(status, row.foreignError)
+		return
+	}
+	// Batches repeat the items that they refuse, but these have only ids, no title.
+	if !row.isPerUser {
+		require.NotContains(t, string(res.raw), users.title, "another user's listing")
+	}
+	require.NotContains(t, string(res.raw), users.seeker.email, "another user's e-mail address")
 }

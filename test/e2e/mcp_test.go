@@ -18,142 +18,39 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// RoundTrip implements http.RoundTripper: the MCP library sends its requests with the
-// credentials and the address of the client.
-func (c *client) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("X-Forwarded-For", c.ip)
-	if c.apiKey != "" {
-		r.Header.Set("X-API-Key", c.apiKey)
-	}
-	if c.token != "" {
-		r.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	return http.DefaultTransport.RoundTrip(r)
-}
-
-// session connects to the MCP server with the library.
-func (c *client) session(t testing.TB) *mcp.ClientSession {
-	t.Helper()
-	s, err := c.connect(t)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
-// connect is like session but returns the error of a refused connection.
-func (c *client) connect(t testing.TB) (*mcp.ClientSession, error) {
-	t.Helper()
-	return mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
-		Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: c.server.url + "/mcp", HTTPClient: &http.Client{Transport: c}, MaxRetries: -1}, nil)
-}
-
-// callTool calls a tool and returns its structured result, which its text repeats for clients
-// that do not read structured results.
-func callTool(t testing.TB, s *mcp.ClientSession, tool string, arguments object) object {
-	t.Helper()
-	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
-	require.NoError(t, err)
-	require.False(t, r.IsError, "%s", textOf(r))
-	require.JSONEq(t, encodeJSON(t, r.StructuredContent), textOf(r))
-	return r.StructuredContent.(object)
-}
-
-// callToolError calls a tool and returns the text of its error.
-func callToolError(t testing.TB, s *mcp.ClientSession, tool string, arguments object) string {
-	t.Helper()
-	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
-	require.NoError(t, err)
-	require.True(t, r.IsError, "%s", textOf(r))
-	return textOf(r)
-}
-
-// encodeJSON returns v as JSON.
-func encodeJSON(t testing.TB, v any) string {
-	t.Helper()
-	raw, err := json.Marshal(v)
-	require.NoError(t, err)
-	return string(raw)
-}
-
-// metricsOf returns the metrics of the server in the text format of Prometheus.
-func metricsOf(t testing.TB, server *testServer) string {
-	t.Helper()
-	response, err := http.Get(server.url + "/metrics")
-	require.NoError(t, err)
-	defer func() { _ = response.Body.Close() }()
-	raw, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return string(raw)
-}
-
-// textOf returns the text of a tool's result.
-func textOf(r *mcp.CallToolResult) string { return r.Content[0].(*mcp.TextContent).Text }
-
-// rpc sends a message to the MCP server without the library, so that it can be malformed. The
-// headers are names and values in turn.
-func (c *client) rpc(body string, headers ...string) *response {
-	c.t.Helper()
-	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.server.url+"/mcp", strings.NewReader(body))
-	require.NoError(c.t, err)
-	request.Header.Set("X-Forwarded-For", c.ip)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", "application/json, text/event-stream")
-	request.Header.Set("Mcp-Protocol-Version", "2025-11-25")
-	if c.apiKey != "" {
-		request.Header.Set("X-API-Key", c.apiKey)
-	}
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
-	}
-	res := c.do(request)
-	res.repeat = func() *response { return c.rpc(body, headers...) }
-	return res
-}
-
-// tool calls a tool without the library.
-func (c *client) tool(name string, arguments object) *response {
-	c.t.Helper()
-	return c.rpc(
-		encodeJSON(c.t, object{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": object{"name": name, "arguments": arguments}}),
-	)
-}
-
 // TestMCP_Tools checks the tools with the library of a real client: their schemas, results that
 // equal those of the developer API, errors that a model can correct, and the quota that both
 // interfaces share.
 func TestMCP_Tools(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
-		word := fmt.Sprintf("word%d", time.Now().UnixNano())
+		word := fmt.Sprintf("word%d", time.Now().UnixNano()) // in these listings only
 		var jobs []string
 		for range 3 {
 			jobs = append(jobs, boss.listing(object{"title": word, "location": "Leeds"}))
 		}
 
-		t.Run("list", func(t *testing.T) {
+		t.Run("list of tools", func(t *testing.T) {
 			t.Parallel()
-			s := server.seeker(t).program().session(t)
-			require.NotEmpty(t, s.InitializeResult().Instructions)
-			listed, err := s.ListTools(t.Context(), nil)
+			session := server.seeker(t).program().session(t)
+			require.NotEmpty(t, session.InitializeResult().Instructions)
+			list, err := session.ListTools(t.Context(), nil)
 			require.NoError(t, err)
 			byName := map[string]*mcp.Tool{}
-			for _, tool := range listed.Tools {
+			for _, tool := range list.Tools {
 				byName[tool.Name] = tool
 				require.NotEmpty(t, tool.Description, tool.Name)
 				// Only apply changes anything, so that clients ask the user before they call
-				// it.
-				require.Equal(t, tool.Name != "apply", tool.Annotations.ReadOnlyHint, tool.Name)
-				require.Equal(t, tool.Name == "apply", *tool.Annotations.DestructiveHint, tool.Name)
-				require.Equal(t, tool.Name != "apply", tool.OutputSchema != nil, tool.Name)
-				in := tool.InputSchema.(object)
-				require.Equal(t, false, in["additionalProperties"], tool.Name)
+				// it. Its output has no schema: it is a draft or an application.
+				isApply := tool.Name == "apply"
+				require.Equal(t, !isApply, tool.Annotations.ReadOnlyHint, tool.Name)
+				require.Equal(t, isApply, *tool.Annotations.DestructiveHint, tool.Name)
+				require.Equal(t, !isApply, tool.OutputSchema != nil, tool.Name)
+				inputSchema := tool.InputSchema.(object)
+				require.Equal(t, false, inputSchema["additionalProperties"], tool.Name)
 				// A schema must be complete: clients do not have the OpenAPI document.
 				require.NotContains(t, encodeJSON(t, tool), "#/components", tool.Name)
-				for name, property := range in["properties"].(object) {
+				for name, property := range inputSchema["properties"].(object) {
 					require.NotEmpty(t, property.(object)["description"], "%s of %s", name, tool.Name)
 				}
 			}
@@ -166,14 +63,19 @@ func TestMCP_Tools(t *testing.T) {
 			require.Contains(t, properties, "keywords")
 			require.NotContains(t, properties, "page", "the cursor reaches all pages")
 		})
-		t.Run("reads", func(t *testing.T) {
+		t.Run("tools that read", func(t *testing.T) {
 			t.Parallel()
 			program := server.seeker(t).program()
 			session := program.session(t)
-			first := callTool(t, session, "search_jobs",
-				object{"keywords": word, "sort": "date", "limit": 2, "facets": []string{"role", "region"}, "remote": nil})
+			first := callTool(t, session, "search_jobs", object{
+				"keywords": word,
+				"sort":     "date",
+				"limit":    2,
+				"facets":   []string{"role", "region"},
+				"remote":   nil, // some models send null for an argument that they do not use
+			})
 			require.Len(t, first["data"], 2)
-			require.Equal(t, jobs[2], first["data"].([]any)[0].(object)["id"])
+			require.Equal(t, jobs[2], first["data"].([]any)[0].(object)["id"], "the newest is first")
 			next := callTool(t, session, "search_jobs", object{
 				"keywords": word,
 				"sort":     "date",
@@ -184,15 +86,16 @@ func TestMCP_Tools(t *testing.T) {
 			require.Nil(t, next["next_cursor"])
 			require.Equal(t, program.get("/api/v1/jobs/"+jobs[0]).okDeveloper(200).body,
 				callTool(t, session, "get_job", object{"job_id": jobs[0]}))
-			require.Equal(t, program.get("/api/v1/jobs/suggest?q=lee").okDeveloper(200).body, callTool(t, session, "suggest", object{"q": "lee"}))
+			require.Equal(t, program.get("/api/v1/jobs/suggest?q=lee").okDeveloper(200).body,
+				callTool(t, session, "suggest", object{"q": "lee"}))
 			require.Empty(t, callTool(t, session, "list_my_applications", object{"limit": 5})["data"])
 		})
-		t.Run("errors", func(t *testing.T) {
+		t.Run("errors of tools", func(t *testing.T) {
 			t.Parallel()
 			session := server.seeker(t).program().session(t)
 			require.Contains(t, callToolError(t, session, "get_job", object{"job_id": "nonsense"}), "job_not_found")
-			// No path of another operation.
-			require.Contains(t, callToolError(t, session, "get_job", object{"job_id": "../applications"}), "job_not_found")
+			require.Contains(t, callToolError(t, session, "get_job", object{"job_id": "../applications"}), "job_not_found",
+				"an id cannot select the path of another operation")
 			require.Contains(t, callToolError(t, session, "get_job", object{}), "job_id is required")
 			wrong := callToolError(t, session, "search_jobs", object{"radius": -1, "sort": "zz", "salary_min": "x"})
 			for _, field := range []string{"radius", "sort", "salary_min"} {
@@ -215,8 +118,8 @@ func TestMCP_Tools(t *testing.T) {
 			require.Equal(t, "59", first.header.Get("X-RateLimit-Remaining"))
 			require.Empty(t, first.header.Get("Access-Control-Allow-Origin"))
 			program.get("/api/v1/jobs?limit=1").okDeveloper(200)
-			// The third request of 60.
-			require.Equal(t, "57", program.tool("get_job", object{"job_id": "nonsense"}).header.Get("X-RateLimit-Remaining"))
+			third := program.tool("get_job", object{"job_id": "nonsense"})
+			require.Equal(t, "57", third.header.Get("X-RateLimit-Remaining"), "the third request of 60")
 			require.Eventually(t, func() bool {
 				usage := me.get("/api/developers/apps/" + app + "/usage").ok(200)
 				return strings.Contains(string(usage.raw), `"requests":3`) && strings.Contains(string(usage.raw), `"errors":1`)
@@ -251,7 +154,7 @@ func TestMCP_Authentication(t *testing.T) {
 			require.Equal(t, "unauthorized", refused.text("code"))
 			challenge := refused.header.Get("WWW-Authenticate")
 			require.True(t, strings.HasPrefix(challenge, `Bearer resource_metadata="`+issuer+metadata+`"`), challenge)
-			require.NotContains(t, challenge, "invalid_token") // there was no token (RFC 6750 §3.1)
+			require.NotContains(t, challenge, "invalid_token", "there was no token (RFC 6750 §3.1)")
 			_, err := guest.connect(t)
 			require.Error(t, err)
 
@@ -266,27 +169,27 @@ func TestMCP_Authentication(t *testing.T) {
 		t.Run("invalid credentials", func(t *testing.T) {
 			t.Parallel()
 			seeker := server.seeker(t)
-			for _, c := range []*client{
-				{t: t, server: server, token: "x"},
-				{t: t, server: server, token: seeker.token}, // a token of the portal
+			for _, caller := range []*client{
+				server.guest(t).withInvalidToken(),
+				seeker.fromNewAddress(), // has a token of the portal
 				server.guest(t).withKey("loc_live_x"),
 			} {
-				c.ip = server.guest(t).ip
-				require.Equal(t, 401, c.tool("suggest", object{"q": "lee"}).status)
+				require.Equal(t, 401, caller.tool("suggest", object{"q": "lee"}).status)
 			}
-			wrong := (&client{t: t, server: server, ip: server.guest(t).ip, token: "x"}).tool("suggest", object{"q": "lee"})
-			require.Contains(t, wrong.header.Get("WWW-Authenticate"), `error="invalid_token"`)
+			refused := server.guest(t).withInvalidToken().tool("suggest", object{"q": "lee"})
+			require.Contains(t, refused.header.Get("WWW-Authenticate"), `error="invalid_token"`)
 		})
 		t.Run("OAuth token until its revocation", func(t *testing.T) {
 			t.Parallel()
 			party := server.thirdParty(t, nil)
 			token := party.tokens(t)
-			c := server.guest(t)
-			c.token = token.AccessToken
-			session := c.session(t)
+			program := server.guest(t)
+			program.token = token.AccessToken
+			session := program.session(t)
 			job := server.employer(t).listing(nil)
 			require.Equal(t, job, callTool(t, session, "get_job", object{"job_id": job})["data"].(object)["id"])
-			require.Contains(t, callToolError(t, session, "list_my_applications", nil), "applications:read", "the scope that is missing")
+			require.Contains(t, callToolError(t, session, "list_my_applications", nil), "applications:read",
+				"the error names the missing scope")
 			draft := callTool(t, session, "apply", object{"job_id": job})
 			require.NotEmpty(t, callTool(t, session, "apply", object{
 				"job_id":            job,
@@ -296,7 +199,7 @@ func TestMCP_Authentication(t *testing.T) {
 			require.Equal(t, 200, status)
 			_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_job", Arguments: object{"job_id": job}})
 			require.Error(t, err)
-			require.Equal(t, 401, c.tool("get_job", object{"job_id": job}).status)
+			require.Equal(t, 401, program.tool("get_job", object{"job_id": job}).status)
 		})
 		t.Run("pages of other sites", func(t *testing.T) {
 			t.Parallel()
@@ -317,6 +220,8 @@ func TestMCP_Authentication(t *testing.T) {
 func TestMCP_Messages(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		program := server.seeker(t).program()
+		const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+		require.Equal(t, 200, program.rpc(ping).status)
 		for body, want := range map[string]int{
 			"":    400,
 			"{":   400,
@@ -328,19 +233,21 @@ func TestMCP_Messages(t *testing.T) {
 			`[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]`: 400,
 			"\n [": 400,
 			"\x00": 400,
-			`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`:                                   404,
-			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`:                                 200,
-			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":5}}`:                    200,
-			`{"jsonrpc":"2.0","method":"notifications/initialized"}`:                                     202,
-			`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + strings.Repeat(" ", 1<<20):                413,
-			`{"jsonrpc":"2.0","id":1,"method":"ping"}`:                                                   200,
-			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_job","arguments":"x"}}`: 200,
+			`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen"}`:                    404,
+			`{"jsonrpc":"2.0","method":"notifications/initialized"}`:                      202,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + strings.Repeat(" ", 1<<20): 413,
 		} {
 			res := program.rpc(body)
 			require.Equal(t, want, res.status, "%.80s: %s", body, res.raw)
-			if want == 200 && !strings.Contains(body, "ping") {
-				require.Regexp(t, `"error"|"isError":true`, string(res.raw), body)
-			}
+		}
+		for _, invalidParams := range []string{
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":5}}`,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_job","arguments":"x"}}`,
+		} {
+			res := program.rpc(invalidParams)
+			require.Equal(t, 200, res.status, "%s: %s", invalidParams, res.raw)
+			require.Regexp(t, `"error"|"isError":true`, string(res.raw), invalidParams)
 		}
 		for _, method := range []string{"GET", "DELETE", "PUT", "HEAD"} {
 			res := program.try(method, "/mcp", nil)
@@ -349,7 +256,7 @@ func TestMCP_Messages(t *testing.T) {
 		}
 		require.Equal(t, 404, program.try("POST", "/mcp/x", nil).status)
 		require.Equal(t, 404, program.try("POST", "/mcpx", nil).status)
-		require.Equal(t, 400, program.rpc(`{"jsonrpc":"2.0","id":1,"method":"ping"}`, "Mcp-Protocol-Version", "1999-01-01").status)
+		require.Equal(t, 400, program.rpc(ping, "Mcp-Protocol-Version", "1999-01-01").status, "an unknown version")
 		require.Regexp(t, `locum_http_requests_total\{method="POST",route="/mcp",status="200"\}`, metricsOf(t, server))
 	})
 }
@@ -359,20 +266,20 @@ func TestMCP_Messages(t *testing.T) {
 func TestMCP_Apply(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
-		// writes returns a session of an app that may apply for the user.
-		writes := func(t *testing.T, user *account) *mcp.ClientSession {
+		// writeSession returns a session of an app that may apply for the user.
+		writeSession := func(t *testing.T, user *account) *mcp.ClientSession {
 			return user.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite).session(t)
 		}
-		applications := func(user *account) int {
+		countApplications := func(user *account) int {
 			return len(user.get("/api/jobseekers/applications").ok(200).list("data.applications"))
 		}
-		t.Run("apply without confirmation", func(t *testing.T) {
+		t.Run("draft, then confirmation", func(t *testing.T) {
 			t.Parallel()
 			ann := server.seeker(t)
 			job := boss.listing(
 				object{"title": "Theatre Nurse", "questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}},
 			)
-			session := writes(t, ann)
+			session := writeSession(t, ann)
 			content := object{
 				"job_id":       job,
 				"cover_letter": "Hello",
@@ -384,7 +291,7 @@ func TestMCP_Apply(t *testing.T) {
 			require.Equal(t, "Theatre Nurse", draft["job_title"])
 			require.Equal(t, "St Brigid's Hospital", draft["employer"])
 			require.Equal(t, content, draft["application"])
-			require.Zero(t, applications(ann))
+			require.Zero(t, countApplications(ann))
 
 			confirmed := maps.Clone(content)
 			confirmed["confirmation_code"] = draft["confirmation_code"]
@@ -399,60 +306,61 @@ func TestMCP_Apply(t *testing.T) {
 				changed[name] = value
 				require.Contains(t, callToolError(t, session, "apply", changed), "confirmation_code_invalid", name)
 			}
-			require.Contains(t, callToolError(t, writes(t, server.seeker(t)), "apply", confirmed),
+			require.Contains(t, callToolError(t, writeSession(t, server.seeker(t)), "apply", confirmed),
 				"confirmation_code_invalid", "the code of another user")
-			require.Contains(t, callToolError(t, writes(t, ann), "apply", confirmed),
-				"confirmation_code_invalid", "the code of another application")
-			require.Zero(t, applications(ann))
+			require.Contains(t, callToolError(t, writeSession(t, ann), "apply", confirmed),
+				"confirmation_code_invalid", "the code was given to another app")
+			require.Zero(t, countApplications(ann))
 
 			first := callTool(t, session, "apply", confirmed)["data"].(object)
 			require.Equal(t, "Hello", first["cover_letter"])
 			require.Equal(t, ann.id, first["candidate_id"])
 			boss.fromNewAddress().delete("/api/employers/jobs/" + job).ok(200)
 			require.Equal(t, first, callTool(t, session, "apply", confirmed)["data"], "a repeated call has the same result")
-			require.Equal(t, 1, applications(ann))
+			require.Equal(t, 1, countApplications(ann))
 		})
 		t.Run("renamed job needs another confirmation", func(t *testing.T) {
 			t.Parallel()
-			s, job := writes(t, server.seeker(t)), boss.listing(object{"title": "Staff Nurse"})
-			draft := callTool(t, s, "apply", object{"job_id": job})
+			session := writeSession(t, server.seeker(t))
+			job := boss.listing(object{"title": "Staff Nurse"})
+			draft := callTool(t, session, "apply", object{"job_id": job})
 			boss.fromNewAddress().put("/api/employers/jobs/"+job, object{"title": "Night Nurse"}).ok(200)
 			require.Contains(t,
-				callToolError(t, s, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]}),
+				callToolError(t, session, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]}),
 				"confirmation_code_invalid")
 		})
 		t.Run("invalid application", func(t *testing.T) {
 			t.Parallel()
 			ann := server.seeker(t)
-			applied := boss.listing(nil)
-			ann.application(applied, nil)
+			appliedTo := boss.listing(nil)
+			ann.application(appliedTo, nil)
 			withdrawn := boss.listing(nil)
 			application := ann.application(withdrawn, nil)
-			session := writes(t, ann)
+			session := writeSession(t, ann)
 			ann.delete("/api/jobseekers/applications/" + application).ok(200)
 			require.Contains(t, callToolError(t, session, "apply", object{"job_id": withdrawn}),
 				"already_applied", "an application that was withdrawn")
-			asking := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
+			withQuestion := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			for want, arguments := range map[string]object{
-				"already_applied":             {"job_id": applied},
+				"already_applied":             {"job_id": appliedTo},
 				"job_not_found":               {"job_id": boss.listing(object{"status": "draft"})},
-				"Your PIN?":                   {"job_id": asking},
-				"answers.0.question_id":       {"job_id": asking, "answers": []object{{"question_id": "other", "answer": "x"}}},
-				"resume_url":                  {"job_id": asking, "resume_url": "javascript:alert(1)"},
-				"cover_letter":                {"job_id": asking, "cover_letter": strings.Repeat("x", 20_001)},
+				"Your PIN?":                   {"job_id": withQuestion},
+				"answers.0.question_id":       {"job_id": withQuestion, "answers": []object{{"question_id": "other", "answer": "x"}}},
+				"resume_url":                  {"job_id": withQuestion, "resume_url": "javascript:alert(1)"},
+				"cover_letter":                {"job_id": withQuestion, "cover_letter": strings.Repeat("x", 20_001)},
 				"job_id is required":          {},
-				"candidate_id is not an argu": {"job_id": asking, "candidate_id": ann.id},
+				"candidate_id is not an argu": {"job_id": withQuestion, "candidate_id": ann.id},
 			} {
 				require.Contains(t, callToolError(t, session, "apply", arguments), want)
 			}
-			require.Contains(t, callToolError(t, writes(t, boss), "apply", object{"job_id": asking}), "403 forbidden", "an employer")
+			require.Contains(t, callToolError(t, writeSession(t, boss), "apply", object{"job_id": withQuestion}), "403 forbidden", "an employer")
 			for _, reader := range []*client{
 				ann.program(),
 				ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead),
 			} {
-				require.Contains(t, callToolError(t, reader.session(t), "apply", object{"job_id": asking}), "applications:write")
+				require.Contains(t, callToolError(t, reader.session(t), "apply", object{"job_id": withQuestion}), "applications:write")
 			}
-			require.Equal(t, 1, applications(ann))
+			require.Equal(t, 1, countApplications(ann))
 		})
 		t.Run("concurrent confirmations", func(t *testing.T) {
 			t.Parallel()
@@ -460,14 +368,12 @@ func TestMCP_Apply(t *testing.T) {
 			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			job := boss.listing(nil)
 			code := callTool(t, program.session(t), "apply", object{"job_id": job})["confirmation_code"]
-			statuses := make(chan int, 20)
-			for range cap(statuses) {
-				go func() { statuses <- program.tool("apply", object{"job_id": job, "confirmation_code": code}).status }()
-			}
-			for range cap(statuses) {
-				require.Equal(t, 200, <-statuses)
-			}
-			require.Equal(t, 1, applications(ann))
+			const requests = 20
+			statuses := concurrently(t, requests, func(int) *response {
+				return program.tool("apply", object{"job_id": job, "confirmation_code": code})
+			})
+			require.Equal(t, map[int]int{200: requests}, statuses)
+			require.Equal(t, 1, countApplications(ann))
 		})
 	})
 }
@@ -480,4 +386,114 @@ func TestMCP_Disabled_IsNotServed(t *testing.T) {
 	server := start(t, dir, append(setups[0].env(t, dir), "LOCUM_MCP_ENABLED=false")...)
 	require.Equal(t, 404, server.guest(t).tool("suggest", object{"q": "lee"}).status)
 	require.NotContains(t, server.run(t, "routes"), "/mcp")
+}
+
+// RoundTrip implements http.RoundTripper: the MCP library sends its requests with the
+// credentials and the address of the client.
+func (c *client) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	c.setCredentials(request)
+	return http.DefaultTransport.RoundTrip(request)
+}
+
+// setCredentials sets the headers with the address, the API key and the token of the client.
+func (c *client) setCredentials(request *http.Request) {
+	request.Header.Set("X-Forwarded-For", c.ip)
+	if c.apiKey != "" {
+		request.Header.Set("X-API-Key", c.apiKey)
+	}
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+}
+
+// session connects to the MCP server with the library.
+func (c *client) session(t testing.TB) *mcp.ClientSession {
+	t.Helper()
+	session, err := c.connect(t)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = session.Close() })
+	return session
+}
+
+// connect is like session but returns the error of a refused connection.
+func (c *client) connect(t testing.TB) (*mcp.ClientSession, error) {
+	t.Helper()
+	return mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
+		Connect(t.Context(), &mcp.StreamableClientTransport{
+			Endpoint:   c.server.url + "/mcp",
+			HTTPClient: &http.Client{Transport: c},
+			MaxRetries: -1, // none
+		}, nil)
+}
+
+// callTool calls a tool and returns its structured result, which its text repeats for clients
+// that do not read structured results.
+func callTool(t testing.TB, session *mcp.ClientSession, tool string, arguments object) object {
+	t.Helper()
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	require.NoError(t, err)
+	require.False(t, result.IsError, "%s", textOf(result))
+	require.JSONEq(t, encodeJSON(t, result.StructuredContent), textOf(result))
+	return result.StructuredContent.(object)
+}
+
+// callToolError calls a tool, requires that it fails, and returns the text of its error.
+func callToolError(t testing.TB, session *mcp.ClientSession, tool string, arguments object) string {
+	t.Helper()
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
+	require.NoError(t, err)
+	require.True(t, result.IsError, "%s", textOf(result))
+	return textOf(result)
+}
+
+// encodeJSON returns v as JSON.
+func encodeJSON(t testing.TB, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// metricsOf returns the metrics of the server in the text format of Prometheus.
+func metricsOf(t testing.TB, server *testServer) string {
+	t.Helper()
+	response, err := http.Get(server.url + "/metrics")
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// textOf returns the text of a tool's result.
+func textOf(result *mcp.CallToolResult) string { return result.Content[0].(*mcp.TextContent).Text }
+
+// rpc sends a message to the MCP server without the library, so that it can be malformed. The
+// headers are names and values in turn.
+func (c *client) rpc(body string, headers ...string) *response {
+	c.t.Helper()
+	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.server.url+"/mcp", strings.NewReader(body))
+	require.NoError(c.t, err)
+	c.setCredentials(request)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, text/event-stream")
+	request.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	res := c.do(request)
+	res.repeat = func() *response { return c.rpc(body, headers...) }
+	return res
+}
+
+// tool calls a tool without the library.
+func (c *client) tool(name string, arguments object) *response {
+	c.t.Helper()
+	return c.rpc(encodeJSON(c.t, object{
+		"jsonrpc": "2.0",
+		"id":      1,
+		"method":  "tools/call",
+		"params":  object{"name": name, "arguments": arguments},
+	}))
 }
