@@ -10,13 +10,13 @@ import (
 // BenchmarkApply measures applications without documents to one listing, each by a new
 // applicant.
 func BenchmarkApply(bm *testing.B) {
-	for name, on := range map[string]openStorage{"sqlite": stores.SQLite, "postgres": stores.Postgres} {
+	for name, open := range map[string]openStorage{"sqlite": stores.SQLite, "postgres": stores.Postgres} {
 		bm.Run(name, func(bm *testing.B) {
-			env := newTestEnv(bm, on)
-			job := env.newListing(employer())
+			env := newTestEnv(bm, open)
+			input := hiring.ApplyInput{ListingID: env.newListing(newEmployer()), CoverLetter: "Dear all"}
 			bm.ReportAllocs()
 			for bm.Loop() {
-				if _, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, CoverLetter: "Dear all"}); err != nil {
+				if _, err := env.Apply(bm.Context(), newSeeker(), input); err != nil {
 					bm.Fatal(err)
 				}
 			}

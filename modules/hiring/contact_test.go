@@ -18,34 +18,44 @@ import (
 func TestMessage_DailyLimit_Refused(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
-	st, other := employer(), employer()
-	application := env.apply(seeker(), env.newListing(st))
-	foreign := env.apply(seeker(), env.newListing(other))
-	letter := hiring.ContactInput{Subject: "x", Message: "y"}
+	employer, other := newEmployer(), newEmployer()
+	application := env.apply(newSeeker(), env.newListing(employer))
+	foreign := env.apply(newSeeker(), env.newListing(other))
+	message := hiring.ContactInput{Subject: "x", Message: "y"}
 	for range 60 {
-		_, err := env.Contact(t.Context(), st, foreign.ID, letter)
+		_, err := env.Contact(t.Context(), employer, foreign.ID, message)
 		require.ErrorIs(t, err, hiring.ErrNotFound, "other refusals do not count against the limit")
 	}
 	for range 50 {
-		_, err := env.Contact(t.Context(), st, application.ID, letter)
+		_, err := env.Contact(t.Context(), employer, application.ID, message)
 		require.NoError(t, err)
 	}
-	_, err := env.Contact(t.Context(), st, application.ID, letter)
+	_, err := env.Contact(t.Context(), employer, application.ID, message)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Positive(t, fault.Of(err).RetryAfter)
-	_, err = env.Contact(t.Context(), other, foreign.ID, letter)
+	_, err = env.Contact(t.Context(), other, foreign.ID, message)
 	require.NoError(t, err)
 	env.clock.Advance(24*time.Hour + time.Second)
-	_, err = env.Contact(t.Context(), st, application.ID, letter)
+	_, err = env.Contact(t.Context(), employer, application.ID, message)
 	require.NoError(t, err)
-	// The suffix _ only makes the keys different: the field is named without it.
-	for field, in := range map[string]hiring.ContactInput{
-		"subject":  {Subject: " ", Message: "y"},
-		"message":  {Subject: "x"},
-		"subject_": {Subject: strings.Repeat("x", 201), Message: "y"},
+}
+
+// TestMessage_InvalidInput_FieldIsNamed checks that a refusal names the invalid field.
+func TestMessage_InvalidInput_FieldIsNamed(t *testing.T) {
+	t.Parallel()
+	env := newTestEnv(t, stores.SQLite)
+	employer := newEmployer()
+	application := env.apply(newSeeker(), env.newListing(employer))
+	for _, c := range []struct {
+		field string
+		input hiring.ContactInput
+	}{
+		{field: "subject", input: hiring.ContactInput{Subject: " ", Message: "y"}},
+		{field: "subject", input: hiring.ContactInput{Subject: strings.Repeat("x", 201), Message: "y"}},
+		{field: "message", input: hiring.ContactInput{Subject: "x"}},
 	} {
-		_, err := env.Contact(t.Context(), st, application.ID, in)
-		require.Equal(t, strings.Trim(field, "_"), fault.Of(err).Fields[0].Name)
+		_, err := env.Contact(t.Context(), employer, application.ID, c.input)
+		require.Equal(t, c.field, fault.Of(err).Fields[0].Name)
 	}
 }
 
@@ -54,47 +64,52 @@ func TestMessage_DailyLimit_Refused(t *testing.T) {
 func TestMessage_RecipientOptedOut_IsStillSent(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
-	ann, st := seeker(), employer()
-	application := env.apply(ann, env.newListing(st))
+	ann, employer := newSeeker(), newEmployer()
+	application := env.apply(ann, env.newListing(employer))
 	env.sentMails()
 	env.optedOut[ann.UserID] = true
-	require.NoError(t, env.setStatus(st, application.ID, "review"))
-	_, err := env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+	require.NoError(t, env.setStatus(employer, application.ID, "review"))
+	_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
 	require.Empty(t, env.sentMails(), "no message about the status or the interview")
-	_, err = env.Contact(t.Context(), st, application.ID, hiring.ContactInput{Subject: "Your papers", Message: "Please send them."})
+	_, err = env.Contact(
+		t.Context(),
+		employer,
+		application.ID,
+		hiring.ContactInput{Subject: "Your papers", Message: "Please send them."},
+	)
 	require.NoError(t, err)
 	got := env.sentMails()
 	require.Len(t, got, 1)
 	require.Equal(t, "Your papers", got[0].Subject)
 	total, pending, err := env.ApplicantStats(t.Context(), ann.UserID)
 	require.NoError(t, err)
-	require.Equal(t, []int{1, 0}, []int{total, pending}) // the employer has set the only one to review
+	require.Equal(t, 1, total)
+	require.Zero(t, pending, "the employer has set the only application to review")
 }
 
 // TestDecideAndContact_InvalidPart_ChangesNothing checks that neither the status is changed nor
 // the message is sent if one of them is invalid or not permitted.
 func TestDecideAndContact_InvalidPart_ChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
-		by := seeker()
-		application := env.apply(by, env.newListing(e))
+		employer := newEmployer(auth.ApplicationsView, auth.ApplicationsUpdate)
+		applicant := newSeeker()
+		application := env.apply(applicant, env.newListing(employer))
 		message := hiring.ContactInput{Subject: "Our offer", Message: "Welcome."}
-		require.ErrorIs(t,
-			env.DecideAndContact(t.Context(), e, hiring.Decision{ID: application.ID, Status: "accepted"}, hiring.ContactInput{}),
-			fault.ErrInvalid)
-		require.ErrorIs(t,
-			env.DecideAndContact(t.Context(), e, hiring.Decision{ID: application.ID, Status: "eternal"}, message),
-			hiring.ErrInvalidStatus)
-		require.ErrorIs(t,
-			env.DecideAndContact(t.Context(), employer(auth.ApplicationsView), hiring.Decision{ID: application.ID, Status: "accepted"}, message),
-			fault.ErrForbidden)
-		require.ErrorIs(t,
-			env.DecideAndContact(t.Context(), employer(auth.ApplicationsUpdate), hiring.Decision{ID: application.ID, Status: "accepted"}, message),
-			hiring.ErrNotFound)
-		require.Equal(t, hiring.Pending, env.visibleStatus(by, application.ID))
+		acceptance := hiring.Decision{ID: application.ID, Status: "accepted"}
+
+		err := env.DecideAndContact(t.Context(), employer, acceptance, hiring.ContactInput{})
+		require.ErrorIs(t, err, fault.ErrInvalid)
+		err = env.DecideAndContact(t.Context(), employer, hiring.Decision{ID: application.ID, Status: "eternal"}, message)
+		require.ErrorIs(t, err, hiring.ErrInvalidStatus)
+		err = env.DecideAndContact(t.Context(), newEmployer(auth.ApplicationsView), acceptance, message)
+		require.ErrorIs(t, err, fault.ErrForbidden)
+		err = env.DecideAndContact(t.Context(), newEmployer(auth.ApplicationsUpdate), acceptance, message)
+		require.ErrorIs(t, err, hiring.ErrNotFound, "an employer of another organization")
+		require.Equal(t, hiring.Pending, env.visibleStatus(applicant, application.ID))
 		require.NotContains(t, env.recordedEvents(), "applicant.contacted")
-		require.NoError(t, env.DecideAndContact(t.Context(), e, hiring.Decision{ID: application.ID, Status: "accepted"}, message))
-		require.Equal(t, hiring.Accepted, env.visibleStatus(by, application.ID))
+
+		require.NoError(t, env.DecideAndContact(t.Context(), employer, acceptance, message))
+		require.Equal(t, hiring.Accepted, env.visibleStatus(applicant, application.ID))
 	})
 }

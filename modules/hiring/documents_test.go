@@ -19,17 +19,18 @@ import (
 
 // Read implements hiring.ApplicantDocuments.
 func (e *testEnv) Read(_ context.Context, userID, documentID string) (hiring.ApplicantDocument, error) {
-	d, exists := e.originals[userID+documentID]
-	if !exists {
-		return d, hiring.ErrDocumentNotFound
+	document, found := e.originals[userID+documentID]
+	if !found {
+		return document, hiring.ErrDocumentNotFound
 	}
-	return d, nil
+	return document, nil
 }
 
-// addOriginal adds a document of the applicant and returns its id.
-func (e *testEnv) addOriginal(by auth.Actor, text string) string {
+// addOriginal adds a document to the profile of the applicant and returns its id. Applications
+// get copies of it.
+func (e *testEnv) addOriginal(applicant auth.Actor, text string) string {
 	id := stores.NewID()
-	e.originals[by.UserID+id] = hiring.ApplicantDocument{
+	e.originals[applicant.UserID+id] = hiring.ApplicantDocument{
 		Type:      "cv",
 		Title:     "My CV",
 		FileName:  "cv.txt",
@@ -46,21 +47,21 @@ func (e *testEnv) applyWith(by auth.Actor, listing string, documentIDs ...string
 }
 
 // read returns the text of a document of an application, as the employer downloads it.
-func (b *testEnv) read(e auth.Actor, applicationID, documentID string) string {
-	b.t.Helper()
-	d, body, err := b.OpenReceivedDocument(b.t.Context(), e, applicationID, documentID)
-	require.NoError(b.t, err)
+func (e *testEnv) read(employer auth.Actor, applicationID, documentID string) string {
+	e.t.Helper()
+	d, body, err := e.OpenReceivedDocument(e.t.Context(), employer, applicationID, documentID)
+	require.NoError(e.t, err)
 	text, err := io.ReadAll(body)
-	require.NoError(b.t, errors.Join(err, body.Close()))
-	require.EqualValues(b.t, len(text), d.Size)
+	require.NoError(e.t, errors.Join(err, body.Close()))
+	require.EqualValues(e.t, len(text), d.Size)
 	return string(text)
 }
 
-// countFiles returns the number of stored copies.
+// countFiles returns the number of documents of applications in the file store.
 func (e *testEnv) countFiles() int {
-	found, err := filepath.Glob(filepath.Join(e.folder, "applications", "*"))
+	paths, err := filepath.Glob(filepath.Join(e.filesFolder, "applications", "*"))
 	require.NoError(e.t, err)
-	return len(found)
+	return len(paths)
 }
 
 // TestApply_Documents_AreCopied checks that an application keeps its documents after the
@@ -68,30 +69,30 @@ func (e *testEnv) countFiles() int {
 // permission reads them.
 func TestApply_Documents_AreCopied(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		e, s := employer(), seeker()
-		cv, letter := env.addOriginal(s, "Six years of critical care."), env.addOriginal(s, "Dear ward")
-		application, err := env.applyWith(s, env.newListing(e), cv, letter, cv) // cv twice
+		employer, seeker := newEmployer(), newSeeker()
+		cv, letter := env.addOriginal(seeker, "Six years of critical care."), env.addOriginal(seeker, "Dear ward")
+		application, err := env.applyWith(seeker, env.newListing(employer), cv, letter, cv)
+		require.NoError(t, err, "a document that is named twice is copied once")
+		delete(env.originals, seeker.UserID+cv)
+		copies, err := env.ReceivedDocuments(t.Context(), employer, application.ID)
 		require.NoError(t, err)
-		delete(env.originals, s.UserID+cv)
-		ds, err := env.ReceivedDocuments(t.Context(), e, application.ID)
+		require.Len(t, copies, 2)
+		require.Equal(t, "Six years of critical care.", env.read(employer, application.ID, copies[0].ID))
+		require.Equal(t, "Dear ward", env.read(employer, application.ID, copies[1].ID))
+		require.Equal(t, copies, env.received(employer, application.ID).Documents)
+		mine, err := env.MyApplication(t.Context(), seeker, application.ID)
 		require.NoError(t, err)
-		require.Len(t, ds, 2)
-		require.Equal(t, "Six years of critical care.", env.read(e, application.ID, ds[0].ID))
-		require.Equal(t, "Dear ward", env.read(e, application.ID, ds[1].ID))
-		require.Equal(t, ds, env.received(e, application.ID).Documents)
-		mine, err := env.MyApplication(t.Context(), s, application.ID)
-		require.NoError(t, err)
-		require.Equal(t, ds, mine.Documents)
+		require.Equal(t, copies, mine.Documents)
 
-		for _, other := range []auth.Actor{employer(), s, employer(auth.JobsUpdate)} {
+		for _, other := range []auth.Actor{newEmployer(), seeker, newEmployer(auth.JobsUpdate)} {
 			_, err = env.ReceivedDocuments(t.Context(), other, application.ID)
 			require.Error(t, err)
-			_, _, err = env.OpenReceivedDocument(t.Context(), other, application.ID, ds[0].ID)
+			_, _, err = env.OpenReceivedDocument(t.Context(), other, application.ID, copies[0].ID)
 			require.Error(t, err)
 		}
 		// The id cv names the original, not its copy.
 		for _, id := range []string{stores.NewID(), "nonsense", cv} {
-			_, _, err = env.OpenReceivedDocument(t.Context(), e, application.ID, id)
+			_, _, err = env.OpenReceivedDocument(t.Context(), employer, application.ID, id)
 			require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
 		}
 	})
@@ -102,17 +103,21 @@ func TestApply_Documents_AreCopied(t *testing.T) {
 // listing.
 func TestApply_InvalidDocuments_AreRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		e, s, other := employer(), seeker(), seeker()
-		listing, theirs, mine := env.newListing(e), env.addOriginal(other, "x"), env.addOriginal(s, "y")
+		employer := newEmployer()
+		seeker := newSeeker()
+		other := newSeeker()
+		listing := env.newListing(employer)
+		theirs := env.addOriginal(other, "x")
+		mine := env.addOriginal(seeker, "y")
 		for _, id := range []string{theirs, stores.NewID(), "nonsense"} {
-			_, err := env.applyWith(s, listing, mine, id)
+			_, err := env.applyWith(seeker, listing, mine, id)
 			require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
 		}
-		_, err := env.applyWith(s, listing, mine, mine, mine, mine, mine, mine)
+		_, err := env.applyWith(seeker, listing, mine, mine, mine, mine, mine, mine)
 		require.Equal(t, "documentIds", fault.Of(err).Fields[0].Name)
-		_, err = env.applyWith(s, listing, mine)
+		_, err = env.applyWith(seeker, listing, mine)
 		require.NoError(t, err)
-		_, err = env.applyWith(s, listing, mine)
+		_, err = env.applyWith(seeker, listing, mine)
 		require.ErrorIs(t, err, hiring.ErrAlreadyApplied)
 	})
 }
@@ -121,20 +126,23 @@ func TestApply_InvalidDocuments_AreRefused(t *testing.T) {
 // withdrawal, and after the deletion of the account even if the application was accepted.
 func TestWithdraw_Documents_AreRemoved(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		e, s := employer(), seeker()
-		cv := env.addOriginal(s, "y")
-		withdrawn, err := env.applyWith(s, env.newListing(e), cv)
+		employer, seeker := newEmployer(), newSeeker()
+		cv := env.addOriginal(seeker, "y")
+		withdrawn, err := env.applyWith(seeker, env.newListing(employer), cv)
 		require.NoError(t, err)
-		accepted, err := env.applyWith(s, env.newListing(e), cv)
+		accepted, err := env.applyWith(seeker, env.newListing(employer), cv)
 		require.NoError(t, err)
-		require.NoError(t, env.setStatus(e, accepted.ID, "accepted"))
+		require.NoError(t, env.setStatus(employer, accepted.ID, "accepted"))
 		require.Equal(t, 2, env.countFiles())
-		require.NoError(t, env.Withdraw(t.Context(), s, withdrawn.ID))
-		require.Empty(t, env.received(e, withdrawn.ID).Documents)
+		require.NoError(t, env.Withdraw(t.Context(), seeker, withdrawn.ID))
+		require.Empty(t, env.received(employer, withdrawn.ID).Documents)
 		env.work.All(t)
 		require.Equal(t, 1, env.countFiles())
-		require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: s.UserID, DeletedAt: env.clock.Now()}))
-		require.Empty(t, env.received(e, accepted.ID).Documents)
+		require.NoError(
+			t,
+			env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: seeker.UserID, DeletedAt: env.clock.Now()}),
+		)
+		require.Empty(t, env.received(employer, accepted.ID).Documents)
 		env.work.All(t)
 		require.Zero(t, env.countFiles())
 	})
@@ -145,8 +153,8 @@ func TestWithdraw_Documents_AreRemoved(t *testing.T) {
 // file, in which case the reservation expires after an hour.
 func TestApply_FailedCopy_IsRemoved(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		e, s := employer(), seeker()
-		_, err := env.applyWith(s, env.newListing(e), env.addOriginal(s, "y"), stores.NewID())
+		employer, seeker := newEmployer(), newSeeker()
+		_, err := env.applyWith(seeker, env.newListing(employer), env.addOriginal(seeker, "y"), stores.NewID())
 		require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
 		require.Equal(t, 1, env.countFiles())
 		env.work.All(t)
@@ -155,17 +163,17 @@ func TestApply_FailedCopy_IsRemoved(t *testing.T) {
 		abandoned := hiring.Document{
 			ID:             stores.NewID(),
 			ApplicationID:  stores.NewID(),
-			OrganizationID: e.OrganizationID,
-			ApplicantID:    s.UserID,
+			OrganizationID: employer.OrganizationID,
+			ApplicantID:    seeker.UserID,
 			Extension:      ".txt",
 			AttachedAt:     env.clock.Now(),
 		}
 		require.NoError(t, env.Documents.Reserve(t.Context(), abandoned, env.clock.Now().Add(time.Hour)))
-		require.NoError(
-			t,
-			env.Files.Put(t.Context(), "applications/"+abandoned.ID+".txt",
-				func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }),
-		)
+		err = env.Files.Put(t.Context(), "applications/"+abandoned.ID+".txt", func(w io.Writer) error {
+			_, err := io.WriteString(w, "x")
+			return err
+		})
+		require.NoError(t, err)
 		env.clock.Advance(2 * time.Hour)
 		for _, p := range env.Periodic() {
 			if p.Kind == "hiring.files-left" {
@@ -181,26 +189,26 @@ func TestApply_FailedCopy_IsRemoved(t *testing.T) {
 // one.
 func TestMailSubmitted_Preferences_AreRespected(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		s := seeker()
-		application := env.apply(s, env.newListing(employer()))
+		seeker := newSeeker()
+		application := env.apply(seeker, env.newListing(newEmployer()))
 		submitted := event.ApplicationSubmitted{
 			ApplicationID:  application.ID,
 			JobID:          application.ListingID,
 			OrganizationID: application.OrganizationID,
-			CandidateID:    s.UserID,
+			CandidateID:    seeker.UserID,
 			SubmittedAt:    application.AppliedAt,
 		}
 		_ = env.sentMails()
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
 		sent := env.sentMails()
 		require.Len(t, sent, 1)
-		require.Equal(t, s.UserID+"@example.org", sent[0].To.Email)
+		require.Equal(t, seeker.UserID+"@example.org", sent[0].To.Email)
 		require.Equal(t, "submitted-"+application.ID, sent[0].ID)
 		require.Contains(t, sent[0].Text, "\nhttps://jobs.example.org/account/applications/"+application.ID+"\n")
 		env.HasSite = false
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
 		require.NotContains(t, env.sentMails()[0].Text, "/account/")
-		env.optedOut[s.UserID] = true
+		env.optedOut[seeker.UserID] = true
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
 		require.Empty(t, env.sentMails())
 	})

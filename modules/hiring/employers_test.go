@@ -18,16 +18,20 @@ import (
 // dismissing an application, until the applicant withdraws it.
 func TestDismiss_ByEmployer_IsNotFinal(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, st := seeker(), employer()
-		application := env.apply(ann, env.newListing(st))
-		require.NoError(t, env.Dismiss(env.t.Context(), st, application.ID))
-		require.NoError(t, env.Dismiss(env.t.Context(), st, application.ID))
+		ann, employer := newSeeker(), newEmployer()
+		application := env.apply(ann, env.newListing(employer))
+		require.NoError(t, env.Dismiss(t.Context(), employer, application.ID))
+		require.NoError(t, env.Dismiss(t.Context(), employer, application.ID), "a second dismissal changes nothing")
 		require.Equal(t, hiring.Withdrawn, env.visibleStatus(ann, application.ID), "the applicant still sees it")
-		require.NoError(t, env.setStatus(st, application.ID, "accepted"))
-		require.NoError(t, env.Dismiss(env.t.Context(), st, application.ID))
-		require.NoError(t, env.Withdraw(env.t.Context(), ann, application.ID), "the applicant withdraws")
-		require.ErrorIs(t, env.setStatus(st, application.ID, "accepted"), hiring.ErrInvalidStatus)
-		require.Equal(t, []string{"submitted", "pending>withdrawn", "withdrawn>accepted", "accepted>withdrawn"}, env.recordedEvents())
+		require.NoError(t, env.setStatus(employer, application.ID, "accepted"))
+		require.NoError(t, env.Dismiss(t.Context(), employer, application.ID))
+		require.NoError(t, env.Withdraw(t.Context(), ann, application.ID), "the applicant withdraws")
+		require.ErrorIs(t, env.setStatus(employer, application.ID, "accepted"), hiring.ErrInvalidStatus)
+		require.Equal(
+			t,
+			[]string{"submitted", "pending>withdrawn", "withdrawn>accepted", "accepted>withdrawn"},
+			env.recordedEvents(),
+		)
 	})
 }
 
@@ -35,28 +39,26 @@ func TestDismiss_ByEmployer_IsNotFinal(t *testing.T) {
 // the same error for an application as for an id that does not exist.
 func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, st := seeker(), employer()
-		application := env.apply(ann, env.newListing(st))
+		ann, employer := newSeeker(), newEmployer()
+		application := env.apply(ann, env.newListing(employer))
 		env.recordedEvents()
-		stranger, rival := seeker(), employer()
+		stranger, rival := newSeeker(), newEmployer()
 		for _, id := range []string{application.ID, stores.NewID(), "x"} {
-			_, err := env.MyApplication(env.t.Context(), stranger, id)
+			_, err := env.MyApplication(t.Context(), stranger, id)
 			require.ErrorIs(t, err, hiring.ErrNotFound)
-			_, err = env.Track(env.t.Context(), stranger, id, hiring.TrackInput{Status: ptr("completed")})
+			_, err = env.Track(t.Context(), stranger, id, hiring.TrackInput{Status: ptr("completed")})
 			require.ErrorIs(t, err, hiring.ErrNotFound)
-			require.ErrorIs(t, env.Withdraw(env.t.Context(), stranger, id), hiring.ErrNotFound)
-			_, err = env.ReceivedApplication(env.t.Context(), rival, id)
+			require.ErrorIs(t, env.Withdraw(t.Context(), stranger, id), hiring.ErrNotFound)
+			_, err = env.ReceivedApplication(t.Context(), rival, id)
 			require.ErrorIs(t, err, hiring.ErrNotFound)
 			require.ErrorIs(t, env.setStatus(rival, id, "accepted"), hiring.ErrNotFound)
-			require.ErrorIs(t, env.Dismiss(env.t.Context(), rival, id), hiring.ErrNotFound)
+			require.ErrorIs(t, env.Dismiss(t.Context(), rival, id), hiring.ErrNotFound)
 		}
-		for _, e := range []auth.Actor{rival} {
-			got, err := env.Received(env.t.Context(), e, firstPage)
-			require.NoError(t, err)
-			require.Empty(t, got.Items)
-			require.Zero(t, got.Total)
-		}
-		require.Equal(t, hiring.Pending, env.received(st, application.ID).Status)
+		receivedByRival, err := env.Received(t.Context(), rival, firstPage)
+		require.NoError(t, err)
+		require.Empty(t, receivedByRival.Items)
+		require.Zero(t, receivedByRival.Total)
+		require.Equal(t, hiring.Pending, env.received(employer, application.ID).Status)
 		require.Empty(t, env.recordedEvents())
 	})
 }
@@ -66,41 +68,49 @@ func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
-	viewer, outsider, st := employer(auth.ApplicationsView), employer(auth.JobsUpdate), employer()
-	viewer.OrganizationID, outsider.OrganizationID = st.OrganizationID, st.OrganizationID
-	application := env.apply(seeker(), env.newListing(st))
-	read := func(by auth.Actor) []error {
-		_, err1 := env.Received(env.t.Context(), by, firstPage)
-		_, err2 := env.ReceivedApplication(env.t.Context(), by, application.ID)
-		return []error{err1, err2}
+	viewer := newEmployer(auth.ApplicationsView)
+	outsider := newEmployer(auth.JobsUpdate)
+	employer := newEmployer()
+	viewer.OrganizationID = employer.OrganizationID
+	outsider.OrganizationID = employer.OrganizationID
+	guest := auth.Actor{}
+	application := env.apply(newSeeker(), env.newListing(employer))
+	// The next three functions return the error of each use case.
+	readAsEmployer := func(by auth.Actor) []error {
+		_, listErr := env.Received(t.Context(), by, firstPage)
+		_, getErr := env.ReceivedApplication(t.Context(), by, application.ID)
+		return []error{listErr, getErr}
 	}
-	write := func(by auth.Actor) []error {
-		_, _, err := env.DecideBatch(env.t.Context(), by, []hiring.Decision{{ID: application.ID, Status: "review"}})
-		return []error{env.setStatus(by, application.ID, "review"), env.Dismiss(env.t.Context(), by, application.ID), err}
+	writeAsEmployer := func(by auth.Actor) []error {
+		statusErr := env.setStatus(by, application.ID, "review")
+		dismissErr := env.Dismiss(t.Context(), by, application.ID)
+		_, _, batchErr := env.DecideBatch(t.Context(), by, []hiring.Decision{{ID: application.ID, Status: "review"}})
+		return []error{statusErr, dismissErr, batchErr}
 	}
-	seek := func(by auth.Actor) []error {
-		_, err1 := env.Apply(env.t.Context(), by, hiring.ApplyInput{ListingID: application.ListingID})
-		_, err2 := env.Mine(env.t.Context(), by, firstPage)
-		_, err3 := env.MyApplication(env.t.Context(), by, application.ID)
-		_, err4 := env.Track(env.t.Context(), by, application.ID, hiring.TrackInput{})
-		return []error{err1, err2, err3, err4, env.Withdraw(env.t.Context(), by, application.ID)}
+	actAsApplicant := func(by auth.Actor) []error {
+		_, applyErr := env.Apply(t.Context(), by, hiring.ApplyInput{ListingID: application.ListingID})
+		_, listErr := env.Mine(t.Context(), by, firstPage)
+		_, getErr := env.MyApplication(t.Context(), by, application.ID)
+		_, trackErr := env.Track(t.Context(), by, application.ID, hiring.TrackInput{})
+		withdrawErr := env.Withdraw(t.Context(), by, application.ID)
+		return []error{applyErr, listErr, getErr, trackErr, withdrawErr}
 	}
-	refused := func(by auth.Actor, errs []error) {
+	requireRefused := func(by auth.Actor, errs []error) {
 		t.Helper()
 		for _, err := range errs {
 			require.ErrorIs(t, err, kit.Refusal(by))
 		}
 	}
-	for _, err := range read(viewer) {
+	for _, err := range readAsEmployer(viewer) {
 		require.NoError(t, err)
 	}
-	refused(viewer, write(viewer))
-	for _, by := range []auth.Actor{outsider, seeker(), {}} {
-		refused(by, read(by))
-		refused(by, write(by))
+	requireRefused(viewer, writeAsEmployer(viewer))
+	for _, by := range []auth.Actor{outsider, newSeeker(), guest} {
+		requireRefused(by, readAsEmployer(by))
+		requireRefused(by, writeAsEmployer(by))
 	}
-	for _, by := range []auth.Actor{st, viewer, {}} {
-		refused(by, seek(by))
+	for _, by := range []auth.Actor{employer, viewer, guest} {
+		requireRefused(by, actAsApplicant(by))
 	}
 }
 
@@ -109,15 +119,15 @@ func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 func TestSetStatus_UnknownStatus_Refused(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
-	st := employer()
-	application := env.apply(seeker(), env.newListing(st))
+	employer := newEmployer()
+	application := env.apply(newSeeker(), env.newListing(employer))
 	for _, bad := range []string{"", "in-progress", "completed", "PENDING", "hired"} {
-		err := env.setStatus(st, application.ID, bad)
+		err := env.setStatus(employer, application.ID, bad)
 		require.ErrorIs(t, err, hiring.ErrInvalidStatus)
 		require.Equal(t, "Invalid status", fault.Of(err).Message)
 	}
 	for _, status := range hiring.Statuses {
-		require.NoError(t, env.setStatus(st, application.ID, string(status)))
+		require.NoError(t, env.setStatus(employer, application.ID, string(status)))
 	}
 }
 
@@ -126,42 +136,56 @@ func TestSetStatus_UnknownStatus_Refused(t *testing.T) {
 // nothing.
 func TestBatch_EachItem_HasItsResult(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, st, rival := seeker(), employer(), employer()
-		one, two := env.apply(ann, env.newListing(st)), env.apply(seeker(), env.newListing(st))
-		gone := env.apply(ann, env.newListing(st))
-		foreign := env.apply(seeker(), env.newListing(rival))
-		require.NoError(t, env.Withdraw(env.t.Context(), ann, gone.ID))
+		ann := newSeeker()
+		employer := newEmployer()
+		rival := newEmployer()
+		one := env.apply(ann, env.newListing(employer))
+		two := env.apply(newSeeker(), env.newListing(employer))
+		withdrawn := env.apply(ann, env.newListing(employer))
+		foreign := env.apply(newSeeker(), env.newListing(rival))
+		require.NoError(t, env.Withdraw(t.Context(), ann, withdrawn.ID))
 		env.recordedEvents()
 		missing := stores.NewID()
-		updated, refused, err := env.DecideBatch(env.t.Context(), st, []hiring.Decision{
-			{ID: one.ID, Status: "review"}, {ID: foreign.ID, Status: "rejected"}, {ID: missing, Status: "review"},
-			{ID: two.ID, Status: "hired"}, {ID: two.ID, Status: "pending"}, {ID: "x", Status: "review"}, {},
-			{ID: gone.ID, Status: "accepted"}, {ID: strings.ToUpper(one.ID), Status: "accepted"}, {ID: one.ID, Status: "accepted"},
+		updated, refused, err := env.DecideBatch(t.Context(), employer, []hiring.Decision{
+			{ID: one.ID, Status: "review"},
+			{ID: foreign.ID, Status: "rejected"},
+			{ID: missing, Status: "review"},
+			{ID: two.ID, Status: "hired"},
+			{ID: two.ID, Status: "pending"},
+			{ID: "x", Status: "review"},
+			{},
+			{ID: withdrawn.ID, Status: "accepted"},
+			{ID: strings.ToUpper(one.ID), Status: "accepted"},
+			{ID: one.ID, Status: "accepted"},
 		})
 		require.NoError(t, err)
-		require.Equal(t, []hiring.Decision{{ID: one.ID, Status: "review"}, {ID: two.ID, Status: "pending"},
-			{ID: one.ID, Status: "accepted"}, {ID: one.ID, Status: "accepted"}}, updated)
+		require.Equal(t, []hiring.Decision{
+			{ID: one.ID, Status: "review"},
+			{ID: two.ID, Status: "pending"},
+			{ID: one.ID, Status: "accepted"},
+			{ID: one.ID, Status: "accepted"},
+		}, updated)
+		// At is the index of the refused decision in the input.
 		require.Equal(t, []hiring.Refusal{
 			{At: 1, Decision: hiring.Decision{ID: foreign.ID, Status: "rejected"}, Error: "Application not found"},
 			{At: 2, Decision: hiring.Decision{ID: missing, Status: "review"}, Error: "Application not found"},
 			{At: 3, Decision: hiring.Decision{ID: two.ID, Status: "hired"}, Error: "Invalid status"},
 			{At: 5, Decision: hiring.Decision{ID: "x", Status: "review"}, Error: "Application not found"},
 			{At: 6, Error: "Application not found"},
-			{At: 7, Decision: hiring.Decision{ID: gone.ID, Status: "accepted"}, Error: "Invalid status"},
+			{At: 7, Decision: hiring.Decision{ID: withdrawn.ID, Status: "accepted"}, Error: "Invalid status"},
 		}, refused)
 		require.Equal(t, "jobseeker:>pending employer:pending>review employer:review>accepted",
-			formatTimeline(env.received(st, one.ID).Timeline))
+			formatTimeline(env.received(employer, one.ID).Timeline))
 		require.Equal(t, hiring.Accepted, env.visibleStatus(ann, one.ID))
 		require.Equal(t, hiring.Pending, env.received(rival, foreign.ID).Status)
-		// The second application was pending already, and the first one accepted at the last
-		// decision.
+		// No event for two, which was pending already, nor for the second acceptance of one.
 		require.Equal(t, []string{"pending>review", "review>accepted"}, env.recordedEvents())
 
-		updated, refused, err = env.DecideBatch(env.t.Context(), st, nil)
+		updated, refused, err = env.DecideBatch(t.Context(), employer, nil)
 		require.NoError(t, err)
 		require.Empty(t, updated)
 		require.Empty(t, refused)
-		_, _, err = env.DecideBatch(env.t.Context(), st, make([]hiring.Decision, 101))
+		_, _, err = env.DecideBatch(t.Context(), employer, make([]hiring.Decision, 101))
 		require.ErrorIs(t, err, hiring.ErrBatchTooLarge)
 	})
 }
@@ -170,37 +194,42 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 // neither deadlock nor overwrite each other: each timeline is a chain of changes.
 func TestBatch_Concurrent_LosesNoChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		st := employer()
+		employer := newEmployer()
 		var ids []string
 		for range 30 {
-			ids = append(ids, env.apply(seeker(), env.newListing(st)).ID)
+			ids = append(ids, env.apply(newSeeker(), env.newListing(employer)).ID)
 		}
 		env.recordedEvents()
-		var all sync.WaitGroup
-		for w := range 8 {
-			all.Go(func() {
-				var ds []hiring.Decision
+		var writers sync.WaitGroup
+		for writer := range 8 {
+			writers.Go(func() {
+				// Statuses[0] is pending, the status of a new application.
+				status := string(hiring.Statuses[writer%5+1])
+				var decisions []hiring.Decision
 				for i := range ids {
-					// Each writer has an order and a status of its own.
-					ds = append(ds, hiring.Decision{ID: ids[(i*7+w*5)%len(ids)], Status: string(hiring.Statuses[w%5+1])})
+					// Each writer visits all ids in an order of its own: 7 and len(ids) have no
+					// common divisor.
+					id := ids[(i*7+writer*5)%len(ids)]
+					decisions = append(decisions, hiring.Decision{ID: id, Status: status})
 				}
-				_, refused, err := env.DecideBatch(env.t.Context(), st, ds)
+				_, refused, err := env.DecideBatch(t.Context(), employer, decisions)
 				if err != nil || len(refused) > 0 {
 					t.Error(err, refused)
 				}
 			})
 		}
-		all.Wait()
-		steps := 0
+		writers.Wait()
+		changes := 0
 		for _, id := range ids {
-			d := env.received(st, id)
-			for i := 1; i < len(d.Timeline); i++ {
-				require.Equal(t, d.Timeline[i-1].To, d.Timeline[i].From, "the timeline has no gap")
+			application := env.received(employer, id)
+			timeline := application.Timeline
+			for i := 1; i < len(timeline); i++ {
+				require.Equal(t, timeline[i-1].To, timeline[i].From, "the timeline has no gap")
 			}
-			require.Equal(t, d.Status, d.Timeline[len(d.Timeline)-1].To)
-			steps += len(d.Timeline) - 1
+			require.Equal(t, application.Status, timeline[len(timeline)-1].To)
+			changes += len(timeline) - 1 // the first entry is the submission
 		}
-		require.Len(t, env.recordedEvents(), steps, "each change is recorded once")
+		require.Len(t, env.recordedEvents(), changes, "each change is recorded once")
 	})
 }
 
@@ -209,11 +238,13 @@ func TestBatch_Concurrent_LosesNoChanges(t *testing.T) {
 func TestApplicantProfile_ShowsVisibleFields(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
-	ann, shy, st := seeker(), seeker(), employer()
+	ann := newSeeker()
+	shy := newSeeker()
+	employer := newEmployer()
 	env.introductions[ann.UserID] = &hiring.Introduction{Bio: "Twelve years in theatre."}
-	a := env.apply(ann, env.newListing(st))
-	require.Equal(t, env.introductions[ann.UserID], env.received(st, a.ID).Introduction)
-	require.Nil(t, env.received(st, env.apply(shy, env.newListing(st)).ID).Introduction)
+	a := env.apply(ann, env.newListing(employer))
+	require.Equal(t, env.introductions[ann.UserID], env.received(employer, a.ID).Introduction)
+	require.Nil(t, env.received(employer, env.apply(shy, env.newListing(employer)).ID).Introduction)
 	require.NoError(t, env.Withdraw(t.Context(), ann, a.ID))
-	require.Nil(t, env.received(st, a.ID).Introduction, "the introduction is hidden after a withdrawal")
+	require.Nil(t, env.received(employer, a.ID).Introduction, "the introduction is hidden after a withdrawal")
 }

@@ -24,49 +24,55 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// testEnv is the module on a real database. It implements the ports of other modules.
+// testEnv is the module on a real database. It implements the ports through which the module
+// calls other modules: hiring.Organizations, People, Listings, Preferences and
+// ApplicantDocuments, and also mail.Mailer and auth.Sealer.
 type testEnv struct {
 	*hiring.Service
 	t               testing.TB
 	clock           *kit.Clock
 	store           adapters.Storage
-	postings        map[string]hiring.Posting // public listings by id
-	lookups         atomic.Int64              // calls of Briefs and ByIDs
-	work            kit.Work
-	deletedUsers    map[string]bool                 // users whose accounts are deleted
-	lostPermissions map[string]auth.Permission      // the permission that a user has lost
-	optedOut        map[string]bool                 // users who have opted out of mail
-	introductions   map[string]*hiring.Introduction // by user
+	work            kit.Work                            // handles the events and tasks of the module
+	postings        map[string]hiring.Posting           // public listings by id
+	views           int                                 // the views of every listing
+	lookups         atomic.Int64                        // calls of Briefs and ByIDs
+	deletedUsers    map[string]bool                     // users whose accounts are deleted
+	lostPermissions map[string]auth.Permission          // the permission that a user has lost
+	optedOut        map[string]bool                     // users who have opted out of mail
+	introductions   map[string]*hiring.Introduction     // by user id
+	originals       map[string]hiring.ApplicantDocument // by user id + document id
+	jobsTable       rowsTable                           // the rows of exports of jobs
+	filesFolder     string                              // the folder of the file store
 	mu              sync.Mutex
-	mails           []mail.Message                      // sent since the last call of sentMails
-	table           rowsTable                           // the exported table of jobs
-	views           int                                 // of every listing
-	originals       map[string]hiring.ApplicantDocument // by user and id
-	folder          string                              // of the file store
+	mails           []mail.Message // sent since the last call of sentMails, guarded by mu
 }
 
 // Name implements hiring.Organizations.
 func (e *testEnv) Name(_ context.Context, id string) (string, error) { return "Clinic " + id[:4], nil }
 
-// Admins returns two admins of every organization.
+// Admins implements hiring.Organizations: every organization has two admins.
 func (e *testEnv) Admins(_ context.Context, id string, n int) ([]string, error) {
 	return []string{"boss-of-" + id, "deputy-of-" + id}[:min(n, 2)], nil
 }
 
-// May reports that members have every permission but the one in lostPermissions.
+// May implements hiring.Organizations: members have every permission but the one in
+// lostPermissions.
 func (e *testEnv) May(_ context.Context, _, userID string, p auth.Permission) (bool, error) {
-	lost, some := e.lostPermissions[userID]
-	return !some || lost != p, nil
+	lost, hasLost := e.lostPermissions[userID]
+	return !hasLost || lost != p, nil
 }
 
+// WantsAlerts implements hiring.Organizations.
 func (e *testEnv) WantsAlerts(_ context.Context, userID string) (bool, error) {
 	return !e.optedOut[userID], nil
 }
 
+// WantsMail implements hiring.Preferences.
 func (e *testEnv) WantsMail(_ context.Context, userID string) (bool, error) {
 	return !e.optedOut[userID], nil
 }
 
+// Introduction implements hiring.Preferences.
 func (e *testEnv) Introduction(_ context.Context, userID string) (*hiring.Introduction, error) {
 	return e.introductions[userID], nil
 }
@@ -79,27 +85,28 @@ func (e *testEnv) Send(_ context.Context, m mail.Message) error {
 	return nil
 }
 
-// sentMails handles all due events and tasks and returns the messages that they sent.
+// sentMails handles all due events and tasks and returns the messages that were sent since its
+// last call.
 func (e *testEnv) sentMails() []mail.Message {
 	e.t.Helper()
 	e.work.All(e.t)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	out := e.mails
+	sent := e.mails
 	e.mails = nil
-	return out
+	return sent
 }
 
-// ForApply returns a listing that newListing has added.
+// ForApply implements hiring.Listings: it returns a listing that newListing has added.
 func (e *testEnv) ForApply(_ context.Context, id string) (hiring.Posting, error) {
-	p, ok := e.postings[id]
-	if !ok {
-		return p, hiring.ErrListingNotFound
+	posting, found := e.postings[id]
+	if !found {
+		return posting, hiring.ErrListingNotFound
 	}
-	return p, nil
+	return posting, nil
 }
 
-// Briefs knows every id, and counts its calls.
+// Briefs implements hiring.Listings: every id has a listing. It counts its calls.
 func (e *testEnv) Briefs(_ context.Context, ids []string) (map[string]hiring.Brief, error) {
 	e.lookups.Add(1)
 	out := map[string]hiring.Brief{}
@@ -109,15 +116,18 @@ func (e *testEnv) Briefs(_ context.Context, ids []string) (map[string]hiring.Bri
 	return out, nil
 }
 
+// Viewed implements hiring.Listings.
 func (e *testEnv) Viewed(_ context.Context, _, id string) (string, int, error) {
 	return "Title of " + id, e.views, nil
 }
 
+// CountByStatus implements hiring.Listings.
 func (e *testEnv) CountByStatus(context.Context, string) (map[string]int, error) {
 	return map[string]int{"active": len(e.postings)}, nil
 }
 
-// ByIDs knows every user who is not deleted, and counts its calls.
+// ByIDs implements hiring.People: every id has a user, except those in deletedUsers. It counts
+// its calls.
 func (e *testEnv) ByIDs(_ context.Context, ids []string) (map[string]hiring.Person, error) {
 	e.lookups.Add(1)
 	out := map[string]hiring.Person{}
@@ -135,7 +145,7 @@ type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 
 // newTestEnv returns the module with a storage, a file store in a temporary folder and handlers
 // of its own events and tasks.
-func newTestEnv(t testing.TB, on openStorage) *testEnv {
+func newTestEnv(t testing.TB, open openStorage) *testEnv {
 	t.Helper()
 	env := &testEnv{
 		t:               t,
@@ -146,9 +156,9 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 		optedOut:        map[string]bool{},
 		introductions:   map[string]*hiring.Introduction{},
 		originals:       map[string]hiring.ApplicantDocument{},
-		folder:          t.TempDir(),
+		filesFolder:     t.TempDir(),
 	}
-	env.store = on(t, env.clock)
+	env.store = open(t, env.clock)
 	store := env.store.Hiring
 	shared := &hiring.Shared{
 		Tx:            store.Tx,
@@ -168,7 +178,7 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 			Shared:  shared,
 			Audit:   env.store.Identity.Audit,
 			Exports: store.Exports,
-			Files:   newFileStore(t, env.folder),
+			Files:   newFileStore(t, env.filesFolder),
 			Sealer:  env,
 		},
 		Applications:       store.Applications,
@@ -183,95 +193,106 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 		PersonalData:       store.PersonalData,
 		Limiter:            locallimit.New(env.clock),
 	}
-	env.Tables = map[string]hiring.Table{"jobs": &env.table, "applications": env.Table()}
-	env.work = kit.NewWork(t, env.store, env.clock, []event.Subscription{
-		event.OnID("received", env.OnApplicationSubmitted), event.OnID("status", env.MailStatusChanged).In(task.Mail),
-		event.OnID("withdrawn", env.OnApplicationWithdrawn), event.OnID("moderated", env.OnJobModerated),
+	env.Tables = map[string]hiring.Table{"jobs": &env.jobsTable, "applications": env.Table()}
+	subscriptions := []event.Subscription{
+		event.OnID("received", env.OnApplicationSubmitted),
+		event.OnID("status", env.MailStatusChanged).In(task.Mail),
+		event.OnID("withdrawn", env.OnApplicationWithdrawn),
+		event.OnID("moderated", env.OnJobModerated),
 		event.On("export", env.MailExport).In(task.Mail),
-		event.OnID("interview", env.MailInterview).In(task.Mail), event.On("contact", env.MailContact).In(task.Mail),
-	}, env.Handlers()...)
+		event.OnID("interview", env.MailInterview).In(task.Mail),
+		event.On("contact", env.MailContact).In(task.Mail),
+	}
+	env.work = kit.NewWork(t, env.store, env.clock, subscriptions, env.Handlers()...)
 	return env
 }
 
 // onEach runs the test on SQLite and on Postgres.
 func onEach(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	t.Parallel()
-	stores.Each(t, func(t *testing.T, on openStorage) { test(t, newTestEnv(t, on)) })
+	stores.Each(t, func(t *testing.T, open openStorage) { test(t, newTestEnv(t, open)) })
 }
 
-// seeker returns a new jobseeker.
-func seeker() auth.Actor {
+// newSeeker returns a new jobseeker.
+func newSeeker() auth.Actor {
 	return auth.Actor{UserID: stores.NewID(), Role: auth.Jobseeker, Seeker: true}
 }
 
-// employer returns a member of a new organization. The default permissions are those of
-// applications.
-func employer(may ...auth.Permission) auth.Actor {
-	if len(may) == 0 {
-		may = []auth.Permission{auth.ApplicationsView, auth.ApplicationsUpdate}
+// newEmployer returns a member of a new organization. Without permissions in the call, the
+// member may view and update applications.
+func newEmployer(permissions ...auth.Permission) auth.Actor {
+	if len(permissions) == 0 {
+		permissions = []auth.Permission{auth.ApplicationsView, auth.ApplicationsUpdate}
 	}
-	return auth.Actor{UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID(), Permissions: may}
+	return auth.Actor{
+		UserID:         stores.NewID(),
+		Role:           auth.Employer,
+		OrganizationID: stores.NewID(),
+		Permissions:    permissions,
+	}
 }
 
-// newListing creates a listing of the employer's organization and returns its id.
-func (b *testEnv) newListing(e auth.Actor, questions ...hiring.Question) string {
+// newListing adds a public listing of the employer's organization and returns its id.
+func (e *testEnv) newListing(employer auth.Actor, questions ...hiring.Question) string {
 	id := stores.NewID()
-	b.postings[id] = hiring.Posting{ID: id, OrganizationID: e.OrganizationID, Questions: questions}
+	e.postings[id] = hiring.Posting{ID: id, OrganizationID: employer.OrganizationID, Questions: questions}
 	return id
 }
 
-// apply applies to the listing with a cover letter.
-func (e *testEnv) apply(by auth.Actor, listing string) hiring.Application {
+// apply applies to the listing with the cover letter "Dear all". It requires success.
+func (e *testEnv) apply(by auth.Actor, listingID string) hiring.Application {
 	e.t.Helper()
-	a, err := e.Apply(e.t.Context(), by, hiring.ApplyInput{ListingID: listing, CoverLetter: "Dear all"})
+	application, err := e.Apply(e.t.Context(), by, hiring.ApplyInput{ListingID: listingID, CoverLetter: "Dear all"})
 	require.NoError(e.t, err)
-	return a
+	return application
 }
 
-// recordedEvents returns the events that have been recorded since the last call: submitted,
-// OLD-STATUS>NEW-STATUS, interview CHANGE SEQUENCE, or the type of another event.
-func (b *testEnv) recordedEvents() (out []string) {
-	b.t.Helper()
-	got, err := b.store.Hiring.Outbox.Claim(b.t.Context(), 1000, time.Hour)
-	require.NoError(b.t, err)
-	for _, e := range got {
-		switch e.Type {
+// recordedEvents takes the events that were recorded since its last call from the outbox and
+// formats each as "submitted", "OLD-STATUS>NEW-STATUS", "interview CHANGE SEQUENCE-NUMBER", or
+// the type of another event.
+func (e *testEnv) recordedEvents() (out []string) {
+	e.t.Helper()
+	got, err := e.store.Hiring.Outbox.Claim(e.t.Context(), 1000, time.Hour)
+	require.NoError(e.t, err)
+	for _, recorded := range got {
+		switch recorded.Type {
 		case "application.submitted":
 			out = append(out, "submitted")
 		case "application.status_changed":
-			v, err := event.Decode[event.ApplicationStatusChanged](e)
-			require.NoError(b.t, err)
+			v, err := event.Decode[event.ApplicationStatusChanged](recorded)
+			require.NoError(e.t, err)
 			out = append(out, v.PreviousStatus+">"+v.Status)
 		case "interview.changed":
-			v, err := event.Decode[event.InterviewChanged](e)
-			require.NoError(b.t, err)
+			v, err := event.Decode[event.InterviewChanged](recorded)
+			require.NoError(e.t, err)
 			out = append(out, fmt.Sprint("interview ", v.Change, " ", v.Sequence))
 		default:
-			out = append(out, e.Type)
+			out = append(out, recorded.Type)
 		}
-		require.NoError(b.t, b.store.Hiring.Outbox.MarkSent(b.t.Context(), e.ID))
+		require.NoError(e.t, e.store.Hiring.Outbox.MarkSent(e.t.Context(), recorded.ID))
 	}
 	return out
 }
 
-// setStatus sets the status on behalf of an employer.
-func (b *testEnv) setStatus(e auth.Actor, id, status string) error {
-	return b.Decide(b.t.Context(), e, hiring.Decision{ID: id, Status: status})
+// setStatus sets the status of an application as the employer.
+func (e *testEnv) setStatus(employer auth.Actor, id, status string) error {
+	return e.Decide(e.t.Context(), employer, hiring.Decision{ID: id, Status: status})
 }
 
 // visibleStatus returns the status that the applicant sees.
-func (e *testEnv) visibleStatus(by auth.Actor, id string) hiring.Status {
+func (e *testEnv) visibleStatus(applicant auth.Actor, id string) hiring.Status {
 	e.t.Helper()
-	d, err := e.MyApplication(e.t.Context(), by, id)
+	application, err := e.MyApplication(e.t.Context(), applicant, id)
 	require.NoError(e.t, err)
-	return d.Shown()
+	return application.Shown()
 }
 
-// received returns the application as the employer sees it.
-func (b *testEnv) received(e auth.Actor, id string) hiring.Detail {
-	b.t.Helper()
-	d, err := b.ReceivedApplication(b.t.Context(), e, id)
-	require.NoError(b.t, err)
+// received returns the application as the employer sees it. It requires that the employer may
+// see it.
+func (e *testEnv) received(employer auth.Actor, id string) hiring.Detail {
+	e.t.Helper()
+	d, err := e.ReceivedApplication(e.t.Context(), employer, id)
+	require.NoError(e.t, err)
 	return d
 }
 
@@ -285,6 +306,7 @@ func formatTimeline(changes []hiring.Change) string {
 	return strings.Join(out, " ")
 }
 
-func ptr(s string) *string { return &s }
+// ptr returns a pointer to v.
+func ptr[T any](v T) *T { return &v }
 
 var firstPage = page.Request{Number: 1, Size: 20}

@@ -17,7 +17,10 @@ func TestDecideBatch_LongInput_IsTruncated(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	long := strings.Repeat("é", 500_000)
-	_, refused, err := env.DecideBatch(t.Context(), employer(), []hiring.Decision{{ID: long, Status: long}, {ID: "x", Status: "y"}})
+	_, refused, err := env.DecideBatch(t.Context(), newEmployer(), []hiring.Decision{
+		{ID: long, Status: long},
+		{ID: "x", Status: "y"},
+	})
 	require.NoError(t, err)
 	require.Len(t, refused, 2)
 	require.Equal(t, hiring.Decision{ID: strings.Repeat("é", 200), Status: strings.Repeat("é", 200)}, refused[0].Decision)

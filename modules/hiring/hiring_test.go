@@ -22,27 +22,27 @@ import (
 // case are accepted.
 func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, st := seeker(), employer()
-		job := env.newListing(st)
+		ann, employer := newSeeker(), newEmployer()
+		job := env.newListing(employer)
 		application := env.apply(ann, strings.ToUpper(job))
 		require.Equal(t, hiring.Pending, application.Status)
 		require.Equal(t, env.clock.Now(), application.AppliedAt)
 
-		got := env.received(st, application.ID)
+		got := env.received(employer, application.ID)
 		require.Equal(t, "Title of "+job, got.JobTitle)
 		require.Equal(t, "Name of "+ann.UserID, got.Applicant.Name)
 		require.Equal(t, "Dear all", got.CoverLetter)
 		require.Equal(t, application, got.Application)
 
 		env.clock.Advance(time.Hour)
-		require.NoError(t, env.setStatus(st, strings.ToUpper(application.ID), "interview"))
-		own, err := env.MyApplication(env.t.Context(), ann, application.ID)
+		require.NoError(t, env.setStatus(employer, strings.ToUpper(application.ID), "interview"))
+		own, err := env.MyApplication(t.Context(), ann, application.ID)
 		require.NoError(t, err)
 		require.Equal(t, hiring.Interview, own.Shown())
 		require.Empty(t, own.Applicant, "the applicant's view omits the applicant")
 		require.Equal(t, "jobseeker:>pending employer:pending>interview", formatTimeline(own.Timeline))
-		require.Equal(t, own.Timeline, env.received(st, application.ID).Timeline, "both sides see the same")
-		require.Equal(t, st.UserID, own.Timeline[1].ActorID)
+		require.Equal(t, own.Timeline, env.received(employer, application.ID).Timeline, "both sides see one timeline")
+		require.Equal(t, employer.UserID, own.Timeline[1].ActorID)
 		require.Equal(t, env.clock.Now(), own.Timeline[1].At)
 		require.Equal(t, []string{"submitted", "pending>interview"}, env.recordedEvents())
 	})
@@ -53,51 +53,70 @@ func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
 func TestEvents_NameTheirApplicant(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
-	ann, st := seeker(), employer()
-	application := env.apply(ann, env.newListing(st))
-	require.NoError(t, env.setStatus(st, application.ID, "review"))
-	got, err := env.store.Hiring.Outbox.Claim(env.t.Context(), 10, time.Hour)
+	ann, employer := newSeeker(), newEmployer()
+	application := env.apply(ann, env.newListing(employer))
+	require.NoError(t, env.setStatus(employer, application.ID, "review"))
+	events, err := env.store.Hiring.Outbox.Claim(t.Context(), 10, time.Hour)
 	require.NoError(t, err)
-	require.Len(t, got, 2)
+	require.Len(t, events, 2)
+	submitted := events[0]
+	changed := events[1]
+	require.Equal(t, application.ID, submitted.Subject)
 	require.JSONEq(
 		t,
 		fmt.Sprintf(
-			`{"application_id":%q,"job_id":%q,"organization_id":%q,"candidate_id":%q,"status":"pending","submitted_at":"2026-03-17T10:30:00Z"}`,
+			`{
+				"application_id": %q,
+				"job_id": %q,
+				"organization_id": %q,
+				"candidate_id": %q,
+				"status": "pending",
+				"submitted_at": "2026-03-17T10:30:00Z"
+			}`,
 			application.ID,
 			application.ListingID,
-			st.OrganizationID,
+			employer.OrganizationID,
 			ann.UserID,
 		),
-		string(got[0].Payload),
+		string(submitted.Payload),
 	)
 	require.JSONEq(
 		t,
 		fmt.Sprintf(
-			`{"application_id":%q,"job_id":%q,"organization_id":%q,"candidate_id":%q,"status":"review","previous_status":"pending","changed_at":"2026-03-17T10:30:00Z","actor_id":%q}`,
+			`{
+				"application_id": %q,
+				"job_id": %q,
+				"organization_id": %q,
+				"candidate_id": %q,
+				"status": "review",
+				"previous_status": "pending",
+				"changed_at": "2026-03-17T10:30:00Z",
+				"actor_id": %q
+			}`,
 			application.ID,
 			application.ListingID,
-			st.OrganizationID,
+			employer.OrganizationID,
 			ann.UserID,
-			st.UserID,
+			employer.UserID,
 		),
-		string(got[1].Payload),
+		string(changed.Payload),
 	)
-	require.Equal(t, application.ID, got[0].Subject)
 }
 
 // TestApply_Twice_Conflict checks that 50 concurrent requests create one application, and that
 // a withdrawn application is not replaced by a second one.
 func TestApply_Twice_Conflict(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, st := seeker(), employer()
-		job := env.newListing(st)
-		var all sync.WaitGroup
-		var done, refused atomic.Int64
+		ann, employer := newSeeker(), newEmployer()
+		job := env.newListing(employer)
+		var requests sync.WaitGroup
+		var created, refused atomic.Int64
 		for range 50 {
-			all.Go(func() {
-				switch _, err := env.Apply(env.t.Context(), ann, hiring.ApplyInput{ListingID: job}); {
+			requests.Go(func() {
+				_, err := env.Apply(t.Context(), ann, hiring.ApplyInput{ListingID: job})
+				switch {
 				case err == nil:
-					done.Add(1)
+					created.Add(1)
 				case fault.Of(err).Code == hiring.ErrAlreadyApplied.Code:
 					refused.Add(1)
 				default:
@@ -105,20 +124,22 @@ func TestApply_Twice_Conflict(t *testing.T) {
 				}
 			})
 		}
-		all.Wait()
-		require.EqualValues(t, 1, done.Load())
+		requests.Wait()
+		require.EqualValues(t, 1, created.Load())
 		require.EqualValues(t, 49, refused.Load())
 		require.Equal(t, []string{"submitted"}, env.recordedEvents())
 		require.Equal(t, "Already applied to this position", hiring.ErrAlreadyApplied.Message)
 
-		mine, err := env.Mine(env.t.Context(), ann, firstPage)
+		mine, err := env.Mine(t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Len(t, mine.Items, 1)
-		require.NoError(t, env.Withdraw(env.t.Context(), ann, mine.Items[0].ID))
-		_, err = env.Apply(env.t.Context(), ann, hiring.ApplyInput{ListingID: job})
+		require.NoError(t, env.Withdraw(t.Context(), ann, mine.Items[0].ID))
+		_, err = env.Apply(t.Context(), ann, hiring.ApplyInput{ListingID: job})
 		require.ErrorIs(t, err, hiring.ErrAlreadyApplied, "a withdrawn application counts as an earlier one")
-		env.apply(seeker(), job)
-		env.apply(ann, env.newListing(st))
+
+		// Another applicant may apply to the listing, and the same applicant to another listing.
+		env.apply(newSeeker(), job)
+		env.apply(ann, env.newListing(employer))
 	})
 }
 
@@ -128,10 +149,10 @@ func TestApply_NotPublic_NotFound(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	for _, id := range []string{stores.NewID(), "nonsense", "../x"} {
-		_, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{ListingID: id})
+		_, err := env.Apply(t.Context(), newSeeker(), hiring.ApplyInput{ListingID: id})
 		require.ErrorIs(t, err, hiring.ErrListingNotFound)
 	}
-	_, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{})
+	_, err := env.Apply(t.Context(), newSeeker(), hiring.ApplyInput{})
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 	require.Empty(t, env.recordedEvents())
 }
@@ -140,74 +161,85 @@ func TestApply_NotPublic_NotFound(t *testing.T) {
 // optional one (car). Sizes count characters, not bytes, and answers are stored as they are.
 func TestApply_Questions_AreChecked(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		st := employer()
-		job := env.newListing(st, hiring.Question{ID: "nmc", Required: true}, hiring.Question{ID: "car"})
-		// wrong requires that the answers are refused because of the field.
-		wrong := func(field string, answers ...hiring.Answer) {
+		employer := newEmployer()
+		job := env.newListing(employer, hiring.Question{ID: "nmc", Required: true}, hiring.Question{ID: "car"})
+		// requireRefused requires that the answers are refused because of the field.
+		requireRefused := func(field string, answers ...hiring.Answer) {
 			t.Helper()
-			_, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
+			_, err := env.Apply(t.Context(), newSeeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
 			require.Equal(t, fault.Invalid, fault.KindOf(err))
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
-		pin := hiring.Answer{QuestionID: "nmc", Answer: "12A3456E"}
-		wrong("answers")
-		wrong("answers", hiring.Answer{QuestionID: "car", Answer: "yes"})
-		wrong("answers", hiring.Answer{QuestionID: "nmc", Answer: " \n"})
-		wrong("answers.1.question_id", pin, hiring.Answer{QuestionID: "age", Answer: "40"})
-		wrong("answers.1.question_id", pin, pin)
-		wrong("answers.1.answer", pin, hiring.Answer{QuestionID: "car", Answer: strings.Repeat("é", 5001)})
-		wrong("answers", make([]hiring.Answer, 101)...)
-		_, err := env.Apply(
-			env.t.Context(),
-			seeker(),
-			hiring.ApplyInput{ListingID: job, CoverLetter: strings.Repeat("é", 20001), Answers: []hiring.Answer{pin}},
-		)
-		require.Equal(t, "coverLetter", fault.Of(err).Fields[0].Name)
+		required := hiring.Answer{QuestionID: "nmc", Answer: "12A3456E"}
+		requireRefused("answers")
+		requireRefused("answers", hiring.Answer{QuestionID: "car", Answer: "yes"})
+		requireRefused("answers", hiring.Answer{QuestionID: "nmc", Answer: " \n"})
+		requireRefused("answers.1.question_id", required, hiring.Answer{QuestionID: "age", Answer: "40"})
+		requireRefused("answers.1.question_id", required, required)
+		tooLong := hiring.Answer{QuestionID: "car", Answer: strings.Repeat("é", 5001)}
+		requireRefused("answers.1.answer", required, tooLong)
+		requireRefused("answers", make([]hiring.Answer, 101)...)
 
-		answers := []hiring.Answer{{QuestionID: "car", Answer: `"no", <b>`}, pin}
-		a, err := env.Apply(env.t.Context(), seeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
+		answers := []hiring.Answer{{QuestionID: "car", Answer: `"no", <b>`}, required}
+		application, err := env.Apply(t.Context(), newSeeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
 		require.NoError(t, err)
-		require.Equal(t, answers, env.received(st, a.ID).Answers)
+		require.Equal(t, answers, env.received(employer, application.ID).Answers)
 	})
 }
 
-// TestTracker_OtherApplicant_NotFound checks the private tracker: the employer does not see it,
-// and the applicant sees the tracker or the status, whichever was changed last.
-func TestTracker_OtherApplicant_NotFound(t *testing.T) {
+// TestApply_LongCoverLetter_Refused checks that the size of a cover letter counts characters.
+func TestApply_LongCoverLetter_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, st := seeker(), employer()
-		application := env.apply(ann, env.newListing(st))
-		env.recordedEvents()
-		before := env.received(st, application.ID)
+		_, err := env.Apply(t.Context(), newSeeker(), hiring.ApplyInput{
+			ListingID:   env.newListing(newEmployer()),
+			CoverLetter: strings.Repeat("é", 20001),
+		})
+		require.Equal(t, "coverLetter", fault.Of(err).Fields[0].Name)
+	})
+}
 
-		got, err := env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{
+// TestTracker_IsPrivate_LastChangeShown checks the private tracker: the employer does not see
+// it, and the applicant sees the tracker or the status, whichever was changed last.
+func TestTracker_IsPrivate_LastChangeShown(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		ann, employer := newSeeker(), newEmployer()
+		application := env.apply(ann, env.newListing(employer))
+		env.recordedEvents()
+		before := env.received(employer, application.ID)
+
+		got, err := env.Track(t.Context(), ann, application.ID, hiring.TrackInput{
 			Status:      ptr("in-progress"),
 			StatusColor: ptr("bg-amber-100"),
 		})
 		require.NoError(t, err)
 		require.Equal(t, hiring.Status("in-progress"), got.Shown())
 		require.Equal(t, hiring.Status("in-progress"), env.visibleStatus(ann, application.ID))
-		after := env.received(st, application.ID)
+		after := env.received(employer, application.ID)
 		require.Equal(t, before.Status, after.Status)
 		require.Equal(t, before.Timeline, after.Timeline)
 		require.Empty(t, env.recordedEvents(), "a private status records no event")
 
-		require.NoError(t, env.setStatus(st, application.ID, "rejected"))
+		require.NoError(t, env.setStatus(employer, application.ID, "rejected"))
 		require.Equal(t, hiring.Rejected, env.visibleStatus(ann, application.ID), "the employer's change is the later one")
-		_, err = env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{Status: ptr("completed")})
+		_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{Status: ptr("completed")})
 		require.NoError(t, err)
 		require.Equal(t, hiring.Status("completed"), env.visibleStatus(ann, application.ID))
-		require.NoError(t, env.setStatus(st, application.ID, "rejected"))
-		require.Equal(t, hiring.Status("completed"), env.visibleStatus(ann, application.ID), "setting the current status records no change")
+		require.NoError(t, env.setStatus(employer, application.ID, "rejected"))
+		require.Equal(
+			t,
+			hiring.Status("completed"),
+			env.visibleStatus(ann, application.ID),
+			"setting the current status is no change",
+		)
 
-		got, err = env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{})
+		got, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{})
 		require.NoError(t, err)
 		require.Equal(t, "bg-amber-100", got.TrackerColor)
 		for _, bad := range []string{"", "interview", "withdrawn", "PENDING"} {
-			_, err = env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{Status: &bad})
+			_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{Status: &bad})
 			require.Equal(t, "status", fault.Of(err).Fields[0].Name, bad)
 		}
-		_, err = env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{StatusColor: ptr(strings.Repeat("x", 201))})
+		_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{StatusColor: ptr(strings.Repeat("x", 201))})
 		require.Equal(t, "statusColor", fault.Of(err).Fields[0].Name)
 	})
 }
@@ -216,36 +248,36 @@ func TestTracker_OtherApplicant_NotFound(t *testing.T) {
 // the history only, and that the employer cannot change its status any more.
 func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, st := seeker(), employer()
-		application := env.apply(ann, env.newListing(st))
-		require.NoError(t, env.setStatus(st, application.ID, "review"))
+		ann, employer := newSeeker(), newEmployer()
+		application := env.apply(ann, env.newListing(employer))
+		require.NoError(t, env.setStatus(employer, application.ID, "review"))
 		env.recordedEvents()
-		require.NoError(t, env.Withdraw(env.t.Context(), ann, application.ID))
+		require.NoError(t, env.Withdraw(t.Context(), ann, application.ID))
 
-		_, err := env.MyApplication(env.t.Context(), ann, application.ID)
+		_, err := env.MyApplication(t.Context(), ann, application.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
-		_, err = env.Track(env.t.Context(), ann, application.ID, hiring.TrackInput{Status: ptr("completed")})
+		_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{Status: ptr("completed")})
 		require.ErrorIs(t, err, hiring.ErrNotFound)
-		require.ErrorIs(t, env.Withdraw(env.t.Context(), ann, application.ID), hiring.ErrNotFound)
-		mine, err := env.Mine(env.t.Context(), ann, firstPage)
+		require.ErrorIs(t, env.Withdraw(t.Context(), ann, application.ID), hiring.ErrNotFound)
+		mine, err := env.Mine(t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, mine.Items)
 		require.Zero(t, mine.Total)
-		all, err := env.MyHistory(env.t.Context(), ann, firstPage)
+		all, err := env.MyHistory(t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Equal(t, hiring.Withdrawn, all.Items[0].Shown())
-		entry, err := env.MyHistoryEntry(env.t.Context(), ann, application.ID)
+		entry, err := env.MyHistoryEntry(t.Context(), ann, application.ID)
 		require.NoError(t, err)
 		require.Equal(t, "Dear all", entry.CoverLetter)
 		require.Len(t, entry.Timeline, 3)
-		_, err = env.MyHistoryEntry(env.t.Context(), seeker(), application.ID)
+		_, err = env.MyHistoryEntry(t.Context(), newSeeker(), application.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
 
 		for _, status := range hiring.Statuses {
-			require.ErrorIs(t, env.setStatus(st, application.ID, string(status)), hiring.ErrInvalidStatus)
+			require.ErrorIs(t, env.setStatus(employer, application.ID, string(status)), hiring.ErrInvalidStatus)
 		}
-		require.NoError(t, env.Dismiss(env.t.Context(), st, application.ID), "dismissing is allowed to the employer")
-		got := env.received(st, application.ID)
+		require.NoError(t, env.Dismiss(t.Context(), employer, application.ID), "a dismissal has no effect")
+		got := env.received(employer, application.ID)
 		require.Equal(t, hiring.Withdrawn, got.Status)
 		require.Equal(t, "jobseeker:>pending employer:pending>review jobseeker:review>withdrawn", formatTimeline(got.Timeline))
 		require.Equal(t, []string{"review>withdrawn"}, env.recordedEvents())
@@ -257,46 +289,54 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 // modules.
 func TestListApplications_ByPageAndCursor(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, st := seeker(), employer()
+		ann, employer := newSeeker(), newEmployer()
 		var want []string
 		for range 25 {
-			want = append([]string{env.apply(ann, env.newListing(st)).ID}, want...)
+			want = append([]string{env.apply(ann, env.newListing(employer)).ID}, want...)
 		}
-		env.apply(seeker(), env.newListing(employer()))
+		env.apply(newSeeker(), env.newListing(newEmployer()))
 		for name, list := range map[string]func(page.Request) (page.Result[hiring.View], error){
-			"received": func(r page.Request) (page.Result[hiring.View], error) { return env.Received(env.t.Context(), st, r) },
-			"mine":     func(r page.Request) (page.Result[hiring.View], error) { return env.Mine(env.t.Context(), ann, r) },
+			"received": func(request page.Request) (page.Result[hiring.View], error) {
+				return env.Received(t.Context(), employer, request)
+			},
+			"mine": func(request page.Request) (page.Result[hiring.View], error) {
+				return env.Mine(t.Context(), ann, request)
+			},
 		} {
-			ids := func(r page.Result[hiring.View]) (out []string) {
-				for _, v := range r.Items {
-					require.Equal(t, "Title of "+v.ListingID, v.JobTitle, name)
-					require.Empty(t, v.CoverLetter, "lists do not contain cover letters")
-					out = append(out, v.ID)
+			// checkPage checks the rows and the total of a page, and returns the ids of its rows.
+			checkPage := func(result page.Result[hiring.View]) (ids []string) {
+				t.Helper()
+				for _, view := range result.Items {
+					require.Equal(t, "Title of "+view.ListingID, view.JobTitle, name)
+					require.Empty(t, view.CoverLetter, "lists do not contain cover letters")
+					ids = append(ids, view.ID)
 				}
-				require.Equal(t, 25, r.Total, name)
-				require.False(t, r.TotalIsEstimate)
-				return out
+				require.Equal(t, 25, result.Total, name)
+				require.False(t, result.TotalIsEstimate)
+				return ids
 			}
-			before := env.lookups.Load()
-			r, err := list(page.Request{Number: 1, Size: 10})
+			lookupsBefore := env.lookups.Load()
+			first, err := list(page.Request{Number: 1, Size: 10})
 			require.NoError(t, err)
-			require.Equal(t, want[:10], ids(r), name)
-			require.LessOrEqual(t, env.lookups.Load()-before, int64(2), "names are looked up for the page, not for each row")
+			require.Equal(t, want[:10], checkPage(first), name)
+			lookups := env.lookups.Load() - lookupsBefore
+			require.LessOrEqual(t, lookups, int64(2), "names are looked up for the page, not for each row")
 			second, err := list(page.Request{Number: 2, Size: 10})
 			require.NoError(t, err)
-			require.Equal(t, want[10:20], ids(second), name)
+			require.Equal(t, want[10:20], checkPage(second), name)
 			beyond, err := list(page.Request{Number: 9, Size: 10})
 			require.NoError(t, err)
-			require.Empty(t, ids(beyond), name)
+			require.Empty(t, checkPage(beyond), name)
 
 			var seen []string
-			r.NextCursor = ""
-			for n := 0; ; n++ {
-				require.Less(t, n, 10)
-				r, err = list(page.Request{Number: 1, Size: 10, Cursor: r.NextCursor})
+			cursor := ""
+			for pages := 0; ; pages++ {
+				require.Less(t, pages, 10, "25 rows are three pages: the cursors do not end")
+				result, err := list(page.Request{Number: 1, Size: 10, Cursor: cursor})
 				require.NoError(t, err)
-				seen = append(seen, ids(r)...)
-				if r.NextCursor == "" {
+				seen = append(seen, checkPage(result)...)
+				cursor = result.NextCursor
+				if cursor == "" {
 					break
 				}
 			}
@@ -312,15 +352,16 @@ func TestListApplications_ByPageAndCursor(t *testing.T) {
 func TestTimeline_Long_ShowsNewest(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
-	st := employer()
-	a := env.apply(seeker(), env.newListing(st))
-	for i := range 250 {
-		require.NoError(t, env.setStatus(st, a.ID, string(hiring.Statuses[i%2+1])))
+	employer := newEmployer()
+	id := env.apply(newSeeker(), env.newListing(employer)).ID
+	for range 125 {
+		require.NoError(t, env.setStatus(employer, id, string(hiring.Review)))
+		require.NoError(t, env.setStatus(employer, id, string(hiring.Interview)))
 	}
-	d := env.received(st, a.ID)
-	require.Len(t, d.Timeline, 201)
-	require.Equal(t, d.Status, d.Timeline[200].To)
-	require.Empty(t, d.Timeline[0].From)
+	application := env.received(employer, id)
+	require.Len(t, application.Timeline, 201)
+	require.Equal(t, application.Status, application.Timeline[200].To)
+	require.Empty(t, application.Timeline[0].From)
 }
 
 // TestAnswer_MarshalJSON checks that the name question_id has an underscore, unlike most names

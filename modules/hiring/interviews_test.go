@@ -24,30 +24,32 @@ func interviewInput(at string) hiring.AppointmentInput {
 	return hiring.AppointmentInput{ScheduledAt: &at, Location: ptr("Ward 3"), Interviewer: ptr("Dr. Byrne")}
 }
 
-// to returns a pointer to v.
-func to[T any](v T) *T { return &v }
-
 // TestInterview_Changed_NotifiesApplicantWithSequence checks which changes notify the
 // applicant: those of time, place and status do, with the next sequence number, by which
 // calendars recognize the newest invitation (RFC 5545 §3.8.7.4); notes and outcomes do not.
 func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, st := seeker(), employer()
-		application := env.apply(ann, env.newListing(st))
+		ann, employer := newSeeker(), newEmployer()
+		application := env.apply(ann, env.newListing(employer))
 		env.recordedEvents()
 
-		appointment, err := env.Schedule(t.Context(), st, strings.ToUpper(application.ID), interviewInput("2027-03-27T11:00:00+01:00"))
+		appointment, err := env.Schedule(
+			t.Context(),
+			employer,
+			strings.ToUpper(application.ID),
+			interviewInput("2027-03-27T11:00:00+01:00"),
+		)
 		require.NoError(t, err)
 		require.Equal(t, time.Date(2027, 3, 27, 10, 0, 0, 0, time.UTC), appointment.ScheduledAt)
 		require.Equal(t, hiring.Scheduled, appointment.Status)
 		require.Equal(t, hiring.Undecided, appointment.Outcome)
 		require.Equal(t, []string{"interview scheduled 0"}, env.recordedEvents())
 
-		// change changes the interview and requires the recorded events.
+		// change changes the interview and requires that it records the wanted events.
 		change := func(want []string, in hiring.AppointmentInput) hiring.Appointment {
 			t.Helper()
 			env.clock.Advance(time.Minute)
-			next, err := env.Reschedule(t.Context(), st, application.ID, in)
+			next, err := env.Reschedule(t.Context(), employer, application.ID, in)
 			require.NoError(t, err)
 			require.Equal(t, appointment.ID, next.ID)
 			require.Equal(t, want, env.recordedEvents())
@@ -59,20 +61,21 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 		change([]string{"interview moved 1"}, hiring.AppointmentInput{Location: ptr("Ward 4")})
 		// 10:00 +02:00 is the next day in UTC, so that the time has changed.
 		change([]string{"interview moved 2"}, interviewInput("2027-03-28T10:00:00+02:00"))
-		change([]string{"interview cancelled 3"}, hiring.AppointmentInput{Status: to(hiring.Cancelled)})
-		change(nil, hiring.AppointmentInput{Location: ptr("nowhere")}) // the interview is cancelled
-		change([]string{"interview scheduled 4"}, hiring.AppointmentInput{Status: to(hiring.Scheduled)})
-		done := change(nil, hiring.AppointmentInput{Status: to(hiring.Completed), Outcome: to(hiring.Pass)})
+		change([]string{"interview cancelled 3"}, hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
+		// The next change records no event, because the interview is cancelled.
+		change(nil, hiring.AppointmentInput{Location: ptr("nowhere")})
+		change([]string{"interview scheduled 4"}, hiring.AppointmentInput{Status: ptr(hiring.Scheduled)})
+		done := change(nil, hiring.AppointmentInput{Status: ptr(hiring.Completed), Outcome: ptr(hiring.Pass)})
 		require.Equal(t, hiring.Pass, done.Outcome)
 
-		again, err := env.Schedule(t.Context(), st, application.ID, interviewInput("2027-04-01T09:00:00Z"))
+		again, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-04-01T09:00:00Z"))
 		require.NoError(t, err)
 		require.Equal(t, appointment.ID, again.ID, "an application has one interview")
 		require.Equal(t, "kind", again.Notes)
 		require.Equal(t, hiring.Undecided, again.Outcome)
 		require.Equal(t, []string{"interview scheduled 5"}, env.recordedEvents())
-		require.Equal(t, again, *env.received(st, application.ID).Interview)
-		require.Equal(t, hiring.Pending, env.received(st, application.ID).Status, "an interview is not a decision")
+		require.Equal(t, again, *env.received(employer, application.ID).Interview)
+		require.Equal(t, hiring.Pending, env.received(employer, application.ID).Status, "an interview is not a decision")
 	})
 }
 
@@ -80,55 +83,82 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 // and removes it from the applicant's calendar. The employer can still add notes.
 func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, st := seeker(), employer()
-		application := env.apply(ann, env.newListing(st))
-		_, err := env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+		ann, employer := newSeeker(), newEmployer()
+		application := env.apply(ann, env.newListing(employer))
+		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
 		env.sentMails()
 		require.NoError(t, env.Withdraw(t.Context(), ann, application.ID))
-		got := slices.DeleteFunc(env.sentMails(), func(m mail.Message) bool { return m.To.Email != ann.UserID+"@example.org" })
-		require.Len(t, got, 1, "the applicant's own withdrawal sends the applicant only the calendar update")
-		require.True(t, got[0].Invite.Cancelled)
-		require.Equal(t, 1, got[0].Invite.Sequence)
-		require.Contains(t, got[0].Text, "since you withdrew")
-		require.Zero(t, got[0].ReplyTo, "the mail to the sender has no reply address")
-		require.Equal(t, hiring.Cancelled, env.received(st, application.ID).Interview.Status)
+		toApplicant := slices.DeleteFunc(env.sentMails(), func(m mail.Message) bool {
+			return m.To.Email != ann.UserID+"@example.org"
+		})
+		require.Len(t, toApplicant, 1, "the applicant's own withdrawal sends the applicant only the calendar update")
+		require.True(t, toApplicant[0].Invite.Cancelled)
+		require.Equal(t, 1, toApplicant[0].Invite.Sequence)
+		require.Contains(t, toApplicant[0].Text, "since you withdrew")
+		require.Zero(t, toApplicant[0].ReplyTo, "the applicant withdrew, so no employer is to be answered")
+		require.Equal(t, hiring.Cancelled, env.received(employer, application.ID).Interview.Status)
 
-		_, err = env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
-		_, err = env.Reschedule(t.Context(), st, application.ID, hiring.AppointmentInput{Status: to(hiring.Scheduled)})
+		_, err = env.Reschedule(t.Context(), employer, application.ID, hiring.AppointmentInput{Status: ptr(hiring.Scheduled)})
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
-		_, err = env.Reschedule(t.Context(), st, application.ID, hiring.AppointmentInput{Notes: ptr("a pity")})
+		_, err = env.Reschedule(t.Context(), employer, application.ID, hiring.AppointmentInput{Notes: ptr("a pity")})
 		require.NoError(t, err)
 	})
 }
 
-// TestInterview_InvalidInput_EachFieldIsNamed checks that a time needs an offset, because the
-// applicant may live in another time zone. The suffixes _ and . only make the keys different.
+// TestInterview_InvalidInput_EachFieldIsNamed checks that the refusal of an invalid interview
+// names the field. A time needs an offset, because the applicant may live in another time zone.
 func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
-	st := employer()
-	application := env.apply(seeker(), env.newListing(st))
-	for field, in := range map[string]hiring.AppointmentInput{
-		"scheduledAt":  {Location: ptr("x"), Interviewer: ptr("y")},
-		"location":     {ScheduledAt: ptr("2027-03-27T11:00:00Z"), Location: ptr(" "), Interviewer: ptr("y")},
-		"interviewer":  {ScheduledAt: ptr("2027-03-27T11:00:00Z"), Location: ptr("x")},
-		"scheduledAt_": interviewInput("2027-03-27T11:00:00"),
-		"scheduledAt.": interviewInput("tomorrow"),
-		"location.":    {ScheduledAt: ptr("2027-03-27T11:00:00Z"), Location: ptr(strings.Repeat("é", 501)), Interviewer: ptr("y")},
+	employer := newEmployer()
+	application := env.apply(newSeeker(), env.newListing(employer))
+	validTime := ptr("2027-03-27T11:00:00Z")
+	for _, c := range []struct {
+		name  string
+		field string // the field that the refusal names
+		input hiring.AppointmentInput
+	}{
+		{
+			name:  "no time",
+			field: "scheduledAt",
+			input: hiring.AppointmentInput{Location: ptr("x"), Interviewer: ptr("y")},
+		},
+		{name: "time without an offset", field: "scheduledAt", input: interviewInput("2027-03-27T11:00:00")},
+		{name: "no timestamp", field: "scheduledAt", input: interviewInput("tomorrow")},
+		{
+			name:  "blank location",
+			field: "location",
+			input: hiring.AppointmentInput{ScheduledAt: validTime, Location: ptr(" "), Interviewer: ptr("y")},
+		},
+		{
+			name:  "long location",
+			field: "location",
+			input: hiring.AppointmentInput{
+				ScheduledAt: validTime,
+				Location:    ptr(strings.Repeat("é", 501)),
+				Interviewer: ptr("y"),
+			},
+		},
+		{
+			name:  "no interviewer",
+			field: "interviewer",
+			input: hiring.AppointmentInput{ScheduledAt: validTime, Location: ptr("x")},
+		},
 	} {
-		_, err := env.Schedule(t.Context(), st, application.ID, in)
-		require.Equal(t, strings.Trim(field, "_."), fault.Of(err).Fields[0].Name, field)
+		_, err := env.Schedule(t.Context(), employer, application.ID, c.input)
+		require.Equal(t, c.field, fault.Of(err).Fields[0].Name, c.name)
 	}
-	for _, in := range []hiring.AppointmentInput{
-		{Status: to(hiring.InterviewStatus("later"))},
-		{Outcome: to(hiring.Outcome("maybe"))},
+	for _, change := range []hiring.AppointmentInput{
+		{Status: ptr(hiring.InterviewStatus("later"))},
+		{Outcome: ptr(hiring.Outcome("maybe"))},
 		{Notes: ptr(strings.Repeat("x", 5001))},
 	} {
-		_, err := env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
-		_, err = env.Reschedule(t.Context(), st, application.ID, in)
+		_, err = env.Reschedule(t.Context(), employer, application.ID, change)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	}
 }
@@ -138,23 +168,29 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 // read.
 func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		st, other := employer(), employer()
-		viewer := employer(auth.ApplicationsView)
-		viewer.OrganizationID = st.OrganizationID
-		application := env.apply(seeker(), env.newListing(st))
-		_, err := env.Reschedule(t.Context(), st, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
+		employer, other := newEmployer(), newEmployer()
+		viewer := newEmployer(auth.ApplicationsView)
+		viewer.OrganizationID = employer.OrganizationID
+		application := env.apply(newSeeker(), env.newListing(employer))
+		_, err := env.Reschedule(t.Context(), employer, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
 		require.ErrorIs(t, err, hiring.ErrInterviewNotFound)
-		for who, want := range map[*auth.Actor]error{&other: hiring.ErrNotFound, &viewer: fault.ErrForbidden} {
-			_, err := env.Schedule(t.Context(), *who, application.ID, interviewInput("2027-03-27T11:00:00Z"))
-			require.ErrorIs(t, err, want)
-			_, err = env.Schedule(t.Context(), viewer, application.ID, hiring.AppointmentInput{})
-			require.ErrorIs(t, err, fault.ErrForbidden, "permissions are checked before the input")
-			_, err = env.Reschedule(t.Context(), *who, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
-			require.ErrorIs(t, err, want)
-			_, err = env.Contact(t.Context(), *who, application.ID, hiring.ContactInput{Subject: "x", Message: "y"})
-			require.ErrorIs(t, err, want)
+		for _, c := range []struct {
+			by   auth.Actor
+			want error
+		}{
+			{by: other, want: hiring.ErrNotFound},
+			{by: viewer, want: fault.ErrForbidden},
+		} {
+			_, err := env.Schedule(t.Context(), c.by, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+			require.ErrorIs(t, err, c.want)
+			_, err = env.Reschedule(t.Context(), c.by, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
+			require.ErrorIs(t, err, c.want)
+			_, err = env.Contact(t.Context(), c.by, application.ID, hiring.ContactInput{Subject: "x", Message: "y"})
+			require.ErrorIs(t, err, c.want)
 		}
-		_, err = env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+		_, err = env.Schedule(t.Context(), viewer, application.ID, hiring.AppointmentInput{})
+		require.ErrorIs(t, err, fault.ErrForbidden, "permissions are checked before the input")
+		_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
 		none, err := env.Interviews(t.Context(), other, "", firstPage)
 		require.NoError(t, err)
@@ -164,9 +200,9 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 		require.Equal(t, 1, all.Total)
 		require.Equal(t, application.ID, all.Items[0].ID)
 		require.NotEmpty(t, all.Items[0].Applicant.Email)
-		_, err = env.Interviews(t.Context(), seeker(), "", firstPage)
+		_, err = env.Interviews(t.Context(), newSeeker(), "", firstPage)
 		require.ErrorIs(t, err, fault.ErrForbidden)
-		_, err = env.Interviews(t.Context(), st, "lost", firstPage)
+		_, err = env.Interviews(t.Context(), employer, "lost", firstPage)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	})
 }
@@ -175,88 +211,112 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 // same interview one after the other, so that each sequence number is used once.
 func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		st := employer()
-		a := env.apply(seeker(), env.newListing(st))
+		employer := newEmployer()
+		application := env.apply(newSeeker(), env.newListing(employer))
 		env.recordedEvents()
-		var all sync.WaitGroup
-		for n := range 8 {
-			all.Go(func() {
-				_, err := env.Schedule(t.Context(), st, a.ID, interviewInput(fmt.Sprintf("2027-03-27T%02d:00:00Z", n)))
+		var requests sync.WaitGroup
+		for hour := range 8 {
+			requests.Go(func() {
+				interview := interviewInput(fmt.Sprintf("2027-03-27T%02d:00:00Z", hour))
+				_, err := env.Schedule(t.Context(), employer, application.ID, interview)
 				require.NoError(t, err)
 			})
 		}
-		all.Wait()
-		told := env.recordedEvents()
-		require.Len(t, told, 8)
-		for n, said := range told {
-			require.Contains(t, said, fmt.Sprint(" ", n))
+		requests.Wait()
+		events := env.recordedEvents()
+		require.Len(t, events, 8)
+		for sequence, recorded := range events {
+			require.Contains(t, recorded, fmt.Sprint(" ", sequence))
 		}
 	})
 }
 
 // TestMails_Hiring checks the recipients and contents of the e-mails about an application, a
-// decision, a message and an interview. They do not disclose the applicant's address, and a
-// message is quoted as text.
+// decision, a message and an interview. The subtests use the application one after the other.
 func TestMails_Hiring(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
-	ann, st := seeker(), employer()
-	job := env.newListing(st)
+	ann, employer := newSeeker(), newEmployer()
+	job := env.newListing(employer)
 	application := env.apply(ann, job)
-	got := env.sentMails()
-	require.Len(t, got, 2, "both admins get a message")
-	require.Equal(t, "New application: Title of "+job, got[0].Subject)
-	require.Contains(t, got[0].Text, "Name of "+ann.UserID)
-	require.NotContains(t, got[0].Text, "@example.org", "the message does not contain the address")
-	require.NotEqual(t, got[0].To, got[1].To)
+	employerAddress := mail.Address{Name: "Name of " + employer.UserID, Email: employer.UserID + "@example.org"}
 
-	require.NoError(t, env.setStatus(st, application.ID, "review"))
-	require.NoError(t, env.setStatus(st, application.ID, "review"))
-	require.ErrorIs(t, env.setStatus(st, application.ID, "lost"), hiring.ErrInvalidStatus)
-	got = env.sentMails()
-	require.Len(t, got, 1)
-	require.Equal(t, ann.UserID+"@example.org", got[0].To.Email)
-	require.Contains(t, got[0].Text, "It is now: in review")
-	require.NotEmpty(t, got[0].HTML)
+	t.Run("new application", func(t *testing.T) {
+		sent := env.sentMails()
+		require.Len(t, sent, 2, "both admins get a message")
+		require.NotEqual(t, sent[0].To, sent[1].To)
+		require.Equal(t, "New application: Title of "+job, sent[0].Subject)
+		require.Contains(t, sent[0].Text, "Name of "+ann.UserID)
+		require.NotContains(t, sent[0].Text, "@example.org", "the applicant's address is not disclosed")
+	})
 
-	address, err := env.Contact(t.Context(), st, application.ID,
-		hiring.ContactInput{Subject: " Your papers ", Message: "Please send them.\n<b>Soon</b>"})
-	require.NoError(t, err)
-	require.Equal(t, ann.UserID+"@example.org", address)
-	got = env.sentMails()
-	require.Len(t, got, 1)
-	require.Equal(t, "Your papers", got[0].Subject)
-	require.Equal(t, mail.Address{Name: "Name of " + st.UserID, Email: st.UserID + "@example.org"}, got[0].ReplyTo)
-	require.Contains(t, got[0].Text, "> Please send them.\n> <b>Soon</b>")
-	require.NotContains(t, got[0].HTML, "<b>")
+	t.Run("decision", func(t *testing.T) {
+		require.NoError(t, env.setStatus(employer, application.ID, "review"))
+		require.NoError(t, env.setStatus(employer, application.ID, "review"), "a repeated decision sends no mail")
+		require.ErrorIs(t, env.setStatus(employer, application.ID, "lost"), hiring.ErrInvalidStatus)
+		sent := env.sentMails()
+		require.Len(t, sent, 1)
+		require.Equal(t, ann.UserID+"@example.org", sent[0].To.Email)
+		require.Contains(t, sent[0].Text, "It is now: in review")
+		require.NotEmpty(t, sent[0].HTML)
+	})
 
-	_, err = env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
-	require.NoError(t, err)
-	_, err = env.Reschedule(t.Context(), st, application.ID, hiring.AppointmentInput{Status: to(hiring.Cancelled)})
-	require.NoError(t, err)
-	got = env.sentMails()
-	require.Len(t, got, 2)
-	first, second := got[0].Invite, got[1].Invite
-	require.Equal(t, first.UID, second.UID)
-	require.Equal(t, []any{0, false, 1, true}, []any{first.Sequence, first.Cancelled, second.Sequence, second.Cancelled})
-	require.Equal(t, time.Hour, first.End.Sub(first.Start))
-	require.Equal(t, mail.Address{Name: "Name of " + st.UserID, Email: st.UserID + "@example.org"}, got[0].ReplyTo)
-	require.Contains(t, got[1].Text, "takes this out of your calendar")
-	sent, err := env.SentMessages(t.Context(), st, application.ID)
-	require.NoError(t, err)
-	require.Len(t, sent, 1)
-	require.Equal(t, "Name of "+st.UserID, sent[0].Sender)
-	_, err = env.SentMessages(t.Context(), employer(), application.ID)
-	require.ErrorIs(t, err, hiring.ErrNotFound)
-	_, err = env.SentMessages(t.Context(), employer(auth.JobsCreate), application.ID)
-	require.ErrorIs(t, err, fault.ErrForbidden)
-	require.Contains(t, got[0].Text, "When: Saturday, 27 March 2027, 11:00 UTC")
+	t.Run("message", func(t *testing.T) {
+		address, err := env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{
+			Subject: " Your papers ",
+			Message: "Please send them.\n<b>Soon</b>",
+		})
+		require.NoError(t, err)
+		require.Equal(t, ann.UserID+"@example.org", address)
+		sent := env.sentMails()
+		require.Len(t, sent, 1)
+		require.Equal(t, "Your papers", sent[0].Subject)
+		require.Equal(t, employerAddress, sent[0].ReplyTo)
+		require.Contains(t, sent[0].Text, "> Please send them.\n> <b>Soon</b>", "the message is quoted")
+		require.NotContains(t, sent[0].HTML, "<b>")
+	})
 
-	env.deletedUsers[ann.UserID] = true
-	require.NoError(t, env.setStatus(st, application.ID, "accepted"))
-	_, err = env.Contact(t.Context(), st, application.ID, hiring.ContactInput{Subject: "x", Message: "y"})
-	require.ErrorIs(t, err, hiring.ErrNotFound)
-	require.Empty(t, env.sentMails(), "deleted users get no mail")
+	t.Run("list of messages", func(t *testing.T) {
+		messages, err := env.SentMessages(t.Context(), employer, application.ID)
+		require.NoError(t, err)
+		require.Len(t, messages, 1)
+		require.Equal(t, "Name of "+employer.UserID, messages[0].Sender)
+		_, err = env.SentMessages(t.Context(), newEmployer(), application.ID)
+		require.ErrorIs(t, err, hiring.ErrNotFound)
+		_, err = env.SentMessages(t.Context(), newEmployer(auth.JobsCreate), application.ID)
+		require.ErrorIs(t, err, fault.ErrForbidden)
+	})
+
+	t.Run("interview", func(t *testing.T) {
+		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+		require.NoError(t, err)
+		cancelled := hiring.AppointmentInput{Status: ptr(hiring.Cancelled)}
+		_, err = env.Reschedule(t.Context(), employer, application.ID, cancelled)
+		require.NoError(t, err)
+		sent := env.sentMails()
+		require.Len(t, sent, 2)
+
+		require.Equal(t, employerAddress, sent[0].ReplyTo)
+		require.Contains(t, sent[0].Text, "When: Saturday, 27 March 2027, 11:00 UTC")
+		invitation := sent[0].Invite
+		require.Zero(t, invitation.Sequence)
+		require.False(t, invitation.Cancelled)
+		require.Equal(t, time.Hour, invitation.End.Sub(invitation.Start))
+
+		require.Contains(t, sent[1].Text, "takes this out of your calendar")
+		cancellation := sent[1].Invite
+		require.Equal(t, invitation.UID, cancellation.UID)
+		require.Equal(t, 1, cancellation.Sequence)
+		require.True(t, cancellation.Cancelled)
+	})
+
+	t.Run("deleted applicant", func(t *testing.T) {
+		env.deletedUsers[ann.UserID] = true
+		require.NoError(t, env.setStatus(employer, application.ID, "accepted"))
+		_, err := env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{Subject: "x", Message: "y"})
+		require.ErrorIs(t, err, hiring.ErrNotFound)
+		require.Empty(t, env.sentMails(), "deleted users get no mail")
+	})
 }
 
 // TestInterview_DailyNotices_AreLimited checks that an employer can send an applicant 20
@@ -265,33 +325,39 @@ func TestMails_Hiring(t *testing.T) {
 func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
-	st := employer()
-	listing := env.newListing(st)
-	application, other := env.apply(seeker(), listing), env.apply(seeker(), listing)
-	_, err := env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+	employer := newEmployer()
+	listing := env.newListing(employer)
+	application, other := env.apply(newSeeker(), listing), env.apply(newSeeker(), listing)
+	_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
-	move := func(n int) error {
-		_, err := env.Reschedule(t.Context(), st, application.ID, hiring.AppointmentInput{Location: ptr(fmt.Sprintf("Ward %d", 10+n))})
+	moveToWard := func(ward int) error {
+		input := hiring.AppointmentInput{Location: ptr(fmt.Sprintf("Ward %d", ward))}
+		_, err := env.Reschedule(t.Context(), employer, application.ID, input)
 		return err
 	}
-	for n := range 19 {
-		require.NoError(t, move(n))
+	for ward := 10; ward <= 28; ward++ { // 19 moves, after the notice of the schedule
+		require.NoError(t, moveToWard(ward))
 	}
-	require.NoError(t, move(18), "a change without a notice does not count")
+	require.NoError(t, moveToWard(28), "a change without a notice does not count")
 	env.recordedEvents()
-	err = move(19)
+	err = moveToWard(29)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Positive(t, fault.Of(err).RetryAfter)
-	require.Equal(t, "Ward 28", env.received(st, application.ID).Interview.Location)
-	_, err = env.Reschedule(t.Context(), st, application.ID, hiring.AppointmentInput{Notes: ptr("kind"), Status: to(hiring.Cancelled)})
+	require.Equal(t, "Ward 28", env.received(employer, application.ID).Interview.Location)
+	_, err = env.Reschedule(
+		t.Context(),
+		employer,
+		application.ID,
+		hiring.AppointmentInput{Notes: ptr("kind"), Status: ptr(hiring.Cancelled)},
+	)
 	require.NoError(t, err, "interviews can be cancelled")
-	_, err = env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+	_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Equal(t, []string{"interview cancelled 20"}, env.recordedEvents())
-	_, err = env.Schedule(t.Context(), st, other.ID, interviewInput("2027-03-27T11:00:00Z"))
+	_, err = env.Schedule(t.Context(), employer, other.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err, "another application")
 	env.clock.Advance(24*time.Hour + time.Second)
-	_, err = env.Schedule(t.Context(), st, application.ID, interviewInput("2027-03-27T11:00:00Z"))
+	_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
 }
 
@@ -300,14 +366,15 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 func TestMails_AlertsOff_SendsNoNews(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
-	st := employer()
-	env.optedOut["boss-of-"+st.OrganizationID], env.optedOut[st.UserID] = true, true
-	env.apply(seeker(), env.newListing(st))
-	_, err := env.StartExport(t.Context(), st, hiring.ExportInput{Kind: "applications"})
+	employer := newEmployer()
+	env.optedOut["boss-of-"+employer.OrganizationID] = true
+	env.optedOut[employer.UserID] = true
+	env.apply(newSeeker(), env.newListing(employer))
+	_, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "applications"})
 	require.NoError(t, err)
 	mails := env.sentMails()
 	require.Len(t, mails, 1, "only the admin who has not opted out gets mail")
-	require.Equal(t, "deputy-of-"+st.OrganizationID+"@example.org", mails[0].To.Email)
+	require.Equal(t, "deputy-of-"+employer.OrganizationID+"@example.org", mails[0].To.Email)
 	require.Contains(t, mails[0].Subject, "New application")
 }
 
@@ -315,32 +382,32 @@ func TestMails_AlertsOff_SendsNoNews(t *testing.T) {
 // closed organization will not meet them.
 func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		st, elsewhere := employer(), employer()
-		var applied []hiring.Application
-		for range 25 { // more than one transaction takes
-			a := env.apply(seeker(), env.newListing(st))
-			_, err := env.Schedule(t.Context(), st, a.ID, interviewInput("2027-03-27T11:00:00Z"))
+		employer, elsewhere := newEmployer(), newEmployer()
+		var future []hiring.Application
+		for range 25 { // one transaction cancels fewer
+			application := env.apply(newSeeker(), env.newListing(employer))
+			_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 			require.NoError(t, err)
-			applied = append(applied, a)
+			future = append(future, application)
 		}
-		past := env.apply(seeker(), env.newListing(st))
-		other := env.apply(seeker(), env.newListing(elsewhere))
-		_, err := env.Schedule(t.Context(), st, past.ID, interviewInput("2020-01-01T11:00:00Z"))
+		past := env.apply(newSeeker(), env.newListing(employer))
+		other := env.apply(newSeeker(), env.newListing(elsewhere))
+		_, err := env.Schedule(t.Context(), employer, past.ID, interviewInput("2020-01-01T11:00:00Z"))
 		require.NoError(t, err)
 		_, err = env.Schedule(t.Context(), elsewhere, other.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
 		env.sentMails()
 
-		for range 2 {
-			require.NoError(t, env.OnOrganizationClosed(t.Context(), event.OrganizationClosed{OrganizationID: st.OrganizationID}))
-		}
+		closed := event.OrganizationClosed{OrganizationID: employer.OrganizationID}
+		require.NoError(t, env.OnOrganizationClosed(t.Context(), closed))
+		require.NoError(t, env.OnOrganizationClosed(t.Context(), closed), "events may be delivered twice")
 		mails := env.sentMails()
 		require.Len(t, mails, 25, "each future interview is cancelled once")
 		require.Contains(t, mails[0].Subject, "Cancelled interview")
 		require.True(t, mails[0].Invite.Cancelled)
 		require.Empty(t, mails[0].ReplyTo.Email, "a cancellation without an employer has no reply address")
-		require.Equal(t, hiring.Cancelled, env.received(st, applied[24].ID).Interview.Status)
-		require.Equal(t, hiring.Scheduled, env.received(st, past.ID).Interview.Status, "past interviews are unchanged")
+		require.Equal(t, hiring.Cancelled, env.received(employer, future[24].ID).Interview.Status)
+		require.Equal(t, hiring.Scheduled, env.received(employer, past.ID).Interview.Status, "past interviews are unchanged")
 		require.Equal(t, hiring.Scheduled, env.received(elsewhere, other.ID).Interview.Status)
 	})
 }
@@ -349,28 +416,33 @@ func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
 // page: future interviews that are scheduled.
 func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
-		listing := env.newListing(e)
-		var ids []string
-		for _, at := range []string{"2099-03-03T10:00:00Z", "2098-03-03T10:00:00Z", "2097-03-03T10:00:00Z", "2020-03-03T10:00:00Z"} {
-			a := env.apply(seeker(), listing)
-			_, err := env.Schedule(t.Context(), e, a.ID, interviewInput(at))
+		employer := newEmployer(auth.ApplicationsView, auth.ApplicationsUpdate)
+		listing := env.newListing(employer)
+		schedule := func(at string) (applicationID string) {
+			t.Helper()
+			application := env.apply(newSeeker(), listing)
+			_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(at))
 			require.NoError(t, err)
-			ids = append(ids, a.ID)
+			return application.ID
 		}
-		_, err := env.Reschedule(t.Context(), e, ids[2], hiring.AppointmentInput{Status: to(hiring.Cancelled)})
+		later := schedule("2099-03-03T10:00:00Z")
+		sooner := schedule("2098-03-03T10:00:00Z")
+		cancelled := schedule("2097-03-03T10:00:00Z")
+		schedule("2020-03-03T10:00:00Z") // in the past
+		_, err := env.Reschedule(t.Context(), employer, cancelled, hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
 		require.NoError(t, err)
-		next, err := env.NextInterviews(t.Context(), e, 5)
+		next, err := env.NextInterviews(t.Context(), employer, 5)
 		require.NoError(t, err)
-		require.Equal(t, []string{ids[1], ids[0]}, []string{next[0].ID, next[1].ID})
 		require.Len(t, next, 2, "cancelled and past interviews are left out")
-		one, err := env.NextInterviews(t.Context(), e, 1)
+		require.Equal(t, sooner, next[0].ID)
+		require.Equal(t, later, next[1].ID)
+		one, err := env.NextInterviews(t.Context(), employer, 1)
 		require.NoError(t, err)
 		require.Len(t, one, 1)
-		none, err := env.NextInterviews(t.Context(), employer(auth.ApplicationsView), 5)
+		none, err := env.NextInterviews(t.Context(), newEmployer(auth.ApplicationsView), 5)
 		require.NoError(t, err)
 		require.Empty(t, none)
-		_, err = env.NextInterviews(t.Context(), employer(auth.JobsUpdate), 5)
+		_, err = env.NextInterviews(t.Context(), newEmployer(auth.JobsUpdate), 5)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
 }
@@ -378,20 +450,26 @@ func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
 // TestFindReceived_Filters_SelectApplications checks the filters by status and by listing.
 func TestFindReceived_Filters_SelectApplications(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
-		one, other := env.newListing(e), env.newListing(e)
-		first, second := env.apply(seeker(), one), env.apply(seeker(), one)
-		env.apply(seeker(), other)
-		require.NoError(t, env.setStatus(e, first.ID, "review"))
-		for want, in := range map[string]hiring.StatsInput{first.ID: {Status: "review"}, second.ID: {Status: "pending", JobID: one}} {
-			found, err := env.FindReceived(t.Context(), e, in, page.After("", 10))
+		employer := newEmployer(auth.ApplicationsView, auth.ApplicationsUpdate)
+		listing, otherListing := env.newListing(employer), env.newListing(employer)
+		reviewed, pending := env.apply(newSeeker(), listing), env.apply(newSeeker(), listing)
+		env.apply(newSeeker(), otherListing)
+		require.NoError(t, env.setStatus(employer, reviewed.ID, "review"))
+		for _, c := range []struct {
+			filter hiring.StatsInput
+			wantID string
+		}{
+			{filter: hiring.StatsInput{Status: "review"}, wantID: reviewed.ID},
+			{filter: hiring.StatsInput{Status: "pending", JobID: listing}, wantID: pending.ID},
+		} {
+			found, err := env.FindReceived(t.Context(), employer, c.filter, page.After("", 10))
 			require.NoError(t, err)
 			require.Len(t, found.Items, 1)
-			require.Equal(t, want, found.Items[0].ID)
+			require.Equal(t, c.wantID, found.Items[0].ID)
 		}
-		_, err := env.FindReceived(t.Context(), e, hiring.StatsInput{Status: "eternal"}, page.After("", 10))
+		_, err := env.FindReceived(t.Context(), employer, hiring.StatsInput{Status: "eternal"}, page.After("", 10))
 		require.ErrorIs(t, err, hiring.ErrInvalidStatus)
-		_, err = env.FindReceived(t.Context(), employer(auth.JobsUpdate), hiring.StatsInput{}, page.After("", 10))
+		_, err = env.FindReceived(t.Context(), newEmployer(auth.JobsUpdate), hiring.StatsInput{}, page.After("", 10))
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
 }
@@ -401,24 +479,28 @@ func TestFindReceived_Filters_SelectApplications(t *testing.T) {
 // interview that has taken place.
 func TestScheduleAndMove_InvalidTime_ChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		e := employer()
-		application := env.apply(seeker(), env.newListing(e))
+		employer := newEmployer()
+		application := env.apply(newSeeker(), env.newListing(employer))
 		in := interviewInput(env.clock.Now().Add(-time.Minute).Format(time.RFC3339))
 		in.RequireFuture = true
-		err := env.ScheduleAndMove(t.Context(), e, application.ID, in)
+		err := env.ScheduleAndMove(t.Context(), employer, application.ID, in)
 		require.Equal(t, "scheduledAt", fault.Of(err).Fields[0].Name)
-		require.Equal(t, hiring.Pending, env.received(e, application.ID).Status)
+		require.Equal(t, hiring.Pending, env.received(employer, application.ID).Status)
 		soon := env.clock.Now().Add(time.Hour).Truncate(time.Minute).Format(time.RFC3339)
 		in.ScheduledAt = &soon
-		require.ErrorIs(t, env.ScheduleAndMove(t.Context(), employer(auth.ApplicationsView), application.ID, in), fault.ErrForbidden)
-		require.NoError(t, env.ScheduleAndMove(t.Context(), e, application.ID, in))
-		require.Equal(t, hiring.Interview, env.received(e, application.ID).Status)
+		require.ErrorIs(
+			t,
+			env.ScheduleAndMove(t.Context(), newEmployer(auth.ApplicationsView), application.ID, in),
+			fault.ErrForbidden,
+		)
+		require.NoError(t, env.ScheduleAndMove(t.Context(), employer, application.ID, in))
+		require.Equal(t, hiring.Interview, env.received(employer, application.ID).Status)
 
 		env.clock.Advance(2 * time.Hour)
 		in.Notes = ptr("went well")
-		_, err = env.Reschedule(t.Context(), e, application.ID, in)
+		_, err = env.Reschedule(t.Context(), employer, application.ID, in)
 		require.NoError(t, err, "the time of a past interview is unchanged")
-		_, err = env.Schedule(t.Context(), e, application.ID, in)
+		_, err = env.Schedule(t.Context(), employer, application.ID, in)
 		require.NoError(t, err, "nothing changes for the applicant")
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/locumhq/locum/core/mail"
 )
 
-// subjects returns ADDRESS: SUBJECT of each message.
+// subjects returns each message as "ADDRESS: SUBJECT".
 func subjects(ms []mail.Message) []string {
 	return list.Map(ms, func(m mail.Message) string { return m.To.Email + ": " + m.Subject })
 }
@@ -20,20 +20,21 @@ func subjects(ms []mail.Message) []string {
 // withdrawal, but not of a dismissal by their own organization.
 func TestWithdraw_Admins_AreNotified(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, st := seeker(), employer()
-		listing := env.newListing(st)
+		ann, employer := newSeeker(), newEmployer()
+		listing := env.newListing(employer)
 		a := env.apply(ann, listing)
 		env.sentMails()
-		env.optedOut["deputy-of-"+st.OrganizationID] = true
+		env.optedOut["deputy-of-"+employer.OrganizationID] = true
 		require.NoError(t, env.Withdraw(t.Context(), ann, a.ID))
 		sent := env.sentMails()
-		require.Equal(t, []string{"boss-of-" + st.OrganizationID + "@example.org: Application withdrawn: Title of " + listing}, subjects(sent))
+		notice := "boss-of-" + employer.OrganizationID + "@example.org: Application withdrawn: Title of " + listing
+		require.Equal(t, []string{notice}, subjects(sent))
 		require.Contains(t, sent[0].Text, "Name of "+ann.UserID)
 
-		dismissed := env.apply(seeker(), listing)
+		dismissed := env.apply(newSeeker(), listing)
 		env.sentMails()
-		require.NoError(t, env.Dismiss(t.Context(), st, dismissed.ID))
-		require.NotContains(t, subjects(env.sentMails()), sent[0].To.Email+": "+sent[0].Subject)
+		require.NoError(t, env.Dismiss(t.Context(), employer, dismissed.ID))
+		require.NotContains(t, subjects(env.sentMails()), notice)
 	})
 }
 
@@ -42,13 +43,18 @@ func TestWithdraw_Admins_AreNotified(t *testing.T) {
 // employer only.
 func TestJobModerated_Restored_ApplicantsAreNotified(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		ann, bob, st := seeker(), seeker(), employer()
-		listing := env.newListing(st)
+		ann := newSeeker()
+		bob := newSeeker()
+		employer := newEmployer()
+		listing := env.newListing(employer)
 		env.apply(ann, listing)
-		require.NoError(t, env.Withdraw(t.Context(), bob, env.apply(bob, listing).ID))
+		withdrawn := env.apply(bob, listing)
+		require.NoError(t, env.Withdraw(t.Context(), bob, withdrawn.ID))
 		env.sentMails()
 		decide := func(e event.JobModerated) []string {
-			e.JobID, e.OrganizationID, e.DecidedAt = listing, st.OrganizationID, env.clock.Now()
+			e.JobID = listing
+			e.OrganizationID = employer.OrganizationID
+			e.DecidedAt = env.clock.Now()
 			require.NoError(t, env.Tx.Do(t.Context(), func(ctx context.Context) error { return env.Events.Record(ctx, e) }))
 			return subjects(env.sentMails())
 		}
