@@ -21,26 +21,26 @@ func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 		require.NoError(t, err)
 		return secret
 	}
-	here := func(secret string) bool {
+	isSignedIn := func(secret string) bool {
 		_, err := env.AuthenticateBrowser(t.Context(), secret)
 		if err != nil {
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
 		}
 		return err == nil
 	}
-	alone := signIn()
+	idle := signIn()
 	env.clock.Advance(12*time.Hour - time.Second)
-	busy := signIn()
+	used := signIn()
 	env.clock.Advance(time.Second)
-	require.False(t, here(alone))
+	require.False(t, isSignedIn(idle))
 	// 15 × 11 h = 165 h, which is 3 h less than 7 days.
 	for range 15 {
-		require.True(t, here(busy))
+		require.True(t, isSignedIn(used))
 		env.clock.Advance(11 * time.Hour)
 	}
-	require.True(t, here(busy))
+	require.True(t, isSignedIn(used))
 	env.clock.Advance(3 * time.Hour)
-	require.False(t, here(busy), "use does not extend the session beyond its maximum")
+	require.False(t, isSignedIn(used), "use does not extend the session beyond its maximum")
 }
 
 // TestAcceptInvitationBrowser_OpensSession checks that the page of an invitation shows what the
@@ -50,27 +50,27 @@ func TestAcceptInvitationBrowser_OpensSession(t *testing.T) {
 	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.invite(admin, "new@example.org", "viewer"))
 	token := env.mailToken("new@example.org")
-	found, err := env.FindInvitation(t.Context(), token)
+	invitation, err := env.FindInvitation(t.Context(), token)
 	require.NoError(t, err)
-	o, err := env.MyOrganization(t.Context(), admin)
+	organization, err := env.MyOrganization(t.Context(), admin)
 	require.NoError(t, err)
 	require.Equal(
 		t,
 		identity.Invitation{
-			Organization: o.Name,
+			Organization: organization.Name,
 			UserID:       env.team(admin)["new@example.org"].UserID,
 			Name:         "Me Mber",
 			Email:        "new@example.org",
 		},
-		found,
+		invitation,
 	)
 
 	secret, err := env.AcceptInvitationBrowser(t.Context(), guest,
 		identity.AcceptInvitationInput{Token: token, Password: password}, officeClient, "")
 	require.NoError(t, err)
-	p, err := env.AuthenticateBrowser(t.Context(), secret)
+	principal, err := env.AuthenticateBrowser(t.Context(), secret)
 	require.NoError(t, err)
-	require.Equal(t, admin.OrganizationID, p.Actor().OrganizationID)
+	require.Equal(t, admin.OrganizationID, principal.Actor().OrganizationID)
 	_, err = env.FindInvitation(t.Context(), token)
 	require.ErrorIs(t, err, fault.ErrInvalid, "a token works once")
 }
@@ -82,17 +82,17 @@ func TestFindInvitation_WithdrawnOrExpired_Invalid(t *testing.T) {
 	admin := env.actor(env.employer("boss@example.org"))
 	env.jobseeker("jo@example.org")
 	require.NoError(t, env.invite(admin, "jo@example.org", "viewer"))
-	token := env.mailToken("jo@example.org")
-	found, err := env.FindInvitation(t.Context(), token)
+	withdrawn := env.mailToken("jo@example.org")
+	invitation, err := env.FindInvitation(t.Context(), withdrawn)
 	require.NoError(t, err)
-	require.True(t, found.HasAccount)
-	require.NoError(t, env.RemoveMember(t.Context(), admin, found.UserID))
-	_, err = env.FindInvitation(t.Context(), token)
+	require.True(t, invitation.HasAccount)
+	require.NoError(t, env.RemoveMember(t.Context(), admin, invitation.UserID))
+	_, err = env.FindInvitation(t.Context(), withdrawn)
 	require.ErrorIs(t, err, fault.ErrInvalid)
 	require.NoError(t, env.invite(admin, "new@example.org", "viewer"))
-	token = env.mailToken("new@example.org")
+	expired := env.mailToken("new@example.org")
 	env.clock.Advance(7 * 24 * time.Hour)
-	for _, token := range []string{token, "", "loc_mt_unknown"} {
+	for _, token := range []string{expired, "", "loc_mt_unknown"} {
 		_, err = env.FindInvitation(t.Context(), token)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	}

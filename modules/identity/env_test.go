@@ -32,23 +32,28 @@ import (
 // can inspect.
 type testEnv struct {
 	*identity.Service
-	t      *testing.T
-	clock  *kit.Clock
-	store  adapters.Storage
-	hasher *countingHasher
-	mailer *stubMailer
-	work   kit.Work
-	// deleted contains the recorded events about deleted accounts.
-	deleted *eventRecorder[event.AccountDeleted]
+	t       *testing.T
+	clock   *kit.Clock
+	store   adapters.Storage
+	hasher  *countingHasher
+	mailer  *stubMailer
+	work    kit.Work                             // handles the events and tasks of the module
+	deleted *eventRecorder[event.AccountDeleted] // the events about deleted accounts
 }
 
 // officeClient is the client of most requests: one network, no known device.
 var officeClient = identity.Client{Address: "198.51.100.7", UserAgent: "test"}
 
+// guest is the caller of a request without a session.
+var guest auth.Actor
+
+// unknownID is an id in the right format that no row has.
+const unknownID = "0190a3a0-0000-7000-8000-000000000000"
+
 // password fulfills the rules for the passwords of jobseekers.
 const password = "Passw0rd-1"
 
-// plainSealer is a sealer whose tokens are readable.
+// plainSealer implements auth.Sealer. The token is PURPOSE:SUBJECT and never expires.
 type plainSealer struct{}
 
 func (plainSealer) Seal(p auth.Purpose, subject string, _ time.Time) (string, error) {
@@ -56,8 +61,8 @@ func (plainSealer) Seal(p auth.Purpose, subject string, _ time.Time) (string, er
 }
 
 func (plainSealer) Unseal(p auth.Purpose, token string) (string, error) {
-	subject, ok := strings.CutPrefix(token, string(p)+":")
-	if !ok {
+	subject, found := strings.CutPrefix(token, string(p)+":")
+	if !found {
 		return "", fault.ErrUnauthorized
 	}
 	return subject, nil
@@ -77,15 +82,18 @@ func (noPrograms) SignOut(context.Context, string, time.Time) ([]identity.Progra
 	return nil, nil
 }
 
-// newTestEnv returns the module with a storage that on opens. Access tokens, sealed tokens and
-// the vault are stubs with readable values; the limiter and the one-time codes are real.
-func newTestEnv(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) *testEnv {
+// openStorage opens a database for a test.
+type openStorage = func(testing.TB, clock.Clock) adapters.Storage
+
+// newTestEnv returns the module on the storage. Access tokens, sealed tokens and the vault are
+// stubs with readable values; the limiter and the one-time codes are real.
+func newTestEnv(t *testing.T, open openStorage) *testEnv {
 	t.Helper()
 	clk := kit.NewClock()
 	env := &testEnv{
 		t:       t,
 		clock:   clk,
-		store:   on(t, clk),
+		store:   open(t, clk),
 		hasher:  &countingHasher{},
 		mailer:  &stubMailer{},
 		deleted: &eventRecorder[event.AccountDeleted]{},
@@ -122,11 +130,18 @@ func newTestEnv(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage)
 		Vault:            plainVault{},
 		PublicURL:        "https://locum.example",
 	})
-	env.work = kit.NewWork(t, env.store, clk, []event.Subscription{
-		event.On("a", env.OnUserRegistered), event.On("again", env.OnVerificationRequested), event.On("b", env.OnPasswordResetRequested), event.On("c", env.OnPasswordChanged),
-		event.On("d", env.OnSessionReuseDetected), event.On("e", env.OnMemberInvited),
-		event.On("f", env.OnEmailChangeRequested), event.On("second-factor", env.OnSecondFactorChanged), event.On("g", env.deleted.record),
-	}, env.Handlers()...)
+	subscriptions := []event.Subscription{
+		event.On("registered", env.OnUserRegistered),
+		event.On("verification", env.OnVerificationRequested),
+		event.On("password-reset", env.OnPasswordResetRequested),
+		event.On("password-changed", env.OnPasswordChanged),
+		event.On("session-reuse", env.OnSessionReuseDetected),
+		event.On("member-invited", env.OnMemberInvited),
+		event.On("email-change", env.OnEmailChangeRequested),
+		event.On("second-factor", env.OnSecondFactorChanged),
+		event.On("account-deleted", env.deleted.record),
+	}
+	env.work = kit.NewWork(t, env.store, clk, subscriptions, env.Handlers()...)
 	return env
 }
 
@@ -140,35 +155,41 @@ func newSQLiteEnv(t *testing.T) *testEnv {
 // onEach runs the test on SQLite and on Postgres.
 func onEach(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	t.Parallel()
-	stores.Each(t, func(t *testing.T, on func(testing.TB, clock.Clock) adapters.Storage) { test(t, newTestEnv(t, on)) })
+	stores.Each(t, func(t *testing.T, open openStorage) { test(t, newTestEnv(t, open)) })
 }
 
 // jobseeker registers a jobseeker named Jo Seeker.
 func (e *testEnv) jobseeker(email string) identity.SignedIn {
 	e.t.Helper()
-	out, err := e.Register(e.t.Context(),
+	signedIn, err := e.Register(e.t.Context(),
 		identity.RegisterInput{Email: email, Password: password, Name: "Jo Seeker", UserType: "jobseeker"},
 		officeClient)
 	require.NoError(e.t, err)
-	return out
+	return signedIn
 }
 
 // employer registers Em Ployer, the founder and first admin of the organization St Mary's.
 func (e *testEnv) employer(email string) identity.SignedIn {
 	e.t.Helper()
-	out, err := e.Register(e.t.Context(),
+	signedIn, err := e.Register(e.t.Context(),
 		identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"},
 		officeClient)
 	require.NoError(e.t, err)
-	return out
+	return signedIn
 }
 
-// actor returns the caller of a request with the access token.
+// actor returns the caller of a request with the access token. It requires that the token is
+// valid.
 func (e *testEnv) actor(s identity.SignedIn) auth.Actor {
 	e.t.Helper()
-	a, err := e.Authenticate(e.t.Context(), s.AccessToken)
+	actor, err := e.Authenticate(e.t.Context(), s.AccessToken)
 	require.NoError(e.t, err)
-	return a
+	return actor
+}
+
+// verifyEmail confirms an address with the token that was mailed to it.
+func (e *testEnv) verifyEmail(token string) error {
+	return e.VerifyEmail(e.t.Context(), identity.VerifyEmailInput{Token: token})
 }
 
 // requireSignedOut requires that neither the access token nor the refresh token is valid.
@@ -180,59 +201,78 @@ func (e *testEnv) requireSignedOut(s identity.SignedIn) {
 	require.ErrorIs(e.t, err, identity.ErrBadRefreshToken)
 }
 
-// mailsTo relays the outbox and returns the messages to the address.
-func (e *testEnv) mailsTo(to string) []mail.Message {
+// mailsTo handles the recorded events, which sends their messages, and returns all messages to
+// the address.
+func (e *testEnv) mailsTo(email string) []mail.Message {
+	e.t.Helper()
+	e.handleEvents()
+	return e.mailer.sentTo(email)
+}
+
+// handleEvents handles the recorded events.
+func (e *testEnv) handleEvents() {
 	e.t.Helper()
 	_, err := e.work.Relay.Drain(e.t.Context())
 	require.NoError(e.t, err)
-	return e.mailer.sentTo(to)
 }
 
 // mailTokenPattern matches a mailed token, which is alone on a line of the text part.
 var mailTokenPattern = regexp.MustCompile(`(?m)^loc_mt_[0-9A-Za-z]{43}$`)
 
-// mailToken returns the token in the newest message to the address.
-func (e *testEnv) mailToken(to string) string {
+// mailToken returns the token in the newest message to the address. It requires that there is
+// one.
+func (e *testEnv) mailToken(email string) string {
 	e.t.Helper()
-	all := e.mailsTo(to)
-	require.NotEmpty(e.t, all, "no mail to %s", to)
-	found := mailTokenPattern.FindString(all[len(all)-1].Text)
-	require.NotEmpty(e.t, found, "no token in %s", all[len(all)-1].Text)
-	return found
+	all := e.mailsTo(email)
+	require.NotEmpty(e.t, all, "no mail to %s", email)
+	newest := all[len(all)-1]
+	token := mailTokenPattern.FindString(newest.Text)
+	require.NotEmpty(e.t, token, "no token in %s", newest.Text)
+	return token
 }
 
 // addMember invites the address and accepts the invitation.
 func (e *testEnv) addMember(admin auth.Actor, email, role string) identity.SignedIn {
 	e.t.Helper()
 	require.NoError(e.t, e.Invite(e.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role}))
-	out, err := e.AcceptInvitation(e.t.Context(), auth.Actor{},
-		identity.AcceptInvitationInput{Token: e.mailToken(email), Password: password}, officeClient)
+	signedIn, err := e.accept(guest, e.mailToken(email))
 	require.NoError(e.t, err)
-	return out
+	return signedIn
 }
 
-// concurrently calls fn n times concurrently and returns the errors.
+// atOnce calls the functions concurrently and waits for all of them.
+func atOnce(fns ...func()) {
+	var calls sync.WaitGroup
+	for _, fn := range fns {
+		calls.Go(fn)
+	}
+	calls.Wait()
+}
+
+// concurrently calls fn n times concurrently, with the numbers of the calls, and returns the
+// errors.
 func concurrently(n int, fn func(i int) error) []error {
 	errs := make([]error, n)
-	var wg sync.WaitGroup
+	var calls sync.WaitGroup
 	for i := range n {
-		wg.Go(func() { errs[i] = fn(i) })
+		calls.Go(func() { errs[i] = fn(i) })
 	}
-	wg.Wait()
+	calls.Wait()
 	return errs
 }
 
 // countErrors returns how many errors match the target. The target nil counts successes.
 func countErrors(errs []error, target error) (n int) {
 	for _, err := range errs {
-		if target == nil && err == nil || target != nil && errors.Is(err, target) {
+		if errors.Is(err, target) { // also if both are nil
 			n++
 		}
 	}
 	return n
 }
 
-// countingHasher counts hashes and is fast: tests count hashes instead of measuring time.
+// countingHasher implements identity.PasswordHasher with a fast hash and counts its calls:
+// tests count hashes instead of measuring time.
 type countingHasher struct{ hashed, verified atomic.Int64 }
 
 func (c *countingHasher) Hash(_ context.Context, password string) (string, error) {
@@ -242,7 +282,8 @@ func (c *countingHasher) Hash(_ context.Context, password string) (string, error
 
 func (c *countingHasher) Verify(_ context.Context, verifier, password string) (ok, stale bool, err error) {
 	c.verified.Add(1)
-	stale = strings.HasPrefix(verifier, "old:") // a test adds the prefix to simulate outdated parameters
+	// TestLogin_OldVerifier_IsRehashed adds the prefix to simulate outdated parameters.
+	stale = strings.HasPrefix(verifier, "old:")
 	return verifier != "" && strings.TrimPrefix(verifier, "old:") == c.sum(password), stale, nil
 }
 
@@ -251,27 +292,29 @@ func (*countingHasher) sum(s string) string {
 	return hex.EncodeToString(b[:])
 }
 
-// plainTokens issues unsigned access tokens. Signatures are tested in jwttokens.
+// plainTokens issues unsigned access tokens: the claims, separated by |. Signatures are tested
+// in adapters/jwttokens.
 type plainTokens struct{ clock clock.Clock }
 
 func (plainTokens) Issue(c identity.AccessClaims) (string, error) {
-	return strings.Join([]string{c.UserID, c.SessionID, string(c.Role), c.OrganizationID, c.ExpiresAt.Format(time.RFC3339Nano)}, "|"), nil
+	expires := c.ExpiresAt.Format(time.RFC3339Nano)
+	return strings.Join([]string{c.UserID, c.SessionID, string(c.Role), c.OrganizationID, expires}, "|"), nil
 }
 
 func (p plainTokens) Verify(token string) (identity.AccessClaims, error) {
-	part := strings.Split(token, "|")
-	if len(part) != 5 {
+	claims := strings.Split(token, "|")
+	if len(claims) != 5 {
 		return identity.AccessClaims{}, fault.ErrUnauthorized
 	}
-	expires, err := time.Parse(time.RFC3339Nano, part[4])
+	expires, err := time.Parse(time.RFC3339Nano, claims[4])
 	if err != nil || !p.clock.Now().Before(expires) {
 		return identity.AccessClaims{}, fault.ErrUnauthorized
 	}
 	return identity.AccessClaims{
-		UserID:         part[0],
-		SessionID:      part[1],
-		Role:           auth.Role(part[2]),
-		OrganizationID: part[3],
+		UserID:         claims[0],
+		SessionID:      claims[1],
+		Role:           auth.Role(claims[2]),
+		OrganizationID: claims[3],
 		ExpiresAt:      expires,
 	}, nil
 }
@@ -282,10 +325,10 @@ type eventRecorder[E any] struct {
 	events []E
 }
 
-func (t *eventRecorder[E]) record(_ context.Context, e E) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.events = append(t.events, e)
+func (r *eventRecorder[E]) record(_ context.Context, e E) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, e)
 	return nil
 }
 
@@ -296,25 +339,27 @@ type stubMailer struct {
 	refusedAddress string // an address for which Send fails
 }
 
-func (b *stubMailer) Send(_ context.Context, message mail.Message) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if message.To.Email == b.refusedAddress {
+// Send implements mail.Mailer.
+func (m *stubMailer) Send(_ context.Context, message mail.Message) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if message.To.Email == m.refusedAddress {
 		return mail.ErrRefused
 	}
-	b.sent = append(b.sent, message)
+	m.sent = append(m.sent, message)
 	return nil
 }
 
-func (b *stubMailer) sentTo(email string) (out []mail.Message) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, m := range b.sent {
-		if m.To.Email == email {
-			out = append(out, m)
+// sentTo returns the messages to the address, oldest first.
+func (m *stubMailer) sentTo(email string) (messages []mail.Message) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, message := range m.sent {
+		if message.To.Email == email {
+			messages = append(messages, message)
 		}
 	}
-	return out
+	return messages
 }
 
 // plainVault stores secrets as they are.
@@ -323,3 +368,6 @@ type plainVault struct{}
 func (plainVault) Encrypt(secret, _ string) (string, error) { return secret, nil }
 
 func (plainVault) Decrypt(ciphertext, _ string) (string, error) { return ciphertext, nil }
+
+// ptr returns a pointer to v, for the optional fields of inputs.
+func ptr[T any](v T) *T { return &v }

@@ -10,8 +10,9 @@ import (
 )
 
 // TestGate_NetworkAtLimit_RefusesItsUnknownDevicesOnly checks that clients of one network
-// cannot use all places of the hasher. The second address is in the same /24; the third is in
-// another network.
+// cannot use all places of the hasher. 192.0.2.1 and 192.0.2.2 are in the same network (/24),
+// 198.51.100.1 is in another. The second argument of acquire is the account of a known device;
+// an unknown device has none.
 func TestGate_NetworkAtLimit_RefusesItsUnknownDevicesOnly(t *testing.T) {
 	t.Parallel()
 	var g gate
@@ -21,9 +22,9 @@ func TestGate_NetworkAtLimit_RefusesItsUnknownDevicesOnly(t *testing.T) {
 	}
 	_, err := g.acquire("192.0.2.2", "")
 	require.ErrorIs(t, err, fault.ErrUnavailable)
-	leave, err := g.acquire("192.0.2.2", "jo")
+	release, err := g.acquire("192.0.2.2", "jo")
 	require.NoError(t, err)
-	leave()
+	release()
 	_, err = g.acquire("198.51.100.1", "")
 	require.NoError(t, err)
 }
@@ -48,17 +49,17 @@ func TestGate_UnknownDevicesAtLimit_KnownAdmitted(t *testing.T) {
 func TestGate_KnownDevicesOfOneAccount_Limited(t *testing.T) {
 	t.Parallel()
 	var g gate
-	var leaves []func()
+	var releases []func()
 	for range maxPerAccount {
-		leave, err := g.acquire("192.0.2.1", "jo")
+		release, err := g.acquire("192.0.2.1", "jo")
 		require.NoError(t, err)
-		leaves = append(leaves, leave)
+		releases = append(releases, release)
 	}
 	_, err := g.acquire("198.51.100.1", "jo")
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 	_, err = g.acquire("192.0.2.1", "ann")
 	require.NoError(t, err)
-	leaves[0]()
+	releases[0]()
 	_, err = g.acquire("192.0.2.1", "jo")
 	require.NoError(t, err)
 }

@@ -13,12 +13,18 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
+// newPassword fulfills the rules for passwords and differs from password.
 const newPassword = "Better-passw0rd"
 
 // requestReset requests a link that sets a new password.
 func (e *testEnv) requestReset(email string) {
 	e.t.Helper()
 	require.NoError(e.t, e.ForgotPassword(e.t.Context(), identity.ForgotPasswordInput{Email: email}, officeClient))
+}
+
+// useResetLink sets a new password with the token of a mailed link.
+func (e *testEnv) useResetLink(token, password string) error {
+	return e.ResetPassword(e.t.Context(), identity.ResetPasswordInput{Token: token, Password: password})
 }
 
 // TestResetPassword_EndsEverySession checks that a reset just before the link expires ends all
@@ -29,7 +35,7 @@ func TestResetPassword_EndsEverySession(t *testing.T) {
 	env.requestReset("JO@example.org")
 	token := env.mailToken("jo@example.org")
 	env.clock.Advance(30*time.Minute - time.Second)
-	require.NoError(t, env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: token, Password: newPassword}))
+	require.NoError(t, env.useResetLink(token, newPassword))
 	env.requireSignedOut(s)
 	_, err := env.login("jo@example.org", password)
 	require.ErrorIs(t, err, identity.ErrBadCredentials)
@@ -37,9 +43,7 @@ func TestResetPassword_EndsEverySession(t *testing.T) {
 	require.NoError(t, err)
 	all := env.mailsTo("jo@example.org")
 	require.Equal(t, "Your password was changed", all[len(all)-1].Subject)
-	require.ErrorIs(t,
-		env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: token, Password: password}),
-		fault.ErrInvalid, "a link is valid once")
+	require.ErrorIs(t, env.useResetLink(token, password), fault.ErrInvalid, "a link is valid once")
 }
 
 // TestResetPassword_Link_ExpiresAndHasOneUse checks that a mailed token is valid for its
@@ -51,17 +55,13 @@ func TestResetPassword_Link_ExpiresAndHasOneUse(t *testing.T) {
 	confirm := env.mailToken("jo@example.org")
 	env.requestReset("jo@example.org")
 	reset := env.mailToken("jo@example.org")
-	require.ErrorIs(t,
-		env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: confirm, Password: newPassword}),
-		fault.ErrInvalid)
-	require.ErrorIs(t, env.VerifyEmail(env.t.Context(), identity.VerifyEmailInput{Token: reset}), fault.ErrInvalid)
+	require.ErrorIs(t, env.useResetLink(confirm, newPassword), fault.ErrInvalid)
+	require.ErrorIs(t, env.verifyEmail(reset), fault.ErrInvalid)
 	_, err := env.refresh(reset)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	require.ErrorIs(t, env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: reset, Password: "weak"}), fault.ErrInvalid)
+	require.ErrorIs(t, env.useResetLink(reset, "weak"), fault.ErrInvalid)
 	env.clock.Advance(30 * time.Minute)
-	require.ErrorIs(t,
-		env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: reset, Password: newPassword}),
-		fault.ErrInvalid)
+	require.ErrorIs(t, env.useResetLink(reset, newPassword), fault.ErrInvalid)
 	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err)
 }
@@ -73,8 +73,8 @@ func TestVerifyEmail_Link_ExpiresAfterADay(t *testing.T) {
 	env.jobseeker("jo@example.org")
 	token := env.mailToken("jo@example.org")
 	env.clock.Advance(24 * time.Hour)
-	require.ErrorIs(t, env.VerifyEmail(env.t.Context(), identity.VerifyEmailInput{Token: token}), fault.ErrInvalid)
-	require.ErrorIs(t, env.VerifyEmail(env.t.Context(), identity.VerifyEmailInput{}), fault.ErrInvalid)
+	require.ErrorIs(t, env.verifyEmail(token), fault.ErrInvalid)
+	require.ErrorIs(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{}), fault.ErrInvalid)
 }
 
 // TestRequestVerification_UnconfirmedAddress_SendsAnotherLink checks that another link can be
@@ -93,8 +93,8 @@ func TestRequestVerification_UnconfirmedAddress_SendsAnotherLink(t *testing.T) {
 	request("nobody@example.org")
 	second := env.mailToken("jo@example.org")
 	require.NotEqual(t, first, second)
-	require.ErrorIs(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: first}), fault.ErrInvalid)
-	require.NoError(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: second}))
+	require.ErrorIs(t, env.verifyEmail(first), fault.ErrInvalid)
+	require.NoError(t, env.verifyEmail(second))
 	request("jo@example.org")
 	require.Len(t, env.mailsTo("jo@example.org"), 2, "the address is confirmed")
 
@@ -103,7 +103,8 @@ func TestRequestVerification_UnconfirmedAddress_SendsAnotherLink(t *testing.T) {
 		env.clock.Advance(time.Minute)
 		request("sam@example.org")
 	}
-	require.Len(t, env.mailsTo("sam@example.org"), 1+3, "three in an hour") // 1 from the registration
+	// One message is from the registration.
+	require.Len(t, env.mailsTo("sam@example.org"), 1+3, "three in an hour")
 	require.ErrorIs(
 		t,
 		env.RequestVerification(t.Context(), identity.RequestVerificationInput{Email: "jo"}, officeClient),
@@ -122,8 +123,8 @@ func TestResetPassword_PasswordChanged_LinksAreVoid(t *testing.T) {
 	env.requestReset("jo@example.org")
 	second := env.mailToken("jo@example.org")
 	require.NotEqual(t, first, second)
-	require.NoError(t, env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: second, Password: newPassword}))
-	require.ErrorIs(t, env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: first, Password: password}), fault.ErrInvalid)
+	require.NoError(t, env.useResetLink(second, newPassword))
+	require.ErrorIs(t, env.useResetLink(first, password), fault.ErrInvalid)
 }
 
 // TestForgotPassword_AnyAddress_SameResponse checks that the response reveals neither whether
@@ -132,23 +133,22 @@ func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 	admin := env.actor(env.employer("boss@example.org"))
-	require.NoError(t, env.Invite(env.t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
-	env.mailsTo("")
+	require.NoError(t, env.Invite(t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
+	env.handleEvents()
 	for range 5 {
 		for _, email := range []string{"jo@example.org", "nobody@example.org", "new@example.org"} {
 			env.requestReset(email)
 		}
 		env.clock.Advance(time.Minute)
 	}
-	require.Len(t, env.mailsTo("jo@example.org"), 1+3) // 1 from the registration
+	require.Len(t, env.mailsTo("jo@example.org"), 1+3, "one from the registration and three links")
 	require.Empty(t, env.mailsTo("nobody@example.org"))
 	require.Len(t, env.mailsTo("new@example.org"), 1, "only the invitation: an invited user has no password to reset")
 	env.clock.Advance(time.Hour)
 	env.requestReset("jo@example.org")
 	require.Len(t, env.mailsTo("jo@example.org"), 1+4)
-	require.ErrorIs(t,
-		env.ForgotPassword(env.t.Context(), identity.ForgotPasswordInput{Email: "no address"}, officeClient),
-		fault.ErrInvalid)
+	err := env.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "no address"}, officeClient)
+	require.ErrorIs(t, err, fault.ErrInvalid)
 }
 
 // TestForgotPassword_UnknownAddress_WritesNothingInTheSameTime checks that the response time
@@ -156,21 +156,24 @@ func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 func TestForgotPassword_UnknownAddress_WritesNothingInTheSameTime(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
-	env.mailsTo("")
-	// The shortest of several, since a busy machine makes some of them longer.
-	took := func(email string) (shortest time.Duration) {
+	env.handleEvents()
+	// responseTime returns the shortest of three response times, since a busy machine makes some
+	// of them longer.
+	responseTime := func(email string) (shortest time.Duration) {
 		for range 3 {
 			begun := time.Now()
 			env.requestReset(email)
-			if took := time.Since(begun); shortest == 0 || took < shortest {
+			took := time.Since(begun)
+			if shortest == 0 || took < shortest {
 				shortest = took
 			}
 		}
 		return shortest
 	}
-	known, unknown := took("jo@example.org"), took("unknown@example.org")
+	known := responseTime("jo@example.org")
+	unknown := responseTime("unknown@example.org")
 	require.InEpsilon(t, known, unknown, 0.1)
-	events, err := env.store.Identity.Outbox.Claim(env.t.Context(), 10, time.Minute)
+	events, err := env.store.Identity.Outbox.Claim(t.Context(), 10, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, events, 3, "one event for each request with the known address")
 }
@@ -183,19 +186,19 @@ func TestForgotPassword_ClientOverItsLimit_SendsNothing(t *testing.T) {
 	for i := range 21 {
 		env.jobseeker(fmt.Sprintf("p%d@example.org", i))
 	}
-	env.mailsTo("")
-	var calls sync.WaitGroup
+	env.handleEvents()
+	var requests sync.WaitGroup
 	for i := range 20 {
-		calls.Go(func() { env.requestReset(fmt.Sprintf("p%d@example.org", i)) })
+		requests.Go(func() { env.requestReset(fmt.Sprintf("p%d@example.org", i)) })
 	}
-	calls.Wait()
+	requests.Wait()
 	env.requestReset("p20@example.org")
-	require.Len(t, env.mailsTo("p20@example.org"), 1, "the registration")
-	require.NoError(
-		t,
-		env.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "p20@example.org"}, identity.Client{Address: "198.51.100.8"}),
-	)
-	require.Len(t, env.mailsTo("p20@example.org"), 2, "from another address")
+	require.Len(t, env.mailsTo("p20@example.org"), 1, "only the message from the registration")
+
+	otherClient := identity.Client{Address: "198.51.100.8"}
+	input := identity.ForgotPasswordInput{Email: "p20@example.org"}
+	require.NoError(t, env.ForgotPassword(t.Context(), input, otherClient))
+	require.Len(t, env.mailsTo("p20@example.org"), 2, "another client has its own limit")
 }
 
 // TestChangePassword_EndsOtherSessions checks that the session in which the password is changed
@@ -208,7 +211,7 @@ func TestChangePassword_EndsOtherSessions(t *testing.T) {
 	require.NoError(
 		t,
 		env.ChangePassword(
-			env.t.Context(),
+			t.Context(),
 			env.actor(signedIn),
 			identity.ChangePasswordInput{CurrentPassword: password, NewPassword: newPassword},
 			officeClient,
@@ -228,7 +231,7 @@ func TestChangePassword_WrongPassword_IsThrottled(t *testing.T) {
 	a := env.actor(env.jobseeker("jo@example.org"))
 	change := func(current, next string) error {
 		return env.ChangePassword(
-			env.t.Context(),
+			t.Context(),
 			a,
 			identity.ChangePasswordInput{CurrentPassword: current, NewPassword: next},
 			officeClient,
@@ -251,18 +254,22 @@ func TestResetPassword_LoginAtOnce_LeavesNoOldSession(t *testing.T) {
 		env.jobseeker("jo@example.org")
 		env.requestReset("jo@example.org")
 		token := env.mailToken("jo@example.org")
-		out := make([]identity.SignedIn, 10)
-		errs := concurrently(10, func(i int) (err error) {
-			if i == 5 {
-				return env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: token, Password: newPassword})
-			}
-			out[i], err = env.login("jo@example.org", password)
-			return err
-		})
-		require.NoError(t, errs[5])
-		for i, s := range out {
-			if i != 5 && errs[i] == nil {
-				env.requireSignedOut(s)
+		var resetErr error
+		var signedIn [9]identity.SignedIn
+		var loginErrs []error
+		atOnce(
+			func() { resetErr = env.useResetLink(token, newPassword) },
+			func() {
+				loginErrs = concurrently(len(signedIn), func(i int) (err error) {
+					signedIn[i], err = env.login("jo@example.org", password)
+					return err
+				})
+			},
+		)
+		require.NoError(t, resetErr)
+		for i, err := range loginErrs {
+			if err == nil {
+				env.requireSignedOut(signedIn[i])
 			}
 		}
 	})
@@ -277,7 +284,7 @@ func TestResetPassword_LinkOfAFormerAddress_IsRefused(t *testing.T) {
 	env.changeAddress(jo, "next@example.org")
 	link, secret := identity.NewMailToken(jo.Account.ID, "jo@example.org", identity.ForReset, env.clock.Now())
 	require.NoError(t, env.store.Identity.MailTokens.Create(t.Context(), link))
-	err := env.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: secret, Password: newPassword})
+	err := env.useResetLink(secret, newPassword)
 	require.ErrorIs(t, err, fault.ErrInvalid)
 	_, err = env.login("next@example.org", password)
 	require.NoError(t, err)
@@ -291,24 +298,24 @@ func TestResetPassword_ConcurrentUse_OneSucceeds(t *testing.T) {
 		env.requestReset("jo@example.org")
 		token := env.mailToken("jo@example.org")
 		errs := concurrently(10, func(int) error {
-			return env.ResetPassword(env.t.Context(), identity.ResetPasswordInput{Token: token, Password: newPassword})
+			return env.useResetLink(token, newPassword)
 		})
 		require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
 		require.Equal(t, 9, countErrors(errs, fault.ErrInvalid), "%v", errs)
 	})
 }
 
-// TestReaction_RunsTwice_SendsTheSameMessage checks that a repeated event handler sends a
+// TestOnUserRegistered_Twice_SendsTheSameMessage checks that a repeated event handler sends a
 // message with the same id, which mail servers and clients can recognize as a duplicate.
-func TestReaction_RunsTwice_SendsTheSameMessage(t *testing.T) {
+func TestOnUserRegistered_Twice_SendsTheSameMessage(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
 	first := env.mailToken("jo@example.org")
-	require.NoError(t, env.OnUserRegistered(env.t.Context(), event.UserRegistered{UserID: signedIn.Account.ID}))
+	require.NoError(t, env.OnUserRegistered(t.Context(), event.UserRegistered{UserID: signedIn.Account.ID}))
 	all := env.mailsTo("jo@example.org")
 	require.Len(t, all, 2)
 	require.Equal(t, all[0].ID, all[1].ID)
-	require.NoError(t, env.VerifyEmail(env.t.Context(), identity.VerifyEmailInput{Token: first}))
-	require.NoError(t, env.OnUserRegistered(env.t.Context(), event.UserRegistered{UserID: signedIn.Account.ID}))
+	require.NoError(t, env.verifyEmail(first))
+	require.NoError(t, env.OnUserRegistered(t.Context(), event.UserRegistered{UserID: signedIn.Account.ID}))
 	require.Len(t, env.mailsTo("jo@example.org"), 2, "a confirmed address gets no further message")
 }

@@ -22,7 +22,7 @@ func TestRegister_Jobseeker_IsSignedIn(t *testing.T) {
 	a := env.actor(s)
 	require.True(t, a.Seeker)
 	require.Empty(t, a.OrganizationID)
-	me, err := env.Me(env.t.Context(), a)
+	me, err := env.Me(t.Context(), a)
 	require.NoError(t, err)
 	require.Equal(t, "Jo Seeker", me.Name)
 	require.Equal(t, env.clock.Now(), me.CreatedAt)
@@ -32,25 +32,30 @@ func TestRegister_Jobseeker_IsSignedIn(t *testing.T) {
 // without a company name, the organization gets the name of the user.
 func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 	env := newSQLiteEnv(t)
-	plain, err := env.Register(
-		env.t.Context(),
+	withoutCompany, err := env.Register(
+		t.Context(),
 		identity.RegisterInput{Email: "a@example.org", Password: password, Name: "Ann Other", UserType: "employer"},
 		officeClient,
 	)
 	require.NoError(t, err)
-	for s, company := range map[*identity.SignedIn]string{&plain: "Ann Other", ptr(env.employer("b@example.org")): "St Mary's"} {
-		a := env.actor(*s)
-		require.Equal(t, auth.Employer, a.Role)
-		require.False(t, a.Seeker)
-		require.True(t, a.May(auth.Manage) && a.May(auth.JobsDelete))
-		name, err := env.OrganizationName(env.t.Context(), a.OrganizationID)
+	withCompany := env.employer("b@example.org")
+	for _, c := range []struct {
+		signedIn     identity.SignedIn
+		organization string
+	}{
+		{signedIn: withoutCompany, organization: "Ann Other"},
+		{signedIn: withCompany, organization: "St Mary's"},
+	} {
+		actor := env.actor(c.signedIn)
+		require.Equal(t, auth.Employer, actor.Role)
+		require.False(t, actor.Seeker)
+		require.True(t, actor.May(auth.Manage))
+		require.True(t, actor.May(auth.JobsDelete))
+		name, err := env.OrganizationName(t.Context(), actor.OrganizationID)
 		require.NoError(t, err)
-		require.Equal(t, company, name)
+		require.Equal(t, c.organization, name)
 	}
 }
-
-// ptr returns a pointer to v, for the optional fields of inputs.
-func ptr[T any](v T) *T { return &v }
 
 // TestRegister_OtherSpelling_EmailTaken checks that addresses which differ only in their case
 // belong to one account, for jobseekers and employers alike.
@@ -58,13 +63,13 @@ func TestRegister_OtherSpelling_EmailTaken(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 	_, err := env.Register(
-		env.t.Context(),
+		t.Context(),
 		identity.RegisterInput{Email: "JO@EXAMPLE.org", Password: password, Name: "Jo", UserType: "jobseeker"},
 		officeClient,
 	)
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
 	_, err = env.Register(
-		env.t.Context(),
+		t.Context(),
 		identity.RegisterEmployerInput{Email: "Jo@example.org", Password: password, Name: "Jo", CompanyName: "X"},
 		officeClient,
 	)
@@ -76,9 +81,12 @@ func TestRegister_OtherSpelling_EmailTaken(t *testing.T) {
 func TestRegister_Concurrent_OneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		errs := concurrently(20, func(i int) error {
-			kind := []string{"jobseeker", "employer"}[i%2]
+			kind := "jobseeker"
+			if i%2 == 1 {
+				kind = "employer"
+			}
 			_, err := env.Register(
-				env.t.Context(),
+				t.Context(),
 				identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: kind},
 				officeClient,
 			)
@@ -90,51 +98,61 @@ func TestRegister_Concurrent_OneSucceeds(t *testing.T) {
 }
 
 // TestRegister_InvalidInput_EachFieldIsNamed checks that the response names all invalid fields,
-// in the order of the input. A jobseeker's password needs upper case, lower case and a digit;
-// an employer's password needs only 8 characters.
+// in the order of the input. A jobseeker's password needs upper case, lower case and a digit.
 func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	env := newSQLiteEnv(t)
-	for _, c := range []struct {
-		in     identity.RegisterInput
-		fields string
-	}{
-		{identity.RegisterInput{}, "email password name userType"},
-		{identity.RegisterInput{Email: "jo", Password: "short", Name: " ", UserType: "admin"}, "email password name userType"},
-		{identity.RegisterInput{Email: "jo@example.org", Password: "alllower1", Name: "Jo", UserType: "jobseeker"}, "password"},
-		{identity.RegisterInput{Email: "jo@example.org", Password: "ALLUPPER1", Name: "Jo", UserType: "jobseeker"}, "password"},
-		{identity.RegisterInput{Email: "jo@example.org", Password: "NoDigitsHere", Name: "Jo", UserType: "jobseeker"}, "password"},
-		{
-			// The password has 1,025 bytes, but fewer characters than the maximum.
-			identity.RegisterInput{Email: "jo@example.org", Password: "Aa1" + strings.Repeat("é", 511), Name: "Jo", UserType: "jobseeker"},
-			"password",
-		},
-		// This name would add a header to e-mails.
-		{identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo\r\nBcc: x", UserType: "jobseeker"}, "name"},
-		{
-			identity.RegisterInput{Email: "jo@example.org", Password: password, Name: strings.Repeat("n", 201), UserType: "jobseeker"},
-			"name",
-		},
-	} {
-		_, err := env.Register(env.t.Context(), c.in, officeClient)
-		require.ErrorIs(t, err, fault.ErrInvalid)
-		var names []string
-		for _, f := range fault.Of(err).Fields {
-			names = append(names, f.Name)
-		}
-		require.Equal(t, c.fields, strings.Join(names, " "), "%+v", c.in)
+	withPassword := func(password string) identity.RegisterInput {
+		return identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: "jobseeker"}
 	}
+	withName := func(name string) identity.RegisterInput {
+		return identity.RegisterInput{Email: "jo@example.org", Password: password, Name: name, UserType: "jobseeker"}
+	}
+	allFields := []string{"email", "password", "name", "userType"}
+	for name, c := range map[string]struct {
+		input  identity.RegisterInput
+		fields []string
+	}{
+		"nothing": {input: identity.RegisterInput{}, fields: allFields},
+		"all invalid": {
+			input:  identity.RegisterInput{Email: "jo", Password: "short", Name: " ", UserType: "admin"},
+			fields: allFields,
+		},
+		"password without upper case": {input: withPassword("alllower1"), fields: []string{"password"}},
+		"password without lower case": {input: withPassword("ALLUPPER1"), fields: []string{"password"}},
+		"password without digit":      {input: withPassword("NoDigitsHere"), fields: []string{"password"}},
+		"password of 1,025 bytes, but fewer characters than the maximum": {
+			input:  withPassword("Aa1" + strings.Repeat("é", 511)),
+			fields: []string{"password"},
+		},
+		"name that adds a header to e-mails": {input: withName("Jo\r\nBcc: x"), fields: []string{"name"}},
+		"long name":                          {input: withName(strings.Repeat("n", 201)), fields: []string{"name"}},
+	} {
+		_, err := env.Register(t.Context(), c.input, officeClient)
+		require.ErrorIs(t, err, fault.ErrInvalid, name)
+		var fields []string
+		for _, field := range fault.Of(err).Fields {
+			fields = append(fields, field.Name)
+		}
+		require.Equal(t, c.fields, fields, name)
+	}
+}
+
+// TestRegister_EmployerPassword_NeedsOnlyLength checks that the password of an employer needs 8
+// characters, but no certain ones.
+func TestRegister_EmployerPassword_NeedsOnlyLength(t *testing.T) {
+	env := newSQLiteEnv(t)
 	_, err := env.Register(
-		env.t.Context(),
+		t.Context(),
 		identity.RegisterEmployerInput{Email: "e@example.org", Password: "eightlow", Name: "E", CompanyName: "C"},
 		officeClient,
 	)
-	require.NoError(t, err, "an employer's password needs length alone")
+	require.NoError(t, err)
 	_, err = env.Register(
-		env.t.Context(),
+		t.Context(),
 		identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""},
 		officeClient,
 	)
-	require.Len(t, fault.Of(err).Fields, 2)
+	require.Len(t, fault.Of(err).Fields, 2, "the short password and the missing company")
 }
 
 // TestRegister_SendsOneConfirmation checks that the e-mail contains the token alone on a line,
@@ -143,28 +161,28 @@ func TestRegister_SendsOneConfirmation(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 	token := env.mailToken("jo@example.org")
-	m := env.mailsTo("jo@example.org")[0]
-	require.Contains(t, m.Text, "https://locum.example/verify-email?token="+token)
-	require.NoError(t, env.VerifyEmail(env.t.Context(), identity.VerifyEmailInput{Token: token}))
-	require.Error(t, env.VerifyEmail(env.t.Context(), identity.VerifyEmailInput{Token: token}), "a token is valid once")
-	u, err := env.store.Identity.Users.GetByEmail(env.t.Context(), "jo@example.org")
+	message := env.mailsTo("jo@example.org")[0]
+	require.Contains(t, message.Text, "https://locum.example/verify-email?token="+token)
+	require.NoError(t, env.verifyEmail(token))
+	require.Error(t, env.verifyEmail(token), "a token is valid once")
+	user, err := env.store.Identity.Users.GetByEmail(t.Context(), "jo@example.org")
 	require.NoError(t, err)
-	require.Equal(t, env.clock.Now(), u.EmailVerifiedAt)
+	require.Equal(t, env.clock.Now(), user.EmailVerifiedAt)
 }
 
-// TestListAccounts_ManyIDs checks that People returns the users by their ids and leaves out
-// unknown ids.
-func TestListAccounts_ManyIDs(t *testing.T) {
+// TestPeople_SeveralIDs_KnownUsersByID checks that People returns the users by their ids and
+// leaves out unknown ids.
+func TestPeople_SeveralIDs_KnownUsersByID(t *testing.T) {
 	env := newSQLiteEnv(t)
 	var ids []string
 	for i := range 5 {
 		ids = append(ids, env.jobseeker("p"+strconv.Itoa(i)+"@example.org").Account.ID)
 	}
-	got, err := env.People(env.t.Context(), append(ids, "00000000-0000-7000-8000-000000000000"))
+	got, err := env.People(t.Context(), append(ids, unknownID))
 	require.NoError(t, err)
 	require.Len(t, got, 5)
 	require.Equal(t, identity.Person{ID: ids[2], Name: "Jo Seeker", Email: "p2@example.org"}, got[ids[2]])
-	none, err := env.People(env.t.Context(), nil)
+	none, err := env.People(t.Context(), nil)
 	require.NoError(t, err)
 	require.Empty(t, none)
 }

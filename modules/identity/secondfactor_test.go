@@ -16,14 +16,15 @@ import (
 )
 
 // enroll enables a second factor and returns its secret and recovery codes.
-func (h *testEnv) enroll(s identity.SignedIn) (secret string, recovery []string) {
-	h.t.Helper()
-	e, err := h.EnrollSecondFactor(h.t.Context(), h.actor(s))
-	require.NoError(h.t, err)
-	recovery, err = h.ConfirmSecondFactor(h.t.Context(), h.actor(s), identity.CodeInput{Code: h.currentCode(e.Secret)})
-	require.NoError(h.t, err)
-	require.Len(h.t, recovery, 10)
-	return e.Secret, recovery
+func (e *testEnv) enroll(s identity.SignedIn) (secret string, recoveryCodes []string) {
+	e.t.Helper()
+	enrollment, err := e.EnrollSecondFactor(e.t.Context(), e.actor(s))
+	require.NoError(e.t, err)
+	code := identity.CodeInput{Code: e.currentCode(enrollment.Secret)}
+	recoveryCodes, err = e.ConfirmSecondFactor(e.t.Context(), e.actor(s), code)
+	require.NoError(e.t, err)
+	require.Len(e.t, recoveryCodes, 10)
+	return enrollment.Secret, recoveryCodes
 }
 
 // currentCode returns the current code of the authenticator app.
@@ -34,8 +35,8 @@ func (e *testEnv) currentCode(secret string) string {
 	return code
 }
 
-// loginWith signs in with a code of the second factor, which may be empty.
-func (e *testEnv) loginWith(email, password, code string) (identity.SignedIn, error) {
+// loginWithCode signs in with a code of the second factor.
+func (e *testEnv) loginWithCode(email, password, code string) (identity.SignedIn, error) {
 	return e.Login(e.t.Context(), identity.LoginInput{Email: email, Password: password, TOTP: code}, officeClient)
 }
 
@@ -45,31 +46,31 @@ func (e *testEnv) loginWith(email, password, code string) (identity.SignedIn, er
 func TestSecondFactor_SignIn(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		jo := env.jobseeker("jo@example.org")
-		other, err := env.loginWith("jo@example.org", password, "")
+		other, err := env.login("jo@example.org", password)
 		require.NoError(t, err)
 		secret, recovery := env.enroll(jo)
 		env.requireSignedOut(other)
 		env.actor(jo) // the session in which it was enabled continues
 
-		_, err = env.loginWith("jo@example.org", password, "")
+		_, err = env.login("jo@example.org", password)
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
 		_, err = env.LoginBrowser(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient, "")
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
 		for _, code := range []string{"", env.currentCode(secret), recovery[0]} {
-			_, err = env.loginWith("jo@example.org", "Wr0ng-password", code)
+			_, err = env.loginWithCode("jo@example.org", "Wr0ng-password", code)
 			require.ErrorIs(t, err, identity.ErrBadCredentials, "a wrong password does not reveal the second factor")
 		}
-		_, err = env.loginWith("jo@example.org", password, env.currentCode(secret))
+		_, err = env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "the code was used to enable the second factor")
 		env.clock.Advance(30 * time.Second) // the next time step of the authenticator app
-		_, err = env.loginWith("jo@example.org", password, env.currentCode(secret))
+		_, err = env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 		require.NoError(t, err)
-		_, err = env.loginWith("jo@example.org", password, env.currentCode(secret))
+		_, err = env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a code is valid once")
 
-		_, err = env.loginWith("jo@example.org", password, recovery[3])
+		_, err = env.loginWithCode("jo@example.org", password, recovery[3])
 		require.NoError(t, err)
-		_, err = env.loginWith("jo@example.org", password, recovery[3])
+		_, err = env.loginWithCode("jo@example.org", password, recovery[3])
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a recovery code is valid once")
 		status, err := env.MySecondFactor(t.Context(), env.actor(jo))
 		require.NoError(t, err)
@@ -86,7 +87,7 @@ func TestSecondFactor_ConcurrentCode(t *testing.T) {
 		env.clock.Advance(time.Minute)
 		code := env.currentCode(secret)
 		errs := concurrently(5, func(int) error {
-			_, err := env.loginWith("jo@example.org", password, code)
+			_, err := env.loginWithCode("jo@example.org", password, code)
 			return err
 		})
 		require.Equal(t, 1, countErrors(errs, nil))
@@ -98,10 +99,10 @@ func TestSecondFactor_GuessedCodes(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.enroll(env.jobseeker("jo@example.org"))
 	for range 10 {
-		_, err := env.loginWith("jo@example.org", password, "000000")
+		_, err := env.loginWithCode("jo@example.org", password, "000000")
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid)
 	}
-	_, err := env.loginWith("jo@example.org", password, "000000")
+	_, err := env.loginWithCode("jo@example.org", password, "000000")
 	require.ErrorIs(t, err, fault.ErrRateLimit, "the right password does not reset the failures")
 }
 
@@ -114,6 +115,7 @@ func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
 	secret, _ := env.enroll(jo)
 	env.clock.Advance(time.Minute)
 	network := 0
+	// guess signs in with the right password, the code, and a network that was not used before.
 	guess := func(code string) error {
 		network++
 		_, err := env.Login(t.Context(),
@@ -127,7 +129,10 @@ func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
 	err := guess(env.currentCode(secret))
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Positive(t, fault.Of(err).RetryAfter)
-	disable := identity.DisableSecondFactorInput{CurrentPassword: password, CodeInput: identity.CodeInput{Code: env.currentCode(secret)}}
+	disable := identity.DisableSecondFactorInput{
+		CurrentPassword: password,
+		CodeInput:       identity.CodeInput{Code: env.currentCode(secret)},
+	}
 	require.ErrorIs(t, env.DisableSecondFactor(t.Context(), env.actor(jo), disable, officeClient), fault.ErrRateLimit)
 	require.ErrorIs(t, guess(""), identity.ErrSecondFactorRequired, "a missing code does not count as a guess")
 	env.clock.Advance(15 * time.Minute)
@@ -146,30 +151,30 @@ func TestSecondFactor_WrongPasswords_LeaveItsCodes(t *testing.T) {
 			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", i)})
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
-	_, err := env.loginWith("jo@example.org", password, env.currentCode(secret))
+	_, err := env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 	require.NoError(t, err)
 }
 
-// resetPassword sets a new password by email.
+// resetPassword sets a new password with a link that is sent to the address.
 func (e *testEnv) resetPassword(email, password string) {
 	e.t.Helper()
-	require.NoError(e.t, e.ForgotPassword(e.t.Context(), identity.ForgotPasswordInput{Email: email}, officeClient))
-	require.NoError(e.t, e.ResetPassword(e.t.Context(), identity.ResetPasswordInput{Token: e.mailToken(email), Password: password}))
+	e.requestReset(email)
+	require.NoError(e.t, e.useResetLink(e.mailToken(email), password))
 }
 
 // hasSecondFactor reports whether sign-ins need a code.
 func (e *testEnv) hasSecondFactor(email, password string) bool {
 	e.t.Helper()
-	_, err := e.loginWith(email, password, "")
+	_, err := e.login(email, password)
 	if err != nil {
 		require.ErrorIs(e.t, err, identity.ErrSecondFactorRequired)
 	}
 	return err != nil
 }
 
-// auditedReset reports whether the audit log says that the account's second factor
-// was removed.
-func (e *testEnv) auditedReset(userID string) bool {
+// hasAuditedReset reports whether the audit log has one entry about a removal of the account's
+// second factor.
+func (e *testEnv) hasAuditedReset(userID string) bool {
 	e.t.Helper()
 	entries, err := e.store.Identity.AuditLog.List(e.t.Context(),
 		audit.Filter{Action: audit.SecondFactorReset, About: userID}, page.Request{Number: 1, Size: 10})
@@ -186,14 +191,18 @@ func TestSecondFactor_Squatter_MailboxOwnerResets(t *testing.T) {
 		env.enroll(squatter)
 		env.resetPassword("jo@example.org", "N3w-password")
 		require.False(t, env.hasSecondFactor("jo@example.org", "N3w-password"))
-		require.True(t, env.auditedReset(squatter.Account.ID))
+		require.True(t, env.hasAuditedReset(squatter.Account.ID))
 
-		again, err := env.loginWith("jo@example.org", "N3w-password", "")
+		again, err := env.login("jo@example.org", "N3w-password")
 		require.NoError(t, err)
 		env.enroll(again)
 		env.clock.Advance(time.Second)
 		env.resetPassword("jo@example.org", "N3wer-password")
-		require.True(t, env.hasSecondFactor("jo@example.org", "N3wer-password"), "a second factor that the owner enabled later stays")
+		require.True(
+			t,
+			env.hasSecondFactor("jo@example.org", "N3wer-password"),
+			"a second factor that the owner enabled later stays",
+		)
 	})
 }
 
@@ -202,12 +211,13 @@ func TestSecondFactor_Squatter_MailboxOwnerResets(t *testing.T) {
 func TestSecondFactor_Squatter_ConfirmsAfterReset(t *testing.T) {
 	env := newSQLiteEnv(t)
 	squatter := env.actor(env.jobseeker("jo@example.org"))
-	e, err := env.EnrollSecondFactor(t.Context(), squatter)
+	enrollment, err := env.EnrollSecondFactor(t.Context(), squatter)
 	require.NoError(t, err)
 	env.resetPassword("jo@example.org", "N3w-password")
-	_, err = env.ConfirmSecondFactor(t.Context(), squatter, identity.CodeInput{Code: env.currentCode(e.Secret)})
-	require.ErrorIs(t, err, identity.ErrNotEnrolled, "a concurrent request")
-	require.False(t, env.auditedReset(squatter.UserID), "it was not enabled")
+	code := identity.CodeInput{Code: env.currentCode(enrollment.Secret)}
+	_, err = env.ConfirmSecondFactor(t.Context(), squatter, code)
+	require.ErrorIs(t, err, identity.ErrNotEnrolled)
+	require.False(t, env.hasAuditedReset(squatter.UserID), "it was not enabled")
 }
 
 // TestSecondFactor_UnverifiedAccount_AcceptsInvitation checks that an invitation, whose link
@@ -216,43 +226,41 @@ func TestSecondFactor_UnverifiedAccount_AcceptsInvitation(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
 	env.enroll(jo)
-	env.mailsTo("")
+	env.handleEvents()
 	require.NoError(t, env.invite(env.actor(env.employer("boss@example.org")), "jo@example.org", ""))
 	_, err := env.accept(env.actor(jo), env.mailToken("jo@example.org"))
 	require.NoError(t, err)
 	require.False(t, env.hasSecondFactor("jo@example.org", password))
-	require.True(t, env.auditedReset(jo.Account.ID))
+	require.True(t, env.hasAuditedReset(jo.Account.ID))
 }
 
 // TestSecondFactor_AddressChangeUndone checks that undoing a change of address removes a second
 // factor that was enabled after the change, because a thief may have enabled it, and keeps one
 // that was enabled before.
 func TestSecondFactor_AddressChangeUndone(t *testing.T) {
-	for name, thief := range map[string]bool{"enabled before": false, "enabled since": true} {
-		t.Run(name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, env *testEnv) {
-				jo := env.jobseeker("jo@example.org")
-				if !thief {
-					env.enroll(jo)
-					env.clock.Advance(time.Second)
-				}
-				changedAt := env.changeAddress(jo, "thief@example.org")
-				if thief {
-					env.enroll(jo)
-				}
-				env.clock.Advance(time.Second)
-				require.NoError(
-					t,
-					env.UndoEmailChange(
-						t.Context(),
-						identity.UndoEmailChangeInput{Token: env.undoToken(jo, changedAt), Password: "N3w-password"},
-					),
-				)
-				require.Equal(t, !thief, env.hasSecondFactor("jo@example.org", "N3w-password"))
-				require.Equal(t, thief, env.auditedReset(jo.Account.ID))
-			})
+	t.Run("enabled before the change", func(t *testing.T) {
+		onEach(t, func(t *testing.T, env *testEnv) {
+			jo := env.jobseeker("jo@example.org")
+			env.enroll(jo)
+			env.clock.Advance(time.Second)
+			changedAt := env.changeAddress(jo, "thief@example.org")
+			env.clock.Advance(time.Second)
+			require.NoError(t, env.undoEmailChange(env.undoToken(jo, changedAt)))
+			require.True(t, env.hasSecondFactor("jo@example.org", "N3w-password"))
+			require.False(t, env.hasAuditedReset(jo.Account.ID))
 		})
-	}
+	})
+	t.Run("enabled after the change", func(t *testing.T) {
+		onEach(t, func(t *testing.T, env *testEnv) {
+			jo := env.jobseeker("jo@example.org")
+			changedAt := env.changeAddress(jo, "thief@example.org")
+			env.enroll(jo)
+			env.clock.Advance(time.Second)
+			require.NoError(t, env.undoEmailChange(env.undoToken(jo, changedAt)))
+			require.False(t, env.hasSecondFactor("jo@example.org", "N3w-password"))
+			require.True(t, env.hasAuditedReset(jo.Account.ID))
+		})
+	})
 }
 
 // TestSecondFactor_PasswordReset checks that a password reset does not bypass the second factor
@@ -260,16 +268,13 @@ func TestSecondFactor_AddressChangeUndone(t *testing.T) {
 func TestSecondFactor_PasswordReset(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
-	require.NoError(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: env.mailToken("jo@example.org")}))
+	require.NoError(t, env.verifyEmail(env.mailToken("jo@example.org")))
 	_, recovery := env.enroll(jo)
-	require.NoError(t, env.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "jo@example.org"}, officeClient))
-	require.NoError(
-		t,
-		env.ResetPassword(t.Context(), identity.ResetPasswordInput{Token: env.mailToken("jo@example.org"), Password: "N3w-password"}),
-	)
-	_, err := env.loginWith("jo@example.org", "N3w-password", "")
+	env.requestReset("jo@example.org")
+	require.NoError(t, env.useResetLink(env.mailToken("jo@example.org"), "N3w-password"))
+	_, err := env.login("jo@example.org", "N3w-password")
 	require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
-	_, err = env.loginWith("jo@example.org", "N3w-password", recovery[0])
+	_, err = env.loginWithCode("jo@example.org", "N3w-password", recovery[0])
 	require.NoError(t, err)
 }
 
@@ -285,7 +290,7 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	require.NoError(t, err)
 	second, err := env.EnrollSecondFactor(t.Context(), env.actor(jo))
 	require.NoError(t, err)
-	_, err = env.loginWith("jo@example.org", password, "")
+	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err, "it is not enabled yet")
 	_, err = env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: env.currentCode(first.Secret)})
 	require.ErrorIs(t, err, fault.ErrInvalid, "the secret was replaced")
@@ -309,7 +314,7 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	require.ErrorIs(t, disable(password, "000000"), fault.ErrInvalid)
 	require.NoError(t, disable(password, env.currentCode(second.Secret)))
 	require.ErrorIs(t, disable(password, "000000"), identity.ErrNotEnrolled)
-	_, err = env.loginWith("jo@example.org", password, "")
+	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err)
 	var subjects []string
 	for _, m := range env.mailsTo("jo@example.org") {
@@ -325,23 +330,23 @@ func TestSecondFactor_RequiredByOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.employer("boss@example.org")
 		member := env.addMember(env.actor(boss), "jo@example.org", "recruiter")
-		on := true
-		_, err := env.UpdateOrganization(t.Context(), env.actor(boss), identity.OrganizationInput{RequireSecondFactor: &on})
-		require.ErrorIs(t, err, fault.ErrInvalid, "the admin has none")
+		requirement := identity.OrganizationInput{RequireSecondFactor: ptr(true)}
+		_, err := env.UpdateOrganization(t.Context(), env.actor(boss), requirement)
+		require.ErrorIs(t, err, fault.ErrInvalid, "the admin has no second factor")
 		env.enroll(boss)
-		organization, err := env.UpdateOrganization(t.Context(), env.actor(boss), identity.OrganizationInput{RequireSecondFactor: &on})
+		organization, err := env.UpdateOrganization(t.Context(), env.actor(boss), requirement)
 		require.NoError(t, err)
 		require.True(t, organization.RequireSecondFactor)
-
 		require.True(t, env.actor(boss).May(auth.Manage))
-		a := env.actor(member)
-		require.True(t, a.EnrollmentRequired)
-		require.Empty(t, a.OrganizationID)
-		require.Empty(t, a.Permissions)
-		acting, err := env.ActorFor(t.Context(), member.Account.ID)
+
+		actor := env.actor(member)
+		require.True(t, actor.EnrollmentRequired)
+		require.Empty(t, actor.OrganizationID)
+		require.Empty(t, actor.Permissions)
+		actorOfPrograms, err := env.ActorFor(t.Context(), member.Account.ID)
 		require.NoError(t, err)
-		require.Empty(t, acting.OrganizationID, "a member without a required second factor has no access")
-		may, err := env.MemberMay(t.Context(), organization.ID, member.Account.ID, "")
+		require.Empty(t, actorOfPrograms.OrganizationID)
+		may, err := env.MemberMay(t.Context(), organization.ID, member.Account.ID, auth.AnyPermission)
 		require.NoError(t, err)
 		require.False(t, may)
 		env.enroll(member)

@@ -2,7 +2,6 @@ package identity_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,18 +10,29 @@ import (
 	"github.com/locumhq/locum/modules/identity"
 )
 
-// slowHasher calls a function during the verification of the correct password.
-type slowHasher struct {
+// pausingHasher calls beforeVerify before it verifies the correct password.
+type pausingHasher struct {
 	identity.PasswordHasher
-	meanwhile func()
+	beforeVerify func()
 }
 
-// Verify calls meanwhile before it verifies the correct password.
-func (s slowHasher) Verify(ctx context.Context, verifier, tried string) (ok, stale bool, err error) {
+func (h pausingHasher) Verify(ctx context.Context, verifier, tried string) (ok, stale bool, err error) {
 	if tried == password {
-		s.meanwhile()
+		h.beforeVerify()
 	}
-	return s.PasswordHasher.Verify(ctx, verifier, tried)
+	return h.PasswordHasher.Verify(ctx, verifier, tried)
+}
+
+// blockVerifications blocks all verifications of the correct password until the test closes
+// release. Each sends to started before it blocks.
+func (e *testEnv) blockVerifications() (started <-chan struct{}, release chan<- struct{}) {
+	start := make(chan struct{}, 100) // more than the sign-ins of a test, so that none waits
+	resume := make(chan struct{})
+	e.Hasher = pausingHasher{PasswordHasher: e.hasher, beforeVerify: func() {
+		start <- struct{}{}
+		<-resume
+	}}
+	return start, resume
 }
 
 // TestLogin_ConcurrentGuesses_RightOneIsRefused checks that concurrent guesses are counted as
@@ -31,7 +41,7 @@ func (s slowHasher) Verify(ctx context.Context, verifier, tried string) (ok, sta
 func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
-	env.Hasher = slowHasher{env.hasher, func() {
+	env.Hasher = pausingHasher{PasswordHasher: env.hasher, beforeVerify: func() {
 		for range 10 {
 			_, err := env.login("jo@example.org", "Wrong-Passw0rd")
 			require.ErrorIs(t, err, identity.ErrBadCredentials)
@@ -50,15 +60,17 @@ func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
-	wait, entered := make(chan struct{}), make(chan struct{}, 100)
-	env.Hasher = slowHasher{env.hasher, func() { entered <- struct{}{}; <-wait }}
+	started, release := env.blockVerifications()
 	done := make(chan error, 100)
 	const half = 32 // maxPerSite
 	for range half {
-		go func() { _, err := env.login("jo@example.org", password); done <- err }()
+		go func() {
+			_, err := env.login("jo@example.org", password)
+			done <- err
+		}()
 	}
 	for range half {
-		<-entered
+		<-started
 	}
 	_, err := env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrUnavailable)
@@ -72,7 +84,7 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 	elsewhere := identity.Client{Address: "192.0.2.1"}
 	_, err = env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, elsewhere)
 	require.ErrorIs(t, err, identity.ErrBadCredentials, "another network is not blocked")
-	close(wait)
+	close(release)
 	for range half {
 		require.NoError(t, <-done)
 	}
@@ -85,29 +97,30 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
-	wait, entered := make(chan struct{}), make(chan struct{}, 100)
-	env.Hasher = slowHasher{env.hasher, func() { entered <- struct{}{}; <-wait }}
+	started, release := env.blockVerifications()
 	done := make(chan error, 100)
-	login := func(site int, device string) {
+	login := func(network, device string) {
 		_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password},
-			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", site), Device: device})
+			identity.Client{Address: network + "::1", Device: device})
 		done <- err
 	}
+	const noDevice = ""
 	const unknown = 48 // maxUnknown
-	for i := range unknown {
-		go login(i%2, "")
+	for range unknown / 2 {
+		go login("2001:db8:0", noDevice)
+		go login("2001:db8:1", noDevice)
 	}
 	for range unknown {
-		<-entered
+		<-started
 	}
-	go login(2, "")
+	go login("2001:db8:2", noDevice)
 	require.ErrorIs(t, <-done, fault.ErrUnavailable, "a sign-in from a third network")
 	device, err := env.DeviceToken("jo@example.org")
 	require.NoError(t, err)
-	go login(2, device)
-	<-entered
-	close(wait)
-	for range unknown + 1 {
+	go login("2001:db8:2", device)
+	<-started
+	close(release)
+	for range unknown + 1 { // also the known device
 		require.NoError(t, <-done)
 	}
 }

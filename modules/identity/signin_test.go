@@ -21,6 +21,7 @@ func (e *testEnv) login(email, password string) (identity.SignedIn, error) {
 	return e.Login(e.t.Context(), identity.LoginInput{Email: email, Password: password}, officeClient)
 }
 
+// refresh exchanges a refresh token for new tokens.
 func (e *testEnv) refresh(token string) (identity.SignedIn, error) {
 	return e.Refresh(e.t.Context(), identity.RefreshInput{RefreshToken: token})
 }
@@ -48,14 +49,14 @@ func TestLogin_UnknownAccount_LikeWrongPassword(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 	admin := env.actor(env.employer("boss@example.org"))
-	require.NoError(t, env.Invite(env.t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
-	var bodies []string
-	for i, email := range []string{"jo@example.org", "nobody@example.org", "not an address", "new@example.org"} {
+	require.NoError(t, env.Invite(t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
+	_, wrongPasswordErr := env.login("jo@example.org", "Wr0ng-pass")
+	require.ErrorIs(t, wrongPasswordErr, identity.ErrBadCredentials)
+	for _, email := range []string{"jo@example.org", "nobody@example.org", "not an address", "new@example.org"} {
 		before := env.hasher.verified.Load()
 		_, err := env.login(email, "Wr0ng-pass")
 		require.EqualValues(t, 1, env.hasher.verified.Load()-before, email)
-		bodies = append(bodies, err.Error())
-		require.Equal(t, bodies[0], bodies[i])
+		require.EqualError(t, err, wrongPasswordErr.Error(), email)
 	}
 }
 
@@ -69,20 +70,20 @@ func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 		_, err := env.login("jo@example.org", "Wr0ng-pass")
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
-	work := env.hasher.verified.Load()
+	hashesBefore := env.hasher.verified.Load()
 	_, err := env.login("JO@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Equal(t, 15*time.Minute, fault.Of(err).RetryAfter)
-	require.Equal(t, work, env.hasher.verified.Load(), "a refused login costs no hash")
+	require.Equal(t, hashesBefore, env.hasher.verified.Load(), "a refused sign-in computes no hash")
 
 	_, err = env.Login(
-		env.t.Context(),
+		t.Context(),
 		identity.LoginInput{Email: "jo@example.org", Password: password},
 		identity.Client{Address: "198.51.100.200"},
 	)
 	require.ErrorIs(t, err, fault.ErrRateLimit, "a neighbour of the same /24")
 	_, err = env.Login(
-		env.t.Context(),
+		t.Context(),
 		identity.LoginInput{Email: "jo@example.org", Password: password},
 		identity.Client{Address: "203.0.113.9"},
 	)
@@ -109,14 +110,14 @@ func TestLogin_Success_ResetsFailures(t *testing.T) {
 	}
 }
 
-// failSignIns fails to sign in n times from addresses in the network, each time to another
-// account.
-func (e *testEnv) failSignIns(n int, network string) {
+// failSignIns fails to sign in 100 times, each time to another account and from another address
+// in the network. The network is the format of its addresses, for example 198.51.100.%d.
+func (e *testEnv) failSignIns(network string) {
 	e.t.Helper()
-	for i := range n {
+	for i := range 100 {
 		_, err := e.Login(e.t.Context(),
 			identity.LoginInput{Email: fmt.Sprintf("p%d-%s@example.org", i, rand.Text()), Password: "Wr0ng-pass"},
-			identity.Client{Address: fmt.Sprintf(network, i%200+1)})
+			identity.Client{Address: fmt.Sprintf(network, i+1)})
 		require.ErrorIs(e.t, err, identity.ErrBadCredentials)
 	}
 }
@@ -127,45 +128,75 @@ func (e *testEnv) failSignIns(n int, network string) {
 // refused except on a device that the account has used before.
 func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 	for _, c := range []struct {
-		condition      string
-		failures       []string // networks with 100 failures each
-		same, other    string   // addresses in the limited network and outside of it
-		refusesSuccess bool     // whether accounts without failures are refused too
+		network    string   // the limited network
+		failures   []string // networks within it that have 100 failures each
+		inside     string   // another address in the limited network
+		outside    string   // an address in another network
+		refusesAll bool     // whether accounts without failures are refused, too
 	}{
-		{"IPv4 /24", []string{"198.51.100.%d"}, "198.51.100.250", "198.51.101.1", false},
-		{"IPv6 /64", []string{"2001:db8:0:1::%x"}, "2001:db8:0:1:ffff::", "2001:db8:0:2::1", false},
-		{"IPv6 /56", []string{"2001:db8:0:1::%x", "2001:db8:0:2::%x", "2001:db8:0:3::%x"}, "2001:db8:0:ff::1", "2001:db8:0:100::1", false},
-		{"IPv6 /48", []string{
-			"2001:db8:0:1::%x", "2001:db8:0:101::%x", "2001:db8:0:201::%x", "2001:db8:0:301::%x", "2001:db8:0:401::%x",
-			"2001:db8:0:501::%x", "2001:db8:0:601::%x", "2001:db8:0:701::%x", "2001:db8:0:801::%x", "2001:db8:0:901::%x",
-		}, "2001:db8:0:ffff::1", "2001:db8:1::1", true},
+		{
+			network:  "IPv4 /24",
+			failures: []string{"198.51.100.%d"},
+			inside:   "198.51.100.250",
+			outside:  "198.51.101.1",
+		},
+		{
+			network:  "IPv6 /64",
+			failures: []string{"2001:db8:0:1::%x"},
+			inside:   "2001:db8:0:1:ffff::",
+			outside:  "2001:db8:0:2::1",
+		},
+		{
+			network:  "IPv6 /56",
+			failures: []string{"2001:db8:0:1::%x", "2001:db8:0:2::%x", "2001:db8:0:3::%x"},
+			inside:   "2001:db8:0:ff::1",
+			outside:  "2001:db8:0:100::1",
+		},
+		{
+			network: "IPv6 /48",
+			failures: []string{
+				"2001:db8:0:1::%x", "2001:db8:0:101::%x", "2001:db8:0:201::%x", "2001:db8:0:301::%x",
+				"2001:db8:0:401::%x", "2001:db8:0:501::%x", "2001:db8:0:601::%x", "2001:db8:0:701::%x",
+				"2001:db8:0:801::%x", "2001:db8:0:901::%x",
+			},
+			inside:     "2001:db8:0:ffff::1",
+			outside:    "2001:db8:1::1",
+			refusesAll: true,
+		},
 	} {
-		t.Run(c.condition, func(t *testing.T) {
+		t.Run(c.network, func(t *testing.T) {
 			env := newSQLiteEnv(t)
 			env.jobseeker("jo@example.org")
 			env.jobseeker("asha@example.org")
 			for _, network := range c.failures {
-				env.failSignIns(100, network)
+				env.failSignIns(network)
 			}
-			login := func(email, with, from, device string) error {
-				_, err := env.Login(t.Context(), identity.LoginInput{Email: email, Password: with},
-					identity.Client{Address: from, Device: device})
+			login := func(email, password string, client identity.Client) error {
+				_, err := env.Login(t.Context(), identity.LoginInput{Email: email, Password: password}, client)
 				return err
 			}
-			require.ErrorIs(t, login("asha@example.org", "Wr0ng-pass", c.same, ""), fault.ErrRateLimit, "a failure over the limit")
-			err := login("jo@example.org", password, c.same, "")
-			if c.refusesSuccess {
+			inside := identity.Client{Address: c.inside}
+			outside := identity.Client{Address: c.outside}
+			err := login("asha@example.org", "Wr0ng-pass", inside)
+			require.ErrorIs(t, err, fault.ErrRateLimit, "a failure over the limit")
+			err = login("jo@example.org", password, inside)
+			if c.refusesAll {
 				require.ErrorIs(t, err, fault.ErrRateLimit)
 			} else {
 				require.NoError(t, err, "an account without failures")
-				require.ErrorIs(t, login("asha@example.org", password, c.same, ""), fault.ErrRateLimit, "an account with a failure")
+				err = login("asha@example.org", password, inside)
+				require.ErrorIs(t, err, fault.ErrRateLimit, "an account with a failure")
 			}
-			require.NoError(t, login("jo@example.org", password, c.other, ""), "another network")
+			require.NoError(t, login("jo@example.org", password, outside), "another network")
+
 			device, err := env.DeviceToken("asha@example.org")
 			require.NoError(t, err)
-			require.NoError(t, login("asha@example.org", password, c.same, device), "a device with an earlier sign-in")
-			if c.refusesSuccess {
-				require.ErrorIs(t, login("jo@example.org", password, c.same, device), fault.ErrRateLimit, "the device of another account")
+			deviceOfAsha := identity.Client{Address: c.inside, Device: device}
+			err = login("asha@example.org", password, deviceOfAsha)
+			require.NoError(t, err, "a device with an earlier sign-in")
+			if c.refusesAll {
+				err = login("jo@example.org", password, deviceOfAsha)
+				require.ErrorIs(t, err, fault.ErrRateLimit, "the device of another account")
 			}
 		})
 	}
@@ -176,18 +207,16 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 func TestLogin_OldVerifier_IsRehashed(t *testing.T) {
 	env := newSQLiteEnv(t)
 	signedIn := env.jobseeker("jo@example.org")
-	user, err := env.store.Identity.Users.GetForUpdate(env.t.Context(), signedIn.Account.ID)
+	user, err := env.store.Identity.Users.GetForUpdate(t.Context(), signedIn.Account.ID)
 	require.NoError(t, err)
 	user.PasswordHash = "old:" + user.PasswordHash
-	require.NoError(t, env.store.Identity.Users.Update(env.t.Context(), &user))
-	require.Zero(
-		t,
-		countErrors(
-			concurrently(5, func(int) error { _, err := env.login("jo@example.org", password); return err }),
-			identity.ErrBadCredentials,
-		),
-	)
-	user, err = env.store.Identity.Users.GetForUpdate(env.t.Context(), signedIn.Account.ID)
+	require.NoError(t, env.store.Identity.Users.Update(t.Context(), &user))
+	errs := concurrently(5, func(int) error {
+		_, err := env.login("jo@example.org", password)
+		return err
+	})
+	require.Zero(t, countErrors(errs, identity.ErrBadCredentials))
+	user, err = env.store.Identity.Users.GetForUpdate(t.Context(), signedIn.Account.ID)
 	require.NoError(t, err)
 	require.NotContains(t, user.PasswordHash, "old:")
 }
@@ -199,7 +228,7 @@ func TestRefresh_RotatesTokens(t *testing.T) {
 	signedIn := env.jobseeker("jo@example.org")
 	require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, signedIn.RefreshToken)
 	env.clock.Advance(identity.AccessLife)
-	_, err := env.Authenticate(env.t.Context(), signedIn.AccessToken)
+	_, err := env.Authenticate(t.Context(), signedIn.AccessToken)
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 	next, err := env.refresh(signedIn.RefreshToken)
 	require.NoError(t, err)
@@ -225,10 +254,10 @@ func TestRefresh_RepeatedWithinTenSeconds_Succeeds(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, first.RefreshToken, sibling.RefreshToken)
 	require.Equal(t, env.actor(first).SessionID, env.actor(sibling).SessionID)
-	for _, either := range []identity.SignedIn{first, sibling} {
-		_, err = env.refresh(either.RefreshToken)
-		require.NoError(t, err)
-	}
+	_, err = env.refresh(first.RefreshToken)
+	require.NoError(t, err)
+	_, err = env.refresh(sibling.RefreshToken)
+	require.NoError(t, err)
 }
 
 // TestRefresh_UsedToken_EndsSessionAndNotifies checks that the use of a refresh token more than
@@ -258,18 +287,18 @@ func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
 func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		signedIn := env.jobseeker("jo@example.org")
-		out := make([]identity.SignedIn, 20)
+		refreshed := make([]identity.SignedIn, 20)
 		errs := concurrently(20, func(i int) (err error) {
-			out[i], err = env.refresh(signedIn.RefreshToken)
+			refreshed[i], err = env.refresh(signedIn.RefreshToken)
 			return err
 		})
 		require.Equal(t, 20, countErrors(errs, nil), "%v", errs)
-		seen := map[string]bool{}
-		for _, o := range out {
-			require.Equal(t, env.actor(signedIn).SessionID, env.actor(o).SessionID)
-			seen[o.RefreshToken] = true
+		tokens := map[string]bool{}
+		for _, next := range refreshed {
+			require.Equal(t, env.actor(signedIn).SessionID, env.actor(next).SessionID)
+			tokens[next.RefreshToken] = true
 		}
-		require.Len(t, seen, 20)
+		require.Len(t, tokens, 20, "each request gets a token of its own")
 	})
 }
 
@@ -277,23 +306,23 @@ func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
 // logout does not keep the session alive.
 func TestLogout_RefreshAtOnce_EndsSession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		for range 10 {
-			signedIn, err := env.login(env.jobseeker(fmt.Sprintf("jo%d@example.org", env.hasher.hashed.Load())).Account.Email, password)
+		for attempt := range 10 { // both orders occur in most runs
+			email := fmt.Sprintf("jo%d@example.org", attempt)
+			env.jobseeker(email)
+			signedIn, err := env.login(email, password)
 			require.NoError(t, err)
-			a := env.actor(signedIn)
+			actor := env.actor(signedIn)
 			var next identity.SignedIn
-			errs := concurrently(2, func(i int) (err error) {
-				if i == 0 {
-					return env.Logout(env.t.Context(), a)
-				}
-				next, err = env.refresh(signedIn.RefreshToken)
-				return err
-			})
-			require.NoError(t, errs[0])
-			if errs[1] == nil {
+			var logoutErr, refreshErr error
+			atOnce(
+				func() { logoutErr = env.Logout(t.Context(), actor) },
+				func() { next, refreshErr = env.refresh(signedIn.RefreshToken) },
+			)
+			require.NoError(t, logoutErr)
+			if refreshErr == nil {
 				env.requireSignedOut(next)
 			} else {
-				require.ErrorIs(t, errs[1], identity.ErrBadRefreshToken)
+				require.ErrorIs(t, refreshErr, identity.ErrBadRefreshToken)
 			}
 		}
 	})
@@ -313,10 +342,11 @@ func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
 	}
 	_, err = env.refresh(idle.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	env.clock.Advance(2*24*time.Hour + 4*time.Second) // 4 × (7 days - 1 s) + this is 30 days
+	// Together with the 4 × (7 days - 1 s), 30 days have passed.
+	env.clock.Advance(2*24*time.Hour + 4*time.Second)
 	_, err = env.refresh(busy.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
-	_, err = env.Authenticate(env.t.Context(), busy.AccessToken)
+	_, err = env.Authenticate(t.Context(), busy.AccessToken)
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 }
 
@@ -327,7 +357,7 @@ func TestLogout_EndsItsSessionOnly(t *testing.T) {
 	s := env.jobseeker("jo@example.org")
 	other, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
-	require.NoError(t, env.Logout(env.t.Context(), env.actor(s)))
+	require.NoError(t, env.Logout(t.Context(), env.actor(s)))
 	env.requireSignedOut(s)
 	env.actor(other)
 }
@@ -337,12 +367,13 @@ func TestLogout_EndsItsSessionOnly(t *testing.T) {
 // can edit them.
 func TestAuthenticate_UnknownSession_Unauthorized(t *testing.T) {
 	env := newSQLiteEnv(t)
-	s, t2 := env.jobseeker("jo@example.org"), env.jobseeker("al@example.org")
-	mixed := strings.Replace(s.AccessToken, s.Account.ID, t2.Account.ID, 1)
-	unknown := strings.Replace(s.AccessToken, env.actor(s).SessionID, "0190a3a0-0000-7000-8000-000000000000", 1)
-	malformed := strings.Replace(s.AccessToken, env.actor(s).SessionID, "x", 1)
-	for _, bad := range []string{"", "x", mixed, unknown, malformed, s.RefreshToken} {
-		_, err := env.Authenticate(env.t.Context(), bad)
+	jo, al := env.jobseeker("jo@example.org"), env.jobseeker("al@example.org")
+	sessionID := env.actor(jo).SessionID
+	otherUser := strings.Replace(jo.AccessToken, jo.Account.ID, al.Account.ID, 1)
+	unknownSession := strings.Replace(jo.AccessToken, sessionID, unknownID, 1)
+	malformedSession := strings.Replace(jo.AccessToken, sessionID, "x", 1)
+	for _, bad := range []string{"", "x", otherUser, unknownSession, malformedSession, jo.RefreshToken} {
+		_, err := env.Authenticate(t.Context(), bad)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, "%q", bad)
 	}
 }
@@ -375,11 +406,12 @@ func TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser(t *testing.T) {
 func TestLogin_DatabaseUnavailable_IsNotUnauthorized(t *testing.T) {
 	env := newSQLiteEnv(t)
 	s := env.jobseeker("jo@example.org")
-	gone, cancel := context.WithCancel(env.t.Context())
+	// A cancelled context makes every query fail.
+	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := env.Login(gone, identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient)
+	_, err := env.Login(cancelled, identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
-	_, err = env.Authenticate(gone, s.AccessToken)
+	_, err = env.Authenticate(cancelled, s.AccessToken)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
 	require.NotErrorIs(t, err, fault.ErrUnauthorized)
 }

@@ -38,7 +38,7 @@ func TestOrganizationChanges_CountsCommits(t *testing.T) {
 	_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Brigid's")})
 	require.NoError(t, err)
 	require.Equal(t, before+2, env.OrganizationChanges())
-	require.NoError(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: env.mailToken("boss@example.org")}))
+	require.NoError(t, env.verifyEmail(env.mailToken("boss@example.org")))
 	require.Equal(t, before+3, env.OrganizationChanges())
 	_, err = env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("")})
 	require.Error(t, err)
@@ -100,7 +100,8 @@ func TestModerate_VerificationRemoved_OnlyModeratorVerifiesAgain(t *testing.T) {
 				env.moderate(moderator, boss.OrganizationID, action)
 			}
 			for _, website := range []string{"https://example.org", "https://other.example", "https://example.org"} {
-				require.False(t, func() bool { o := env.setWebsite(boss, website); return o.IsVerified() }())
+				organization := env.setWebsite(boss, website)
+				require.False(t, organization.IsVerified())
 			}
 			_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("Another Clinic")})
 			require.NoError(t, err)
@@ -122,7 +123,7 @@ func TestVerifyByDomain_MailboxProvider_DoesNotVerify(t *testing.T) {
 	for _, domain := range []string{"mailinator.com", "inbox.mailinator.com", "gmail.com"} {
 		email := "boss@" + domain
 		boss := env.actor(env.employer(email))
-		require.NoError(t, env.VerifyEmail(t.Context(), identity.VerifyEmailInput{Token: env.mailToken(email)}))
+		require.NoError(t, env.verifyEmail(env.mailToken(email)))
 		o := env.setWebsite(boss, "https://"+domain)
 		require.False(t, o.IsVerified(), domain)
 	}

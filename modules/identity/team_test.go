@@ -16,30 +16,29 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// guest is the caller of a request without a session.
-var guest auth.Actor
-
-// invite invites Me Mber. An empty role is the default, recruiter.
+// invite invites the address under the name Me Mber. An empty role is the default, recruiter.
 func (e *testEnv) invite(admin auth.Actor, email, role string) error {
 	return e.Invite(e.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role})
 }
 
-// accept accepts an invitation. The password is used for a new account only.
-func (e *testEnv) accept(a auth.Actor, token string) (identity.SignedIn, error) {
-	return e.AcceptInvitation(e.t.Context(), a, identity.AcceptInvitationInput{Token: token, Password: password}, officeClient)
+// accept accepts an invitation as the actor. The password is used for a new account only.
+func (e *testEnv) accept(actor auth.Actor, token string) (identity.SignedIn, error) {
+	input := identity.AcceptInvitationInput{Token: token, Password: password}
+	return e.AcceptInvitation(e.t.Context(), actor, input, officeClient)
 }
 
-// team returns the team of the caller by address.
-func (e *testEnv) team(a auth.Actor) map[string]identity.Member {
+// team returns the members of the actor's organization by address. It requires that they fit
+// into one page.
+func (e *testEnv) team(actor auth.Actor) map[string]identity.Member {
 	e.t.Helper()
-	r, err := e.Team(e.t.Context(), a, page.Request{Number: 1, Size: 100})
+	result, err := e.Team(e.t.Context(), actor, page.Request{Number: 1, Size: 100})
 	require.NoError(e.t, err)
-	require.Equal(e.t, len(r.Items), r.Total)
-	out := map[string]identity.Member{}
-	for _, m := range r.Items {
-		out[m.Email] = m
+	require.Equal(e.t, len(result.Items), result.Total)
+	byEmail := map[string]identity.Member{}
+	for _, member := range result.Items {
+		byEmail[member.Email] = member
 	}
-	return out
+	return byEmail
 }
 
 // changeInput returns an input that changes only the role.
@@ -56,7 +55,7 @@ func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 	member := env.team(admin)["New@example.org"]
 	require.Equal(t, identity.Recruiter, member.Role)
 	require.Equal(t, identity.MemberInvited, member.Status)
-	_, err := env.ChangePermissions(env.t.Context(), admin, member.UserID, changeInput("viewer"))
+	_, err := env.ChangePermissions(t.Context(), admin, member.UserID, changeInput("viewer"))
 	require.NoError(t, err)
 	_, err = env.login("new@example.org", "")
 	require.Error(t, err, "the invited user has no account yet")
@@ -73,7 +72,7 @@ func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 	require.Equal(t, identity.MemberActive, env.team(a)["New@example.org"].Status)
 	_, err = env.login("new@example.org", password)
 	require.NoError(t, err)
-	u, err := env.store.Identity.Users.GetForUpdate(env.t.Context(), member.UserID)
+	u, err := env.store.Identity.Users.GetForUpdate(t.Context(), member.UserID)
 	require.NoError(t, err)
 	require.False(t, u.EmailVerifiedAt.IsZero(), "the token came by mail")
 }
@@ -102,25 +101,25 @@ func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	seeker := env.jobseeker("jo@example.org")
-	env.mailsTo("")
+	env.handleEvents()
 	require.NoError(t, env.invite(admin, "JO@example.org", "recruiter"))
-	m := env.team(admin)["JO@example.org"]
-	require.Equal(t, seeker.Account.ID, m.UserID)
-	require.Equal(t, "Me Mber", m.Name, "the inviter does not see the account's name")
+	member := env.team(admin)["JO@example.org"]
+	require.Equal(t, seeker.Account.ID, member.UserID)
+	require.Equal(t, "Me Mber", member.Name, "the inviter does not see the account's name")
 	token := env.mailToken("jo@example.org")
 	_, err := env.accept(guest, token)
 	require.ErrorIs(t, err, identity.ErrSignInToAccept)
 	_, err = env.accept(env.actor(env.jobseeker("al@example.org")), token)
 	require.ErrorIs(t, err, identity.ErrForAnotherAccount)
-	s, err := env.AcceptInvitation(env.t.Context(), env.actor(seeker), identity.AcceptInvitationInput{Token: token}, officeClient)
+	s, err := env.AcceptInvitation(t.Context(), env.actor(seeker), identity.AcceptInvitationInput{Token: token}, officeClient)
 	require.NoError(t, err, "a signed-in user needs no new password")
-	for _, either := range []identity.SignedIn{s, seeker} {
-		a := env.actor(either)
-		require.True(t, a.Seeker)
-		require.Equal(t, auth.EmployerTeam, a.Role)
-		require.True(t, a.May(auth.JobsCreate))
-		require.False(t, a.May(auth.JobsDelete))
-		require.False(t, a.May(auth.Manage))
+	for _, session := range []identity.SignedIn{s, seeker} { // the new session and the earlier one
+		actor := env.actor(session)
+		require.True(t, actor.Seeker)
+		require.Equal(t, auth.EmployerTeam, actor.Role)
+		require.True(t, actor.May(auth.JobsCreate))
+		require.False(t, actor.May(auth.JobsDelete))
+		require.False(t, actor.May(auth.Manage))
 	}
 	require.Equal(t, "Jo Seeker", env.team(admin)["jo@example.org"].Name)
 	_, err = env.accept(env.actor(seeker), token)
@@ -138,7 +137,7 @@ func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, next.OrganizationID, env.actor(moving).OrganizationID)
 	require.NotContains(t, env.team(old), "jo@example.org")
-	_, err = env.Permissions(env.t.Context(), old, moving.Account.ID)
+	_, err = env.Permissions(t.Context(), old, moving.Account.ID)
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
 
 	require.NoError(t, env.invite(next, "old@example.org", ""))
@@ -163,11 +162,11 @@ func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
 	require.NoError(t, env.invite(other, "new@example.org", ""), "another organization can invite the user")
 	require.Equal(t, env.team(admin)["new@example.org"].UserID, env.team(other)["new@example.org"].UserID)
 
-	first := env.mailer.sentTo("new@example.org")
-	require.Empty(t, first)
-	old := mailTokenPattern.FindString(env.mailsTo("new@example.org")[0].Text)
+	require.Empty(t, env.mailer.sentTo("new@example.org"), "no message is sent before the events are handled")
+	// The first message is the invitation of admin, the second the one of other.
+	expired := mailTokenPattern.FindString(env.mailsTo("new@example.org")[0].Text)
 	env.clock.Advance(7 * 24 * time.Hour)
-	_, err := env.accept(guest, old)
+	_, err := env.accept(guest, expired)
 	require.ErrorIs(t, err, fault.ErrInvalid)
 	s, err := env.login("boss@example.org", password)
 	require.NoError(t, err)
@@ -182,19 +181,22 @@ func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
 func TestInvite_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
-	err := env.Invite(env.t.Context(), admin, identity.InviteInput{Email: "x", Role: "emperor"})
+	err := env.Invite(t.Context(), admin, identity.InviteInput{Email: "x", Role: "emperor"})
 	require.Len(t, fault.Of(err).Fields, 3)
 	require.NoError(t, env.invite(admin, "new@example.org", "VIEWER"))
 	token := env.mailToken("new@example.org")
 	for _, in := range []identity.AcceptInvitationInput{
-		{}, {Token: "loc_mt_unknown", Password: password}, {Token: token}, {Token: token, Password: "weak"},
+		{},
+		{Token: "loc_mt_unknown", Password: password},
+		{Token: token},
+		{Token: token, Password: "weak"},
 		{Token: token, Password: password, Name: "a\nb"},
 	} {
-		_, err := env.AcceptInvitation(env.t.Context(), guest, in, officeClient)
+		_, err := env.AcceptInvitation(t.Context(), guest, in, officeClient)
 		require.ErrorIs(t, err, fault.ErrInvalid, "%+v", in)
 	}
 	signedIn, err := env.AcceptInvitation(
-		env.t.Context(),
+		t.Context(),
 		guest,
 		identity.AcceptInvitationInput{Token: token, Password: password, Name: "Newt"},
 		officeClient,
@@ -209,17 +211,15 @@ func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	signedIn := env.addMember(admin, "jo@example.org", "viewer")
-	member, err := env.ChangePermissions(env.t.Context(), admin, signedIn.Account.ID, changeInput("recruiter"))
+	member, err := env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, changeInput("recruiter"))
 	require.NoError(t, err)
 	require.Equal(t, identity.Recruiter.Defaults(), member.Permissions)
 
-	var in identity.ChangePermissionsInput
-	yes, no := true, false
-	in.Permissions = &identity.PermissionsInput{
-		Jobs:         &identity.JobPermissionsInput{Delete: &yes, Create: &no},
-		Applications: &identity.ApplicationPermissionsInput{Update: &no},
-	}
-	member, err = env.ChangePermissions(env.t.Context(), admin, signedIn.Account.ID, in)
+	single := identity.ChangePermissionsInput{Permissions: &identity.PermissionsInput{
+		Jobs:         &identity.JobPermissionsInput{Delete: ptr(true), Create: ptr(false)},
+		Applications: &identity.ApplicationPermissionsInput{Update: ptr(false)},
+	}}
+	member, err = env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, single)
 	require.NoError(t, err)
 	want := identity.Permissions{
 		Jobs:         identity.JobPermissions{Update: true, Delete: true},
@@ -227,16 +227,16 @@ func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 	}
 	require.Equal(t, want, member.Permissions)
 	require.Equal(t, identity.Recruiter, member.Role)
-	got, err := env.Permissions(env.t.Context(), env.actor(signedIn), signedIn.Account.ID)
+	got, err := env.Permissions(t.Context(), env.actor(signedIn), signedIn.Account.ID)
 	require.NoError(t, err)
 	require.Equal(t, want, got.Permissions)
 	require.Equal(t, want.List(), env.actor(signedIn).Permissions, "permissions apply from the next request on")
 
-	_, err = env.ChangePermissions(env.t.Context(), admin, admin.UserID, in)
+	_, err = env.ChangePermissions(t.Context(), admin, admin.UserID, single)
 	require.ErrorIs(t, err, fault.ErrInvalid, "an admin has all permissions")
-	_, err = env.ChangePermissions(env.t.Context(), admin, signedIn.Account.ID, changeInput("emperor"))
+	_, err = env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, changeInput("emperor"))
 	require.ErrorIs(t, err, fault.ErrInvalid)
-	member, err = env.ChangePermissions(env.t.Context(), admin, signedIn.Account.ID, identity.ChangePermissionsInput{})
+	member, err = env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, identity.ChangePermissionsInput{})
 	require.NoError(t, err, "absent members stay unchanged")
 	require.Equal(t, want, member.Permissions)
 }
@@ -266,7 +266,7 @@ func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 	require.True(t, may(boss.OrganizationID, viewer, auth.ApplicationsUpdate))
 	require.True(t, may(boss.OrganizationID, boss.UserID, auth.Manage))
 	for _, user := range []string{rival.UserID, boss.OrganizationID} {
-		require.False(t, may(boss.OrganizationID, user, auth.AnyPermission))
+		require.False(t, may(boss.OrganizationID, user, auth.AnyPermission), "not a member")
 	}
 	require.False(t, may(rival.OrganizationID, boss.UserID, auth.AnyPermission))
 }
@@ -276,19 +276,19 @@ func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 func TestTeam_NotAdmin_Forbidden(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
-	for i, actor := range []auth.Actor{
-		guest, env.actor(env.jobseeker("jo@example.org")),
-		env.actor(env.addMember(admin, "r@example.org", "recruiter")), env.actor(env.addMember(admin, "v@example.org", "viewer")),
-	} {
-		require.ErrorIs(t, env.invite(actor, fmt.Sprintf("x%d@example.org", i), ""), kit.Refusal(actor))
-		_, err := env.ChangePermissions(env.t.Context(), actor, admin.UserID, changeInput("viewer"))
+	jobseeker := env.actor(env.jobseeker("jo@example.org"))
+	recruiter := env.actor(env.addMember(admin, "r@example.org", "recruiter"))
+	viewer := env.actor(env.addMember(admin, "v@example.org", "viewer"))
+	for _, actor := range []auth.Actor{guest, jobseeker, recruiter, viewer} {
+		require.ErrorIs(t, env.invite(actor, "new@example.org", ""), kit.Refusal(actor))
+		_, err := env.ChangePermissions(t.Context(), actor, admin.UserID, changeInput("viewer"))
 		require.ErrorIs(t, err, kit.Refusal(actor))
 	}
-	for _, a := range []auth.Actor{guest, env.actor(env.jobseeker("al@example.org"))} {
-		_, err := env.Team(env.t.Context(), a, page.Request{Number: 1, Size: 10})
-		require.ErrorIs(t, err, kit.Refusal(a))
-		_, err = env.Permissions(env.t.Context(), a, admin.UserID)
-		require.ErrorIs(t, err, kit.Refusal(a))
+	for _, actor := range []auth.Actor{guest, jobseeker} {
+		_, err := env.Team(t.Context(), actor, page.Request{Number: 1, Size: 10})
+		require.ErrorIs(t, err, kit.Refusal(actor))
+		_, err = env.Permissions(t.Context(), actor, admin.UserID)
+		require.ErrorIs(t, err, kit.Refusal(actor))
 	}
 }
 
@@ -298,17 +298,15 @@ func TestTeam_OtherOrUnknownMember_NotFound(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	foreign := env.actor(env.employer("other@example.org"))
-	for _, who := range []string{foreign.UserID, env.jobseeker("jo@example.org").Account.ID, unknownID, "x", ""} {
-		_, err := env.Permissions(env.t.Context(), admin, who)
+	jobseeker := env.jobseeker("jo@example.org").Account
+	for _, userID := range []string{foreign.UserID, jobseeker.ID, unknownID, "x", ""} {
+		_, err := env.Permissions(t.Context(), admin, userID)
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
-		_, err = env.ChangePermissions(env.t.Context(), admin, who, changeInput("viewer"))
+		_, err = env.ChangePermissions(t.Context(), admin, userID, changeInput("viewer"))
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
 	}
 	require.NotContains(t, env.team(foreign), "boss@example.org")
 }
-
-// unknownID is an id in the right format that no row has.
-const unknownID = "0190a3a0-0000-7000-8000-000000000000"
 
 // TestPermissions_LastAdmin_Conflict checks that the only admin cannot become a viewer until
 // another admin has accepted the invitation.
@@ -316,11 +314,11 @@ func TestPermissions_LastAdmin_Conflict(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.invite(admin, "new@example.org", "admin"))
-	_, err := env.ChangePermissions(env.t.Context(), admin, admin.UserID, changeInput("viewer"))
+	_, err := env.ChangePermissions(t.Context(), admin, admin.UserID, changeInput("viewer"))
 	require.ErrorIs(t, err, identity.ErrLastAdmin, "an invited admin is not an admin yet")
 	_, err = env.accept(guest, env.mailToken("new@example.org"))
 	require.NoError(t, err)
-	_, err = env.ChangePermissions(env.t.Context(), admin, admin.UserID, changeInput("viewer"))
+	_, err = env.ChangePermissions(t.Context(), admin, admin.UserID, changeInput("viewer"))
 	require.NoError(t, err)
 }
 
@@ -330,19 +328,26 @@ func TestPermissions_AdminsDemoteEachOther_OneRemains(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		one := env.actor(env.employer("one@example.org"))
 		two := env.actor(env.addMember(one, "two@example.org", "admin"))
+		demote := func(by, member auth.Actor) error {
+			_, err := env.ChangePermissions(t.Context(), by, member.UserID, changeInput("viewer"))
+			return err
+		}
 		for range 10 {
-			errs := concurrently(2, func(i int) error {
-				who := []auth.Actor{one, two}
-				_, err := env.ChangePermissions(env.t.Context(), who[i], who[1-i].UserID, changeInput("viewer"))
-				return err
-			})
-			require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
-			require.Equal(t, 1, countErrors(errs, identity.ErrLastAdmin), "%v", errs)
-			left := map[bool]auth.Actor{true: one, false: two}[errs[0] == nil]
-			for _, a := range []auth.Actor{one, two} {
-				_, err := env.ChangePermissions(env.t.Context(), left, a.UserID, changeInput("admin"))
-				require.NoError(t, err)
+			var errOfOne, errOfTwo error
+			atOnce(
+				func() { errOfOne = demote(one, two) },
+				func() { errOfTwo = demote(two, one) },
+			)
+			remaining, demoted := one, two
+			if errOfOne == nil {
+				require.ErrorIs(t, errOfTwo, identity.ErrLastAdmin)
+			} else {
+				require.ErrorIs(t, errOfOne, identity.ErrLastAdmin)
+				require.NoError(t, errOfTwo)
+				remaining, demoted = two, one
 			}
+			_, err := env.ChangePermissions(t.Context(), remaining, demoted.UserID, changeInput("admin"))
+			require.NoError(t, err)
 		}
 	})
 }
@@ -354,15 +359,16 @@ func TestAcceptInvitation_BothAdminsAtOnce_OneRemains(t *testing.T) {
 		one := env.actor(env.employer("one@example.org"))
 		two := env.actor(env.addMember(one, "two@example.org", "admin"))
 		other := env.actor(env.employer("other@example.org"))
-		tokens := make([]string, 2)
-		for i, email := range []string{"one@example.org", "two@example.org"} {
-			require.NoError(t, env.invite(other, email, ""))
-			tokens[i] = env.mailToken(email)
-		}
-		errs := concurrently(2, func(i int) error {
-			_, err := env.accept([]auth.Actor{one, two}[i], tokens[i])
-			return err
-		})
+		require.NoError(t, env.invite(other, "one@example.org", ""))
+		tokenOfOne := env.mailToken("one@example.org")
+		require.NoError(t, env.invite(other, "two@example.org", ""))
+		tokenOfTwo := env.mailToken("two@example.org")
+		var errOfOne, errOfTwo error
+		atOnce(
+			func() { _, errOfOne = env.accept(one, tokenOfOne) },
+			func() { _, errOfTwo = env.accept(two, tokenOfTwo) },
+		)
+		errs := []error{errOfOne, errOfTwo}
 		require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
 		require.Equal(t, 1, countErrors(errs, identity.ErrLastAdmin), "%v", errs)
 	})
@@ -372,11 +378,18 @@ func TestAcceptInvitation_BothAdminsAtOnce_OneRemains(t *testing.T) {
 // unknown address create one invited user and one invitation of each organization.
 func TestInvite_Concurrent_OneSucceedsPerOrganization(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		admins := []auth.Actor{env.actor(env.employer("a@example.org")), env.actor(env.employer("b@example.org"))}
-		errs := concurrently(10, func(i int) error { return env.invite(admins[i%2], "new@example.org", "") })
+		adminOfA := env.actor(env.employer("a@example.org"))
+		adminOfB := env.actor(env.employer("b@example.org"))
+		errs := concurrently(10, func(i int) error {
+			admin := adminOfA
+			if i%2 == 1 {
+				admin = adminOfB
+			}
+			return env.invite(admin, "new@example.org", "")
+		})
 		require.Equal(t, 2, countErrors(errs, nil), "%v", errs)
 		require.Equal(t, 8, countErrors(errs, identity.ErrAlreadyInTeam), "%v", errs)
-		require.Equal(t, env.team(admins[0])["new@example.org"].UserID, env.team(admins[1])["new@example.org"].UserID)
+		require.Equal(t, env.team(adminOfA)["new@example.org"].UserID, env.team(adminOfB)["new@example.org"].UserID)
 	})
 }
 
@@ -389,16 +402,23 @@ func TestAcceptInvitation_RegisterAtOnce_OneAccount(t *testing.T) {
 			email := fmt.Sprintf("new%d@example.org", i)
 			require.NoError(t, env.invite(admin, email, ""))
 			token := env.mailToken(email)
-			errs := concurrently(2, func(i int) (err error) {
-				if i == 0 {
-					_, err = env.accept(guest, token)
-				} else {
-					_, err = env.Register(env.t.Context(), identity.RegisterInput{Email: email, Password: newPassword, Name: "New", UserType: "jobseeker"}, officeClient)
-				}
-				return err
-			})
-			require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
-			require.Equal(t, 1, countErrors(errs, identity.ErrSignInToAccept)+countErrors(errs, identity.ErrEmailTaken), "%v", errs)
+			registration := identity.RegisterInput{
+				Email:    email,
+				Password: newPassword,
+				Name:     "New",
+				UserType: "jobseeker",
+			}
+			var acceptErr, registerErr error
+			atOnce(
+				func() { _, acceptErr = env.accept(guest, token) },
+				func() { _, registerErr = env.Register(t.Context(), registration, officeClient) },
+			)
+			if acceptErr == nil {
+				require.ErrorIs(t, registerErr, identity.ErrEmailTaken)
+			} else {
+				require.ErrorIs(t, acceptErr, identity.ErrSignInToAccept)
+				require.NoError(t, registerErr)
+			}
 		}
 	})
 }
@@ -408,32 +428,36 @@ func TestAcceptInvitation_RegisterAtOnce_OneAccount(t *testing.T) {
 func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		admin := env.actor(env.employer("m0@example.org"))
-		for i := range 6 {
-			require.NoError(t, env.invite(admin, fmt.Sprintf("m%d@example.org", i+1), ""))
+		want := []string{"m0@example.org"}
+		for i := 1; i <= 6; i++ {
+			email := fmt.Sprintf("m%d@example.org", i)
+			require.NoError(t, env.invite(admin, email, ""))
+			want = append(want, email)
 		}
 		var byNumber, byCursor []string
-		for n := 1; n <= 4; n++ {
-			r, err := env.Team(env.t.Context(), admin, page.Request{Number: n, Size: 3})
+		for number := 1; number <= 4; number++ { // the fourth page is empty
+			result, err := env.Team(t.Context(), admin, page.Request{Number: number, Size: 3})
 			require.NoError(t, err)
-			require.Equal(t, 7, r.Total)
-			for _, m := range r.Items {
-				byNumber = append(byNumber, m.Email)
+			require.Equal(t, 7, result.Total)
+			for _, member := range result.Items {
+				byNumber = append(byNumber, member.Email)
 			}
 		}
-		for cursor, first := "", true; first || cursor != ""; first = false {
-			r, err := env.Team(env.t.Context(), admin, page.Request{Number: 1, Size: 3, Cursor: cursor})
+		require.Equal(t, want, byNumber)
+		cursor := ""
+		for {
+			result, err := env.Team(t.Context(), admin, page.Request{Number: 1, Size: 3, Cursor: cursor})
 			require.NoError(t, err)
-			for _, m := range r.Items {
-				byCursor = append(byCursor, m.Email)
+			for _, member := range result.Items {
+				byCursor = append(byCursor, member.Email)
 			}
-			cursor = r.NextCursor
+			cursor = result.NextCursor
+			if cursor == "" {
+				break
+			}
 		}
-		require.Equal(t, byNumber, byCursor)
-		require.Len(t, byNumber, 7)
-		for i, email := range byNumber {
-			require.Equal(t, fmt.Sprintf("m%d@example.org", i), email)
-		}
-		_, err := env.Team(env.t.Context(), admin, page.Request{Number: 1, Size: 3, Cursor: "x"})
+		require.Equal(t, want, byCursor)
+		_, err := env.Team(t.Context(), admin, page.Request{Number: 1, Size: 3, Cursor: "x"})
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	})
 }
@@ -461,18 +485,17 @@ func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 	env := newSQLiteEnv(t)
 	require.NoError(t, env.invite(env.actor(env.employer("boss@example.org")), "asha@example.org", ""))
 	text := env.mailsTo("asha@example.org")[0].Text
-	_, link, found := strings.Cut(text, "/unsubscribe?invitations=")
+	beforeLink, afterLink, found := strings.Cut(text, "/unsubscribe?invitations=")
 	require.True(t, found, text)
-	require.Greater(t, strings.Index(text, "/unsubscribe?"), strings.Index(text, "/accept-invitation?"), "after the accepting link")
-	token, err := url.QueryUnescape(strings.Fields(link)[0])
+	require.Contains(t, beforeLink, "/accept-invitation?", "the link to accept comes first")
+	token, err := url.QueryUnescape(strings.Fields(afterLink)[0])
 	require.NoError(t, err)
 	require.ErrorIs(t, env.OptOut(t.Context(), "nonsense"), fault.ErrUnauthorized)
 	device, err := env.DeviceToken("asha@example.org")
 	require.NoError(t, err)
 	require.ErrorIs(t, env.OptOut(t.Context(), device), fault.ErrUnauthorized, "a token for another purpose")
-	for range 2 {
-		require.NoError(t, env.OptOut(t.Context(), token))
-	}
+	require.NoError(t, env.OptOut(t.Context(), token))
+	require.NoError(t, env.OptOut(t.Context(), token), "a second click changes nothing")
 	other := env.actor(env.employer("other@example.org"))
 	require.NoError(t, env.invite(other, "ASHA@example.org", ""))
 	require.NoError(t, env.invite(other, "jo@example.org", ""))
@@ -499,8 +522,8 @@ func TestInvite_NamesHoldURLs_MailHasNone(t *testing.T) {
 		Name:  "Jo www.evil.example",
 		Email: "jo@example.org",
 	}))
-	m := env.mailsTo("jo@example.org")[0]
-	for _, part := range []string{m.Subject, m.Text, m.HTML, m.To.Name} {
+	invitation := env.mailsTo("jo@example.org")[0]
+	for _, part := range []string{invitation.Subject, invitation.Text, invitation.HTML, invitation.To.Name} {
 		require.NotContains(t, part, "evil.example")
 	}
 }
