@@ -93,7 +93,8 @@ func databasesOf(cfg *config.Config, r *registry) []*database {
 			continue
 		}
 		db := &database{setting: setting, url: address, modules: []string{module}}
-		if all = append(all, db); !alone {
+		all = append(all, db)
+		if !alone {
 			shared[address] = db
 		}
 	}
@@ -257,7 +258,8 @@ func (s *storage) lag(ctx context.Context) (total int, oldest time.Time, err err
 		if err != nil {
 			return total, oldest, err
 		}
-		if total += n; n > 0 && (oldest.IsZero() || first.Before(oldest)) {
+		total += n
+		if n > 0 && (oldest.IsZero() || first.Before(oldest)) {
 			oldest = first
 		}
 	}

@@ -44,7 +44,8 @@ func (p deadlineReader) WriteTo(w io.Writer) (n int64, err error) {
 		read, err := p.Read(piece)
 		if read > 0 {
 			written, err := w.Write(piece[:read])
-			if n += int64(written); err != nil {
+			n += int64(written)
+			if err != nil {
 				return n, err
 			}
 		}

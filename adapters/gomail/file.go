@@ -42,11 +42,11 @@ func NewFiles(dir string, from mail.Address, c clock.Clock, log *slog.Logger) (*
 // Ping returns an error unless a message can be written.
 func (f *Files) Ping(context.Context) error {
 	path := filepath.Join(f.dir, ".probe")
-	err := os.WriteFile(path, []byte("probe"), 0o600)
-	if removed := os.Remove(path); err == nil {
-		err = removed
+	if err := os.WriteFile(path, []byte("probe"), 0o600); err != nil {
+		_ = os.Remove(path) // the file may be incomplete
+		return err
 	}
-	return err
+	return os.Remove(path)
 }
 
 // Send implements mail.Mailer.

@@ -40,7 +40,7 @@ func (d savedSearches) Replace(ctx context.Context, userID string, searches []jo
 		}
 		before := list.ToMap(rows, func(r savedSearchRow) (id string, emailAlerts bool) { return r.ID, r.EmailAlerts })
 		var created []savedSearchRow
-		changed := map[bool][]string{} // ids by the new EmailAlerts
+		var alertsOn, alertsOff []string // the ids of the searches whose EmailAlerts changes
 		for _, s := range searches {
 			alerts, exists := before[s.ID] // what remains in before at the end is deleted
 			delete(before, s.ID)
@@ -48,17 +48,20 @@ func (d savedSearches) Replace(ctx context.Context, userID string, searches []jo
 			case !exists:
 				s.UserID = userID
 				created = append(created, savedSearchRow(s))
-			case alerts != s.EmailAlerts:
-				changed[s.EmailAlerts] = append(changed[s.EmailAlerts], s.ID)
+			case !alerts && s.EmailAlerts:
+				alertsOn = append(alertsOn, s.ID)
+			case alerts && !s.EmailAlerts:
+				alertsOff = append(alertsOff, s.ID)
 			}
 		}
 		if err := d.deleteSearches(ctx, userID, slices.Sorted(maps.Keys(before))); err != nil {
 			return err
 		}
-		for alerts, ids := range changed {
-			if err := d.updateAlerts(ctx, userID, ids, alerts); err != nil {
-				return err
-			}
+		if err := d.updateAlerts(ctx, userID, alertsOn, true); err != nil {
+			return err
+		}
+		if err := d.updateAlerts(ctx, userID, alertsOff, false); err != nil {
+			return err
 		}
 		return createRows(d.unprepared(ctx), created)
 	})
@@ -76,6 +79,9 @@ func (d savedSearches) deleteSearches(ctx context.Context, userID string, ids []
 
 // updateAlerts turns the e-mail alerts of searches of the user on or off.
 func (d savedSearches) updateAlerts(ctx context.Context, userID string, ids []string, alerts bool) error {
+	if len(ids) == 0 {
+		return nil
+	}
 	err := whereIn(d.conn(ctx).Model(&savedSearchRow{}).Where("user_id = ?", userID), "id", ids).Update("email_alerts", alerts).Error
 	if err != nil || alerts {
 		return wrap(err)

@@ -100,7 +100,8 @@ func visibleParts(v hiring.Visibility, f hiring.ApplicationFilter) (out []visibl
 			visiblePart{
 				shownStatus: "CASE WHEN tracker <> '' THEN tracker ELSE status END",
 				visible: func(q *gorm.DB) *gorm.DB {
-					if q = q.Where("applicant_id = ?", v.ApplicantID); condition != "" {
+					q = q.Where("applicant_id = ?", v.ApplicantID)
+					if condition != "" {
 						q = q.Where(condition)
 					}
 					return whereIfSet(q, "organization_id <> ?", v.OrganizationID)

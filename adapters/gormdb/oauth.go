@@ -161,7 +161,8 @@ func (d consents) Delete(ctx context.Context, userID string, f integrations.Cons
 	}
 	err = d.Do(ctx, func(ctx context.Context) error {
 		res := of(ctx, "given_at").Delete(&oauthConsentRow{})
-		if n = int(res.RowsAffected); res.Error != nil {
+		n = int(res.RowsAffected)
+		if res.Error != nil {
 			return wrap(res.Error)
 		}
 		return wrap(of(ctx, "created_at").Delete(&oauthGrantRow{}).Error)

@@ -181,7 +181,8 @@ func (s *Service) ExportOwn(ctx context.Context, by auth.Actor) ([]View, error) 
 		if err != nil {
 			return nil, err
 		}
-		if all = append(all, views...); next == "" {
+		all = append(all, views...)
+		if next == "" {
 			return all, nil
 		}
 		if len(all) >= maxExported {

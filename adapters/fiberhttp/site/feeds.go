@@ -220,8 +220,8 @@ func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 		if listing.Deadline != nil {
 			j.Expires = newCDATA(listing.Deadline.UTC().Format(time.RFC1123))
 		}
-		if at := listing.UpdatedAt.UTC().Format(time.RFC1123); feed.Updated == "" {
-			feed.Updated = at
+		if feed.Updated == "" { // the first job is the newest
+			feed.Updated = listing.UpdatedAt.UTC().Format(time.RFC1123)
 		}
 		feed.Jobs = append(feed.Jobs, j)
 	}

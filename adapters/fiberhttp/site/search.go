@@ -188,14 +188,11 @@ func (f searchForm) chips(results listings.Found, filters []filterGroup) []chip 
 		out = append(out, chip{Label: "Pay", Text: "from " + pay + " a year", Remove: f.Path("/jobs", "pay", "")})
 	}
 	if remote := f.Get("remote"); remote != "" {
-		out = append(
-			out,
-			chip{
-				Label:  "Place of work",
-				Text:   map[bool]string{true: "remote", false: "on site"}[remote == "yes"],
-				Remove: f.Path("/jobs", "remote", ""),
-			},
-		)
+		text := "on site"
+		if remote == "yes" {
+			text = "remote"
+		}
+		out = append(out, chip{Label: "Place of work", Text: text, Remove: f.Path("/jobs", "remote", "")})
 	}
 	if days := f.Get("posted"); days != "" {
 		out = append(out, chip{Label: "Posted", Text: "in the last " + days + " days", Remove: f.Path("/jobs", "posted", "")})
