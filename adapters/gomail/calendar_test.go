@@ -22,15 +22,18 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 	london, err := time.LoadLocation("Europe/London")
 	require.NoError(t, err)
 	server := kit.NewSMTP(t)
-	mailer := newSender(t, server.URL())
+	mailer := newMailer(t, server.URL())
 	// On 28 March 2027 daylight-saving time begins in London at 1 in the morning.
 	before := time.Date(2027, 3, 27, 10, 0, 0, 0, london)
 	after := time.Date(2027, 3, 28, 10, 0, 0, 0, london)
 	require.Equal(t, 23*time.Hour, after.Sub(before))
 	for sequence, invite := range []mail.Invite{{Start: before}, {Start: after}, {Start: after, Cancelled: true}} {
-		invite.UID, invite.Sequence, invite.End = "0195a1b2-0000-7000-8000-000000000001", sequence, invite.Start.Add(time.Hour)
+		invite.UID = "0195a1b2-0000-7000-8000-000000000001"
+		invite.Sequence = sequence
+		invite.End = invite.Start.Add(time.Hour)
 		invite.Stamp = before.Add(time.Duration(sequence) * time.Minute)
-		invite.Summary, invite.Location = "Interview; Nurse, \"Ward 3\"\r\nX-EVIL:1", "Room 4\r\nATTACH:http://evil"
+		invite.Summary = "Interview; Nurse, \"Ward 3\"\r\nX-EVIL:1"
+		invite.Location = "Room 4\r\nATTACH:http://evil"
 		invite.Description = "Bring:\r\n- your\u2028ID\x0b\n- " + strings.Repeat("é", 200)
 		invite.Attendee = mail.Address{Name: "Zoë \"Z\"\r\nX:1", Email: "zoe@example.org"}
 		invite.Organizer = mail.Address{Name: "St. Mary's, Leeds", Email: "no-reply@jobs.example.org"}
@@ -40,17 +43,9 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 	}
 	calendar := kit.Calendar{}
 	var starts []string
-	for _, got := range server.Mails() {
-		require.NotRegexp(t, `[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]`,
-			got.Parts["text/calendar"], "no character that other programs take for a line break")
-		require.NotRegexp(t, `[^\r]\n`, got.Parts["text/calendar"])
-		for line := range strings.SplitSeq(got.Parts["text/calendar"], "\r\n") {
-			require.LessOrEqual(t, len(line), 75, "RFC 5545 §3.1")
-			require.True(t, utf8.ValidString(line), "folded between letters")
-		}
-		require.NotContains(t, got.Parts["text/calendar"], "\nX-EVIL")
-		require.NotContains(t, got.Parts["text/calendar"], "\nATTACH")
-		calendar.Take(t, got)
+	for _, received := range server.Mails() {
+		requireSafeCalendar(t, received.Parts["text/calendar"])
+		calendar.Take(t, received)
 		for _, event := range calendar {
 			starts = append(starts, event.Props.Get(ical.PropDateTimeStart).Value)
 		}
@@ -77,4 +72,19 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 	require.Equal(t, "mailto:zoe@example.org", attendee.Value)
 	require.Equal(t, "Zoë ’Z’ X 1", attendee.Params.Get(ical.ParamCommonName))
 	require.Equal(t, "St. Mary’s Leeds", event.Props.Get(ical.PropOrganizer).Params.Get(ical.ParamCommonName))
+}
+
+// requireSafeCalendar checks the lines of an iCalendar text, and that it does not have the
+// properties X-EVIL and ATTACH.
+func requireSafeCalendar(t *testing.T, text string) {
+	t.Helper()
+	require.NotRegexp(t, `[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]`, text,
+		"no character that other programs take for a line break")
+	require.NotRegexp(t, `[^\r]\n`, text)
+	for line := range strings.SplitSeq(text, "\r\n") {
+		require.LessOrEqual(t, len(line), 75, "RFC 5545 §3.1")
+		require.True(t, utf8.ValidString(line), "lines are folded between letters")
+	}
+	require.NotContains(t, text, "\nX-EVIL")
+	require.NotContains(t, text, "\nATTACH")
 }

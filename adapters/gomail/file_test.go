@@ -28,17 +28,18 @@ func newFileMailer(t *testing.T) (*Files, *kit.Clock, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
 	clk := kit.NewClock()
-	m, err := NewFiles(filepath.Join(t.TempDir(), "data", "mail"), mail.Address{Name: "Locum", Email: "no-reply@jobs.example.org"},
-		clk, slog.New(slog.NewTextHandler(&log, nil)))
+	dir := filepath.Join(t.TempDir(), "data", "mail")
+	sender := mail.Address{Name: "Locum", Email: "no-reply@jobs.example.org"}
+	mailer, err := NewFiles(dir, sender, clk, slog.New(slog.NewTextHandler(&log, nil)))
 	require.NoError(t, err)
-	return m, clk, &log
+	return mailer, clk, &log
 }
 
 // sentMessages returns the files of the messages in the order of their names, and their
 // contents.
-func sentMessages(t *testing.T, m *Files) (paths []string, raw []string) {
+func sentMessages(t *testing.T, mailer *Files) (paths []string, raw []string) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(m.dir, "*"))
+	paths, err := filepath.Glob(filepath.Join(mailer.dir, "*"))
 	require.NoError(t, err)
 	for _, p := range paths {
 		b, err := os.ReadFile(p)
@@ -56,9 +57,11 @@ func TestFile_Message_IsReadable(t *testing.T) {
 	mailer, _, log := newFileMailer(t)
 	link := "https://jobs.example.org/verify?token=" + strings.Repeat("aB3-", 40) + "&next=%2F"
 	require.NoError(t, mailer.Send(context.Background(), mail.Message{
-		ID: "0195a1b2-0000-7000-8000-000000000001", To: mail.Address{Name: "Zoë O'Neil", Email: "zoe@example.org"},
+		ID:      "0195a1b2-0000-7000-8000-000000000001",
+		To:      mail.Address{Name: "Zoë O'Neil", Email: "zoe@example.org"},
 		ReplyTo: mail.Address{Name: `St. "Mary" <x>`, Email: "jobs@stmary.example"},
-		Subject: "Confirm your address – today", Text: "Hello Zoë,\n\n" + link + "\n.\nFrom us\n",
+		Subject: "Confirm your address – today",
+		Text:    "Hello Zoë,\n\n" + link + "\n.\nFrom us\n",
 	}))
 	paths, raw := sentMessages(t, mailer)
 	require.Len(t, paths, 1)
@@ -73,13 +76,13 @@ func TestFile_Message_IsReadable(t *testing.T) {
 	require.NotRegexp(t, `[^\r]\n`, raw[0])
 	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
 	require.NoError(t, err)
-	h := msg.Header
-	require.Equal(t, "<0195a1b2-0000-7000-8000-000000000001@jobs.example.org>", h.Get("Message-ID"))
-	require.Equal(t, "auto-generated", h.Get("Auto-Submitted"))
-	require.Equal(t, "text/plain; charset=UTF-8", h.Get("Content-Type"))
-	require.Equal(t, "1.0", h.Get("MIME-Version"))
-	require.Empty(t, h.Get("User-Agent")+h.Get("X-Mailer"))
-	date, err := h.Date()
+	header := msg.Header
+	require.Equal(t, "<0195a1b2-0000-7000-8000-000000000001@jobs.example.org>", header.Get("Message-ID"))
+	require.Equal(t, "auto-generated", header.Get("Auto-Submitted"))
+	require.Equal(t, "text/plain; charset=UTF-8", header.Get("Content-Type"))
+	require.Equal(t, "1.0", header.Get("MIME-Version"))
+	require.Empty(t, header.Get("User-Agent")+header.Get("X-Mailer"))
+	date, err := header.Date()
 	require.NoError(t, err)
 	require.True(t, date.Equal(mailer.clock.Now()))
 	for name, want := range map[string]netmail.Address{
@@ -87,11 +90,11 @@ func TestFile_Message_IsReadable(t *testing.T) {
 		"To":       {Name: "Zoë O'Neil", Address: "zoe@example.org"},
 		"Reply-To": {Name: `St. "Mary" <x>`, Address: "jobs@stmary.example"},
 	} {
-		list, err := h.AddressList(name)
+		list, err := header.AddressList(name)
 		require.NoError(t, err, name)
 		require.Equal(t, []*netmail.Address{&want}, list, name)
 	}
-	subject, err := new(mime.WordDecoder).DecodeHeader(h.Get("Subject"))
+	subject, err := new(mime.WordDecoder).DecodeHeader(header.Get("Subject"))
 	require.NoError(t, err)
 	require.Equal(t, "Confirm your address – today", subject)
 	body, err := io.ReadAll(msg.Body)
@@ -107,8 +110,11 @@ func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 	mailer, _, _ := newFileMailer(t)
 	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
 	require.NoError(t, mailer.Send(context.Background(), mail.Message{
-		ID: "../../etc/" + inject, To: mail.Address{Name: inject, Email: "a@example.org"},
-		ReplyTo: mail.Address{Name: inject, Email: "b@example.org"}, Subject: inject, Text: "plain\rold\r\ntext\n",
+		ID:      "../../etc/" + inject,
+		To:      mail.Address{Name: inject, Email: "a@example.org"},
+		ReplyTo: mail.Address{Name: inject, Email: "b@example.org"},
+		Subject: inject,
+		Text:    "plain\rold\r\ntext\n",
 	}))
 	_, raw := sentMessages(t, mailer)
 	require.Len(t, raw, 1, "the id does not lead out of the directory")
@@ -118,7 +124,13 @@ func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 	body, err := io.ReadAll(msg.Body)
 	require.NoError(t, err)
 	require.Equal(t, "plain\r\nold\r\ntext\r\n", string(body))
+}
 
+// TestFile_InvalidAddress_IsRefused checks that an invalid address of a recipient leaves no file,
+// and that one of the sender is an error at the start.
+func TestFile_InvalidAddress_IsRefused(t *testing.T) {
+	t.Parallel()
+	mailer, _, _ := newFileMailer(t)
 	for _, address := range []string{"", "no address", "a@example.org\r\nBcc: b@example.org", "a@example.org, b@example.org"} {
 		err := mailer.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: address}})
 		require.ErrorIs(t, err, mail.ErrRefused, address)
@@ -127,17 +139,17 @@ func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 		require.Error(t, err, address)
 	}
 	paths, _ := sentMessages(t, mailer)
-	require.Len(t, paths, 1, "a refused message leaves no file")
+	require.Empty(t, paths)
 }
 
 // TestFile_LongLines_AreIntact checks that a text with a line above the 998 bytes of RFC 5322 is
 // encoded and arrives unchanged.
 func TestFile_LongLines_AreIntact(t *testing.T) {
 	t.Parallel()
-	m, _, _ := newFileMailer(t)
+	mailer, _, _ := newFileMailer(t)
 	text := strings.Repeat("é", 3000) + "\r\nend"
-	require.NoError(t, m.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: "a@example.org"}, Text: text}))
-	_, raw := sentMessages(t, m)
+	require.NoError(t, mailer.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: "a@example.org"}, Text: text}))
+	_, raw := sentMessages(t, mailer)
 	for line := range strings.SplitSeq(raw[0], "\r\n") {
 		require.LessOrEqual(t, len(line), 998)
 	}
@@ -153,18 +165,20 @@ func TestFile_LongLines_AreIntact(t *testing.T) {
 func TestFile_SentAgain_KeepsMessageID(t *testing.T) {
 	t.Parallel()
 	mailer, clk, _ := newFileMailer(t)
-	again := mail.Message{ID: "z", To: mail.Address{Email: "a@example.org"}, Subject: "s", Text: "t"}
-	var all sync.WaitGroup
-	for range 20 {
-		all.Go(func() { require.NoError(t, mailer.Send(context.Background(), again)) })
+	message := mail.Message{ID: "z", To: mail.Address{Email: "a@example.org"}, Subject: "s", Text: "t"}
+	const times = 20
+	var sends sync.WaitGroup
+	for range times {
+		sends.Go(func() { require.NoError(t, mailer.Send(context.Background(), message)) })
 	}
-	all.Wait()
+	sends.Wait()
 	clk.Advance(time.Microsecond)
-	again.ID = "a"
-	require.NoError(t, mailer.Send(context.Background(), again))
+	later := message
+	later.ID = "a" // sorts before z
+	require.NoError(t, mailer.Send(context.Background(), later))
 	paths, raw := sentMessages(t, mailer)
-	require.Len(t, paths, 21)
+	require.Len(t, paths, times+1)
 	require.Contains(t, raw[0], "Message-ID: <z@jobs.example.org>")
-	require.Equal(t, raw[0], raw[19])
-	require.Contains(t, raw[20], "Message-ID: <a@jobs.example.org>", "file names sort by time")
+	require.Equal(t, raw[0], raw[times-1])
+	require.Contains(t, raw[times], "Message-ID: <a@jobs.example.org>", "file names sort by time")
 }

@@ -17,23 +17,25 @@ func TestBilling_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	storage := db.Storage()
-	asked := recordStatements(t, db.reader, db.writer)
-	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
-	o := billing.Owner{Kind: billing.User, ID: id}
+	recorded := recordStatements(t, db.reader, db.writer)
+	ctx := t.Context()
+	id := uuid.NewString()
+	now := time.Now().UTC()
+	owner := billing.Owner{Kind: billing.User, ID: id}
 
-	_, _ = storage.Billing.Subscriptions.Get(ctx, o)
-	sub, err := storage.Billing.Subscriptions.Lock(ctx, o)
+	_, _ = storage.Billing.Subscriptions.Get(ctx, owner)
+	subscription, err := storage.Billing.Subscriptions.Lock(ctx, owner)
 	require.NoError(t, err)
-	require.NoError(t, storage.Billing.Subscriptions.Update(ctx, sub))
+	require.NoError(t, storage.Billing.Subscriptions.Update(ctx, subscription))
 	_, _ = storage.Billing.Subscriptions.ListDue(ctx, now, 10)
-	c := billing.Charge{ID: id, Owner: o, Status: billing.Pending}
-	require.NoError(t, storage.Billing.Charges.Create(ctx, c))
-	for _, f := range []billing.ChargeFilter{{Owner: o}, {Owner: o, Status: billing.Pending}, {DueBy: now}} {
-		_, _ = storage.Billing.Charges.List(ctx, f, 10)
+	charge := billing.Charge{ID: id, Owner: owner, Status: billing.Pending}
+	require.NoError(t, storage.Billing.Charges.Create(ctx, charge))
+	for _, filter := range []billing.ChargeFilter{{Owner: owner}, {Owner: owner, Status: billing.Pending}, {DueBy: now}} {
+		_, _ = storage.Billing.Charges.List(ctx, filter, 10)
 	}
-	_, _ = storage.Billing.Charges.Update(ctx, billing.Charge{ID: id, Owner: o, Attempts: 1, Status: billing.Pending})
-	_, _ = storage.Billing.Charges.Update(ctx, billing.Charge{ID: id, Owner: o, Status: billing.Paid})
-	_ = storage.Billing.Subscriptions.Erase(ctx, o, o)
+	_, _ = storage.Billing.Charges.Update(ctx, billing.Charge{ID: id, Owner: owner, Attempts: 1, Status: billing.Pending})
+	_, _ = storage.Billing.Charges.Update(ctx, billing.Charge{ID: id, Owner: owner, Status: billing.Paid})
+	_ = storage.Billing.Subscriptions.Erase(ctx, owner, owner)
 
-	asked.useIndexes(t, db)
+	recorded.requireIndexes(t, db)
 }

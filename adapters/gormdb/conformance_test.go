@@ -20,9 +20,9 @@ func TestStorage_Conformance(t *testing.T) {
 // database.
 func TestStorage_Search_Conformance(t *testing.T) {
 	t.Parallel()
-	with := conformance.SearchAdapters{Index: stores.NewIndex, NewBatch: stores.NewBatch, Gazetteer: gazetteer.New()}
+	search := conformance.SearchAdapters{Index: stores.NewIndex, NewBatch: stores.NewBatch, Gazetteer: gazetteer.New()}
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
-		conformance.Search(t, func(t testing.TB, clk clock.Clock) adapters.ListingsStorage { return open(t, clk).Listings }, with)
+		conformance.Search(t, func(t testing.TB, clk clock.Clock) adapters.ListingsStorage { return open(t, clk).Listings }, search)
 	})
 }
 

@@ -5,10 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,31 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"gorm.io/gorm"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/core/task"
 )
-
-// openTestSQLite returns a database in a new file with the current schema.
-func openTestSQLite(t *testing.T) *DB {
-	t.Helper()
-	db, err := OpenDB(
-		SQLite{},
-		"sqlite:"+t.TempDir()+"/test.db",
-		adapters.Deps{
-			Clock: clock.System{},
-			NewID: func() string { return uuid.Must(uuid.NewV7()).String() },
-			Log:   slog.New(slog.DiscardHandler),
-		},
-	)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	_, err = schemas{db}.Up(t.Context())
-	require.NoError(t, err)
-	return db
-}
 
 // TestSQLite_Timestamps_CompareCorrectly checks that timestamps have a format in which SQLite,
 // which compares them as text, finds the later one: half a second later than a whole second,
@@ -63,11 +40,15 @@ func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 	db := openTestSQLite(t)
 	require.NoError(t, db.reader.Exec("CREATE TABLE counter (n INTEGER)").Error)
 	require.NoError(t, db.reader.Exec("INSERT INTO counter VALUES (0)").Error)
+	const (
+		writers               = 20
+		transactionsPerWriter = 10
+	)
 	var wg sync.WaitGroup
-	errs := make(chan error, 200)
-	for range 20 {
+	errs := make(chan error, writers*transactionsPerWriter)
+	for range writers {
 		wg.Go(func() {
-			for range 10 {
+			for range transactionsPerWriter {
 				errs <- db.Do(context.Background(), func(ctx context.Context) error {
 					var n int
 					if err := db.conn(ctx).Raw("SELECT n FROM counter").Scan(&n).Error; err != nil {
@@ -85,23 +66,28 @@ func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 	}
 	var n int
 	require.NoError(t, db.reader.Raw("SELECT n FROM counter").Scan(&n).Error)
-	require.Equal(t, 200, n)
+	require.Equal(t, writers*transactionsPerWriter, n)
 }
 
 // TestSQLite_WriterWaits_UntilContextEnds checks that writers wait for the only connection that
-// writes, for as long as their contexts allow. SQLite itself would retry for five seconds and
-// then fail for the writers that were unlucky, although each transaction is short.
+// writes, for as long as their contexts allow. SQLite itself would retry for five seconds, and
+// then some writers would fail, although each transaction is short.
 func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	require.NoError(t, db.reader.Exec("CREATE TABLE counter (n INTEGER)").Error)
-	inside, release := make(chan struct{}), make(chan struct{})
-	var all sync.WaitGroup
 	count := func(ctx context.Context) error {
 		var n int
 		return wrap(db.conn(ctx).Raw("SELECT count(*) FROM counter").Scan(&n).Error)
 	}
-	all.Go(func() {
+	insert := func(ctx context.Context) error {
+		return wrap(db.conn(ctx).Exec("INSERT INTO counter VALUES (1)").Error)
+	}
+	// The first transaction keeps the connection until the end of the test.
+	inside := make(chan struct{})
+	release := make(chan struct{})
+	var transactions sync.WaitGroup
+	transactions.Go(func() {
 		assert.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
 			err := count(ctx)
 			close(inside)
@@ -110,27 +96,27 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 		}))
 	})
 	<-inside
-	require.NoError(t, count(t.Context()), "reads do not wait for writes") // outside of a transaction
+	require.NoError(t, count(t.Context()), "reads outside of a transaction do not wait for writes")
 
-	hurried, cancel := context.WithCancel(t.Context())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, db.Do(hurried, count), fault.ErrUnavailable)
-	require.ErrorIs(t, wrap(db.conn(hurried).Exec("INSERT INTO counter VALUES (1)").Error), fault.ErrUnavailable)
+	require.ErrorIs(t, db.Do(canceled, count), fault.ErrUnavailable)
+	require.ErrorIs(t, insert(canceled), fault.ErrUnavailable)
 
-	for range 20 {
-		all.Go(func() { assert.NoError(t, db.Do(t.Context(), count)) })
-		all.Go(func() { assert.NoError(t, db.conn(t.Context()).Exec("INSERT INTO counter VALUES (1)").Error) })
+	const waiters = 20 // transactions, and as many inserts
+	for range waiters {
+		transactions.Go(func() { assert.NoError(t, db.Do(t.Context(), count)) })
+		transactions.Go(func() { assert.NoError(t, insert(t.Context())) })
 	}
 	writer, err := db.writer.DB()
 	require.NoError(t, err)
-	// 20 transactions and 20 inserts wait.
-	require.Eventually(t, func() bool { return writer.Stats().WaitCount >= 40 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return writer.Stats().WaitCount >= 2*waiters }, 10*time.Second, time.Millisecond)
 	require.Equal(t, 1, writer.Stats().InUse)
 	close(release)
-	all.Wait()
+	transactions.Wait()
 	var n int
 	require.NoError(t, db.reader.Raw("SELECT count(*) FROM counter").Scan(&n).Error)
-	require.Equal(t, 20, n)
+	require.Equal(t, waiters, n)
 }
 
 // TestSQLite_ReadConnection_CannotWrite checks that a statement that is sent to the pool for
@@ -146,16 +132,23 @@ func TestSQLite_ReadConnection_CannotWrite(t *testing.T) {
 func TestDo_ContextAfterItsEnd_Fails(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	contexts := make(chan context.Context, 1)
-	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { contexts <- ctx; return nil }))
-	ended := <-contexts
+	var ended context.Context
+	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
+		ended = ctx
+		return nil
+	}))
 	require.ErrorIs(t, db.conn(ended).Exec("SELECT 1").Error, sql.ErrTxDone)
 	require.ErrorIs(t, outbox{db}.Record(ended, event.JobCreated{}), sql.ErrTxDone)
 	_, err := Conn(ended)
 	require.ErrorIs(t, err, sql.ErrTxDone)
-	_, err = Conn(t.Context())
+	nextTransaction := func(ctx context.Context) error { return db.conn(ctx).Exec("SELECT 1").Error }
+	require.NoError(t, db.Do(t.Context(), nextTransaction))
+}
+
+func TestConn_OutsideOfTransaction_Fails(t *testing.T) {
+	t.Parallel()
+	_, err := Conn(t.Context())
 	require.ErrorIs(t, err, ErrNoTransaction)
-	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error { return db.conn(ctx).Exec("SELECT 1").Error }))
 }
 
 // TestDo_ErrorOfFunction_IsReturnedUnchanged checks that Do does not translate errors of the
@@ -170,14 +163,12 @@ func TestDo_ErrorOfFunction_IsReturnedUnchanged(t *testing.T) {
 // during an outage. Nothing listens on port 1.
 func TestConn_NoServer_IsUnavailable(t *testing.T) {
 	t.Parallel()
-	db, err := OpenDB(Postgres{}, "postgres://locum@127.0.0.1:1/x?sslmode=disable",
-		adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	require.ErrorIs(t, db.Do(t.Context(), func(ctx context.Context) error {
+	db := openURL(t, "postgres://locum@127.0.0.1:1/x?sslmode=disable")
+	err := db.Do(t.Context(), func(ctx context.Context) error {
 		_, err := Conn(ctx)
 		return err
-	}), fault.ErrUnavailable)
+	})
+	require.ErrorIs(t, err, fault.ErrUnavailable)
 }
 
 // TestDo_StaleVersion_IsRetriedThenFails checks that a transaction that lost against a
@@ -185,17 +176,25 @@ func TestConn_NoServer_IsUnavailable(t *testing.T) {
 func TestDo_StaleVersion_IsRetriedThenFails(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	tries := 0
-	require.NoError(t, db.Do(t.Context(), func(context.Context) error {
-		if tries++; tries < 3 {
-			return fmt.Errorf("saving: %w", errStale)
-		}
-		return nil
-	}))
-	require.Equal(t, 3, tries)
-	tries = 0
-	require.Error(t, db.Do(t.Context(), func(context.Context) error { tries++; return errStale }))
-	require.Equal(t, maxAttempts, tries)
+	t.Run("third attempt succeeds", func(t *testing.T) {
+		attempts := 0
+		require.NoError(t, db.Do(t.Context(), func(context.Context) error {
+			attempts++
+			if attempts < 3 {
+				return fmt.Errorf("saving: %w", errStale)
+			}
+			return nil
+		}))
+		require.Equal(t, 3, attempts)
+	})
+	t.Run("all attempts fail", func(t *testing.T) {
+		attempts := 0
+		require.Error(t, db.Do(t.Context(), func(context.Context) error {
+			attempts++
+			return errStale
+		}))
+		require.Equal(t, maxAttempts, attempts)
+	})
 }
 
 // TestDo_ErrorOfFunction_RollsBackWritesAndEvents checks that an event is never sent for a
@@ -203,89 +202,87 @@ func TestDo_StaleVersion_IsRetriedThenFails(t *testing.T) {
 func TestDo_ErrorOfFunction_RollsBackWritesAndEvents(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	box := outbox{db}
-	boom := errors.New("boom")
-	require.ErrorIs(t, db.Do(t.Context(), func(ctx context.Context) error {
-		require.NoError(t, box.Record(ctx, event.JobCreated{JobID: uuid.NewString()}))
-		return boom
-	}), boom)
-	got, err := box.Claim(t.Context(), 10, time.Minute)
+	outbox := outbox{db}
+	errOfFunction := errors.New("boom")
+	err := db.Do(t.Context(), func(ctx context.Context) error {
+		require.NoError(t, outbox.Record(ctx, event.JobCreated{JobID: uuid.NewString()}))
+		return errOfFunction
+	})
+	require.ErrorIs(t, err, errOfFunction)
+	events, err := outbox.Claim(t.Context(), 10, time.Minute)
 	require.NoError(t, err)
-	require.Empty(t, got)
+	require.Empty(t, events)
 }
 
 // TestSQLite_File_HasMode0600 checks that other users of the host cannot read the database, its
 // write-ahead log (-wal) and its shared memory (-shm), also when the files are created anew or
-// had other modes before. An operator may make the database readable for a group; the other
-// files then get the same mode.
+// had other modes before. An operator may make the database readable for a group; the log and the
+// shared memory then get the same mode.
 func TestSQLite_File_HasMode0600(t *testing.T) {
 	t.Parallel()
 	// The directory does not exist yet, and the name has characters that are special in a URL.
 	path := t.TempDir() + "/made/a b%&+.db"
-	modes := func() map[string]os.FileMode {
-		out := map[string]os.FileMode{}
-		for _, name := range []string{filepath.Dir(path), path, path + "-wal", path + "-shm"} {
-			info, err := os.Stat(name)
-			require.NoError(t, err)
-			out[strings.TrimPrefix(name, filepath.Dir(path))] = info.Mode().Perm()
+	requireFileModes := func(want os.FileMode) {
+		t.Helper()
+		requireMode(t, filepath.Dir(path), 0o700)
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			requireMode(t, path+suffix, want)
 		}
-		return out
 	}
-	// The directory, and its files.
-	alone := map[string]os.FileMode{"": 0o700, "/a b%&+.db": 0o600, "/a b%&+.db-wal": 0o600, "/a b%&+.db-shm": 0o600}
-	pool, err := openSQLite(path, "", 1)
+	first, err := openSQLite(path, "", 1)
 	require.NoError(t, err)
-	_, err = pool.ExecContext(t.Context(), "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a')")
+	_, err = first.ExecContext(t.Context(), "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a')")
 	require.NoError(t, err)
-	require.Equal(t, alone, modes())
+	requireFileModes(0o600)
 
-	// As a program that cared less has left them.
-	for name, mode := range alone {
-		// Another program may have created the files with the usual mode.
-		if mode == 0o600 && name != "/a b%&+.db" {
-			require.NoError(t, os.Chmod(filepath.Dir(path)+name, 0o644))
-		}
-	}
+	// Another program may have created the files with the usual mode.
+	require.NoError(t, os.Chmod(path+"-wal", 0o644))
+	require.NoError(t, os.Chmod(path+"-shm", 0o644))
 	second, err := openSQLite(path, "", 1)
 	require.NoError(t, err)
-	require.Equal(t, alone, modes())
+	requireFileModes(0o600)
 
 	// SQLite deletes -wal and -shm with the last connection, and creates them with the next one.
-	pool.SetMaxIdleConns(0)
+	first.SetMaxIdleConns(0)
 	second.SetMaxIdleConns(0)
 	require.NoError(t, second.Close())
-	_, err = os.Stat(path + "-shm")
-	require.ErrorIs(t, err, os.ErrNotExist)
-	pool.SetMaxIdleConns(1)
-	require.NoError(t, pool.PingContext(t.Context()))
-	require.Equal(t, alone, modes())
+	require.NoFileExists(t, path+"-shm")
+	first.SetMaxIdleConns(1)
+	require.NoError(t, first.PingContext(t.Context()))
+	requireFileModes(0o600)
 
-	// Who lets a group read the database lets it read all of it.
-	require.NoError(t, pool.Close())
-	// A group that may read the database needs the other files, too.
+	// A group that may read the database needs -wal and -shm, too.
+	require.NoError(t, first.Close())
 	require.NoError(t, os.Chmod(path, 0o640))
-	pool, err = openSQLite(path, "", 1)
+	third, err := openSQLite(path, "", 1)
 	require.NoError(t, err)
-	require.NoError(t, pool.PingContext(t.Context()))
-	require.Equal(t, map[string]os.FileMode{"": 0o700, "/a b%&+.db": 0o640, "/a b%&+.db-wal": 0o640, "/a b%&+.db-shm": 0o640}, modes())
-	require.NoError(t, pool.Close())
+	require.NoError(t, third.PingContext(t.Context()))
+	requireFileModes(0o640)
+	require.NoError(t, third.Close())
+}
+
+// requireMode checks the permissions of a file or directory.
+func requireMode(t *testing.T, path string, want os.FileMode) {
+	t.Helper()
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, want, info.Mode().Perm(), path)
 }
 
 // TestPostgres_NoServer_IsUnavailable checks that each way to use the database reports an outage
 // as a 503. Nothing listens on port 1.
 func TestPostgres_NoServer_IsUnavailable(t *testing.T) {
 	t.Parallel()
-	requireUnavailable(t, Postgres{}, "postgres://locum@127.0.0.1:1/x?sslmode=disable")
+	requireUnavailable(t, "postgres://locum@127.0.0.1:1/x?sslmode=disable")
 }
 
 // requireUnavailable checks that all kinds of statements return fault.Unavailable with the
 // reason NoConnection while no server listens at the URL.
-func requireUnavailable(t *testing.T, d Dialect, url string) {
+func requireUnavailable(t *testing.T, url string) {
 	t.Helper()
-	db, err := OpenDB(d, url, adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	db := openURL(t, url)
 	ctx := t.Context()
+	_, readOpenErr := feed{db}.ReadOpen(ctx, nil)
 	var n int
 	for name, err := range map[string]error{
 		"builder":     wrap(db.conn(ctx).Table("users").Count(new(int64)).Error),
@@ -297,7 +294,7 @@ func requireUnavailable(t *testing.T, d Dialect, url string) {
 		"ping":        db.Ping(ctx),
 		"schema":      schemas{db}.Check(ctx),
 		"queue":       tasks{db}.RecordOutcomes(ctx, task.Outcome{State: task.Done}),
-		"feed":        func() error { _, err := feed{db}.ReadOpen(ctx, nil); return err }(),
+		"feed":        readOpenErr,
 	} {
 		require.Equal(t, fault.Unavailable, fault.KindOf(err), "%s: %v", name, err)
 		require.Equal(t, string(NoConnection), fault.Of(err).Reason, name)

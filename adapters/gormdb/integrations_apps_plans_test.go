@@ -17,8 +17,10 @@ func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	storage := db.Storage()
-	asked := recordStatements(t, db.reader, db.writer)
-	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
+	recorded := recordStatements(t, db.reader, db.writer)
+	ctx := t.Context()
+	id := uuid.NewString()
+	now := time.Now().UTC()
 
 	_, _ = storage.Integrations.Apps.Get(ctx, id, id)
 	_, _ = storage.Integrations.Apps.Get(ctx, integrations.AnyOwner, id)
@@ -27,9 +29,9 @@ func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 		_, err := storage.Integrations.Apps.List(ctx, integrations.AppFilter{OwnerID: id}, r)
 		require.NoError(t, err)
 	}
-	before := len(asked.sql)
+	before := len(recorded.sql)
 	_, _, _ = storage.Integrations.Keys.GetByHash(ctx, id)
-	require.Len(t, asked.sql, before+1, "part of every request with a key")
+	require.Len(t, recorded.sql, before+1, "part of every request with a key")
 	_ = storage.Integrations.Apps.Update(ctx, integrations.App{ID: id, OwnerID: id})
 	_ = storage.Integrations.Keys.Create(ctx, id, integrations.Key{ID: id, AppID: id, CreatedAt: now})
 	_, _ = storage.Integrations.Keys.List(ctx, id, id)
@@ -43,7 +45,7 @@ func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 	_, err := storage.Integrations.Retention.DeleteBefore(ctx, integrations.UsageKind, now, 10)
 	require.NoError(t, err)
 
-	asked.useIndexes(t, db, "counted", "v", "CONSTANT ROW")
+	recorded.requireIndexes(t, db, "counted", "v", "CONSTANT ROW")
 }
 
 // TestIntegrationsApps_ListByIDs_UsesPrimaryKey checks that applications are read by id with one
@@ -51,11 +53,11 @@ func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 func TestIntegrationsApps_ListByIDs_UsesPrimaryKey(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	asked := recordStatements(t, db.reader, db.writer)
+	recorded := recordStatements(t, db.reader, db.writer)
 	_, err := db.Storage().Integrations.Apps.List(t.Context(),
 		integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: []string{uuid.NewString()}},
 		page.Request{Number: 1, Size: 1})
 	require.NoError(t, err)
-	require.Len(t, asked.sql, 1, "part of every OAuth request")
-	asked.useIndexes(t, db)
+	require.Len(t, recorded.sql, 1, "part of every OAuth request")
+	recorded.requireIndexes(t, db)
 }

@@ -22,45 +22,50 @@ var integrationTables = []string{"apps", "api_keys", "app_usage", "oauth_consent
 // kept, and the way down must restore the old ones.
 func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(t *testing.T) string{
-		"sqlite":   func(t *testing.T) string { t.Helper(); return "sqlite:" + t.TempDir() + "/test.db" },
+	for name, newURL := range map[string]func(t *testing.T) string{
+		"sqlite":   sqliteURL,
 		"postgres": func(t *testing.T) string { t.Helper(); return kit.PostgresURL(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := legacy(t, open(t))
-			migrate := func(to func(p *goose.Provider) error) {
+			db := openLegacy(t, newURL(t))
+			migrateLegacy := func(migrate func(p *goose.Provider) error) {
+				t.Helper()
 				require.NoError(t, schemas{db}.withMigrator(func(m migrator) error {
-					p, err := m.provider(legacyFolder)
+					provider, err := m.provider(legacyFolder)
 					require.NoError(t, err)
-					return to(p)
+					return migrate(provider)
 				}))
 			}
-			// 39 is the last version with the foreign keys to users.
-			down := func() {
-				migrate(func(p *goose.Provider) error { _, err := p.DownTo(t.Context(), 39); return err })
+			up := func(p *goose.Provider) error {
+				_, err := p.Up(t.Context())
+				return err
 			}
-			down()
+			down := func(p *goose.Provider) error {
+				const lastVersionWithForeignKeys = 39
+				_, err := p.DownTo(t.Context(), lastVersionWithForeignKeys)
+				return err
+			}
+			migrateLegacy(down)
 			user := fillIntegrations(t, db)
 			before := dumpIntegrations(t, db)
-			require.Error(t, insertApp(db, uuid.NewString()), "the owner is not a user")
+			notAUser := uuid.NewString()
+			require.Error(t, insertApp(db, notAUser))
 
-			migrate(func(p *goose.Provider) error { _, err := p.Up(t.Context()); return err })
+			migrateLegacy(up)
 			require.Equal(t, before, dumpIntegrations(t, db))
-			require.NoError(t, insertApp(db, uuid.NewString()))
+			require.NoError(t, insertApp(db, notAUser))
 			require.NoError(t, db.writer.Exec("DELETE FROM oauth_tokens WHERE 1 = 1").Error)
-			require.Error(
-				t,
-				db.writer.Exec(
-					"INSERT INTO oauth_tokens (hash, grant_id, kind, scopes, redirect_uri, challenge, issued_at, expires_at) VALUES ('x', ?, 'code', '', '', '', ?, ?)",
-					uuid.NewString(),
-					time.Now(),
-					time.Now(),
-				).Error,
-				"other foreign keys remain",
-			)
+			tokenOfUnknownGrant := oauthTokenRow{
+				Hash:      "x",
+				GrantID:   uuid.NewString(),
+				Kind:      "code",
+				IssuedAt:  time.Now(),
+				ExpiresAt: time.Now(),
+			}
+			require.Error(t, db.writer.Create(&tokenOfUnknownGrant).Error, "other foreign keys remain")
 
-			down()
+			migrateLegacy(down)
 			var owners []string
 			require.NoError(t, db.reader.Raw("SELECT owner_id FROM apps").Scan(&owners).Error)
 			require.Equal(t, []string{user}, owners, "owners without a row in users are deleted")
@@ -92,7 +97,7 @@ func insertApp(db *DB, ownerID string) error {
 	return db.writer.Create(&r).Error
 }
 
-// fillIntegrations stores a row in each table, of an application of a user, and
+// fillIntegrations stores an application of a user, with a row in each of integrationTables, and
 // returns the id of the user.
 func fillIntegrations(t *testing.T, db *DB) string {
 	t.Helper()
@@ -102,19 +107,21 @@ func fillIntegrations(t *testing.T, db *DB) string {
 	grant := uuid.NewString()
 	endpoint := uuid.NewString()
 	event := uuid.NewString()
-	require.NoError(
-		t,
-		db.writer.Exec(
-			`INSERT INTO users (id, email, email_key, name, kind, status, registered, password_hash, created_at, updated_at, version)
+	require.NoError(t, db.writer.Exec(`
+		INSERT INTO users (id, email, email_key, name, kind, status, registered, password_hash, created_at, updated_at, version)
 		VALUES (?, 'a@example.org', 'a@example.org', 'A', 'jobseeker', 'active', true, 'h', ?, ?, 1)`,
-			user,
-			now,
-			now,
-		).Error,
-	)
+		user, now, now).Error)
 	for _, row := range []any{
-		// Characters that a copy of the table could damage.
-		&appRow{ID: app, OwnerID: user, Name: "Zoë's", Plan: "free", RedirectURIs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1},
+		&appRow{
+			ID:           app,
+			OwnerID:      user,
+			Name:         "Zoë's", // characters that a copy of the table could damage
+			Plan:         "free",
+			RedirectURIs: []string{},
+			CreatedAt:    now,
+			UpdatedAt:    now,
+			Version:      1,
+		},
 		&apiKeyRow{ID: uuid.NewString(), AppID: app, Name: "k", Prefix: "p", Hash: "h", CreatedAt: now},
 		&usageRow{AppID: app, Day: "2026-11-20", Requests: 3, Errors: 1},
 		&oauthConsentRow{UserID: user, AppID: app, Scopes: []integrations.Scope{integrations.JobsRead}, GivenAt: now},
@@ -155,7 +162,8 @@ func fillIntegrations(t *testing.T, db *DB) string {
 	return user
 }
 
-// dumpIntegrations returns the row of each table.
+// dumpIntegrations returns the row of each of integrationTables. It fails if a table has more or
+// none.
 func dumpIntegrations(t *testing.T, db *DB) map[string][]map[string]any {
 	t.Helper()
 	out := map[string][]map[string]any{}

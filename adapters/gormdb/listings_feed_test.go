@@ -3,6 +3,7 @@ package gormdb
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -13,22 +14,6 @@ import (
 	"github.com/locumhq/locum/modules/listings"
 	"github.com/locumhq/locum/test/kit"
 )
-
-// drainFeed reads the feed to its end and returns how often each listing was
-// returned, and the size of the longest position.
-func drainFeed(t *testing.T, d feed, from listings.FeedPosition, n int) (seen map[string]int, end listings.FeedPosition, longest int) {
-	t.Helper()
-	seen = map[string]int{}
-	for more := true; more; {
-		batch, err := d.ListSince(t.Context(), from, n)
-		require.NoError(t, err)
-		for _, id := range batch.Deleted { // the test stores no listings
-			seen[id]++
-		}
-		from, more, longest = batch.Position, batch.More, max(longest, len(batch.Position))
-	}
-	return seen, from, longest
-}
 
 // TestFeed_OpenTransaction_PositionStaysSmall checks that the feed returns each change once,
 // also that of a transaction that commits after 20,000 later ones, and that a position does not
@@ -46,72 +31,109 @@ func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 	var position listings.FeedPosition
 	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
 		require.NoError(t, db.recordListings(ctx, []string{late}))
-		// Outside of ctx: a transaction for each change.
-		require.NoError(t, db.reader.Exec(`DO $$ BEGIN FOR i IN 1..20000 LOOP
+		// Outside of ctx: a transaction for each change. The listings of the changes do not exist,
+		// so that the feed returns them as deleted.
+		require.NoError(t, db.reader.Exec(fmt.Sprintf(`DO $$ BEGIN FOR i IN 1..%d LOOP
 			INSERT INTO listing_changes (listing_id, changed_at) VALUES (gen_random_uuid(), now());
 			COMMIT;
-		END LOOP; END $$`).Error)
-		seen, end, longest := drainFeed(t, feed, from, 1_000)
-		require.Len(t, seen, changes)
-		require.NotContains(t, seen, late)
-		for id, n := range seen {
-			require.Equal(t, 1, n, id)
+		END LOOP; END $$`, changes)).Error)
+		read := readToEnd(t, feed, from)
+		require.Len(t, read.times, changes)
+		require.NotContains(t, read.times, late)
+		for id, times := range read.times {
+			require.Equal(t, 1, times, id)
 		}
-		require.Less(t, longest, 500, "bytes")
-		position = end
+		require.Less(t, read.longestPosition, 500, "bytes")
+		position = read.end
 		return nil
 	}))
-	seen, _, _ := drainFeed(t, feed, position, 1_000)
-	require.Equal(t, map[string]int{late: 1}, seen)
+	read := readToEnd(t, feed, position)
+	require.Equal(t, map[string]int{late: 1}, read.times)
+}
+
+// feedReading is what was read from a feed.
+type feedReading struct {
+	times           map[string]int // how often each changed listing was returned
+	end             listings.FeedPosition
+	longestPosition int // bytes
+}
+
+// readToEnd reads the feed to its end, 1,000 changes at a time. All changed listings must be
+// deleted ones.
+func readToEnd(t *testing.T, feed feed, from listings.FeedPosition) feedReading {
+	t.Helper()
+	read := feedReading{times: map[string]int{}, end: from}
+	for {
+		batch, err := feed.ListSince(t.Context(), read.end, 1_000)
+		require.NoError(t, err)
+		for _, id := range batch.Deleted {
+			read.times[id]++
+		}
+		read.end = batch.Position
+		read.longestPosition = max(read.longestPosition, len(batch.Position))
+		if !batch.More {
+			return read
+		}
+	}
 }
 
 // TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged checks that a damaged row does not stop the
 // search index: the other listings are returned, and the log has the id of the damaged one.
 func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 	t.Parallel()
-	for name, url := range map[string]func(t testing.TB) string{
+	for name, newURL := range map[string]func(t testing.TB) string{
 		"sqlite":   func(t testing.TB) string { return "sqlite:" + t.TempDir() + "/test.db" },
-		"postgres": kit.PostgresURL, "mysql": kit.MariaDBURL,
+		"postgres": kit.PostgresURL,
+		"mysql":    kit.MariaDBURL,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := migrated(t, url(t))
+			db := migrated(t, newURL(t))
 			var log bytes.Buffer
 			db.log = slog.New(slog.NewTextHandler(&log, nil))
-			feed, now := feed{db}, time.Now()
+			feed := feed{db}
+			now := time.Now()
 			from, err := feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
 			require.NoError(t, err)
-			var ls [3]listings.Listing
-			for i := range ls {
-				ls[i] = listings.Listing{
+			var created []listings.Listing
+			var ids []string
+			for range 3 {
+				created = append(created, listings.Listing{
 					ID:             uuid.NewString(),
 					OrganizationID: uuid.NewString(),
 					Version:        1,
 					Status:         listings.Active,
 					Open:           true,
 					PostedAt:       &now,
-				}
+				})
+				ids = append(ids, created[len(created)-1].ID)
 			}
-			require.NoError(t, listingRepository{db}.Create(t.Context(), ls[:]))
+			require.NoError(t, listingRepository{db}.Create(t.Context(), created))
+			damaged := ids[1]
 			// An object in place of a list.
-			require.NoError(t, db.writer.Exec("UPDATE listings SET requirements = '{}' WHERE id = ?", ls[1].ID).Error)
+			require.NoError(t, db.writer.Exec("UPDATE listings SET requirements = '{}' WHERE id = ?", damaged).Error)
 
 			batch, err := feed.ListSince(t.Context(), from, 10)
 			require.NoError(t, err)
 			require.Len(t, batch.Listings, 2)
 			require.Empty(t, batch.Deleted)
-			require.Contains(t, log.String(), ls[1].ID)
+			require.Contains(t, log.String(), damaged)
+
 			log.Reset()
-			n := 0
-			_, err = feed.ReadOpen(t.Context(), func(*listings.Listing) error { n++; return nil })
+			openListings := 0
+			_, err = feed.ReadOpen(t.Context(), func(*listings.Listing) error {
+				openListings++
+				return nil
+			})
 			require.NoError(t, err)
-			require.Equal(t, 2, n)
-			require.Contains(t, log.String(), ls[1].ID)
+			require.Equal(t, 2, openListings)
+			require.Contains(t, log.String(), damaged)
+
 			log.Reset()
-			publicCondition, err := listingRepository{db}.ListPublic(t.Context(), []string{ls[0].ID, ls[1].ID, ls[2].ID}, now, true)
-			require.NoError(t, err, "the others are matched with saved searches")
-			require.Len(t, publicCondition, 2)
-			require.Contains(t, log.String(), ls[1].ID)
+			public, err := listingRepository{db}.ListPublic(t.Context(), ids, now, true)
+			require.NoError(t, err, "intact listings are matched with saved searches")
+			require.Len(t, public, 2)
+			require.Contains(t, log.String(), damaged)
 		})
 	}
 }

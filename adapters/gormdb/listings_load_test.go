@@ -19,31 +19,41 @@ import (
 // remains, and the second load adds the other 1,000 without duplicates.
 func TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(testing.TB, clock.Clock) adapters.Storage{"sqlite": stores.SQLite, "mysql": stores.MariaDB} {
-		t.Run(name, func(t *testing.T) { t.Parallel(); loadTwice(t, open(t, clock.System{})) })
+	for name, open := range map[string]func(testing.TB, clock.Clock) adapters.Storage{
+		"sqlite": stores.SQLite,
+		"mysql":  stores.MariaDB,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			loadTwice(t, open(t, clock.System{}))
+		})
 	}
 }
 
 // loadTwice loads the listings until the second transaction, and then completely.
 func loadTwice(t *testing.T, storage adapters.Storage) {
 	t.Helper()
-	const all, transaction = 21_000, 20_000
-	at, org := time.Now().UTC(), stores.NewID()
-	ids := make([]string, all)
+	const (
+		listingCount          = 21_000
+		listingsInTransaction = 20_000
+	)
+	now := time.Now().UTC()
+	organization := stores.NewID()
+	ids := make([]string, listingCount)
 	for i := range ids {
 		ids[i] = stores.NewID()
 	}
-	var load iter.Seq[listings.Listing] = func(yield func(listings.Listing) bool) {
+	var generate iter.Seq[listings.Listing] = func(yield func(listings.Listing) bool) {
 		for _, id := range ids {
 			listing := listings.Listing{
 				ID:             id,
-				OrganizationID: org,
+				OrganizationID: organization,
 				Version:        1,
 				Status:         listings.Active,
 				Open:           true,
-				PostedAt:       &at,
-				CreatedAt:      at,
-				UpdatedAt:      at,
+				PostedAt:       &now,
+				CreatedAt:      now,
+				UpdatedAt:      now,
 				Content:        listings.Content{Title: "Nurse"},
 			}
 			if !yield(listing) {
@@ -52,27 +62,32 @@ func loadTwice(t *testing.T, storage adapters.Storage) {
 		}
 	}
 	// stored returns the number of listings and the position of the feed.
-	stored := func() (n int, position listings.FeedPosition) {
-		position, err := storage.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { n++; return nil })
+	stored := func() (count int, position listings.FeedPosition) {
+		position, err := storage.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error {
+			count++
+			return nil
+		})
 		require.NoError(t, err)
-		return n, position
+		return count, position
 	}
-	_, before := stored()
+	_, positionBefore := stored()
 
 	ctx, cancel := context.WithCancel(t.Context())
-	n := 0
-	require.Error(t, storage.Listings.Loader.Load(ctx, load, func(loaded int) {
-		if n += loaded; n > transaction {
+	loaded := 0
+	cancelInSecondTransaction := func(more int) {
+		loaded += more
+		if loaded > listingsInTransaction {
 			cancel()
 		}
-	}))
-	n, after := stored()
-	require.Equal(t, transaction, n)
-	_, err := storage.Listings.Feed.ListSince(t.Context(), before, 10)
+	}
+	require.Error(t, storage.Listings.Loader.Load(ctx, generate, cancelInSecondTransaction))
+	count, positionAfterFirst := stored()
+	require.Equal(t, listingsInTransaction, count)
+	_, err := storage.Listings.Feed.ListSince(t.Context(), positionBefore, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition, "the search index must be built anew")
 
-	require.NoError(t, storage.Listings.Loader.Load(t.Context(), load, func(int) {}))
-	n, end := stored()
-	require.Equal(t, all, n)
-	require.NotEqual(t, after, end)
+	require.NoError(t, storage.Listings.Loader.Load(t.Context(), generate, func(int) {}))
+	count, positionAfterSecond := stored()
+	require.Equal(t, listingCount, count)
+	require.NotEqual(t, positionAfterFirst, positionAfterSecond)
 }

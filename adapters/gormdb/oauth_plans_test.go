@@ -20,17 +20,16 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	storage := db.Storage()
-	asked := recordStatements(t, db.reader, db.writer)
-	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
+	recorded := recordStatements(t, db.reader, db.writer)
+	ctx := t.Context()
+	id := uuid.NewString()
+	now := time.Now().UTC()
 	require.NoError(t, storage.Integrations.Apps.Create(ctx, integrations.App{ID: id, OwnerID: id, Version: 1}, 9))
-	require.NoError(
-		t,
-		storage.Integrations.Grants.Create(ctx, integrations.Token{Hash: "h", GrantID: id},
-			&integrations.Grant{ID: id, AppID: id, UserID: id, ExpiresAt: now}),
-	)
-	before := len(asked.sql)
+	require.NoError(t, storage.Integrations.Grants.Create(ctx, integrations.Token{Hash: "h", GrantID: id},
+		&integrations.Grant{ID: id, AppID: id, UserID: id, ExpiresAt: now}))
+	before := len(recorded.sql)
 	_, _ = storage.Integrations.Grants.Get(ctx, integrations.Access, "h")
-	require.Len(t, asked.sql, before+1, "part of every request with a token")
+	require.Len(t, recorded.sql, before+1, "part of every request with a token")
 	require.NoError(t, db.Do(ctx, func(ctx context.Context) error {
 		_, _ = storage.Integrations.Grants.Get(ctx, integrations.Code, "h")
 		return nil
@@ -46,39 +45,39 @@ func TestIntegrationsOAuth_Queries_UseIndexes(t *testing.T) {
 	}
 	_, err := storage.Integrations.Consents.List(ctx, []string{id, uuid.NewString()}, id, page.Request{Number: 1, Size: 500})
 	require.NoError(t, err)
-	u := identity.NewUser(id, "a@example.org", "A", identity.KindJobseeker, "hash", now)
-	require.NoError(t, storage.Identity.Users.Create(ctx, &u))
+	user := identity.NewUser(id, "a@example.org", "A", identity.KindJobseeker, "hash", now)
+	require.NoError(t, storage.Identity.Users.Create(ctx, &user))
 	session := identity.NewSession(id, id, identity.Client{}, now)
 	session.CookieHash = "h"
 	require.NoError(t, storage.Identity.Sessions.Create(ctx, session))
 	_, err = storage.Identity.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: "h"})
 	require.NoError(t, err)
-	for _, f := range []integrations.ConsentFilter{{AppID: id}, {Before: now}, {}} {
-		_, err := storage.Integrations.Consents.Delete(ctx, id, f)
+	for _, filter := range []integrations.ConsentFilter{{AppID: id}, {Before: now}, {}} {
+		_, err := storage.Integrations.Consents.Delete(ctx, id, filter)
 		require.NoError(t, err)
 	}
 	for _, kind := range []retention.Kind{integrations.GrantsKind, integrations.TokensKind} {
 		_, err = storage.Integrations.Retention.DeleteBefore(ctx, kind, now, 10)
 		require.NoError(t, err)
 	}
-	asked.useIndexes(t, db, "counted")
+	recorded.requireIndexes(t, db, "counted")
 }
 
-// TestConsents_List_TotalAboveMaximum checks that the total of a list with page.MaxExact+1 rows
-// is page.MaxExact and an estimate, also if the page itself has page.MaxExact rows.
-func TestConsents_List_TotalAboveMaximum(t *testing.T) {
+// TestTotals_MoreAppsThanMaxExact_AreEstimates checks that the total of a list with
+// page.MaxExact+1 rows is page.MaxExact and an estimate, also if the page itself has page.MaxExact
+// rows.
+func TestTotals_MoreAppsThanMaxExact_AreEstimates(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	storage, now, user := db.Storage().Integrations, time.Now().UTC(), uuid.NewString()
+	storage := db.Storage().Integrations
+	now := time.Now().UTC()
+	user := uuid.NewString()
+	// An application for each number i from 0 to page.MaxExact.
 	require.NoError(t, db.writer.Exec(`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 		INSERT INTO apps (id, owner_id, name, description, public, secret_hash, plan, redirect_uris, created_at, updated_at, version)
 		SELECT printf('00000000-0000-7000-8000-%012d', i), ?, 'a', '', false, '', 'free', '[]', ?, ?, 1 FROM n`, page.MaxExact, user, now, now).Error)
-	require.NoError(
-		t,
-		db.writer.Exec(
-			"INSERT INTO oauth_consents (user_id, app_id, scopes, given_at) SELECT owner_id, id, '', created_at FROM apps",
-		).Error,
-	)
+	require.NoError(t, db.writer.Exec(`INSERT INTO oauth_consents (user_id, app_id, scopes, given_at)
+		SELECT owner_id, id, '', created_at FROM apps`).Error)
 	for _, size := range []int{10, page.MaxExact} {
 		consents, err := storage.Consents.List(t.Context(), []string{user}, "", page.Request{Number: 1, Size: size})
 		require.NoError(t, err)

@@ -17,21 +17,31 @@ import (
 func TestQuery_ColumnTypeChanges_IsRetried(t *testing.T) {
 	t.Parallel()
 	url := kit.PostgresURL(t)
-	db, operator := migrated(t, url), migrated(t, url)
+	db := migrated(t, url)
+	operator := migrated(t, url) // changes the schema with connections of its own
 	users := users{db}
 	user := identity.NewUser(db.newID(), "jo@example.org", "Jo", identity.KindJobseeker, "verifier",
 		time.Now().UTC().Truncate(time.Microsecond))
 	require.NoError(t, users.Create(t.Context(), &user))
-	findRows := func(ctx context.Context) error {
+	readUser := func(ctx context.Context) error {
 		_, err := users.GetForUpdate(ctx, user.ID)
 		return err
 	}
-	inTransaction := func(ctx context.Context) error { return db.Do(ctx, findRows) }
-	for i, read := range []func(context.Context) error{findRows, inTransaction, findRows, inTransaction} {
-		for range 3 {
-			require.NoError(t, read(t.Context())) // which prepares the statement
+	readInTransaction := func(ctx context.Context) error { return db.Do(ctx, readUser) }
+	changeTypeOfName := func(columnType string) {
+		require.NoError(t, operator.reader.Exec("ALTER TABLE users ALTER COLUMN name TYPE "+columnType).Error)
+	}
+	requireRetry := func(read func(context.Context) error, newType string) {
+		t.Helper()
+		for range 3 { // which prepares the statement
+			require.NoError(t, read(t.Context()))
 		}
-		require.NoError(t, operator.reader.Exec("ALTER TABLE users ALTER COLUMN name TYPE "+[]string{"VARCHAR(300)", "TEXT"}[i%2]).Error)
+		changeTypeOfName(newType)
 		require.NoError(t, read(t.Context()))
+	}
+	// A second time, to check that the statement that was prepared anew can be replaced, too.
+	for range 2 {
+		requireRetry(readUser, "VARCHAR(300)")
+		requireRetry(readInTransaction, "TEXT")
 	}
 }

@@ -2,65 +2,83 @@ package gormdb
 
 import (
 	"fmt"
-	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/test/kit"
 )
 
-// TestTasks_Claim_100000Done_UsesIndex checks that the cost of claiming tasks and events does
+// TestClaim_100000FinishedRows_UsesIndex checks that the cost of claiming tasks and events does
 // not depend on the finished ones, which are kept for days. The plan must use the index both
 // before and after PostgreSQL has statistics of the table.
-func TestTasks_Claim_100000Done_UsesIndex(t *testing.T) {
+func TestClaim_100000FinishedRows_UsesIndex(t *testing.T) {
 	t.Parallel()
-	db, err := OpenDB(Postgres{}, kit.PostgresURL(t),
-		adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	_, err = schemas{db}.Up(t.Context())
-	require.NoError(t, err)
+	db := migrated(t, kit.PostgresURL(t))
 	for _, fill := range []string{
 		`INSERT INTO tasks (id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at, ended_at)
 			SELECT gen_random_uuid(), n::text, 'k', 'mail', '{}', '', 'done', 1, 1, now(), now(), '', now(), now() FROM generate_series(1, 100000) AS n`,
 		`INSERT INTO tasks (id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at)
 			SELECT gen_random_uuid(), 'w' || n, 'k', 'mail', '{}', '', 'waiting', 0, 1, now(), now(), '', now() FROM generate_series(1, 100) AS n`,
-		`INSERT INTO outbox (id, type, subject, payload, recorded_at, attempts, sent_at) SELECT gen_random_uuid(), 't', 's' || n, '{}', now(), 1, now() FROM generate_series(1, 100000) AS n`,
-		`INSERT INTO outbox (id, type, subject, payload, recorded_at) SELECT gen_random_uuid(), 't', 'u' || n, '{}', now() FROM generate_series(1, 100) AS n`,
+		`INSERT INTO outbox (id, type, subject, payload, recorded_at, attempts, sent_at)
+			SELECT gen_random_uuid(), 't', 's' || n, '{}', now(), 1, now() FROM generate_series(1, 100000) AS n`,
+		`INSERT INTO outbox (id, type, subject, payload, recorded_at)
+			SELECT gen_random_uuid(), 't', 'u' || n, '{}', now() FROM generate_series(1, 100) AS n`,
 	} {
 		require.NoError(t, db.reader.Exec(fill).Error)
 	}
-	asked := recordStatements(t, db.reader)
-	for _, known := range []bool{false, true} {
-		if known {
-			require.NoError(t, db.reader.Exec("ANALYZE tasks, outbox").Error)
-		}
-		for name, query := range map[string]func() error{
-			"Due":   func() error { _, err := tasks{db}.Due(t.Context(), 500); return err },
-			"Claim": func() error { _, err := outbox{db}.Claim(t.Context(), 1000, time.Minute); return err },
-		} {
-			before := len(asked.sql)
-			require.NoError(t, query())
-			i := before + slices.IndexFunc(asked.sql[before:], func(sql string) bool { return strings.Contains(sql, "SKIP LOCKED") })
-			plan := db.genericPlan(t, asked.sql[i], asked.vars[i])
-			require.Contains(t, plan, "LockRows", name)
-			// These steps of a plan read the whole table. A hashed subplan is that of the few
-			// running groups.
-			for _, walk := range []string{"Hash", "Merge", "Seq Scan", "Nested"} {
-				if walk == "Hash" {
-					plan = strings.ReplaceAll(plan, "NOT (hashed SubPlan", "")
-				}
-				require.NotContains(t, plan, walk, "%s with statistics: %t\n%s", name, known, plan)
-			}
+	recorded := recordStatements(t, db.reader)
+	requireIndexPlans := func(t *testing.T) {
+		t.Helper()
+		due := recorded.claim(t, func() error {
+			_, err := tasks{db}.Due(t.Context(), 500)
+			return err
+		})
+		requireIndexPlan(t, db.genericPlan(t, due.sql, due.vars))
+		claim := recorded.claim(t, func() error {
+			_, err := outbox{db}.Claim(t.Context(), 1000, time.Minute)
+			return err
+		})
+		requireIndexPlan(t, db.genericPlan(t, claim.sql, claim.vars))
+	}
+	t.Run("without statistics", requireIndexPlans)
+	require.NoError(t, db.reader.Exec("ANALYZE tasks, outbox").Error)
+	t.Run("with statistics", requireIndexPlans)
+}
+
+// statement is a statement with the values of its parameters.
+type statement struct {
+	sql  string
+	vars []any
+}
+
+// claim calls the function and returns the statement with which it claims rows. It fails if there
+// is none.
+func (s *statements) claim(t *testing.T, fn func() error) statement {
+	t.Helper()
+	before := len(s.sql)
+	require.NoError(t, fn())
+	for i := before; i < len(s.sql); i++ {
+		if strings.Contains(s.sql[i], "SKIP LOCKED") {
+			return statement{s.sql[i], s.vars[i]}
 		}
 	}
+	require.FailNow(t, "no statement claims rows")
+	return statement{}
+}
+
+// requireIndexPlan checks that the plan of a claim has no step that reads a whole table.
+func requireIndexPlan(t *testing.T, plan string) {
+	t.Helper()
+	require.Contains(t, plan, "LockRows")
+	for _, step := range []string{"Merge", "Seq Scan", "Nested"} {
+		require.NotContains(t, plan, step, plan)
+	}
+	// A hashed subplan is that of the few running groups.
+	withoutSubplan := strings.ReplaceAll(plan, "NOT (hashed SubPlan", "")
+	require.NotContains(t, withoutSubplan, "Hash", plan)
 }
 
 // genericPlan returns the plan of PostgreSQL for a prepared statement of the queue, with the
@@ -76,18 +94,18 @@ func (db *DB) genericPlan(t *testing.T, statement string, vars []any) string {
 			values = append(values, fmt.Sprint(v))
 		}
 	}
-	var plan strings.Builder
-	conn, err := db.pool.BeginTx(t.Context(), nil)
+	transaction, err := db.pool.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
-	defer func() { _ = conn.Rollback() }()
-	_, err = conn.ExecContext(t.Context(), db.dialect.(QueueSettings).QueueSettings())
+	defer func() { _ = transaction.Rollback() }()
+	_, err = transaction.ExecContext(t.Context(), db.dialect.(QueueSettings).QueueSettings())
 	require.NoError(t, err)
 	name := fmt.Sprintf("p%d", time.Now().UnixNano())
-	_, err = conn.ExecContext(t.Context(), "PREPARE "+name+" AS "+statement)
+	_, err = transaction.ExecContext(t.Context(), "PREPARE "+name+" AS "+statement)
 	require.NoError(t, err)
-	rows, err := conn.QueryContext(t.Context(), "EXPLAIN EXECUTE "+name+"("+strings.Join(values, ", ")+")")
+	rows, err := transaction.QueryContext(t.Context(), "EXPLAIN EXECUTE "+name+"("+strings.Join(values, ", ")+")")
 	require.NoError(t, err)
 	defer func() { _ = rows.Close() }()
+	var plan strings.Builder
 	for rows.Next() {
 		var line string
 		require.NoError(t, rows.Scan(&line))

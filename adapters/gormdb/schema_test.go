@@ -3,89 +3,45 @@ package gormdb
 import (
 	"context"
 	"io/fs"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/migrations"
 	"github.com/locumhq/locum/test/kit"
 )
 
-// isOwn reports whether a column belongs to a table of the migrations' bookkeeping
-// or of SQLite.
-func isOwn(column string) bool {
-	return strings.HasPrefix(column, legacyTable) || strings.HasPrefix(column, "schema_") || strings.HasPrefix(column, "sqlite_")
-}
-
-// openURL opens the database of the URL without its schema.
-func openURL(t *testing.T, url string) *DB {
-	t.Helper()
-	scheme, _, _ := strings.Cut(url, ":")
-	db, err := OpenDB(
-		dialects[scheme],
-		url,
-		adapters.Deps{Clock: clock.System{}, NewID: uuid.NewString, Log: slog.New(slog.DiscardHandler)},
-	)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	return db
-}
-
-// migrated opens the database of the URL and applies all migrations.
-func migrated(t *testing.T, url string) *DB {
-	t.Helper()
-	db := openURL(t, url)
-	_, err := schemas{db}.Up(t.Context())
-	require.NoError(t, err)
-	return db
-}
-
-// things returns the lines that the query selects, sorted, without those of tables that the
-// migrations or SQLite own. Each line begins with the name of a column or an index and a colon.
-func things(t *testing.T, db *DB, query string) []string {
-	t.Helper()
-	var all, out []string
-	require.NoError(t, db.reader.Raw(query).Scan(&all).Error)
-	for _, thing := range all {
-		if name, _, _ := strings.Cut(thing, ":"); !isOwn(name) {
-			out = append(out, thing)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// TestSchema_SQLiteAndPostgres_AreEqual checks that both have the same columns, with the same
-// ones required, and the same indexes, with the same ones unique: some migrations exist once per
-// dialect and could differ.
+// TestSchema_SQLiteAndPostgres_AreEqual checks that both databases have the same columns, with the
+// same ones required, and the same indexes, with the same ones unique: some migrations exist once
+// per dialect and could differ.
 func TestSchema_SQLiteAndPostgres_AreEqual(t *testing.T) {
 	t.Parallel()
-	lite := migrated(t, "sqlite:"+t.TempDir()+"/test.db")
-	pg := migrated(t, kit.PostgresURL(t))
-	columns := things(t, lite, `SELECT m.name || '.' || c.name || ': ' || CASE WHEN c."notnull" THEN 'required' ELSE 'optional' END
+	sqlite := migrated(t, sqliteURL(t))
+	postgres := migrated(t, kit.PostgresURL(t))
+	sqliteColumns := selectOwnLines(t, sqlite, `
+		SELECT m.name || '.' || c.name || ': ' || CASE WHEN c."notnull" THEN 'required' ELSE 'optional' END
 		FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'`)
-	require.Equal(
-		t,
-		columns,
-		things(t, pg, `SELECT table_name || '.' || column_name || ': ' || CASE WHEN is_nullable = 'NO' THEN 'required' ELSE 'optional' END
-		FROM information_schema.columns WHERE table_schema = 'public'`),
-	)
-	require.Greater(t, len(columns), 50)
-	indexes := things(t, lite, `SELECT 'index ' || i.name || ': ' || CASE WHEN i."unique" THEN 'unique' ELSE 'plain' END
+	postgresColumns := selectOwnLines(t, postgres, `
+		SELECT table_name || '.' || column_name || ': ' || CASE WHEN is_nullable = 'NO' THEN 'required' ELSE 'optional' END
+		FROM information_schema.columns WHERE table_schema = 'public'`)
+	require.Equal(t, sqliteColumns, postgresColumns)
+	require.Greater(t, len(sqliteColumns), 50, "the queries return the columns of all modules")
+
+	// Both queries leave out the indexes of primary keys and other constraints.
+	sqliteIndexes := selectOwnLines(t, sqlite, `
+		SELECT 'index ' || i.name || ': ' || CASE WHEN i."unique" THEN 'unique' ELSE 'plain' END
 		FROM sqlite_master m, pragma_index_list(m.name) i WHERE m.type = 'table' AND i.origin = 'c'`)
-	require.Equal(t, indexes, things(t, pg, `SELECT 'index ' || c.relname || ': ' || CASE WHEN i.indisunique THEN 'unique' ELSE 'plain' END
+	postgresIndexes := selectOwnLines(t, postgres, `
+		SELECT 'index ' || c.relname || ': ' || CASE WHEN i.indisunique THEN 'unique' ELSE 'plain' END
 		FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-		WHERE n.nspname = 'public' AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)`))
-	require.Greater(t, len(indexes), 10)
+		WHERE n.nspname = 'public' AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.indexrelid)`)
+	require.Equal(t, sqliteIndexes, postgresIndexes)
+	require.Greater(t, len(sqliteIndexes), 10, "the queries return the indexes of all modules")
 }
 
 // TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne checks that 0001_init.sqlite.sql is
@@ -101,21 +57,155 @@ func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 			require.NoError(t, err)
 			require.NotEmpty(t, names)
 			for _, name := range names {
-				require.Equal(t, 1, strings.Count(name, "."), name)
+				require.Equal(t, 1, strings.Count(name, "."), "%s names no dialect", name)
 			}
 		}
 		files, err := schemas{&DB{dialect: dialect}}.migrationFiles("listings")
 		require.NoError(t, err)
 		body, err := fs.ReadFile(files, "0001_init.sql")
 		require.NoError(t, err)
-		_, lite := dialect.(SQLite)
-		require.Equal(t, lite, strings.Contains(string(body), "AUTOINCREMENT"))
+		_, isSQLite := dialect.(SQLite)
+		require.Equal(t, isSQLite, strings.Contains(string(body), "AUTOINCREMENT"), "only SQLite has this word")
 	}
 }
 
-// legacy returns a database with the schema from before it was divided by module. It has only
+// TestSchema_LegacyDatabase_GetsTheSameSchema checks that an upgraded database and a new one
+// have the same schema, that three processes may upgrade at the same time, and that migrations
+// after the division can be reverted, but not the division itself.
+func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
+	t.Parallel()
+	for name, url := range map[string]func() string{
+		"sqlite":   func() string { return sqliteURL(t) },
+		"postgres": func() string { return kit.PostgresURL(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := openLegacy(t, url())
+			s := schemas{db}
+			require.ErrorContains(t, s.Check(t.Context()), "run `locum migrate up`")
+			steps, err := s.Status(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "legacy/0001_outbox.sql", steps[0].Name)
+			var upgrades sync.WaitGroup
+			for range 3 {
+				upgrades.Go(func() {
+					_, err := s.Up(context.Background())
+					assert.NoError(t, err)
+				})
+			}
+			upgrades.Wait()
+			require.NoError(t, s.Check(t.Context()))
+			newDatabase := migrated(t, url())
+			require.Equal(t, catalog(t, newDatabase), catalog(t, db))
+			steps, err = s.Status(t.Context())
+			require.NoError(t, err)
+			// The migrations that were added after the division.
+			later := []string{
+				"database/0002_task_groups.sql",
+				"identity/0002_moderators.sql",
+				"identity/0003_standing.sql",
+				"listings/0002_moderation.sql",
+				"hiring/0002_documents.sql",
+				"hiring/0003_notes.sql",
+				"jobseeker/0002_no_leases.sql",
+				"jobseeker/0003_subscribers.sql",
+				"jobseeker/0004_notification_subjects.sql",
+				"billing/0002_charge_actions.sql",
+				"integrations/0002_no_leases.sql",
+			}
+			// The upgrade itself is one step. It creates the first version of each module.
+			require.Len(t, steps, 1+len(migrations.Modules())+len(later))
+			reverted := []string{}
+			for range later {
+				name, err := s.Down(t.Context())
+				require.NoError(t, err)
+				reverted = append(reverted, name)
+			}
+			require.ElementsMatch(t, later, reverted)
+			_, err = s.Down(t.Context())
+			require.ErrorContains(t, err, "restore a backup")
+		})
+	}
+}
+
+// TestSchema_AddedModule_IsReverted checks that the latest migration of a module of another team
+// is the first to be reverted. Its files need not begin with 1.
+func TestSchema_AddedModule_IsReverted(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T, url string) *DB{
+		"new database":    openURL,
+		"legacy database": openLegacy,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t, kit.PostgresURL(t))
+			db.migrations = notesMigration("0003_notes.sql")
+			applied, err := schemas{db}.Up(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "notes/0003_notes.sql", applied[len(applied)-1])
+			require.NoError(t, schemas{db}.Check(t.Context()))
+			reverted, err := schemas{db}.Down(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, "notes/0003_notes.sql", reverted)
+			require.False(t, db.reader.Migrator().HasTable("notes"))
+		})
+	}
+}
+
+// TestSchema_AddedModule_FirstMigrationIsRevertedAfterTheUpgrade checks that the upgrade of a
+// legacy database, which cannot be reverted itself, does not prevent that migrations of an added
+// module are reverted.
+func TestSchema_AddedModule_FirstMigrationIsRevertedAfterTheUpgrade(t *testing.T) {
+	t.Parallel()
+	db := openLegacy(t, sqliteURL(t))
+	db.migrations = notesMigration("0001_notes.sql")
+	_, err := schemas{db}.Up(t.Context())
+	require.NoError(t, err)
+	reverted := ""
+	for reverted != "notes/0001_notes.sql" {
+		reverted, err = schemas{db}.Down(t.Context())
+		require.NoError(t, err)
+	}
+}
+
+// TestSchema_LegacyMigrationIsMissing_IsRefused checks that a database of an earlier release is
+// not divided before all migrations of that release are applied.
+func TestSchema_LegacyMigrationIsMissing_IsRefused(t *testing.T) {
+	t.Parallel()
+	db := openLegacy(t, kit.PostgresURL(t))
+	const someVersion = 24
+	require.NoError(t, db.reader.Exec("DELETE FROM "+legacyTable+" WHERE version_id = ?", someVersion).Error)
+	_, err := schemas{db}.Up(t.Context())
+	require.ErrorContains(t, err, "missing")
+	require.ErrorContains(t, schemas{db}.Check(t.Context()), "earlier locum")
+}
+
+// TestSchema_OneModule_HasOnlyItsTables checks that a database that stores one module has the
+// tables of that module and those of the queue.
+func TestSchema_OneModule_HasOnlyItsTables(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{sqliteURL(t), kit.PostgresURL(t)} {
+		db := openURL(t, url)
+		db.modules = []string{"billing"}
+		applied, err := schemas{db}.Up(t.Context())
+		require.NoError(t, err)
+		require.Equal(t,
+			[]string{"database/0001_init.sql", "database/0002_task_groups.sql", "billing/0001_init.sql", "billing/0002_charge_actions.sql"},
+			applied)
+		require.True(t, db.reader.Migrator().HasTable("charges"))
+		require.False(t, db.reader.Migrator().HasTable("users"))
+	}
+}
+
+// notesMigration returns a file of migrations of an added module, notes, which creates a table.
+func notesMigration(name string) map[string]fs.FS {
+	const text = "-- +goose Up\nCREATE TABLE notes (id UUID);\n-- +goose Down\nDROP TABLE notes;\n"
+	return map[string]fs.FS{"notes": fstest.MapFS{name: &fstest.MapFile{Data: []byte(text)}}}
+}
+
+// openLegacy returns a database with the schema from before it was divided by module. It has only
 // the migrations of legacyFolder.
-func legacy(t *testing.T, url string) *DB {
+func openLegacy(t *testing.T, url string) *DB {
 	t.Helper()
 	db := openURL(t, url)
 	require.NoError(t, schemas{db}.withMigrator(func(m migrator) error {
@@ -146,7 +236,7 @@ func catalog(t *testing.T, db *DB) (out []string) {
 		var all []string
 		require.NoError(t, db.reader.Raw(query).Scan(&all).Error)
 		for _, line := range all {
-			if table, _, _ := strings.Cut(line, " "); !isOwn(table) {
+			if table, _, _ := strings.Cut(line, " "); !isBookkeeping(table) {
 				out = append(out, strings.Join(strings.Fields(strings.ReplaceAll(line, `"`, "")), " "))
 			}
 		}
@@ -155,135 +245,23 @@ func catalog(t *testing.T, db *DB) (out []string) {
 	return out
 }
 
-// TestSchema_LegacyDatabase_GetsTheSameSchema checks that an upgraded database and a new one
-// have the same schema, that three processes may upgrade at the same time, and that migrations
-// after the division can be reverted, but not the division itself.
-func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
-	t.Parallel()
-	for name, url := range map[string]func() string{
-		"sqlite":   func() string { return "sqlite:" + t.TempDir() + "/test.db" },
-		"postgres": func() string { return kit.PostgresURL(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db := legacy(t, url())
-			s := schemas{db}
-			require.ErrorContains(t, s.Check(t.Context()), "run `locum migrate up`")
-			steps, err := s.Status(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, "legacy/0001_outbox.sql", steps[0].Name)
-			var all sync.WaitGroup
-			for range 3 {
-				all.Go(func() { _, err := s.Up(context.Background()); assert.NoError(t, err) })
-			}
-			all.Wait()
-			require.NoError(t, s.Check(t.Context()))
-			require.Equal(t, catalog(t, migrated(t, url())), catalog(t, db))
-			steps, err = s.Status(t.Context())
-			require.NoError(t, err)
-			// The migrations that were added after the division.
-			later := []string{
-				"database/0002_task_groups.sql",
-				"identity/0002_moderators.sql",
-				"identity/0003_standing.sql",
-				"listings/0002_moderation.sql",
-				"hiring/0002_documents.sql",
-				"hiring/0003_notes.sql",
-				"jobseeker/0002_no_leases.sql",
-				"jobseeker/0003_subscribers.sql",
-				"jobseeker/0004_notification_subjects.sql",
-				"billing/0002_charge_actions.sql",
-				"integrations/0002_no_leases.sql",
-			}
-			require.Len(t, steps, 1+len(migrations.Modules())+len(later))
-			reverted := []string{}
-			for range later {
-				name, err := s.Down(t.Context())
-				require.NoError(t, err)
-				reverted = append(reverted, name)
-			}
-			require.ElementsMatch(t, later, reverted)
-			_, err = s.Down(t.Context())
-			require.ErrorContains(t, err, "restore a backup")
-		})
-	}
-}
-
-// TestSchema_AddedModule_IsReverted checks that the latest migration of a module of another team
-// is the first to be reverted. Its files need not begin with 1.
-func TestSchema_AddedModule_IsReverted(t *testing.T) {
-	t.Parallel()
-	for name, open := range map[string]func(t *testing.T, url string) *DB{"new": openURL, "legacy": legacy} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db := open(t, kit.PostgresURL(t))
-			db.migrations = map[string]fs.FS{
-				"notes": fstest.MapFS{
-					"0003_notes.sql": &fstest.MapFile{
-						Data: []byte("-- +goose Up\nCREATE TABLE notes (id UUID);\n-- +goose Down\nDROP TABLE notes;\n"),
-					},
-				},
-			}
-			applied, err := schemas{db}.Up(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, "notes/0003_notes.sql", applied[len(applied)-1])
-			require.NoError(t, schemas{db}.Check(t.Context()))
-			reverted, err := schemas{db}.Down(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, "notes/0003_notes.sql", reverted)
-			require.False(t, db.reader.Migrator().HasTable("notes"))
-		})
-	}
-}
-
-// TestSchema_AddedModule_FirstMigrationIsRevertedAfterTheUpgrade checks that the upgrade of a
-// legacy database, which cannot be reverted itself, does not prevent that migrations of an added
-// module are.
-func TestSchema_AddedModule_FirstMigrationIsRevertedAfterTheUpgrade(t *testing.T) {
-	t.Parallel()
-	db := legacy(t, "sqlite:"+t.TempDir()+"/test.db")
-	db.migrations = map[string]fs.FS{
-		"notes": fstest.MapFS{
-			"0001_notes.sql": &fstest.MapFile{
-				Data: []byte("-- +goose Up\nCREATE TABLE notes (id UUID);\n-- +goose Down\nDROP TABLE notes;\n"),
-			},
-		},
-	}
-	_, err := schemas{db}.Up(t.Context())
-	require.NoError(t, err)
-	for {
-		name, err := schemas{db}.Down(t.Context())
-		require.NoError(t, err)
-		if name == "notes/0001_notes.sql" {
-			break
+// selectOwnLines returns the lines that the query selects, sorted, without those of tables that
+// the migrations or SQLite own. Each line begins with the name of a column or an index and a colon.
+func selectOwnLines(t *testing.T, db *DB, query string) []string {
+	t.Helper()
+	var lines, own []string
+	require.NoError(t, db.reader.Raw(query).Scan(&lines).Error)
+	for _, line := range lines {
+		if name, _, _ := strings.Cut(line, ":"); !isBookkeeping(name) {
+			own = append(own, line)
 		}
 	}
+	slices.Sort(own)
+	return own
 }
 
-// TestSchema_LegacyMigrationIsMissing_IsRefused checks that a database of an earlier release is
-// not divided before all migrations of that release are applied.
-func TestSchema_LegacyMigrationIsMissing_IsRefused(t *testing.T) {
-	t.Parallel()
-	db := legacy(t, kit.PostgresURL(t))
-	require.NoError(t, db.reader.Exec("DELETE FROM "+legacyTable+" WHERE version_id = 24").Error)
-	_, err := schemas{db}.Up(t.Context())
-	require.ErrorContains(t, err, "missing")
-	require.ErrorContains(t, schemas{db}.Check(t.Context()), "earlier locum")
-}
-
-// TestSchema_OneModule_HasItsTablesOnly checks that a database that stores one module has the
-// tables of that module and those of the queue.
-func TestSchema_OneModule_HasItsTablesOnly(t *testing.T) {
-	t.Parallel()
-	for _, url := range []string{"sqlite:" + t.TempDir() + "/test.db", kit.PostgresURL(t)} {
-		db := openURL(t, url)
-		db.modules = []string{"billing"}
-		applied, err := schemas{db}.Up(t.Context())
-		require.NoError(t, err)
-		require.Equal(t,
-			[]string{"database/0001_init.sql", "database/0002_task_groups.sql", "billing/0001_init.sql", "billing/0002_charge_actions.sql"},
-			applied)
-		require.True(t, db.reader.Migrator().HasTable("charges"))
-		require.False(t, db.reader.Migrator().HasTable("users"))
-	}
+// isBookkeeping reports whether a table, or a column TABLE.COLUMN, belongs to the bookkeeping of
+// the migrations or of SQLite.
+func isBookkeeping(name string) bool {
+	return strings.HasPrefix(name, legacyTable) || strings.HasPrefix(name, "schema_") || strings.HasPrefix(name, "sqlite_")
 }

@@ -8,13 +8,14 @@ import (
 	"github.com/locumhq/locum/core/fault"
 )
 
-// TestError_ConstraintViolation_IsNotUnavailable checks that errors of the program are a 500. A
+// TestError_InvalidStatement_IsNotUnavailable checks that errors of the program are a 500. A
 // 503, after which clients try again, would hide the defect.
-func TestError_ConstraintViolation_IsNotUnavailable(t *testing.T) {
+func TestError_InvalidStatement_IsNotUnavailable(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	err := wrap(db.reader.Exec("INSERT INTO listings (id) VALUES ('x')").Error)
-	require.Error(t, err)
-	require.Equal(t, fault.Internal, fault.KindOf(err))
-	require.Equal(t, fault.Internal, fault.KindOf(wrap(db.reader.Exec("SELEKT").Error)))
+	violation := wrap(db.reader.Exec("INSERT INTO listings (id) VALUES ('x')").Error)
+	require.Error(t, violation)
+	require.Equal(t, fault.Internal, fault.KindOf(violation))
+	syntaxError := wrap(db.reader.Exec("SELEKT").Error)
+	require.Equal(t, fault.Internal, fault.KindOf(syntaxError))
 }

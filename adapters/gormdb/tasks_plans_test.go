@@ -16,9 +16,12 @@ import (
 func TestTasks_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	tasks, outbox := tasks{db}, outbox{db}
-	asked := recordStatements(t, db.reader, db.writer)
-	ctx, now, ids := t.Context(), time.Now().UTC(), []string{uuid.NewString(), uuid.NewString()}
+	tasks := tasks{db}
+	outbox := outbox{db}
+	recorded := recordStatements(t, db.reader, db.writer)
+	ctx := t.Context()
+	now := time.Now().UTC()
+	ids := []string{uuid.NewString(), uuid.NewString()}
 	_, err := outbox.Claim(ctx, 10, time.Minute)
 	require.NoError(t, err)
 	require.NoError(t, outbox.MarkSent(ctx, ids...))
@@ -35,11 +38,9 @@ func TestTasks_Queries_UseIndexes(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tasks.Extend(ctx, []task.Run{{ID: ids[0], Attempt: 1}}, time.Minute)
 	require.NoError(t, err)
-	require.NoError(
-		t,
-		tasks.RecordOutcomes(ctx, task.Outcome{Run: task.Run{ID: ids[0], Attempt: 1}, State: task.Done},
-			task.Outcome{Run: task.Run{ID: refs[0].ID, Attempt: 1}, Group: "g", State: task.Dead}),
-	)
+	require.NoError(t, tasks.RecordOutcomes(ctx,
+		task.Outcome{Run: task.Run{ID: ids[0], Attempt: 1}, State: task.Done},
+		task.Outcome{Run: task.Run{ID: refs[0].ID, Attempt: 1}, Group: "g", State: task.Dead}))
 	_, err = tasks.Backlog(ctx)
 	require.NoError(t, err)
 	for _, state := range []task.State{task.Waiting, task.Dead} {
@@ -53,10 +54,13 @@ func TestTasks_Queries_UseIndexes(t *testing.T) {
 	_, err = expiries{db}.DeleteBefore(ctx, task.DoneTasks, now, 10)
 	require.NoError(t, err)
 
-	require.GreaterOrEqual(t, len(asked.sql), 16)
-	// The backlog is counted up to a bound, so that its few groups may be sorted. Unsent events
-	// and unfinished tasks have indexes of their own, which contain few rows and may be scanned.
-	// Pending deliveries are compared with the clock once after a start.
-	asked.useIndexes(t, db, "unsent", "unfinished", "b", "sorted", "webhook_deliveries USING INDEX webhook_deliveries_due",
-		"outbox USING INDEX outbox_unsent", "outbox USING COVERING INDEX outbox_unsent", "tasks USING INDEX tasks_due")
+	require.GreaterOrEqual(t, len(recorded.sql), 16, "each of the calls executes a statement")
+	recorded.requireIndexes(t, db,
+		// The backlog is counted up to a bound, so that its few groups may be sorted.
+		"unsent", "unfinished", "b", allowSorting,
+		// Unsent events and unfinished tasks have indexes of their own, with few rows.
+		"outbox USING INDEX outbox_unsent", "outbox USING COVERING INDEX outbox_unsent", "tasks USING INDEX tasks_due",
+		// Pending deliveries are compared with the clock once after a start.
+		"webhook_deliveries USING INDEX webhook_deliveries_due",
+	)
 }

@@ -18,8 +18,10 @@ func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
 	storage := db.Storage()
-	asked := recordStatements(t, db.reader, db.writer)
-	ctx, id, now := t.Context(), uuid.NewString(), time.Now().UTC()
+	recorded := recordStatements(t, db.reader, db.writer)
+	ctx := t.Context()
+	id := uuid.NewString()
+	now := time.Now().UTC()
 
 	_, _ = storage.Integrations.Webhooks.Get(ctx, id, id)
 	_, _ = storage.Integrations.Webhooks.Get(ctx, integrations.AnyOwner, id)
@@ -64,5 +66,5 @@ func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 	}
 	require.NoError(t, storage.Integrations.Deliveries.DeleteByApplicant(ctx, id))
 
-	asked.useIndexes(t, db, "counted", "CONSTANT ROW")
+	recorded.requireIndexes(t, db, "counted", "CONSTANT ROW")
 }

@@ -17,19 +17,21 @@ func trimS(word string) string { return strings.TrimSuffix(word, "s") }
 
 // count evaluates an expression on a whole segment, and requires that single
 // documents agree.
-func count(t *testing.T, s *segment, e search.Expr) int {
-	n := compiler{s, trimS}.node(&e)
+func count(t *testing.T, s *segment, expression search.Expr) int {
+	t.Helper()
+	node := compiler{s, trimS}.node(&expression)
 	var ev evaluation
 	total := 0
 	for block := range s.blocks() {
 		ev.begin(s, block)
-		mask, out := ev.vector(), ev.vector()
-		mask.fill(s.blockDocs(block))
-		n.eval(&ev, mask, out)
+		allDocs := ev.vector()
+		allDocs.fill(s.blockDocs(block))
+		matches := ev.vector()
+		node.eval(&ev, allDocs, matches)
 		for i := range s.blockDocs(block) {
-			require.Equal(t, out.has(uint32(i)), n.has(uint32(block*blockDocs+i)))
+			require.Equal(t, matches.has(uint32(i)), node.has(uint32(block*blockDocs+i)))
 		}
-		total += out.count()
+		total += matches.count()
 		ev.release(0)
 	}
 	return total
@@ -41,12 +43,18 @@ func count(t *testing.T, s *segment, e search.Expr) int {
 func TestPhrase_EqualsTexts(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	word := func() string { // most are frequent, "x…" are not
+	// Four of five words are one of the frequent ones, a to h and as to hs. The others are rare: x0, x1, …
+	word := func() string {
 		if random.IntN(5) == 0 {
 			return fmt.Sprint("x", skewed(random, 400))
 		}
-		return string(rune('a'+random.IntN(8))) + []string{"", "s"}[random.IntN(2)]
+		letter := string(rune('a' + random.IntN(8)))
+		if random.IntN(2) == 1 {
+			return letter + "s"
+		}
+		return letter
 	}
+	// One of eight words of a text is empty, which separates fields.
 	words := func(n int) []string {
 		list := make([]string, n)
 		for i := range list {
@@ -58,28 +66,33 @@ func TestPhrase_EqualsTexts(t *testing.T) {
 	}
 	var docs []*search.Document
 	for i := range minPairDocs + 500 {
-		docs = append(docs, &search.Document{ID: fmt.Sprint(i), Title: words(random.IntN(5)), Body: words(random.IntN(20))})
+		docs = append(docs, &search.Document{
+			ID:    fmt.Sprint(i),
+			Title: words(random.IntN(5)),
+			Body:  words(random.IntN(20)),
+		})
 	}
 	segment, err := build(docs, trimS)
 	require.NoError(t, err)
 	require.NotEmpty(t, segment.pairReferences)
 	for range 300 {
-		e := search.HasPhrase()
+		phrase := search.HasPhrase()
 		for range 1 + random.IntN(4) {
-			e.Words = append(e.Words, word())
+			phrase.Words = append(phrase.Words, word())
 		}
-		e.Title, e.Literal = random.IntN(3) == 0, random.IntN(2) == 0
+		phrase.Title = random.IntN(3) == 0
+		phrase.Literal = random.IntN(2) == 0
 		want := 0
 		for _, d := range docs {
 			text := d.Title
-			if !e.Title {
+			if !phrase.Title {
 				text = slices.Concat(d.Title, []string{""}, d.Body)
 			}
-			if contains(text, e.Words, e.Literal) {
+			if contains(text, phrase.Words, phrase.Literal) {
 				want++
 			}
 		}
-		require.Equal(t, want, count(t, segment, e), "%+v", e)
+		require.Equal(t, want, count(t, segment, phrase), "%+v", phrase)
 	}
 }
 
@@ -87,9 +100,10 @@ func TestPhrase_EqualsTexts(t *testing.T) {
 // fields and matches nothing.
 func contains(text, phrase []string, literal bool) bool {
 	for i := range len(text) - len(phrase) + 1 {
-		if slices.EqualFunc(text[i:i+len(phrase)], phrase, func(a, b string) bool {
+		isEqual := slices.EqualFunc(text[i:i+len(phrase)], phrase, func(a, b string) bool {
 			return a == b || !literal && a != "" && trimS(a) == trimS(b)
-		}) {
+		})
+		if isEqual {
 			return true
 		}
 	}
@@ -102,13 +116,13 @@ func contains(text, phrase []string, literal bool) bool {
 func TestWithin_EqualsDistances(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
-	point := func() search.Point {
+	anywhere := func() search.Point {
 		return search.Point{Lat: random.Float64()*180 - 90, Lon: random.Float64()*360 - 180}
 	}
 	var docs []*search.Document
 	for i := range 5000 {
-		p := point()
-		if i%2 == 0 { // many near the poles and the date line
+		p := anywhere()
+		if i%2 == 0 { // near the north pole and the date line
 			p = search.Point{Lat: 75 + 15*random.Float64(), Lon: 170 + 20*random.Float64()}
 		}
 		docs = append(docs, &search.Document{ID: fmt.Sprint(i), Point: &p})
@@ -116,7 +130,8 @@ func TestWithin_EqualsDistances(t *testing.T) {
 	segment, err := build(docs, trimS)
 	require.NoError(t, err)
 	for range 300 {
-		center, miles := point(), float64(skewed(random, 13_000))
+		center := anywhere()
+		miles := float64(skewed(random, 13_000))
 		want := 0
 		for _, d := range docs {
 			if d.Point.Miles(center) <= miles {
@@ -135,7 +150,7 @@ func TestExpired_AnyOrderOfTimes(t *testing.T) {
 	var docs []*search.Document
 	for i := range 200 {
 		d := &search.Document{ID: fmt.Sprint(i)}
-		if i%3 > 0 {
+		if i%3 > 0 { // a third of the documents has no deadline
 			d.Deadline = benchStart.AddDate(0, 0, random.IntN(40))
 		}
 		docs = append(docs, d)
@@ -143,6 +158,7 @@ func TestExpired_AnyOrderOfTimes(t *testing.T) {
 	s, err := build(docs, trimS)
 	require.NoError(t, err)
 	for range 200 {
+		// From two days before the first deadline to two days after the last one.
 		now := benchStart.AddDate(0, 0, random.IntN(44)-2).UnixMicro()
 		expired := s.expired(now)
 		for i, deadline := range s.deadlines {
@@ -159,7 +175,7 @@ func TestFind_PhraseInManyTexts_CountsEach(t *testing.T) {
 	changes := make([]search.Change, 3*minParallelTexts)
 	for i := range changes {
 		body := []string{"days", "nights"}
-		if i%3 == 0 {
+		if i%3 == 0 { // a third of the texts
 			body = []string{"nights", "days"}
 		}
 		changes[i] = search.Change{ID: fmt.Sprint(i), Version: 1, Document: &search.Document{Body: body}}

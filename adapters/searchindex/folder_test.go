@@ -26,34 +26,37 @@ import (
 // that it does not make itself.
 func options(folder string) Options {
 	return Options{
-		Folder: folder, Normalize: strings.ToLower, Analyzer: "analyzer 1", CheckpointInterval: time.Hour,
+		Folder:             folder,
+		Normalize:          strings.ToLower,
+		Analyzer:           "analyzer 1",
+		CheckpointInterval: time.Hour,
 	}
 }
 
 // open opens an index until the test ends.
-func open(t *testing.T, o Options) *Index {
-	x, err := Open(o)
+func open(t *testing.T, options Options) *Index {
+	t.Helper()
+	index, err := Open(options)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, x.Close()) })
-	return x
+	t.Cleanup(func() { require.NoError(t, index.Close()) })
+	return index
 }
 
-// put creates or replaces the documents from, …, to-1. Each of them has the keys "all" and
-// "version:N", by which the tests count the documents of a version.
+// put creates or replaces the documents from, …, to-1 as one change of the feed, which ends at the
+// position. Each document has the keys "all" and "version:N", by which the tests count the
+// documents of a version.
 func put(t *testing.T, index *Index, version int64, from, to int, position string) {
+	t.Helper()
 	var changes []search.Change
 	for i := from; i < to; i++ {
 		changes = append(changes, search.Change{
 			ID:      fmt.Sprintf("%05d", i),
 			Version: version,
 			Document: &search.Document{
-				PostedAt: time.Unix(int64(i), 0),
-				Deadline: time.Unix(1_000_000, 0),
-				Keys:     []string{"all", fmt.Sprint("version:", version)},
-				Title: []string{
-					"Senior",
-					"nurse",
-				},
+				PostedAt:     time.Unix(int64(i), 0),
+				Deadline:     time.Unix(1_000_000, 0),
+				Keys:         []string{"all", fmt.Sprint("version:", version)},
+				Title:        []string{"Senior", "nurse"},
 				Body:         []string{"ward", fmt.Sprint(i % 100)},
 				SortTitle:    fmt.Sprint(i % 10),
 				SortLocation: "Leeds",
@@ -66,10 +69,12 @@ func put(t *testing.T, index *Index, version int64, from, to int, position strin
 }
 
 // total returns the number of documents that match the expression.
-func total(t *testing.T, x *Index, e search.Expr) int {
-	r, err := x.Find(context.Background(), search.Query{Now: time.Unix(0, 0), Must: []search.Expr{e}})
+func total(t *testing.T, index *Index, expression search.Expr) int {
+	t.Helper()
+	beforeAllDeadlines := time.Unix(0, 0)
+	found, err := index.Find(context.Background(), search.Query{Now: beforeAllDeadlines, Must: []search.Expr{expression}})
 	require.NoError(t, err)
-	return r.Total
+	return found.Total
 }
 
 // TestOpen_FolderInUse_IsRefused checks that two processes cannot write to one folder, and that the lock
@@ -77,32 +82,36 @@ func total(t *testing.T, x *Index, e search.Expr) int {
 func TestOpen_FolderInUse_IsRefused(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
-	x := open(t, o)
+	index := open(t, o)
 	_, err := Open(o)
 	require.ErrorIs(t, err, ErrLocked)
 	require.ErrorContains(t, err, o.Folder)
-	require.NoError(t, x.Close())
+	require.NoError(t, index.Close())
 	open(t, o)
+}
+
+func TestOpen_FolderIsAFile_NamesIt(t *testing.T) {
+	t.Parallel()
+	o := options(filepath.Join(t.TempDir(), "file"))
+	require.NoError(t, os.WriteFile(o.Folder, nil, 0o600))
+	_, err := Open(o)
+	require.ErrorContains(t, err, o.Folder)
 }
 
 // TestOpen_FolderCannotBeWritten_NamesIt checks that the error at the start names the folder, so that an
 // operator can correct it, and does not wait for the first checkpoint. The lock remains free.
 func TestOpen_FolderCannotBeWritten_NamesIt(t *testing.T) {
 	t.Parallel()
-	o := options(filepath.Join(t.TempDir(), "file"))
-	require.NoError(t, os.WriteFile(o.Folder, nil, 0o600))
-	_, err := Open(o)
-	require.ErrorContains(t, err, o.Folder)
 	if os.Geteuid() == 0 {
-		return // root can write to any folder
+		t.Skip("root can write to any folder")
 	}
-	o = options(t.TempDir())
-	x := open(t, o)
-	put(t, x, 1, 0, 10, "one")
-	require.NoError(t, x.Close())
+	o := options(t.TempDir())
+	index := open(t, o)
+	put(t, index, 1, 0, 10, "one")
+	require.NoError(t, index.Close())
 	require.NoError(t, os.Chmod(filepath.Join(o.Folder, lockFile), 0o400))
 	require.NoError(t, os.Chmod(o.Folder, 0o500))
-	_, err = Open(o)
+	_, err := Open(o)
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.ErrorContains(t, err, o.Folder)
 	require.NoError(t, os.Chmod(o.Folder, 0o700))
@@ -115,9 +124,9 @@ func TestOpen_FolderCannotBeWritten_NamesIt(t *testing.T) {
 func TestOpen_OtherAnalyzer_IsOutdated(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
-	x := open(t, o)
-	put(t, x, 1, 0, 10, "one")
-	require.NoError(t, x.Close())
+	index := open(t, o)
+	put(t, index, 1, 0, 10, "one")
+	require.NoError(t, index.Close())
 
 	o.Analyzer = "analyzer 2"
 	_, err := Open(o)
@@ -140,35 +149,39 @@ func TestOpen_AfterCrash_HasLastCheckpoint(t *testing.T) {
 	index := open(t, o)
 	put(t, index, 1, 0, 100, "one")
 	put(t, index, 2, 50, 60, "two")
-	index.maintaining.Lock()
-	require.NoError(t, index.checkpoint())
-	index.maintaining.Unlock()
+	checkpoint(t, index)
 	put(t, index, 3, 0, 200, "three")
 
 	crashed := copyFolder(t, o.Folder)
 	// A file that was being written, and one that was not named yet.
 	require.NoError(t, os.WriteFile(filepath.Join(crashed, "00000099.segment"+partialSuffix), []byte("locum"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(crashed, "00000098.segment"), []byte("locum"), 0o600))
-	y := open(t, options(crashed))
-	require.Equal(t, "two", y.Position())
-	require.Equal(t, 100, total(t, y, search.HasKey("all")))
-	require.Equal(t, 10, total(t, y, search.HasKey("version:2")))
+	reopened := open(t, options(crashed))
+	require.Equal(t, "two", reopened.Position())
+	require.Equal(t, 100, total(t, reopened, search.HasKey("all")))
+	require.Equal(t, 10, total(t, reopened, search.HasKey("version:2")))
 	require.NoFileExists(t, filepath.Join(crashed, "00000098.segment"))
 	require.NoFileExists(t, filepath.Join(crashed, "00000099.segment"+partialSuffix))
-	put(t, y, 3, 0, 200, "three")
-	require.Equal(t, 200, total(t, y, search.HasKey("version:3")))
+	put(t, reopened, 3, 0, 200, "three")
+	require.Equal(t, 200, total(t, reopened, search.HasKey("version:3")))
 }
 
-// TestOpen_UnfinishedCheckpoint_HasOldState stops a checkpoint before the manifest
-// is written.
+// checkpoint writes a checkpoint of the index.
+func checkpoint(t *testing.T, index *Index) {
+	t.Helper()
+	index.maintaining.Lock()
+	defer index.maintaining.Unlock()
+	require.NoError(t, index.checkpoint())
+}
+
+// TestOpen_UnfinishedCheckpoint_HasOldState checks that a segment of a checkpoint that ended before the
+// manifest was written is not part of the index, and that Close stores what the checkpoint did not.
 func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
 	index := open(t, o)
 	put(t, index, 1, 0, 100, "one")
-	index.maintaining.Lock()
-	require.NoError(t, index.checkpoint())
-	index.maintaining.Unlock()
+	checkpoint(t, index)
 	put(t, index, 2, 0, 10, "two")
 	put(t, index, 2, 10, 20, "two")
 
@@ -177,18 +190,18 @@ func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 	defer st.release()
 	for _, p := range st.parts {
 		if p.image.file == "" {
-			before := copyFolder(t, o.Folder)
-			require.NoError(t, os.WriteFile(filepath.Join(before, "00000009.segment"), p.image.bytes, 0o600))
-			y := open(t, options(before))
-			require.Equal(t, "one", y.Position())
-			require.Equal(t, 100, total(t, y, search.HasKey("version:1")))
+			unfinished := copyFolder(t, o.Folder)
+			require.NoError(t, os.WriteFile(filepath.Join(unfinished, "00000009.segment"), p.image.bytes, 0o600))
+			reopened := open(t, options(unfinished))
+			require.Equal(t, "one", reopened.Position())
+			require.Equal(t, 100, total(t, reopened, search.HasKey("version:1")))
 		}
 	}
 	require.NoError(t, index.Close())
-	y := open(t, o)
-	require.Equal(t, "two", y.Position())
-	require.Equal(t, 20, total(t, y, search.HasKey("version:2")))
-	require.Equal(t, 80, total(t, y, search.HasKey("version:1")))
+	reopened := open(t, o)
+	require.Equal(t, "two", reopened.Position())
+	require.Equal(t, 20, total(t, reopened, search.HasKey("version:2")))
+	require.Equal(t, 80, total(t, reopened, search.HasKey("version:1")))
 }
 
 // TestOpen_DamagedFile_IsRefused alters, cuts off and extends each file at a position in each of its
@@ -196,25 +209,27 @@ func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 	t.Parallel()
 	o := options(t.TempDir())
-	x := open(t, o)
-	put(t, x, 1, 0, 300, "one")
-	put(t, x, 2, 0, 10, "two")
-	require.NoError(t, x.Compact(context.Background()))
-	put(t, x, 3, 10, 20, "three")
-	require.NoError(t, x.Close())
+	index := open(t, o)
+	put(t, index, 1, 0, 300, "one")
+	put(t, index, 2, 0, 10, "two")
+	require.NoError(t, index.Compact(context.Background()))
+	put(t, index, 3, 10, 20, "three")
+	require.NoError(t, index.Close())
 
-	refused := func(t *testing.T, name string, content []byte, condition string, args ...any) {
+	// requireRefused checks that the index is not opened if the file has another content.
+	requireRefused := func(name string, content []byte, damage string) {
+		t.Helper()
 		folder := copyFolder(t, o.Folder)
 		require.NoError(t, os.Remove(filepath.Join(folder, name)))
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), content, 0o600))
-		for range 2 { // the lock is free again
-			y, err := Open(options(folder))
+		for range 2 { // the second time, the lock must be free again
+			opened, err := Open(options(folder))
 			if err == nil {
-				_ = y.Close()
+				_ = opened.Close()
 			}
 			require.True(t,
 				errors.Is(err, ErrDamaged) || errors.Is(err, ErrForeign) || errors.Is(err, ErrOutdated),
-				"%s: %v", fmt.Sprintf(condition, args...), err)
+				"%s %s: %v", name, damage, err)
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(o.Folder, "*"+segmentSuffix))
@@ -224,18 +239,19 @@ func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 		good, err := os.ReadFile(file)
 		require.NoError(t, err)
 		name := filepath.Base(file)
-		for _, at := range positions(t, name, good) {
-			bad := append([]byte(nil), good...)
-			bad[at] ^= 0x10 // one bit
-			refused(t, name, bad, "%s altered at %d", name, at)
-			refused(t, name, good[:at], "%s cut off at %d", name, at)
+		for _, position := range positions(t, name, good) {
+			altered := slices.Clone(good)
+			altered[position] ^= 0x10 // one bit
+			requireRefused(name, altered, fmt.Sprint("altered at ", position))
+			requireRefused(name, good[:position], fmt.Sprint("cut off at ", position))
 		}
-		refused(t, name, append(append([]byte(nil), good...), make([]byte, 8)...), "%s extended", name)
+		extended := append(slices.Clone(good), make([]byte, 8)...)
+		requireRefused(name, extended, "extended")
 	}
 	// A whole image, but not that of the manifest.
 	other, err := os.ReadFile(files[1])
 	require.NoError(t, err)
-	refused(t, filepath.Base(files[0]), other, "images exchanged")
+	requireRefused(filepath.Base(files[0]), other, "replaced by another segment")
 	folder := copyFolder(t, o.Folder)
 	require.NoError(t, os.Remove(filepath.Join(folder, filepath.Base(files[0]))))
 	_, err = Open(options(folder))
@@ -262,18 +278,16 @@ func positions(t *testing.T, name string, content []byte) []int {
 	return append(list, len(content)-footerSize-8) // in the table
 }
 
-// TestOpen_UnknownFormat_IsOutdated checks the difference between an index of another version, which may
+// TestOpen_UnknownManifest_IsOutdatedOrForeign checks the difference between an index of another version, which may
 // be deleted and built again, and a file of another program, which may not.
-func TestOpen_UnknownFormat_IsOutdated(t *testing.T) {
+func TestOpen_UnknownManifest_IsOutdatedOrForeign(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	require.NoError(
-		t,
-		os.WriteFile(filepath.Join(folder, manifestFile), []byte("locum search index, format 99, checksum 00000000\n{}"), 0o600),
-	)
+	manifest := filepath.Join(folder, manifestFile)
+	require.NoError(t, os.WriteFile(manifest, []byte("locum search index, format 99, checksum 00000000\n{}"), 0o600))
 	_, err := Open(options(folder))
 	require.ErrorIs(t, err, ErrOutdated)
-	require.NoError(t, os.WriteFile(filepath.Join(folder, manifestFile), []byte("something else"), 0o600))
+	require.NoError(t, os.WriteFile(manifest, []byte("something else"), 0o600))
 	_, err = Open(options(folder))
 	require.ErrorIs(t, err, ErrForeign)
 }
@@ -287,12 +301,12 @@ func TestMerge_KeepsLaterDeletions(t *testing.T) {
 	put(t, index, 1, 100, 200, "two")
 	st, err := index.acquire()
 	require.NoError(t, err)
-	m := newMerger(st.parts)
-	result, err := index.writeMerged(context.Background(), m)
+	merger := newMerger(st.parts)
+	result, err := index.writeMerged(context.Background(), merger)
 	require.NoError(t, err)
 	put(t, index, 2, 0, 5, "three")
 	require.NoError(t, index.Apply(context.Background(), []search.Change{{ID: "00150", Version: 9}}, "four"))
-	index.replace(m, result)
+	index.replace(merger, result)
 	st.release()
 	require.Equal(t, 199, total(t, index, search.HasKey("all")))
 	require.Equal(t, 5, total(t, index, search.HasKey("version:2")))
@@ -313,11 +327,11 @@ func TestApply_ManyBatches_AreMerged(t *testing.T) {
 	require.NoError(t, index.mergeAll(context.Background()))
 	require.Less(t, len(index.state.Load().parts), 4*mergeCount)
 	require.Equal(t, 300, total(t, index, search.HasKey("all")))
-	var all []search.Change
+	var deletions []search.Change
 	for i := range 300 {
-		all = append(all, search.Change{ID: fmt.Sprintf("%05d", i), Version: 2})
+		deletions = append(deletions, search.Change{ID: fmt.Sprintf("%05d", i), Version: 2})
 	}
-	require.NoError(t, index.Apply(context.Background(), all, "deleted"))
+	require.NoError(t, index.Apply(context.Background(), deletions, "deleted"))
 	require.NoError(t, index.mergeAll(context.Background()))
 	require.Empty(t, index.state.Load().parts)
 	require.Zero(t, index.Frequency("nurse"))
@@ -329,7 +343,7 @@ func TestApply_DuringLargeMerge_DoesNotWait(t *testing.T) {
 	t.Parallel()
 	index := open(t, options(t.TempDir()))
 	put(t, index, 1, 0, minFileDocs, "large")
-	index.maintaining.Lock() // as a large merge does
+	index.maintaining.Lock() // which a large merge holds until it ends
 	st, large, err := index.claim(slices.Clone[[]*part])
 	require.NoError(t, err)
 	for i := range 5 * maxParts {
@@ -345,8 +359,8 @@ func TestApply_DuringLargeMerge_DoesNotWait(t *testing.T) {
 }
 
 // segments returns the segments of the current state.
-func segments(x *Index) (list []*segment) {
-	for _, p := range x.state.Load().parts {
+func segments(index *Index) (list []*segment) {
+	for _, p := range index.state.Load().parts {
 		list = append(list, p.segment)
 	}
 	return list
@@ -359,24 +373,21 @@ func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 	o := options(t.TempDir())
 	index := open(t, o)
 	var writers sync.WaitGroup
-	applied := make(chan struct{})
+	appliedMany := make(chan struct{})
 	writers.Go(func() {
 		for i := 1; ; i++ {
 			if i == 100 {
-				close(applied)
+				close(appliedMany)
 			}
-			err := index.Apply(
-				context.Background(),
-				[]search.Change{{ID: fmt.Sprint(i), Version: 1, Document: &search.Document{Keys: []string{"all"}}}},
-				fmt.Sprint(i),
-			)
+			change := search.Change{ID: fmt.Sprint(i), Version: 1, Document: &search.Document{Keys: []string{"all"}}}
+			err := index.Apply(context.Background(), []search.Change{change}, fmt.Sprint(i))
 			if err != nil {
 				assert.ErrorIs(t, err, search.ErrIndexClosed)
 				return
 			}
 		}
 	})
-	<-applied
+	<-appliedMany
 	require.NoError(t, index.Close())
 	writers.Wait()
 	index = open(t, o)
@@ -395,7 +406,7 @@ func TestClose_DuringFind_WaitsForReaders(t *testing.T) {
 	st, err := index.acquire()
 	require.NoError(t, err)
 	require.NoError(t, index.Close())
-	require.Equal(t, "00099", st.parts[0].ids.at(0)) // still mapped
+	require.Equal(t, "00099", st.parts[0].ids.at(0), "the file is still mapped")
 	st.release()
 	require.Zero(t, st.parts[0].holders.Load())
 	_, err = index.acquire()
@@ -415,7 +426,7 @@ func TestTombstones_KeepLatest(t *testing.T) {
 	require.False(t, list.covers("10", 11))
 	require.Len(t, list.list(), maxTombstones)
 
-	list.add("10", 99) // the first entry of "10" is void
+	list.add("10", 99) // removes the first entry of "10", the oldest of all, but not its new version
 	list.add("new", 1)
 	require.True(t, list.covers("10", 99))
 }
@@ -429,18 +440,18 @@ func TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange(t *testing.T) {
 	o.Log = slog.New(failures)
 	index, err := Open(o)
 	require.NoError(t, err)
-	index.fileDocs = 1
+	index.fileDocs = 1 // so that each merge writes a file
 	require.NoError(t, os.RemoveAll(o.Folder))
 	for i := range mergeCount {
 		put(t, index, 1, i, i+1, "position")
 	}
 	require.Eventually(t, func() bool { return failures.count.Load() > 0 }, 30*time.Second, time.Millisecond)
-	first := time.Now()
+	firstFailure := time.Now()
 	for i := range 20 {
 		put(t, index, 2, i, i+1, "position")
-		time.Sleep(10 * time.Millisecond) // for maintain to take notice
+		time.Sleep(10 * time.Millisecond) // the background would now retry the merge if it did not pause
 	}
-	require.LessOrEqual(t, failures.count.Load(), 1+int64(time.Since(first)/minMergePause))
+	require.LessOrEqual(t, failures.count.Load(), 1+int64(time.Since(firstFailure)/minMergePause))
 	require.Error(t, index.Close())
 }
 

@@ -30,7 +30,8 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 		replaceUntilKilled(t, folder)
 		return
 	}
-	folder, position := t.TempDir(), ""
+	folder := t.TempDir()
+	position := ""
 	for range 8 {
 		child := exec.Command(os.Args[0], "-test.run", "^TestOpen_AfterKill_IsConsistent$")
 		child.Env = append(os.Environ(), "LOCUM_TEST_KILLED_FOLDER="+folder)
@@ -41,15 +42,16 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 
 		index, err := Open(options(folder))
 		require.NoError(t, err)
-		want := 0
-		if position = index.Position(); position != "" {
-			want = killedDocs
+		position = index.Position()
+		wantDocs := killedDocs
+		if position == "" { // killed before the first checkpoint
+			wantDocs = 0
 		}
-		require.Equal(t, want, total(t, index, search.HasKey("version:"+position)))
-		require.Equal(t, want, total(t, index, search.All()))
+		require.Equal(t, wantDocs, total(t, index, search.HasKey("version:"+position)))
+		require.Equal(t, wantDocs, total(t, index, search.All()))
 		require.NoError(t, index.Close())
 	}
-	require.NotEmpty(t, position)
+	require.NotEmpty(t, position, "at least one process has written a checkpoint")
 }
 
 // TestCheckpoint_DiskFull_KeepsOldState limits the size of the files that a child process can write, which
@@ -68,12 +70,13 @@ func TestCheckpoint_DiskFull_KeepsOldState(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(o.Folder, "*"+partialSuffix))
 	require.NoError(t, err)
 	require.Empty(t, files)
-	x := open(t, o)
-	require.Equal(t, "three", x.Position())
-	require.Equal(t, killedDocs, total(t, x, search.HasKey("version:3")))
+	index := open(t, o)
+	require.Equal(t, "three", index.Position())
+	require.Equal(t, killedDocs, total(t, index, search.HasKey("version:3")))
 }
 
-// fillFolder is the child process of TestCheckpoint_DiskFull_KeepsOldState.
+// fillFolder is the child process of TestCheckpoint_DiskFull_KeepsOldState. It stores version 1,
+// fails to store version 2, and stores version 3 when the limit is removed.
 func fillFolder(t *testing.T, folder string) {
 	signal.Ignore(syscall.SIGXFSZ) // the signal would end the process; without it, writing fails with EFBIG
 	index, err := Open(options(folder))
@@ -97,9 +100,9 @@ func fillFolder(t *testing.T, folder string) {
 	require.ErrorIs(t, checkpoint(), syscall.EFBIG)
 	require.ErrorIs(t, index.Compact(context.Background()), syscall.EFBIG)
 	require.Equal(t, killedDocs, total(t, index, search.HasKey("version:2")))
-	now, err := os.ReadFile(filepath.Join(folder, manifestFile))
+	storedAfterFailure, err := os.ReadFile(filepath.Join(folder, manifestFile))
 	require.NoError(t, err)
-	require.Equal(t, stored, now)
+	require.Equal(t, stored, storedAfterFailure)
 
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &unlimited))
 	put(t, index, 3, 0, killedDocs, "three")

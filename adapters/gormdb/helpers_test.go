@@ -1,0 +1,133 @@
+package gormdb
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"gorm.io/gorm"
+
+	"github.com/locumhq/locum/adapters"
+	"github.com/locumhq/locum/core/clock"
+)
+
+// testDeps returns dependencies with the clock of the system and without a log.
+func testDeps() adapters.Deps {
+	return adapters.Deps{
+		Clock: clock.System{},
+		NewID: func() string { return uuid.Must(uuid.NewV7()).String() },
+		Log:   slog.New(slog.DiscardHandler),
+	}
+}
+
+// openURL opens the database of the URL without its schema.
+func openURL(t *testing.T, url string) *DB {
+	t.Helper()
+	scheme, _, _ := strings.Cut(url, ":")
+	db, err := OpenDB(dialects[scheme], url, testDeps())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+// migrated opens the database of the URL and applies all migrations.
+func migrated(t *testing.T, url string) *DB {
+	t.Helper()
+	db := openURL(t, url)
+	_, err := schemas{db}.Up(t.Context())
+	require.NoError(t, err)
+	return db
+}
+
+// sqliteURL returns the URL of a database in a file that does not exist yet.
+func sqliteURL(t *testing.T) string {
+	t.Helper()
+	return "sqlite:" + t.TempDir() + "/test.db"
+}
+
+// openTestSQLite returns a database in a new file with the current schema.
+func openTestSQLite(t *testing.T) *DB {
+	t.Helper()
+	return migrated(t, sqliteURL(t))
+}
+
+// statements records the statements that a database receives, except for inserts.
+type statements struct {
+	sql  []string
+	vars [][]any // the values of each statement
+}
+
+// recordStatements returns the statements that the pools receive from now on.
+func recordStatements(t *testing.T, pools ...*gorm.DB) *statements {
+	t.Helper()
+	s := &statements{}
+	record := func(g *gorm.DB) {
+		if g.DryRun { // a subquery
+			return
+		}
+		s.sql = append(s.sql, g.Statement.SQL.String())
+		s.vars = append(s.vars, g.Statement.Vars)
+	}
+	for _, pool := range pools {
+		callbacks := pool.Callback()
+		require.NoError(t, callbacks.Query().After("gorm:query").Register("test:query", record))
+		require.NoError(t, callbacks.Row().After("gorm:row").Register("test:row", record))
+		require.NoError(t, callbacks.Raw().After("gorm:raw").Register("test:raw", record))
+		require.NoError(t, callbacks.Update().After("gorm:update").Register("test:update", record))
+		require.NoError(t, callbacks.Delete().After("gorm:delete").Register("test:delete", record))
+	}
+	return s
+}
+
+// allowSorting is an argument of requireIndexes for statements that may sort their rows.
+const allowSorting = "sorted"
+
+// requireIndexes checks the plan of every recorded statement on SQLite: no table is scanned, and
+// nothing is sorted that an index could sort. allowed are scans in the plan that are allowed,
+// such as the names of subqueries with few rows, and allowSorting.
+func (s *statements) requireIndexes(t *testing.T, db *DB, allowed ...string) {
+	t.Helper()
+	for i, sql := range s.sql {
+		for _, step := range sqlitePlan(t, db, sql, s.vars[i]) {
+			scanned, isScan := strings.CutPrefix(step, "SCAN ")
+			isListParameter := strings.HasPrefix(scanned, "json_each ")
+			require.False(t, isScan && !isListParameter && !slices.Contains(allowed, scanned), "%s\n%s", step, sql)
+			if !slices.Contains(allowed, allowSorting) {
+				require.NotContains(t, step, "TEMP B-TREE", sql)
+			}
+		}
+	}
+}
+
+// sqlitePlan returns the steps of SQLite's plan for the statement.
+func sqlitePlan(t *testing.T, db *DB, sql string, vars []any) (steps []string) {
+	t.Helper()
+	var plan []struct{ Detail string }
+	require.NoError(t, db.reader.Raw("EXPLAIN QUERY PLAN "+sql, vars...).Scan(&plan).Error, sql)
+	for _, step := range plan {
+		steps = append(steps, step.Detail)
+	}
+	return steps
+}
+
+// requireRowsInMariaDBPlan checks the plans of the recorded statements on MariaDB: no step reads
+// more than maxRows.
+func (s *statements) requireRowsInMariaDBPlan(t *testing.T, db *DB, maxRows int) {
+	t.Helper()
+	for i, sql := range s.sql {
+		var plan []struct {
+			Table, Type, Key, Extra string
+			Rows                    string
+		}
+		require.NoError(t, db.reader.Raw("EXPLAIN "+sql, s.vars[i]...).Scan(&plan).Error, sql)
+		for _, step := range plan {
+			rows := 0
+			_, _ = fmt.Sscan(step.Rows, &rows) // "20 (1%)" with a filter, nothing without a table
+			require.LessOrEqual(t, rows, maxRows, "%+v\n%s", step, sql)
+		}
+	}
+}
