@@ -34,8 +34,8 @@ func (p *thirdParty) grantFrom(t testing.TB, who *account) *oauth2.Token {
 // ended requires that neither the access token nor the refresh token is valid.
 func (p *thirdParty) ended(t testing.TB, token *oauth2.Token) {
 	t.Helper()
-	require.False(t, p.active(t, token.AccessToken))
-	p.refused(t, "/oauth/token", refreshing(token.RefreshToken), 400, "invalid_grant")
+	require.False(t, p.isActive(t, token.AccessToken))
+	p.refused(t, "/oauth/token", refreshGrant(token.RefreshToken), 400, "invalid_grant")
 }
 
 // TestConsents checks that users see the apps to which they have granted access, and that
@@ -66,7 +66,7 @@ func TestConsents(t *testing.T) {
 			me.delete("/api/auth/consents/" + party.ClientID).ok(200)
 			party.ended(t, mine)
 			party.ended(t, again)
-			require.True(t, party.active(t, theirs.AccessToken))
+			require.True(t, party.isActive(t, theirs.AccessToken))
 			me.delete("/api/auth/consents/"+party.ClientID).fails(404, "Consent not found")
 			me.delete("/api/auth/consents/nonsense").fails(404, "Consent not found")
 			server.guest(t).delete("/api/auth/consents/"+party.ClientID).fails(401, "Unauthorized")
@@ -84,10 +84,10 @@ func TestConsents(t *testing.T) {
 			require.Contains(t, page, `action="`+withdraw+`"`)
 			browser.Site = "cross-site"
 			require.Equal(t, 403, browser.open("POST", withdraw, url.Values{}).status)
-			require.True(t, party.active(t, token.AccessToken))
+			require.True(t, party.isActive(t, token.AccessToken))
 			browser.Site = "same-origin"
 			server.signedIn(t, server.seeker(t)).open("POST", withdraw, url.Values{})
-			require.True(t, party.active(t, token.AccessToken), "a stranger has nothing to take back")
+			require.True(t, party.isActive(t, token.AccessToken), "a stranger has nothing to take back")
 			require.Equal(t, "/developers/consents", browser.open("POST", withdraw, url.Values{}).header.Get("Location"))
 			party.ended(t, token)
 			require.Contains(t, browser.open("GET", "/developers/consents", nil).text, "No application may do anything")
@@ -109,7 +109,7 @@ func TestConsents(t *testing.T) {
 			party.ClientID, party.ClientSecret = made.text("data.app.clientId"), made.text("data.clientSecret")
 			token = party.grantFrom(t, server.seeker(t))
 			owner.delete("/api/developers/apps/" + party.ClientID).ok(200)
-			party.refused(t, "/oauth/token", refreshing(token.RefreshToken), 401, "invalid_client")
+			party.refused(t, "/oauth/token", refreshGrant(token.RefreshToken), 401, "invalid_client")
 		})
 	})
 }

@@ -93,7 +93,7 @@ func seed() uint64 {
 
 // fuzzedOperation is an operation of an API, with the document that describes it.
 type fuzzedOperation struct {
-	document     described
+	document     openAPIDocument
 	method, path string
 }
 
@@ -104,7 +104,7 @@ func fuzzedOperations(t *testing.T) []fuzzedOperation {
 	var operations []fuzzedOperation
 	_, portalAPI := openAPI(t)
 	_, developerAPI := openAPIOf(t, developer.API(adapters.Services{}, ""))
-	for _, document := range []described{portalAPI, developerAPI} {
+	for _, document := range []openAPIDocument{portalAPI, developerAPI} {
 		for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
 			for _, method := range slices.Sorted(maps.Keys(document.Paths[path])) {
 				operations = append(operations, fuzzedOperation{
@@ -152,7 +152,7 @@ func (u *matrixUsers) resources() map[string]string {
 // fuzzer creates random requests from the OpenAPI document.
 type fuzzer struct {
 	*rand.Rand
-	document           described
+	document           openAPIDocument
 	ownIDs, foreignIDs map[string]string
 	succeeded          map[string]bool // the operations that have succeeded
 }
@@ -266,7 +266,7 @@ func (f *fuzzer) text(schema map[string]any) string {
 
 // body returns a body for the media types of an operation: random, or its documented example,
 // mostly with one part replaced.
-func (f *fuzzer) body(content map[string]exampled) any {
+func (f *fuzzer) body(content map[string]mediaType) any {
 	if len(content) == 0 {
 		return nil
 	}

@@ -115,7 +115,7 @@ func TestOAuthGuide_Pasted_Works(t *testing.T) {
 		authorization := paste(blocks[1], "echo $VERIFIER")
 		path := strings.TrimPrefix(strings.TrimSpace(authorization[0]), server.url)
 		b := server.signedIn(t, server.seeker(t))
-		to, err := url.Parse(b.seen(b.Allow(path)).header.Get("Location"))
+		to, err := url.Parse(b.requireNoServerError(b.Allow(path)).header.Get("Location"))
 		require.NoError(t, err)
 
 		verifier := "VERIFIER=" + authorization[1]

@@ -44,7 +44,7 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 			ip := server.guest(t).ip
 			for i := range 60 {
 				path := []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke"}[i%3]
-				res := party.at(t, ip, path, "loc_cs_wrong"+strconv.Itoa(i), refreshing("x"))
+				res := party.at(t, ip, path, "loc_cs_wrong"+strconv.Itoa(i), refreshGrant("x"))
 				require.Equal(t, 401, res.status, "%s", res.raw)
 				require.Equal(t, "invalid_client", res.text("error"))
 			}
@@ -54,7 +54,7 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 			// The right secret is refused too, or the response would confirm a right guess.
 			for _, secret := range []string{"wrong", party.ClientSecret} {
 				for _, path := range []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke"} {
-					values := refreshing(token.RefreshToken)
+					values := refreshGrant(token.RefreshToken)
 					values.Set("token", token.AccessToken)
 					over := party.at(t, ip, path, secret, values)
 					require.Equal(t, 429, over.status, "%s", over.raw)
@@ -66,21 +66,21 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 					require.True(t, wait >= 1 && wait <= 60, "%d", wait)
 				}
 			}
-			require.True(t, party.active(t, token.AccessToken), "nothing was revoked, and elsewhere the client goes on")
+			require.True(t, party.isActive(t, token.AccessToken), "nothing was revoked, and elsewhere the client goes on")
 			other := server.thirdParty(t, nil)
 			require.Equal(t, 200,
 				other.at(t, ip, "/oauth/introspect", other.ClientSecret, url.Values{"token": {"x"}}).status,
 				"another client at the address")
 			// Clients at the same address cannot lock out a public client,
 			// which has no secret.
-			require.Equal(t, 400, device.at(t, ip, "/oauth/token", "", refreshing("x")).status)
+			require.Equal(t, 400, device.at(t, ip, "/oauth/token", "", refreshGrant("x")).status)
 		})
 		t.Run("correct secret is not limited", func(t *testing.T) {
 			t.Parallel()
 			p := server.thirdParty(t, nil)
 			ip := server.guest(t).ip
 			for range 150 {
-				res := p.at(t, ip, "/oauth/token", p.ClientSecret, redeem("expired", oauth2.GenerateVerifier()))
+				res := p.at(t, ip, "/oauth/token", p.ClientSecret, codeGrant("expired", oauth2.GenerateVerifier()))
 				require.Equal(t, 400, res.status, "%s", res.raw)
 				require.Equal(t, "invalid_grant", res.text("error"))
 			}

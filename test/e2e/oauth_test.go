@@ -31,10 +31,10 @@ func TestOAuth(t *testing.T) {
 				require.Equal(t, issuer+"/oauth/"+path, meta.text(name+"_endpoint"))
 			}
 		})
-		t.Run("the whole flow with golang.org/x/oauth2", func(t *testing.T) {
+		t.Run("sign-in, consent, exchange, refresh and revocation", func(t *testing.T) {
 			t.Parallel()
-			for _, more := range []object{nil, {"public": true}} {
-				party := server.thirdParty(t, more)
+			for _, kind := range []object{confidentialClient, publicClient} {
+				party := server.thirdParty(t, kind)
 				user := server.seeker(t)
 				verifier := oauth2.GenerateVerifier()
 				browser := server.browser(t)
@@ -45,9 +45,9 @@ func TestOAuth(t *testing.T) {
 				require.Equal(t, "/developers/sign-in", signIn.Path)
 				require.Equal(t, party.authorizationPath(verifier), signIn.Query().Get("next"))
 				require.Contains(t, browser.open("GET", signIn.String(), nil).text, `name="password"`)
-				onward := browser.open("POST", "/developers/sign-in",
+				afterSignIn := browser.open("POST", "/developers/sign-in",
 					url.Values{"email": {user.email}, "password": {password}, "next": {signIn.Query().Get("next")}})
-				require.Contains(t, onward.text, `href="/oauth/authorize?`)
+				require.Contains(t, afterSignIn.text, `href="/oauth/authorize?`)
 				page := browser.open("GET", party.authorizationPath(verifier), nil).text
 				for _, words := range []string{
 					"Ward Finder", "St Brigid&#39;s Hospital", "wardfinder.example.com",
@@ -61,7 +61,7 @@ func TestOAuth(t *testing.T) {
 				require.Regexp(t, `^loc_at_[0-9A-Za-z]{43}$`, token.AccessToken)
 				require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, token.RefreshToken)
 				require.Equal(t, "Bearer", token.TokenType)
-				require.EqualValues(t, 900, token.Extra("expires_in"))
+				require.EqualValues(t, 900, token.Extra("expires_in")) // 15 minutes
 				require.Equal(t, "jobs:read applications:write", token.Extra("scope"))
 
 				// An expired token makes the library refresh it.
@@ -72,16 +72,18 @@ func TestOAuth(t *testing.T) {
 				require.NotEqual(t, token.RefreshToken, fresh.RefreshToken)
 				status, _, _ := party.call(t, "/oauth/revoke", url.Values{"token": {fresh.RefreshToken}})
 				require.Equal(t, 200, status)
-				party.refused(t, "/oauth/token", refreshing(fresh.RefreshToken), 400, "invalid_grant")
+				party.refused(t, "/oauth/token", refreshGrant(fresh.RefreshToken), 400, "invalid_grant")
 			}
 		})
 		// Some browsers send neither Sec-Fetch-Site nor Origin.
 		t.Run("client without an Origin needs the CSRF token", func(t *testing.T) {
 			t.Parallel()
-			p, user, verifier := server.thirdParty(t, nil), server.seeker(t), oauth2.GenerateVerifier()
+			party := server.thirdParty(t, nil)
+			user := server.seeker(t)
+			verifier := oauth2.GenerateVerifier()
 			browser := server.browser(t)
 			browser.Site = ""
-			path := p.authorizationPath(verifier)
+			path := party.authorizationPath(verifier)
 			signedIn := browser.open("POST", "/developers/sign-in", url.Values{
 				"email":    {user.email},
 				"password": {password},
@@ -89,27 +91,28 @@ func TestOAuth(t *testing.T) {
 			})
 			require.Equal(t, 303, signedIn.status)
 			require.Equal(t, path, signedIn.header.Get("Location"))
-			for at, values := range map[string]url.Values{
+			for formPath, values := range map[string]url.Values{
 				path:                   {"decision": {"allow"}},
 				"/developers/apps":     {"name": {"Mine"}},
 				"/developers/sign-out": {},
 			} {
 				for _, csrf := range []string{"", "x"} {
 					values.Set("csrf", csrf)
-					require.Equal(t, 403, browser.open("POST", at, values).status, at)
+					require.Equal(t, 403, browser.open("POST", formPath, values).status, formPath)
 				}
 			}
 			require.NotEmpty(t, browser.allow(path).Get("code"))
-			mine := url.Values{"name": {"Mine"}, "csrf": {browser.Open("GET", "/developers", nil).Secret(t)}}
-			require.Equal(t, 200, browser.open("POST", "/developers/apps", mine).status)
-			other := server.browser(t)
-			other.Site = ""
-			other.signIn(server.seeker(t))
-			require.Equal(t, 403, other.open("POST", "/developers/apps", mine).status, "a secret is of one session")
+			newApp := url.Values{"name": {"Mine"}, "csrf": {browser.Open("GET", "/developers", nil).Secret(t)}}
+			require.Equal(t, 200, browser.open("POST", "/developers/apps", newApp).status)
+			otherBrowser := server.browser(t)
+			otherBrowser.Site = ""
+			otherBrowser.signIn(server.seeker(t))
+			require.Equal(t, 403, otherBrowser.open("POST", "/developers/apps", newApp).status, "a CSRF token is valid in its session only")
 		})
-		t.Run("introspection of own tokens only", func(t *testing.T) {
+		t.Run("introspection and revocation of own tokens only", func(t *testing.T) {
 			t.Parallel()
-			party, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			party := server.thirdParty(t, nil)
+			verifier := oauth2.GenerateVerifier()
 			code, user := party.authorizationCode(t, verifier)
 			token, err := party.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 			require.NoError(t, err)
@@ -118,26 +121,27 @@ func TestOAuth(t *testing.T) {
 			require.Equal(t, user.id, body["sub"])
 			require.Equal(t, party.ClientID, body["client_id"])
 			require.Equal(t, "jobs:read applications:write", body["scope"])
+			// Access tokens are valid for 15 minutes; the token was issued at most 30 seconds ago.
 			require.InDelta(t, time.Now().Add(15*time.Minute).Unix(), body["exp"], 30)
-			require.True(t, party.active(t, token.RefreshToken))
+			require.True(t, party.isActive(t, token.RefreshToken))
 			_, body, _ = server.thirdParty(t, nil).call(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}})
 			require.Equal(t, map[string]any{"active": false}, body) // as for an unknown token
 			server.thirdParty(t, object{"public": true}).
 				refused(t, "/oauth/introspect", url.Values{"token": {token.AccessToken}}, 401, "invalid_client")
-			require.False(t, party.active(t, "nonsense"))
-			// Another client cannot revoke it, and does not learn whether it
-			// exists.
+			require.False(t, party.isActive(t, "nonsense"))
+			// Another client cannot revoke a token, and does not learn whether it exists.
 			status, _, _ := server.thirdParty(t, nil).call(t, "/oauth/revoke", url.Values{"token": {token.AccessToken}})
 			require.Equal(t, 200, status)
-			require.True(t, party.active(t, token.AccessToken))
+			require.True(t, party.isActive(t, token.AccessToken))
 			status, _, _ = party.call(t, "/oauth/revoke", url.Values{"token": {token.AccessToken}, "token_type_hint": {"access_token"}})
 			require.Equal(t, 200, status)
-			require.False(t, party.active(t, token.AccessToken))
-			require.False(t, party.active(t, token.RefreshToken), "they are one authorization")
+			require.False(t, party.isActive(t, token.AccessToken))
+			require.False(t, party.isActive(t, token.RefreshToken), "both tokens are of one authorization")
 		})
 		t.Run("consent is remembered until more is requested", func(t *testing.T) {
 			t.Parallel()
-			party, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			party := server.thirdParty(t, nil)
+			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
 			browser.allow(party.authorizationPath(verifier))
 			require.NotEmpty(t, browser.redirectQuery(browser.open("GET", party.authorizationPath(verifier), nil)).Get("code"))
@@ -148,8 +152,8 @@ func TestOAuth(t *testing.T) {
 			more := *party
 			more.Scopes = []string{"applications:read"}
 			require.Equal(t, 200, browser.open("GET", more.authorizationPath(verifier), nil).status)
-			// A public client may have been replaced by another program on the
-			// device.
+			// The consent for a public client is not remembered: another program on the device may have
+			// replaced it.
 			device := server.thirdParty(t, object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb"}})
 			device.RedirectURL = "http://127.0.0.1:49152/cb"
 			browser.allow(device.authorizationPath(verifier))
@@ -157,15 +161,16 @@ func TestOAuth(t *testing.T) {
 		})
 		t.Run("state parameter", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
-			b := server.signedIn(t, server.seeker(t))
-			b.allow(p.authorizationPath(verifier))
+			party := server.thirdParty(t, nil)
+			verifier := oauth2.GenerateVerifier()
+			browser := server.signedIn(t, server.seeker(t))
+			browser.allow(party.authorizationPath(verifier))
 			// Any state is returned unchanged.
 			for _, state := range []string{"s", "", "long enough", strings.Repeat("x", 2000)} {
-				path := strings.TrimPrefix(p.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)), server.url)
-				answer := b.open("GET", path, nil)
-				require.Equal(t, 303, answer.status, answer.text)
-				to, err := url.Parse(answer.header.Get("Location"))
+				path := strings.TrimPrefix(party.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)), server.url)
+				resp := browser.open("GET", path, nil)
+				require.Equal(t, 303, resp.status, resp.text)
+				to, err := url.Parse(resp.header.Get("Location"))
 				require.NoError(t, err)
 				require.NotEmpty(t, to.Query().Get("code"), to)
 				require.Equal(t, state != "", to.Query().Has("state"))
@@ -174,41 +179,67 @@ func TestOAuth(t *testing.T) {
 		})
 		t.Run("denied consent", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
-			b := server.signedIn(t, server.seeker(t))
-			csrf := b.Open("GET", p.authorizationPath(verifier), nil).Secret(t)
-			require.Equal(t, "access_denied", b.decide(p.authorizationPath(verifier), "deny", csrf).Get("error"))
-			require.Equal(t, 200, b.open("GET", p.authorizationPath(verifier), nil).status, "nothing is remembered")
+			party := server.thirdParty(t, nil)
+			verifier := oauth2.GenerateVerifier()
+			browser := server.signedIn(t, server.seeker(t))
+			csrf := browser.Open("GET", party.authorizationPath(verifier), nil).Secret(t)
+			require.Equal(t, "access_denied", browser.decide(party.authorizationPath(verifier), "deny", csrf).Get("error"))
+			require.Equal(t, 200, browser.open("GET", party.authorizationPath(verifier), nil).status, "a denial is not remembered")
 		})
-		t.Run("form values in the link", func(t *testing.T) {
+		t.Run("decision in the link is ignored", func(t *testing.T) {
 			t.Parallel()
-			p, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
-			b := server.signedIn(t, server.seeker(t))
+			party := server.thirdParty(t, nil)
+			verifier := oauth2.GenerateVerifier()
+			browser := server.signedIn(t, server.seeker(t))
 			// A link must not be able to fill in the decision of the user.
-			for _, more := range []string{"&decision=allow", "&decision=allow&csrf=x"} {
-				link := p.authorizationPath(verifier) + more
-				csrf := b.Open("GET", link, nil).Secret(t)
-				require.Equal(t, "access_denied", b.decide(link, "deny", csrf).Get("error"))
+			for _, parameters := range []string{"&decision=allow", "&decision=allow&csrf=x"} {
+				link := party.authorizationPath(verifier) + parameters
+				csrf := browser.Open("GET", link, nil).Secret(t)
+				require.Equal(t, "access_denied", browser.decide(link, "deny", csrf).Get("error"))
 			}
 		})
-		t.Run("hostile input is handled", func(t *testing.T) {
+		t.Run("hostile parameters of the authorization request", func(t *testing.T) {
 			t.Parallel()
-			party, verifier := server.thirdParty(t, nil), oauth2.GenerateVerifier()
+			party := server.thirdParty(t, nil)
+			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
-			for _, more := range []string{
+			for _, parameters := range []string{
 				"&request=x", "&request_uri=urn:ietf:params:oauth:request_uri:x",
 				"&client_id=" + party.ClientID, "&%zz", "&registration=x", "&resource=a&resource=b",
 			} {
-				got := browser.open("GET", party.authorizationPath(verifier)+more, nil)
-				require.Contains(t, []int{303, 400}, got.status, more)
+				resp := browser.open("GET", party.authorizationPath(verifier)+parameters, nil)
+				require.Contains(t, []int{303, 400}, resp.status, parameters)
 			}
-			for _, values := range []url.Values{{}, {"grant_type": {"authorization_code"}}, {"grant_type": {"refresh_token"}}, redeem("\x00\xff", verifier), refreshing(strings.Repeat("x", 5000)),
-				{"grant_type": {"password"}}, {"grant_type": {"client_credentials"}}, {"grant_type": {"refresh_token", "refresh_token"}}, {"grant_type": {"\xff"}},
+			for responseType, code := range map[string]string{
+				"":                    "invalid_request",
+				"response_type=token": "unsupported_response_type",
+			} {
+				path := strings.Replace(party.authorizationPath(verifier), "response_type=code", responseType, 1)
+				require.Equal(t, code, browser.redirectQuery(browser.open("GET", path, nil)).Get("error"))
+			}
+			party.ClientID = "00000000-0000-0000-0000-000000000000" // an id that no client has
+			require.Equal(t, 400, browser.open("GET", party.authorizationPath(verifier), nil).status)
+		})
+		t.Run("malformed forms", func(t *testing.T) {
+			t.Parallel()
+			party := server.thirdParty(t, nil)
+			verifier := oauth2.GenerateVerifier()
+			for _, values := range []url.Values{
+				{},
+				{"grant_type": {"authorization_code"}},
+				{"grant_type": {"refresh_token"}},
+				codeGrant("\x00\xff", verifier),
+				refreshGrant(strings.Repeat("x", 5000)),
+				{"grant_type": {"password"}},
+				{"grant_type": {"client_credentials"}},
+				{"grant_type": {"refresh_token", "refresh_token"}},
+				{"grant_type": {"\xff"}},
 				{
 					"grant_type":            {"refresh_token"},
 					"client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
 					"client_assertion":      {"x.y.z"},
-				}} {
+				},
+			} {
 				for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
 					status, body, _ := party.call(t, path, values)
 					require.Contains(t, []int{400, 401}, status)
@@ -216,32 +247,23 @@ func TestOAuth(t *testing.T) {
 				}
 			}
 			party.refused(t, "/oauth/token", url.Values{"grant_type": {"password"}}, 400, "unsupported_grant_type")
-			for _, missing := range []url.Values{{}, redeem("", verifier), refreshing("")} {
-				party.refused(t, "/oauth/token", missing, 400, "invalid_request")
+			for _, incomplete := range []url.Values{{}, codeGrant("", verifier), refreshGrant("")} {
+				party.refused(t, "/oauth/token", incomplete, 400, "invalid_request")
 			}
-			require.Equal(
-				t,
-				"invalid_request",
-				browser.redirectQuery(browser.open("GET", strings.Replace(party.authorizationPath(verifier), "response_type=code", "", 1), nil)).
-					Get("error"),
-			)
-			require.Equal(
-				t,
-				"unsupported_response_type",
-				browser.redirectQuery(browser.open("GET", strings.Replace(party.authorizationPath(verifier), "response_type=code", "response_type=token", 1), nil)).
-					Get("error"),
-			)
+			asJSON := server.guest(t).try("POST", "/oauth/token", object{"grant_type": "authorization_code"})
+			require.Contains(t, []int{400, 401}, asJSON.status)
+		})
+		t.Run("wrong secret and unknown client", func(t *testing.T) {
+			t.Parallel()
+			party := server.thirdParty(t, nil)
 			party.ClientSecret = "wrong"
-			_, _, header := party.call(t, "/oauth/token", refreshing("x"))
+			_, _, header := party.call(t, "/oauth/token", refreshGrant("x"))
 			require.Contains(t, header.Get("WWW-Authenticate"), "Basic")
-			party.refused(t, "/oauth/token", refreshing("x"), 401, "invalid_client")
+			party.refused(t, "/oauth/token", refreshGrant("x"), 401, "invalid_client")
 			for _, id := range []string{"nonsense", "\x00", "00000000-0000-0000-0000-000000000000"} {
 				party.ClientID = id
-				party.refused(t, "/oauth/token", refreshing("x"), 401, "invalid_client")
+				party.refused(t, "/oauth/token", refreshGrant("x"), 401, "invalid_client")
 			}
-			require.Equal(t, 400, browser.open("GET", party.authorizationPath(verifier), nil).status)
-			require.Contains(t, []int{400, 401},
-				server.guest(t).try("POST", "/oauth/token", object{"grant_type": "authorization_code"}).status)
 		})
 	})
 }

@@ -18,27 +18,32 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
+// nextStripeSecret is the webhook secret that replaces kit.StripeSecret in a rotation.
+const nextStripeSecret = "whsec_next"
+
 // withStripe runs the test with servers that collect payments with a fake Stripe, which the
 // test scripts. Two webhook secrets are valid, as during a rotation.
 func withStripe(t *testing.T, test func(t *testing.T, server *testServer, stripe *kit.Stripe)) {
 	t.Helper()
 	stripe := kit.NewStripe(t, time.Now)
 	onEachSetup(t, func(t *testing.T, server *testServer) { test(t, server, stripe) },
-		"LOCUM_PAYMENTS_URL=stripe:?api_base="+stripe.URL, "LOCUM_PAYMENTS_STRIPE_KEY=sk_test_hidden",
-		"LOCUM_PAYMENTS_PUBLISHABLE_KEY=pk_test_shown", "LOCUM_PAYMENTS_WEBHOOK_SECRETS=whsec_next,"+kit.StripeSecret)
+		"LOCUM_PAYMENTS_URL=stripe:?api_base="+stripe.URL,
+		"LOCUM_PAYMENTS_STRIPE_KEY=sk_test_hidden",
+		"LOCUM_PAYMENTS_PUBLISHABLE_KEY=pk_test_shown",
+		"LOCUM_PAYMENTS_WEBHOOK_SECRETS="+nextStripeSecret+","+kit.StripeSecret)
 }
 
 // deliver sends a webhook of Stripe and returns the status of the response. It may run in
 // goroutines, so that it reports errors without ending the test.
 func (s *testServer) deliver(t testing.TB, body []byte, signature string) int {
-	r, err := http.NewRequest(http.MethodPost, s.url+"/api/payments/webhooks", bytes.NewReader(body))
+	request, err := http.NewRequest(http.MethodPost, s.url+"/api/payments/webhooks", bytes.NewReader(body))
 	if err != nil {
 		t.Error(err)
 		return 0
 	}
-	r.Header.Set("Content-Type", "application/json; charset=utf-8")
-	r.Header.Set("Stripe-Signature", signature)
-	response, err := http.DefaultClient.Do(r)
+	request.Header.Set("Content-Type", "application/json; charset=utf-8")
+	request.Header.Set("Stripe-Signature", signature)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Error(err)
 		return 0
@@ -47,20 +52,20 @@ func (s *testServer) deliver(t testing.TB, body []byte, signature string) int {
 	return response.StatusCode
 }
 
-// begin chooses the premium plan with a card that needs 3-D Secure, and returns the key of the
-// payment, which is pending until the payer confirms it.
-func (a *account) begin(stripe *kit.Stripe) (key string) {
+// beginPayment chooses the premium plan with a card that needs 3-D Secure, and returns the key of
+// the payment, which is pending until the payer confirms it.
+func (a *account) beginPayment(stripe *kit.Stripe) (key string) {
 	a.t.Helper()
-	chosen := a.fromNewAddress().
+	pending := a.fromNewAddress().
 		post(billingPath, object{
 			"intent":          "create-subscription",
 			"planId":          "premium",
 			"paymentMethodId": stripe.NewMethod(kit.CardSecure),
 		}).
 		ok(202)
-	require.Equal(a.t, "basic", chosen.text("data.subscription.tier"))
-	require.Equal(a.t, "pk_test_shown", chosen.text("data.action.publishableKey"))
-	require.Contains(a.t, chosen.text("data.action.redirectUrl"), stripe.URL+"/3ds/")
+	require.Equal(a.t, "basic", pending.text("data.subscription.tier"))
+	require.Equal(a.t, "pk_test_shown", pending.text("data.action.publishableKey"))
+	require.Contains(a.t, pending.text("data.action.redirectUrl"), stripe.URL+"/3ds/")
 	history := a.fromNewAddress().get(billingPath).ok(200)
 	key = history.text("data.billing.billingHistory.0.id")
 	require.Len(a.t, stripe.Intents(key), 1)
@@ -72,7 +77,8 @@ func (a *account) tier() string {
 	return a.fromNewAddress().get(billingPath).ok(200).text("data.billing.subscription.tier")
 }
 
-// requirePremium checks that the payment was collected and reported once.
+// requirePremium requires that the jobseeker has the premium plan, and that the payment was
+// collected and reported once.
 func (a *account) requirePremium(stripe *kit.Stripe, key string) {
 	a.t.Helper()
 	billing := a.fromNewAddress().get(billingPath).ok(200)
@@ -96,58 +102,64 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 	withStripe(t, func(t *testing.T, server *testServer, stripe *kit.Stripe) {
 		t.Run("any order, repeated and concurrent", func(t *testing.T) {
 			t.Parallel()
-			for range 3 {
+			for range 3 { // three random orders
 				seeker := server.seeker(t)
-				key := seeker.begin(stripe)
-				stale, signature := stripe.SignedEvent("payment_intent.requires_action", key, kit.StripeSecret)
-				require.Equal(t, 200, server.deliver(t, stale, signature))
+				key := seeker.beginPayment(stripe)
+				stale, staleSignature := stripe.SignedEvent("payment_intent.requires_action", key, kit.StripeSecret)
+				require.Equal(t, 200, server.deliver(t, stale, staleSignature))
 				failed, failedSignature := stripe.SignedEvent("payment_intent.payment_failed", key, kit.StripeSecret)
 				require.Equal(t, 200, server.deliver(t, failed, failedSignature), "the content of a webhook is not trusted")
 				require.Equal(t, "basic", seeker.tier())
 				stripe.FinishAuthentication(key, "processing")
-				require.Equal(t, 200, server.deliver(t, stale, signature))
+				require.Equal(t, 200, server.deliver(t, stale, staleSignature))
 				require.Equal(t, "basic", seeker.tier())
 				stripe.FinishAuthentication(key, "succeeded")
 
 				type webhook struct {
-					body      []byte
-					signature string
-					status    int
+					body       []byte
+					signature  string
+					wantStatus int
 				}
 				// A webhook only makes the server read the payment from Stripe, so that old
 				// ones are harmless. Those with a wrong or no signature are refused.
-				all := []webhook{
-					{stale, signature, 200},
-					{failed, failedSignature, 200},
-					{stale, strings.Replace(signature, "v1=", "v1=00", 1), 400},
-					{stale, "", 400},
+				forgedSignature := strings.Replace(staleSignature, "v1=", "v1=00", 1)
+				webhooks := []webhook{
+					{body: stale, signature: staleSignature, wantStatus: 200},
+					{body: failed, signature: failedSignature, wantStatus: 200},
+					{body: stale, signature: forgedSignature, wantStatus: 400},
+					{body: stale, signature: "", wantStatus: 400},
 				}
 				for _, kind := range []string{"created", "processing", "succeeded"} {
-					for _, secret := range []string{kit.StripeSecret, "whsec_next"} {
+					for _, secret := range []string{kit.StripeSecret, nextStripeSecret} {
 						body, signature := stripe.SignedEvent("payment_intent."+kind, key, secret)
-						all = append(all, webhook{body, signature, 200})
+						webhooks = append(webhooks, webhook{body: body, signature: signature, wantStatus: 200})
 					}
 				}
-				all = slices.Concat(all, all, all)
-				rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-				var sent sync.WaitGroup
-				for worker := range 4 {
-					sent.Go(func() {
-						for i := worker; i < len(all); i += 4 {
-							if status := server.deliver(t, all[i].body, all[i].signature); status != all[i].status {
-								t.Errorf("%s: %d, not %d", all[i].body, status, all[i].status)
+				webhooks = slices.Concat(webhooks, webhooks, webhooks) // each three times
+				rand.Shuffle(len(webhooks), func(i, j int) { webhooks[i], webhooks[j] = webhooks[j], webhooks[i] })
+				queue := make(chan webhook, len(webhooks))
+				for _, webhook := range webhooks {
+					queue <- webhook
+				}
+				close(queue)
+				var senders sync.WaitGroup
+				for range 4 {
+					senders.Go(func() {
+						for webhook := range queue {
+							if status := server.deliver(t, webhook.body, webhook.signature); status != webhook.wantStatus {
+								t.Errorf("%s: %d, not %d", webhook.body, status, webhook.wantStatus)
 							}
 						}
 					})
 				}
-				sent.Wait()
+				senders.Wait()
 				seeker.requirePremium(stripe, key)
 			}
 		})
 		t.Run("lost webhook", func(t *testing.T) {
 			t.Parallel()
 			seeker := server.seeker(t)
-			key := seeker.begin(stripe)
+			key := seeker.beginPayment(stripe)
 			stripe.FinishAuthentication(key, "succeeded")
 			require.Eventually(t, func() bool { return seeker.tier() == "premium" }, 5*time.Minute,
 				time.Second, "pending payments are polled")
@@ -156,16 +168,12 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 		t.Run("payer who returns before the webhook", func(t *testing.T) {
 			t.Parallel()
 			seeker := server.seeker(t)
-			key := seeker.begin(stripe)
+			key := seeker.beginPayment(stripe)
 			stripe.FinishAuthentication(key, "succeeded")
-			require.Equal(
-				t,
-				"premium",
-				seeker.fromNewAddress().
-					post(billingPath, object{"intent": "create-subscription", "planId": "premium"}).
-					ok(200).
-					text("data.subscription.tier"),
-			)
+			returned := seeker.fromNewAddress().
+				post(billingPath, object{"intent": "create-subscription", "planId": "premium"}).
+				ok(200)
+			require.Equal(t, "premium", returned.text("data.subscription.tier"))
 			body, signature := stripe.SignedEvent("payment_intent.succeeded", key, kit.StripeSecret)
 			require.Equal(t, 200, server.deliver(t, body, signature))
 			seeker.requirePremium(stripe, key)
@@ -173,9 +181,9 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 		t.Run("failed authentication", func(t *testing.T) {
 			t.Parallel()
 			seeker := server.seeker(t)
-			key := seeker.begin(stripe)
+			key := seeker.beginPayment(stripe)
 			stripe.FinishAuthentication(key, "requires_payment_method")
-			for range 3 {
+			for range 3 { // repeated webhooks send no second e-mail
 				body, signature := stripe.SignedEvent("payment_intent.payment_failed", key, kit.StripeSecret)
 				require.Equal(t, 200, server.deliver(t, body, signature))
 			}
@@ -184,7 +192,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			server.waitForMail(t, seeker.email, "Your payment did not work")
 			require.Len(t, server.messagesTo(t, seeker.email, "Your payment did not work"), 1)
 		})
-		t.Run("application", func(t *testing.T) {
+		t.Run("plan of an app", func(t *testing.T) {
 			t.Parallel()
 			boss := server.employer(t)
 			app := boss.app()
@@ -198,7 +206,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			key := stripe.ChargeKey(id)
 			stripe.FinishAuthentication(key, "succeeded")
 			body, signature := stripe.SignedEvent("payment_intent.succeeded", key, kit.StripeSecret)
-			for range 3 {
+			for range 3 { // repeated webhooks make no second entry in the audit log
 				require.Equal(t, 200, server.deliver(t, body, signature))
 			}
 			require.Eventually(t,
@@ -207,7 +215,7 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			require.Equal(t, [][4]string{{"plan.changed", boss.id, app, "professional"}}, boss.auditEntries("&action=plan.changed"))
 		})
 		// The stored response is repeated even when the payment has succeeded meanwhile.
-		t.Run("Idempotency-Key", func(t *testing.T) {
+		t.Run("repeated request with an Idempotency-Key", func(t *testing.T) {
 			t.Parallel()
 			seeker := server.seeker(t)
 			app := seeker.app()
@@ -216,18 +224,22 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				body object
 			}{
 				"user:" + seeker.id: {
-					billingPath,
-					object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": stripe.NewMethod(kit.CardSecure)},
+					path: billingPath,
+					body: object{
+						"intent":          "create-subscription",
+						"planId":          "premium",
+						"paymentMethodId": stripe.NewMethod(kit.CardSecure),
+					},
 				},
 				"application:" + app: {
-					"/api/developers/apps/" + app + "/plan",
-					object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)},
+					path: "/api/developers/apps/" + app + "/plan",
+					body: object{"plan": "professional", "paymentMethodId": stripe.NewMethod(kit.CardSecure)},
 				},
 			} {
-				send := func(key string) *response {
-					c := seeker.fromNewAddress()
-					c.key = key
-					return c.post(request.path, request.body)
+				send := func(idempotencyKey string) *response {
+					client := seeker.fromNewAddress()
+					client.key = idempotencyKey
+					return client.post(request.path, request.body)
 				}
 				first := send("k1").ok(202)
 				id, _, _ := strings.Cut(first.text("data.action.clientSecret"), "_secret")
@@ -250,17 +262,17 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			seeker.requirePremium(stripe, seeker.fromNewAddress().get(billingPath).ok(200).text("data.billing.billingHistory.0.id"))
 			require.Equal(t, "professional", seeker.fromNewAddress().get("/api/developers/apps/"+app).ok(200).text("data.app.plan"))
 		})
-		t.Run("dashboard", func(t *testing.T) {
+		t.Run("plan of an app on its page", func(t *testing.T) {
 			t.Parallel()
-			me := server.seeker(t)
-			app := me.app()
+			developer := server.seeker(t)
+			app := developer.app()
 			path := "/developers/apps/" + app
-			browser := server.signedIn(t, me)
-			choose := func(method string) pageView {
+			browser := server.signedIn(t, developer)
+			choosePlan := func(method string) pageView {
 				return browser.open("POST", path+"/plan", url.Values{"plan": {"professional"}, "paymentMethodId": {method}})
 			}
 			method := stripe.NewMethod(kit.CardSecure)
-			page := choose(method)
+			page := choosePlan(method)
 			require.Equal(t, 200, page.status)
 			require.Contains(t, page.text, "Your bank asks you to confirm this payment. Your plan changes once you have.")
 			require.Contains(t, page.text, "60 of 60 are left")
@@ -269,19 +281,19 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			id, ok := strings.CutPrefix(html.UnescapeString(link[1]), stripe.URL+"/3ds/")
 			require.True(t, ok, link[1])
 			for _, method := range []string{method, ""} {
-				require.Contains(t, choose(method).text, link[0], "the same payment can be confirmed later")
+				require.Contains(t, choosePlan(method).text, link[0], "the same payment can be confirmed later")
 			}
 			require.NotContains(t, browser.open("GET", path, nil).text, link[0])
 
 			key := stripe.ChargeKey(id)
 			stripe.FinishAuthentication(key, "succeeded")
-			require.Equal(t, 303, choose("").status)
+			require.Equal(t, 303, choosePlan("").status)
 			done := browser.open("GET", path, nil).text
 			require.Contains(t, done, "of 300 are left")
 			require.NotContains(t, done, "Confirm the payment")
 			require.Equal(t, 1, stripe.CountOwned("pi", "application:"+app))
 		})
-		t.Run("set-up, decline and erasure", func(t *testing.T) {
+		t.Run("set-up, declined card and account deletion", func(t *testing.T) {
 			t.Parallel()
 			seeker := server.seeker(t)
 			action := seeker.fromNewAddress().post("/api/billing/setup-intents", nil).ok(200)

@@ -37,8 +37,8 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	}
 	two.serve(t)
 
-	one.ready(t)
-	two.ready(t)
+	one.waitUntilReady(t)
+	two.waitUntilReady(t)
 	employer := one.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
 	require.Eventually(t, func() bool { return two.isListed(t, "Theatre Nurse") }, waitTimeout, 10*time.Millisecond)

@@ -17,23 +17,27 @@ import (
 )
 
 // uniqueUser is a user whose names and address no other user has, so that any remaining
-// personal data can be found. local is the address before the @.
+// personal data can be found.
 type uniqueUser struct {
 	*account
-	first, last, local string
+	first, last string // names
+	local       string // the address before the @
 }
 
-// registerUnique registers a user by the route with the path, with the members of more.
-func (s *testServer) registerUnique(t testing.TB, path string, more object) uniqueUser {
+// registerUnique registers a user of the type "jobseeker" or "employer".
+func (s *testServer) registerUnique(t testing.TB, userType string) uniqueUser {
 	t.Helper()
-	c, tag := s.guest(t), newEmail()[1:9]
+	guest := s.guest(t)
+	tag := newEmail()[1:9] // a part that differs for each address
 	user := uniqueUser{first: "Zephyrine" + tag, last: "Quillfeather" + tag, local: "zq" + tag}
 	email := user.local + "@privacy.example"
-	body := object{"email": email, "password": password, "name": user.first + " " + user.last}
-	for k, v := range more {
-		body[k] = v
-	}
-	user.account = s.account(t, c.post(path, body), c, email)
+	registered := guest.post("/api/auth/register", object{
+		"email":    email,
+		"password": password,
+		"name":     user.first + " " + user.last,
+		"userType": userType,
+	})
+	user.account = s.account(t, registered, guest, email)
 	return user
 }
 
@@ -44,34 +48,41 @@ func (u uniqueUser) words() []string { return []string{u.email, u.local, u.first
 // and files except sent e-mails, which the server cannot recall.
 func (u uniqueUser) findTraces() []string {
 	u.t.Helper()
-	var out []string
+	var places []string
 	for column, example := range kit.ColumnsContaining(u.t, u.server.databaseURL(), u.words()...) {
-		out = append(out, column+": "+example)
+		places = append(places, column+": "+example)
 	}
 	root := filepath.Join(u.server.dir, "data", "files")
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) || err == nil && d.IsDir() {
-			return nil // a file may be deleted meanwhile
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // the server deleted the file meanwhile
 		}
-		content, _ := os.ReadFile(path)
+		if err == nil && entry.IsDir() {
+			return nil
+		}
+		content, _ := os.ReadFile(path) // empty if the server deletes the file before
 		for _, word := range u.words() {
 			if bytes.Contains(content, []byte(word)) || strings.Contains(path, word) {
-				out = append(out, path)
+				places = append(places, path)
 			}
 		}
 		return err
 	})
 	require.NoError(u.t, err)
-	return out
+	return places
 }
 
 // requireErased waits until no personal data is left, since background tasks delete some of it,
 // and requires that the log never contained any.
 func (u uniqueUser) requireErased() {
 	u.t.Helper()
-	var left []string
-	if !assert.Eventually(u.t, func() bool { left = u.findTraces(); return len(left) == 0 }, waitTimeout, 100*time.Millisecond) {
-		require.Empty(u.t, left, "remaining data of %s", u.email)
+	var remaining []string
+	isErased := func() bool {
+		remaining = u.findTraces()
+		return len(remaining) == 0
+	}
+	if !assert.Eventually(u.t, isErased, waitTimeout, 100*time.Millisecond) {
+		require.Empty(u.t, remaining, "remaining data of %s", u.email)
 	}
 	log := u.server.log.String()
 	require.NotContains(u.t, log, u.email)
@@ -99,34 +110,34 @@ func (u uniqueUser) createApp() {
 // interviews and exports.
 func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		user := server.registerUnique(t, "/api/auth/register", object{"userType": "jobseeker"})
-		me := "I am " + user.first + " " + user.last + " <" + user.email + ">"
+		user := server.registerUnique(t, "jobseeker")
+		personalText := "I am " + user.first + " " + user.last + " <" + user.email + ">"
 		employer := server.employer(t)
 		listing := employer.listing(object{"title": "Staff Nurse", "questions": []object{{"id": "why", "text": "Why?", "required": false}}})
 		second := employer.listing(object{"title": "Ward Sister"})
-		seeker := user.fromNewAddress
+		seeker := user.fromNewAddress // each request from another address, because limits count addresses
 
 		// Everything that a jobseeker can do, with their name in every text.
 		seeker().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{
 			"firstName":   user.first,
 			"lastName":    user.last,
-			"bio":         me,
+			"bio":         personalText,
 			"phone":       "+44 20 7946 0000",
 			"location":    "Leeds",
-			"currentRole": me[:40],
+			"currentRole": personalText[:40],
 			"email":       user.local + "@elsewhere.example",
 		}}).ok(200)
 		id := seeker().post("/api/jobseekers/applications", object{
 			"listingId":   listing,
-			"coverLetter": me,
-			"answers":     []object{{"question_id": "why", "answer": me}},
+			"coverLetter": personalText,
+			"answers":     []object{{"question_id": "why", "answer": personalText}},
 		}).
 			ok(201).
 			text("data.id")
-		user.application(second, object{"coverLetter": me})
+		user.application(second, object{"coverLetter": personalText})
 		seeker().put("/api/jobseekers/applications/"+id, object{"status": "in-progress", "statusColor": user.first}).ok(200)
 		saved := seeker().post("/api/jobseekers/saved", object{"listingId": listing}).ok(201).text("data.id")
-		seeker().put("/api/jobseekers/bookmarks/"+saved, object{"notes": me}).ok(200)
+		seeker().put("/api/jobseekers/bookmarks/"+saved, object{"notes": personalText}).ok(200)
 		seeker().post("/api/jobseekers/search", object{
 			"intent":      "save-search",
 			"name":        user.first + "'s search",
@@ -140,13 +151,13 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 			"preferences": {`{"call me":"` + user.first + `"}`},
 		}).
 			ok(200)
-		seeker().put("/api/jobseekers/settings", object{"intent": "update-profile", "profile": object{"bio": me}}).ok(200)
+		seeker().put("/api/jobseekers/settings", object{"intent": "update-profile", "profile": object{"bio": personalText}}).ok(200)
 		seeker().post("/api/jobseekers/documents", object{
 			"intent":   "upload-document",
 			"type":     "cv",
 			"title":    user.first,
 			"fileName": user.last + ".txt",
-			"content":  me,
+			"content":  personalText,
 		}).
 			ok(200)
 		seeker().put("/api/jobseekers/settings", object{"intent": "update-privacy", "showProfile": true}).ok(200)
@@ -177,8 +188,9 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		server.waitForMail(t, user.local+"@elsewhere.example", "confirm your new")
 		server.waitForMail(t, user.email, "Set a new password")
 		server.waitForMail(t, user.email, "Join ")
-		// Without this, a search that finds nothing would make the test useless.
-		require.Greater(t, len(user.findTraces()), 8, "the search finds the listings")
+		// Without this, a search that finds nothing would make the test useless. The requests
+		// wrote the name to many more places than 8.
+		require.Greater(t, len(user.findTraces()), 8)
 
 		user.delete("/api/jobseekers/profile").ok(200)
 		user.requireSignedOut(t)
@@ -192,29 +204,28 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		require.Equal(t, "withdrawn", seen.text("data.application.status"))
 		employer.get("/api/employers/exports/"+export).fails(404, "Export not found")
 		require.Len(t, employer.get("/api/employers/team").ok(200).list("data.team"), 1)
-		c := server.guest(t)
-		again := server.account(
-			t,
-			c.post("/api/auth/register", object{
-				"email":    user.email,
-				"password": password,
-				"name":     "Somebody Else",
-				"userType": "jobseeker",
-			}),
-			c,
-			user.email,
-		)
-		require.NotEqual(t, user.id, again.id)
-		require.Empty(t, again.get("/api/jobseekers/applications").ok(200).list("data.applications"))
+
+		// The address can be registered again, for a new account without the old data.
+		guest := server.guest(t)
+		registered := guest.post("/api/auth/register", object{
+			"email":    user.email,
+			"password": password,
+			"name":     "Somebody Else",
+			"userType": "jobseeker",
+		})
+		newAccount := server.account(t, registered, guest, user.email)
+		require.NotEqual(t, user.id, newAccount.id)
+		require.Empty(t, newAccount.get("/api/jobseekers/applications").ok(200).list("data.applications"))
 	})
 }
 
-// TestDeleteAccount_Employer_LeavesNothing checks the same for the only admin of an
-// organization, whose jobs close. An applicant keeps the application.
+// TestDeleteAccount_Employer_LeavesNothing checks that the deletion of the account of an
+// organization's only admin erases all personal data and closes the jobs. An applicant keeps the
+// application.
 func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		// The organization gets the user's name.
-		user := server.registerUnique(t, "/api/auth/register", object{"userType": "employer"})
+		user := server.registerUnique(t, "employer")
 		user.fromNewAddress().
 			put("/api/employers/profile", object{
 				"intent":  "update-profile",
@@ -228,25 +239,28 @@ func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 			}).
 			ok(200)
 		user.fromNewAddress().put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": true}).ok(200)
-		open, paused := user.listing(nil), user.listing(nil)
+		open := user.listing(nil)
+		paused := user.listing(nil)
 		user.fromNewAddress().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
-		jo := server.seeker(t)
-		id := jo.application(open, nil)
-		jo.fromNewAddress().post("/api/jobseekers/saved", object{"listingId": open}).ok(201)
+		applicant := server.seeker(t)
+		id := applicant.application(open, nil)
+		applicant.fromNewAddress().post("/api/jobseekers/saved", object{"listingId": open}).ok(201)
 		user.post("/api/employers/applications/"+id+"/interview", appointment(nil)).ok(200)
 		user.post("/api/employers/applications/"+id+"/contact", object{"subject": "Hello", "message": "there"}).ok(200)
 		user.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": newEmail()}).ok(200)
 		user.createApp()
 		server.waitForMail(t, user.local+"@elsewhere.example", "confirm your new")
-		require.Greater(t, len(user.findTraces()), 5, "the search finds the listings")
+		// Without this, a search that finds nothing would make the test useless.
+		require.Greater(t, len(user.findTraces()), 5)
 
 		user.delete("/api/employers/profile").ok(200)
 		user.requireSignedOut(t)
 		user.requireErased()
-		jo.get("/api/jobseekers/applications/" + id).ok(200)
+		applicant.get("/api/jobseekers/applications/" + id).ok(200)
 		// Another task than the one that erases the name closes the jobs.
 		guest := server.guest(t)
-		require.Eventually(t, func() bool { return guest.get("/api/listings/"+open).status == 404 }, waitTimeout, 50*time.Millisecond)
+		isClosed := func() bool { return guest.get("/api/listings/"+open).status == 404 }
+		require.Eventually(t, isClosed, waitTimeout, 50*time.Millisecond)
 		guest.get("/api/listings/"+open).fails(404, "Listing not found")
 	})
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -21,57 +22,66 @@ type programUsers struct {
 	server                       *testServer
 	employer, otherEmployer      *account
 	seeker, otherSeeker          *account
-	listing, draft, otherListing string // the employer's; the seeker has applied for listing
-	application                  string // the seeker's
+	listing, draft, otherListing string // ids of the employer's listings
+	application                  string // id of the seeker's application for listing
 }
 
 // programRow is a request that succeeds for an authorized caller.
 type programRow struct {
-	path func(o *programUsers) string
-	body func(o *programUsers) any
+	path func(u *programUsers) string
+	body func(u *programUsers) any
 	// hiddenPath returns the same request for a resource that other users may not
 	// see or change, and code is their error code. Without hiddenPath, others
 	// succeed and the response has no foreign data.
-	hiddenPath func(o *programUsers) string
-	hiddenBody func(o *programUsers) any
+	hiddenPath func(u *programUsers) string
+	hiddenBody func(u *programUsers) any
 	code       string
 	// tool is the MCP tool that executes the operation, or empty. Its arguments
 	// are those of the request, or of the hidden one.
 	tool            string
-	arguments       func(o *programUsers) object
-	hiddenArguments func(o *programUsers) object
+	arguments       func(u *programUsers) object
+	hiddenArguments func(u *programUsers) object
 }
 
 // applicationPath returns the path of the seeker's application below the prefix of the API.
-func applicationPath(o *programUsers) string { return "/applications/" + o.application }
+func applicationPath(u *programUsers) string { return "/applications/" + u.application }
 
 // programMatrix has a row for every operation of the developer API's document, by method and
 // path.
 var programMatrix = map[string]programRow{
-	"GET /api/v1/jobs": {path: func(*programUsers) string { return "/jobs?limit=100&sort=date" },
-		tool: "search_jobs", arguments: func(*programUsers) object { return object{"limit": 100, "sort": "date"} }},
-	"GET /api/v1/jobs/suggest": {path: func(*programUsers) string { return "/jobs/suggest?q=nur" },
-		tool: "suggest", arguments: func(*programUsers) object { return object{"q": "nur"} }},
+	"GET /api/v1/jobs": {
+		path:      func(*programUsers) string { return "/jobs?limit=100&sort=date" },
+		tool:      "search_jobs",
+		arguments: func(*programUsers) object { return object{"limit": 100, "sort": "date"} },
+	},
+	"GET /api/v1/jobs/suggest": {
+		path:      func(*programUsers) string { return "/jobs/suggest?q=nur" },
+		tool:      "suggest",
+		arguments: func(*programUsers) object { return object{"q": "nur"} },
+	},
 	"GET /api/v1/jobs/:job_id": {
-		path:            func(o *programUsers) string { return "/jobs/" + o.listing },
-		hiddenPath:      func(o *programUsers) string { return "/jobs/" + o.draft },
+		path:            func(u *programUsers) string { return "/jobs/" + u.listing },
+		hiddenPath:      func(u *programUsers) string { return "/jobs/" + u.draft },
 		code:            "job_not_found",
 		tool:            "get_job",
-		arguments:       func(o *programUsers) object { return object{"job_id": o.listing} },
-		hiddenArguments: func(o *programUsers) object { return object{"job_id": o.draft} },
+		arguments:       func(u *programUsers) object { return object{"job_id": u.listing} },
+		hiddenArguments: func(u *programUsers) object { return object{"job_id": u.draft} },
 	},
-	"GET /api/v1/applications": {path: func(*programUsers) string { return "/applications?limit=100" },
-		tool: "list_my_applications", arguments: func(*programUsers) object { return object{"limit": 100} }},
+	"GET /api/v1/applications": {
+		path:      func(*programUsers) string { return "/applications?limit=100" },
+		tool:      "list_my_applications",
+		arguments: func(*programUsers) object { return object{"limit": 100} },
+	},
 	"GET /api/v1/applications/:id": {path: applicationPath, hiddenPath: applicationPath, code: "application_not_found"},
 	"POST /api/v1/applications": {
 		path:            func(*programUsers) string { return "/applications" },
-		body:            func(o *programUsers) any { return object{"job_id": o.otherListing} },
+		body:            func(u *programUsers) any { return object{"job_id": u.otherListing} },
 		hiddenPath:      func(*programUsers) string { return "/applications" },
-		hiddenBody:      func(o *programUsers) any { return object{"job_id": o.draft} },
+		hiddenBody:      func(u *programUsers) any { return object{"job_id": u.draft} },
 		code:            "job_not_found",
 		tool:            "apply",
-		arguments:       func(o *programUsers) object { return object{"job_id": o.otherListing} },
-		hiddenArguments: func(o *programUsers) object { return object{"job_id": o.draft} },
+		arguments:       func(u *programUsers) object { return object{"job_id": u.otherListing} },
+		hiddenArguments: func(u *programUsers) object { return object{"job_id": u.draft} },
 	},
 }
 
@@ -79,15 +89,15 @@ var programMatrix = map[string]programRow{
 // that each requires a scope.
 func TestDeveloperRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 	t.Parallel()
-	_, d := openAPIOf(t, developer.API(adapters.Services{}, ""))
+	_, document := openAPIOf(t, developer.API(adapters.Services{}, ""))
 	operations := 0
-	for _, item := range d.Paths {
-		operations += len(item)
+	for _, byMethod := range document.Paths {
+		operations += len(byMethod)
 	}
 	require.Len(t, programMatrix, operations)
-	for _, r := range developerRoutes() {
-		require.Contains(t, programMatrix, r.Method+" "+r.Path)
-		require.NotEmpty(t, r.Scope, r.Path)
+	for _, route := range developerRoutes() {
+		require.Contains(t, programMatrix, route.Method+" "+route.Path)
+		require.NotEmpty(t, route.Scope, route.Path)
 	}
 }
 
@@ -105,11 +115,17 @@ func TestDeveloperRoleMatrix(t *testing.T) {
 					seeker:        server.seeker(t),
 					otherSeeker:   server.seeker(t),
 				}
-				users.listing, users.otherListing, users.draft = users.employer.listing(nil), users.employer.listing(nil), users.employer.listing(object{"status": "draft"})
+				users.listing = users.employer.listing(nil)
+				users.otherListing = users.employer.listing(nil)
+				users.draft = users.employer.listing(object{"status": "draft"})
 				users.application = users.seeker.application(users.listing, nil)
 				row := programMatrix[route.Method+" "+route.Path]
 				for _, prefix := range []string{"/api/v1", "/v1"} {
-					row.play(t, users, route, prefix)
+					call := programCall{row: row, route: route, prefix: prefix, users: users}
+					call.checkCredentials(t)
+					call.checkScopes(t)
+					call.checkOtherUsers(t)
+					call.checkAuthorizedCallers(t)
 				}
 				if row.tool != "" {
 					row.checkTool(t, users, route)
@@ -119,154 +135,202 @@ func TestDeveloperRoleMatrix(t *testing.T) {
 	})
 }
 
-// play sends the row's request with invalid credentials, with insufficient scopes, as other
-// users, and last as authorized callers.
-func (row programRow) play(t *testing.T, users *programUsers, route web.Route, prefix string) {
-	as := func(who *client) *response {
-		var body any
-		if row.body != nil {
-			body = row.body(users)
-		}
-		who.t, who.ip = t, users.server.guest(t).ip
-		return who.send(route.Method, prefix+row.path(users), body)
-	}
-	write := route.Method != http.MethodGet
-	all := integrations.Scopes()
-	// A developer without a relation to the other users.
-	maker := users.server.employer(t)
-	made := maker.post("/api/developers/apps", object{"name": "Ward Finder", "redirectUris": []string{callback}}).ok(201)
-	app := made.text("data.app.id")
+// programCall is the request of a row, below one prefix of the API.
+type programCall struct {
+	row    programRow
+	route  web.Route
+	prefix string
+	users  *programUsers
+}
 
-	// Unauthenticated or expired credentials.
-	as(users.server.guest(t)).problem(401, "unauthorized")
-	for _, garbage := range []string{"x", "loc_live_" + strings.Repeat("0", 38), "\"'; --", strings.Repeat("k", 5000)} {
-		as(users.server.guest(t).withKey(garbage)).problem(401, "unauthorized")
-		as(&client{server: users.server, token: garbage}).problem(401, "unauthorized")
+// send sends the request with the credentials of the client, from a new address.
+func (c programCall) send(t *testing.T, as *client) *response {
+	t.Helper()
+	var body any
+	if c.row.body != nil {
+		body = c.row.body(c.users)
 	}
-	key := maker.programOf(app)
-	maker.delete("/api/developers/apps/" + app + "/keys/" + maker.get("/api/developers/apps/"+app+"/keys").ok(200).text("data.keys.0.id")).
-		ok(200)
-	as(key).problem(401, "unauthorized")
-	as(&client{server: users.server, token: users.seeker.token}).problem(401, "unauthorized") // a token of the portal
-	revoked := users.seeker.grantApp(app, all...)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, users.server.url+"/oauth/revoke",
+	as.t = t
+	as.ip = c.users.server.guest(t).ip
+	return as.send(c.route.Method, c.prefix+c.row.path(c.users), body)
+}
+
+// writes reports whether the request changes something.
+func (c programCall) writes() bool { return c.route.Method != http.MethodGet }
+
+// checkCredentials checks that missing, invalid, deleted, revoked and expired credentials are
+// refused.
+func (c programCall) checkCredentials(t *testing.T) {
+	t.Helper()
+	server := c.users.server
+	allScopes := integrations.Scopes()
+	developer := server.employer(t) // has no relation to the other users
+	created := developer.post("/api/developers/apps", object{"name": "Ward Finder", "redirectUris": []string{callback}}).ok(201)
+	app := created.text("data.app.id")
+
+	c.send(t, server.guest(t)).problem(401, "unauthorized")
+	for _, garbage := range []string{"x", "loc_live_" + strings.Repeat("0", 38), "\"'; --", strings.Repeat("k", 5000)} {
+		c.send(t, server.guest(t).withKey(garbage)).problem(401, "unauthorized")
+		c.send(t, &client{server: server, token: garbage}).problem(401, "unauthorized")
+	}
+
+	withDeletedKey := developer.programOf(app)
+	keys := "/api/developers/apps/" + app + "/keys"
+	developer.delete(keys + "/" + developer.get(keys).ok(200).text("data.keys.0.id")).ok(200)
+	c.send(t, withDeletedKey).problem(401, "unauthorized")
+
+	withPortalToken := &client{server: server, token: c.users.seeker.token}
+	c.send(t, withPortalToken).problem(401, "unauthorized")
+
+	revoked := c.users.seeker.grantApp(app, allScopes...)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/oauth/revoke",
 		strings.NewReader(url.Values{"token": {revoked.token}}.Encode()))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	request.SetBasicAuth(app, made.text("data.clientSecret"))
+	request.SetBasicAuth(app, created.text("data.clientSecret"))
 	require.Equal(t, 200, revoked.do(request).status)
-	as(revoked).problem(401, "unauthorized")
-	as(users.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, all...)).problem(401, "unauthorized")
+	c.send(t, revoked).problem(401, "unauthorized")
 
-	// Insufficient scopes.
-	for _, has := range all {
-		if has == route.Scope {
+	expired := c.users.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, allScopes...)
+	c.send(t, expired).problem(401, "unauthorized")
+}
+
+// checkScopes checks that a token with any other scope than the route's is refused, and that API
+// keys can only read.
+func (c programCall) checkScopes(t *testing.T) {
+	t.Helper()
+	app := c.users.server.employer(t).app()
+	for _, scope := range integrations.Scopes() {
+		if scope == c.route.Scope {
 			continue
 		}
-		refused := as(users.seeker.grantApp(app, has)).problem(403, "insufficient_scope")
-		require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="`+string(route.Scope)+`"`)
+		refused := c.send(t, c.users.seeker.grantApp(app, scope)).problem(403, "insufficient_scope")
+		require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="`+string(c.route.Scope)+`"`)
 	}
-	if write {
-		as(users.employer.program()).problem(403, "insufficient_scope") // API keys can only read
-		as(users.seeker.program()).problem(403, "insufficient_scope")
-	}
-
-	// Other users, with all scopes.
-	strangers := []*client{users.otherEmployer.grantApp(app, all...), users.otherSeeker.grantApp(app, all...)}
-	if !write {
-		strangers = append(strangers, users.otherEmployer.program(), users.otherSeeker.program())
-	}
-	for _, who := range strangers {
-		if row.hiddenPath == nil {
-			res := as(who).okDeveloper(200)
-			require.NotContains(t, string(res.raw), users.application)
-			require.NotContains(t, string(res.raw), users.draft)
-			continue
-		}
-		var body any
-		if row.hiddenBody != nil {
-			body = row.hiddenBody(users)
-		}
-		res := who.send(route.Method, prefix+row.hiddenPath(users), body)
-		if write && who == strangers[0] { // an employer, who cannot apply at all
-			res.problem(403, "forbidden")
-			continue
-		}
-		res.problem(404, row.code)
-	}
-
-	// Authorized callers.
-	if write {
-		users.otherListing = users.employer.listing(nil)
-		as(users.seeker.grantApp(app, route.Scope)).okDeveloper(201)
-		return
-	}
-	for _, who := range []*client{
-		users.seeker.grantApp(app, route.Scope), users.employer.grantApp(app, route.Scope),
-		users.seeker.program(), users.employer.program(),
-	} {
-		as(who).okDeveloper(200)
+	if c.writes() {
+		c.send(t, c.users.employer.program()).problem(403, "insufficient_scope")
+		c.send(t, c.users.seeker.program()).problem(403, "insufficient_scope")
 	}
 }
 
-// checkTool does the same with calls of the row's MCP tool, whose errors have status 200 unless
-// the credentials are invalid.
-func (row programRow) checkTool(t *testing.T, users *programUsers, route web.Route) {
-	call := func(who *client, arguments object) *response {
-		who.t, who.server, who.ip = t, users.server, users.server.guest(t).ip
-		return who.tool(row.tool, arguments)
+// checkOtherUsers checks that users without a relation to the resource do not see or change it,
+// even with all scopes.
+func (c programCall) checkOtherUsers(t *testing.T) {
+	t.Helper()
+	app := c.users.server.employer(t).app()
+	allScopes := integrations.Scopes()
+	otherEmployer := c.users.otherEmployer.grantApp(app, allScopes...)
+	otherUsers := []*client{otherEmployer, c.users.otherSeeker.grantApp(app, allScopes...)}
+	if !c.writes() {
+		otherUsers = append(otherUsers, c.users.otherEmployer.program(), c.users.otherSeeker.program())
 	}
-	as := func(who *client) *response { return call(who, row.arguments(users)) }
-	fails := func(res *response, code string) {
+	for _, other := range otherUsers {
+		if c.row.hiddenPath == nil {
+			resp := c.send(t, other).okDeveloper(200)
+			require.NotContains(t, string(resp.raw), c.users.application)
+			require.NotContains(t, string(resp.raw), c.users.draft)
+			continue
+		}
+		var body any
+		if c.row.hiddenBody != nil {
+			body = c.row.hiddenBody(c.users)
+		}
+		resp := other.send(c.route.Method, c.prefix+c.row.hiddenPath(c.users), body)
+		if c.writes() && other == otherEmployer {
+			resp.problem(403, "forbidden") // an employer cannot apply at all
+			continue
+		}
+		resp.problem(404, c.row.code)
+	}
+}
+
+// checkAuthorizedCallers checks that the request succeeds with the scope of the route, and with
+// an API key if it only reads.
+func (c programCall) checkAuthorizedCallers(t *testing.T) {
+	t.Helper()
+	app := c.users.server.employer(t).app()
+	if c.writes() {
+		c.users.otherListing = c.users.employer.listing(nil) // a jobseeker applies for a listing once
+		c.send(t, c.users.seeker.grantApp(app, c.route.Scope)).okDeveloper(201)
+		return
+	}
+	for _, caller := range []*client{
+		c.users.seeker.grantApp(app, c.route.Scope),
+		c.users.employer.grantApp(app, c.route.Scope),
+		c.users.seeker.program(),
+		c.users.employer.program(),
+	} {
+		c.send(t, caller).okDeveloper(200)
+	}
+}
+
+// checkTool calls the row's MCP tool with the same kinds of credentials as the request. Errors of
+// tools have status 200 unless the credentials are invalid.
+func (r programRow) checkTool(t *testing.T, users *programUsers, route web.Route) {
+	t.Helper()
+	callWith := func(caller *client, arguments object) *response {
+		caller.t = t
+		caller.server = users.server
+		caller.ip = users.server.guest(t).ip
+		return caller.tool(r.tool, arguments)
+	}
+	call := func(caller *client) *response { return callWith(caller, r.arguments(users)) }
+	requireToolError := func(resp *response, code string) {
 		t.Helper()
-		require.Equal(t, 200, res.status, "%s", res.raw)
-		require.Equal(t, true, res.at("result.isError"), "%s", res.raw)
-		require.Contains(t, res.text("result.content.0.text"), code)
+		require.Equal(t, 200, resp.status, "%s", resp.raw)
+		require.Equal(t, true, resp.at("result.isError"), "%s", resp.raw)
+		require.Contains(t, resp.text("result.content.0.text"), code)
 	}
-	succeeds := func(res *response) *response {
+	requireSuccess := func(resp *response) *response {
 		t.Helper()
-		require.Equal(t, 200, res.status, "%s", res.raw)
-		require.NotContains(t, res.at("result"), "isError", "%s", res.raw)
-		return res
+		require.Equal(t, 200, resp.status, "%s", resp.raw)
+		require.NotContains(t, resp.at("result"), "isError", "%s", resp.raw)
+		return resp
 	}
-	all, app := integrations.Scopes(), users.server.employer(t).app()
-	for _, who := range []*client{
+	allScopes := integrations.Scopes()
+	app := users.server.employer(t).app()
+
+	for _, unauthenticated := range []*client{
 		users.server.guest(t),
 		users.server.guest(t).withKey("x"),
 		{token: "x"},
-		{token: users.seeker.token},
-		users.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, all...),
+		{token: users.seeker.token}, // of the portal
+		users.seeker.grantAppUntil(time.Now().UTC().Add(-time.Second), app, allScopes...),
 	} {
-		require.Equal(t, 401, as(who).status)
+		require.Equal(t, 401, call(unauthenticated).status)
 	}
-	for _, has := range all {
-		if has != route.Scope {
-			fails(as(users.seeker.grantApp(app, has)), string(route.Scope))
+	for _, scope := range allScopes {
+		if scope != route.Scope {
+			requireToolError(call(users.seeker.grantApp(app, scope)), string(route.Scope))
 		}
 	}
-	write := route.Method != http.MethodGet
-	if write {
-		fails(as(users.seeker.program()), string(route.Scope))
-		users.otherListing = users.employer.listing(nil)
-		fails(as(users.otherEmployer.grantApp(app, all...)), "403 forbidden")
-		draft := succeeds(as(users.seeker.grantApp(app, route.Scope)))
-		require.Contains(t, string(draft.raw), "confirmation_required")
-	} else {
-		for _, who := range []*client{
-			users.seeker.grantApp(app, route.Scope), users.employer.grantApp(app, route.Scope),
-			users.seeker.program(), users.employer.program(),
+	if route.Method == http.MethodGet {
+		for _, caller := range []*client{
+			users.seeker.grantApp(app, route.Scope),
+			users.employer.grantApp(app, route.Scope),
+			users.seeker.program(),
+			users.employer.program(),
 		} {
-			succeeds(as(who))
+			requireSuccess(call(caller))
 		}
+	} else {
+		requireToolError(call(users.seeker.program()), string(route.Scope))
+		users.otherListing = users.employer.listing(nil) // a jobseeker applies for a listing once
+		requireToolError(call(users.otherEmployer.grantApp(app, allScopes...)), "403 forbidden")
+		draft := requireSuccess(call(users.seeker.grantApp(app, route.Scope)))
+		require.Contains(t, string(draft.raw), "confirmation_required")
 	}
-	for _, who := range []*client{users.otherEmployer.grantApp(app, all...), users.otherSeeker.grantApp(app, all...)} {
-		if row.hiddenArguments != nil {
-			fails(call(who, row.hiddenArguments(users)), row.code)
+	for _, other := range []*client{
+		users.otherEmployer.grantApp(app, allScopes...),
+		users.otherSeeker.grantApp(app, allScopes...),
+	} {
+		if r.hiddenArguments != nil {
+			requireToolError(callWith(other, r.hiddenArguments(users)), r.code)
 			continue
 		}
-		res := succeeds(as(who))
-		require.NotContains(t, string(res.raw), users.application)
-		require.NotContains(t, string(res.raw), users.draft)
+		resp := requireSuccess(call(other))
+		require.NotContains(t, string(resp.raw), users.application)
+		require.NotContains(t, string(resp.raw), users.draft)
 	}
 }
 
@@ -274,28 +338,23 @@ func (row programRow) checkTool(t *testing.T, users *programUsers, route web.Rou
 // tokens and keys of the developer API: an app must not act beyond its scopes.
 func TestPortal_DeveloperCredentials_Refused(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		me := server.seeker(t)
-		app := me.app()
-		token, key := me.grantApp(app, integrations.Scopes()...).token, me.programOf(app).apiKey
+		developer := server.seeker(t)
+		app := developer.app()
+		token := developer.grantApp(app, integrations.Scopes()...).token
+		key := developer.programOf(app).apiKey
 		for _, route := range routes() {
 			if route.Auth == web.None {
 				continue
 			}
-			path := route.Path
 			// Every parameter becomes an id that no resource has.
-			for strings.Contains(path, "/:") {
-				before, after, _ := strings.Cut(path, "/:")
-				_, rest, _ := strings.Cut(after, "/")
-				path = strings.TrimSuffix(before+"/"+nowhere+"/"+rest, "/")
-			}
+			path := regexp.MustCompile(`:\w+`).ReplaceAllString(route.Path, nowhere)
 			for _, credential := range []string{token, key} {
-				user := server.guest(t)
-				user.token = credential
-				user.try(route.Method, path, nil).fails(401, "Unauthorized")
+				withToken := server.guest(t)
+				withToken.token = credential
+				withToken.try(route.Method, path, nil).fails(401, "Unauthorized")
 				// Routes with optional authentication ignore a key.
 				if route.Auth == web.Required {
-					user.token, user.apiKey = "", credential
-					user.fromNewAddress().withKey(credential).try(route.Method, path, nil).fails(401, "Unauthorized")
+					server.guest(t).withKey(credential).try(route.Method, path, nil).fails(401, "Unauthorized")
 				}
 			}
 		}

@@ -18,20 +18,21 @@ import (
 // program returns a client with an API key of a new app of the account.
 func (a *account) program() *client {
 	a.t.Helper()
-	made := a.post("/api/developers/apps", object{"name": "Ward Finder"})
-	if strings.Contains(string(made.raw), "reauthentication_required") { // the account was made more than 10 minutes ago
-		a = a.signIn(password)
-		made = a.post("/api/developers/apps", object{"name": "Ward Finder"})
+	owner := a
+	created := owner.post("/api/developers/apps", object{"name": "Ward Finder"})
+	if strings.Contains(string(created.raw), "reauthentication_required") { // the last sign-in was more than 10 minutes ago
+		owner = a.signIn(password)
+		created = owner.post("/api/developers/apps", object{"name": "Ward Finder"})
 	}
-	return a.programOf(made.ok(201).text("data.app.id"))
+	return owner.programOf(created.ok(201).text("data.app.id"))
 }
 
 // programOf returns a client with a new key of the app.
 func (a *account) programOf(app string) *client {
 	a.t.Helper()
-	c := a.server.guest(a.t)
-	c.apiKey = a.post("/api/developers/apps/"+app+"/keys", object{"name": "k"}).ok(201).text("data.apiKey")
-	return c
+	program := a.server.guest(a.t)
+	program.apiKey = a.post("/api/developers/apps/"+app+"/keys", object{"name": "k"}).ok(201).text("data.apiKey")
+	return program
 }
 
 // okDeveloper requires a success of the developer API with the status and the headers of its
@@ -83,7 +84,8 @@ func (r *response) requireLimitHeaders() {
 	require.Empty(r.t, r.header.Get("Access-Control-Allow-Credentials"))
 }
 
-// sendWithHeaders sends a request with additional headers.
+// sendWithHeaders sends a request without a body, with additional headers. Of the client's
+// credentials it sends the API key only.
 func (c *client) sendWithHeaders(method, path string, headers map[string]string) *response {
 	c.t.Helper()
 	request, err := http.NewRequestWithContext(c.t.Context(), method, c.server.url+path, http.NoBody)
@@ -105,7 +107,7 @@ func TestDeveloperJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		boss.put("/api/employers/organization", object{"website": "https://stbrigids.example.org"}).ok(200)
-		word := fmt.Sprintf("word%d", time.Now().UnixNano())
+		word := fmt.Sprintf("word%d", time.Now().UnixNano()) // finds the two jobs full and bare only
 		full := boss.listing(
 			object{
 				"title":          word + " one",
@@ -123,9 +125,9 @@ func TestDeveloperJobs(t *testing.T) {
 			},
 		)
 		bare := boss.listing(object{"title": word + " two"})
-		me := server.seeker(t).program()
 
 		t.Run("GET /api/v1/jobs/suggest", func(t *testing.T) {
+			me := server.seeker(t).program()
 			all := me.get("/api/v1/jobs/suggest?q=lee").okDeveloper(200).list("data")
 			require.Contains(t, all, object{"kind": "place", "text": "Leeds, West Yorkshire", "total": all[0].(object)["total"]})
 			require.Equal(t, []any{}, me.get("/api/v1/jobs/suggest?q=zzzz").okDeveloper(200).at("data"))
@@ -133,7 +135,7 @@ func TestDeveloperJobs(t *testing.T) {
 		})
 		t.Run("GET /api/v1/jobs", func(t *testing.T) {
 			t.Parallel()
-			me.t = t
+			me := server.seeker(t).program()
 			list := me.get("/api/v1/jobs?keywords=" + word + "&sort=date&limit=1").okDeveloper(200)
 			require.Equal(t, object{"page": 1.0, "limit": 1.0, "total": 2.0, "total_pages": 2.0}, list.at("pagination"))
 			require.Equal(t, false, list.at("total_is_estimate"))
@@ -141,12 +143,6 @@ func TestDeveloperJobs(t *testing.T) {
 			require.Equal(t,
 				object{"text": nil, "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil},
 				list.at("data.0.location"))
-			// A place that is not known has only its text.
-			moon := me.get("/api/v1/jobs/" + boss.listing(object{"title": "Lunar nurse", "location": "Mare Tranquillitatis"})).
-				okDeveloper(200)
-			require.Equal(t,
-				object{"text": "Mare Tranquillitatis", "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil},
-				moon.at("data.location"))
 			for _, name := range []string{"specialty", "employment_type", "contract_type", "salary", "application_deadline"} {
 				require.Nil(t, list.at("data.0."+name), name)
 			}
@@ -165,29 +161,44 @@ func TestDeveloperJobs(t *testing.T) {
 			require.Equal(t, []any{object{"id": "pin", "text": "Your PIN?", "required": true}}, job["questions"])
 			require.Regexp(t, "/jobs/"+full+"$", job["url"])
 			one := me.get("/api/v1/jobs/" + full).okDeveloper(200)
-			delete(job, "matched") // only searches have these two
+			// Only searches have the members matched and relaxed.
+			delete(job, "matched")
 			delete(job, "relaxed")
-			require.Equal(t, job, one.at("data"), "all responses contain the same job")
-
+			require.Equal(t, job, one.at("data"), "a list and a single job have the same members")
+			require.Equal(t, 100.0, me.get("/api/v1/jobs?limit=1000").okDeveloper(200).number("pagination.limit"),
+				"a limit above the maximum is lowered to it")
+		})
+		t.Run("GET /api/v1/jobs at an unknown place", func(t *testing.T) {
+			t.Parallel()
+			moon := boss.listing(object{"title": "Lunar nurse", "location": "Mare Tranquillitatis"})
+			require.Equal(t,
+				object{"text": "Mare Tranquillitatis", "city": nil, "region": nil, "country": nil, "latitude": nil, "longitude": nil},
+				server.seeker(t).program().get("/api/v1/jobs/"+moon).okDeveloper(200).at("data.location"),
+				"an unknown place has only its text")
+		})
+		t.Run("GET /api/v1/jobs narrowed by a place or filter", func(t *testing.T) {
+			t.Parallel()
+			me := server.seeker(t).program()
 			near := me.get("/api/v1/jobs?keywords=" + word + "&location=Bradford").okDeveloper(200)
-			require.InDelta(t, 8.5, near.number("data.0.distance_miles"), 2) // from Leeds to Bradford
+			// Bradford is 8.5 miles from Leeds; which points are measured may differ by 2 miles.
+			require.InDelta(t, 8.5, near.number("data.0.distance_miles"), 2)
 			require.Empty(t, me.get("/api/v1/jobs?keywords="+word+"&location=Bradford&radius=2").okDeveloper(200).list("data"))
 			require.Equal(t, []any{}, me.get("/api/v1/jobs?keywords="+word+"&remote=true").okDeveloper(200).at("data"))
-			for _, narrow := range []string{
+			for _, filter := range []string{
 				"employment_type=full-time", "contract_type=permanent", "salary_min=40000",
 				"specialty=Intensive+Care", "posted_after=2020-01-01&location=Leeds",
 			} {
 				require.Equal(t, full,
-					me.get("/api/v1/jobs?keywords="+word+"&sort=salary&"+narrow).okDeveloper(200).text("data.0.id"),
-					narrow)
+					me.get("/api/v1/jobs?keywords="+word+"&sort=salary&"+filter).okDeveloper(200).text("data.0.id"),
+					filter)
 			}
-			require.Equal(t, 100.0, me.get("/api/v1/jobs?limit=1000").okDeveloper(200).number("pagination.limit"))
 		})
 		t.Run("GET /api/v1/jobs refuses invalid parameters", func(t *testing.T) {
 			t.Parallel()
 			me := server.seeker(t).program()
-			all := me.get("/api/v1/jobs?sort=zz&salary_max=2&posted_after=z&salary_min=5").problem(400, "invalid_parameters")
-			require.Len(t, all.list("errors"), 3, "%s", all.raw)
+			// Three errors: sort, posted_after, and a salary_max that is less than salary_min.
+			three := me.get("/api/v1/jobs?sort=zz&salary_max=2&posted_after=z&salary_min=5").problem(400, "invalid_parameters")
+			require.Len(t, three.list("errors"), 3, "%s", three.raw)
 			for query, field := range map[string]string{
 				"page=0":                    "page",
 				"limit=x":                   "limit",
@@ -200,8 +211,8 @@ func TestDeveloperJobs(t *testing.T) {
 				"remote=perhaps":            "remote",
 				"cursor=nonsense":           "cursor",
 			} {
-				bad := me.get("/api/v1/jobs?"+query).problem(400, "invalid_parameters")
-				require.Equal(t, field, bad.text("errors.0.field"), "%s", bad.raw)
+				refused := me.get("/api/v1/jobs?"+query).problem(400, "invalid_parameters")
+				require.Equal(t, field, refused.text("errors.0.field"), "%s", refused.raw)
 			}
 			me.get("/api/v1/jobs?page=101&limit=100").problem(400, "page_too_deep")
 		})
@@ -220,17 +231,20 @@ func TestDeveloperJobs(t *testing.T) {
 			_, document := openAPIOf(t, developer.API(adapters.Services{}, server.url))
 			me := server.seeker(t).program()
 			first := me.get("/v1/jobs/" + full).okDeveloper(200)
-			for status, resp := range map[string]*response{
-				"200": first,
-				"304": me.sendWithHeaders("GET", "/v1/jobs/"+full, map[string]string{"If-None-Match": first.header.Get("ETag")}),
-				"401": server.guest(t).get("/api/v1/jobs/"+full).problem(401, "unauthorized"),
-				"404": me.get("/v1/jobs/"+nowhere).problem(404, "job_not_found"),
+			unmodified := me.sendWithHeaders("GET", "/v1/jobs/"+full, map[string]string{"If-None-Match": first.header.Get("ETag")})
+			require.Equal(t, 304, unmodified.status)
+			for _, resp := range []*response{
+				first,
+				unmodified,
+				server.guest(t).get("/api/v1/jobs/"+full).problem(401, "unauthorized"),
+				me.get("/v1/jobs/"+nowhere).problem(404, "job_not_found"),
 			} {
-				body := document.Paths["/api/v1/jobs/{job_id}"]["get"].Responses[status].Headers
-				require.Contains(t, body, "X-RateLimit-Remaining")
-				require.Equal(t, status == "200" || status == "304", body["ETag"] != nil)
-				for name := range body {
-					require.NotEmpty(t, resp.header.Get(name), "%s of %s", name, status)
+				documented := document.Paths["/api/v1/jobs/{job_id}"]["get"].Responses[strconv.Itoa(resp.status)].Headers
+				require.Contains(t, documented, "X-RateLimit-Remaining")
+				hasTag := resp.status == 200 || resp.status == 304
+				require.Equal(t, hasTag, documented["ETag"] != nil)
+				for name := range documented {
+					require.NotEmpty(t, resp.header.Get(name), "%s of %d", name, resp.status)
 				}
 			}
 		})
@@ -261,29 +275,30 @@ func TestDeveloperJobs(t *testing.T) {
 // with the headers of the limits and a challenge that names what was wrong.
 func TestDeveloperAPI_Authentication(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		t.Run("strangers", func(t *testing.T) {
+		t.Run("missing and invalid credentials", func(t *testing.T) {
 			t.Parallel()
-			guest, seeker := server.guest(t), server.seeker(t)
-			bare := guest.get("/api/v1/jobs").problem(401, "unauthorized")
-			require.Equal(t, `Bearer realm="locum", ApiKey realm="locum"`, bare.header.Get("WWW-Authenticate"))
-			require.Equal(t, "60", bare.header.Get("X-RateLimit-Limit"))
-			require.Equal(t, `"minute";q=60;w=60`, bare.header.Get("RateLimit-Policy"))
-			portal := seeker.get("/v1/jobs").problem(401, "unauthorized") // the portal's token
-			require.Equal(t, `Bearer realm="locum", error="invalid_token"`, portal.header.Get("WWW-Authenticate"))
+			guest := server.guest(t)
+			seeker := server.seeker(t)
+			withNone := guest.get("/api/v1/jobs").problem(401, "unauthorized")
+			require.Equal(t, `Bearer realm="locum", ApiKey realm="locum"`, withNone.header.Get("WWW-Authenticate"))
+			require.Equal(t, "60", withNone.header.Get("X-RateLimit-Limit"))
+			require.Equal(t, `"minute";q=60;w=60`, withNone.header.Get("RateLimit-Policy"))
+			withPortalToken := seeker.get("/v1/jobs").problem(401, "unauthorized")
+			require.Equal(t, `Bearer realm="locum", error="invalid_token"`, withPortalToken.header.Get("WWW-Authenticate"))
 			key := seeker.program().apiKey
-			for _, wrong := range []string{
+			for _, invalidKey := range []string{
 				"x",
 				key + "x",
 				key[:len(key)-1] + "!",
 				// A key of the right form that does not exist.
 				"loc_live_" + regexp.MustCompile(`.`).ReplaceAllString(key[9:], "0"),
 			} {
-				refused := (&client{t: t, server: server, ip: guest.ip, apiKey: wrong}).get("/api/v1/jobs").problem(401, "unauthorized")
+				refused := (&client{t: t, server: server, ip: guest.ip, apiKey: invalidKey}).get("/api/v1/jobs").problem(401, "unauthorized")
 				require.Equal(t, `ApiKey realm="locum"`, refused.header.Get("WWW-Authenticate"))
 			}
-			combined := *seeker.client
-			combined.apiKey = key
-			combined.get("/api/v1/jobs").problem(401, "unauthorized") // a valid key does not replace an invalid token
+			withTokenAndKey := *seeker.client
+			withTokenAndKey.apiKey = key
+			withTokenAndKey.get("/api/v1/jobs").problem(401, "unauthorized") // a valid key does not replace an invalid token
 			basic := (&client{t: t, server: server, ip: guest.ip}).sendWithHeaders("GET", "/api/v1/jobs",
 				map[string]string{"Authorization": "Basic eDp5"})
 			require.Equal(t, 401, basic.status)
@@ -298,50 +313,49 @@ func TestDeveloperAPI_Authentication(t *testing.T) {
 		})
 		t.Run("deleted key", func(t *testing.T) {
 			t.Parallel()
-			me := server.seeker(t)
-			app := me.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
-			program := me.programOf(app)
+			developer := server.seeker(t)
+			app := developer.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
+			program := developer.programOf(app)
 			program.get("/api/v1/jobs").okDeveloper(200)
-			me.delete("/api/developers/apps/" + app + "/keys/" + me.get("/api/developers/apps/"+app+"/keys").ok(200).text("data.keys.0.id")).
-				ok(200)
+			keys := "/api/developers/apps/" + app + "/keys"
+			developer.delete(keys + "/" + developer.get(keys).ok(200).text("data.keys.0.id")).ok(200)
 			program.get("/api/v1/jobs").problem(401, "unauthorized")
 		})
 		t.Run("every error is a problem with headers", func(t *testing.T) {
 			t.Parallel()
 			me := server.seeker(t).program()
 			for _, path := range []string{"/api/v1", "/v1", "/v1/", "/api/v1/nothing", "/v1/jobs/a/b"} {
-				res := me.try("GET", path, nil)
-				require.Equal(t, path, res.problem(404, "not_found").text("instance"))
+				require.Equal(t, path, me.try("GET", path, nil).problem(404, "not_found").text("instance"))
 				server.guest(t).try("GET", path, nil).problem(401, "unauthorized")
 			}
-			wrong := me.try("DELETE", "/v1/jobs", nil).problem(405, "method_not_allowed")
-			require.Contains(t, wrong.header.Get("Allow"), "GET")
-			large := make([]byte, 3<<20)
-			require.Equal(t, 413, me.try("GET", "/api/v1/jobs", large).problem(413, "payload_too_large").status)
-			// The prefix ends with a slash: this is no path of the API.
+			wrongMethod := me.try("DELETE", "/v1/jobs", nil).problem(405, "method_not_allowed")
+			require.Contains(t, wrongMethod.header.Get("Allow"), "GET")
+			tooLarge := make([]byte, 3<<20) // requests of the developer API may have 1 MB
+			me.try("GET", "/api/v1/jobs", tooLarge).problem(413, "payload_too_large")
+			// The prefix /api/v1/ ends with a slash: /api/v10/jobs is no path of the API.
 			outside := server.guest(t).try("GET", "/api/v10/jobs", nil)
 			require.Empty(t, outside.header.Get("RateLimit"))
 		})
 		t.Run("CORS", func(t *testing.T) {
 			t.Parallel()
-			res := server.guest(t).
+			preflight := server.guest(t).
 				sendWithHeaders("OPTIONS", "/v1/jobs", map[string]string{
 					"Origin":                         "https://other.example.com",
 					"Access-Control-Request-Method":  "GET",
 					"Access-Control-Request-Headers": "X-API-Key",
 				})
-			require.Equal(t, 204, res.status)
-			res.requireLimitHeaders()
-			require.Contains(t, res.header.Get("Access-Control-Allow-Methods"), "GET")
-			require.Contains(t, res.header.Get("Access-Control-Allow-Headers"), "X-API-Key")
+			require.Equal(t, 204, preflight.status)
+			preflight.requireLimitHeaders()
+			require.Contains(t, preflight.header.Get("Access-Control-Allow-Methods"), "GET")
+			require.Contains(t, preflight.header.Get("Access-Control-Allow-Headers"), "X-API-Key")
 		})
 		t.Run("error pages", func(t *testing.T) {
 			t.Parallel()
 			guest := server.guest(t)
-			res := guest.try("GET", "/problems/insufficient_scope", nil)
-			require.Equal(t, 200, res.status)
-			require.Contains(t, string(res.raw), "insufficient_scope")
-			require.Contains(t, res.header.Get("Content-Security-Policy"), "default-src 'none'")
+			page := guest.try("GET", "/problems/insufficient_scope", nil)
+			require.Equal(t, 200, page.status)
+			require.Contains(t, string(page.raw), "insufficient_scope")
+			require.Contains(t, page.header.Get("Content-Security-Policy"), "default-src 'none'")
 			require.Equal(t, 404, guest.try("GET", "/problems/nothing", nil).status)
 			require.Equal(t, 200, guest.try("GET", "/docs/developer", nil).status)
 		})
@@ -355,51 +369,55 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("quota counts all keys of an app", func(t *testing.T) {
 			t.Parallel()
-			me := server.seeker(t)
-			app := me.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
-			one, two := me.programOf(app), me.programOf(app)
+			developer := server.seeker(t)
+			app := developer.post("/api/developers/apps", object{"name": "x"}).ok(201).text("data.app.id")
+			one := developer.programOf(app)
+			two := developer.programOf(app)
 			begun := time.Now()
 			first := one.get("/api/v1/jobs?limit=1").okDeveloper(200)
 			answered := time.Now()
 			require.Equal(t, `"minute";q=60;w=60,"day";q=10000;w=86400`, first.header.Get("RateLimit-Policy"))
 			require.Equal(t, "59", first.header.Get("X-RateLimit-Remaining"))
-			ends, err := strconv.ParseInt(first.header.Get("X-RateLimit-Reset"), 10, 64)
+			reset, err := strconv.ParseInt(first.header.Get("X-RateLimit-Reset"), 10, 64)
 			require.NoError(t, err)
-			require.GreaterOrEqual(t, ends, begun.Add(time.Minute).Unix()-1)
-			require.LessOrEqual(t, ends, answered.Add(time.Minute).Unix()+1)
+			// The header has whole seconds: a second of tolerance on both sides.
+			require.GreaterOrEqual(t, reset, begun.Add(time.Minute).Unix()-1)
+			require.LessOrEqual(t, reset, answered.Add(time.Minute).Unix()+1)
 			require.Regexp(t, `^"minute";r=59;t=\d+,"day";r=9999;t=\d+$`, first.header.Get("RateLimit"))
 			statuses := map[int]int{}
-			for i := range 30 {
+			for range 30 {
 				statuses[one.try("GET", "/v1/jobs/nonsense", nil).status]++
 				statuses[two.fromNewAddress().withKey(two.apiKey).try("GET", "/api/v1/jobs?limit=1", nil).status]++
-				_ = i
 			}
 			if server.countsLocally() {
-				return
+				return // a request that was counted in memory is missing in the numbers below
 			}
 			// With the first request, 60 were counted before the one that is refused.
 			require.Equal(t, map[int]int{404: 30, 200: 29, 429: 1}, statuses)
-			over := two.get("/api/v1/jobs").problem(429, "rate_limit_exceeded")
-			require.Equal(t, "https://iana.org/assignments/http-problem-types#quota-exceeded", over.text("type"))
-			require.Equal(t, []any{"minute"}, over.at("violated-policies"))
-			require.Equal(t, "0", over.header.Get("X-RateLimit-Remaining"))
-			wait, err := strconv.Atoi(over.header.Get("Retry-After"))
+			refused := two.get("/api/v1/jobs").problem(429, "rate_limit_exceeded")
+			require.Equal(t, "https://iana.org/assignments/http-problem-types#quota-exceeded", refused.text("type"))
+			require.Equal(t, []any{"minute"}, refused.at("violated-policies"))
+			require.Equal(t, "0", refused.header.Get("X-RateLimit-Remaining"))
+			wait, err := strconv.Atoi(refused.header.Get("Retry-After"))
 			require.NoError(t, err)
-			require.True(t, wait >= 1 && wait <= 60, "%d", wait)
+			require.GreaterOrEqual(t, wait, 1)
+			require.LessOrEqual(t, wait, 60)
 			require.Equal(t, 429, two.try("GET", "/v1/nothing", nil).status, "unknown addresses are limited too")
-			// fromNewAddress has no key, and guests have their own limit.
+			// fromNewAddress returns a client without a key, and guests have a limit of their own.
 			one.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized")
 
-			other := me.program()
-			other.get("/api/v1/jobs").okDeveloper(200)
+			anotherApp := developer.program()
+			anotherApp.get("/api/v1/jobs").okDeveloper(200)
 
 			require.Eventually(t, func() bool {
-				used := me.get("/api/developers/apps/" + app + "/usage").ok(200)
-				days := used.list("data.series")
+				usage := developer.get("/api/developers/apps/" + app + "/usage").ok(200)
+				days := usage.list("data.series")
 				today := days[len(days)-1].(object)
-				return today["requests"] == 63.0 && today["errors"] == 33.0 // 30 × 404 and 3 × 429 are errors
+				// 63 requests: the first, 60 of the loop, and two refused ones after it. 33 errors:
+				// 404 thirty times and 429 three times.
+				return today["requests"] == 63.0 && today["errors"] == 33.0
 			}, waitTimeout, 50*time.Millisecond)
-			require.NotNil(t, me.get("/api/developers/apps/"+app+"/keys").ok(200).at("data.keys.0.lastUsedAt"))
+			require.NotNil(t, developer.get("/api/developers/apps/"+app+"/keys").ok(200).at("data.keys.0.lastUsedAt"))
 		})
 		t.Run("anonymous limit per address", func(t *testing.T) {
 			t.Parallel()
@@ -407,8 +425,8 @@ func TestDeveloperAPI_Quotas(t *testing.T) {
 			for range 60 {
 				require.Equal(t, 401, guest.try("GET", "/v1/jobs", nil).status)
 			}
-			over := guest.get("/api/v1/jobs").problem(429, "rate_limit_exceeded")
-			require.Equal(t, []any{"minute"}, over.at("violated-policies"))
+			refused := guest.get("/api/v1/jobs").problem(429, "rate_limit_exceeded")
+			require.Equal(t, []any{"minute"}, refused.at("violated-policies"))
 			guest.fromNewAddress().get("/api/v1/jobs").problem(401, "unauthorized")
 			program := server.seeker(t).program()
 			program.ip = guest.ip

@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,23 +11,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// concurrently sends n requests at the same time, each from its own address, and
-// returns the number of responses by status.
+// concurrently calls request(0) to request(n-1), each of which sends one request, at the same
+// time, and returns the number of responses by status. It fails if a request has no response.
 func concurrently(t *testing.T, n int, request func(i int) *response) map[int]int {
 	t.Helper()
-	answers := make([]*response, n)
+	responses := make([]*response, n)
 	start := make(chan struct{})
 	var group sync.WaitGroup
 	for i := range n {
 		group.Go(func() {
 			<-start
-			answers[i] = request(i)
+			responses[i] = request(i)
 		})
 	}
 	close(start)
 	group.Wait()
 	counts := map[int]int{}
-	for _, resp := range answers {
+	for _, resp := range responses {
 		require.NotNil(t, resp, "a request got no response")
 		counts[resp.status]++
 	}
@@ -40,7 +39,11 @@ func concurrently(t *testing.T, n int, request func(i int) *response) map[int]in
 // time.
 func retryWhenBusy(request func() *response) *response {
 	resp := request()
-	for i := 0; i < 5 && resp.status == http.StatusServiceUnavailable && resp.header.Get("Retry-After") != ""; i++ {
+	for range 5 {
+		isBusy := resp.status == http.StatusServiceUnavailable && resp.header.Get("Retry-After") != ""
+		if !isBusy {
+			break
+		}
 		resp = request()
 	}
 	return resp
@@ -54,13 +57,13 @@ func TestRaces(t *testing.T) {
 		employer, seeker := server.employer(t), server.seeker(t)
 		subtest := subtests(t, employer.client, seeker.client)
 		subtest("concurrent creation of apps at the limit", func(t *testing.T) {
-			maker := server.seeker(t)
-			// A user can have 50 apps.
+			developer := server.seeker(t)
+			// A user can have 50 apps: 10 of 60 requests are too many.
 			require.Equal(t, map[int]int{201: 50, 409: 10}, concurrently(t, 60, func(int) *response {
-				return maker.fromNewAddress().try("POST", "/api/developers/apps", object{"name": "One of many"})
+				return developer.fromNewAddress().try("POST", "/api/developers/apps", object{"name": "One of many"})
 			}))
 		})
-		subtest("concurrent applications", func(t *testing.T) {
+		subtest("concurrent applications for one listing", func(t *testing.T) {
 			listing := employer.listing(nil)
 			require.Equal(t, map[int]int{201: 1, 400: n - 1}, concurrently(t, n, func(int) *response {
 				return seeker.fromNewAddress().try("POST", "/api/jobseekers/applications", object{"listingId": listing})
@@ -71,15 +74,15 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, 1., seeker.get("/api/jobseekers/applications").ok(200).number("data.pagination.total"))
 			require.Equal(t, 1., employer.get("/api/employers/applications").ok(200).number("data.pagination.total"))
 		})
-		subtest("one bookmark per listing", func(t *testing.T) {
+		subtest("concurrent bookmarks of one listing", func(t *testing.T) {
 			listing := employer.listing(nil)
+			paths := []string{"/api/jobseekers/saved", "/api/jobseekers/bookmarks"} // both create a bookmark
 			require.Equal(t, map[int]int{201: 1, 400: n - 1}, concurrently(t, n, func(i int) *response {
-				return seeker.fromNewAddress().
-					try("POST", "/api/jobseekers/"+[]string{"saved", "bookmarks"}[i%2], object{"listingId": listing})
+				return seeker.fromNewAddress().try("POST", paths[i%len(paths)], object{"listingId": listing})
 			}))
 			require.Equal(t, 1., seeker.get("/api/jobseekers/bookmarks").ok(200).number("data.pagination.total"))
 		})
-		subtest("concurrent defaults of documents", func(t *testing.T) {
+		subtest("concurrent uploads of default documents", func(t *testing.T) {
 			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(int) *response {
 				return seeker.fromNewAddress().
 					try("POST", "/api/jobseekers/documents", object{
@@ -95,13 +98,13 @@ func TestRaces(t *testing.T) {
 					defaults++
 				}
 			}
-			// At most one document is the default.
-			require.Equal(t, 1, defaults)
+			require.Equal(t, 1, defaults, "one document is the default")
 		})
-		subtest("concurrent registrations", func(t *testing.T) {
+		subtest("concurrent registrations of one address", func(t *testing.T) {
 			email := newEmail()
 			require.Equal(t, map[int]int{201: 1, 409: n - 1}, concurrently(t, n, func(i int) *response {
 				return retryWhenBusy(func() *response {
+					// Jobseekers and employers share the addresses.
 					if i%2 == 0 {
 						return server.guest(t).
 							try("POST", "/api/auth/register", object{
@@ -122,10 +125,11 @@ func TestRaces(t *testing.T) {
 			}))
 			server.guest(t).post("/api/auth/login", object{"email": email, "password": password}).ok(200)
 		})
-		subtest("concurrent changes of meta", func(t *testing.T) {
+		subtest("concurrent changes of different keys of meta", func(t *testing.T) {
 			listing := employer.listing(nil)
 			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(i int) *response {
-				meta := object{fmt.Sprint("key", i): i, "inner": object{fmt.Sprint("key", i): i}}
+				key := fmt.Sprint("key", i)
+				meta := object{key: i, "inner": object{key: i}}
 				if i%2 == 0 {
 					return employer.fromNewAddress().try("PATCH", "/api/listings/"+listing, object{"meta": meta})
 				}
@@ -174,8 +178,9 @@ func TestRaces(t *testing.T) {
 			}
 			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(i int) *response {
 				jobs := make([]object, len(ids))
-				for j := range ids {
-					jobs[j] = object{"id": ids[(i+j)%len(ids)], "title": fmt.Sprint("Title ", i)}
+				for position := range ids {
+					id := ids[(i+position)%len(ids)] // each batch begins with another listing
+					jobs[position] = object{"id": id, "title": fmt.Sprint("Title ", i)}
 				}
 				return employer.fromNewAddress().try("PUT", "/api/employers/jobs/batch", object{"jobs": jobs})
 			}))
@@ -185,41 +190,45 @@ func TestRaces(t *testing.T) {
 					"the same batch was the last for all listings")
 			}
 		})
-		subtest("concurrent changes of a listing", func(t *testing.T) {
+		subtest("concurrent changes of the state of a listing", func(t *testing.T) {
 			listing := employer.listing(nil)
 			counts := concurrently(t, n, func(i int) *response {
-				c := employer.fromNewAddress()
+				client := employer.fromNewAddress()
 				switch i % 5 {
 				case 0:
-					return c.try("POST", "/api/listings/"+listing+"/archive", nil)
+					return client.try("POST", "/api/listings/"+listing+"/archive", nil)
 				case 1:
-					return c.try("POST", "/api/listings/"+listing+"/restore", nil)
+					return client.try("POST", "/api/listings/"+listing+"/restore", nil)
 				case 2:
-					return c.try("POST", "/api/employers/jobs/"+listing+"/renew", nil)
+					return client.try("POST", "/api/employers/jobs/"+listing+"/renew", nil)
 				case 3:
-					return c.try("DELETE", "/api/employers/jobs/"+listing, nil)
+					return client.try("DELETE", "/api/employers/jobs/"+listing, nil)
+				default:
+					return client.try("PUT", "/api/employers/jobs/"+listing, object{"status": "closed"})
 				}
-				return c.try("PUT", "/api/employers/jobs/"+listing, object{"status": "closed"})
 			})
 			require.Equal(t, n, counts[200]+counts[404], "%v", counts)
-			require.LessOrEqual(t, counts[404], n/5, "restore alone may find nothing to do")
+			require.LessOrEqual(t, counts[404], n/5, "only restore, a fifth of the requests, may find no archived listing")
 		})
 		subtest("concurrent withdrawal and decision", func(t *testing.T) {
 			listing := employer.listing(nil)
 			id := seeker.application(listing, nil)
+			decisions := []string{"review", "interview", "rejected"}
 			counts := concurrently(t, n, func(i int) *response {
-				if i == n/2 {
+				if i == n/2 { // one of the requests is the withdrawal
 					return seeker.fromNewAddress().try("DELETE", "/api/jobseekers/applications/"+id, nil)
 				}
 				return employer.fromNewAddress().
-					try("PUT", "/api/employers/applications/"+id, object{"status": []string{"review", "interview", "rejected"}[i%3]})
+					try("PUT", "/api/employers/applications/"+id, object{"status": decisions[i%len(decisions)]})
 			})
 			require.Equal(t, n, counts[200]+counts[400], "%v", counts)
 			resp := employer.get("/api/employers/applications/" + id).ok(200)
 			require.Equal(t, "withdrawn", resp.text("data.application.status"))
 			timeline := resp.list("data.application.timeline")
 			for i := 1; i < len(timeline); i++ {
-				require.Equal(t, timeline[i-1].(object)["to"], timeline[i].(object)["from"], "each change starts from the previous status")
+				previous := timeline[i-1].(object)
+				change := timeline[i].(object)
+				require.Equal(t, previous["to"], change["from"], "each change starts from the previous status")
 			}
 		})
 		subtest("concurrent refresh keeps the session", func(t *testing.T) {
@@ -230,10 +239,11 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, map[int]int{200: 5}, counts, "a refresh with a lost response may be retried")
 			seeker.get("/api/auth/me").ok(200)
 		})
-		subtest("concurrent requests at the limit", func(t *testing.T) {
-			c := server.guest(t)
-			counts := concurrently(t, n, func(int) *response { return c.try("POST", "/api/employers/jobs", nil) })
+		subtest("concurrent requests at the rate limit", func(t *testing.T) {
+			guest := server.guest(t)
+			counts := concurrently(t, n, func(int) *response { return guest.try("POST", "/api/employers/jobs", nil) })
 			if !server.countsLocally() {
+				// An address may send 10 requests a minute to this path.
 				require.Equal(t, map[int]int{401: 10, 429: n - 10}, counts)
 			}
 		})
@@ -246,23 +256,30 @@ func TestRaces_Users(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		const n = 10
 		t.Run("concurrent demotions of admins", func(t *testing.T) {
-			for range 4 {
+			const rounds = 4 // two admins who demote each other are often one after the other by chance
+			for range rounds {
 				one := server.employer(t)
 				two := server.addMember(t, one, nil)
 				one.put("/api/employers/team/"+two.id+"/permissions", object{"role": "admin"}).ok(200)
-				admins := []*account{one, two}
+				demote := func(admin, target *account) *response {
+					return admin.fromNewAddress().
+						try("PUT", "/api/employers/team/"+target.id+"/permissions", object{"role": "viewer"})
+				}
 				counts := concurrently(t, n, func(i int) *response {
-					return admins[i%2].fromNewAddress().
-						try("PUT", "/api/employers/team/"+admins[1-i%2].id+"/permissions", object{"role": "viewer"})
+					if i%2 == 0 {
+						return demote(one, two)
+					}
+					return demote(two, one)
 				})
-				// 403 for an admin who was demoted first, 409 for the last one.
+				// 403 for an admin who was demoted first, 409 for the demotion of the last admin.
 				require.Equal(t, n, counts[200]+counts[403]+counts[409], "%v", counts)
 				team := string(one.get("/api/employers/team").ok(200).raw)
 				require.Contains(t, team, `"role":"admin"`)
 			}
 		})
-		t.Run("concurrent invitations", func(t *testing.T) {
-			employer, email := server.employer(t), newEmail()
+		t.Run("concurrent invitations and acceptances of one address", func(t *testing.T) {
+			employer := server.employer(t)
+			email := newEmail()
 			require.Equal(t, map[int]int{200: 1, 409: n - 1}, concurrently(t, n, func(int) *response {
 				return employer.fromNewAddress().
 					try("POST", "/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email})
@@ -280,9 +297,10 @@ func TestRaces_Users(t *testing.T) {
 		})
 		t.Run("concurrent use of a reset link", func(t *testing.T) {
 			seeker := server.seeker(t)
-			require.NotEmpty(t, server.waitForMail(t, seeker.email, "Subject:")) // the e-mail of the registration
+			// The e-mail of the registration must not arrive after that with the reset link.
+			require.NotEmpty(t, server.waitForMail(t, seeker.email, "Subject:"))
 			server.guest(t).post("/api/auth/forgot-password", object{"email": seeker.email}).ok(200)
-			token := server.tokenAbout(t, seeker.email, "assword")
+			token := server.tokenAbout(t, seeker.email, "assword") // "password" or "Password"
 			counts := concurrently(t, n, func(i int) *response {
 				return retryWhenBusy(func() *response {
 					return server.guest(t).
@@ -298,31 +316,33 @@ func TestRaces_Users(t *testing.T) {
 			require.Equal(t, map[int]int{200: 1, 401: n - 1}, counts)
 		})
 		t.Run("concurrent changes to one address", func(t *testing.T) {
-			both, next := []*account{server.seeker(t), server.employer(t)}, newEmail()
-			var tokens []string
-			for i, path := range []string{"/api/jobseekers/profile", "/api/employers/profile"} {
-				both[i].put(path, object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
-				var token string
-				require.Eventually(t, func() bool { // until then, the newest e-mail is the first user's
-					token = server.tokenFromMail(t, next, "confirm your new")
-					return !slices.Contains(tokens, token)
-				}, waitTimeout, 50*time.Millisecond)
-				tokens = append(tokens, token)
-			}
+			newAddress := newEmail()
+			change := object{"intent": "update-profile", "profile": object{"email": newAddress}}
+			server.seeker(t).put("/api/jobseekers/profile", change).ok(200)
+			seekersToken := server.tokenFromMail(t, newAddress, "confirm your new")
+			server.employer(t).put("/api/employers/profile", change).ok(200)
+			var employersToken string
+			require.Eventually(t, func() bool { // until the second e-mail arrives, the newest is that of the jobseeker
+				employersToken = server.tokenFromMail(t, newAddress, "confirm your new")
+				return employersToken != seekersToken
+			}, waitTimeout, 50*time.Millisecond)
+
+			tokens := []string{seekersToken, employersToken}
 			counts := concurrently(t, n, func(i int) *response {
-				return server.guest(t).try("POST", "/api/auth/verify-email", object{"token": tokens[i%2]})
+				return server.guest(t).try("POST", "/api/auth/verify-email", object{"token": tokens[i%len(tokens)]})
 			})
 			require.Equal(t, 1, counts[200], "%v", counts)
 			require.Equal(t, n-1, counts[400]+counts[409], "%v", counts)
-			server.guest(t).post("/api/auth/login", object{"email": next, "password": password}).ok(200)
+			server.guest(t).post("/api/auth/login", object{"email": newAddress, "password": password}).ok(200)
 		})
-		t.Run("repeated request", func(t *testing.T) {
+		t.Run("concurrent requests with one idempotency key", func(t *testing.T) {
 			employer := server.employer(t)
 			counts := concurrently(t, n, func(int) *response {
-				c := employer.fromNewAddress()
-				c.key = "one-key"
-				return c.try("POST", "/api/employers/jobs", object{"title": "T", "description": "D"})
+				client := employer.fromNewAddress()
+				client.key = "one-key"
+				return client.try("POST", "/api/employers/jobs", object{"title": "T", "description": "D"})
 			})
+			// 409 while the first request is being processed, then the stored response of the first.
 			require.Positive(t, counts[201], "%v", counts)
 			require.Equal(t, n, counts[201]+counts[409], "%v", counts)
 			require.Equal(t, 1., employer.get("/api/employers/jobs").ok(200).number("data.pagination.total"))
@@ -330,15 +350,17 @@ func TestRaces_Users(t *testing.T) {
 	})
 }
 
-// token returns the token in the newest mail to the address.
+// token waits for an e-mail to the address and returns the token in the newest.
 func (s *testServer) token(t testing.TB, email string) string {
-	return s.tokenAbout(t, email, "Subject:")
+	return s.tokenAbout(t, email, "Subject:") // a line of every e-mail
 }
 
-// tokenAbout returns the token in the newest e-mail to the address whose subject contains the
-// words.
+// tokenAbout waits for an e-mail to the address whose subject contains the words, and returns
+// the token in the newest. It fails if the e-mail contains none.
 func (s *testServer) tokenAbout(t testing.TB, email, subject string) string {
 	t.Helper()
+	// In quoted-printable (RFC 2045), "=" at the end of a line joins it with the next, and "=3D"
+	// is "=".
 	text := strings.ReplaceAll(s.waitForMail(t, email, subject), "=\r\n", "")
 	token := tokenInMail.FindStringSubmatch(strings.ReplaceAll(text, "=3D", "="))
 	require.NotNil(t, token, text)

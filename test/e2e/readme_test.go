@@ -41,7 +41,7 @@ func TestREADME_MainJob_WorksAsPasted(t *testing.T) {
 	}
 	require.Contains(t, server.run(t, "seed"), "@")
 	server.serve(t)
-	server.ready(t)
+	server.waitUntilReady(t)
 	written, err := filepath.Glob(filepath.Join(dir, "data", "mail", "*.eml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, written, "the mails of the demo data come, and are logged, before the address is printed")

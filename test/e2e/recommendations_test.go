@@ -11,20 +11,20 @@ const (
 	dashboardPath       = "/api/jobseekers/dashboard"
 )
 
-// postJobs posts the listings as one employer and returns their ids by title.
+// postJobs posts the jobs as one new employer and returns their ids by title.
 func postJobs(t *testing.T, server *testServer, jobs ...object) map[string]string {
 	t.Helper()
-	for _, p := range jobs {
-		if p["description"] == nil {
-			p["description"] = "A good place to work."
+	for _, job := range jobs {
+		if job["description"] == nil {
+			job["description"] = "A good place to work."
 		}
 	}
 	employer := server.employer(t)
 	resp := employer.post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
 	ids := map[string]string{}
 	for _, item := range resp.list("data.created") {
-		o := item.(object)
-		ids[o["title"].(string)] = o["id"].(string)
+		created := item.(object)
+		ids[created["title"].(string)] = created["id"].(string)
 	}
 	require.Len(t, ids, len(jobs), "%s", resp.raw)
 	return ids
@@ -48,7 +48,7 @@ func (a *account) recommendedTitles() (titles []string) {
 }
 
 // TestRecommendations_RankLikeARecruiter checks the first results for typical profiles, all
-// from one employer, as a recruiter would rank them. The name of a case describes the user.
+// from one employer, as a recruiter would rank them.
 func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		pay := func(lowest, highest int) object { return object{"min": lowest, "max": highest, "currency": "GBP"} }
@@ -152,61 +152,83 @@ func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 				"employmentType": "bank",
 			},
 		)
-		for name, c := range map[string]struct {
+		for user, test := range map[string]struct {
 			profile object
-			first   []string // in this order
+			first   []string // the titles of the first recommendations, in this order
 		}{
-			"an ICU nurse in Leeds": {
-				object{"currentRole": "RN", "specialty": "ICU", "location": "Leeds"},
-				[]string{"Registered Nurse, ICU"},
+			"ICU nurse in Leeds": {
+				profile: object{"currentRole": "RN", "specialty": "ICU", "location": "Leeds"},
+				first:   []string{"Registered Nurse, ICU"},
 			},
-			"an ICU nurse who would move to London": {
-				object{"currentRole": "Staff Nurse", "specialty": "Critical care", "location": "Leeds", "preferredLocation": "London"},
-				[]string{"Staff Nurse, ITU nights"},
+			"ICU nurse who would move to London": {
+				profile: object{
+					"currentRole":       "Staff Nurse",
+					"specialty":         "Critical care",
+					"location":          "Leeds",
+					"preferredLocation": "London",
+				},
+				first: []string{"Staff Nurse, ITU nights"},
 			},
-			"a bank nurse near Bradford": {
-				object{"currentRole": "Nurse", "preferredLocation": "Bradford", "employmentTypes": []string{"bank"}},
-				[]string{"Staff Nurse, Renal"},
+			"bank nurse near Bradford": {
+				profile: object{"currentRole": "Nurse", "preferredLocation": "Bradford", "employmentTypes": []string{"bank"}},
+				first:   []string{"Staff Nurse, Renal"},
 			},
-			"a part-time nurse in the county": {
-				object{"currentRole": "Nurse", "preferredLocation": "West Yorkshire", "employmentTypes": []string{"part-time"}},
-				[]string{"Community Nurse"},
+			"part-time nurse in the county": {
+				profile: object{
+					"currentRole":       "Nurse",
+					"preferredLocation": "West Yorkshire",
+					"employmentTypes":   []string{"part-time"},
+				},
+				first: []string{"Community Nurse"},
 			},
-			"an HCA": {object{"currentRole": "HCA", "location": "Leeds"}, []string{"Healthcare Assistant"}},
-			"a midwife in Yorkshire": {
-				object{"currentRole": "Midwife", "preferredLocation": "York"},
-				[]string{"Band 6 Midwife", "Midwife, birth centre"},
+			"HCA": {
+				profile: object{"currentRole": "HCA", "location": "Leeds"},
+				first:   []string{"Healthcare Assistant"},
 			},
-			"a midwife in Devon": {
-				object{"currentRole": "Midwife", "preferredLocation": "Exeter", "locationRadius": 50},
-				[]string{"Midwife, birth centre", "Band 6 Midwife"},
+			"midwife in Yorkshire": {
+				profile: object{"currentRole": "Midwife", "preferredLocation": "York"},
+				first:   []string{"Band 6 Midwife", "Midwife, birth centre"},
 			},
-			"a physio who wants to work from anywhere": {
-				object{"currentRole": "Physio", "employmentTypes": []string{"flexible"}},
-				[]string{"Telehealth Physiotherapist", "Physiotherapist"},
+			"midwife in Devon": {
+				profile: object{"currentRole": "Midwife", "preferredLocation": "Exeter", "locationRadius": 50},
+				first:   []string{"Midwife, birth centre", "Band 6 Midwife"},
 			},
-			"a physio in Manchester": {
-				object{"currentRole": "Physiotherapist", "location": "Manchester", "employmentTypes": []string{"full-time", "permanent"}},
-				[]string{"Physiotherapist", "Telehealth Physiotherapist"},
+			"physio who wants to work from anywhere": {
+				profile: object{"currentRole": "Physio", "employmentTypes": []string{"flexible"}},
+				first:   []string{"Telehealth Physiotherapist", "Physiotherapist"},
 			},
-			"a doctor who wants a salary": {
-				object{"currentRole": "GP", "location": "Bristol", "employmentTypes": []string{"permanent"}},
-				[]string{"Salaried GP", "Locum GP"},
+			"physio in Manchester": {
+				profile: object{
+					"currentRole":     "Physiotherapist",
+					"location":        "Manchester",
+					"employmentTypes": []string{"full-time", "permanent"},
+				},
+				first: []string{"Physiotherapist", "Telehealth Physiotherapist"},
 			},
-			"a doctor who wants more than a salary pays": {
-				object{"currentRole": "GP", "location": "Bristol", "salaryMin": 120000},
-				[]string{"Locum GP", "Salaried GP"},
+			"doctor who wants a salary": {
+				profile: object{"currentRole": "GP", "location": "Bristol", "employmentTypes": []string{"permanent"}},
+				first:   []string{"Salaried GP", "Locum GP"},
 			},
-			"somebody who only named a specialty": {object{"specialty": "Imaging"}, []string{"Radiographer"}},
-			"somebody who only named a town":      {object{"location": "Cardiff"}, []string{"Theatre Practitioner"}},
-			"an operating department practitioner abroad": {
-				object{"currentRole": "Theatre Practitioner", "location": "Glasgow"},
-				[]string{"Theatre Practitioner"},
+			"doctor who wants more than a salary pays": {
+				profile: object{"currentRole": "GP", "location": "Bristol", "salaryMin": 120000},
+				first:   []string{"Locum GP", "Salaried GP"},
+			},
+			"user with a specialty only": {
+				profile: object{"specialty": "Imaging"},
+				first:   []string{"Radiographer"},
+			},
+			"user with a town only": {
+				profile: object{"location": "Cardiff"},
+				first:   []string{"Theatre Practitioner"},
+			},
+			"theatre practitioner far from the only such job": {
+				profile: object{"currentRole": "Theatre Practitioner", "location": "Glasgow"},
+				first:   []string{"Theatre Practitioner"},
 			},
 		} {
-			got := server.seekerWithProfile(t, c.profile).recommendedTitles()
-			require.GreaterOrEqual(t, len(got), len(c.first), name)
-			require.Equal(t, c.first, got[:len(c.first)], "%s: %v", name, got)
+			titles := server.seekerWithProfile(t, test.profile).recommendedTitles()
+			require.GreaterOrEqual(t, len(titles), len(test.first), user)
+			require.Equal(t, test.first, titles[:len(test.first)], "%s: %v", user, titles)
 		}
 	})
 }
@@ -217,7 +239,7 @@ func TestRecommendations_OtherNameOfTheRole_CountsAsTheRole(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		postJobs(t, server, object{"title": "Registered Nurse", "location": "Leeds"})
 		seeker := server.seekerWithProfile(t, object{"currentRole": "RN", "location": "Leeds"})
-		require.InDelta(t, 100, seeker.get(recommendationsPath).ok(200).number("data.recommendations.0.relevanceScore"), 0)
+		require.Equal(t, 100.0, seeker.get(recommendationsPath).ok(200).number("data.recommendations.0.relevanceScore"))
 	})
 }
 
@@ -246,40 +268,41 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 		t.Run("GET /api/jobseekers/recommendations", func(t *testing.T) {
 			seeker := server.seekerWithProfile(t, object{"currentRole": "Staff Nurse", "location": "Leeds"})
 			resp := seeker.get(recommendationsPath).ok(200)
-			require.InDelta(t, 3, resp.number("data.total"), 0)
+			require.Equal(t, 3.0, resp.number("data.total"))
 			require.Len(t, resp.list("data.recommendations"), 3) // the draft is not public
 			first := resp.at("data.recommendations.0").(object)
 			require.Equal(t, ids["Staff Nurse"], first["uuid"])
 			require.Equal(t, ids["Staff Nurse"], first["id"])
 			require.Equal(t, "Staff Nurse", first["title"])
 			require.Equal(t, "St Brigid's Hospital", first["company"])
-			require.InDelta(t, 100, first["relevanceScore"], 0)
+			require.Equal(t, 100.0, first["relevanceScore"])
 			require.Contains(t, first["reasons"], "Fits your role")
 			require.Less(t, resp.number("data.recommendations.1.relevanceScore"), 100.0)
-			require.Equal(t, string(resp.raw), string(seeker.get(recommendationsPath).ok(200).raw), "the same again")
-			b := seeker.get(recommendationsPath + "?limit=1&page=2").ok(200)
-			require.Equal(t, resp.at("data.recommendations.1"), b.at("data.recommendations.0"))
-			c := seeker.get(recommendationsPath + "?limit=1&cursor=" + b.text("data.nextCursor")).ok(200)
-			require.Equal(t, resp.at("data.recommendations.2"), c.at("data.recommendations.0"))
+			repeated := seeker.get(recommendationsPath).ok(200)
+			require.Equal(t, string(resp.raw), string(repeated.raw), "the order is stable")
+			second := seeker.get(recommendationsPath + "?limit=1&page=2").ok(200)
+			require.Equal(t, resp.at("data.recommendations.1"), second.at("data.recommendations.0"))
+			third := seeker.get(recommendationsPath + "?limit=1&cursor=" + second.text("data.nextCursor")).ok(200)
+			require.Equal(t, resp.at("data.recommendations.2"), third.at("data.recommendations.0"))
 			seeker.get(recommendationsPath + "?page=0").invalid("page")
 			seeker.get(recommendationsPath + "?cursor=nonsense").invalid("cursor")
 			server.guest(t).get(recommendationsPath).fails(401, "Unauthorized")
 			server.employer(t).get(recommendationsPath).fails(403, "Forbidden")
 		})
-		t.Run("GET /api/jobseekers/recommendations without applied and dismissed jobs", func(t *testing.T) {
+		t.Run("GET /api/jobseekers/recommendations without applied and saved jobs", func(t *testing.T) {
 			seeker := server.seeker(t)
 			require.Len(t, seeker.recommendedTitles(), 3)
 			application := seeker.application(ids["Porter"], nil)
 			require.NotContains(t, seeker.recommendedTitles(), "Porter")
 			seeker.delete("/api/jobseekers/applications/" + application).ok(200)
-			require.NotContains(t, seeker.recommendedTitles(), "Porter", "withdrawn is not forgotten")
+			require.NotContains(t, seeker.recommendedTitles(), "Porter", "a withdrawn application counts too")
 			seeker.post("/api/jobseekers/saved", object{"listingId": ids["Cook"]}).ok(201)
 			require.Equal(t, []string{"Staff Nurse"}, seeker.recommendedTitles())
 		})
 		t.Run("DELETE /api/jobseekers/recommendations/:id", func(t *testing.T) {
 			seeker := server.seeker(t)
 			require.NotEmpty(t, seeker.delete(recommendationsPath+"/"+ids["Cook"]).ok(200).text("message"))
-			seeker.delete(recommendationsPath + "/" + ids["Cook"]).ok(200)
+			seeker.delete(recommendationsPath + "/" + ids["Cook"]).ok(200) // repeating it changes nothing
 			require.NotContains(t, seeker.recommendedTitles(), "Cook")
 			for _, absent := range []string{nowhere, "nonsense"} {
 				seeker.delete(recommendationsPath+"/"+absent).fails(404, "Listing not found")
@@ -302,18 +325,19 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Equal(t,
 				object{"id": ids["Cook"], "title": "Cook", "company": "St Brigid's Hospital", "location": "Leeds"},
 				resp.at("data.dashboard.recommendations.0"))
-			r := seeker.get(recommendationsPath).ok(200)
+			recommended := seeker.get(recommendationsPath).ok(200).list("data.recommendations")
 			for i, item := range resp.list("data.dashboard.recommendations") {
-				require.Equal(t, r.list("data.recommendations")[i].(object)["id"], item.(object)["id"])
+				require.Equal(t, recommended[i].(object)["id"], item.(object)["id"], "the same order as the list")
 			}
-			types := map[string]bool{}
+			hasActivity := map[any]bool{} // by type
 			for _, item := range resp.list("data.dashboard.recentActivity") {
-				o := item.(object)
-				require.NotEmpty(t, o["title"])
-				require.NotEmpty(t, o["timestamp"])
-				types[o["type"].(string)] = true
+				activity := item.(object)
+				require.NotEmpty(t, activity["title"])
+				require.NotEmpty(t, activity["timestamp"])
+				hasActivity[activity["type"]] = true
 			}
-			require.True(t, types["billing"] && types["bookmark"], "%s", resp.raw)
+			require.True(t, hasActivity["billing"], "%s", resp.raw)
+			require.True(t, hasActivity["bookmark"], "%s", resp.raw)
 			server.employer(t).get(dashboardPath).fails(403, "Forbidden")
 		})
 		t.Run("GET /api/jobseekers/dashboard as a guest", func(t *testing.T) {
@@ -342,8 +366,10 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				resp.text("data.personalizedContent.summary"))
 			require.NotEmpty(t, resp.list("data.personalizedContent.suggestions"))
 			require.Len(t, resp.list("data.personalizedContent.recommendations"), 3)
-			for _, body := range []object{{}, {"careerGoals": []string{"Teach", "Travel"}, "experience": 5}} {
-				body["intent"] = "generate-personalized-content"
+			for _, body := range []object{
+				{"intent": "generate-personalized-content"},
+				{"intent": "generate-personalized-content", "careerGoals": []string{"Teach", "Travel"}, "experience": 5},
+			} {
 				require.NotEmpty(t, seeker.post(dashboardPath, body).ok(200).text("data.personalizedContent.headline"))
 			}
 			seeker.post(dashboardPath, object{"intent": "generate-personalized-content", "specialty": 7}).invalid("specialty")
@@ -374,10 +400,10 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				"listingId": nowhere,
 			}).
 				fails(404, "Listing not found")
-			secret := server.employer(t).listing(object{"title": "Secret", "status": "draft"})
-			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "looked", "listingId": secret}).
+			draft := server.employer(t).listing(object{"title": "Secret", "status": "draft"})
+			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "looked", "listingId": draft}).
 				fails(404, "Listing not found")
-			seeker.delete("/api/jobseekers/recommendations/"+secret).fails(404, "Listing not found")
+			seeker.delete("/api/jobseekers/recommendations/"+draft).fails(404, "Listing not found")
 			require.Equal(t, "track-dashboard-action",
 				seeker.post(dashboardPath, object{"intent": "track-dashboard-action"}).ok(200).text("data.intent"))
 			require.Equal(t, "Used the dashboard", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))

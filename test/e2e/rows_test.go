@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/adapters/web"
 )
 
 // operationName matches the operations in the name of a subtest: one or more methods, joined by
@@ -26,73 +28,83 @@ func testsByOperation(t *testing.T) map[string][]string {
 	t.Helper()
 	files, err := filepath.Glob("*_test.go")
 	require.NoError(t, err)
-	out := map[string][]string{}
-	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+	byOperation := map[string][]string{}
+	for _, file := range files {
+		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 		require.NoError(t, err)
-		ast.Inspect(file, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) != 2 {
+		ast.Inspect(syntax, func(node ast.Node) bool {
+			name, found := subtestName(t, node)
+			if !found {
 				return true
 			}
-			// Subtests are calls of t.Run, or of the function that subtests returns.
-			switch by := call.Fun.(type) {
-			case *ast.SelectorExpr:
-				if by.Sel.Name != "Run" {
-					return true
-				}
-			case *ast.Ident:
-				if by.Name != "subtest" {
-					return true
-				}
-			}
-			if lit, ok := call.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				name, err := strconv.Unquote(lit.Value)
-				require.NoError(t, err)
-				for _, m := range operationName.FindAllStringSubmatch(name, -1) {
-					for _, method := range strings.Split(m[1], " and ") {
-						row := method + " " + m[2]
-						out[row] = append(out[row], name)
-					}
+			for _, match := range operationName.FindAllStringSubmatch(name, -1) {
+				methods, path := match[1], match[2]
+				for _, method := range strings.Split(methods, " and ") {
+					operation := method + " " + path
+					byOperation[operation] = append(byOperation[operation], name)
 				}
 			}
 			return true
 		})
 	}
-	return out
+	return byOperation
+}
+
+// subtestName returns the name of the subtest if the node runs one whose name is a literal: a
+// call of t.Run, or of the function that subtests returns.
+func subtestName(t *testing.T, node ast.Node) (name string, found bool) {
+	t.Helper()
+	call, isCall := node.(*ast.CallExpr)
+	if !isCall || len(call.Args) != 2 {
+		return "", false
+	}
+	switch function := call.Fun.(type) {
+	case *ast.SelectorExpr:
+		if function.Sel.Name != "Run" {
+			return "", false
+		}
+	case *ast.Ident:
+		if function.Name != "subtest" {
+			return "", false
+		}
+	}
+	literal, isLiteral := call.Args[0].(*ast.BasicLit)
+	if !isLiteral || literal.Kind != token.STRING {
+		return "", false
+	}
+	name, err := strconv.Unquote(literal.Value)
+	require.NoError(t, err)
+	return name, true
 }
 
 // TestEveryOperation_HasATest checks that every operation has a subtest whose name contains it,
-// and that ROWS.md lists them. With LOCUM_TEST_WRITE=1 it writes the file.
+// that no subtest is named after an operation that does not exist, and that ROWS.md lists them.
+// With LOCUM_TEST_WRITE=1 it writes the file.
 func TestEveryOperation_HasATest(t *testing.T) {
 	t.Parallel()
 	tests := testsByOperation(t)
 	var list strings.Builder
-	known := map[string]bool{}
-	portals := len(routes())
-	for _, r := range append(routes(), developerRoutes()...) {
-		row := r.Method + " " + r.Path
-		if len(known) == portals {
-			list.WriteString("\n# The developer interface's\n\n")
-		}
-		known[row] = true
-		if !assertNotEmpty(t, tests[row], row) {
-			continue
-		}
-		slices.Sort(tests[row])
-		fmt.Fprintf(&list, "- [x] `%s`\n", row)
-		for _, name := range slices.Compact(tests[row]) {
-			if name != row {
-				fmt.Fprintf(&list, "  - %s\n", name)
-			}
+	isOperation := map[string]bool{}
+	writeOperations := func(routes []web.Route) {
+		for _, route := range routes {
+			operation := route.Method + " " + route.Path
+			isOperation[operation] = true
+			writeOperation(t, &list, operation, tests[operation])
 		}
 	}
-	for row := range tests {
-		require.True(t, known[row] || !strings.Contains(row, " /api/"), "a test is named after %s, which is not an operation", row)
+	list.WriteString("# The portal's\n\n")
+	writeOperations(routes())
+	list.WriteString("\n# The developer interface's\n\n")
+	writeOperations(developerRoutes())
+
+	for operation := range tests {
+		isOfAPI := strings.Contains(operation, " /api/")
+		require.True(t, isOperation[operation] || !isOfAPI, "a test is named after %s, which is not an operation", operation)
 	}
 	page := fmt.Sprintf(
-		"# %d operations\n\nEach has tests that are named after it and run on every setup.\nMade by `make rows` of the tables of routes and of the names of the tests.\n\n# The portal's\n\n%s",
-		len(known),
+		"# %d operations\n\nEach has tests that are named after it and run on every setup.\n"+
+			"Made by `make rows` of the tables of routes and of the names of the tests.\n\n%s",
+		len(isOperation),
 		list.String(),
 	)
 	if os.Getenv("LOCUM_TEST_WRITE") != "" {
@@ -103,12 +115,20 @@ func TestEveryOperation_HasATest(t *testing.T) {
 	require.Equal(t, page, string(written), "run `make rows` to update test/e2e/ROWS.md")
 }
 
-// assertNotEmpty reports an operation without a test and continues, so that one run names all
-// of them.
-func assertNotEmpty(t *testing.T, tests []string, row string) bool {
+// writeOperation writes the operation with the names of its subtests, without the one that is
+// called like the operation itself. An operation without a subtest fails the test, which
+// continues, so that one run names all of them.
+func writeOperation(t *testing.T, list *strings.Builder, operation string, names []string) {
 	t.Helper()
-	if len(tests) == 0 {
-		t.Errorf("no test is named after %s", row)
+	if len(names) == 0 {
+		t.Errorf("no test is named after %s", operation)
+		return
 	}
-	return len(tests) > 0
+	fmt.Fprintf(list, "- [x] `%s`\n", operation)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if name != operation {
+			fmt.Fprintf(list, "  - %s\n", name)
+		}
+	}
 }

@@ -34,36 +34,44 @@ func TestMain(m *testing.M) { kit.Main(m) }
 // bounds.
 const waitTimeout = 90 * time.Second
 
-// setups are the configurations that every test runs on.
+// setups are the configurations that every test runs on. The function env returns the
+// settings of a server whose data is in dir.
 var setups = []struct {
 	name string
 	env  func(t testing.TB, dir string) []string
 }{
-	// The embedded defaults: SQLite, the queue in the database and the rate limits in memory.
-	{"sqlite+embedded+memory", func(_ testing.TB, dir string) []string {
-		return []string{"LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db")}
-	}},
-	{"postgres+redis", func(t testing.TB, _ string) []string {
-		url := stores.PostgresURL(t) // a new database with all migrations
-		migrated.Store(url, true)
-		return []string{"LOCUM_DATABASE_URL=" + url, "LOCUM_LIMITER_URL=" + kit.RedisURL(t)}
-	}},
+	{
+		// The embedded defaults: SQLite, the queue in the database and the rate limits in memory.
+		name: "sqlite+embedded+memory",
+		env: func(_ testing.TB, dir string) []string {
+			return []string{"LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db")}
+		},
+	},
+	{
+		name: "postgres+redis",
+		env: func(t testing.TB, _ string) []string {
+			url := stores.PostgresURL(t) // a new database with all migrations
+			migrated.Store(url, true)
+			return []string{"LOCUM_DATABASE_URL=" + url, "LOCUM_LIMITER_URL=" + kit.RedisURL(t)}
+		},
+	},
 }
 
 // migrated contains the URLs of the databases that need no `migrate up`: PostgresURL copied
 // them from a database with all migrations.
 var migrated sync.Map
 
-// onEachSetup runs the test on a separate server for each setup, with additional
-// settings if there are any.
-func onEachSetup(t *testing.T, test func(t *testing.T, server *testServer), more ...string) {
+// onEachSetup runs the test on a separate server for each setup. The additional settings are
+// environment variables, "NAME=value".
+func onEachSetup(t *testing.T, test func(t *testing.T, server *testServer), additionalEnv ...string) {
 	t.Helper()
 	t.Parallel()
-	for _, s := range setups {
-		t.Run(s.name, func(t *testing.T) {
+	for _, setup := range setups {
+		t.Run(setup.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			test(t, start(t, dir, append(s.env(t, dir), more...)...))
+			env := append(setup.env(t, dir), additionalEnv...)
+			test(t, start(t, dir, env...))
 		})
 	}
 }
@@ -73,14 +81,14 @@ func onEachSetup(t *testing.T, test func(t *testing.T, server *testServer), more
 func onEachSetupIfHeavy(t *testing.T, test func(t *testing.T, server *testServer)) {
 	t.Helper()
 	t.Parallel()
-	for i, s := range setups {
-		t.Run(s.name, func(t *testing.T) {
+	for i, setup := range setups {
+		t.Run(setup.name, func(t *testing.T) {
 			t.Parallel()
 			if i > 0 {
 				kit.NeedHeavy(t)
 			}
 			dir := t.TempDir()
-			test(t, start(t, dir, s.env(t, dir)...))
+			test(t, start(t, dir, setup.env(t, dir)...))
 		})
 	}
 }
@@ -88,13 +96,14 @@ func onEachSetupIfHeavy(t *testing.T, test func(t *testing.T, server *testServer
 // testServer is a server process under test. It can be stopped and started again with the same
 // directory and environment, at a new address.
 type testServer struct {
-	dir    string   // the working directory, with data and e-mails
-	env    []string // the whole environment, for commands of operators too
-	url    string   // http://127.0.0.1 with the current port
-	cmd    *exec.Cmd
-	log    *kit.Log
-	once   sync.Once  // stops the process once
-	exited chan error // receives the result of the process once
+	dir string   // the working directory, with data and e-mails
+	env []string // the whole environment, for commands of operators too
+	url string   // http://127.0.0.1 with the current port
+	cmd *exec.Cmd
+	log *kit.Log
+	// stopOnce makes further calls of stop do nothing, until serve starts the process again.
+	stopOnce sync.Once
+	exited   chan error // receives the result of the process once
 
 	mailMu sync.Mutex
 	mails  map[string][]byte // the e-mails that messagesTo has read, by the names of their files
@@ -116,7 +125,8 @@ func start(t testing.TB, dir string, env ...string) *testServer {
 	return server
 }
 
-// serverEnv returns the environment of servers under test.
+// serverEnv returns the environment that all servers under test have in common; dir is the home
+// directory.
 func serverEnv(dir string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir,
@@ -134,11 +144,12 @@ func serverEnv(dir string) []string {
 // password of the test users, password hashes and the header with credentials.
 var secrets = regexp.MustCompile(`loc_rt_|whsec_|eyJ[A-Za-z0-9_-]{10}|` + password + `|argon2id|Authorization`)
 
-// run runs a command of the program and returns its output.
+// run runs a command of the program, requires that it succeeds, and returns its output.
 func (s *testServer) run(t testing.TB, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(kit.Program(t), args...)
-	cmd.Dir, cmd.Env = s.dir, s.env
+	cmd.Dir = s.dir
+	cmd.Env = s.env
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)
@@ -148,9 +159,11 @@ func (s *testServer) run(t testing.TB, args ...string) string {
 // test.
 func (s *testServer) serve(t testing.TB) {
 	t.Helper()
-	s.once = sync.Once{} // stop works again after a restart
+	s.stopOnce = sync.Once{} // stop works again after a restart
 	s.cmd = exec.Command(kit.Program(t), "serve")
-	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = s.dir, s.env, s.log
+	s.cmd.Dir = s.dir
+	s.cmd.Env = s.env
+	s.cmd.Stderr = s.log
 	// The server must not survive a test process that is killed.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdout, err := s.cmd.StdoutPipe()
@@ -167,8 +180,8 @@ func (s *testServer) serve(t testing.TB) {
 		s.exited <- s.cmd.Wait()
 	}()
 	select {
-	case a := <-addr:
-		s.url = "http://" + a
+	case listensOn := <-addr:
+		s.url = "http://" + listensOn
 	case err := <-s.exited:
 		require.Fail(t, "the server did not start", "%v: %s", err, s.log)
 	case <-time.After(30 * time.Second):
@@ -178,18 +191,19 @@ func (s *testServer) serve(t testing.TB) {
 	t.Cleanup(func() { s.stop(t) })
 }
 
-// ready waits until the server is ready: it listens before it has built the
+// waitUntilReady waits until /readyz responds 200: the server listens before it has built the
 // search index of existing listings.
-func (s *testServer) ready(t testing.TB) {
+func (s *testServer) waitUntilReady(t testing.TB) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.guest(t).try("GET", "/readyz", nil).status == http.StatusOK },
-		time.Minute, 50*time.Millisecond, "%s", s.log)
+	isReady := func() bool { return s.guest(t).try("GET", "/readyz", nil).status == http.StatusOK }
+	require.Eventually(t, isReady, time.Minute, 50*time.Millisecond, "%s", s.log)
 }
 
-// stop terminates the server gracefully.
+// stop terminates the server gracefully, and requires that it stopped without an error and that
+// its log contains no secret.
 func (s *testServer) stop(t testing.TB) {
 	t.Helper()
-	s.once.Do(func() {
+	s.stopOnce.Do(func() {
 		_ = s.cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case err := <-s.exited:
@@ -198,7 +212,6 @@ func (s *testServer) stop(t testing.TB) {
 			_ = s.cmd.Process.Kill()
 			require.Fail(t, "the server did not stop", "%s", s.log)
 		}
-		// The log never contains a secret.
 		require.NotRegexp(t, secrets, s.log.String())
 	})
 }
@@ -207,23 +220,23 @@ func (s *testServer) stop(t testing.TB) {
 // documents, and building one takes a server a while.
 var documents = struct {
 	sync.Mutex
-	of map[string]validator.Validator
-}{of: map[string]validator.Validator{}}
+	byAPI map[string]validator.Validator
+}{byAPI: map[string]validator.Validator{}}
 
-// document returns a validator for the OpenAPI document of the API.
+// document returns a validator for the OpenAPI document of the API, "portal" or "developer".
 func (s *testServer) document(t testing.TB, api string) validator.Validator {
 	t.Helper()
 	documents.Lock()
 	defer documents.Unlock()
-	if documents.of[api] == nil {
+	if documents.byAPI[api] == nil {
 		resp, err := http.Get(s.url + "/openapi/" + api + ".json")
 		require.NoError(t, err)
 		defer func() { _ = resp.Body.Close() }()
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
-		documents.of[api] = newValidator(t, body)
+		documents.byAPI[api] = newValidator(t, body)
 	}
-	return documents.of[api]
+	return documents.byAPI[api]
 }
 
 // newValidator returns a validator for an OpenAPI document.
@@ -241,23 +254,24 @@ func newValidator(t testing.TB, document []byte) validator.Validator {
 // under /api/v1.
 func (s *testServer) documentFor(t testing.TB, request *http.Request, sent []byte) (validator.Validator, *http.Request) {
 	t.Helper()
-	again := request.Clone(context.Background())
-	again.Body = io.NopCloser(bytes.NewReader(sent))
-	if strings.HasPrefix(again.URL.Path, "/v1/") {
-		again.URL.Path = "/api" + again.URL.Path
+	requestCopy := request.Clone(context.Background())
+	requestCopy.Body = io.NopCloser(bytes.NewReader(sent))
+	if strings.HasPrefix(requestCopy.URL.Path, "/v1/") {
+		requestCopy.URL.Path = "/api" + requestCopy.URL.Path
 	}
-	if strings.HasPrefix(again.URL.Path, "/api/v1/") {
-		return s.document(t, "developer"), again
+	if strings.HasPrefix(requestCopy.URL.Path, "/api/v1/") {
+		return s.document(t, "developer"), requestCopy
 	}
-	return s.document(t, "portal"), again
+	return s.document(t, "portal"), requestCopy
 }
 
-// databaseURL returns the URL of the server's database.
-func (s *testServer) databaseURL() (url string) {
-	for _, e := range s.env {
-		if v, is := strings.CutPrefix(e, "LOCUM_DATABASE_URL="); is {
-			url = v
+// databaseURL returns the URL of the server's database. As for the process, the last of several
+// assignments of a variable counts.
+func (s *testServer) databaseURL() (databaseURL string) {
+	for _, variable := range s.env {
+		if value, found := strings.CutPrefix(variable, "LOCUM_DATABASE_URL="); found {
+			databaseURL = value
 		}
 	}
-	return url
+	return databaseURL
 }

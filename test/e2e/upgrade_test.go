@@ -203,7 +203,7 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 			require.Equal(t, before, fingerprints(t, old.url))
 
 			server.serve(t)
-			server.ready(t)
+			server.waitUntilReady(t)
 			old.requireServed(t, server, receiver)
 		})
 	}

@@ -2,9 +2,11 @@ package e2e
 
 import (
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,8 +30,7 @@ func TestWebhooks(t *testing.T) {
 			require.Equal(t, "1", created.headers.Get("Webhook-Attempt"))
 			require.Equal(t, "application/json", created.headers.Get("Content-Type"))
 			require.Equal(t, "locum-webhooks/1", created.headers.Get("User-Agent"))
-			job, is := created.body.Data["job"].(object)
-			require.True(t, is)
+			job := created.body.Data["job"].(object)
 			require.Equal(t, "Ward Sister", job["title"])
 			require.Equal(t, "GBP", job["salary"].(object)["currency"])
 			require.Nil(t, job["posted_by"])
@@ -57,22 +58,22 @@ func TestWebhooks(t *testing.T) {
 				employer.put("/api/employers/jobs/"+id, object{"title": "Ward Manager"}).ok(200)
 				employer.put("/api/employers/jobs/"+id, object{"title": "Private", "status": "closed"}).ok(200)
 				employer.put("/api/employers/jobs/"+id, object{"title": "Changed after closing"}).ok(200)
-				for kind, want := range map[string][2]string{
-					"job.updated": {"Ward Manager", "active"},
-					"job.closed":  {"Private", "closed"},
-				} {
-					job, is := hooks.waitForEvent(kind, "id", id).body.Data["job"].(object)
-					require.True(t, is, kind)
-					require.Equal(t, want, [2]string{job["title"].(string), job["status"].(string)})
-				}
+				// Each event has the listing as it was then, and no event has a later change.
+				updated := hooks.waitForEvent("job.updated", "id", id).body.Data["job"].(object)
+				require.Equal(t, "Ward Manager", updated["title"])
+				require.Equal(t, "active", updated["status"])
+				closed := hooks.waitForEvent("job.closed", "id", id).body.Data["job"].(object)
+				require.Equal(t, "Private", closed["title"])
+				require.Equal(t, "closed", closed["status"])
 			}
 		})
 		t.Run("event of an expired listing", func(t *testing.T) {
 			t.Parallel()
 			hooks := newReceiver(t, nil)
 			server.seeker(t).createWebhook(hooks.URL, "job.closed")
-			deadline := time.Now().Add(10 * time.Second).UTC() // late enough that the listing exists before
+			deadline := time.Now().Add(10 * time.Second).UTC() // late enough to create the listing before
 			id := server.employer(t).listing(object{"applicationDeadline": deadline.Format(time.RFC3339Nano)})
+			// The event is sent within a minute of the deadline.
 			require.Eventually(t, func() bool {
 				hooks.mu.Lock()
 				defer hooks.mu.Unlock()
@@ -83,19 +84,24 @@ func TestWebhooks(t *testing.T) {
 		})
 		t.Run("events of an application", func(t *testing.T) {
 			t.Parallel()
-			employer, seeker, otherUser, rival := server.employer(t), server.seeker(t), server.seeker(t), server.employer(t)
+			employer := server.employer(t)
+			seeker := server.seeker(t)
+			otherSeeker := server.seeker(t)
+			otherEmployer := server.employer(t)
 			// Only a user who may read the application gets its events: its applicant, and
 			// members of the organization with the permission.
 			events := []string{"application.submitted", "application.status_changed"}
-			atWork, atHome, elsewhere := newReceiver(t, nil), newReceiver(t, nil), newReceiver(t, nil)
-			employer.createWebhook(atWork.URL, events...)
-			seeker.createWebhook(atHome.URL, events...)
-			otherUser.createWebhook(elsewhere.URL, events...)
-			rival.createWebhook(elsewhere.URL, events...)
-			employer.inviteMember("viewer").createWebhook(atWork.URL+"/viewer", events...)
+			ofOrganization := newReceiver(t, nil)
+			ofSeeker := newReceiver(t, nil)
+			ofOtherUsers := newReceiver(t, nil)
+			employer.createWebhook(ofOrganization.URL, events...)
+			employer.inviteMember("viewer").createWebhook(ofOrganization.URL+"/viewer", events...)
+			seeker.createWebhook(ofSeeker.URL, events...)
+			otherSeeker.createWebhook(ofOtherUsers.URL, events...)
+			otherEmployer.createWebhook(ofOtherUsers.URL, events...)
 			listing := employer.listing(nil)
 			id := seeker.application(listing, nil)
-			for _, hooks := range []*receiver{atWork, atHome} {
+			for _, hooks := range []*receiver{ofOrganization, ofSeeker} {
 				data := hooks.waitForEvent("application.submitted", "application_id", id).body.Data
 				require.Equal(t, listing, data["job_id"])
 				require.Equal(t, seeker.id, data["candidate_id"])
@@ -103,14 +109,14 @@ func TestWebhooks(t *testing.T) {
 				require.Contains(t, data, "submitted_at")
 			}
 			employer.put("/api/employers/applications/"+id, object{"status": "review"}).ok(200)
-			for _, hooks := range []*receiver{atWork, atHome} {
+			for _, hooks := range []*receiver{ofOrganization, ofSeeker} {
 				data := hooks.waitForEvent("application.status_changed", "application_id", id).body.Data
 				require.Equal(t, "review", data["status"])
 				require.Equal(t, "pending", data["previous_status"])
 			}
-			atWork.waitForHits(4) // two events for the employer and for the member
-			atHome.waitForHits(2)
-			elsewhere.waitForHits(0)
+			ofOrganization.waitForHits(4) // two events for each of the employer and the viewer
+			ofSeeker.waitForHits(2)
+			ofOtherUsers.waitForHits(0)
 		})
 		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/secret", func(t *testing.T) {
 			t.Parallel()
@@ -120,13 +126,14 @@ func TestWebhooks(t *testing.T) {
 			second := me.post(path+"/secret", nil).ok(200).text("data.secret")
 			require.NotEqual(t, first, second)
 			me.post(path+"/test", object{"type": "application.submitted"}).ok(202)
-			h := hooks.waitForHits(1)[0]
-			require.NoError(t, h.verify(t, first), "both secrets sign for a day")
-			require.NoError(t, h.verify(t, second))
+			delivered := hooks.waitForHits(1)[0]
+			require.NoError(t, delivered.verify(t, first), "the previous secret also signs for a day")
+			require.NoError(t, delivered.verify(t, second))
 			// Signatures of several secrets are separated by spaces.
-			require.Len(t, strings.Fields(h.headers.Get("Webhook-Signature")), 2)
-			require.Error(t, hit{headers: h.headers, raw: h.raw + " "}.verify(t, first))
-			require.Equal(t, true, h.body.Data["test"])
+			require.Len(t, strings.Fields(delivered.headers.Get("Webhook-Signature")), 2)
+			forged := hit{headers: delivered.headers, raw: delivered.raw + " "}
+			require.Error(t, forged.verify(t, first))
+			require.Equal(t, true, delivered.body.Data["test"])
 			server.seeker(t).post(path+"/secret", nil).fails(404, "Application not found")
 		})
 		t.Run(
@@ -136,15 +143,15 @@ func TestWebhooks(t *testing.T) {
 				hooks := newReceiver(t, nil)
 				me := server.seeker(t)
 				path, _ := me.createWebhook(hooks.URL, "application.status_changed")
-				d := me.post(path+"/test", nil).ok(202)
+				created := me.post(path+"/test", nil).ok(202)
 				require.Equal(t,
 					object{"type": "application.status_changed", "status": "pending", "attempts": []any{}},
-					d.pick("data.delivery", "type", "status", "attempts"))
+					created.pick("data.delivery", "type", "status", "attempts"))
 				for _, kind := range everyEvent {
 					me.post(path+"/test", object{"type": kind}).ok(202)
 				}
-				for _, h := range hooks.waitForHits(6) {
-					require.Equal(t, true, h.body.Data["test"])
+				for _, delivered := range hooks.waitForHits(1 + len(everyEvent)) {
+					require.Equal(t, true, delivered.body.Data["test"])
 				}
 				require.Eventually(t, func() bool {
 					return me.get(path+"/deliveries?status=succeeded&limit=1").ok(200).number("data.pagination.total") == 6
@@ -195,14 +202,12 @@ func TestWebhooks(t *testing.T) {
 		})
 		t.Run("POST /api/developers/apps/:id/webhooks/:webhookId/replay after 410 Gone", func(t *testing.T) {
 			t.Parallel()
-			gone := make(chan struct{})
+			var isBack atomic.Bool
 			hooks := newReceiver(t, func(int) int {
-				select {
-				case <-gone:
-					return 200
-				default:
-					return 410
+				if isBack.Load() {
+					return http.StatusOK
 				}
+				return http.StatusGone
 			})
 			me := server.seeker(t)
 			path, _ := me.createWebhook(hooks.URL, "application.submitted")
@@ -211,68 +216,72 @@ func TestWebhooks(t *testing.T) {
 				func() bool { return me.get(path).ok(200).text("data.webhook.status") == "disabled" },
 				waitTimeout, 20*time.Millisecond)
 			server.waitForMail(t, me.email, "was disabled")
-			since := object{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
+			sinceAnHourAgo := object{"since": time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)}
+			sinceTheFuture := object{"since": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}
 			me.post(path+"/test", nil).fails(409, "The webhook is not active")
-			me.post(path+"/replay", since).fails(409, "The webhook is not active")
+			me.post(path+"/replay", sinceAnHourAgo).fails(409, "The webhook is not active")
 			require.Equal(t, "failed", me.get(path+"/deliveries").ok(200).text("data.deliveries.0.status"))
-			close(gone)
+			isBack.Store(true)
 			require.Equal(t, "active", me.put(path, object{"status": "active"}).ok(200).text("data.webhook.status"))
 			hooks.waitForHits(1)
-			require.Zero(
-				t,
-				me.post(path+"/replay", object{"since": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}).ok(202).number("data.count"),
-			)
-			require.InDelta(t, 1, me.post(path+"/replay", since).ok(202).number("data.count"), 0)
+			require.Zero(t, me.post(path+"/replay", sinceTheFuture).ok(202).number("data.count"))
+			require.Equal(t, 1.0, me.post(path+"/replay", sinceAnHourAgo).ok(202).number("data.count"))
 			hits := hooks.waitForHits(2)
 			require.Equal(t, hits[0].headers.Get("Webhook-Id"), hits[1].headers.Get("Webhook-Id"))
 			me.post(path+"/replay", nil).invalid("since")
 			me.post(path+"/replay", object{"since": "yesterday"}).invalid("since")
-			server.seeker(t).post(path+"/replay", since).fails(404, "Application not found")
+			server.seeker(t).post(path+"/replay", sinceAnHourAgo).fails(404, "Application not found")
 		})
-		t.Run("slow receiver does not delay other deliveries", func(t *testing.T) {
+		t.Run("hanging delivery does not delay others of its webhook", func(t *testing.T) {
 			t.Parallel()
 			release := make(chan struct{})
-			one := newReceiver(t, func(n int) int {
+			hooks := newReceiver(t, func(n int) int {
 				if n == 1 {
 					<-release
 				}
 				return 200
 			})
 			me := server.seeker(t)
-			path, _ := me.createWebhook(one.URL, "application.submitted")
+			path, _ := me.createWebhook(hooks.URL, "application.submitted")
 			me.post(path+"/test", nil).ok(202)
-			one.waitForHits(1)
-			begun, n := time.Now(), 1
-			// The first request hangs while the others are delivered.
-			for ; time.Since(begun) < 4*time.Second; n++ {
+			hooks.waitForHits(1)
+			// The first request hangs while the next ones are delivered. 4 seconds are longer than
+			// the delivery of several of them.
+			deliveries := 1
+			for begun := time.Now(); time.Since(begun) < 4*time.Second; {
 				me.fromNewAddress().post(path+"/test", nil).ok(202)
-				one.waitForHits(n + 1)
+				deliveries++
+				hooks.waitForHits(deliveries)
 			}
 			close(release)
 			require.Eventually(t, func() bool {
-				return me.get(path+"/deliveries?status=succeeded&limit=1").ok(200).number("data.pagination.total") == float64(n)
+				succeeded := me.get(path + "/deliveries?status=succeeded&limit=1").ok(200).number("data.pagination.total")
+				return succeeded == float64(deliveries)
 			}, waitTimeout, 20*time.Millisecond)
-			for _, d := range me.get(path + "/deliveries").ok(200).list("data.deliveries") {
-				require.Len(t, d.(map[string]any)["attempts"], 1, "no delivery waits for the failure of the first")
+			for _, delivery := range me.get(path + "/deliveries").ok(200).list("data.deliveries") {
+				require.Len(t, delivery.(object)["attempts"], 1, "no delivery waits for the failure of the first")
 			}
 		})
-		t.Run("hanging receiver does not delay others", func(t *testing.T) {
+		t.Run("hanging webhook does not delay others", func(t *testing.T) {
 			t.Parallel()
 			release := make(chan struct{})
-			slow := newReceiver(t, func(int) int { <-release; return 200 })
+			hanging := newReceiver(t, func(int) int {
+				<-release
+				return 200
+			})
 			t.Cleanup(func() { close(release) })
 			quick := newReceiver(t, nil)
 			me := server.seeker(t)
-			stuck, _ := me.createWebhook(slow.URL, "application.submitted")
+			hangingPath, _ := me.createWebhook(hanging.URL, "application.submitted")
 			for range 20 {
-				me.fromNewAddress().post(stuck+"/test", nil).ok(202)
+				me.fromNewAddress().post(hangingPath+"/test", nil).ok(202)
 			}
 			// A webhook has at most five deliveries at a time.
-			slow.waitForHits(5)
-			path, _ := me.createWebhook(quick.URL, "application.submitted")
-			me.post(path+"/test", nil).ok(202)
+			hanging.waitForHits(5)
+			quickPath, _ := me.createWebhook(quick.URL, "application.submitted")
+			me.post(quickPath+"/test", nil).ok(202)
 			quick.waitForHits(1)
-			slow.waitForHits(5)
+			hanging.waitForHits(5)
 		})
 	})
 }
@@ -284,11 +293,8 @@ func TestDeveloperWebhooks(t *testing.T) {
 		t.Run("POST /api/developers/apps/:id/webhooks", func(t *testing.T) {
 			t.Parallel()
 			me := server.employer(t)
-			app := "/api/developers/apps/" + me.post("/api/developers/apps", object{"name": "Ward Finder"}).
-				ok(201).
-				text("data.app.id") +
-				"/webhooks"
-			made := me.post(app, object{
+			webhooks := "/api/developers/apps/" + me.app() + "/webhooks"
+			created := me.post(webhooks, object{
 				"url": " https://receiver.invalid/hook?x=1 ",
 				// Duplicates are removed, in the order of the documentation.
 				"events": []string{"job.closed", "job.created", "job.closed"},
@@ -296,53 +302,64 @@ func TestDeveloperWebhooks(t *testing.T) {
 				ok(201)
 			require.Equal(t,
 				object{"url": "https://receiver.invalid/hook?x=1", "events": []any{"job.created", "job.closed"}, "status": "active"},
-				made.pick("data.webhook", "url", "events", "status"))
-			require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, made.text("data.secret"))
-			for _, bad := range []string{"", "x", "http://receiver.invalid/", "ftp://receiver.invalid/", "https://u:p@receiver.invalid/", "https://127.0.0.1/", "https://127.9.9.9/", "https://localhost/", "https://localhost./", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[::ffff:7f00:1]/",
-				"https://0.0.0.0/", "https://[::]/", "https://2130706433/", "https://0x7f000001/", "https://0177.0.0.1/", "https://127.1/", "https://10.0.0.1/", "https://172.16.0.1/", "https://192.168.0.1/", "https://169.254.169.254/", "https://100.64.0.1/", "https://[fd00::1]/", "https://[64:ff9b::7f00:1]/",
-				"https://receiver.invalid:22/", "https://receiver.invalid/" + strings.Repeat("x", 2048)} {
-				me.fromNewAddress().post(app, object{"url": bad, "events": []string{"job.created"}}).invalid("url")
-			}
-			const local = "; on your own installation webhooks.allow_private_networks allows it, and `locum webhooks listen --forward URL` forwards to a local receiver"
-			for own, says := range map[string]string{
-				"http://localhost:3000/": "must be an https:// address" + local,
-				"https://127.0.0.1/":     "must be of a server on the public internet" + local,
+				created.pick("data.webhook", "url", "events", "status"))
+			require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, created.text("data.secret"))
+			for _, invalidURL := range []string{
+				// No https:// address of a host, or more than that.
+				"", "x", "http://receiver.invalid/", "ftp://receiver.invalid/", "https://u:p@receiver.invalid/",
+				// The server itself, in several notations.
+				"https://127.0.0.1/", "https://127.9.9.9/", "https://localhost/", "https://localhost./",
+				"https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[::ffff:7f00:1]/", "https://0.0.0.0/",
+				"https://[::]/", "https://2130706433/", "https://0x7f000001/", "https://0177.0.0.1/", "https://127.1/",
+				"https://[64:ff9b::7f00:1]/",
+				// Private networks.
+				"https://10.0.0.1/", "https://172.16.0.1/", "https://192.168.0.1/", "https://169.254.169.254/",
+				"https://100.64.0.1/", "https://[fd00::1]/",
+				// A port of another service, and an address that is too long.
+				"https://receiver.invalid:22/", "https://receiver.invalid/" + strings.Repeat("x", 2048),
 			} {
-				require.Equal(t, says,
-					me.post(app, object{"url": own, "events": []string{"job.created"}}).invalid("url").text("details.message"))
+				me.fromNewAddress().post(webhooks, object{"url": invalidURL, "events": []string{"job.created"}}).invalid("url")
+			}
+			// The messages about local receivers have a hint for development.
+			const hint = "; on your own installation webhooks.allow_private_networks allows it, " +
+				"and `locum webhooks listen --forward URL` forwards to a local receiver"
+			for localURL, message := range map[string]string{
+				"http://localhost:3000/": "must be an https:// address" + hint,
+				"https://127.0.0.1/":     "must be of a server on the public internet" + hint,
+			} {
+				refused := me.post(webhooks, object{"url": localURL, "events": []string{"job.created"}}).invalid("url")
+				require.Equal(t, message, refused.text("details.message"))
 				page := server.signedIn(t, me).
-					open("POST", strings.TrimPrefix(app, "/api"), url.Values{"url": {own}, "events": {"job.created"}})
+					open("POST", strings.TrimPrefix(webhooks, "/api"), url.Values{"url": {localURL}, "events": {"job.created"}})
 				require.Equal(t, 400, page.status)
-				require.Contains(t, page.visibleText(), "URL "+says)
+				require.Contains(t, page.visibleText(), "URL "+message)
 			}
-			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{}}).invalid("events")
-			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created", "user.deleted"}}).invalid("events")
-			both := me.post(app, json.RawMessage(`{"events": ["user.deleted"], "url": "x"}`)).invalid("events")
-			require.Equal(t, "url", both.text("errors.1.field"), "all invalid fields, in the order of the body")
-			server.employer(t).
-				post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).
-				fails(404, "Application not found")
-			server.guest(t).
-				post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).
-				fails(401, "Unauthorized")
-			for range 19 {
-				me.fromNewAddress().post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).ok(201)
+			valid := object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}
+			me.post(webhooks, object{"url": "https://receiver.invalid/", "events": []string{}}).invalid("events")
+			me.post(webhooks, object{"url": "https://receiver.invalid/", "events": []string{"job.created", "user.deleted"}}).invalid("events")
+			twoErrors := me.post(webhooks, json.RawMessage(`{"events": ["user.deleted"], "url": "x"}`)).invalid("events")
+			require.Equal(t, "url", twoErrors.text("errors.1.field"), "all invalid fields, in the order of the body")
+			server.employer(t).post(webhooks, valid).fails(404, "Application not found")
+			server.guest(t).post(webhooks, valid).fails(401, "Unauthorized")
+			for range 19 { // with the first webhook 20
+				me.fromNewAddress().post(webhooks, valid).ok(201)
 			}
-			me.post(app, object{"url": "https://receiver.invalid/", "events": []string{"job.created"}}).
+			me.post(webhooks, valid).
 				fails(409, "An application has at most 20 webhooks; delete one that is not used")
-			require.Len(t, me.get(app).ok(200).list("data.webhooks"), 20)
+			require.Len(t, me.get(webhooks).ok(200).list("data.webhooks"), 20)
 		})
 		t.Run(
 			"GET /api/developers/apps/:id/webhooks and GET and PUT and DELETE /api/developers/apps/:id/webhooks/:webhookId",
 			func(t *testing.T) {
 				t.Parallel()
-				me, otherUser := server.seeker(t), server.seeker(t)
+				me := server.seeker(t)
+				otherUser := server.seeker(t)
 				path, secret := me.createWebhook("https://receiver.invalid/hook", "job.created")
-				list := strings.TrimSuffix(path, path[strings.LastIndexByte(path, '/'):])
-				shown := me.get(list).ok(200)
-				require.Equal(t, me.get(path).ok(200).at("data.webhook"), shown.at("data.webhooks.0"))
-				require.NotContains(t, string(shown.raw), secret)
-				require.NotContains(t, string(shown.raw), "whsec_")
+				webhooks := path[:strings.LastIndexByte(path, '/')]
+				list := me.get(webhooks).ok(200)
+				require.Equal(t, me.get(path).ok(200).at("data.webhook"), list.at("data.webhooks.0"))
+				require.NotContains(t, string(list.raw), secret)
+				require.NotContains(t, string(list.raw), "whsec_")
 				changed := me.put(path, object{
 					"url":     "https://receiver.invalid/other",
 					"events":  []string{"job.updated"},
@@ -358,14 +375,14 @@ func TestDeveloperWebhooks(t *testing.T) {
 				me.put(path, object{"status": "disabled"}).invalid("status") // only the server disables a webhook
 				me.put(path, object{"url": "https://10.0.0.1/"}).invalid("url")
 				me.put(path, object{"events": []string{}}).invalid("events")
-				second, _ := me.createWebhook("https://receiver.invalid/hook", "job.created")
-				// The webhook of another app below this app.
-				foreign := list + second[strings.LastIndexByte(second, '/'):]
-				for _, missing := range []string{foreign, list + "/nonsense", list + "/" + nowhere} {
+				pathOfOtherApp, _ := me.createWebhook("https://receiver.invalid/hook", "job.created")
+				// The path of this app with the webhook of the other app.
+				mixed := webhooks + pathOfOtherApp[strings.LastIndexByte(pathOfOtherApp, '/'):]
+				for _, missing := range []string{mixed, webhooks + "/nonsense", webhooks + "/" + nowhere} {
 					me.get(missing).fails(404, "Webhook not found")
 					me.delete(missing).fails(404, "Webhook not found")
 				}
-				otherUser.get(list).fails(404, "Application not found")
+				otherUser.get(webhooks).fails(404, "Application not found")
 				otherUser.get(path).fails(404, "Application not found")
 				otherUser.put(path, object{"status": "paused"}).fails(404, "Application not found")
 				otherUser.delete(path).fails(404, "Application not found")
