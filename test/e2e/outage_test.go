@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"encoding/json"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -19,33 +21,57 @@ import (
 // requestWithin sends a request that may fail with a 5xx, and requires a response
 // within the bound. It tries up to three times, because a delay that the load of
 // the machine causes does not repeat, while a delay of the server does.
-func (c *client) requestWithin(bound time.Duration, method, path string, body any) (res *response) {
+func (c *client) requestWithin(bound time.Duration, method, path string, body any) *response {
 	c.t.Helper()
-	took := bound
-	for try := 0; try < 3 && took >= bound; try++ {
+	for range 3 {
 		begun := time.Now()
-		res = c.try(method, path, body)
-		took = time.Since(begun)
+		resp := c.try(method, path, body)
+		if time.Since(begun) < bound {
+			return resp
+		}
 	}
-	require.Less(c.t, took, bound, "%s %s", method, path)
-	return res
+	require.Fail(c.t, "no response in time", "%s %s took longer than %s three times", method, path, bound)
+	return nil
 }
 
-// outage is a way in which a service is unavailable: begin and end start and end it, and bound
-// is the time in which requests have to fail.
+// outage is a way in which a service is unavailable.
 type outage struct {
 	name       string
 	begin, end func()
-	bound      time.Duration
+	bound      time.Duration // the time in which requests that need the service have to fail
 }
 
-// outages returns the ways in which a database can become unavailable: it refuses connections,
+// outages returns the ways in which a service can become unavailable: it refuses connections,
 // or it accepts them and does not respond, which only a timeout detects.
-func outages(t *testing.T, pg *services.Server) []outage {
+func outages(t *testing.T, service *services.Server) []outage {
 	return []outage{
-		{"refusing", pg.Kill, func() { require.NoError(t, pg.Start()) }, 2 * time.Second},
-		{"hanging", pg.Pause, pg.Resume, 5 * time.Second},
+		{
+			name:  "refusing",
+			begin: service.Kill,
+			end:   func() { require.NoError(t, service.Start()) },
+			bound: 2 * time.Second,
+		},
+		{
+			name:  "hanging",
+			begin: service.Pause,
+			end:   service.Resume,
+			bound: 5 * time.Second,
+		},
 	}
+}
+
+// readiness returns the body of /readyz of a server without replicas, in which all adapters are
+// ok except those of states.
+func readiness(t *testing.T, ready bool, states map[string]string) string {
+	t.Helper()
+	adapters := map[string]string{}
+	for _, name := range []string{"clock", "database", "events", "files", "limiter", "mail", "payments", "queue", "search"} {
+		adapters[name] = "ok"
+	}
+	maps.Copy(adapters, states)
+	body, err := json.Marshal(object{"adapters": adapters, "ready": ready})
+	require.NoError(t, err)
+	return string(body)
 }
 
 // TestDatabaseUnavailable_RequestsAreAnsweredInTime checks both databases that can be
@@ -55,21 +81,22 @@ func TestDatabaseUnavailable_RequestsAreAnsweredInTime(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		pg := kit.OwnPostgres(t)
-		surviveOutages(t, pg, pg.URL)
+		requireOutagesSurvived(t, pg, pg.URL)
 	})
 	t.Run("mariadb", func(t *testing.T) {
 		t.Parallel()
-		my := kit.OwnMariaDB(t)
-		surviveOutages(t, my, kit.NewMariaDB(t, my.URL))
+		mariaDB := kit.OwnMariaDB(t)
+		requireOutagesSurvived(t, mariaDB, kit.NewMariaDB(t, mariaDB.URL))
 	})
 }
 
-// surviveOutages checks that requests fail within the bound of the outage while the database is
+// requireOutagesSurvived checks that requests fail within the bound of the outage while the database is
 // unavailable, and that the server works again afterwards and has lost no event.
-func surviveOutages(t *testing.T, database *services.Server, url string) {
+func requireOutagesSurvived(t *testing.T, database *services.Server, url string) {
 	t.Helper()
 	server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+url)
-	employer, seeker := server.employer(t), server.seeker(t)
+	employer := server.employer(t)
+	seeker := server.seeker(t)
 	seeker.get("/api/auth/me").ok(200)
 	browser := server.signedIn(t, seeker)
 
@@ -81,13 +108,13 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 			method, path string
 			body         any
 		}{
-			{"GET", "/api/auth/me", nil},
-			{"GET", "/api/listings", nil},
-			{"POST", "/api/auth/login", object{"email": seeker.email, "password": password}},
+			{method: "GET", path: "/api/auth/me"},
+			{method: "GET", path: "/api/listings"},
+			{method: "POST", path: "/api/auth/login", body: object{"email": seeker.email, "password": password}},
 		} {
-			res := seeker.requestWithin(outage.bound, request.method, request.path, request.body)
-			require.Equal(t, 503, res.status, "%s: %s", outage.name, request.path)
-			require.NotEmpty(t, res.header.Get("Retry-After"))
+			resp := seeker.requestWithin(outage.bound, request.method, request.path, request.body)
+			require.Equal(t, 503, resp.status, "%s: %s", outage.name, request.path)
+			require.NotEmpty(t, resp.header.Get("Retry-After"))
 		}
 		for _, path := range []string{"/developers", "/oauth/authorize?client_id=" + stores.NewID()} {
 			page := browser.Open("GET", path, nil)
@@ -98,9 +125,7 @@ func surviveOutages(t *testing.T, database *services.Server, url string) {
 		}
 		unready := seeker.try("GET", "/readyz", nil)
 		require.Equal(t, 503, unready.status)
-		require.JSONEq(t,
-			`{"adapters":{"clock":"ok","database":"down","events":"degraded","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok","search":"ok"},"ready":false}`,
-			string(unready.raw))
+		require.JSONEq(t, readiness(t, false, map[string]string{"database": "down", "events": "degraded"}), string(unready.raw))
 		require.Equal(t, 200, seeker.try("GET", "/healthz", nil).status, "the process is healthy")
 		outage.end()
 		require.Eventually(t, func() bool { return seeker.try("GET", "/api/auth/me", nil).status == 200 },
@@ -122,35 +147,36 @@ func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 	t.Parallel()
 	pg := kit.OwnPostgres(t)
 	server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+pg.URL, "LOCUM_LIMITER_URL="+kit.RedisURL(t))
-	me := server.seeker(t)
-	app := me.app()
-	reader, writer := me.programOf(app), me.grantApp(app, integrations.Scopes()...)
-	reader.get("/api/v1/jobs").okDeveloper(200)
-	writer.get("/v1/applications").okDeveloper(200)
+	developer := server.seeker(t)
+	app := developer.app()
+	withKey := developer.programOf(app)
+	withToken := developer.grantApp(app, integrations.Scopes()...)
+	withKey.get("/api/v1/jobs").okDeveloper(200)
+	withToken.get("/v1/applications").okDeveloper(200)
 	for _, outage := range outages(t, pg) {
 		outage.begin()
-		for _, who := range []*client{reader, writer} {
+		for _, program := range []*client{withKey, withToken} {
 			for _, path := range []string{"/api/v1/jobs", "/v1/applications/" + nowhere, "/v1/nothing"} {
-				res := who.requestWithin(outage.bound, "GET", path, nil).problem(503, "unavailable")
-				require.Equal(t, path, res.text("instance"))
-				require.NotEmpty(t, res.header.Get("Retry-After"))
-				require.Equal(t, "no-store", res.header.Get("Cache-Control"))
-				require.Empty(t, res.header.Get("WWW-Authenticate"), "the credential was not refused")
+				resp := program.requestWithin(outage.bound, "GET", path, nil).problem(503, "unavailable")
+				require.Equal(t, path, resp.text("instance"))
+				require.NotEmpty(t, resp.header.Get("Retry-After"))
+				require.Equal(t, "no-store", resp.header.Get("Cache-Control"))
+				require.Empty(t, resp.header.Get("WWW-Authenticate"), "the credential was not refused")
 			}
 		}
 		// Missing credentials are refused without the database.
 		server.guest(t).try("GET", "/api/v1/jobs", nil).problem(401, "unauthorized")
 		form := form{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {app}}
 		for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
-			res := server.guest(t).try("POST", path, form)
-			require.Equal(t, 503, res.status)
-			require.Equal(t, "temporarily_unavailable", res.text("error"))
-			require.NotEmpty(t, res.header.Get("Retry-After"))
+			resp := server.guest(t).try("POST", path, form)
+			require.Equal(t, 503, resp.status)
+			require.Equal(t, "temporarily_unavailable", resp.text("error"))
+			require.NotEmpty(t, resp.header.Get("Retry-After"))
 		}
 		outage.end()
-		require.Eventually(t, func() bool { return reader.try("GET", "/api/v1/jobs", nil).status == 200 },
+		require.Eventually(t, func() bool { return withKey.try("GET", "/api/v1/jobs", nil).status == 200 },
 			20*time.Second, 100*time.Millisecond, outage.name)
-		require.Equal(t, 200, writer.try("GET", "/v1/applications", nil).status)
+		require.Equal(t, 200, withToken.try("GET", "/v1/applications", nil).status)
 	}
 }
 
@@ -161,32 +187,24 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 	redis := kit.OwnRedis(t)
 	dir := t.TempDir()
 	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_LIMITER_URL="+redis.URL)
-	register := func(c *client) int {
-		return c.try("POST", "/api/auth/register-employer",
+	register := func(guest *client) (status int) {
+		return guest.try("POST", "/api/auth/register-employer",
 			object{"email": newEmail(), "password": password, "name": "A", "companyName": "B"}).status
 	}
-	for _, outage := range []struct {
-		name       string
-		begin, end func()
-	}{
-		{"refusing", redis.Kill, func() { require.NoError(t, redis.Start()) }},
-		{"hanging", redis.Pause, redis.Resume},
-	} {
+	for _, outage := range outages(t, redis) {
 		outage.begin()
-		c := server.guest(t)
-		for range 5 {
-			require.Equal(t, 201, register(c), outage.name)
+		guest := server.guest(t)
+		for range 5 { // the limit of an address
+			require.Equal(t, 201, register(guest), outage.name)
 		}
-		require.Equal(t, 429, register(c), "%s: no request is admitted without a limit", outage.name)
-		require.Equal(t, 200, c.try("GET", "/readyz", nil).status, "%s: a degraded limiter is ready", outage.name)
+		require.Equal(t, 429, register(guest), "%s: no request is admitted without a limit", outage.name)
+		require.Equal(t, 200, guest.try("GET", "/readyz", nil).status, "%s: a degraded limiter is ready", outage.name)
 		outage.end()
 		// The limiter recovers by itself: it counts in Redis again.
 		require.Eventually(t, func() bool {
-			fresh := server.guest(t)
-			fresh.try("POST", "/api/auth/register-employer", object{})
-			return string(
-				c.try("GET", "/readyz", nil).raw,
-			) == `{"adapters":{"clock":"ok","database":"ok","events":"ok","files":"ok","limiter":"ok","mail":"ok","payments":"ok","queue":"ok","search":"ok"},"ready":true}`
+			// A limited request, with which the limiter finds out that Redis is back.
+			server.guest(t).try("POST", "/api/auth/register-employer", object{})
+			return string(guest.try("GET", "/readyz", nil).raw) == readiness(t, true, nil)
 		}, 20*time.Second, 100*time.Millisecond, outage.name)
 	}
 }
@@ -200,15 +218,13 @@ func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 	dir := t.TempDir()
 	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"),
 		"LOCUM_LIMITER_URL="+redis.URL, "LOCUM_QUEUE_URL="+redis.URL)
-	c := server.guest(t)
-	says := func(state string) string {
-		return `{"adapters":{"clock":"ok","database":"ok","events":"ok","files":"ok","limiter":"` + state + `","mail":"ok","payments":"ok","queue":"` + state + `","search":"ok"},"ready":true}`
-	}
-	res := c.try("GET", "/readyz", nil)
-	require.Equal(t, 200, res.status, "the server is ready without limiter and queue")
-	require.JSONEq(t, says("degraded"), string(res.raw), "before the first request")
+	guest := server.guest(t)
+	resp := guest.try("GET", "/readyz", nil)
+	require.Equal(t, 200, resp.status, "the server is ready without limiter and queue")
+	degraded := readiness(t, true, map[string]string{"limiter": "degraded", "queue": "degraded"})
+	require.JSONEq(t, degraded, string(resp.raw), "before the first request")
 	require.NoError(t, redis.Start())
-	require.Eventually(t, func() bool { return string(c.try("GET", "/readyz", nil).raw) == says("ok") },
+	require.Eventually(t, func() bool { return string(guest.try("GET", "/readyz", nil).raw) == readiness(t, true, nil) },
 		20*time.Second, 100*time.Millisecond)
 }
 
@@ -216,24 +232,25 @@ func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 // whose schema is missing, older or newer, and that the message says what to do.
 func TestStart_SchemaOfAnotherVersion_Refused(t *testing.T) {
 	t.Parallel()
-	env := "LOCUM_DATABASE_URL=" + kit.PostgresURL(t)
+	databaseURL := kit.PostgresURL(t)
 	dir := t.TempDir()
-	refused := func(says string) {
+	server := &testServer{dir: dir, env: []string{"LOCUM_DATABASE_URL=" + databaseURL, "HOME=" + dir}}
+	requireRefused := func(message string) {
 		t.Helper()
 		cmd := exec.Command(kit.Program(t), "serve")
-		cmd.Dir, cmd.Env = dir, []string{env, "LOCUM_HTTP_ADDR=127.0.0.1:0", "HOME=" + dir}
+		cmd.Dir = dir
+		cmd.Env = append([]string{"LOCUM_HTTP_ADDR=127.0.0.1:0"}, server.env...)
 		out, err := cmd.CombinedOutput()
 		require.Error(t, err)
-		require.Contains(t, string(out), says)
+		require.Contains(t, string(out), message)
 		require.Contains(t, string(out), "database.url (from LOCUM_DATABASE_URL)")
 	}
-	refused("locum migrate up")
-	server := &testServer{dir: dir, env: []string{env, "HOME=" + dir}}
+	requireRefused("locum migrate up")
 	server.run(t, "migrate", "up")
 	server.run(t, "migrate", "down")
-	refused("locum migrate up")
+	requireRefused("locum migrate up")
 	server.run(t, "migrate", "up")
 	// Version 9999 is a migration of a future release.
-	kit.Exec(t, env[len("LOCUM_DATABASE_URL="):], "INSERT INTO schema_identity (version_id, is_applied) VALUES (9999, true)")
-	refused("run a newer locum")
+	kit.Exec(t, databaseURL, "INSERT INTO schema_identity (version_id, is_applied) VALUES (9999, true)")
+	requireRefused("run a newer locum")
 }

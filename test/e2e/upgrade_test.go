@@ -33,30 +33,43 @@ import (
 // divided by module.
 const releasedVersion = 38
 
-// releasedSchema creates the tables of that release from its migrations. A file
-// NAME.DIALECT.sql replaces NAME.sql for one dialect.
-func releasedSchema(t *testing.T, db *sql.DB, dialect gormdb.Dialect) {
+// createReleasedSchema creates the tables of the release from its migrations.
+func createReleasedSchema(t *testing.T, db *sql.DB, dialect gormdb.Dialect) {
+	t.Helper()
+	files := releasedMigrations(t, dialect)
+	provider, err := goose.NewProvider(dialect.Migrations(), db, files, goose.WithDisableGlobalRegistry(true))
+	require.NoError(t, err)
+	_, err = provider.Up(t.Context())
+	require.NoError(t, err)
+}
+
+// releasedMigrations returns the migrations of the release for a dialect, as files NAME.sql. Some
+// migrations are the same for all dialects, NAME.sql; a file NAME.DIALECT.sql replaces NAME.sql for
+// one dialect.
+func releasedMigrations(t *testing.T, dialect gormdb.Dialect) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
-	names, err := fs.Glob(migrations.Files, "legacy/*.sql")
+	paths, err := fs.Glob(migrations.Files, "legacy/*.sql")
 	require.NoError(t, err)
-	for _, name := range names {
-		base := filepath.Base(name)
+	for _, path := range paths {
+		base := filepath.Base(path)
 		version, err := strconv.Atoi(base[:4])
 		require.NoError(t, err)
-		stem, own := strings.CutSuffix(base, "."+dialect.Name()+".sql")
-		target := strings.TrimSuffix(stem, ".sql") + ".sql"
-		if version > releasedVersion || strings.Count(base, ".") == 2 && !own || files[target] != nil && !own {
+		if version > releasedVersion {
 			continue
 		}
-		body, err := fs.ReadFile(migrations.Files, name)
+		name, isOfDialect := strings.CutSuffix(base, "."+dialect.Name()+".sql")
+		name = strings.TrimSuffix(name, ".sql") + ".sql"
+		isOfOtherDialect := strings.Count(base, ".") == 2 && !isOfDialect
+		isReplaced := files[name] != nil && !isOfDialect
+		if isOfOtherDialect || isReplaced {
+			continue
+		}
+		body, err := fs.ReadFile(migrations.Files, path)
 		require.NoError(t, err)
-		files[target] = &fstest.MapFile{Data: dialect.Migration(body)}
+		files[name] = &fstest.MapFile{Data: dialect.Migration(body)}
 	}
-	p, err := goose.NewProvider(dialect.Migrations(), db, files, goose.WithDisableGlobalRegistry(true))
-	require.NoError(t, err)
-	_, err = p.Up(t.Context())
-	require.NoError(t, err)
+	return files
 }
 
 // releasedRows are the INSERT statements that fill every table of the release, in a notation
@@ -65,10 +78,11 @@ func releasedSchema(t *testing.T, db *sql.DB, dialect gormdb.Dialect) {
 //go:embed testdata/released_rows.sql
 var releasedRows string
 
-// released is a database as created by the release: its URL, the secret of its webhooks, and an
-// access token of its app.
-type released struct {
-	url, secret, token string
+// releasedDatabase is a database as created by the release.
+type releasedDatabase struct {
+	url           string
+	webhookSecret string // of all webhooks
+	token         string // an access token of the app
 }
 
 // idPattern matches ID(k, n) and UUID(k, n) in releasedRows, and timePattern matches TIME(t).
@@ -80,57 +94,81 @@ var (
 // insertStatement returns an INSERT of releasedRows in the dialect's SQL: ID(k, n) becomes the
 // id of the nth row of the kind k, UUID(k, n) its text, and TIME(t) a timestamp. The table n
 // counts from 1 to 10,000.
-func insertStatement(d gormdb.Dialect, rows string) string {
-	uuid, timestamp := "CAST(%s AS UUID)", "CAST(%s AS TIMESTAMPTZ)"
-	if d.Name() == "sqlite" {
-		uuid, timestamp = "%s", "%s"
+func insertStatement(dialect gormdb.Dialect, rows string) string {
+	uuidFormat := "CAST(%s AS UUID)"
+	timestampFormat := "CAST(%s AS TIMESTAMPTZ)"
+	if dialect.Name() == "sqlite" { // it stores both as text
+		uuidFormat = "%s"
+		timestampFormat = "%s"
 	}
-	rows = idPattern.ReplaceAllStringFunc(rows, func(id string) string {
-		m := idPattern.FindStringSubmatch(id)
-		kind, _ := strconv.Atoi(m[2])
-		text := fmt.Sprintf("('0190%04d-0000-7000-8000-' || CAST(100000000000 + (%s) AS TEXT))", kind, m[3])
-		if m[1] == "UUID" {
+	rows = idPattern.ReplaceAllStringFunc(rows, func(call string) string {
+		match := idPattern.FindStringSubmatch(call)
+		function, number := match[1], match[3]
+		kind, _ := strconv.Atoi(match[2])
+		text := fmt.Sprintf("('0190%04d-0000-7000-8000-' || CAST(100000000000 + (%s) AS TEXT))", kind, number)
+		if function == "UUID" {
 			return text
 		}
-		return fmt.Sprintf(uuid, text)
+		return fmt.Sprintf(uuidFormat, text)
 	})
-	rows = timePattern.ReplaceAllString(rows, fmt.Sprintf(timestamp, "$1"))
+	rows = timePattern.ReplaceAllString(rows, fmt.Sprintf(timestampFormat, "$1"))
 	return "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)\n" + rows
 }
+
+// The kinds of rows in ID(kind, n) that the test reads.
+const (
+	listingKind     = 6
+	applicationKind = 7
+	appKind         = 19
+	webhookKind     = 22
+)
 
 // idOf returns the id of the nth row of a kind, as ID(kind, n) in releasedRows.
 func idOf(kind, n int) string {
 	return fmt.Sprintf("0190%04d-0000-7000-8000-%012d", kind, 100_000_000_000+n)
 }
 
-// release creates a database of the release for a server in dir, with the data at an address
-// that is sqlite:PATH or a URL of Postgres. The webhooks of the rows are sent to receiver.
-func release(t *testing.T, dir, address, receiver string) released {
+// createReleasedDatabase creates a database of the release with all rows, at a URL that is
+// sqlite:PATH or one of Postgres, for a server in dir. The webhooks of the rows are sent to
+// receiverURL.
+func createReleasedDatabase(t *testing.T, dir, databaseURL, receiverURL string) releasedDatabase {
 	t.Helper()
 	var dialect gormdb.Dialect = gormdb.Postgres{}
-	driver, source := "pgx", address
-	if path, isFile := strings.CutPrefix(address, "sqlite:"); isFile {
-		dialect, driver, source = gormdb.SQLite{}, "sqlite3", "file:"+path+"?_pragma=foreign_keys(1)"
+	driver := "pgx"
+	source := databaseURL
+	if path, isFile := strings.CutPrefix(databaseURL, "sqlite:"); isFile {
+		dialect = gormdb.SQLite{}
+		driver = "sqlite3"
+		source = "file:" + path + "?_pragma=foreign_keys(1)"
 	}
 	db, err := sql.Open(driver, source)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
-	releasedSchema(t, db, dialect)
+	createReleasedSchema(t, db, dialect)
 
-	r := released{url: address, secret: "whsec_" + strings.Repeat("QUJD", 8), token: integrations.NewToken(integrations.Access)}
+	released := releasedDatabase{
+		url:           databaseURL,
+		webhookSecret: "whsec_" + strings.Repeat("QUJD", 8),
+		token:         integrations.NewToken(integrations.Access),
+	}
 	keys := filepath.Join(dir, "data", "keys")
 	require.NoError(t, jwttokens.Generate(keys))
 	ring, err := jwttokens.Open([]string{keys}, "", clock.System{})
 	require.NoError(t, err)
-	secret, err := ring.Encrypt(r.secret, idOf(22, 1))
+	encryptedSecret, err := ring.Encrypt(released.webhookSecret, idOf(webhookKind, 1))
 	require.NoError(t, err)
-	verifier, err := argonhash.New().Hash(t.Context(), password)
+	passwordHash, err := argonhash.New().Hash(t.Context(), password)
 	require.NoError(t, err)
 	literal := func(at time.Time) string { return at.UTC().Format("'2006-01-02T15:04:05.000000Z'") }
-	// These words in releasedRows are values that only this run knows.
-	values := strings.NewReplacer("NOW", literal(time.Now().Add(-time.Hour)), "SOON",
-		literal(time.Now().Add(24*time.Hour)), "PASSWORD", verifier, "SECRET", secret, "RECEIVER", receiver,
-		"TOKEN", integrations.HashToken(integrations.Access, r.token))
+	// The words in capitals stand in releasedRows for values that only this run knows.
+	values := strings.NewReplacer(
+		"NOW", literal(time.Now().Add(-time.Hour)),
+		"SOON", literal(time.Now().Add(24*time.Hour)),
+		"PASSWORD", passwordHash,
+		"SECRET", encryptedSecret,
+		"RECEIVER", receiverURL,
+		"TOKEN", integrations.HashToken(integrations.Access, released.token),
+	)
 	tx, err := db.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
 	for rows := range strings.SplitSeq(strings.TrimSpace(releasedRows), ";\n") {
@@ -138,7 +176,7 @@ func release(t *testing.T, dir, address, receiver string) released {
 		require.NoError(t, err, "%s", rows)
 	}
 	require.NoError(t, tx.Commit())
-	return r
+	return released
 }
 
 // changedColumns are columns that were added or dropped after the first version of the
@@ -161,7 +199,7 @@ var changedColumns = []string{
 // on the order of rows and columns nor on changedColumns.
 func fingerprints(t *testing.T, url string) map[string]string {
 	t.Helper()
-	out := map[string]string{}
+	byTable := map[string]string{}
 	for table, rows := range kit.RowsContaining(t, url, changedColumns, "") {
 		for i, row := range rows {
 			columns := strings.Split(row, "\n")
@@ -169,10 +207,13 @@ func fingerprints(t *testing.T, url string) map[string]string {
 			rows[i] = strings.Join(columns, "\n")
 		}
 		slices.Sort(rows)
-		out[table] = fmt.Sprintf("%d rows, %x", len(rows), sha256.Sum256([]byte(strings.Join(rows, "\n\n"))))
+		byTable[table] = fmt.Sprintf("%d rows, %x", len(rows), sha256.Sum256([]byte(strings.Join(rows, "\n\n"))))
 	}
-	maps.DeleteFunc(out, func(table, _ string) bool { return table == "goose_db_version" || strings.HasPrefix(table, "schema_") })
-	return out
+	// These tables have the versions of the schema, which an upgrade changes.
+	maps.DeleteFunc(byTable, func(table, _ string) bool {
+		return table == "goose_db_version" || strings.HasPrefix(table, "schema_")
+	})
+	return byTable
 }
 
 // TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost checks that `migrate up` turns a full
@@ -180,16 +221,17 @@ func fingerprints(t *testing.T, url string) map[string]string {
 // the server then serves them.
 func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 	t.Parallel()
-	for name, address := range map[string]func(dir string) string{
+	for name, databaseURL := range map[string]func(dir string) string{
 		"sqlite":   func(dir string) string { return "sqlite:" + dir + "/locum.db" },
 		"postgres": func(string) string { return kit.PostgresURL(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, receiver := t.TempDir(), newReceiver(t, nil)
-			old := release(t, dir, address(dir), receiver.URL)
+			dir := t.TempDir()
+			receiver := newReceiver(t, nil)
+			old := createReleasedDatabase(t, dir, databaseURL(dir), receiver.URL)
 			before := fingerprints(t, old.url)
-			require.Len(t, before, 53, "every table has rows")
+			require.Len(t, before, 53, "every table of the release has rows")
 			server := &testServer{
 				dir:    dir,
 				env:    append(serverEnv(dir), "LOCUM_DATABASE_URL="+old.url, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"),
@@ -209,25 +251,28 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 	}
 }
 
-// user signs in as the nth user.
-func (s *testServer) user(t *testing.T, n int) *account {
+// signInReleased signs in as the nth user of releasedRows.
+func (s *testServer) signInReleased(t *testing.T, n int) *account {
 	t.Helper()
-	a := &account{client: s.guest(t), email: fmt.Sprintf("u%d@example.org", n)}
-	return a.signIn(password)
+	user := &account{client: s.guest(t), email: fmt.Sprintf("u%d@example.org", n)}
+	return user.signIn(password)
 }
 
 // requireServed reads the rows of the release through the server. The expected numbers are
 // those of released_rows.sql.
-func (old released) requireServed(t *testing.T, server *testServer, receiver *receiver) {
+func (d releasedDatabase) requireServed(t *testing.T, server *testServer, receiver *receiver) {
 	t.Helper()
-	guest, boss, developer, seeker := server.guest(t), server.user(t, 1), server.user(t, 2), server.user(t, 12)
+	guest := server.guest(t)
+	boss := server.signInReleased(t, 1)
+	developer := server.signInReleased(t, 2)
+	seeker := server.signInReleased(t, 12)
 	result := guest.get("/api/listings?query=" + url.QueryEscape("theatre nurse leeds")).ok(200)
 	require.EqualValues(t, 9_000, result.number("data.pagination.total"))
-	require.Equal(t, "Theatre Nurse 77", guest.get("/api/listings/"+idOf(6, 77)).ok(200).text("data.title"))
+	require.Equal(t, "Theatre Nurse 77", guest.get("/api/listings/"+idOf(listingKind, 77)).ok(200).text("data.title"))
 
 	list := boss.get("/api/employers/applications?limit=50").ok(200)
 	require.EqualValues(t, 10_000, list.number("data.pagination.total"))
-	application := boss.get("/api/employers/applications/" + idOf(7, 9_999)).ok(200)
+	application := boss.get("/api/employers/applications/" + idOf(applicationKind, 9_999)).ok(200)
 	require.Equal(t, "Ines Okafor 1010", application.text("data.application.applicantName"))
 
 	require.EqualValues(t, 10, seeker.get("/api/jobseekers/applications").ok(200).number("data.pagination.total"))
@@ -235,15 +280,16 @@ func (old released) requireServed(t *testing.T, server *testServer, receiver *re
 	require.Len(t, seeker.get("/api/jobseekers/notifications").ok(200).list("data.notifications"), 10)
 	require.Len(t, seeker.get("/api/jobseekers/documents").ok(200).list("data.documents"), 1)
 
-	app := "/api/developers/apps/" + idOf(19, 1)
+	app := "/api/developers/apps/" + idOf(appKind, 1)
 	require.Len(t, developer.get(app+"/keys").ok(200).list("data.keys"), 1)
 	require.Len(t, developer.get(app+"/webhooks").ok(200).list("data.webhooks"), 10)
-	require.EqualValues(t, 50, developer.get(app+"/webhooks/"+idOf(22, 1)+"/deliveries").ok(200).number("data.pagination.total"))
+	require.EqualValues(t, 50, developer.get(app+"/webhooks/"+idOf(webhookKind, 1)+"/deliveries").ok(200).number("data.pagination.total"))
 	program := server.guest(t)
-	program.token = old.token
+	program.token = d.token
 	require.Len(t, program.get("/v1/applications").okDeveloper(200).list("data"), 10, "an authorization of the release is valid")
 
 	sent := receiver.waitForHits(1)[0]
-	require.NoError(t, sent.verify(t, old.secret), "a pending delivery is sent with its secret")
+	require.NoError(t, sent.verify(t, d.webhookSecret), "a pending delivery is sent with its secret")
+	// A pending e-mail is sent.
 	server.waitForMail(t, "u4@example.org", "Subject:")
 }
