@@ -15,21 +15,21 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// at calls an endpoint as the client from the IP address. Without a secret, it sends the id as
-// a public client does.
-func (p *thirdParty) at(t *testing.T, ip, path, secret string, values url.Values) *response {
+// callFrom posts the values to an endpoint as the client with the secret, from the IP address.
+// Without a secret, it sends the id as a public client does.
+func (p *thirdParty) callFrom(t *testing.T, ip, path, secret string, values url.Values) *response {
 	t.Helper()
 	if secret == "" {
 		values.Set("client_id", p.ClientID)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.server.url+path, strings.NewReader(values.Encode()))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.server.url+path, strings.NewReader(values.Encode()))
 	require.NoError(t, err)
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("X-Forwarded-For", ip)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("X-Forwarded-For", ip)
 	if secret != "" {
-		r.SetBasicAuth(p.ClientID, secret)
+		request.SetBasicAuth(p.ClientID, secret)
 	}
-	return (&client{t: t, server: p.server}).do(r)
+	return (&client{t: t, server: p.server}).do(request)
 }
 
 // TestOAuth_GuessedClientSecrets_RateLimited checks that client secrets cannot be guessed: 60
@@ -39,12 +39,13 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("limited to sixty failures a minute", func(t *testing.T) {
 			t.Parallel()
-			party, device := server.thirdParty(t, nil), server.thirdParty(t, object{"public": true})
+			party := server.thirdParty(t, confidentialClient)
+			publicParty := server.thirdParty(t, publicClient)
+			endpoints := []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke"} // one limit for all of them
 			token := party.tokens(t)
 			ip := server.guest(t).ip
 			for i := range 60 {
-				path := []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke"}[i%3]
-				res := party.at(t, ip, path, "loc_cs_wrong"+strconv.Itoa(i), refreshGrant("x"))
+				res := party.callFrom(t, ip, endpoints[i%len(endpoints)], "loc_cs_wrong"+strconv.Itoa(i), refreshGrant("x"))
 				require.Equal(t, 401, res.status, "%s", res.raw)
 				require.Equal(t, "invalid_client", res.text("error"))
 			}
@@ -53,34 +54,35 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 			}
 			// The right secret is refused too, or the response would confirm a right guess.
 			for _, secret := range []string{"wrong", party.ClientSecret} {
-				for _, path := range []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke"} {
+				for _, path := range endpoints {
 					values := refreshGrant(token.RefreshToken)
 					values.Set("token", token.AccessToken)
-					over := party.at(t, ip, path, secret, values)
-					require.Equal(t, 429, over.status, "%s", over.raw)
-					require.Equal(t, "temporarily_unavailable", over.text("error"))
-					require.NotEmpty(t, over.text("error_description"))
-					require.Equal(t, "no-store", over.header.Get("Cache-Control"))
-					wait, err := strconv.Atoi(over.header.Get("Retry-After"))
+					refused := party.callFrom(t, ip, path, secret, values)
+					require.Equal(t, 429, refused.status, "%s", refused.raw)
+					require.Equal(t, "temporarily_unavailable", refused.text("error"))
+					require.NotEmpty(t, refused.text("error_description"))
+					require.Equal(t, "no-store", refused.header.Get("Cache-Control"))
+					wait, err := strconv.Atoi(refused.header.Get("Retry-After"))
 					require.NoError(t, err)
-					require.True(t, wait >= 1 && wait <= 60, "%d", wait)
+					require.GreaterOrEqual(t, wait, 1)
+					require.LessOrEqual(t, wait, 60)
 				}
 			}
-			require.True(t, party.isActive(t, token.AccessToken), "nothing was revoked, and elsewhere the client goes on")
-			other := server.thirdParty(t, nil)
+			require.True(t, party.isActive(t, token.AccessToken), "nothing was revoked, and from another address the client is not limited")
+			otherParty := server.thirdParty(t, nil)
 			require.Equal(t, 200,
-				other.at(t, ip, "/oauth/introspect", other.ClientSecret, url.Values{"token": {"x"}}).status,
+				otherParty.callFrom(t, ip, "/oauth/introspect", otherParty.ClientSecret, url.Values{"token": {"x"}}).status,
 				"another client at the address")
 			// Clients at the same address cannot lock out a public client,
 			// which has no secret.
-			require.Equal(t, 400, device.at(t, ip, "/oauth/token", "", refreshGrant("x")).status)
+			require.Equal(t, 400, publicParty.callFrom(t, ip, "/oauth/token", "", refreshGrant("x")).status)
 		})
 		t.Run("correct secret is not limited", func(t *testing.T) {
 			t.Parallel()
-			p := server.thirdParty(t, nil)
+			party := server.thirdParty(t, nil)
 			ip := server.guest(t).ip
-			for range 150 {
-				res := p.at(t, ip, "/oauth/token", p.ClientSecret, codeGrant("expired", oauth2.GenerateVerifier()))
+			for range 150 { // more than the 60 failures that are allowed
+				res := party.callFrom(t, ip, "/oauth/token", party.ClientSecret, codeGrant("expired", oauth2.GenerateVerifier()))
 				require.Equal(t, 400, res.status, "%s", res.raw)
 				require.Equal(t, "invalid_grant", res.text("error"))
 			}
@@ -103,11 +105,11 @@ func TestOAuth_EncodedForm_RefusedUnread(t *testing.T) {
 		require.Less(t, bomb.Len(), 10<<10)
 		for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
 			for _, encodings := range [][]string{{"gzip, gzip"}, {"gzip"}, {"br"}, {"", "gzip"}} {
-				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+path, bytes.NewReader(bomb.Bytes()))
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+path, bytes.NewReader(bomb.Bytes()))
 				require.NoError(t, err)
-				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-				r.Header["Content-Encoding"] = encodings
-				res := (&client{t: t, server: server}).do(r)
+				request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+				request.Header["Content-Encoding"] = encodings
+				res := (&client{t: t, server: server}).do(request)
 				require.Equal(t, 400, res.status, "%s %q: %s", path, encodings, res.raw)
 				require.Equal(t, "invalid_request", res.text("error"))
 			}
@@ -118,16 +120,19 @@ func TestOAuth_EncodedForm_RefusedUnread(t *testing.T) {
 // zeros is an endless io.Reader of zero bytes.
 type zeros struct{}
 
-func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
 
 // TestOAuth_InvalidRequestOfGuest_SignsInFirst checks that users are not redirected to a
 // client, even with an error, before they have signed in.
 func TestOAuth_InvalidRequestOfGuest_SignsInFirst(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		p := server.thirdParty(t, nil)
-		link := strings.Replace(p.authorizationPath(oauth2.GenerateVerifier()), "response_type=code", "response_type=token", 1)
-		browser := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-		res, err := browser.Get(server.url + link)
+		party := server.thirdParty(t, nil)
+		link := strings.Replace(party.authorizationPath(oauth2.GenerateVerifier()), "response_type=code", "response_type=token", 1)
+		withoutRedirects := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		res, err := withoutRedirects.Get(server.url + link)
 		require.NoError(t, err)
 		require.NoError(t, res.Body.Close())
 		require.Equal(t, http.StatusSeeOther, res.StatusCode)

@@ -12,32 +12,33 @@ import (
 // teamPath returns the path of a member of the team.
 func teamPath(id string) string { return "/api/employers/team/" + id }
 
-// inTeam reports whether the organization's team list has the user.
-func (a *account) inTeam(id string) bool {
+// hasMember reports whether the organization's team list has the user.
+func (a *account) hasMember(id string) bool {
 	a.t.Helper()
-	for _, m := range a.get("/api/employers/team?limit=100").ok(200).list("data.team") {
-		if m.(object)["id"] == id {
+	for _, member := range a.get("/api/employers/team?limit=100").ok(200).list("data.team") {
+		if member.(object)["id"] == id {
 			return true
 		}
 	}
 	return false
 }
 
-// exportLink returns the path of the link to a finished export of the kind.
+// exportLink creates an export of the kind, "jobs" or "applications", waits until it is completed,
+// and returns the path and query of the link to its file.
 func (a *account) exportLink(kind string) string {
 	a.t.Helper()
 	id := a.fromNewAddress().post("/api/employers/exports", object{"kind": kind}).ok(202).text("data.id")
 	var link string
 	require.Eventually(a.t, func() bool {
-		answer := a.fromNewAddress().get("/api/employers/exports/" + id).ok(200)
-		if answer.text("data.status") == "completed" {
-			link = answer.text("data.url")
+		export := a.fromNewAddress().get("/api/employers/exports/" + id).ok(200)
+		if export.text("data.status") == "completed" {
+			link = export.text("data.url")
 		}
 		return link != ""
 	}, waitTimeout, 20*time.Millisecond)
-	u, err := url.Parse(link)
+	parsed, err := url.Parse(link)
 	require.NoError(a.t, err)
-	return u.RequestURI()
+	return parsed.RequestURI()
 }
 
 // TestRemoveMember_ActiveMember_LosesAccessAtOnce checks that a removed member loses sessions,
@@ -49,7 +50,8 @@ func TestRemoveMember_ActiveMember_LosesAccessAtOnce(t *testing.T) {
 		seeker := server.seeker(t)
 		seeker.application(boss.listing(nil), nil)
 		member := boss.inviteMember("recruiter")
-		program, link := member.program(), member.exportLink("applications")
+		program := member.program()
+		link := member.exportLink("applications")
 		require.Len(t, program.get("/v1/applications").okDeveloper(200).list("data"), 1)
 		require.Equal(t, 200, server.guest(t).get(link).status)
 
@@ -59,7 +61,7 @@ func TestRemoveMember_ActiveMember_LosesAccessAtOnce(t *testing.T) {
 		boss.delete(teamPath(strings.ToUpper(member.id))).ok(200)
 
 		member.requireSignedOut(t)
-		require.False(t, boss.inTeam(member.id))
+		require.False(t, boss.hasMember(member.id))
 		boss.delete(teamPath(member.id)).fails(403, "Team member not in your organization")
 		boss.delete(teamPath("x")).fails(403, "Team member not in your organization")
 		server.guest(t).get(link).fails(403, "Forbidden")
@@ -91,23 +93,25 @@ func TestRemoveMember_LastAdmin_Conflict(t *testing.T) {
 // again.
 func TestRemoveMember_Invitation_Withdrawn(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		boss, invited, email := server.employer(t), server.seeker(t), newEmail()
-		for _, to := range []string{invited.email, email} {
+		boss := server.employer(t)
+		registered := server.seeker(t)
+		unregisteredEmail := newEmail()
+		for _, to := range []string{registered.email, unregisteredEmail} {
 			boss.post("/api/employers/team", object{"intent": "add-member", "name": "Tom", "email": to}).ok(200)
 		}
-		tokens := []string{
-			server.tokenFromMail(t, email, "Join"),
-			server.tokenFromMail(t, invited.email, "Join"),
-		} // read first, because e-mails of withdrawn invitations are not sent
-		for _, m := range boss.get("/api/employers/team").ok(200).list("data.team") {
-			if m := m.(object); m["status"] == "invited" {
-				boss.delete(teamPath(m["id"].(string))).ok(200)
+		// The tokens are read first, because e-mails of withdrawn invitations are not sent.
+		unregisteredToken := server.tokenFromMail(t, unregisteredEmail, "Join")
+		registeredToken := server.tokenFromMail(t, registered.email, "Join")
+		for _, item := range boss.get("/api/employers/team").ok(200).list("data.team") {
+			member := item.(object)
+			if member["status"] == "invited" {
+				boss.delete(teamPath(member["id"].(string))).ok(200)
 			}
 		}
 		require.Len(t, boss.get("/api/employers/team").ok(200).list("data.team"), 1)
-		server.guest(t).post("/api/auth/accept-invitation", object{"token": tokens[0], "password": password}).invalid("token")
-		invited.post("/api/auth/accept-invitation", object{"token": tokens[1], "password": password}).invalid("token")
-		boss.post("/api/employers/team", object{"intent": "add-member", "name": "Tom", "email": email}).ok(200)
+		server.guest(t).post("/api/auth/accept-invitation", object{"token": unregisteredToken, "password": password}).invalid("token")
+		registered.post("/api/auth/accept-invitation", object{"token": registeredToken, "password": password}).invalid("token")
+		boss.post("/api/employers/team", object{"intent": "add-member", "name": "Tom", "email": unregisteredEmail}).ok(200)
 	})
 }
 
@@ -117,7 +121,8 @@ func TestRemoveMember_Invitation_Withdrawn(t *testing.T) {
 func TestMember_WithoutPermissions_SeesPublicOnly(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
-		draft, posted := boss.listing(object{"status": "draft"}), boss.listing(nil)
+		draft := boss.listing(object{"status": "draft"})
+		posted := boss.listing(nil)
 		nothing := object{
 			"jobs":         object{"create": false, "update": false, "delete": false},
 			"applications": object{"view": false, "update": false},

@@ -10,9 +10,9 @@ import (
 	"github.com/locumhq/locum/modules/integrations"
 )
 
-// noticedWithin is the time within which a running server applies an operator's command, which
+// appliedWithin is the time within which a running server applies an operator's command, which
 // another process executes.
-const noticedWithin = 2 * time.Second
+const appliedWithin = 2 * time.Second
 
 // TestOperatorCommands_Accounts checks `locum users`: signing out ends the sessions of a user
 // but not programs, locking ends both until the account is unlocked, and the audit log records
@@ -22,7 +22,8 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 		boss := server.employer(t)
 		member := server.addMember(t, boss, nil)
 		app := member.app()
-		key, token := member.programOf(app), member.grantApp(app, integrations.JobsRead)
+		withKey := member.programOf(app)
+		withToken := member.grantApp(app, integrations.JobsRead)
 		browser := server.signedIn(t, member)
 
 		shown := server.run(t, "users", "show", member.email)
@@ -35,23 +36,24 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 		server.run(t, "users", "sign-out", member.email)
 		member.requireSignedOut(t)
 		require.Equal(t, http.StatusSeeOther, browser.open("GET", "/developers", nil).status)
-		key.get("/v1/jobs").okDeveloper(200)
+		withKey.get("/v1/jobs").okDeveloper(200)
 		again := server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
-		member.token, member.refresh = again.text("data.accessToken"), again.text("data.refreshToken")
+		member.token = again.text("data.accessToken")
+		member.refresh = again.text("data.refreshToken")
 
 		server.run(t, "users", "lock", member.email)
 		member.requireSignedOut(t)
 		server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).fails(401, "Invalid email or password")
 		require.Equal(t, 401, server.browser(t).signIn(member).status)
-		require.Equal(t, 401, key.get("/v1/jobs").status)
-		require.Equal(t, 401, token.get("/v1/jobs").status)
+		require.Equal(t, 401, withKey.get("/v1/jobs").status)
+		require.Equal(t, 401, withToken.get("/v1/jobs").status)
 		require.NotRegexp(t, `(?m)^locked\s+no$`, server.run(t, "users", "show", member.email))
 		boss.get("/api/auth/me").ok(200)
 
 		server.run(t, "users", "unlock", member.email)
 		server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
-		key.get("/v1/jobs").okDeveloper(200)
-		token.get("/v1/jobs").okDeveloper(200)
+		withKey.get("/v1/jobs").okDeveloper(200)
+		withToken.get("/v1/jobs").okDeveloper(200)
 
 		require.Contains(t, server.fails(t, "users", "lock", newEmail()), "there is no account with this e-mail address")
 		require.Equal(t, [][4]string{
@@ -91,34 +93,36 @@ func TestOperatorCommands_Moderators(t *testing.T) {
 // it as closed.
 func TestOperatorCommands_Listings(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
-		boss, guest, jo := server.employer(t), server.guest(t), server.seeker(t)
+		boss := server.employer(t)
+		guest := server.guest(t)
+		seeker := server.seeker(t)
 		receiver := newReceiver(t, nil)
 		server.seeker(t).createWebhook(receiver.URL, "job.updated", "job.closed")
 		title := "Ward " + newEmail()
 		id := boss.listing(object{"title": title})
-		key := jo.programOf(jo.app())
-		listed := func() bool {
+		program := seeker.programOf(seeker.app())
+		isListed := func() bool {
 			return len(guest.get("/api/listings?limit=100").ok(200).list("data.listings")) == 1
 		}
-		require.Eventually(t, listed, waitTimeout, 50*time.Millisecond)
+		require.Eventually(t, isListed, waitTimeout, 50*time.Millisecond)
 
 		server.run(t, "listings", "hide", id)
-		require.Eventually(t, func() bool { return !listed() }, noticedWithin, 50*time.Millisecond)
-		hidden := func() {
+		require.Eventually(t, func() bool { return !isListed() }, appliedWithin, 50*time.Millisecond)
+		requireHidden := func() {
 			t.Helper()
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
-			require.Equal(t, 404, key.get("/v1/jobs/"+id).status)
-			require.Empty(t, jo.fromNewAddress().get("/api/jobseekers/search?q=ward").ok(200).list("data.search.jobs"))
-			require.NotEqual(t, 201, jo.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": id}).status)
+			require.Equal(t, 404, program.get("/v1/jobs/"+id).status)
+			require.Empty(t, seeker.fromNewAddress().get("/api/jobseekers/search?q=ward").ok(200).list("data.search.jobs"))
+			require.NotEqual(t, 201, seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": id}).status)
 			require.NotContains(t, server.browser(t).open("GET", "/jobs/"+id, nil).text, title)
 			job := boss.get("/api/employers/jobs/" + id).ok(200)
 			require.Equal(t, object{"hidden": true, "public": false}, job.pick("data.job", "hidden", "public"))
 		}
-		hidden()
+		requireHidden()
 		server.moderator(t).
 			post("/api/admin/jobs/"+id+"/restore", object{}).
 			fails(409, "An operator has hidden the job; only an operator can show it")
-		hidden()
+		requireHidden()
 		closed := receiver.waitForEvent("job.closed", "id", id)
 		require.Equal(t, "closed", closed.body.Data["job"].(object)["status"])
 		require.Equal(t, "active", boss.get("/api/employers/jobs/"+id).ok(200).text("data.job.status"))
@@ -126,17 +130,17 @@ func TestOperatorCommands_Listings(t *testing.T) {
 
 		boss.put("/api/employers/jobs/"+id, object{"status": "closed"}).ok(200)
 		boss.put("/api/employers/jobs/"+id, object{"status": "active", "title": title + "!"}).ok(200)
-		hidden()
+		requireHidden()
 		boss.post("/api/employers/jobs/"+id+"/renew", object{"durationDays": 30}).ok(200)
-		hidden()
+		requireHidden()
 		boss.delete("/api/employers/jobs/" + id).ok(200)
 		boss.post("/api/listings/"+id+"/restore", nil).ok(200)
-		hidden()
+		requireHidden()
 		copied := boss.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200).text("data.id")
 		guest.get("/api/listings/"+copied).fails(404, "Listing not found")
 
 		require.Contains(t, server.run(t, "listings", "show", id), "it is public")
-		require.Eventually(t, listed, noticedWithin, 50*time.Millisecond)
+		require.Eventually(t, isListed, appliedWithin, 50*time.Millisecond)
 		guest.get("/api/listings/" + id).ok(200)
 		receiver.waitForEvent("job.updated", "id", id)
 		require.Equal(t, false, boss.get("/api/employers/jobs/"+id).ok(200).at("data.job.hidden"))

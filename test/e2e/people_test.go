@@ -3,11 +3,11 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -44,25 +44,29 @@ func (c *client) register(path string, body object) *response {
 // seeker registers a jobseeker.
 func (s *testServer) seeker(t testing.TB) *account {
 	t.Helper()
-	c, email := s.guest(t), newEmail()
-	return s.account(t,
-		c.register("/api/auth/register", object{"email": email, "password": password, "name": "Niamh Byrne", "userType": "jobseeker"}),
-		c, email)
+	guest := s.guest(t)
+	email := newEmail()
+	registered := guest.register("/api/auth/register", object{
+		"email":    email,
+		"password": password,
+		"name":     "Niamh Byrne",
+		"userType": "jobseeker",
+	})
+	return s.account(t, registered, guest, email)
 }
 
 // employer registers an employer with an organization.
 func (s *testServer) employer(t testing.TB) *account {
 	t.Helper()
-	c, email := s.guest(t), newEmail()
-	return s.account(
-		t,
-		c.register(
-			"/api/auth/register-employer",
-			object{"email": email, "password": password, "name": "Asha Patel", "companyName": "St Brigid's Hospital"},
-		),
-		c,
-		email,
-	)
+	guest := s.guest(t)
+	email := newEmail()
+	registered := guest.register("/api/auth/register-employer", object{
+		"email":       email,
+		"password":    password,
+		"name":        "Asha Patel",
+		"companyName": "St Brigid's Hospital",
+	})
+	return s.account(t, registered, guest, email)
 }
 
 // moderator registers a user whom an operator makes a moderator.
@@ -73,67 +77,63 @@ func (s *testServer) moderator(t testing.TB) *account {
 	return seeker
 }
 
-// listing posts a job with the members of more, from a new address because the route is rate
+// listing posts a job with default members, replaced by those of more, from a new address because the route is rate
 // limited, and returns its id.
 func (a *account) listing(more object) string {
 	a.t.Helper()
 	body := object{"title": "Staff Nurse", "description": "Medical ward, days and nights."}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	return a.fromNewAddress().post("/api/employers/jobs", body).ok(201).text("data.id")
 }
 
-// application applies to a listing, from a new address because the route is rate limited, and
+// application applies to a listing with the members of more, from a new address because the route is rate limited, and
 // returns the application's id.
 func (a *account) application(listing string, more object) string {
 	a.t.Helper()
 	body := object{"listingId": listing}
-	for k, v := range more {
-		body[k] = v
-	}
+	maps.Copy(body, more)
 	return a.fromNewAddress().post("/api/jobseekers/applications", body).ok(201).text("data.id")
 }
 
 // messagesTo returns the messages so far that contain the address and the words, in the order
 // of their arrival. The server under test writes each e-mail into a file, which never changes.
-func (s *testServer) messagesTo(t testing.TB, to, subject string) (out []string) {
+func (s *testServer) messagesTo(t testing.TB, to, subject string) (messages []string) {
 	t.Helper()
 	dir := filepath.Join(s.dir, "data", "mail")
 	files, _ := os.ReadDir(dir)
 	s.mailMu.Lock()
 	defer s.mailMu.Unlock()
-	for _, f := range files {
-		if filepath.Ext(f.Name()) != ".eml" {
+	for _, file := range files {
+		if filepath.Ext(file.Name()) != ".eml" {
 			continue
 		}
-		body, known := s.mails[f.Name()]
+		body, known := s.mails[file.Name()]
 		if !known {
 			var err error
-			body, err = os.ReadFile(filepath.Join(dir, f.Name()))
+			body, err = os.ReadFile(filepath.Join(dir, file.Name()))
 			require.NoError(t, err)
 			if s.mails == nil {
 				s.mails = map[string][]byte{}
 			}
-			s.mails[f.Name()] = body
+			s.mails[file.Name()] = body
 		}
 		if bytes.Contains(body, []byte(to)) && bytes.Contains(body, []byte(subject)) {
-			out = append(out, string(body))
+			messages = append(messages, string(body))
 		}
 	}
-	return out
+	return messages
 }
 
 // waitForMail waits until there is a message that contains the address and the words, and
 // returns the newest one as it was sent, with its header.
 func (s *testServer) waitForMail(t testing.TB, to, subject string) string {
 	t.Helper()
-	var found []string
+	var messages []string
 	require.Eventually(t, func() bool {
-		found = s.messagesTo(t, to, subject)
-		return len(found) > 0
+		messages = s.messagesTo(t, to, subject)
+		return len(messages) > 0
 	}, waitTimeout, 20*time.Millisecond, "no mail to %s about %s\n%s", to, subject, s.log)
-	return found[len(found)-1]
+	return messages[len(messages)-1]
 }
 
 // requireNoMail requires that no message so far contains the address and the words.
@@ -151,17 +151,18 @@ func (s *testServer) addMember(t testing.TB, employer *account, permissions obje
 	t.Helper()
 	email := newEmail()
 	employer.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email}).ok(200)
-	// Quoted-printable text has = at the end of folded lines, and =3D for =.
-	text := strings.ReplaceAll(s.waitForMail(t, email, "Subject:"), "=\r\n", "")
-	token := tokenInMail.FindStringSubmatch(strings.ReplaceAll(text, "=3D", "="))
-	require.NotNil(t, token, text)
-	c := s.guest(t)
-	res := c.post("/api/auth/accept-invitation", object{"token": token[1], "password": password, "name": "Tom Reed"})
-	require.Less(t, res.status, 300, "%s", res.raw)
-	c.token = res.text("data.accessToken")
-	m := &account{client: c, id: res.text("data.user.id"), email: email, refresh: res.text("data.refreshToken")}
-	if permissions != nil {
-		employer.put("/api/employers/team/"+m.id+"/permissions", object{"permissions": permissions}).ok(200)
+	guest := s.guest(t)
+	accepted := guest.post("/api/auth/accept-invitation", object{"token": s.token(t, email), "password": password, "name": "Tom Reed"})
+	require.Less(t, accepted.status, 300, "%s", accepted.raw)
+	guest.token = accepted.text("data.accessToken")
+	member := &account{
+		client:  guest,
+		id:      accepted.text("data.user.id"),
+		email:   email,
+		refresh: accepted.text("data.refreshToken"),
 	}
-	return m
+	if permissions != nil {
+		employer.put("/api/employers/team/"+member.id+"/permissions", object{"permissions": permissions}).ok(200)
+	}
+	return member
 }

@@ -41,8 +41,8 @@ type hit struct {
 // newReceiver starts a receiver. Without answer, it responds to every request with status 200.
 func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 	t.Helper()
-	hooks := &receiver{t: t, answer: answer}
-	hooks.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+	r := &receiver{t: t, answer: answer}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		raw, err := io.ReadAll(request.Body)
 		h := hit{headers: request.Header, raw: string(raw)}
 		if err != nil || json.Unmarshal(raw, &h.body) != nil {
@@ -51,27 +51,30 @@ func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}
-		hooks.mu.Lock()
-		hooks.hits = append(hooks.hits, h)
-		n := len(hooks.hits)
-		hooks.mu.Unlock()
+		r.mu.Lock()
+		r.hits = append(r.hits, h)
+		n := len(r.hits)
+		r.mu.Unlock()
 		status := http.StatusOK
-		if hooks.answer != nil {
-			status = hooks.answer(n)
+		if r.answer != nil {
+			status = r.answer(n)
 		}
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, "thanks")
 	}))
-	t.Cleanup(hooks.Close)
-	return hooks
+	t.Cleanup(r.Close)
+	return r
 }
 
 // waitForHits waits for n requests and returns them in the order of their arrival. It fails if
 // there are more.
 func (r *receiver) waitForHits(n int) []hit {
 	r.t.Helper()
-	require.Eventually(r.t, func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.hits) >= n },
-		waitTimeout, 10*time.Millisecond, "want %d requests", n)
+	require.Eventually(r.t, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.hits) >= n
+	}, waitTimeout, 10*time.Millisecond, "want %d requests", n)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	require.Len(r.t, r.hits, n)
@@ -100,9 +103,9 @@ func (r *receiver) waitForEvent(kind, member, id string) (found hit) {
 // Standard Webhooks.
 func (h hit) verify(t *testing.T, secret string) error {
 	t.Helper()
-	v, err := standardwebhooks.NewWebhook(secret)
+	verifier, err := standardwebhooks.NewWebhook(secret)
 	require.NoError(t, err)
-	return v.Verify([]byte(h.raw), h.headers)
+	return verifier.Verify([]byte(h.raw), h.headers)
 }
 
 // everyEvent contains the event types to which a webhook can subscribe.
@@ -112,13 +115,10 @@ var everyEvent = []string{"job.created", "job.updated", "job.closed", "applicati
 // secret.
 func (a *account) createWebhook(url string, events ...string) (path, secret string) {
 	a.t.Helper()
-	app := "/api/developers/apps/" + a.fromNewAddress().
-		post("/api/developers/apps", object{"name": "Ward Finder"}).
-		ok(201).
-		text("data.app.id") +
-		"/webhooks"
-	made := a.fromNewAddress().post(app, object{"url": url, "events": events}).ok(201)
-	return app + "/" + made.text("data.webhook.id"), made.text("data.secret")
+	app := a.fromNewAddress().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
+	webhooks := "/api/developers/apps/" + app + "/webhooks"
+	created := a.fromNewAddress().post(webhooks, object{"url": url, "events": events}).ok(201)
+	return webhooks + "/" + created.text("data.webhook.id"), created.text("data.secret")
 }
 
 // onEachSetupWithWebhooks is onEachSetup on servers that send webhooks to private networks,
@@ -139,7 +139,9 @@ func onEachQueueWithWebhooks(t *testing.T, test func(t *testing.T, server *testS
 		server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+kit.PostgresURL(t),
 			"LOCUM_QUEUE_URL="+kit.RedisURL(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
 		worker := exec.Command(kit.Program(t), "worker") // with the same log, so that failures show both processes
-		worker.Dir, worker.Env, worker.Stderr = server.dir, server.env, server.log
+		worker.Dir = server.dir
+		worker.Env = server.env
+		worker.Stderr = server.log
 		worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		require.NoError(t, worker.Start())
 		t.Cleanup(func() {

@@ -10,21 +10,22 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// authenticator is an authenticator app (RFC 6238). The server accepts each code once, so that
-// next is the offset of a time step without a used code.
+// authenticator is an authenticator app (RFC 6238).
 type authenticator struct {
-	t        testing.TB
-	secret   string
-	next     time.Duration
-	recovery []string // the recovery codes of the account
+	t      testing.TB
+	secret string
+	// offset is added to the clock. Each code moves it by a time step, because the server accepts
+	// the code of a time step once.
+	offset        time.Duration
+	recoveryCodes []string // of the account
 }
 
 // code returns a code that was not used before.
 func (a *authenticator) code() string {
 	a.t.Helper()
-	code, err := totp.GenerateCode(a.secret, time.Now().Add(a.next))
+	code, err := totp.GenerateCode(a.secret, time.Now().Add(a.offset))
 	require.NoError(a.t, err)
-	a.next += 30 * time.Second
+	a.offset += 30 * time.Second
 	return code
 }
 
@@ -32,20 +33,18 @@ func (a *authenticator) code() string {
 // step. The server accepts it, because it allows for clocks that differ.
 func (a *account) enroll() *authenticator {
 	a.t.Helper()
-	app := &authenticator{
-		t:      a.t,
-		secret: a.fromNewAddress().post("/api/auth/second-factor", object{"currentPassword": password}).ok(200).text("data.secret"),
-	}
+	begun := a.fromNewAddress().post("/api/auth/second-factor", object{"currentPassword": password}).ok(200)
+	app := &authenticator{t: a.t, secret: begun.text("data.secret")}
 	codes := a.fromNewAddress().post("/api/auth/second-factor/confirm", object{"code": app.code()}).ok(200).list("data.recoveryCodes")
 	for _, code := range codes {
-		app.recovery = append(app.recovery, code.(string))
+		app.recoveryCodes = append(app.recoveryCodes, code.(string))
 	}
 	return app
 }
 
-// asksForCode requires that a sign-in was refused because the code is missing or
-// wrong.
-func (r *response) asksForCode(message, code string) {
+// requireCodeRefused requires that a sign-in was refused because the code is missing or wrong,
+// with the message and the code of the error.
+func (r *response) requireCodeRefused(message, code string) {
 	r.t.Helper()
 	r.fails(401, message)
 	require.Equal(r.t, code, r.text("code"))
@@ -55,7 +54,10 @@ func (r *response) asksForCode(message, code string) {
 // once, turning it off, the sign-in page, organizations that require it, and the reset by an
 // operator.
 func TestSecondFactor(t *testing.T) {
-	const required, invalid = "Enter the code of your authenticator app", "Invalid authentication code"
+	const (
+		required = "Enter the code of your authenticator app"
+		invalid  = "Invalid authentication code"
+	)
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		login := func(t *testing.T, user *account, password, code string) *response {
 			body := object{"email": user.email, "password": password}
@@ -74,22 +76,22 @@ func TestSecondFactor(t *testing.T) {
 			login(t, me, password, "").ok(200)
 			me.post("/api/auth/second-factor", object{"currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
 			app := me.enroll()
-			require.Len(t, app.recovery, 10)
+			require.Len(t, app.recoveryCodes, 10)
 			me.get("/api/auth/me").ok(200)
 			me.fromNewAddress().
 				post("/api/auth/second-factor", object{"currentPassword": password}).
 				fails(409, "The second factor is already enabled")
-			login(t, me, password, "").asksForCode(required, "second_factor_required")
+			login(t, me, password, "").requireCodeRefused(required, "second_factor_required")
 			// With a wrong password, the response does not reveal that the account has a second
 			// factor.
 			login(t, me, "Wr0ng-horse", "").fails(401, "Invalid email or password")
-			login(t, me, "Wr0ng-horse", app.recovery[0]).fails(401, "Invalid email or password")
-			login(t, me, password, "000000").asksForCode(invalid, "second_factor_invalid")
+			login(t, me, "Wr0ng-horse", app.recoveryCodes[0]).fails(401, "Invalid email or password")
+			login(t, me, password, "000000").requireCodeRefused(invalid, "second_factor_invalid")
 			code := app.code()
 			login(t, me, password, code).ok(200)
-			login(t, me, password, code).asksForCode(invalid, "second_factor_invalid")
-			login(t, me, password, app.recovery[0]).ok(200)
-			login(t, me, password, app.recovery[0]).asksForCode(invalid, "second_factor_invalid")
+			login(t, me, password, code).requireCodeRefused(invalid, "second_factor_invalid")
+			login(t, me, password, app.recoveryCodes[0]).ok(200)
+			login(t, me, password, app.recoveryCodes[0]).requireCodeRefused(invalid, "second_factor_invalid")
 			require.Contains(t, server.waitForMail(t, me.email, "Two-step sign-in is on"), "second factor")
 			server.guest(t).post("/api/auth/second-factor", nil).fails(401, "Unauthorized")
 			server.guest(t).post("/api/auth/second-factor/confirm", object{"code": "000000"}).fails(401, "Unauthorized")
@@ -101,38 +103,39 @@ func TestSecondFactor(t *testing.T) {
 				object{"enabled": false, "enabledAt": nil, "recoveryCodesLeft": 0., "required": false},
 				me.get("/api/auth/second-factor").ok(200).at("data"))
 			app := me.enroll()
-			login(t, me, password, app.recovery[9]).ok(200)
+			login(t, me, password, app.recoveryCodes[9]).ok(200)
 			require.Equal(t, object{"enabled": true, "recoveryCodesLeft": 9.},
 				me.get("/api/auth/second-factor").ok(200).pick("data", "enabled", "recoveryCodesLeft"))
 			disable := func(body object) *response {
 				return me.fromNewAddress().send("DELETE", "/api/auth/second-factor", body)
 			}
-			disable(object{"code": app.recovery[1]}).invalid("currentPassword")
+			disable(object{"code": app.recoveryCodes[1]}).invalid("currentPassword")
 			disable(object{"currentPassword": password}).invalid("code")
-			disable(object{"currentPassword": "Wr0ng-horse", "code": app.recovery[1]}).invalid("currentPassword")
+			disable(object{"currentPassword": "Wr0ng-horse", "code": app.recoveryCodes[1]}).invalid("currentPassword")
 			disable(object{"currentPassword": password, "code": "000000"}).invalid("code")
-			disable(object{"currentPassword": password, "code": app.recovery[1]}).ok(200)
+			disable(object{"currentPassword": password, "code": app.recoveryCodes[1]}).ok(200)
 			login(t, me, password, "").ok(200)
 			server.guest(t).get("/api/auth/second-factor").fails(401, "Unauthorized")
 		})
 		t.Run("sign-in page asks for a code", func(t *testing.T) {
 			t.Parallel()
-			me, thirdParty := server.seeker(t), server.thirdParty(t, nil)
+			me := server.seeker(t)
+			thirdParty := server.thirdParty(t, nil)
 			app := me.enroll()
-			signIn := func(b *browser, next, password, code string) pageView {
-				return b.open("POST", "/developers/sign-in",
+			signIn := func(browser *browser, next, password, code string) pageView {
+				return browser.open("POST", "/developers/sign-in",
 					url.Values{"email": {me.email}, "password": {password}, "totp": {code}, "next": {next}})
 			}
-			b := server.browser(t)
-			require.Contains(t, b.open("GET", "/developers/sign-in", nil).text, `name="totp"`)
-			refused := signIn(b, "", password, "")
+			browser := server.browser(t)
+			require.Contains(t, browser.open("GET", "/developers/sign-in", nil).text, `name="totp"`)
+			refused := signIn(browser, "", password, "")
 			require.Equal(t, 401, refused.status)
 			require.Contains(t, refused.text, "two-step sign-in. Enter your password again")
-			require.NotContains(t, signIn(b, "", "Wr0ng-horse", "").text, "Enter your password again")
-			require.Contains(t, signIn(b, "", password, "000000").text, "The authentication code is not right")
-			require.Equal(t, 303, b.open("GET", "/developers", nil).status)
-			require.Equal(t, 303, signIn(b, "", password, app.code()).status)
-			require.Equal(t, 200, b.open("GET", "/developers", nil).status)
+			require.NotContains(t, signIn(browser, "", "Wr0ng-horse", "").text, "Enter your password again")
+			require.Contains(t, signIn(browser, "", password, "000000").text, "The authentication code is not right")
+			require.Equal(t, 303, browser.open("GET", "/developers", nil).status)
+			require.Equal(t, 303, signIn(browser, "", password, app.code()).status)
+			require.Equal(t, 200, browser.open("GET", "/developers", nil).status)
 
 			authorize, err := url.Parse(thirdParty.authorizationPath(oauth2.GenerateVerifier()))
 			require.NoError(t, err)
@@ -140,7 +143,7 @@ func TestSecondFactor(t *testing.T) {
 			require.Equal(t, 303, otherBrowser.open("GET", authorize.RequestURI(), nil).status)
 			require.Equal(t, 401, signIn(otherBrowser, authorize.RequestURI(), password, "").status)
 			require.Equal(t, 303, otherBrowser.open("GET", authorize.RequestURI(), nil).status, "not signed in")
-			require.Less(t, signIn(otherBrowser, authorize.RequestURI(), password, app.recovery[0]).status, 400)
+			require.Less(t, signIn(otherBrowser, authorize.RequestURI(), password, app.recoveryCodes[0]).status, 400)
 			require.Equal(t, 200, otherBrowser.open("GET", authorize.RequestURI(), nil).status)
 		})
 		t.Run("required by the organization", func(t *testing.T) {
@@ -157,8 +160,8 @@ func TestSecondFactor(t *testing.T) {
 			member.put("/api/employers/organization", object{"requireSecondFactor": false}).fails(403, needed)
 			boss.get("/api/employers/jobs").ok(200)
 
-			second := login(t, member, password, "").ok(200)
-			member.token = second.text("data.accessToken")
+			// The member can sign in, but has access to the account only.
+			member.token = login(t, member, password, "").ok(200).text("data.accessToken")
 			for _, path := range []string{
 				"/api/employers/jobs", "/api/employers/jobs/" + job, "/api/employers/team",
 				"/api/employers/applications", "/api/employers/profile",
@@ -172,13 +175,9 @@ func TestSecondFactor(t *testing.T) {
 			member.enroll()
 			member.get("/api/employers/jobs").ok(200)
 			boss.put("/api/employers/organization", object{"requireSecondFactor": false}).ok(200)
+			// Action, actor, subject and detail of the entries.
 			require.Equal(t, [][4]string{
-				{
-					"second_factor.required",
-					boss.id,
-					boss.organization(),
-					"on",
-				},
+				{"second_factor.required", boss.id, boss.organization(), "on"},
 				{"second_factor.required", boss.id, boss.organization(), "off"},
 			}, boss.auditEntries("&action=second_factor.required"))
 		})

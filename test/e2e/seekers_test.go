@@ -8,24 +8,30 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// note is a notification as its user sees it.
-type note struct{ id, kind, message string }
+// notification is a notification as its user sees it.
+type notification struct {
+	id, kind, message string
+}
 
 // waitForNotifications waits until the user has n notifications and returns them, newest first.
 // It fails if there are more.
-func (a *account) waitForNotifications(n int) (out []note) {
+func (a *account) waitForNotifications(n int) (notifications []notification) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {
-		out = nil
-		r := a.get("/api/jobseekers/notifications?limit=100").ok(200)
-		for _, item := range r.list("data.notifications") {
-			o := item.(object)
-			out = append(out, note{o["id"].(string), o["type"].(string), o["message"].(string)})
+		notifications = nil
+		resp := a.get("/api/jobseekers/notifications?limit=100").ok(200)
+		for _, item := range resp.list("data.notifications") {
+			members := item.(object)
+			notifications = append(notifications, notification{
+				id:      members["id"].(string),
+				kind:    members["type"].(string),
+				message: members["message"].(string),
+			})
 		}
-		return len(out) >= n
+		return len(notifications) >= n
 	}, waitTimeout, 50*time.Millisecond)
-	require.Len(a.t, out, n)
-	return out
+	require.Len(a.t, notifications, n)
+	return notifications
 }
 
 // waitForNotification waits for a notification whose message contains the words and returns its
@@ -34,8 +40,9 @@ func (a *account) waitForNotification(words string) (id string) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {
 		for _, item := range a.fromNewAddress().get("/api/jobseekers/notifications?limit=100").ok(200).list("data.notifications") {
-			if o := item.(object); strings.Contains(o["message"].(string), words) {
-				id = o["id"].(string)
+			members := item.(object)
+			if strings.Contains(members["message"].(string), words) {
+				id = members["id"].(string)
 			}
 		}
 		return id != ""
@@ -47,32 +54,34 @@ func (a *account) waitForNotification(words string) (id string) {
 // the user can read and change.
 func TestJobseekerNotifications(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		employer, seeker, otherUser := server.employer(t), server.seeker(t), server.seeker(t)
+		employer := server.employer(t)
+		seeker := server.seeker(t)
+		otherUser := server.seeker(t)
 		application := seeker.application(employer.listing(object{"title": "Theatre Nurse"}), nil)
 		for _, status := range []string{"review", "review", "interview", "accepted"} {
 			employer.fromNewAddress().put("/api/employers/applications/"+application, object{"status": status}).ok(200)
 		}
 		employer.fromNewAddress().put("/api/employers/applications/"+application, object{"status": "nonsense"}).fails(400, "Invalid status")
 		// The same status again and a refused one notify nothing.
-		notes := seeker.waitForNotifications(3)
+		notifications := seeker.waitForNotifications(3)
 
 		t.Run("GET /api/jobseekers/notifications", func(t *testing.T) {
 			require.ElementsMatch(t, []string{
 				"Your application for Theatre Nurse is under review",
 				"Your application for Theatre Nurse has moved to the interview stage",
 				"Your application for Theatre Nurse has been accepted",
-			}, []string{notes[0].message, notes[1].message, notes[2].message})
+			}, []string{notifications[0].message, notifications[1].message, notifications[2].message})
 			resp := seeker.get("/api/jobseekers/notifications?limit=2").ok(200)
 			require.Equal(t, "application", resp.text("data.notifications.0.type"))
 			require.Equal(t, false, resp.at("data.notifications.0.read"))
 			require.Equal(t, 3.0, resp.number("data.pagination.total"))
 			require.Equal(t, true, resp.at("data.pagination.hasNext"))
 			require.Equal(t, false, resp.at("data.pagination.hasPrev"))
-			require.Equal(t, notes[2].id,
+			require.Equal(t, notifications[2].id,
 				seeker.get("/api/jobseekers/notifications?limit=2&page=2").ok(200).text("data.notifications.0.id"))
 			require.Equal(
 				t,
-				notes[2].id,
+				notifications[2].id,
 				seeker.get("/api/jobseekers/notifications?limit=2&cursor="+resp.text("data.nextCursor")).
 					ok(200).
 					text("data.notifications.0.id"),
@@ -82,33 +91,30 @@ func TestJobseekerNotifications(t *testing.T) {
 			seeker.get("/api/jobseekers/notifications?cursor=x").invalid("cursor")
 		})
 		t.Run("PUT /api/jobseekers/notifications/:id", func(t *testing.T) {
-			s, path := seeker.fromNewAddress(), "/api/jobseekers/notifications/"+notes[0].id
-			require.NotEmpty(t, s.put(path, object{"read": true}).ok(200).text("message"))
-			require.Equal(t, true, s.get("/api/jobseekers/notifications").ok(200).at("data.notifications.0.read"))
-			s.put(path, object{}).ok(200)
-			require.Equal(t, true, s.get("/api/jobseekers/notifications").ok(200).at("data.notifications.0.read"))
-			s.put(path, object{"read": false}).ok(200)
-			require.Equal(t, false, s.get("/api/jobseekers/notifications").ok(200).at("data.notifications.0.read"))
-			s.put(path, object{"read": "yes"}).invalid("read")
+			client := seeker.fromNewAddress()
+			path := "/api/jobseekers/notifications/" + notifications[0].id
+			require.NotEmpty(t, client.put(path, object{"read": true}).ok(200).text("message"))
+			require.Equal(t, true, client.get("/api/jobseekers/notifications").ok(200).at("data.notifications.0.read"))
+			client.put(path, object{}).ok(200) // the default is true
+			require.Equal(t, true, client.get("/api/jobseekers/notifications").ok(200).at("data.notifications.0.read"))
+			client.put(path, object{"read": false}).ok(200)
+			require.Equal(t, false, client.get("/api/jobseekers/notifications").ok(200).at("data.notifications.0.read"))
+			client.put(path, object{"read": "yes"}).invalid("read")
 			for _, absent := range []string{nowhere, "nonsense"} {
-				s.put("/api/jobseekers/notifications/"+absent, object{"read": true}).fails(404, "Notification not found")
+				client.put("/api/jobseekers/notifications/"+absent, object{"read": true}).fails(404, "Notification not found")
 			}
 			otherUser.fromNewAddress().put(path, object{"read": true}).fails(404, "Notification not found")
 		})
 		t.Run("PUT /api/jobseekers/notifications/:id is limited by address", func(t *testing.T) {
-			s := seeker.fromNewAddress()
+			client := seeker.fromNewAddress()
 			for range 10 {
-				s.put("/api/jobseekers/notifications/"+nowhere, object{"read": true}).fails(404, "Notification not found")
+				client.put("/api/jobseekers/notifications/"+nowhere, object{"read": true}).fails(404, "Notification not found")
 			}
-			require.NotEmpty(
-				t,
-				s.put("/api/jobseekers/notifications/"+notes[0].id, object{"read": true}).
-					fails(429, "Rate limit exceeded").
-					header.Get("Retry-After"),
-			)
+			refused := client.put("/api/jobseekers/notifications/"+notifications[0].id, object{"read": true}).fails(429, "Rate limit exceeded")
+			require.NotEmpty(t, refused.header.Get("Retry-After"))
 		})
 		t.Run("DELETE /api/jobseekers/notifications/:id", func(t *testing.T) {
-			path := "/api/jobseekers/notifications/" + notes[1].id
+			path := "/api/jobseekers/notifications/" + notifications[1].id
 			otherUser.delete(path).fails(404, "Notification not found")
 			require.NotEmpty(t, seeker.delete(path).ok(200).text("message"))
 			seeker.delete(path).fails(404, "Notification not found")
@@ -118,7 +124,7 @@ func TestJobseekerNotifications(t *testing.T) {
 		t.Run("GET /api/jobseekers/activity", func(t *testing.T) {
 			seeker.delete("/api/jobseekers/applications/" + application).ok(200)
 			require.Eventually(t, func() bool {
-				// Applied, three changes and withdrew.
+				// The application, three changes of its status, and the withdrawal.
 				return seeker.get("/api/jobseekers/activity").ok(200).number("data.total") == 5
 			}, waitTimeout, 50*time.Millisecond)
 			resp := seeker.get("/api/jobseekers/activity?limit=1").ok(200)
