@@ -19,10 +19,16 @@ import (
 // queries generates searches of the demo data, all different.
 type queries struct {
 	*rand.Rand
-	roles, rareRoles, specialties, words []string
-	duties                               [][]string
-	generated                            map[string]bool
+	roles       []string        // of the demo listings
+	rareRoles   []string        // of the vocabulary, which no demo listing has
+	specialties []string        // of the vocabulary
+	duties      [][]string      // texts of the demo listings, as lists of words
+	words       []string        // of all duties
+	generated   map[string]bool // paths of the searches so far
 }
+
+// longPhrase is the minimum number of words of a long phrase.
+const longPhrase = 4
 
 // newQueries reads the names of roles and specialties from the vocabulary, and the roles and texts
 // of listings from the demo data.
@@ -44,8 +50,11 @@ func newQueries(tb testing.TB) *queries {
 	}
 	for _, family := range slices.Sorted(maps.Keys(demo.Texts.Families)) {
 		for _, duty := range demo.Texts.Families[family].Duties {
-			if text := strings.Fields(duty); len(text) >= 4 && !strings.Contains(duty, "{") {
-				q.duties, q.words = append(q.duties, text), append(q.words, text...)
+			words := strings.Fields(duty)
+			hasPlaceholder := strings.Contains(duty, "{")
+			if len(words) >= longPhrase && !hasPlaceholder {
+				q.duties = append(q.duties, words)
+				q.words = append(q.words, words...)
 			}
 		}
 	}
@@ -73,14 +82,16 @@ func (q *queries) town() string              { return q.pick(searchTowns) }
 func (q *queries) word() string              { return q.pick(q.words) }
 func (q *queries) contract() string          { return q.pick([]string{"permanent", "temporary", "contract"}) }
 
-// phrase returns consecutive words of a listing, at least the given number.
-func (q *queries) phrase(least int) string {
+// phrase returns consecutive words of a listing, at least minWords.
+func (q *queries) phrase(minWords int) string {
 	text := q.duties[q.IntN(len(q.duties))]
-	start := q.IntN(len(text) - least + 1)
-	return strings.Join(text[start:start+least+q.IntN(len(text)-start-least+1)], " ")
+	start := q.IntN(len(text) - minWords + 1)
+	minEnd := start + minWords
+	end := minEnd + q.IntN(len(text)-minEnd+1)
+	return strings.Join(text[start:end], " ")
 }
 
-// misspell swaps two letters of the longest word.
+// misspell swaps two letters of the longest word, but not its first one.
 func (q *queries) misspell(text string) string {
 	longest := slices.MaxFunc(strings.Fields(text), func(a, b string) int { return len(a) - len(b) })
 	letters := []rune(longest)
@@ -92,6 +103,7 @@ func (q *queries) misspell(text string) string {
 	return strings.Replace(text, longest, string(letters), 1)
 }
 
+// parameters are the query parameters of a search.
 type parameters map[string]any
 
 // shapes are the kinds of searches.
@@ -108,7 +120,8 @@ var shapes = []struct {
 	}},
 	{"unfinished word", func(q *queries) parameters {
 		role := []rune(q.role())
-		return parameters{"search": q.town() + " " + string(role[:len(role)-len(role)/4])}
+		withoutEnd := string(role[:len(role)-len(role)/4])
+		return parameters{"search": q.town() + " " + withoutEnd}
 	}},
 	{"common words", func(q *queries) parameters { return parameters{"search": q.word() + " " + q.word()} }},
 	{"common words that never meet", func(q *queries) parameters {
@@ -116,14 +129,8 @@ var shapes = []struct {
 	}},
 	{"sentence", func(q *queries) parameters {
 		return parameters{
-			"search": fmt.Sprintf(
-				"I am looking for a %s job as a band %d %s in %s near %s with nights",
-				q.contract(),
-				3+q.IntN(6),
-				q.role(),
-				q.specialty(),
-				q.town(),
-			),
+			"search": fmt.Sprintf("I am looking for a %s job as a band %d %s in %s near %s with nights",
+				q.contract(), 3+q.IntN(6), q.role(), q.specialty(), q.town()),
 		}
 	}},
 	{"either role", func(q *queries) parameters { return parameters{"search": q.role() + " OR " + q.role()} }},
@@ -134,7 +141,7 @@ var shapes = []struct {
 		return parameters{"search": fmt.Sprintf("%q %s", q.phrase(2), q.word())}
 	}},
 	{"long phrase", func(q *queries) parameters {
-		return parameters{"search": fmt.Sprintf("%q", q.phrase(4)), "salary_min": q.IntN(40_000)}
+		return parameters{"search": fmt.Sprintf("%q", q.phrase(longPhrase)), "salary_min": q.IntN(40_000)}
 	}},
 	{"latest", func(q *queries) parameters {
 		return parameters{"contractType": q.contract(), "salary_min": 10_000 + q.IntN(50_000)}
@@ -163,10 +170,11 @@ var shapes = []struct {
 	}},
 }
 
-// request is one search.
+// request is a GET request for a search, or for a page. shape is the name of its kind.
 type request struct{ shape, path string }
 
-// take returns the next n searches, in rotation over all shapes.
+// take returns the next n searches, in rotation over all shapes. A search that was generated
+// before is omitted, so that no cache answers any.
 func (q *queries) take(n int) []request {
 	requests := make([]request, 0, n)
 	for i := 0; len(requests) < n; i++ {
@@ -175,10 +183,12 @@ func (q *queries) take(n int) []request {
 		for name, value := range shape.next(q) {
 			values.Set(name, fmt.Sprint(value))
 		}
-		if path := "/api/listings?" + values.Encode(); !q.generated[path] {
-			q.generated[path] = true
-			requests = append(requests, request{shape.name, path})
+		path := "/api/listings?" + values.Encode()
+		if q.generated[path] {
+			continue
 		}
+		q.generated[path] = true
+		requests = append(requests, request{shape: shape.name, path: path})
 	}
 	return requests
 }

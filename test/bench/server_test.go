@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -23,12 +24,12 @@ type server struct {
 	b   *testing.B
 	cmd *exec.Cmd
 	url string
-	// ready is the time from the start until GET /readyz succeeded.
-	ready time.Duration
-	// anonymous and resident are the highest sizes until then in MB. Resident pages
-	// include those of the files of the search index, which the kernel can drop;
-	// anonymous ones do not.
-	anonymous, resident int
+	// readyAfter is the time from the start until GET /readyz succeeded.
+	readyAfter time.Duration
+	// anonymousMB and residentMB are the highest amounts of memory before the server was ready.
+	// Resident memory includes pages of the search index's files, which the kernel can drop;
+	// anonymous memory does not.
+	anonymousMB, residentMB int
 }
 
 // serve starts a server and waits until it is ready. env extends and overrides the settings.
@@ -38,15 +39,17 @@ func (p *product) serve(env ...string) *server {
 	s := &server{b: p.b, cmd: p.command([]string{"serve"}, env...)}
 	s.url = spawn(p.b, s.cmd)
 	for !s.isReady() {
-		s.anonymous = max(s.anonymous, s.memory("RssAnon"))
+		s.anonymousMB = max(s.anonymousMB, s.memoryMB("RssAnon"))
 		require.Less(p.b, time.Since(start), 20*time.Minute, "the server is not ready")
 		time.Sleep(20 * time.Millisecond)
 	}
-	s.ready = time.Since(start)
-	s.anonymous, s.resident = max(s.anonymous, s.memory("RssAnon")), s.memory("VmHWM")
+	s.readyAfter = time.Since(start)
+	s.anonymousMB = max(s.anonymousMB, s.memoryMB("RssAnon"))
+	s.residentMB = s.memoryMB("VmHWM") // the maximum so far
 	return s
 }
 
+// isReady reports whether GET /readyz succeeds.
 func (s *server) isReady() bool {
 	status, _, err := fasthttp.Get(nil, s.url+"/readyz")
 	return err == nil && status == fasthttp.StatusOK
@@ -59,12 +62,12 @@ func (s *server) stop() {
 	_ = s.cmd.Wait()
 }
 
-// memory returns a line of /proc/PID/status in MB.
-func (s *server) memory(line string) int {
+// memoryMB returns a field of /proc/PID/status in MB.
+func (s *server) memoryMB(field string) int {
 	s.b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	require.NoError(s.b, err)
-	return int(s.number(status, line+`:\s+(\d+) kB`) / 1024)
+	return int(s.parseNumber(status, field+`:\s+(\d+) kB`) / 1024)
 }
 
 // cpu returns the processor time that the server has used.
@@ -72,32 +75,38 @@ func (s *server) cpu() time.Duration {
 	s.b.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	require.NoError(s.b, err)
-	const tick = 10 * time.Millisecond
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')'):])) // from the state, the third, on
-	user, _ := strconv.Atoi(fields[12])
-	system, _ := strconv.Atoi(fields[13])
+	const tick = 10 * time.Millisecond // on all common architectures
+	// Field 2 is the name of the program in parentheses, which may contain spaces. Fields 14
+	// (utime) and 15 (stime) of proc(5) have the indexes 12 and 13 in the rest, which begins with
+	// the parenthesis.
+	afterName := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')'):]))
+	user, _ := strconv.Atoi(afterName[12])
+	system, _ := strconv.Atoi(afterName[13])
 	return time.Duration(user+system) * tick
 }
 
-// heap returns the size of the heap in MB, including garbage.
-func (s *server) heap() float64 {
+// heapMB returns the size of the heap in MB, including garbage.
+func (s *server) heapMB() float64 {
 	s.b.Helper()
 	_, metrics, err := fasthttp.Get(nil, s.url+"/metrics")
 	require.NoError(s.b, err)
-	return s.number(metrics, `(?m)^go_memstats_heap_alloc_bytes (\S+)`) / 1e6
+	return s.parseNumber(metrics, `(?m)^go_memstats_heap_alloc_bytes (\S+)`) / 1e6
 }
 
-func (s *server) number(text []byte, pattern string) float64 {
+// parseNumber returns the number in the first group of the pattern.
+func (s *server) parseNumber(text []byte, pattern string) float64 {
 	s.b.Helper()
-	found := regexp.MustCompile(pattern).FindSubmatch(text)
-	require.NotNil(s.b, found, pattern)
-	n, err := strconv.ParseFloat(string(found[1]), 64)
+	match := regexp.MustCompile(pattern).FindSubmatch(text)
+	require.NotNil(s.b, match, pattern)
+	n, err := strconv.ParseFloat(string(match[1]), 64)
 	require.NoError(s.b, err)
 	return n
 }
 
-// post sends a request from a new address and returns the body of its response.
-func (s *server) post(token, path, body string, want int) []byte {
+// post sends a request, whose response must have the status, and returns the body of the
+// response. Every request has a random client address, so that no rate limit applies. An empty
+// token sends none.
+func (s *server) post(token, path, body string, wantStatus int) []byte {
 	s.b.Helper()
 	r, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	r.SetRequestURI(s.url + path)
@@ -109,25 +118,20 @@ func (s *server) post(token, path, body string, want int) []byte {
 	}
 	r.SetBodyString(body)
 	err := fasthttp.Do(r, response)
-	if err != nil || response.StatusCode() != want {
+	if err != nil || response.StatusCode() != wantStatus {
 		s.b.Errorf("%s: %d %s %v", path, response.StatusCode(), response.Body(), err)
 	}
 	return response.Body()
 }
 
-// employer signs up and returns an access token.
-func (s *server) employer() string {
+// registerEmployer creates the account of an employer and returns an access token.
+func (s *server) registerEmployer() string {
 	s.b.Helper()
-	var out struct {
+	const account = `{"email":"bench@example.org","password":"Bench-mark-1","name":"B","companyName":"B"}`
+	body := s.post("", "/api/auth/register-employer", account, http.StatusCreated)
+	var created struct {
 		Data struct{ AccessToken string } `json:"data"`
 	}
-	require.NoError(
-		s.b,
-		json.Unmarshal(
-			s.post("", "/api/auth/register-employer",
-				`{"email":"bench@example.org","password":"Bench-mark-1","name":"B","companyName":"B"}`, 201),
-			&out,
-		),
-	)
-	return out.Data.AccessToken
+	require.NoError(s.b, json.Unmarshal(body, &created))
+	return created.Data.AccessToken
 }

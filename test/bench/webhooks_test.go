@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,16 +54,16 @@ const (
 // The limit of the rates is a loop that signs and posts the same bodies to the same receiver over
 // the same number of connections.
 func BenchmarkWebhooks(b *testing.B) {
-	for name, env := range map[string]func(b *testing.B, dir string) []string{
-		"SQLite": func(_ *testing.B, dir string) []string {
-			return []string{"LOCUM_DATABASE_URL=sqlite:" + filepath.Join(dir, "locum.db")}
+	for name, newServices := range map[string]func(b *testing.B, dir string) webhookServices{
+		"SQLite": func(_ *testing.B, dir string) webhookServices {
+			return webhookServices{databaseURL: "sqlite:" + filepath.Join(dir, "locum.db")}
 		},
-		"Postgres, Redis and a worker": func(b *testing.B, _ string) []string {
-			return []string{"LOCUM_DATABASE_URL=" + kit.PostgresURL(b), "LOCUM_QUEUE_URL=" + kit.RedisURL(b)}
+		"Postgres, Redis and a worker": func(b *testing.B, _ string) webhookServices {
+			return webhookServices{databaseURL: kit.PostgresURL(b), queueURL: kit.RedisURL(b)}
 		},
 	} {
 		b.Run(name+"/delivered", func(b *testing.B) {
-			bench := newWebhookBench(b, env)
+			bench := newWebhookBench(b, newServices)
 			for n := range webhookEndpoints {
 				bench.createEndpoint(fmt.Sprint("/hook/", n))
 			}
@@ -80,20 +81,24 @@ func BenchmarkWebhooks(b *testing.B) {
 			b.ReportMetric(0, "ns/op")
 		})
 		b.Run(name+"/beside an endpoint that hangs", func(b *testing.B) {
-			bench := newWebhookBench(b, env)
+			bench := newWebhookBench(b, newServices)
 			for n := range webhookEndpoints - 1 {
 				bench.createEndpoint(fmt.Sprint("/hook/", n))
 			}
 			without := bench.latency()
 			bench.createEndpoint("/hangs")
 			with := bench.latency()
-			b.ReportMetric(float64(without.Microseconds())/1000, "p99-ms-without")
-			b.ReportMetric(float64(with.Microseconds())/1000, "p99-ms-beside")
+			b.ReportMetric(ms(without), "p99-ms-without")
+			b.ReportMetric(ms(with), "p99-ms-beside")
 			b.ReportMetric(float64(with)/float64(without), "of-without")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
 }
+
+// webhookServices are the services that the product uses. Without a queue, the server executes
+// background tasks; with one, a worker does.
+type webhookServices struct{ databaseURL, queueURL string }
 
 // webhookBench is an installation with one listing, one app, and the server that receives its
 // webhooks.
@@ -113,57 +118,85 @@ type webhookBench struct {
 	latencies       []time.Duration
 	body            []byte // of the last delivery
 
-	employer, owner string // access tokens
-	ownerID         string
-	app, job        string
-	endpoints       []string
-	events          int // number of events that every endpoint has received
+	employerToken, ownerToken string // access tokens of the listing's and of the app's owner
+	ownerID                   string // of the app's owner
+	appID, jobID              string
+	endpointIDs               []string
+	events                    int // number of events that every endpoint has received
 }
 
-func newWebhookBench(b *testing.B, env func(b *testing.B, dir string) []string) *webhookBench {
+// newWebhookBench starts an installation, which has no webhook endpoints yet.
+func newWebhookBench(b *testing.B, newServices func(b *testing.B, dir string) webhookServices) *webhookBench {
 	b.Helper()
 	dir := b.TempDir()
-	vars := env(b, dir)
-	vars = append(vars, "PATH="+os.Getenv("PATH"), "HOME="+dir, "LOCUM_HTTP_ADDR=127.0.0.1:0",
-		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_HTTP_DRAIN=10ms", "LOCUM_LOG_LEVEL=error",
-		"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
-	run := func(command ...string) *exec.Cmd {
-		cmd := exec.Command(kit.Program(b), command...)
-		cmd.Dir, cmd.Env, cmd.Stderr = dir, vars, os.Stderr
+	services := newServices(b, dir)
+	env := []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=" + dir,
+		"LOCUM_DATABASE_URL=" + services.databaseURL,
+		"LOCUM_HTTP_ADDR=127.0.0.1:0",
+		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32",
+		"LOCUM_HTTP_DRAIN=10ms",
+		"LOCUM_LOG_LEVEL=error",
+		"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true",
+	}
+	if services.queueURL != "" {
+		env = append(env, "LOCUM_QUEUE_URL="+services.queueURL)
+	}
+	command := func(args ...string) *exec.Cmd {
+		cmd := exec.Command(kit.Program(b), args...)
+		cmd.Dir = dir
+		cmd.Env = env
+		cmd.Stderr = os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		return cmd
 	}
-	require.NoError(b, run("migrate", "up").Run())
-	bench := &webhookBench{b: b, url: spawn(b, run("serve"))}
-	if len(vars) > 1 && strings.HasPrefix(vars[1], "LOCUM_QUEUE_URL=") {
-		worker := run("worker")
+	require.NoError(b, command("migrate", "up").Run())
+	s := &webhookBench{b: b, url: spawn(b, command("serve"))}
+	if services.queueURL != "" {
+		worker := command("worker")
 		require.NoError(b, worker.Start())
-		b.Cleanup(func() { _ = worker.Process.Kill(); _ = worker.Wait() })
+		b.Cleanup(func() {
+			_ = worker.Process.Kill()
+			_ = worker.Wait()
+		})
 	}
-	database, _ := strings.CutPrefix(vars[0], "LOCUM_DATABASE_URL=")
 	var err error
-	bench.storage, err = gormdb.Open(b.Context(), database,
+	s.storage, err = gormdb.Open(b.Context(), services.databaseURL,
 		adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
-	b.Cleanup(func() { _ = bench.storage.Identity.Close() })
-	bench.receiver = httptest.NewServer(http.HandlerFunc(bench.receive))
-	b.Cleanup(func() { bench.receiver.CloseClientConnections(); bench.receiver.Close() }) // also of requests that hang
-
-	signUp := func(path, more string) (token, id string) {
-		data := bench.send("", "POST", path,
-			fmt.Sprintf(`{"email":"b%x@example.org","password":"Bench-mark-1","name":"B",%s}`, rand.Uint64(), more),
-			201)
-		return data["accessToken"].(string), data["user"].(map[string]any)["id"].(string)
-	}
-	bench.employer, _ = signUp("/api/auth/register-employer", `"companyName":"Clinic"`)
-	bench.owner, bench.ownerID = signUp("/api/auth/register", `"userType":"jobseeker"`)
-	bench.app = bench.send(bench.owner, "POST", "/api/developers/apps", `{"name":"Ward Finder"}`, 201)["app"].(map[string]any)["id"].(string)
-	bench.job = bench.send(bench.employer, "POST", "/api/employers/jobs", `{"title":"Staff Nurse","location":"Leeds","description":"`+strings.Repeat("Days and nights on a ward. ", 60)+`"}`, 201)["id"].(string)
-	return bench
+	b.Cleanup(func() { _ = s.storage.Identity.Close() })
+	s.receiver = httptest.NewServer(http.HandlerFunc(s.receive))
+	b.Cleanup(func() {
+		s.receiver.CloseClientConnections() // Close would wait for the requests to /hangs
+		s.receiver.Close()
+	})
+	s.createJobAndApp()
+	return s
 }
 
-// send sends a request from a new address and returns the data of its response.
-func (s *webhookBench) send(token, method, path, body string, want int) map[string]any {
+// createJobAndApp registers an employer with a listing, and a user with an app.
+func (s *webhookBench) createJobAndApp() {
+	s.b.Helper()
+	register := func(path, field string) (token, id string) {
+		account := fmt.Sprintf(`{"email":"b%x@example.org","password":"Bench-mark-1","name":"B",%s}`, rand.Uint64(), field)
+		data := s.send("", http.MethodPost, path, account, http.StatusCreated)
+		return data["accessToken"].(string), data["user"].(map[string]any)["id"].(string)
+	}
+	s.employerToken, _ = register("/api/auth/register-employer", `"companyName":"Clinic"`)
+	s.ownerToken, s.ownerID = register("/api/auth/register", `"userType":"jobseeker"`)
+
+	created := s.send(s.ownerToken, http.MethodPost, "/api/developers/apps", `{"name":"Ward Finder"}`, http.StatusCreated)
+	s.appID = created["app"].(map[string]any)["id"].(string)
+
+	job := `{"title":"Staff Nurse","location":"Leeds","description":"` +
+		strings.Repeat("Days and nights on a ward. ", 60) + `"}` // 60: about the length of a real description
+	s.jobID = s.send(s.employerToken, http.MethodPost, "/api/employers/jobs", job, http.StatusCreated)["id"].(string)
+}
+
+// send sends a request, whose response must have the status, and returns the data of the
+// response. Every request has a random client address, so that no rate limit applies.
+func (s *webhookBench) send(token, method, path, body string, wantStatus int) map[string]any {
 	s.b.Helper()
 	r, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	r.SetRequestURI(s.url + path)
@@ -175,7 +208,7 @@ func (s *webhookBench) send(token, method, path, body string, want int) map[stri
 	}
 	r.SetBodyString(body)
 	require.NoError(s.b, fasthttp.Do(r, response))
-	require.Equal(s.b, want, response.StatusCode(), "%s %s: %s", method, path, response.Body())
+	require.Equal(s.b, wantStatus, response.StatusCode(), "%s %s: %s", method, path, response.Body())
 	var out struct{ Data map[string]any }
 	require.NoError(s.b, json.Unmarshal(response.Body(), &out))
 	return out.Data
@@ -184,11 +217,12 @@ func (s *webhookBench) send(token, method, path, body string, want int) map[stri
 // createEndpoint creates a webhook endpoint with a path of the receiver.
 func (s *webhookBench) createEndpoint(path string) {
 	s.b.Helper()
-	made := s.send(s.owner, "POST", "/api/developers/apps/"+s.app+"/webhooks",
-		fmt.Sprintf(`{"url":%q,"events":["job.updated"]}`, s.receiver.URL+path), 201)
-	s.endpoints = append(s.endpoints, made["webhook"].(map[string]any)["id"].(string))
+	created := s.send(s.ownerToken, http.MethodPost, "/api/developers/apps/"+s.appID+"/webhooks",
+		fmt.Sprintf(`{"url":%q,"events":["job.updated"]}`, s.receiver.URL+path), http.StatusCreated)
+	s.endpointIDs = append(s.endpointIDs, created["webhook"].(map[string]any)["id"].(string))
 }
 
+// receive handles webhooks, and the requests of bareRate to /bare. It never responds to /hangs.
 func (s *webhookBench) receive(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	raw, _ := io.ReadAll(r.Body)
@@ -212,17 +246,18 @@ func (s *webhookBench) receive(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.latencies, s.body = append(s.latencies, now.Sub(body.Timestamp)), raw
+	s.latencies = append(s.latencies, now.Sub(body.Timestamp))
+	s.body = raw
 }
 
-// captureBody stores the body of a delivery.
+// captureBody changes the listing and stores the body of a delivery of that event.
 func (s *webhookBench) captureBody() {
 	s.b.Helper()
 	s.measuresLatency.Store(true)
 	defer s.measuresLatency.Store(false)
 	s.resetCounters()
-	s.send(s.employer, "PUT", "/api/employers/jobs/"+s.job, `{"title":"Nurse"}`, 200)
-	s.waitForDeliveries(len(s.endpoints))
+	s.send(s.employerToken, http.MethodPut, "/api/employers/jobs/"+s.jobID, `{"title":"Nurse"}`, http.StatusOK)
+	s.waitForDeliveries(len(s.endpointIDs))
 	s.events++
 	s.waitRecorded(s.events)
 }
@@ -245,45 +280,50 @@ func (s *webhookBench) waitForDeliveries(n int) {
 // successful deliveries, and returns the time at which none was pending.
 func (s *webhookBench) waitRecorded(deliveries int) time.Time {
 	s.b.Helper()
-	count := func(webhook string, status integrations.DeliveryStatus) int {
-		r, err := s.storage.Integrations.Deliveries.List(s.b.Context(), s.ownerID, webhook, status, page.Request{Number: 1, Size: 1})
+	count := func(endpointID string, status integrations.DeliveryStatus) int {
+		onePage := page.Request{Number: 1, Size: 1}
+		result, err := s.storage.Integrations.Deliveries.List(s.b.Context(), s.ownerID, endpointID, status, onePage)
 		require.NoError(s.b, err)
-		return r.Total
+		return result.Total
 	}
-	for _, webhook := range s.endpoints {
-		require.Eventually(s.b, func() bool { return count(webhook, integrations.Pending) == 0 }, time.Minute, time.Millisecond)
+	for _, endpointID := range s.endpointIDs {
+		require.Eventually(s.b, func() bool { return count(endpointID, integrations.Pending) == 0 },
+			time.Minute, time.Millisecond)
 	}
-	at := time.Now()
-	for _, webhook := range s.endpoints {
-		require.Equal(s.b, deliveries, count(webhook, integrations.Succeeded), "every attempt is recorded")
+	recordedAt := time.Now()
+	for _, endpointID := range s.endpointIDs {
+		require.Equal(s.b, deliveries, count(endpointID, integrations.Succeeded), "every attempt is recorded")
 	}
-	return at
+	return recordedAt
 }
 
-// deliveryRate runs the function in a transaction and returns the number of deliveries per second
-// that are made and recorded after it. The clock starts at the first delivery, so that the
-// interval in which the relay polls a SQLite database of another process is not measured.
-func (s *webhookBench) deliveryRate(do func(ctx context.Context) error) float64 {
+// deliveryRate runs create, which creates webhookEvents events or their deliveries, in a
+// transaction, and returns the number of deliveries per second that are sent and recorded. The
+// time begins with the first delivery, so that the interval in which the relay polls a SQLite
+// database of another process is not measured.
+func (s *webhookBench) deliveryRate(create func(ctx context.Context) error) float64 {
 	s.b.Helper()
 	s.resetCounters()
-	require.NoError(s.b, s.storage.Identity.Tx.Do(s.b.Context(), do))
-	s.waitForDeliveries(webhookEvents * len(s.endpoints))
+	require.NoError(s.b, s.storage.Identity.Tx.Do(s.b.Context(), create))
+	deliveries := webhookEvents * len(s.endpointIDs)
+	s.waitForDeliveries(deliveries)
 	s.events += webhookEvents
 	took := s.waitRecorded(s.events).Sub(time.Unix(0, s.firstAt.Load()))
-	return float64(webhookEvents*len(s.endpoints)) / took.Seconds()
+	return float64(deliveries) / took.Seconds()
 }
 
 // fannedOutRate returns the number of deliveries per second when events are fanned out first.
 func (s *webhookBench) fannedOutRate() float64 {
 	s.b.Helper()
 	return s.deliveryRate(func(ctx context.Context) error {
-		found, err := s.storage.Listings.Public.ListPublic(ctx, []string{s.job}, clock.System{}.Now(), true)
+		const withTexts = true
+		found, err := s.storage.Listings.Public.ListPublic(ctx, []string{s.jobID}, clock.System{}.Now(), withTexts)
 		require.NoError(s.b, err)
 		listing, err := json.Marshal(found[0])
 		require.NoError(s.b, err)
 		events := make([]event.Event, webhookEvents)
 		for i := range events {
-			events[i] = event.JobUpdated{JobID: s.job, OrganizationID: found[0].OrganizationID, Listing: listing}
+			events[i] = event.JobUpdated{JobID: s.jobID, OrganizationID: found[0].OrganizationID, Listing: listing}
 		}
 		return s.storage.Identity.Events.Record(ctx, events...)
 	})
@@ -299,10 +339,10 @@ func (s *webhookBench) deliveredRate() float64 {
 		for range webhookEvents {
 			message := integrations.Message{EventID: stores.NewID(), Type: "job.updated", Body: string(s.body), CreatedAt: now}
 			messages = append(messages, message)
-			for _, webhook := range s.endpoints {
+			for _, endpointID := range s.endpointIDs {
 				deliveries = append(deliveries, integrations.Delivery{
 					ID:         stores.NewID(),
-					EndpointID: webhook,
+					EndpointID: endpointID,
 					OwnerID:    s.ownerID,
 					EventID:    message.EventID,
 					Type:       message.Type,
@@ -315,10 +355,10 @@ func (s *webhookBench) deliveredRate() float64 {
 		if err := s.storage.Integrations.Deliveries.Enqueue(ctx, messages, deliveries); err != nil {
 			return err
 		}
-		tasks := make([]task.Task, len(s.endpoints))
-		for i, webhook := range s.endpoints {
+		tasks := make([]task.Task, len(s.endpointIDs))
+		for i, endpointID := range s.endpointIDs {
 			tasks[i] = task.New("integrations.deliver", task.Webhooks, "bench:"+stores.NewID(), struct{}{})
-			tasks[i].Group = webhook
+			tasks[i].Group = endpointID
 		}
 		return s.storage.Identity.Tasks.Add(ctx, tasks...)
 	})
@@ -331,46 +371,56 @@ func (s *webhookBench) bareRate() float64 {
 	require.NoError(s.b, err)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: webhookConnections, DisableCompression: true}}
 	defer client.CloseIdleConnections()
-	body := string(s.body)
-	var n, failed atomic.Int64
-	var clients sync.WaitGroup
+	var sent, failed atomic.Int64
+	var running sync.WaitGroup
 	start := time.Now()
 	for range webhookConnections {
-		clients.Go(func() {
-			for n.Add(1) <= webhookEvents*webhookEndpoints {
-				now, id := time.Now(), stores.NewID()
-				signature, err := secret.Sign(id, now, []byte(body))
-				request, err2 := http.NewRequestWithContext(s.b.Context(), http.MethodPost, s.receiver.URL+"/bare", strings.NewReader(body))
-				if err != nil || err2 != nil {
+		running.Go(func() {
+			for sent.Add(1) <= webhookEvents*webhookEndpoints {
+				if s.postSigned(client, secret) != nil {
 					failed.Add(1)
-					continue
 				}
-				request.Header.Set("webhook-id", id)
-				request.Header.Set("webhook-timestamp", fmt.Sprint(now.Unix()))
-				request.Header.Set("webhook-signature", signature)
-				request.Header.Set("webhook-attempt", "1")
-				request.Header.Set("content-type", "application/json")
-				request.Header.Set("user-agent", "locum-webhooks/1")
-				response, err := client.Do(request)
-				if err != nil {
-					failed.Add(1)
-					continue
-				}
-				_, _ = io.Copy(io.Discard, response.Body)
-				_ = response.Body.Close()
 			}
 		})
 	}
-	clients.Wait()
+	running.Wait()
 	require.Zero(s.b, failed.Load())
 	return webhookEvents * webhookEndpoints / time.Since(start).Seconds()
+}
+
+// postSigned signs the captured body and posts it with the headers of a webhook.
+func (s *webhookBench) postSigned(client *http.Client, secret *standardwebhooks.Webhook) error {
+	now := time.Now()
+	id := stores.NewID()
+	signature, err := secret.Sign(id, now, s.body)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(
+		s.b.Context(), http.MethodPost, s.receiver.URL+"/bare", bytes.NewReader(s.body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("webhook-id", id)
+	request.Header.Set("webhook-timestamp", fmt.Sprint(now.Unix()))
+	request.Header.Set("webhook-signature", signature)
+	request.Header.Set("webhook-attempt", "1")
+	request.Header.Set("content-type", "application/json")
+	request.Header.Set("user-agent", "locum-webhooks/1")
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.Body.Close()
 }
 
 // latency returns the 99th percentile of the time between a change and its delivery,
 // at fifty changes per second.
 func (s *webhookBench) latency() time.Duration {
 	s.b.Helper()
-	const changes, answering = 750, webhookEndpoints - 1
+	const changes = 750
+	const respondingEndpoints = webhookEndpoints - 1
 	s.measuresLatency.Store(true)
 	defer s.measuresLatency.Store(false)
 	s.resetCounters()
@@ -378,9 +428,10 @@ func (s *webhookBench) latency() time.Duration {
 	defer tick.Stop()
 	for n := range changes {
 		<-tick.C
-		s.send(s.employer, "PUT", "/api/employers/jobs/"+s.job, fmt.Sprintf(`{"title":"Staff Nurse %d"}`, n), 200)
+		title := fmt.Sprintf(`{"title":"Staff Nurse %d"}`, n)
+		s.send(s.employerToken, http.MethodPut, "/api/employers/jobs/"+s.jobID, title, http.StatusOK)
 	}
-	s.waitForDeliveries(changes * answering)
+	s.waitForDeliveries(changes * respondingEndpoints)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	slices.Sort(s.latencies)

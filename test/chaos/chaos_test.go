@@ -24,16 +24,21 @@ func serverVictim(name string, s *services.Server) victim {
 }
 
 // mailServer returns the mail server as a victim. It keeps the messages that it has accepted.
-func (in *installation) mailServer() victim {
-	return victim{name: "mail server", kill: in.mail.Stop, start: func() error { in.mail.Start(); return nil }}
+func (inst *installation) mailServer() victim {
+	start := func() error {
+		inst.mail.Start()
+		return nil
+	}
+	return victim{name: "mail server", kill: inst.mail.Stop, start: start}
 }
 
-// TestNotifications_PostgresAndRedisKilled_NothingIsLost checks that each change of an
+// TestNotifications_EveryServiceKilled_NothingIsLost checks that each change of an
 // application leads to exactly one notification and one e-mail while the server, the worker,
 // Redis, PostgreSQL and the mail server are killed and started again.
-func TestNotifications_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
+func TestNotifications_EveryServiceKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
-	database, queue := kit.OwnPostgres(t), kit.OwnRedis(t)
+	database := kit.OwnPostgres(t)
+	queue := kit.OwnRedis(t)
 	inst := newInstallation(t, database.URL, "LOCUM_QUEUE_URL="+queue.URL)
 	inst.victims = []victim{
 		inst.process("serve"),
@@ -42,33 +47,34 @@ func TestNotifications_PostgresAndRedisKilled_NothingIsLost(t *testing.T) {
 		serverVictim("postgres", database),
 		inst.mailServer(),
 	}
-	inst.changeStatuses()
+	inst.changeUnderKills()
 }
 
-// TestNotifications_ProcessKilled_NothingIsLost checks the same on SQLite, where one process
-// serves requests and executes tasks.
-func TestNotifications_ProcessKilled_NothingIsLost(t *testing.T) {
+// TestNotifications_SingleProcessKilled_NothingIsLost checks that each change of an application
+// leads to exactly one notification and one e-mail on SQLite, where one process serves requests
+// and executes tasks, while this process and the mail server are killed and started again.
+func TestNotifications_SingleProcessKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
-	inst := newInstallation(t, "")
+	inst := newInstallation(t, sqlite)
 	inst.victims = []victim{inst.process("serve"), inst.mailServer()}
-	inst.changeStatuses()
+	inst.changeUnderKills()
 }
 
 // application is one application and the users on both sides.
 type application struct {
 	employer, seeker user
 	id               string
-	job              string
+	jobTitle         string
 	// possible holds the statuses that the application may have: several after
 	// a request whose outcome is unknown.
 	possible map[string]bool
 }
 
-// otherStatus returns a status that the application certainly does not have, and
-// whether the current one is certain.
-func (c *application) otherStatus() (status string, certain bool) {
+// otherStatus returns a status that the application does not have, and true. If every status is
+// possible, it returns one that the application may have, and false.
+func (a *application) otherStatus() (status string, isCertain bool) {
 	for _, status := range statuses {
-		if !c.possible[status] {
+		if !a.possible[status] {
 			return status, true
 		}
 	}
@@ -78,64 +84,87 @@ func (c *application) otherStatus() (status string, certain bool) {
 // statuses are the statuses to which an employer can change an application.
 var statuses = []string{"review", "interview", "accepted", "rejected", "withdrawn", "pending"}
 
-// changeStatuses changes the statuses of applications while the victims are killed, and then
+// changeUnderKills changes the statuses of applications while the victims are killed, and then
 // checks that each change that happened led to a notification and an e-mail. A request during an
-// outage may have an unknown outcome, so the number of changes is between the accepted ones and
-// those plus the unknown ones.
-func (in *installation) changeStatuses() {
-	changes, kills, pace := 160, len(in.victims)+1, 20*time.Millisecond
-	if isFull() { // make chaos: more changes, at a faster pace
-		changes, kills, pace = 2000, 8*len(in.victims), 10*time.Millisecond
+// outage may have an unknown outcome, so the number of changes is at least that of the accepted
+// requests, and at most that of the accepted and the unknown ones.
+func (inst *installation) changeUnderKills() {
+	changes := 160
+	kills := len(inst.victims) + 1
+	interval := 20 * time.Millisecond
+	if isFull() {
+		changes = 2000
+		kills = 8 * len(inst.victims)
+		interval = 10 * time.Millisecond
 	}
-	applications := in.createApplications(20)
+	applications := inst.createApplications(20)
 
-	var accepted, refused, unknown atomic.Int64
-	next := time.NewTicker(pace)
-	defer next.Stop()
 	killsEnded := make(chan struct{})
-	go func() { defer close(killsEnded); in.killVictims(kills) }()
-
+	go func() {
+		defer close(killsEnded)
+		inst.killVictims(kills)
+	}()
+	next := time.NewTicker(interval)
+	defer next.Stop()
+	const workers = 4
+	var outcomes changeOutcomes
 	var load sync.WaitGroup
-	for worker := range 4 {
+	for worker := range workers {
 		load.Go(func() {
-			for n := 0; accepted.Load() < int64(changes) || !isClosed(killsEnded); n++ {
+			for n := 0; outcomes.accepted.Load() < int64(changes) || !isClosed(killsEnded); n++ {
 				<-next.C
-				// Each worker has its own applications, so that it knows their
-				// statuses.
-				c := &applications[(n*4+worker)%len(applications)]
+				// Each worker has its own applications, so that it knows their statuses: the number
+				// of applications is a multiple of the number of workers.
+				application := &applications[(n*workers+worker)%len(applications)]
 				if n%10 == 9 {
-					// A refused change has no effect.
-					if status, _, err := in.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": "lost"}); err == nil &&
-						status == 400 {
-						refused.Add(1)
-					}
-					continue
-				}
-				to, certain := c.otherStatus()
-				status, _, err := in.call(c.employer, http.MethodPut, "/api/employers/applications/"+c.id, object{"status": to})
-				switch {
-				case err == nil && status == 200:
-					c.possible = map[string]bool{to: true}
-					if certain {
-						accepted.Add(1)
-					}
-				case err != nil || status >= 500:
-					c.possible[to] = true
-					unknown.Add(1)
-				default:
-					in.t.Errorf("unexpected status %d", status)
-					return
+					inst.requestInvalidChange(application, &outcomes)
+				} else {
+					inst.requestChange(application, &outcomes)
 				}
 			}
 		})
 	}
 	load.Wait()
-	in.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", accepted.Load(), refused.Load(), unknown.Load())
+	accepted := int(outcomes.accepted.Load())
+	unknown := int(outcomes.unknown.Load())
+	inst.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", accepted, outcomes.refused.Load(), unknown)
 
-	in.waitIdle()
-	happened := in.requireNotifications(applications)
-	require.GreaterOrEqual(in.t, happened, int(accepted.Load()), "every accepted change is stored")
-	require.LessOrEqual(in.t, happened, int(accepted.Load()+unknown.Load()), "rejected changes are not stored")
+	inst.waitIdle()
+	happened := inst.requireNotifications(applications)
+	require.GreaterOrEqual(inst.t, happened, accepted, "every accepted change is stored")
+	require.LessOrEqual(inst.t, happened, accepted+unknown, "refused changes are not stored")
+}
+
+// changeOutcomes counts requests that change an application by their outcome. An accepted request
+// that may have set the status that the application already had counts nowhere.
+type changeOutcomes struct{ accepted, refused, unknown atomic.Int64 }
+
+// requestChange requests another status of the application and records the outcome.
+func (inst *installation) requestChange(application *application, outcomes *changeOutcomes) {
+	to, isCertain := application.otherStatus()
+	path := "/api/employers/applications/" + application.id
+	status, _, err := inst.call(application.employer, http.MethodPut, path, object{"status": to})
+	switch {
+	case err != nil || status >= 500:
+		application.possible[to] = true
+		outcomes.unknown.Add(1)
+	case status == http.StatusOK:
+		application.possible = map[string]bool{to: true}
+		if isCertain {
+			outcomes.accepted.Add(1)
+		}
+	default:
+		inst.t.Errorf("unexpected status %d", status)
+	}
+}
+
+// requestInvalidChange requests a status that does not exist, which must have no effect.
+func (inst *installation) requestInvalidChange(application *application, outcomes *changeOutcomes) {
+	path := "/api/employers/applications/" + application.id
+	status, _, err := inst.call(application.employer, http.MethodPut, path, object{"status": "lost"})
+	if err == nil && status == http.StatusBadRequest {
+		outcomes.refused.Add(1)
+	}
 }
 
 // isClosed reports whether the channel is closed.
@@ -148,21 +177,21 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// killVictims kills every victim in turn, in random order and at random times,
-// and starts it again.
-func (in *installation) killVictims(kills int) {
-	var order []int
+// killVictims kills a victim and starts it again, at random times, as often as kills says. No
+// victim is killed a second time before all others have been killed.
+func (inst *installation) killVictims(kills int) {
+	var remaining []int // indexes of victims
 	for range kills {
-		if len(order) == 0 {
-			order = rand.Perm(len(in.victims))
+		if len(remaining) == 0 {
+			remaining = rand.Perm(len(inst.victims))
 		}
-		v := in.victims[order[0]]
-		order = order[1:]
+		victim := inst.victims[remaining[0]]
+		remaining = remaining[1:]
 		pause(500 * time.Millisecond)
-		v.kill()
+		victim.kill()
 		pause(300 * time.Millisecond)
-		if err := v.start(); err != nil {
-			in.t.Errorf("%s does not come back: %v", v.name, err)
+		if err := victim.start(); err != nil {
+			inst.t.Errorf("%s does not start again: %v", victim.name, err)
 		}
 	}
 }
@@ -170,71 +199,95 @@ func (in *installation) killVictims(kills int) {
 // pause sleeps for a random time of up to twice the mean.
 func pause(mean time.Duration) { <-time.After(time.Duration(rand.Int64N(int64(2 * mean)))) }
 
-// createApplications creates n applications of n users to two organizations.
-func (in *installation) createApplications(n int) []application {
-	in.t.Helper()
-	out := make([]application, n)
-	var made sync.WaitGroup
-	for half := range 2 {
-		made.Go(func() {
-			employer := in.register("/api/auth/register-employer", object{"companyName": "Clinic"})
-			title := fmt.Sprint("Nurse of clinic ", half)
-			job := in.must(employer, http.MethodPost, "/api/employers/jobs", object{
-				"title":       title,
-				"description": "Days and nights.",
-			})["id"].(string)
-			for i := half; i < n; i += 2 {
-				seeker := in.register("/api/auth/register", object{"userType": "jobseeker"})
-				id := in.must(seeker, http.MethodPost, "/api/jobseekers/applications", object{"listingId": job})["id"].(string)
-				out[i] = application{employer, seeker, id, title, map[string]bool{"pending": true}}
+// createApplications creates n applications, each of a new user, to the listings of two
+// organizations in turn.
+func (inst *installation) createApplications(n int) []application {
+	inst.t.Helper()
+	const organizations = 2
+	created := make([]application, n)
+	var creating sync.WaitGroup
+	for organization := range organizations {
+		creating.Go(func() {
+			employer := inst.registerEmployer()
+			title := fmt.Sprint("Nurse of clinic ", organization)
+			listing := object{"title": title, "description": "Days and nights."}
+			listingID := inst.must(employer, http.MethodPost, "/api/employers/jobs", listing)["id"].(string)
+			for i := organization; i < n; i += organizations {
+				seeker := inst.registerSeeker()
+				input := object{"listingId": listingID}
+				created[i] = application{
+					employer: employer,
+					seeker:   seeker,
+					id:       inst.must(seeker, http.MethodPost, "/api/jobseekers/applications", input)["id"].(string),
+					jobTitle: title,
+					possible: map[string]bool{"pending": true},
+				}
 			}
 		})
 	}
-	made.Wait()
-	return out
+	creating.Wait()
+	return created
 }
 
-// requireNotifications compares the timelines with the notifications and mails of
-// the applicants, and returns the number of changes.
-func (in *installation) requireNotifications(applications []application) (happened int) {
-	in.t.Helper()
-	mails := map[string]map[string]bool{}
-	for _, m := range in.mail.Mails() {
-		if id := m.Header.Get("Message-ID"); strings.HasPrefix(id, "<status-") {
-			if mails[m.To] == nil {
-				mails[m.To] = map[string]bool{}
-			}
-			mails[m.To][id] = true
+// requireNotifications requires that every applicant got exactly one notification and one e-mail
+// for each change in the timeline of the application, and returns the number of changes of all
+// applications. Copies of an e-mail with the same Message-ID count once.
+func (inst *installation) requireNotifications(applications []application) (changes int) {
+	inst.t.Helper()
+	messageIDs := map[string]map[string]bool{} // of mails about statuses, by recipient
+	for _, mail := range inst.mail.Mails() {
+		if !isStatusMail(mail) {
+			continue
 		}
+		if messageIDs[mail.To] == nil {
+			messageIDs[mail.To] = map[string]bool{}
+		}
+		messageIDs[mail.To][mail.Header.Get("Message-ID")] = true
 	}
-	for _, c := range applications {
-		application := in.must(c.employer, http.MethodGet, "/api/employers/applications/"+c.id, nil)["application"].(object)
-		var moves []string
-		for _, entry := range application["timeline"].([]any)[1:] {
-			moves = append(moves, entry.(object)["to"].(string))
-		}
-		// The timeline lists at most 200 changes, after the entry of the application itself.
-		require.Less(in.t, len(moves), 200, "the timeline has no further changes")
-		happened += len(moves)
+	for _, a := range applications {
+		changesOfOne := inst.countChanges(a)
+		changes += changesOfOne
 
-		var told []string
-		for page := 1; ; page++ {
-			got := in.must(c.seeker, http.MethodGet, fmt.Sprintf("/api/jobseekers/notifications?limit=100&page=%d", page), nil)
-			list := got["notifications"].([]any)
-			for _, n := range list {
-				told = append(told, n.(object)["message"].(string))
-			}
-			if len(list) < 100 {
-				break
-			}
+		notifications := inst.listNotifications(a.seeker)
+		require.Len(inst.t, notifications, changesOfOne, "exactly one notification for each change")
+		for _, message := range notifications {
+			require.Contains(inst.t, message, a.jobTitle)
 		}
-		require.Len(in.t, told, len(moves), "exactly one notification for each change")
-		for _, message := range told {
-			require.Contains(in.t, message, c.job)
-		}
-		require.Len(in.t, mails[c.seeker.email], len(moves), "exactly one mail for each change: %v",
-			slices.Sorted(maps.Keys(mails[c.seeker.email])))
+		require.Len(inst.t, messageIDs[a.seeker.email], changesOfOne, "exactly one mail for each change: %v",
+			slices.Sorted(maps.Keys(messageIDs[a.seeker.email])))
 	}
-	in.t.Logf("%d changes happened, and everybody was told", happened)
-	return happened
+	inst.t.Logf("%d changes happened, each with a notification and an e-mail", changes)
+	return changes
+}
+
+// countChanges returns the number of changes in the timeline of the application.
+func (inst *installation) countChanges(a application) int {
+	inst.t.Helper()
+	data := inst.must(a.employer, http.MethodGet, "/api/employers/applications/"+a.id, nil)
+	timeline := data["application"].(object)["timeline"].([]any)
+	changes := len(timeline) - 1 // the first entry is the application itself
+	// The timeline lists at most 200 changes.
+	require.Less(inst.t, changes, 200, "the timeline may be incomplete")
+	return changes
+}
+
+// listNotifications returns the messages of all notifications of the user.
+func (inst *installation) listNotifications(account user) (messages []string) {
+	inst.t.Helper()
+	const limit = 100
+	for page := 1; ; page++ {
+		path := fmt.Sprintf("/api/jobseekers/notifications?limit=%d&page=%d", limit, page)
+		notifications := inst.must(account, http.MethodGet, path, nil)["notifications"].([]any)
+		for _, n := range notifications {
+			messages = append(messages, n.(object)["message"].(string))
+		}
+		if len(notifications) < limit {
+			return messages
+		}
+	}
+}
+
+// isStatusMail reports whether the mail is about the status of an application.
+func isStatusMail(mail kit.Mail) bool {
+	return strings.HasPrefix(mail.Header.Get("Message-ID"), "<status-")
 }

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -19,140 +17,153 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// keyedOperation is a writing operation that is interrupted and retried with its key.
+// keyedOperation is a POST operation whose requests are interrupted and repeated with their
+// Idempotency-Key.
 type keyedOperation struct {
-	who       user
-	operation string // as the route table names it, after POST
-	path      string
-	body      func(n int) object // of the n-th request, which no other resembles
-	status    int
-	// remote operations return 409 after an interruption between their
-	// transactions.
-	remote bool
-	// effects counts the effects of the n-th request.
-	effects func(n int) int
+	who    user
+	route  string             // as the route table names it
+	path   string             // of the requests
+	body   func(n int) object // of the n-th request, different for each n
+	status int                // of a successful response
+	// isRemote marks operations that call another service, between two transactions. Whether the
+	// call took effect is unknown after an interruption, so that a repetition gets 409.
+	isRemote bool
+	// countEffects counts the effects of the n-th request.
+	countEffects func(n int) int
 }
 
-// failpoints are where the process is killed, in the order in which a request
-// passes them: after the claim; after the effect and after the response is
-// stored, both before the commit; and before the response is sent.
-var failpoints = []string{"begun", "effect", "answer", "done"}
+// The failpoints at which the process kills itself, in the order in which a request passes them.
+const (
+	afterClaim    = "begun"  // the key is claimed
+	afterEffect   = "effect" // before the commit
+	afterResponse = "answer" // the response is stored, before the commit
+	beforeSending = "done"   // committed
+)
 
-// TestIdempotencyKey_KilledBetweenEffectAndAnswer_ExecutesOnce checks that a request with an
+// TestIdempotencyKey_ProcessKilled_ExecutesOnce checks that a request with an
 // Idempotency-Key has one effect, although the process is killed at each step of it and the
 // client repeats it, and that later repetitions get the same status.
-func TestIdempotencyKey_KilledBetweenEffectAndAnswer_ExecutesOnce(t *testing.T) {
+func TestIdempotencyKey_ProcessKilled_ExecutesOnce(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		newInstallation(t, "").interruptKeyed()
+		newInstallation(t, sqlite).requireExecutedOnce()
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		newInstallation(t, kit.PostgresURL(t)).interruptKeyed()
+		newInstallation(t, kit.PostgresURL(t)).requireExecutedOnce()
 	})
 }
 
-// interruptKeyed kills the process once for each operation and failpoint, and then repeats each
-// request twice.
-func (in *installation) interruptKeyed() {
-	t := in.t
-	server := in.process("serve")
-	operations := in.keyedOperations()
+// interruption is the n-th request, an operation during which the process is killed at a failpoint.
+type interruption struct {
+	keyedOperation
+	failpoint string
+	n         int
+}
+
+// requireExecutedOnce kills the process once for each operation and failpoint, repeats each
+// request twice, and requires that it has had one effect.
+func (inst *installation) requireExecutedOnce() {
+	server := inst.process("serve")
+	operations := inst.keyedOperations()
 	server.kill()
 
-	type attempt struct {
-		keyedOperation
-		point string
-		n     int
+	failpoints := []string{afterEffect, beforeSending}
+	if isFull() {
+		failpoints = []string{afterClaim, afterEffect, afterResponse, beforeSending}
 	}
-	var attempts []attempt
-	killedAt := failpoints
-	if !isFull() {
-		killedAt = []string{"effect", "done"}
-	}
-	for _, o := range operations {
-		for _, point := range killedAt {
-			if o.remote && point == "answer" {
-				continue // its answer has a transaction of its own
+	var interruptions []interruption
+	for _, operation := range operations {
+		for _, failpoint := range failpoints {
+			if operation.isRemote && failpoint == afterResponse {
+				continue // its response is stored in a transaction of its own
 			}
-			attempts = append(attempts, attempt{o, point, len(attempts)})
+			interruptions = append(interruptions, interruption{operation, failpoint, len(interruptions)})
 		}
 	}
-	for _, a := range attempts {
-		stop := in.serveWithFailpoint(a.point + " POST " + a.operation)
-		_, _, err := in.send(a.keyedOperation, a.n)
-		require.Error(t, err, "%s at %s: the process was not killed", a.operation, a.point)
+	for _, i := range interruptions {
+		stop := inst.serveWithFailpoint(i.failpoint + " POST " + i.route)
+		_, _, err := inst.sendOnce(i.keyedOperation, i.n)
+		require.Error(inst.t, err, "%s at %s: the process was not killed", i.route, i.failpoint)
 		stop()
 	}
 
-	in.process("serve")
-	in.must(operations[0].who, http.MethodGet, "/api/auth/me", nil) // waits for the start
-	for _, a := range attempts {
-		name := fmt.Sprintf("POST %s killed at %s", a.operation, a.point)
-		var status int
-		var code string
-		require.Eventually(t, func() bool {
-			var err error
-			status, code, err = in.send(a.keyedOperation, a.n)
-			return err == nil && code != "A request with this Idempotency-Key is still running"
-		}, time.Minute, 100*time.Millisecond, name)
-		// The result of a remote operation is not known after the crash, so the server refuses to
-		// execute it again.
-		if a.remote && a.point == "effect" {
-			require.Equal(t, http.StatusConflict, status, name)
-		} else {
-			require.Equal(t, a.status, status, "%s: %s", name, code)
-		}
-		require.Equal(t, 1, a.effects(a.n), name)
-		again, _, err := in.send(a.keyedOperation, a.n)
-		require.NoError(t, err)
-		require.Equal(t, status, again, name)
-		require.Equal(t, 1, a.effects(a.n), name)
+	inst.process("serve")
+	inst.must(operations[0].who, http.MethodGet, "/api/auth/me", nil) // waits for the start
+	for _, i := range interruptions {
+		inst.requireRepeatable(i)
 	}
 }
 
-// serveWithFailpoint starts a server that exits at the failpoint, and waits until
-// it is ready.
-func (in *installation) serveWithFailpoint(point string) (stop func()) {
-	in.t.Helper()
-	cmd := exec.Command(kit.FailingProgram(in.t), "serve")
-	log, err := os.OpenFile(filepath.Join(in.dir, "failing.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	require.NoError(in.t, err)
-	cmd.Dir, cmd.Stderr = in.dir, log
-	cmd.Env = append(slices.Clone(in.env), "LOCUM_TEST_FAILPOINT="+point)
+// requireRepeatable repeats an interrupted request twice, and requires the same status each time
+// and one effect in total.
+func (inst *installation) requireRepeatable(i interruption) {
+	t := inst.t
+	t.Helper()
+	name := fmt.Sprintf("POST %s killed at %s", i.route, i.failpoint)
+	var status int
+	var message string
+	require.Eventually(t, func() bool {
+		var err error
+		status, message, err = inst.sendOnce(i.keyedOperation, i.n)
+		return err == nil && message != "A request with this Idempotency-Key is still running"
+	}, time.Minute, 100*time.Millisecond, name)
+	if i.isRemote && i.failpoint == afterEffect {
+		require.Equal(t, http.StatusConflict, status, name)
+	} else {
+		require.Equal(t, i.status, status, "%s: %s", name, message)
+	}
+	require.Equal(t, 1, i.countEffects(i.n), name)
+
+	statusOfSecond, _, err := inst.sendOnce(i.keyedOperation, i.n)
+	require.NoError(t, err)
+	require.Equal(t, status, statusOfSecond, name)
+	require.Equal(t, 1, i.countEffects(i.n), name)
+}
+
+// serveWithFailpoint starts a server that kills itself at the failpoint, which has the form "NAME
+// METHOD ROUTE", and waits until it is ready.
+func (inst *installation) serveWithFailpoint(failpoint string) (stop func()) {
+	inst.t.Helper()
+	cmd := exec.Command(kit.FailingProgram(inst.t), "serve")
+	log := inst.openLog("failing")
+	cmd.Dir = inst.dir
+	cmd.Stderr = log
+	cmd.Env = append(slices.Clone(inst.env), "LOCUM_TEST_FAILPOINT="+failpoint)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	require.NoError(in.t, cmd.Start())
+	require.NoError(inst.t, cmd.Start())
 	stop = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		_ = log.Close()
 	}
-	in.t.Cleanup(stop)
-	require.Eventually(in.t, func() bool {
-		status, _, err := in.call(user{}, http.MethodGet, "/healthz", nil)
+	inst.t.Cleanup(stop)
+	require.Eventually(inst.t, func() bool {
+		status, _, err := inst.call(user{}, http.MethodGet, "/healthz", nil)
 		return err == nil && status == http.StatusOK
 	}, time.Minute, 20*time.Millisecond)
 	return stop
 }
 
-// send sends the n-th request with its key, once: net/http would retry a request
-// with this header. message is the error in the response.
-func (in *installation) send(k keyedOperation, n int) (status int, message string, err error) {
-	raw, err := json.Marshal(k.body(n))
+// sendOnce sends the n-th request with its key and returns the error message of the response.
+func (inst *installation) sendOnce(o keyedOperation, n int) (status int, message string, err error) {
+	raw, err := json.Marshal(o.body(n))
 	if err != nil {
 		return 0, "", err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
-	// net/http cannot read a body of an unknown type a second time, so that it does not retry.
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, in.url+k.path, struct{ *bytes.Reader }{bytes.NewReader(raw)})
+	// net/http retries a request with an Idempotency-Key unless it cannot read the body a second
+	// time, because it does not know the type of the body.
+	body := struct{ *bytes.Reader }{bytes.NewReader(raw)}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, inst.url+o.path, body)
 	if err != nil {
 		return 0, "", err
 	}
 	request.ContentLength = int64(len(raw))
 	request.Header = http.Header{
-		"Authorization":   {"Bearer " + k.who.token},
+		"Authorization":   {"Bearer " + o.who.token},
 		"Content-Type":    {"application/json"},
 		"X-Forwarded-For": {newAddress()},
 		"Idempotency-Key": {fmt.Sprintf("key-%d", n)},
@@ -168,88 +179,116 @@ func (in *installation) send(k keyedOperation, n int) (status int, message strin
 	return response.StatusCode, answer.Error, json.NewDecoder(response.Body).Decode(&answer)
 }
 
-// keyedOperations returns operations of every kind with what they need.
-func (in *installation) keyedOperations() []keyedOperation {
-	t := in.t
-	employer := in.register("/api/auth/register-employer", object{"companyName": "St Brigid's"})
-	seeker := in.register("/api/auth/register", object{"userType": "jobseeker"})
-	// list returns the items of a list in the API, and count those of them whose field has the
-	// value.
-	list := func(account user, path, key string) []any {
-		data := in.must(account, http.MethodGet, path, nil)
-		if inner, ok := data["bookmarks"].(object); ok {
-			data = inner
-		}
-		items, _ := data[key].([]any)
-		return items
-	}
-	count := func(items []any, field string, want any) (n int) {
-		for _, item := range items {
-			if item.(object)[field] == want {
-				n++
-			}
-		}
-		return n
-	}
+// keyedOperations returns operations of every kind, with the users and objects that they need.
+func (inst *installation) keyedOperations() []keyedOperation {
+	employer := inst.registerEmployer()
+	seeker := inst.registerSeeker()
 	title := func(n int) string { return fmt.Sprintf("Staff Nurse %d", n) }
-	titled := func(n int) object { return object{"title": title(n), "description": "Nights."} }
+	email := func(n int) string { return fmt.Sprintf("niamh%d@example.org", n) }
 	// A user can apply for a listing once, so that each request needs another one.
-	listings := map[int]string{}
-	for n := range 40 {
-		listings[n] = in.must(employer, http.MethodPost, "/api/employers/jobs", object{
-			"title":       "Midwife",
-			"description": "Days.",
-		})["id"].(string)
+	const maxRequests = 40
+	var listingIDs [maxRequests]string
+	for n := range maxRequests {
+		listing := object{"title": "Midwife", "description": "Days."}
+		listingIDs[n] = inst.must(employer, http.MethodPost, "/api/employers/jobs", listing)["id"].(string)
 	}
-	app := in.must(seeker, http.MethodPost, "/api/developers/apps", object{"name": "Rota"})["app"].(object)["id"].(string)
-	require.NotEmpty(t, app)
+	created := inst.must(seeker, http.MethodPost, "/api/developers/apps", object{"name": "Rota"})
+	appID := created["app"].(object)["id"].(string)
+	require.NotEmpty(inst.t, appID)
+	keysPath := "/api/developers/apps/" + appID + "/keys"
 	return []keyedOperation{
-		{who: employer, operation: "/api/employers/jobs", path: "/api/employers/jobs", body: titled, status: 201,
-			effects: func(n int) int {
-				return count(list(employer, "/api/employers/jobs?limit=100", "listings"), "title", title(n))
-			}},
-		{who: seeker, operation: "/api/jobseekers/applications", path: "/api/jobseekers/applications", status: 201,
-			body: func(n int) object { return object{"listingId": listings[n], "coverLetter": "Dear ward"} },
-			effects: func(n int) int {
-				return count(list(seeker, "/api/jobseekers/applications?limit=100", "applications"), "listingId", listings[n])
-			}},
-		{who: employer, operation: "/api/employers/team", path: "/api/employers/team", status: 200,
-			body: func(n int) object {
-				return object{"intent": "add-member", "name": "Niamh Byrne", "email": fmt.Sprintf("niamh%d@example.org", n)}
-			},
-			effects: func(n int) int {
-				return count(list(employer, "/api/employers/team?limit=100", "team"), "email", fmt.Sprintf("niamh%d@example.org", n))
-			}},
 		{
-			who:       seeker,
-			operation: "/api/developers/apps/:id/keys",
-			path:      "/api/developers/apps/" + app + "/keys",
-			status:    201,
-			remote:    true,
-			body:      func(n int) object { return object{"name": title(n)} },
-			effects: func(n int) int {
-				return count(list(seeker, "/api/developers/apps/"+app+"/keys", "keys"), "name", title(n))
+			who:    employer,
+			route:  "/api/employers/jobs",
+			path:   "/api/employers/jobs",
+			status: http.StatusCreated,
+			body:   func(n int) object { return object{"title": title(n), "description": "Nights."} },
+			countEffects: func(n int) int {
+				return countItems(inst.list(employer, "/api/employers/jobs?limit=100", "listings"), "title", title(n))
 			},
 		},
-		{who: seeker, operation: "/api/jobseekers/search", path: "/api/jobseekers/search", status: 200,
-			body: func(n int) object { return object{"intent": "save-search", "name": title(n), "query": "nurse"} },
-			effects: func(n int) int {
-				settings := in.must(seeker, http.MethodGet, "/api/jobseekers/settings", nil)["settings"].(object)
-				searches, _ := settings["bookmarks"].(object)["savedSearches"].([]any)
-				return count(searches, "name", title(n))
-			}},
 		{
-			who:       seeker,
-			operation: "/api/jobseekers/documents",
-			path:      "/api/jobseekers/documents",
-			status:    200,
-			remote:    true,
-			body: func(n int) object {
-				return object{"intent": "upload-document", "type": "cv", "title": title(n), "content": "Six years of critical care."}
+			who:    seeker,
+			route:  "/api/jobseekers/applications",
+			path:   "/api/jobseekers/applications",
+			status: http.StatusCreated,
+			body:   func(n int) object { return object{"listingId": listingIDs[n], "coverLetter": "Dear ward"} },
+			countEffects: func(n int) int {
+				applications := inst.list(seeker, "/api/jobseekers/applications?limit=100", "applications")
+				return countItems(applications, "listingId", listingIDs[n])
 			},
-			effects: func(n int) int {
-				return count(list(seeker, "/api/jobseekers/documents?limit=100", "documents"), "title", title(n))
+		},
+		{
+			who:    employer,
+			route:  "/api/employers/team",
+			path:   "/api/employers/team",
+			status: http.StatusOK,
+			body: func(n int) object {
+				return object{"intent": "add-member", "name": "Niamh Byrne", "email": email(n)}
+			},
+			countEffects: func(n int) int {
+				return countItems(inst.list(employer, "/api/employers/team?limit=100", "team"), "email", email(n))
+			},
+		},
+		{
+			who:          seeker,
+			route:        "/api/developers/apps/:id/keys",
+			path:         keysPath,
+			status:       http.StatusCreated,
+			isRemote:     true,
+			body:         func(n int) object { return object{"name": title(n)} },
+			countEffects: func(n int) int { return countItems(inst.list(seeker, keysPath, "keys"), "name", title(n)) },
+		},
+		{
+			who:    seeker,
+			route:  "/api/jobseekers/search",
+			path:   "/api/jobseekers/search",
+			status: http.StatusOK,
+			body:   func(n int) object { return object{"intent": "save-search", "name": title(n), "query": "nurse"} },
+			countEffects: func(n int) int {
+				settings := inst.must(seeker, http.MethodGet, "/api/jobseekers/settings", nil)["settings"].(object)
+				searches, _ := settings["bookmarks"].(object)["savedSearches"].([]any)
+				return countItems(searches, "name", title(n))
+			},
+		},
+		{
+			who:      seeker,
+			route:    "/api/jobseekers/documents",
+			path:     "/api/jobseekers/documents",
+			status:   http.StatusOK,
+			isRemote: true,
+			body: func(n int) object {
+				return object{
+					"intent":  "upload-document",
+					"type":    "cv",
+					"title":   title(n),
+					"content": "Six years of critical care.",
+				}
+			},
+			countEffects: func(n int) int {
+				return countItems(inst.list(seeker, "/api/jobseekers/documents?limit=100", "documents"), "title", title(n))
 			},
 		},
 	}
+}
+
+// list returns the list at the key of a response's data.
+func (inst *installation) list(account user, path, key string) []any {
+	inst.t.Helper()
+	data := inst.must(account, http.MethodGet, path, nil)
+	if bookmarks, isNested := data["bookmarks"].(object); isNested {
+		data = bookmarks
+	}
+	items, _ := data[key].([]any)
+	return items
+}
+
+// countItems returns the number of items whose field has the value.
+func countItems(items []any, field string, want any) (n int) {
+	for _, item := range items {
+		if item.(object)[field] == want {
+			n++
+		}
+	}
+	return n
 }

@@ -22,9 +22,10 @@ type Browser struct {
 	HTTP *http.Client
 	// IP is the client address that a proxy would report, empty for none.
 	IP string
-	// Site is the Sec-Fetch-Site of forms, empty for an old browser, and From
-	// their Origin, empty for none.
-	Site, From string
+	// Site is the Sec-Fetch-Site header of forms, empty for an old browser, which sends none.
+	Site string
+	// From is the Origin header of forms, empty for none.
+	From string
 }
 
 // NewBrowser returns a browser without cookies.
@@ -32,13 +33,13 @@ func NewBrowser(t testing.TB, server, ip string) *Browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	doNotFollow := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Browser{
 		T:    t,
 		URL:  server,
 		IP:   ip,
 		Site: "same-origin",
-		HTTP: &http.Client{Jar: jar, CheckRedirect: stay, Timeout: 20 * time.Second},
+		HTTP: &http.Client{Jar: jar, CheckRedirect: doNotFollow, Timeout: 20 * time.Second},
 	}
 }
 
@@ -72,15 +73,15 @@ func (b *Browser) Open(method, path string, values url.Values) Page {
 			r.Header.Set("Origin", b.From)
 		}
 	}
-	answer, err := b.HTTP.Do(r)
+	response, err := b.HTTP.Do(r)
 	require.NoError(b.T, err)
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
 	require.NoError(b.T, err)
-	return Page{answer.StatusCode, answer.Header, string(text)}
+	return Page{Status: response.StatusCode, Header: response.Header, Text: string(text)}
 }
 
-// SignIn signs in on the sign-in page.
+// SignIn posts the form of the sign-in page for developers and returns the response.
 func (b *Browser) SignIn(email, password string) Page {
 	b.T.Helper()
 	return b.Open(http.MethodPost, "/developers/sign-in", url.Values{"email": {email}, "password": {password}})
@@ -100,11 +101,12 @@ func (p Page) Secret(t testing.TB) string {
 // Allow opens the consent page at the path and consents.
 func (b *Browser) Allow(path string) Page {
 	b.T.Helper()
-	return b.Decide(path, "allow", b.Open(http.MethodGet, path, nil).Secret(b.T))
+	consentPage := b.Open(http.MethodGet, path, nil)
+	return b.Decide(path, "allow", consentPage.Secret(b.T))
 }
 
-// Decide posts the form of the consent page at the path.
-func (b *Browser) Decide(path, decision, secret string) Page {
+// Decide posts the form of the consent page at the path. The decision is "allow" or "deny".
+func (b *Browser) Decide(path, decision, csrfToken string) Page {
 	b.T.Helper()
-	return b.Open(http.MethodPost, path, url.Values{"csrf": {secret}, "decision": {decision}})
+	return b.Open(http.MethodPost, path, url.Values{"csrf": {csrfToken}, "decision": {decision}})
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Calendar is a calendar program with a third-party parser: the events that it
-// holds after the mails it processed, by their UIDs.
+// Calendar stands for the calendar program of a recipient. It contains the events of all mails
+// that Take has processed, by their UIDs.
 type Calendar map[string]ical.Event
 
-// Take processes the invitation of a mail by RFC 5546 §2.1.5 and §3.2: a later
-// version replaces the earlier one, and only an existing event can be cancelled.
+// Take processes the invitation of a mail by RFC 5546 §2.1.5 and §3.2. The test fails if the
+// invitation is invalid, is not newer than the stored event, or cancels an unknown event.
 func (c Calendar) Take(t testing.TB, m Mail) {
 	t.Helper()
 	parsed, err := ical.NewDecoder(strings.NewReader(m.Parts["text/calendar"])).Decode()
@@ -31,21 +31,22 @@ func (c Calendar) Take(t testing.TB, m Mail) {
 		require.Len(t, event.Props.Values(name), 1, name)
 	}
 	uid := event.Props.Get(ical.PropUID).Value
-	before, known := c[uid]
-	require.True(t, known || method == "REQUEST", "a cancelled event was scheduled before")
-	if known {
-		require.Greater(t, sequence(t, event), sequence(t, before))
+	stored, isKnown := c[uid]
+	if isKnown {
+		require.Greater(t, sequence(t, event), sequence(t, stored), "a change increases the SEQUENCE")
+	} else {
+		require.Equal(t, "REQUEST", method, "the cancelled event was not scheduled before")
 	}
 	status, err := event.Status()
 	require.NoError(t, err)
-	require.Equal(t, method == "CANCEL", status == ical.EventCancelled)
+	require.Equal(t, method == "CANCEL", status == ical.EventCancelled, "the STATUS is that of the METHOD")
 	c[uid] = event
 }
 
 // sequence returns the version of an event, which grows with each change.
-func sequence(t testing.TB, e ical.Event) int {
+func sequence(t testing.TB, event ical.Event) int {
 	t.Helper()
-	n, err := e.Props.Get(ical.PropSequence).Int()
+	n, err := event.Props.Get(ical.PropSequence).Int()
 	require.NoError(t, err)
 	return n
 }

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Clock is a clock that only Advance moves. It starts in the middle of an
-// ordinary day.
+// Clock is a clock that only Advance moves. It starts on a Tuesday, at half past ten UTC.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time

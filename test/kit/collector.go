@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -31,13 +32,13 @@ type Span struct {
 func NewCollector(t testing.TB) *Collector {
 	t.Helper()
 	c := &Collector{}
-	c.Server = httptest.NewServer(http.HandlerFunc(c.take))
+	c.Server = httptest.NewServer(http.HandlerFunc(c.receive))
 	t.Cleanup(c.Close)
 	return c
 }
 
-// take handles an OTLP request over HTTP: a protobuf message, compressed or not.
-func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
+// receive handles an OTLP request over HTTP: a protobuf message, compressed or not.
+func (c *Collector) receive(w http.ResponseWriter, r *http.Request) {
 	body := io.Reader(r.Body)
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		var err error
@@ -46,10 +47,18 @@ func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if r.URL.Path != "/v1/traces" {
+		http.Error(w, "unexpected path", http.StatusBadRequest)
+		return
+	}
 	raw, err := io.ReadAll(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	var request collector.ExportTraceServiceRequest
-	if err != nil || r.URL.Path != "/v1/traces" || proto.Unmarshal(raw, &request) != nil {
-		http.Error(w, "not spans", http.StatusBadRequest)
+	if err := proto.Unmarshal(raw, &request); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	c.mu.Lock()
@@ -57,16 +66,13 @@ func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
 	for _, resource := range request.GetResourceSpans() {
 		for _, scope := range resource.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
-				c.spans = append(
-					c.spans,
-					Span{
-						Name:   s.GetName(),
-						Trace:  hex.EncodeToString(s.GetTraceId()),
-						ID:     hex.EncodeToString(s.GetSpanId()),
-						Parent: hex.EncodeToString(s.GetParentSpanId()),
-						Failed: s.GetStatus().GetCode() == 2, // STATUS_CODE_ERROR
-					},
-				)
+				c.spans = append(c.spans, Span{
+					Name:   s.GetName(),
+					Trace:  hex.EncodeToString(s.GetTraceId()),
+					ID:     hex.EncodeToString(s.GetSpanId()),
+					Parent: hex.EncodeToString(s.GetParentSpanId()),
+					Failed: s.GetStatus().GetCode() == trace.Status_STATUS_CODE_ERROR,
+				})
 			}
 		}
 	}

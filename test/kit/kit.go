@@ -1,10 +1,11 @@
-// Package kit gives tests what they run against: real databases of their own.
+// Package kit gives tests what they run against: databases, servers and programs.
 //
-// Servers come from the environment (LOCUM_TEST_POSTGRES_URL,
-// LOCUM_TEST_REDIS_URL and LOCUM_TEST_MARIADB_URL, which test/kit/with-services sets) or, without it, from
-// this process, which starts one of each on first use. A machine that cannot
-// have a server or a program skips the test, unless LOCUM_TEST_REQUIRE (a list of
-// postgres, redis, mariadb, s3, libreoffice, chromium, npm, …) names it or CI=true.
+// The URLs of shared servers are in the environment variables LOCUM_TEST_POSTGRES_URL,
+// LOCUM_TEST_REDIS_URL and LOCUM_TEST_MARIADB_URL, which test/kit/with-services sets. A server
+// whose variable is empty is started by the test process on first use. If a server or program
+// is unavailable on the machine, the test is skipped; it fails instead if CI=true or if
+// LOCUM_TEST_REQUIRE (a list of postgres, redis, mariadb, s3, libreoffice, chromium, npm, …)
+// contains its name.
 package kit
 
 import (
@@ -32,22 +33,28 @@ import (
 )
 
 var (
-	sharedPostgres = sync.OnceValues(func() (string, error) { return shared("LOCUM_TEST_POSTGRES_URL", services.Postgres) })
-	sharedMariaDB  = sync.OnceValues(func() (string, error) { return shared("LOCUM_TEST_MARIADB_URL", services.MariaDB) })
-	sharedRedis    = sync.OnceValues(func() (string, error) { return shared("LOCUM_TEST_REDIS_URL", services.Redis) })
+	sharedPostgres = sync.OnceValues(func() (string, error) {
+		return sharedURL("LOCUM_TEST_POSTGRES_URL", services.Postgres)
+	})
+	sharedMariaDB = sync.OnceValues(func() (string, error) {
+		return sharedURL("LOCUM_TEST_MARIADB_URL", services.MariaDB)
+	})
+	sharedRedis = sync.OnceValues(func() (string, error) {
+		return sharedURL("LOCUM_TEST_REDIS_URL", services.Redis)
+	})
 )
 
-// shared returns the URL of a server that all tests of this process share: the one in the
-// variable of the environment, or one that start starts.
-func shared(variable string, start func() (*services.Server, error)) (string, error) {
-	if given := os.Getenv(variable); given != "" {
-		return given, nil
+// sharedURL returns the URL of a server that all tests of this process share: the value of the
+// environment variable or, if that is empty, the URL of a server that start starts.
+func sharedURL(variable string, start func() (*services.Server, error)) (string, error) {
+	if url := os.Getenv(variable); url != "" {
+		return url, nil
 	}
-	s, err := start()
+	server, err := start()
 	if err != nil {
 		return "", err
 	}
-	return s.URL, nil // it ends with this process
+	return server.URL, nil // the server stops when this process exits
 }
 
 // PostgresURL returns the URL of an empty database that only this test uses.
@@ -57,8 +64,9 @@ func PostgresURL(t testing.TB) string {
 }
 
 // PostgresLike returns the URL of a database that only this test uses and that
-// begins as a copy of a template. fill fills the template once for all tests on
-// the server that give the same name; it remains there as locum_like_NAME.
+// begins as a copy of a template. All tests with the same name share the template:
+// the first one calls fill with the URL of an empty database, which then remains
+// on the server under the name locum_like_NAME.
 func PostgresLike(t testing.TB, name string, fill func(url string) error) string {
 	t.Helper()
 	server, err := sharedPostgres()
@@ -66,41 +74,45 @@ func PostgresLike(t testing.TB, name string, fill func(url string) error) string
 	template := "locum_like_" + name
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c, err := pgx.Connect(ctx, server)
+	conn, err := pgx.Connect(ctx, server)
 	if err != nil {
 		t.Fatalf("postgres at %s: %v", server, err)
 	}
-	defer func() { _ = c.Close(ctx) }()
-	// there reports whether the template exists and is complete.
-	there := func() (yes bool) {
-		if err := c.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", template).Scan(&yes); err != nil {
+	defer func() { _ = conn.Close(ctx) }()
+	// templateExists reports whether the template exists. It gets its name only when it is
+	// complete.
+	templateExists := func() (exists bool) {
+		row := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", template)
+		if err := row.Scan(&exists); err != nil {
 			t.Fatal(err)
 		}
-		return yes
+		return exists
 	}
-	if there() {
+	if templateExists() {
 		return newDatabase(t, template)
 	}
-	// One process fills the template while the others wait. It is renamed when
-	// it is complete, and is not connected to from then on.
-	if _, err := c.Exec(ctx, "SELECT pg_advisory_lock(hashtext($1))", template); err != nil {
+	// One process fills the template while the others wait for the lock, which is released
+	// when conn is closed.
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtext($1))", template); err != nil {
 		t.Fatal(err)
 	}
-	if !there() {
-		full := newDatabase(t, "template1")
-		if err := fill(full); err != nil {
+	if !templateExists() {
+		filled := newDatabase(t, "template1")
+		if err := fill(filled); err != nil {
 			t.Fatal(err)
 		}
-		u, err := url.Parse(full)
+		u, err := url.Parse(filled)
 		need(t, "postgres", err)
-		if _, err := c.Exec(ctx, "ALTER DATABASE "+strings.TrimPrefix(u.Path, "/")+" RENAME TO "+template); err != nil {
+		name := strings.TrimPrefix(u.Path, "/")
+		if _, err := conn.Exec(ctx, "ALTER DATABASE "+name+" RENAME TO "+template); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return newDatabase(t, template)
 }
 
-// newDatabase copies the template and drops the copy when the test ends.
+// newDatabase creates a copy of the template, which is dropped when the test ends, and returns
+// the URL of the copy.
 func newDatabase(t testing.TB, template string) string {
 	t.Helper()
 	server, err := sharedPostgres()
@@ -119,12 +131,12 @@ func Exec(t testing.TB, server, statement string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	c, err := pgx.Connect(ctx, server)
+	conn, err := pgx.Connect(ctx, server)
 	if err != nil {
 		t.Fatalf("postgres at %s: %v", server, err)
 	}
-	defer func() { _ = c.Close(ctx) }()
-	if _, err := c.Exec(ctx, statement); err != nil {
+	defer func() { _ = conn.Close(ctx) }()
+	if _, err := conn.Exec(ctx, statement); err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
 }
@@ -139,7 +151,8 @@ func MariaDBURL(t testing.TB) string {
 	return NewMariaDB(t, server)
 }
 
-// NewMariaDB creates a database on the server and drops it when the test ends.
+// NewMariaDB creates a database on the server, which is dropped when the test ends, and returns
+// the URL of the database.
 func NewMariaDB(t testing.TB, server string) string {
 	t.Helper()
 	u, err := url.Parse(server)
@@ -155,7 +168,10 @@ func NewMariaDB(t testing.TB, server string) string {
 		}
 	}
 	exec("CREATE DATABASE " + name)
-	t.Cleanup(func() { exec("DROP DATABASE " + name); _ = pool.Close() })
+	t.Cleanup(func() {
+		exec("DROP DATABASE " + name)
+		_ = pool.Close()
+	})
 	u.Path = "/" + name
 	return u.String()
 }
@@ -166,53 +182,58 @@ func RedisURL(t testing.TB) string {
 	t.Helper()
 	server, err := sharedRedis()
 	need(t, "redis", err)
-	opt, err := goredis.ParseURL(server)
+	options, err := goredis.ParseURL(server)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	// Database 0 holds the counter that allocates the other databases to all
-	// processes.
-	opt.DB = 0
-	client := goredis.NewClient(opt)
+	options.DB = allocateRedisDatabase(ctx, t, *options)
+	client := goredis.NewClient(options)
 	defer func() { _ = client.Close() }()
-	conf, err := client.ConfigGet(ctx, "databases").Result()
-	if err != nil {
-		t.Fatalf("redis at %s: %v", server, err)
-	}
-	databases, _ := strconv.ParseInt(conf["databases"], 10, 64)
-	if databases < 2 {
-		t.Fatalf("redis at %s has no numbered databases", server)
-	}
-	n, err := client.Incr(ctx, "locum-test:databases").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// After the last database, the first one is used again. Its test ended long ago.
-	opt.DB = int(1 + (n-1)%(databases-1))
-	own := goredis.NewClient(opt)
-	defer func() { _ = own.Close() }()
-	if err := own.FlushDB(ctx).Err(); err != nil {
+	if err := client.FlushDB(ctx).Err(); err != nil {
 		t.Fatal(err)
 	}
 	u, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.Path = fmt.Sprintf("/%d", opt.DB)
+	u.Path = fmt.Sprintf("/%d", options.DB)
 	return u.String()
+}
+
+// allocateRedisDatabase returns the number of a database of the server that no running test
+// uses. Database 0 holds the counter that allocates the others to all processes.
+func allocateRedisDatabase(ctx context.Context, t testing.TB, options goredis.Options) int {
+	t.Helper()
+	options.DB = 0
+	client := goredis.NewClient(&options)
+	defer func() { _ = client.Close() }()
+	settings, err := client.ConfigGet(ctx, "databases").Result()
+	if err != nil {
+		t.Fatalf("redis at %s: %v", options.Addr, err)
+	}
+	databases, _ := strconv.ParseInt(settings["databases"], 10, 64)
+	if databases < 2 {
+		t.Fatalf("redis at %s has no numbered databases", options.Addr)
+	}
+	allocated, err := client.Incr(ctx, "locum-test:databases").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// After the last database comes database 1 again, whose previous test ended long ago.
+	return int(1 + (allocated-1)%(databases-1))
 }
 
 // OwnPostgres starts a server that only this test uses, which can be killed,
 // paused and started again on the same address. Its URL names the maintenance
 // database.
-func OwnPostgres(t testing.TB) *services.Server { return own(t, "postgres", services.Postgres) }
+func OwnPostgres(t testing.TB) *services.Server { return startServer(t, "postgres", services.Postgres) }
 
 // PostgresReplica starts a standby server that streams from a server of OwnPostgres.
 func PostgresReplica(t testing.TB, primary *services.Server) *services.Server {
 	t.Helper()
-	return own(t, "postgres", func() (*services.Server, error) { return services.PostgresReplica(primary) })
+	return startServer(t, "postgres", func() (*services.Server, error) { return services.PostgresReplica(primary) })
 }
 
 // OwnMariaDB starts a server that only this test uses, like OwnPostgres. Its URL
@@ -220,7 +241,7 @@ func PostgresReplica(t testing.TB, primary *services.Server) *services.Server {
 func OwnMariaDB(t testing.TB) *services.Server {
 	t.Helper()
 	NeedHeavy(t)
-	return own(t, "mariadb", services.MariaDB)
+	return startServer(t, "mariadb", services.MariaDB)
 }
 
 // NeedHeavy skips the test unless LOCUM_TEST_HEAVY is set, as `make check-heavy` does.
@@ -233,13 +254,14 @@ func NeedHeavy(t testing.TB) {
 
 // OwnRedis starts a server that only this test uses, like OwnPostgres. It loses
 // all data when it is killed.
-func OwnRedis(t testing.TB) *services.Server { return own(t, "redis", services.Redis) }
+func OwnRedis(t testing.TB) *services.Server { return startServer(t, "redis", services.Redis) }
 
 // RedisCluster returns the URL of a Redis Cluster of three masters that only this
 // test uses.
 func RedisCluster(t testing.TB) string {
 	t.Helper()
-	url, _ := redisCluster(t, false)
+	const withReplicas = false
+	url, _ := redisCluster(t, withReplicas)
 	return url
 }
 
@@ -247,13 +269,14 @@ func RedisCluster(t testing.TB) string {
 // uses, and its servers: three masters, and a replica of each.
 func RedisClusterWithReplicas(t testing.TB) (url string, servers []*services.Server) {
 	t.Helper()
-	return redisCluster(t, true)
+	const withReplicas = true
+	return redisCluster(t, withReplicas)
 }
 
 // redisCluster starts a cluster, which stops with the test.
-func redisCluster(t testing.TB, replicas bool) (url string, servers []*services.Server) {
+func redisCluster(t testing.TB, withReplicas bool) (url string, servers []*services.Server) {
 	t.Helper()
-	url, servers, err := services.RedisCluster(replicas)
+	url, servers, err := services.RedisCluster(withReplicas)
 	need(t, "redis", err)
 	t.Cleanup(func() {
 		for _, s := range servers {
@@ -270,34 +293,34 @@ func redisCluster(t testing.TB, replicas bool) (url string, servers []*services.
 func OwnS3(t testing.TB) *services.Server {
 	t.Helper()
 	NeedHeavy(t)
-	return own(t, "s3", services.S3)
+	return startServer(t, "s3", services.S3)
 }
 
 // PgBouncer starts a PgBouncer in transaction mode in front of a database of
 // PostgresURL.
 func PgBouncer(t testing.TB, postgres string) *services.Server {
 	t.Helper()
-	return own(t, "pgbouncer", func() (*services.Server, error) { return services.PgBouncer(postgres) })
+	return startServer(t, "pgbouncer", func() (*services.Server, error) { return services.PgBouncer(postgres) })
 }
 
-// own starts a server, which stops with the test.
-func own(t testing.TB, name string, start func() (*services.Server, error)) *services.Server {
+// startServer starts a server, which stops with the test.
+func startServer(t testing.TB, name string, start func() (*services.Server, error)) *services.Server {
 	t.Helper()
-	s, err := start()
+	server, err := start()
 	need(t, name, err)
-	t.Cleanup(s.Stop)
-	return s
+	t.Cleanup(server.Stop)
+	return server
 }
 
 // Address returns an address on this machine, HOST:PORT, that is reserved for
 // this test: a server can be started and restarted on it.
 func Address(t testing.TB) string {
 	t.Helper()
-	port, letGo, err := services.ReservePort()
+	port, release, err := services.ReservePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(letGo)
+	t.Cleanup(release)
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
@@ -322,10 +345,7 @@ func Chromium(t testing.TB) services.Chromium {
 // returns its URL.
 func StripeMock(t testing.TB) string {
 	t.Helper()
-	server, err := services.StripeMock()
-	need(t, "stripe-mock", err)
-	t.Cleanup(server.Stop)
-	return server.URL
+	return startServer(t, "stripe-mock", services.StripeMock).URL
 }
 
 // Tool returns the path of a program on the machine.
@@ -336,8 +356,8 @@ func Tool(t testing.TB, name string) string {
 	return path
 }
 
-// need skips the test if err is not nil, or fails it if the environment requires the server or
-// program with the name.
+// need ends the test if err is not nil: it fails the test if the environment requires the server
+// or program with the name (see the package comment), and skips it otherwise.
 func need(t testing.TB, name string, err error) {
 	t.Helper()
 	if err == nil {
@@ -350,8 +370,8 @@ func need(t testing.TB, name string, err error) {
 	t.Skipf("NOT TESTED: %s is unavailable: %v", name, err)
 }
 
-// Refusal returns the error of a use case for which the actor is not authorized: guests have to
-// sign in, others lack the permission.
+// Refusal returns the error of a use case for which the actor is not authorized:
+// fault.ErrUnauthorized for a guest, fault.ErrForbidden for a signed-in user.
 func Refusal(by auth.Actor) error {
 	if by.Guest() {
 		return fault.ErrUnauthorized

@@ -14,26 +14,35 @@ import (
 	"github.com/locumhq/locum/test/kit"
 )
 
-// TestPostgresURL_EachTest_HasItsDatabase checks that each call returns an empty database of
-// PostgreSQL and Redis, so that parallel tests do not see each other's rows.
-func TestPostgresURL_EachTest_HasItsDatabase(t *testing.T) {
+// TestPostgresURL_EachCall_ReturnsEmptyDatabase checks that parallel tests do not see each
+// other's rows.
+func TestPostgresURL_EachCall_ReturnsEmptyDatabase(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for range 2 {
-		c, err := pgx.Connect(ctx, kit.PostgresURL(t))
+		conn, err := pgx.Connect(ctx, kit.PostgresURL(t))
 		require.NoError(t, err)
-		_, err = c.Exec(ctx, "CREATE TABLE mine (n int)")
-		require.NoError(t, err, "the database is not empty")
-		require.NoError(t, c.Close(ctx))
+		_, err = conn.Exec(ctx, "CREATE TABLE a (n int)")
+		require.NoError(t, err, "the table exists: the database is not empty")
+		require.NoError(t, conn.Close(ctx))
+	}
+}
 
-		opt, err := goredis.ParseURL(kit.RedisURL(t))
+// TestRedisURL_EachCall_ReturnsEmptyDatabase checks that parallel tests do not see each other's
+// keys.
+func TestRedisURL_EachCall_ReturnsEmptyDatabase(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for range 2 {
+		options, err := goredis.ParseURL(kit.RedisURL(t))
 		require.NoError(t, err)
-		r := goredis.NewClient(opt)
-		n, err := r.Incr(ctx, "mine").Result()
+		client := goredis.NewClient(options)
+		n, err := client.Incr(ctx, "counter").Result()
 		require.NoError(t, err)
-		require.EqualValues(t, 1, n, "the database is not empty")
-		require.NoError(t, r.Close())
+		require.EqualValues(t, 1, n, "the counter exists: the database is not empty")
+		require.NoError(t, client.Close())
 	}
 }
 
@@ -41,16 +50,18 @@ func TestPostgresURL_EachTest_HasItsDatabase(t *testing.T) {
 // copies are independent databases.
 func TestPostgresLike_Template_IsCopied(t *testing.T) {
 	t.Parallel()
-	name, filled := strings.ToLower(rand.Text()), 0
+	name := strings.ToLower(rand.Text())
+	fills := 0
 	fill := func(url string) error {
-		filled++
+		fills++
 		kit.Exec(t, url, "CREATE TABLE a (n int)")
 		return nil
 	}
-	one, other := kit.PostgresLike(t, name, fill), kit.PostgresLike(t, name, fill)
-	require.NotEqual(t, one, other)
-	require.Equal(t, 1, filled)
-	kit.Exec(t, one, "DROP TABLE a")
-	kit.Exec(t, other, "INSERT INTO a VALUES (1)")
-	kit.Exec(t, one, "DROP DATABASE locum_like_"+name)
+	copy1 := kit.PostgresLike(t, name, fill)
+	copy2 := kit.PostgresLike(t, name, fill)
+	require.NotEqual(t, copy1, copy2)
+	require.Equal(t, 1, fills)
+	kit.Exec(t, copy1, "DROP TABLE a")
+	kit.Exec(t, copy2, "INSERT INTO a VALUES (1)") // fails if the copies share the table
+	kit.Exec(t, copy1, "DROP DATABASE locum_like_"+name)
 }

@@ -30,9 +30,10 @@ import (
 type Mail struct {
 	From, To string // of the envelope
 	Header   netmail.Header
-	// Parts are the decoded bodies by media type.
+	// Parts are the decoded bodies by media type. The key "method" has the METHOD of a calendar
+	// (RFC 5546) from the parameters of its media type.
 	Parts map[string]string
-	Raw   string
+	Raw   string // the message with its header, undecoded
 }
 
 // Text returns the plain text part.
@@ -45,20 +46,20 @@ func parseMail(raw []byte) (Mail, error) {
 		return Mail{}, err
 	}
 	m := Mail{Header: message.Header, Parts: map[string]string{}, Raw: string(raw)}
-	return m, m.read(message.Header.Get("Content-Type"), message.Header.Get("Content-Transfer-Encoding"), message.Body)
+	err = m.readBody(message.Header.Get("Content-Type"), message.Header.Get("Content-Transfer-Encoding"), message.Body)
+	return m, err
 }
 
-// read decodes a body, which may consist of parts, into Parts. The method of a calendar (RFC
-// 5546) is stored under the name "method".
-func (m *Mail) read(contentType, encoding string, body io.Reader) error {
-	kind, parameters, err := mime.ParseMediaType(contentType)
+// readBody decodes a body, which may consist of parts, into Parts.
+func (m *Mail) readBody(contentType, encoding string, body io.Reader) error {
+	mediaType, parameters, err := mime.ParseMediaType(contentType)
 	if err != nil {
 		return err
 	}
 	if boundary := parameters["boundary"]; boundary != "" {
 		parts := multipart.NewReader(body, boundary)
 		for {
-			// NextPart would decode quoted-printable and remove the header.
+			// NextPart would decode quoted-printable and remove the Content-Transfer-Encoding.
 			part, err := parts.NextRawPart()
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -66,7 +67,8 @@ func (m *Mail) read(contentType, encoding string, body io.Reader) error {
 			if err != nil {
 				return err
 			}
-			if err := m.read(part.Header.Get("Content-Type"), part.Header.Get("Content-Transfer-Encoding"), part); err != nil {
+			err = m.readBody(part.Header.Get("Content-Type"), part.Header.Get("Content-Transfer-Encoding"), part)
+			if err != nil {
 				return err
 			}
 		}
@@ -77,16 +79,17 @@ func (m *Mail) read(contentType, encoding string, body io.Reader) error {
 	case "base64":
 		body = base64.NewDecoder(base64.StdEncoding, body)
 	}
-	b, err := io.ReadAll(body)
-	m.Parts[kind] = string(b)
+	decoded, err := io.ReadAll(body)
+	m.Parts[mediaType] = string(decoded)
 	if method := parameters["method"]; method != "" {
 		m.Parts["method"] = method
 	}
 	return err
 }
 
-// authority creates a certificate for the loopback addresses, and a file with it.
-func authority(t testing.TB) (tls.Certificate, string) {
+// newCertificate creates a self-signed certificate for the loopback addresses, and a PEM file
+// with which clients verify it.
+func newCertificate(t testing.TB) (certificate tls.Certificate, caFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -102,7 +105,7 @@ func authority(t testing.TB) (tls.Certificate, string) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
 	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
+	caFile = filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, caFile
 }

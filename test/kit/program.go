@@ -9,18 +9,25 @@ import (
 	"testing"
 )
 
-// folder returns the temporary folder of the programs, which is created on first use.
-var folder = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "locum-program-") })
+// programDir returns the temporary folder of the programs, which is created on first use.
+var programDir = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "locum-program-") })
 
-// built returns a function that builds the program once with the build tags.
-func built(name, tags string) func() (string, error) {
+var (
+	buildProgram        = newBuild("locum", "")
+	buildFailingProgram = newBuild("locum-failpoints", "failpoints")
+)
+
+// newBuild returns a function that returns the path of the program. Its first call builds the
+// program with the build tags.
+func newBuild(name, tags string) func() (string, error) {
 	return sync.OnceValues(func() (string, error) {
-		dir, err := folder()
+		dir, err := programDir()
 		if err != nil {
 			return "", err
 		}
 		path := filepath.Join(dir, name)
-		out, err := exec.Command("go", "build", "-tags", tags, "-o", path, "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
+		build := exec.Command("go", "build", "-tags", tags, "-o", path, "github.com/locumhq/locum/bootstrap/cmd/locum")
+		out, err := build.CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("building: %w: %s", err, out)
 		}
@@ -28,26 +35,23 @@ func built(name, tags string) func() (string, error) {
 	})
 }
 
-// program and failing build the programs of Program and FailingProgram.
-var program, failing = built("locum", ""), built("locum-failpoints", "failpoints")
-
 // Program returns the path of the built program. The package's TestMain must call
 // Main.
 func Program(t testing.TB) string {
 	t.Helper()
-	path, err := program()
+	path, err := buildProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-// FailingProgram returns the path of the program built with the tag failpoints.
-// LOCUM_TEST_FAILPOINT kills it at the point that it names, and LOCUM_TEST_CLOCK is a file with
-// an offset of its clock.
+// FailingProgram returns the path of the program built with the tag failpoints, which reads two
+// more environment variables: LOCUM_TEST_FAILPOINT is the name of the point at which the program
+// kills itself, and LOCUM_TEST_CLOCK is a file with the offset of the program's clock.
 func FailingProgram(t testing.TB) string {
 	t.Helper()
-	path, err := failing()
+	path, err := buildFailingProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +61,7 @@ func FailingProgram(t testing.TB) string {
 // Main runs a package's tests and deletes the programs that they built.
 func Main(m *testing.M) {
 	code := m.Run()
-	if dir, err := folder(); err == nil {
+	if dir, err := programDir(); err == nil {
 		_ = os.RemoveAll(dir)
 	}
 	os.Exit(code)

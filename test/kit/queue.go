@@ -14,22 +14,22 @@ import (
 // InlineQueue is a task.Queue without delay: Enqueue executes the task before it returns, so
 // that a test sees its result. Enqueue waits until Work has set the function.
 type InlineQueue struct {
-	do    func(context.Context, task.Reference)
-	ready chan struct{}
+	execute func(context.Context, task.Reference) // set by Work
+	ready   chan struct{}                         // closed when execute is set
 }
 
 // Enqueue implements task.Queue.
 func (q *InlineQueue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	<-q.ready
-	for _, t := range refs {
-		q.do(ctx, t)
+	for _, ref := range refs {
+		q.execute(ctx, ref)
 	}
 	return nil
 }
 
 // Work implements task.Queue.
-func (q *InlineQueue) Work(ctx context.Context, do func(context.Context, task.Reference)) error {
-	q.do = do
+func (q *InlineQueue) Work(ctx context.Context, execute func(context.Context, task.Reference)) error {
+	q.execute = execute
 	close(q.ready)
 	<-ctx.Done()
 	return nil
@@ -38,56 +38,70 @@ func (q *InlineQueue) Work(ctx context.Context, do func(context.Context, task.Re
 // Embedded implements task.Queue.
 func (q *InlineQueue) Embedded() bool { return true }
 
-// Work runs the background tasks of a storage synchronously: Relay.Drain relays
-// events and Runner.Sweep runs due tasks, both before they return.
+// Work runs the background tasks of a storage synchronously: Relay.Drain returns when all events
+// are relayed, and Runner.Sweep when all due tasks are executed.
 type Work struct {
 	Relay  *event.Relay
 	Runner *task.Runner
 }
 
-// NewWork returns the Work of the table and the handlers.
-func NewWork(t testing.TB, storage adapters.Storage, clk clock.Clock, table []event.Subscription, handlers ...task.Handler) Work {
+// NewWork returns the Work that calls the subscriptions of the table and the handlers.
+func NewWork(
+	t testing.TB, storage adapters.Storage, clk clock.Clock, table []event.Subscription, handlers ...task.Handler,
+) Work {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	queue := &InlineQueue{ready: make(chan struct{})}
-	runner, err := task.NewRunner(
-		task.Deps{Store: storage.Identity.Tasks, Queue: queue, Clock: clk, Log: log, Handlers: append(event.Handlers(table), handlers...)},
-	)
+	runner, err := task.NewRunner(task.Deps{
+		Store:    storage.Identity.Tasks,
+		Queue:    queue,
+		Clock:    clk,
+		Log:      log,
+		Handlers: append(event.Handlers(table), handlers...),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan struct{})
-	go func() { defer close(stopped); _ = runner.Work(ctx) }()
-	t.Cleanup(func() { stop(); <-stopped })
-	return Work{
+	go func() {
+		defer close(stopped)
+		_ = runner.Work(ctx)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-stopped
+	})
+	relay := event.NewRelay(event.RelayDeps{
+		Sources: []event.Source{{
+			Tx:     storage.Identity.Tx,
+			Outbox: storage.Identity.Outbox,
+			Tasks:  storage.Identity.Tasks,
+		}},
 		Runner: runner,
-		Relay: event.NewRelay(
-			event.RelayDeps{
-				Sources: []event.Source{{Tx: storage.Identity.Tx, Outbox: storage.Identity.Outbox, Tasks: storage.Identity.Tasks}},
-				Runner:  runner,
-				Table:   table,
-				Log:     log,
-			},
-		),
-	}
+		Table:  table,
+		Log:    log,
+	})
+	return Work{Relay: relay, Runner: runner}
 }
 
-// All relays every event and runs every due task, and those that follow from
-// them, until none is left that is due now.
+// All relays every event and runs every due task, including the events and tasks that result
+// from them, until none is left that is due now.
 func (w Work) All(t testing.TB) {
 	t.Helper()
-	// A second pass: the sweep may have recorded new events.
-	for quiet := 0; quiet < 2; quiet++ {
-		n, err := w.Relay.Drain(t.Context())
+	// The sweep of a pass may record events, which only the relay of the next pass sees: work is
+	// done after two passes in a row without events.
+	for idlePasses := 0; idlePasses < 2; {
+		relayed, err := w.Relay.Drain(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Runner.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if n > 0 {
-			quiet = -1
+		idlePasses++
+		if relayed > 0 {
+			idlePasses = 0
 		}
 	}
 }

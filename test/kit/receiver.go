@@ -27,122 +27,162 @@ import (
 // WEBHOOK_SECRET.
 func CheckReceiver(t *testing.T, server string, command func(ctx context.Context) *exec.Cmd) {
 	t.Helper()
-	h := hooked{t: t, server: server}
-	client := h.call(
-		http.MethodPost,
-		"/api/auth/register",
-		map[string]any{
-			"email":    strings.ToLower("receiver-" + rand.Text() + "@example.org"),
-			"password": "Night-shift-1",
-			"name":     "Sam Lee",
-			"userType": "jobseeker",
-		},
-		201,
-	)
-	h.token = client["accessToken"].(string)
-	app := "/api/developers/apps/" + h.call(http.MethodPost, "/api/developers/apps", map[string]any{"name": "Ward Finder"}, 201)["app"].(map[string]any)["id"].(string) + "/webhooks"
-	webhooks := func(address string) string { return "http://" + address + "/hooks" }
+	w := newReceiverWebhook(t, server)
 	address := Address(t)
-	made := h.call(http.MethodPost, app, map[string]any{"url": webhooks(address), "events": []string{"job.created"}}, 201)
-	h.path = app + "/" + made["webhook"].(map[string]any)["id"].(string)
-	first := made["secret"].(string)
-
-	out := run(t, command, address, first)
-	require.Equal(t, "succeeded", h.test("application.submitted"))
+	oldSecret := w.create(receiverURL(address))
+	out := runReceiver(t, command, address, oldSecret)
+	require.Equal(t, "succeeded", w.sendTestEvent("application.submitted"))
 	require.Eventually(t, func() bool { return strings.Contains(out.String(), "application.submitted") },
-		30*time.Second, 20*time.Millisecond, "%s", out)
+		30*time.Second, 20*time.Millisecond, "the receiver does not print the event: %s", out)
 
-	// Foreign, incomplete and old deliveries are refused.
-	v, err := standardwebhooks.NewWebhook(first)
-	require.NoError(t, err)
-	stranger, err := standardwebhooks.NewWebhook("whsec_" + strings.Repeat("A", 43) + "=")
-	require.NoError(t, err)
-	const body = `{"type":"job.created","timestamp":"2026-11-21T09:30:00Z","data":{}}`
-	// post sends a delivery that v signs as sent at the time. signed is the body that is signed,
-	// sent the one that is sent, and headers says whether the headers of the signature are sent
-	// at all.
-	post := func(v *standardwebhooks.Webhook, at time.Time, signed, sent string, headers bool) int {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, webhooks(address), strings.NewReader(sent))
-		require.NoError(t, err)
-		signature, err := v.Sign("an-event", at, []byte(signed))
-		require.NoError(t, err)
-		if headers {
-			r.Header.Set("webhook-id", "an-event")
-			r.Header.Set("webhook-timestamp", strconv.FormatInt(at.Unix(), 10))
-			r.Header.Set("webhook-signature", signature)
-		}
-		answer, err := http.DefaultClient.Do(r)
-		require.NoError(t, err, "%s", out)
-		_ = answer.Body.Close()
-		return answer.StatusCode
-	}
-	now := time.Now()
-	require.Equal(t, 204, post(v, now, body, body, true))
-	require.Equal(t, 401, post(v, now, body, body+" ", true), "tampered with")
-	require.Equal(t, 401, post(stranger, now, body, body, true), "another secret")
-	require.Equal(t, 401, post(v, now.Add(-400*time.Second), body, body, true), "old")
-	require.Equal(t, 401, post(v, now.Add(400*time.Second), body, body, true), "a timestamp in the future")
-	require.Equal(t, 401, post(v, now, body, body, false), "without a signature")
+	checkSignatures(t, address, oldSecret)
 
-	// During a rotation both secrets verify.
-	second := h.call(http.MethodPost, h.path+"/secret", nil, 200)["secret"].(string)
-	require.Equal(t, "succeeded", h.test("job.closed"), "the old secret")
-	another := Address(t)
-	run(t, command, another, second)
-	h.call(http.MethodPut, h.path, map[string]any{"url": webhooks(another)}, 200)
-	require.Equal(t, "succeeded", h.test("job.created"), "the new secret")
-	wrong := Address(t)
-	run(t, command, wrong, "whsec_"+strings.Repeat("A", 43)+"=")
-	h.call(http.MethodPut, h.path, map[string]any{"url": webhooks(wrong)}, 200)
-	require.Equal(t, "refused with 401", h.test("job.created"))
+	// During a rotation deliveries are signed with both secrets.
+	newSecret := w.call(http.MethodPost, w.path+"/secret", nil, http.StatusOK)["secret"].(string)
+	require.Equal(t, "succeeded", w.sendTestEvent("job.closed"), "a receiver with the old secret")
+	addressOfNew := Address(t)
+	runReceiver(t, command, addressOfNew, newSecret)
+	w.setURL(receiverURL(addressOfNew))
+	require.Equal(t, "succeeded", w.sendTestEvent("job.created"), "a receiver with the new secret")
+	addressOfForeign := Address(t)
+	runReceiver(t, command, addressOfForeign, foreignWebhookSecret)
+	w.setURL(receiverURL(addressOfForeign))
+	require.Equal(t, "refused with 401", w.sendTestEvent("job.created"), "a receiver with a foreign secret")
 }
 
-// hooked is a webhook and its owner. path is the path of the webhook in the API.
-type hooked struct {
-	t                   *testing.T
-	server, token, path string
+// foreignWebhookSecret is a valid webhook secret that the server has not issued.
+const foreignWebhookSecret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+
+// receiverURL returns the URL at which a receiver with the address accepts webhooks.
+func receiverURL(address string) string { return "http://" + address + "/hooks" }
+
+// checkSignatures sends deliveries to the receiver at the address, which verifies them with the
+// secret, and checks that it refuses those that are changed, foreign, outdated or unsigned.
+func checkSignatures(t *testing.T, address, secret string) {
+	t.Helper()
+	genuine, err := standardwebhooks.NewWebhook(secret)
+	require.NoError(t, err)
+	foreign, err := standardwebhooks.NewWebhook(foreignWebhookSecret)
+	require.NoError(t, err)
+	const body = `{"type":"job.created","timestamp":"2026-11-21T09:30:00Z","data":{}}`
+	now := time.Now()
+	// The receiver tolerates a difference of five minutes between the clocks.
+	const tooFar = 400 * time.Second
+	for _, delivery := range []struct {
+		name       string
+		signer     *standardwebhooks.Webhook
+		sentAt     time.Time
+		body       string // sent; the signature is that of the constant body
+		unsigned   bool   // sent without the headers of the signature
+		wantStatus int
+	}{
+		{name: "genuine", signer: genuine, sentAt: now, body: body, wantStatus: 204},
+		{name: "changed body", signer: genuine, sentAt: now, body: body + " ", wantStatus: 401},
+		{name: "foreign secret", signer: foreign, sentAt: now, body: body, wantStatus: 401},
+		{name: "old timestamp", signer: genuine, sentAt: now.Add(-tooFar), body: body, wantStatus: 401},
+		{name: "timestamp in the future", signer: genuine, sentAt: now.Add(tooFar), body: body, wantStatus: 401},
+		{name: "no signature", signer: genuine, sentAt: now, body: body, unsigned: true, wantStatus: 401},
+	} {
+		r, err := http.NewRequestWithContext(
+			t.Context(), http.MethodPost, receiverURL(address), strings.NewReader(delivery.body))
+		require.NoError(t, err)
+		signature, err := delivery.signer.Sign("an-event", delivery.sentAt, []byte(body))
+		require.NoError(t, err)
+		if !delivery.unsigned {
+			r.Header.Set("webhook-id", "an-event")
+			r.Header.Set("webhook-timestamp", strconv.FormatInt(delivery.sentAt.Unix(), 10))
+			r.Header.Set("webhook-signature", signature)
+		}
+		response, err := http.DefaultClient.Do(r)
+		require.NoError(t, err, delivery.name)
+		_ = response.Body.Close()
+		require.Equal(t, delivery.wantStatus, response.StatusCode, delivery.name)
+	}
+}
+
+// receiverWebhook is a webhook of a new app. Its methods send requests as the owner of the app.
+type receiverWebhook struct {
+	t            *testing.T
+	server       string
+	token        string // access token of the owner
+	webhooksPath string // of the app's webhooks in the API
+	path         string // of the webhook in the API, set by create
+}
+
+// newReceiverWebhook registers an owner and creates an app, which has no webhook yet.
+func newReceiverWebhook(t *testing.T, server string) *receiverWebhook {
+	t.Helper()
+	w := &receiverWebhook{t: t, server: server}
+	owner := w.call(http.MethodPost, "/api/auth/register", map[string]any{
+		"email":    strings.ToLower("receiver-" + rand.Text() + "@example.org"),
+		"password": "Night-shift-1",
+		"name":     "Sam Lee",
+		"userType": "jobseeker",
+	}, http.StatusCreated)
+	w.token = owner["accessToken"].(string)
+	created := w.call(http.MethodPost, "/api/developers/apps", map[string]any{"name": "Ward Finder"}, http.StatusCreated)
+	w.webhooksPath = "/api/developers/apps/" + created["app"].(map[string]any)["id"].(string) + "/webhooks"
+	return w
+}
+
+// create creates the webhook, which delivers to the URL, and returns its secret.
+func (w *receiverWebhook) create(url string) (secret string) {
+	w.t.Helper()
+	input := map[string]any{"url": url, "events": []string{"job.created"}}
+	created := w.call(http.MethodPost, w.webhooksPath, input, http.StatusCreated)
+	w.path = w.webhooksPath + "/" + created["webhook"].(map[string]any)["id"].(string)
+	return created["secret"].(string)
+}
+
+// setURL changes the URL to which the webhook delivers.
+func (w *receiverWebhook) setURL(url string) {
+	w.t.Helper()
+	w.call(http.MethodPut, w.path, map[string]any{"url": url}, http.StatusOK)
 }
 
 // call sends a request, whose response must have the status, and returns its data.
-func (h hooked) call(method, path string, in any, status int) map[string]any {
-	h.t.Helper()
+func (w *receiverWebhook) call(method, path string, input any, wantStatus int) map[string]any {
+	w.t.Helper()
 	var raw []byte
-	if in != nil {
+	if input != nil {
 		var err error
-		raw, err = json.Marshal(in)
-		require.NoError(h.t, err)
+		raw, err = json.Marshal(input)
+		require.NoError(w.t, err)
 	}
-	r, err := http.NewRequestWithContext(h.t.Context(), method, h.server+path, bytes.NewReader(raw))
-	require.NoError(h.t, err)
+	r, err := http.NewRequestWithContext(w.t.Context(), method, w.server+path, bytes.NewReader(raw))
+	require.NoError(w.t, err)
 	r.Header.Set("Content-Type", "application/json")
-	if h.token != "" {
-		r.Header.Set("Authorization", "Bearer "+h.token)
+	if w.token != "" {
+		r.Header.Set("Authorization", "Bearer "+w.token)
 	}
-	answer, err := http.DefaultClient.Do(r)
-	require.NoError(h.t, err)
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(h.t, err)
-	require.Equal(h.t, status, answer.StatusCode, "%s %s: %s", method, path, text)
+	response, err := http.DefaultClient.Do(r)
+	require.NoError(w.t, err)
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(w.t, err)
+	require.Equal(w.t, wantStatus, response.StatusCode, "%s %s: %s", method, path, text)
 	var out struct {
 		Data map[string]any `json:"data"`
 	}
-	require.NoError(h.t, json.Unmarshal(text, &out))
+	require.NoError(w.t, json.Unmarshal(text, &out))
 	return out.Data
 }
 
-// test sends a test event and returns the outcome of its first attempt.
-func (h hooked) test(kind string) (outcome string) {
-	h.t.Helper()
-	id := h.call(http.MethodPost, h.path+"/test", map[string]any{"type": kind}, 202)["delivery"].(map[string]any)["id"]
-	require.Eventually(h.t, func() bool {
-		d := h.call(http.MethodGet, h.path+"/deliveries?limit=1", nil, 200)["deliveries"].([]any)[0].(map[string]any)
-		attempts := d["attempts"].([]any)
-		if d["id"] != id || len(attempts) == 0 {
+// sendTestEvent sends a test event of the type and returns the outcome of its first attempt:
+// "succeeded" or "refused with STATUS".
+func (w *receiverWebhook) sendTestEvent(eventType string) (outcome string) {
+	w.t.Helper()
+	sent := w.call(http.MethodPost, w.path+"/test", map[string]any{"type": eventType}, http.StatusAccepted)
+	id := sent["delivery"].(map[string]any)["id"]
+	require.Eventually(w.t, func() bool {
+		list := w.call(http.MethodGet, w.path+"/deliveries?limit=1", nil, http.StatusOK)
+		delivery := list["deliveries"].([]any)[0].(map[string]any)
+		attempts := delivery["attempts"].([]any)
+		if delivery["id"] != id || len(attempts) == 0 {
 			return false
 		}
-		if outcome = d["status"].(string); outcome != "succeeded" {
+		outcome = delivery["status"].(string)
+		if outcome != "succeeded" {
 			status, _ := attempts[0].(map[string]any)["responseStatus"].(float64)
 			outcome = "refused with " + strconv.Itoa(int(status))
 		}
@@ -151,9 +191,9 @@ func (h hooked) test(kind string) (outcome string) {
 	return outcome
 }
 
-// run starts a receiver, waits until it has printed its address and accepts
-// connections, and stops it with the test.
-func run(t *testing.T, command func(ctx context.Context) *exec.Cmd, address, secret string) *Log {
+// runReceiver starts a receiver, waits until it has printed its address and accepts
+// connections, and stops it with the test. It returns the receiver's output.
+func runReceiver(t *testing.T, command func(ctx context.Context) *exec.Cmd, address, secret string) *Log {
 	t.Helper()
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
@@ -163,15 +203,20 @@ func run(t *testing.T, command func(ctx context.Context) *exec.Cmd, address, sec
 	cmd.Env = append(append(os.Environ(), cmd.Env...), "PORT="+port, "WEBHOOK_SECRET="+secret)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // with what it has started
+	// The negative id kills the process group: the command may be a script that starts the receiver.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { cancel(); _ = cmd.Wait() })
+	t.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait()
+	})
 	require.Eventually(t, func() bool {
-		c, err := net.DialTimeout("tcp", address, time.Second)
-		if err == nil {
-			_ = c.Close()
+		conn, err := net.DialTimeout("tcp", address, time.Second)
+		if err != nil {
+			return false
 		}
-		return err == nil && strings.Contains(out.String(), "listening at http://"+address+"/hooks\n")
+		_ = conn.Close()
+		return strings.Contains(out.String(), "listening at "+receiverURL(address)+"\n")
 	}, 90*time.Second, 50*time.Millisecond, "%s", out)
 	return out
 }
@@ -183,15 +228,15 @@ type Log struct {
 }
 
 // Write implements io.Writer.
-func (b *Log) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
 }
 
 // String returns the output so far.
-func (b *Log) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

@@ -51,19 +51,21 @@ func NewSMTP(t testing.TB) *SMTP {
 // accepts e-mails only from this user.
 func NewSMTPWithTLS(t testing.TB, user, password string) *SMTP {
 	t.Helper()
-	return newSMTPWithTLS(t, user, password, false)
+	const isImplicit = false
+	return newSMTPWithTLS(t, user, password, isImplicit)
 }
 
 // NewSMTPS starts a server like NewSMTPWithTLS, but with implicit TLS.
 func NewSMTPS(t testing.TB, user, password string) *SMTP {
 	t.Helper()
-	return newSMTPWithTLS(t, user, password, true)
+	const isImplicit = true
+	return newSMTPWithTLS(t, user, password, isImplicit)
 }
 
 // newSMTPWithTLS starts a server with a certificate of its own, with implicit TLS or STARTTLS.
 func newSMTPWithTLS(t testing.TB, user, password string, isImplicit bool) *SMTP {
 	t.Helper()
-	certificate, ca := authority(t)
+	certificate, caFile := newCertificate(t)
 	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	s := newSMTP(t, func(s *SMTP, server *smtp.Server) {
 		if isImplicit {
@@ -75,7 +77,7 @@ func newSMTPWithTLS(t testing.TB, user, password string, isImplicit bool) *SMTP 
 			return &authSession{session: s.newSession(), conn: conn, user: user, password: password}, nil
 		})
 	})
-	s.CA = ca
+	s.CA = caFile
 	return s
 }
 
@@ -169,7 +171,8 @@ func (s *SMTP) Hang() {
 // the address, or about every address if it is empty.
 func (s *SMTP) Refuse(stage string, code int, address string) {
 	s.setRefusal(func(currentStage, currentAddress string) *smtp.SMTPError {
-		if currentStage != stage || address != "" && address != currentAddress {
+		isOtherAddress := address != "" && address != currentAddress
+		if currentStage != stage || isOtherAddress {
 			return nil
 		}
 		return &smtp.SMTPError{

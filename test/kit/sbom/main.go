@@ -16,7 +16,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: sbom PROGRAM")
 		os.Exit(2)
 	}
-	if err := write(os.Stdout, os.Args[1]); err != nil {
+	if err := writeSBOM(os.Stdout, os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "sbom:", err)
 		os.Exit(1)
 	}
@@ -31,13 +31,19 @@ type component struct {
 	URL     string `json:"purl"`
 }
 
-// newComponent returns the component for a Go module.
-func newComponent(kind, path, version string) component {
-	return component{kind, path, path, version, "pkg:golang/" + path + "@" + version}
+// newComponent returns the component for a Go module. The type is library or application.
+func newComponent(componentType, path, version string) component {
+	return component{
+		Type:    componentType,
+		Ref:     path,
+		Name:    path,
+		Version: version,
+		URL:     "pkg:golang/" + path + "@" + version,
+	}
 }
 
-// write lists the modules that the linker recorded in the program.
-func write(w io.Writer, program string) error {
+// writeSBOM writes the bill of materials: the modules that the linker recorded in the program.
+func writeSBOM(w io.Writer, program string) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 )
 
 // Chromium is the path of the browser and the environment that it needs.
@@ -20,23 +19,27 @@ func FindChromium() (Chromium, error) {
 	if program, err := exec.LookPath("chromium"); err == nil {
 		return Chromium{Program: program}, nil
 	}
-	root, env, err := fetched("chromium", "fonts-dejavu-core", "fontconfig-config")
+	root, libraryPath, err := fetched("chromium", "fonts-dejavu-core", "fontconfig-config")
 	if err != nil {
 		return Chromium{}, fmt.Errorf("chromium: %w", err)
 	}
-	sound, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-*/pulseaudio")) // a library has its own there
-	fonts, err := fontsOf(root)
+	// PulseAudio's library loads another library from a folder of its own.
+	soundLibraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-*/pulseaudio"))
+	for _, folder := range soundLibraries {
+		libraryPath += ":" + folder
+	}
+	fontsFile, err := writeFontsConfig(root)
 	return Chromium{
 		Program: filepath.Join(root, "usr/lib/chromium/chromium"),
-		Env:     []string{strings.Join(append(env[:1:1], sound...), ":"), "FONTCONFIG_FILE=" + fonts},
+		Env:     []string{libraryPath, "FONTCONFIG_FILE=" + fontsFile},
 	}, err
 }
 
-// fontsOf writes a configuration of the fonts below root and of those of the
-// machine.
-func fontsOf(root string) (file string, err error) {
+// writeFontsConfig writes a fontconfig file for the fonts below root and those of the machine,
+// and returns its path. An existing file with the same content is not replaced.
+func writeFontsConfig(root string) (file string, err error) {
 	file = filepath.Join(root, "fonts.conf")
-	own := `<?xml version="1.0"?>
+	config := `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
 <fontconfig>
 <include ignore_missing="yes">` + filepath.Join(root, "etc/fonts/fonts.conf") + `</include>
@@ -44,13 +47,14 @@ func fontsOf(root string) (file string, err error) {
 <cachedir>` + filepath.Join(root, "var/cache/fontconfig") + `</cachedir>
 </fontconfig>
 `
-	if there, err := os.ReadFile(file); err == nil && string(there) == own {
+	if existing, err := os.ReadFile(file); err == nil && string(existing) == config {
 		return file, nil
 	}
-	part, err := os.CreateTemp(root, "fonts-")
+	// Another process may read the file: it is written under another name and then renamed.
+	temporary, err := os.CreateTemp(root, "fonts-")
 	if err != nil {
 		return "", err
 	}
-	_, err = part.WriteString(own)
-	return file, errors.Join(err, part.Close(), os.Rename(part.Name(), file))
+	_, err = temporary.WriteString(config)
+	return file, errors.Join(err, temporary.Close(), os.Rename(temporary.Name(), file))
 }

@@ -21,7 +21,7 @@ func FindLibreOffice() (LibreOffice, error) {
 	if program, err := exec.LookPath("soffice"); err == nil {
 		return LibreOffice{program: program}, nil
 	}
-	root, env, err := fetched("libreoffice-calc-nogui")
+	root, libraryPath, err := fetched("libreoffice-calc-nogui")
 	if err != nil {
 		return LibreOffice{}, fmt.Errorf("libreoffice: %w", err)
 	}
@@ -29,26 +29,30 @@ func FindLibreOffice() (LibreOffice, error) {
 	if err := configureLibreOffice(home); err != nil {
 		return LibreOffice{}, fmt.Errorf("libreoffice: %w", err)
 	}
-	bin := filepath.Join(home, "program")
-	return LibreOffice{program: filepath.Join(bin, "soffice.bin"), env: []string{strings.Replace(env[0], "=", "="+bin+":", 1)}}, nil
+	bin := filepath.Join(home, "program") // also contains LibreOffice's own libraries
+	return LibreOffice{
+		program: filepath.Join(bin, "soffice.bin"),
+		env:     []string{strings.Replace(libraryPath, "=", "="+bin+":", 1)},
+	}, nil
 }
 
-// configureLibreOffice does what the installation of the package would do: it
-// links the configuration to the path in the settings, outside of /etc. It is
-// idempotent.
+// configureLibreOffice replaces the paths of an installed package in the settings by those below
+// home. It is idempotent.
 func configureLibreOffice(home string) error {
 	settings := filepath.Join(home, "program/fundamentalrc")
 	raw, err := os.ReadFile(settings)
 	if err != nil {
 		return err
 	}
-	own := strings.NewReplacer("file:///usr/lib/libreoffice", "file://"+home, "file:///etc/libreoffice/registry", "file://"+filepath.Join(home, "share/.registry")).
-		Replace(string(raw))
-	if own == string(raw) {
+	relocated := strings.NewReplacer(
+		"file:///usr/lib/libreoffice", "file://"+home,
+		"file:///etc/libreoffice/registry", "file://"+filepath.Join(home, "share/.registry"),
+	).Replace(string(raw))
+	if relocated == string(raw) {
 		return nil
 	}
-	part := settings + ".part"
-	return errors.Join(os.WriteFile(part, []byte(own), 0o644), os.Rename(part, settings))
+	temporary := settings + ".part"
+	return errors.Join(os.WriteFile(temporary, []byte(relocated), 0o644), os.Rename(temporary, settings))
 }
 
 // Convert writes a CSV file (RFC 4180, UTF-8) in another format beside it and
@@ -56,15 +60,16 @@ func configureLibreOffice(home string) error {
 func (l LibreOffice) Convert(csvFile, format string) (string, error) {
 	dir := filepath.Dir(csvFile)
 	out := strings.TrimSuffix(csvFile, filepath.Ext(csvFile)) + "." + format
-	var said []byte
-	for range 2 { // the first start of a profile may only make it
+	const csvWithCommas = "CSV:44,34,76,1" // separator ",", quote `"`, UTF-8 (76), from line 1
+	var output []byte
+	for range 2 { // the first start may create a profile and exit without converting
 		cmd := exec.Command(l.program, "-env:UserInstallation=file://"+filepath.Join(dir, "profile"),
-			"--headless", "--convert-to", format, "--infilter=CSV:44,34,76,1", "--outdir", dir, csvFile)
+			"--headless", "--convert-to", format, "--infilter="+csvWithCommas, "--outdir", dir, csvFile)
 		cmd.Env = append(os.Environ(), append(l.env, "HOME="+dir)...)
-		said, _ = cmd.CombinedOutput()
+		output, _ = cmd.CombinedOutput()
 		if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
 			return out, err
 		}
 	}
-	return "", fmt.Errorf("libreoffice wrote no %s: %s", out, said)
+	return "", fmt.Errorf("libreoffice wrote no %s: %s", out, output)
 }

@@ -7,51 +7,58 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql" // the driver of the answer check
+	_ "github.com/go-sql-driver/mysql" // the driver for Server.ping
 )
 
 // MariaDB starts a MariaDB that does not sync to disk. Its URL names a superuser
 // without password and no database.
-func MariaDB() (*Server, error) { return mariaDB(installedMariaDB) }
+func MariaDB() (*Server, error) { return mariaDB(findInstalledMariaDB) }
 
 // mariaDBFiles are the paths of the server and of its messages and scripts.
 type mariaDBFiles struct{ server, share string }
 
-// installedMariaDB returns the files of the machine's MariaDB.
-func installedMariaDB() (f mariaDBFiles, err error) {
-	if f.server, err = exec.LookPath("mariadbd"); err != nil {
-		f.server = "/usr/sbin/mariadbd" // which is in the path of root alone
+// findInstalledMariaDB returns the files of the machine's MariaDB.
+func findInstalledMariaDB() (files mariaDBFiles, err error) {
+	files.share = "/usr/share/mysql"
+	files.server, err = exec.LookPath("mariadbd")
+	if err != nil {
+		files.server = "/usr/sbin/mariadbd" // a folder that is only in the PATH of root
 	}
-	f.share = "/usr/share/mysql"
-	_, err = os.Stat(f.server)
-	return f, err
+	_, err = os.Stat(files.server)
+	return files, err
 }
 
-// mariaDB starts the server that find returns, or a downloaded one.
-func mariaDB(find func() (mariaDBFiles, error)) (*Server, error) {
-	files, err := find()
+// mariaDB starts the server that findInstalled returns, or a downloaded one.
+func mariaDB(findInstalled func() (mariaDBFiles, error)) (*Server, error) {
+	files, err := findInstalled()
 	var env []string
 	if err != nil {
-		var root string
-		if root, env, err = fetched("mariadb-server-core"); err != nil {
+		root, libraryPath, err := fetched("mariadb-server-core")
+		if err != nil {
 			return nil, fmt.Errorf("mariadb: %w", err)
 		}
-		files = mariaDBFiles{filepath.Join(root, "usr/sbin/mariadbd"), filepath.Join(root, "usr/share/mysql")}
+		env = []string{libraryPath}
+		files = mariaDBFiles{
+			server: filepath.Join(root, "usr/sbin/mariadbd"),
+			share:  filepath.Join(root, "usr/share/mysql"),
+		}
 	}
 	cred, err := unprivileged()
 	if err != nil {
 		return nil, fmt.Errorf("mariadb: %w", err)
 	}
-	scripts, _ := filepath.Glob(filepath.Join(files.share, "m*_system_tables.sql")) // mysql_… until 11.0
+	// The script is mysql_system_tables.sql before MariaDB 11.0, then mariadb_system_tables.sql.
+	scripts, _ := filepath.Glob(filepath.Join(files.share, "m*_system_tables.sql"))
 	if len(scripts) == 0 {
 		return nil, fmt.Errorf("mariadb: no system tables in %s", files.share)
 	}
-	tables, err := os.ReadFile(scripts[0])
+	systemTables, err := os.ReadFile(scripts[0])
 	if err != nil {
 		return nil, err
 	}
@@ -63,15 +70,16 @@ func mariaDB(find func() (mariaDBFiles, error)) (*Server, error) {
 		// Committed data survives a killed server, but not a power failure.
 		"--innodb-flush-method=nosync", "--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0", "--innodb-use-native-aio=0",
 		"--innodb-buffer-pool-size=256M", "--innodb-log-file-size=128M"}
-	install := exec.Command(argv[0], append(argv[1:len(argv):len(argv)], "--bootstrap")...)
-	install.Stdin = strings.NewReader("CREATE DATABASE mysql;\nUSE mysql;\n" + string(tables))
-	install.Dir, install.Env = dir, append(os.Environ(), env...)
-	install.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
-	if out, err := install.CombinedOutput(); err != nil {
+	bootstrap := exec.Command(argv[0], append(slices.Clone(argv[1:]), "--bootstrap")...)
+	bootstrap.Stdin = strings.NewReader("CREATE DATABASE mysql;\nUSE mysql;\n" + string(systemTables))
+	bootstrap.Dir = dir
+	bootstrap.Env = append(os.Environ(), env...)
+	bootstrap.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
+	if out, err := bootstrap.CombinedOutput(); err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("mariadbd --bootstrap: %w\n%s", err, out)
 	}
-	port, letGo, err := ReservePort()
+	port, release, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}
@@ -81,17 +89,22 @@ func mariaDB(find func() (mariaDBFiles, error)) (*Server, error) {
 		argv: append(argv, "--port="+strconv.Itoa(port), "--bind-address=127.0.0.1",
 			"--socket="+filepath.Join(dir, "socket"), "--pid-file="+filepath.Join(dir, "pid"),
 			"--skip-grant-tables", "--skip-name-resolve", "--max-connections=1000"),
-		name: "mariadb", dir: dir, env: env, cred: cred, quit: syscall.SIGKILL, letGo: letGo,
+		name:    "mariadb",
+		dir:     dir,
+		env:     env,
+		cred:    cred,
+		quit:    syscall.SIGKILL,
+		release: release,
 	}
-	server.answer = func() error {
+	server.ping = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		c, err := sql.Open("mysql", fmt.Sprintf("root@tcp(127.0.0.1:%d)/", port))
+		db, err := sql.Open("mysql", fmt.Sprintf("root@tcp(127.0.0.1:%d)/", port))
 		if err != nil {
 			return err
 		}
-		defer func() { _ = c.Close() }()
-		return c.PingContext(ctx)
+		defer func() { _ = db.Close() }()
+		return db.PingContext(ctx)
 	}
 	return server, server.Start()
 }

@@ -19,14 +19,15 @@ import (
 func PgBouncer(postgres string) (*Server, error) {
 	bin, err := exec.LookPath("pgbouncer")
 	if err != nil {
-		bin = "/usr/sbin/pgbouncer" // which is in the path of root alone
+		bin = "/usr/sbin/pgbouncer" // a folder that is only in the PATH of root
 	}
 	var env []string
 	if _, err := os.Stat(bin); err != nil {
-		var root string
-		if root, env, err = fetched("pgbouncer", "libevent-2.1-7", "libc-ares2"); err != nil {
+		root, libraryPath, err := fetched("pgbouncer", "libevent-2.1-7", "libc-ares2")
+		if err != nil {
 			return nil, fmt.Errorf("pgbouncer: %w", err)
 		}
+		env = []string{libraryPath}
 		bin = filepath.Join(root, "usr/sbin/pgbouncer")
 	}
 	target, err := url.Parse(postgres)
@@ -41,7 +42,7 @@ func PgBouncer(postgres string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, letGo, err := ReservePort()
+	port, release, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}
@@ -60,28 +61,29 @@ default_pool_size = 4
 	if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
-	own := *target
-	own.Host = fmt.Sprintf("127.0.0.1:%d", port)
+	pooled := *target
+	pooled.Host = fmt.Sprintf("127.0.0.1:%d", port)
 	server := &Server{
-		URL:   own.String(),
-		Where: bin + " in " + dir,
-		name:  "pgbouncer",
-		dir:   dir,
-		argv:  []string{bin, settings},
-		env:   env,
-		cred:  cred,
-		quit:  syscall.SIGTERM,
-		letGo: letGo,
+		URL:     pooled.String(),
+		Where:   bin + " in " + dir,
+		name:    "pgbouncer",
+		dir:     dir,
+		argv:    []string{bin, settings},
+		env:     env,
+		cred:    cred,
+		quit:    syscall.SIGTERM,
+		release: release,
 	}
-	server.answer = func() error {
+	server.ping = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		// Prepared statements do not work in transaction mode.
-		c, err := pgx.Connect(ctx, strings.Replace(server.URL, "/postgres?", "/postgres?default_query_exec_mode=exec&", 1))
+		url := strings.Replace(server.URL, "/postgres?", "/postgres?default_query_exec_mode=exec&", 1)
+		conn, err := pgx.Connect(ctx, url)
 		if err != nil {
 			return err
 		}
-		return c.Close(ctx)
+		return conn.Close(ctx)
 	}
 	return server, server.Start()
 }

@@ -6,7 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -16,18 +16,20 @@ import (
 
 // Postgres starts a Postgres that does not sync to disk. Its URL names the
 // maintenance database and a superuser without password.
-func Postgres() (*Server, error) { return postgres(installedPostgres) }
+func Postgres() (*Server, error) { return postgres(findInstalledPostgres) }
 
-// postgres starts the server in the folder that find returns, or a downloaded one.
-func postgres(find func() (string, error)) (*Server, error) {
-	bin, err := find()
+// postgres starts the server in the folder that findInstalled returns, or a downloaded one.
+func postgres(findInstalled func() (string, error)) (*Server, error) {
+	bin, err := findInstalled()
 	var env []string
 	if err != nil {
-		var root string
-		if root, env, err = fetched("postgresql", "libpq5"); err != nil {
+		root, libraryPath, err := fetched("postgresql", "libpq5")
+		if err != nil {
 			return nil, fmt.Errorf("postgres: %w", err)
 		}
-		if bin, err = newest(filepath.Join(root, "usr/lib/postgresql/*/bin")); err != nil {
+		env = []string{libraryPath}
+		bin, err = findNewestPostgres(filepath.Join(root, "usr/lib/postgresql/*/bin"))
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -35,12 +37,10 @@ func postgres(find func() (string, error)) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	for try := 0; ; try++ {
-		s, err := startPostgres(bin, env, cred)
-		// Another process may have taken the port between the check and the
-		// start.
-		if err == nil || try == 2 {
-			return s, err
+	for attempt := 1; ; attempt++ {
+		server, err := startPostgres(bin, env, cred)
+		if err == nil || attempt == startAttempts {
+			return server, err
 		}
 	}
 }
@@ -66,7 +66,7 @@ func startPostgres(bin string, env []string, cred *syscall.Credential) (*Server,
 
 // servePostgres starts a server on the data in dir.
 func servePostgres(bin string, env []string, cred *syscall.Credential, dir string) (*Server, error) {
-	port, letGo, err := ReservePort()
+	port, release, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}
@@ -80,18 +80,24 @@ func servePostgres(bin string, env []string, cred *syscall.Credential, dir strin
 		argv = append(argv, "-c", setting)
 	}
 	server := &Server{
-		URL:   fmt.Sprintf("postgres://locum@127.0.0.1:%d/postgres?sslmode=disable", port),
-		Where: argv[0] + " in " + dir,
-		name:  "postgres", dir: dir, argv: argv, env: env, cred: cred, quit: syscall.SIGQUIT, letGo: letGo,
+		URL:     fmt.Sprintf("postgres://locum@127.0.0.1:%d/postgres?sslmode=disable", port),
+		Where:   argv[0] + " in " + dir,
+		name:    "postgres",
+		dir:     dir,
+		argv:    argv,
+		env:     env,
+		cred:    cred,
+		quit:    syscall.SIGQUIT,
+		release: release,
 	}
-	server.answer = func() error {
+	server.ping = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		c, err := pgx.Connect(ctx, server.URL)
+		conn, err := pgx.Connect(ctx, server.URL)
 		if err != nil {
 			return err
 		}
-		return c.Close(ctx)
+		return conn.Close(ctx)
 	}
 	return server, server.Start()
 }
@@ -106,15 +112,11 @@ func PostgresReplica(primary *Server) (*Server, error) {
 	bin := filepath.Dir(primary.argv[0])
 	backup := exec.Command(
 		filepath.Join(bin, "pg_basebackup"),
-		"-D",
-		filepath.Join(dir, "data"),
-		"-d",
-		primary.URL,
-		"-R",
-		"-X",
-		"stream",
-		"-c",
-		"fast",
+		"--pgdata="+filepath.Join(dir, "data"),
+		"--dbname="+primary.URL,
+		"--write-recovery-conf",
+		"--wal-method=stream",
+		"--checkpoint=fast",
 		"--no-sync",
 	)
 	backup.Dir = dir
@@ -127,36 +129,36 @@ func PostgresReplica(primary *Server) (*Server, error) {
 	return servePostgres(bin, primary.env, primary.cred, dir)
 }
 
-// installedPostgres returns the folder of the machine's PostgreSQL.
-func installedPostgres() (string, error) {
-	if bin, err := newest("/usr/lib/postgresql/*/bin"); err == nil {
+// findInstalledPostgres returns the folder with the programs of the machine's PostgreSQL.
+func findInstalledPostgres() (string, error) {
+	if bin, err := findNewestPostgres("/usr/lib/postgresql/*/bin"); err == nil {
 		return bin, nil
 	}
 	path, err := exec.LookPath("postgres")
 	if err != nil {
 		return "", err
 	}
-	// initdb is in the directory of the real binary, not necessarily in that of
-	// a link to it.
+	// The path may be a symbolic link; initdb is in the directory of its target.
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return "", err
 	}
 	return filepath.Dir(path), nil
 }
 
-// newest returns the directory of the highest version that contains a postgres.
-func newest(pattern string) (string, error) {
-	found, _ := filepath.Glob(filepath.Join(pattern, "postgres"))
-	if len(found) == 0 {
+// findNewestPostgres returns the directory that matches the pattern, contains the program
+// postgres and has the highest version in its path.
+func findNewestPostgres(pattern string) (string, error) {
+	programs, _ := filepath.Glob(filepath.Join(pattern, "postgres"))
+	if len(programs) == 0 {
 		return "", fmt.Errorf("no postgres at %s", pattern)
 	}
-	sort.Slice(found, func(i, j int) bool { return version(found[i]) < version(found[j]) })
-	return filepath.Dir(found[len(found)-1]), nil
+	newest := slices.MaxFunc(programs, func(a, b string) int { return parseVersion(a) - parseVersion(b) })
+	return filepath.Dir(newest), nil
 }
 
-// version returns the version in the path of a binary, such as 17 of
+// parseVersion returns the version in the path of a program, such as 17 of
 // /usr/lib/postgresql/17/bin/postgres.
-func version(binary string) int {
-	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(binary))))
-	return n
+func parseVersion(program string) int {
+	version, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(program))))
+	return version
 }

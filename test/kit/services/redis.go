@@ -2,7 +2,6 @@ package services
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os/exec"
@@ -17,35 +16,41 @@ import (
 )
 
 // Redis starts a Redis with 4096 numbered databases and no persistence.
-func Redis() (*Server, error) {
-	return redis(func() (string, error) { return exec.LookPath("redis-server") })
-}
+func Redis() (*Server, error) { return redis(findInstalledRedis) }
 
-// redis starts the server that find returns, or a downloaded one, with more arguments.
-func redis(find func() (string, error), more ...string) (*Server, error) {
-	bin, err := find()
+// findInstalledRedis returns the path of the machine's Redis.
+func findInstalledRedis() (string, error) { return exec.LookPath("redis-server") }
+
+// redis starts the server that findInstalled returns, or a downloaded one, with additional
+// arguments.
+func redis(findInstalled func() (string, error), arguments ...string) (*Server, error) {
+	bin, err := findInstalled()
 	var env []string
 	if err != nil {
-		var root string
-		if root, env, err = fetched("redis-server"); err != nil {
+		root, libraryPath, err := fetched("redis-server")
+		if err != nil {
 			return nil, fmt.Errorf("redis: %w", err)
 		}
+		env = []string{libraryPath}
 		bin = filepath.Join(root, "usr/bin/redis-server")
 	}
-	for try := 0; ; try++ {
-		s, err := startRedis(bin, env, more)
-		// Another process may have taken the port between the check and the
-		// start.
-		if err == nil || try == 2 {
-			return s, err
+	for attempt := 1; ; attempt++ {
+		server, err := startRedis(bin, env, arguments)
+		if err == nil || attempt == startAttempts {
+			return server, err
 		}
 	}
 }
 
-// RedisCluster starts a cluster of three masters, each with a replica if replicas is set,
+const (
+	clusterSlots   = 16384 // of every Redis Cluster
+	clusterMasters = 3
+)
+
+// RedisCluster starts a cluster of three masters, each with a replica if withReplicas is set,
 // and returns its URL and its servers, the masters first. A replica takes the place of a
 // master that has not answered for two seconds.
-func RedisCluster(replicas bool) (url string, servers []*Server, err error) {
+func RedisCluster(withReplicas bool) (url string, servers []*Server, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*startWithin)
 	defer cancel()
 	defer func() {
@@ -55,92 +60,112 @@ func RedisCluster(replicas bool) (url string, servers []*Server, err error) {
 			}
 		}
 	}()
-	const slots, masters = 16384, 3
-	n := masters
-	if replicas {
-		n = 2 * masters
+	nodes := clusterMasters
+	if withReplicas {
+		nodes = 2 * clusterMasters
 	}
-	clients := make([]*goredis.Client, n)
-	addresses := make([]string, n)
-	for i := range n {
-		server, bus, err := clusterNode()
+	clients := make([]*goredis.Client, nodes)
+	addresses := make([]string, nodes)
+	for i := range nodes {
+		server, busPort, err := startClusterNode()
 		if err != nil {
 			return "", servers, err
 		}
 		servers = append(servers, server)
-		opt, err := goredis.ParseURL(server.URL)
+		options, err := goredis.ParseURL(server.URL)
 		if err != nil {
 			return "", servers, err
 		}
-		addresses[i], clients[i] = opt.Addr, goredis.NewClient(opt)
+		addresses[i] = options.Addr
+		clients[i] = goredis.NewClient(options)
 		defer func() { _ = clients[i].Close() }()
-		if i < masters {
-			err = clients[i].ClusterAddSlotsRange(ctx, i*slots/masters, (i+1)*slots/masters-1).Err()
+		if err := joinCluster(ctx, clients, i, busPort); err != nil {
+			return "", servers, err
 		}
-		if i > 0 {
-			host, port, _ := net.SplitHostPort(opt.Addr)
-			err = errors.Join(err, clients[0].Do(ctx, "CLUSTER", "MEET", host, port, bus).Err())
-		}
+	}
+	for _, client := range clients {
+		err := waitForReply(ctx, client.ClusterInfo, "cluster_state:ok", fmt.Sprint("cluster_known_nodes:", nodes))
 		if err != nil {
 			return "", servers, err
 		}
 	}
-	for _, c := range clients {
-		if err := waitForReply(ctx, c.ClusterInfo, "cluster_state:ok", fmt.Sprint("cluster_known_nodes:", n)); err != nil {
-			return "", servers, err
-		}
-	}
-	for i, client := range clients[masters:] {
-		id, err := clients[i].ClusterMyID(ctx).Result()
-		if err == nil {
-			err = client.ClusterReplicate(ctx, id).Err()
-		}
-		if err == nil {
-			err = waitForReply(ctx,
-				func(ctx context.Context) *goredis.StringCmd { return client.Info(ctx, "replication") },
-				"master_link_status:up")
-		}
-		if err != nil {
+	for i, replica := range clients[clusterMasters:] {
+		if err := replicate(ctx, clients[i], replica); err != nil {
 			return "", servers, err
 		}
 	}
 	return "redis-cluster://" + strings.Join(addresses, ","), servers, nil
 }
 
-// clusterNode starts a server in cluster mode and returns the port of its cluster bus.
-func clusterNode() (server *Server, bus int, err error) {
-	bus, letGo, err := ReservePort()
-	if err != nil {
-		return nil, 0, err
+// joinCluster connects node i to node 0 and, if it is a master, gives it its share of the slots.
+// busPort is the port of its cluster bus.
+func joinCluster(ctx context.Context, clients []*goredis.Client, i, busPort int) error {
+	client := clients[i]
+	if i < clusterMasters {
+		firstSlot := i * clusterSlots / clusterMasters
+		lastSlot := (i+1)*clusterSlots/clusterMasters - 1
+		if err := client.ClusterAddSlotsRange(ctx, firstSlot, lastSlot).Err(); err != nil {
+			return err
+		}
 	}
-	server, err = redis(
-		func() (string, error) { return exec.LookPath("redis-server") },
-		"--cluster-enabled",
-		"yes",
-		"--cluster-port",
-		strconv.Itoa(bus),
-		"--cluster-node-timeout",
-		"2000",
-		"--cluster-replica-validity-factor",
-		"0",
-		"--databases",
-		"1",
-	)
-	if err != nil {
-		letGo()
-		return nil, 0, err
+	if i == 0 {
+		return nil
 	}
-	own := server.letGo
-	server.letGo = func() { own(); letGo() }
-	return server, bus, nil
+	host, port, err := net.SplitHostPort(client.Options().Addr)
+	if err != nil {
+		return err
+	}
+	return clients[0].Do(ctx, "CLUSTER", "MEET", host, port, busPort).Err()
 }
 
-// waitForReply waits until the answer of a server contains all the texts.
-func waitForReply(ctx context.Context, ask func(context.Context) *goredis.StringCmd, texts ...string) error {
+// replicate makes a node the replica of a master and waits until they are connected.
+func replicate(ctx context.Context, master, replica *goredis.Client) error {
+	masterID, err := master.ClusterMyID(ctx).Result()
+	if err != nil {
+		return err
+	}
+	if err := replica.ClusterReplicate(ctx, masterID).Err(); err != nil {
+		return err
+	}
+	replicationInfo := func(ctx context.Context) *goredis.StringCmd { return replica.Info(ctx, "replication") }
+	return waitForReply(ctx, replicationInfo, "master_link_status:up")
+}
+
+// startClusterNode starts a server in cluster mode and returns the port of its cluster bus.
+func startClusterNode() (server *Server, busPort int, err error) {
+	busPort, releaseBusPort, err := ReservePort()
+	if err != nil {
+		return nil, 0, err
+	}
+	server, err = redis(findInstalledRedis,
+		"--cluster-enabled", "yes",
+		"--cluster-port", strconv.Itoa(busPort),
+		"--cluster-node-timeout", "2000", // ms
+		"--cluster-replica-validity-factor", "0", // a replica may be promoted however old its data is
+		"--databases", "1",
+	)
+	if err != nil {
+		releaseBusPort()
+		return nil, 0, err
+	}
+	releasePort := server.release
+	server.release = func() {
+		releasePort()
+		releaseBusPort()
+	}
+	return server, busPort, nil
+}
+
+// waitForReply repeats the command until its reply contains all the texts.
+func waitForReply(ctx context.Context, command func(context.Context) *goredis.StringCmd, texts ...string) error {
 	for {
-		answer, err := ask(ctx).Result()
-		if err != nil || !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(answer, text) }) {
+		reply, err := command(ctx).Result()
+		if err != nil {
 			return err
+		}
+		isMissing := func(text string) bool { return !strings.Contains(reply, text) }
+		if !slices.ContainsFunc(texts, isMissing) {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
@@ -150,36 +175,39 @@ func waitForReply(ctx context.Context, ask func(context.Context) *goredis.String
 	}
 }
 
-// startRedis starts the server without any persistence.
-func startRedis(bin string, env, more []string) (*Server, error) {
+// startRedis starts the server without persistence, with additional arguments.
+func startRedis(bin string, env, arguments []string) (*Server, error) {
 	dir, err := dataDir("redis", nil)
 	if err != nil {
 		return nil, err
 	}
-	port, letGo, err := ReservePort()
+	port, release, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}
 	server := &Server{
-		URL:   fmt.Sprintf("redis://127.0.0.1:%d/0", port),
-		Where: bin + " in " + dir,
-		name:  "redis", dir: dir, env: env, quit: syscall.SIGKILL, letGo: letGo,
+		URL:     fmt.Sprintf("redis://127.0.0.1:%d/0", port),
+		Where:   bin + " in " + dir,
+		name:    "redis",
+		dir:     dir,
+		env:     env,
+		quit:    syscall.SIGKILL,
+		release: release,
 		argv: []string{bin, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
 			"--save", "", "--appendonly", "no", "--databases", "4096"},
 	}
-	server.argv = append(server.argv, more...)
-	opt, err := goredis.ParseURL(server.URL)
+	server.argv = append(server.argv, arguments...)
+	options, err := goredis.ParseURL(server.URL)
 	if err != nil {
 		return nil, err
 	}
-	server.answer = func() error {
+	options.MaxRetries = -1 // Start repeats the ping
+	server.ping = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		opt := *opt
-		opt.MaxRetries = -1
-		c := goredis.NewClient(&opt)
-		defer func() { _ = c.Close() }()
-		return c.Ping(ctx).Err()
+		client := goredis.NewClient(options)
+		defer func() { _ = client.Close() }()
+		return client.Ping(ctx).Err()
 	}
 	return server, server.Start()
 }

@@ -16,12 +16,15 @@ import (
 // S3AccessKey and S3SecretKey are the credentials of the servers of S3.
 const S3AccessKey, S3SecretKey = "locum", "locum-test-secret"
 
-// gateway is the S3 server of S3, which is built from its source.
-const gateway, gatewayVersion = "github.com/versity/versitygw/cmd/versitygw", "v1.8.0"
+// The S3 server is Versity S3 Gateway, which is built from its source.
+const (
+	gatewayModule  = "github.com/versity/versitygw/cmd/versitygw"
+	gatewayVersion = "v1.8.0"
+)
 
 // S3 starts an S3 server with an empty bucket. Its URL names the bucket and the endpoint.
 func S3() (*Server, error) {
-	bin, err := installed(gateway, gatewayVersion)
+	bin, err := buildGoProgram(gatewayModule, gatewayVersion)
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
@@ -29,23 +32,27 @@ func S3() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not all file systems have the attributes in which the server stores metadata otherwise.
+	// The server stores metadata in the sidecar folder: by default it would use extended
+	// attributes, which not all file systems support.
 	data, sidecar := filepath.Join(dir, "data"), filepath.Join(dir, "sidecar")
 	if err := errors.Join(os.Mkdir(data, 0o700), os.Mkdir(sidecar, 0o700)); err != nil {
 		return nil, err
 	}
-	port, letGo, err := ReservePort()
+	port, release, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}
 	const bucket = "locum-test"
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	server := &Server{
-		URL:   "s3://" + bucket + "?endpoint=http://" + address,
-		Where: bin + " in " + dir,
-		name:  "s3", dir: dir, quit: syscall.SIGKILL, letGo: letGo,
-		env:  []string{"ROOT_ACCESS_KEY_ID=" + S3AccessKey, "ROOT_SECRET_ACCESS_KEY=" + S3SecretKey},
-		argv: []string{bin, "--port", address, "--quiet", "posix", "--sidecar", sidecar, data},
+		URL:     "s3://" + bucket + "?endpoint=http://" + address,
+		Where:   bin + " in " + dir,
+		name:    "s3",
+		dir:     dir,
+		quit:    syscall.SIGKILL,
+		release: release,
+		env:     []string{"ROOT_ACCESS_KEY_ID=" + S3AccessKey, "ROOT_SECRET_ACCESS_KEY=" + S3SecretKey},
+		argv:    []string{bin, "--port", address, "--quiet", "posix", "--sidecar", sidecar, data},
 	}
 	client, err := minio.New(
 		address,
@@ -54,7 +61,7 @@ func S3() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server.answer = func() error {
+	server.ping = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		exists, err := client.BucketExists(ctx, bucket)

@@ -31,14 +31,14 @@ type Server struct {
 	// Where describes the binary and the data directory for people.
 	Where string
 
-	name   string // for errors and folders
-	dir    string
-	argv   []string
-	env    []string
-	quit   syscall.Signal // stops the server before its data is deleted
-	cred   *syscall.Credential
-	answer func() error // returns nil as soon as the server answers clients
-	letGo  func()       // releases the ports that are reserved for the server
+	name    string // for errors and folders
+	dir     string
+	argv    []string
+	env     []string            // in addition to the environment of this process
+	quit    syscall.Signal      // stops the server before its data is deleted
+	cred    *syscall.Credential // the user of the server, nil for the user of this process
+	ping    func() error        // returns nil as soon as the server responds to clients
+	release func()              // releases the ports that are reserved for the server
 
 	mu    sync.Mutex
 	pid   int
@@ -70,7 +70,11 @@ var guardPipes sync.Map
 // startWithin is the time for a server to start or to exit.
 const startWithin = 30 * time.Second
 
-// Start starts the server, after Kill on the same address and data.
+// startAttempts is how often a new server is started, each time on another port: outside of
+// Linux, another process may take a reserved port before the server listens on it.
+const startAttempts = 3
+
+// Start starts the server. After Kill, it has the same address and data as before.
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +99,7 @@ func (s *Server) Start() error {
 	}
 	line, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil {
-		return fmt.Errorf("%s: the guard said nothing: %w", s.name, err)
+		return fmt.Errorf("%s: the guard did not print the server's process id: %w", s.name, err)
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
@@ -104,14 +108,14 @@ func (s *Server) Start() error {
 	s.pid, s.leash, s.guard = pid, leash, guard
 	guardPipes.Store(s, leash)
 	for deadline := time.Now().Add(startWithin); ; time.Sleep(10 * time.Millisecond) {
-		err := s.answer()
+		err := s.ping()
 		if err == nil {
 			return nil
 		}
 		if !isAlive(pid) || time.Now().After(deadline) {
 			log, _ := s.Log()
-			s.end("")
-			return fmt.Errorf("%s does not come up: %w\n%s", s.name, err, log)
+			s.endGuard(deletesData)
+			return fmt.Errorf("%s does not start: %w\n%s", s.name, err, log)
 		}
 	}
 }
@@ -120,12 +124,12 @@ func (s *Server) Start() error {
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.letGo()
+	defer s.release()
 	if s.pid == 0 {
 		_ = os.RemoveAll(s.dir)
 		return
 	}
-	s.end("")
+	s.endGuard(deletesData)
 }
 
 // Kill ends the server as a power failure would; its data remains for Start.
@@ -136,9 +140,8 @@ func (s *Server) Kill() {
 		return
 	}
 	pids := s.signal(syscall.SIGKILL)
-	s.end("keep\n")
-	// A child that has not exited yet would prevent the next server from using
-	// the data.
+	s.endGuard(keepsData)
+	// The next server cannot use the data until all processes of this one have exited.
 	for deadline := time.Now().Add(startWithin); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if !slices.ContainsFunc(pids, isAlive) {
 			return
@@ -174,11 +177,17 @@ func (s *Server) PID() int {
 	return s.pid
 }
 
-// end ends the guard, which deletes the data unless it reads a line. Errors are ignored: the
-// guard may have ended before, with the server.
-func (s *Server) end(line string) {
-	if line != "" {
-		_, _ = io.WriteString(s.leash, line)
+// Arguments of endGuard.
+const (
+	keepsData   = true
+	deletesData = false
+)
+
+// endGuard ends the guard and with it the server. Errors are ignored: the guard may have ended
+// before, with the server.
+func (s *Server) endGuard(keepsData bool) {
+	if keepsData {
+		_, _ = io.WriteString(s.leash, "keep\n") // any line
 	}
 	_ = s.leash.Close()
 	guardPipes.Delete(s)
@@ -218,19 +227,18 @@ func listChildren(pid int) []int {
 	return pids
 }
 
-// hasExited reports whether a server has exited, also if its guard has not waited
-// for it yet.
+// hasExited reports whether the process has exited and its parent has not waited for it yet.
 func hasExited(pid int) bool {
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(out)), "Z")
 }
 
 // ReservePort finds a free port of the loopback interface and reserves it until
-// letGo is called: a server that is given the port can listen on it, also after
-// it was killed, and the port is allocated to no other listener and no outgoing
+// release is called: a server can listen on the port, also again after it was
+// killed, but the system allocates it to no other listener and no outgoing
 // connection. This works on Linux; elsewhere the port is released at once.
-func ReservePort() (port int, letGo func(), err error) {
-	syscall.ForkLock.RLock() // no child begins before the socket is closed in it
+func ReservePort() (port int, release func(), err error) {
+	syscall.ForkLock.RLock() // so that no child process inherits the socket
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err == nil {
 		syscall.CloseOnExec(socket)
@@ -239,10 +247,10 @@ func ReservePort() (port int, letGo func(), err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	letGo = sync.OnceFunc(func() { _ = syscall.Close(socket) })
+	release = sync.OnceFunc(func() { _ = syscall.Close(socket) })
 	defer func() {
 		if err != nil || runtime.GOOS != "linux" {
-			letGo()
+			release()
 		}
 	}()
 	// A port that is bound with SO_REUSEADDR, without a listener, can be
@@ -257,28 +265,29 @@ func ReservePort() (port int, letGo func(), err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return bound.(*syscall.SockaddrInet4).Port, letGo, nil
+	return bound.(*syscall.SockaddrInet4).Port, release, nil
 }
 
-// Listen listens on an address of this machine, also where this process has
-// listened shortly before: between fork and exec a child still has the old
-// socket.
+// Listen listens on an address of this machine. It waits if the address is still in
+// use: between fork and exec, a child process has a copy of the socket that this
+// process has just closed.
 func Listen(address string) (net.Listener, error) {
-	for end := time.Now().Add(startWithin); ; time.Sleep(5 * time.Millisecond) {
-		l, err := net.Listen("tcp", address)
-		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
-			return l, err
+	for deadline := time.Now().Add(startWithin); ; time.Sleep(5 * time.Millisecond) {
+		listener, err := net.Listen("tcp", address)
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(deadline) {
+			return listener, err
 		}
 	}
 }
 
-// dataRoot returns the directory for the data of servers: in memory, if there is
-// enough and the environment does not set another. Tests create and drop hundreds
-// of databases of hundreds of files each; on ext4, which does not reuse the
-// inodes of deleted files for minutes and scans all of them, that takes more time
-// than all queries. Large databases remain on disk.
+// dataRoot returns the directory for the data of servers: a file system in memory, if it has
+// space enough. Tests create and drop hundreds of databases of hundreds of files each; on ext4,
+// which does not reuse the inodes of deleted files for minutes and scans all of them, that takes
+// more time than all queries. The result is empty, which means the default directory for
+// temporary files, if TMPDIR is set, and with LOCUM_TEST_HEAVY, whose databases are large.
 func dataRoot() string {
-	const memoryFolder, minFree = "/dev/shm", 4 << 30
+	const memoryFolder = "/dev/shm"
+	const minFree = 4 << 30
 	if os.Getenv("TMPDIR") != "" || os.Getenv("LOCUM_TEST_HEAVY") != "" {
 		return ""
 	}
@@ -312,7 +321,7 @@ func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
 	}
-	// A user that this machine does not have, or whose ids are no numbers, is passed over.
+	// A user that this machine does not have, or whose ids are no numbers, is skipped.
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
 		if err != nil {

@@ -20,7 +20,8 @@ const stripeMockVersion = "v0.203.0"
 func StripeMock() (*Server, error) {
 	bin, err := exec.LookPath("stripe-mock")
 	if err != nil {
-		if bin, err = installed("github.com/stripe/stripe-mock", stripeMockVersion); err != nil {
+		bin, err = buildGoProgram("github.com/stripe/stripe-mock", stripeMockVersion)
+		if err != nil {
 			return nil, fmt.Errorf("stripe-mock: %w", err)
 		}
 	}
@@ -28,28 +29,33 @@ func StripeMock() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	port, letGo, err := ReservePort()
+	port, release, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	server := &Server{
-		URL: "http://" + address, Where: bin,
-		name: "stripe-mock", dir: dir, argv: []string{bin, "-http-addr", address}, quit: syscall.SIGTERM, letGo: letGo,
+		URL:     "http://" + address,
+		Where:   bin,
+		name:    "stripe-mock",
+		dir:     dir,
+		argv:    []string{bin, "-http-addr", address},
+		quit:    syscall.SIGTERM,
+		release: release,
 	}
-	server.answer = func() error {
-		c, err := net.DialTimeout("tcp", address, time.Second)
+	server.ping = func() error {
+		conn, err := net.DialTimeout("tcp", address, time.Second)
 		if err != nil {
 			return err
 		}
-		return c.Close()
+		return conn.Close()
 	}
 	return server, server.Start()
 }
 
-// installed returns the path of a Go program, which is built once for each version.
+// buildGoProgram returns the path of a Go program, which is built once for each version.
 // Several processes may call it at the same time.
-func installed(module, version string) (string, error) {
+func buildGoProgram(module, version string) (string, error) {
 	cache, err := cacheDir()
 	if err != nil {
 		return "", err

@@ -26,7 +26,8 @@ func NewBatch(docs []*search.Document) (search.Matcher, error) {
 	return searchindex.NewBatch(docs, search.Normalize)
 }
 
-// Engine returns a search engine that follows the storage until the test ends.
+// Engine returns a search engine that indexes the listings of the storage, and their changes
+// until the test ends.
 func Engine(t testing.TB, storage adapters.Storage) *listings.Engine {
 	vocabulary, err := search.Load()
 	require.NoError(t, err)
@@ -42,7 +43,10 @@ func Engine(t testing.TB, storage adapters.Storage) *listings.Engine {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { engine.Run(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
 	require.Eventually(t, func() bool { return engine.Ping(t.Context()) == nil }, time.Minute, time.Millisecond)
 	return engine
 }

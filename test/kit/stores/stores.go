@@ -1,5 +1,4 @@
-// Package stores opens the databases that tests run against, with the schema
-// in place and nothing in it.
+// Package stores opens the databases that tests run against: migrated and empty.
 package stores
 
 import (
@@ -43,7 +42,7 @@ var migratedSQLite = sync.OnceValues(func() (file []byte, err error) {
 		return nil, err
 	}
 	if _, err := os.Stat(path + "-wal"); err == nil {
-		return nil, errors.New("the migrated database is not whole in its file")
+		return nil, errors.New("the file is incomplete: the write-ahead log holds changes")
 	}
 	return os.ReadFile(path)
 })
@@ -66,12 +65,17 @@ var migrationsName = sync.OnceValues(func() (string, error) {
 func migrate(url string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	s, err := gormdb.Open(ctx, url, adapters.Deps{Clock: clock.System{}, NewID: NewID, Log: slog.New(slog.DiscardHandler)})
+	storage, err := gormdb.Open(ctx, url, newDeps(clock.System{}))
 	if err != nil {
 		return err
 	}
-	_, err = s.Identity.Schema.Up(ctx)
-	return errors.Join(err, s.Identity.Close())
+	_, err = storage.Identity.Schema.Up(ctx)
+	return errors.Join(err, storage.Identity.Close())
+}
+
+// newDeps returns the dependencies of an adapter that logs nothing.
+func newDeps(clk clock.Clock) adapters.Deps {
+	return adapters.Deps{Clock: clk, NewID: NewID, Log: slog.New(slog.DiscardHandler)}
 }
 
 // SQLite opens a database in a temporary file.
@@ -109,20 +113,26 @@ func MariaDB(t testing.TB, clk clock.Clock) adapters.Storage {
 	return open(t, url, clk)
 }
 
-// Each runs the test on every database.
+// Each runs the test on SQLite and on Postgres.
 func Each(t *testing.T, test func(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, SQLite) })
-	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, Postgres) })
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, SQLite)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, Postgres)
+	})
 }
 
 // open opens the database until the end of the test, and checks its schema.
 func open(t testing.TB, url string, clk clock.Clock) adapters.Storage {
 	t.Helper()
-	s := Open(t, url, clk)
-	t.Cleanup(func() { require.NoError(t, s.Identity.Close()) })
-	require.NoError(t, s.Identity.Schema.Check(context.Background()))
-	return s
+	storage := Open(t, url, clk)
+	t.Cleanup(func() { require.NoError(t, storage.Identity.Close()) })
+	require.NoError(t, storage.Identity.Schema.Check(context.Background()))
+	return storage
 }
 
 // Open opens the database at the URL; the caller closes it. It retries, because a
@@ -132,11 +142,11 @@ func Open(t testing.TB, url string, clk clock.Clock) adapters.Storage {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		s, err := gormdb.Open(ctx, url, adapters.Deps{Clock: clk, NewID: NewID, Log: slog.New(slog.DiscardHandler)})
+		storage, err := gormdb.Open(ctx, url, newDeps(clk))
 		if fault.KindOf(err) == fault.Unavailable && ctx.Err() == nil {
 			continue
 		}
 		require.NoError(t, err)
-		return s
+		return storage
 	}
 }

@@ -1,12 +1,12 @@
-// Command with-services runs a command beside a private Postgres and a private
-// Redis, whose addresses the command finds in LOCUM_TEST_POSTGRES_URL and
-// LOCUM_TEST_REDIS_URL, and with LOCUM_TEST_HEAVY beside a private MariaDB
-// (LOCUM_TEST_MARIADB_URL):
+// Command with-services runs a command with a private Postgres and a private Redis, whose URLs
+// are in the command's environment variables LOCUM_TEST_POSTGRES_URL and LOCUM_TEST_REDIS_URL.
+// If LOCUM_TEST_HEAVY is set, it also starts a private MariaDB (LOCUM_TEST_MARIADB_URL):
 //
 //	go run ./test/kit/with-services -- go test ./...
 //
 // Starting each server once saves every test process from starting its own.
-// It exits with the command's code.
+// A service whose URL is already in the environment is not started. with-services exits with
+// the exit code of the command.
 package main
 
 import (
@@ -32,8 +32,8 @@ func main() {
 	os.Exit(run(args))
 }
 
-// run starts the services that are not given, then the command with their URLs in its
-// environment, and returns its exit code.
+// run starts the services whose URLs are not in the environment, runs the command with the URLs
+// of all services, and returns the exit code of the command.
 func run(args []string) int {
 	// A signal that arrives before the command runs is buffered here until it
 	// can be forwarded.
@@ -45,21 +45,21 @@ func run(args []string) int {
 		name, variable string
 		start          func() (*services.Server, error)
 	}{
-		{"postgres", "LOCUM_TEST_POSTGRES_URL", services.Postgres},
-		{"redis", "LOCUM_TEST_REDIS_URL", services.Redis},
-		{"mariadb", "LOCUM_TEST_MARIADB_URL", services.MariaDB},
+		{name: "postgres", variable: "LOCUM_TEST_POSTGRES_URL", start: services.Postgres},
+		{name: "redis", variable: "LOCUM_TEST_REDIS_URL", start: services.Redis},
+		{name: "mariadb", variable: "LOCUM_TEST_MARIADB_URL", start: services.MariaDB},
 	} {
 		if service.name == "mariadb" && os.Getenv("LOCUM_TEST_HEAVY") == "" {
 			continue // only the long tests use it
 		}
-		if given := os.Getenv(service.variable); given != "" {
-			fmt.Fprintf(os.Stderr, "with-services: %s is given: %s\n", service.name, given)
+		if url := os.Getenv(service.variable); url != "" {
+			fmt.Fprintf(os.Stderr, "with-services: %s from the environment: %s\n", service.name, url)
 			continue
 		}
 		server, err := service.start()
 		if err != nil {
-			// The tests report a missing service, and decide whether that is an error.
-			fmt.Fprintf(os.Stderr, "with-services: no %s: %v\n", service.name, err)
+			// The tests that need the service are skipped, or fail if it is required.
+			fmt.Fprintf(os.Stderr, "with-services: %s is unavailable: %v\n", service.name, err)
 			continue
 		}
 		defer server.Stop()
@@ -68,10 +68,13 @@ func run(args []string) int {
 	}
 
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = os.Stdin, os.Stdout, os.Stderr, env
+	cmd.Stdin = os.Stdin
+	cmd.Stdout = os.Stdout
+	cmd.Stderr = os.Stderr
+	cmd.Env = env
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, "with-services:", err)
-		return 127
+		return 127 // as a shell returns for a command that is not found
 	}
 	go func() {
 		for s := range signals {
@@ -87,7 +90,7 @@ func run(args []string) int {
 		return exit.ExitCode()
 	case errors.As(err, &exit):
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-			return 128 + int(status.Signal())
+			return 128 + int(status.Signal()) // as a shell does
 		}
 	}
 	return 1
