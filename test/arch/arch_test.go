@@ -98,7 +98,8 @@ func checkSuiteImport(file, imported string) string {
 	inside, ours := strings.CutPrefix(imported, module+"/")
 	target, _ := split(inside + "/x.go")
 	allowed := target == "core" || target == "modules" || inside == "adapters" ||
-		strings.HasPrefix(file, "test/conformance/transports/") && (inside == "adapters/web" || inside == "test/conformance") ||
+		strings.HasPrefix(file,
+			"test/conformance/transports/") && (inside == "adapters/web" || inside == "test/conformance") ||
 		strings.HasPrefix(file, "test/conformance/modules/") && (inside == "adapters/web" || inside == "bootstrap")
 	if !ours {
 		allowed = isStandard(imported) || strings.HasPrefix(imported, "github.com/stretchr/testify/")
@@ -145,7 +146,8 @@ func adapter(name, inside string, ours bool, target, targetName string) string {
 		}
 		return unless(targetName == name, "an adapter never imports another adapter")
 	case "modules":
-		return unless(wide[name] || ports[name] == targetName, "an adapter imports only the module whose port it implements")
+		return unless(wide[name] || ports[name] == targetName,
+			"an adapter imports only the module whose port it implements")
 	case "config":
 		return ""
 	case "migrations":
@@ -185,7 +187,8 @@ func TestImports_FollowTheRules(t *testing.T) {
 			return err
 		}
 		if d.IsDir() && p != root &&
-			(strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "data") {
+			(strings.HasPrefix(d.Name(),
+				".") || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "data") {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(p, ".go") {

@@ -138,7 +138,9 @@ func (x *texts) addFile(name string, src []byte) error {
 // blocks, or the lines of a text file.
 func (x *texts) addPage(name string, src []byte) {
 	var paragraph []string
-	begin, line, code := 0, 0, false
+	begin := 0
+	line := 0
+	code := false
 	flush := func() {
 		if len(paragraph) > 0 {
 			x.pages = append(x.pages, checkedText{name + ":" + strconv.Itoa(begin), strings.Join(paragraph, " ")})
@@ -172,9 +174,10 @@ func isPage(name string) bool {
 		return true
 	}
 	return filepath.Ext(name) == ".md" &&
-		slices.ContainsFunc([]string{".github/", "adapters/fiberhttp/guides/", "test/outsider/"}, func(folder string) bool {
-			return strings.HasPrefix(name, folder)
-		})
+		slices.ContainsFunc([]string{".github/", "adapters/fiberhttp/guides/", "test/outsider/"},
+			func(folder string) bool {
+				return strings.HasPrefix(name, folder)
+			})
 }
 
 // readTexts reads the texts of the repository under root.
@@ -222,9 +225,9 @@ func TestLanguage_Repository_IsStandardEnglish(t *testing.T) {
 		texts  []checkedText
 		budget int
 	}{
-		{"comments", all.comments, len(all.comments) * maxComments / 1_000},
-		{"messages", all.messages, maxMessages},
-		{"pages", all.pages, maxPages},
+		{name: "comments", texts: all.comments, budget: len(all.comments) * maxComments / 1_000},
+		{name: "messages", texts: all.messages, budget: maxMessages},
+		{name: "pages", texts: all.pages, budget: maxPages},
 	} {
 		require.NotEmpty(t, kind.texts, kind.name)
 		var found []string
@@ -290,7 +293,8 @@ func f() {
 	fmt.Println("no message")
 }
 `)))
-	require.Equal(t, []checkedText{{"a.go:1", "Package a is one block of two lines."}, {"a.go:6", "a comment"}}, x.comments)
+	require.Equal(t, []checkedText{{"a.go:1", "Package a is one block of two lines."}, {"a.go:6", "a comment"}},
+		x.comments)
 	require.Equal(
 		t,
 		[]checkedText{
@@ -308,7 +312,8 @@ func f() {
 	require.Empty(t, generated.comments)
 	var page texts
 	page.addPage("a.md", []byte("# Title\n\nTwo\nlines.\n\n```go\ncode\n```\n| a | row |\n"))
-	require.Equal(t, []checkedText{{"a.md:1", "# Title"}, {"a.md:3", "Two lines."}, {"a.md:9", "| a | row |"}}, page.pages)
+	require.Equal(t, []checkedText{{"a.md:1", "# Title"}, {"a.md:3", "Two lines."}, {"a.md:9", "| a | row |"}},
+		page.pages)
 	var descriptions texts
 	descriptions.addPage("a.txt", []byte("id: A UUID\nname: A name\n"))
 	require.Equal(t, []checkedText{{"a.txt:1", "id: A UUID"}, {"a.txt:2", "name: A name"}}, descriptions.pages)

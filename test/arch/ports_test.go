@@ -96,7 +96,8 @@ func portRows(b *strings.Builder, ports reflect.Type, suites map[string]string) 
 		}
 		names := methodsOf(f.Type)
 		methods += len(names)
-		fmt.Fprintf(b, "| %s | `%s` | %s | %s | %s |\n", f.Name, f.Type, strings.Join(names, ", "), notes, suites[f.Type.String()])
+		fmt.Fprintf(b, "| %s | `%s` | %s | %s | %s |\n", f.Name, f.Type, strings.Join(names, ", "), notes,
+			suites[f.Type.String()])
 	}
 	return methods
 }

@@ -38,6 +38,7 @@ func TestSecurityModules_BuildList_IsNotOlder(t *testing.T) {
 		found[r.Mod.Path] = r.Mod.Version
 	}
 	for path, oldest := range securityModules {
-		require.GreaterOrEqual(t, semver.Compare(found[path], oldest), 0, "%s %s is older than %s", path, found[path], oldest)
+		require.GreaterOrEqual(t, semver.Compare(found[path], oldest), 0, "%s %s is older than %s", path, found[path],
+			oldest)
 	}
 }

@@ -216,7 +216,8 @@ func measureVisibility(b *testing.B, writer, reader *server) time.Duration {
 			writer.post(token, "/api/employers/jobs", listing, http.StatusCreated)
 			start := time.Now()
 			for time.Since(start) < timeout {
-				result := reader.post("", "/api/listings/search", fmt.Sprintf(`{"query":"\"%s\""}`, word), http.StatusOK)
+				result := reader.post("", "/api/listings/search", fmt.Sprintf(`{"query":"\"%s\""}`, word),
+					http.StatusOK)
 				if !bytes.Contains(result, []byte(`"total":0`)) {
 					break
 				}

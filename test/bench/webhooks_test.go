@@ -179,14 +179,16 @@ func newWebhookBench(b *testing.B, newServices func(b *testing.B, dir string) we
 func (s *webhookBench) createJobAndApp() {
 	s.b.Helper()
 	register := func(path, field string) (token, id string) {
-		account := fmt.Sprintf(`{"email":"b%x@example.org","password":"Bench-mark-1","name":"B",%s}`, rand.Uint64(), field)
+		account := fmt.Sprintf(`{"email":"b%x@example.org","password":"Bench-mark-1","name":"B",%s}`, rand.Uint64(),
+			field)
 		data := s.send("", http.MethodPost, path, account, http.StatusCreated)
 		return data["accessToken"].(string), data["user"].(map[string]any)["id"].(string)
 	}
 	s.employerToken, _ = register("/api/auth/register-employer", `"companyName":"Clinic"`)
 	s.ownerToken, s.ownerID = register("/api/auth/register", `"userType":"jobseeker"`)
 
-	created := s.send(s.ownerToken, http.MethodPost, "/api/developers/apps", `{"name":"Ward Finder"}`, http.StatusCreated)
+	created := s.send(s.ownerToken, http.MethodPost, "/api/developers/apps", `{"name":"Ward Finder"}`,
+		http.StatusCreated)
 	s.appID = created["app"].(map[string]any)["id"].(string)
 
 	job := `{"title":"Staff Nurse","location":"Leeds","description":"` +

@@ -91,7 +91,8 @@ func waitForFailover(ctx context.Context, survivor *goredis.Client, address stri
 		isDetected := slices.ContainsFunc(strings.Split(nodes, "\n"), func(node string) bool {
 			return strings.Contains(node, " "+address+"@") && strings.Contains(node, "fail ")
 		})
-		isCovered := strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_slots_ok:16384") // all
+		isCovered := strings.Contains(info, "cluster_state:ok") && strings.Contains(info,
+			"cluster_slots_ok:16384") // all
 		if isDetected && isCovered {
 			return nil
 		}

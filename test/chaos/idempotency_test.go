@@ -266,7 +266,8 @@ func (inst *installation) keyedOperations() []keyedOperation {
 				}
 			},
 			countEffects: func(n int) int {
-				return countItems(inst.list(seeker, "/api/jobseekers/documents?limit=100", "documents"), "title", title(n))
+				return countItems(inst.list(seeker, "/api/jobseekers/documents?limit=100", "documents"), "title",
+					title(n))
 			},
 		},
 	}

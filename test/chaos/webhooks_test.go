@@ -366,7 +366,8 @@ func (inst *installation) runListing(
 	put(jobPath, object{"title": fmt.Sprintf("Nurse %x", rand.Uint32())}, subject{"job.updated", jobID})
 	requestInvalid(http.MethodPut, jobPath, object{"title": ""})
 
-	status, body, err = inst.call(applicant.user, http.MethodPost, "/api/jobseekers/applications", object{"listingId": jobID})
+	status, body, err = inst.call(applicant.user, http.MethodPost, "/api/jobseekers/applications",
+		object{"listingId": jobID})
 	if err != nil || status >= 300 {
 		counts.record(status, err, subject{})
 	} else {

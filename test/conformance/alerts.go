@@ -34,13 +34,14 @@ func newMatch(s jobseeker.Search, listing string, at time.Time) jobseeker.Match 
 // storeSearches stores the searches of a user, replacing all earlier ones.
 func storeSearches(t testing.TB, s adapters.JobseekerStorage, searches ...jobseeker.Search) {
 	t.Helper()
-	withProfile(t, s, searches[0].UserID, func(ctx context.Context) error { return s.Searches.Replace(ctx, searches[0].UserID, searches) })
+	withProfile(t, s, searches[0].UserID,
+		func(ctx context.Context) error { return s.Searches.Replace(ctx, searches[0].UserID, searches) })
 }
 
 // storeMatches stores the matches and returns those that were new.
-func storeMatches(t testing.TB, s adapters.JobseekerStorage, ms ...jobseeker.Match) []jobseeker.Match {
+func storeMatches(t testing.TB, s adapters.JobseekerStorage, matches ...jobseeker.Match) []jobseeker.Match {
 	t.Helper()
-	created, err := s.Matches.Create(context.Background(), ms)
+	created, err := s.Matches.Create(context.Background(), matches)
 	require.NoError(t, err)
 	return created
 }
@@ -48,7 +49,9 @@ func storeMatches(t testing.TB, s adapters.JobseekerStorage, ms ...jobseeker.Mat
 // assignDigests assigns digests to at most n users whose previous digest permits one at the
 // time now. It returns the digests and the number of users, some of whom may have no matches
 // left.
-func assignDigests(t testing.TB, s adapters.JobseekerStorage, n int, now, next time.Time) (digests []jobseeker.Digest, users int) {
+func assignDigests(
+	t testing.TB, s adapters.JobseekerStorage, n int, now, next time.Time,
+) (digests []jobseeker.Digest, users int) {
 	t.Helper()
 	digests, users, err := s.Matches.AssignDigests(context.Background(), newIDs(n), now, next)
 	require.NoError(t, err)
@@ -81,9 +84,9 @@ type savedSearchSuite struct {
 }
 
 // byUser returns at most n searches of the user.
-func (su savedSearchSuite) byUser(t *testing.T, s adapters.JobseekerStorage, user string, n int) []jobseeker.Search {
+func (su savedSearchSuite) byUser(t *testing.T, storage adapters.JobseekerStorage, user string, n int) []jobseeker.Search {
 	t.Helper()
-	got, err := s.Searches.ListByUser(context.Background(), user, n)
+	got, err := storage.Searches.ListByUser(context.Background(), user, n)
 	require.NoError(t, err)
 	return got
 }
@@ -152,7 +155,10 @@ func (su savedSearchSuite) unresolved(t *testing.T) {
 	first := newSearch(newID(), false, now)
 	second := newSearch(newID(), false, now)
 	textless := newSearch(newID(), false, now) // has no text to resolve
-	first.Resolved, second.Resolved, textless.Resolved, textless.Query = "", "", "", ""
+	first.Resolved = ""
+	second.Resolved = ""
+	textless.Resolved = ""
+	textless.Query = ""
 	for _, search := range []jobseeker.Search{resolved, first, second, textless} {
 		storeSearches(t, storage, search)
 	}
@@ -189,7 +195,7 @@ func (su savedSearchSuite) unresolved(t *testing.T) {
 func (su savedSearchSuite) lockedChanges(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
-	together(t, 12, func(int) error {
+	runConcurrently(t, 12, func(int) error {
 		return locked(storage, user, func(ctx context.Context) error {
 			have, err := storage.Searches.ListByUser(ctx, user, 50)
 			if err != nil || len(have) == 3 {
@@ -250,8 +256,8 @@ func AlertQueue(t *testing.T, open JobseekerOpener) {
 	require.Equal(t, first, list(3), "reading does not remove them")
 	require.NoError(t, storage.AlertQueue.Delete(ctx, nil))
 	require.NoError(t, storage.AlertQueue.Delete(ctx, first))
-	rest := list(5)
-	require.ElementsMatch(t, want, slices.Concat(first, rest))
+	remaining := list(5)
+	require.ElementsMatch(t, want, slices.Concat(first, remaining))
 	require.NoError(t, storage.AlertQueue.Delete(ctx, want))
 	require.Empty(t, list(5))
 }
@@ -279,11 +285,11 @@ func (su matchSuite) create(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
 	storeSearches(t, storage, search)
-	a := newMatch(search, newID(), now)
-	b := newMatch(search, newID(), now)
-	c := newMatch(search, newID(), now)
-	require.ElementsMatch(t, []jobseeker.Match{a, b}, storeMatches(t, storage, b, a))
-	require.Equal(t, []jobseeker.Match{c}, storeMatches(t, storage, c, a))
+	first := newMatch(search, newID(), now)
+	second := newMatch(search, newID(), now)
+	third := newMatch(search, newID(), now)
+	require.ElementsMatch(t, []jobseeker.Match{first, second}, storeMatches(t, storage, second, first))
+	require.Equal(t, []jobseeker.Match{third}, storeMatches(t, storage, third, first))
 	require.Empty(t, storeMatches(t, storage))
 	var many []jobseeker.Match
 	for range 2_500 {
@@ -297,19 +303,19 @@ func (su matchSuite) create(t *testing.T) {
 func (su matchSuite) createConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
-	var ms []jobseeker.Match
+	var matches []jobseeker.Match
 	for range 20 {
-		ms = append(ms, newMatch(search, newID(), now))
+		matches = append(matches, newMatch(search, newID(), now))
 	}
 	created := make([]int, 8)
-	together(t, 8, func(i int) error {
-		mine := slices.Clone(ms)
+	runConcurrently(t, 8, func(i int) error {
+		ordered := slices.Clone(matches)
 		if i%2 == 0 {
-			slices.Reverse(mine)
+			slices.Reverse(ordered)
 		}
 		return storage.Tx.Do(context.Background(), func(ctx context.Context) error {
-			fresh, err := storage.Matches.Create(ctx, mine)
-			created[i] = len(fresh)
+			new, err := storage.Matches.Create(ctx, ordered)
+			created[i] = len(new)
 			return err
 		})
 	})
@@ -317,7 +323,7 @@ func (su matchSuite) createConcurrently(t *testing.T) {
 	for _, n := range created {
 		total += n
 	}
-	require.Equal(t, len(ms), total)
+	require.Equal(t, len(matches), total)
 }
 
 // jobAlertsTurnedOff checks that no match is stored for a user who has turned off alerts. A
@@ -328,7 +334,8 @@ func (su matchSuite) jobAlertsTurnedOff(t *testing.T) {
 	on := newSearch(newID(), true, now)
 	unknown := newSearch(newID(), false, now) // a user without a stored profile
 	for _, profile := range []jobseeker.Profile{{UserID: off.UserID}, {UserID: on.UserID, JobAlerts: true}} {
-		withProfile(t, storage, profile.UserID, func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
+		withProfile(t, storage, profile.UserID,
+			func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
 	}
 	stored := []jobseeker.Match{newMatch(on, newID(), now), newMatch(unknown, newID(), now)}
 	require.ElementsMatch(t, stored, storeMatches(t, storage, append(stored, newMatch(off, newID(), now))...))
@@ -363,7 +370,8 @@ func (su matchSuite) digests(t *testing.T) {
 	}
 	matches := list(user, digest, 10)
 	require.Len(t, matches, 3)
-	require.Equal(t, []string{recent, recent, old}, []string{matches[0].ListingID, matches[1].ListingID, matches[2].ListingID})
+	require.Equal(t, []string{recent, recent, old},
+		[]string{matches[0].ListingID, matches[1].ListingID, matches[2].ListingID})
 	require.ElementsMatch(t, []string{first.Name, "Other"}, []string{matches[0].SearchName, matches[1].SearchName})
 	require.Len(t, list(user, digest, 1), 1)
 	require.Empty(t, list(newID(), digest, 10))
@@ -412,8 +420,8 @@ func (su matchSuite) digestsConcurrently(t *testing.T) {
 		storeSearches(t, storage, search)
 		storeMatches(t, storage, newMatch(search, newID(), now))
 	}
-	served := make([]int, 6)
-	together(t, 6, func(i int) error {
+	assigned := make([]int, 6)
+	runConcurrently(t, 6, func(i int) error {
 		for range 4 {
 			n := 0
 			if err := storage.Tx.Do(context.Background(), func(ctx context.Context) error {
@@ -423,13 +431,13 @@ func (su matchSuite) digestsConcurrently(t *testing.T) {
 			}); err != nil {
 				return err
 			}
-			served[i] += n
+			assigned[i] += n
 		}
 		return nil
 	})
-	rest, _ := assignDigests(t, storage, 100, now, now.Add(time.Hour))
-	total := len(rest)
-	for _, n := range served {
+	remaining, _ := assignDigests(t, storage, 100, now, now.Add(time.Hour))
+	total := len(remaining)
+	for _, n := range assigned {
 		total += n
 	}
 	require.Equal(t, 12, total)
@@ -437,10 +445,10 @@ func (su matchSuite) digestsConcurrently(t *testing.T) {
 
 // retention checks that old matches are deleted, with five matches that are one hour apart.
 func (su matchSuite) retention(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), false, now)
 	for i := range 5 {
-		storeMatches(t, s, newMatch(search, newID(), now.Add(time.Duration(i)*time.Hour)))
+		storeMatches(t, storage, newMatch(search, newID(), now.Add(time.Duration(i)*time.Hour)))
 	}
-	checkRetention(t, s.Retention, jobseeker.MatchKind, now.Add(3*time.Hour))
+	checkRetention(t, storage.Retention, jobseeker.MatchKind, now.Add(3*time.Hour))
 }

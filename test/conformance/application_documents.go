@@ -13,12 +13,12 @@ import (
 )
 
 // newApplicationDocument returns a document of the application.
-func newApplicationDocument(a hiring.Application, now time.Time) hiring.Document {
+func newApplicationDocument(application hiring.Application, now time.Time) hiring.Document {
 	return hiring.Document{
 		ID:             newID(),
-		ApplicationID:  a.ID,
-		OrganizationID: a.OrganizationID,
-		ApplicantID:    a.ApplicantID,
+		ApplicationID:  application.ID,
+		OrganizationID: application.OrganizationID,
+		ApplicantID:    application.ApplicantID,
 		Type:           "cv",
 		Title:          "Zoë's \"100%\"",
 		FileName:       "Lebenslauf für alle.pdf",
@@ -30,7 +30,9 @@ func newApplicationDocument(a hiring.Application, now time.Time) hiring.Document
 }
 
 // attachDocuments stores documents that are attached to the application.
-func attachDocuments(t testing.TB, storage adapters.HiringStorage, application hiring.Application, n int, now time.Time) (out []hiring.Document) {
+func attachDocuments(
+	t testing.TB, storage adapters.HiringStorage, application hiring.Application, n int, now time.Time,
+) (out []hiring.Document) {
 	t.Helper()
 	for range n {
 		document := newApplicationDocument(application, now)
@@ -59,20 +61,20 @@ type applicationDocumentSuite struct {
 // list returns the documents of an application that are visible to v.
 func (su applicationDocumentSuite) list(
 	t *testing.T,
-	s adapters.HiringStorage,
-	v hiring.Visibility,
+	storage adapters.HiringStorage,
+	visibility hiring.Visibility,
 	applicationID string,
 ) []hiring.Document {
 	t.Helper()
-	got, err := s.Documents.List(context.Background(), v, applicationID)
+	got, err := storage.Documents.List(context.Background(), visibility, applicationID)
 	require.NoError(t, err)
 	return got
 }
 
 // claim returns ID and extension of the released documents that it claims until the given time.
-func (su applicationDocumentSuite) claim(t *testing.T, s adapters.HiringStorage, now, until time.Time) []string {
+func (su applicationDocumentSuite) claim(t *testing.T, storage adapters.HiringStorage, now, until time.Time) []string {
 	t.Helper()
-	got, err := s.Documents.Claim(context.Background(), 10, now, until)
+	got, err := storage.Documents.Claim(context.Background(), 10, now, until)
 	require.NoError(t, err)
 	return list.Map(got, func(document hiring.Document) string { return document.ID + document.Extension })
 }
@@ -85,15 +87,20 @@ func (su applicationDocumentSuite) attach(t *testing.T) {
 	application := apply(t, storage, newID(), newID(), now)
 	document := newApplicationDocument(application, now)
 	require.NoError(t, storage.Documents.Reserve(ctx, document, now.Add(time.Hour)))
-	require.Empty(t, su.list(t, storage, toOrganization(application.OrganizationID), application.ID), "not attached yet")
-	require.Error(t, storage.Documents.Attach(ctx, application.ApplicantID, application.ID, 2, now), "only one is reserved")
+	require.Empty(t, su.list(t, storage, toOrganization(application.OrganizationID), application.ID),
+		"not attached yet")
+	require.Error(t, storage.Documents.Attach(ctx, application.ApplicantID, application.ID, 2, now),
+		"only one is reserved")
 	require.Empty(t, su.list(t, storage, toOrganization(application.OrganizationID), application.ID))
 	require.Error(t, storage.Documents.Attach(ctx, newID(), application.ID, 1, now), "of another applicant")
 	require.NoError(t, storage.Documents.Attach(ctx, application.ApplicantID, application.ID, 1, now))
-	require.Equal(t, []hiring.Document{document}, su.list(t, storage, toOrganization(application.OrganizationID), application.ID))
-	require.Equal(t, []hiring.Document{document}, su.list(t, storage, ofApplicant(application.ApplicantID), application.ID))
 	require.Equal(t, []hiring.Document{document},
-		su.list(t, storage, hiring.Visibility{OrganizationID: newID(), ApplicantID: application.ApplicantID}, application.ID))
+		su.list(t, storage, toOrganization(application.OrganizationID), application.ID))
+	require.Equal(t, []hiring.Document{document},
+		su.list(t, storage, ofApplicant(application.ApplicantID), application.ID))
+	require.Equal(t, []hiring.Document{document},
+		su.list(t, storage, hiring.Visibility{OrganizationID: newID(), ApplicantID: application.ApplicantID},
+			application.ID))
 	require.Empty(t, su.claim(t, storage, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)))
 	require.Error(t, storage.Documents.Reserve(ctx, document, now.Add(time.Hour)), "the same id")
 }
@@ -104,7 +111,7 @@ func (su applicationDocumentSuite) otherOwner(t *testing.T) {
 	ctx := context.Background()
 	storage, now := openHiring(t, su.open)
 	application := apply(t, storage, newID(), newID(), now)
-	ds := attachDocuments(t, storage, application, 2, now)
+	documents := attachDocuments(t, storage, application, 2, now)
 	require.Empty(t, su.list(t, storage, toOrganization(newID()), application.ID))
 	require.Empty(t, su.list(t, storage, ofApplicant(newID()), application.ID))
 	require.Empty(t, su.list(t, storage, hiring.Visibility{}, application.ID))
@@ -112,8 +119,9 @@ func (su applicationDocumentSuite) otherOwner(t *testing.T) {
 	n, err := storage.Documents.Release(ctx, newID(), application.ID, now)
 	require.NoError(t, err)
 	require.Zero(t, n)
-	require.NoError(t, storage.Documents.Delete(ctx, []string{ds[0].ID, ds[1].ID}))
-	require.Equal(t, ds, su.list(t, storage, toOrganization(application.OrganizationID), application.ID), "an attached document is not deleted")
+	require.NoError(t, storage.Documents.Delete(ctx, []string{documents[0].ID, documents[1].ID}))
+	require.Equal(t, documents, su.list(t, storage, toOrganization(application.OrganizationID), application.ID),
+		"an attached document is not deleted")
 }
 
 // expiry checks that a document that is not attached in time is released, and is claimed again
@@ -139,13 +147,13 @@ func (su applicationDocumentSuite) expiry(t *testing.T) {
 func (su applicationDocumentSuite) release(t *testing.T) {
 	ctx := context.Background()
 	storage, now := openHiring(t, su.open)
-	a, b := apply(t, storage, newID(), newID(), now), apply(t, storage, newID(), newID(), now)
-	released, kept := attachDocuments(t, storage, a, 2, now), attachDocuments(t, storage, b, 1, now)
-	n, err := storage.Documents.Release(ctx, a.ApplicantID, a.ID, now.Add(time.Minute))
+	first, second := apply(t, storage, newID(), newID(), now), apply(t, storage, newID(), newID(), now)
+	released, kept := attachDocuments(t, storage, first, 2, now), attachDocuments(t, storage, second, 1, now)
+	n, err := storage.Documents.Release(ctx, first.ApplicantID, first.ID, now.Add(time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
-	require.Empty(t, su.list(t, storage, toOrganization(a.OrganizationID), a.ID))
-	require.Equal(t, kept, su.list(t, storage, toOrganization(b.OrganizationID), b.ID))
+	require.Empty(t, su.list(t, storage, toOrganization(first.OrganizationID), first.ID))
+	require.Equal(t, kept, su.list(t, storage, toOrganization(second.OrganizationID), second.ID))
 	require.Empty(t, su.claim(t, storage, now, now.Add(time.Hour)))
 	require.ElementsMatch(t, []string{released[0].ID + ".pdf", released[1].ID + ".pdf"},
 		su.claim(t, storage, now.Add(time.Minute), now.Add(time.Hour)))
@@ -156,19 +164,19 @@ func (su applicationDocumentSuite) release(t *testing.T) {
 func (su applicationDocumentSuite) claimedOnce(t *testing.T) {
 	ctx := context.Background()
 	storage, now := openHiring(t, su.open)
-	a := newApplication(newID(), newID(), now)
+	application := newApplication(newID(), newID(), now)
 	for range 12 {
-		require.NoError(t, storage.Documents.Reserve(ctx, newApplicationDocument(a, now), now))
+		require.NoError(t, storage.Documents.Reserve(ctx, newApplicationDocument(application, now), now))
 	}
 	claims := make([][]hiring.Document, 13)
-	together(t, 12, func(i int) (err error) {
+	runConcurrently(t, 12, func(i int) (err error) {
 		claims[i], err = storage.Documents.Claim(ctx, 2, now, now.Add(time.Hour))
 		return err
 	})
 	claims[12], _ = storage.Documents.Claim(ctx, 100, now, now.Add(time.Hour))
 	seenIDs := map[string]bool{}
-	for _, c := range claims {
-		for _, document := range c {
+	for _, claim := range claims {
+		for _, document := range claim {
 			require.False(t, seenIDs[document.ID])
 			seenIDs[document.ID] = true
 		}

@@ -14,11 +14,11 @@ import (
 )
 
 // newNote returns a note about the application.
-func newNote(a hiring.Application, author string, now time.Time) hiring.Note {
+func newNote(application hiring.Application, author string, now time.Time) hiring.Note {
 	return hiring.Note{
 		ID:             newID(),
-		ApplicationID:  a.ID,
-		OrganizationID: a.OrganizationID,
+		ApplicationID:  application.ID,
+		OrganizationID: application.OrganizationID,
 		AuthorID:       author,
 		Text:           "Zoë said \"100%\"\n\t\\ _ \U0001F469",
 		WrittenAt:      now,
@@ -26,8 +26,8 @@ func newNote(a hiring.Application, author string, now time.Time) hiring.Note {
 }
 
 // newRating returns a rating of the application.
-func newRating(a hiring.Application, author string, stars int, now time.Time) hiring.Rating {
-	return hiring.Rating{ApplicationID: a.ID, OrganizationID: a.OrganizationID, AuthorID: author, Stars: stars, RatedAt: now}
+func newRating(application hiring.Application, author string, stars int, now time.Time) hiring.Rating {
+	return hiring.Rating{ApplicationID: application.ID, OrganizationID: application.OrganizationID, AuthorID: author, Stars: stars, RatedAt: now}
 }
 
 // ApplicationNotes checks the port hiring.Notes.
@@ -40,12 +40,13 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 		otherApplication := apply(t, storage, newID(), newID(), now)
 		var want []hiring.Note
 		for range 5 {
-			n := newNote(application, newID(), now)
-			require.NoError(t, storage.Notes.Create(ctx, n))
-			want = append([]hiring.Note{n}, want...)
+			note := newNote(application, newID(), now)
+			require.NoError(t, storage.Notes.Create(ctx, note))
+			want = append([]hiring.Note{note}, want...)
 		}
 		require.NoError(t, storage.Notes.Create(ctx, newNote(otherApplication, newID(), now)))
-		got, err := storage.Notes.List(ctx, application.OrganizationID, application.ID, page.Request{Number: 1, Size: 2})
+		got, err := storage.Notes.List(ctx, application.OrganizationID, application.ID,
+			page.Request{Number: 1, Size: 2})
 		require.NoError(t, err)
 		require.Equal(t, page.Result[hiring.Note]{Items: want[:2], Total: 5, NextCursor: want[1].ID}, got)
 		got, err = storage.Notes.List(ctx, application.OrganizationID, application.ID, page.After(want[1].ID, 3))
@@ -56,14 +57,14 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 
 	// The longest note has only characters of four bytes, for columns whose limit counts bytes.
 	t.Run("long text", func(t *testing.T) {
-		s, now := openHiring(t, open)
-		a := apply(t, s, newID(), newID(), now)
-		n := newNote(a, newID(), now)
-		n.Text = strings.Repeat("\U0001F469", hiring.MaxNote)
-		require.NoError(t, s.Notes.Create(ctx, n))
-		got, err := s.Notes.List(ctx, a.OrganizationID, a.ID, page.After("", 1))
+		storage, now := openHiring(t, open)
+		application := apply(t, storage, newID(), newID(), now)
+		note := newNote(application, newID(), now)
+		note.Text = strings.Repeat("\U0001F469", hiring.MaxNote)
+		require.NoError(t, storage.Notes.Create(ctx, note))
+		got, err := storage.Notes.List(ctx, application.OrganizationID, application.ID, page.After("", 1))
 		require.NoError(t, err)
-		require.Equal(t, []hiring.Note{n}, got.Items)
+		require.Equal(t, []hiring.Note{note}, got.Items)
 	})
 
 	// A note belongs to one application of one organization, and only its author can delete it.
@@ -77,12 +78,17 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 			got, err := storage.Notes.List(ctx, elsewhere[0], elsewhere[1], page.After("", 10))
 			require.NoError(t, err)
 			require.Empty(t, got.Items)
-			require.ErrorIs(t, storage.Notes.Delete(ctx, elsewhere[0], elsewhere[1], note.AuthorID, note.ID), hiring.ErrNoteNotFound)
+			require.ErrorIs(t, storage.Notes.Delete(ctx, elsewhere[0], elsewhere[1], note.AuthorID, note.ID),
+				hiring.ErrNoteNotFound)
 		}
-		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, newID(), note.ID), hiring.ErrNoteNotFound, "of another author")
-		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID, newID()), hiring.ErrNoteNotFound)
-		require.NoError(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID, note.ID))
-		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID, note.ID), hiring.ErrNoteNotFound, "deleted already")
+		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, newID(), note.ID),
+			hiring.ErrNoteNotFound, "of another author")
+		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID,
+			newID()), hiring.ErrNoteNotFound)
+		require.NoError(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID,
+			note.ID))
+		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID,
+			note.ID), hiring.ErrNoteNotFound, "deleted already")
 		got, err := storage.Notes.List(ctx, application.OrganizationID, application.ID, page.After("", 10))
 		require.NoError(t, err)
 		require.Empty(t, got.Items)
@@ -112,10 +118,10 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 	})
 
 	t.Run("one per author, concurrently", func(t *testing.T) {
-		s, now := openHiring(t, open)
-		a, author := apply(t, s, newID(), newID(), now), newID()
-		together(t, 8, func(i int) error { return s.Ratings.Upsert(ctx, newRating(a, author, i%5+1, now)) })
-		got, err := s.Ratings.List(ctx, a.OrganizationID, a.ID, 10)
+		storage, now := openHiring(t, open)
+		application, author := apply(t, storage, newID(), newID(), now), newID()
+		runConcurrently(t, 8, func(i int) error { return storage.Ratings.Upsert(ctx, newRating(application, author, i%5+1, now)) })
+		got, err := storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
 	})
@@ -126,19 +132,21 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		storage, now := openHiring(t, open)
 		organization := newID()
 		application := apply(t, storage, organization, newID(), now)
-		b := apply(t, storage, organization, newID(), now)
+		otherApplication := apply(t, storage, organization, newID(), now)
 		unrated := apply(t, storage, organization, newID(), now)
 		foreign := apply(t, storage, newID(), newID(), now)
-		for _, r := range []hiring.Rating{
+		for _, rating := range []hiring.Rating{
 			newRating(application, newID(), 4, now), newRating(application, newID(), 5, now),
-			newRating(b, newID(), 1, now), newRating(foreign, newID(), 3, now),
+			newRating(otherApplication, newID(), 1, now), newRating(foreign, newID(), 3, now),
 		} {
-			require.NoError(t, storage.Ratings.Upsert(ctx, r))
+			require.NoError(t, storage.Ratings.Upsert(ctx, rating))
 		}
-		ids := list.Map([]hiring.Application{application, b, unrated, foreign}, func(a hiring.Application) string { return a.ID })
+		ids := list.Map([]hiring.Application{application, otherApplication, unrated, foreign},
+			func(application hiring.Application) string { return application.ID })
 		got, err := storage.Ratings.Summarize(ctx, organization, ids)
 		require.NoError(t, err)
-		require.Equal(t, map[string]hiring.RatingSummary{application.ID: {Count: 2, Sum: 9}, b.ID: {Count: 1, Sum: 1}}, got)
+		require.Equal(t, map[string]hiring.RatingSummary{application.ID: {Count: 2, Sum: 9}, otherApplication.ID: {Count: 1, Sum: 1}},
+			got)
 		got, err = storage.Ratings.Summarize(ctx, organization, ids[:1])
 		require.NoError(t, err)
 		require.Len(t, got, 1)
@@ -148,18 +156,18 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 	t.Run("other owner", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
-		r := newRating(application, newID(), 4, now)
-		require.NoError(t, storage.Ratings.Upsert(ctx, r))
-		require.NoError(t, storage.Ratings.Delete(ctx, newID(), application.ID, r.AuthorID))
-		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, newID(), r.AuthorID))
+		rating := newRating(application, newID(), 4, now)
+		require.NoError(t, storage.Ratings.Upsert(ctx, rating))
+		require.NoError(t, storage.Ratings.Delete(ctx, newID(), application.ID, rating.AuthorID))
+		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, newID(), rating.AuthorID))
 		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, application.ID, newID()))
 		got, err := storage.Ratings.List(ctx, newID(), application.ID, 10)
 		require.NoError(t, err)
 		require.Empty(t, got)
 		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
-		require.Equal(t, []hiring.Rating{r}, got)
-		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, application.ID, r.AuthorID))
+		require.Equal(t, []hiring.Rating{rating}, got)
+		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, application.ID, rating.AuthorID))
 		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Empty(t, got)

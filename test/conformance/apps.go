@@ -30,13 +30,15 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 			_, err = fixture.Apps.Get(fixture.ctx(), ownerID, app.ID)
 			require.ErrorIs(t, err, integrations.ErrAppNotFound)
 			require.ErrorIs(t, fixture.Apps.Delete(fixture.ctx(), ownerID, app.ID), integrations.ErrAppNotFound)
-			require.Empty(t, fixture.apps(integrations.AppFilter{OwnerID: ownerID}, page.Request{Number: 1, Size: 9}).Items)
+			require.Empty(t, fixture.listApps(integrations.AppFilter{OwnerID: ownerID},
+				page.Request{Number: 1, Size: 9}).Items)
 			require.Empty(
 				t,
-				fixture.apps(integrations.AppFilter{OwnerID: ownerID, IDs: []string{app.ID}}, page.Request{Number: 1, Size: 9}).Items,
+				fixture.listApps(integrations.AppFilter{OwnerID: ownerID, IDs: []string{app.ID}},
+					page.Request{Number: 1, Size: 9}).Items,
 			)
 		}
-		require.Empty(t, fixture.apps(integrations.AppFilter{}, page.Request{Number: 1, Size: 9}).Items, "no owner")
+		require.Empty(t, fixture.listApps(integrations.AppFilter{}, page.Request{Number: 1, Size: 9}).Items, "no owner")
 		// An update with the id of an owner who does not own the application.
 		foreign := app
 		foreign.OwnerID = otherID
@@ -46,34 +48,34 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 	// The pages of an owner's applications, newest first.
 	t.Run("list", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		me := newID()
+		ownerID := newID()
 		var all []integrations.App
 		for range 5 {
-			all = append([]integrations.App{fixture.application(me)}, all...)
+			all = append([]integrations.App{fixture.createApp(ownerID)}, all...)
 		}
-		mine := integrations.AppFilter{OwnerID: me}
-		first := fixture.apps(mine, page.Request{Number: 1, Size: 3})
+		ofOwner := integrations.AppFilter{OwnerID: ownerID}
+		first := fixture.listApps(ofOwner, page.Request{Number: 1, Size: 3})
 		require.Equal(t, all[:3], first.Items)
 		require.Equal(t, 5, first.Total)
-		rest := fixture.apps(mine, page.Request{Number: 2, Size: 3, Cursor: first.NextCursor})
-		require.Equal(t, all[3:], rest.Items)
-		require.Empty(t, rest.NextCursor)
-		require.Equal(t, 5, rest.Total)
-		whole := fixture.apps(mine, page.Request{Number: 1, Size: 5})
+		second := fixture.listApps(ofOwner, page.Request{Number: 2, Size: 3, Cursor: first.NextCursor})
+		require.Equal(t, all[3:], second.Items)
+		require.Empty(t, second.NextCursor)
+		require.Equal(t, 5, second.Total)
+		whole := fixture.listApps(ofOwner, page.Request{Number: 1, Size: 5})
 		require.Equal(t, all, whole.Items)
 		require.Equal(t, 5, whole.Total)
 		require.Empty(t, whole.NextCursor)
-		require.Equal(t, 5, fixture.apps(mine, page.Request{Number: 9, Size: 3}).Total, "beyond the end")
+		require.Equal(t, 5, fixture.listApps(ofOwner, page.Request{Number: 9, Size: 3}).Total, "beyond the end")
 	})
 
 	// Operators list the applications of all owners.
 	t.Run("list of any owner", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		second, third := fixture.application(newID()), fixture.application(fixture.app.OwnerID)
-		all := fixture.apps(integrations.AppFilter{OwnerID: integrations.AnyOwner}, page.Request{Number: 1, Size: 2})
+		second, third := fixture.createApp(newID()), fixture.createApp(fixture.app.OwnerID)
+		all := fixture.listApps(integrations.AppFilter{OwnerID: integrations.AnyOwner}, page.Request{Number: 1, Size: 2})
 		require.Equal(t, []integrations.App{third, second}, all.Items)
 		require.Equal(t, 3, all.Total)
-		some := fixture.apps(
+		some := fixture.listApps(
 			integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: []string{fixture.app.ID, newID(), second.ID}},
 			page.Request{Number: 1, Size: 3},
 		)
@@ -83,13 +85,13 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 	// Three of ten concurrent creations succeed if an owner may have three applications.
 	t.Run("limit", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		me := newID()
-		require.Equal(t, 3, atOnce(t, 10, func(int) (bool, error) {
+		ownerID := newID()
+		require.Equal(t, 3, countConcurrent(t, 10, func(int) (bool, error) {
 			err := fixture.Apps.Create(
 				fixture.ctx(),
 				integrations.App{
 					ID:           newID(),
-					OwnerID:      me,
+					OwnerID:      ownerID,
 					Plan:         integrations.Free,
 					RedirectURIs: []string{},
 					CreatedAt:    fixture.now(),
@@ -108,7 +110,7 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 	// Get in a transaction locks the application, so that each of ten updates appends its x.
 	t.Run("concurrent updates", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		together(t, 10, func(int) error {
+		runConcurrently(t, 10, func(int) error {
 			return fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
 				b, err := fixture.Apps.Get(ctx, fixture.app.OwnerID, fixture.app.ID)
 				if err != nil {
@@ -131,12 +133,12 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 	// An API request has only the key, so its hash must find the key and the application.
 	t.Run("get by hash", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		fixture.key(fixture.app)
-		want := fixture.key(fixture.app)
-		k, app, err := fixture.Keys.GetByHash(fixture.ctx(), want.Hash)
+		fixture.createKey(fixture.app)
+		want := fixture.createKey(fixture.app)
+		key, app, err := fixture.Keys.GetByHash(fixture.ctx(), want.Hash)
 		require.NoError(t, err)
 		require.Equal(t, fixture.app, app)
-		require.Equal(t, want, k)
+		require.Equal(t, want, key)
 		_, _, err = fixture.Keys.GetByHash(fixture.ctx(), "nothing")
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 	})
@@ -145,7 +147,7 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 	// another owner or for another application.
 	t.Run("other owner", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		k, otherID := fixture.key(fixture.app), newID()
+		key, otherID := fixture.createKey(fixture.app), newID()
 		require.ErrorIs(
 			t,
 			fixture.Keys.Create(fixture.ctx(), otherID,
@@ -161,11 +163,11 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 		keys, err := fixture.Keys.List(fixture.ctx(), otherID, fixture.app.ID)
 		require.NoError(t, err)
 		require.Empty(t, keys)
-		mine := fixture.application(fixture.app.OwnerID)
+		otherApp := fixture.createApp(fixture.app.OwnerID)
 		for ownerID, filter := range map[string]integrations.KeyFilter{
-			otherID:             {AppID: fixture.app.ID, ID: k.ID},
+			otherID:             {AppID: fixture.app.ID, ID: key.ID},
 			newID():             {},
-			fixture.app.OwnerID: {AppID: mine.ID, ID: k.ID},
+			fixture.app.OwnerID: {AppID: otherApp.ID, ID: key.ID},
 		} {
 			n, err := fixture.Keys.Delete(fixture.ctx(), ownerID, filter)
 			require.NoError(t, err)
@@ -175,9 +177,10 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 
 	t.Run("delete", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		first, second := fixture.key(fixture.app), fixture.key(fixture.app)
+		first, second := fixture.createKey(fixture.app), fixture.createKey(fixture.app)
 		for _, want := range []int{1, 0} {
-			n, err := fixture.Keys.Delete(fixture.ctx(), fixture.app.OwnerID, integrations.KeyFilter{AppID: fixture.app.ID, ID: second.ID})
+			n, err := fixture.Keys.Delete(fixture.ctx(), fixture.app.OwnerID,
+				integrations.KeyFilter{AppID: fixture.app.ID, ID: second.ID})
 			require.NoError(t, err)
 			require.Equal(t, want, n)
 		}
@@ -192,15 +195,18 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 	// filter deletes all keys of the owner.
 	t.Run("delete by owner and time", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		mine, theirs := fixture.application(fixture.app.OwnerID), fixture.application(newID())
-		old := []integrations.Key{fixture.key(fixture.app), fixture.key(mine)}
+		otherApp, theirs := fixture.createApp(fixture.app.OwnerID), fixture.createApp(newID())
+		old := []integrations.Key{fixture.createKey(fixture.app), fixture.createKey(otherApp)}
 		fixture.clk.Advance(time.Minute)
-		boundary, kept, foreign := fixture.now(), fixture.key(fixture.app), fixture.key(theirs)
-		n, err := fixture.Keys.Delete(fixture.ctx(), fixture.app.OwnerID, integrations.KeyFilter{CreatedBefore: boundary})
+		boundary := fixture.now()
+		kept := fixture.createKey(fixture.app)
+		foreign := fixture.createKey(theirs)
+		n, err := fixture.Keys.Delete(fixture.ctx(), fixture.app.OwnerID,
+			integrations.KeyFilter{CreatedBefore: boundary})
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
-		for _, k := range old {
-			_, _, err := fixture.Keys.GetByHash(fixture.ctx(), k.Hash)
+		for _, key := range old {
+			_, _, err := fixture.Keys.GetByHash(fixture.ctx(), key.Hash)
 			require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 		}
 		_, _, err = fixture.Keys.GetByHash(fixture.ctx(), kept.Hash)
@@ -215,9 +221,9 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 	// The keys of a deleted application are invalid.
 	t.Run("deleted application", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		k := fixture.key(fixture.app)
+		key := fixture.createKey(fixture.app)
 		require.NoError(t, fixture.Apps.Delete(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID))
-		_, _, err := fixture.Keys.GetByHash(fixture.ctx(), k.Hash)
+		_, _, err := fixture.Keys.GetByHash(fixture.ctx(), key.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 	})
 }
@@ -229,13 +235,13 @@ func Usage(t *testing.T, open IntegrationsOpener) {
 	// application.
 	t.Run("concurrent additions", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		app, b := fixture.app, fixture.application(fixture.app.OwnerID)
+		app, otherApp := fixture.app, fixture.createApp(fixture.app.OwnerID)
 		require.NoError(t, fixture.Usage.Add(fixture.ctx(), nil, nil))
-		together(t, 10, func(int) error {
+		runConcurrently(t, 10, func(int) error {
 			return fixture.Usage.Add(
 				fixture.ctx(),
 				[]integrations.DayUsage{
-					{AppID: b.ID, Day: "2026-11-20", Requests: 1},
+					{AppID: otherApp.ID, Day: "2026-11-20", Requests: 1},
 					{AppID: app.ID, Day: "2026-11-20", Requests: 3, Errors: 1},
 					{AppID: app.ID, Day: "2026-11-21", Requests: 1},
 				},
@@ -266,10 +272,11 @@ func Usage(t *testing.T, open IntegrationsOpener) {
 	// unknown keys are ignored.
 	t.Run("last use of keys", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
-		first, second := fixture.key(fixture.app), fixture.key(fixture.app)
+		first, second := fixture.createKey(fixture.app), fixture.createKey(fixture.app)
 		now, later := fixture.now(), fixture.now().Add(time.Hour)
-		require.NoError(t, fixture.Usage.Add(fixture.ctx(), nil, map[string]time.Time{second.ID: later, first.ID: now, newID(): later}))
-		together(t, 5, func(int) error {
+		require.NoError(t, fixture.Usage.Add(fixture.ctx(), nil,
+			map[string]time.Time{second.ID: later, first.ID: now, newID(): later}))
+		runConcurrently(t, 5, func(int) error {
 			return fixture.Usage.Add(fixture.ctx(), nil, map[string]time.Time{second.ID: now, first.ID: now})
 		})
 		keys, err := fixture.Keys.List(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID)

@@ -20,7 +20,7 @@ func Audit(t *testing.T, open IdentityOpener) {
 	t.Run("entry of another database", func(t *testing.T) {
 		storage := open(t, newFakeClock())
 		requirePorts(t, storage)
-		e := audit.Entry{
+		entry := audit.Entry{
 			ID:      newID(),
 			At:      time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC),
 			Action:  audit.ExportCreated,
@@ -29,11 +29,11 @@ func Audit(t *testing.T, open IdentityOpener) {
 			Object:  "x",
 		}
 		for range 2 { // events are delivered at least once
-			require.NoError(t, storage.Audit.Record(audit.WithAddress(t.Context(), "192.0.2.44"), e))
+			require.NoError(t, storage.Audit.Record(audit.WithAddress(t.Context(), "192.0.2.44"), entry))
 		}
 		got, err := storage.AuditLog.List(t.Context(), audit.Filter{}, page.Request{Number: 1, Size: 10})
 		require.NoError(t, err)
-		require.Equal(t, []audit.Entry{e}, got.Items)
+		require.Equal(t, []audit.Entry{entry}, got.Items)
 	})
 }
 
@@ -44,19 +44,21 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	storage := open(t, clk)
 	requirePorts(t, storage)
 	ctx := audit.WithAddress(t.Context(), "192.0.2.44")
-	own, foreign, jo := newID(), newID(), newID()
+	own := newID()
+	foreign := newID()
+	jo := newID()
 	// record stores an entry a minute after the previous one and returns its time.
-	record := func(e audit.Entry) time.Time {
+	record := func(entry audit.Entry) time.Time {
 		clk.Advance(time.Minute)
-		require.NoError(t, storage.Audit.Record(ctx, e))
+		require.NoError(t, storage.Audit.Record(ctx, entry))
 		return clk.Now()
 	}
 	// list returns the objects of a page, its next cursor and the total.
-	list := func(f audit.Filter, r page.Request) (objects []string, next string, total int) {
-		got, err := storage.AuditLog.List(ctx, f, r)
+	list := func(filter audit.Filter, request page.Request) (objects []string, next string, total int) {
+		got, err := storage.AuditLog.List(ctx, filter, request)
 		require.NoError(t, err)
-		for _, e := range got.Items {
-			objects = append(objects, e.Object)
+		for _, entry := range got.Items {
+			objects = append(objects, entry.Object)
 		}
 		return objects, got.NextCursor, got.Total
 	}
@@ -86,7 +88,7 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 		got.Items[0],
 	)
 
-	for _, c := range []struct {
+	for _, test := range []struct {
 		filter audit.Filter
 		want   []string
 	}{
@@ -99,9 +101,9 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 		{audit.Filter{From: second}, []string{jo, "three", "two"}},
 		{audit.Filter{From: first, To: second}, []string{"one"}}, // To is excluded
 	} {
-		objects, _, total := list(c.filter, all)
-		require.Equal(t, c.want, objects, "%+v", c.filter)
-		require.Equal(t, len(c.want), total)
+		objects, _, total := list(test.filter, all)
+		require.Equal(t, test.want, objects, "%+v", test.filter)
+		require.Equal(t, len(test.want), total)
 	}
 	objects, next, total := list(audit.Filter{OrganizationID: own}, page.Request{Number: 1, Size: 1})
 	require.Equal(t, []string{"two"}, objects)
@@ -111,7 +113,8 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	require.Empty(t, next)
 
 	undone := storage.Tx.Do(ctx, func(ctx context.Context) error {
-		require.NoError(t, storage.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: own, Object: "undone"}))
+		require.NoError(t,
+			storage.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: own, Object: "undone"}))
 		return errUndo
 	})
 	require.ErrorIs(t, undone, errUndo)

@@ -27,9 +27,9 @@ func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, tim
 	t.Helper()
 	t.Parallel()
 	clk := newFakeClock()
-	s := open(t, clk)
-	requirePorts(t, s)
-	return s, clk.Now().Add(1234567 * time.Microsecond)
+	storage := open(t, clk)
+	requirePorts(t, storage)
+	return storage, clk.Now().Add(1234567 * time.Microsecond)
 }
 
 // A new owner that replaces a deleted one.
@@ -49,7 +49,8 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		return openBilling(t, open)
 	}
 	// change locks and changes a subscription and returns it as stored.
-	change := func(t *testing.T, storage adapters.BillingStorage, owner billing.Owner, fn func(sub *billing.Subscription)) billing.Subscription {
+	change := func(t *testing.T, storage adapters.BillingStorage, owner billing.Owner,
+		fn func(sub *billing.Subscription)) billing.Subscription {
 		t.Helper()
 		require.NoError(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
 			sub, err := storage.Subscriptions.Lock(ctx, owner)
@@ -87,8 +88,14 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		owner := payer()
 		var want billing.Subscription
 		got := change(t, storage, owner, func(sub *billing.Subscription) {
-			sub.Plan, sub.Status, sub.AutoRenew, sub.Failures, sub.Method = "premium", billing.PastDue, true, 2, someMethod
-			sub.AnchorAt, sub.ExpiresAt, sub.NextAt = now, now.Add(time.Hour), now.Add(2*time.Hour)
+			sub.Plan = "premium"
+			sub.Status = billing.PastDue
+			sub.AutoRenew = true
+			sub.Failures = 2
+			sub.Method = someMethod
+			sub.AnchorAt = now
+			sub.ExpiresAt = now.Add(time.Hour)
+			sub.NextAt = now.Add(2 * time.Hour)
 			want = *sub
 		})
 		require.Equal(t, want.Version+1, got.Version)
@@ -106,7 +113,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 	t.Run("concurrent changes", func(t *testing.T) {
 		storage, _ := start(t)
 		owner := payer()
-		together(t, 20, func(int) error {
+		runConcurrently(t, 20, func(int) error {
 			return storage.Tx.Do(ctx, func(ctx context.Context) error {
 				sub, err := storage.Subscriptions.Lock(ctx, owner)
 				if err != nil {
@@ -128,7 +135,8 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		var owners []billing.Owner
 		for i := range 4 {
 			owner := payer()
-			change(t, storage, owner, func(sub *billing.Subscription) { sub.NextAt = now.Add(-time.Duration(i) * time.Hour) })
+			change(t, storage, owner,
+				func(sub *billing.Subscription) { sub.NextAt = now.Add(-time.Duration(i) * time.Hour) })
 			owners = append([]billing.Owner{owner}, owners...)
 		}
 		change(t, storage, payer(), func(*billing.Subscription) {})
@@ -181,22 +189,22 @@ type chargeSuite struct {
 // start returns an empty storage of charges.
 func (su chargeSuite) start(t *testing.T) (billing.Charges, time.Time) {
 	t.Helper()
-	s, now := openBilling(t, su.open)
-	return s.Charges, now
+	storage, now := openBilling(t, su.open)
+	return storage.Charges, now
 }
 
 // chargesOf returns the charges that match the filter.
-func (su chargeSuite) chargesOf(t *testing.T, cs billing.Charges, f billing.ChargeFilter) []billing.Charge {
+func (su chargeSuite) chargesOf(t *testing.T, charges billing.Charges, filter billing.ChargeFilter) []billing.Charge {
 	t.Helper()
-	found, err := cs.List(context.Background(), f, 5)
+	found, err := charges.List(context.Background(), filter, 5)
 	require.NoError(t, err)
 	return found
 }
 
 // pending returns the pending charges of the owner.
-func (su chargeSuite) pending(t *testing.T, cs billing.Charges, owner billing.Owner) []billing.Charge {
+func (su chargeSuite) pending(t *testing.T, charges billing.Charges, owner billing.Owner) []billing.Charge {
 	t.Helper()
-	return su.chargesOf(t, cs, billing.ChargeFilter{Owner: owner, Status: billing.Pending})
+	return su.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, Status: billing.Pending})
 }
 
 // settle stores the result of a charge.
@@ -211,121 +219,127 @@ func (su chargeSuite) settle(t *testing.T, cs billing.Charges, c billing.Charge,
 // createAndUpdate checks that an attempt and a result are stored, and that a result is final: a
 // late attempt or another result does not change it, because the card may have been charged.
 func (su chargeSuite) createAndUpdate(t *testing.T) {
-	cs, now := su.start(t)
+	charges, now := su.start(t)
 	charge := newCharge(payer(), now)
 	charge.Renewal = true
-	require.Empty(t, su.pending(t, cs, charge.Owner))
-	require.NoError(t, cs.Create(context.Background(), charge))
-	require.Equal(t, []billing.Charge{charge}, su.pending(t, cs, charge.Owner))
+	require.Empty(t, su.pending(t, charges, charge.Owner))
+	require.NoError(t, charges.Create(context.Background(), charge))
+	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner))
 	charge.Attempts, charge.NextAt = 1, now.Add(time.Minute)
-	claimed, err := cs.Update(context.Background(), charge)
+	claimed, err := charges.Update(context.Background(), charge)
 	require.NoError(t, err)
 	require.True(t, claimed)
-	require.Equal(t, []billing.Charge{charge}, su.pending(t, cs, charge.Owner))
+	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner))
 	charge.Attempts, charge.ActionAt = 2, now.Add(time.Second)
-	waits, err := cs.Update(context.Background(), charge)
+	waits, err := charges.Update(context.Background(), charge)
 	require.NoError(t, err)
 	require.True(t, waits)
-	require.Equal(t, []billing.Charge{charge}, su.pending(t, cs, charge.Owner), "with the time of the action")
+	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner), "with the time of the action")
 	paid := charge
-	paid.Status, paid.Receipt, paid.Method = billing.Paid, "ch_1", billing.Method{}
-	late := paid
-	late.Attempts = 0
-	updated, err := cs.Update(context.Background(), late)
+	paid.Status = billing.Paid
+	paid.Receipt = "ch_1"
+	paid.Method = billing.Method{}
+	outdated := paid
+	outdated.Attempts = 0
+	updated, err := charges.Update(context.Background(), outdated)
 	require.NoError(t, err)
 	require.True(t, updated, "a result is stored whatever the number of attempts")
-	require.Equal(t, []billing.Charge{paid}, su.chargesOf(t, cs, billing.ChargeFilter{Owner: charge.Owner}))
+	require.Equal(t, []billing.Charge{paid}, su.chargesOf(t, charges, billing.ChargeFilter{Owner: charge.Owner}))
 	paid.Status = billing.Declined
-	for _, second := range []billing.Charge{paid, {ID: charge.ID, Owner: charge.Owner, Status: billing.Pending, Attempts: 3, NextAt: now}} {
-		updated, err = cs.Update(context.Background(), second)
+	for _, repeated := range []billing.Charge{paid, {ID: charge.ID, Owner: charge.Owner, Status: billing.Pending, Attempts: 3, NextAt: now}} {
+		updated, err = charges.Update(context.Background(), repeated)
 		require.NoError(t, err)
 		require.False(t, updated, "a result does not change")
 	}
-	require.Empty(t, su.pending(t, cs, charge.Owner))
+	require.Empty(t, su.pending(t, charges, charge.Owner))
 }
 
 // onePendingChargeAndOneOfAPeriod checks that an owner has at most one pending charge, and at
 // most one paid charge for the same period. A declined charge does not count.
 func (su chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
-	cs, now := su.start(t)
+	charges, now := su.start(t)
 	first := newCharge(payer(), now)
-	require.NoError(t, cs.Create(context.Background(), first))
-	require.Error(t, cs.Create(context.Background(), newCharge(first.Owner, now.Add(time.Hour))))
-	require.NoError(t, cs.Create(context.Background(), newCharge(payer(), now)))
-	su.settle(t, cs, first, billing.Declined)
+	require.NoError(t, charges.Create(context.Background(), first))
+	require.Error(t, charges.Create(context.Background(), newCharge(first.Owner, now.Add(time.Hour))))
+	require.NoError(t, charges.Create(context.Background(), newCharge(payer(), now)))
+	su.settle(t, charges, first, billing.Declined)
 	second := newCharge(first.Owner, now)
-	require.NoError(t, cs.Create(context.Background(), second))
-	su.settle(t, cs, second, billing.Paid)
-	require.Error(t, cs.Create(context.Background(), newCharge(first.Owner, now)))
-	require.NoError(t, cs.Create(context.Background(), newCharge(first.Owner, now.Add(time.Hour))))
+	require.NoError(t, charges.Create(context.Background(), second))
+	su.settle(t, charges, second, billing.Paid)
+	require.Error(t, charges.Create(context.Background(), newCharge(first.Owner, now)))
+	require.NoError(t, charges.Create(context.Background(), newCharge(first.Owner, now.Add(time.Hour))))
 }
 
 // concurrentCreation checks that an owner cannot have two pending charges: one of twenty
 // concurrent creations succeeds.
 func (su chargeSuite) concurrentCreation(t *testing.T) {
-	cs, now := su.start(t)
+	charges, now := su.start(t)
 	owner := payer()
 	require.Equal(t, 1,
-		atOnce(t, 20, func(int) (bool, error) { return cs.Create(context.Background(), newCharge(owner, now)) == nil, nil }))
+		countConcurrent(t, 20,
+			func(int) (bool, error) {
+				return charges.Create(context.Background(), newCharge(owner, now)) == nil, nil
+			}))
 }
 
 // concurrentAttempts checks that one of ten callers stores each attempt, so that one calls the
 // payment provider.
 func (su chargeSuite) concurrentAttempts(t *testing.T) {
-	cs, now := su.start(t)
+	charges, now := su.start(t)
 	charge := newCharge(payer(), now)
-	require.NoError(t, cs.Create(context.Background(), charge))
+	require.NoError(t, charges.Create(context.Background(), charge))
 	charge.NextAt = now.Add(time.Minute)
 	for attempt := range 3 {
 		charge.Attempts = attempt + 1
-		require.Equal(t, 1, atOnce(t, 10, func(int) (bool, error) { return cs.Update(context.Background(), charge) }))
+		require.Equal(t, 1, countConcurrent(t, 10, func(int) (bool, error) { return charges.Update(context.Background(), charge) }))
 	}
-	require.Equal(t, []billing.Charge{charge}, su.pending(t, cs, charge.Owner))
+	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner))
 }
 
 // otherOwner checks that an update with another owner changes nothing.
 func (su chargeSuite) otherOwner(t *testing.T) {
-	cs, now := su.start(t)
+	charges, now := su.start(t)
 	charge := newCharge(payer(), now)
-	require.NoError(t, cs.Create(context.Background(), charge))
+	require.NoError(t, charges.Create(context.Background(), charge))
 	foreign := charge
 	foreign.Owner = payer()
 	for _, status := range []billing.ChargeStatus{billing.Paid, billing.Pending} {
 		foreign.Status, foreign.Attempts = status, 1
-		ok, err := cs.Update(context.Background(), foreign)
+		ok, err := charges.Update(context.Background(), foreign)
 		require.NoError(t, err)
 		require.False(t, ok)
 	}
-	require.Empty(t, su.chargesOf(t, cs, billing.ChargeFilter{Owner: foreign.Owner}))
-	require.Equal(t, []billing.Charge{charge}, su.pending(t, cs, charge.Owner))
+	require.Empty(t, su.chargesOf(t, charges, billing.ChargeFilter{Owner: foreign.Owner}))
+	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner))
 }
 
 // list checks the filters, and that a filter needs an owner or a due time, so that no caller
 // reads all charges by mistake.
 func (su chargeSuite) list(t *testing.T) {
-	cs, now := su.start(t)
+	charges, now := su.start(t)
 	owner := payer()
 	var want []billing.Charge
 	for i := range 3 {
-		c := newCharge(owner, now.Add(time.Duration(i)*time.Hour))
-		require.NoError(t, cs.Create(context.Background(), c))
-		su.settle(t, cs, c, billing.Declined)
-		c.Status = billing.Declined
-		want = append([]billing.Charge{c}, want...)
+		charge := newCharge(owner, now.Add(time.Duration(i)*time.Hour))
+		require.NoError(t, charges.Create(context.Background(), charge))
+		su.settle(t, charges, charge, billing.Declined)
+		charge.Status = billing.Declined
+		want = append([]billing.Charge{charge}, want...)
 	}
-	got, err := cs.List(context.Background(), billing.ChargeFilter{Owner: owner}, 2)
+	got, err := charges.List(context.Background(), billing.ChargeFilter{Owner: owner}, 2)
 	require.NoError(t, err)
 	require.Equal(t, want[:2], got)
 	late, early := newCharge(owner, now), newCharge(payer(), now.Add(-time.Hour))
-	require.NoError(t, cs.Create(context.Background(), late))
-	require.NoError(t, cs.Create(context.Background(), early))
-	require.Equal(t, []billing.Charge{late}, su.pending(t, cs, owner))
-	require.Equal(t, want, su.chargesOf(t, cs, billing.ChargeFilter{Owner: owner, Status: billing.Declined}))
-	require.Equal(t, []billing.Charge{early, late}, su.chargesOf(t, cs, billing.ChargeFilter{DueBy: now}))
-	require.Equal(t, []billing.Charge{late}, su.chargesOf(t, cs, billing.ChargeFilter{Owner: owner, DueBy: now}))
-	require.Equal(t, []billing.Charge{early}, su.chargesOf(t, cs, billing.ChargeFilter{DueBy: now.Add(-time.Microsecond)}))
-	for _, f := range []billing.ChargeFilter{{}, {Status: billing.Pending}} {
-		require.Empty(t, su.chargesOf(t, cs, f), "neither an owner nor a due time")
+	require.NoError(t, charges.Create(context.Background(), late))
+	require.NoError(t, charges.Create(context.Background(), early))
+	require.Equal(t, []billing.Charge{late}, su.pending(t, charges, owner))
+	require.Equal(t, want, su.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, Status: billing.Declined}))
+	require.Equal(t, []billing.Charge{early, late}, su.chargesOf(t, charges, billing.ChargeFilter{DueBy: now}))
+	require.Equal(t, []billing.Charge{late}, su.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, DueBy: now}))
+	require.Equal(t, []billing.Charge{early},
+		su.chargesOf(t, charges, billing.ChargeFilter{DueBy: now.Add(-time.Microsecond)}))
+	for _, filter := range []billing.ChargeFilter{{}, {Status: billing.Pending}} {
+		require.Empty(t, su.chargesOf(t, charges, filter), "neither an owner nor a due time")
 	}
 }
 
@@ -333,22 +347,24 @@ func (su chargeSuite) list(t *testing.T) {
 // remains, without the payment method. Only a pending charge keeps the id of the method.
 func (su chargeSuite) erasedOwner(t *testing.T) {
 	storage, now := openBilling(t, su.open)
-	cs, owner, anonymous := storage.Charges, payer(), deletedOwner()
+	charges := storage.Charges
+	owner := payer()
+	anonymous := deletedOwner()
 	paid := newCharge(owner, now)
-	open := newCharge(owner, now.Add(time.Hour))
+	pending := newCharge(owner, now.Add(time.Hour))
 	other := newCharge(payer(), now)
-	require.NoError(t, cs.Create(context.Background(), paid))
-	su.settle(t, cs, paid, billing.Paid)
-	require.NoError(t, cs.Create(context.Background(), open))
-	require.NoError(t, cs.Create(context.Background(), other))
+	require.NoError(t, charges.Create(context.Background(), paid))
+	su.settle(t, charges, paid, billing.Paid)
+	require.NoError(t, charges.Create(context.Background(), pending))
+	require.NoError(t, charges.Create(context.Background(), other))
 	for range 2 {
 		require.NoError(t, storage.Subscriptions.Erase(context.Background(), owner, anonymous))
 	}
-	require.Empty(t, su.chargesOf(t, cs, billing.ChargeFilter{Owner: owner}))
-	kept := su.chargesOf(t, cs, billing.ChargeFilter{Owner: anonymous})
+	require.Empty(t, su.chargesOf(t, charges, billing.ChargeFilter{Owner: owner}))
+	kept := su.chargesOf(t, charges, billing.ChargeFilter{Owner: anonymous})
 	require.Len(t, kept, 2)
 	require.Equal(t, billing.Method{ID: someMethod.ID}, kept[0].Method, "needed to repeat the call")
 	require.Equal(t, billing.Method{}, kept[1].Method)
 	require.Equal(t, paid.Amount, kept[1].Amount)
-	require.Equal(t, []billing.Charge{other}, su.chargesOf(t, cs, billing.ChargeFilter{Owner: other.Owner}))
+	require.Equal(t, []billing.Charge{other}, su.chargesOf(t, charges, billing.ChargeFilter{Owner: other.Owner}))
 }

@@ -32,17 +32,21 @@ type bookmarkSuite struct {
 }
 
 // create stores a bookmark of the listing.
-func (su bookmarkSuite) create(t *testing.T, s adapters.JobseekerStorage, user, listing string, now time.Time) jobseeker.Bookmark {
+func (su bookmarkSuite) create(
+	t *testing.T, storage adapters.JobseekerStorage, user, listing string, now time.Time,
+) jobseeker.Bookmark {
 	t.Helper()
-	b := jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, Notes: "Zoë's \"100%\"", SavedAt: now}
-	withProfile(t, s, user, func(ctx context.Context) error { return s.Bookmarks.Upsert(ctx, b) })
-	return b
+	bookmark := jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, Notes: "Zoë's \"100%\"", SavedAt: now}
+	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, bookmark) })
+	return bookmark
 }
 
 // list returns the user's bookmarks that match the filter.
-func (su bookmarkSuite) list(t *testing.T, s adapters.JobseekerStorage, user string, f jobseeker.BookmarkFilter) []jobseeker.Bookmark {
+func (su bookmarkSuite) list(
+	t *testing.T, storage adapters.JobseekerStorage, user string, filter jobseeker.BookmarkFilter,
+) []jobseeker.Bookmark {
 	t.Helper()
-	got, err := s.Bookmarks.List(context.Background(), user, f, firstHundred)
+	got, err := storage.Bookmarks.List(context.Background(), user, filter, firstHundred)
 	require.NoError(t, err)
 	require.Equal(t, len(got.Items), got.Total)
 	return got.Items
@@ -53,11 +57,12 @@ func (su bookmarkSuite) list(t *testing.T, s adapters.JobseekerStorage, user str
 func (su bookmarkSuite) onePerListing(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user, listing := newID(), newID()
-	b := su.create(t, storage, user, listing, now)
+	bookmark := su.create(t, storage, user, listing, now)
 	require.Error(t, locked(storage, user, func(ctx context.Context) error {
-		return storage.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
+		return storage.Bookmarks.Upsert(ctx,
+			jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
 	}))
-	require.Equal(t, []jobseeker.Bookmark{b}, su.list(t, storage, user, jobseeker.BookmarkFilter{}))
+	require.Equal(t, []jobseeker.Bookmark{bookmark}, su.list(t, storage, user, jobseeker.BookmarkFilter{}))
 	su.create(t, storage, newID(), listing, now)
 	require.Len(t, su.list(t, storage, user, jobseeker.BookmarkFilter{}), 1)
 }
@@ -67,14 +72,16 @@ func (su bookmarkSuite) onePerListing(t *testing.T) {
 func (su bookmarkSuite) onePerListingConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user, listing := newID(), newID()
-	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
+	require.Equal(t, 1, countConcurrent(t, 20, func(int) (bool, error) {
 		created := false
 		err := locked(storage, user, func(ctx context.Context) error {
-			found, err := storage.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{ListingIDs: []string{listing}}, firstHundred)
+			found, err := storage.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{ListingIDs: []string{listing}},
+				firstHundred)
 			if created = err == nil && found.Total == 0; !created {
 				return err
 			}
-			return storage.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
+			return storage.Bookmarks.Upsert(ctx,
+				jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
 		})
 		return created, err
 	}))
@@ -89,7 +96,7 @@ func (su bookmarkSuite) pages(t *testing.T) {
 		want = append([]jobseeker.Bookmark{su.create(t, storage, user, newID(), now)}, want...)
 	}
 	su.create(t, storage, newID(), newID(), now)
-	require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Bookmark], error) {
+	require.Equal(t, want, listAllPages(t, 2, func(r page.Request) (page.Result[jobseeker.Bookmark], error) {
 		return storage.Bookmarks.List(context.Background(), user, jobseeker.BookmarkFilter{}, r)
 	}))
 }
@@ -98,29 +105,31 @@ func (su bookmarkSuite) pages(t *testing.T) {
 // another user.
 func (su bookmarkSuite) otherOwner(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
-	b := su.create(t, storage, newID(), newID(), now)
-	stolen := b
+	bookmark := su.create(t, storage, newID(), newID(), now)
+	stolen := bookmark
 	stolen.UserID, stolen.Notes = newID(), "x"
-	require.Error(t, locked(storage, stolen.UserID, func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, stolen) }))
-	for _, other := range []struct{ user, id string }{{newID(), b.ID}, {b.UserID, newID()}} {
+	require.Error(t, locked(storage, stolen.UserID,
+		func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, stolen) }))
+	for _, other := range []struct{ user, id string }{{newID(), bookmark.ID}, {bookmark.UserID, newID()}} {
 		require.Empty(t, su.list(t, storage, other.user, jobseeker.BookmarkFilter{ID: other.id}))
-		require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), other.user, other.id), jobseeker.ErrBookmarkNotFound)
+		require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), other.user, other.id),
+			jobseeker.ErrBookmarkNotFound)
 	}
-	require.Equal(t, []jobseeker.Bookmark{b}, su.list(t, storage, b.UserID, jobseeker.BookmarkFilter{ID: b.ID}))
+	require.Equal(t, []jobseeker.Bookmark{bookmark}, su.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{ID: bookmark.ID}))
 }
 
 // updateAndDelete checks that an update replaces the notes, also with the same or no text, and
 // that only the first deletion finds the bookmark.
 func (su bookmarkSuite) updateAndDelete(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
-	b := su.create(t, storage, newID(), newID(), now)
+	bookmark := su.create(t, storage, newID(), newID(), now)
 	for _, notes := range []string{"other", "other", ""} {
-		b.Notes = notes
-		withProfile(t, storage, b.UserID, func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, b) })
-		require.Equal(t, []jobseeker.Bookmark{b}, su.list(t, storage, b.UserID, jobseeker.BookmarkFilter{}))
+		bookmark.Notes = notes
+		withProfile(t, storage, bookmark.UserID, func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, bookmark) })
+		require.Equal(t, []jobseeker.Bookmark{bookmark}, su.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{}))
 	}
-	require.NoError(t, storage.Bookmarks.Delete(context.Background(), b.UserID, b.ID))
-	require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), b.UserID, b.ID), jobseeker.ErrBookmarkNotFound)
+	require.NoError(t, storage.Bookmarks.Delete(context.Background(), bookmark.UserID, bookmark.ID))
+	require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), bookmark.UserID, bookmark.ID), jobseeker.ErrBookmarkNotFound)
 }
 
 // filterByListings checks that a filter selects the caller's bookmarks of the listings only,
@@ -128,32 +137,32 @@ func (su bookmarkSuite) updateAndDelete(t *testing.T) {
 func (su bookmarkSuite) filterByListings(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
-	a, b := su.create(t, storage, user, newID(), now), su.create(t, storage, newID(), newID(), now)
+	own, foreign := su.create(t, storage, user, newID(), now), su.create(t, storage, newID(), newID(), now)
 	su.create(t, storage, user, newID(), now)
-	require.Equal(t, []jobseeker.Bookmark{a},
-		su.list(t, storage, user, jobseeker.BookmarkFilter{ListingIDs: []string{a.ListingID, b.ListingID, newID()}}))
-	require.Empty(t, su.list(t, storage, user, jobseeker.BookmarkFilter{ID: a.ID, ListingIDs: []string{newID()}}))
+	require.Equal(t, []jobseeker.Bookmark{own},
+		su.list(t, storage, user, jobseeker.BookmarkFilter{ListingIDs: []string{own.ListingID, foreign.ListingID, newID()}}))
+	require.Empty(t, su.list(t, storage, user, jobseeker.BookmarkFilter{ID: own.ID, ListingIDs: []string{newID()}}))
 }
 
 // reminders checks that ClaimReminders returns each bookmark of the listings once, at most
 // three at a time.
 func (su bookmarkSuite) reminders(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
-	listing, another := newID(), newID()
+	listing, otherListing := newID(), newID()
 	var want []string
 	for range 3 {
 		want = append(want, su.create(t, storage, newID(), listing, now).ID)
 	}
 	su.create(t, storage, newID(), newID(), now)
-	want = append(want, su.create(t, storage, newID(), another, now).ID)
+	want = append(want, su.create(t, storage, newID(), otherListing, now).ID)
 	var got []string
-	for _, n := range []int{3, 1, 0} {
+	for _, count := range []int{3, 1, 0} {
 		require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
-			claimed, err := storage.Bookmarks.ClaimReminders(ctx, []string{listing, another}, 3)
+			claimed, err := storage.Bookmarks.ClaimReminders(ctx, []string{listing, otherListing}, 3)
 			require.NoError(t, err)
-			require.Len(t, claimed, n)
-			for _, b := range claimed {
-				got = append(got, b.ID)
+			require.Len(t, claimed, count)
+			for _, bookmark := range claimed {
+				got = append(got, bookmark.ID)
 			}
 			return nil
 		}))
@@ -177,7 +186,7 @@ func (su bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
 		return context.Canceled
 	}))
 	claims := make([][]jobseeker.Bookmark, 13)
-	together(t, 12, func(i int) error {
+	runConcurrently(t, 12, func(i int) error {
 		return storage.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
 			claims[i], err = storage.Bookmarks.ClaimReminders(ctx, []string{listing}, 2)
 			return err
@@ -187,9 +196,9 @@ func (su bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
 	claims[12], err = storage.Bookmarks.ClaimReminders(context.Background(), []string{listing}, 100)
 	require.NoError(t, err)
 	seenIDs := map[string]bool{}
-	for _, b := range slices.Concat(claims...) {
-		require.False(t, seenIDs[b.ID])
-		seenIDs[b.ID] = true
+	for _, bookmark := range slices.Concat(claims...) {
+		require.False(t, seenIDs[bookmark.ID])
+		seenIDs[bookmark.ID] = true
 	}
 	require.Len(t, seenIDs, 12)
 }

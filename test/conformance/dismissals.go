@@ -16,30 +16,30 @@ func Dismissals(t *testing.T, open JobseekerOpener) {
 	// does not count twice.
 	t.Run("limit per user", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
-		user, otherID := newID(), newID()
+		user, otherUser := newID(), newID()
 		listings := []string{newID(), newID(), newID(), newID()}
-		for i, l := range listings {
+		for i, listing := range listings {
 			for range 2 {
-				require.NoError(t, storage.Dismissals.Create(ctx, user, l, now.Add(time.Duration(i)*time.Hour), 3))
+				require.NoError(t, storage.Dismissals.Create(ctx, user, listing, now.Add(time.Duration(i)*time.Hour), 3))
 			}
 		}
-		require.NoError(t, storage.Dismissals.Create(ctx, otherID, listings[0], now, 3))
+		require.NoError(t, storage.Dismissals.Create(ctx, otherUser, listings[0], now, 3))
 		got, err := storage.Dismissals.ListByListings(ctx, user, append(listings, newID()))
 		require.NoError(t, err)
 		require.ElementsMatch(t, listings[1:], got)
 		none, err := storage.Dismissals.ListByListings(ctx, user, nil)
 		require.NoError(t, err)
 		require.Empty(t, none)
-		got, err = storage.Dismissals.ListByListings(ctx, otherID, listings)
+		got, err = storage.Dismissals.ListByListings(ctx, otherUser, listings)
 		require.NoError(t, err)
 		require.Equal(t, listings[:1], got)
 	})
 
 	t.Run("same listing, concurrently", func(t *testing.T) {
-		s, now := openJobseeker(t, open)
+		storage, now := openJobseeker(t, open)
 		user, listing := newID(), newID()
-		together(t, 20, func(int) error { return s.Dismissals.Create(ctx, user, listing, now, 3) })
-		got, err := s.Dismissals.ListByListings(ctx, user, []string{listing})
+		runConcurrently(t, 20, func(int) error { return storage.Dismissals.Create(ctx, user, listing, now, 3) })
+		got, err := storage.Dismissals.ListByListings(ctx, user, []string{listing})
 		require.NoError(t, err)
 		require.Equal(t, []string{listing}, got)
 	})

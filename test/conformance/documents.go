@@ -36,7 +36,8 @@ func newDocument(user string, kind jobseeker.DocumentType, isDefault bool, now t
 func storeDocument(t testing.TB, storage adapters.JobseekerStorage, document jobseeker.Document) {
 	t.Helper()
 	withProfile(t, storage, document.UserID, func(ctx context.Context) error {
-		if err := storage.DocumentFiles.Reserve(ctx, document.UserID, document.File, document.UpdatedAt.Add(time.Hour)); err != nil {
+		if err := storage.DocumentFiles.Reserve(ctx, document.UserID, document.File,
+			document.UpdatedAt.Add(time.Hour)); err != nil {
 			return err
 		}
 		return storage.Documents.Upsert(ctx, document)
@@ -75,18 +76,19 @@ func (su documentSuite) add(
 }
 
 // get returns the user's documents with the id, all if it is empty.
-func (su documentSuite) get(t *testing.T, s adapters.JobseekerStorage, user, id string) []jobseeker.Document {
+func (su documentSuite) get(t *testing.T, storage adapters.JobseekerStorage, user, id string) []jobseeker.Document {
 	t.Helper()
-	got, err := s.Documents.List(context.Background(), user, jobseeker.DocumentFilter{ID: id}, page.Request{Number: 1, Size: 10})
+	got, err := storage.Documents.List(context.Background(), user, jobseeker.DocumentFilter{ID: id},
+		page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
 	require.Equal(t, len(got.Items), got.Total)
 	return got.Items
 }
 
 // released returns the ids of the files whose reservation ends at the given time.
-func (su documentSuite) released(t *testing.T, s adapters.JobseekerStorage, at time.Time) []jobseeker.DocumentFile {
+func (su documentSuite) released(t *testing.T, storage adapters.JobseekerStorage, at time.Time) []jobseeker.DocumentFile {
 	t.Helper()
-	files, err := s.DocumentFiles.Claim(context.Background(), 10, at, at.Add(time.Microsecond))
+	files, err := storage.DocumentFiles.Claim(context.Background(), 10, at, at.Add(time.Microsecond))
 	require.NoError(t, err)
 	return files
 }
@@ -98,7 +100,10 @@ func (su documentSuite) createAndUpdate(t *testing.T) {
 	document := su.add(t, storage, newID(), jobseeker.CV, true, now)
 	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
 	old := document.File
-	document.Title, document.FileName, document.IsDefault, document.UpdatedAt = "T", "", false, now.Add(time.Hour)
+	document.Title = "T"
+	document.FileName = ""
+	document.IsDefault = false
+	document.UpdatedAt = now.Add(time.Hour)
 	document.Content = jobseeker.Content{
 		File:      jobseeker.DocumentFile{ID: newID(), Extension: ".txt"},
 		Size:      1,
@@ -110,7 +115,8 @@ func (su documentSuite) createAndUpdate(t *testing.T) {
 	require.Empty(t, su.released(t, storage, document.UpdatedAt.Add(-time.Microsecond)))
 	require.Equal(t, []jobseeker.DocumentFile{old}, su.released(t, storage, document.UpdatedAt))
 	document.Title = "Same file"
-	withProfile(t, storage, document.UserID, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) })
+	withProfile(t, storage, document.UserID,
+		func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) })
 	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
 }
 
@@ -121,14 +127,17 @@ func (su documentSuite) fileNotReserved(t *testing.T) {
 	stored := su.add(t, storage, newID(), jobseeker.CV, false, now)
 	expired := newDocument(stored.UserID, jobseeker.CV, false, now)
 	foreign := newDocument(stored.UserID, jobseeker.CV, false, now)
-	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stored.UserID, expired.File, expired.UpdatedAt))
+	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stored.UserID, expired.File,
+		expired.UpdatedAt))
 	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), newID(), foreign.File, now.Add(time.Hour)))
 	used := newDocument(stored.UserID, jobseeker.CV, false, now)
 	used.File = stored.File
 	replaced := stored
 	replaced.File = jobseeker.DocumentFile{ID: newID()}
-	for _, document := range []jobseeker.Document{expired, foreign, used, replaced, newDocument(stored.UserID, jobseeker.CV, false, now)} {
-		require.Error(t, locked(storage, document.UserID, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) }))
+	for _, document := range []jobseeker.Document{expired, foreign, used, replaced, newDocument(stored.UserID,
+		jobseeker.CV, false, now)} {
+		require.Error(t, locked(storage, document.UserID,
+			func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) }))
 	}
 	require.Equal(t, []jobseeker.Document{stored}, su.get(t, storage, stored.UserID, ""))
 }
@@ -140,23 +149,27 @@ func (su documentSuite) otherOwner(t *testing.T) {
 	document := su.add(t, storage, newID(), jobseeker.CV, false, now)
 	stolen := newDocument(newID(), jobseeker.CV, false, now)
 	stolen.ID = document.ID
-	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stolen.UserID, stolen.File, now.Add(time.Hour)))
-	require.Error(t, locked(storage, stolen.UserID, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, stolen) }))
+	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stolen.UserID, stolen.File,
+		now.Add(time.Hour)))
+	require.Error(t, locked(storage, stolen.UserID,
+		func(ctx context.Context) error { return storage.Documents.Upsert(ctx, stolen) }))
 	for _, other := range []struct{ user, id string }{{newID(), document.ID}, {document.UserID, newID()}} {
 		require.Empty(t, su.get(t, storage, other.user, other.id))
-		require.ErrorIs(t, storage.Documents.Delete(context.Background(), other.user, other.id, now), jobseeker.ErrDocumentNotFound)
+		require.ErrorIs(t, storage.Documents.Delete(context.Background(), other.user, other.id, now),
+			jobseeker.ErrDocumentNotFound)
 	}
 	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
 }
 
 // delete checks that the file of a deleted document is released at the given time.
 func (su documentSuite) delete(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
-	document := su.add(t, s, newID(), jobseeker.CV, false, now)
-	require.NoError(t, s.Documents.Delete(context.Background(), document.UserID, document.ID, now.Add(time.Minute)))
-	require.ErrorIs(t, s.Documents.Delete(context.Background(), document.UserID, document.ID, now), jobseeker.ErrDocumentNotFound)
-	require.Empty(t, su.released(t, s, now))
-	require.Equal(t, []jobseeker.DocumentFile{document.File}, su.released(t, s, now.Add(time.Minute)))
+	storage, now := openJobseeker(t, su.open)
+	document := su.add(t, storage, newID(), jobseeker.CV, false, now)
+	require.NoError(t, storage.Documents.Delete(context.Background(), document.UserID, document.ID, now.Add(time.Minute)))
+	require.ErrorIs(t, storage.Documents.Delete(context.Background(), document.UserID, document.ID, now),
+		jobseeker.ErrDocumentNotFound)
+	require.Empty(t, su.released(t, storage, now))
+	require.Equal(t, []jobseeker.DocumentFile{document.File}, su.released(t, storage, now.Add(time.Minute)))
 }
 
 // pages checks that pages of two contain the user's documents of all types, newest first.
@@ -168,7 +181,7 @@ func (su documentSuite) pages(t *testing.T) {
 		want = append([]jobseeker.Document{su.add(t, storage, user, kind, false, now)}, want...)
 	}
 	su.add(t, storage, newID(), jobseeker.CV, false, now)
-	require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Document], error) {
+	require.Equal(t, want, listAllPages(t, 2, func(r page.Request) (page.Result[jobseeker.Document], error) {
 		return storage.Documents.List(context.Background(), user, jobseeker.DocumentFilter{}, r)
 	}))
 }
@@ -180,28 +193,28 @@ func (su documentSuite) oneDefaultOfAType(t *testing.T) {
 	user := newID()
 	first := su.add(t, storage, user, jobseeker.CV, true, now)
 	letter := su.add(t, storage, user, jobseeker.CoverLetter, true, now)
-	other := su.add(t, storage, newID(), jobseeker.CV, true, now)
+	foreign := su.add(t, storage, newID(), jobseeker.CV, true, now)
 	second := su.add(t, storage, user, jobseeker.CV, true, now)
-	check := func(isDefault map[string]bool) {
+	requireDefaults := func(isDefault map[string]bool) {
 		t.Helper()
-		for _, document := range []jobseeker.Document{first, second, letter, other} {
+		for _, document := range []jobseeker.Document{first, second, letter, foreign} {
 			require.Equal(t, isDefault[document.ID], su.get(t, storage, document.UserID, document.ID)[0].IsDefault)
 		}
 	}
-	check(map[string]bool{second.ID: true, letter.ID: true, other.ID: true})
+	requireDefaults(map[string]bool{second.ID: true, letter.ID: true, foreign.ID: true})
 	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, first) })
-	check(map[string]bool{first.ID: true, letter.ID: true, other.ID: true})
+	requireDefaults(map[string]bool{first.ID: true, letter.ID: true, foreign.ID: true})
 	first.IsDefault = false
 	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, first) })
-	check(map[string]bool{letter.ID: true, other.ID: true})
+	requireDefaults(map[string]bool{letter.ID: true, foreign.ID: true})
 }
 
 // DocumentFiles checks the port jobseeker.DocumentFiles.
 func DocumentFiles(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
-	claim := func(t *testing.T, s adapters.JobseekerStorage, n int, now, until time.Time) []jobseeker.DocumentFile {
+	claim := func(t *testing.T, storage adapters.JobseekerStorage, n int, now, until time.Time) []jobseeker.DocumentFile {
 		t.Helper()
-		files, err := s.DocumentFiles.Claim(ctx, n, now, until)
+		files, err := storage.DocumentFiles.Claim(ctx, n, now, until)
 		require.NoError(t, err)
 		return files
 	}
@@ -218,7 +231,8 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 		require.Empty(t, claim(t, storage, 10, end.Add(-time.Microsecond), end))
 		require.Equal(t, []jobseeker.DocumentFile{file}, claim(t, storage, 10, end, end.Add(time.Minute)))
 		require.Empty(t, claim(t, storage, 10, end, end.Add(time.Minute)), "claimed by another caller")
-		require.Equal(t, []jobseeker.DocumentFile{file}, claim(t, storage, 10, end.Add(time.Minute), end.Add(time.Hour)))
+		require.Equal(t, []jobseeker.DocumentFile{file},
+			claim(t, storage, 10, end.Add(time.Minute), end.Add(time.Hour)))
 		require.NoError(t, storage.DocumentFiles.Delete(ctx, []string{file.ID}))
 		require.NoError(t, storage.DocumentFiles.Delete(ctx, nil))
 		require.Empty(t, claim(t, storage, 10, end.Add(2*time.Hour), end.Add(3*time.Hour)))
@@ -236,7 +250,8 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 		storeDocument(t, storage, used)
 		require.NoError(t, storage.DocumentFiles.Reserve(ctx, used.UserID, used.File, now))
 		require.NoError(t, storage.DocumentFiles.Delete(ctx, []string{used.File.ID}))
-		require.NotContains(t, claim(t, storage, 10, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)), used.File, "the file of a document")
+		require.NotContains(t, claim(t, storage, 10, now.Add(1_000*time.Hour), now.Add(2_000*time.Hour)), used.File,
+			"the file of a document")
 	})
 
 	// The files that were released first are claimed first.
@@ -245,7 +260,8 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 		var files []jobseeker.DocumentFile
 		for i := range 4 {
 			files = append(files, jobseeker.DocumentFile{ID: newID()})
-			require.NoError(t, storage.DocumentFiles.Reserve(ctx, newID(), files[i], now.Add(-time.Duration(i)*time.Minute)))
+			require.NoError(t, storage.DocumentFiles.Reserve(ctx, newID(), files[i],
+				now.Add(-time.Duration(i)*time.Minute)))
 		}
 		require.ElementsMatch(t, files[2:], claim(t, storage, 2, now, now.Add(time.Hour)))
 		require.ElementsMatch(t, files[:2], claim(t, storage, 2, now, now.Add(time.Hour)))
@@ -261,18 +277,18 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 		// The last element is for the claim after the concurrent ones, which may have claimed
 		// fewer files.
 		claims := make([][]jobseeker.DocumentFile, 13)
-		together(t, 12, func(i int) (err error) {
+		runConcurrently(t, 12, func(i int) (err error) {
 			claims[i], err = storage.DocumentFiles.Claim(ctx, 2, now, now.Add(time.Hour))
 			return err
 		})
 		claims[12] = claim(t, storage, 100, now, now.Add(time.Hour))
-		seenIDs := map[jobseeker.DocumentFile]bool{}
+		claimed := map[jobseeker.DocumentFile]bool{}
 		for _, files := range claims {
-			for _, f := range files {
-				require.False(t, seenIDs[f])
-				seenIDs[f] = true
+			for _, file := range files {
+				require.False(t, claimed[file])
+				claimed[file] = true
 			}
 		}
-		require.Len(t, seenIDs, 12)
+		require.Len(t, claimed, 12)
 	})
 }

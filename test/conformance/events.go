@@ -51,7 +51,8 @@ func (su eventSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
 // record records the events in a transaction.
 func (su eventSuite) record(t *testing.T, database adapters.Database, events ...event.Event) {
 	t.Helper()
-	require.NoError(t, database.Tx.Do(t.Context(), func(ctx context.Context) error { return database.Events.Record(ctx, events...) }))
+	require.NoError(t, database.Tx.Do(t.Context(),
+		func(ctx context.Context) error { return database.Events.Record(ctx, events...) }))
 }
 
 // claim claims at most n events for a minute.
@@ -89,11 +90,11 @@ func (su eventSuite) committedEvent(t *testing.T) {
 // rollback checks that a transaction that fails records no event.
 func (su eventSuite) rollback(t *testing.T) {
 	database, _ := su.fresh(t)
-	boom := errors.New("boom")
+	errFailed := errors.New("boom")
 	require.ErrorIs(t, database.Tx.Do(t.Context(), func(ctx context.Context) error {
 		require.NoError(t, database.Events.Record(ctx, event.JobCreated{JobID: "j"}))
-		return boom
-	}), boom)
+		return errFailed
+	}), errFailed)
 	require.Empty(t, su.claim(t, database, 10))
 }
 
@@ -123,7 +124,8 @@ func (su eventSuite) eventOutsideATransaction(t *testing.T) {
 func (su eventSuite) nestedTransaction(t *testing.T) {
 	database, _ := su.fresh(t)
 	require.Error(t, database.Tx.Do(t.Context(), func(ctx context.Context) error {
-		require.NoError(t, database.Tx.Do(ctx, func(ctx context.Context) error { return database.Events.Record(ctx, event.JobCreated{JobID: "j"}) }))
+		require.NoError(t, database.Tx.Do(ctx,
+			func(ctx context.Context) error { return database.Events.Record(ctx, event.JobCreated{JobID: "j"}) }))
 		return errors.New("boom")
 	}))
 	require.Empty(t, su.claim(t, database, 10))
@@ -165,9 +167,9 @@ func (su eventSuite) sentEvents(t *testing.T) {
 	require.Len(t, got, 2)
 	require.NoError(t, database.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
 	clk.Advance(time.Hour)
-	left := su.claim(t, database, 10)
-	require.Len(t, left, 1)
-	require.Equal(t, got[1].ID, left[0].ID)
+	remaining := su.claim(t, database, 10)
+	require.Len(t, remaining, 1)
+	require.Equal(t, got[1].ID, remaining[0].ID)
 }
 
 // concurrentClaims checks that concurrent relays claim each event once.
@@ -181,9 +183,9 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 	su.record(t, database, events...)
 	var mu sync.Mutex
 	seenIDs := map[string]int{}
-	var wg sync.WaitGroup
+	var claiming sync.WaitGroup
 	for range claimers {
-		wg.Go(func() {
+		claiming.Go(func() {
 			for {
 				got, err := database.Outbox.Claim(context.Background(), 7, time.Minute)
 				if err != nil {
@@ -201,7 +203,7 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 			}
 		})
 	}
-	wg.Wait()
+	claiming.Wait()
 	// A claimer may end early if others have locked all remaining events. Claim the rest.
 	// left is still there.
 	for _, e := range su.claim(t, database, total) {
@@ -217,16 +219,17 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 // subject is leased, so that its consumers see the events in order.
 func (su eventSuite) orderWithinASubject(t *testing.T) {
 	database, clk := su.fresh(t)
-	su.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"}, event.JobClosed{JobID: "j"})
+	su.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"},
+		event.JobClosed{JobID: "j"})
 	first := su.claim(t, database, 1)
 	require.Equal(t, "job.created", first[0].Type)
 	other := su.claim(t, database, 10)
 	require.Len(t, other, 1, "later events of the same subject wait for it, and events of other subjects do not")
 	require.Equal(t, "k", other[0].Subject)
 	require.NoError(t, database.Outbox.MarkSent(t.Context(), first[0].ID))
-	rest := su.claim(t, database, 10)
-	require.Len(t, rest, 2)
-	require.Equal(t, []string{"job.updated", "job.closed"}, []string{rest[0].Type, rest[1].Type})
+	remaining := su.claim(t, database, 10)
+	require.Len(t, remaining, 2)
+	require.Equal(t, []string{"job.updated", "job.closed"}, []string{remaining[0].Type, remaining[1].Type})
 	clk.Advance(time.Minute)
 	require.Len(t, su.claim(t, database, 10), 3, "a lease that ends holds up nothing")
 }
@@ -235,11 +238,11 @@ func (su eventSuite) orderWithinASubject(t *testing.T) {
 func (su eventSuite) notificationOfACommit(t *testing.T) {
 	database, _ := su.fresh(t)
 	ctx, stop := context.WithCancel(t.Context())
-	one, two := database.Outbox.Notifications(ctx), database.Outbox.Notifications(t.Context())
+	first, second := database.Outbox.Notifications(ctx), database.Outbox.Notifications(t.Context())
 	su.record(t, database, event.JobCreated{JobID: "j"})
-	for _, c := range []<-chan struct{}{one, two} {
+	for _, notifications := range []<-chan struct{}{first, second} {
 		select {
-		case <-c:
+		case <-notifications:
 		case <-time.After(5 * time.Second):
 			require.Fail(t, "no notification")
 		}
@@ -279,16 +282,16 @@ func (su eventSuite) retention(t *testing.T) {
 	for _, e := range su.claim(t, database, 3) {
 		require.NoError(t, database.Outbox.MarkSent(t.Context(), e.ID))
 	}
-	forget := func(before time.Time) int {
+	deleteBefore := func(before time.Time) int {
 		n, err := retentionOf(t, database.Retention).DeleteBefore(t.Context(), event.Sent, before, 2)
 		require.NoError(t, err)
 		return n
 	}
-	require.Zero(t, forget(clk.Now()))
+	require.Zero(t, deleteBefore(clk.Now()))
 	clk.Advance(time.Hour)
-	require.Equal(t, 2, forget(clk.Now()))
-	require.Equal(t, 1, forget(clk.Now()))
-	require.Zero(t, forget(clk.Now()))
+	require.Equal(t, 2, deleteBefore(clk.Now()))
+	require.Equal(t, 1, deleteBefore(clk.Now()))
+	require.Zero(t, deleteBefore(clk.Now()))
 	require.Len(t, su.claim(t, database, 10), 1, "what was not sent is kept for ever")
 }
 

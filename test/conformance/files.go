@@ -41,14 +41,14 @@ func (su fileSuite) text(s string) func(io.Writer) error {
 // read returns the content of the file.
 func (su fileSuite) read(t *testing.T, store files.Store, key string) string {
 	t.Helper()
-	f, info, err := store.Open(context.Background(), key)
+	file, info, err := store.Open(context.Background(), key)
 	require.NoError(t, err)
-	defer func() { _ = f.Close() }()
-	b, err := io.ReadAll(f)
+	defer func() { _ = file.Close() }()
+	content, err := io.ReadAll(file)
 	require.NoError(t, err)
-	require.EqualValues(t, len(b), info.Size)
+	require.EqualValues(t, len(content), info.Size)
 	require.False(t, info.ModifiedAt.IsZero())
-	return string(b)
+	return string(content)
 }
 
 // putReplacesAFile checks that Put replaces the whole content, also with an empty one.
@@ -68,14 +68,14 @@ func (su fileSuite) interruptedPut(t *testing.T) {
 	t.Parallel()
 	store := requirePort(t, "files.Store", su.open(t))
 	require.NoError(t, store.Put(context.Background(), "one", su.text("first")))
-	boom := errors.New("boom")
+	errFailed := errors.New("boom")
 	require.ErrorIs(t, store.Put(context.Background(), "one", func(w io.Writer) error {
 		_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
-		return boom
-	}), boom)
+		return errFailed
+	}), errFailed)
 	require.Equal(t, "first", su.read(t, store, "one"))
-	gone, cancel := context.WithCancel(context.Background())
-	require.Error(t, store.Put(gone, "one", func(io.Writer) error { cancel(); return nil }))
+	cancelled, cancel := context.WithCancel(context.Background())
+	require.Error(t, store.Put(cancelled, "one", func(io.Writer) error { cancel(); return nil }))
 	require.Equal(t, "first", su.read(t, store, "one"))
 }
 
@@ -86,14 +86,14 @@ func (su fileSuite) readAfterTheCallHasEnded(t *testing.T) {
 	store := requirePort(t, "files.Store", su.open(t))
 	long := strings.Repeat("line\n", 100_000)
 	require.NoError(t, store.Put(context.Background(), "one", su.text(long)))
-	call, over := context.WithCancel(context.Background())
-	f, _, err := store.Open(call, "one")
+	call, cancel := context.WithCancel(context.Background())
+	file, _, err := store.Open(call, "one")
 	require.NoError(t, err)
-	defer func() { _ = f.Close() }()
-	over()
-	b, err := io.ReadAll(f)
+	defer func() { _ = file.Close() }()
+	cancel()
+	content, err := io.ReadAll(file)
 	require.NoError(t, err)
-	require.Len(t, b, len(long))
+	require.Len(t, content, len(long))
 }
 
 // largeFile checks a file of 20 MiB, which stores may write in several parts. If the write
@@ -111,18 +111,19 @@ func (su fileSuite) largeFile(t *testing.T) {
 	}
 	content := func() io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{}), size) }
 	require.NoError(t, store.Put(context.Background(), "large", su.text("small")))
-	require.NoError(t, store.Put(context.Background(), "large", func(w io.Writer) error { _, err := io.Copy(w, content()); return err }))
-	f, info, err := store.Open(context.Background(), "large")
+	require.NoError(t, store.Put(context.Background(), "large",
+		func(w io.Writer) error { _, err := io.Copy(w, content()); return err }))
+	file, info, err := store.Open(context.Background(), "large")
 	require.NoError(t, err)
-	defer func() { _ = f.Close() }()
+	defer func() { _ = file.Close() }()
 	require.EqualValues(t, size, info.Size)
-	require.Equal(t, sum(content()), sum(f))
-	for _, wrong := range []error{io.EOF, io.ErrUnexpectedEOF} { // the end of what write copies from
+	require.Equal(t, sum(content()), sum(file))
+	for _, failure := range []error{io.EOF, io.ErrUnexpectedEOF} { // the end of what write copies from
 		require.ErrorIs(t, store.Put(context.Background(), "large", func(w io.Writer) error {
 			_, err := io.Copy(w, io.LimitReader(content(), size/2))
-			return errors.Join(wrong, err)
-		}), wrong)
-		require.ErrorIs(t, store.Put(context.Background(), "large", func(io.Writer) error { return wrong }), wrong)
+			return errors.Join(failure, err)
+		}), failure)
+		require.ErrorIs(t, store.Put(context.Background(), "large", func(io.Writer) error { return failure }), failure)
 	}
 	second, info, err := store.Open(context.Background(), "large")
 	require.NoError(t, err)
@@ -175,12 +176,12 @@ func (su fileSuite) duringOutage(t *testing.T, store files.Store, begin, end fun
 		func() error { return opened(store, "a/missing") },
 		func() error { return store.Delete(context.Background(), "a/deleted") },
 	} {
-		err := failsInTime(t, try)
+		err := requireTimelyError(t, try)
 		require.NotErrorIs(t, err, files.ErrNotFound, "whether there is a file is unknown")
 		require.NotErrorIs(t, err, fault.ErrInvalid)
 	}
 	end()
-	recovers(t, func() error { return opened(store, "a/kept") })
+	waitForRecovery(t, func() error { return opened(store, "a/kept") })
 	require.Equal(t, "kept", su.read(t, store, "a/kept"))
 	require.Equal(t, "deleted", su.read(t, store, "a/deleted"))
 	require.ErrorIs(t, opened(store, "a/large"), files.ErrNotFound)
@@ -190,9 +191,9 @@ func (su fileSuite) duringOutage(t *testing.T, store files.Store, begin, end fun
 
 // opened returns the error of opening the file.
 func opened(store files.Store, key string) error {
-	f, _, err := store.Open(context.Background(), key)
+	file, _, err := store.Open(context.Background(), key)
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	return file.Close()
 }

@@ -39,9 +39,9 @@ func openHiring(t *testing.T, open HiringOpener) (adapters.HiringStorage, time.T
 	t.Helper()
 	t.Parallel()
 	clk := newFakeClock()
-	s := open(t, clk)
-	requirePorts(t, s)
-	return s, clk.Now().Add(1234567 * time.Microsecond)
+	storage := open(t, clk)
+	requirePorts(t, storage)
+	return storage, clk.Now().Add(1234567 * time.Microsecond)
 }
 
 // newApplication returns a pending application to a new listing of the organization.
@@ -51,11 +51,11 @@ func newApplication(organization, applicant string, at time.Time) hiring.Applica
 }
 
 // apply stores a new application.
-func apply(t testing.TB, s adapters.HiringStorage, organization, applicant string, at time.Time) hiring.Application {
+func apply(t testing.TB, storage adapters.HiringStorage, organization, applicant string, at time.Time) hiring.Application {
 	t.Helper()
-	a := newApplication(organization, applicant, at)
-	require.NoError(t, s.Applications.Create(context.Background(), a))
-	return a
+	application := newApplication(organization, applicant, at)
+	require.NoError(t, storage.Applications.Create(context.Background(), application))
+	return application
 }
 
 // changeOf returns the timeline entry of an employer's change to the current status.
@@ -79,9 +79,9 @@ func ofApplicant(id string) hiring.Visibility { return hiring.Visibility{Applica
 
 // isVisible reports whether the applicant sees the application, and requires that it is
 // as given.
-func isVisible(t *testing.T, s adapters.HiringStorage, application hiring.Application) bool {
+func isVisible(t *testing.T, storage adapters.HiringStorage, application hiring.Application) bool {
 	t.Helper()
-	got, err := s.Applications.Get(context.Background(), ofApplicant(application.ApplicantID), application.ID)
+	got, err := storage.Applications.Get(context.Background(), ofApplicant(application.ApplicantID), application.ID)
 	if errors.Is(err, hiring.ErrNotFound) {
 		return false
 	}
@@ -94,7 +94,8 @@ func isVisible(t *testing.T, s adapters.HiringStorage, application hiring.Applic
 func Applications(t *testing.T, open HiringOpener) {
 	t.Run("create, get, update", func(t *testing.T) { applicationsCreateGetUpdate(t, open) })
 	t.Run("one per applicant and listing", func(t *testing.T) { applicationsOnePerApplicantAndListing(t, open) })
-	t.Run("one per applicant and listing, concurrently", func(t *testing.T) { applicationsOnePerApplicantAndListingConcurrently(t, open) })
+	t.Run("one per applicant and listing, concurrently",
+		func(t *testing.T) { applicationsOnePerApplicantAndListingConcurrently(t, open) })
 	t.Run("rollback", func(t *testing.T) { applicationsRollback(t, open) })
 	t.Run("other owner", func(t *testing.T) { applicationsOtherOwner(t, open) })
 	t.Run("withdrawn by the applicant", func(t *testing.T) { applicationsWithdrawn(t, open) })
@@ -138,7 +139,8 @@ func applicationsOnePerApplicantAndListing(t *testing.T, open HiringOpener) {
 	require.False(t, isVisible(t, storage, otherApplication), "the transaction failed")
 	require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
 		_, err := storage.Applications.Get(ctx, toOrganization(application.OrganizationID), application.ID)
-		return errors.Join(err, storage.Applications.Create(ctx, otherApplication), storage.Applications.Create(ctx, second))
+		return errors.Join(err, storage.Applications.Create(ctx, otherApplication),
+			storage.Applications.Create(ctx, second))
 	}), hiring.ErrAlreadyApplied, "after a read")
 	require.False(t, isVisible(t, storage, otherApplication), "the transaction failed after a read")
 	require.NoError(t, storage.Applications.Create(ctx, otherApplication))
@@ -154,7 +156,7 @@ func applicationsOnePerApplicantAndListingConcurrently(t *testing.T, open Hiring
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	application := newApplication(newID(), newID(), now)
-	created := atOnce(t, 12, func(int) (bool, error) {
+	created := countConcurrent(t, 12, func(int) (bool, error) {
 		mine := application
 		mine.ID = newID()
 		err := storage.Tx.Do(ctx, func(ctx context.Context) error {
@@ -182,15 +184,17 @@ func applicationsRollback(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	first := page.Request{Number: 1, Size: 10}
 	storage, now := openHiring(t, open)
-	application, boom := apply(t, storage, newID(), newID(), now), errors.New("boom")
+	application, errFailed := apply(t, storage, newID(), newID(), now), errors.New("boom")
 	require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
 		got, err := storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), application.ID)
 		require.NoError(t, err)
 		got.Withdraw(now)
-		require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, got, changeOf(got, hiring.Pending)))
-		require.NoError(t, storage.Applications.Create(ctx, newApplication(application.OrganizationID, application.ApplicantID, now)))
-		return boom
-	}), boom)
+		require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, got,
+			changeOf(got, hiring.Pending)))
+		require.NoError(t, storage.Applications.Create(ctx, newApplication(application.OrganizationID,
+			application.ApplicantID, now)))
+		return errFailed
+	}), errFailed)
 	got, err := storage.Applications.List(ctx, ofApplicant(application.ApplicantID), hiring.ApplicationFilter{}, first)
 	require.NoError(t, err)
 	require.Equal(t, []hiring.Application{application}, got.Items)
@@ -248,17 +252,20 @@ func applicationsWithdrawn(t *testing.T, open HiringOpener) {
 	storage, now := openHiring(t, open)
 	application := apply(t, storage, newID(), newID(), now)
 	application.Withdraw(now)
-	require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application, changeOf(application, hiring.Pending)))
+	require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application,
+		changeOf(application, hiring.Pending)))
 	require.False(t, isVisible(t, storage, application))
 	mine, err := storage.Applications.List(ctx, ofApplicant(application.ApplicantID), hiring.ApplicationFilter{}, first)
 	require.NoError(t, err)
 	require.Zero(t, mine.Total)
-	theirs, err := storage.Applications.List(ctx, toOrganization(application.OrganizationID), hiring.ApplicationFilter{}, first)
+	theirs, err := storage.Applications.List(ctx, toOrganization(application.OrganizationID),
+		hiring.ApplicationFilter{}, first)
 	require.NoError(t, err)
 	require.Equal(t, []hiring.Application{application}, theirs.Items)
 	reopened := application
 	reopened.Status, reopened.WithdrawnAt = hiring.Accepted, nil
-	require.Error(t, storage.Applications.UpdateStatuses(ctx, application.OrganizationID, []hiring.Application{reopened}, nil))
+	require.Error(t, storage.Applications.UpdateStatuses(ctx, application.OrganizationID,
+		[]hiring.Application{reopened}, nil))
 	require.Error(t, storage.Applications.Update(ctx, application.ApplicantID, reopened))
 }
 
@@ -268,7 +275,8 @@ func ApplicationLists(t *testing.T, open HiringOpener) {
 	t.Run("visibility and filters", func(t *testing.T) { applicationListsVisibilityAndFilters(t, open) })
 	t.Run("count by status", func(t *testing.T) { applicationListsCountByStatus(t, open) })
 	t.Run("count by listing", func(t *testing.T) { applicationListsCountByListing(t, open) })
-	t.Run("count by status, as the applicant sees it", func(t *testing.T) { applicationListsCountByStatusForApplicant(t, open) })
+	t.Run("count by status, as the applicant sees it",
+		func(t *testing.T) { applicationListsCountByStatusForApplicant(t, open) })
 	t.Run("more than the exact total", func(t *testing.T) { applicationListsMoreThanTheExactTotal(t, open) })
 }
 
@@ -278,106 +286,143 @@ func ApplicationLists(t *testing.T, open HiringOpener) {
 func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
-	org, ann, otherID := newID(), newID(), newID()
+	org := newID()
+	ann := newID()
+	otherID := newID()
 	// at stores an application that was submitted days after now.
-	at := func(organization, applicant string, status hiring.Status, days int) hiring.Application {
+	submit := func(organization, applicant string, status hiring.Status, days int) hiring.Application {
 		a := newApplication(organization, applicant, now.AddDate(0, 0, days))
-		a.CoverLetter, a.ResumeURL, a.Answers, a.Status = "Letter", "https://example.org/cv.pdf", []hiring.Answer{
+		a.CoverLetter = "Letter"
+		a.ResumeURL = "https://example.org/cv.pdf"
+		a.Answers = []hiring.Answer{
 			{QuestionID: "a", Answer: "b"},
-		}, status
+		}
+		a.Status = status
 		require.NoError(t, storage.Applications.Create(ctx, a))
 		return a
 	}
-	first := at(org, newID(), hiring.Pending, 0)
-	second := at(org, ann, hiring.Review, 1)
-	third := at(otherID, ann, hiring.Pending, 2)
-	withdrawn := at(org, ann, hiring.Pending, 3)
+	first := submit(org, newID(), hiring.Pending, 0)
+	second := submit(org, ann, hiring.Review, 1)
+	third := submit(otherID, ann, hiring.Pending, 2)
+	withdrawn := submit(org, ann, hiring.Pending, 3)
 	withdrawn.WithdrawnAt, withdrawn.Status = &now, hiring.Withdrawn
 	require.NoError(t, storage.Applications.Update(ctx, ann, withdrawn))
-	elsewhere := at(otherID, newID(), hiring.Pending, 4)
+	foreign := submit(otherID, newID(), hiring.Pending, 4)
 	theirs := toOrganization(org)
 	own := ofApplicant(ann)
 	both := hiring.Visibility{OrganizationID: org, ApplicantID: ann}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name string
 		v    hiring.Visibility
 		f    hiring.ApplicationFilter
 		want []hiring.Application
 	}{
-		{"organization", theirs, hiring.ApplicationFilter{}, []hiring.Application{withdrawn, second, first}},
-		{"applicant", own, hiring.ApplicationFilter{}, []hiring.Application{third, second}},
-		{"both", both, hiring.ApplicationFilter{}, []hiring.Application{withdrawn, third, second, first}},
-		{"none", hiring.Visibility{}, hiring.ApplicationFilter{}, nil},
 		{
-			"ids",
-			both,
-			hiring.ApplicationFilter{IDs: []string{first.ID, third.ID, elsewhere.ID, newID()}},
-			[]hiring.Application{third, first},
+			name: "organization",
+			v:    theirs,
+			f:    hiring.ApplicationFilter{},
+			want: []hiring.Application{withdrawn, second, first},
 		},
-		{"listing", both, hiring.ApplicationFilter{ListingIDs: []string{second.ListingID}}, []hiring.Application{second}},
+		{name: "applicant", v: own, f: hiring.ApplicationFilter{}, want: []hiring.Application{third, second}},
 		{
-			"listings",
-			theirs,
-			hiring.ApplicationFilter{ListingIDs: []string{second.ListingID, third.ListingID, first.ListingID}},
-			[]hiring.Application{second, first},
+			name: "both",
+			v:    both,
+			f:    hiring.ApplicationFilter{},
+			want: []hiring.Application{withdrawn, third, second, first},
 		},
-		{"applicant of organization", theirs, hiring.ApplicationFilter{ApplicantID: ann}, []hiring.Application{withdrawn, second}},
-		{"other applicant", own, hiring.ApplicationFilter{ApplicantID: first.ApplicantID}, nil},
+		{name: "none", v: hiring.Visibility{}, f: hiring.ApplicationFilter{}, want: nil},
 		{
-			"statuses",
-			both,
-			hiring.ApplicationFilter{Statuses: []hiring.Status{hiring.Review, hiring.Withdrawn}},
-			[]hiring.Application{withdrawn, second},
+			name: "ids",
+			v:    both,
+			f:    hiring.ApplicationFilter{IDs: []string{first.ID, third.ID, foreign.ID, newID()}},
+			want: []hiring.Application{third, first},
 		},
 		{
-			"times",
-			both,
-			hiring.ApplicationFilter{AppliedFrom: second.AppliedAt, AppliedUntil: withdrawn.AppliedAt},
-			[]hiring.Application{third, second},
+			name: "listing",
+			v:    both,
+			f:    hiring.ApplicationFilter{ListingIDs: []string{second.ListingID}},
+			want: []hiring.Application{second},
 		},
-		{"only withdrawn", own, hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn}, []hiring.Application{withdrawn}},
-		{"include withdrawn", own, hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn,
-			ListingIDs: []string{first.ListingID, third.ListingID, withdrawn.ListingID}}, []hiring.Application{withdrawn, third}},
-		{"include withdrawn of ids", own, hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn,
-			IDs: []string{first.ID, withdrawn.ID}}, []hiring.Application{withdrawn}},
-		{"include all withdrawn", own, hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn}, []hiring.Application{withdrawn, third, second}},
+		{
+			name: "listings",
+			v:    theirs,
+			f:    hiring.ApplicationFilter{ListingIDs: []string{second.ListingID, third.ListingID, first.ListingID}},
+			want: []hiring.Application{second, first},
+		},
+		{
+			name: "applicant of organization",
+			v:    theirs,
+			f:    hiring.ApplicationFilter{ApplicantID: ann},
+			want: []hiring.Application{withdrawn, second},
+		},
+		{name: "other applicant", v: own, f: hiring.ApplicationFilter{ApplicantID: first.ApplicantID}, want: nil},
+		{
+			name: "statuses",
+			v:    both,
+			f:    hiring.ApplicationFilter{Statuses: []hiring.Status{hiring.Review, hiring.Withdrawn}},
+			want: []hiring.Application{withdrawn, second},
+		},
+		{
+			name: "times",
+			v:    both,
+			f:    hiring.ApplicationFilter{AppliedFrom: second.AppliedAt, AppliedUntil: withdrawn.AppliedAt},
+			want: []hiring.Application{third, second},
+		},
+		{
+			name: "only withdrawn",
+			v:    own,
+			f:    hiring.ApplicationFilter{Withdrawn: hiring.OnlyWithdrawn},
+			want: []hiring.Application{withdrawn},
+		},
+		{name: "include withdrawn", v: own, f: hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn,
+			ListingIDs: []string{first.ListingID, third.ListingID, withdrawn.ListingID}}, want: []hiring.Application{withdrawn, third}},
+		{name: "include withdrawn of ids", v: own, f: hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn,
+			IDs: []string{first.ID, withdrawn.ID}}, want: []hiring.Application{withdrawn}},
+		{
+			name: "include all withdrawn",
+			v:    own,
+			f:    hiring.ApplicationFilter{Withdrawn: hiring.IncludeWithdrawn},
+			want: []hiring.Application{withdrawn, third, second},
+		},
 	} {
 		list := func(f hiring.ApplicationFilter) []hiring.Application {
-			return walk(t, 2, func(r page.Request) (page.Result[hiring.Application], error) {
-				return storage.Applications.List(ctx, c.v, f, r)
+			return listAllPages(t, 2, func(r page.Request) (page.Result[hiring.Application], error) {
+				return storage.Applications.List(ctx, test.v, f, r)
 			})
 		}
-		brief := slices.Clone(c.want) // lists have no details unless they are requested
+		brief := slices.Clone(test.want) // lists have no details unless they are requested
 		for i := range brief {
-			brief[i].CoverLetter, brief[i].ResumeURL, brief[i].Answers = "", "", nil
+			brief[i].CoverLetter = ""
+			brief[i].ResumeURL = ""
+			brief[i].Answers = nil
 		}
-		require.ElementsMatch(t, brief, list(c.f), c.name)
-		c.f.Details = true
-		got := list(c.f)
-		require.Len(t, got, len(c.want), c.name)
+		require.ElementsMatch(t, brief, list(test.f), test.name)
+		test.f.Details = true
+		got := list(test.f)
+		require.Len(t, got, len(test.want), test.name)
 		for i := range got {
-			require.Equal(t, c.want[i], got[i], c.name)
+			require.Equal(t, test.want[i], got[i], test.name)
 		}
-		counts, err := storage.Applications.CountByStatus(ctx, c.v, c.f)
+		counts, err := storage.Applications.CountByStatus(ctx, test.v, test.f)
 		require.NoError(t, err)
 		total := 0
 		for _, n := range counts {
 			total += n
 		}
-		require.Equal(t, len(c.want), total, c.name)
+		require.Equal(t, len(test.want), total, test.name)
 	}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		v    hiring.Visibility
 		a    hiring.Application
 		sees bool
 	}{
-		{theirs, withdrawn, true}, {own, withdrawn, false}, {both, withdrawn, true},
-		{both, third, true}, {own, third, true}, {theirs, third, false}, {both, elsewhere, false},
+		{v: theirs, a: withdrawn, sees: true}, {v: own, a: withdrawn, sees: false}, {v: both, a: withdrawn, sees: true},
+		{v: both, a: third, sees: true}, {v: own, a: third, sees: true}, {v: theirs, a: third, sees: false}, {v: both, a: foreign, sees: false},
 	} {
-		got, err := storage.Applications.Get(ctx, c.v, c.a.ID)
-		if c.sees {
+		got, err := storage.Applications.Get(ctx, test.v, test.a.ID)
+		if test.sees {
 			require.NoError(t, err)
-			require.Equal(t, c.a, got)
+			require.Equal(t, test.a, got)
 		} else {
 			require.ErrorIs(t, err, hiring.ErrNotFound)
 		}
@@ -392,14 +437,14 @@ func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 	org, listing := newID(), newID()
 	var all []hiring.Application
 	for i, status := range []hiring.Status{hiring.Pending, hiring.Pending, hiring.Accepted, hiring.Withdrawn} {
-		a := newApplication(org, newID(), now.Add(time.Duration(i)*24*time.Hour))
-		if a.Status = status; i < 2 {
-			a.ListingID = listing
+		application := newApplication(org, newID(), now.Add(time.Duration(i)*24*time.Hour))
+		if application.Status = status; i < 2 {
+			application.ListingID = listing
 		}
-		require.NoError(t, storage.Applications.Create(ctx, a))
-		all = append(all, a)
+		require.NoError(t, storage.Applications.Create(ctx, application))
+		all = append(all, application)
 	}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		f    hiring.ApplicationFilter
 		want map[hiring.Status]int
 	}{
@@ -411,9 +456,9 @@ func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 			map[hiring.Status]int{hiring.Pending: 1, hiring.Accepted: 1},
 		},
 	} {
-		got, err := storage.Applications.CountByStatus(ctx, toOrganization(org), c.f)
+		got, err := storage.Applications.CountByStatus(ctx, toOrganization(org), test.f)
 		require.NoError(t, err)
-		require.Equal(t, c.want, got)
+		require.Equal(t, test.want, got)
 	}
 }
 
@@ -424,17 +469,17 @@ func applicationListsCountByListing(t *testing.T, open HiringOpener) {
 	storage, now := openHiring(t, open)
 	org, listing := newID(), newID()
 	for _, status := range []hiring.Status{hiring.Pending, hiring.Withdrawn} {
-		a := newApplication(org, newID(), now)
-		a.ListingID, a.Status = listing, status
-		require.NoError(t, storage.Applications.Create(ctx, a))
+		application := newApplication(org, newID(), now)
+		application.ListingID, application.Status = listing, status
+		require.NoError(t, storage.Applications.Create(ctx, application))
 	}
-	one, foreign := apply(t, storage, org, newID(), now), apply(t, storage, newID(), newID(), now)
-	got, err := storage.Counts.CountByListing(ctx, org, []string{listing, one.ListingID, foreign.ListingID, newID()})
+	other, foreign := apply(t, storage, org, newID(), now), apply(t, storage, newID(), newID(), now)
+	got, err := storage.Counts.CountByListing(ctx, org, []string{listing, other.ListingID, foreign.ListingID, newID()})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{listing: 2, one.ListingID: 1}, got)
-	got, err = storage.Counts.CountByListing(ctx, org, []string{one.ListingID})
+	require.Equal(t, map[string]int{listing: 2, other.ListingID: 1}, got)
+	got, err = storage.Counts.CountByListing(ctx, org, []string{other.ListingID})
 	require.NoError(t, err)
-	require.Equal(t, map[string]int{one.ListingID: 1}, got)
+	require.Equal(t, map[string]int{other.ListingID: 1}, got)
 }
 
 // applicationListsCountByStatusForApplicant checks that an applicant's applications are counted
@@ -446,21 +491,22 @@ func applicationListsCountByStatusForApplicant(t *testing.T, open HiringOpener) 
 	apply(t, storage, newID(), ann, now)
 	reviewed := apply(t, storage, org, ann, now)
 	tracked := apply(t, storage, newID(), ann, now)
-	gone := apply(t, storage, newID(), ann, now)
+	withdrawn := apply(t, storage, newID(), ann, now)
 	apply(t, storage, newID(), newID(), now)
 	reviewed.Status = hiring.Review
 	require.NoError(t, storage.Applications.UpdateStatuses(ctx, org, []hiring.Application{reviewed}, nil))
 	tracked.Tracker = "in-progress"
 	require.NoError(t, storage.Applications.Update(ctx, ann, tracked))
-	gone.WithdrawnAt = &now
-	require.NoError(t, storage.Applications.Update(ctx, ann, gone))
-	second := apply(t, storage, newID(), ann, now)
-	second.Status, second.Tracker = hiring.Review, hiring.Pending
-	require.NoError(t, storage.Applications.Update(ctx, ann, second))
+	withdrawn.WithdrawnAt = &now
+	require.NoError(t, storage.Applications.Update(ctx, ann, withdrawn))
+	trackedAsPending := apply(t, storage, newID(), ann, now)
+	trackedAsPending.Status, trackedAsPending.Tracker = hiring.Review, hiring.Pending
+	require.NoError(t, storage.Applications.Update(ctx, ann, trackedAsPending))
 	got, err := storage.Applications.CountByStatus(ctx, ofApplicant(ann), hiring.ApplicationFilter{})
 	require.NoError(t, err)
 	require.Equal(t, map[hiring.Status]int{hiring.Pending: 2, hiring.Review: 1, "in-progress": 1}, got)
-	got, err = storage.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: org, ApplicantID: ann}, hiring.ApplicationFilter{})
+	got, err = storage.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: org, ApplicantID: ann},
+		hiring.ApplicationFilter{})
 	require.NoError(t, err)
 	require.Equal(t, map[hiring.Status]int{hiring.Pending: 2, hiring.Review: 1, "in-progress": 1}, got)
 }
@@ -497,16 +543,16 @@ func applicationListsMoreThanTheExactTotal(t *testing.T, open HiringOpener) {
 		require.True(t, got.TotalIsEstimate)
 		require.Equal(t, page.MaxExact, got.Total)
 		require.NotEmpty(t, got.NextCursor)
-		rest, err := storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, page.Request{
+		afterLast, err := storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, page.Request{
 			Number: 1,
 			Size:   100,
 			Cursor: got.NextCursor,
 		})
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(rest.Items), 4)
-		require.Empty(t, rest.NextCursor)
-		require.Equal(t, page.MaxExact, rest.Total)
-		require.True(t, rest.TotalIsEstimate)
+		require.LessOrEqual(t, len(afterLast.Items), 4)
+		require.Empty(t, afterLast.NextCursor)
+		require.Equal(t, page.MaxExact, afterLast.Total)
+		require.True(t, afterLast.TotalIsEstimate)
 	}
 	counts, err := storage.Applications.CountByStatus(ctx, toOrganization(org), hiring.ApplicationFilter{})
 	require.NoError(t, err)
@@ -527,22 +573,22 @@ func applicationStatusesManyStatuses(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	org := newID()
-	var as []hiring.Application
+	var applications []hiring.Application
 	var changes []hiring.Change
 	for i := range 100 {
-		a := apply(t, storage, org, newID(), now)
-		a.Tracker = "completed"
-		require.NoError(t, storage.Applications.Update(ctx, a.ApplicantID, a))
-		_, err := a.Decide(hiring.Statuses[i%5+1], now)
+		application := apply(t, storage, org, newID(), now)
+		application.Tracker = "completed"
+		require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application))
+		_, err := application.Decide(hiring.Statuses[i%5+1], now)
 		require.NoError(t, err)
-		as, changes = append(as, a), append(changes, changeOf(a, hiring.Pending))
+		applications, changes = append(applications, application), append(changes, changeOf(application, hiring.Pending))
 	}
-	require.NoError(t, storage.Applications.UpdateStatuses(ctx, org, as, changes))
-	for i, a := range as {
-		got, err := storage.Applications.Get(ctx, ofApplicant(a.ApplicantID), a.ID)
+	require.NoError(t, storage.Applications.UpdateStatuses(ctx, org, applications, changes))
+	for i, application := range applications {
+		got, err := storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), application.ID)
 		require.NoError(t, err)
-		require.Equal(t, a, got)
-		timeline, err := storage.Applications.ListChanges(ctx, a.OrganizationID, a.ID, 10)
+		require.Equal(t, application, got)
+		timeline, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Equal(t, changes[i:i+1], timeline)
 	}
@@ -557,9 +603,10 @@ func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 	otherApplication := apply(t, storage, newID(), newID(), now)
 	var all []hiring.Change
 	for range 5 {
-		c := changeOf(application, hiring.Review)
-		all = append(all, c)
-		require.NoError(t, storage.Applications.UpdateStatuses(ctx, application.OrganizationID, []hiring.Application{application}, []hiring.Change{c}))
+		change := changeOf(application, hiring.Review)
+		all = append(all, change)
+		require.NoError(t, storage.Applications.UpdateStatuses(ctx, application.OrganizationID,
+			[]hiring.Application{application}, []hiring.Change{change}))
 	}
 	require.NoError(
 		t,
@@ -574,21 +621,23 @@ func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 
 // applicationStatusesLockedByGet checks that Get in a transaction locks the application.
 func applicationStatusesLockedByGet(t *testing.T, open HiringOpener) {
-	applicationsAreLocked(t, open, func(ctx context.Context, s adapters.HiringStorage, a hiring.Application) (hiring.Application, error) {
-		return s.Applications.Get(ctx, toOrganization(a.OrganizationID), a.ID)
-	})
+	applicationsAreLocked(t, open,
+		func(ctx context.Context, storage adapters.HiringStorage, application hiring.Application) (hiring.Application, error) {
+			return storage.Applications.Get(ctx, toOrganization(application.OrganizationID), application.ID)
+		})
 }
 
 // applicationStatusesLockedByList checks that List in a transaction locks the applications.
 func applicationStatusesLockedByList(t *testing.T, open HiringOpener) {
-	applicationsAreLocked(t, open, func(ctx context.Context, s adapters.HiringStorage, a hiring.Application) (hiring.Application, error) {
-		found, err := s.Applications.List(ctx, toOrganization(a.OrganizationID),
-			hiring.ApplicationFilter{IDs: []string{a.ID}}, page.Request{Number: 1, Size: 1})
-		if err != nil {
-			return hiring.Application{}, err
-		}
-		return found.Items[0], nil
-	})
+	applicationsAreLocked(t, open,
+		func(ctx context.Context, storage adapters.HiringStorage, application hiring.Application) (hiring.Application, error) {
+			found, err := storage.Applications.List(ctx, toOrganization(application.OrganizationID),
+				hiring.ApplicationFilter{IDs: []string{application.ID}}, page.Request{Number: 1, Size: 1})
+			if err != nil {
+				return hiring.Application{}, err
+			}
+			return found.Items[0], nil
+		})
 }
 
 // applicationsAreLocked changes the status of an application concurrently, in transactions
@@ -602,7 +651,7 @@ func applicationsAreLocked(
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	application := apply(t, storage, newID(), newID(), now)
-	together(t, 20, func(int) error {
+	runConcurrently(t, 20, func(int) error {
 		return storage.Tx.Do(ctx, func(ctx context.Context) error {
 			got, err := read(ctx, storage, application)
 			if err != nil {
@@ -612,7 +661,8 @@ func applicationsAreLocked(
 			if _, err := got.Decide(hiring.Statuses[(len(from)+1)%5], now); err != nil {
 				return err
 			}
-			return storage.Applications.UpdateStatuses(ctx, application.OrganizationID, []hiring.Application{got}, []hiring.Change{changeOf(got, from)})
+			return storage.Applications.UpdateStatuses(ctx, application.OrganizationID, []hiring.Application{got},
+				[]hiring.Change{changeOf(got, from)})
 		})
 	})
 	timeline, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 100)

@@ -39,24 +39,24 @@ func (su idempotencySuite) fresh(t *testing.T) (idempotency.Store, idempotency.R
 	t.Helper()
 	t.Parallel()
 	clk := newFakeClock()
-	s := su.open(t, clk)
-	requirePorts(t, s)
-	return s.Idempotency, idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: "key-1", Fingerprint: "f"}, clk
+	storage := su.open(t, clk)
+	requirePorts(t, storage)
+	return storage.Idempotency, idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: "key-1", Fingerprint: "f"}, clk
 }
 
 // begin claims the request, for which no answer is stored.
-func (su idempotencySuite) begin(t *testing.T, s idempotency.Store, r idempotency.Request) idempotency.Claim {
+func (su idempotencySuite) begin(t *testing.T, store idempotency.Store, request idempotency.Request) idempotency.Claim {
 	t.Helper()
-	claim, stored, err := s.Begin(t.Context(), r)
+	claim, stored, err := store.Begin(t.Context(), request)
 	require.NoError(t, err)
 	require.Nil(t, stored)
 	return claim
 }
 
 // stored requires that the answer is stored for the request.
-func (su idempotencySuite) stored(t *testing.T, s idempotency.Store, r idempotency.Request, want idempotency.Answer) {
+func (su idempotencySuite) stored(t *testing.T, store idempotency.Store, request idempotency.Request, want idempotency.Answer) {
 	t.Helper()
-	_, got, err := s.Begin(t.Context(), r)
+	_, got, err := store.Begin(t.Context(), request)
 	require.NoError(t, err)
 	require.Equal(t, &want, got)
 }
@@ -110,23 +110,23 @@ func (su idempotencySuite) releasedExpiredAndOldRequests(t *testing.T) {
 // leaseFromAClockAhead checks that the lease of a process whose clock is two days ahead does
 // not block the key for two days.
 func (su idempotencySuite) leaseFromAClockAhead(t *testing.T) {
-	s, r, clk := su.fresh(t)
+	store, request, clk := su.fresh(t)
 	clk.Advance(48 * time.Hour)
-	su.begin(t, s, r)
+	su.begin(t, store, request)
 	clk.Advance(-48 * time.Hour)
-	su.begin(t, s, r)
+	su.begin(t, store, request)
 }
 
 // finishAfterALostClaim checks that a request that has lost its claim to a later one cannot
 // replace the answer of that one.
 func (su idempotencySuite) finishAfterALostClaim(t *testing.T) {
 	store, request, clk := su.fresh(t)
-	late := su.begin(t, store, request)
+	lost := su.begin(t, store, request)
 	clk.Advance(idempotency.Lease)
 	claim := su.begin(t, store, request)
-	require.ErrorIs(t, store.Finish(t.Context(), late, conflictAnswer), idempotency.ErrInProgress)
-	require.ErrorIs(t, store.SetFallback(t.Context(), late, conflictAnswer), idempotency.ErrInProgress)
-	require.NoError(t, store.Release(t.Context(), late))
+	require.ErrorIs(t, store.Finish(t.Context(), lost, conflictAnswer), idempotency.ErrInProgress)
+	require.ErrorIs(t, store.SetFallback(t.Context(), lost, conflictAnswer), idempotency.ErrInProgress)
+	require.NoError(t, store.Release(t.Context(), lost))
 	require.NoError(t, store.Finish(t.Context(), claim, createdAnswer))
 	su.stored(t, store, request, createdAnswer)
 }
@@ -148,19 +148,19 @@ func (su idempotencySuite) fallbackAfterTheLease(t *testing.T) {
 // releasedRequestWithAFallback checks that a fallback is the answer even if the request was
 // released.
 func (su idempotencySuite) releasedRequestWithAFallback(t *testing.T) {
-	s, r, _ := su.fresh(t)
-	claim := su.begin(t, s, r)
-	require.NoError(t, s.SetFallback(t.Context(), claim, conflictAnswer))
-	require.NoError(t, s.Release(t.Context(), claim))
-	su.stored(t, s, r, conflictAnswer)
+	store, request, _ := su.fresh(t)
+	claim := su.begin(t, store, request)
+	require.NoError(t, store.SetFallback(t.Context(), claim, conflictAnswer))
+	require.NoError(t, store.Release(t.Context(), claim))
+	su.stored(t, store, request, conflictAnswer)
 }
 
 // concurrentClaims checks that one of twenty concurrent requests with a key is executed.
 func (su idempotencySuite) concurrentClaims(t *testing.T) {
-	s, r, _ := su.fresh(t)
-	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
-		_, got, err := s.Begin(context.Background(), r)
-		return err == nil && got == nil, nil // the others get ErrInProgress
+	store, request, _ := su.fresh(t)
+	require.Equal(t, 1, countConcurrent(t, 20, func(int) (bool, error) {
+		_, stored, err := store.Begin(context.Background(), request)
+		return err == nil && stored == nil, nil // the others get ErrInProgress
 	}))
 }
 
@@ -171,7 +171,8 @@ func (su idempotencySuite) retention(t *testing.T) {
 	clk := newFakeClock()
 	storage := su.open(t, clk)
 	for _, key := range []string{"a", "b", "c"} {
-		su.begin(t, storage.Idempotency, idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: key, Fingerprint: "f"})
+		su.begin(t, storage.Idempotency,
+			idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: key, Fingerprint: "f"})
 	}
 	n, err := retentionOf(t, storage.Retention).DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 10)
 	require.NoError(t, err)

@@ -62,7 +62,8 @@ func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 		require.NoError(t, fixture.EmailChanges.Upsert(ctx, history))
 		require.Equal(t, history, fixture.history(user.ID))
 	}
-	require.NoError(t, fixture.EmailChanges.Upsert(ctx, identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{again, first}}))
+	require.NoError(t, fixture.EmailChanges.Upsert(ctx,
+		identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{again, first}}))
 	require.Equal(t, []identity.EmailUndo{first, again}, fixture.history(user.ID).Undos, "in the order of the changes")
 	require.Equal(t, theirs, fixture.history(otherUser.ID))
 }
@@ -72,7 +73,8 @@ func addressIsReserved(t *testing.T, fixture *identityFixture) {
 	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
 	first := fixture.undo("First@example.org", 0)
 	second := fixture.undo("second@example.org", time.Minute)
-	require.NoError(t, fixture.EmailChanges.Upsert(ctx, identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{first, second}}))
+	require.NoError(t, fixture.EmailChanges.Upsert(ctx,
+		identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{first, second}}))
 	reserved := func(key, userID string, now time.Time) bool {
 		found, err := fixture.EmailChanges.IsReserved(ctx, key, userID, now)
 		require.NoError(t, err)
@@ -88,7 +90,7 @@ func addressIsReserved(t *testing.T, fixture *identityFixture) {
 // concurrentRequests checks that transactions that lock the user lose no former address.
 func concurrentRequests(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
-	together(t, 20, func(i int) error {
+	runConcurrently(t, 20, func(i int) error {
 		return fixture.do(func(ctx context.Context) error {
 			if _, err := fixture.Users.GetForUpdate(ctx, user.ID); err != nil {
 				return err
@@ -134,7 +136,10 @@ func secondFactorReads(t *testing.T, fixture *identityFixture) {
 	require.Empty(t, got.RecoveryCodes)
 	got.RecoveryCodes = nil
 	require.Equal(t, f, got)
-	f.Secret, f.CreatedAt, f.ConfirmedAt, f.LastStep = "second", fixture.now.Add(time.Microsecond), fixture.now.Add(time.Second), 7
+	f.Secret = "second"
+	f.CreatedAt = fixture.now.Add(time.Microsecond)
+	f.ConfirmedAt = fixture.now.Add(time.Second)
+	f.LastStep = 7
 	for _, codes := range [][]string{{"a", "b"}, {"c", "d", "e"}, {"d"}, {"d"}} {
 		f.RecoveryCodes = codes
 		f.LastStep++
@@ -147,7 +152,8 @@ func secondFactorReads(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, fixture.SecondFactors.Delete(ctx, user.ID))
 	_, err = fixture.SecondFactors.Get(ctx, user.ID)
 	require.ErrorIs(t, err, identity.ErrNoSecondFactor)
-	require.NoError(t, fixture.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: user.ID, Secret: "third", CreatedAt: fixture.now}))
+	require.NoError(t, fixture.SecondFactors.Upsert(ctx,
+		identity.SecondFactor{UserID: user.ID, Secret: "third", CreatedAt: fixture.now}))
 	require.Empty(t, fixture.secondFactor(user.ID).RecoveryCodes, "the codes are deleted with the factor")
 	require.Equal(t, theirs, fixture.secondFactor(otherUser.ID))
 }
@@ -170,14 +176,16 @@ func secondFactorUsedOnce(t *testing.T, fixture *identityFixture) {
 			},
 		),
 	)
-	require.Equal(t, 1, atOnce(t, 20, func(int) (wasUsed bool, err error) {
+	require.Equal(t, 1, countConcurrent(t, 20, func(int) (wasUsed bool, err error) {
 		return wasUsed, fixture.do(func(ctx context.Context) error {
 			wasUsed = false
 			f, err := fixture.SecondFactors.Get(ctx, user.ID)
 			if err != nil || f.LastStep >= 8 {
 				return err
 			}
-			wasUsed, f.LastStep, f.RecoveryCodes = true, 8, []string{"b"}
+			wasUsed = true
+			f.LastStep = 8
+			f.RecoveryCodes = []string{"b"}
 			return fixture.SecondFactors.Upsert(ctx, f)
 		})
 	}))
@@ -215,7 +223,7 @@ func employerSettingsRead(t *testing.T, fixture *identityFixture) {
 func concurrentSettings(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
 	// A transaction that finds an outdated version too often may fail; no update is lost.
-	stored := atOnce(t, 20, func(int) (bool, error) {
+	stored := countConcurrent(t, 20, func(int) (bool, error) {
 		err := fixture.do(func(ctx context.Context) error {
 			s, err := fixture.EmployerSettings.Get(ctx, user.ID)
 			if err != nil {
@@ -304,7 +312,8 @@ func personalDataIsDeleted(t *testing.T, fixture *identityFixture) {
 		require.NoError(t, err)
 		require.Equal(t, want, s != identity.DefaultSettings(user.ID))
 	}
-	require.NoError(t, fixture.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: deleted.ID, Secret: "s", CreatedAt: fixture.now}))
+	require.NoError(t, fixture.SecondFactors.Upsert(ctx,
+		identity.SecondFactor{UserID: deleted.ID, Secret: "s", CreatedAt: fixture.now}))
 	require.Empty(t, fixture.secondFactor(deleted.ID).RecoveryCodes)
 }
 
@@ -386,7 +395,8 @@ func emailChangesExpire(t *testing.T, fixture *identityFixture) {
 	fixture.deleteBefore(identity.EmailUndoKind, first.ExpiresAt, 0)
 	fixture.deleteBefore(identity.EmailChangeKind, fixture.now.Add(time.Microsecond), 1)
 	fixture.deleteBefore(identity.EmailUndoKind, first.ExpiresAt.Add(time.Microsecond), 1)
-	require.Equal(t, identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{second}}, fixture.history(user.ID))
+	require.Equal(t, identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{second}},
+		fixture.history(user.ID))
 }
 
 // invitationsExpire checks that an invited user is deleted with the last invitation, and that
@@ -426,6 +436,7 @@ func invitationsExpire(t *testing.T, fixture *identityFixture) {
 	_, err = fixture.Members.Get(ctx, org.ID, boss.ID)
 	require.NoError(t, err, "an active member")
 	fixture.isNotInTeam(org.ID, account.ID)
-	late := identity.NewInvitation(newID(), org.ID, once.UserID, "In Vited", "once@example.org", identity.Viewer, fixture.now)
+	late := identity.NewInvitation(newID(), org.ID, once.UserID, "In Vited", "once@example.org", identity.Viewer,
+		fixture.now)
 	require.Error(t, fixture.Members.Upsert(ctx, &late), "the invited user was deleted")
 }

@@ -42,8 +42,14 @@ func organizationUpdates(t *testing.T, fixture *identityFixture) {
 	ctx := t.Context()
 	org := fixture.organization(fixture.user("jo@example.org").ID)
 	stale := org
-	org.Name, org.Description, org.Website, org.Logo = "Zoë's 100% \"Care\"", "Line one\nline two", "https://care.example", "https://care.example/logo.png"
-	org.Industry, org.Size, org.RequireSecondFactor, org.UpdatedAt = "nursing home", "11-50", true, fixture.now.Add(time.Microsecond)
+	org.Name = "Zoë's 100% \"Care\""
+	org.Description = "Line one\nline two"
+	org.Website = "https://care.example"
+	org.Logo = "https://care.example/logo.png"
+	org.Industry = "nursing home"
+	org.Size = "11-50"
+	org.RequireSecondFactor = true
+	org.UpdatedAt = fixture.now.Add(time.Microsecond)
 	require.NoError(t, fixture.Organizations.Upsert(ctx, &org))
 	get := func(ctx context.Context) identity.Organization {
 		got, err := fixture.Organizations.GetForUpdate(ctx, org.ID)
@@ -70,7 +76,7 @@ func organizationIsLocked(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	var inside, maxValue int
 	var mu sync.Mutex
-	together(t, 20, func(int) error {
+	runConcurrently(t, 20, func(int) error {
 		return fixture.do(func(ctx context.Context) error {
 			if _, err := fixture.Organizations.GetForUpdate(ctx, org.ID); err != nil {
 				return err
@@ -147,7 +153,8 @@ func oneActiveMembership(t *testing.T, fixture *identityFixture) {
 func invitationIsRenewed(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	member := fixture.invite(org, "new@example.org", identity.Viewer)
-	second := identity.NewInvitation(newID(), org.ID, member.UserID, "Renamed", "new@example.org", identity.Admin, member.InvitedUntil)
+	second := identity.NewInvitation(newID(), org.ID, member.UserID, "Renamed", "new@example.org", identity.Admin,
+		member.InvitedUntil)
 	require.False(t, member.Renew(second, member.InvitedUntil.Add(-time.Microsecond)))
 	require.True(t, member.Renew(second, member.InvitedUntil))
 	stale := member
@@ -166,14 +173,16 @@ func invitationIsRenewed(t *testing.T, fixture *identityFixture) {
 func concurrentInvitations(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	id := fixture.invited("new@example.org")
-	require.Equal(t, 1, atOnce(t, 20, func(int) (stored bool, err error) {
+	require.Equal(t, 1, countConcurrent(t, 20, func(int) (stored bool, err error) {
 		return stored, fixture.do(func(ctx context.Context) error {
 			stored = false
-			found, err := fixture.Members.List(ctx, org.ID, identity.MemberFilter{UserIDs: []string{id}}, page.Request{Number: 1, Size: 1})
+			found, err := fixture.Members.List(ctx, org.ID, identity.MemberFilter{UserIDs: []string{id}},
+				page.Request{Number: 1, Size: 1})
 			if err != nil || len(found.Items) > 0 {
 				return err
 			}
-			member := identity.NewInvitation(newID(), org.ID, id, "New", "new@example.org", identity.Viewer, fixture.now)
+			member := identity.NewInvitation(newID(), org.ID, id, "New", "new@example.org", identity.Viewer,
+				fixture.now)
 			stored = true
 			return fixture.Members.Upsert(ctx, &member)
 		})
@@ -315,7 +324,8 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 	}
 
 	all := []string{member.ID, once.UserID, twice.UserID, account.ID, newID()}
-	require.NoError(t, fixture.Members.Delete(ctx, otherOrg.ID, []string{member.ID, kept.ID}), "members of another organization")
+	require.NoError(t, fixture.Members.Delete(ctx, otherOrg.ID, []string{member.ID, kept.ID}),
+		"members of another organization")
 	require.NoError(t, fixture.Members.Delete(ctx, org.ID, nil))
 	require.NoError(t, fixture.Members.Delete(ctx, org.ID, all))
 	for _, id := range all {

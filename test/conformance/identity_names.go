@@ -33,7 +33,8 @@ func verifiedNamesReplace(t *testing.T, fixture *identityFixture) {
 	second := fixture.organization(fixture.user("b@example.org").ID)
 	require.Empty(t, fixture.findNames(10, "saintthoma"))
 	require.Empty(t, fixture.findNames(10))
-	require.NoError(t, fixture.VerifiedNames.Replace(t.Context(), first.ID, []string{"saintthoma", "saintthom", "aintthoma"}))
+	require.NoError(t, fixture.VerifiedNames.Replace(t.Context(), first.ID,
+		[]string{"saintthoma", "saintthom", "aintthoma"}))
 	require.NoError(t, fixture.VerifiedNames.Replace(t.Context(), second.ID, []string{"saintthoma"}))
 	require.Equal(t, []string{first.ID}, fixture.findNames(10, "saintthom", "aintthoma", "x"), "each once")
 	require.ElementsMatch(t, []string{first.ID, second.ID}, fixture.findNames(10, "saintthoma"))
@@ -50,7 +51,10 @@ func standingReadsBack(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("a@example.org").ID)
 	require.False(t, org.IsVerified())
 	require.False(t, org.HoldsJobs())
-	org.VerifiedAt, org.VerifiedBy, org.HeldAt, org.SuspendedAt = fixture.now, identity.VerifiedByDomain, fixture.now, fixture.now
+	org.VerifiedAt = fixture.now
+	org.VerifiedBy = identity.VerifiedByDomain
+	org.HeldAt = fixture.now
+	org.SuspendedAt = fixture.now
 	require.NoError(t, fixture.Organizations.Upsert(t.Context(), &org))
 	found, err := fixture.Organizations.GetByIDs(t.Context(), []string{org.ID})
 	require.NoError(t, err)

@@ -45,7 +45,7 @@ func newIntegrationsFixture(t *testing.T, open IntegrationsOpener) *integrations
 	clk := newFakeClock()
 	fixture := &integrationsFixture{IntegrationsStorage: open(t, clk), t: t, clk: clk}
 	requirePorts(t, fixture.IntegrationsStorage)
-	fixture.app = fixture.application(newID())
+	fixture.app = fixture.createApp(newID())
 	return fixture
 }
 
@@ -54,8 +54,8 @@ func (f *integrationsFixture) ctx() context.Context { return f.t.Context() }
 // now returns a time with microseconds.
 func (f *integrationsFixture) now() time.Time { return f.clk.Now().Add(1234567 * time.Microsecond) }
 
-// application stores an application of the owner.
-func (f *integrationsFixture) application(ownerID string) integrations.App {
+// createApp stores an application of the owner.
+func (f *integrationsFixture) createApp(ownerID string) integrations.App {
 	f.t.Helper()
 	app := integrations.App{
 		ID:           newID(),
@@ -73,24 +73,26 @@ func (f *integrationsFixture) application(ownerID string) integrations.App {
 	return app
 }
 
-// apps lists applications.
-func (f *integrationsFixture) apps(filter integrations.AppFilter, r page.Request) page.Result[integrations.App] {
+// listApps lists applications.
+func (f *integrationsFixture) listApps(filter integrations.AppFilter, request page.Request) page.Result[integrations.App] {
 	f.t.Helper()
-	out, err := f.Apps.List(f.ctx(), filter, r)
+	result, err := f.Apps.List(f.ctx(), filter, request)
 	require.NoError(f.t, err)
-	return out
+	return result
 }
 
-// key stores an API key of the application.
-func (f *integrationsFixture) key(app integrations.App) integrations.Key {
+// createKey stores an API key of the application.
+func (f *integrationsFixture) createKey(app integrations.App) integrations.Key {
 	f.t.Helper()
-	k := integrations.Key{ID: newID(), AppID: app.ID, Name: "k", Prefix: "loc_live_abcd", Hash: newID(), CreatedAt: f.now()}
-	require.NoError(f.t, f.Keys.Create(f.ctx(), app.OwnerID, k))
-	return k
+	key := integrations.Key{ID: newID(), AppID: app.ID, Name: "k", Prefix: "loc_live_abcd", Hash: newID(), CreatedAt: f.now()}
+	require.NoError(f.t, f.Keys.Create(f.ctx(), app.OwnerID, key))
+	return key
 }
 
-// grant stores an authorization with its code.
-func (f *integrationsFixture) grant(app integrations.App, userID string, at time.Time) (integrations.Grant, integrations.Token) {
+// createGrant stores an authorization with its code.
+func (f *integrationsFixture) createGrant(
+	app integrations.App, userID string, at time.Time,
+) (integrations.Grant, integrations.Token) {
 	f.t.Helper()
 	grant := integrations.Grant{
 		ID:        newID(),
@@ -114,8 +116,10 @@ func (f *integrationsFixture) grant(app integrations.App, userID string, at time
 	return grant, code
 }
 
-// issue stores a further token of an authorization.
-func (f *integrationsFixture) issue(grant integrations.Grant, kind integrations.TokenKind, at time.Time) integrations.Token {
+// createToken stores another token of an authorization.
+func (f *integrationsFixture) createToken(
+	grant integrations.Grant, kind integrations.TokenKind, at time.Time,
+) integrations.Token {
 	f.t.Helper()
 	token := integrations.Token{
 		Hash:      newID(),
@@ -129,18 +133,18 @@ func (f *integrationsFixture) issue(grant integrations.Grant, kind integrations.
 	return token
 }
 
-// consent stores a consent.
-func (f *integrationsFixture) consent(userID, appID string, scopes ...integrations.Scope) integrations.Consent {
+// createConsent stores a consent.
+func (f *integrationsFixture) createConsent(userID, appID string, scopes ...integrations.Scope) integrations.Consent {
 	f.t.Helper()
-	c := integrations.Consent{UserID: userID, AppID: appID, Scopes: scopes, GivenAt: f.now()}
-	require.NoError(f.t, f.Consents.Upsert(f.ctx(), c))
-	return c
+	consent := integrations.Consent{UserID: userID, AppID: appID, Scopes: scopes, GivenAt: f.now()}
+	require.NoError(f.t, f.Consents.Upsert(f.ctx(), consent))
+	return consent
 }
 
 // deleteBefore deletes expired rows and checks how many there were.
-func (f *integrationsFixture) deleteBefore(kind retention.Kind, before time.Time, n, want int) {
+func (f *integrationsFixture) deleteBefore(kind retention.Kind, before time.Time, limit, want int) {
 	f.t.Helper()
-	got, err := retentionOf(f.t, f.Retention).DeleteBefore(f.ctx(), kind, before, n)
+	deleted, err := retentionOf(f.t, f.Retention).DeleteBefore(f.ctx(), kind, before, limit)
 	require.NoError(f.t, err)
-	require.Equal(f.t, want, got)
+	require.Equal(f.t, want, deleted)
 }

@@ -15,12 +15,14 @@ import (
 )
 
 // schedule stores an application and its interview.
-func schedule(t testing.TB, storage adapters.HiringStorage, organization string, status hiring.InterviewStatus, at time.Time) hiring.Appointment {
+func schedule(
+	t testing.TB, storage adapters.HiringStorage, organization string, status hiring.InterviewStatus, at time.Time,
+) hiring.Appointment {
 	t.Helper()
-	a := apply(t, storage, organization, newID(), at)
+	application := apply(t, storage, organization, newID(), at)
 	appointment := hiring.Appointment{
 		ID:             newID(),
-		ApplicationID:  a.ID,
+		ApplicationID:  application.ID,
 		OrganizationID: organization,
 		ScheduledAt:    at,
 		Location:       "Zoë's \"ward\"",
@@ -38,10 +40,11 @@ func schedule(t testing.TB, storage adapters.HiringStorage, organization string,
 // Appointments checks the port hiring.Appointments.
 func Appointments(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
-	list := func(t *testing.T, s adapters.HiringStorage, organization string, f hiring.AppointmentFilter) []hiring.Appointment {
+	list := func(t *testing.T, storage adapters.HiringStorage, organization string,
+		filter hiring.AppointmentFilter) []hiring.Appointment {
 		t.Helper()
-		return walk(t, 3, func(r page.Request) (page.Result[hiring.Appointment], error) {
-			return s.Appointments.List(ctx, organization, f, r)
+		return listAllPages(t, 3, func(request page.Request) (page.Result[hiring.Appointment], error) {
+			return storage.Appointments.List(ctx, organization, filter, request)
 		})
 	}
 
@@ -51,12 +54,19 @@ func Appointments(t *testing.T, open HiringOpener) {
 		appointment := schedule(t, storage, newID(), hiring.Scheduled, now)
 		byApplication := hiring.AppointmentFilter{ApplicationIDs: []string{appointment.ApplicationID, newID()}}
 		require.Equal(t, []hiring.Appointment{appointment}, list(t, storage, appointment.OrganizationID, byApplication))
-		appointment.Status, appointment.Outcome, appointment.Sequence, appointment.ScheduledAt, appointment.Location, appointment.Notes, appointment.ChangedAt = hiring.Completed, hiring.Fail, 3, now, "x", "", now.Add(
+		appointment.Status = hiring.Completed
+		appointment.Outcome = hiring.Fail
+		appointment.Sequence = 3
+		appointment.ScheduledAt = now
+		appointment.Location = "x"
+		appointment.Notes = ""
+		appointment.ChangedAt = now.Add(
 			time.Minute,
 		)
 		for range 2 {
 			require.NoError(t, storage.Appointments.Upsert(ctx, appointment))
-			require.Equal(t, []hiring.Appointment{appointment}, list(t, storage, appointment.OrganizationID, byApplication))
+			require.Equal(t, []hiring.Appointment{appointment},
+				list(t, storage, appointment.OrganizationID, byApplication))
 		}
 	})
 
@@ -71,8 +81,10 @@ func Appointments(t *testing.T, open HiringOpener) {
 		for _, wrong := range []hiring.Appointment{foreign, second} {
 			require.Error(t, storage.Appointments.Upsert(ctx, wrong))
 		}
-		require.Empty(t, list(t, storage, foreign.OrganizationID, hiring.AppointmentFilter{ApplicationIDs: []string{appointment.ApplicationID}}))
-		require.Equal(t, []hiring.Appointment{appointment}, list(t, storage, appointment.OrganizationID, hiring.AppointmentFilter{}))
+		require.Empty(t, list(t, storage, foreign.OrganizationID,
+			hiring.AppointmentFilter{ApplicationIDs: []string{appointment.ApplicationID}}))
+		require.Equal(t, []hiring.Appointment{appointment},
+			list(t, storage, appointment.OrganizationID, hiring.AppointmentFilter{}))
 	})
 
 	// The interviews n = 0, 2 and 4 are cancelled. The latest one is the first of the list.
@@ -85,18 +97,22 @@ func Appointments(t *testing.T, open HiringOpener) {
 			if n%2 == 0 {
 				status = hiring.Cancelled
 			}
-			all = append([]hiring.Appointment{schedule(t, storage, org, status, now.Add(time.Duration(n)*time.Hour))}, all...)
+			all = append([]hiring.Appointment{schedule(t, storage, org, status, now.Add(time.Duration(n)*time.Hour))},
+				all...)
 		}
 		schedule(t, storage, newID(), hiring.Scheduled, now.Add(time.Hour))
 		require.Equal(t, all, list(t, storage, org, hiring.AppointmentFilter{}))
-		require.Equal(t, []hiring.Appointment{all[0], all[2], all[4]}, list(t, storage, org, hiring.AppointmentFilter{Status: hiring.Cancelled}))
-		require.Equal(t, all[:1], list(t, storage, org, hiring.AppointmentFilter{ScheduledAfter: all[1].ScheduledAt}), "later ones only")
+		require.Equal(t, []hiring.Appointment{all[0], all[2], all[4]},
+			list(t, storage, org, hiring.AppointmentFilter{Status: hiring.Cancelled}))
+		require.Equal(t, all[:1], list(t, storage, org, hiring.AppointmentFilter{ScheduledAfter: all[1].ScheduledAt}),
+			"later ones only")
 		require.Equal(t, all[1:2], list(t, storage, org, hiring.AppointmentFilter{
 			Status:         hiring.Scheduled,
 			ScheduledAfter: all[2].ScheduledAt,
 		}))
 		require.Equal(t, []hiring.Appointment{all[1], all[3]},
-			list(t, storage, org, hiring.AppointmentFilter{ApplicationIDs: []string{all[3].ApplicationID, all[1].ApplicationID, newID()}}))
+			list(t, storage, org,
+				hiring.AppointmentFilter{ApplicationIDs: []string{all[3].ApplicationID, all[1].ApplicationID, newID()}}))
 	})
 }
 
@@ -109,7 +125,7 @@ func Messages(t *testing.T, open HiringOpener) {
 	t.Run("create and get", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
-		m := hiring.Message{
+		message := hiring.Message{
 			ID:             newID(),
 			ApplicationID:  application.ID,
 			OrganizationID: application.OrganizationID,
@@ -118,19 +134,19 @@ func Messages(t *testing.T, open HiringOpener) {
 			Text:           "a\nb",
 			SentAt:         now,
 		}
-		require.NoError(t, storage.Messages.Create(ctx, m))
-		got, err := storage.Messages.Get(ctx, application.OrganizationID, m.ID)
+		require.NoError(t, storage.Messages.Create(ctx, message))
+		got, err := storage.Messages.Get(ctx, application.OrganizationID, message.ID)
 		require.NoError(t, err)
-		require.Equal(t, m, got)
-		for _, other := range []struct{ organization, id string }{{newID(), m.ID}, {application.OrganizationID, newID()}} {
+		require.Equal(t, message, got)
+		for _, other := range []struct{ organization, id string }{{newID(), message.ID}, {application.OrganizationID, newID()}} {
 			_, err = storage.Messages.Get(ctx, other.organization, other.id)
 			require.ErrorIs(t, err, hiring.ErrNotFound)
 		}
-		later := m
+		later := message
 		later.ID = newID()
 		require.NoError(t, storage.Messages.Create(ctx, later))
-		for n, want := range map[int][]hiring.Message{1: {later}, 5: {later, m}} {
-			sent, err := storage.Messages.List(ctx, application.OrganizationID, application.ID, n)
+		for limit, want := range map[int][]hiring.Message{1: {later}, 5: {later, message}} {
+			sent, err := storage.Messages.List(ctx, application.OrganizationID, application.ID, limit)
 			require.NoError(t, err)
 			require.Equal(t, want, sent)
 		}
@@ -183,7 +199,9 @@ func Exports(t *testing.T, open HiringOpener) {
 		export := create(t, storage, newExport(newID(), "jobs", hiring.ExportQueued, now))
 		for _, state := range []hiring.ExportState{hiring.ExportRunning, hiring.ExportRunning, hiring.ExportDone} {
 			if export.State = state; state == hiring.ExportDone {
-				export.RowsDone, export.RowsTotal, export.FinishedAt = 3, 4, &now
+				export.RowsDone = 3
+				export.RowsTotal = 4
+				export.FinishedAt = &now
 			}
 			require.NoError(t, storage.Exports.Update(ctx, export))
 			got, err := storage.Exports.Get(ctx, export.OrganizationID, export.ID)
@@ -215,7 +233,8 @@ func Exports(t *testing.T, open HiringOpener) {
 			create(t, storage, newExport(org, "jobs", hiring.ExportDone, now))
 			create(t, storage, newExport(org, "jobs", hiring.ExportRunning, now))
 		}
-		require.ErrorIs(t, storage.Exports.Create(ctx, newExport(org, "jobs", hiring.ExportQueued, now), limit), hiring.ErrExportsUnderWay)
+		require.ErrorIs(t, storage.Exports.Create(ctx, newExport(org, "jobs", hiring.ExportQueued, now), limit),
+			hiring.ErrExportsUnderWay)
 	})
 
 	// Five of twelve concurrent exports are created.
@@ -223,7 +242,7 @@ func Exports(t *testing.T, open HiringOpener) {
 		s, now := openHiring(t, open)
 		for range 10 { // the connections are opened in the first round, which is slow
 			org := newID()
-			require.Equal(t, limit, atOnce(t, 12, func(int) (bool, error) {
+			require.Equal(t, limit, countConcurrent(t, 12, func(int) (bool, error) {
 				err := s.Tx.Do(ctx, func(ctx context.Context) error {
 					return s.Exports.Create(ctx, newExport(org, "jobs", hiring.ExportQueued, now), limit)
 				})
@@ -285,7 +304,9 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 		ann := newID()
 		add := func(organization, applicant string) hiring.Application {
 			application := newApplication(organization, applicant, now)
-			application.CoverLetter, application.ResumeURL, application.Answers = "I am Ann", "https://ann.example.org/cv.pdf", []hiring.Answer{
+			application.CoverLetter = "I am Ann"
+			application.ResumeURL = "https://ann.example.org/cv.pdf"
+			application.Answers = []hiring.Answer{
 				{QuestionID: "why", Answer: "because"},
 			}
 			require.NoError(t, storage.Applications.Create(ctx, application))
@@ -329,14 +350,20 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 		}
 		withdrawn, active := add(newID(), ann), add(newID(), ann)
 		otherApplication := add(withdrawn.OrganizationID, newID())
-		withdrawn.WithdrawnAt, withdrawn.Tracker, withdrawn.TrackerColor = &now, "completed", "ann-red"
+		withdrawn.WithdrawnAt = &now
+		withdrawn.Tracker = "completed"
+		withdrawn.TrackerColor = "ann-red"
 		require.NoError(t, storage.Applications.Update(ctx, ann, withdrawn))
 		// The event that an account was deleted may be delivered twice.
 		for range 2 {
 			require.NoError(t, storage.PersonalData.EraseByApplicant(ctx, ann))
 		}
 		erased := withdrawn
-		erased.CoverLetter, erased.ResumeURL, erased.Answers, erased.Tracker, erased.TrackerColor = "", "", nil, "", ""
+		erased.CoverLetter = ""
+		erased.ResumeURL = ""
+		erased.Answers = nil
+		erased.Tracker = ""
+		erased.TrackerColor = ""
 		for _, want := range []hiring.Application{erased, active, otherApplication} {
 			got, err := storage.Applications.Get(ctx, toOrganization(want.OrganizationID), want.ID)
 			require.NoError(t, err)

@@ -51,11 +51,11 @@ func (su limiterSuite) start(t *testing.T) (limit.Limiter, *fakeClock, func(limi
 	t.Parallel()
 	clk := newFakeClock()
 	limiter := requirePort(t, "limit.Limiter", su.open(t, clk))
-	return limiter, clk, func(r limit.Rule, key string) limit.Decision {
+	return limiter, clk, func(rule limit.Rule, key string) limit.Decision {
 		t.Helper()
-		d, err := limiter.Take(context.Background(), r, key)
+		decision, err := limiter.Take(context.Background(), rule, key)
 		require.NoError(t, err)
-		return d
+		return decision
 	}
 }
 
@@ -66,10 +66,10 @@ func (su limiterSuite) concurrentCalls(t *testing.T) {
 	var group sync.WaitGroup
 	for range 200 {
 		group.Go(func() {
-			d, err := limiter.Take(context.Background(), tenPerQuarterHour, "k")
+			decision, err := limiter.Take(context.Background(), tenPerQuarterHour, "k")
 			if err != nil {
 				failed.Add(1)
-			} else if d.Allowed {
+			} else if decision.Allowed {
 				admitted.Add(1)
 			}
 		})
@@ -151,9 +151,9 @@ func (su limiterSuite) otherKeysAndRules(t *testing.T) {
 func (su limiterSuite) peek(t *testing.T) {
 	limiter, clk, take := su.start(t)
 	peek := func() limit.Decision {
-		d, err := limiter.Peek(context.Background(), tenPerQuarterHour, "k")
+		decision, err := limiter.Peek(context.Background(), tenPerQuarterHour, "k")
 		require.NoError(t, err)
-		return d
+		return decision
 	}
 	for range 20 {
 		require.Equal(t, limit.Decision{Allowed: true, Remaining: 10}, peek())
@@ -186,8 +186,8 @@ func (su limiterSuite) clockSetBack(t *testing.T) {
 		take(tenPerQuarterHour, "k")
 	}
 	clk.Advance(-time.Hour) // a clock may be set back
-	d := take(tenPerQuarterHour, "k")
-	require.LessOrEqual(t, d.RetryAfter, tenPerQuarterHour.Per)
+	decision := take(tenPerQuarterHour, "k")
+	require.LessOrEqual(t, decision.RetryAfter, tenPerQuarterHour.Per)
 	clk.Advance(tenPerQuarterHour.Per)
 	require.True(t, take(tenPerQuarterHour, "k").Allowed)
 }
@@ -202,9 +202,9 @@ func (su limiterSuite) loweredMaximum(t *testing.T) {
 	}
 	three := tenPerQuarterHour
 	three.Max = 3
-	d := take(three, "k")
-	require.False(t, d.Allowed)
-	clk.Advance(d.RetryAfter)
+	decision := take(three, "k")
+	require.False(t, decision.Allowed)
+	clk.Advance(decision.RetryAfter)
 	require.True(t, take(three, "k").Allowed)
 	none := tenPerQuarterHour
 	none.Max = 0
@@ -216,13 +216,13 @@ func (su limiterSuite) loweredMaximum(t *testing.T) {
 // degraded.
 func (su limiterSuite) duringOutage(t *testing.T, limiter limit.Limiter, begin, end func()) {
 	take := func() bool {
-		begun := time.Now()
-		d, err := limiter.Take(context.Background(), tenPerQuarterHour, "k")
+		start := time.Now()
+		decision, err := limiter.Take(context.Background(), tenPerQuarterHour, "k")
 		require.NoError(t, err)
-		require.Less(t, time.Since(begun), 5*time.Second, "requests wait for the limiter")
-		return d.Allowed
+		require.Less(t, time.Since(start), 5*time.Second, "requests wait for the limiter")
+		return decision.Allowed
 	}
-	degraded := func() bool { d, ok := limiter.(adapters.Degrader); return ok && d.Degraded() }
+	degraded := func() bool { decision, ok := limiter.(adapters.Degrader); return ok && decision.Degraded() }
 	require.True(t, take())
 	begin()
 	admitted := 0
@@ -236,7 +236,7 @@ func (su limiterSuite) duringOutage(t *testing.T, limiter limit.Limiter, begin, 
 	SpendAtOnce(t, limiter, limit.Quota{PerMinute: 5, PerDay: 100}, "k", 50, 5)
 	require.True(t, degraded())
 	end()
-	recovers(t, func() error {
+	waitForRecovery(t, func() error {
 		if take(); degraded() {
 			return errors.New("the limiter is degraded")
 		}

@@ -287,7 +287,8 @@ func listingSaves(t *testing.T, b *board) {
 		},
 	})
 	require.NoError(t, err)
-	_, err = b.svc.PatchMeta(t.Context(), admin(b.org), listing.ID, []byte(`{"listing":{"title":"kept","n":12345678901234567890.5}}`))
+	_, err = b.svc.PatchMeta(t.Context(), admin(b.org), listing.ID,
+		[]byte(`{"listing":{"title":"kept","n":12345678901234567890.5}}`))
 	require.NoError(t, err)
 	got, err := b.svc.Get(t.Context(), admin(b.org), listing.ID)
 	require.NoError(t, err)
@@ -339,7 +340,8 @@ func listingSavesLoseNothing(t *testing.T, b *board) {
 	errs := make(chan error, 20)
 	for i := range 20 {
 		wg.Go(func() {
-			_, err := b.svc.PatchMeta(context.Background(), admin(b.org), listing.ID, fmt.Appendf(nil, `{"n%d":%d}`, i, i))
+			_, err := b.svc.PatchMeta(context.Background(), admin(b.org), listing.ID,
+				fmt.Appendf(nil, `{"n%d":%d}`, i, i))
 			errs <- err
 		})
 	}
@@ -449,7 +451,8 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	var last *listings.Listing
 	var seenIDs []string
 	for {
-		ls, err := b.Listings.ListBySelection(ctx, b.org, listings.Selection{NotCompany: "Southgate Trust", Before: last}, 2)
+		ls, err := b.Listings.ListBySelection(ctx, b.org,
+			listings.Selection{NotCompany: "Southgate Trust", Before: last}, 2)
 		require.NoError(t, err)
 		if len(ls) == 0 {
 			break
@@ -521,8 +524,10 @@ func oddTextIsHarmless(t *testing.T, b *board) {
 	}
 	require.Len(t, b.find(t, listings.FindInput{}), 8)
 	for _, text := range []string{`"`, `""`, `'`, `\`, `*`, `:`, `^`, `-`, `--`, `- -`, `"" ""`, `OR`, `OR OR`, `a OR`, `-OR`, `NEAR(a b)`, `title:x`, `{title}`, `a*`, `(`, `)`, `a AND`, `NOT`, `x:*`, `<->`, `!a`, `a & b`, `%`, `_`, "\x01", `"unclosed`, `-"unclosed`, `"a"b"c"`, `看護師`, long[:200], `"🏥"`, `-🏥`, `"of the"`, `the`, `in`, `in in in`, `at`, `,`, `,,,`, `|`, `a|b`, `\x00`,
-		strings.Repeat("x ", 100), strings.Repeat("q OR ", 40), strings.Repeat("-x ", 5), strings.Repeat(`"x y" `, 3), strings.Repeat("nurse ", 33), strings.Repeat("in leeds ", 22)} {
-		_, err := b.svc.Find(t.Context(), noActor, listings.FindInput{Text: text, Page: page.Request{Number: 1, Size: 20}})
+		strings.Repeat("x ", 100), strings.Repeat("q OR ", 40), strings.Repeat("-x ", 5), strings.Repeat(`"x y" `,
+			3), strings.Repeat("nurse ", 33), strings.Repeat("in leeds ", 22)} {
+		_, err := b.svc.Find(t.Context(), noActor,
+			listings.FindInput{Text: text, Page: page.Request{Number: 1, Size: 20}})
 		require.NoError(t, err, "%q", text)
 	}
 	require.Equal(t, []string{"看護師 募集"}, b.find(t, listings.FindInput{Text: "看護師"}))

@@ -117,7 +117,15 @@ func caseReadsBack(t *testing.T, b *board) {
 	b.upsertCase(t, moderationCase)
 	require.Equal(t, moderationCase, b.caseOf(t, moderationCase.ListingID))
 	later := now.Add(1234567 * time.Microsecond)
-	moderationCase.ID, moderationCase.State, moderationCase.Reports, moderationCase.Score, moderationCase.Held, moderationCase.Note, moderationCase.DecidedBy, moderationCase.DecidedAt, moderationCase.OpenedAt = newID(), listings.CaseTakenDown, 0, 0, false, "No \"fees\" \U0001F6AB", newID(), &later, later
+	moderationCase.ID = newID()
+	moderationCase.State = listings.CaseTakenDown
+	moderationCase.Reports = 0
+	moderationCase.Score = 0
+	moderationCase.Held = false
+	moderationCase.Note = "No \"fees\" \U0001F6AB"
+	moderationCase.DecidedBy = newID()
+	moderationCase.DecidedAt = &later
+	moderationCase.OpenedAt = later
 	b.upsertCase(t, moderationCase)
 	require.Equal(t, moderationCase, b.caseOf(t, moderationCase.ListingID))
 }
@@ -149,7 +157,8 @@ func casePages(t *testing.T, b *board) {
 	}
 	require.Equal(t, all, listed(listings.CaseFilter{}, page.After("", 10)).Items)
 	require.Equal(t, all[3:4], listed(listings.CaseFilter{Held: true}, page.After("", 10)).Items)
-	require.Equal(t, all[3:4], listed(listings.CaseFilter{OrganizationID: all[3].OrganizationID}, page.After("", 10)).Items)
+	require.Equal(t, all[3:4],
+		listed(listings.CaseFilter{OrganizationID: all[3].OrganizationID}, page.After("", 10)).Items)
 	some := listings.CaseFilter{ListingIDs: []string{all[0].ListingID, all[2].ListingID, all[3].ListingID, newID()}, OrganizationID: b.org}
 	require.Equal(t, []listings.Case{all[0], all[2]}, listed(some, page.After("", 10)).Items)
 	open := listings.CaseFilter{State: listings.CaseOpen}
@@ -165,7 +174,7 @@ func casePages(t *testing.T, b *board) {
 // case.
 func reportsDoNotCollide(t *testing.T, b *board) {
 	l := b.post(t, listings.CreateInput{Title: "Nurse"})
-	together(t, 10, func(int) error {
+	runConcurrently(t, 10, func(int) error {
 		return b.svc.ReportJob(t.Context(), admin(""), l.ID, listings.ReportInput{Reason: "fraud"})
 	})
 	require.Equal(t, 10, b.caseOf(t, l.ID).Reports)
@@ -177,7 +186,8 @@ func reportsDoNotCollide(t *testing.T, b *board) {
 func suspiciousListingHasCase(t *testing.T, b *board) {
 	usual := b.post(t, listings.CreateInput{Title: "Nurse", Description: "Join our team on the ward."})
 	require.Zero(t, b.caseOf(t, usual.ID))
-	listing := b.post(t, listings.CreateInput{Title: "Nurse", Description: "Pay the registration fee and write to us on WhatsApp."})
+	listing := b.post(t,
+		listings.CreateInput{Title: "Nurse", Description: "Pay the registration fee and write to us on WhatsApp."})
 	c := b.caseOf(t, listing.ID)
 	require.Equal(t, listings.CaseOpen, c.State)
 	require.Equal(t, 90, c.Score)

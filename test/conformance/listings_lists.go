@@ -58,7 +58,8 @@ func publicIsPublic(t *testing.T, b *board) {
 func ownListPages(t *testing.T, b *board) {
 	var want []string
 	for i := range 7 {
-		l := b.post(t, listings.CreateInput{Title: fmt.Sprintf("L%d", i), Status: map[bool]*string{true: ptr("draft")}[i%2 == 1]})
+		l := b.post(t, listings.CreateInput{Title: fmt.Sprintf("L%d",
+			i), Status: map[bool]*string{true: ptr("draft")}[i%2 == 1]})
 		want = append([]string{l.Title}, want...)
 		if i > 2 { // some at the same time
 			b.clk.Advance(time.Second)
@@ -148,7 +149,8 @@ func exportIsTheList(t *testing.T, b *board) {
 	views := 0
 	if b.Views != nil {
 		views = 1
-		require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-01", ListingID: first.ID, Visitor: "a"}}))
+		require.NoError(t, b.Views.Add(t.Context(),
+			[]listings.Visit{{Day: "2026-03-01", ListingID: first.ID, Visitor: "a"}}))
 	}
 	export := func(org, status string, n int) (rows []string) {
 		for cursor := ""; ; {
@@ -166,7 +168,8 @@ func exportIsTheList(t *testing.T, b *board) {
 	full := func(l listings.Listing, views int) string {
 		moment := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 		return fmt.Sprintf("%s,\"%s\",Cardiology,%s,Leeds,permanent,active,18.5,21,USD,%d,0,%s,%s,%s\r\n",
-			l.ID, strings.ReplaceAll(l.Title, `"`, `""`), b.company, views, moment(*l.PostedAt), moment(*l.Deadline), moment(l.UpdatedAt))
+			l.ID, strings.ReplaceAll(l.Title, `"`,
+				`""`), b.company, views, moment(*l.PostedAt), moment(*l.Deadline), moment(l.UpdatedAt))
 	}
 	for n := 1; n <= 5; n++ {
 		rows := export(b.org, "", n)
@@ -325,7 +328,10 @@ func listClosing(t *testing.T, b *board) {
 			listings.CreateInput{Title: "T", Details: listings.Details{ApplicationDeadline: ptr(now.Add(after).Format(time.RFC3339))}},
 		).ID
 	}
-	late, third, first, second := post(50*time.Hour), post(2*time.Hour), post(time.Hour), post(time.Hour)
+	late := post(50 * time.Hour)
+	third := post(2 * time.Hour)
+	first := post(time.Hour)
+	second := post(time.Hour)
 	closed := post(time.Hour)
 	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), closed))
 	b.post(t, listings.CreateInput{Title: "endless"})

@@ -19,7 +19,9 @@ import (
 
 // Mailer checks the port mail.Mailer. open returns a mailer and a function that returns
 // the messages that were accepted, as they were sent (RFC 5322).
-func Mailer(t *testing.T, open func(t testing.TB) (m mail.Mailer, accepted func() []string), outage ...Outage[mail.Mailer]) {
+func Mailer(
+	t *testing.T, open func(t testing.TB) (m mail.Mailer, accepted func() []string), outage ...Outage[mail.Mailer],
+) {
 	su := mailerSuite{open, outage}
 	t.Run("text and HTML", su.textAndHTML)
 	t.Run("only text", su.onlyText)
@@ -42,9 +44,9 @@ type mailerSuite struct {
 func (su mailerSuite) start(t *testing.T) (send func(mail.Message) error, last func() received) {
 	t.Helper()
 	t.Parallel()
-	m, accepted := su.open(t)
-	requirePort(t, "mail.Mailer", m)
-	return func(message mail.Message) error { return m.Send(t.Context(), message) }, func() received {
+	mailer, accepted := su.open(t)
+	requirePort(t, "mail.Mailer", mailer)
+	return func(message mail.Message) error { return mailer.Send(t.Context(), message) }, func() received {
 		t.Helper()
 		all := accepted()
 		require.NotEmpty(t, all, "no message was accepted")
@@ -84,11 +86,11 @@ func (su mailerSuite) textAndHTML(t *testing.T) {
 // onlyText checks that a message without HTML has no empty HTML part.
 func (su mailerSuite) onlyText(t *testing.T) {
 	send, last := su.start(t)
-	m := su.message()
-	m.HTML = ""
-	require.NoError(t, send(m))
+	message := su.message()
+	message.HTML = ""
+	require.NoError(t, send(message))
 	got := last()
-	require.Equal(t, m.Text, got.parts["text/plain"])
+	require.Equal(t, message.Text, got.parts["text/plain"])
 	require.NotContains(t, got.parts, "text/html")
 }
 
@@ -128,12 +130,14 @@ func (su mailerSuite) replyAddressAndUnsubscribeLink(t *testing.T) {
 func (su mailerSuite) lineBreaksDoNotAddHeaders(t *testing.T) {
 	send, last := su.start(t)
 	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
-	m := su.message()
-	m.Subject, m.To.Name, m.ReplyTo = inject, inject, mail.Address{Name: inject, Email: "b@example.org"}
-	require.NoError(t, send(m))
+	message := su.message()
+	message.Subject = inject
+	message.To.Name = inject
+	message.ReplyTo = mail.Address{Name: inject, Email: "b@example.org"}
+	require.NoError(t, send(message))
 	require.Empty(t, last().Get("Bcc"))
-	m.To.Email = "a@example.org>\r\nRCPT TO:<b@example.org"
-	require.ErrorIs(t, send(m), mail.ErrRefused)
+	message.To.Email = "a@example.org>\r\nRCPT TO:<b@example.org"
+	require.ErrorIs(t, send(message), mail.ErrRefused)
 }
 
 // invitation checks the calendar part of a message (RFC 5545), whose commas and semicolons are
@@ -170,10 +174,10 @@ func (su mailerSuite) invitation(t *testing.T) {
 func (su mailerSuite) duringOutage(t *testing.T, m mail.Mailer, begin, end func()) {
 	require.NoError(t, m.Send(t.Context(), su.message()))
 	begin()
-	err := failsInTime(t, func() error { return m.Send(t.Context(), su.message()) })
+	err := requireTimelyError(t, func() error { return m.Send(t.Context(), su.message()) })
 	require.NotErrorIs(t, err, mail.ErrRefused, "the message has to be sent again")
 	end()
-	recovers(t, func() error { return m.Send(t.Context(), su.message()) })
+	waitForRecovery(t, func() error { return m.Send(t.Context(), su.message()) })
 }
 
 // cancelledCall checks that nothing is sent after the caller has given up.

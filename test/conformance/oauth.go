@@ -36,8 +36,8 @@ func (su grantSuite) within(fixture *integrationsFixture, fn func(ctx context.Co
 // access token.
 func (su grantSuite) getByHashAndKind(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	grant, code := fixture.grant(fixture.app, newID(), fixture.now())
-	access := fixture.issue(grant, integrations.Access, fixture.now())
+	grant, code := fixture.createGrant(fixture.app, newID(), fixture.now())
+	access := fixture.createToken(grant, integrations.Access, fixture.now())
 	su.within(fixture, func(ctx context.Context) {
 		for _, want := range []integrations.Token{code, access} {
 			got, err := fixture.Grants.Get(ctx, want.Kind, want.Hash)
@@ -58,9 +58,9 @@ func (su grantSuite) getByHashAndKind(t *testing.T) {
 // concurrentUse checks that a code or refresh token is used by one of twenty transactions.
 func (su grantSuite) concurrentUse(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	grant, code := fixture.grant(fixture.app, newID(), fixture.now())
-	for _, token := range []integrations.Token{code, fixture.issue(grant, integrations.Refresh, fixture.now())} {
-		require.Equal(t, 1, atOnce(t, 20, func(int) (wasUsed bool, err error) {
+	grant, code := fixture.createGrant(fixture.app, newID(), fixture.now())
+	for _, token := range []integrations.Token{code, fixture.createToken(grant, integrations.Refresh, fixture.now())} {
+		require.Equal(t, 1, countConcurrent(t, 20, func(int) (wasUsed bool, err error) {
 			err = fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
 				if _, err := fixture.Grants.Get(ctx, token.Kind, token.Hash); err != nil {
 					return err
@@ -81,16 +81,16 @@ func (su grantSuite) concurrentUse(t *testing.T) {
 // affected.
 func (su grantSuite) useAndEnd(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	me, now := newID(), fixture.now()
-	grant, code := fixture.grant(fixture.app, me, now)
-	other, _ := fixture.grant(fixture.app, me, now)
-	access := fixture.issue(grant, integrations.Access, now)
-	refresh := fixture.issue(grant, integrations.Refresh, now)
-	theirs := fixture.issue(other, integrations.Access, now)
+	userID, now := newID(), fixture.now()
+	grant, code := fixture.createGrant(fixture.app, userID, now)
+	other, _ := fixture.createGrant(fixture.app, userID, now)
+	access := fixture.createToken(grant, integrations.Access, now)
+	refresh := fixture.createToken(grant, integrations.Refresh, now)
+	theirs := fixture.createToken(other, integrations.Access, now)
 	active := func(token integrations.Token) bool {
-		i, err := fixture.Grants.Get(fixture.ctx(), token.Kind, token.Hash)
+		issued, err := fixture.Grants.Get(fixture.ctx(), token.Kind, token.Hash)
 		require.NoError(t, err)
-		return i.Token.Active(i.Grant, now)
+		return issued.Token.Active(issued.Grant, now)
 	}
 	wasUsed, err := fixture.Grants.Use(fixture.ctx(), other.ID, code.Hash, now)
 	require.NoError(t, err)
@@ -115,21 +115,22 @@ func (su grantSuite) useAndEnd(t *testing.T) {
 // stored for it concurrently.
 func (su grantSuite) deletedApplication(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	grant, code := fixture.grant(fixture.app, newID(), fixture.now())
-	access := fixture.issue(grant, integrations.Access, fixture.now())
+	grant, code := fixture.createGrant(fixture.app, newID(), fixture.now())
+	access := fixture.createToken(grant, integrations.Access, fixture.now())
 	require.NoError(t, fixture.Apps.Delete(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID))
 	su.within(fixture, func(ctx context.Context) {
 		_, err := fixture.Grants.Get(ctx, integrations.Access, access.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	})
-	late := code
-	late.Hash = newID()
-	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), late, nil), integrations.ErrAppNotFound, "no authorization")
+	token := code
+	token.Hash = newID()
+	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), token, nil), integrations.ErrAppNotFound, "no authorization")
 	grant.ID = newID()
-	late.GrantID = grant.ID
-	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), late, &grant), integrations.ErrAppNotFound)
+	token.GrantID = grant.ID
+	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), token, &grant), integrations.ErrAppNotFound)
 	require.ErrorIs(t,
-		fixture.Consents.Upsert(fixture.ctx(), integrations.Consent{UserID: newID(), AppID: fixture.app.ID, GivenAt: fixture.now()}),
+		fixture.Consents.Upsert(fixture.ctx(),
+			integrations.Consent{UserID: newID(), AppID: fixture.app.ID, GivenAt: fixture.now()}),
 		integrations.ErrAppNotFound)
 }
 
@@ -137,20 +138,20 @@ func (su grantSuite) deletedApplication(t *testing.T) {
 // authorization are deleted before it.
 func (su grantSuite) retention(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	me, now := newID(), fixture.now()
+	userID, now := newID(), fixture.now()
 	for range 3 {
-		grant, _ := fixture.grant(fixture.app, me, now)
-		fixture.issue(grant, integrations.Refresh, now)
+		grant, _ := fixture.createGrant(fixture.app, userID, now)
+		fixture.createToken(grant, integrations.Refresh, now)
 	}
-	last, _ := fixture.grant(fixture.app, me, now.Add(time.Hour))
-	fixture.issue(last, integrations.Access, now)
-	refresh := fixture.issue(last, integrations.Refresh, now.Add(2*time.Hour))
+	last, _ := fixture.createGrant(fixture.app, userID, now.Add(time.Hour))
+	fixture.createToken(last, integrations.Access, now)
+	refresh := fixture.createToken(last, integrations.Refresh, now.Add(2*time.Hour))
 	before := now.Add(90 * time.Minute)
-	for _, n := range []int{2, 1, 0} {
-		fixture.deleteBefore(integrations.GrantsKind, before, 2, n)
+	for _, want := range []int{2, 1, 0} {
+		fixture.deleteBefore(integrations.GrantsKind, before, 2, want)
 	}
-	for _, n := range []int{2, 0} { // of the last one, whose code and access token have expired
-		fixture.deleteBefore(integrations.TokensKind, before, 2, n)
+	for _, want := range []int{2, 0} { // of the last one, whose code and access token have expired
+		fixture.deleteBefore(integrations.TokensKind, before, 2, want)
 	}
 	_, err := fixture.Grants.Get(fixture.ctx(), integrations.Refresh, refresh.Hash)
 	require.NoError(t, err)
@@ -176,32 +177,32 @@ func (su consentSuite) allowed(
 	fixture *integrationsFixture,
 	userIDs []string,
 	appID string,
-	r page.Request,
+	request page.Request,
 ) page.Result[integrations.AppConsent] {
 	fixture.t.Helper()
-	out, err := fixture.Consents.List(fixture.ctx(), userIDs, appID, r)
+	result, err := fixture.Consents.List(fixture.ctx(), userIDs, appID, request)
 	require.NoError(fixture.t, err)
-	return out
+	return result
 }
 
 // list checks that a later consent to the same application replaces the earlier one, and that
 // consents are listed with the name of the application, the newest first.
 func (su consentSuite) list(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	app, b, me, otherID := fixture.app, fixture.application(newID()), newID(), newID()
-	fixture.consent(me, app.ID, integrations.ApplicationsWrite)
-	mine := fixture.consent(me, app.ID, integrations.JobsRead, integrations.ApplicationsRead)
-	more := fixture.consent(me, b.ID, integrations.JobsRead)
-	fixture.consent(otherID, app.ID, integrations.JobsRead)
-	require.Equal(t, mine, su.allowed(fixture, []string{me}, app.ID, firstHundred).Items[0].Consent, "the later one")
-	first := su.allowed(fixture, []string{me}, "", page.Request{Number: 1, Size: 1})
-	require.Equal(t, []integrations.AppConsent{{Consent: more, Name: b.Name, Description: b.Description}}, first.Items)
+	app, otherApp, userID, otherID := fixture.app, fixture.createApp(newID()), newID(), newID()
+	fixture.createConsent(userID, app.ID, integrations.ApplicationsWrite)
+	mine := fixture.createConsent(userID, app.ID, integrations.JobsRead, integrations.ApplicationsRead)
+	newer := fixture.createConsent(userID, otherApp.ID, integrations.JobsRead)
+	fixture.createConsent(otherID, app.ID, integrations.JobsRead)
+	require.Equal(t, mine, su.allowed(fixture, []string{userID}, app.ID, firstHundred).Items[0].Consent, "the later one")
+	first := su.allowed(fixture, []string{userID}, "", page.Request{Number: 1, Size: 1})
+	require.Equal(t, []integrations.AppConsent{{Consent: newer, Name: otherApp.Name, Description: otherApp.Description}}, first.Items)
 	require.Equal(t, 2, first.Total)
-	rest := su.allowed(fixture, []string{me}, "", page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
-	require.Len(t, rest.Items, 1)
-	require.Equal(t, mine, rest.Items[0].Consent)
-	require.Empty(t, rest.NextCursor)
-	_, err := fixture.Consents.List(fixture.ctx(), []string{me}, "", page.Request{Number: 1, Size: 1, Cursor: "x"})
+	second := su.allowed(fixture, []string{userID}, "", page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
+	require.Len(t, second.Items, 1)
+	require.Equal(t, mine, second.Items[0].Consent)
+	require.Empty(t, second.NextCursor)
+	_, err := fixture.Consents.List(fixture.ctx(), []string{userID}, "", page.Request{Number: 1, Size: 1, Cursor: "x"})
 	require.Error(t, err)
 	require.Empty(t, su.allowed(fixture, []string{newID()}, "", firstHundred).Items)
 	require.Empty(t, su.allowed(fixture, nil, "", firstHundred).Items, "no user")
@@ -210,15 +211,15 @@ func (su consentSuite) list(t *testing.T) {
 // listOfManyUsers checks a list of 700 users, for the members of a large organization.
 func (su consentSuite) listOfManyUsers(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	otherApp := fixture.application(newID())
+	otherApp := fixture.createApp(newID())
 	var users []string
 	for range 700 {
 		users = append(users, newID())
 	}
-	fixture.consent(users[3], fixture.app.ID, integrations.JobsRead)
-	fixture.consent(users[650], fixture.app.ID, integrations.JobsRead)
-	fixture.consent(users[4], otherApp.ID, integrations.JobsRead)
-	fixture.consent(newID(), fixture.app.ID, integrations.JobsRead)
+	fixture.createConsent(users[3], fixture.app.ID, integrations.JobsRead)
+	fixture.createConsent(users[650], fixture.app.ID, integrations.JobsRead)
+	fixture.createConsent(users[4], otherApp.ID, integrations.JobsRead)
+	fixture.createConsent(newID(), fixture.app.ID, integrations.JobsRead)
 	var found []string
 	for _, c := range su.allowed(fixture, users, fixture.app.ID, firstHundred).Items {
 		found = append(found, c.UserID)
@@ -232,45 +233,45 @@ func (su consentSuite) listOfManyUsers(t *testing.T) {
 // concurrent changes is lost.
 func (su consentSuite) concurrentChanges(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	me := newID()
-	fixture.consent(me, fixture.app.ID)
-	together(t, 10, func(int) error {
+	userID := newID()
+	fixture.createConsent(userID, fixture.app.ID)
+	runConcurrently(t, 10, func(int) error {
 		return fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
-			found, err := fixture.Consents.List(ctx, []string{me}, fixture.app.ID, firstHundred)
+			found, err := fixture.Consents.List(ctx, []string{userID}, fixture.app.ID, firstHundred)
 			if err != nil {
 				return err
 			}
-			c := found.Items[0].Consent
-			c.Scopes = append(c.Scopes, integrations.JobsRead)
-			return fixture.Consents.Upsert(ctx, c)
+			consent := found.Items[0].Consent
+			consent.Scopes = append(consent.Scopes, integrations.JobsRead)
+			return fixture.Consents.Upsert(ctx, consent)
 		})
 	})
-	require.Len(t, su.allowed(fixture, []string{me}, fixture.app.ID, firstHundred).Items[0].Scopes, 10)
+	require.Len(t, su.allowed(fixture, []string{userID}, fixture.app.ID, firstHundred).Items[0].Scopes, 10)
 }
 
 // delete checks that a deleted consent ends the tokens of the same user for the application.
 func (su consentSuite) delete(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	app, b, me, otherID, now := fixture.app, fixture.application(newID()), newID(), newID(), fixture.now()
-	fixture.consent(me, app.ID, integrations.JobsRead)
-	fixture.consent(me, b.ID, integrations.JobsRead)
-	theirs := fixture.consent(otherID, app.ID, integrations.JobsRead)
-	_, deleted := fixture.grant(app, me, now)
-	_, kept := fixture.grant(b, me, now)
-	_, foreign := fixture.grant(app, otherID, now)
+	app, otherApp, userID, otherID, now := fixture.app, fixture.createApp(newID()), newID(), newID(), fixture.now()
+	fixture.createConsent(userID, app.ID, integrations.JobsRead)
+	fixture.createConsent(userID, otherApp.ID, integrations.JobsRead)
+	theirs := fixture.createConsent(otherID, app.ID, integrations.JobsRead)
+	_, deleted := fixture.createGrant(app, userID, now)
+	_, kept := fixture.createGrant(otherApp, userID, now)
+	_, foreign := fixture.createGrant(app, otherID, now)
 	for _, want := range []int{1, 0} {
-		n, err := fixture.Consents.Delete(fixture.ctx(), me, integrations.ConsentFilter{AppID: app.ID})
+		n, err := fixture.Consents.Delete(fixture.ctx(), userID, integrations.ConsentFilter{AppID: app.ID})
 		require.NoError(t, err)
 		require.Equal(t, want, n)
 	}
-	require.Empty(t, su.allowed(fixture, []string{me}, app.ID, firstHundred).Items)
+	require.Empty(t, su.allowed(fixture, []string{userID}, app.ID, firstHundred).Items)
 	_, err := fixture.Grants.Get(fixture.ctx(), integrations.Code, deleted.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	for _, token := range []integrations.Token{kept, foreign} {
 		_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, token.Hash)
 		require.NoError(t, err)
 	}
-	n, err := fixture.Consents.Delete(fixture.ctx(), me, integrations.ConsentFilter{})
+	n, err := fixture.Consents.Delete(fixture.ctx(), userID, integrations.ConsentFilter{})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, kept.Hash)
@@ -282,18 +283,18 @@ func (su consentSuite) delete(t *testing.T) {
 // from that time on.
 func (su consentSuite) deleteByTime(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	otherApp, me := fixture.application(newID()), newID()
-	fixture.consent(me, fixture.app.ID, integrations.JobsRead)
-	_, old := fixture.grant(otherApp, me, fixture.now())
+	otherApp, userID := fixture.createApp(newID()), newID()
+	fixture.createConsent(userID, fixture.app.ID, integrations.JobsRead)
+	_, old := fixture.createGrant(otherApp, userID, fixture.now())
 	fixture.clk.Advance(time.Minute)
-	kept := fixture.consent(me, otherApp.ID, integrations.JobsRead)
-	_, recent := fixture.grant(otherApp, me, fixture.now())
-	n, err := fixture.Consents.Delete(fixture.ctx(), me, integrations.ConsentFilter{Before: fixture.now()})
+	kept := fixture.createConsent(userID, otherApp.ID, integrations.JobsRead)
+	_, recent := fixture.createGrant(otherApp, userID, fixture.now())
+	n, err := fixture.Consents.Delete(fixture.ctx(), userID, integrations.ConsentFilter{Before: fixture.now()})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	left := su.allowed(fixture, []string{me}, "", firstHundred)
-	require.Len(t, left.Items, 1)
-	require.Equal(t, kept, left.Items[0].Consent)
+	remaining := su.allowed(fixture, []string{userID}, "", firstHundred)
+	require.Len(t, remaining.Items, 1)
+	require.Equal(t, kept, remaining.Items[0].Consent)
 	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, old.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, recent.Hash)

@@ -41,8 +41,10 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 		storage, now := openJobseeker(t, open)
 		for _, visitor := range visitors() {
 			require.Equal(t, jobseeker.Onboarding{Visitor: visitor}, get(t, storage, visitor))
-			require.NoError(t, change(storage, visitor, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
-			require.Equal(t, jobseeker.Onboarding{Visitor: visitor, Source: "save", TouchedAt: now, Version: 1}, withoutSteps(get(t, storage, visitor)))
+			require.NoError(t, change(storage, visitor,
+				func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
+			require.Equal(t, jobseeker.Onboarding{Visitor: visitor, Source: "save", TouchedAt: now, Version: 1},
+				withoutSteps(get(t, storage, visitor)))
 			want := jobseeker.Onboarding{
 				Visitor:     visitor,
 				Email:       "zoë@example.org",
@@ -60,7 +62,8 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 			swapped := jobseeker.Visitor{UserID: visitor.GuestKey, GuestKey: visitor.UserID}
 			require.Zero(t, get(t, storage, swapped).Version, "a guest with the id of a user")
 			require.NoError(t, change(storage, swapped, func(*jobseeker.Onboarding) {}))
-			require.NoError(t, change(storage, visitor, func(o *jobseeker.Onboarding) { *o = jobseeker.Onboarding{Visitor: visitor, Version: o.Version} }))
+			require.NoError(t, change(storage, visitor,
+				func(o *jobseeker.Onboarding) { *o = jobseeker.Onboarding{Visitor: visitor, Version: o.Version} }))
 			require.Equal(t, jobseeker.Onboarding{Visitor: visitor}, get(t, storage, visitor))
 		}
 	})
@@ -75,7 +78,8 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 				{Visitor: visitor, Source: "apply", TouchedAt: now, Version: 7},
 				{Visitor: visitor, Version: 7},
 			} {
-				require.NoError(t, change(storage, visitor, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
+				require.NoError(t, change(storage, visitor,
+					func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
 				boom := errors.New("boom")
 				require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
 					require.Error(t, storage.Onboardings.Upsert(ctx, stale))
@@ -91,8 +95,12 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 	t.Run("concurrent updates", func(t *testing.T) {
 		s, _ := openJobseeker(t, open)
 		for _, v := range visitors() {
-			together(t, 20, func(i int) error {
-				return change(s, v, func(o *jobseeker.Onboarding) { o.Steps = append(o.Steps, jobseeker.Progress{Step: fmt.Sprint(i)}) })
+			runConcurrently(t, 20, func(i int) error {
+				return change(s, v,
+					func(o *jobseeker.Onboarding) {
+						o.Steps = append(o.Steps,
+							jobseeker.Progress{Step: fmt.Sprint(i)})
+					})
 			})
 			require.Len(t, get(t, s, v).Steps, 20)
 		}
@@ -108,7 +116,8 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 			for _, one := range v {
 				require.NoError(
 					t,
-					change(storage, one, func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now.Add(time.Duration(i)*time.Hour) }),
+					change(storage, one,
+						func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now.Add(time.Duration(i)*time.Hour) }),
 				)
 			}
 		}

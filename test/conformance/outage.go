@@ -12,14 +12,16 @@ import (
 type Outage[Port any] func(t testing.TB) (port Port, begin, end func())
 
 const (
-	// outageAnswer is how long a call may take while the backend is unavailable.
-	outageAnswer = time.Minute
+	// maxOutageLatency is how long a call may take while the backend is unavailable.
+	maxOutageLatency = time.Minute
 	// recovery is how long an adapter may take to use the backend again after an outage.
 	recovery = time.Minute
 )
 
 // withOutage runs the test for each outage. Callers of a suite pass one outage or none.
-func withOutage[Port any](t *testing.T, name string, outages []Outage[Port], test func(t *testing.T, p Port, begin, end func())) {
+func withOutage[Port any](
+	t *testing.T, name string, outages []Outage[Port], test func(t *testing.T, p Port, begin, end func()),
+) {
 	t.Helper()
 	for _, outage := range outages {
 		t.Run("unavailable backend", func(t *testing.T) {
@@ -30,20 +32,20 @@ func withOutage[Port any](t *testing.T, name string, outages []Outage[Port], tes
 	}
 }
 
-// recovers waits until a call succeeds after an outage.
-func recovers(t *testing.T, try func() error) {
+// waitForRecovery waits until a call succeeds after an outage.
+func waitForRecovery(t *testing.T, call func() error) {
 	t.Helper()
 	var err error
-	require.Eventually(t, func() bool { err = try(); return err == nil }, recovery, 50*time.Millisecond,
+	require.Eventually(t, func() bool { err = call(); return err == nil }, recovery, 50*time.Millisecond,
 		"the adapter does not use the backend again: %v", &err)
 }
 
-// failsInTime makes a call that must fail, in time.
-func failsInTime(t *testing.T, try func() error) error {
+// requireTimelyError makes a call that must fail, in time.
+func requireTimelyError(t *testing.T, call func() error) error {
 	t.Helper()
-	begun := time.Now()
-	err := try()
+	start := time.Now()
+	err := call()
 	require.Error(t, err)
-	require.Less(t, time.Since(begun), outageAnswer)
+	require.Less(t, time.Since(start), maxOutageLatency)
 	return err
 }

@@ -199,14 +199,14 @@ func (su paymentSuite) duringOutage(t *testing.T, payments billing.Payments, beg
 	}
 	begin()
 	charge := func() error { _, err := payments.Charge(context.Background(), bill); return err }
-	require.NotErrorIs(t, failsInTime(t, charge), billing.ErrDeclined, "the charge has to be repeated")
-	failsInTime(t, func() error { return payments.Forget(context.Background(), su.owner()) })
+	require.NotErrorIs(t, requireTimelyError(t, charge), billing.ErrDeclined, "the charge has to be repeated")
+	requireTimelyError(t, func() error { return payments.Forget(context.Background(), su.owner()) })
 	attach := func() error { _, err := payments.Attach(context.Background(), su.owner(), provider.Good()); return err }
-	err = failsInTime(t, attach)
+	err = requireTimelyError(t, attach)
 	require.NotErrorIs(t, err, billing.ErrDeclined)
 	require.NotErrorIs(t, err, billing.ErrUnknownMethod)
 	end()
-	recovers(t, charge)
+	waitForRecovery(t, charge)
 	require.NoError(t, attach())
 }
 

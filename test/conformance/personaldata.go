@@ -18,12 +18,15 @@ func SeekerPersonalData(t *testing.T, open JobseekerOpener) {
 	// and Bob's stay.
 	t.Run("delete by user", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
-		ann, bob, listing := newID(), newID(), newID()
+		ann := newID()
+		bob := newID()
+		listing := newID()
 		documents := map[string]jobseeker.Document{}
 		for _, user := range []string{ann, bob} {
 			profile := jobseeker.NewProfile(user)
 			profile.Bio = "I am " + user
-			withProfile(t, storage, user, func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
+			withProfile(t, storage, user,
+				func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
 			search := newSearch(user, true, now)
 			storeSearches(t, storage, search)
 			storeMatches(t, storage, newMatch(search, newID(), now))
@@ -50,7 +53,8 @@ func SeekerPersonalData(t *testing.T, open JobseekerOpener) {
 			storeDocument(t, storage, documents[user])
 			deleted := newNotification(user, newID(), now)
 			require.NoError(t, storage.Notifications.Create(ctx, newNotification(user, newID(), now), deleted))
-			require.NoError(t, storage.Notifications.Update(ctx, user, deleted.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
+			require.NoError(t, storage.Notifications.Update(ctx, user, deleted.ID,
+				jobseeker.NotificationUpdate{DeletedAt: &now}))
 			if storage.Activities != nil {
 				require.NoError(
 					t,

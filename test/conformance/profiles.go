@@ -62,7 +62,7 @@ func (su profileSuite) get(t *testing.T, s adapters.JobseekerStorage, user strin
 func (su profileSuite) numbersConcurrently(t *testing.T) {
 	storage, _ := openJobseeker(t, su.open)
 	users := []string{newID(), newID(), newID()}
-	together(t, 21, func(i int) error {
+	runConcurrently(t, 21, func(i int) error {
 		return storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 			profile, err := storage.Profiles.Get(ctx, users[i%3])
 			if err != nil {
@@ -139,7 +139,7 @@ func (su profileSuite) rollback(t *testing.T) {
 func (su profileSuite) concurrentUpdates(t *testing.T) {
 	storage, _ := openJobseeker(t, su.open)
 	user := newID()
-	together(t, 20, func(int) error {
+	runConcurrently(t, 20, func(int) error {
 		return storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 			profile, err := storage.Profiles.Get(ctx, user)
 			if err != nil {

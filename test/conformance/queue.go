@@ -134,7 +134,8 @@ func (su queueSuite) fullQueue(t *testing.T) {
 	}
 	require.NoError(
 		t,
-		queue.Enqueue(t.Context(), su.ref(task.Mail, 1), su.ref(task.Events, 2), su.ref(task.Webhooks, 3), su.ref(task.Maintenance, 4)),
+		queue.Enqueue(t.Context(), su.ref(task.Mail, 1), su.ref(task.Events, 2), su.ref(task.Webhooks, 3),
+			su.ref(task.Maintenance, 4)),
 	)
 	for range 4 {
 		su.await(t, others)
@@ -146,7 +147,9 @@ func (su queueSuite) fullQueue(t *testing.T) {
 func (su queueSuite) stopWhileATaskRuns(t *testing.T) {
 	t.Parallel()
 	queue := requirePort(t, "task.Queue", su.open(t))
-	begun, release, ended := make(chan task.Reference, 1), make(chan struct{}), make(chan error, 1)
+	begun := make(chan task.Reference, 1)
+	release := make(chan struct{})
+	ended := make(chan error, 1)
 	stop := su.work(t, queue, func(ctx context.Context, got task.Reference) {
 		begun <- got
 		<-release
@@ -197,10 +200,10 @@ func (su queueSuite) duringOutage(t *testing.T, queue task.Queue, begin, end fun
 	for i := range many {
 		many[i] = su.ref(task.Events, 10+i)
 	}
-	failsInTime(t, func() error { return queue.Enqueue(t.Context(), many...) })
+	requireTimelyError(t, func() error { return queue.Enqueue(t.Context(), many...) })
 	end()
 	next := 1000
-	recovers(t, func() error { next++; return queue.Enqueue(t.Context(), su.ref(task.Mail, next)) })
+	waitForRecovery(t, func() error { next++; return queue.Enqueue(t.Context(), su.ref(task.Mail, next)) })
 	// References of the failed call may be delivered before.
 	for last := fmt.Sprint("task-", next); su.await(t, came).ID != last; {
 	}

@@ -55,7 +55,8 @@ func (su quotaSuite) start(t *testing.T) quotaLimiter {
 	t.Parallel()
 	clk := newFakeClock() // 10:30 in UTC
 	limiter, key := requirePort(t, "limit.Limiter", su.open(t, clk)), rand.Text()
-	with := func(do func(context.Context, limit.Quota, string) (limit.QuotaStatus, error)) func(limit.Quota) limit.QuotaStatus {
+	with := func(do func(context.Context, limit.Quota, string) (limit.QuotaStatus,
+		error)) func(limit.Quota) limit.QuotaStatus {
 		return func(q limit.Quota) limit.QuotaStatus {
 			t.Helper()
 			s, err := do(context.Background(), q, key)
@@ -63,7 +64,13 @@ func (su quotaSuite) start(t *testing.T) quotaLimiter {
 			return s
 		}
 	}
-	return quotaLimiter{limiter, clk, key, with(limiter.Spend), with(limiter.Status)}
+	return quotaLimiter{
+		Limiter:   limiter,
+		fakeClock: clk,
+		key:       key,
+		spend:     with(limiter.Spend),
+		look:      with(limiter.Status),
+	}
 }
 
 // concurrentCalls checks that 200 concurrent calls exceed neither the minute nor the day.
@@ -218,7 +225,8 @@ func (su quotaSuite) changedQuota(t *testing.T) {
 	require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, s.Violated)
 	require.Zero(t, s.Minute.Remaining)
 	limiter.Advance(s.Minute.Reset)
-	require.True(t, limiter.spend(limit.Quota{PerMinute: 10}).Allowed, "the wait is until there is room in the lower quota")
+	require.True(t, limiter.spend(limit.Quota{PerMinute: 10}).Allowed,
+		"the wait is until there is room in the lower quota")
 	require.False(t, limiter.spend(limit.Quota{}).Allowed, "a quota of nothing")
 }
 

@@ -185,13 +185,16 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 			}
 			one, other := sorted(down), sorted(up)
 			slices.Reverse(other)
-			require.True(t, slices.IsSortedFunc(one, func(a, b listings.Hit) int { return strings.Compare(key(b), key(a)) }), "%+v", in)
-			require.True(t, slices.IsSortedFunc(other, func(a, b listings.Hit) int { return strings.Compare(key(b), key(a)) }), "%+v", in)
+			require.True(t, slices.IsSortedFunc(one,
+				func(a, b listings.Hit) int { return strings.Compare(key(b), key(a)) }), "%+v", in)
+			require.True(t, slices.IsSortedFunc(other,
+				func(a, b listings.Hit) int { return strings.Compare(key(b), key(a)) }), "%+v", in)
 		}
 	})
 	// The place that the gazetteer has found for the location of the listing is stored with it.
 	t.Run("place of a listing", func(t *testing.T) {
-		r, err := board.svc.Find(t.Context(), noActor, listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 1}})
+		r, err := board.svc.Find(t.Context(), noActor,
+			listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 1}})
 		require.NoError(t, err)
 		require.NotNil(t, r.Items[0].Listing.Place)
 		require.NotEmpty(t, r.Items[0].Listing.Place.Name)
@@ -213,7 +216,8 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 		require.NoError(t, err)
 		require.InDelta(t, 0, *found.Items[0].Miles, 0.1)
 		require.InDelta(t, 8.3, *found.Items[2].Miles, 0.7) // Wakefield
-		found, err = board.svc.Find(t.Context(), noActor, listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 10}})
+		found, err = board.svc.Find(t.Context(), noActor,
+			listings.FindInput{Text: "porter", Page: page.Request{Number: 1, Size: 10}})
 		require.NoError(t, err)
 		require.Nil(t, found.Items[0].Miles)
 	})
@@ -235,9 +239,11 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	})
 	t.Run("posted after a date", func(t *testing.T) {
 		after := board.clk.Now().Add(-2*time.Hour - time.Minute).Format(time.RFC3339)
-		require.Equal(t, []string{"Midwife", "Porter"}, board.find(t, listings.FindInput{Filters: listings.FilterInput{PostedAfter: after}}))
+		require.Equal(t, []string{"Midwife", "Porter"},
+			board.find(t, listings.FindInput{Filters: listings.FilterInput{PostedAfter: after}}))
 		// The bound itself is included; a microsecond later is not.
-		found, err := board.svc.Find(t.Context(), auth.Actor{}, listings.FindInput{Text: "midwife", Page: page.Request{Number: 1, Size: 1}})
+		found, err := board.svc.Find(t.Context(), auth.Actor{},
+			listings.FindInput{Text: "midwife", Page: page.Request{Number: 1, Size: 1}})
 		require.NoError(t, err)
 		posted := *found.Items[0].Listing.PostedAt
 		for _, text := range []string{"", "midwife"} {
@@ -278,11 +284,13 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 	t.Run("updated listings", func(t *testing.T) {
 		listing := board.post(t, listings.CreateInput{Title: "Zookeeper", Description: "Anything."})
 		require.Equal(t, []string{"Zookeeper"}, board.find(t, listings.FindInput{Text: "zookeper"}))
-		_, err := board.svc.Update(t.Context(), admin(board.org), listing.ID, listings.UpdateInput{Title: ptr("Beekeeper")})
+		_, err := board.svc.Update(t.Context(), admin(board.org), listing.ID,
+			listings.UpdateInput{Title: ptr("Beekeeper")})
 		require.NoError(t, err)
 		require.Empty(t, board.find(t, listings.FindInput{Text: `"zookeeper"`}))
 		require.Equal(t, []string{"Beekeeper"}, board.find(t, listings.FindInput{Text: "beekeeper"}))
-		_, err = board.svc.Update(t.Context(), admin(board.org), listing.ID, listings.UpdateInput{Status: ptr("inactive")})
+		_, err = board.svc.Update(t.Context(), admin(board.org), listing.ID,
+			listings.UpdateInput{Status: ptr("inactive")})
 		require.NoError(t, err)
 		require.Empty(t, board.find(t, listings.FindInput{Text: "beekeeper"}))
 		_, err = board.svc.Update(t.Context(), admin(board.org), listing.ID, listings.UpdateInput{

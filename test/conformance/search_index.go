@@ -83,7 +83,9 @@ func SearchIndexStorage(t *testing.T, open SearchIndexOpener) {
 }
 
 // SearchMatcher checks an implementation of search.Matcher.
-func SearchMatcher(t *testing.T, open func(t testing.TB, docs []*search.Document, normalize func(string) string) search.Matcher) {
+func SearchMatcher(
+	t *testing.T, open func(t testing.TB, docs []*search.Document, normalize func(string) string) search.Matcher,
+) {
 	for _, n := range []int{0, 1, 5, 63, 64, 65, 200} { // a machine word has one bit for each of 64 documents
 		random, oracle := newRandomSearch(uint64(n)), newSearchOracle(singular)
 		oracle.apply(random.changes(n, 10*n+1))
@@ -112,7 +114,8 @@ type searchSuite struct {
 
 // newSearchSuite opens an index until the test ends. Equal seeds lead to the same changes and queries.
 func newSearchSuite(t *testing.T, open SearchIndexOpener, seed uint64) *searchSuite {
-	s := &searchSuite{t: t, index: open(t, t.TempDir(), singular), oracle: newSearchOracle(singular), random: newRandomSearch(seed)}
+	s := &searchSuite{t: t, index: open(t, t.TempDir(),
+		singular), oracle: newSearchOracle(singular), random: newRandomSearch(seed)}
 	t.Cleanup(func() { require.NoError(t, s.index.Close()) })
 	return s
 }
@@ -215,7 +218,8 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 		suite := newSearchSuite(t, open, 5)
 		var first []search.Change
 		for i := range 400 {
-			first = append(first, search.Change{ID: fmt.Sprintf("stays %d", i), Version: 1, Document: suite.random.document()})
+			first = append(first,
+				search.Change{ID: fmt.Sprintf("stays %d", i), Version: 1, Document: suite.random.document()})
 			first[i].Document.Deadline = time.Time{} // none expires
 		}
 		suite.apply(first)
@@ -244,7 +248,8 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 			query.After = result.Next
 			var changes []search.Change
 			for i := range 5 {
-				changes = append(changes, search.Change{ID: fmt.Sprintf("new %d %d", page, i), Version: 1, Document: suite.random.document()},
+				changes = append(changes,
+					search.Change{ID: fmt.Sprintf("new %d %d", page, i), Version: 1, Document: suite.random.document()},
 					search.Change{ID: fmt.Sprintf("new %d %d", page-2, i), Version: 2})
 			}
 			suite.apply(changes)
@@ -280,16 +285,48 @@ func applyVersions(t *testing.T, open SearchIndexOpener) {
 		changes   []search.Change
 		want      map[string]int64
 	}{
-		{"new", []search.Change{create("a", 2, "x"), create("b", 1, "x")}, map[string]int64{"a": 2, "b": 1}},
-		{"repeated", []search.Change{create("a", 2, "y")}, map[string]int64{"a": 2, "b": 1}},
-		{"older", []search.Change{create("a", 1, "y"), {ID: "a", Version: 1}}, map[string]int64{"a": 2, "b": 1}},
-		{"newer", []search.Change{create("a", 3, "z")}, map[string]int64{"a": 3, "b": 1}},
-		{"twice in a batch", []search.Change{create("b", 5, "z"), create("b", 4, "y")}, map[string]int64{"a": 3, "b": 5}},
-		{"deleted", []search.Change{{ID: "a", Version: 4}}, map[string]int64{"b": 5}},
-		{"older than deleted", []search.Change{create("a", 3, "z")}, map[string]int64{"b": 5}},
-		{"deleted again", []search.Change{{ID: "a", Version: 4}}, map[string]int64{"b": 5}},
-		{"created again", []search.Change{create("a", 5, "z")}, map[string]int64{"a": 5, "b": 5}},
-		{"unknown deleted", []search.Change{{ID: "c", Version: 1}}, map[string]int64{"a": 5, "b": 5}},
+		{
+			condition: "new",
+			changes:   []search.Change{create("a", 2, "x"), create("b", 1, "x")},
+			want:      map[string]int64{"a": 2, "b": 1},
+		},
+		{
+			condition: "repeated",
+			changes:   []search.Change{create("a", 2, "y")},
+			want:      map[string]int64{"a": 2, "b": 1},
+		},
+		{
+			condition: "older",
+			changes:   []search.Change{create("a", 1, "y"), {ID: "a", Version: 1}},
+			want:      map[string]int64{"a": 2, "b": 1},
+		},
+		{condition: "newer", changes: []search.Change{create("a", 3, "z")}, want: map[string]int64{"a": 3, "b": 1}},
+		{
+			condition: "twice in a batch",
+			changes:   []search.Change{create("b", 5, "z"), create("b", 4, "y")},
+			want:      map[string]int64{"a": 3, "b": 5},
+		},
+		{condition: "deleted", changes: []search.Change{{ID: "a", Version: 4}}, want: map[string]int64{"b": 5}},
+		{
+			condition: "older than deleted",
+			changes:   []search.Change{create("a", 3, "z")},
+			want:      map[string]int64{"b": 5},
+		},
+		{
+			condition: "deleted again",
+			changes:   []search.Change{{ID: "a", Version: 4}},
+			want:      map[string]int64{"b": 5},
+		},
+		{
+			condition: "created again",
+			changes:   []search.Change{create("a", 5, "z")},
+			want:      map[string]int64{"a": 5, "b": 5},
+		},
+		{
+			condition: "unknown deleted",
+			changes:   []search.Change{{ID: "c", Version: 1}},
+			want:      map[string]int64{"a": 5, "b": 5},
+		},
 	} {
 		suite.apply(step.changes)
 		require.Equal(t, step.want, stored(), step.condition)
@@ -335,17 +372,81 @@ func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 		offset, limit, relaxed int
 		wantExact, wantOthers  int
 	}{
-		{"full page", "exact", 0, 10, 20, 10, 0},
-		{"last page", "exact", 20, 10, 20, 5, 5},
-		{"last page, few relaxed", "exact", 20, 10, 3, 5, 3},
-		{"last page is full", "exact", 20, 5, 20, 5, 0},
-		{"after the last page", "exact", 30, 10, 20, 0, 0},
-		{"no exact hits", "nothing", 0, 10, 20, 0, 10},
-		{"no exact hits, second page", "nothing", 10, 10, 20, 0, 0},
-		{"turned off", "nothing", 0, 10, 0, 0, 0},
-		{"beyond all documents", "exact", math.MaxInt, 10, 20, 0, 0},
-		{"unlimited", "exact", 0, math.MaxInt, 20, 25, 20},
-		{"everything on one page", "exact", 0, 100, 20, 25, 20},
+		{condition: "full page", key: "exact", offset: 0, limit: 10, relaxed: 20, wantExact: 10, wantOthers: 0},
+		{condition: "last page", key: "exact", offset: 20, limit: 10, relaxed: 20, wantExact: 5, wantOthers: 5},
+		{
+			condition:  "last page, few relaxed",
+			key:        "exact",
+			offset:     20,
+			limit:      10,
+			relaxed:    3,
+			wantExact:  5,
+			wantOthers: 3,
+		},
+		{
+			condition:  "last page is full",
+			key:        "exact",
+			offset:     20,
+			limit:      5,
+			relaxed:    20,
+			wantExact:  5,
+			wantOthers: 0,
+		},
+		{
+			condition:  "after the last page",
+			key:        "exact",
+			offset:     30,
+			limit:      10,
+			relaxed:    20,
+			wantExact:  0,
+			wantOthers: 0,
+		},
+		{
+			condition:  "no exact hits",
+			key:        "nothing",
+			offset:     0,
+			limit:      10,
+			relaxed:    20,
+			wantExact:  0,
+			wantOthers: 10,
+		},
+		{
+			condition:  "no exact hits, second page",
+			key:        "nothing",
+			offset:     10,
+			limit:      10,
+			relaxed:    20,
+			wantExact:  0,
+			wantOthers: 0,
+		},
+		{condition: "turned off", key: "nothing", offset: 0, limit: 10, relaxed: 0, wantExact: 0, wantOthers: 0},
+		{
+			condition:  "beyond all documents",
+			key:        "exact",
+			offset:     math.MaxInt,
+			limit:      10,
+			relaxed:    20,
+			wantExact:  0,
+			wantOthers: 0,
+		},
+		{
+			condition:  "unlimited",
+			key:        "exact",
+			offset:     0,
+			limit:      math.MaxInt,
+			relaxed:    20,
+			wantExact:  25,
+			wantOthers: 20,
+		},
+		{
+			condition:  "everything on one page",
+			key:        "exact",
+			offset:     0,
+			limit:      100,
+			relaxed:    20,
+			wantExact:  25,
+			wantOthers: 20,
+		},
 	} {
 		exact, others := find(c.key, c.offset, c.limit, c.relaxed)
 		require.Equal(t, []int{c.wantExact, c.wantOthers}, []int{exact, others}, c.condition)
@@ -359,7 +460,8 @@ func listWords(t *testing.T, open SearchIndexOpener) {
 	for n := range 5 { // each document once, so that none is deleted
 		var changes []search.Change
 		for i := range 60 {
-			changes = append(changes, search.Change{ID: fmt.Sprint(n, i), Version: 1, Document: suite.random.document()})
+			changes = append(changes,
+				search.Change{ID: fmt.Sprint(n, i), Version: 1, Document: suite.random.document()})
 		}
 		suite.apply(changes)
 	}
@@ -431,7 +533,8 @@ func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 					Limit:  60,
 				})
 				if err != nil || result.Total != 50 || len(result.Hits) != 50 || len(result.Facets["generation:"]) != 1 {
-					t.Errorf("found %d (%d hits, generations %v): %v", result.Total, len(result.Hits), result.Facets, err)
+					t.Errorf("found %d (%d hits, generations %v): %v", result.Total, len(result.Hits), result.Facets,
+						err)
 					return
 				}
 			}

@@ -111,7 +111,8 @@ func countFacets(facets map[string]map[string]int, d *search.Document) {
 // hit returns a document as a hit. It is none if it has expired, does not meet a condition, or matches no
 // level of a slot.
 func (o *searchOracle) hit(query *search.Query, document *search.Document) (h oracleHit, found bool) {
-	if !document.Deadline.IsZero() && document.Deadline.UnixMicro() <= query.Now.UnixMicro() || !o.all(query.Must, document) {
+	if !document.Deadline.IsZero() && document.Deadline.UnixMicro() <= query.Now.UnixMicro() || !o.all(query.Must,
+		document) {
 		return h, false
 	}
 	h = oracleHit{Hit: search.Hit{ID: document.ID, Version: document.Version, Exact: true, Levels: []int{}}, doc: document}
@@ -203,7 +204,8 @@ func (o *searchOracle) matches(e *search.Expr, document *search.Document) bool {
 	case search.OpKey:
 		return slices.Contains(document.Keys, e.Text)
 	case search.OpWord:
-		return slices.ContainsFunc(fields(e, document), func(w string) bool { return w != "" && o.normalize(w) == o.normalize(e.Text) })
+		return slices.ContainsFunc(fields(e, document),
+			func(w string) bool { return w != "" && o.normalize(w) == o.normalize(e.Text) })
 	case search.OpPrefix:
 		return slices.ContainsFunc(fields(e, document), func(w string) bool { return strings.HasPrefix(w, e.Text) })
 	case search.OpPhrase:

@@ -77,8 +77,8 @@ func checkRetention(t testing.TB, store retention.Store, kind retention.Kind, be
 	}
 }
 
-// walk reads all pages of a list, once by cursor and once by page number, and returns the items.
-func walk[T any](t testing.TB, size int, list func(r page.Request) (page.Result[T], error)) (items []T) {
+// listAllPages reads all pages of a list, once by cursor and once by page number, and returns the items.
+func listAllPages[T any](t testing.TB, size int, list func(r page.Request) (page.Result[T], error)) (items []T) {
 	t.Helper()
 	for r := (page.Request{Number: 1, Size: size}); ; r.Number++ {
 		got, err := list(r)
@@ -159,7 +159,7 @@ func (su notificationSuite) sameCause(t *testing.T) {
 func (su notificationSuite) sameCauseConcurrently(t *testing.T) {
 	s, now := openJobseeker(t, su.open)
 	user, cause := newID(), newID()
-	together(t, 20, func(int) error {
+	runConcurrently(t, 20, func(int) error {
 		return s.Notifications.Create(context.Background(), newNotification(user, cause, now))
 	})
 	got, err := s.Notifications.List(context.Background(), user, firstHundred)
@@ -190,7 +190,7 @@ func (su notificationSuite) pages(t *testing.T) {
 		want = append([]jobseeker.Notification{n}, want...)
 		require.NoError(t, storage.Notifications.Create(context.Background(), n))
 	}
-	require.Equal(t, want, walk(t, 2, func(r page.Request) (page.Result[jobseeker.Notification], error) {
+	require.Equal(t, want, listAllPages(t, 2, func(r page.Request) (page.Result[jobseeker.Notification], error) {
 		return storage.Notifications.List(context.Background(), user, r)
 	}))
 }
@@ -203,21 +203,26 @@ func (su notificationSuite) updateAndDelete(t *testing.T) {
 	require.NoError(t, storage.Notifications.Create(context.Background(), n))
 	updates := []jobseeker.NotificationUpdate{{}, {Read: new(true)}, {DeletedAt: &now}}
 	for _, u := range updates {
-		require.ErrorIs(t, storage.Notifications.Update(context.Background(), newID(), n.ID, u), jobseeker.ErrNotificationNotFound)
-		require.ErrorIs(t, storage.Notifications.Update(context.Background(), n.UserID, newID(), u), jobseeker.ErrNotificationNotFound)
+		require.ErrorIs(t, storage.Notifications.Update(context.Background(), newID(), n.ID, u),
+			jobseeker.ErrNotificationNotFound)
+		require.ErrorIs(t, storage.Notifications.Update(context.Background(), n.UserID, newID(), u),
+			jobseeker.ErrNotificationNotFound)
 	}
 	for _, c := range []struct {
 		change *bool
 		want   bool
 	}{{nil, false}, {new(true), true}, {new(true), true}, {nil, true}, {new(false), false}} {
-		require.NoError(t, storage.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{Read: c.change}))
+		require.NoError(t, storage.Notifications.Update(context.Background(), n.UserID, n.ID,
+			jobseeker.NotificationUpdate{Read: c.change}))
 		got, err := storage.Notifications.List(context.Background(), n.UserID, firstHundred)
 		require.NoError(t, err)
 		require.Equal(t, c.want, got.Items[0].Read)
 	}
-	require.NoError(t, storage.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
+	require.NoError(t, storage.Notifications.Update(context.Background(), n.UserID, n.ID,
+		jobseeker.NotificationUpdate{DeletedAt: &now}))
 	for _, u := range updates {
-		require.ErrorIs(t, storage.Notifications.Update(context.Background(), n.UserID, n.ID, u), jobseeker.ErrNotificationNotFound)
+		require.ErrorIs(t, storage.Notifications.Update(context.Background(), n.UserID, n.ID, u),
+			jobseeker.ErrNotificationNotFound)
 	}
 	require.NoError(t,
 		storage.Notifications.Create(context.Background(), newNotification(n.UserID, n.Cause, now)),
@@ -236,7 +241,8 @@ func (su notificationSuite) retention(t *testing.T) {
 		n := newNotification(user, newID(), now.Add(time.Duration(i)*time.Hour))
 		require.NoError(t, storage.Notifications.Create(context.Background(), n))
 		if i == 0 {
-			require.NoError(t, storage.Notifications.Update(context.Background(), user, n.ID, jobseeker.NotificationUpdate{DeletedAt: &now}))
+			require.NoError(t, storage.Notifications.Update(context.Background(), user, n.ID,
+				jobseeker.NotificationUpdate{DeletedAt: &now}))
 		}
 	}
 	checkRetention(t, storage.Retention, jobseeker.NotificationKind, now.Add(3*time.Hour))
@@ -275,11 +281,12 @@ func Activities(t *testing.T, open JobseekerOpener) {
 				require.NoError(t, storage.Activities.Create(ctx, want[i]))
 			}
 		}
-		require.NoError(t, storage.Activities.Create(ctx, jobseeker.Activity{UserID: newID(), EventID: want[0].EventID, At: now}))
+		require.NoError(t,
+			storage.Activities.Create(ctx, jobseeker.Activity{UserID: newID(), EventID: want[0].EventID, At: now}))
 		require.Equal(
 			t,
 			want,
-			walk(t, 3, func(r page.Request) (page.Result[jobseeker.Activity], error) {
+			listAllPages(t, 3, func(r page.Request) (page.Result[jobseeker.Activity], error) {
 				return storage.Activities.List(ctx, user, r)
 			}),
 		)
@@ -291,7 +298,8 @@ func Activities(t *testing.T, open JobseekerOpener) {
 		storage, now := openJobseeker(t, open)
 		busy, otherID := newID(), newID()
 		var events []string
-		require.NoError(t, storage.Activities.Create(ctx, jobseeker.Activity{UserID: otherID, EventID: newID(), At: now}))
+		require.NoError(t,
+			storage.Activities.Create(ctx, jobseeker.Activity{UserID: otherID, EventID: newID(), At: now}))
 		require.NoError(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
 			events = nil
 			for range jobseeker.MaxActivities + 2 {

@@ -40,7 +40,10 @@ func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 		Billing(t, func(t testing.TB, clk clock.Clock) adapters.BillingStorage { return open(t, clk).Billing })
 	})
 	t.Run("integrations", func(t *testing.T) {
-		Integrations(t, func(t testing.TB, clk clock.Clock) adapters.IntegrationsStorage { return open(t, clk).Integrations })
+		Integrations(t, func(t testing.TB,
+			clk clock.Clock) adapters.IntegrationsStorage {
+			return open(t, clk).Integrations
+		})
 	})
 	t.Run("listings", func(t *testing.T) {
 		Listings(t, func(t testing.TB, clk clock.Clock) adapters.ListingsStorage { return open(t, clk).Listings })
@@ -69,7 +72,9 @@ func requirePort[P any](t testing.TB, name string, port P) P {
 }
 
 // withPort returns open for tests of an optional port, which are skipped if it is nil.
-func withPort[S any](open func(testing.TB, clock.Clock) S, name string, port func(S) any) func(testing.TB, clock.Clock) S {
+func withPort[S any](
+	open func(testing.TB, clock.Clock) S, name string, port func(S) any,
+) func(testing.TB, clock.Clock) S {
 	return func(t testing.TB, clk clock.Clock) S {
 		t.Helper()
 		s := open(t, clk)
@@ -89,9 +94,9 @@ func retentionOf(t testing.TB, s retention.Store) retention.Store {
 	return s
 }
 
-// atOnce calls do n times concurrently and returns how many calls returned true. No call may
+// countConcurrent calls do n times concurrently and returns how many calls returned true. No call may
 // fail.
-func atOnce(t testing.TB, n int, do func(i int) (bool, error)) (yes int) {
+func countConcurrent(t testing.TB, n int, do func(i int) (bool, error)) (yes int) {
 	t.Helper()
 	var group sync.WaitGroup
 	oks, errs := make([]bool, n), make([]error, n)
@@ -108,8 +113,8 @@ func atOnce(t testing.TB, n int, do func(i int) (bool, error)) (yes int) {
 	return yes
 }
 
-// together calls do n times concurrently. No call may fail.
-func together(t testing.TB, n int, do func(i int) error) {
+// runConcurrently calls do n times concurrently. No call may fail.
+func runConcurrently(t testing.TB, n int, do func(i int) error) {
 	t.Helper()
-	atOnce(t, n, func(i int) (bool, error) { return true, do(i) })
+	countConcurrent(t, n, func(i int) (bool, error) { return true, do(i) })
 }

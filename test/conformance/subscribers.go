@@ -109,9 +109,12 @@ func (su subscriberSuite) delete(t *testing.T) {
 }
 
 // create creates a subscriber with the address.
-func (su subscriberSuite) create(t *testing.T, subscribers jobseeker.Subscribers, email string, now time.Time) jobseeker.Subscriber {
+func (su subscriberSuite) create(
+	t *testing.T, subscribers jobseeker.Subscribers, email string, now time.Time,
+) jobseeker.Subscriber {
 	t.Helper()
-	created, err := subscribers.GetOrCreate(t.Context(), jobseeker.Subscriber{ID: newID(), Email: email, Mailbox: email, CreatedAt: now})
+	created, err := subscribers.GetOrCreate(t.Context(),
+		jobseeker.Subscriber{ID: newID(), Email: email, Mailbox: email, CreatedAt: now})
 	require.NoError(t, err)
 	return created
 }

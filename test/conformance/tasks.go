@@ -151,7 +151,8 @@ func (su taskSuite) addStartDone(t *testing.T) {
 		[]any{got.Kind, got.Queue, got.Key, string(got.Payload), got.Trace, got.Attempt})
 	require.True(t, clk.Now().Equal(got.CreatedAt))
 	require.Empty(t, su.start(t, database, got.ID), "another worker has reserved it")
-	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))
+	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
+		task.Outcome{Run: task.Run{ID: got.ID, Attempt: 1}, State: task.Done}))
 	clk.Advance(24 * time.Hour)
 	require.Empty(t, su.due(t, database))
 	require.Len(t, su.list(t, database, task.Done), 1)
@@ -161,13 +162,14 @@ func (su taskSuite) addStartDone(t *testing.T) {
 // later one.
 func (su taskSuite) rollback(t *testing.T) {
 	database, _ := su.fresh(t)
-	boom := errors.New("boom")
+	errFailed := errors.New("boom")
 	require.ErrorIs(t, database.Tx.Do(t.Context(), func(ctx context.Context) error {
 		require.NoError(t, database.Tasks.Add(ctx, su.newTask("a")))
-		return boom
-	}), boom)
+		return errFailed
+	}), errFailed)
 	require.Empty(t, su.due(t, database))
-	require.NoError(t, database.Tx.Do(t.Context(), func(ctx context.Context) error { return database.Tasks.Add(ctx, su.newTask("a")) }))
+	require.NoError(t, database.Tx.Do(t.Context(),
+		func(ctx context.Context) error { return database.Tasks.Add(ctx, su.newTask("a")) }))
 	require.Len(t, su.due(t, database), 1)
 }
 
@@ -212,7 +214,9 @@ func (su taskSuite) startWithAClockSlightlyBehind(t *testing.T) {
 }
 
 // addGroup adds tasks to a group and returns their ids. Each task is due before the previous task.
-func (su taskSuite) addGroup(t *testing.T, database adapters.Database, clk *fakeClock, group string, n int) (ids []string) {
+func (su taskSuite) addGroup(
+	t *testing.T, database adapters.Database, clk *fakeClock, group string, n int,
+) (ids []string) {
 	t.Helper()
 	for i := range n {
 		task := su.newTask(fmt.Sprint(group, i))
@@ -229,7 +233,9 @@ func (su taskSuite) addGroup(t *testing.T, database adapters.Database, clk *fake
 }
 
 // recordOutcome records the outcome of an attempt.
-func (su taskSuite) recordOutcome(t *testing.T, database adapters.Database, queued task.Task, state task.State, runAt time.Time) {
+func (su taskSuite) recordOutcome(
+	t *testing.T, database adapters.Database, queued task.Task, state task.State, runAt time.Time,
+) {
 	t.Helper()
 	require.NoError(
 		t,
@@ -360,7 +366,8 @@ func (su taskSuite) attemptThatDoesNotCount(t *testing.T) {
 			),
 		)
 	}
-	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
+	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
+		task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
 	require.Equal(t, 1, su.start(t, database, id)[0].Attempt, "what is not running is not settled")
 }
 
@@ -372,7 +379,8 @@ func (su taskSuite) deadTasksBeforeATime(t *testing.T) {
 		su.add(t, database, su.newTask(key))
 		id := su.due(t, database)[0]
 		su.start(t, database, id)
-		require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Dead}))
+		require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
+			task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Dead}))
 		clk.Advance(time.Second)
 	}
 	all, err := database.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: clk.Now(), Limit: 10})
@@ -392,7 +400,8 @@ func (su taskSuite) taskIsNotStartedBeforeRunAt(t *testing.T) {
 	refs, err := database.Tasks.AddAndReserve(t.Context(), queued)
 	require.NoError(t, err)
 	require.Empty(t, su.start(t, database, refs[0].ID))
-	su.add(t, database, task.Task{Kind: "k", Queue: task.Events, Key: "b", Payload: []byte("{}"), RunAt: clk.Now().Add(time.Minute)})
+	su.add(t, database,
+		task.Task{Kind: "k", Queue: task.Events, Key: "b", Payload: []byte("{}"), RunAt: clk.Now().Add(time.Minute)})
 	require.Empty(t, su.due(t, database))
 	clk.Advance(time.Minute)
 	require.Len(t, su.due(t, database), 2, "a reserved reference is handed out again")
@@ -408,20 +417,20 @@ func (su taskSuite) lostReferences(t *testing.T) {
 	refs, err := database.Tasks.AddAndReserve(t.Context(), su.newTask("a"))
 	require.NoError(t, err)
 	require.Equal(t, 1, refs[0].Enqueues)
-	turns, seenIDs := 1, map[int]bool{1: true}
+	references, seen := 1, map[int]bool{1: true}
 	for range 6 * 60 { // six hours
 		clk.Advance(time.Minute)
-		second, err := database.Tasks.Due(t.Context(), 10)
+		due, err := database.Tasks.Due(t.Context(), 10)
 		require.NoError(t, err)
-		for _, ref := range second {
+		for _, ref := range due {
 			require.Equal(t, refs[0].ID, ref.ID)
-			require.False(t, seenIDs[ref.Enqueues], "no two refs have one name")
-			seenIDs[ref.Enqueues] = true
-			turns++
+			require.False(t, seen[ref.Enqueues], "no two refs have one name")
+			seen[ref.Enqueues] = true
+			references++
 		}
 	}
-	require.Greater(t, turns, 60)
-	require.Less(t, turns, 6*60/5+5)
+	require.Greater(t, references, 60)
+	require.Less(t, references, 6*60/5+5)
 }
 
 // postponedReferences checks that references that could not be enqueued are due again at the
@@ -460,10 +469,13 @@ func (su taskSuite) expiredLease(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []task.Run{run}, lost)
 	// The result that the holder of the expired lease reports is ignored.
-	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: run, State: task.Dead, Err: "late"}))
+	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
+		task.Outcome{Run: run, State: task.Dead, Err: "late"}))
 	require.Len(t, su.list(t, database, task.Running), 1)
-	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Done}))
-	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Waiting}))
+	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
+		task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Done}))
+	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
+		task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Waiting}))
 	require.Len(t, su.list(t, database, task.Done), 1, "what is done stays done")
 }
 
@@ -559,12 +571,14 @@ func (su taskSuite) retention(t *testing.T) {
 		case "dead":
 			require.NoError(
 				t,
-				database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead}),
+				database.Tasks.RecordOutcomes(t.Context(),
+					task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Dead}),
 			)
 		default:
 			require.NoError(
 				t,
-				database.Tasks.RecordOutcomes(t.Context(), task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Done}),
+				database.Tasks.RecordOutcomes(t.Context(),
+					task.Outcome{Run: task.Run{ID: queued.ID, Attempt: 1}, State: task.Done}),
 			)
 		}
 	}
@@ -588,13 +602,13 @@ func (su taskSuite) retention(t *testing.T) {
 func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 	database, _ := su.fresh(t)
 	const total = 300
-	var many []task.Task
+	var tasks []task.Task
 	for i := range total {
-		many = append(many, su.newTask(fmt.Sprint(i)))
+		tasks = append(tasks, su.newTask(fmt.Sprint(i)))
 	}
-	su.add(t, database, many...)
+	su.add(t, database, tasks...)
 	var mu sync.Mutex
-	handed, started := map[string]int{}, map[string]int{}
+	referenced, started := map[string]int{}, map[string]int{}
 	var group sync.WaitGroup
 	for range 6 {
 		group.Go(func() {
@@ -610,7 +624,7 @@ func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 				}
 				mu.Lock()
 				for _, id := range ids {
-					handed[id]++
+					referenced[id]++
 				}
 				mu.Unlock()
 				for range 2 { // every reference is delivered twice
@@ -626,7 +640,7 @@ func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 		})
 	}
 	group.Wait()
-	require.Len(t, handed, total)
+	require.Len(t, referenced, total)
 	require.Len(t, started, total)
 	for id, n := range started {
 		require.Equal(t, 1, n, id)

@@ -34,7 +34,8 @@ func Views(t *testing.T, open ListingsOpener) {
 				require.NoError(t, b.Views.Add(t.Context(), visits))
 			}
 			require.Equal(t, map[string]int{one: 3, otherID: 1}, seenIDs(t, b, one, otherID))
-			require.NoError(t, b.Views.Add(t.Context(), []listings.Visit{{Day: "2026-03-02", ListingID: otherID, Visitor: "c"}}))
+			require.NoError(t, b.Views.Add(t.Context(),
+				[]listings.Visit{{Day: "2026-03-02", ListingID: otherID, Visitor: "c"}}))
 			require.Equal(t, map[string]int{otherID: 2}, seenIDs(t, b, otherID))
 		},
 		// At most MaxVisitors guests of one network count for a listing in a day, so that a
@@ -46,7 +47,8 @@ func Views(t *testing.T, open ListingsOpener) {
 				t.Helper()
 				var vs []listings.Visit
 				for i := from; i < to; i++ {
-					vs = append(vs, listings.Visit{Day: day, ListingID: l, Visitor: fmt.Sprint(day, network, i), Network: network})
+					vs = append(vs,
+						listings.Visit{Day: day, ListingID: l, Visitor: fmt.Sprint(day, network, i), Network: network})
 				}
 				require.NoError(t, b.Views.Add(t.Context(), vs))
 			}
@@ -90,7 +92,8 @@ func Views(t *testing.T, open ListingsOpener) {
 			for i := range 10 {
 				ids = append(ids, b.post(t, listings.CreateInput{Title: fmt.Sprint("Post ", i)}).ID)
 				for v := range 20 {
-					visits = append(visits, listings.Visit{Day: "2026-03-01", ListingID: ids[i], Visitor: fmt.Sprint(v)})
+					visits = append(visits,
+						listings.Visit{Day: "2026-03-01", ListingID: ids[i], Visitor: fmt.Sprint(v)})
 				}
 			}
 			var group sync.WaitGroup
@@ -115,7 +118,8 @@ func Views(t *testing.T, open ListingsOpener) {
 				{Day: "2026-03-01", ListingID: l, Visitor: "a"},
 			}))
 			for _, want := range []int{1, 1, 0} {
-				n, err := retentionOf(t, b.Retention).DeleteBefore(t.Context(), listings.Visits, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 1)
+				n, err := retentionOf(t, b.Retention).DeleteBefore(t.Context(), listings.Visits,
+					time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 1)
 				require.NoError(t, err)
 				require.Equal(t, want, n)
 			}
@@ -133,7 +137,8 @@ func Views(t *testing.T, open ListingsOpener) {
 			otherID, err := b.Views.GetOrCreateSalt(t.Context(), "2026-03-01", "three")
 			require.NoError(t, err)
 			require.Equal(t, "three", otherID)
-			_, err = retentionOf(t, b.Retention).DeleteBefore(t.Context(), listings.Visits, time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 10)
+			_, err = retentionOf(t, b.Retention).DeleteBefore(t.Context(), listings.Visits,
+				time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), 10)
 			require.NoError(t, err)
 			gone, err := b.Views.GetOrCreateSalt(t.Context(), "2026-02-28", "four")
 			require.NoError(t, err)
@@ -146,7 +151,8 @@ func Views(t *testing.T, open ListingsOpener) {
 			require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), deleted.ID))
 			counts, err := b.svc.CountByStatus(t.Context(), b.org)
 			require.NoError(t, err)
-			require.Equal(t, map[listings.Status]int{listings.Active: 1, listings.Draft: 1, listings.Archived: 1}, counts)
+			require.Equal(t, map[listings.Status]int{listings.Active: 1, listings.Draft: 1, listings.Archived: 1},
+				counts)
 			counts, err = b.svc.CountByStatus(t.Context(), newID())
 			require.NoError(t, err)
 			require.Empty(t, counts)

@@ -102,7 +102,9 @@ func (f *integrationsFixture) due(endpoint integrations.Endpoint, n int) []integ
 }
 
 // messages returns the deliveries that the filter selects, with their messages.
-func (f *integrationsFixture) messages(endpoint integrations.Endpoint, filter integrations.MessageFilter, n int) []integrations.Outgoing {
+func (f *integrationsFixture) messages(
+	endpoint integrations.Endpoint, filter integrations.MessageFilter, n int,
+) []integrations.Outgoing {
 	f.t.Helper()
 	out, err := f.Deliveries.ListMessages(f.ctx(), integrations.AnyOwner, endpoint.ID, filter, n)
 	require.NoError(f.t, err)
@@ -132,7 +134,9 @@ func (f *integrationsFixture) retry(o integrations.Outgoing, at time.Time) {
 }
 
 // replay makes the selected deliveries pending again and returns their number.
-func (f *integrationsFixture) replay(ownerID string, endpoint integrations.Endpoint, filter integrations.ReplayFilter, n int) int {
+func (f *integrationsFixture) replay(
+	ownerID string, endpoint integrations.Endpoint, filter integrations.ReplayFilter, n int,
+) int {
 	f.t.Helper()
 	replayed, err := f.Deliveries.Replay(f.ctx(), ownerID, endpoint.ID, filter, f.clk.Now(), n)
 	require.NoError(f.t, err)
@@ -140,7 +144,9 @@ func (f *integrationsFixture) replay(ownerID string, endpoint integrations.Endpo
 }
 
 // log returns the deliveries to the endpoint with the status, all if it is empty.
-func (f *integrationsFixture) log(endpoint integrations.Endpoint, status integrations.DeliveryStatus) page.Result[integrations.Delivery] {
+func (f *integrationsFixture) log(
+	endpoint integrations.Endpoint, status integrations.DeliveryStatus,
+) page.Result[integrations.Delivery] {
 	f.t.Helper()
 	r, err := f.Deliveries.List(f.ctx(), endpoint.OwnerID, endpoint.ID, status, page.Request{Number: 1, Size: 50})
 	require.NoError(f.t, err)
@@ -176,10 +182,18 @@ func (su webhookSuite) upsertAndGet(t *testing.T) {
 	}
 	until := fixture.clk.Now().Add(time.Hour)
 	got := endpoint
-	got.Status, got.Secret, got.PreviousSecret, got.PreviousUntil, got.FailingSince, got.WarnedAt, got.Events = integrations.EndpointPaused, "new", "hidden", &until, &until, &until, []string{
+	got.Status = integrations.EndpointPaused
+	got.Secret = "new"
+	got.PreviousSecret = "hidden"
+	got.PreviousUntil = &until
+	got.FailingSince = &until
+	got.WarnedAt = &until
+	got.Events = []string{
 		"job.updated",
 	}
-	got.ListeningUntil, got.URL, got.UpdatedAt = &until, "https://y.example/", until
+	got.ListeningUntil = &until
+	got.URL = "https://y.example/"
+	got.UpdatedAt = until
 	require.NoError(t, fixture.Webhooks.Upsert(fixture.ctx(), got))
 	got.Version++
 	stored, err := fixture.Webhooks.Get(fixture.ctx(), endpoint.OwnerID, endpoint.ID)
@@ -193,16 +207,18 @@ func (su webhookSuite) upsertAndGet(t *testing.T) {
 func (su webhookSuite) otherOwner(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
-	otherApp, mine := fixture.application(newID()), fixture.application(fixture.app.OwnerID)
+	otherApp, mine := fixture.createApp(newID()), fixture.createApp(fixture.app.OwnerID)
 	for _, ownerID := range []string{otherApp.OwnerID, ""} {
 		_, err := fixture.Webhooks.Get(fixture.ctx(), ownerID, endpoint.ID)
 		require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
-		list, err := fixture.Webhooks.List(fixture.ctx(), ownerID, integrations.EndpointFilter{AppID: endpoint.AppID}, "", 9)
+		list, err := fixture.Webhooks.List(fixture.ctx(), ownerID, integrations.EndpointFilter{AppID: endpoint.AppID},
+			"", 9)
 		require.NoError(t, err)
 		require.Empty(t, list)
 	}
 	for _, app := range []integrations.App{otherApp, {OwnerID: otherApp.OwnerID, ID: endpoint.AppID}, mine} {
-		require.ErrorIs(t, fixture.Webhooks.Delete(fixture.ctx(), app.OwnerID, app.ID, endpoint.ID), integrations.ErrWebhookNotFound)
+		require.ErrorIs(t, fixture.Webhooks.Delete(fixture.ctx(), app.OwnerID, app.ID, endpoint.ID),
+			integrations.ErrWebhookNotFound)
 	}
 	foreign := endpoint
 	foreign.OwnerID = otherApp.OwnerID
@@ -213,7 +229,8 @@ func (su webhookSuite) otherOwner(t *testing.T) {
 func (su webhookSuite) delete(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint, second := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
-	list, err := fixture.Webhooks.List(fixture.ctx(), endpoint.OwnerID, integrations.EndpointFilter{AppID: endpoint.AppID}, "", 9)
+	list, err := fixture.Webhooks.List(fixture.ctx(), endpoint.OwnerID,
+		integrations.EndpointFilter{AppID: endpoint.AppID}, "", 9)
 	require.NoError(t, err)
 	require.Equal(t, []integrations.Endpoint{endpoint, second}, list)
 	fixture.queue(endpoint)
@@ -231,7 +248,7 @@ func (su webhookSuite) delete(t *testing.T) {
 func (su webhookSuite) concurrentChanges(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
-	together(t, 10, func(int) error {
+	runConcurrently(t, 10, func(int) error {
 		return fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
 			stored, err := fixture.Webhooks.Get(ctx, endpoint.OwnerID, endpoint.ID)
 			if err != nil {
@@ -266,7 +283,7 @@ func (su webhookSuite) subscribedEndpoints(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	one := fixture.endpoint(fixture.app, "job.created", "job.closed")
 	two := fixture.endpoint(fixture.app, "job.created")
-	three := fixture.endpoint(fixture.application(newID()), "job.created")
+	three := fixture.endpoint(fixture.createApp(newID()), "job.created")
 	created := integrations.EndpointFilter{Event: "job.created"}
 	require.Equal(t, []string{one.ID, two.ID}, fixture.endpoints(created, "", 2))
 	require.Equal(t, []string{three.ID}, fixture.endpoints(created, two.ID, 2))
@@ -274,7 +291,8 @@ func (su webhookSuite) subscribedEndpoints(t *testing.T) {
 	fixture.change(two, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
 	fixture.change(one, func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed"} })
 	require.Equal(t, []string{three.ID}, fixture.endpoints(created, "", 9))
-	fixture.change(one, func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed", "job.created"} })
+	fixture.change(one,
+		func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed", "job.created"} })
 	require.Equal(t, []string{one.ID, three.ID}, fixture.endpoints(created, "", 9))
 }
 
@@ -294,7 +312,8 @@ func (su webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
 	until := fixture.clk.Now().Add(time.Hour)
 	fixture.change(listener, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &until })
 	fixture.change(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
-	require.Equal(t, []string{overdue.ID}, fixture.endpoints(integrations.EndpointFilter{DueBefore: fixture.clk.Now()}, "", 10))
+	require.Equal(t, []string{overdue.ID},
+		fixture.endpoints(integrations.EndpointFilter{DueBefore: fixture.clk.Now()}, "", 10))
 	require.Empty(t, fixture.endpoints(integrations.EndpointFilter{DueBefore: fixture.clk.Now()}, overdue.ID, 10))
 }
 
@@ -304,19 +323,21 @@ func (su webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
 func (su webhookSuite) endpointsOfUsers(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	const kind = "application.submitted"
-	applicant, colleague, stranger := newID(), newID(), newID()
+	applicant := newID()
+	colleague := newID()
+	stranger := newID()
 	users := []string{newID(), colleague, newID(), applicant}
 	for range 500 {
 		users = append(users, newID())
 	}
-	byApplicant := fixture.endpoint(fixture.application(applicant), kind)
-	byColleague := fixture.endpoint(fixture.application(colleague), kind)
-	fixture.endpoint(fixture.application(applicant), "job.created")
-	allowed, foreign := fixture.application(stranger), fixture.application(stranger)
+	byApplicant := fixture.endpoint(fixture.createApp(applicant), kind)
+	byColleague := fixture.endpoint(fixture.createApp(colleague), kind)
+	fixture.endpoint(fixture.createApp(applicant), "job.created")
+	allowed, foreign := fixture.createApp(stranger), fixture.createApp(stranger)
 	byConsent := fixture.endpoint(allowed, kind)
 	fixture.endpoint(foreign, kind)
-	fixture.consent(users[400], allowed.ID, integrations.ApplicationsRead)
-	fixture.consent(stranger, foreign.ID, integrations.ApplicationsRead)
+	fixture.createConsent(users[400], allowed.ID, integrations.ApplicationsRead)
+	fixture.createConsent(stranger, foreign.ID, integrations.ApplicationsRead)
 	want := []string{byApplicant.ID, byColleague.ID, byConsent.ID}
 	filter := integrations.EndpointFilter{Event: kind, UserIDs: users}
 	require.Equal(t, want, fixture.endpoints(filter, "", 10))

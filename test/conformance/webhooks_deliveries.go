@@ -53,7 +53,8 @@ func (su deliverySuite) enqueueTwice(t *testing.T) {
 // nextDue checks the time at which the next delivery to an endpoint is due, or nil.
 func (su deliverySuite) nextDue(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	endpoint, otherEndpoint := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
+	endpoint, otherEndpoint := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app,
+		"job.created")
 	next := func() *time.Time {
 		at, err := fixture.Deliveries.NextDue(fixture.ctx(), endpoint.ID)
 		require.NoError(t, err)
@@ -83,8 +84,13 @@ func (su deliverySuite) oneResultOfEachAttempt(t *testing.T) {
 	require.Equal(t, read, fixture.due(endpoint, 50), "reading does not claim")
 	fixture.retry(read[1], fixture.clk.Now().Add(-time.Second))
 	late, done := read[1].Delivery, read[0].Delivery
-	late.Attempt, late.Status, late.NextAt = 1, integrations.Failed, nil
-	done.Attempt, done.Tries, done.Status, done.NextAt = 1, 1, integrations.Succeeded, nil
+	late.Attempt = 1
+	late.Status = integrations.Failed
+	late.NextAt = nil
+	done.Attempt = 1
+	done.Tries = 1
+	done.Status = integrations.Succeeded
+	done.NextAt = nil
 	changed, err := fixture.Deliveries.RecordResults(fixture.ctx(), endpoint.ID, []integrations.Delivery{late, done})
 	require.NoError(t, err)
 	require.Equal(t, []string{done.ID}, changed, "the other has a later attempt")
@@ -232,7 +238,8 @@ func (su deliverySuite) orderAndDueTime(t *testing.T) {
 	require.Equal(t, second.ID, fixture.first(endpoint).ID)
 	fixture.retry(*fixture.first(endpoint), fixture.clk.Now().Add(time.Minute))
 	require.Nil(t, fixture.first(endpoint))
-	require.Equal(t, second.ID, fixture.messages(endpoint, integrations.MessageFilter{}, 1)[0].ID, "the next one, though it is not due")
+	require.Equal(t, second.ID, fixture.messages(endpoint, integrations.MessageFilter{}, 1)[0].ID,
+		"the next one, though it is not due")
 	fixture.clk.Advance(2 * time.Hour)
 	got := fixture.due(endpoint, 5)
 	require.Len(t, got, 2)
@@ -249,8 +256,9 @@ func (su deliverySuite) orderAndDueTime(t *testing.T) {
 // deleted or paused after they were read.
 func (su deliverySuite) deletedAndPausedEndpoints(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	app := fixture.application(newID())
-	deleted, paused, endpoint := fixture.endpoint(app, "job.created"), fixture.endpoint(app, "job.created"), fixture.endpoint(app, "job.created")
+	app := fixture.createApp(newID())
+	deleted, paused, endpoint := fixture.endpoint(app, "job.created"), fixture.endpoint(app,
+		"job.created"), fixture.endpoint(app, "job.created")
 	require.NoError(t, fixture.Webhooks.Delete(fixture.ctx(), deleted.OwnerID, app.ID, deleted.ID))
 	fixture.change(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
 	now := fixture.clk.Now()

@@ -51,7 +51,8 @@ func (su deliveryLogSuite) replay(t *testing.T) {
 	require.Zero(t, fixture.replay(newID(), endpoint, integrations.ReplayFilter{ID: ds[0].ID}, 1), "of another owner")
 	require.Zero(t, fixture.replay(newID(), endpoint, integrations.ReplayFilter{}, 10))
 	require.Zero(t,
-		fixture.replay(endpoint.OwnerID, fixture.endpoint(fixture.app, "job.created"), integrations.ReplayFilter{ID: ds[0].ID}, 1),
+		fixture.replay(endpoint.OwnerID, fixture.endpoint(fixture.app, "job.created"),
+			integrations.ReplayFilter{ID: ds[0].ID}, 1),
 		"to another endpoint")
 	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{FailedSince: second}, 10))
 	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: ds[2].ID}, 1))
@@ -62,7 +63,8 @@ func (su deliveryLogSuite) replay(t *testing.T) {
 	require.Zero(t, again.Tries)
 	require.True(t, again.NextAt.Equal(fixture.clk.Now()))
 	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: ds[3].ID}, 1))
-	require.Zero(t, fixture.messages(endpoint, integrations.MessageFilter{ID: ds[3].ID}, 1)[0].Attempt, "its attempt may be running")
+	require.Zero(t, fixture.messages(endpoint, integrations.MessageFilter{ID: ds[3].ID}, 1)[0].Attempt,
+		"its attempt may be running")
 	require.True(t, fixture.record(running, integrations.Succeeded))
 	require.Equal(t, 2, fixture.log(endpoint, integrations.Pending).Total)
 	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointDisabled })
@@ -148,7 +150,8 @@ func (su deliveryLogSuite) otherOwner(t *testing.T) {
 		{endpoint.OwnerID, fixture.endpoint(fixture.app, "job.created").ID, delivery.ID},
 		{endpoint.OwnerID, endpoint.ID, newID()},
 	} {
-		got, err := fixture.Deliveries.ListMessages(fixture.ctx(), of[0], of[1], integrations.MessageFilter{ID: of[2]}, 1)
+		got, err := fixture.Deliveries.ListMessages(fixture.ctx(), of[0], of[1], integrations.MessageFilter{ID: of[2]},
+			1)
 		require.NoError(t, err)
 		require.Empty(t, got)
 		list, err := fixture.Deliveries.List(fixture.ctx(), of[0], of[1], "", page.Request{Number: 1, Size: 10})

@@ -104,7 +104,8 @@ func (su workSuite) taskIsExecuted(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
 	came := make(chan string, 1)
-	su.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error { came <- p; return nil }))
+	su.startWorkers(t, database, queue, nil,
+		task.Handle("k", task.Events, func(_ context.Context, p string) error { came <- p; return nil }))
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
 	require.Equal(t, "hello", <-came)
 	su.state(t, database, task.Done, "a")
@@ -115,7 +116,8 @@ func (su workSuite) taskWithRunAt(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
 	came := make(chan time.Time, 1)
-	su.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
+	su.startWorkers(t, database, queue, nil,
+		task.Handle("k", task.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
 	queued := task.New("k", task.Events, "a", "hello")
 	queued.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
 	require.NoError(t, database.Tasks.Add(t.Context(), queued))
@@ -204,7 +206,8 @@ func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 	h.Attempts = 1
 	su.startWorkers(t, database, queue, nil, h)
 	for i := range task.Workers[task.Exports] {
-		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
+		require.NoError(t, database.Tasks.Add(t.Context(),
+			task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
 	}
 	require.Contains(t, su.state(t, database, task.Dead, "hangs-0").Err, "the handler ignores its deadline")
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Exports, "next", "next")))
@@ -288,7 +291,8 @@ func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
 		return ctx.Err()
 	}).WithTimeout(time.Hour)
 	stop := su.startWorkers(t, database, queue, nil, short, long)
-	require.NoError(t, database.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""), task.New("long", task.Exports, "long", "")))
+	require.NoError(t, database.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""),
+		task.New("long", task.Exports, "long", "")))
 	<-begun
 	<-begun
 	stop()

@@ -432,10 +432,12 @@ func (s *alertServer) cpu() time.Duration {
 func (s *alertServer) requireSameAsSearch(since time.Time) {
 	s.t.Helper()
 	type search struct{ ID, Query, Location, Contract string }
-	for _, q := range ask[search](s, "SELECT DISTINCT ON (query, location, contract_type) id::text, query, location, contract_type FROM saved_searches ORDER BY query, location, contract_type LIMIT 400 OFFSET 300") {
+	for _, q := range ask[search](s,
+		"SELECT DISTINCT ON (query, location, contract_type) id::text, query, location, contract_type FROM saved_searches ORDER BY query, location, contract_type LIMIT 400 OFFSET 300") {
 		type found struct{ ID string }
 		matched := []string{}
-		for _, m := range ask[found](s, "SELECT listing_id::text FROM search_matches WHERE search_id = $1 ORDER BY listing_id::text", q.ID) {
+		for _, m := range ask[found](s,
+			"SELECT listing_id::text FROM search_matches WHERE search_id = $1 ORDER BY listing_id::text", q.ID) {
 			matched = append(matched, m.ID)
 		}
 		searched := append([]string{}, s.find(q.Query, q.Location, q.Contract, since)...)

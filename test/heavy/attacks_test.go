@@ -40,7 +40,8 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, target *attackTarget))
 	t.Helper()
 	skipUnlessHeavy(t)
 	program := filepath.Join(t.TempDir(), "locum")
-	out, err := exec.Command("go", "build", "-o", program, "github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", program,
+		"github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	for name, database := range map[string]func(dir string) string{
 		"sqlite":   func(dir string) string { return "sqlite:" + filepath.Join(dir, "locum.db") },
@@ -52,7 +53,9 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, target *attackTarget))
 				"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_LOG_LEVEL=error")
 			command := func(args ...string) *exec.Cmd {
 				cmd := exec.Command(program, args...)
-				cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, env, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+				cmd.Dir = dir
+				cmd.Env = env
+				cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 				return cmd
 			}
 			for _, args := range [][]string{{"migrate", "up"}, {"seed", "--listings", "20000"}} {
@@ -221,7 +224,8 @@ func TestAttack_ExpensiveSearches_UserServed(t *testing.T) {
 						url.QueryEscape(texts[n%int64(len(texts))]),
 					)
 					if n%4 == 0 {
-						path = fmt.Sprintf("/api/listings?page=%d&search=%s", n%100+1, url.QueryEscape(texts[n%int64(len(texts))]))
+						path = fmt.Sprintf("/api/listings?page=%d&search=%s", n%100+1,
+							url.QueryEscape(texts[n%int64(len(texts))]))
 					}
 					status, _ := inner.do(client, "GET", path, address(n), "")
 					seen.Store(status, true)
@@ -245,9 +249,13 @@ func TestAttack_UnsentBodies_UserServed(t *testing.T) {
 				return
 			}
 			defer func() { _ = conn.Close() }()
-			path, length, sent := "/api/jobseekers/onboarding", 1<<20, 1<<20-1
+			path := "/api/jobseekers/onboarding"
+			length := 1 << 20
+			sent := 1<<20 - 1
 			if n%2 == 0 {
-				path, length, sent = "/api/jobseekers/documents", 10<<20, 1
+				path = "/api/jobseekers/documents"
+				length = 10 << 20
+				sent = 1
 			}
 			_, _ = fmt.Fprintf(conn,
 				"POST %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.1.%d.%d\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n",

@@ -18,10 +18,12 @@ import (
 func TestBrowser_Account(t *testing.T) {
 	server := demoSite(t)
 	axe := axeCore(t)
-	t.Run("every page checked", func(t *testing.T) { visitAccount(t, newBrowser(t, server.url, axe), "niamh@example.org") })
+	t.Run("every page checked",
+		func(t *testing.T) { visitAccount(t, newBrowser(t, server.url, axe), "niamh@example.org") })
 	t.Run("without script", func(t *testing.T) {
 		page := newBrowser(t, server.url, "")
-		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: true})
 		require.NoError(t, err)
 		visitAccount(t, page, "asha@example.org")
 	})
@@ -95,7 +97,8 @@ func uploadInBackground(t *testing.T, page *browser) {
 	page.limitUploads(-1)
 	require.Eventually(t, func() bool { return strings.Contains(page.text(), "The document is uploaded") },
 		20*time.Second, 50*time.Millisecond)
-	require.Regexp(t, `(?s)Uploading cv\.pdf: \d+%.*Uploaded\. Checking the file…`, evaluate[string](page, `sessionStorage.said`))
+	require.Regexp(t, `(?s)Uploading cv\.pdf: \d+%.*Uploaded\. Checking the file…`,
+		evaluate[string](page, `sessionStorage.said`))
 	page.requireNoErrors("400")
 }
 
@@ -140,7 +143,8 @@ func visitAccount(t *testing.T, page *browser, email string) {
 	page.leads(chromedp.Click(`(//main//h2/a)[1]`))
 	page.follow("Apply")
 	page.checkPage("apply")
-	_ = evaluate[chromedp.Void](page, `document.querySelectorAll("main textarea[required]").forEach(t => { t.value = "12A3456E" })`)
+	_ = evaluate[chromedp.Void](page,
+		`document.querySelectorAll("main textarea[required]").forEach(t => { t.value = "12A3456E" })`)
 	page.do(
 		chromedp.SendKeys(chromedp.CSS("#coverLetter"), "Six years of critical care."),
 		chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{cv}),

@@ -48,7 +48,8 @@ func TestBrowser_Console(t *testing.T) {
 	t.Run("every page checked", func(t *testing.T) { useConsole(t, server, newBrowser(t, server.url, axe)) })
 	t.Run("without script", func(t *testing.T) {
 		page := newBrowser(t, server.url, "")
-		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: true})
 		require.NoError(t, err)
 		useConsole(t, server, page)
 	})
@@ -58,7 +59,8 @@ func TestBrowser_Console(t *testing.T) {
 		page := newBrowser(t, server.url, "")
 		signInEmployer(server, page)
 		page.open("/employer/jobs/new")
-		page.do(chromedp.SendKeys(chromedp.CSS("#location"), "Lee"), chromedp.WaitReady(`#location-suggestions option[value^="Leeds"]`))
+		page.do(chromedp.SendKeys(chromedp.CSS("#location"), "Lee"),
+			chromedp.WaitReady(`#location-suggestions option[value^="Leeds"]`))
 		page.open("/employer/exports")
 		page.press("Start the export")
 		page.do(chromedp.WaitVisible(`//a[normalize-space()="Download"]`))

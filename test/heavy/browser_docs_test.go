@@ -37,7 +37,8 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 		chromedp.SendKeys(chromedp.CSS(`#client_secret_authorizationCode`), secret),
 		chromedp.Click(`//label[@for="jobs:read-authorizationCode-checkbox-oauth"]`),
 	)
-	opened := chromedp.WaitNewTarget(browser.ctx, func(i *target.Info) bool { return i.URL != "" && i.URL != "about:blank" })
+	opened := chromedp.WaitNewTarget(browser.ctx,
+		func(i *target.Info) bool { return i.URL != "" && i.URL != "about:blank" })
 	browser.do(
 		chromedp.Click(
 			`//div[contains(@class,"auth-container")][.//*[@id="client_id_authorizationCode"]]//button[contains(@class,"authorize")]`,
@@ -53,8 +54,10 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 		chromedp.Click(chromedp.CSS(`button.execute`)),
 		chromedp.WaitVisible(`.live-responses-table .response-col_status`),
 	)
-	require.Contains(t, evaluate[string](browser, `document.querySelector(".live-responses-table").innerText`), `"pagination"`)
-	require.Contains(t, evaluate[string](browser, `document.querySelector(".curl-command").innerText`), "Authorization: Bearer loc_at_")
+	require.Contains(t, evaluate[string](browser, `document.querySelector(".live-responses-table").innerText`),
+		`"pagination"`)
+	require.Contains(t, evaluate[string](browser, `document.querySelector(".curl-command").innerText`),
+		"Authorization: Bearer loc_at_")
 	browser.picture("docs-tried")
 	browser.do(chromedp.Click(chromedp.CSS(`#operations-Jobs-getV1Jobs .responses-inner .tab li:last-of-type button`)))
 	browser.checkDarkScheme("docs-schema")

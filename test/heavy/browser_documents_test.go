@@ -59,8 +59,10 @@ func readDocuments(t *testing.T, s *testServer, axe string) {
 		clinician.press("Upload")
 	}
 	clinician.open("/jobs/" + job + "/apply")
-	_ = evaluate[chromedp.Void](clinician, `document.querySelectorAll("main textarea[required]").forEach(t => { t.value = "12A3456E" })`)
-	_ = evaluate[chromedp.Void](clinician, `document.querySelectorAll("main [name=documentIds]").forEach(d => { d.checked = true })`)
+	_ = evaluate[chromedp.Void](clinician,
+		`document.querySelectorAll("main textarea[required]").forEach(t => { t.value = "12A3456E" })`)
+	_ = evaluate[chromedp.Void](clinician,
+		`document.querySelectorAll("main [name=documentIds]").forEach(d => { d.checked = true })`)
 	clinician.pressFor("Review your application", "Check your application")
 	clinician.press("Send application")
 
@@ -79,7 +81,8 @@ func readDocuments(t *testing.T, s *testServer, axe string) {
 	}
 	browser.open(paths["letter"])
 	require.Equal(t, "<script>document.title = 'run'</script><h1>Dear ward</h1>", browser.text())
-	require.NotEqual(t, "run", evaluate[string](browser, "document.title")) // the script in the document was not executed
+	require.NotEqual(t, "run",
+		evaluate[string](browser, "document.title")) // the script in the document was not executed
 	browser.requireNoErrors()
 	browser.open(paths["cv"])
 	require.Eventually(t, func() bool {
@@ -97,12 +100,14 @@ func readDocuments(t *testing.T, s *testServer, axe string) {
 func readTimes(t *testing.T, s *testServer) {
 	t.Helper()
 	browser := newBrowser(t, s.url, "")
-	_, err := chromedp.Call(browser.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "America/New_York"})
+	_, err := chromedp.Call(browser.ctx, emulation.SetTimezoneOverride,
+		emulation.SetTimezoneOverrideParams{TimezoneID: "America/New_York"})
 	require.NoError(t, err)
 	signInEmployer(s, browser)
 	browser.open("/employer/interviews")
 	// Interviews have a time of day, which is 4 or 5 hours earlier.
-	times := evaluate[[][]string](browser, `[...document.querySelectorAll("main time")].map(e => [e.dateTime, e.textContent, e.title])`)
+	times := evaluate[[][]string](browser,
+		`[...document.querySelectorAll("main time")].map(e => [e.dateTime, e.textContent, e.title])`)
 	require.NotEmpty(t, times)
 	zone, err := time.LoadLocation("America/New_York")
 	require.NoError(t, err)

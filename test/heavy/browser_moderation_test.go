@@ -17,7 +17,8 @@ func TestBrowser_Moderation(t *testing.T) {
 	page.leads(chromedp.Click(`(//main//h3/a)[1]`))
 	page.leads(chromedp.Click(`//a[text()="Report this job"]`))
 	page.checkPage("report")
-	page.do(chromedp.Click(`//input[@value="fees"]`), chromedp.SendKeys(chromedp.CSS("#text"), "They ask for a registration fee."))
+	page.do(chromedp.Click(`//input[@value="fees"]`),
+		chromedp.SendKeys(chromedp.CSS("#text"), "They ask for a registration fee."))
 	page.press("Send report")
 	require.Contains(t, page.text(), "Report sent")
 	page.checkPage("report-sent")

@@ -44,15 +44,18 @@ func TestBrowser_Site(t *testing.T) {
 	t.Run("every page checked", func(t *testing.T) { visitSite(t, newBrowser(t, server.url, axe)) })
 	t.Run("without script", func(t *testing.T) {
 		page := newBrowser(t, server.url, "")
-		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: true})
 		require.NoError(t, err)
 		visitSite(t, page)
 	})
 	t.Run("valid HTML", func(t *testing.T) { validatePages(t, server.url) })
-	t.Run("job alerts", func(t *testing.T) { receiveJobAlerts(t, server, newBrowser(t, server.url, axe), "alerts@example.org") })
+	t.Run("job alerts",
+		func(t *testing.T) { receiveJobAlerts(t, server, newBrowser(t, server.url, axe), "alerts@example.org") })
 	t.Run("job alerts without script", func(t *testing.T) {
 		page := newBrowser(t, server.url, "")
-		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: true})
 		require.NoError(t, err)
 		receiveJobAlerts(t, server, page, "alerts-without-script@example.org")
 	})
@@ -60,7 +63,8 @@ func TestBrowser_Site(t *testing.T) {
 	t.Run("suggestions", func(t *testing.T) {
 		page := newBrowser(t, server.url, "")
 		page.open("/")
-		page.do(chromedp.SendKeys(chromedp.CSS("#where"), "Lee"), chromedp.WaitReady(`#where-suggestions option[value^="Leeds"]`))
+		page.do(chromedp.SendKeys(chromedp.CSS("#where"), "Lee"),
+			chromedp.WaitReady(`#where-suggestions option[value^="Leeds"]`))
 		page.open("/jobs?q=nurse&where=Leeds")
 		page.leads(chromedp.Click(`(//main//h3/a)[1]`))
 		page.open("/")

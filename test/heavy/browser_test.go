@@ -91,7 +91,8 @@ func (b *browser) requireNoErrors(mended ...string) {
 	for _, output := range b.complain {
 		expected := false
 		for _, status := range mended {
-			expected = expected || strings.Contains(output, "Failed to load resource") && strings.Contains(output, "status of "+status)
+			expected = expected || strings.Contains(output, "Failed to load resource") && strings.Contains(output,
+				"status of "+status)
 		}
 		require.True(b.t, expected, output)
 	}
@@ -195,7 +196,8 @@ func (b *browser) waitForAddress(address string) {
 	defer again.Stop()
 	for deadline := time.Now().Add(20 * time.Second); ; <-again.C {
 		path := b.path()
-		there := path == address || strings.HasPrefix(path, address) && strings.Contains(path[:min(len(address)+1, len(path))], "?")
+		there := path == address || strings.HasPrefix(path,
+			address) && strings.Contains(path[:min(len(address)+1, len(path))], "?")
 		if there && evaluate[string](b, "document.readyState") == "complete" {
 			return
 		}
@@ -226,7 +228,8 @@ func (b *browser) tabTo(selector string) {
 		b.key(kb.Tab)
 		require.True(b.t, evaluate[bool](b, `(() => { const e = document.activeElement; if (!e || e === document.body) return true;
 			const s = getComputedStyle(e); return e.matches(":focus-visible") && s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2; })()`), "the focus does not show")
-		if evaluate[bool](b, `!!document.activeElement && document.activeElement.matches(`+strconv.Quote(selector)+`)`) {
+		if evaluate[bool](b,
+			`!!document.activeElement && document.activeElement.matches(`+strconv.Quote(selector)+`)`) {
 			return
 		}
 	}
@@ -237,7 +240,23 @@ func (b *browser) tabTo(selector string) {
 var looks = []struct {
 	name, scheme string
 	width        int64
-}{{"light", "light", 1280}, {"dark", "dark", 1280}, {"narrow", "light", 320}, {"narrow-dark", "dark", 320}}
+}{{
+	name:   "light",
+	scheme: "light",
+	width:  1280,
+}, {
+	name:   "dark",
+	scheme: "dark",
+	width:  1280,
+}, {
+	name:   "narrow",
+	scheme: "light",
+	width:  320,
+}, {
+	name:   "narrow-dark",
+	scheme: "dark",
+	width:  320,
+}}
 
 // checkPage checks the page in every viewport and colour scheme, and saves
 // screenshots if LOCUM_TEST_SCREENSHOTS names a folder.
@@ -261,7 +280,8 @@ func (b *browser) checkPage(name string) {
 	}
 	b.scheme("")
 	b.do(chromedp.EmulateViewport(1280, 800))
-	if b.sources != nil && evaluate[int](b, `performance.getEntriesByType("navigation")[0].responseStatus`) == http.StatusOK {
+	if b.sources != nil && evaluate[int](b,
+		`performance.getEntriesByType("navigation")[0].responseStatus`) == http.StatusOK {
 		b.sources[name] = evaluate[string](b, `fetch(location.href).then((response) => response.text())`)
 	}
 }
@@ -317,7 +337,8 @@ func (b *browser) violations(rules string) (out []violation) {
 	// Running transitions have intermediate colours whose contrast does not
 	// matter.
 	const arrived = `Promise.all(document.getAnimations().filter(a => a instanceof CSSTransition).map(a => a.finished.catch(() => {})))`
-	raw := evaluate[string](b, arrived+`.then(() => axe.run(document, {runOnly: `+rules+`})).then(r => JSON.stringify(r.violations))`)
+	raw := evaluate[string](b,
+		arrived+`.then(() => axe.run(document, {runOnly: `+rules+`})).then(r => JSON.stringify(r.violations))`)
 	require.NoError(b.t, json.Unmarshal([]byte(raw), &out))
 	return out
 }
@@ -325,7 +346,8 @@ func (b *browser) violations(rules string) (out []violation) {
 // axeCore returns the source of axe-core, which checks accessibility.
 func axeCore(t *testing.T) string {
 	t.Helper()
-	axe, err := os.ReadFile(filepath.Join(installNPM(t, kit.Tool(t, "npm"), "browser"), "node_modules", "axe-core", "axe.min.js"))
+	axe, err := os.ReadFile(filepath.Join(installNPM(t, kit.Tool(t, "npm"), "browser"), "node_modules", "axe-core",
+		"axe.min.js"))
 	require.NoError(t, err)
 	return string(axe)
 }
@@ -365,7 +387,8 @@ type callbackServer struct {
 
 // waitFor waits until n requests have arrived.
 func (e *callbackServer) waitFor(n int) []callback {
-	require.Eventually(e.t, func() bool { e.mu.Lock(); defer e.mu.Unlock(); return len(e.came) >= n }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(e.t, func() bool { e.mu.Lock(); defer e.mu.Unlock(); return len(e.came) >= n }, 20*time.Second,
+		20*time.Millisecond)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	require.Len(e.t, e.came, n)

@@ -30,7 +30,8 @@ func TestBrowser_Developer(t *testing.T) {
 	t.Run("every page checked", func(t *testing.T) { checkDashboard(t, server, newBrowser(t, server.url, axe)) })
 	t.Run("without script", func(t *testing.T) {
 		browser := newBrowser(t, server.url, "")
-		_, err := chromedp.Call(browser.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+		_, err := chromedp.Call(browser.ctx, emulation.SetScriptExecutionDisabled,
+			emulation.SetScriptExecutionDisabledParams{Value: true})
 		require.NoError(t, err)
 		checkDashboard(t, server, browser)
 	})
@@ -59,7 +60,8 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	// The receiver accepts only deliveries with a valid signature. answers is its status for
 	// them.
 	receiver := newElsewhere(t, func(c callback) int {
-		if v, err := standardwebhooks.NewWebhook(secret.Load().(string)); err != nil || v.Verify(c.body, c.Header) != nil {
+		if v, err := standardwebhooks.NewWebhook(secret.Load().(string)); err != nil || v.Verify(c.body,
+			c.Header) != nil {
 			return http.StatusUnauthorized
 		}
 		return int(answers.Load())
@@ -96,7 +98,8 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.checkPage("application-key")
 	// The page shows a command that developers paste into a terminal. It must work unchanged.
 	paste := evaluate[string](page, `document.querySelector("pre").innerText`)
-	out, err := exec.CommandContext(t.Context(), "bash", "-c", strings.Replace(paste, "curl ", "curl -sf ", 1)).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "bash", "-c",
+		strings.Replace(paste, "curl ", "curl -sf ", 1)).CombinedOutput()
 	require.NoError(t, err, "%s\n%s", paste, out)
 	require.Contains(t, string(out), `"pagination"`)
 	t.Logf("the first call after %s", time.Since(begun).Round(time.Millisecond))
@@ -110,7 +113,8 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 				app, time.Now().UTC().AddDate(0, 0, -i-1).Format(time.DateOnly), 1000+i*300, 10+i*7),
 		)
 	}
-	page.field("url", receiver.URL+"/hooks/a-rather-long-path-that-has-to-be-broken-somewhere/because-it-is-wider-than-a-telephone")
+	page.field("url",
+		receiver.URL+"/hooks/a-rather-long-path-that-has-to-be-broken-somewhere/because-it-is-wider-than-a-telephone")
 	page.check("events", "job.created")
 	page.check("events", "application.status_changed")
 	page.press("Add the webhook")
@@ -143,7 +147,8 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	require.Contains(t, page.text(), "Active, failing")
 	page.checkPage("webhook-failing")
 	page.open("/developers/apps/" + app)
-	page.do(chromedp.Click(chromedp.CSS("td summary")), chromedp.WaitVisible(`//button[normalize-space()="Delete Production"]`))
+	page.do(chromedp.Click(chromedp.CSS("td summary")),
+		chromedp.WaitVisible(`//button[normalize-space()="Delete Production"]`))
 	page.checkPage("application-used")
 	page.open(hook)
 	page.press("Pause")

@@ -27,7 +27,7 @@ type npmPackage struct {
 func newNPMPackage(t *testing.T, server *testServer, folders ...string) *npmPackage {
 	t.Helper()
 	npm := kit.Tool(t, "npm")
-	p := &npmPackage{t, server, t.TempDir()}
+	p := &npmPackage{t: t, server: server, dir: t.TempDir()}
 	for _, folder := range folders {
 		entries, err := os.ReadDir(folder)
 		require.NoError(t, err)
@@ -74,7 +74,8 @@ func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
 	node := kit.Tool(t, "node")
 	// OAuth clients require that the server's address is its issuer.
 	server.env = []string{"LOCUM_HTTP_ADDR=" + kit.Address(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
-	server.env = append(server.env, "LOCUM_HTTP_PUBLIC_URL=http://"+strings.TrimPrefix(server.env[0], "LOCUM_HTTP_ADDR="))
+	server.env = append(server.env,
+		"LOCUM_HTTP_PUBLIC_URL=http://"+strings.TrimPrefix(server.env[0], "LOCUM_HTTP_ADDR="))
 	server.serve()
 	p := newNPMPackage(t, server, "../developer-client")
 	document, err := server.command("openapi", "developer").Output()

@@ -41,154 +41,234 @@ func signInControls() []removal {
 	noFrame := []testName{oauthTest("frames are refused")}
 	return []removal{
 		{
-			"replayed codes and refresh tokens revoke the grant",
-			[]cut{
+			name: "replayed codes and refresh tokens revoke the grant",
+			cuts: []cut{
 				{
-					oauth,
-					"if isReused = t.Token.UsedAt != nil; isReused {",
-					"if isReused = t.Token.UsedAt != nil && kind == \"\"; isReused {",
+					file: oauth,
+					old:  "if isReused = t.Token.UsedAt != nil; isReused {",
+					new:  "if isReused = t.Token.UsedAt != nil && kind == \"\"; isReused {",
 				},
 			},
-			[]testName{codeOnce[0], refreshOnce[0]},
+			tests: []testName{codeOnce[0], refreshOnce[0]},
 		},
-		{"used codes and refresh tokens are refused", []cut{
-			{oauth, "if isReused = t.Token.UsedAt != nil; isReused {", "t.Token.UsedAt = nil\n\t\tisActive = true\n\t\tif isReused {"},
-			{oauth, "} else if !isMarked {", "} else if !isMarked && kind == \"\" {"}}, []testName{codeOnce[0], refreshOnce[0]}},
-		{
-			"concurrent uses of a code or refresh token: one succeeds",
-			[]cut{{grants, "hash = ? AND grant_id = ? AND used_at IS NULL", "hash = ? AND grant_id = ?"}},
-			[]testName{storageTest("integrations/grants/concurrent use")},
-		},
-		{
-			"rotation revokes the previous access token",
-			[]cut{{grants, "grant_id = ? AND kind = 'access' AND used_at IS NULL", "1 = 0 AND grant_id = ?"}},
-			[]testName{oauthTest("rotation revokes the previous access token")},
-		},
-		{
-			"client mix-up: codes and refresh tokens belong to one client",
-			[]cut{{oauth, "if t.App.ID != client.ID {\n\t\t\treturn ErrInvalidGrant", "if false {\n\t\t\treturn ErrInvalidGrant"}},
-			ownClient,
-		},
-		{
-			"client mix-up: the secret is verified",
-			[]cut{{oauth, "[]byte(auth.HashSecret(secret))) == 1", "[]byte(auth.HashSecret(secret))) < 2"}},
-			ownClient,
-		},
-		{
-			"client mix-up: introspection and revocation of own tokens only",
-			[]cut{{oauth, "isActive && t.App.ID == client.ID, err", "isActive, err"}},
-			ownTokens,
-		},
-		{
-			"client mix-up: the response names the issuer",
-			[]cut{{oauthPages, `q.Set("iss", s.issuer)`, ""}},
-			[]testName{serverTest("TestOAuth", "the whole flow with golang.org/x/oauth2")},
-		},
-		{
-			"client mix-up: one authentication method per request",
-			[]cut{{oauthServer, `case form.Get("client_secret") != "":`, `case form.Get("client_secret") == "?":`}},
-			[]testName{oauthTest("two authentication methods are refused")},
-		},
-		{
-			"client mix-up: one client id per request",
-			[]cut{{oauthServer, `case named != "" && named != clientID:`, `case named == "?":`}},
-			[]testName{oauthTest("two authentication methods are refused")},
-		},
-		{
-			"redirect variants at authorization",
-			[]cut{
-				{oauth, "if err != nil || !r.App.RedirectsTo(uri) {", "if err != nil || !strings.HasPrefix(uri, r.App.RedirectURIs[0]) {"},
+		{name: "used codes and refresh tokens are refused", cuts: []cut{
+			{
+				file: oauth,
+				old:  "if isReused = t.Token.UsedAt != nil; isReused {",
+				new:  "t.Token.UsedAt = nil\n\t\tisActive = true\n\t\tif isReused {",
 			},
-			ownAddress,
+			{
+				file: oauth,
+				old:  "} else if !isMarked {",
+				new:  "} else if !isMarked && kind == \"\" {",
+			}}, tests: []testName{codeOnce[0], refreshOnce[0]}},
+		{
+			name: "concurrent uses of a code or refresh token: one succeeds",
+			cuts: []cut{{
+				file: grants,
+				old:  "hash = ? AND grant_id = ? AND used_at IS NULL",
+				new:  "hash = ? AND grant_id = ?",
+			}},
+			tests: []testName{storageTest("integrations/grants/concurrent use")},
 		},
 		{
-			"redirect variants of a loopback address",
-			[]cut{{"modules/integrations/app.go", "return ip.String() + rest, true", "_ = rest\n\treturn ip.String(), true"}},
-			[]testName{oauthTest("loopback redirect URI with any port")},
+			name: "rotation revokes the previous access token",
+			cuts: []cut{{
+				file: grants,
+				old:  "grant_id = ? AND kind = 'access' AND used_at IS NULL",
+				new:  "1 = 0 AND grant_id = ?",
+			}},
+			tests: []testName{oauthTest("rotation revokes the previous access token")},
 		},
 		{
-			"redirect variants at the exchange",
-			[]cut{
+			name: "client mix-up: codes and refresh tokens belong to one client",
+			cuts: []cut{{
+				file: oauth,
+				old:  "if t.App.ID != client.ID {\n\t\t\treturn ErrInvalidGrant",
+				new:  "if false {\n\t\t\treturn ErrInvalidGrant",
+			}},
+			tests: ownClient,
+		},
+		{
+			name: "client mix-up: the secret is verified",
+			cuts: []cut{{
+				file: oauth,
+				old:  "[]byte(auth.HashSecret(secret))) == 1",
+				new:  "[]byte(auth.HashSecret(secret))) < 2",
+			}},
+			tests: ownClient,
+		},
+		{
+			name:  "client mix-up: introspection and revocation of own tokens only",
+			cuts:  []cut{{file: oauth, old: "isActive && t.App.ID == client.ID, err", new: "isActive, err"}},
+			tests: ownTokens,
+		},
+		{
+			name:  "client mix-up: the response names the issuer",
+			cuts:  []cut{{file: oauthPages, old: `q.Set("iss", s.issuer)`, new: ""}},
+			tests: []testName{serverTest("TestOAuth", "the whole flow with golang.org/x/oauth2")},
+		},
+		{
+			name: "client mix-up: one authentication method per request",
+			cuts: []cut{{
+				file: oauthServer,
+				old:  `case form.Get("client_secret") != "":`,
+				new:  `case form.Get("client_secret") == "?":`,
+			}},
+			tests: []testName{oauthTest("two authentication methods are refused")},
+		},
+		{
+			name:  "client mix-up: one client id per request",
+			cuts:  []cut{{file: oauthServer, old: `case named != "" && named != clientID:`, new: `case named == "?":`}},
+			tests: []testName{oauthTest("two authentication methods are refused")},
+		},
+		{
+			name: "redirect variants at authorization",
+			cuts: []cut{
 				{
-					oauth,
-					`if t.Token.RedirectURI != "" && t.Token.RedirectURI != redirectURI {`,
-					`if t.Token.RedirectURI == "" && t.Token.RedirectURI != redirectURI {`,
+					file: oauth,
+					old:  "if err != nil || !r.App.RedirectsTo(uri) {",
+					new:  "if err != nil || !strings.HasPrefix(uri, r.App.RedirectURIs[0]) {",
 				},
 			},
-			ownAddress,
+			tests: ownAddress,
 		},
-		{"PKCE downgrade to none", []cut{{oauth, `params.Get("code_challenge_method") != s256 || !s256Challenge.MatchString(r.challenge):`,
-			`r.challenge != "" && (params.Get("code_challenge_method") != s256 || !s256Challenge.MatchString(r.challenge)):`}}, noDowngrade},
-		{"PKCE downgrade to plain", []cut{{oauth, `params.Get("code_challenge_method") != s256 || `, ""}}, noDowngrade},
 		{
-			"PKCE: a verifier is required",
-			[]cut{
+			name: "redirect variants of a loopback address",
+			cuts: []cut{{
+				file: "modules/integrations/app.go",
+				old:  "return ip.String() + rest, true",
+				new:  "_ = rest\n\treturn ip.String(), true",
+			}},
+			tests: []testName{oauthTest("loopback redirect URI with any port")},
+		},
+		{
+			name: "redirect variants at the exchange",
+			cuts: []cut{
 				{
-					oauth,
-					"if !matchesChallenge(verifier, t.Token.Challenge) {",
-					`if verifier != "" && !matchesChallenge(verifier, t.Token.Challenge) {`,
+					file: oauth,
+					old:  `if t.Token.RedirectURI != "" && t.Token.RedirectURI != redirectURI {`,
+					new:  `if t.Token.RedirectURI == "" && t.Token.RedirectURI != redirectURI {`,
 				},
 			},
-			verified,
+			tests: ownAddress,
+		},
+		{name: "PKCE downgrade to none", cuts: []cut{{file: oauth, old: `params.Get("code_challenge_method") != s256 || !s256Challenge.MatchString(r.challenge):`,
+			new: `r.challenge != "" && (params.Get("code_challenge_method") != s256 || !s256Challenge.MatchString(r.challenge)):`}}, tests: noDowngrade},
+		{
+			name: "PKCE downgrade to plain",
+			cuts: []cut{{
+				file: oauth,
+				old:  `params.Get("code_challenge_method") != s256 || `,
+				new:  "",
+			}},
+			tests: noDowngrade,
 		},
 		{
-			"PKCE: the verifier is compared",
-			[]cut{{oauth, "subtle.ConstantTimeCompare([]byte(expected), []byte(challenge)) == 1", `expected != ""`}},
-			verified,
-		},
-		{
-			"scope widening by a refresh",
-			[]cut{{oauth, "if !areKnown || !Covers(t.Token.Scopes, scopes) {", "if !areKnown {"}},
-			[]testName{oauthTest("refresh cannot widen scopes")},
-		},
-		{
-			"scope widening at authorization",
-			[]cut{{oauth, "case !areKnown:", `case !areKnown && mode == "?":`}},
-			[]testName{oauthTest("unknown and missing scopes")},
-		},
-		{
-			"scope widening: a consent covers only its scopes",
-			[]cut{
+			name: "PKCE: a verifier is required",
+			cuts: []cut{
 				{
-					oauth,
-					"if err == nil && (!exists || !Covers(c.Scopes, r.Scopes)) {",
-					"if err == nil && (!exists || len(c.Scopes) == 0) {",
+					file: oauth,
+					old:  "if !matchesChallenge(verifier, t.Token.Challenge) {",
+					new:  `if verifier != "" && !matchesChallenge(verifier, t.Token.Challenge) {`,
 				},
 			},
-			[]testName{serverTest("TestOAuth", "consent is remembered until more is requested")},
+			tests: verified,
 		},
 		{
-			"scope widening: routes check the scopes of a token",
-			[]cut{{admission, `if route.Scope != "" && !call.Caller.May(route.Scope) {`, `if route.Scope == "?" {`}},
-			[]testName{serverTest("TestDeveloperRoleMatrix", "GET /api/v1/applications")},
+			name: "PKCE: the verifier is compared",
+			cuts: []cut{{
+				file: oauth,
+				old:  "subtle.ConstantTimeCompare([]byte(expected), []byte(challenge)) == 1",
+				new:  `expected != ""`,
+			}},
+			tests: verified,
 		},
-		{"CSRF on the consent: the token in the form", []cut{{oauthPages, "if !s.renderer.ValidCSRF(c) {", "if c == nil {"}},
-			[]testName{oauthTest("consent requires the CSRF token of the session")}},
 		{
-			"CSRF on every form: the origin is checked",
-			[]cut{{pageGuard, "if isForm && !r.sameOrigin(c) {", "if isForm && !r.sameOrigin(c) && c.Method() == \"\" {"}},
-			[]testName{
+			name:  "scope widening by a refresh",
+			cuts:  []cut{{file: oauth, old: "if !areKnown || !Covers(t.Token.Scopes, scopes) {", new: "if !areKnown {"}},
+			tests: []testName{oauthTest("refresh cannot widen scopes")},
+		},
+		{
+			name:  "scope widening at authorization",
+			cuts:  []cut{{file: oauth, old: "case !areKnown:", new: `case !areKnown && mode == "?":`}},
+			tests: []testName{oauthTest("unknown and missing scopes")},
+		},
+		{
+			name: "scope widening: a consent covers only its scopes",
+			cuts: []cut{
+				{
+					file: oauth,
+					old:  "if err == nil && (!exists || !Covers(c.Scopes, r.Scopes)) {",
+					new:  "if err == nil && (!exists || len(c.Scopes) == 0) {",
+				},
+			},
+			tests: []testName{serverTest("TestOAuth", "consent is remembered until more is requested")},
+		},
+		{
+			name: "scope widening: routes check the scopes of a token",
+			cuts: []cut{{
+				file: admission,
+				old:  `if route.Scope != "" && !call.Caller.May(route.Scope) {`,
+				new:  `if route.Scope == "?" {`,
+			}},
+			tests: []testName{serverTest("TestDeveloperRoleMatrix", "GET /api/v1/applications")},
+		},
+		{name: "CSRF on the consent: the token in the form", cuts: []cut{{
+			file: oauthPages,
+			old:  "if !s.renderer.ValidCSRF(c) {",
+			new:  "if c == nil {",
+		}},
+			tests: []testName{oauthTest("consent requires the CSRF token of the session")}},
+		{
+			name: "CSRF on every form: the origin is checked",
+			cuts: []cut{{
+				file: pageGuard,
+				old:  "if isForm && !r.sameOrigin(c) {",
+				new:  "if isForm && !r.sameOrigin(c) && c.Method() == \"\" {",
+			}},
+			tests: []testName{
 				oauthTest("consent requires the CSRF token of the session"),
 				serverTest("TestBrowserSessions", "sign-in from another site"),
 				serverTest("TestBrowserSessions", "sign-out and new password end the session"),
 				serverTest("TestDashboard_Applications_WithoutScript", "other user's app, other site, signed out")},
 		},
 		{
-			"CSRF on every form: clients without an Origin need the token",
-			[]cut{{pageGuard, `c.Cookies(r.cookieName()) == "" || r.ValidCSRF(c)`, "true"}},
-			[]testName{serverTest("TestOAuth", "client without an Origin needs the CSRF token")},
+			name:  "CSRF on every form: clients without an Origin need the token",
+			cuts:  []cut{{file: pageGuard, old: `c.Cookies(r.cookieName()) == "" || r.ValidCSRF(c)`, new: "true"}},
+			tests: []testName{serverTest("TestOAuth", "client without an Origin needs the CSRF token")},
 		},
 		{
-			"CSRF on the consent: the link cannot fill in the form",
-			[]cut{{gateway, "s.app.Server().FormValueFunc = ", "_ = "}},
-			[]testName{serverTest("TestOAuth", "form values in the link")},
+			name:  "CSRF on the consent: the link cannot fill in the form",
+			cuts:  []cut{{file: gateway, old: "s.app.Server().FormValueFunc = ", new: "_ = "}},
+			tests: []testName{serverTest("TestOAuth", "form values in the link")},
 		},
-		{"clickjacking: frame-ancestors", []cut{{pageGuard, "frame-ancestors 'none'; ", ""}}, noFrame},
-		{"clickjacking: X-Frame-Options", []cut{{pageGuard, `c.Set(fiber.HeaderXFrameOptions, "DENY")`, ""}}, noFrame},
 		{
-			"open redirect of next",
-			[]cut{{signInPages, "\t\treturn \"\"\n\t}\n\treturn next", "\t\treturn next\n\t}\n\treturn next"}},
-			[]testName{oauthTest("open redirect after a sign-in")},
+			name: "clickjacking: frame-ancestors",
+			cuts: []cut{{
+				file: pageGuard,
+				old:  "frame-ancestors 'none'; ",
+				new:  "",
+			}},
+			tests: noFrame,
+		},
+		{
+			name: "clickjacking: X-Frame-Options",
+			cuts: []cut{{
+				file: pageGuard,
+				old:  `c.Set(fiber.HeaderXFrameOptions, "DENY")`,
+				new:  "",
+			}},
+			tests: noFrame,
+		},
+		{
+			name: "open redirect of next",
+			cuts: []cut{{
+				file: signInPages,
+				old:  "\t\treturn \"\"\n\t}\n\treturn next",
+				new:  "\t\treturn next\n\t}\n\treturn next",
+			}},
+			tests: []testName{oauthTest("open redirect after a sign-in")},
 		},
 	}
 }
@@ -202,150 +282,174 @@ func credentials() []removal {
 	ownSight := []testName{storageTest("hiring/application lists/visibility and filters")}
 	return []removal{
 		{
-			"a deleted key is refused",
-			[]cut{{apps, "f.CreatedBefore).Delete(&apiKeyRow{})", `f.CreatedBefore).Where("1 = 0").Delete(&apiKeyRow{})`}},
-			[]testName{{"./modules/integrations", "TestAuthenticateKey_DeletedOrMistyped_Unauthorized"}},
+			name: "a deleted key is refused",
+			cuts: []cut{{
+				file: apps,
+				old:  "f.CreatedBefore).Delete(&apiKeyRow{})",
+				new:  `f.CreatedBefore).Where("1 = 0").Delete(&apiKeyRow{})`,
+			}},
+			tests: []testName{{"./modules/integrations", "TestAuthenticateKey_DeletedOrMistyped_Unauthorized"}},
 		},
 		{
-			"another user's application is not found",
-			[]cut{{apps, `ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id)`, `d.locked(ctx).Where("id = ?", id)`}},
-			ownApps,
+			name: "another user's application is not found",
+			cuts: []cut{{
+				file: apps,
+				old:  `ofAppOwner(d.locked(ctx), ownerID).Where("id = ?", id)`,
+				new:  `d.locked(ctx).Where("id = ?", id)`,
+			}},
+			tests: ownApps,
 		},
 		{
-			"no key for another user's application",
-			[]cut{
+			name: "no key for another user's application",
+			cuts: []cut{
 				{
-					apps,
-					`ofAppOwner(d.conn(ctx).Select("id"), ownerID).Where("id = ?", k.AppID)`,
-					`d.conn(ctx).Select("id").Where("id = ?", k.AppID)`,
+					file: apps,
+					old:  `ofAppOwner(d.conn(ctx).Select("id"), ownerID).Where("id = ?", k.AppID)`,
+					new:  `d.conn(ctx).Select("id").Where("id = ?", k.AppID)`,
 				},
 			},
-			ownKeys,
+			tests: ownKeys,
 		},
 		{
-			"keys of another user's application are neither listed nor deleted",
-			[]cut{
+			name: "keys of another user's application are neither listed nor deleted",
+			cuts: []cut{
 				{
-					apps,
-					`apps := ofAppOwner(d.conn(ctx).Model(&appRow{}).Select("id"), ownerID)`,
-					`apps := d.conn(ctx).Model(&appRow{}).Select("id")`,
+					file: apps,
+					old:  `apps := ofAppOwner(d.conn(ctx).Model(&appRow{}).Select("id"), ownerID)`,
+					new:  `apps := d.conn(ctx).Model(&appRow{}).Select("id")`,
 				},
 			},
-			ownKeys,
+			tests: ownKeys,
 		},
 		{
-			"the key of another user's application beside a token",
-			[]cut{{developers, "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID", "byKey.App.ID == \"?\""}},
-			[]testName{serverTest("TestDeveloperApplications", "key beside a token")},
+			name: "the key of another user's application beside a token",
+			cuts: []cut{{
+				file: developers,
+				old:  "byKey.App.ID != \"\" && byKey.App.ID != byToken.App.ID",
+				new:  "byKey.App.ID == \"?\"",
+			}},
+			tests: []testName{serverTest("TestDeveloperApplications", "key beside a token")},
 		},
 		// A token of one API is never found in the other: the control is that
 		// an unknown token is refused.
 		{
-			"a portal token on the developer API",
-			[]cut{
+			name: "a portal token on the developer API",
+			cuts: []cut{
 				{
-					developers,
-					"TrimSpace(token)); err != nil {\n",
-					"TrimSpace(token)); err != nil {\n\t\treturn integrations.Caller{App: integrations.App{ID: \"stranger\", Plan: integrations.Free}, Scopes: integrations.Scopes()}, nil\n",
+					file: developers,
+					old:  "TrimSpace(token)); err != nil {\n",
+					new:  "TrimSpace(token)); err != nil {\n\t\treturn integrations.Caller{App: integrations.App{ID: \"stranger\", Plan: integrations.Free}, Scopes: integrations.Scopes()}, nil\n",
 				},
 			},
-			[]testName{serverTest("TestDeveloperAPI_Authentication", "strangers")},
+			tests: []testName{serverTest("TestDeveloperAPI_Authentication", "strangers")},
 		},
 		{
-			"a developer token or key on the portal API",
-			[]cut{
+			name: "a developer token or key on the portal API",
+			cuts: []cut{
 				{
-					admission,
-					"Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{}, err",
-					"Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{Seeker: true}, nil",
+					file: admission,
+					old:  "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{}, err",
+					new:  "Identity.Authenticate(ctx, strings.TrimSpace(token))\n\tif err != nil {\n\t\treturn auth.Actor{Seeker: true}, nil",
 				},
 			},
-			[]testName{{server, "TestPortal_DeveloperCredentials_Refused/sqlite+embedded+memory"}},
+			tests: []testName{{server, "TestPortal_DeveloperCredentials_Refused/sqlite+embedded+memory"}},
 		},
-		{"keys of a deleted application are deleted, and looked up with the application and its owner", []cut{
+		{name: "keys of a deleted application are deleted, and looked up with the application and its owner", cuts: []cut{
 			{
-				"migrations/integrations/0001_init.sql",
-				"app_id       UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    name         TEXT",
-				"app_id       UUID        NOT NULL,\n    name         TEXT",
+				file: "migrations/integrations/0001_init.sql",
+				old:  "app_id       UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    name         TEXT",
+				new:  "app_id       UUID        NOT NULL,\n    name         TEXT",
 			},
-			{apps, "JOIN apps AS a ON a.id = k.app_id", "LEFT JOIN apps AS a ON a.id = k.app_id"},
-		}, []testName{storageTest("integrations/keys/deleted application")}},
+			{file: apps, old: "JOIN apps AS a ON a.id = k.app_id", new: "LEFT JOIN apps AS a ON a.id = k.app_id"},
+		}, tests: []testName{storageTest("integrations/keys/deleted application")}},
 		{
-			"keys of an inactive account",
-			[]cut{{"modules/integrations/service.go", "if err == nil && !isActive {", "if err != nil && !isActive {"}},
-			ofAccount,
+			name: "keys of an inactive account",
+			cuts: []cut{{
+				file: "modules/integrations/service.go",
+				old:  "if err == nil && !isActive {",
+				new:  "if err != nil && !isActive {",
+			}},
+			tests: ofAccount,
 		},
-		{"tokens of a deleted application are deleted, and looked up with the application", []cut{
+		{name: "tokens of a deleted application are deleted, and looked up with the application", cuts: []cut{
 			{
-				"migrations/integrations/0001_init.sql",
-				"app_id     UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    user_id    UUID        NOT NULL,",
-				"app_id     UUID        NOT NULL,\n    user_id    UUID        NOT NULL,",
+				file: "migrations/integrations/0001_init.sql",
+				old:  "app_id     UUID        NOT NULL REFERENCES apps (id) ON DELETE CASCADE,\n    user_id    UUID        NOT NULL,",
+				new:  "app_id     UUID        NOT NULL,\n    user_id    UUID        NOT NULL,",
 			},
-			{grants, "JOIN apps AS a ON a.id = g.app_id", "LEFT JOIN apps AS a ON a.id = g.app_id"},
-		}, []testName{storageTest("integrations/grants/deleted application")}},
+			{file: grants, old: "JOIN apps AS a ON a.id = g.app_id", new: "LEFT JOIN apps AS a ON a.id = g.app_id"},
+		}, tests: []testName{storageTest("integrations/grants/deleted application")}},
 		{
-			"codes and tokens of an inactive account",
-			[]cut{
+			name: "codes and tokens of an inactive account",
+			cuts: []cut{
 				{
-					oauth,
-					"isActive, err = s.Accounts.IsActive(ctx, t.Grant.UserID, t.App.OwnerID)\n\treturn t, isActive, err",
-					"_, err = s.Accounts.IsActive(ctx, t.Grant.UserID)\n\treturn t, true, err",
+					file: oauth,
+					old:  "isActive, err = s.Accounts.IsActive(ctx, t.Grant.UserID, t.App.OwnerID)\n\treturn t, isActive, err",
+					new:  "_, err = s.Accounts.IsActive(ctx, t.Grant.UserID)\n\treturn t, true, err",
 				},
 			},
-			ofAccount,
+			tests: ofAccount,
 		},
 		{
-			"applications to another organization are not listed",
-			[]cut{
+			name: "applications to another organization are not listed",
+			cuts: []cut{
 				{
-					"adapters/gormdb/hiring_applications.go",
-					`q.Where("organization_id = ?", v.OrganizationID)`,
-					`q.Where("(organization_id = ? OR 1 = 1)", v.OrganizationID)`,
+					file: "adapters/gormdb/hiring_applications.go",
+					old:  `q.Where("organization_id = ?", v.OrganizationID)`,
+					new:  `q.Where("(organization_id = ? OR 1 = 1)", v.OrganizationID)`,
 				},
 			},
-			ownSight,
+			tests: ownSight,
 		},
 		{
-			"applications of another jobseeker are not listed",
-			[]cut{
+			name: "applications of another jobseeker are not listed",
+			cuts: []cut{
 				{
-					"adapters/gormdb/hiring_applications.go",
-					`q.Where("applicant_id = ?", v.ApplicantID)`,
-					`q.Where("(applicant_id = ? OR 1 = 1)", v.ApplicantID)`,
+					file: "adapters/gormdb/hiring_applications.go",
+					old:  `q.Where("applicant_id = ?", v.ApplicantID)`,
+					new:  `q.Where("(applicant_id = ? OR 1 = 1)", v.ApplicantID)`,
 				},
 			},
-			ownSight,
+			tests: ownSight,
 		},
 		{
-			"applications are listed only with the permission to view them",
-			[]cut{{"modules/hiring/service.go", "if by.May(auth.ApplicationsView) {", "if by.OrganizationID != \"\" {"}},
-			[]testName{serverTest("TestDeveloperApplications", "GET /api/v1/applications")},
+			name: "applications are listed only with the permission to view them",
+			cuts: []cut{{
+				file: "modules/hiring/service.go",
+				old:  "if by.May(auth.ApplicationsView) {",
+				new:  "if by.OrganizationID != \"\" {",
+			}},
+			tests: []testName{serverTest("TestDeveloperApplications", "GET /api/v1/applications")},
 		},
 		{
-			"webhooks about an application go only to users who may see it",
-			[]cut{
+			name: "webhooks about an application go only to users who may see it",
+			cuts: []cut{
 				{
-					"modules/integrations/visibility.go",
-					"return v.OrganizationID != \"\" && ",
-					"return true || v.OrganizationID != \"\" && ",
+					file: "modules/integrations/visibility.go",
+					old:  "return v.OrganizationID != \"\" && ",
+					new:  "return true || v.OrganizationID != \"\" && ",
 				},
 			},
-			[]testName{{"./modules/integrations", "TestFanOut_Application_OnlyAuthorizedReceive"}},
+			tests: []testName{{"./modules/integrations", "TestFanOut_Application_OnlyAuthorizedReceive"}},
 		},
 		{
-			"a quota is exact for 200 concurrent requests",
-			[]cut{{"adapters/locallimit/locallimit.go", "if !record || !before.Allowed {", "if !record {"}},
-			[]testName{{"./adapters/locallimit", "TestLimiter/quotas/concurrent calls"}},
+			name: "a quota is exact for 200 concurrent requests",
+			cuts: []cut{{
+				file: "adapters/locallimit/locallimit.go",
+				old:  "if !record || !before.Allowed {",
+				new:  "if !record {",
+			}},
+			tests: []testName{{"./adapters/locallimit", "TestLimiter/quotas/concurrent calls"}},
 		},
 		{
-			"the quota per minute in Redis",
-			[]cut{{redisQuota, "n < most and ", ""}},
-			[]testName{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}},
+			name:  "the quota per minute in Redis",
+			cuts:  []cut{{file: redisQuota, old: "n < most and ", new: ""}},
+			tests: []testName{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}},
 		},
 		{
-			"the quota per day in Redis",
-			[]cut{{redisQuota, "(mostADay == 0 or spent < mostADay)", "true"}},
-			[]testName{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}},
+			name:  "the quota per day in Redis",
+			cuts:  []cut{{file: redisQuota, old: "(mostADay == 0 or spent < mostADay)", new: "true"}},
+			tests: []testName{{"./adapters/redislimit", "TestLimiter/quotas/concurrent calls"}},
 		},
 	}
 }

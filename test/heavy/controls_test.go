@@ -54,8 +54,17 @@ func dialTest(kind string) testName {
 // addressFamily removes the control of a family of addresses at registration. For the dialer
 // it also removes the second list, the one of the library.
 func addressFamily(original, replacement string, names ...string) removal {
-	r := removal{name: "SSRF, " + strings.Join(names, " and ") + ", at registration and, with the dialer's second list, at the dialer",
-		cuts: []cut{{receivers, original, replacement}, {sender, "return public.Safe(network, address, c)", "_ = public\n\t\treturn nil"}}}
+	r := removal{name: "SSRF, " + strings.Join(names,
+		" and ") + ", at registration and, with the dialer's second list, at the dialer",
+		cuts: []cut{{
+			file: receivers,
+			old:  original,
+			new:  replacement,
+		}, {
+			file: sender,
+			old:  "return public.Safe(network, address, c)",
+			new:  "_ = public\n\t\treturn nil",
+		}}}
 	for _, name := range names {
 		r.tests = append(r.tests, registrationTest(name), dialTest(name))
 	}
@@ -74,7 +83,15 @@ func ipv6Family(exempt string, names ...string) removal {
 
 // notation removes the control of a notation of addresses, which exists only at registration.
 func notation(name, original, replacement string) removal {
-	return removal{"SSRF, " + name + ", at registration", []cut{{receivers, original, replacement}}, []testName{registrationTest(name)}}
+	return removal{
+		name: "SSRF, " + name + ", at registration",
+		cuts: []cut{{
+			file: receivers,
+			old:  original,
+			new:  replacement,
+		}},
+		tests: []testName{registrationTest(name)},
+	}
 }
 
 // webhookControls returns the controls of the destinations of webhooks.
@@ -96,39 +113,50 @@ func webhookControls() []removal {
 		ipv6Family("ip.IsUnspecified()", "unspecified of version 6"),
 		notation("localhost", `if host == "localhost" || strings.HasSuffix(host, ".localhost") {`, `if host == "" {`),
 		{
-			"SSRF, localhost with a trailing dot, at registration: the dot is removed or refused",
-			[]cut{
-				{receivers, `host = strings.TrimSuffix(host, ".")`, ""},
-				{receivers, `return label == "" || strings`, `return label != "" && strings`},
+			name: "SSRF, localhost with a trailing dot, at registration: the dot is removed or refused",
+			cuts: []cut{
+				{file: receivers, old: `host = strings.TrimSuffix(host, ".")`, new: ""},
+				{file: receivers, old: `return label == "" || strings`, new: `return label != "" && strings`},
 			},
-			[]testName{registrationTest("localhost with a dot")},
+			tests: []testName{registrationTest("localhost with a dot")},
 		},
-		notation("decimal", "|| isNumericLabel(lastLabel);", `|| isNumericLabel(lastLabel) && strings.Contains(host, ".");`),
-		notation("octal", "|| isNumericLabel(lastLabel);", `|| isNumericLabel(lastLabel) && !strings.HasPrefix(host, "0");`),
-		notation("short", "|| isNumericLabel(lastLabel);", `|| isNumericLabel(lastLabel) && strings.Count(host, ".") != 1;`),
+		notation("decimal", "|| isNumericLabel(lastLabel);",
+			`|| isNumericLabel(lastLabel) && strings.Contains(host, ".");`),
+		notation("octal", "|| isNumericLabel(lastLabel);",
+			`|| isNumericLabel(lastLabel) && !strings.HasPrefix(host, "0");`),
+		notation("short", "|| isNumericLabel(lastLabel);",
+			`|| isNumericLabel(lastLabel) && strings.Count(host, ".") != 1;`),
 		notation("hex", "return strings.Trim(hex, \"0123456789abcdef\") == \"\"", "return hex == \"?\""),
 		notation("user information", "case u.User != nil:", "case u.User != nil && allowPrivate:"),
 		{
-			"SSRF, http and other schemes, at registration",
-			[]cut{
-				{receivers, `case u.Scheme == "http" && !allowPrivate:`, `case u.Scheme == "" && !allowPrivate:`},
-				{receivers, `case u.Scheme != "https" && u.Scheme != "http":`, `case u.Scheme == "":`},
+			name: "SSRF, http and other schemes, at registration",
+			cuts: []cut{
+				{
+					file: receivers,
+					old:  `case u.Scheme == "http" && !allowPrivate:`,
+					new:  `case u.Scheme == "" && !allowPrivate:`,
+				},
+				{
+					file: receivers,
+					old:  `case u.Scheme != "https" && u.Scheme != "http":`,
+					new:  `case u.Scheme == "":`,
+				},
 			},
-			[]testName{registrationTest("other schemes")},
+			tests: []testName{registrationTest("other schemes")},
 		},
 		notation("ports", `port != "" && !isPermittedPort(port)`, `port == "?" && isPermittedPort(port)`),
-		{"SSRF, addresses are checked when they are registered and changed", []cut{
+		{name: "SSRF, addresses are checked when they are registered and changed", cuts: []cut{
 			{
-				hooks,
-				"if err := checkReceiver(url, s.PrivateReceivers); err != nil {\n\t\treturn endpoint,",
-				"if err := checkReceiver(url, true); err != nil {\n\t\treturn endpoint,",
+				file: hooks,
+				old:  "if err := checkReceiver(url, s.PrivateReceivers); err != nil {\n\t\treturn endpoint,",
+				new:  "if err := checkReceiver(url, true); err != nil {\n\t\treturn endpoint,",
 			},
 			{
-				hooks,
-				"if err := checkReceiver(url, s.PrivateReceivers); err != nil {\n\t\t\t\treturn err",
-				"if err := checkReceiver(url, true); err != nil {\n\t\t\t\treturn err",
+				file: hooks,
+				old:  "if err := checkReceiver(url, s.PrivateReceivers); err != nil {\n\t\t\t\treturn err",
+				new:  "if err := checkReceiver(url, true); err != nil {\n\t\t\t\treturn err",
 			}},
-			[]testName{
+			tests: []testName{
 				serverTest("TestDeveloperWebhooks", "POST /api/developers/apps/:id/webhooks"),
 				serverTest(
 					"TestDeveloperWebhooks",
@@ -136,20 +164,24 @@ func webhookControls() []removal {
 				),
 			}},
 		{
-			"SSRF, ports at the dialer",
-			[]cut{{sender, "if !integrations.Reachable(port) {", "if !integrations.Reachable(port) && port == \"\" {"}},
-			[]testName{dialTest("ports")},
+			name: "SSRF, ports at the dialer",
+			cuts: []cut{{
+				file: sender,
+				old:  "if !integrations.Reachable(port) {",
+				new:  "if !integrations.Reachable(port) && port == \"\" {",
+			}},
+			tests: []testName{dialTest("ports")},
 		},
 		// It stops at the first address that is reached, which is 127.0.0.1.
 		{
-			"SSRF, the dialer checks addresses",
-			[]cut{{sender, "dialer.Control = publicAddressesOnly()", "_ = publicAddressesOnly"}},
-			[]testName{{"./adapters/webhookout", "TestSend_LoopbackByAnyName_IsRefused"}},
+			name:  "SSRF, the dialer checks addresses",
+			cuts:  []cut{{file: sender, old: "dialer.Control = publicAddressesOnly()", new: "_ = publicAddressesOnly"}},
+			tests: []testName{{"./adapters/webhookout", "TestSend_LoopbackByAnyName_IsRefused"}},
 		},
 		{
-			"SSRF, redirects are not followed",
-			[]cut{{sender, "return http.ErrUseLastResponse", "return nil"}},
-			[]testName{{"./adapters/webhookout", "TestSend_ResponseIsBounded"}},
+			name:  "SSRF, redirects are not followed",
+			cuts:  []cut{{file: sender, old: "return http.ErrUseLastResponse", new: "return nil"}},
+			tests: []testName{{"./adapters/webhookout", "TestSend_ResponseIsBounded"}},
 		},
 	}
 }

@@ -95,7 +95,8 @@ func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 		return float64(n) / time.Since(begun).Seconds()
 	}
 	ours := func() float64 {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/employers/jobs/export", nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/employers/jobs/export",
+			nil)
 		require.NoError(t, err)
 		request.Header.Set("Authorization", "Bearer "+server.token)
 		begun := time.Now()

@@ -48,7 +48,8 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 
 	id := server.call("POST", "/api/employers/exports", map[string]any{"kind": "applications"})["id"].(string)
 	state := func() map[string]any { return server.call("GET", "/api/employers/exports/"+id, nil) }
-	require.Eventually(t, func() bool { return state()["rowsDone"].(float64) > exported/10 }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return state()["rowsDone"].(float64) > exported/10 }, time.Minute,
+		5*time.Millisecond)
 	halfway := state()
 	require.Equal(t, "running", halfway["status"])
 	require.EqualValues(t, exported, halfway["rowsTotal"])

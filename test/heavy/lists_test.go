@@ -85,7 +85,8 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	listing, application := "", ""
 	require.NoError(
 		t,
-		server.db.QueryRow(t.Context(), "SELECT listing_id::text, id::text FROM applications WHERE status = 'interview' LIMIT 1").
+		server.db.QueryRow(t.Context(),
+			"SELECT listing_id::text, id::text FROM applications WHERE status = 'interview' LIMIT 1").
 			Scan(&listing, &application),
 	)
 	for _, route := range portal.API(adapters.Services{}).Routes {

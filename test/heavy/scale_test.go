@@ -56,7 +56,8 @@ func newTestServer(t *testing.T) *testServer {
 	t.Helper()
 	skipUnlessHeavy(t)
 	server := &testServer{t: t, pg: kit.OwnPostgres(t), dir: t.TempDir()}
-	out, err := exec.Command("go", "build", "-o", filepath.Join(server.dir, "locum"), "github.com/locumhq/locum/bootstrap/cmd/locum").
+	out, err := exec.Command("go", "build", "-o", filepath.Join(server.dir, "locum"),
+		"github.com/locumhq/locum/bootstrap/cmd/locum").
 		CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	server.run("migrate", "up")

@@ -34,10 +34,25 @@ func TestSchemas_Site(t *testing.T) {
 	part := regexp.MustCompile(`<loc>` + server.url + `(/sitemaps/[^<]+)</loc>`).FindStringSubmatch(index)
 	require.NotNil(t, part)
 	for name, kind := range map[string]struct{ schema, document, valid, broken string }{
-		"sitemap index": {"siteindex.xsd", index, "<loc>http", "<loc/><loc>http"},
-		"sitemap":       {"node_modules/sitemap/schema/sitemap.xsd", site(part[1]), "<lastmod>2", "<lastmod>yesterday 2"},
-		"Atom feed":     {"atom.rng", site("/feeds/jobs.atom?q=nurse"), "<author>", "<author><name/>"},
-		"job feed":      {"jobs.xsd", site("/feeds/jobs.xml"), "<url>", "<url>ftp"},
+		"sitemap index": {schema: "siteindex.xsd", document: index, valid: "<loc>http", broken: "<loc/><loc>http"},
+		"sitemap": {
+			schema:   "node_modules/sitemap/schema/sitemap.xsd",
+			document: site(part[1]),
+			valid:    "<lastmod>2",
+			broken:   "<lastmod>yesterday 2",
+		},
+		"Atom feed": {
+			schema:   "atom.rng",
+			document: site("/feeds/jobs.atom?q=nurse"),
+			valid:    "<author>",
+			broken:   "<author><name/>",
+		},
+		"job feed": {
+			schema:   "jobs.xsd",
+			document: site("/feeds/jobs.xml"),
+			valid:    "<url>",
+			broken:   "<url>ftp",
+		},
 	} { // valid is replaced by broken for the document that must be refused
 		t.Run(name, func(t *testing.T) {
 			validate := func(document string) (string, error) {
@@ -56,7 +71,13 @@ func TestSchemas_Site(t *testing.T) {
 			require.Regexp(t, "document.xml:[0-9]+:.*error", out)
 		})
 	}
-	t.Run("structured data", func(t *testing.T) { validatePostings(t, &npmPackage{t, server, tools.dir}, site) })
+	t.Run("structured data", func(t *testing.T) {
+		validatePostings(t, &npmPackage{
+			t:      t,
+			server: server,
+			dir:    tools.dir,
+		}, site)
+	})
 }
 
 // validatePostings checks the structured data of jobs with the TypeScript compiler, against the
@@ -80,7 +101,8 @@ func validatePostings(t *testing.T, tools *npmPackage, site func(path string) st
 		"// @ts-expect-error: Google requires a time",
 		strings.Replace("("+posting+") satisfies GooglePosting;", `"datePosted":"2`, `"datePosted":"yesterday, 2`, 1),
 	)
-	require.NoError(t, os.WriteFile(filepath.Join(tools.dir, "postings.ts"), []byte(strings.Join(program, "\n")), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(tools.dir, "postings.ts"), []byte(strings.Join(program, "\n")),
+		0o600))
 	tools.run(
 		"node_modules/.bin/tsc",
 		"--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck",

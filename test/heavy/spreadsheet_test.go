@@ -51,7 +51,8 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	}
 	server.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})
 
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/employers/jobs/export", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/employers/jobs/export",
+		nil)
 	require.NoError(t, err)
 	request.Header.Set("Authorization", "Bearer "+server.token)
 	response, err := http.DefaultClient.Do(request)
@@ -93,7 +94,9 @@ func readCells(t *testing.T, path string) (rows [][]string) {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
-	text, inCell, repeated := "", false, 1
+	text := ""
+	inCell := false
+	repeated := 1
 	var row []string
 	for d := xml.NewDecoder(f); ; {
 		token, err := d.Token()
@@ -110,7 +113,9 @@ func readCells(t *testing.T, path string) (rows [][]string) {
 			case "table-row":
 				row = nil
 			case "table-cell":
-				text, inCell, repeated = "", true, 1
+				text = ""
+				inCell = true
+				repeated = 1
 				for _, a := range e.Attr {
 					if a.Name.Local == "number-columns-repeated" && len(a.Value) < 3 {
 						repeated = int(a.Value[0] - '0') // a few equal cells in a row are written once

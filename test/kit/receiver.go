@@ -120,7 +120,8 @@ func newReceiverWebhook(t *testing.T, server string) *receiverWebhook {
 		"userType": "jobseeker",
 	}, http.StatusCreated)
 	w.token = owner["accessToken"].(string)
-	created := w.call(http.MethodPost, "/api/developers/apps", map[string]any{"name": "Ward Finder"}, http.StatusCreated)
+	created := w.call(http.MethodPost, "/api/developers/apps", map[string]any{"name": "Ward Finder"},
+		http.StatusCreated)
 	w.webhooksPath = "/api/developers/apps/" + created["app"].(map[string]any)["id"].(string) + "/webhooks"
 	return w
 }

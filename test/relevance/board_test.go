@@ -313,7 +313,8 @@ func (b *board) readAdverts(path string) error {
 		switch kind {
 		case "=":
 			role, rest, _ := strings.Cut(text, " ")
-			defaults, err := parseAttributes(rest, attributes{"role": {role}, "kind": {role}, "clinical": {"yes"}, "remote": {"no"}})
+			defaults, err := parseAttributes(rest,
+				attributes{"role": {role}, "kind": {role}, "clinical": {"yes"}, "remote": {"no"}})
 			g = group{defaults: defaults}
 			return err
 		case ">":

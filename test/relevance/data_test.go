@@ -15,7 +15,9 @@ import (
 func TestBoard_Size_IsSufficient(t *testing.T) {
 	board, err := readBoard()
 	require.NoError(t, err)
-	distractors, countries, employers := 0, map[string]bool{}, map[string]bool{}
+	distractors := 0
+	countries := map[string]bool{}
+	employers := map[string]bool{}
 	for _, a := range board.adverts {
 		countries[a.place.country] = true
 		employers[a.employer.key] = true
@@ -109,7 +111,8 @@ func TestQueries_ConditionValues_AreKnown(t *testing.T) {
 						continue
 					}
 					for _, v := range c.values {
-						assert.True(t, known[c.key+"="+v], "%s: %s: no advert has %s=%s", query.group, query.id(), c.key, v)
+						assert.True(t, known[c.key+"="+v], "%s: %s: no advert has %s=%s", query.group, query.id(),
+							c.key, v)
 					}
 				}
 			}

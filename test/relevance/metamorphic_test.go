@@ -129,12 +129,12 @@ type variation struct {
 // variations are the ways to write a form. The limits are a little above the present results; they may only
 // fall.
 var variations = []variation{
-	{"as it is", func(form string) string { return form }, 1},
-	{"capitals", strings.ToUpper, 1},
-	{"plural", plural, 4},
-	{"other spelling", otherSpelling, 2},
-	{"typo", typo, 5},
-	{"with a place", func(form string) string { return form + " in " + labTown }, 1},
+	{name: "as it is", write: func(form string) string { return form }, failing: 1},
+	{name: "capitals", write: strings.ToUpper, failing: 1},
+	{name: "plural", write: plural, failing: 4},
+	{name: "other spelling", write: otherSpelling, failing: 2},
+	{name: "typo", write: typo, failing: 5},
+	{name: "with a place", write: func(form string) string { return form + " in " + labTown }, failing: 1},
 }
 
 // plural adds an s to the last word.

@@ -151,7 +151,8 @@ func parseCondition(b *board, word string) (condition, error) {
 	case "text", "title":
 		words := strings.ReplaceAll(value, "_", " ")
 		c.matches = func(a *advert) bool {
-			has := strings.Contains(strings.ToLower(a.title), words) || c.key == "text" && strings.Contains(a.text(), words)
+			has := strings.Contains(strings.ToLower(a.title), words) || c.key == "text" && strings.Contains(a.text(),
+				words)
 			return has == (c.operator == "=")
 		}
 		return c, nil

@@ -40,7 +40,8 @@ func TestRelevance(t *testing.T) {
 	}
 	baseline, err := readBaseline()
 	require.NoError(t, err)
-	require.Empty(t, report.problems(baseline), "search got worse; update the baseline with make relevance UPDATE=1 if that is meant")
+	require.Empty(t, report.problems(baseline),
+		"search got worse; update the baseline with make relevance UPDATE=1 if that is meant")
 }
 
 // run posts the board to the server and evaluates the results of all queries.

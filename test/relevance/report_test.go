@@ -105,7 +105,8 @@ func (r report) String() string {
 		}
 		fmt.Fprintf(&b, "%-22s %7d %7s %9s %8d %10d\n", name, s.Queries, ndcg, recall, s.MustNot, s.ZeroWrong)
 	}
-	fmt.Fprintf(&b, "%-22s %7s %7s %9s %8s %10s\n", "group (tuned)", "queries", "NDCG@10", "recall@10", "must-not", "zero-wrong")
+	fmt.Fprintf(&b, "%-22s %7s %7s %9s %8s %10s\n", "group (tuned)", "queries", "NDCG@10", "recall@10", "must-not",
+		"zero-wrong")
 	names := make([]string, 0, len(r.Groups))
 	for name := range r.Groups {
 		names = append(names, name)
@@ -137,7 +138,9 @@ func (r report) problems(baseline report) (out []string) {
 	rise("must-not", baseline.All.MustNot, r.All.MustNot)
 	rise("zero-wrong", baseline.All.ZeroWrong, r.All.ZeroWrong)
 	if gap, limit := round(r.gap()), round(max(maxGap, baseline.gap())); gap > limit {
-		out = append(out, fmt.Sprintf("over-fitting: the tuned queries score %.4f more than the held-out ones (maximum %.4f)", gap, limit))
+		out = append(out,
+			fmt.Sprintf("over-fitting: the tuned queries score %.4f more than the held-out ones (maximum %.4f)", gap,
+				limit))
 	}
 	return out
 }
@@ -193,17 +196,33 @@ func TestProblems(t *testing.T) {
 		change func(*report)
 		want   []string
 	}{
-		{"equal", func(*report) {}, nil},
-		{"small drop", func(r *report) { r.All.NDCG -= .004 }, nil},
-		{"better", func(r *report) { r.All = sums{NDCG: 1, Recall: 1} }, nil},
-		{"lower NDCG", func(r *report) { r.All.NDCG = .89 }, []string{"NDCG@10 fell from 0.9000 to 0.8900"}},
-		{"lower recall", func(r *report) { r.All.Recall = .89 }, []string{"recall@10 fell from 0.9000 to 0.8900"}},
-		{"more must-not", func(r *report) { r.All.MustNot = 2 }, []string{"must-not rose from 1 to 2"}},
-		{"more zero-wrong", func(r *report) { r.All.ZeroWrong = 2 }, []string{"zero-wrong rose from 1 to 2"}},
+		{name: "equal", change: func(*report) {}, want: nil},
+		{name: "small drop", change: func(r *report) { r.All.NDCG -= .004 }, want: nil},
+		{name: "better", change: func(r *report) { r.All = sums{NDCG: 1, Recall: 1} }, want: nil},
 		{
-			"gap",
-			func(r *report) { r.HeldOut.NDCG = .86 },
-			[]string{"over-fitting: the tuned queries score 0.0400 more than the held-out ones (maximum 0.0300)"},
+			name:   "lower NDCG",
+			change: func(r *report) { r.All.NDCG = .89 },
+			want:   []string{"NDCG@10 fell from 0.9000 to 0.8900"},
+		},
+		{
+			name:   "lower recall",
+			change: func(r *report) { r.All.Recall = .89 },
+			want:   []string{"recall@10 fell from 0.9000 to 0.8900"},
+		},
+		{
+			name:   "more must-not",
+			change: func(r *report) { r.All.MustNot = 2 },
+			want:   []string{"must-not rose from 1 to 2"},
+		},
+		{
+			name:   "more zero-wrong",
+			change: func(r *report) { r.All.ZeroWrong = 2 },
+			want:   []string{"zero-wrong rose from 1 to 2"},
+		},
+		{
+			name:   "gap",
+			change: func(r *report) { r.HeldOut.NDCG = .86 },
+			want:   []string{"over-fitting: the tuned queries score 0.0400 more than the held-out ones (maximum 0.0300)"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

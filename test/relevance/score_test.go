@@ -86,12 +86,17 @@ func TestNDCG(t *testing.T) {
 		actual, ideal []int
 		want          float64
 	}{
-		{"perfect", []int{3, 2, 1}, []int{1, 2, 3}, 1},
-		{"nothing found", nil, []int{3}, 0},
-		{"nothing to find", []int{0}, nil, 1},
-		{"best is second", []int{0, 3}, []int{3}, 1 / math.Log2(3)},
-		{"swapped", []int{1, 3}, []int{3, 1}, (1 + 7/math.Log2(3)) / (7 + 1/math.Log2(3))},
-		{"beyond the tenth", []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3}, []int{3}, 0},
+		{name: "perfect", actual: []int{3, 2, 1}, ideal: []int{1, 2, 3}, want: 1},
+		{name: "nothing found", actual: nil, ideal: []int{3}, want: 0},
+		{name: "nothing to find", actual: []int{0}, ideal: nil, want: 1},
+		{name: "best is second", actual: []int{0, 3}, ideal: []int{3}, want: 1 / math.Log2(3)},
+		{
+			name:   "swapped",
+			actual: []int{1, 3},
+			ideal:  []int{3, 1},
+			want:   (1 + 7/math.Log2(3)) / (7 + 1/math.Log2(3)),
+		},
+		{name: "beyond the tenth", actual: []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3}, ideal: []int{3}, want: 0},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.InDelta(t, c.want, ndcg(c.actual, c.ideal), 1e-9) })
 	}
@@ -104,10 +109,15 @@ func TestRecall(t *testing.T) {
 		actual, ideal []int
 		want          float64
 	}{
-		{"all", []int{2, 3}, []int{3, 2, 1}, 1},
-		{"half", []int{3, 1}, []int{3, 2, 1}, .5},
-		{"more than ten relevant", []int{3, 3, 3, 3, 3}, []int{3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3}, .5},
-		{"nothing relevant", nil, []int{1}, 1},
+		{name: "all", actual: []int{2, 3}, ideal: []int{3, 2, 1}, want: 1},
+		{name: "half", actual: []int{3, 1}, ideal: []int{3, 2, 1}, want: .5},
+		{
+			name:   "more than ten relevant",
+			actual: []int{3, 3, 3, 3, 3},
+			ideal:  []int{3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3},
+			want:   .5,
+		},
+		{name: "nothing relevant", actual: nil, ideal: []int{1}, want: 1},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.InDelta(t, c.want, recall(c.actual, c.ideal), 1e-9) })
 	}
@@ -121,7 +131,8 @@ func TestEvaluate_MustNotAndExactResults_Counted(t *testing.T) {
 	porter := &advert{attributes: attributes{"role": {"porter"}}}
 	q, err := parseQuery(&board{}, "nurse | 3 role=nurse | ! role=porter,nurse")
 	require.NoError(t, err)
-	require.Equal(t, score{ndcg: 1, recall: 1, mustNot: 1}, evaluate(q, []*advert{nurse, porter}, []*advert{nurse, porter}, 2))
+	require.Equal(t, score{ndcg: 1, recall: 1, mustNot: 1},
+		evaluate(q, []*advert{nurse, porter}, []*advert{nurse, porter}, 2))
 
 	nothing, err := parseQuery(&board{}, "astronaut")
 	require.NoError(t, err)

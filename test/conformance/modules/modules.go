@@ -61,7 +61,8 @@ func Module(t *testing.T, module bootstrap.Module, database Database) {
 				for _, path := range []string{"", "/", "/%F0%9F%92%89?q=%00", "/" + strings.Repeat("a", 2000)} {
 					for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodOptions} {
 						answer := p.send(t, method, page.Path+path, User{}, nil)
-						require.Less(t, answer.Status, http.StatusInternalServerError, "%s %s%s: %s", method, page.Path, path, answer.Body)
+						require.Less(t, answer.Status, http.StatusInternalServerError, "%s %s%s: %s", method, page.Path,
+							path, answer.Body)
 					}
 				}
 			}
@@ -183,7 +184,8 @@ func (c clients) checkInput(t *testing.T, route web.Route) {
 		}
 		for _, value := range []string{unknownID, "1", "%00", "%F0%9F%92%89", "..%2f..", strings.Repeat("a", 2000)} {
 			path := at(route, value) + "?page=-1&limit=x&cursor=%00"
-			require.Less(t, c.send(t, route.Method, path, user, nil).Status, http.StatusInternalServerError, "%s %s", name, path)
+			require.Less(t, c.send(t, route.Method, path, user, nil).Status, http.StatusInternalServerError, "%s %s",
+				name, path)
 		}
 		for _, body := range inputs {
 			answer := c.send(t, route.Method, at(route, unknownID), user, []byte(body))

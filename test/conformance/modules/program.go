@@ -41,7 +41,8 @@ func Start(t testing.TB, database Database, options ...bootstrap.Option) *Progra
 	t.Helper()
 	p := &Program{folder: t.TempDir()}
 	config := configIn(t, p.folder, database(t))
-	require.NoError(t, bootstrap.Run(t.Context(), []string{"migrate", "up", "--config", config}, io.Discard, io.Discard, options...))
+	require.NoError(t, bootstrap.Run(t.Context(), []string{"migrate", "up", "--config", config}, io.Discard, io.Discard,
+		options...))
 	ctx, cancel := context.WithCancel(context.Background())
 	out, stdout := io.Pipe()
 	var log bytes.Buffer
@@ -114,7 +115,8 @@ func (p *Program) Jobseeker(t testing.TB) User {
 
 // Employer creates an account with an organization, which it owns.
 func (p *Program) Employer(t testing.TB) User {
-	return p.register(t, "/api/auth/register-employer", map[string]any{"name": "Asha Patel", "companyName": "St Brigid's Hospital"})
+	return p.register(t, "/api/auth/register-employer",
+		map[string]any{"name": "Asha Patel", "companyName": "St Brigid's Hospital"})
 }
 
 // register creates an account with a new address.
@@ -131,8 +133,10 @@ func (p *Program) register(t testing.TB, path string, body map[string]any) User 
 // App creates an app with an API key, for the developer interface.
 func (p *Program) App(t testing.TB, owner User) User {
 	t.Helper()
-	app := p.Call(t, http.MethodPost, "/api/developers/apps", owner, map[string]any{"name": "Ward Finder"}).Data(t)["app"].(map[string]any)["id"].(string)
-	key := p.Call(t, http.MethodPost, "/api/developers/apps/"+app+"/keys", owner, map[string]any{"name": "test"}).Data(t)["apiKey"].(string)
+	app := p.Call(t, http.MethodPost, "/api/developers/apps", owner,
+		map[string]any{"name": "Ward Finder"}).Data(t)["app"].(map[string]any)["id"].(string)
+	key := p.Call(t, http.MethodPost, "/api/developers/apps/"+app+"/keys", owner,
+		map[string]any{"name": "test"}).Data(t)["apiKey"].(string)
 	return User{Email: owner.Email, Key: key}
 }
 
@@ -178,7 +182,7 @@ func (p *Program) send(t testing.TB, method, path string, by User, body []byte) 
 	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	return Answer{response.StatusCode, response.Header, content}
+	return Answer{Status: response.StatusCode, Header: response.Header, Body: content}
 }
 
 // Mail waits for a message to the user that contains the text.

@@ -116,7 +116,10 @@ func (s *testAPI) table() web.API {
 				Method: http.MethodGet,
 				Path:   "/api/v1/panic",
 				Scope:  integrations.JobsRead,
-				Op:     web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") }),
+				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done,
+					error) {
+					panic("secret inside")
+				}),
 			},
 			{
 				Method: http.MethodGet,
@@ -175,7 +178,9 @@ type countingAuthenticator struct {
 const invalidToken = `Bearer realm="locum", error="invalid_token"`
 
 // Authenticate implements web.Authenticator.
-func (a *countingAuthenticator) Authenticate(_ context.Context, e web.AuthRequest) (integrations.Caller, map[string]string, error) {
+func (a *countingAuthenticator) Authenticate(
+	_ context.Context, e web.AuthRequest,
+) (integrations.Caller, map[string]string, error) {
 	caller := integrations.Caller{
 		App:    integrations.App{ID: "01935d3c-9c1e-7c1a-8f6e-2b7a54c0de06"},
 		UserID: "01935d3c-9c1e-7c1a-8f6e-2b7a7812e25a",
@@ -250,7 +255,9 @@ type storedAnswer struct {
 func (k *memoryKeys) Do(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
 
 // Begin implements idempotency.Store.
-func (k *memoryKeys) Begin(_ context.Context, request idempotency.Request) (idempotency.Claim, *idempotency.Answer, error) {
+func (k *memoryKeys) Begin(
+	_ context.Context, request idempotency.Request,
+) (idempotency.Claim, *idempotency.Answer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	stored, ok := k.answers[request.OwnerID+request.Operation+request.Key]

@@ -159,7 +159,8 @@ func Transport(t *testing.T, open TransportOpener) {
 		var wait sync.WaitGroup
 		for i := range 50 {
 			wait.Go(func() {
-				answer, err := transport.try(t.Context(), "GET", fmt.Sprintf("/api/v1/things/%d?q=%d", i, -i), "reader", "")
+				answer, err := transport.try(t.Context(), "GET", fmt.Sprintf("/api/v1/things/%d?q=%d", i, -i), "reader",
+					"")
 				if err != nil || answer.Status != 200 ||
 					!strings.Contains(string(answer.Body), fmt.Sprintf(`"id":"%d","text":"%d"`, i, -i)) {
 					t.Errorf("request %d: %d %s %v", i, answer.Status, answer.Body, err)
@@ -178,20 +179,26 @@ func transportHeaders(t *testing.T, open TransportOpener) {
 	transport := openTransport(t, open)
 	const read, write = "/api/v1/things/a?q=b", "/api/v1/things"
 	for _, c := range []struct{ method, path, token, name, want string }{
-		{"GET", read, "reader", "Content-Type", web.JSONType},
-		{"GET", read, "reader", "Cache-Control", "max-age=60"},
-		{"GET", read, "reader", "ETag", `"a"`},
-		{"GET", read, "reader", "X-Gate", "entered"},
-		{"POST", write, "writer", "Location", "/api/v1/things/1"},
-		{"POST", "/v1/things", "writer", "Location", "/v1/things/2"},
-		{"POST", write, "", "WWW-Authenticate", `Bearer realm="locum"`},
-		{"POST", write, "unknown", "WWW-Authenticate", invalidToken},
-		{"POST", write, "unknown", "X-Gate", "entered"},
-		{"POST", write, "reader", "WWW-Authenticate", `Bearer realm="locum", error="insufficient_scope", scope="applications:write"`},
-		{"POST", write, "limited", "Retry-After", "2"},
-		{"GET", "/api/v1/limited", "reader", "Retry-After", ""},
-		{"GET", "/api/v1/limited", "reader", "Retry-After", ""},
-		{"GET", "/api/v1/limited", "reader", "Retry-After", "3"},
+		{method: "GET", path: read, token: "reader", name: "Content-Type", want: web.JSONType},
+		{method: "GET", path: read, token: "reader", name: "Cache-Control", want: "max-age=60"},
+		{method: "GET", path: read, token: "reader", name: "ETag", want: `"a"`},
+		{method: "GET", path: read, token: "reader", name: "X-Gate", want: "entered"},
+		{method: "POST", path: write, token: "writer", name: "Location", want: "/api/v1/things/1"},
+		{method: "POST", path: "/v1/things", token: "writer", name: "Location", want: "/v1/things/2"},
+		{method: "POST", path: write, token: "", name: "WWW-Authenticate", want: `Bearer realm="locum"`},
+		{method: "POST", path: write, token: "unknown", name: "WWW-Authenticate", want: invalidToken},
+		{method: "POST", path: write, token: "unknown", name: "X-Gate", want: "entered"},
+		{
+			method: "POST",
+			path:   write,
+			token:  "reader",
+			name:   "WWW-Authenticate",
+			want:   `Bearer realm="locum", error="insufficient_scope", scope="applications:write"`,
+		},
+		{method: "POST", path: write, token: "limited", name: "Retry-After", want: "2"},
+		{method: "GET", path: "/api/v1/limited", token: "reader", name: "Retry-After", want: ""},
+		{method: "GET", path: "/api/v1/limited", token: "reader", name: "Retry-After", want: ""},
+		{method: "GET", path: "/api/v1/limited", token: "reader", name: "Retry-After", want: "3"},
 	} {
 		body := ""
 		if c.method == "POST" {
@@ -257,7 +264,8 @@ func transportIdempotency(t *testing.T, open TransportOpener) {
 	repeated := send("one", `{"text":"a"}`)
 	require.Equal(t, []any{first.Status, string(first.Body), first.Header.Get("Location")},
 		[]any{repeated.Status, string(repeated.Body), repeated.Header.Get("Location")})
-	require.Equal(t, []string{"", "true"}, []string{first.Header.Get("Idempotency-Replayed"), repeated.Header.Get("Idempotency-Replayed")})
+	require.Equal(t, []string{"", "true"},
+		[]string{first.Header.Get("Idempotency-Replayed"), repeated.Header.Get("Idempotency-Replayed")})
 	require.Equal(t, 422, send("one", `{"text":"b"}`).Status)
 	require.Equal(t, 201, send("two", `{"text":"a"}`).Status)
 	require.Equal(t, 400, send(strings.Repeat("k", 256), `{"text":"a"}`).Status)

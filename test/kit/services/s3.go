@@ -56,7 +56,8 @@ func S3() (*Server, error) {
 	}
 	client, err := minio.New(
 		address,
-		&minio.Options{Creds: credentials.NewStaticV4(S3AccessKey, S3SecretKey, ""), Region: "us-east-1", MaxRetries: 1},
+		&minio.Options{Creds: credentials.NewStaticV4(S3AccessKey, S3SecretKey,
+			""), Region: "us-east-1", MaxRetries: 1},
 	)
 	if err != nil {
 		return nil, err

@@ -157,9 +157,13 @@ func (d Charges) Update(ctx context.Context, c billing.Charge) (updated bool, er
 		case stored.Status != billing.Pending || c.Status == billing.Pending && stored.Attempts != c.Attempts-1:
 			return nil
 		case c.Status == billing.Pending:
-			stored.Attempts, stored.NextAt, stored.ActionAt = c.Attempts, c.NextAt, c.ActionAt
+			stored.Attempts = c.Attempts
+			stored.NextAt = c.NextAt
+			stored.ActionAt = c.ActionAt
 		default:
-			stored.Status, stored.Receipt, stored.Method = c.Status, c.Receipt, c.Method
+			stored.Status = c.Status
+			stored.Receipt = c.Receipt
+			stored.Method = c.Method
 		}
 		updated = true
 		return put(t.Bucket(charges), chargeKey(c), stored)

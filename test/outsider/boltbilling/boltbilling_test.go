@@ -54,7 +54,8 @@ func TestStorage_RequiredPorts_AreProvided(t *testing.T) {
 func TestDo_AlwaysStale_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	runs := 0
-	err := open(t, clock.System{}).Tx.Do(t.Context(), func(context.Context) error { runs++; return fmt.Errorf("update: %w", tx.ErrStale) })
+	err := open(t, clock.System{}).Tx.Do(t.Context(),
+		func(context.Context) error { runs++; return fmt.Errorf("update: %w", tx.ErrStale) })
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 	require.Greater(t, runs, 1)
 }

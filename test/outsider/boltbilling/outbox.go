@@ -53,7 +53,9 @@ func (db *Database) Record(ctx context.Context, events ...event.Event) error {
 func (db *Database) Claim(ctx context.Context, n int, lease time.Duration) (claimed []event.Envelope, err error) {
 	err = db.update(ctx, func(t *transaction) error {
 		claimed = nil
-		now, leased, free := db.clock.Now(), map[string]bool{}, []storedEvent(nil)
+		now := db.clock.Now()
+		leased := map[string]bool{}
+		free := []storedEvent(nil)
 		err := each(t.Bucket(unsent), nil, func(_ []byte, e storedEvent) bool {
 			if e.ClaimedUntil.After(now) {
 				leased[e.Subject] = true
@@ -84,7 +86,8 @@ func (db *Database) MarkSent(ctx context.Context, ids ...string) error {
 			if b.Get([]byte(id)) == nil {
 				continue
 			}
-			if err := errors.Join(b.Delete([]byte(id)), t.Bucket(sent).Put(append(timeKey(db.clock.Now()), id...), nil)); err != nil {
+			if err := errors.Join(b.Delete([]byte(id)),
+				t.Bucket(sent).Put(append(timeKey(db.clock.Now()), id...), nil)); err != nil {
 				return err
 			}
 		}
@@ -134,7 +137,9 @@ func (db *Database) Lag(ctx context.Context) (n int, oldest time.Time, err error
 }
 
 // DeleteBefore implements retention.Store.
-func (db *Database) DeleteBefore(ctx context.Context, kind retention.Kind, before time.Time, n int) (deleted int, err error) {
+func (db *Database) DeleteBefore(
+	ctx context.Context, kind retention.Kind, before time.Time, n int,
+) (deleted int, err error) {
 	if kind != event.Sent {
 		return 0, fmt.Errorf("no rows of kind %q are stored here", kind)
 	}

@@ -87,7 +87,8 @@ func (s *Store) makeFolders(ctx context.Context, names ...string) error {
 		var folder string
 		for _, segment := range strings.Split(path.Dir(name), "/") {
 			folder = path.Join(folder, segment)
-			if err := s.call(ctx, "MKCOL", folder+"/", nil, nil); err != nil && !answered(err, http.StatusMethodNotAllowed) { // it exists
+			if err := s.call(ctx, "MKCOL", folder+"/", nil, nil); err != nil && !answered(err,
+				http.StatusMethodNotAllowed) { // it exists
 				return err
 			}
 		}
@@ -173,7 +174,9 @@ func (s *Store) call(ctx context.Context, method, key string, body io.Reader, he
 }
 
 // send sends a request. An answer that is no success is an error with its status.
-func (s *Store) send(ctx context.Context, method, key string, body io.Reader, header http.Header) (*http.Response, error) {
+func (s *Store) send(
+	ctx context.Context, method, key string, body io.Reader, header http.Header,
+) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, s.base.JoinPath(key).String(), body)
 	if err != nil {
 		return nil, err

@@ -57,7 +57,11 @@ func inTx(ctx context.Context, r tx.Runner, fn func(q *gorm.DB) error) error {
 // Create implements jobseeker.Dismissals.
 func (d Dismissals) Create(ctx context.Context, userID, listingID string, at time.Time, limit int) error {
 	return inTx(ctx, d.tx, func(q *gorm.DB) error {
-		if err := q.Clauses(clause.OnConflict{DoNothing: true}).Create(&dismissal{userID, listingID, at}).Error; err != nil {
+		if err := q.Clauses(clause.OnConflict{DoNothing: true}).Create(&dismissal{
+			UserID:      userID,
+			ListingID:   listingID,
+			DismissedAt: at,
+		}).Error; err != nil {
 			return err
 		}
 		var excess []string
@@ -76,9 +80,12 @@ func (d Dismissals) Create(ctx context.Context, userID, listingID string, at tim
 }
 
 // ListByListings implements jobseeker.Dismissals.
-func (d Dismissals) ListByListings(ctx context.Context, userID string, listingIDs []string) (found []string, err error) {
+func (d Dismissals) ListByListings(
+	ctx context.Context, userID string, listingIDs []string,
+) (found []string, err error) {
 	err = inTx(ctx, d.tx, func(q *gorm.DB) error {
-		return q.Model(&dismissal{}).Where("user_id = ? AND listing_id IN ?", userID, listingIDs).Pluck("listing_id", &found).Error
+		return q.Model(&dismissal{}).Where("user_id = ? AND listing_id IN ?", userID, listingIDs).Pluck("listing_id",
+			&found).Error
 	})
 	return found, err
 }
@@ -95,7 +102,8 @@ func (p PersonalData) DeleteByUser(ctx context.Context, userID string, now time.
 		if err := p.PersonalData.DeleteByUser(ctx, userID, now); err != nil {
 			return err
 		}
-		return inTx(ctx, p.tx, func(q *gorm.DB) error { return q.Where("user_id = ?", userID).Delete(&dismissal{}).Error })
+		return inTx(ctx, p.tx,
+			func(q *gorm.DB) error { return q.Where("user_id = ?", userID).Delete(&dismissal{}).Error })
 	})
 }
 

@@ -159,7 +159,9 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 }
 
 // evaluate is Spend with spend, and Status without.
-func (l *Limiter) evaluate(ctx context.Context, q limit.Quota, key string, spend bool) (s limit.QuotaStatus, err error) {
+func (l *Limiter) evaluate(
+	ctx context.Context, q limit.Quota, key string, spend bool,
+) (s limit.QuotaStatus, err error) {
 	const day = 24 * time.Hour
 	err = l.update(ctx, "quota\x00"+key, func(now int64, e *entry) time.Duration {
 		lifetime := unchanged

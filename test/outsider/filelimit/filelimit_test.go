@@ -138,7 +138,8 @@ func TestLimiter_ShardLocked_WaitIsBounded(t *testing.T) {
 // have to add them to their go.mod.
 func TestLimiter_Dependencies_AreFew(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", ".").
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "-f",
+		"{{with .Module}}{{.Path}}{{end}}", ".").
 		CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -86,7 +86,8 @@ func (Dialect) Embedded() bool { return true }
 func (Dialect) Migrations() goose.Dialect { return goose.DialectSQLite3 }
 
 var (
-	types = strings.NewReplacer("UUID", "TEXT", "TIMESTAMPTZ", "DATETIME", "JSONB", "TEXT", "BIGINT", "INTEGER", "DOUBLE PRECISION", "REAL")
+	types = strings.NewReplacer("UUID", "TEXT", "TIMESTAMPTZ", "DATETIME", "JSONB", "TEXT", "BIGINT", "INTEGER",
+		"DOUBLE PRECISION", "REAL")
 	names = regexp.MustCompile(`\b(UUID|TIMESTAMPTZ|JSONB|BIGINT|DOUBLE PRECISION)\b`)
 )
 

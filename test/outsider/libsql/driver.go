@@ -52,7 +52,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := &conn{native, native.(driver.ExecerContext), native.(driver.QueryerContext)}
+	conn := &conn{Conn: native, exec: native.(driver.ExecerContext), query: native.(driver.QueryerContext)}
 	for _, pragma := range []string{"busy_timeout = 5000", "journal_mode = WAL", "synchronous = FULL", "foreign_keys = 1"} {
 		rows, err := conn.QueryContext(ctx, "PRAGMA "+pragma, nil)
 		if err == nil {

@@ -176,7 +176,9 @@ func (q *Queue) Work(ctx context.Context, do func(ctx context.Context, t task.Re
 
 // workOn executes the tasks of a queue until ctx is done, and waits for those that are
 // running.
-func (q *Queue) workOn(ctx context.Context, name task.QueueName, workers int, do func(ctx context.Context, t task.Reference)) error {
+func (q *Queue) workOn(
+	ctx context.Context, name task.QueueName, workers int, do func(ctx context.Context, t task.Reference),
+) error {
 	consumer, err := q.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
 		Durable:       "locum-" + string(name),
 		FilterSubject: subjectPrefix + string(name),

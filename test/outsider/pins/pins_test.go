@@ -31,7 +31,9 @@ func pinned(t *testing.T, p *modules.Program, by modules.User) string {
 func TestPins_MainJob(t *testing.T) {
 	t.Parallel()
 	p := modules.Start(t, modules.SQLite, bootstrap.WithModule(pins.Module))
-	employer, one, other := p.Employer(t), p.Jobseeker(t), p.Jobseeker(t)
+	employer := p.Employer(t)
+	one := p.Jobseeker(t)
+	other := p.Jobseeker(t)
 	post := func(title string) string {
 		return p.Call(t, http.MethodPost, "/api/employers/jobs", employer, map[string]any{
 			"title":       title,
@@ -40,10 +42,12 @@ func TestPins_MainJob(t *testing.T) {
 	}
 	job, second := post("Theatre Nurse"), post("Ward Clerk")
 
-	require.Equal(t, http.StatusOK, p.Call(t, http.MethodPut, "/api/pins/"+job, one, map[string]any{"note": "ask about nights"}).Status)
+	require.Equal(t, http.StatusOK,
+		p.Call(t, http.MethodPut, "/api/pins/"+job, one, map[string]any{"note": "ask about nights"}).Status)
 	require.Equal(t, http.StatusOK, p.Call(t, http.MethodPut, "/api/pins/"+second, one, map[string]any{}).Status)
 	require.Equal(t, http.StatusOK, p.Call(t, http.MethodPut, "/api/pins/"+job, other, map[string]any{}).Status)
-	require.Equal(t, http.StatusBadRequest, p.Call(t, http.MethodPut, "/api/pins/"+job, one, map[string]any{"note": 1}).Status)
+	require.Equal(t, http.StatusBadRequest,
+		p.Call(t, http.MethodPut, "/api/pins/"+job, one, map[string]any{"note": 1}).Status)
 	require.Equal(t, http.StatusNotFound,
 		p.Call(t, http.MethodPut, "/api/pins/01900000-0000-7000-8000-000000000000", one, map[string]any{}).Status)
 	require.Contains(t, pinned(t, p, one), "ask about nights")

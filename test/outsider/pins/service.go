@@ -91,7 +91,8 @@ func (s Service) Pin(ctx context.Context, by auth.Actor, listingID, note string)
 	}
 	return s.inTx(ctx, func(_ context.Context, q *gorm.DB) error {
 		var others int64
-		if err := q.Model(&Pin{}).Where("user_id = ? AND listing_id <> ?", by.UserID, job.ID).Count(&others).Error; err != nil {
+		if err := q.Model(&Pin{}).Where("user_id = ? AND listing_id <> ?", by.UserID,
+			job.ID).Count(&others).Error; err != nil {
 			return err
 		}
 		if others >= maxPins {
@@ -136,7 +137,8 @@ func (s Service) List(ctx context.Context, by auth.Actor) ([]Pin, error) {
 func (s Service) Popular(ctx context.Context) ([]Popular, error) {
 	var counts []Popular
 	err := s.read(ctx, func(_ context.Context, q *gorm.DB) error {
-		return q.Model(&Pin{}).Select("listing_id, COUNT(*) AS pins").Where("pinned_at >= ?", s.Clock.Now().Add(-popularWithin)).
+		return q.Model(&Pin{}).Select("listing_id, COUNT(*) AS pins").Where("pinned_at >= ?",
+			s.Clock.Now().Add(-popularWithin)).
 			Group("listing_id").Order("pins DESC, listing_id").Limit(maxPopular).Scan(&counts).Error
 	})
 	if err != nil {
@@ -157,7 +159,7 @@ func (s Service) Popular(ctx context.Context) ([]Popular, error) {
 	jobs := []Popular{}
 	for _, c := range counts {
 		if title, isPublic := titles[c.ListingID]; isPublic {
-			jobs = append(jobs, Popular{c.ListingID, title, c.Pins})
+			jobs = append(jobs, Popular{ListingID: c.ListingID, Title: title, Pins: c.Pins})
 		}
 	}
 	return jobs, nil
@@ -181,7 +183,8 @@ func (s Service) OnJobClosed(ctx context.Context, e event.JobClosed) error {
 func (s Service) closeSome(ctx context.Context, listingID string) (n int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, q *gorm.DB) error {
 		var pins []Pin
-		if err := q.Where("listing_id = ?", listingID).Order("user_id").Limit(closedAtOnce).Find(&pins).Error; err != nil ||
+		if err := q.Where("listing_id = ?",
+			listingID).Order("user_id").Limit(closedAtOnce).Find(&pins).Error; err != nil ||
 			len(pins) == 0 {
 			return err
 		}
@@ -189,7 +192,11 @@ func (s Service) closeSome(ctx context.Context, listingID string) (n int, err er
 		users, tasks := make([]string, n), make([]task.Task, n)
 		for i, p := range pins {
 			id := mailKind + ":" + s.NewID()
-			users[i], tasks[i] = p.UserID, task.New(mailKind, task.Mail, id, notice{id, p.UserID, mail.SafeName(p.Title, "the job")})
+			users[i], tasks[i] = p.UserID, task.New(mailKind, task.Mail, id, notice{
+				ID:     id,
+				UserID: p.UserID,
+				Title:  mail.SafeName(p.Title, "the job"),
+			})
 		}
 		if err := s.Tasks.Add(ctx, tasks...); err != nil {
 			return err

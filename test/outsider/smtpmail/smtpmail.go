@@ -152,7 +152,8 @@ func (m *Mailer) format(message mail.Message) ([]byte, error) {
 	}
 	parts := multipart.NewWriter(&b)
 	header("MIME-Version", "1.0")
-	header("Content-Type", mime.FormatMediaType("multipart/alternative", map[string]string{"boundary": parts.Boundary()}))
+	header("Content-Type",
+		mime.FormatMediaType("multipart/alternative", map[string]string{"boundary": parts.Boundary()}))
 	b.WriteString("\r\n")
 
 	errs := []error{writeText(parts, "text/plain", message.Text)}

@@ -46,8 +46,24 @@ func TestSend_Refusal_IsFinalForRecipientAndMessage(t *testing.T) {
 		code    int
 		final   bool
 	}{
-		{smtptest.Rcpt, 550, true}, {smtptest.End, 554, true},
-		{smtptest.Rcpt, 451, false}, {smtptest.Rcpt, 530, false}, {smtptest.End, 452, false}, {smtptest.Mail, 550, false},
+		{command: smtptest.Rcpt, code: 550, final: true}, {command: smtptest.End, code: 554, final: true},
+		{
+			command: smtptest.Rcpt,
+			code:    451,
+			final:   false,
+		}, {
+			command: smtptest.Rcpt,
+			code:    530,
+			final:   false,
+		}, {
+			command: smtptest.End,
+			code:    452,
+			final:   false,
+		}, {
+			command: smtptest.Mail,
+			code:    550,
+			final:   false,
+		},
 	} {
 		server.Refuse(c.command, c.code)
 		err := m.Send(t.Context(), message)

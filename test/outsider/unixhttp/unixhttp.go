@@ -36,11 +36,14 @@ type Server struct {
 
 // Open returns a server of the developer API on developer.sock in the data folder.
 func Open(_ context.Context, s adapters.Services, d adapters.Deps) (adapters.Transport, error) {
-	return New(filepath.Join(d.DataFolder, "developer.sock"), developer.API(s, d.PublicURL), s, d.Tracer, d.NewID, d.Log), nil
+	return New(filepath.Join(d.DataFolder, "developer.sock"), developer.API(s, d.PublicURL), s, d.Tracer, d.NewID,
+		d.Log), nil
 }
 
 // New returns a server of the API on the socket.
-func New(path string, api web.API, s adapters.Services, tracer trace.Tracer, newID id.Source, log *slog.Logger) *Server {
+func New(
+	path string, api web.API, s adapters.Services, tracer trace.Tracer, newID id.Source, log *slog.Logger,
+) *Server {
 	server := &Server{
 		path: path, api: api, newID: newID, log: log,
 		admission: web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: tracer},

@@ -52,7 +52,8 @@ func TestStart_SocketOfAnotherProcess_IsAnError(t *testing.T) {
 	t.Parallel()
 	path := socket(t)
 	server := func() *unixhttp.Server {
-		return unixhttp.New(path, web.API{}, adapters.Services{}, trace.Off{}, uuid.NewString, slog.New(slog.DiscardHandler))
+		return unixhttp.New(path, web.API{}, adapters.Services{}, trace.Off{}, uuid.NewString,
+			slog.New(slog.DiscardHandler))
 	}
 	abandoned, err := net.Listen("unix", path)
 	require.NoError(t, err)

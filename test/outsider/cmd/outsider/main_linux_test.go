@@ -73,7 +73,9 @@ func (p *program) serve() (stop func()) {
 	executable, err := os.Executable()
 	require.NoError(p.t, err)
 	cmd := exec.Command(executable, "serve")
-	cmd.Dir, cmd.Env, cmd.Stderr = p.dir, p.env, &p.log
+	cmd.Dir = p.dir
+	cmd.Env = p.env
+	cmd.Stderr = &p.log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
 	require.NoError(p.t, err)
@@ -228,15 +230,18 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 		"/api/auth/register",
 		map[string]any{"email": "niamh@example.org", "name": "Niamh Byrne", "userType": "jobseeker"},
 	)
-	require.Eventually(t, func() bool { return clinician.findsJob("Theatre Nurse") }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return clinician.findsJob("Theatre Nurse") }, 30*time.Second,
+		20*time.Millisecond)
 	uploaded := clinician.call("POST", "/api/jobseekers/documents",
 		map[string]any{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "I am a nurse."})
 	document := "/api/jobseekers/documents/" + uploaded["document"].(map[string]any)["id"].(string)
-	application := clinician.call("POST", "/api/jobseekers/applications", map[string]any{"listingId": job})["id"].(string)
+	application := clinician.call("POST", "/api/jobseekers/applications",
+		map[string]any{"listingId": job})["id"].(string)
 	p.mailTo("asha@example.org", "Theatre Nurse")
 	employer.call("PUT", "/api/employers/applications/"+application, map[string]any{"status": "review"})
 	p.mailTo("niamh@example.org", "Theatre Nurse")
-	key := clinician.call("POST", "/api/developers/apps", map[string]any{"name": "Ward Finder"})["app"].(map[string]any)["id"].(string)
+	key := clinician.call("POST", "/api/developers/apps",
+		map[string]any{"name": "Ward Finder"})["app"].(map[string]any)["id"].(string)
 	key = clinician.call("POST", "/api/developers/apps/"+key+"/keys", map[string]any{"name": "k"})["apiKey"].(string)
 	require.Contains(t, p.onSocket("/v1/jobs?keywords=nurse", key), job)
 	require.Contains(t, p.onSocket("/v1/applications", key), application)
@@ -248,7 +253,8 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 	stop()
 	require.NoFileExists(t, p.socket())
 	p.serve()
-	require.Eventually(t, func() bool { return clinician.findsJob("Theatre Nurse") }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return clinician.findsJob("Theatre Nurse") }, 30*time.Second,
+		20*time.Millisecond)
 	require.Contains(t, p.onSocket("/v1/applications/"+application, key), `"status":"review"`)
 	read := employer.call("GET", "/api/employers/applications/"+application, nil)["application"].(map[string]any)
 	require.Equal(t, "review", read["status"])
