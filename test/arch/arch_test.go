@@ -15,17 +15,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// module is the path of the Go module.
 const module = "github.com/locumhq/locum"
 
-// wide are the adapters that implement or use the structs of package adapters, and may
+// usesAllModules are the adapters that implement or use the structs of package adapters, and may
 // import every module.
-var wide = map[string]bool{"gormdb": true, "fiberhttp": true, "web": true, "portal": true, "developer": true, "mcp": true, "internal": true}
+var usesAllModules = map[string]bool{
+	"gormdb":    true,
+	"fiberhttp": true,
+	"web":       true,
+	"portal":    true,
+	"developer": true,
+	"mcp":       true,
+	"internal":  true,
+}
 
 // usesWeb are the transports and route tables, which share adapters/web.
 var usesWeb = map[string]bool{"fiberhttp": true, "portal": true, "developer": true, "mcp": true}
 
-// ports are the modules whose port an adapter implements.
-var ports = map[string]string{
+// moduleByAdapter has the module whose port an adapter implements.
+var moduleByAdapter = map[string]string{
 	"argonhash":   "identity",
 	"jwttokens":   "identity",
 	"gazetteer":   "listings",
@@ -35,12 +44,12 @@ var ports = map[string]string{
 	"webhookout":  "integrations",
 }
 
-// notPure are packages of the standard library that modules must not import.
-var notPure = map[string]bool{"net/http": true, "database/sql": true, "os": true}
+// forbiddenInModules are packages of the standard library that modules must not import.
+var forbiddenInModules = map[string]bool{"net/http": true, "database/sql": true, "os": true}
 
-// violation returns why the file (a path inside the module, with slashes) may not
+// findViolation returns why the file (a path inside the module, with slashes) may not
 // import the package, or an empty string.
-func violation(file, imported string) string {
+func findViolation(file, imported string) string {
 	if strings.HasPrefix(file, "test/conformance/") {
 		return checkSuiteImport(file, imported)
 	}
@@ -50,44 +59,41 @@ func violation(file, imported string) string {
 	if strings.HasPrefix(file, "test/") {
 		return ""
 	}
-	test := strings.HasSuffix(file, "_test.go")
-	folder, name := split(file)
-	inside, ours := strings.CutPrefix(imported, module+"/")
-	standard := !ours && isStandard(imported)
+	isTest := strings.HasSuffix(file, "_test.go")
+	folder, name := splitPath(file)
+	inside, isOurs := strings.CutPrefix(imported, module+"/")
+	isStd := !isOurs && isStandard(imported)
 	if strings.HasPrefix(inside, "test/") {
-		if test {
-			return ""
-		}
-		return "only tests import test"
+		return reasonUnless(isTest, "only tests import test")
 	}
 	if imported == "go.uber.org/fx" || strings.HasPrefix(imported, "go.uber.org/fx/") {
-		return unless(folder == "bootstrap", "only bootstrap knows fx")
+		return reasonUnless(folder == "bootstrap", "only bootstrap imports fx")
 	}
 	if strings.HasPrefix(imported, "github.com/spf13/viper") {
-		return unless(folder == "config", "only config knows Viper")
+		return reasonUnless(folder == "config", "only config imports Viper")
 	}
-	if strings.HasPrefix(imported, "github.com/gofiber/") && !test {
-		return unless(folder == "adapters" && name == "fiberhttp", "only fiberhttp knows Fiber")
+	if strings.HasPrefix(imported, "github.com/gofiber/") && !isTest {
+		return reasonUnless(folder == "adapters" && name == "fiberhttp", "only fiberhttp imports Fiber")
 	}
-	if test {
-		return "" // tests may set up whatever they need
+	if isTest {
+		return "" // tests may import whatever they need
 	}
-	target, targetName := split(inside + "/x.go")
+	target, targetName := splitPath(inside + "/x.go")
 	switch folder {
 	case "core":
-		return unless(standard || ours && target == "core", "core imports the standard library alone")
+		return reasonUnless(isStd || isOurs && target == "core", "core imports only the standard library and itself")
 	case "modules":
-		if standard {
-			return unless(!notPure[imported], "modules are pure: no "+imported)
+		if isStd {
+			return reasonUnless(!forbiddenInModules[imported], "modules must not import "+imported)
 		}
-		return unless(
-			ours && (target == "core" || target == "modules" && targetName == name),
+		return reasonUnless(
+			isOurs && (target == "core" || target == "modules" && targetName == name),
 			"a module imports core, its own packages and the standard library only",
 		)
 	case "adapters":
-		return adapter(name, inside, ours, target, targetName)
+		return checkAdapterImport(name, inside, isOurs)
 	case "config", "migrations":
-		return unless(!ours, folder+" imports no other package of the project")
+		return reasonUnless(!isOurs, folder+" imports no other package of the project")
 	}
 	return ""
 }
@@ -95,26 +101,31 @@ func violation(file, imported string) string {
 // checkSuiteImport returns why the suites, which other teams compile, may not import a
 // package, or an empty string.
 func checkSuiteImport(file, imported string) string {
-	inside, ours := strings.CutPrefix(imported, module+"/")
-	target, _ := split(inside + "/x.go")
-	allowed := target == "core" || target == "modules" || inside == "adapters" ||
-		strings.HasPrefix(file,
-			"test/conformance/transports/") && (inside == "adapters/web" || inside == "test/conformance") ||
-		strings.HasPrefix(file, "test/conformance/modules/") && (inside == "adapters/web" || inside == "bootstrap")
-	if !ours {
-		allowed = isStandard(imported) || strings.HasPrefix(imported, "github.com/stretchr/testify/")
+	inside, isOurs := strings.CutPrefix(imported, module+"/")
+	if !isOurs {
+		isAllowed := isStandard(imported) || strings.HasPrefix(imported, "github.com/stretchr/testify/")
+		return reasonUnless(isAllowed, "a suite imports no other library than testify")
 	}
-	return unless(
-		allowed,
-		"the suites import core, modules, the structs of adapters and testify only; those of transports and modules adapters/web too, and that of modules bootstrap",
-	)
+	target, _ := splitPath(inside + "/x.go")
+	if target == "core" || target == "modules" || inside == "adapters" {
+		return ""
+	}
+	switch {
+	case strings.HasPrefix(file, "test/conformance/transports/"):
+		return reasonUnless(inside == "adapters/web" || inside == "test/conformance",
+			"the suite of transports imports core, modules, adapters, adapters/web and test/conformance only")
+	case strings.HasPrefix(file, "test/conformance/modules/"):
+		return reasonUnless(inside == "adapters/web" || inside == "bootstrap",
+			"the suite of modules imports core, modules, adapters, adapters/web and bootstrap only")
+	}
+	return "a suite imports core, modules and the structs of adapters only"
 }
 
 // checkOutsiderImport returns why the module of another team, test/outsider, may not import a
 // package, or an empty string.
 func checkOutsiderImport(imported string) string {
 	inside, _ := strings.CutPrefix(imported, module+"/")
-	return unless(
+	return reasonUnless(
 		!strings.Contains(imported, "/internal/") && !strings.HasPrefix(inside, "test/kit"),
 		"another team can import neither internal packages nor those of our tests",
 	)
@@ -126,38 +137,40 @@ func isStandard(imported string) bool {
 	return !strings.Contains(strings.SplitN(imported, "/", 2)[0], ".")
 }
 
-// adapter returns why the adapter may not import a package of this module, or an empty string.
-// inside is the path of the package below the module, target its top-level folder, and
-// targetName the folder below that.
-func adapter(name, inside string, ours bool, target, targetName string) string {
-	if !ours || target == "core" {
+// checkAdapterImport returns why an adapter may not import a package, or an empty string. name is
+// the folder of the adapter, empty for package adapters itself, and inside the path of the
+// package below the module, if the package is ours.
+func checkAdapterImport(name, inside string, isOurs bool) string {
+	target, targetName := splitPath(inside + "/x.go")
+	if !isOurs || target == "core" {
 		return ""
 	}
-	if name == "" { // a file of package adapters itself
-		return unless(target == "modules", "the structs of adapters import core and modules only")
+	if name == "" {
+		return reasonUnless(target == "modules", "package adapters imports core and modules only")
 	}
 	switch target {
 	case "adapters":
 		if inside == "adapters" {
-			return unless(wide[name], "package adapters is for storage and transports")
+			return reasonUnless(usesAllModules[name], "package adapters is for storage and transports")
 		}
 		if targetName == "internal" || targetName == "web" && usesWeb[name] {
 			return ""
 		}
-		return unless(targetName == name, "an adapter never imports another adapter")
+		return reasonUnless(targetName == name, "an adapter imports no other adapter")
 	case "modules":
-		return unless(wide[name] || ports[name] == targetName,
+		return reasonUnless(usesAllModules[name] || moduleByAdapter[name] == targetName,
 			"an adapter imports only the module whose port it implements")
 	case "config":
 		return ""
 	case "migrations":
-		return unless(name == "gormdb", "the schema belongs to gormdb")
+		return reasonUnless(name == "gormdb", "only gormdb imports migrations")
 	}
-	return "adapters do not know " + target
+	return "adapters do not import " + target
 }
 
-// split returns the top-level folder of a file and the name of the package in it.
-func split(file string) (folder, name string) {
+// splitPath returns the top-level folder of a file and the name of the folder in it, empty if the
+// file is in the top-level folder itself.
+func splitPath(file string) (folder, name string) {
 	parts := strings.Split(file, "/")
 	if len(parts) < 2 {
 		return "", ""
@@ -168,9 +181,9 @@ func split(file string) (folder, name string) {
 	return parts[0], name
 }
 
-// unless returns the reason unless the import is fine.
-func unless(fine bool, reason string) string {
-	if fine {
+// reasonUnless returns an empty string if the import is allowed, and the reason otherwise.
+func reasonUnless(isAllowed bool, reason string) string {
+	if isAllowed {
 		return ""
 	}
 	return reason
@@ -182,46 +195,49 @@ func TestImports_FollowTheRules(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	files := 0
-	require.NoError(t, filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && p != root &&
-			(strings.HasPrefix(d.Name(),
-				".") || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "data") {
+		if entry.IsDir() && path != root && isSkipped(entry.Name()) {
 			return filepath.SkipDir
 		}
-		if d.IsDir() || !strings.HasSuffix(p, ".go") {
+		if entry.IsDir() || !strings.HasSuffix(path, ".go") {
 			return nil
 		}
-		rel, err := filepath.Rel(root, p)
+		relative, err := filepath.Rel(root, path)
 		if err != nil {
 			return err
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ImportsOnly)
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		if err != nil {
 			return err
 		}
 		files++
-		for _, i := range parsed.Imports {
-			imported, err := strconv.Unquote(i.Path.Value)
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
 				return err
 			}
-			if reason := violation(filepath.ToSlash(rel), imported); reason != "" {
-				t.Errorf("%s imports %s: %s", rel, imported, reason)
+			if reason := findViolation(filepath.ToSlash(relative), imported); reason != "" {
+				t.Errorf("%s imports %s: %s", relative, imported, reason)
 			}
 		}
 		return nil
 	}))
-	require.Greater(t, files, 50, "too few files were checked")
+	require.Greater(t, files, 50, "the walk misses files of the repository")
 }
 
-// TestViolation_PlantedImport_IsFound checks that violation refuses an import that breaks each
-// of the rules, and accepts allowed ones: a rule that finds nothing would go unnoticed.
-func TestViolation_PlantedImport_IsFound(t *testing.T) {
+// isSkipped reports whether a folder with the name has no Go files of the project.
+func isSkipped(folder string) bool {
+	return strings.HasPrefix(folder, ".") || folder == "testdata" || folder == "node_modules" || folder == "data"
+}
+
+// TestFindViolation_EachRule_IsEnforced checks imports that break each of the rules, because a
+// rule that finds nothing would go unnoticed, and imports that are allowed.
+func TestFindViolation_EachRule_IsEnforced(t *testing.T) {
 	t.Parallel()
-	for _, planted := range []struct{ file, imported string }{
+	for _, forbidden := range []struct{ file, imported string }{
 		{"core/fault/x.go", "github.com/google/uuid"},
 		{"core/fault/x.go", module + "/modules/identity"},
 		{"modules/hiring/x.go", module + "/modules/listings"},
@@ -254,9 +270,10 @@ func TestViolation_PlantedImport_IsFound(t *testing.T) {
 		{"test/outsider/boltdb/x.go", module + "/adapters/internal/x"},
 		{"test/outsider/boltdb/x_test.go", module + "/test/kit"},
 	} {
-		require.NotEmpty(t, violation(planted.file, planted.imported), "%s imports %s", planted.file, planted.imported)
+		require.NotEmpty(t, findViolation(forbidden.file, forbidden.imported),
+			"%s imports %s", forbidden.file, forbidden.imported)
 	}
-	for _, fine := range []struct{ file, imported string }{
+	for _, allowed := range []struct{ file, imported string }{
 		{"modules/hiring/x.go", module + "/core/fault"},
 		{"modules/hiring/x.go", "net/mail"},
 		{"adapters/portal/x.go", module + "/adapters/web"},
@@ -270,7 +287,8 @@ func TestViolation_PlantedImport_IsFound(t *testing.T) {
 		{"test/conformance/x.go", "github.com/stretchr/testify/require"},
 		{"test/outsider/boltdb/x_test.go", module + "/test/conformance"},
 	} {
-		require.Empty(t, violation(fine.file, fine.imported), "%s imports %s", fine.file, fine.imported)
+		require.Empty(t, findViolation(allowed.file, allowed.imported),
+			"%s imports %s", allowed.file, allowed.imported)
 	}
 }
 
@@ -278,12 +296,17 @@ func TestViolation_PlantedImport_IsFound(t *testing.T) {
 // mistake.
 func TestTopLevel_FilesAndFolders_AreKnown(t *testing.T) {
 	t.Parallel()
-	want := strings.Fields("core adapters modules bootstrap config migrations test Makefile go.mod go.sum README.md LICENSE NOTICE")
+	known := []string{
+		"core", "adapters", "modules", "bootstrap", "config", "migrations", "test",
+		"Makefile", "go.mod", "go.sum", "README.md", "LICENSE", "NOTICE",
+	}
 	entries, err := os.ReadDir(filepath.Join("..", ".."))
 	require.NoError(t, err)
-	for _, e := range entries {
-		if ignored := strings.HasPrefix(e.Name(), ".") || e.Name() == "bin" || e.Name() == "data"; !ignored {
-			require.Contains(t, want, e.Name(), "%s is not one of the top-level files and folders", e.Name())
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasPrefix(name, ".") || name == "bin" || name == "data" {
+			continue // not part of the repository, or settings of tools
 		}
+		require.Contains(t, known, name, "%s is not one of the top-level files and folders", name)
 	}
 }

@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// program is the package of the binary.
 const program = module + "/bootstrap/cmd/locum"
 
 // notLinked are the beginnings of the paths of packages for tests and builds, and of
@@ -36,25 +38,28 @@ func linkedPackages(t *testing.T) map[string][]string {
 	list.Dir = filepath.Join("..", "..")
 	out, err := list.Output()
 	require.NoError(t, err)
-	packages := map[string][]string{}
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p struct {
+	importsByPath := map[string][]string{}
+	decoder := json.NewDecoder(bytes.NewReader(out)) // go list prints one object after another
+	for {
+		var pkg struct {
 			ImportPath string
 			Imports    []string
 		}
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			return packages
-		} else {
-			require.NoError(t, err)
+		err := decoder.Decode(&pkg)
+		if errors.Is(err, io.EOF) {
+			return importsByPath
 		}
-		packages[p.ImportPath] = p.Imports
+		require.NoError(t, err)
+		importsByPath[pkg.ImportPath] = pkg.Imports
 	}
 }
 
 // importChain returns the shortest chain of imports from the program to a package whose
-// path begins with the prefix, without the packages below except; nil if there is none.
+// path begins with the prefix, or nil if there is none. Chains through packages whose paths begin
+// with except are ignored, unless it is empty.
 func importChain(packages map[string][]string, prefix, except string) []string {
-	chains, seen := [][]string{{program}}, map[string]bool{program: true}
+	chains := [][]string{{program}} // to packages whose imports are still to be visited
+	seen := map[string]bool{program: true}
 	for len(chains) > 0 {
 		chain := chains[0]
 		chains = chains[1:]
@@ -79,7 +84,7 @@ func importChain(packages map[string][]string, prefix, except string) []string {
 func TestProgram_LinkedPackages_AreNeeded(t *testing.T) {
 	t.Parallel()
 	packages := linkedPackages(t)
-	require.NotNil(t, importChain(packages, "gorm.io/gorm", ""), "a package that is linked")
+	require.NotNil(t, importChain(packages, "gorm.io/gorm", ""), "importChain finds a package that is linked")
 	for _, prefix := range notLinked {
 		chain := importChain(packages, prefix, "")
 		require.Nil(t, chain, "%s is linked: %s", prefix, strings.Join(chain, " imports "))

@@ -22,7 +22,8 @@ import (
 	"github.com/locumhq/locum/modules/listings/search"
 )
 
-const adopters = "../outsider/docs"
+// adapterDocs is the folder with the pages for authors of adapters.
+const adapterDocs = "../outsider/docs"
 
 // otherPorts are the ports that are not part of a storage, by the option that registers
 // an adapter.
@@ -58,16 +59,24 @@ var partlyOptional = map[string]string{"Audit": "optional (required for identity
 func suitesByPort(t *testing.T) map[string]string {
 	t.Helper()
 	suites := map[string]string{}
-	for _, suite := range regexp.MustCompile(`(?m)^// (\w+) checks ((?:.*\n//)*.*)\nfunc [A-Z]`).FindAllStringSubmatch(sourcesIn(t, "../conformance"), -1) {
-		for _, port := range regexp.MustCompile(`[a-z]+\.[A-Z]\w+`).FindAllString(suite[2], -1) {
+	for _, match := range suiteComment.FindAllStringSubmatch(sourcesIn(t, "../conformance"), -1) {
+		suite, comment := match[1], match[2]
+		for _, port := range qualifiedName.FindAllString(comment, -1) {
 			if suites[port] != "" {
 				suites[port] += ", "
 			}
-			suites[port] += "`" + suite[1] + "`"
+			suites[port] += "`" + suite + "`"
 		}
 	}
 	return suites
 }
+
+var (
+	// suiteComment matches the name of a suite and the rest of its doc comment.
+	suiteComment = regexp.MustCompile(`(?m)^// (\w+) checks ((?:.*\n//)*.*)\nfunc [A-Z]`)
+	// qualifiedName matches the name of an exported type with its package.
+	qualifiedName = regexp.MustCompile(`[a-z]+\.[A-Z]\w+`)
+)
 
 // methodsOf returns the methods of a port, or an empty slice for a function.
 func methodsOf(port reflect.Type) (names []string) {
@@ -79,9 +88,9 @@ func methodsOf(port reflect.Type) (names []string) {
 	return names
 }
 
-// portRows writes a table row for each port of a storage struct and returns the number of
+// writePortRows writes a table row for each port of a storage struct and returns the number of
 // methods.
-func portRows(b *strings.Builder, ports reflect.Type, suites map[string]string) (methods int) {
+func writePortRows(b *strings.Builder, ports reflect.Type, suites map[string]string) (methods int) {
 	for i := range ports.NumField() {
 		f := ports.Field(i)
 		if f.Anonymous || f.Type.Kind() == reflect.Bool {
@@ -102,9 +111,9 @@ func portRows(b *strings.Builder, ports reflect.Type, suites map[string]string) 
 	return methods
 }
 
-// portsPage returns the page that lists the ports, and the number of methods of a
+// generatePortsPage returns the page that lists the ports, and the number of methods of a
 // storage.
-func portsPage(t *testing.T) (page string, methods int) {
+func generatePortsPage(t *testing.T) (page string, methods int) {
 	t.Helper()
 	var tables strings.Builder
 	suites := suitesByPort(t)
@@ -112,10 +121,10 @@ func portsPage(t *testing.T) (page string, methods int) {
 		fmt.Fprintf(&tables, "\n## %s\n\n| Field | Port | Methods | | Suite |\n|---|---|---|---|---|\n", title)
 	}
 	header("Database, of every module")
-	total := portRows(&tables, reflect.TypeFor[adapters.Database](), suites)
-	for m := range reflect.TypeFor[adapters.Storage]().Fields() {
-		header("Storage of " + strings.ToLower(m.Name))
-		total += portRows(&tables, m.Type, suites)
+	methods = writePortRows(&tables, reflect.TypeFor[adapters.Database](), suites)
+	for module := range reflect.TypeFor[adapters.Storage]().Fields() {
+		header("Storage of " + strings.ToLower(module.Name))
+		methods += writePortRows(&tables, module.Type, suites)
 	}
 	fmt.Fprintf(&tables, "\n## Other adapters\n\n| Option | Port | Methods | Suite |\n|---|---|---|---|\n")
 	for _, p := range otherPorts {
@@ -131,19 +140,20 @@ a method is its doc comment, and the suites are in `+"`test/conformance`"+`. [St
 explains what unstable means.
 
 This page is generated: `+"`make ports`"+`.
-%s`, total, tables.String())
-	return page, total
+%s`, methods, tables.String())
+	return page, methods
 }
 
 // maxMethods is the maximum number of methods that a team has to write for a storage.
 const maxMethods = 200
 
 // TestPorts_Page_IsCurrent checks that the generated page lists the ports as they are in the
-// code.
+// code, and that a storage has at most maxMethods methods. With LOCUM_TEST_WRITE, as `make ports`
+// sets it, it writes the page first.
 func TestPorts_Page_IsCurrent(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(adopters, "ports.md")
-	want, methods := portsPage(t)
+	path := filepath.Join(adapterDocs, "ports.md")
+	want, methods := generatePortsPage(t)
 	require.LessOrEqual(t, methods, maxMethods)
 	if os.Getenv("LOCUM_TEST_WRITE") != "" {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o600))
@@ -153,14 +163,14 @@ func TestPorts_Page_IsCurrent(t *testing.T) {
 	require.Equal(t, want, string(page), "run make ports")
 }
 
-// sections are those of a page about a port.
+// sections are the titles of the sections of each page about a port.
 var sections = []string{"Contract", "Lifecycle", "Errors", "While the backend is unavailable", "Conformance suite", "Example"}
 
 // adopterPages returns the pages about ports by their names.
 func adopterPages(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
-	paths, err := filepath.Glob(filepath.Join(adopters, "*.md"))
+	paths, err := filepath.Glob(filepath.Join(adapterDocs, "*.md"))
 	require.NoError(t, err)
 	for _, path := range paths {
 		name := filepath.Base(path)

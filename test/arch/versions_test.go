@@ -33,12 +33,12 @@ func TestSecurityModules_BuildList_IsNotOlder(t *testing.T) {
 	require.NoError(t, err)
 	file, err := modfile.Parse("go.mod", raw, nil)
 	require.NoError(t, err)
-	found := map[string]string{}
+	required := map[string]string{}
 	for _, r := range file.Require {
-		found[r.Mod.Path] = r.Mod.Version
+		required[r.Mod.Path] = r.Mod.Version
 	}
 	for path, oldest := range securityModules {
-		require.GreaterOrEqual(t, semver.Compare(found[path], oldest), 0, "%s %s is older than %s", path, found[path],
-			oldest)
+		require.GreaterOrEqual(t, semver.Compare(required[path], oldest), 0,
+			"%s %s is older than %s", path, required[path], oldest)
 	}
 }

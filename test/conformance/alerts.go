@@ -118,7 +118,7 @@ func (su savedSearchSuite) otherOwner(t *testing.T) {
 	storeSearches(t, storage, search)
 	stolen := search
 	stolen.UserID, stolen.EmailAlerts = newID(), false
-	require.Error(t, locked(storage, stolen.UserID, func(ctx context.Context) error {
+	require.Error(t, tryWithProfile(storage, stolen.UserID, func(ctx context.Context) error {
 		return storage.Searches.Replace(ctx, stolen.UserID, []jobseeker.Search{stolen})
 	}))
 	require.Equal(t, []jobseeker.Search{search}, su.byUser(t, storage, search.UserID, 50))
@@ -196,7 +196,7 @@ func (su savedSearchSuite) lockedChanges(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
 	runConcurrently(t, 12, func(int) error {
-		return locked(storage, user, func(ctx context.Context) error {
+		return tryWithProfile(storage, user, func(ctx context.Context) error {
 			have, err := storage.Searches.ListByUser(ctx, user, 50)
 			if err != nil || len(have) == 3 {
 				return err

@@ -73,13 +73,15 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 		application := apply(t, storage, newID(), newID(), now)
 		note := newNote(application, newID(), now)
 		require.NoError(t, storage.Notes.Create(ctx, note))
-		// Each pair has an organization and an application, of which one is wrong.
-		for _, elsewhere := range [][2]string{{newID(), application.ID}, {application.OrganizationID, newID()}} {
-			got, err := storage.Notes.List(ctx, elsewhere[0], elsewhere[1], page.After("", 10))
+		for _, foreign := range []struct{ organizationID, applicationID string }{
+			{organizationID: newID(), applicationID: application.ID},
+			{organizationID: application.OrganizationID, applicationID: newID()},
+		} {
+			got, err := storage.Notes.List(ctx, foreign.organizationID, foreign.applicationID, page.After("", 10))
 			require.NoError(t, err)
 			require.Empty(t, got.Items)
-			require.ErrorIs(t, storage.Notes.Delete(ctx, elsewhere[0], elsewhere[1], note.AuthorID, note.ID),
-				hiring.ErrNoteNotFound)
+			err = storage.Notes.Delete(ctx, foreign.organizationID, foreign.applicationID, note.AuthorID, note.ID)
+			require.ErrorIs(t, err, hiring.ErrNoteNotFound)
 		}
 		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, newID(), note.ID),
 			hiring.ErrNoteNotFound, "of another author")

@@ -58,7 +58,7 @@ func (su bookmarkSuite) onePerListing(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user, listing := newID(), newID()
 	bookmark := su.create(t, storage, user, listing, now)
-	require.Error(t, locked(storage, user, func(ctx context.Context) error {
+	require.Error(t, tryWithProfile(storage, user, func(ctx context.Context) error {
 		return storage.Bookmarks.Upsert(ctx,
 			jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
 	}))
@@ -74,12 +74,13 @@ func (su bookmarkSuite) onePerListingConcurrently(t *testing.T) {
 	user, listing := newID(), newID()
 	require.Equal(t, 1, countConcurrent(t, 20, func(int) (bool, error) {
 		created := false
-		err := locked(storage, user, func(ctx context.Context) error {
+		err := tryWithProfile(storage, user, func(ctx context.Context) error {
 			found, err := storage.Bookmarks.List(ctx, user, jobseeker.BookmarkFilter{ListingIDs: []string{listing}},
 				firstHundred)
-			if created = err == nil && found.Total == 0; !created {
+			if err != nil || found.Total > 0 {
 				return err
 			}
+			created = true
 			return storage.Bookmarks.Upsert(ctx,
 				jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
 		})
@@ -108,7 +109,7 @@ func (su bookmarkSuite) otherOwner(t *testing.T) {
 	bookmark := su.create(t, storage, newID(), newID(), now)
 	stolen := bookmark
 	stolen.UserID, stolen.Notes = newID(), "x"
-	require.Error(t, locked(storage, stolen.UserID,
+	require.Error(t, tryWithProfile(storage, stolen.UserID,
 		func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, stolen) }))
 	for _, other := range []struct{ user, id string }{{newID(), bookmark.ID}, {bookmark.UserID, newID()}} {
 		require.Empty(t, su.list(t, storage, other.user, jobseeker.BookmarkFilter{ID: other.id}))

@@ -136,7 +136,7 @@ func (su documentSuite) fileNotReserved(t *testing.T) {
 	replaced.File = jobseeker.DocumentFile{ID: newID()}
 	for _, document := range []jobseeker.Document{expired, foreign, used, replaced, newDocument(stored.UserID,
 		jobseeker.CV, false, now)} {
-		require.Error(t, locked(storage, document.UserID,
+		require.Error(t, tryWithProfile(storage, document.UserID,
 			func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) }))
 	}
 	require.Equal(t, []jobseeker.Document{stored}, su.get(t, storage, stored.UserID, ""))
@@ -151,7 +151,7 @@ func (su documentSuite) otherOwner(t *testing.T) {
 	stolen.ID = document.ID
 	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stolen.UserID, stolen.File,
 		now.Add(time.Hour)))
-	require.Error(t, locked(storage, stolen.UserID,
+	require.Error(t, tryWithProfile(storage, stolen.UserID,
 		func(ctx context.Context) error { return storage.Documents.Upsert(ctx, stolen) }))
 	for _, other := range []struct{ user, id string }{{newID(), document.ID}, {document.UserID, newID()}} {
 		require.Empty(t, su.get(t, storage, other.user, other.id))

@@ -204,8 +204,7 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 		})
 	}
 	claiming.Wait()
-	// A claimer may end early if others have locked all remaining events. Claim the rest.
-	// left is still there.
+	// A claimer may end early if others have locked all remaining events: claim those that are left.
 	for _, e := range su.claim(t, database, total) {
 		seenIDs[e.ID]++
 	}
@@ -231,7 +230,7 @@ func (su eventSuite) orderWithinASubject(t *testing.T) {
 	require.Len(t, remaining, 2)
 	require.Equal(t, []string{"job.updated", "job.closed"}, []string{remaining[0].Type, remaining[1].Type})
 	clk.Advance(time.Minute)
-	require.Len(t, su.claim(t, database, 10), 3, "a lease that ends holds up nothing")
+	require.Len(t, su.claim(t, database, 10), 3, "expired leases block no event")
 }
 
 // notificationOfACommit checks that every listener is notified of a commit.
@@ -292,7 +291,7 @@ func (su eventSuite) retention(t *testing.T) {
 	require.Equal(t, 2, deleteBefore(clk.Now()))
 	require.Equal(t, 1, deleteBefore(clk.Now()))
 	require.Zero(t, deleteBefore(clk.Now()))
-	require.Len(t, su.claim(t, database, 10), 1, "what was not sent is kept for ever")
+	require.Len(t, su.claim(t, database, 10), 1, "unsent events are kept")
 }
 
 // Schema checks the port adapters.Schema: every migration can be reverted and applied

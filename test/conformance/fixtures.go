@@ -45,16 +45,19 @@ var ids struct {
 // their creation.
 func newID() string {
 	ids.Lock()
-	// Milliseconds and 12 bits of a counter.
+	// The high bits are the time in milliseconds, the low 12 bits count the ids of a millisecond.
 	ids.last = max(ids.last+1, uint64(time.Now().UnixMilli())<<12)
-	n := ids.last
+	last := ids.last
 	ids.Unlock()
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:], n>>12<<16|0x7000|n&0xfff)
-	_, _ = rand.Read(b[8:]) // never fails
-	b[8] = b[8]&0x3f | 0x80
-	h := hex.EncodeToString(b[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+	milliseconds, counter := last>>12, last&0xfff
+	const version7 = 0x7000
+	const variant = 0x80 // of RFC 9562
+	var id [16]byte
+	binary.BigEndian.PutUint64(id[:], milliseconds<<16|version7|counter)
+	_, _ = rand.Read(id[8:]) // never fails
+	id[8] = id[8]&0x3f | variant
+	digits := hex.EncodeToString(id[:])
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }
 
 // firstHundred is the first page of a list that is shorter than a page.

@@ -416,8 +416,13 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 		a    hiring.Application
 		sees bool
 	}{
-		{v: theirs, a: withdrawn, sees: true}, {v: own, a: withdrawn, sees: false}, {v: both, a: withdrawn, sees: true},
-		{v: both, a: third, sees: true}, {v: own, a: third, sees: true}, {v: theirs, a: third, sees: false}, {v: both, a: foreign, sees: false},
+		{v: theirs, a: withdrawn, sees: true},
+		{v: own, a: withdrawn, sees: false},
+		{v: both, a: withdrawn, sees: true},
+		{v: both, a: third, sees: true},
+		{v: own, a: third, sees: true},
+		{v: theirs, a: third, sees: false},
+		{v: both, a: foreign, sees: false},
 	} {
 		got, err := storage.Applications.Get(ctx, test.v, test.a.ID)
 		if test.sees {
@@ -658,7 +663,11 @@ func applicationsAreLocked(
 				return err
 			}
 			from := got.Status
-			if _, err := got.Decide(hiring.Statuses[(len(from)+1)%5], now); err != nil {
+			// The next status depends on the current one, so that the changes form a chain, which
+			// breaks if one of them is lost.
+			open := hiring.Statuses[:5] // without Withdrawn
+			next := open[(slices.Index(open, from)+1)%len(open)]
+			if _, err := got.Decide(next, now); err != nil {
 				return err
 			}
 			return storage.Applications.UpdateStatuses(ctx, application.OrganizationID, []hiring.Application{got},

@@ -224,7 +224,7 @@ func addressIsUnique(t *testing.T, fixture *identityFixture) {
 // concurrentCreations checks that one of twenty concurrent registrations of an address
 // succeeds.
 func concurrentCreations(t *testing.T, fixture *identityFixture) {
-	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
+	require.Equal(t, 1, countConcurrent(t, 20, func(int) (bool, error) {
 		user := identity.NewUser(newID(), "jo@example.org", "Jo", identity.KindJobseeker, "v", fixture.now)
 		err := fixture.do(func(ctx context.Context) error { return fixture.Users.Create(ctx, &user) })
 		if errors.Is(err, identity.ErrEmailTaken) {
@@ -249,7 +249,7 @@ func invitedBecomesAccount(t *testing.T, fixture *identityFixture) {
 // concurrentInvited checks that concurrent invitations of an address create one user.
 func concurrentInvited(t *testing.T, fixture *identityFixture) {
 	var ids [20]string
-	together(t, len(ids), func(i int) error {
+	runConcurrently(t, len(ids), func(i int) error {
 		return fixture.do(func(ctx context.Context) error {
 			user := identity.NewInvited(newID(), "new@example.org", "New", fixture.now)
 			err := fixture.Users.Create(ctx, &user)
@@ -274,7 +274,7 @@ func invitedAndAccount(t *testing.T, fixture *identityFixture) {
 // change: an outdated version repeats the transaction.
 func concurrentUpdates(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
-	together(t, 20, func(int) error {
+	runConcurrently(t, 20, func(int) error {
 		return fixture.do(func(ctx context.Context) error {
 			found, err := fixture.Users.GetByIDs(ctx, []string{user.ID})
 			if err != nil {

@@ -206,7 +206,7 @@ func refreshTokens(t *testing.T, fixture *identityFixture) {
 // refreshTokenUsedOnce uses a token as the service does, in twenty transactions at once.
 func refreshTokenUsedOnce(t *testing.T, fixture *identityFixture) {
 	session, token := fixture.session(fixture.user("jo@example.org"))
-	require.Equal(t, 1, atOnce(t, 20, func(int) (wasUsed bool, err error) {
+	require.Equal(t, 1, countConcurrent(t, 20, func(int) (wasUsed bool, err error) {
 		return wasUsed, fixture.do(func(ctx context.Context) error {
 			wasUsed = false
 			if err := fixture.Sessions.Update(ctx, session); err != nil {
@@ -226,7 +226,7 @@ func refreshTokenUsedOnce(t *testing.T, fixture *identityFixture) {
 func endedDuringUpdate(t *testing.T, fixture *identityFixture) {
 	session, _ := fixture.session(fixture.user("jo@example.org"))
 	session.EndedAt = fixture.now
-	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
+	require.Equal(t, 1, countConcurrent(t, 20, func(int) (bool, error) {
 		err := fixture.do(func(ctx context.Context) error { return fixture.Sessions.Update(ctx, session) })
 		if errors.Is(err, identity.ErrSessionNotFound) {
 			return false, nil
@@ -271,7 +271,7 @@ func mailTokenReads(t *testing.T, fixture *identityFixture) {
 // mailTokenUsedOnce checks that one of twenty concurrent uses of a link succeeds.
 func mailTokenUsedOnce(t *testing.T, fixture *identityFixture) {
 	token := fixture.mailToken(fixture.user("jo@example.org"), identity.ForReset, "")
-	require.Equal(t, 1, atOnce(t, 20, func(int) (bool, error) {
+	require.Equal(t, 1, countConcurrent(t, 20, func(int) (bool, error) {
 		n, err := fixture.MailTokens.MarkUsed(t.Context(), token.UserID, identity.MailTokenFilter{Hash: token.Hash}, fixture.now)
 		return n == 1, err
 	}))
@@ -317,7 +317,7 @@ func deletedGetsNoToken(t *testing.T, fixture *identityFixture) {
 	for i := range tokens {
 		tokens[i], _ = identity.NewMailToken(user.ID, user.Email, identity.ForReset, fixture.now)
 	}
-	together(t, len(tokens)+1, func(i int) error {
+	runConcurrently(t, len(tokens)+1, func(i int) error {
 		err := fixture.do(func(ctx context.Context) error {
 			if i < len(tokens) {
 				return fixture.MailTokens.Create(ctx, tokens[i])

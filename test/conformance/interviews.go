@@ -60,9 +60,7 @@ func Appointments(t *testing.T, open HiringOpener) {
 		appointment.ScheduledAt = now
 		appointment.Location = "x"
 		appointment.Notes = ""
-		appointment.ChangedAt = now.Add(
-			time.Minute,
-		)
+		appointment.ChangedAt = now.Add(time.Minute)
 		for range 2 {
 			require.NoError(t, storage.Appointments.Upsert(ctx, appointment))
 			require.Equal(t, []hiring.Appointment{appointment},
@@ -138,7 +136,10 @@ func Messages(t *testing.T, open HiringOpener) {
 		got, err := storage.Messages.Get(ctx, application.OrganizationID, message.ID)
 		require.NoError(t, err)
 		require.Equal(t, message, got)
-		for _, other := range []struct{ organization, id string }{{newID(), message.ID}, {application.OrganizationID, newID()}} {
+		for _, other := range []struct{ organization, id string }{
+			{organization: newID(), id: message.ID},
+			{organization: application.OrganizationID, id: newID()},
+		} {
 			_, err = storage.Messages.Get(ctx, other.organization, other.id)
 			require.ErrorIs(t, err, hiring.ErrNotFound)
 		}
@@ -150,7 +151,10 @@ func Messages(t *testing.T, open HiringOpener) {
 			require.NoError(t, err)
 			require.Equal(t, want, sent)
 		}
-		for _, other := range []struct{ organization, application string }{{newID(), application.ID}, {application.OrganizationID, newID()}} {
+		for _, other := range []struct{ organization, application string }{
+			{organization: newID(), application: application.ID},
+			{organization: application.OrganizationID, application: newID()},
+		} {
 			sent, err := storage.Messages.List(ctx, other.organization, other.application, 5)
 			require.NoError(t, err)
 			require.Empty(t, sent)

@@ -187,7 +187,8 @@ func (b *board) get(ctx context.Context, organizationID, id string) (listings.Li
 
 // public returns the listing if it is public, or listings.ErrNotFound.
 func (b *board) public(ctx context.Context, id string) (listings.Listing, error) {
-	found, err := b.Public.ListPublic(ctx, []string{id}, b.clk.Now(), true)
+	const withTexts = true
+	found, err := b.Public.ListPublic(ctx, []string{id}, b.clk.Now(), withTexts)
 	return only(found, err, listings.ErrNotFound)
 }
 
@@ -206,14 +207,14 @@ func only(found []listings.Listing, err, absent error) (listings.Listing, error)
 func ptr[T any](v T) *T { return &v }
 
 // post creates a listing of the board's organization.
-func (b *board) post(t testing.TB, in listings.CreateInput) listings.Listing {
+func (b *board) post(t testing.TB, input listings.CreateInput) listings.Listing {
 	t.Helper()
-	if in.Description == "" {
-		in.Description = "A good post in a good house."
+	if input.Description == "" {
+		input.Description = "A good post in a good house."
 	}
-	l, err := b.svc.Create(t.Context(), admin(b.org), in)
+	listing, err := b.svc.Create(t.Context(), admin(b.org), input)
 	require.NoError(t, err)
-	return l
+	return listing
 }
 
 // fullInput returns an input with all fields and characters that need escaping.
@@ -222,20 +223,23 @@ func fullInput() listings.CreateInput {
 		Title:       "Staff Nurse – Zoë's \"Ward\" & 50% _more_",
 		Description: "Line one\nLine two \U0001F469\u200d⚕️ \\ ' % _",
 		Details: listings.Details{
-			Department: ptr(
-				"Cardiology",
-			), ContractType: ptr("permanent"), EmploymentType: ptr("part-time"), Specialty: ptr("Intensive Care"),
-			Location: ptr("Leeds"), Remote: ptr(true),
-			Salary:       &listings.SalaryInput{Min: ptr(18.5), Max: ptr(21.0), Currency: ptr("USD"), Period: ptr("hour")},
-			Requirements: &[]string{"NMC <PIN>", "Empathy"}, Benefits: &[]string{"Pension"},
+			Department:          ptr("Cardiology"),
+			ContractType:        ptr("permanent"),
+			EmploymentType:      ptr("part-time"),
+			Specialty:           ptr("Intensive Care"),
+			Location:            ptr("Leeds"),
+			Remote:              ptr(true),
+			Salary:              &listings.SalaryInput{Min: ptr(18.5), Max: ptr(21.0), Currency: ptr("USD"), Period: ptr("hour")},
+			Requirements:        &[]string{"NMC <PIN>", "Empathy"},
+			Benefits:            &[]string{"Pension"},
 			Questions:           &[]listings.QuestionInput{{ID: "pin", Text: "Your PIN?", Required: true}, {Text: "Nights?"}},
 			ApplicationDeadline: ptr("2099-12-31"),
 		},
 	}
 }
 
-// sameListing compares listings without their versions, which Save increments.
-func sameListing(t testing.TB, want, got listings.Listing) {
+// requireSameListing compares listings without their versions, which an update increments.
+func requireSameListing(t testing.TB, want, got listings.Listing) {
 	t.Helper()
 	want.Version, got.Version = 0, 0
 	if want.Place != nil && got.Place != nil { // the population is not stored
@@ -258,15 +262,15 @@ func listingReadsBack(t *testing.T, b *board) {
 	require.True(t, listing.Open)
 	got, err := b.get(t.Context(), b.org, listing.ID)
 	require.NoError(t, err)
-	sameListing(t, listing, got)
+	requireSameListing(t, listing, got)
 	got, err = b.public(t.Context(), listing.ID)
 	require.NoError(t, err)
-	sameListing(t, listing, got)
+	requireSameListing(t, listing, got)
 
 	bare := b.post(t, listings.CreateInput{Title: "Bare", Status: ptr("draft")})
 	got, err = b.get(t.Context(), b.org, bare.ID)
 	require.NoError(t, err)
-	sameListing(t, bare, got)
+	requireSameListing(t, bare, got)
 	require.Nil(t, got.PostedAt)
 	require.False(t, got.Open)
 }
@@ -278,12 +282,17 @@ func listingSaves(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
 	b.clk.Advance(time.Minute)
 	listing, err := b.svc.Update(t.Context(), admin(b.org), listing.ID, listings.UpdateInput{
-		Title: ptr("Dietitian"), Description: ptr("Other words"),
+		Title:       ptr("Dietitian"),
+		Description: ptr("Other words"),
 		Details: listings.Details{
-			Location: ptr(
-				"Cork, Ireland",
-			), Salary: &listings.SalaryInput{}, Requirements: &[]string{}, Questions: &[]listings.QuestionInput{},
-			Remote: ptr(false), ApplicationDeadline: ptr(""), Specialty: ptr(""), ContractType: ptr(""),
+			Location:            ptr("Cork, Ireland"),
+			Salary:              &listings.SalaryInput{},
+			Requirements:        &[]string{},
+			Questions:           &[]listings.QuestionInput{},
+			Remote:              ptr(false),
+			ApplicationDeadline: ptr(""),
+			Specialty:           ptr(""),
+			ContractType:        ptr(""),
 		},
 	})
 	require.NoError(t, err)
@@ -329,27 +338,17 @@ func listingsAreOwned(t *testing.T, b *board) {
 	}))
 	got, err := b.get(ctx, b.org, listing.ID)
 	require.NoError(t, err)
-	sameListing(t, listing, got)
+	requireSameListing(t, listing, got)
 }
 
 // listingSavesLoseNothing checks that twenty concurrent changes of different members of the
 // metadata are all stored.
 func listingSavesLoseNothing(t *testing.T, b *board) {
 	listing := b.post(t, listings.CreateInput{Title: "Counter"})
-	var wg sync.WaitGroup
-	errs := make(chan error, 20)
-	for i := range 20 {
-		wg.Go(func() {
-			_, err := b.svc.PatchMeta(context.Background(), admin(b.org), listing.ID,
-				fmt.Appendf(nil, `{"n%d":%d}`, i, i))
-			errs <- err
-		})
-	}
-	wg.Wait()
-	close(errs)
-	for err := range errs {
-		require.NoError(t, err)
-	}
+	runConcurrently(t, 20, func(i int) error {
+		_, err := b.svc.PatchMeta(context.Background(), admin(b.org), listing.ID, fmt.Appendf(nil, `{"n%d":%d}`, i, i))
+		return err
+	})
 	got, err := b.svc.Get(t.Context(), admin(b.org), listing.ID)
 	require.NoError(t, err)
 	for i := range 20 {
@@ -403,7 +402,7 @@ func hiddenIsNotPublic(t *testing.T, b *board) {
 	require.False(t, public())
 	got, err := b.get(t.Context(), b.org, listing.ID)
 	require.NoError(t, err)
-	sameListing(t, hidden, got)
+	requireSameListing(t, hidden, got)
 	require.Equal(t, listings.Active, got.Status)
 	_, err = b.svc.Renew(t.Context(), admin(b.org), listing.ID, 30)
 	require.NoError(t, err)
@@ -512,10 +511,7 @@ func undoneListingIsGone(t *testing.T, b *board) {
 // oddTextIsHarmless checks that texts with the operators of query languages and of SQL, in all
 // scripts, can be stored and searched for without an error.
 func oddTextIsHarmless(t *testing.T, b *board) {
-	long := ""
-	for range 2000 {
-		long += "x"
-	}
+	long := strings.Repeat("x", 2000)
 	for _, title := range []string{
 		`'; DROP TABLE listings; --`, `a " OR * NEAR(b) ^ :* !`, `\' & | <-> 'x':1A`, "看護師 募集",
 		"ＦＵＬＬ ｗｉｄｔｈ", "🏥", "NOT AND OR", "e\u0301clair",
@@ -523,9 +519,18 @@ func oddTextIsHarmless(t *testing.T, b *board) {
 		b.post(t, listings.CreateInput{Title: title, Description: title + " " + long})
 	}
 	require.Len(t, b.find(t, listings.FindInput{}), 8)
-	for _, text := range []string{`"`, `""`, `'`, `\`, `*`, `:`, `^`, `-`, `--`, `- -`, `"" ""`, `OR`, `OR OR`, `a OR`, `-OR`, `NEAR(a b)`, `title:x`, `{title}`, `a*`, `(`, `)`, `a AND`, `NOT`, `x:*`, `<->`, `!a`, `a & b`, `%`, `_`, "\x01", `"unclosed`, `-"unclosed`, `"a"b"c"`, `看護師`, long[:200], `"🏥"`, `-🏥`, `"of the"`, `the`, `in`, `in in in`, `at`, `,`, `,,,`, `|`, `a|b`, `\x00`,
-		strings.Repeat("x ", 100), strings.Repeat("q OR ", 40), strings.Repeat("-x ", 5), strings.Repeat(`"x y" `,
-			3), strings.Repeat("nurse ", 33), strings.Repeat("in leeds ", 22)} {
+	for _, text := range []string{
+		`"`, `""`, `'`, `\`, `*`, `:`, `^`, `-`, `--`, `- -`, `"" ""`, `(`, `)`, `%`, `_`, `,`, `,,,`, `|`, `a|b`, "\x01", `\x00`,
+		`OR`, `OR OR`, `a OR`, `-OR`, `NEAR(a b)`, `title:x`, `{title}`, `a*`, `a AND`, `NOT`, `x:*`, `<->`, `!a`, `a & b`,
+		`"unclosed`, `-"unclosed`, `"a"b"c"`, `看護師`, `"🏥"`, `-🏥`, `"of the"`, `the`, `in`, `in in in`, `at`,
+		long[:200],
+		strings.Repeat("x ", 100),
+		strings.Repeat("q OR ", 40),
+		strings.Repeat("-x ", 5),
+		strings.Repeat(`"x y" `, 3),
+		strings.Repeat("nurse ", 33),
+		strings.Repeat("in leeds ", 22),
+	} {
 		_, err := b.svc.Find(t.Context(), noActor,
 			listings.FindInput{Text: text, Page: page.Request{Number: 1, Size: 20}})
 		require.NoError(t, err, "%q", text)

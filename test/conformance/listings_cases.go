@@ -14,13 +14,13 @@ import (
 // Cases checks the port listings.Cases.
 func Cases(t *testing.T, open ListingsOpener) {
 	for name, test := range map[string]func(*testing.T, *board){
-		"create and list reports": reportsReadBack,
-		"erased reporter":         reporterIsErased,
-		"expired reports":         reportsExpire,
-		"create and change case":  caseReadsBack,
-		"pages of cases":          casePages,
-		"concurrent reports":      reportsDoNotCollide,
-		"suspicious listing":      suspiciousListingHasCase,
+		"create and list reports":    casesCreateAndListReports,
+		"erased reporter":            casesErasedReporter,
+		"expired reports":            casesExpiredReports,
+		"create and change case":     casesCreateAndChangeCase,
+		"pages and filters of cases": casesPagesAndFilters,
+		"concurrent reports":         casesConcurrentReports,
+		"suspicious listing":         casesSuspiciousListing,
 	} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, newBoard(t, open)) })
 	}
@@ -50,9 +50,9 @@ func (b *board) reports(t testing.TB, listingID string, n int) []listings.JobRep
 	return found
 }
 
-// reportsReadBack checks that the reports of a listing are listed newest first, up to the
-// limit.
-func reportsReadBack(t *testing.T, b *board) {
+// casesCreateAndListReports checks that the reports of a listing are listed newest first, up to
+// the limit.
+func casesCreateAndListReports(t *testing.T, b *board) {
 	listing, otherID := newID(), newID()
 	require.Empty(t, b.reports(t, listing, 10))
 	first, second := b.report(t, listing, ""), b.report(t, listing, newID())
@@ -61,20 +61,20 @@ func reportsReadBack(t *testing.T, b *board) {
 	require.Equal(t, []listings.JobReport{second}, b.reports(t, listing, 1))
 }
 
-// reporterIsErased checks that the reports of a deleted user stay without the id and address,
+// casesErasedReporter checks that the reports of a deleted user stay without the id and address,
 // and that other reports do not change.
-func reporterIsErased(t *testing.T, b *board) {
+func casesErasedReporter(t *testing.T, b *board) {
 	listing, user := newID(), newID()
-	mine := b.report(t, listing, user)
+	own := b.report(t, listing, user)
 	guests := b.report(t, listing, "")
 	theirs := b.report(t, listing, newID())
 	require.NoError(t, b.Cases.EraseReporter(t.Context(), user))
-	mine.ReporterID, mine.Email = "", ""
-	require.Equal(t, []listings.JobReport{theirs, guests, mine}, b.reports(t, listing, 10))
+	own.ReporterID, own.Email = "", ""
+	require.Equal(t, []listings.JobReport{theirs, guests, own}, b.reports(t, listing, 10))
 }
 
-// reportsExpire checks that only reports from before the given time are deleted.
-func reportsExpire(t *testing.T, b *board) {
+// casesExpiredReports checks that only reports from before the given time are deleted.
+func casesExpiredReports(t *testing.T, b *board) {
 	s, listing := retentionOf(t, b.Retention), newID()
 	b.report(t, listing, "")
 	b.clk.Advance(time.Hour)
@@ -99,9 +99,9 @@ func (b *board) upsertCase(t testing.TB, c listings.Case) {
 	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error { return b.Cases.Upsert(ctx, c) }))
 }
 
-// caseReadsBack checks that a case is stored with all fields, and that a new case of the same
-// listing replaces it.
-func caseReadsBack(t *testing.T, b *board) {
+// casesCreateAndChangeCase checks that a case is stored with all fields, and that a new case of
+// the same listing replaces it.
+func casesCreateAndChangeCase(t *testing.T, b *board) {
 	require.Zero(t, b.caseOf(t, newID()))
 	now := b.clk.Now()
 	moderationCase := listings.Case{
@@ -130,8 +130,9 @@ func caseReadsBack(t *testing.T, b *board) {
 	require.Equal(t, moderationCase, b.caseOf(t, moderationCase.ListingID))
 }
 
-// casePages checks the filters of cases, which are listed in the order of their creation.
-func casePages(t *testing.T, b *board) {
+// casesPagesAndFilters checks the filters of cases, which are listed in the order of their
+// creation.
+func casesPagesAndFilters(t *testing.T, b *board) {
 	var all []listings.Case
 	for i := range 5 {
 		moderationCase := listings.Case{
@@ -159,8 +160,11 @@ func casePages(t *testing.T, b *board) {
 	require.Equal(t, all[3:4], listed(listings.CaseFilter{Held: true}, page.After("", 10)).Items)
 	require.Equal(t, all[3:4],
 		listed(listings.CaseFilter{OrganizationID: all[3].OrganizationID}, page.After("", 10)).Items)
-	some := listings.CaseFilter{ListingIDs: []string{all[0].ListingID, all[2].ListingID, all[3].ListingID, newID()}, OrganizationID: b.org}
-	require.Equal(t, []listings.Case{all[0], all[2]}, listed(some, page.After("", 10)).Items)
+	ofListings := listings.CaseFilter{
+		ListingIDs:     []string{all[0].ListingID, all[2].ListingID, all[3].ListingID, newID()},
+		OrganizationID: b.org,
+	}
+	require.Equal(t, []listings.Case{all[0], all[2]}, listed(ofListings, page.After("", 10)).Items)
 	open := listings.CaseFilter{State: listings.CaseOpen}
 	first := listed(open, page.Request{Number: 1, Size: 3})
 	require.Equal(t, []listings.Case{all[0], all[2], all[3]}, first.Items)
@@ -170,20 +174,20 @@ func casePages(t *testing.T, b *board) {
 	require.Empty(t, second.NextCursor)
 }
 
-// reportsDoNotCollide checks that ten concurrent reports about a listing are all counted in one
+// casesConcurrentReports checks that ten concurrent reports about a listing are all counted in one
 // case.
-func reportsDoNotCollide(t *testing.T, b *board) {
-	l := b.post(t, listings.CreateInput{Title: "Nurse"})
+func casesConcurrentReports(t *testing.T, b *board) {
+	listing := b.post(t, listings.CreateInput{Title: "Nurse"})
 	runConcurrently(t, 10, func(int) error {
-		return b.svc.ReportJob(t.Context(), admin(""), l.ID, listings.ReportInput{Reason: "fraud"})
+		return b.svc.ReportJob(t.Context(), admin(""), listing.ID, listings.ReportInput{Reason: "fraud"})
 	})
-	require.Equal(t, 10, b.caseOf(t, l.ID).Reports)
-	require.Len(t, b.reports(t, l.ID, 100), 10)
+	require.Equal(t, 10, b.caseOf(t, listing.ID).Reports)
+	require.Len(t, b.reports(t, listing.ID, 100), 10)
 }
 
-// suspiciousListingHasCase checks that a listing whose text resembles a fraud opens a case with
-// a score, but stays public until a moderator decides.
-func suspiciousListingHasCase(t *testing.T, b *board) {
+// casesSuspiciousListing checks that a listing whose text resembles a fraud opens a case with a
+// score, but stays public until a moderator decides.
+func casesSuspiciousListing(t *testing.T, b *board) {
 	usual := b.post(t, listings.CreateInput{Title: "Nurse", Description: "Join our team on the ward."})
 	require.Zero(t, b.caseOf(t, usual.ID))
 	listing := b.post(t,
@@ -192,6 +196,6 @@ func suspiciousListingHasCase(t *testing.T, b *board) {
 	require.Equal(t, listings.CaseOpen, c.State)
 	require.Equal(t, 90, c.Score)
 	public, err := b.public(t.Context(), listing.ID)
-	require.NoError(t, err, "a score hides nothing")
+	require.NoError(t, err, "a listing with a score stays public")
 	require.Equal(t, listing.ID, public.ID)
 }

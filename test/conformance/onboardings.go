@@ -17,21 +17,21 @@ import (
 func Onboardings(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 	// change reads the onboarding of the visitor, changes it with fn and stores it.
-	change := func(storage adapters.JobseekerStorage, v jobseeker.Visitor, fn func(o *jobseeker.Onboarding)) error {
+	change := func(storage adapters.JobseekerStorage, visitor jobseeker.Visitor, fn func(onboarding *jobseeker.Onboarding)) error {
 		return storage.Tx.Do(ctx, func(ctx context.Context) error {
-			o, err := storage.Onboardings.Get(ctx, v)
+			onboarding, err := storage.Onboardings.Get(ctx, visitor)
 			if err != nil {
 				return err
 			}
-			fn(&o)
-			return storage.Onboardings.Upsert(ctx, o)
+			fn(&onboarding)
+			return storage.Onboardings.Upsert(ctx, onboarding)
 		})
 	}
-	get := func(t *testing.T, s adapters.JobseekerStorage, v jobseeker.Visitor) jobseeker.Onboarding {
+	get := func(t *testing.T, storage adapters.JobseekerStorage, visitor jobseeker.Visitor) jobseeker.Onboarding {
 		t.Helper()
-		o, err := s.Onboardings.Get(ctx, v)
+		onboarding, err := storage.Onboardings.Get(ctx, visitor)
 		require.NoError(t, err)
-		return o
+		return onboarding
 	}
 	// visitors returns a new user and a new guest, who are the two kinds of visitors.
 	visitors := func() []jobseeker.Visitor { return []jobseeker.Visitor{{UserID: newID()}, {GuestKey: newID()}} }
@@ -42,7 +42,7 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 		for _, visitor := range visitors() {
 			require.Equal(t, jobseeker.Onboarding{Visitor: visitor}, get(t, storage, visitor))
 			require.NoError(t, change(storage, visitor,
-				func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
+				func(onboarding *jobseeker.Onboarding) { onboarding.Source, onboarding.TouchedAt = "save", now }))
 			require.Equal(t, jobseeker.Onboarding{Visitor: visitor, Source: "save", TouchedAt: now, Version: 1},
 				withoutSteps(get(t, storage, visitor)))
 			want := jobseeker.Onboarding{
@@ -57,13 +57,15 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 					{Step: "x", SkippedAt: now},
 				},
 			}
-			require.NoError(t, change(storage, visitor, func(o *jobseeker.Onboarding) { *o = want; o.Version = 1 }))
+			require.NoError(t, change(storage, visitor, func(onboarding *jobseeker.Onboarding) { *onboarding = want; onboarding.Version = 1 }))
 			require.Equal(t, want, get(t, storage, visitor))
 			swapped := jobseeker.Visitor{UserID: visitor.GuestKey, GuestKey: visitor.UserID}
 			require.Zero(t, get(t, storage, swapped).Version, "a guest with the id of a user")
 			require.NoError(t, change(storage, swapped, func(*jobseeker.Onboarding) {}))
 			require.NoError(t, change(storage, visitor,
-				func(o *jobseeker.Onboarding) { *o = jobseeker.Onboarding{Visitor: visitor, Version: o.Version} }))
+				func(onboarding *jobseeker.Onboarding) {
+					*onboarding = jobseeker.Onboarding{Visitor: visitor, Version: onboarding.Version}
+				}))
 			require.Equal(t, jobseeker.Onboarding{Visitor: visitor}, get(t, storage, visitor))
 		}
 	})
@@ -79,12 +81,12 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 				{Visitor: visitor, Version: 7},
 			} {
 				require.NoError(t, change(storage, visitor,
-					func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now }))
-				boom := errors.New("boom")
+					func(onboarding *jobseeker.Onboarding) { onboarding.Source, onboarding.TouchedAt = "save", now }))
+				errFailed := errors.New("boom")
 				require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
 					require.Error(t, storage.Onboardings.Upsert(ctx, stale))
-					return boom
-				}), boom)
+					return errFailed
+				}), errFailed)
 				require.Equal(t, "save", get(t, storage, visitor).Source)
 			}
 		}
@@ -93,16 +95,16 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 	// Each of twenty concurrent updates adds its step, although no onboarding is stored at
 	// first that Get could lock.
 	t.Run("concurrent updates", func(t *testing.T) {
-		s, _ := openJobseeker(t, open)
-		for _, v := range visitors() {
+		storage, _ := openJobseeker(t, open)
+		for _, visitor := range visitors() {
 			runConcurrently(t, 20, func(i int) error {
-				return change(s, v,
-					func(o *jobseeker.Onboarding) {
-						o.Steps = append(o.Steps,
+				return change(storage, visitor,
+					func(onboarding *jobseeker.Onboarding) {
+						onboarding.Steps = append(onboarding.Steps,
 							jobseeker.Progress{Step: fmt.Sprint(i)})
 					})
 			})
-			require.Len(t, get(t, s, v).Steps, 20)
+			require.Len(t, get(t, storage, visitor).Steps, 20)
 		}
 	})
 
@@ -111,13 +113,15 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 		storage, now := openJobseeker(t, open)
 		var users, guests []jobseeker.Visitor
 		for i := range 5 {
-			v := visitors()
-			users, guests = append(users, v[0]), append(guests, v[1])
-			for _, one := range v {
+			visitor := visitors()
+			users, guests = append(users, visitor[0]), append(guests, visitor[1])
+			for _, one := range visitor {
 				require.NoError(
 					t,
 					change(storage, one,
-						func(o *jobseeker.Onboarding) { o.Source, o.TouchedAt = "save", now.Add(time.Duration(i)*time.Hour) }),
+						func(onboarding *jobseeker.Onboarding) {
+							onboarding.Source, onboarding.TouchedAt = "save", now.Add(time.Duration(i)*time.Hour)
+						}),
 				)
 			}
 		}

@@ -50,9 +50,9 @@ func (su profileSuite) full(user string) jobseeker.Profile {
 }
 
 // get returns the stored profile.
-func (su profileSuite) get(t *testing.T, s adapters.JobseekerStorage, user string) jobseeker.Profile {
+func (su profileSuite) get(t *testing.T, storage adapters.JobseekerStorage, user string) jobseeker.Profile {
 	t.Helper()
-	profile, err := s.Profiles.Get(context.Background(), user)
+	profile, err := storage.Profiles.Get(context.Background(), user)
 	require.NoError(t, err)
 	return profile
 }
@@ -71,16 +71,16 @@ func (su profileSuite) numbersConcurrently(t *testing.T) {
 			return storage.Profiles.Update(ctx, profile)
 		})
 	})
-	seenIDs := map[int64]bool{}
+	numbers := map[int64]bool{}
 	for _, user := range users {
 		profile := su.get(t, storage, user)
 		require.Positive(t, profile.Number)
-		seenIDs[profile.Number] = true
+		numbers[profile.Number] = true
 		profile.Bio = "changed"
 		withProfile(t, storage, user, func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
 		require.Equal(t, profile, su.get(t, storage, user))
 	}
-	require.Len(t, seenIDs, 3)
+	require.Len(t, numbers, 3)
 }
 
 // getAndUpdate checks that a user without a stored profile has the default one, which a lock
@@ -127,11 +127,11 @@ func (su profileSuite) updateToZeroValues(t *testing.T) {
 // rollback checks that a transaction that fails leaves the profile of a new user.
 func (su profileSuite) rollback(t *testing.T) {
 	storage, _ := openJobseeker(t, su.open)
-	user, boom := newID(), errors.New("boom")
-	require.ErrorIs(t, locked(storage, user, func(ctx context.Context) error {
+	user, errFailed := newID(), errors.New("boom")
+	require.ErrorIs(t, tryWithProfile(storage, user, func(ctx context.Context) error {
 		require.NoError(t, storage.Profiles.Update(ctx, su.full(user)))
-		return boom
-	}), boom)
+		return errFailed
+	}), errFailed)
 	require.Equal(t, jobseeker.NewProfile(user), su.get(t, storage, user))
 }
 

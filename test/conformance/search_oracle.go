@@ -111,8 +111,8 @@ func countFacets(facets map[string]map[string]int, d *search.Document) {
 // hit returns a document as a hit. It is none if it has expired, does not meet a condition, or matches no
 // level of a slot.
 func (o *searchOracle) hit(query *search.Query, document *search.Document) (h oracleHit, found bool) {
-	if !document.Deadline.IsZero() && document.Deadline.UnixMicro() <= query.Now.UnixMicro() || !o.all(query.Must,
-		document) {
+	isExpired := !document.Deadline.IsZero() && document.Deadline.UnixMicro() <= query.Now.UnixMicro()
+	if isExpired || !o.all(query.Must, document) {
 		return h, false
 	}
 	h = oracleHit{Hit: search.Hit{ID: document.ID, Version: document.Version, Exact: true, Levels: []int{}}, doc: document}

@@ -157,24 +157,24 @@ func (r *randomSearch) expr(depth int) search.Expr {
 
 // phrase returns a phrase of one to three words.
 func (r *randomSearch) phrase() search.Expr {
-	e := search.HasPhrase()
+	expr := search.HasPhrase()
 	for range 1 + r.IntN(3) {
-		e.Words = append(e.Words, r.word())
+		expr.Words = append(expr.Words, r.word())
 	}
-	e.Literal, e.Title = r.chance(30), r.chance(30)
-	return e
+	expr.Literal, expr.Title = r.chance(30), r.chance(30)
+	return expr
 }
 
 // pay returns a condition on pay, with or without a maximum and a currency.
 func (r *randomSearch) pay() search.Expr {
-	p := search.PayRange{Min: int64(r.IntN(60))}
+	pay := search.PayRange{Min: int64(r.IntN(60))}
 	if r.chance(50) {
-		p.Max = p.Min + int64(r.IntN(20))
+		pay.Max = pay.Min + int64(r.IntN(20))
 	}
 	if r.chance(50) {
-		p.Currency = r.currency()
+		pay.Currency = r.currency()
 	}
-	return search.PaysBetween(p)
+	return search.PaysBetween(pay)
 }
 
 // query returns a valid query that uses any of the fields.
@@ -209,14 +209,14 @@ func (r *randomSearch) query() search.Query {
 
 // slot returns a slot whose first level is exact. In half of the cases every document matches its last one.
 func (r *randomSearch) slot() search.Slot {
-	var s search.Slot
+	var slot search.Slot
 	for i := range 1 + r.IntN(4) {
-		s.Levels = append(s.Levels, search.SlotLevel{Expr: r.expr(2), Cost: r.IntN(20), Exact: i == 0 || r.chance(40)})
+		slot.Levels = append(slot.Levels, search.SlotLevel{Expr: r.expr(2), Cost: r.IntN(20), Exact: i == 0 || r.chance(40)})
 	}
 	if r.chance(50) {
-		s.Levels = append(s.Levels, search.SlotLevel{Expr: search.All(), Cost: 10 + r.IntN(10)})
+		slot.Levels = append(slot.Levels, search.SlotLevel{Expr: search.All(), Cost: 10 + r.IntN(10)})
 	}
-	return s
+	return slot
 }
 
 // sort returns an order other than relevance. An order by distance needs a point.

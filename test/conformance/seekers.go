@@ -42,21 +42,23 @@ func openJobseeker(t *testing.T, open JobseekerOpener) (adapters.JobseekerStorag
 	t.Helper()
 	t.Parallel()
 	clk := newFakeClock()
-	s := open(t, clk)
-	requirePorts(t, s)
-	return s, clk.Now().Add(1234567 * time.Microsecond)
+	storage := open(t, clk)
+	requirePorts(t, storage)
+	return storage, clk.Now().Add(1234567 * time.Microsecond)
 }
 
-// withProfile runs fn in a transaction that has locked the profile of the user.
-func withProfile(t testing.TB, s adapters.JobseekerStorage, userID string, fn func(ctx context.Context) error) {
+// withProfile runs fn in a transaction that has locked the profile of the user. The transaction
+// must succeed.
+func withProfile(t testing.TB, storage adapters.JobseekerStorage, userID string, fn func(ctx context.Context) error) {
 	t.Helper()
-	require.NoError(t, locked(s, userID, fn))
+	require.NoError(t, tryWithProfile(storage, userID, fn))
 }
 
-// locked is withProfile with the error of the transaction as its result.
-func locked(s adapters.JobseekerStorage, userID string, fn func(ctx context.Context) error) error {
-	return s.Tx.Do(context.Background(), func(ctx context.Context) error {
-		if _, err := s.Profiles.Get(ctx, userID); err != nil {
+// tryWithProfile runs fn in a transaction that has locked the profile of the user, and returns the
+// error of the transaction.
+func tryWithProfile(storage adapters.JobseekerStorage, userID string, fn func(ctx context.Context) error) error {
+	return storage.Tx.Do(context.Background(), func(ctx context.Context) error {
+		if _, err := storage.Profiles.Get(ctx, userID); err != nil {
 			return err
 		}
 		return fn(ctx)
@@ -77,22 +79,28 @@ func checkRetention(t testing.TB, store retention.Store, kind retention.Kind, be
 	}
 }
 
-// listAllPages reads all pages of a list, once by cursor and once by page number, and returns the items.
-func listAllPages[T any](t testing.TB, size int, list func(r page.Request) (page.Result[T], error)) (items []T) {
+// listAllPages reads all pages of a list by cursor and returns the items. It requires the same
+// pages by number, and the right total.
+func listAllPages[T any](
+	t testing.TB, size int, list func(request page.Request) (page.Result[T], error),
+) (items []T) {
 	t.Helper()
-	for r := (page.Request{Number: 1, Size: size}); ; r.Number++ {
-		got, err := list(r)
+	request := page.Request{Number: 1, Size: size}
+	for {
+		byCursor, err := list(request)
 		require.NoError(t, err)
-		numbered, err := list(page.Request{Number: r.Number, Size: size})
+		byNumber, err := list(page.Request{Number: request.Number, Size: size})
 		require.NoError(t, err)
-		require.Equal(t, numbered, got)
-		items = append(items, got.Items...)
-		require.False(t, got.TotalIsEstimate)
-		if r.Cursor = got.NextCursor; r.Cursor == "" {
-			require.Equal(t, len(items), got.Total)
+		require.Equal(t, byNumber, byCursor)
+		items = append(items, byCursor.Items...)
+		require.False(t, byCursor.TotalIsEstimate)
+		if byCursor.NextCursor == "" {
+			require.Equal(t, len(items), byCursor.Total)
 			return items
 		}
-		require.Len(t, got.Items, size)
+		require.Len(t, byCursor.Items, size)
+		request.Cursor = byCursor.NextCursor
+		request.Number++
 	}
 }
 
@@ -129,13 +137,13 @@ type notificationSuite struct {
 // createAndList checks that a notification is read as it was created. Create without
 // notifications does nothing.
 func (su notificationSuite) createAndList(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
-	n := newNotification(newID(), newID(), now)
-	require.NoError(t, s.Notifications.Create(context.Background(), n))
-	require.NoError(t, s.Notifications.Create(context.Background()))
-	got, err := s.Notifications.List(context.Background(), n.UserID, firstHundred)
+	storage, now := openJobseeker(t, su.open)
+	notification := newNotification(newID(), newID(), now)
+	require.NoError(t, storage.Notifications.Create(context.Background(), notification))
+	require.NoError(t, storage.Notifications.Create(context.Background()))
+	got, err := storage.Notifications.List(context.Background(), notification.UserID, firstHundred)
 	require.NoError(t, err)
-	require.Equal(t, page.Result[jobseeker.Notification]{Items: []jobseeker.Notification{n}, Total: 1}, got)
+	require.Equal(t, page.Result[jobseeker.Notification]{Items: []jobseeker.Notification{notification}, Total: 1}, got)
 }
 
 // sameCause checks that a user gets one notification of an event that is delivered more than
@@ -157,12 +165,12 @@ func (su notificationSuite) sameCause(t *testing.T) {
 // sameCauseConcurrently checks that twenty concurrent notifications with the same cause are
 // stored once.
 func (su notificationSuite) sameCauseConcurrently(t *testing.T) {
-	s, now := openJobseeker(t, su.open)
+	storage, now := openJobseeker(t, su.open)
 	user, cause := newID(), newID()
 	runConcurrently(t, 20, func(int) error {
-		return s.Notifications.Create(context.Background(), newNotification(user, cause, now))
+		return storage.Notifications.Create(context.Background(), newNotification(user, cause, now))
 	})
-	got, err := s.Notifications.List(context.Background(), user, firstHundred)
+	got, err := storage.Notifications.List(context.Background(), user, firstHundred)
 	require.NoError(t, err)
 	require.Equal(t, 1, got.Total)
 }
@@ -170,13 +178,13 @@ func (su notificationSuite) sameCauseConcurrently(t *testing.T) {
 // rollback checks that a transaction that fails stores no notification.
 func (su notificationSuite) rollback(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
-	n, boom := newNotification(newID(), newID(), now), errors.New("boom")
+	notification, errFailed := newNotification(newID(), newID(), now), errors.New("boom")
 	require.ErrorIs(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
-		require.NoError(t, storage.Notifications.Create(ctx, n))
-		return boom
-	}), boom)
+		require.NoError(t, storage.Notifications.Create(ctx, notification))
+		return errFailed
+	}), errFailed)
 	require.ErrorIs(t,
-		storage.Notifications.Update(context.Background(), n.UserID, n.ID, jobseeker.NotificationUpdate{}),
+		storage.Notifications.Update(context.Background(), notification.UserID, notification.ID, jobseeker.NotificationUpdate{}),
 		jobseeker.ErrNotificationNotFound)
 }
 
@@ -186,9 +194,9 @@ func (su notificationSuite) pages(t *testing.T) {
 	user := newID()
 	var want []jobseeker.Notification
 	for range 5 {
-		n := newNotification(user, newID(), now)
-		want = append([]jobseeker.Notification{n}, want...)
-		require.NoError(t, storage.Notifications.Create(context.Background(), n))
+		notification := newNotification(user, newID(), now)
+		want = append([]jobseeker.Notification{notification}, want...)
+		require.NoError(t, storage.Notifications.Create(context.Background(), notification))
 	}
 	require.Equal(t, want, listAllPages(t, 2, func(r page.Request) (page.Result[jobseeker.Notification], error) {
 		return storage.Notifications.List(context.Background(), user, r)
@@ -199,35 +207,41 @@ func (su notificationSuite) pages(t *testing.T) {
 // of its event.
 func (su notificationSuite) updateAndDelete(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
-	n := newNotification(newID(), newID(), now)
-	require.NoError(t, storage.Notifications.Create(context.Background(), n))
+	notification := newNotification(newID(), newID(), now)
+	require.NoError(t, storage.Notifications.Create(context.Background(), notification))
 	updates := []jobseeker.NotificationUpdate{{}, {Read: new(true)}, {DeletedAt: &now}}
-	for _, u := range updates {
-		require.ErrorIs(t, storage.Notifications.Update(context.Background(), newID(), n.ID, u),
+	for _, update := range updates {
+		require.ErrorIs(t, storage.Notifications.Update(context.Background(), newID(), notification.ID, update),
 			jobseeker.ErrNotificationNotFound)
-		require.ErrorIs(t, storage.Notifications.Update(context.Background(), n.UserID, newID(), u),
+		require.ErrorIs(t, storage.Notifications.Update(context.Background(), notification.UserID, newID(), update),
 			jobseeker.ErrNotificationNotFound)
 	}
-	for _, c := range []struct {
-		change *bool
-		want   bool
-	}{{nil, false}, {new(true), true}, {new(true), true}, {nil, true}, {new(false), false}} {
-		require.NoError(t, storage.Notifications.Update(context.Background(), n.UserID, n.ID,
-			jobseeker.NotificationUpdate{Read: c.change}))
-		got, err := storage.Notifications.List(context.Background(), n.UserID, firstHundred)
+	for _, update := range []struct {
+		read     *bool // nil changes nothing
+		wantRead bool
+	}{
+		{read: nil, wantRead: false},
+		{read: new(true), wantRead: true},
+		{read: new(true), wantRead: true},
+		{read: nil, wantRead: true},
+		{read: new(false), wantRead: false},
+	} {
+		require.NoError(t, storage.Notifications.Update(context.Background(), notification.UserID, notification.ID,
+			jobseeker.NotificationUpdate{Read: update.read}))
+		got, err := storage.Notifications.List(context.Background(), notification.UserID, firstHundred)
 		require.NoError(t, err)
-		require.Equal(t, c.want, got.Items[0].Read)
+		require.Equal(t, update.wantRead, got.Items[0].Read)
 	}
-	require.NoError(t, storage.Notifications.Update(context.Background(), n.UserID, n.ID,
+	require.NoError(t, storage.Notifications.Update(context.Background(), notification.UserID, notification.ID,
 		jobseeker.NotificationUpdate{DeletedAt: &now}))
-	for _, u := range updates {
-		require.ErrorIs(t, storage.Notifications.Update(context.Background(), n.UserID, n.ID, u),
+	for _, update := range updates {
+		require.ErrorIs(t, storage.Notifications.Update(context.Background(), notification.UserID, notification.ID, update),
 			jobseeker.ErrNotificationNotFound)
 	}
 	require.NoError(t,
-		storage.Notifications.Create(context.Background(), newNotification(n.UserID, n.Cause, now)),
+		storage.Notifications.Create(context.Background(), newNotification(notification.UserID, notification.Cause, now)),
 		"second delivery of the event")
-	got, err := storage.Notifications.List(context.Background(), n.UserID, firstHundred)
+	got, err := storage.Notifications.List(context.Background(), notification.UserID, firstHundred)
 	require.NoError(t, err)
 	require.Empty(t, got.Items)
 	require.Zero(t, got.Total)
@@ -238,10 +252,10 @@ func (su notificationSuite) retention(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
 	for i := range 5 {
-		n := newNotification(user, newID(), now.Add(time.Duration(i)*time.Hour))
-		require.NoError(t, storage.Notifications.Create(context.Background(), n))
+		notification := newNotification(user, newID(), now.Add(time.Duration(i)*time.Hour))
+		require.NoError(t, storage.Notifications.Create(context.Background(), notification))
 		if i == 0 {
-			require.NoError(t, storage.Notifications.Update(context.Background(), user, n.ID,
+			require.NoError(t, storage.Notifications.Update(context.Background(), user, notification.ID,
 				jobseeker.NotificationUpdate{DeletedAt: &now}))
 		}
 	}

@@ -94,26 +94,27 @@ func retentionOf(t testing.TB, s retention.Store) retention.Store {
 	return s
 }
 
-// countConcurrent calls do n times concurrently and returns how many calls returned true. No call may
-// fail.
-func countConcurrent(t testing.TB, n int, do func(i int) (bool, error)) (yes int) {
+// countConcurrent calls do n times concurrently, with the numbers from 0 on, and returns how many
+// calls returned true. No call may fail.
+func countConcurrent(t testing.TB, n int, do func(i int) (bool, error)) (count int) {
 	t.Helper()
-	var group sync.WaitGroup
-	oks, errs := make([]bool, n), make([]error, n)
+	var calls sync.WaitGroup
+	results := make([]bool, n)
+	errs := make([]error, n)
 	for i := range n {
-		group.Go(func() { oks[i], errs[i] = do(i) })
+		calls.Go(func() { results[i], errs[i] = do(i) })
 	}
-	group.Wait()
-	for i, ok := range oks {
+	calls.Wait()
+	for i, result := range results {
 		require.NoError(t, errs[i])
-		if ok {
-			yes++
+		if result {
+			count++
 		}
 	}
-	return yes
+	return count
 }
 
-// runConcurrently calls do n times concurrently. No call may fail.
+// runConcurrently calls do n times concurrently, with the numbers from 0 on. No call may fail.
 func runConcurrently(t testing.TB, n int, do func(i int) error) {
 	t.Helper()
 	countConcurrent(t, n, func(i int) (bool, error) { return true, do(i) })

@@ -26,22 +26,25 @@ func (r *recordingT) FailNow()                     { runtime.Goexit() }
 // not provide, instead of a nil pointer dereference in the middle of a test.
 func TestRequirePorts_MissingPort_IsNamed(t *testing.T) {
 	t.Parallel()
-	for name, require := range map[string]func(t testing.TB){
+	for missing, checkPorts := range map[string]func(t testing.TB){
 		"Subscriptions": func(t testing.TB) { requirePorts(t, adapters.BillingStorage{}) },
 		"Outbox":        func(t testing.TB) { requirePorts(t, adapters.Database{}) },
 		"task.Queue":    func(t testing.TB) { requirePort[task.Queue](t, "task.Queue", nil) },
 	} {
-		requireFailure(t, name, require)
+		requireFailure(t, missing, checkPorts)
 	}
 }
 
-// requireFailure runs the test in its own goroutine, which FailNow ends, and requires that the
-// failure contains the name.
-func requireFailure(t *testing.T, name string, test func(t testing.TB)) {
+// requireFailure runs the check in a goroutine of its own, which FailNow ends, and requires that
+// the check fails with a message that contains the text.
+func requireFailure(t *testing.T, text string, check func(t testing.TB)) {
 	t.Helper()
 	r := &recordingT{TB: t}
-	done := make(chan struct{})
-	go func() { defer close(done); test(r) }()
-	<-done
-	require.Contains(t, r.failure, name)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		check(r)
+	}()
+	<-ended
+	require.Contains(t, r.failure, text)
 }

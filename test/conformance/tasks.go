@@ -368,7 +368,7 @@ func (su taskSuite) attemptThatDoesNotCount(t *testing.T) {
 	}
 	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
 		task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
-	require.Equal(t, 1, su.start(t, database, id)[0].Attempt, "what is not running is not settled")
+	require.Equal(t, 1, su.start(t, database, id)[0].Attempt, "the outcome of a task that does not run is ignored")
 }
 
 // deadTasksBeforeATime checks that a list of dead tasks can be continued before the end time of
@@ -424,11 +424,12 @@ func (su taskSuite) lostReferences(t *testing.T) {
 		require.NoError(t, err)
 		for _, ref := range due {
 			require.Equal(t, refs[0].ID, ref.ID)
-			require.False(t, seen[ref.Enqueues], "no two refs have one name")
+			require.False(t, seen[ref.Enqueues], "each reference has another number")
 			seen[ref.Enqueues] = true
 			references++
 		}
 	}
+	// Every five minutes would be 72 references in six hours.
 	require.Greater(t, references, 60)
 	require.Less(t, references, 6*60/5+5)
 }
@@ -476,7 +477,7 @@ func (su taskSuite) expiredLease(t *testing.T) {
 		task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Done}))
 	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
 		task.Outcome{Run: task.Run{ID: id, Attempt: 2}, State: task.Waiting}))
-	require.Len(t, su.list(t, database, task.Done), 1, "what is done stays done")
+	require.Len(t, su.list(t, database, task.Done), 1, "a task that is done stays done")
 }
 
 // failedTaskIsDueAtRunAt checks that a failed task is due again at RunAt. Characters that
@@ -528,10 +529,10 @@ func (su taskSuite) retryAndDropDeadTasks(t *testing.T) {
 	n, err = database.Tasks.Drop(t.Context(), []string{dead[1].ID, unknownTask})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	require.Equal(t, 1, su.start(t, database, dead[0].ID)[0].Attempt, "all its attempts are before it")
+	require.Equal(t, 1, su.start(t, database, dead[0].ID)[0].Attempt, "it has all its attempts again")
 	n, err = database.Tasks.Drop(t.Context(), []string{dead[0].ID})
 	require.NoError(t, err)
-	require.Zero(t, n, "what runs is not dropped")
+	require.Zero(t, n, "a running task is not dropped")
 	require.Empty(t, su.list(t, database, task.Dead))
 }
 

@@ -76,14 +76,20 @@ func (f *integrationsFixture) delivery(endpoint integrations.Endpoint, eventID s
 func (f *integrationsFixture) queue(endpoint integrations.Endpoint) integrations.Delivery {
 	f.t.Helper()
 	delivery := f.delivery(endpoint, newID())
-	f.enqueue(integrations.Message{EventID: delivery.EventID, Type: delivery.Type, Body: `{"b":"ä"}`, CreatedAt: f.clk.Now()}, delivery)
+	message := integrations.Message{
+		EventID:   delivery.EventID,
+		Type:      delivery.Type,
+		Body:      `{"b":"ä"}`,
+		CreatedAt: f.clk.Now(),
+	}
+	f.enqueue(message, delivery)
 	return delivery
 }
 
 // enqueue stores a message with deliveries.
-func (f *integrationsFixture) enqueue(m integrations.Message, ds ...integrations.Delivery) {
+func (f *integrationsFixture) enqueue(message integrations.Message, deliveries ...integrations.Delivery) {
 	f.t.Helper()
-	require.NoError(f.t, f.Deliveries.Enqueue(f.ctx(), []integrations.Message{m}, ds))
+	require.NoError(f.t, f.Deliveries.Enqueue(f.ctx(), []integrations.Message{message}, deliveries))
 }
 
 // first returns the delivery that has been due for longest, or nil if none is due.
@@ -115,8 +121,12 @@ func (f *integrationsFixture) messages(
 func (f *integrationsFixture) record(o *integrations.Outgoing, status integrations.DeliveryStatus) bool {
 	f.t.Helper()
 	delivery := o.Delivery
-	delivery.Attempt, delivery.Tries, delivery.Status, delivery.NextAt = delivery.Attempt+1, delivery.Tries+1, status, nil
-	if now := f.clk.Now(); status == integrations.Failed {
+	delivery.Attempt++
+	delivery.Tries++
+	delivery.Status = status
+	delivery.NextAt = nil
+	if status == integrations.Failed {
+		now := f.clk.Now()
 		delivery.FailedAt = &now
 	}
 	changed, err := f.Deliveries.RecordResults(f.ctx(), delivery.EndpointID, []integrations.Delivery{delivery})
@@ -127,7 +137,8 @@ func (f *integrationsFixture) record(o *integrations.Outgoing, status integratio
 // retry stores that the delivery will be attempted again at the time.
 func (f *integrationsFixture) retry(o integrations.Outgoing, at time.Time) {
 	f.t.Helper()
-	o.Attempt, o.NextAt = o.Attempt+1, &at
+	o.Attempt++
+	o.NextAt = &at
 	changed, err := f.Deliveries.RecordResults(f.ctx(), o.EndpointID, []integrations.Delivery{o.Delivery})
 	require.NoError(f.t, err)
 	require.Len(f.t, changed, 1)
@@ -148,9 +159,9 @@ func (f *integrationsFixture) log(
 	endpoint integrations.Endpoint, status integrations.DeliveryStatus,
 ) page.Result[integrations.Delivery] {
 	f.t.Helper()
-	r, err := f.Deliveries.List(f.ctx(), endpoint.OwnerID, endpoint.ID, status, page.Request{Number: 1, Size: 50})
+	result, err := f.Deliveries.List(f.ctx(), endpoint.OwnerID, endpoint.ID, status, page.Request{Number: 1, Size: 50})
 	require.NoError(f.t, err)
-	return r
+	return result
 }
 
 // Webhooks checks the port integrations.Webhooks.
@@ -188,9 +199,7 @@ func (su webhookSuite) upsertAndGet(t *testing.T) {
 	got.PreviousUntil = &until
 	got.FailingSince = &until
 	got.WarnedAt = &until
-	got.Events = []string{
-		"job.updated",
-	}
+	got.Events = []string{"job.updated"}
 	got.ListeningUntil = &until
 	got.URL = "https://y.example/"
 	got.UpdatedAt = until
@@ -281,19 +290,19 @@ func (su webhookSuite) listener(t *testing.T) {
 // that a change of events or status is effective at once.
 func (su webhookSuite) subscribedEndpoints(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	one := fixture.endpoint(fixture.app, "job.created", "job.closed")
-	two := fixture.endpoint(fixture.app, "job.created")
-	three := fixture.endpoint(fixture.createApp(newID()), "job.created")
+	first := fixture.endpoint(fixture.app, "job.created", "job.closed")
+	second := fixture.endpoint(fixture.app, "job.created")
+	third := fixture.endpoint(fixture.createApp(newID()), "job.created")
 	created := integrations.EndpointFilter{Event: "job.created"}
-	require.Equal(t, []string{one.ID, two.ID}, fixture.endpoints(created, "", 2))
-	require.Equal(t, []string{three.ID}, fixture.endpoints(created, two.ID, 2))
-	require.Equal(t, []string{one.ID}, fixture.endpoints(integrations.EndpointFilter{Event: "job.closed"}, "", 2))
-	fixture.change(two, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
-	fixture.change(one, func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed"} })
-	require.Equal(t, []string{three.ID}, fixture.endpoints(created, "", 9))
-	fixture.change(one,
+	require.Equal(t, []string{first.ID, second.ID}, fixture.endpoints(created, "", 2))
+	require.Equal(t, []string{third.ID}, fixture.endpoints(created, second.ID, 2))
+	require.Equal(t, []string{first.ID}, fixture.endpoints(integrations.EndpointFilter{Event: "job.closed"}, "", 2))
+	fixture.change(second, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
+	fixture.change(first, func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed"} })
+	require.Equal(t, []string{third.ID}, fixture.endpoints(created, "", 9))
+	fixture.change(first,
 		func(endpoint *integrations.Endpoint) { endpoint.Events = []string{"job.closed", "job.created"} })
-	require.Equal(t, []string{one.ID, three.ID}, fixture.endpoints(created, "", 9))
+	require.Equal(t, []string{first.ID, third.ID}, fixture.endpoints(created, "", 9))
 }
 
 // endpointsWithOverdueDeliveries checks that active endpoints with deliveries that have been

@@ -53,8 +53,8 @@ func (su deliverySuite) enqueueTwice(t *testing.T) {
 // nextDue checks the time at which the next delivery to an endpoint is due, or nil.
 func (su deliverySuite) nextDue(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
-	endpoint, otherEndpoint := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app,
-		"job.created")
+	endpoint := fixture.endpoint(fixture.app, "job.created")
+	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
 	next := func() *time.Time {
 		at, err := fixture.Deliveries.NextDue(fixture.ctx(), endpoint.ID)
 		require.NoError(t, err)
@@ -83,15 +83,15 @@ func (su deliverySuite) oneResultOfEachAttempt(t *testing.T) {
 	require.Len(t, read, 3)
 	require.Equal(t, read, fixture.due(endpoint, 50), "reading does not claim")
 	fixture.retry(read[1], fixture.clk.Now().Add(-time.Second))
-	late, done := read[1].Delivery, read[0].Delivery
-	late.Attempt = 1
-	late.Status = integrations.Failed
-	late.NextAt = nil
+	outdated, done := read[1].Delivery, read[0].Delivery
+	outdated.Attempt = 1
+	outdated.Status = integrations.Failed
+	outdated.NextAt = nil
 	done.Attempt = 1
 	done.Tries = 1
 	done.Status = integrations.Succeeded
 	done.NextAt = nil
-	changed, err := fixture.Deliveries.RecordResults(fixture.ctx(), endpoint.ID, []integrations.Delivery{late, done})
+	changed, err := fixture.Deliveries.RecordResults(fixture.ctx(), endpoint.ID, []integrations.Delivery{outdated, done})
 	require.NoError(t, err)
 	require.Equal(t, []string{done.ID}, changed, "the other has a later attempt")
 	require.False(t, fixture.record(&read[0], integrations.Failed), "the attempt has a result")
@@ -99,7 +99,7 @@ func (su deliverySuite) oneResultOfEachAttempt(t *testing.T) {
 	require.Zero(t, fixture.log(endpoint, integrations.Failed).Total)
 	require.Equal(t, 1, fixture.log(endpoint, integrations.Succeeded).Items[0].Tries)
 	second := fixture.first(endpoint)
-	require.Equal(t, late.ID, second.ID)
+	require.Equal(t, outdated.ID, second.ID)
 	require.Equal(t, 1, second.Attempt)
 	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
 	third := read[2].Delivery

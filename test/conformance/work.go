@@ -76,13 +76,16 @@ func (su workSuite) startWorkers(
 			}
 		}
 	})
-	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+	})
 	t.Cleanup(stop)
 	return stop
 }
 
-// state waits until the task with the key has the state, and returns it.
-func (su workSuite) state(t *testing.T, database adapters.Database, want task.State, key string) task.Record {
+// waitForState waits until the task with the key has the state, and returns it.
+func (su workSuite) waitForState(t *testing.T, database adapters.Database, want task.State, key string) task.Record {
 	t.Helper()
 	var found task.Record
 	require.Eventually(t, func() bool {
@@ -103,25 +106,25 @@ func (su workSuite) state(t *testing.T, database adapters.Database, want task.St
 func (su workSuite) taskIsExecuted(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
-	came := make(chan string, 1)
+	executed := make(chan string, 1)
 	su.startWorkers(t, database, queue, nil,
-		task.Handle("k", task.Events, func(_ context.Context, p string) error { came <- p; return nil }))
+		task.Handle("k", task.Events, func(_ context.Context, p string) error { executed <- p; return nil }))
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "hello")))
-	require.Equal(t, "hello", <-came)
-	su.state(t, database, task.Done, "a")
+	require.Equal(t, "hello", <-executed)
+	su.waitForState(t, database, task.Done, "a")
 }
 
 // taskWithRunAt checks that a task is not executed before its time, one second from now.
 func (su workSuite) taskWithRunAt(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
-	came := make(chan time.Time, 1)
+	executedAt := make(chan time.Time, 1)
 	su.startWorkers(t, database, queue, nil,
-		task.Handle("k", task.Events, func(context.Context, string) error { came <- time.Now(); return nil }))
+		task.Handle("k", task.Events, func(context.Context, string) error { executedAt <- time.Now(); return nil }))
 	queued := task.New("k", task.Events, "a", "hello")
 	queued.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
 	require.NoError(t, database.Tasks.Add(t.Context(), queued))
-	require.False(t, (<-came).Before(queued.RunAt))
+	require.False(t, (<-executedAt).Before(queued.RunAt))
 }
 
 // permanentFailure checks that a permanent error, or a payload that cannot be decoded, is not
@@ -129,10 +132,10 @@ func (su workSuite) taskWithRunAt(t *testing.T) {
 func (su workSuite) permanentFailure(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
-	var tries atomic.Int32
+	var attempts atomic.Int32
 	su.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
 		if p == "bad" {
-			tries.Add(1)
+			attempts.Add(1)
 			return task.Permanent(errors.New("no such address"))
 		}
 		return nil
@@ -142,10 +145,10 @@ func (su workSuite) permanentFailure(t *testing.T) {
 		database.Tasks.Add(t.Context(), task.New("k", task.Events, "bad", "bad"),
 			task.New("k", task.Events, "good", "good"), task.New("k", task.Events, "odd", 7)),
 	)
-	require.Equal(t, "no such address", su.state(t, database, task.Dead, "bad").Err)
-	su.state(t, database, task.Dead, "odd") // a payload of another type
-	su.state(t, database, task.Done, "good")
-	require.EqualValues(t, 1, tries.Load())
+	require.Equal(t, "no such address", su.waitForState(t, database, task.Dead, "bad").Err)
+	su.waitForState(t, database, task.Dead, "odd") // a payload of another type
+	su.waitForState(t, database, task.Done, "good")
+	require.EqualValues(t, 1, attempts.Load())
 }
 
 // failureAndPanicAreRetriedWithJitter checks that the first retry follows after 4 to 30
@@ -160,20 +163,20 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 		}
 		return errors.New("away")
 	}))
-	begun := time.Now()
+	start := time.Now()
 	for _, key := range []string{"away", "panic", "away-2", "away-3"} {
 		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, key, key)))
 	}
 	runTimes := map[time.Time]bool{}
 	for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
-		var r task.Record
-		require.Eventually(t, func() bool { r = su.state(t, database, task.Waiting, key); return r.Err != "" },
+		var record task.Record
+		require.Eventually(t, func() bool { record = su.waitForState(t, database, task.Waiting, key); return record.Err != "" },
 			20*time.Second, 20*time.Millisecond)
-		require.Equal(t, want, r.Err)
-		pause := r.RunAt.Sub(begun)
-		require.Greater(t, pause, 3900*time.Millisecond)
+		require.Equal(t, want, record.Err)
+		pause := record.RunAt.Sub(start)
+		require.Greater(t, pause, 3900*time.Millisecond) // 4 s, less the precision of timestamps
 		require.Less(t, pause, 30*time.Second)
-		runTimes[r.RunAt] = true
+		runTimes[record.RunAt] = true
 	}
 	require.Len(t, runTimes, 4, "retries are spread")
 }
@@ -183,11 +186,11 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 func (su workSuite) lastAttemptFails(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
-	h := task.Handle("k", task.Events, func(context.Context, string) error { return errors.New("away") })
-	h.Attempts = 1
-	su.startWorkers(t, database, queue, nil, h)
+	handler := task.Handle("k", task.Events, func(context.Context, string) error { return errors.New("away") })
+	handler.Attempts = 1
+	su.startWorkers(t, database, queue, nil, handler)
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, "a", "a")))
-	require.Equal(t, "away", su.state(t, database, task.Dead, "a").Err)
+	require.Equal(t, "away", su.waitForState(t, database, task.Dead, "a").Err)
 }
 
 // handlerIgnoresItsDeadline checks that handlers that never return do not block all workers of
@@ -197,21 +200,21 @@ func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 	database, queue := su.open(t)
 	release := make(chan struct{})
 	defer close(release)
-	h := task.Handle("k", task.Exports, func(_ context.Context, p string) error {
+	handler := task.Handle("k", task.Exports, func(_ context.Context, p string) error {
 		if p == "hangs" {
 			<-release
 		}
 		return nil
 	}).WithTimeout(200 * time.Millisecond)
-	h.Attempts = 1
-	su.startWorkers(t, database, queue, nil, h)
+	handler.Attempts = 1
+	su.startWorkers(t, database, queue, nil, handler)
 	for i := range task.Workers[task.Exports] {
 		require.NoError(t, database.Tasks.Add(t.Context(),
 			task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
 	}
-	require.Contains(t, su.state(t, database, task.Dead, "hangs-0").Err, "the handler ignores its deadline")
+	require.Contains(t, su.waitForState(t, database, task.Dead, "hangs-0").Err, "the handler ignores its deadline")
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Exports, "next", "next")))
-	su.state(t, database, task.Done, "next")
+	su.waitForState(t, database, task.Done, "next")
 }
 
 // referencesThatCannotBeEnqueued checks that tasks whose references the queue refuses at first
@@ -219,15 +222,15 @@ func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 func (su workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
-	var times [20]atomic.Int32
-	su.startWorkers(t, database, &failing{Queue: queue, left: 3}, nil,
-		task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil }))
-	for i := range times {
+	var executions [20]atomic.Int32
+	su.startWorkers(t, database, &failing{Queue: queue, remainingFailures: 3}, nil,
+		task.Handle("k", task.Events, func(_ context.Context, i int) error { executions[i].Add(1); return nil }))
+	for i := range executions {
 		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 	}
-	for i := range times {
-		su.state(t, database, task.Done, fmt.Sprint(i))
-		require.EqualValues(t, 1, times[i].Load())
+	for i := range executions {
+		su.waitForState(t, database, task.Done, fmt.Sprint(i))
+		require.EqualValues(t, 1, executions[i].Load())
 	}
 }
 
@@ -237,15 +240,15 @@ func (su workSuite) referencesDeliveredTwice(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
 	var times [100]atomic.Int32
-	h := task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil })
+	handler := task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil })
 	twice := doubling{queue}
-	su.startWorkers(t, database, twice, nil, h)
-	su.startWorkers(t, database, twice, nil, h)
+	su.startWorkers(t, database, twice, nil, handler)
+	su.startWorkers(t, database, twice, nil, handler)
 	for i := range times {
 		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 	}
 	for i := range times {
-		su.state(t, database, task.Done, fmt.Sprint(i))
+		su.waitForState(t, database, task.Done, fmt.Sprint(i))
 		require.EqualValues(t, 1, times[i].Load())
 	}
 }
@@ -263,7 +266,7 @@ func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 		stops = append(stops, su.startWorkers(t, database, queue, periodic))
 	}
 	key := "sweep:" + time.Now().UTC().Truncate(every).Format(time.RFC3339)
-	su.state(t, database, task.Done, key)
+	su.waitForState(t, database, task.Done, key)
 	// The other workers have stopped, so they change nothing after this.
 	for _, stop := range stops {
 		stop()
@@ -279,26 +282,26 @@ func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
 	t.Parallel()
 	database, queue := su.open(t)
-	begun := make(chan string, 2)
+	started := make(chan string, 2)
 	short := task.Handle("short", task.Events, func(ctx context.Context, _ string) error {
-		begun <- "short"
+		started <- "short"
 		<-time.After(300 * time.Millisecond)
 		return ctx.Err()
 	})
 	long := task.Handle("long", task.Exports, func(ctx context.Context, _ string) error {
-		begun <- "long"
+		started <- "long"
 		<-ctx.Done()
 		return ctx.Err()
 	}).WithTimeout(time.Hour)
 	stop := su.startWorkers(t, database, queue, nil, short, long)
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("short", task.Events, "short", ""),
 		task.New("long", task.Exports, "long", "")))
-	<-begun
-	<-begun
+	<-started
+	<-started
 	stop()
-	su.state(t, database, task.Done, "short")
-	back := su.state(t, database, task.Waiting, "long")
-	require.False(t, back.RunAt.After(time.Now()), "another may begin at once")
+	su.waitForState(t, database, task.Done, "short")
+	returned := su.waitForState(t, database, task.Waiting, "long")
+	require.False(t, returned.RunAt.After(time.Now()), "another process can start the task at once")
 }
 
 // failing is a queue whose first calls to Enqueue fail.
@@ -306,17 +309,17 @@ type failing struct {
 	task.Queue
 
 	mu sync.Mutex
-	// The number of calls that still fail.
-	left int
+	// remainingFailures is the number of calls that still fail.
+	remainingFailures int
 }
 
 // Enqueue implements task.Queue.
 func (q *failing) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	q.mu.Lock()
-	q.left--
-	failed := q.left >= 0
+	q.remainingFailures--
+	fails := q.remainingFailures >= 0
 	q.mu.Unlock()
-	if failed {
+	if fails {
 		return errors.New("unavailable")
 	}
 	return q.Queue.Enqueue(ctx, refs...)

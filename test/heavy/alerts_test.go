@@ -275,7 +275,7 @@ func newLargeServer(t *testing.T) *alertServer {
 	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
 	server := &alertServer{testServer: newTestServer(t)}
 	var err error
-	server.db, err = pgx.Connect(t.Context(), server.pg.URL)
+	server.db, err = pgx.Connect(t.Context(), server.postgres.URL)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.db.Close(t.Context()) })
 	return server
@@ -327,13 +327,13 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 	server := newAlertStage(t)
 	since := time.Now().UTC().Truncate(time.Microsecond)
 	before, begun := server.peak(), time.Now()
-	log, err := server.pg.Log()
+	log, err := server.postgres.Log()
 	require.NoError(t, err)
 	server.post(newListings)
 	posted := time.Since(begun)
 	server.waitIdle()
 	took := time.Since(begun)
-	all, err := server.pg.Log()
+	all, err := server.postgres.Log()
 	require.NoError(t, err)
 	asked, pages := 0, 0
 	for line := range bytes.Lines(all[len(log):]) {

@@ -108,7 +108,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	for i := range 30 { // a row for each day of the chart
 		kit.Exec(
 			t,
-			server.pg.URL,
+			server.postgres.URL,
 			fmt.Sprintf("INSERT INTO app_usage (app_id, day, requests, errors) VALUES ('%s', '%s', %d, %d) ON CONFLICT DO NOTHING",
 				app, time.Now().UTC().AddDate(0, 0, -i-1).Format(time.DateOnly), 1000+i*300, 10+i*7),
 		)

@@ -72,10 +72,12 @@ func TestTypeScriptClient_MainJob(t *testing.T) {
 func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
 	server := newTestServer(t)
 	node := kit.Tool(t, "node")
-	// OAuth clients require that the server's address is its issuer.
-	server.env = []string{"LOCUM_HTTP_ADDR=" + kit.Address(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"}
-	server.env = append(server.env,
-		"LOCUM_HTTP_PUBLIC_URL=http://"+strings.TrimPrefix(server.env[0], "LOCUM_HTTP_ADDR="))
+	address := kit.Address(t)
+	server.env = []string{
+		"LOCUM_HTTP_ADDR=" + address,
+		"LOCUM_HTTP_PUBLIC_URL=http://" + address, // OAuth clients require that it is the issuer
+		"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true",
+	}
 	server.serve()
 	p := newNPMPackage(t, server, "../developer-client")
 	document, err := server.command("openapi", "developer").Output()
@@ -105,39 +107,42 @@ func (p *npmPackage) runWithBrowsers(t *testing.T, name string, args ...string) 
 	require.NoError(t, err)
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
-	var complaint, output strings.Builder
-	cmd.Stderr = &complaint
+	var stderr, output strings.Builder
+	cmd.Stderr = &stderr
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if visit := strings.Fields(lines.Text()); len(visit) == 4 && visit[0] == "visit" {
-			_, err := io.WriteString(in, p.server.grantConsent(t, visit[1], visit[2], visit[3])+"\n")
+			email, password, page := visit[1], visit[2], visit[3]
+			_, err := io.WriteString(in, p.server.grantConsent(t, email, password, page)+"\n")
 			require.NoError(t, err)
 			continue
 		}
 		output.WriteString(lines.Text() + "\n")
 	}
-	require.NoError(t, cmd.Wait(), "%s%s", output.String(), complaint.String())
+	require.NoError(t, cmd.Wait(), "%s%s", output.String(), stderr.String())
 	return output.String()
 }
 
-// grantConsent signs in with a new browser if the page requires it, consents if
-// it has to, and returns where the browser is redirected.
+// grantConsent opens the page with a new browser, which is redirected to the sign-in page, signs
+// in, consents unless the user has done so before, and returns where the browser is redirected.
 func (s *testServer) grantConsent(t *testing.T, email, password, page string) string {
 	t.Helper()
-	b, path := kit.NewBrowser(t, s.url, ""), strings.TrimPrefix(page, s.url)
-	asked := b.Open(http.MethodGet, path, nil)
-	signIn, err := url.Parse(asked.Header.Get("Location"))
+	const noProxy = "" // the server sees the address of the connection
+	browser := kit.NewBrowser(t, s.url, noProxy)
+	path := strings.TrimPrefix(page, s.url)
+	signedOut := browser.Open(http.MethodGet, path, nil)
+	signIn, err := url.Parse(signedOut.Header.Get("Location"))
 	require.NoError(t, err)
-	require.Equal(t, "/developers/sign-in", signIn.Path, asked.Text)
+	require.Equal(t, "/developers/sign-in", signIn.Path, signedOut.Text)
 	require.Equal(t, path, signIn.Query().Get("next"))
-	signedIn := b.SignIn(email, password)
+	signedIn := browser.SignIn(email, password)
 	require.Equal(t, http.StatusSeeOther, signedIn.Status, signedIn.Text)
-	answer := b.Open(http.MethodGet, path, nil)
-	if answer.Status == http.StatusOK {
-		answer = b.Decide(path, "allow", answer.Secret(t))
+	consent := browser.Open(http.MethodGet, path, nil)
+	if consent.Status == http.StatusOK {
+		consent = browser.Decide(path, "allow", consent.Secret(t))
 	}
-	require.Equal(t, http.StatusSeeOther, answer.Status, answer.Text)
-	return answer.Header.Get("Location")
+	require.Equal(t, http.StatusSeeOther, consent.Status, consent.Text)
+	return consent.Header.Get("Location")
 }

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// exported is the number of applications in the export.
-	exported = 200_000
-	// exportMemory is the most additional memory that the server may use while
-	// it writes and sends the exports.
-	exportMemory = 64 << 20
+	// exportedApplications is the number of applications in the export.
+	exportedApplications = 200_000
+	// maxExportMemory is the maximum additional memory of the server while it writes and sends
+	// the export.
+	maxExportMemory = 64 << 20
 )
 
 // TestExport_WorkerKilled_FileIsComplete checks that an export whose process was killed
@@ -36,23 +36,23 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	})["id"].(string)
 	server.exec(`INSERT INTO users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)
 		SELECT md5('user' || n)::uuid, 'seeker' || n || '@example.org', 'seeker' || n || '@example.org', 'Seeker ' || n, 'jobseeker', 'active', 'none', now(), now(), 1
-		FROM generate_series(1, $1::int) n`, exported)
+		FROM generate_series(1, $1::int) n`, exportedApplications)
 	server.exec(
 		`INSERT INTO applications (id, listing_id, organization_id, applicant_id, status, tracker, tracker_color, cover_letter, answers, applied_at, changed_at)
 		SELECT md5('application' || n)::uuid, l.id, l.organization_id, md5('user' || n)::uuid, 'pending', '', '', repeat('Dear all ', 50), '[]', now(), now()
 		FROM generate_series(1, $1::int) n, listings l WHERE l.id = $2`,
-		exported,
+		exportedApplications,
 		listing,
 	)
 	server.exec("ANALYZE")
 
 	id := server.call("POST", "/api/employers/exports", map[string]any{"kind": "applications"})["id"].(string)
 	state := func() map[string]any { return server.call("GET", "/api/employers/exports/"+id, nil) }
-	require.Eventually(t, func() bool { return state()["rowsDone"].(float64) > exported/10 }, time.Minute,
+	require.Eventually(t, func() bool { return state()["rowsDone"].(float64) > exportedApplications/10 }, time.Minute,
 		5*time.Millisecond)
 	halfway := state()
 	require.Equal(t, "running", halfway["status"])
-	require.EqualValues(t, exported, halfway["rowsTotal"])
+	require.EqualValues(t, exportedApplications, halfway["rowsTotal"])
 	require.Nil(t, halfway["url"])
 	server.kill()
 	files, err := filepath.Glob(filepath.Join(server.dir, "data/files/exports/*/*"))
@@ -60,11 +60,12 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	require.Empty(t, files, "an incomplete export cannot be downloaded")
 
 	server.up()
-	before, begun := server.peak(), time.Now()
+	peakBefore := server.peak()
+	restarted := time.Now()
 	require.Eventually(t, func() bool { return state()["status"] == "completed" }, 3*time.Minute, 50*time.Millisecond)
 	done := state()
-	require.EqualValues(t, exported, done["rowsDone"])
-	t.Logf("%d rows, %s after the restart", exported, time.Since(begun).Round(time.Second/10))
+	require.EqualValues(t, exportedApplications, done["rowsDone"])
+	t.Logf("%d rows, %s after the restart", exportedApplications, time.Since(restarted).Round(time.Second/10))
 
 	link := regexp.MustCompile(`^https?://[^/]+`).ReplaceAllString(done["url"].(string), server.url)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
@@ -75,7 +76,7 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	require.Equal(t, 200, response.StatusCode)
 	table := csv.NewReader(response.Body)
 	table.ReuseRecord = true
-	seen := make(map[string]bool, exported)
+	seen := make(map[string]bool, exportedApplications)
 	for n := 0; ; n++ {
 		row, err := table.Read()
 		if err == io.EOF {
@@ -90,13 +91,13 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 			require.NotEmpty(t, row[4])
 		}
 	}
-	require.Len(t, seen, exported)
-	grown := server.peak() - before
-	t.Logf("%d MiB of memory for it", grown>>20)
-	require.Less(t, grown, exportMemory)
+	require.Len(t, seen, exportedApplications)
+	additionalMemory := server.peak() - peakBefore
+	t.Logf("%d MiB of additional memory", additionalMemory>>20)
+	require.Less(t, additionalMemory, maxExportMemory)
 
-	// Exactly one e-mail says that the export is ready, although it was begun twice.
-	ready := func() (n int) {
+	// The user gets one e-mail, although the export was started twice.
+	countReadyMails := func() (n int) {
 		mails, err := filepath.Glob(filepath.Join(server.dir, "data/mail/*"))
 		require.NoError(t, err)
 		for _, path := range mails {
@@ -108,5 +109,5 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 		}
 		return n
 	}
-	require.Eventually(t, func() bool { return ready() == 1 }, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return countReadyMails() == 1 }, time.Minute, 50*time.Millisecond)
 }

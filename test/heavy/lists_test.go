@@ -74,12 +74,12 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	// rows.
 	kit.Exec(
 		t,
-		server.pg.URL,
+		server.postgres.URL,
 		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET session_preload_libraries = ''auto_explain''', current_database());
 		EXECUTE format('ALTER DATABASE %I SET enable_seqscan = off', current_database());
 		EXECUTE format('ALTER DATABASE %I SET auto_explain.log_min_duration = 0', current_database()); END $$`,
 	)
-	before, err := server.pg.Log()
+	before, err := server.postgres.Log()
 	require.NoError(t, err)
 	server.up()
 	listing, application := "", ""
@@ -116,7 +116,7 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 		}
 		require.Equal(t, 200, server.status("GET", path), path)
 	}
-	log, err := server.pg.Log()
+	log, err := server.postgres.Log()
 	require.NoError(t, err)
 	plans := bytes.Split(log[len(before):], []byte("LOG:  duration:"))
 	require.Greater(t, len(plans), 100, "the log contains the plans")

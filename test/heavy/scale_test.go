@@ -27,11 +27,11 @@ var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 
 // testServer is the built program with its own Postgres.
 type testServer struct {
-	t   *testing.T
-	pg  *services.Server
-	dir string
-	url string
-	env []string // settings in addition to those of command
+	t        *testing.T
+	postgres *services.Server
+	dir      string // of the program and its files
+	url      string
+	env      []string // settings in addition to those of command
 }
 
 // skipUnlessHeavy skips the test in ordinary runs.
@@ -55,10 +55,10 @@ func skipUnlessBench(t *testing.T) {
 func newTestServer(t *testing.T) *testServer {
 	t.Helper()
 	skipUnlessHeavy(t)
-	server := &testServer{t: t, pg: kit.OwnPostgres(t), dir: t.TempDir()}
-	out, err := exec.Command("go", "build", "-o", filepath.Join(server.dir, "locum"),
-		"github.com/locumhq/locum/bootstrap/cmd/locum").
-		CombinedOutput()
+	server := &testServer{t: t, postgres: kit.OwnPostgres(t), dir: t.TempDir()}
+	build := exec.Command("go", "build", "-o", filepath.Join(server.dir, "locum"),
+		"github.com/locumhq/locum/bootstrap/cmd/locum")
+	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	server.run("migrate", "up")
 	return server
@@ -68,9 +68,15 @@ func newTestServer(t *testing.T) *testServer {
 // off, because tests measure or repeat them.
 func (s *testServer) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.dir, "locum"), args...)
-	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "LOCUM_DATABASE_URL="+s.pg.URL,
-		"LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_DRAIN=10ms", "LOCUM_LIMITS_SEARCH_CPU=0",
-		"LOCUM_LIMITS_SEARCH_TIMEOUT=10s", "LOCUM_LOG_LEVEL=error")
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(),
+		"LOCUM_DATABASE_URL="+s.postgres.URL,
+		"LOCUM_HTTP_ADDR=127.0.0.1:0",
+		"LOCUM_HTTP_DRAIN=10ms",
+		"LOCUM_LIMITS_SEARCH_CPU=0",
+		"LOCUM_LIMITS_SEARCH_TIMEOUT=10s",
+		"LOCUM_LOG_LEVEL=error",
+	)
 	cmd.Env = append(cmd.Env, s.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
@@ -87,7 +93,10 @@ func (s *testServer) run(args ...string) {
 func (s *testServer) serve() {
 	s.t.Helper()
 	cmd := s.startServer()
-	s.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
 }
 
 // startServer starts a server that the caller stops.
@@ -141,9 +150,9 @@ func (s *testServer) request(method, path, body, name string) []any {
 // with much data takes at most 90 seconds for 100,000 listings, and that these can be searched.
 func TestSeed_100000Listings_InTime(t *testing.T) {
 	server := newTestServer(t)
-	begun := time.Now()
+	start := time.Now()
 	server.run("seed", "--listings", "100000")
-	took := time.Since(begun)
+	took := time.Since(start)
 	t.Logf("seeded 100,000 listings in %s", took.Round(time.Second/10))
 	require.Less(t, took, 90*time.Second)
 	server.serve()
