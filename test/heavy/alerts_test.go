@@ -26,12 +26,10 @@ const (
 	newListings   = 1_000
 	// mailedUsers are users with one saved search and an address.
 	mailedUsers = 1_000
-	// alertMemory is the most additional memory that the server may use during
-	// the matching.
-	alertMemory = 200 << 20
-	// alertCPU is the most CPU time that a new listing may take: ten times what
-	// make bench measures.
-	alertCPU = 60 * time.Millisecond
+	// maxAlertMemory is the maximum additional memory of the server during the matching.
+	maxAlertMemory = 200 << 20
+	// maxAlertCPU is the maximum CPU time of a new listing: ten times what make bench measures.
+	maxAlertCPU = 60 * time.Millisecond
 )
 
 var (
@@ -101,23 +99,23 @@ var (
 	contracts = []string{"", "", "", "permanent", "temporary", "contract"}
 )
 
-// alertServer is a server with 100,000 saved searches. cmd is its process, db a connection to
-// its database, and token the access token of call.
+// alertServer is a server whose process can be killed, with a connection to its database.
 type alertServer struct {
 	*testServer
 	db    *pgx.Conn
-	cmd   *exec.Cmd
-	token string
+	cmd   *exec.Cmd // its process
+	token string    // the access token of call and status, none if it is empty
 }
 
+// exec executes a statement on the database.
 func (s *alertServer) exec(sql string, args ...any) {
 	s.t.Helper()
 	_, err := s.db.Exec(s.t.Context(), sql, args...)
 	require.NoError(s.t, err, sql)
 }
 
-// ask returns the rows of a query, whose columns are the fields of T in order.
-func ask[T any](server *alertServer, sql string, args ...any) []T {
+// queryRows returns the rows of a query, whose columns are the fields of T in order.
+func queryRows[T any](server *alertServer, sql string, args ...any) []T {
 	server.t.Helper()
 	rows, err := server.db.Query(server.t.Context(), sql, args...)
 	require.NoError(server.t, err)
@@ -281,41 +279,51 @@ func newLargeServer(t *testing.T) *alertServer {
 	return server
 }
 
-// employer registers an employer and returns the access token.
-func (s *alertServer) employer() string {
+// registerEmployer registers an employer and returns the access token.
+func (s *alertServer) registerEmployer() string {
 	s.t.Helper()
-	made := s.call("POST", "/api/auth/register-employer",
-		map[string]any{"email": "boss@example.org", "password": "Corr3ct-horse", "name": "Boss", "companyName": "St Brigid's"})
-	return made["accessToken"].(string)
-}
-
-// newAlertStage returns a running server with 2,000 listings and 100,000 saved searches, of
-// which 1,000 send e-mail. It also makes PostgreSQL log every statement.
-func newAlertStage(t *testing.T) *alertServer {
-	t.Helper()
-	server := newLargeServer(t)
-	server.run("seed", "--listings", "2000")
-	server.exec("SELECT setseed(0.5)")
-	pick := func(of string) string {
-		return "($" + of + "::text[])[1 + floor(random() * cardinality($" + of + "::text[]))::int]"
-	}
-	server.exec(`INSERT INTO saved_searches (id, user_id, name, query, location, contract_type, email_alerts, created_at)
-		SELECT gen_random_uuid(), md5('user' || CASE WHEN n <= `+strconv.Itoa(mailedUsers)+` THEN n ELSE `+strconv.Itoa(mailedUsers)+` + n / 50 END)::uuid, 'Search ' || n,
-			`+pick("1")+`, `+pick("2")+`, `+pick("3")+`, n <= `+strconv.Itoa(mailedUsers)+`, now() FROM generate_series(1, `+strconv.Itoa(savedSearches)+`) n`, trades, towns, contracts)
-	server.exec(`INSERT INTO users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)
-		SELECT md5('user' || n)::uuid, 'seeker' || n || '@example.org', 'seeker' || n || '@example.org', 'Seeker', 'jobseeker', 'active', 'none', now(), now(), 1
-		FROM generate_series(1, ` + strconv.Itoa(mailedUsers) + `) n`)
-	server.exec("ANALYZE")
-	server.exec(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET log_statement = ''all''', current_database());
-		EXECUTE format('ALTER DATABASE %I SET log_parameter_max_length = 0', current_database()); END $$`)
-	server.up()
-	t.Cleanup(func() { _ = server.cmd.Process.Kill(); _ = server.cmd.Wait() })
-	server.token = server.call("POST", "/api/auth/register-employer", map[string]any{
+	created := s.call("POST", "/api/auth/register-employer", map[string]any{
 		"email":       "boss@example.org",
 		"password":    "Corr3ct-horse",
 		"name":        "Boss",
 		"companyName": "St Brigid's",
-	})["accessToken"].(string)
+	})
+	return created["accessToken"].(string)
+}
+
+// newServerWithSearches returns a running server with 2,000 listings and 100,000 saved searches, of
+// which 1,000 send e-mail. It also makes PostgreSQL log every statement.
+func newServerWithSearches(t *testing.T) *alertServer {
+	t.Helper()
+	server := newLargeServer(t)
+	server.run("seed", "--listings", "2000")
+	server.exec("SELECT setseed(0.5)")
+	// pick returns an SQL expression for a random element of the array parameter.
+	pick := func(parameter string) string {
+		array := parameter + "::text[]"
+		return "(" + array + ")[1 + floor(random() * cardinality(" + array + "))::int]"
+	}
+	// The first users have one search each, the others fifty.
+	server.exec(`
+		INSERT INTO saved_searches (id, user_id, name, query, location, contract_type, email_alerts, created_at)
+		SELECT gen_random_uuid(), md5('user' || CASE WHEN n <= $4 THEN n ELSE $4 + n / 50 END)::uuid, 'Search ' || n,
+			`+pick("$1")+`, `+pick("$2")+`, `+pick("$3")+`, n <= $4, now()
+		FROM generate_series(1, $5::int) n`,
+		trades, towns, contracts, mailedUsers, savedSearches)
+	server.exec(`
+		INSERT INTO users (id, email, email_key, name, kind, status, password_hash, created_at, updated_at, version)
+		SELECT md5('user' || n)::uuid, 'seeker' || n || '@example.org', 'seeker' || n || '@example.org', 'Seeker',
+			'jobseeker', 'active', 'none', now(), now(), 1
+		FROM generate_series(1, $1::int) n`, mailedUsers)
+	server.exec("ANALYZE")
+	server.exec(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET log_statement = ''all''', current_database());
+		EXECUTE format('ALTER DATABASE %I SET log_parameter_max_length = 0', current_database()); END $$`)
+	server.up()
+	t.Cleanup(func() {
+		_ = server.cmd.Process.Kill()
+		_ = server.cmd.Wait()
+	})
+	server.token = server.registerEmployer()
 	return server
 }
 
@@ -324,92 +332,107 @@ func newAlertStage(t *testing.T) *alertServer {
 // the public search finds, and that neither a match nor an e-mail is lost or changed when the
 // server is killed during the matching and during the sending.
 func TestAlerts_100000Searches_1000Listings(t *testing.T) {
-	server := newAlertStage(t)
+	server := newServerWithSearches(t)
 	since := time.Now().UTC().Truncate(time.Microsecond)
-	before, begun := server.peak(), time.Now()
-	log, err := server.postgres.Log()
+	// The steps depend on each other: each one changes the database for the next.
+	server.matchWithinBounds()
+	server.requireSameAsSearch(since)
+	server.killWhileMatching()
+	server.requireSameAsSearch(since)
+	server.killWhileMailing()
+	server.requireDigests()
+}
+
+// matchWithinBounds posts the new listings, waits until they are matched, and checks the memory and
+// the number of statements that this takes.
+func (s *alertServer) matchWithinBounds() {
+	t := s.t
+	t.Helper()
+	peakBefore := s.peak()
+	logBefore, err := s.postgres.Log()
 	require.NoError(t, err)
-	server.post(newListings)
-	posted := time.Since(begun)
-	server.waitIdle()
-	took := time.Since(begun)
-	all, err := server.postgres.Log()
+	start := time.Now()
+	s.post(newListings)
+	postedAfter := time.Since(start)
+	s.waitIdle()
+	matchedAfter := time.Since(start)
+	log, err := s.postgres.Log()
 	require.NoError(t, err)
-	asked, pages := 0, 0
-	for line := range bytes.Lines(all[len(log):]) {
+	statements, pages := 0, 0
+	for line := range bytes.Lines(log[len(logBefore):]) {
 		if bytes.Contains(line, []byte("LOG:  execute")) || bytes.Contains(line, []byte("LOG:  statement")) {
-			asked++
+			statements++
 			if bytes.Contains(line, []byte(`FROM "saved_searches"`)) {
 				pages++
 			}
 		}
 	}
-	matches := server.count("SELECT count(*) FROM search_matches")
-	t.Logf(
-		"%d listings posted in %s, matched with %d searches after %s: %d matches, %d pages of searches, %d statements altogether, %d MiB more memory at the most",
-		newListings,
-		posted.Round(time.Second/10),
-		savedSearches,
-		took.Round(time.Second/10),
-		matches,
-		pages,
-		asked,
-		(server.peak()-before)>>20,
-	)
+	matches := s.countMatches()
+	additionalMemory := s.peak() - peakBefore
+	t.Logf("%d listings posted in %s, matched with %d searches after %s: "+
+		"%d matches, %d pages of searches, %d statements, %d MiB of additional memory",
+		newListings, postedAfter.Round(time.Second/10), savedSearches, matchedAfter.Round(time.Second/10),
+		matches, pages, statements, additionalMemory>>20)
 	require.Greater(t, matches, 100_000)
 	require.Less(t, pages, savedSearches/100) // searches are read in pages, for many listings at a time
-	// asked counts all statements of the service: posting, events, pages of
-	// searches, blocks of matches, and a few statements for each mail.
-	require.Less(t, asked, savedSearches/4)
-	require.Less(t, server.peak()-before, alertMemory)
-
-	server.requireSameAsSearch(since)
-
-	// A day later, the next digest is due. The server is killed repeatedly while it matches.
-	server.exec("UPDATE seekers SET digest_after = now()")
-	for range 4 {
-		server.post(100)
-		seen := server.count("SELECT count(*) FROM search_matches")
-		require.Eventually(t,
-			func() bool { return server.count("SELECT count(*) FROM search_matches") > seen }, time.Minute,
-			5*time.Millisecond)
-		server.kill()
-		server.up()
-	}
-	server.waitIdle()
-	server.requireSameAsSearch(since)
-	// Another day later, the server is killed while it sends e-mail.
-	server.post(100)
-	server.waitIdle()
-	server.exec("UPDATE seekers SET digest_after = now()")
-	for range 3 {
-		mails := server.mailed()
-		require.Eventually(t, func() bool {
-			return server.mailed() > mails || server.count("SELECT count(*) FROM seekers WHERE digest_waiting") == 0
-		}, 2*time.Minute, 2*time.Millisecond)
-		server.kill()
-		server.up()
-	}
-	server.waitIdle()
-	server.requireDigests()
+	// The statements include those for posting, events, pages of searches, blocks of matches, and
+	// a few for each mail.
+	require.Less(t, statements, savedSearches/4)
+	require.Less(t, additionalMemory, maxAlertMemory)
 }
+
+// killWhileMatching makes the next digests due, as a day later, posts listings, and kills the
+// server repeatedly while it matches them.
+func (s *alertServer) killWhileMatching() {
+	s.t.Helper()
+	s.exec("UPDATE seekers SET digest_after = now()")
+	for range 4 {
+		s.post(100)
+		before := s.countMatches()
+		require.Eventually(s.t, func() bool { return s.countMatches() > before }, time.Minute, 5*time.Millisecond)
+		s.kill()
+		s.up()
+	}
+	s.waitIdle()
+}
+
+// killWhileMailing posts listings, makes the next digests due, as a day later, and kills the server
+// repeatedly while it sends e-mail.
+func (s *alertServer) killWhileMailing() {
+	s.t.Helper()
+	s.post(100)
+	s.waitIdle()
+	s.exec("UPDATE seekers SET digest_after = now()")
+	for range 3 {
+		before := s.countMails()
+		require.Eventually(s.t, func() bool {
+			return s.countMails() > before || s.count("SELECT count(*) FROM seekers WHERE digest_waiting") == 0
+		}, 2*time.Minute, 2*time.Millisecond)
+		s.kill()
+		s.up()
+	}
+	s.waitIdle()
+}
+
+// countMatches returns the number of stored matches.
+func (s *alertServer) countMatches() int { return s.count("SELECT count(*) FROM search_matches") }
 
 // TestAlerts_NewListings_CPUTime checks the CPU time for posting, indexing and matching a new
 // listing that few searches match. The first 100 listings fill caches.
 func TestAlerts_NewListings_CPUTime(t *testing.T) {
-	server := newAlertStage(t)
+	server := newServerWithSearches(t)
 	server.post(100)
 	server.waitIdle()
-	before := server.cpu()
+	cpuBefore := server.cpu()
 	jobs := make([]map[string]any, 64)
 	for i := range jobs {
 		jobs[i] = map[string]any{"title": "Perfusionist", "location": "Carlisle", "description": "The team works in theatres."}
 	}
 	require.Len(t, server.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})["created"], len(jobs))
 	server.waitIdle()
-	each := (server.cpu() - before) / time.Duration(len(jobs))
-	t.Logf("%s for a new listing, posting and indexing it included", each.Round(time.Millisecond/10))
-	require.Less(t, each, alertCPU)
+	perListing := (server.cpu() - cpuBefore) / time.Duration(len(jobs))
+	t.Logf("%s for a new listing, posting and indexing it included", perListing.Round(time.Millisecond/10))
+	require.Less(t, perListing, maxAlertCPU)
 }
 
 // cpu returns the CPU time that the server has used.
@@ -432,16 +455,17 @@ func (s *alertServer) cpu() time.Duration {
 func (s *alertServer) requireSameAsSearch(since time.Time) {
 	s.t.Helper()
 	type search struct{ ID, Query, Location, Contract string }
-	for _, q := range ask[search](s,
-		"SELECT DISTINCT ON (query, location, contract_type) id::text, query, location, contract_type FROM saved_searches ORDER BY query, location, contract_type LIMIT 400 OFFSET 300") {
-		type found struct{ ID string }
+	for _, saved := range queryRows[search](s, `
+		SELECT DISTINCT ON (query, location, contract_type) id::text, query, location, contract_type FROM saved_searches
+		ORDER BY query, location, contract_type LIMIT 400 OFFSET 300`) {
+		type match struct{ ListingID string }
 		matched := []string{}
-		for _, m := range ask[found](s,
-			"SELECT listing_id::text FROM search_matches WHERE search_id = $1 ORDER BY listing_id::text", q.ID) {
-			matched = append(matched, m.ID)
+		for _, m := range queryRows[match](s,
+			"SELECT listing_id::text FROM search_matches WHERE search_id = $1 ORDER BY listing_id::text", saved.ID) {
+			matched = append(matched, m.ListingID)
 		}
-		searched := append([]string{}, s.find(q.Query, q.Location, q.Contract, since)...)
-		require.Equal(s.t, searched, matched, "%+v", q)
+		found := append([]string{}, s.find(saved.Query, saved.Location, saved.Contract, since)...) // not nil
+		require.Equal(s.t, found, matched, "%+v", saved)
 	}
 	require.Zero(
 		s.t,
@@ -458,8 +482,8 @@ func (s *alertServer) mails() []string {
 	return names
 }
 
-// mailed returns the number of e-mails that were sent.
-func (s *alertServer) mailed() int { return len(s.mails()) }
+// countMails returns the number of e-mails that were sent.
+func (s *alertServer) countMails() int { return len(s.mails()) }
 
 var (
 	// messageID matches the id of a digest, and jobLink that of a listing in its text.
@@ -487,14 +511,14 @@ func (s *alertServer) requireDigests() {
 		for _, m := range jobLink.FindAllStringSubmatch(text, -1) {
 			jobs[m[1]] = true
 		}
-		if again, ok := mailed[id[1]]; ok {
-			require.Equal(s.t, again, jobs, "a repeated mail has the same id")
+		if previous, isRepeated := mailed[id[1]]; isRepeated {
+			require.Equal(s.t, previous, jobs, "a repeated mail has the same jobs")
 		}
 		mailed[id[1]] = jobs
 	}
 	type match struct{ Digest, Listing string }
 	digests := map[string]map[string]bool{}
-	for _, m := range ask[match](s, "SELECT digest_id::text, listing_id::text FROM search_matches WHERE email") {
+	for _, m := range queryRows[match](s, "SELECT digest_id::text, listing_id::text FROM search_matches WHERE email") {
 		if digests[m.Digest] == nil {
 			digests[m.Digest] = map[string]bool{}
 		}

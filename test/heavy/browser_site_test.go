@@ -243,7 +243,7 @@ func showOnOtherSite(t *testing.T, server *testServer, hospital *hospitalSite) {
 	page.do(chromedp.WaitReady(chromedp.CSS(`iframe[title="Open jobs"]`)))
 	require.True(t, evaluate[bool](page, isLoaded))
 	require.Eventually(t,
-		func() bool { return strings.Contains(strings.Join(page.complaints(), "\n"), "frame-ancestors") },
+		func() bool { return strings.Contains(strings.Join(page.errors(), "\n"), "frame-ancestors") },
 		20*time.Second, 50*time.Millisecond)
 }
 

@@ -37,8 +37,8 @@ type browser struct {
 	// sources are the pages that checkPage has loaded again, by name, nil to collect none.
 	sources map[string]string
 
-	mu       sync.Mutex
-	complain []string // messages of the browser's console
+	mu           sync.Mutex
+	errorReports []string // messages of the browser's console
 }
 
 // newBrowser starts a browser. Pages are checked for accessibility unless axe is
@@ -69,12 +69,12 @@ func newBrowser(t *testing.T, site, axe string) *browser {
 		switch e := event.(type) {
 		case *log.EventEntryAdded:
 			if e.Entry.Level == log.EntryLevelError || e.Entry.Source == log.EntrySourceSecurity {
-				page.complain = append(page.complain, string(e.Entry.Source)+": "+e.Entry.Text+" "+e.Entry.URL)
+				page.errorReports = append(page.errorReports, string(e.Entry.Source)+": "+e.Entry.Text+" "+e.Entry.URL)
 			}
 		case *runtime.EventExceptionThrown:
-			page.complain = append(page.complain, e.ExceptionDetails.Text)
+			page.errorReports = append(page.errorReports, e.ExceptionDetails.Text)
 		case *runtime.EventConsoleAPICalled:
-			page.complain = append(page.complain, "console."+string(e.Type))
+			page.errorReports = append(page.errorReports, "console."+string(e.Type))
 		}
 	}))
 	_, err := chromedp.Call(ctx, log.Enable, cdp.Empty{})
@@ -83,27 +83,25 @@ func newBrowser(t *testing.T, site, axe string) *browser {
 }
 
 // requireNoErrors requires that the browser has reported no errors since the last check, except
-// for responses with the statuses, such as those of pages that list invalid fields.
-func (b *browser) requireNoErrors(mended ...string) {
+// for responses with the expected statuses, such as those of pages that list invalid fields.
+func (b *browser) requireNoErrors(expectedStatuses ...string) {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, output := range b.complain {
-		expected := false
-		for _, status := range mended {
-			expected = expected || strings.Contains(output, "Failed to load resource") && strings.Contains(output,
-				"status of "+status)
-		}
-		require.True(b.t, expected, output)
+	for _, report := range b.errorReports {
+		isExpected := slices.ContainsFunc(expectedStatuses, func(status string) bool {
+			return strings.Contains(report, "Failed to load resource") && strings.Contains(report, "status of "+status)
+		})
+		require.True(b.t, isExpected, report)
 	}
-	b.complain = nil
+	b.errorReports = nil
 }
 
-// complaints returns what the browser has reported since the last check.
-func (b *browser) complaints() []string {
+// errors returns what the browser has reported since the last check.
+func (b *browser) errors() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.complain)
+	return slices.Clone(b.errorReports)
 }
 
 // do executes the steps, such as clicks, within 20 seconds.
@@ -196,9 +194,9 @@ func (b *browser) waitForAddress(address string) {
 	defer again.Stop()
 	for deadline := time.Now().Add(20 * time.Second); ; <-again.C {
 		path := b.path()
-		there := path == address || strings.HasPrefix(path,
-			address) && strings.Contains(path[:min(len(address)+1, len(path))], "?")
-		if there && evaluate[string](b, "document.readyState") == "complete" {
+		rest, hasPrefix := strings.CutPrefix(path, address)
+		isThere := hasPrefix && (rest == "" || strings.HasPrefix(rest, "?") || strings.Contains(address, "?"))
+		if isThere && evaluate[string](b, "document.readyState") == "complete" {
 			return
 		}
 		require.True(b.t, time.Now().Before(deadline), "is at %s, not at %s\n%s", path, address, b.text())
@@ -226,37 +224,30 @@ func (b *browser) tabTo(selector string) {
 	b.t.Helper()
 	for range 80 {
 		b.key(kb.Tab)
-		require.True(b.t, evaluate[bool](b, `(() => { const e = document.activeElement; if (!e || e === document.body) return true;
-			const s = getComputedStyle(e); return e.matches(":focus-visible") && s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2; })()`), "the focus does not show")
+		require.True(b.t, evaluate[bool](b, `(() => {
+			const element = document.activeElement;
+			if (!element || element === document.body) return true;
+			const style = getComputedStyle(element);
+			return element.matches(":focus-visible") && style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+		})()`), "the focus is not visible")
 		if evaluate[bool](b,
 			`!!document.activeElement && document.activeElement.matches(`+strconv.Quote(selector)+`)`) {
 			return
 		}
 	}
-	require.Fail(b.t, "no way by the keyboard to "+selector)
+	require.Fail(b.t, "the Tab key does not reach "+selector)
 }
 
-// looks are the viewports and colour schemes in which pages are checked.
-var looks = []struct {
+// views are the viewports and colour schemes in which pages are checked.
+var views = []struct {
 	name, scheme string
 	width        int64
-}{{
-	name:   "light",
-	scheme: "light",
-	width:  1280,
-}, {
-	name:   "dark",
-	scheme: "dark",
-	width:  1280,
-}, {
-	name:   "narrow",
-	scheme: "light",
-	width:  320,
-}, {
-	name:   "narrow-dark",
-	scheme: "dark",
-	width:  320,
-}}
+}{
+	{name: "light", scheme: "light", width: 1280},
+	{name: "dark", scheme: "dark", width: 1280},
+	{name: "narrow", scheme: "light", width: 320},
+	{name: "narrow-dark", scheme: "dark", width: 320},
+}
 
 // checkPage checks the page in every viewport and colour scheme, and saves
 // screenshots if LOCUM_TEST_SCREENSHOTS names a folder.
@@ -268,7 +259,7 @@ func (b *browser) checkPage(name string) {
 	}
 	require.False(b.t, b.seen[name], name) // screenshots have the names of pages
 	b.seen[name] = true
-	for _, l := range looks {
+	for _, l := range views {
 		b.scheme(l.scheme)
 		b.do(chromedp.EmulateViewport(l.width, 800))
 		require.LessOrEqual(b.t, evaluate[int](b, "document.documentElement.scrollWidth"), int(l.width),
@@ -301,7 +292,7 @@ func (b *browser) validateSources() {
 func (b *browser) checkDarkScheme(name string) {
 	b.t.Helper()
 	b.scheme("dark")
-	for _, l := range looks {
+	for _, l := range views {
 		if l.scheme == "dark" {
 			b.do(chromedp.EmulateViewport(l.width, 800))
 			require.Empty(b.t, b.violations(`{type: "rule", values: ["color-contrast"]}`), "%s, %s", name, l.name)
@@ -380,19 +371,24 @@ func site(t *testing.T) *testServer {
 // OAuth client, or a receiver of webhooks.
 type callbackServer struct {
 	*httptest.Server
-	t    *testing.T
-	mu   sync.Mutex
-	came []callback
+	t        *testing.T
+	mu       sync.Mutex
+	received []callback
 }
 
-// waitFor waits until n requests have arrived.
-func (e *callbackServer) waitFor(n int) []callback {
-	require.Eventually(e.t, func() bool { e.mu.Lock(); defer e.mu.Unlock(); return len(e.came) >= n }, 20*time.Second,
-		20*time.Millisecond)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	require.Len(e.t, e.came, n)
-	return slices.Clone(e.came)
+// requests returns the requests so far.
+func (s *callbackServer) requests() []callback {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.received)
+}
+
+// waitFor waits until n requests have arrived, and requires that there are no more.
+func (s *callbackServer) waitFor(n int) []callback {
+	require.Eventually(s.t, func() bool { return len(s.requests()) >= n }, 20*time.Second, 20*time.Millisecond)
+	received := s.requests()
+	require.Len(s.t, received, n)
+	return received
 }
 
 // callback is a request with its body.
@@ -401,23 +397,23 @@ type callback struct {
 	body []byte
 }
 
-// newElsewhere starts a callbackServer. answer returns the status of each response.
-func newElsewhere(t *testing.T, answer func(r callback) int) *callbackServer {
+// newCallbackServer starts a callbackServer. respond returns the status of each response.
+func newCallbackServer(t *testing.T, respond func(r callback) int) *callbackServer {
 	t.Helper()
-	e := &callbackServer{t: t}
-	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := &callbackServer{t: t}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		c := callback{r, body}
-		status := answer(c)
-		e.mu.Lock()
-		e.came = append(e.came, c)
-		e.mu.Unlock()
+		request := callback{r, body}
+		status := respond(request)
+		s.mu.Lock()
+		s.received = append(s.received, request)
+		s.mu.Unlock()
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(status)
 		if status == http.StatusOK {
 			_, _ = w.Write([]byte(`<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>Back</title><p>Thanks`))
 		}
 	}))
-	t.Cleanup(e.Close)
-	return e
+	t.Cleanup(s.Close)
+	return s
 }

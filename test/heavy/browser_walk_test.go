@@ -59,14 +59,14 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	answers.Store(http.StatusOK)
 	// The receiver accepts only deliveries with a valid signature. answers is its status for
 	// them.
-	receiver := newElsewhere(t, func(c callback) int {
+	receiver := newCallbackServer(t, func(c callback) int {
 		if v, err := standardwebhooks.NewWebhook(secret.Load().(string)); err != nil || v.Verify(c.body,
 			c.Header) != nil {
 			return http.StatusUnauthorized
 		}
 		return int(answers.Load())
 	})
-	client := newElsewhere(t, func(callback) int { return http.StatusOK })
+	client := newCallbackServer(t, func(callback) int { return http.StatusOK })
 
 	page.open("/developers")
 	page.waitForAddress("/developers/sign-in?next=%2Fdevelopers")

@@ -29,7 +29,7 @@ func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 	server := newLargeServer(t)
 	server.up()
 	t.Cleanup(server.kill)
-	server.token = server.employer()
+	server.token = server.registerEmployer()
 	server.exec(
 		`INSERT INTO listings (id, organization_id, open, remote, posted_at, application_deadline, salary_min, salary_max, created_at, updated_at, version, contract_type, employment_type,
 			country, nation, region, city, place_kind, status, salary_currency, salary_period, specialty, title, company, department, location,

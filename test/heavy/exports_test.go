@@ -29,7 +29,7 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	server := newLargeServer(t)
 	server.up()
 	t.Cleanup(server.kill)
-	server.token = server.employer()
+	server.token = server.registerEmployer()
 	listing := server.call("POST", "/api/employers/jobs", map[string]any{
 		"title":       "=cmd|' /C calc'!A0",
 		"description": "Days and nights on a ward.",

@@ -34,7 +34,7 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	server := newLargeServer(t)
 	server.up()
 	t.Cleanup(server.kill)
-	employer := server.employer()
+	employer := server.registerEmployer()
 	seeker := server.call("POST", "/api/auth/register", map[string]any{
 		"email":    "seeker@example.org",
 		"password": "Corr3ct-horse",
@@ -79,7 +79,7 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 		EXECUTE format('ALTER DATABASE %I SET enable_seqscan = off', current_database());
 		EXECUTE format('ALTER DATABASE %I SET auto_explain.log_min_duration = 0', current_database()); END $$`,
 	)
-	before, err := server.postgres.Log()
+	logBefore, err := server.postgres.Log()
 	require.NoError(t, err)
 	server.up()
 	listing, application := "", ""
@@ -118,7 +118,7 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	}
 	log, err := server.postgres.Log()
 	require.NoError(t, err)
-	plans := bytes.Split(log[len(before):], []byte("LOG:  duration:"))
+	plans := bytes.Split(log[len(logBefore):], []byte("LOG:  duration:"))
 	require.Greater(t, len(plans), 100, "the log contains the plans")
 	for _, plan := range plans {
 		require.NotRegexp(t, largeTables, string(plan))

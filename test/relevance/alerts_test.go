@@ -26,10 +26,10 @@ func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 	companies := organizations{}
 	svc := newListings(t, companies)
 	var ids []string
-	for _, e := range board.employers {
+	for _, employer := range board.employers {
 		id := stores.NewID()
-		companies[id] = e.name
-		adverts := slices.DeleteFunc(slices.Clone(board.adverts), func(a *advert) bool { return a.employer != e })
+		companies[id] = employer.name
+		adverts := slices.DeleteFunc(slices.Clone(board.adverts), func(a *advert) bool { return a.employer != employer })
 		for part := range slices.Chunk(adverts, listings.MaxBatch) {
 			ids = append(ids, create(t, svc, id, part)...)
 		}
@@ -39,12 +39,12 @@ func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 	require.NoError(t, err)
 	matches, corrected := 0, 0
 	var texts []string
-	for _, q := range queries {
-		texts = append(texts, q.text)
+	for _, query := range queries {
+		texts = append(texts, query.text)
 	}
-	for _, e := range board.employers {
+	for _, employer := range board.employers {
 		// Names of employers, beside a misspelt role too, depend on the index that a saved search lacks.
-		texts = append(texts, "nurse "+e.name, e.name+" physotherapist")
+		texts = append(texts, "nurse "+employer.name, employer.name+" physotherapist")
 	}
 	for _, text := range texts {
 		for _, text := range beginnings(text) {
@@ -55,8 +55,8 @@ func TestAlerts_EveryQuery_MatchesWhatSearchFinds(t *testing.T) {
 			positions, err := gathered.Matching(t.Context(), listings.FindKey{Text: resolved})
 			require.NoError(t, err)
 			got := make([]string, len(positions))
-			for i, at := range positions {
-				got[i] = gathered.Listings()[at].ID
+			for i, position := range positions {
+				got[i] = gathered.Listings()[position].ID
 			}
 			require.ElementsMatch(t, want, got, "%q resolved as %q", text, resolved)
 			matches += len(got)
@@ -114,15 +114,15 @@ func newListings(t *testing.T, companies organizations) *listings.Service {
 func create(t *testing.T, svc *listings.Service, organizationID string, adverts []*advert) (ids []string) {
 	t.Helper()
 	items := make([]listings.BatchItem[listings.CreateInput], len(adverts))
-	for i, a := range adverts {
-		items[i].Input = a.input()
+	for i, advert := range adverts {
+		items[i].Input = advert.input()
 	}
 	created, err := svc.CreateBatch(t.Context(),
 		auth.Actor{OrganizationID: organizationID, Permissions: []auth.Permission{auth.Manage}}, items)
 	require.NoError(t, err)
-	for _, c := range created {
-		require.NoError(t, c.Err)
-		ids = append(ids, c.Listing.ID)
+	for _, result := range created {
+		require.NoError(t, result.Err)
+		ids = append(ids, result.Listing.ID)
 	}
 	return ids
 }
@@ -131,14 +131,14 @@ func create(t *testing.T, svc *listings.Service, organizationID string, adverts 
 func (a *advert) input() listings.CreateInput {
 	remote := a.attributes.one("remote") == "yes"
 	contract, hours := a.attributes.one("contract"), a.attributes.one("hours")
-	in := listings.CreateInput{Title: a.title, Description: a.body, Details: listings.Details{
+	input := listings.CreateInput{Title: a.title, Description: a.body, Details: listings.Details{
 		Department: &a.department, Specialty: &a.specialty, Location: &a.location, Remote: &remote,
 		ContractType: &contract, EmploymentType: &hours, Requirements: &a.requirements,
 	}}
 	if a.pay.max > 0 {
-		in.Salary = &listings.SalaryInput{Min: &a.pay.min, Max: &a.pay.max, Currency: &a.pay.currency, Period: &a.pay.period}
+		input.Salary = &listings.SalaryInput{Min: &a.pay.min, Max: &a.pay.max, Currency: &a.pay.currency, Period: &a.pay.period}
 	}
-	return in
+	return input
 }
 
 // findAll returns the ids of all exact results and the number of corrections.
@@ -148,8 +148,8 @@ func findAll(t *testing.T, svc *listings.Service, text string) (ids []string, co
 		found, err := svc.Find(t.Context(), auth.Actor{},
 			listings.FindInput{Text: text, Exact: true, Page: page.Request{Number: 1, Size: 500, Cursor: cursor}})
 		require.NoError(t, err, text)
-		for _, h := range found.Items {
-			ids = append(ids, h.Listing.ID)
+		for _, hit := range found.Items {
+			ids = append(ids, hit.Listing.ID)
 		}
 		if cursor = found.NextCursor; cursor == "" {
 			return ids, len(found.Corrections)

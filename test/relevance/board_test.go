@@ -155,12 +155,15 @@ func (a *advert) text() string {
 // board contains the adverts that the suite posts, with their places, specialties and employers.
 type board struct {
 	places       map[string]*place
-	specialties  map[string][]string // display name, paragraphs
-	skills       map[string]string
+	specialties  map[string]specialty
+	skills       map[string]string // requirements
 	employers    []*employer
 	employerKeys map[string]*employer
 	adverts      []*advert // the oldest first
 }
+
+// specialty is a medical specialty.
+type specialty struct{ name, paragraph string }
 
 // lines calls fn for each line of the file that is neither empty nor a comment.
 func lines(path string, fn func(line string) error) error {
@@ -196,14 +199,18 @@ func fields(line string, n int) ([]string, error) {
 func readBoard() (*board, error) {
 	b := &board{
 		places:       map[string]*place{},
-		specialties:  map[string][]string{},
+		specialties:  map[string]specialty{},
 		skills:       map[string]string{},
 		employerKeys: map[string]*employer{},
 	}
 	for _, file := range []struct {
 		name string
-		read func(string) error
-	}{{"places.txt", b.readPlace}, {"specialties.txt", b.readSpecialty}, {"employers.txt", b.readEmployer}} {
+		read func(line string) error
+	}{
+		{"places.txt", b.readPlace},
+		{"specialties.txt", b.readSpecialty},
+		{"employers.txt", b.readEmployer}, // refer to places
+	} {
 		if err := lines(filepath.Join("testdata", file.name), file.read); err != nil {
 			return nil, err
 		}
@@ -224,9 +231,9 @@ func readBoard() (*board, error) {
 // order sorts adverts by week and employer, as they are posted. Adverts
 // without a week get one by their title.
 func (b *board) order() {
-	for _, a := range b.adverts {
-		if a.attributes["week"] == nil {
-			a.attributes["week"] = []string{strconv.Itoa(1 + hash(a.title+a.employer.key)%3)}
+	for _, advert := range b.adverts {
+		if advert.attributes["week"] == nil {
+			advert.attributes["week"] = []string{strconv.Itoa(1 + hash(advert.title+advert.employer.key)%3)}
 		}
 	}
 	slices.SortStableFunc(b.adverts, func(x, y *advert) int {
@@ -237,42 +244,43 @@ func (b *board) order() {
 
 // readPlace reads "leeds | Leeds | 53.80 -1.55 | west-yorkshire yorkshire england | uk | Leeds; Leeds, West Yorkshire".
 func (b *board) readPlace(line string) error {
-	f, err := fields(line, 6)
+	columns, err := fields(line, 6)
 	if err != nil {
 		return err
 	}
-	p := &place{key: f[0], name: f[1], regions: strings.Fields(f[3]), country: f[4]}
-	if _, err := fmt.Sscan(f[2], &p.lat, &p.lon); err != nil {
+	place := &place{key: columns[0], name: columns[1], regions: strings.Fields(columns[3]), country: columns[4]}
+	if _, err := fmt.Sscan(columns[2], &place.lat, &place.lon); err != nil {
 		return err
 	}
-	for _, s := range strings.Split(f[5], ";") {
-		p.spellings = append(p.spellings, strings.TrimSpace(s))
+	for _, s := range strings.Split(columns[5], ";") {
+		place.spellings = append(place.spellings, strings.TrimSpace(s))
 	}
-	if b.places[p.key] != nil {
-		return fmt.Errorf("place %s is defined twice", p.key)
+	if b.places[place.key] != nil {
+		return fmt.Errorf("place %s is defined twice", place.key)
 	}
-	b.places[p.key] = p
+	b.places[place.key] = place
 	return nil
 }
 
 // readSpecialty reads "icu | Intensive care | paragraph" or "skill driving | requirement".
 func (b *board) readSpecialty(line string) error {
 	if rest, ok := strings.CutPrefix(line, "skill "); ok {
-		f, err := fields(rest, 2)
+		columns, err := fields(rest, 2)
 		if err != nil {
 			return err
 		}
-		b.skills[f[0]] = f[1]
+		b.skills[columns[0]] = columns[1]
 		return nil
 	}
-	f, err := fields(line, 3)
+	columns, err := fields(line, 3)
 	if err != nil {
 		return err
 	}
-	if b.specialties[f[0]] != nil {
-		return fmt.Errorf("specialty %s is defined twice", f[0])
+	key := columns[0]
+	if _, exists := b.specialties[key]; exists {
+		return fmt.Errorf("specialty %s is defined twice", key)
 	}
-	b.specialties[f[0]] = f[1:]
+	b.specialties[key] = specialty{name: columns[1], paragraph: columns[2]}
 	return nil
 }
 
@@ -283,18 +291,19 @@ func (b *board) readEmployer(line string) error {
 		last.boilerplate = append(last.boilerplate, text)
 		return nil
 	}
-	f, err := fields(strings.TrimPrefix(line, "= "), 4)
+	columns, err := fields(strings.TrimPrefix(line, "= "), 4)
 	if err != nil {
 		return err
 	}
-	e := &employer{key: f[0], name: f[1], place: b.places[f[2]], setting: f[3]}
-	if e.place == nil {
-		return fmt.Errorf("unknown place %q", f[2])
+	employer := &employer{key: columns[0], name: columns[1], place: b.places[columns[2]], setting: columns[3]}
+	if employer.place == nil {
+		return fmt.Errorf("unknown place %q", columns[2])
 	}
-	if b.employerKeys[e.key] != nil {
-		return fmt.Errorf("employer %s is defined twice", e.key)
+	if b.employerKeys[employer.key] != nil {
+		return fmt.Errorf("employer %s is defined twice", employer.key)
 	}
-	b.employers, b.employerKeys[e.key] = append(b.employers, e), e
+	b.employers = append(b.employers, employer)
+	b.employerKeys[employer.key] = employer
 	return nil
 }
 
@@ -307,7 +316,7 @@ type group struct {
 
 // readAdverts reads a file of adverts; see the comment of the package for its lines.
 func (b *board) readAdverts(path string) error {
-	var g group
+	var current group
 	return lines(path, func(line string) error {
 		kind, text, _ := strings.Cut(line, " ")
 		switch kind {
@@ -315,22 +324,22 @@ func (b *board) readAdverts(path string) error {
 			role, rest, _ := strings.Cut(text, " ")
 			defaults, err := parseAttributes(rest,
 				attributes{"role": {role}, "kind": {role}, "clinical": {"yes"}, "remote": {"no"}})
-			g = group{defaults: defaults}
+			current = group{defaults: defaults}
 			return err
 		case ">":
-			g.paragraphs = append(g.paragraphs, text)
+			current.paragraphs = append(current.paragraphs, text)
 			return nil
 		case "+":
 			last := b.adverts[len(b.adverts)-1]
 			last.body = text + "\n\n" + last.body
 			return nil
 		case "*":
-			a, err := b.newAdvert(&g, text)
+			advert, err := b.newAdvert(&current, text)
 			if err != nil {
 				return err
 			}
-			g.adverts++
-			b.adverts = append(b.adverts, a)
+			current.adverts++
+			b.adverts = append(b.adverts, advert)
 			return nil
 		}
 		return fmt.Errorf("unknown line %q", line)
@@ -339,34 +348,34 @@ func (b *board) readAdverts(path string) error {
 
 // newAdvert reads "TITLE | EMPLOYER[@PLACE] | ATTRIBUTES" and writes the body.
 func (b *board) newAdvert(g *group, line string) (*advert, error) {
-	f, err := fields(line+" ", 3) // the attributes may be empty, and the line ends without the last space
+	columns, err := fields(line+" ", 3) // the attributes may be empty, and the line ends without the last space
 	if err != nil {
 		return nil, err
 	}
-	employerKey, placeKey, elsewhere := strings.Cut(f[1], "@")
-	a := &advert{title: f[0], employer: b.employerKeys[employerKey]}
-	if a.employer == nil {
+	employerKey, placeKey, hasPlace := strings.Cut(columns[1], "@")
+	advert := &advert{title: columns[0], employer: b.employerKeys[employerKey]}
+	if advert.employer == nil {
 		return nil, fmt.Errorf("unknown employer %q", employerKey)
 	}
-	a.place = a.employer.place
-	if elsewhere {
-		if a.place = b.places[placeKey]; a.place == nil {
+	advert.place = advert.employer.place
+	if hasPlace {
+		if advert.place = b.places[placeKey]; advert.place == nil {
 			return nil, fmt.Errorf("unknown place %q", placeKey)
 		}
 	}
-	if a.attributes, err = parseAttributes(f[2], g.defaults); err != nil {
+	if advert.attributes, err = parseAttributes(columns[2], g.defaults); err != nil {
 		return nil, err
 	}
 	if len(g.paragraphs) == 0 {
-		return nil, fmt.Errorf("role %s has no paragraph", a.attributes.one("role"))
+		return nil, fmt.Errorf("role %s has no paragraph", advert.attributes.one("role"))
 	}
-	n := hash(a.title + a.employer.key) // selects among the ways to write the location and the texts
-	a.location = a.place.spellings[n%len(a.place.spellings)]
-	b.complete(a)
-	if err := a.setPay(); err != nil {
+	seed := hash(advert.title + advert.employer.key) // selects among the ways to write the location and the texts
+	advert.location = advert.place.spellings[seed%len(advert.place.spellings)]
+	b.complete(advert)
+	if err := advert.setPay(); err != nil {
 		return nil, err
 	}
-	return a, b.write(a, g.paragraphs[g.adverts%len(g.paragraphs)], n)
+	return advert, b.write(advert, g.paragraphs[g.adverts%len(g.paragraphs)], seed)
 }
 
 // complete adds the attributes that follow from the employer and the place.
@@ -400,33 +409,32 @@ func (a *advert) setPay() (err error) {
 
 // write composes the body from the paragraphs of the role and of the specialties, sentences about
 // the attributes, and the boilerplate of the employer.
-func (b *board) write(a *advert, paragraph string, n int) error {
+func (b *board) write(a *advert, paragraph string, seed int) error {
 	body := []string{paragraph}
 	for i, key := range a.attributes["spec"] {
-		s := b.specialties[key]
-		if s == nil {
+		specialty, exists := b.specialties[key]
+		if !exists {
 			return fmt.Errorf("unknown specialty %q", key)
 		}
-		body = append(body, s[1])
+		body = append(body, specialty.paragraph)
 		if i == 0 {
-			a.setSpecialty(s[0], n)
+			a.setSpecialty(specialty.name, seed)
 		}
 	}
 	if band := a.attributes.one("band"); band != "" && !strings.Contains(strings.ToLower(a.title), "band") {
-		body = append(
-			body,
-			fmt.Sprintf(
-				[]string{"The post is Agenda for Change Band %s.", "Salary: Band %s, paid monthly.", "Grade: AfC band %s."}[n%3],
-				band,
-			),
-		)
+		sentences := []string{
+			"The post is Agenda for Change Band %s.",
+			"Salary: Band %s, paid monthly.",
+			"Grade: AfC band %s.",
+		}
+		body = append(body, fmt.Sprintf(sentences[seed%3], band))
 	}
 	for _, shift := range a.attributes["shift"] {
 		text, ok := shiftTexts[shift]
 		if !ok {
 			return fmt.Errorf("unknown shift %q", shift)
 		}
-		body = append(body, text[n%len(text)])
+		body = append(body, text[seed%len(text)])
 	}
 	for _, skill := range a.attributes["asked"] {
 		if b.skills[skill] == "" {
@@ -440,8 +448,8 @@ func (b *board) write(a *advert, paragraph string, n int) error {
 
 // setSpecialty names the specialty in the field for it, in the one for the
 // department, or in neither: each for about a third of the adverts.
-func (a *advert) setSpecialty(name string, n int) {
-	switch n % 3 {
+func (a *advert) setSpecialty(name string, seed int) {
+	switch seed % 3 {
 	case 0:
 		a.specialty = name
 	case 1:

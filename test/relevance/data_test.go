@@ -18,10 +18,10 @@ func TestBoard_Size_IsSufficient(t *testing.T) {
 	distractors := 0
 	countries := map[string]bool{}
 	employers := map[string]bool{}
-	for _, a := range board.adverts {
-		countries[a.place.country] = true
-		employers[a.employer.key] = true
-		if a.attributes.one("clinical") == "no" {
+	for _, advert := range board.adverts {
+		countries[advert.place.country] = true
+		employers[advert.employer.key] = true
+		if advert.attributes.one("clinical") == "no" {
 			distractors++
 		}
 	}
@@ -34,14 +34,14 @@ func TestBoard_Size_IsSufficient(t *testing.T) {
 // TestBoard_Adverts_AreUnique checks that title and employer identify an advert, by which the results of
 // two databases are compared.
 func TestBoard_Adverts_AreUnique(t *testing.T) {
-	b, err := readBoard()
+	board, err := readBoard()
 	require.NoError(t, err)
 	seen := map[string]bool{}
-	for _, a := range b.adverts {
-		key := a.title + " | " + a.employer.key
+	for _, advert := range board.adverts {
+		key := advert.title + " | " + advert.employer.key
 		require.False(t, seen[key], "%s is posted twice", key)
 		seen[key] = true
-		require.NotEmpty(t, a.employer.boilerplate, "employer %s has no boilerplate", a.employer.key)
+		require.NotEmpty(t, advert.employer.boilerplate, "employer %s has no boilerplate", advert.employer.key)
 	}
 }
 
@@ -50,9 +50,9 @@ func TestBoard_Adverts_AreUnique(t *testing.T) {
 func TestQueries_Number_IsSufficient(t *testing.T) {
 	queries := mustReadQueries(t)
 	heldOut := 0
-	for _, q := range queries {
-		require.NotEmpty(t, q.group)
-		if q.heldOut() {
+	for _, query := range queries {
+		require.NotEmpty(t, query.group)
+		if query.heldOut() {
 			heldOut++
 		}
 	}
@@ -63,21 +63,21 @@ func TestQueries_Number_IsSufficient(t *testing.T) {
 // TestQueries_Texts_AreUnique checks that no query counts twice.
 func TestQueries_Texts_AreUnique(t *testing.T) {
 	seen := map[string]bool{}
-	for _, q := range mustReadQueries(t) {
-		require.False(t, seen[q.id()], "%s is defined twice", q.id())
-		seen[q.id()] = true
+	for _, query := range mustReadQueries(t) {
+		require.False(t, seen[query.id()], "%s is defined twice", query.id())
+		seen[query.id()] = true
 	}
 }
 
 // TestQueries_EachGrade_MatchesAnAdvert checks the rules of the queries: a rule that no advert meets is usually
 // a typing error and would not be noticed in the scores.
 func TestQueries_EachGrade_MatchesAnAdvert(t *testing.T) {
-	b, err := readBoard()
+	board, err := readBoard()
 	require.NoError(t, err)
 	for _, query := range mustReadQueries(t) {
 		var count [4]int
-		for _, a := range b.adverts {
-			if grade, mustNot := query.grade(a); grade > 0 || mustNot {
+		for _, advert := range board.adverts {
+			if grade, mustNot := query.grade(advert); grade > 0 || mustNot {
 				count[grade]++
 			}
 		}
@@ -93,26 +93,26 @@ func TestQueries_EachGrade_MatchesAnAdvert(t *testing.T) {
 // TestQueries_ConditionValues_AreKnown checks the same for each value in the conditions. The keys that are
 // left out are not compared with attributes of adverts.
 func TestQueries_ConditionValues_AreKnown(t *testing.T) {
-	b, err := readBoard()
+	board, err := readBoard()
 	require.NoError(t, err)
 	known := map[string]bool{}
-	for _, a := range b.adverts {
-		for key, values := range a.attributes {
-			for _, v := range values {
-				known[key+"="+v] = true
+	for _, advert := range board.adverts {
+		for key, values := range advert.attributes {
+			for _, value := range values {
+				known[key+"="+value] = true
 			}
 		}
 	}
 	for _, query := range mustReadQueries(t) {
-		for _, r := range query.grades {
-			for _, all := range r {
-				for _, c := range all {
-					if slices.Contains([]string{"", "within", "pay", "text", "title"}, c.key) {
+		for _, rule := range query.grades {
+			for _, all := range rule {
+				for _, condition := range all {
+					if slices.Contains([]string{"", "within", "pay", "text", "title"}, condition.key) {
 						continue
 					}
-					for _, v := range c.values {
-						assert.True(t, known[c.key+"="+v], "%s: %s: no advert has %s=%s", query.group, query.id(),
-							c.key, v)
+					for _, value := range condition.values {
+						assert.True(t, known[condition.key+"="+value], "%s: %s: no advert has %s=%s", query.group, query.id(),
+							condition.key, value)
 					}
 				}
 			}
@@ -123,9 +123,9 @@ func TestQueries_ConditionValues_AreKnown(t *testing.T) {
 // mustReadQueries returns the queries of all files.
 func mustReadQueries(t *testing.T) []*query {
 	t.Helper()
-	b, err := readBoard()
+	board, err := readBoard()
 	require.NoError(t, err)
-	queries, err := readQueries(b)
+	queries, err := readQueries(board)
 	require.NoError(t, err)
 	return queries
 }

@@ -40,16 +40,16 @@ func newLab(t *testing.T) *lab {
 	places := gazetteer.New()
 	town, ok := places.Resolve(labTown)
 	require.True(t, ok)
-	l := &lab{t: t, vocabulary: vocabulary, index: index, annotations: map[string]search.Annotation{}}
-	l.parser = search.Parser{Vocabulary: vocabulary, Places: places, Words: search.NewSpelling(vocabulary, index)}
+	lab := &lab{t: t, vocabulary: vocabulary, index: index, annotations: map[string]search.Annotation{}}
+	lab.parser = search.Parser{Vocabulary: vocabulary, Places: places, Words: search.NewSpelling(vocabulary, index)}
 	var changes []search.Change
-	for _, c := range vocabulary.Concepts() {
-		if isTitled(c) {
-			changes = append(changes, search.Change{ID: c.ID, Version: 1, Document: l.document(c, &town)})
+	for _, concept := range vocabulary.Concepts() {
+		if isTitled(concept) {
+			changes = append(changes, search.Change{ID: concept.ID, Version: 1, Document: lab.document(concept, &town)})
 		}
 	}
 	require.NoError(t, index.Apply(t.Context(), changes, "1"))
-	return l
+	return lab
 }
 
 // isTitled reports whether the lab has an advert for the concept.
@@ -73,8 +73,8 @@ func (l *lab) document(c *search.Concept, town *search.Place) *search.Document {
 
 // find returns the first hits of a query.
 func (l *lab) find(text string) []search.Hit {
-	u := l.parser.Parse(text)
-	plan := u.Plan(10)
+	parsed := l.parser.Parse(text)
+	plan := parsed.Plan(10)
 	result, err := l.index.Find(l.t.Context(), search.Query{
 		Now:     time.Unix(1_750_000_000, 0),
 		Must:    plan.Must,
@@ -122,25 +122,25 @@ func (l *lab) isAbout(id string, c *search.Concept) bool {
 type variation struct {
 	name  string
 	write func(form string) string
-	// failing is the number of names per thousand that may fail.
-	failing int
+	// maxFailures is the number of forms per thousand that may fail.
+	maxFailures int
 }
 
 // variations are the ways to write a form. The limits are a little above the present results; they may only
 // fall.
 var variations = []variation{
-	{name: "as it is", write: func(form string) string { return form }, failing: 1},
-	{name: "capitals", write: strings.ToUpper, failing: 1},
-	{name: "plural", write: plural, failing: 4},
-	{name: "other spelling", write: otherSpelling, failing: 2},
-	{name: "typo", write: typo, failing: 5},
-	{name: "with a place", write: func(form string) string { return form + " in " + labTown }, failing: 1},
+	{name: "as it is", write: func(form string) string { return form }, maxFailures: 1},
+	{name: "capitals", write: strings.ToUpper, maxFailures: 1},
+	{name: "plural", write: plural, maxFailures: 4},
+	{name: "other spelling", write: otherSpelling, maxFailures: 2},
+	{name: "typo", write: typo, maxFailures: 5},
+	{name: "with a place", write: func(form string) string { return form + " in " + labTown }, maxFailures: 1},
 }
 
-// plural adds an s to the last word.
+// plural adds an s to the last word. Abbreviations, codes and words with another plural have none.
 func plural(form string) string {
-	if last := form[strings.LastIndexByte(form, ' ')+1:]; len(last) < 4 || strings.ContainsAny(last, "0123456789/&") ||
-		strings.ContainsAny(last[len(last)-1:], "sygxhz") {
+	last := form[strings.LastIndexByte(form, ' ')+1:]
+	if len(last) < 4 || strings.ContainsAny(last, "0123456789/&") || strings.ContainsAny(last[len(last)-1:], "sygxhz") {
 		return ""
 	}
 	return form + "s"
@@ -149,8 +149,8 @@ func plural(form string) string {
 // otherSpelling returns the form in American instead of British spelling, or the reverse.
 func otherSpelling(form string) string {
 	words := strings.Fields(form)
-	for i, w := range words {
-		words[i] = search.Normalize(w)
+	for i, word := range words {
+		words[i] = search.Normalize(word)
 	}
 	if other := strings.Join(words, " "); other != form {
 		return other
@@ -163,28 +163,28 @@ func otherSpelling(form string) string {
 func typo(form string) string {
 	words := strings.Fields(form)
 	longest := 0
-	for i, w := range words {
-		if len(w) > len(words[longest]) {
+	for i, word := range words {
+		if len(word) > len(words[longest]) {
 			longest = i
 		}
 	}
-	w := words[longest]
-	if len(w) < 6 || strings.ContainsFunc(w, func(r rune) bool { return r < 'a' || r > 'z' }) {
+	word := words[longest]
+	if len(word) < 6 || strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }) {
 		return ""
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(form))
-	n := int(h.Sum32() >> 1)
-	at := 2 + n%(len(w)-4) // neither of the first two letters nor of the last one
-	switch n / 100 % 3 {
+	seed := int(h.Sum32() >> 1)
+	at := 2 + seed%(len(word)-4) // neither of the first two letters nor of the last one
+	switch seed / 100 % 3 {
 	case 0:
-		w = w[:at] + w[at+1:]
+		word = word[:at] + word[at+1:]
 	case 1:
-		w = w[:at] + w[at:at+1] + w[at:]
+		word = word[:at] + word[at:at+1] + word[at:]
 	default:
-		w = w[:at] + w[at+1:at+2] + w[at:at+1] + w[at+2:]
+		word = word[:at] + word[at+1:at+2] + word[at:at+1] + word[at+2:]
 	}
-	words[longest] = w
+	words[longest] = word
 	return strings.Join(words, " ")
 }
 
@@ -196,19 +196,19 @@ func TestVocabulary_Variations_FindTheSame(t *testing.T) {
 	for _, variation := range variations {
 		t.Run(variation.name, func(t *testing.T) {
 			var failed []string
-			n := 0
-			for _, f := range lab.vocabulary.Forms() {
-				text := variation.write(strings.ToLower(f.Text))
-				if text == "" || !isTitled(f.Readings[0].Concept) {
+			tried := 0
+			for _, form := range lab.vocabulary.Forms() {
+				text := variation.write(strings.ToLower(form.Text))
+				if text == "" || !isTitled(form.Readings[0].Concept) {
 					continue
 				}
-				n++
-				if !lab.findsOwn(complete(text), f.Readings) {
-					failed = append(failed, fmt.Sprintf("%s (%s)", text, f.Readings[0].Concept.ID))
+				tried++
+				if !lab.findsOwn(complete(text), form.Readings) {
+					failed = append(failed, fmt.Sprintf("%s (%s)", text, form.Readings[0].Concept.ID))
 				}
 			}
-			t.Logf("%d of %d forms do not find their own advert", len(failed), n)
-			require.LessOrEqual(t, len(failed)*1000, n*variation.failing, "%s", strings.Join(failed, "\n"))
+			t.Logf("%d of %d forms do not find their own advert", len(failed), tried)
+			require.LessOrEqual(t, len(failed)*1000, tried*variation.maxFailures, "%s", strings.Join(failed, "\n"))
 		})
 	}
 }
@@ -219,13 +219,13 @@ func TestVocabulary_Child_DoesNotFindItsParent(t *testing.T) {
 	t.Parallel()
 	lab := newLab(t)
 	var failed []string
-	for _, c := range lab.vocabulary.Concepts() {
-		if c.Kind != search.Role || c.Same != nil {
+	for _, concept := range lab.vocabulary.Concepts() {
+		if concept.Kind != search.Role || concept.Same != nil {
 			continue
 		}
-		for _, h := range lab.find(complete(c.Label)) {
-			if slices.ContainsFunc(c.Parents, func(p search.Link) bool { return h.Exact && p.To.ID == h.ID }) {
-				failed = append(failed, c.ID+" finds "+h.ID)
+		for _, hit := range lab.find(complete(concept.Label)) {
+			if slices.ContainsFunc(concept.Parents, func(parent search.Link) bool { return hit.Exact && parent.To.ID == hit.ID }) {
+				failed = append(failed, concept.ID+" finds "+hit.ID)
 			}
 		}
 	}
@@ -240,18 +240,18 @@ func TestVocabulary_NonClinicalForm_FindsNoClinicalPostFirst(t *testing.T) {
 	lab := newLab(t)
 	nonClinical := lab.vocabulary.Concept("non-clinical")
 	var failed []string
-	for _, f := range lab.vocabulary.Forms() {
-		c := f.Readings[0].Concept
-		if len(f.Readings) > 1 || c.Kind != search.Role || !c.IsA(nonClinical) {
+	for _, form := range lab.vocabulary.Forms() {
+		concept := form.Readings[0].Concept
+		if len(form.Readings) > 1 || concept.Kind != search.Role || !concept.IsA(nonClinical) {
 			continue
 		}
-		hits := lab.find(complete(f.Text))
+		hits := lab.find(complete(form.Text))
 		if len(hits) == 0 || !hits[0].Exact {
 			continue
 		}
 		// The advert of a specialty alone is for the profession that staffs it.
 		if first := lab.vocabulary.Concept(hits[0].ID); first.Kind == search.Role && !first.IsA(nonClinical) {
-			failed = append(failed, f.Text+" finds "+hits[0].ID)
+			failed = append(failed, form.Text+" finds "+hits[0].ID)
 		}
 	}
 	require.Empty(t, failed)

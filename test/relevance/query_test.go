@@ -32,13 +32,13 @@ func (q *query) id() string {
 func (q *query) findsNothing() bool { return q.grades[3] == nil }
 
 // grade returns the advert's grade, 0 to 3, and whether it must not be found.
-func (q *query) grade(a *advert) (grade int, mustNot bool) {
+func (q *query) grade(advert *advert) (grade int, mustNot bool) {
 	for grade = 3; grade > 0; grade-- {
-		if q.grades[grade].matches(a) {
+		if q.grades[grade].matches(advert) {
 			return grade, false
 		}
 	}
-	return 0, q.grades[0].matches(a)
+	return 0, q.grades[0].matches(advert)
 }
 
 // rule is a disjunction of conjunctions.
@@ -64,7 +64,7 @@ func readQueries(b *board) ([]*query, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []*query
+	var queries []*query
 	for _, file := range files {
 		group := ""
 		err := lines(file, func(line string) error {
@@ -72,10 +72,10 @@ func readQueries(b *board) ([]*query, error) {
 				group = name
 				return nil
 			}
-			q, err := parseQuery(b, line)
+			query, err := parseQuery(b, line)
 			if err == nil {
-				q.group = group
-				out = append(out, q)
+				query.group = group
+				queries = append(queries, query)
 			}
 			return err
 		})
@@ -83,49 +83,49 @@ func readQueries(b *board) ([]*query, error) {
 			return nil, err
 		}
 	}
-	return out, nil
+	return queries, nil
 }
 
 // parseQuery reads "TEXT ? PARAMETERS | 3 RULE | 2 RULE | 1 RULE | ! RULE".
 func parseQuery(b *board, line string) (*query, error) {
 	parts := strings.Split(line, " | ")
 	text, params, _ := strings.Cut(parts[0], " ? ")
-	q := &query{text: strings.TrimSpace(text)}
+	query := &query{text: strings.TrimSpace(text)}
 	var err error
-	if q.params, err = url.ParseQuery(strings.TrimSpace(params)); err != nil {
+	if query.params, err = url.ParseQuery(strings.TrimSpace(params)); err != nil {
 		return nil, err
 	}
 	for _, part := range parts[1:] {
 		mark, text, _ := strings.Cut(strings.TrimSpace(part), " ")
 		grade := strings.Index("!123", mark)
-		if grade < 0 || len(mark) != 1 || q.grades[grade] != nil {
+		if grade < 0 || len(mark) != 1 || query.grades[grade] != nil {
 			return nil, fmt.Errorf("unknown or repeated grade %q", mark)
 		}
-		if q.grades[grade], err = parseRule(b, text); err != nil {
+		if query.grades[grade], err = parseRule(b, text); err != nil {
 			return nil, err
 		}
 	}
-	return q, nil
+	return query, nil
 }
 
 // parseRule reads alternatives, separated by " / ", each of several conditions.
 func parseRule(b *board, text string) (rule, error) {
-	var out rule
+	var alternatives rule
 	for _, alternative := range strings.Split(text, " / ") {
-		var all []condition
+		var conditions []condition
 		for _, word := range strings.Fields(alternative) {
 			c, err := parseCondition(b, word)
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, c)
+			conditions = append(conditions, c)
 		}
-		if all == nil {
+		if conditions == nil {
 			return nil, fmt.Errorf("empty rule %q", text)
 		}
-		out = append(out, all)
+		alternatives = append(alternatives, conditions)
 	}
-	return out, nil
+	return alternatives, nil
 }
 
 // parseCondition reads a condition; see the comment of the package for the kinds.
@@ -137,61 +137,63 @@ func parseCondition(b *board, word string) (condition, error) {
 	if i < 0 {
 		return condition{}, fmt.Errorf("unknown condition %q", word)
 	}
-	c := condition{key: word[:i], operator: word[i : i+1]}
-	if c.operator != "=" { // the others have two characters: != <= >=
-		c.operator = word[i : i+2]
+	condition := condition{key: word[:i], operator: word[i : i+1]}
+	if condition.operator != "=" { // the others have two characters: != <= >=
+		condition.operator = word[i : i+2]
 	}
-	value := word[i+len(c.operator):]
-	c.values = strings.Split(value, ",")
-	switch c.key {
+	value := word[i+len(condition.operator):]
+	condition.values = strings.Split(value, ",")
+	switch condition.key {
 	case "within":
-		return parseWithin(b, c, value)
+		return parseWithin(b, condition, value)
 	case "pay":
-		return parsePayCondition(c, value)
+		return parsePayCondition(condition, value)
 	case "text", "title":
 		words := strings.ReplaceAll(value, "_", " ")
-		c.matches = func(a *advert) bool {
-			has := strings.Contains(strings.ToLower(a.title), words) || c.key == "text" && strings.Contains(a.text(),
-				words)
-			return has == (c.operator == "=")
+		condition.matches = func(advert *advert) bool {
+			searched := strings.ToLower(advert.title)
+			if condition.key == "text" {
+				searched += "\n" + advert.text()
+			}
+			return strings.Contains(searched, words) == (condition.operator == "=")
 		}
-		return c, nil
+		return condition, nil
 	}
-	c.matches = func(a *advert) bool {
-		has := slices.ContainsFunc(a.attributes[c.key], func(v string) bool { return slices.Contains(c.values, v) })
-		return has == (c.operator == "=")
+	condition.matches = func(advert *advert) bool {
+		has := slices.ContainsFunc(advert.attributes[condition.key], func(v string) bool { return slices.Contains(condition.values, v) })
+		return has == (condition.operator == "=")
 	}
-	return c, nil
+	return condition, nil
 }
 
 // parseWithin completes a condition "within=PLACE:MILES".
-func parseWithin(b *board, c condition, value string) (condition, error) {
+func parseWithin(b *board, condition condition, value string) (condition, error) {
 	key, radius, _ := strings.Cut(value, ":")
 	limit, err := strconv.ParseFloat(radius, 64)
 	if err != nil {
-		return c, err
+		return condition, err
 	}
 	center := b.places[key]
 	if center == nil {
-		return c, fmt.Errorf("unknown place %q", key)
+		return condition, fmt.Errorf("unknown place %q", key)
 	}
-	c.matches = func(a *advert) bool { return miles(center, a.place) <= limit }
-	return c, nil
+	condition.matches = func(advert *advert) bool { return miles(center, advert.place) <= limit }
+	return condition, nil
 }
 
 // parsePayCondition completes a condition "pay>=N" or "pay<=N", which an advert meets if a part of its pay range
 // does. An advert without pay does not meet it.
-func parsePayCondition(c condition, value string) (condition, error) {
+func parsePayCondition(condition condition, value string) (condition, error) {
 	limit, err := strconv.ParseFloat(value, 64)
 	if err != nil {
-		return c, err
+		return condition, err
 	}
-	c.matches = func(a *advert) bool {
-		low, high := a.pay.yearly()
-		if c.operator == ">=" {
+	condition.matches = func(advert *advert) bool {
+		low, high := advert.pay.yearly()
+		if condition.operator == ">=" {
 			return high >= limit
 		}
 		return high > 0 && low <= limit
 	}
-	return c, nil
+	return condition, nil
 }

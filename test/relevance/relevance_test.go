@@ -29,9 +29,9 @@ func TestRelevance(t *testing.T) {
 
 	t.Run("postgres finds the same", func(t *testing.T) {
 		onPostgres := run(startServer(t, kit.PostgresURL(t)), board, queries)
-		for i, q := range queries {
-			require.Equal(t, onSQLite[i].total, onPostgres[i].total, "total of %s", q.id())
-			require.Equal(t, titles(onSQLite[i].found), titles(onPostgres[i].found), "results of %s", q.id())
+		for i, query := range queries {
+			require.Equal(t, onSQLite[i].total, onPostgres[i].total, "total of %s", query.id())
+			require.Equal(t, titles(onSQLite[i].found), titles(onPostgres[i].found), "results of %s", query.id())
 		}
 	})
 	if os.Getenv("LOCUM_TEST_WRITE") != "" {
@@ -45,21 +45,21 @@ func TestRelevance(t *testing.T) {
 }
 
 // run posts the board to the server and evaluates the results of all queries.
-func run(s *server, b *board, queries []*query) []result {
-	s.t.Helper()
-	s.load(b)
-	out := make([]result, len(queries))
-	for i, q := range queries {
-		found, total := s.search(q)
-		out[i] = result{query: q, score: evaluate(q, b.adverts, found, total), found: found, total: total}
+func run(server *server, board *board, queries []*query) []result {
+	server.t.Helper()
+	server.load(board)
+	results := make([]result, len(queries))
+	for i, query := range queries {
+		found, total := server.search(query)
+		results[i] = result{query: query, score: evaluate(query, board.adverts, found, total), found: found, total: total}
 	}
-	return out
+	return results
 }
 
 // titles identify adverts across databases, in their order.
 func titles(adverts []*advert) (out []string) {
-	for _, a := range adverts {
-		out = append(out, a.title+" | "+a.employer.key)
+	for _, advert := range adverts {
+		out = append(out, advert.title+" | "+advert.employer.key)
 	}
 	return out
 }

@@ -88,8 +88,8 @@ func newReport(results []result) report {
 		HeldOut: sum(results, (*query).heldOut),
 		Groups:  map[string]sums{},
 	}
-	for _, one := range results {
-		group := one.query.group
+	for _, result := range results {
+		group := result.query.group
 		r.Groups[group] = sum(results, func(q *query) bool { return q.group == group && !q.heldOut() })
 	}
 	return r
@@ -97,15 +97,15 @@ func newReport(results []result) report {
 
 // String returns the report as a table with one row for each group.
 func (r report) String() string {
-	var b strings.Builder
-	row := func(name string, s sums) {
+	var table strings.Builder
+	writeRow := func(name string, s sums) {
 		ndcg, recall := "-", "-"
 		if s.Answered > 0 {
 			ndcg, recall = fmt.Sprintf("%.3f", s.NDCG), fmt.Sprintf("%.3f", s.Recall)
 		}
-		fmt.Fprintf(&b, "%-22s %7d %7s %9s %8d %10d\n", name, s.Queries, ndcg, recall, s.MustNot, s.ZeroWrong)
+		fmt.Fprintf(&table, "%-22s %7d %7s %9s %8d %10d\n", name, s.Queries, ndcg, recall, s.MustNot, s.ZeroWrong)
 	}
-	fmt.Fprintf(&b, "%-22s %7s %7s %9s %8s %10s\n", "group (tuned)", "queries", "NDCG@10", "recall@10", "must-not",
+	fmt.Fprintf(&table, "%-22s %7s %7s %9s %8s %10s\n", "group (tuned)", "queries", "NDCG@10", "recall@10", "must-not",
 		"zero-wrong")
 	names := make([]string, 0, len(r.Groups))
 	for name := range r.Groups {
@@ -113,24 +113,24 @@ func (r report) String() string {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		row(name, r.Groups[name])
+		writeRow(name, r.Groups[name])
 	}
-	row("tuned", r.Tuned)
-	row("held out", r.HeldOut)
-	row("all", r.All)
-	return b.String()
+	writeRow("tuned", r.Tuned)
+	writeRow("held out", r.HeldOut)
+	writeRow("all", r.All)
+	return table.String()
 }
 
 // problems returns in which respects the report is worse than the baseline.
 func (r report) problems(baseline report) (out []string) {
-	drop := func(name string, was, is float64) {
-		if was-is > maxDrop {
-			out = append(out, fmt.Sprintf("%s fell from %.4f to %.4f", name, was, is))
+	drop := func(name string, before, after float64) {
+		if before-after > maxDrop {
+			out = append(out, fmt.Sprintf("%s fell from %.4f to %.4f", name, before, after))
 		}
 	}
-	rise := func(name string, was, is int) {
-		if is > was {
-			out = append(out, fmt.Sprintf("%s rose from %d to %d", name, was, is))
+	rise := func(name string, before, after int) {
+		if after > before {
+			out = append(out, fmt.Sprintf("%s rose from %d to %d", name, before, after))
 		}
 	}
 	drop("NDCG@10", baseline.All.NDCG, r.All.NDCG)
@@ -150,13 +150,13 @@ func (r report) gap() float64 { return r.Tuned.NDCG - r.HeldOut.NDCG }
 
 // failures describes the tuned queries with weak or wrong results.
 func failures(results []result) string {
-	var b strings.Builder
+	var out strings.Builder
 	for _, result := range results {
-		bad := result.score.mustNot > 0 || result.score.wrong || !result.query.findsNothing() && result.score.ndcg < weak
-		if !bad || result.query.heldOut() {
+		isWeak := result.score.mustNot > 0 || result.score.wrong || !result.query.findsNothing() && result.score.ndcg < weak
+		if !isWeak || result.query.heldOut() {
 			continue
 		}
-		fmt.Fprintf(&b, "\n%s: %s\n  NDCG %.3f, recall %.3f, must-not %d, total %d\n", result.query.group,
+		fmt.Fprintf(&out, "\n%s: %s\n  NDCG %.3f, recall %.3f, must-not %d, total %d\n", result.query.group,
 			result.query.id(), result.score.ndcg, result.score.recall, result.score.mustNot, result.total)
 		for _, advert := range result.found[:min(depth, len(result.found))] {
 			grade, mustNot := result.query.grade(advert)
@@ -164,10 +164,10 @@ func failures(results []result) string {
 			if mustNot {
 				mark = "!"
 			}
-			fmt.Fprintf(&b, "  %s %s (%s, %s)\n", mark, advert.title, advert.attributes.one("role"), advert.location)
+			fmt.Fprintf(&out, "  %s %s (%s, %s)\n", mark, advert.title, advert.attributes.one("role"), advert.location)
 		}
 	}
-	return b.String()
+	return out.String()
 }
 
 func readBaseline() (r report, err error) {
@@ -191,7 +191,7 @@ func writeBaseline(r report) error {
 func TestProblems(t *testing.T) {
 	good := sums{Queries: 10, NDCG: .9, Recall: .9, MustNot: 1, ZeroWrong: 1}
 	baseline := report{All: good, Tuned: good, HeldOut: good}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name   string
 		change func(*report)
 		want   []string
@@ -225,10 +225,10 @@ func TestProblems(t *testing.T) {
 			want:   []string{"over-fitting: the tuned queries score 0.0400 more than the held-out ones (maximum 0.0300)"},
 		},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			r := baseline
-			c.change(&r)
-			require.Equal(t, c.want, r.problems(baseline))
+			test.change(&r)
+			require.Equal(t, test.want, r.problems(baseline))
 		})
 	}
 	t.Run("gap of the baseline", func(t *testing.T) {

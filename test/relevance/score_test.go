@@ -24,21 +24,21 @@ type score struct {
 // results.
 func evaluate(q *query, adverts, found []*advert, total int) score {
 	var ideal, actual []int
-	for _, a := range adverts {
-		if grade, _ := q.grade(a); grade > 0 {
+	for _, advert := range adverts {
+		if grade, _ := q.grade(advert); grade > 0 {
 			ideal = append(ideal, grade)
 		}
 	}
-	s := score{wrong: q.findsNothing() && total > 0}
-	for _, a := range found[:min(depth, len(found))] {
-		grade, mustNot := q.grade(a)
+	result := score{wrong: q.findsNothing() && total > 0}
+	for _, advert := range found[:min(depth, len(found))] {
+		grade, mustNot := q.grade(advert)
 		actual = append(actual, grade)
 		if mustNot {
-			s.mustNot++
+			result.mustNot++
 		}
 	}
-	s.ndcg, s.recall = ndcg(actual, ideal), recall(actual, ideal)
-	return s
+	result.ndcg, result.recall = ndcg(actual, ideal), recall(actual, ideal)
+	return result
 }
 
 // ndcg is the normalized discounted cumulative gain with the gain 2^grade-1.
@@ -81,7 +81,7 @@ func recall(actual, ideal []int) float64 {
 // TestNDCG checks values that can be computed by hand. The gains of the grades 1 to 3 are 1, 3 and 7, divided
 // by 1 at the first place and by the binary logarithm of 3 at the second.
 func TestNDCG(t *testing.T) {
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name          string
 		actual, ideal []int
 		want          float64
@@ -98,13 +98,13 @@ func TestNDCG(t *testing.T) {
 		},
 		{name: "beyond the tenth", actual: []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3}, ideal: []int{3}, want: 0},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.InDelta(t, c.want, ndcg(c.actual, c.ideal), 1e-9) })
+		t.Run(test.name, func(t *testing.T) { require.InDelta(t, test.want, ndcg(test.actual, test.ideal), 1e-9) })
 	}
 }
 
 // TestRecall checks that only the grades 2 and 3 are relevant, and that ten of more than ten are all.
 func TestRecall(t *testing.T) {
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name          string
 		actual, ideal []int
 		want          float64
@@ -119,7 +119,7 @@ func TestRecall(t *testing.T) {
 		},
 		{name: "nothing relevant", actual: nil, ideal: []int{1}, want: 1},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.InDelta(t, c.want, recall(c.actual, c.ideal), 1e-9) })
+		t.Run(test.name, func(t *testing.T) { require.InDelta(t, test.want, recall(test.actual, test.ideal), 1e-9) })
 	}
 }
 
@@ -129,10 +129,10 @@ func TestRecall(t *testing.T) {
 func TestEvaluate_MustNotAndExactResults_Counted(t *testing.T) {
 	nurse := &advert{attributes: attributes{"role": {"nurse"}}}
 	porter := &advert{attributes: attributes{"role": {"porter"}}}
-	q, err := parseQuery(&board{}, "nurse | 3 role=nurse | ! role=porter,nurse")
+	query, err := parseQuery(&board{}, "nurse | 3 role=nurse | ! role=porter,nurse")
 	require.NoError(t, err)
 	require.Equal(t, score{ndcg: 1, recall: 1, mustNot: 1},
-		evaluate(q, []*advert{nurse, porter}, []*advert{nurse, porter}, 2))
+		evaluate(query, []*advert{nurse, porter}, []*advert{nurse, porter}, 2))
 
 	nothing, err := parseQuery(&board{}, "astronaut")
 	require.NoError(t, err)

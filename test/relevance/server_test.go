@@ -61,18 +61,21 @@ func startServer(t *testing.T, database string) *server {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	addr := make(chan string, 1)
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	addresses := make(chan string, 1)
 	go func() {
 		for scanner := bufio.NewScanner(out); scanner.Scan(); {
-			if m := listening.FindStringSubmatch(scanner.Text()); m != nil {
-				addr <- m[1]
+			if match := listening.FindStringSubmatch(scanner.Text()); match != nil {
+				addresses <- match[1]
 			}
 		}
 	}()
 	select {
-	case a := <-addr:
-		return &server{t: t, url: "http://" + a, ids: map[string]*advert{}}
+	case address := <-addresses:
+		return &server{t: t, url: "http://" + address, ids: map[string]*advert{}}
 	case <-time.After(time.Minute):
 		require.Fail(t, "the server did not start in time", "%s", log)
 		return nil
@@ -83,11 +86,11 @@ func startServer(t *testing.T, database string) *server {
 // server refuses.
 func (s *server) do(method, path, token string, body any) object {
 	s.t.Helper()
-	sent, err := json.Marshal(body)
+	raw, err := json.Marshal(body)
 	require.NoError(s.t, err)
 	for attempt := 1; ; attempt++ {
 		s.requests++
-		request, err := http.NewRequest(method, s.url+path, bytes.NewReader(sent))
+		request, err := http.NewRequest(method, s.url+path, bytes.NewReader(raw))
 		require.NoError(s.t, err)
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.1", byte(s.requests>>8), byte(s.requests)))
@@ -96,16 +99,16 @@ func (s *server) do(method, path, token string, body any) object {
 		}
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(s.t, err)
-		raw, err := io.ReadAll(response.Body)
+		responseBody, err := io.ReadAll(response.Body)
 		_ = response.Body.Close()
 		require.NoError(s.t, err)
 		if response.StatusCode < 300 {
-			var out object
-			require.NoError(s.t, json.Unmarshal(raw, &out), "%s", raw)
-			return out
+			var decoded object
+			require.NoError(s.t, json.Unmarshal(responseBody, &decoded), "%s", responseBody)
+			return decoded
 		}
-		busy := response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable
-		require.True(s.t, busy && attempt < 20, "%s %s: %d %s", method, path, response.StatusCode, raw)
+		isBusy := response.StatusCode == http.StatusTooManyRequests || response.StatusCode == http.StatusServiceUnavailable
+		require.True(s.t, isBusy && attempt < 20, "%s %s: %d %s", method, path, response.StatusCode, responseBody)
 		time.Sleep(500 * time.Millisecond)
 	}
 }
@@ -123,14 +126,14 @@ func at[T any](v any, path ...string) T {
 func (s *server) load(b *board) {
 	s.t.Helper()
 	tokens := map[*employer]string{}
-	for i, e := range b.employers {
+	for i, employer := range b.employers {
 		account := s.do("POST", "/api/auth/register-employer", "", object{
 			"email":       fmt.Sprintf("employer%d@example.org", i),
 			"password":    "Corr3ct-horse",
 			"name":        "Asha Patel",
-			"companyName": e.name,
+			"companyName": employer.name,
 		})
-		tokens[e] = at[string](account, "data", "accessToken")
+		tokens[employer] = at[string](account, "data", "accessToken")
 	}
 	for start := 0; start < len(b.adverts); {
 		first, end := b.adverts[start], start
@@ -151,12 +154,12 @@ func (s *server) load(b *board) {
 func (s *server) post(token string, adverts []*advert) {
 	s.t.Helper()
 	jobs := make([]object, len(adverts))
-	for i, a := range adverts {
-		jobs[i] = a.fields()
+	for i, advert := range adverts {
+		jobs[i] = advert.fields()
 	}
-	answer := s.do("POST", "/api/employers/jobs/batch", token, object{"jobs": jobs})
-	require.Empty(s.t, at[[]any](answer, "data", "failed"))
-	created := at[[]any](answer, "data", "created")
+	response := s.do("POST", "/api/employers/jobs/batch", token, object{"jobs": jobs})
+	require.Empty(s.t, at[[]any](response, "data", "failed"))
+	created := at[[]any](response, "data", "created")
 	require.Len(s.t, created, len(adverts))
 	for i, job := range created {
 		require.Equal(s.t, adverts[i].title, at[string](job, "title"))
@@ -196,23 +199,23 @@ func (s *server) search(q *query) (found []*advert, total int) {
 	params.Del("via")
 	switch via {
 	case "post":
-		answer := s.do("POST", "/api/listings/search", "", searchBody(q.text, params))
-		results, total = at[[]any](answer, "data", "results"), int(at[float64](answer, "data", "total"))
+		response := s.do("POST", "/api/listings/search", "", searchBody(q.text, params))
+		results, total = at[[]any](response, "data", "results"), int(at[float64](response, "data", "total"))
 	case "jobseekers":
 		params.Set("q", q.text)
-		answer := s.do("GET", "/api/jobseekers/search?"+params.Encode(), "", nil)
-		results = at[[]any](answer, "data", "search", "jobs")
-		total = int(at[float64](answer, "data", "search", "pagination", "total"))
+		response := s.do("GET", "/api/jobseekers/search?"+params.Encode(), "", nil)
+		results = at[[]any](response, "data", "search", "jobs")
+		total = int(at[float64](response, "data", "search", "pagination", "total"))
 	default:
 		params.Set("search", q.text)
-		answer := s.do("GET", "/api/listings?"+params.Encode(), "", nil)
-		results = at[[]any](answer, "data", "listings")
-		total = int(at[float64](answer, "data", "pagination", "total"))
+		response := s.do("GET", "/api/listings?"+params.Encode(), "", nil)
+		results = at[[]any](response, "data", "listings")
+		total = int(at[float64](response, "data", "pagination", "total"))
 	}
 	for _, job := range results {
-		a := s.ids[at[string](job, "id")]
-		require.NotNil(s.t, a, "unknown result %v", job)
-		found = append(found, a)
+		advert := s.ids[at[string](job, "id")]
+		require.NotNil(s.t, advert, "unknown result %v", job)
+		found = append(found, advert)
 	}
 	return found, total
 }
