@@ -21,7 +21,7 @@ func TestSchemas_Site(t *testing.T) {
 	node := kit.Tool(t, "node")
 	server := demoSite(t)
 	tools := newNPMPackage(t, server, "../schemas")
-	site := func(path string) string {
+	get := func(path string) string {
 		response, err := http.Get(server.url + path)
 		require.NoError(t, err)
 		defer func() { _ = response.Body.Close() }()
@@ -30,30 +30,31 @@ func TestSchemas_Site(t *testing.T) {
 		require.NoError(t, err)
 		return string(body)
 	}
-	index := site("/sitemap.xml")
+	index := get("/sitemap.xml")
 	part := regexp.MustCompile(`<loc>` + server.url + `(/sitemaps/[^<]+)</loc>`).FindStringSubmatch(index)
 	require.NotNil(t, part)
+	// A document in which valid is replaced by broken must be refused.
 	for name, kind := range map[string]struct{ schema, document, valid, broken string }{
 		"sitemap index": {schema: "siteindex.xsd", document: index, valid: "<loc>http", broken: "<loc/><loc>http"},
 		"sitemap": {
 			schema:   "node_modules/sitemap/schema/sitemap.xsd",
-			document: site(part[1]),
+			document: get(part[1]),
 			valid:    "<lastmod>2",
 			broken:   "<lastmod>yesterday 2",
 		},
 		"Atom feed": {
 			schema:   "atom.rng",
-			document: site("/feeds/jobs.atom?q=nurse"),
+			document: get("/feeds/jobs.atom?q=nurse"),
 			valid:    "<author>",
 			broken:   "<author><name/>",
 		},
 		"job feed": {
 			schema:   "jobs.xsd",
-			document: site("/feeds/jobs.xml"),
+			document: get("/feeds/jobs.xml"),
 			valid:    "<url>",
 			broken:   "<url>ftp",
 		},
-	} { // valid is replaced by broken for the document that must be refused
+	} {
 		t.Run(name, func(t *testing.T) {
 			validate := func(document string) (string, error) {
 				const file = "document.xml"
@@ -76,20 +77,20 @@ func TestSchemas_Site(t *testing.T) {
 			t:      t,
 			server: server,
 			dir:    tools.dir,
-		}, site)
+		}, get)
 	})
 }
 
 // validatePostings checks the structured data of jobs with the TypeScript compiler, against the
 // types of schema.org and the properties that Google requires.
-func validatePostings(t *testing.T, tools *npmPackage, site func(path string) string) {
+func validatePostings(t *testing.T, tools *npmPackage, get func(path string) string) {
 	t.Helper()
-	jobs := regexp.MustCompile(`/jobs/[0-9a-f-]{36}/[a-z0-9-]+`).FindAllString(site("/sitemaps/jobs-first.xml"), 50)
+	jobs := regexp.MustCompile(`/jobs/[0-9a-f-]{36}/[a-z0-9-]+`).FindAllString(get("/sitemaps/jobs-first.xml"), 50)
 	require.Len(t, jobs, 50)
 	program := []string{`import type { GooglePosting, SchemaPosting } from "./posting.js";`}
 	posting := ""
 	for _, job := range jobs {
-		data := regexp.MustCompile(`<script type="application/ld\+json">(.*)</script>`).FindStringSubmatch(site(job))
+		data := regexp.MustCompile(`<script type="application/ld\+json">(.*)</script>`).FindStringSubmatch(get(job))
 		require.NotNil(t, data, job)
 		posting = data[1]
 		program = append(program, "("+posting+") satisfies SchemaPosting;", "("+posting+") satisfies GooglePosting;")

@@ -25,7 +25,10 @@ func TestExport_Spreadsheet_ShowsTextAndRunsNothing(t *testing.T) {
 	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
 	server := &alertServer{testServer: newTestServer(t)}
 	server.up()
-	t.Cleanup(func() { _ = server.cmd.Process.Kill(); _ = server.cmd.Wait() })
+	t.Cleanup(func() {
+		_ = server.cmd.Process.Kill()
+		_ = server.cmd.Wait()
+	})
 	server.token = server.call("POST", "/api/auth/register-employer", map[string]any{
 		"email":       "boss@example.org",
 		"password":    "Corr3ct-horse",

@@ -19,18 +19,18 @@ import (
 
 // openAt opens the storage in the file.
 func openAt(t testing.TB, path string, clk clock.Clock) (adapters.BillingStorage, error) {
-	d := adapters.Deps{Clock: clk, NewID: func() string { return uuid.Must(uuid.NewV7()).String() }}
-	s, err := boltbilling.Open(t.Context(), "bolt:"+path, d)
-	return s.Billing, err
+	deps := adapters.Deps{Clock: clk, NewID: func() string { return uuid.Must(uuid.NewV7()).String() }}
+	storage, err := boltbilling.Open(t.Context(), "bolt:"+path, deps)
+	return storage.Billing, err
 }
 
 // open opens a storage in a new file, which is closed after the test.
 func open(t testing.TB, clk clock.Clock) adapters.BillingStorage {
 	t.Helper()
-	s, err := openAt(t, filepath.Join(t.TempDir(), "billing.db"), clk)
+	storage, err := openAt(t, filepath.Join(t.TempDir(), "billing.db"), clk)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
+	t.Cleanup(func() { require.NoError(t, storage.Close()) })
+	return storage
 }
 
 // TestBilling_Conformance runs the suite for the storage of billing.
@@ -54,8 +54,10 @@ func TestStorage_RequiredPorts_AreProvided(t *testing.T) {
 func TestDo_AlwaysStale_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	runs := 0
-	err := open(t, clock.System{}).Tx.Do(t.Context(),
-		func(context.Context) error { runs++; return fmt.Errorf("update: %w", tx.ErrStale) })
+	err := open(t, clock.System{}).Tx.Do(t.Context(), func(context.Context) error {
+		runs++
+		return fmt.Errorf("update: %w", tx.ErrStale)
+	})
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 	require.Greater(t, runs, 1)
 }
@@ -65,9 +67,9 @@ func TestDo_AlwaysStale_IsUnavailable(t *testing.T) {
 func TestOpen_FileInUse_Fails(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "billing.db")
-	s, err := openAt(t, path, clock.System{})
+	storage, err := openAt(t, path, clock.System{})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	t.Cleanup(func() { require.NoError(t, storage.Close()) })
 	_, err = openAt(t, path, clock.System{})
 	require.ErrorContains(t, err, "in use by another process")
 }

@@ -17,18 +17,18 @@ import (
 // open opens a storage in a new file and applies its migrations.
 func open(t testing.TB, clk clock.Clock) adapters.JobseekerStorage {
 	t.Helper()
-	d := adapters.Deps{
+	deps := adapters.Deps{
 		Clock:   clk,
 		NewID:   func() string { return uuid.Must(uuid.NewV7()).String() },
 		Log:     slog.New(slog.DiscardHandler),
 		Modules: []string{"jobseeker"},
 	}
-	s, err := dismissals.Open(t.Context(), "own+sqlite:"+filepath.Join(t.TempDir(), "jobseeker.db"), d)
+	storage, err := dismissals.Open(t.Context(), "own+sqlite:"+filepath.Join(t.TempDir(), "jobseeker.db"), deps)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Jobseeker.Close()) })
-	_, err = s.Jobseeker.Schema.Up(t.Context())
+	t.Cleanup(func() { require.NoError(t, storage.Jobseeker.Close()) })
+	_, err = storage.Jobseeker.Schema.Up(t.Context())
 	require.NoError(t, err)
-	return s.Jobseeker
+	return storage.Jobseeker
 }
 
 func TestDismissals_Conformance(t *testing.T) {

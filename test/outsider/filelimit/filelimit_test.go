@@ -17,25 +17,33 @@ import (
 	"github.com/locumhq/locum/test/conformance"
 )
 
+// open returns a limiter with an empty folder.
 func open(t testing.TB, clk clock.Clock) limit.Limiter {
 	return filelimit.New(t.TempDir(), clk, time.Minute)
 }
 
+// TestLimiter_Conformance runs the suite for limiters, with outages of the folder.
 func TestLimiter_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Limiter(t, open, openInterrupted)
 }
 
 // openInterrupted puts a file in the place of the folder for the time of the outage.
-func openInterrupted(t testing.TB) (l limit.Limiter, begin, end func()) {
+func openInterrupted(t testing.TB) (limiter limit.Limiter, begin, end func()) {
 	folder := filepath.Join(t.TempDir(), "limits")
 	check := func(err error) {
 		if err != nil {
 			t.Error(err)
 		}
 	}
-	begin = func() { check(os.Rename(folder, folder+"-saved")); check(os.WriteFile(folder, nil, 0o600)) }
-	end = func() { check(os.Remove(folder)); check(os.Rename(folder+"-saved", folder)) }
+	begin = func() {
+		check(os.Rename(folder, folder+"-saved"))
+		check(os.WriteFile(folder, nil, 0o600))
+	}
+	end = func() {
+		check(os.Remove(folder))
+		check(os.Rename(folder+"-saved", folder))
+	}
 	return filelimit.New(folder, clock.System{}, time.Minute), begin, end
 }
 
@@ -44,14 +52,16 @@ func openInterrupted(t testing.TB) (l limit.Limiter, begin, end func()) {
 func TestLimiter_SharedFolder_CountsTogether(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	one := filelimit.New(folder, clock.System{}, time.Minute)
-	other := filelimit.New(folder, clock.System{}, time.Minute)
+	limiter1 := filelimit.New(folder, clock.System{}, time.Minute)
+	limiter2 := filelimit.New(folder, clock.System{}, time.Minute)
 	rule := limit.Rule{Name: "r", Max: 1, Per: time.Hour}
-	if d, err := one.Take(t.Context(), rule, "k"); err != nil || !d.Allowed {
-		t.Fatal(d, err)
+	decision, err := limiter1.Take(t.Context(), rule, "k")
+	if err != nil || !decision.Allowed {
+		t.Fatal(decision, err)
 	}
-	if d, err := other.Take(t.Context(), rule, "k"); err != nil || d.Allowed {
-		t.Fatal(d, err)
+	decision, err = limiter2.Take(t.Context(), rule, "k")
+	if err != nil || decision.Allowed {
+		t.Fatal(decision, err)
 	}
 }
 
@@ -63,18 +73,22 @@ func TestLimiter_FolderUnavailable_CountsInProcess(t *testing.T) {
 	if err := os.WriteFile(folder, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := filelimit.New(folder, clock.System{}, time.Minute)
+	limiter := filelimit.New(folder, clock.System{}, time.Minute)
 	rule := limit.Rule{Name: "r", Max: 1, Per: time.Hour}
-	for _, allowed := range []bool{true, false} {
-		if d, err := l.Take(t.Context(), rule, "k"); err != nil || d.Allowed != allowed {
-			t.Fatal(d, err)
+	for _, wantAllowed := range []bool{true, false} {
+		decision, err := limiter.Take(t.Context(), rule, "k")
+		if err != nil || decision.Allowed != wantAllowed {
+			t.Fatal(decision, err)
 		}
 	}
-	if err := l.Clear(t.Context(), rule, "k"); err != nil {
+	if err := limiter.Clear(t.Context(), rule, "k"); err != nil {
 		t.Fatal(err)
 	}
-	if !l.Degraded() || l.Ping(t.Context()) == nil {
+	if !limiter.Degraded() {
 		t.Fatal("want a degraded limiter")
+	}
+	if limiter.Ping(t.Context()) == nil {
+		t.Fatal("want an error of Ping")
 	}
 }
 
@@ -84,11 +98,17 @@ func TestLimiter_FolderUnavailable_CountsInProcess(t *testing.T) {
 func TestLimiter_ShardLocked_WaitIsBounded(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	l := filelimit.New(folder, clock.System{}, 50*time.Millisecond)
+	limiter := filelimit.New(folder, clock.System{}, 50*time.Millisecond)
 	rule := limit.Rule{Name: "r", Max: 1_000_000, Per: time.Hour}
 	take := func(key string) {
-		if d, err := l.Take(t.Context(), rule, key); err != nil || !d.Allowed {
-			t.Error(d, err)
+		decision, err := limiter.Take(t.Context(), rule, key)
+		if err != nil || !decision.Allowed {
+			t.Error(decision, err)
+		}
+	}
+	takeOthers := func() {
+		for i := range 20 { // most of these keys are in other shards than "k"
+			take(fmt.Sprint("other-", i))
 		}
 	}
 	take("k")
@@ -105,32 +125,29 @@ func TestLimiter_ShardLocked_WaitIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	begun := time.Now()
+	start := time.Now()
 	var calls sync.WaitGroup
 	for range 200 {
 		calls.Go(func() { take("k") })
 	}
 	calls.Wait()
-	if took := time.Since(begun); took > 5*time.Second { // 10 s if each waited for the one before
+	if took := time.Since(start); took > 5*time.Second { // 200 calls that wait for each other take 10 s
 		t.Error("calls waited for each other: ", took)
 	}
-	for i := range 20 { // most of them in other shards
-		take(fmt.Sprint("other-", i))
-	}
-	if !l.Degraded() {
+	takeOthers()
+	if !limiter.Degraded() {
 		t.Error("want a degraded limiter while a shard is locked")
 	}
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(30 * time.Second); l.Degraded(); {
-		if time.Now().After(end) {
+	deadline := time.Now().Add(30 * time.Second)
+	for limiter.Degraded() {
+		if time.Now().After(deadline) {
 			t.Fatal("want a limiter that has recovered")
 		}
 		take("k")
-		for i := range 20 {
-			take(fmt.Sprint("other-", i))
-		}
+		takeOthers()
 	}
 }
 
@@ -138,9 +155,8 @@ func TestLimiter_ShardLocked_WaitIsBounded(t *testing.T) {
 // have to add them to their go.mod.
 func TestLimiter_Dependencies_AreFew(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "-f",
-		"{{with .Module}}{{.Path}}{{end}}", ".").
-		CombinedOutput()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", ".")
+	out, err := list.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -150,7 +166,8 @@ func TestLimiter_Dependencies_AreFew(t *testing.T) {
 			modules[path] = true
 		}
 	}
-	if len(modules) > 3 {
+	const maxModules = 3 // testify and two that it needs
+	if len(modules) > maxModules {
 		t.Errorf("the test needs %d modules of others: %v", len(modules), modules)
 	}
 	t.Log(modules)

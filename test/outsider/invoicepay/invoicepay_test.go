@@ -18,9 +18,9 @@ import (
 // open opens the adapter with a folder for invoices.
 func open(t testing.TB, folder string) billing.Payments {
 	t.Helper()
-	p, err := invoicepay.Open(t.Context(), "invoice:"+folder, adapters.Deps{Clock: clock.System{}})
+	payments, err := invoicepay.Open(t.Context(), "invoice:"+folder, adapters.Deps{Clock: clock.System{}})
 	require.NoError(t, err)
-	return p
+	return payments
 }
 
 // TestPayments_Conformance runs the suite for payments without the cases of confirmation, which
@@ -30,9 +30,12 @@ func TestPayments_Conformance(t *testing.T) {
 	conformance.Payments(t, func(t testing.TB) conformance.PaymentProvider {
 		folder := t.TempDir()
 		return conformance.PaymentProvider{
-			Connect: func() billing.Payments { return open(t, folder) }, Clock: clock.System{},
-			Good: conformance.Always(invoicepay.Net30), Refused: conformance.Always(invoicepay.Net90),
-			Expiring: conformance.Always(invoicepay.Once), Unknown: conformance.Always("pm_card_visa"),
+			Connect:  func() billing.Payments { return open(t, folder) },
+			Clock:    clock.System{},
+			Good:     conformance.Always(invoicepay.Net30),
+			Refused:  conformance.Always(invoicepay.Net90),
+			Expiring: conformance.Always(invoicepay.Once),
+			Unknown:  conformance.Always("pm_card_visa"),
 		}
 	})
 }
@@ -42,13 +45,13 @@ func TestPayments_Conformance(t *testing.T) {
 func TestCharge_OwnerErased_InvoiceHasNoOwner(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	p := open(t, folder)
-	o := billing.Owner{Kind: billing.User, ID: "018f0000-0000-7000-8000-000000000001"}
-	number, err := p.Charge(
+	payments := open(t, folder)
+	owner := billing.Owner{Kind: billing.User, ID: "018f0000-0000-7000-8000-000000000001"}
+	number, err := payments.Charge(
 		t.Context(),
 		billing.Bill{
 			Key:         "018f0000-0000-7000-8000-000000000002",
-			Owner:       o,
+			Owner:       owner,
 			MethodID:    invoicepay.Net14,
 			Amount:      billing.Money{Minor: 999, Currency: "GBP"},
 			Description: "Premium",
@@ -60,11 +63,11 @@ func TestCharge_OwnerErased_InvoiceHasNoOwner(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(folder, "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
-	require.NoError(t, p.Forget(t.Context(), o))
+	require.NoError(t, payments.Forget(t.Context(), owner))
 	text, err := os.ReadFile(files[0])
 	require.NoError(t, err)
 	require.Contains(t, string(text), number)
-	require.NotContains(t, string(text), o.ID)
+	require.NotContains(t, string(text), owner.ID)
 }
 
 func TestOpen_NoFolder_Fails(t *testing.T) {

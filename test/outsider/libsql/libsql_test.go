@@ -18,13 +18,13 @@ import (
 // open opens a storage in a new file and applies its migrations.
 func open(t testing.TB, clk clock.Clock) adapters.Storage {
 	t.Helper()
-	d := adapters.Deps{Clock: clk, Log: slog.New(slog.DiscardHandler), NewID: func() string { return uuid.Must(uuid.NewV7()).String() }}
-	s, err := libsql.Open(t.Context(), "libsql:"+filepath.Join(t.TempDir(), "test.db"), d)
+	deps := adapters.Deps{Clock: clk, Log: slog.New(slog.DiscardHandler), NewID: func() string { return uuid.Must(uuid.NewV7()).String() }}
+	storage, err := libsql.Open(t.Context(), "libsql:"+filepath.Join(t.TempDir(), "test.db"), deps)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Identity.Close()) })
-	_, err = s.Identity.Schema.Up(context.Background())
+	t.Cleanup(func() { require.NoError(t, storage.Identity.Close()) })
+	_, err = storage.Identity.Schema.Up(context.Background())
 	require.NoError(t, err)
-	return s
+	return storage
 }
 
 // TestStorage_Conformance runs the suite for storages: a dialect of another team must pass it

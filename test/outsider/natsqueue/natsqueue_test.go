@@ -25,32 +25,47 @@ import (
 // open opens a queue, which is closed after the test.
 func open(t testing.TB, url string) task.Queue {
 	t.Helper()
-	q, err := natsqueue.Open(t.Context(), url, adapters.Deps{})
+	queue, err := natsqueue.Open(t.Context(), url, adapters.Deps{})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, q.(io.Closer).Close()) })
-	return q
+	t.Cleanup(func() { require.NoError(t, queue.(io.Closer).Close()) })
+	return queue
 }
 
 // openEmbedded opens a queue whose server runs in the process.
-func openEmbedded(t testing.TB) task.Queue { t.Helper(); return open(t, "embedded:"+t.TempDir()) }
+func openEmbedded(t testing.TB) task.Queue {
+	t.Helper()
+	return open(t, "embedded:"+t.TempDir())
+}
 
+// TestQueue_Conformance runs the suite for queues, with outages of the server.
 func TestQueue_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Queue(t, openEmbedded, openInterrupted)
 }
 
 // openInterrupted opens a queue on a server that can be stopped.
-func openInterrupted(t testing.TB) (q task.Queue, begin, end func()) {
-	options := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true}
+func openInterrupted(t testing.TB) (queue task.Queue, begin, end func()) {
+	options := newOptions(t)
 	stop := runServer(t, options)
-	q = open(t, fmt.Sprint("nats://127.0.0.1:", options.Port))
-	return q, stop, func() { t.Cleanup(runServer(t, options)) }
+	queue = open(t, fmt.Sprint("nats://127.0.0.1:", options.Port))
+	return queue, stop, func() { t.Cleanup(runServer(t, options)) }
+}
+
+// newOptions returns the options of a server with a random port and an empty folder.
+func newOptions(t testing.TB) *server.Options {
+	return &server.Options{
+		Host:      "127.0.0.1",
+		Port:      server.RANDOM_PORT,
+		JetStream: true,
+		StoreDir:  t.TempDir(),
+		NoSigs:    true, // the server must not handle signals of the test process
+	}
 }
 
 // startServer starts a server and returns its URL.
 func startServer(t testing.TB) string {
 	t.Helper()
-	options := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true}
+	options := newOptions(t)
 	t.Cleanup(runServer(t, options))
 	return fmt.Sprint("nats://127.0.0.1:", options.Port)
 }
@@ -63,7 +78,10 @@ func runServer(t testing.TB, options *server.Options) (stop func()) {
 	s.Start()
 	require.True(t, s.ReadyForConnections(30*time.Second))
 	options.Port = s.Addr().(*net.TCPAddr).Port
-	return func() { s.Shutdown(); s.WaitForShutdown() }
+	return func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	}
 }
 
 // TestQueue_Work_Conformance runs the suite for queues together with a store of tasks, which any
@@ -71,13 +89,13 @@ func runServer(t testing.TB, options *server.Options) (stop func()) {
 func TestQueue_Work_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Work(t, func(t testing.TB) (adapters.Database, task.Queue) {
-		d := adapters.Deps{Clock: clock.System{}, NewID: newID, Log: slog.New(slog.DiscardHandler)}
-		s, err := gormdb.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "tasks.db"), d)
+		deps := adapters.Deps{Clock: clock.System{}, NewID: newID, Log: slog.New(slog.DiscardHandler)}
+		storage, err := gormdb.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "tasks.db"), deps)
 		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.Identity.Close()) })
-		_, err = s.Identity.Schema.Up(t.Context())
+		t.Cleanup(func() { require.NoError(t, storage.Identity.Close()) })
+		_, err = storage.Identity.Schema.Up(t.Context())
 		require.NoError(t, err)
-		return s.Identity.Database, openEmbedded(t)
+		return storage.Identity.Database, openEmbedded(t)
 	})
 }
 
@@ -114,4 +132,5 @@ func TestOpen_NoServer_Fails(t *testing.T) {
 	require.Error(t, err)
 }
 
+// newID returns a UUIDv7.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }

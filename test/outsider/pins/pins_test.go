@@ -17,12 +17,12 @@ func TestModule_Conformance(t *testing.T) {
 	modules.Module(t, pins.Module, modules.SQLite)
 }
 
-// pinned returns the body of the jobs that the user has pinned.
-func pinned(t *testing.T, p *modules.Program, by modules.User) string {
+// getPins returns the response with the jobs that the user has pinned, as text.
+func getPins(t *testing.T, p *modules.Program, by modules.User) string {
 	t.Helper()
-	answer := p.Call(t, http.MethodGet, "/api/pins", by, nil)
-	require.Equal(t, http.StatusOK, answer.Status, "%s", answer.Body)
-	return string(answer.Body)
+	response := p.Call(t, http.MethodGet, "/api/pins", by, nil)
+	require.Equal(t, http.StatusOK, response.Status, "%s", response.Body)
+	return string(response.Body)
 }
 
 // TestPins_MainJob checks the module as users use it: pins with notes that only their owner
@@ -30,38 +30,38 @@ func pinned(t *testing.T, p *modules.Program, by modules.User) string {
 // deleted.
 func TestPins_MainJob(t *testing.T) {
 	t.Parallel()
-	p := modules.Start(t, modules.SQLite, bootstrap.WithModule(pins.Module))
-	employer := p.Employer(t)
-	one := p.Jobseeker(t)
-	other := p.Jobseeker(t)
+	program := modules.Start(t, modules.SQLite, bootstrap.WithModule(pins.Module))
+	employer := program.Employer(t)
+	user := program.Jobseeker(t)
+	otherUser := program.Jobseeker(t)
 	post := func(title string) string {
-		return p.Call(t, http.MethodPost, "/api/employers/jobs", employer, map[string]any{
+		return program.Call(t, http.MethodPost, "/api/employers/jobs", employer, map[string]any{
 			"title":       title,
 			"description": "Days and nights.",
 		}).Data(t)["id"].(string)
 	}
-	job, second := post("Theatre Nurse"), post("Ward Clerk")
+	job, otherJob := post("Theatre Nurse"), post("Ward Clerk")
 
 	require.Equal(t, http.StatusOK,
-		p.Call(t, http.MethodPut, "/api/pins/"+job, one, map[string]any{"note": "ask about nights"}).Status)
-	require.Equal(t, http.StatusOK, p.Call(t, http.MethodPut, "/api/pins/"+second, one, map[string]any{}).Status)
-	require.Equal(t, http.StatusOK, p.Call(t, http.MethodPut, "/api/pins/"+job, other, map[string]any{}).Status)
+		program.Call(t, http.MethodPut, "/api/pins/"+job, user, map[string]any{"note": "ask about nights"}).Status)
+	require.Equal(t, http.StatusOK, program.Call(t, http.MethodPut, "/api/pins/"+otherJob, user, map[string]any{}).Status)
+	require.Equal(t, http.StatusOK, program.Call(t, http.MethodPut, "/api/pins/"+job, otherUser, map[string]any{}).Status)
 	require.Equal(t, http.StatusBadRequest,
-		p.Call(t, http.MethodPut, "/api/pins/"+job, one, map[string]any{"note": 1}).Status)
+		program.Call(t, http.MethodPut, "/api/pins/"+job, user, map[string]any{"note": 1}).Status)
 	require.Equal(t, http.StatusNotFound,
-		p.Call(t, http.MethodPut, "/api/pins/01900000-0000-7000-8000-000000000000", one, map[string]any{}).Status)
-	require.Contains(t, pinned(t, p, one), "ask about nights")
-	require.NotContains(t, pinned(t, p, other), "ask about nights", "a pin is its owner's")
-	popular := p.Call(t, http.MethodGet, "/v1/pins/popular", p.App(t, other), nil)
+		program.Call(t, http.MethodPut, "/api/pins/01900000-0000-7000-8000-000000000000", user, map[string]any{}).Status)
+	require.Contains(t, getPins(t, program, user), "ask about nights")
+	require.NotContains(t, getPins(t, program, otherUser), "ask about nights", "only the owner sees a pin")
+	popular := program.Call(t, http.MethodGet, "/v1/pins/popular", program.App(t, otherUser), nil)
 	require.Contains(t, string(popular.Body), `"pins":2`)
-	require.Regexp(t, "Theatre Nurse</a> \\(2\\)", string(p.Call(t, http.MethodGet, "/pins", modules.User{}, nil).Body))
+	require.Regexp(t, "Theatre Nurse</a> \\(2\\)", string(program.Call(t, http.MethodGet, "/pins", modules.User{}, nil).Body))
 
-	require.Equal(t, http.StatusOK, p.Call(t, http.MethodDelete, "/api/pins/"+second, one, nil).Status)
-	require.Equal(t, http.StatusNotFound, p.Call(t, http.MethodDelete, "/api/pins/"+second, one, nil).Status)
+	require.Equal(t, http.StatusOK, program.Call(t, http.MethodDelete, "/api/pins/"+otherJob, user, nil).Status)
+	require.Equal(t, http.StatusNotFound, program.Call(t, http.MethodDelete, "/api/pins/"+otherJob, user, nil).Status)
 
-	require.Equal(t, http.StatusOK, p.Call(t, http.MethodDelete, "/api/employers/jobs/"+job, employer, nil).Status)
-	p.Mail(t, one, "Theatre Nurse")
-	p.Mail(t, other, "Theatre Nurse")
-	require.Contains(t, pinned(t, p, one), `"pins":[]`)
-	require.NotContains(t, string(p.Call(t, http.MethodGet, "/pins", modules.User{}, nil).Body), "Theatre Nurse")
+	require.Equal(t, http.StatusOK, program.Call(t, http.MethodDelete, "/api/employers/jobs/"+job, employer, nil).Status)
+	program.Mail(t, user, "Theatre Nurse")
+	program.Mail(t, otherUser, "Theatre Nurse")
+	require.Contains(t, getPins(t, program, user), `"pins":[]`)
+	require.NotContains(t, string(program.Call(t, http.MethodGet, "/pins", modules.User{}, nil).Body), "Theatre Nurse")
 }

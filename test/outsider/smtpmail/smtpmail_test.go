@@ -15,23 +15,25 @@ import (
 	"github.com/locumhq/locum/test/conformance"
 )
 
+// message is a message without HTML.
 var message = mail.Message{ID: "1", To: mail.Address{Email: "nobody@example.org"}, Text: "Hello"}
 
 // open opens a mailer on a new server.
 func open(t testing.TB) (mail.Mailer, *smtptest.Server) {
 	t.Helper()
 	server := smtptest.NewServer(t)
-	m, err := smtpmail.Open(t.Context(), "relay://"+server.Addr,
+	mailer, err := smtpmail.Open(t.Context(), "relay://"+server.Addr,
 		mail.Address{Name: "Jobs", Email: "no-reply@jobs.example.org"}, adapters.Deps{Clock: clock.System{}})
 	require.NoError(t, err)
-	return m, server
+	return mailer, server
 }
 
+// TestMailer_Conformance runs the suite for mailers.
 func TestMailer_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Mailer(t, func(t testing.TB) (mail.Mailer, func() []string) {
-		m, server := open(t)
-		return m, server.Messages
+		mailer, server := open(t)
+		return mailer, server.Messages
 	})
 }
 
@@ -40,35 +42,23 @@ func TestMailer_Conformance(t *testing.T) {
 // sender or the login (530), which an operator can correct.
 func TestSend_Refusal_IsFinalForRecipientAndMessage(t *testing.T) {
 	t.Parallel()
-	m, server := open(t)
-	for _, c := range []struct {
+	mailer, server := open(t)
+	for _, reply := range []struct {
 		command string
 		code    int
 		final   bool
 	}{
-		{command: smtptest.Rcpt, code: 550, final: true}, {command: smtptest.End, code: 554, final: true},
-		{
-			command: smtptest.Rcpt,
-			code:    451,
-			final:   false,
-		}, {
-			command: smtptest.Rcpt,
-			code:    530,
-			final:   false,
-		}, {
-			command: smtptest.End,
-			code:    452,
-			final:   false,
-		}, {
-			command: smtptest.Mail,
-			code:    550,
-			final:   false,
-		},
+		{command: smtptest.Rcpt, code: 550, final: true},
+		{command: smtptest.End, code: 554, final: true},
+		{command: smtptest.Rcpt, code: 451, final: false},
+		{command: smtptest.Rcpt, code: 530, final: false},
+		{command: smtptest.End, code: 452, final: false},
+		{command: smtptest.Mail, code: 550, final: false},
 	} {
-		server.Refuse(c.command, c.code)
-		err := m.Send(t.Context(), message)
+		server.Refuse(reply.command, reply.code)
+		err := mailer.Send(t.Context(), message)
 		require.Error(t, err)
-		require.Equal(t, c.final, errors.Is(err, mail.ErrRefused), "%s %d: %v", c.command, c.code, err)
+		require.Equal(t, reply.final, errors.Is(err, mail.ErrRefused), "%s %d: %v", reply.command, reply.code, err)
 	}
 	require.Empty(t, server.Messages())
 }
@@ -81,10 +71,10 @@ func TestSend_NoSTARTTLS_OnlyToLoopback(t *testing.T) {
 	_, port, err := net.SplitHostPort(server.Addr)
 	require.NoError(t, err)
 	// 0.0.0.0 is this machine, but not a loopback address.
-	m, err := smtpmail.Open(t.Context(), "relay://0.0.0.0:"+port,
+	mailer, err := smtpmail.Open(t.Context(), "relay://0.0.0.0:"+port,
 		mail.Address{Email: "no-reply@jobs.example.org"}, adapters.Deps{Clock: clock.System{}})
 	require.NoError(t, err)
-	err = m.Send(t.Context(), message)
+	err = mailer.Send(t.Context(), message)
 	require.ErrorContains(t, err, "does not offer STARTTLS")
 	require.NotErrorIs(t, err, mail.ErrRefused)
 	require.Empty(t, server.Messages())

@@ -41,26 +41,27 @@ func open(t testing.TB, s adapters.Services, api web.API) (adapters.Transport, t
 	return server, transports.HTTPClient(client, "http://unix")
 }
 
+// TestTransport_Conformance runs the suite for transports.
 func TestTransport_Conformance(t *testing.T) {
 	t.Parallel()
 	transports.Transport(t, open)
 }
 
-// TestStart_SocketOfAnotherProcess_IsAnError checks that the socket of a process that was killed
-// is replaced, and that of a running one is not.
-func TestStart_SocketOfAnotherProcess_IsAnError(t *testing.T) {
+// TestStart_SocketExists_IsReplacedIfAbandoned checks that the socket of a process that was killed
+// is replaced, and that the socket of a running process is an error.
+func TestStart_SocketExists_IsReplacedIfAbandoned(t *testing.T) {
 	t.Parallel()
 	path := socket(t)
-	server := func() *unixhttp.Server {
+	newServer := func() *unixhttp.Server {
 		return unixhttp.New(path, web.API{}, adapters.Services{}, trace.Off{}, uuid.NewString,
 			slog.New(slog.DiscardHandler))
 	}
 	abandoned, err := net.Listen("unix", path)
 	require.NoError(t, err)
-	abandoned.(*net.UnixListener).SetUnlinkOnClose(false)
+	abandoned.(*net.UnixListener).SetUnlinkOnClose(false) // the file remains, as after a kill
 	require.NoError(t, abandoned.Close())
-	first := server()
-	require.NoError(t, first.Start(t.Context()), "a socket that nobody serves is replaced")
-	require.ErrorContains(t, server().Start(t.Context()), "another process listens on "+path)
+	first := newServer()
+	require.NoError(t, first.Start(t.Context()), "a socket without a listener is replaced")
+	require.ErrorContains(t, newServer().Start(t.Context()), "another process listens on "+path)
 	require.NoError(t, first.Shutdown(t.Context()))
 }

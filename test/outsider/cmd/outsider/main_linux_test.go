@@ -49,22 +49,29 @@ type program struct {
 	log  bytes.Buffer
 }
 
-// start prepares a program and the servers that it uses. serve starts it.
-func start(t *testing.T) *program {
+// newProgram prepares a program and the servers that it uses. serve starts it.
+func newProgram(t *testing.T) *program {
 	t.Helper()
 	p := &program{t: t, dir: t.TempDir(), mail: smtptest.NewServer(t)}
 	files := httptest.NewServer(&webdav.Handler{FileSystem: webdav.Dir(t.TempDir()), LockSystem: webdav.NewMemLS()})
 	t.Cleanup(files.Close)
 	p.env = []string{
-		runAsProgram + "=1", "HOME=" + p.dir, "LOCUM_HTTP_ADDR=127.0.0.1:0", "LOCUM_HTTP_DRAIN=10ms",
-		"LOCUM_DATABASE_URL=libsql:data/locum.db", "LOCUM_DATABASE_BILLING_URL=bolt:data/billing.db",
-		"LOCUM_QUEUE_URL=embedded:data/queue", "LOCUM_FILES_URL=dav+" + files.URL,
-		"LOCUM_MAIL_URL=relay://" + p.mail.Addr, "LOCUM_LIMITER_URL=file:data/limits",
+		runAsProgram + "=1",
+		"HOME=" + p.dir,
+		"LOCUM_HTTP_ADDR=127.0.0.1:0",
+		"LOCUM_HTTP_DRAIN=10ms",
+		"LOCUM_DATABASE_URL=libsql:data/locum.db",
+		"LOCUM_DATABASE_BILLING_URL=bolt:data/billing.db",
+		"LOCUM_QUEUE_URL=embedded:data/queue",
+		"LOCUM_FILES_URL=dav+" + files.URL,
+		"LOCUM_MAIL_URL=relay://" + p.mail.Addr,
+		"LOCUM_LIMITER_URL=file:data/limits",
 		"LOCUM_PAYMENTS_URL=invoice:data/invoices",
 	}
 	return p
 }
 
+// listening matches the line in which the server prints its address.
 var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 
 // serve starts the server. stop ends it.
@@ -80,18 +87,19 @@ func (p *program) serve() (stop func()) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(p.t, err)
 	require.NoError(p.t, cmd.Start())
-	address, exited := make(chan string, 1), make(chan error, 1)
+	addresses := make(chan string, 1)
+	exited := make(chan error, 1)
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
-				address <- m[1]
+			if match := listening.FindStringSubmatch(lines.Text()); match != nil {
+				addresses <- match[1]
 			}
 		}
 		exited <- cmd.Wait()
 	}()
 	select {
-	case a := <-address:
-		p.url = "http://" + a
+	case address := <-addresses:
+		p.url = "http://" + address
 	case err := <-exited:
 		require.FailNow(p.t, "the server did not start", "%v: %s", err, p.log.String())
 	case <-time.After(time.Minute):
@@ -112,7 +120,7 @@ type user struct {
 	token string
 }
 
-// call makes a request, which has to succeed, and returns the data of the answer.
+// call sends a request, which must succeed, and returns the data of the response.
 func (u *user) call(method, path string, body map[string]any) map[string]any {
 	u.t.Helper()
 	data, err := u.try(method, path, body)
@@ -120,7 +128,7 @@ func (u *user) call(method, path string, body map[string]any) map[string]any {
 	return data
 }
 
-// try is call that returns an error of the request.
+// try sends a request and returns the data of the response, or an error if it is not a success.
 func (u *user) try(method, path string, body map[string]any) (map[string]any, error) {
 	content, err := json.Marshal(body)
 	if err != nil {
@@ -134,18 +142,21 @@ func (u *user) try(method, path string, body map[string]any) (map[string]any, er
 	if u.token != "" {
 		r.Header.Set("Authorization", "Bearer "+u.token)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = answer.Body.Close() }()
-	raw, err := io.ReadAll(answer.Body)
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, err
+	}
+	if response.StatusCode >= 300 {
+		return nil, fmt.Errorf("%s %s: %s: %s", method, path, response.Status, raw)
 	}
 	var envelope struct{ Data map[string]any }
-	if answer.StatusCode >= 300 || json.Unmarshal(raw, &envelope) != nil {
-		return nil, fmt.Errorf("%s %s: %s: %s", method, path, answer.Status, raw)
+	if err := json.Unmarshal(raw, &envelope); err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", method, path, err, raw)
 	}
 	return envelope.Data, nil
 }
@@ -156,20 +167,24 @@ func (p *program) register(path string, body map[string]any) *user {
 	u := &user{program: p}
 	body["password"] = "Correct-horse-7"
 	u.token = u.call("POST", path, body)["accessToken"].(string)
-	link := regexp.MustCompile(`verify-email\?token=([0-9A-Za-z_-]+)`).FindStringSubmatch(p.mailTo(body["email"].(string), "verify-email"))
+	message := p.waitForMail(body["email"].(string), "verify-email")
+	link := verificationLink.FindStringSubmatch(message)
 	require.NotNil(p.t, link)
 	u.call("POST", "/api/auth/verify-email", map[string]any{"token": link[1]})
 	return u
 }
 
-// mailTo waits for a mail to the address that contains the text.
-func (p *program) mailTo(address, text string) (message string) {
+// verificationLink matches the link in the mail about a new account.
+var verificationLink = regexp.MustCompile(`verify-email\?token=([0-9A-Za-z_-]+)`)
+
+// waitForMail waits for a mail to the address that contains the text, and returns it.
+func (p *program) waitForMail(address, text string) (message string) {
 	p.t.Helper()
+	quotedPrintable := strings.NewReplacer("=\n", "", "=3D", "=")
 	require.Eventually(p.t, func() bool {
-		for _, m := range p.mail.Messages() {
-			m = strings.ReplaceAll(strings.ReplaceAll(m, "=\n", ""), "=3D", "=")
-			if strings.Contains(m, "<"+address+">") && strings.Contains(m, text) {
-				message = m
+		for _, encoded := range p.mail.Messages() {
+			message = quotedPrintable.Replace(encoded)
+			if strings.Contains(message, "<"+address+">") && strings.Contains(message, text) {
 				return true
 			}
 		}
@@ -178,43 +193,47 @@ func (p *program) mailTo(address, text string) (message string) {
 	return message
 }
 
-// socket returns the path of the Unix socket, on which the transport of this module listens.
-func (p *program) socket() string { return filepath.Join(p.dir, "data", "developer.sock") }
+// socketPath returns the path of the Unix socket on which the transport of this module listens.
+func (p *program) socketPath() string { return filepath.Join(p.dir, "data", "developer.sock") }
 
-// onSocket reads a path of the developer interface on the Unix socket.
-func (p *program) onSocket(path, key string) string {
+// getOnSocket sends a request to the developer API on the Unix socket, and returns the body of the
+// response.
+func (p *program) getOnSocket(path, key string) string {
 	p.t.Helper()
 	client := &http.Client{
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				var d net.Dialer
-				return d.DialContext(ctx, "unix", p.socket())
+				var dialer net.Dialer
+				return dialer.DialContext(ctx, "unix", p.socketPath())
 			},
 		},
 	}
 	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://unix"+path, nil)
 	require.NoError(p.t, err)
 	r.Header.Set("X-API-Key", key)
-	answer, err := client.Do(r)
+	response, err := client.Do(r)
 	require.NoError(p.t, err)
-	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
 	require.NoError(p.t, err)
 	return string(body)
 }
 
-// findsJob reports whether the search finds a job with the title.
-func (u *user) findsJob(title string) bool {
-	found, err := u.try("GET", "/api/listings?search=nurse", nil)
-	return err == nil && strings.Contains(fmt.Sprint(found), title)
+// waitUntilFound waits until the search finds a job with the title.
+func (u *user) waitUntilFound(title string) {
+	u.t.Helper()
+	require.Eventually(u.t, func() bool {
+		found, err := u.try("GET", "/api/listings?search=nurse", nil)
+		return err == nil && strings.Contains(fmt.Sprint(found), title)
+	}, 30*time.Second, 20*time.Millisecond)
 }
 
 // TestOutsider_MainJob_SurvivesRestart checks that a program whose adapters are all those of
 // another team works from the registration to an invoice, and keeps everything over a restart.
 func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := newProgram(t)
 	stop := p.serve()
 
 	employer := p.register(
@@ -230,46 +249,44 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 		"/api/auth/register",
 		map[string]any{"email": "niamh@example.org", "name": "Niamh Byrne", "userType": "jobseeker"},
 	)
-	require.Eventually(t, func() bool { return clinician.findsJob("Theatre Nurse") }, 30*time.Second,
-		20*time.Millisecond)
+	clinician.waitUntilFound("Theatre Nurse")
 	uploaded := clinician.call("POST", "/api/jobseekers/documents",
 		map[string]any{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "I am a nurse."})
 	document := "/api/jobseekers/documents/" + uploaded["document"].(map[string]any)["id"].(string)
 	application := clinician.call("POST", "/api/jobseekers/applications",
 		map[string]any{"listingId": job})["id"].(string)
-	p.mailTo("asha@example.org", "Theatre Nurse")
+	p.waitForMail("asha@example.org", "Theatre Nurse")
 	employer.call("PUT", "/api/employers/applications/"+application, map[string]any{"status": "review"})
-	p.mailTo("niamh@example.org", "Theatre Nurse")
-	key := clinician.call("POST", "/api/developers/apps",
-		map[string]any{"name": "Ward Finder"})["app"].(map[string]any)["id"].(string)
-	key = clinician.call("POST", "/api/developers/apps/"+key+"/keys", map[string]any{"name": "k"})["apiKey"].(string)
-	require.Contains(t, p.onSocket("/v1/jobs?keywords=nurse", key), job)
-	require.Contains(t, p.onSocket("/v1/applications", key), application)
-	require.Contains(t, p.onSocket("/v1/jobs", "unknown"), "unauthorized")
+	p.waitForMail("niamh@example.org", "Theatre Nurse")
+	app := clinician.call("POST", "/api/developers/apps", map[string]any{"name": "Ward Finder"})["app"].(map[string]any)
+	keysPath := "/api/developers/apps/" + app["id"].(string) + "/keys"
+	key := clinician.call("POST", keysPath, map[string]any{"name": "k"})["apiKey"].(string)
+	require.Contains(t, p.getOnSocket("/v1/jobs?keywords=nurse", key), job)
+	require.Contains(t, p.getOnSocket("/v1/applications", key), application)
+	require.Contains(t, p.getOnSocket("/v1/jobs", "unknown"), "unauthorized")
 	clinician.call("PUT", "/api/pins/"+job, map[string]any{"note": "ask about nights"})
 	clinician.call("POST", "/api/jobseekers/billing",
 		map[string]any{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_invoice_30"})
 
 	stop()
-	require.NoFileExists(t, p.socket())
+	require.NoFileExists(t, p.socketPath())
 	p.serve()
-	require.Eventually(t, func() bool { return clinician.findsJob("Theatre Nurse") }, 30*time.Second,
-		20*time.Millisecond)
-	require.Contains(t, p.onSocket("/v1/applications/"+application, key), `"status":"review"`)
-	read := employer.call("GET", "/api/employers/applications/"+application, nil)["application"].(map[string]any)
-	require.Equal(t, "review", read["status"])
+	clinician.waitUntilFound("Theatre Nurse")
+	require.Contains(t, p.getOnSocket("/v1/applications/"+application, key), `"status":"review"`)
+	stored := employer.call("GET", "/api/employers/applications/"+application, nil)["application"].(map[string]any)
+	require.Equal(t, "review", stored["status"])
 	require.Equal(t, "I am a nurse.", clinician.call("GET", document, nil)["document"].(map[string]any)["content"])
 	require.Contains(t, fmt.Sprint(clinician.call("GET", "/api/pins", nil)), "ask about nights")
 	billing := clinician.call("GET", "/api/jobseekers/billing", nil)["billing"].(map[string]any)
 	require.Equal(t, "premium", billing["subscription"].(map[string]any)["tier"])
-	p.mailTo("niamh@example.org", "Premium")
+	p.waitForMail("niamh@example.org", "Premium")
 }
 
 // TestOutsider_WrongSettings_NameTheSetting checks that an error of an adapter of another team
 // names the setting that it belongs to, and how to write it.
 func TestOutsider_WrongSettings_NameTheSetting(t *testing.T) {
 	t.Parallel()
-	p := start(t)
+	p := newProgram(t)
 	executable, err := os.Executable()
 	require.NoError(t, err)
 	for setting, want := range map[string]string{
@@ -281,7 +298,8 @@ func TestOutsider_WrongSettings_NameTheSetting(t *testing.T) {
 		"LOCUM_PAYMENTS_URL=invoice:":      "payments.url",
 	} {
 		cmd := exec.Command(executable, "serve")
-		cmd.Dir, cmd.Env = p.dir, slices.Concat(p.env, []string{setting})
+		cmd.Dir = p.dir
+		cmd.Env = slices.Concat(p.env, []string{setting}) // the last value of a variable counts
 		out, err := cmd.CombinedOutput()
 		require.Error(t, err)
 		require.Contains(t, string(out), want)
