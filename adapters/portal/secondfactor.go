@@ -38,7 +38,7 @@ func secondFactorRoutes(s *identity.Service) []web.Route {
 			Method:  http.MethodPost,
 			Path:    path + "/confirm",
 			Auth:    web.Required,
-			Errors:  []int{409},
+			Errors:  []int{409, 429},
 			Tag:     tag,
 			Summary: "Enable the second factor with a first code. The response shows the recovery codes, only once; all other sessions end",
 			Op: respond(

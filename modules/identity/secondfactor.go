@@ -146,12 +146,12 @@ func (s *Service) ConfirmSecondFactor(ctx context.Context, actor auth.Actor, in 
 		case factor.Enabled():
 			return ErrSecondFactorEnabled
 		}
-		step, ok, err := s.matchCode(factor, in.Code, now)
+		step, ok, err := s.matchCode(ctx, factor, in.Code, now)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			return fault.InvalidField("code", "is not the current code of the authenticator app")
+			return ErrSecondFactorInvalid
 		}
 		factor.ConfirmedAt, factor.LastStep = now, step
 		codes, factor.RecoveryCodes = newRecoveryCodes()
@@ -163,7 +163,15 @@ func (s *Service) ConfirmSecondFactor(ctx context.Context, actor auth.Actor, in 
 		}
 		return s.recordSecondFactor(ctx, actor.UserID, audit.SecondFactorEnabled, now)
 	})
-	return codes, err
+	if !errors.Is(err, ErrSecondFactorInvalid) {
+		return codes, err
+	}
+	// Someone with a stolen session must not guess the code of a secret that its owner enrolled:
+	// the recovery codes and all other sessions would be lost.
+	if err := limit.Take(ctx, s.Limiter, failedCodes, actor.UserID); err != nil {
+		return nil, err
+	}
+	return nil, fault.InvalidField("code", "is not the current code of the authenticator app")
 }
 
 // DisableSecondFactorInput contains the password and a code.
@@ -179,9 +187,6 @@ func (s *Service) DisableSecondFactor(ctx context.Context, actor auth.Actor, in 
 	}
 	user, err := s.checkOwnPassword(ctx, actor, in.CurrentPassword, from)
 	if err != nil {
-		return err
-	}
-	if err := s.checkCodeFailures(ctx, user.ID, in.Code); err != nil {
 		return err
 	}
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
@@ -254,7 +259,7 @@ func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now 
 	case code == "":
 		return ErrSecondFactorRequired
 	}
-	step, ok, err := s.matchCode(factor, code, now)
+	step, ok, err := s.matchCode(ctx, factor, code, now)
 	if err != nil {
 		return err
 	}
@@ -271,8 +276,13 @@ func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now 
 }
 
 // matchCode returns the time step of a code of the authenticator app, and whether the code is
-// correct.
-func (s *Service) matchCode(f SecondFactor, code string, now time.Time) (step int64, ok bool, err error) {
+// correct. It returns fault.ErrRateLimit after too many wrong codes for the account. The caller
+// has locked f, so that concurrent codes are checked one after another.
+func (s *Service) matchCode(ctx context.Context, f SecondFactor, code string, now time.Time) (step int64, ok bool, err error) {
+	d, err := s.Limiter.Peek(ctx, failedCodes, f.UserID)
+	if err := cmp.Or(err, d.Err()); err != nil {
+		return 0, false, err
+	}
 	secret, err := s.Vault.Decrypt(f.Secret, f.UserID)
 	if err != nil {
 		return 0, false, err

@@ -40,9 +40,6 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open o
 		if err != nil {
 			return err
 		}
-		if err := s.checkCodeFailures(ctx, user.ID, in.TOTP); err != nil {
-			return err
-		}
 		var ok bool
 		err = s.Tx.Do(ctx, func(ctx context.Context) error {
 			now := s.Clock.Now()

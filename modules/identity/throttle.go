@@ -110,16 +110,6 @@ func (s *Service) checkFailures(ctx context.Context, f failureLimits) error {
 	return nil
 }
 
-// checkCodeFailures returns fault.ErrRateLimit after too many wrong codes for the account. It
-// returns nil for a sign-in without a code.
-func (s *Service) checkCodeFailures(ctx context.Context, userID, code string) error {
-	if code == "" {
-		return nil
-	}
-	d, err := s.Limiter.Peek(ctx, failedCodes, userID)
-	return cmp.Or(err, d.Err())
-}
-
 // addFailure counts a failure and returns fault.ErrRateLimit if it exceeds the limit.
 func (s *Service) addFailure(ctx context.Context, f failureLimits) error {
 	if err := limit.Take(ctx, s.Limiter, f.account.rule, f.account.key); err != nil {

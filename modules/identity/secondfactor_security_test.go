@@ -1,0 +1,73 @@
+package identity_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/locumhq/locum/core/fault"
+	"github.com/locumhq/locum/core/tx"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+// TestConfirmSecondFactor_GuessedCodes_AreLimited checks that someone with a stolen session
+// has ten guesses for the code of a secret that the owner of the account has enrolled.
+func TestConfirmSecondFactor_GuessedCodes_AreLimited(t *testing.T) {
+	env := newSQLiteEnv(t)
+	jo := env.jobseeker("jo@example.org")
+	enrolled, err := env.EnrollSecondFactor(t.Context(), env.actor(jo))
+	require.NoError(t, err)
+	confirm := func(code string) error {
+		_, err := env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: code})
+		return err
+	}
+	for range 10 {
+		require.Equal(t, fault.Invalid, fault.KindOf(confirm("000000")))
+	}
+	err = confirm(env.currentCode(enrolled.Secret))
+	require.ErrorIs(t, err, fault.ErrRateLimit, "the right code")
+	require.Positive(t, fault.Of(err).RetryAfter)
+	status, err := env.MySecondFactor(t.Context(), env.actor(jo))
+	require.NoError(t, err)
+	require.False(t, status.Enabled)
+	env.clock.Advance(15 * time.Minute)
+	jo, err = env.loginWith("jo@example.org", password, "")
+	require.NoError(t, err)
+	require.NoError(t, confirm(env.currentCode(enrolled.Secret)))
+}
+
+// slowTx calls a function once before a transaction.
+type slowTx struct {
+	tx.Runner
+	once      *sync.Once
+	meanwhile func()
+}
+
+// Do calls meanwhile before its first transaction.
+func (s slowTx) Do(ctx context.Context, fn func(context.Context) error) error {
+	s.once.Do(s.meanwhile)
+	return s.Runner.Do(ctx, fn)
+}
+
+// TestSecondFactor_ConcurrentGuesses_RightOneIsRefused checks that concurrent codes are counted
+// as strictly as consecutive ones: the right code is refused if ten wrong ones failed while its
+// transaction waited.
+func TestSecondFactor_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
+	env := newSQLiteEnv(t)
+	secret, _ := env.enroll(env.jobseeker("jo@example.org"))
+	env.clock.Advance(time.Minute)
+	usual := env.Tx
+	env.Tx = slowTx{usual, &sync.Once{}, func() {
+		env.Tx = usual
+		for range 10 {
+			_, err := env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: "000000"},
+				identity.Client{Address: "192.0.2.1"})
+			require.ErrorIs(t, err, identity.ErrSecondFactorInvalid)
+		}
+	}}
+	_, err := env.loginWith("jo@example.org", password, env.currentCode(secret))
+	require.ErrorIs(t, err, fault.ErrRateLimit)
+}
