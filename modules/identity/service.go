@@ -314,13 +314,13 @@ func (s *Service) OrganizationName(ctx context.Context, organizationID string) (
 }
 
 // MemberMay reports whether the user is an active member of the organization with
-// the permission.
+// the permission. It returns false for a locked account.
 func (s *Service) MemberMay(ctx context.Context, organizationID, userID string, p auth.Permission) (bool, error) {
-	m, err := s.Members.GetByUser(ctx, userID)
-	if err != nil || m == nil || m.OrganizationID != organizationID || m.SecondFactorMissing {
-		return false, err
+	a, err := s.ActorFor(ctx, userID)
+	if errors.Is(err, fault.ErrUnauthorized) {
+		return false, nil
 	}
-	return auth.Actor{OrganizationID: organizationID, Permissions: m.Grants()}.May(p), nil
+	return err == nil && a.OrganizationID == organizationID && a.May(p), err
 }
 
 // Admins returns the ids of at most n active admins of an organization, in the order
