@@ -381,7 +381,13 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, cfg *config.C
 			}
 		}
 	}
-	server, err := fiberhttp.New(adapters.Services{}, fiberhttp.Options{Metrics: prometheus.NewRegistry(), APIs: tables, Mounts: mounts})
+	server, err := fiberhttp.New(adapters.Services{}, fiberhttp.Options{
+		Metrics:      prometheus.NewRegistry(),
+		APIs:         tables,
+		Mounts:       mounts,
+		Site:         cfg.Site.Enabled,
+		EmbedOrigins: cfg.Site.EmbedOrigins,
+	})
 	if err != nil {
 		return err
 	}
