@@ -34,7 +34,7 @@ func TestConfirmSecondFactor_GuessedCodes_AreLimited(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, status.Enabled)
 	env.clock.Advance(15 * time.Minute)
-	jo, err = env.loginWith("jo@example.org", password, "")
+	jo, err = env.loginWithCode("jo@example.org", password, "")
 	require.NoError(t, err)
 	require.NoError(t, confirm(env.currentCode(enrolled.Secret)))
 }
@@ -68,6 +68,6 @@ func TestSecondFactor_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 			require.ErrorIs(t, err, identity.ErrSecondFactorInvalid)
 		}
 	}}
-	_, err := env.loginWith("jo@example.org", password, env.currentCode(secret))
+	_, err := env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 }

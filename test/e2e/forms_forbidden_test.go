@@ -132,7 +132,7 @@ func TestPages_OtherOwners_AreRefused(t *testing.T) {
 		foreign, seeker := server.signedIn(t, server.employer(t)), server.signedIn(t, server.seeker(t))
 
 		started := own.open("POST", "/employer/exports", url.Values{"kind": {"applications"}})
-		export := started.redirected(t, "/employer/exports/")
+		export := started.requireRedirect(t, "/employer/exports/")
 		require.Equal(t, 200, colleague.open("GET", export, nil).status)
 		require.Equal(t, 404, foreign.open("GET", export, nil).status)
 		require.NotContains(t, foreign.show("/employer/exports").text, export)
