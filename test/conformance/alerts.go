@@ -84,7 +84,9 @@ type savedSearchSuite struct {
 }
 
 // byUser returns at most n searches of the user.
-func (su savedSearchSuite) byUser(t *testing.T, storage adapters.JobseekerStorage, user string, n int) []jobseeker.Search {
+func (su savedSearchSuite) byUser(
+	t *testing.T, storage adapters.JobseekerStorage, user string, n int,
+) []jobseeker.Search {
 	t.Helper()
 	got, err := storage.Searches.ListByUser(context.Background(), user, n)
 	require.NoError(t, err)

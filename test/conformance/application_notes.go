@@ -122,7 +122,8 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 	t.Run("one per author, concurrently", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		application, author := apply(t, storage, newID(), newID(), now), newID()
-		runConcurrently(t, 8, func(i int) error { return storage.Ratings.Upsert(ctx, newRating(application, author, i%5+1, now)) })
+		runConcurrently(t, 8,
+			func(i int) error { return storage.Ratings.Upsert(ctx, newRating(application, author, i%5+1, now)) })
 		got, err := storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
@@ -147,7 +148,8 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 			func(application hiring.Application) string { return application.ID })
 		got, err := storage.Ratings.Summarize(ctx, organization, ids)
 		require.NoError(t, err)
-		require.Equal(t, map[string]hiring.RatingSummary{application.ID: {Count: 2, Sum: 9}, otherApplication.ID: {Count: 1, Sum: 1}},
+		require.Equal(t,
+			map[string]hiring.RatingSummary{application.ID: {Count: 2, Sum: 9}, otherApplication.ID: {Count: 1, Sum: 1}},
 			got)
 		got, err = storage.Ratings.Summarize(ctx, organization, ids[:1])
 		require.NoError(t, err)

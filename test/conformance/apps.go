@@ -72,7 +72,8 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 	t.Run("list of any owner", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		second, third := fixture.createApp(newID()), fixture.createApp(fixture.app.OwnerID)
-		all := fixture.listApps(integrations.AppFilter{OwnerID: integrations.AnyOwner}, page.Request{Number: 1, Size: 2})
+		all := fixture.listApps(integrations.AppFilter{OwnerID: integrations.AnyOwner},
+			page.Request{Number: 1, Size: 2})
 		require.Equal(t, []integrations.App{third, second}, all.Items)
 		require.Equal(t, 3, all.Total)
 		some := fixture.listApps(

@@ -291,7 +291,8 @@ func (su chargeSuite) concurrentAttempts(t *testing.T) {
 	charge.NextAt = now.Add(time.Minute)
 	for attempt := range 3 {
 		charge.Attempts = attempt + 1
-		require.Equal(t, 1, countConcurrent(t, 10, func(int) (bool, error) { return charges.Update(context.Background(), charge) }))
+		require.Equal(t, 1,
+			countConcurrent(t, 10, func(int) (bool, error) { return charges.Update(context.Background(), charge) }))
 	}
 	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner))
 }

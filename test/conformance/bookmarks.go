@@ -116,7 +116,8 @@ func (su bookmarkSuite) otherOwner(t *testing.T) {
 		require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), other.user, other.id),
 			jobseeker.ErrBookmarkNotFound)
 	}
-	require.Equal(t, []jobseeker.Bookmark{bookmark}, su.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{ID: bookmark.ID}))
+	require.Equal(t, []jobseeker.Bookmark{bookmark},
+		su.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{ID: bookmark.ID}))
 }
 
 // updateAndDelete checks that an update replaces the notes, also with the same or no text, and
@@ -126,11 +127,14 @@ func (su bookmarkSuite) updateAndDelete(t *testing.T) {
 	bookmark := su.create(t, storage, newID(), newID(), now)
 	for _, notes := range []string{"other", "other", ""} {
 		bookmark.Notes = notes
-		withProfile(t, storage, bookmark.UserID, func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, bookmark) })
-		require.Equal(t, []jobseeker.Bookmark{bookmark}, su.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{}))
+		withProfile(t, storage, bookmark.UserID,
+			func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, bookmark) })
+		require.Equal(t, []jobseeker.Bookmark{bookmark},
+			su.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{}))
 	}
 	require.NoError(t, storage.Bookmarks.Delete(context.Background(), bookmark.UserID, bookmark.ID))
-	require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), bookmark.UserID, bookmark.ID), jobseeker.ErrBookmarkNotFound)
+	require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), bookmark.UserID, bookmark.ID),
+		jobseeker.ErrBookmarkNotFound)
 }
 
 // filterByListings checks that a filter selects the caller's bookmarks of the listings only,
@@ -141,7 +145,8 @@ func (su bookmarkSuite) filterByListings(t *testing.T) {
 	own, foreign := su.create(t, storage, user, newID(), now), su.create(t, storage, newID(), newID(), now)
 	su.create(t, storage, user, newID(), now)
 	require.Equal(t, []jobseeker.Bookmark{own},
-		su.list(t, storage, user, jobseeker.BookmarkFilter{ListingIDs: []string{own.ListingID, foreign.ListingID, newID()}}))
+		su.list(t, storage, user,
+			jobseeker.BookmarkFilter{ListingIDs: []string{own.ListingID, foreign.ListingID, newID()}}))
 	require.Empty(t, su.list(t, storage, user, jobseeker.BookmarkFilter{ID: own.ID, ListingIDs: []string{newID()}}))
 }
 

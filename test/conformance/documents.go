@@ -86,7 +86,9 @@ func (su documentSuite) get(t *testing.T, storage adapters.JobseekerStorage, use
 }
 
 // released returns the ids of the files whose reservation ends at the given time.
-func (su documentSuite) released(t *testing.T, storage adapters.JobseekerStorage, at time.Time) []jobseeker.DocumentFile {
+func (su documentSuite) released(
+	t *testing.T, storage adapters.JobseekerStorage, at time.Time,
+) []jobseeker.DocumentFile {
 	t.Helper()
 	files, err := storage.DocumentFiles.Claim(context.Background(), 10, at, at.Add(time.Microsecond))
 	require.NoError(t, err)
@@ -165,7 +167,8 @@ func (su documentSuite) otherOwner(t *testing.T) {
 func (su documentSuite) delete(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	document := su.add(t, storage, newID(), jobseeker.CV, false, now)
-	require.NoError(t, storage.Documents.Delete(context.Background(), document.UserID, document.ID, now.Add(time.Minute)))
+	require.NoError(t, storage.Documents.Delete(context.Background(), document.UserID, document.ID,
+		now.Add(time.Minute)))
 	require.ErrorIs(t, storage.Documents.Delete(context.Background(), document.UserID, document.ID, now),
 		jobseeker.ErrDocumentNotFound)
 	require.Empty(t, su.released(t, storage, now))
@@ -212,7 +215,8 @@ func (su documentSuite) oneDefaultOfAType(t *testing.T) {
 // DocumentFiles checks the port jobseeker.DocumentFiles.
 func DocumentFiles(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
-	claim := func(t *testing.T, storage adapters.JobseekerStorage, n int, now, until time.Time) []jobseeker.DocumentFile {
+	claim := func(t *testing.T, storage adapters.JobseekerStorage, n int, now,
+		until time.Time) []jobseeker.DocumentFile {
 		t.Helper()
 		files, err := storage.DocumentFiles.Claim(ctx, n, now, until)
 		require.NoError(t, err)

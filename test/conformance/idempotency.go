@@ -54,7 +54,9 @@ func (su idempotencySuite) begin(t *testing.T, store idempotency.Store, request 
 }
 
 // stored requires that the answer is stored for the request.
-func (su idempotencySuite) stored(t *testing.T, store idempotency.Store, request idempotency.Request, want idempotency.Answer) {
+func (su idempotencySuite) stored(
+	t *testing.T, store idempotency.Store, request idempotency.Request, want idempotency.Answer,
+) {
 	t.Helper()
 	_, got, err := store.Begin(t.Context(), request)
 	require.NoError(t, err)

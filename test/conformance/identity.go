@@ -116,7 +116,9 @@ func (p *identityFixture) session(user identity.User) (identity.Session, identit
 }
 
 // mailToken creates a mailed token of the user.
-func (p *identityFixture) mailToken(user identity.User, purpose identity.Purpose, organizationID string) identity.MailToken {
+func (p *identityFixture) mailToken(
+	user identity.User, purpose identity.Purpose, organizationID string,
+) identity.MailToken {
 	p.t.Helper()
 	token, _ := identity.NewMailToken(user.ID, user.Email, purpose, p.now)
 	token.OrganizationID = organizationID
@@ -238,7 +240,8 @@ func concurrentCreations(t *testing.T, fixture *identityFixture) {
 // invited user, to which memberships refer.
 func invitedBecomesAccount(t *testing.T, fixture *identityFixture) {
 	id := fixture.invited("Jo@example.org")
-	user := identity.NewUser(newID(), "jo@example.org", "Own Name", identity.KindJobseeker, "v", fixture.now.Add(time.Hour))
+	user := identity.NewUser(newID(), "jo@example.org", "Own Name", identity.KindJobseeker, "v",
+		fixture.now.Add(time.Hour))
 	require.NoError(t, fixture.Users.Create(t.Context(), &user))
 	require.Equal(t, id, user.ID)
 	require.Equal(t, user, fixture.getUser(id))

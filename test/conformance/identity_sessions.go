@@ -56,7 +56,9 @@ func principalReads(t *testing.T, fixture *identityFixture) {
 // sessionsOfSeveralUsers checks that one call reads several sessions, each with its own user and
 // membership, and omits unknown sessions and those of locked users.
 func sessionsOfSeveralUsers(t *testing.T, fixture *identityFixture) {
-	admin, seeker, locked := fixture.user("jo@example.org"), fixture.user("al@example.org"), fixture.user("kim@example.org")
+	admin := fixture.user("jo@example.org")
+	seeker := fixture.user("al@example.org")
+	locked := fixture.user("kim@example.org")
 	fixture.organization(admin.ID)
 	adminSession, _ := fixture.session(admin)
 	seekerSession, _ := fixture.session(seeker)
@@ -272,7 +274,8 @@ func mailTokenReads(t *testing.T, fixture *identityFixture) {
 func mailTokenUsedOnce(t *testing.T, fixture *identityFixture) {
 	token := fixture.mailToken(fixture.user("jo@example.org"), identity.ForReset, "")
 	require.Equal(t, 1, countConcurrent(t, 20, func(int) (bool, error) {
-		n, err := fixture.MailTokens.MarkUsed(t.Context(), token.UserID, identity.MailTokenFilter{Hash: token.Hash}, fixture.now)
+		n, err := fixture.MailTokens.MarkUsed(t.Context(), token.UserID, identity.MailTokenFilter{Hash: token.Hash},
+			fixture.now)
 		return n == 1, err
 	}))
 }
@@ -304,7 +307,8 @@ func mailTokensMarkedTogether(t *testing.T, fixture *identityFixture) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Equal(t, []bool{true, true, true, false, true}, []bool{reset(), again(), verify(), first(), second()})
-	n, err = fixture.MailTokens.MarkUsed(t.Context(), user.ID, identity.MailTokenFilter{Purpose: identity.ForReset}, fixture.now)
+	n, err = fixture.MailTokens.MarkUsed(t.Context(), user.ID, identity.MailTokenFilter{Purpose: identity.ForReset},
+		fixture.now)
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	require.Equal(t, []bool{false, false, true, false, true}, []bool{reset(), again(), verify(), first(), second()})

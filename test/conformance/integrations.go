@@ -74,7 +74,9 @@ func (f *integrationsFixture) createApp(ownerID string) integrations.App {
 }
 
 // listApps lists applications.
-func (f *integrationsFixture) listApps(filter integrations.AppFilter, request page.Request) page.Result[integrations.App] {
+func (f *integrationsFixture) listApps(
+	filter integrations.AppFilter, request page.Request,
+) page.Result[integrations.App] {
 	f.t.Helper()
 	result, err := f.Apps.List(f.ctx(), filter, request)
 	require.NoError(f.t, err)

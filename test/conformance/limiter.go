@@ -117,7 +117,8 @@ func (su limiterSuite) callsThatLeaveTheWindow(t *testing.T) {
 	require.Equal(t, time.Microsecond, take(tenPerQuarterHour, "k").RetryAfter)
 	clk.Advance(time.Microsecond)
 	require.True(t, take(tenPerQuarterHour, "k").Allowed, "RetryAfter is the time to wait")
-	require.Equal(t, time.Minute, take(tenPerQuarterHour, "k").RetryAfter, "one call has left the window, so that only one more is allowed")
+	require.Equal(t, time.Minute, take(tenPerQuarterHour, "k").RetryAfter,
+		"one call has left the window, so that only one more is allowed")
 }
 
 // refusedCallsAreNotRecorded checks that a client that keeps trying is not blocked for longer.

@@ -316,17 +316,17 @@ func listingSaves(t *testing.T, b *board) {
 // another organization.
 func listingsAreOwned(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
-	otherID := newID()
-	_, err := b.get(t.Context(), otherID, listing.ID)
+	otherOrg := newID()
+	_, err := b.get(t.Context(), otherOrg, listing.ID)
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
-	many, err := b.Listings.ListBySelection(t.Context(), otherID, listings.Selection{IDs: []string{listing.ID}}, 1)
+	selected, err := b.Listings.ListBySelection(t.Context(), otherOrg, listings.Selection{IDs: []string{listing.ID}}, 1)
 	require.NoError(t, err)
-	require.Empty(t, many)
-	own, err := b.Listings.List(t.Context(), otherID, "", page.Request{Number: 1, Size: 10})
+	require.Empty(t, selected)
+	listed, err := b.Listings.List(t.Context(), otherOrg, "", page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
-	require.Empty(t, own.Items)
-	require.Zero(t, own.Total)
-	_, err = b.svc.Update(t.Context(), admin(otherID), listing.ID, listings.UpdateInput{Title: ptr("Mine now")})
+	require.Empty(t, listed.Items)
+	require.Zero(t, listed.Total)
+	_, err = b.svc.Update(t.Context(), admin(otherOrg), listing.ID, listings.UpdateInput{Title: ptr("Mine now")})
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -334,7 +334,7 @@ func listingsAreOwned(t *testing.T, b *board) {
 	require.NoError(t, err)
 	stolen.Title = "Mine now"
 	require.Error(t, b.Tx.Do(ctx, func(ctx context.Context) error {
-		return b.Listings.Update(ctx, otherID, []listings.Listing{stolen})
+		return b.Listings.Update(ctx, otherOrg, []listings.Listing{stolen})
 	}))
 	got, err := b.get(ctx, b.org, listing.ID)
 	require.NoError(t, err)
@@ -359,23 +359,23 @@ func listingSavesLoseNothing(t *testing.T, b *board) {
 // listingBatchIsWhole checks that one outdated version in a batch repeats the whole
 // transaction, so that the other listing is updated once.
 func listingBatchIsWhole(t *testing.T, b *board) {
-	one := b.post(t, listings.CreateInput{Title: "One"})
-	two := b.post(t, listings.CreateInput{Title: "Two"})
-	tries := 0
+	first := b.post(t, listings.CreateInput{Title: "One"})
+	second := b.post(t, listings.CreateInput{Title: "Two"})
+	attempts := 0
 	require.NoError(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
-		tries++
-		listing, err := b.get(ctx, b.org, one.ID)
+		attempts++
+		listing, err := b.get(ctx, b.org, first.ID)
 		require.NoError(t, err)
-		c, err := b.get(ctx, b.org, two.ID)
+		secondListing, err := b.get(ctx, b.org, second.ID)
 		require.NoError(t, err)
-		listing.Title, c.Title = "One b", "Two b"
-		if tries == 1 {
-			c.Version--
+		listing.Title, secondListing.Title = "One b", "Two b"
+		if attempts == 1 {
+			secondListing.Version--
 		}
-		return b.Listings.Update(ctx, b.org, []listings.Listing{listing, c})
+		return b.Listings.Update(ctx, b.org, []listings.Listing{listing, secondListing})
 	}))
-	require.Equal(t, 2, tries)
-	got, err := b.svc.Get(t.Context(), admin(b.org), one.ID)
+	require.Equal(t, 2, attempts)
+	got, err := b.svc.Get(t.Context(), admin(b.org), first.ID)
 	require.NoError(t, err)
 	require.Equal(t, int64(2), got.Version)
 }
@@ -425,9 +425,9 @@ func (b *board) events(t testing.TB) map[string]int {
 			return out
 		}
 		var ids []string
-		for _, e := range batch {
-			out[e.Type]++
-			ids = append(ids, e.ID)
+		for _, event := range batch {
+			out[event.Type]++
+			ids = append(ids, event.ID)
 		}
 		require.NoError(t, b.Outbox.MarkSent(t.Context(), ids...))
 	}
@@ -448,31 +448,31 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	require.NoError(t, err)
 
 	var last *listings.Listing
-	var seenIDs []string
+	var listedIDs []string
 	for {
-		ls, err := b.Listings.ListBySelection(ctx, b.org,
+		page, err := b.Listings.ListBySelection(ctx, b.org,
 			listings.Selection{NotCompany: "Southgate Trust", Before: last}, 2)
 		require.NoError(t, err)
-		if len(ls) == 0 {
+		if len(page) == 0 {
 			break
 		}
-		for _, l := range ls {
-			seenIDs = append(seenIDs, l.ID)
+		for _, listing := range page {
+			listedIDs = append(listedIDs, listing.ID)
 		}
-		last = &ls[len(ls)-1]
+		last = &page[len(page)-1]
 	}
-	require.Equal(t, []string{posted[4].ID, posted[3].ID, posted[2].ID, posted[1].ID, posted[0].ID}, seenIDs)
+	require.Equal(t, []string{posted[4].ID, posted[3].ID, posted[2].ID, posted[1].ID, posted[0].ID}, listedIDs)
 
 	b.company = "Southgate Trust"
 	b.clk.Advance(time.Second)
 	b.events(t)
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
 	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "only public listings cause events")
-	for i, l := range posted {
-		got, err := b.get(ctx, b.org, l.ID)
+	for i, listing := range posted {
+		got, err := b.get(ctx, b.org, listing.ID)
 		require.NoError(t, err)
 		require.Equal(t, "Southgate Trust", got.Company)
-		require.Equal(t, l.Title, got.Title)
+		require.Equal(t, listing.Title, got.Title)
 		require.Equal(t, i == 0, got.DeletedAt != nil)
 	}
 	require.Len(t, b.find(t, listings.FindInput{Text: "southgate"}), 4, "searches find the new name")
@@ -494,14 +494,14 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 // undoneListingIsGone checks that a rolled back listing is neither stored, found nor published
 // as an event.
 func undoneListingIsGone(t *testing.T, b *board) {
-	boom := errors.New("boom")
+	errFailed := errors.New("boom")
 	var id string
 	require.ErrorIs(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
-		l, err := b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Phantom nurse", Description: "x"})
+		listing, err := b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Phantom nurse", Description: "x"})
 		require.NoError(t, err)
-		id = l.ID
-		return boom
-	}), boom)
+		id = listing.ID
+		return errFailed
+	}), errFailed)
 	_, err := b.svc.Get(t.Context(), admin(b.org), id)
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 	require.Empty(t, b.find(t, listings.FindInput{Text: "phantom"}))

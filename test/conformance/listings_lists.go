@@ -283,35 +283,35 @@ func listOpen(t *testing.T, b *board) {
 // whether the listing is public now.
 func briefsInEveryState(t *testing.T, b *board) {
 	listing := b.post(t, listings.CreateInput{Title: "A", Details: listings.Details{Location: ptr("Leeds")}})
-	d := b.post(t, listings.CreateInput{Title: "D"})
-	e := b.post(
+	deleted := b.post(t, listings.CreateInput{Title: "D"})
+	expiring := b.post(
 		t,
 		listings.CreateInput{
 			Title:   "E",
 			Details: listings.Details{ApplicationDeadline: ptr(b.clk.Now().Add(time.Hour).Format(time.RFC3339))},
 		},
 	)
-	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), d.ID))
+	require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), deleted.ID))
 	brief := func() map[string]listings.Brief {
-		got, err := b.svc.Briefs(t.Context(), []string{listing.ID, d.ID, e.ID, newID()})
+		got, err := b.svc.Briefs(t.Context(), []string{listing.ID, deleted.ID, expiring.ID, newID()})
 		require.NoError(t, err)
-		out := map[string]listings.Brief{}
+		briefs := map[string]listings.Brief{}
 		for _, l := range got {
-			out[l.ID] = l
+			briefs[l.ID] = l
 		}
-		return out
+		return briefs
 	}
 	until := b.clk.Now().Truncate(time.Second).Add(time.Hour)
 	want := map[string]listings.Brief{
-		listing.ID: {ID: listing.ID, OrganizationID: b.org, Title: "A", Company: listing.Company, Location: "Leeds", Public: true},
-		d.ID:       {ID: d.ID, OrganizationID: b.org, Title: "D", Company: d.Company},
-		e.ID:       {ID: e.ID, OrganizationID: b.org, Title: "E", Company: e.Company, Public: true, Deadline: until},
+		listing.ID:  {ID: listing.ID, OrganizationID: b.org, Title: "A", Company: listing.Company, Location: "Leeds", Public: true},
+		deleted.ID:  {ID: deleted.ID, OrganizationID: b.org, Title: "D", Company: deleted.Company},
+		expiring.ID: {ID: expiring.ID, OrganizationID: b.org, Title: "E", Company: expiring.Company, Public: true, Deadline: until},
 	}
 	require.Equal(t, want, brief())
 	b.clk.Advance(time.Hour)
-	gone := want[e.ID]
-	gone.Public = false
-	want[e.ID] = gone
+	expired := want[expiring.ID]
+	expired.Public = false
+	want[expiring.ID] = expired
 	require.Equal(t, want, brief())
 	none, err := b.svc.Briefs(t.Context(), nil)
 	require.NoError(t, err)

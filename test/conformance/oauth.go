@@ -124,7 +124,8 @@ func (su grantSuite) deletedApplication(t *testing.T) {
 	})
 	token := code
 	token.Hash = newID()
-	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), token, nil), integrations.ErrAppNotFound, "no authorization")
+	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), token, nil), integrations.ErrAppNotFound,
+		"no authorization")
 	grant.ID = newID()
 	token.GrantID = grant.ID
 	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), token, &grant), integrations.ErrAppNotFound)
@@ -194,9 +195,11 @@ func (su consentSuite) list(t *testing.T) {
 	mine := fixture.createConsent(userID, app.ID, integrations.JobsRead, integrations.ApplicationsRead)
 	newer := fixture.createConsent(userID, otherApp.ID, integrations.JobsRead)
 	fixture.createConsent(otherID, app.ID, integrations.JobsRead)
-	require.Equal(t, mine, su.allowed(fixture, []string{userID}, app.ID, firstHundred).Items[0].Consent, "the later one")
+	require.Equal(t, mine, su.allowed(fixture, []string{userID}, app.ID, firstHundred).Items[0].Consent,
+		"the later one")
 	first := su.allowed(fixture, []string{userID}, "", page.Request{Number: 1, Size: 1})
-	require.Equal(t, []integrations.AppConsent{{Consent: newer, Name: otherApp.Name, Description: otherApp.Description}}, first.Items)
+	require.Equal(t,
+		[]integrations.AppConsent{{Consent: newer, Name: otherApp.Name, Description: otherApp.Description}}, first.Items)
 	require.Equal(t, 2, first.Total)
 	second := su.allowed(fixture, []string{userID}, "", page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
 	require.Len(t, second.Items, 1)

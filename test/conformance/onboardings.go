@@ -17,7 +17,8 @@ import (
 func Onboardings(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
 	// change reads the onboarding of the visitor, changes it with fn and stores it.
-	change := func(storage adapters.JobseekerStorage, visitor jobseeker.Visitor, fn func(onboarding *jobseeker.Onboarding)) error {
+	change := func(storage adapters.JobseekerStorage, visitor jobseeker.Visitor,
+		fn func(onboarding *jobseeker.Onboarding)) error {
 		return storage.Tx.Do(ctx, func(ctx context.Context) error {
 			onboarding, err := storage.Onboardings.Get(ctx, visitor)
 			if err != nil {
@@ -57,7 +58,8 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 					{Step: "x", SkippedAt: now},
 				},
 			}
-			require.NoError(t, change(storage, visitor, func(onboarding *jobseeker.Onboarding) { *onboarding = want; onboarding.Version = 1 }))
+			require.NoError(t, change(storage, visitor,
+				func(onboarding *jobseeker.Onboarding) { *onboarding = want; onboarding.Version = 1 }))
 			require.Equal(t, want, get(t, storage, visitor))
 			swapped := jobseeker.Visitor{UserID: visitor.GuestKey, GuestKey: visitor.UserID}
 			require.Zero(t, get(t, storage, swapped).Version, "a guest with the id of a user")
