@@ -20,8 +20,8 @@ func Dismissals(t *testing.T, open JobseekerOpener) {
 		listings := []string{newID(), newID(), newID(), newID()}
 		for i, listing := range listings {
 			for range 2 {
-				require.NoError(t, storage.Dismissals.Create(ctx, user, listing, now.Add(time.Duration(i)*time.Hour),
-					3))
+				at := now.Add(time.Duration(i) * time.Hour)
+				require.NoError(t, storage.Dismissals.Create(ctx, user, listing, at, 3))
 			}
 		}
 		require.NoError(t, storage.Dismissals.Create(ctx, otherUser, listings[0], now, 3))

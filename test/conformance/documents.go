@@ -167,8 +167,8 @@ func (su documentSuite) otherOwner(t *testing.T) {
 func (su documentSuite) delete(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	document := su.add(t, storage, newID(), jobseeker.CV, false, now)
-	require.NoError(t, storage.Documents.Delete(context.Background(), document.UserID, document.ID,
-		now.Add(time.Minute)))
+	releasedAt := now.Add(time.Minute)
+	require.NoError(t, storage.Documents.Delete(context.Background(), document.UserID, document.ID, releasedAt))
 	require.ErrorIs(t, storage.Documents.Delete(context.Background(), document.UserID, document.ID, now),
 		jobseeker.ErrDocumentNotFound)
 	require.Empty(t, su.released(t, storage, now))
@@ -215,8 +215,9 @@ func (su documentSuite) oneDefaultOfAType(t *testing.T) {
 // DocumentFiles checks the port jobseeker.DocumentFiles.
 func DocumentFiles(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
-	claim := func(t *testing.T, storage adapters.JobseekerStorage, n int, now,
-		until time.Time) []jobseeker.DocumentFile {
+	claim := func(
+		t *testing.T, storage adapters.JobseekerStorage, n int, now, until time.Time,
+	) []jobseeker.DocumentFile {
 		t.Helper()
 		files, err := storage.DocumentFiles.Claim(ctx, n, now, until)
 		require.NoError(t, err)

@@ -588,8 +588,8 @@ func applicationStatusesManyStatuses(t *testing.T, open HiringOpener) {
 		require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application))
 		_, err := application.Decide(hiring.Statuses[i%5+1], now)
 		require.NoError(t, err)
-		applications, changes = append(applications, application), append(changes,
-			changeOf(application, hiring.Pending))
+		applications = append(applications, application)
+		changes = append(changes, changeOf(application, hiring.Pending))
 	}
 	require.NoError(t, storage.Applications.UpdateStatuses(ctx, org, applications, changes))
 	for i, application := range applications {
@@ -630,8 +630,9 @@ func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 // applicationStatusesLockedByGet checks that Get in a transaction locks the application.
 func applicationStatusesLockedByGet(t *testing.T, open HiringOpener) {
 	applicationsAreLocked(t, open,
-		func(ctx context.Context, storage adapters.HiringStorage, application hiring.Application) (hiring.Application,
-			error) {
+		func(
+			ctx context.Context, storage adapters.HiringStorage, application hiring.Application,
+		) (hiring.Application, error) {
 			return storage.Applications.Get(ctx, toOrganization(application.OrganizationID), application.ID)
 		})
 }
@@ -639,8 +640,9 @@ func applicationStatusesLockedByGet(t *testing.T, open HiringOpener) {
 // applicationStatusesLockedByList checks that List in a transaction locks the applications.
 func applicationStatusesLockedByList(t *testing.T, open HiringOpener) {
 	applicationsAreLocked(t, open,
-		func(ctx context.Context, storage adapters.HiringStorage, application hiring.Application) (hiring.Application,
-			error) {
+		func(
+			ctx context.Context, storage adapters.HiringStorage, application hiring.Application,
+		) (hiring.Application, error) {
 			found, err := storage.Applications.List(ctx, toOrganization(application.OrganizationID),
 				hiring.ApplicationFilter{IDs: []string{application.ID}}, page.Request{Number: 1, Size: 1})
 			if err != nil {
