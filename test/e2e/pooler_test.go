@@ -26,7 +26,8 @@ func (s *testServer) isListed(t testing.TB, title string) bool {
 // application while the pooler restarts.
 func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	t.Parallel()
-	dir, postgres := t.TempDir(), kit.PostgresURL(t)
+	dir := t.TempDir()
+	postgres := kit.PostgresURL(t)
 	pooler := kit.PgBouncer(t, postgres)
 	one := start(t, dir, "LOCUM_DATABASE_URL="+pooler.URL, "LOCUM_DATABASE_POOLER=transaction", "LOCUM_DATABASE_DIRECT_URL="+postgres)
 	two := &testServer{
@@ -46,11 +47,15 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	const n = 20
 	seekers := make([]*account, n)
 	for i := range seekers {
-		seekers[i] = []*testServer{one, two}[i%2].seeker(t)
+		if i%2 == 0 {
+			seekers[i] = one.seeker(t)
+		} else {
+			seekers[i] = two.seeker(t)
+		}
 	}
-	applied := make(chan struct{})
+	restarted := make(chan struct{})
 	go func() {
-		defer close(applied)
+		defer close(restarted)
 		pooler.Kill()
 		_ = pooler.Start()
 	}()
@@ -63,7 +68,7 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 			}
 		}
 	})
-	<-applied
+	<-restarted
 	require.Equal(t, n, counts[201]+counts[400], "%v", counts) // 400: the answer to the first attempt was lost
 	list := employer.get("/api/employers/applications?limit=50").ok(200)
 	for _, s := range seekers {
@@ -79,12 +84,15 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 // set.
 func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
 	t.Parallel()
-	dir, postgres := t.TempDir(), kit.PostgresURL(t)
+	dir := t.TempDir()
+	postgres := kit.PostgresURL(t)
 	pooler := kit.PgBouncer(t, postgres)
 	env := []string{"LOCUM_DATABASE_URL=" + pooler.URL, "LOCUM_DATABASE_POOLER=transaction"}
-	direct := exec.Command(kit.Program(t), "migrate", "up")
-	direct.Dir, direct.Env = dir, []string{"HOME=" + dir, "LOCUM_DATABASE_URL=" + postgres}
-	out, err := direct.CombinedOutput()
+	// The schema is created with a direct connection.
+	migrate := exec.Command(kit.Program(t), "migrate", "up")
+	migrate.Dir = dir
+	migrate.Env = []string{"HOME=" + dir, "LOCUM_DATABASE_URL=" + postgres}
+	out, err := migrate.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
 	one := &testServer{dir: dir, env: append(serverEnv(dir), env...), log: &kit.Log{}, exited: make(chan error, 1)}

@@ -22,20 +22,14 @@ func (a *account) ageSignIns() {
 // one, and succeeds with the status with the right one.
 func (a *account) needsPassword(t *testing.T, method, path string, body object, status int) *response {
 	t.Helper()
-	with := func(more object) *response {
-		in := object{}
-		for _, from := range []object{body, more} {
-			for k, v := range from {
-				in[k] = v
-			}
-		}
-		return a.fromNewAddress().send(method, path, in)
+	sendWith := func(confirmation object) *response {
+		return a.fromNewAddress().send(method, path, merge(body, confirmation))
 	}
-	refused := with(nil)
+	refused := sendWith(nil)
 	require.Equal(t, 403, refused.status, "%s %s: %s", method, path, refused.raw)
 	require.Equal(t, "reauthentication_required", refused.text("code"))
-	with(object{"currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
-	return with(object{"currentPassword": password}).ok(status)
+	sendWith(object{"currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
+	return sendWith(object{"currentPassword": password}).ok(status)
 }
 
 // TestSensitiveOperations_OldSession_NeedPassword checks that a stolen session is not enough to
@@ -45,25 +39,25 @@ func TestSensitiveOperations_OldSession_NeedPassword(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker := server.seeker(t)
 		seeker.ageSignIns()
-		app := "/api/developers/apps/" + seeker.needsPassword(t, "POST", "/api/developers/apps", object{"name": "Ward Finder"}, 201).
-			text("data.app.id")
+		created := seeker.needsPassword(t, "POST", "/api/developers/apps", object{"name": "Ward Finder"}, 201)
+		app := "/api/developers/apps/" + created.text("data.app.id")
 		seeker.needsPassword(t, "POST", app+"/secret", nil, 200)
 		seeker.needsPassword(t, "POST", app+"/keys", object{"name": "k"}, 201)
-		hook := app + "/webhooks/" + seeker.needsPassword(t, "POST", app+"/webhooks", object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}, 201).
-			text("data.webhook.id")
-		seeker.needsPassword(t, "POST", hook+"/secret", nil, 200)
-		profile := func(email string) object {
+		webhook := object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}
+		created = seeker.needsPassword(t, "POST", app+"/webhooks", webhook, 201)
+		seeker.needsPassword(t, "POST", app+"/webhooks/"+created.text("data.webhook.id")+"/secret", nil, 200)
+		addressChange := func(email string) object {
 			return object{"intent": "update-profile", "profile": object{"email": email}}
 		}
-		seeker.needsPassword(t, "PUT", "/api/jobseekers/profile", profile(newEmail()), 200)
-		seeker.needsPassword(t, "PUT", "/api/jobseekers/settings", profile(newEmail()), 200)
+		seeker.needsPassword(t, "PUT", "/api/jobseekers/profile", addressChange(newEmail()), 200)
+		seeker.needsPassword(t, "PUT", "/api/jobseekers/settings", addressChange(newEmail()), 200)
 		// The same address is no change.
-		seeker.fromNewAddress().put("/api/jobseekers/profile", profile(seeker.email)).ok(200)
+		seeker.fromNewAddress().put("/api/jobseekers/profile", addressChange(seeker.email)).ok(200)
 		seeker.needsPassword(t, "DELETE", "/api/jobseekers/profile", nil, 200)
 
 		boss := server.employer(t)
 		boss.ageSignIns()
-		boss.needsPassword(t, "PUT", "/api/employers/profile", profile(newEmail()), 200)
+		boss.needsPassword(t, "PUT", "/api/employers/profile", addressChange(newEmail()), 200)
 		boss.needsPassword(t, "DELETE", "/api/employers/profile", nil, 200)
 	})
 }
@@ -72,12 +66,12 @@ func TestSensitiveOperations_OldSession_NeedPassword(t *testing.T) {
 // invitation count as recent, and a refresh of the tokens does not.
 func TestSensitiveOperations_RecentSignIn_NeedNoPassword(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		someone := server.seeker(t)
-		someone.ageSignIns()
-		in := server.guest(t).post("/api/auth/refresh", object{"refreshToken": someone.refresh}).ok(200)
-		someone.token = in.text("data.accessToken")
-		someone.post("/api/developers/apps", object{"name": "Ward Finder"}).fails(403, "Confirm this with your current password")
-		someone.signIn(password).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
+		seeker := server.seeker(t)
+		seeker.ageSignIns()
+		refreshed := server.guest(t).post("/api/auth/refresh", object{"refreshToken": seeker.refresh}).ok(200)
+		seeker.token = refreshed.text("data.accessToken")
+		seeker.post("/api/developers/apps", object{"name": "Ward Finder"}).fails(403, "Confirm this with your current password")
+		seeker.signIn(password).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
 		server.addMember(t, server.employer(t), nil).post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201)
 	})
 }
@@ -86,42 +80,44 @@ func TestSensitiveOperations_RecentSignIn_NeedNoPassword(t *testing.T) {
 // a stolen session: wrong ones count as failed sign-ins, of which ten are allowed.
 func TestReauthentication_WrongPasswords_Throttled(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		someone := server.seeker(t)
-		someone.ageSignIns()
+		seeker := server.seeker(t)
+		seeker.ageSignIns()
 		for range 10 {
-			someone.post("/api/developers/apps", object{"name": "n", "currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
+			seeker.post("/api/developers/apps", object{"name": "n", "currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
 		}
-		someone.post("/api/developers/apps", object{"name": "n", "currentPassword": "Wr0ng-horse"}).fails(429, "Rate limit exceeded")
+		seeker.post("/api/developers/apps", object{"name": "n", "currentPassword": "Wr0ng-horse"}).fails(429, "Rate limit exceeded")
 	})
 }
 
-// TestDashboard_OldSession_AsksForPassword checks the same on the developers' pages, whose
-// forms have a field for the password when the sign-in is not recent.
+// TestDashboard_OldSession_AsksForPassword checks that the forms of the developers' pages that
+// create credentials have a field for the password, and need it, when the sign-in is not recent.
 func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		someone := server.seeker(t)
-		browser := server.signedIn(t, someone)
+		seeker := server.seeker(t)
+		browser := server.signedIn(t, seeker)
 		require.NotContains(t, browser.open("GET", "/developers", nil).text, "currentPassword")
-		someone.ageSignIns()
+		seeker.ageSignIns()
 		page := browser.open("GET", "/developers", nil)
 		require.Contains(t, page.text, `name="currentPassword"`)
-		form := func(more ...string) url.Values {
-			v := url.Values{"name": {"Ward Finder"}, "csrf": {kit.Page{Text: page.text}.Secret(t)}}
-			for i := 0; i < len(more); i += 2 {
-				v.Set(more[i], more[i+1])
-			}
-			return v
+		csrf := kit.Page{Text: page.text}.Secret(t)
+		formWithout := func() url.Values {
+			return url.Values{"name": {"Ward Finder"}, "csrf": {csrf}}
 		}
-		refused := browser.open("POST", "/developers/apps", form())
+		formWith := func(currentPassword string) url.Values {
+			values := formWithout()
+			values.Set("currentPassword", currentPassword)
+			return values
+		}
+		refused := browser.open("POST", "/developers/apps", formWithout())
 		require.Equal(t, 403, refused.status)
 		require.Contains(t, refused.text, "Your password is required")
-		require.Equal(t, 400, browser.open("POST", "/developers/apps", form("currentPassword", "Wr0ng-horse")).status)
-		made := browser.open("POST", "/developers/apps", form("currentPassword", password))
-		require.Equal(t, 200, made.status, made.text)
-		app := made.header.Get("Content-Location")
+		require.Equal(t, 400, browser.open("POST", "/developers/apps", formWith("Wr0ng-horse")).status)
+		created := browser.open("POST", "/developers/apps", formWith(password))
+		require.Equal(t, 200, created.status, created.text)
+		app := created.header.Get("Content-Location")
 		for _, path := range []string{"/secret", "/keys"} {
-			require.Equal(t, 403, browser.open("POST", app+path, form()).status)
-			require.Equal(t, 200, browser.open("POST", app+path, form("currentPassword", password)).status)
+			require.Equal(t, 403, browser.open("POST", app+path, formWithout()).status)
+			require.Equal(t, 200, browser.open("POST", app+path, formWith(password)).status)
 		}
 	})
 }

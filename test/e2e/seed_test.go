@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,14 +23,16 @@ var demoAccount = regexp.MustCompile(`(?m)^([a-z]+@locum\.example) +(\S+) `)
 // removed without other data.
 func TestSeed(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		seed := func(more []string, args ...string) (string, error) {
+		seed := func(additionalEnv []string, args ...string) (output string, err error) {
 			cmd := exec.Command(kit.Program(t), append([]string{"seed"}, args...)...)
-			cmd.Dir, cmd.Env = server.dir, append(append([]string{}, server.env...), more...)
+			cmd.Dir = server.dir
+			cmd.Env = slices.Concat(server.env, additionalEnv)
 			out, err := cmd.CombinedOutput()
 			return string(out), err
 		}
-		login := func(account []string) *response {
-			return server.guest(t).post("/api/auth/login", object{"email": account[1], "password": account[2]})
+		login := func(demoAccountMatch []string) *response {
+			email, demoPassword := demoAccountMatch[1], demoAccountMatch[2]
+			return server.guest(t).post("/api/auth/login", object{"email": email, "password": demoPassword})
 		}
 
 		out, err := seed([]string{"LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org"})
@@ -39,17 +42,17 @@ func TestSeed(t *testing.T) {
 		out, err = seed(nil)
 		require.NoError(t, err, "%s", out)
 		file := filepath.Join(server.dir, "data", "demo.txt")
-		kept, err := os.ReadFile(file)
+		accountsFile, err := os.ReadFile(file)
 		require.NoError(t, err)
-		require.Contains(t, out, string(kept))
+		require.Contains(t, out, string(accountsFile))
 		info, err := os.Stat(file)
 		require.NoError(t, err)
 		// The file contains passwords.
 		require.Equal(t, os.FileMode(0o600), info.Mode())
-		accounts := demoAccount.FindAllStringSubmatch(string(kept), -1)
+		accounts := demoAccount.FindAllStringSubmatch(string(accountsFile), -1)
 		require.Len(t, accounts, 4)
-		for _, a := range accounts {
-			login(a).ok(200)
+		for _, account := range accounts {
+			login(account).ok(200)
 		}
 
 		out, err = seed(nil)
@@ -61,12 +64,13 @@ func TestSeed(t *testing.T) {
 
 		server.stop(t)
 		// An installation for tests may become a public one with the demo accounts in it.
-		server.env = append(server.env, "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
+		privateEnv := server.env
+		server.env = append(slices.Clip(privateEnv), "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
 		server.serve(t)
-		for _, a := range accounts {
-			login(a).fails(401, "Invalid email or password")
+		for _, account := range accounts {
+			login(account).fails(401, "Invalid email or password")
 		}
-		server.env = server.env[:len(server.env)-1]
+		server.env = privateEnv
 		server.stop(t)
 		server.serve(t)
 
@@ -75,12 +79,12 @@ func TestSeed(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		require.Contains(t, out, "200 listings")
 		require.NoFileExists(t, file)
-		for _, a := range accounts {
-			login(a).fails(401, "Invalid email or password")
+		for _, account := range accounts {
+			login(account).fails(401, "Invalid email or password")
 		}
 		require.Eventually(t, func() bool {
 			return server.guest(t).get("/api/listings").ok(200).number("data.pagination.total") == 1
-		}, waitTimeout, 200*time.Millisecond, "serve notices a foreign write")
+		}, waitTimeout, 200*time.Millisecond, "the server applies the change of another process")
 		out, err = seed(nil, "--remove")
 		require.NoError(t, err)
 		require.Contains(t, out, "removed 0 demo accounts and 0 listings")
@@ -95,7 +99,8 @@ func TestMigrateDown_StoreHasUsers_NeedsYes(t *testing.T) {
 		server.employer(t)
 		server.stop(t)
 		cmd := exec.Command(kit.Program(t), "migrate", "down")
-		cmd.Dir, cmd.Env = server.dir, server.env
+		cmd.Dir = server.dir
+		cmd.Env = server.env
 		out, err := cmd.CombinedOutput()
 		require.Error(t, err)
 		require.Contains(t, string(out), "--yes")

@@ -13,17 +13,11 @@ import (
 // one, the current one included, or all others.
 func TestSessions(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		signIn := func(t *testing.T, who *account) *account {
-			c := server.guest(t)
-			a := c.post("/api/auth/login", object{"email": who.email, "password": password}).ok(200)
-			c.token = a.text("data.accessToken")
-			return &account{client: c, id: who.id, email: who.email, refresh: a.text("data.refreshToken")}
-		}
 		t.Run("GET /api/auth/sessions", func(t *testing.T) {
 			t.Parallel()
 			me := server.seeker(t)
-			server.seeker(t)
-			phone := signIn(t, me)
+			server.seeker(t) // has a session that the list must not contain
+			phone := me.signIn(password)
 			browser := server.signedIn(t, me)
 			list := me.get("/api/auth/sessions").ok(200)
 			require.Len(t, list.list("data.sessions"), 3)
@@ -55,31 +49,36 @@ func TestSessions(t *testing.T) {
 		})
 		t.Run("DELETE /api/auth/sessions/:id", func(t *testing.T) {
 			t.Parallel()
-			me, other := server.seeker(t), server.seeker(t)
-			phone := signIn(t, me)
-			b := server.signedIn(t, me)
-			list := me.get("/api/auth/sessions").ok(200)
-			browser, second := list.text("data.sessions.0.id"), list.text("data.sessions.1.id")
-			other.delete("/api/auth/sessions/"+second).fails(404, "Session not found")
+			me := server.seeker(t)
+			other := server.seeker(t)
+			phone := me.signIn(password)
+			browser := server.signedIn(t, me)
+			list := me.get("/api/auth/sessions").ok(200) // the newest first
+			browserSession := list.text("data.sessions.0.id")
+			phoneSession := list.text("data.sessions.1.id")
+			ownSession := list.text("data.sessions.2.id")
+			other.delete("/api/auth/sessions/"+phoneSession).fails(404, "Session not found")
 			phone.get("/api/auth/me").ok(200)
-			me.delete("/api/auth/sessions/" + second).ok(200)
+			me.delete("/api/auth/sessions/" + phoneSession).ok(200)
 			phone.requireSignedOut(t)
-			me.delete("/api/auth/sessions/"+second).fails(404, "Session not found")
+			me.delete("/api/auth/sessions/"+phoneSession).fails(404, "Session not found")
 			me.delete("/api/auth/sessions/nonsense").fails(404, "Session not found")
 			// Other sessions are not affected.
-			require.Equal(t, 200, b.open("GET", "/developers", nil).status)
-			me.delete("/api/auth/sessions/" + browser).ok(200)
-			require.Equal(t, 303, b.open("GET", "/developers", nil).status)
-			me.delete("/api/auth/sessions/" + list.text("data.sessions.2.id")).ok(200)
+			require.Equal(t, 200, browser.open("GET", "/developers", nil).status)
+			me.delete("/api/auth/sessions/" + browserSession).ok(200)
+			require.Equal(t, 303, browser.open("GET", "/developers", nil).status)
+			me.delete("/api/auth/sessions/" + ownSession).ok(200)
 			me.requireSignedOut(t)
 		})
 		t.Run("DELETE /api/auth/sessions", func(t *testing.T) {
 			t.Parallel()
-			me, other := server.seeker(t), server.seeker(t)
-			phone, b := signIn(t, me), server.signedIn(t, me)
+			me := server.seeker(t)
+			other := server.seeker(t)
+			phone := me.signIn(password)
+			browser := server.signedIn(t, me)
 			me.delete("/api/auth/sessions").ok(200)
 			phone.requireSignedOut(t)
-			require.Equal(t, 303, b.open("GET", "/developers", nil).status)
+			require.Equal(t, 303, browser.open("GET", "/developers", nil).status)
 			me.get("/api/auth/me").ok(200)
 			other.get("/api/auth/me").ok(200)
 			server.guest(t).delete("/api/auth/sessions").fails(401, "Unauthorized")

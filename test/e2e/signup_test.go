@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"net/url"
 	"regexp"
 	"strings"
@@ -15,26 +16,24 @@ import (
 // limits of the API.
 func TestSignUpPage(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		form := func(more url.Values) url.Values {
+		form := func(overrides url.Values) url.Values {
 			values := url.Values{"name": {"Sam Lee"}, "email": {newEmail()}, "password": {password}, "userType": {"jobseeker"}}
-			for name, value := range more {
-				values[name] = value
-			}
+			maps.Copy(values, overrides)
 			return values
 		}
 		t.Run("continues with the requested page", func(t *testing.T) {
 			t.Parallel()
 			browser := server.browser(t)
-			away := browser.open("GET", "/developers", nil).header.Get("Location")
-			up := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(browser.open("GET", away, nil).text)
-			require.NotNil(t, up)
-			page := browser.open("GET", up[1], nil)
+			signInPath := browser.open("GET", "/developers", nil).header.Get("Location")
+			signUpLink := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(browser.open("GET", signInPath, nil).text)
+			require.NotNil(t, signUpLink)
+			page := browser.open("GET", signUpLink[1], nil)
 			require.Equal(t, 200, page.status)
 			require.Contains(t, page.text, `name="next" value="/developers"`)
 			values := form(url.Values{"next": {"/developers/consents"}})
-			in := browser.open("POST", "/developers/sign-up", values)
-			require.Equal(t, 303, in.status, in.text)
-			require.Equal(t, "/developers/consents", in.header.Get("Location"))
+			signedUp := browser.open("POST", "/developers/sign-up", values)
+			require.Equal(t, 303, signedUp.status, signedUp.text)
+			require.Equal(t, "/developers/consents", signedUp.header.Get("Location"))
 			require.Equal(t, 200, browser.open("GET", "/developers", nil).status)
 			require.Equal(t, "/developers/consents",
 				browser.open("GET", "/developers/sign-up?next=/developers/consents", nil).header.Get("Location"))
@@ -51,9 +50,9 @@ func TestSignUpPage(t *testing.T) {
 			require.Contains(t, refused.text, `value="employer" checked`)
 			values.Set("companyName", "St Mary's")
 			require.Equal(t, 303, browser.open("POST", "/developers/sign-up", values).status)
-			c := server.guest(t)
-			c.token = c.post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200).text("data.accessToken")
-			require.Contains(t, string(c.get("/api/employers/profile").ok(200).raw), "St Mary's")
+			guest := server.guest(t)
+			guest.token = guest.post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200).text("data.accessToken")
+			require.Contains(t, string(guest.get("/api/employers/profile").ok(200).raw), "St Mary's")
 		})
 		t.Run("invalid fields", func(t *testing.T) {
 			t.Parallel()
@@ -79,33 +78,33 @@ func TestSignUpPage(t *testing.T) {
 				require.Contains(t,
 					browser.open("GET", "/developers/sign-up?next="+url.QueryEscape(next), nil).text,
 					`name="next" value="/developers"`)
-				in := browser.open("POST", "/developers/sign-up", form(url.Values{"next": {next}}))
-				require.Equal(t, 303, in.status)
-				require.Equal(t, "/developers", in.header.Get("Location"))
+				signedUp := browser.open("POST", "/developers/sign-up", form(url.Values{"next": {next}}))
+				require.Equal(t, 303, signedUp.status)
+				require.Equal(t, "/developers", signedUp.header.Get("Location"))
 			}
 		})
-		t.Run("refused from another site, shares the portal's limit", func(t *testing.T) {
+		t.Run("refused from another site and over the portal's limit", func(t *testing.T) {
 			t.Parallel()
 			browser := server.browser(t)
 			browser.Site = "cross-site"
 			require.Equal(t, 403, browser.open("POST", "/developers/sign-up", form(nil)).status)
 			browser.Site = "same-origin"
-			c := server.guest(t)
-			c.ip = browser.IP
+			guest := server.guest(t)
+			guest.ip = browser.IP
 			for range 3 { // with the two below: five registrations of employers in 15 minutes
-				c.post("/api/auth/register-employer", object{}).invalid("email")
+				guest.post("/api/auth/register-employer", object{}).invalid("email")
 			}
 			employer := url.Values{"userType": {"employer"}, "companyName": {""}}
 			for range 2 {
 				require.Equal(t, 400, browser.open("POST", "/developers/sign-up", form(employer)).status)
 			}
-			over := browser.open("POST", "/developers/sign-up", form(employer))
+			refused := browser.open("POST", "/developers/sign-up", form(employer))
 			if server.countsLocally() {
 				return
 			}
-			require.Equal(t, 429, over.status)
-			require.NotEmpty(t, over.header.Get("Retry-After"))
-			require.Contains(t, over.text, "There were too many tries")
+			require.Equal(t, 429, refused.status)
+			require.NotEmpty(t, refused.header.Get("Retry-After"))
+			require.Contains(t, refused.text, "There were too many tries")
 			require.Equal(t, 303, browser.open("POST", "/developers/sign-up", form(nil)).status, "jobseekers have another limit")
 		})
 		t.Run("continues with the requested consent", func(t *testing.T) {
@@ -113,11 +112,11 @@ func TestSignUpPage(t *testing.T) {
 			thirdParty := server.thirdParty(t, nil)
 			browser := server.browser(t)
 			path := thirdParty.authorizationPath(oauth2.GenerateVerifier())
-			away := browser.open("GET", path, nil).header.Get("Location")
-			require.True(t, strings.HasPrefix(away, "/developers/sign-in?"), away)
-			up := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(browser.open("GET", away, nil).text)
-			require.NotNil(t, up)
-			next := regexp.MustCompile(`name="next" value="([^"]*)"`).FindStringSubmatch(browser.open("GET", up[1], nil).visibleText())
+			signInPath := browser.open("GET", path, nil).header.Get("Location")
+			require.True(t, strings.HasPrefix(signInPath, "/developers/sign-in?"), signInPath)
+			signUpLink := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(browser.open("GET", signInPath, nil).text)
+			require.NotNil(t, signUpLink)
+			next := regexp.MustCompile(`name="next" value="([^"]*)"`).FindStringSubmatch(browser.open("GET", signUpLink[1], nil).visibleText())
 			require.NotNil(t, next)
 			require.Equal(t, path, next[1])
 			require.Equal(t, 200, browser.open("POST", "/developers/sign-up", form(url.Values{"next": {next[1]}})).status)

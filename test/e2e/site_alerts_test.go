@@ -21,7 +21,8 @@ var (
 // alerts.
 func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		employer, address := server.employer(t), newEmail()
+		employer := server.employer(t)
+		address := newEmail()
 		guest := server.browser(t)
 		require.Contains(t, guest.page("/jobs?q=perfusionist&where=Leeds"), `href="/job-alerts?q=perfusionist&amp;where=Leeds"`)
 		require.Contains(t, guest.page("/job-alerts?q=perfusionist&where=Leeds"), `value="perfusionist"`)
@@ -37,13 +38,13 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		link := confirmAlertLink.FindString(unfold(server.waitForMail(t, address, "Confirm your job alert")))
 		require.NotEmpty(t, link)
 		require.Contains(t, guest.page(link), "Confirm job alert")
-		for _, bad := range []string{
+		for _, invalidLink := range []string{
 			"/job-alerts/confirm",
 			"/job-alerts/confirm?token=x",
 			link + "x",
 			"/job-alerts/confirm?token=" + strings.Repeat("x", 7_000), // longer than any token
 		} {
-			require.Equal(t, http.StatusBadRequest, guest.open(http.MethodPost, bad, url.Values{}).status, bad)
+			require.Equal(t, http.StatusBadRequest, guest.open(http.MethodPost, invalidLink, url.Values{}).status, invalidLink)
 		}
 		guest.Site = "cross-site"
 		require.Equal(t, http.StatusForbidden, guest.open(http.MethodPost, "/job-alerts", form).status)
@@ -56,10 +57,10 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		employer.listing(object{"title": "Senior Perfusionist", "location": "Leeds"})
 		message := server.waitForMail(t, address, "1 new job matches your job alerts")
 		require.Contains(t, message, "List-Unsubscribe-Post: List-Unsubscribe=One-Click")
-		end := endAlertsLink.FindString(unfold(message))
-		require.NotEmpty(t, end)
-		require.Contains(t, guest.page(end), "End your job alerts?")
-		response, err := http.PostForm(server.url+end, url.Values{"List-Unsubscribe": {"One-Click"}})
+		endLink := endAlertsLink.FindString(unfold(message))
+		require.NotEmpty(t, endLink)
+		require.Contains(t, guest.page(endLink), "End your job alerts?")
+		response, err := http.PostForm(server.url+endLink, url.Values{"List-Unsubscribe": {"One-Click"}})
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, http.StatusOK, response.StatusCode)

@@ -35,28 +35,30 @@ func TestDatabases_MainJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			mainJob(t, start(t, dir, settings(t, dir)...), strings.HasPrefix(name, "mix"))
+			server := start(t, dir, settings(t, dir)...)
+			// The status names the setting of a module's own database.
+			migrationStatus := "applied  identity/0001_init.sql"
+			if strings.HasPrefix(name, "mix") {
+				migrationStatus = "database.identity_url: applied  identity/0001_init.sql"
+			}
+			require.Contains(t, server.run(t, "migrate", "status"), migrationStatus)
+			requireMainJob(t, server)
 		})
 	}
 }
 
-// mainJob posts a job, applies, reviews the application and deletes the applicant's account. mixed states
-// whether modules have separate databases.
-func mainJob(t *testing.T, server *testServer, mixed bool) {
+// requireMainJob posts a job, applies, reviews the application, exports, and deletes the
+// applicant's account.
+func requireMainJob(t *testing.T, server *testServer) {
 	t.Helper()
-	status := "applied  identity/0001_init.sql"
-	if mixed {
-		status = "database.identity_url: applied  identity/0001_init.sql"
-	}
-	require.Contains(t, server.run(t, "migrate", "status"), status)
-
-	employer, seeker := server.employer(t), server.seeker(t)
+	employer := server.employer(t)
+	seeker := server.seeker(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
 	require.True(t, server.isListed(t, "Theatre Nurse"))
-	c := seeker.fromNewAddress()
-	c.key = "apply-once"
-	first := c.post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
-	second := c.post("/api/jobseekers/applications", object{"listingId": listing})
+	applicant := seeker.fromNewAddress()
+	applicant.key = "apply-once"
+	first := applicant.post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
+	second := applicant.post("/api/jobseekers/applications", object{"listingId": listing})
 	require.Equal(t, string(first.raw), string(second.raw), "the response is stored once")
 	application := first.text("data.id")
 	server.waitForMail(t, employer.email, "application")
@@ -78,11 +80,8 @@ func mainJob(t *testing.T, server *testServer, mixed bool) {
 
 	seeker.delete("/api/jobseekers/profile").ok(200)
 	require.Eventually(t, func() bool {
-		return employer.fromNewAddress().
-			get("/api/employers/applications/"+application).
-			ok(200).
-			text("data.application.status") ==
-			"withdrawn"
+		resp := employer.fromNewAddress().get("/api/employers/applications/" + application).ok(200)
+		return resp.text("data.application.status") == "withdrawn"
 	}, waitTimeout, 50*time.Millisecond, "an event of one database changes another")
 	server.stop(t)
 	server.serve(t)

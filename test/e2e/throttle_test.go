@@ -30,14 +30,15 @@ func (c *client) useUpNetwork() {
 // before.
 func TestConfirm_NetworkOverItsLimit_ServesKnownDevice(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		person, client := server.seeker(t), server.guest(t)
+		person := server.seeker(t)
+		client := server.guest(t)
 		browser := server.signedIn(t, person)
 		client.ip = browser.IP
 		client.useUpNetwork()
-		over := client.post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).untilLimited()
-		require.Equal(t, http.StatusTooManyRequests, over.status)
-		made := browser.open(http.MethodPost, "/developers/apps", url.Values{"name": {"Ward Finder"}, "currentPassword": {password}})
-		require.Regexp(t, appLink, made.text)
+		refused := client.post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).untilLimited()
+		require.Equal(t, http.StatusTooManyRequests, refused.status)
+		created := browser.open(http.MethodPost, "/developers/apps", url.Values{"name": {"Ward Finder"}, "currentPassword": {password}})
+		require.Regexp(t, appLink, created.text)
 	})
 }
 
@@ -45,12 +46,12 @@ func TestConfirm_NetworkOverItsLimit_ServesKnownDevice(t *testing.T) {
 // accounts with a recent failure, because many users of a hospital share an address.
 func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		fails := object{"email": newEmail(), "password": "Wr0ng-horse"}
+		wrongPassword := object{"email": newEmail(), "password": "Wr0ng-horse"}
 		client := server.guest(t)
 		client.useUpNetwork()
-		over := client.post("/api/auth/login", fails).untilLimited()
-		require.Equal(t, http.StatusTooManyRequests, over.status)
-		require.NotEmpty(t, over.header.Get("Retry-After"))
+		refused := client.post("/api/auth/login", wrongPassword).untilLimited()
+		require.Equal(t, http.StatusTooManyRequests, refused.status)
+		require.NotEmpty(t, refused.header.Get("Retry-After"))
 		client.post("/api/auth/login", object{"email": server.seeker(t).email, "password": password}).ok(200)
 	})
 }
@@ -60,10 +61,10 @@ func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
 // success.
 func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		device := func(h http.Header) *http.Cookie {
-			for _, c := range (&http.Response{Header: h}).Cookies() {
-				if c.Name == web.DeviceCookieName {
-					return c
+		deviceCookie := func(header http.Header) *http.Cookie {
+			for _, cookie := range (&http.Response{Header: header}).Cookies() {
+				if cookie.Name == web.DeviceCookieName {
+					return cookie
 				}
 			}
 			return nil
@@ -72,22 +73,17 @@ func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
 		in := server.guest(t).post("/api/auth/login", object{"email": person.email, "password": password}).ok(200)
 		page := server.browser(t).open(http.MethodPost, "/developers/sign-in", url.Values{"email": {person.email}, "password": {password}})
 		require.Equal(t, 303, page.status)
-		for _, h := range []http.Header{in.header, page.header} {
-			set := device(h)
+		for _, header := range []http.Header{in.header, page.header} {
+			set := deviceCookie(header)
 			require.NotNil(t, set)
 			require.Equal(t, 180*24*3600, set.MaxAge)
 			require.True(t, set.HttpOnly)
 			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
 			require.NotContains(t, set.Value, person.email)
 		}
-		require.Nil(
-			t,
-			device(
-				server.guest(t).
-					post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).
-					fails(401, "Invalid email or password").
-					header,
-			),
-		)
+		refused := server.guest(t).
+			post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).
+			fails(401, "Invalid email or password")
+		require.Nil(t, deviceCookie(refused.header))
 	})
 }

@@ -18,13 +18,22 @@ func TestTrace_Request_ContinuesToMail(t *testing.T) {
 	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+dir+"/locum.db", "LOCUM_TRACING_URL=otlp+"+collector.URL)
 	seeker := server.seeker(t)
 	server.waitForMail(t, seeker.email, "confirm your e-mail")
-	const request, job, mail = "POST /api/auth/register", "task identity.verify-email", "mail"
+	const (
+		requestName = "POST /api/auth/register"
+		taskName    = "task identity.verify-email"
+		mailName    = "mail"
+	)
 	require.Eventually(t, func() bool {
-		got := collector.Spans()
-		return len(got[request]) == 1 && len(got[job]) == 1 && len(got[mail]) == 1
+		spans := collector.Spans()
+		return len(spans[requestName]) == 1 && len(spans[taskName]) == 1 && len(spans[mailName]) == 1
 	}, waitTimeout, 20*time.Millisecond)
 	spans := collector.Spans()
-	require.Empty(t, spans[request][0].Parent)
-	require.Equal(t, []string{spans[request][0].Trace, spans[request][0].ID}, []string{spans[job][0].Trace, spans[job][0].Parent})
-	require.Equal(t, []string{spans[request][0].Trace, spans[job][0].ID}, []string{spans[mail][0].Trace, spans[mail][0].Parent})
+	request := spans[requestName][0]
+	task := spans[taskName][0]
+	mail := spans[mailName][0]
+	require.Empty(t, request.Parent)
+	require.Equal(t, request.ID, task.Parent)
+	require.Equal(t, task.ID, mail.Parent)
+	require.Equal(t, request.Trace, task.Trace)
+	require.Equal(t, request.Trace, mail.Trace)
 }

@@ -33,14 +33,14 @@ func (s *testServer) postForm(
 		require.NoError(t, err)
 	}
 	require.NoError(t, form.Close())
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, &body)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, &body)
 	require.NoError(t, err)
-	r.Header.Set("Content-Type", form.FormDataContentType())
-	r.Header.Set("X-Forwarded-For", s.guest(t).ip)
+	request.Header.Set("Content-Type", form.FormDataContentType())
+	request.Header.Set("X-Forwarded-For", s.guest(t).ip)
 	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := http.DefaultClient.Do(r)
+	resp, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	require.NoError(t, json.NewDecoder(resp.Body).Decode(&response))
@@ -59,38 +59,51 @@ func TestUploads_Multipart(t *testing.T) {
 		}
 		upload := map[string]string{"intent": "upload-document", "type": "cv", "isDefault": "true"}
 		t.Run("POST /api/jobseekers/documents as a form", func(t *testing.T) {
-			status, out := send(me.token, upload, formFile{"file", "Zoë.pdf", somePDF})
+			status, out := send(me.token, upload, formFile{field: "file", name: "Zoë.pdf", content: somePDF})
 			require.Equal(t, 200, status, out)
-			id := out["data"].(map[string]any)["document"].(map[string]any)["id"].(string)
+			id := out["data"].(object)["document"].(object)["id"].(string)
 			got := me.get(path + "/" + id).ok(200)
 			require.Equal(t, "Zoë.pdf", got.text("data.document.fileName"))
 			require.Equal(t, true, got.at("data.document.isDefault"))
 			require.Equal(t, somePDF, string(me.get(path+"/"+id+"/file").raw))
 			status, _ = send(me.token, map[string]string{"intent": "update-document", "documentId": id},
-				formFile{"file", "cv.txt", "I am a nurse."})
+				formFile{field: "file", name: "cv.txt", content: "I am a nurse."})
 			require.Equal(t, 200, status)
 			require.Equal(t, "I am a nurse.", me.get(path+"/"+id).ok(200).text("data.document.content"))
 
-			status, out = send("", upload, formFile{"file", "cv.pdf", somePDF})
+			status, out = send("", upload, formFile{field: "file", name: "cv.pdf", content: somePDF})
 			require.Equal(t, 401, status, out)
-			for name, c := range map[string]struct {
-				fields map[string]string
-				file   formFile
-				field  string // that the error names; empty for none
+			pdf := formFile{field: "file", name: "cv.pdf", content: somePDF}
+			for name, test := range map[string]struct {
+				fields       map[string]string
+				file         formFile
+				invalidField string // in the error; empty for none
 			}{
-				"no intent":     {map[string]string{"type": "cv"}, formFile{"file", "cv.pdf", somePDF}, ""},
-				"no file":       {upload, formFile{}, "content"},
-				"another field": {upload, formFile{"photo", "cv.pdf", somePDF}, "photo"},
-				"another type":  {upload, formFile{"file", "cv.exe", "MZ\x00"}, "file"},
-				"too large":     {upload, formFile{"file", "cv.pdf", somePDF + strings.Repeat(" ", 8<<20)}, "file"},
+				"no intent": {fields: map[string]string{"type": "cv"}, file: pdf},
+				"no file":   {fields: upload, invalidField: "content"},
+				"another field": {
+					fields:       upload,
+					file:         formFile{field: "photo", name: "cv.pdf", content: somePDF},
+					invalidField: "photo",
+				},
+				"another type": {
+					fields:       upload,
+					file:         formFile{field: "file", name: "cv.exe", content: "MZ\x00"},
+					invalidField: "file",
+				},
+				"too large": {
+					fields:       upload,
+					file:         formFile{field: "file", name: "cv.pdf", content: somePDF + strings.Repeat(" ", 8<<20)},
+					invalidField: "file",
+				},
 			} {
-				status, out := send(me.token, c.fields, c.file)
+				status, out := send(me.token, test.fields, test.file)
 				require.Equal(t, 400, status, "%s %v", name, out)
-				if c.field != "" {
-					require.Equal(t, c.field, out["details"].(map[string]any)["field"], name)
+				if test.invalidField != "" {
+					require.Equal(t, test.invalidField, out["details"].(object)["field"], name)
 				}
 			}
-			status, _ = send(me.token, upload, formFile{"file", "cv.pdf", somePDF + strings.Repeat(" ", 11<<20)})
+			status, _ = send(me.token, upload, formFile{field: "file", name: "cv.pdf", content: somePDF + strings.Repeat(" ", 11<<20)})
 			require.Equal(t, 413, status)
 		})
 	})

@@ -33,12 +33,13 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 		exited: make(chan error, 1),
 	}
 	second.serve(t)
-	employer, guest := first.employer(t), second.guest(t)
+	employer := first.employer(t)
+	guest := second.guest(t)
 	total := func(word string) float64 {
 		return guest.try("POST", "/api/listings/search", object{"query": `"` + word + `"`}).ok(200).number("data.total")
 	}
 	var took []time.Duration
-	find := func(word string) {
+	waitUntilFound := func(word string) {
 		t.Helper()
 		committed := time.Now()
 		for total(word) == 0 {
@@ -50,11 +51,13 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 	// A transaction posts a listing before the others and commits after them.
 	storage := stores.Open(t, first.databaseURL(), clock.System{})
 	defer func() { require.NoError(t, storage.Identity.Close()) }()
-	posted, commit, committed := make(chan struct{}), make(chan struct{}), make(chan error)
+	posted := make(chan struct{})
+	commit := make(chan struct{})
+	committed := make(chan error)
 	go func() {
 		committed <- storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 			now := time.Now().UTC()
-			l := listings.Listing{
+			listing := listings.Listing{
 				ID:             stores.NewID(),
 				OrganizationID: stores.NewID(),
 				Version:        1,
@@ -64,8 +67,9 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 				CreatedAt:      now,
 				UpdatedAt:      now,
 			}
-			l.Title, l.Description = "Staff Nurse openlong", "Days and nights on a ward."
-			err := storage.Listings.Listings.Create(ctx, []listings.Listing{l})
+			listing.Title = "Staff Nurse openlong"
+			listing.Description = "Days and nights on a ward."
+			err := storage.Listings.Listings.Create(ctx, []listings.Listing{listing})
 			close(posted)
 			<-commit
 			return err
@@ -75,13 +79,14 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 	for i := range 50 {
 		word := fmt.Sprintf("early%d", i)
 		employer.listing(object{"title": "Staff Nurse " + word})
-		find(word)
+		waitUntilFound(word)
 	}
 	require.Zero(t, total("openlong"))
 	close(commit)
 	require.NoError(t, <-committed)
-	find("openlong")
+	waitUntilFound("openlong")
 
 	slices.Sort(took)
-	require.Less(t, took[len(took)*95/100], maxVisibility)
+	percentile95 := took[len(took)*95/100]
+	require.Less(t, percentile95, maxVisibility)
 }

@@ -28,7 +28,9 @@ func TestWorker_BesideServer_RunsTasks(t *testing.T) {
 	require.Never(t, func() bool { return mails() > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "the server executes no tasks")
 
 	worker := exec.Command(kit.Program(t), "worker")
-	worker.Dir, worker.Env, worker.Stderr = server.dir, server.env, server.log
+	worker.Dir = server.dir
+	worker.Env = server.env
+	worker.Stderr = server.log
 	worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, worker.Start())
 	server.waitForMail(t, seeker.email, "confirm your e-mail")
@@ -42,7 +44,8 @@ func TestWorker_EmbeddedQueue_Refused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.Command(kit.Program(t), "worker")
-	cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir}
+	cmd.Dir = dir
+	cmd.Env = []string{"HOME=" + dir}
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "queue.url (from default)")
