@@ -13,19 +13,19 @@ const onboardingPath = "/api/jobseekers/onboarding"
 
 // steps returns the states of the onboarding steps by id.
 func steps(res *response) map[string]string {
-	out := map[string]string{}
+	statusByID := map[string]string{}
 	for _, item := range res.list("onboarding.steps") {
-		s := item.(object)
-		out[s["id"].(string)] = s["status"].(string)
+		step := item.(object)
+		statusByID[step["id"].(string)] = step["status"].(string)
 	}
-	return out
+	return statusByID
 }
 
-// cookie returns the guest cookie that the response sets, or nil.
-func (r *response) cookie() *http.Cookie {
-	for _, c := range (&http.Response{Header: r.header}).Cookies() {
-		if c.Name == "locum_guest" {
-			return c
+// guestCookie returns the guest cookie that the response sets, or nil.
+func (r *response) guestCookie() *http.Cookie {
+	for _, cookie := range (&http.Response{Header: r.header}).Cookies() {
+		if cookie.Name == "locum_guest" {
+			return cookie
 		}
 	}
 	return nil
@@ -35,7 +35,7 @@ func (r *response) cookie() *http.Cookie {
 func (c *client) sendOnboarding(body any) *response {
 	c.t.Helper()
 	res := c.fromNewAddress().post(onboardingPath, body)
-	if set := res.cookie(); set != nil {
+	if set := res.guestCookie(); set != nil {
 		c.guestCookie = set.Value
 	}
 	return res
@@ -63,14 +63,14 @@ func TestOnboarding(t *testing.T) {
 				steps(res),
 			)
 			require.NotEmpty(t, res.text("onboarding.steps.0.title"))
-			require.Nil(t, res.cookie(), "reading sets no cookie")
+			require.Nil(t, res.guestCookie(), "reading sets no cookie")
 		})
 		t.Run("POST /api/jobseekers/onboarding as a guest", func(t *testing.T) {
 			guest := server.guest(t)
 			res := guest.sendOnboarding(form{"action": {"capture_email"}, "email": {"zoe@example.org"}, "source": {"apply"}}).ok(200)
 			require.NotEmpty(t, res.text("message"))
 			require.Equal(t, true, res.at("isGuest"))
-			set := res.cookie()
+			set := res.guestCookie()
 			require.True(t, set.HttpOnly)
 			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
 			require.Equal(t, 90*24*60*60, set.MaxAge) // 90 days
@@ -82,8 +82,10 @@ func TestOnboarding(t *testing.T) {
 				ok(200)
 			require.Equal(t, set.Value, guest.guestCookie, "the same browser")
 			res = guest.get(onboardingPath).ok(200)
-			s := steps(res)
-			require.Equal(t, []string{"viewed", "skipped", "completed"}, []string{s["profile"], s["documents"], s["preferences"]})
+			status := steps(res)
+			require.Equal(t, "viewed", status["profile"])
+			require.Equal(t, "skipped", status["documents"])
+			require.Equal(t, "completed", status["preferences"])
 			require.Equal(t, "zoe@example.org", res.text("onboarding.email"))
 			require.Equal(t, object{"preferredLocation": "Leeds", "n": []any{1.0, 2.5}}, res.at("onboarding.preferences"))
 			require.NotContains(t, string(server.guest(t).get(onboardingPath).ok(200).raw), "zoe", "another browser")
@@ -100,7 +102,7 @@ func TestOnboarding(t *testing.T) {
 				require.Equal(t, false, seeker.get(onboardingPath).ok(200).at("onboardingComplete"))
 				res := seeker.sendOnboarding(parts{"action": "track_step", "step": step, "actionType": "completed"}).ok(200)
 				require.Equal(t, false, res.at("isGuest"))
-				require.Nil(t, res.cookie())
+				require.Nil(t, res.guestCookie())
 				if step == "first-application" {
 					break
 				}
@@ -131,11 +133,11 @@ func TestOnboarding(t *testing.T) {
 			} {
 				guest.sendOnboarding(body).invalid(field)
 			}
-			for _, bad := range []string{"", "no address", "Zoe <zoe@example.org>", strings.Repeat("a", 260) + "@example.org"} {
-				guest.sendOnboarding(form{"action": {"capture_email"}, "email": {bad}}).invalid("email")
+			for _, invalidEmail := range []string{"", "no address", "Zoe <zoe@example.org>", strings.Repeat("a", 260) + "@example.org"} {
+				guest.sendOnboarding(form{"action": {"capture_email"}, "email": {invalidEmail}}).invalid("email")
 			}
-			for _, bad := range []string{"", "{", "null", `"x"`, `{"a":"` + strings.Repeat("a", 16<<10) + `"}`} {
-				guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {bad}}).invalid("preferences")
+			for _, invalidJSON := range []string{"", "{", "null", `"x"`, `{"a":"` + strings.Repeat("a", 16<<10) + `"}`} {
+				guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {invalidJSON}}).invalid("preferences")
 			}
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {strings.Repeat("s", 65)}, "actionType": {"viewed"}}).
 				invalid("step")
@@ -153,13 +155,12 @@ func TestOnboarding(t *testing.T) {
 			for range 10 {
 				guest.post(onboardingPath, form{"action": {"sell"}}).fails(400, "Invalid action")
 			}
-			require.NotEmpty(
-				t,
-				guest.post(onboardingPath, form{"action": {"sell"}}).fails(429, "Rate limit exceeded").header.Get("Retry-After"),
-			)
+			refused := guest.post(onboardingPath, form{"action": {"sell"}}).fails(429, "Rate limit exceeded")
+			require.NotEmpty(t, refused.header.Get("Retry-After"))
 		})
 		t.Run("guest registers", func(t *testing.T) {
-			guest, email := server.guest(t), newEmail()
+			guest := server.guest(t)
+			email := newEmail()
 			guest.sendOnboarding(form{"action": {"capture_email"}, "email": {email}, "source": {"save"}}).ok(200)
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"first-search"}, "actionType": {"completed"}}).ok(200)
 			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
@@ -197,14 +198,15 @@ func TestOnboarding(t *testing.T) {
 			require.NotEqual(t, secret, thief.guestCookie, "the secret is not reused")
 		})
 		t.Run("guest signs in", func(t *testing.T) {
-			seeker, guest := server.seeker(t), server.guest(t)
+			seeker := server.seeker(t)
+			guest := server.guest(t)
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"documents"}, "actionType": {"skipped"}}).ok(200)
 			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
 			res := guest.post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
 			require.Equal(t, "skipped", steps(seeker.get(onboardingPath).ok(200))["documents"])
-			require.NotContains(t, string(seeker.get("/api/jobseekers/profile").ok(200).raw), "Renal", "a browser has many users")
+			require.NotContains(t, string(seeker.get("/api/jobseekers/profile").ok(200).raw), "Renal", "a browser may have several users")
 			guest.token = res.text("data.accessToken")
-			require.Equal(t, -1, guest.get(onboardingPath).ok(200).cookie().MaxAge) // the browser deletes the cookie
+			require.Equal(t, -1, guest.get(onboardingPath).ok(200).guestCookie().MaxAge) // the browser deletes the cookie
 		})
 	})
 }

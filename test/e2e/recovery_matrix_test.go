@@ -29,31 +29,35 @@ type accountAccess struct {
 }
 
 // accessOf creates an account that is a member of an organization, with all means of access.
-func (w *testServer) accessOf(t *testing.T) *accountAccess {
+func (s *testServer) accessOf(t *testing.T) *accountAccess {
 	t.Helper()
-	a := &accountAccess{server: w, boss: w.employer(t), acting: w.seeker(t), password: password}
+	a := &accountAccess{server: s, boss: s.employer(t), acting: s.seeker(t), password: password}
 	me := a.acting
 	join := func(boss *account) string {
 		boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": me.email}).ok(200)
-		return w.tokenFromMail(t, me.email, "Subject: Join")
+		return s.tokenFromMail(t, me.email, "Subject: Join")
 	}
 	me.post("/api/auth/accept-invitation", object{"token": join(a.boss), "password": password}).ok(200)
-	a.programs, a.link = me.programs(), me.exportLink("applications")
-	rival := w.employer(t)
+	a.programs = me.programs()
+	a.link = me.exportLink("applications")
+	rival := s.employer(t)
 	rival.put("/api/employers/organization", object{"name": "Rival Clinic"}).ok(200)
 	rival.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": me.email}).ok(200)
-	a.invitation = w.tokenFromMail(t, me.email, "Rival Clinic")
-	a.other, a.browser, a.email = me.signIn(password), w.signedIn(t, me), me.email
-	for _, s := range a.other.get("/api/auth/sessions").ok(200).list("data.sessions") {
-		if s := s.(object); s["current"] == true { // the session of a.other, which sends the request
-			a.session = s["id"].(string)
+	a.invitation = s.tokenFromMail(t, me.email, "Rival Clinic")
+	a.other = me.signIn(password)
+	a.browser = s.signedIn(t, me)
+	a.email = me.email
+	for _, item := range a.other.get("/api/auth/sessions").ok(200).list("data.sessions") {
+		session := item.(object)
+		if session["current"] == true { // the session of a.other, which sends the request
+			a.session = session["id"].(string)
 		}
 	}
 	require.NotEmpty(t, a.session)
 	return a
 }
 
-// changeAddress changes the account's email address.
+// changeAddress changes the account's e-mail address and confirms the new one.
 func (a *accountAccess) changeAddress(t *testing.T) {
 	next := newEmail()
 	a.acting.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
@@ -87,7 +91,8 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	"Address change undone": func(t *testing.T, a *accountAccess) {
 		first := a.email
 		a.changeAddress(t)
-		a.email, a.password = first, password+"1"
+		a.email = first
+		a.password = password + "1"
 		a.server.guest(t).post("/api/auth/undo-email-change", object{"token": a.server.undoToken(t, first), "password": a.password}).ok(200)
 	},
 	"Leaving an organization": func(_ *testing.T, a *accountAccess) { a.acting.delete("/api/employers/profile").ok(200) },
@@ -180,8 +185,8 @@ func table(t *testing.T, guide string) (header []string, rows [][]string) {
 			continue
 		}
 		var cells []string
-		for c := range strings.SplitSeq(strings.Trim(line, "|"), "|") {
-			cells = append(cells, strings.TrimSpace(c))
+		for text := range strings.SplitSeq(strings.Trim(line, "|"), "|") {
+			cells = append(cells, strings.TrimSpace(text))
 		}
 		switch {
 		case header == nil:
@@ -202,16 +207,18 @@ func TestRecoveryMatrix_EveryCell_IsAsDocumented(t *testing.T) {
 	require.Len(t, rows, len(recoveryEvents))
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		for _, row := range rows {
-			t.Run(row[0], func(t *testing.T) {
+			event := row[0]
+			t.Run(event, func(t *testing.T) {
 				t.Parallel()
-				require.Contains(t, recoveryEvents, row[0])
-				a := server.accessOf(t)
-				recoveryEvents[row[0]](t, a)
-				again := a.signInAgain(t)
+				require.Contains(t, recoveryEvents, event)
+				access := server.accessOf(t)
+				recoveryEvents[event](t, access)
+				again := access.signInAgain(t)
 				require.Len(t, row, len(header))
-				for i, column := range header[1:] {
+				for i := 1; i < len(header); i++ {
+					column, documented := header[i], row[i]
 					require.Contains(t, recoveryColumns, column)
-					require.Equal(t, row[i+1], recoveryColumns[column](t, a, again), "%s after: %s", column, row[0])
+					require.Equal(t, documented, recoveryColumns[column](t, access, again), "%s after: %s", column, event)
 				}
 			})
 		}

@@ -21,23 +21,25 @@ type programs struct {
 	consent string // the client_id of an app of another developer
 }
 
-// programs creates one of each for the account.
+// programs creates a key, a grant, a webhook and a consent for the account.
 func (a *account) programs() *programs {
 	a.t.Helper()
 	me := &account{client: a.fromNewAddress(), id: a.id, email: a.email}
 	p := &programs{owner: a, consent: a.server.authorizeApp(a.t, a)}
 	app := me.newApp()
-	p.key, p.grant = me.programOf(app), me.grantApp(app, integrations.Scopes()...)
-	made := me.post("/api/developers/apps/"+app+"/webhooks", object{
+	p.key = me.programOf(app)
+	p.grant = me.grantApp(app, integrations.Scopes()...)
+	created := me.post("/api/developers/apps/"+app+"/webhooks", object{
 		"url":    "https://receiver.invalid/hook",
 		"events": []string{"job.closed"},
 	}).
 		ok(201)
-	p.webhook = "/api/developers/apps/" + app + "/webhooks/" + made.text("data.webhook.id")
+	p.webhook = "/api/developers/apps/" + app + "/webhooks/" + created.text("data.webhook.id")
 	return p
 }
 
-// requireActive requires that all of them work, which session, one of the owner, shows.
+// requireActive requires that key, grant, webhook and consent work. The session is one of the
+// owner, which reads their states.
 func (p *programs) requireActive(t testing.TB, session *client) {
 	t.Helper()
 	p.key.get("/v1/applications").okDeveloper(200)
@@ -46,7 +48,7 @@ func (p *programs) requireActive(t testing.TB, session *client) {
 	require.Len(t, session.get("/api/auth/consents").ok(200).list("data.consents"), 1)
 }
 
-// requireRevoked requires that none of them works. A webhook is paused instead of deleted, so
+// requireRevoked requires that key, grant, webhook and consent do not work. A webhook is paused instead of deleted, so
 // that the owner can check and resume it.
 func (p *programs) requireRevoked(t testing.TB, session *client) {
 	t.Helper()
@@ -56,13 +58,13 @@ func (p *programs) requireRevoked(t testing.TB, session *client) {
 	require.Empty(t, session.get("/api/auth/consents").ok(200).list("data.consents"))
 }
 
-// requireListed requires that the e-mail names all of them, so that the owner can find those of
-// an attacker.
-func (p *programs) requireListed(t testing.TB, letter string) {
+// requireListed requires that the e-mail names key, webhook and app, so that the owner can find
+// those of an attacker.
+func (p *programs) requireListed(t testing.TB, mail string) {
 	t.Helper()
-	letter = strings.ReplaceAll(letter, "=\r\n", "")
+	mail = strings.ReplaceAll(mail, "=\r\n", "") // joins folded lines of quoted-printable text
 	for _, name := range []string{"API key k", "Webhook", "Ward Finder"} {
-		require.Contains(t, letter, name)
+		require.Contains(t, mail, name)
 	}
 }
 
@@ -85,19 +87,19 @@ func (a *account) resetPassword() *account {
 func TestPasswordReset_ProgramsOfTheAccount_Revoked(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		victim := server.seeker(t)
-		p := victim.programs()
-		p.requireActive(t, victim.client)
+		programs := victim.programs()
+		programs.requireActive(t, victim.client)
 		owner := victim.resetPassword()
-		p.requireRevoked(t, owner.client)
-		p.requireListed(t, server.waitForMail(t, victim.email, "password was changed"))
+		programs.requireRevoked(t, owner.client)
+		programs.requireListed(t, server.waitForMail(t, victim.email, "password was changed"))
 	})
 }
 
 // TestChangePassword_SignOutPrograms_OnRequestOnly checks that a user who knows the password
 // decides whether programs keep their access: signOutPrograms revokes it.
 func TestChangePassword_SignOutPrograms_OnRequestOnly(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		owner := w.seeker(t)
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		owner := server.seeker(t)
 		programs := owner.programs()
 		change := object{"currentPassword": password, "newPassword": password + "1"}
 		owner.post("/api/auth/change-password", change).ok(200)
@@ -141,11 +143,12 @@ func TestAcceptInvitation_UnverifiedAccount_ProgramsRevoked(t *testing.T) {
 // TestConfirmationMail_AccountWithPrograms_ListsThem checks that the e-mail that confirms a new
 // address names the programs with access to the account.
 func TestConfirmationMail_AccountWithPrograms_ListsThem(t *testing.T) {
-	onEachSetup(t, func(t *testing.T, w *testServer) {
-		someone, next := w.seeker(t), newEmail()
-		p := someone.programs()
+	onEachSetup(t, func(t *testing.T, server *testServer) {
+		someone := server.seeker(t)
+		next := newEmail()
+		programs := someone.programs()
 		someone.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
-		p.requireListed(t, w.waitForMail(t, next, "confirm"))
+		programs.requireListed(t, server.waitForMail(t, next, "confirm"))
 	})
 }
 
@@ -163,10 +166,10 @@ func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
 		for range 4 {
 			creators.Go(func() {
 				for range 5 {
-					a := victim.fromNewAddress().try("POST", "/api/developers/apps/"+app+"/keys", object{"name": "k"})
+					resp := victim.fromNewAddress().try("POST", "/api/developers/apps/"+app+"/keys", object{"name": "k"})
 					begun <- struct{}{}
-					if a.status == 201 {
-						keys <- a.text("data.apiKey")
+					if resp.status == 201 {
+						keys <- resp.text("data.apiKey")
 					}
 				}
 			})
@@ -188,11 +191,12 @@ func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
 func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/auth/undo-email-change restores address and password once", func(t *testing.T) {
-			victim, thief := server.seeker(t), newEmail()
+			victim := server.seeker(t)
+			attackersEmail := newEmail()
 			// An attacker with a stolen session takes over the account.
-			victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": thief}}).ok(200)
-			server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, thief, "confirm your new")}).ok(200)
-			programs := (&account{client: victim.client, id: victim.id, email: thief}).programs()
+			victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": attackersEmail}}).ok(200)
+			server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, attackersEmail, "confirm your new")}).ok(200)
+			programs := (&account{client: victim.client, id: victim.id, email: attackersEmail}).programs()
 			server.guest(t).
 				post("/api/auth/register", object{"email": victim.email, "password": password, "name": "N", "userType": "jobseeker"}).
 				fails(409, "Email already registered")
@@ -207,7 +211,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 			owner := victim.signIn(password + "1")
 			require.Equal(t, victim.email, owner.get("/api/auth/me").ok(200).text("data.email"))
 			programs.requireRevoked(t, owner.client)
-			server.guest(t).post("/api/auth/login", object{"email": thief, "password": password}).fails(401, "Invalid email or password")
+			server.guest(t).post("/api/auth/login", object{"email": attackersEmail, "password": password}).fails(401, "Invalid email or password")
 		})
 		t.Run("undo link after a later change", func(t *testing.T) {
 			victim := server.seeker(t)
