@@ -23,60 +23,66 @@ type credentials struct {
 
 // credentials creates an application with a key and a webhook, and lets the user
 // consent to the other application, which gets a code and an access token.
-func (d *testEnv) credentials(t *testing.T, me auth.Actor, otherApp string) credentials {
+func (e *testEnv) credentials(t *testing.T, me auth.Actor, otherApp string) credentials {
 	t.Helper()
 	ctx := t.Context()
-	app, _, err := d.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder"})
+	app, _, err := e.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder"})
 	require.NoError(t, err)
-	_, key, err := d.CreateKey(ctx, me, app.ID, integrations.KeyInput{Name: "Production"})
+	_, key, err := e.CreateKey(ctx, me, app.ID, integrations.KeyInput{Name: "Production"})
 	require.NoError(t, err)
-	e, _, err := d.CreateWebhook(ctx, me, app.ID, integrations.WebhookInput{
+	endpoint, _, err := e.CreateWebhook(ctx, me, app.ID, integrations.WebhookInput{
 		URL:    "https://receiver.example/",
 		Events: []string{"job.closed"},
 	})
 	require.NoError(t, err)
 	return credentials{
 		key:    key,
-		hook:   integrations.WebhookPath{AppID: app.ID, ID: e.ID},
-		access: d.tokens(t, me, otherApp).Access,
-		code:   d.code(t, me, otherApp),
+		hook:   integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID},
+		access: e.tokens(t, me, otherApp).Access,
+		code:   e.code(t, me, otherApp),
 	}
 }
 
-// usable reports which of the key, the token, the code and the webhook can be used.
-func (d *testEnv) usable(t *testing.T, me auth.Actor, c credentials) [4]bool {
-	t.Helper()
-	worked := func(err, refused error) bool {
-		if err != nil {
-			require.ErrorIs(t, err, refused)
-		}
-		return err == nil
-	}
-	_, byKey := d.AuthenticateKey(t.Context(), c.key)
-	_, byToken := d.AuthenticateToken(t.Context(), c.access)
-	byCode := d.tryCode(t, c.code)
-	endpoint, err := d.MyWebhook(t.Context(), me, c.hook)
-	require.NoError(t, err)
-	return [4]bool{
-		worked(byKey, fault.ErrUnauthorized),
-		worked(byToken, fault.ErrUnauthorized),
-		worked(byCode, integrations.ErrInvalidGrant),
-		endpoint.Status == integrations.EndpointActive,
-	}
+// usability reports which credentials can be used.
+type usability struct {
+	key, access, code bool
+	hook              bool // the webhook is active
 }
 
 var (
-	// The results of usable with all, and with none, of the credentials.
-	allUsable  = [4]bool{true, true, true, true}
-	noneUsable = [4]bool{}
+	allUsable  = usability{key: true, access: true, code: true, hook: true}
+	noneUsable = usability{}
 )
+
+// usable tries all credentials, and fails if one is refused for an unexpected reason.
+func (e *testEnv) usable(t *testing.T, me auth.Actor, c credentials) usability {
+	t.Helper()
+	succeeded := func(err, refusal error) bool {
+		if err != nil {
+			require.ErrorIs(t, err, refusal)
+		}
+		return err == nil
+	}
+	_, keyErr := e.AuthenticateKey(t.Context(), c.key)
+	_, accessErr := e.AuthenticateToken(t.Context(), c.access)
+	codeErr := e.tryCode(t, c.code)
+	endpoint, err := e.MyWebhook(t.Context(), me, c.hook)
+	require.NoError(t, err)
+	return usability{
+		key:    succeeded(keyErr, fault.ErrUnauthorized),
+		access: succeeded(accessErr, fault.ErrUnauthorized),
+		code:   succeeded(codeErr, integrations.ErrInvalidGrant),
+		hook:   endpoint.Status == integrations.EndpointActive,
+	}
+}
 
 // otherApp creates an application of another user and returns its id.
 func (e *testEnv) otherApp(t *testing.T) string {
 	t.Helper()
-	a, _, err := e.CreateApp(t.Context(), e.developer(t), integrations.AppInput{Name: "Bed Finder", RedirectURIs: []string{callback}})
+	input := integrations.AppInput{Name: "Bed Finder", RedirectURIs: []string{callback}}
+	app, _, err := e.CreateApp(t.Context(), e.developer(t), input)
 	require.NoError(t, err)
-	return a.ID
+	return app.ID
 }
 
 // TestAuthenticate_InactiveAccount_Unauthorized checks that a locked account can use neither
@@ -88,7 +94,7 @@ func TestAuthenticate_InactiveAccount_Unauthorized(t *testing.T) {
 		credentials := env.credentials(t, me, other)
 		require.Equal(t, allUsable, env.usable(t, me, credentials))
 		env.inactive[me.UserID] = true // locked
-		require.Equal(t, [4]bool{3: true}, env.usable(t, me, credentials))
+		require.Equal(t, usability{hook: true}, env.usable(t, me, credentials))
 		_, err := env.Approve(t.Context(), me, env.authorizationRequest(t, other))
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
 		env.inactive[me.UserID] = false
@@ -102,17 +108,24 @@ func TestAuthenticate_InactiveAccount_Unauthorized(t *testing.T) {
 func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		credentials := env.credentials(t, env.developer(t), env.otherApp(t))
-		lookups := func(authenticate func() error) int {
-			before := env.accountLookups
-			_ = authenticate()
-			return env.accountLookups - before
-		}
-		require.Equal(t, 1, lookups(func() error { _, err := env.AuthenticateKey(t.Context(), credentials.key); return err }))
-		require.Equal(t, 1, lookups(func() error { _, err := env.AuthenticateToken(t.Context(), credentials.access); return err }))
+		env.accountLookups = 0
+		_, err := env.AuthenticateKey(t.Context(), credentials.key)
+		require.NoError(t, err)
+		require.Equal(t, 1, env.accountLookups)
+
+		env.accountLookups = 0
+		_, err = env.AuthenticateToken(t.Context(), credentials.access)
+		require.NoError(t, err)
+		require.Equal(t, 1, env.accountLookups)
+
+		env.accountLookups = 0
 		unknown := integrations.NewToken(integrations.Access)
-		require.Zero(t, lookups(func() error { _, err := env.AuthenticateToken(t.Context(), unknown); return err }))
+		_, err = env.AuthenticateToken(t.Context(), unknown)
+		require.Error(t, err)
 		env.clock.Advance(integrations.AccessLife)
-		require.Zero(t, lookups(func() error { _, err := env.AuthenticateToken(t.Context(), credentials.access); return err }))
+		_, err = env.AuthenticateToken(t.Context(), credentials.access)
+		require.Error(t, err, "the token has expired")
+		require.Zero(t, env.accountLookups)
 	})
 }
 
@@ -123,15 +136,15 @@ func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
 		me, other := env.developer(t), env.otherApp(t)
-		concurrent := env.credentials(t, me, other)
+		earlier := env.credentials(t, me, other)
 		foreign := env.developer(t)
 		kept := env.credentials(t, foreign, other)
 		env.clock.Advance(time.Second)
 		changed := event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
 		env.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now()})
-		require.Equal(t, allUsable, env.usable(t, me, concurrent), "a change that does not sign out programs")
+		require.Equal(t, allUsable, env.usable(t, me, earlier), "a change that does not sign out programs")
 		env.recordEvent(t, changed)
-		require.Equal(t, noneUsable, env.usable(t, me, concurrent))
+		require.Equal(t, noneUsable, env.usable(t, me, earlier))
 		require.Equal(t, allUsable, env.usable(t, foreign, kept))
 		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
@@ -140,18 +153,19 @@ func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing
 		env.clock.Advance(time.Minute)
 		later := env.credentials(t, me, other)
 		active := string(integrations.EndpointActive)
-		_, err = env.ChangeWebhook(t.Context(), me, concurrent.hook, integrations.WebhookChange{Status: &active})
+		_, err = env.ChangeWebhook(t.Context(), me, earlier.hook, integrations.WebhookChange{Status: &active})
 		require.NoError(t, err)
 		env.recordEvent(t, changed) // delivered twice
 		require.Equal(t, allUsable, env.usable(t, me, later))
-		e, err := env.MyWebhook(t.Context(), me, concurrent.hook)
+		endpoint, err := env.MyWebhook(t.Context(), me, earlier.hook)
 		require.NoError(t, err)
-		require.Equal(t, integrations.EndpointActive, e.Status, "resumed after the change")
+		require.Equal(t, integrations.EndpointActive, endpoint.Status, "resumed after the change")
 	})
 }
 
-// TestOnProgramsSignedOut_SeparateIdentity_RevokesEarlierCredentials checks the same for a
-// sign-out without a new password.
+// TestOnProgramsSignedOut_SeparateIdentity_RevokesEarlierCredentials checks that, if accounts
+// are stored in another database, a sign-out without a new password also revokes what was
+// created before it.
 func TestOnProgramsSignedOut_SeparateIdentity_RevokesEarlierCredentials(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.SeparateIdentity = true
@@ -266,47 +280,22 @@ func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
 func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		storage := env.store.Integrations
-		me, foreign, other := env.developer(t), env.developer(t), env.otherApp(t)
+		me := env.developer(t)
+		foreign := env.developer(t)
+		other := env.otherApp(t)
 		mine, theirs := env.credentials(t, me, other), env.credentials(t, foreign, other)
 		theirApp, err := env.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
 		require.NoError(t, err)
 		// The other user has consented to an application of the account.
 		require.NoError(t, env.Consent(t.Context(), foreign, mine.hook.AppID, []integrations.Scope{integrations.JobsRead}))
-		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
-		now, about := env.clock.Now(), map[string]string{}
-		for _, applicant := range []string{me.UserID, foreign.UserID} {
-			message := integrations.Message{
-				EventID:        stores.NewID(),
-				Type:           "application.submitted",
-				Body:           "{}",
-				OrganizationID: stores.NewID(),
-				ApplicantID:    applicant,
-				CreatedAt:      now,
-			}
-			about[applicant] = stores.NewID()
-			err := storage.Deliveries.Enqueue(
-				t.Context(),
-				[]integrations.Message{message},
-				[]integrations.Delivery{
-					{
-						ID:         about[applicant],
-						EndpointID: theirs.hook.ID,
-						OwnerID:    foreign.UserID,
-						EventID:    message.EventID,
-						Type:       message.Type,
-						Status:     integrations.Pending,
-						NextAt:     &now,
-						CreatedAt:  now,
-					},
-				},
-			)
-			require.NoError(t, err)
-		}
+		env.publishClosed(t)
+		aboutMe := env.enqueueApplication(t, foreign, theirs.hook, me.UserID)
+		aboutForeign := env.enqueueApplication(t, foreign, theirs.hook, foreign.UserID)
 		require.Len(t, env.deliveries(t, me, mine.hook), 1)
 
-		for range 2 {
-			require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
-		}
+		deleted := event.AccountDeleted{UserID: me.UserID}
+		require.NoError(t, env.OnAccountDeleted(t.Context(), deleted))
+		require.NoError(t, env.OnAccountDeleted(t.Context(), deleted), "events may be delivered twice")
 		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
 		require.Empty(t, apps.Items)
@@ -322,14 +311,21 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 		_, err = env.AuthenticateToken(t.Context(), mine.access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
-		for user, want := range map[string]int{me.UserID: 0, foreign.UserID: 1} {
-			consents, err := storage.Consents.List(t.Context(), []string{user}, "", page.Request{Number: 1, Size: 9})
+		for _, c := range []struct {
+			userID     string
+			deliveryID string // of the message about the user
+			want       int    // the number of consents and of messages
+		}{
+			{userID: me.UserID, deliveryID: aboutMe, want: 0},
+			{userID: foreign.UserID, deliveryID: aboutForeign, want: 1},
+		} {
+			consents, err := storage.Consents.List(t.Context(), []string{c.userID}, "", page.Request{Number: 1, Size: 9})
 			require.NoError(t, err)
-			require.Len(t, consents.Items, want)
+			require.Len(t, consents.Items, c.want)
 			messages, err := storage.Deliveries.ListMessages(t.Context(), foreign.UserID, theirs.hook.ID,
-				integrations.MessageFilter{ID: about[user]}, 1)
+				integrations.MessageFilter{ID: c.deliveryID}, 1)
 			require.NoError(t, err)
-			require.Len(t, messages, want)
+			require.Len(t, messages, c.want)
 		}
 		require.Equal(t, allUsable, env.usable(t, foreign, theirs))
 		kept, err := env.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
@@ -338,12 +334,51 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 	})
 }
 
+// enqueueApplication stores a pending delivery about an application of the applicant for the
+// owner's webhook, and returns the id of the delivery.
+func (e *webhookEnv) enqueueApplication(
+	t *testing.T,
+	owner auth.Actor,
+	hook integrations.WebhookPath,
+	applicantID string,
+) string {
+	t.Helper()
+	now := e.clock.Now()
+	message := integrations.Message{
+		EventID:        stores.NewID(),
+		Type:           "application.submitted",
+		Body:           "{}",
+		OrganizationID: stores.NewID(),
+		ApplicantID:    applicantID,
+		CreatedAt:      now,
+	}
+	delivery := integrations.Delivery{
+		ID:         stores.NewID(),
+		EndpointID: hook.ID,
+		OwnerID:    owner.UserID,
+		EventID:    message.EventID,
+		Type:       message.Type,
+		Status:     integrations.Pending,
+		NextAt:     &now,
+		CreatedAt:  now,
+	}
+	err := e.store.Integrations.Deliveries.Enqueue(
+		t.Context(),
+		[]integrations.Message{message},
+		[]integrations.Delivery{delivery},
+	)
+	require.NoError(t, err)
+	return delivery.ID
+}
+
 // TestApplicationEvents_MemberOfTheOrganization_Receives checks that an event about a job
 // application is sent to webhooks of members, and of applications to which a member has
 // consented, until they leave the organization.
 func TestApplicationEvents_MemberOfTheOrganization_Receives(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		colleague, stranger, consenting := env.developer(t), env.developer(t), env.developer(t)
+		colleague := env.developer(t)
+		stranger := env.developer(t)
+		consenting := env.developer(t)
 		organization, applicant := stores.NewID(), stores.NewID()
 		env.members = map[string][]string{organization: {stores.NewID(), colleague.UserID, consenting.UserID}}
 		for _, user := range []auth.Actor{colleague, consenting} {
@@ -351,6 +386,7 @@ func TestApplicationEvents_MemberOfTheOrganization_Receives(t *testing.T) {
 		}
 		env.createWebhook(t, colleague, "application.submitted")
 		hook := env.createWebhook(t, stranger, "application.submitted")
+		// submit records a new application, and returns the number of webhooks that receive it.
 		submit := func() int {
 			env.sent = nil
 			env.recordEvent(

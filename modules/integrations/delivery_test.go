@@ -22,20 +22,21 @@ func (plainVault) Decrypt(ciphertext, _ string) (string, error) { return ciphert
 // expired secrets. An error does not contain the secret.
 func TestSign_EqualsStandardWebhooks(t *testing.T) {
 	t.Parallel()
-	now, body := time.Now(), `{"type":"job.created","data":{"id":"ä"}}`
-	one, two, other := newWebhookSecret(), newWebhookSecret(), newWebhookSecret()
-	require.NotEqual(t, one, two)
-	require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, one)
-	s, until := &Service{Deps: Deps{Vault: plainVault{}}}, now.Add(time.Second)
-	delivery := func(body string) Outgoing {
-		return Outgoing{Delivery: Delivery{EventID: "0193-e"}, Message: Message{Body: body}}
-	}
-	headers := func(at time.Time, secrets ...string) http.Header {
-		signature, err := s.signature(
-			Endpoint{Secret: secrets[0], PreviousSecret: secrets[len(secrets)-1], PreviousUntil: &until},
-			delivery(body),
-			at,
-		)
+	now := time.Now()
+	const body = `{"type":"job.created","data":{"id":"ä"}}`
+	current := newWebhookSecret()
+	previous := newWebhookSecret()
+	unknown := newWebhookSecret()
+	require.NotEqual(t, current, previous)
+	require.Regexp(t, `^whsec_[A-Za-z0-9+/]{43}=$`, current)
+	service := &Service{Deps: Deps{Vault: plainVault{}}}
+	previousUntil := now.Add(time.Second)
+	outgoing := Outgoing{Delivery: Delivery{EventID: "0193-e"}, Message: Message{Body: body}}
+	onlyCurrent := Endpoint{Secret: current}
+	rotating := Endpoint{Secret: current, PreviousSecret: previous, PreviousUntil: &previousUntil}
+	// headers returns the headers of a request that is signed at the time.
+	headers := func(endpoint Endpoint, at time.Time) http.Header {
+		signature, err := service.signature(endpoint, outgoing, at)
 		require.NoError(t, err)
 		return http.Header{
 			"Webhook-Id":        {"0193-e"},
@@ -44,19 +45,20 @@ func TestSign_EqualsStandardWebhooks(t *testing.T) {
 		}
 	}
 	verify := func(secret, body string, h http.Header) error {
-		v, err := standardwebhooks.NewWebhook(secret)
+		verifier, err := standardwebhooks.NewWebhook(secret)
 		require.NoError(t, err)
-		return v.Verify([]byte(body), h)
+		return verifier.Verify([]byte(body), h)
 	}
-	require.NoError(t, verify(one, body, headers(now, one)))
-	both := headers(now, one, two)
-	require.NoError(t, verify(one, body, both), "both secrets are valid")
-	require.NoError(t, verify(two, body, both))
-	require.Error(t, verify(other, body, both))
-	require.Error(t, verify(one, body+" ", headers(now, one)), "tampered with")
-	require.Error(t, verify(one, body, headers(now.Add(-400*time.Second), one)), "old")
-	require.Error(t, verify(two, body, headers(until, one, two)), "the previous secret has expired")
-	_, err := s.signature(Endpoint{Secret: "whsec_?"}, delivery(body), now)
+	require.NoError(t, verify(current, body, headers(onlyCurrent, now)))
+	duringRotation := headers(rotating, now)
+	require.NoError(t, verify(current, body, duringRotation))
+	require.NoError(t, verify(previous, body, duringRotation))
+	require.Error(t, verify(unknown, body, duringRotation))
+	require.Error(t, verify(current, body+" ", headers(onlyCurrent, now)), "the body was changed")
+	// Standard Webhooks tolerates five minutes.
+	require.Error(t, verify(current, body, headers(onlyCurrent, now.Add(-400*time.Second))), "the timestamp is old")
+	require.Error(t, verify(previous, body, headers(rotating, previousUntil)), "the previous secret has expired")
+	_, err := service.signature(Endpoint{Secret: "whsec_?"}, outgoing, now)
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "?")
 }
@@ -65,27 +67,30 @@ func TestSign_EqualsStandardWebhooks(t *testing.T) {
 // jitter of a fifth. Retry-After can extend a delay up to a day, but not shorten it.
 func TestRetryDelay_FollowsScheduleAndRetryAfter(t *testing.T) {
 	t.Parallel()
-	for i, wait := range []time.Duration{
+	const noRetryAfter = 0
+	for i, scheduled := range []time.Duration{
 		5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
 		10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 	} {
-		seen := map[time.Duration]bool{}
+		failedAttempts := i + 1
+		delays := map[time.Duration]bool{}
 		for range 50 {
-			got, more := retryDelay(i+1, 0)
+			delay, more := retryDelay(failedAttempts, noRetryAfter)
 			require.True(t, more)
-			require.InDelta(t, wait.Seconds(), got.Seconds(), wait.Seconds()/5+0.001)
-			seen[got] = true
+			// A millisecond more than a fifth, for the rounding of floating-point numbers.
+			require.InDelta(t, scheduled.Seconds(), delay.Seconds(), scheduled.Seconds()/5+0.001)
+			delays[delay] = true
 		}
-		require.Greater(t, len(seen), 10, "jitter")
+		require.Greater(t, len(delays), 10, "the jitter is random")
 	}
 	_, more := retryDelay(10, time.Hour)
-	require.False(t, more)
-	got, _ := retryDelay(1, time.Hour)
-	require.Equal(t, time.Hour, got)
-	got, _ = retryDelay(1, 48*time.Hour)
-	require.Equal(t, 24*time.Hour, got)
-	got, _ = retryDelay(4, time.Second)
-	require.Greater(t, got, time.Hour, "the retry is not earlier than scheduled")
+	require.False(t, more, "the tenth attempt is the last")
+	delay, _ := retryDelay(1, time.Hour)
+	require.Equal(t, time.Hour, delay)
+	delay, _ = retryDelay(1, 48*time.Hour)
+	require.Equal(t, 24*time.Hour, delay)
+	delay, _ = retryDelay(4, time.Second)
+	require.Greater(t, delay, time.Hour, "the retry is not earlier than scheduled")
 }
 
 // TestAttempts_NewestKept_ResponsesTruncated checks that a delivery keeps 20 attempts with at

@@ -19,19 +19,19 @@ import (
 )
 
 // publishClosed records that a job was closed, and delivers the event to its subscribers.
-func (p *webhookEnv) publishClosed(t *testing.T) {
+func (e *webhookEnv) publishClosed(t *testing.T) {
 	t.Helper()
-	p.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+	e.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
 }
 
 // startStalledTask starts a task of the endpoint, with a worker that does not respond any more.
-func (p *webhookEnv) startStalledTask(t *testing.T, hook integrations.WebhookPath) {
+func (e *webhookEnv) startStalledTask(t *testing.T, hook integrations.WebhookPath) {
 	t.Helper()
 	stalled := task.New("integrations.deliver", task.Webhooks, stores.NewID(), struct{}{})
-	stalled.Group, stalled.RunAt = hook.ID, p.clock.Now()
-	refs, err := p.store.Integrations.Tasks.AddAndReserve(t.Context(), stalled)
+	stalled.Group, stalled.RunAt = hook.ID, e.clock.Now()
+	refs, err := e.store.Integrations.Tasks.AddAndReserve(t.Context(), stalled)
 	require.NoError(t, err)
-	started, err := p.store.Integrations.Tasks.Start(t.Context(), []string{refs[0].ID}, 30*time.Second)
+	started, err := e.store.Integrations.Tasks.Start(t.Context(), []string{refs[0].ID}, 30*time.Second)
 	require.NoError(t, err)
 	require.Len(t, started, 1)
 }
@@ -85,12 +85,12 @@ func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
 
 // respondDuring makes the receiver call do while it handles the nth request, and respond with
 // the status. It responds to other requests with 200.
-func (p *webhookEnv) respondDuring(n int, status int, do func()) {
-	p.respond = func(integrations.Post) integrations.Answer {
-		if len(p.sent) == n {
-			p.mu.Unlock()
+func (e *webhookEnv) respondDuring(n int, status int, do func()) {
+	e.respond = func(integrations.Post) integrations.Answer {
+		if len(e.sent) == n {
+			e.mu.Unlock()
 			do()
-			p.mu.Lock()
+			e.mu.Lock()
 			return integrations.Answer{Status: status}
 		}
 		return integrations.Answer{Status: 200}
@@ -101,73 +101,103 @@ func (p *webhookEnv) respondDuring(n int, status int, do func()) {
 // the result of an attempt does not overwrite what the owner has changed during the attempt.
 func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 	paused, active := "paused", "active"
-	elsewhere := "https://elsewhere.example/"
+	changedURL := "https://elsewhere.example/"
+	// A change of the owner to the webhook.
+	type change func(t *testing.T, env *webhookEnv, owner auth.Actor, hook integrations.WebhookPath)
+	pause := func(t *testing.T, env *webhookEnv, owner auth.Actor, hook integrations.WebhookPath) {
+		_, err := env.ChangeWebhook(t.Context(), owner, hook, integrations.WebhookChange{Status: &paused})
+		require.NoError(t, err)
+	}
+	pauseAndReplay := func(t *testing.T, env *webhookEnv, owner auth.Actor, hook integrations.WebhookPath) {
+		pause(t, env, owner, hook)
+		_, err := env.ChangeWebhook(t.Context(), owner, hook, integrations.WebhookChange{Status: &active})
+		require.NoError(t, err)
+		n, err := env.ReplayFailed(t.Context(), owner, hook, time.Time{})
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+	}
+	changeURLAndSendTest := func(t *testing.T, env *webhookEnv, owner auth.Actor, hook integrations.WebhookPath) {
+		_, err := env.ChangeWebhook(t.Context(), owner, hook, integrations.WebhookChange{URL: &changedURL})
+		require.NoError(t, err)
+		_, err = env.TestWebhook(t.Context(), owner, hook, integrations.TestInput{})
+		require.NoError(t, err)
+	}
+	deleteHook := func(t *testing.T, env *webhookEnv, owner auth.Actor, hook integrations.WebhookPath) {
+		require.NoError(t, env.DeleteWebhook(t.Context(), owner, hook))
+	}
+	const receiver = "https://receiver.example/"
 	for name, c := range map[string]struct {
-		status int
-		do     func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath)
-		want   []integrations.DeliveryStatus // the newest first
-		sent   int                           // the number of requests to receivers
+		response int // the status of the first response
+		change   change
+		want     []integrations.DeliveryStatus // the newest first; nil if the webhook is deleted
+		sentTo   []string                      // the URLs of the requests
 	}{
-		"pauses, and the attempt succeeds": {200, func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
-			_, err := env.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: &paused})
-			require.NoError(t, err)
-		}, []integrations.DeliveryStatus{integrations.Succeeded}, 1},
-		"pauses, and the attempt fails": {500, func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
-			_, err := env.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: &paused})
-			require.NoError(t, err)
-		}, []integrations.DeliveryStatus{integrations.Failed}, 1},
-		"pauses, activates and replays": {200, func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
-			for _, status := range []*string{&paused, &active} {
-				_, err := env.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{Status: status})
-				require.NoError(t, err)
-			}
-			n, err := env.ReplayFailed(t.Context(), me, hook, time.Time{})
-			require.NoError(t, err)
-			require.Equal(t, 1, n)
-		}, []integrations.DeliveryStatus{integrations.Succeeded}, 1},
-		"changes the URL, and another event follows": {200, func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
-			_, err := env.ChangeWebhook(t.Context(), me, hook, integrations.WebhookChange{URL: &elsewhere})
-			require.NoError(t, err)
-			_, err = env.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
-			require.NoError(t, err)
-		}, []integrations.DeliveryStatus{integrations.Succeeded, integrations.Succeeded}, 2},
-		"deletes": {200, func(t *testing.T, env *webhookEnv, me auth.Actor, hook integrations.WebhookPath) {
-			require.NoError(t, env.DeleteWebhook(t.Context(), me, hook))
-		}, nil, 1},
+		"pauses, and the attempt succeeds": {
+			response: 200,
+			change:   pause,
+			want:     []integrations.DeliveryStatus{integrations.Succeeded},
+			sentTo:   []string{receiver},
+		},
+		"pauses, and the attempt fails": {
+			response: 500,
+			change:   pause,
+			want:     []integrations.DeliveryStatus{integrations.Failed},
+			sentTo:   []string{receiver},
+		},
+		"pauses, activates and replays": {
+			response: 200,
+			change:   pauseAndReplay,
+			want:     []integrations.DeliveryStatus{integrations.Succeeded},
+			sentTo:   []string{receiver},
+		},
+		"changes the URL, and another event follows": {
+			response: 200,
+			change:   changeURLAndSendTest,
+			want:     []integrations.DeliveryStatus{integrations.Succeeded, integrations.Succeeded},
+			sentTo:   []string{receiver, changedURL},
+		},
+		"deletes the webhook": {
+			response: 200,
+			change:   deleteHook,
+			sentTo:   []string{receiver},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-				me := env.developer(t)
-				hook := env.createWebhook(t, me, "job.closed")
-				env.respondDuring(1, c.status, func() { c.do(t, env, me, hook) })
+				owner := env.developer(t)
+				hook := env.createWebhook(t, owner, "job.closed")
+				env.respondDuring(1, c.response, func() { c.change(t, env, owner, hook) })
 				env.publishClosed(t)
 				env.work.All(t)
-				require.Len(t, env.sent, c.sent)
-				if c.sent == 2 {
-					require.Equal(t, elsewhere, env.sent[1].URL)
+				var sentTo []string
+				for _, request := range env.sent {
+					sentTo = append(sentTo, request.URL)
 				}
+				require.Equal(t, c.sentTo, sentTo)
 				if c.want == nil {
 					return
 				}
-				got := []integrations.DeliveryStatus{}
-				for _, d := range env.deliveries(t, me, hook) {
-					got = append(got, d.Status)
-					require.Len(t, d.Attempts, 1)
+				var statuses []integrations.DeliveryStatus
+				for _, delivery := range env.deliveries(t, owner, hook) {
+					statuses = append(statuses, delivery.Status)
+					require.Len(t, delivery.Attempts, 1)
 				}
-				require.Equal(t, c.want, got)
+				require.Equal(t, c.want, statuses)
 			})
 		})
 	}
 }
 
-// TestDeliveryWorker_LeaseLost_OneResultIsStored runs a second worker during an attempt of the
+// TestDeliveryWorker_LeaseLost_OneResultIsStored running a second worker during an attempt of the
 // first. Both send the same request, which receivers recognize by its id, and one result is
 // stored.
 func TestDeliveryWorker_LeaseLost_OneResultIsStored(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
 		hook := env.createWebhook(t, me, "job.closed")
-		env.respondDuring(1, 500, func() { require.NoError(t, env.runWorker(t.Context(), integrations.Endpoint{ID: hook.ID})) })
+		env.respondDuring(1, 500, func() {
+			require.NoError(t, env.runWorker(t.Context(), integrations.Endpoint{ID: hook.ID}))
+		})
 		env.publishClosed(t)
 		require.Len(t, env.sent, 2)
 		require.Equal(t, env.sent[0].Headers["webhook-id"], env.sent[1].Headers["webhook-id"])
@@ -188,6 +218,7 @@ func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 		env.respond = func(integrations.Post) integrations.Answer {
 			inProgress++
 			maxInProgress = max(maxInProgress, inProgress)
+			// Unlocked, so that other requests are sent meanwhile.
 			env.mu.Unlock()
 			time.Sleep(time.Millisecond)
 			env.mu.Lock()
@@ -203,7 +234,8 @@ func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 			sentIDs[sent.Headers["webhook-id"]] = true
 		}
 		require.Len(t, sentIDs, 250)
-		pending, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), endpoint.OwnerID, endpoint.ID, integrations.MessageFilter{}, 1)
+		pending, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), endpoint.OwnerID, endpoint.ID,
+			integrations.MessageFilter{}, 1)
 		require.NoError(t, err)
 		require.Empty(t, pending)
 	})
@@ -213,67 +245,65 @@ func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 // endpoint after the requests that were in progress, instead of 50 useless ones.
 func TestDeliveryWorker_ReceiverGone_FewAttempts(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		e := env.createEndpoint(t, env.developer(t))
-		env.enqueueDue(t, e, 50)
+		endpoint := env.createEndpoint(t, env.developer(t))
+		env.enqueueDue(t, endpoint, 50)
 		env.respond = respondWith(410)
-		require.NoError(t, env.runWorker(t.Context(), e))
+		require.NoError(t, env.runWorker(t.Context(), endpoint))
 		env.work.All(t)
-		require.LessOrEqual(t, len(env.sent), 5)
+		require.LessOrEqual(t, len(env.sent), 5, "a worker sends five requests at a time")
 	})
 }
 
 // runWorker starts a worker for the due deliveries of an endpoint.
-func (p *webhookEnv) runWorker(ctx context.Context, e integrations.Endpoint) error {
-	for _, h := range p.Handlers() {
+func (e *webhookEnv) runWorker(ctx context.Context, endpoint integrations.Endpoint) error {
+	for _, h := range e.Handlers() {
 		if h.Kind == "integrations.deliver" {
-			return h.Do(ctx, task.Task{Kind: h.Kind, Group: e.ID, RunAt: p.clock.Now()})
+			return h.Do(ctx, task.Task{Kind: h.Kind, Group: endpoint.ID, RunAt: e.clock.Now()})
 		}
 	}
 	return errors.New("no handler of deliveries")
 }
 
 // enqueueDue stores n due deliveries for the endpoint, without a worker.
-func (p *webhookEnv) enqueueDue(t *testing.T, endpoint integrations.Endpoint, n int) {
+func (e *webhookEnv) enqueueDue(t *testing.T, endpoint integrations.Endpoint, n int) {
 	t.Helper()
-	now := p.clock.Now()
-	var ms []integrations.Message
-	var ds []integrations.Delivery
+	now := e.clock.Now()
+	var messages []integrations.Message
+	var deliveries []integrations.Delivery
 	for range n {
 		message := integrations.Message{EventID: stores.NewID(), Type: "job.closed", Body: "{}", CreatedAt: now}
-		ms, ds = append(ms, message), append(
-			ds,
-			integrations.Delivery{
-				ID:         stores.NewID(),
-				EndpointID: endpoint.ID,
-				OwnerID:    endpoint.OwnerID,
-				EventID:    message.EventID,
-				Type:       message.Type,
-				Status:     integrations.Pending,
-				NextAt:     &now,
-				CreatedAt:  now,
-			},
-		)
+		messages = append(messages, message)
+		deliveries = append(deliveries, integrations.Delivery{
+			ID:         stores.NewID(),
+			EndpointID: endpoint.ID,
+			OwnerID:    endpoint.OwnerID,
+			EventID:    message.EventID,
+			Type:       message.Type,
+			Status:     integrations.Pending,
+			NextAt:     &now,
+			CreatedAt:  now,
+		})
 	}
-	require.NoError(t, p.store.Integrations.Deliveries.Enqueue(t.Context(), ms, ds))
+	require.NoError(t, e.store.Integrations.Deliveries.Enqueue(t.Context(), messages, deliveries))
 }
 
 // createEndpoint creates an active endpoint that subscribes to job.closed.
-func (p *webhookEnv) createEndpoint(t *testing.T, me auth.Actor) integrations.Endpoint {
+func (e *webhookEnv) createEndpoint(t *testing.T, me auth.Actor) integrations.Endpoint {
 	t.Helper()
-	e, err := p.MyWebhook(t.Context(), me, p.createWebhook(t, me, "job.closed"))
+	endpoint, err := e.MyWebhook(t.Context(), me, e.createWebhook(t, me, "job.closed"))
 	require.NoError(t, err)
-	return e
+	return endpoint
 }
 
 // blockReceiver delays the responses of receivers until answer is called.
-func (p *webhookEnv) blockReceiver(t *testing.T) (answer func()) {
+func (e *webhookEnv) blockReceiver(t *testing.T) (answer func()) {
 	t.Helper()
 	answered := make(chan struct{})
 	answer = sync.OnceFunc(func() { close(answered) })
 	t.Cleanup(answer)
-	p.respond = func(integrations.Post) integrations.Answer {
-		p.mu.Unlock()
-		defer p.mu.Lock()
+	e.respond = func(integrations.Post) integrations.Answer {
+		e.mu.Unlock()
+		defer e.mu.Lock()
 		<-answered
 		return integrations.Answer{Status: 200}
 	}
@@ -281,9 +311,14 @@ func (p *webhookEnv) blockReceiver(t *testing.T) (answer func()) {
 }
 
 // waitForSent waits until n requests were sent.
-func (p *webhookEnv) waitForSent(t *testing.T, n int, why string) {
+func (e *webhookEnv) waitForSent(t *testing.T, n int, why string) {
 	t.Helper()
-	require.Eventually(t, func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.sent) == n }, 30*time.Second, time.Millisecond, why)
+	allSent := func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return len(e.sent) == n
+	}
+	require.Eventually(t, allSent, 30*time.Second, time.Millisecond, why)
 }
 
 // workers are concurrent delivery workers.
@@ -292,18 +327,18 @@ type workers struct {
 	returned atomic.Int32
 }
 
-// start runs a worker of the endpoint.
-func (v *workers) start(t *testing.T, env *webhookEnv, e integrations.Endpoint) {
-	v.Go(func() {
+// start running a worker of the endpoint.
+func (w *workers) start(t *testing.T, env *webhookEnv, e integrations.Endpoint) {
+	w.Go(func() {
 		assert.NoError(t, env.runWorker(t.Context(), e))
-		v.returned.Add(1)
+		w.returned.Add(1)
 	})
 }
 
 // waitReturned waits until n workers have returned.
-func (v *workers) waitReturned(t *testing.T, n int32) {
+func (w *workers) waitReturned(t *testing.T, n int32) {
 	t.Helper()
-	require.Eventually(t, func() bool { return v.returned.Load() == n }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.returned.Load() == n }, 30*time.Second, time.Millisecond)
 }
 
 // TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers checks that 40 slow endpoints of one
@@ -313,18 +348,18 @@ func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		many, other := env.developer(t), env.createEndpoint(t, env.developer(t))
 		answer := env.blockReceiver(t)
-		var visits workers
+		var running workers
 		for range 40 {
-			e := env.createEndpoint(t, many)
-			env.enqueueDue(t, e, 1)
-			visits.start(t, env, e)
+			endpoint := env.createEndpoint(t, many)
+			env.enqueueDue(t, endpoint, 1)
+			running.start(t, env, endpoint)
 		}
-		visits.waitReturned(t, 8)
+		running.waitReturned(t, 8)
 		env.enqueueDue(t, other, 1)
-		visits.start(t, env, other)
-		env.waitForSent(t, 33, "32 of the many, and the other's")
+		running.start(t, env, other)
+		env.waitForSent(t, 33, "32 of the owner of many, and one of the other owner")
 		answer()
-		visits.Wait()
+		running.Wait()
 		env.clock.Advance(10 * time.Second)
 		env.work.All(t)
 		require.Len(t, env.sent, 41, "the deferred delivery is sent on the next run")
@@ -336,28 +371,28 @@ func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
 func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		half := task.Workers[task.Webhooks] / 2
-		var fail []integrations.Endpoint
+		var failing []integrations.Endpoint
 		env.respond = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
 		for range half + 2 {
-			e := env.createEndpoint(t, env.developer(t))
-			env.enqueueDue(t, e, 1)
-			require.NoError(t, env.runWorker(t.Context(), e))
-			fail = append(fail, e)
+			endpoint := env.createEndpoint(t, env.developer(t))
+			env.enqueueDue(t, endpoint, 1)
+			require.NoError(t, env.runWorker(t.Context(), endpoint))
+			failing = append(failing, endpoint)
 		}
 		works := env.createEndpoint(t, env.developer(t))
-		env.clock.Advance(time.Minute) // the others' second attempts are due
+		env.clock.Advance(time.Minute) // the second attempts of the failing endpoints are due
 		env.sent = nil
 		answer := env.blockReceiver(t)
-		var visits workers
-		for _, e := range fail {
-			visits.start(t, env, e)
+		var running workers
+		for _, endpoint := range failing {
+			running.start(t, env, endpoint)
 		}
-		visits.waitReturned(t, 2)
+		running.waitReturned(t, 2)
 		env.enqueueDue(t, works, 1)
-		visits.start(t, env, works)
+		running.start(t, env, works)
 		env.waitForSent(t, half+1, "half of the workers, and the one that works")
 		answer()
-		visits.Wait()
+		running.Wait()
 		env.clock.Advance(10 * time.Second)
 		env.work.All(t)
 		require.Len(t, env.sent, half+3, "the deferred delivery is sent on the next run")
@@ -373,10 +408,10 @@ func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 		endpoint, err := env.MyWebhook(t.Context(), me, hook)
 		require.NoError(t, err)
 		env.enqueueDue(t, endpoint, 7)
-		ctx, off := context.WithCancel(t.Context())
+		ctx, stop := context.WithCancel(t.Context())
 		env.respond = func(integrations.Post) integrations.Answer {
 			if len(env.sent) == 5 {
-				off()
+				stop()
 			}
 			env.mu.Unlock()
 			defer env.mu.Lock()
@@ -385,10 +420,10 @@ func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 		}
 		require.NoError(t, env.runWorker(ctx, endpoint))
 		require.Len(t, env.sent, 5)
-		left, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), endpoint.OwnerID, endpoint.ID,
+		due, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), endpoint.OwnerID, endpoint.ID,
 			integrations.MessageFilter{DueBy: env.clock.Now()}, 10)
 		require.NoError(t, err)
-		require.Len(t, left, 2, "the others are written down")
+		require.Len(t, due, 2, "the results of the five attempts are stored")
 		env.work.All(t)
 		require.Len(t, env.sent, 7)
 	})
@@ -400,23 +435,23 @@ func TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
 		answer := env.blockReceiver(t)
-		var visits workers
+		var running workers
 		for range 32 {
-			e := env.createEndpoint(t, me)
-			env.enqueueDue(t, e, 1)
-			visits.start(t, env, e)
+			endpoint := env.createEndpoint(t, me)
+			env.enqueueDue(t, endpoint, 1)
+			running.start(t, env, endpoint)
 		}
-		env.waitForSent(t, 32, "as many as may")
-		crowded := env.createEndpoint(t, me)
-		env.enqueueDue(t, crowded, 1)
+		env.waitForSent(t, 32, "maxWorkersPerOwner")
+		deferred := env.createEndpoint(t, me)
+		env.enqueueDue(t, deferred, 1)
 		for range 3 {
-			require.NoError(t, env.runWorker(t.Context(), crowded))
+			require.NoError(t, env.runWorker(t.Context(), deferred))
 		}
 		env.clock.Advance(10 * time.Second)
 		refs, err := env.store.Integrations.Tasks.Due(t.Context(), 100)
 		require.NoError(t, err)
 		require.Len(t, refs, 1)
 		answer()
-		visits.Wait()
+		running.Wait()
 	})
 }

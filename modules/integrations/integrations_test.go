@@ -21,22 +21,25 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// testEnv is the module on a real store, with stubs of its other ports.
+// testEnv is the module on a real database. It implements the ports integrations.Payments and
+// Accounts.
 type testEnv struct {
 	*integrations.Service
 	store adapters.Storage
 	clock *kit.Clock
-	paid  string // the plan that is paid for
-	// afterChoose runs at the end of Choose.
-	afterChoose func()
-	setUps      []string // applications whose payment method is collected
-	work        kit.Work
-	deletedApps []string // from the events about deleted applications
+	work  kit.Work // handles the events and tasks of the module
 
-	// Locked users by id, and the members of organizations by the organization's id.
-	inactive       map[string]bool
-	members        map[string][]string
-	accountLookups int // calls of IsActive
+	// Payments
+	paid        string   // the plan that is paid for
+	afterChoose func()   // runs at the end of Choose
+	setUps      []string // applications whose payment method is collected
+
+	// Accounts
+	inactive       map[string]bool     // locked users by id
+	members        map[string][]string // ids of users by the id of their organization
+	accountLookups int                 // calls of IsActive
+
+	deletedApps []string // from the events about deleted applications
 }
 
 // Choose implements integrations.Payments. It makes the plan the one that is paid for.
@@ -142,13 +145,18 @@ func (e *testEnv) developer(t *testing.T) auth.Actor {
 }
 
 // recordEvent records the event, and handles it and the resulting tasks.
-func (d *testEnv) recordEvent(t *testing.T, e event.Event) {
+func (e *testEnv) recordEvent(t *testing.T, recorded event.Event) {
 	t.Helper()
-	require.NoError(
-		t,
-		d.store.Integrations.Tx.Do(t.Context(), func(ctx context.Context) error { return d.store.Integrations.Events.Record(ctx, e) }),
-	)
-	d.work.All(t)
+	storage := e.store.Integrations
+	err := storage.Tx.Do(t.Context(), func(ctx context.Context) error { return storage.Events.Record(ctx, recorded) })
+	require.NoError(t, err)
+	e.work.All(t)
+}
+
+// recordAppSubscription records an event about the subscription of an application.
+func (e *testEnv) recordAppSubscription(t *testing.T, appID, change, plan string) {
+	t.Helper()
+	e.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: appID, Change: change, Plan: plan})
 }
 
 // TestAuthenticateKey_DeletedOrMistyped_Unauthorized checks that a key acts for the owner of
@@ -160,25 +168,27 @@ func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
 		app, secret, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 		require.NotContains(t, app.SecretHash, secret)
-		k, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
+		created, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
-		by, err := env.AuthenticateKey(t.Context(), key)
+		caller, err := env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err)
-		require.Equal(t, app.ID, by.App.ID)
-		require.Equal(t, me.UserID, by.UserID)
-		require.Equal(t, k.ID, by.KeyID)
-		require.True(t, by.May(integrations.JobsRead) && by.May(integrations.ApplicationsRead))
-		require.False(t, by.May(integrations.ApplicationsWrite), "a key reads alone")
+		require.Equal(t, app.ID, caller.App.ID)
+		require.Equal(t, me.UserID, caller.UserID)
+		require.Equal(t, created.ID, caller.KeyID)
+		require.True(t, caller.May(integrations.JobsRead))
+		require.True(t, caller.May(integrations.ApplicationsRead))
+		require.False(t, caller.May(integrations.ApplicationsWrite), "keys cannot write")
 
-		typo := key[:20] + string('a'+('z'-key[20])%26) + key[21:]
+		// One character differs, so that the checksum is wrong.
+		typo := key[:20] + "a" + key[21:]
 		if typo == key {
-			typo = key[:20] + "0" + key[21:]
+			typo = key[:20] + "b" + key[21:]
 		}
 		for _, wrong := range []string{"", "nonsense", typo, key + "x", key[:46], strings.ToUpper(key)} {
 			_, err := env.AuthenticateKey(t.Context(), wrong)
 			require.ErrorIs(t, err, fault.ErrUnauthorized, wrong)
 		}
-		require.NoError(t, env.DeleteKey(t.Context(), me, app.ID, k.ID))
+		require.NoError(t, env.DeleteKey(t.Context(), me, app.ID, created.ID))
 		_, err = env.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
@@ -193,13 +203,14 @@ func TestUsage_CountsByDayAndKey(t *testing.T) {
 		require.NoError(t, err)
 		_, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
-		by, err := env.AuthenticateKey(t.Context(), key)
+		caller, err := env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err)
-		env.Count(by, false)
-		env.Count(by, true)
-		first := env.clock.Now()
+		const succeeded, failed = false, true
+		env.Count(caller, succeeded)
+		env.Count(caller, failed)
+		firstDay := env.clock.Now()
 		env.clock.Advance(24 * time.Hour)
-		env.Count(by, false)
+		env.Count(caller, succeeded)
 		// With a context that has ended, CountCalls stores the counters once and returns.
 		ended, end := context.WithCancel(t.Context())
 		end()
@@ -208,7 +219,7 @@ func TestUsage_CountsByDayAndKey(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, used.Days, 30)
 		require.Equal(t, []integrations.DayUsage{
-			{AppID: app.ID, Day: first.Format(time.DateOnly), Requests: 2, Errors: 1},
+			{AppID: app.ID, Day: firstDay.Format(time.DateOnly), Requests: 2, Errors: 1},
 			{AppID: app.ID, Day: env.clock.Now().Format(time.DateOnly), Requests: 1},
 		}, used.Days[28:])
 		keys, err := env.MyKeys(t.Context(), me, app.ID)
@@ -235,27 +246,11 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, integrations.Professional, plan())
 		env.paid = integrations.Enterprise
-		env.recordEvent(
-			t,
-			event.SubscriptionChanged{
-				OwnerKind: "application",
-				OwnerID:   app.ID,
-				Change:    event.SubscriptionUpgraded,
-				Plan:      integrations.Enterprise,
-			},
-		)
+		env.recordAppSubscription(t, app.ID, event.SubscriptionUpgraded, integrations.Enterprise)
 		require.Equal(t, integrations.Enterprise, plan(), "the result of the payment came late")
 		_, err = env.SetPlan(t.Context(), app.ID, integrations.Professional)
 		require.NoError(t, err)
-		env.recordEvent(
-			t,
-			event.SubscriptionChanged{
-				OwnerKind: "application",
-				OwnerID:   app.ID,
-				Change:    event.SubscriptionRenewed,
-				Plan:      integrations.Enterprise,
-			},
-		)
+		env.recordAppSubscription(t, app.ID, event.SubscriptionRenewed, integrations.Enterprise)
 		require.Equal(t, integrations.Professional, plan(), "an operator has changed the plan since")
 		env.paid = integrations.Free
 		env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "user", OwnerID: app.ID, Change: event.SubscriptionLapsed})
@@ -263,7 +258,7 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 		for _, over := range []string{event.SubscriptionCancelled, event.SubscriptionLapsed, event.SubscriptionEnded} {
 			_, err = env.SetPlan(t.Context(), app.ID, integrations.Professional)
 			require.NoError(t, err)
-			env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: app.ID, Change: over, Plan: integrations.Free})
+			env.recordAppSubscription(t, app.ID, over, integrations.Free)
 			require.Equal(t, integrations.Free, plan())
 		}
 		_, err = env.SetPlan(t.Context(), app.ID, integrations.Enterprise)
@@ -273,7 +268,8 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 		require.Error(t, err)
 		_, err = env.SetPlan(t.Context(), "nonsense", integrations.Free)
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
-		env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: stores.NewID(), Change: event.SubscriptionLapsed})
+		unknownApp := stores.NewID()
+		env.recordAppSubscription(t, unknownApp, event.SubscriptionLapsed, integrations.Free)
 	})
 }
 
@@ -291,12 +287,12 @@ func TestOnAccountDeleted_DeletesAppsAndConsents(t *testing.T) {
 		_, _, err := env.CreateApp(t.Context(), other, integrations.AppInput{Name: "Bed Finder"})
 		require.NoError(t, err)
 		env.recordEvent(t, event.AccountDeleted{UserID: me.UserID})
-		left, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 20})
+		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 20})
 		require.NoError(t, err)
-		require.Empty(t, left.Items)
+		require.Empty(t, apps.Items)
 		require.ElementsMatch(t, mine, env.deletedApps)
-		left, err = env.MyApps(t.Context(), other, page.Request{Number: 1, Size: 20})
+		apps, err = env.MyApps(t.Context(), other, page.Request{Number: 1, Size: 20})
 		require.NoError(t, err)
-		require.Len(t, left.Items, 1)
+		require.Len(t, apps.Items, 1)
 	})
 }

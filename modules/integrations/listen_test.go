@@ -8,21 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
 	"github.com/locumhq/locum/modules/integrations"
-	"github.com/locumhq/locum/test/kit/stores"
 )
 
 // listener creates an application and a listener that forwards its events to port 3000.
-func (p *webhookEnv) listener(t *testing.T) (integrations.App, integrations.Endpoint) {
+func (e *webhookEnv) listener(t *testing.T) (integrations.App, integrations.Endpoint) {
 	t.Helper()
-	a, _, err := p.CreateApp(t.Context(), p.developer(t), integrations.AppInput{Name: "Ward Finder"})
+	a, _, err := e.CreateApp(t.Context(), e.developer(t), integrations.AppInput{Name: "Ward Finder"})
 	require.NoError(t, err)
-	e, secret, err := p.Listen(t.Context(), a, integrations.ListenInput{URL: "http://localhost:3000/hooks"})
+	endpoint, secret, err := e.Listen(t.Context(), a, integrations.ListenInput{URL: "http://localhost:3000/hooks"})
 	require.NoError(t, err)
 	require.Regexp(t, `^whsec_`, secret)
-	return a, e
+	return a, endpoint
 }
 
 // TestListener_Deliveries_AreForwardedByItOnly checks that the service sends nothing to a local
@@ -31,23 +29,27 @@ func (p *webhookEnv) listener(t *testing.T) (integrations.App, integrations.Endp
 func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		app, endpoint := env.listener(t)
-		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		env.publishClosed(t)
 		env.work.All(t)
 		require.Empty(t, env.sent, "the service does not send deliveries of a listener")
 
-		somewhere := "https://elsewhere.example/"
+		changedURL := "https://elsewhere.example/"
 		_, err := env.ChangeWebhook(t.Context(), auth.Actor{UserID: app.OwnerID},
 			integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID},
-			integrations.WebhookChange{URL: &somewhere})
+			integrations.WebhookChange{URL: &changedURL})
 		require.NoError(t, err)
 		ctx, end := context.WithCancel(t.Context())
-		var told integrations.Forwarded
-		require.NoError(t, env.Forward(ctx, endpoint, func(f integrations.Forwarded) { told = f; end() }))
-		require.Equal(t, "job.closed", told.Type)
-		require.Equal(t, 200, told.Answer.Status)
+		var forwarded integrations.Forwarded
+		err = env.Forward(ctx, endpoint, func(f integrations.Forwarded) {
+			forwarded = f
+			end()
+		})
+		require.NoError(t, err)
+		require.Equal(t, "job.closed", forwarded.Type)
+		require.Equal(t, 200, forwarded.Answer.Status)
 		require.Len(t, env.sent, 1)
 		require.Equal(t, "http://localhost:3000/hooks", env.sent[0].URL)
-		require.Equal(t, told.EventID, env.sent[0].Headers["webhook-id"])
+		require.Equal(t, forwarded.EventID, env.sent[0].Headers["webhook-id"])
 	})
 }
 
@@ -55,12 +57,12 @@ func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 // gets no warnings, and keeps the endpoint.
 func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		app, e := env.listener(t)
+		app, endpoint := env.listener(t)
 		env.respond = respondWith(410)
 		for range 3 {
-			env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+			env.publishClosed(t)
 			ctx, end := context.WithCancel(t.Context())
-			require.NoError(t, env.Forward(ctx, e, func(integrations.Forwarded) { end() }))
+			require.NoError(t, env.Forward(ctx, endpoint, func(integrations.Forwarded) { end() }))
 			env.work.All(t)
 			env.clock.Advance(3 * 24 * time.Hour)
 		}
@@ -76,31 +78,31 @@ func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
 func TestListener_Expired_IsDeleted(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		app, endpoint := env.listener(t)
-		endpoints := func() int {
+		countEndpoints := func() int {
 			all, err := env.MyWebhooks(t.Context(), auth.Actor{UserID: app.OwnerID}, app.ID)
 			require.NoError(t, err)
 			return len(all)
 		}
-		clockwork := func() { // runs the deletion of expired listeners
+		deleteExpired := func() {
 			for _, periodic := range env.Periodic() {
 				if periodic.Kind == "integrations.end-listeners" {
 					require.NoError(t, periodic.Do(t.Context()))
 				}
 			}
 		}
-		clockwork()
-		require.Equal(t, 1, endpoints())
-		env.clock.Advance(2 * time.Minute) // it was killed
-		clockwork()
-		require.Zero(t, endpoints())
-		require.NoError(t, env.EndListening(t.Context(), endpoint))
+		deleteExpired()
+		require.Equal(t, 1, countEndpoints())
+		env.clock.Advance(2 * time.Minute) // without a heartbeat of the listener
+		deleteExpired()
+		require.Zero(t, countEndpoints())
+		require.NoError(t, env.EndListening(t.Context(), endpoint), "the endpoint is already deleted")
 		_, _, err := env.Listen(t.Context(), app, integrations.ListenInput{URL: "http://localhost/"})
 		require.NoError(t, err)
 		env.clock.Advance(2 * time.Minute)
 		_, again, err := env.Listen(t.Context(), app, integrations.ListenInput{URL: "http://localhost/"})
 		require.NoError(t, err)
 		require.NotEmpty(t, again)
-		require.Equal(t, 1, endpoints(), "the next listener replaces the expired one")
+		require.Equal(t, 1, countEndpoints(), "the next listener replaces the expired one")
 	})
 }
 
@@ -110,17 +112,18 @@ func TestListener_Heartbeat_NoticesDeletedEndpoint(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		app, endpoint := env.listener(t)
 		env.clock.Advance(2 * time.Minute)
-		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		env.publishClosed(t)
 		// The listener has been inactive for long, and no worker has checked it meanwhile.
 		ctx, end := context.WithCancel(t.Context())
 		require.NoError(t, env.Forward(ctx, endpoint, func(integrations.Forwarded) { end() }))
-		require.NoError(t, env.DeleteWebhook(t.Context(), auth.Actor{UserID: app.OwnerID}, integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID}))
-		gone := make(chan error, 1)
-		go func() { gone <- env.Forward(t.Context(), endpoint, func(integrations.Forwarded) {}) }()
+		hook := integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID}
+		require.NoError(t, env.DeleteWebhook(t.Context(), auth.Actor{UserID: app.OwnerID}, hook))
+		ended := make(chan error, 1)
+		go func() { ended <- env.Forward(t.Context(), endpoint, func(integrations.Forwarded) {}) }()
 		require.Eventually(t, func() bool {
-			env.clock.Advance(time.Minute)
+			env.clock.Advance(time.Minute) // the next heartbeat is due
 			select {
-			case err := <-gone:
+			case err := <-ended:
 				return fault.KindOf(err) == fault.NotFound
 			default:
 				return false

@@ -21,21 +21,32 @@ import (
 // callback is the redirect address of the applications.
 const callback = "https://wardfinder.example/callback"
 
-// The example of RFC 7636, appendix B.
+// wardFinder is the input of an application with one redirect address.
+var wardFinder = integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}}
+
+// The code verifier and code challenge of RFC 7636, appendix B.
 const (
 	verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
 
-// authorizationRequest returns a valid request of the application, with the challenge above.
+// authorizationQuery returns the query of a valid authorization request, with challenge and
+// without a redirect address.
+func authorizationQuery(appID string) url.Values {
+	return url.Values{
+		"response_type":         {"code"},
+		"client_id":             {appID},
+		"code_challenge":        {challenge},
+		"code_challenge_method": {"S256"},
+	}
+}
+
+// authorizationRequest returns the parsed request of authorizationQuery.
 func (e *testEnv) authorizationRequest(t *testing.T, appID string) integrations.AuthorizationRequest {
 	t.Helper()
-	r, err := e.ParseAuthorization(
-		t.Context(),
-		url.Values{"response_type": {"code"}, "client_id": {appID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}},
-	)
+	request, err := e.ParseAuthorization(t.Context(), authorizationQuery(appID))
 	require.NoError(t, err)
-	return r
+	return request
 }
 
 // code returns a code of the user for the application.
@@ -57,19 +68,21 @@ func (e *testEnv) tokens(t *testing.T, me auth.Actor, appID string) integrations
 // errRollback is the error with which tryCode rolls back its transaction.
 var errRollback = errors.New("rollback")
 
-// tryCode returns the error of an exchange of the code, which can be used afterwards.
-func (e *testEnv) tryCode(t *testing.T, code string) (exchange error) {
+// tryCode returns the error of an exchange of the code. It rolls back the exchange, so that the
+// code can still be used.
+func (e *testEnv) tryCode(t *testing.T, code string) (exchangeErr error) {
 	t.Helper()
-	s := e.store.Integrations
-	issued, err := s.Grants.Get(t.Context(), integrations.Code, integrations.HashToken(integrations.Code, code))
+	storage := e.store.Integrations
+	grant, err := storage.Grants.Get(t.Context(), integrations.Code, integrations.HashToken(integrations.Code, code))
 	if err != nil {
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	}
-	require.ErrorIs(t, s.Tx.Do(t.Context(), func(ctx context.Context) error {
-		_, exchange = e.ExchangeCode(ctx, issued.App, code, "", verifier)
+	err = storage.Tx.Do(t.Context(), func(ctx context.Context) error {
+		_, exchangeErr = e.ExchangeCode(ctx, grant.App, code, "", verifier)
 		return errRollback
-	}), errRollback)
-	return exchange
+	})
+	require.ErrorIs(t, err, errRollback)
+	return exchangeErr
 }
 
 // TestTokens_Expire_NotAfterTheirGrant checks the lifetimes of codes, access tokens and refresh
@@ -77,7 +90,7 @@ func (e *testEnv) tryCode(t *testing.T, code string) (exchange error) {
 func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, me := t.Context(), env.developer(t)
-		app, _, err := env.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+		app, _, err := env.CreateApp(ctx, me, wardFinder)
 		require.NoError(t, err)
 		code := env.code(t, me, app.ID)
 		env.clock.Advance(integrations.CodeLife - time.Second)
@@ -98,13 +111,14 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
 		issued = env.tokens(t, me, app.ID)
-		for range 4 { // each refresh lasts for a week, until the authorization has lasted for 30 days
+		for range 4 { // four weeks: a refresh token is valid for one, the authorization for 30 days
 			env.clock.Advance(integrations.RefreshLife - time.Minute)
 			issued, err = env.Refresh(ctx, app, issued.Refresh, "")
 			require.NoError(t, err)
 		}
 		_, err = env.Refresh(ctx, app, first, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant, "not refreshed for a week")
+		// The authorization is valid for two more minutes.
 		env.clock.Advance(integrations.GrantLife - 4*(integrations.RefreshLife-time.Minute) - 2*time.Minute)
 		issued, err = env.Refresh(ctx, app, issued.Refresh, "")
 		require.NoError(t, err)
@@ -125,39 +139,40 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, me := t.Context(), env.developer(t)
-		app, _, err := env.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback, callback + "/2"}})
+		otherCallback := callback + "/2"
+		app, _, err := env.CreateApp(ctx, me, integrations.AppInput{
+			Name:         "Ward Finder",
+			RedirectURIs: []string{callback, otherCallback},
+		})
 		require.NoError(t, err)
-		r, err := env.ParseAuthorization(
-			ctx,
-			url.Values{
-				"response_type":         {"code"},
-				"client_id":             {app.ID},
-				"redirect_uri":          {callback},
-				"code_challenge":        {challenge},
-				"code_challenge_method": {"S256"},
-			},
-		)
+		query := authorizationQuery(app.ID)
+		query.Set("redirect_uri", callback)
+		request, err := env.ParseAuthorization(ctx, query)
 		require.NoError(t, err)
-		code, err := env.Approve(ctx, me, r)
+		code, err := env.Approve(ctx, me, request)
 		require.NoError(t, err)
-		for name, wrong := range map[string]struct {
+		type exchange struct {
 			client                      integrations.App
 			code, redirectURI, verifier string
-		}{
-			"client":          {integrations.App{ID: stores.NewID()}, code, callback, verifier},
-			"code":            {app, integrations.NewToken(integrations.Code), callback, verifier},
-			"kind of token":   {app, integrations.NewToken(integrations.Refresh), callback, verifier},
-			"redirect URI":    {app, code, callback + "/2", verifier},
-			"no redirect URI": {app, code, "", verifier},
-			"no verifier":     {app, code, callback, ""},
-			"verifier":        {app, code, callback, strings.ToUpper(verifier)},
-			"the challenge":   {app, code, callback, challenge},
-			"short verifier":  {app, code, callback, verifier[:42]},
+		}
+		valid := exchange{client: app, code: code, redirectURI: callback, verifier: verifier}
+		for name, change := range map[string]func(*exchange){
+			"other client":       func(e *exchange) { e.client = integrations.App{ID: stores.NewID()} },
+			"unknown code":       func(e *exchange) { e.code = integrations.NewToken(integrations.Code) },
+			"refresh token":      func(e *exchange) { e.code = integrations.NewToken(integrations.Refresh) },
+			"other redirect URI": func(e *exchange) { e.redirectURI = otherCallback },
+			"no redirect URI":    func(e *exchange) { e.redirectURI = "" },
+			"no verifier":        func(e *exchange) { e.verifier = "" },
+			"other verifier":     func(e *exchange) { e.verifier = strings.ToUpper(verifier) },
+			"challenge":          func(e *exchange) { e.verifier = challenge },
+			"short verifier":     func(e *exchange) { e.verifier = verifier[:42] },
 		} {
+			wrong := valid
+			change(&wrong)
 			_, err := env.ExchangeCode(ctx, wrong.client, wrong.code, wrong.redirectURI, wrong.verifier)
 			require.ErrorIs(t, err, integrations.ErrInvalidGrant, name)
 		}
-		_, err = env.ExchangeCode(ctx, app, code, callback, verifier)
+		_, err = env.ExchangeCode(ctx, valid.client, valid.code, valid.redirectURI, valid.verifier)
 		require.NoError(t, err)
 	})
 }
@@ -167,24 +182,28 @@ func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		ctx, owner := t.Context(), env.developer(t)
-		app, _, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+		app, _, err := env.CreateApp(ctx, owner, wardFinder)
 		require.NoError(t, err)
 		me := env.developer(t)
-		for _, end := range []func(){
-			func() { require.NoError(t, env.WithdrawConsent(ctx, me, app.ID)) },
-			func() { env.recordEvent(t, event.AccountDeleted{UserID: me.UserID}) },
-			func() { require.NoError(t, env.DeleteApp(ctx, owner, app.ID)) },
+		for _, c := range []struct {
+			name string
+			end  func()
+		}{
+			{name: "consent", end: func() { require.NoError(t, env.WithdrawConsent(ctx, me, app.ID)) }},
+			{name: "account", end: func() { env.recordEvent(t, event.AccountDeleted{UserID: me.UserID}) }},
+			{name: "application", end: func() { require.NoError(t, env.DeleteApp(ctx, owner, app.ID)) }},
 		} {
-			access, r := env.tokens(t, me, app.ID).Access, env.authorizationRequest(t, app.ID)
+			access := env.tokens(t, me, app.ID).Access
+			request := env.authorizationRequest(t, app.ID)
 			_, err = env.AuthenticateToken(ctx, access)
-			require.NoError(t, err)
-			_, err = env.ApproveAgain(ctx, me, r)
-			require.NoError(t, err)
-			end()
+			require.NoError(t, err, c.name)
+			_, err = env.ApproveAgain(ctx, me, request)
+			require.NoError(t, err, c.name)
+			c.end()
 			_, err := env.AuthenticateToken(ctx, access)
-			require.ErrorIs(t, err, fault.ErrUnauthorized)
-			_, err = env.ApproveAgain(ctx, me, r)
-			require.ErrorIs(t, err, integrations.ErrConsentNotFound)
+			require.ErrorIs(t, err, fault.ErrUnauthorized, c.name)
+			_, err = env.ApproveAgain(ctx, me, request)
+			require.ErrorIs(t, err, integrations.ErrConsentNotFound, c.name)
 		}
 		for _, wrong := range []string{
 			"",
@@ -203,8 +222,10 @@ func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 // cannot act for other users until the owner is unlocked.
 func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
-		ctx, owner, me := t.Context(), env.developer(t), env.developer(t)
-		app, secret, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+		ctx := t.Context()
+		owner := env.developer(t)
+		me := env.developer(t)
+		app, secret, err := env.CreateApp(ctx, owner, wardFinder)
 		require.NoError(t, err)
 		issued := env.tokens(t, me, app.ID)
 		env.inactive[owner.UserID] = true
@@ -214,10 +235,7 @@ func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 		require.ErrorIs(t, err, integrations.ErrInvalidClient)
 		_, err = env.Refresh(ctx, app, issued.Refresh, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
-		_, err = env.ParseAuthorization(
-			ctx,
-			url.Values{"response_type": {"code"}, "client_id": {app.ID}, "code_challenge": {challenge}, "code_challenge_method": {"S256"}},
-		)
+		_, err = env.ParseAuthorization(ctx, authorizationQuery(app.ID))
 		require.ErrorContains(t, err, "client_id is unknown")
 		env.inactive[owner.UserID] = false
 		_, err = env.Refresh(ctx, app, issued.Refresh, "")
@@ -229,13 +247,19 @@ func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 // with any of its tokens (RFC 7009), but not with those of another client.
 func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
-		ctx, owner, me := t.Context(), env.developer(t), env.developer(t)
-		app, _, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+		ctx := t.Context()
+		owner := env.developer(t)
+		me := env.developer(t)
+		app, _, err := env.CreateApp(ctx, owner, wardFinder)
 		require.NoError(t, err)
 		first := env.tokens(t, me, app.ID)
 		second, err := env.Refresh(ctx, app, first.Refresh, "")
 		require.NoError(t, err)
-		require.NoError(t, env.Revoke(ctx, integrations.App{ID: stores.NewID()}, first.Refresh), "another client's token is ignored")
+		require.NoError(
+			t,
+			env.Revoke(ctx, integrations.App{ID: stores.NewID()}, first.Refresh),
+			"another client's token is ignored",
+		)
 		_, err = env.AuthenticateToken(ctx, second.Access)
 		require.NoError(t, err)
 		require.NoError(t, env.Revoke(ctx, app, first.Refresh))
@@ -254,11 +278,13 @@ func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 // used refresh token of another client cannot end its authorization.
 func TestRefresh_UsedTokenOfAnotherClient_EndsNothing(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
-		ctx, owner, me := t.Context(), env.developer(t), env.developer(t)
-		a, _, err := env.CreateApp(ctx, owner, integrations.AppInput{Name: "Ward Finder", RedirectURIs: []string{callback}})
+		ctx := t.Context()
+		owner := env.developer(t)
+		me := env.developer(t)
+		app, _, err := env.CreateApp(ctx, owner, wardFinder)
 		require.NoError(t, err)
-		first := env.tokens(t, me, a.ID)
-		second, err := env.Refresh(ctx, a, first.Refresh, "")
+		first := env.tokens(t, me, app.ID)
+		second, err := env.Refresh(ctx, app, first.Refresh, "")
 		require.NoError(t, err)
 		_, err = env.Refresh(ctx, integrations.App{ID: stores.NewID()}, first.Refresh, "")
 		require.Equal(t, integrations.ErrInvalidGrant, err)
@@ -287,9 +313,29 @@ func TestRedirectsTo_RegisteredURIsOnly(t *testing.T) {
 	} {
 		require.True(t, app.RedirectsTo(uri), uri)
 	}
-	for _, uri := range []string{"", "https://a.example.com/cb", "https://a.example.com/cb?x=1&y=2", "https://a.example.com/cb?x=1#f", "https://a.example.com:443/cb?x=1", "http://a.example.com/cb?x=1", "https://A.example.com/cb?x=1",
-		"http://127.0.0.1:5/cb/", "http://127.0.0.1:5/%63b", "http://u:p@127.0.0.1:5/cb", "http://127.0.0.1:99999/cb", "http://127.0.0.1:0/cb", "http://127.0.0.1:x/cb", "http://127.0.0.3:5/cb", "http://127.0.0.2:5/cb",
-		"https://127.0.0.1:5/cb", "http://127.0.0.1:5/cb?x", "http://127.0.0.1:5/cb#f", "HTTP://127.0.0.1:5/cb", "http://localhost:5/cb", "http://[0:0:0:0:0:0:0:2]/cb"} {
+	for _, uri := range []string{
+		"",
+		"https://a.example.com/cb",
+		"https://a.example.com/cb?x=1&y=2",
+		"https://a.example.com/cb?x=1#f",
+		"https://a.example.com:443/cb?x=1",
+		"http://a.example.com/cb?x=1",
+		"https://A.example.com/cb?x=1",
+		"http://127.0.0.1:5/cb/",
+		"http://127.0.0.1:5/%63b",
+		"http://127.0.0.1:5/cb?x",
+		"http://127.0.0.1:5/cb#f",
+		"http://u:p@127.0.0.1:5/cb",
+		"http://127.0.0.1:99999/cb",
+		"http://127.0.0.1:0/cb",
+		"http://127.0.0.1:x/cb",
+		"http://127.0.0.2:5/cb",
+		"http://127.0.0.3:5/cb",
+		"https://127.0.0.1:5/cb",
+		"HTTP://127.0.0.1:5/cb",
+		"http://localhost:5/cb",
+		"http://[0:0:0:0:0:0:0:2]/cb",
+	} {
 		require.False(t, app.RedirectsTo(uri), uri)
 	}
 }

@@ -16,16 +16,16 @@ import (
 
 // planChanges returns the audited plans of the application, the newest first, and
 // checks who has chosen them.
-func (d *testEnv) planChanges(t *testing.T, owner auth.Actor, appID string) (plans []string) {
+func (e *testEnv) planChanges(t *testing.T, owner auth.Actor, appID string) (plans []string) {
 	t.Helper()
-	found, err := d.store.Identity.AuditLog.List(t.Context(),
+	found, err := e.store.Identity.AuditLog.List(t.Context(),
 		audit.Filter{OrganizationID: organizationID, About: appID, Action: audit.PlanChanged},
 		page.After("", 20))
 	require.NoError(t, err)
-	for _, e := range found.Items {
-		require.Equal(t, owner.UserID, e.Actor)
-		require.Equal(t, appID, e.Object)
-		plans = append(plans, e.Detail)
+	for _, recorded := range found.Items {
+		require.Equal(t, owner.UserID, recorded.Actor)
+		require.Equal(t, appID, recorded.Object)
+		plans = append(plans, recorded.Detail)
 	}
 	return plans
 }
@@ -41,11 +41,11 @@ func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
 		require.NoError(t, err)
 		changed := func(change string) {
 			t.Helper()
-			env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "application", OwnerID: app.ID, Change: change, Plan: env.paid})
+			env.recordAppSubscription(t, app.ID, change, env.paid)
 		}
 
 		env.paid = integrations.Professional
-		for range 3 {
+		for range 3 { // events may be delivered several times
 			changed(event.SubscriptionStarted)
 		}
 		require.Equal(t, []string{integrations.Professional}, env.planChanges(t, me, app.ID), "paid after 3-D Secure")
@@ -57,7 +57,12 @@ func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
 		}
 		choose(integrations.Enterprise)
 		changed(event.SubscriptionUpgraded)
-		require.Equal(t, []string{integrations.Enterprise, integrations.Professional}, env.planChanges(t, me, app.ID), "paid at once")
+		require.Equal(
+			t,
+			[]string{integrations.Enterprise, integrations.Professional},
+			env.planChanges(t, me, app.ID),
+			"paid at once",
+		)
 
 		env.afterChoose = func() { changed(event.SubscriptionDowngraded) }
 		choose(integrations.Professional)
@@ -75,23 +80,23 @@ func TestPlanChange_AnyDelivery_IsAuditedOnce(t *testing.T) {
 func TestSetUpPayment_NotTheOwner_Refused(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me := env.developer(t)
-		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
+		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
-		app := me
-		app.AppID, app.Scopes = stores.NewID(), []auth.Scope{auth.ScopeJobsRead}
-		for want, by := range map[error]auth.Actor{
-			fault.ErrUnauthorized:       {},
-			auth.ErrScope:               app,
-			integrations.ErrAppNotFound: env.developer(t),
-		} {
-			_, err := env.SetUpPayment(t.Context(), by, a.ID)
-			require.ErrorIs(t, err, want)
-		}
+		guest := auth.Actor{}
+		program := me // a program that acts for the owner
+		program.AppID = stores.NewID()
+		program.Scopes = []auth.Scope{auth.ScopeJobsRead}
+		_, err = env.SetUpPayment(t.Context(), guest, app.ID)
+		require.ErrorIs(t, err, fault.ErrUnauthorized)
+		_, err = env.SetUpPayment(t.Context(), program, app.ID)
+		require.ErrorIs(t, err, auth.ErrScope)
+		_, err = env.SetUpPayment(t.Context(), env.developer(t), app.ID)
+		require.ErrorIs(t, err, integrations.ErrAppNotFound, "another developer")
 		_, err = env.SetUpPayment(t.Context(), me, "nonsense")
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
 		require.Empty(t, env.setUps)
-		setup, err := env.SetUpPayment(t.Context(), me, a.ID)
+		setup, err := env.SetUpPayment(t.Context(), me, app.ID)
 		require.NoError(t, err)
-		require.Equal(t, "secret of "+a.ID, setup.ClientSecret)
+		require.Equal(t, "secret of "+app.ID, setup.ClientSecret)
 	})
 }

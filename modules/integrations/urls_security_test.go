@@ -10,20 +10,28 @@ import (
 // refused, both as redirect addresses and as receivers.
 func TestURLs_Ambiguous_Refused(t *testing.T) {
 	t.Parallel()
-	for _, rest := range []string{
-		"", "/", ":443", "a:0/", "a:65536/", "a:99999/", "a:/", "a..example/", ".example/", "a,b.example/", "a;b.example/", "a'b.example/", "(a).example/", "$a.example/", "a!b.example/",
-		"u@a.example/", "u:p@a.example/", "a.example/#f", "a.example/#", "a.example\\b/", "a.example/\x00", "a.example/\n", "a b.example/", "[::1", "[::1%25eth0]/", "[a]/", "é.example/",
+	const publicClient = true // a client without a secret, as programs on a device
+	for _, afterScheme := range []string{
+		"", "/", ":443", // no host
+		"a:0/", "a:65536/", "a:99999/", "a:/", // invalid ports
+		"a..example/", ".example/", "a,b.example/", "a;b.example/", "a'b.example/", "(a).example/",
+		"$a.example/", "a!b.example/", "a b.example/", "é.example/", "a.example\\b/", // invalid names
+		"[::1", "[::1%25eth0]/", "[a]/", // invalid addresses
+		"u@a.example/", "u:p@a.example/", // user information
+		"a.example/#f", "a.example/#", // fragments
+		"a.example/\x00", "a.example/\n", // control characters
 	} {
-		require.False(t, isRedirectURI("https://"+rest, true), "%q", rest)
-		require.NotEmpty(t, receiverProblem("https://"+rest, true), "%q", rest)
-		require.NotEmpty(t, receiverProblem("https://"+rest, false), "%q", rest)
+		address := "https://" + afterScheme
+		require.False(t, isRedirectURI(address, publicClient), "%q", address)
+		require.NotEmpty(t, receiverProblem(address, allowPrivate), "%q", address)
+		require.NotEmpty(t, receiverProblem(address, publicOnly), "%q", address)
 	}
 	for _, address := range []string{
 		"https://a.example/cb", "https://a.example:8443/cb?x=1", "https://xn--bcher-kva.example/",
 		"https://a_b.example./",
 	} {
-		require.True(t, isRedirectURI(address, false), address)
-		require.Empty(t, receiverProblem(address, false), address)
+		require.True(t, isRedirectURI(address, !publicClient), address)
+		require.Empty(t, receiverProblem(address, publicOnly), address)
 	}
 	for address, ok := range map[string]bool{
 		"http://127.0.0.1:4711/cb":  true,
@@ -31,6 +39,6 @@ func TestURLs_Ambiguous_Refused(t *testing.T) {
 		"http://127.0.0.1:0/cb":     false,
 		"http://localhost:70000/cb": false,
 	} {
-		require.Equal(t, ok, isRedirectURI(address, true), address)
+		require.Equal(t, ok, isRedirectURI(address, publicClient), address)
 	}
 }

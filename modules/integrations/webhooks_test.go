@@ -22,45 +22,47 @@ import (
 	"github.com/locumhq/locum/test/kit/stores"
 )
 
-// webhookEnv is testEnv with a receiver of webhooks that responds as configured.
+// webhookEnv is testEnv with a receiver of webhooks. It also implements integrations.Sender and
+// Postings, auth.Vault and mail.Mailer.
 type webhookEnv struct {
 	*testEnv
-	mu      sync.Mutex
-	respond func(p integrations.Post) integrations.Answer
-	sent    []integrations.Post
-	mails   []string // the subjects
-	// The job applications that accounts may see, by user.
-	visibility map[string]integrations.Visibility
+	mu         sync.Mutex                                    // guards sent, and is locked while respond runs
+	respond    func(p integrations.Post) integrations.Answer // the receiver
+	sent       []integrations.Post                           // the requests to the receiver
+	mails      []string                                      // the subjects of sent messages
+	visibility map[string]integrations.Visibility            // the job applications that accounts may see, by user
 }
 
 // Post implements integrations.Sender. It holds the lock while the receiver responds.
-func (p *webhookEnv) Post(_ context.Context, m integrations.Post) integrations.Answer {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.sent = append(p.sent, m)
-	return p.respond(m)
+func (e *webhookEnv) Post(_ context.Context, m integrations.Post) integrations.Answer {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sent = append(e.sent, m)
+	return e.respond(m)
 }
 
 // Send implements mail.Mailer.
-func (p *webhookEnv) Send(_ context.Context, m mail.Message) error {
-	p.mails = append(p.mails, m.Subject)
+func (e *webhookEnv) Send(_ context.Context, m mail.Message) error {
+	e.mails = append(e.mails, m.Subject)
 	return nil
 }
 
-// Encrypt and Decrypt implement auth.Vault with readable texts.
-func (p *webhookEnv) Encrypt(secret, owner string) (string, error) { return owner + secret, nil }
-func (p *webhookEnv) Decrypt(ciphertext, owner string) (string, error) {
+// Encrypt implements auth.Vault. The ciphertext is the owner followed by the secret.
+func (e *webhookEnv) Encrypt(secret, owner string) (string, error) { return owner + secret, nil }
+
+// Decrypt implements auth.Vault.
+func (e *webhookEnv) Decrypt(ciphertext, owner string) (string, error) {
 	return ciphertext[len(owner):], nil
 }
 
 // View implements integrations.Postings.
-func (p *webhookEnv) View(_ context.Context, listing json.RawMessage) (v integrations.JobView, err error) {
+func (e *webhookEnv) View(_ context.Context, listing json.RawMessage) (v integrations.JobView, err error) {
 	return v, json.Unmarshal(listing, &v)
 }
 
 // Visibility implements integrations.Accounts.
-func (p *webhookEnv) Visibility(_ context.Context, userID string) (integrations.Visibility, error) {
-	return p.visibility[userID], nil
+func (e *webhookEnv) Visibility(_ context.Context, userID string) (integrations.Visibility, error) {
+	return e.visibility[userID], nil
 }
 
 // withWebhooks runs the test on SQLite and on Postgres, with a receiver that responds with 200.
@@ -72,16 +74,22 @@ func withWebhooks(t *testing.T, test func(t *testing.T, env *webhookEnv)) {
 			visibility: map[string]integrations.Visibility{},
 			respond:    respondWith(200),
 		}
-		s := open(t, env.clock)
-		env.store = s
+		env.store = open(t, env.clock)
 		deps := env.deps()
-		deps.Accounts, deps.Sender, deps.Vault, deps.Postings, deps.Mailer = env, env, env, env, env
+		deps.Accounts = env
+		deps.Sender = env
+		deps.Vault = env
+		deps.Postings = env
+		deps.Mailer = env
 		deps.PublicURL = "https://jobs.example.org"
 		env.Service = integrations.New(deps)
-		env.work = kit.NewWork(t, s, env.clock, []event.Subscription{
-			event.OnEnvelope("publish-closed", env.PublishJobClosed), event.OnEnvelope("publish-submitted", env.PublishSubmitted),
-			event.On("integrations.sign-out", env.OnPasswordChanged), event.On("integrations.sign-out-programs", env.OnProgramsSignedOut),
-		}, env.Handlers()...)
+		subscriptions := []event.Subscription{
+			event.OnEnvelope("publish-closed", env.PublishJobClosed),
+			event.OnEnvelope("publish-submitted", env.PublishSubmitted),
+			event.On("integrations.sign-out", env.OnPasswordChanged),
+			event.On("integrations.sign-out-programs", env.OnProgramsSignedOut),
+		}
+		env.work = kit.NewWork(t, env.store, env.clock, subscriptions, env.Handlers()...)
 		test(t, env)
 	})
 }
@@ -92,19 +100,24 @@ func respondWith(status int) func(integrations.Post) integrations.Answer {
 }
 
 // createWebhook creates an application of the user with a webhook for the events.
-func (p *webhookEnv) createWebhook(t *testing.T, by auth.Actor, events ...string) integrations.WebhookPath {
+func (e *webhookEnv) createWebhook(t *testing.T, by auth.Actor, events ...string) integrations.WebhookPath {
 	t.Helper()
-	a, _, err := p.CreateApp(t.Context(), by, integrations.AppInput{Name: "Ward Finder"})
+	a, _, err := e.CreateApp(t.Context(), by, integrations.AppInput{Name: "Ward Finder"})
 	require.NoError(t, err)
-	e, _, err := p.CreateWebhook(t.Context(), by, a.ID, integrations.WebhookInput{URL: "https://receiver.example/", Events: events})
+	endpoint, _, err := e.CreateWebhook(
+		t.Context(),
+		by,
+		a.ID,
+		integrations.WebhookInput{URL: "https://receiver.example/", Events: events},
+	)
 	require.NoError(t, err)
-	return integrations.WebhookPath{AppID: a.ID, ID: e.ID}
+	return integrations.WebhookPath{AppID: a.ID, ID: endpoint.ID}
 }
 
 // deliveries returns the deliveries to the webhook, the newest first.
-func (p *webhookEnv) deliveries(t *testing.T, by auth.Actor, hook integrations.WebhookPath) []integrations.Delivery {
+func (e *webhookEnv) deliveries(t *testing.T, by auth.Actor, hook integrations.WebhookPath) []integrations.Delivery {
 	t.Helper()
-	r, err := p.MyDeliveries(t.Context(), by, hook, "", page.Request{Number: 1, Size: 50})
+	r, err := e.MyDeliveries(t.Context(), by, hook, "", page.Request{Number: 1, Size: 50})
 	require.NoError(t, err)
 	return r.Items
 }
@@ -117,7 +130,7 @@ func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 		me := env.developer(t)
 		hook := env.createWebhook(t, me, "job.closed")
 		env.respond = respondWith(500)
-		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		env.publishClosed(t)
 		begun := env.clock.Now()
 		for attempt := 1; attempt < 10; attempt++ {
 			d := env.deliveries(t, me, hook)[0]
@@ -135,7 +148,7 @@ func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 		for i, sent := range env.sent {
 			require.Equal(t, env.sent[0].Body, sent.Body)
 			require.Equal(t, d.EventID, sent.Headers["webhook-id"])
-			if i > 0 {
+			if i > 0 { // each attempt is signed anew
 				require.NotEqual(t, env.sent[0].Headers["webhook-timestamp"], sent.Headers["webhook-timestamp"])
 			}
 		}
@@ -165,20 +178,24 @@ func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 			return e.Status
 		}
 		for env.clock.Now().Before(until) {
-			env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+			env.publishClosed(t)
 			require.Equal(t, integrations.EndpointActive, status())
 			env.clock.Advance(23 * time.Hour)
 		}
 		env.work.All(t)
 		// The first failure after the limit disables the endpoint.
-		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		env.publishClosed(t)
 		require.Equal(t, integrations.EndpointDisabled, status())
-		require.Equal(t, []string{"A webhook of Ward Finder is not being delivered", "A webhook of Ward Finder was disabled"}, env.mails)
+		require.Equal(
+			t,
+			[]string{"A webhook of Ward Finder is not being delivered", "A webhook of Ward Finder was disabled"},
+			env.mails,
+		)
 		for _, delivery := range env.deliveries(t, me, hook) {
 			require.NotEqual(t, integrations.Pending, delivery.Status)
 		}
 		sent := len(env.sent)
-		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		env.publishClosed(t)
 		require.Len(t, env.sent, sent)
 	})
 }
@@ -188,7 +205,9 @@ func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 // that the permission is checked again before each attempt.
 func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
-		owner, applicant, weak := env.developer(t), env.developer(t), env.developer(t)
+		owner := env.developer(t)
+		applicant := env.developer(t)
+		stranger := env.developer(t)
 		organization := stores.NewID()
 		env.visibility[applicant.UserID] = integrations.Visibility{ApplicantID: applicant.UserID}
 		hook := env.createWebhook(t, owner, "application.submitted")
@@ -209,24 +228,25 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 		require.NoError(t, env.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.JobsRead}))
 		submit()
 		require.Empty(t, env.sent, "another scope")
-		require.NoError(t, env.Consent(t.Context(), weak, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
+		require.NoError(t, env.Consent(t.Context(), stranger, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
 		submit()
 		require.Empty(t, env.sent, "another user's consent")
 		require.NoError(t, env.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
 		env.respond = respondWith(500)
 		submit()
 		require.Len(t, env.sent, 1)
-		shown := func() integrations.DeliveryRequest {
-			d, err := env.MyDelivery(t.Context(), owner, hook, env.deliveries(t, owner, hook)[0].ID)
+		shownBody := func() string {
+			newest := env.deliveries(t, owner, hook)[0]
+			delivery, err := env.MyDelivery(t.Context(), owner, hook, newest.ID)
 			require.NoError(t, err)
-			return d
+			return delivery.Body
 		}
-		require.Contains(t, shown().Body, applicant.UserID)
+		require.Contains(t, shownBody(), applicant.UserID)
 		require.NoError(t, env.WithdrawConsent(t.Context(), applicant, hook.AppID))
 		env.clock.Advance(time.Hour)
 		env.work.All(t)
 		require.Len(t, env.sent, 1, "consent was withdrawn before the next attempt")
-		require.Empty(t, shown().Body, "the body of an unsent delivery is not shown without consent")
+		require.Empty(t, shownBody(), "the body of an unsent delivery is not shown without consent")
 		require.Equal(t, integrations.Failed, env.deliveries(t, owner, hook)[0].Status)
 	})
 }
@@ -241,7 +261,7 @@ func TestFanOut_Listing_IsThatOfEvent(t *testing.T) {
 			event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: json.RawMessage(`{"title":"Nurse"}`)},
 		)
 		require.Contains(t, env.sent[0].Body, `"title":"Nurse"`)
-		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
+		env.publishClosed(t)
 		require.Contains(t, env.sent[1].Body, `"job":null`, "it was too large for the event")
 	})
 }
@@ -251,6 +271,7 @@ func TestFanOut_Listing_IsThatOfEvent(t *testing.T) {
 func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.createWebhook(t, env.developer(t), "job.closed")
+		// body returns the body that is sent for a listing with the description.
 		body := func(description string) string {
 			listing, err := json.Marshal(integrations.JobView{Title: "Nurse", Description: description})
 			require.NoError(t, err)
@@ -260,9 +281,9 @@ func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
 		require.Contains(t, body(strings.Repeat("x", 19_000)), `"title":"Nurse"`)
 		// Characters count in their escaped form: < is \u003c in JSON.
 		for _, long := range []string{strings.Repeat("x", 20_480), strings.Repeat("<", 4_000)} {
-			told := body(long)
-			require.Contains(t, told, `"job":null`)
-			require.Less(t, len(told), 20_480)
+			shortened := body(long)
+			require.Contains(t, shortened, `"job":null`)
+			require.Less(t, len(shortened), 20_480)
 		}
 	})
 }
@@ -281,12 +302,12 @@ func TestDeliver_URLChangedDuringAttempt_ResultIgnored(t *testing.T) {
 			}
 			return integrations.Answer{Status: 410, Error: "status"}
 		}
-		env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID()})
-		e, err := env.MyWebhook(t.Context(), me, hook)
+		env.publishClosed(t)
+		endpoint, err := env.MyWebhook(t.Context(), me, hook)
 		require.NoError(t, err)
-		require.Equal(t, next, e.URL)
-		require.Equal(t, integrations.EndpointActive, e.Status)
-		require.Nil(t, e.FailingSince)
+		require.Equal(t, next, endpoint.URL)
+		require.Equal(t, integrations.EndpointActive, endpoint.Status)
+		require.Nil(t, endpoint.FailingSince)
 		require.Equal(t, integrations.Pending, env.deliveries(t, me, hook)[0].Status, "the delivery goes to the new URL")
 	})
 }
@@ -296,28 +317,38 @@ func TestDeliver_URLChangedDuringAttempt_ResultIgnored(t *testing.T) {
 func TestReplay_TooMany_RateLimited(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me, other := env.developer(t), env.developer(t)
-		hook, theirs := env.createWebhook(t, me, "job.closed"), env.createWebhook(t, other, "job.closed")
-		d, err := env.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
+		hook := env.createWebhook(t, me, "job.closed")
+		hookOfOther := env.createWebhook(t, other, "job.closed")
+		delivery, err := env.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
 		require.NoError(t, err)
-		for range integrations.SendsAMinute - 2 { // refused requests count too
-			_, err := env.ReplayDelivery(t.Context(), me, integrations.WebhookPath{}, d.ID)
-			require.Equal(t, fault.NotFound, fault.KindOf(err))
+		sendTest := func() error {
+			_, err := env.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
+			return err
 		}
-		_, err = env.ReplayFailed(t.Context(), me, hook, env.clock.Now())
-		require.NoError(t, err)
-		test := func() error { _, err := env.TestWebhook(t.Context(), me, hook, integrations.TestInput{}); return err }
-		one := func() error { _, err := env.ReplayDelivery(t.Context(), me, hook, d.ID); return err }
-		all := func() error { _, err := env.ReplayFailed(t.Context(), me, hook, env.clock.Now()); return err }
-		for _, send := range []func() error{test, one, all} {
+		replayOne := func() error {
+			_, err := env.ReplayDelivery(t.Context(), me, hook, delivery.ID)
+			return err
+		}
+		replayFailed := func() error {
+			_, err := env.ReplayFailed(t.Context(), me, hook, env.clock.Now())
+			return err
+		}
+		// The test event above is the first request, replayFailed the last that is allowed.
+		for range integrations.SendsAMinute - 2 {
+			_, err := env.ReplayDelivery(t.Context(), me, integrations.WebhookPath{}, delivery.ID)
+			require.Equal(t, fault.NotFound, fault.KindOf(err), "refused requests count, too")
+		}
+		require.NoError(t, replayFailed())
+		for _, send := range []func() error{sendTest, replayOne, replayFailed} {
 			err := send()
 			require.ErrorIs(t, err, fault.ErrRateLimit)
 			require.Equal(t, time.Minute, fault.Of(err).RetryAfter)
 		}
 		require.Len(t, env.deliveries(t, me, hook), 1)
-		_, err = env.TestWebhook(t.Context(), other, theirs, integrations.TestInput{})
+		_, err = env.TestWebhook(t.Context(), other, hookOfOther, integrations.TestInput{})
 		require.NoError(t, err, "each account has its own limit")
 		env.clock.Advance(time.Minute)
-		for _, send := range []func() error{test, one, all} {
+		for _, send := range []func() error{sendTest, replayOne, replayFailed} {
 			require.NoError(t, send())
 		}
 	})
