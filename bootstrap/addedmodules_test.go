@@ -81,7 +81,7 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 		`module notes: the name "other.x" does not begin`: {WithModule(subscribing)},
 		`module notes: the name "other" does not begin`:   {WithModule(executing)},
 		`module notes: the name "notes" does not begin`:   {WithModule(periodic)},
-		"module notes: the path /docs is that of the":     {WithModule(paged)},
+		"module notes: the path /docs overlaps the route": {WithModule(paged)},
 		"module notes: the page /notes has no Handler": {WithModule(Module{
 			Name:  "notes",
 			Pages: func(ModuleDeps) []Page { return []Page{{Path: "/notes"}} },
@@ -178,7 +178,13 @@ func TestModule_StorageIgnoresMigrations_StartFails(t *testing.T) {
 	cfg := testConfig(t, func(cfg *config.Config) {
 		cfg.Database.URL = strings.Replace(cfg.Database.URL, "sqlite", "ignoring", 1)
 	})
-	_, err := startApp(t, cfg, role{name: "serve", serves: true}, ignoring, WithModule(Module{Name: "notes", Migrations: noteMigrations}))
+	_, err := startApp(
+		t,
+		cfg,
+		role{name: "serve", serves: true},
+		ignoring,
+		WithModule(Module{Name: "notes", Migrations: noteMigrations}),
+	)
 	require.ErrorContains(t, err, "database.url")
 	require.ErrorContains(t, err, "does not apply the migrations of the module notes")
 }

@@ -116,35 +116,65 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 		says   []string // texts that the error must contain
 	}{
 		"an unknown database": {
-			func(cfg *config.Config) { cfg.Database.URL = "oracle://x" },
-			[]string{"database.url (from default)", `"oracle:"`, "sqlite:"},
+			change: func(cfg *config.Config) { cfg.Database.URL = "oracle://x" },
+			says:   []string{"database.url (from default)", `"oracle:"`, "sqlite:"},
 		},
-		"an unknown limiter":    {func(cfg *config.Config) { cfg.Limiter.URL = "paper:" }, []string{"limiter.url", "memory:", "redis:"}},
-		"an unknown queue":      {func(cfg *config.Config) { cfg.Queue.URL = "rabbit:" }, []string{"queue.url", "embedded:", "redis:"}},
-		"an unknown mailer":     {func(cfg *config.Config) { cfg.Mail.URL = "pigeon:" }, []string{"mail.url", "file:"}},
-		"an unknown file store": {func(cfg *config.Config) { cfg.Files.URL = "tape:" }, []string{"files.url", "file:"}},
+		"an unknown limiter": {
+			change: func(cfg *config.Config) { cfg.Limiter.URL = "paper:" },
+			says:   []string{"limiter.url", "memory:", "redis:"},
+		},
+		"an unknown queue": {
+			change: func(cfg *config.Config) { cfg.Queue.URL = "rabbit:" },
+			says:   []string{"queue.url", "embedded:", "redis:"},
+		},
+		"an unknown mailer": {
+			change: func(cfg *config.Config) { cfg.Mail.URL = "pigeon:" },
+			says:   []string{"mail.url", "file:"},
+		},
+		"an unknown file store": {
+			change: func(cfg *config.Config) { cfg.Files.URL = "tape:" },
+			says:   []string{"files.url", "file:"},
+		},
 		"an unknown way to pay": {
-			func(cfg *config.Config) { cfg.Payments.URL = "cash:" },
-			[]string{"payments.url (from default)", "sandbox:"},
+			change: func(cfg *config.Config) { cfg.Payments.URL = "cash:" },
+			says:   []string{"payments.url (from default)", "sandbox:"},
 		},
-		"a folder that is a file": {func(cfg *config.Config) { cfg.Files.URL = "file:/dev/null" }, []string{"files.url"}},
+		"a folder that is a file": {
+			change: func(cfg *config.Config) { cfg.Files.URL = "file:/dev/null" },
+			says:   []string{"files.url"},
+		},
 		"credentials in a URL": {
-			func(cfg *config.Config) { cfg.Files.URL = "s3://key:secret@bucket" },
-			[]string{"files.url", "AWS_ACCESS_KEY_ID"},
+			change: func(cfg *config.Config) { cfg.Files.URL = "s3://key:secret@bucket" },
+			says:   []string{"files.url", "AWS_ACCESS_KEY_ID"},
 		},
 		"a mail server without": {
-			func(cfg *config.Config) { cfg.Mail.URL = "smtp://" },
-			[]string{"mail.url", "smtp://USER:PASSWORD@HOST:PORT"},
+			change: func(cfg *config.Config) { cfg.Mail.URL = "smtp://" },
+			says:   []string{"mail.url", "smtp://USER:PASSWORD@HOST:PORT"},
 		},
-		"a sender that is none":    {func(cfg *config.Config) { cfg.Mail.From = "nobody" }, []string{"mail.from", "want an address"}},
-		"a key file that is not":   {func(cfg *config.Config) { cfg.Auth.Keys = []string{"/nonexistent/a.pem"} }, []string{"auth.keys"}},
-		"an address that is taken": {func(cfg *config.Config) { cfg.HTTP.Addr = taken.Addr().String() }, []string{"http.addr", "in use"}},
-		"a Redis that is no URL":   {func(cfg *config.Config) { cfg.Limiter.URL = "redis://%zz" }, []string{"limiter.url"}},
+		"a sender that is none": {
+			change: func(cfg *config.Config) { cfg.Mail.From = "nobody" },
+			says:   []string{"mail.from", "want an address"},
+		},
+		"a key file that is not": {
+			change: func(cfg *config.Config) { cfg.Auth.Keys = []string{"/nonexistent/a.pem"} },
+			says:   []string{"auth.keys"},
+		},
+		"an address that is taken": {
+			change: func(cfg *config.Config) { cfg.HTTP.Addr = taken.Addr().String() },
+			says:   []string{"http.addr", "in use"},
+		},
+		"a Redis that is no URL": {
+			change: func(cfg *config.Config) { cfg.Limiter.URL = "redis://%zz" },
+			says:   []string{"limiter.url"},
+		},
 		"an incomplete store": {
-			func(cfg *config.Config) { cfg.Database.URL = "half:" },
-			[]string{"database.url", "does not provide identity.Tx"},
+			change: func(cfg *config.Config) { cfg.Database.URL = "half:" },
+			says:   []string{"database.url", "does not provide identity.Tx"},
 		},
-		"a store that will not": {func(cfg *config.Config) { cfg.Database.URL = "broken:" }, []string{"database.url", "no disk"}},
+		"a store that will not": {
+			change: func(cfg *config.Config) { cfg.Database.URL = "broken:" },
+			says:   []string{"database.url", "no disk"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

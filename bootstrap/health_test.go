@@ -32,10 +32,10 @@ func TestCheckLag_EventsWaitForAMinute_IsDegraded(t *testing.T) {
 		age    time.Duration
 		want   string
 	}{
-		{0, time.Hour, ""},
-		{2072, time.Minute, ""},
-		{2072, 61 * time.Second, "2072 events wait, the oldest for 1m1s"},
-		{1, -48 * time.Hour, ""},
+		{events: 0, age: time.Hour, want: ""},
+		{events: 2072, age: time.Minute, want: ""},
+		{events: 2072, age: 61 * time.Second, want: "2072 events wait, the oldest for 1m1s"},
+		{events: 1, age: -48 * time.Hour, want: ""},
 	} {
 		err := checkLag(
 			t.Context(),

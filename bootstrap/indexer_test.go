@@ -109,7 +109,12 @@ func TestIndexer_Changes_FoundByQueries(t *testing.T) {
 		nurse.Title = "Receptionist, ICU"
 		x.save(t, nurse)
 		require.NoError(t, x.indexer.CatchUp(t.Context()))
-		require.Equal(t, []string{physio.ID, rehab.ID}, x.find(t, "physiotherapist "), "the word in the title before its other names")
+		require.Equal(
+			t,
+			[]string{physio.ID, rehab.ID},
+			x.find(t, "physiotherapist "),
+			"the word in the title before its other names",
+		)
 		require.Empty(t, x.find(t, "nurse "))
 		require.Equal(t, []string{nurse.ID}, x.find(t, "receptionist "))
 

@@ -40,20 +40,20 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 		want    string
 	}{
 		"nil adapter": {
-			func(cfg *config.Config) { cfg.Limiter.URL = "none:" },
-			[]Option{WithLimiter("none", func(context.Context, string, adapters.Deps) (limit.Limiter, error) { return nil, nil })},
-			`limiter.url (from default): the adapter for "none:" returned nil`,
+			change:  func(cfg *config.Config) { cfg.Limiter.URL = "none:" },
+			options: []Option{WithLimiter("none", func(context.Context, string, adapters.Deps) (limit.Limiter, error) { return nil, nil })},
+			want:    `limiter.url (from default): the adapter for "none:" returned nil`,
 		},
 		"nil pointer": {
-			func(cfg *config.Config) { cfg.Limiter.URL = "none:" },
-			[]Option{WithLimiter("none", func(context.Context, string, adapters.Deps) (limit.Limiter, error) {
+			change: func(cfg *config.Config) { cfg.Limiter.URL = "none:" },
+			options: []Option{WithLimiter("none", func(context.Context, string, adapters.Deps) (limit.Limiter, error) {
 				return (*locallimit.Limiter)(nil), nil
 			})},
-			`limiter.url (from default): the adapter for "none:" returned nil`,
+			want: `limiter.url (from default): the adapter for "none:" returned nil`,
 		},
 		"storage without Close": {
-			func(cfg *config.Config) { cfg.Database.URL = "open" + cfg.Database.URL },
-			[]Option{WithStorage("opensqlite", func(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
+			change: func(cfg *config.Config) { cfg.Database.URL = "open" + cfg.Database.URL },
+			options: []Option{WithStorage("opensqlite", func(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
 				s, err := gormdb.Open(ctx, url[len("open"):], deps)
 				for _, database := range []*adapters.Database{
 					&s.Identity.Database, &s.Listings.Database, &s.Hiring.Database,
@@ -63,51 +63,59 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 				}
 				return s, err
 			})},
-			`database.url (from default): the storage adapter for "opensqlite:" does not provide identity.Close, listings.Close, hiring.Close, jobseeker.Close, billing.Close, integrations.Close`,
+			want: `database.url (from default): the storage adapter for "opensqlite:" does not provide identity.Close, listings.Close, hiring.Close, jobseeker.Close, billing.Close, integrations.Close`,
 		},
 		"module storage without the module": {
-			func(cfg *config.Config) { cfg.Database.BillingURL = "ledger:x" },
-			[]Option{WithModuleStorage("billing", "ledger", func(context.Context, string, adapters.Deps) (adapters.Storage, error) { return adapters.Storage{}, nil })},
-			`database.billing_url (from default): the storage adapter for "ledger:" does not provide billing.Tx`,
+			change:  func(cfg *config.Config) { cfg.Database.BillingURL = "ledger:x" },
+			options: []Option{WithModuleStorage("billing", "ledger", func(context.Context, string, adapters.Deps) (adapters.Storage, error) { return adapters.Storage{}, nil })},
+			want:    `database.billing_url (from default): the storage adapter for "ledger:" does not provide billing.Tx`,
 		},
 		"storage without tasks of a module that adds them": {
-			func(cfg *config.Config) { cfg.Database.HiringURL = "ledger:" },
-			[]Option{WithModuleStorage("hiring", "ledger", func(ctx context.Context, _ string, deps adapters.Deps) (adapters.Storage, error) {
+			change: func(cfg *config.Config) { cfg.Database.HiringURL = "ledger:" },
+			options: []Option{WithModuleStorage("hiring", "ledger", func(ctx context.Context, _ string, deps adapters.Deps) (adapters.Storage, error) {
 				s, err := gormdb.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "hiring.db"), deps)
 				s.Hiring.Tasks = nil
 				return s, err
 			})},
-			`database.hiring_url (from default): the storage adapter for "ledger:" does not provide hiring.Tasks`,
+			want: `database.hiring_url (from default): the storage adapter for "ledger:" does not provide hiring.Tasks`,
 		},
 		"same database by two URLs": {
-			func(cfg *config.Config) {
+			change: func(cfg *config.Config) {
 				cfg.Database.URL, cfg.Database.BillingURL = "postgres://a@127.0.0.1:1/locum", "postgres://b@127.0.0.1:1/locum?sslmode=disable"
 			},
-			nil,
-			"database.billing_url (from default): it is the database of database.url; use the same URL, or another database",
+			options: nil,
+			want:    "database.billing_url (from default): it is the database of database.url; use the same URL, or another database",
 		},
 		"storage of another module": {
-			func(cfg *config.Config) { cfg.Database.HiringURL = "ledger:x" },
-			[]Option{WithModuleStorage("billing", "ledger", gormdb.Open)},
-			`database.hiring_url (from default): no adapter for "ledger:"`,
+			change:  func(cfg *config.Config) { cfg.Database.HiringURL = "ledger:x" },
+			options: []Option{WithModuleStorage("billing", "ledger", gormdb.Open)},
+			want:    `database.hiring_url (from default): no adapter for "ledger:"`,
 		},
 		"unknown module": {
-			nil,
-			[]Option{WithModuleStorage("payroll", "ledger", gormdb.Open)},
-			`there is no module "payroll"; want one of identity, listings, hiring, jobseeker, billing, integrations`,
+			change:  nil,
+			options: []Option{WithModuleStorage("payroll", "ledger", gormdb.Open)},
+			want:    `there is no module "payroll"; want one of identity, listings, hiring, jobseeker, billing, integrations`,
 		},
 		"built-in scheme": {
-			nil,
-			[]Option{WithLimiter("memory", openLocalLimiter)},
-			"there is a limiter adapter for memory: already; bootstrap.Override replaces it",
+			change:  nil,
+			options: []Option{WithLimiter("memory", openLocalLimiter)},
+			want:    "there is a limiter adapter for memory: already; bootstrap.Override replaces it",
 		},
 		"same scheme twice": {
-			nil,
-			[]Option{WithLimiter("mine", openLocalLimiter), WithLimiter("mine", openLocalLimiter)},
-			"there is a limiter adapter for mine: already",
+			change:  nil,
+			options: []Option{WithLimiter("mine", openLocalLimiter), WithLimiter("mine", openLocalLimiter)},
+			want:    "there is a limiter adapter for mine: already",
 		},
-		"no opener":    {nil, []Option{WithLimiter("mine", nil)}, "the limiter adapter for mine: has no opener"},
-		"not a scheme": {nil, []Option{WithLimiter("my:", openLocalLimiter)}, `the limiter adapter has the scheme "my:"`},
+		"no opener": {
+			change:  nil,
+			options: []Option{WithLimiter("mine", nil)},
+			want:    "the limiter adapter for mine: has no opener",
+		},
+		"not a scheme": {
+			change:  nil,
+			options: []Option{WithLimiter("my:", openLocalLimiter)},
+			want:    `the limiter adapter has the scheme "my:"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,7 +179,10 @@ func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
 		role{name: "serve", serves: true},
 		WithStorage("smallsqlite", func(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
 			s, err := gormdb.Open(ctx, url[len("small"):], deps)
-			s.Listings.Views, s.Hiring.Exports, s.Jobseeker.Activities, s.Integrations.Usage = nil, nil, nil, nil
+			s.Listings.Views = nil
+			s.Hiring.Exports = nil
+			s.Jobseeker.Activities = nil
+			s.Integrations.Usage = nil
 			storage = s
 			return s, err
 		}),
@@ -240,9 +251,9 @@ func TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded(t *testing.T) {
 		role     role
 		works    bool
 	}{
-		{"serve, embedded", true, role{name: "serve", serves: true}, true},
-		{"serve, shared", false, role{name: "serve", serves: true}, false},
-		{"worker, shared", false, role{name: "worker"}, true},
+		{name: "serve, embedded", embedded: true, role: role{name: "serve", serves: true}, works: true},
+		{name: "serve, shared", embedded: false, role: role{name: "serve", serves: true}, works: false},
+		{name: "worker, shared", embedded: false, role: role{name: "worker"}, works: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -98,7 +98,9 @@ func TestDemoListings_DefaultNumber_EveryRoleAndCountry(t *testing.T) {
 	t.Parallel()
 	const defaultNumber = 200
 	seeder := newSeeder(time.Now().UTC(), defaultNumber)
-	titles, countries, concepts := map[string]bool{}, map[string]int{}, map[string]bool{}
+	titles := map[string]bool{}
+	countries := map[string]int{}
+	concepts := map[string]bool{}
 	for _, m := range seeder.Markets {
 		for _, posts := range m.posts {
 			for _, p := range posts {

@@ -88,26 +88,26 @@ func withTransport(name string, t adapters.Transport) Option {
 // transport. The keys are parts of the errors.
 func TestWithTransport_FaultyTransport_ErrorNamesIt(t *testing.T) {
 	t.Parallel()
-	var all calls
+	var recorded calls
 	for want, options := range map[string][]Option{
 		"transport none: its opener returned nil":       {withTransport("none", nil)},
 		"transport pointer: its opener returned nil":    {withTransport("pointer", (*testTransport)(nil))},
-		"there is a transport adapter for mcp: already": {withTransport("mcp", &testTransport{calls: &all})},
+		"there is a transport adapter for mcp: already": {withTransport("mcp", &testTransport{calls: &recorded})},
 		"there is a transport adapter for twice: already": {
-			withTransport("twice", &testTransport{calls: &all}),
-			withTransport("twice", &testTransport{calls: &all}),
+			withTransport("twice", &testTransport{calls: &recorded}),
+			withTransport("twice", &testTransport{calls: &recorded}),
 		},
 		"the transport adapter for missing: has no opener": {WithTransport("missing", nil)},
-		`the transport has the name "a b"; want letters`:   {withTransport("a b", &testTransport{calls: &all})},
+		`the transport has the name "a b"; want letters`:   {withTransport("a b", &testTransport{calls: &recorded})},
 		"transport broken: no certificate": {WithTransport("broken", func(context.Context, adapters.Services, adapters.Deps) (adapters.Transport, error) {
 			return nil, errors.New("no certificate")
 		})},
 		"transport b: the port is taken": {withTransport("b", &testTransport{
-			calls: &all,
+			calls: &recorded,
 			start: func(context.Context) error { return errors.New("the port is taken") },
 		})},
-		"transport high: the path /healthz is that of the route":   {withTransport("high", &mountedTransport{path: "/healthz"})},
-		"transport same: the path /mcp/x is that of transport mcp": {withTransport("same", &mountedTransport{path: "/mcp/x"})},
+		"transport high: the path /healthz overlaps the route":           {withTransport("high", &mountedTransport{path: "/healthz"})},
+		"transport same: the path /mcp/x overlaps /mcp of transport mcp": {withTransport("same", &mountedTransport{path: "/mcp/x"})},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -122,17 +122,17 @@ func TestWithTransport_FaultyTransport_ErrorNamesIt(t *testing.T) {
 // only degrades readiness, and that all are drained and shut down with the server.
 func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 	t.Parallel()
-	var all calls
-	mounted := &mountedTransport{testTransport: testTransport{name: "b", calls: &all}, path: "/b", err: errors.New("away")}
+	var recorded calls
+	mounted := &mountedTransport{testTransport: testTransport{name: "b", calls: &recorded}, path: "/b", err: errors.New("away")}
 	var services adapters.Services
 	app, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, withTransport("b", mounted),
 		WithTransport("a", func(_ context.Context, s adapters.Services, deps adapters.Deps) (adapters.Transport, error) {
 			services = s
 			require.NotNil(t, deps.Tracer)
-			return &testTransport{name: "a", calls: &all}, nil
+			return &testTransport{name: "a", calls: &recorded}, nil
 		}))
 	require.NoError(t, err)
-	require.Equal(t, "start-a start-b", all.String())
+	require.Equal(t, "start-a start-b", recorded.String())
 	require.Empty(t, adapters.Missing(services))
 	for path, want := range map[string]int{"/b": 418, "/b/c": 418, "/readyz": 200} {
 		response, err := http.Get("http://" + app.addr.String() + path)
@@ -152,7 +152,7 @@ func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 	stop, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	require.NoError(t, app.Stop(stop))
-	require.Regexp(t, "^start-a start-b drain-b shutdown-[ab] shutdown-[ab]$", all.String())
+	require.Regexp(t, "^start-a start-b drain-b shutdown-[ab] shutdown-[ab]$", recorded.String())
 }
 
 // TestTransports_Worker_OpensNone checks that a worker, which serves no requests, does not open
@@ -176,11 +176,11 @@ func TestTransports_Worker_OpensNone(t *testing.T) {
 // transport running.
 func TestTransports_SecondFailsToStart_FirstIsShutDown(t *testing.T) {
 	t.Parallel()
-	var all calls
-	_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, withTransport("a", &testTransport{name: "a", calls: &all}),
-		withTransport("b", &testTransport{name: "b", calls: &all, start: func(context.Context) error { return errors.New("no") }}))
+	var recorded calls
+	_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, withTransport("a", &testTransport{name: "a", calls: &recorded}),
+		withTransport("b", &testTransport{name: "b", calls: &recorded, start: func(context.Context) error { return errors.New("no") }}))
 	require.ErrorContains(t, err, "transport b: no")
-	require.Equal(t, "start-a start-b shutdown-a", all.String())
+	require.Equal(t, "start-a start-b shutdown-a", recorded.String())
 }
 
 // TestTransports_ContextIgnored_ProcessEnds checks that a transport that hangs in its opener,

@@ -23,7 +23,7 @@ import (
 // ends.
 func TestSubscription_NewAccount_IsBasic(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		o := env.overview(seeker())
+		o := env.overview(newSeeker())
 		require.Equal(t, "basic", o.Subscription.Plan)
 		require.Equal(t, billing.Active, o.Subscription.Status)
 		require.False(t, o.Subscription.AutoRenew)
@@ -38,7 +38,7 @@ func TestSubscription_NewAccount_IsBasic(t *testing.T) {
 // its paid period ends.
 func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		env.advanceTo(time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC))
 		bought := env.clock.Now()
 		sub := env.subscribe(me, "premium", "pm_card_visa")
@@ -108,7 +108,7 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 // the payment method and revokes a cancellation.
 func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		first := env.subscribe(me, "premium", "pm_one")
 		require.Equal(t, first.ExpiresAt, env.subscribe(me, "premium", "pm_two").ExpiresAt)
 		require.Equal(t, "pm_two", env.overview(me).Subscription.Method.ID)
@@ -134,7 +134,7 @@ func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 // at the end of its period.
 func TestSubscribe_FreePlan_EndsPaidPlan(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		require.Equal(t, "basic", env.subscribe(me, "basic", "").Plan)
 		require.Equal(t, "basic", env.subscribe(me, "basic", "pm_one").Plan)
 		env.subscribe(me, "premium", "pm_one")
@@ -149,14 +149,14 @@ func TestSubscribe_FreePlan_EndsPaidPlan(t *testing.T) {
 // the free plan and is used by a later upgrade.
 func TestUpgrade_MethodOnFileFromFreePlan_Charged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		require.Equal(t, "pm_one", env.subscribe(me, "basic", "pm_one").Method.ID)
 		require.Equal(t, "pm_one", env.subscribe(me, "basic", "").Method.ID, "kept")
 		sub, err := env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.NoError(t, err)
 		require.Equal(t, "premium", sub.Plan)
 		require.Equal(t, "pm_one", sub.Method.ID)
-		_, err = env.Create(t.Context(), seeker(), billing.ChooseInput{PlanID: "basic", PaymentMethodID: "pm_card_declined"})
+		_, err = env.Create(t.Context(), newSeeker(), billing.ChooseInput{PlanID: "basic", PaymentMethodID: "pm_card_declined"})
 		require.ErrorIs(t, err, billing.ErrDeclined)
 	})
 }
@@ -166,7 +166,7 @@ func TestUpgrade_MethodOnFileFromFreePlan_Charged(t *testing.T) {
 // months for 9.99.
 func TestSubscribe_CheaperPlan_UsesCredit(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		sub := env.subscribe(me, "gold", "pm_one")
 		left := sub.ExpiresAt.Sub(env.clock.Now()) / 2
 		env.clock.Advance(left)
@@ -183,12 +183,17 @@ func TestSubscribe_CheaperPlan_UsesCredit(t *testing.T) {
 // TestSubscribe_PlanChangedRepeatedly_GainsNothing checks that switching between two plans does
 // not extend the paid time by the rounding of amounts and the different lengths of months.
 func TestSubscribe_PlanChangedRepeatedly_GainsNothing(t *testing.T) {
-	for _, begun := range []time.Time{time.Date(2027, 1, 28, 9, 0, 0, 0, time.UTC), time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC), time.Date(2028, 2, 29, 9, 0, 0, 0, time.UTC),
-		time.Date(2027, 8, 28, 9, 0, 0, 0, time.UTC), time.Date(2027, 12, 31, 9, 0, 0, 0, time.UTC)} {
+	for _, begun := range []time.Time{
+		time.Date(2027, 1, 28, 9, 0, 0, 0, time.UTC),
+		time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC),
+		time.Date(2028, 2, 29, 9, 0, 0, 0, time.UTC),
+		time.Date(2027, 8, 28, 9, 0, 0, 0, time.UTC),
+		time.Date(2027, 12, 31, 9, 0, 0, 0, time.UTC),
+	} {
 		t.Run(begun.Format("2 January 2006"), func(t *testing.T) {
 			onEach(t, func(t *testing.T, env *testEnv) {
 				env.clock.Advance(begun.Sub(env.clock.Now()))
-				me := seeker()
+				me := newSeeker()
 				bought := env.subscribe(me, "gold", "pm_one")
 				for range 20 {
 					env.clock.Advance(time.Millisecond)
@@ -207,7 +212,7 @@ func TestSubscribe_PlanChangedRepeatedly_GainsNothing(t *testing.T) {
 // the value of the rest of the period, and begins a new month. A cheaper plan is no upgrade.
 func TestSubscribe_Upgrade_CreditsRemainingMonth(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		sub := env.subscribe(me, "premium", "pm_one")
 		env.clock.Advance(sub.ExpiresAt.Sub(env.clock.Now()) / 2)
 		up, err := env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "gold"})
@@ -229,7 +234,7 @@ func TestSubscribe_Upgrade_CreditsRemainingMonth(t *testing.T) {
 // attached, and one that is declined when it is charged. Neither is stored.
 func TestSubscribe_Declined_ChangesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: sandboxpay.CardDeclined})
 		require.ErrorIs(t, err, billing.ErrDeclined)
 		_, err = env.UseMethod(t.Context(), me, sandboxpay.CardDeclined)
@@ -255,17 +260,17 @@ func TestSubscribe_Declined_ChangesNothing(t *testing.T) {
 // clicks, charge the payer once and all return the new plan.
 func TestSubscribe_Concurrent_OneCharge(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
-		var all sync.WaitGroup
+		me := newSeeker()
+		var requests sync.WaitGroup
 		for i := range 20 {
-			all.Go(func() {
+			requests.Go(func() {
 				sub, err := env.Create(context.Background(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 				if err != nil || sub.Plan != "premium" {
 					t.Error(i, sub, err)
 				}
 			})
 		}
-		all.Wait()
+		requests.Wait()
 		_, n := env.provider.total()
 		require.Equal(t, 1, n)
 		require.Equal(t, 1, env.provider.calls, "concurrent requests share the result of one charge")
@@ -278,7 +283,7 @@ func TestSubscribe_Concurrent_OneCharge(t *testing.T) {
 // charge only the one that stores its attempt calls the provider.
 func TestCharge_Concurrent_FirstWins(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		env.provider.errBefore = fault.ErrUnavailable
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
@@ -308,7 +313,7 @@ func TestCharge_Concurrent_FirstWins(t *testing.T) {
 // later.
 func TestSubscribe_DeclinedLater_NotifiesUser(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		env.provider.errBefore = errors.New("the line went dead")
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
@@ -340,7 +345,7 @@ func TestSubscribe_DeclinedLater_NotifiesUser(t *testing.T) {
 // purchases are refused.
 func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		env.provider.errAfter = errors.New("the line went dead")
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Equal(t, fault.Unavailable, fault.KindOf(err))
@@ -388,7 +393,7 @@ func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 // purchase has no result, because the result would overwrite the change.
 func TestCancel_ChargePending_IsRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		silent := func() { // the provider does not answer
 			t.Helper()
 			env.provider.errBefore = errors.New("the line went dead")
@@ -462,22 +467,22 @@ func TestSubscribe_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
 	env := newTestEnv(t, stores.SQLite)
 	for _, c := range []struct{ plan, method, field string }{
-		{"", "pm_one", "planId"},
-		{"platinum", "pm_one", "planId"},
-		{"premium", "", "paymentMethodId"},
-		{"premium", "card", "paymentMethodId"},
-		{"premium", "pm_a b", "paymentMethodId"},
-		{"premium", "pm_" + strings.Repeat("x", 300), "paymentMethodId"},
-		{"premium", sandboxpay.MethodMissing, "paymentMethodId"},
-		{"premium", "pm_4242424242424242", "paymentMethodId"},
+		{plan: "", method: "pm_one", field: "planId"},
+		{plan: "platinum", method: "pm_one", field: "planId"},
+		{plan: "premium", method: "", field: "paymentMethodId"},
+		{plan: "premium", method: "card", field: "paymentMethodId"},
+		{plan: "premium", method: "pm_a b", field: "paymentMethodId"},
+		{plan: "premium", method: "pm_" + strings.Repeat("x", 300), field: "paymentMethodId"},
+		{plan: "premium", method: sandboxpay.MethodMissing, field: "paymentMethodId"},
+		{plan: "premium", method: "pm_4242424242424242", field: "paymentMethodId"},
 	} {
-		_, err := env.Create(t.Context(), seeker(), billing.ChooseInput{PlanID: c.plan, PaymentMethodID: c.method})
+		_, err := env.Create(t.Context(), newSeeker(), billing.ChooseInput{PlanID: c.plan, PaymentMethodID: c.method})
 		require.Equal(t, fault.Invalid, fault.KindOf(err), "%+v", c)
 		require.Equal(t, c.field, fault.Of(err).Fields[0].Name, "%+v", c)
 	}
-	_, err := env.Upgrade(t.Context(), seeker(), billing.ChooseInput{PlanID: "basic"})
+	_, err := env.Upgrade(t.Context(), newSeeker(), billing.ChooseInput{PlanID: "basic"})
 	require.Equal(t, "planId", fault.Of(err).Fields[0].Name)
-	_, err = env.UseMethod(t.Context(), seeker(), "")
+	_, err = env.UseMethod(t.Context(), newSeeker(), "")
 	require.Equal(t, "paymentMethodId", fault.Of(err).Fields[0].Name)
 	_, n := env.provider.total()
 	require.Zero(t, n)

@@ -26,21 +26,22 @@ type testEnv struct {
 	t            testing.TB
 	clock        *kit.Clock
 	store        adapters.Storage
-	work         kit.Work
+	work         kit.Work // handles the events of the module
 	provider     *countingProvider
 	sent         []mail.Message
 	deletedUsers map[string]bool // users that are deleted
-	changes      []string        // changes, in their order
+	changes      []string        // the changes of subscriptions since the last call of takeChanges
 }
 
 // countingProvider records charges and can fail before or after it has charged.
 type countingProvider struct {
 	billing.Payments
-	mu                  sync.Mutex
-	charged             map[string]int64 // pence by key
-	calls               int
-	forgotten           []billing.Owner
-	errBefore, errAfter error // returned without a charge, and after a charge
+	mu        sync.Mutex
+	charged   map[string]int64 // the amounts in pence, by idempotency key
+	calls     int              // calls of Charge
+	forgotten []billing.Owner  // the owners of calls of Forget
+	errBefore error            // if set, Charge returns it without charging
+	errAfter  error            // if set, Charge returns it after charging
 }
 
 // Charge implements billing.Payments.
@@ -76,10 +77,10 @@ func (p *countingProvider) total() (sum int64, n int) {
 }
 
 // Payers implements billing.People.
-func (d *testEnv) Payers(_ context.Context, owners []billing.Owner) (map[billing.Owner]billing.Person, error) {
+func (e *testEnv) Payers(_ context.Context, owners []billing.Owner) (map[billing.Owner]billing.Person, error) {
 	out := map[billing.Owner]billing.Person{}
 	for _, o := range owners {
-		if !d.deletedUsers[o.ID] {
+		if !e.deletedUsers[o.ID] {
 			out[o] = billing.Person{Name: "Niamh", Email: o.ID + "@example.org"}
 		}
 	}
@@ -87,8 +88,8 @@ func (d *testEnv) Payers(_ context.Context, owners []billing.Owner) (map[billing
 }
 
 // Send implements mail.Mailer.
-func (d *testEnv) Send(_ context.Context, m mail.Message) error {
-	d.sent = append(d.sent, m)
+func (e *testEnv) Send(_ context.Context, m mail.Message) error {
+	e.sent = append(e.sent, m)
 	return nil
 }
 
@@ -103,10 +104,10 @@ var plans = append(
 
 // newTestEnv returns the module on the storage. Its e-mails are sent by two subscriptions,
 // because events are delivered at least once.
-func newTestEnv(t testing.TB, on openStorage) *testEnv {
+func newTestEnv(t testing.TB, open openStorage) *testEnv {
 	t.Helper()
 	env := &testEnv{t: t, clock: kit.NewClock(), deletedUsers: map[string]bool{}}
-	env.store = on(t, env.clock)
+	env.store = open(t, env.clock)
 	env.provider = &countingProvider{Payments: sandboxpay.New(env.clock), charged: map[string]int64{}}
 	env.Service = billing.New(
 		billing.Deps{
@@ -125,7 +126,7 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 		},
 	)
 	env.work = kit.NewWork(t, env.store, env.clock, []event.Subscription{
-		event.On("test.heard", func(_ context.Context, e event.SubscriptionChanged) error {
+		event.On("test.changes", func(_ context.Context, e event.SubscriptionChanged) error {
 			env.changes = append(env.changes, e.Change)
 			return nil
 		}),
@@ -138,46 +139,50 @@ func newTestEnv(t testing.TB, on openStorage) *testEnv {
 // onEach runs the test on SQLite and on Postgres.
 func onEach(t *testing.T, test func(t *testing.T, env *testEnv)) {
 	t.Parallel()
-	stores.Each(t, func(t *testing.T, on openStorage) { test(t, newTestEnv(t, on)) })
+	stores.Each(t, func(t *testing.T, open openStorage) { test(t, newTestEnv(t, open)) })
 }
 
-// seeker returns a new jobseeker.
-func seeker() auth.Actor {
+// newSeeker returns a new jobseeker.
+func newSeeker() auth.Actor {
 	return auth.Actor{UserID: stores.NewID(), Role: auth.Jobseeker, Seeker: true}
 }
 
-// subscribe chooses a plan, which must succeed.
-func (d *testEnv) subscribe(by auth.Actor, plan, method string) billing.Subscription {
-	d.t.Helper()
-	sub, err := d.Create(d.t.Context(), by, billing.ChooseInput{PlanID: plan, PaymentMethodID: method})
-	require.NoError(d.t, err)
+// subscribe chooses a plan. It requires success.
+func (e *testEnv) subscribe(by auth.Actor, plan, method string) billing.Subscription {
+	e.t.Helper()
+	sub, err := e.Create(e.t.Context(), by, billing.ChooseInput{PlanID: plan, PaymentMethodID: method})
+	require.NoError(e.t, err)
 	return sub
 }
 
 // overview returns the billing of the user.
-func (d *testEnv) overview(by auth.Actor) billing.Overview {
-	d.t.Helper()
-	o, err := d.Mine(d.t.Context(), by)
-	require.NoError(d.t, err)
+func (e *testEnv) overview(by auth.Actor) billing.Overview {
+	e.t.Helper()
+	o, err := e.Mine(e.t.Context(), by)
+	require.NoError(e.t, err)
 	return o
 }
 
 // takeChanges handles the recorded events and returns the changes since its last call.
-func (d *testEnv) takeChanges() (changes []string) {
-	d.t.Helper()
-	d.work.All(d.t)
-	changes, d.changes = d.changes, nil
+func (e *testEnv) takeChanges() (changes []string) {
+	e.t.Helper()
+	e.work.All(e.t)
+	changes = e.changes
+	e.changes = nil
 	return changes
 }
 
 // advance advances the clock and runs the periodic renewals.
-func (d *testEnv) advance(span time.Duration) {
-	d.t.Helper()
-	d.clock.Advance(span)
-	require.NoError(d.t, d.Renew(d.t.Context()))
+func (e *testEnv) advance(span time.Duration) {
+	e.t.Helper()
+	e.clock.Advance(span)
+	require.NoError(e.t, e.Renew(e.t.Context()))
 }
 
-// advanceTo is advance to a time.
-func (d *testEnv) advanceTo(at time.Time) { d.t.Helper(); d.advance(at.Sub(d.clock.Now())) }
+// advanceTo advances the clock to the time and runs the periodic renewals.
+func (e *testEnv) advanceTo(at time.Time) {
+	e.t.Helper()
+	e.advance(at.Sub(e.clock.Now()))
+}
 
 const day = 24 * time.Hour

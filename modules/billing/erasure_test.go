@@ -23,15 +23,16 @@ type beforeNth struct {
 
 // Do implements tx.Runner.
 func (r *beforeNth) Do(ctx context.Context, fn func(ctx context.Context) error) error {
-	if r.nth--; r.nth == 0 {
+	r.nth--
+	if r.nth == 0 {
 		r.do()
 	}
 	return r.Runner.Do(ctx, fn)
 }
 
 // beforeTransaction calls the function before the nth transaction from now.
-func (d *testEnv) beforeTransaction(nth int, do func()) {
-	d.Tx = &beforeNth{d.store.Billing.Tx, nth, do}
+func (e *testEnv) beforeTransaction(nth int, do func()) {
+	e.Tx = &beforeNth{e.store.Billing.Tx, nth, do}
 }
 
 // TestSubscribe_AccountDeletedMeanwhile_NotCharged checks that an account that is deleted
@@ -46,7 +47,7 @@ func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
 		sub, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_card_visa"})
 		require.NoError(t, err)
 		require.Equal(t, "basic", sub.Plan)
-		for range 3 { // nor later
+		for range 3 { // renewals do not charge the account, either
 			env.clock.Advance(2 * time.Hour)
 			require.NoError(t, env.Renew(t.Context()))
 		}
@@ -70,6 +71,10 @@ func TestOnAccountDeleted_ChargePending_LeavesNothing(t *testing.T) {
 		env.clock.Advance(2 * time.Hour)
 		require.NoError(t, env.Renew(t.Context()), "the charge is stored without an owner")
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
-		require.Error(t, env.store.Billing.Subscriptions.Update(t.Context(), billing.NewSubscription(owner)), "there is no row to save")
+		require.Error(
+			t,
+			env.store.Billing.Subscriptions.Update(t.Context(), billing.NewSubscription(owner)),
+			"there is no row to save",
+		)
 	})
 }

@@ -21,7 +21,7 @@ import (
 // the sandbox that has expired works for a purchase only.
 func TestRenewal_Declined_RetriedForAWeek(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		sub := env.subscribe(me, "premium", sandboxpay.CardExpired)
 		env.takeChanges()
 		env.advanceTo(sub.ExpiresAt)
@@ -49,7 +49,7 @@ func TestRenewal_Declined_RetriedForAWeek(t *testing.T) {
 // while a renewal is past due, and is not stored if it is declined.
 func TestRenewal_PastDue_NewMethodIsCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		env.advanceTo(env.subscribe(me, "premium", sandboxpay.CardExpired).ExpiresAt)
 		require.Equal(t, []string{"started", "payment-failed"}, env.takeChanges())
 		env.clock.Advance(time.Hour)
@@ -71,7 +71,7 @@ func TestRenewal_PastDue_NewMethodIsCharged(t *testing.T) {
 // once.
 func TestCancel_PastDue_BasicAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		env.advanceTo(env.subscribe(me, "premium", sandboxpay.CardExpired).ExpiresAt)
 		sub, err := env.Cancel(t.Context(), me)
 		require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestCancel_PastDue_BasicAtOnce(t *testing.T) {
 // not take a place in each batch.
 func TestRenewal_ProviderFails_RetriedWithoutBlocking(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		env.subscribe(me, "premium", "pm_one")
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
 		require.NoError(t, env.store.Billing.Tx.Do(t.Context(), func(ctx context.Context) error {
@@ -114,20 +114,20 @@ func TestRenewal_ManyWorkers_OneCharge(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		var people []auth.Actor
 		for range 3 {
-			people = append(people, seeker())
+			people = append(people, newSeeker())
 			env.subscribe(people[len(people)-1], "premium", "pm_one")
 		}
 		env.takeChanges()
 		env.clock.Advance(40 * day)
-		var all sync.WaitGroup
+		var requests sync.WaitGroup
 		for range 8 {
-			all.Go(func() {
+			requests.Go(func() {
 				if err := env.Renew(context.Background()); err != nil {
 					t.Error(err)
 				}
 			})
 		}
-		all.Wait()
+		requests.Wait()
 		env.advance(time.Hour)
 		_, n := env.provider.total()
 		require.Equal(t, 6, n) // a purchase and a renewal of each
@@ -140,9 +140,9 @@ func TestRenewal_ManyWorkers_OneCharge(t *testing.T) {
 func TestRenewal_OneFails_OthersContinue(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		for range 5 {
-			env.subscribe(seeker(), "premium", "pm_one")
+			env.subscribe(newSeeker(), "premium", "pm_one")
 		}
-		me := seeker()
+		me := newSeeker()
 		env.subscribe(me, "premium", "pm_one")
 		env.takeChanges()
 		env.provider.errBefore = fault.ErrUnavailable
@@ -160,7 +160,7 @@ func TestRenewal_OneFails_OthersContinue(t *testing.T) {
 // any more is deleted instead of renewed, even if the event of the deletion was not handled.
 func TestRenewal_AccountDeleted_NotCharged(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		env.subscribe(me, "premium", "pm_one")
 		env.takeChanges()
 		env.deletedUsers[me.UserID] = true
@@ -177,7 +177,7 @@ func TestRenewal_AccountDeleted_NotCharged(t *testing.T) {
 // completed, and starts no plan.
 func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		me, other := seeker(), seeker()
+		me, other := newSeeker(), newSeeker()
 		env.subscribe(me, "premium", "pm_one")
 		env.subscribe(other, "premium", "pm_one")
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
@@ -191,7 +191,7 @@ func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 		require.Len(t, env.overview(other).History, 1)
 
 		// With a payment on its way, whose answer comes later.
-		late := seeker()
+		late := newSeeker()
 		env.provider.errAfter = errors.New("the line went dead")
 		_, err := env.Create(t.Context(), late, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
@@ -200,7 +200,11 @@ func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 		env.deletedUsers[late.UserID] = true
 		env.advance(time.Hour)
 		require.Equal(t, "basic", env.overview(late).Subscription.Plan)
-		waiting, err := env.store.Billing.Charges.List(t.Context(), billing.ChargeFilter{DueBy: env.clock.Now().Add(1000 * day)}, 10)
+		waiting, err := env.store.Billing.Charges.List(
+			t.Context(),
+			billing.ChargeFilter{DueBy: env.clock.Now().Add(1000 * day)},
+			10,
+		)
 		require.NoError(t, err)
 		require.Empty(t, waiting, "a settled charge is not due again")
 		env.advance(20 * day)

@@ -63,7 +63,7 @@ func (env *testEnv) sentTexts() (out []string) {
 // none.
 func TestAlerts_NewListing_MatchesSearches(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		nurse, midwife := seeker(), seeker()
+		nurse, midwife := newSeeker(), newSeeker()
 		env.saveSearch(nurse, "Nurse", false)
 		env.saveSearch(nurse, "Staff", false)
 		env.saveSearch(midwife, "Midwife", false)
@@ -81,7 +81,7 @@ func TestAlerts_NewListing_MatchesSearches(t *testing.T) {
 // words and keeps its name.
 func TestAlerts_ResolvedSearch_IsEvaluated(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user := seeker()
+		user := newSeeker()
 		env.saveSearch(user, "Nusre", false)
 		env.publish("Staff Nurse")
 		require.Equal(t, []string{"job-alert: A new job for your search Nusre: Staff Nurse"}, env.notificationTexts(user))
@@ -92,7 +92,7 @@ func TestAlerts_ResolvedSearch_IsEvaluated(t *testing.T) {
 // the search index was ready is corrected later, once.
 func TestAlerts_SearchSavedWithoutIndex_IsResolvedLater(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user := seeker()
+		user := newSeeker()
 		env.hasNoIndex = true
 		env.saveSearch(user, "Nusre", false)
 		require.NoError(t, env.ResolveSearches(t.Context()))
@@ -109,7 +109,7 @@ func TestAlerts_SearchSavedWithoutIndex_IsResolvedLater(t *testing.T) {
 // the expensive correction of its words.
 func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user := seeker()
+		user := newSeeker()
 		for range jobseeker.MaxSearches {
 			env.saveSearch(user, "Nurse", false)
 		}
@@ -124,7 +124,7 @@ func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
 // creates no second notification and no second e-mail.
 func TestAlerts_RepeatedEvent_MatchesOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user := seeker()
+		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
 		id := env.publish("Nurse")[0]
 		for range 3 {
@@ -141,7 +141,7 @@ func TestAlerts_RepeatedEvent_MatchesOnce(t *testing.T) {
 // is not public any more, create no alert.
 func TestAlerts_OlderListing_NotMatched(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user, id := seeker(), env.newListing("Nurse")
+		user, id := newSeeker(), env.newListing("Nurse")
 		env.clock.Advance(time.Second)
 		env.saveSearch(user, "Nurse", true)
 		env.recordAndHandle(event.JobCreated{JobID: id})
@@ -160,7 +160,7 @@ func TestAlerts_OlderListing_NotMatched(t *testing.T) {
 // alert.
 func TestAlerts_InterruptedRun_RepeatsNothing(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user := seeker()
+		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
 		queue := env.AlertQueue
 		env.AlertQueue = failingQueue{queue}
@@ -196,7 +196,7 @@ func (env *testEnv) publishTo(t *testing.T, title string) {
 // listing that matches two searches is listed once.
 func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user := seeker()
+		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
 		env.saveSearch(user, "ICU", true)
 		env.saveSearch(user, "Cook", false)
@@ -231,7 +231,7 @@ func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
 // the next digest.
 func TestDigest_SendFails_SameMailLater(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user := seeker()
+		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
 		env.mailErr = errors.New("421 try again")
 		ids := env.publish("Nurse A", "Nurse B")
@@ -257,7 +257,7 @@ func TestDigest_SendFails_SameMailLater(t *testing.T) {
 // together with the task that sends it, so that no digest is lost.
 func TestDigest_StorageFails_IsAtomic(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user := seeker()
+		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
 		tasks := env.Tasks
 		env.recordAndHandle(event.JobCreated{JobID: env.newListing("Nurse")})
@@ -281,7 +281,7 @@ func (failingTasks) Add(context.Context, ...task.Task) error { return errors.New
 // matches and counts the others.
 func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user := seeker()
+		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
 		var titles []string
 		for i := range 63 {
@@ -301,7 +301,7 @@ func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
 // that could not be sent before, but not notifications. A token for another purpose is refused.
 func TestDigest_Unsubscribed_SendsNoMail(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user, other := seeker(), seeker()
+		user, other := newSeeker(), newSeeker()
 		env.saveSearch(user, "Nurse", true)
 		env.saveSearch(other, "Nurse", true)
 		env.mailErr = errors.New("421 try again")
@@ -325,7 +325,7 @@ func TestDigest_Unsubscribed_SendsNoMail(t *testing.T) {
 // is dropped if the account or the search was deleted meanwhile.
 func TestDigest_NoAccountOrSearch_SendsNoMail(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		deleted, changed := seeker(), seeker()
+		deleted, changed := newSeeker(), newSeeker()
 		env.saveSearch(deleted, "Nurse", true)
 		id := env.saveSearch(changed, "Nurse", true)
 		env.withoutEmailAddress[deleted.UserID] = true
@@ -343,7 +343,9 @@ func TestDigest_NoAccountOrSearch_SendsNoMail(t *testing.T) {
 // searches (MaxSearches), and that a user cannot delete the search of another user.
 func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user, stranger := t.Context(), seeker(), seeker()
+		ctx := t.Context()
+		user := newSeeker()
+		stranger := newSeeker()
 		var requests sync.WaitGroup
 		var mu sync.Mutex
 		refused := 0
@@ -386,7 +388,7 @@ func searchErr(_ []jobseeker.Search, err error) error { return err }
 // of which a request changes only those that it contains.
 func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		place, types := " Leeds ", []string{"full-time", "permanent"}
 		_, err := env.Prefer(ctx, user, jobseeker.ProfileInput{PreferredLocation: &place})
 		require.NoError(t, err)
@@ -408,7 +410,7 @@ func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 // its match was deleted, 90 days later, creates no alert: the listing is too old.
 func TestAlerts_MatchesDeleted_NotMatchedAgain(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user := seeker()
+		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
 		id := env.publish("Nurse")[0]
 		env.advance(91 * 24 * time.Hour)
@@ -423,7 +425,7 @@ func TestAlerts_MatchesDeleted_NotMatchedAgain(t *testing.T) {
 // paragraph of the e-mail.
 func TestDigest_LineBreaks_AreRemoved(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user := seeker()
+		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
 		env.publish("Nurse\r\n\r\nYour account is locked: https://evil.example")
 		require.Equal(t,

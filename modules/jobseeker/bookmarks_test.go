@@ -13,24 +13,24 @@ import (
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
 	"github.com/locumhq/locum/test/kit/stores"
 )
-
-// firstPage is the first page of short lists.
-var firstPage = page.Request{Number: 1, Size: 20}
 
 // TestBookmark_SameListing_IsOne checks that a listing is saved once, whichever of the two APIs
 // is called, that a saved listing stays in the list when it is not public any more, and that
 // saving and removing are in the activity log.
 func TestBookmark_SameListing_IsOne(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		in := jobseeker.SaveJobInput{ListingID: env.newListing("Staff Nurse")}
 		saved, err := env.SaveJob(ctx, user, in)
 		require.NoError(t, err)
-		require.Equal(t, []string{in.ListingID, "Staff Nurse", "St Brigid's"}, []string{saved.ListingID, saved.Title, saved.Company})
+		require.Equal(
+			t,
+			[]string{in.ListingID, "Staff Nurse", "St Brigid's"},
+			[]string{saved.ListingID, saved.Title, saved.Company},
+		)
 		require.Equal(t, env.clock.Now(), saved.SavedAt)
 		env.unpublished[in.ListingID] = true // the bookmark remains
 		_, err = env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: strings.ToUpper(in.ListingID)})
@@ -66,7 +66,7 @@ func TestBookmark_SameListing_IsOne(t *testing.T) {
 // TestBookmark_NotPublic_NotFound checks that a listing that is not public cannot be saved.
 func TestBookmark_NotPublic_NotFound(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		unpublishedID := env.newListing("Gone")
 		env.unpublished[unpublishedID] = true
 		for _, id := range []string{unpublishedID, stores.NewID(), "nonsense"} {
@@ -82,7 +82,7 @@ func TestBookmark_NotPublic_NotFound(t *testing.T) {
 // notes are trimmed, kept if they are omitted, and have at most 2,000 characters.
 func TestBookmark_OtherUser_NotFound(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		saved, err := env.Bookmark(ctx, user, jobseeker.SaveJobInput{ListingID: env.newListing("Staff Nurse")})
 		require.NoError(t, err)
 		notes := " call Monday "
@@ -99,10 +99,14 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 			id   string
 			want error
 		}{
-			{seeker(), saved.ID, jobseeker.ErrBookmarkNotFound},
-			{user, stores.NewID(), jobseeker.ErrBookmarkNotFound},
-			{user, "nonsense", jobseeker.ErrBookmarkNotFound},
-			{auth.Actor{UserID: user.UserID, OrganizationID: stores.NewID()}, saved.ID, fault.ErrForbidden},
+			{by: newSeeker(), id: saved.ID, want: jobseeker.ErrBookmarkNotFound},
+			{by: user, id: stores.NewID(), want: jobseeker.ErrBookmarkNotFound},
+			{by: user, id: "nonsense", want: jobseeker.ErrBookmarkNotFound},
+			{
+				by:   auth.Actor{UserID: user.UserID, OrganizationID: stores.NewID()},
+				id:   saved.ID,
+				want: fault.ErrForbidden,
+			},
 		} {
 			_, err := env.MyBookmark(ctx, c.by, c.id)
 			require.ErrorIs(t, err, c.want)
@@ -111,7 +115,7 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 			_, err = env.RemoveBookmark(ctx, c.by, c.id)
 			require.ErrorIs(t, err, c.want)
 		}
-		none, err := env.MyBookmarks(ctx, seeker(), firstPage)
+		none, err := env.MyBookmarks(ctx, newSeeker(), firstPage)
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
 		_, err = env.MyBookmarks(ctx, auth.Actor{}, firstPage)
@@ -125,7 +129,7 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 // places of the limit.
 func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		require.NoError(t, env.store.Jobseeker.Tx.Do(ctx, func(ctx context.Context) error {
 			for range jobseeker.MaxBookmarks - 5 {
 				if err := env.store.Jobseeker.Bookmarks.Upsert(ctx, jobseeker.Bookmark{
@@ -179,7 +183,9 @@ func (env *testEnv) runPeriodic(kind string) {
 // closes within three days, once for each listing, even if it is removed and saved again.
 func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user, other := t.Context(), seeker(), seeker()
+		ctx := t.Context()
+		user := newSeeker()
+		other := newSeeker()
 		closingSoon := env.newListing("Staff\nNurse")
 		closingLate := env.newListing("Porter")
 		unpublishedID := env.newListing("Gone")

@@ -62,20 +62,26 @@ func TestDashboard_Guest_HasNewestListingsOnly(t *testing.T) {
 // and that dismissing a recommendation removes it from the list.
 func TestDashboard_Actions_AreLogged(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		listing := env.addOffer(offerTitled("Cook"))
 		last := func() jobseeker.Activity {
 			r, err := env.MyActivity(t.Context(), me, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
 			return r.Items[0]
 		}
-		require.NoError(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "view-recommendation", ListingID: listing}))
+		require.NoError(
+			t,
+			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "view-recommendation", ListingID: listing}),
+		)
 		require.Equal(t,
 			[]string{"dashboard", "view-recommendation", "On the dashboard: view-recommendation, Cook"},
 			[]string{last().Type, last().Action, last().Description})
 		_, titles := env.recommended(me)
 		require.Len(t, titles, 1)
-		require.NoError(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation", ListingID: listing}))
+		require.NoError(
+			t,
+			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation", ListingID: listing}),
+		)
 		require.Equal(t, "Dismissed Cook", last().Description)
 		_, titles = env.recommended(me)
 		require.Empty(t, titles)
@@ -83,7 +89,11 @@ func TestDashboard_Actions_AreLogged(t *testing.T) {
 		require.Equal(t, []string{"used", "Used the dashboard"}, []string{last().Action, last().Description})
 		err := env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation"})
 		require.Equal(t, "listingId", fault.Of(err).Fields[0].Name)
-		require.ErrorIs(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: strings.Repeat("a", 65)}), fault.ErrInvalid)
+		require.ErrorIs(
+			t,
+			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: strings.Repeat("a", 65)}),
+			fault.ErrInvalid,
+		)
 		require.ErrorIs(t,
 			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "x", ListingID: "nonsense"}),
 			jobseeker.ErrListingNotFound)
@@ -109,7 +119,7 @@ func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 			require.NoError(t, err)
 			return p
 		}
-		stranger := write(seeker(), jobseeker.PersonalizeInput{})
+		stranger := write(newSeeker(), jobseeker.PersonalizeInput{})
 		require.Equal(t, "3 jobs in healthcare for you", stranger.Headline)
 		require.Contains(t, stranger.Summary, "Tell us")
 		require.Len(t, stranger.Suggestions, 5)
@@ -137,7 +147,11 @@ func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 			},
 		)
 		require.Equal(t, "Be the first to hear of new Midwifery jobs near Leeds", input.Headline)
-		require.Equal(t, "You bring one year of experience to Midwifery. What you are after: Lead a team; Work less.", input.Summary)
+		require.Equal(
+			t,
+			"You bring one year of experience to Midwifery. What you are after: Lead a team; Work less.",
+			input.Summary,
+		)
 
 		long := strings.Repeat("x", 501)
 		for field, in := range map[string]jobseeker.PersonalizeInput{

@@ -33,24 +33,56 @@ func uploadInput(content string) jobseeker.UploadInput {
 // from the bytes, so that no HTML can be uploaded under another name.
 func TestDocument_Content_MustBeAFile(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		encodedPDF := base64.StdEncoding.EncodeToString([]byte(pdf))
 		for name, c := range map[string]struct {
 			sent, media, file string
 		}{
-			"text":                       {"I am a nurse.\r\n", jobseeker.PlainText, "I am a nurse.\r\n"},
-			"a word":                     {"nurse", jobseeker.PlainText, "nurse"},
-			"base64 of text":             {"SSBhbSBhIG51cnNl", jobseeker.PlainText, "SSBhbSBhIG51cnNl"},
-			"base64 of a PDF":            {encodedPDF, "application/pdf", pdf},
-			"in lines":                   {encodedPDF[:20] + "\r\n" + encodedPDF[20:] + "\n", "application/pdf", pdf},
-			"without padding":            {strings.TrimRight(encodedPDF, "="), "application/pdf", pdf},
-			"in the alphabet of links":   {base64.URLEncoding.EncodeToString([]byte(pdf)), "application/pdf", pdf},
-			"a data URI":                 {"data:application/pdf;base64," + encodedPDF, "application/pdf", pdf},
-			"a data URI that lies":       {"DATA:text/html;base64," + encodedPDF, "application/pdf", pdf},
-			"a data URI in percents":     {"data:,%25PDF-1.7%0A", "application/pdf", "%PDF-1.7\n"},
-			"a sentence":                 {"data: analysis, nursing", jobseeker.PlainText, "data: analysis, nursing"},
-			"a PDF that is not base64":   {pdf, jobseeker.PlainText, pdf},
-			"a text that looks like RTF": {`{\rtf1 hello}`, jobseeker.PlainText, `{\rtf1 hello}`},
+			"text": {
+				sent:  "I am a nurse.\r\n",
+				media: jobseeker.PlainText,
+				file:  "I am a nurse.\r\n",
+			},
+			"a word": {sent: "nurse", media: jobseeker.PlainText, file: "nurse"},
+			"base64 of text": {
+				sent:  "SSBhbSBhIG51cnNl",
+				media: jobseeker.PlainText,
+				file:  "SSBhbSBhIG51cnNl",
+			},
+			"base64 of a PDF": {sent: encodedPDF, media: "application/pdf", file: pdf},
+			"in lines": {
+				sent:  encodedPDF[:20] + "\r\n" + encodedPDF[20:] + "\n",
+				media: "application/pdf",
+				file:  pdf,
+			},
+			"without padding": {
+				sent:  strings.TrimRight(encodedPDF, "="),
+				media: "application/pdf",
+				file:  pdf,
+			},
+			"in the alphabet of links": {
+				sent:  base64.URLEncoding.EncodeToString([]byte(pdf)),
+				media: "application/pdf",
+				file:  pdf,
+			},
+			"a data URI": {
+				sent:  "data:application/pdf;base64," + encodedPDF,
+				media: "application/pdf",
+				file:  pdf,
+			},
+			"a data URI that lies": {
+				sent:  "DATA:text/html;base64," + encodedPDF,
+				media: "application/pdf",
+				file:  pdf,
+			},
+			"a data URI in percents": {sent: "data:,%25PDF-1.7%0A", media: "application/pdf", file: "%PDF-1.7\n"},
+			"a sentence": {
+				sent:  "data: analysis, nursing",
+				media: jobseeker.PlainText,
+				file:  "data: analysis, nursing",
+			},
+			"a PDF that is not base64":   {sent: pdf, media: jobseeker.PlainText, file: pdf},
+			"a text that looks like RTF": {sent: `{\rtf1 hello}`, media: jobseeker.PlainText, file: `{\rtf1 hello}`},
 		} {
 			doc, err := env.Upload(ctx, user, uploadInput(c.sent))
 			require.NoError(t, err, name)
@@ -87,22 +119,38 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 // extension of the detected type and no characters that file systems or headers interpret.
 func TestDocument_NoName_GetsOne(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		for _, c := range []struct {
 			in              jobseeker.UploadInput
 			title, download string
 		}{
-			{jobseeker.UploadInput{Type: "cv", Title: " Mine ", FileName: "x.txt"}, "Mine", "x.txt"},
-			{jobseeker.UploadInput{Type: "cv", FileName: `C:\fakepath\Lebenslauf 2026.pdf`}, "Lebenslauf 2026", "Lebenslauf 2026.txt"},
-			{jobseeker.UploadInput{Type: "cv", FileName: "../../etc/passwd"}, "passwd", "passwd.txt"},
-			{jobseeker.UploadInput{Type: "cv", FileName: "CV v1.2"}, "CV v1", "CV v1.2.txt"},
-			{jobseeker.UploadInput{Type: "cv", FileName: "cv.html"}, "cv", "cv.html.txt"},
-			{jobseeker.UploadInput{Type: "cv", FileName: "photo.JPEG"}, "photo", "photo.txt"},
-			{jobseeker.UploadInput{Type: "cv", FileName: ".pdf"}, "CV", "CV.txt"},
-			{jobseeker.UploadInput{Type: "cv", FileName: ".."}, ".", "CV"},
-			{jobseeker.UploadInput{Type: "cover-letter"}, "Cover letter", "Cover letter.txt"},
-			{jobseeker.UploadInput{Type: "certification", Title: "BLS/ALS: 2026"}, "BLS/ALS: 2026", "BLS-ALS- 2026.txt"},
-			{jobseeker.UploadInput{Type: "other"}, "Document", "Document.txt"},
+			{
+				in:       jobseeker.UploadInput{Type: "cv", Title: " Mine ", FileName: "x.txt"},
+				title:    "Mine",
+				download: "x.txt",
+			},
+			{
+				in:       jobseeker.UploadInput{Type: "cv", FileName: `C:\fakepath\Lebenslauf 2026.pdf`},
+				title:    "Lebenslauf 2026",
+				download: "Lebenslauf 2026.txt",
+			},
+			{
+				in:       jobseeker.UploadInput{Type: "cv", FileName: "../../etc/passwd"},
+				title:    "passwd",
+				download: "passwd.txt",
+			},
+			{in: jobseeker.UploadInput{Type: "cv", FileName: "CV v1.2"}, title: "CV v1", download: "CV v1.2.txt"},
+			{in: jobseeker.UploadInput{Type: "cv", FileName: "cv.html"}, title: "cv", download: "cv.html.txt"},
+			{in: jobseeker.UploadInput{Type: "cv", FileName: "photo.JPEG"}, title: "photo", download: "photo.txt"},
+			{in: jobseeker.UploadInput{Type: "cv", FileName: ".pdf"}, title: "CV", download: "CV.txt"},
+			{in: jobseeker.UploadInput{Type: "cv", FileName: ".."}, title: ".", download: "CV"},
+			{in: jobseeker.UploadInput{Type: "cover-letter"}, title: "Cover letter", download: "Cover letter.txt"},
+			{
+				in:       jobseeker.UploadInput{Type: "certification", Title: "BLS/ALS: 2026"},
+				title:    "BLS/ALS: 2026",
+				download: "BLS-ALS- 2026.txt",
+			},
+			{in: jobseeker.UploadInput{Type: "other"}, title: "Document", download: "Document.txt"},
 		} {
 			c.in.Content = "text"
 			doc, err := env.Upload(ctx, user, c.in)
@@ -131,7 +179,7 @@ func TestDocument_NoName_GetsOne(t *testing.T) {
 // upload, and that invalid changes are refused.
 func TestDocument_Update(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		doc, err := env.Upload(ctx, user, uploadInput("first"))
 		require.NoError(t, err)
 		env.clock.Advance(time.Hour)
@@ -165,7 +213,7 @@ func TestDocument_Update(t *testing.T) {
 // type, also after concurrent changes, and may have none.
 func TestDocument_Default_IsOnePerType(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		var ids []string
 		for _, kind := range []string{"cv", "cv", "cover-letter"} {
 			doc, err := env.Upload(ctx, user, jobseeker.UploadInput{Type: kind, Content: "x", IsDefault: true})
@@ -204,7 +252,7 @@ func TestDocument_Default_IsOnePerType(t *testing.T) {
 // TestDocument_OtherUser_NotFound checks that documents are private to their user.
 func TestDocument_OtherUser_NotFound(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		doc, err := env.Upload(ctx, user, uploadInput("x"))
 		require.NoError(t, err)
 		for _, c := range []struct {
@@ -212,10 +260,14 @@ func TestDocument_OtherUser_NotFound(t *testing.T) {
 			id   string
 			want error
 		}{
-			{seeker(), doc.ID, jobseeker.ErrDocumentNotFound},
-			{user, stores.NewID(), jobseeker.ErrDocumentNotFound},
-			{user, "nonsense", jobseeker.ErrDocumentNotFound},
-			{auth.Actor{UserID: user.UserID, OrganizationID: stores.NewID()}, doc.ID, fault.ErrForbidden},
+			{by: newSeeker(), id: doc.ID, want: jobseeker.ErrDocumentNotFound},
+			{by: user, id: stores.NewID(), want: jobseeker.ErrDocumentNotFound},
+			{by: user, id: "nonsense", want: jobseeker.ErrDocumentNotFound},
+			{
+				by:   auth.Actor{UserID: user.UserID, OrganizationID: stores.NewID()},
+				id:   doc.ID,
+				want: fault.ErrForbidden,
+			},
 		} {
 			_, _, err := env.MyDocument(ctx, c.by, c.id)
 			require.ErrorIs(t, err, c.want)
@@ -226,7 +278,7 @@ func TestDocument_OtherUser_NotFound(t *testing.T) {
 			_, err = env.DeleteDocument(ctx, c.by, c.id)
 			require.ErrorIs(t, err, c.want)
 		}
-		none, err := env.MyDocuments(ctx, seeker(), firstPage)
+		none, err := env.MyDocuments(ctx, newSeeker(), firstPage)
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
 		_, err = env.MyDocuments(ctx, auth.Actor{}, firstPage)
@@ -252,7 +304,7 @@ func TestDocument_OtherUser_NotFound(t *testing.T) {
 // maximum number of documents.
 func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		var refused atomic.Int32
 		var all sync.WaitGroup
 		for range jobseeker.MaxDocuments + 10 {
@@ -276,7 +328,7 @@ func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 // the stored documents is so large that five bytes are left.
 func TestDocument_StorageLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		doc, err := env.Upload(ctx, user, uploadInput("four"))
 		require.NoError(t, err)
 		big := jobseeker.Document{
@@ -322,7 +374,7 @@ func (env *testEnv) storeDocument(doc jobseeker.Document) {
 // deleted when its reservation expires.
 func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		env.fileStore.putErr = errors.New("disk full")
 		_, err := env.Upload(ctx, user, uploadInput("x"))
 		require.ErrorIs(t, err, fault.ErrUnavailable, "a failed write is reported as unavailable")
@@ -352,7 +404,7 @@ func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 // again after ten minutes.
 func TestDocument_FileNotRemoved_IsRetried(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		doc, err := env.Upload(ctx, user, uploadInput("x"))
 		require.NoError(t, err)
 		_, err = env.DeleteDocument(ctx, user, doc.ID)
@@ -376,7 +428,7 @@ func TestDocument_FileNotRemoved_IsRetried(t *testing.T) {
 // have no extension, can be read and deleted.
 func TestContent_FileWithoutExtension_Found(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		file := jobseeker.DocumentFile{ID: stores.NewID()} // stored by an earlier version
 		require.NoError(
 			t,
@@ -400,7 +452,7 @@ func TestContent_FileWithoutExtension_Found(t *testing.T) {
 // error of the server, and not as a document that does not exist.
 func TestDocument_FileMissing_IsAnInternalError(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		doc, err := env.Upload(ctx, user, uploadInput("x"))
 		require.NoError(t, err)
 		require.NoError(t, env.fileStore.Delete(ctx, "documents/"+doc.File.ID+".txt"))

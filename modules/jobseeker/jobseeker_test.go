@@ -1,379 +1,24 @@
 package jobseeker_test
 
 import (
-	"cmp"
-	"context"
-	"fmt"
-	"io"
-	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/locumhq/locum/adapters"
-	"github.com/locumhq/locum/adapters/filestore"
-	"github.com/locumhq/locum/adapters/filetypes"
-	"github.com/locumhq/locum/adapters/locallimit"
-	"github.com/locumhq/locum/adapters/mailboxes"
 	"github.com/locumhq/locum/core/auth"
-	"github.com/locumhq/locum/core/clock"
 	"github.com/locumhq/locum/core/event"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/files"
-	"github.com/locumhq/locum/core/mail"
 	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/jobseeker"
-	"github.com/locumhq/locum/test/kit"
 	"github.com/locumhq/locum/test/kit/stores"
 )
-
-// testEnv runs the module on a real database. It implements the ports that other modules
-// provide, with the data in its fields.
-type testEnv struct {
-	*jobseeker.Service
-	t     testing.TB
-	clock *kit.Clock
-	store adapters.Storage
-	tasks kit.Work
-
-	// Listings, by id.
-	titles      map[string]string
-	postedAt    map[string]time.Time
-	closesAt    map[string]time.Time
-	unpublished map[string]bool // listings that are no longer public
-	offers      []offer         // the listings that Suggest returns
-	// suggestCalls is the number of calls of Suggest.
-	suggestCalls int
-	// applied contains the listings that each user has applied for, the latest last.
-	applied map[string][]string
-
-	// Accounts, by user id.
-	names               map[string]string
-	withoutEmailAddress map[string]bool
-	pendingEmails       map[string]string // requested new addresses
-	emailErr            error             // the result of ChangeEmail
-
-	sent    []mail.Message
-	mailErr error // the result of Send
-	// fileStore counts the stored files and can be made to fail.
-	fileStore *failingStore
-	// resolvedCount is the number of queries that Resolve has corrected. With hasNoIndex,
-	// Resolve behaves as without a search index.
-	resolvedCount atomic.Int64
-	hasNoIndex    bool
-}
-
-// failingStore is a file store that can be made to fail.
-type failingStore struct {
-	files.Store
-	mu                sync.Mutex
-	keys              map[string]bool
-	putErr, deleteErr error
-}
-
-// Put implements files.Store.
-func (f *failingStore) Put(ctx context.Context, key string, write func(io.Writer) error) error {
-	if f.putErr != nil {
-		return f.putErr
-	}
-	f.mu.Lock()
-	f.keys[key] = true
-	f.mu.Unlock()
-	return f.Store.Put(ctx, key, write)
-}
-
-// Delete implements files.Store.
-func (f *failingStore) Delete(ctx context.Context, key string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.deleteErr != nil {
-		return f.deleteErr
-	}
-	delete(f.keys, key)
-	return f.Store.Delete(ctx, key)
-}
-
-// count returns the number of stored files.
-func (f *failingStore) count() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.keys)
-}
-
-// Rename implements jobseeker.Accounts.
-func (env *testEnv) Rename(_ context.Context, userID, name string) error {
-	env.names[userID] = name
-	return nil
-}
-
-// ChangeEmail implements jobseeker.Accounts.
-func (env *testEnv) ChangeEmail(_ context.Context, by auth.Actor, email string) error {
-	env.pendingEmails[by.UserID] = email
-	return env.emailErr
-}
-
-// PendingEmail implements jobseeker.Accounts.
-func (env *testEnv) PendingEmail(_ context.Context, userID string) (string, error) {
-	return env.pendingEmails[userID], nil
-}
-
-// Public implements jobseeker.Listings.
-func (env *testEnv) Public(_ context.Context, ids []string) (out []jobseeker.Posting, _ error) {
-	for _, id := range ids {
-		if !env.unpublished[id] && env.titles[id] != "" {
-			out = append(
-				out,
-				jobseeker.Posting{ID: id, Title: env.titles[id], Company: "St Brigid's", Location: "Leeds", PostedAt: env.postedAt[id]},
-			)
-		}
-	}
-	return out, nil
-}
-
-// Resolve implements jobseeker.Listings. It corrects one misspelt word.
-func (env *testEnv) Resolve(_ context.Context, text string) (string, error) {
-	if env.hasNoIndex {
-		return "", nil
-	}
-	env.resolvedCount.Add(1)
-	return strings.ReplaceAll(text, "Nusre", "Nurse"), nil
-}
-
-// Gather implements jobseeker.Listings.
-func (env *testEnv) Gather(ctx context.Context, ids []string) (jobseeker.Gathered, error) {
-	public, err := env.Public(ctx, ids)
-	return matchingByTitle(public), err
-}
-
-// matchingByTitle matches a listing if its title contains the query. The tests of package
-// listings cover the real matching.
-type matchingByTitle []jobseeker.Posting
-
-// Postings implements jobseeker.Gathered.
-func (g matchingByTitle) Postings() []jobseeker.Posting { return g }
-
-// Matching implements jobseeker.Gathered.
-func (g matchingByTitle) Matching(_ context.Context, t jobseeker.Terms) (out []int, _ error) {
-	for i, p := range g {
-		if strings.Contains(p.Title, t.Query) {
-			out = append(out, i)
-		}
-	}
-	return out, nil
-}
-
-// ByIDs implements jobseeker.People.
-func (env *testEnv) ByIDs(_ context.Context, ids []string) (map[string]jobseeker.Person, error) {
-	out := map[string]jobseeker.Person{}
-	for _, id := range ids {
-		if !env.withoutEmailAddress[id] {
-			out[id] = jobseeker.Person{Name: cmp.Or(env.names[id], "Niamh"), Email: id + "@example.org"}
-		}
-	}
-	return out, nil
-}
-
-// Send implements mail.Mailer.
-func (env *testEnv) Send(_ context.Context, m mail.Message) error {
-	if env.mailErr != nil {
-		return env.mailErr
-	}
-	env.sent = append(env.sent, m)
-	return nil
-}
-
-// Seal implements auth.Sealer.
-func (env *testEnv) Seal(p auth.Purpose, subject string, until time.Time) (string, error) {
-	return fmt.Sprintf("%s.%s.%d", p, subject, until.Unix()), nil
-}
-
-// Unseal implements auth.Sealer.
-func (env *testEnv) Unseal(p auth.Purpose, token string) (string, error) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 || parts[0] != string(p) {
-		return "", fault.ErrUnauthorized
-	}
-	return parts[1], nil
-}
-
-// Briefs implements jobseeker.Listings.
-func (env *testEnv) Briefs(_ context.Context, ids []string) (map[string]jobseeker.Brief, error) {
-	out := map[string]jobseeker.Brief{}
-	for _, id := range ids {
-		if t, ok := env.titles[id]; ok {
-			out[id] = jobseeker.Brief{Title: t, Company: "St Brigid's", Location: "Leeds", Public: !env.unpublished[id]}
-		}
-	}
-	return out, nil
-}
-
-// ClosingBetween implements jobseeker.Listings.
-func (env *testEnv) ClosingBetween(_ context.Context, from jobseeker.Closing, until time.Time, n int) (out []jobseeker.Closing, _ error) {
-	for id, at := range env.closesAt {
-		if !env.unpublished[id] && !at.After(until) && (at.After(from.At) || at.Equal(from.At) && id > from.ID && from.ID != "") {
-			out = append(out, jobseeker.Closing{At: at, ID: id, Title: env.titles[id]})
-		}
-	}
-	slices.SortFunc(out, func(a, b jobseeker.Closing) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
-	return out[:min(n, len(out))], nil
-}
-
-// openStorage opens a database for a test.
-type openStorage = func(testing.TB, clock.Clock) adapters.Storage
-
-// newTestEnv returns a testEnv on the storage that the function opens.
-func newTestEnv(t testing.TB, on openStorage) *testEnv {
-	t.Helper()
-	env := &testEnv{
-		t:                   t,
-		clock:               kit.NewClock(),
-		titles:              map[string]string{},
-		postedAt:            map[string]time.Time{},
-		closesAt:            map[string]time.Time{},
-		unpublished:         map[string]bool{},
-		applied:             map[string][]string{},
-		names:               map[string]string{},
-		withoutEmailAddress: map[string]bool{},
-		pendingEmails:       map[string]string{},
-	}
-	env.store = on(t, env.clock)
-	store, err := filestore.Open(t.TempDir())
-	require.NoError(t, err)
-	env.fileStore = &failingStore{Store: store, keys: map[string]bool{}}
-	storage := env.store.Jobseeker
-	shared := &jobseeker.Shared{
-		Tx:            storage.Tx,
-		Clock:         env.clock,
-		NewID:         stores.NewID,
-		Tasks:         storage.Tasks,
-		Profiles:      storage.Profiles,
-		Notifications: storage.Notifications,
-		Activities:    storage.Activities,
-		Listings:      env,
-	}
-	documents := &jobseeker.DocumentService{
-		Shared:        shared,
-		Documents:     storage.Documents,
-		DocumentFiles: storage.DocumentFiles,
-		FileTypes:     filetypes.Documents{},
-		Files:         env.fileStore,
-	}
-	bookmarks := &jobseeker.BookmarkService{Shared: shared, Bookmarks: storage.Bookmarks}
-	profiles := &jobseeker.ProfileService{Shared: shared, Accounts: env, People: env}
-	env.Service = &jobseeker.Service{
-		Shared:              shared,
-		NotificationService: &jobseeker.NotificationService{Shared: shared},
-		DocumentService:     documents,
-		BookmarkService:     bookmarks,
-		ProfileService:      profiles,
-		SearchService: &jobseeker.SearchService{
-			Shared:      shared,
-			Account:     profiles,
-			Searches:    storage.Searches,
-			AlertQueue:  storage.AlertQueue,
-			Matches:     storage.Matches,
-			Subscribers: storage.Subscribers,
-			Mailboxes:   mailboxes.Keys{},
-			Limiter:     locallimit.New(env.clock),
-			Mailer:      env,
-			Sealer:      env,
-			PublicURL:   "https://jobs.example.org",
-		},
-		OnboardingService: &jobseeker.OnboardingService{
-			Shared:      shared,
-			Onboardings: storage.Onboardings,
-			Documents:   documents,
-			Searches:    storage.Searches,
-			Applied:     env,
-		},
-		DashboardService: &jobseeker.DashboardService{
-			Shared:     shared,
-			Documents:  documents,
-			Saved:      bookmarks,
-			Searches:   storage.Searches,
-			Applied:    env,
-			Dismissals: storage.Dismissals,
-			Plans:      env,
-		},
-		Retention:    storage.Retention,
-		PersonalData: storage.PersonalData,
-	}
-	env.tasks = kit.NewWork(t, env.store, env.clock, []event.Subscription{
-		event.OnID("test.submitted", env.OnApplicationSubmitted),
-		event.OnID("test.changed", env.OnApplicationStatusChanged),
-		event.OnID("test.changed-again", env.OnApplicationStatusChanged),
-		event.OnID("test.interview", env.OnInterviewChanged),
-		event.OnID("test.contacted", env.OnApplicantContacted),
-		event.On("test.created", env.OnJobCreated),
-	}, env.Handlers()...)
-	return env
-}
-
-// onEachStorage runs the test on every database.
-func onEachStorage(t *testing.T, test func(t *testing.T, env *testEnv)) {
-	t.Parallel()
-	stores.Each(t, func(t *testing.T, on openStorage) { test(t, newTestEnv(t, on)) })
-}
-
-// seeker returns a new jobseeker.
-func seeker() auth.Actor {
-	return auth.Actor{UserID: stores.NewID(), Role: auth.Jobseeker, Seeker: true}
-}
-
-// newListing creates a listing and returns its id.
-func (env *testEnv) newListing(title string) string {
-	id := stores.NewID()
-	env.titles[id], env.postedAt[id] = title, env.clock.Now()
-	return id
-}
-
-// recordAndHandle records the events and runs all resulting work.
-func (env *testEnv) recordAndHandle(events ...event.Event) {
-	env.t.Helper()
-	require.NoError(
-		env.t,
-		env.store.Jobseeker.Tx.Do(
-			env.t.Context(),
-			func(ctx context.Context) error { return env.store.Jobseeker.Events.Record(ctx, events...) },
-		),
-	)
-	env.tasks.All(env.t)
-}
-
-// all is a page that contains all items of a test.
-var all = page.Request{Number: 1, Size: 100}
-
-// notificationTexts returns the user's notifications, newest first.
-func (env *testEnv) notificationTexts(user auth.Actor) (out []string) {
-	env.t.Helper()
-	r, err := env.MyNotifications(env.t.Context(), user, all)
-	require.NoError(env.t, err)
-	for _, n := range r.Items {
-		out = append(out, string(n.Type)+": "+n.Message)
-	}
-	return out
-}
-
-// activityTexts returns the user's activity log, newest first.
-func (env *testEnv) activityTexts(user auth.Actor) (out []string) {
-	env.t.Helper()
-	r, err := env.MyActivity(env.t.Context(), user, all)
-	require.NoError(env.t, err)
-	for _, a := range r.Items {
-		out = append(out, a.Type+" "+a.Action+": "+a.Description)
-	}
-	return out
-}
 
 // TestNotifications_Decision_SentOnce checks that a decision of the employer creates one
 // notification and one entry in the activity log, although its event is handled twice.
 func TestNotifications_Decision_SentOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user, listing := seeker(), env.newListing("Staff Nurse")
+		user, listing := newSeeker(), env.newListing("Staff Nurse")
 		changed := func(to string) event.Event {
 			env.clock.Advance(time.Minute)
 			return event.ApplicationStatusChanged{
@@ -408,7 +53,7 @@ func TestNotifications_Decision_SentOnce(t *testing.T) {
 			"application status-changed: Your application for Staff Nurse is under review",
 			"application applied: Applied for Staff Nurse",
 		}, env.activityTexts(user))
-		require.Empty(t, env.notificationTexts(seeker()))
+		require.Empty(t, env.notificationTexts(newSeeker()))
 	})
 }
 
@@ -416,7 +61,7 @@ func TestNotifications_Decision_SentOnce(t *testing.T) {
 // activity log only.
 func TestNotifications_OwnWithdrawal_NotSent(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user := seeker()
+		user := newSeeker()
 		env.recordAndHandle(
 			event.ApplicationStatusChanged{
 				ApplicationID:  stores.NewID(),
@@ -437,7 +82,7 @@ func TestNotifications_OwnWithdrawal_NotSent(t *testing.T) {
 // are in UTC, and about a message for a listing that does not exist any more.
 func TestNotifications_InterviewsAndMessages_Sent(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user, listing := seeker(), env.newListing("Paramedic")
+		user, listing := newSeeker(), env.newListing("Paramedic")
 		at := time.Date(2026, 4, 1, 9, 5, 0, 0, time.FixedZone("BST", 3600))
 		for _, change := range []string{"scheduled", "moved", "cancelled"} {
 			env.recordAndHandle(
@@ -451,7 +96,9 @@ func TestNotifications_InterviewsAndMessages_Sent(t *testing.T) {
 				},
 			)
 		}
-		env.recordAndHandle(event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: stores.NewID(), CandidateID: user.UserID})
+		env.recordAndHandle(
+			event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: stores.NewID(), CandidateID: user.UserID},
+		)
 		require.Equal(t, []string{
 			"message: The employer sent you a message about your application for a listing that is gone",
 			"interview: Your interview for Paramedic on Wednesday 1 April 2026, 08:05 UTC has been cancelled",
@@ -466,9 +113,13 @@ func TestNotifications_InterviewsAndMessages_Sent(t *testing.T) {
 // its user only.
 func TestNotifications_OtherUser_NotFound(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user, stranger := t.Context(), seeker(), seeker()
-		env.recordAndHandle(event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: env.newListing("GP"), CandidateID: user.UserID})
-		r, err := env.MyNotifications(ctx, user, all)
+		ctx := t.Context()
+		user := newSeeker()
+		stranger := newSeeker()
+		env.recordAndHandle(
+			event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: env.newListing("GP"), CandidateID: user.UserID},
+		)
+		r, err := env.MyNotifications(ctx, user, firstPage)
 		require.NoError(t, err)
 		id, yes := r.Items[0].ID, true
 		require.False(t, r.Items[0].Read)
@@ -482,9 +133,9 @@ func TestNotifications_OtherUser_NotFound(t *testing.T) {
 		require.ErrorIs(t, env.DeleteNotification(ctx, auth.Actor{}, id), fault.ErrUnauthorized)
 		require.NoError(t, env.DeleteNotification(ctx, user, id))
 		require.Empty(t, env.notificationTexts(user))
-		_, err = env.MyNotifications(ctx, auth.Actor{}, all)
+		_, err = env.MyNotifications(ctx, auth.Actor{}, firstPage)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
-		_, err = env.MyActivity(ctx, auth.Actor{}, all)
+		_, err = env.MyActivity(ctx, auth.Actor{}, firstPage)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 		for _, list := range []func() error{
 			func() error {
@@ -505,7 +156,7 @@ func TestNotifications_OtherUser_NotFound(t *testing.T) {
 // after 180 days.
 func TestNotifications_AfterHalfAYear_Deleted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		user := seeker()
+		user := newSeeker()
 		changeStatus := func() {
 			env.recordAndHandle(
 				event.ApplicationStatusChanged{

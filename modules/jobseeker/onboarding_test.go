@@ -48,7 +48,7 @@ var guest auth.Actor
 // view, and that completing it replaces an earlier skip.
 func TestOnboarding_RepeatedStep_KeepsFirstTime(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		me, began := seeker(), env.clock.Now()
+		me, began := newSeeker(), env.clock.Now()
 		env.onboard(me, "", trackStep("documents", "viewed"))
 		env.clock.Advance(time.Hour)
 		env.onboard(me, "", trackStep("documents", "viewed"))
@@ -72,7 +72,7 @@ func TestOnboarding_RepeatedStep_KeepsFirstTime(t *testing.T) {
 // skipped.
 func TestOnboarding_ProfileFields_CompleteSteps(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		_, statuses := env.onboardingState(me, "")
 		require.Equal(t, jobseeker.StepPending, statuses["profile"])
 		specialty, place := "Intensive care", "Leeds"
@@ -93,7 +93,7 @@ func TestOnboarding_ProfileFields_CompleteSteps(t *testing.T) {
 // application complete their steps.
 func TestOnboarding_Actions_CompleteSteps(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		_, err := env.SaveSearch(t.Context(), me, jobseeker.SaveSearchInput{Query: "nurse"})
 		require.NoError(t, err)
 		_, err = env.Upload(t.Context(), me, jobseeker.UploadInput{Type: "cv", Content: "Nurse since 2012."})
@@ -156,7 +156,7 @@ func TestOnboarding_GuestPreferences_NewAccountsOnly(t *testing.T) {
 		} {
 			secret := env.onboard(guest, "", input)
 			env.onboard(guest, secret, trackStep("documents", "completed"))
-			me := seeker()
+			me := newSeeker()
 			use(me, secret)
 			_, steps := env.onboardingState(me, "")
 			require.Equal(t, jobseeker.StepCompleted, steps["documents"], name)
@@ -173,9 +173,13 @@ func TestOnboarding_GuestPreferences_NewAccountsOnly(t *testing.T) {
 // days after the last change, and that the data of a user stays.
 func TestOnboarding_GuestAfterNinetyDays_Deleted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		env.onboard(me, "", trackStep("documents", "viewed"))
-		secret := env.onboard(guest, "", jobseeker.OnboardingInput{Action: "capture_email", Email: "zoe@example.org", Source: "apply"})
+		secret := env.onboard(
+			guest,
+			"",
+			jobseeker.OnboardingInput{Action: "capture_email", Email: "zoe@example.org", Source: "apply"},
+		)
 		const day = 24 * time.Hour
 		env.clock.Advance(60 * day)
 		require.Equal(t, secret, env.onboard(guest, secret, trackStep("profile", "viewed")))
@@ -207,7 +211,7 @@ func (env *testEnv) runRetention() {
 // be delivered twice, deletes its onboarding only.
 func TestOnboarding_AccountDeleted_Deleted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		me, other := seeker(), seeker()
+		me, other := newSeeker(), newSeeker()
 		env.onboard(me, "", trackStep("documents", "viewed"))
 		env.onboard(other, "", trackStep("documents", "viewed"))
 		for range 2 {
@@ -238,7 +242,7 @@ func TestOnboarding_ForeignGuestSecret_NotUsed(t *testing.T) {
 // account.
 func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		me, other := seeker(), seeker()
+		me, other := newSeeker(), newSeeker()
 		began := env.clock.Now()
 		secret := env.onboard(guest, "", trackStep("documents", "viewed"))
 		for _, in := range []jobseeker.OnboardingInput{
@@ -288,7 +292,7 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 // six steps of the service, and that a merge does not exceed the limit.
 func TestOnboarding_TooManySteps_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		me := seeker()
+		me := newSeeker()
 		for i := range 50 {
 			env.onboard(me, "", trackStep(fmt.Sprint("step ", i), "viewed"))
 		}

@@ -21,7 +21,7 @@ import (
 // location.
 func TestProfile_OmittedFields_AreKept(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		env.names[user.UserID] = "Niamh Byrne"
 		got, err := env.MyProfile(ctx, user)
 		require.NoError(t, err)
@@ -94,17 +94,37 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 // account. They are stored separately only to know where a name with several words is divided.
 func TestProfile_Name_IsTheAccounts(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		env.names[user.UserID] = "Niamh Byrne"
 		for _, c := range []struct {
 			in                jobseeker.ProfileInput
 			name, first, last string
 		}{
-			{jobseeker.ProfileInput{LastName: new("O'Brien ")}, "Niamh O'Brien", "Niamh", "O'Brien"},
-			{jobseeker.ProfileInput{FirstName: new("Mary Jane")}, "Mary Jane O'Brien", "Mary Jane", "O'Brien"},
-			{jobseeker.ProfileInput{Bio: new("Nurse")}, "Mary Jane O'Brien", "Mary Jane", "O'Brien"},
-			{jobseeker.ProfileInput{Name: new("Zoë van Dyk")}, "Zoë van Dyk", "Zoë", "van Dyk"},
-			{jobseeker.ProfileInput{LastName: new("")}, "Zoë", "Zoë", ""},
+			{
+				in:    jobseeker.ProfileInput{LastName: new("O'Brien ")},
+				name:  "Niamh O'Brien",
+				first: "Niamh",
+				last:  "O'Brien",
+			},
+			{
+				in:    jobseeker.ProfileInput{FirstName: new("Mary Jane")},
+				name:  "Mary Jane O'Brien",
+				first: "Mary Jane",
+				last:  "O'Brien",
+			},
+			{
+				in:    jobseeker.ProfileInput{Bio: new("Nurse")},
+				name:  "Mary Jane O'Brien",
+				first: "Mary Jane",
+				last:  "O'Brien",
+			},
+			{
+				in:    jobseeker.ProfileInput{Name: new("Zoë van Dyk")},
+				name:  "Zoë van Dyk",
+				first: "Zoë",
+				last:  "van Dyk",
+			},
+			{in: jobseeker.ProfileInput{LastName: new("")}, name: "Zoë", first: "Zoë", last: ""},
 		} {
 			got, err := env.UpdateProfile(ctx, user, c.in)
 			require.NoError(t, err)
@@ -123,7 +143,7 @@ func TestProfile_Name_IsTheAccounts(t *testing.T) {
 // confirmed, and that a refused address refuses the whole request.
 func TestProfile_Email_NeedsConfirmation(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		got, err := env.UpdateProfile(ctx, user, jobseeker.ProfileInput{Email: new("new@example.org"), Bio: new("Nurse")})
 		require.NoError(t, err)
 		require.Equal(t, "new@example.org", env.pendingEmails[user.UserID])
@@ -144,7 +164,7 @@ func TestProfile_Email_NeedsConfirmation(t *testing.T) {
 // minimum.
 func TestProfile_InvalidInput_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		long := func(n int) *string { return new(strings.Repeat("é", n)) }
 		_, err := env.UpdateProfile(ctx, user, jobseeker.ProfileInput{SalaryMin: new(100.0), FirstName: long(100)})
 		require.NoError(t, err)

@@ -102,7 +102,7 @@ func offerTitled(title string) offer {
 // profile creates a jobseeker with the given profile.
 func (env *testEnv) profile(in jobseeker.ProfileInput) auth.Actor {
 	env.t.Helper()
-	me := seeker()
+	me := newSeeker()
 	_, err := env.UpdateProfile(env.t.Context(), me, in)
 	require.NoError(env.t, err)
 	return me
@@ -141,82 +141,82 @@ func TestRecommendations_EachSignal_Counts(t *testing.T) {
 			reason    string
 		}{
 			"the role in the title": {
-				jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse (A&E)")},
-				offerTitled("Senior Staff Nurse"),
-				offerTitled("Cook"),
-				"Fits your role",
+				profile: jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse (A&E)")},
+				good:    offerTitled("Senior Staff Nurse"),
+				bad:     offerTitled("Cook"),
+				reason:  "Fits your role",
 			},
 			"the title before the text": {
-				jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")},
-				offerTitled("Staff Nurse"),
-				with(func(o *offer) { o.text = "assists a staff nurse" }),
-				"Fits your role",
+				profile: jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")},
+				good:    offerTitled("Staff Nurse"),
+				bad:     with(func(o *offer) { o.text = "assists a staff nurse" }),
+				reason:  "Fits your role",
 			},
 			"the kind of work": {
-				jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")},
-				offerTitled("Theatre Nurse"),
-				offerTitled("Cook"),
-				"Fits your role",
+				profile: jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")},
+				good:    offerTitled("Theatre Nurse"),
+				bad:     offerTitled("Cook"),
+				reason:  "Fits your role",
 			},
 			"the specialty": {
-				jobseeker.ProfileInput{Specialty: ptr("Critical care")},
-				with(func(o *offer) { o.specialty = "Critical care" }),
-				offerTitled("Cook"),
-				"In your specialty",
+				profile: jobseeker.ProfileInput{Specialty: ptr("Critical care")},
+				good:    with(func(o *offer) { o.specialty = "Critical care" }),
+				bad:     offerTitled("Cook"),
+				reason:  "In your specialty",
 			},
 			"the filing before the text": {
-				jobseeker.ProfileInput{Specialty: ptr("Renal")},
-				with(func(o *offer) { o.specialty = "Renal" }),
-				with(func(o *offer) { o.text = "renal ward" }),
-				"In your specialty",
+				profile: jobseeker.ProfileInput{Specialty: ptr("Renal")},
+				good:    with(func(o *offer) { o.specialty = "Renal" }),
+				bad:     with(func(o *offer) { o.text = "renal ward" }),
+				reason:  "In your specialty",
 			},
 			"the radius": {
-				jobseeker.ProfileInput{PreferredLocation: ptr("Leeds"), LocationRadius: ptr(20.0)},
-				with(func(o *offer) { o.Miles = ptr(20.0) }),
-				with(func(o *offer) { o.Miles = ptr(21.0) }),
-				"20 miles from Leeds",
+				profile: jobseeker.ProfileInput{PreferredLocation: ptr("Leeds"), LocationRadius: ptr(20.0)},
+				good:    with(func(o *offer) { o.Miles = ptr(20.0) }),
+				bad:     with(func(o *offer) { o.Miles = ptr(21.0) }),
+				reason:  "20 miles from Leeds",
 			},
 			"the shorter distance": {
-				jobseeker.ProfileInput{Location: ptr("Leeds")},
-				with(func(o *offer) { o.Miles = ptr(15.0) }),
-				with(func(o *offer) { o.Miles = ptr(29.0) }),
-				"15 miles from Leeds",
+				profile: jobseeker.ProfileInput{Location: ptr("Leeds")},
+				good:    with(func(o *offer) { o.Miles = ptr(15.0) }),
+				bad:     with(func(o *offer) { o.Miles = ptr(29.0) }),
+				reason:  "15 miles from Leeds",
 			},
 			"remote": {
-				jobseeker.ProfileInput{Location: ptr("Leeds")},
-				with(func(o *offer) { o.Remote = true }),
-				with(func(o *offer) { o.Miles = ptr(300.0) }),
-				"Remote",
+				profile: jobseeker.ProfileInput{Location: ptr("Leeds")},
+				good:    with(func(o *offer) { o.Remote = true }),
+				bad:     with(func(o *offer) { o.Miles = ptr(300.0) }),
+				reason:  "Remote",
 			},
 			"a place that is on no map": {
-				jobseeker.ProfileInput{Location: ptr("Ward 7")},
-				with(func(o *offer) { o.Location = "Ward 7" }),
-				with(func(o *offer) { o.Location = "Ward 8" }),
-				"In Ward 7",
+				profile: jobseeker.ProfileInput{Location: ptr("Ward 7")},
+				good:    with(func(o *offer) { o.Location = "Ward 7" }),
+				bad:     with(func(o *offer) { o.Location = "Ward 8" }),
+				reason:  "In Ward 7",
 			},
 			"the contract": {
-				jobseeker.ProfileInput{EmploymentTypes: &[]string{"permanent"}},
-				with(func(o *offer) { o.ContractType = "permanent" }),
-				with(func(o *offer) { o.ContractType = "temporary" }),
-				"Is permanent",
+				profile: jobseeker.ProfileInput{EmploymentTypes: &[]string{"permanent"}},
+				good:    with(func(o *offer) { o.ContractType = "permanent" }),
+				bad:     with(func(o *offer) { o.ContractType = "temporary" }),
+				reason:  "Is permanent",
 			},
 			"the hours": {
-				jobseeker.ProfileInput{EmploymentTypes: &[]string{"bank"}},
-				with(func(o *offer) { o.ContractType, o.EmploymentType = "temporary", "bank" }),
-				offerTitled("Cook"),
-				"Is bank",
+				profile: jobseeker.ProfileInput{EmploymentTypes: &[]string{"bank"}},
+				good:    with(func(o *offer) { o.ContractType, o.EmploymentType = "temporary", "bank" }),
+				bad:     offerTitled("Cook"),
+				reason:  "Is bank",
 			},
 			"the pay": {
-				jobseeker.ProfileInput{SalaryMin: ptr(40000.0)},
-				with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(35000.0), ptr(41000.0) }),
-				with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(35000.0), ptr(39000.0) }),
-				"Pays what you expect",
+				profile: jobseeker.ProfileInput{SalaryMin: ptr(40000.0)},
+				good:    with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(35000.0), ptr(41000.0) }),
+				bad:     with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(35000.0), ptr(39000.0) }),
+				reason:  "Pays what you expect",
 			},
 			"no pay before low pay": {
-				jobseeker.ProfileInput{SalaryMin: ptr(40000.0)},
-				offerTitled("Cook"),
-				with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(1.0), ptr(2.0) }),
-				"New",
+				profile: jobseeker.ProfileInput{SalaryMin: ptr(40000.0)},
+				good:    offerTitled("Cook"),
+				bad:     with(func(o *offer) { o.PayLowest, o.PayHighest = ptr(1.0), ptr(2.0) }),
+				reason:  "New",
 			},
 		} {
 			env.offers = nil
@@ -236,11 +236,11 @@ func TestRecommendations_NoSignals_NewestFirst(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		env.addOffer(offerTitled("A"))
 		env.addOffer(offerTitled("B"))
-		all, titles := env.recommended(seeker())
+		all, titles := env.recommended(newSeeker())
 		require.Equal(t, []string{"A", "B"}, titles)
 		require.Equal(t, 100, all[0].Score)
 		env.clock.Advance(40 * 24 * time.Hour)
-		all, _ = env.recommended(seeker())
+		all, _ = env.recommended(newSeeker())
 		require.Zero(t, all[0].Score)
 		require.Empty(t, all[0].Reasons)
 	})
@@ -251,7 +251,11 @@ func TestRecommendations_NoSignals_NewestFirst(t *testing.T) {
 func TestRecommendations_AllSignalsMatch_ScoreIs100(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		best := offerTitled("Staff Nurse")
-		best.specialty, best.Miles, best.ContractType, best.PayLowest, best.PayHighest = "Renal", ptr(1.0), "permanent", ptr(39000.0), ptr(45000.0)
+		best.specialty = "Renal"
+		best.Miles = ptr(1.0)
+		best.ContractType = "permanent"
+		best.PayLowest = ptr(39000.0)
+		best.PayHighest = ptr(45000.0)
 		env.addOffer(best)
 		half := offerTitled("Theatre Nurse")
 		half.text = "renal"
@@ -289,7 +293,7 @@ func TestRecommendations_Behaviour_IsASignal(t *testing.T) {
 		env.addOffer(offerTitled("Midwife"))
 		env.addOffer(offerTitled("Lead Paramedic"))
 		env.addOffer(offerTitled("Radiographer"))
-		me := seeker()
+		me := newSeeker()
 		_, err := env.Bookmark(t.Context(), me, jobseeker.SaveJobInput{ListingID: savedID})
 		require.NoError(t, err)
 		env.applied[me.UserID] = []string{appliedFor}
@@ -300,7 +304,7 @@ func TestRecommendations_Behaviour_IsASignal(t *testing.T) {
 			"saved listings and applications are excluded")
 		require.Contains(t, all[0].Reasons, "Like jobs that you kept or applied for")
 		require.Contains(t, all[2].Reasons, "Matches a search that you saved")
-		_, titles = env.recommended(seeker())
+		_, titles = env.recommended(newSeeker())
 		require.Len(t, titles, 6, "another user sees all of them")
 	})
 }
@@ -309,7 +313,7 @@ func TestRecommendations_Behaviour_IsASignal(t *testing.T) {
 // its user only, and ends with the account.
 func TestRecommendations_DismissedOrNotPublic_Omitted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		me, other := seeker(), seeker()
+		me, other := newSeeker(), newSeeker()
 		first, second := env.addOffer(offerTitled("A")), env.addOffer(offerTitled("B"))
 		env.addOffer(offerTitled("C"))
 		require.NoError(t, env.Dismiss(t.Context(), me, strings.ToUpper(first)))

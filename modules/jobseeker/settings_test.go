@@ -16,7 +16,7 @@ import (
 // user gets a number once.
 func TestSettings_EqualProfile(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		env.saveSearch(user, "Nurse", false)
 		saved, err := env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: env.newListing("Porter")})
 		require.NoError(t, err)
@@ -26,7 +26,10 @@ func TestSettings_EqualProfile(t *testing.T) {
 		got, err := env.MySettings(ctx, user)
 		require.NoError(t, err)
 		want := jobseeker.NewProfile(user.UserID)
-		want.EmailNotifications, want.JobAlerts, want.ShowProfile, want.Number = false, false, true, 1
+		want.EmailNotifications = false
+		want.JobAlerts = false
+		want.ShowProfile = true
+		want.Number = 1
 		require.Equal(t, want, got.Profile)
 		require.Equal(t, []jobseeker.SavedJob{saved}, got.Saved)
 		require.Len(t, got.Searches, 1)
@@ -34,7 +37,7 @@ func TestSettings_EqualProfile(t *testing.T) {
 		again, err := env.MySettings(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, got, again)
-		other, err := env.MySettings(ctx, seeker())
+		other, err := env.MySettings(ctx, newSeeker())
 		require.NoError(t, err)
 		require.EqualValues(t, 2, other.Number)
 		require.True(t, other.EmailNotifications)
@@ -53,7 +56,7 @@ func TestSettings_EqualProfile(t *testing.T) {
 // with a CV: the other nine fields and a document of another type make 90 percent.
 func TestAnalytics_CountsOwnRows(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user := t.Context(), seeker()
+		ctx, user := t.Context(), newSeeker()
 		got, err := env.MyAnalytics(ctx, user)
 		require.NoError(t, err)
 		require.Zero(t, got)
@@ -93,7 +96,10 @@ func TestAnalytics_CountsOwnRows(t *testing.T) {
 // e-mails, and that turning them on again does not send older matches.
 func TestSettings_AlertsOff_SendsNone(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, withoutAlerts, withoutEmail, withAlerts := t.Context(), seeker(), seeker(), seeker()
+		ctx := t.Context()
+		withoutAlerts := newSeeker()
+		withoutEmail := newSeeker()
+		withAlerts := newSeeker()
 		for _, user := range []auth.Actor{withoutAlerts, withoutEmail, withAlerts} {
 			env.saveSearch(user, "Nurse", true)
 		}
@@ -123,7 +129,9 @@ func TestSettings_AlertsOff_SendsNone(t *testing.T) {
 // that a request in progress stores after the first event, which the second event deletes.
 func TestOnAccountDeleted_DeletesRowsAndFiles(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
-		ctx, user, other := t.Context(), seeker(), seeker()
+		ctx := t.Context()
+		user := newSeeker()
+		other := newSeeker()
 		for _, by := range []auth.Actor{user, other} {
 			_, err := env.Upload(ctx, by, uploadInput("x"))
 			require.NoError(t, err)

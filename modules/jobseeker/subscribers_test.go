@@ -83,7 +83,7 @@ func TestAlert_TwoSearches_OneDigestWithoutNotifications(t *testing.T) {
 		}
 		env.publish("Staff Nurse")
 		require.Len(t, env.sentTexts(), 1)
-		user := seeker()
+		user := newSeeker()
 		user.UserID = subscriber
 		require.Empty(t, env.notificationTexts(user))
 	})

@@ -60,7 +60,9 @@ func (c *movingClock) Now() time.Time { return c.now }
 func newSearchService(n Deps) (*Service, slowSearch, *movingClock) {
 	index := slowSearch{entered: make(chan struct{}, 100), release: make(chan struct{})}
 	clock := &movingClock{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	n.Engine, n.Clock, n.Gazetteer = newCaughtUpEngine(index), clock, noPlaces{}
+	n.Engine = newCaughtUpEngine(index)
+	n.Clock = clock
+	n.Gazetteer = noPlaces{}
 	return New(n), index, clock
 }
 

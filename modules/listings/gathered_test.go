@@ -136,12 +136,12 @@ func TestExactLevels(t *testing.T) {
 		exact  int
 		always bool
 	}{
-		"relaxed last":             {[]search.SlotLevel{exact, relaxed}, 1, false},
-		"relaxed first":            {[]search.SlotLevel{relaxed, exact}, 2, false},
-		"relaxed alone":            {[]search.SlotLevel{relaxed}, 0, false},
-		"every listing":            {[]search.SlotLevel{exact, all}, 2, true},
-		"every listing, but some":  {[]search.SlotLevel{exact, relaxed, all}, 3, false},
-		"every listing and others": {[]search.SlotLevel{all, relaxed}, 1, true},
+		"relaxed last":             {levels: []search.SlotLevel{exact, relaxed}, exact: 1, always: false},
+		"relaxed first":            {levels: []search.SlotLevel{relaxed, exact}, exact: 2, always: false},
+		"relaxed alone":            {levels: []search.SlotLevel{relaxed}, exact: 0, always: false},
+		"every listing":            {levels: []search.SlotLevel{exact, all}, exact: 2, always: true},
+		"every listing, but some":  {levels: []search.SlotLevel{exact, relaxed, all}, exact: 3, always: false},
+		"every listing and others": {levels: []search.SlotLevel{all, relaxed}, exact: 1, always: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -133,9 +133,9 @@ func TestRenew_CountsFromLaterOfNowAndDeadline(t *testing.T) {
 		deadline *time.Time
 		want     time.Time
 	}{
-		"without a deadline": {nil, noon.Add(30 * day)},
-		"expired":            {ptr(noon.Add(-9 * day)), noon.Add(30 * day)},
-		"still open":         {ptr(noon.Add(5 * day)), noon.Add(35 * day)},
+		"without a deadline": {deadline: nil, want: noon.Add(30 * day)},
+		"expired":            {deadline: ptr(noon.Add(-9 * day)), want: noon.Add(30 * day)},
+		"still open":         {deadline: ptr(noon.Add(5 * day)), want: noon.Add(35 * day)},
 	} {
 		l := Listing{Status: Closed, Content: Content{Deadline: c.deadline}}
 		require.NoError(t, l.Renew(noon, 30), name)
@@ -180,7 +180,9 @@ func TestCopy_IsANewListing(t *testing.T) {
 // accepts a deadline that has passed.
 func TestDetails_RequireFutureDeadline_RefusesPassedDeadline(t *testing.T) {
 	t.Parallel()
-	past, future, required := &Listing{}, &Listing{}, Details{RequireFutureDeadline: true}
+	past := &Listing{}
+	future := &Listing{}
+	required := Details{RequireFutureDeadline: true}
 	past.Deadline, future.Deadline = &noon, ptr(noon.Add(time.Second))
 	require.Equal(t, "applicationDeadline", fault.Of(required.checkDeadline(past, noon)).Fields[0].Name)
 	require.NoError(t, required.checkDeadline(future, noon))
@@ -238,14 +240,22 @@ func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 		in        SalaryInput
 		low, high int64
 	}{
-		{SalaryInput{Min: ptr(30000.0), Max: ptr(40000.5)}, 3000000, 4000050},
-		{SalaryInput{Min: ptr(20.0), Period: ptr("hour")}, 2000 * 1950, 2000 * 1950},
-		{SalaryInput{Max: ptr(20.0), Period: ptr("hour"), Currency: ptr("EUR")}, 2000 * 1950, 2000 * 1950},
-		{SalaryInput{Min: ptr(20.1), Max: ptr(45.55), Period: ptr("hour"), Currency: ptr("usd")}, 2010 * 2080, 4555 * 2080},
-		{SalaryInput{Min: ptr(100.0), Period: ptr("day")}, 10000 * 260, 10000 * 260},
-		{SalaryInput{Min: ptr(500.0), Period: ptr("week")}, 50000 * 52, 50000 * 52},
-		{SalaryInput{Min: ptr(3000.0), Period: ptr("month")}, 300000 * 12, 300000 * 12},
-		{SalaryInput{Min: ptr(0.0), Max: ptr(1e9)}, 0, 1e11},
+		{in: SalaryInput{Min: ptr(30000.0), Max: ptr(40000.5)}, low: 3000000, high: 4000050},
+		{in: SalaryInput{Min: ptr(20.0), Period: ptr("hour")}, low: 2000 * 1950, high: 2000 * 1950},
+		{
+			in:   SalaryInput{Max: ptr(20.0), Period: ptr("hour"), Currency: ptr("EUR")},
+			low:  2000 * 1950,
+			high: 2000 * 1950,
+		},
+		{
+			in:   SalaryInput{Min: ptr(20.1), Max: ptr(45.55), Period: ptr("hour"), Currency: ptr("usd")},
+			low:  2010 * 2080,
+			high: 4555 * 2080,
+		},
+		{in: SalaryInput{Min: ptr(100.0), Period: ptr("day")}, low: 10000 * 260, high: 10000 * 260},
+		{in: SalaryInput{Min: ptr(500.0), Period: ptr("week")}, low: 50000 * 52, high: 50000 * 52},
+		{in: SalaryInput{Min: ptr(3000.0), Period: ptr("month")}, low: 300000 * 12, high: 300000 * 12},
+		{in: SalaryInput{Min: ptr(0.0), Max: ptr(1e9)}, low: 0, high: 1e11},
 	} {
 		s, err := newSalary(c.in)
 		require.NoError(t, err)
@@ -283,18 +293,18 @@ func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 func TestMeta_Update_IsMerged(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ meta, patch, want string }{ // the examples of RFC 7396 that are objects
-		{`{"a":"b"}`, `{"a":"c"}`, `{"a":"c"}`},
-		{`{"a":"b"}`, `{"b":"c"}`, `{"a":"b","b":"c"}`},
-		{`{"a":"b"}`, `{"a":null}`, `{}`},
-		{`{"a":"b","b":"c"}`, `{"a":null}`, `{"b":"c"}`},
-		{`{"a":["b"]}`, `{"a":"c"}`, `{"a":"c"}`},
-		{`{"a":"c"}`, `{"a":["b"]}`, `{"a":["b"]}`},
-		{`{"a":{"b":"c"}}`, `{"a":{"b":"d","c":null}}`, `{"a":{"b":"d"}}`},
-		{`{"a":[{"b":"c"}]}`, `{"a":[1]}`, `{"a":[1]}`},
-		{`{"e":null}`, `{"a":1}`, `{"e":null,"a":1}`},
-		{`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`},
-		{``, `{"listing":{"title":"<T> & \"t\""}}`, `{"listing":{"title":"<T> & \"t\""}}`},
-		{`{"n":1}`, `{"m":12345678901234567890}`, `{"n":1,"m":12345678901234567890}`},
+		{meta: `{"a":"b"}`, patch: `{"a":"c"}`, want: `{"a":"c"}`},
+		{meta: `{"a":"b"}`, patch: `{"b":"c"}`, want: `{"a":"b","b":"c"}`},
+		{meta: `{"a":"b"}`, patch: `{"a":null}`, want: `{}`},
+		{meta: `{"a":"b","b":"c"}`, patch: `{"a":null}`, want: `{"b":"c"}`},
+		{meta: `{"a":["b"]}`, patch: `{"a":"c"}`, want: `{"a":"c"}`},
+		{meta: `{"a":"c"}`, patch: `{"a":["b"]}`, want: `{"a":["b"]}`},
+		{meta: `{"a":{"b":"c"}}`, patch: `{"a":{"b":"d","c":null}}`, want: `{"a":{"b":"d"}}`},
+		{meta: `{"a":[{"b":"c"}]}`, patch: `{"a":[1]}`, want: `{"a":[1]}`},
+		{meta: `{"e":null}`, patch: `{"a":1}`, want: `{"e":null,"a":1}`},
+		{meta: `{}`, patch: `{"a":{"bb":{"ccc":null}}}`, want: `{"a":{"bb":{}}}`},
+		{meta: ``, patch: `{"listing":{"title":"<T> & \"t\""}}`, want: `{"listing":{"title":"<T> & \"t\""}}`},
+		{meta: `{"n":1}`, patch: `{"m":12345678901234567890}`, want: `{"n":1,"m":12345678901234567890}`},
 	} {
 		got, err := mergeMeta(json.RawMessage(c.meta), json.RawMessage(c.patch))
 		require.NoError(t, err, c.patch)

@@ -21,16 +21,19 @@ func TestChangesSuspicion(t *testing.T) {
 		change func(l *Listing)
 		want   bool
 	}{
-		"no change":              {func(*Listing) {}, false},
-		"status":                 {func(l *Listing) { l.Status = Closed }, false},
-		"harmless title":         {func(l *Listing) { l.Title = "Nurse, ICU" }, false},
-		"space in the text":      {func(l *Listing) { l.Description += "\n" }, false},
-		"suspicious title":       {func(l *Listing) { l.Title = "Pay the deposit" }, true},
-		"text of equal score":    {func(l *Listing) { l.Description = "Send us the registration fee." }, true},
-		"other reason":           {func(l *Listing) { l.Description = "Send us gift cards." }, true},
-		"requirement":            {func(l *Listing) { l.Requirements = []string{"A visa fee"} }, true},
-		"benefit":                {func(l *Listing) { l.Benefits = []string{"Call Bob"} }, true},
-		"pay in the usual range": {func(l *Listing) { l.Salary.Min = new(int64(40_000_00)) }, true},
+		"no change":         {change: func(*Listing) {}, want: false},
+		"status":            {change: func(l *Listing) { l.Status = Closed }, want: false},
+		"harmless title":    {change: func(l *Listing) { l.Title = "Nurse, ICU" }, want: false},
+		"space in the text": {change: func(l *Listing) { l.Description += "\n" }, want: false},
+		"suspicious title":  {change: func(l *Listing) { l.Title = "Pay the deposit" }, want: true},
+		"text of equal score": {
+			change: func(l *Listing) { l.Description = "Send us the registration fee." },
+			want:   true,
+		},
+		"other reason":           {change: func(l *Listing) { l.Description = "Send us gift cards." }, want: true},
+		"requirement":            {change: func(l *Listing) { l.Requirements = []string{"A visa fee"} }, want: true},
+		"benefit":                {change: func(l *Listing) { l.Benefits = []string{"Call Bob"} }, want: true},
+		"pay in the usual range": {change: func(l *Listing) { l.Salary.Min = new(int64(40_000_00)) }, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -71,88 +71,104 @@ func TestAnnotate_Adverts(t *testing.T) {
 		want   string
 	}{
 		{
-			"role in the description after a cue",
-			Advert{Title: "Join our team!", Description: "We are looking for a Staff Nurse for our ICU."},
-			"text=registered-nurse spec@text=intensive-care",
-		},
-		{"role in the description without a cue", Advert{Title: "Join our team!", Description: "Our nurses love it here."}, ""},
-		{
-			"role in the description beside one in the title",
-			Advert{Title: "Ward Clerk", Description: "As a ward clerk you support nurses. We are looking for a Staff Nurse too."},
-			"head=ward-clerk",
+			name:   "role in the description after a cue",
+			advert: Advert{Title: "Join our team!", Description: "We are looking for a Staff Nurse for our ICU."},
+			want:   "text=registered-nurse spec@text=intensive-care",
 		},
 		{
-			"role in the specialty field",
-			Advert{Title: "Great opportunity", Specialty: "Physiotherapist"},
-			"field=physiotherapist spec@field=physiotherapy",
+			name:   "role in the description without a cue",
+			advert: Advert{Title: "Join our team!", Description: "Our nurses love it here."},
+			want:   "",
 		},
 		{
-			"specialty and department",
-			Advert{Title: "Staff Nurse", Specialty: "Cardiology", Department: "Cath Lab"},
-			"head=registered-nurse spec@field=cardiology,cath-lab",
-		},
-		{"title before field", Advert{Title: "Staff Nurse – Cardiology", Specialty: "Cardiology"}, "head=registered-nurse spec=cardiology"},
-		{
-			"contract and hours fields",
-			Advert{Title: "Porter", ContractType: "temporary", EmploymentType: "part-time"},
-			"head=porter contract@field=temporary hours@field=part-time",
+			name:   "role in the description beside one in the title",
+			advert: Advert{Title: "Ward Clerk", Description: "As a ward clerk you support nurses. We are looking for a Staff Nurse too."},
+			want:   "head=ward-clerk",
 		},
 		{
-			"remote field",
-			Advert{Title: "Medical Coder", Remote: true},
-			"head=medical-coder spec=health-records setting@field=work-from-home",
+			name:   "role in the specialty field",
+			advert: Advert{Title: "Great opportunity", Specialty: "Physiotherapist"},
+			want:   "field=physiotherapist spec@field=physiotherapy",
 		},
 		{
-			"bound phrases in the description", // a band implies the NHS
-			Advert{Title: "Staff Nurse", Description: "This is a permanent contract with night shifts, full time, Band 5."},
-			"head=registered-nurse grade@text=band-5 setting@text=nhs contract@text=permanent hours@text=full-time shift@text=nights",
+			name:   "specialty and department",
+			advert: Advert{Title: "Staff Nurse", Specialty: "Cardiology", Department: "Cath Lab"},
+			want:   "head=registered-nurse spec@field=cardiology,cath-lab",
 		},
 		{
-			"loose words in the description",
-			Advert{Title: "Staff Nurse", Description: "Spend your nights well with a permanent smile and a flexible mind."},
-			"head=registered-nurse",
+			name:   "title before field",
+			advert: Advert{Title: "Staff Nurse – Cardiology", Specialty: "Cardiology"},
+			want:   "head=registered-nurse spec=cardiology",
 		},
 		{
-			"fields before description",
-			Advert{Title: "Staff Nurse", EmploymentType: "bank", Description: "We also have full time posts."},
-			"head=registered-nurse hours@field=bank",
+			name:   "contract and hours fields",
+			advert: Advert{Title: "Porter", ContractType: "temporary", EmploymentType: "part-time"},
+			want:   "head=porter contract@field=temporary hours@field=part-time",
 		},
 		{
-			"hours a week",
-			Advert{Title: "Staff Nurse", Description: "You work 37.5 hours per week."},
-			"head=registered-nurse hours@text=full-time",
+			name:   "remote field",
+			advert: Advert{Title: "Medical Coder", Remote: true},
+			want:   "head=medical-coder spec=health-records setting@field=work-from-home",
 		},
 		{
-			"few hours a week",
-			Advert{Title: "Staff Nurse", Requirements: []string{"27 hours a week"}},
-			"head=registered-nurse hours@text=part-time",
+			name:   "bound phrases in the description", // a band implies the NHS
+			advert: Advert{Title: "Staff Nurse", Description: "This is a permanent contract with night shifts, full time, Band 5."},
+			want:   "head=registered-nurse grade@text=band-5 setting@text=nhs contract@text=permanent hours@text=full-time shift@text=nights",
 		},
 		{
-			"requirements",
-			Advert{Title: "Staff Nurse", Requirements: []string{"Experience in haematology"}},
-			"head=registered-nurse spec@text=haematology",
+			name:   "loose words in the description",
+			advert: Advert{Title: "Staff Nurse", Description: "Spend your nights well with a permanent smile and a flexible mind."},
+			want:   "head=registered-nurse",
+		},
+		{
+			name:   "fields before description",
+			advert: Advert{Title: "Staff Nurse", EmploymentType: "bank", Description: "We also have full time posts."},
+			want:   "head=registered-nurse hours@field=bank",
+		},
+		{
+			name:   "hours a week",
+			advert: Advert{Title: "Staff Nurse", Description: "You work 37.5 hours per week."},
+			want:   "head=registered-nurse hours@text=full-time",
+		},
+		{
+			name:   "few hours a week",
+			advert: Advert{Title: "Staff Nurse", Requirements: []string{"27 hours a week"}},
+			want:   "head=registered-nurse hours@text=part-time",
+		},
+		{
+			name:   "requirements",
+			advert: Advert{Title: "Staff Nurse", Requirements: []string{"Experience in haematology"}},
+			want:   "head=registered-nurse spec@text=haematology",
 		},
 		// MSW is a master of social work in the United States and a maternity support worker in
 		// Britain.
-		{"US abbreviation", Advert{Title: "MSW", Country: "us"}, "head=social-worker spec=social-work"},
 		{
-			"abbreviation decided by the description", // RT may also be a respiratory therapist
-			Advert{Title: "RT – Nights", Description: "Operate the linac and plan radiation treatment."},
-			"head=therapeutic-radiographer spec=radiotherapy shift=nights",
+			name:   "US abbreviation",
+			advert: Advert{Title: "MSW", Country: "us"},
+			want:   "head=social-worker spec=social-work",
 		},
 		{
-			"abbreviation decided by the field", // ED is usually the emergency department
-			Advert{Title: "ED Nurse", Specialty: "Mental Health"},
-			"head=nurse spec=eating-disorders,mental-health",
+			name:   "abbreviation decided by the description", // RT may also be a respiratory therapist
+			advert: Advert{Title: "RT – Nights", Description: "Operate the linac and plan radiation treatment."},
+			want:   "head=therapeutic-radiographer spec=radiotherapy shift=nights",
 		},
 		{
-			"abbreviation decided by the other words", // PA may also be a physician associate
-			Advert{Title: "PA", Description: "Diary management for our directors."},
-			"head=personal-assistant",
+			name:   "abbreviation decided by the field", // ED is usually the emergency department
+			advert: Advert{Title: "ED Nurse", Specialty: "Mental Health"},
+			want:   "head=nurse spec=eating-disorders,mental-health",
+		},
+		{
+			name:   "abbreviation decided by the other words", // PA may also be a physician associate
+			advert: Advert{Title: "PA", Description: "Diary management for our directors."},
+			want:   "head=personal-assistant",
 		},
 		// OR in capitals would be the operating room.
-		{"lower case is no abbreviation", Advert{Title: "Nurse or midwife"}, "head=nurse,midwife spec=maternity"},
-		{"empty", Advert{}, ""},
+		{
+			name:   "lower case is no abbreviation",
+			advert: Advert{Title: "Nurse or midwife"},
+			want:   "head=nurse,midwife spec=maternity",
+		},
+		{name: "empty", advert: Advert{}, want: ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -270,10 +270,18 @@ func TestResolve(t *testing.T) {
 	parser.Employers = employerNames{"st brigid": true, "st brigid hospital": true, "nuclear": true}
 	require.Equal(t, "nurse St Brigid's hospitl\x1fst brigid", parser.Resolve("nures St Brigid's hospitl"))
 	// The \x1f of the user becomes \x1e: only Resolve may add employers.
-	require.Equal(t, "nurse St Brigid's\x1ehospital\x1fst brigid\x1fst brigid hospital", parser.Resolve("nurse St Brigid's\x1fhospital"))
+	require.Equal(
+		t,
+		"nurse St Brigid's\x1ehospital\x1fst brigid\x1fst brigid hospital",
+		parser.Resolve("nurse St Brigid's\x1fhospital"),
+	)
 	requireSameTerms(t, parser, "nures st brigid's hospital")
 	require.Equal(t, "word*:nuclear", formatTerms((&Parser{Vocabulary: parser.Vocabulary, Resolved: true}).Parse("nuclear ")))
-	require.Equal(t, "specialty*:nuclear-medicine", formatTerms((&Parser{Vocabulary: parser.Vocabulary, Resolved: true}).Parse("nuclear")))
+	require.Equal(
+		t,
+		"specialty*:nuclear-medicine",
+		formatTerms((&Parser{Vocabulary: parser.Vocabulary, Resolved: true}).Parse("nuclear")),
+	)
 }
 
 // requireSameTerms requires the resolved query to have the same terms without the words and employers
@@ -282,7 +290,14 @@ func requireSameTerms(t testing.TB, p *Parser, text string) {
 	t.Helper()
 	text = strings.TrimSpace(text)
 	resolved := &Parser{Vocabulary: p.Vocabulary, Places: p.Places, Resolved: true}
-	require.Equal(t, formatTerms(p.Parse(text)), formatTerms(resolved.Parse(p.Resolve(text))), "%q resolved as %q", text, p.Resolve(text))
+	require.Equal(
+		t,
+		formatTerms(p.Parse(text)),
+		formatTerms(resolved.Parse(p.Resolve(text))),
+		"%q resolved as %q",
+		text,
+		p.Resolve(text),
+	)
 }
 
 // FuzzParse checks for any text that the offsets of terms are within the text, that the resolved query
@@ -307,7 +322,10 @@ func FuzzParse(f *testing.F) {
 		requireSameTerms(t, parser, text)
 		q := Query{}
 		plan := u.Plan(10)
-		q.Must, q.Slots, q.First, q.MaxCost = plan.Must, plan.Slots, plan.First, MaxCost
+		q.Must = plan.Must
+		q.Slots = plan.Slots
+		q.First = plan.First
+		q.MaxCost = MaxCost
 		require.NoError(t, q.Validate())
 	})
 }

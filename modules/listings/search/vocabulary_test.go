@@ -42,22 +42,26 @@ func TestLoad_EmbeddedVocabulary_FindsEveryForm(t *testing.T) {
 func TestParse_MalformedLine_NamesLineAndCause(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
-		{"kind", "rol nurse : nurse", "v:1: a line must begin with"},
-		{"second line", "\nrole nurse", `v:2: expected " : " before the forms`},
-		{"id", "role Nurse : nurse", "expected an id"},
-		{"link", "role nurse ?x : nurse", "unknown link ?x"},
-		{"link id", "role nurse <X : nurse", "link <X must name an id"},
-		{"strength", "role nurse ~x:2 : nurse", "the strength of ~x:2 must be"},
-		{"strength of is-a", "role nurse <x:.5 : nurse", "the strength of <x:.5 must be"},
-		{"twice", "role nurse : nurse\nrole nurse : rn", "v:2: nurse is already defined in line 1"},
-		{"extend", "extend nurse : rn", "nurse must be defined before it is extended"},
-		{"reading", "read rn two ids", "a reading must be an id"},
-		{"condition", "read rn nurse if moon(full)", "unknown condition moon"},
-		{"bracket", "read rn nurse if spec(a", "must end with a bracket"},
-		{"capitals", "read rn nurse if capitals(x)", "must not have arguments"},
-		{"words", "read rn nurse if words", "must have arguments"},
-		{"before", "read rn nurse if before(x)", "must name kinds, not x"},
-		{"readings twice", "read rn a\nread rn b", "v:2: the readings of rn are already defined in line 1"},
+		{name: "kind", text: "rol nurse : nurse", want: "v:1: a line must begin with"},
+		{name: "second line", text: "\nrole nurse", want: `v:2: expected " : " before the forms`},
+		{name: "id", text: "role Nurse : nurse", want: "expected an id"},
+		{name: "link", text: "role nurse ?x : nurse", want: "unknown link ?x"},
+		{name: "link id", text: "role nurse <X : nurse", want: "link <X must name an id"},
+		{name: "strength", text: "role nurse ~x:2 : nurse", want: "the strength of ~x:2 must be"},
+		{name: "strength of is-a", text: "role nurse <x:.5 : nurse", want: "the strength of <x:.5 must be"},
+		{name: "twice", text: "role nurse : nurse\nrole nurse : rn", want: "v:2: nurse is already defined in line 1"},
+		{name: "extend", text: "extend nurse : rn", want: "nurse must be defined before it is extended"},
+		{name: "reading", text: "read rn two ids", want: "a reading must be an id"},
+		{name: "condition", text: "read rn nurse if moon(full)", want: "unknown condition moon"},
+		{name: "bracket", text: "read rn nurse if spec(a", want: "must end with a bracket"},
+		{name: "capitals", text: "read rn nurse if capitals(x)", want: "must not have arguments"},
+		{name: "words", text: "read rn nurse if words", want: "must have arguments"},
+		{name: "before", text: "read rn nurse if before(x)", want: "must name kinds, not x"},
+		{
+			name: "readings twice",
+			text: "read rn a\nread rn b",
+			want: "v:2: the readings of rn are already defined in line 1",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -71,21 +75,29 @@ func TestParse_MalformedLine_NamesLineAndCause(t *testing.T) {
 func TestLint_Problems(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, text, want string }{
-		{"unknown id", "role a <b : a", "v:1: a: link <b leads to no other concept"},
-		{"itself", "role a <a : a", "a: link <a leads to no other concept"},
-		{"other kind", "role a <b : a\nspec b : b", "a: b must be a role"},
-		{"cycle", "role a <b : a\nrole b <a : b", "is-a links form a cycle"},
-		{"alias of an alias", "role a =b : a\nrole b =c : b\nrole c : c", "a: = must not name b"},
-		{"two forms alike", "role a : nurse; nurses", `form "nurses" duplicates form "nurse"`},
-		{"ambiguous form", "role a : x\nspec b : x", `form "x" of a, b needs a read line`},
-		{"no letter", "role a : a; --", `form "--" contains no word`},
-		{"break", "role a : rt (r)", `form "rt (r)" must not have punctuation`},
-		{"no form", "role a : ", "a has no form"},
-		{"unknown form", "role a : a\nread x a if capitals", "read x: no concept has this form"},
-		{"reading without form", "role a : a\nrole b : b\nread a a if capitals | b", "read a: b does not have this form"},
-		{"form without reading", "role a : x\nrole b : x\nread x a if capitals", "read x: the line does not list b, which has this form"},
-		{"useless reading", "role a : a\nread a a", "read a: the line has no effect"},
-		{"condition of another kind", "role a : a\nread a a if spec(a)", "read a: a is not a spec"},
+		{name: "unknown id", text: "role a <b : a", want: "v:1: a: link <b leads to no other concept"},
+		{name: "itself", text: "role a <a : a", want: "a: link <a leads to no other concept"},
+		{name: "other kind", text: "role a <b : a\nspec b : b", want: "a: b must be a role"},
+		{name: "cycle", text: "role a <b : a\nrole b <a : b", want: "is-a links form a cycle"},
+		{name: "alias of an alias", text: "role a =b : a\nrole b =c : b\nrole c : c", want: "a: = must not name b"},
+		{name: "two forms alike", text: "role a : nurse; nurses", want: `form "nurses" duplicates form "nurse"`},
+		{name: "ambiguous form", text: "role a : x\nspec b : x", want: `form "x" of a, b needs a read line`},
+		{name: "no letter", text: "role a : a; --", want: `form "--" contains no word`},
+		{name: "break", text: "role a : rt (r)", want: `form "rt (r)" must not have punctuation`},
+		{name: "no form", text: "role a : ", want: "a has no form"},
+		{name: "unknown form", text: "role a : a\nread x a if capitals", want: "read x: no concept has this form"},
+		{
+			name: "reading without form",
+			text: "role a : a\nrole b : b\nread a a if capitals | b",
+			want: "read a: b does not have this form",
+		},
+		{
+			name: "form without reading",
+			text: "role a : x\nrole b : x\nread x a if capitals",
+			want: "read x: the line does not list b, which has this form",
+		},
+		{name: "useless reading", text: "role a : a\nread a a", want: "read a: the line has no effect"},
+		{name: "condition of another kind", text: "role a : a\nread a a if spec(a)", want: "read a: a is not a spec"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -164,7 +176,11 @@ func TestConcept_Closure(t *testing.T) {
 	assert.False(t, vocabulary.Concept("sister").IsA(vocabulary.Concept("manager")))
 	assert.True(t, vocabulary.Concept("hand-surgeon").IsA(vocabulary.Concept("doctor")))
 	assert.True(t, vocabulary.Concept("any-nurse").IsA(vocabulary.Concept("nurse")), "another name, and a second choice")
-	assert.Equal(t, []*Concept{vocabulary.Concept("doctor"), vocabulary.Concept("hands")}, vocabulary.Concept("hand-surgeon").Means())
+	assert.Equal(
+		t,
+		[]*Concept{vocabulary.Concept("doctor"), vocabulary.Concept("hands")},
+		vocabulary.Concept("hand-surgeon").Means(),
+	)
 	assert.Equal(t, []*Concept{vocabulary.Concept("nurse")}, vocabulary.Concept("nurse").Means())
 }
 
