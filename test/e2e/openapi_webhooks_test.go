@@ -16,38 +16,40 @@ import (
 	"github.com/locumhq/locum/adapters/developer"
 )
 
-// webhooksOf returns a validator for the webhooks of a document, as operations with the paths
-// /TYPE, so that deliveries can be validated as requests. It is strict: undocumented members
-// are invalid.
-func webhooksOf(t testing.TB, raw []byte) (validator.Validator, object) {
+// webhooksOf returns a validator for the webhooks of a document, and the webhooks by the paths
+// /TYPE, under which the validator has them as operations, so that deliveries can be validated as
+// requests. It is strict: undocumented members are invalid.
+func webhooksOf(t testing.TB, raw []byte) (strict validator.Validator, webhooks object) {
 	t.Helper()
-	var d object
-	require.NoError(t, json.Unmarshal(raw, &d))
-	paths := object{}
-	for name, item := range d["webhooks"].(object) {
-		paths["/"+name] = item
+	var document object
+	require.NoError(t, json.Unmarshal(raw, &document))
+	webhooks = object{}
+	for eventType, webhook := range document["webhooks"].(object) {
+		webhooks["/"+eventType] = webhook
 	}
-	d["paths"] = paths
-	delete(d, "webhooks")
-	for _, schema := range d["components"].(object)["schemas"].(object) {
-		if schema := schema.(object); schema["properties"] != nil {
+	document["paths"] = webhooks
+	delete(document, "webhooks")
+	for _, item := range document["components"].(object)["schemas"].(object) {
+		schema := item.(object)
+		if schema["properties"] != nil {
 			schema["additionalProperties"] = false
 		}
 	}
-	changed, err := json.Marshal(d)
+	changed, err := json.Marshal(document)
 	require.NoError(t, err)
-	return newValidator(t, changed), paths
+	return newValidator(t, changed), webhooks
 }
 
 // documentErrors returns the differences between a delivery and the document of the event type,
 // or nil.
 func (h hit) documentErrors(t testing.TB, doc validator.Validator, kind string) error {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:8080/"+kind,
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost:8080/"+kind,
 		io.NopCloser(strings.NewReader(h.raw)))
 	require.NoError(t, err)
-	r.Header = h.headers
-	if ok, problems := doc.ValidateHttpRequest(r); !ok {
+	request.Header = h.headers
+	valid, problems := doc.ValidateHttpRequest(request)
+	if !valid {
 		return fmt.Errorf("%s %s: %v", kind, h.raw, problems)
 	}
 	return nil
@@ -57,8 +59,8 @@ func (h hit) documentErrors(t testing.TB, doc validator.Validator, kind string) 
 // exactly the documented members and headers, for listings with and without optional values.
 func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 	onEachSetupWithWebhooks(t, func(t *testing.T, server *testServer) {
-		doc, described := webhooksOf(t, server.guest(t).try("GET", "/openapi/developer.json", nil).raw)
-		require.Len(t, described, len(everyEvent))
+		strict, webhooks := webhooksOf(t, server.guest(t).try("GET", "/openapi/developer.json", nil).raw)
+		require.Len(t, webhooks, len(everyEvent))
 
 		receiver := newReceiver(t, nil)
 		employer := server.employer(t)
@@ -83,42 +85,41 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 		}
 		byType := map[string]int{}
 		// Six events of the jobs and the application above, and the test events.
-		for _, h := range receiver.waitForHits(6 + len(everyEvent)) {
-			require.NoError(t, h.documentErrors(t, doc, h.body.Type))
-			byType[h.body.Type]++
-			if h.body.Data["test"] != nil {
+		for _, delivery := range receiver.waitForHits(6 + len(everyEvent)) {
+			require.NoError(t, delivery.documentErrors(t, strict, delivery.body.Type))
+			byType[delivery.body.Type]++
+			if delivery.body.Data["test"] != nil {
 				continue
 			}
 			for _, other := range everyEvent {
-				if other != h.body.Type {
-					require.Error(t, h.documentErrors(t, doc, other), "each endpoint has its own description")
+				if other != delivery.body.Type {
+					require.Error(t, delivery.documentErrors(t, strict, other), "each endpoint has its own description")
 				}
 			}
-			// Every member except test is always present, and every header of
-			// ours is documented.
-			for member := range h.body.Data {
+			// Every member except test is required, and every header of webhooks is documented.
+			for member := range delivery.body.Data {
 				var body object
-				require.NoError(t, json.Unmarshal([]byte(h.raw), &body))
+				require.NoError(t, json.Unmarshal([]byte(delivery.raw), &body))
 				delete(body["data"].(object), member)
-				less, err := json.Marshal(body)
+				incomplete, err := json.Marshal(body)
 				require.NoError(t, err)
-				require.Error(t, hit{headers: h.headers, raw: string(less)}.documentErrors(t, doc, h.body.Type), member)
+				require.Error(t, hit{headers: delivery.headers, raw: string(incomplete)}.documentErrors(t, strict, delivery.body.Type), member)
 			}
-			var named []string
-			for _, p := range described["/"+h.body.Type].(object)["post"].(object)["parameters"].([]any) {
-				named = append(named, p.(object)["name"].(string))
+			var documented []string
+			for _, p := range webhooks["/"+delivery.body.Type].(object)["post"].(object)["parameters"].([]any) {
+				documented = append(documented, p.(object)["name"].(string))
 			}
-			var came []string
-			for name := range h.headers {
+			var sent []string
+			for name := range delivery.headers {
 				if name = strings.ToLower(name); strings.HasPrefix(name, "webhook-") {
-					came = append(came, name)
+					sent = append(sent, name)
 				}
 			}
-			require.ElementsMatch(t, named, came)
-			for _, name := range named {
-				without := h.headers.Clone()
+			require.ElementsMatch(t, documented, sent)
+			for _, name := range documented {
+				without := delivery.headers.Clone()
 				without.Del(name)
-				require.Error(t, hit{headers: without, raw: h.raw}.documentErrors(t, doc, h.body.Type), name)
+				require.Error(t, hit{headers: without, raw: delivery.raw}.documentErrors(t, strict, delivery.body.Type), name)
 			}
 		}
 		require.Len(t, byType, len(everyEvent))
@@ -130,9 +131,9 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 	t.Parallel()
 	raw, document := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
-	doc, described := webhooksOf(t, raw)
+	strict, webhooks := webhooksOf(t, raw)
 	names := []string{}
-	for path, item := range described {
+	for path, item := range webhooks {
 		op := item.(object)["post"].(object)
 		example := op["requestBody"].(object)["content"].(object)["application/json"].(object)["example"]
 		text, err := json.Marshal(example)
@@ -147,7 +148,7 @@ func TestOpenAPI_WebhookExamples_AreConsistent(t *testing.T) {
 			"Webhook-Signature": {"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="},
 			"Webhook-Attempt":   {"1"},
 		}
-		require.NoError(t, hit{headers: headers, raw: string(text)}.documentErrors(t, doc, kind))
+		require.NoError(t, hit{headers: headers, raw: string(text)}.documentErrors(t, strict, kind))
 		job := document.Paths["/api/v1/applications"]["post"].RequestBody.Content["application/json"].Example
 		var applied object
 		require.NoError(t, json.Unmarshal(job, &applied))
