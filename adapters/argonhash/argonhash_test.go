@@ -102,7 +102,9 @@ func TestVerify_OtherParameters_IsStale(t *testing.T) {
 func TestVerify_MalformedVerifier_RefusedWithoutWork(t *testing.T) {
 	hasher := New()
 	good := phc(8, 1, 1, "x")
-	salt, tag := strings.Split(good, "$")[4], strings.Split(good, "$")[5]
+	fields := strings.Split(good, "$")
+	salt := fields[4]
+	tag := fields[5]
 	for _, v := range []string{
 		"x", "$", "$$$$$", "$2a$10$abcdefghijklmnopqrstuv", "plaintext",
 		"$argon2i$v=19$m=19456,t=2,p=1$" + salt + "$" + tag,
@@ -189,14 +191,14 @@ func TestHash_Concurrent_BoundsMemory(t *testing.T) {
 			}
 		}
 	}()
-	var all sync.WaitGroup
+	var hashes sync.WaitGroup
 	for range maxWaiting {
-		all.Go(func() {
+		hashes.Go(func() {
 			_, err := hasher.Hash(context.Background(), "Password1")
 			require.NoError(t, err)
 		})
 	}
-	all.Wait()
+	hashes.Wait()
 	close(done)
 	// 64 concurrent hashes would hold 1.2 GiB. Each running hash holds 19 MiB, and the
 	// collector permits garbage of the same size.
@@ -210,7 +212,7 @@ func TestHash_QueueFull_FailsInTime(t *testing.T) {
 	for range cap(hasher.running) {
 		hasher.running <- struct{}{} // every processor is busy
 	}
-	unavailable := func(err error) {
+	requireUnavailable := func(err error) {
 		t.Helper()
 		require.ErrorIs(t, err, fault.ErrUnavailable)
 		require.Positive(t, fault.Of(err).RetryAfter)
@@ -218,7 +220,7 @@ func TestHash_QueueFull_FailsInTime(t *testing.T) {
 
 	hasher.maxWait = 20 * time.Millisecond
 	_, err := hasher.Hash(context.Background(), "Password1")
-	unavailable(err)
+	requireUnavailable(err)
 
 	hasher.maxWait = time.Minute
 	ctx, cancel := context.WithCancel(context.Background())
@@ -227,15 +229,15 @@ func TestHash_QueueFull_FailsInTime(t *testing.T) {
 	for range maxWaiting {
 		waiting.Go(func() {
 			_, _, err := hasher.Verify(ctx, "", "Password1")
-			unavailable(err)
+			requireUnavailable(err)
 			require.ErrorIs(t, err, context.Canceled)
 		})
 	}
 	require.Eventually(t, func() bool { return hasher.waiting.Load() == maxWaiting }, 10*time.Second, time.Millisecond)
-	begun := time.Now()
+	startedAt := time.Now()
 	_, err = hasher.Hash(context.Background(), "Password1")
-	unavailable(err)
-	require.Less(t, time.Since(begun), time.Second, "the 65th request fails at once")
+	requireUnavailable(err)
+	require.Less(t, time.Since(startedAt), time.Second, "the 65th request fails at once")
 	cancel()
 	waiting.Wait()
 	require.Zero(t, hasher.waiting.Load())

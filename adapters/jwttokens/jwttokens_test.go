@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,8 +44,12 @@ func openTokens(t *testing.T, clk *kit.Clock) *Tokens {
 // claimsAt returns claims that are valid for 15 minutes from now.
 func claimsAt(clk *kit.Clock) identity.AccessClaims {
 	return identity.AccessClaims{
-		UserID: "u-1", SessionID: "s-1", Role: auth.Employer, OrganizationID: "o-1",
-		IssuedAt: clk.Now(), ExpiresAt: clk.Now().Add(15 * time.Minute),
+		UserID:         "u-1",
+		SessionID:      "s-1",
+		Role:           auth.Employer,
+		OrganizationID: "o-1",
+		IssuedAt:       clk.Now(),
+		ExpiresAt:      clk.Now().Add(15 * time.Minute),
 	}
 }
 
@@ -78,30 +83,51 @@ func TestIssue_Claims(t *testing.T) {
 	tokens := openTokens(t, clk)
 	token, err := tokens.Issue(claimsAt(clk))
 	require.NoError(t, err)
-	part := func(i int) (m map[string]any) {
-		b, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[i])
+	decode := func(part string) (fields map[string]any) {
+		text, err := base64.RawURLEncoding.DecodeString(part)
 		require.NoError(t, err)
-		require.NoError(t, json.Unmarshal(b, &m))
-		return m
+		require.NoError(t, json.Unmarshal(text, &fields))
+		return fields
 	}
-	require.Equal(t, map[string]any{"typ": "at+jwt", "alg": "EdDSA", "kid": tokens.ring[0].id}, part(0))
-	c := part(1)
-	require.NotEmpty(t, c["jti"])
-	delete(c, "jti")
+	parts := strings.Split(token, ".")
+	header := decode(parts[0])
+	require.Equal(t, map[string]any{"typ": "at+jwt", "alg": "EdDSA", "kid": tokens.ring[0].id}, header)
+	claims := decode(parts[1])
+	require.NotEmpty(t, claims["jti"])
+	delete(claims, "jti")
 	now := float64(clk.Now().Unix())
-	require.Equal(t, map[string]any{"iss": issuer, "aud": []any{"locum-portal"}, "sub": "u-1", "sid": "s-1",
-		"role": "EMPLOYER", "org": "o-1", "iat": now, "nbf": now, "exp": now + 900}, c)
+	const quarterHour = 900
+	require.Equal(t, map[string]any{
+		"iss":  issuer,
+		"aud":  []any{"locum-portal"},
+		"sub":  "u-1",
+		"sid":  "s-1",
+		"role": "EMPLOYER",
+		"org":  "o-1",
+		"iat":  now,
+		"nbf":  now,
+		"exp":  now + quarterHour,
+	}, claims)
 }
 
-// forge signs the given header and claims with the ring's key, so that they are the only
-// error.
+// forge returns a token that is valid but for the change of its header and claims: it is signed
+// with the key of tokens.
 func forge(t *testing.T, tokens *Tokens, clk *kit.Clock, change func(header, claims map[string]any)) string {
 	t.Helper()
-	c := jwt.MapClaims{"iss": issuer, "aud": "locum-portal", "sub": "u-1", "sid": "s-1", "jti": "j",
-		"iat": clk.Now().Unix(), "nbf": clk.Now().Unix(), "exp": clk.Now().Add(time.Minute).Unix()}
-	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, c)
-	token.Header["typ"], token.Header["kid"] = tokenType, tokens.ring[0].id
-	change(token.Header, c)
+	claims := jwt.MapClaims{
+		"iss": issuer,
+		"aud": "locum-portal",
+		"sub": "u-1",
+		"sid": "s-1",
+		"jti": "j",
+		"iat": clk.Now().Unix(),
+		"nbf": clk.Now().Unix(),
+		"exp": clk.Now().Add(time.Minute).Unix(),
+	}
+	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
+	token.Header["typ"] = tokenType
+	token.Header["kid"] = tokens.ring[0].id
+	change(token.Header, claims)
 	signed, err := token.SignedString(tokens.ring[0].private)
 	require.NoError(t, err)
 	return signed
@@ -121,7 +147,8 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 	strange, strangePrivate, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
 	strangeJWK := map[string]any{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(strange)}
-	with := func(method jwt.SigningMethod, key any, header map[string]any) string {
+	// signedWith returns a token with valid claims that is signed with another method or key.
+	signedWith := func(method jwt.SigningMethod, key any, header map[string]any) string {
 		token := jwt.NewWithClaims(method, jwt.MapClaims{
 			"iss": issuer,
 			"aud": "locum-portal",
@@ -130,16 +157,14 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 			"iat": clk.Now().Unix(),
 			"exp": clk.Now().Add(time.Minute).Unix(),
 		})
-		token.Header["typ"], token.Header["kid"] = tokenType, tokens.ring[0].id
-		for k, v := range header {
-			token.Header[k] = v
-		}
+		token.Header["typ"] = tokenType
+		token.Header["kid"] = tokens.ring[0].id
+		maps.Copy(token.Header, header)
 		s, err := token.SignedString(key)
 		require.NoError(t, err)
 		return s
 	}
-	// changed signs the token after the change with the correct key, and with signs other headers
-	// with another key.
+	// changed returns a token that is signed with the right key after the change.
 	changed := func(change func(header, claims map[string]any)) string { return forge(t, tokens, clk, change) }
 	spki, err := x509.MarshalPKIXPublicKey(tokens.ring[0].public)
 	require.NoError(t, err)
@@ -155,14 +180,14 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 		"a fourth part":             honest + ".x",
 		"line end in the signature": honest + "\n",
 		"padding":                   honest + "=",
-		"other claims, same seal":   parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"admin"}`)) + "." + parts[2],
-		"alg none":                  with(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil),
-		"HS256 with the public key": with(jwt.SigningMethodHS256, []byte(tokens.ring[0].public), nil),
-		"HS256 with the public PEM": with(jwt.SigningMethodHS256, publicPEM, nil),
-		"a stranger's key":          with(jwt.SigningMethodEdDSA, strangePrivate, nil),
-		"a stranger's kid":          with(jwt.SigningMethodEdDSA, strangePrivate, map[string]any{"kid": thumbprint(strange)[:16]}),
-		"a key in the header":       with(jwt.SigningMethodEdDSA, strangePrivate, map[string]any{"jwk": strangeJWK}),
-		"a key URL": with(jwt.SigningMethodEdDSA, strangePrivate, map[string]any{
+		"claims are exchanged":      parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"admin"}`)) + "." + parts[2],
+		"alg none":                  signedWith(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, nil),
+		"HS256 with the public key": signedWith(jwt.SigningMethodHS256, []byte(tokens.ring[0].public), nil),
+		"HS256 with the public PEM": signedWith(jwt.SigningMethodHS256, publicPEM, nil),
+		"a stranger's key":          signedWith(jwt.SigningMethodEdDSA, strangePrivate, nil),
+		"a stranger's kid":          signedWith(jwt.SigningMethodEdDSA, strangePrivate, map[string]any{"kid": thumbprint(strange)[:16]}),
+		"a key in the header":       signedWith(jwt.SigningMethodEdDSA, strangePrivate, map[string]any{"jwk": strangeJWK}),
+		"a key URL": signedWith(jwt.SigningMethodEdDSA, strangePrivate, map[string]any{
 			"jku": "https://evil.example/jwks",
 			"x5u": "https://evil.example/c",
 		}),
@@ -181,7 +206,7 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 		"no issuer":                  changed(func(_, c map[string]any) { delete(c, "iss") }),
 		"the developers' audience":   changed(func(_, c map[string]any) { c["aud"] = "locum-developer" }),
 		"no audience":                changed(func(_, c map[string]any) { delete(c, "aud") }),
-		"nobody":                     changed(func(_, c map[string]any) { delete(c, "sub") }),
+		"no user":                    changed(func(_, c map[string]any) { delete(c, "sub") }),
 		"no session":                 changed(func(_, c map[string]any) { delete(c, "sid") }),
 		"sixteen kilobytes":          changed(func(_, c map[string]any) { c["x"] = strings.Repeat("x", 16<<10) }),
 		"sixteen kilobytes of dots":  strings.Repeat(".", 16<<10),
@@ -255,11 +280,11 @@ func TestThumbprint(t *testing.T) {
 func TestKeys_ConcurrentStart_ShareOneKey(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data", "keys")
-	var all sync.WaitGroup
+	var processes sync.WaitGroup
 	for range 20 {
-		all.Go(func() { require.NoError(t, Generate(dir)) })
+		processes.Go(func() { require.NoError(t, Generate(dir)) })
 	}
-	all.Wait()
+	processes.Wait()
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)

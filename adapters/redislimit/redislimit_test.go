@@ -47,14 +47,21 @@ func TestQuota_Processes_ShareAndExpire(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	url := kit.RedisURL(t)
-	q := limit.Quota{PerMinute: 3, PerDay: 100}
-	left := []int{2, 1, 0, 0}
-	for i := range 4 {
-		l := open(t, url, slog.New(slog.DiscardHandler), WithBound(time.Minute))
-		s, err := l.Spend(ctx, q, "Ann@example.org")
+	quota := limit.Quota{PerMinute: 3, PerDay: 100}
+	for _, want := range []struct {
+		isAllowed bool
+		remaining int
+	}{
+		{isAllowed: true, remaining: 2},
+		{isAllowed: true, remaining: 1},
+		{isAllowed: true, remaining: 0},
+		{isAllowed: false, remaining: 0},
+	} {
+		limiterOfProcess := open(t, url, slog.New(slog.DiscardHandler), WithBound(time.Minute))
+		status, err := limiterOfProcess.Spend(ctx, quota, "Ann@example.org")
 		require.NoError(t, err)
-		require.Equal(t, i < 3, s.Allowed)
-		require.Equal(t, left[i], s.Minute.Remaining)
+		require.Equal(t, want.isAllowed, status.Allowed)
+		require.Equal(t, want.remaining, status.Minute.Remaining)
 	}
 	opt, err := goredis.ParseURL(url)
 	require.NoError(t, err)
@@ -118,14 +125,24 @@ func TestLimiter_UsesRedisTime_LogExpires(t *testing.T) {
 	require.EqualValues(t, 10, n)
 }
 
-// lines is a buffer for a log that may be used concurrently.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+// lockedBuffer is a buffer for a log that may be used concurrently.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
 }
 
-func (l *lines) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
-func (l *lines) String() string              { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+// String returns what has been written to the buffer.
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
 
 // TestLimiter_RedisUnavailable_CountsInProcess checks that limits apply, and requests are not
 // delayed, while Redis is stopped or hangs, that Redis is used again afterwards, and that the
@@ -134,18 +151,17 @@ func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	server := kit.OwnRedis(t)
-	var out lines
+	var log lockedBuffer
 	patient := open(t, server.URL, slog.New(slog.DiscardHandler), WithBound(time.Minute))
 	d, err := patient.Take(ctx, rule, "k")
 	require.NoError(t, err)
 	require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, d)
 	require.False(t, patient.Degraded())
-	l := open(t, server.URL, slog.New(slog.NewTextHandler(&out, nil)))
+	l := open(t, server.URL, slog.New(slog.NewTextHandler(&log, nil)))
 
-	// outage begins an outage, and recovers waits until it is over.
-	outage := func(break_ func()) {
+	requireLimitsInOutage := func(beginOutage func()) {
 		t.Helper()
-		break_()
+		beginOutage()
 		admitted := 0
 		for range 40 {
 			begun := time.Now()
@@ -164,7 +180,7 @@ func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 		}
 		require.Less(t, time.Since(begun), time.Second, "an open circuit costs nothing")
 	}
-	recovers := func() {
+	waitUntilRecovered := func() {
 		t.Helper()
 		require.Eventually(t, func() bool {
 			_, err := l.Peek(ctx, rule, "k")
@@ -173,14 +189,14 @@ func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 		require.NoError(t, l.Clear(ctx, rule, "k"))
 	}
 
-	recovers() // no error occurred, but a busy machine may be slow
-	outage(server.Kill)
+	waitUntilRecovered() // there was no outage yet, but a busy machine may have been too slow
+	requireLimitsInOutage(server.Kill)
 	require.NoError(t, server.Start())
-	recovers()
-	outage(server.Pause) // accepts connections and never answers
+	waitUntilRecovered()
+	requireLimitsInOutage(server.Pause) // accepts connections and does not respond
 	server.Resume()
-	recovers()
-	require.Equal(t, 1, strings.Count(out.String(), "redis is unavailable"), out.String())
+	waitUntilRecovered()
+	require.Equal(t, 1, strings.Count(log.String(), "redis is unavailable"), log.String())
 }
 
 // TestOpen_RedisUnavailable_Succeeds checks that a process can start without Redis.
@@ -226,15 +242,16 @@ func TestLimiter_ContextCancelled_IsNotAnOutage(t *testing.T) {
 // counting together. The default prefix is locum.
 func TestOpen_Prefix_SeparatesServices(t *testing.T) {
 	t.Parallel()
-	url, one := kit.RedisURL(t), limit.Rule{Name: "one", Max: 1, Per: time.Hour}
+	url := kit.RedisURL(t)
+	oneCall := limit.Rule{Name: "one", Max: 1, Per: time.Hour}
 	for _, prefix := range []string{"?prefix=north", "?prefix=south", ""} {
 		l := open(t, url+prefix, slog.New(slog.DiscardHandler), WithBound(time.Minute))
-		d, err := l.Take(t.Context(), one, "k")
+		d, err := l.Take(t.Context(), oneCall, "k")
 		require.NoError(t, err)
 		require.True(t, d.Allowed, prefix)
 	}
 	for _, prefix := range []string{"?prefix=north", "?prefix=locum"} {
-		d, err := open(t, url+prefix, slog.New(slog.DiscardHandler), WithBound(time.Minute)).Take(t.Context(), one, "k")
+		d, err := open(t, url+prefix, slog.New(slog.DiscardHandler), WithBound(time.Minute)).Take(t.Context(), oneCall, "k")
 		require.NoError(t, err)
 		require.False(t, d.Allowed, prefix)
 	}

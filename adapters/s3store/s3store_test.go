@@ -61,16 +61,19 @@ func TestS3_ServerHangs_FailsWithContext(t *testing.T) {
 	require.NoError(t, store.Put(t.Context(), "one", write("x")))
 	server.Pause()
 	t.Cleanup(server.Resume)
-	for _, call := range []func(context.Context) error{
-		store.Ping,
-		func(ctx context.Context) error { _, _, err := store.Open(ctx, "one"); return err },
-		func(ctx context.Context) error { return store.Put(ctx, "one", write("y")) },
-		func(ctx context.Context) error { return store.Delete(ctx, "one") },
+	for name, call := range map[string]func(context.Context) error{
+		"Ping": store.Ping,
+		"Open": func(ctx context.Context) error {
+			_, _, err := store.Open(ctx, "one")
+			return err
+		},
+		"Put":    func(ctx context.Context) error { return store.Put(ctx, "one", write("y")) },
+		"Delete": func(ctx context.Context) error { return store.Delete(ctx, "one") },
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		begun := time.Now()
-		require.ErrorIs(t, call(ctx), context.DeadlineExceeded)
-		require.Less(t, time.Since(begun), 10*time.Second)
+		startedAt := time.Now()
+		require.ErrorIs(t, call(ctx), context.DeadlineExceeded, name)
+		require.Less(t, time.Since(startedAt), 10*time.Second, name)
 		cancel()
 	}
 }
@@ -81,30 +84,40 @@ func TestS3_ServerHangs_FailsWithContext(t *testing.T) {
 func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 	t.Parallel()
 	store := openTest(t, kit.OwnS3(t).URL)
-	// left returns the number of unfinished uploads.
-	left := func() (n int) {
-		for u := range store.client.ListIncompleteUploads(t.Context(), store.bucket, store.prefix, true) {
-			require.NoError(t, u.Err)
+	countUnfinishedUploads := func() (n int) {
+		for upload := range store.client.ListIncompleteUploads(t.Context(), store.bucket, store.prefix, true) {
+			require.NoError(t, upload.Err)
 			n++
 		}
 		return n
 	}
-	boom := errors.New("boom")
-	parts := strings.Repeat("x", 2*partSize+1)
-	require.ErrorIs(t, store.Put(t.Context(), "one", func(w io.Writer) error {
-		err := write(parts)(w)
-		require.Equal(t, 1, left(), "the upload has begun")
-		return errors.Join(boom, err)
-	}), boom)
-	require.Zero(t, left())
-	ctx, cancel := context.WithCancel(t.Context())
-	require.ErrorIs(t, store.Put(ctx, "one", func(w io.Writer) error { defer cancel(); return write(parts)(w) }), context.Canceled)
-	require.Zero(t, left())
-	require.Panics(t, func() {
-		_ = store.Put(t.Context(), "one", func(w io.Writer) error { _ = write(parts)(w); panic(boom) })
+	errOfWriter := errors.New("boom")
+	threeParts := write(strings.Repeat("x", 2*partSize+1))
+
+	err := store.Put(t.Context(), "one", func(w io.Writer) error {
+		err := threeParts(w)
+		require.Equal(t, 1, countUnfinishedUploads(), "the upload has begun")
+		return errors.Join(errOfWriter, err)
 	})
-	require.Zero(t, left())
-	_, _, err := store.Open(t.Context(), "one")
+	require.ErrorIs(t, err, errOfWriter)
+	require.Zero(t, countUnfinishedUploads())
+
+	ctx, cancel := context.WithCancel(t.Context())
+	err = store.Put(ctx, "one", func(w io.Writer) error {
+		defer cancel()
+		return threeParts(w)
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, countUnfinishedUploads())
+
+	require.Panics(t, func() {
+		_ = store.Put(t.Context(), "one", func(w io.Writer) error {
+			_ = threeParts(w)
+			panic(errOfWriter)
+		})
+	})
+	require.Zero(t, countUnfinishedUploads())
+	_, _, err = store.Open(t.Context(), "one")
 	require.ErrorIs(t, err, files.ErrNotFound)
 }
 
@@ -113,16 +126,31 @@ func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 func TestS3_WrongSetup_SaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	url := kit.OwnS3(t).URL
-	for name, c := range map[string]struct{ url, key, secret, want string }{
-		"bucket": {strings.Replace(url, "s3://", "s3://no-", 1), services.S3AccessKey, services.S3SecretKey, "create the bucket"},
-		"key":    {url, "nobody", services.S3SecretKey, "AWS_ACCESS_KEY_ID"},
-		"secret": {url, services.S3AccessKey, "wrong-secret", "AWS_SECRET_ACCESS_KEY"},
+	for name, test := range map[string]struct{ url, accessKey, secretKey, wantAdvice string }{
+		"missing bucket": {
+			url:        strings.Replace(url, "s3://", "s3://no-", 1),
+			accessKey:  services.S3AccessKey,
+			secretKey:  services.S3SecretKey,
+			wantAdvice: "create the bucket",
+		},
+		"unknown access key": {
+			url:        url,
+			accessKey:  "nobody",
+			secretKey:  services.S3SecretKey,
+			wantAdvice: "AWS_ACCESS_KEY_ID",
+		},
+		"wrong secret key": {
+			url:        url,
+			accessKey:  services.S3AccessKey,
+			secretKey:  "wrong-secret",
+			wantAdvice: "AWS_SECRET_ACCESS_KEY",
+		},
 	} {
-		store, err := open(c.url, credentials.NewStaticV4(c.key, c.secret, ""))
+		store, err := open(test.url, credentials.NewStaticV4(test.accessKey, test.secretKey, ""))
 		require.NoError(t, err)
 		err = store.Put(t.Context(), "one", write("x"))
 		require.ErrorIs(t, err, fault.ErrUnavailable, name)
-		require.ErrorContains(t, err, c.want, name)
+		require.ErrorContains(t, err, test.wantAdvice, name)
 		require.NotContains(t, err.Error(), "wrong-secret")
 		require.ErrorIs(t, store.Ping(t.Context()), fault.ErrUnavailable, name)
 	}
@@ -140,42 +168,46 @@ func openWithResponses(t testing.TB, answer http.HandlerFunc) *Store {
 // for each error code of S3. "XOwn" is an unknown code.
 func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 	t.Parallel()
-	for code, want := range map[string]struct {
-		status         int
-		reason, advice string
+	for code, test := range map[string]struct {
+		status                 int
+		wantReason, wantAdvice string
 	}{
-		"NoSuchBucket":          {404, "files: no such bucket", "correct files.url"},
-		"AccessDenied":          {403, "files: access denied", "access to the bucket"},
-		"InvalidAccessKeyId":    {403, "files: access denied", "AWS_ACCESS_KEY_ID"},
-		"SignatureDoesNotMatch": {403, "files: access denied", "AWS_SECRET_ACCESS_KEY"},
-		"InvalidToken":          {400, "files: access denied", "AWS_SESSION_TOKEN"},
-		"RequestTimeTooSkewed":  {403, "files: clock skew", "set the clock"},
-		"PermanentRedirect":     {301, "files: wrong region", "region="},
-		"XOwn":                  {400, "files: request refused", "check files.url"},
-		"SlowDown":              {503, "files: server unreachable", ""},
-		"InternalError":         {500, "files: server unreachable", ""},
+		"NoSuchBucket":          {status: 404, wantReason: "files: no such bucket", wantAdvice: "correct files.url"},
+		"AccessDenied":          {status: 403, wantReason: "files: access denied", wantAdvice: "access to the bucket"},
+		"InvalidAccessKeyId":    {status: 403, wantReason: "files: access denied", wantAdvice: "AWS_ACCESS_KEY_ID"},
+		"SignatureDoesNotMatch": {status: 403, wantReason: "files: access denied", wantAdvice: "AWS_SECRET_ACCESS_KEY"},
+		"InvalidToken":          {status: 400, wantReason: "files: access denied", wantAdvice: "AWS_SESSION_TOKEN"},
+		"RequestTimeTooSkewed":  {status: 403, wantReason: "files: clock skew", wantAdvice: "set the clock"},
+		"PermanentRedirect":     {status: 301, wantReason: "files: wrong region", wantAdvice: "region="},
+		"XOwn":                  {status: 400, wantReason: "files: request refused", wantAdvice: "check files.url"},
+		"SlowDown":              {status: 503, wantReason: "files: server unreachable"},
+		"InternalError":         {status: 500, wantReason: "files: server unreachable"},
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
 			store := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
-				w.WriteHeader(want.status)
+				w.WriteHeader(test.status)
 				_, _ = fmt.Fprintf(w, `<Error><Code>%s</Code><Message>m</Message></Error>`, code)
 			})
 			_, _, err := store.Open(t.Context(), "one")
 			require.ErrorIs(t, err, fault.ErrUnavailable)
-			require.Equal(t, want.reason, fault.Of(err).Reason)
-			require.ErrorContains(t, err, want.advice)
+			require.Equal(t, test.wantReason, fault.Of(err).Reason)
+			require.ErrorContains(t, err, test.wantAdvice)
 			require.ErrorIs(t, store.Put(t.Context(), "one", write("x")), fault.ErrUnavailable)
 			require.ErrorIs(t, store.Delete(t.Context(), "one"), fault.ErrUnavailable)
 		})
 	}
-	missing := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
+}
+
+func TestErrors_MissingFile_IsNotFound(t *testing.T) {
+	t.Parallel()
+	store := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, `<Error><Code>NoSuchKey</Code></Error>`)
 	})
-	_, _, err := missing.Open(t.Context(), "one")
+	_, _, err := store.Open(t.Context(), "one")
 	require.ErrorIs(t, err, files.ErrNotFound)
-	require.NoError(t, missing.Delete(t.Context(), "one"))
+	require.NoError(t, store.Delete(t.Context(), "one"))
 }
 
 // TestPut_ServerRecovers_IsRetried checks that a 503 of the server is retried within the call.
@@ -184,7 +216,8 @@ func TestPut_ServerRecovers_IsRetried(t *testing.T) {
 	calls := 0
 	store := openWithResponses(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		if calls++; calls < 3 {
+		calls++
+		if calls < 3 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
@@ -214,12 +247,12 @@ func TestRead_ConnectionBreaks_IsAnError(t *testing.T) {
 
 func TestServerUnreachable_FailsInTime(t *testing.T) {
 	t.Parallel()
-	s := openTest(t, "s3://bucket?endpoint=http://127.0.0.1:1")
-	begun := time.Now()
-	err := s.Put(t.Context(), "one", write("x"))
+	store := openTest(t, "s3://bucket?endpoint=http://127.0.0.1:1") // where no server listens
+	startedAt := time.Now()
+	err := store.Put(t.Context(), "one", write("x"))
 	require.ErrorIs(t, err, fault.ErrUnavailable)
-	require.Less(t, time.Since(begun), callTimeout)
-	require.ErrorIs(t, s.Ping(t.Context()), fault.ErrUnavailable)
+	require.Less(t, time.Since(startedAt), callTimeout)
+	require.ErrorIs(t, store.Ping(t.Context()), fault.ErrUnavailable)
 }
 
 // TestParse_URLs checks the URLs that are accepted, and that others are refused with what is

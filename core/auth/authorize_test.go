@@ -21,39 +21,39 @@ func TestActor_Authorization(t *testing.T) {
 	adminsApp.AppID = "2"
 	enrolling := Actor{UserID: "1", Role: Employer, EnrollmentRequired: true}
 	closed := Actor{UserID: "1", Role: Employer}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		name string
 		got  error
 		want error
 	}{
-		{"a guest is not a user", Actor{}.RequireUser(), fault.ErrUnauthorized},
-		{"a guest is not a jobseeker", Actor{}.RequireSeeker(), fault.ErrUnauthorized},
-		{"a guest is not a member", Actor{}.RequireMember(), fault.ErrUnauthorized},
-		{"a guest is not an employer", Actor{}.RequireEmployer(), fault.ErrUnauthorized},
-		{"a guest needs no scope", Actor{}.RequireScope(ScopeJobsRead), nil},
-		{"a jobseeker is a jobseeker", seeker.RequireSeeker(), nil},
-		{"a jobseeker is not an employer", seeker.RequireEmployer(), fault.ErrForbidden},
-		{"a jobseeker is not a member", seeker.RequireMember(), fault.ErrForbidden},
-		{"an app is refused if no scope is permitted", app.RequireUser(), ErrScope},
-		{"an app without the scope is not a jobseeker", app.RequireSeeker(ScopeApplicationsWrite), ErrScope},
-		{"an app with the scope is a jobseeker", writer.RequireSeeker(ScopeApplicationsWrite), nil},
-		{"an app without the scope is refused", writer.RequireScope(ScopeJobsRead), ErrScope},
-		{"an app of an admin has no permissions", adminsApp.Require(JobsCreate), ErrScope},
-		{"an app of an employer is not an employer", adminsApp.RequireEmployer(), ErrScope},
-		{"a member has the granted permission", member.Require(JobsCreate), nil},
-		{"a member with a permission has any permission", member.Require(AnyPermission), nil},
-		{"a member does not have another permission", member.Require(JobsDelete), fault.ErrForbidden},
-		{"an admin has all permissions", admin.Require(JobsDelete), nil},
-		{"an admin is not a jobseeker", admin.RequireSeeker(), fault.ErrForbidden},
-		{"a member without the required second factor is refused", enrolling.Require(AnyPermission), ErrEnrollmentRequired},
-		{"an employer without the required second factor is refused", enrolling.RequireEmployer(), ErrEnrollmentRequired},
-		{"an employer of a closed organization is an employer", closed.RequireEmployer(), nil},
-		{"an employer of a closed organization is not a member", closed.RequireMember(), fault.ErrForbidden},
+		{name: "a guest is not a user", got: Actor{}.RequireUser(), want: fault.ErrUnauthorized},
+		{name: "a guest is not a jobseeker", got: Actor{}.RequireSeeker(), want: fault.ErrUnauthorized},
+		{name: "a guest is not a member", got: Actor{}.RequireMember(), want: fault.ErrUnauthorized},
+		{name: "a guest is not an employer", got: Actor{}.RequireEmployer(), want: fault.ErrUnauthorized},
+		{name: "a guest needs no scope", got: Actor{}.RequireScope(ScopeJobsRead), want: nil},
+		{name: "a jobseeker is a jobseeker", got: seeker.RequireSeeker(), want: nil},
+		{name: "a jobseeker is not an employer", got: seeker.RequireEmployer(), want: fault.ErrForbidden},
+		{name: "a jobseeker is not a member", got: seeker.RequireMember(), want: fault.ErrForbidden},
+		{name: "an app is refused if no scope is permitted", got: app.RequireUser(), want: ErrScope},
+		{name: "an app without the scope is not a jobseeker", got: app.RequireSeeker(ScopeApplicationsWrite), want: ErrScope},
+		{name: "an app with the scope is a jobseeker", got: writer.RequireSeeker(ScopeApplicationsWrite), want: nil},
+		{name: "an app without the scope is refused", got: writer.RequireScope(ScopeJobsRead), want: ErrScope},
+		{name: "an app of an admin has no permissions", got: adminsApp.Require(JobsCreate), want: ErrScope},
+		{name: "an app of an employer is not an employer", got: adminsApp.RequireEmployer(), want: ErrScope},
+		{name: "a member has the granted permission", got: member.Require(JobsCreate), want: nil},
+		{name: "a member with a permission has any permission", got: member.Require(AnyPermission), want: nil},
+		{name: "a member does not have another permission", got: member.Require(JobsDelete), want: fault.ErrForbidden},
+		{name: "an admin has all permissions", got: admin.Require(JobsDelete), want: nil},
+		{name: "an admin is not a jobseeker", got: admin.RequireSeeker(), want: fault.ErrForbidden},
+		{name: "a member without the required second factor is refused", got: enrolling.Require(AnyPermission), want: ErrEnrollmentRequired},
+		{name: "an employer without the required second factor is refused", got: enrolling.RequireEmployer(), want: ErrEnrollmentRequired},
+		{name: "an employer of a closed organization is an employer", got: closed.RequireEmployer(), want: nil},
+		{name: "an employer of a closed organization is not a member", got: closed.RequireMember(), want: fault.ErrForbidden},
 	} {
-		if c.want == nil {
-			require.NoError(t, c.got, c.name)
+		if test.want == nil {
+			require.NoError(t, test.got, test.name)
 		} else {
-			require.ErrorIs(t, c.got, c.want, c.name)
+			require.ErrorIs(t, test.got, test.want, test.name)
 		}
 	}
 }

@@ -22,7 +22,8 @@ import (
 // recordEvents records events in a transaction.
 func recordEvents(t *testing.T, s adapters.Storage, events ...event.Event) {
 	t.Helper()
-	require.NoError(t, s.Identity.Tx.Do(t.Context(), func(ctx context.Context) error { return s.Identity.Events.Record(ctx, events...) }))
+	record := func(ctx context.Context) error { return s.Identity.Events.Record(ctx, events...) }
+	require.NoError(t, s.Identity.Tx.Do(t.Context(), record))
 }
 
 // TestRelay_Event_CallsEachSubscriberOnce checks that each event is handled once by each of its
@@ -43,9 +44,9 @@ func TestRelay_Event_CallsEachSubscriberOnce(t *testing.T) {
 		}),
 	})
 	recordEvents(t, storage, event.JobCreated{JobID: "1"}, event.JobClosed{JobID: "2"}, event.JobUpdated{JobID: "without a subscriber"})
-	n, err := work.Relay.Drain(t.Context())
+	relayed, err := work.Relay.Drain(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 3, n)
+	require.Equal(t, 3, relayed)
 	require.Equal(t, []string{"a 1", "b 1", "c 2"}, handled)
 	clk.Advance(time.Hour)
 	work.All(t)
@@ -126,7 +127,7 @@ func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 		task.Deps{Store: storage.Identity.Tasks, Queue: localtasks.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)},
 	)
 	require.NoError(t, err)
-	r := event.NewRelay(
+	relay := event.NewRelay(
 		event.RelayDeps{
 			Sources: []event.Source{{Tx: storage.Identity.Tx, Outbox: storage.Identity.Outbox, Tasks: storage.Identity.Tasks}},
 			Runner:  runner,
@@ -136,7 +137,7 @@ func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 	)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { r.Run(ctx) })
+	running.Go(func() { relay.Run(ctx) })
 	running.Go(func() { _ = runner.Work(ctx) })
 	recordEvents(t, storage, event.JobCreated{JobID: "1"})
 	require.Equal(t, "1", <-handled)

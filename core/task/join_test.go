@@ -37,29 +37,45 @@ func (s runStore) Start(context.Context, []string, time.Duration) (out []Task, e
 // A store that fails may contain it, so that its runs continue.
 func TestJoin_Extend(t *testing.T) {
 	t.Parallel()
-	runA, runB, runC := Run{"a", 1}, Run{"b", 2}, Run{"c", 1}
+	runA := Run{ID: "a", Attempt: 1}
+	runB := Run{ID: "b", Attempt: 2}
+	runC := Run{ID: "c", Attempt: 1}
 	unavailable := errors.New("unavailable")
-	for name, c := range map[string]struct {
-		stores []Store
-		lost   []Run
-		err    error
+	for name, test := range map[string]struct {
+		stores   []Store
+		wantLost []Run
+		wantErr  error
 	}{
-		"each run has a store": {[]Store{runStore{running: []Run{runA}}, runStore{running: []Run{runB, runC}}}, []Run{}, nil},
-		"a run has no store":   {[]Store{runStore{running: []Run{runA}}, runStore{running: []Run{runB}}}, []Run{runC}, nil},
-		"a store fails":        {[]Store{runStore{err: unavailable}, runStore{running: []Run{runB}}}, []Run{}, unavailable},
-		"the last store fails": {[]Store{runStore{running: []Run{runB}}, runStore{err: unavailable}}, []Run{}, unavailable},
+		"each run has a store": {
+			stores:   []Store{runStore{running: []Run{runA}}, runStore{running: []Run{runB, runC}}},
+			wantLost: []Run{},
+		},
+		"a run has no store": {
+			stores:   []Store{runStore{running: []Run{runA}}, runStore{running: []Run{runB}}},
+			wantLost: []Run{runC},
+		},
+		"the first store fails": {
+			stores:   []Store{runStore{err: unavailable}, runStore{running: []Run{runB}}},
+			wantLost: []Run{},
+			wantErr:  unavailable,
+		},
+		"the last store fails": {
+			stores:   []Store{runStore{running: []Run{runB}}, runStore{err: unavailable}},
+			wantLost: []Run{},
+			wantErr:  unavailable,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			lost, err := Join(c.stores...).Extend(t.Context(), []Run{runA, runB, runC}, time.Second)
-			require.ErrorIs(t, err, c.err)
-			require.Equal(t, c.lost, lost)
+			lost, err := Join(test.stores...).Extend(t.Context(), []Run{runA, runB, runC}, time.Second)
+			require.ErrorIs(t, err, test.wantErr)
+			require.Equal(t, test.wantLost, lost)
 		})
 	}
 }
 
 // TestJoin_StartWithAFailedStore_ReturnsTheOthers checks that an unavailable store does not stop the tasks of
-// the others. Joining a single store returns that store.
+// the others.
 func TestJoin_StartWithAFailedStore_ReturnsTheOthers(t *testing.T) {
 	t.Parallel()
 	unavailable := errors.New("unavailable")

@@ -19,8 +19,17 @@ func TestNameKeys_SimilarNames_HaveAKeyInCommon(t *testing.T) {
 	}
 	const name = "St Thomas' Hospital"
 	for _, other := range []string{
-		name, "st. thomas hospital", "Saint Thomas’ Hospitals", "ST THOMAS HOSPITAL NHS Foundation Trust", "The St Thomas Hospital Ltd", "St Thomаs Hospital", "St Thomas Hospita1",
-		"St Thomas Hospitl", "St Thomaas Hospital", "St Thomaz Hospital", "St Thómas Hospital",
+		name,
+		"st. thomas hospital",
+		"Saint Thomas’ Hospitals",
+		"ST THOMAS HOSPITAL NHS Foundation Trust",
+		"The St Thomas Hospital Ltd",
+		"St Thomаs Hospital",
+		"St Thomas Hospita1",
+		"St Thomas Hospitl",
+		"St Thomaas Hospital",
+		"St Thomaz Hospital",
+		"St Thómas Hospital",
 	} {
 		require.True(t, similar(name, other), other)
 	}

@@ -15,48 +15,145 @@ import (
 // the message. none is a nil pointer, an absent value; a pointer to "" is a value that is present.
 func TestValue_EachRule(t *testing.T) {
 	t.Parallel()
-	empty, blank := "", " \u200b"
+	empty := ""
+	blank := " \u200b"
 	var none *string
-	for _, c := range []struct {
+	for _, test := range []struct {
 		rules         string
 		validValues   []any
 		invalidValues []any
 		message       string
 	}{
-		{"required", []any{"a", 1, &empty, []string{}}, []any{"", 0, none, []string(nil)}, "is required"},
-		{"notblank", []any{"a", none}, []any{"", blank, &blank}, "is required"},
-		{"min=2", []any{"éé", 2, 2.5, []string{"", ""}}, []any{"é"}, "must have at least 2 characters"},
-		{"min=2", nil, []any{1, 1.9}, "must be at least 2"},
-		{"max=2", []any{"éé", 2, none}, []any{"abc"}, "must have at most 2 characters"},
-		{"max=2", nil, []any{[]string{"", "", ""}}, "must have at most 2 items"},
-		{"max=2", nil, []any{3, math.Inf(1)}, "must be at most 2"},
-		{"max=2", nil, []any{math.NaN()}, "must be a number"},
-		{"gt=0", []any{1, .5}, []any{0, -1.}, "must be more than 0"},
-		{"whole", []any{1., 2}, []any{1.5}, "must be a whole number"},
-		{"maxbytes=2", []any{"é"}, []any{"éa"}, "must have at most 2 bytes"},
-		{"oneof='' a b", []any{"", "a", none}, []any{"c", "A"}, "must be one of: a, b"},
-		{"line", []any{"a b", "a\n", ""}, []any{"a\nb", "a\x1bb"}, "must be one line, without control characters"},
-		{"max=9", nil, []any{"a\x00", "a\xff"}, "must be valid UTF-8 without NUL"},
-		{"email", []any{"jo@example.org"}, []any{"", "jo", "jo@deleted.invalid"}, "must be a valid email address"},
-		{"password", []any{"Aa1"}, []any{"", "aa1", "AA1", "Aaa"}, "must contain an upper case letter, a lower case letter and a digit"},
 		{
-			"https",
-			[]any{"https://example.org/a?b=c"},
-			[]any{"", "http://example.org", "https://a@example.org", "https://", "https://example.org/<", "javascript:x"},
-			"must be an https address without user and password",
+			rules:         "required",
+			validValues:   []any{"a", 1, &empty, []string{}},
+			invalidValues: []any{"", 0, none, []string(nil)},
+			message:       "is required",
 		},
-		{"omitempty,min=2", []any{"", 0, none}, []any{&empty}, "must have at least 2 characters"},
-		{"omitzero,min=2", []any{"", " ", 0, none, &empty}, []any{"a"}, "must have at least 2 characters"},
-		{"max=5,min=2", []any{"ab"}, []any{"a"}, "must have at least 2 characters"},
+		{
+			rules:         "notblank",
+			validValues:   []any{"a", none},
+			invalidValues: []any{"", blank, &blank},
+			message:       "is required",
+		},
+		{
+			rules:         "min=2",
+			validValues:   []any{"éé", 2, 2.5, []string{"", ""}},
+			invalidValues: []any{"é"},
+			message:       "must have at least 2 characters",
+		},
+		{
+			rules:         "min=2",
+			invalidValues: []any{1, 1.9},
+			message:       "must be at least 2",
+		},
+		{
+			rules:         "max=2",
+			validValues:   []any{"éé", 2, none},
+			invalidValues: []any{"abc"},
+			message:       "must have at most 2 characters",
+		},
+		{
+			rules:         "max=2",
+			invalidValues: []any{[]string{"", "", ""}},
+			message:       "must have at most 2 items",
+		},
+		{
+			rules:         "max=2",
+			invalidValues: []any{3, math.Inf(1)},
+			message:       "must be at most 2",
+		},
+		{
+			rules:         "max=2",
+			invalidValues: []any{math.NaN()},
+			message:       "must be a number",
+		},
+		{
+			rules:         "gt=0",
+			validValues:   []any{1, .5},
+			invalidValues: []any{0, -1.},
+			message:       "must be more than 0",
+		},
+		{
+			rules:         "whole",
+			validValues:   []any{1., 2},
+			invalidValues: []any{1.5},
+			message:       "must be a whole number",
+		},
+		{
+			rules:         "maxbytes=2",
+			validValues:   []any{"é"},
+			invalidValues: []any{"éa"},
+			message:       "must have at most 2 bytes",
+		},
+		{
+			rules:         "oneof='' a b",
+			validValues:   []any{"", "a", none},
+			invalidValues: []any{"c", "A"},
+			message:       "must be one of: a, b",
+		},
+		{
+			rules:         "line",
+			validValues:   []any{"a b", "a\n", ""},
+			invalidValues: []any{"a\nb", "a\x1bb"},
+			message:       "must be one line, without control characters",
+		},
+		{
+			rules:         "max=9",
+			invalidValues: []any{"a\x00", "a\xff"},
+			message:       "must be valid UTF-8 without NUL",
+		},
+		{
+			rules:         "email",
+			validValues:   []any{"jo@example.org"},
+			invalidValues: []any{"", "jo", "jo@deleted.invalid"},
+			message:       "must be a valid email address",
+		},
+		{
+			rules:         "password",
+			validValues:   []any{"Aa1"},
+			invalidValues: []any{"", "aa1", "AA1", "Aaa"},
+			message:       "must contain an upper case letter, a lower case letter and a digit",
+		},
+		{
+			rules:       "https",
+			validValues: []any{"https://example.org/a?b=c"},
+			invalidValues: []any{
+				"", "http://example.org", "https://a@example.org", "https://", "https://example.org/<", "javascript:x",
+			},
+			message: "must be an https address without user and password",
+		},
+		{
+			rules:         "omitempty,min=2",
+			validValues:   []any{"", 0, none},
+			invalidValues: []any{&empty},
+			message:       "must have at least 2 characters",
+		},
+		{
+			rules:         "omitzero,min=2",
+			validValues:   []any{"", " ", 0, none, &empty},
+			invalidValues: []any{"a"},
+			message:       "must have at least 2 characters",
+		},
+		{
+			rules:         "max=5,min=2",
+			validValues:   []any{"ab"},
+			invalidValues: []any{"a"},
+			message:       "must have at least 2 characters",
+		},
 	} {
-		for _, v := range c.validValues {
-			require.NoError(t, valid.Value("x", v, c.rules), "%s %#v", c.rules, v)
+		for _, v := range test.validValues {
+			require.NoError(t, valid.Value("x", v, test.rules), "%s %#v", test.rules, v)
 		}
-		for _, v := range c.invalidValues {
-			want := []fault.Field{{Name: "x", Message: c.message}}
-			require.Equal(t, want, fault.FieldsOf(valid.Value("x", v, c.rules)), "%s %#v", c.rules, v)
+		for _, v := range test.invalidValues {
+			want := []fault.Field{{Name: "x", Message: test.message}}
+			require.Equal(t, want, fault.FieldsOf(valid.Value("x", v, test.rules)), "%s %#v", test.rules, v)
 		}
 	}
+}
+
+func TestValue_UnknownRule_Panics(t *testing.T) {
+	t.Parallel()
 	require.PanicsWithValue(t, "valid: rule maximum", func() { _ = valid.Value("x", "a", "maximum=2") })
 }
 

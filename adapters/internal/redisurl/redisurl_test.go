@@ -22,12 +22,12 @@ import (
 
 // selected are the fields that a URL sets.
 type selected struct {
-	addrs              []string
-	db                 int
-	user, password     string
-	tls, cluster       bool
-	master, prefix     string
-	sentinelUser, sent string
+	addrs                          []string
+	db                             int
+	user, password                 string
+	tls, cluster                   bool
+	master, prefix                 string
+	sentinelUser, sentinelPassword string
 }
 
 // TestParse_Topologies checks the connections that a URL describes: a server, a cluster (several
@@ -52,13 +52,13 @@ func TestParse_Topologies(t *testing.T) {
 		"rediss://a,b?prefix=south":        {addrs: []string{"a:6379", "b:6379"}, cluster: true, tls: true, prefix: "south"},
 		"redis-sentinel://a?master_name=m": {addrs: []string{"a:26379"}, master: "m"},
 		"redis-sentinel://u:p@a,b:1/2?master_name=m&sentinel_username=s&sentinel_password=w": {
-			addrs:        []string{"a:26379", "b:1"},
-			db:           2,
-			user:         "u",
-			password:     "p",
-			master:       "m",
-			sentinelUser: "s",
-			sent:         "w",
+			addrs:            []string{"a:26379", "b:1"},
+			db:               2,
+			user:             "u",
+			password:         "p",
+			master:           "m",
+			sentinelUser:     "s",
+			sentinelPassword: "w",
 		},
 		"rediss-sentinel://a/0?master_name=m": {addrs: []string{"a:26379"}, master: "m", tls: true},
 	} {
@@ -69,27 +69,22 @@ func TestParse_Topologies(t *testing.T) {
 			if want.prefix == "" {
 				want.prefix = "locum"
 			}
-			require.Equal(
-				t,
-				want,
-				selected{
-					options.Addrs,
-					options.DB,
-					options.Username,
-					options.Password,
-					options.TLSConfig != nil,
-					options.IsClusterMode,
-					options.MasterName,
-					options.Prefix,
-					options.SentinelUsername,
-					options.SentinelPassword,
-				},
-			)
+			require.Equal(t, want, selected{
+				addrs:            options.Addrs,
+				db:               options.DB,
+				user:             options.Username,
+				password:         options.Password,
+				tls:              options.TLSConfig != nil,
+				cluster:          options.IsClusterMode,
+				master:           options.MasterName,
+				prefix:           options.Prefix,
+				sentinelUser:     options.SentinelUsername,
+				sentinelPassword: options.SentinelPassword,
+			})
 			client := options.Connect()
-			switch {
-			case want.cluster:
+			if want.cluster {
 				require.IsType(t, &goredis.ClusterClient{}, client)
-			default:
+			} else {
 				require.IsType(t, &goredis.Client{}, client)
 			}
 			require.NoError(t, client.Close())
@@ -104,8 +99,9 @@ func TestParse_Options(t *testing.T) {
 	options, err := Parse("redis://h?pool_size=5&dial_timeout=1s&read_timeout=2s&write_timeout=300ms&client_name=n")
 	require.NoError(t, err)
 	require.Equal(t, 5, options.PoolSize)
-	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 300 * time.Millisecond},
-		[]time.Duration{options.DialTimeout, options.ReadTimeout, options.WriteTimeout})
+	require.Equal(t, time.Second, options.DialTimeout)
+	require.Equal(t, 2*time.Second, options.ReadTimeout)
+	require.Equal(t, 300*time.Millisecond, options.WriteTimeout)
 	require.Equal(t, "n", options.ClientName)
 	require.True(t, options.ContextTimeoutEnabled)
 	options, err = Parse("rediss://h?skip_verify=true")
