@@ -324,7 +324,8 @@ func (s *Service) interviewViews(ctx context.Context, organizationID string, int
 	}), nil
 }
 
-// maxUpcoming is the maximum number of interviews that NextInterviews reads and sorts.
+// maxUpcoming is the maximum number of interviews that NextInterviews and InterviewsByDate
+// read and sort.
 const maxUpcoming = 1_000
 
 // NextInterviews returns the organization's next n scheduled interviews, the earliest first.
@@ -340,6 +341,50 @@ func (s *Service) NextInterviews(ctx context.Context, by auth.Actor, n int) ([]V
 	}
 	slices.SortFunc(found.Items, func(a, b Appointment) int { return a.ScheduledAt.Compare(b.ScheduledAt) })
 	return s.interviewViews(ctx, by.OrganizationID, found.Items[:min(n, len(found.Items))])
+}
+
+// InterviewsByDate lists the organization's interviews for its calendar: first the scheduled
+// ones that will take place, the next one first, then all others, the latest date first. If the
+// status is not empty, it lists only interviews with that status. It sorts the newest 1,000
+// interviews; a cursor continues after them, in the order of Interviews.
+func (s *Service) InterviewsByDate(ctx context.Context, by auth.Actor, status InterviewStatus, r page.Request) (page.Result[View], error) {
+	var none page.Result[View]
+	if r.Cursor != "" {
+		return s.Interviews(ctx, by, status, r)
+	}
+	validStatus := valid.Value("status", string(status), "oneof='' scheduled completed cancelled")
+	if err := cmp.Or(by.Require(auth.ApplicationsView), validStatus); err != nil {
+		return none, err
+	}
+	found, err := s.Appointments.List(ctx, by.OrganizationID, AppointmentFilter{Status: status}, page.After("", maxUpcoming))
+	if err != nil {
+		return none, err
+	}
+	now := s.Clock.Now()
+	slices.SortStableFunc(found.Items, func(a, b Appointment) int { return compareByDate(a, b, now) })
+	start := min(r.Offset(), len(found.Items))
+	end := min(start+r.Size, len(found.Items))
+	out := page.Result[View]{Total: len(found.Items)}
+	if end == len(found.Items) {
+		out.NextCursor = found.NextCursor
+	}
+	out.Items, err = s.interviewViews(ctx, by.OrganizationID, found.Items[start:end])
+	return out, err
+}
+
+// compareByDate orders interviews that will take place by date, before all others, which it
+// orders by date in descending order.
+func compareByDate(a, b Appointment, now time.Time) int {
+	isUpcoming := func(i Appointment) bool { return i.Status == Scheduled && i.ScheduledAt.After(now) }
+	switch {
+	case isUpcoming(a) && isUpcoming(b):
+		return a.ScheduledAt.Compare(b.ScheduledAt)
+	case isUpcoming(a):
+		return -1
+	case isUpcoming(b):
+		return 1
+	}
+	return b.ScheduledAt.Compare(a.ScheduledAt)
 }
 
 // applicationOf returns the application of the interview.

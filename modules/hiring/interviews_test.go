@@ -447,6 +447,45 @@ func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
 	})
 }
 
+// TestInterviewsByDate_SeveralStates_NextFirst checks the order of the calendar, its pages and
+// its filter.
+func TestInterviewsByDate_SeveralStates_NextFirst(t *testing.T) {
+	onEach(t, func(t *testing.T, env *testEnv) {
+		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
+		listing := env.newListing(e)
+		var ids []string
+		for _, at := range []string{
+			"2019-03-03T10:00:00Z", "2099-03-03T10:00:00Z", "2097-03-03T10:00:00Z", "2098-03-03T10:00:00Z", "2020-03-03T10:00:00Z",
+		} {
+			a := env.apply(seeker(), listing)
+			_, err := env.Schedule(t.Context(), e, a.ID, interviewInput(at))
+			require.NoError(t, err)
+			ids = append(ids, a.ID)
+		}
+		_, err := env.Reschedule(t.Context(), e, ids[2], hiring.AppointmentInput{Status: to(hiring.Cancelled)})
+		require.NoError(t, err)
+		pageOf := func(status hiring.InterviewStatus, number, size int) []string {
+			found, err := env.InterviewsByDate(t.Context(), e, status, page.Request{Number: number, Size: size})
+			require.NoError(t, err)
+			require.Empty(t, found.NextCursor)
+			var out []string
+			for _, v := range found.Items {
+				out = append(out, v.ID)
+			}
+			return out
+		}
+		require.Equal(t, []string{ids[3], ids[1], ids[2], ids[4], ids[0]}, pageOf("", 1, 10))
+		require.Equal(t, []string{ids[2], ids[4]}, pageOf("", 2, 2))
+		require.Equal(t, []string{ids[0]}, pageOf("", 3, 2))
+		require.Empty(t, pageOf("", 4, 2))
+		require.Equal(t, []string{ids[3], ids[1], ids[4], ids[0]}, pageOf(hiring.Scheduled, 1, 10))
+		_, err = env.InterviewsByDate(t.Context(), e, "lost", firstPage)
+		require.Equal(t, fault.Invalid, fault.KindOf(err))
+		_, err = env.InterviewsByDate(t.Context(), employer(auth.JobsUpdate), "", firstPage)
+		require.ErrorIs(t, err, fault.ErrForbidden)
+	})
+}
+
 // TestFindReceived_Filters_SelectApplications checks the filters by status and by listing.
 func TestFindReceived_Filters_SelectApplications(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {

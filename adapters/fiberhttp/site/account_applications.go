@@ -138,7 +138,7 @@ func (s *Site) loadApplication(ctx context.Context, viewer *pages.Viewer, id str
 		)
 	}
 	i := v.Detail.Interview
-	v.IsUpcoming = i != nil && i.Status == hiring.Scheduled && i.ScheduledAt.After(time.Now())
+	v.IsUpcoming = i != nil && i.Status == hiring.Scheduled && i.ScheduledAt.After(s.now())
 	return v, nil
 }
 

@@ -3,7 +3,6 @@ package site
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -150,9 +149,11 @@ type ownJobView struct {
 	Path         string // of the public page, empty if the job is not public
 	Numbers      *hiring.JobAnalytics
 	Applications []countLink
-	MayCreate    bool
-	MayUpdate    bool
-	Problem      *pages.Problem
+	// HasFutureDeadline is set if a renewal is counted from the closing date, and not from now.
+	HasFutureDeadline bool
+	MayCreate         bool
+	MayUpdate         bool
+	Problem           *pages.Problem
 }
 
 // Periods returns the durations for which a job can be renewed, in days.
@@ -165,18 +166,13 @@ func (ownJobView) Periods() []pages.Choice {
 	}
 }
 
-// HasFutureDeadline reports whether a renewal is counted from the closing date, and not from now.
-func (v ownJobView) HasFutureDeadline() bool {
-	return v.Deadline != nil && v.Deadline.After(time.Now())
-}
-
 func (s *Site) ownJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	return s.showOwnJob(ctx, c, viewer, nil)
 }
 
 // showOwnJob shows one job; its numbers only to those who may see applications.
 func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, problem *pages.Problem) error {
-	actor, now := viewer.Actor(), time.Now()
+	actor, now := viewer.Actor(), s.now()
 	listing, err := s.services.Listings.Get(ctx, actor, c.Params("id"))
 	if err != nil {
 		return err
@@ -186,12 +182,13 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 		return err
 	}
 	v := ownJobView{
-		Listing:   listing,
-		State:     states[listing.ID],
-		Facts:     jobFacts(listing),
-		MayCreate: actor.May(auth.JobsCreate),
-		MayUpdate: actor.May(auth.JobsUpdate),
-		Problem:   problem,
+		Listing:           listing,
+		State:             states[listing.ID],
+		Facts:             jobFacts(listing),
+		HasFutureDeadline: listing.Deadline != nil && listing.Deadline.After(now),
+		MayCreate:         actor.May(auth.JobsCreate),
+		MayUpdate:         actor.May(auth.JobsUpdate),
+		Problem:           problem,
 	}
 	if listing.Public(now) {
 		v.Path = jobPath(listing)

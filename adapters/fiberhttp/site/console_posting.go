@@ -385,7 +385,7 @@ func (s *Site) previewJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	if err != nil {
 		return err
 	}
-	v := previewView{Job: s.newJobView(l, l.Public(time.Now())), ID: l.ID, State: states[l.ID]}
+	v := previewView{Job: s.newJobView(l, l.Public(s.now())), ID: l.ID, State: states[l.ID]}
 	return s.renderer.Render(c, fiber.StatusOK, previewPage, viewer, v)
 }
 

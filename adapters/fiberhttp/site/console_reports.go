@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,11 +37,11 @@ type interviewRow struct {
 	State badge
 }
 
-// interviews shows the interviews of one status, or of all.
+// interviews shows the interviews of one status, or of all. The next interview is the first.
 func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v := interviewsView{Status: c.Query("status")}
-	interviews, err := s.services.Hiring.Interviews(ctx, viewer.Actor(), hiring.InterviewStatus(v.Status),
-		page.After(c.Query("after"), consolePageSize))
+	r := page.Request{Number: max(1, c.QueryInt("page", 1)), Size: consolePageSize, Cursor: c.Query("after"), WithoutTotal: true}
+	interviews, err := s.services.Hiring.InterviewsByDate(ctx, viewer.Actor(), hiring.InterviewStatus(v.Status), r)
 	if err != nil {
 		return err
 	}
@@ -54,8 +55,11 @@ func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	if interviews.NextCursor != "" {
+	switch {
+	case interviews.NextCursor != "":
 		v.Next = withQuery("/employer/interviews", "status", v.Status, "after", interviews.NextCursor)
+	case r.Cursor == "" && r.Number*r.Size < interviews.Total:
+		v.Next = withQuery("/employer/interviews", "status", v.Status, "page", strconv.Itoa(r.Number+1))
 	}
 	v.States = []countLink{{"", "All", "/employer/interviews", 0, v.Status == ""}}
 	for _, status := range hiring.InterviewStatuses {
@@ -141,7 +145,7 @@ func (s *Site) analytics(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	if err != nil {
 		return err
 	}
-	weeks, err := s.weeklyApplications(ctx, actor, time.Now())
+	weeks, err := s.weeklyApplications(ctx, actor, s.now())
 	if err != nil {
 		return err
 	}

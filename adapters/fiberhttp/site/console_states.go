@@ -3,7 +3,6 @@ package site
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
@@ -85,7 +84,7 @@ func (s *Site) jobStatesOf(ctx context.Context, actor auth.Actor, jobs ...listin
 	if err != nil {
 		return nil, err
 	}
-	now, out := time.Now(), map[string]jobState{}
+	now, out := s.now(), map[string]jobState{}
 	for _, listing := range jobs {
 		if info, isHidden := hidden[listing.ID]; isHidden {
 			out[listing.ID] = jobState{badge{hiddenTexts[info.Reason], "bad"}, &info}

@@ -33,7 +33,7 @@ func (s *Site) feedJobs(ctx context.Context, c *fiber.Ctx) (form searchForm, job
 	}
 	query := queryValues(c)
 	form = newSearchForm(query)
-	in := form.input(time.Now())
+	in := form.input(s.now())
 	in.Sort = string(listings.ByDate)
 	in.Exact = true
 	in.Full = true

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"html/template"
 	"strconv"
-	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -143,7 +142,7 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 	query := queryValues(c)
 	v := jobsView{Form: newSearchForm(query), Sorts: sorts}
 	v.Canonical, v.Atom = s.publicURL+v.Form.Path("/jobs"), v.Form.Path("/feeds/jobs.atom")
-	in := v.Form.input(time.Now())
+	in := v.Form.input(s.now())
 	in.Page, in.Facets = pageRequest(query, pageSize), facetNames()
 	results, err := s.services.Listings.Find(readContext(ctx, viewer), actorOf(viewer), in)
 	if err != nil {
@@ -260,7 +259,7 @@ func (s *Site) newJobView(l listings.Listing, isOpen bool) jobView {
 		EmployerPath: employerPath(l.OrganizationID, l.Company),
 	}
 	if l.Deadline != nil && isOpen {
-		v.DaysLeft = daysLeft(*l.Deadline, time.Now())
+		v.DaysLeft = daysLeft(*l.Deadline, s.now())
 	}
 	return v
 }
@@ -322,6 +321,7 @@ func (s *Site) findSimilar(ctx context.Context, listing listings.Listing) ([]res
 	var out []result
 	for _, r := range append(s.results(results.Items, false), s.results(results.Items, true)...) {
 		if r.ID != listing.ID && len(out) < maxSimilarJobs {
+			r.Reasons = nil // the visitor has not searched for the title
 			out = append(out, r)
 		}
 	}

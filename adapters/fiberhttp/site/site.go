@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -77,6 +78,9 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 	s.addCached(app, "/feeds/jobs.atom", s.atom)
 	s.addCached(app, "/feeds/jobs.xml", s.xml)
 }
+
+// now returns the time by the clock of the services.
+func (s *Site) now() time.Time { return s.services.Listings.Clock.Now() }
 
 // staticPage returns a handler that renders a page without data.
 func (s *Site) staticPage(page *template.Template) pages.Handler {

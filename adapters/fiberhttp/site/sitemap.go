@@ -50,23 +50,24 @@ type sitemapCache struct {
 // held meanwhile, so that robots which come together cause one listing.
 func (p *sitemapCache) get(
 	ctx context.Context,
+	now time.Time,
 	list func(context.Context) ([]listings.OpenPosition, error),
 ) ([]listings.OpenPosition, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.listedAt) < sitemapMaxAge {
+	if now.Sub(p.listedAt) < sitemapMaxAge {
 		return p.parts, nil
 	}
 	parts, err := list(ctx)
 	if err == nil {
-		p.parts, p.listedAt = parts, time.Now()
+		p.parts, p.listedAt = parts, now
 	}
 	return parts, err
 }
 
 // sitemap handles GET /sitemap.xml: the index of the parts.
 func (s *Site) sitemap(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
-	parts, err := s.sitemapIndex.get(ctx, s.services.Listings.OpenParts)
+	parts, err := s.sitemapIndex.get(ctx, s.now(), s.services.Listings.OpenParts)
 	if err != nil {
 		return err
 	}
