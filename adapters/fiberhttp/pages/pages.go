@@ -132,10 +132,11 @@ func (r *Renderer) Render(c *fiber.Ctx, status int, page *template.Template, vie
 }
 
 // errorView is the data of the error page. One field is set: Message for errors that the user
-// can correct, IsTemporary for an unavailable service, or RequestID for internal errors,
+// can correct, IsMissing for an address without a page, IsTemporary for an unavailable service, or RequestID for internal errors,
 // which the log contains with this id.
 type errorView struct {
 	Message     string
+	IsMissing   bool // there is no such page
 	IsTemporary bool
 	RequestID   string
 }
@@ -149,6 +150,8 @@ func RenderError(c *fiber.Ctx, status int, err *fault.Error) (bool, error) {
 	}
 	var v errorView
 	switch err.Kind {
+	case fault.NotFound:
+		v.IsMissing = true
 	case fault.Unavailable:
 		v.IsTemporary = true
 	case fault.Internal:
