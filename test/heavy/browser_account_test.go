@@ -164,7 +164,7 @@ func visitAccount(t *testing.T, page *browser, email string) {
 	page.checkPage("my-profile-problem")
 	page.follow("Settings")
 	page.checkPage("my-settings")
-	page.follow("Set up or turn off two-step sign-in")
+	page.follow("Set up two-step sign-in")
 	page.checkPage("two-step-sign-in")
 	page.press("Set up two-step sign-in")
 	page.checkPage("two-step-sign-in-code")

@@ -11,14 +11,12 @@ import (
 	"github.com/locumhq/locum/adapters/fiberhttp/pages"
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/page"
-	"github.com/locumhq/locum/modules/identity"
 	"github.com/locumhq/locum/modules/jobseeker"
 )
 
 var (
 	myProfilePage  = pages.Parse(files, "html/my-profile.html", "html/account-parts.html")
-	mySettingsPage = pages.Parse(files, "html/my-settings.html", "html/account-parts.html")
+	mySettingsPage = pages.Parse(files, "html/my-settings.html", "html/settings-parts.html", "html/account-parts.html")
 )
 
 // patternValues are the contracts and working patterns that clinicians can prefer.
@@ -154,25 +152,19 @@ func (s *Site) saveProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 // mySettingsView is the page of settings.
 type mySettingsView struct {
 	jobseeker.Account
-	Form      *pages.Form
-	Confirmed bool
-	Sessions  []identity.Session
-	Current   string // the id of this session
+	signInSettings
 }
 
-// maxSessions is the maximum number of sessions that the page of settings lists.
-const maxSessions = 50
+// mySettingsPath is the path of the settings of clinicians.
+const mySettingsPath = "/account/settings"
 
-// loadSettings returns the page of settings, with the user's newest sessions.
+// loadSettings collects what the page shows.
 func (s *Site) loadSettings(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v mySettingsView, err error) {
-	v.Form = form
-	v.Confirmed = viewer.Confirmed()
-	v.Current = viewer.Actor().SessionID
 	if v.Account, err = s.services.Seekers.MyProfile(ctx, viewer.Actor()); err != nil {
 		return v, err
 	}
-	sessions, err := s.services.Identity.MySessions(ctx, viewer.Actor(), page.Request{Number: 1, Size: maxSessions})
-	v.Sessions = sessions.Items
+	v.signInSettings, err = s.loadSignInSettings(ctx, viewer, form, mySettingsPath)
+	v.SignInAddress, v.NewAddress = v.Account.Email, v.PendingEmail
 	return v, err
 }
 
@@ -202,16 +194,15 @@ func (s *Site) saveSection(
 	viewer *pages.Viewer,
 	form pages.Form,
 ) (path, notice string, err error) {
-	const settings = "/account/settings"
 	switch c.Params("section") {
 	case "preferences":
 		in := jobseeker.NotifyInput{Email: new(form.Values.Has("email")), JobAlerts: new(form.Values.Has("jobAlerts"))}
-		return settings, "preferences-saved", s.services.Seekers.Notify(ctx, viewer.Actor(), in)
+		return mySettingsPath, "preferences-saved", s.services.Seekers.Notify(ctx, viewer.Actor(), in)
 	case "email":
-		return settings, "email-requested", s.changeEmail(ctx, c, viewer, form.Value("email"))
+		return mySettingsPath, "email-requested", s.changeEmail(ctx, c, viewer, form.Value("email"))
 	case "password", "session", "sessions":
 		notice, err = s.changeSignIn(ctx, c, viewer.Actor(), form)
-		return settings, notice, err
+		return mySettingsPath, notice, err
 	case "delete":
 		return "/", "", s.deleteAccount(ctx, c, viewer, form)
 	}

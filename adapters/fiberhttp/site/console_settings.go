@@ -9,33 +9,32 @@ import (
 	"github.com/locumhq/locum/adapters/web"
 	"github.com/locumhq/locum/core/auth"
 	"github.com/locumhq/locum/core/fault"
-	"github.com/locumhq/locum/core/page"
 	"github.com/locumhq/locum/modules/identity"
 )
 
-var employerSettingsPage = pages.Parse(files, "html/console-settings.html", "html/console-parts.html")
+var employerSettingsPage = pages.Parse(files, "html/console-settings.html", "html/settings-parts.html", "html/console-parts.html")
 
 // employerSettingsView is the page with the settings of an employer's own account.
 type employerSettingsView struct {
 	identity.EmployerAccount
-	Form      *pages.Form
-	Confirmed bool // the user signed in recently
+	signInSettings
 	// IsClinician is set for a clinician who has joined the organization. The address, the
 	// password and the sessions of such an account are on the pages for clinicians.
 	IsClinician bool
-	Sessions    []identity.Session
-	Current     string // the id of this session
 }
 
-// loadEmployerSettings collects what the page shows, with all sessions of the user.
+// employerSettingsPath is the path of the settings of employers.
+const employerSettingsPath = "/employer/settings"
+
+// loadEmployerSettings collects what the page shows.
 func (s *Site) loadEmployerSettings(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v employerSettingsView, err error) {
 	actor := viewer.Actor()
-	v = employerSettingsView{Form: form, Confirmed: viewer.Confirmed(), IsClinician: actor.Seeker, Current: actor.SessionID}
+	v.IsClinician = actor.Seeker
 	if v.EmployerAccount, err = s.services.Identity.MyEmployerAccount(ctx, actor); err != nil {
 		return v, err
 	}
-	sessions, err := s.services.Identity.MySessions(ctx, actor, page.Request{Number: 1, Size: maxSessions})
-	v.Sessions = sessions.Items
+	v.signInSettings, err = s.loadSignInSettings(ctx, viewer, form, employerSettingsPath)
+	v.SignInAddress, v.NewAddress = v.Email, v.PendingEmail
 	return v, err
 }
 
@@ -55,10 +54,10 @@ func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *p
 	var err error
 	switch c.Params("section") {
 	case "alerts", "profile", "email":
-		path = "/employer/settings"
+		path = employerSettingsPath
 		notice, err = s.changeEmployer(ctx, c, viewer, form)
 	case "password", "session", "sessions":
-		path = "/employer/settings"
+		path = employerSettingsPath
 		notice, err = s.changeSignIn(ctx, c, viewer.Actor(), form)
 	case "delete":
 		path, err = s.deleteEmployer(ctx, c, viewer, form)

@@ -1,0 +1,105 @@
+package site
+
+import (
+	"context"
+	"strings"
+
+	"github.com/locumhq/locum/adapters/fiberhttp/pages"
+	"github.com/locumhq/locum/adapters/web"
+	"github.com/locumhq/locum/core/page"
+	"github.com/locumhq/locum/modules/identity"
+)
+
+// signInSettings is the data of html/settings-parts.html: the sections that the settings of
+// clinicians and of employers share.
+type signInSettings struct {
+	Form *pages.Form
+	// SettingsPath is the path of the page, below which each form has the path of its section.
+	SettingsPath string
+	// Confirmed is set if the user signed in recently.
+	Confirmed bool
+	// SignInAddress is the e-mail address of the account, NewAddress the one that is not
+	// confirmed yet.
+	SignInAddress, NewAddress string
+	HasTwoStep                bool
+	Devices                   []device
+}
+
+// device is a browser or program that is signed in.
+type device struct {
+	identity.Session
+	Name      string
+	IsCurrent bool
+}
+
+// maxSessions is the maximum number of sessions that a page of settings lists.
+const maxSessions = 50
+
+// loadSignInSettings returns the sign-in settings of the viewer, with all sessions.
+func (s *Site) loadSignInSettings(ctx context.Context, viewer *pages.Viewer, form *pages.Form, path string) (signInSettings, error) {
+	actor := viewer.Actor()
+	v := signInSettings{Form: form, SettingsPath: path, Confirmed: viewer.Confirmed()}
+	secondFactor, err := s.services.Identity.MySecondFactor(ctx, actor)
+	if err != nil {
+		return v, err
+	}
+	v.HasTwoStep = secondFactor.Enabled
+	sessions, err := s.services.Identity.MySessions(ctx, actor, page.Request{Number: 1, Size: maxSessions})
+	v.Devices = web.Each(sessions.Items, func(session identity.Session) device {
+		return device{session, deviceName(session.UserAgent), session.ID == actor.SessionID}
+	})
+	return v, err
+}
+
+// token is a part of a User-Agent header and the name that is shown for it.
+type token struct{ text, name string }
+
+// browserTokens are in the order in which they are searched: most browsers also contain the
+// token of Chrome or Safari.
+var browserTokens = []token{
+	{"Edg", "Edge"},
+	{"OPR/", "Opera"},
+	{"SamsungBrowser/", "Samsung Internet"},
+	{"Firefox/", "Firefox"},
+	{"FxiOS/", "Firefox"},
+	{"CriOS/", "Chrome"},
+	{"Chrome/", "Chrome"},
+	{"Safari/", "Safari"},
+}
+
+// systemTokens are in the order in which they are searched.
+var systemTokens = []token{
+	{"iPhone", "iPhone"},
+	{"iPad", "iPad"},
+	{"Android", "Android"},
+	{"CrOS", "ChromeOS"},
+	{"Windows", "Windows"},
+	{"Mac OS X", "macOS"},
+	{"Linux", "Linux"},
+}
+
+// deviceName returns a name such as "Firefox on Windows" for the User-Agent header of a
+// browser. It returns the header of other programs unchanged.
+func deviceName(userAgent string) string {
+	if userAgent == "" {
+		return "Unknown device"
+	}
+	browser, system := findToken(userAgent, browserTokens), findToken(userAgent, systemTokens)
+	if !strings.HasPrefix(userAgent, "Mozilla/") || browser == "" {
+		return userAgent
+	}
+	if system == "" {
+		return browser
+	}
+	return browser + " on " + system
+}
+
+// findToken returns the name of the first token that the text contains, empty for none.
+func findToken(text string, tokens []token) string {
+	for _, t := range tokens {
+		if strings.Contains(text, t.text) {
+			return t.name
+		}
+	}
+	return ""
+}
