@@ -451,18 +451,18 @@ func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
 // its filter.
 func TestInterviewsByDate_SeveralStates_NextFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
-		e := employer(auth.ApplicationsView, auth.ApplicationsUpdate)
+		e := newEmployer(auth.ApplicationsView, auth.ApplicationsUpdate)
 		listing := env.newListing(e)
 		var ids []string
 		for _, at := range []string{
 			"2019-03-03T10:00:00Z", "2099-03-03T10:00:00Z", "2097-03-03T10:00:00Z", "2098-03-03T10:00:00Z", "2020-03-03T10:00:00Z",
 		} {
-			a := env.apply(seeker(), listing)
+			a := env.apply(newSeeker(), listing)
 			_, err := env.Schedule(t.Context(), e, a.ID, interviewInput(at))
 			require.NoError(t, err)
 			ids = append(ids, a.ID)
 		}
-		_, err := env.Reschedule(t.Context(), e, ids[2], hiring.AppointmentInput{Status: to(hiring.Cancelled)})
+		_, err := env.Reschedule(t.Context(), e, ids[2], hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
 		require.NoError(t, err)
 		pageOf := func(status hiring.InterviewStatus, number, size int) []string {
 			found, err := env.InterviewsByDate(t.Context(), e, status, page.Request{Number: number, Size: size})
@@ -481,7 +481,7 @@ func TestInterviewsByDate_SeveralStates_NextFirst(t *testing.T) {
 		require.Equal(t, []string{ids[3], ids[1], ids[4], ids[0]}, pageOf(hiring.Scheduled, 1, 10))
 		_, err = env.InterviewsByDate(t.Context(), e, "lost", firstPage)
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
-		_, err = env.InterviewsByDate(t.Context(), employer(auth.JobsUpdate), "", firstPage)
+		_, err = env.InterviewsByDate(t.Context(), newEmployer(auth.JobsUpdate), "", firstPage)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
 }

@@ -21,7 +21,7 @@ func TestConsole_Interviews_NextFirst(t *testing.T) {
 			{"2099-03-03T10:00", "Ward third"},
 		} {
 			id := server.seeker(t).application(job, nil)
-			browser.redirected("/employer/applications/"+id, url.Values{
+			browser.submit("/employer/applications/"+id, url.Values{
 				"action":      {"schedule"},
 				"scheduledAt": {interview.at},
 				"location":    {interview.place},
