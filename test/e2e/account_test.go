@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"io"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/url"
@@ -24,15 +25,17 @@ var documentID = regexp.MustCompile(`/account/documents/([0-9a-f-]{36})"`)
 func TestAccount_Apply_WithDocuments(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, me := server.employer(t), server.seeker(t)
-		job := boss.listing(
-			object{
-				"title":     "Staff Nurse <b>ICU</b>",
-				"questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}, {"id": "why", "text": "Why us?"}},
+		job := boss.listing(object{
+			"title": "Staff Nurse <b>ICU</b>",
+			"questions": []object{
+				{"id": "pin", "text": "Your NMC PIN?", "required": true},
+				{"id": "why", "text": "Why us?"},
 			},
-		)
+		})
 		browser := server.signedIn(t, me)
 		path := "/jobs/" + job + "/apply"
 
+		// The form, without a required answer and with a file that is not a document.
 		require.Contains(t, server.browser(t).open("GET", path, nil).requireRedirect(t, "/sign-in?next="), url.QueryEscape(path))
 		require.Contains(t, browser.page("/jobs/"+job), path)
 		form := browser.page(path)
@@ -45,27 +48,28 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.Contains(t, refused.text, "Dear &lt;i&gt;ward&lt;/i&gt;", "the input is kept")
 		refused = browser.postForm(path,
 			url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "type": {"cv"}},
-			// A program with the header of Windows executables.
-			formFile{"file", "cv.exe", "MZ\x00\x01"})
+			formFile{field: "file", name: "cv.exe", content: "MZ\x00\x01"}) // the header of Windows executables
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, "must be a PDF")
 		require.Contains(t, refused.text, "12A3456E")
 
+		// The review, which sends nothing and leads back to the form.
 		review := browser.postForm(path,
 			url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "coverLetter": {"Dear <i>ward</i>"}, "type": {"cv"}},
-			formFile{"file", "Zoë <b>CV.pdf", somePDF})
+			formFile{field: "file", name: "Zoë <b>CV.pdf", content: somePDF})
 		require.Equal(t, 200, review.status, review.text)
 		for _, want := range []string{"Check your application", "12A3456E", "Dear &lt;i&gt;ward", "Zoë &lt;b&gt;CV", "No answer"} {
 			require.Contains(t, review.text, want)
 		}
 		require.Empty(t, boss.get("/api/employers/applications").ok(200).list("data.applications"), "nothing is sent yet")
-		id := regexp.MustCompile(`name="documentIds" value="([0-9a-f-]{36})"`).FindStringSubmatch(review.text)
-		require.NotNil(t, id, review.text)
-		input := url.Values{"answer-0": {"12A3456E"}, "coverLetter": {"Dear ward"}, "documentIds": {id[1]}}
+		document := regexp.MustCompile(`name="documentIds" value="([0-9a-f-]{36})"`).FindStringSubmatch(review.text)
+		require.NotNil(t, document, review.text)
+		input := url.Values{"answer-0": {"12A3456E"}, "coverLetter": {"Dear ward"}, "documentIds": {document[1]}}
 		// The document was uploaded for the review; editing keeps it selected.
-		again := browser.postForm(path, with(input, "step", "edit"), formFile{})
-		require.Regexp(t, id[1]+`" checked`, again.text)
+		edited := browser.postForm(path, with(input, "step", "edit"), formFile{})
+		require.Regexp(t, document[1]+`" checked`, edited.text)
 
+		// The application, once per job.
 		sent := browser.postForm(path, with(input, "step", "send"), formFile{}).requireRedirect(t, "/sent")
 		require.Contains(t, browser.page(sent), "Application sent")
 		require.EventuallyWithT(t,
@@ -77,10 +81,10 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 			string(boss.get("/api/employers/applications/"+received+"/documents/"+documents.text("data.documents.0.id")).raw))
 		require.Contains(t, browser.page(path), "You have applied for this job already")
 		require.Contains(t, browser.page("/jobs/"+job), "You have applied for this job")
-		// One application per job.
 		require.Equal(t, 409, browser.postForm(path, with(input, "step", "send"), formFile{}).status)
 		require.Contains(t, browser.page("/account"), "Staff Nurse &lt;b&gt;")
 
+		// The interview, on the page of the application and as a calendar entry.
 		detail := "/account/applications/" + received
 		boss.fromNewAddress().
 			post("/api/employers/applications/"+received+"/interview", appointment(object{
@@ -107,6 +111,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.Contains(t, download.header.Get("Content-Disposition"), "attachment")
 		require.Contains(t, download.header.Get("Content-Security-Policy"), "sandbox")
 
+		// Other users and forged requests.
 		other := server.signedIn(t, server.seeker(t))
 		for _, private := range []string{detail, detail + "/sent", detail + "/interview.ics", file} {
 			// Another clinician must not learn that the application exists; an employer has no
@@ -123,16 +128,17 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.Equal(t, 403, browser.postForm(path, with(input, "step", "edit"), formFile{}).status, "without the token")
 		token := regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`).FindStringSubmatch(text)[1]
 		require.Equal(t, 200, browser.postForm(path, with(with(input, "step", "edit"), "csrf", token), formFile{}).status)
+
+		// The withdrawal, which is final and deletes the copies of the documents.
 		browser.Site = "same-origin"
-		require.Contains(t,
-			browser.page(browser.open("POST", detail+"/withdraw", url.Values{}).requireRedirect(t, "/account/applications?done=withdrawn")),
-			"is withdrawn")
+		withdrawn := browser.open("POST", detail+"/withdraw", url.Values{}).
+			requireRedirect(t, "/account/applications?done=withdrawn")
+		require.Contains(t, browser.page(withdrawn), "is withdrawn")
 		for _, shown := range []string{browser.page("/account/applications"), browser.page(detail)} {
 			require.Contains(t, shown, `<span class="badge bad">Withdrawn</span>`)
 		}
 		require.Contains(t, browser.page(detail), "You withdrew your application.")
 		require.NotContains(t, browser.page(detail), "Withdraw for good")
-		// A withdrawal is final and deletes the copies of the documents.
 		require.Equal(t, 404, browser.open("POST", detail+"/withdraw", url.Values{}).status)
 		require.Equal(t, 404, browser.open("GET", detail+"/interview.ics", nil).status)
 		require.Contains(t, server.waitForMail(t, boss.email, "Application withdrawn: Staff Nurse"), "interview")
@@ -147,9 +153,10 @@ func TestAccount_ChangingDocuments_HasTheLimitOfTheAPI(t *testing.T) {
 		me := server.seeker(t)
 		const path = "/account/documents"
 		browser := server.signedIn(t, me)
-		browser.postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "CV.pdf", somePDF}).requireRedirect(t, path)
+		browser.postForm(path, url.Values{"type": {"cv"}}, pdfFile("CV.pdf")).requireRedirect(t, path)
 		document := path + "/" + documentID.FindStringSubmatch(browser.page(path))[1]
-		for range 5 { // with the upload above and the four changes below: ten requests
+		// One upload, five changes of the default and four of the title are ten requests.
+		for range 5 {
 			browser.open("POST", document+"/default", url.Values{}).requireRedirect(t, path)
 		}
 		for range 4 {
@@ -170,24 +177,54 @@ func TestAccount_Documents(t *testing.T) {
 		browser := server.signedIn(t, me)
 		const path = "/account/documents"
 		require.Contains(t, browser.page(path), "You have no documents yet")
-		for name, c := range map[string]struct {
-			values url.Values
-			file   formFile
-			want   string
-		}{
-			"no file":  {url.Values{"type": {"cv"}}, formFile{}, "File is required"},
-			"no type":  {url.Values{}, formFile{"file", "cv.pdf", somePDF}, "Type is required"},
-			"empty":    {url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", ""}, "File is empty"},
-			"HTML":     {url.Values{"type": {"cv"}}, formFile{"file", "cv.png", "\xff<script>"}, "must be a PDF"},
-			"7 MB":     {url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF + strings.Repeat(" ", 8<<20)}, "at most 7 MB"},
-			"11 MB":    {url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF + strings.Repeat(" ", 11<<20)}, "too large"},
-			"bad name": {url.Values{"type": {"cv"}}, formFile{"file", strings.Repeat("x", 300) + ".pdf", somePDF}, "must have at most 255"},
-		} {
-			refused := server.signedIn(t, me).postForm(path, c.values, c.file)
-			require.Equal(t, 400, refused.status, name)
-			require.Contains(t, refused.text, c.want, name)
+		cv := url.Values{"type": {"cv"}}
+		pdfOfSize := func(bytes int) formFile {
+			return formFile{field: "file", name: "cv.pdf", content: somePDF + strings.Repeat(" ", bytes)}
 		}
-		added := browser.postForm(path, url.Values{"type": {"cv"}, "isDefault": {"yes"}}, formFile{"file", "My <b>CV.pdf", somePDF})
+		for name, test := range map[string]struct {
+			values  url.Values
+			file    formFile
+			message string
+		}{
+			"no file": {
+				values:  cv,
+				message: "File is required",
+			},
+			"no type": {
+				file:    pdfFile("cv.pdf"),
+				message: "Type is required",
+			},
+			"empty": {
+				values:  cv,
+				file:    formFile{field: "file", name: "cv.pdf"},
+				message: "File is empty",
+			},
+			"HTML": {
+				values:  cv,
+				file:    formFile{field: "file", name: "cv.png", content: "\xff<script>"},
+				message: "must be a PDF",
+			},
+			"over 7 MB, the limit of a document": {
+				values:  cv,
+				file:    pdfOfSize(8 << 20),
+				message: "at most 7 MB",
+			},
+			"over 10 MB, the limit of a body": {
+				values:  cv,
+				file:    pdfOfSize(11 << 20),
+				message: "too large",
+			},
+			"long name": {
+				values:  cv,
+				file:    pdfFile(strings.Repeat("x", 300) + ".pdf"),
+				message: "must have at most 255",
+			},
+		} {
+			refused := server.signedIn(t, me).postForm(path, test.values, test.file)
+			require.Equal(t, 400, refused.status, name)
+			require.Contains(t, refused.text, test.message, name)
+		}
+		added := browser.postForm(path, url.Values{"type": {"cv"}, "isDefault": {"yes"}}, pdfFile("My <b>CV.pdf"))
 		text := browser.page(added.requireRedirect(t, path))
 		require.Contains(t, text, "The document is uploaded")
 		require.Contains(t, text, "My &lt;b&gt;CV")
@@ -199,10 +236,12 @@ func TestAccount_Documents(t *testing.T) {
 		require.Equal(t, somePDF, download.text)
 		require.Contains(t, download.header.Get("Content-Disposition"), "attachment")
 
-		replaced := browser.postForm(path+"/"+id, url.Values{"title": {"CV 2031"}}, formFile{"file", "cv.txt", "I am a nurse.\n"})
+		replaced := browser.postForm(path+"/"+id, url.Values{"title": {"CV 2031"}},
+			formFile{field: "file", name: "cv.txt", content: "I am a nurse.\n"})
 		require.Contains(t, browser.page(replaced.requireRedirect(t, path)), "CV 2031")
 		require.Equal(t, "I am a nurse.\n", browser.open("GET", path+"/"+id+"/file", nil).text)
-		second := documentID.FindStringSubmatch(browser.page(browser.postForm(path, url.Values{"type": {"cv"}, "title": {"Second"}}, formFile{"file", "b.pdf", somePDF}).requireRedirect(t, path)))[1]
+		addedSecond := browser.postForm(path, url.Values{"type": {"cv"}, "title": {"Second"}}, pdfFile("b.pdf"))
+		second := documentID.FindStringSubmatch(browser.page(addedSecond.requireRedirect(t, path)))[1]
 		browser.open("POST", path+"/"+second+"/default", url.Values{}).requireRedirect(t, path)
 		require.Equal(t, true, me.get("/api/jobseekers/documents/"+second).ok(200).at("data.document.isDefault"))
 
@@ -213,11 +252,12 @@ func TestAccount_Documents(t *testing.T) {
 		require.Equal(t, 404, other.open("GET", path+"/"+id, nil).status)
 		require.Equal(t, 404, other.open("GET", path+"/"+id+"/file", nil).status)
 		require.Equal(t, 404, other.postForm(path+"/"+id, url.Values{"title": {"Mine"}}, formFile{}).status)
-		server.browser(t).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).requireRedirect(t, "/sign-in")
-		require.Equal(t, 403,
-			server.signedIn(t, server.employer(t)).postForm(path, url.Values{"type": {"cv"}}, formFile{"file", "cv.pdf", somePDF}).status)
+		server.browser(t).postForm(path, cv, pdfFile("cv.pdf")).requireRedirect(t, "/sign-in")
+		employer := server.signedIn(t, server.employer(t))
+		require.Equal(t, 403, employer.postForm(path, cv, pdfFile("cv.pdf")).status)
 
-		require.Contains(t, browser.page(browser.open("POST", path+"/"+id+"/delete", url.Values{}).requireRedirect(t, path)), "is deleted")
+		deleted := browser.open("POST", path+"/"+id+"/delete", url.Values{})
+		require.Contains(t, browser.page(deleted.requireRedirect(t, path)), "is deleted")
 		me.get("/api/jobseekers/documents/"+id).fails(404, "Document not found")
 	})
 }
@@ -229,47 +269,50 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		boss, me := server.employer(t), server.seeker(t)
 		job := boss.listing(object{"title": "Ward Sister", "location": "Leeds"})
 		browser, other := server.signedIn(t, me), server.signedIn(t, server.seeker(t))
-		require.Contains(t, browser.page(browser.open("POST", "/jobs/"+job+"/save", url.Values{}).requireRedirect(t, "/jobs/"+job)), "The job is saved")
+
+		// Saved jobs.
+		saving := browser.open("POST", "/jobs/"+job+"/save", url.Values{})
+		require.Contains(t, browser.page(saving.requireRedirect(t, "/jobs/"+job)), "The job is saved")
 		// Saving it again is no error.
 		browser.open("POST", "/jobs/"+job+"/save", url.Values{}).requireRedirect(t, "/jobs/"+job)
 		require.Equal(t, 404, browser.open("POST", "/jobs/"+nowhere+"/save", url.Values{}).status)
 		require.NotContains(t, server.browser(t).page("/jobs/"+job), "Save this job")
 		saved := regexp.MustCompile(`/account/saved/[0-9a-f-]{36}`).FindString(browser.page("/account/saved"))
 		require.NotEmpty(t, saved)
-		require.Contains(t,
-			browser.page(browser.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}}).requireRedirect(t, "/account/saved")),
-			"Ask about &lt;nights&gt;")
+		noted := browser.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}})
+		require.Contains(t, browser.page(noted.requireRedirect(t, "/account/saved")), "Ask about &lt;nights&gt;")
 		require.Equal(t, 400, browser.open("POST", saved+"/note", url.Values{"notes": {strings.Repeat("x", 2001)}}).status)
 		require.Equal(t, 404, other.open("POST", saved+"/remove", url.Values{}).status)
 		browser.open("POST", saved+"/remove", url.Values{}).requireRedirect(t, "/account/saved")
 		require.Contains(t, browser.page("/account/saved"), "You have not saved any jobs")
 
+		// Saved searches.
 		require.Contains(t, browser.page("/jobs?q=nurse&where=Leeds"), "Save this search")
 		require.NotContains(t, server.browser(t).page("/jobs?q=nurse"), "Save this search")
 		search := url.Values{"query": {"nurse"}, "location": {"Leeds"}, "emailAlerts": {"yes"}}
-		text := browser.page(browser.open("POST", "/account/searches", search).requireRedirect(t, "/account/searches"))
-		require.Contains(t, text, "/jobs?q=nurse&amp;where=Leeds")
-		require.Contains(t, text, "E-mails on")
-		require.Equal(t, 400, browser.open("POST", "/account/searches", url.Values{"name": {"Nothing"}}).status)
-		one := regexp.MustCompile(`/account/searches/[0-9a-f-]{36}`).FindString(text)
-		require.Contains(t,
-			browser.page(browser.open("POST", one+"/alerts", url.Values{"alerts": {"off"}}).requireRedirect(t, "/account/searches")),
-			"E-mails off")
-		require.Equal(t, 404, other.open("POST", one+"/alerts", url.Values{"alerts": {"on"}}).status)
-		require.Equal(t, 404, other.open("POST", one+"/delete", url.Values{}).status)
-		browser.open("POST", one+"/delete", url.Values{}).requireRedirect(t, "/account/searches")
+		searches := browser.page(browser.open("POST", "/account/searches", search).requireRedirect(t, "/account/searches"))
+		require.Contains(t, searches, "/jobs?q=nurse&amp;where=Leeds")
+		require.Contains(t, searches, "E-mails on")
+		withoutCriteria := url.Values{"name": {"Nothing"}}
+		require.Equal(t, 400, browser.open("POST", "/account/searches", withoutCriteria).status)
+		searchPath := regexp.MustCompile(`/account/searches/[0-9a-f-]{36}`).FindString(searches)
+		turnedOff := browser.open("POST", searchPath+"/alerts", url.Values{"alerts": {"off"}})
+		require.Contains(t, browser.page(turnedOff.requireRedirect(t, "/account/searches")), "E-mails off")
+		require.Equal(t, 404, other.open("POST", searchPath+"/alerts", url.Values{"alerts": {"on"}}).status)
+		require.Equal(t, 404, other.open("POST", searchPath+"/delete", url.Values{}).status)
+		browser.open("POST", searchPath+"/delete", url.Values{}).requireRedirect(t, "/account/searches")
 		require.Contains(t, browser.page("/account/searches"), "You have no saved searches")
 
+		// Notifications.
 		application := me.application(job, nil)
 		boss.fromNewAddress().put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
-		notification := me.waitForNotification("Ward Sister")
+		notification := "/account/notifications/" + me.waitForNotification("Ward Sister")
 		require.Contains(t, browser.page("/account/notifications"), "Ward Sister")
-		for _, path := range []string{"/read", "/delete"} {
-			require.Equal(t, 404, other.open("POST", "/account/notifications/"+notification+path, url.Values{}).status)
-		}
-		browser.open("POST", "/account/notifications/"+notification+"/read", url.Values{}).requireRedirect(t, "/account/notifications")
+		require.Equal(t, 404, other.open("POST", notification+"/read", url.Values{}).status)
+		require.Equal(t, 404, other.open("POST", notification+"/delete", url.Values{}).status)
+		browser.open("POST", notification+"/read", url.Values{}).requireRedirect(t, "/account/notifications")
 		require.Contains(t, browser.page("/account/notifications"), "Mark as new")
-		browser.open("POST", "/account/notifications/"+notification+"/delete", url.Values{}).requireRedirect(t, "/account/notifications")
+		browser.open("POST", notification+"/delete", url.Values{}).requireRedirect(t, "/account/notifications")
 		require.Contains(t, browser.page("/account/applications"), "In review")
 	})
 }
@@ -292,7 +335,8 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 			"employmentTypes": {"permanent", "bank"},
 			"showProfile":     {"yes"},
 		}
-		require.Contains(t, browser.page(browser.open("POST", "/account/profile", profile).requireRedirect(t, "/account/profile")), "Your profile is saved")
+		saved := browser.open("POST", "/account/profile", profile)
+		require.Contains(t, browser.page(saved.requireRedirect(t, "/account/profile")), "Your profile is saved")
 		text := browser.page("/account/profile")
 		for _, want := range []string{"Niamh &lt;b&gt;", `value="36000"`, `value="25"`, `value="bank" checked`, `value="yes" checked`} {
 			require.Contains(t, text, want)
@@ -302,36 +346,36 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		require.Contains(t, refused.text, `href="#phone"`)
 		require.Contains(t, browser.open("POST", "/account/profile", with(profile, "salaryMin", "a lot")).text, `href="#salaryMin"`)
 
-		settings := func(section string, values url.Values) pageView {
+		postSettings := func(section string, values url.Values) pageView {
 			return browser.open("POST", "/account/settings/"+section, values)
 		}
-		settings("preferences", url.Values{"jobAlerts": {"yes"}}).requireRedirect(t, "preferences-saved")
+		postSettings("preferences", url.Values{"jobAlerts": {"yes"}}).requireRedirect(t, "preferences-saved")
 		// A box that is not checked is not sent.
 		require.Equal(t, false, me.get("/api/jobseekers/settings").ok(200).at("data.settings.preferences.notifications.email"))
-		wanted := newEmail()
-		settings("email", url.Values{"email": {wanted}}).requireRedirect(t, "email-requested")
-		require.Contains(t, browser.page("/account/settings"), wanted)
-		require.Equal(t, 400, settings("email", url.Values{"email": {"nonsense"}}).status)
+		newAddress := newEmail()
+		postSettings("email", url.Values{"email": {newAddress}}).requireRedirect(t, "email-requested")
+		require.Contains(t, browser.page("/account/settings"), newAddress)
+		require.Equal(t, 400, postSettings("email", url.Values{"email": {"nonsense"}}).status)
 		require.Contains(t,
-			settings("password", url.Values{"currentPassword": {"wrong"}, "newPassword": {"Other-shift-1"}}).text,
+			postSettings("password", url.Values{"currentPassword": {"wrong"}, "newPassword": {"Other-shift-1"}}).text,
 			"is not right")
-		require.Equal(t, 404, settings("session", url.Values{"session": {nowhere}}).status)
-		require.Equal(t, 404, settings("nonsense", url.Values{}).status)
+		require.Equal(t, 404, postSettings("session", url.Values{"session": {nowhere}}).status)
+		require.Equal(t, 404, postSettings("nonsense", url.Values{}).status)
 		other := server.signedIn(t, me)
-		settings("sessions", url.Values{}).requireRedirect(t, "sessions-ended")
+		postSettings("sessions", url.Values{}).requireRedirect(t, "sessions-ended")
 		other.open("GET", "/account", nil).requireRedirect(t, "/sign-in")
-		settings("password", url.Values{"currentPassword": {password}, "newPassword": {"Other-shift-1"}}).requireRedirect(t, "password-changed")
+		postSettings("password", url.Values{"currentPassword": {password}, "newPassword": {"Other-shift-1"}}).requireRedirect(t, "password-changed")
 		for _, kind := range []string{"profile", "applications"} {
 			export := browser.open("GET", "/account/export/"+kind, nil)
 			require.Equal(t, 200, export.status)
 			require.Contains(t, export.header.Get("Content-Disposition"), ".csv")
 		}
 		require.Equal(t, 404, browser.open("GET", "/account/export/nonsense", nil).status)
-		require.Contains(t, settings("delete", url.Values{}).text, `href="#confirm"`)
+		require.Contains(t, postSettings("delete", url.Values{}).text, `href="#confirm"`)
 		browser.Site = "cross-site"
-		require.Equal(t, 403, settings("delete", url.Values{"confirm": {"yes"}}).status)
+		require.Equal(t, 403, postSettings("delete", url.Values{"confirm": {"yes"}}).status)
 		browser.Site = "same-origin"
-		settings("delete", url.Values{"confirm": {"yes"}}).requireRedirect(t, "/")
+		postSettings("delete", url.Values{"confirm": {"yes"}}).requireRedirect(t, "/")
 		browser.open("GET", "/account", nil).requireRedirect(t, "/sign-in")
 	})
 }
@@ -403,7 +447,13 @@ func (b *browser) page(path string) string {
 	return b.show(path).text
 }
 
-// requireRedirect requires a redirect to a location that contains the path, and returns the location.
+// pdfFile returns a PDF file for the field of forms with a document.
+func pdfFile(name string) formFile {
+	return formFile{field: "file", name: name, content: somePDF}
+}
+
+// requireRedirect requires a redirect to a location that contains the path, and returns the
+// location.
 func (p pageView) requireRedirect(t testing.TB, path string) string {
 	t.Helper()
 	require.Equal(t, 303, p.status, p.text)
@@ -413,10 +463,7 @@ func (p pageView) requireRedirect(t testing.TB, path string) string {
 
 // with returns a copy of the values in which name has the value.
 func with(values url.Values, name, value string) url.Values {
-	out := url.Values{}
-	for k, v := range values {
-		out[k] = v
-	}
-	out.Set(name, value)
-	return out
+	changed := maps.Clone(values)
+	changed.Set(name, value)
+	return changed
 }

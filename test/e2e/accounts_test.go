@@ -20,8 +20,8 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			boss.fromNewAddress().put("/api/employers/jobs/"+closed, object{"status": "inactive"}).ok(200)
 			member := boss.inviteMember("recruiter")
 
-			a := member.delete("/api/employers/profile").ok(200)
-			require.Equal(t, "Account deleted successfully", a.text("message"))
+			deleted := member.delete("/api/employers/profile").ok(200)
+			require.Equal(t, "Account deleted successfully", deleted.text("message"))
 			member.requireSignedOut(t)
 			member.delete("/api/employers/profile").fails(401, "Unauthorized")
 			server.guest(t).
@@ -30,44 +30,44 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			boss.get("/api/employers/team").ok(200)
 			server.guest(t).get("/api/listings/" + open).ok(200)
 
-			// The member admin becomes the only admin, whose deletion deletes the organization.
-			admin, last := boss.inviteMember("admin"), boss.inviteMember("viewer")
+			// Deleting the only admin, to whom boss leaves the role, deletes the organization.
+			admin := boss.inviteMember("admin")
+			viewer := boss.inviteMember("viewer")
 			admin.put("/api/employers/team/"+boss.id+"/permissions", object{"role": "viewer"}).ok(200)
 			admin.delete("/api/employers/profile").ok(200)
 			admin.requireSignedOut(t)
 			boss.requireSignedOut(t)
-			last.requireSignedOut(t)
+			viewer.requireSignedOut(t)
 			require.Eventually(t, func() bool {
 				return server.guest(t).get("/api/listings/"+open).status == 404
 			}, waitTimeout, 20*time.Millisecond, "the organization's listings are closed")
 
-			orphan := boss.signIn(password)
-			require.Equal(t, "EMPLOYER", orphan.get("/api/auth/me").ok(200).text("data.role"),
+			withoutOrganization := boss.signIn(password)
+			require.Equal(t, "EMPLOYER", withoutOrganization.get("/api/auth/me").ok(200).text("data.role"),
 				"an account that registered as an employer stays one")
-			orphan.get("/api/employers/team").fails(403, "Forbidden")
+			withoutOrganization.get("/api/employers/team").fails(403, "Forbidden")
 			require.Equal(t, object{"name": "", "industry": "", "size": ""},
-				orphan.get("/api/employers/profile").ok(200).at("data.company"),
+				withoutOrganization.get("/api/employers/profile").ok(200).at("data.company"),
 				"the account has no organization")
-			orphan.get("/api/employers/settings").ok(200)
-			orphan.get("/api/employers/organization").fails(403, "Forbidden")
-			orphan.put("/api/employers/profile", object{"intent": "update-profile", "companyName": "Mine"}).fails(403, "Forbidden")
-			orphan.delete("/api/employers/profile").ok(200)
+			withoutOrganization.get("/api/employers/settings").ok(200)
+			withoutOrganization.get("/api/employers/organization").fails(403, "Forbidden")
+			withoutOrganization.put("/api/employers/profile", object{"intent": "update-profile", "companyName": "Mine"}).fails(403, "Forbidden")
+			withoutOrganization.delete("/api/employers/profile").ok(200)
 
-			again := last.signIn(password)
-			require.Equal(t, "jobseeker", again.get("/api/auth/me").ok(200).text("data.role"),
+			asJobseeker := viewer.signIn(password)
+			require.Equal(t, "jobseeker", asJobseeker.get("/api/auth/me").ok(200).text("data.role"),
 				"an account that was created by an invitation becomes a jobseeker")
-			again.get("/api/employers/profile").fails(403, "Forbidden")
-			require.Equal(t, "Tom Okafor", again.get("/api/jobseekers/profile").ok(200).text("data.name"))
-			again.delete("/api/jobseekers/profile").ok(200)
-			server.guest(t).
-				post("/api/auth/register", object{
-					"email":    boss.email,
-					"password": password,
-					// The address of a deleted account can be registered again.
-					"name":     "Somebody Else",
-					"userType": "jobseeker",
-				}).
-				ok(201)
+			asJobseeker.get("/api/employers/profile").fails(403, "Forbidden")
+			require.Equal(t, "Tom Okafor", asJobseeker.get("/api/jobseekers/profile").ok(200).text("data.name"))
+			asJobseeker.delete("/api/jobseekers/profile").ok(200)
+
+			// The address of a deleted account can be registered again.
+			server.guest(t).post("/api/auth/register", object{
+				"email":    boss.email,
+				"password": password,
+				"name":     "Somebody Else",
+				"userType": "jobseeker",
+			}).ok(201)
 		})
 		t.Run("DELETE /api/employers/profile is for employers", func(t *testing.T) {
 			t.Parallel()
@@ -81,11 +81,11 @@ func TestDeleteEmployerAccount(t *testing.T) {
 		t.Run("DELETE /api/jobseekers/profile", func(t *testing.T) {
 			t.Parallel()
 			jo := server.seeker(t)
-			other := jo.signIn(password)
+			otherSession := jo.signIn(password)
 			jo.delete("/api/jobseekers/profile").ok(200)
 			jo.requireSignedOut(t)
-			other.requireSignedOut(t)
-			jo.delete("/api/jobseekers/profile").fails(401, "Unauthorized") // the session has ended with the account
+			otherSession.requireSignedOut(t)
+			jo.delete("/api/jobseekers/profile").fails(401, "Unauthorized")
 			server.guest(t).delete("/api/jobseekers/profile").fails(401, "Unauthorized")
 			server.employer(t).delete("/api/jobseekers/profile").fails(403, "Forbidden")
 		})

@@ -24,16 +24,18 @@ func TestSQLite_SecondProcess_Refused(t *testing.T) {
 	me := first.seeker(t)
 	app := me.app()
 
-	begin := time.Now()
+	started := time.Now()
 	var stdout, stderr bytes.Buffer
 	second := exec.Command(kit.Program(t), "serve")
-	second.Dir, second.Env, second.Stdout, second.Stderr = dir, first.env, &stdout, &stderr
+	second.Dir = dir
+	second.Env = first.env
+	second.Stdout = &stdout
+	second.Stderr = &stderr
 	require.Error(t, second.Run())
 	require.Empty(t, stdout.String())
 	require.Contains(t, stderr.String(), "waiting for it to end", "the second process logs why it waits")
 	require.Contains(t, stderr.String(), "locum: database.url (from LOCUM_DATABASE_URL): another `locum serve` has this database")
-	// The wait is bounded, so that a supervisor sees the failure.
-	require.Less(t, time.Since(begin), 45*time.Second)
+	require.Less(t, time.Since(started), 45*time.Second, "the wait is bounded, so that a supervisor sees the failure")
 
 	require.Contains(t, first.run(t, "developers", "plan", app, "professional"), "professional", "commands of operators still work")
 	require.Contains(t, first.run(t, "users", "show", me.email), me.id)

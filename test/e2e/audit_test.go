@@ -1,23 +1,12 @@
 package e2e
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
-
-// auditEntries returns action, actor id, object and detail of the organization's
-// audit log, oldest first.
-func (a *account) auditEntries(query string) (out [][4]string) {
-	a.t.Helper()
-	list := a.fromNewAddress().get("/api/employers/audit?limit=100" + query).ok(200).list("data.entries")
-	for i := range list {
-		e := list[len(list)-1-i].(object)
-		out = append(out, [4]string{e["action"].(string), e["actor"].(object)["id"].(string), e["object"].(string), e["detail"].(string)})
-	}
-	return out
-}
 
 // TestAuditLog checks that the organization's audit log has an entry for every
 // security-relevant action of its members, with the network instead of the address. Admins can
@@ -31,8 +20,8 @@ func TestAuditLog(t *testing.T) {
 			server.guest(t).
 				post("/api/auth/login", object{"email": member.email, "password": "Wr0ng-horse"}).
 				fails(401, "Invalid email or password")
+			// An address without an account has no entry.
 			server.guest(t).
-				// An address without an account has no entry.
 				post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).
 				fails(401, "Invalid email or password")
 			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
@@ -58,31 +47,31 @@ func TestAuditLog(t *testing.T) {
 
 			log := boss.auditEntries("")
 			for i := range log {
-				if log[i][0] == "sign_in.succeeded" {
-					log[i][2] = "" // the id of the session
+				if log[i].action == "sign_in.succeeded" {
+					log[i].object = "" // the id of the session, which the test does not know
 				}
 			}
-			require.Equal(t, [][4]string{
-				{"sign_in.succeeded", boss.id, "", ""},
-				{"member.invited", boss.id, member.id, "recruiter"},
-				{"member.joined", member.id, member.id, "recruiter"},
-				{"sign_in.succeeded", member.id, "", ""},
-				{"sign_in.failed", "", member.id, ""}, // the actor is unknown
-				{"sign_in.succeeded", member.id, "", ""},
-				{"permissions.changed", boss.id, member.id, "viewer"},
-				{"app.created", boss.id, app, ""},
-				{"api_key.created", boss.id, key, ""},
-				{"api_key.deleted", boss.id, key, ""},
-				{"client_secret.rotated", boss.id, app, ""},
-				{"plan.changed", boss.id, app, "professional"},
-				{"webhook.created", boss.id, hook, ""},
-				{"webhook_secret.rotated", boss.id, hook, ""},
-				{"webhook.deleted", boss.id, hook, ""},
-				{"export.created", boss.id, export, "jobs"},
-				{"export.downloaded", boss.id, "", "jobs"},
-				{"password.changed", member.id, member.id, ""},
-				{"sessions.ended", member.id, member.id, ""},
-				{"app.deleted", boss.id, app, ""},
+			require.Equal(t, []auditEntry{
+				{action: "sign_in.succeeded", actorID: boss.id},
+				{action: "member.invited", actorID: boss.id, object: member.id, detail: "recruiter"},
+				{action: "member.joined", actorID: member.id, object: member.id, detail: "recruiter"},
+				{action: "sign_in.succeeded", actorID: member.id},
+				{action: "sign_in.failed", object: member.id}, // the actor is unknown
+				{action: "sign_in.succeeded", actorID: member.id},
+				{action: "permissions.changed", actorID: boss.id, object: member.id, detail: "viewer"},
+				{action: "app.created", actorID: boss.id, object: app},
+				{action: "api_key.created", actorID: boss.id, object: key},
+				{action: "api_key.deleted", actorID: boss.id, object: key},
+				{action: "client_secret.rotated", actorID: boss.id, object: app},
+				{action: "plan.changed", actorID: boss.id, object: app, detail: "professional"},
+				{action: "webhook.created", actorID: boss.id, object: hook},
+				{action: "webhook_secret.rotated", actorID: boss.id, object: hook},
+				{action: "webhook.deleted", actorID: boss.id, object: hook},
+				{action: "export.created", actorID: boss.id, object: export, detail: "jobs"},
+				{action: "export.downloaded", actorID: boss.id, detail: "jobs"},
+				{action: "password.changed", actorID: member.id, object: member.id},
+				{action: "sessions.ended", actorID: member.id, object: member.id},
+				{action: "app.deleted", actorID: boss.id, object: app},
 			}, log)
 
 			entry := boss.get("/api/employers/audit?action=permissions.changed").ok(200)
@@ -110,8 +99,31 @@ func TestAuditLog(t *testing.T) {
 			member := server.addMember(t, boss, nil)
 			member.delete("/api/employers/profile").ok(200)
 			entry := boss.get("/api/employers/audit?action=account.deleted").ok(200)
-			// Entries keep the id only.
-			require.Equal(t, object{"id": member.id, "name": "", "email": ""}, entry.at("data.entries.0.actor"))
+			require.Equal(t, object{"id": member.id, "name": "", "email": ""}, entry.at("data.entries.0.actor"),
+				"entries keep the id of a deleted account only")
 		})
 	})
+}
+
+// auditEntry is an entry of an audit log. Object is the id of what the action is about.
+type auditEntry struct {
+	action, actorID, object, detail string
+}
+
+// auditEntries returns the entries of the organization's audit log that the query selects,
+// oldest first.
+func (a *account) auditEntries(query string) []auditEntry {
+	a.t.Helper()
+	newestFirst := a.fromNewAddress().get("/api/employers/audit?limit=100" + query).ok(200).list("data.entries")
+	var entries []auditEntry
+	for _, item := range slices.Backward(newestFirst) {
+		entry := item.(object)
+		entries = append(entries, auditEntry{
+			action:  entry["action"].(string),
+			actorID: entry["actor"].(object)["id"].(string),
+			object:  entry["object"].(string),
+			detail:  entry["detail"].(string),
+		})
+	}
+	return entries
 }

@@ -9,50 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// jobForm returns the values of the form for a job with the button action, as a browser sends
-// them: amounts and line breaks in the user's spelling, and an empty question.
-func jobForm(action string, more url.Values) url.Values {
-	v := url.Values{
-		"title":                {"Staff Nurse, ICU"},
-		"description":          {"Days and nights.\n\n- Give medicines\n\n**No agency**"},
-		"location":             {"Leeds"},
-		"contractType":         {"permanent"},
-		"salary.min":           {"£36,000"},
-		"salary.max":           {"44000"},
-		"salary.currency":      {"GBP"},
-		"salary.period":        {"year"},
-		"requirements":         {"NMC PIN\r\n\r\nALS"},
-		"questions.0.text":     {""},
-		"questions.1.text":     {"Your NMC PIN?"},
-		"questions.1.required": {"yes"},
-		"applicationDeadline":  {"2099-03-01"},
-		"action":               {action},
-	}
-	for name, values := range more {
-		v[name] = values
-	}
-	return v
-}
-
-// redirected posts a form, requires a redirect to a page, and returns the page.
-func (b *browser) submit(path string, values url.Values) pageView {
-	b.T.Helper()
-	page := b.follow(b.open("POST", path, values))
-	require.Equal(b.T, 200, page.status, page.text)
-	return page
-}
-
-// show opens a page and requires status 200.
-func (b *browser) show(path string) pageView {
-	b.T.Helper()
-	page := b.open("GET", path, nil)
-	require.Equal(b.T, 200, page.status, page.text)
-	return page
-}
-
-// ownJobPath matches the path of a job in the console.
-var ownJobPath = regexp.MustCompile(`/employer/jobs/[0-9a-f-]{36}`)
-
 // TestConsole_PostingJobs follows a job through the console: form, preview, draft, publication,
 // changes of its status, and the actions on several jobs. Refused forms keep their input and
 // link each error to its field.
@@ -64,26 +20,20 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.Contains(t, browser.show("/employer/jobs").text, "You have not posted any jobs yet.")
 		require.Contains(t, browser.show("/employer/jobs/new").text, "Questions to applicants")
 
-		wrong := browser.open(
-			"POST",
-			"/employer/jobs/new",
-			jobForm(
-				"publish",
-				url.Values{
-					"title":               {" "},
-					"salary.min":          {"a lot"},
-					"requirements":        {"x\n" + strings.Repeat("y", 501)},
-					"applicationDeadline": {"soon"},
-				},
-			),
-		)
-		require.Equal(t, 400, wrong.status)
+		// A refused form links each error to its field and keeps the input.
+		refused := browser.open("POST", "/employer/jobs/new", jobForm("publish", url.Values{
+			"title":               {" "},
+			"salary.min":          {"a lot"},
+			"requirements":        {"x\n" + strings.Repeat("y", 501)}, // a line is too long
+			"applicationDeadline": {"soon"},
+		}))
+		require.Equal(t, 400, refused.status)
 		for _, want := range []string{
 			`href="#title"`, `href="#salary.min"`, "Lowest pay must be a number",
 			`href="#requirements"`, "in line 2", `href="#applicationDeadline"`, "No agency",
 			"Your NMC PIN?",
 		} {
-			require.Contains(t, wrong.visibleText(), want)
+			require.Contains(t, refused.visibleText(), want)
 		}
 		for _, action := range []string{"preview", "save", "publish"} {
 			past := browser.open("POST", "/employer/jobs/new", jobForm(action, url.Values{"applicationDeadline": {"2020-01-31"}}))
@@ -91,10 +41,11 @@ func TestConsole_PostingJobs(t *testing.T) {
 			require.Contains(t, past.text, "Closing date must not be in the past")
 		}
 		// The button for another question works without script.
-		more := browser.open("POST", "/employer/jobs/new", jobForm("more", nil))
-		require.Equal(t, 200, more.status)
-		require.Contains(t, more.text, `name="questions.2.text"`)
+		withThirdQuestion := browser.open("POST", "/employer/jobs/new", jobForm("more", nil))
+		require.Equal(t, 200, withThirdQuestion.status)
+		require.Contains(t, withThirdQuestion.text, `name="questions.2.text"`)
 
+		// A preview shows the job without saving it.
 		preview := browser.open("POST", "/employer/jobs/new", jobForm("preview", nil))
 		require.Equal(t, 200, preview.status, preview.text)
 		for _, want := range []string{
@@ -105,11 +56,12 @@ func TestConsole_PostingJobs(t *testing.T) {
 		}
 		require.Contains(t, browser.show("/employer/jobs").text, "You have not posted any jobs yet.")
 
+		// A draft has no public page until it is published.
 		draft := browser.submit("/employer/jobs/new", jobForm("save", nil))
 		require.Contains(t, draft.text, "The draft is saved.")
 		path := ownJobPath.FindString(draft.text)
-		// The path of the public page is the same without /employer; a draft has none yet.
-		require.Equal(t, 404, server.browser(t).open("GET", strings.TrimPrefix(path, "/employer"), nil).status)
+		publicPath := strings.TrimPrefix(path, "/employer")
+		require.Equal(t, 404, server.browser(t).open("GET", publicPath, nil).status)
 		require.Contains(t, browser.show(path+"/preview").text, "<li>ALS</li>")
 		form := browser.show(path + "/edit").text
 		for _, want := range []string{
@@ -128,27 +80,36 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.Contains(t, published.text, "The job is published.")
 		// A question keeps its id, to which the answers of applicants refer.
 		require.Contains(t, browser.show(path+"/edit").text, `value="`+question[1]+`"`)
-		public := strings.TrimPrefix(path, "/employer")
-		require.Contains(t, server.browser(t).show(public).text, "Sister, ICU")
+		require.Contains(t, server.browser(t).show(publicPath).text, "Sister, ICU")
 
-		before := boss.get("/api/employers" + public).ok(200).at("data.job.applicationDeadline")
+		// Renewing moves the deadline by days; the form changes its day only.
+		deadline := func() any {
+			return boss.get("/api/employers" + publicPath).ok(200).at("data.job.applicationDeadline")
+		}
+		original := deadline()
 		require.Contains(t, browser.submit(path, url.Values{"action": {"renew"}, "durationDays": {"30"}}).text, "The job is renewed.")
-		renewed := boss.get("/api/employers" + public).ok(200).at("data.job.applicationDeadline")
-		require.NotEqual(t, before, renewed)
+		renewed := deadline()
+		require.NotEqual(t, original, renewed)
 		saved := browser.submit(path+"/edit", jobForm("save", url.Values{"applicationDeadline": {"2099-03-31"}}))
 		require.Contains(t, saved.text, "The changes are saved.")
-		require.Equal(t, renewed, boss.get("/api/employers"+public).ok(200).at("data.job.applicationDeadline"), "the time of the day stays")
+		require.Equal(t, renewed, deadline(), "the time of the day stays")
 
-		for _, step := range [][2]string{
-			{"pause", "Paused"}, {"publish", "Published"}, {"close", "Closed"},
-			{"archive", "Archived"}, {"restore", "Published"},
+		// The buttons on the page of the job change its status.
+		for _, change := range []struct{ action, status string }{
+			{action: "pause", status: "Paused"},
+			{action: "publish", status: "Published"},
+			{action: "close", status: "Closed"},
+			{action: "archive", status: "Archived"},
+			{action: "restore", status: "Published"},
 		} {
-			require.Contains(t, browser.submit(path, url.Values{"action": {step[0]}}).text, `">`+step[1]+`</span>`, step[0])
+			changed := browser.submit(path, url.Values{"action": {change.action}})
+			require.Contains(t, changed.text, `">`+change.status+`</span>`, change.action)
 		}
-		twin := browser.submit(path, url.Values{"action": {"duplicate"}})
-		require.Contains(t, twin.text, "(Copy)")
-		require.NotContains(t, twin.text, "We do not know the place")
-		require.Contains(t, twin.text, `">Draft</span>`)
+		duplicate := browser.submit(path, url.Values{"action": {"duplicate"}})
+		require.Contains(t, duplicate.text, "(Copy)")
+		require.NotContains(t, duplicate.text, "We do not know the place")
+		require.Contains(t, duplicate.text, `">Draft</span>`)
+
 		expired := "/employer/jobs/" + boss.listing(object{"applicationDeadline": "2020-01-31", "location": "Nowhereville"})
 		require.Contains(t, browser.show(expired).text, "We do not know the place “Nowhereville”")
 		// A job that has expired can be changed with its old date, but not published.
@@ -156,14 +117,15 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.Contains(t, browser.submit(expired+"/edit", unchanged).text, "The changes are saved.")
 		unchanged.Set("action", "publish")
 		require.Equal(t, 400, browser.open("POST", expired+"/edit", unchanged).status)
-		refused := browser.open("POST", expired, url.Values{"action": {"publish"}})
+		refused = browser.open("POST", expired, url.Values{"action": {"publish"}})
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, "The closing date has passed")
 		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"renew"}, "durationDays": {"9999"}}).status)
-		require.Equal(t, 400, browser.open("POST", path, url.Values{}).status)
+		require.Equal(t, 400, browser.open("POST", path, url.Values{}).status, "without an action")
 
-		require.Equal(t, 400, browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}}).status)
-		ids := []string{strings.TrimPrefix(public, "/jobs/")}
+		// The list has actions for the selected jobs.
+		require.Equal(t, 400, browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}}).status, "without jobs")
+		ids := []string{strings.TrimPrefix(publicPath, "/jobs/")}
 		require.Contains(t,
 			browser.submit("/employer/jobs?status=active", url.Values{"action": {"close"}, "id": ids}).text,
 			"The jobs are closed.")
@@ -171,10 +133,10 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.NotContains(t, browser.show("/employer/jobs?status=active").text, path)
 		require.Contains(t, browser.submit("/employer/jobs", url.Values{"action": {"renew"}, "id": ids}).text, "renewed for 30 days")
 		require.Contains(t, browser.submit("/employer/jobs", url.Values{"action": {"archive"}, "id": ids}).text, "The jobs are archived.")
-		// The second is no job.
-		some := browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}, "id": {ids[0], boss.id}})
-		require.Equal(t, 400, some.status)
-		require.Contains(t, some.text, "Some of the jobs were not changed")
+		notAJob := boss.id
+		refused = browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}, "id": {ids[0], notAJob}})
+		require.Equal(t, 400, refused.status)
+		require.Contains(t, refused.text, "Some of the jobs were not changed")
 	})
 }
 
@@ -185,10 +147,11 @@ func TestConsole_Jobs_ManyArePaged(t *testing.T) {
 		for range 30 {
 			boss.listing(nil)
 		}
-		b := server.signedIn(t, boss)
-		first := b.show("/employer/jobs")
+		browser := server.signedIn(t, boss)
+		first := browser.show("/employer/jobs")
+		second := browser.show(first.links("Show more")[0])
 		seen := map[string]bool{}
-		for _, page := range []pageView{first, b.show(first.links("Show more")[0])} {
+		for _, page := range []pageView{first, second} {
 			for _, path := range ownJobPath.FindAllString(page.text, -1) {
 				seen[path] = true
 			}
@@ -201,11 +164,11 @@ func TestConsole_Jobs_ManyArePaged(t *testing.T) {
 // /api/employers/jobs, ten requests in 15 minutes, and keeps the input when it is exceeded.
 func TestConsole_PostingJobs_HasTheLimitOfTheAPI(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
-		b := server.signedIn(t, server.employer(t))
+		browser := server.signedIn(t, server.employer(t))
 		for range 10 {
-			require.Equal(t, 303, b.open("POST", "/employer/jobs/new", jobForm("save", nil)).status)
+			require.Equal(t, 303, browser.open("POST", "/employer/jobs/new", jobForm("save", nil)).status)
 		}
-		limited := b.open("POST", "/employer/jobs/new", jobForm("save", nil))
+		limited := browser.open("POST", "/employer/jobs/new", jobForm("save", nil))
 		require.Equal(t, 429, limited.status)
 		require.Contains(t, limited.text, "Staff Nurse, ICU", "the input is kept")
 	})
@@ -236,11 +199,12 @@ func TestConsole_Decisions_HaveTheLimitsOfTheAPI(t *testing.T) {
 			"interviewer": {"Asha Patel"},
 			"move":        {"yes"},
 		}
-		require.Equal(t, 429, browser.open("POST", path, interview).status)
+		require.Equal(t, 429, browser.open("POST", path, interview).status, "the form also changes the status")
 		interview.Del("move")
-		require.Equal(t, 303, browser.open("POST", path, interview).status)
+		require.Equal(t, 303, browser.open("POST", path, interview).status, "the form does not change the status")
 		for _, list := range []string{"/employer/applications", "/employer/applications/board"} {
-			require.Equal(t, 303, browser.open("POST", list, url.Values{"id": {id}, "to": {"review"}}).status, "the batch operation has no limit")
+			moved := browser.open("POST", list, url.Values{"id": {id}, "to": {"review"}})
+			require.Equal(t, 303, moved.status, "the batch operation has no limit")
 		}
 	})
 }
@@ -251,20 +215,19 @@ func TestConsole_Decisions_HaveTheLimitsOfTheAPI(t *testing.T) {
 func TestConsole_Applications(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
-		job := boss.listing(
-			object{"title": "Staff Nurse, ICU", "questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}}},
-		)
-		id := jo.application(
-			job,
-			object{
-				"coverLetter": "Six years\nof <script>alert(1)</script> care.",
-				"answers":     []object{{"question_id": "pin", "answer": "12A3456E"}},
-			},
-		)
+		job := boss.listing(object{
+			"title":     "Staff Nurse, ICU",
+			"questions": []object{{"id": "pin", "text": "Your NMC PIN?", "required": true}},
+		})
+		id := jo.application(job, object{
+			"coverLetter": "Six years\nof <script>alert(1)</script> care.",
+			"answers":     []object{{"question_id": "pin", "answer": "12A3456E"}},
+		})
 		server.seeker(t).application(boss.listing(object{"title": "Porter"}), nil)
 		browser := server.signedIn(t, boss)
 		path := "/employer/applications/" + id
 
+		// The list, with its filters, and the board.
 		require.Contains(t, browser.show("/employer").text, path)
 		require.Contains(t, browser.show("/employer/applications").text, "Porter")
 		filtered := browser.show("/employer/applications?job=" + job)
@@ -273,8 +236,8 @@ func TestConsole_Applications(t *testing.T) {
 		require.NotContains(t, browser.show("/employer/applications?status=review").text, path)
 		require.Contains(t, browser.show("/employer/applications/board").text, path)
 		require.Equal(t, 400, browser.open("GET", "/employer/applications?status=eternal", nil).status)
-		// Not the id of a job.
-		require.Equal(t, 404, browser.open("GET", "/employer/applications?job="+boss.id, nil).status)
+		notAJob := boss.id
+		require.Equal(t, 404, browser.open("GET", "/employer/applications?job="+notAJob, nil).status)
 
 		page := browser.show(path)
 		for _, want := range []string{
@@ -294,23 +257,33 @@ func TestConsole_Applications(t *testing.T) {
 		// The page drafts a message that the employer can edit.
 		draft := browser.show(path + "?to=accepted")
 		require.Contains(t, draft.text, "We are pleased to offer you the post of Staff Nurse, ICU.")
-		blank := browser.open("POST", path,
-			url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {""}})
-		require.Equal(t, 400, blank.status)
-		require.Contains(t, blank.text, `value="Our offer"`)
+		withoutMessage := browser.open("POST", path, url.Values{
+			"action":  {"decide"},
+			"status":  {"accepted"},
+			"send":    {"yes"},
+			"subject": {"Our offer"},
+			"message": {""},
+		})
+		require.Equal(t, 400, withoutMessage.status)
+		require.Contains(t, withoutMessage.text, `value="Our offer"`)
 		require.Equal(t, "interview",
 			boss.get("/api/employers/applications/"+id).ok(200).text("data.application.status"),
 			"nothing is changed without the message")
-		done := browser.submit(
-			path,
-			url.Values{"action": {"decide"}, "status": {"accepted"}, "send": {"yes"}, "subject": {"Our offer"}, "message": {"Welcome."}},
-		)
-		require.Contains(t, done.text, "the message is on its way")
-		require.Contains(t, done.text, "Moved from Interview to Accepted")
-		require.Equal(t, []string{"/employer/jobs/" + job}, done.links("Close the job"))
+		accepted := browser.submit(path, url.Values{
+			"action":  {"decide"},
+			"status":  {"accepted"},
+			"send":    {"yes"},
+			"subject": {"Our offer"},
+			"message": {"Welcome."},
+		})
+		require.Contains(t, accepted.text, "the message is on its way")
+		require.Contains(t, accepted.text, "Moved from Interview to Accepted")
+		require.Equal(t, []string{"/employer/jobs/" + job}, accepted.links("Close the job"))
 		require.Contains(t, server.waitForMail(t, jo.email, "Our offer"), "Welcome.")
 		require.Contains(t, browser.submit(path, url.Values{"action": {"decide"}, "status": {"review"}}).text, "The status is changed.")
 
+		// An interview is scheduled, which may also move the application, changed, completed and
+		// cancelled.
 		interview := url.Values{
 			"action":      {"schedule"},
 			"scheduledAt": {"2099-03-03T10:00"},
@@ -318,11 +291,8 @@ func TestConsole_Applications(t *testing.T) {
 			"interviewer": {"Asha Patel"},
 			"notes":       {"Ask about nights"},
 		}
-		require.Equal(
-			t,
-			400,
-			browser.open("POST", path, url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}).status,
-		)
+		invalidTime := url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}
+		require.Equal(t, 400, browser.open("POST", path, invalidTime).status)
 		interview.Set("scheduledAt", "2020-03-03T10:00")
 		past := browser.open("POST", path, interview)
 		require.Equal(t, 400, past.status)
@@ -332,9 +302,9 @@ func TestConsole_Applications(t *testing.T) {
 		require.Contains(t, browser.show(path).text, `name="move" value="yes" checked`)
 		interview.Set("scheduledAt", "2099-03-03T10:00")
 		interview.Set("move", "yes")
-		set := browser.submit(path, interview).text
-		require.Contains(t, set, "3 Mar 2099, 10:00 UTC")
-		require.Contains(t, set, "Moved from In review to Interview")
+		scheduled := browser.submit(path, interview).text
+		require.Contains(t, scheduled, "3 Mar 2099, 10:00 UTC")
+		require.Contains(t, scheduled, "Moved from In review to Interview")
 		interview.Del("move")
 		require.Contains(t, browser.show("/employer").text, "3 Mar 2099, 10:00 UTC")
 		interview.Set("action", "reschedule")
@@ -353,7 +323,7 @@ func TestConsole_Applications(t *testing.T) {
 			browser.submit(path, url.Values{"action": {"contact"}, "subject": {"Documents"}, "message": {"Please bring them."}}).text,
 			"The message is on its way.")
 		require.Contains(t, browser.show(path).text, "Please bring them.", "colleagues see what was sent")
-		require.Equal(t, 400, browser.open("POST", path, url.Values{}).status)
+		require.Equal(t, 400, browser.open("POST", path, url.Values{}).status, "without an action")
 
 		jo.delete("/api/jobseekers/applications/" + id).ok(200)
 		withdrawn := browser.show(path)
@@ -361,7 +331,7 @@ func TestConsole_Applications(t *testing.T) {
 		require.NotContains(t, withdrawn.text, "?to=")
 		require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"decide"}, "status": {"review"}}).status)
 		require.Contains(t, browser.show("/employer/analytics").text, "Applications received in the last 12 weeks")
-		require.Contains(t, browser.show(strings.Replace("/employer/jobs/ID", "ID", job, 1)).text, "Applications per 100 views")
+		require.Contains(t, browser.show("/employer/jobs/"+job).text, "Applications per 100 views")
 	})
 }
 
@@ -403,16 +373,16 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 			browser.submit(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text,
 			`name="applications.view" value="yes" checked`)
 		self := "/employer/team/" + boss.id
-		require.Equal(t, 409, browser.open("POST", self, url.Values{"action": {"role"}, "role": {"viewer"}}).status, "the last admin")
-		require.Equal(t, 409, browser.open("POST", self, url.Values{"action": {"remove"}}).status)
+		require.Equal(t, 409, browser.open("POST", self, url.Values{"action": {"role"}, "role": {"viewer"}}).status,
+			"the last admin stays one")
+		require.Equal(t, 409, browser.open("POST", self, url.Values{"action": {"remove"}}).status,
+			"the last admin cannot leave")
 		require.Contains(t, browser.submit(member, url.Values{"action": {"remove"}}).text, "not in the team any more")
 		require.NotContains(t, browser.show("/employer/team").text, "Tom Okafor")
 
 		require.Equal(t, 400, browser.open("POST", "/employer/organization", url.Values{"name": {""}, "website": {"ftp://x"}}).status)
-		changed := browser.submit(
-			"/employer/organization",
-			url.Values{"name": {`St Brigid's <b>Clinic</b>`}, "website": {"https://example.org"}},
-		)
+		changed := browser.submit("/employer/organization",
+			url.Values{"name": {`St Brigid's <b>Clinic</b>`}, "website": {"https://example.org"}})
 		require.Contains(t, changed.visibleText(), `<h1>St Brigid's <b>Clinic</b></h1>`)
 		require.NotContains(t, changed.text, "<b>")
 	})
@@ -471,68 +441,72 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
 		job := boss.listing(nil)
-		names := strings.NewReplacer("JOB", job, "APPLICATION", jo.application(job, nil), "MEMBER", boss.id)
-		form := func(values url.Values) url.Values {
-			out := url.Values{}
-			for name, all := range values {
-				for _, value := range all {
-					out.Add(name, names.Replace(value))
+		placeholders := strings.NewReplacer("JOB", job, "APPLICATION", jo.application(job, nil), "MEMBER", boss.id)
+		replaceInForm := func(form url.Values) url.Values {
+			replaced := url.Values{}
+			for name, values := range form {
+				for _, value := range values {
+					replaced.Add(name, placeholders.Replace(value))
 				}
 			}
-			return out
+			return replaced
 		}
 		viewer := server.signedIn(t, boss.inviteMember("viewer"))
-		none := server.signedIn(
-			t,
-			server.addMember(t, boss,
-				object{"jobs": object{"create": false, "update": false}, "applications": object{"view": false, "update": false}}),
-		)
+		withoutPermissions := server.signedIn(t, server.addMember(t, boss, object{
+			"jobs":         object{"create": false, "update": false},
+			"applications": object{"view": false, "update": false},
+		}))
 		seeker := server.signedIn(t, jo)
-		foreign := server.signedIn(t, server.employer(t))
+		otherOrganization := server.signedIn(t, server.employer(t))
 		guest := server.browser(t)
-		for path, want := range consolePages {
-			hasID := path != names.Replace(path)
-			path = names.Replace(path)
+		for template, want := range consolePages {
+			path := placeholders.Replace(template)
+			hasID := path != template
 			require.Equal(t, want, viewer.open("GET", path, nil).status, path)
 			refused := seeker.open("GET", path, nil)
 			require.Equal(t, 403, refused.status, path)
 			require.Contains(t, refused.text, "You are signed in as a clinician", path)
 			if path != "/employer/organization" && path != "/employer/settings" { // every member has these
-				require.Equal(t, 403, none.open("GET", path, nil).status, path)
+				require.Equal(t, 403, withoutPermissions.open("GET", path, nil).status, path)
 			}
 			if hasID {
-				require.Equal(t, 404, foreign.open("GET", path, nil).status, path)
+				require.Equal(t, 404, otherOrganization.open("GET", path, nil).status, path)
 			}
 			if path != "/employer" { // for guests, an introduction to the site
 				require.Equal(t, "/sign-in?next="+url.QueryEscape(path), guest.open("GET", path, nil).header.Get("Location"))
 			}
 		}
-		for path, values := range consoleForms {
-			hasID := path != names.Replace(path)
-			path, values = names.Replace(path), form(values)
-			for name, b := range map[string]*browser{"viewer": viewer, "without permission": none, "seeker": seeker} {
-				require.Equal(t, 403, b.open("POST", path, values).status, "%s %s", path, name)
+		for template, templateForm := range consoleForms {
+			path := placeholders.Replace(template)
+			hasID := path != template
+			form := replaceInForm(templateForm)
+			for name, user := range map[string]*browser{
+				"viewer":              viewer,
+				"without permissions": withoutPermissions,
+				"seeker":              seeker,
+			} {
+				require.Equal(t, 403, user.open("POST", path, form).status, "%s %s", path, name)
 			}
 			if hasID {
-				require.Equal(t, 404, foreign.open("POST", path, values).status, path)
+				require.Equal(t, 404, otherOrganization.open("POST", path, form).status, path)
 			}
-			away := guest.open("POST", path, values)
-			require.Equal(t, 303, away.status, path)
-			require.Contains(t, away.header.Get("Location"), "/sign-in")
-			b := server.signedIn(t, boss)
-			b.Site = "cross-site"
-			require.Equal(t, 403, b.open("POST", path, values).status, path)
-			b.Site, b.From = "", ""
-			require.Equal(t, 403, b.open("POST", path, values).status, "%s without a CSRF token", path)
+			guest.open("POST", path, form).requireRedirect(t, "/sign-in")
+			forged := server.signedIn(t, boss)
+			forged.Site = "cross-site"
+			require.Equal(t, 403, forged.open("POST", path, form).status, path)
+			// Without the headers of new browsers, a form needs the CSRF token.
+			forged.Site = ""
+			forged.From = ""
+			require.Equal(t, 403, forged.open("POST", path, form).status, "%s without a CSRF token", path)
 		}
 		require.Equal(t, "active", boss.get("/api/employers/jobs/"+job).ok(200).text("data.job.status"))
 		overview := viewer.show("/employer")
 		require.NotContains(t, overview.text, "/employer/jobs/new")
 		require.NotContains(t, viewer.show("/employer/jobs/"+job).text, "Archive")
 		require.NotContains(t, viewer.show("/employer/team").text, "Send the invitation")
-		require.NotContains(t, none.open("GET", "/employer", nil).text, `href="/employer/jobs"`)
+		require.NotContains(t, withoutPermissions.open("GET", "/employer", nil).text, `href="/employer/jobs"`)
 		require.Contains(t, guest.show("/employer").text, "/register?as=employer")
-		require.Equal(t, 404, foreign.open("GET", "/employer/exports/"+job, nil).status)
+		require.Equal(t, 404, otherOrganization.open("GET", "/employer/exports/"+job, nil).status)
 	})
 }
 
@@ -545,33 +519,36 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 		const wicked = `"><script>alert(1)</script>{{.}}`
 		boss, jo := server.employer(t), server.seeker(t)
 		jo.put("/api/jobseekers/profile", object{
-			"intent":  "update-profile",
-			"profile": object{"firstName": wicked, "lastName": wicked, "bio": wicked, "specialty": wicked, "currentRole": wicked},
-		}).
-			ok(200)
+			"intent": "update-profile",
+			"profile": object{
+				"firstName":   wicked,
+				"lastName":    wicked,
+				"bio":         wicked,
+				"specialty":   wicked,
+				"currentRole": wicked,
+			},
+		}).ok(200)
 		boss.put("/api/employers/organization", object{"name": wicked, "description": wicked, "industry": wicked}).ok(200)
 		browser := server.signedIn(t, boss)
-		values := jobForm(
-			"publish",
-			url.Values{
-				"title":                {wicked},
-				"description":          {wicked},
-				"location":             {wicked},
-				"department":           {wicked},
-				"specialty":            {wicked},
-				"requirements":         {wicked},
-				"benefits":             {wicked},
-				"questions.1.text":     {wicked},
-				"questions.1.id":       {"pin"},
-				"questions.1.required": {},
-			},
-		)
-		pages := []pageView{browser.submit("/employer/jobs/new", values)}
-		path := ownJobPath.FindString(pages[0].text)
-		id := jo.application(
-			strings.TrimPrefix(path, "/employer/jobs/"),
-			object{"coverLetter": wicked, "answers": []object{{"question_id": "pin", "answer": wicked}}},
-		)
+		form := jobForm("publish", url.Values{
+			"title":                {wicked},
+			"description":          {wicked},
+			"location":             {wicked},
+			"department":           {wicked},
+			"specialty":            {wicked},
+			"requirements":         {wicked},
+			"benefits":             {wicked},
+			"questions.1.text":     {wicked},
+			"questions.1.id":       {"pin"},
+			"questions.1.required": {},
+		})
+		published := browser.submit("/employer/jobs/new", form)
+		pages := []pageView{published}
+		job := strings.TrimPrefix(ownJobPath.FindString(published.text), "/employer/jobs/")
+		id := jo.application(job, object{
+			"coverLetter": wicked,
+			"answers":     []object{{"question_id": "pin", "answer": wicked}},
+		})
 		interview := url.Values{
 			"action":      {"schedule"},
 			"scheduledAt": {"2099-03-03T10:00"},
@@ -580,20 +557,82 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 			"notes":       {wicked},
 		}
 		pages = append(pages, browser.submit("/employer/applications/"+id, interview))
-		values.Set("action", "preview")
-		pages = append(pages, browser.open("POST", "/employer/jobs/new", values))
-		values.Set("salary.min", wicked)
-		pages = append(pages, browser.open("POST", "/employer/jobs/new", values),
+		form.Set("action", "preview")
+		pages = append(pages, browser.open("POST", "/employer/jobs/new", form))
+		form.Set("salary.min", wicked)
+		pages = append(pages,
+			browser.open("POST", "/employer/jobs/new", form),
 			browser.open("POST", "/employer/team", url.Values{"name": {wicked}, "email": {wicked}, "role": {wicked}}),
 			browser.open("POST", "/employer/exports", url.Values{"kind": {wicked}, "startDate": {wicked}}))
-		for _, at := range []string{"", "/jobs", path[len("/employer"):], path[len("/employer"):] + "/edit", path[len("/employer"):] + "/preview", "/applications", "/applications/board", "/applications/" + id + "?to=rejected",
-			"/interviews", "/analytics", "/exports", "/team", "/organization", "/applications?status=" + url.QueryEscape(wicked), "/jobs?status=" + url.QueryEscape(wicked), "/applications/" + id + "?to=" + url.QueryEscape(wicked)} {
-			pages = append(pages, browser.open("GET", "/employer"+at, nil))
+		for _, path := range []string{
+			"",
+			"/jobs",
+			"/jobs?status=" + url.QueryEscape(wicked),
+			"/jobs/" + job,
+			"/jobs/" + job + "/edit",
+			"/jobs/" + job + "/preview",
+			"/applications",
+			"/applications?status=" + url.QueryEscape(wicked),
+			"/applications/board",
+			"/applications/" + id + "?to=rejected",
+			"/applications/" + id + "?to=" + url.QueryEscape(wicked),
+			"/interviews",
+			"/analytics",
+			"/exports",
+			"/team",
+			"/organization",
+		} {
+			pages = append(pages, browser.open("GET", "/employer"+path, nil))
 		}
 		for i, page := range pages {
 			require.NotContains(t, page.text, "<script>alert", "page %d", i)
 			require.NotContains(t, page.text, `value="">`+"<", "page %d", i)
-			require.LessOrEqual(t, len(page.text), 150<<10) // no page grows with its input without bounds
+			// The text is repeated a few times on each page: no page is larger than 150 KiB.
+			require.LessOrEqual(t, len(page.text), 150<<10)
 		}
 	})
 }
+
+// jobForm returns the values of the form for a job with the button action, as a browser sends
+// them: amounts and line breaks in the user's spelling, and an empty question.
+func jobForm(action string, more url.Values) url.Values {
+	form := url.Values{
+		"title":                {"Staff Nurse, ICU"},
+		"description":          {"Days and nights.\n\n- Give medicines\n\n**No agency**"},
+		"location":             {"Leeds"},
+		"contractType":         {"permanent"},
+		"salary.min":           {"£36,000"},
+		"salary.max":           {"44000"},
+		"salary.currency":      {"GBP"},
+		"salary.period":        {"year"},
+		"requirements":         {"NMC PIN\r\n\r\nALS"},
+		"questions.0.text":     {""},
+		"questions.1.text":     {"Your NMC PIN?"},
+		"questions.1.required": {"yes"},
+		"applicationDeadline":  {"2099-03-01"},
+		"action":               {action},
+	}
+	for name, values := range more {
+		form[name] = values
+	}
+	return form
+}
+
+// submit posts a form, requires a redirect to a page with status 200, and returns the page.
+func (b *browser) submit(path string, values url.Values) pageView {
+	b.T.Helper()
+	page := b.follow(b.open("POST", path, values))
+	require.Equal(b.T, 200, page.status, page.text)
+	return page
+}
+
+// show opens a page and requires status 200.
+func (b *browser) show(path string) pageView {
+	b.T.Helper()
+	page := b.open("GET", path, nil)
+	require.Equal(b.T, 200, page.status, page.text)
+	return page
+}
+
+// ownJobPath matches the path of a job in the console.
+var ownJobPath = regexp.MustCompile(`/employer/jobs/[0-9a-f-]{36}`)

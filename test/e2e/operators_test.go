@@ -56,10 +56,10 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 		withToken.get("/v1/jobs").okDeveloper(200)
 
 		require.Contains(t, server.fails(t, "users", "lock", newEmail()), "there is no account with this e-mail address")
-		require.Equal(t, [][4]string{
-			{"sessions.ended", "operator", member.id, ""},
-			{"account.locked", "operator", member.id, ""},
-			{"account.unlocked", "operator", member.id, ""},
+		require.Equal(t, []auditEntry{
+			{action: "sessions.ended", actorID: "operator", object: member.id},
+			{action: "account.locked", actorID: "operator", object: member.id},
+			{action: "account.unlocked", actorID: "operator", object: member.id},
 		}, boss.auditEntries("&actor=operator"))
 		log := server.run(t, "audit", "list", "--user", member.email)
 		require.Regexp(t, `account\.locked\s+operator\s`, log)

@@ -212,7 +212,9 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			require.Eventually(t,
 				func() bool { return boss.fromNewAddress().get(path).ok(200).text("data.app.plan") == "professional" },
 				waitTimeout, 100*time.Millisecond)
-			require.Equal(t, [][4]string{{"plan.changed", boss.id, app, "professional"}}, boss.auditEntries("&action=plan.changed"))
+			require.Equal(t,
+				[]auditEntry{{action: "plan.changed", actorID: boss.id, object: app, detail: "professional"}},
+				boss.auditEntries("&action=plan.changed"))
 		})
 		// The stored response is repeated even when the payment has succeeded meanwhile.
 		t.Run("repeated request with an Idempotency-Key", func(t *testing.T) {

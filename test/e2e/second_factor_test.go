@@ -175,10 +175,9 @@ func TestSecondFactor(t *testing.T) {
 			member.enroll()
 			member.get("/api/employers/jobs").ok(200)
 			boss.put("/api/employers/organization", object{"requireSecondFactor": false}).ok(200)
-			// Action, actor, subject and detail of the entries.
-			require.Equal(t, [][4]string{
-				{"second_factor.required", boss.id, boss.organization(), "on"},
-				{"second_factor.required", boss.id, boss.organization(), "off"},
+			require.Equal(t, []auditEntry{
+				{action: "second_factor.required", actorID: boss.id, object: boss.organization(), detail: "on"},
+				{action: "second_factor.required", actorID: boss.id, object: boss.organization(), detail: "off"},
 			}, boss.auditEntries("&action=second_factor.required"))
 		})
 		t.Run("operator resets a lost factor", func(t *testing.T) {

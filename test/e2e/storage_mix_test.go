@@ -74,8 +74,8 @@ func requireMainJob(t *testing.T, server *testServer) {
 	require.Contains(t, string(server.guest(t).get(employer.exportLink("applications")).raw), application)
 	require.Eventually(t, func() bool {
 		log := employer.auditEntries("")
-		return slices.ContainsFunc(log, func(e [4]string) bool { return e[0] == "app.created" && e[2] == app }) &&
-			slices.ContainsFunc(log, func(e [4]string) bool { return e[0] == "export.created" })
+		return slices.ContainsFunc(log, func(e auditEntry) bool { return e.action == "app.created" && e.object == app }) &&
+			slices.ContainsFunc(log, func(e auditEntry) bool { return e.action == "export.created" })
 	}, waitTimeout, 20*time.Millisecond, "entries of other databases are in the log")
 
 	seeker.delete("/api/jobseekers/profile").ok(200)
