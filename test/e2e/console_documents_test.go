@@ -10,11 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// dataURI returns the content as a data URL, as which documents are uploaded.
-func dataURI(mediaType, content string) string {
-	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString([]byte(content))
-}
-
 // TestConsole_Documents_AreShownSafely checks that an employer can view PDF and text documents
 // in the browser, and only download others. Documents are hostile input: the media type follows
 // the content and not the name, and no script of a document may run on the site.
@@ -24,26 +19,58 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 		const html, svg = "<!doctype html><script>alert(1)</script>", `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`
 		boss, jo := server.employer(t), server.seeker(t)
 		sent := []struct {
-			name, content, mediaType, bytes string // content as uploaded, mediaType and bytes as downloaded
-			isShown                         bool   // whether it can be viewed in the browser
+			name      string
+			upload    string // the content in the request
+			mediaType string // of the download
+			bytes     string // of the download
+			isShown   bool   // whether it can be viewed in the browser
 		}{
-			{"Zoë's CV.pdf", dataURI("application/pdf", somePDF), "application/pdf", somePDF, true},
-			// A PDF that is also an HTML page.
-			{"page.html", dataURI("application/pdf", somePDF+html), "application/pdf", somePDF + html, true},
-			{"photo.pdf", dataURI("image/png", png), "image/png", png, false},
-			{"page.pdf", html, "text/plain; charset=utf-8", html, true},
-			{"picture.svg", svg, "text/plain; charset=utf-8", svg, true},
+			{
+				name:      "Zoë's CV.pdf",
+				upload:    dataURI("application/pdf", somePDF),
+				mediaType: "application/pdf",
+				bytes:     somePDF,
+				isShown:   true,
+			},
+			{
+				name:      "page.html", // a PDF that is also an HTML page
+				upload:    dataURI("application/pdf", somePDF+html),
+				mediaType: "application/pdf",
+				bytes:     somePDF + html,
+				isShown:   true,
+			},
+			{
+				name:      "photo.pdf",
+				upload:    dataURI("image/png", png),
+				mediaType: "image/png",
+				bytes:     png,
+			},
+			{
+				name:      "page.pdf",
+				upload:    html,
+				mediaType: "text/plain; charset=utf-8",
+				bytes:     html,
+				isShown:   true,
+			},
+			{
+				name:      "picture.svg",
+				upload:    svg,
+				mediaType: "text/plain; charset=utf-8",
+				bytes:     svg,
+				isShown:   true,
+			},
 		}
 		var ids []string
 		for _, d := range sent {
-			ids = append(ids, jo.document(object{"title": "<b>" + d.name, "fileName": d.name, "content": d.content}))
+			ids = append(ids, jo.document(object{"title": "<b>" + d.name, "fileName": d.name, "content": d.upload}))
 		}
 		path := "/employer/applications/" + jo.application(boss.listing(nil), object{"documentIds": ids})
 		browser := server.signedIn(t, boss)
 		page := browser.show(path)
 		for _, d := range sent {
 			file := browser.receivedDocument(t, page, path, "<b>"+d.name)
-			shown, saved := browser.open("GET", file+"?view=1", nil), browser.open("GET", file, nil)
+			shown := browser.open("GET", file+"?view=1", nil)
+			saved := browser.open("GET", file, nil)
 			for _, got := range []pageView{shown, saved} {
 				require.Equal(t, 200, got.status, d.name)
 				require.Equal(t, d.bytes, got.text, d.name)
@@ -66,18 +93,20 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 		}
 
 		file := browser.receivedDocument(t, page, path, "<b>"+sent[0].name)
-		none := server.addMember(t, boss,
-			object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}})
 		viewer := server.signedIn(t, boss.inviteMember("viewer"))
 		seeker := server.signedIn(t, jo)
-		foreign := server.signedIn(t, server.employer(t))
-		without := server.signedIn(t, none)
-		for _, at := range []string{file, file + "?view=1"} {
-			require.Equal(t, 200, viewer.open("GET", at, nil).status)
-			require.Equal(t, 403, seeker.open("GET", at, nil).status)
-			require.Equal(t, 403, without.open("GET", at, nil).status)
-			require.Equal(t, 404, foreign.open("GET", at, nil).status)
-			require.Equal(t, "/sign-in?next="+url.QueryEscape(at), server.browser(t).open("GET", at, nil).header.Get("Location"))
+		withoutPermission := server.signedIn(t, server.addMember(t, boss, object{
+			"jobs":         object{"create": true, "update": true},
+			"applications": object{"view": false, "update": false},
+		}))
+		otherOrganization := server.signedIn(t, server.employer(t))
+		for _, address := range []string{file, file + "?view=1"} {
+			require.Equal(t, 200, viewer.open("GET", address, nil).status)
+			require.Equal(t, 403, seeker.open("GET", address, nil).status)
+			require.Equal(t, 403, withoutPermission.open("GET", address, nil).status)
+			require.Equal(t, 404, otherOrganization.open("GET", address, nil).status)
+			require.Equal(t, "/sign-in?next="+url.QueryEscape(address),
+				server.browser(t).open("GET", address, nil).header.Get("Location"))
 		}
 		for _, id := range []string{nowhere, "nonsense", ids[0]} {
 			require.Equal(t, 404, browser.open("GET", path+"/documents/"+id+"?view=1", nil).status)
@@ -96,4 +125,9 @@ func (b *browser) receivedDocument(t testing.TB, page pageView, path, title stri
 		FindStringSubmatch(page.visibleText())
 	require.NotNil(t, link, "%s: %s", title, page.visibleText())
 	return link[1]
+}
+
+// dataURI returns the content as a data URL, as which documents are uploaded.
+func dataURI(mediaType, content string) string {
+	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString([]byte(content))
 }

@@ -33,15 +33,15 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		require.Contains(t, page.text, "Strong\n&lt;script&gt;")
 		require.Less(t, strings.Index(page.text, "éé"), strings.Index(page.text, "Strong"), "newest first")
 		require.Len(t, noteID.FindAllString(page.text, -1), 1, "one's own note can be deleted")
-		foreign := noteID.FindStringSubmatch(browser.show(path).text)[1]
-		require.Equal(t, 404, viewer.open("POST", path, url.Values{"action": {"delete-note"}, "id": {foreign}}).status)
+		noteOfBoss := noteID.FindStringSubmatch(browser.show(path).text)[1]
+		require.Equal(t, 404, viewer.open("POST", path, url.Values{"action": {"delete-note"}, "id": {noteOfBoss}}).status)
 		for _, note := range []string{" ", strings.Repeat("é", 2001)} {
 			refused := browser.open("POST", path, url.Values{"action": {"write-note"}, "note": {note}})
 			require.Equal(t, 400, refused.status)
 			require.Contains(t, refused.text, `href="#note"`)
 			require.Contains(t, refused.text, note, "the input is kept")
 		}
-		require.Contains(t, browser.submit(path, url.Values{"action": {"delete-note"}, "id": {foreign}}).text, "The note is deleted.")
+		require.Contains(t, browser.submit(path, url.Values{"action": {"delete-note"}, "id": {noteOfBoss}}).text, "The note is deleted.")
 		require.NotContains(t, viewer.show(path).text, "Strong")
 
 		// A page shows 50 notes.
@@ -62,17 +62,17 @@ func TestConsole_NotesAndRatings(t *testing.T) {
 		for _, rating := range []string{"", "0", "6", "x"} {
 			require.Equal(t, 400, browser.open("POST", path, url.Values{"action": {"rate"}, "rating": {rating}}).status)
 		}
-		for _, at := range []string{"", "/board"} {
-			require.Contains(t, viewer.show("/employer/applications"+at).text, "2.5 of 5 (2 ratings)")
+		for _, list := range []string{"/employer/applications", "/employer/applications/board"} {
+			require.Contains(t, viewer.show(list).text, "2.5 of 5 (2 ratings)")
 		}
 
 		// Everything that the applicant can see of the application.
+		applicant := server.signedIn(t, jo)
 		shown := fmt.Sprint(jo.get("/api/jobseekers/applications/" + id).ok(200).body)
-		jos := server.signedIn(t, jo)
-		shown += jos.show("/account/applications/"+id).text + jos.show("/account/applications").text
-		for _, kind := range []string{"applications", "profile"} {
-			shown += jos.open("GET", "/account/export/"+kind, nil).text
-		}
+		shown += applicant.show("/account/applications/" + id).text
+		shown += applicant.show("/account/applications").text
+		shown += applicant.open("GET", "/account/export/applications", nil).text
+		shown += applicant.open("GET", "/account/export/profile", nil).text
 		require.Contains(t, shown, "Porter")
 		for _, secret := range []string{"Called again", "2.5", "of 5"} {
 			require.NotContains(t, shown, secret)
@@ -92,38 +92,43 @@ func TestConsole_NotesAndRatings_OfOthers_AreForbidden(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss, jo := server.employer(t), server.seeker(t)
 		path := "/employer/applications/" + jo.application(boss.listing(nil), nil)
-		b := server.signedIn(t, boss)
-		own := noteID.FindStringSubmatch(b.submit(path, url.Values{"action": {"write-note"}, "note": {"Private"}}).text)[1]
-		b.submit(path, url.Values{"action": {"rate"}, "rating": {"4"}})
-		withoutView := server.addMember(t, boss,
-			object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}})
+		author := server.signedIn(t, boss)
+		noted := author.submit(path, url.Values{"action": {"write-note"}, "note": {"Private"}})
+		note := noteID.FindStringSubmatch(noted.text)[1]
+		author.submit(path, url.Values{"action": {"rate"}, "rating": {"4"}})
 		seeker := server.signedIn(t, jo)
-		none := server.signedIn(t, withoutView)
-		foreign := server.signedIn(t, server.employer(t))
-		crossSite, noToken := server.signedIn(t, boss), server.signedIn(t, boss)
+		withoutPermission := server.signedIn(t, server.addMember(t, boss, object{
+			"jobs":         object{"create": true, "update": true},
+			"applications": object{"view": false, "update": false},
+		}))
+		otherOrganization := server.signedIn(t, server.employer(t))
+		crossSite := server.signedIn(t, boss)
 		crossSite.Site = "cross-site"
-		noToken.Site, noToken.From = "", ""
+		// Without the headers of new browsers, a form needs the CSRF token.
+		withoutToken := server.signedIn(t, boss)
+		withoutToken.Site = ""
+		withoutToken.From = ""
 		for _, values := range []url.Values{
 			{"action": {"write-note"}, "note": {"x"}},
-			{"action": {"delete-note"}, "id": {own}},
+			{"action": {"delete-note"}, "id": {note}},
 			{"action": {"rate"}, "rating": {"1"}},
 			{"action": {"remove-rating"}},
 		} {
-			for name, x := range map[string]struct {
-				b    *browser
-				want int
+			for name, test := range map[string]struct {
+				browser *browser
+				status  int
 			}{
-				"clinician":          {seeker, 403},
-				"without permission": {none, 403},
-				"other organization": {foreign, 404},
-				"cross-site":         {crossSite, 403},
-				"no CSRF token":      {noToken, 403},
-				"guest":              {server.browser(t), 303},
+				"clinician":          {browser: seeker, status: 403},
+				"without permission": {browser: withoutPermission, status: 403},
+				"other organization": {browser: otherOrganization, status: 404},
+				"cross-site":         {browser: crossSite, status: 403},
+				"no CSRF token":      {browser: withoutToken, status: 403},
+				"guest":              {browser: server.browser(t), status: 303},
 			} {
-				require.Equal(t, x.want, x.b.open("POST", path, values).status, fmt.Sprint(name, values))
+				require.Equal(t, test.status, test.browser.open("POST", path, values).status, "%s: %v", name, values)
 			}
 		}
-		page := b.show(path)
+		page := author.show(path)
 		require.Contains(t, page.text, "Private")
 		require.Contains(t, page.text, "4 of 5 (1 rating)")
 	})

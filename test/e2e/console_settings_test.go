@@ -12,7 +12,8 @@ import (
 func TestConsole_Settings(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
-		browser, other := server.signedIn(t, boss), server.signedIn(t, boss)
+		browser := server.signedIn(t, boss)
+		otherDevice := server.signedIn(t, boss)
 		path := "/employer/settings"
 		require.Contains(t, browser.show(path).text, boss.email)
 		// A box that is not checked is not sent: this turns the alerts off.
@@ -30,22 +31,23 @@ func TestConsole_Settings(t *testing.T) {
 			require.Equal(t, 400, browser.open("POST", path+section, values).status, section)
 		}
 		require.Equal(t, 409, browser.open("POST", path+"/email", url.Values{"email": {server.seeker(t).email}}).status)
-		moved := newEmail()
-		require.Contains(t, browser.submit(path+"/email", url.Values{"email": {moved}}).text, "It will change to <strong>"+moved)
+		newAddress := newEmail()
+		require.Contains(t, browser.submit(path+"/email", url.Values{"email": {newAddress}}).text,
+			"It will change to <strong>"+newAddress)
 		require.Equal(t, 404, browser.open("POST", path+"/nonsense", url.Values{}).status)
 
-		require.Equal(t, 200, other.open("GET", path, nil).status)
+		require.Equal(t, 200, otherDevice.open("GET", path, nil).status)
 		require.Contains(t, browser.submit(path+"/sessions", url.Values{}).text, "All other devices are signed out.")
-		require.Equal(t, 303, other.open("GET", path, nil).status)
+		require.Equal(t, 303, otherDevice.open("GET", path, nil).status)
 		changed := browser.submit(path+"/password", url.Values{"currentPassword": {password}, "newPassword": {"Another-Passw0rd"}})
 		require.Contains(t, changed.text, "Your password is changed")
 
 		seeker := server.signedIn(t, server.seeker(t))
-		cross := server.signedIn(t, server.employer(t))
+		crossSite := server.signedIn(t, server.employer(t))
+		crossSite.Site = "cross-site"
 		for _, section := range []string{"/alerts", "/profile", "/email", "/password", "/session", "/sessions", "/delete"} {
 			require.Equal(t, 403, seeker.open("POST", path+section, url.Values{"confirm": {"yes"}}).status, section)
-			cross.Site = "cross-site"
-			require.Equal(t, 403, cross.open("POST", path+section, url.Values{"confirm": {"yes"}}).status, section)
+			require.Equal(t, 403, crossSite.open("POST", path+section, url.Values{"confirm": {"yes"}}).status, section)
 			require.Contains(t, server.browser(t).open("POST", path+section, url.Values{}).header.Get("Location"), "/sign-in")
 		}
 		require.Equal(t, 303, browser.open("POST", path+"/delete", url.Values{"confirm": {"yes"}}).status)

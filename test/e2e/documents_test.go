@@ -33,7 +33,7 @@ func TestDocuments(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker, other := server.seeker(t), server.seeker(t)
 		const path = "/api/jobseekers/documents"
-		in64 := base64.StdEncoding.EncodeToString([]byte(somePDF))
+		pdfBase64 := base64.StdEncoding.EncodeToString([]byte(somePDF))
 		var cv string
 
 		t.Run("POST /api/jobseekers/documents upload-document", func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestDocuments(t *testing.T) {
 				"intent":   "upload-document",
 				"type":     "cv",
 				"title":    "My CV",
-				"content":  "data:application/pdf;base64," + in64,
+				"content":  "data:application/pdf;base64," + pdfBase64,
 				"fileName": "Zoë's CV.pdf",
 			}).
 				ok(200)
@@ -123,7 +123,7 @@ func TestDocuments(t *testing.T) {
 		})
 		t.Run("GET /api/jobseekers/documents/:id", func(t *testing.T) {
 			a := seeker.get(path + "/" + cv).ok(200)
-			require.Equal(t, "data:application/pdf;base64,"+in64, a.text("data.document.content"), "as it was sent")
+			require.Equal(t, "data:application/pdf;base64,"+pdfBase64, a.text("data.document.content"), "as it was sent")
 			require.Equal(t, "Zoë's CV.pdf", a.text("data.document.fileName"))
 			for _, absent := range []string{nowhere, "nonsense"} {
 				seeker.get(path+"/"+absent).fails(404, "Document not found")
@@ -152,20 +152,24 @@ func TestDocuments(t *testing.T) {
 				require.NoError(t, err)
 				return found
 			}
-			for _, c := range []struct{ content, fileName, extension, download string }{
-				// The extension follows the content: it replaces a wrong one, or is added.
-				{in64, "Zoë.docx", ".pdf", "Zoë.pdf"}, {in64, "CV v1.2", ".pdf", "CV v1.2.pdf"}, {in64, "CV.PDF", ".pdf", "CV.PDF"}, {in64, "", ".pdf", "Mine.pdf"},
-				{"I am a nurse.", "cv.pdf", ".txt", "cv.txt"}, {"I am a nurse.", "cv", ".txt", "cv.txt"},
+			// The extension follows the content: it replaces a wrong one, or is added.
+			for _, test := range []struct{ content, fileName, storedExtension, downloadName string }{
+				{content: pdfBase64, fileName: "Zoë.docx", storedExtension: ".pdf", downloadName: "Zoë.pdf"},
+				{content: pdfBase64, fileName: "CV v1.2", storedExtension: ".pdf", downloadName: "CV v1.2.pdf"},
+				{content: pdfBase64, fileName: "CV.PDF", storedExtension: ".pdf", downloadName: "CV.PDF"},
+				{content: pdfBase64, fileName: "", storedExtension: ".pdf", downloadName: "Mine.pdf"}, // the title
+				{content: "I am a nurse.", fileName: "cv.pdf", storedExtension: ".txt", downloadName: "cv.txt"},
+				{content: "I am a nurse.", fileName: "cv", storedExtension: ".txt", downloadName: "cv.txt"},
 			} {
 				before := stored()
-				id := seeker.document(object{"title": "Mine", "content": c.content, "fileName": c.fileName})
+				id := seeker.document(object{"title": "Mine", "content": test.content, "fileName": test.fileName})
 				written := slices.DeleteFunc(stored(), func(name string) bool { return slices.Contains(before, name) })
 				require.Len(t, written, 1)
-				require.Equal(t, c.extension, filepath.Ext(written[0]))
+				require.Equal(t, test.storedExtension, filepath.Ext(written[0]))
 				_, params, err := mime.ParseMediaType(seeker.get(path + "/" + id + "/file").header.Get("Content-Disposition"))
 				require.NoError(t, err)
-				require.Equal(t, c.download, params["filename"])
-				require.Equal(t, c.fileName, seeker.get(path+"/"+id).ok(200).text("data.document.fileName"), "as it was sent")
+				require.Equal(t, test.downloadName, params["filename"])
+				require.Equal(t, test.fileName, seeker.get(path+"/"+id).ok(200).text("data.document.fileName"), "as it was sent")
 				seeker.delete(path + "/" + id).ok(200)
 				require.EventuallyWithT(t, func(t *assert.CollectT) { assert.NoFileExists(t, written[0]) },
 					20*time.Second, 50*time.Millisecond)
@@ -180,13 +184,13 @@ func TestDocuments(t *testing.T) {
 		})
 		t.Run("maximum size of a document", func(t *testing.T) {
 			// 7 MiB, which are 9⅓ MiB in base64 and fit into a body of 10 MiB.
-			seven := base64.StdEncoding.EncodeToString([]byte(somePDF + strings.Repeat("x", 7<<20)))
-			id := seeker.document(object{"content": seven})
-			require.Equal(t, seven, seeker.get(path+"/"+id).ok(200).text("data.document.content"))
-			seeker.put(path+"/"+id, object{"content": seven[:len(seven)-4]}).ok(200)
-			a := seeker.fromNewAddress().
-				post(path, object{"intent": "upload-document", "type": "cv", "content": strings.Repeat("x", 10<<20)})
-			a.fails(413, "Request body too large")
+			largest := base64.StdEncoding.EncodeToString([]byte(somePDF + strings.Repeat("x", 7<<20)))
+			id := seeker.document(object{"content": largest})
+			require.Equal(t, largest, seeker.get(path+"/"+id).ok(200).text("data.document.content"))
+			seeker.put(path+"/"+id, object{"content": largest[:len(largest)-4]}).ok(200)
+			seeker.fromNewAddress().
+				post(path, object{"intent": "upload-document", "type": "cv", "content": strings.Repeat("x", 10<<20)}).
+				fails(413, "Request body too large")
 		})
 		t.Run("DELETE /api/jobseekers/documents/:id", func(t *testing.T) {
 			other.delete(path+"/"+cv).fails(404, "Document not found")

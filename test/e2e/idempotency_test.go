@@ -25,10 +25,10 @@ func TestIdempotencyKey(t *testing.T) {
 			first := keyed(employer, "k1").post("/api/employers/jobs", body).ok(201)
 			require.Empty(t, first.header.Get("Idempotency-Replayed"))
 			// Without quotes, as most clients send it, and as a string of RFC 8941.
-			for _, form := range []string{"k1", `"k1"`} {
-				again := keyed(employer, form).post("/api/employers/jobs", body).ok(201)
-				require.Equal(t, string(first.raw), string(again.raw))
-				require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+			for _, spelling := range []string{"k1", `"k1"`} {
+				repeated := keyed(employer, spelling).post("/api/employers/jobs", body).ok(201)
+				require.Equal(t, string(first.raw), string(repeated.raw))
+				require.Equal(t, "true", repeated.header.Get("Idempotency-Replayed"))
 			}
 			require.Len(t, employer.get("/api/employers/jobs").ok(200).list("data.listings"), 1)
 		})
@@ -36,24 +36,24 @@ func TestIdempotencyKey(t *testing.T) {
 			keyed(employer, "k1").post("/api/employers/jobs", object{"title": "Other", "description": "D"}).
 				fails(422, "This Idempotency-Key was used for another request")
 		})
-		t.Run("stored error, and keys of other users", func(t *testing.T) {
+		t.Run("stored error", func(t *testing.T) {
 			keyed(employer, "k2").post("/api/employers/jobs", object{"title": "T"}).invalid("description")
-			again := keyed(employer, "k2").post("/api/employers/jobs", object{"title": "T"}).invalid("description")
-			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+			repeated := keyed(employer, "k2").post("/api/employers/jobs", object{"title": "T"}).invalid("description")
+			require.Equal(t, "true", repeated.header.Get("Idempotency-Replayed"))
+		})
+		t.Run("same key of another user", func(t *testing.T) {
 			keyed(server.employer(t), "k1").post("/api/employers/jobs", object{"title": "Other", "description": "D"}).ok(201)
 		})
 		// The retry may succeed, for example with more permissions.
 		t.Run("unauthorized response is not stored", func(t *testing.T) {
 			seeker := server.seeker(t)
 			keyed(seeker, "k3").post("/api/employers/jobs", body).fails(403, "Forbidden")
-			require.Empty(
-				t,
-				keyed(seeker, "k3").post("/api/employers/jobs", body).fails(403, "Forbidden").header.Get("Idempotency-Replayed"),
-			)
+			repeated := keyed(seeker, "k3").post("/api/employers/jobs", body).fails(403, "Forbidden")
+			require.Empty(t, repeated.header.Get("Idempotency-Replayed"))
 		})
 		t.Run("malformed key", func(t *testing.T) {
-			for _, odd := range []string{strings.Repeat("x", 256), "caf\u00e9", `""`} {
-				keyed(employer, odd).post("/api/employers/jobs", body).invalid("Idempotency-Key")
+			for _, malformed := range []string{strings.Repeat("x", 256), "caf\u00e9", `""`} {
+				keyed(employer, malformed).post("/api/employers/jobs", body).invalid("Idempotency-Key")
 			}
 		})
 	})

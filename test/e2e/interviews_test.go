@@ -24,13 +24,15 @@ func TestInterviews(t *testing.T) {
 		job := employer.listing(object{"title": "Theatre Nurse"})
 		id := seeker.application(job, nil)
 		path := "/api/employers/applications/" + id + "/interview"
-		t.Run("PUT /api/employers/applications/:id/interview without one", func(t *testing.T) {
+		t.Run("PUT /api/employers/applications/:id/interview before one is scheduled", func(t *testing.T) {
 			employer.put(path, object{"status": "completed"}).fails(404, "Interview not found")
 			require.Nil(t, employer.get("/api/employers/applications/"+id).ok(200).at("data.application.interview"))
 		})
 		t.Run("POST /api/employers/applications/:id/interview", func(t *testing.T) {
-			// An invisible character is removed.
-			res := employer.post(path, appointment(object{"notes": "Portfolio, please", "interviewer": "Dr.\u200b Byrne"})).ok(200)
+			res := employer.post(path, appointment(object{
+				"notes":       "Portfolio, please",
+				"interviewer": "Dr.\u200b Byrne", // the invisible character is removed
+			})).ok(200)
 			require.Equal(t, id, res.text("data.applicationId"))
 			want := object{
 				"scheduledAt": "2027-03-28T09:30:00Z",
@@ -54,8 +56,8 @@ func TestInterviews(t *testing.T) {
 				employer.post(path, appointment(object{field: ""})).invalid(field)
 				employer.post(path, appointment(object{field: 5})).invalid(field)
 			}
-			// Without a time zone.
-			employer.post(path, appointment(object{"scheduledAt": "2027-03-28T10:30:00"})).invalid("scheduledAt")
+			withoutTimeZone := "2027-03-28T10:30:00"
+			employer.post(path, appointment(object{"scheduledAt": withoutTimeZone})).invalid("scheduledAt")
 		})
 		t.Run("PUT /api/employers/applications/:id/interview", func(t *testing.T) {
 			res := employer.put(path, object{"scheduledAt": "2027-03-29T08:00:00.000Z", "location": "Ward 4"}).ok(200)
@@ -73,10 +75,10 @@ func TestInterviews(t *testing.T) {
 			other := seeker.application(employer.listing(nil), nil)
 			employer.post("/api/employers/applications/"+other+"/interview", appointment(nil)).ok(200)
 			res := employer.get("/api/employers/interviews").ok(200)
-			require.Equal(t, 2., res.number("data.total"))
+			require.Equal(t, 2, res.integer("data.total"))
 			require.Equal(t, other, res.text("data.interviews.0.applicationId"))
 			res = employer.get("/api/employers/interviews?status=completed").ok(200)
-			require.Equal(t, 1., res.number("data.total"))
+			require.Equal(t, 1, res.integer("data.total"))
 			for field, want := range map[string]string{
 				"applicationId":  id,
 				"jobId":          job,
@@ -99,8 +101,8 @@ func TestInterviews(t *testing.T) {
 			require.Equal(t, "queued", res.text("message"))
 			require.Equal(t, object{"to": seeker.email, "subject": "Your papers"}, res.at("data"))
 			mail := server.waitForMail(t, seeker.email, "Your papers")
-			require.Contains(t, mail, "> Please send them.") // the employer's text is quoted
-			require.Contains(t, mail, employer.email, "the answer goes to who wrote")
+			require.Contains(t, mail, "> Please send them.", "the employer's text is quoted")
+			require.Contains(t, mail, employer.email, "the applicant replies to the author")
 			employer.post("/api/employers/applications/"+nowhere+"/contact", object{"subject": "x", "message": "y"}).
 				fails(404, "Application not found")
 			employer.post(contact, object{"message": "y"}).invalid("subject")
