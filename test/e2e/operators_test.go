@@ -81,9 +81,9 @@ func TestOperatorCommands_Moderators(t *testing.T) {
 		server.run(t, "admin", "revoke", boss.email)
 		require.Regexp(t, `(?m)^moderator\s+no$`, server.run(t, "users", "show", boss.email))
 		require.Contains(t, server.fails(t, "admin", "grant", newEmail()), "there is no account with this e-mail address")
-		require.Equal(t, [][4]string{
-			{"moderator.granted", "operator", boss.id, ""},
-			{"moderator.revoked", "operator", boss.id, ""},
+		require.Equal(t, []auditEntry{
+			{action: "moderator.granted", actorID: "operator", object: boss.id},
+			{action: "moderator.revoked", actorID: "operator", object: boss.id},
 		}, boss.auditEntries("&actor=operator"))
 	})
 }
@@ -145,7 +145,10 @@ func TestOperatorCommands_Listings(t *testing.T) {
 		receiver.waitForEvent("job.updated", "id", id)
 		require.Equal(t, false, boss.get("/api/employers/jobs/"+id).ok(200).at("data.job.hidden"))
 		require.Equal(t,
-			[][4]string{{"listing.hidden", "operator", id, ""}, {"listing.shown", "operator", id, ""}},
+			[]auditEntry{
+				{action: "listing.hidden", actorID: "operator", object: id},
+				{action: "listing.shown", actorID: "operator", object: id},
+			},
 			boss.auditEntries("&actor=operator"))
 		require.Contains(t, server.fails(t, "listings", "hide", "nonsense"), "Job listing not found")
 	})
