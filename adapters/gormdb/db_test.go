@@ -132,11 +132,12 @@ func TestSQLite_ReadConnection_CannotWrite(t *testing.T) {
 func TestDo_ContextAfterItsEnd_Fails(t *testing.T) {
 	t.Parallel()
 	db := openTestSQLite(t)
-	var ended context.Context
+	contexts := make(chan context.Context, 1)
 	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
-		ended = ctx
+		contexts <- ctx
 		return nil
 	}))
+	ended := <-contexts
 	require.ErrorIs(t, db.conn(ended).Exec("SELECT 1").Error, sql.ErrTxDone)
 	require.ErrorIs(t, outbox{db}.Record(ended, event.JobCreated{}), sql.ErrTxDone)
 	_, err := Conn(ended)

@@ -316,8 +316,8 @@ func (su matchSuite) createConcurrently(t *testing.T) {
 			slices.Reverse(ordered)
 		}
 		return storage.Tx.Do(context.Background(), func(ctx context.Context) error {
-			new, err := storage.Matches.Create(ctx, ordered)
-			created[i] = len(new)
+			newMatches, err := storage.Matches.Create(ctx, ordered)
+			created[i] = len(newMatches)
 			return err
 		})
 	})

@@ -304,7 +304,7 @@ func (r *response) number(path string) float64 {
 func (r *response) integer(path string) int {
 	r.t.Helper()
 	n := r.number(path)
-	require.True(r.t, n == math.Trunc(n), "%s is not a whole number in %s", path, r.raw)
+	require.Equal(r.t, math.Trunc(n), n, "%s is not a whole number in %s", path, r.raw)
 	return int(n)
 }
 

@@ -164,7 +164,8 @@ func (s *Site) loadSettings(ctx context.Context, viewer *pages.Viewer, form *pag
 		return v, err
 	}
 	v.signInSettings, err = s.loadSignInSettings(ctx, viewer, form, mySettingsPath)
-	v.SignInAddress, v.NewAddress = v.Account.Email, v.PendingEmail
+	v.SignInAddress = v.Email
+	v.NewAddress = v.PendingEmail
 	return v, err
 }
 
