@@ -125,7 +125,8 @@ func (f vocabularyFile) parse(text []byte) (*search.Vocabulary, error) {
 
 // load reads and parses the file.
 func (f vocabularyFile) load() (v *search.Vocabulary, text []byte, err error) {
-	if text, err = f.read(); err == nil {
+	text, err = f.read()
+	if err == nil {
 		v, err = f.parse(text)
 	}
 	return v, text, err

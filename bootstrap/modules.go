@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,19 +44,21 @@ func checkDeps(module string, deps any) error {
 	return nil
 }
 
+// kindsOfDeps are the kinds of fields that hold a dependency, which may be nil.
+var kindsOfDeps = []reflect.Kind{reflect.Interface, reflect.Func, reflect.Map, reflect.Pointer}
+
 // missingFields returns the names of the exported fields that are nil, also of embedded structs.
 func missingFields(prefix string, deps reflect.Value) (missing []string) {
 	for field, v := range deps.Fields() {
-		switch v.Kind() {
-		case reflect.Interface, reflect.Func, reflect.Map, reflect.Pointer:
-			switch {
-			case !field.IsExported():
-			// A storage may lack Retention: its rows are then kept.
-			case v.IsNil() && field.Name != "Retention":
-				missing = append(missing, prefix+field.Name)
-			case field.Anonymous && v.Kind() == reflect.Pointer:
-				missing = append(missing, missingFields(prefix+field.Name+".", v.Elem())...)
-			}
+		if !field.IsExported() || !slices.Contains(kindsOfDeps, v.Kind()) {
+			continue
+		}
+		isOptional := field.Name == "Retention" // without it, no row is deleted because of its age
+		if v.IsNil() && !isOptional {
+			missing = append(missing, prefix+field.Name)
+		}
+		if isEmbedded := field.Anonymous && v.Kind() == reflect.Pointer; isEmbedded && !v.IsNil() {
+			missing = append(missing, missingFields(prefix+field.Name+".", v.Elem())...)
 		}
 	}
 	return missing
@@ -69,8 +72,9 @@ type keyRing interface {
 	JWKS() []byte
 }
 
-// newKeyRing reads the signing keys. A process creates a key in an empty folder; a key
-// file must exist. A command runs without keys until it uses them.
+// newKeyRing reads the signing keys. A path that ends in .pem is a file, which must exist. Any other
+// path is a folder, in which the server creates a key if it is empty. Commands create no keys; they
+// run without keys and fail when they need one.
 func newKeyRing(cfg *config.Config, r role, deps adapters.Deps) (keyRing, error) {
 	for _, path := range cfg.Auth.Keys {
 		if filepath.Ext(path) == ".pem" || r.isCommand {
@@ -87,7 +91,7 @@ func newKeyRing(cfg *config.Config, r role, deps adapters.Deps) (keyRing, error)
 	case r.isCommand:
 		return unavailableKeys{
 			fmt.Errorf(
-				"%w (the keys are those of `locum serve`: start that first, and this in the same folder)",
+				"%w (`locum serve` creates the keys: start it first, and this command in the same folder)",
 				cfg.Err("auth.keys", err.Error()),
 			),
 		}, nil

@@ -4,13 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/locumhq/locum/adapters"
 	"github.com/locumhq/locum/adapters/argonhash"
@@ -23,7 +24,7 @@ import (
 
 // seed fills an empty storage with organizations, users and n listings. The data is the
 // same every time, relative to the present day. It returns the accounts to sign in with.
-// The services have the clock.
+// The clock of the services is set to the times at which applications arrive and are decided.
 func seed(
 	ctx context.Context,
 	storage adapters.Storage,
@@ -89,6 +90,11 @@ type employer struct {
 	boilerplate string // sentences at the end of each description
 }
 
+const (
+	listingsPerEmployer = 40 // on average, with at least one employer of each kind
+	maxEmployers        = 600
+)
+
 // newSeeder returns a seeder with the employers of n listings and the places of all towns.
 func newSeeder(now time.Time, n int) *seeder {
 	seeder := &seeder{
@@ -98,7 +104,8 @@ func newSeeder(now time.Time, n int) *seeder {
 		places: map[town]*listings.Place{},
 	}
 	homes := map[string]int{}
-	for i := range min(max(n/40, len(seeder.Employers)), 600) {
+	employers := min(max(n/listingsPerEmployer, len(seeder.Employers)), maxEmployers)
+	for i := range employers {
 		seeder.addEmployer(i, homes)
 	}
 	gaz := gazetteer.New()
@@ -116,28 +123,32 @@ func newSeeder(now time.Time, n int) *seeder {
 // addEmployer adds employer i. homes counts the employers of each country, so that
 // their towns differ.
 func (sd *seeder) addEmployer(i int, homes map[string]int) {
-	kind, founded := sd.Employers[i%len(sd.Employers)], sd.now.AddDate(-1, 0, 0)
-	m := sd.Markets[kind.Country]
-	o := employer{market: m, setting: kind.Setting}
+	template := sd.Employers[i%len(sd.Employers)]
+	founded := sd.now.AddDate(-1, 0, 0)
+	m := sd.Markets[template.Country]
+	o := employer{market: m, setting: template.Setting}
 	for k := range 1 + sd.rng.IntN(4) {
 		o.towns = append(o.towns, m.Towns[(homes[m.code]+k)%len(m.Towns)])
 	}
 	homes[m.code]++
-	if strings.Contains(kind.Name, "{town}") {
+	if strings.Contains(template.Name, "{town}") {
 		o.towns = o.towns[:1]
 	}
 	if i == 0 {
 		o.towns = []town{m.townNamed("Leeds"), m.townNamed("Bradford"), m.townNamed("Wakefield")}
 	}
 	home := o.towns[0].Name
-	fill := strings.NewReplacer("{name}", sd.Names[(i+i/len(sd.Names)*7)%len(sd.Names)], "{town}", home)
-	o.site = fill.Replace(kind.Site)
+	// Each round through the names begins 7 names later, so that templates get other names.
+	round := i / len(sd.Names)
+	name := sd.Names[(i+7*round)%len(sd.Names)]
+	fill := strings.NewReplacer("{name}", name, "{town}", home)
+	o.site = fill.Replace(template.Site)
 	o.boilerplate = strings.Join(sd.pickSome(m.Boilerplate, 2, 2), " ")
 	o.Organization, _ = identity.NewOrganization(
 		demoID(founded, "org", i),
 		"",
 		"",
-		sd.uniqueOrgName(fill.Replace(kind.Name), home),
+		sd.uniqueOrgName(fill.Replace(template.Name), home),
 		"Healthcare",
 		sd.pick(sd.Sizes),
 		founded,
@@ -145,7 +156,7 @@ func (sd *seeder) addEmployer(i int, homes map[string]int) {
 	o.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", o.Name, home)
 	o.Website = "https://" + slugify(o.Name) + ".example"
 	sd.orgs = append(sd.orgs, o)
-	for range kind.Weight {
+	for range template.Weight {
 		sd.orgDraw = append(sd.orgDraw, i)
 	}
 }
@@ -166,12 +177,12 @@ func (m *market) formatAddress(t town) string {
 // demoID returns a UUIDv7 of the time. The same name has the same id every time.
 func demoID(at time.Time, kind string, n int) string {
 	h := sha256.Sum256(fmt.Appendf(nil, "%s %d", kind, n))
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], uint64(at.UnixMilli())<<16)
-	copy(b[6:], h[:])
-	b[6], b[8] = b[6]&0x0f|0x70, b[8]&0x3f|0x80
-	s := hex.EncodeToString(b[:])
-	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16) // 48 bits of milliseconds
+	copy(id[6:], h[:])
+	id[6] = id[6]&0x0f | 0x70 // version 7 (RFC 9562)
+	id[8] = id[8]&0x3f | 0x80 // variant of the RFC
+	return id.String()
 }
 
 func (sd *seeder) pick(items []string) string { return items[sd.rng.IntN(len(items))] }
@@ -242,11 +253,13 @@ func (sd *seeder) newListing(i int, postedAt time.Time, org *employer, p *post) 
 		CreatedAt:      postedAt,
 		UpdatedAt:      postedAt,
 	}
-	listing.Location, listing.Remote = org.site+", "+org.formatAddress(t), p.IsRemote
+	listing.Location = org.site + ", " + org.formatAddress(t)
+	listing.Remote = p.IsRemote
 	field := f.Label
 	if p.Specialties != "" {
 		listing.Specialty = sd.pick(org.Specialties[p.Specialties])
-		listing.Department, field = listing.Specialty, listing.Specialty
+		listing.Department = listing.Specialty
+		field = listing.Specialty
 	}
 	s := org.Shifts[p.Shifts][sd.rng.IntN(len(org.Shifts[p.Shifts]))]
 	sd.setContract(&listing, org, p, f)
@@ -320,9 +333,10 @@ func (sd *seeder) setContract(l *listings.Listing, org *employer, p *post, f *fa
 		l.ContractType = "contract"
 	}
 	l.EmploymentType = sd.pick([]string{"full-time", "full-time", "full-time", "part-time", "flexible"})
+	if l.ContractType != "temporary" {
+		return
+	}
 	switch {
-	// Only temporary work has a pattern of its own.
-	case l.ContractType != "temporary":
 	case org.code == "US":
 		l.EmploymentType = "per-diem"
 	case f.Cover == "bank":
@@ -372,7 +386,8 @@ const doctorsPay = 150_000
 // for all others.
 func (sd *seeder) choosePay(m *market, p *post, contract string) *listings.Salary {
 	s := listings.Salary{Currency: m.Currency, Period: "year"}
-	isHourly, hours := contract == "temporary", float64(hoursInEurope)
+	isHourly := contract == "temporary"
+	hours := float64(hoursInEurope)
 	if m.code == "US" {
 		hours = hoursInAmerica
 		isHourly = isHourly || p.High < doctorsPay && (contract == "contract" || sd.rng.IntN(2) == 0)
@@ -380,7 +395,8 @@ func (sd *seeder) choosePay(m *market, p *post, contract string) *listings.Salar
 	toMinor := func(yearly float64) *int64 { return new(int64(yearly) * 100) }
 	if isHourly {
 		s.Period = "hour"
-		// A tenth more than the yearly pay, in steps of 5 cents.
+		// In steps of 5 cents: 20 in a unit of the currency, and 2 because pay by the hour is a
+		// tenth higher.
 		toMinor = func(yearly float64) *int64 { return new(int64(yearly/hours*22) * 5) }
 	}
 	s.Min, s.Max = toMinor(p.Low), toMinor(p.High)

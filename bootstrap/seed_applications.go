@@ -171,7 +171,8 @@ func (sd *seeder) remember(l listings.Listing) {
 	if l.OrganizationID != sd.orgs[0].ID || !l.Open || l.PostedAt.After(sd.now.Add(-minListingAge)) {
 		return
 	}
-	if sd.open = append(sd.open, l); len(sd.open) > maxOpen {
+	sd.open = append(sd.open, l)
+	if len(sd.open) > maxOpen {
 		sd.open = sd.open[1:]
 	}
 }

@@ -221,7 +221,8 @@ func (s *storage) checkReplicas(ctx context.Context) error {
 func (s *storage) join(fn func(*database) error) error {
 	errs := make([]error, len(s.databases))
 	for i, db := range s.databases {
-		if errs[i] = fn(db); errs[i] != nil && len(s.databases) > 1 {
+		errs[i] = fn(db)
+		if errs[i] != nil && len(s.databases) > 1 {
 			errs[i] = fmt.Errorf("%s: %w", db.setting, errs[i])
 		}
 	}

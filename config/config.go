@@ -229,7 +229,8 @@ func (h HTTP) Proxies() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range h.TrustedProxies {
 		// A trailing comma in the environment is no error.
-		if s = strings.TrimSpace(s); s == "" {
+		s = strings.TrimSpace(s)
+		if s == "" {
 			continue
 		}
 		if a, err := netip.ParseAddr(s); err == nil {

@@ -144,10 +144,12 @@ func parse(verifier string) (p params, salt, tag []byte, err error) {
 		return p, nil, nil, errors.New("parameters out of bounds")
 	}
 	strict := base64.RawStdEncoding.Strict()
-	if salt, err = strict.DecodeString(f[4]); err != nil || len(salt) < 8 || len(salt) > 64 {
+	salt, err = strict.DecodeString(f[4])
+	if err != nil || len(salt) < 8 || len(salt) > 64 {
 		return p, nil, nil, errors.New("malformed salt")
 	}
-	if tag, err = strict.DecodeString(f[5]); err != nil || len(tag) < 16 || len(tag) > 64 {
+	tag, err = strict.DecodeString(f[5])
+	if err != nil || len(tag) < 16 || len(tag) > 64 {
 		return p, nil, nil, errors.New("malformed tag")
 	}
 	return p, salt, tag, nil

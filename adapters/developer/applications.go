@@ -143,7 +143,8 @@ func (in ApplicationsInput) Problems() []fault.Field {
 // statuses returns the statuses in the comma-separated parameter.
 func (in ApplicationsInput) statuses() (out []hiring.Status) {
 	for s := range strings.SplitSeq(in.Status, ",") {
-		if s = strings.TrimSpace(s); s != "" {
+		s = strings.TrimSpace(s)
+		if s != "" {
 			out = append(out, hiring.Status(s))
 		}
 	}

@@ -158,7 +158,8 @@ type mountBody struct {
 func (b *mountBody) Read(p []byte) (int, error) {
 	if b.body == nil && b.err == nil {
 		var content []byte
-		if content, b.err = b.read(); errors.Is(b.err, web.ErrTooLarge) {
+		content, b.err = b.read()
+		if errors.Is(b.err, web.ErrTooLarge) {
 			b.err = errors.Join(b.err, &http.MaxBytesError{Limit: web.DefaultBody})
 		}
 		b.body = bytes.NewReader(content)

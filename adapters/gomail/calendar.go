@@ -55,7 +55,8 @@ func mailboxURI(email string) string {
 
 // commonName returns the parameter CN with the name of a person, or none for an empty name.
 func commonName(name string) []ics.PropertyParameter {
-	if name = parameterText(name); name == "" {
+	name = parameterText(name)
+	if name == "" {
 		return nil
 	}
 	return []ics.PropertyParameter{ics.WithCN(name)}

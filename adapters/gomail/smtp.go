@@ -124,7 +124,8 @@ func parseURL(rawURL string) (server, error) {
 		return server{}, errors.New("starttls: want always, optional or never")
 	}
 	if p := u.Port(); p != "" {
-		if port, err = strconv.Atoi(p); err != nil || port < 1 || port > 65535 {
+		port, err = strconv.Atoi(p)
+		if err != nil || port < 1 || port > 65535 {
 			return server{}, errors.New("the port is not a number from 1 to 65535")
 		}
 	}
@@ -234,7 +235,8 @@ func (s *SMTP) ping(ctx context.Context) error {
 			return redactError(err)
 		}
 		hangUp := context.AfterFunc(ctx, c.close)
-		if err = c.UpdateDeadline(probeTimeout); err == nil {
+		err = c.UpdateDeadline(probeTimeout)
+		if err == nil {
 			err = c.Noop()
 		}
 		hangUp()

@@ -283,7 +283,8 @@ func (d matches) AssignDigests(
 			Pluck("user_id", &users).
 			Error
 		// n tells the caller whether there may be more users, also if their digests are empty.
-		if n = len(users); err != nil || n == 0 {
+		n = len(users)
+		if err != nil || n == 0 {
 			return wrap(err)
 		}
 		digest := caseExpr("user_id", users, func(i int) any { return d.dialect.Typed(digestIDs[i], "uuid") })

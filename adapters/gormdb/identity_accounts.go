@@ -160,7 +160,8 @@ func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (to
 		var expired []membershipRow
 		err := db.locked(ctx).Select("id", "organization_id", "user_id").Where("status = 'invited' AND invited_until < ?", before).
 			Order("invited_until").Limit(n).Find(&expired).Error
-		if total = len(expired); err != nil || total == 0 {
+		total = len(expired)
+		if err != nil || total == 0 {
 			return wrap(err)
 		}
 		ids := list.Map(expired, func(m membershipRow) string { return m.ID })

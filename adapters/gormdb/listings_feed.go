@@ -275,7 +275,8 @@ func (d feed) changesSince(
 	if now.Store != from.Store || state.Purged >= from.oldest() || from.Next > now.Next {
 		return nil, next, false, listings.ErrFeedPosition
 	}
-	if more = len(changes) == n; !more {
+	more = len(changes) == n
+	if !more {
 		return changes, now, false, nil
 	}
 	if changes, err = d.wholeTransactions(ctx, changes); err != nil {

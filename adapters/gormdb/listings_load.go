@@ -131,7 +131,8 @@ func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]a
 	more = true
 	for n := 0; more && n < maxTransactionRows; n++ {
 		var row []any
-		if row, more = next(); more {
+		row, more = next()
+		if more {
 			if _, err := insert.ExecContext(ctx, row...); err != nil {
 				return false, err
 			}

@@ -87,7 +87,8 @@ func (d grants) Use(ctx context.Context, grantID, hash string, at time.Time) (us
 			Model(&oauthTokenRow{}).
 			Where("hash = ? AND grant_id = ? AND used_at IS NULL", hash, grantID).
 			Update("used_at", at)
-		if used = res.RowsAffected == 1; res.Error != nil || !used {
+		used = res.RowsAffected == 1
+		if res.Error != nil || !used {
 			return wrap(res.Error)
 		}
 		return wrap(

@@ -18,9 +18,9 @@ type selection func(q *gorm.DB) *gorm.DB
 type listQuery struct {
 	// columns are the columns to read, nil for all.
 	columns []string
-	// orderedBy is the column by which the list is ordered. Its values are unique in the
-	// list. If it is empty, the column is id, and the list has its own index with this
-	// order.
+	// orderedBy is the column by which the list is ordered, with a unique text for each row.
+	// It may be empty if the list is ordered by id and has an index of its own for that, which
+	// the dialect is then told to use.
 	orderedBy string
 	// oldestFirst makes the order ascending.
 	oldestFirst bool
@@ -39,8 +39,7 @@ func listPage[R any, T any](ctx context.Context, db *DB, r page.Request, l listQ
 }
 
 // listRows reads the rows of one page of a list, in descending order unless oldestFirst is set.
-// It counts the rows only if the page does not contain the end of the list, and only up to
-// page.MaxExact. The caller sets the items of the result.
+// The caller sets the items of the result.
 func listRows[R any, T any](ctx context.Context, db *DB, r page.Request, l listQuery) (rows []R, out page.Result[T], err error) {
 	q := db.conn(ctx)
 	if l.locked {
@@ -63,26 +62,35 @@ func listRows[R any, T any](ctx context.Context, db *DB, r page.Request, l listQ
 	if r.Cursor == "" {
 		q = q.Offset(r.Offset())
 	}
-	if q = q.Find(&rows); q.Error != nil {
+	q = q.Find(&rows)
+	if q.Error != nil {
 		return nil, out, wrap(q.Error)
 	}
-	switch {
-	case r.WithoutTotal:
-	case r.Cursor == "" && len(rows) <= r.Size && (len(rows) > 0 || r.Offset() == 0):
-		out.Total = r.Offset() + len(rows)
-	default:
-		n, err := countLimited(l.where(db.conn(ctx).Model(new(R))))
-		if err != nil {
+	if !r.WithoutTotal {
+		var err error
+		if out.Total, out.TotalIsEstimate, err = totalOf(ctx, db, r, l, rows); err != nil {
 			return nil, out, err
 		}
-		out.Total, out.TotalIsEstimate = min(n, page.MaxExact), n > page.MaxExact
 	}
 	if len(rows) > r.Size {
 		rows = rows[:r.Size]
 		last, _ := q.Statement.Schema.LookUpField(l.orderedBy).ValueOf(ctx, reflect.ValueOf(rows[r.Size-1]))
-		out.NextCursor = last.(string)
+		out.NextCursor = last.(string) // orderedBy is a column of texts
 	}
 	return rows, out, nil
+}
+
+// totalOf returns the number of rows of a list, of which rows are the page and the row after it.
+// It counts them, up to page.MaxExact, unless the number follows from the page.
+func totalOf[R any](ctx context.Context, db *DB, r page.Request, l listQuery, rows []R) (total int, isEstimate bool, err error) {
+	hasPosition := r.Cursor == "" // the position of a cursor in the list is not known
+	isLastPage := len(rows) <= r.Size
+	isBeyondEnd := len(rows) == 0 && r.Offset() > 0
+	if hasPosition && isLastPage && !isBeyondEnd {
+		return r.Offset() + len(rows), false, nil
+	}
+	n, err := countLimited(l.where(db.conn(ctx).Model(new(R))))
+	return min(n, page.MaxExact), n > page.MaxExact, err
 }
 
 // tableHint is a hint that follows the name of the table in a query.

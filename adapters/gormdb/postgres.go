@@ -42,7 +42,8 @@ func (Postgres) Open(url string, s adapters.DatabaseSettings) (pools Pools, err 
 		}
 		primary -= direct
 	}
-	if pools.Primary, err = openPostgres(url, primary, s.TransactionPooler); err != nil && pools.Direct != nil {
+	pools.Primary, err = openPostgres(url, primary, s.TransactionPooler)
+	if err != nil && pools.Direct != nil {
 		err = errors.Join(err, pools.Direct.Close())
 	}
 	return pools, err

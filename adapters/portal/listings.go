@@ -184,7 +184,8 @@ func patchMetaBatch(ctx context.Context, s *listings.Service, actor auth.Actor, 
 		if items[i].Err != nil {
 			r.Err = items[i].Err // takes precedence over a missing listing
 		}
-		if out[i].Success = r.Err == nil; out[i].Success {
+		out[i].Success = r.Err == nil
+		if out[i].Success {
 			done++
 		} else {
 			out[i].Error = itemError(r.Err)

@@ -82,7 +82,8 @@ func (u *upload) Write(p []byte) (n int, err error) {
 			return n, u.err
 		}
 		if u.part.Len() == partSize {
-			if u.err = u.sendPart(); u.err != nil {
+			u.err = u.sendPart()
+			if u.err != nil {
 				return n, u.err
 			}
 		}

@@ -64,7 +64,8 @@ func (c compiler) exact(q *search.Query) uint64 {
 				exact |= matched
 			}
 		}
-		if found = exact; found == 0 {
+		found = exact
+		if found == 0 {
 			return 0
 		}
 	}

@@ -32,7 +32,8 @@ func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error)
 	if err := f.findAll(ctx, st.parts); err != nil {
 		return search.Result{}, err
 	}
-	if f.relaxing = f.freePlaces() > 0 && canRelax(&q); f.relaxing {
+	f.relaxing = f.freePlaces() > 0 && canRelax(&q)
+	if f.relaxing {
 		if err := f.findAll(ctx, st.parts); err != nil {
 			return search.Result{}, err
 		}

@@ -191,7 +191,8 @@ func (m *merger) collect(docs []uint32, at []int, list func(*segment) postings) 
 		docs = p.appendTo(docs)
 		kept := docs[:start]
 		for _, doc := range docs[start:] {
-			if doc = m.ordinals[i][doc]; doc != dropped {
+			doc = m.ordinals[i][doc]
+			if doc != dropped {
 				kept = append(kept, doc)
 			}
 		}

@@ -170,13 +170,15 @@ func (o *sortOrder) first(set vector, b *bound, n, limit int) (items []item, com
 		if key == last || b != nil && !b.admits(key, doc) {
 			continue
 		}
-		if items = append(items, item{key, doc}); len(items) == n {
+		items = append(items, item{key, doc})
+		if len(items) == n {
 			return items, true
 		}
 	}
 	for doc := range set.each {
 		if o.key(doc) == last && (b == nil || b.admits(last, doc)) {
-			if items = append(items, item{last, doc}); len(items) == n {
+			items = append(items, item{last, doc})
+			if len(items) == n {
 				break
 			}
 		}

@@ -23,7 +23,8 @@ const (
 // Charge implements billing.Payments. The receipt is the id of the payment intent.
 func (p *Payments) Charge(ctx context.Context, b billing.Bill) (receipt string, err error) {
 	for n := range busyRetries {
-		if receipt, err = p.charge(ctx, b); !errors.Is(err, errBusy) {
+		receipt, err = p.charge(ctx, b)
+		if !errors.Is(err, errBusy) {
 			break
 		}
 		select {
@@ -140,7 +141,8 @@ func (p *Payments) handleResponse(
 	case !isDeclined(err):
 		return "", unavailableFault(action, err)
 	}
-	if intent = stripeError(err).PaymentIntent; intent == nil {
+	intent = stripeError(err).PaymentIntent
+	if intent == nil {
 		return "", billing.ErrDeclined
 	}
 	return p.outcome(ctx, bill, intent)

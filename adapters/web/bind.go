@@ -313,7 +313,8 @@ func bindQuery(f field, values []string, v reflect.Value, bad *problems) {
 	if v.Kind() == reflect.Slice {
 		for _, s := range values {
 			for _, part := range strings.Split(s, ",") {
-				if part = strings.TrimSpace(part); part != "" {
+				part = strings.TrimSpace(part)
+				if part != "" {
 					v.Set(reflect.Append(v, reflect.ValueOf(part)))
 				}
 			}

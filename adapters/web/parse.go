@@ -174,7 +174,8 @@ func (p *parser) object() error {
 		if err := p.value(name, 0); err != nil {
 			return err
 		}
-		if c = p.peek(); c == '}' {
+		c = p.peek()
+		if c == '}' {
 			break
 		}
 		if c != ',' {

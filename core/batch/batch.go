@@ -136,7 +136,8 @@ func (b *Batcher[I, O]) call(ctx context.Context, items *batch[I, O]) {
 	}()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	if items.out, items.err = b.do(ctx, items.in); items.err == nil && len(items.out) != len(items.in) {
+	items.out, items.err = b.do(ctx, items.in)
+	if items.err == nil && len(items.out) != len(items.in) {
 		items.err = fmt.Errorf("%d results for %d items", len(items.out), len(items.in))
 	}
 }

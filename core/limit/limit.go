@@ -77,7 +77,8 @@ func (s QuotaStatus) Evaluate() QuotaStatus {
 	if s.Day.Limit > 0 && s.Day.Remaining == 0 {
 		s.Violated, s.RetryAfter = append(s.Violated, DayWindow), max(s.RetryAfter, s.Day.Reset)
 	}
-	if s.Allowed = len(s.Violated) == 0; !s.Allowed {
+	s.Allowed = len(s.Violated) == 0
+	if !s.Allowed {
 		s.RetryAfter = max(s.RetryAfter, time.Second)
 	}
 	return s

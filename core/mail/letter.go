@@ -98,7 +98,8 @@ func Deliver(ctx context.Context, m Mailer, l Letter) error {
 	if err != nil {
 		return task.Permanent(err)
 	}
-	if err = m.Send(ctx, message); errors.Is(err, ErrRefused) {
+	err = m.Send(ctx, message)
+	if errors.Is(err, ErrRefused) {
 		return task.Permanent(err)
 	}
 	return err

@@ -37,8 +37,8 @@ type Task struct {
 	Queue QueueName
 	// Key identifies the work. A task is not added if the store has a task with its key.
 	Key string
-	// Group is a concurrency group, empty for none. Only one task of a group runs at a
-	// time.
+	// Group is a concurrency group, empty for none. Only one task of a group runs at a time. A
+	// task is not added if a task of its group is waiting that will run no later.
 	Group string
 	// Payload contains ids and small values as JSON.
 	Payload json.RawMessage

@@ -67,7 +67,8 @@ func isCardNumber(digits []byte) bool {
 	for i := len(digits) - 1; i >= 0; i-- {
 		d := int(digits[i])
 		if double {
-			if d *= 2; d > 9 {
+			d *= 2
+			if d > 9 {
 				d -= 9
 			}
 		}

@@ -247,7 +247,8 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 			change = sub.applyPaid(charge)
 		case a.abandon && charge.Renewal:
 			// An abandoned renewal counts as declined, because it must not extend the plan.
-			if change = sub.applyDeclined(now); change == event.SubscriptionPaymentFailed {
+			change = sub.applyDeclined(now)
+			if change == event.SubscriptionPaymentFailed {
 				return s.Subscriptions.Update(ctx, sub)
 			}
 		case a.abandon: // the payer knows that the purchase has ended
@@ -316,7 +317,8 @@ func (s *Service) abandonOther(ctx context.Context, o Owner, planID, methodID st
 	if err != nil || c == nil || !c.awaitsPayer() || c.Plan == planID && (methodID == "" || methodID == c.Method.ID) {
 		return err
 	}
-	if _, err = s.collect(ctx, *c, attempt{attended: true, abandon: true}); errors.Is(err, ErrDeclined) {
+	_, err = s.collect(ctx, *c, attempt{attended: true, abandon: true})
+	if errors.Is(err, ErrDeclined) {
 		return nil
 	}
 	return err

@@ -313,7 +313,7 @@ func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 		return err
 	}
 	err = s.Files.Put(ctx, e.key(), func(w io.Writer) error {
-		pages := tablePages{table: table, organizationID: e.OrganizationID, filters: e.Filters}
+		pages := tablePages{table: table, ownerID: e.OrganizationID, filters: e.Filters}
 		page := new(csvfile.Page)
 		for hasNext := true; hasNext; {
 			var err error

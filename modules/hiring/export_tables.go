@@ -74,7 +74,8 @@ func applicationFilter(filters map[string]string, prefix string) (f ApplicationF
 		value := filters[name]
 		switch name {
 		case "status":
-			if f.Statuses = []Status{Status(value)}; !slices.Contains(Statuses, f.Statuses[0]) {
+			f.Statuses = []Status{Status(value)}
+			if !slices.Contains(Statuses, f.Statuses[0]) {
 				return f, ErrInvalidStatus
 			}
 		case "jobId":
@@ -237,23 +238,24 @@ func (t ownTable) Rows(
 
 // tablePages writes a table as pages of CSV.
 type tablePages struct {
-	table          Rows
-	organizationID string
-	filters        map[string]string
-	cursor         string
-	rows           int // written so far
+	table   Rows
+	ownerID string // of the organization or user
+	filters map[string]string
+	cursor  string
+	rows    int // written so far
 }
 
-// next writes the next page of the table into page, and reports whether another page
+// next writes the next page of the table into out, and reports whether another page
 // follows. The first page begins with the names of the columns.
-func (t *tablePages) next(ctx context.Context, page *csvfile.Page) (bool, error) {
-	page.Reset()
+func (t *tablePages) next(ctx context.Context, out *csvfile.Page) (bool, error) {
+	out.Reset()
 	if t.cursor == "" {
-		page.Row(t.table.Columns())
+		out.Row(t.table.Columns())
 	}
-	headerRows := page.Rows()
-	cursor, err := t.table.Rows(ctx, t.organizationID, t.filters, t.cursor, rowsPerPage, page)
-	t.cursor, t.rows = cursor, t.rows+page.Rows()-headerRows
+	headerRows := out.Rows()
+	cursor, err := t.table.Rows(ctx, t.ownerID, t.filters, t.cursor, rowsPerPage, out)
+	t.cursor = cursor
+	t.rows += out.Rows() - headerRows
 	return cursor != "", err
 }
 
@@ -309,7 +311,8 @@ func (c *streams) acquire(owner string) bool {
 func (c *streams) release(owner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.openByOwner[owner]--; c.openByOwner[owner] <= 0 {
+	c.openByOwner[owner]--
+	if c.openByOwner[owner] <= 0 {
 		delete(c.openByOwner, owner)
 	}
 }
@@ -333,7 +336,7 @@ func (s *ExportService) stream(
 	// A replica may answer, but the file contains all that the caller has written before.
 	ctx = tx.AllowStale(ctx, 0)
 	first := new(csvfile.Page)
-	pages := &tablePages{table: table, organizationID: owner, filters: filters}
+	pages := &tablePages{table: table, ownerID: owner, filters: filters}
 	hasNext, err := pages.next(ctx, first)
 	if err != nil {
 		return Download{}, err
@@ -379,7 +382,8 @@ func (f *tableFile) prepare(ctx context.Context, pages *tablePages, current *csv
 			}
 		}
 	}()
-	for next := new(csvfile.Page); ; next, current = current, next {
+	next := new(csvfile.Page)
+	for {
 		p := tablePage{err: io.EOF}
 		if hasNext {
 			pageCtx, cancel := context.WithTimeout(ctx, pageTimeout)
@@ -395,6 +399,7 @@ func (f *tableFile) prepare(ctx context.Context, pages *tablePages, current *csv
 		if p.err != nil {
 			return
 		}
+		next, current = current, next
 	}
 }
 

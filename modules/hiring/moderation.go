@@ -48,7 +48,8 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 		if err := s.addModeratedMails(ctx, eventID, e, applicantIDs, true); err != nil {
 			return err
 		}
-		if r.Cursor = applications.NextCursor; r.Cursor == "" {
+		r.Cursor = applications.NextCursor
+		if r.Cursor == "" {
 			return nil
 		}
 	}

@@ -362,7 +362,8 @@ func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID strin
 		if err := s.deleteExports(ctx, f); err != nil {
 			return err
 		}
-		if r.Cursor = applications.NextCursor; r.Cursor == "" {
+		r.Cursor = applications.NextCursor
+		if r.Cursor == "" {
 			return nil
 		}
 	}

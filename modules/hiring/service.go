@@ -156,13 +156,15 @@ func (s *Service) ListVisible(ctx context.Context, by auth.Actor, f ApplicationF
 	}
 	for i, listingID := range f.ListingIDs {
 		var ok bool
-		if f.ListingIDs[i], ok = id.Canonical(listingID); !ok {
+		f.ListingIDs[i], ok = id.Canonical(listingID)
+		if !ok {
 			return none, nil
 		}
 	}
 	if f.ApplicantID != "" {
 		var ok bool
-		if f.ApplicantID, ok = id.Canonical(f.ApplicantID); !ok {
+		f.ApplicantID, ok = id.Canonical(f.ApplicantID)
+		if !ok {
 			return none, nil
 		}
 	}

@@ -35,7 +35,8 @@ func (s *Service) ListMemberIDs(ctx context.Context, organizationID string) ([]s
 			return nil, err
 		}
 		ids = append(ids, list.Map(team.Items, func(m Member) string { return m.UserID })...)
-		if r.Cursor = team.NextCursor; r.Cursor == "" || len(ids) >= maxListedMembers {
+		r.Cursor = team.NextCursor
+		if r.Cursor == "" || len(ids) >= maxListedMembers {
 			return ids, nil
 		}
 	}

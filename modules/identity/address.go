@@ -152,7 +152,8 @@ func (s *Service) cancelChangeTo(ctx context.Context, userID, email string) (isC
 		if err != nil {
 			return err
 		}
-		if isCurrent = s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email); !isCurrent {
+		isCurrent = s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email)
+		if !isCurrent {
 			return nil
 		}
 		return s.cancelChange(ctx, userID)

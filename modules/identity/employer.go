@@ -189,7 +189,8 @@ func (s *Service) ResetEmployerSettings(ctx context.Context, a auth.Actor) (Empl
 	}
 	var out EmployerAccount
 	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
-		if out, err = s.MyEmployerAccount(ctx, a); err != nil || out.Settings.Version == 0 {
+		out, err = s.MyEmployerAccount(ctx, a)
+		if err != nil || out.Settings.Version == 0 {
 			return err
 		}
 		out.Settings.Reset(s.Clock.Now())

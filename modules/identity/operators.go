@@ -34,7 +34,8 @@ func (s *Service) AccountByEmail(ctx context.Context, email string) (out Account
 	if out.SecondFactor, err = s.MySecondFactor(ctx, auth.Actor{UserID: out.ID}); err != nil {
 		return out, err
 	}
-	if out.Membership, err = s.Members.GetByUser(ctx, out.ID); err != nil || out.Membership == nil {
+	out.Membership, err = s.Members.GetByUser(ctx, out.ID)
+	if err != nil || out.Membership == nil {
 		return out, err
 	}
 	out.Organization, err = s.getOrganization(ctx, out.Membership.OrganizationID)

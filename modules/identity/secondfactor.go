@@ -68,7 +68,8 @@ func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (out SecondF
 	if err != nil {
 		return out, err
 	}
-	if out.Enabled, out.EnabledAt = f.Enabled(), f.ConfirmedAt; out.Enabled {
+	out.Enabled, out.EnabledAt = f.Enabled(), f.ConfirmedAt
+	if out.Enabled {
 		out.RecoveryCodesLeft = len(f.RecoveryCodes)
 	}
 	m, err := s.Members.GetByUser(ctx, a.UserID)

@@ -43,7 +43,8 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open o
 		var ok bool
 		err = s.Tx.Do(ctx, func(ctx context.Context) error {
 			now := s.Clock.Now()
-			if ok, err = s.Users.RecordSignIn(ctx, user.ID, user.PasswordHash, renewed, now); err != nil || !ok {
+			ok, err = s.Users.RecordSignIn(ctx, user.ID, user.PasswordHash, renewed, now)
+			if err != nil || !ok {
 				return err
 			}
 			if err := s.useSecondFactor(ctx, user.ID, in.TOTP, now); err != nil {

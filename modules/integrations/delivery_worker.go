@@ -248,7 +248,8 @@ func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult,
 			}
 		}
 		w.endpoint = endpoint
-		if hasEnded = len(w.running) == 0; !hasEnded {
+		hasEnded = len(w.running) == 0
+		if !hasEnded {
 			return w.Tasks.Add(ctx, tasks...)
 		}
 		next, err := w.Deliveries.NextDue(ctx, endpoint.ID)

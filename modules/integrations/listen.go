@@ -43,7 +43,8 @@ func (s *Service) Listen(ctx context.Context, app App, in ListenInput) (endpoint
 			return endpoint, "", err
 		}
 	}
-	if secret = in.Secret; secret == "" {
+	secret = in.Secret
+	if secret == "" {
 		secret = newWebhookSecret()
 	} else if !isWebhookSecret(secret) {
 		return endpoint, "", fault.InvalidField("secret", "must be whsec_ and the base64 of 24 to 64 bytes")

@@ -343,7 +343,8 @@ func (s *Service) redeem(
 		if t.App.ID != client.ID {
 			return ErrInvalidGrant
 		}
-		if isReused = t.Token.UsedAt != nil; isReused {
+		isReused = t.Token.UsedAt != nil
+		if isReused {
 			return s.Grants.End(ctx, t.Grant.ID, s.Clock.Now())
 		}
 		if !isActive {
@@ -402,7 +403,8 @@ func (s *Service) findToken(ctx context.Context, token string, kinds ...TokenKin
 	if i < 0 {
 		return t, false, ErrTokenNotFound
 	}
-	if t, err = s.Grants.Get(ctx, kinds[i], HashToken(kinds[i], token)); err != nil || !t.Token.Active(t.Grant, s.Clock.Now()) {
+	t, err = s.Grants.Get(ctx, kinds[i], HashToken(kinds[i], token))
+	if err != nil || !t.Token.Active(t.Grant, s.Clock.Now()) {
 		return t, false, err
 	}
 	isActive, err = s.Accounts.IsActive(ctx, t.Grant.UserID, t.App.OwnerID)

@@ -130,7 +130,8 @@ func (p Programs) list(ctx context.Context, userID string) (programs []Program, 
 		for _, c := range consents.Items {
 			programs = append(programs, Program{ProgramConsent, c.Name})
 		}
-		if r.Cursor = consents.NextCursor; r.Cursor == "" {
+		r.Cursor = consents.NextCursor
+		if r.Cursor == "" {
 			return programs, active, nil
 		}
 	}

@@ -58,7 +58,8 @@ func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, 
 		return out, ErrDeliveryNotFound
 	}
 	sent, err := s.findDelivery(ctx, by.UserID, endpoint.ID, deliveryID)
-	if out.Delivery = sent.Delivery; err != nil || len(sent.Attempts) == 0 {
+	out.Delivery = sent.Delivery
+	if err != nil || len(sent.Attempts) == 0 {
 		return out, err
 	}
 	if m := sent.Message; m.OrganizationID != "" {
@@ -108,7 +109,8 @@ func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPa
 // 1,000, the earliest first. It returns their number.
 func (s *Service) ReplayFailed(ctx context.Context, by auth.Actor, p WebhookPath, since time.Time) (n int, err error) {
 	err = s.withActiveWebhook(ctx, by, p, func(ctx context.Context, e Endpoint, now time.Time) error {
-		if n, err = s.Deliveries.Replay(ctx, by.UserID, e.ID, ReplayFilter{FailedSince: since}, now, maxReplayed); err != nil || n == 0 {
+		n, err = s.Deliveries.Replay(ctx, by.UserID, e.ID, ReplayFilter{FailedSince: since}, now, maxReplayed)
+		if err != nil || n == 0 {
 			return err
 		}
 		return s.Tasks.Add(ctx, s.newDeliverTask(e.ID, now))

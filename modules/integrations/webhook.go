@@ -94,7 +94,8 @@ func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string
 		return endpoint, "", err
 	}
 	err = s.createCredential(ctx, by, audit.WebhookCreated, endpoint.ID, func(ctx context.Context) error {
-		if endpoint.AppID, _ = id.Canonical(appID); endpoint.AppID == "" {
+		endpoint.AppID, _ = id.Canonical(appID)
+		if endpoint.AppID == "" {
 			return ErrAppNotFound
 		}
 		return s.createEndpoint(ctx, endpoint)
@@ -185,7 +186,8 @@ func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 			endpoint.Events = types
 		}
 		if in.Status != nil && *in.Status != string(endpoint.Status) {
-			if endpoint.Status = EndpointStatus(*in.Status); endpoint.Status == EndpointActive {
+			endpoint.Status = EndpointStatus(*in.Status)
+			if endpoint.Status == EndpointActive {
 				endpoint.FailingSince, endpoint.WarnedAt = nil, nil
 			}
 		}

@@ -74,7 +74,8 @@ func (s *SearchService) OnJobCreated(ctx context.Context, e event.JobCreated) er
 // waiting. The task group ensures that only one of these tasks runs at a time.
 func (s *SearchService) addMatchTask(ctx context.Context, at time.Time) error {
 	run := task.New(matchTaskKind, task.Maintenance, matchTaskKind+"/"+s.NewID(), struct{}{})
-	run.Group, run.RunAt = matchTaskKind, at
+	run.Group = matchTaskKind
+	run.RunAt = at
 	return s.Tasks.Add(ctx, run)
 }
 

@@ -266,7 +266,8 @@ func summary(field, experience string, goals Goals) string {
 		sentences = append(sentences, sentence+".")
 	}
 	goals = list.Map(goals, func(g string) string { return strings.TrimRight(oneLine(g), ".!") })
-	if goals = slices.DeleteFunc(goals, isEmpty); len(goals) > 0 {
+	goals = slices.DeleteFunc(goals, isEmpty)
+	if len(goals) > 0 {
 		sentences = append(sentences, "What you are after: "+strings.Join(goals, "; ")+".")
 	}
 	if len(sentences) == 0 {

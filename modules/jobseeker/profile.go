@@ -239,7 +239,8 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 	first, last = text.Name(first), text.Name(last)
 	if in.Name != nil || in.FirstName != nil || in.LastName != nil {
 		a.FirstName, a.LastName = first, last
-		if a.Name = fullName(first, a.LastName); a.Name == "" {
+		a.Name = fullName(first, a.LastName)
+		if a.Name == "" {
 			// The error names the field that the request contains.
 			name := "firstName"
 			if in.Name != nil {

@@ -52,14 +52,16 @@ func (s *DashboardService) Recommend(ctx context.Context, by auth.Actor, r page.
 	}
 	from := r.Offset()
 	if r.Cursor != "" {
-		if from, err = strconv.Atoi(r.Cursor); err != nil || from < 0 || from > MaxRecommendations {
+		from, err = strconv.Atoi(r.Cursor)
+		if err != nil || from < 0 || from > MaxRecommendations {
 			return out, fault.InvalidField("cursor", "is not a cursor of this list")
 		}
 	}
 	all, err := s.recommend(ctx, by.UserID)
 	from = min(from, len(all))
 	until := min(from+r.Size, len(all))
-	if out.Items, out.Total = all[from:until], len(all); until < len(all) {
+	out.Items, out.Total = all[from:until], len(all)
+	if until < len(all) {
 		out.NextCursor = strconv.Itoa(until)
 	}
 	return out, err

@@ -364,7 +364,8 @@ func TestRecommendations_Pages_FewQueries(t *testing.T) {
 				require.NotContains(t, all, r.ID)
 				all = append(all, r.ID)
 			}
-			if cursor = byNumber.NextCursor; cursor == "" {
+			cursor = byNumber.NextCursor
+			if cursor == "" {
 				break
 			}
 		}

@@ -49,7 +49,8 @@ func (s *OnboardingService) mergeGuestProgress(ctx context.Context, by auth.Acto
 func (s *OnboardingService) moveProgress(ctx context.Context, userID, secret string) (guest Onboarding, err error) {
 	return guest, s.Tx.Do(ctx, func(ctx context.Context) error {
 		guestVisitor := Visitor{GuestKey: auth.HashSecret(secret)}
-		if guest, err = s.Onboardings.Get(ctx, guestVisitor); err != nil || guest.Version == 0 {
+		guest, err = s.Onboardings.Get(ctx, guestVisitor)
+		if err != nil || guest.Version == 0 {
 			return err
 		}
 		mine, err := s.Onboardings.Get(ctx, Visitor{UserID: userID})
@@ -78,7 +79,8 @@ func (o *Onboarding) merge(other Onboarding, now time.Time) {
 		}
 		mine := &o.Steps[i]
 		mine.ViewedAt, mine.CompletedAt = earlier(mine.ViewedAt, theirs.ViewedAt), earlier(mine.CompletedAt, theirs.CompletedAt)
-		if mine.SkippedAt = earlier(mine.SkippedAt, theirs.SkippedAt); !mine.CompletedAt.IsZero() {
+		mine.SkippedAt = earlier(mine.SkippedAt, theirs.SkippedAt)
+		if !mine.CompletedAt.IsZero() {
 			mine.SkippedAt = time.Time{}
 		}
 	}

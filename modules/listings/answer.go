@@ -151,7 +151,8 @@ func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) 
 	for i := range q.query.Slots {
 		term := -1 // the slot of the location filter belongs to no term
 		if i < len(q.plan.Terms) {
-			if term = q.plan.Terms[i]; term < 0 {
+			term = q.plan.Terms[i]
+			if term < 0 {
 				continue
 			}
 		}
@@ -221,7 +222,8 @@ func (s *summaries) get(id string, version int64) *Listing {
 	defer s.mu.Unlock()
 	l := s.recent[id]
 	if l == nil {
-		if l = s.old[id]; l != nil {
+		l = s.old[id]
+		if l != nil {
 			s.add(l)
 		}
 	}
@@ -265,7 +267,8 @@ func (s *Service) publicListings(ctx context.Context, q *searchRequest, hits []s
 	found, err := s.Public.ListPublic(ctx, missing, s.Clock.Now(), q.Full)
 	for i := range found {
 		l := &found[i]
-		if listingsByID[l.ID] = l; !q.Full {
+		listingsByID[l.ID] = l
+		if !q.Full {
 			s.summaries.set(l)
 		}
 	}

@@ -1,6 +1,7 @@
 package listings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,9 @@ type EngineDeps struct {
 	Changes func() uint64
 	Places  search.Places
 	Log     *slog.Logger
+	// CatchUpTimeout is the maximum time for which a search waits until the index contains the
+	// changes of this process; zero for 300 ms.
+	CatchUpTimeout time.Duration
 }
 
 // Engine is the search engine of a process: an index that follows the listing feed, and the
@@ -173,9 +177,9 @@ func (e *Engine) isOutdated(g *generation) bool {
 }
 
 // catchUp reports whether the index contains all changes that this process has committed. It
-// waits for them, but not longer than catchUpTimeout.
+// waits for them, but not longer than EngineDeps.CatchUpTimeout.
 func (e *Engine) catchUp(ctx context.Context, g *generation) bool {
-	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(e.deps.CatchUpTimeout, defaultCatchUpTimeout))
 	defer cancel()
 	return g.indexer.CatchUpWith(ctx, e.deps.Changes()) == nil
 }
@@ -265,9 +269,7 @@ func (e *Engine) discard(index search.Index) {
 	}
 }
 
-// catchUpTimeout is the maximum time for which a search waits until the index contains the
-// changes of this process.
-const catchUpTimeout = 300 * time.Millisecond
+const defaultCatchUpTimeout = 300 * time.Millisecond
 
 // use calls fn with the current generation. isCurrent is true if the index contains every
 // change that this process has committed. It is false while the feed cannot be read or the

@@ -22,7 +22,8 @@ func (s *Service) addFilters(p *search.Parser, q *searchRequest) error {
 	f.addConcept("role", q.Filters.Role, search.Role)
 	f.addConcept("band", q.Filters.Band, search.Grade)
 	f.addConcept("shift", q.Filters.Shift, search.Shift)
-	if q.Filters.Currency = strings.ToUpper(q.Filters.Currency); q.Filters.Currency != "" && !isCurrency(q.Filters.Currency) {
+	q.Filters.Currency = strings.ToUpper(q.Filters.Currency)
+	if q.Filters.Currency != "" && !isCurrency(q.Filters.Currency) {
 		f.invalid("currency", "must be an ISO 4217 code")
 	}
 	f.addPay()
@@ -75,7 +76,8 @@ func (f *filterBuilder) addLocation() {
 		f.addPlace(text)
 	}
 	if r := f.Filters.Radius; r != nil {
-		if f.radius = *r; !(*r > 0 && *r <= maxRadius) {
+		f.radius = *r
+		if !(*r > 0 && *r <= maxRadius) {
 			f.invalid("radius", fmt.Sprintf("must be more than 0 and at most %v", maxRadius))
 		}
 	}
@@ -117,7 +119,8 @@ func (f *filterBuilder) isKnown(word string) bool {
 func (f *filterBuilder) anyOf(values []string, expr func(value string) search.Expr) {
 	var exprs []search.Expr
 	for _, v := range values {
-		if v = strings.TrimSpace(v); v != "" {
+		v = strings.TrimSpace(v)
+		if v != "" {
 			exprs = append(exprs, expr(v))
 		}
 	}

@@ -33,9 +33,14 @@ func TestPlansFor(t *testing.T) {
 	})
 	t.Run("full", func(t *testing.T) {
 		full := service.plansFor(&search.Parser{Vocabulary: vocabulary})
-		full.conditions = make([]search.Query, maxConditions)
+		fill(full)
 		require.NotSame(t, full, service.plansFor(&search.Parser{Vocabulary: vocabulary}))
 	})
+}
+
+// fill adds empty conditions to the cache until it is full.
+func fill(p *plans) {
+	p.conditions = append(p.conditions, make([]search.Query, maxConditions)...)
 }
 
 // matchesAll is a matcher that finds all documents, except with an Or without arguments, the condition of
@@ -52,9 +57,10 @@ func (m matchesAll) AppendMatches(ids []string, q *search.Query) []string {
 	return ids
 }
 
-// TestMatching_FullPlans_AreEmptied checks that matching continues with an empty cache when the cache becomes
-// full, and that results of the old conditions, whose numbers are used again, are dropped with it. The
-// text "-" is a search without words, which finds nothing.
+// TestMatching_FullPlans_AreEmptied checks that matching continues with an empty cache of plans when the
+// cache becomes full. The results of a condition are stored under its number in the cache. An empty cache
+// uses the numbers again, so that the results must be dropped with it. The text "-" is a search without
+// words, which finds nothing.
 func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 	t.Parallel()
 	v, err := search.Load()
@@ -73,7 +79,7 @@ func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []int{0}, found)
 		full := gathered.plans
-		full.conditions = append(full.conditions, make([]search.Query, maxConditions)...)
+		fill(full)
 		found, err = gathered.Matching(t.Context(), FindKey{Text: "-"})
 		require.NoError(t, err)
 		require.Empty(t, found)
@@ -123,31 +129,31 @@ func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
 	require.Equal(t, []int{0, 1}, found)
 }
 
-// TestExactLevels checks how many levels of a slot decide about exact results (exact), and whether every
-// listing is one (always), so that the slot needs no evaluation. A relaxed level before that for all
-// listings makes some of them relaxed.
+// TestExactLevels checks that exactLevels omits the levels after the last exact one, and finds slots that
+// every listing satisfies exactly. A listing has the first level that it satisfies: if a relaxed level comes
+// before the level for all listings, some of them are relaxed results.
 func TestExactLevels(t *testing.T) {
 	t.Parallel()
 	exact := search.SlotLevel{Expr: search.HasKey("a"), Exact: true}
 	relaxed := search.SlotLevel{Expr: search.HasKey("b")}
 	all := search.SlotLevel{Expr: search.All(), Exact: true}
 	for name, c := range map[string]struct {
-		levels []search.SlotLevel
-		exact  int
-		always bool
+		levels         []search.SlotLevel
+		wantLevels     int
+		wantMatchesAll bool
 	}{
-		"relaxed last":             {levels: []search.SlotLevel{exact, relaxed}, exact: 1, always: false},
-		"relaxed first":            {levels: []search.SlotLevel{relaxed, exact}, exact: 2, always: false},
-		"relaxed alone":            {levels: []search.SlotLevel{relaxed}, exact: 0, always: false},
-		"every listing":            {levels: []search.SlotLevel{exact, all}, exact: 2, always: true},
-		"every listing, but some":  {levels: []search.SlotLevel{exact, relaxed, all}, exact: 3, always: false},
-		"every listing and others": {levels: []search.SlotLevel{all, relaxed}, exact: 1, always: true},
+		"exact, relaxed":      {levels: []search.SlotLevel{exact, relaxed}, wantLevels: 1, wantMatchesAll: false},
+		"relaxed, exact":      {levels: []search.SlotLevel{relaxed, exact}, wantLevels: 2, wantMatchesAll: false},
+		"relaxed":             {levels: []search.SlotLevel{relaxed}, wantLevels: 0, wantMatchesAll: false},
+		"exact, all":          {levels: []search.SlotLevel{exact, all}, wantLevels: 2, wantMatchesAll: true},
+		"exact, relaxed, all": {levels: []search.SlotLevel{exact, relaxed, all}, wantLevels: 3, wantMatchesAll: false},
+		"all, relaxed":        {levels: []search.SlotLevel{all, relaxed}, wantLevels: 1, wantMatchesAll: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			slot, always := exactLevels(search.Slot{Levels: c.levels})
-			require.Len(t, slot.Levels, c.exact)
-			require.Equal(t, c.always, always)
+			slot, matchesAll := exactLevels(search.Slot{Levels: c.levels})
+			require.Len(t, slot.Levels, c.wantLevels)
+			require.Equal(t, c.wantMatchesAll, matchesAll)
 		})
 	}
 }

@@ -79,7 +79,8 @@ func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsRevi
 			}
 			return s.Events.Record(ctx, events...)
 		})
-		if last = next; err != nil || last == nil {
+		last = next
+		if err != nil || last == nil {
 			return err
 		}
 	}
@@ -101,7 +102,8 @@ func (s *Service) unhideAll(ctx context.Context, organizationID string) error {
 					return err
 				}
 				return s.changeCase(ctx, organizationID, c.ListingID, func(c *Case) {
-					if c.Held = false; c.State == CaseOpen && c.Reports == 0 && c.Score < suspicionThreshold {
+					c.Held = false
+					if c.State == CaseOpen && c.Reports == 0 && c.Score < suspicionThreshold {
 						c.State = CaseKept
 					}
 				})

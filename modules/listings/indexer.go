@@ -109,7 +109,8 @@ func (x *Indexer) Build(ctx context.Context, progress func(n int)) error {
 		return err
 	}
 	position, err := x.feed.ReadOpen(ctx, func(l *Listing) error {
-		if batch = append(batch, x.change(l)); len(batch) < buildBatchSize {
+		batch = append(batch, x.change(l))
+		if len(batch) < buildBatchSize {
 			return nil
 		}
 		return apply("")

@@ -95,7 +95,8 @@ func (s *Service) closeInBatches(
 		err := s.Tx.Do(ctx, func(ctx context.Context) error {
 			now := s.Clock.Now()
 			ls, err := nextBatch(ctx, now)
-			if n = len(ls); err != nil || n == 0 {
+			n = len(ls)
+			if err != nil || n == 0 {
 				return err
 			}
 			var events []event.Event

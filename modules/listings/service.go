@@ -108,7 +108,8 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 	var events []event.Event
 	for i, item := range items {
 		l, err := s.newListing(item.Input, now)
-		if out[i].Err = cmp.Or(item.Err, err); out[i].Err != nil {
+		out[i].Err = cmp.Or(item.Err, err)
+		if out[i].Err != nil {
 			continue
 		}
 		l.OrganizationID, l.Company = by.OrganizationID, company
@@ -323,7 +324,8 @@ func changeBatch[T any](
 				out[i].Err = item.Err
 			default:
 				l = l.clone()
-				if out[i].Err = fn(&l, item.Input); out[i].Err == nil {
+				out[i].Err = fn(&l, item.Input)
+				if out[i].Err == nil {
 					listingsByID[l.ID] = l
 					isChanged[l.ID] = true
 					out[i].Listing = l

@@ -445,7 +445,8 @@ func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 	var all []hiring.Application
 	for i, status := range []hiring.Status{hiring.Pending, hiring.Pending, hiring.Accepted, hiring.Withdrawn} {
 		application := newApplication(org, newID(), now.Add(time.Duration(i)*24*time.Hour))
-		if application.Status = status; i < 2 {
+		application.Status = status
+		if i < 2 {
 			application.ListingID = listing
 		}
 		require.NoError(t, storage.Applications.Create(ctx, application))

@@ -202,7 +202,8 @@ func Exports(t *testing.T, open HiringOpener) {
 		storage, now := openHiring(t, open)
 		export := create(t, storage, newExport(newID(), "jobs", hiring.ExportQueued, now))
 		for _, state := range []hiring.ExportState{hiring.ExportRunning, hiring.ExportRunning, hiring.ExportDone} {
-			if export.State = state; state == hiring.ExportDone {
+			export.State = state
+			if state == hiring.ExportDone {
 				export.RowsDone = 3
 				export.RowsTotal = 4
 				export.FinishedAt = &now

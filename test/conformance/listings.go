@@ -158,6 +158,8 @@ func startEngine(t testing.TB, s adapters.ListingsStorage, with SearchAdapters) 
 		Changes:       s.Changes,
 		Places:        with.Gazetteer,
 		Log:           slog.New(slog.DiscardHandler),
+		// A search must find what the test has stored, however busy the machine is.
+		CatchUpTimeout: time.Minute,
 	}, vocabulary)
 	require.NoError(t, engine.Open(t.Context()))
 	ctx, cancel := context.WithCancel(context.Background())

@@ -76,7 +76,8 @@ func ownListPages(t *testing.T, b *board) {
 		for _, l := range p.Items {
 			got = append(got, l.Title)
 		}
-		if r.Cursor = p.NextCursor; r.Cursor == "" {
+		r.Cursor = p.NextCursor
+		if r.Cursor == "" {
 			break
 		}
 	}
@@ -122,7 +123,8 @@ func ownListByState(t *testing.T, b *board) {
 				titles = append(titles, l.Title)
 				require.True(t, state == "" || l.State(b.clk.Now()) == state)
 			}
-			if r.Cursor = found.NextCursor; r.Cursor == "" {
+			r.Cursor = found.NextCursor
+			if r.Cursor == "" {
 				break
 			}
 		}
@@ -256,7 +258,8 @@ func listOpen(t *testing.T, b *board) {
 			require.NoError(t, b.svc.Delete(t.Context(), admin(b.org), l.ID))
 			continue
 		}
-		if want = append(want, l.ID); i%2 == 0 { // some are posted at the same time
+		want = append(want, l.ID)
+		if i%2 == 0 { // some are posted at the same time
 			b.clk.Advance(time.Second)
 		}
 	}

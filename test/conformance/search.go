@@ -104,7 +104,8 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 				f, err := board.svc.Find(t.Context(), noActor, in)
 				require.NoError(t, err)
 				numbered, followed = append(numbered, titles(found)...), append(followed, titles(f)...)
-				if cursor = f.NextCursor; cursor == "" {
+				cursor = f.NextCursor
+				if cursor == "" {
 					// Both ways end with the same page.
 					require.Equal(t, found.NextCursor, f.NextCursor)
 					break
@@ -158,7 +159,8 @@ func Search(t *testing.T, open ListingsOpener, with SearchAdapters) {
 					require.NoError(t, err)
 					require.Equal(t, titles(numbered), titles(followed))
 					found = append(found, followed.Items...)
-					if cursor = followed.NextCursor; cursor == "" {
+					cursor = followed.NextCursor
+					if cursor == "" {
 						return found
 					}
 				}

@@ -16,6 +16,7 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			t.Parallel()
 			boss := server.employer(t)
 			open := boss.listing(object{"title": "Ward Sister"})
+			// A listing that is already closed does not prevent the deletion of the organization.
 			closed := boss.listing(object{"title": "Porter"})
 			boss.fromNewAddress().put("/api/employers/jobs/"+closed, object{"status": "inactive"}).ok(200)
 			member := boss.inviteMember("recruiter")
@@ -30,7 +31,7 @@ func TestDeleteEmployerAccount(t *testing.T) {
 			boss.get("/api/employers/team").ok(200)
 			server.guest(t).get("/api/listings/" + open).ok(200)
 
-			// Deleting the only admin, to whom boss leaves the role, deletes the organization.
+			// The boss is no longer an admin, so that the organization is deleted with the other one.
 			admin := boss.inviteMember("admin")
 			viewer := boss.inviteMember("viewer")
 			admin.put("/api/employers/team/"+boss.id+"/permissions", object{"role": "viewer"}).ok(200)

@@ -59,7 +59,8 @@ func TestPages_EveryForm_RefusesOtherSites(t *testing.T) {
 					b.Site, b.From = sent[0], sent[1]
 					require.Equal(t, 403, b.open("POST", route.path, url.Values{}).status, "%s %s", route.path, sent)
 				}
-				if b.Site, b.From = "", ""; b == guest {
+				b.Site, b.From = "", ""
+				if b == guest {
 					continue // has no session that another site could use
 				}
 				for _, token := range []string{"", strings.Repeat("0", 64)} {

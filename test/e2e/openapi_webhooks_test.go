@@ -111,7 +111,8 @@ func TestOpenAPI_Webhooks_MatchDeliveries(t *testing.T) {
 			}
 			var sent []string
 			for name := range delivery.headers {
-				if name = strings.ToLower(name); strings.HasPrefix(name, "webhook-") {
+				name = strings.ToLower(name)
+				if strings.HasPrefix(name, "webhook-") {
 					sent = append(sent, name)
 				}
 			}

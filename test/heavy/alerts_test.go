@@ -259,7 +259,8 @@ func (s *alertServer) find(query, location, contract string, since time.Time) (i
 		for _, item := range data["results"].([]any) {
 			ids = append(ids, item.(map[string]any)["id"].(string))
 		}
-		if next, _ = data["nextCursor"].(string); next == "" {
+		next, _ = data["nextCursor"].(string)
+		if next == "" {
 			slices.Sort(ids)
 			return ids
 		}

@@ -287,7 +287,8 @@ func pattern(tests []string) string {
 			if i == len(levels) {
 				levels = append(levels, nil)
 			}
-			if part = regexp.QuoteMeta(part); !slices.Contains(levels[i], part) {
+			part = regexp.QuoteMeta(part)
+			if !slices.Contains(levels[i], part) {
 				levels[i] = append(levels[i], part)
 			}
 		}

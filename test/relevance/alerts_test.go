@@ -151,7 +151,8 @@ func findAll(t *testing.T, svc *listings.Service, text string) (ids []string, co
 		for _, hit := range found.Items {
 			ids = append(ids, hit.Listing.ID)
 		}
-		if cursor = found.NextCursor; cursor == "" {
+		cursor = found.NextCursor
+		if cursor == "" {
 			return ids, len(found.Corrections)
 		}
 	}

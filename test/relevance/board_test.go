@@ -85,7 +85,8 @@ func parseAttributes(text string, defaults attributes) (attributes, error) {
 	for _, word := range strings.Fields(text) {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok {
-			if key, ok = shorthands[word]; !ok {
+			key, ok = shorthands[word]
+			if !ok {
 				return nil, fmt.Errorf("unknown attribute %q", word)
 			}
 			value = word
@@ -359,7 +360,8 @@ func (b *board) newAdvert(g *group, line string) (*advert, error) {
 	}
 	advert.place = advert.employer.place
 	if hasPlace {
-		if advert.place = b.places[placeKey]; advert.place == nil {
+		advert.place = b.places[placeKey]
+		if advert.place == nil {
 			return nil, fmt.Errorf("unknown place %q", placeKey)
 		}
 	}

@@ -157,7 +157,8 @@ func (d *dashboard) finishAppForm(ctx context.Context, c *fiber.Ctx, viewer *pag
 	if err == nil {
 		return c.Redirect("/developers/apps/"+c.Params("id"), fiber.StatusSeeOther)
 	}
-	if v.Problem = pages.FormProblem(err, form); v.Problem == nil {
+	v.Problem = pages.FormProblem(err, form)
+	if v.Problem == nil {
 		return d.renderNotFound(c, viewer, err)
 	}
 	return d.showApp(ctx, c, viewer, c.Params("id"), v)

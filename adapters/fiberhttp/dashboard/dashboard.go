@@ -96,7 +96,8 @@ func (d *dashboard) renderNotFound(c *fiber.Ctx, viewer *pages.Viewer, err error
 func nonEmptyLines(text string) []string {
 	out := []string{}
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
+		line = strings.TrimSpace(line)
+		if line != "" {
 			out = append(out, line)
 		}
 	}

@@ -85,7 +85,8 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 		return s.redirectWithCode(c, r, code, err)
 	}
 	code, err := s.integrations.ApproveAgain(ctx, viewer.Actor(), r)
-	if mustAsk := errors.Is(err, integrations.ErrConsentNotFound); !mustAsk {
+	hasConsented := !errors.Is(err, integrations.ErrConsentNotFound)
+	if hasConsented {
 		return s.redirectWithCode(c, r, code, err)
 	}
 	owner, err := s.integrations.Owner(ctx, r.App)

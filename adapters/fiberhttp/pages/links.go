@@ -212,7 +212,8 @@ func (r *Renderer) showInvitationProblem(
 	if errors.Is(err, identity.ErrSignInToAccept) || errors.Is(err, identity.ErrForAnotherAccount) {
 		return r.showInvitation(ctx, c, viewer, token, form) // the page itself explains these
 	}
-	if form.Problem = FormProblem(err, ""); form.Problem == nil {
+	form.Problem = FormProblem(err, "")
+	if form.Problem == nil {
 		return err
 	}
 	return r.showInvitation(ctx, c, viewer, token, form)

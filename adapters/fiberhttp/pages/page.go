@@ -37,6 +37,7 @@ func (p Page) HomePath() string {
 
 // Nav returns the main navigation.
 func (p Page) Nav() []Link {
+	// There are pages for sign-in and registration of the site, and others for developers.
 	isSignIn := p.Path == signInPath(p.Path) || p.Path == registerPath(p.Path)
 	switch {
 	case !p.hasSite && p.Viewer == nil:
@@ -116,7 +117,7 @@ func (p Page) FooterLinks() []Link {
 		}
 	}
 	return append(links, []Link{
-		{"/developers", "Developers"},
+		{developersPath, "Developers"},
 		{"/docs/guides", "Guides"},
 		{"/docs/developer", "Developer interface"},
 		{"/docs", "API reference"},
@@ -143,7 +144,7 @@ func (p Page) CSRF() template.HTML {
 // "true" on pages below it. The first link of a SubNav, such as /account, is not marked on
 // pages below it, because these have their own links.
 func (p Page) AriaCurrent(path string) template.HTMLAttr {
-	_, isFirst := p.navs[path]
+	_, isFirst := p.navs[path] // the first link of a SubNav is its key in navs
 	switch {
 	case p.Path == path:
 		return `aria-current="page"`

@@ -56,8 +56,9 @@ func fieldLabel(path string) string {
 	return cmp.Or(fieldLabels[name], strings.ToUpper(name[:min(1, len(name))])+name[min(1, len(name)):])
 }
 
-// FormProblem returns the problem for an error that the user can correct in the form, or
-// that a later attempt avoids. It returns nil for all other errors.
+// FormProblem returns the problem for an error that the user can correct in the form: an invalid
+// value, a conflict, a missing password, or a limit, after which the user can try again later. It
+// returns nil for all other errors.
 func FormProblem(err error, formName string) *Problem {
 	var f *fault.Error
 	switch {
@@ -122,7 +123,7 @@ func (p *Problem) Status() int {
 	switch {
 	case p == nil:
 		return fiber.StatusOK
-	case p.Kind == fault.Forbidden:
+	case p.Kind == fault.Forbidden: // auth.ErrReauthenticate
 		return fiber.StatusForbidden
 	case p.Kind == fault.Conflict:
 		return fiber.StatusConflict

@@ -51,7 +51,8 @@ func (r *Renderer) addSecondFactorPages(app *fiber.App) {
 // err is one that the user can correct.
 func (r *Renderer) showSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer, v secondFactorView, err error) error {
 	if err != nil {
-		if v.Form.Problem = FormProblem(err, ""); v.Form.Problem == nil {
+		v.Form.Problem = FormProblem(err, "")
+		if v.Form.Problem == nil {
 			return err
 		}
 	}

@@ -297,7 +297,8 @@ func (r *Renderer) signUp(c *fiber.Ctx) error {
 	case fault.KindOf(err) == fault.TooMany:
 		status, v.Error = fiber.StatusTooManyRequests, tooManyAttempts(c, err)
 	default:
-		if v.Form.Problem = FormProblem(err, ""); v.Form.Problem == nil {
+		v.Form.Problem = FormProblem(err, "")
+		if v.Form.Problem == nil {
 			return err
 		}
 		status = v.Form.Problem.Status()

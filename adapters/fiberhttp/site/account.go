@@ -126,7 +126,8 @@ func (s *Site) renderProblem(
 	err error,
 	newView func() (any, error),
 ) error {
-	if form.Problem = pages.FormProblem(err, form.Value("form")); form.Problem == nil {
+	form.Problem = pages.FormProblem(err, form.Value("form"))
+	if form.Problem == nil {
 		return err
 	}
 	v, err := newView()

@@ -106,7 +106,7 @@ func (s *Site) myDocuments(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 }
 
 // upload stores the file of a form as a new document.
-func (s *Site) upload(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form, kind string) (jobseeker.Document, error) {
+func (s *Site) upload(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form, documentType string) (jobseeker.Document, error) {
 	file, err := pages.FileOf(c, "file")
 	switch {
 	case err != nil:
@@ -118,7 +118,7 @@ func (s *Site) upload(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, f
 		return jobseeker.Document{}, err
 	}
 	return s.services.Seekers.Upload(ctx, viewer.Actor(), jobseeker.UploadInput{
-		Type:      kind,
+		Type:      documentType,
 		Title:     form.Value("title"),
 		FileName:  file.Name,
 		File:      file.Content,

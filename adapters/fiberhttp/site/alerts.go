@@ -63,7 +63,8 @@ func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 		), Query: v.Form.Value("query"), Location: v.Form.Value("location"), ContractType: v.Form.Value("contractType"),
 	}
 	if err := s.services.Seekers.RequestAlert(ctx, in, s.renderer.Client(c).Address); err != nil {
-		if v.Form.Problem = pages.FormProblem(err, ""); v.Form.Problem == nil {
+		v.Form.Problem = pages.FormProblem(err, "")
+		if v.Form.Problem == nil {
 			return err
 		}
 		return s.renderer.Render(c, v.Form.Problem.Status(), alertPage, viewer, v)

@@ -164,7 +164,8 @@ func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Vi
 		if err == nil {
 			return redirect(c, c.Path(), "statuses-changed", "job", c.Query("job"), "status", c.Query("status"))
 		}
-		if v.Problem = pages.FormProblem(err, ""); v.Problem == nil {
+		v.Problem = pages.FormProblem(err, "")
+		if v.Problem == nil {
 			return err
 		}
 		return show(ctx, c, viewer, v)

@@ -29,13 +29,14 @@ type discussion struct {
 	Notes []noteRow
 	// OlderNotes is the address of the next page of notes, empty for none.
 	OlderNotes string
-	// AreOlder is set if the page does not begin with the newest note.
-	AreOlder bool
-	Ratings  []hiring.RatingView
-	Average  string // empty without ratings
+	// IsLaterPage is set if the page does not begin with the newest note.
+	IsLaterPage bool
+	Ratings     []hiring.RatingView
+	Average     string // empty without ratings
 	// HasRated is set if the viewer has rated the application.
-	HasRated   bool
-	Note, Rate pages.Form
+	HasRated bool
+	Note     pages.Form // the form for a new note
+	Rate     pages.Form // the form for the viewer's rating
 }
 
 // noteRow is a note. IsOwn is set if the viewer has written it.
@@ -64,7 +65,8 @@ func (s *Site) discussionOf(ctx context.Context, actor auth.Actor, id, cursor st
 		return d, err
 	}
 	d.Notes = list.Map(notes.Items, func(n hiring.NoteView) noteRow { return noteRow{n, n.AuthorID == actor.UserID} })
-	if d.AreOlder = cursor != ""; notes.NextCursor != "" {
+	d.IsLaterPage = cursor != ""
+	if notes.NextCursor != "" {
 		d.OlderNotes = withQuery("/employer/applications/"+id, "notes", notes.NextCursor) + "#team-notes"
 	}
 	if d.Ratings, err = s.services.Hiring.ListRatings(ctx, actor, id); err != nil {
@@ -83,12 +85,13 @@ func (s *Site) discussionOf(ctx context.Context, actor auth.Actor, id, cursor st
 			d.Rate.Values.Set("rating", strconv.Itoa(r.Stars))
 		}
 	}
-	switch {
-	// Without a problem nothing was sent, or it was stored: both forms stay as they are.
-	case sent.Problem == nil:
-	case sent.Problem.FormName == noteForm:
+	if sent.Problem == nil { // nothing was sent, or it is stored
+		return d, nil
+	}
+	switch sent.Problem.FormName {
+	case noteForm:
 		d.Note = sent
-	case sent.Problem.FormName == ratingForm:
+	case ratingForm:
 		d.Rate = sent
 	}
 	return d, nil
@@ -107,22 +110,23 @@ func averageText(r hiring.RatingSummary) string {
 }
 
 // addAverages sets the averages of the ratings of the applications.
-func (s *Site) addAverages(ctx context.Context, actor auth.Actor, rows ...[]applicationRow) error {
+func (s *Site) addAverages(ctx context.Context, actor auth.Actor, groups ...[]applicationRow) error {
 	var ids []string
-	for _, r := range rows {
-		ids = append(ids, list.Map(r, func(r applicationRow) string { return r.ID })...)
+	for _, rows := range groups {
+		ids = append(ids, list.Map(rows, func(r applicationRow) string { return r.ID })...)
 	}
 	summaries, err := s.services.Hiring.SummarizeRatings(ctx, actor, ids)
-	for _, r := range rows {
-		for i := range r {
-			r[i].Average = averageText(summaries[r[i].ID])
+	for _, rows := range groups {
+		for i := range rows {
+			rows[i].Average = averageText(summaries[rows[i].ID])
 		}
 	}
 	return err
 }
 
 // discuss handles the forms of notes and ratings. It returns the name of the form and the key
-// of the notice about the result.
+// of the notice about the result. A request without a known action gets an error in the form at the
+// top of the page, which is that of interviews.
 func (s *Site) discuss(ctx context.Context, actor auth.Actor, id string, form pages.Form) (formName, notice string, err error) {
 	switch form.Value("action") {
 	case "write-note":

@@ -339,7 +339,8 @@ func (s *Site) savePosting(
 // showPostingProblem renders the form with an error that the user can correct, and returns other
 // errors.
 func (s *Site) showPostingProblem(c *fiber.Ctx, viewer *pages.Viewer, v postingView, in jobInput, err error) error {
-	if v.Form.Problem = pages.FormProblem(err, ""); v.Form.Problem == nil {
+	v.Form.Problem = pages.FormProblem(err, "")
+	if v.Form.Problem == nil {
 		return err
 	}
 	return s.showPosting(c, viewer, v, in.questions())

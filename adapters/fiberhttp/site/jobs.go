@@ -313,7 +313,8 @@ func (s *Site) findSimilar(ctx context.Context, listing listings.Listing) ([]res
 	}
 	results, err := s.services.Listings.Find(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, in)
 	if err != nil {
-		if _, err = inputErrorMessage(err); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		_, err = inputErrorMessage(err)
+		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return nil, err
 		}
 		return nil, nil

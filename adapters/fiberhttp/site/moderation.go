@@ -102,7 +102,8 @@ func (s *Site) decideCase(
 		if err == nil {
 			return c.Redirect("/moderation/jobs/"+c.Params("id")+"?done="+decision, fiber.StatusSeeOther)
 		}
-		if form.Problem = pages.FormProblem(err, ""); form.Problem == nil {
+		form.Problem = pages.FormProblem(err, "")
+		if form.Problem == nil {
 			return s.renderMissing(c, viewer, err, "Job not found")
 		}
 		v, err := s.loadCase(ctx, c, viewer)

@@ -78,7 +78,8 @@ func (s *Site) answerModeration(ctx context.Context, c *fiber.Ctx, viewer *pages
 	if err == nil {
 		return c.Redirect("/moderation/organizations/"+c.Params("id")+"?done="+form.Value("action"), fiber.StatusSeeOther)
 	}
-	if form.Problem = pages.FormProblem(err, ""); form.Problem == nil {
+	form.Problem = pages.FormProblem(err, "")
+	if form.Problem == nil {
 		return s.renderMissing(c, viewer, err, "Organization not found")
 	}
 	return s.renderModeratedOrganization(ctx, c, viewer, form)

@@ -227,7 +227,8 @@ var blankLines = regexp.MustCompile(`\n(?:[ \t]*\n){2,}`)
 func plainParagraphs(text string) template.HTML {
 	var b strings.Builder
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
-		if paragraph = strings.TrimSpace(paragraph); paragraph != "" {
+		paragraph = strings.TrimSpace(paragraph)
+		if paragraph != "" {
 			b.WriteString("<p>" + strings.ReplaceAll(template.HTMLEscapeString(paragraph), "\n", "<br>\n") + "</p>\n")
 		}
 	}
@@ -258,7 +259,8 @@ func isExpensive(text string) bool {
 		if isBullet || strings.Trim(line, " \t") == "" {
 			runs = 0 // the line ends the paragraph before it
 		}
-		if runs += countEmphasis(line); runs > maxEmphasis {
+		runs += countEmphasis(line)
+		if runs > maxEmphasis {
 			return true
 		}
 		isThematicBreak := content == "" && (strings.Trim(markers, "- \t") == "" || strings.Trim(markers, "* \t") == "")

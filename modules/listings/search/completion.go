@@ -38,7 +38,8 @@ func (r *run) completion(i int) (candidate, bool) {
 		if plain && len(c.Means()) > 1 {
 			continue // the specialty of a radiologist would be lost
 		}
-		if c = c.Means()[0]; !slices.Contains(s.term.Concepts, c) {
+		c = c.Means()[0]
+		if !slices.Contains(s.term.Concepts, c) {
 			s.term.Concepts = append(s.term.Concepts, c)
 		}
 	}
@@ -100,7 +101,8 @@ func (v *Vocabulary) completions(words []string, isComplete, noRoles bool) (out 
 				len(out) > 0 && c.Kind != out[0].Kind {
 				continue
 			}
-			if out = append(out, c); len(out) == maxCompletions {
+			out = append(out, c)
+			if len(out) == maxCompletions {
 				return out, longer
 			}
 		}

@@ -160,7 +160,8 @@ func (p *parser) parseConcept(at source, word string, kind Kind, rest string) {
 		p.parseLink(c, f)
 	}
 	for form := range strings.SplitSeq(forms, ";") {
-		if form = strings.TrimSpace(form); form != "" {
+		form = strings.TrimSpace(form)
+		if form != "" {
 			c.Forms = append(c.Forms, form)
 		}
 	}
@@ -256,7 +257,8 @@ func (p *parser) parseRead(at source, rest string) {
 		r.form, readings, _ = strings.Cut(rest, " ")
 	}
 	var problem string
-	if r.readings, problem = parseReadings(readings); problem != "" {
+	r.readings, problem = parseReadings(readings)
+	if problem != "" {
 		p.reportf(at, "%s", problem)
 		return
 	}

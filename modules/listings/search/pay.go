@@ -55,7 +55,8 @@ func (r *run) findPay(text string) {
 		}
 		high := 0.0
 		if group(5) != "" {
-			if high, ok = amount(group(5), group(6)); !ok || high < low {
+			high, ok = amount(group(5), group(6))
+			if !ok || high < low {
 				continue // no range
 			}
 		}

@@ -70,7 +70,8 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 	defer func() { _ = pipe.CloseWithError(io.ErrUnexpectedEOF) }() // after a panic of write
 	err := write(pipe)
 	_ = pipe.CloseWithError(err) // nil is the end of the file
-	if err = errors.Join(err, <-stored, ctx.Err()); err == nil {
+	err = errors.Join(err, <-stored, ctx.Err())
+	if err == nil {
 		to := *s.base.JoinPath(key)
 		to.User = nil
 		err = s.call(ctx, "MOVE", part, nil, http.Header{"Destination": {to.String()}, "Overwrite": {"T"}})

@@ -182,7 +182,8 @@ func (l *Limiter) evaluate(
 			}
 		}
 		windows()
-		if s = s.Evaluate(); !s.Allowed || !spend {
+		s = s.Evaluate()
+		if !s.Allowed || !spend {
 			return lifetime
 		}
 		e.Times, e.Spent = append(e.Times, now), e.Spent+1

@@ -117,7 +117,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, run func(in web.I
 		web.AuthRequest{Authorization: r.Header.Values("Authorization"), APIKey: r.Header.Values("X-API-Key"), Address: peer},
 	)
 	var answer web.Answer
-	if in.Caller = caller; err == nil {
+	in.Caller = caller
+	if err == nil {
 		answer, err = run(in)
 	}
 	own := answer.Headers
