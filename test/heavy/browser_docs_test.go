@@ -27,7 +27,7 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	id := evaluate[string](browser, `document.querySelector("dd code").innerText`)
 	secret := evaluate[string](browser, `document.querySelector("code.secret").innerText`)
 
-	browser.follow("Interface")
+	browser.follow("Developer API")
 	browser.do(chromedp.Click(chromedp.CSS(`.btn.authorize`)), chromedp.WaitVisible(`#client_id_authorizationCode`))
 	require.Contains(t, browser.text(), back, "what to register is said there")
 	browser.picture("docs-authorize")

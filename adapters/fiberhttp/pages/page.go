@@ -41,9 +41,9 @@ func (p Page) Nav() []Link {
 	isSignIn := p.Path == signInPath(p.Path) || p.Path == registerPath(p.Path)
 	switch {
 	case !p.hasSite && p.Viewer == nil:
-		return []Link{{"/docs", "Interface"}, {"/docs/guides", "Guides"}, {signInPath(p.Path), "Sign in"}}
+		return []Link{{"/docs", "API reference"}, {"/docs/guides", "Guides"}, {signInPath(p.Path), "Sign in"}}
 	case !p.hasSite:
-		return []Link{{developersPath, "Developers"}, {"/docs", "Interface"}, {"/docs/guides", "Guides"}}
+		return []Link{{developersPath, "Developers"}, {"/docs", "API reference"}, {"/docs/guides", "Guides"}}
 	case p.Viewer == nil && isSignIn:
 		// The pages for sign-in and registration link to each other themselves, and keep the
 		// address to which the user is redirected afterwards.
@@ -85,7 +85,7 @@ var developerNav = SubNav{
 	Links: []Link{
 		{developersPath, "Applications"},
 		{"/developers/consents", "What you allow"},
-		{"/docs/developer", "Interface"},
+		{"/docs/developer", "Developer API"},
 		{"/docs/guides", "Guides"},
 	},
 }
@@ -119,7 +119,7 @@ func (p Page) FooterLinks() []Link {
 	return append(links, []Link{
 		{developersPath, "Developers"},
 		{"/docs/guides", "Guides"},
-		{"/docs/developer", "Developer interface"},
+		{"/docs/developer", "Developer API"},
 		{"/docs", "API reference"},
 	}...)
 }

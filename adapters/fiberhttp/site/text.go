@@ -53,7 +53,7 @@ func (s *Site) results(hits []listings.Hit, relaxed bool) []result {
 var relaxedTexts = map[string]string{
 	"related": "a related %s",
 	"nearby":  "a %s further away",
-	"missing": "no information about the %s",
+	"missing": "another %s, or none stated",
 	"text":    "the %s only in the text",
 }
 
