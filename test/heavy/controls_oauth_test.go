@@ -32,9 +32,9 @@ func storageTest(part string) testName {
 // signInControls returns the controls of OAuth, of keys and of the pages.
 func signInControls() []removal {
 	ownClient := []testName{oauthTest("code and refresh token of another client")}
-	ownTokens := []testName{serverTest("TestOAuth", "introspection of own tokens only")}
+	ownTokens := []testName{serverTest("TestOAuth", "introspection and revocation of own tokens only")}
 	ownAddress := []testName{oauthTest("unregistered redirect URI")}
-	noDowngrade := []testName{oauthTest("missing PKCE and plain")}
+	noDowngrade := []testName{oauthTest("authorization request without an S256 challenge")}
 	verified := []testName{oauthTest("wrong or missing verifier")}
 	codeOnce := []testName{oauthTest("code replay revokes its tokens")}
 	refreshOnce := []testName{oauthTest("refresh token replay revokes the family")}
@@ -45,8 +45,8 @@ func signInControls() []removal {
 			cuts: []cut{
 				{
 					file: oauth,
-					old:  "if isReused = t.Token.UsedAt != nil; isReused {",
-					new:  "if isReused = t.Token.UsedAt != nil && kind == \"\"; isReused {",
+					old:  "isReused = t.Token.UsedAt != nil\n",
+					new:  "isReused = t.Token.UsedAt != nil && kind == \"\"\n",
 				},
 			},
 			tests: []testName{codeOnce[0], refreshOnce[0]},
@@ -54,8 +54,8 @@ func signInControls() []removal {
 		{name: "used codes and refresh tokens are refused", cuts: []cut{
 			{
 				file: oauth,
-				old:  "if isReused = t.Token.UsedAt != nil; isReused {",
-				new:  "t.Token.UsedAt = nil\n\t\tisActive = true\n\t\tif isReused {",
+				old:  "isReused = t.Token.UsedAt != nil\n",
+				new:  "t.Token.UsedAt = nil\n\t\tisActive = true\n",
 			},
 			{
 				file: oauth,
@@ -106,7 +106,7 @@ func signInControls() []removal {
 		{
 			name:  "client mix-up: the response names the issuer",
 			cuts:  []cut{{file: oauthPages, old: `q.Set("iss", s.issuer)`, new: ""}},
-			tests: []testName{serverTest("TestOAuth", "the whole flow with golang.org/x/oauth2")},
+			tests: []testName{serverTest("TestOAuth", "sign-in, consent, exchange, refresh and revocation")},
 		},
 		{
 			name: "client mix-up: one authentication method per request",
@@ -241,7 +241,7 @@ func signInControls() []removal {
 		{
 			name:  "CSRF on the consent: the link cannot fill in the form",
 			cuts:  []cut{{file: gateway, old: "s.app.Server().FormValueFunc = ", new: "_ = "}},
-			tests: []testName{serverTest("TestOAuth", "form values in the link")},
+			tests: []testName{serverTest("TestOAuth", "decision in the link is ignored")},
 		},
 		{
 			name: "clickjacking: frame-ancestors",
@@ -341,7 +341,7 @@ func credentials() []removal {
 					new:  "TrimSpace(token)); err != nil {\n\t\treturn integrations.Caller{App: integrations.App{ID: \"stranger\", Plan: integrations.Free}, Scopes: integrations.Scopes()}, nil\n",
 				},
 			},
-			tests: []testName{serverTest("TestDeveloperAPI_Authentication", "strangers")},
+			tests: []testName{serverTest("TestDeveloperAPI_Authentication", "missing and invalid credentials")},
 		},
 		{
 			name: "a developer token or key on the portal API",
