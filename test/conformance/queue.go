@@ -62,8 +62,8 @@ func (su queueSuite) await(t *testing.T, came <-chan task.Reference) task.Refere
 	select {
 	case got := <-came:
 		return got
-	case <-time.After(20 * time.Second):
-		require.Fail(t, "no ref came")
+	case <-time.After(time.Minute):
+		require.Fail(t, "no reference was delivered")
 		return task.Reference{}
 	}
 }

@@ -34,8 +34,11 @@ const (
 	ackWait = 5 * time.Second
 	// timeout is the longest that a call waits for the server.
 	timeout = 5 * time.Second
-	// startTimeout is the longest that a server takes to make a stream or a consumer.
+	// startTimeout is the longest that the embedded server takes to start.
 	startTimeout = 20 * time.Second
+	// createAttempts is how often a stream or a consumer is requested, each time for as long
+	// as timeout. A request that the server gets while it stops is never answered.
+	createAttempts = 4
 )
 
 // Queue implements task.Queue, adapters.Pinger and adapters.Closer.
@@ -94,7 +97,7 @@ func (q *Queue) connect(ctx context.Context, url string) (err error) {
 	if q.conn, err = nats.Connect(url, options...); err != nil {
 		return err
 	}
-	if q.js, err = jetstream.New(q.conn, jetstream.WithDefaultTimeout(startTimeout)); err != nil {
+	if q.js, err = jetstream.New(q.conn); err != nil {
 		return err
 	}
 	return q.createStream(ctx)
@@ -102,15 +105,50 @@ func (q *Queue) connect(ctx context.Context, url string) (err error) {
 
 // createStream creates the stream, which a server that has lost its data does not have.
 func (q *Queue) createStream(ctx context.Context) error {
-	_, err := q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-		Name:      stream,
-		Subjects:  []string{subjectPrefix + "*"},
-		Retention: jetstream.WorkQueuePolicy,
-		MaxAge:    maxAge,
-		// A reference that is enqueued twice within this time is stored once.
-		Duplicates: time.Minute,
+	return create(ctx, func(ctx context.Context) error {
+		_, err := q.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+			Name:      stream,
+			Subjects:  []string{subjectPrefix + "*"},
+			Retention: jetstream.WorkQueuePolicy,
+			MaxAge:    maxAge,
+			// A reference that is enqueued twice within this time is stored once.
+			Duplicates: time.Minute,
+		})
+		return err
 	})
+}
+
+// createConsumer creates the consumer of a queue if the server does not have it.
+func (q *Queue) createConsumer(ctx context.Context, name task.QueueName) (consumer jetstream.Consumer, err error) {
+	err = create(ctx, func(ctx context.Context) (err error) {
+		consumer, err = q.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
+			Durable:       "locum-" + string(name),
+			FilterSubject: subjectPrefix + string(name),
+			AckPolicy:     jetstream.AckExplicitPolicy,
+			AckWait:       ackWait,
+			MaxAckPending: -1,
+		})
+		return err
+	})
+	return consumer, err
+}
+
+// create repeats a request that may be repeated, while it gets no answer in time.
+func create(ctx context.Context, request func(ctx context.Context) error) (err error) {
+	for range createAttempts {
+		err = withTimeout(ctx, request)
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+	}
 	return err
+}
+
+// withTimeout sends a request, whose answer it awaits no longer than timeout.
+func withTimeout(ctx context.Context, request func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return request(ctx)
 }
 
 // Enqueue implements task.Queue.
@@ -179,13 +217,7 @@ func (q *Queue) Work(ctx context.Context, do func(ctx context.Context, t task.Re
 func (q *Queue) workOn(
 	ctx context.Context, name task.QueueName, workers int, do func(ctx context.Context, t task.Reference),
 ) error {
-	consumer, err := q.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
-		Durable:       "locum-" + string(name),
-		FilterSubject: subjectPrefix + string(name),
-		AckPolicy:     jetstream.AckExplicitPolicy,
-		AckWait:       ackWait,
-		MaxAckPending: -1,
-	})
+	consumer, err := q.createConsumer(ctx, name)
 	if err != nil {
 		return err
 	}
