@@ -18,12 +18,15 @@ func (s *Storage) SetDefaults() {
 	if s.Listings.Views == nil {
 		s.Listings.Views = noViews{}
 	}
+
 	if s.Hiring.Exports == nil {
 		s.Hiring.Exports = noExports{}
 	}
+
 	if s.Jobseeker.Activities == nil {
 		s.Jobseeker.Activities = noActivities{}
 	}
+
 	if s.Integrations.Usage == nil {
 		s.Integrations.Usage = noUsage{}
 	}

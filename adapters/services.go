@@ -62,5 +62,6 @@ func missing(v reflect.Value, path string) (names []string) {
 			names = append(names, path+field.Name)
 		}
 	}
+
 	return names
 }

@@ -97,6 +97,7 @@ func WithModule(m Module) Option {
 		case m.Migrations != nil && !hasOnlyMigrations(m.Migrations):
 			r.refusef("module %s: want migrations with names NNNN_name.sql or NNNN_name.DIALECT.sql at the root of its files", m.Name)
 		}
+
 		r.modules = append(r.modules, m)
 	}
 }
@@ -125,6 +126,7 @@ func (r *registry) migrations() map[string]fs.FS {
 			all[m.Name] = m.Migrations
 		}
 	}
+
 	return all
 }
 
@@ -135,6 +137,7 @@ func (r *registry) checkMigrations(ctx context.Context, cfg *config.Config, db *
 	if len(added) == 0 {
 		return nil
 	}
+
 	var steps []adapters.SchemaStep
 	if db.Schema != nil {
 		var err error
@@ -142,6 +145,7 @@ func (r *registry) checkMigrations(ctx context.Context, cfg *config.Config, db *
 			return err
 		}
 	}
+
 	for name := range added {
 		if !slices.ContainsFunc(steps, func(s adapters.SchemaStep) bool { return strings.HasPrefix(s.Name, name+"/") }) {
 			return cfg.Err(
@@ -153,6 +157,7 @@ func (r *registry) checkMigrations(ctx context.Context, cfg *config.Config, db *
 			)
 		}
 	}
+
 	return nil
 }
 
@@ -202,12 +207,15 @@ func (r *registry) addedModules(d ModuleDeps) (all addedModules, err error) {
 		a := describeModule(m, d)
 		a.subscriptions = callIfSet(m.Subscriptions, d)
 		a.tasks = callIfSet(m.Tasks, d)
+
 		a.periodic = callIfSet(m.Periodic, d)
 		if err := a.check(); err != nil {
 			return nil, fmt.Errorf("module %s: %w", m.Name, err)
 		}
+
 		all = append(all, a)
 	}
+
 	return all, nil
 }
 
@@ -219,24 +227,29 @@ func (m addedModule) check() error {
 			return err
 		}
 	}
+
 	for _, t := range m.tasks {
 		if err := m.checkWork(t.Kind, t.Queue, t.Do != nil); err != nil {
 			return err
 		}
 	}
+
 	for _, p := range m.periodic {
 		if err := m.checkWork(p.Kind, task.Maintenance, p.Do != nil); err != nil {
 			return err
 		}
+
 		if p.Every <= 0 {
 			return fmt.Errorf("%s: Every must be positive", p.Kind)
 		}
 	}
+
 	for _, p := range m.pages {
 		if p.Handler == nil {
 			return fmt.Errorf("the page %s has no Handler", p.Path)
 		}
 	}
+
 	return nil
 }
 
@@ -252,6 +265,7 @@ func (m addedModule) checkWork(name string, q task.QueueName, hasFunction bool) 
 	case !hasFunction:
 		return fmt.Errorf("%s has no function", name)
 	}
+
 	return nil
 }
 
@@ -260,6 +274,7 @@ func (r *registry) describeModules() (all addedModules) {
 	for _, m := range r.modules {
 		all = append(all, describeModule(m, ModuleDeps{}))
 	}
+
 	return all
 }
 
@@ -272,6 +287,7 @@ func callIfSet[Part any](fn func(ModuleDeps) []Part, d ModuleDeps) []Part {
 	if fn == nil {
 		return nil
 	}
+
 	return fn(d)
 }
 
@@ -282,6 +298,7 @@ func (all addedModules) mounts() (mounts []fiberhttp.Mount) {
 			mounts = append(mounts, fiberhttp.Mount{Prefix: p.Path, Name: "module " + m.name, Handler: p.Handler})
 		}
 	}
+
 	return mounts
 }
 
@@ -292,11 +309,13 @@ func (all addedModules) addRoutes(apis []web.API) error {
 			if route.Tag == "" {
 				route.Tag = m.name
 			}
+
 			if err := addRoute(apis, route); err != nil {
 				return fmt.Errorf("module %s: %s %s: %w", m.name, route.Method, route.Path, err)
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -305,11 +324,14 @@ func addRoute(apis []web.API, r web.Route) error {
 	if !addedPath.MatchString(r.Path) {
 		return errors.New("want a path like /api/pins/:id")
 	}
+
 	at := slices.IndexFunc(apis, func(s web.API) bool { return s.Covers(r.Path) })
 	if err := checkAddedRoute(apis[at], r); err != nil {
 		return err
 	}
+
 	apis[at].Routes = append(slices.Clip(apis[at].Routes), r)
+
 	return nil
 }
 
@@ -338,11 +360,13 @@ func checkAddedRoute(s web.API, route web.Route) error {
 	case route.Auth != web.Required && (route.Audience != web.Anyone || route.Permission != ""):
 		return errors.New("its Who and Permission need Auth: web.Required")
 	}
+
 	for _, other := range s.Routes {
 		if other.Method == route.Method && overlap(other.Path, route.Path) {
 			return fmt.Errorf("the path is also that of %s %s", other.Method, other.Path)
 		}
 	}
+
 	return nil
 }
 
@@ -352,10 +376,12 @@ func overlap(a, b string) bool {
 	if len(as) != len(bs) {
 		return false
 	}
+
 	for i := range as {
 		if as[i] != bs[i] && !strings.HasPrefix(as[i], ":") && !strings.HasPrefix(bs[i], ":") {
 			return false
 		}
 	}
+
 	return true
 }

@@ -57,6 +57,7 @@ func withRoute(r web.Route) []Option {
 	if r.Op.In == nil && r.Tag != "no op" {
 		r.Op = web.Op(doNothing)
 	}
+
 	return []Option{WithModule(Module{Name: "notes", Routes: func(ModuleDeps) []web.Route { return []web.Route{r} }})}
 }
 
@@ -65,12 +66,14 @@ func withRoute(r web.Route) []Option {
 // error names the module and the rule. The keys are parts of the errors.
 func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 	t.Parallel()
+
 	named := func(name string) []Option { return []Option{WithModule(Module{Name: name})} }
 	subscribing := Module{Name: "notes", Subscriptions: func(ModuleDeps) []event.Subscription {
 		return []event.Subscription{event.On("other.x", func(context.Context, noteCreated) error { return nil })}
 	}}
 	executing := Module{Name: "notes", Tasks: func(ModuleDeps) []task.Handler { return []task.Handler{{Kind: "other"}} }}
 	periodic := Module{Name: "notes", Periodic: func(ModuleDeps) []task.Periodic { return []task.Periodic{{Kind: "notes"}} }}
+
 	paged := Module{Name: "notes", Pages: func(ModuleDeps) []Page { return []Page{{Path: "/docs", Handler: http.NotFoundHandler()}} }}
 	for want, options := range map[string][]Option{
 		`the module has the name "a-b"; want letters`:     named("a-b"),
@@ -161,6 +164,7 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
+
 			_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, options...)
 			require.ErrorContains(t, err, want)
 		})
@@ -171,10 +175,12 @@ func TestWithModule_FaultyModule_ErrorNamesIt(t *testing.T) {
 // not apply the migrations of modules is noticed at the start, and not by the first request.
 func TestModule_StorageIgnoresMigrations_StartFails(t *testing.T) {
 	t.Parallel()
+
 	ignoring := WithStorage("ignoring", func(ctx context.Context, url string, deps adapters.Deps) (adapters.Storage, error) {
 		deps.Database.Migrations = nil
 		return gormdb.Open(ctx, strings.Replace(url, "ignoring", "sqlite", 1), deps)
 	})
+
 	cfg := testConfig(t, func(cfg *config.Config) {
 		cfg.Database.URL = strings.Replace(cfg.Database.URL, "sqlite", "ignoring", 1)
 	})
@@ -201,16 +207,20 @@ func notesModule(done *atomic.Int64) Module {
 					if err != nil {
 						return err
 					}
+
 					n := note{d.NewID(), "text", d.Clock.Now()}
 					if err := q.Create(&n).Error; err != nil {
 						return err
 					}
+
 					if err := d.Events.Record(ctx, noteCreated{n.ID}); err != nil {
 						return err
 					}
+
 					return d.Tasks.Add(ctx, task.New("notes.work", task.Events, "notes.work:"+n.ID, noteCreated{n.ID}))
 				})
 			}
+
 			return []web.Route{{Method: http.MethodPost, Path: "/api/notes", Summary: "Add a note", Op: web.Op(add)}}
 		},
 		Subscriptions: func(ModuleDeps) []event.Subscription {
@@ -232,6 +242,7 @@ func notesModule(done *atomic.Int64) Module {
 // work. done is 1 for the event, 10 for the task, and 100 for the periodic work.
 func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 	t.Parallel()
+
 	for name, database := range map[string]func(t testing.TB) string{
 		"sqlite":   func(testing.TB) string { return "" },
 		"postgres": kit.PostgresURL,
@@ -246,9 +257,11 @@ func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 					cfg.Database.URL = url
 				}
 			})
+
 			registry := newRegistry([]Option{WithModule(module)})
 			store, err := openStorage(t.Context(), cfg, registry, newDeps(cfg, newLogger(io.Discard, "error")))
 			require.NoError(t, err)
+
 			applied, err := store.Identity.Schema.Up(t.Context())
 			require.NoError(t, err)
 			require.Contains(t, applied, "notes/0001_notes.sql")
@@ -256,6 +269,7 @@ func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 
 			a, err := startApp(t, cfg, role{name: "serve", serves: true}, WithModule(module))
 			require.NoError(t, err)
+
 			url := "http://" + a.addr.String()
 			response, err := http.Post(url+"/api/notes", "application/json", strings.NewReader("{}"))
 			require.NoError(t, err)
@@ -278,6 +292,7 @@ func TestModule_Serves_OnEveryDatabase(t *testing.T) {
 // modules, without a database.
 func TestModule_Commands_IncludeIt(t *testing.T) {
 	t.Parallel()
+
 	var done atomic.Int64
 	for command, want := range map[string]string{"routes": "POST +/api/notes ", "openapi portal": `"/api/notes"`} {
 		var out bytes.Buffer
@@ -290,6 +305,7 @@ func TestModule_Commands_IncludeIt(t *testing.T) {
 // files are in a folder, and none would be found at the root.
 func TestModule_MigrationsNotAtTheRoot_StartFails(t *testing.T) {
 	t.Parallel()
+
 	below := fstest.MapFS{"migrations/0001_notes.sql": noteMigrations["0001_notes.sql"]}
 	_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true},
 		WithModule(Module{Name: "notes", Migrations: fs.FS(below)}))

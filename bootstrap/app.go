@@ -109,6 +109,7 @@ func wire(ctx context.Context, cfg *config.Config, s *registry, r role, log *slo
 		),
 		use,
 	)
+
 	return a
 }
 
@@ -117,6 +118,7 @@ func (a *app) Start(ctx context.Context) error {
 	if err := a.fx.Err(); err != nil {
 		return dig.RootCause(err)
 	}
+
 	return a.fx.Start(ctx)
 }
 
@@ -128,11 +130,13 @@ func (a *app) Stop(ctx context.Context) error { return a.fx.Stop(ctx) }
 func (a *app) drain(d time.Duration) {
 	if a.server != nil {
 		a.server.Drain()
+
 		for _, t := range a.transports {
 			if drainer, ok := t.Transport.(adapters.Drainer); ok {
 				drainer.Drain()
 			}
 		}
+
 		time.Sleep(d)
 	}
 }
@@ -153,16 +157,21 @@ func provideDeps(
 	log *slog.Logger,
 ) (adapters.Deps, error) {
 	deps := newDeps(cfg, log)
+
 	deps.Metrics = adapterMetrics{numbers, log}
 	if r.clock != nil {
 		deps.Clock, deps.NewID = r.clock, r.newID
 	}
+
 	tracer, err := openTracer(ctx, opening{config: cfg, registry: s, deps: deps})
 	if err != nil {
 		return deps, err
 	}
+
 	closeAtStop(lc, tracer)
+
 	deps.Tracer = tracer
+
 	return deps, nil
 }
 
@@ -171,31 +180,39 @@ func provideDeps(
 // the schemas.
 func provideStorage(lc fx.Lifecycle, ctx startContext, cfg *config.Config, r role, s *registry, deps adapters.Deps) (*storage, error) {
 	deps.Clock, deps.NewID = clock.System{}, newID
+
 	opened, err := openStorage(ctx, cfg, s, deps)
 	if err != nil {
 		return nil, err
 	}
+
 	lc.Append(fx.StopHook(opened.close))
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
 		if r.isCommand {
 			return opened.check(ctx, cfg)
 		}
+
 		opened.logModules(deps.Log)
+
 		if r.serves {
 			if err := opened.each(cfg, func(db *database) error {
 				if db.Claim == nil {
 					return nil
 				}
+
 				return db.Claim(ctx)
 			}); err != nil {
 				return err
 			}
 		}
+
 		if err := prepareSchemas(ctx, cfg, opened, deps.Log); err != nil {
 			return err
 		}
+
 		return s.checkMigrations(ctx, cfg, opened.databases[0])
 	}))
+
 	return opened, nil
 }
 
@@ -216,12 +233,15 @@ func provideMailer(lc fx.Lifecycle, ctx startContext, r role, o opening) (mail.M
 	if r.isCommand {
 		return lazyMailer(func() (mail.Mailer, error) { return openMailer(ctx, o) }), nil
 	}
+
 	templates, err := mailTemplates(o.config)
 	if err != nil {
 		return nil, err
 	}
+
 	mailer, err := openMailer(ctx, o)
 	closeAtStop(lc, mailer)
+
 	return processMailer{Mailer: mailer, tracer: o.deps.Tracer, templates: templates}, err
 }
 
@@ -230,10 +250,12 @@ func mailTemplates(c *config.Config) (*mail.Templates, error) {
 	if c.Mail.Templates == "" {
 		return mail.NewTemplates(c.Site.Name), nil
 	}
+
 	templates, err := mail.ReadTemplates(c.Mail.Templates, c.Site.Name)
 	if err != nil {
 		return nil, c.Err("mail.templates", err.Error())
 	}
+
 	return templates, nil
 }
 
@@ -246,6 +268,7 @@ func (open lazyMailer) Send(ctx context.Context, message mail.Message) error {
 	if err != nil {
 		return err
 	}
+
 	return mailer.Send(ctx, message)
 }
 
@@ -296,24 +319,30 @@ func runServer(
 	if !r.serves {
 		return nil
 	}
+
 	proxies, err := cfg.HTTP.Proxies()
 	if err != nil {
 		return cfg.Err("http.trusted_proxies", err.Error())
 	}
+
 	if strings.HasPrefix(cfg.HTTP.PublicURL, "https:") && len(proxies) == 0 {
 		log.Warn("http.public_url is https and http.trusted_proxies is empty; all clients behind the proxy count as one address")
 	}
+
 	if a.transports, err = openTransports(ctx, cfg, registered, services, deps); err != nil {
 		return err
 	}
+
 	tables := routeTables(services, cfg.HTTP.PublicURL)
 	if err := added.addRoutes(tables); err != nil {
 		return err
 	}
+
 	brand, err := brandOf(cfg.Site)
 	if err != nil {
 		return err
 	}
+
 	server, err := fiberhttp.New(services, fiberhttp.Options{
 		PublicURL:      cfg.HTTP.PublicURL,
 		TrustedProxies: proxies,
@@ -333,7 +362,9 @@ func runServer(
 	if err != nil {
 		return err
 	}
+
 	a.server = server
+
 	runInBackground(lc, func(ctx context.Context) {
 		services.Listings.CountViews(ctx, func(err error) { log.Warn("failed to flush view counters; will retry", "error", err) })
 	})
@@ -346,24 +377,30 @@ func runServer(
 			if err != nil {
 				return cfg.Err("http.addr", err.Error())
 			}
+
 			if err := startTransports(ctx, a.transports); err != nil {
 				return errors.Join(err, l.Close())
 			}
+
 			a.addr = l.Addr()
 			go func() {
 				if err := server.Serve(l); err != nil {
 					log.Error("server failed", "error", err)
 				}
 			}()
+
 			return nil
 		},
 		OnStop: func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 			defer cancel()
+
 			others := make(chan error, 1)
 			go func() { others <- shutdownTransports(ctx, a.transports) }()
+
 			return errors.Join(server.Shutdown(ctx), <-others)
 		},
 	})
+
 	return nil
 }

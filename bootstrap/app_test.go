@@ -26,16 +26,19 @@ import (
 // after change, which may be nil.
 func testConfig(t *testing.T, change func(cfg *config.Config)) *config.Config {
 	t.Helper()
+
 	dir := t.TempDir()
 	cfg := config.Default()
 	cfg.HTTP.Addr = "127.0.0.1:0"
 	cfg.Database.URL = "sqlite:" + filepath.Join(dir, "locum.db")
 	cfg.Search.URL = "embedded:"
 	cfg.Mail.URL = "file:" + filepath.Join(dir, "mail")
+
 	cfg.Auth.Keys = []string{filepath.Join(dir, "keys")}
 	if change != nil {
 		change(&cfg)
 	}
+
 	return &cfg
 }
 
@@ -43,23 +46,29 @@ func testConfig(t *testing.T, change func(cfg *config.Config)) *config.Config {
 // the start.
 func startApp(t *testing.T, cfg *config.Config, r role, options ...Option) (*app, error) {
 	t.Helper()
+
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
+
 	a := newApp(ctx, cfg, newRegistry(options), r, newLogger(&bytes.Buffer{}, "error"))
 	err := a.Start(ctx)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
+
 		require.NoError(t, a.Stop(ctx))
 	})
+
 	return a, err
 }
 
 // migrate applies all migrations to the database.
 func migrate(t *testing.T, cfg *config.Config) {
 	t.Helper()
+
 	store, err := openStorage(t.Context(), cfg, newRegistry(nil), newDeps(cfg, newLogger(&bytes.Buffer{}, "error")))
 	require.NoError(t, err)
+
 	_, err = store.Identity.Schema.Up(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, store.close())
@@ -69,6 +78,7 @@ func migrate(t *testing.T, cfg *config.Config) {
 // worker cannot use an embedded queue, whose tasks exist in the process of the server only.
 func TestApp_EveryRoleAndAdapter_Starts(t *testing.T) {
 	t.Parallel()
+
 	serve, worker := role{name: "serve", serves: true}, role{name: "worker"}
 	for name, set := range map[string]func(t *testing.T, cfg *config.Config){
 		"sqlite, memory":   func(*testing.T, *config.Config) {},
@@ -81,16 +91,21 @@ func TestApp_EveryRoleAndAdapter_Starts(t *testing.T) {
 		for _, r := range []role{serve, worker} {
 			t.Run(name+": "+r.name, func(t *testing.T) {
 				t.Parallel()
+
 				cfg := testConfig(t, func(cfg *config.Config) { set(t, cfg) })
 				migrate(t, cfg)
+
 				app, err := startApp(t, cfg, r)
+
 				embedded := strings.HasPrefix(cfg.Queue.URL, "embedded:")
 				if embedded && !r.serves {
 					require.ErrorContains(t, err, "queue.url")
 					return
 				}
+
 				require.NoError(t, err)
 				require.Equal(t, embedded || !r.serves, app.works)
+
 				if r.serves {
 					require.Eventually(t, func() bool {
 						response, err := http.Get("http://" + app.addr.String() + "/readyz")
@@ -108,9 +123,11 @@ func TestApp_EveryRoleAndAdapter_Starts(t *testing.T) {
 // that names the setting and what is allowed, without the noise of dependency injection.
 func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 	t.Parallel()
+
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = taken.Close() })
+
 	for name, c := range map[string]struct {
 		change func(cfg *config.Config)
 		says   []string // texts that the error must contain
@@ -178,6 +195,7 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			_, err := startApp(t, testConfig(t, c.change), role{name: "serve", serves: true},
 				WithStorage("half", func(context.Context, string, adapters.Deps) (adapters.Storage, error) {
 					return adapters.Storage{}, nil
@@ -186,9 +204,11 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 					return adapters.Storage{}, errors.New("no disk")
 				}))
 			require.Error(t, err)
+
 			for _, words := range c.says {
 				require.Contains(t, oneLine(err), words, "as it reaches the terminal")
 			}
+
 			require.NotContains(t, oneLine(err), "\n")
 			require.NotContains(t, err.Error(), "dig", "the error omits the trace of dependency injection")
 			require.NotContains(t, err.Error(), "could not build")
@@ -201,6 +221,7 @@ func TestApp_InvalidSetting_ErrorNamesKeyAndSource(t *testing.T) {
 func TestLog_Secrets_AreRedacted(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
+
 	log := newLogger(&out, "info")
 	for _, secret := range []string{
 		"loc_rt_" + strings.Repeat("a", 43), "loc_live_" + strings.Repeat("b", 38),
@@ -220,13 +241,17 @@ func TestLog_Secrets_AreRedacted(t *testing.T) {
 // which are in tasks, are unique.
 func TestSubscriptions_EveryEvent_HasSubscriber(t *testing.T) {
 	t.Parallel()
+
 	heard := map[string]bool{}
+
 	names := map[string]bool{}
 	for _, s := range subscriptions(adapters.Storage{}, nil, nil, &hiring.Service{}, &jobseeker.Service{}, nil, nil, nil) {
 		heard[s.Type] = true
 		require.False(t, names[s.Name], "%s is listed twice", s.Name)
+
 		names[s.Name] = true
 	}
+
 	for _, typ := range []string{
 		"user.registered", "application.submitted", "application.status_changed",
 		"interview.changed", "applicant.contacted", "user.password_reset_requested",
@@ -246,6 +271,7 @@ func TestRoutes_Command_PrintsTable(t *testing.T) {
 	cfg := testConfig(t, nil)
 	require.NoError(t, newRegistry(nil).printRoutes(t.Context(), &out, cfg, newDeps(cfg, newLogger(t.Output(), "error"))))
 	require.Regexp(t, `POST\s+/api/auth/register-employer\s+none\s+anyone\s+-\s+5/15m\s+16 KiB`, out.String())
+
 	for path, auth := range map[string]string{
 		"GET /healthz":             "none",
 		"GET /readyz":              "none",
@@ -267,11 +293,14 @@ func TestRoutes_Command_PrintsTable(t *testing.T) {
 		method, path, _ := strings.Cut(path, " ")
 		require.Regexp(t, `(?m)^`+method+`\s+`+regexp.QuoteMeta(path)+`\s+`+auth+`\s+anyone\s+-\s+-\s+-$`, out.String(), path)
 	}
+
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+
 	routes := map[string]bool{}
 	for _, line := range lines {
 		words := strings.Fields(line)
 		require.False(t, routes[words[0]+words[1]], "%s is listed twice", line)
+
 		routes[words[0]+words[1]] = true
 	}
 }
@@ -280,17 +309,23 @@ func TestRoutes_Command_PrintsTable(t *testing.T) {
 // its metrics and profiles at http.metrics_addr.
 func TestWorker_MetricsAddr_ServesMetrics(t *testing.T) {
 	t.Parallel()
+
 	addr := kit.Address(t)
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.HTTP.MetricsAddr, cfg.Queue.URL = addr, kit.RedisURL(t) })
 	migrate(t, cfg)
+
 	_, err := startApp(t, cfg, role{name: "worker"})
 	require.NoError(t, err)
+
 	for path, says := range map[string]string{"/metrics": "locum_limiter_degraded 0", "/debug/pprof/": "goroutine"} {
 		response, err := http.Get("http://" + addr + path)
 		require.NoError(t, err)
+
 		text, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
+
 		_ = response.Body.Close()
+
 		require.Contains(t, string(text), says)
 	}
 }

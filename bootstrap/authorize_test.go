@@ -22,6 +22,7 @@ import (
 // servicesOf returns the services of a running process.
 func servicesOf(t *testing.T) adapters.Services {
 	t.Helper()
+
 	cfg := testConfig(t, nil)
 	migrate(t, cfg)
 	var services adapters.Services
@@ -35,12 +36,14 @@ func servicesOf(t *testing.T) adapters.Services {
 		}),
 	)
 	require.NoError(t, err)
+
 	return services
 }
 
 // exampleBodies returns the request bodies of the documentation by method and path.
 func exampleBodies(t *testing.T, s web.API) map[string][]byte {
 	t.Helper()
+
 	document, err := web.OpenAPI(s, "http://localhost")
 	require.NoError(t, err)
 	var doc struct {
@@ -56,6 +59,7 @@ func exampleBodies(t *testing.T, s web.API) map[string][]byte {
 		} `json:"paths"`
 	}
 	require.NoError(t, json.Unmarshal(document, &doc))
+
 	out := map[string][]byte{}
 	for path, methods := range doc.Paths {
 		for method, operation := range methods {
@@ -64,6 +68,7 @@ func exampleBodies(t *testing.T, s web.API) map[string][]byte {
 				for _, example := range content.Examples {
 					body = example.Value
 				}
+
 				out[strings.ToUpper(method)+" "+path] = body
 				if valid, ok := validBodies[strings.ToUpper(method)+" "+path]; ok {
 					out[strings.ToUpper(method)+" "+path] = []byte(valid)
@@ -71,6 +76,7 @@ func exampleBodies(t *testing.T, s web.API) map[string][]byte {
 			}
 		}
 	}
+
 	return out
 }
 
@@ -103,6 +109,7 @@ func callHandler(ctx context.Context, r web.Route, call web.Call, body []byte) e
 		Cookie: func(string) string { return "" },
 		Body:   body,
 	})
+
 	return err
 }
 
@@ -115,6 +122,7 @@ func pathOf(route web.Route) string {
 			parts[i] = "{" + name + "}"
 		}
 	}
+
 	return route.Method + " " + strings.Join(parts, "/")
 }
 
@@ -128,6 +136,7 @@ func without(p auth.Permission) (out []auth.Permission) {
 			out = append(out, q)
 		}
 	}
+
 	return out
 }
 
@@ -136,16 +145,21 @@ func without(p auth.Permission) (out []auth.Permission) {
 // services without the admission of routes, so that the admission must not be the only check.
 func TestServices_CalledDirectly_Authorize(t *testing.T) {
 	t.Parallel()
+
 	services := servicesOf(t)
+
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+
 	for _, api := range routeTables(services, "http://localhost") {
 		bodies := exampleBodies(t, api)
 		for _, route := range api.Routes {
 			if route.Auth != web.Required {
 				continue
 			}
+
 			now := time.Now()
+
 			admin := []auth.Permission{auth.Manage}
 			for name, actor := range map[string]auth.Actor{
 				"guest":                          {},
@@ -184,10 +198,12 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 				case actor.AppID != "" && want == nil:
 					want = auth.ErrScope
 				}
+
 				// The actor may execute the operation.
 				if want == nil {
 					continue
 				}
+
 				err := callHandler(ctx, route, web.Call{Actor: actor, IP: "192.0.2.1"}, bodies[pathOf(route)])
 				switch refused := fault.Of(err); {
 				// Three results are correct: the error of the route, a failed confirmation of the
@@ -207,12 +223,15 @@ func TestServices_CalledDirectly_Authorize(t *testing.T) {
 // refuse an application that has all scopes but the required one.
 func TestServices_CalledDirectlyForApps_CheckScopes(t *testing.T) {
 	t.Parallel()
+
 	services := servicesOf(t)
 	signedIn, err := services.Identity.Register(t.Context(),
 		identity.RegisterInput{Email: "clinician@example.org", Password: "Correct-Horse-7", Name: "Clinician", UserType: "jobseeker"},
 		identity.Client{Address: "192.0.2.1"})
 	require.NoError(t, err)
+
 	scopes := []auth.Scope{auth.ScopeJobsRead, auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
+
 	checked := 0
 	for _, api := range routeTables(services, "http://localhost") {
 		bodies := exampleBodies(t, api)
@@ -220,18 +239,22 @@ func TestServices_CalledDirectlyForApps_CheckScopes(t *testing.T) {
 			if route.Scope == "" {
 				continue
 			}
+
 			checked++
+
 			var others []auth.Scope
 			for _, scope := range scopes {
 				if scope != route.Scope {
 					others = append(others, scope)
 				}
 			}
+
 			caller := integrations.Caller{App: integrations.App{ID: newID()}, UserID: signedIn.Account.ID, Scopes: others}
 			require.ErrorIs(t,
 				callHandler(t.Context(), route, web.Call{Caller: caller}, bodies[pathOf(route)]),
 				auth.ErrScope, fmt.Sprint(pathOf(route)))
 		}
 	}
+
 	require.GreaterOrEqual(t, checked, 6)
 }

@@ -15,9 +15,11 @@ type userReader[P ~struct{ Name, Email string }] struct{ *identity.Service }
 
 func (b userReader[P]) ByIDs(ctx context.Context, ids []string) (map[string]P, error) {
 	usersByID, err := b.People(ctx, ids)
+
 	out := make(map[string]P, len(usersByID))
 	for id, p := range usersByID {
 		out[id] = P{p.Name, p.Email}
 	}
+
 	return out, err
 }

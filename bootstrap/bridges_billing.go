@@ -38,6 +38,7 @@ func newBilling(
 		Plans:         billingPlans(),
 		PublicURL:     cfg.HTTP.PublicURL,
 	}
+
 	return billing.New(deps), checkDeps("billing", deps)
 }
 
@@ -63,6 +64,7 @@ type billingPeople struct {
 // Payers returns the people who pay: a user pays for himself, the owner of an app for the app.
 func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[billing.Owner]billing.Person, error) {
 	var appIDs []string
+
 	userIDs := map[string]string{} // by the id of the billing.Owner
 	for _, o := range owners {
 		switch o.Kind {
@@ -72,22 +74,28 @@ func (b billingPeople) Payers(ctx context.Context, owners []billing.Owner) (map[
 			userIDs[o.ID] = o.ID
 		}
 	}
+
 	if len(appIDs) > 0 {
 		filter := integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: appIDs}
+
 		apps, err := b.apps.List(ctx, filter, page.After("", len(appIDs)))
 		if err != nil {
 			return nil, err
 		}
+
 		for _, a := range apps.Items {
 			userIDs[a.ID] = a.OwnerID
 		}
 	}
+
 	people, err := b.People(ctx, slices.Collect(maps.Values(userIDs)))
+
 	payers := make(map[billing.Owner]billing.Person, len(people))
 	for _, o := range owners {
 		if p, exists := people[userIDs[o.ID]]; exists {
 			payers[o] = billing.Person{Name: p.Name, Email: p.Email}
 		}
 	}
+
 	return payers, err
 }

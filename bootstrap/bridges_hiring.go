@@ -63,6 +63,7 @@ func newHiring(
 		Limiter:            counts,
 	}
 	hiringSvc.Tables = map[string]hiring.Table{"jobs": listingsSvc.Table(), "applications": hiringSvc.Table()}
+
 	return hiringSvc, checkDeps("hiring", *hiringSvc)
 }
 
@@ -80,6 +81,7 @@ func (b hiringPreferences) Introduction(ctx context.Context, userID string) (*hi
 	if err != nil || !p.ShowProfile {
 		return nil, err
 	}
+
 	return &hiring.Introduction{
 		Bio:         p.Bio,
 		Location:    p.Location,
@@ -98,6 +100,7 @@ func (b hiringDocuments) Read(ctx context.Context, userID, documentID string) (h
 	if errors.Is(err, jobseeker.ErrDocumentNotFound) {
 		return hiring.ApplicantDocument{}, hiring.ErrDocumentNotFound
 	}
+
 	return hiring.ApplicantDocument{
 		Type:      string(d.Type),
 		Title:     d.Title,
@@ -127,6 +130,7 @@ func (b hiringListings) ForApply(ctx context.Context, id string) (hiring.Posting
 	if err != nil {
 		return hiring.Posting{}, err
 	}
+
 	return hiring.Posting{
 		ID:             l.ID,
 		OrganizationID: l.OrganizationID,
@@ -138,6 +142,7 @@ func (b hiringListings) ForApply(ctx context.Context, id string) (hiring.Posting
 
 func (b hiringListings) Briefs(ctx context.Context, ids []string) (map[string]hiring.Brief, error) {
 	listingsByID, err := b.Service.Briefs(ctx, ids)
+
 	return list.ToMap(listingsByID, func(l listings.Brief) (string, hiring.Brief) {
 		return l.ID, hiring.Brief{Title: l.Title, Company: l.Company}
 	}), err
@@ -150,9 +155,11 @@ func (b hiringListings) Viewed(ctx context.Context, organizationID, id string) (
 
 func (b hiringListings) CountByStatus(ctx context.Context, organizationID string) (map[string]int, error) {
 	counts, err := b.Service.CountByStatus(ctx, organizationID)
+
 	out := make(map[string]int, len(counts))
 	for status, n := range counts {
 		out[string(status)] = n
 	}
+
 	return out, err
 }

@@ -58,6 +58,7 @@ func newIntegrations(
 		Mailer:           mailer,
 		PublicURL:        cfg.HTTP.PublicURL,
 	}
+
 	return integrations.New(deps), checkDeps("integrations", deps)
 }
 
@@ -81,11 +82,13 @@ func (b integrationsPayments) Paid(ctx context.Context, appID string) (string, e
 	if !sub.AutoRenew {
 		return integrations.Free, err
 	}
+
 	return sub.Plan, err
 }
 
 func (b integrationsPayments) SetUp(ctx context.Context, appID string) (integrations.PaymentSetup, error) {
 	setup, err := b.SetUpMethodFor(ctx, billing.Owner{Kind: billing.Application, ID: appID})
+
 	return integrations.PaymentSetup{
 		ClientSecret:   setup.ClientSecret,
 		PublishableKey: setup.PublishableKey,
@@ -105,6 +108,7 @@ func (b integrationsAccounts) Visibility(ctx context.Context, userID string) (v 
 	if errors.Is(err, fault.ErrUnauthorized) {
 		return v, nil
 	}
+
 	return integrations.Visibility(hiring.VisibleTo(a)), err
 }
 
@@ -113,6 +117,7 @@ func (b integrationsAccounts) OrganizationID(ctx context.Context, userID string)
 	if errors.Is(err, fault.ErrUnauthorized) {
 		return "", nil
 	}
+
 	return a.OrganizationID, err
 }
 
@@ -121,10 +126,13 @@ func (b integrationsAccounts) OwnerName(ctx context.Context, userID string) (str
 	if err != nil {
 		return "", err
 	}
+
 	if organizationID != "" {
 		return b.OrganizationName(ctx, organizationID)
 	}
+
 	people, err := b.People(ctx, []string{userID})
+
 	return people[userID].Name, err
 }
 
@@ -144,14 +152,17 @@ func (b integrationsPostings) View(ctx context.Context, snapshot json.RawMessage
 	if err := json.Unmarshal(snapshot, &listing); err != nil { //nolint:musttag // encoded by module listings in the same way
 		return integrations.JobView{}, err
 	}
+
 	organizations, err := b.organizations.GetByIDs(ctx, []string{listing.OrganizationID})
 	if err != nil {
 		return integrations.JobView{}, err
 	}
+
 	var organization identity.Organization // stays empty after the organization was closed
 	if len(organizations) > 0 {
 		organization = organizations[0]
 		listing.Company = organization.Name
 	}
+
 	return developer.ViewJob(listing, organization, b.publicURL), nil
 }

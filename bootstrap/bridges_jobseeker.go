@@ -98,6 +98,7 @@ func newSeekers(
 		Retention:    store.Retention,
 		PersonalData: store.PersonalData,
 	}
+
 	return &service, checkDeps("jobseeker", service)
 }
 
@@ -111,6 +112,7 @@ func (b seekersListings) Public(ctx context.Context, ids []string) ([]jobseeker.
 
 func (b seekersListings) Briefs(ctx context.Context, ids []string) (map[string]jobseeker.Brief, error) {
 	listingsByID, err := b.Service.Briefs(ctx, ids)
+
 	return list.ToMap(listingsByID, func(l listings.Brief) (string, jobseeker.Brief) {
 		return l.ID, jobseeker.Brief{Title: l.Title, Company: l.Company, Location: l.Location, Public: l.Public}
 	}), err
@@ -118,6 +120,7 @@ func (b seekersListings) Briefs(ctx context.Context, ids []string) (map[string]j
 
 func (b seekersListings) ClosingBetween(ctx context.Context, from jobseeker.Closing, until time.Time, n int) ([]jobseeker.Closing, error) {
 	closing, err := b.Service.ClosingBetween(ctx, from.At, from.ID, until, n)
+
 	return list.Map(closing, func(l listings.Brief) jobseeker.Closing {
 		return jobseeker.Closing{At: l.Deadline, ID: l.ID, Title: l.Title}
 	}), err
@@ -132,14 +135,17 @@ func (b seekersListings) Suggest(ctx context.Context, w jobseeker.Wanted, n int)
 	if w.Radius > 0 {
 		in.Filters.Radius = &w.Radius
 	}
+
 	hits, err := b.ClosestTo(ctx, in, w.Home)
 	isSpecialty := b.SpecialtyTest(w.Specialty)
+
 	return list.Map(hits, func(h listings.Hit) jobseeker.Candidate { return newCandidate(h, isSpecialty) }), err
 }
 
 // newCandidate converts a hit of the search into a candidate for the suggestions.
 func newCandidate(h listings.Hit, isSpecialty func(specialty string) bool) jobseeker.Candidate {
 	listing := h.Listing
+
 	c := jobseeker.Candidate{
 		ID:             listing.ID,
 		Title:          listing.Title,
@@ -155,11 +161,13 @@ func newCandidate(h listings.Hit, isSpecialty func(specialty string) bool) jobse
 	if listing.PostedAt != nil {
 		c.PostedAt = *listing.PostedAt
 	}
+
 	if listing.Salary != nil {
 		lowest, highest := listing.Salary.Yearly()
 		low, high := listings.Major(lowest), listings.Major(highest)
 		c.PayLowest, c.PayHighest = &low, &high
 	}
+
 	return c
 }
 
@@ -175,6 +183,7 @@ func newPostings(ls []listings.Listing) []jobseeker.Posting {
 		if l.PostedAt != nil {
 			p.PostedAt = *l.PostedAt
 		}
+
 		return p
 	})
 }

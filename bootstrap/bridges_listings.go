@@ -40,6 +40,7 @@ func newListings(
 		SearchTimeout: cfg.Limits.SearchTimeout,
 		SearchCPU:     time.Duration(cfg.Limits.SearchCPU * float64(time.Second)),
 	}
+
 	return listings.New(deps), checkDeps("listings", deps)
 }
 

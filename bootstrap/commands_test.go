@@ -13,6 +13,7 @@ import (
 // of help with exit status 0.
 func TestCommandGroup_NoSubcommand_ReturnsError(t *testing.T) {
 	t.Parallel()
+
 	for typed, says := range map[string]string{
 		"openapi":         "openapi: want one of developer, portal; `locum openapi --help` tells more",
 		"openapi nope":    "openapi: there is no command \"nope\"; want one of developer, portal; `locum openapi --help` tells more",
@@ -32,6 +33,7 @@ func TestCommandGroup_NoSubcommand_ReturnsError(t *testing.T) {
 		c.SetArgs(strings.Fields(typed))
 		c.SetOut(&out)
 		c.SetErr(&out)
+
 		err := c.ExecuteContext(t.Context())
 		require.ErrorContains(t, err, says, typed)
 		require.Empty(t, out.String(), typed)

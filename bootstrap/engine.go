@@ -34,10 +34,12 @@ const (
 // newEngine returns the search engine. It has an index only in processes that serve.
 func newEngine(lc fx.Lifecycle, o opening, r role, storage adapters.Storage) (*listings.Engine, error) {
 	file := vocabularyFile(o.config.Search.Vocabulary)
+
 	v, text, err := file.load()
 	if err != nil {
 		return nil, o.config.Err("search.vocabulary", err.Error())
 	}
+
 	engine := listings.NewEngine(listings.EngineDeps{
 		Open:          func(ctx context.Context, empty bool) (search.Index, error) { return openSearch(ctx, o, empty) },
 		Feed:          storage.Listings.Feed,
@@ -47,12 +49,15 @@ func newEngine(lc fx.Lifecycle, o opening, r role, storage adapters.Storage) (*l
 		Log:           o.deps.Log,
 	}, v)
 	runInBackground(lc, func(ctx context.Context) { file.watch(ctx, text, engine, o.deps) })
+
 	if !r.serves { // saved searches need only the vocabulary
 		return engine, nil
 	}
+
 	lc.Append(fx.StartHook(engine.Open))
 	runInBackground(lc, engine.Run)
 	lc.Append(fx.StartHook(func(ctx context.Context) { waitForSearch(ctx, engine) }))
+
 	return engine, nil
 }
 
@@ -70,6 +75,7 @@ func runInBackground(lc fx.Lifecycle, fn func(ctx context.Context)) {
 func waitForSearch(ctx context.Context, engine *listings.Engine) {
 	ctx, cancel := context.WithTimeout(ctx, searchStartTimeout)
 	defer cancel()
+
 	runEvery(ctx, 5*time.Millisecond, func() {
 		if engine.Ping(ctx) == nil {
 			cancel()
@@ -83,6 +89,7 @@ func resolveSearches(lc fx.Lifecycle, r role, seekersSvc *jobseeker.Service, dep
 	if !r.serves {
 		return
 	}
+
 	runInBackground(lc, func(ctx context.Context) {
 		runEvery(ctx, resolveInterval, func() {
 			if err := seekersSvc.ResolveSearches(ctx); err != nil && ctx.Err() == nil {
@@ -96,6 +103,7 @@ func resolveSearches(lc fx.Lifecycle, r role, seekersSvc *jobseeker.Service, dep
 func runEvery(ctx context.Context, interval time.Duration, fn func()) {
 	for ctx.Err() == nil {
 		fn()
+
 		select {
 		case <-ctx.Done():
 		case <-time.After(interval):
@@ -112,6 +120,7 @@ func (f vocabularyFile) read() ([]byte, error) {
 	if f == "" {
 		return nil, nil
 	}
+
 	return os.ReadFile(string(f))
 }
 
@@ -120,6 +129,7 @@ func (f vocabularyFile) parse(text []byte) (*search.Vocabulary, error) {
 	if f == "" {
 		return search.Load()
 	}
+
 	return search.Load(search.Source{Name: string(f), Text: string(text)})
 }
 
@@ -129,6 +139,7 @@ func (f vocabularyFile) load() (v *search.Vocabulary, text []byte, err error) {
 	if err == nil {
 		v, err = f.parse(text)
 	}
+
 	return v, text, err
 }
 
@@ -138,17 +149,21 @@ func (f vocabularyFile) watch(ctx context.Context, text []byte, engine *listings
 	if f == "" {
 		return
 	}
+
 	runEvery(ctx, vocabularyInterval, func() {
 		now, err := f.read()
 		if err != nil || bytes.Equal(now, text) {
 			return // the file may be missing while it is replaced; the next run reads it
 		}
+
 		text = now
+
 		v, err := f.parse(text)
 		if err != nil {
 			deps.Log.Error("vocabulary file is not valid; the previous one stays in use", "file", string(f), "error", err)
 			return
 		}
+
 		engine.SetVocabulary(v)
 	})
 }
@@ -162,17 +177,21 @@ func embeddedSearch(_ context.Context, url string, empty bool, deps adapters.Dep
 		Analyzer:  search.Analyzer,
 		Log:       deps.Log,
 	}
+
 	open := searchindex.OpenNewest
 	if empty {
 		open = searchindex.OpenNext
 	}
+
 	index, err := open(o)
 	if errors.Is(err, searchindex.ErrLocked) {
 		return nil, fmt.Errorf("%w; each process needs a folder of its own", err)
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	return index, nil
 }
 

@@ -35,14 +35,17 @@ func newIndexedServer(t *testing.T) *indexedServer {
 		cfg.Search.Vocabulary = filepath.Join(dir, "vocabulary.txt")
 	})
 	require.NoError(t, os.WriteFile(cfg.Search.Vocabulary, nil, 0o600))
+
 	s := &indexedServer{config: cfg}
 	s.start(t)
+
 	return s
 }
 
 // start starts the server, also again after a stop.
 func (s *indexedServer) start(t *testing.T) {
 	t.Helper()
+
 	s.app = newApp(t.Context(), s.config, newRegistry(nil), role{name: "serve", serves: true}, newLogger(&s.log, "info"))
 	t.Cleanup(func() { require.NoError(t, s.Stop(context.Background())) })
 	require.NoError(t, s.Start(t.Context()))
@@ -73,17 +76,21 @@ func (s *indexedServer) folder() string { return s.config.Search.URL[len("embedd
 // folders returns the names of the folders of indexes.
 func (s *indexedServer) folders(t *testing.T) (names []string) {
 	t.Helper()
+
 	entries, err := os.ReadDir(s.folder())
 	require.NoError(t, err)
+
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
+
 	return names
 }
 
 // create stores an open listing with the title.
 func (s *indexedServer) create(t *testing.T, title string) {
 	t.Helper()
+
 	now := time.Now().UTC()
 	require.NoError(t, s.storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 		return s.storage.Listings.Listings.Create(ctx, []listings.Listing{{
@@ -103,17 +110,21 @@ func (s *indexedServer) create(t *testing.T, title string) {
 // titles returns the titles of the results of a search.
 func (s *indexedServer) titles(t *testing.T, query string) []string {
 	t.Helper()
+
 	r, err := http.Get("http://" + s.addr.String() + "/api/listings?relaxed=false&search=" + query)
+
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Body.Close()) }()
 	var body struct {
 		Data struct{ Listings []struct{ Title string } }
 	}
 	require.NoError(t, json.NewDecoder(r.Body).Decode(&body))
+
 	titles := []string{}
 	for _, l := range body.Data.Listings {
 		titles = append(titles, l.Title)
 	}
+
 	return titles
 }
 
@@ -121,6 +132,7 @@ func (s *indexedServer) titles(t *testing.T, query string) []string {
 // takes minutes with many listings: it would be in folder 2.
 func TestEngine_Restart_OpensTheSameIndex(t *testing.T) {
 	t.Parallel()
+
 	server := newIndexedServer(t)
 	server.create(t, "Midwife")
 	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
@@ -134,16 +146,20 @@ func TestEngine_Restart_OpensTheSameIndex(t *testing.T) {
 // failure, is replaced at the start without an action of the operator.
 func TestEngine_DamagedIndex_BuiltAnew(t *testing.T) {
 	t.Parallel()
+
 	server := newIndexedServer(t)
 	server.create(t, "Midwife")
 	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
 	require.NoError(t, server.Stop(t.Context()))
+
 	segments, err := filepath.Glob(filepath.Join(server.folder(), "1", "*.segment"))
 	require.NoError(t, err)
 	require.NotEmpty(t, segments)
+
 	for _, name := range segments {
 		require.NoError(t, os.Truncate(name, 10))
 	}
+
 	server.start(t)
 	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
 }
@@ -152,6 +168,7 @@ func TestEngine_DamagedIndex_BuiltAnew(t *testing.T) {
 // searches until the new one, in folder 2, is complete.
 func TestEngine_FeedRestarts_BuildsBesideThePresentIndex(t *testing.T) {
 	t.Parallel()
+
 	server := newIndexedServer(t)
 	server.create(t, "Midwife")
 	require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
@@ -166,6 +183,7 @@ func TestEngine_FeedRestarts_BuildsBesideThePresentIndex(t *testing.T) {
 // effect without a restart. The line makes "babycatcher" another word for midwife.
 func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
 	t.Parallel()
+
 	server := newIndexedServer(t)
 	server.create(t, "Midwife")
 	require.Empty(t, server.titles(t, "babycatcher"))
@@ -180,8 +198,10 @@ func TestEngine_VocabularyChanges_TakesEffect(t *testing.T) {
 // and that a corrected file takes effect. The keys are the positions in the log lines.
 func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
 	t.Parallel()
+
 	server := newIndexedServer(t)
 	server.create(t, "Midwife")
+
 	for problem, text := range map[string]string{":1: ": "role babycatcher =nobody : babycatcher\n", ":3: ": "\n\nnonsense\n"} {
 		require.NoError(t, os.WriteFile(server.config.Search.Vocabulary, []byte(text), 0o600))
 		require.Eventually(t, func() bool {
@@ -190,6 +210,7 @@ func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
 		}, 30*time.Second, 20*time.Millisecond)
 		require.Equal(t, []string{"Midwife"}, server.titles(t, "midwife"))
 	}
+
 	require.NoError(t, os.WriteFile(server.config.Search.Vocabulary, []byte("role babycatcher =midwife : babycatcher\n"), 0o600))
 	require.Eventually(t,
 		func() bool { return slices.Equal(server.titles(t, "babycatcher"), []string{"Midwife"}) },
@@ -199,6 +220,7 @@ func TestEngine_InvalidVocabulary_PreviousOneStays(t *testing.T) {
 // TestEngine_UsedFolder_RefusedAtTheStart checks that two processes never write the same index.
 func TestEngine_UsedFolder_RefusedAtTheStart(t *testing.T) {
 	t.Parallel()
+
 	s := newIndexedServer(t)
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.Search.URL = s.config.Search.URL })
 	_, err := startApp(t, cfg, role{name: "serve", serves: true})
@@ -210,6 +232,7 @@ func TestEngine_UsedFolder_RefusedAtTheStart(t *testing.T) {
 // match no listing.
 func TestEngine_SearchSavedWithoutIndex_IsResolved(t *testing.T) {
 	t.Parallel()
+
 	server := newIndexedServer(t)
 	saved := jobseeker.Search{ID: newID(), UserID: newID(), Terms: jobseeker.Terms{Query: "midwfie"}, CreatedAt: time.Now()}
 	require.NoError(t, server.storage.Jobseeker.Searches.Replace(t.Context(), saved.UserID, []jobseeker.Search{saved}))

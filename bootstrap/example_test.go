@@ -47,7 +47,9 @@ func openLedger(ctx context.Context, url string, deps adapters.Deps) (adapters.S
 	if err != nil {
 		return s, err
 	}
+
 	s.Billing.Subscriptions = ledger{s.Billing.Subscriptions}
+
 	return s, nil
 }
 
@@ -113,10 +115,13 @@ func ExampleWithModule() {
 // is compiled, and that each example has at most 20 lines.
 func TestREADME_Code_IsTheExample(t *testing.T) {
 	t.Parallel()
+
 	source, err := os.ReadFile("example_test.go")
 	require.NoError(t, err)
+
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
+
 	for name, example := range map[string]string{"module storage": "ExampleWithModuleStorage", "transport": "ExampleWithTransport", "module": "ExampleWithModule"} {
 		_, code, _ := strings.Cut(string(source), "// begin "+name+"\n\n")
 		code, _, _ = strings.Cut(code, "\n// end "+name)

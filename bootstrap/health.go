@@ -41,6 +41,7 @@ func newHealthChecks(
 	if store.hasReplicas() {
 		all["replicas"] = store.checkReplicas
 	}
+
 	return all
 }
 
@@ -53,18 +54,22 @@ func (all healthChecks) run(ctx context.Context, transports []transport) map[str
 		name string
 		err  error
 	}
+
 	asked := maps.Clone(all)
 	for _, t := range transports {
 		if pinger, ok := t.Transport.(adapters.Pinger); ok {
 			asked["transport."+t.name] = pinger.Ping
 		}
 	}
+
 	answers := make(chan answer, len(asked))
+
 	states := map[string]adapters.Health{}
 	for name, ask := range asked {
 		states[name] = healthOf(name, context.DeadlineExceeded)
 		go func() { answers <- answer{name, ask(ctx)} }()
 	}
+
 	for range asked {
 		select {
 		case a := <-answers:
@@ -73,6 +78,7 @@ func (all healthChecks) run(ctx context.Context, transports []transport) map[str
 			return states
 		}
 	}
+
 	return states
 }
 
@@ -83,6 +89,7 @@ func healthOf(name string, err error) adapters.Health {
 	if name == "database" || name == "search" {
 		return adapters.Health{Err: err}
 	}
+
 	return adapters.Health{Err: err, Degraded: err != nil}
 }
 
@@ -112,20 +119,25 @@ func newClockCheck(c clock.Clock) *clockCheck {
 func (c *clockCheck) Ping(context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	passed := time.Since(c.reference)
+
 	drift := c.clock.Now().Sub(c.from) - passed
 	if drift.Abs() <= maxDrift {
 		c.wrongFrom = time.Time{}
 		return nil
 	}
+
 	if c.wrongFrom.IsZero() {
 		c.wrongFrom = time.Now()
 	} else if time.Since(c.wrongFrom) > clockAccepted {
 		c.from = c.clock.Now()
 		c.reference = time.Now()
 		c.wrongFrom = time.Time{}
+
 		return nil
 	}
+
 	return fmt.Errorf("the clock was set by %s", drift.Round(time.Second))
 }
 
@@ -138,6 +150,7 @@ func checkLag(ctx context.Context, store *storage, now time.Time) error {
 	if lag := now.Sub(oldest); err == nil && n > 0 && lag > maxLag {
 		err = fmt.Errorf("%d events wait, the oldest for %s", n, lag.Round(time.Second))
 	}
+
 	return err
 }
 
@@ -146,6 +159,7 @@ func pingOf(adapter any) func(context.Context) error {
 	if p, ok := adapter.(adapters.Pinger); ok {
 		return p.Ping
 	}
+
 	return func(context.Context) error { return nil }
 }
 
@@ -155,6 +169,7 @@ func limiterPing(limiter limit.Limiter) func(context.Context) error {
 		if degraded(limiter) {
 			return context.DeadlineExceeded
 		}
+
 		return pingOf(limiter)(ctx)
 	}
 }

@@ -26,6 +26,7 @@ func (l laggingOutbox) Lag(context.Context) (int, time.Time, error) { return l.e
 // the future, after the clock was set back, does not wait.
 func TestCheckLag_EventsWaitForAMinute_IsDegraded(t *testing.T) {
 	t.Parallel()
+
 	now := time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)
 	for _, c := range []struct {
 		events int
@@ -56,13 +57,16 @@ func TestCheckLag_EventsWaitForAMinute_IsDegraded(t *testing.T) {
 // the start is reported, in both directions, until the clock is correct again.
 func TestClockCheck_ClockIsSet_IsReported(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	check := newClockCheck(clk)
 	require.NoError(t, check.Ping(t.Context()))
+
 	for _, by := range []time.Duration{48 * time.Hour, -96 * time.Hour} {
 		clk.Advance(by)
 		require.Error(t, check.Ping(t.Context()))
 	}
+
 	clk.Advance(48 * time.Hour)
 	require.NoError(t, check.Ping(t.Context()))
 }

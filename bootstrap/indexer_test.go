@@ -30,12 +30,15 @@ type indexedStore struct {
 // newIndexedStore returns a store with an empty index in memory.
 func newIndexedStore(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) *indexedStore {
 	t.Helper()
+
 	clk := kit.NewClock()
 	vocabulary, err := search.Load()
 	require.NoError(t, err)
+
 	index, err := searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: "1"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, index.Close()) })
+
 	x := &indexedStore{
 		Storage: open(t, clk),
 		index:   index,
@@ -44,12 +47,14 @@ func newIndexedStore(t *testing.T, open func(testing.TB, clock.Clock) adapters.S
 		now:     clk.Now(),
 	}
 	x.indexer = listings.NewIndexer(x.Listings.Feed, index, vocabulary, x.Listings.Changes, slog.New(slog.DiscardHandler))
+
 	return x
 }
 
 // create stores an open listing with the title, one second newer than the previous one.
 func (x *indexedStore) create(t *testing.T, title string) listings.Listing {
 	t.Helper()
+
 	x.now = x.now.Add(time.Second)
 	listing := listings.Listing{
 		ID:             stores.NewID(),
@@ -65,6 +70,7 @@ func (x *indexedStore) create(t *testing.T, title string) listings.Listing {
 	require.NoError(t, x.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 		return x.Listings.Listings.Create(ctx, []listings.Listing{listing})
 	}))
+
 	return listing
 }
 
@@ -79,15 +85,18 @@ func (x *indexedStore) save(t *testing.T, l listings.Listing) {
 // find returns the ids of the exact results, the best first.
 func (x *indexedStore) find(t *testing.T, query string) []string {
 	t.Helper()
+
 	u := x.parser.Parse(query)
 	plan := u.Plan(listings.DefaultRadius)
 	r, err := x.index.Find(t.Context(), search.Query{Now: x.now, Must: plan.Must, Slots: plan.Slots, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, r.Hits, r.Total)
+
 	ids := []string{}
 	for _, h := range r.Hits {
 		ids = append(ids, h.ID)
 	}
+
 	return ids
 }
 
@@ -98,6 +107,7 @@ func TestIndexer_Changes_FoundByQueries(t *testing.T) {
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
 		x := newIndexedStore(t, open)
 		require.ErrorIs(t, x.indexer.CatchUp(t.Context()), listings.ErrFeedPosition, "the position of a new index")
+
 		nurse, physio := x.create(t, "Staff Nurse, ICU"), x.create(t, "Band 6 Physiotherapist (MSK)")
 		built := 0
 		require.NoError(t, x.indexer.Build(t.Context(), func(n int) { built = n }))
@@ -122,6 +132,7 @@ func TestIndexer_Changes_FoundByQueries(t *testing.T) {
 		x.save(t, rehab)
 		require.NoError(t, x.indexer.CatchUp(t.Context()))
 		require.Equal(t, []string{physio.ID}, x.find(t, "physiotherapist "))
+
 		_, err := x.Listings.Loader.DeleteByOrganizations(t.Context(), []string{x.org})
 		require.NoError(t, err)
 		require.NoError(t, x.indexer.CatchUp(t.Context()))
@@ -136,9 +147,12 @@ func TestIndexer_Follow_AppliesChangesUntilDone(t *testing.T) {
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
 		x := newIndexedStore(t, open)
 		require.NoError(t, x.indexer.Build(t.Context(), func(int) {}))
+
 		ctx, cancel := context.WithCancel(t.Context())
+
 		done := make(chan error, 1)
 		go func() { done <- x.indexer.Follow(ctx, x.Listings.Outbox.Notifications(ctx), func() {}) }()
+
 		l := x.create(t, "Midwife")
 		require.Eventually(t, func() bool { return len(x.find(t, "midwife ")) == 1 }, 30*time.Second, 5*time.Millisecond, l.ID)
 		cancel()

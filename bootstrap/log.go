@@ -19,6 +19,7 @@ func newLogger(w io.Writer, level string) *slog.Logger {
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		l = slog.LevelInfo
 	}
+
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l, ReplaceAttr: redact}))
 }
 
@@ -31,6 +32,7 @@ func redactSecrets(s string) string {
 		if secret == placeholder {
 			return secret
 		}
+
 		return "[redacted]"
 	})
 }
@@ -43,5 +45,6 @@ func redact(_ []string, a slog.Attr) slog.Attr {
 	case error:
 		a.Value = slog.StringValue(redactSecrets(v.Error()))
 	}
+
 	return a
 }

@@ -34,8 +34,11 @@ import (
 func Main(options ...Option) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) }) // a second Ctrl-C ends the process at once
+
 	err := Run(ctx, os.Args[1:], os.Stdout, os.Stderr, options...)
+
 	stop()
+
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "locum:", oneLine(err))
 		os.Exit(1)
@@ -49,6 +52,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer, options .
 	c.SetArgs(args)
 	c.SetOut(stdout)
 	c.SetErr(stderr)
+
 	return c.ExecuteContext(ctx)
 }
 
@@ -66,10 +70,12 @@ func newGroup(use, short string) *cobra.Command {
 				names = append(names, c.Name())
 			}
 		}
+
 		want := fmt.Sprintf("want one of %s; `%s --help` tells more", strings.Join(names, ", "), cmd.CommandPath())
 		if len(args) > 0 {
 			want = fmt.Sprintf("there is no command %q; ", args[0]) + want
 		}
+
 		return fmt.Errorf("%s: %s", cmd.Name(), want)
 	}}
 }
@@ -133,6 +139,7 @@ func command(s *registry) *cobra.Command {
 			}),
 		},
 	)
+
 	return root
 }
 
@@ -143,6 +150,7 @@ func (o *operator) withConfig(run func(cmd *cobra.Command, args []string, cfg *c
 		if err != nil {
 			return err
 		}
+
 		return run(cmd, args, cfg)
 	}
 }
@@ -158,41 +166,52 @@ func (o *operator) processCommand(r role) func(*cobra.Command, []string) error {
 func (o *operator) runProcess(cmd *cobra.Command, cfg *config.Config, r role) error {
 	log := newLogger(cmd.ErrOrStderr(), cfg.Log.Level)
 	limitMemory(log, memlimit.FromCgroup)
+
 	start, cancel := context.WithTimeout(cmd.Context(), startTimeout)
 	defer cancel()
+
 	a := newApp(start, cfg, o.registry, r, log)
 	if err := a.Start(start); err != nil {
 		stop, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		return errors.Join(err, a.Stop(stop))
 	}
+
 	if r.serves {
 		if a.works {
 			waitIdle(cmd.Context(), a.storage)
 		}
+
 		fmt.Fprintf(cmd.OutOrStdout(), "locum serves %s (listening on %s)\n", cfg.HTTP.PublicURL, a.addr)
+
 		if cfg.Site.Enabled {
 			fmt.Fprintf(cmd.OutOrStdout(), "  find a job:            %[1]s/\n  post a job:            %[1]s/employer\n", cfg.HTTP.PublicURL)
 		}
+
 		fmt.Fprintf(
 			cmd.OutOrStdout(),
 			"  read and try the API:  %[1]s/docs\n  build on it:           %[1]s/developers\n  call it:               curl '%[1]s/api/listings?search=nurse+near+leeds'\n",
 			cfg.HTTP.PublicURL,
 		)
+
 		if folder, ok := strings.CutPrefix(cfg.Mail.URL, "file:"); ok {
 			fmt.Fprintf(cmd.OutOrStdout(), "  read its mail:         %s\n", folder)
 		}
+
 		for _, account := range demoSignIns(cmd.Context(), cfg, a.storage.Storage) {
 			fmt.Fprintf(cmd.OutOrStdout(), "  sign in to the demo:   %s\n", account)
 		}
 	} else {
 		fmt.Fprintln(cmd.OutOrStdout(), "locum works in the background")
 	}
+
 	<-cmd.Context().Done()
 	log.Info("stopping", "drain", cfg.HTTP.Drain.String(), "within", stopTimeout.String())
 	a.drain(cfg.HTTP.Drain)
+
 	stop, cancelStop := context.WithTimeout(context.Background(), stopTimeout+5*time.Second)
 	defer cancelStop()
+
 	return a.Stop(stop)
 }
 
@@ -216,20 +235,24 @@ func (o *operator) loadExisting() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	path, ok := strings.CutPrefix(cfg.Database.URL, "sqlite:")
 	if !ok {
 		return cfg, nil
 	}
+
 	// Opening a missing SQLite file would create it.
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if absolute, err := filepath.Abs(path); err == nil {
 			path = absolute
 		}
+
 		return nil, cfg.Err(
 			"database.url",
 			"there is no database at "+path+"; run this in the folder of `locum serve`, or with its settings",
 		)
 	}
+
 	return cfg, nil
 }
 
@@ -238,6 +261,7 @@ func (o *operator) withStorage(cmd *cobra.Command, run storageCommand) error {
 	if _, err := o.loadExisting(); err != nil {
 		return err
 	}
+
 	return o.withNewStorage(cmd, run)
 }
 
@@ -246,16 +270,21 @@ func (o *operator) withStorage(cmd *cobra.Command, run storageCommand) error {
 // pointers to services or to their dependencies.
 func (o *operator) withServices(cmd *cobra.Command, r role, run func(ctx context.Context) error, targets ...any) (err error) {
 	r.isCommand = true
+
 	cfg, err := o.loadExisting()
 	if err != nil {
 		return err
 	}
+
 	ctx := cmd.Context()
+
 	a := wire(ctx, cfg, o.registry, r, newLogger(cmd.ErrOrStderr(), "error"), fx.Populate(targets...))
 	if err := a.Start(ctx); err != nil {
 		return err
 	}
+
 	defer func() { err = errors.Join(err, a.Stop(context.WithoutCancel(ctx))) }()
+
 	return run(ctx)
 }
 
@@ -268,11 +297,14 @@ func (o *operator) withNewStorage(cmd *cobra.Command, run storageCommand) (err e
 	if err != nil {
 		return err
 	}
+
 	store, err := openStorage(cmd.Context(), cfg, o.registry, newDeps(cfg, newLogger(cmd.ErrOrStderr(), cfg.Log.Level)))
 	if err != nil {
 		return err
 	}
+
 	defer func() { err = errors.Join(err, store.close()) }()
+
 	return run(cmd.Context(), cfg, store)
 }
 
@@ -283,10 +315,12 @@ func (o *operator) showConfig(cmd *cobra.Command, _ []string) error {
 	if cfg == nil {
 		return err
 	}
+
 	t := newTable(cmd.OutOrStdout(), "KEY", "VALUE", "SOURCE")
 	for _, s := range cfg.Settings() {
 		t.add(s.Key, s.Value, s.Source)
 	}
+
 	return errors.Join(err, t.Flush())
 }
 
@@ -316,7 +350,9 @@ func (r *registry) describe(publicURL string) ([]web.API, []fiberhttp.Mount, err
 	if r.err != nil {
 		return nil, nil, r.err
 	}
+
 	tables, added := routeTables(adapters.Services{}, publicURL), r.describeModules()
+
 	return tables, added.mounts(), added.addRoutes(tables)
 }
 
@@ -335,16 +371,20 @@ func (o *operator) openapi() *cobra.Command {
 					if err != nil {
 						return err
 					}
+
 					document, err := web.OpenAPI(tables[i], cfg.HTTP.PublicURL)
 					if err != nil {
 						return err
 					}
+
 					_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", document)
+
 					return err
 				}),
 			},
 		)
 	}
+
 	return group
 }
 
@@ -355,11 +395,14 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, cfg *config.C
 	if err != nil {
 		return err
 	}
+
 	tables, pages, err := r.describe("")
 	if err != nil {
 		return err
 	}
+
 	mounts := slices.Concat(transportMounts(transports), pages)
+
 	t := newTable(out, "METHOD", "PATH", "AUTH", "WHO", "PERMISSION", "LIMIT", "BODY")
 	for _, s := range tables {
 		for _, route := range s.Routes {
@@ -367,20 +410,24 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, cfg *config.C
 			if route.Limit.Max > 0 {
 				limit = fmt.Sprintf("%d/%s", route.Limit.Max, strings.TrimSuffix(strings.TrimSuffix(route.Limit.Per.String(), "0s"), "0m"))
 			}
+
 			if route.TakesBody() {
 				body = fmt.Sprintf("%d KiB", route.BodyLimit()>>10)
 			}
+
 			access, permission := fmt.Sprint(route.Auth), string(route.Permission)
 			if s.Authenticator != nil {
 				access = "key or token"
 				permission = string(route.Scope)
 				limit = "by plan"
 			}
+
 			for _, path := range s.Paths(route) {
 				t.add(route.Method, path, access, route.Audience, dashIfEmpty(permission), limit, body)
 			}
 		}
 	}
+
 	server, err := fiberhttp.New(adapters.Services{}, fiberhttp.Options{
 		Metrics:      prometheus.NewRegistry(),
 		APIs:         tables,
@@ -391,12 +438,15 @@ func (r *registry) printRoutes(ctx context.Context, out io.Writer, cfg *config.C
 	if err != nil {
 		return err
 	}
+
 	for _, r := range server.ServerRoutes() {
 		t.add(r.Method, r.Path, r.Auth, "anyone", "-", "-", "-")
 	}
+
 	for _, m := range mounts {
 		t.add("any", m.Prefix, m.Name, "anyone", "-", "-", fmt.Sprintf("%d KiB", web.DefaultBody>>10))
 	}
+
 	return t.Flush()
 }
 
@@ -405,5 +455,6 @@ func dashIfEmpty(s string) string {
 	if s == "" {
 		return "-"
 	}
+
 	return s
 }

@@ -44,6 +44,7 @@ func registerMetrics(
 				if degraded(limiter) {
 					return 1
 				}
+
 				return 0
 			},
 		),
@@ -91,14 +92,17 @@ func newDiskSpace(cfg *config.Config, databases []*database) diskSpace {
 			out[db.setting] = filepath.Dir(path)
 		}
 	}
+
 	if path, ok := strings.CutPrefix(cfg.Search.URL, "embedded:"); ok && path != "" {
 		out["search.url"] = path
 	}
+
 	for setting, url := range map[string]string{"files.url": cfg.Files.URL, "mail.url": cfg.Mail.URL} {
 		if path, ok := strings.CutPrefix(url, "file:"); ok {
 			out[setting] = path
 		}
 	}
+
 	return out
 }
 
@@ -186,9 +190,11 @@ func (b *backlog) Describe(out chan<- *prometheus.Desc) {
 func (b *backlog) Collect(out chan<- prometheus.Metric) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if now := time.Now(); now.Sub(b.readAt) > backlogTTL {
 		b.readAt, b.metrics = now, b.read()
 	}
+
 	for _, m := range b.metrics {
 		out <- m
 	}
@@ -203,25 +209,32 @@ func (b *backlog) read() []prometheus.Metric {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		out = append(out, prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...))
 	}
+
 	age := func(since time.Time) float64 { return max(0, b.deps.Clock.Now().Sub(since).Seconds()) }
 	if n, oldest, err := b.storage.lag(ctx); err == nil {
 		gauge(outboxUnsent, float64(n))
+
 		lag := 0.0
 		if n > 0 {
 			lag = age(oldest)
 		}
+
 		gauge(outboxLag, lag)
 	}
+
 	waiting, err := b.storage.tasks().Backlog(ctx)
 	if err != nil {
 		return out
 	}
+
 	for _, w := range waiting {
 		gauge(tasksOpen, float64(w.Tasks), string(w.Queue), string(w.State))
+
 		if w.State == task.Waiting {
 			gauge(tasksOldest, age(w.Oldest), string(w.Queue))
 		}
 	}
+
 	return out
 }
 
@@ -230,11 +243,14 @@ func serveMetrics(lc fx.Lifecycle, cfg *config.Config, numbers *prometheus.Regis
 	if cfg.HTTP.MetricsAddr == "" {
 		return
 	}
+
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(numbers, promhttp.HandlerOpts{}))
+
 	// Profiles are served to the same clients as metrics.
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	lc.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
@@ -242,11 +258,13 @@ func serveMetrics(lc fx.Lifecycle, cfg *config.Config, numbers *prometheus.Regis
 			if err != nil {
 				return cfg.Err("http.metrics_addr", err.Error())
 			}
+
 			go func() {
 				if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 					log.Error("metrics server failed", "error", err)
 				}
 			}()
+
 			return nil
 		},
 		OnStop: server.Shutdown,

@@ -20,6 +20,7 @@ func (o *operator) migrate() *cobra.Command {
 		o.migrateDown(),
 		&cobra.Command{Use: "status", Short: "List the migrations", Args: cobra.NoArgs, RunE: o.migrateStatus},
 	)
+
 	return group
 }
 
@@ -30,10 +31,12 @@ func (s *storage) schemas(cfg *config.Config, fn func(prefix string, schema adap
 		if db.Schema == nil {
 			return nil
 		}
+
 		prefix := ""
 		if len(s.databases) > 1 {
 			prefix = db.setting + ": "
 		}
+
 		return fn(prefix, db.Schema)
 	})
 }
@@ -42,17 +45,21 @@ func (s *storage) schemas(cfg *config.Config, fn func(prefix string, schema adap
 func (o *operator) migrateUp(cmd *cobra.Command, _ []string) error {
 	return o.withNewStorage(cmd, func(ctx context.Context, cfg *config.Config, store *storage) error {
 		applied := 0
+
 		err := store.schemas(cfg, func(prefix string, schema adapters.Schema) error {
 			names, err := schema.Up(ctx)
 			for _, name := range names {
 				fmt.Fprintf(cmd.OutOrStdout(), "%sapplied %s\n", prefix, name)
 			}
+
 			applied += len(names)
+
 			return err
 		})
 		if err == nil && applied == 0 {
 			fmt.Fprintln(cmd.OutOrStdout(), "nothing to do")
 		}
+
 		return err
 	})
 }
@@ -68,25 +75,30 @@ func (o *operator) migrateDown() *cobra.Command {
 				if exist, err := store.Identity.Users.Exists(ctx); err == nil && exist && !yes {
 					return errors.New("the database holds data, and the migration may delete some; --yes reverts it")
 				}
+
 				prefix, newest, err := store.newestSchema(ctx, cfg)
 				if err != nil {
 					return err
 				}
+
 				name, err := newest.Down(ctx)
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%sreverted %s\n", prefix, name)
 				}
+
 				return err
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "revert the migration of a database that holds data")
+
 	return cmd
 }
 
 // newestSchema returns the schema with the newest migration.
 func (s *storage) newestSchema(ctx context.Context, cfg *config.Config) (prefix string, newest adapters.Schema, err error) {
 	var last time.Time
+
 	err = s.schemas(cfg, func(p string, schema adapters.Schema) error {
 		steps, err := schema.Status(ctx)
 		for _, step := range steps {
@@ -96,11 +108,13 @@ func (s *storage) newestSchema(ctx context.Context, cfg *config.Config) (prefix 
 				last = step.AppliedAt
 			}
 		}
+
 		return err
 	})
 	if err == nil && newest == nil {
 		err = errors.New("there is no migration to revert")
 	}
+
 	return prefix, newest, err
 }
 
@@ -114,8 +128,10 @@ func (o *operator) migrateStatus(cmd *cobra.Command, _ []string) error {
 				if step.Applied {
 					state = "applied"
 				}
+
 				fmt.Fprintf(cmd.OutOrStdout(), "%s%-8s %s\n", prefix, state, step.Name)
 			}
+
 			return err
 		})
 	})

@@ -41,6 +41,7 @@ func checkDeps(module string, deps any) error {
 	if missing := missingFields(module+".", reflect.ValueOf(deps)); len(missing) > 0 {
 		return fmt.Errorf("missing dependencies: %s", strings.Join(missing, ", "))
 	}
+
 	return nil
 }
 
@@ -53,14 +54,17 @@ func missingFields(prefix string, deps reflect.Value) (missing []string) {
 		if !field.IsExported() || !slices.Contains(kindsOfDeps, v.Kind()) {
 			continue
 		}
+
 		isOptional := field.Name == "Retention" // without it, no row is deleted because of its age
 		if v.IsNil() && !isOptional {
 			missing = append(missing, prefix+field.Name)
 		}
+
 		if isEmbedded := field.Anonymous && v.Kind() == reflect.Pointer; isEmbedded && !v.IsNil() {
 			missing = append(missing, missingFields(prefix+field.Name+".", v.Elem())...)
 		}
 	}
+
 	return missing
 }
 
@@ -80,10 +84,12 @@ func newKeyRing(cfg *config.Config, r role, deps adapters.Deps) (keyRing, error)
 		if filepath.Ext(path) == ".pem" || r.isCommand {
 			continue
 		}
+
 		if err := jwttokens.Generate(path); err != nil {
 			return nil, cfg.Err("auth.keys", err.Error())
 		}
 	}
+
 	ring, err := jwttokens.Open(cfg.Auth.Keys, cfg.HTTP.PublicURL, deps.Clock)
 	switch {
 	case err == nil:
@@ -96,6 +102,7 @@ func newKeyRing(cfg *config.Config, r role, deps adapters.Deps) (keyRing, error)
 			),
 		}, nil
 	}
+
 	return nil, cfg.Err("auth.keys", err.Error())
 }
 
@@ -161,6 +168,7 @@ func newIdentity(
 		HoldNewOrganizations: cfg.Moderation.NewOrganizations == config.HoldNew,
 		PublicURL:            cfg.HTTP.PublicURL,
 	}
+
 	return identity.New(deps), checkDeps("identity", deps)
 }
 

@@ -29,9 +29,11 @@ func userMessage(err error) error {
 	if errors.Is(err, identity.ErrUserNotFound) {
 		return errors.New("there is no account with this e-mail address")
 	}
+
 	if err == nil {
 		return nil
 	}
+
 	return faultMessage(err)
 }
 
@@ -46,6 +48,7 @@ func (o *operator) users() *cobra.Command {
 				if err != nil {
 					return err
 				}
+
 				return showAccount(cmd, a)
 			})
 		},
@@ -61,6 +64,7 @@ func (o *operator) users() *cobra.Command {
 		},
 		{"sign-out", "End an account's sessions", "signed out", (*identity.Service).SignOutAccount},
 	})...)
+
 	return group
 }
 
@@ -81,6 +85,7 @@ func (o *operator) changeAccounts(changes []accountChange) []*cobra.Command {
 					if err == nil {
 						fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", args[0], change.done)
 					}
+
 					return err
 				})
 			},
@@ -100,6 +105,7 @@ func (o *operator) admin() *cobra.Command {
 		},
 		{"revoke", "Undo grant", "is not a moderator any more", (*identity.Service).RevokeModerator},
 	})...)
+
 	return group
 }
 
@@ -109,17 +115,22 @@ func showAccount(cmd *cobra.Command, a identity.AccountStatus) error {
 		if t.IsZero() {
 			return "no"
 		}
+
 		return t.UTC().Format(time.RFC3339)
 	}
+
 	p := identity.Principal{User: a.User, Membership: a.Membership}
+
 	organization := "-"
 	if m := a.Membership; m != nil {
 		organization = fmt.Sprintf("%s (%s), %s", a.Organization.Name, m.OrganizationID, m.Role)
 	}
+
 	secondFactor := when(a.SecondFactor.EnabledAt)
 	if a.SecondFactor.Enabled {
 		secondFactor = fmt.Sprintf("%s, %d recovery codes left", secondFactor, a.SecondFactor.RecoveryCodesLeft)
 	}
+
 	t := newTable(cmd.OutOrStdout(), "id", a.ID)
 	for _, line := range [][2]any{
 		{"email", a.Email},
@@ -135,6 +146,7 @@ func showAccount(cmd *cobra.Command, a identity.AccountStatus) error {
 	} {
 		t.add(line[:]...)
 	}
+
 	return t.Flush()
 }
 
@@ -152,15 +164,18 @@ func (o *operator) listings() *cobra.Command {
 			Use: change.use + " ID", Short: change.short, Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				var service *listings.Service
+
 				return o.withServices(cmd, role{}, func(ctx context.Context) error {
 					listing, err := change.do(service, ctx, args[0])
 					if err != nil {
 						return userMessage(err)
 					}
+
 					public := "not public"
 					if listing.Open {
 						public = "public"
 					}
+
 					fmt.Fprintf(
 						cmd.OutOrStdout(),
 						"%s (%s) is %s: its status is %s and it is %s\n",
@@ -170,11 +185,13 @@ func (o *operator) listings() *cobra.Command {
 						listing.Status,
 						public,
 					)
+
 					return nil
 				}, &service)
 			},
 		})
 	}
+
 	return group
 }
 
@@ -191,39 +208,48 @@ func (o *operator) audit() *cobra.Command {
 			if limit < 1 || limit > 10_000 {
 				return errors.New("--limit: must be a number from 1 to 10000")
 			}
+
 			f := audit.Filter{OrganizationID: organization}
 			if organization != "" && !id.Valid(organization) {
 				return errors.New("--organization: must be the id of an organization")
 			}
+
 			if since != "" {
 				at, err := listings.ParseMoment(since, false)
 				if err != nil {
 					return fmt.Errorf("--since: %w", err)
 				}
+
 				f.From = at
 			}
+
 			return o.onAccounts(cmd, func(ctx context.Context, identitySvc *identity.Service) error {
 				if user != "" {
 					a, err := identitySvc.AccountByEmail(ctx, user)
 					if err != nil {
 						return err
 					}
+
 					f.About = a.ID
 				}
+
 				entries, err := identitySvc.AuditLog.List(ctx, f, page.After("", limit))
 				if err != nil {
 					return err
 				}
+
 				var ids []string
 				for _, e := range entries.Items {
 					if id.Valid(e.Actor) {
 						ids = append(ids, e.Actor)
 					}
 				}
+
 				people, err := identitySvc.People(ctx, ids)
 				if err != nil {
 					return err
 				}
+
 				t := newTable(cmd.OutOrStdout(), "TIME", "ACTION", "ACTOR", "ORGANIZATION", "NETWORK", "OBJECT", "DETAIL")
 				for _, e := range entries.Items {
 					actor := cmp.Or(people[e.Actor].Email, e.Actor)
@@ -237,6 +263,7 @@ func (o *operator) audit() *cobra.Command {
 						dashIfEmpty(e.Detail),
 					)
 				}
+
 				return t.Flush()
 			})
 		},
@@ -246,6 +273,7 @@ func (o *operator) audit() *cobra.Command {
 	command.Flags().StringVar(&since, "since", "", "only entries from this date or date-time on (RFC 3339)")
 	command.Flags().IntVar(&limit, "limit", 100, "how many at most")
 	group.AddCommand(command)
+
 	return group
 }
 
@@ -258,14 +286,17 @@ func (o *operator) developers() *cobra.Command {
 		Args:  cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s *integrations.Service
+
 			return o.withServices(cmd, role{}, func(ctx context.Context) error {
 				a, err := s.SetPlan(ctx, args[0], args[1])
 				if err == nil {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s (%s) is on the plan %s\n", a.Name, a.ID, a.Plan)
 				}
+
 				return err
 			}, &s)
 		},
 	})
+
 	return group
 }

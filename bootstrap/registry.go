@@ -101,6 +101,7 @@ func WithModuleStorage(module, scheme string, open StorageOpener) Option {
 			r.refusef("WithModuleStorage: there is no module %q; want one of %s", module, strings.Join(migrations.Modules(), ", "))
 			return
 		}
+
 		register(r, &openers, module+" storage", scheme, open)
 	}
 }
@@ -150,6 +151,7 @@ func WithTransport(name string, open TransportOpener) Option {
 			r.refusef("the transport has the name %q; want letters, digits and dashes", name)
 			return
 		}
+
 		register(r, &r.transport, "transport", name, open)
 	}
 }
@@ -162,10 +164,12 @@ var transportName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 func Override(options ...Option) Option {
 	return func(r *registry) {
 		before := r.overriding
+
 		r.overriding = true
 		for _, option := range options {
 			option(r)
 		}
+
 		r.overriding = before
 	}
 }
@@ -186,9 +190,11 @@ func register[Opener any](r *registry, openers *map[string]Opener, port, scheme 
 	case exists && !r.overriding:
 		r.refusef("there is a %s adapter for %s: already; bootstrap.Override replaces it", port, scheme)
 	}
+
 	if *openers == nil {
 		*openers = map[string]Opener{}
 	}
+
 	(*openers)[scheme] = open
 }
 
@@ -201,9 +207,11 @@ func newRegistry(options []Option) *registry {
 	for _, module := range migrations.Modules() {
 		r.moduleStorage[module] = map[string]StorageOpener{}
 	}
+
 	for _, option := range append(builtIn(), options...) {
 		option(r)
 	}
+
 	return r
 }
 
@@ -254,6 +262,7 @@ func builtIn() []Option {
 			return asynqtasks.Open(url, deps.Log)
 		}))
 	}
+
 	return options
 }
 
@@ -293,7 +302,9 @@ func openWith[Opener, Port any](
 	if o.registry.err != nil {
 		return port, o.registry.err
 	}
+
 	scheme := schemeOf(url)
+
 	opener, ok := openers[scheme]
 	if !ok {
 		return port, o.config.Err(
@@ -301,6 +312,7 @@ func openWith[Opener, Port any](
 			fmt.Sprintf("no adapter for %q; want one of %s", scheme+":", strings.Join(slices.Sorted(maps.Keys(openers)), ":, ")+":"),
 		)
 	}
+
 	port, err = runUntilDone(ctx, "the adapter was not opened", func() (Port, error) { return run(opener) })
 	switch {
 	case err != nil:
@@ -308,6 +320,7 @@ func openWith[Opener, Port any](
 	case isNil(&port):
 		return port, o.config.Err(key, fmt.Sprintf("the adapter for %q returned nil", scheme+":"))
 	}
+
 	return port, nil
 }
 
@@ -330,11 +343,13 @@ func runUntilDone[T any](ctx context.Context, failure string, run func() (T, err
 		value T
 		err   error
 	}
+
 	done := make(chan result, 1)
 	go func() {
 		value, err := run()
 		done <- result{value, err}
 	}()
+
 	select {
 	case r := <-done:
 		return r.value, r.err
@@ -358,6 +373,7 @@ func openMailer(ctx context.Context, o opening) (mail.Mailer, error) {
 	if err != nil {
 		return nil, o.config.Err("mail.from", "want an address like locum <no-reply@example.org>")
 	}
+
 	return openWith(ctx, o, "mail.url", o.config.Mail.URL, o.registry.mailer, func(open MailerOpener) (mail.Mailer, error) {
 		return open(ctx, o.config.Mail.URL, mail.Address{Name: fromAddress.Name, Email: fromAddress.Address}, o.deps)
 	})

@@ -34,6 +34,7 @@ func openLocalLimiter(context.Context, string, adapters.Deps) (limit.Limiter, er
 // with an error that names the setting and what is missing.
 func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 	t.Parallel()
+
 	for name, c := range map[string]struct {
 		change  func(cfg *config.Config)
 		options []Option
@@ -61,6 +62,7 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 				} {
 					database.Close = nil
 				}
+
 				return s, err
 			})},
 			want: `database.url (from default): the storage adapter for "opensqlite:" does not provide identity.Close, listings.Close, hiring.Close, jobseeker.Close, billing.Close, integrations.Close`,
@@ -119,6 +121,7 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			_, err := startApp(t, testConfig(t, c.change), role{name: "serve", serves: true}, c.options...)
 			require.ErrorContains(t, err, c.want)
 		})
@@ -129,6 +132,7 @@ func TestOpen_FaultyAdapter_ErrorNamesTheSetting(t *testing.T) {
 // the Deps that each opener receives.
 func TestOverride_BuiltInScheme_IsReplaced(t *testing.T) {
 	t.Parallel()
+
 	opened := false
 	_, err := startApp(
 		t,
@@ -136,10 +140,12 @@ func TestOverride_BuiltInScheme_IsReplaced(t *testing.T) {
 		role{name: "serve", serves: true},
 		Override(WithLimiter("memory", func(ctx context.Context, url string, deps adapters.Deps) (limit.Limiter, error) {
 			opened = true
+
 			require.Equal(t, "memory:", url)
 			require.NotNil(t, deps.Tracer)
 			deps.Metrics.Gauge("acme_limits", "Limits.", func() float64 { return 1 })
 			require.Equal(t, "http://localhost:8080", deps.PublicURL)
+
 			return openLocalLimiter(ctx, url, deps)
 		})),
 	)
@@ -151,20 +157,26 @@ func TestOverride_BuiltInScheme_IsReplaced(t *testing.T) {
 // the end of the process when an operator interrupts the start.
 func TestOpen_OpenerIgnoresItsContext_StartEnds(t *testing.T) {
 	t.Parallel()
+
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.Limiter.URL = "stuck:" })
 	released := make(chan struct{})
 	t.Cleanup(func() { close(released) })
+
 	ctx, cancel := context.WithCancel(t.Context())
+
 	begun := make(chan struct{})
 	go func() { <-begun; cancel() }()
+
 	app := newApp(ctx, cfg, newRegistry([]Option{WithLimiter("stuck", func(context.Context, string, adapters.Deps) (limit.Limiter, error) {
 		close(begun)
 		<-released
 		return nil, nil
 	})}), role{name: "serve", serves: true}, newDeps(cfg, newLogger(t.Output(), "error")).Log)
 	require.ErrorContains(t, app.Start(ctx), "limiter.url (from default): the adapter was not opened: context canceled")
+
 	stop, cancelStop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancelStop()
+
 	require.NoError(t, app.Stop(stop))
 }
 
@@ -184,6 +196,7 @@ func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
 			s.Jobseeker.Activities = nil
 			s.Integrations.Usage = nil
 			storage = s
+
 			return s, err
 		}),
 	)
@@ -191,15 +204,18 @@ func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
 	require.Empty(t, adapters.Missing(storage))
 	require.Nil(t, storage.Hiring.Exports)
 	storage.SetDefaults()
+
 	ctx := t.Context()
 	views, err := storage.Listings.Views.Get(ctx, "organization", []string{"listing"})
 	require.NoError(t, err)
 	require.Zero(t, views["listing"])
 	require.NoError(t, storage.Listings.Views.Add(ctx, make([]listings.Visit, 1)))
 	require.ErrorContains(t, storage.Hiring.Exports.Create(ctx, hiring.Export{}, 1), "This server does not store exports")
+
 	activities, err := storage.Jobseeker.Activities.List(ctx, "user", page.Request{})
 	require.NoError(t, err)
 	require.Empty(t, activities.Items)
+
 	days, err := storage.Integrations.Usage.List(ctx, "app", "2026-01-01", "2026-01-02")
 	require.NoError(t, err)
 	require.Empty(t, days)
@@ -209,6 +225,7 @@ func TestStorage_WithoutOptionalPorts_Serves(t *testing.T) {
 // task queue become tasks in that of identity.
 func TestModuleStorage_WithoutTasks_EventsAreRelayed(t *testing.T) {
 	t.Parallel()
+
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.Database.BillingURL = "ledger:" })
 	app, err := startApp(
 		t,
@@ -221,6 +238,7 @@ func TestModuleStorage_WithoutTasks_EventsAreRelayed(t *testing.T) {
 		}),
 	)
 	require.NoError(t, err)
+
 	changed := event.SubscriptionChanged{OwnerKind: "user", OwnerID: newID(), Change: event.SubscriptionStarted}
 	require.NoError(t, app.storage.Billing.Tx.Do(t.Context(), func(ctx context.Context) error {
 		return app.storage.Billing.Events.Record(ctx, changed)
@@ -245,6 +263,7 @@ func (q otherQueue) Embedded() bool { return q.embedded }
 // worker.
 func TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded(t *testing.T) {
 	t.Parallel()
+
 	for _, c := range []struct {
 		name     string
 		embedded bool
@@ -257,16 +276,20 @@ func TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+
 			settings := testConfig(t, func(s *config.Config) { s.Queue.URL = "inproc:" })
 			migrate(t, settings)
+
 			app, err := startApp(t, settings, c.role, WithQueue("inproc", func(context.Context, string, adapters.Deps) (task.Queue, error) {
 				return otherQueue{localtasks.New(), c.embedded}, nil
 			}))
 			require.NoError(t, err)
 			require.Equal(t, c.works, app.works)
+
 			if !c.works {
 				return
 			}
+
 			require.NoError(t, app.storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
 				return app.storage.Identity.Events.Record(
 					ctx,
@@ -285,6 +308,7 @@ func TestServe_QueueOfAnotherScheme_IsConsumedIfEmbedded(t *testing.T) {
 // a task of an embedded queue, does not start.
 func TestWorker_EmbeddedQueueOfAnotherScheme_IsRefused(t *testing.T) {
 	t.Parallel()
+
 	_, err := startApp(t, testConfig(t, func(s *config.Config) { s.Queue.URL = "inproc:" }), role{name: "worker"},
 		WithQueue("inproc", func(context.Context, string, adapters.Deps) (task.Queue, error) { return localtasks.New(), nil }))
 	require.ErrorContains(t, err, "queue.url (from default): `locum serve` executes the tasks of this embedded queue")

@@ -28,10 +28,13 @@ func (o *operator) search() *cobra.Command {
 					if err := store.check(ctx, cfg); err != nil {
 						return err
 					}
+
 					if err := store.Listings.Feed.Reset(ctx); err != nil {
 						return faultMessage(err)
 					}
+
 					fmt.Fprintln(cmd.OutOrStdout(), "Running servers build a new search index now, others when they start.")
+
 					return nil
 				})
 			},
@@ -46,6 +49,7 @@ func (o *operator) search() *cobra.Command {
 				if err != nil {
 					return cfg.Err("search.vocabulary", err.Error())
 				}
+
 				return explain(cmd, v, strings.Join(args, " "))
 			}),
 		},
@@ -62,9 +66,11 @@ func (o *operator) search() *cobra.Command {
 						len(v.Forms()),
 					)
 				}
+
 				return err
 			},
 		})
+
 	return group
 }
 
@@ -78,20 +84,25 @@ func (emptyLexicon) Words(string) iter.Seq2[string, int] { return func(func(stri
 // explain prints how a query is interpreted.
 func explain(cmd *cobra.Command, v *search.Vocabulary, query string) error {
 	p := search.Parser{Vocabulary: v, Places: gazetteer.New(), Words: search.NewSpelling(v, emptyLexicon{})}
+
 	u := p.Parse(query)
 	if u.Empty {
 		return errors.New("the query has no words")
 	}
+
 	out := newTable(cmd.OutOrStdout(), "SLOT", "VALUE", "TEXT")
 	for _, t := range u.Terms {
 		slot := t.Slot
 		if t.Excluded {
 			slot = "not " + slot
 		}
+
 		out.add(slot, strings.Join(t.Values(), " or "), query[t.Start:t.End])
 	}
+
 	for _, c := range u.Corrections {
 		out.add("correction", c.To, c.From)
 	}
+
 	return out.Flush()
 }

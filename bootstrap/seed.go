@@ -37,14 +37,17 @@ func seed(
 	if err != nil {
 		return nil, err
 	}
+
 	seeder := newSeeder(time.Now().UTC().Truncate(24*time.Hour), n)
 	if err := storage.Listings.Loader.Load(ctx, seeder.listings(n), done); err != nil {
 		return nil, err
 	}
+
 	return accounts, storage.Identity.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := seeder.createPeople(ctx, storage, n, hashes); err != nil {
 			return err
 		}
+
 		return seeder.createApplications(ctx, hiringSvc, clock)
 	})
 }
@@ -53,14 +56,17 @@ func seed(
 // passwords by e-mail address.
 func newDemoPasswords(ctx context.Context) (accounts []demoAccount, hashes map[string]string, err error) {
 	accounts, hashes = slices.Clone(demoAccounts), map[string]string{}
+
 	hasher := argonhash.New()
 	for i := range accounts {
 		a := &accounts[i]
+
 		a.Password = auth.NewSecret("Demo1-", 12)
 		if hashes[a.Email], err = hasher.Hash(ctx, a.Password); err != nil {
 			return nil, nil, err
 		}
 	}
+
 	return accounts, hashes, nil
 }
 
@@ -104,10 +110,12 @@ func newSeeder(now time.Time, n int) *seeder {
 		places: map[town]*listings.Place{},
 	}
 	homes := map[string]int{}
+
 	employers := min(max(n/listingsPerEmployer, len(seeder.Employers)), maxEmployers)
 	for i := range employers {
 		seeder.addEmployer(i, homes)
 	}
+
 	gaz := gazetteer.New()
 	for _, m := range seeder.Markets {
 		for _, t := range m.Towns {
@@ -117,6 +125,7 @@ func newSeeder(now time.Time, n int) *seeder {
 			}
 		}
 	}
+
 	return seeder
 }
 
@@ -126,18 +135,24 @@ func (sd *seeder) addEmployer(i int, homes map[string]int) {
 	template := sd.Employers[i%len(sd.Employers)]
 	founded := sd.now.AddDate(-1, 0, 0)
 	m := sd.Markets[template.Country]
+
 	o := employer{market: m, setting: template.Setting}
 	for k := range 1 + sd.rng.IntN(4) {
 		o.towns = append(o.towns, m.Towns[(homes[m.code]+k)%len(m.Towns)])
 	}
+
 	homes[m.code]++
+
 	if strings.Contains(template.Name, "{town}") {
 		o.towns = o.towns[:1]
 	}
+
 	if i == 0 {
 		o.towns = []town{m.townNamed("Leeds"), m.townNamed("Bradford"), m.townNamed("Wakefield")}
 	}
+
 	home := o.towns[0].Name
+
 	// Each round through the names begins 7 names later, so that templates get other names.
 	round := i / len(sd.Names)
 	name := sd.Names[(i+7*round)%len(sd.Names)]
@@ -155,6 +170,7 @@ func (sd *seeder) addEmployer(i int, homes map[string]int) {
 	)
 	o.Description = fmt.Sprintf("%s cares for the people of %s and the towns around it.", o.Name, home)
 	o.Website = "https://" + slugify(o.Name) + ".example"
+
 	sd.orgs = append(sd.orgs, o)
 	for range template.Weight {
 		sd.orgDraw = append(sd.orgDraw, i)
@@ -171,6 +187,7 @@ func (m *market) formatAddress(t town) string {
 	if m.code == "US" {
 		return t.Name + ", " + t.Code
 	}
+
 	return t.Name + " " + t.Code
 }
 
@@ -180,8 +197,10 @@ func demoID(at time.Time, kind string, n int) string {
 	var id uuid.UUID
 	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16) // 48 bits of milliseconds
 	copy(id[6:], h[:])
+
 	id[6] = id[6]&0x0f | 0x70 // version 7 (RFC 9562)
 	id[8] = id[8]&0x3f | 0x80 // variant of the RFC
+
 	return id.String()
 }
 
@@ -190,12 +209,14 @@ func (sd *seeder) pick(items []string) string { return items[sd.rng.IntN(len(ite
 // pickSome returns some of the items, in their order.
 func (sd *seeder) pickSome(items []string, minCount, maxCount int) []string {
 	n := min(minCount+sd.rng.IntN(maxCount-minCount+1), len(items))
+
 	var out []string
 	for i, s := range items {
 		if remaining := len(items) - i; sd.rng.IntN(remaining) < n-len(out) {
 			out = append(out, s)
 		}
 	}
+
 	return out
 }
 
@@ -206,6 +227,7 @@ func (sd *seeder) uniqueOrgName(name, town string) string {
 			return name + suffix
 		}
 	}
+
 	return name + " Partnership"
 }
 
@@ -224,14 +246,17 @@ func postingPeriod(n int) time.Duration {
 func (sd *seeder) listings(n int) iter.Seq[listings.Listing] {
 	return func(yield func(listings.Listing) bool) {
 		step := postingPeriod(n) / time.Duration(n)
+
 		at := sd.now.Add(-postingPeriod(n))
 		for i := range n {
 			org, p := sd.pickVacancy(i)
 			l := sd.newListing(i, at.Truncate(time.Microsecond), org, p)
 			sd.remember(l)
+
 			if !yield(l) {
 				return
 			}
+
 			at = at.Add(step)
 		}
 	}
@@ -255,17 +280,21 @@ func (sd *seeder) newListing(i int, postedAt time.Time, org *employer, p *post) 
 	}
 	listing.Location = org.site + ", " + org.formatAddress(t)
 	listing.Remote = p.IsRemote
+
 	field := f.Label
 	if p.Specialties != "" {
 		listing.Specialty = sd.pick(org.Specialties[p.Specialties])
 		listing.Department = listing.Specialty
 		field = listing.Specialty
 	}
+
 	s := org.Shifts[p.Shifts][sd.rng.IntN(len(org.Shifts[p.Shifts]))]
 	sd.setContract(&listing, org, p, f)
+
 	if s.Label == "Part Time" && listing.EmploymentType == "full-time" {
 		listing.EmploymentType = "part-time"
 	}
+
 	title := sd.pick(p.Titles)
 	listing.Title = sd.composeTitle(strings.ReplaceAll(title, "{specialty}", listing.Specialty), &listing, org, p, s)
 	listing.Salary = sd.choosePay(org.market, p, listing.ContractType)
@@ -276,17 +305,22 @@ func (sd *seeder) newListing(i int, postedAt time.Time, org *employer, p *post) 
 		"{a role}", withArticle(strings.TrimSuffix(title, " in {specialty}")),
 		"{state}", region(listing.Place),
 	)
+
 	register := fill.Replace(f.Registers[org.code])
 	for _, r := range sd.pickSome(f.Requirements, 2, 3) {
 		listing.Requirements = append(listing.Requirements, fill.Replace(r))
 	}
+
 	listing.Requirements = append(listing.Requirements, strings.ToUpper(register[:1])+register[1:])
+
 	listing.Benefits = sd.pickSome(org.Benefits, 3, 5)
 	for k, q := range sd.pickSome(sd.Questions, 0, 3) {
 		listing.Questions = append(listing.Questions, listings.Question{ID: demoID(postedAt, "question", i*10+k), Text: q, Required: k == 0})
 	}
+
 	listing.Description = fill.Replace(sd.composeDescription(org, p, f, s))
 	sd.setState(&listing)
+
 	return listing
 }
 
@@ -302,6 +336,7 @@ func (sd *seeder) setState(l *listings.Listing) {
 		l.Open = false
 		l.PostedAt = nil
 	}
+
 	if sd.rng.IntN(10) < 6 {
 		deadline := sd.now.AddDate(0, 0, 3+sd.rng.IntN(60)).Add(24*time.Hour - time.Second)
 		l.Deadline = &deadline
@@ -315,14 +350,18 @@ func (sd *seeder) pickVacancy(i int) (*employer, *post) {
 		org := &sd.orgs[sd.orgDraw[sd.rng.IntN(len(sd.orgDraw))]]
 		return org, org.posts[org.setting]
 	}
+
 	for tries := 0; i < len(sd.Occupations) && tries < 1000; tries++ {
 		org, posts := choose()
+
 		k := slices.IndexFunc(posts, func(p *post) bool { return p.occupation == sd.Occupations[i] })
 		if k >= 0 {
 			return org, posts[k]
 		}
 	}
+
 	org, posts := choose()
+
 	return org, posts[sd.rng.IntN(len(posts))]
 }
 
@@ -332,10 +371,12 @@ func (sd *seeder) setContract(l *listings.Listing, org *employer, p *post, f *fa
 	if p.IsFixedTerm && l.ContractType == "permanent" || f.Cover == "permanent" && l.ContractType == "temporary" {
 		l.ContractType = "contract"
 	}
+
 	l.EmploymentType = sd.pick([]string{"full-time", "full-time", "full-time", "part-time", "flexible"})
 	if l.ContractType != "temporary" {
 		return
 	}
+
 	switch {
 	case org.code == "US":
 		l.EmploymentType = "per-diem"
@@ -350,12 +391,15 @@ func (sd *seeder) composeTitle(t string, listing *listings.Listing, org *employe
 	if org.code == "US" {
 		separator = ", "
 	}
+
 	if listing.Specialty != "" && !strings.Contains(t, listing.Specialty) && sd.rng.IntN(4) > 0 {
 		t += separator + listing.Specialty
 	}
+
 	if strings.HasPrefix(p.Grade, "Band") && sd.rng.IntN(2) == 0 {
 		t += ", " + p.Grade
 	}
+
 	switch {
 	case listing.EmploymentType == "bank":
 		t = "Bank " + t
@@ -366,9 +410,11 @@ func (sd *seeder) composeTitle(t string, listing *listings.Listing, org *employe
 	case org.code == "US" && listing.ContractType == "contract" && p.Family == "nurse":
 		t = "Travel " + t
 	}
+
 	if sd.rng.IntN(6) == 0 {
 		t += " (" + s.Label + ")"
 	}
+
 	return t
 }
 
@@ -387,19 +433,24 @@ const doctorsPay = 150_000
 func (sd *seeder) choosePay(m *market, p *post, contract string) *listings.Salary {
 	s := listings.Salary{Currency: m.Currency, Period: "year"}
 	isHourly := contract == "temporary"
+
 	hours := float64(hoursInEurope)
 	if m.code == "US" {
 		hours = hoursInAmerica
 		isHourly = isHourly || p.High < doctorsPay && (contract == "contract" || sd.rng.IntN(2) == 0)
 	}
+
 	toMinor := func(yearly float64) *int64 { return new(int64(yearly) * 100) }
 	if isHourly {
 		s.Period = "hour"
+
 		// In steps of 5 cents: 20 in a unit of the currency, and 2 because pay by the hour is a
 		// tenth higher.
 		toMinor = func(yearly float64) *int64 { return new(int64(yearly/hours*22) * 5) }
 	}
+
 	s.Min, s.Max = toMinor(p.Low), toMinor(p.High)
+
 	return &s
 }
 
@@ -407,17 +458,22 @@ func (sd *seeder) choosePay(m *market, p *post, contract string) *listings.Salar
 func (sd *seeder) composeDescription(org *employer, p *post, f *family, s shift) string {
 	var b strings.Builder
 	b.WriteString(sd.pick(org.Openings) + "\n\nWhat you will do:\n")
+
 	for _, d := range sd.pickSome(f.Duties, 3, 4) {
 		b.WriteString("- " + d + ".\n")
 	}
+
 	b.WriteString("\n" + s.Sentence)
+
 	switch {
 	case strings.HasPrefix(p.Grade, "Band"):
 		b.WriteString(" This is an Agenda for Change " + p.Grade + " post.")
 	case p.Grade != "":
 		b.WriteString(" The post is paid on the " + p.Grade + " scale.")
 	}
+
 	b.WriteString(" You will need " + f.Registers[org.code] + ".\n\n" + org.boilerplate + " " + sd.pick(org.Closings))
+
 	return b.String()
 }
 
@@ -426,6 +482,7 @@ func withArticle(title string) string {
 	if strings.ContainsRune("AEIO", rune(title[0])) {
 		return "an " + title
 	}
+
 	return "a " + title
 }
 
@@ -434,5 +491,6 @@ func region(p *listings.Place) string {
 	if p == nil {
 		return ""
 	}
+
 	return p.Region
 }

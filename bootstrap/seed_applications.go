@@ -117,6 +117,7 @@ func (p *pastClock) newID() string {
 func (sd *seeder) createApplications(ctx context.Context, hiringSvc *hiring.Service, clock *pastClock) error {
 	clock.idCount = 0
 	membership := identity.Membership{Role: identity.Recruiter, Permissions: identity.Recruiter.Defaults()}
+
 	recruiter := auth.Actor{
 		UserID:         sd.recruiter,
 		Role:           auth.EmployerTeam,
@@ -127,35 +128,44 @@ func (sd *seeder) createApplications(ctx context.Context, hiringSvc *hiring.Serv
 		if a.listing >= len(sd.open) {
 			continue
 		}
+
 		clock.now = sd.now.AddDate(0, 0, -a.daysAgo).Add(time.Duration(9+i) * time.Hour)
+
 		applicationID, err := sd.apply(ctx, hiringSvc, a)
 		if err != nil {
 			return fmt.Errorf("application %d: %w", i, err)
 		}
+
 		for _, status := range a.statuses {
 			clock.now = clock.now.Add(26 * time.Hour) // the next day, at another time of the day
+
 			if err := hiringSvc.Decide(ctx, recruiter, hiring.Decision{ID: applicationID, Status: string(status)}); err != nil {
 				return fmt.Errorf("application %d: %w", i, err)
 			}
 		}
+
 		if i == interviewIndex {
 			if _, err := hiringSvc.Schedule(ctx, recruiter, applicationID, sd.newInterview()); err != nil {
 				return fmt.Errorf("interview: %w", err)
 			}
 		}
 	}
+
 	return nil
 }
 
 // apply creates the application and returns its id.
 func (sd *seeder) apply(ctx context.Context, hiringSvc *hiring.Service, a demoApplication) (string, error) {
 	listing := sd.open[a.listing]
+
 	in := hiring.ApplyInput{ListingID: listing.ID, CoverLetter: a.coverLetter}
 	for _, q := range listing.Questions {
 		in.Answers = append(in.Answers, hiring.Answer{QuestionID: q.ID, Answer: sd.Answers[q.Text]})
 	}
+
 	seeker := auth.Actor{UserID: sd.seekers[a.seeker], Role: auth.Jobseeker, Seeker: true}
 	application, err := hiringSvc.Apply(ctx, seeker, in)
+
 	return application.ID, err
 }
 
@@ -171,6 +181,7 @@ func (sd *seeder) remember(l listings.Listing) {
 	if l.OrganizationID != sd.orgs[0].ID || !l.Open || l.PostedAt.After(sd.now.Add(-minListingAge)) {
 		return
 	}
+
 	sd.open = append(sd.open, l)
 	if len(sd.open) > maxOpen {
 		sd.open = sd.open[1:]

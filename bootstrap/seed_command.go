@@ -62,15 +62,18 @@ func (o *operator) seed() *cobra.Command {
 			if n < 1 || n > maxSeed {
 				return fmt.Errorf("--listings wants a number from 1 to %d", maxSeed)
 			}
+
 			prepare := func(ctx context.Context, cfg *config.Config, store *storage) error {
 				return prepareSchemas(ctx, cfg, store, newLogger(cmd.ErrOrStderr(), cfg.Log.Level))
 			}
 			if err := o.withNewStorage(cmd, prepare); err != nil {
 				return err
 			}
+
 			if remove {
 				return o.removeDemo(cmd)
 			}
+
 			return o.addDemo(cmd, n, optional, public)
 		},
 	}
@@ -78,6 +81,7 @@ func (o *operator) seed() *cobra.Command {
 	cmd.Flags().BoolVar(&remove, "remove", false, "remove the demo data")
 	cmd.Flags().BoolVar(&optional, "optional", false, "succeed without demo data where it is refused")
 	cmd.Flags().BoolVar(&public, "public", false, "allow demo data where http.public_url is not on this machine")
+
 	return cmd
 }
 
@@ -87,14 +91,17 @@ func (o *operator) addDemo(cmd *cobra.Command, n int, optional, public bool) err
 	var storage adapters.Storage
 	var hiringSvc *hiring.Service
 	clock := &pastClock{}
+
 	return o.withServices(cmd, role{clock: clock, newID: clock.newID}, func(ctx context.Context) error {
 		if err := checkDemoAllowed(ctx, cfg, storage, public); err != nil {
 			if optional {
 				fmt.Fprintf(cmd.OutOrStdout(), "no demo data is added: %s\n", oneLine(err))
 				return nil
 			}
+
 			return err
 		}
+
 		return showProgress(cmd, n, func(done func(int)) ([]demoAccount, error) {
 			return seed(ctx, storage, hiringSvc, clock, n, done)
 		})
@@ -106,13 +113,16 @@ func checkDemoAllowed(ctx context.Context, cfg *config.Config, s adapters.Storag
 	if !public && !isLoopbackURL(cfg.HTTP.PublicURL) {
 		return cfg.Err("http.public_url", "demo data is for this machine; --public adds it all the same")
 	}
+
 	hasUsers, err := s.Identity.Users.Exists(ctx)
 	if err != nil {
 		return err
 	}
+
 	if hasUsers {
 		return errHasUsers
 	}
+
 	return nil
 }
 
@@ -122,7 +132,9 @@ func isLoopbackURL(address string) bool {
 	if err != nil {
 		return false
 	}
+
 	a, err := netip.ParseAddr(u.Hostname())
+
 	return u.Hostname() == "localhost" || err == nil && a.IsLoopback()
 }
 
@@ -130,29 +142,38 @@ func isLoopbackURL(address string) bool {
 // to a file.
 func showProgress(cmd *cobra.Command, n int, seed func(isDone func(int)) ([]demoAccount, error)) error {
 	out, progress := cmd.OutOrStdout(), cmd.ErrOrStderr()
+
 	visible := false
 	if f, ok := progress.(*os.File); ok {
 		visible = term.IsTerminal(int(f.Fd()))
 	}
+
 	bar := progressbar.NewOptions(n, progressbar.OptionSetWriter(progress), progressbar.OptionSetVisibility(visible),
 		progressbar.OptionSetDescription("listings"), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 	began := time.Now()
+
 	// An error of the bar is one of the terminal, and no reason to stop.
 	accounts, err := seed(func(n int) { _ = bar.Add(n) })
 	if err != nil {
 		return err
 	}
+
 	_ = bar.Finish()
+
 	var list strings.Builder
 	for _, a := range accounts {
 		fmt.Fprintf(&list, "%-26s %s   (%s)\n", a.Email, a.Password, a.Description)
 	}
+
 	fmt.Fprintf(out, "seeded %d listings in %s\n%s", n, time.Since(began).Round(10*time.Millisecond), list.String())
+
 	if err := writeDemoFile(list.String()); err != nil {
 		return fmt.Errorf("failed to keep the passwords: %w", err)
 	}
+
 	fmt.Fprintf(out, "these passwords are kept in %s\n", demoFile)
+
 	return nil
 }
 
@@ -161,6 +182,7 @@ func writeDemoFile(text string) error {
 	if err := os.MkdirAll(filepath.Dir(demoFile), 0o700); err != nil {
 		return err
 	}
+
 	return os.WriteFile(demoFile, []byte(text), 0o600)
 }
 
@@ -170,13 +192,16 @@ func demoSignIns(ctx context.Context, cfg *config.Config, s adapters.Storage) []
 	if strings.HasPrefix(cfg.HTTP.PublicURL, "https:") {
 		return nil
 	}
+
 	if _, err := s.Identity.Users.GetByEmail(ctx, demoAccounts[0].Email); err != nil {
 		return nil
 	}
+
 	list, err := os.ReadFile(demoFile)
 	if err != nil {
 		return nil
 	}
+
 	return strings.Split(strings.TrimSpace(string(list)), "\n")
 }
 
@@ -192,15 +217,18 @@ const maxDemoAccounts = 2_000
 func (o *operator) removeDemo(cmd *cobra.Command) error {
 	var storage adapters.Storage
 	var people *identity.Service
+
 	return o.withServices(cmd, role{}, func(ctx context.Context) error {
 		userIDs, organizationIDs, err := findDemo(ctx, storage)
 		if err != nil {
 			return err
 		}
+
 		n, err := storage.Listings.Loader.DeleteByOrganizations(ctx, organizationIDs)
 		if err != nil {
 			return err
 		}
+
 		// The accounts come last: without them the listings would not be found.
 		for _, userID := range userIDs {
 			actor := auth.Actor{UserID: userID, Seeker: true, ConfirmedAt: people.Clock.Now()}
@@ -208,10 +236,13 @@ func (o *operator) removeDemo(cmd *cobra.Command) error {
 				return err
 			}
 		}
+
 		fmt.Fprintf(cmd.OutOrStdout(), "removed %d demo accounts and %d listings\n", len(userIDs), n)
+
 		if err := os.Remove(demoFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+
 		return nil
 	}, &storage, &people)
 }
@@ -225,18 +256,23 @@ func findDemo(ctx context.Context, s adapters.Storage) (userIDs, organizationIDs
 			if errors.Is(err, identity.ErrUserNotFound) {
 				continue
 			}
+
 			if err != nil {
 				return nil, nil, err
 			}
+
 			m, err := s.Identity.Members.GetByUser(ctx, user.ID)
 			if err != nil {
 				return nil, nil, err
 			}
+
 			if m != nil {
 				organizations[m.OrganizationID] = true
 			}
+
 			userIDs = append(userIDs, user.ID)
 		}
 	}
+
 	return userIDs, slices.Sorted(maps.Keys(organizations)), nil
 }

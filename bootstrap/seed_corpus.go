@@ -98,24 +98,30 @@ type post struct {
 func loadCorpus() *corpus {
 	c := &corpus{}
 	decode(corpusFile, c)
+
 	american := strings.NewReplacer(c.American...).Replace(corpusFile)
 	for code, m := range c.Markets {
 		m.code, m.posts = code, map[string][]*post{}
+
 		file := corpusFile
 		if code == "US" {
 			file = american
 		}
+
 		var shared struct{ Texts texts }
 		decode(file, &shared)
+
 		m.texts = shared.Texts
 		maps.Copy(m.Specialties, m.LocalSpecialties)
 	}
+
 	for _, o := range c.Occupations {
 		for _, p := range o.Posts {
 			p.occupation = o
 			if pay, ok := c.Bands[p.Grade]; ok {
 				p.Low, p.High = pay[0], pay[1]
 			}
+
 			m := c.Markets[p.Country]
 			for _, setting := range o.Settings {
 				for range o.Weight {
@@ -124,6 +130,7 @@ func loadCorpus() *corpus {
 			}
 		}
 	}
+
 	return c
 }
 

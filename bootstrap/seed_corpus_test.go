@@ -23,9 +23,12 @@ var britishWords = regexp.MustCompile(
 // pay that fit, and no British words in the United States.
 func TestDemoListings_FollowTheRules(t *testing.T) {
 	t.Parallel()
+
 	vocabulary, err := search.Load()
 	require.NoError(t, err)
+
 	g := gazetteer.New()
+
 	seeder := newSeeder(time.Now().UTC(), 5_000)
 	for i := range 5_000 {
 		o, post := seeder.pickVacancy(i)
@@ -57,10 +60,12 @@ func TestDemoListings_FollowTheRules(t *testing.T) {
 		require.Contains(t, listing.Location, place.Name[strings.LastIndex(place.Name, ", ")+1:])
 
 		checkContract(t, listing, o, post)
+
 		if listing.Remote {
 			require.True(t, post.IsRemote, text)
 			require.NotRegexp(t, `(?i)\bwards?\b|inpatient`, text)
 		}
+
 		if o.code == "US" {
 			require.NotRegexp(t, britishWords, text+strings.Join(listing.Requirements, " ")+strings.Join(listing.Benefits, " "))
 		}
@@ -71,23 +76,28 @@ func TestDemoListings_FollowTheRules(t *testing.T) {
 // paid by the hour, and amounts are in minor units such as cents.
 func checkContract(t *testing.T, listing listings.Listing, o *employer, p *post) {
 	t.Helper()
+
 	isCover := listing.ContractType == "temporary"
 	require.Equal(t, isCover, regexp.MustCompile(`(?i)\bbank\b|\blocum\b`).MatchString(listing.Title) || listing.EmploymentType == "per-diem", listing.Title)
 	require.False(t, p.IsFixedTerm && listing.ContractType == "permanent", listing.Title)
 	require.Equal(t, o.Currency, listing.Salary.Currency)
+
 	switch {
 	case isCover:
 		require.Equal(t, "hour", listing.Salary.Period, listing.Title)
 	case o.code != "US":
 		require.Equal(t, "year", listing.Salary.Period, listing.Title)
 	}
+
 	if listing.Salary.Period == "hour" {
 		require.True(t, *listing.Salary.Min >= 1_000 && *listing.Salary.Max <= 30_000,
 			"%s: %d to %d cents an hour", listing.Title, *listing.Salary.Min, *listing.Salary.Max)
 	}
+
 	if strings.HasPrefix(p.Grade, "Band") {
 		require.Contains(t, listing.Description, p.Grade)
 	}
+
 	require.Contains(t, listing.Description, "You will work", listing.Title)
 	require.Contains(t, listing.Description, "You will need", listing.Title)
 }
@@ -101,6 +111,7 @@ func TestDemoListings_DefaultNumber_EveryRoleAndCountry(t *testing.T) {
 	titles := map[string]bool{}
 	countries := map[string]int{}
 	concepts := map[string]bool{}
+
 	for _, m := range seeder.Markets {
 		for _, posts := range m.posts {
 			for _, p := range posts {
@@ -110,15 +121,19 @@ func TestDemoListings_DefaultNumber_EveryRoleAndCountry(t *testing.T) {
 			}
 		}
 	}
+
 	require.Greater(t, len(titles), 150)
+
 	for i := range defaultNumber {
 		o, p := seeder.pickVacancy(i)
 		countries[o.code]++
 		concepts[p.Concept] = true
 	}
+
 	for _, r := range seeder.Occupations {
 		require.Contains(t, concepts, r.Concept)
 	}
+
 	for code := range seeder.Markets {
 		require.Greater(t, countries[code], 30, code)
 	}

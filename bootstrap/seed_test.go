@@ -26,6 +26,7 @@ import (
 // wired starts the services of a command and sets the targets.
 func wired(t *testing.T, cfg *config.Config, r role, targets ...any) {
 	t.Helper()
+
 	r.isCommand = true
 	a := wire(t.Context(), cfg, newRegistry(nil), r, slog.New(slog.DiscardHandler), fx.Populate(targets...))
 	require.NoError(t, a.Start(t.Context()))
@@ -35,6 +36,7 @@ func wired(t *testing.T, cfg *config.Config, r role, targets ...any) {
 // openSeeded returns a database with demo data and n listings.
 func openSeeded(t *testing.T, n int) (*config.Config, adapters.Storage) {
 	t.Helper()
+
 	cfg := testConfig(t, nil)
 	migrate(t, cfg)
 	var storage adapters.Storage
@@ -46,6 +48,7 @@ func openSeeded(t *testing.T, n int) (*config.Config, adapters.Storage) {
 	require.NoError(t, err)
 	require.Len(t, accounts, len(demoAccounts))
 	require.EqualValues(t, n, told.Load())
+
 	return cfg, storage
 }
 
@@ -77,8 +80,10 @@ func searchOver(t *testing.T, storage adapters.Storage) *listings.Service {
 // reports of problems can be reproduced, and that a database with users is not seeded.
 func TestSeed_Twice_SameData(t *testing.T) {
 	t.Parallel()
+
 	read := func() string {
 		_, storage := openSeeded(t, 300)
+
 		var b strings.Builder
 		for n := 1; n <= 3; n++ {
 			r, err := searchOver(
@@ -86,26 +91,34 @@ func TestSeed_Twice_SameData(t *testing.T) {
 				storage,
 			).Find(t.Context(), auth.Actor{}, listings.FindInput{Page: page.Request{Number: n, Size: 100}, Full: true})
 			require.NoError(t, err)
+
 			for _, h := range r.Items {
 				b.WriteString(h.Listing.ID + h.Listing.Title + h.Listing.Company + h.Listing.Description + "\n")
 			}
 		}
+
 		require.ErrorIs(t,
 			checkDemoAllowed(t.Context(), &config.Config{HTTP: config.HTTP{PublicURL: "http://localhost:8080"}}, storage, false),
 			errHasUsers)
+
 		u, err := storage.Identity.Users.GetByEmail(t.Context(), demoAccounts[1].Email)
 		require.NoError(t, err)
+
 		m, err := storage.Identity.Members.GetByUser(t.Context(), u.ID)
 		require.NoError(t, err)
 		require.Equal(t, identity.Recruiter, m.Role)
+
 		return b.String()
 	}
+
 	day := func() int { return time.Now().UTC().YearDay() }
+
 	first, second := "", ""
 	for begun := -1; begun != day(); { // they are of the day, which may end
 		begun = day()
 		first, second = read(), read()
 	}
+
 	require.Equal(t, first, second)
 	require.NotContains(t, first, "{")
 	require.NotContains(t, first, "  ")
@@ -115,15 +128,18 @@ func TestSeed_Twice_SameData(t *testing.T) {
 // the dates of listings in the past, and that a new listing is the first one.
 func TestSeed_Listings_AreInOrderOfPosting(t *testing.T) {
 	t.Parallel()
+
 	_, s := openSeeded(t, 600)
 	svc := searchOver(t, s)
 	_, err := svc.Create(t.Context(),
 		auth.Actor{OrganizationID: newID(), Permissions: []auth.Permission{auth.Manage}},
 		listings.CreateInput{Title: "Nurse of today", Description: "x"})
 	require.NoError(t, err)
+
 	r, err := svc.Find(t.Context(), auth.Actor{}, listings.FindInput{Sort: "date", Page: page.Request{Number: 1, Size: 100}})
 	require.NoError(t, err)
 	require.Equal(t, "Nurse of today", r.Items[0].Listing.Title)
+
 	for i := 1; i < len(r.Items); i++ {
 		require.False(t, r.Items[i].Listing.PostedAt.After(*r.Items[i-1].Listing.PostedAt))
 	}
@@ -133,31 +149,40 @@ func TestSeed_Listings_AreInOrderOfPosting(t *testing.T) {
 // see the same applications, one in each status, and an interview that is in the future.
 func TestSeed_Applications_BelongToBothSides(t *testing.T) {
 	t.Parallel()
+
 	cfg, storage := openSeeded(t, 200)
 	var desk *hiring.Service
 	wired(t, cfg, role{}, &desk)
+
 	ctx, deps := t.Context(), newDeps(cfg, slog.New(slog.DiscardHandler))
 	who := func(account int) auth.Actor {
 		u, err := storage.Identity.Users.GetByEmail(ctx, demoAccounts[account].Email)
 		require.NoError(t, err)
+
 		m, err := storage.Identity.Members.GetByUser(ctx, u.ID)
 		require.NoError(t, err)
+
 		return identity.Principal{User: u, Membership: m}.Actor()
 	}
+
 	mine, err := desk.Mine(ctx, who(3), page.Request{Number: 1, Size: 50})
 	require.NoError(t, err)
+
 	received, err := desk.Received(ctx, who(1), page.Request{Number: 1, Size: 50})
 	require.NoError(t, err)
 	require.Equal(t, 5, mine.Total)
 	require.Equal(t, 9, received.Total)
+
 	standing := map[hiring.Status]int{}
 	for _, a := range mine.Items {
 		standing[a.Status]++
 		require.True(t, a.ChangedAt.Before(deps.Clock.Now()))
 	}
+
 	require.Equal(t,
 		map[hiring.Status]int{hiring.Pending: 1, hiring.Review: 1, hiring.Interview: 1, hiring.Accepted: 1, hiring.Rejected: 1},
 		standing)
+
 	ahead, err := desk.Interviews(ctx, who(1), "", page.Request{Number: 1, Size: 50})
 	require.NoError(t, err)
 	require.Len(t, ahead.Items, 1)

@@ -40,20 +40,24 @@ var withoutActor = map[string]string{
 // the caller: a new use case takes an actor, or is added here with the reason.
 func TestServices_UseCases_TakeTheirActor(t *testing.T) {
 	t.Parallel()
+
 	listed := map[string]bool{}
 	for _, names := range withoutActor {
 		for name := range strings.FieldsSeq(names) {
 			listed[name] = true
 		}
 	}
+
 	var missing []string
 	found := map[string]bool{}
+
 	services := reflect.TypeFor[adapters.Services]()
 	for i := range services.NumField() {
 		field := services.Field(i)
 		if field.Type.Kind() != reflect.Pointer || !strings.Contains(field.Type.Elem().PkgPath(), "/modules/") {
 			continue
 		}
+
 		for j := range field.Type.NumMethod() {
 			m := field.Type.Method(j)
 			if !takesActor(m.Type) && !strings.HasPrefix(m.Name, "On") && !strings.HasPrefix(m.Name, "Mail") &&
@@ -65,8 +69,10 @@ func TestServices_UseCases_TakeTheirActor(t *testing.T) {
 			}
 		}
 	}
+
 	slices.Sort(missing)
 	require.Empty(t, missing)
+
 	for name := range listed {
 		if !found[name] {
 			t.Errorf("%s takes an actor or is gone; remove it from the list", name)
@@ -81,5 +87,6 @@ func takesActor(m reflect.Type) bool {
 			return true
 		}
 	}
+
 	return false
 }

@@ -54,26 +54,31 @@ func storesTasks(module string) bool { return module != "billing" && module != "
 // openStorage opens every database that the settings name, each once.
 func openStorage(ctx context.Context, cfg *config.Config, r *registry, deps adapters.Deps) (*storage, error) {
 	store := &storage{}
+
 	databases := databasesOf(cfg, r)
 	if err := checkDistinct(cfg, databases); err != nil {
 		return nil, err
 	}
+
 	for _, db := range databases {
 		if err := store.open(ctx, cfg, r, db, deps); err != nil {
 			return nil, errors.Join(err, store.close())
 		}
 	}
+
 	store.requests = idempotency.NewRunner(store.Identity.Tx, store.Identity.Idempotency, len(databases) > 1, deps.Log)
 	for _, db := range databases {
 		db.Tx = store.requests.Transactions(db.Tx)
 		if db.Audit == nil {
 			db.Audit = audit.Deferred(db.Tx, db.Events, deps.Clock, deps.NewID)
 		}
+
 		for _, m := range db.modules {
 			ports := databaseOf(portsOf(&store.Storage, m))
 			ports.Tx, ports.Audit = db.Tx, db.Audit
 		}
 	}
+
 	return store, nil
 }
 
@@ -81,23 +86,28 @@ func openStorage(ctx context.Context, cfg *config.Config, r *registry, deps adap
 // are stored by adapters of their own do not share a database.
 func databasesOf(cfg *config.Config, r *registry) []*database {
 	var all []*database
+
 	shared := map[string]*database{}
 	for _, module := range migrations.Modules() {
 		setting, address := "database.url", cfg.Database.URL
 		if own := cfg.Database.ModuleURLs()[module]; own != "" {
 			setting, address = "database."+module+"_url", own
 		}
+
 		_, alone := r.moduleStorage[module][schemeOf(address)]
 		if db := shared[address]; db != nil && !alone {
 			db.modules = append(db.modules, module)
 			continue
 		}
+
 		db := &database{setting: setting, url: address, modules: []string{module}}
+
 		all = append(all, db)
 		if !alone {
 			shared[address] = db
 		}
 	}
+
 	return all
 }
 
@@ -110,11 +120,14 @@ func checkDistinct(cfg *config.Config, databases []*database) error {
 		if u, err := url.Parse(db.url); err == nil && u.Host != "" {
 			name = u.Scheme + "://" + u.Host + u.Path
 		}
+
 		if first := settings[name]; first != "" {
 			return cfg.Err(db.setting, fmt.Sprintf("it is the database of %s; use the same URL, or another database", first))
 		}
+
 		settings[name] = db.setting
 	}
+
 	return nil
 }
 
@@ -125,41 +138,54 @@ func (s *storage) open(ctx context.Context, cfg *config.Config, r *registry, db 
 		deps.Database.TransactionPooler, deps.Database.DirectURL = cfg.Database.Pooler == "transaction", cfg.Database.DirectURL
 		deps.Database.ReplicaURLs = cfg.Database.ReplicaURLs
 	}
+
 	if slices.Contains(db.modules, "identity") {
 		deps.Database.Migrations = r.migrations()
 	}
+
 	openers, scheme := r.storage, schemeOf(db.url)
 	if handled := r.moduleStorage[db.modules[0]]; handled[scheme] != nil {
 		openers = handled
 	}
+
 	opened, err := open(ctx, opening{config: cfg, registry: r, deps: deps}, db.setting, db.url, openers)
 	if err != nil {
 		return err
 	}
+
 	opened.SetDefaults()
+
 	db.Database = *databaseOf(portsOf(&opened, db.modules[0]))
+
 	var missing []string
 	for _, m := range db.modules {
 		ports := portsOf(&opened, m)
 		for _, name := range adapters.Missing(ports.Interface()) {
 			missing = append(missing, m+"."+name)
 		}
+
 		if m == "identity" && db.Audit == nil {
 			missing = append(missing, "identity.Audit")
 		}
+
 		if storesTasks(m) && db.Tasks == nil {
 			missing = append(missing, m+".Tasks")
 		}
+
 		portsOf(&s.Storage, m).Set(ports)
 	}
+
 	if len(missing) > 0 {
 		err := cfg.Err(db.setting, fmt.Sprintf("the storage adapter for %q does not provide %s", scheme+":", strings.Join(missing, ", ")))
 		if db.Close != nil {
 			err = errors.Join(err, db.Close())
 		}
+
 		return err
 	}
+
 	s.databases = append(s.databases, db)
+
 	return nil
 }
 
@@ -168,6 +194,7 @@ func (s *storage) close() (err error) {
 	for _, db := range s.databases {
 		err = errors.Join(err, db.Close())
 	}
+
 	return err
 }
 
@@ -179,6 +206,7 @@ func (s *storage) tasks() task.Store {
 			stores = append(stores, db.Tasks)
 		}
 	}
+
 	return task.Join(stores...)
 }
 
@@ -189,6 +217,7 @@ func (s *storage) each(cfg *config.Config, fn func(*database) error) error {
 			return cfg.Err(db.setting, err.Error())
 		}
 	}
+
 	return nil
 }
 
@@ -213,6 +242,7 @@ func (s *storage) checkReplicas(ctx context.Context) error {
 		if db.Replicas == nil {
 			return nil
 		}
+
 		return db.Replicas(ctx)
 	})
 }
@@ -226,6 +256,7 @@ func (s *storage) join(fn func(*database) error) error {
 			errs[i] = fmt.Errorf("%s: %w", db.setting, errs[i])
 		}
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -249,6 +280,7 @@ func (db *database) stores(kind retention.Kind) bool {
 	case !slices.Contains(migrations.Modules(), owner):
 		owner = "identity"
 	}
+
 	return slices.Contains(db.modules, owner)
 }
 
@@ -259,10 +291,12 @@ func (s *storage) lag(ctx context.Context) (total int, oldest time.Time, err err
 		if err != nil {
 			return total, oldest, err
 		}
+
 		total += n
 		if n > 0 && (oldest.IsZero() || first.Before(oldest)) {
 			oldest = first
 		}
 	}
+
 	return total, oldest, nil
 }

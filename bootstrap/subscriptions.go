@@ -90,6 +90,7 @@ func subscriptions(
 	for _, m := range added {
 		table = append(table, m.subscriptions...)
 	}
+
 	return table
 }
 
@@ -108,6 +109,7 @@ func newHandlers(
 	for _, m := range added {
 		all = append(all, m.tasks...)
 	}
+
 	return all
 }
 
@@ -132,6 +134,7 @@ func newPeriods(
 		_, err := listingsSvc.CloseExpired(ctx)
 		return err
 	}
+
 	all := slices.Concat(
 		periods{
 			{Kind: "listings.close-expired", Every: closeInterval, Do: closeExpired},
@@ -146,5 +149,6 @@ func newPeriods(
 	for _, m := range added {
 		all = append(all, m.periodic...)
 	}
+
 	return all
 }

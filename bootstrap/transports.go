@@ -27,20 +27,25 @@ func openTransports(ctx context.Context, cfg *config.Config, r *registry, s adap
 	if r.err != nil {
 		return nil, r.err
 	}
+
 	var all []transport
 	for _, name := range slices.Sorted(maps.Keys(r.transport)) {
 		if name == mcpTransport && !cfg.MCP.Enabled {
 			continue
 		}
+
 		opened, err := runUntilDone(ctx, "it was not opened", func() (adapters.Transport, error) { return r.transport[name](ctx, s, deps) })
 		if err == nil && isNil(&opened) {
 			err = errors.New("its opener returned nil")
 		}
+
 		if err != nil {
 			return nil, fmt.Errorf("transport %s: %w", name, err)
 		}
+
 		all = append(all, transport{name, opened})
 	}
+
 	return all, nil
 }
 
@@ -53,6 +58,7 @@ func transportMounts(all []transport) (mounts []fiberhttp.Mount) {
 			}
 		}
 	}
+
 	return mounts
 }
 
@@ -65,12 +71,14 @@ func startTransports(ctx context.Context, all []transport) error {
 			return errors.Join(fmt.Errorf("transport %s: %w", t.name, err), shutdownTransports(ctx, all[:i]))
 		}
 	}
+
 	return nil
 }
 
 // shutdownTransports shuts down all transports concurrently, until ctx ends.
 func shutdownTransports(ctx context.Context, all []transport) error {
 	errs := make([]error, len(all))
+
 	var ending sync.WaitGroup
 	for i, t := range all {
 		ending.Go(func() {
@@ -79,7 +87,9 @@ func shutdownTransports(ctx context.Context, all []transport) error {
 			}
 		})
 	}
+
 	ending.Wait()
+
 	return errors.Join(errs...)
 }
 
@@ -99,5 +109,6 @@ func openMCP(_ context.Context, s adapters.Services, deps adapters.Deps) (adapte
 	if s.Integrations != nil { // no services are needed to list routes
 		o.Vault = s.Integrations.Vault
 	}
+
 	return mcp.New(o)
 }

@@ -28,6 +28,7 @@ type calls struct {
 func (c *calls) add(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	c.names = append(c.names, name)
 }
 
@@ -46,17 +47,21 @@ type testTransport struct {
 
 func (t *testTransport) Start(ctx context.Context) error {
 	t.calls.add("start-" + t.name)
+
 	if t.start != nil {
 		return t.start(ctx)
 	}
+
 	return nil
 }
 
 func (t *testTransport) Shutdown(ctx context.Context) error {
 	t.calls.add("shutdown-" + t.name)
+
 	if t.shutdown != nil {
 		return t.shutdown(ctx)
 	}
+
 	return nil
 }
 
@@ -88,6 +93,7 @@ func withTransport(name string, t adapters.Transport) Option {
 // transport. The keys are parts of the errors.
 func TestWithTransport_FaultyTransport_ErrorNamesIt(t *testing.T) {
 	t.Parallel()
+
 	var recorded calls
 	for want, options := range map[string][]Option{
 		"transport none: its opener returned nil":       {withTransport("none", nil)},
@@ -111,6 +117,7 @@ func TestWithTransport_FaultyTransport_ErrorNamesIt(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
+
 			_, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, options...)
 			require.ErrorContains(t, err, want)
 		})
@@ -128,12 +135,15 @@ func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 	app, err := startApp(t, testConfig(t, nil), role{name: "serve", serves: true}, withTransport("b", mounted),
 		WithTransport("a", func(_ context.Context, s adapters.Services, deps adapters.Deps) (adapters.Transport, error) {
 			services = s
+
 			require.NotNil(t, deps.Tracer)
+
 			return &testTransport{name: "a", calls: &recorded}, nil
 		}))
 	require.NoError(t, err)
 	require.Equal(t, "start-a start-b", recorded.String())
 	require.Empty(t, adapters.Missing(services))
+
 	for path, want := range map[string]int{"/b": 418, "/b/c": 418, "/readyz": 200} {
 		response, err := http.Get("http://" + app.addr.String() + path)
 		require.NoError(t, err)
@@ -143,14 +153,18 @@ func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 		_ = json.NewDecoder(response.Body).Decode(&ready)
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, want, response.StatusCode, path)
+
 		if path == "/readyz" {
 			require.Equal(t, "degraded", ready.Adapters["transport.b"])
 			require.NotContains(t, ready.Adapters, "transport.a")
 		}
 	}
+
 	app.drain(0)
+
 	stop, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
+
 	require.NoError(t, app.Stop(stop))
 	require.Regexp(t, "^start-a start-b drain-b shutdown-[ab] shutdown-[ab]$", recorded.String())
 }
@@ -159,8 +173,10 @@ func TestTransports_Lifecycle_IsThatOfTheServer(t *testing.T) {
 // transports.
 func TestTransports_Worker_OpensNone(t *testing.T) {
 	t.Parallel()
+
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.Queue.URL = kit.RedisURL(t) })
 	migrate(t, cfg)
+
 	_, err := startApp(
 		t,
 		cfg,
@@ -187,22 +203,30 @@ func TestTransports_SecondFailsToStart_FirstIsShutDown(t *testing.T) {
 // its start or its shutdown does not prevent the end of the process.
 func TestTransports_ContextIgnored_ProcessEnds(t *testing.T) {
 	t.Parallel()
+
 	released := make(chan struct{})
 	t.Cleanup(func() { close(released) })
+
 	begun := make(chan struct{}, 1)
 	stuck := func(context.Context) error {
 		begun <- struct{}{}
+
 		<-released
+
 		return nil
 	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-begun; cancel() }()
+
 	err := startTransports(ctx, []transport{{"stuck", &testTransport{calls: &calls{}, start: stuck}}})
 	require.ErrorContains(t, err, "transport stuck: it was not started: context canceled")
 
 	cfg := testConfig(t, nil)
+
 	opening, cancelOpening := context.WithCancel(t.Context())
 	go func() { <-begun; cancelOpening() }()
+
 	_, err = openTransports(
 		opening,
 		cfg,
@@ -218,6 +242,7 @@ func TestTransports_ContextIgnored_ProcessEnds(t *testing.T) {
 
 	ended, end := context.WithCancel(t.Context())
 	go func() { <-begun; end() }()
+
 	err = shutdownTransports(
 		ended,
 		[]transport{
@@ -233,15 +258,19 @@ func TestTransports_ContextIgnored_ProcessEnds(t *testing.T) {
 // transports, unless they are disabled.
 func TestTransports_Routes_AreListed(t *testing.T) {
 	t.Parallel()
+
 	cfg := testConfig(t, nil)
 	list := func(change func(cfg *config.Config), options ...Option) string {
 		if change != nil {
 			change(cfg)
 		}
+
 		var out bytes.Buffer
 		require.NoError(t, newRegistry(options).printRoutes(t.Context(), &out, cfg, newDeps(cfg, newLogger(t.Output(), "error"))))
+
 		return out.String()
 	}
+
 	listed := list(nil, withTransport("b", &mountedTransport{path: "/b"}))
 	require.Regexp(t, `(?m)^any\s+/b\s+transport b\s+anyone\s+-\s+-\s+1024 KiB$`, listed)
 	require.Regexp(t, `(?m)^any\s+/mcp\s+transport mcp\s`, listed)

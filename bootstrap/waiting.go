@@ -27,10 +27,12 @@ func prepareSchemas(ctx context.Context, cfg *config.Config, store *storage, log
 		if db.Schema == nil {
 			continue
 		}
+
 		if err := prepareSchema(ctx, cfg, db, log); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -42,16 +44,21 @@ func prepareSchema(ctx context.Context, cfg *config.Config, db *database, log *s
 			return cfg.Err(db.setting, err.Error())
 		}
 	}
+
 	// Wait for a database that is unavailable, for example after a reboot of all servers.
 	begun, end := time.Now(), time.Now().Add(startTimeout)
 	if deadline, ok := ctx.Deadline(); ok {
 		end = deadline
 	}
+
 	// A start whose earlier steps took long still waits for half of the remaining time.
 	end = end.Add(-min(reportTime, time.Until(end)/2))
+
 	ctx, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
+
 	host := cmp.Or(config.Hosts(db.url), "the database")
+
 	var unavailable error
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		err := db.Schema.Check(ctx)
@@ -76,9 +83,11 @@ func prepareSchema(ctx context.Context, cfg *config.Config, db *database, log *s
 				driverError(err),
 			)
 		}
+
 		if unavailable == nil || ctx.Err() == nil { // not an error that is caused by the deadline
 			unavailable = err
 		}
+
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
@@ -96,6 +105,7 @@ func driverError(err error) string {
 	if f := fault.Of(err); f.Unwrap() != nil {
 		err = f.Unwrap()
 	}
+
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
@@ -108,10 +118,12 @@ func warnUnreachable(lc fx.Lifecycle, cfg *config.Config, limiter limit.Limiter,
 	check := func(key, url, fallback string, adapter any) {
 		ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
 		defer cancel()
+
 		if err := pingOf(adapter)(ctx); err != nil {
 			log.Warn("adapter is unreachable; "+fallback, "key", key, "host", config.Hosts(url), "error", err)
 		}
 	}
+
 	lc.Append(fx.Hook{OnStart: func(context.Context) error {
 		go check("limiter.url", cfg.Limiter.URL, "limits are counted in this process only", limiter)
 		go check("queue.url", cfg.Queue.URL, "tasks wait in the database", queue)

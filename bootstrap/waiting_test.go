@@ -16,10 +16,13 @@ import (
 // logs what it waits for, and fails after the time limit with one line that has no password.
 func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 	t.Parallel()
+
 	cfg := testConfig(t, func(cfg *config.Config) { cfg.Database.URL = "postgres://locum:hunter2@127.0.0.1:1/locum" })
 	log := &kit.Log{}
+
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
+
 	app := newApp(ctx, cfg, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
 	err := app.Start(ctx)
 	require.Regexp(t,
@@ -30,8 +33,10 @@ func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 		`^\{"time":"[^"]+","level":"WARN","msg":"database is unavailable; waiting","key":"database.url","host":"127.0.0.1:1","until":"20`,
 		log.String())
 	require.NotContains(t, log.String(), "hunter2")
+
 	stop, cancelStop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancelStop()
+
 	require.NoError(t, app.Stop(stop))
 }
 
@@ -39,21 +44,28 @@ func TestStart_WithoutDatabase_ReportsWaitAndReason(t *testing.T) {
 // optional dependency, and logs both settings that use it.
 func TestStart_WithoutRedis_SucceedsAndWarns(t *testing.T) {
 	t.Parallel()
+
 	cfg := testConfig(t, func(cfg *config.Config) {
 		cfg.Limiter.URL, cfg.Queue.URL = "redis://locum:hunter2@127.0.0.1:1", "redis://locum:hunter2@127.0.0.1:2"
 	})
 	log := &kit.Log{}
+
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
+
 	a := newApp(ctx, cfg, newRegistry(nil), role{name: "serve", serves: true}, newLogger(log, "info"))
 	require.NoError(t, a.Start(ctx))
+
 	t.Cleanup(func() {
 		stop, cancelStop := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancelStop()
+
 		require.NoError(t, a.Stop(stop))
 	})
+
 	for _, says := range []string{`"key":"limiter.url","host":"127.0.0.1:1"`, `"key":"queue.url","host":"127.0.0.1:2"`} {
 		require.Eventually(t, func() bool { return strings.Contains(log.String(), says) }, 10*time.Second, 20*time.Millisecond, says)
 	}
+
 	require.NotContains(t, log.String(), "hunter2")
 }

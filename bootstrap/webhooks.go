@@ -31,6 +31,7 @@ func (o *operator) webhooks() *cobra.Command {
 			if !strings.Contains(in.URL, "://") {
 				in.URL = "http://" + in.URL
 			}
+
 			return o.withWebhooks(cmd, appID, func(ctx context.Context, s *integrations.Service, a integrations.App) error {
 				return listenFor(ctx, cmd, s, a, in)
 			})
@@ -39,6 +40,7 @@ func (o *operator) webhooks() *cobra.Command {
 	listen.Flags().StringVar(&in.URL, "forward", "", "where to send them, like http://localhost:3000/hooks or localhost:3000")
 	listen.Flags().StringSliceVar(&in.Events, "events", nil, "types of events, with commas between them (default: all)")
 	listen.Flags().StringVar(&in.Secret, "secret", "", "what to sign with, whsec_… (default: a new one)")
+
 	_ = listen.MarkFlagRequired("forward") // it is a flag
 
 	trigger := &cobra.Command{
@@ -50,6 +52,7 @@ func (o *operator) webhooks() *cobra.Command {
 				fmt.Fprintln(cmd.OutOrStdout(), strings.Join(integrations.EventTypes(), "\n"))
 				return nil
 			}
+
 			return o.withWebhooks(cmd, appID, func(ctx context.Context, s *integrations.Service, a integrations.App) error {
 				to, err := s.Trigger(ctx, a, args[0])
 				switch {
@@ -58,9 +61,11 @@ func (o *operator) webhooks() *cobra.Command {
 				case len(to) == 0:
 					return fmt.Errorf("no active webhook of %s wants %s; `locum webhooks listen --forward URL` makes one", a.Name, args[0])
 				}
+
 				for _, e := range to {
 					fmt.Fprintf(cmd.OutOrStdout(), "%s is on its way to %s (webhook %s)\n", args[0], e.URL, e.ID)
 				}
+
 				return nil
 			})
 		},
@@ -69,6 +74,7 @@ func (o *operator) webhooks() *cobra.Command {
 		command.Flags().StringVar(&appID, "app", "", "the id of the application (default: the only one there is)")
 		group.AddCommand(command)
 	}
+
 	return group
 }
 
@@ -80,9 +86,11 @@ func (o *operator) withWebhooks(
 	run func(ctx context.Context, s *integrations.Service, a integrations.App) error,
 ) error {
 	var integrationsSvc *integrations.Service
+
 	return o.withServices(cmd, role{}, func(ctx context.Context) error {
 		integrationsSvc.Sender = webhookout.New(webhookout.Options{Private: true})
 		where := "its id is on its page at " + integrationsSvc.PublicURL + "/developers"
+
 		a, err := integrationsSvc.FindApp(ctx, appID)
 		switch {
 		case errors.Is(err, integrations.ErrSeveralApps):
@@ -94,6 +102,7 @@ func (o *operator) withWebhooks(
 		case err != nil:
 			return err
 		}
+
 		return run(ctx, integrationsSvc, a)
 	}, &integrationsSvc)
 }
@@ -104,10 +113,12 @@ func faultMessage(err error) error {
 	if f.Kind == fault.Unavailable || f.Kind == fault.Internal {
 		return err
 	}
+
 	if len(f.Fields) > 0 {
 		flags := map[string]string{"url": "--forward", "events": "--events", "secret": "--secret"}
 		return fmt.Errorf("%s %s", cmp.Or(flags[f.Fields[0].Name], f.Fields[0].Name), f.Fields[0].Message)
 	}
+
 	return errors.New(f.Message)
 }
 
@@ -127,17 +138,22 @@ func listenFor(
 	if err != nil {
 		return faultMessage(err)
 	}
+
 	defer func() {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), listenerStopTimeout)
 		defer cancel()
+
 		err = errors.Join(err, s.EndListening(end, endpoint))
 	}()
+
 	var printing sync.Mutex
 	say := func(format string, args ...any) {
 		printing.Lock()
 		defer printing.Unlock()
+
 		fmt.Fprintf(cmd.OutOrStdout(), format, args...)
 	}
+
 	say(
 		"%s: webhooks go to %s\n  signed with  %s\n  try          locum webhooks trigger %s --app %s\n  end          Ctrl-C\n",
 		app.Name,
@@ -146,6 +162,7 @@ func listenFor(
 		endpoint.Events[0],
 		app.ID,
 	)
+
 	err = s.Forward(ctx, endpoint, func(f integrations.Forwarded) {
 		answered := f.Answer.Error
 		switch {
@@ -154,6 +171,7 @@ func listenFor(
 		case answered == "connection":
 			answered = "no connection to " + endpoint.URL + ": is it running?"
 		}
+
 		say(
 			"%s  %-28s %s  %s  %d ms\n",
 			f.At.Local().Format(time.TimeOnly),
@@ -166,5 +184,6 @@ func listenFor(
 	if errors.Is(err, integrations.ErrWebhookNotFound) {
 		return errors.New("the webhook of this listener was deleted; start the listener again to create another")
 	}
+
 	return err
 }

@@ -50,6 +50,7 @@ func newRelay(store *storage, r *task.Runner, table []event.Subscription, log *s
 			sources[i].Tasks = store.Identity.Tasks
 		}
 	}
+
 	return event.NewRelay(event.RelayDeps{Sources: sources, Runner: r, Table: table, Log: log})
 }
 
@@ -75,6 +76,7 @@ func deleteExpired(cfg *config.Config, store *storage, deps adapters.Deps) task.
 		listings.FeedChanges: keepFeedChanges,
 		listings.Visits:      listings.KeepVisits,
 	}
+
 	return task.Periodic{
 		Kind:    "storage.forget",
 		Every:   10 * time.Minute,
@@ -88,6 +90,7 @@ func deleteExpired(cfg *config.Config, store *storage, deps adapters.Deps) task.
 					}
 				}
 			}
+
 			return errors.Join(failed...)
 		},
 	}
@@ -135,10 +138,12 @@ const (
 func waitIdle(ctx context.Context, store *storage) {
 	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()
+
 	runEvery(ctx, idlePoll, func() {
 		unsent, _, err := store.lag(ctx)
 		open, wrong := store.tasks().Backlog(ctx)
 		now := time.Now()
+
 		due := slices.ContainsFunc(open, func(b task.Backlog) bool { return b.State == task.Running || !b.Oldest.After(now) })
 		if err != nil || wrong != nil || unsent == 0 && !due {
 			cancel()
@@ -155,7 +160,9 @@ func assignWork(a *app, cfg *config.Config, r role, queue task.Queue) error {
 			"`locum serve` executes the tasks of this embedded queue; `locum worker` needs redis://… or another queue that processes share",
 		)
 	}
+
 	a.works = !r.serves || queue.Embedded()
+
 	return nil
 }
 
@@ -165,13 +172,17 @@ func runWork(lc fx.Lifecycle, a *app, w *work, store *storage, relay *event.Rela
 	if !a.works {
 		return
 	}
+
 	run := func(fn func(ctx context.Context)) {
 		runInBackground(lc, func(ctx context.Context) {
 			defer context.AfterFunc(ctx, w.end)()
+
 			fn(w.ctx)
 		})
 	}
+
 	run(relay.Run)
+
 	run(func(ctx context.Context) {
 		runEvery(ctx, queueRetryDelay, func() {
 			if err := runner.Work(ctx); err != nil {

@@ -233,15 +233,19 @@ func (h HTTP) Proxies() ([]netip.Prefix, error) {
 		if s == "" {
 			continue
 		}
+
 		if a, err := netip.ParseAddr(s); err == nil {
 			out = append(out, netip.PrefixFrom(a, a.BitLen()))
 			continue
 		}
+
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
 			return nil, fmt.Errorf("%q is neither an address nor a network like 10.0.0.0/8", s)
 		}
+
 		out = append(out, p.Masked())
 	}
+
 	return out, nil
 }

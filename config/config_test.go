@@ -11,13 +11,16 @@ import (
 // write returns the path of a file with the settings.
 func write(t *testing.T, yaml string) string {
 	t.Helper()
+
 	path := filepath.Join(t.TempDir(), "locum.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(yaml), 0o600))
+
 	return path
 }
 
 func TestLoad_NoFileAndEnvironment_ReturnsDefaults(t *testing.T) {
 	t.Chdir(t.TempDir())
+
 	c, err := Load("")
 	require.NoError(t, err)
 	require.Equal(t, "sqlite:data/locum.db", c.Database.URL)
@@ -29,6 +32,7 @@ func TestLoad_NoFileAndEnvironment_ReturnsDefaults(t *testing.T) {
 func TestLoad_Environment_OverridesFile(t *testing.T) {
 	path := write(t, "http:\n  addr: \":1\"\n  trusted_proxies: [10.0.0.0/8]\ndatabase:\n  url: sqlite:a.db\n")
 	t.Setenv("LOCUM_DATABASE_URL", "sqlite:b.db")
+
 	c, err := Load(path)
 	require.NoError(t, err)
 	require.Equal(t, "sqlite:b.db", c.Database.URL)
@@ -40,9 +44,11 @@ func TestLoad_Environment_OverridesFile(t *testing.T) {
 func TestLoad_ListInEnvironment_SplitsAtCommas(t *testing.T) {
 	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "10.0.0.0/8,192.168.1.1")
 	t.Setenv("LOCUM_AUTH_KEYS", "a.pem,b.pem")
+
 	c, err := Load("")
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.pem", "b.pem"}, c.Auth.Keys)
+
 	proxies, err := c.HTTP.Proxies()
 	require.NoError(t, err)
 	require.Len(t, proxies, 2)
@@ -144,11 +150,13 @@ func TestLoad_InvalidValue_ErrorNamesKeyAndSource(t *testing.T) {
 			if c.env != "" {
 				t.Setenv(c.env, c.value)
 			}
+
 			_, err := Load(write(t, c.yaml))
 			require.ErrorContains(t, err, c.says)
 			require.NotContains(t, err.Error(), "\n")
 		})
 	}
+
 	_, err := Load("/does/not/exist.yaml")
 	require.Error(t, err)
 }
@@ -161,8 +169,10 @@ func TestSettings_Secrets_AreMasked(t *testing.T) {
 	t.Setenv("LOCUM_MAIL_URL", "smtps://locum:hunter2@mail.example.org")
 	t.Setenv("LOCUM_PAYMENTS_STRIPE_KEY", "hunter2")
 	t.Setenv("LOCUM_PAYMENTS_WEBHOOK_SECRETS", "hunter2,hunter2b")
+
 	c, err := Load("")
 	require.NoError(t, err)
+
 	for _, s := range c.Settings() {
 		require.NotContains(t, s.Value, "hunter2", s.Key)
 	}
@@ -193,6 +203,7 @@ func TestSettings_URL_SecretsAreMasked(t *testing.T) {
 		"stripe:hunter2":                                    "stripe:***",
 	} {
 		c := Default()
+
 		c.Database.URL = value
 		for _, s := range c.Settings() {
 			if s.Key == "database.url" {
@@ -212,9 +223,11 @@ func TestSettings_ListOfURLs_SecretsAreMasked(t *testing.T) {
 		"hunter2": "***",
 	} {
 		t.Setenv("LOCUM_DATABASE_REPLICA_URLS", value)
+
 		c, err := Load("")
 		require.ErrorContains(t, err, "database.replica_urls")
 		require.NotContains(t, err.Error(), "hunter2")
+
 		for _, s := range c.Settings() {
 			if s.Key == "database.replica_urls" {
 				require.Equal(t, shows, s.Value)
@@ -236,16 +249,19 @@ func TestLoad_Error_ContainsNoSecret(t *testing.T) {
 		} {
 			t.Run(key+" "+value, func(t *testing.T) {
 				t.Setenv(key, value)
+
 				c, err := Load("")
 				if err != nil {
 					require.NotContains(t, err.Error(), "hunter2")
 				}
+
 				for _, s := range c.Settings() {
 					require.NotContains(t, s.Value, "hunter2", s.Key)
 				}
 			})
 		}
 	}
+
 	for _, yaml := range []string{
 		"database: postgres://u:hunter2@h/db\n",
 		"database:\n  url: [\"postgres://u:hunter2@h/db\"]\n",

@@ -22,18 +22,23 @@ func Load(path string) (*Config, error) {
 	v := viper.NewWithOptions(viper.EnvKeyReplacer(strings.NewReplacer(".", "_")))
 	v.SetEnvPrefix("LOCUM")
 	v.AutomaticEnv()
+
 	c := Default()
+
 	// Viper reads environment variables only for keys with a default or a value in the file.
 	for _, l := range leaves(reflect.ValueOf(c), "") {
 		v.SetDefault(l.key, l.value.Interface())
 	}
+
 	file, err := readFile(v, path)
 	if err != nil {
 		return nil, err
 	}
+
 	if err := rejectUnknownVariables(&c); err != nil {
 		return nil, err
 	}
+
 	c.sources = map[string]string{}
 	for _, l := range leaves(reflect.ValueOf(c), "") {
 		switch env := envName(l.key); {
@@ -45,6 +50,7 @@ func Load(path string) (*Config, error) {
 			c.sources[l.key] = "default"
 		}
 	}
+
 	decode := func(d *mapstructure.DecoderConfig) {
 		d.ZeroFields = true // a list replaces the default one
 		d.DecodeHook = mapstructure.ComposeDecodeHookFunc(
@@ -55,27 +61,33 @@ func Load(path string) (*Config, error) {
 	if err := v.UnmarshalExact(&c, decode); err != nil {
 		return nil, c.userMessage(err, cmp.Or(file, "the environment"))
 	}
+
 	return &c, c.validate()
 }
 
 // readFile reads the file and returns its path, which is empty if there is no file.
 func readFile(v *viper.Viper, path string) (string, error) {
 	path = cmp.Or(path, os.Getenv("LOCUM_CONFIG"))
+
 	isNamed := path != ""
 	if !isNamed {
 		path = "locum.yaml"
 	}
+
 	v.SetConfigFile(path)
 	v.SetConfigType("yaml")
+
 	err := v.ReadInConfig()
 	if !isNamed && errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
+
 	if err != nil {
 		// The parser quotes invalid values.
 		text := quotedValue.ReplaceAllString(strings.ReplaceAll(err.Error(), "\n", " "), "a value")
 		return "", fmt.Errorf("%s: cannot be read as a configuration: %s", path, text)
 	}
+
 	return path, nil
 }
 
@@ -89,12 +101,14 @@ func rejectUnknownVariables(c *Config) error {
 	for _, l := range leaves(reflect.ValueOf(*c), "") {
 		knownNames[envName(l.key)] = true
 	}
+
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
 		if strings.HasPrefix(name, envPrefix) && !strings.HasPrefix(name, "LOCUM_TEST_") && !knownNames[name] {
 			return fmt.Errorf("%s: no such setting; `locum config` lists them", name)
 		}
 	}
+
 	return nil
 }
 
@@ -110,6 +124,7 @@ func (c *Config) userMessage(err error, source string) error {
 		keys, _, _ = strings.Cut(keys, "\n")
 		return fmt.Errorf("%s: unknown key %s; `locum config` lists the keys there are", source, keys)
 	}
+
 	if match := wrongTypeError.FindStringSubmatch(text); match != nil {
 		expected := map[string]string{
 			"bool":     "want true or false",
@@ -120,8 +135,10 @@ func (c *Config) userMessage(err error, source string) error {
 			"duration": "want a duration such as 5s",
 			"unit":     "want a duration with its unit, such as 5s",
 		}
+
 		return c.Err(match[1], cmp.Or(expected[match[2]], "want a "+match[2]))
 	}
+
 	return fmt.Errorf("%s: %s", source, strings.ReplaceAll(strings.TrimSpace(text), "\n", " "))
 }
 
@@ -144,6 +161,7 @@ func leaves(v reflect.Value, prefix string) (out []leaf) {
 			out = append(out, leaf{prefix + name, value})
 		}
 	}
+
 	return out
 }
 

@@ -20,6 +20,7 @@ func (c *Config) Settings() []Setting {
 	for _, l := range leaves(reflect.ValueOf(*c), "") {
 		out = append(out, Setting{Key: l.key, Value: displayValue(l), Source: c.Source(l.key)})
 	}
+
 	return out
 }
 
@@ -34,10 +35,12 @@ func displayValue(l leaf) string {
 		for i := range list {
 			list[i] = maskURL(list[i])
 		}
+
 		return strings.Join(list, ",")
 	case isList:
 		return strings.Join(list, ",")
 	}
+
 	value := fmt.Sprint(l.value.Interface())
 	switch {
 	case value == "":
@@ -47,6 +50,7 @@ func displayValue(l leaf) string {
 	case strings.HasSuffix(l.key, "url"):
 		return maskURL(value)
 	}
+
 	return value
 }
 
@@ -63,8 +67,10 @@ func joinAddresses(list []string) []string {
 			out[len(out)-1] += "," + part
 			continue
 		}
+
 		out = append(out, part)
 	}
+
 	return out
 }
 
@@ -76,6 +82,7 @@ func maskURL(s string) string {
 	if !ok || strings.ContainsAny(scheme, " =/@") {
 		return mask
 	}
+
 	path, query, _ := strings.Cut(remainder, "?")
 	switch {
 	case remainder == "":
@@ -88,18 +95,22 @@ func maskURL(s string) string {
 		if _, err := url.Parse(s); err != nil {
 			return scheme + ":" + mask
 		}
+
 		// The user information ends at the last @, because a password may contain /, ? or #.
 		if position := strings.LastIndex(remainder, "@"); position >= 0 {
 			user, _, hasPassword := strings.Cut(remainder[2:position], ":")
 			if hasPassword {
 				user += ":" + mask
 			}
+
 			path, query, _ = strings.Cut("//"+user+remainder[position:], "?")
 		}
 	}
+
 	if query == "" {
 		return scheme + ":" + path
 	}
+
 	pairs := strings.Split(query, "&")
 	for i, pair := range pairs {
 		name, _, _ := strings.Cut(pair, "=")
@@ -107,6 +118,7 @@ func maskURL(s string) string {
 			pairs[i] = name + "=" + mask
 		}
 	}
+
 	return scheme + ":" + path + "?" + strings.Join(pairs, "&")
 }
 
@@ -115,12 +127,14 @@ func isSecret(name string) bool {
 	if plain, err := url.QueryUnescape(name); err == nil {
 		name = plain
 	}
+
 	name = strings.ToLower(name)
 	for _, word := range []string{"pass", "pwd", "secret", "token", "key", "auth"} {
 		if strings.Contains(name, word) {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -146,9 +160,11 @@ func Hosts(address string) string {
 	if !ok || !slices.Contains(serverSchemes, scheme) {
 		return ""
 	}
+
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
 		rest = rest[:end]
 	}
+
 	return rest[strings.LastIndexByte(rest, '@')+1:]
 }
 
@@ -160,9 +176,11 @@ func checkPorts(address string) string {
 		if colon < 0 || strings.HasSuffix(host, "]") { // an IPv6 address without a port
 			continue
 		}
+
 		if n, err := strconv.ParseUint(host[colon+1:], 10, 16); err != nil || n == 0 {
 			return "want a port from 1 to 65535; special characters in a password are written as %XX"
 		}
 	}
+
 	return ""
 }

@@ -19,5 +19,6 @@ func (c *Config) validateModeration() error {
 	if v := c.Moderation.NewOrganizations; v != PublishNew && v != HoldNew {
 		return c.Err("moderation.new_organizations", "want publish or hold")
 	}
+
 	return nil
 }

@@ -52,11 +52,13 @@ func (c *Config) validateSite() error {
 	if name := strings.TrimSpace(s.Name); name == "" || len([]rune(name)) > maxSiteName {
 		return c.Err("site.name", fmt.Sprintf("want a name of 1 to %d characters", maxSiteName))
 	}
+
 	if s.Colour != "" {
 		contrast, err := contrastWithWhite(s.Colour)
 		if err != nil {
 			return c.Err("site.colour", "want a colour such as #0b5f66")
 		}
+
 		if contrast < minContrast {
 			return c.Err(
 				"site.colour",
@@ -64,11 +66,13 @@ func (c *Config) validateSite() error {
 			)
 		}
 	}
+
 	if s.Contact != "" {
 		if _, err := mail.ParseAddress(s.Contact); err != nil {
 			return c.Err("site.contact", "want an e-mail address")
 		}
 	}
+
 	if s.Logo != "" {
 		info, err := os.Stat(s.Logo)
 		if err != nil || info.Size() > maxLogo || !slices.Contains(logoTypes, strings.ToLower(filepath.Ext(s.Logo))) {
@@ -78,14 +82,17 @@ func (c *Config) validateSite() error {
 			)
 		}
 	}
+
 	for _, origin := range s.EmbedOrigins {
 		if origin != "*" && !isOrigin(origin) {
 			return c.Err("site.embed_origins", "want origins such as https://www.example.org, without a path, or *")
 		}
 	}
+
 	if _, err := s.FooterLinks(); err != nil {
 		return c.Err("site.links", err.Error())
 	}
+
 	return nil
 }
 
@@ -95,12 +102,15 @@ func (s Site) FooterLinks() ([]SiteLink, error) {
 	for _, link := range s.Links {
 		text, address, ok := strings.Cut(link, "=")
 		text, address = strings.TrimSpace(text), strings.TrimSpace(address)
+
 		u, err := url.Parse(address)
 		if !ok || text == "" || err != nil || u.Scheme != "https" && u.Scheme != "http" && !strings.HasPrefix(address, "/") {
 			return nil, fmt.Errorf("want TEXT=ADDRESS, not %q", link)
 		}
+
 		out = append(out, SiteLink{text, address})
 	}
+
 	return out, nil
 }
 
@@ -111,19 +121,23 @@ func contrastWithWhite(colour string) (float64, error) {
 	if !hexColour.MatchString(colour) {
 		return 0, fmt.Errorf("%q is not a colour", colour)
 	}
+
 	luminance := 0.0
 	for i, weight := range []float64{.2126, .7152, .0722} {
 		n, err := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8)
 		if err != nil {
 			return 0, err
 		}
+
 		c := float64(n) / math.MaxUint8
 		if c <= .04045 {
 			c /= 12.92
 		} else {
 			c = math.Pow((c+.055)/1.055, 2.4)
 		}
+
 		luminance += weight * c
 	}
+
 	return 1.05 / (luminance + .05), nil
 }

@@ -13,8 +13,10 @@ import (
 // directive to the content security policy.
 func TestSite_Invalid_NamesTheSetting(t *testing.T) {
 	t.Parallel()
+
 	logo := filepath.Join(t.TempDir(), "logo.png")
 	require.NoError(t, os.WriteFile(logo, []byte("PNG"), 0o600))
+
 	for name, c := range map[string]struct {
 		change func(s *Site)
 		key    string // empty for a valid setting
@@ -36,13 +38,16 @@ func TestSite_Invalid_NamesTheSetting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			configuration := Default()
 			c.change(&configuration.Site)
+
 			err := configuration.validate()
 			if c.key == "" {
 				require.NoError(t, err)
 				return
 			}
+
 			require.ErrorContains(t, err, c.key)
 		})
 	}

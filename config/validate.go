@@ -25,27 +25,33 @@ func (c *Config) validate() error {
 	if !isPublicURL(c.HTTP.PublicURL) {
 		return c.Err("http.public_url", "want http://HOST or https://HOST, without a user and a path")
 	}
+
 	c.HTTP.PublicURL = strings.TrimSuffix(c.HTTP.PublicURL, "/")
 	if _, err := c.HTTP.Proxies(); err != nil {
 		return c.Err("http.trusted_proxies", err.Error())
 	}
+
 	for _, origin := range c.HTTP.CORSOrigins {
 		if !isOrigin(origin) {
 			return c.Err("http.cors_origins", "want origins such as https://jobs.example.org, without a path")
 		}
 	}
+
 	for _, l := range leaves(reflect.ValueOf(*c), "") {
 		// All settings whose names end in url select adapters, except for the service's own
 		// address. The other addresses of the database may be empty.
 		isAddress := strings.HasSuffix(l.key, "url") && l.key != "http.public_url"
+
 		isOptional := strings.HasPrefix(l.key, "database.") && l.key != "database.url"
 		if !isAddress || isOptional && l.value.IsZero() {
 			continue
 		}
+
 		if err := c.checkAddress(l.key, l.value.String()); err != nil {
 			return err
 		}
 	}
+
 	for _, rule := range []struct {
 		isInvalid bool
 		key, want string
@@ -70,12 +76,15 @@ func (c *Config) validate() error {
 			return c.Err(rule.key, rule.want)
 		}
 	}
+
 	if err := c.validateModeration(); err != nil {
 		return err
 	}
+
 	if err := c.validateSite(); err != nil {
 		return err
 	}
+
 	return c.validateDatabase()
 }
 
@@ -85,6 +94,7 @@ func isPublicURL(text string) bool {
 	if err != nil || u.Host == "" || u.User != nil {
 		return false
 	}
+
 	return (u.Scheme == "http" || u.Scheme == "https") && (u.Path == "" || u.Path == "/")
 }
 
@@ -94,34 +104,41 @@ func isOrigin(text string) bool {
 	if err != nil || u.Host == "" || strings.ContainsAny(u.Host, "; ,'*") {
 		return false
 	}
+
 	return (u.Scheme == "http" || u.Scheme == "https") && text == u.Scheme+"://"+u.Host
 }
 
 // validateDatabase checks the settings of the database that depend on each other.
 func (c *Config) validateDatabase() error {
 	d := c.Database
+
 	kind, _, _ := strings.Cut(d.URL, ":")
 	for _, replica := range d.ReplicaURLs {
 		if err := c.checkAddress("database.replica_urls", replica); err != nil {
 			return err
 		}
+
 		if scheme, _, _ := strings.Cut(replica, ":"); scheme != kind {
 			return c.Err("database.replica_urls", "want replicas of database.url, with the same scheme")
 		}
 	}
+
 	if d.MaxConnections < d.minConnections() {
 		want := fmt.Sprintf("want a number of at least %d", d.minConnections())
 		if len(d.ReplicaURLs) > 0 {
 			want += fmt.Sprintf(" (replicas: %d)", len(d.ReplicaURLs))
 		}
+
 		return c.Err("database.max_connections", want)
 	}
+
 	switch {
 	case d.Pooler != "" && d.Pooler != "transaction":
 		return c.Err("database.pooler", "want transaction, or nothing without a pooler")
 	case d.DirectURL != "" && d.Pooler == "":
 		return c.Err("database.direct_url", "is for database.pooler; remove one of them or set both")
 	}
+
 	return nil
 }
 
@@ -130,9 +147,11 @@ func (c *Config) checkAddress(key, value string) error {
 	if scheme, _, ok := strings.Cut(value, ":"); !ok || scheme == "" {
 		return c.Err(key, "want an address that begins with a scheme and a colon")
 	}
+
 	if wrong := checkPorts(value); wrong != "" {
 		return c.Err(key, wrong)
 	}
+
 	return nil
 }
 
@@ -144,7 +163,9 @@ func (d Database) minConnections() int {
 		if d.DirectURL != "" {
 			minimum += 2
 		}
+
 		return minimum
 	}
+
 	return 3
 }

@@ -58,13 +58,17 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	if len(password) > MaxPassword {
 		return "", fault.InvalidField("password", fmt.Sprintf("must be at most %d bytes", MaxPassword))
 	}
+
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt) // never fails
+
 	tag, err := h.derive(ctx, password, salt, currentParams, tagBytes)
 	if err != nil {
 		return "", err
 	}
+
 	b64 := base64.RawStdEncoding
+
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version,
 		currentParams.memory, currentParams.passes, currentParams.threads, b64.EncodeToString(salt), b64.EncodeToString(tag)), nil
 }
@@ -74,20 +78,25 @@ func (h *Hasher) Verify(ctx context.Context, verifier, password string) (ok, sta
 	if len(password) > MaxPassword {
 		return false, false, nil // at once: no account can have such a password, so the time reveals nothing
 	}
+
 	// There is no account. The same work is done, so that the time does not reveal it.
 	if verifier == "" {
 		_, err := h.derive(ctx, password, make([]byte, saltBytes), currentParams, tagBytes)
 		return false, false, err
 	}
+
 	p, salt, want, err := parse(verifier)
 	if err != nil {
 		return false, false, fmt.Errorf("stored password verifier: %w", err)
 	}
+
 	got, err := h.derive(ctx, password, salt, p, uint32(len(want)))
 	if err != nil {
 		return false, false, err
 	}
+
 	ok = subtle.ConstantTimeCompare(got, want) == 1
+
 	return ok, ok && (p != currentParams || len(want) != tagBytes || len(salt) != saltBytes), nil
 }
 
@@ -97,7 +106,9 @@ func (h *Hasher) derive(ctx context.Context, password string, salt []byte, p par
 	if err := h.acquire(ctx); err != nil {
 		return nil, fault.ErrUnavailable.WithReason("password hasher: busy").WithRetryAfter(maxWait).WithCause(err)
 	}
+
 	defer func() { <-h.running }()
+
 	return argon2.IDKey([]byte(password), salt, p.passes, p.memory, p.threads, n), nil
 }
 
@@ -107,16 +118,20 @@ func (h *Hasher) acquire(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+
 	select {
 	case h.running <- struct{}{}:
 		return nil
 	default:
 	}
+
 	if h.waiting.Add(1) > maxWaiting {
 		h.waiting.Add(-1)
 		return errors.New("too many passwords wait to be hashed")
 	}
+
 	defer h.waiting.Add(-1)
+
 	select {
 	case h.running <- struct{}{}:
 		return nil
@@ -131,26 +146,33 @@ func (h *Hasher) acquire(ctx context.Context) error {
 // verifier in the database must not allocate gigabytes.
 func parse(verifier string) (p params, salt, tag []byte, err error) {
 	f := strings.Split(verifier, "$")
+
 	// The base64 decoder would skip line breaks.
 	if strings.ContainsAny(verifier, "\r\n") || len(f) != 6 || f[0] != "" || f[1] != "argon2id" ||
 		f[2] != fmt.Sprintf("v=%d", argon2.Version) {
 		return p, nil, nil, errors.New("not argon2id v=19 in PHC form")
 	}
+
 	if _, err := fmt.Sscanf(f[3], "m=%d,t=%d,p=%d", &p.memory, &p.passes, &p.threads); err != nil ||
 		f[3] != fmt.Sprintf("m=%d,t=%d,p=%d", p.memory, p.passes, p.threads) {
 		return p, nil, nil, errors.New("malformed parameters")
 	}
+
 	if p.memory < 8 || p.memory > 256<<10 || p.passes < 1 || p.passes > 16 || p.threads < 1 || p.threads > 16 {
 		return p, nil, nil, errors.New("parameters out of bounds")
 	}
+
 	strict := base64.RawStdEncoding.Strict()
+
 	salt, err = strict.DecodeString(f[4])
 	if err != nil || len(salt) < 8 || len(salt) > 64 {
 		return p, nil, nil, errors.New("malformed salt")
 	}
+
 	tag, err = strict.DecodeString(f[5])
 	if err != nil || len(tag) < 16 || len(tag) > 64 {
 		return p, nil, nil, errors.New("malformed tag")
 	}
+
 	return p, salt, tag, nil
 }

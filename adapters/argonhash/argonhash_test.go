@@ -25,15 +25,18 @@ var _ identity.PasswordHasher = (*Hasher)(nil)
 func TestVerify_RightPasswordOnly(t *testing.T) {
 	ctx := context.Background()
 	hasher := New()
+
 	long := strings.Repeat("é", MaxPassword/2)
 	for _, password := range []string{"Password1", "", " Password1", "pässwörd\x00\n", long} {
 		v, err := hasher.Hash(ctx, password)
 		require.NoError(t, err)
 		require.Regexp(t, `^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$`, v)
+
 		ok, stale, err := hasher.Verify(ctx, v, password)
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.False(t, stale)
+
 		for _, other := range []string{password + " ", strings.ToUpper(password) + "x", "x" + password} {
 			ok, stale, err := hasher.Verify(ctx, v, other)
 			require.NoError(t, err)
@@ -41,8 +44,10 @@ func TestVerify_RightPasswordOnly(t *testing.T) {
 			require.False(t, stale)
 		}
 	}
+
 	a, err := hasher.Hash(ctx, "Password1")
 	require.NoError(t, err)
+
 	b, err := hasher.Hash(ctx, "Password1")
 	require.NoError(t, err)
 	require.NotEqual(t, a, b, "each hash has a new salt")
@@ -52,13 +57,17 @@ func TestVerify_RightPasswordOnly(t *testing.T) {
 // other load of the machine.
 func cpuTime(t *testing.T, do func()) time.Duration {
 	t.Helper()
+
 	spent := func() time.Duration {
 		var r syscall.Rusage
 		require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
 		return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	}
+
 	before := spent()
+
 	do()
+
 	return spent() - before
 }
 
@@ -66,10 +75,12 @@ func cpuTime(t *testing.T, do func()) time.Duration {
 // does not run in every repetition.
 func requireNoCPU(t *testing.T, what string, do func()) {
 	t.Helper()
+
 	least := time.Hour
 	for range 5 {
 		least = min(least, cpuTime(t, do))
 	}
+
 	require.Less(t, least, 10*time.Millisecond, what)
 }
 
@@ -78,6 +89,7 @@ func requireNoCPU(t *testing.T, what string, do func()) {
 func phc(m, t uint32, p uint8, password string) string {
 	salt := []byte("0123456789abcdef")
 	b64 := base64.RawStdEncoding
+
 	return fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", m, t, p, b64.EncodeToString(salt),
 		b64.EncodeToString(argon2.IDKey([]byte(password), salt, t, m, p, 32)))
 }
@@ -91,6 +103,7 @@ func TestVerify_OtherParameters_IsStale(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.True(t, stale)
+
 	ok, stale, err = hasher.Verify(context.Background(), v, "password1")
 	require.NoError(t, err)
 	require.False(t, ok)
@@ -104,6 +117,7 @@ func TestVerify_MalformedVerifier_RefusedWithoutWork(t *testing.T) {
 	good := phc(8, 1, 1, "x")
 	fields := strings.Split(good, "$")
 	salt := fields[4]
+
 	tag := fields[5]
 	for _, v := range []string{
 		"x", "$", "$$$$$", "$2a$10$abcdefghijklmnopqrstuv", "plaintext",
@@ -138,6 +152,7 @@ func TestHash_HugePassword_RefusedWithoutWork(t *testing.T) {
 	requireNoCPU(t, "a huge password", func() {
 		_, err := hasher.Hash(context.Background(), huge)
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
+
 		for _, v := range verifiers {
 			ok, _, err := hasher.Verify(context.Background(), v, huge)
 			require.NoError(t, err)
@@ -154,12 +169,14 @@ func TestVerify_NoAccount_TakesTheSameTime(t *testing.T) {
 	hasher := New()
 	v, err := hasher.Hash(ctx, "Password1")
 	require.NoError(t, err)
+
 	var known, unknown time.Duration
 	for range 41 { // alternately, so that other load slows both down
 		known += cpuTime(t, func() {
 			_, _, err := hasher.Verify(ctx, v, "wrong")
 			require.NoError(t, err)
 		})
+
 		unknown += cpuTime(t, func() {
 			ok, stale, err := hasher.Verify(ctx, "", "wrong")
 			require.NoError(t, err)
@@ -167,6 +184,7 @@ func TestVerify_NoAccount_TakesTheSameTime(t *testing.T) {
 			require.False(t, stale)
 		})
 	}
+
 	require.InEpsilon(t, float64(known), float64(unknown), 0.2, "known %v unknown %v", known, unknown)
 }
 
@@ -176,12 +194,15 @@ func TestHash_Concurrent_BoundsMemory(t *testing.T) {
 	hasher := New()
 	hasher.maxWait = time.Minute
 	done := make(chan struct{})
+
 	peak := make(chan uint64)
 	go func() {
 		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+
 		var most uint64
 		for {
 			metrics.Read(sample)
+
 			most = max(most, sample[0].Value.Uint64())
 			select {
 			case <-done:
@@ -191,6 +212,7 @@ func TestHash_Concurrent_BoundsMemory(t *testing.T) {
 			}
 		}
 	}()
+
 	var hashes sync.WaitGroup
 	for range maxWaiting {
 		hashes.Go(func() {
@@ -198,8 +220,10 @@ func TestHash_Concurrent_BoundsMemory(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+
 	hashes.Wait()
 	close(done)
+
 	// 64 concurrent hashes would hold 1.2 GiB. Each running hash holds 19 MiB, and the
 	// collector permits garbage of the same size.
 	require.Less(t, <-peak, uint64((cap(hasher.running)+2)*3*20<<20))
@@ -212,6 +236,7 @@ func TestHash_QueueFull_FailsInTime(t *testing.T) {
 	for range cap(hasher.running) {
 		hasher.running <- struct{}{} // every processor is busy
 	}
+
 	requireUnavailable := func(err error) {
 		t.Helper()
 		require.ErrorIs(t, err, fault.ErrUnavailable)
@@ -223,8 +248,10 @@ func TestHash_QueueFull_FailsInTime(t *testing.T) {
 	requireUnavailable(err)
 
 	hasher.maxWait = time.Minute
+
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+
 	var waiting sync.WaitGroup
 	for range maxWaiting {
 		waiting.Go(func() {
@@ -233,7 +260,9 @@ func TestHash_QueueFull_FailsInTime(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 		})
 	}
+
 	require.Eventually(t, func() bool { return hasher.waiting.Load() == maxWaiting }, 10*time.Second, time.Millisecond)
+
 	startedAt := time.Now()
 	_, err = hasher.Hash(context.Background(), "Password1")
 	requireUnavailable(err)

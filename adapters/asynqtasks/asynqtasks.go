@@ -43,7 +43,9 @@ func Open(rawURL string, log *slog.Logger) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	redis := o.Connect()
+
 	return &Queue{redis: redis, client: asynq.NewClientFromRedisClient(redis), prefix: o.Prefix, log: log}, nil
 }
 
@@ -51,12 +53,15 @@ func Open(rawURL string, log *slog.Logger) (*Queue, error) {
 func (q *Queue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+
 	// The first error cancels the other requests, which would probably fail, too.
 	sending, ctx := errgroup.WithContext(ctx)
 	sending.SetLimit(concurrency)
+
 	for _, t := range refs {
 		sending.Go(func() error { return q.enqueue(ctx, t) })
 	}
+
 	return sending.Wait()
 }
 
@@ -71,6 +76,7 @@ func (q *Queue) enqueue(ctx context.Context, t task.Reference) error {
 	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
 		return fmt.Errorf("handing a task to Redis: %w", err)
 	}
+
 	return nil
 }
 
@@ -83,14 +89,17 @@ func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Referenc
 		for _, s := range servers {
 			ending.Go(s.Shutdown)
 		}
+
 		ending.Wait()
 	}()
+
 	for queue, workers := range task.Workers {
 		server := asynq.NewServerFromRedisClient(q.redis, asynq.Config{
 			Concurrency: workers, Queues: map[string]int{q.queueOf(queue): 1},
 			TaskCheckInterval: 200 * time.Millisecond, ShutdownTimeout: 25 * time.Second,
 			Logger: logger{q.log}, LogLevel: asynq.WarnLevel,
 		})
+
 		err := server.Start(asynq.HandlerFunc(func(ctx context.Context, t *asynq.Task) error {
 			// The task has its own time limit, which the store may extend.
 			do(context.WithoutCancel(ctx), task.Reference{Queue: queue, Kind: t.Type(), ID: string(t.Payload())})
@@ -99,9 +108,12 @@ func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Referenc
 		if err != nil {
 			return err
 		}
+
 		servers = append(servers, server)
 	}
+
 	<-ctx.Done()
+
 	return nil
 }
 

@@ -18,9 +18,11 @@ import (
 // open opens a queue, which is closed after the test.
 func open(t testing.TB, url string) *Queue {
 	t.Helper()
+
 	q, err := Open(url, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = q.Close() })
+
 	return q
 }
 
@@ -49,10 +51,12 @@ func TestQueue_Work_Conformance(t *testing.T) {
 // after an error whose outcome was unknown, does not fill Redis.
 func TestEnqueue_SameReferenceTwice_IsStoredOnce(t *testing.T) {
 	t.Parallel()
+
 	q := open(t, kit.RedisURL(t))
 	ref := task.Reference{Queue: task.Events, Kind: "greet", ID: "a", Enqueues: 1}
 	require.NoError(t, q.Enqueue(t.Context(), ref, ref))
 	require.NoError(t, q.Enqueue(t.Context(), ref))
+
 	pending, err := asynq.NewInspectorFromRedisClient(q.redis).ListPendingTasks("locum-events")
 	require.NoError(t, err)
 	require.Len(t, pending, 1)
@@ -63,12 +67,15 @@ func TestEnqueue_SameReferenceTwice_IsStoredOnce(t *testing.T) {
 // prefix must not contain braces and colons, which have a meaning in keys.
 func TestQueue_SharedRedis_PrefixSeparates(t *testing.T) {
 	t.Parallel()
+
 	url := kit.RedisURL(t)
 	one, two := open(t, url+"?prefix=north"), open(t, url+"?prefix=south")
 	require.NoError(t, one.Enqueue(t.Context(), task.Reference{Queue: task.Mail, Kind: "greet", ID: "a"}))
+
 	n, err := two.redis.LLen(t.Context(), "asynq:{north-mail}:pending").Result()
 	require.NoError(t, err)
 	require.EqualValues(t, 1, n)
+
 	for _, bad := range []string{"?prefix=", "?prefix=a{b}", "?prefix=a:b"} {
 		_, err := Open(url+bad, slog.New(slog.DiscardHandler))
 		require.ErrorContains(t, err, "prefix")

@@ -28,6 +28,7 @@ const Version = "1.2.0"
 // API returns the developer API with all of its routes.
 func API(s adapters.Services, publicURL string) web.API {
 	words := problems{publicURL}
+
 	return web.API{
 		Name:    "developer",
 		Prefix:  "/api/v1",
@@ -84,6 +85,7 @@ type problems struct{ publicURL string }
 // the exceeded window.
 func (p problems) fault(f *fault.Error) (int, any) {
 	status := web.StatusOf(f)
+
 	out := Problem{
 		Type:   "about:blank",
 		Title:  f.Message,
@@ -95,19 +97,23 @@ func (p problems) fault(f *fault.Error) (int, any) {
 	if known, ok := Explained[f.Code]; ok {
 		out.Type, out.Title = p.publicURL+"/problems/"+f.Code, known.Title
 	}
+
 	switch {
 	case f.Code == fault.ErrRateLimit.Code:
 		out.Type, out.Errors = quotaExceeded, []fault.Field{}
+
 		var used []string
 		for _, window := range f.Fields {
 			out.ViolatedPolicies, used = append(out.ViolatedPolicies, window.Name), append(used, window.Message)
 		}
+
 		out.Detail = fmt.Sprintf("%s are used up; the next is let through in %d s", strings.Join(used, " and "), seconds(f.RetryAfter))
 	case len(f.Fields) > 0:
 		out.Detail = f.Fields[0].Name + " " + f.Fields[0].Message
 	case f.Message == fault.ErrUnauthorized.Message:
 		out.Detail = "Send an API key as X-API-Key, or an access token as Authorization: Bearer"
 	}
+
 	return status, out
 }
 
@@ -125,11 +131,13 @@ func example(r web.Route, status int) *fault.Error {
 		return hiring.ErrAlreadyApplied
 	case status == http.StatusTooManyRequests:
 		plan := integrations.Plans()[0]
+
 		return overQuota(
 			limit.Quota{PerMinute: plan.PerMinute, PerDay: plan.PerDay},
 			limit.QuotaStatus{Violated: []string{limit.MinuteWindow}, RetryAfter: 12 * time.Second},
 		)
 	}
+
 	return nil
 }
 
@@ -140,10 +148,12 @@ func overQuota(q limit.Quota, s limit.QuotaStatus) *fault.Error {
 		limit.MinuteWindow: fmt.Sprintf("%d calls a minute", q.PerMinute),
 		limit.DayWindow:    fmt.Sprintf("%d calls a day (UTC)", q.PerDay),
 	}
+
 	var windows []fault.Field
 	for _, name := range s.Violated {
 		windows = append(windows, fault.Field{Name: name, Message: calls[name]})
 	}
+
 	return fault.ErrRateLimit.WithFields(windows...).WithRetryAfter(s.RetryAfter)
 }
 
@@ -155,6 +165,7 @@ func webhooks(publicURL string) (out []web.Webhook) {
 		if a.Type == (event.JobClosed{}).Type() {
 			samples = map[string]string{"status": "closed"}
 		}
+
 		out = append(out, web.Webhook{
 			Name: a.Type, Summary: a.When, Headers: integrations.EventHeaders{}, Body: a.Body, Samples: samples,
 			Description: "Sent to each webhook of an application that subscribes to it and has access to its subject. " +
@@ -171,6 +182,7 @@ func webhooks(publicURL string) (out []web.Webhook) {
 			},
 		})
 	}
+
 	return out
 }
 
@@ -268,6 +280,7 @@ func newList[T, R any](items []T, r page.Result[R], p web.Paging, publicURL, req
 		Pagination: Pagination{Page: p.Page, Limit: p.Limit, Total: r.Total, TotalPages: (r.Total + p.Limit - 1) / p.Limit},
 	}
 	l.links = links(l.Pagination, l.TotalIsEstimate, r.NextCursor, p.Cursor != "", publicURL, requested)
+
 	return l
 }
 
@@ -278,31 +291,40 @@ func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, 
 	if err != nil {
 		return ""
 	}
+
 	var out []string
 	to := func(rel string, change map[string]string) {
 		q := u.Query()
 		q.Del("page")
 		q.Del("cursor")
+
 		for name, value := range change {
 			q.Set(name, value)
 		}
+
 		address := publicURL + u.EscapedPath()
 		if len(q) > 0 {
 			address += "?" + q.Encode()
 		}
+
 		out = append(out, fmt.Sprintf(`<%s>; rel="%s"`, address, rel))
 	}
+
 	reaches := func(n int) bool {
 		return !(page.Request{Number: n, Size: p.Limit}).TooDeep()
 	}
 	number := func(n int) map[string]string { return map[string]string{"page": strconv.Itoa(n)} }
+
 	to("first", nil)
+
 	if before := p.Page - 1; !byCursor && before > 0 {
 		if !estimated { // from a page beyond the end, back to the last page
 			before = min(before, max(1, p.TotalPages))
 		}
+
 		to("prev", number(before))
 	}
+
 	switch {
 	case next == "": // the last page
 	case !byCursor && reaches(p.Page+1):
@@ -310,9 +332,11 @@ func links(p Pagination, estimated bool, next string, byCursor bool, publicURL, 
 	default:
 		to("next", map[string]string{"cursor": next})
 	}
+
 	if !estimated && reaches(max(1, p.TotalPages)) {
 		to("last", number(max(1, p.TotalPages)))
 	}
+
 	return strings.Join(out, ", ")
 }
 
@@ -324,6 +348,7 @@ func renameFields(names map[string]string) func(*fault.Error) *fault.Error {
 		if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 			return f
 		}
+
 		fields := web.Each(f.Fields, func(field fault.Field) fault.Field {
 			return fault.Field{
 				Name:    cmp.Or(names[field.Name], field.Name),
@@ -333,6 +358,7 @@ func renameFields(names map[string]string) func(*fault.Error) *fault.Error {
 		if len(fields) == 1 && fields[0].Name == "page" && strings.HasPrefix(fields[0].Message, "reaches beyond") {
 			return errTooDeep.WithFields(fields...)
 		}
+
 		return fault.ErrInvalid.WithFields(fields...)
 	}
 }

@@ -20,6 +20,7 @@ import (
 // applicationRoutes returns the routes for applications, all in the name of a user.
 func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 	const tag = "Applications"
+
 	return []web.Route{
 		{
 			Method:       http.MethodPost,
@@ -35,8 +36,10 @@ func applicationRoutes(s adapters.Services, publicURL string) []web.Route {
 					if candidate, ok := id.Canonical(in.CandidateID); in.CandidateID != "" && (!ok || candidate != c.Caller.UserID) {
 						return One[Application]{}, errAnotherCandidate
 					}
+
 					a, err := s.Hiring.Apply(ctx, actor,
 						hiring.ApplyInput{ListingID: in.JobID, CoverLetter: in.CoverLetter, ResumeURL: in.ResumeURL, Answers: in.Answers})
+
 					return One[Application]{viewApplication(a)}, err
 				}).MapFaults(mapApplyFault),
 		},
@@ -75,6 +78,7 @@ func userOp[I, O any](s adapters.Services, fn func(ctx context.Context, c web.Ca
 		if err != nil {
 			return out, err
 		}
+
 		return fn(ctx, c, c.Caller.Limit(actor), in)
 	})
 }
@@ -88,6 +92,7 @@ func mapApplyFault(f *fault.Error) *fault.Error {
 	if f.Code == hiring.ErrListingNotFound.Code {
 		return errJobNotFound
 	}
+
 	return renameFields(map[string]string{"listingId": "job_id", "coverLetter": "cover_letter", "resumeUrl": "resume_url"})(f)
 }
 
@@ -110,6 +115,7 @@ func (in NewApplication) Problems() []fault.Field {
 	if err := hiring.CheckResumeURL(in.ResumeURL); err != nil {
 		return mapApplyFault(fault.Of(err)).Fields
 	}
+
 	return nil
 }
 
@@ -132,11 +138,13 @@ func (in ApplicationsInput) Problems() []fault.Field {
 			fault.Field{Name: "status", Message: "must be one or more of: pending, review, interview, accepted, rejected, withdrawn"},
 		)
 	}
+
 	for name, text := range map[string]string{"submitted_after": in.SubmittedAfter, "submitted_before": in.SubmittedBefore} {
 		if _, err := parseTimestamp(text); err != nil {
 			out = append(out, fault.Field{Name: name, Message: err.Error()})
 		}
 	}
+
 	return out
 }
 
@@ -148,6 +156,7 @@ func (in ApplicationsInput) statuses() (out []hiring.Status) {
 			out = append(out, hiring.Status(s))
 		}
 	}
+
 	return out
 }
 
@@ -157,8 +166,10 @@ func (in ApplicationsInput) filter() hiring.ApplicationFilter {
 	if in.JobID != "" {
 		f.ListingIDs = []string{in.JobID}
 	}
+
 	f.AppliedFrom, _ = parseTimestamp(in.SubmittedAfter) // Problems has validated both
 	f.AppliedUntil, _ = parseTimestamp(in.SubmittedBefore)
+
 	return f
 }
 
@@ -167,6 +178,7 @@ func parseTimestamp(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
+
 	return listings.ParseMoment(text, false)
 }
 

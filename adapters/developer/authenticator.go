@@ -40,29 +40,37 @@ func (a authenticator) Authenticate(ctx context.Context, e web.AuthRequest) (int
 		a.setLimitHeaders(headers, anonymousQuota, status)
 		return integrations.Caller{}, headers, err
 	}
+
 	caller, refused := a.authenticate(ctx, e)
+
 	quota, key := anonymousQuota, "address:"+e.Address
 	if refused == nil {
 		quota, key = caller.App.Limits().Quota, caller.App.QuotaKey()
 	}
+
 	spend := a.limiter.Spend
 	if refused != nil && fault.KindOf(refused) != fault.Unauthenticated {
 		spend = a.limiter.Status // a failure of this server: the request is not counted
 		var cancel context.CancelFunc
+
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), statusTimeout) // the time of the request may be used up
 		defer cancel()
 	}
+
 	status, err := spend(ctx, quota, key)
 	if err != nil {
 		return integrations.Caller{}, headers, err
 	}
+
 	a.setLimitHeaders(headers, quota, status)
+
 	switch {
 	case !status.Allowed && (refused == nil || fault.KindOf(refused) == fault.Unauthenticated):
 		return caller, headers, overQuota(quota, status)
 	case fault.KindOf(refused) == fault.Unauthenticated:
 		headers["WWW-Authenticate"] = challenge(e)
 	}
+
 	return caller, headers, refused
 }
 
@@ -81,6 +89,7 @@ func challenge(e web.AuthRequest) string {
 	case len(e.APIKey) > 0:
 		return `ApiKey realm="locum"`
 	}
+
 	return `Bearer realm="locum", ApiKey realm="locum"`
 }
 
@@ -114,6 +123,7 @@ func replaceUnauthorized(err error, invalid *fault.Error) error {
 	if fault.KindOf(err) == fault.Unauthenticated {
 		return invalid
 	}
+
 	return err
 }
 
@@ -130,32 +140,41 @@ func (a authenticator) authenticate(ctx context.Context, e web.AuthRequest) (int
 	if len(e.APIKey)+len(e.Authorization) == 0 {
 		return none, fault.ErrUnauthorized
 	}
+
 	if len(e.APIKey) > 1 || len(e.Authorization) > 1 {
 		return none, errRepeatedCredential
 	}
+
 	var byKey, byToken integrations.Caller
+
 	var err error
 	if len(e.APIKey) > 0 {
 		if byKey, err = a.integrations.AuthenticateKey(ctx, e.APIKey[0]); err != nil {
 			return none, replaceUnauthorized(err, errInvalidKey)
 		}
+
 		if len(e.Authorization) == 0 {
 			return byKey, nil
 		}
 	}
+
 	_, token, _ := strings.Cut(e.Authorization[0], " ")
 	if !isBearer(e.Authorization[0]) {
 		return none, fault.ErrUnauthorized
 	}
+
 	if byToken, err = a.integrations.AuthenticateToken(ctx, strings.TrimSpace(token)); err != nil {
 		if integrations.LooksLikeKey(token) {
 			return none, replaceUnauthorized(err, errKeyInAuthorization)
 		}
+
 		return none, replaceUnauthorized(err, errInvalidToken)
 	}
+
 	if byKey.App.ID != "" && byKey.App.ID != byToken.App.ID {
 		return none, errDifferentApps
 	}
+
 	return byToken, nil
 }
 
@@ -185,14 +204,17 @@ var limitHeaders = []web.Header{
 func (a authenticator) setLimitHeaders(headers map[string]string, q limit.Quota, s limit.QuotaStatus) {
 	policy := fmt.Sprintf(`"%s";q=%d;w=60`, limit.MinuteWindow, q.PerMinute)
 	remaining := fmt.Sprintf(`"%s";r=%d;t=%d`, limit.MinuteWindow, s.Minute.Remaining, seconds(s.Minute.Reset))
+
 	tight, maxRequests := s.Minute, q.PerMinute
 	if q.PerDay > 0 {
 		policy += fmt.Sprintf(`,"%s";q=%d;w=86400`, limit.DayWindow, q.PerDay)
+
 		remaining += fmt.Sprintf(`,"%s";r=%d;t=%d`, limit.DayWindow, s.Day.Remaining, seconds(s.Day.Reset))
 		if s.Day.Remaining < tight.Remaining || s.Day.Remaining == tight.Remaining && s.Day.Reset > tight.Reset {
 			tight, maxRequests = s.Day, q.PerDay
 		}
 	}
+
 	headers["RateLimit-Policy"], headers["RateLimit"] = policy, remaining
 	headers["X-RateLimit-Limit"] = strconv.Itoa(maxRequests)
 	headers["X-RateLimit-Remaining"] = strconv.Itoa(tight.Remaining)

@@ -16,6 +16,7 @@ import (
 // units and not in cents; and that a region is not shown as a city.
 func TestViewJob_NoValues_HasAllMembers(t *testing.T) {
 	t.Parallel()
+
 	at := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 	empty, err := json.Marshal(
 		ViewJob(
@@ -71,6 +72,7 @@ func TestViewJob_NoValues_HasAllMembers(t *testing.T) {
 	require.Nil(t, full.Salary.Max)
 	require.Equal(t, "https://w.example", *full.Company.Website)
 	require.Equal(t, "Why?", full.Questions[0].Text)
+
 	region := ViewJob(
 		listings.Listing{Place: &listings.Place{Kind: listings.Region, Name: "Yorkshire", Country: "GB"}},
 		identity.Organization{},

@@ -21,6 +21,7 @@ import (
 func jobRoutes(s adapters.Services, publicURL string) []web.Route {
 	const tag = "Jobs"
 	h := jobHandlers{s, publicURL}
+
 	return []web.Route{
 		{
 			Method:  http.MethodGet,
@@ -74,14 +75,18 @@ func (h jobHandlers) search(ctx context.Context, c web.Call, in JobsInput) (JobL
 	if err != nil {
 		return JobList{}, err
 	}
+
 	organizationIDs := list.Distinct(r.Items, func(hit listings.Hit) string { return hit.Listing.OrganizationID })
+
 	organizationsByID, err := h.services.Identity.OrganizationsOf(ctx, organizationIDs)
 	if err != nil {
 		return JobList{}, err
 	}
+
 	jobs := make([]Job, len(r.Items))
 	for i, hit := range r.Items {
 		organization := organizationsByID[hit.Listing.OrganizationID]
+
 		jobs[i] = Job{JobView: ViewJob(hit.Listing, organization, h.publicURL), Match: hit.Match}
 		if strings.TrimSpace(in.Location) != "" || hit.Miles != nil {
 			jobs[i].DistanceMiles.asked = true
@@ -90,6 +95,7 @@ func (h jobHandlers) search(ctx context.Context, c web.Call, in JobsInput) (JobL
 			}
 		}
 	}
+
 	return JobList{
 		List:         newList(jobs, r.Result, in.Paging, h.publicURL, c.URL),
 		Report:       r.Report,
@@ -110,10 +116,13 @@ func (h jobHandlers) get(ctx context.Context, c web.Call, in JobPath) (One[integ
 	if fault.KindOf(err) == fault.NotFound {
 		return One[integrations.JobView]{}, errJobNotFound
 	}
+
 	if err != nil {
 		return One[integrations.JobView]{}, err
 	}
+
 	organizationsByID, err := h.services.Identity.OrganizationsOf(ctx, []string{l.OrganizationID})
+
 	return One[integrations.JobView]{ViewJob(l, organizationsByID[l.OrganizationID], h.publicURL)}, err
 }
 
@@ -149,9 +158,11 @@ func (in JobsInput) Problems() (out []fault.Field) {
 	if in.SalaryMin != nil && in.SalaryMax != nil && *in.SalaryMax < *in.SalaryMin {
 		out = append(out, fault.Field{Name: "salary_max", Message: "must not be less than salary_min"})
 	}
+
 	if _, err := parseTimestamp(in.PostedAfter); err != nil {
 		out = append(out, fault.Field{Name: "posted_after", Message: err.Error()})
 	}
+
 	return out
 }
 
@@ -203,6 +214,7 @@ func (m Miles) MarshalJSON() ([]byte, error) {
 	if m.known == nil {
 		return []byte("null"), nil
 	}
+
 	return json.Marshal(math.Round(*m.known*10) / 10)
 }
 
@@ -228,6 +240,7 @@ func viewFacets(facets map[string][]listings.FacetValue) map[string][]listings.F
 			delete(facets, camel)
 		}
 	}
+
 	return facets
 }
 
@@ -264,14 +277,17 @@ func ViewJob(listing listings.Listing, organization identity.Organization, publi
 	if listing.HiddenAt != nil { // only the event job.closed contains it
 		v.Status = string(listings.Closed)
 	}
+
 	v.Location.Text = known(listing.Location)
 	if p := listing.Place; p != nil {
 		if p.Kind == listings.Town {
 			v.Location.City = known(p.Name)
 		}
+
 		v.Location.Region, v.Location.Country = known(p.Region), known(p.Country)
 		v.Location.Latitude, v.Location.Longitude = &p.Lat, &p.Lon
 	}
+
 	return v
 }
 
@@ -280,5 +296,6 @@ func known(s string) *string {
 	if s == "" {
 		return nil
 	}
+
 	return &s
 }

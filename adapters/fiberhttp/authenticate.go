@@ -19,9 +19,12 @@ func (s *Server) authenticateOnce(c *fiber.Ctx) error {
 	if api.Authenticator == nil || state.isAuthenticated {
 		return nil
 	}
+
 	state.isAuthenticated = true
+
 	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 	defer cancel()
+
 	caller, headers, err := api.Authenticator.Authenticate(ctx, web.AuthRequest{
 		Authorization: copyTexts(c.Request().Header.PeekAll(fiber.HeaderAuthorization)),
 		APIKey:        copyTexts(c.Request().Header.PeekAll("X-API-Key")),
@@ -31,9 +34,11 @@ func (s *Server) authenticateOnce(c *fiber.Ctx) error {
 	for name, value := range headers {
 		c.Set(name, value)
 	}
+
 	if caller.App.ID != "" {
 		state.caller = &caller
 	}
+
 	return err
 }
 
@@ -49,6 +54,7 @@ func methodsOf(r web.Route) []string {
 	if r.Method == fiber.MethodGet {
 		return []string{fiber.MethodGet, fiber.MethodHead}
 	}
+
 	return []string{r.Method}
 }
 
@@ -63,14 +69,17 @@ func handlePreflight(c *fiber.Ctx, api web.API) error {
 			}
 		}
 	}
+
 	if len(methods) == 0 {
 		return fiber.ErrNotFound
 	}
+
 	allow := strings.Join(append(methods, fiber.MethodOptions), ", ")
 	c.Set(fiber.HeaderAllow, allow)
 	c.Set(fiber.HeaderAccessControlAllowMethods, allow)
 	c.Set(fiber.HeaderAccessControlAllowHeaders, "Authorization, X-API-Key, Content-Type, Idempotency-Key, If-None-Match, X-Request-ID")
 	c.Set(fiber.HeaderAccessControlMaxAge, "86400")
+
 	return c.SendStatus(fiber.StatusNoContent)
 }
 
@@ -81,6 +90,7 @@ func applyCachePolicy(c *fiber.Ctx, api web.API) {
 	if api.CachePolicy.CacheControl == "" || !isRead || c.Response().StatusCode() != fiber.StatusOK {
 		return
 	}
+
 	c.Set(fiber.HeaderCacheControl, api.CachePolicy.CacheControl)
 	c.Set(fiber.HeaderVary, api.CachePolicy.Vary)
 	pages.SetETag(c)
@@ -95,6 +105,7 @@ func (s *Server) rejectOtherMethods(api web.API) {
 			methods[path] = append(methods[path], methodsOf(r)...)
 		}
 	}
+
 	for path, handled := range methods {
 		// Only a path without parameters that is also matched by the pattern of another route
 		// needs this. For other paths, the router answers 405 itself.
@@ -103,6 +114,7 @@ func (s *Server) rejectOtherMethods(api web.API) {
 		}) {
 			continue
 		}
+
 		allow := strings.Join(handled, ", ")
 		for _, m := range fiber.DefaultMethods {
 			if !slices.Contains(handled, m) {
@@ -122,6 +134,7 @@ func mapUnknownMethods(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 		if !slices.Contains(fiber.DefaultMethods, string(c.Method())) {
 			c.Request.Header.SetMethod(fiber.MethodTrace)
 		}
+
 		next(c)
 	}
 }

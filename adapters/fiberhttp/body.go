@@ -53,36 +53,44 @@ type framing struct {
 // fasthttp has checked the other values.
 func parseFraming(header []byte) (*framing, bool) {
 	f := &framing{}
+
 	hasLength := false
 	for len(header) > 0 {
 		var line []byte
 		line, header, _ = bytes.Cut(header, []byte("\n"))
+
 		line = bytes.TrimSuffix(line, []byte("\r"))
 		if len(line) == 0 {
 			continue
 		}
+
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		if !isToken(name) {
 			return nil, false
 		}
+
 		switch {
 		case bytes.EqualFold(name, []byte(fiber.HeaderContentLength)):
 			n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
 			if err != nil || n < 0 {
 				return nil, false
 			}
+
 			f.length, hasLength = n, true
 		case bytes.EqualFold(name, []byte(fiber.HeaderTransferEncoding)):
 			if !bytes.EqualFold(bytes.TrimSpace(value), []byte("chunked")) {
 				return nil, false
 			}
+
 			f.chunked = true
 		case bytes.EqualFold(name, []byte(fiber.HeaderExpect)):
 			f.expects = bytes.EqualFold(bytes.TrimSpace(value), []byte("100-continue"))
 		}
 	}
+
 	f.isUnread = f.chunked || f.length > 0
 	isAmbiguous := f.chunked && hasLength
+
 	return f, !isAmbiguous
 }
 
@@ -93,6 +101,7 @@ func isToken(name []byte) bool {
 			return false
 		}
 	}
+
 	return len(name) > 0
 }
 
@@ -102,7 +111,9 @@ func withoutBody(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if n := h.ContentLength(); n > 0 || n == -1 {
 		h.SetContentLength(0)
 	}
+
 	h.Del(fiber.HeaderExpect)
+
 	return fasthttp.RequestConfig{}
 }
 
@@ -114,36 +125,47 @@ func (s *Server) readBody(c *fiber.Ctx, client string, limit int) error {
 	if !f.isUnread {
 		return nil
 	}
+
 	if f.length > int64(limit) {
 		return web.ErrTooLarge
 	}
+
 	peer, ok := c.Context().Conn().(*conn)
 	if !ok {
 		return fault.ErrInternal
 	}
+
 	f.usage.class = bodyClassOf(limit)
+
 	mayBeLarge := f.length > web.DefaultBody || f.chunked && limit > web.DefaultBody
 	if mayBeLarge && !s.bodies.beginLarge(&f.usage, client) {
 		return fault.ErrRateLimit.WithRetryAfter(time.Second)
 	}
+
 	if f.expects {
 		if _, err := io.WriteString(peer, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
 			return web.ErrMalformed.WithCause(err)
 		}
 	}
+
 	timeout := bodyTimeout
 	if limit > web.DefaultBody {
 		timeout = largeBodyTimeout
 	}
+
 	if err := peer.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		return web.ErrMalformed.WithCause(err)
 	}
+
 	body, err := s.receive(peer, f, limit)
 	if err != nil {
 		return err
 	}
+
 	f.isUnread = false
+
 	c.Request().SetBodyRaw(body)
+
 	return nil
 }
 
@@ -153,10 +175,13 @@ func (s *Server) readForm(c *fiber.Ctx) error {
 	if len(c.Request().Header.PeekAll(fiber.HeaderContentEncoding)) > 0 {
 		return c.Next() // leave the body unread: fasthttp would decompress it without a limit
 	}
+
 	matches := func(path string) bool { return fiber.RoutePatternMatch(c.Path(), path) }
+
 	if !stateOf(c).framing.isUnread {
 		return c.Next()
 	}
+
 	switch {
 	case slices.ContainsFunc(s.uploads, matches):
 		return s.readUpload(c)
@@ -165,6 +190,7 @@ func (s *Server) readForm(c *fiber.Ctx) error {
 			return err
 		}
 	}
+
 	return c.Next()
 }
 
@@ -172,24 +198,30 @@ func (s *Server) readForm(c *fiber.Ctx) error {
 func (s *Server) readUpload(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 	defer cancel()
+
 	viewer, err := s.renderer.Viewer(ctx, c)
 	if fault.KindOf(err) == fault.Unauthenticated {
 		return c.Next() // leave the body unread: the handler redirects to the sign-in page
 	}
+
 	if err != nil {
 		return err
 	}
+
 	err = s.readBody(c, viewer.Actor().UserID, pages.MaxUploadBody)
 	if errors.Is(err, web.ErrTooLarge) {
 		pages.MarkUploadTooLarge(c)
 		return c.Next()
 	}
+
 	if err != nil {
 		return err
 	}
+
 	if err := pages.ReadUpload(c); err != nil {
 		return err
 	}
+
 	return c.Next()
 }
 
@@ -199,6 +231,7 @@ func (s *Server) receive(peer *conn, f *framing, limit int) ([]byte, error) {
 	if f.chunked {
 		r = httputil.NewChunkedReader(peer.in)
 	}
+
 	var body []byte
 	for {
 		if len(body) == cap(body) {
@@ -206,12 +239,16 @@ func (s *Server) receive(peer *conn, f *framing, limit int) ([]byte, error) {
 			if !f.chunked {
 				grown = min(grown, int(f.length))
 			}
+
 			if !s.bodies.acquire(&f.usage, grown-cap(body)) {
 				return nil, fault.ErrUnavailable.WithReason("request bodies: memory limit").WithRetryAfter(time.Second)
 			}
+
 			body = append(make([]byte, 0, grown), body...)
 		}
+
 		n, err := r.Read(body[len(body):cap(body)])
+
 		body = body[:len(body)+n]
 		switch {
 		case len(body) > limit:
@@ -234,11 +271,14 @@ func readTrailer(peer *conn) error {
 		if err != nil {
 			return readFault(err)
 		}
+
 		if len(bytes.TrimRight(line, "\r\n")) == 0 {
 			return nil
 		}
+
 		read += len(line)
 	}
+
 	return web.ErrMalformed
 }
 
@@ -248,6 +288,7 @@ func readFault(err error) error {
 	if errors.As(err, &network) && network.Timeout() {
 		return web.ErrRequestTimeout.WithCause(err)
 	}
+
 	return web.ErrMalformed.WithCause(err)
 }
 
@@ -259,17 +300,22 @@ func (s *Server) finishBody(c *fiber.Ctx) {
 	if f == nil {
 		return
 	}
+
 	s.bodies.release(&f.usage)
+
 	if !f.isUnread {
 		return
 	}
+
 	peer, ok := c.Context().Conn().(*conn)
 	if ok && !f.chunked && !f.expects && f.length <= int64(peer.in.Buffered()) {
 		_, err := peer.in.Discard(int(f.length))
 		f.isUnread = err != nil
 		return
 	}
+
 	c.Response().SetConnectionClose()
+
 	if ok {
 		peer.lingers.Store(true)
 	}

@@ -22,6 +22,7 @@ import (
 // on which the body would follow.
 func TestReadBody_TooLarge_RefusedByHeadAlone(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	for path, limit := range map[string]int{"/test/echo/1": 1 << 20, "/test/small/1": 1000} {
 		status, closed := server.sendRaw(t, rawPost(path, fmt.Sprintf("Content-Length: %d\r\n", limit+1), ""))
@@ -34,7 +35,9 @@ func TestReadBody_TooLarge_RefusedByHeadAlone(t *testing.T) {
 // still receives the 413: closing at once would reset the connection and destroy the response.
 func TestReadBody_TooLarge_ResponseDelivered(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
+
 	const limit = 1 << 20
 	for name, size := range map[string]int{
 		"one byte above the limit":             limit + 1,
@@ -59,6 +62,7 @@ func TestReadBody_ChunkedTooLarge_Refused(t *testing.T) {
 // count towards the rate limit of the route, which allows 2.
 func TestReadBody_RateLimit_CountsRefusedBody(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	for _, want := range []int{413, 413, 429} {
 		status, _ := server.sendRaw(t, rawPost("/test/small-limited/1", "Content-Length: 5000\r\n", ""))
@@ -71,11 +75,13 @@ func TestReadBody_RateLimit_CountsRefusedBody(t *testing.T) {
 // so that a wrong end would make bytes of a body the head of the next request.
 func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	withLength := func(id, text string) string {
 		body := `{"text":"` + text + `"}`
 		return rawPost("/test/echo/"+id, fmt.Sprintf("Content-Length: %d\r\n", len(body)), body)
 	}
+
 	requests := []struct{ raw, wantInResponse string }{
 		{raw: withLength("1", "a"), wantInResponse: `"id":"1","text":"a"`},
 		{
@@ -89,10 +95,12 @@ func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 		{raw: withLength("3", `\r\n\r\n`) + "\r\n", wantInResponse: `"id":"3","text":"\r\n\r\n"`},
 		{raw: withLength("4", strings.Repeat("c", 20_000)), wantInResponse: `"id":"4","text":"ccc`},
 	}
+
 	var pipeline strings.Builder
 	for _, request := range requests {
 		pipeline.WriteString(request.raw)
 	}
+
 	_, r := server.dial(t, pipeline.String())
 	for _, request := range requests {
 		_, body := readResponse(t, r)
@@ -105,17 +113,22 @@ func TestReadBody_Pipelined_EachRequestHasItsBody(t *testing.T) {
 // large.
 func TestReadBody_ExpectContinue_AsksOnlyForAcceptedBody(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	t.Run("body within the limit", func(t *testing.T) {
 		t.Parallel()
+
 		conn, r := server.dial(t, rawPost("/test/echo/1", "Content-Length: 2\r\nExpect: 100-continue\r\n", ""))
 		require.Equal(t, 100, readStatus(t, r))
+
 		_, err := io.WriteString(conn, "{}")
 		require.NoError(t, err)
 		require.Equal(t, 200, readStatus(t, r))
 	})
+
 	t.Run("body above the limit", func(t *testing.T) {
 		t.Parallel()
+
 		_, r := server.dial(t, rawPost("/test/echo/1", "Content-Length: 2000000\r\nExpect: 100-continue\r\n", ""))
 		require.Equal(t, 413, readStatus(t, r))
 	})
@@ -126,16 +139,21 @@ func TestReadBody_ExpectContinue_AsksOnlyForAcceptedBody(t *testing.T) {
 // connection has ended. Of 64 KiB, the unfinished first body has a buffer of 32 KiB.
 func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	server.bodies.limit = 64 << 10
 	unfinished, _ := server.dial(t, rawPost("/test/echo/1", "Content-Length: 60000\r\n", strings.Repeat(" ", 30_000)))
 	server.waitForUsedMemory(t, 32<<10)
+
 	response, body := server.post(t, "/test/echo/2", `{"text":"`+strings.Repeat("x", 30_000)+`"}`)
 	require.Equal(t, 503, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
 	require.Equal(t, "Service temporarily unavailable", body["error"])
+
 	_ = unfinished.Close()
+
 	server.waitForUsedMemory(t, 0)
+
 	response, _ = server.post(t, "/test/echo/2", `{"text":"`+strings.Repeat("x", 10_000)+`"}`)
 	require.Equal(t, 200, response.StatusCode)
 }
@@ -145,18 +163,24 @@ func TestReadBody_MemoryUsedUp_Unavailable(t *testing.T) {
 // and other clients are not limited by that.
 func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
+
 	const ip = "203.0.113.1"
 	for range 2 {
 		server.sendPartOfLargeBody(t, ip, 1)
 	}
+
 	server.waitForUsedMemory(t, 2*initialBuffer)
+
 	third := server.sendPartOfLargeBody(t, ip, 1)
 	response, _ := readResponse(t, third)
 	require.Equal(t, 429, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
+
 	response, _ = server.post(t, "/test/large/1", `{}`, header{"X-Forwarded-For", ip})
 	require.Equal(t, 200, response.StatusCode, "a body of up to 1 MiB")
+
 	large := `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
 	for range 3 {
 		response, _ = server.post(t, "/test/large/1", large, header{"X-Forwarded-For", "203.0.113.2"})
@@ -168,16 +192,20 @@ func TestReadBody_LargeBodies_TwoPerClient(t *testing.T) {
 // here 1 of 2 MiB, so that requests with usual bodies succeed beside them.
 func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
 	server.bodies.limit = 2 << 20
 	const half = 1 << 20
 	aboveHalf := server.sendPartOfLargeBody(t, "203.0.113.1", half+1)
 	require.Equal(t, 503, readStatus(t, aboveHalf))
+
 	// The buffer of this body is replaced as it grows. Only the last one, of 1 MiB, counts.
 	server.sendPartOfLargeBody(t, "203.0.113.2", half-1)
 	server.waitForUsedMemory(t, half)
+
 	besideHalf := server.sendPartOfLargeBody(t, "203.0.113.3", 1)
 	require.Equal(t, 503, readStatus(t, besideHalf))
+
 	response, _ := server.post(t, "/test/echo/1", `{"text":"`+strings.Repeat("x", 500_000)+`"}`)
 	require.Equal(t, 200, response.StatusCode)
 }
@@ -187,14 +215,19 @@ func TestReadBody_LargeBodies_HalfOfMemory(t *testing.T) {
 // eighths (56 KiB) of 64 KiB.
 func TestReadBody_UsualBodies_LeaveReserveForSmall(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
+
 	server.bodies.limit = 64 << 10
 	for range 14 {
 		server.dial(t, rawPost("/test/echo/1", "Content-Length: 10000\r\n", " "))
 	}
+
 	server.waitForUsedMemory(t, 56<<10)
+
 	response, _ := server.post(t, "/test/echo/1", `{"text":"x"}`)
 	require.Equal(t, 503, response.StatusCode)
+
 	response, _ = server.post(t, "/test/small/1", `{"text":"x"}`)
 	require.Equal(t, 200, response.StatusCode)
 }
@@ -206,9 +239,11 @@ func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
 	server := serveTest(t)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
+
 	for range 100 {
 		server.dial(t, rawPost("/test/echo/1", "Content-Length: 1048576\r\n", "x"))
 	}
+
 	require.Eventually(t, func() bool { return server.bodies.used.Load() >= 100*initialBuffer }, 10*time.Second, time.Millisecond)
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20<<20))
@@ -218,12 +253,14 @@ func TestReadBody_OneByteOfMany_AllocatesLittle(t *testing.T) {
 // headTimeout, while a slow client has bodyTimeout for its body.
 func TestServer_SlowHead_TimesOutBeforeBody(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	start := time.Now()
 	_, slowHead := server.dial(t, "POST /test/echo/1 HTTP/1.1\r\nHost: a\r\n")
 	slowBodyConn, slowBody := server.dial(t, rawPost("/test/echo/1", "Content-Length: 2\r\n", "{"))
 	require.Equal(t, 408, readStatus(t, slowHead))
 	require.Less(t, time.Since(start), bodyTimeout)
+
 	_, err := io.WriteString(slowBodyConn, "}")
 	require.NoError(t, err)
 	require.Equal(t, 200, readStatus(t, slowBody), "a body has a longer timeout than a head")
@@ -234,6 +271,7 @@ func TestServer_SlowHead_TimesOutBeforeBody(t *testing.T) {
 // (request smuggling).
 func TestParseFraming_AmbiguousHeader_Refused(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	for name, headerLine := range map[string]string{
 		"space in a name":   "X-A b: 1\r\n",
@@ -244,6 +282,7 @@ func TestParseFraming_AmbiguousHeader_Refused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			status, closed := server.sendRaw(t, rawGet("/test/echo/1", headerLine))
 			require.Equal(t, 400, status)
 			require.True(t, closed)
@@ -256,6 +295,7 @@ func TestParseFraming_AmbiguousHeader_Refused(t *testing.T) {
 // connection was closed, another one is accepted.
 func TestListener_TooManyConnections_RefusesAddress(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	first := server.openMaxConnections(t)
 	_, r := server.dial(t, "")
@@ -268,9 +308,12 @@ func TestListener_TooManyConnections_RefusesAddress(t *testing.T) {
 	require.Eventually(t, func() bool {
 		conn, err := net.Dial("tcp", server.addr)
 		require.NoError(t, err)
+
 		defer func() { _ = conn.Close() }()
+
 		_, _ = io.WriteString(conn, rawGet("/test/echo/1", ""))
 		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+
 		return err == nil && response.StatusCode == 200
 	}, 10*time.Second, 5*time.Millisecond, "the closed connection no longer counts")
 }
@@ -279,8 +322,10 @@ func TestListener_TooManyConnections_RefusesAddress(t *testing.T) {
 // apply to trusted proxies, whose connections are those of many clients.
 func TestListener_TrustedProxy_MayOpenMoreConnections(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t, netip.MustParsePrefix("127.0.0.1/32"))
 	server.openMaxConnections(t)
+
 	_, r := server.dial(t, rawGet("/test/echo/1", ""))
 	response, body := readResponse(t, r)
 	require.Equal(t, 200, response.StatusCode)
@@ -292,13 +337,16 @@ func TestListener_TrustedProxy_MayOpenMoreConnections(t *testing.T) {
 // returns the first.
 func (s *testServer) openMaxConnections(t *testing.T) (first net.Conn) {
 	t.Helper()
+
 	for range maxConnsPerAddress {
 		conn, r := s.dial(t, rawGet("/test/echo/1", ""))
 		require.Equal(t, 200, readStatus(t, r))
+
 		if first == nil {
 			first = conn
 		}
 	}
+
 	return first
 }
 
@@ -306,8 +354,10 @@ func (s *testServer) openMaxConnections(t *testing.T) (first net.Conn) {
 // address ip. The server must trust 127.0.0.0/8 as a proxy. The reader reads the response.
 func (s *testServer) sendPartOfLargeBody(t *testing.T, ip string, n int) *bufio.Reader {
 	t.Helper()
+
 	headerLines := "X-Forwarded-For: " + ip + "\r\nContent-Length: 10485760\r\n"
 	_, r := s.dial(t, rawPost("/test/large/1", headerLines, strings.Repeat(" ", n)))
+
 	return r
 }
 

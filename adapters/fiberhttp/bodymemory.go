@@ -27,6 +27,7 @@ func bodyClassOf(limit int) bodyClass {
 	case limit > web.DefaultBody:
 		return largeBody
 	}
+
 	return usualBody
 }
 
@@ -74,25 +75,33 @@ const (
 func (m *bodyMemory) acquire(u *bodyUsage, n int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	limit := m.limit
 	if u.class != smallBody {
 		limit -= m.limit / smallBodyDivisor
 	}
+
 	total := m.used.Load() + int64(n)
 	if total > limit {
 		return false
 	}
+
 	if u.class == largeBody {
 		if m.usedLarge+int64(n) > m.limit/2 {
 			return false
 		}
+
 		m.usedLarge += int64(n)
 	}
+
 	m.used.Store(total)
+
 	u.bytes += int64(n)
+
 	if total > burstBytes {
 		m.isBurst.Store(true)
 	}
+
 	return true
 }
 
@@ -101,11 +110,14 @@ func (m *bodyMemory) acquire(u *bodyUsage, n int) bool {
 func (m *bodyMemory) beginLarge(u *bodyUsage, client string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if m.largeBodies[client] >= maxLargeBodies {
 		return false
 	}
+
 	m.largeBodies[client]++
 	u.largeClient = client
+
 	return true
 }
 
@@ -114,20 +126,26 @@ func (m *bodyMemory) release(u *bodyUsage) {
 	if u.bytes == 0 && u.largeClient == "" {
 		return
 	}
+
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if u.largeClient != "" {
 		m.largeBodies[u.largeClient]--
 		if m.largeBodies[u.largeClient] == 0 {
 			delete(m.largeBodies, u.largeClient)
 		}
+
 		u.largeClient = ""
 	}
+
 	if u.class == largeBody {
 		m.usedLarge -= u.bytes
 	}
+
 	stillUsed := m.used.Add(-u.bytes)
 	u.bytes = 0
+
 	if stillUsed < burstBytes/4 && m.isBurst.CompareAndSwap(true, false) && m.isFreeing.CompareAndSwap(false, true) {
 		time.AfterFunc(freeDelay, func() {
 			debug.FreeOSMemory()

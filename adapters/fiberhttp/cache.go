@@ -55,6 +55,7 @@ func (s *Server) serveCached(c *fiber.Ctx, r web.Route, handle func() error) err
 	if r.Cached && c.Method() == fiber.MethodGet && isGuest {
 		return s.serveFromCache(c, handle)
 	}
+
 	return handle()
 }
 
@@ -68,9 +69,11 @@ func (s *Server) servePage(c *fiber.Ctx, viewer *pages.Viewer, handle func() err
 	} else if err := handle(); err != nil {
 		return err
 	}
+
 	if listingID := site.ShownListing(c); listingID != "" {
 		s.countView(c, viewer, listingID)
 	}
+
 	return nil
 }
 
@@ -82,19 +85,24 @@ func (s *Server) serveFromCache(c *fiber.Ctx, handle func() error) error {
 		cached.writeTo(c)
 		return nil
 	}
+
 	if err := handle(); err != nil {
 		return err
 	}
+
 	body := c.Response().Body()
 	if c.Response().StatusCode() != fiber.StatusOK || len(body) >= maxCachedBody {
 		return nil
 	}
+
 	// changes was read before the database, so that a write in between invalidates the response.
 	cached := cachedResponse{body: bytes.Clone(body), listingID: site.ShownListing(c), changes: changes}
 	for i, name := range cachedHeaders {
 		cached.headers[i] = c.GetRespHeader(name)
 	}
+
 	s.cache.Set(url, cached)
+
 	return nil
 }
 
@@ -105,6 +113,7 @@ func (r cachedResponse) writeTo(c *fiber.Ctx) {
 			c.Set(name, r.headers[i])
 		}
 	}
+
 	site.SetShownListing(c, r.listingID)
 	c.Response().SetBodyRaw(r.body)
 	pages.AnswerNotModified(c)

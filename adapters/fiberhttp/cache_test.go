@@ -12,16 +12,21 @@ import (
 // that writes of other processes become visible.
 func TestCache_WriteOfThisProcess_Invalidates(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
+
 	// read returns the number of requests that the route has handled so far: a response from the
 	// cache has the same number as the one before.
 	read := func(headers ...header) any {
 		t.Helper()
+
 		response, body := server.get(t, "/test/count?a=1", headers...)
 		require.Equal(t, 200, response.StatusCode)
 		require.Equal(t, "application/json; charset=utf-8", response.Header.Get("Content-Type"))
+
 		return body["message"]
 	}
+
 	// readCached reads until two responses are equal: on a busy machine two reads may take longer
 	// than a response is cached.
 	readCached := func() (cached any) {
@@ -30,9 +35,12 @@ func TestCache_WriteOfThisProcess_Invalidates(t *testing.T) {
 			cached = read()
 			return read() == cached
 		}, 20*time.Second, time.Millisecond, "the response is cached")
+
 		return cached
 	}
+
 	beforeWrite := readCached()
+
 	server.publicChanges.Add(1)
 	require.NotEqual(t, beforeWrite, read(), "a committed write invalidates the cached response at once")
 

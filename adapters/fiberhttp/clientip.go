@@ -18,27 +18,32 @@ func (s *Server) clientIP(c *fiber.Ctx) string {
 	if !ok {
 		return c.Context().RemoteIP().String()
 	}
+
 	addr = addr.Unmap()
 	if !s.isTrustedProxy(addr) {
 		s.warnUntrustedProxy(c, addr)
 		return addr.String()
 	}
+
 	// A proxy may append to the header or add a second header line. All lines form one list.
 	var hops []string
 	for _, line := range c.Request().Header.PeekAll(fiber.HeaderXForwardedFor) {
 		hops = append(hops, strings.Split(string(line), ",")...)
 	}
+
 	const maxHops = 20 // bounds the work for a forged header
 	for i := len(hops) - 1; i >= max(0, len(hops)-maxHops); i-- {
 		hop, err := parseHop(strings.TrimSpace(hops[i]))
 		if err != nil {
 			break // the last known proxy stands for its clients
 		}
+
 		addr = hop
 		if !s.isTrustedProxy(hop) {
 			break
 		}
 	}
+
 	return addr.String()
 }
 
@@ -70,7 +75,9 @@ func isLocal(c *fiber.Ctx) bool {
 			return false
 		}
 	}
+
 	peer, ok := peerAddr(c.Context().RemoteAddr())
+
 	return ok && peer.IsLoopback()
 }
 
@@ -80,7 +87,9 @@ func parseHop(s string) (netip.Addr, error) {
 	if host, _, err := net.SplitHostPort(s); err == nil {
 		s = host
 	}
+
 	a, err := netip.ParseAddr(strings.Trim(s, "[]"))
+
 	return a.Unmap().WithZone(""), err
 }
 

@@ -13,6 +13,7 @@ import (
 // directly cannot forge its address. Rate limits count by this address.
 func TestClientIP_DirectConnection_IgnoresForwardedHeader(t *testing.T) {
 	t.Parallel()
+
 	_, body := serveTest(t).get(t, "/test/echo/1", header{"X-Forwarded-For", "203.0.113.9"})
 	require.Equal(t, "127.0.0.1", body["data"].(map[string]any)["ip"])
 }
@@ -22,6 +23,7 @@ func TestClientIP_DirectConnection_IgnoresForwardedHeader(t *testing.T) {
 // addresses to the left of it.
 func TestClientIP_TrustedProxy_IsRightmostUntrustedAddress(t *testing.T) {
 	t.Parallel()
+
 	// Requests of the test come from the proxy 127.0.0.1.
 	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8"))
 	for name, test := range map[string]struct{ forwardedFor, want string }{
@@ -37,6 +39,7 @@ func TestClientIP_TrustedProxy_IsRightmostUntrustedAddress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			_, body := server.get(t, "/test/echo/1", header{"X-Forwarded-For", test.forwardedFor})
 			require.Equal(t, test.want, body["data"].(map[string]any)["ip"])
 		})
@@ -48,15 +51,18 @@ func TestClientIP_TrustedProxy_IsRightmostUntrustedAddress(t *testing.T) {
 // anywhere.
 func TestMetrics_NotFromLoopback_NotFound(t *testing.T) {
 	t.Parallel()
+
 	for name, proxies := range map[string][]netip.Prefix{
 		"no trusted proxy": nil,
 		"trusted proxy":    {netip.MustParsePrefix("127.0.0.1/32")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			server := serveTest(t, proxies...)
 			_, r := server.dial(t, rawGet("/metrics", ""))
 			require.Equal(t, 200, readStatus(t, r))
+
 			for _, headerLine := range []string{
 				"X-Forwarded-For: 127.0.0.1\r\n",
 				"X-Forwarded-For: 203.0.113.9\r\n",
@@ -72,6 +78,7 @@ func TestMetrics_NotFromLoopback_NotFound(t *testing.T) {
 
 func TestPeerAddr_MappedAddress_IsIPv4(t *testing.T) {
 	t.Parallel()
+
 	for address, isLoopback := range map[string]bool{
 		"127.0.0.1":        true,
 		"127.1.2.3":        true,
@@ -91,15 +98,19 @@ func TestPeerAddr_MappedAddress_IsIPv4(t *testing.T) {
 // http.trusted_proxies: readiness reports it, and one warning is logged for all requests.
 func TestReady_UntrustedProxy_Degraded(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	adapterStates := func() map[string]any {
 		_, body := server.get(t, "/readyz")
 		return body["adapters"].(map[string]any)
 	}
+
 	require.NotContains(t, adapterStates(), "trusted_proxies")
+
 	for range 3 {
 		server.get(t, "/test/echo/1", header{"X-Forwarded-For", "203.0.113.9"})
 	}
+
 	require.Equal(t, "degraded", adapterStates()["trusted_proxies"])
 	require.Equal(t, 1, strings.Count(server.log.String(), "http.trusted_proxies"))
 }

@@ -52,8 +52,11 @@ func openListeningServer(
 		},
 	)
 	require.NoError(t, err)
+
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
+
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 	return &listeningServer{server, listener}, transports.HTTPClient(client, "http://"+listener.Addr().String())
 }

@@ -59,10 +59,12 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		release, ok := l.admit(raw.RemoteAddr())
 		if ok {
 			return &conn{Conn: raw, in: bufio.NewReaderSize(raw, 4<<10), atLineStart: true, release: release}, nil
 		}
+
 		_ = raw.SetWriteDeadline(time.Now().Add(time.Millisecond)) // an empty send buffer accepts it immediately
 		_, _ = fmt.Fprintf(raw, tooManyConns, l.newID())
 		_ = raw.Close()
@@ -75,16 +77,22 @@ func (l *listener) admit(peer net.Addr) (release func(), ok bool) {
 	if !ok || l.isExempt(addr) {
 		return func() {}, true
 	}
+
 	key := web.LimitKey(addr.String())
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	if l.open[key] >= maxConnsPerAddress {
 		return nil, false
 	}
+
 	l.open[key]++
+
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
+
 		if l.open[key]--; l.open[key] == 0 {
 			delete(l.open, key)
 		}
@@ -97,7 +105,9 @@ func peerAddr(peer net.Addr) (netip.Addr, bool) {
 	if !ok {
 		return netip.Addr{}, false
 	}
+
 	addr, ok := netip.AddrFromSlice(tcp.IP)
+
 	return addr.Unmap(), ok
 }
 
@@ -120,12 +130,15 @@ func (c *conn) Read(p []byte) (int, error) {
 	if _, err := c.in.Peek(1); err != nil {
 		return 0, err
 	}
+
 	b, err := c.in.Peek(min(c.in.Buffered(), len(p)))
 	if err != nil {
 		return 0, err
 	}
+
 	n := copy(p, b[:c.headBytes(b)])
 	_, err = c.in.Discard(n)
+
 	return n, err
 }
 
@@ -139,12 +152,14 @@ func (c *conn) headBytes(b []byte) int {
 			if c.atLineStart {
 				return i + 1
 			}
+
 			c.atLineStart = true
 		case '\r': // CRs before the LF of a blank line do not count
 		default:
 			c.atLineStart = false
 		}
 	}
+
 	return len(b)
 }
 
@@ -154,9 +169,11 @@ func (c *conn) Close() (err error) {
 		if c.lingers.Load() {
 			c.discard()
 		}
+
 		err = c.Conn.Close()
 		c.release()
 	})
+
 	return err
 }
 
@@ -168,6 +185,7 @@ func (c *conn) discard() {
 	if !ok || half.CloseWrite() != nil || c.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
 		return
 	}
+
 	if n, err := io.Copy(io.Discard, io.LimitReader(c.in, lingerBytes)); err == nil && n == lingerBytes {
 		time.Sleep(resetDelay)
 	}

@@ -31,41 +31,54 @@ func (s *Server) addDocs() error {
 			if err != nil {
 				return err
 			}
+
 			c.Set(fiber.HeaderContentType, web.JSONType)
+
 			return c.Send(content)
 		})
 	}
+
 	for i, api := range s.apis {
 		docsPath := "/docs/" + api.Name
 		if i == len(s.apis)-1 { // registered last, because /docs/* matches the other pages too
 			docsPath = "/docs"
 		}
+
 		var page bytes.Buffer
+
 		data := map[string]string{"Title": api.Title, "At": docsPath, "Document": "/openapi/" + api.Name + ".json"}
 		if err := docsPage.Execute(&page, data); err != nil {
 			return err
 		}
+
 		s.app.Get(docsPath, setDocsPolicy, func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 			return c.Send(page.Bytes())
 		})
+
 		swagger := adaptor.HTTPHandler(v5emb.New("", "", docsPath)) // only the library's assets are used
 		s.app.Get(docsPath+"/*", setDocsPolicy, func(c *fiber.Ctx) error {
 			if c.Params("*") == "" {
 				return c.Redirect(docsPath) // our page in place of the library's
 			}
+
 			file, err := docsFiles.ReadFile("docs/" + c.Params("*"))
 			if err != nil || c.Params("*") == "page.html" {
 				if err := swagger(c); err != nil || c.Response().StatusCode() != fiber.StatusNotFound {
 					return err
 				}
+
 				c.Response().ResetBody() // discards the library's error page
+
 				return web.ErrNoRoute
 			}
+
 			c.Type(path.Ext(c.Path()), "utf-8")
+
 			return c.Send(file)
 		})
 	}
+
 	return nil
 }
 
@@ -78,5 +91,6 @@ func setDocsPolicy(c *fiber.Ctx) error {
 			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 	)
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
+
 	return c.Next()
 }

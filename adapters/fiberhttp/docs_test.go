@@ -10,6 +10,7 @@ import (
 // templates, are a 404 in the format of the API, with the headers of every response.
 func TestDocs_UnknownFile_IsNotFound(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	for _, path := range []string{"/docs/zzz", "/docs/page.html", "/docs/a/b.js", "/zzz"} {
 		response, body := server.get(t, path)
@@ -25,12 +26,14 @@ func TestDocs_UnknownFile_IsNotFound(t *testing.T) {
 // access and sends no requests of its readers to other hosts.
 func TestDocs_Page_LoadsOnlyFromThisServer(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	response, page := server.getText(t, "/docs")
 	require.Equal(t, 200, response.StatusCode)
 	require.NotContains(t, page, `src="http`)
 	require.NotContains(t, page, `href="http`)
 	require.NotContains(t, page, `="//`)
+
 	for _, asset := range []string{"/docs/swagger-ui.css", "/docs/swagger-ui-bundle.js", "/openapi/portal.json"} {
 		response, _ := server.getText(t, asset)
 		require.Equal(t, 200, response.StatusCode, asset)

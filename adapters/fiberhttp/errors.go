@@ -24,39 +24,49 @@ func (s *Server) handleError(c *fiber.Ctx, err error) error {
 		s.setSecurityHeaders(c)
 		c.Set(fiber.HeaderXRequestID, s.options.NewID())
 	}
+
 	s.reportFault(err, c.GetRespHeader(fiber.HeaderXRequestID), c.Method(), c.Path())
+
 	// Requests that were rejected before authentication get the headers of the API, too. The
 	// response reports why they were rejected, so an error of the authentication is ignored.
 	_ = s.authenticateOnce(c)
 	if err := s.sendFault(c, faultOf(err)); err != nil {
 		return err
 	}
+
 	if isBeforeRouting {
 		s.finishAuthenticated(c)
 	}
+
 	return nil
 }
 
 // sendFault sends the fault as a page to browsers, and in the format of the API otherwise.
 func (s *Server) sendFault(c *fiber.Ctx, f *fault.Error) error {
 	api := s.apiOf(c.Path())
+
 	response := api.RenderError(f, c.Path(), c.GetRespHeader(fiber.HeaderXRequestID))
 	if response.Status == fiber.StatusMethodNotAllowed && api.Authenticator != nil {
 		c.Append(fiber.HeaderAllow, fiber.MethodOptions) // the router does not handle OPTIONS
 	}
+
 	for name, value := range response.Headers {
 		if name == fiber.HeaderWWWAuthenticate && c.GetRespHeader(name) != "" {
 			continue // the Authenticator has set a challenge that says more
 		}
+
 		c.Set(name, value)
 	}
+
 	if response.Status == fiber.StatusNotFound && isPageRequest(c) {
 		s.renderer.ExpectPage(c)
 	}
+
 	isPage, err := pages.RenderError(c, response.Status, f)
 	if isPage || err != nil {
 		return err
 	}
+
 	return c.Status(response.Status).Send(response.Body)
 }
 
@@ -78,6 +88,7 @@ var faultByStatus = map[int]*fault.Error{
 // faultOf returns the fault for an error of a handler, of Fiber or of fasthttp.
 func faultOf(err error) *fault.Error {
 	var fiberError *fiber.Error
+
 	var smallBuffer *fasthttp.ErrSmallBuffer
 	switch {
 	case errors.As(err, &smallBuffer):
@@ -85,6 +96,7 @@ func faultOf(err error) *fault.Error {
 	case errors.As(err, &fiberError):
 		return cmp.Or(faultByStatus[fiberError.Code], web.ErrMalformed)
 	}
+
 	return web.FaultOf(err)
 }
 
@@ -97,6 +109,7 @@ func (s *Server) reportFault(err error, requestID, method, path string) {
 	case fault.Unavailable:
 		cause := cmp.Or(f.Reason, "unknown")
 		s.metrics.unavailable.WithLabelValues(cause).Inc()
+
 		if s.causes.allows(cause, time.Now()) {
 			s.options.Log.Warn("service unavailable", "cause", cause, "error", f.Unwrap())
 		}
@@ -114,9 +127,12 @@ type causeLog struct {
 func (c *causeLog) allows(cause string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if last, logged := c.lastByCause[cause]; logged && now.Sub(last) < time.Second {
 		return false
 	}
+
 	c.lastByCause[cause] = now
+
 	return true
 }

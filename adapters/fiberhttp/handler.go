@@ -13,6 +13,7 @@ import (
 func (s *Server) handler(api web.API, route web.Route) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		var call web.Call
+
 		err := s.serveCached(c, route, func() (err error) {
 			call, err = s.execute(c, api, route)
 			return err
@@ -20,15 +21,19 @@ func (s *Server) handler(api web.API, route web.Route) fiber.Handler {
 		if err != nil {
 			return err
 		}
+
 		applyCachePolicy(c, api)
+
 		if route.OnRead != nil && c.Method() == fiber.MethodGet {
 			// A response from the cache was not executed, so that call is empty.
 			isFromCache := call.IP == ""
 			if isFromCache {
 				call = s.incoming(c).Call()
 			}
+
 			route.OnRead(call, func(name string) string { return pathValue(c, name) })
 		}
+
 		return nil
 	}
 }
@@ -40,18 +45,24 @@ func (s *Server) execute(c *fiber.Ctx, api web.API, r web.Route) (web.Call, erro
 		err := s.readBody(c, client, limit)
 		return c.Request().Body(), err
 	}
+
 	call, response, err := s.admission.Execute(context.Background(), api, r, in)
+
 	stateOf(c).actor = call.Actor
 	for name, value := range response.Headers {
 		c.Set(name, value)
 	}
+
 	if err != nil {
 		return call, err
 	}
+
 	c.Status(response.Status)
+
 	if response.Stream != nil {
 		return call, c.SendStream(deadlineReader{response.Stream, c.Context().Conn()}, int(response.Size))
 	}
+
 	return call, c.Send(response.Body)
 }
 
@@ -73,6 +84,7 @@ func (s *Server) incoming(c *fiber.Ctx) web.Incoming {
 	if caller := stateOf(c).caller; caller != nil {
 		in.Caller = *caller
 	}
+
 	return in
 }
 
@@ -80,10 +92,12 @@ func (s *Server) incoming(c *fiber.Ctx) web.Incoming {
 // returned as it is; no resource has such an id.
 func pathValue(c *fiber.Ctx, name string) string {
 	raw := c.Params(name)
+
 	value, err := url.PathUnescape(raw)
 	if err != nil {
 		return raw
 	}
+
 	return value
 }
 

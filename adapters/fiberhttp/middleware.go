@@ -14,6 +14,7 @@ func (s *Server) setSecurityHeaders(c *fiber.Ctx) {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	c.Set(fiber.HeaderReferrerPolicy, "no-referrer")
+
 	if strings.HasPrefix(s.options.PublicURL, "https:") {
 		c.Set(fiber.HeaderStrictTransportSecurity, "max-age=31536000")
 	}
@@ -23,39 +24,50 @@ func (s *Server) setSecurityHeaders(c *fiber.Ctx) {
 // authenticates, recovers panics, and logs and measures the request.
 func (s *Server) handleRequest(c *fiber.Ctx) (err error) {
 	start := time.Now()
+
 	requestID := c.Get(fiber.HeaderXRequestID)
 	if !isValidRequestID(requestID) {
 		requestID = s.options.NewID()
 	}
+
 	state := newState(c)
 	c.Set(fiber.HeaderXRequestID, requestID)
+
 	s.setSecurityHeaders(c)
 	defer func() {
 		if p := recover(); p != nil {
 			err = web.PanicError(p)
 		}
+
 		if err != nil {
 			err = s.handleError(c, err)
 		}
+
 		s.finishAuthenticated(c)
 		s.finishBody(c)
 		s.observe(c, requestID, time.Since(start))
 	}()
+
 	framing, ok := parseFraming(c.Request().Header.RawHeaders())
 	if !ok {
 		c.Response().SetConnectionClose() // the end of the body is unknown, so the next request is, too
 		return web.ErrMalformed
 	}
+
 	state.framing = framing
+
 	if s.isDraining.Load() {
 		c.Response().SetConnectionClose() // the next connection reaches another instance
 	}
+
 	if err := s.authenticateOnce(c); err != nil {
 		return err
 	}
+
 	if api := s.apiOf(c.Path()); api.Authenticator != nil && c.Method() == fiber.MethodOptions {
 		return handlePreflight(c, api)
 	}
+
 	return c.Next()
 }
 

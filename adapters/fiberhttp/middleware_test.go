@@ -12,7 +12,9 @@ import (
 // could be read as the request of another client.
 func TestServer_AmbiguousRequest_IsRejected(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
+
 	const (
 		postLine  = "POST /test/echo/1 HTTP/1.1\r\nHost: a\r\n"
 		getLine   = "GET /test/echo/1 HTTP/1.1\r\n"
@@ -37,14 +39,17 @@ func TestServer_AmbiguousRequest_IsRejected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			status, closed := server.sendRaw(t, request)
 			require.Equal(t, 400, status)
 			require.True(t, closed, "the server cannot know where the next request begins")
 		})
 	}
+
 	// Only an empty line that ends in CRLF ends a head.
 	t.Run("lines that end in LF alone", func(t *testing.T) {
 		t.Parallel()
+
 		request := "POST /test/echo/1 HTTP/1.1\nHost: a\nContent-Length: 2\n\n{}"
 		server.requireNoResponse(t, request, "the server waits for the end of the head")
 	})
@@ -54,6 +59,7 @@ func TestServer_AmbiguousRequest_IsRejected(t *testing.T) {
 // TestServer_AmbiguousRequest_IsRejected where they are unambiguous.
 func TestServer_OrdinaryRequest_IsAccepted(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	for name, request := range map[string]string{
 		"Content-Length": rawPost("/test/echo/1", "Content-Length: 2\r\n", "{}"),
@@ -61,6 +67,7 @@ func TestServer_OrdinaryRequest_IsAccepted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			status, _ := server.sendRaw(t, request)
 			require.Equal(t, 200, status)
 		})
@@ -70,6 +77,7 @@ func TestServer_OrdinaryRequest_IsAccepted(t *testing.T) {
 // TestServer_HeadAboveReadBufferSize_IsA431 checks that a head may have 16 KiB.
 func TestServer_HeadAboveReadBufferSize_IsA431(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	for name, test := range map[string]struct {
 		headerBytes int
@@ -80,6 +88,7 @@ func TestServer_HeadAboveReadBufferSize_IsA431(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			status, _ := server.sendRaw(t, rawGet("/test/echo/1", "X-A: "+strings.Repeat("a", test.headerBytes)+"\r\n"))
 			require.Equal(t, test.wantStatus, status)
 		})
@@ -90,6 +99,7 @@ func TestServer_HeadAboveReadBufferSize_IsA431(t *testing.T) {
 // of panics and internal errors, and that the server continues to work after them.
 func TestServer_PanicOrInternalError_IsA500WithoutDetails(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	for _, path := range []string{"/test/panic", "/test/broken"} {
 		response, body := server.get(t, path)
@@ -97,6 +107,7 @@ func TestServer_PanicOrInternalError_IsA500WithoutDetails(t *testing.T) {
 		require.Equal(t, map[string]any{"success": false, "error": "Internal server error"}, body)
 		require.NotEmpty(t, response.Header.Get("X-Request-Id"))
 	}
+
 	response, _ := server.get(t, "/test/echo/1")
 	require.Equal(t, 200, response.StatusCode)
 }
@@ -105,6 +116,7 @@ func TestServer_PanicOrInternalError_IsA500WithoutDetails(t *testing.T) {
 // the request even though the operation did not return.
 func TestServer_Panic_LogsTheActor(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	server.get(t, "/test/panic", header{"Authorization", "Bearer x"})
 	require.Regexp(t, `"msg":"request failed",.*"error":"panic: secret inside\\ngoroutine`, server.log.String())
@@ -115,6 +127,7 @@ func TestServer_Panic_LogsTheActor(t *testing.T) {
 // trailing slash, upper case and another segment make other paths: each resource has one.
 func TestServer_UnknownRoute_IsAJSON404(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	for _, path := range []string{"/nowhere", "/test/echo/1/", "/TEST/echo/1", "/test/echo/1%2f2/x"} {
 		response, body := server.get(t, path)
@@ -127,6 +140,7 @@ func TestServer_UnknownRoute_IsAJSON404(t *testing.T) {
 // and lists the methods of the route.
 func TestServer_UnknownMethod_IsAJSON405(t *testing.T) {
 	t.Parallel()
+
 	response, body := serveTest(t).sendForJSON(t, "DELETE", "/test/echo/1", "")
 	require.Equal(t, 405, response.StatusCode)
 	require.Equal(t, map[string]any{"success": false, "error": "Method not allowed"}, body)
@@ -137,9 +151,11 @@ func TestServer_UnknownMethod_IsAJSON405(t *testing.T) {
 // "-", "_" and "." is kept. Others are replaced, because the id is written to logs and pages.
 func TestRequestID_SentByClient_IsKeptIfValid(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	response, _ := server.get(t, "/test/echo/1", header{"X-Request-Id", "trace-12345678"})
 	require.Equal(t, "trace-12345678", response.Header.Get("X-Request-Id"))
+
 	for _, invalid := range []string{"short", strings.Repeat("x", 65), `a"b<script>cd`} {
 		response, _ := server.get(t, "/test/echo/1", header{"X-Request-Id", invalid})
 		require.NotEqual(t, invalid, response.Header.Get("X-Request-Id"))

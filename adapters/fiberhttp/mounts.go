@@ -50,6 +50,7 @@ func (s *Server) checkMounts() error {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 	}
+
 	return nil
 }
 
@@ -59,21 +60,25 @@ func (s *Server) checkMount(m Mount, before []Mount) error {
 	if !mountPrefix.MatchString(m.Prefix) {
 		return fmt.Errorf("the path %q is not one like /mcp", m.Prefix)
 	}
+
 	for _, other := range before {
 		if m.covers(other.Prefix) || other.covers(m.Prefix) {
 			return fmt.Errorf("the path %s overlaps %s of %s", m.Prefix, other.Prefix, other.Name)
 		}
 	}
+
 	for _, api := range s.apis {
 		if api.Authenticator != nil && api.Covers(m.Prefix) { // handleRequest would authenticate its requests
 			return fmt.Errorf("the path %s is below %s", m.Prefix, api.Prefix)
 		}
 	}
+
 	for _, r := range s.app.GetRoutes(true) {
 		if m.covers(r.Path) || fiber.RoutePatternMatch(m.Prefix, r.Path) {
 			return fmt.Errorf("the path %s overlaps the route %s %s", m.Prefix, r.Method, r.Path)
 		}
 	}
+
 	return nil
 }
 
@@ -84,8 +89,10 @@ func (s *Server) mountHandler(m Mount) fiber.Handler {
 		if !m.covers(c.Path()) {
 			return c.Next()
 		}
+
 		ctx, cancel := context.WithTimeout(context.Background(), mountTimeout)
 		defer cancel()
+
 		id := c.GetRespHeader(fiber.HeaderXRequestID)
 		method := c.Method()
 		path := c.Path()
@@ -94,16 +101,21 @@ func (s *Server) mountHandler(m Mount) fiber.Handler {
 			reported.Store(true)
 			s.reportFault(err, id, method, path)
 		})
+
 		request, err := s.mountRequest(ctx, c)
 		if err != nil {
 			return err
 		}
+
 		response := &mountResponse{header: http.Header{}}
 		m.Handler.ServeHTTP(response, request)
+
 		_ = request.Body.Close() // never fails
+
 		if response.status == http.StatusServiceUnavailable && !reported.Load() {
 			s.reportFault(fault.ErrUnavailable.WithReason(m.Name), id, method, path)
 		}
+
 		return response.send(c)
 	}
 }
@@ -114,7 +126,9 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 	if err != nil {
 		return nil, web.ErrMalformed.WithCause(err)
 	}
+
 	client := s.clientIP(c)
+
 	r := &http.Request{
 		Method:     c.Method(),
 		URL:        target,
@@ -130,19 +144,23 @@ func (s *Server) mountRequest(ctx context.Context, c *fiber.Ctx) (*http.Request,
 	for name, value := range c.Request().Header.All() {
 		r.Header.Add(string(name), string(value))
 	}
+
 	r.Header.Del(fiber.HeaderHost)
 	r.Header.Set(fiber.HeaderXRequestID, c.GetRespHeader(fiber.HeaderXRequestID))
 	r.Header.Del(fiber.HeaderContentLength) // it is 0 until the body is read; see Server.withoutBody
+
 	if f := stateOf(c).framing; f.isUnread {
 		r.ContentLength = f.length
 		if f.chunked {
 			r.ContentLength = -1
 		}
+
 		r.Body = &mountBody{read: func() ([]byte, error) {
 			err := s.readBody(c, client, web.DefaultBody)
 			return c.Request().Body(), err
 		}}
 	}
+
 	return r.WithContext(ctx), nil
 }
 
@@ -158,15 +176,19 @@ type mountBody struct {
 func (b *mountBody) Read(p []byte) (int, error) {
 	if b.body == nil && b.err == nil {
 		var content []byte
+
 		content, b.err = b.read()
 		if errors.Is(b.err, web.ErrTooLarge) {
 			b.err = errors.Join(b.err, &http.MaxBytesError{Limit: web.DefaultBody})
 		}
+
 		b.body = bytes.NewReader(content)
 	}
+
 	if b.err != nil {
 		return 0, b.err
 	}
+
 	return b.body.Read(p)
 }
 
@@ -208,15 +230,20 @@ func (r *mountResponse) send(c *fiber.Ctx) error {
 	if r.body.Len() > 0 && r.header.Get(fiber.HeaderContentType) == "" {
 		r.header.Set(fiber.HeaderContentType, http.DetectContentType(r.body.Bytes()))
 	}
+
 	for name, values := range r.header {
 		if slices.Contains(framingHeaders, name) {
 			continue
 		}
+
 		c.Response().Header.Del(name)
+
 		for _, value := range values {
 			c.Response().Header.Add(name, value)
 		}
 	}
+
 	c.Status(max(r.status, http.StatusOK)) // a handler that writes nothing has succeeded
+
 	return c.Send(r.body.Bytes())
 }

@@ -27,6 +27,7 @@ import (
 // request id of the server.
 func TestMount_Request_ReachesTheHandler(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	for name, body := range map[string]io.Reader{
 		"body of known length": strings.NewReader("body"),
@@ -34,6 +35,7 @@ func TestMount_Request_ReachesTheHandler(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			response, text := server.send(t, "POST", "/mount?q=a%20b", body, header{"X-Sent", "yes"})
 			require.Equal(t, 202, response.StatusCode)
 			require.Equal(t, `"POST a b yes body"`, text)
@@ -42,9 +44,11 @@ func TestMount_Request_ReachesTheHandler(t *testing.T) {
 			require.Equal(t, response.Header.Get("X-Request-Id"), response.Header.Get("X-Id"))
 		})
 	}
+
 	for _, method := range []string{"GET", "DELETE", "OPTIONS", "PATCH"} {
 		t.Run(method+" without query, header and body", func(t *testing.T) {
 			t.Parallel()
+
 			_, text := server.send(t, method, "/mount", http.NoBody)
 			require.Equal(t, `"`+method+`   "`, text)
 		})
@@ -55,6 +59,7 @@ func TestMount_Request_ReachesTheHandler(t *testing.T) {
 // the server, and that all its requests are logged as one route.
 func TestMount_Status_IsThatOfTheHandler(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	for path, want := range map[string]int{
 		"/mount":         202,
@@ -65,6 +70,7 @@ func TestMount_Status_IsThatOfTheHandler(t *testing.T) {
 		response, _ := server.getText(t, path)
 		require.Equal(t, want, response.StatusCode, path)
 	}
+
 	require.Contains(t, server.log.String(), `"route":"/mount","status":202`)
 	require.Equal(t, 1, strings.Count(server.log.String(), `"route":"/mount","status":404`), "/mounted is not below /mount")
 }
@@ -73,9 +79,11 @@ func TestMount_Status_IsThatOfTheHandler(t *testing.T) {
 // the peer as RemoteAddr unless the peer is a trusted proxy.
 func TestMount_ForwardedAddress_CountsOnlyFromTrustedProxy(t *testing.T) {
 	t.Parallel()
+
 	forwarded := header{"X-Forwarded-For", "10.1.2.3"}
 	response, _ := serveTest(t).getText(t, "/mount", forwarded)
 	require.Equal(t, "127.0.0.1", response.Header.Get("X-Client"))
+
 	behindProxy := serveTest(t, netip.MustParsePrefix("127.0.0.1/32"))
 	response, _ = behindProxy.getText(t, "/mount", forwarded)
 	require.Equal(t, "10.1.2.3", response.Header.Get("X-Client"))
@@ -85,6 +93,7 @@ func TestMount_ForwardedAddress_CountsOnlyFromTrustedProxy(t *testing.T) {
 // the client.
 func TestMount_InvalidRequestID_IsReplaced(t *testing.T) {
 	t.Parallel()
+
 	response, _ := serveTest(t).getText(t, "/mount", header{"X-Request-Id", "short"})
 	require.NotEqual(t, "short", response.Header.Get("X-Id"))
 }
@@ -93,9 +102,11 @@ func TestMount_InvalidRequestID_IsReplaced(t *testing.T) {
 // http.MaxBytesError, which the handler answers with a 413. A body of the limit is accepted.
 func TestMount_LargeBody_IsAnError(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	response, _ := server.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody+1)))
 	require.Equal(t, 413, response.StatusCode)
+
 	response, text := server.send(t, "POST", "/mount", strings.NewReader(strings.Repeat("x", web.DefaultBody)))
 	require.Equal(t, 202, response.StatusCode)
 	require.Greater(t, len(text), web.DefaultBody, "the handler repeats the whole body")
@@ -107,6 +118,7 @@ func TestMount_LargeBody_IsAnError(t *testing.T) {
 // before its body arrives. The connection is closed, because the body was not read.
 func TestMount_BodyThatIsNotRead_DoesNotDelayTheResponse(t *testing.T) {
 	t.Parallel()
+
 	status, closed := serveTest(t).sendRaw(t, rawPost("/mount/refuse", "Content-Length: 1000\r\n", "x"))
 	require.Equal(t, 401, status)
 	require.True(t, closed)
@@ -116,10 +128,12 @@ func TestMount_BodyThatIsNotRead_DoesNotDelayTheResponse(t *testing.T) {
 // and that the next request succeeds.
 func TestMount_Panic_EndsOneRequest(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	response, text := server.getText(t, "/mount/panic")
 	require.Equal(t, 500, response.StatusCode)
 	require.NotContains(t, text, "secret")
+
 	response, _ = server.getText(t, "/mount")
 	require.Equal(t, 202, response.StatusCode)
 }
@@ -129,21 +143,26 @@ func TestMount_Panic_EndsOneRequest(t *testing.T) {
 // that reports no fault is counted under the name of its transport.
 func TestMount_Unavailable_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	startedAt := time.Now()
+
 	for range 10 {
 		for _, path := range []string{"/mount/unavailable", "/mount/unreported"} {
 			response, _ := server.getText(t, path)
 			require.Equal(t, 503, response.StatusCode)
 		}
 	}
+
 	startedSeconds := int(time.Since(startedAt)/time.Second) + 1
+
 	_, metrics := server.getText(t, "/metrics")
 	for _, want := range []struct{ cause, errorJSON string }{
 		{cause: "test: down", errorJSON: `"no route"`},
 		{cause: "transport test", errorJSON: "null"},
 	} {
 		require.Contains(t, metrics, `locum_unavailable_total{cause="`+want.cause+`"} 10`)
+
 		logLine := `"msg":"service unavailable","cause":"` + want.cause + `","error":` + want.errorJSON
 		logged := strings.Count(server.log.String(), logLine)
 		require.Positive(t, logged)
@@ -155,6 +174,7 @@ func TestMount_Unavailable_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 // with the request id that the client got.
 func TestMount_InternalFault_IsLogged(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	response, _ := server.getText(t, "/mount/broken")
 	requestID := response.Header.Get("X-Request-Id")
@@ -166,11 +186,14 @@ func TestMount_InternalFault_IsLogged(t *testing.T) {
 // only after the handler has responded. The handler responds 204 if its context has a deadline.
 func TestMount_Shutdown_WaitsForRequests(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	slowStatus := server.startSlowRequest("/mount/slow")
 	server.Drain()
+
 	shutdownErr := make(chan error, 1)
 	go func() { shutdownErr <- server.Shutdown(context.Background()) }()
+
 	server.waitUntilRefused(t)
 	require.Empty(t, shutdownErr)
 	close(server.finishSlow)
@@ -182,9 +205,11 @@ func TestMount_Shutdown_WaitsForRequests(t *testing.T) {
 // mount, or an API with an Authenticator, and that its path is not a pattern.
 func TestCheckMount_PathOfAnotherRoute_IsAnError(t *testing.T) {
 	t.Parallel()
+
 	options := optionsWithMount()
 	server, err := New(adapters.Services{}, options)
 	require.NoError(t, err)
+
 	for path, wantError := range map[string]string{
 		"/healthz":        "the route GET /healthz",
 		"/docs":           "the route",
@@ -207,6 +232,7 @@ func TestCheckMount_PathOfAnotherRoute_IsAnError(t *testing.T) {
 	} {
 		require.ErrorContains(t, server.checkMount(Mount{Prefix: path}, options.Mounts), wantError, path)
 	}
+
 	require.NoError(t, server.checkMount(Mount{Prefix: "/.well-known/mine"}, options.Mounts))
 }
 
@@ -214,6 +240,7 @@ func TestCheckMount_PathOfAnotherRoute_IsAnError(t *testing.T) {
 // a route, and that the error names both.
 func TestNew_MountOnRoute_IsAnError(t *testing.T) {
 	t.Parallel()
+
 	options := optionsWithMount()
 	options.Mounts = append(options.Mounts, Mount{Prefix: "/healthz", Name: "transport b", Handler: http.NotFoundHandler()})
 	_, err := New(adapters.Services{}, options)
@@ -230,6 +257,7 @@ func optionsWithMount() Options {
 		Fault:         portal.Fault,
 		FaultBody:     portal.Failure{},
 	}
+
 	return Options{
 		Metrics: prometheus.NewRegistry(),
 		APIs:    []web.API{gated, portal.API(adapters.Services{})},
@@ -253,10 +281,12 @@ func testMount(server *testServer) Mount {
 	mux.HandleFunc("/mount/refuse", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no", http.StatusUnauthorized)
 	})
+
 	mux.HandleFunc("/mount/unavailable", func(w http.ResponseWriter, r *http.Request) {
 		web.ReportFault(r.Context(), fault.ErrUnavailable.WithReason("test: down").WithCause(errors.New("no route")))
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
+
 	mux.HandleFunc("/mount/unreported", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
@@ -264,14 +294,18 @@ func testMount(server *testServer) Mount {
 		web.ReportFault(r.Context(), errors.New("secret inside"))
 	})
 	mux.HandleFunc("/mount/panic", func(http.ResponseWriter, *http.Request) { panic("secret inside") })
+
 	mux.HandleFunc("/mount/slow", func(w http.ResponseWriter, r *http.Request) {
 		_, hasDeadline := r.Context().Deadline()
 		server.slowStarted <- struct{}{}
+
 		<-server.finishSlow
+
 		if hasDeadline {
 			w.WriteHeader(http.StatusNoContent)
 		}
 	})
+
 	return Mount{Prefix: "/mount", Name: "transport test", Handler: mux}
 }
 
@@ -280,11 +314,13 @@ func testMount(server *testServer) Mount {
 // and the request id that the handler got.
 func describeRequest(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
+
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		http.Error(w, "too large", http.StatusRequestEntityTooLarge)
 		return
 	}
+
 	host, _, _ := net.SplitHostPort(r.RemoteAddr)
 	w.Header().Set("X-Client", host)
 	w.Header().Set("X-Id", r.Header.Get("X-Request-Id"))
@@ -293,5 +329,6 @@ func describeRequest(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "B")
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusAccepted)
+
 	_, _ = fmt.Fprintf(w, `"%s %s %s %s"`, r.Method, r.URL.Query().Get("q"), r.Header.Get("X-Sent"), body)
 }

@@ -41,6 +41,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		),
 	}
 	registry.MustRegister(m.requests, m.seconds, m.unavailable)
+
 	return m
 }
 
@@ -53,12 +54,15 @@ var quietRoutes = map[string]bool{"/healthz": true, "/readyz": true, "/metrics":
 func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 	route := c.Route().Path
 	status := c.Response().StatusCode()
+
 	// Fiber reports the route "/" of the middleware for paths without a route.
 	if route == "/" && c.Path() != "/" || status == fiber.StatusNotFound && route == "" {
 		route = "unknown"
 	}
+
 	s.metrics.requests.WithLabelValues(knownMethod(c.Method()), route, strconv.Itoa(status)).Inc()
 	s.metrics.seconds.WithLabelValues(knownMethod(c.Method()), route).Observe(took.Seconds())
+
 	level := slog.LevelInfo
 	switch {
 	case status >= 500 && route == "/readyz" && s.isDraining.Load(): // expected during the shutdown
@@ -67,6 +71,7 @@ func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 	case quietRoutes[route]:
 		level = slog.LevelDebug
 	}
+
 	attrs := []slog.Attr{
 		slog.String("request_id", requestID), slog.String("method", c.Method()), slog.String("route", route),
 		slog.Int("status", status), slog.Float64("ms", float64(took.Microseconds())/1000),
@@ -77,6 +82,7 @@ func (s *Server) observe(c *fiber.Ctx, requestID string, took time.Duration) {
 			attrs = append(attrs, slog.String("organization", actor.OrganizationID))
 		}
 	}
+
 	s.options.Log.LogAttrs(c.UserContext(), level, "request", attrs...)
 }
 
@@ -86,6 +92,7 @@ func knownMethod(method string) string {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
 		return method
 	}
+
 	return "other"
 }
 
@@ -103,20 +110,25 @@ func (s *Server) ready(c *fiber.Ctx) error {
 	p := &s.probe
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	if time.Since(p.checkedAt) >= time.Second {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
+
 		p.status, p.checks = s.check(ctx)
 		p.checkedAt = time.Now()
 	}
+
 	status, checks := p.status, maps.Clone(p.checks)
 	if s.hasUntrustedProxy() {
 		checks["trusted_proxies"] = "degraded"
 	}
+
 	if s.isDraining.Load() {
 		status = fiber.StatusServiceUnavailable
 		checks["server"] = "stopping"
 	}
+
 	return sendJSON(c, status, map[string]any{"ready": status == fiber.StatusOK, "adapters": checks})
 }
 
@@ -135,9 +147,11 @@ func (s *Server) check(ctx context.Context) (status int, checks map[string]strin
 			status = fiber.StatusServiceUnavailable
 			checks[name] = "down"
 		}
+
 		if s.causes.allows("readiness: "+name, time.Now()) {
 			s.options.Log.Warn("readiness check failed", "adapter", name, "state", checks[name], "error", health.Err)
 		}
 	}
+
 	return status, checks
 }

@@ -12,6 +12,7 @@ import (
 // reports the state of each adapter.
 func TestReady_DatabaseDown_IsA503(t *testing.T) {
 	t.Parallel()
+
 	response, body := serveTest(t).get(t, "/readyz")
 	require.Equal(t, 503, response.StatusCode)
 	require.Equal(t, map[string]any{
@@ -24,6 +25,7 @@ func TestReady_DatabaseDown_IsA503(t *testing.T) {
 // outage of the database.
 func TestHealth_DatabaseDown_IsA200(t *testing.T) {
 	t.Parallel()
+
 	response, _ := serveTest(t).get(t, "/healthz")
 	require.Equal(t, 200, response.StatusCode)
 }
@@ -33,17 +35,21 @@ func TestHealth_DatabaseDown_IsA200(t *testing.T) {
 // the log.
 func TestUnavailable_Repeated_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	startedAt := time.Now()
+
 	for range 10 {
 		response, _ := server.get(t, "/test/hang")
 		require.Equal(t, 503, response.StatusCode)
 	}
+
 	startedSeconds := int(time.Since(startedAt)/time.Second) + 1
 	const logLine = `"msg":"service unavailable","cause":"request: timeout","error":"context deadline exceeded"`
 	logged := strings.Count(server.log.String(), logLine)
 	require.GreaterOrEqual(t, logged, 1)
 	require.LessOrEqual(t, logged, startedSeconds)
+
 	_, metrics := server.getText(t, "/metrics")
 	require.Contains(t, metrics, `locum_unavailable_total{cause="request: timeout"} 10`)
 }
@@ -52,9 +58,11 @@ func TestUnavailable_Repeated_IsCountedAndLoggedOncePerSecond(t *testing.T) {
 // clients could otherwise create any number of time series.
 func TestMetrics_Labels_AreRoutes(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	server.get(t, "/test/echo/some-id")
 	server.get(t, "/some/other-id")
+
 	_, metrics := server.getText(t, "/metrics")
 	require.Contains(t, metrics, `locum_http_requests_total{method="GET",route="/test/echo/:id",status="200"} 1`)
 	require.Contains(t, metrics, `route="unknown",status="404"`)

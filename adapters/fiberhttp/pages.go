@@ -34,18 +34,22 @@ func (s *Server) addPages() error {
 	if err != nil {
 		return err
 	}
+
 	s.renderer = renderer
 	renderer.Add(s.app)
 	s.addUnsubscribe(renderer)
 	s.addProblems(renderer)
+
 	if s.options.Site {
 		site.Add(s.app, s.services, renderer, s.options.PublicURL, s.servePage)
 	} else {
 		s.app.Get("/", func(c *fiber.Ctx) error { return c.Redirect("/docs", fiber.StatusFound) })
 		site.AddJobs(s.app, s.services, renderer, s.options.PublicURL, s.servePage)
 	}
+
 	oauth.New(s.services.Integrations, renderer, s.options.PublicURL, s.limitClientFailures, s.options.Log).Add(s.app)
 	dashboard.Add(s.app, s.services.Integrations, renderer, s.services.Idempotency, s.options.PublicURL)
+
 	return guides.Add(s.app, renderer, s.options.PublicURL)
 }
 
@@ -55,6 +59,7 @@ func (s *Server) countView(c *fiber.Ctx, viewer *pages.Viewer, listingID string)
 	if viewer != nil {
 		request.Actor = viewer.Actor()
 	}
+
 	s.services.Listings.Seen(request.Actor, request.IP, request.UserAgent, listingID)
 }
 
@@ -69,6 +74,7 @@ func (s *Server) takeOperationLimit(ctx context.Context, c *fiber.Ctx, operation
 			}
 		}
 	}
+
 	return fmt.Errorf("no operation %s", operation)
 }
 
@@ -83,8 +89,10 @@ func (s *Server) limitClientFailures(ctx context.Context, c *fiber.Ctx, client s
 	if failed {
 		take = s.services.Limiter.Take
 	}
+
 	// The id of the client is sent by the requester, so that its length in the key is bounded.
 	d, err := take(ctx, clientFailures, web.LimitKey(s.clientIP(c))+" "+client[:min(len(client), 64)])
+
 	return limitError(d, err)
 }
 
@@ -94,7 +102,9 @@ func (s *Server) takeLimit(ctx context.Context, l limit.Rule, c *fiber.Ctx) erro
 	if l.Max == 0 {
 		return nil
 	}
+
 	d, err := s.services.Limiter.Take(ctx, l, web.LimitKey(s.clientIP(c)))
+
 	return limitError(d, err)
 }
 
@@ -103,5 +113,6 @@ func limitError(d limit.Decision, err error) error {
 	if err == nil && !d.Allowed {
 		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 	}
+
 	return err
 }

@@ -16,12 +16,15 @@ func (s *Server) addProblems(renderer *pages.Renderer) {
 	for _, api := range s.apis {
 		maps.Copy(problemsByCode, api.Problems)
 	}
+
 	renderer.Public(s.app, "/problems/:code", func(_ context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 		code := c.Params("code")
+
 		problem, exists := problemsByCode[code]
 		if !exists {
 			return fiber.ErrNotFound
 		}
+
 		return renderer.RenderMessage(c, fiber.StatusOK, pages.Message{Title: problem.Title, Text: problem.Text, Code: code})
 	})
 }

@@ -27,6 +27,7 @@ func (p deadlineReader) Read(b []byte) (int, error) {
 	if err := p.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return 0, err
 	}
+
 	return p.ReadCloser.Read(b)
 }
 
@@ -44,15 +45,18 @@ func (p deadlineReader) WriteTo(w io.Writer) (n int64, err error) {
 		read, err := p.Read(piece)
 		if read > 0 {
 			written, err := w.Write(piece[:read])
+
 			n += int64(written)
 			if err != nil {
 				return n, err
 			}
 		}
+
 		if err != nil {
 			if errors.Is(err, io.EOF) {
 				err = nil
 			}
+
 			return n, err
 		}
 	}
@@ -64,6 +68,8 @@ func sendJSON(c *fiber.Ctx, status int, body any) error {
 	if err != nil {
 		return err
 	}
+
 	c.Status(status).Set(fiber.HeaderContentType, web.JSONType)
+
 	return c.Send(encoded)
 }

@@ -15,6 +15,7 @@ import (
 // length and file name, and that the operation's body is closed also if it is not sent.
 func TestDownload_GETAndHEAD_HaveHeadersAndAreClosed(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	for _, test := range []struct {
 		method    string
@@ -37,15 +38,19 @@ func TestDownload_GETAndHEAD_HaveHeadersAndAreClosed(t *testing.T) {
 // chunk of a download: a slow client may take longer than writeTimeout for the whole.
 func TestDeadlineReader_Read_RenewsWriteTimeout(t *testing.T) {
 	t.Parallel()
+
 	serverConn, clientConn := net.Pipe()
 	defer func() { _ = serverConn.Close() }()
+
 	timedOut := time.Now().Add(-time.Second)
 	require.NoError(t, serverConn.SetWriteDeadline(timedOut))
+
 	reader := deadlineReader{ReadCloser: io.NopCloser(strings.NewReader("more")), conn: serverConn}
 	_, err := reader.Read(make([]byte, 4))
 	require.NoError(t, err)
 
 	go func() { _, _ = serverConn.Write([]byte("more")) }()
+
 	received := make([]byte, 4)
 	_, err = io.ReadFull(clientConn, received)
 	require.NoError(t, err, "the write did not time out")

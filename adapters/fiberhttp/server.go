@@ -118,14 +118,18 @@ func New(services adapters.Services, options Options) (*Server, error) {
 		ErrorHandler:   s.handleError,
 	})
 	s.app.Use(s.handleRequest)
+
 	if len(options.CORSOrigins) > 0 {
 		s.app.Use(s.allowOrigins())
 	}
+
 	for _, m := range s.options.Mounts {
 		s.app.Use(m.Prefix, s.mountHandler(m))
 	}
+
 	for _, api := range s.apis {
 		s.rejectOtherMethods(api)
+
 		for _, r := range api.Routes {
 			for _, path := range api.Paths(r) {
 				for _, method := range methodsOf(r) {
@@ -134,13 +138,17 @@ func New(services adapters.Services, options Options) (*Server, error) {
 			}
 		}
 	}
+
 	s.app.Use(s.readForm)
+
 	if err := s.addServerRoutes(); err != nil {
 		return nil, err
 	}
+
 	if err := s.checkMounts(); err != nil {
 		return nil, err
 	}
+
 	for _, r := range s.ServerRoutes() {
 		if r.Method == fiber.MethodPost {
 			s.forms = append(s.forms, r.Path)
@@ -149,10 +157,13 @@ func New(services adapters.Services, options Options) (*Server, error) {
 			}
 		}
 	}
+
 	s.app.Server().HeaderReceived = withoutBody
+
 	// Forms are read from the body only: a link must not be able to fill in a form.
 	s.app.Server().FormValueFunc = func(c *fasthttp.RequestCtx, name string) []byte { return c.PostArgs().Peek(name) }
 	s.app.Server().Handler = mapUnknownMethods(s.app.Server().Handler)
+
 	return s, nil
 }
 
@@ -175,6 +186,7 @@ func (s *Server) apiOf(path string) web.API {
 			return api
 		}
 	}
+
 	return s.apis[len(s.apis)-1]
 }
 
@@ -182,18 +194,22 @@ func (s *Server) apiOf(path string) web.API {
 func (s *Server) addServerRoutes() error {
 	s.app.Get("/healthz", func(c *fiber.Ctx) error { return sendJSON(c, 200, map[string]string{"status": "ok"}) })
 	s.app.Get("/readyz", s.ready)
+
 	if !s.options.DisableMetrics {
 		metrics := adaptor.HTTPHandler(promhttp.HandlerFor(s.options.Metrics, promhttp.HandlerOpts{}))
 		s.app.Get("/metrics", func(c *fiber.Ctx) error {
 			if !isLocal(c) {
 				return fiber.ErrNotFound
 			}
+
 			return metrics(c)
 		})
 	}
+
 	if err := s.addPages(); err != nil {
 		return err
 	}
+
 	return s.addDocs()
 }
 
@@ -216,14 +232,17 @@ func (s *Server) ServerRoutes() []ServerRoute {
 			}
 		}
 	}
+
 	var out []ServerRoute
 	for _, r := range s.app.GetRoutes(true) {
 		if !tabled[r.Path] && r.Method != fiber.MethodHead && r.Method != fiber.MethodOptions {
 			out = append(out, ServerRoute{Method: r.Method, Path: r.Path, Auth: cmp.Or(r.Name, "none")})
 		}
 	}
+
 	slices.SortFunc(out, func(a, b ServerRoute) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
 	})
+
 	return out
 }

@@ -14,6 +14,7 @@ import (
 // who could otherwise forge its address.
 func TestClientIP_TwoForwardedHeaders_LastCounts(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t, netip.MustParsePrefix("127.0.0.0/8"))
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+server.addr+"/test/echo/1", nil)
 	require.NoError(t, err)
@@ -21,6 +22,7 @@ func TestClientIP_TwoForwardedHeaders_LastCounts(t *testing.T) {
 	request.Header["X-Forwarded-For"] = []string{forged, fromProxy}
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
+
 	defer func() { _ = response.Body.Close() }()
 	var body struct {
 		Data struct {

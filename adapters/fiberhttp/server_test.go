@@ -18,6 +18,7 @@ import (
 // ms) is a 503 that clients may repeat after a second.
 func TestServer_Timeout_IsA503(t *testing.T) {
 	t.Parallel()
+
 	response, body := serveTest(t).get(t, "/test/hang")
 	require.Equal(t, 503, response.StatusCode)
 	require.Equal(t, "1", response.Header.Get("Retry-After"))
@@ -26,6 +27,7 @@ func TestServer_Timeout_IsA503(t *testing.T) {
 
 func TestServer_BodyAboveOneMiB_IsA413(t *testing.T) {
 	t.Parallel()
+
 	response, body := serveTest(t).post(t, "/test/echo/1", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`)
 	require.Equal(t, 413, response.StatusCode)
 	require.Equal(t, "Request body too large", body["error"])
@@ -35,6 +37,7 @@ func TestServer_BodyAboveOneMiB_IsA413(t *testing.T) {
 // could decompress to far more than the limit.
 func TestServer_CompressedBody_IsRejected(t *testing.T) {
 	t.Parallel()
+
 	response, body := serveTest(t).post(t, "/test/echo/1", `{}`, header{"Content-Encoding", "gzip"})
 	require.Equal(t, 400, response.StatusCode)
 	require.Equal(t, "Content-Encoding", body["details"].(map[string]any)["field"])
@@ -44,14 +47,17 @@ func TestServer_CompressedBody_IsRejected(t *testing.T) {
 // request is accepted. The route allows 2 requests per quarter of an hour.
 func TestServer_RateLimit_HasRetryAfter(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	for range 2 {
 		response, _ := server.get(t, "/test/limited")
 		require.Equal(t, 200, response.StatusCode)
 	}
+
 	response, body := server.get(t, "/test/limited")
 	require.Equal(t, 429, response.StatusCode)
 	require.Equal(t, "Rate limit exceeded", body["error"])
+
 	retryAfter, err := strconv.Atoi(response.Header.Get("Retry-After"))
 	require.NoError(t, err)
 	const quarterHour = 900
@@ -64,7 +70,9 @@ func TestServer_RateLimit_HasRetryAfter(t *testing.T) {
 // ids of all requests, and fails if one of them has changed.
 func TestServer_KeptValues_DoNotChange(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
+
 	var workers sync.WaitGroup
 	for worker := range 8 {
 		workers.Go(func() {
@@ -76,6 +84,7 @@ func TestServer_KeptValues_DoNotChange(t *testing.T) {
 			}
 		})
 	}
+
 	workers.Wait()
 }
 
@@ -83,14 +92,17 @@ func TestServer_KeptValues_DoNotChange(t *testing.T) {
 // completes a request that has begun.
 func TestShutdown_RequestInFlight_Finishes(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	slowStatus := server.startSlowRequest("/test/slow")
+
 	shutdownErr := make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		shutdownErr <- server.Shutdown(ctx)
 	}()
+
 	server.waitUntilRefused(t)
 	close(server.finishSlow)
 	require.Equal(t, 200, <-slowStatus)
@@ -107,10 +119,13 @@ func (s *testServer) startSlowRequest(path string) <-chan int {
 			status <- 0
 			return
 		}
+
 		_ = response.Body.Close()
 		status <- response.StatusCode
 	}()
+
 	<-s.slowStarted
+
 	return status
 }
 
@@ -122,6 +137,7 @@ func (s *testServer) waitUntilRefused(t *testing.T) {
 		if err == nil {
 			_ = conn.Close()
 		}
+
 		return err != nil
 	}, 20*time.Second, 5*time.Millisecond, "a stopping server accepts no connections")
 }
@@ -130,8 +146,10 @@ func (s *testServer) waitUntilRefused(t *testing.T) {
 // not ready, so that clients use other instances, and does not log that as an error.
 func TestDrain_Readiness_IsStoppingWithoutErrorLog(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	server.Drain()
+
 	response, body := server.get(t, "/readyz")
 	require.Equal(t, 503, response.StatusCode)
 	require.Equal(t, "stopping", body["adapters"].(map[string]any)["server"])
@@ -143,8 +161,10 @@ func TestDrain_Readiness_IsStoppingWithoutErrorLog(t *testing.T) {
 // requests, and closes their connections, so that the next ones go to other instances.
 func TestDrain_Request_SucceedsAndClosesConnection(t *testing.T) {
 	t.Parallel()
+
 	server := serveTest(t)
 	server.Drain()
+
 	response, _ := server.get(t, "/test/echo/1")
 	require.Equal(t, 200, response.StatusCode)
 	require.True(t, response.Close)

@@ -50,6 +50,7 @@ type testServer struct {
 // degraded.
 func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 	t.Helper()
+
 	server := &testServer{
 		log:         &lockedBuffer{},
 		slowStarted: make(chan struct{}, 1),
@@ -86,15 +87,20 @@ func serveTest(t *testing.T, proxies ...netip.Prefix) *testServer {
 		Mounts:         []Mount{testMount(server)},
 	})
 	require.NoError(t, err)
+
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
+
 	server.addr = listener.Addr().String()
 	go func() { _ = server.Serve(listener) }()
+
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
+
 		_ = server.Shutdown(ctx)
 	})
+
 	return server
 }
 
@@ -111,9 +117,12 @@ func (s *testServer) testRoutes() []web.Route {
 	}
 	download := func(context.Context, web.Call, web.Nothing) (web.CSV, error) {
 		s.openDownloads.Add(1)
+
 		rows := strings.Repeat("a,b\r\n", downloadBytes/len("a,b\r\n"))
+
 		return web.CSV{Name: "t.csv", Size: downloadBytes, Body: countedDownload{strings.NewReader(rows), &s.openDownloads}}, nil
 	}
+
 	panics := func(context.Context, web.Call, web.Nothing) (web.Done, error) { panic("secret inside") }
 	fail := func(context.Context, web.Call, web.Nothing) (web.Done, error) {
 		return web.Done{}, errors.New("secret inside")
@@ -122,11 +131,15 @@ func (s *testServer) testRoutes() []web.Route {
 		<-ctx.Done()
 		return web.Done{}, ctx.Err()
 	}
+
 	waitForTest := func(context.Context, web.Call, web.Nothing) (web.Done, error) {
 		s.slowStarted <- struct{}{}
+
 		<-s.finishSlow
+
 		return web.Message("done"), nil
 	}
+
 	return []web.Route{
 		{Method: "POST", Path: "/test/echo/:id", Op: echo},
 		{Method: "POST", Path: "/test/large/:id", Body: 10 << 20, Op: echo},
@@ -165,17 +178,21 @@ type echoView struct {
 // request has changed since, which happens if the server reuses the memory of the string.
 func checkedEcho() func(context.Context, web.Call, echoInput) (web.Reply[echoView], error) {
 	var mu sync.Mutex
+
 	// Keys are copies of the ids, which the server cannot overwrite.
 	idsByCopy := map[string]string{}
+
 	return func(_ context.Context, c web.Call, in echoInput) (web.Reply[echoView], error) {
 		mu.Lock()
 		defer mu.Unlock()
+
 		idsByCopy[strings.Clone(in.ID)] = in.ID
 		for idCopy, id := range idsByCopy {
 			if id != idCopy {
 				return web.Reply[echoView]{}, fmt.Errorf("%s became %s", idCopy, id)
 			}
 		}
+
 		return web.OK(echoView{ID: in.ID, Text: in.Text, IP: c.IP}, ""), nil
 	}
 }
@@ -237,16 +254,22 @@ type header struct{ name, value string }
 // send sends a request and returns the response and its body.
 func (s *testServer) send(t *testing.T, method, path string, body io.Reader, headers ...header) (*http.Response, string) {
 	t.Helper()
+
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.addr+path, body)
 	require.NoError(t, err)
+
 	for _, h := range headers {
 		request.Header.Add(h.name, h.value)
 	}
+
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
+
 	defer func() { _ = response.Body.Close() }()
+
 	raw, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
+
 	return response, string(raw)
 }
 
@@ -264,11 +287,14 @@ func (s *testServer) sendForJSON(
 	headers ...header,
 ) (*http.Response, map[string]any) {
 	t.Helper()
+
 	response, text := s.send(t, method, path, strings.NewReader(body), headers...)
+
 	var decoded map[string]any
 	if text != "" {
 		require.NoError(t, json.Unmarshal([]byte(text), &decoded), text)
 	}
+
 	return response, decoded
 }
 
@@ -287,30 +313,38 @@ func (s *testServer) post(t *testing.T, path, body string, headers ...header) (*
 // dial opens a connection to the server and sends text as it is. The reader reads the responses.
 func (s *testServer) dial(t *testing.T, text string) (net.Conn, *bufio.Reader) {
 	t.Helper()
+
 	conn, err := net.Dial("tcp", s.addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+
 	_, err = io.WriteString(conn, text)
 	require.NoError(t, err)
+
 	return conn, bufio.NewReader(conn)
 }
 
 // readResponse reads a response with its body from a connection.
 func readResponse(t *testing.T, r *bufio.Reader) (*http.Response, string) {
 	t.Helper()
+
 	response, err := http.ReadResponse(r, nil)
 	require.NoError(t, err)
+
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
+
 	return response, string(body)
 }
 
 // readStatus reads a response with its body from a connection, and returns its status.
 func readStatus(t *testing.T, r *bufio.Reader) int {
 	t.Helper()
+
 	response, _ := readResponse(t, r)
+
 	return response.StatusCode
 }
 
@@ -325,6 +359,7 @@ func (s *testServer) sendRaw(t *testing.T, request string) (status int, closed b
 // requireNoResponse checks that the server does not respond to the text within half a second.
 func (s *testServer) requireNoResponse(t *testing.T, request, reason string) {
 	t.Helper()
+
 	status, _ := s.sendRawWithin(t, 500*time.Millisecond, request)
 	require.Zero(t, status, reason)
 }
@@ -332,19 +367,26 @@ func (s *testServer) requireNoResponse(t *testing.T, request, reason string) {
 // sendRawWithin is sendRaw with a timeout for the response.
 func (s *testServer) sendRawWithin(t *testing.T, timeout time.Duration, request string) (status int, closed bool) {
 	t.Helper()
+
 	conn, r := s.dial(t, request)
 	defer func() { _ = conn.Close() }()
+
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(timeout)))
+
 	response, err := http.ReadResponse(r, nil)
 	if err != nil {
 		return 0, false
 	}
+
 	_, _ = io.Copy(io.Discard, response.Body)
+
 	_ = response.Body.Close()
 	if response.StatusCode < 300 {
 		return response.StatusCode, false // the server waits for the next request
 	}
+
 	_, err = r.ReadByte()
+
 	return response.StatusCode, errors.Is(err, io.EOF)
 }
 

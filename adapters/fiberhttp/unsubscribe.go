@@ -64,6 +64,7 @@ func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 			unsubscribe: func(ctx context.Context, token string) error { return s.services.Identity.OptOut(ctx, token) },
 		},
 	}
+
 	// parseLink returns the kind of subscription and the token in the query.
 	parseLink := func(c *fiber.Ctx) (kind, token string, ok bool) {
 		for kind := range kinds {
@@ -71,30 +72,38 @@ func (s *Server) addUnsubscribe(renderer *pages.Renderer) {
 				return kind, token, len(token) <= maxUnsubscribeToken
 			}
 		}
+
 		return "", "", false
 	}
+
 	renderer.Public(s.app, "/unsubscribe", func(_ context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 		kind, token, ok := parseLink(c)
 		if !ok {
 			return renderer.RenderMessage(c, fiber.StatusBadRequest, invalidUnsubscribeLink)
 		}
+
 		view := kinds[kind].confirm
 		view.Button, view.Action = "Stop the e-mails", "/unsubscribe?"+kind+"="+url.QueryEscape(token)
+
 		return renderer.RenderMessage(c, fiber.StatusOK, view)
 	})
+
 	s.app.Post("/unsubscribe", renderer.SetHeaders, func(c *fiber.Ctx) error {
 		ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 		defer cancel()
+
 		kind, token, ok := parseLink(c)
 		if !ok {
 			return renderer.RenderMessage(c, fiber.StatusBadRequest, invalidUnsubscribeLink)
 		}
+
 		switch err := kinds[kind].unsubscribe(ctx, token); {
 		case errors.Is(err, fault.ErrUnauthorized):
 			return renderer.RenderMessage(c, fiber.StatusBadRequest, invalidUnsubscribeLink)
 		case err != nil:
 			return err
 		}
+
 		return renderer.RenderMessage(c, fiber.StatusOK, kinds[kind].done)
 	})
 }

@@ -42,10 +42,12 @@ func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
+
 	return &Store{root: root}, nil
 }
 
@@ -55,35 +57,45 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 	if err := checkKey(ctx, key); err != nil {
 		return err
 	}
+
 	dir := path.Dir(key)
 	if err := s.root.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+
 	if err := s.root.MkdirAll(partsFolder, 0o700); err != nil {
 		return err
 	}
+
 	if err := s.deleteAbandonedParts(); err != nil {
 		return err
 	}
+
 	part := path.Join(partsFolder, rand.Text())
+
 	f, err := s.root.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
+
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, ignoreError(s.root.Remove(part), fs.ErrNotExist))
 		}
 	}()
+
 	if err := writePart(f, write); err != nil {
 		return err
 	}
+
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+
 	if err := s.root.Rename(part, key); err != nil {
 		return err
 	}
+
 	// For the file to survive a crash, its folder and all parent folders must be synced.
 	for ; ; dir = path.Dir(dir) {
 		if err := s.syncFolder(dir); err != nil || dir == "." {
@@ -97,19 +109,23 @@ func checkKey(ctx context.Context, key string) error {
 	if err := files.CheckKey(key); err != nil {
 		return err
 	}
+
 	return ctx.Err()
 }
 
 // writePart writes a part, syncs it to the disk and closes it.
 func writePart(f *os.File, write func(w io.Writer) error) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
+
 	buffer := bufio.NewWriterSize(f, 64<<10)
 	if err := write(buffer); err != nil {
 		return err
 	}
+
 	if err := buffer.Flush(); err != nil {
 		return err
 	}
+
 	return f.Sync()
 }
 
@@ -119,8 +135,10 @@ func (s *Store) syncFolder(dir string) error {
 	if err != nil {
 		return err
 	}
+
 	err = ignoreError(d.Sync(), errors.ErrUnsupported)
 	err = ignoreError(err, syscall.EINVAL)
+
 	return errors.Join(err, d.Close())
 }
 
@@ -128,20 +146,25 @@ func (s *Store) syncFolder(dir string) error {
 func (s *Store) deleteAbandonedParts() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if time.Since(s.sweptAt) < sweepInterval {
 		return nil
 	}
+
 	parts, err := fs.ReadDir(s.root.FS(), partsFolder)
 	if err != nil {
 		return err
 	}
+
 	for _, part := range parts {
 		err := s.deleteIfAbandoned(part)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
+
 	s.sweptAt = time.Now()
+
 	return nil
 }
 
@@ -152,9 +175,11 @@ func (s *Store) deleteIfAbandoned(part fs.DirEntry) error {
 	if err != nil {
 		return err
 	}
+
 	if time.Since(info.ModTime()) <= partMaxAge {
 		return nil
 	}
+
 	return s.root.Remove(path.Join(partsFolder, part.Name()))
 }
 
@@ -163,17 +188,21 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info
 	if err := checkKey(ctx, key); err != nil {
 		return nil, files.Info{}, err
 	}
+
 	f, err := s.root.Open(key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, files.Info{}, files.ErrNotFound
 	}
+
 	if err != nil {
 		return nil, files.Info{}, err
 	}
+
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, files.Info{}, errors.Join(files.ErrNotFound, err, f.Close())
 	}
+
 	return f, files.Info{Size: info.Size(), ModifiedAt: info.ModTime().UTC()}, nil
 }
 
@@ -182,6 +211,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := checkKey(ctx, key); err != nil {
 		return err
 	}
+
 	return ignoreError(s.root.Remove(key), fs.ErrNotExist)
 }
 
@@ -190,10 +220,12 @@ func (s *Store) Ping(context.Context) error {
 	if err := s.root.MkdirAll(partsFolder, 0o700); err != nil {
 		return err
 	}
+
 	const name = partsFolder + "/probe"
 	if err := s.root.WriteFile(name, []byte("probe"), 0o600); err != nil {
 		return err
 	}
+
 	// Another process may have removed the file.
 	return ignoreError(s.root.Remove(name), fs.ErrNotExist)
 }
@@ -206,5 +238,6 @@ func ignoreError(err, harmless error) error {
 	if errors.Is(err, harmless) {
 		return nil
 	}
+
 	return err
 }

@@ -20,9 +20,11 @@ var _ files.Store = (*Store)(nil)
 // open opens a store, which is closed after the test.
 func open(t testing.TB, dir string) *Store {
 	t.Helper()
+
 	s, err := Open(dir)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
+
 	return s
 }
 
@@ -35,6 +37,7 @@ func TestStore_Conformance(t *testing.T) {
 // folders, and that an upload that failed leaves no file.
 func TestPut_FileMode0600_IsAtomic(t *testing.T) {
 	t.Parallel()
+
 	dir := filepath.Join(t.TempDir(), "files")
 	s := open(t, dir)
 	require.NoError(t, s.Put(t.Context(), "a/one", func(w io.Writer) error { _, err := io.WriteString(w, "x"); return err }))
@@ -42,12 +45,15 @@ func TestPut_FileMode0600_IsAtomic(t *testing.T) {
 	var found []string
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		require.NoError(t, err)
+
 		info, err := d.Info()
 		require.NoError(t, err)
 		require.Zero(t, info.Mode().Perm()&0o077, path)
+
 		if !d.IsDir() {
 			found = append(found, d.Name())
 		}
+
 		return nil
 	}))
 	require.Equal(t, []string{"one"}, found)
@@ -57,16 +63,20 @@ func TestPut_FileMode0600_IsAtomic(t *testing.T) {
 // ended are removed after a day. Newer ones may belong to a running upload of another process.
 func TestOpen_TemporaryFilesOfDeadWriters_Removed(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	for name, age := range map[string]time.Duration{"old": 25 * time.Hour, "new": time.Hour} {
 		path := filepath.Join(dir, partsFolder, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, []byte("half"), 0o600))
+
 		at := time.Now().Add(-age)
 		require.NoError(t, os.Chtimes(path, at, at))
 	}
+
 	s := open(t, dir)
 	require.NoError(t, s.Put(t.Context(), "a/one", func(io.Writer) error { return nil }))
+
 	left, err := os.ReadDir(filepath.Join(dir, partsFolder))
 	require.NoError(t, err)
 	require.Len(t, left, 1)
@@ -77,6 +87,7 @@ func TestOpen_TemporaryFilesOfDeadWriters_Removed(t *testing.T) {
 // although the store still has it open.
 func TestPing_FolderDeleted_Fails(t *testing.T) {
 	t.Parallel()
+
 	dir := filepath.Join(t.TempDir(), "files")
 	s := open(t, dir)
 	require.NoError(t, s.Ping(t.Context()))
@@ -88,10 +99,13 @@ func TestPing_FolderDeleted_Fails(t *testing.T) {
 // no file outside of it.
 func TestOpen_SymlinkOutOfFolder_Refused(t *testing.T) {
 	t.Parallel()
+
 	outside := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("x"), 0o600))
+
 	dir := t.TempDir()
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "a")))
+
 	s := open(t, dir)
 	_, _, err := s.Open(t.Context(), "a/secret")
 	require.Error(t, err)

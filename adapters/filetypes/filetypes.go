@@ -54,10 +54,12 @@ func (Documents) Detect(content []byte) (string, error) {
 	if bytes.HasPrefix(content, zipped) {
 		return archive(content)
 	}
+
 	kind := mimetype.Detect(content)
 	if i := slices.IndexFunc(plain, kind.Is); i >= 0 {
 		return plain[i], nil
 	}
+
 	return "", nil
 }
 
@@ -69,11 +71,14 @@ func archive(content []byte) (string, error) {
 	if bytes.Count(content, listed) > mostEntries {
 		return "", ErrBomb
 	}
+
 	r, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err != nil {
 		return "", ErrDamaged.WithCause(err)
 	}
+
 	kind := ""
+
 	var unpacked uint64
 	for _, f := range r.File {
 		switch {
@@ -82,11 +87,13 @@ func archive(content []byte) (string, error) {
 		case f.Name == "mimetype" && f.UncompressedSize64 == uint64(len(ODT)) && hasContent(f, ODT):
 			kind = ODT
 		}
+
 		unpacked += min(f.UncompressedSize64, mostUnpacked+1)
 		if unpacked > mostUnpacked {
 			return "", ErrBomb
 		}
 	}
+
 	return kind, nil
 }
 
@@ -97,7 +104,10 @@ func hasContent(f *zip.File, want string) bool {
 	if err != nil {
 		return false
 	}
+
 	defer func() { _ = r.Close() }()
+
 	got, err := io.ReadAll(io.LimitReader(r, int64(len(want))+1))
+
 	return err == nil && string(got) == want
 }

@@ -22,14 +22,18 @@ type entry struct{ name, text string }
 func archive(t testing.TB, entries ...entry) []byte {
 	t.Helper()
 	var body bytes.Buffer
+
 	w := zip.NewWriter(&body)
 	for _, e := range entries {
 		f, err := w.Create(e.name)
 		require.NoError(t, err)
+
 		_, err = f.Write([]byte(e.text))
 		require.NoError(t, err)
 	}
+
 	require.NoError(t, w.Close())
+
 	return body.Bytes()
 }
 
@@ -37,8 +41,10 @@ func archive(t testing.TB, entries ...entry) []byte {
 // everything but the accepted documents has no type, above all formats that browsers execute.
 func TestDetect_Documents(t *testing.T) {
 	t.Parallel()
+
 	png, err := hex.DecodeString("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")
 	require.NoError(t, err)
+
 	for name, c := range map[string]struct {
 		content []byte
 		want    string
@@ -76,12 +82,14 @@ func TestDetect_Documents(t *testing.T) {
 // spreadsheets and installers have the same file format.
 func TestDetect_LegacyWord_ByClassID(t *testing.T) {
 	t.Parallel()
+
 	// The header of a compound file, whose root entry, in the first sector after
 	// it, has the class of a Word document.
 	file := make([]byte, 512+128)
 	copy(file, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
 	copy(file[24:], "\x3e\x00\x03\x00\xfe\xff\x09\x00")
 	copy(file[512+80:], "\x06\x09\x02\x00\x00\x00\x00\x00\xc0\x00\x00\x00\x00\x00\x00\x46")
+
 	got, err := filetypes.Documents{}.Detect(file)
 	require.NoError(t, err)
 	require.Equal(t, filetypes.Doc, got)
@@ -92,12 +100,15 @@ func TestDetect_LegacyWord_ByClassID(t *testing.T) {
 // memory.
 func TestDetect_ZipBomb_Refused(t *testing.T) {
 	t.Parallel()
+
 	entries := []entry{{"[Content_Types].xml", "<Types/>"}, {"word/document.xml", "<w/>"}}
 	for i := range 1_999 {
 		entries = append(entries, entry{fmt.Sprintf("word/%d.xml", i), ""})
 	}
+
 	_, err := filetypes.Documents{}.Detect(archive(t, entries[:2_000]...))
 	require.NoError(t, err)
+
 	_, err = filetypes.Documents{}.Detect(archive(t, entries...))
 	require.ErrorIs(t, err, filetypes.ErrBomb)
 
@@ -105,21 +116,26 @@ func TestDetect_ZipBomb_Refused(t *testing.T) {
 	w := zip.NewWriter(&body)
 	f, err := w.Create("word/document.xml")
 	require.NoError(t, err)
+
 	_, err = f.Write(make([]byte, 100<<20+1))
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	require.Less(t, body.Len(), 1<<20)
+
 	_, err = filetypes.Documents{}.Detect(body.Bytes())
 	require.ErrorIs(t, err, filetypes.ErrBomb)
 
 	// The sum of the sizes overflows to a small number.
 	body.Reset()
+
 	w = zip.NewWriter(&body)
 	for range 2 {
 		_, err := w.CreateRaw(&zip.FileHeader{Name: "word/document.xml", UncompressedSize64: 1<<63 + 1, CRC32: crc32.ChecksumIEEE(nil)})
 		require.NoError(t, err)
 	}
+
 	require.NoError(t, w.Close())
+
 	_, err = filetypes.Documents{}.Detect(body.Bytes())
 	require.ErrorIs(t, err, filetypes.ErrBomb)
 }
@@ -130,6 +146,7 @@ func TestDetect_ZipBomb_Refused(t *testing.T) {
 // number is in another record (ZIP64).
 func TestDetect_ManyArchiveEntries_RefusedUnread(t *testing.T) {
 	t.Parallel()
+
 	for name, end := range map[string]string{
 		"that tells of few entries":  "PK\x05\x06\x00\x00\x00\x00\x02\x00\x02\x00",
 		"whose number stands beside": "PK\x05\x06\x00\x00\x00\x00\xff\xff\xff\xff",
@@ -148,6 +165,7 @@ func TestDetect_ManyArchiveEntries_RefusedUnread(t *testing.T) {
 // interrupted upload, is an error and not a file of unknown type.
 func TestDetect_BrokenArchive_Refused(t *testing.T) {
 	t.Parallel()
+
 	whole := archive(t, entry{"[Content_Types].xml", "<Types/>"}, entry{"word/document.xml", "<w/>"})
 	_, err := filetypes.Documents{}.Detect(whole[:len(whole)-30])
 	require.ErrorIs(t, err, filetypes.ErrDamaged)
@@ -157,6 +175,7 @@ func TestDetect_BrokenArchive_Refused(t *testing.T) {
 func FuzzDetect(f *testing.F) {
 	f.Add([]byte("%PDF-1.7"))
 	f.Add(archive(f, entry{"word/document.xml", "<w/>"}))
+
 	f.Fuzz(func(t *testing.T, content []byte) {
 		if kind, err := (filetypes.Documents{}).Detect(content); err != nil && kind != "" {
 			t.Fatal("a refused file has a type")

@@ -52,12 +52,15 @@ func (g *Gazetteer) Resolve(text string) (listings.Place, bool) {
 	if len(text) > maxLocation {
 		return listings.Place{}, false
 	}
+
 	if p, ok := g.resolve(text); ok {
 		return p, true
 	}
+
 	if place := remotePattern.ReplaceAllString(text, " "); place != text {
 		return g.resolve(strings.Trim(place, " ,"))
 	}
+
 	return listings.Place{}, false
 }
 
@@ -69,30 +72,38 @@ func (g *Gazetteer) resolve(text string) (listings.Place, bool) {
 		if p, ok := t.resolveQualified(normalize(head), strings.Split(tail, ",")); ok {
 			return p, true
 		}
+
 		if p, ok := t.resolveAddressPostcode(text); ok {
 			return p, true
 		}
+
 		return t.resolveLocality(normalize(head), tail)
 	}
+
 	name := normalize(text)
 	if name == "" {
 		return listings.Place{}, false
 	}
+
 	if p, ok := t.findByName(name, nil); ok {
 		return p, true
 	}
+
 	if p, ok := t.findPostcode(name); ok {
 		return p, true
 	}
+
 	if len(text) == 2 && strings.ToUpper(text) == text {
 		// A code of two letters is accepted only in capitals: "or" and "ma" can be words.
 		if regions := t.regions[name]; len(regions) > 0 {
 			return regions[0].Place, true
 		}
 	}
+
 	if p, ok := t.resolveTownAndRegion(name); ok {
 		return p, true
 	}
+
 	return t.resolveTownPostcode(name)
 }
 
@@ -105,6 +116,7 @@ func (t *tables) resolveTownAndRegion(name string) (listings.Place, bool) {
 			}
 		}
 	}
+
 	return listings.Place{}, false
 }
 
@@ -112,12 +124,14 @@ func (t *tables) resolveTownAndRegion(name string) (listings.Place, bool) {
 // are ignored. It fails if all of them are unknown, or if they contradict each other.
 func (t *tables) resolveQualified(head string, tail []string) (listings.Place, bool) {
 	var within []area
+
 	resolved := 0
 	for _, part := range tail {
 		name := normalize(part)
 		if name == "" {
 			continue
 		}
+
 		if q, ok := t.findAreas(name); ok {
 			resolved++
 			within = intersect(within, q)
@@ -128,13 +142,16 @@ func (t *tables) resolveQualified(head string, tail []string) (listings.Place, b
 				within = intersect(within, q)
 			}
 		}
+
 		if resolved > 0 && len(within) == 0 {
 			return listings.Place{}, false
 		}
 	}
+
 	if resolved == 0 && strings.TrimSpace(strings.Join(tail, "")) != "" {
 		return listings.Place{}, false
 	}
+
 	return t.findByName(head, within)
 }
 
@@ -148,20 +165,25 @@ func (t *tables) resolveLocality(head, tail string) (listings.Place, bool) {
 	if head == "" {
 		return listings.Place{}, false
 	}
+
 	if town, ok := t.findTown(head, nil); ok && town.Population >= localityPopulation {
 		return listings.Place{}, false
 	}
+
 	if _, ok := t.findPostcode(head); ok {
 		return listings.Place{}, false
 	}
+
 	city, rest, more := strings.Cut(tail, ",")
 	if more {
 		return t.resolveQualified(normalize(city), strings.Split(rest, ","))
 	}
+
 	name := normalize(city)
 	if _, isCountry := t.countries[name]; isCountry {
 		return listings.Place{}, false
 	}
+
 	return t.findByName(name, nil)
 }
 
@@ -172,12 +194,14 @@ func intersect(a, b []area) []area {
 	if a == nil {
 		return b
 	}
+
 	var out []area
 	for _, x := range a {
 		for _, y := range b {
 			if x.Country != y.Country {
 				continue
 			}
+
 			if y.Kind == listings.Country {
 				out = append(out, x)
 			} else {
@@ -185,6 +209,7 @@ func intersect(a, b []area) []area {
 			}
 		}
 	}
+
 	return out
 }
 
@@ -198,6 +223,7 @@ func (t *tables) findAreas(name string) ([]area, bool) {
 	if c, ok := t.countries[name]; ok {
 		out = append(out, c)
 	}
+
 	if len(out) == 0 {
 		// Metropolitan areas go by their city's name: "Barking, London".
 		if p, ok := t.findTown(name, nil); ok && p.Population > metropolis && p.Region != "" {
@@ -210,6 +236,7 @@ func (t *tables) findAreas(name string) ([]area, bool) {
 			}})
 		}
 	}
+
 	return out, len(out) > 0
 }
 
@@ -220,10 +247,12 @@ func (t *tables) findByName(name string, within []area) (listings.Place, bool) {
 	if within != nil && isTown {
 		return town, true
 	}
+
 	isCode := len(name) <= 2 && name != "uk" && name != "us"
 	if c, ok := t.countries[name]; ok && within == nil && !isCode {
 		return c.Place, true
 	}
+
 	if len(name) > 2 {
 		for _, r := range t.regions[name] {
 			if isInside(within, r.Place) && (!isTown || prefersRegion(town, r.Place)) {
@@ -231,6 +260,7 @@ func (t *tables) findByName(name string, within []area) (listings.Place, bool) {
 			}
 		}
 	}
+
 	return town, isTown
 }
 
@@ -246,6 +276,7 @@ func prefersRegion(town, region listings.Place) bool {
 	if town.Country != region.Country && region.Country != "AU" {
 		return true
 	}
+
 	return town.Region != region.Name && town.Population < minNamesake
 }
 
@@ -255,16 +286,20 @@ func (t *tables) findTown(name string, within []area) (listings.Place, bool) {
 	if isAlias && within == nil {
 		return alias, true
 	}
+
 	best, found := t.findLargest(name, within)
+
 	// Adverts write St and Saint for either.
 	if rest, ok := strings.CutPrefix(name, "st "); ok && !found {
 		best, found = t.findLargest("saint "+rest, within)
 	} else if rest, ok := strings.CutPrefix(name, "saint "); ok && !found {
 		best, found = t.findLargest("st "+rest, within)
 	}
+
 	if !found && isAlias && isInside(within, alias) {
 		return alias, true
 	}
+
 	return best, found
 }
 
@@ -276,17 +311,21 @@ func (t *tables) findAlias(other string) (listings.Place, bool) {
 	if !ok {
 		return listings.Place{}, false
 	}
+
 	last := len(words) - 1
 	name := words[:last]
 	country := words[last]
+
 	region := ""
 	if before := words[last-1]; len(country) == 2 && (before == "us" || before == "ca") {
 		name, country, region = words[:last-1], before, country
 	}
+
 	in := listings.Place{Country: strings.ToUpper(country)}
 	if region != "" {
 		in.Region = regionName(t, in.Country, region)
 	}
+
 	return t.findLargest(strings.Join(name, " "), []area{{Place: in}})
 }
 
@@ -297,6 +336,7 @@ func (t *tables) findLargest(name string, within []area) (listings.Place, bool) 
 			return p, true
 		}
 	}
+
 	return listings.Place{}, false
 }
 
@@ -320,10 +360,12 @@ const (
 // parseTown parses a row of the table of towns.
 func (t *tables) parseTown(row string) listings.Place {
 	f := strings.SplitN(row, "\t", columns)
+
 	population, _ := strconv.Atoi(f[colPopulation]) // every row has a number, 0 if it is not known
 	if population == 0 && f[colRegion] == "Greater London" {
 		population = boroughPopulation
 	}
+
 	return listings.Place{
 		Kind:       listings.Town,
 		Name:       cmp.Or(f[colName], f[colKey]),
@@ -367,14 +409,17 @@ func regionName(t *tables, country, code string) string {
 	if country != "US" && country != "CA" && country != "AU" {
 		return code
 	}
+
 	if name, ok := provinces[country+code]; ok {
 		code = name
 	}
+
 	for _, r := range t.regions[strings.ToLower(code)] {
 		if r.Country == country {
 			return r.Name
 		}
 	}
+
 	return code
 }
 
@@ -389,6 +434,7 @@ func isInside(within []area, p listings.Place) bool {
 		case a.Region == "" && a.Regions == nil:
 			return true
 		}
+
 		return a.Region == p.Region && p.Region != "" || slices.Contains(a.Regions, p.Region)
 	})
 }

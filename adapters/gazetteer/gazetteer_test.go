@@ -14,6 +14,7 @@ import (
 // is meant, a state or county before a town only if it is better known (Georgia, Kent, but Washington).
 func TestFind_AmbiguousNames_CommonMeaning(t *testing.T) {
 	t.Parallel()
+
 	g := gazetteer.New()
 	for text, want := range map[string]string{
 		"Leeds":                        "town Leeds|West Yorkshire|GB",
@@ -106,6 +107,7 @@ func TestFind_AmbiguousNames_CommonMeaning(t *testing.T) {
 	} {
 		p, ok := g.Resolve(text)
 		require.True(t, ok, text)
+
 		got := string(p.Kind) + " " + p.Name + "|" + p.Region + "|" + p.Country
 		require.Equal(t, want, got, text)
 	}
@@ -116,6 +118,7 @@ func TestFind_AmbiguousNames_CommonMeaning(t *testing.T) {
 // and a text above the maximum length.
 func TestFind_NotAPlace_NotFound(t *testing.T) {
 	t.Parallel()
+
 	g := gazetteer.New()
 	for _, text := range []string{
 		"", " ", ",", ", UK", "Qwertyville", "Leeds General Infirmary, Ward 7", "Leeds, Bradford",
@@ -131,6 +134,7 @@ func TestFind_NotAPlace_NotFound(t *testing.T) {
 // 0 it would be smaller than every town of its name.
 func TestResolve_BoroughWithoutPopulation_IsLarge(t *testing.T) {
 	t.Parallel()
+
 	p, ok := gazetteer.New().Resolve("Ealing")
 	require.True(t, ok)
 	require.Positive(t, p.Population)
@@ -140,6 +144,7 @@ func BenchmarkResolve(b *testing.B) {
 	g := gazetteer.New()
 	var gaz listings.Gazetteer = g
 	gaz.Resolve("Leeds")
+
 	for b.Loop() {
 		gaz.Resolve("Boston, Lincolnshire")
 	}

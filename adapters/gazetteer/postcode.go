@@ -19,6 +19,7 @@ func (t *tables) findPostcode(k string) (listings.Place, bool) {
 		if len(first) == 5 && (!isSplit || len(second) == 4 && isDigits(second)) {
 			return t.district("us", first)
 		}
+
 		return listings.Place{}, false
 	case first == "dublin":
 		// "dublin 8" is D08, "dublin 6w" D6W.
@@ -30,6 +31,7 @@ func (t *tables) findPostcode(k string) (listings.Place, bool) {
 	case isEircodeIdentifier(second):
 		return t.district("ie", first)
 	}
+
 	return listings.Place{}, false
 }
 
@@ -41,12 +43,15 @@ func (t *tables) unspacedPostcode(k string) (listings.Place, bool) {
 			return p, true
 		}
 	}
+
 	if len(k) == 7 && isEircodeIdentifier(k[3:]) {
 		return t.district("ie", k[:3])
 	}
+
 	if p, ok := t.district("gb", k); ok {
 		return p, true
 	}
+
 	return t.district("ie", k)
 }
 
@@ -56,20 +61,25 @@ func (t *tables) district(country, code string) (listings.Place, bool) {
 	// A code is in the table once.
 	for row := range t.postcodes.search(country + " " + code) {
 		f := strings.Split(row, "\t")
+
 		return listings.Place{
 			Kind: listings.Town, Name: strings.ToUpper(code) + ", " + f[1],
 			Country: f[2], Nation: f[3], Region: regionName(t, f[2], f[4]), Lat: number(f[5]), Lon: number(f[6]),
 		}, true
 	}
+
 	n := len(code) - 1
 	if country != "gb" || n < 2 || !isLetter(code[n]) || !isDigit(code[n-1]) || isDigit(code[n-2]) {
 		return listings.Place{}, false
 	}
+
 	p, ok := t.district(country, code[:n])
 	if !ok || p.Region != "Greater London" {
 		return listings.Place{}, false
 	}
+
 	p.Name = strings.ToUpper(code) + p.Name[n:]
+
 	return p, true
 }
 
@@ -80,12 +90,15 @@ func (t *tables) resolveTownPostcode(k string) (listings.Place, bool) {
 	words := strings.Fields(k)
 	for n := 1; n <= 2 && n < len(words); n++ {
 		split := len(words) - n
+
 		p, ok := t.fullPostcode(strings.Join(words[split:], " "))
 		if !ok {
 			continue
 		}
+
 		return t.inTown(p, strings.Join(words[:split], " "))
 	}
+
 	return listings.Place{}, false
 }
 
@@ -94,19 +107,23 @@ func (t *tables) resolveTownPostcode(k string) (listings.Place, bool) {
 // or behind a name in it ("St James's Hospital, Leeds LS9 7TF").
 func (t *tables) resolveAddressPostcode(text string) (listings.Place, bool) {
 	parts := strings.Split(text, ",")
+
 	last := normalize(parts[len(parts)-1])
 	if p, ok := t.findPostcode(normalize(parts[0])); ok && len(parts) == 2 {
 		return t.inTown(p, last)
 	}
+
 	p, ok := t.fullPostcode(last)
 	if !ok {
 		return t.resolveTownPostcode(last)
 	}
+
 	for i := len(parts) - 2; i >= 0; i-- {
 		if in, ok := t.inTown(p, normalize(parts[i])); ok {
 			return in, true
 		}
 	}
+
 	return p, true
 }
 
@@ -118,16 +135,21 @@ func (t *tables) inTown(p listings.Place, name string) (listings.Place, bool) {
 	if !ok {
 		town, ok = t.resolveTownAndRegion(name)
 	}
+
 	if ok && town.Country == p.Country {
 		if town.Kind == listings.Town && town.Region == p.Region {
 			p.Name = town.Name
 		}
+
 		return p, true
 	}
+
 	if _, ok := t.findByName(name, []area{{Place: listings.Place{Country: p.Country}}}); ok {
 		return p, true
 	}
+
 	within, ok := t.findAreas(name)
+
 	return p, ok && isInside(within, p)
 }
 
@@ -137,6 +159,7 @@ func (t *tables) fullPostcode(k string) (listings.Place, bool) {
 	if len(k) < 5 {
 		return listings.Place{}, false
 	}
+
 	return t.findPostcode(k)
 }
 

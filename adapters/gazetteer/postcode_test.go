@@ -14,6 +14,7 @@ import (
 // name of the town; "London TW20" is in Surrey and keeps its own name.
 func TestResolve_Postcode_IsItsDistrict(t *testing.T) {
 	t.Parallel()
+
 	g := gazetteer.New()
 	for text, want := range map[string]string{
 		// districts, sectors and units, in every spelling
@@ -82,6 +83,7 @@ func TestResolve_Postcode_IsItsDistrict(t *testing.T) {
 // do not exist, and postcodes that are not in the place behind them.
 func TestResolve_NoPostcode_IsNotFound(t *testing.T) {
 	t.Parallel()
+
 	g := gazetteer.New()
 	for _, text := range []string{
 		"RN1", "A1", "A1 nurse", "B12 injections", "ST3 doctor", "CT2 post", "M4 nurse", "B12 5mg", "E1 9pm", "LS99", "LS1A", "LS1 4D", "LS1 4DYX", "ZZ1 1AA",
@@ -96,6 +98,7 @@ func TestResolve_NoPostcode_IsNotFound(t *testing.T) {
 // Ilkley, 14 miles from the centre of Leeds.
 func TestResolve_PostcodeWithTown_IsAtTheDistrict(t *testing.T) {
 	t.Parallel()
+
 	g := gazetteer.New()
 	district, _ := g.Resolve("LS29")
 	address, _ := g.Resolve("Leeds LS29 9AA")
@@ -107,6 +110,7 @@ func FuzzResolve(f *testing.F) {
 	for _, s := range []string{"LS1 4DY", "Leeds, LS1 4DY", "02115-1234", "Dublin 6W", "LS1,", ",,", "d08 xy12, Cork"} {
 		f.Add(s)
 	}
+
 	g := gazetteer.New()
 	f.Fuzz(func(_ *testing.T, s string) {
 		g.Resolve(s)
@@ -117,6 +121,7 @@ func FuzzResolve(f *testing.F) {
 func BenchmarkResolve_Postcode(b *testing.B) {
 	g := gazetteer.New()
 	g.Resolve("LS1")
+
 	for b.Loop() {
 		g.Resolve("SW1A 1AA")
 	}

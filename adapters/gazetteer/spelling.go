@@ -57,8 +57,11 @@ func newSpellingIndex(t *tables) *spellingIndex {
 			x.entries = append(x.entries, deletion{h, uint32(i)})
 		}
 	}
+
 	slices.SortFunc(x.entries, func(a, b deletion) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.name, b.name)) })
+
 	x.entries = slices.Clip(slices.Compact(x.entries))
+
 	return x
 }
 
@@ -70,28 +73,36 @@ func eligibleNames(t *tables) []spelledName {
 			size[k] = max(size[k], n)
 		}
 	}
+
 	for i := range t.towns.offsets {
 		p := t.parseTown(t.towns.row(i))
+
 		least := minPopulationAbroad
 		if p.Country == "GB" || p.Country == "IE" {
 			least = minPopulationHome
 		}
+
 		if p.Population >= least {
 			add(firstField(t.towns.row(i)), p.Population)
 		}
 	}
+
 	// Of names that are equally close, a country precedes a region, and a region all but the largest cities.
 	for k := range t.regions {
 		add(k, 1_000_000)
 	}
+
 	for k := range t.countries {
 		add(k, 10_000_000)
 	}
+
 	out := make([]spelledName, 0, len(size))
 	for k, n := range size {
 		out = append(out, spelledName{k, n})
 	}
+
 	slices.SortFunc(out, func(a, b spelledName) int { return cmp.Compare(a.key, b.key) })
+
 	return out
 }
 
@@ -99,10 +110,12 @@ func eligibleNames(t *tables) []spelledName {
 // bytes deleted. It may contain duplicates.
 func (x *spellingIndex) deletions(s string) iter.Seq[uint32] {
 	s = s[:min(len(s), indexedPrefix)]
+
 	return func(yield func(uint32) bool) {
 		if !yield(x.hash(s, -1, -1)) {
 			return
 		}
+
 		for i := range len(s) {
 			for j := i; j < len(s); j++ { // one deletion where i is j
 				if !yield(x.hash(s, i, j)) {
@@ -116,6 +129,7 @@ func (x *spellingIndex) deletions(s string) iter.Seq[uint32] {
 // hash returns the hash of s without its i-th and j-th bytes.
 func (x *spellingIndex) hash(s string, i, j int) uint32 {
 	var left [indexedPrefix]byte
+
 	n := 0
 	for at := range len(s) {
 		if at != i && at != j {
@@ -123,6 +137,7 @@ func (x *spellingIndex) hash(s string, i, j int) uint32 {
 			n++
 		}
 	}
+
 	return uint32(maphash.Bytes(x.seed, left[:n]))
 }
 
@@ -140,7 +155,9 @@ func (x *spellingIndex) closest(k string) []match {
 	if utf8.RuneCountInString(k) >= minTwoEdits {
 		allowed = 2
 	}
+
 	var out []match
+
 	seen := map[uint32]bool{}
 	for h := range x.deletions(k) {
 		i, _ := slices.BinarySearchFunc(x.entries, h, func(e deletion, h uint32) int { return cmp.Compare(e.hash, h) })
@@ -149,20 +166,25 @@ func (x *spellingIndex) closest(k string) []match {
 			if seen[id] {
 				continue
 			}
+
 			seen[id] = true
 			name := x.names[id]
+
 			d := search.EditDistance([]byte(k), []byte(name.key), allowed)
 			if name.key[0] != k[0] {
 				d++
 			}
+
 			if d <= allowed {
 				out = append(out, match{name, d})
 			}
 		}
 	}
+
 	slices.SortFunc(out, func(a, b match) int {
 		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(b.size, a.size), cmp.Compare(a.key, b.key))
 	})
+
 	return out
 }
 
@@ -174,18 +196,22 @@ const maxName = 64
 // small town. The county or country behind a comma is kept as it is.
 func (g *Gazetteer) Correct(text string) (listings.Place, bool) {
 	head, tail, _ := strings.Cut(text, ",")
+
 	k := normalize(head)
 	if len(k) < minCorrected || len(k) > maxName || strings.ContainsAny(text, "0123456789") {
 		return listings.Place{}, false
 	}
+
 	for _, m := range g.loadSpelling().closest(k) {
 		name := m.key
 		if strings.TrimSpace(tail) != "" {
 			name += "," + tail
 		}
+
 		if p, ok := g.Resolve(name); ok {
 			return p, true
 		}
 	}
+
 	return listings.Place{}, false
 }

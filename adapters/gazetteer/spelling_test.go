@@ -12,6 +12,7 @@ import (
 // expected place is written "Name|COUNTRY". A qualifier behind a comma still selects among places.
 func TestCorrect_MisspeltPlace_IsFound(t *testing.T) {
 	t.Parallel()
+
 	g := gazetteer.New()
 	for text, want := range map[string]string{
 		"Manchster":           "Manchester|GB",
@@ -51,6 +52,7 @@ func TestCorrect_MisspeltPlace_IsFound(t *testing.T) {
 // with too many edits, similar in all but the first letter (Mersey is not Jersey), and words of the field.
 func TestCorrect_OtherText_IsKept(t *testing.T) {
 	t.Parallel()
+
 	g := gazetteer.New()
 	for _, text := range []string{
 		"", "Leds", "Yrok", "Manchster 1", "M4nchester", "Nowhereville", "Qwertyuiop",
@@ -65,6 +67,7 @@ func TestCorrect_OtherText_IsKept(t *testing.T) {
 func BenchmarkCorrect(b *testing.B) {
 	g := gazetteer.New()
 	g.Correct("Manchster")
+
 	for _, text := range []string{"Leedss", "Manchster", "Newcastke upon Tyne", "General Infirmary"} {
 		b.Run(text, func(b *testing.B) {
 			for b.Loop() {

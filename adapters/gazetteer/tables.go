@@ -57,19 +57,24 @@ type sortedRows struct {
 // unzip unpacks an embedded file, and panics if it is damaged.
 func unzip(file []byte) sortedRows {
 	z, err := gzip.NewReader(bytes.NewReader(file))
+
 	var raw []byte
 	if err == nil {
 		raw, err = io.ReadAll(z)
 	}
+
 	if err != nil {
 		panic(fmt.Sprintf("gazetteer: an embedded file is damaged: %v", err))
 	}
+
 	s := sortedRows{text: string(raw)}
+
 	s.offsets = make([]int32, 0, strings.Count(s.text, "\n"))
 	for at := 0; at < len(s.text); {
 		s.offsets = append(s.offsets, int32(at))
 		at += strings.IndexByte(s.text[at:], '\n') + 1
 	}
+
 	return s
 }
 
@@ -84,6 +89,7 @@ func (s sortedRows) search(k string) iter.Seq[string] {
 	i, _ := slices.BinarySearchFunc(s.offsets, k, func(at int32, k string) int {
 		return strings.Compare(firstField(s.text[at:]), k)
 	})
+
 	return func(yield func(string) bool) {
 		for ; i < len(s.offsets); i++ {
 			if row := s.row(i); firstField(row) != k || !yield(row) {
@@ -106,6 +112,7 @@ func unpack() *tables {
 	}
 	for f := range rows(regionsFile) {
 		names := strings.Split(f[2], "|")
+
 		a := area{
 			Place: listings.Place{Kind: listings.Region, Name: names[0], Country: f[0], Nation: f[1], Lat: number(f[3]), Lon: number(f[4])},
 		}
@@ -117,21 +124,26 @@ func unpack() *tables {
 		default:
 			a.Regions = strings.Split(f[6], ",")
 		}
+
 		for _, n := range names {
 			k := normalize(n)
 			t.regions[k] = append(t.regions[k], a)
 		}
 	}
+
 	for f := range rows(countriesFile) {
 		names := strings.Split(f[1], "|")
+
 		a := area{Place: listings.Place{Kind: listings.Country, Name: names[0], Country: f[0], Lat: number(f[2]), Lon: number(f[3])}}
 		for _, n := range names {
 			t.countries[normalize(n)] = a
 		}
 	}
+
 	for f := range rows(aliasesFile) {
 		t.aliases[f[0]] = strings.Fields(f[1])
 	}
+
 	return t
 }
 
@@ -153,6 +165,7 @@ func number(s string) float64 {
 	if err != nil {
 		panic("gazetteer: " + err.Error())
 	}
+
 	return x
 }
 
@@ -169,5 +182,6 @@ func normalize(name string) string {
 			b.WriteByte(' ')
 		}
 	}
+
 	return strings.Join(strings.Fields(b.String()), " ")
 }

@@ -12,11 +12,14 @@ import (
 // UTC, so that no daylight-saving rule can change them.
 func (w writer) calendar(i mail.Invite) (method, text string) {
 	cal := ics.NewCalendarFor("locum")
+
 	kind, status := ics.MethodRequest, ics.ObjectStatusConfirmed
 	if i.Cancelled {
 		kind, status = ics.MethodCancel, ics.ObjectStatusCancelled
 	}
+
 	cal.SetMethod(kind)
+
 	event := cal.AddEvent(plainID(i.UID) + "@" + w.host)
 	event.SetStatus(status)
 	event.SetSequence(i.Sequence)
@@ -24,23 +27,29 @@ func (w writer) calendar(i mail.Invite) (method, text string) {
 	event.SetStartAt(i.Start.UTC())
 	event.SetEndAt(i.End.UTC())
 	event.SetSummary(oneLine(i.Summary))
+
 	if location := oneLine(i.Location); location != "" {
 		event.SetLocation(location)
 	}
+
 	if i.Description != "" {
 		lines := strings.Split(toCRLF(i.Description), "\r\n")
 		for n, line := range lines {
 			lines[n] = oneLine(line)
 		}
+
 		event.SetDescription(strings.Join(lines, "\n"))
 	}
+
 	organizer := i.Organizer
 	if organizer.Email == "" {
 		organizer.Email = w.from.Address // the event needs an organizer (RFC 5546 §3.2.2)
 	}
+
 	event.SetOrganizer("mailto:"+mailboxURI(organizer.Email), commonName(organizer.Name)...)
 	event.AddAttendee("mailto:"+mailboxURI(i.Attendee.Email), append(commonName(i.Attendee.Name),
 		ics.ParticipationRoleReqParticipant, ics.ParticipationStatusNeedsAction, ics.WithRSVP(!i.Cancelled))...)
+
 	return string(kind), cal.Serialize(ics.WithNewLine("\r\n"))
 }
 
@@ -50,6 +59,7 @@ func mailboxURI(email string) string {
 	if a, err := address(mail.Address{Email: email}); err == nil {
 		return a.Address
 	}
+
 	return oneLine(email)
 }
 
@@ -59,6 +69,7 @@ func commonName(name string) []ics.PropertyParameter {
 	if name == "" {
 		return nil
 	}
+
 	return []ics.PropertyParameter{ics.WithCN(name)}
 }
 

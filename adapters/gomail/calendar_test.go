@@ -19,14 +19,18 @@ import (
 // attachment (RFC 5545).
 func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 	t.Parallel()
+
 	london, err := time.LoadLocation("Europe/London")
 	require.NoError(t, err)
+
 	server := kit.NewSMTP(t)
 	mailer := newMailer(t, server.URL())
+
 	// On 28 March 2027 daylight-saving time begins in London at 1 in the morning.
 	before := time.Date(2027, 3, 27, 10, 0, 0, 0, london)
 	after := time.Date(2027, 3, 28, 10, 0, 0, 0, london)
 	require.Equal(t, 23*time.Hour, after.Sub(before))
+
 	for sequence, invite := range []mail.Invite{{Start: before}, {Start: after}, {Start: after, Cancelled: true}} {
 		invite.UID = "0195a1b2-0000-7000-8000-000000000001"
 		invite.Sequence = sequence
@@ -41,33 +45,43 @@ func TestCalendar_MovedAndCancelled_IsOneEvent(t *testing.T) {
 		message.Invite = &invite
 		require.NoError(t, mailer.Send(t.Context(), message))
 	}
+
 	calendar := kit.Calendar{}
+
 	var starts []string
 	for _, received := range server.Mails() {
 		requireSafeCalendar(t, received.Parts["text/calendar"])
 		calendar.Take(t, received)
+
 		for _, event := range calendar {
 			starts = append(starts, event.Props.Get(ical.PropDateTimeStart).Value)
 		}
 	}
+
 	require.Equal(t, []string{"20270327T100000Z", "20270328T090000Z", "20270328T090000Z"}, starts, "10 o'clock in London both times")
 	require.Len(t, calendar, 1)
+
 	event := calendar["0195a1b2-0000-7000-8000-000000000001@jobs.example.org"]
 	sequence, err := event.Props.Get(ical.PropSequence).Int()
 	require.NoError(t, err)
 	require.Equal(t, 2, sequence)
+
 	status, err := event.Status()
 	require.NoError(t, err)
 	require.Equal(t, ical.EventCancelled, status)
+
 	start, err := event.DateTimeStart(time.UTC)
 	require.NoError(t, err)
 	require.True(t, start.Equal(after))
+
 	end, err := event.DateTimeEnd(time.UTC)
 	require.NoError(t, err)
 	require.Equal(t, time.Hour, end.Sub(start))
+
 	text, err := event.Props.Text(ical.PropDescription)
 	require.NoError(t, err)
 	require.Equal(t, "Bring:\n- your ID\n- "+strings.Repeat("é", 200), text)
+
 	attendee := event.Props.Get(ical.PropAttendee)
 	require.Equal(t, "mailto:zoe@example.org", attendee.Value)
 	require.Equal(t, "Zoë ’Z’ X 1", attendee.Params.Get(ical.ParamCommonName))
@@ -81,10 +95,12 @@ func requireSafeCalendar(t *testing.T, text string) {
 	require.NotRegexp(t, `[\x00-\x09\x0b\x0c\x0e-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}]`, text,
 		"no character that other programs take for a line break")
 	require.NotRegexp(t, `[^\r]\n`, text)
+
 	for line := range strings.SplitSeq(text, "\r\n") {
 		require.LessOrEqual(t, len(line), 75, "RFC 5545 §3.1")
 		require.True(t, utf8.ValidString(line), "lines are folded between letters")
 	}
+
 	require.NotContains(t, text, "\nX-EVIL")
 	require.NotContains(t, text, "\nATTACH")
 }

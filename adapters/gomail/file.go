@@ -29,13 +29,16 @@ func NewFiles(dir string, from mail.Address, c clock.Clock, log *slog.Logger) (*
 	if err != nil {
 		return nil, err
 	}
+
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, err
 	}
+
 	// E-mails contain secret links, so only the user of the process may read them.
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
+
 	return &Files{writer: w, dir: dir, log: log}, nil
 }
 
@@ -46,6 +49,7 @@ func (f *Files) Ping(context.Context) error {
 		_ = os.Remove(path) // the file may be incomplete
 		return err
 	}
+
 	return os.Remove(path)
 }
 
@@ -54,15 +58,19 @@ func (f *Files) Send(ctx context.Context, message mail.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+
 	msg, err := f.write(message, true)
 	if err != nil {
 		return fmt.Errorf("mail %s: %w: %w", message.ID, mail.ErrRefused, err)
 	}
+
 	path := filepath.Join(f.dir, f.clock.Now().Format("20060102T150405.000000Z")+"-"+plainID(message.ID)+"-"+rand.Text()[:6]+".eml")
 	if err := writeFile(path, msg); err != nil {
 		return fmt.Errorf("mail %s: %w", message.ID, err)
 	}
+
 	f.log.InfoContext(ctx, "mail written", "path", path)
+
 	return nil
 }
 
@@ -71,10 +79,13 @@ func writeFile(path string, msg *gomail.Msg) error {
 	if err != nil {
 		return err
 	}
+
 	defer func() { _ = os.Remove(part.Name()) }()
+
 	_, err = msg.WriteTo(part)
 	if err := errors.Join(err, part.Sync(), part.Close()); err != nil {
 		return err
 	}
+
 	return os.Rename(part.Name(), path)
 }

@@ -32,6 +32,7 @@ func newFileMailer(t *testing.T) (*Files, *kit.Clock, *bytes.Buffer) {
 	sender := mail.Address{Name: "Locum", Email: "no-reply@jobs.example.org"}
 	mailer, err := NewFiles(dir, sender, clk, slog.New(slog.NewTextHandler(&log, nil)))
 	require.NoError(t, err)
+
 	return mailer, clk, &log
 }
 
@@ -39,13 +40,17 @@ func newFileMailer(t *testing.T) (*Files, *kit.Clock, *bytes.Buffer) {
 // contents.
 func sentMessages(t *testing.T, mailer *Files) (paths []string, raw []string) {
 	t.Helper()
+
 	paths, err := filepath.Glob(filepath.Join(mailer.dir, "*"))
 	require.NoError(t, err)
+
 	for _, p := range paths {
 		b, err := os.ReadFile(p)
 		require.NoError(t, err)
+
 		raw = append(raw, string(b))
 	}
+
 	return paths, raw
 }
 
@@ -54,6 +59,7 @@ func sentMessages(t *testing.T, mailer *Files) (paths []string, raw []string) {
 // is the last, and only the user can read it.
 func TestFile_Message_IsReadable(t *testing.T) {
 	t.Parallel()
+
 	mailer, _, log := newFileMailer(t)
 	link := "https://jobs.example.org/verify?token=" + strings.Repeat("aB3-", 40) + "&next=%2F"
 	require.NoError(t, mailer.Send(context.Background(), mail.Message{
@@ -63,28 +69,34 @@ func TestFile_Message_IsReadable(t *testing.T) {
 		Subject: "Confirm your address – today",
 		Text:    "Hello Zoë,\n\n" + link + "\n.\nFrom us\n",
 	}))
+
 	paths, raw := sentMessages(t, mailer)
 	require.Len(t, paths, 1)
 	require.Regexp(t, `^20260317T103000\.000000Z-0195a1b2-0000-7000-8000-000000000001-\w{6}\.eml$`, filepath.Base(paths[0]))
 	require.Contains(t, log.String(), paths[0])
 	require.NotContains(t, log.String(), "zoe@", "addresses stay out of the log")
+
 	info, err := os.Stat(paths[0])
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
 	require.Contains(t, raw[0], "\r\n"+link+"\r\n", "links are not wrapped")
 	require.NotRegexp(t, `[^\r]\n`, raw[0])
+
 	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
 	require.NoError(t, err)
+
 	header := msg.Header
 	require.Equal(t, "<0195a1b2-0000-7000-8000-000000000001@jobs.example.org>", header.Get("Message-ID"))
 	require.Equal(t, "auto-generated", header.Get("Auto-Submitted"))
 	require.Equal(t, "text/plain; charset=UTF-8", header.Get("Content-Type"))
 	require.Equal(t, "1.0", header.Get("MIME-Version"))
 	require.Empty(t, header.Get("User-Agent")+header.Get("X-Mailer"))
+
 	date, err := header.Date()
 	require.NoError(t, err)
 	require.True(t, date.Equal(mailer.clock.Now()))
+
 	for name, want := range map[string]netmail.Address{
 		"From":     {Name: "Locum", Address: "no-reply@jobs.example.org"},
 		"To":       {Name: "Zoë O'Neil", Address: "zoe@example.org"},
@@ -94,9 +106,11 @@ func TestFile_Message_IsReadable(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, []*netmail.Address{&want}, list, name)
 	}
+
 	subject, err := new(mime.WordDecoder).DecodeHeader(header.Get("Subject"))
 	require.NoError(t, err)
 	require.Equal(t, "Confirm your address – today", subject)
+
 	body, err := io.ReadAll(msg.Body)
 	require.NoError(t, err)
 	require.Equal(t, "Hello Zoë,\r\n\r\n"+link+"\r\n.\r\nFrom us\r\n", string(body))
@@ -107,6 +121,7 @@ func TestFile_Message_IsReadable(t *testing.T) {
 // path.
 func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 	t.Parallel()
+
 	mailer, _, _ := newFileMailer(t)
 	const inject = "x\r\nBcc: everyone@example.org\r\n\r\nbody"
 	require.NoError(t, mailer.Send(context.Background(), mail.Message{
@@ -116,11 +131,14 @@ func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 		Subject: inject,
 		Text:    "plain\rold\r\ntext\n",
 	}))
+
 	_, raw := sentMessages(t, mailer)
 	require.Len(t, raw, 1, "the id does not lead out of the directory")
+
 	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
 	require.NoError(t, err)
 	require.Empty(t, msg.Header.Get("Bcc"))
+
 	body, err := io.ReadAll(msg.Body)
 	require.NoError(t, err)
 	require.Equal(t, "plain\r\nold\r\ntext\r\n", string(body))
@@ -130,14 +148,17 @@ func TestFile_LineBreaks_AddNoHeaders(t *testing.T) {
 // and that one of the sender is an error at the start.
 func TestFile_InvalidAddress_IsRefused(t *testing.T) {
 	t.Parallel()
+
 	mailer, _, _ := newFileMailer(t)
 	for _, address := range []string{"", "no address", "a@example.org\r\nBcc: b@example.org", "a@example.org, b@example.org"} {
 		err := mailer.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: address}})
 		require.ErrorIs(t, err, mail.ErrRefused, address)
 		require.NotContains(t, err.Error(), "example.org", "addresses stay out of the log")
+
 		_, err = NewFiles(t.TempDir(), mail.Address{Email: address}, mailer.clock, slog.Default())
 		require.Error(t, err, address)
 	}
+
 	paths, _ := sentMessages(t, mailer)
 	require.Empty(t, paths)
 }
@@ -146,15 +167,19 @@ func TestFile_InvalidAddress_IsRefused(t *testing.T) {
 // encoded and arrives unchanged.
 func TestFile_LongLines_AreIntact(t *testing.T) {
 	t.Parallel()
+
 	mailer, _, _ := newFileMailer(t)
 	text := strings.Repeat("é", 3000) + "\r\nend"
 	require.NoError(t, mailer.Send(context.Background(), mail.Message{ID: "x", To: mail.Address{Email: "a@example.org"}, Text: text}))
+
 	_, raw := sentMessages(t, mailer)
 	for line := range strings.SplitSeq(raw[0], "\r\n") {
 		require.LessOrEqual(t, len(line), 998)
 	}
+
 	msg, err := netmail.ReadMessage(strings.NewReader(raw[0]))
 	require.NoError(t, err)
+
 	body, err := io.ReadAll(quotedprintable.NewReader(msg.Body))
 	require.NoError(t, err)
 	require.Equal(t, text, strings.TrimRight(string(body), "\r\n"))
@@ -164,18 +189,23 @@ func TestFile_LongLines_AreIntact(t *testing.T) {
 // Message-ID, by which mail programs recognize duplicates, and a file of its own.
 func TestFile_SentAgain_KeepsMessageID(t *testing.T) {
 	t.Parallel()
+
 	mailer, clk, _ := newFileMailer(t)
 	message := mail.Message{ID: "z", To: mail.Address{Email: "a@example.org"}, Subject: "s", Text: "t"}
 	const times = 20
+
 	var sends sync.WaitGroup
 	for range times {
 		sends.Go(func() { require.NoError(t, mailer.Send(context.Background(), message)) })
 	}
+
 	sends.Wait()
 	clk.Advance(time.Microsecond)
+
 	later := message
 	later.ID = "a" // sorts before z
 	require.NoError(t, mailer.Send(context.Background(), later))
+
 	paths, raw := sentMessages(t, mailer)
 	require.Len(t, paths, times+1)
 	require.Contains(t, raw[0], "Message-ID: <z@jobs.example.org>")

@@ -32,7 +32,9 @@ func newWriter(from mail.Address, c clock.Clock) (writer, error) {
 	if err != nil {
 		return writer{}, fmt.Errorf("sender: %w", err)
 	}
+
 	_, host, _ := strings.Cut(sender.Address, "@")
+
 	return writer{from: sender, host: host, clock: c}, nil
 }
 
@@ -40,46 +42,60 @@ func newWriter(from mail.Address, c clock.Clock) (writer, error) {
 // that, so that links in a file can be copied.
 func (w writer) write(message mail.Message, plain bool) (*gomail.Msg, error) {
 	text, html := toCRLF(message.Text), toCRLF(message.HTML)
+
 	encoding := gomail.EncodingQP
 	if plain && isValidUnencoded(text) && isValidUnencoded(html) {
 		encoding = gomail.NoEncoding
 	}
+
 	msg := gomail.NewMsg(gomail.WithEncoding(encoding), gomail.WithNoDefaultUserAgent())
+
 	to, err := address(message.To)
 	if err != nil {
 		return nil, err
 	}
+
 	msg.FromMailAddress(w.from)
 	msg.ToMailAddress(to)
+
 	if message.ReplyTo.Email != "" {
 		replyTo, err := address(message.ReplyTo)
 		if err != nil {
 			return nil, err
 		}
+
 		msg.ReplyToMailAddress(replyTo)
 	}
+
 	msg.SetDateWithValue(w.clock.Now())
 	msg.SetMessageIDWithValue(plainID(message.ID) + "@" + w.host)
+
 	// RFC 3834 §5: suppresses out-of-office replies.
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
+
 	if message.Unsubscribe != "" {
 		if strings.ContainsFunc(message.Unsubscribe, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '>' }) {
 			return nil, errors.New("not a URL to unsubscribe at")
 		}
+
 		msg.SetGenHeaderPreformatted("List-Unsubscribe", "<"+message.Unsubscribe+">")
 		msg.SetGenHeader("List-Unsubscribe-Post", "List-Unsubscribe=One-Click") // RFC 8058 §3.1
 	}
+
 	msg.Subject(oneLine(message.Subject))
 	msg.SetBodyString(gomail.TypeTextPlain, text)
+
 	if html != "" {
 		msg.AddAlternativeString(gomail.TypeTextHTML, html)
 	}
+
 	if message.Invite != nil {
 		// Programs prefer the last alternative that they support (RFC 2046 §5.1.4). RFC
 		// 6047 requires folded lines and forbids quoted-printable.
 		method, calendar := w.calendar(*message.Invite)
 		msg.AddAlternativeString(gomail.ContentType("text/calendar; method="+method), calendar, gomail.WithPartEncoding(gomail.EncodingB64))
 	}
+
 	return msg, nil
 }
 
@@ -89,12 +105,15 @@ func address(a mail.Address) (*netmail.Address, error) {
 	if err != nil || parsed.Address != a.Email {
 		return nil, errors.New("not a plain e-mail address") // the log must not contain addresses
 	}
+
 	parsed.Name = oneLine(a.Name)
+
 	// All servers support the ASCII form of a domain (RFC 5891), but few the Unicode form.
 	local, domain, _ := strings.Cut(parsed.Address, "@")
 	if ascii, err := idna.Lookup.ToASCII(domain); err == nil {
 		parsed.Address = local + "@" + ascii
 	}
+
 	return parsed, nil
 }
 
@@ -104,6 +123,7 @@ func oneLine(s string) string {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) {
 			return ' '
 		}
+
 		return r
 	}, s))
 }
@@ -117,7 +137,9 @@ func plainID(id string) string {
 	if len(id) <= 100 && safeID.MatchString(id) {
 		return id
 	}
+
 	sum := sha256.Sum256([]byte(id))
+
 	return hex.EncodeToString(sum[:16])
 }
 
@@ -133,5 +155,6 @@ func isValidUnencoded(text string) bool {
 			return false
 		}
 	}
+
 	return true
 }

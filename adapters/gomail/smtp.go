@@ -77,13 +77,16 @@ func NewSMTP(rawURL string, from mail.Address, c clock.Clock) (*SMTP, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	at, err := parseURL(rawURL)
 	if err != nil {
 		return nil, err
 	}
+
 	at.options = append(at.options, gomail.WithHELO(w.host))
 	s := &SMTP{writer: w, server: at, idle: make(chan connection, maxIdle)}
 	s.session, err = gomail.NewClient(at.host, append(slices.Clone(at.options), gomail.WithTimeout(sendTimeout))...)
+
 	return s, err
 }
 
@@ -94,23 +97,29 @@ func parseURL(rawURL string) (server, error) {
 		// The error of the parser would contain the password.
 		return server{}, errors.New("want smtp://USER:PASSWORD@HOST:PORT or smtps://…, with special characters as %XX")
 	}
+
 	query := u.Query()
 	for name := range query {
 		if name != "starttls" && name != "ca" {
 			return server{}, fmt.Errorf("unknown parameter %q; there are starttls and ca", name)
 		}
 	}
+
 	host := u.Hostname()
 	loopback := host == "localhost" || net.ParseIP(host).IsLoopback()
+
 	settings, err := tlsConfig(host, loopback, query.Get("ca"))
 	if err != nil {
 		return server{}, err
 	}
+
 	srv := server{host: host, options: []gomail.Option{gomail.WithTLSConfig(settings)}}
+
 	port, policy := 587, "always"
 	if loopback {
 		policy = "optional"
 	}
+
 	switch policy = cmp.Or(query.Get("starttls"), policy); {
 	case u.Scheme == "smtps" && query.Has("starttls"):
 		return server{}, errors.New("smtps: is encrypted from the first byte, there is no STARTTLS to ask for")
@@ -123,21 +132,26 @@ func parseURL(rawURL string) (server, error) {
 	case policies[policy] == nil:
 		return server{}, errors.New("starttls: want always, optional or never")
 	}
+
 	if p := u.Port(); p != "" {
 		port, err = strconv.Atoi(p)
 		if err != nil || port < 1 || port > 65535 {
 			return server{}, errors.New("the port is not a number from 1 to 65535")
 		}
 	}
+
 	srv.options = append(srv.options, policies[policy], gomail.WithPort(port))
 	if user := u.User.Username(); user != "" {
 		password, _ := u.User.Password()
+
 		method := gomail.SMTPAuthAutoDiscover // sends no password without TLS
 		if loopback {
 			method = gomail.SMTPAuthPlainNoEnc // a password to a loopback address stays on this machine
 		}
+
 		srv.options = append(srv.options, gomail.WithSMTPAuth(method), gomail.WithUsername(user), gomail.WithPassword(password))
 	}
+
 	return srv, nil
 }
 
@@ -155,14 +169,17 @@ func tlsConfig(host string, loopback bool, file string) (*tls.Config, error) {
 		settings.InsecureSkipVerify = loopback // packets to a loopback address cannot be intercepted
 		return settings, nil
 	}
+
 	pem, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("ca: %w", err)
 	}
+
 	settings.RootCAs = x509.NewCertPool()
 	if !settings.RootCAs.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("ca: no certificates in %s", file)
 	}
+
 	return settings, nil
 }
 
@@ -172,9 +189,11 @@ func (s *SMTP) Send(ctx context.Context, message mail.Message) error {
 	if err != nil {
 		return fmt.Errorf("mail %s: %w: %w", message.ID, mail.ErrRefused, err)
 	}
+
 	if err := s.send(ctx, msg); err != nil {
 		return fmt.Errorf("mail %s: %w", message.ID, redactError(err))
 	}
+
 	return nil
 }
 
@@ -186,6 +205,7 @@ func (s *SMTP) send(ctx context.Context, msg *gomail.Msg) error {
 		if err != nil {
 			return err
 		}
+
 		err = s.sendOver(ctx, c, msg)
 		switch {
 		case err == nil, msg.IsDelivered(): // errors after the message was accepted are ignored
@@ -196,7 +216,9 @@ func (s *SMTP) send(ctx context.Context, msg *gomail.Msg) error {
 			s.closeIdle(connection.close) // the server has probably closed the others too
 			continue
 		}
+
 		c.close()
+
 		return err
 	}
 }
@@ -204,14 +226,17 @@ func (s *SMTP) send(ctx context.Context, msg *gomail.Msg) error {
 // sendOver sends the message over the connection until ctx ends.
 func (s *SMTP) sendOver(ctx context.Context, c connection, msg *gomail.Msg) error {
 	defer context.AfterFunc(ctx, c.close)()
+
 	// The library checks the connection before it sets the deadline for the transfer.
 	if err := c.UpdateDeadline(probeTimeout); err != nil {
 		return err
 	}
+
 	err := s.session.SendWithSMTPClient(c.Client, msg)
 	if err != nil && ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
 	}
+
 	return err
 }
 
@@ -220,10 +245,12 @@ func (s *SMTP) sendOver(ctx context.Context, c connection, msg *gomail.Msg) erro
 func (s *SMTP) Ping(ctx context.Context) error {
 	s.pingMu.Lock()
 	defer s.pingMu.Unlock()
+
 	if time.Since(s.pingedAt) >= pingInterval {
 		s.pingErr = s.ping(ctx)
 		s.pingedAt = time.Now()
 	}
+
 	return s.pingErr
 }
 
@@ -234,13 +261,17 @@ func (s *SMTP) ping(ctx context.Context) error {
 		if err != nil {
 			return redactError(err)
 		}
+
 		hangUp := context.AfterFunc(ctx, c.close)
+
 		err = c.UpdateDeadline(probeTimeout)
 		if err == nil {
 			err = c.Noop()
 		}
+
 		hangUp()
 		s.release(c, err == nil)
+
 		if err == nil || fresh || ctx.Err() != nil {
 			return err
 		}
@@ -256,6 +287,7 @@ func (c connection) quit() {
 	if c.UpdateDeadline(probeTimeout) == nil && c.Quit() == nil {
 		return
 	}
+
 	c.close()
 }
 
@@ -267,11 +299,14 @@ func (s *SMTP) connect(ctx context.Context) (c connection, fresh bool, err error
 			if time.Since(c.idleSince) < maxIdleTime {
 				return c, false, nil
 			}
+
 			go c.quit()
 			continue
 		default:
 		}
+
 		client, err := s.server.dial(ctx)
+
 		return connection{Client: client}, true, err
 	}
 }
@@ -283,6 +318,7 @@ func (at server) dial(ctx context.Context) (client *smtp.Client, err error) {
 	defer cancel()
 	var conn net.Conn
 	unwatch := func() bool { return true }
+
 	dialer, err := gomail.NewClient(at.host, append(slices.Clone(at.options), gomail.WithTimeout(dialTimeout),
 		gomail.WithDialContextFunc(func(step context.Context, network, address string) (net.Conn, error) {
 			var err error
@@ -291,24 +327,30 @@ func (at server) dial(ctx context.Context) (client *smtp.Client, err error) {
 			} else {
 				conn, err = (&net.Dialer{}).DialContext(step, network, address)
 			}
+
 			if err == nil {
 				unwatch = context.AfterFunc(ctx, func() { _ = conn.Close() })
 			}
+
 			return conn, err
 		}))...)
 	if err != nil {
 		return nil, err
 	}
+
 	client, err = dialer.DialToSMTPClientWithContext(ctx)
 	if !unwatch() && err == nil {
 		err = ctx.Err()
 	}
+
 	if err != nil {
 		if conn != nil {
 			_ = conn.Close()
 		}
+
 		return nil, errors.Join(ctx.Err(), err)
 	}
+
 	return client, nil
 }
 
@@ -322,6 +364,7 @@ func (s *SMTP) release(c connection, healthy bool) {
 		default:
 		}
 	}
+
 	c.close()
 }
 
@@ -330,6 +373,7 @@ func (s *SMTP) Close() error {
 	var all sync.WaitGroup
 	s.closeIdle(func(c connection) { all.Go(c.quit) })
 	all.Wait()
+
 	return nil
 }
 
@@ -362,6 +406,7 @@ func redactError(err error) error {
 	if isPermanent(err) {
 		return fmt.Errorf("%w: %w", mail.ErrRefused, text)
 	}
+
 	return text
 }
 
@@ -373,11 +418,13 @@ func isPermanent(err error) bool {
 	if !ok || failed.ErrorCode() < 500 || failed.ErrorCode() == 530 {
 		return false
 	}
+
 	switch failed.Reason {
 	case gomail.ErrSMTPRcptTo, gomail.ErrSMTPData, gomail.ErrSMTPDataClose:
 		return true
 	case gomail.ErrSMTPMailFrom:
 		return failed.ErrorCode() == 552 // too large
 	}
+
 	return false
 }

@@ -38,12 +38,15 @@ func (d savedSearches) Replace(ctx context.Context, userID string, searches []jo
 		if err := d.conn(ctx).Select("id", "email_alerts").Where("user_id = ?", userID).Find(&rows).Error; err != nil {
 			return wrap(err)
 		}
+
 		before := list.ToMap(rows, func(r savedSearchRow) (id string, emailAlerts bool) { return r.ID, r.EmailAlerts })
 		var created []savedSearchRow
+
 		var alertsOn, alertsOff []string // the ids of the searches whose EmailAlerts changes
 		for _, s := range searches {
 			alerts, exists := before[s.ID] // what remains in before at the end is deleted
 			delete(before, s.ID)
+
 			switch {
 			case !exists:
 				s.UserID = userID
@@ -54,15 +57,19 @@ func (d savedSearches) Replace(ctx context.Context, userID string, searches []jo
 				alertsOff = append(alertsOff, s.ID)
 			}
 		}
+
 		if err := d.deleteSearches(ctx, userID, slices.Sorted(maps.Keys(before))); err != nil {
 			return err
 		}
+
 		if err := d.updateAlerts(ctx, userID, alertsOn, true); err != nil {
 			return err
 		}
+
 		if err := d.updateAlerts(ctx, userID, alertsOff, false); err != nil {
 			return err
 		}
+
 		return createRows(d.unprepared(ctx), created)
 	})
 }
@@ -72,6 +79,7 @@ func (d savedSearches) deleteSearches(ctx context.Context, userID string, ids []
 	if len(ids) == 0 {
 		return nil
 	}
+
 	return wrap(cmp.Or(
 		whereIn(d.conn(ctx).Where("user_id = ?", userID), "id", ids).Delete(&savedSearchRow{}).Error,
 		whereIn(d.conn(ctx), "search_id", ids).Delete(&searchMatchRow{}).Error))
@@ -82,12 +90,15 @@ func (d savedSearches) updateAlerts(ctx context.Context, userID string, ids []st
 	if len(ids) == 0 {
 		return nil
 	}
+
 	err := whereIn(d.conn(ctx).Model(&savedSearchRow{}).Where("user_id = ?", userID), "id", ids).Update("email_alerts", alerts).Error
 	if err != nil || alerts {
 		return wrap(err)
 	}
+
 	// Matches that are not in a digest yet are not sent any more.
 	pending := whereIn(d.conn(ctx).Model(&searchMatchRow{}).Where("user_id = ? AND email AND digest_id IS NULL", userID), "search_id", ids)
+
 	return wrap(pending.Update("email", false).Error)
 }
 
@@ -97,6 +108,7 @@ func (d savedSearches) List(ctx context.Context, f jobseeker.SearchFilter, n int
 	if f.Unresolved {
 		q = q.Where("resolved_query = '' AND query <> ''")
 	}
+
 	return findRows(q.Order("id").Limit(n), savedSearchRow.search)
 }
 
@@ -105,8 +117,10 @@ func (d savedSearches) UpdateResolved(ctx context.Context, resolved map[string]s
 	if len(resolved) == 0 {
 		return nil
 	}
+
 	ids := slices.Sorted(maps.Keys(resolved))
 	query := caseExpr("id", ids, func(i int) any { return resolved[ids[i]] })
+
 	return wrap(whereIn(d.unprepared(ctx).Model(&savedSearchRow{}), "id", ids).Update("resolved_query", query).Error)
 }
 
@@ -127,10 +141,13 @@ func (d subscribers) GetOrCreate(ctx context.Context, s jobseeker.Subscriber) (s
 		if err := createIfAbsent(d.conn(ctx), &row, "mailbox").Error; err != nil {
 			return wrap(err)
 		}
+
 		row, err := takeRow[alertSubscriberRow](d.conn(ctx).Where("mailbox = ?", s.Mailbox), errStale)
 		stored = jobseeker.Subscriber(row)
+
 		return err
 	})
+
 	return stored, err
 }
 
@@ -142,10 +159,12 @@ func (d subscribers) GetByIDs(ctx context.Context, ids []string) (map[string]job
 		if err := whereIn(d.conn(ctx), "id", chunk).Find(&rows).Error; err != nil {
 			return nil, wrap(err)
 		}
+
 		for _, row := range rows {
 			found[row.ID] = jobseeker.Subscriber(row)
 		}
 	}
+
 	return found, nil
 }
 
@@ -156,6 +175,7 @@ func (d subscribers) Delete(ctx context.Context, id string) error {
 		if deleted.Error != nil || deleted.RowsAffected == 0 {
 			return wrap(deleted.Error)
 		}
+
 		return seekerData(d).DeleteByUser(ctx, id, d.clock.Now())
 	})
 }
@@ -181,6 +201,7 @@ func (d alertQueue) Delete(ctx context.Context, listingIDs []string) error {
 	if len(listingIDs) == 0 {
 		return nil
 	}
+
 	return wrap(whereIn(d.conn(ctx), "listing_id", listingIDs).Delete(&alertListingRow{}).Error)
 }
 
@@ -205,46 +226,57 @@ const matchBatchSize = 1_000
 func (d matches) Create(ctx context.Context, ms []jobseeker.Match) (created []jobseeker.Match, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		created = nil
+
 		optedOut, err := d.listOptedOut(ctx, ms)
 		if err != nil {
 			return err
 		}
+
 		var rows []searchMatchRow
 		for _, m := range ms {
 			if !optedOut[m.UserID] {
 				rows = append(rows, searchMatchRow(m))
 			}
 		}
+
 		// A fixed order avoids deadlocks between two callers.
 		slices.SortFunc(rows, func(a, b searchMatchRow) int {
 			return cmp.Or(cmp.Compare(a.SearchID, b.SearchID), cmp.Compare(a.ListingID, b.ListingID))
 		})
+
 		for chunk := range slices.Chunk(rows, matchBatchSize) {
 			inserted, err := insertIfAbsent(d.unprepared(ctx), chunk, "search_id", "listing_id")
 			if err != nil {
 				return err
 			}
+
 			created = append(created, list.Map(inserted, searchMatchRow.match)...)
 		}
+
 		return d.markPending(ctx, created)
 	})
+
 	return created, err
 }
 
 // listOptedOut returns the set of users of the matches who have turned job alerts off.
 func (d matches) listOptedOut(ctx context.Context, ms []jobseeker.Match) (map[string]bool, error) {
 	out := map[string]bool{}
+
 	users := list.Distinct(ms, func(m jobseeker.Match) string { return m.UserID })
 	for chunk := range slices.Chunk(users, matchBatchSize) {
 		var found []string
+
 		err := whereIn(d.conn(ctx).Model(&profileRow{}).Where("NOT job_alerts"), "user_id", chunk).Pluck("user_id", &found).Error
 		if err != nil {
 			return nil, wrap(err)
 		}
+
 		for _, id := range found {
 			out[id] = true
 		}
 	}
+
 	return out, nil
 }
 
@@ -256,6 +288,7 @@ func (d matches) markPending(ctx context.Context, ms []jobseeker.Match) error {
 			users[m.UserID] = seekerRow{UserID: m.UserID, EmploymentTypes: "[]", DigestAfter: m.At, DigestWaiting: true}
 		}
 	}
+
 	rows := slices.SortedFunc(maps.Values(users), func(a, b seekerRow) int { return cmp.Compare(a.UserID, b.UserID) })
 	for chunk := range slices.Chunk(rows, matchBatchSize) {
 		update := updateOnConflict([]string{"user_id"}, "digest_waiting")
@@ -263,6 +296,7 @@ func (d matches) markPending(ctx context.Context, ms []jobseeker.Match) error {
 			return wrap(err)
 		}
 	}
+
 	return nil
 }
 
@@ -282,17 +316,22 @@ func (d matches) AssignDigests(
 			Limit(len(digestIDs)).
 			Pluck("user_id", &users).
 			Error
+
 		// n tells the caller whether there may be more users, also if their digests are empty.
 		n = len(users)
 		if err != nil || n == 0 {
 			return wrap(err)
 		}
+
 		digest := caseExpr("user_id", users, func(i int) any { return d.dialect.Typed(digestIDs[i], "uuid") })
+
 		pending := d.unprepared(ctx).Model(&searchMatchRow{}).Where("? AND email AND digest_id IS NULL", d.dialect.In("user_id", users))
 		if err := pending.Update("digest_id", digest).Error; err != nil {
 			return wrap(err)
 		}
+
 		var filled []string
+
 		err = d.conn(ctx).
 			Model(&searchMatchRow{}).
 			Where("?", d.dialect.In("digest_id", digestIDs[:n])).
@@ -302,6 +341,7 @@ func (d matches) AssignDigests(
 		if err != nil {
 			return wrap(err)
 		}
+
 		var mailed, others []string
 		for i, user := range users {
 			if slices.Contains(filled, digestIDs[i]) {
@@ -310,6 +350,7 @@ func (d matches) AssignDigests(
 				others = append(others, user)
 			}
 		}
+
 		return wrap(cmp.Or(
 			whereIn(
 				d.conn(ctx).Model(&seekerRow{}),
@@ -320,6 +361,7 @@ func (d matches) AssignDigests(
 			whereIn(d.conn(ctx).Model(&seekerRow{}), "user_id", others).Update("digest_waiting", false).Error,
 		))
 	})
+
 	return digests, n, err
 }
 

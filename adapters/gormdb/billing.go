@@ -36,6 +36,7 @@ func (d subscriptions) Get(ctx context.Context, o billing.Owner) (billing.Subscr
 	if err == nil && r.Owner != o { // there is no row
 		return billing.NewSubscription(o), nil
 	}
+
 	return billing.Subscription(r), err
 }
 
@@ -45,7 +46,9 @@ func (d subscriptions) Lock(ctx context.Context, o billing.Owner) (billing.Subsc
 	if err := d.conn(ctx).Clauses(ignoreOnConflict([]string{"owner_kind", "owner_id"})).Create(&r).Error; err != nil {
 		return billing.Subscription{}, wrap(err)
 	}
+
 	r, err := takeRow[subscriptionRow](ofOwner(d.locked(ctx), o), errNotFound)
+
 	return billing.Subscription(r), err
 }
 
@@ -53,6 +56,7 @@ func (d subscriptions) Lock(ctx context.Context, o billing.Owner) (billing.Subsc
 func (d subscriptions) Update(ctx context.Context, s billing.Subscription) error {
 	r := subscriptionRow(s)
 	r.Version++
+
 	return updateVersion(
 		ofOwner(d.conn(ctx).Model(&subscriptionRow{}), s.Owner).Where("version = ?", s.Version),
 		&r,
@@ -75,6 +79,7 @@ func (d subscriptions) Erase(ctx context.Context, o, anonymous billing.Owner) er
 		if err := ofOwner(d.conn(ctx), o).Delete(&subscriptionRow{}).Error; err != nil {
 			return wrap(err)
 		}
+
 		return wrap(ofOwner(d.conn(ctx).Model(&chargeRow{}), o).Updates(map[string]any{
 			"owner_kind": anonymous.Kind, "owner_id": anonymous.ID,
 			// A pending charge still needs its payment method.
@@ -155,6 +160,7 @@ func (d charges) Create(ctx context.Context, c billing.Charge) error {
 // Update implements billing.Charges.
 func (d charges) Update(ctx context.Context, c billing.Charge) (bool, error) {
 	q := ofOwner(d.conn(ctx), c.Owner).Where("id = ? AND status = 'pending'", c.ID)
+
 	// A pending charge was attempted again, unless another process has done so. Otherwise the
 	// charge has its final status.
 	if c.Status == billing.Pending {
@@ -162,23 +168,29 @@ func (d charges) Update(ctx context.Context, c billing.Charge) (bool, error) {
 	} else {
 		q = q.Select("status", "receipt", "method_id", "method_brand", "method_last4", "method_expiry_month", "method_expiry_year")
 	}
+
 	r := newChargeRow(c)
 	res := q.Updates(&r)
+
 	return res.RowsAffected > 0, wrap(res.Error)
 }
 
 // List implements billing.Charges.
 func (d charges) List(ctx context.Context, f billing.ChargeFilter, n int) ([]billing.Charge, error) {
 	q, order := d.conn(ctx), "id DESC"
+
 	// Without any filter the list would be that of all customers.
 	if f.Owner == (billing.Owner{}) && f.DueBy.IsZero() {
 		return nil, nil
 	}
+
 	if f.Owner != (billing.Owner{}) {
 		q = ofOwner(q, f.Owner)
 	}
+
 	if !f.DueBy.IsZero() {
 		q, order = q.Where("status = 'pending' AND next_at <= ?", f.DueBy), "next_at"
 	}
+
 	return findRows(whereEqual(q, "status", f.Status).Order(order).Limit(n), chargeRow.charge)
 }

@@ -15,6 +15,7 @@ import (
 // query by the indexes alone.
 func TestBilling_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	storage := db.Storage()
 	recorded := recordStatements(t, db.reader, db.writer)
@@ -27,12 +28,15 @@ func TestBilling_Queries_UseIndexes(t *testing.T) {
 	subscription, err := storage.Billing.Subscriptions.Lock(ctx, owner)
 	require.NoError(t, err)
 	require.NoError(t, storage.Billing.Subscriptions.Update(ctx, subscription))
+
 	_, _ = storage.Billing.Subscriptions.ListDue(ctx, now, 10)
 	charge := billing.Charge{ID: id, Owner: owner, Status: billing.Pending}
 	require.NoError(t, storage.Billing.Charges.Create(ctx, charge))
+
 	for _, filter := range []billing.ChargeFilter{{Owner: owner}, {Owner: owner, Status: billing.Pending}, {DueBy: now}} {
 		_, _ = storage.Billing.Charges.List(ctx, filter, 10)
 	}
+
 	_, _ = storage.Billing.Charges.Update(ctx, billing.Charge{ID: id, Owner: owner, Attempts: 1, Status: billing.Pending})
 	_, _ = storage.Billing.Charges.Update(ctx, billing.Charge{ID: id, Owner: owner, Status: billing.Paid})
 	_ = storage.Billing.Subscriptions.Erase(ctx, owner, owner)

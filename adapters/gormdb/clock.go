@@ -29,14 +29,18 @@ func (db *DB) nowAndRepair(ctx context.Context) (time.Time, error) {
 	r := &db.reading
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	now := db.clock.Now()
+
 	wasSetBack := now.Before(r.last.Add(-maxClockSkew))
 	if r.last.IsZero() || wasSetBack {
 		if err := db.repairFutureTimestamps(ctx, now, wasSetBack); err != nil {
 			return now, err
 		}
 	}
+
 	r.last = now
+
 	return now, nil
 }
 
@@ -46,11 +50,13 @@ func (db *DB) nowAndRepair(ctx context.Context) (time.Time, error) {
 // retry is harmless.
 func (db *DB) repairFutureTimestamps(ctx context.Context, now time.Time, dueRetries bool) error {
 	latest, latestLease := now.Add(maxClockSkew), now.Add(maxLease)
+
 	isWrongTask, isWrongDelivery := "created_at > ?", "created_at > ?"
 	if dueRetries {
 		isWrongTask += " OR (attempts > 0 AND state = 'waiting')"
 		isWrongDelivery += " OR next_at > created_at"
 	}
+
 	return db.Do(ctx, func(ctx context.Context) error {
 		// due_at is when a task is handed out next, for a running task the end of its lease.
 		// run_at is the time before which it does not start.
@@ -58,12 +64,14 @@ func (db *DB) repairFutureTimestamps(ctx context.Context, now time.Time, dueRetr
 			"due_at": now,
 			"run_at": gorm.Expr("CASE WHEN run_at > ? THEN ? ELSE run_at END", now, db.dialect.Typed(now, "timestamptz")),
 		}
+
 		err := db.conn(ctx).Model(&taskRow{}).
 			Where("ended_at IS NULL AND due_at > ? AND ("+isWrongTask+" OR (state = 'running' AND due_at > ?))", latest, latest, latestLease).
 			Updates(dueNow).Error
 		if err != nil {
 			return wrap(err)
 		}
+
 		// claimed_until is the end of the lease of an event that is being relayed.
 		err = db.conn(ctx).
 			Model(&outboxRow{}).
@@ -73,6 +81,7 @@ func (db *DB) repairFutureTimestamps(ctx context.Context, now time.Time, dueRetr
 		if err != nil || !db.storesModule("integrations") {
 			return wrap(err)
 		}
+
 		return wrap(db.conn(ctx).Model(&webhookDeliveryRow{}).
 			Where("status = 'pending' AND next_at > ? AND ("+isWrongDelivery+")", latest, latest).
 			Updates(map[string]any{"next_at": now}).Error)

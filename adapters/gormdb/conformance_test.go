@@ -20,6 +20,7 @@ func TestStorage_Conformance(t *testing.T) {
 // database.
 func TestStorage_Search_Conformance(t *testing.T) {
 	t.Parallel()
+
 	search := conformance.SearchAdapters{Index: stores.NewIndex, NewBatch: stores.NewBatch, Gazetteer: gazetteer.New()}
 	stores.Each(t, func(t *testing.T, open func(testing.TB, clock.Clock) adapters.Storage) {
 		conformance.Search(t, func(t testing.TB, clk clock.Clock) adapters.ListingsStorage { return open(t, clk).Listings }, search)
@@ -41,6 +42,7 @@ func TestMixedDatabases_Storage_Conformance(t *testing.T) {
 		identity := stores.MariaDB(t, clk).Identity
 		s := stores.Postgres(t, clk)
 		s.Identity = identity
+
 		return s
 	})
 }

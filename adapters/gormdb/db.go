@@ -93,6 +93,7 @@ func OpenDB(d Dialect, url string, o adapters.Deps) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	db := &DB{
 		pool:       pools.Primary,
 		dialect:    d,
@@ -104,14 +105,18 @@ func OpenDB(d Dialect, url string, o adapters.Deps) (*DB, error) {
 		log:        o.Log,
 	}
 	db.pools = slices.DeleteFunc([]*sql.DB{pools.Primary, pools.Direct, pools.Writer}, func(pool *sql.DB) bool { return pool == nil })
+
 	db.direct = db.pool
 	if o.Database.TransactionPooler {
 		db.direct = pools.Direct
 	}
+
 	if err := db.open(pools, o); err != nil {
 		return nil, errors.Join(err, db.replicas.close(), db.closePools())
 	}
+
 	db.notifier = newNotifier(db)
+
 	return db, nil
 }
 
@@ -120,18 +125,22 @@ func (db *DB) open(pools Pools, o adapters.Deps) (err error) {
 	if db.reader, err = db.openGORM(pools.Primary); err != nil {
 		return err
 	}
+
 	db.writer = db.reader
 	if pools.Writer != nil {
 		if db.writer, err = db.openGORM(pools.Writer); err != nil {
 			return err
 		}
+
 		if err := db.separateWrites(pools.Writer); err != nil {
 			return err
 		}
 	}
+
 	if db.replicas, err = openReplicas(db.dialect, db.url, o); err != nil {
 		return err
 	}
+
 	return db.useReplicas()
 }
 
@@ -140,6 +149,7 @@ func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
 	for name, serializer := range serializers {
 		schema.RegisterSerializer(name, serializer)
 	}
+
 	g, err := gorm.Open(translator{db.dialect.Dialector(pool), db.dialect}, &gorm.Config{
 		NamingStrategy:         tableNames{},
 		QueryFields:            true, // lists take 2.6 times as long with SELECT *
@@ -154,14 +164,17 @@ func (db *DB) openGORM(pool *sql.DB) (*gorm.DB, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	// Rows have no hooks, and GORM must not set their UpdatedAt.
 	g = g.Session(&gorm.Session{SkipHooks: true})
+
 	// GORM does not translate the errors of Raw with Scan.
 	err = g.Callback().Row().After("gorm:row").Register("locum:translate", func(q *gorm.DB) {
 		if q.Error != nil {
 			q.Error = q.Dialector.(gorm.ErrorTranslator).Translate(q.Error)
 		}
 	})
+
 	return g, errors.Join(err, db.stopAfterDeadlocks(g))
 }
 
@@ -173,16 +186,20 @@ func (db *DB) stopAfterDeadlocks(g *gorm.DB) error {
 			_ = q.AddError(t.err)
 		}
 	}
+
 	after := func(q *gorm.DB) {
 		if q.Error == nil || !db.dialect.Retry(q.Error) {
 			return
 		}
+
 		if t := db.currentTx(q.Statement.Context); t != nil {
 			t.err = q.Error
 		}
 	}
+
 	const name = "locum:deadlock"
 	on := g.Callback()
+
 	return errors.Join(
 		on.Create().Before("*").Register(name, before), on.Create().After("*").Register(name+"-after", after),
 		on.Query().Before("*").Register(name, before), on.Query().After("*").Register(name+"-after", after),
@@ -203,8 +220,10 @@ func (db *DB) separateWrites(pool *sql.DB) error {
 			toWriter(q)
 		}
 	}
+
 	const name = "locum:writer"
 	on := db.reader.Callback()
+
 	return errors.Join(
 		on.Create().
 			Before("*").
@@ -225,10 +244,12 @@ func (db *DB) storesModule(module string) bool {
 // Close closes the connections.
 func (db *DB) Close() error {
 	db.notifier.close()
+
 	err := errors.Join(db.replicas.close(), db.closePools())
 	if db.release != nil {
 		err = errors.Join(err, db.release())
 	}
+
 	return err
 }
 
@@ -237,6 +258,7 @@ func (db *DB) closePools() (err error) {
 	for _, pool := range db.pools {
 		err = errors.Join(err, pool.Close())
 	}
+
 	return err
 }
 
@@ -246,6 +268,7 @@ func (db *DB) Claim(ctx context.Context) (err error) {
 	if single, ok := db.dialect.(SingleProcess); ok {
 		db.release, err = single.Claim(ctx, db)
 	}
+
 	return err
 }
 
@@ -256,6 +279,7 @@ func (db *DB) Ping(ctx context.Context) error {
 			return db.pingError(markUnavailable(db.dialect, err))
 		}
 	}
+
 	return db.pingError(db.writer.WithContext(ctx).Table("storage_probe").Where("1 = 1").Update("probed_at", db.clock.Now()).Error)
 }
 
@@ -265,6 +289,7 @@ func (db *DB) pingError(err error) error {
 	if !db.dialect.Locks() && errors.Is(err, context.DeadlineExceeded) {
 		return nil
 	}
+
 	return wrap(err)
 }
 
@@ -273,6 +298,7 @@ func (db *DB) conn(ctx context.Context) *gorm.DB {
 	if t := db.currentTx(ctx); t != nil {
 		return t.conn(ctx)
 	}
+
 	return db.reader.WithContext(ctx)
 }
 
@@ -288,6 +314,7 @@ func unprepared(q *gorm.DB) *gorm.DB {
 	case *gorm.PreparedStmtTX:
 		q.Statement.ConnPool = pool.Tx
 	}
+
 	return q
 }
 
@@ -298,6 +325,7 @@ func (db *DB) locked(ctx context.Context) *gorm.DB {
 	if db.dialect.Locks() && db.currentTx(ctx) != nil {
 		return q.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate})
 	}
+
 	return q
 }
 
@@ -311,6 +339,7 @@ func (db *DB) skipLockedRows(q *gorm.DB) *gorm.DB {
 	if db.dialect.Locks() {
 		return q.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsSkipLocked})
 	}
+
 	return q
 }
 
@@ -321,18 +350,21 @@ func (db *DB) withAdvisoryLock(ctx context.Context, name string) error {
 	if statement == "" || db.currentTx(ctx) == nil {
 		return nil
 	}
+
 	return wrap(db.conn(ctx).Exec(statement, name).Error)
 }
 
 // inQueue calls fn with a handle in a transaction that has the QueueSettings of the dialect.
 func (db *DB) inQueue(ctx context.Context, fn func(q *gorm.DB) error) error {
 	isNested := db.currentTx(ctx) != nil
+
 	return wrap(db.Do(ctx, func(ctx context.Context) error {
 		if tuned, ok := db.dialect.(QueueSettings); ok && !isNested {
 			if err := db.conn(ctx).Exec(tuned.QueueSettings()).Error; err != nil {
 				return err
 			}
 		}
+
 		return fn(db.unprepared(ctx))
 	}))
 }
@@ -356,6 +388,7 @@ func wrap(err error) error {
 	case errors.Is(err, gorm.ErrDuplicatedKey):
 		return fmt.Errorf("%w: %w", errDuplicate, err)
 	}
+
 	return wrapUnavailable(err)
 }
 
@@ -365,6 +398,7 @@ func wrapUnavailable(err error) error {
 	if reason := unavailable(err); reason != "" && !isError[*fault.Error](err) {
 		return fault.ErrUnavailable.WithCause(err).WithReason(string(reason)).WithRetryAfter(time.Second)
 	}
+
 	return err
 }
 

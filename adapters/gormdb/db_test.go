@@ -26,6 +26,7 @@ import (
 // whose fraction must not be omitted.
 func TestSQLite_Timestamps_CompareCorrectly(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	whole := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var later bool
@@ -37,6 +38,7 @@ func TestSQLite_Timestamps_CompareCorrectly(t *testing.T) {
 // "database is locked" nor overwrite each other: each reads the counter and writes it plus 1.
 func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	require.NoError(t, db.reader.Exec("CREATE TABLE counter (n INTEGER)").Error)
 	require.NoError(t, db.reader.Exec("INSERT INTO counter VALUES (0)").Error)
@@ -45,6 +47,7 @@ func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 		transactionsPerWriter = 10
 	)
 	var wg sync.WaitGroup
+
 	errs := make(chan error, writers*transactionsPerWriter)
 	for range writers {
 		wg.Go(func() {
@@ -54,16 +57,20 @@ func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 					if err := db.conn(ctx).Raw("SELECT n FROM counter").Scan(&n).Error; err != nil {
 						return err
 					}
+
 					return db.conn(ctx).Exec("UPDATE counter SET n = ?", n+1).Error
 				})
 			}
 		})
 	}
+
 	wg.Wait()
 	close(errs)
+
 	for err := range errs {
 		require.NoError(t, err)
 	}
+
 	var n int
 	require.NoError(t, db.reader.Raw("SELECT n FROM counter").Scan(&n).Error)
 	require.Equal(t, writers*transactionsPerWriter, n)
@@ -74,15 +81,19 @@ func TestSQLite_TwentyWriters_AllSucceed(t *testing.T) {
 // then some writers would fail, although each transaction is short.
 func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	require.NoError(t, db.reader.Exec("CREATE TABLE counter (n INTEGER)").Error)
+
 	count := func(ctx context.Context) error {
 		var n int
 		return wrap(db.conn(ctx).Raw("SELECT count(*) FROM counter").Scan(&n).Error)
 	}
+
 	insert := func(ctx context.Context) error {
 		return wrap(db.conn(ctx).Exec("INSERT INTO counter VALUES (1)").Error)
 	}
+
 	// The first transaction keeps the connection until the end of the test.
 	inside := make(chan struct{})
 	release := make(chan struct{})
@@ -90,11 +101,14 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 	transactions.Go(func() {
 		assert.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
 			err := count(ctx)
+
 			close(inside)
 			<-release
+
 			return err
 		}))
 	})
+
 	<-inside
 	require.NoError(t, count(t.Context()), "reads outside of a transaction do not wait for writes")
 
@@ -108,6 +122,7 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 		transactions.Go(func() { assert.NoError(t, db.Do(t.Context(), count)) })
 		transactions.Go(func() { assert.NoError(t, insert(t.Context())) })
 	}
+
 	writer, err := db.writer.DB()
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return writer.Stats().WaitCount >= 2*waiters }, 10*time.Second, time.Millisecond)
@@ -123,6 +138,7 @@ func TestSQLite_WriterWaits_UntilContextEnds(t *testing.T) {
 // reads by mistake fails, instead of competing with the connection for writes.
 func TestSQLite_ReadConnection_CannotWrite(t *testing.T) {
 	t.Parallel()
+
 	_, err := openTestSQLite(t).pool.ExecContext(t.Context(), "CREATE TABLE counter (n INTEGER)")
 	require.ErrorContains(t, err, "readonly")
 }
@@ -131,23 +147,28 @@ func TestSQLite_ReadConnection_CannotWrite(t *testing.T) {
 // it beyond the end of Do, does not silently write outside of the transaction.
 func TestDo_ContextAfterItsEnd_Fails(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	contexts := make(chan context.Context, 1)
 	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
 		contexts <- ctx
 		return nil
 	}))
+
 	ended := <-contexts
 	require.ErrorIs(t, db.conn(ended).Exec("SELECT 1").Error, sql.ErrTxDone)
 	require.ErrorIs(t, outbox{db}.Record(ended, event.JobCreated{}), sql.ErrTxDone)
+
 	_, err := Conn(ended)
 	require.ErrorIs(t, err, sql.ErrTxDone)
+
 	nextTransaction := func(ctx context.Context) error { return db.conn(ctx).Exec("SELECT 1").Error }
 	require.NoError(t, db.Do(t.Context(), nextTransaction))
 }
 
 func TestConn_OutsideOfTransaction_Fails(t *testing.T) {
 	t.Parallel()
+
 	_, err := Conn(t.Context())
 	require.ErrorIs(t, err, ErrNoTransaction)
 }
@@ -164,11 +185,13 @@ func TestDo_ErrorOfFunction_IsReturnedUnchanged(t *testing.T) {
 // during an outage. Nothing listens on port 1.
 func TestConn_NoServer_IsUnavailable(t *testing.T) {
 	t.Parallel()
+
 	db := openURL(t, "postgres://locum@127.0.0.1:1/x?sslmode=disable")
 	err := db.Do(t.Context(), func(ctx context.Context) error {
 		_, err := Conn(ctx)
 		return err
 	})
+
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 }
 
@@ -176,6 +199,7 @@ func TestConn_NoServer_IsUnavailable(t *testing.T) {
 // concurrent change of the same row is repeated, up to maxAttempts times.
 func TestDo_StaleVersion_IsRetriedThenFails(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	t.Run("third attempt succeeds", func(t *testing.T) {
 		attempts := 0
@@ -184,10 +208,12 @@ func TestDo_StaleVersion_IsRetriedThenFails(t *testing.T) {
 			if attempts < 3 {
 				return fmt.Errorf("saving: %w", errStale)
 			}
+
 			return nil
 		}))
 		require.Equal(t, 3, attempts)
 	})
+
 	t.Run("all attempts fail", func(t *testing.T) {
 		attempts := 0
 		require.Error(t, db.Do(t.Context(), func(context.Context) error {
@@ -202,6 +228,7 @@ func TestDo_StaleVersion_IsRetriedThenFails(t *testing.T) {
 // change that was not committed.
 func TestDo_ErrorOfFunction_RollsBackWritesAndEvents(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	outbox := outbox{db}
 	errOfFunction := errors.New("boom")
@@ -209,7 +236,9 @@ func TestDo_ErrorOfFunction_RollsBackWritesAndEvents(t *testing.T) {
 		require.NoError(t, outbox.Record(ctx, event.JobCreated{JobID: uuid.NewString()}))
 		return errOfFunction
 	})
+
 	require.ErrorIs(t, err, errOfFunction)
+
 	events, err := outbox.Claim(t.Context(), 10, time.Minute)
 	require.NoError(t, err)
 	require.Empty(t, events)
@@ -221,17 +250,21 @@ func TestDo_ErrorOfFunction_RollsBackWritesAndEvents(t *testing.T) {
 // shared memory then get the same mode.
 func TestSQLite_File_HasMode0600(t *testing.T) {
 	t.Parallel()
+
 	// The directory does not exist yet, and the name has characters that are special in a URL.
 	path := t.TempDir() + "/made/a b%&+.db"
 	requireFileModes := func(want os.FileMode) {
 		t.Helper()
 		requireMode(t, filepath.Dir(path), 0o700)
+
 		for _, suffix := range []string{"", "-wal", "-shm"} {
 			requireMode(t, path+suffix, want)
 		}
 	}
+
 	first, err := openSQLite(path, "", 1)
 	require.NoError(t, err)
+
 	_, err = first.ExecContext(t.Context(), "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a')")
 	require.NoError(t, err)
 	requireFileModes(0o600)
@@ -239,6 +272,7 @@ func TestSQLite_File_HasMode0600(t *testing.T) {
 	// Another program may have created the files with the usual mode.
 	require.NoError(t, os.Chmod(path+"-wal", 0o644))
 	require.NoError(t, os.Chmod(path+"-shm", 0o644))
+
 	second, err := openSQLite(path, "", 1)
 	require.NoError(t, err)
 	requireFileModes(0o600)
@@ -255,6 +289,7 @@ func TestSQLite_File_HasMode0600(t *testing.T) {
 	// A group that may read the database needs -wal and -shm, too.
 	require.NoError(t, first.Close())
 	require.NoError(t, os.Chmod(path, 0o640))
+
 	third, err := openSQLite(path, "", 1)
 	require.NoError(t, err)
 	require.NoError(t, third.PingContext(t.Context()))
@@ -265,6 +300,7 @@ func TestSQLite_File_HasMode0600(t *testing.T) {
 // requireMode checks the permissions of a file or directory.
 func requireMode(t *testing.T, path string, want os.FileMode) {
 	t.Helper()
+
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, want, info.Mode().Perm(), path)
@@ -281,9 +317,11 @@ func TestPostgres_NoServer_IsUnavailable(t *testing.T) {
 // reason NoConnection while no server listens at the URL.
 func requireUnavailable(t *testing.T, url string) {
 	t.Helper()
+
 	db := openURL(t, url)
 	ctx := t.Context()
 	_, readOpenErr := feed{db}.ReadOpen(ctx, nil)
+
 	var n int
 	for name, err := range map[string]error{
 		"builder":     wrap(db.conn(ctx).Table("users").Count(new(int64)).Error),

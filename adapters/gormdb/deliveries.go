@@ -46,6 +46,7 @@ func (r webhookDeliveryRow) delivery() integrations.Delivery {
 	if r.Attempts == nil {
 		r.Attempts = []integrations.Attempt{}
 	}
+
 	return integrations.Delivery(r)
 }
 
@@ -54,9 +55,12 @@ func (r webhookDeliveryRow) delivery() integrations.Delivery {
 func (d deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds []integrations.Delivery) error {
 	messages := list.Map(ms, func(m integrations.Message) webhookMessageRow { return webhookMessageRow(m) })
 	endpoints := list.Distinct(ds, func(d integrations.Delivery) string { return d.EndpointID })
+
 	slices.SortFunc(messages, func(a, b webhookMessageRow) int { return strings.Compare(a.EventID, b.EventID) })
+
 	return d.Do(ctx, func(ctx context.Context) error {
 		var active []string
+
 		err := whereIn(d.locked(ctx).Model(&webhookEndpointRow{}), "id", endpoints).Where("status = 'active'").
 			Order("id").
 			Pluck("id", &active).
@@ -64,7 +68,9 @@ func (d deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds [
 		if err != nil {
 			return wrap(err)
 		}
+
 		keep := list.Map(ds, func(d integrations.Delivery) webhookDeliveryRow { return webhookDeliveryRow(d) })
+
 		keep = slices.DeleteFunc(
 			keep,
 			func(r webhookDeliveryRow) bool { _, found := slices.BinarySearch(active, r.EndpointID); return !found },
@@ -72,9 +78,11 @@ func (d deliveries) Enqueue(ctx context.Context, ms []integrations.Message, ds [
 		if len(keep) == 0 {
 			return nil
 		}
+
 		if err := d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"event_id"})).CreateInBatches(&messages, 200).Error; err != nil {
 			return wrap(err)
 		}
+
 		return wrap(d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"event_id", "endpoint_id"})).CreateInBatches(&keep, 200).Error)
 	})
 }
@@ -109,22 +117,27 @@ func (d deliveries) ListMessages(
 	} else {
 		q = q.Where("status = 'pending'").Order("next_at, id")
 	}
+
 	found, err := findRows(whereIfSet(q, "next_at <= ?", f.DueBy).Limit(n), webhookDeliveryRow.delivery)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
+
 	events := list.Map(found, func(d integrations.Delivery) string { return d.EventID })
 	messages, err := findRows(
 		whereIn(d.conn(ctx), "event_id", events),
 		func(r webhookMessageRow) integrations.Message { return integrations.Message(r) },
 	)
+
 	byID := list.ToMap(messages, func(m integrations.Message) (string, integrations.Message) { return m.EventID, m })
+
 	var out []integrations.Outgoing
 	for _, delivery := range found {
 		if m, exists := byID[delivery.EventID]; exists { // not deleted since
 			out = append(out, integrations.Outgoing{Delivery: delivery, Message: m})
 		}
 	}
+
 	return out, err
 }
 
@@ -143,15 +156,19 @@ func (d deliveries) Replay(
 		} else {
 			q = q.Where("status = 'failed' AND failed_at >= ?", f.FailedSince).Order("failed_at")
 		}
+
 		var ids []string
 		if err := q.Limit(n).Pluck("id", &ids).Error; err != nil {
 			return wrap(err)
 		}
+
 		res := whereIn(d.conn(ctx).Model(&webhookDeliveryRow{}), "id", ids).
 			Updates(map[string]any{"status": integrations.Pending, "tries": 0, "next_at": at, "failed_at": nil})
 		replayed = len(ids)
+
 		return wrap(res.Error)
 	})
+
 	return replayed, err
 }
 
@@ -162,18 +179,23 @@ func (d deliveries) RecordResults(ctx context.Context, endpointID string, ds []i
 	err = d.Do(ctx, func(ctx context.Context) error {
 		changed = nil
 		var stored, rows []webhookDeliveryRow
+
 		// The condition uses the id alone. With other columns, SQLite would read all
 		// deliveries to the endpoint.
 		if err := d.locked(ctx).Omit("attempts").Where("?", d.dialect.In("id", ids)).Order("id").Find(&stored).Error; err != nil {
 			return wrap(err)
 		}
+
 		for _, r := range stored {
 			result := results[r.ID]
+
 			// Another process has sent the delivery since.
 			if r.EndpointID != endpointID || r.Attempt != result.Attempt-1 {
 				continue
 			}
+
 			r.Attempt, r.Attempts = result.Attempt, result.Attempts
+
 			// A replay during the attempt has reset Tries. Its result then counts only if it is a
 			// success, so that the replay is sent.
 			if replayed := result.Tries > r.Tries+1; !replayed || result.Status == integrations.Succeeded {
@@ -182,10 +204,13 @@ func (d deliveries) RecordResults(ctx context.Context, endpointID string, ds []i
 				r.NextAt = result.NextAt
 				r.FailedAt = result.FailedAt
 			}
+
 			rows, changed = append(rows, r), append(changed, r.ID)
 		}
+
 		return updateLocked(d.unprepared(ctx), rows, "id", "attempt", "attempts", "status", "tries", "next_at", "failed_at")
 	})
+
 	return changed, err
 }
 
@@ -197,6 +222,7 @@ func (d deliveries) DeleteByApplicant(ctx context.Context, userID string) error 
 // NextDue implements integrations.Deliveries.
 func (d deliveries) NextDue(ctx context.Context, endpointID string) (*time.Time, error) {
 	var rows []webhookDeliveryRow
+
 	err := d.conn(ctx).
 		Select("next_at").
 		Where("endpoint_id = ? AND status = 'pending'", endpointID).
@@ -207,5 +233,6 @@ func (d deliveries) NextDue(ctx context.Context, endpointID string) (*time.Time,
 	if err != nil || len(rows) == 0 {
 		return nil, wrap(err)
 	}
+
 	return rows[0].NextAt, nil
 }

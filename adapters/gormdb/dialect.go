@@ -264,6 +264,7 @@ func (t translator) Translate(err error) error {
 	if inner, ok := t.Dialector.(gorm.ErrorTranslator); ok {
 		translated = inner.Translate(err)
 	}
+
 	return markUnavailable(t.dialect, translated)
 }
 
@@ -273,6 +274,7 @@ func markUnavailable(d Dialect, err error) error {
 	if err == nil || d.Unavailable(err) == "" {
 		return err
 	}
+
 	return unavailableError{err, d.Unavailable(err)}
 }
 
@@ -288,5 +290,6 @@ func unavailable(err error) Reason {
 	case isMarked:
 		return marked.reason
 	}
+
 	return ""
 }

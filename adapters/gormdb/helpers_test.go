@@ -27,19 +27,23 @@ func testDeps() adapters.Deps {
 // openURL opens the database of the URL without its schema.
 func openURL(t *testing.T, url string) *DB {
 	t.Helper()
+
 	scheme, _, _ := strings.Cut(url, ":")
 	db, err := OpenDB(dialects[scheme], url, testDeps())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
+
 	return db
 }
 
 // migrated opens the database of the URL and applies all migrations.
 func migrated(t *testing.T, url string) *DB {
 	t.Helper()
+
 	db := openURL(t, url)
 	_, err := schemas{db}.Up(t.Context())
 	require.NoError(t, err)
+
 	return db
 }
 
@@ -64,14 +68,17 @@ type statements struct {
 // recordStatements returns the statements that the pools receive from now on.
 func recordStatements(t *testing.T, pools ...*gorm.DB) *statements {
 	t.Helper()
+
 	s := &statements{}
 	record := func(g *gorm.DB) {
 		if g.DryRun { // a subquery
 			return
 		}
+
 		s.sql = append(s.sql, g.Statement.SQL.String())
 		s.vars = append(s.vars, g.Statement.Vars)
 	}
+
 	for _, pool := range pools {
 		callbacks := pool.Callback()
 		require.NoError(t, callbacks.Query().After("gorm:query").Register("test:query", record))
@@ -80,6 +87,7 @@ func recordStatements(t *testing.T, pools ...*gorm.DB) *statements {
 		require.NoError(t, callbacks.Update().After("gorm:update").Register("test:update", record))
 		require.NoError(t, callbacks.Delete().After("gorm:delete").Register("test:delete", record))
 	}
+
 	return s
 }
 
@@ -91,11 +99,13 @@ const allowSorting = "sorted"
 // such as the names of subqueries with few rows, and allowSorting.
 func (s *statements) requireIndexes(t *testing.T, db *DB, allowed ...string) {
 	t.Helper()
+
 	for i, sql := range s.sql {
 		for _, step := range sqlitePlan(t, db, sql, s.vars[i]) {
 			scanned, isScan := strings.CutPrefix(step, "SCAN ")
 			isListParameter := strings.HasPrefix(scanned, "json_each ")
 			require.False(t, isScan && !isListParameter && !slices.Contains(allowed, scanned), "%s\n%s", step, sql)
+
 			if !slices.Contains(allowed, allowSorting) {
 				require.NotContains(t, step, "TEMP B-TREE", sql)
 			}
@@ -108,9 +118,11 @@ func sqlitePlan(t *testing.T, db *DB, sql string, vars []any) (steps []string) {
 	t.Helper()
 	var plan []struct{ Detail string }
 	require.NoError(t, db.reader.Raw("EXPLAIN QUERY PLAN "+sql, vars...).Scan(&plan).Error, sql)
+
 	for _, step := range plan {
 		steps = append(steps, step.Detail)
 	}
+
 	return steps
 }
 
@@ -118,12 +130,14 @@ func sqlitePlan(t *testing.T, db *DB, sql string, vars []any) (steps []string) {
 // more than maxRows.
 func (s *statements) requireRowsInMariaDBPlan(t *testing.T, db *DB, maxRows int) {
 	t.Helper()
+
 	for i, sql := range s.sql {
 		var plan []struct {
 			Table, Type, Key, Extra string
 			Rows                    string
 		}
 		require.NoError(t, db.reader.Raw("EXPLAIN "+sql, s.vars[i]...).Scan(&plan).Error, sql)
+
 		for _, step := range plan {
 			rows := 0
 			_, _ = fmt.Sscan(step.Rows, &rows) // "20 (1%)" with a filter, nothing without a table

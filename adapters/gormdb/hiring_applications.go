@@ -77,6 +77,7 @@ func withdrawalConditions(f hiring.ApplicationFilter) []string {
 	case len(f.IDs) > 0 || len(f.ListingIDs) > 0:
 		return []string{""}
 	}
+
 	return []string{isActive, isWithdrawn}
 }
 
@@ -91,9 +92,11 @@ func visibleParts(v hiring.Visibility, f hiring.ApplicationFilter) (out []visibl
 			},
 		)
 	}
+
 	if v.ApplicantID == "" {
 		return out
 	}
+
 	for _, condition := range withdrawalConditions(f) {
 		out = append(
 			out,
@@ -104,11 +107,13 @@ func visibleParts(v hiring.Visibility, f hiring.ApplicationFilter) (out []visibl
 					if condition != "" {
 						q = q.Where(condition)
 					}
+
 					return whereIfSet(q, "organization_id <> ?", v.OrganizationID)
 				},
 			},
 		)
 	}
+
 	return out
 }
 
@@ -120,7 +125,9 @@ func (d applications) selectFiltered(p visiblePart, f hiring.ApplicationFilter) 
 		if len(f.Statuses) > 0 {
 			q = q.Where("status IN ?", f.Statuses)
 		}
+
 		q = whereEqual(q, "applicant_id", f.ApplicantID)
+
 		return whereIfSet(whereIfSet(q, "applied_at >= ?", f.AppliedFrom), "applied_at < ?", f.AppliedUntil)
 	}
 }
@@ -133,6 +140,7 @@ func (d applications) Get(ctx context.Context, v hiring.Visibility, id string) (
 			return r.application(), err
 		}
 	}
+
 	return hiring.Application{}, hiring.ErrNotFound
 }
 
@@ -147,6 +155,7 @@ func (d applications) List(
 	if f.Details {
 		columns = nil
 	}
+
 	switch parts := visibleParts(v, f); len(parts) {
 	case 0:
 		return page.Result[hiring.Application]{Items: []hiring.Application{}}, nil
@@ -172,43 +181,57 @@ func (d applications) listParts(
 	if r.Cursor != "" {
 		offset = 0 // a cursor takes the place of the page number
 	}
+
 	var ids []string
 	for _, p := range parts {
 		rows := func() *gorm.DB { return d.selectFiltered(p, f)(d.conn(ctx).Model(&applicationRow{})) }
+
 		var found []string
 		if err := whereIfSet(rows(), "id < ?", r.Cursor).Order("id DESC").Limit(offset+r.Size+1).Pluck("id", &found).Error; err != nil {
 			return out, wrap(err)
 		}
+
 		ids = append(ids, found...)
+
 		// Counting reads many rows. Callers that show no total do without.
 		if r.WithoutTotal {
 			continue
 		}
+
 		n, err := countLimited(rows())
 		if err != nil {
 			return out, err
 		}
+
 		out.Total += n
 	}
+
 	if out.Total > page.MaxExact {
 		out.Total, out.TotalIsEstimate = page.MaxExact, true
 	}
+
 	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(b, a) })
+
 	ids = ids[min(offset, len(ids)):]
+
 	// One row more than the page tells that there is a next page.
 	if len(ids) > r.Size {
 		ids = ids[:r.Size]
 		out.NextCursor = ids[r.Size-1]
 	}
+
 	if len(ids) == 0 {
 		out.Items = []hiring.Application{}
 		return out, nil
 	}
+
 	q := whereIn(d.conn(ctx), "id", ids).Order("id DESC")
 	if columns != nil {
 		q = q.Select(columns)
 	}
+
 	out.Items, err = findRows(q, applicationRow.application)
+
 	return out, err
 }
 
@@ -225,10 +248,12 @@ func (d applications) CountByStatus(ctx context.Context, v hiring.Visibility, f 
 		if err != nil {
 			return nil, err
 		}
+
 		for status, n := range counts {
 			out[status] += n
 		}
 	}
+
 	return out, nil
 }
 
@@ -245,21 +270,26 @@ func (d applications) UpdateStatuses(ctx context.Context, organizationID string,
 	for _, a := range as {
 		byStatus[a.Status] = append(byStatus[a.Status], a)
 	}
+
 	for _, status := range hiring.Statuses {
 		as := byStatus[status]
 		if len(as) == 0 {
 			continue
 		}
+
 		ids := list.Map(as, func(a hiring.Application) string { return a.ID })
+
 		res := d.conn(ctx).Model(&applicationRow{}).Where("organization_id = ? AND id IN ? AND withdrawn_at IS NULL", organizationID, ids).
 			Updates(map[string]any{"status": status, "changed_at": as[0].ChangedAt, "tracker": ""})
 		if res.Error != nil {
 			return wrap(res.Error)
 		}
+
 		if res.RowsAffected != int64(len(ids)) {
 			return errStale
 		}
 	}
+
 	return d.createChanges(ctx, changes)
 }
 
@@ -270,6 +300,7 @@ func (d applications) Update(ctx context.Context, applicantID string, a hiring.A
 	if err := requireRow(res, errStale); err != nil {
 		return err
 	}
+
 	return d.createChanges(ctx, changes)
 }
 
@@ -284,7 +315,9 @@ func (d applications) ListChanges(ctx context.Context, organizationID, applicati
 		d.conn(ctx).Where("application_id = (?)", owned).Order("id DESC").Limit(n),
 		func(r applicationChangeRow) hiring.Change { return hiring.Change(r) },
 	)
+
 	slices.Reverse(changes)
+
 	return changes, err
 }
 
@@ -297,12 +330,15 @@ func (d applicantData) EraseByApplicant(ctx context.Context, applicantID string)
 		withdrawn := func() *gorm.DB {
 			return d.conn(ctx).Model(&applicationRow{}).Where("applicant_id = ? AND withdrawn_at IS NOT NULL", applicantID)
 		}
+
 		var ids []string
 		if err := withdrawn().Pluck("id", &ids).Error; err != nil {
 			return wrap(err)
 		}
+
 		of := d.dialect.In("application_id", ids)
 		texts := map[string]any{"cover_letter": "", "resume_url": "", "answers": "[]", "tracker": "", "tracker_color": ""}
+
 		return wrap(cmp.Or(
 			withdrawn().Updates(texts).Error,
 			d.conn(ctx).Model(&interviewRow{}).Where("?", of).Update("notes", "").Error,
@@ -318,11 +354,13 @@ type interviewRow hiring.Appointment
 // Upsert implements hiring.Appointments.
 func (d appointments) Upsert(ctx context.Context, a hiring.Appointment) error {
 	r := (*interviewRow)(&a)
+
 	res := d.conn(ctx).Select("scheduled_at", "location", "interviewer", "notes", "status", "outcome", "sequence", "changed_at").
 		Where("id = ? AND organization_id = ?", a.ID, a.OrganizationID).Updates(r)
 	if res.Error != nil || res.RowsAffected > 0 {
 		return wrap(res.Error)
 	}
+
 	return wrap(d.conn(ctx).Create(r).Error)
 }
 
@@ -365,7 +403,9 @@ func (d applicantMessages) List(ctx context.Context, organizationID, application
 		d.conn(ctx).Where("application_id = ? AND organization_id = ?", applicationID, organizationID),
 		func(r applicantMessageRow) hiring.Message { return hiring.Message(r) },
 	)
+
 	slices.SortFunc(found, func(a, b hiring.Message) int { return cmp.Compare(b.ID, a.ID) })
+
 	return found[:min(n, len(found))], err
 }
 
@@ -406,9 +446,11 @@ func (d exports) List(ctx context.Context, f hiring.ExportFilter, n int) ([]hiri
 	if f.Unfinished {
 		q = q.Where("finished_at IS NULL")
 	}
+
 	if f.Begun {
 		q = q.Where("state <> ?", hiring.ExportQueued)
 	}
+
 	return findRows(whereIfSet(q, "created_at < ?", f.CreatedBefore).Limit(n), exportRow.export)
 }
 
@@ -424,5 +466,6 @@ func (d exports) Delete(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
+
 	return wrap(whereIn(d.conn(ctx), "id", ids).Delete(&exportRow{}).Error)
 }

@@ -43,6 +43,7 @@ func (d applicationDocuments) Attach(ctx context.Context, applicantID, applicati
 		if res.Error == nil && res.RowsAffected != int64(n) {
 			return errDocumentsNotReserved
 		}
+
 		return wrap(res.Error)
 	})
 }
@@ -60,6 +61,7 @@ func (d applicationDocuments) List(ctx context.Context, v hiring.Visibility, app
 	default: // sees no application
 		return []hiring.Document{}, nil
 	}
+
 	return findRows(visible.Order("id"), func(r applicationDocumentRow) hiring.Document { return r.Document })
 }
 
@@ -73,13 +75,17 @@ func (d applicationDocuments) Release(ctx context.Context, applicantID, applicat
 func (d applicationDocuments) Claim(ctx context.Context, n int, now, until time.Time) (claimed []hiring.Document, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		q := d.skipLocked(ctx).Select("id", "extension").Where("free_at IS NOT NULL AND free_at <= ?", now).Order("free_at, id").Limit(n)
+
 		claimed, err = findRows(q, func(r applicationDocumentRow) hiring.Document { return r.Document })
 		if err != nil || len(claimed) == 0 {
 			return err
 		}
+
 		ids := list.Map(claimed, func(c hiring.Document) string { return c.ID })
+
 		return wrap(whereIn(d.conn(ctx).Model(&applicationDocumentRow{}), "id", ids).Update("free_at", until).Error)
 	})
+
 	return claimed, err
 }
 
@@ -88,5 +94,6 @@ func (d applicationDocuments) Delete(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
+
 	return wrap(whereIn(d.conn(ctx).Where("free_at IS NOT NULL"), "id", ids).Delete(&applicationDocumentRow{}).Error)
 }

@@ -88,15 +88,18 @@ func (d applicationRatings) Summarize(
 		Count         int
 		Sum           int
 	}
+
 	err := d.unprepared(ctx).Model(&applicationRatingRow{}).Select("application_id, count(*) AS count, sum(stars) AS sum").
 		Where("organization_id = ?", organizationID).
 		Where(d.dialect.In("application_id", applicationIDs)).Group("application_id").Scan(&rows).Error
 	if err != nil {
 		return nil, wrap(err)
 	}
+
 	out := make(map[string]hiring.RatingSummary, len(rows))
 	for _, r := range rows {
 		out[r.ApplicationID] = hiring.RatingSummary{Count: r.Count, Sum: r.Sum}
 	}
+
 	return out, nil
 }

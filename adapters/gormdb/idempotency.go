@@ -43,6 +43,7 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 		OwnerID: r.OwnerID, Operation: r.Operation, KeyHash: keyHash(r.Key), Fingerprint: r.Fingerprint,
 		ClaimedUntil: claim.Until, ExpiresAt: now.Add(idempotency.Keep),
 	}
+
 	res := createIfAbsent(d.conn(ctx), &row, "owner_id", "operation", "key_hash")
 	if res.Error == nil && res.RowsAffected == 0 {
 		// An existing row is claimed again if it has expired, or if the lease of its
@@ -58,17 +59,21 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 				"expires_at":    row.ExpiresAt,
 			})
 	}
+
 	if res.Error != nil {
 		return claim, nil, wrap(res.Error)
 	}
+
 	if res.RowsAffected == 1 {
 		return claim, nil, nil
 	}
+
 	// If the row does not exist any more, it was deleted after the statement above.
 	stored, err := takeRow[idempotencyKeyRow](d.keyRow(ctx, r), idempotency.ErrInProgress)
 	if err != nil {
 		return claim, nil, err
 	}
+
 	isLeased := stored.ClaimedUntil.After(now) && !stored.ClaimedUntil.After(claim.Until.Add(maxClockSkew))
 	switch {
 	case stored.Fingerprint != r.Fingerprint:
@@ -76,10 +81,12 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 	case stored.Status == 0 || isLeased:
 		return claim, nil, idempotency.ErrInProgress
 	}
+
 	body, err := unseal(r.Key, stored.Answer)
 	if err != nil {
 		return claim, nil, err
 	}
+
 	return claim, &idempotency.Answer{Status: stored.Status, Body: body}, nil
 }
 
@@ -111,7 +118,9 @@ func (d idempotencyKeys) store(ctx context.Context, c idempotency.Claim, a idemp
 	if err != nil {
 		return err
 	}
+
 	columns["status"], columns["answer"] = a.Status, sealed
+
 	return requireRow(d.claimedRow(ctx, c).Updates(columns), idempotency.ErrInProgress)
 }
 
@@ -121,6 +130,7 @@ func (d idempotencyKeys) Release(ctx context.Context, c idempotency.Claim) error
 	if res.Error != nil || res.RowsAffected > 0 {
 		return wrap(res.Error)
 	}
+
 	return wrap(d.claimedRow(ctx, c).Update("claimed_until", d.clock.Now()).Error)
 }
 
@@ -132,10 +142,12 @@ func answerCipher(key string) (cipher.AEAD, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	block, err := aes.NewCipher(derived)
 	if err != nil {
 		return nil, err
 	}
+
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
@@ -145,6 +157,7 @@ func seal(key string, plain []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	return base64.StdEncoding.EncodeToString(aead.Seal(nil, nil, plain, nil)), nil
 }
 
@@ -154,9 +167,11 @@ func unseal(key, sealed string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	raw, err := base64.StdEncoding.DecodeString(sealed)
 	if err != nil {
 		return nil, err
 	}
+
 	return aead.Open(nil, nil, raw, nil)
 }

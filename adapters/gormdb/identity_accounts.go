@@ -33,17 +33,21 @@ type emailUndoRow struct {
 // Get implements identity.EmailChanges.
 func (d emailChanges) Get(ctx context.Context, userID string) (identity.EmailHistory, error) {
 	h := identity.EmailHistory{UserID: userID}
+
 	requested, err := takeRow[emailChangeRow](d.conn(ctx).Where("user_id = ?", userID), nil)
 	if err != nil {
 		return h, err
 	}
+
 	if requested.UserID != "" {
 		h.Requested = &requested.EmailChange
 	}
+
 	undos, err := findRows(d.conn(ctx).Where("user_id = ?", userID).Order("changed_at"), func(r emailUndoRow) identity.EmailUndo {
 		return identity.EmailUndo{Email: r.Email, Key: r.EmailKey, ChangedAt: r.ChangedAt, ExpiresAt: r.ExpiresAt}
 	})
 	h.Undos = append(h.Undos, undos...)
+
 	return h, err
 }
 
@@ -53,11 +57,13 @@ func (d emailChanges) Upsert(ctx context.Context, h identity.EmailHistory) error
 		if err := deleteFrom(d.conn(ctx).Where("user_id = ?", h.UserID), emailChangeRow{}, emailUndoRow{}); err != nil {
 			return err
 		}
+
 		if h.Requested != nil {
 			if err := d.conn(ctx).Create(&emailChangeRow{h.UserID, *h.Requested}).Error; err != nil {
 				return wrap(err)
 			}
 		}
+
 		return createRows(d.conn(ctx), list.Map(h.Undos, func(u identity.EmailUndo) emailUndoRow {
 			return emailUndoRow{UserID: h.UserID, ChangedAt: u.ChangedAt, Email: u.Email, EmailKey: u.Key, ExpiresAt: u.ExpiresAt}
 		}))
@@ -87,21 +93,25 @@ func (d employerSettings) Get(ctx context.Context, userID string) (identity.Empl
 	if r.UserID == "" {
 		return identity.DefaultSettings(userID), err
 	}
+
 	return identity.EmployerSettings(r), err
 }
 
 // Upsert implements identity.EmployerSettingsStore.
 func (d employerSettings) Upsert(ctx context.Context, s *identity.EmployerSettings) (err error) {
 	r := employerSettingsRow(*s)
+
 	r.Version++
 	if s.Version == 0 {
 		err = requireRow(createIfAbsent(d.conn(ctx), &r, "user_id"), errStale)
 	} else {
 		err = updateVersion(d.conn(ctx).Model(&employerSettingsRow{}).Where("user_id = ? AND version = ?", s.UserID, s.Version), &r, "user_id")
 	}
+
 	if err == nil {
 		s.Version++
 	}
+
 	return err
 }
 
@@ -160,16 +170,20 @@ func expireInvitations(ctx context.Context, db *DB, before time.Time, n int) (to
 		var expired []membershipRow
 		err := db.locked(ctx).Select("id", "organization_id", "user_id").Where("status = 'invited' AND invited_until < ?", before).
 			Order("invited_until").Limit(n).Find(&expired).Error
+
 		total = len(expired)
 		if err != nil || total == 0 {
 			return wrap(err)
 		}
+
 		ids := list.Map(expired, func(m membershipRow) string { return m.ID })
 		users := list.Map(expired, func(m membershipRow) string { return m.UserID })
+
 		return cmp.Or(
 			wrap(db.conn(ctx).Where("? AND ?", db.dialect.In("user_id", users), db.dialect.In("id", ids)).Delete(&membershipRow{}).Error),
 			db.deleteUninvited(ctx, users))
 	})
+
 	return total, err
 }
 
@@ -194,6 +208,7 @@ func (d auditLog) Record(ctx context.Context, e audit.Entry) error {
 		e.At = d.clock.Now()
 		e.Network = audit.NetworkOf(ctx)
 	}
+
 	return wrap(d.conn(ctx).Clauses(ignoreOnConflict([]string{"id"})).Create((*auditEntryRow)(&e)).Error)
 }
 
@@ -204,7 +219,9 @@ func (d auditLog) List(ctx context.Context, f audit.Filter, r page.Request) (pag
 		if f.About != "" {
 			q = q.Where("(actor = ? OR object = ?)", f.About, f.About)
 		}
+
 		q = whereEqual(q, "action", f.Action)
+
 		return whereIfSet(whereIfSet(q, "at >= ?", f.From), "at < ?", f.To)
 	}}, func(r auditEntryRow) audit.Entry { return audit.Entry(r) })
 }

@@ -44,6 +44,7 @@ func (permissionsColumn) Scan(ctx context.Context, f *schema.Field, row reflect.
 	var names sql.Null[string]
 	err := names.Scan(stored)
 	f.ReflectValueOf(ctx, row).Set(reflect.ValueOf(identity.PermissionsOf(splitWords[auth.Permission](names.V))))
+
 	return err
 }
 
@@ -65,7 +66,9 @@ func (d members) Get(ctx context.Context, organizationID, userID string) (identi
 	if err != nil {
 		return identity.Member{}, err
 	}
+
 	found, err := d.members(ctx, []membershipRow{r})
+
 	return list.First(found, err, identity.ErrNotInTeam)
 }
 
@@ -76,20 +79,26 @@ func (d members) members(ctx context.Context, rows []membershipRow) ([]identity.
 	if len(rows) == 0 {
 		return out, nil
 	}
+
 	found, err := users(d).GetByIDs(ctx, list.Map(rows, func(r membershipRow) string { return r.UserID }))
+
 	byID := list.ToMap(found, func(u identity.User) (string, identity.User) { return u.ID, u })
 	for _, r := range rows {
 		u, ok := byID[r.UserID]
+
 		// The account was deleted between the two queries.
 		if !ok {
 			continue
 		}
+
 		m := identity.Member{Membership: identity.Membership(r), Name: u.Name, Email: u.Email}
 		if m.Status == identity.MemberInvited {
 			m.Name, m.Email = m.InvitedName, m.InvitedEmail
 		}
+
 		out = append(out, m)
 	}
+
 	return out, err
 }
 
@@ -99,10 +108,12 @@ func (d members) GetByUser(ctx context.Context, userID string) (*identity.Member
 	if err != nil || r.ID == "" {
 		return nil, err //nolint:nilnil // the contract of the port: most users have no membership
 	}
+
 	m := identity.Membership(r)
 	m.SecondFactorMissing, err = exists(d.conn(ctx).Model(&organizationRow{}).Where("id = ? AND require_second_factor", m.OrganizationID).
 		Where("NOT EXISTS (?)", d.conn(ctx).Model(&secondFactorRow{}).Select("1").Where("user_id = ? AND confirmed_at IS NOT NULL", userID)),
 	)
+
 	return &m, err
 }
 
@@ -123,18 +134,23 @@ func (d members) List(
 	if err != nil {
 		return out, err
 	}
+
 	out.Items, err = d.members(ctx, rows)
+
 	return out, err
 }
 
 // Upsert implements identity.Members.
 func (d members) Upsert(ctx context.Context, m *identity.Membership) error {
 	r := membershipRow(*m)
+
 	r.Version++
 	if err := d.createOrUpdate(ctx, &r, m.Version); err != nil {
 		return err
 	}
+
 	m.Version++
+
 	return nil
 }
 
@@ -145,10 +161,12 @@ func (d members) createOrUpdate(ctx context.Context, r *membershipRow, before in
 			Where("organization_id = ? AND user_id = ? AND version = ?", r.OrganizationID, r.UserID, before)
 		return updateVersion(row, r, "organization_id", "user_id", "founder")
 	}
+
 	res := createIfAbsent(d.conn(ctx), r, "organization_id", "user_id")
 	if errors.Is(res.Error, gorm.ErrForeignKeyViolated) {
 		return errStale // the invited user was deleted concurrently
 	}
+
 	return requireRow(res, errStale)
 }
 
@@ -159,6 +177,7 @@ func (d members) Delete(ctx context.Context, organizationID string, userIDs []st
 		if err := deleteFrom(invited, membershipRow{}, mailTokenRow{}); err != nil {
 			return err
 		}
+
 		return d.deleteUninvited(ctx, userIDs)
 	})
 }
@@ -176,28 +195,36 @@ func (d members) MergeInvited(ctx context.Context, invitedID, userID string) err
 		if err != nil || invited.Status != identity.UserInvited {
 			return err
 		}
+
 		memberships := func() *gorm.DB { return d.conn(ctx).Model(&membershipRow{}) }
+
 		var own, moved, open []string
 		if err := memberships().Where("user_id = ?", userID).Pluck("organization_id", &own).Error; err != nil {
 			return wrap(err)
 		}
+
 		rest := memberships().Where("user_id = ?", invitedID) // invitations to teams of which the user is no member yet
 		if len(own) > 0 {
 			rest = rest.Where("NOT ?", d.dialect.In("organization_id", own))
 		}
+
 		if err := rest.Pluck("organization_id", &moved).Error; err != nil {
 			return wrap(err)
 		}
+
 		if err := whereIn(memberships().Where("user_id = ?", invitedID), "organization_id", moved).Update("user_id", userID).Error; err != nil {
 			return wrap(err)
 		}
+
 		if err := memberships().Where("user_id = ? AND status = 'invited'", userID).Pluck("organization_id", &open).Error; err != nil {
 			return wrap(err)
 		}
+
 		tokens := whereIn(d.conn(ctx).Model(&mailTokenRow{}).Where("user_id = ?", invitedID), "organization_id", open)
 		if err := tokens.Update("user_id", userID).Error; err != nil {
 			return wrap(err)
 		}
+
 		// The remaining invitations are deleted with the user.
 		return wrap(d.conn(ctx).Where("id = ?", invitedID).Delete(&userRow{}).Error)
 	})

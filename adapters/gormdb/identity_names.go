@@ -20,6 +20,7 @@ func (d verifiedNames) Replace(ctx context.Context, organizationID string, keys 
 		if err := deleteFrom(d.conn(ctx).Where("organization_id = ?", organizationID), verifiedNameRow{}); err != nil {
 			return err
 		}
+
 		return createRows(
 			d.unprepared(ctx),
 			list.Map(keys, func(key string) verifiedNameRow { return verifiedNameRow{key, organizationID} }),
@@ -32,6 +33,7 @@ func (d verifiedNames) Find(ctx context.Context, keys []string, n int) (organiza
 	if len(keys) == 0 {
 		return nil, nil
 	}
+
 	err = d.unprepared(ctx).
 		Model(&verifiedNameRow{}).
 		Where("name_key IN ?", keys).
@@ -39,5 +41,6 @@ func (d verifiedNames) Find(ctx context.Context, keys []string, n int) (organiza
 		Limit(n).
 		Pluck("organization_id", &organizationIDs).
 		Error
+
 	return organizationIDs, wrap(err)
 }

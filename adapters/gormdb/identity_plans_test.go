@@ -16,6 +16,7 @@ import (
 // a table. Errors of statements whose rows do not exist are ignored: their plans count.
 func TestIdentityQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	storage := db.Storage().Identity
 	recorded := recordStatements(t, db.reader, db.writer)
@@ -27,10 +28,12 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 
 	user := identity.NewUser(uuid.NewString(), "jo@example.org", "Jo", identity.KindJobseeker, "v", now)
 	require.NoError(t, storage.Users.Create(ctx, &user))
+
 	_ = storage.Users.Create(ctx, &user)
 	invited := identity.NewInvited(id, "al@example.org", "Al", now)
 	require.NoError(t, storage.Users.Create(ctx, &invited))
 	require.NoError(t, storage.Users.Create(ctx, &invited))
+
 	_, _ = storage.Users.GetForUpdate(ctx, id)
 	_, _ = storage.Users.GetByEmail(ctx, "al@example.org")
 	_, _ = storage.Users.GetByIDs(ctx, twoIDs)
@@ -40,17 +43,22 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 	organization, founder := identity.NewOrganization(uuid.NewString(), uuid.NewString(), user.ID, "O", "", "", now)
 	require.NoError(t, storage.Organizations.Upsert(ctx, &organization))
 	require.NoError(t, storage.Organizations.Upsert(ctx, &organization))
+
 	_, _ = storage.Organizations.GetForUpdate(ctx, id)
 	_, _ = storage.Organizations.GetByIDs(ctx, twoIDs)
 	require.NoError(t, storage.Members.Upsert(ctx, &founder))
 	require.NoError(t, storage.Members.Upsert(ctx, &founder))
+
 	member := identity.NewInvitation(uuid.NewString(), organization.ID, invited.ID, "Al", "al@example.org", identity.Viewer, now)
 	require.NoError(t, storage.Members.Upsert(ctx, &member))
+
 	_, _ = storage.Members.Get(ctx, organization.ID, user.ID)
+
 	_, _ = storage.Members.GetByUser(ctx, user.ID)
 	for _, filter := range []identity.MemberFilter{{}, {UserIDs: twoIDs}, {Role: identity.Admin, Status: identity.MemberActive}} {
 		_, _ = storage.Members.List(ctx, organization.ID, filter, first)
 	}
+
 	_, _ = storage.Members.List(ctx, organization.ID, identity.MemberFilter{}, page.Request{Number: 3, Size: 20})
 	_, _ = storage.Members.List(ctx, organization.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 20, Cursor: id})
 	session := identity.NewSession(uuid.NewString(), user.ID, identity.Client{}, now)
@@ -58,10 +66,12 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 	session.CookieHash = "h"
 	require.NoError(t, storage.Sessions.Create(ctx, session, token))
 	require.NoError(t, storage.Sessions.Update(ctx, session, token))
+
 	_ = storage.Sessions.EndByUsers(ctx, twoIDs, id, now)
 	_, _ = storage.Sessions.GetRefreshToken(ctx, "h")
 	mailed, _ := identity.NewMailToken(user.ID, user.Email, identity.ForReset, now)
 	require.NoError(t, storage.MailTokens.Create(ctx, mailed))
+
 	_, _ = storage.MailTokens.Get(ctx, "h", identity.ForReset)
 	_, _ = storage.MailTokens.MarkUsed(ctx, id, identity.MailTokenFilter{Hash: "h"}, now)
 	_, _ = storage.MailTokens.MarkUsed(ctx, id, identity.MailTokenFilter{Purpose: identity.ForInvitation, OrganizationID: id}, now)
@@ -73,6 +83,7 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 	_, _ = storage.EmailChanges.IsReserved(ctx, "al@example.org", id, now)
 	require.NoError(t, storage.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: user.ID, CreatedAt: now, RecoveryCodes: twoIDs}))
 	require.NoError(t, storage.SecondFactors.Upsert(ctx, identity.SecondFactor{UserID: user.ID, CreatedAt: now, RecoveryCodes: twoIDs[:1]}))
+
 	_, _ = storage.SecondFactors.Get(ctx, user.ID)
 	_ = storage.SecondFactors.Delete(ctx, id)
 	settings, _ := storage.EmployerSettings.Get(ctx, user.ID)
@@ -86,21 +97,29 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 	_, err := storage.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: session.ID})
 	require.NoError(t, err)
 	require.Len(t, recorded.sql, before+1, "this is read for every signed-in request")
+
 	_, _ = storage.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: "h"})
+
 	require.Len(t, recorded.sql, before+2)
+
 	_ = storage.Members.MergeInvited(ctx, invited.ID, user.ID)
 	_ = storage.Members.Delete(ctx, organization.ID, twoIDs)
+
 	_ = storage.PersonalData.DeleteByUser(ctx, id)
 	for kind := range identityExpiry {
 		_, err := storage.Retention.DeleteBefore(ctx, kind, now.Add(365*24*time.Hour), 10)
 		require.NoError(t, err)
 	}
+
 	_, _ = storage.Retention.DeleteBefore(ctx, audit.Entries, now, 10)
+
 	require.GreaterOrEqual(t, len(recorded.sql), 70)
 
 	recorded.requireIndexes(t, db, "CONSTANT ROW", "counted")
+
 	*recorded = statements{} // from here on, only this statement is checked
 	_, _ = storage.Sessions.List(ctx, user.ID, now, first)
+
 	recorded.requireIndexes(t, db, "CONSTANT ROW", "counted", allowSorting) // the few sessions of a user
 }
 
@@ -109,19 +128,23 @@ func TestIdentityQueries_UseIndexes(t *testing.T) {
 // row, which must not be in the total.
 func TestTotals_MoreRowsThanMaxExact_AreEstimates(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	storage := db.Storage().Identity
 	now := time.Now().UTC()
 	user := identity.NewUser(uuid.NewString(), "jo@example.org", "Jo", identity.KindEmployer, "v", now)
 	require.NoError(t, storage.Users.Create(t.Context(), &user))
+
 	organization, _ := identity.NewOrganization(uuid.NewString(), "", "", "O", "", "", now)
 	require.NoError(t, storage.Organizations.Upsert(t.Context(), &organization))
+
 	// Each statement inserts a row for each number i from 1 to page.MaxExact+1.
 	const numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= ?) "
 	insert := func(statement string, values ...any) {
 		t.Helper()
 		require.NoError(t, db.writer.Exec(numbers+statement, append([]any{page.MaxExact}, values...)...).Error)
 	}
+
 	insert(`INSERT INTO sessions (id, user_id, address, user_agent, created_at, last_used_at, expires_at)
 		SELECT 's' || i, ?, '', '', ?, ?, ? FROM n`, user.ID, now, now, now.Add(time.Hour))
 	insert(`INSERT INTO audit_entries (id, actor, at, action, network, object, detail)
@@ -131,15 +154,18 @@ func TestTotals_MoreRowsThanMaxExact_AreEstimates(t *testing.T) {
 	insert(`INSERT INTO memberships (id, user_id, role, permissions, founder, status, invited_name, invited_email, version,
 			organization_id, created_at, updated_at)
 		SELECT 'm' || i, 'u' || i, 'viewer', '', FALSE, 'active', '', '', 1, ?, ?, ? FROM n`, organization.ID, now, now)
+
 	first := page.Request{Number: 1, Size: 1}
 	members, err := storage.Members.List(t.Context(), organization.ID, identity.MemberFilter{}, first)
 	require.NoError(t, err)
 	require.Equal(t, page.MaxExact, members.Total)
 	require.True(t, members.TotalIsEstimate)
+
 	sessions, err := storage.Sessions.List(t.Context(), user.ID, now, first)
 	require.NoError(t, err)
 	require.Equal(t, page.MaxExact, sessions.Total)
 	require.True(t, sessions.TotalIsEstimate)
+
 	entries, err := storage.AuditLog.List(t.Context(), audit.Filter{Actor: user.ID}, first)
 	require.NoError(t, err)
 	require.Equal(t, page.MaxExact, entries.Total)

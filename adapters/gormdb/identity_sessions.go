@@ -47,11 +47,13 @@ func (d sessions) Create(ctx context.Context, s identity.Session, tokens ...iden
 		if err := d.conn(ctx).Create((*sessionRow)(&s)).Error; err != nil {
 			return wrap(err)
 		}
+
 		if s.CookieHash != "" {
 			if err := d.conn(ctx).Create(&browserSessionRow{Hash: s.CookieHash, SessionID: s.ID}).Error; err != nil {
 				return wrap(err)
 			}
 		}
+
 		return d.upsertRefreshTokens(ctx, s.ID, tokens)
 	})
 }
@@ -81,9 +83,11 @@ func (d sessions) GetPrincipal(ctx context.Context, k identity.SessionKey) (iden
 		found, err := d.GetPrincipals(ctx, []string{k.ID})
 		return list.First(found, err, identity.ErrSessionNotFound)
 	}
+
 	found, err := d.listPrincipals(ctx, func(q *gorm.DB) *gorm.DB {
 		return q.Where("s.id = (SELECT session_id FROM browser_sessions WHERE hash = ?)", k.CookieHash)
 	})
+
 	return list.First(found, err, identity.ErrSessionNotFound)
 }
 
@@ -101,10 +105,12 @@ func (d sessions) listPrincipals(ctx context.Context, selected func(*gorm.DB) *g
 		Joins("LEFT JOIN memberships m ON m.user_id = s.user_id AND m.status = 'active'").
 		Joins("LEFT JOIN organizations o ON o.id = m.organization_id AND o.require_second_factor").
 		Joins("LEFT JOIN second_factors f ON f.user_id = s.user_id AND f.confirmed_at IS NOT NULL")
+
 	var rows []principalRow
 	if err := selected(q).Scan(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
+
 	return list.Map(rows, principalRow.principal), nil
 }
 
@@ -119,6 +125,7 @@ type principalRow struct {
 // principal returns the row as a session with its user and membership.
 func (r principalRow) principal() identity.Principal {
 	p := identity.Principal{Session: identity.Session(r.Session), User: identity.User(r.User)}
+
 	p.User.ID = r.Session.UserID
 	if r.Member.OrganizationID != "" {
 		m := identity.Membership(r.Member)
@@ -127,6 +134,7 @@ func (r principalRow) principal() identity.Principal {
 		m.SecondFactorMissing = r.Unenrolled
 		p.Membership = &m
 	}
+
 	return p
 }
 
@@ -134,6 +142,7 @@ func (r principalRow) principal() identity.Principal {
 func (d sessions) List(ctx context.Context, userID string, now time.Time, r page.Request) (page.Result[identity.Session], error) {
 	const isBrowser = "EXISTS (SELECT 1 FROM browser_sessions b WHERE b.session_id = sessions.id)"
 	api, browser := identity.LiveCutoffs(now)
+
 	out, err := listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
 		return q.Where(
 			"user_id = ? AND ended_at IS NULL AND expires_at > ? AND (last_used_at > ? OR last_used_at > ? AND NOT "+isBrowser+")",
@@ -146,12 +155,15 @@ func (d sessions) List(ctx context.Context, userID string, now time.Time, r page
 	if err != nil || len(out.Items) == 0 {
 		return out, err
 	}
+
 	ids := list.Map(out.Items, func(s identity.Session) string { return s.ID })
 	var browsers []string
+
 	err = whereIn(d.conn(ctx).Model(&browserSessionRow{}), "session_id", ids).Pluck("session_id", &browsers).Error
 	for i, id := range ids {
 		out.Items[i].Browser = slices.Contains(browsers, id)
 	}
+
 	return out, wrap(err)
 }
 
@@ -159,10 +171,12 @@ func (d sessions) List(ctx context.Context, userID string, now time.Time, r page
 func (d sessions) Update(ctx context.Context, s identity.Session, tokens ...identity.RefreshToken) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		active := d.conn(ctx).Where("id = ? AND user_id = ? AND ended_at IS NULL", s.ID, s.UserID)
+
 		res := active.Select("last_used_at", "ended_at").Updates((*sessionRow)(&s))
 		if err := requireRow(res, identity.ErrSessionNotFound); err != nil {
 			return err
 		}
+
 		return d.upsertRefreshTokens(ctx, s.ID, tokens)
 	})
 }
@@ -203,6 +217,7 @@ func (d mailTokens) Create(ctx context.Context, t identity.MailToken) error {
 		if _, err := users(d).GetForUpdate(ctx, t.UserID); err != nil {
 			return err
 		}
+
 		return wrap(d.conn(ctx).Create((*mailTokenRow)(&t)).Error)
 	})
 }
@@ -218,6 +233,7 @@ func (d mailTokens) MarkUsed(ctx context.Context, userID string, f identity.Mail
 	q := d.conn(ctx).Model(&mailTokenRow{}).Where("user_id = ? AND used_at IS NULL", userID)
 	q = whereEqual(whereEqual(whereEqual(q, "hash", f.Hash), "purpose", f.Purpose), "organization_id", f.OrganizationID)
 	res := q.Update("used_at", at)
+
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
@@ -244,7 +260,9 @@ func (d secondFactors) Get(ctx context.Context, userID string) (identity.SecondF
 	if err != nil {
 		return identity.SecondFactor{}, err
 	}
+
 	r.RecoveryCodes, err = d.recoveryCodes(ctx, userID)
+
 	return identity.SecondFactor(r), err
 }
 
@@ -261,15 +279,18 @@ func (d secondFactors) Upsert(ctx context.Context, factor identity.SecondFactor)
 		if err := d.conn(ctx).Clauses(replace).Create((*secondFactorRow)(&factor)).Error; err != nil {
 			return wrap(err)
 		}
+
 		stored, err := d.recoveryCodes(ctx, factor.UserID)
 		if err != nil {
 			return err
 		}
+
 		if used := without(stored, factor.RecoveryCodes); len(used) > 0 {
 			if err := d.conn(ctx).Where("user_id = ? AND hash IN ?", factor.UserID, used).Delete(&recoveryCodeRow{}).Error; err != nil {
 				return wrap(err)
 			}
 		}
+
 		return createRows(
 			d.conn(ctx),
 			list.Map(without(factor.RecoveryCodes, stored), func(hash string) recoveryCodeRow { return recoveryCodeRow{factor.UserID, hash} }),

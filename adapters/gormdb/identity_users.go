@@ -39,6 +39,7 @@ func (r userRow) user() identity.User {
 	if r.Key == identity.LowerCaseKey(r.Email) {
 		r.Key = ""
 	}
+
 	return identity.User(r)
 }
 
@@ -46,21 +47,26 @@ func (r userRow) user() identity.User {
 func (d users) Create(ctx context.Context, user *identity.User) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		r := newUserRow(*user)
+
 		res := createIfAbsent(d.conn(ctx), &r, "email_key")
 		if res.Error != nil || res.RowsAffected == 1 {
 			return wrap(res.Error)
 		}
+
 		// A user who was deleted since the insert makes the transaction run again.
 		existing, err := takeRow[userRow](d.locked(ctx).Select("id", "status", "version").Where("email_key = ?", r.Key), errStale)
 		if err != nil {
 			return err
 		}
+
 		// An invited user, who has no password yet, becomes the new user and keeps the id.
 		if existing.Status != identity.UserInvited {
 			return identity.ErrEmailTaken
 		}
+
 		r.ID, r.Version = existing.ID, existing.Version+1
 		user.ID, user.Version = r.ID, r.Version
+
 		return updateVersion(d.conn(ctx).Model(&userRow{}).Where("id = ?", r.ID), &r, "id")
 	})
 }
@@ -86,13 +92,16 @@ func (d users) GetByIDs(ctx context.Context, ids []string) ([]identity.User, err
 func (d users) Update(ctx context.Context, u *identity.User) error {
 	r := newUserRow(*u)
 	r.Version++
+
 	err := updateVersion(d.conn(ctx).Model(&userRow{}).Where("id = ? AND version = ?", u.ID, u.Version), &r, "id", "created_at")
 	if errors.Is(err, errDuplicate) {
 		return identity.ErrEmailTaken
 	}
+
 	if err == nil {
 		u.Version++
 	}
+
 	return err
 }
 
@@ -145,14 +154,17 @@ func (d organizations) GetByIDs(ctx context.Context, ids []string) ([]identity.O
 // Upsert implements identity.Organizations.
 func (d organizations) Upsert(ctx context.Context, o *identity.Organization) (err error) {
 	r := organizationRow(*o)
+
 	r.Version++
 	if o.Version == 0 {
 		err = wrap(d.conn(ctx).Create(&r).Error)
 	} else {
 		err = updateVersion(d.conn(ctx).Model(&organizationRow{}).Where("id = ? AND version = ?", o.ID, o.Version), &r, "id", "created_at")
 	}
+
 	if err == nil {
 		o.Version++
 	}
+
 	return err
 }

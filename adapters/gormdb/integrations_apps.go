@@ -37,6 +37,7 @@ func (r appRow) app() integrations.App {
 	if r.RedirectURIs == nil {
 		r.RedirectURIs = []string{}
 	}
+
 	return integrations.App(r)
 }
 
@@ -60,6 +61,7 @@ func ofAppOwner(q *gorm.DB, ownerID string) *gorm.DB {
 	case "":
 		return q.Where("1 = 0")
 	}
+
 	return q.Where("owner_id = ?", ownerID)
 }
 
@@ -68,6 +70,7 @@ func (d apps) List(ctx context.Context, f integrations.AppFilter, r page.Request
 	if f.OwnerID == "" {
 		return out, nil
 	}
+
 	return listPage(ctx, d.DB, r, listQuery{where: func(q *gorm.DB) *gorm.DB {
 		return whereInIfSet(ofAppOwner(q, f.OwnerID), "id", f.IDs)
 	}}, appRow.app)
@@ -78,6 +81,7 @@ func (d apps) Update(ctx context.Context, a integrations.App) error {
 	r := appRow(a)
 	r.Version++
 	q := d.conn(ctx).Model(&appRow{}).Where("id = ? AND owner_id = ? AND version = ?", a.ID, a.OwnerID, a.Version)
+
 	return updateVersion(q, &r, "id", "owner_id", "created_at")
 }
 
@@ -87,6 +91,7 @@ func (d apps) Delete(ctx context.Context, ownerID, id string) error {
 		if err := requireRow(ofAppOwner(d.conn(ctx), ownerID).Where("id = ?", id).Delete(&appRow{}), integrations.ErrAppNotFound); err != nil {
 			return err
 		}
+
 		return wrap(d.conn(ctx).Where("app_id = ?", id).Delete(&usageRow{}).Error)
 	})
 }
@@ -104,6 +109,7 @@ func (d keys) Create(ctx context.Context, ownerID string, k integrations.Key) er
 	if _, err := takeRow[appRow](ownApp, integrations.ErrAppNotFound); err != nil {
 		return err
 	}
+
 	return orAppDeleted(d.conn(ctx).Create((*apiKeyRow)(&k)).Error)
 }
 
@@ -118,6 +124,7 @@ func (d keys) GetByHash(ctx context.Context, hash string) (integrations.Key, int
 			Joins("JOIN apps AS a ON a.id = k.app_id").Where("k.hash = ?", hash),
 		integrations.ErrKeyNotFound,
 	)
+
 	return r.Key.apiKey(), r.App.app(), err
 }
 
@@ -127,6 +134,7 @@ func (d keys) ofOwner(ctx context.Context, q *gorm.DB, ownerID, appID string) *g
 	if appID != "" {
 		apps, q = apps.Where("id = ?", appID), q.Where("app_id = ?", appID)
 	}
+
 	return q.Where("app_id IN (?)", apps)
 }
 
@@ -155,6 +163,7 @@ func (usageRow) TableName() string { return "app_usage" }
 func (d usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed map[string]time.Time) error {
 	rows := list.Map(days, func(day integrations.DayUsage) usageRow { return usageRow(day) })
 	slices.SortFunc(rows, func(a, b usageRow) int { return cmp.Or(cmp.Compare(a.AppID, b.AppID), cmp.Compare(a.Day, b.Day)) })
+
 	return d.Do(ctx, func(ctx context.Context) error {
 		if len(rows) > 0 {
 			add := d.addOnConflict("app_usage", []string{"app_id", "day"}, "requests", "errors")
@@ -162,6 +171,7 @@ func (d usage) Add(ctx context.Context, days []integrations.DayUsage, lastUsed m
 				return wrap(err)
 			}
 		}
+
 		return d.updateLastUsed(ctx, lastUsed)
 	})
 }
@@ -173,15 +183,18 @@ func (d usage) updateLastUsed(ctx context.Context, at map[string]time.Time) erro
 		if err := whereIn(d.locked(ctx), "id", ids).Order("id").Find(&rows).Error; err != nil {
 			return wrap(err)
 		}
+
 		rows = slices.DeleteFunc(rows, func(r apiKeyRow) bool { return r.LastUsedAt != nil && !r.LastUsedAt.Before(at[r.ID]) })
 		for i, r := range rows {
 			used := at[r.ID]
 			rows[i].LastUsedAt = &used
 		}
+
 		if err := updateLocked(d.unprepared(ctx), rows, "id", "last_used_at"); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 // scans a table, and that a key is found with one statement.
 func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	storage := db.Storage()
 	recorded := recordStatements(t, db.reader, db.writer)
@@ -24,22 +25,28 @@ func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 
 	_, _ = storage.Integrations.Apps.Get(ctx, id, id)
 	_, _ = storage.Integrations.Apps.Get(ctx, integrations.AnyOwner, id)
+
 	_ = storage.Integrations.Apps.Create(ctx, integrations.App{ID: id, OwnerID: id}, 0)
 	for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
 		_, err := storage.Integrations.Apps.List(ctx, integrations.AppFilter{OwnerID: id}, r)
 		require.NoError(t, err)
 	}
+
 	before := len(recorded.sql)
 	_, _, _ = storage.Integrations.Keys.GetByHash(ctx, id)
+
 	require.Len(t, recorded.sql, before+1, "part of every request with a key")
+
 	_ = storage.Integrations.Apps.Update(ctx, integrations.App{ID: id, OwnerID: id})
 	_ = storage.Integrations.Keys.Create(ctx, id, integrations.Key{ID: id, AppID: id, CreatedAt: now})
 	_, _ = storage.Integrations.Keys.List(ctx, id, id)
 	require.NoError(t, storage.Integrations.Usage.Add(ctx, nil, map[string]time.Time{id: now}))
+
 	for _, f := range []integrations.KeyFilter{{}, {AppID: id, ID: id}, {CreatedBefore: now}} {
 		_, err := storage.Integrations.Keys.Delete(ctx, id, f)
 		require.NoError(t, err)
 	}
+
 	_ = storage.Integrations.Apps.Delete(ctx, id, id)
 	_, _ = storage.Integrations.Usage.List(ctx, id, "2026-11-01", "2026-11-30")
 	_, err := storage.Integrations.Retention.DeleteBefore(ctx, integrations.UsageKind, now, 10)
@@ -52,6 +59,7 @@ func TestIntegrationsApps_Queries_UseIndexes(t *testing.T) {
 // statement that need not sort them.
 func TestIntegrationsApps_ListByIDs_UsesPrimaryKey(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	recorded := recordStatements(t, db.reader, db.writer)
 	_, err := db.Storage().Integrations.Apps.List(t.Context(),

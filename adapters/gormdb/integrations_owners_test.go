@@ -22,12 +22,14 @@ var integrationTables = []string{"apps", "api_keys", "app_usage", "oauth_consent
 // kept, and the way down must restore the old ones.
 func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 	t.Parallel()
+
 	for name, newURL := range map[string]func(t *testing.T) string{
 		"sqlite":   sqliteURL,
 		"postgres": func(t *testing.T) string { t.Helper(); return kit.PostgresURL(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			db := openLegacy(t, newURL(t))
 			migrateLegacy := func(migrate func(p *goose.Provider) error) {
 				t.Helper()
@@ -37,16 +39,20 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 					return migrate(provider)
 				}))
 			}
+
 			up := func(p *goose.Provider) error {
 				_, err := p.Up(t.Context())
 				return err
 			}
+
 			down := func(p *goose.Provider) error {
 				const lastVersionWithForeignKeys = 39
 				_, err := p.DownTo(t.Context(), lastVersionWithForeignKeys)
 				return err
 			}
+
 			migrateLegacy(down)
+
 			user := fillIntegrations(t, db)
 			before := dumpIntegrations(t, db)
 			notAUser := uuid.NewString()
@@ -56,6 +62,7 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 			require.Equal(t, before, dumpIntegrations(t, db))
 			require.NoError(t, insertApp(db, notAUser))
 			require.NoError(t, db.writer.Exec("DELETE FROM oauth_tokens WHERE 1 = 1").Error)
+
 			tokenOfUnknownGrant := oauthTokenRow{
 				Hash:      "x",
 				GrantID:   uuid.NewString(),
@@ -70,6 +77,7 @@ func TestMigrationOfOwners_UpAndDown_KeepsRows(t *testing.T) {
 			require.NoError(t, db.reader.Raw("SELECT owner_id FROM apps").Scan(&owners).Error)
 			require.Equal(t, []string{user}, owners, "owners without a row in users are deleted")
 			require.NoError(t, db.writer.Exec("DELETE FROM users WHERE id = ?", user).Error)
+
 			for _, table := range []string{
 				"apps", "api_keys", "oauth_consents", "oauth_grants", "webhook_endpoints",
 				"webhook_deliveries",
@@ -94,6 +102,7 @@ func insertApp(db *DB, ownerID string) error {
 		UpdatedAt:    time.Now().UTC(),
 		Version:      1,
 	}
+
 	return db.writer.Create(&r).Error
 }
 
@@ -101,16 +110,19 @@ func insertApp(db *DB, ownerID string) error {
 // returns the id of the user.
 func fillIntegrations(t *testing.T, db *DB) string {
 	t.Helper()
+
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	user := uuid.NewString()
 	app := uuid.NewString()
 	grant := uuid.NewString()
 	endpoint := uuid.NewString()
 	event := uuid.NewString()
+
 	require.NoError(t, db.writer.Exec(`
 		INSERT INTO users (id, email, email_key, name, kind, status, registered, password_hash, created_at, updated_at, version)
 		VALUES (?, 'a@example.org', 'a@example.org', 'A', 'jobseeker', 'active', true, 'h', ?, ?, 1)`,
 		user, now, now).Error)
+
 	for _, row := range []any{
 		&appRow{
 			ID:           app,
@@ -159,6 +171,7 @@ func fillIntegrations(t *testing.T, db *DB) string {
 	} {
 		require.NoError(t, db.writer.Create(row).Error)
 	}
+
 	return user
 }
 
@@ -166,12 +179,15 @@ func fillIntegrations(t *testing.T, db *DB) string {
 // none.
 func dumpIntegrations(t *testing.T, db *DB) map[string][]map[string]any {
 	t.Helper()
+
 	out := map[string][]map[string]any{}
 	for _, table := range integrationTables {
 		var rows []map[string]any
 		require.NoError(t, db.reader.Table(table).Find(&rows).Error)
 		require.Len(t, rows, 1, table)
+
 		out[table] = rows
 	}
+
 	return out
 }

@@ -28,6 +28,7 @@ func (d bookmarks) Upsert(ctx context.Context, b jobseeker.Bookmark) error {
 	if res.Error != nil || res.RowsAffected > 0 {
 		return wrap(res.Error)
 	}
+
 	return wrap(d.conn(ctx).Create(&bookmarkRow{Bookmark: b}).Error)
 }
 
@@ -59,9 +60,12 @@ func (d bookmarks) ClaimReminders(ctx context.Context, listingIDs []string, n in
 		if err != nil || len(claimed) == 0 {
 			return err
 		}
+
 		ids := list.Map(claimed, func(b jobseeker.Bookmark) string { return b.ID })
+
 		return wrap(whereIn(d.conn(ctx).Model(&bookmarkRow{}), "id", ids).Update("deadline_told", true).Error)
 	})
+
 	return claimed, err
 }
 
@@ -83,7 +87,9 @@ func (d dismissals) Create(ctx context.Context, userID, listingID string, at tim
 	if err != nil {
 		return wrap(err)
 	}
+
 	var excess []string
+
 	err = d.conn(ctx).
 		Model(&dismissalRow{}).
 		Where("user_id = ?", userID).
@@ -95,6 +101,7 @@ func (d dismissals) Create(ctx context.Context, userID, listingID string, at tim
 	if err != nil || len(excess) == 0 {
 		return wrap(err)
 	}
+
 	return wrap(whereIn(d.conn(ctx).Where("user_id = ?", userID), "listing_id", excess).Delete(&dismissalRow{}).Error)
 }
 
@@ -106,5 +113,6 @@ func (d dismissals) ListByListings(ctx context.Context, userID string, listingID
 		listingIDs,
 	).Pluck("listing_id", &dismissed).
 		Error
+
 	return dismissed, wrap(err)
 }

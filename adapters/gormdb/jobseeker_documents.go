@@ -75,10 +75,12 @@ var errFileNotReserved = errors.New("the file of the document is not reserved")
 func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		stored := func() *gorm.DB { return d.conn(ctx).Where("id = ? AND user_id = ?", doc.ID, doc.UserID) }
+
 		before, err := takeRow[documentRow](stored(), nil)
 		if err != nil {
 			return err
 		}
+
 		// There is one default document of each type.
 		if doc.IsDefault {
 			others := d.conn(ctx).
@@ -88,6 +90,7 @@ func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 				return wrap(err)
 			}
 		}
+
 		if before.File.ID != doc.File.ID {
 			reserved := d.conn(ctx).
 				Model(&documentFileRow{}).
@@ -96,15 +99,18 @@ func (d documents) Upsert(ctx context.Context, doc jobseeker.Document) error {
 				return err
 			}
 		}
+
 		r := newDocumentRow(doc)
 		if before.ID == "" {
 			return wrap(d.conn(ctx).Create(&r).Error)
 		}
+
 		if before.File.ID != doc.File.ID {
 			if err := releaseFile(d.conn(ctx), before.File.ID, doc.UserID, doc.UpdatedAt); err != nil {
 				return err
 			}
 		}
+
 		return wrap(stored().Select("*").Omit("id", "user_id", "type", "uploaded_at").Updates(&r).Error)
 	})
 }
@@ -125,13 +131,16 @@ func (d documents) List(
 func (d documents) Delete(ctx context.Context, userID, id string, now time.Time) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		stored := func() *gorm.DB { return d.conn(ctx).Where("id = ? AND user_id = ?", id, userID) }
+
 		r, err := takeRow[documentRow](stored(), jobseeker.ErrDocumentNotFound)
 		if err != nil {
 			return err
 		}
+
 		if err := releaseFile(d.conn(ctx), r.File.ID, userID, now); err != nil {
 			return err
 		}
+
 		return requireRow(stored().Delete(&documentRow{}), jobseeker.ErrDocumentNotFound)
 	})
 }
@@ -158,6 +167,7 @@ func (d documentFiles) Reserve(ctx context.Context, userID string, f jobseeker.D
 	if res.Error != nil || res.RowsAffected > 0 {
 		return wrap(res.Error)
 	}
+
 	return wrap(
 		d.conn(ctx).
 			Model(&documentFileRow{}).
@@ -171,13 +181,17 @@ func (d documentFiles) Reserve(ctx context.Context, userID string, f jobseeker.D
 func (d documentFiles) Claim(ctx context.Context, n int, now, until time.Time) (claimed []jobseeker.DocumentFile, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		q := d.skipLocked(ctx).Select("id", "extension").Where("free_at IS NOT NULL AND free_at <= ?", now).Order("free_at, id").Limit(n)
+
 		claimed, err = findRows(q, func(r documentFileRow) jobseeker.DocumentFile { return r.DocumentFile })
 		if err != nil || len(claimed) == 0 {
 			return err
 		}
+
 		ids := list.Map(claimed, func(f jobseeker.DocumentFile) string { return f.ID })
+
 		return wrap(whereIn(d.conn(ctx).Model(&documentFileRow{}), "id", ids).Update("free_at", until).Error)
 	})
+
 	return claimed, err
 }
 
@@ -186,5 +200,6 @@ func (d documentFiles) Delete(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
+
 	return wrap(whereIn(d.conn(ctx).Where("free_at IS NOT NULL"), "id", ids).Delete(&documentFileRow{}).Error)
 }

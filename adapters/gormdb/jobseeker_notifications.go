@@ -35,6 +35,7 @@ func (d notifications) Create(ctx context.Context, ns ...jobseeker.Notification)
 	if len(ns) > 1 { // the statement depends on the number of rows
 		q = d.unprepared(ctx)
 	}
+
 	return createRows(
 		q.Clauses(ignoreOnConflict([]string{"cause", "user_id"})),
 		list.Map(ns, func(n jobseeker.Notification) notificationRow { return notificationRow(n) }),
@@ -54,15 +55,19 @@ func (d notifications) Update(ctx context.Context, userID, id string, u jobseeke
 	if u.Read != nil {
 		set["read"] = *u.Read
 	}
+
 	if u.DeletedAt != nil {
 		set["deleted_at"], set["message"] = *u.DeletedAt, "" // the row remains, so that the event is not reported again
 	}
+
 	q := d.conn(ctx).Model(&notificationRow{}).Where("id = ? AND user_id = ? AND deleted_at IS NULL", id, userID)
+
 	// An update without changes only checks that the notification exists.
 	if len(set) == 0 {
 		_, err := takeRow[notificationRow](q.Select("id"), jobseeker.ErrNotificationNotFound)
 		return err
 	}
+
 	return requireRow(q.Updates(set), jobseeker.ErrNotificationNotFound)
 }
 
@@ -77,7 +82,9 @@ func (d activities) Create(ctx context.Context, a jobseeker.Activity) error {
 		if err := d.conn(ctx).Clauses(ignoreOnConflict([]string{"user_id", "event_id"})).Create((*activityRow)(&a)).Error; err != nil {
 			return wrap(err)
 		}
+
 		var excess []string
+
 		err := d.conn(ctx).
 			Model(&activityRow{}).
 			Where("user_id = ?", a.UserID).
@@ -89,6 +96,7 @@ func (d activities) Create(ctx context.Context, a jobseeker.Activity) error {
 		if err != nil || len(excess) == 0 {
 			return wrap(err)
 		}
+
 		return wrap(d.conn(ctx).Where("user_id = ? AND event_id <= ?", a.UserID, excess[0]).Delete(&activityRow{}).Error)
 	})
 }
@@ -108,6 +116,7 @@ func (d seekerData) DeleteByUser(ctx context.Context, userID string, now time.Ti
 	return d.Do(ctx, func(ctx context.Context) error {
 		byUser := func() *gorm.DB { return d.conn(ctx).Where("user_id = ?", userID) }
 		searches := byUser().Model(&savedSearchRow{}).Select("id")
+
 		return cmp.Or(
 			wrap(d.conn(ctx).Where("search_id IN (?)", searches).Delete(&searchMatchRow{}).Error),
 			wrap(byUser().Model(&documentFileRow{}).Update("free_at", now).Error),

@@ -16,6 +16,7 @@ import (
 // scans a table. Each method is called with the filters that change its statement.
 func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	storage := db.Storage().Jobseeker
 	recorded := recordStatements(t, db.reader, db.writer)
@@ -35,23 +36,29 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 		Type:      jobseeker.AboutMessage,
 		CreatedAt: now,
 	}))
+
 	for _, update := range []jobseeker.NotificationUpdate{{}, {Read: &read}, {DeletedAt: &now}} {
 		require.NoError(t, storage.Notifications.Update(ctx, id, id, update))
 	}
+
 	for _, r := range pages {
 		_, _ = storage.Notifications.List(ctx, id, r)
 		_, _ = storage.Activities.List(ctx, id, r)
 		_, _ = storage.Bookmarks.List(ctx, id, jobseeker.BookmarkFilter{}, r)
 		_, _ = storage.Documents.List(ctx, id, jobseeker.DocumentFilter{}, r)
 	}
+
 	first := page.Request{Number: 1, Size: 1}
 	_, _ = storage.Bookmarks.List(ctx, id, jobseeker.BookmarkFilter{ID: id}, first)
+
 	_, _ = storage.Documents.List(ctx, id, jobseeker.DocumentFilter{ID: id}, first)
 	for kind := range jobseekerExpiry {
 		_, err := storage.Retention.DeleteBefore(ctx, kind, now, 10)
 		require.NoError(t, err)
 	}
+
 	require.NoError(t, storage.Bookmarks.Upsert(ctx, jobseeker.Bookmark{ID: id, UserID: id, ListingID: id, SavedAt: now}))
+
 	_, err := storage.Bookmarks.ClaimReminders(ctx, []string{id}, 10)
 	require.NoError(t, err)
 	require.NoError(t, storage.Bookmarks.Delete(ctx, id, id))
@@ -67,8 +74,10 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	for range 2 {
 		require.NoError(t, storage.DocumentFiles.Reserve(ctx, id, document.File, now.Add(time.Hour)))
 		require.NoError(t, storage.Documents.Upsert(ctx, document))
+
 		document.File.ID = uuid.NewString()
 	}
+
 	_, err = storage.DocumentFiles.Claim(ctx, 10, now.Add(time.Hour), now.Add(2*time.Hour))
 	require.NoError(t, err)
 	require.NoError(t, storage.Documents.Delete(ctx, id, id, now))
@@ -82,8 +91,10 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 
 	require.NoError(t, storage.Dismissals.Create(ctx, id, id, now, 10))
 	require.NoError(t, storage.Dismissals.Create(ctx, id, id, now, 0))
+
 	_, err = storage.Dismissals.ListByListings(ctx, id, []string{id})
 	require.NoError(t, err)
+
 	for _, visitor := range []jobseeker.Visitor{{UserID: uuid.NewString()}, {GuestKey: "a"}} {
 		for version, source := range []string{"save", "apply", ""} {
 			_, err := storage.Onboardings.Get(ctx, visitor)
@@ -98,24 +109,30 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 	}
 
 	_, _ = storage.Searches.ListByUser(ctx, id, 50)
+
 	search := jobseeker.Search{ID: id, UserID: id, EmailAlerts: true}
 	for _, searches := range [][]jobseeker.Search{{search}, {{ID: id, UserID: id}}, nil, {search}} {
 		require.NoError(t, storage.Searches.Replace(ctx, id, searches))
 	}
+
 	_, _ = storage.Searches.List(ctx, jobseeker.SearchFilter{AfterID: id}, 10)
 	_, _ = storage.Searches.List(ctx, jobseeker.SearchFilter{Unresolved: true}, 10)
 	require.NoError(t, storage.Searches.UpdateResolved(ctx, map[string]string{id: "x"}))
 
 	require.NoError(t, storage.AlertQueue.Add(ctx, id))
+
 	_, err = storage.AlertQueue.List(ctx, 10)
 	require.NoError(t, err)
 	require.NoError(t, storage.AlertQueue.Delete(ctx, []string{id}))
+
 	for range 2 {
 		_, err = storage.Matches.Create(ctx, []jobseeker.Match{{SearchID: id, ListingID: id, UserID: id, At: now, Email: true}})
 		require.NoError(t, err)
+
 		_, _, err = storage.Matches.AssignDigests(ctx, []string{id}, now, now)
 		require.NoError(t, err)
 	}
+
 	_, err = storage.Matches.ListByDigest(ctx, id, id, 10)
 	require.NoError(t, err)
 	require.NoError(t, storage.PersonalData.DeleteByUser(ctx, id, now))
@@ -129,6 +146,7 @@ func TestJobseekerQueries_UseIndexes(t *testing.T) {
 // one statement, although they are then sorted.
 func TestBookmarksOfListings_UseIndex(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	recorded := recordStatements(t, db.reader, db.writer)
 	id := uuid.NewString()

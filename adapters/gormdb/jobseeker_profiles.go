@@ -56,10 +56,12 @@ func (d profiles) Get(ctx context.Context, userID string) (jobseeker.Profile, er
 			return jobseeker.Profile{}, wrap(err)
 		}
 	}
+
 	r, err := takeRow[profileRow](d.locked(ctx).Where("user_id = ?", userID), nil)
 	if err == nil && r.UserID == "" {
 		return jobseeker.NewProfile(userID), nil
 	}
+
 	return jobseeker.Profile(r), err
 }
 
@@ -72,6 +74,7 @@ func (d profiles) Update(ctx context.Context, p jobseeker.Profile) error {
 				return err
 			}
 		}
+
 		return updateVersion(d.conn(ctx).Model(&profileRow{}).Where("user_id = ?", p.UserID), &r, "user_id")
 	})
 }
@@ -93,9 +96,11 @@ func (d profiles) nextNumber(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	if len(rows) == 0 {
 		return 0, errors.New("the table numbers has no row for seekers")
 	}
+
 	return rows[0].Last, nil
 }
 
@@ -124,6 +129,7 @@ func visitorKey(v jobseeker.Visitor) (kind, visitor string) {
 	if v.UserID != "" {
 		return userVisitor, v.UserID
 	}
+
 	return guestVisitor, v.GuestKey
 }
 
@@ -131,6 +137,7 @@ func visitorKey(v jobseeker.Visitor) (kind, visitor string) {
 func (d onboardings) Get(ctx context.Context, v jobseeker.Visitor) (jobseeker.Onboarding, error) {
 	kind, visitor := visitorKey(v)
 	r, err := takeRow[onboardingRow](d.locked(ctx).Where("visitor_kind = ? AND visitor = ?", kind, visitor), nil)
+
 	return jobseeker.Onboarding{
 		Visitor:     v,
 		Email:       r.Email,
@@ -148,6 +155,7 @@ func (d onboardings) Upsert(ctx context.Context, o jobseeker.Onboarding) error {
 	stored := func() *gorm.DB {
 		return d.conn(ctx).Model(&onboardingRow{}).Where("visitor_kind = ? AND visitor = ? AND version = ?", kind, visitor, o.Version)
 	}
+
 	r := onboardingRow{
 		VisitorKind: kind,
 		Visitor:     visitor,
@@ -166,5 +174,6 @@ func (d onboardings) Upsert(ctx context.Context, o jobseeker.Onboarding) error {
 	case o.Version == 0:
 		return requireRow(createIfAbsent(d.conn(ctx), &r, "visitor_kind", "visitor"), errStale)
 	}
+
 	return updateVersion(stored(), &r, "visitor_kind", "visitor")
 }

@@ -83,6 +83,7 @@ func (d cases) Upsert(ctx context.Context, c listings.Case) error {
 	)
 	row := listingCaseRow(c)
 	row.DecidedAt = utc(row.DecidedAt)
+
 	return wrap(d.conn(ctx).Clauses(update).Create(&row).Error)
 }
 
@@ -90,10 +91,12 @@ func (d cases) Upsert(ctx context.Context, c listings.Case) error {
 func (d cases) List(ctx context.Context, f listings.CaseFilter, r page.Request) (page.Result[listings.Case], error) {
 	return listPage(ctx, d.DB, r, listQuery{orderedBy: "id", oldestFirst: true, where: func(q *gorm.DB) *gorm.DB {
 		q = whereEqual(whereEqual(q, "state", f.State), "organization_id", f.OrganizationID)
+
 		q = whereInIfSet(q, "listing_id", f.ListingIDs)
 		if f.Held {
 			q = q.Where("held")
 		}
+
 		return q
 	}}, func(r listingCaseRow) listings.Case { return listings.Case(r) })
 }

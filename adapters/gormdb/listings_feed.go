@@ -51,11 +51,13 @@ func (p feedPosition) afterTransaction(last int64, now feedPosition) feedPositio
 			after.Running = append(after.Running, xid)
 		}
 	}
+
 	for _, xid := range now.Running {
 		if xid <= last {
 			after.Running = append(after.Running, xid)
 		}
 	}
+
 	return after
 }
 
@@ -69,26 +71,33 @@ type listingChangeRow struct {
 // recordListings stores that the transaction has changed listings.
 func (db *DB) recordListings(ctx context.Context, ids []string) error {
 	db.markListingsWritten(ctx)
+
 	if len(ids) == 0 {
 		return nil
 	}
+
 	now := db.clock.Now()
+
 	rows := list.Map(ids, func(id string) listingChangeRow { return listingChangeRow{ListingID: id, ChangedAt: now} })
 	if _, ok := db.dialect.(SnapshotReader); ok {
 		return wrap(db.unprepared(ctx).Clauses(ignoreOnConflict(nil)).Omit("xid").Create(&rows).Error)
 	}
+
 	return db.Do(ctx, func(ctx context.Context) error {
 		feed := db.conn(ctx).Table("listing_feed").Where("1 = 1")
 		if err := feed.Session(&gorm.Session{}).Update("last_xid", gorm.Expr("last_xid + ?", len(rows))).Error; err != nil {
 			return wrap(err)
 		}
+
 		var last int64
 		if err := feed.Session(&gorm.Session{}).Pluck("last_xid", &last).Error; err != nil {
 			return wrap(err)
 		}
+
 		for i := range rows {
 			rows[i].Xid = last - int64(len(rows)) + int64(i) + 1
 		}
+
 		return wrap(db.unprepared(ctx).CreateInBatches(&rows, 1_000).Error)
 	})
 }
@@ -135,6 +144,7 @@ func (d feed) snapshots() SnapshotReader {
 	if r, ok := d.dialect.(SnapshotReader); ok {
 		return r
 	}
+
 	return commitOrder{}
 }
 
@@ -144,6 +154,7 @@ func (d feed) storeID() string {
 	if cluster := d.snapshots().Cluster(); cluster != "" {
 		return "(SELECT CONCAT(epoch, '/', " + cluster + ") FROM listing_feed)"
 	}
+
 	return "(SELECT epoch FROM listing_feed)"
 }
 
@@ -151,16 +162,20 @@ func (d feed) storeID() string {
 // in the snapshot.
 func parseSnapshot(store, snapshot string) (p feedPosition, err error) {
 	next, rest, found := strings.Cut(snapshot, ":")
+
 	var running string
 	if found {
 		next, running, _ = strings.Cut(rest, ":")
 	}
+
 	p.Store = store
+
 	p.Next, err = strconv.ParseInt(next, 10, 64)
 	for _, text := range strings.FieldsFunc(running, func(r rune) bool { return r == ',' }) {
 		xid, parseErr := strconv.ParseInt(text, 10, 64)
 		p.Running, err = append(p.Running, xid), cmp.Or(err, parseErr)
 	}
+
 	return p, err
 }
 
@@ -170,32 +185,39 @@ const openBatchSize = 1_000
 // ReadOpen implements listings.Feed.
 func (d feed) ReadOpen(ctx context.Context, fn func(*listings.Listing) error) (listings.FeedPosition, error) {
 	var store, snapshot string
+
 	err := d.unprepared(ctx).Raw("SELECT "+d.storeID()+", "+d.snapshots().Snapshot()).Row().Scan(&store, &snapshot)
 	if err != nil {
 		return "", wrap(markUnavailable(d.dialect, err))
 	}
+
 	position, err := parseSnapshot(store, snapshot)
 	if err != nil {
 		return "", err
 	}
+
 	for last := (*fullListingRow)(nil); ; {
 		q := d.unprepared(ctx).Where(isTrue("open")).Order("posted_at DESC, id DESC").Limit(openBatchSize)
 		if last != nil {
 			q = q.Where(rowsAfter("posted_at"), last.Short.PostedAt, last.Short.ID, last.Short.PostedAt)
 		}
+
 		var rows []fullListingRow
 		if err := q.Find(&rows).Error; err != nil {
 			return "", wrap(err)
 		}
+
 		ls := d.decodeListings(rows)
 		for i := range ls {
 			if err := fn(&ls[i]); err != nil {
 				return "", err
 			}
 		}
+
 		if len(rows) < openBatchSize {
 			return position.encode(), nil
 		}
+
 		last = &rows[len(rows)-1]
 	}
 }
@@ -210,8 +232,10 @@ func (d *DB) decodeListings(rows []fullListingRow) []listings.Listing {
 			d.log.Error("listing cannot be decoded and is left out", "listing", rows[i].Short.ID, "error", err)
 			continue
 		}
+
 		out = append(out, l)
 	}
+
 	return out
 }
 
@@ -227,25 +251,32 @@ func (d feed) ListSince(ctx context.Context, position listings.FeedPosition, n i
 	if err := json.Unmarshal([]byte(position), &from); err != nil {
 		return listings.FeedBatch{}, listings.ErrFeedPosition
 	}
+
 	changes, next, more, err := d.changesSince(ctx, from, n)
 	if err != nil {
 		return listings.FeedBatch{}, err
 	}
+
 	if len(changes) > 0 {
 		d.noteListingsChanged()
 	}
+
 	ids := list.Map(changes, func(c listingChangeRow) string { return c.ListingID })
 	slices.Sort(ids)
+
 	ids = slices.Compact(ids)
+
 	batch := listings.FeedBatch{Position: next.encode(), More: more}
 	for chunk := range slices.Chunk(ids, openBatchSize) {
 		var rows []fullListingRow
 		if err := whereIn(d.unprepared(ctx), "id", chunk).Find(&rows).Error; err != nil {
 			return batch, wrap(err)
 		}
+
 		batch.Listings = append(batch.Listings, d.decodeListings(rows)...)
 		batch.Deleted = append(batch.Deleted, missingIDs(chunk, rows)...)
 	}
+
 	return batch, nil
 }
 
@@ -266,25 +297,31 @@ func (d feed) changesSince(
 	if err != nil {
 		return nil, next, false, err
 	}
+
 	now, err := parseSnapshot(state.Store, state.Snapshot)
 	if err != nil {
 		return nil, next, false, err
 	}
+
 	// The reader may know another store, or be so late that changes after its position were
 	// deleted, or be ahead of a database that was restored from a backup.
 	if now.Store != from.Store || state.Purged >= from.oldest() || from.Next > now.Next {
 		return nil, next, false, listings.ErrFeedPosition
 	}
+
 	more = len(changes) == n
 	if !more {
 		return changes, now, false, nil
 	}
+
 	if changes, err = d.wholeTransactions(ctx, changes); err != nil {
 		return nil, next, false, err
 	}
+
 	if len(changes) == 0 { // deleted since the statement above
 		return nil, next, false, listings.ErrFeedPosition
 	}
+
 	return changes, from.afterTransaction(changes[len(changes)-1].Xid, now), true, nil
 }
 
@@ -302,6 +339,7 @@ func (d feed) readChanges(ctx context.Context, from feedPosition, n int) (state 
 		running := list.Map(from.Running, func(xid int64) string { return strconv.FormatInt(xid, 10) })
 		rows = "SELECT xid, listing_id FROM listing_changes WHERE xid IN (" + strings.Join(running, ", ") + ") UNION ALL " + rows
 	}
+
 	query := fmt.Sprintf(`SELECT s.store, s.snapshot, s.purged, c.xid, c.listing_id
 		FROM (SELECT %s AS store, %s AS snapshot, (SELECT purged_xid FROM listing_feed) AS purged) s
 		LEFT JOIN (SELECT xid, listing_id FROM (%s) r ORDER BY xid, listing_id LIMIT ?) c ON 1 = 1
@@ -309,12 +347,15 @@ func (d feed) readChanges(ctx context.Context, from feedPosition, n int) (state 
 	err = d.streamRows(ctx, query, []any{from.Next, n}, func(rows Rows) error {
 		var xid *int64
 		var listingID *string
+
 		err := rows.Scan(&state.Store, &state.Snapshot, &state.Purged, &xid, &listingID)
 		if xid != nil && listingID != nil {
 			changes = append(changes, listingChangeRow{Xid: *xid, ListingID: *listingID})
 		}
+
 		return err
 	})
+
 	return state, changes, err
 }
 
@@ -325,8 +366,10 @@ func (d feed) wholeTransactions(ctx context.Context, changes []listingChangeRow)
 	if first := changes[0].Xid; first != last {
 		return slices.DeleteFunc(changes, func(c listingChangeRow) bool { return c.Xid == last }), nil
 	}
+
 	var all []listingChangeRow
 	err := d.unprepared(ctx).Raw("SELECT xid, listing_id FROM listing_changes WHERE xid = ?", last).Scan(&all).Error
+
 	return all, wrap(err)
 }
 
@@ -351,6 +394,7 @@ var listingsExpiry = map[retention.Kind]expiry{
 func (d feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) (deleted int, err error) {
 	err = d.Do(ctx, func(ctx context.Context) error {
 		var last *int64
+
 		err := d.unprepared(ctx).
 			Raw("SELECT max(xid) FROM (SELECT xid, changed_at FROM listing_changes WHERE xid < "+d.snapshots().OldestRunning()+" ORDER BY xid LIMIT ?) oldest WHERE changed_at < ?", n, before).
 			Scan(&last).
@@ -358,9 +402,12 @@ func (d feed) deleteChangesBefore(ctx context.Context, before time.Time, n int) 
 		if err != nil || last == nil {
 			return wrap(err)
 		}
+
 		removed := d.unprepared(ctx).Exec("DELETE FROM listing_changes WHERE xid <= ? AND changed_at < ?", *last, before)
 		deleted = int(removed.RowsAffected)
+
 		return wrap(cmp.Or(removed.Error, d.unprepared(ctx).Exec("UPDATE listing_feed SET purged_xid = ?", *last).Error))
 	})
+
 	return deleted, err
 }

@@ -20,33 +20,42 @@ import (
 // list all of these transactions: it is stored and sent with every request.
 func TestFeed_OpenTransaction_PositionStaysSmall(t *testing.T) {
 	t.Parallel()
+
 	db := migrated(t, kit.PostgresURL(t))
 	feed := feed{db}
 	from, err := feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
 	require.NoError(t, err)
 
 	const changes = 20_000
+
 	// The change of late has the lowest number but is committed last.
 	late := uuid.NewString()
 	var position listings.FeedPosition
 	require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
 		require.NoError(t, db.recordListings(ctx, []string{late}))
+
 		// Outside of ctx: a transaction for each change. The listings of the changes do not exist,
 		// so that the feed returns them as deleted.
 		require.NoError(t, db.reader.Exec(fmt.Sprintf(`DO $$ BEGIN FOR i IN 1..%d LOOP
 			INSERT INTO listing_changes (listing_id, changed_at) VALUES (gen_random_uuid(), now());
 			COMMIT;
 		END LOOP; END $$`, changes)).Error)
+
 		read := readToEnd(t, feed, from)
 		require.Len(t, read.times, changes)
 		require.NotContains(t, read.times, late)
+
 		for id, times := range read.times {
 			require.Equal(t, 1, times, id)
 		}
+
 		require.Less(t, read.longestPosition, 500, "bytes")
+
 		position = read.end
+
 		return nil
 	}))
+
 	read := readToEnd(t, feed, position)
 	require.Equal(t, map[string]int{late: 1}, read.times)
 }
@@ -62,14 +71,18 @@ type feedReading struct {
 // deleted ones.
 func readToEnd(t *testing.T, feed feed, from listings.FeedPosition) feedReading {
 	t.Helper()
+
 	read := feedReading{times: map[string]int{}, end: from}
 	for {
 		batch, err := feed.ListSince(t.Context(), read.end, 1_000)
 		require.NoError(t, err)
+
 		for _, id := range batch.Deleted {
 			read.times[id]++
 		}
+
 		read.end = batch.Position
+
 		read.longestPosition = max(read.longestPosition, len(batch.Position))
 		if !batch.More {
 			return read
@@ -81,6 +94,7 @@ func readToEnd(t *testing.T, feed feed, from listings.FeedPosition) feedReading 
 // search index: the other listings are returned, and the log has the id of the damaged one.
 func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 	t.Parallel()
+
 	for name, newURL := range map[string]func(t testing.TB) string{
 		"sqlite":   func(t testing.TB) string { return "sqlite:" + t.TempDir() + "/test.db" },
 		"postgres": kit.PostgresURL,
@@ -88,6 +102,7 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			db := migrated(t, newURL(t))
 			var log bytes.Buffer
 			db.log = slog.New(slog.NewTextHandler(&log, nil))
@@ -96,6 +111,7 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 			from, err := feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
 			require.NoError(t, err)
 			var created []listings.Listing
+
 			var ids []string
 			for range 3 {
 				created = append(created, listings.Listing{
@@ -108,8 +124,11 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 				})
 				ids = append(ids, created[len(created)-1].ID)
 			}
+
 			require.NoError(t, listingRepository{db}.Create(t.Context(), created))
+
 			damaged := ids[1]
+
 			// An object in place of a list.
 			require.NoError(t, db.writer.Exec("UPDATE listings SET requirements = '{}' WHERE id = ?", damaged).Error)
 
@@ -120,6 +139,7 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 			require.Contains(t, log.String(), damaged)
 
 			log.Reset()
+
 			openListings := 0
 			_, err = feed.ReadOpen(t.Context(), func(*listings.Listing) error {
 				openListings++
@@ -130,6 +150,7 @@ func TestFeed_RowThatCannotBeDecoded_IsSkippedAndLogged(t *testing.T) {
 			require.Contains(t, log.String(), damaged)
 
 			log.Reset()
+
 			public, err := listingRepository{db}.ListPublic(t.Context(), ids, now, true)
 			require.NoError(t, err, "intact listings are matched with saved searches")
 			require.Len(t, public, 2)

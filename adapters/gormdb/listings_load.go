@@ -24,19 +24,24 @@ func (d listingRepository) Load(ctx context.Context, all iter.Seq[listings.Listi
 			if !yield(newListingRow(l).values()) {
 				return
 			}
+
 			if n++; n == loadReportSize {
 				done(n)
+
 				n = 0
 			}
 		}
+
 		done(n)
 	}
+
 	var err error
 	if inserter, ok := d.dialect.(BulkInserter); ok {
 		err = inserter.BulkInsert(ctx, d.pool, "listings", loadedColumns, rows, func(tx *sql.Tx) error { return d.newEpoch(ctx, tx) })
 	} else {
 		err = d.loadInserts(ctx, rows)
 	}
+
 	return wrap(markUnavailable(d.dialect, err))
 }
 
@@ -49,6 +54,7 @@ func (d listingRepository) DeleteByOrganizations(ctx context.Context, organizati
 		for n := deleteBatchSize; n == deleteBatchSize; removed += n {
 			err := d.Do(ctx, func(ctx context.Context) error {
 				var ids []string
+
 				err := d.conn(ctx).Table("listings").
 					Where("organization_id = ?", organizationID).
 					Limit(deleteBatchSize).
@@ -56,15 +62,18 @@ func (d listingRepository) DeleteByOrganizations(ctx context.Context, organizati
 				if err != nil {
 					return wrap(err)
 				}
+
 				n = len(ids)
 				if err := d.recordListings(ctx, ids); err != nil {
 					return err
 				}
+
 				for _, table := range []string{"listing_views", "listing_reports", "listing_cases"} {
 					if err := d.unprepared(ctx).Exec("DELETE FROM "+table+" WHERE ?", d.dialect.In("listing_id", ids)).Error; err != nil {
 						return wrap(err)
 					}
 				}
+
 				return wrap(d.unprepared(ctx).Exec("DELETE FROM listings WHERE ?", d.dialect.In("id", ids)).Error)
 			})
 			if err != nil {
@@ -72,6 +81,7 @@ func (d listingRepository) DeleteByOrganizations(ctx context.Context, organizati
 			}
 		}
 	}
+
 	return removed, nil
 }
 
@@ -81,6 +91,7 @@ var loadedColumns = append([]string{"id", "organization_id", "created_at"}, save
 // values returns the values of loadedColumns.
 func (r fullListingRow) values() []any {
 	s := &r.Short
+
 	return []any{
 		s.ID, s.OrganizationID, s.CreatedAt,
 		s.Version, s.Title, r.Description, s.Company, s.Department, s.ContractType, s.EmploymentType, s.Specialty, s.Remote,
@@ -96,9 +107,11 @@ func (r fullListingRow) values() []any {
 func (d listingRepository) loadInserts(ctx context.Context, rows iter.Seq[[]any]) (err error) {
 	next, stop := iter.Pull(rows)
 	defer stop()
+
 	for more := true; more && err == nil; {
 		more, err = d.loadTransaction(ctx, next)
 	}
+
 	return err
 }
 
@@ -112,25 +125,33 @@ func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]a
 	if err != nil {
 		return false, err
 	}
+
 	ignore, err := d.ignoreClause("id")
 	if err != nil {
 		return false, err
 	}
+
 	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
 		return false, err
 	}
+
 	defer func() { _ = tx.Rollback() }()
+
 	values := "?" + strings.Repeat(", ?", len(loadedColumns)-1)
 	statement := "INSERT INTO listings (" + strings.Join(loadedColumns, ", ") + ") VALUES (" + values + ") " + ignore //nolint:gosec // of constants
+
 	insert, err := tx.PrepareContext(ctx, statement)
 	if err != nil {
 		return false, err
 	}
+
 	defer func() { _ = insert.Close() }()
+
 	more = true
 	for n := 0; more && n < maxTransactionRows; n++ {
 		var row []any
+
 		row, more = next()
 		if more {
 			if _, err := insert.ExecContext(ctx, row...); err != nil {
@@ -138,9 +159,11 @@ func (d listingRepository) loadTransaction(ctx context.Context, next func() ([]a
 			}
 		}
 	}
+
 	if err := cmp.Or(ctx.Err(), d.newEpoch(ctx, tx)); err != nil {
 		return false, err
 	}
+
 	return more, tx.Commit()
 }
 
@@ -150,7 +173,9 @@ func (d listingRepository) ignoreClause(key ...string) (string, error) {
 	if err := s.Parse(&fullListingRow{}); err != nil {
 		return "", err
 	}
+
 	s.AddClause(ignoreOnConflict(key))
 	s.Build("ON CONFLICT")
+
 	return s.SQL.String(), nil
 }

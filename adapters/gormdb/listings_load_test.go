@@ -19,6 +19,7 @@ import (
 // remains, and the second load adds the other 1,000 without duplicates.
 func TestLoad_CanceledInSecondTransaction_ContinuesWhenRepeated(t *testing.T) {
 	t.Parallel()
+
 	for name, open := range map[string]func(testing.TB, clock.Clock) adapters.Storage{
 		"sqlite": stores.SQLite,
 		"mysql":  stores.MariaDB,
@@ -39,10 +40,12 @@ func loadTwice(t *testing.T, storage adapters.Storage) {
 	)
 	now := time.Now().UTC()
 	organization := stores.NewID()
+
 	ids := make([]string, listingCount)
 	for i := range ids {
 		ids[i] = stores.NewID()
 	}
+
 	var generate iter.Seq[listings.Listing] = func(yield func(listings.Listing) bool) {
 		for _, id := range ids {
 			listing := listings.Listing{
@@ -61,6 +64,7 @@ func loadTwice(t *testing.T, storage adapters.Storage) {
 			}
 		}
 	}
+
 	// stored returns the number of listings and the position of the feed.
 	stored := func() (count int, position listings.FeedPosition) {
 		position, err := storage.Listings.Feed.ReadOpen(t.Context(), func(*listings.Listing) error {
@@ -68,8 +72,10 @@ func loadTwice(t *testing.T, storage adapters.Storage) {
 			return nil
 		})
 		require.NoError(t, err)
+
 		return count, position
 	}
+
 	_, positionBefore := stored()
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -81,12 +87,15 @@ func loadTwice(t *testing.T, storage adapters.Storage) {
 		}
 	}
 	require.Error(t, storage.Listings.Loader.Load(ctx, generate, cancelInSecondTransaction))
+
 	count, positionAfterFirst := stored()
 	require.Equal(t, listingsInTransaction, count)
+
 	_, err := storage.Listings.Feed.ListSince(t.Context(), positionBefore, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition, "the search index must be built anew")
 
 	require.NoError(t, storage.Listings.Loader.Load(t.Context(), generate, func(int) {}))
+
 	count, positionAfterSecond := stored()
 	require.Equal(t, listingCount, count)
 	require.NotEqual(t, positionAfterFirst, positionAfterSecond)

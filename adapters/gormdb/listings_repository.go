@@ -30,6 +30,7 @@ func (d listingRepository) Create(ctx context.Context, ls []listings.Listing) er
 	if err := wrap(d.conn(ctx).CreateInBatches(&rows, rowBatchSize).Error); err != nil {
 		return err
 	}
+
 	return d.recordListings(ctx, listingIDs(ls))
 }
 
@@ -46,15 +47,20 @@ var savedColumns = []string{
 // and writes all of them with one statement.
 func (d listingRepository) Update(ctx context.Context, organizationID string, ls []listings.Listing) error {
 	ls = slices.Clone(ls)
+
 	// Rows are locked in the order of ids, so that two batches do not deadlock.
 	slices.SortFunc(ls, func(a, b listings.Listing) int { return strings.Compare(a.ID, b.ID) })
+
 	for i := range ls {
 		ls[i].Version++
 		ls[i].OrganizationID = organizationID
 	}
+
 	ids := listingIDs(ls)
+
 	return d.Do(ctx, func(ctx context.Context) error {
 		var stored []listingRow
+
 		err := d.locked(ctx).
 			Select("id", "version").
 			Where("organization_id = ?", organizationID).
@@ -65,12 +71,15 @@ func (d listingRepository) Update(ctx context.Context, organizationID string, ls
 		if err != nil {
 			return wrap(err)
 		}
+
 		if !slices.EqualFunc(stored, ls, func(r listingRow, l listings.Listing) bool { return r.ID == l.ID && r.Version == l.Version-1 }) {
 			return tx.ErrStale
 		}
+
 		if err := updateLocked(d.unprepared(ctx), list.Map(ls, newListingRow), "id", savedColumns...); err != nil {
 			return err
 		}
+
 		return d.recordListings(ctx, ids)
 	})
 }
@@ -90,6 +99,7 @@ func (d listingRepository) ListPublic(ctx context.Context, ids []string, now tim
 		err := q.Find(&rows).Error
 		return d.decodeListings(rows), wrap(err)
 	}
+
 	return findRows(q, listingRow.listing)
 }
 
@@ -110,17 +120,21 @@ func (d listingRepository) ListBySelection(
 	if s.IDs != nil {
 		q = q.Where("id IN ?", s.IDs)
 	}
+
 	if s.Open {
 		q = q.Where("open")
 	}
+
 	q = whereIfSet(q, "company <> ?", s.NotCompany)
 	if s.Before != nil {
 		q = q.Where(rowsAfter("created_at"), s.Before.CreatedAt, s.Before.ID, s.Before.CreatedAt)
 	}
+
 	order := "created_at DESC, id DESC"
 	if s.IDs != nil || s.Open {
 		order = "id" // locking in this order avoids deadlocks of two batches
 	}
+
 	return findFull(q.Order(order).Limit(n))
 }
 
@@ -158,38 +172,47 @@ func whereState(q *gorm.DB, state listings.State, now time.Time) *gorm.DB {
 	case listings.State(listings.Active):
 		return q.Where(isActive+"(application_deadline IS NULL OR application_deadline > ?)", now)
 	}
+
 	return q.Where("hidden_at IS NULL AND status = ?", state)
 }
 
 // listOwn returns a page of the listings of an organization that the queries of rows select.
 func (d listingRepository) listOwn(rows func() *gorm.DB, r page.Request) (page.Result[listings.Listing], error) {
 	var out page.Result[listings.Listing]
+
 	n, err := countLimited(rows())
 	if err != nil {
 		return out, err
 	}
+
 	out.Total, out.TotalIsEstimate = min(n, page.MaxExact), n > page.MaxExact
+
 	q := rows().Order("created_at DESC, id DESC").Limit(r.Size + 1)
 	if r.Cursor != "" {
 		at, err := parseListingCursor(r.Cursor)
 		if err != nil {
 			return out, err
 		}
+
 		// A comparison of rows, unlike an OR, can use an index at any depth of the list.
 		q = q.Where(rowsAfter("created_at"), at.CreatedAt, at.ID, at.CreatedAt)
 	} else {
 		q = q.Offset(r.Offset())
 	}
+
 	var found []listingRow
 	if err := q.Find(&found).Error; err != nil {
 		return out, wrap(err)
 	}
+
 	if len(found) > r.Size {
 		found = found[:r.Size]
 		last := found[r.Size-1]
 		out.NextCursor = listingCursor{CreatedAt: last.CreatedAt, ID: last.ID}.encode()
 	}
+
 	out.Items = list.Map(found, listingRow.listing)
+
 	return out, nil
 }
 
@@ -205,13 +228,16 @@ func (d listingRepository) Export(
 	if status != "" {
 		where, args = where+" AND status = ?", append(args, string(status))
 	}
+
 	if cursor != "" {
 		at, err := parseListingCursor(cursor)
 		if err != nil {
 			return nil, "", err
 		}
+
 		where, args = where+" AND "+rowsAfter("created_at"), append(args, at.CreatedAt, at.ID, at.CreatedAt)
 	}
+
 	var (
 		e                listings.Exported
 		low, high        pgtype.Int8
@@ -221,6 +247,7 @@ func (d listingRepository) Export(
 	into := []any{&e.ID, &e.Title, &e.Department, &e.Company, &e.Location, &e.ContractType, (*string)(&e.Status), &low, &high, &e.Currency,
 		&posted, &deadline, &e.UpdatedAt, &last.CreatedAt, &e.Views}
 	out = make([]listings.Exported, 0, n)
+
 	err = d.streamFromReplica(
 		ctx,
 		`SELECT id, title, department, company, location, contract_type, status, salary_min, salary_max, salary_currency,
@@ -232,9 +259,11 @@ func (d listingRepository) Export(
 			if err := r.Scan(into...); err != nil {
 				return err
 			}
+
 			e.SalaryMin, e.SalaryMax = valueOrNil(low.Int64, low.Valid), valueOrNil(high.Int64, high.Valid)
 			e.PostedAt, e.Deadline = valueOrNil(posted.Time, posted.Valid), valueOrNil(deadline.Time, deadline.Valid)
 			out = append(out, e)
+
 			return nil
 		},
 	)
@@ -242,6 +271,7 @@ func (d listingRepository) Export(
 		last.ID = out[n-1].ID
 		next = last.encode()
 	}
+
 	return out, next, err
 }
 
@@ -250,6 +280,7 @@ func valueOrNil[T any](v T, has bool) *T {
 	if !has {
 		return nil
 	}
+
 	return &v
 }
 
@@ -274,10 +305,12 @@ func scanCounts[K ~string](q *gorm.DB) (map[K]int, error) {
 	if err := q.Scan(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
+
 	out := make(map[K]int, len(rows))
 	for _, r := range rows {
 		out[r.Name] = r.N
 	}
+
 	return out, nil
 }
 
@@ -327,6 +360,7 @@ func (d listingRepository) ListClosing(
 	} else {
 		q = q.Where("application_deadline >= ? AND (application_deadline > ? OR id > ?)", from, from, fromID)
 	}
+
 	return findBriefs(q.Order("application_deadline, id").Limit(n), from)
 }
 
@@ -353,6 +387,7 @@ func (d listingRepository) ListOpen(ctx context.Context, after listings.OpenPosi
 	if after.ID != "" {
 		q = q.Where("posted_at >= ? AND (posted_at > ? OR id > ?)", after.PostedAt, after.PostedAt, after.ID)
 	}
+
 	return findRows(q.Order("posted_at, id").Offset(skip).Limit(n), func(r openRow) listings.OpenListing {
 		return listings.OpenListing{
 			OpenPosition: listings.OpenPosition{PostedAt: r.PostedAt, ID: r.ID},
@@ -384,9 +419,11 @@ func (c listingCursor) encode() string {
 // values that a database would refuse.
 func parseListingCursor(cursor string) (c listingCursor, err error) {
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+
 	rest, ok := bytes.CutPrefix(raw, []byte(cursorPrefix))
 	if err != nil || !ok || json.Unmarshal(rest, &c) != nil || !id.Valid(c.ID) || c.CreatedAt.Year() < 1900 || c.CreatedAt.Year() > 9000 {
 		return c, errCursor
 	}
+
 	return c, nil
 }

@@ -66,6 +66,7 @@ func (j *jsonText) Scan(v any) error {
 	var text sql.Null[string]
 	err := text.Scan(v)
 	*j = jsonText(text.V)
+
 	return err
 }
 
@@ -74,7 +75,9 @@ func jsonArray[T any](items []T) jsonText {
 	if len(items) == 0 {
 		return "[]"
 	}
+
 	text, _ := json.Marshal(items) //nolint:errchkjson // text
+
 	return jsonText(text)
 }
 
@@ -83,6 +86,7 @@ func decodeArray(j jsonText, items any) error {
 	if j == "" || j == "[]" {
 		return nil
 	}
+
 	return json.Unmarshal([]byte(j), items)
 }
 
@@ -109,12 +113,14 @@ func (r listingRow) listing() listings.Listing {
 	if r.Salary.Min != nil || r.Salary.Max != nil {
 		listing.Salary = &r.Salary
 	}
+
 	if r.PlaceKind != "" {
 		listing.Place = &listings.Place{Kind: r.PlaceKind, Name: r.City, Region: r.Region, Nation: r.Nation, Country: r.Country}
 		if r.Lat != nil && r.Lon != nil {
 			listing.Place.Lat, listing.Place.Lon = *r.Lat, *r.Lon
 		}
 	}
+
 	return listing
 }
 
@@ -122,6 +128,7 @@ func (r listingRow) listing() listings.Listing {
 func (r fullListingRow) listing() (listings.Listing, error) {
 	l := r.Short.listing()
 	l.Description, l.Meta = r.Description, json.RawMessage(r.Meta)
+
 	return l, cmp.Or(
 		decodeArray(r.Requirements, &l.Requirements),
 		decodeArray(r.Benefits, &l.Benefits),
@@ -135,6 +142,7 @@ func findFull(q *gorm.DB) ([]listings.Listing, error) {
 	if err := q.Find(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
+
 	out := make([]listings.Listing, len(rows))
 	for i, r := range rows {
 		var err error
@@ -142,6 +150,7 @@ func findFull(q *gorm.DB) ([]listings.Listing, error) {
 			return nil, err
 		}
 	}
+
 	return out, nil
 }
 
@@ -172,16 +181,19 @@ func newListingRow(listing listings.Listing) fullListingRow {
 	if listing.Salary != nil {
 		short.Salary = *listing.Salary
 	}
+
 	if p := listing.Place; p != nil {
 		short.PlaceKind = p.Kind
 		short.City = p.Name
 		short.Region = p.Region
 		short.Nation = p.Nation
+
 		short.Country = p.Country
 		if p.Kind == listings.Town {
 			short.Lat, short.Lon = &p.Lat, &p.Lon
 		}
 	}
+
 	return fullListingRow{
 		Short:        short,
 		Description:  listing.Description,
@@ -197,6 +209,8 @@ func utc(t *time.Time) *time.Time {
 	if t == nil {
 		return nil
 	}
+
 	u := t.UTC().Truncate(time.Microsecond)
+
 	return &u
 }

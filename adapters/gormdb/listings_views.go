@@ -18,6 +18,7 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 	return d.Do(ctx, func(ctx context.Context) error {
 		ids := list.Map(vs, func(v listings.Visit) string { return v.ListingID })
 		var owners []listingRow
+
 		err := d.unprepared(ctx).Table("listings").
 			Select("id", "organization_id").
 			Where(d.dialect.In("id", ids)).
@@ -25,7 +26,9 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 		if err != nil {
 			return wrap(err)
 		}
+
 		ownerOf := list.ToMap(owners, func(l listingRow) (id, organizationID string) { return l.ID, l.OrganizationID })
+
 		vs = slices.DeleteFunc(slices.Clone(vs), func(v listings.Visit) bool {
 			owner, exists := ownerOf[v.ListingID]
 			return !exists || owner == v.OrganizationID // visits of the employer's own team do not count
@@ -33,26 +36,33 @@ func (d views) Add(ctx context.Context, vs []listings.Visit) error {
 		if len(vs) == 0 {
 			return nil
 		}
+
 		// Rows are locked in this order, so that two processes do not deadlock.
 		slices.SortFunc(vs, func(a, b listings.Visit) int {
 			return cmp.Or(cmp.Compare(a.ListingID, b.ListingID), cmp.Compare(a.Visitor, b.Visitor), cmp.Compare(a.Day, b.Day))
 		})
+
 		vs, err = d.limitPerNetwork(ctx, vs)
 		if err != nil || len(vs) == 0 {
 			return err
 		}
+
 		rows := list.Map(vs, func(v listings.Visit) listingVisitRow {
 			return listingVisitRow{Day: v.Day, ListingID: v.ListingID, Visitor: v.Visitor, Network: v.Network}
 		})
+
 		counted, err := insertIfAbsent(d.unprepared(ctx), rows, "day", "listing_id", "visitor")
 		if err != nil || len(counted) == 0 {
 			return err
 		}
+
 		newViews := map[string]int{} // by listing id
 		for _, r := range counted {
 			newViews[r.ListingID]++
 		}
+
 		sums := list.Map(slices.Sorted(maps.Keys(newViews)), func(id string) listingViewRow { return listingViewRow{id, newViews[id]} })
+
 		return wrap(d.unprepared(ctx).Clauses(d.addOnConflict("listing_views", []string{"listing_id"}, "views")).Create(&sums).Error)
 	})
 }
@@ -73,7 +83,9 @@ func (d views) limitPerNetwork(ctx context.Context, vs []listings.Visit) ([]list
 	if len(networks) == 0 {
 		return vs, nil
 	}
+
 	var known []struct{ Network, Visitor string }
+
 	err := d.unprepared(ctx).
 		Table("listing_visits").
 		Select("network", "visitor").
@@ -83,21 +95,27 @@ func (d views) limitPerNetwork(ctx context.Context, vs []listings.Visit) ([]list
 	if err != nil {
 		return nil, wrap(err)
 	}
+
 	visitors := map[string]map[string]bool{}
+
 	// isCounted adds the visitor to those of the network, and reports whether it is one of its
 	// first MaxVisitors.
 	isCounted := func(network, visitor string) bool {
 		if visitors[network] == nil {
 			visitors[network] = map[string]bool{}
 		}
+
 		if len(visitors[network]) < listings.MaxVisitors {
 			visitors[network][visitor] = true
 		}
+
 		return visitors[network][visitor]
 	}
+
 	for _, k := range known {
 		isCounted(k.Network, k.Visitor)
 	}
+
 	return slices.DeleteFunc(vs, func(v listings.Visit) bool {
 		return v.Network != "" && !isCounted(v.Network, v.Visitor)
 	}), nil
@@ -109,10 +127,13 @@ func (d views) GetOrCreateSalt(ctx context.Context, day, newSalt string) (salt s
 		if err := d.conn(ctx).Clauses(ignoreOnConflict([]string{"day"})).Create(&listingVisitSaltRow{day, newSalt}).Error; err != nil {
 			return wrap(err)
 		}
+
 		r, err := takeRow[listingVisitSaltRow](d.conn(ctx).Where("day = ?", day), errNotFound)
 		salt = r.Salt
+
 		return err
 	})
+
 	return salt, err
 }
 
@@ -128,5 +149,6 @@ func (d views) deleteVisitsBefore(ctx context.Context, day string, n int) (int, 
 	if err := d.conn(ctx).Where("day < ?", day).Delete(&listingVisitSaltRow{}).Error; err != nil {
 		return 0, wrap(err)
 	}
+
 	return deleteLimited[listingVisitRow](d.conn(ctx).Where("day < ?", day), n, "day", "day", "listing_id", "visitor")
 }

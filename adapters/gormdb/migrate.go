@@ -31,6 +31,7 @@ func (s schemas) folders() []string {
 	if len(modules) == 0 {
 		modules = migrations.Modules()
 	}
+
 	return slices.Concat([]string{"database"}, modules, slices.Sorted(maps.Keys(s.migrations)))
 }
 
@@ -50,6 +51,7 @@ func versionTable(folder string) string {
 	if folder == legacyFolder {
 		return legacyTable
 	}
+
 	return "schema_" + folder
 }
 
@@ -62,6 +64,7 @@ func (s schemas) migrationFiles(folder string) (fs.FS, error) {
 			return nil, err
 		}
 	}
+
 	return translate(s.dialect, files)
 }
 
@@ -69,10 +72,12 @@ func (s schemas) migrationFiles(folder string) (fs.FS, error) {
 // replaces NNNN_name.sql for its dialect, and is ignored for others.
 func translate(d Dialect, files fs.FS) (fs.FS, error) {
 	out := fstest.MapFS{}
+
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
 		return nil, err
 	}
+
 	dialectSuffix := "." + d.Name() + ".sql"
 	for _, name := range names {
 		target := name
@@ -80,16 +85,20 @@ func translate(d Dialect, files fs.FS) (fs.FS, error) {
 			if !strings.HasSuffix(name, dialectSuffix) {
 				continue
 			}
+
 			target = stem + ".sql"
 		} else if _, replaced := out[target]; replaced {
 			continue // NNNN_name.DIALECT.sql precedes this file in the order of names
 		}
+
 		body, err := fs.ReadFile(files, name)
 		if err != nil {
 			return nil, err
 		}
+
 		out[target] = &fstest.MapFile{Data: d.Migration(body)}
 	}
+
 	return out, nil
 }
 
@@ -101,8 +110,10 @@ func (s schemas) withMigrator(fn func(m migrator) error) (err error) {
 		if pool, err = openSQLite(sqlitePath(s.url), "", 1); err != nil {
 			return err
 		}
+
 		defer func() { err = errors.Join(err, pool.Close()) }()
 	}
+
 	return wrap(markUnavailable(s.dialect, fn(migrator{s, pool})))
 }
 
@@ -112,23 +123,30 @@ func (s schemas) withLock(ctx context.Context, fn func(m migrator) error) error 
 	if s.direct == nil {
 		return errNoDirectURL
 	}
+
 	locker, err := s.dialect.MigrationLock()
 	if err != nil {
 		return err
 	}
+
 	return s.withMigrator(func(m migrator) (err error) {
 		if locker == nil {
 			return fn(m)
 		}
+
 		conn, err := m.pool.Conn(ctx)
 		if err != nil {
 			return err
 		}
+
 		defer func() { err = errors.Join(err, conn.Close()) }()
+
 		if err := locker.SessionLock(ctx, conn); err != nil {
 			return err
 		}
+
 		defer func() { err = errors.Join(err, locker.SessionUnlock(context.WithoutCancel(ctx), conn)) }()
+
 		return fn(m)
 	})
 }
@@ -149,6 +167,7 @@ func (m migrator) provider(folder string) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return goose.NewProvider(
 		m.dialect.Migrations(),
 		m.pool,
@@ -172,17 +191,21 @@ func (m migrator) legacyState(ctx context.Context) (exists, isDivided bool, err 
 	if err != nil {
 		return false, false, err
 	}
+
 	exists, err = m.legacyTableExists(ctx, store)
 	if err != nil || !exists {
 		return false, false, err
 	}
+
 	_, err = store.GetMigration(ctx, m.pool, dividedVersion)
 	if errors.Is(err, database.ErrVersionNotFound) {
 		return true, false, nil
 	}
+
 	if err != nil {
 		return true, false, err
 	}
+
 	return true, true, nil
 }
 
@@ -194,6 +217,7 @@ func (m migrator) legacyTableExists(ctx context.Context, store database.Store) (
 			return exists, err
 		}
 	}
+
 	return m.reader.WithContext(ctx).Migrator().HasTable(legacyTable), nil
 }
 
@@ -203,38 +227,48 @@ func (m migrator) divideSchema(ctx context.Context) (names []string, err error) 
 	if names, err = m.up(ctx, legacyFolder); err != nil {
 		return names, err
 	}
+
 	tx, err := m.pool.BeginTx(ctx, nil)
 	if err != nil {
 		return names, err
 	}
+
 	defer func() { _ = tx.Rollback() }()
+
 	isDivided := 0
+
 	err = tx.QueryRowContext(ctx, fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE version_id = %d", legacyTable, dividedVersion)).
 		Scan(&isDivided)
 	if err != nil || isDivided > 0 { // another process has divided the schema
 		return names, err
 	}
+
 	for _, folder := range append([]string{"database"}, migrations.Modules()...) {
 		store, err := database.NewStore(m.dialect.Migrations(), versionTable(folder))
 		if err != nil {
 			return names, err
 		}
+
 		if err := store.CreateVersionTable(ctx, tx); err != nil {
 			return names, err
 		}
+
 		for _, version := range []int64{0, 1} {
 			if err := store.Insert(ctx, tx, database.InsertRequest{Version: version}); err != nil {
 				return names, err
 			}
 		}
 	}
+
 	store, err := database.NewStore(m.dialect.Migrations(), legacyTable)
 	if err != nil {
 		return names, err
 	}
+
 	if err := store.Insert(ctx, tx, database.InsertRequest{Version: dividedVersion}); err != nil {
 		return names, err
 	}
+
 	return names, tx.Commit()
 }
 
@@ -246,18 +280,22 @@ func (m migrator) up(ctx context.Context, folder string) (names []string, err er
 	if err != nil {
 		return nil, err
 	}
+
 	for {
 		before, err := p.GetDBVersion(ctx)
 		if err != nil {
 			return names, err
 		}
+
 		results, err := p.Up(ctx)
 		for _, r := range results {
 			names = append(names, path.Join(folder, r.Source.Path))
 		}
+
 		if err == nil {
 			return names, nil
 		}
+
 		if now, failed := p.GetDBVersion(ctx); failed != nil || now == before {
 			return names, err
 		}
@@ -271,24 +309,30 @@ func (s schemas) Up(ctx context.Context) (names []string, err error) {
 		if err != nil {
 			return err
 		}
+
 		if isLegacy {
 			names, err = m.divideSchema(ctx)
 			if err != nil {
 				return err
 			}
 		}
+
 		for _, folder := range s.folders() {
 			applied, err := m.up(ctx, folder)
 			names = append(names, applied...)
+
 			if err != nil {
 				return fmt.Errorf("migrations of %s: %w", folder, err)
 			}
 		}
+
 		if s.storesModule("listings") {
 			return feed(s).beginEpoch(ctx)
 		}
+
 		return nil
 	})
+
 	return names, err
 }
 
@@ -299,28 +343,36 @@ func (s schemas) Down(ctx context.Context) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
+
 	steps = slices.DeleteFunc(steps, func(step adapters.SchemaStep) bool { return !step.Applied })
 	if len(steps) == 0 {
 		return "", errors.New("there is no migration to revert")
 	}
+
 	slices.SortStableFunc(steps, func(a, b adapters.SchemaStep) int {
 		return cmp.Or(a.AppliedAt.Compare(b.AppliedAt), cmp.Compare(path.Base(a.Name), path.Base(b.Name)))
 	})
+
 	name = steps[len(steps)-1].Name
+
 	return name, s.withLock(ctx, func(m migrator) error {
 		_, isDivided, err := m.legacyState(ctx)
 		if err != nil {
 			return err
 		}
+
 		_, added := m.migrations[path.Dir(name)]
 		if isDivided && !added && strings.HasPrefix(path.Base(name), "0001_") {
 			return errors.New("the schema cannot be reverted to that of an earlier locum; restore a backup from before the upgrade")
 		}
+
 		p, err := m.provider(path.Dir(name))
 		if err != nil {
 			return err
 		}
+
 		_, err = p.Down(ctx)
+
 		return err
 	})
 }
@@ -329,22 +381,27 @@ func (s schemas) Down(ctx context.Context) (name string, err error) {
 func (s schemas) Status(ctx context.Context) (out []adapters.SchemaStep, err error) {
 	err = s.withMigrator(func(m migrator) error {
 		folders := s.folders()
+
 		legacy, err := m.isLegacy(ctx)
 		if err != nil {
 			return err
 		}
+
 		if legacy { // the version tables of the modules do not exist yet
 			folders = []string{legacyFolder}
 		}
+
 		for _, folder := range folders {
 			p, err := m.provider(folder)
 			if err != nil {
 				return err
 			}
+
 			steps, err := p.Status(ctx)
 			if err != nil {
 				return err
 			}
+
 			for _, step := range steps {
 				out = append(out, adapters.SchemaStep{
 					Name:      path.Join(folder, step.Source.Path),
@@ -353,8 +410,10 @@ func (s schemas) Status(ctx context.Context) (out []adapters.SchemaStep, err err
 				})
 			}
 		}
+
 		return nil
 	})
+
 	return out, err
 }
 
@@ -365,14 +424,17 @@ func (s schemas) Check(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+
 		if legacy {
 			return errors.New("the schema is that of an earlier locum; run `locum migrate up`")
 		}
+
 		for _, folder := range s.folders() {
 			if err := m.check(ctx, folder); err != nil {
 				return err
 			}
 		}
+
 		return nil
 	})
 }
@@ -383,10 +445,12 @@ func (m migrator) check(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
+
 	current, want, err := p.GetVersions(ctx)
 	if err != nil {
 		return err
 	}
+
 	schema := fmt.Sprintf("the schema of %s is at version %d", folder, current)
 	switch {
 	case current < want:
@@ -394,15 +458,18 @@ func (m migrator) check(ctx context.Context, folder string) error {
 	case current > want:
 		return fmt.Errorf("%s and this binary knows only %d; run a newer locum, or that one's `locum migrate down`", schema, want)
 	}
+
 	steps, err := p.Status(ctx)
 	if err != nil {
 		return err
 	}
+
 	for _, step := range steps {
 		if step.State != goose.StateApplied {
 			const remedy = "migrations are applied in their order, so restore a backup or revert the later ones with `locum migrate down`"
 			return fmt.Errorf("%s without migration %s, which is older; %s", schema, step.Source.Path, remedy)
 		}
 	}
+
 	return nil
 }

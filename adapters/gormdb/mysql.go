@@ -39,12 +39,15 @@ func (MySQL) Open(address string, s adapters.DatabaseSettings) (Pools, error) {
 	if err != nil {
 		return Pools{}, err
 	}
+
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return Pools{}, errMySQLURL
 	}
+
 	pool := sql.OpenDB(mysqlConnector{connector})
 	limitConnections(pool, connections(s))
+
 	return Pools{Primary: pool}, nil
 }
 
@@ -59,10 +62,12 @@ func (c mysqlConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	_, err = conn.(driver.ExecerContext).ExecContext(ctx, "SET SESSION innodb_snapshot_isolation = OFF", nil)
 	if err != nil && mysqlNumber(err) != mysqlUnknownVariable {
 		return nil, errors.Join(err, conn.Close())
 	}
+
 	return conn, nil
 }
 
@@ -95,48 +100,62 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 	if err != nil || u.Path == "" || u.Path == "/" {
 		return nil, errMySQLURL
 	}
+
 	port := u.Port()
 	if port == "" {
 		port = "3306"
 	}
+
 	network, host := "tcp", net.JoinHostPort(u.Hostname(), port)
+
 	options := u.Query()
 	if socket := options.Get("socket"); socket != "" {
 		network, host = "unix", socket
 	}
+
 	authorities := options.Get("ca")
 	options.Del("socket")
 	options.Del("ca")
+
 	for name := range options {
 		if !slices.Contains(mysqlOptions, name) {
 			return nil, errMySQLURL
 		}
 	}
+
 	if network == "tcp" && !options.Has("tls") {
 		options.Set("tls", "preferred")
 	}
+
 	cfg, err := mysql.ParseDSN(fmt.Sprintf("%s(%s)/%s?%s", network, host, url.PathEscape(u.Path[1:]), options.Encode()))
 	if err != nil {
 		return nil, errMySQLURL
 	}
+
 	cfg.User = u.User.Username()
+
 	cfg.Passwd, _ = u.User.Password()
 	if authorities != "" {
 		pem, err := os.ReadFile(authorities)
 		if err != nil {
 			return nil, fmt.Errorf("the option ca: %w", err)
 		}
+
 		cfg.AllowFallbackToPlaintext = false
+
 		cfg.TLS = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: u.Hostname(), MinVersion: tls.VersionTLS12}
 		if !cfg.TLS.RootCAs.AppendCertsFromPEM(pem) {
 			return nil, errors.New("the file of the option ca has no certificate")
 		}
 	}
+
 	// An update counts the rows that it matches, even if they already have the new values.
 	cfg.ClientFoundRows = true
 	cfg.ParseTime, cfg.Loc = true, time.UTC
+
 	// After a failover, this closes connections to the old primary.
 	cfg.RejectReadOnly = true
+
 	// Prepared statements would take another round trip, and each length of a list of ids
 	// would be another statement.
 	cfg.InterpolateParams = true
@@ -146,7 +165,9 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 	cfg.Logger = &mysql.NopLogger{} // the driver also returns the errors that it logs
 	variables := maps.Clone(mysqlVariables)
 	maps.Copy(variables, cfg.Params)
+
 	cfg.Params = variables
+
 	return cfg, cfg.Apply(mysql.Charset("utf8mb4", ""))
 }
 
@@ -220,6 +241,7 @@ func mysqlNumber(err error) uint16 {
 	if my, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return my.Number
 	}
+
 	return 0
 }
 
@@ -260,6 +282,7 @@ func (MySQL) Unavailable(err error) Reason {
 		errors.Is(err, io.ErrUnexpectedEOF) {
 		return NoConnection
 	}
+
 	return mysqlReasons[mysqlNumber(err)]
 }
 

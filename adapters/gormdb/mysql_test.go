@@ -32,6 +32,7 @@ import (
 // TestMySQLConfig_TCP checks the address, the credentials and the options of a URL with a host.
 func TestMySQLConfig_TCP(t *testing.T) {
 	t.Parallel()
+
 	cfg, err := mysqlConfig("mysql://jo:p%40ss%2F@db.example:3307/locum?tls=skip-verify&max_statement_time=5")
 	require.NoError(t, err)
 	require.Equal(t, "jo", cfg.User)
@@ -47,6 +48,7 @@ func TestMySQLConfig_TCP(t *testing.T) {
 // TestMySQLConfig_Socket checks that a Unix socket is used without TLS.
 func TestMySQLConfig_Socket(t *testing.T) {
 	t.Parallel()
+
 	cfg, err := mysqlConfig("mysql://jo@/locum?socket=/run/mysqld/mysqld.sock")
 	require.NoError(t, err)
 	require.Equal(t, "unix", cfg.Net)
@@ -58,6 +60,7 @@ func TestMySQLConfig_Socket(t *testing.T) {
 // TestMySQLConfig_WithoutTLSOption_PrefersTLS checks that TLS is used if the server supports it.
 func TestMySQLConfig_WithoutTLSOption_PrefersTLS(t *testing.T) {
 	t.Parallel()
+
 	cfg, err := mysqlConfig("mysql://jo@db/locum")
 	require.NoError(t, err)
 	require.NotNil(t, cfg.TLS)
@@ -69,6 +72,7 @@ func TestMySQLConfig_WithoutTLSOption_PrefersTLS(t *testing.T) {
 // the password, here "secret".
 func TestMySQL_InvalidURL_IsRefused(t *testing.T) {
 	t.Parallel()
+
 	for name, url := range map[string]string{
 		"no path":              "mysql://jo:secret@db",
 		"no database":          "mysql://jo:secret@db/",
@@ -82,6 +86,7 @@ func TestMySQL_InvalidURL_IsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			_, err := MySQL{}.Open(url, adapters.DatabaseSettings{})
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "sec")
@@ -100,6 +105,7 @@ func TestMySQL_NoServer_IsUnavailable(t *testing.T) {
 // and indexes, although the migrations of MariaDB are separate files.
 func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 	t.Parallel()
+
 	mariadb := migrated(t, kit.MariaDBURL(t))
 	postgres := migrated(t, kit.PostgresURL(t))
 	t.Run("columns", func(t *testing.T) {
@@ -109,29 +115,35 @@ func TestMySQL_SchemaIsThatOfPostgres(t *testing.T) {
 		require.Equal(t, selectOwnLines(t, postgres, query+"'public'"), columns)
 		require.Greater(t, len(columns), 50, "the query returns the columns of all modules")
 	})
+
 	t.Run("foreign keys", func(t *testing.T) {
 		const query = `SELECT CONCAT(k.table_name, ' ', k.column_name, ' ', r.delete_rule)
 			FROM information_schema.referential_constraints r JOIN information_schema.key_column_usage k
 			ON k.constraint_name = r.constraint_name AND k.constraint_schema = r.constraint_schema%s
 			WHERE r.constraint_schema = `
+
 		// Names of constraints are unique in a table of MariaDB, and in a schema of PostgreSQL.
 		mariadbQuery := fmt.Sprintf(query, " AND k.table_name = r.table_name") + "DATABASE()"
 		postgresQuery := fmt.Sprintf(query, "") + "'public'"
 		require.Equal(t, selectOwnLines(t, postgres, postgresQuery), selectOwnLines(t, mariadb, mariadbQuery))
 	})
+
 	t.Run("indexes", func(t *testing.T) {
 		mariadbIndexes := readMariaDBIndexes(t, mariadb)
 		postgresIndexes := readPostgresIndexes(t, postgres)
 		require.Greater(t, len(postgresIndexes), 50, "the query returns the indexes of all modules")
+
 		for name, want := range postgresIndexes {
 			got, ok := mariadbIndexes[name]
 			require.True(t, ok, "MariaDB has no index %s", name)
 			require.Equal(t, want.Uniq, got.Uniq, name)
+
 			// MariaDB numbers the changes of listings in another way.
 			if name != "listing_changes_pkey" && name != "listing_feed_pkey" {
 				requireSameColumns(t, want, got)
 			}
 		}
+
 		require.Len(t, mariadbIndexes, len(postgresIndexes), "MariaDB has no other indexes")
 	})
 }
@@ -157,6 +169,7 @@ type indexDefinition struct {
 // PRIMARY, has the name TABLE_pkey, as on PostgreSQL.
 func readMariaDBIndexes(t *testing.T, db *DB) map[string]indexDefinition {
 	t.Helper()
+
 	return readIndexes(t, db, `
 		SELECT CASE index_name WHEN 'PRIMARY' THEN CONCAT(table_name, '_pkey') ELSE index_name END AS name,
 			MAX(non_unique) = 0 AS uniq, GROUP_CONCAT(column_name ORDER BY seq_in_index) AS columns
@@ -166,6 +179,7 @@ func readMariaDBIndexes(t *testing.T, db *DB) map[string]indexDefinition {
 // readPostgresIndexes returns the indexes by name.
 func readPostgresIndexes(t *testing.T, db *DB) map[string]indexDefinition {
 	t.Helper()
+
 	return readIndexes(t, db, `
 		SELECT c.relname AS name, i.indisunique AS uniq, COALESCE(pg_get_expr(i.indpred, i.indrelid), '') AS condition,
 			(SELECT string_agg(a.attname, ',' ORDER BY k.n) FROM unnest(i.indkey) WITH ORDINALITY AS k(attnum, n)
@@ -180,12 +194,14 @@ func readIndexes(t *testing.T, db *DB, query string) map[string]indexDefinition 
 	t.Helper()
 	var indexes []indexDefinition
 	require.NoError(t, db.reader.Raw(query).Scan(&indexes).Error)
+
 	byName := map[string]indexDefinition{}
 	for _, index := range indexes {
 		if !isBookkeeping(index.Name) && !strings.HasPrefix(index.Name, "advisory_locks") {
 			byName[index.Name] = index
 		}
 	}
+
 	return byName
 }
 
@@ -195,6 +211,7 @@ func readIndexes(t *testing.T, db *DB, query string) map[string]indexDefinition 
 // have the columns of the condition.
 func requireSameColumns(t *testing.T, postgres, mariadb indexDefinition) {
 	t.Helper()
+
 	var same, additional []string
 	for column := range strings.SplitSeq(mariadb.Columns, ",") {
 		if slices.Contains(strings.Split(postgres.Columns, ","), column) {
@@ -203,12 +220,15 @@ func requireSameColumns(t *testing.T, postgres, mariadb indexDefinition) {
 			additional = append(additional, column)
 		}
 	}
+
 	require.Equal(t, postgres.Columns, strings.Join(same, ","), postgres.Name)
+
 	for _, column := range additional {
 		isGenerated := column == postgres.Name+"_if" && postgres.Condition != ""
 		isOfCondition := !postgres.Uniq && strings.Contains(postgres.Condition, column)
 		require.True(t, isGenerated || isOfCondition, "%s has the column %s", postgres.Name, column)
 	}
+
 	// Null values are never equal, so that IS NOT NULL needs no generated column.
 	needsGenerated := postgres.Condition != "" && !strings.HasSuffix(postgres.Condition, "IS NOT NULL)")
 	if postgres.Uniq && needsGenerated {
@@ -218,7 +238,9 @@ func requireSameColumns(t *testing.T, postgres, mariadb indexDefinition) {
 
 func TestMySQL_ThreeProcessesMigrate_SchemaIsComplete(t *testing.T) {
 	t.Parallel()
+
 	s := schemas{openURL(t, kit.MariaDBURL(t))}
+
 	var migrations sync.WaitGroup
 	for range 3 {
 		migrations.Go(func() {
@@ -226,20 +248,24 @@ func TestMySQL_ThreeProcessesMigrate_SchemaIsComplete(t *testing.T) {
 			assert.NoError(t, err)
 		})
 	}
+
 	migrations.Wait()
 	require.NoError(t, s.Check(t.Context()))
 }
 
 func TestMySQL_AllMigrations_CanBeReverted(t *testing.T) {
 	t.Parallel()
+
 	db := migrated(t, kit.MariaDBURL(t))
 	s := schemas{db}
 	steps, err := s.Status(t.Context())
 	require.NoError(t, err)
+
 	for range steps {
 		_, err := s.Down(t.Context())
 		require.NoError(t, err)
 	}
+
 	require.False(t, db.reader.Migrator().HasTable("users"))
 }
 
@@ -247,10 +273,12 @@ func TestMySQL_AllMigrations_CanBeReverted(t *testing.T) {
 // is completed by the next one: MariaDB commits each CREATE TABLE by itself.
 func TestMySQL_InterruptedMigration_IsCompleted(t *testing.T) {
 	t.Parallel()
+
 	db := migrated(t, kit.MariaDBURL(t))
 	s := schemas{db}
 	require.NoError(t, db.reader.Exec("DELETE FROM schema_jobseeker WHERE version_id >= 1").Error)
 	require.NoError(t, db.reader.Exec("DROP TABLE alert_listings").Error)
+
 	_, err := s.Up(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, s.Check(t.Context()))
@@ -265,9 +293,11 @@ func TestMySQL_InterruptedMigration_IsCompleted(t *testing.T) {
 // and Do repeats the function. Two transactions update two rows in opposite order.
 func TestMySQL_AfterDeadlock_NothingIsCommitted(t *testing.T) {
 	t.Parallel()
+
 	db := migrated(t, kit.MariaDBURL(t))
 	require.NoError(t, db.reader.Exec("CREATE TABLE rows_of_test (id INT PRIMARY KEY, n INT)").Error)
 	require.NoError(t, db.reader.Exec("INSERT INTO rows_of_test VALUES (1, 0), (2, 0)").Error)
+
 	updatedFirst := make(chan struct{}, 2)
 	bothUpdatedFirst := make(chan struct{})
 	var deadlocks atomic.Int32
@@ -279,22 +309,30 @@ func TestMySQL_AfterDeadlock_NothingIsCommitted(t *testing.T) {
 			if attempts > 1 {
 				return nil
 			}
+
 			if err := db.conn(ctx).Exec(increment, firstID).Error; err != nil {
 				return err
 			}
+
 			updatedFirst <- struct{}{}
+
 			<-bothUpdatedFirst
+
 			conn := db.conn(ctx)
+
 			err := conn.Exec(increment, secondID).Error
 			if err == nil {
 				return nil
 			}
+
 			deadlocks.Add(1)
 			assert.Error(t, newStatement(conn).Exec("INSERT INTO rows_of_test VALUES (3, 0)").Error)
 			assert.Error(t, db.conn(ctx).Exec("INSERT INTO rows_of_test VALUES (4, 0)").Error)
+
 			return nil // the function ignores the error
 		}))
 	}
+
 	var transactions sync.WaitGroup
 	transactions.Go(func() { updateRows(1, 2) })
 	transactions.Go(func() { updateRows(2, 1) })
@@ -313,6 +351,7 @@ func TestMySQL_AfterDeadlock_NothingIsCommitted(t *testing.T) {
 // next numbers.
 func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
 	t.Parallel()
+
 	db := migrated(t, kit.MariaDBURL(t))
 	recordChange := func(ctx context.Context) error { return db.recordListings(ctx, []string{uuid.NewString()}) }
 	recorded := make(chan struct{})
@@ -321,19 +360,25 @@ func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
 	transactions.Go(func() {
 		assert.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
 			err := recordChange(ctx)
+
 			close(recorded)
 			<-commit
+
 			return err
 		}))
 	})
+
 	<-recorded
 	transactions.Go(func() { assert.NoError(t, feed{db}.Reset(t.Context())) })
+
 	resetIsWaiting := func() bool {
 		var updates int
 		require.NoError(t, db.reader.Raw(`SELECT COUNT(*) FROM information_schema.processlist
 			WHERE db = DATABASE() AND info LIKE 'UPDATE%listing_feed%'`).Scan(&updates).Error)
+
 		return updates > 0
 	}
+
 	require.Eventually(t, resetIsWaiting, 30*time.Second, 10*time.Millisecond)
 	transactions.Go(func() { assert.NoError(t, db.Do(t.Context(), recordChange)) })
 	close(commit)
@@ -347,8 +392,10 @@ func TestMySQL_NewEpoch_ConcurrentChangesAreNumbered(t *testing.T) {
 // these texts equal, and one address could then opt out for another.
 func TestMySQL_Text_IsComparedExactly(t *testing.T) {
 	t.Parallel()
+
 	db := migrated(t, kit.MariaDBURL(t))
 	optOuts := optOuts{db}
+
 	mailboxes := []string{"straße", "strasse", "STRASSE", "strasse ", "😀"}
 	for _, mailbox := range mailboxes {
 		exists, err := optOuts.Exists(t.Context(), mailbox)
@@ -356,6 +403,7 @@ func TestMySQL_Text_IsComparedExactly(t *testing.T) {
 		require.False(t, exists, mailbox)
 		require.NoError(t, optOuts.Create(t.Context(), mailbox, time.Now()))
 	}
+
 	var stored int64
 	require.NoError(t, db.reader.Model(&invitationOptOutRow{}).Count(&stored).Error)
 	require.Len(t, mailboxes, int(stored))
@@ -375,30 +423,39 @@ const idOfSeq = "CONCAT(LPAD(seq, 8, '0'), '-0000-7000-8000-000000000000')"
 // table. MariaDB, unlike SQLite, chooses plans by the number of rows.
 func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
+
 	db := migrated(t, kit.MariaDBURL(t))
+
 	// Each owner has 20 of the 20,000 rows, and one row in a thousand is unfinished work.
 	const owner = "CONCAT(LPAD(1 + seq DIV 20, 8, '0'), '-0000-7000-8000-000000000000')"
+
 	fill := strings.NewReplacer("ID", idOfSeq, "OWNER", owner).Replace(mysqlRows)
 	for statement := range strings.SplitSeq(strings.TrimSpace(fill), ";\n") {
 		require.NoError(t, db.reader.Exec("SET STATEMENT foreign_key_checks = 0 FOR "+statement).Error)
 	}
+
 	for _, table := range insertedTable.FindAllStringSubmatch(mysqlRows, -1) {
 		require.NoError(t, db.reader.Exec("ANALYZE TABLE "+table[1]).Error)
 	}
+
 	require.NoError(t, db.reader.Exec("UPDATE listing_feed SET last_xid = 20000").Error)
+
 	// The first call after a start compares all leases with the clock. It is not recorded, because
 	// it reads many rows.
 	_, err := db.nowAndRepair(t.Context())
 	require.NoError(t, err)
+
 	statements := recordStatements(t, db.reader)
 	storage := db.Storage()
 	ctx := t.Context()
 	now := time.Now().UTC()
+
 	// mysqlRows inserts rows with these ids.
 	const id = "00000007-0000-7000-8000-000000000000"
 	twoIDs := []string{id, "00000008-0000-7000-8000-000000000000"}
 	firstPage := page.Request{Number: 1, Size: 20}
 	mustRun := func(_ any, err error) { t.Helper(); require.NoError(t, err) }
+
 	// The rows of these queries do not exist: their statements are recorded all the same.
 	ignoreResult := func(_ any, _ error) {}
 	ignoreResult(storage.Identity.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: id}))
@@ -410,6 +467,7 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	mustRun(storage.Identity.Members.GetByUser(ctx, id))
 	mustRun(storage.Identity.Members.List(ctx, id, identity.MemberFilter{}, firstPage))
 	require.NoError(t, storage.Identity.Sessions.EndByUsers(ctx, []string{id}, "", now))
+
 	ownListings, err := storage.Listings.Listings.List(ctx, id, "", page.Request{Number: 1, Size: 5})
 	require.NoError(t, err)
 	mustRun(storage.Listings.Listings.List(ctx, id, "", page.Request{Number: 1, Size: 20, Cursor: ownListings.NextCursor}))
@@ -421,24 +479,30 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	}))
 	mustRun(storage.Listings.Feed.ReadOpen(ctx, func(*listings.Listing) error { return nil }))
 	mustRun(nil, db.Do(ctx, func(ctx context.Context) error { return db.recordListings(ctx, twoIDs) }))
+
 	for _, visibility := range []hiring.Visibility{{OrganizationID: id}, {ApplicantID: id}} {
 		mustRun(storage.Hiring.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, firstPage))
 		mustRun(storage.Hiring.Applications.CountByStatus(ctx, visibility, hiring.ApplicationFilter{}))
 	}
+
 	mustRun(storage.Hiring.Counts.CountByListing(ctx, id, twoIDs))
 	mustRun(storage.Jobseeker.Notifications.List(ctx, id, firstPage))
 	mustRun(storage.Jobseeker.Bookmarks.ClaimReminders(ctx, twoIDs, 10))
 	mustRun(storage.Jobseeker.Searches.List(ctx, jobseeker.SearchFilter{Unresolved: true}, 10))
+
 	_, _, err = storage.Jobseeker.Matches.AssignDigests(ctx, twoIDs, now.Add(time.Hour), now)
 	require.NoError(t, err)
+
 	_, _, err = storage.Integrations.Keys.GetByHash(ctx, "7")
 	require.NoError(t, err)
 	mustRun(storage.Integrations.Keys.Delete(ctx, id, integrations.KeyFilter{AppID: id, ID: uuid.NewString()}))
 	mustRun(storage.Integrations.Webhooks.List(ctx, integrations.AnyOwner, integrations.EndpointFilter{Event: "t"}, "", 10))
 	mustRun(storage.Integrations.Deliveries.ListMessages(ctx, id, id, integrations.MessageFilter{DueBy: now}, 10))
 	mustRun(storage.Integrations.Deliveries.List(ctx, id, id, integrations.Failed, firstPage))
+
 	tasks := tasks{db}
 	outbox := outbox{db}
+
 	mustRun(tasks.Due(ctx, 10))
 	mustRun(tasks.Start(ctx, twoIDs, time.Minute))
 	mustRun(tasks.Extend(ctx, []task.Run{{ID: id, Attempt: 1}}, time.Minute))
@@ -446,14 +510,17 @@ func TestMySQL_Queries_UseIndexes(t *testing.T) {
 	mustRun(tasks.Backlog(ctx))
 	mustRun(outbox.Claim(ctx, 10, time.Minute))
 	require.NoError(t, outbox.MarkSent(ctx, twoIDs...))
+
 	_, _, err = outbox.Lag(ctx)
 	require.NoError(t, err)
+
 	for _, kind := range []retention.Kind{
 		event.Sent, task.DoneTasks, identity.SessionKind, identity.RefreshTokenKind,
 		jobseeker.NotificationKind, integrations.MessagesKind,
 	} {
 		mustRun(expiries{db}.DeleteBefore(ctx, kind, now.Add(-24*time.Hour), 10))
 	}
+
 	require.Greater(t, len(statements.sql), 50)
 	const maxRows = 500 // far below 20,000, but above the estimates for the 20 rows of an owner
 	statements.requireRowsInMariaDBPlan(t, db, maxRows)

@@ -32,13 +32,16 @@ type notifier struct {
 // that it notifies this process only behind a transaction pooler without a direct URL.
 func newNotifier(db *DB) *notifier {
 	n := &notifier{db: db, log: db.log, listeners: map[chan struct{}]bool{}, due: make(chan struct{}, 1)}
+
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	if db.direct != nil {
 		n.remote, _ = db.dialect.(Notifier)
 	}
+
 	if n.remote != nil {
 		n.done.Go(n.send)
 	}
+
 	return n
 }
 
@@ -51,6 +54,7 @@ func (n *notifier) close() {
 // notify notifies all listeners of a commit. It does not block.
 func (n *notifier) notify() {
 	n.notifyLocal()
+
 	if n.remote != nil {
 		select {
 		case n.due <- struct{}{}:
@@ -63,6 +67,7 @@ func (n *notifier) notify() {
 func (n *notifier) notifyLocal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+
 	for c := range n.listeners {
 		select {
 		case c <- struct{}{}:
@@ -88,12 +93,16 @@ func (n *notifier) send() {
 			return
 		case <-n.due:
 		}
+
 		attempt, cancel := context.WithTimeout(ctx, 2*time.Second)
 		err := n.remote.Notify(attempt, n.db.pool)
+
 		cancel()
+
 		if err != nil && ctx.Err() == nil {
 			n.log.Debug("failed to notify other processes; they poll", "error", err)
 		}
+
 		pause(ctx, notifyInterval)
 	}
 }
@@ -109,17 +118,21 @@ func pause(ctx context.Context, d time.Duration) {
 // listen returns a channel that receives a value after one or more commits, until ctx is done.
 func (n *notifier) listen(ctx context.Context) <-chan struct{} {
 	c := make(chan struct{}, 1)
+
 	n.mu.Lock()
 	n.listeners[c] = true
 	n.mu.Unlock()
+
 	context.AfterFunc(ctx, func() {
 		n.mu.Lock()
 		delete(n.listeners, c)
 		n.mu.Unlock()
 	})
+
 	if n.remote != nil {
 		n.receiving.Do(func() { n.done.Go(n.receive) })
 	}
+
 	return c
 }
 
@@ -131,6 +144,7 @@ func (n *notifier) receive() {
 		if ctx.Err() != nil {
 			return
 		}
+
 		n.log.Debug("failed to listen for notifications; will retry", "error", err)
 	}
 }

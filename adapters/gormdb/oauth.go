@@ -44,6 +44,7 @@ func orAppDeleted(err error) error {
 	if errors.Is(err, gorm.ErrForeignKeyViolated) {
 		return integrations.ErrAppNotFound
 	}
+
 	return wrap(err)
 }
 
@@ -55,6 +56,7 @@ func (d grants) Create(ctx context.Context, t integrations.Token, g *integration
 				return orAppDeleted(err)
 			}
 		}
+
 		return orAppDeleted(d.conn(ctx).Create((*oauthTokenRow)(&t)).Error)
 	})
 }
@@ -69,14 +71,17 @@ func (d grants) Get(ctx context.Context, kind integrations.TokenKind, hash strin
 	}
 	locks := d.currentTx(ctx) != nil
 	columns := columnsAs[oauthTokenRow](d.DB, "t", "token_of_") + ", " + columnsAs[oauthGrantRow](d.DB, "g", "grant_of_")
+
 	q := d.locked(ctx).Table("oauth_grants AS g").Joins("JOIN oauth_tokens AS t ON t.grant_id = g.id")
 	if !locks {
 		q, columns = q.Joins("JOIN apps AS a ON a.id = g.app_id"), columns+", "+columnsAs[appRow](d.DB, "a", "app_of_")
 	}
+
 	r, err := takeRow[issued](q.Select(columns).Where("t.hash = ? AND t.kind = ?", hash, kind), integrations.ErrTokenNotFound)
 	if err == nil && locks {
 		r.App, err = takeRow[appRow](d.conn(ctx).Where("id = ?", r.Grant.AppID), integrations.ErrTokenNotFound)
 	}
+
 	return integrations.IssuedToken{Token: integrations.Token(r.Token), Grant: integrations.Grant(r.Grant), App: r.App.app()}, err
 }
 
@@ -87,10 +92,12 @@ func (d grants) Use(ctx context.Context, grantID, hash string, at time.Time) (us
 			Model(&oauthTokenRow{}).
 			Where("hash = ? AND grant_id = ? AND used_at IS NULL", hash, grantID).
 			Update("used_at", at)
+
 		used = res.RowsAffected == 1
 		if res.Error != nil || !used {
 			return wrap(res.Error)
 		}
+
 		return wrap(
 			d.conn(ctx).
 				Model(&oauthTokenRow{}).
@@ -99,6 +106,7 @@ func (d grants) Use(ctx context.Context, grantID, hash string, at time.Time) (us
 				Error,
 		)
 	})
+
 	return used, err
 }
 
@@ -133,6 +141,7 @@ func (d consents) List(
 	if r.Cursor != "" && !id.Valid(r.Cursor) {
 		return out, errCursor
 	}
+
 	rows, out, err := listRows[oauthConsentRow, integrations.AppConsent](
 		ctx,
 		d.DB,
@@ -144,6 +153,7 @@ func (d consents) List(
 	if err != nil || len(rows) == 0 {
 		return out, err
 	}
+
 	ids := list.Distinct(rows, func(r oauthConsentRow) string { return r.AppID })
 	apps, err := findRows(whereIn(d.conn(ctx).Select("id", "name", "description"), "id", ids), appRow.app)
 	named := list.ToMap(apps, func(a integrations.App) (string, integrations.App) { return a.ID, a })
@@ -151,6 +161,7 @@ func (d consents) List(
 		a := named[r.AppID]
 		return integrations.AppConsent{Consent: integrations.Consent(r), Name: a.Name, Description: a.Description}
 	})
+
 	return out, err
 }
 
@@ -160,13 +171,17 @@ func (d consents) Delete(ctx context.Context, userID string, f integrations.Cons
 		q := whereEqual(d.conn(ctx).Where("user_id = ?", userID), "app_id", f.AppID)
 		return whereIfSet(q, created+" < ?", f.Before)
 	}
+
 	err = d.Do(ctx, func(ctx context.Context) error {
 		res := of(ctx, "given_at").Delete(&oauthConsentRow{})
+
 		n = int(res.RowsAffected)
 		if res.Error != nil {
 			return wrap(res.Error)
 		}
+
 		return wrap(of(ctx, "created_at").Delete(&oauthGrantRow{}).Error)
 	})
+
 	return n, err
 }

@@ -15,10 +15,12 @@ var dialects = map[string]Dialect{"sqlite": SQLite{}, "postgres": Postgres{}, "p
 // mysql://….
 func Open(_ context.Context, url string, d adapters.Deps) (adapters.Storage, error) {
 	scheme, _, _ := strings.Cut(url, ":")
+
 	dialect, ok := dialects[scheme]
 	if !ok {
 		return adapters.Storage{}, errors.New("want sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME or mysql://USER:PASSWORD@HOST/NAME")
 	}
+
 	return OpenDialect(dialect, url, d)
 }
 
@@ -28,12 +30,14 @@ func OpenDialect(dialect Dialect, url string, d adapters.Deps) (adapters.Storage
 	if err != nil {
 		return adapters.Storage{}, err
 	}
+
 	return db.Storage(), nil
 }
 
 // Storage returns the repositories of all modules.
 func (db *DB) Storage() adapters.Storage {
 	outbox := outbox{db}
+
 	database := adapters.Database{
 		Tx: db, Events: outbox, Outbox: outbox, Tasks: tasks{db}, Retention: expiries{db},
 		Schema: schemas{db}, Embedded: db.dialect.Embedded(), Claim: db.Claim, Ping: db.Ping, Close: db.Close,
@@ -41,9 +45,11 @@ func (db *DB) Storage() adapters.Storage {
 	if db.replicas != nil {
 		database.Replicas = db.replicas.problems
 	}
+
 	if db.storesModule("identity") {
 		database.Audit = auditLog{db}
 	}
+
 	return adapters.Storage{
 		Identity: adapters.IdentityStorage{
 			Database:         database,

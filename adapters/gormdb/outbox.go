@@ -38,9 +38,11 @@ func (o outbox) Record(ctx context.Context, events ...event.Event) error {
 	if t == nil {
 		return errors.New("events are recorded in the transaction of their change, and there is none")
 	}
+
 	if len(events) == 0 {
 		return nil
 	}
+
 	rows := make([]outboxRow, len(events))
 	for i, e := range events {
 		var err error
@@ -48,15 +50,19 @@ func (o outbox) Record(ctx context.Context, events ...event.Event) error {
 			return err
 		}
 	}
+
 	o.markRecorded(ctx)
+
 	if len(rows) == 1 {
 		return o.insert(ctx, insert{rows: &rows[0]})
 	}
+
 	for batch := range slices.Chunk(rows, eventBatchSize) {
 		if err := o.insert(ctx, insert{rows: &batch}); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -68,6 +74,7 @@ const eventBatchSize = 200
 // row returns the event as it is stored.
 func (o outbox) row(ctx context.Context, e event.Event) (outboxRow, error) {
 	payload, err := json.Marshal(e)
+
 	return outboxRow{
 		ID:         o.newID(),
 		Type:       e.Type(),
@@ -84,6 +91,7 @@ func (o outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.
 	var rows []outboxRow
 	err := o.inQueue(ctx, func(q *gorm.DB) error {
 		leased := newStatement(q).Model(&outboxRow{}).Select("subject").Where("sent_at IS NULL AND claimed_until > ?", now)
+
 		err := o.skipLockedRows(q).
 			Where("sent_at IS NULL AND (claimed_until IS NULL OR claimed_until <= ?)", now).
 			Where("subject NOT IN (?)", leased).
@@ -94,10 +102,13 @@ func (o outbox) Claim(ctx context.Context, n int, lease time.Duration) ([]event.
 		if err != nil || len(rows) == 0 {
 			return err
 		}
+
 		ids := list.Map(rows, func(r outboxRow) string { return r.ID })
+
 		return newStatement(q).Model(&outboxRow{}).Where(o.dialect.In("id", ids)).
 			Updates(map[string]any{"claimed_until": now.Add(lease), "attempts": gorm.Expr("attempts + 1")}).Error
 	})
+
 	return list.Map(rows, func(r outboxRow) event.Envelope {
 		return event.Envelope{
 			ID:         r.ID,
@@ -132,6 +143,7 @@ func (o outbox) Lag(ctx context.Context) (n int, oldest time.Time, err error) {
 	}
 	unsent := o.conn(ctx).Model(&outboxRow{}).Select("recorded_at").Where("sent_at IS NULL").Order("id").Limit(maxBacklogCount)
 	err = o.conn(ctx).Table("(?) AS unsent", unsent).Select("COUNT(*) AS n, MIN(recorded_at) AS oldest").Scan(&lag).Error
+
 	return lag.N, lag.Oldest.Time, wrap(err)
 }
 
@@ -150,5 +162,6 @@ func (t *aggregatedTime) Scan(v any) (err error) {
 	case string:
 		t.Time, err = time.Parse(sqliteTime, v)
 	}
+
 	return err
 }

@@ -45,38 +45,47 @@ func listRows[R any, T any](ctx context.Context, db *DB, r page.Request, l listQ
 	if l.locked {
 		q = db.locked(ctx)
 	}
+
 	if l.orderedBy == "" {
 		l.orderedBy = "id"
+
 		if h, ok := db.dialect.(ListHinter); ok {
 			q = q.Clauses(tableHint(h.ListHint()))
 		}
 	}
+
 	order, after := l.orderedBy+" DESC", l.orderedBy+" < ?"
 	if l.oldestFirst {
 		order, after = l.orderedBy, l.orderedBy+" > ?"
 	}
+
 	q = whereIfSet(l.where(q), after, r.Cursor).Order(order).Limit(r.Size + 1)
 	if l.columns != nil {
 		q = q.Select(l.columns)
 	}
+
 	if r.Cursor == "" {
 		q = q.Offset(r.Offset())
 	}
+
 	q = q.Find(&rows)
 	if q.Error != nil {
 		return nil, out, wrap(q.Error)
 	}
+
 	if !r.WithoutTotal {
 		var err error
 		if out.Total, out.TotalIsEstimate, err = totalOf(ctx, db, r, l, rows); err != nil {
 			return nil, out, err
 		}
 	}
+
 	if len(rows) > r.Size {
 		rows = rows[:r.Size]
 		last, _ := q.Statement.Schema.LookUpField(l.orderedBy).ValueOf(ctx, reflect.ValueOf(rows[r.Size-1]))
 		out.NextCursor = last.(string) // orderedBy is a column of texts
 	}
+
 	return rows, out, nil
 }
 
@@ -85,11 +94,14 @@ func listRows[R any, T any](ctx context.Context, db *DB, r page.Request, l listQ
 func totalOf[R any](ctx context.Context, db *DB, r page.Request, l listQuery, rows []R) (total int, isEstimate bool, err error) {
 	hasPosition := r.Cursor == "" // the position of a cursor in the list is not known
 	isLastPage := len(rows) <= r.Size
+
 	isBeyondEnd := len(rows) == 0 && r.Offset() > 0
 	if hasPosition && isLastPage && !isBeyondEnd {
 		return r.Offset() + len(rows), false, nil
 	}
+
 	n, err := countLimited(l.where(db.conn(ctx).Model(new(R))))
+
 	return min(n, page.MaxExact), n > page.MaxExact, err
 }
 

@@ -40,12 +40,15 @@ func (Postgres) Open(url string, s adapters.DatabaseSettings) (pools Pools, err 
 		if pools.Direct, err = openPostgres(s.DirectURL, direct, false); err != nil {
 			return pools, fmt.Errorf("the direct URL %w", err)
 		}
+
 		primary -= direct
 	}
+
 	pools.Primary, err = openPostgres(url, primary, s.TransactionPooler)
 	if err != nil && pools.Direct != nil {
 		err = errors.Join(err, pools.Direct.Close())
 	}
+
 	return pools, err
 }
 
@@ -71,12 +74,15 @@ func (Postgres) ReplayedPosition(ctx context.Context, replica *sql.DB) (LogPosit
 // logPosition returns the position that the expression lsn yields.
 func logPosition(ctx context.Context, pool *sql.DB, lsn string) (p LogPosition, err error) {
 	var offset sql.NullInt64
+
 	err = pool.QueryRowContext(ctx, "SELECT system_identifier || '/' || current_database(), CAST("+lsn+" - '0/0' AS BIGINT) FROM pg_control_system()").
 		Scan(&p.Database, &offset)
 	if err == nil && !offset.Valid {
 		err = errors.New("it is not a standby server")
 	}
+
 	p.Offset = offset.Int64
+
 	return p, err
 }
 
@@ -105,6 +111,7 @@ func pgError(err error) pgconn.PgError {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return *pg
 	}
+
 	return pgconn.PgError{}
 }
 
@@ -129,6 +136,7 @@ func (Postgres) Unavailable(err error) Reason {
 		strings.Contains(err.Error(), "conn closed"), strings.Contains(err.Error(), "unexpected EOF"):
 		return NoConnection
 	}
+
 	return ""
 }
 
@@ -157,9 +165,11 @@ func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 		// The error of the driver may contain the password.
 		return nil, errors.New("is not a valid PostgreSQL URL")
 	}
+
 	if cfg.ConnectTimeout == 0 || cfg.ConnectTimeout > 2*time.Second {
 		cfg.ConnectTimeout = 2 * time.Second
 	}
+
 	settings := map[string]string{
 		"application_name": "locum",
 		"TimeZone":         "UTC",
@@ -174,11 +184,13 @@ func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 		settings = map[string]string{"application_name": "locum", "TimeZone": "UTC"}
 		cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
+
 	for name, value := range settings {
 		if _, set := cfg.RuntimeParams[name]; !set {
 			cfg.RuntimeParams[name] = value
 		}
 	}
+
 	// Otherwise timestamps would have the time zone of the machine.
 	pool := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(_ context.Context, c *pgx.Conn) error {
 		c.TypeMap().
@@ -187,9 +199,11 @@ func openPostgres(dsn string, connections int, pooled bool) (*sql.DB, error) {
 				OID:   pgtype.TimestamptzOID,
 				Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
 			})
+
 		return nil
 	}))
 	limitConnections(pool, connections)
+
 	return pool, nil
 }
 
@@ -226,23 +240,30 @@ func (Postgres) Listen(ctx context.Context, pool *sql.DB, fn func()) error {
 	return withConnection(ctx, pool, func(pg *pgx.Conn) error {
 		// A connection that has listened must not return to the pool.
 		defer func() { _ = pg.Close(context.WithoutCancel(ctx)) }()
+
 		if _, err := pg.Exec(ctx, "LISTEN "+channel); err != nil {
 			return err
 		}
+
 		for {
 			waitCtx, cancel := context.WithTimeout(ctx, 30*time.Second)
 			_, err := pg.WaitForNotification(waitCtx)
 			hasTimedOut := waitCtx.Err() != nil && ctx.Err() == nil
+
 			cancel()
+
 			// Without notifications, a ping finds out whether the server still answers.
 			if hasTimedOut {
 				pingCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 				err = pg.Ping(pingCtx)
+
 				cancel()
 			}
+
 			if err != nil {
 				return err
 			}
+
 			fn()
 		}
 	})
@@ -257,6 +278,7 @@ func (Postgres) Stream(ctx context.Context, pool *sql.DB, query string, args []a
 			return err
 		}
 		defer rows.Close()
+
 		return readRows(rows, fn)
 	})
 }
@@ -269,6 +291,7 @@ func (Postgres) ExecBatch(ctx context.Context, pool *sql.DB, statements []Statem
 		for _, s := range statements {
 			batch.Queue(s.SQL, s.Args...)
 		}
+
 		return pg.SendBatch(ctx, &batch).Close()
 	})
 }
@@ -279,7 +302,9 @@ func withConnection(ctx context.Context, pool *sql.DB, fn func(pg *pgx.Conn) err
 	if err != nil {
 		return err
 	}
+
 	defer func() { _ = conn.Close() }()
+
 	return conn.Raw(func(driver any) error { return fn(driver.(*stdlib.Conn).Conn()) })
 }
 
@@ -289,10 +314,13 @@ func numbered(query string) string {
 	for i := 1; ; i++ {
 		before, after, found := strings.Cut(query, "?")
 		b.WriteString(before)
+
 		if !found {
 			return b.String()
 		}
+
 		b.WriteString("$" + strconv.Itoa(i))
+
 		query = after
 	}
 }
@@ -310,35 +338,46 @@ func (Postgres) BulkInsert(
 	if err != nil {
 		return err
 	}
+
 	defer func() { _ = conn.Close() }()
+
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
+
 	defer func() { _ = tx.Rollback() }()
+
 	// A bulk load may take longer than the timeout of statements.
 	if _, err := tx.ExecContext(ctx, "SELECT set_config('statement_timeout', '0', true), set_config('synchronous_commit', 'off', true)"); err != nil {
 		return err
 	}
+
 	next, stop := iter.Pull(rows)
 	defer stop()
+
 	err = conn.Raw(func(driver any) error {
 		_, err := driver.(*stdlib.Conn).Conn().CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromFunc(func() ([]any, error) {
 			row, _ := next()
 			return row, nil
 		}))
+
 		return err
 	})
 	if err != nil {
 		return err
 	}
+
 	if err := finish(tx); err != nil {
 		return err
 	}
+
 	if err := tx.Commit(); err != nil {
 		return err
 	}
+
 	_, err = conn.ExecContext(ctx, "ANALYZE "+table)
+
 	return err
 }
 
@@ -368,6 +407,7 @@ func (p retryPool) QueryContext(ctx context.Context, query string, args ...any) 
 		rows, err = p.DB.QueryContext(ctx, query, args...) //nolint:rowserrcheck,sqlclosecheck // the caller reads them
 		return err
 	})
+
 	return rows, err
 }
 
@@ -377,6 +417,7 @@ func (p retryPool) QueryRowContext(ctx context.Context, query string, args ...an
 		row = p.DB.QueryRowContext(ctx, query, args...)
 		return row.Err()
 	})
+
 	return row
 }
 
@@ -386,6 +427,7 @@ func (p retryPool) ExecContext(ctx context.Context, query string, args ...any) (
 		result, err = p.DB.ExecContext(ctx, query, args...)
 		return err
 	})
+
 	return result, err
 }
 

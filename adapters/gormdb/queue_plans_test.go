@@ -16,6 +16,7 @@ import (
 // before and after PostgreSQL has statistics of the table.
 func TestClaim_100000FinishedRows_UsesIndex(t *testing.T) {
 	t.Parallel()
+
 	db := migrated(t, kit.PostgresURL(t))
 	for _, fill := range []string{
 		`INSERT INTO tasks (id, key, kind, class, payload, trace, state, attempts, hand_outs, run_at, due_at, error, created_at, ended_at)
@@ -29,20 +30,26 @@ func TestClaim_100000FinishedRows_UsesIndex(t *testing.T) {
 	} {
 		require.NoError(t, db.reader.Exec(fill).Error)
 	}
+
 	recorded := recordStatements(t, db.reader)
 	requireIndexPlans := func(t *testing.T) {
 		t.Helper()
+
 		due := recorded.claim(t, func() error {
 			_, err := tasks{db}.Due(t.Context(), 500)
 			return err
 		})
+
 		requireIndexPlan(t, db.genericPlan(t, due.sql, due.vars))
+
 		claim := recorded.claim(t, func() error {
 			_, err := outbox{db}.Claim(t.Context(), 1000, time.Minute)
 			return err
 		})
+
 		requireIndexPlan(t, db.genericPlan(t, claim.sql, claim.vars))
 	}
+
 	t.Run("without statistics", requireIndexPlans)
 	require.NoError(t, db.reader.Exec("ANALYZE tasks, outbox").Error)
 	t.Run("with statistics", requireIndexPlans)
@@ -58,14 +65,19 @@ type statement struct {
 // is none.
 func (s *statements) claim(t *testing.T, fn func() error) statement {
 	t.Helper()
+
 	before := len(s.sql)
+
 	require.NoError(t, fn())
+
 	for i := before; i < len(s.sql); i++ {
 		if strings.Contains(s.sql[i], "SKIP LOCKED") {
 			return statement{s.sql[i], s.vars[i]}
 		}
 	}
+
 	require.FailNow(t, "no statement claims rows")
+
 	return statement{}
 }
 
@@ -73,9 +85,11 @@ func (s *statements) claim(t *testing.T, fn func() error) statement {
 func requireIndexPlan(t *testing.T, plan string) {
 	t.Helper()
 	require.Contains(t, plan, "LockRows")
+
 	for _, step := range []string{"Merge", "Seq Scan", "Nested"} {
 		require.NotContains(t, plan, step, plan)
 	}
+
 	// A hashed subplan is that of the few running groups.
 	withoutSubplan := strings.ReplaceAll(plan, "NOT (hashed SubPlan", "")
 	require.NotContains(t, withoutSubplan, "Hash", plan)
@@ -85,6 +99,7 @@ func requireIndexPlan(t *testing.T, plan string) {
 // settings of the queue.
 func (db *DB) genericPlan(t *testing.T, statement string, vars []any) string {
 	t.Helper()
+
 	var values []string
 	for _, v := range vars {
 		switch v := v.(type) {
@@ -94,23 +109,32 @@ func (db *DB) genericPlan(t *testing.T, statement string, vars []any) string {
 			values = append(values, fmt.Sprint(v))
 		}
 	}
+
 	transaction, err := db.pool.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
+
 	defer func() { _ = transaction.Rollback() }()
+
 	_, err = transaction.ExecContext(t.Context(), db.dialect.(QueueSettings).QueueSettings())
 	require.NoError(t, err)
+
 	name := fmt.Sprintf("p%d", time.Now().UnixNano())
 	_, err = transaction.ExecContext(t.Context(), "PREPARE "+name+" AS "+statement)
 	require.NoError(t, err)
+
 	rows, err := transaction.QueryContext(t.Context(), "EXPLAIN EXECUTE "+name+"("+strings.Join(values, ", ")+")")
 	require.NoError(t, err)
+
 	defer func() { _ = rows.Close() }()
+
 	var plan strings.Builder
 	for rows.Next() {
 		var line string
 		require.NoError(t, rows.Scan(&line))
 		plan.WriteString(line + "\n")
 	}
+
 	require.NoError(t, rows.Err())
+
 	return plan.String()
 }

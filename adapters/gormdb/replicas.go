@@ -75,6 +75,7 @@ func replicaConnections(s adapters.DatabaseSettings) int {
 	if len(s.ReplicaURLs) == 0 {
 		return 0
 	}
+
 	return max(2, connections(s)*2/5/len(s.ReplicaURLs))
 }
 
@@ -84,6 +85,7 @@ func primaryConnections(s adapters.DatabaseSettings) int {
 	if len(s.ReplicaURLs) > 0 {
 		n-- // for measurements
 	}
+
 	return max(n, 3)
 }
 
@@ -97,30 +99,38 @@ func openReplicas(d Dialect, url string, o adapters.Deps) (r *replicas, err erro
 	if len(s.ReplicaURLs) == 0 {
 		return nil, nil
 	}
+
 	dialect, ok := d.(Replicator)
 	if !ok {
 		return nil, fmt.Errorf("%s does not support database.replica_urls; remove it", d.Name())
 	}
+
 	r = &replicas{dialect: dialect, log: o.Log}
 	if r.primary, err = dialect.OpenReplica(url, 1, s); err != nil {
 		return nil, err
 	}
+
 	for i, url := range s.ReplicaURLs {
 		pool, err := dialect.OpenReplica(url, replicaConnections(s), s)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("replica %d in database.replica_urls %w", i+1, err), r.close())
 		}
+
 		r.all = append(r.all, &replica{
 			name: fmt.Sprintf("replica %d", i+1), pool: pool, slots: make(chan struct{}, replicaConnections(s)-1),
 			currentAsOf: time.Now(), err: errNotConnected,
 		})
 	}
+
 	r.register(o.Metrics)
+
 	ctx, stop := context.WithCancel(context.Background())
+
 	r.stop = stop
 	for _, rep := range r.all {
 		r.done.Go(func() { r.observe(ctx, rep) })
 	}
+
 	return r, nil
 }
 
@@ -129,23 +139,30 @@ func (r *replicas) register(m metrics.Registry) {
 	if m == nil {
 		return
 	}
+
 	m.Gauge("locum_database_replicas", "Configured read replicas.", func() float64 { return float64(len(r.all)) })
+
 	countUsable := func() (n float64) {
 		for _, rep := range r.all {
 			if rep.problem() == nil {
 				n++
 			}
 		}
+
 		return n
 	}
+
 	maxLag := func() (lag float64) {
 		for _, rep := range r.all {
 			lag = max(lag, rep.lag().Seconds())
 		}
+
 		return lag
 	}
+
 	reads := func() float64 { return float64(r.reads.Load()) }
 	fallbacks := func() float64 { return float64(r.fallbacks.Load()) }
+
 	m.Gauge("locum_database_replicas_usable", "Read replicas that are available and lag less than a second.", countUsable)
 	m.Gauge("locum_database_replica_lag_seconds", "Lag of the replica that lags most, including the interval of measurements.", maxLag)
 	m.Counter("locum_database_replica_reads_total", "Statements that replicas have answered.", reads)
@@ -157,29 +174,36 @@ func (r *replicas) close() (err error) {
 	if r == nil {
 		return nil
 	}
+
 	if r.stop != nil {
 		r.stop()
 		r.done.Wait()
 	}
+
 	for _, rep := range r.all {
 		err = errors.Join(err, rep.pool.Close())
 	}
+
 	return errors.Join(err, r.primary.Close())
 }
 
 // observe measures the replica until ctx is done.
 func (r *replicas) observe(ctx context.Context, rep *replica) {
 	defer rep.markUnavailable(context.Canceled)
+
 	var l logState
 	for ctx.Err() == nil {
 		interval := observeInterval
+
 		err := r.measure(ctx, rep, &l)
 		if err != nil && ctx.Err() == nil {
 			if rep.markUnavailable(err) {
 				r.log.Warn("replica unavailable; reading from the primary", "replica", rep.name, "error", err)
 			}
+
 			interval = reconnectInterval
 		}
+
 		pause(ctx, interval)
 	}
 }
@@ -194,20 +218,26 @@ type logState struct {
 // an answer of the primary, measure uses the commits of earlier measurements.
 func (r *replicas) measure(ctx context.Context, rep *replica, l *logState) error {
 	previous := l.replayed
+
 	c, primaryErr := r.readCommitted(ctx)
 	if primaryErr == nil {
 		l.commits = append(l.commits, c)
 	}
+
 	replayed, err := r.readReplayed(ctx, rep)
 	l.replayed = replayed
+
 	if err != nil {
 		return err
 	}
+
 	isSameDatabase := c.position.Database == previous.Database
 	if primaryErr == nil && isSameDatabase && c.position.Offset < previous.Offset {
 		return errDiverged
 	}
+
 	l.commits, err = rep.addMeasurement(replayed, l.commits)
+
 	return err
 }
 
@@ -226,8 +256,10 @@ type commit struct {
 func (r *replicas) readCommitted(ctx context.Context) (commit, error) {
 	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
 	defer cancel()
+
 	at := time.Now()
 	position, err := r.dialect.CommittedPosition(ctx, r.primary)
+
 	return commit{at, position}, err
 }
 
@@ -246,25 +278,32 @@ func (rep *replica) addMeasurement(replayed LogPosition, commits []commit) ([]co
 		if c.position.Database != replayed.Database {
 			return commits[len(commits)-1:], errors.New("it is not a replica of the primary")
 		}
+
 		if c.position.Offset <= replayed.Offset {
 			contained = i
 		}
 	}
+
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
+
 	if rep.available == nil {
 		rep.available, rep.fail = context.WithCancel(context.Background())
 	}
+
 	rep.err = nil
+
 	rep.isVerified = contained >= 0
 	if rep.isVerified {
 		rep.currentAsOf = commits[contained].readAt
 		commits = commits[contained:]
 	}
+
 	const maxCommits = 600 // of one minute
 	if n := len(commits); n > maxCommits {
 		commits = append(commits[:1], commits[n-maxCommits+1:]...)
 	}
+
 	return commits, nil
 }
 
@@ -273,13 +312,16 @@ func (rep *replica) addMeasurement(replayed LogPosition, commits []commit) ([]co
 func (rep *replica) markUnavailable(err error) (wasAvailable bool) {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
+
 	wasAvailable = rep.available != nil || errors.Is(rep.err, errNotConnected)
 	if rep.available != nil {
 		rep.fail()
 	}
+
 	rep.available = nil
 	rep.isVerified = false
 	rep.err = err
+
 	return wasAvailable
 }
 
@@ -294,12 +336,14 @@ func (rep *replica) lag() time.Duration {
 func (rep *replica) problem() error {
 	rep.mu.Lock()
 	defer rep.mu.Unlock()
+
 	switch lag := time.Since(rep.currentAsOf); {
 	case rep.err != nil:
 		return fmt.Errorf("%s: %w", rep.name, rep.err)
 	case !rep.isVerified || lag > maxReplicaLag:
 		return fmt.Errorf("%s lags by %s", rep.name, lag.Round(time.Millisecond))
 	}
+
 	return nil
 }
 
@@ -309,6 +353,7 @@ func (r *replicas) problems(context.Context) error {
 	for i, rep := range r.all {
 		errs[i] = rep.problem()
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -323,18 +368,22 @@ func (rep *replica) execute(ctx context.Context, asOf time.Time, fn func(context
 	available := rep.available
 	isCurrent := rep.isVerified && time.Since(rep.currentAsOf) <= maxReplicaLag && !rep.currentAsOf.Before(asOf)
 	rep.mu.Unlock()
+
 	if !isCurrent {
 		return errNoReplica
 	}
+
 	select {
 	case rep.slots <- struct{}{}:
 		defer func() { <-rep.slots }()
 	default:
 		return errNoReplica
 	}
+
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(available, cancel)()
+
 	return fn(ctx)
 }
 
@@ -346,25 +395,32 @@ func (db *DB) onReplica(ctx context.Context, fn func(ctx context.Context, pool *
 	if !ok || db.replicas == nil || ctx.Value(innermostKey{}) != nil {
 		return false
 	}
+
 	// Lists of listings come from the search index, which contains these changes. A replica
 	// that lacks them could not find the listings.
 	if changed := db.listingsChangedAt.Load(); changed != nil && changed.After(asOf) {
 		asOf = *changed
 	}
+
 	r := db.replicas
+
 	first := rand.IntN(len(r.all)) //nolint:gosec // balancing needs no secrecy
 	for i := range r.all {
 		rep := r.all[(first+i)%len(r.all)]
+
 		err := rep.execute(ctx, asOf, func(ctx context.Context) error { return fn(ctx, rep.pool) })
 		if err == nil {
 			r.reads.Add(1)
 			return true
 		}
+
 		if !errors.Is(err, errNoReplica) { // another replica could take as long again
 			break
 		}
 	}
+
 	r.fallbacks.Add(1)
+
 	return false
 }
 
@@ -374,10 +430,12 @@ func (db *DB) useReplicas() error {
 	if db.replicas == nil {
 		return nil
 	}
+
 	return db.reader.Callback().Query().Replace("gorm:query", func(q *gorm.DB) {
 		if q.Error != nil {
 			return
 		}
+
 		if _, inTransaction := q.Statement.ConnPool.(gorm.TxCommitter); !inTransaction {
 			primary, outer := q.Statement.ConnPool, q.Statement.Context
 			answered := db.onReplica(outer, func(ctx context.Context, pool *sql.DB) error {
@@ -385,12 +443,16 @@ func (db *DB) useReplicas() error {
 				callbacks.Query(q)
 				return q.Error
 			})
+
 			q.Statement.ConnPool, q.Statement.Context = primary, outer
+
 			if answered {
 				return
 			}
+
 			q.Error, q.RowsAffected = nil, 0
 		}
+
 		callbacks.Query(q)
 	})
 }

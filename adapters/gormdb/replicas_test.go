@@ -21,6 +21,7 @@ import (
 // own primary and replica, because it stops the replication and the process of the replica.
 func TestReplicas_StaleRead_UsesReplicaIfPossible(t *testing.T) {
 	t.Parallel()
+
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
 	db, err := OpenDB(
@@ -35,6 +36,7 @@ func TestReplicas_StaleRead_UsesReplicaIfPossible(t *testing.T) {
 	)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
+
 	_, err = schemas{db}.Up(t.Context())
 	require.NoError(t, err)
 
@@ -44,23 +46,27 @@ func TestReplicas_StaleRead_UsesReplicaIfPossible(t *testing.T) {
 		t.Helper()
 		require.Eventually(t, staleReadUsesReplica, 30*time.Second, 10*time.Millisecond)
 	}
+
 	waitForReplica(t)
 
 	t.Run("read that must be current", func(t *testing.T) {
 		require.False(t, usesReplica(t.Context(), t, db))
 	})
+
 	t.Run("read in a transaction", func(t *testing.T) {
 		require.NoError(t, db.Do(stale, func(ctx context.Context) error {
 			require.False(t, usesReplica(ctx, t, db))
 			return nil
 		}))
 	})
+
 	t.Run("stream in a transaction", func(t *testing.T) {
 		require.NoError(t, db.Do(stale, func(ctx context.Context) error {
 			require.Equal(t, []int{0}, streamColumn(ctx, t, db, isReplicaSQL, 1))
 			return nil
 		}))
 	})
+
 	// A replica that has not replayed the latest change of listings would return rows that the
 	// search index no longer contains, so that the permitted staleness does not matter.
 	t.Run("replica lacks a change of listings", func(t *testing.T) {
@@ -68,6 +74,7 @@ func TestReplicas_StaleRead_UsesReplicaIfPossible(t *testing.T) {
 		require.NoError(t, db.Do(t.Context(), func(ctx context.Context) error {
 			return db.recordListings(ctx, []string{uuid.NewString()})
 		}))
+
 		allowingNoStaleness := tx.AllowStale(t.Context(), 0)
 		allowingOneSecond := tx.AllowStale(t.Context(), time.Second)
 		require.False(t, usesReplica(allowingNoStaleness, t, db))
@@ -77,35 +84,46 @@ func TestReplicas_StaleRead_UsesReplicaIfPossible(t *testing.T) {
 			return usesReplica(allowingNoStaleness, t, db)
 		}, 30*time.Second, 10*time.Millisecond)
 	})
+
 	// A read does not wait for a connection of the replica.
 	t.Run("all connections of the replica are in use", func(t *testing.T) {
 		slots := db.replicas.all[0].slots
+
 		waitForReplica(t)
+
 		for range cap(slots) {
 			slots <- struct{}{}
 		}
+
 		require.False(t, staleReadUsesReplica())
+
 		for range cap(slots) {
 			<-slots
 		}
+
 		waitForReplica(t)
 	})
+
 	t.Run("query succeeds on the replica", func(t *testing.T) {
 		waitForReplica(t)
+
 		fromReplica := slices.Repeat([]int{1}, 1000)
 		require.Equal(t, fromReplica, streamColumn(stale, t, db, isReplicaSQL, 1000))
 		require.Equal(t, fromReplica, selectColumn(stale, t, db, isReplicaSQL, 1000))
 	})
+
 	// The query is repeated on the primary; a stream must first discard the rows of the replica.
 	t.Run("query fails on the replica after 499 rows", func(t *testing.T) {
 		// The value of a row is that of isReplicaSQL, but the replica divides by zero in row 500.
 		const failsInRow500 = "1 / (CASE WHEN pg_is_in_recovery() AND n = 500 THEN 0 ELSE 1 END) * " + isReplicaSQL
 		fromPrimary := slices.Repeat([]int{0}, 1000)
+
 		waitForReplica(t)
 		require.Equal(t, fromPrimary, streamColumn(stale, t, db, failsInRow500, 1000))
 		waitForReplica(t)
 		require.Equal(t, fromPrimary, selectColumn(stale, t, db, failsInRow500, 1000))
 	})
+
 	// Without commits, the replica replays nothing. It is current all the same.
 	t.Run("primary is idle for longer than the maximum lag", func(t *testing.T) {
 		idleSince := time.Now()
@@ -113,18 +131,22 @@ func TestReplicas_StaleRead_UsesReplicaIfPossible(t *testing.T) {
 			return time.Since(idleSince) > 2*maxReplicaLag && staleReadUsesReplica()
 		}, 30*time.Second, 50*time.Millisecond)
 	})
+
 	// A paused process accepts connections and does not respond.
 	t.Run("replica hangs", func(t *testing.T) {
 		replica.Pause()
 		defer replica.Resume()
+
 		// The first read is sent to the replica and cancelled after observeTimeout. The later
 		// ones, which find the replica unavailable, must not wait either.
 		for range 5 {
 			startedAt := time.Now()
+
 			require.False(t, staleReadUsesReplica())
 			require.Less(t, time.Since(startedAt), 5*time.Second)
 		}
 	})
+
 	t.Run("replica responds again", func(t *testing.T) { waitForReplica(t) })
 }
 
@@ -145,6 +167,7 @@ func selectColumn(ctx context.Context, t *testing.T, db *DB, expression string, 
 	query := db.conn(ctx).Table("(SELECT "+expression+" AS value FROM generate_series(1, ?::int) n) s", rows)
 	require.NoError(t, query.Select("value").Find(&values).Error)
 	require.Len(t, values, rows)
+
 	return values
 }
 
@@ -157,11 +180,14 @@ func streamColumn(ctx context.Context, t *testing.T, db *DB, expression string, 
 		var value int
 		err := r.Scan(&value)
 		values = append(values, value)
+
 		return err
 	}
+
 	query := "SELECT " + expression + " FROM generate_series(1, $1::int) n"
 	require.NoError(t, db.streamFromReplica(ctx, query, []any{rows}, discard, scan))
 	require.Len(t, values, rows)
+
 	return values
 }
 
@@ -170,12 +196,14 @@ func streamColumn(ctx context.Context, t *testing.T, db *DB, expression string, 
 // commits that earlier reads have seen.
 func TestReplica_ReplayedLessThanBefore_IsUsedAfterCatchingUp(t *testing.T) {
 	t.Parallel()
+
 	for name, disconnect := range map[string]func(rep *replica){
 		"still connected": func(*replica) {},
 		"reconnected":     func(rep *replica) { rep.markUnavailable(errNotConnected) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			rep := &replica{slots: make(chan struct{}, 1)}
 			isUsed := func(asOf time.Time) bool {
 				return rep.execute(t.Context(), asOf, func(context.Context) error { return nil }) == nil
@@ -190,6 +218,7 @@ func TestReplica_ReplayedLessThanBefore_IsUsedAfterCatchingUp(t *testing.T) {
 				commits, err = rep.addMeasurement(LogPosition{Offset: offset}, commits)
 				require.NoError(t, err)
 			}
+
 			beforeAllCommits := latestCommit.Add(-time.Second)
 			require.False(t, isUsed(beforeAllCommits), "nothing is measured yet")
 			replayUpTo(20)
@@ -217,6 +246,7 @@ func TestReplica_LagsForLong_RemembersFewCommits(t *testing.T) {
 	rep := &replica{}
 	start := time.Now()
 	replayed := LogPosition{Offset: 10}
+
 	commits := []commit{{readAt: start, position: replayed}}
 	for i := range addedCommits {
 		commits = append(commits, commit{
@@ -227,6 +257,7 @@ func TestReplica_LagsForLong_RemembersFewCommits(t *testing.T) {
 		commits, err = rep.addMeasurement(replayed, commits)
 		require.NoError(t, err)
 	}
+
 	require.LessOrEqual(t, len(commits), maxCommits)
 	require.Equal(t, start, rep.currentAsOf)
 }
@@ -235,6 +266,7 @@ func TestReplica_LagsForLong_RemembersFewCommits(t *testing.T) {
 // between the primary and each replica.
 func TestConnections_WithReplicas_AreDivided(t *testing.T) {
 	t.Parallel()
+
 	for _, test := range []struct{ replicas, connectionsToPrimary, connectionsToEachReplica int }{
 		{replicas: 0, connectionsToPrimary: 10, connectionsToEachReplica: 0},
 		{replicas: 1, connectionsToPrimary: 5, connectionsToEachReplica: 4},

@@ -44,6 +44,7 @@ func (d expiries) DeleteBefore(ctx context.Context, kind retention.Kind, before 
 			return deleteBefore(ctx, d.DB, before, n)
 		}
 	}
+
 	return 0, fmt.Errorf("no rows of kind %q are stored here", kind)
 }
 

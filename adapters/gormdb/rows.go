@@ -47,6 +47,7 @@ func (nullable[T]) Scan(ctx context.Context, f *schema.Field, row reflect.Value,
 	var v sql.Null[T]
 	err := v.Scan(stored)
 	f.ReflectValueOf(ctx, row).Set(reflect.ValueOf(v.V))
+
 	return err
 }
 
@@ -56,6 +57,7 @@ func (nullable[T]) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v 
 	if v == any(zero) {
 		return nil, nil
 	}
+
 	return v, nil
 }
 
@@ -68,13 +70,16 @@ func (jsonColumn) Scan(ctx context.Context, f *schema.Field, row reflect.Value, 
 	if err := text.Scan(stored); err != nil {
 		return err
 	}
+
 	v := reflect.New(f.FieldType)
 	if len(text.V) > 0 && string(text.V) != "[]" {
 		if err := json.Unmarshal(text.V, v.Interface()); err != nil {
 			return err
 		}
 	}
+
 	f.ReflectValueOf(ctx, row).Set(v.Elem())
+
 	return nil
 }
 
@@ -83,7 +88,9 @@ func (jsonColumn) Value(_ context.Context, _ *schema.Field, _ reflect.Value, v a
 	if r := reflect.ValueOf(v); r.Kind() == reflect.Slice && r.Len() == 0 {
 		return "[]", nil
 	}
+
 	text, err := json.Marshal(v)
+
 	return string(text), err
 }
 
@@ -95,6 +102,7 @@ func (wordList[T]) Scan(ctx context.Context, f *schema.Field, row reflect.Value,
 	var text sql.Null[string]
 	err := text.Scan(stored)
 	f.ReflectValueOf(ctx, row).Set(reflect.ValueOf(splitWords[T](text.V)))
+
 	return err
 }
 
@@ -113,6 +121,7 @@ func joinWords[T ~string](words []T) string {
 	for _, word := range words {
 		text = append(text, string(word))
 	}
+
 	return strings.Join(text, " ")
 }
 
@@ -123,6 +132,7 @@ func takeRow[R any](q *gorm.DB, errAbsent error) (r R, err error) {
 	if errors.Is(err, errNotFound) {
 		err = errAbsent
 	}
+
 	return r, err
 }
 
@@ -132,6 +142,7 @@ func findRows[R, T any](q *gorm.DB, item func(R) T) ([]T, error) {
 	if err := q.Find(&rows).Error; err != nil {
 		return nil, wrap(err)
 	}
+
 	return list.Map(rows, item), nil
 }
 
@@ -147,6 +158,7 @@ func createRows[R any](q *gorm.DB, rows []R) error {
 	if len(rows) == 0 {
 		return nil
 	}
+
 	return wrap(q.Create(&rows).Error)
 }
 
@@ -162,6 +174,7 @@ func requireRow(res *gorm.DB, errAbsent error) error {
 	if res.Error == nil && res.RowsAffected == 0 {
 		return errAbsent
 	}
+
 	return wrap(res.Error)
 }
 
@@ -173,6 +186,7 @@ func deleteFrom(q *gorm.DB, tables ...any) error {
 			return wrap(err)
 		}
 	}
+
 	return nil
 }
 
@@ -187,6 +201,7 @@ func whereIfSet[T comparable](q *gorm.DB, condition string, v T) *gorm.DB {
 	if v == zero {
 		return q
 	}
+
 	return q.Where(condition, v)
 }
 
@@ -196,6 +211,7 @@ func whereIn(q *gorm.DB, column string, ids []string) *gorm.DB {
 	if len(ids) == 1 {
 		return q.Where(column+" = ?", ids[0])
 	}
+
 	return q.Where("?", dialectOf(q).In(column, ids))
 }
 
@@ -204,6 +220,7 @@ func whereInIfSet(q *gorm.DB, column string, ids []string) *gorm.DB {
 	if len(ids) == 0 {
 		return q
 	}
+
 	return whereIn(q, column, ids)
 }
 
@@ -219,6 +236,7 @@ func (db *DB) addOnConflict(table string, key []string, columns ...string) claus
 	for _, column := range columns {
 		set[column] = gorm.Expr(table + "." + column + " + " + db.dialect.Excluded(column))
 	}
+
 	return clause.OnConflict{Columns: columnsOf(key), DoUpdates: clause.Assignments(set)}
 }
 
@@ -229,7 +247,9 @@ func columnsAs[R any](db *DB, alias, prefix string) string {
 	if err := statement.Parse(new(R)); err != nil {
 		panic(err) // R is not a struct
 	}
+
 	names := list.Map(statement.Schema.DBNames, func(name string) string { return alias + "." + name + " AS " + prefix + name })
+
 	return strings.Join(names, ", ")
 }
 
@@ -244,5 +264,6 @@ func updateLocked[R any](q *gorm.DB, rows []R, key string, columns ...string) er
 	if len(rows) == 0 {
 		return nil
 	}
+
 	return wrap(q.Clauses(updateOnConflict([]string{key}, columns...)).CreateInBatches(&rows, rowBatchSize).Error)
 }

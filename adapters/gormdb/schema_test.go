@@ -21,6 +21,7 @@ import (
 // per dialect and could differ.
 func TestSchema_SQLiteAndPostgres_AreEqual(t *testing.T) {
 	t.Parallel()
+
 	sqlite := migrated(t, sqliteURL(t))
 	postgres := migrated(t, kit.PostgresURL(t))
 	sqliteColumns := selectOwnLines(t, sqlite, `
@@ -49,21 +50,27 @@ func TestSchema_SQLiteAndPostgres_AreEqual(t *testing.T) {
 // the common files.
 func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 	t.Parallel()
+
 	for _, dialect := range []Dialect{Postgres{}, SQLite{}} {
 		for _, folder := range []string{"listings", legacyFolder} {
 			files, err := schemas{&DB{dialect: dialect}}.migrationFiles(folder)
 			require.NoError(t, err)
+
 			names, err := fs.Glob(files, "*")
 			require.NoError(t, err)
 			require.NotEmpty(t, names)
+
 			for _, name := range names {
 				require.Equal(t, 1, strings.Count(name, "."), "%s names no dialect", name)
 			}
 		}
+
 		files, err := schemas{&DB{dialect: dialect}}.migrationFiles("listings")
 		require.NoError(t, err)
+
 		body, err := fs.ReadFile(files, "0001_init.sql")
 		require.NoError(t, err)
+
 		_, isSQLite := dialect.(SQLite)
 		require.Equal(t, isSQLite, strings.Contains(string(body), "AUTOINCREMENT"), "only SQLite has this word")
 	}
@@ -74,18 +81,22 @@ func TestMigrationFiles_FileOfADialect_ReplacesTheCommonOne(t *testing.T) {
 // after the division can be reverted, but not the division itself.
 func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 	t.Parallel()
+
 	for name, url := range map[string]func() string{
 		"sqlite":   func() string { return sqliteURL(t) },
 		"postgres": func() string { return kit.PostgresURL(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			db := openLegacy(t, url())
 			s := schemas{db}
 			require.ErrorContains(t, s.Check(t.Context()), "run `locum migrate up`")
+
 			steps, err := s.Status(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, "legacy/0001_outbox.sql", steps[0].Name)
+
 			var upgrades sync.WaitGroup
 			for range 3 {
 				upgrades.Go(func() {
@@ -93,12 +104,16 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 					assert.NoError(t, err)
 				})
 			}
+
 			upgrades.Wait()
 			require.NoError(t, s.Check(t.Context()))
+
 			newDatabase := migrated(t, url())
 			require.Equal(t, catalog(t, newDatabase), catalog(t, db))
+
 			steps, err = s.Status(t.Context())
 			require.NoError(t, err)
+
 			// The migrations that were added after the division.
 			later := []string{
 				"database/0002_task_groups.sql",
@@ -113,15 +128,20 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 				"billing/0002_charge_actions.sql",
 				"integrations/0002_no_leases.sql",
 			}
+
 			// The upgrade itself is one step. It creates the first version of each module.
 			require.Len(t, steps, 1+len(migrations.Modules())+len(later))
+
 			reverted := []string{}
 			for range later {
 				name, err := s.Down(t.Context())
 				require.NoError(t, err)
+
 				reverted = append(reverted, name)
 			}
+
 			require.ElementsMatch(t, later, reverted)
+
 			_, err = s.Down(t.Context())
 			require.ErrorContains(t, err, "restore a backup")
 		})
@@ -132,18 +152,21 @@ func TestSchema_LegacyDatabase_GetsTheSameSchema(t *testing.T) {
 // is the first to be reverted. Its files need not begin with 1.
 func TestSchema_AddedModule_IsReverted(t *testing.T) {
 	t.Parallel()
+
 	for name, open := range map[string]func(t *testing.T, url string) *DB{
 		"new database":    openURL,
 		"legacy database": openLegacy,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			db := open(t, kit.PostgresURL(t))
 			db.migrations = notesMigration("0003_notes.sql")
 			applied, err := schemas{db}.Up(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, "notes/0003_notes.sql", applied[len(applied)-1])
 			require.NoError(t, schemas{db}.Check(t.Context()))
+
 			reverted, err := schemas{db}.Down(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, "notes/0003_notes.sql", reverted)
@@ -157,10 +180,12 @@ func TestSchema_AddedModule_IsReverted(t *testing.T) {
 // module are reverted.
 func TestSchema_AddedModule_FirstMigrationIsRevertedAfterTheUpgrade(t *testing.T) {
 	t.Parallel()
+
 	db := openLegacy(t, sqliteURL(t))
 	db.migrations = notesMigration("0001_notes.sql")
 	_, err := schemas{db}.Up(t.Context())
 	require.NoError(t, err)
+
 	reverted := ""
 	for reverted != "notes/0001_notes.sql" {
 		reverted, err = schemas{db}.Down(t.Context())
@@ -172,9 +197,11 @@ func TestSchema_AddedModule_FirstMigrationIsRevertedAfterTheUpgrade(t *testing.T
 // not divided before all migrations of that release are applied.
 func TestSchema_LegacyMigrationIsMissing_IsRefused(t *testing.T) {
 	t.Parallel()
+
 	db := openLegacy(t, kit.PostgresURL(t))
 	const someVersion = 24
 	require.NoError(t, db.reader.Exec("DELETE FROM "+legacyTable+" WHERE version_id = ?", someVersion).Error)
+
 	_, err := schemas{db}.Up(t.Context())
 	require.ErrorContains(t, err, "missing")
 	require.ErrorContains(t, schemas{db}.Check(t.Context()), "earlier locum")
@@ -184,6 +211,7 @@ func TestSchema_LegacyMigrationIsMissing_IsRefused(t *testing.T) {
 // tables of that module and those of the queue.
 func TestSchema_OneModule_HasOnlyItsTables(t *testing.T) {
 	t.Parallel()
+
 	for _, url := range []string{sqliteURL(t), kit.PostgresURL(t)} {
 		db := openURL(t, url)
 		db.modules = []string{"billing"}
@@ -207,11 +235,13 @@ func notesMigration(name string) map[string]fs.FS {
 // the migrations of legacyFolder.
 func openLegacy(t *testing.T, url string) *DB {
 	t.Helper()
+
 	db := openURL(t, url)
 	require.NoError(t, schemas{db}.withMigrator(func(m migrator) error {
 		_, err := m.up(t.Context(), legacyFolder)
 		return err
 	}))
+
 	return db
 }
 
@@ -219,6 +249,7 @@ func openLegacy(t *testing.T, url string) *DB {
 // lines that are equal if and only if the schemas are.
 func catalog(t *testing.T, db *DB) (out []string) {
 	t.Helper()
+
 	queries := []string{
 		`SELECT m.name || ' ' || c.name || ' ' || c.type || ' ' || c."notnull" || ' ' || coalesce(c.dflt_value, '') || ' ' || c.pk FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'`,
 		`SELECT m.name || ' references ' || f."table" || ' ' || f."from" || ' ' || f.on_delete FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'`,
@@ -232,16 +263,20 @@ func catalog(t *testing.T, db *DB) (out []string) {
 			`SELECT relname || ' options ' || array_to_string(reloptions, ',') FROM pg_class WHERE reloptions IS NOT NULL AND relkind = 'r'`,
 		}
 	}
+
 	for _, query := range queries {
 		var all []string
 		require.NoError(t, db.reader.Raw(query).Scan(&all).Error)
+
 		for _, line := range all {
 			if table, _, _ := strings.Cut(line, " "); !isBookkeeping(table) {
 				out = append(out, strings.Join(strings.Fields(strings.ReplaceAll(line, `"`, "")), " "))
 			}
 		}
 	}
+
 	slices.Sort(out)
+
 	return out
 }
 
@@ -251,12 +286,15 @@ func selectOwnLines(t *testing.T, db *DB, query string) []string {
 	t.Helper()
 	var lines, own []string
 	require.NoError(t, db.reader.Raw(query).Scan(&lines).Error)
+
 	for _, line := range lines {
 		if name, _, _ := strings.Cut(line, ":"); !isBookkeeping(name) {
 			own = append(own, line)
 		}
 	}
+
 	slices.Sort(own)
+
 	return own
 }
 

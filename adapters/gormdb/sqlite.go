@@ -40,14 +40,17 @@ func (SQLite) Open(address string, _ adapters.DatabaseSettings) (Pools, error) {
 	if path == "" {
 		return Pools{}, errors.New("want sqlite:PATH")
 	}
+
 	readers, err := openSQLite(path, sqliteTimes+"&_pragma=query_only(1)", 8)
 	if err != nil {
 		return Pools{}, err
 	}
+
 	writer, err := openSQLite(path, sqliteTimes, 1)
 	if err != nil {
 		return Pools{}, errors.Join(err, readers.Close())
 	}
+
 	return Pools{Primary: readers, Writer: writer}, nil
 }
 
@@ -75,6 +78,7 @@ func (SQLite) Retry(error) bool { return false }
 // Unavailable implements Dialect.
 func (SQLite) Unavailable(err error) Reason {
 	code, _ := errors.AsType[sqlite3.ErrorCode](err)
+
 	return map[sqlite3.ErrorCode]Reason{
 		sqlite3.BUSY: Busy, sqlite3.LOCKED: Busy, sqlite3.INTERRUPT: TimedOut, sqlite3.FULL: DiskFull,
 		sqlite3.IOERR: IOError, sqlite3.CANTOPEN: IOError, sqlite3.READONLY: ReadOnly,
@@ -145,29 +149,36 @@ func openSQLite(path, moreOptions string, connections int) (*sql.DB, error) {
 			return nil, fmt.Errorf("the database's folder: %w", err)
 		}
 	}
+
 	// Only this user may read the database.
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("the database's file: %w", err)
 	}
+
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
+
 	if err := copyPermissions(path); err != nil {
 		return nil, err
 	}
+
 	// Immediate transactions wait for the lock at BEGIN. Deferred transactions fail if two
 	// of them begin to write (190 of 200 with 20 concurrent writers).
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() +
 		"?_txlock=immediate&modeof=" + escapeQuery(path) +
 		"&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)" + moreOptions
+
 	pool, err := sqlitedriver.Open(dsn, func(*sqlite3.Conn) error { return copyPermissions(path) })
 	if err != nil {
 		return nil, err
 	}
+
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
+
 	return pool, nil
 }
 
@@ -180,17 +191,21 @@ func copyPermissions(path string) error {
 	if err != nil {
 		return fmt.Errorf("the database's file: %w", err)
 	}
+
 	mode := database.Mode().Perm()
 	if index, err := os.OpenFile(path+"-shm", os.O_RDWR|os.O_CREATE|os.O_EXCL, mode); err == nil {
 		_ = index.Close()
 	}
+
 	for _, file := range []string{path + "-wal", path + "-shm"} {
 		err := setPermissions(file, mode)
+
 		isAbsent, isForeign := errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission)
 		if err != nil && !isAbsent && !isForeign {
 			return fmt.Errorf("a file beside the database's: %w", err)
 		}
 	}
+
 	return nil
 }
 
@@ -200,9 +215,11 @@ func setPermissions(path string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
+
 	if info.Mode().Perm() == mode {
 		return nil
 	}
+
 	return os.Chmod(path, mode)
 }
 
@@ -221,16 +238,21 @@ func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err erro
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
+
 	path += "-serve"
+
 	// An existing file is not opened: see copyPermissions.
 	if file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err == nil {
 		_ = file.Close()
 	}
+
 	dsn := "file:" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(0)&modeof=" + escapeQuery(path)
+
 	pool, err := sqlitedriver.Open(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("the file %s: %w", path, err)
 	}
+
 	locked, err := db.lockExclusively(ctx, pool)
 	if err != nil {
 		err = errors.Join(err, pool.Close())
@@ -239,8 +261,10 @@ func (SQLite) Claim(ctx context.Context, db *DB) (release func() error, err erro
 				"another `locum serve` has this database; one process at a time can serve a SQLite database: stop the other one, or use postgres://…",
 			)
 		}
+
 		return nil, fmt.Errorf("the file %s: %w", path, err)
 	}
+
 	return func() error { return errors.Join(locked.Close(), pool.Close()) }, nil
 }
 
@@ -250,9 +274,11 @@ func (db *DB) lockExclusively(ctx context.Context, pool *sql.DB) (*sql.Conn, err
 	if err != nil {
 		return nil, err
 	}
+
 	if err := db.beginExclusively(ctx, conn); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
+
 	return conn, nil
 }
 
@@ -260,16 +286,21 @@ func (db *DB) lockExclusively(ctx context.Context, pool *sql.DB) (*sql.Conn, err
 // the lock, beginExclusively waits up to claimTimeout.
 func (db *DB) beginExclusively(ctx context.Context, conn *sql.Conn) error {
 	const begin = "BEGIN EXCLUSIVE"
+
 	_, err := conn.ExecContext(ctx, begin)
 	if !errors.Is(err, sqlite3.BUSY) {
 		return err
 	}
+
 	path, limit := sqlitePath(db.url), claimTimeout.String()
 	db.log.Warn("another process uses this database; waiting for it to end", "database", path, "within", limit)
+
 	_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", claimTimeout.Milliseconds()))
 	if err != nil {
 		return err
 	}
+
 	_, err = conn.ExecContext(ctx, begin)
+
 	return err
 }

@@ -27,8 +27,10 @@ func deleteLimited[R any](q *gorm.DB, n int, order string, key ...string) (int, 
 		res := q.Order(order).Limit(n).Delete(new(R))
 		return int(res.RowsAffected), wrap(res.Error)
 	}
+
 	first := q.Model(new(R)).Select(key).Order(order).Limit(n)
 	res := newStatement(q).Where("("+strings.Join(key, ", ")+") IN (?)", first).Delete(new(R))
+
 	return int(res.RowsAffected), wrap(res.Error)
 }
 
@@ -39,15 +41,19 @@ func updateReturning[R any](q *gorm.DB, key string, set map[string]any, columns 
 		err = q.Model(&rows).Clauses(returning(columns)).Updates(set).Error
 		return rows, wrap(err)
 	}
+
 	var keys []string
+
 	lock := clause.Locking{Strength: clause.LockingStrengthUpdate}
 	if err := q.Model(new(R)).Clauses(lock).Order(key).Pluck(key, &keys).Error; err != nil || len(keys) == 0 {
 		return nil, wrap(err)
 	}
+
 	where := dialectOf(q).In(key, keys)
 	err = cmp.Or(
 		newStatement(q).Model(new(R)).Where(where).Updates(set).Error,
 		newStatement(q).Select(columns).Where(where).Find(&rows).Error)
+
 	return rows, wrap(err)
 }
 
@@ -57,10 +63,12 @@ func createIfAbsent(q *gorm.DB, row any, key ...string) *gorm.DB {
 	if dialectOf(q).Returning() {
 		return q.Clauses(ignoreOnConflict(key)).Create(row)
 	}
+
 	res := q.Create(row)
 	if errors.Is(res.Error, gorm.ErrDuplicatedKey) { // this error does not end the transaction
 		res.Error, res.RowsAffected = nil, 0
 	}
+
 	return res
 }
 
@@ -71,13 +79,16 @@ func createBelowLimit[R any](ctx context.Context, db *DB, row *R, lock string, l
 		if err := db.withAdvisoryLock(ctx, lock); err != nil {
 			return err
 		}
+
 		var n int64
 		if err := db.conn(ctx).Model(new(R)).Where(where, args...).Count(&n).Error; err != nil {
 			return wrap(err)
 		}
+
 		if int(n) >= limit {
 			return errLimit
 		}
+
 		return wrap(db.conn(ctx).Create(row).Error)
 	})
 }
@@ -88,10 +99,13 @@ func insertIfAbsent[R any](q *gorm.DB, rows []R, key ...string) (inserted []R, e
 	if len(rows) == 0 {
 		return nil, nil
 	}
+
 	if !dialectOf(q).Returning() {
 		return insertMissing(q, rows, key)
 	}
+
 	insert := q.Session(&gorm.Session{DryRun: true}).Clauses(ignoreOnConflict(key), returning(nil)).Create(&rows).Statement
+
 	return inserted, wrap(newStatement(q).Raw(insert.SQL.String(), insert.Vars...).Scan(&inserted).Error)
 }
 
@@ -103,31 +117,39 @@ func insertMissing[R any](q *gorm.DB, rows []R, key []string) ([]R, error) {
 	if err := table.Statement.Parse(new(R)); err != nil {
 		return nil, err
 	}
+
 	keyOf := func(r R) (values []any) {
 		for _, column := range key {
 			v, _ := table.Statement.Schema.LookUpField(column).ValueOf(q.Statement.Context, reflect.ValueOf(r))
 			values = append(values, v)
 		}
+
 		return values
 	}
+
 	keyText := func(r R) string { return fmt.Sprint(keyOf(r)...) }
+
 	var existing, missing []R
 	if err := table.Select(key).Where("("+strings.Join(key, ", ")+") IN ?", list.Map(rows, keyOf)).Find(&existing).Error; err != nil {
 		return nil, wrap(err)
 	}
+
 	exists := list.ToMap(existing, func(r R) (string, bool) { return keyText(r), true })
 	for _, r := range rows {
 		if !exists[keyText(r)] {
 			exists[keyText(r)], missing = true, append(missing, r)
 		}
 	}
+
 	if len(missing) == 0 {
 		return nil, nil
 	}
+
 	err := newStatement(q).Create(&missing).Error
 	if errors.Is(err, gorm.ErrDuplicatedKey) {
 		return nil, errStale
 	}
+
 	return missing, wrap(err)
 }
 
@@ -149,6 +171,7 @@ func caseExpr(column string, ids []string, value func(i int) any) clause.Expr {
 	for i, id := range ids {
 		args = append(args, id, value(i))
 	}
+
 	return gorm.Expr("CASE "+column+strings.Repeat(" WHEN ? THEN ?", len(ids))+" END", args...)
 }
 
@@ -168,6 +191,7 @@ func columnsOf(names []string) []clause.Column {
 	for _, name := range names {
 		out = append(out, clause.Column{Name: name})
 	}
+
 	return out
 }
 

@@ -12,10 +12,12 @@ import (
 // 503, after which clients try again, would hide the defect.
 func TestError_InvalidStatement_IsNotUnavailable(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	violation := wrap(db.reader.Exec("INSERT INTO listings (id) VALUES ('x')").Error)
 	require.Error(t, violation)
 	require.Equal(t, fault.Internal, fault.KindOf(violation))
+
 	syntaxError := wrap(db.reader.Exec("SELEKT").Error)
 	require.Equal(t, fault.Internal, fault.KindOf(syntaxError))
 }

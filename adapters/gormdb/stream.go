@@ -18,7 +18,9 @@ func (db *DB) streamFromReplica(ctx context.Context, query string, args []any, r
 	if db.onReplica(ctx, func(ctx context.Context, pool *sql.DB) error { return db.stream(ctx, pool, query, args, fn) }) {
 		return nil
 	}
+
 	reset()
+
 	return db.streamRows(ctx, query, args, fn)
 }
 
@@ -27,11 +29,14 @@ func (db *DB) stream(ctx context.Context, pool *sql.DB, query string, args []any
 	if s, ok := db.dialect.(Streamer); ok {
 		return s.Stream(ctx, pool, query, args, fn)
 	}
+
 	rows, err := pool.QueryContext(ctx, query, args...) //nolint:rowserrcheck // readRows checks it
 	if err != nil {
 		return err
 	}
+
 	defer func() { _ = rows.Close() }()
+
 	return readRows(rows, fn)
 }
 
@@ -42,5 +47,6 @@ func readRows(rows Rows, fn func(Rows) error) error {
 			return err
 		}
 	}
+
 	return rows.Err()
 }

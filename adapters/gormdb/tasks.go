@@ -92,14 +92,18 @@ func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 	if len(tasks) == 0 {
 		return nil, nil
 	}
+
 	now := d.clock.Now()
+
 	rows, refs := make([]taskRow, len(tasks)), make([]task.Reference, len(tasks))
 	for i, t := range tasks {
 		runAt := cmp.Or(t.RunAt, now)
+
 		due := runAt
 		if handOuts > 0 {
 			due = now.Add(minHandOutInterval)
 		}
+
 		rows[i] = taskRow{
 			ID:        d.newID(),
 			Key:       t.Key,
@@ -116,16 +120,20 @@ func (d tasks) add(ctx context.Context, handOuts int, tasks []task.Task) ([]task
 		}
 		refs[i] = rows[i].reference()
 	}
+
 	rows, err := d.dropAlreadyWaiting(ctx, rows)
 	if err != nil || len(rows) == 0 {
 		return refs, wrap(err)
 	}
+
 	if err := d.unprepared(ctx).Clauses(ignoreOnConflict([]string{"key"})).CreateInBatches(&rows, eventBatchSize).Error; err != nil {
 		return nil, wrap(err)
 	}
+
 	if handOuts == 0 {
 		d.markRecorded(ctx)
 	}
+
 	return refs, nil
 }
 
@@ -135,6 +143,7 @@ func (d tasks) dropAlreadyWaiting(ctx context.Context, rows []taskRow) ([]taskRo
 	if len(groups) == 0 {
 		return rows, nil
 	}
+
 	var waiting []taskRow
 	err := d.unprepared(ctx).Select("task_group", "run_at").Where(d.dialect.In("task_group", groups)).
 		Where("ended_at IS NULL AND task_group <> '' AND state = ?", task.Waiting).Find(&waiting).Error
@@ -144,12 +153,16 @@ func (d tasks) dropAlreadyWaiting(ctx context.Context, rows []taskRow) ([]taskRo
 		if found && !at.After(r.RunAt) {
 			return true
 		}
+
 		earliest[r.Group] = r.RunAt
+
 		return false
 	}
+
 	for _, w := range waiting {
 		isWaiting(w)
 	}
+
 	return slices.DeleteFunc(rows, func(r taskRow) bool { return r.Group != "" && isWaiting(r) }), err
 }
 
@@ -159,7 +172,9 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var rows []taskRow
+
 	err = d.inQueue(ctx, func(q *gorm.DB) error {
 		err := d.skipLockedRows(q).
 			Select("id", "kind", "class", "task_group", "hand_outs", "run_at", "state").
@@ -171,7 +186,9 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 		if err != nil {
 			return err
 		}
+
 		var lostInGroup []string // tasks of a group whose lease has ended
+
 		// A task is enqueued again after about as much time as it has already waited.
 		idsByPause := map[time.Duration][]string{}
 		for i := range rows {
@@ -179,20 +196,25 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 			if r.State == task.Running { // its lease has ended
 				r.RunAt = now
 			}
+
 			pause := minHandOutInterval
 			for pause < maxHandOutInterval && !r.RunAt.After(now.Add(-pause)) {
 				pause = min(2*pause, maxHandOutInterval)
 			}
+
 			idsByPause[pause] = append(idsByPause[pause], r.ID)
+
 			r.HandOuts++
 			if r.State == task.Running && r.Group != "" {
 				lostInGroup = append(lostInGroup, r.ID)
 			}
 		}
+
 		for pause, ids := range idsByPause {
 			// MySQL assigns the columns one after the other, in the order of their names:
 			// run_at still reads the old state.
 			runAt := gorm.Expr("CASE state WHEN ? THEN ? ELSE run_at END", task.Running, d.dialect.Typed(now, "timestamptz"))
+
 			err := newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", ids)).Updates(map[string]any{
 				"due_at":    now.Add(pause),
 				"hand_outs": gorm.Expr("hand_outs + 1"),
@@ -203,20 +225,24 @@ func (d tasks) Due(ctx context.Context, n int) ([]task.Reference, error) {
 				return err
 			}
 		}
+
 		return d.endGroups(q, lostInGroup)
 	})
 	if err != nil {
 		return nil, err
 	}
+
 	slices.SortFunc(rows, func(a, b taskRow) int {
 		return cmp.Or(a.RunAt.Compare(b.RunAt), strings.Compare(a.ID, b.ID))
 	})
+
 	return list.Map(rows, taskRow.reference), nil
 }
 
 // Postpone implements task.Store.
 func (d tasks) Postpone(ctx context.Context, refs []task.Reference, until time.Time) error {
 	ids := list.Map(refs, func(t task.Reference) string { return t.ID })
+
 	return d.inQueue(ctx, func(q *gorm.DB) error {
 		return q.Model(&taskRow{}).Where(d.dialect.In("id", ids)).Where("state = ?", task.Waiting).
 			Update("due_at", gorm.Expr("CASE WHEN run_at > ? THEN run_at ELSE ? END", until, d.dialect.Typed(until, "timestamptz"))).Error
@@ -226,6 +252,7 @@ func (d tasks) Postpone(ctx context.Context, refs []task.Reference, until time.T
 // Start implements task.Store.
 func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]task.Task, error) {
 	now := d.clock.Now()
+
 	// Rows are locked in the order of ids, so that callers with common ids do not deadlock.
 	ids = slices.Sorted(slices.Values(ids))
 	columns := []string{"id", "key", "kind", "class", "task_group", "payload", "trace", "attempts", "run_at", "created_at"}
@@ -233,13 +260,17 @@ func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]
 	err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
 		waiting := q.Where(d.dialect.In("id", ids)).Where("state = ? AND run_at <= ?", task.Waiting, now.Add(maxStartSkew))
 		changes := map[string]any{"state": task.Running, "attempts": gorm.Expr("attempts + 1"), "due_at": now.Add(lease)}
+
 		rows, err = updateReturning[taskRow](waiting, "id", changes, columns...)
 		if err != nil {
 			return err
 		}
+
 		rows, err = d.beginGroups(q, rows, now)
+
 		return err
 	})
+
 	return list.Map(rows, taskRow.task), err
 }
 
@@ -248,28 +279,36 @@ func (d tasks) Start(ctx context.Context, ids []string, lease time.Duration) ([]
 // beginGroups returns the other tasks.
 func (d tasks) beginGroups(q *gorm.DB, started []taskRow, now time.Time) ([]taskRow, error) {
 	var groups []taskGroupRow
+
 	var ids []string
 	for _, r := range started {
 		if r.Group != "" {
 			groups, ids = append(groups, taskGroupRow{r.Group, r.ID}), append(ids, r.ID)
 		}
 	}
+
 	if len(groups) == 0 {
 		return started, nil
 	}
+
 	// A fixed order avoids deadlocks between concurrent callers.
 	slices.SortFunc(groups, func(a, b taskGroupRow) int { return strings.Compare(a.Name, b.Name) })
+
 	err := newStatement(q).Clauses(ignoreOnConflict([]string{"name"})).Create(&groups).Error
 	if err != nil {
 		return started, err
 	}
+
 	var running []string
 	err = newStatement(q).Model(&taskGroupRow{}).Where(d.dialect.In("task_id", ids)).Pluck("task_id", &running).Error
+
 	blocked := slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(running, id) })
 	if err != nil || len(blocked) == 0 {
 		return started, err
 	}
+
 	started = slices.DeleteFunc(started, func(r taskRow) bool { return slices.Contains(blocked, r.ID) })
+
 	return started, newStatement(q).Model(&taskRow{}).Where(d.dialect.In("id", blocked)).
 		Updates(map[string]any{"state": task.Waiting, "attempts": gorm.Expr("attempts - 1"), "due_at": now.Add(minHandOutInterval)}).Error
 }
@@ -279,7 +318,9 @@ func (d tasks) endGroups(q *gorm.DB, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
+
 	running := newStatement(q).Model(&taskRow{}).Select("id").Where(d.dialect.In("id", ids)).Where("state = ?", task.Running)
+
 	return newStatement(q).Where(d.dialect.In("task_id", ids)).Where("task_id NOT IN (?)", running).Delete(&taskGroupRow{}).Error
 }
 
@@ -295,6 +336,7 @@ func groupByAttempt(runs []task.Run) map[int][]string {
 	for _, r := range runs {
 		out[r.Attempt] = append(out[r.Attempt], r.ID)
 	}
+
 	return out
 }
 
@@ -303,6 +345,7 @@ func (d tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration)
 	until := d.clock.Now().Add(lease)
 	for attempt, ids := range groupByAttempt(runs) {
 		var rows []taskRow
+
 		err := d.inQueue(ctx, func(q *gorm.DB) (err error) {
 			running := q.Where(d.dialect.In("id", ids)).Where("attempts = ? AND state = ?", attempt, task.Running)
 			rows, err = updateReturning[taskRow](running, "id", map[string]any{"due_at": until}, "id")
@@ -311,12 +354,14 @@ func (d tasks) Extend(ctx context.Context, runs []task.Run, lease time.Duration)
 		if err != nil {
 			return lost, err
 		}
+
 		for _, id := range ids {
 			if !slices.ContainsFunc(rows, func(r taskRow) bool { return r.ID == id }) {
 				lost = append(lost, task.Run{ID: id, Attempt: attempt})
 			}
 		}
 	}
+
 	return lost, nil
 }
 
@@ -327,8 +372,10 @@ const maxTaskError = 1000
 func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) error {
 	inGroups := slices.DeleteFunc(slices.Clone(outcomes), func(o task.Outcome) bool { return o.Group == "" })
 	groups := list.Map(inGroups, func(o task.Outcome) string { return o.Group })
+
 	err := d.inQueue(ctx, func(q *gorm.DB) error {
 		now := d.clock.Now()
+
 		// The condition ended_at IS NULL would be equivalent. But with the statistics of a
 		// new table, Postgres would use it to read all unfinished rows instead of a few ids.
 		unfinished := func(attempt int, ids ...string) *gorm.DB {
@@ -336,21 +383,26 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 				Where(d.dialect.In("id", ids)).
 				Where("attempts = ? AND state IN ?", attempt, []task.State{task.Waiting, task.Running})
 		}
+
 		var done []task.Run
 		for _, o := range outcomes {
 			if o.State == task.Done {
 				done = append(done, o.Run)
 				continue
 			}
+
 			var ended *time.Time
 			if o.State == task.Dead {
 				ended = &now
 			}
+
 			runAt := cmp.Or(o.RunAt, now)
+
 			attempts := o.Attempt
 			if o.DoNotCountAttempt {
 				attempts--
 			}
+
 			err := unfinished(o.Attempt, o.ID).Updates(map[string]any{
 				"state":    o.State,
 				"run_at":   runAt,
@@ -363,6 +415,7 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 				return err
 			}
 		}
+
 		for attempt, ids := range groupByAttempt(done) {
 			if err := unfinished(attempt, ids...).Updates(map[string]any{
 				"state":    task.Done,
@@ -372,9 +425,11 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 				return err
 			}
 		}
+
 		if len(groups) == 0 {
 			return nil
 		}
+
 		// The next task of each group may start now.
 		err := newStatement(q).Model(&taskRow{}).
 			Where(d.dialect.In("task_group", groups)).
@@ -384,14 +439,17 @@ func (d tasks) RecordOutcomes(ctx context.Context, outcomes ...task.Outcome) err
 		if err != nil {
 			return err
 		}
+
 		return d.endGroups(q, list.Map(inGroups, func(o task.Outcome) string { return o.ID }))
 	})
 	if err != nil {
 		return err
 	}
+
 	if len(groups) > 0 {
 		d.markRecorded(ctx)
 	}
+
 	return nil
 }
 
@@ -401,6 +459,7 @@ func truncateText(s string, n int) string {
 	if len(s) > n {
 		s = s[:n]
 	}
+
 	return strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
 }
 
@@ -425,6 +484,7 @@ func (d tasks) Backlog(ctx context.Context) ([]task.Backlog, error) {
 		Group("class, state").
 		Scan(&rows).
 		Error
+
 	return list.Map(rows, func(r unfinishedTasks) task.Backlog {
 		return task.Backlog{Queue: r.Class, State: r.State, Tasks: r.N, Oldest: r.Oldest.Time}
 	}), wrap(err)
@@ -438,11 +498,13 @@ func (d tasks) List(ctx context.Context, f task.Filter) ([]task.Record, error) {
 	} else {
 		q = q.Where("ended_at IS NULL").Order("due_at, id")
 	}
+
 	return findRows(whereIfSet(whereEqual(q, "kind", f.Kind), "ended_at <= ?", f.Before), func(r taskRow) task.Record {
 		record := task.Record{Task: r.task(), State: r.State, Err: r.Error}
 		if r.EndedAt != nil {
 			record.EndedAt = *r.EndedAt
 		}
+
 		return record
 	})
 }
@@ -450,6 +512,7 @@ func (d tasks) List(ctx context.Context, f task.Filter) ([]task.Record, error) {
 // Retry implements task.Store.
 func (d tasks) Retry(ctx context.Context, ids []string) (int, error) {
 	now := d.clock.Now()
+
 	res := d.unprepared(ctx).
 		Model(&taskRow{}).
 		Where(d.dialect.In("id", ids)).
@@ -461,6 +524,7 @@ func (d tasks) Retry(ctx context.Context, ids []string) (int, error) {
 	if res.Error == nil {
 		d.markRecorded(ctx)
 	}
+
 	return int(res.RowsAffected), wrap(res.Error)
 }
 

@@ -15,6 +15,7 @@ import (
 // table.
 func TestTasks_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	tasks := tasks{db}
 	outbox := outbox{db}
@@ -25,32 +26,43 @@ func TestTasks_Queries_UseIndexes(t *testing.T) {
 	_, err := outbox.Claim(ctx, 10, time.Minute)
 	require.NoError(t, err)
 	require.NoError(t, outbox.MarkSent(ctx, ids...))
+
 	_, _, err = outbox.Lag(ctx)
 	require.NoError(t, err)
+
 	_, err = expiries{db}.DeleteBefore(ctx, event.Sent, now, 10)
 	require.NoError(t, err)
+
 	_, err = tasks.Due(ctx, 10)
 	require.NoError(t, err)
 	require.NoError(t, tasks.Postpone(ctx, []task.Reference{{ID: ids[0]}}, now))
+
 	refs, err := tasks.AddAndReserve(ctx, task.Task{Kind: "k", Group: "g", Payload: []byte("{}")})
 	require.NoError(t, err)
+
 	_, err = tasks.Start(ctx, append(ids, refs[0].ID), time.Minute)
 	require.NoError(t, err)
+
 	_, err = tasks.Extend(ctx, []task.Run{{ID: ids[0], Attempt: 1}}, time.Minute)
 	require.NoError(t, err)
 	require.NoError(t, tasks.RecordOutcomes(ctx,
 		task.Outcome{Run: task.Run{ID: ids[0], Attempt: 1}, State: task.Done},
 		task.Outcome{Run: task.Run{ID: refs[0].ID, Attempt: 1}, Group: "g", State: task.Dead}))
+
 	_, err = tasks.Backlog(ctx)
 	require.NoError(t, err)
+
 	for _, state := range []task.State{task.Waiting, task.Dead} {
 		_, err = tasks.List(ctx, task.Filter{State: state, Kind: "k", Limit: 10})
 		require.NoError(t, err)
 	}
+
 	_, err = tasks.Retry(ctx, ids)
 	require.NoError(t, err)
+
 	_, err = tasks.Drop(ctx, ids)
 	require.NoError(t, err)
+
 	_, err = expiries{db}.DeleteBefore(ctx, task.DoneTasks, now, 10)
 	require.NoError(t, err)
 

@@ -43,6 +43,7 @@ func (i insert) execute(q *gorm.DB) error {
 	if i.errDuplicate != nil {
 		return requireRow(createIfAbsent(q, i.rows, i.key...), i.errDuplicate)
 	}
+
 	return wrap(q.Create(i.rows).Error)
 }
 
@@ -55,6 +56,7 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 	if db.currentTx(ctx) != nil {
 		return fn(ctx)
 	}
+
 	for try := 1; ; try++ {
 		t, err := db.runOnce(ctx, fn)
 		if err == nil {
@@ -62,18 +64,24 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 				db.noteListingsChanged()
 				db.listingChanges.Add(1)
 			}
+
 			if t.recordedEvents {
 				db.notifier.notify()
 			}
+
 			return nil
 		}
+
 		if !db.retry(err) {
 			return err
 		}
+
 		if try == maxAttempts {
 			return fault.ErrUnavailable.WithCause(err).WithReason(string(Busy)).WithRetryAfter(time.Second)
 		}
+
 		pause(ctx, time.Duration(rand.Int64N(int64(min(try, 6))*int64(5*time.Millisecond)))) //nolint:gosec // jitter needs no secrecy
+
 		if ctx.Err() != nil {
 			return wrap(ctx.Err())
 		}
@@ -84,9 +92,11 @@ func (db *DB) Do(ctx context.Context, fn func(context.Context) error) error {
 func (db *DB) runOnce(ctx context.Context, fn func(context.Context) error) (*transaction, error) {
 	t := &transaction{db: db, beginGORM: func() *gorm.DB { return db.writer.WithContext(ctx).Begin() }}
 	defer t.end()
+
 	if err := fn(context.WithValue(context.WithValue(ctx, txKey{db}, t), innermostKey{}, t)); err != nil {
 		return t, wrapUnavailable(err)
 	}
+
 	return t, wrap(t.commit(ctx))
 }
 
@@ -98,6 +108,7 @@ func (t *transaction) conn(ctx context.Context) *gorm.DB {
 		_ = q.AddError(err)
 		return q
 	}
+
 	return t.gorm.WithContext(ctx)
 }
 
@@ -106,16 +117,20 @@ func (t *transaction) begin() error {
 	if t.ended {
 		return sql.ErrTxDone
 	}
+
 	if t.gorm != nil {
 		return t.err
 	}
+
 	t.gorm = t.beginGORM()
+
 	t.err = t.gorm.Error
 	for _, i := range t.inserts {
 		if t.err == nil {
 			t.err = i.execute(t.gorm)
 		}
 	}
+
 	return t.err
 }
 
@@ -125,32 +140,41 @@ func (t *transaction) commit(ctx context.Context) error {
 	if batcher, ok := t.db.dialect.(Batcher); ok && t.gorm == nil && len(t.inserts) > 0 {
 		return t.commitBatch(ctx, batcher)
 	}
+
 	if t.gorm == nil && len(t.inserts) == 0 {
 		return nil
 	}
+
 	if err := t.begin(); err != nil {
 		return err
 	}
+
 	t.ended = true
+
 	return t.gorm.Commit().Error
 }
 
 // commitBatch executes the deferred inserts in one round trip.
 func (t *transaction) commitBatch(ctx context.Context, batcher Batcher) error {
 	statements := make([]Statement, len(t.inserts))
+
 	var errDuplicateKey error
 	for n, i := range t.inserts {
 		var err error
 		if statements[n], err = t.db.insertStatement(ctx, i.rows); err != nil {
 			return err
 		}
+
 		errDuplicateKey = cmp.Or(errDuplicateKey, i.errDuplicate)
 	}
+
 	err := batcher.ExecBatch(ctx, t.db.pool, statements)
+
 	err = wrap(t.db.writer.Dialector.(gorm.ErrorTranslator).Translate(err))
 	if errDuplicateKey != nil && errors.Is(err, errDuplicate) {
 		return errDuplicateKey
 	}
+
 	return err
 }
 
@@ -164,10 +188,12 @@ type preparedInsert struct {
 // args returns the parameters of the statement for the row.
 func (p preparedInsert) args(ctx context.Context, row any) []any {
 	v := reflect.ValueOf(row).Elem()
+
 	args := make([]any, len(p.fields))
 	for i, f := range p.fields {
 		args[i], _ = f.ValueOf(ctx, v)
 	}
+
 	return args
 }
 
@@ -178,19 +204,23 @@ func (db *DB) insertStatement(ctx context.Context, rows any) (Statement, error) 
 		p := p.(preparedInsert)
 		return Statement{p.sql, p.args(ctx, rows)}, nil
 	}
+
 	s := db.writer.Session(&gorm.Session{Context: ctx, DryRun: true}).Create(rows).Statement
 	if s.Error != nil {
 		return Statement{}, s.Error
 	}
+
 	if t.Elem().Kind() == reflect.Struct {
 		p := preparedInsert{sql: s.SQL.String()}
 		for _, name := range s.Schema.DBNames {
 			p.fields = append(p.fields, s.Schema.FieldsByDBName[name])
 		}
+
 		if reflect.DeepEqual(p.args(ctx, rows), s.Vars) { // not with values that the database computes
 			db.preparedInserts.Store(t, p)
 		}
 	}
+
 	return Statement{s.SQL.String(), s.Vars}, nil
 }
 
@@ -199,6 +229,7 @@ func (t *transaction) end() {
 	if t.gorm != nil && !t.ended {
 		t.gorm.Rollback()
 	}
+
 	t.ended = true
 }
 
@@ -209,6 +240,7 @@ func (db *DB) insert(ctx context.Context, i insert) error {
 		t.inserts = append(t.inserts, i)
 		return nil
 	}
+
 	return i.execute(db.conn(ctx))
 }
 
@@ -229,8 +261,10 @@ func (db *DB) Read(ctx context.Context, fn func(context.Context) error) error {
 	if db.currentTx(ctx) != nil {
 		return fn(ctx)
 	}
+
 	t := &transaction{db: db, gorm: db.reader.WithContext(ctx)}
 	defer func() { t.ended = true }()
+
 	return wrapUnavailable(fn(context.WithValue(ctx, innermostKey{}, t)))
 }
 
@@ -245,11 +279,14 @@ func Conn(ctx context.Context) (*gorm.DB, error) {
 	if !ok {
 		return nil, ErrNoTransaction
 	}
+
 	if err := t.begin(); err != nil {
 		return nil, wrapUnavailable(err)
 	}
+
 	q := t.gorm.WithContext(ctx)
 	q.Statement.SkipHooks, q.NamingStrategy = false, schema.NamingStrategy{}
+
 	return q, nil
 }
 

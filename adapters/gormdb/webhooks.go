@@ -44,6 +44,7 @@ func (d webhooks) Upsert(ctx context.Context, e integrations.Endpoint) error {
 		if err := d.upsert(ctx, e); err != nil || e.Status == integrations.EndpointActive {
 			return err
 		}
+
 		return wrap(d.conn(ctx).Model(&webhookDeliveryRow{}).Where("endpoint_id = ? AND status = 'pending'", e.ID).
 			Updates(map[string]any{"status": integrations.Failed, "next_at": nil, "failed_at": d.clock.Now()}).Error)
 	})
@@ -52,25 +53,31 @@ func (d webhooks) Upsert(ctx context.Context, e integrations.Endpoint) error {
 // upsert stores the endpoint in the current transaction.
 func (d webhooks) upsert(ctx context.Context, endpoint integrations.Endpoint) error {
 	r := webhookEndpointRow(endpoint)
+
 	r.Version++
 	if endpoint.Version == 0 {
 		if err := d.conn(ctx).Create(&r).Error; err != nil {
 			return wrap(err)
 		}
+
 		return d.subscribe(ctx, endpoint)
 	}
+
 	update := func(q *gorm.DB) error {
 		q = q.Where("id = ? AND owner_id = ? AND version = ?", endpoint.ID, endpoint.OwnerID, endpoint.Version)
 		return updateVersion(q, &r, "id", "app_id", "owner_id", "created_at")
 	}
+
 	// Usually the event types do not change, so that this is the only statement.
 	err := update(d.conn(ctx).Where("events = ?", jsonArray(endpoint.Events)))
 	if !errors.Is(err, errStale) {
 		return err
 	}
+
 	if err := update(d.conn(ctx)); err != nil {
 		return err
 	}
+
 	return d.subscribe(ctx, endpoint)
 }
 
@@ -79,6 +86,7 @@ func (d webhooks) subscribe(ctx context.Context, e integrations.Endpoint) error 
 	if err := d.conn(ctx).Where("endpoint_id = ?", e.ID).Delete(&webhookSubscriptionRow{}).Error; err != nil {
 		return wrap(err)
 	}
+
 	return createRows(d.conn(ctx), list.Map(e.Events, func(t string) webhookSubscriptionRow { return webhookSubscriptionRow{t, e.ID} }))
 }
 
@@ -98,6 +106,7 @@ func (d webhooks) List(
 ) ([]integrations.Endpoint, error) {
 	q := ofAppOwner(d.conn(ctx).Table("webhook_endpoints AS e").Select(columnsAs[webhookEndpointRow](d.DB, "e", "")), ownerID)
 	id := "e.id"
+
 	q = whereEqual(q, "e.app_id", f.AppID)
 	if f.Event != "" {
 		// In the order of the primary key of the subscriptions.
@@ -105,10 +114,12 @@ func (d webhooks) List(
 			Where("s.type = ? AND e.status = 'active'", f.Event),
 			"s.endpoint_id"
 	}
+
 	if len(f.UserIDs) > 0 {
 		consented := whereIn(d.conn(ctx).Model(&oauthConsentRow{}).Select("app_id"), "user_id", f.UserIDs)
 		q = q.Where("(? OR e.app_id IN (?))", d.dialect.In("e.owner_id", f.UserIDs), consented)
 	}
+
 	if !f.DueBefore.IsZero() {
 		due := d.conn(ctx).
 			Table("webhook_deliveries AS d").
@@ -116,6 +127,7 @@ func (d webhooks) List(
 			Where("d.endpoint_id = e.id AND d.status = 'pending' AND d.next_at < ?", f.DueBefore)
 		q = q.Where("e.status = 'active' AND e.listening_until IS NULL AND EXISTS (?)", due)
 	}
+
 	return findRows(q.Where(id+" > ?", cmp.Or(after, firstID)).Order(id).Limit(n), webhookEndpointRow.endpoint)
 }
 

@@ -16,6 +16,7 @@ import (
 // their log scans a table.
 func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 	t.Parallel()
+
 	db := openTestSQLite(t)
 	storage := db.Storage()
 	recorded := recordStatements(t, db.reader, db.writer)
@@ -29,6 +30,7 @@ func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 		ctx,
 		integrations.Endpoint{ID: id, OwnerID: id, Version: 1, Events: []string{"job.created"}, Status: integrations.EndpointPaused},
 	)
+
 	_ = storage.Integrations.Webhooks.Delete(ctx, id, id, id)
 	for _, f := range []integrations.EndpointFilter{
 		{AppID: id},
@@ -40,30 +42,38 @@ func TestIntegrationsWebhooks_Queries_UseIndexes(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
+
 	_, err := storage.Integrations.Webhooks.List(ctx, id, integrations.EndpointFilter{AppID: id}, "", 100)
 	require.NoError(t, err)
+
 	for _, status := range []integrations.DeliveryStatus{"", integrations.Failed} {
 		for _, r := range []page.Request{{Number: 3, Size: 20}, {Number: 1, Size: 20, Cursor: id}} {
 			_, err := storage.Integrations.Deliveries.List(ctx, id, id, status, r)
 			require.NoError(t, err)
 		}
 	}
+
 	for _, f := range []integrations.MessageFilter{{ID: id}, {}, {DueBy: now}} {
 		_, err := storage.Integrations.Deliveries.ListMessages(ctx, id, id, f, 5)
 		require.NoError(t, err)
 	}
+
 	_, err = storage.Integrations.Deliveries.NextDue(ctx, id)
 	require.NoError(t, err)
+
 	for _, f := range []integrations.ReplayFilter{{ID: id}, {FailedSince: now}} {
 		_, err := storage.Integrations.Deliveries.Replay(ctx, id, id, f, now, 1000)
 		require.NoError(t, err)
 	}
+
 	_, _ = storage.Integrations.Deliveries.RecordResults(ctx, id, []integrations.Delivery{{ID: id, EndpointID: id}})
+
 	_ = storage.Integrations.Deliveries.Enqueue(ctx, nil, []integrations.Delivery{{ID: id, EndpointID: id}})
 	for _, kind := range []retention.Kind{integrations.MessagesKind, integrations.ListenersKind} {
 		_, err := storage.Integrations.Retention.DeleteBefore(ctx, kind, now, 10)
 		require.NoError(t, err)
 	}
+
 	require.NoError(t, storage.Integrations.Deliveries.DeleteByApplicant(ctx, id))
 
 	recorded.requireIndexes(t, db, "counted", "CONSTANT ROW")

@@ -59,14 +59,17 @@ func Open(paths []string, issuer string, c clock.Clock) (*Tokens, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	t := &Tokens{
 		ring: ring, byID: map[string]key{}, issuer: issuer, now: c.Now,
 		verified: otter.Must(&otter.Options[tokenHash, identity.AccessClaims]{MaximumSize: maxVerified}),
 	}
+
 	t.parser = t.newParser(audience, jwt.WithIssuedAt(), jwt.WithLeeway(leeway))
 	for _, k := range ring {
 		t.byID[k.id] = k
 	}
+
 	return t, nil
 }
 
@@ -111,7 +114,9 @@ func (t *Tokens) parse(parser *jwt.Parser, kind, token string, c jwt.Claims) err
 	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") {
 		return errors.New("not a token of ours")
 	}
+
 	_, err := parser.ParseWithClaims(token, c, t.keyOf(kind))
+
 	return err
 }
 
@@ -121,11 +126,14 @@ func (t *Tokens) Verify(token string) (identity.AccessClaims, error) {
 	if c, ok := t.verified.GetIfPresent(hash); ok && t.isCurrent(c) {
 		return c, nil
 	}
+
 	c, err := t.verify(token)
 	if err != nil {
 		return identity.AccessClaims{}, fault.ErrUnauthorized.WithCause(err)
 	}
+
 	t.verified.Set(hash, c)
+
 	return c, nil
 }
 
@@ -142,9 +150,11 @@ func (t *Tokens) verify(token string) (identity.AccessClaims, error) {
 	if err := t.parse(t.parser, tokenType, token, &c); err != nil {
 		return identity.AccessClaims{}, err
 	}
+
 	if c.Subject == "" || c.Session == "" || c.IssuedAt == nil {
 		return identity.AccessClaims{}, errors.New("claims are missing")
 	}
+
 	return identity.AccessClaims{
 		UserID: c.Subject, SessionID: c.Session, Role: c.Role, OrganizationID: c.Organization,
 		IssuedAt: c.IssuedAt.UTC(), ExpiresAt: c.ExpiresAt.UTC(),
@@ -158,15 +168,19 @@ func (t *Tokens) keyOf(kind string) jwt.Keyfunc {
 		if u.Header["typ"] != kind {
 			return nil, errors.New("another type of token")
 		}
+
 		// RFC 7515 §4.1.11: an extension that is not understood must be refused.
 		if _, ok := u.Header["crit"]; ok {
 			return nil, errors.New("critical extension")
 		}
+
 		id, _ := u.Header["kid"].(string)
+
 		k, ok := t.byID[id]
 		if !ok {
 			return nil, errors.New("unknown key")
 		}
+
 		return k.public, nil
 	}
 }
@@ -180,10 +194,12 @@ func (t *Tokens) JWKS() []byte {
 			"kid": k.id, "use": "sig", "alg": "EdDSA",
 		}
 	})
+
 	b, err := json.Marshal(map[string]any{"keys": keys})
 	if err != nil {
 		panic(err) // strings always marshal
 	}
+
 	return b
 }
 
@@ -209,8 +225,10 @@ func (t *Tokens) Unseal(p auth.Purpose, token string) (string, error) {
 	if err := t.parse(t.newParser(sealAudience(p)), sealType, token, &c); err != nil {
 		return "", fault.ErrUnauthorized.WithCause(err)
 	}
+
 	if c.Subject == "" {
 		return "", fault.ErrUnauthorized.WithCause(errors.New("claims are missing"))
 	}
+
 	return c.Subject, nil
 }

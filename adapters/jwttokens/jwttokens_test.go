@@ -34,10 +34,13 @@ const issuer = "https://jobs.example.org"
 // openTokens returns the tokens of a new key.
 func openTokens(t *testing.T, clk *kit.Clock) *Tokens {
 	t.Helper()
+
 	dir := filepath.Join(t.TempDir(), "keys")
 	require.NoError(t, Generate(dir))
+
 	tokens, err := Open([]string{dir}, issuer, clk)
 	require.NoError(t, err)
+
 	return tokens
 }
 
@@ -57,18 +60,22 @@ func claimsAt(clk *kit.Clock) identity.AccessClaims {
 // for clocks that differ, and that the client does not learn why a token is refused.
 func TestVerify_UntilExpiry_Accepted(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	tokens := openTokens(t, clk)
 	token, err := tokens.Issue(claimsAt(clk))
 	require.NoError(t, err)
+
 	got, err := tokens.Verify(token)
 	require.NoError(t, err)
 	require.Equal(t, claimsAt(clk), got)
 
 	clk.Advance(15*time.Minute + leeway - time.Second)
+
 	_, err = tokens.Verify(token)
 	require.NoError(t, err)
 	clk.Advance(time.Second)
+
 	_, err = tokens.Verify(token)
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 	require.ErrorIs(t, err, jwt.ErrTokenExpired, "the error wraps the reason for the log")
@@ -79,22 +86,28 @@ func TestVerify_UntilExpiry_Accepted(t *testing.T) {
 // the person but the id.
 func TestIssue_Claims(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	tokens := openTokens(t, clk)
 	token, err := tokens.Issue(claimsAt(clk))
 	require.NoError(t, err)
+
 	decode := func(part string) (fields map[string]any) {
 		text, err := base64.RawURLEncoding.DecodeString(part)
 		require.NoError(t, err)
 		require.NoError(t, json.Unmarshal(text, &fields))
+
 		return fields
 	}
+
 	parts := strings.Split(token, ".")
 	header := decode(parts[0])
 	require.Equal(t, map[string]any{"typ": "at+jwt", "alg": "EdDSA", "kid": tokens.ring[0].id}, header)
+
 	claims := decode(parts[1])
 	require.NotEmpty(t, claims["jti"])
 	delete(claims, "jti")
+
 	now := float64(clk.Now().Unix())
 	const quarterHour = 900
 	require.Equal(t, map[string]any{
@@ -114,6 +127,7 @@ func TestIssue_Claims(t *testing.T) {
 // with the key of tokens.
 func forge(t *testing.T, tokens *Tokens, clk *kit.Clock, change func(header, claims map[string]any)) string {
 	t.Helper()
+
 	claims := jwt.MapClaims{
 		"iss": issuer,
 		"aud": "locum-portal",
@@ -128,8 +142,10 @@ func forge(t *testing.T, tokens *Tokens, clk *kit.Clock, change func(header, cla
 	token.Header["typ"] = tokenType
 	token.Header["kid"] = tokens.ring[0].id
 	change(token.Header, claims)
+
 	signed, err := token.SignedString(tokens.ring[0].private)
 	require.NoError(t, err)
+
 	return signed
 }
 
@@ -138,6 +154,7 @@ func forge(t *testing.T, tokens *Tokens, clk *kit.Clock, change func(header, cla
 // possible, so that nothing else is wrong with them.
 func TestVerify_ForgedToken_Refused(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	tokens := openTokens(t, clk)
 	honest := forge(t, tokens, clk, func(_, _ map[string]any) {})
@@ -146,7 +163,9 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 
 	strange, strangePrivate, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
+
 	strangeJWK := map[string]any{"kty": "OKP", "crv": "Ed25519", "x": base64.RawURLEncoding.EncodeToString(strange)}
+
 	// signedWith returns a token with valid claims that is signed with another method or key.
 	signedWith := func(method jwt.SigningMethod, key any, header map[string]any) string {
 		token := jwt.NewWithClaims(method, jwt.MapClaims{
@@ -160,14 +179,18 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 		token.Header["typ"] = tokenType
 		token.Header["kid"] = tokens.ring[0].id
 		maps.Copy(token.Header, header)
+
 		s, err := token.SignedString(key)
 		require.NoError(t, err)
+
 		return s
 	}
+
 	// changed returns a token that is signed with the right key after the change.
 	changed := func(change func(header, claims map[string]any)) string { return forge(t, tokens, clk, change) }
 	spki, err := x509.MarshalPKIXPublicKey(tokens.ring[0].public)
 	require.NoError(t, err)
+
 	publicPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: spki})
 	parts := strings.Split(honest, ".")
 	seconds := func(d time.Duration) int64 { return clk.Now().Add(d).Unix() }
@@ -227,25 +250,32 @@ func TestVerify_ForgedToken_Refused(t *testing.T) {
 // which key signs, and that the key set for other programs has only public keys.
 func TestKeys_Rotation(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	dir := filepath.Join(t.TempDir(), "keys")
 	require.NoError(t, Generate(dir))
+
 	old, err := Open([]string{dir}, issuer, clk)
 	require.NoError(t, err)
+
 	before, err := old.Issue(claimsAt(clk))
 	require.NoError(t, err)
 
 	other := filepath.Join(t.TempDir(), "keys")
 	require.NoError(t, Generate(other))
 	require.NoError(t, os.Rename(filepath.Join(other, firstKey), filepath.Join(dir, "0002.pem")))
+
 	both, err := Open([]string{dir}, issuer, clk)
 	require.NoError(t, err)
+
 	after, err := both.Issue(claimsAt(clk))
 	require.NoError(t, err)
+
 	for _, token := range []string{before, after} {
 		_, err = both.Verify(token)
 		require.NoError(t, err)
 	}
+
 	_, err = old.Verify(after)
 	require.Error(t, err, "the newest key of the directory signs")
 
@@ -258,9 +288,11 @@ func TestKeys_Rotation(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(both.JWKS(), &set))
 	require.Len(t, set.Keys, 2)
+
 	for _, k := range set.Keys {
 		require.NotContains(t, k, "d", "only the public half")
 		require.Equal(t, "OKP", k["kty"])
+
 		x, err := base64.RawURLEncoding.DecodeString(k["x"])
 		require.NoError(t, err)
 		require.Equal(t, thumbprint(x)[:16], k["kid"])
@@ -270,6 +302,7 @@ func TestKeys_Rotation(t *testing.T) {
 // TestThumbprint checks the example of RFC 8037, appendix A.3.
 func TestThumbprint(t *testing.T) {
 	t.Parallel()
+
 	x, err := base64.RawURLEncoding.DecodeString("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo")
 	require.NoError(t, err)
 	require.Equal(t, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", thumbprint(x))
@@ -279,24 +312,32 @@ func TestThumbprint(t *testing.T) {
 // one folder create one key, which only their user can read.
 func TestKeys_ConcurrentStart_ShareOneKey(t *testing.T) {
 	t.Parallel()
+
 	dir := filepath.Join(t.TempDir(), "data", "keys")
+
 	var processes sync.WaitGroup
 	for range 20 {
 		processes.Go(func() { require.NoError(t, Generate(dir)) })
 	}
+
 	processes.Wait()
+
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
+
 	info, err := entries[0].Info()
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
 	info, err = os.Stat(dir)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+
 	before, err := load([]string{dir})
 	require.NoError(t, err)
 	require.NoError(t, Generate(dir))
+
 	after, err := load([]string{dir})
 	require.NoError(t, err)
 	require.Equal(t, before, after, "a second start creates no key")
@@ -306,24 +347,31 @@ func TestKeys_ConcurrentStart_ShareOneKey(t *testing.T) {
 // with it. A key that other users of the host can read is refused.
 func TestKeys_Unusable_AreNamed(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	write := func(name string, mode os.FileMode, content []byte) string {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, content, 0o600))
 		require.NoError(t, os.Chmod(path, mode))
+
 		return path
 	}
+
 	pkcs8 := func(k any) []byte {
 		der, err := x509.MarshalPKCS8PrivateKey(k)
 		require.NoError(t, err)
 		return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 	}
+
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
+
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(t, err)
+
 	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
+
 	good := pkcs8(ed)
 	for path, complaint := range map[string]string{
 		filepath.Join(dir, "absent"):                                        "no such file",
@@ -341,8 +389,10 @@ func TestKeys_Unusable_AreNamed(t *testing.T) {
 		require.ErrorContains(t, err, complaint)
 		require.ErrorContains(t, err, filepath.Base(path), "the file is named")
 	}
+
 	_, err = Open([]string{t.TempDir()}, issuer, kit.NewClock())
 	require.ErrorContains(t, err, "no *.pem key")
+
 	_, err = Open([]string{write("good.pem", 0o640, good)}, issuer, kit.NewClock())
 	require.NoError(t, err, "group-readable files are accepted: secrets are often mounted that way")
 }

@@ -32,31 +32,40 @@ func Generate(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+
 	if found, err := filepath.Glob(filepath.Join(dir, "*.pem")); err != nil || len(found) > 0 {
 		return err
 	}
+
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return err
 	}
+
 	der, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		return err
 	}
+
 	part, err := os.CreateTemp(dir, ".part-") // mode 0600
 	if err != nil {
 		return err
 	}
+
 	defer func() { _ = os.Remove(part.Name()) }()
+
 	err = pem.Encode(part, &pem.Block{Type: "PRIVATE KEY", Bytes: der})
+
 	err = errors.Join(err, part.Sync(), part.Close())
 	if err != nil {
 		return err
 	}
+
 	// A link is created atomically and never replaces an existing file.
 	if err := os.Link(part.Name(), filepath.Join(dir, firstKey)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
+
 	return nil
 }
 
@@ -65,29 +74,36 @@ func load(paths []string) ([]key, error) {
 	var ring []key
 	for _, path := range paths {
 		files := []string{path}
+
 		info, err := os.Stat(path)
 		if err != nil {
 			return nil, err
 		}
+
 		if info.IsDir() {
 			if files, err = filepath.Glob(filepath.Join(path, "*.pem")); err != nil {
 				return nil, err
 			}
+
 			slices.Reverse(files) // newest first; Glob sorts by name
 		}
+
 		for _, file := range files {
 			k, err := readKey(file)
 			if err != nil {
 				return nil, err
 			}
+
 			if !slices.ContainsFunc(ring, func(other key) bool { return other.id == k.id }) {
 				ring = append(ring, k)
 			}
 		}
 	}
+
 	if len(ring) == 0 {
 		return nil, fmt.Errorf("no *.pem key in %q", paths)
 	}
+
 	return ring, nil
 }
 
@@ -95,36 +111,46 @@ func load(paths []string) ([]key, error) {
 // each mistake.
 func readKey(path string) (key, error) {
 	const mend = "make one with: openssl genpkey -algorithm ed25519 -out KEY.pem"
+
 	info, err := os.Stat(path)
 	if err != nil {
 		return key{}, err
 	}
+
 	if open := info.Mode().Perm() & 0o027; open != 0 {
 		return key{}, fmt.Errorf("%s can be read or written by others (mode %04o): chmod 600 it", path, info.Mode().Perm())
 	}
+
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return key{}, err
 	}
+
 	block, rest := pem.Decode(text)
 	if block == nil {
 		return key{}, fmt.Errorf("%s is not a PEM file; %s", path, mend)
 	}
+
 	if more, _ := pem.Decode(rest); more != nil {
 		return key{}, fmt.Errorf("%s holds more than one key; give each a file of its own", path)
 	}
+
 	if block.Type != "PRIVATE KEY" {
 		return key{}, fmt.Errorf("%s holds a %q, not a PKCS #8 \"PRIVATE KEY\"; %s", path, block.Type, mend)
 	}
+
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
 		return key{}, fmt.Errorf("%s holds a damaged key or one that is too short; %s", path, mend)
 	}
+
 	private, ok := parsed.(ed25519.PrivateKey)
 	if !ok {
 		return key{}, fmt.Errorf("%s holds a %T, not an Ed25519 key; %s", path, parsed, mend)
 	}
+
 	public := private.Public().(ed25519.PublicKey)
+
 	return key{id: thumbprint(public)[:16], private: private, public: public}, nil
 }
 

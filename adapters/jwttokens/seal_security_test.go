@@ -20,17 +20,21 @@ var _ auth.Sealer = (*Tokens)(nil)
 // another purpose than its own, nor after its expiry.
 func TestSeal_Link_ValidForPurposeUntilExpiry(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	tokens := openTokens(t, clk)
 	token, err := tokens.Seal(auth.ForDownload, "e-1", clk.Now().Add(time.Hour))
 	require.NoError(t, err)
 	require.NotRegexp(t, `[^A-Za-z0-9._-]`, token, "a token needs no escaping in a URL")
+
 	subject, err := tokens.Unseal(auth.ForDownload, token)
 	require.NoError(t, err)
 	require.Equal(t, "e-1", subject)
+
 	_, err = tokens.Unseal(auth.ForUnsubscribe, token)
 	require.ErrorIs(t, err, fault.ErrUnauthorized, "another purpose")
 	clk.Advance(time.Hour)
+
 	_, err = tokens.Unseal(auth.ForDownload, token)
 	require.ErrorIs(t, err, fault.ErrUnauthorized, "an expired token")
 }
@@ -39,21 +43,28 @@ func TestSeal_Link_ValidForPurposeUntilExpiry(t *testing.T) {
 // tokens of links are not accepted in place of each other, although the same key signs them.
 func TestSeal_ForgedLink_Refused(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	tokens, others := openTokens(t, clk), openTokens(t, clk)
 	access, err := tokens.Issue(claimsAt(clk))
 	require.NoError(t, err)
+
 	link, err := tokens.Seal(auth.ForDownload, "e-1", clk.Now().Add(time.Hour))
 	require.NoError(t, err)
+
 	_, err = tokens.Verify(link)
 	require.ErrorIs(t, err, fault.ErrUnauthorized, "the token of a link is not an access token")
+
 	foreign, err := others.Seal(auth.ForDownload, "e-1", clk.Now().Add(time.Hour))
 	require.NoError(t, err)
+
 	empty, err := tokens.Seal(auth.ForDownload, "", clk.Now().Add(time.Hour))
 	require.NoError(t, err)
+
 	none, err := jwt.NewWithClaims(jwt.SigningMethodNone, jwt.RegisteredClaims{Subject: "e-1"}).
 		SignedString(jwt.UnsafeAllowNoneSignatureType)
 	require.NoError(t, err)
+
 	// made returns a token with another key, header or claim than a valid one. Public values of
 	// the service are not accepted as a secret, and a signed token has only one spelling.
 	made := func(method jwt.SigningMethod, with any, headers map[string]any, change func(*jwt.RegisteredClaims)) string {
@@ -66,17 +77,22 @@ func TestSeal_ForgedLink_Refused(t *testing.T) {
 		if change != nil {
 			change(&c)
 		}
+
 		token := jwt.NewWithClaims(method, c)
 		token.Header["typ"], token.Header["kid"] = sealType, tokens.ring[0].id
 		maps.Copy(token.Header, headers)
+
 		signed, err := token.SignedString(with)
 		require.NoError(t, err)
+
 		return signed
 	}
+
 	ours := tokens.ring[0].private
 	subject, err := tokens.Unseal(auth.ForDownload, made(jwt.SigningMethodEdDSA, ours, nil, nil))
 	require.NoError(t, err, "the unchanged token is valid")
 	require.Equal(t, "e-1", subject)
+
 	parts := strings.Split(link, ".")
 	for name, token := range map[string]string{
 		"an access token":            access,

@@ -21,10 +21,12 @@ func (k key) vault() (cipher.AEAD, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	block, err := aes.NewCipher(secret)
 	if err != nil {
 		return nil, err
 	}
+
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
@@ -32,10 +34,12 @@ func (k key) vault() (cipher.AEAD, error) {
 // secrets encrypted with older keys can be decrypted.
 func (t *Tokens) Encrypt(secret, owner string) (string, error) {
 	k := t.ring[0]
+
 	v, err := k.vault()
 	if err != nil {
 		return "", err
 	}
+
 	return k.id + ":" + base64.RawStdEncoding.EncodeToString(v.Seal(nil, nil, []byte(secret), []byte(owner))), nil
 }
 
@@ -48,22 +52,28 @@ func (t *Tokens) Decrypt(ciphertext, owner string) (string, error) {
 		if k.id != name {
 			continue
 		}
+
 		v, err := k.vault()
 		if err != nil {
 			return "", err
 		}
+
 		sealed, err := base64.RawStdEncoding.DecodeString(text)
 		if err != nil {
 			return "", errCiphertext
 		}
+
 		secret, err := v.Open(nil, nil, sealed, []byte(owner))
 		if err != nil {
 			return "", errCiphertext
 		}
+
 		return string(secret), nil
 	}
+
 	if !hasName || len(name) > 16 {
 		return "", errCiphertext // the text may be a secret that was never encrypted
 	}
+
 	return "", fmt.Errorf("a secret is encrypted with key %q, which is not in auth.keys", name)
 }

@@ -17,14 +17,17 @@ var _ auth.Vault = (*Tokens)(nil)
 // long as the older key exists. A changed text is an error.
 func TestVault_Decrypt_OwnerOnlyAndOlderKeys(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	tokens, others := openTokens(t, clk), openTokens(t, clk)
 	hidden, err := tokens.Encrypt("whsec_secret", "e-1")
 	require.NoError(t, err)
 	require.NotContains(t, hidden, "secret")
+
 	again, err := tokens.Encrypt("whsec_secret", "e-1")
 	require.NoError(t, err)
 	require.NotEqual(t, hidden, again)
+
 	secret, err := tokens.Decrypt(hidden, "e-1")
 	require.NoError(t, err)
 	require.Equal(t, "whsec_secret", secret)
@@ -36,6 +39,7 @@ func TestVault_Decrypt_OwnerOnlyAndOlderKeys(t *testing.T) {
 	require.Equal(t, "whsec_secret", secret)
 
 	name, text, _ := strings.Cut(hidden, ":")
+
 	other := map[bool]string{true: "C", false: "B"}[text[0] == 'B'] // the first character is random
 	for _, bad := range []string{
 		"", ":", "whsec_secret", name, name + ":", name + ":!", name + ":AAAA",
@@ -45,8 +49,10 @@ func TestVault_Decrypt_OwnerOnlyAndOlderKeys(t *testing.T) {
 		require.Error(t, err, bad)
 		require.NotContains(t, err.Error(), "whsec_secret")
 	}
+
 	_, err = tokens.Decrypt(hidden, "e-2")
 	require.Error(t, err, "another owner")
+
 	_, err = others.Decrypt(hidden, "e-1")
 	require.Error(t, err, "a deleted key")
 }

@@ -51,6 +51,7 @@ func New(c clock.Clock) *Limiter {
 	for i := range l.shards {
 		l.shards[i].logs, l.shards[i].days = map[hash]entry{}, map[hash]day{}
 	}
+
 	return l
 }
 
@@ -69,7 +70,9 @@ func (l *Limiter) Clear(_ context.Context, rule limit.Rule, key string) error {
 	h, s := l.find(rule, key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	delete(s.logs, h)
+
 	return nil
 }
 
@@ -84,29 +87,36 @@ func (l *Limiter) decide(rule limit.Rule, key string, record bool) limit.Decisio
 	if rule.Max < 1 {
 		return limit.Decision{RetryAfter: rule.Per}
 	}
+
 	h, s := l.find(rule, key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	// The clock is read under the lock, so that the timestamps of a log are ascending.
 	now := l.clock.Now().UnixMicro()
 	s.sweep(now)
 
 	per := rule.Per.Microseconds()
+
 	e := s.log(h, now, per)
 	if n := len(e.timestamps); n >= rule.Max {
 		free := e.timestamps[n-rule.Max] + per
 		return limit.Decision{RetryAfter: time.Duration(free-now) * time.Microsecond}
 	}
+
 	if !record {
 		return limit.Decision{Allowed: true, Remaining: rule.Max - len(e.timestamps)}
 	}
+
 	e = s.record(h, e, now, per, rule.Max)
+
 	return limit.Decision{Allowed: true, Remaining: rule.Max - len(e.timestamps)}
 }
 
 // log returns the log of a key without expired timestamps.
 func (s *shard) log(h hash, now, per int64) entry {
 	e := s.logs[h]
+
 	expired := 0
 	for i, m := range e.timestamps {
 		if m > now {
@@ -116,7 +126,9 @@ func (s *shard) log(h hash, now, per int64) entry {
 			expired = i + 1
 		}
 	}
+
 	e.timestamps = e.timestamps[expired:]
+
 	return e
 }
 
@@ -125,12 +137,15 @@ func (s *shard) record(h hash, e entry, now, per int64, maxLength int) entry {
 	if len(s.logs) >= maxKeys/shards && len(e.timestamps) == 0 {
 		evict(s.logs)
 	}
+
 	if n := len(e.timestamps); n == cap(e.timestamps) {
 		// A log starts small, because most keys are used once.
 		e.timestamps = append(make([]int64, 0, min(maxLength, max(2, 2*n))), e.timestamps...)
 	}
+
 	e.timestamps, e.expiresAt = append(e.timestamps, now), now+per
 	s.logs[h] = e
+
 	return e
 }
 
@@ -140,16 +155,19 @@ func (s *shard) sweep(now int64) {
 	if s.callsUntilSweep--; s.callsUntilSweep > 0 {
 		return
 	}
+
 	for h, e := range s.logs {
 		if e.expiresAt <= now {
 			delete(s.logs, h)
 		}
 	}
+
 	for h, d := range s.days {
 		if d.number != now/perDay {
 			delete(s.days, h)
 		}
 	}
+
 	s.callsUntilSweep = max(1024, len(s.logs)+len(s.days))
 }
 
@@ -189,6 +207,7 @@ func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaS
 	h, s := l.find(limit.Rule{Name: "quota"}, key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	now := l.clock.Now().UnixMicro()
 	s.sweep(now)
 
@@ -196,20 +215,25 @@ func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaS
 	if today := now / perDay; d.number != today {
 		d = day{number: today}
 	}
+
 	before := quotaStatus(quota, e, d, now).Evaluate()
 	if !record || !before.Allowed {
 		return before
 	}
+
 	e = s.record(h, e, now, perMinute, quota.PerMinute)
 	if quota.PerDay > 0 {
 		if len(s.days) >= maxKeys/shards && d.requests == 0 {
 			evict(s.days)
 		}
+
 		d.requests++
 		s.days[h] = d
 	}
+
 	after := quotaStatus(quota, e, d, now)
 	after.Allowed = true
+
 	return after
 }
 
@@ -217,18 +241,22 @@ func (l *Limiter) spend(quota limit.Quota, key string, record bool) limit.QuotaS
 func quotaStatus(quota limit.Quota, e entry, d day, now int64) (s limit.QuotaStatus) {
 	n := len(e.timestamps)
 	s.Minute = limit.Window{Limit: max(0, quota.PerMinute), Remaining: max(0, quota.PerMinute-n)}
+
 	// Remaining increases when the oldest of the newest PerMinute timestamps expires.
 	if oldest := max(0, n-quota.PerMinute); oldest < n {
 		s.Minute.Reset = time.Duration(e.timestamps[oldest]+perMinute-now) * time.Microsecond
 	}
+
 	if quota.PerMinute < 1 {
 		s.Minute.Reset = time.Minute
 	}
+
 	if quota.PerDay > 0 {
 		s.Day = limit.Window{Limit: quota.PerDay, Remaining: max(0, quota.PerDay-d.requests)}
 		if d.requests > 0 {
 			s.Day.Reset = time.Duration((d.number+1)*perDay-now) * time.Microsecond
 		}
 	}
+
 	return s
 }

@@ -25,6 +25,7 @@ func (l *Limiter) keys() (n int) {
 	for i := range l.shards {
 		n += len(l.shards[i].logs)
 	}
+
 	return n
 }
 
@@ -32,15 +33,19 @@ func (l *Limiter) keys() (n int) {
 // later calls: of 500,000 keys in five hours, those of at most three remain.
 func TestLimiter_ExpiredKeys_AreRemoved(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	limiter := New(clk)
+
 	rule := limit.Rule{Name: "r", Max: 10, Per: time.Minute}
 	for round := range 5 {
 		for i := range 100_000 {
 			_, _ = limiter.Take(context.Background(), rule, strconv.Itoa(round)+"/"+strconv.Itoa(i))
 		}
+
 		clk.Advance(time.Hour)
 	}
+
 	require.LessOrEqual(t, limiter.keys(), 300_000)
 }
 
@@ -48,11 +53,14 @@ func TestLimiter_ExpiredKeys_AreRemoved(t *testing.T) {
 // memory.
 func TestLimiter_ManyKeys_BoundMemory(t *testing.T) {
 	t.Parallel()
+
 	l := New(kit.NewClock())
+
 	rule := limit.Rule{Name: "r", Max: 10, Per: time.Minute}
 	for i := range maxKeys + 100_000 {
 		_, _ = l.Take(context.Background(), rule, strconv.Itoa(i))
 	}
+
 	require.LessOrEqual(t, l.keys(), maxKeys)
 }
 
@@ -61,36 +69,48 @@ func TestLimiter_ManyKeys_BoundMemory(t *testing.T) {
 // expire, too.
 func TestQuota_ManyKeys_BoundMemoryAndKeepDays(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	limiter := New(clk)
 	daily := limit.Quota{PerMinute: 10, PerDay: 10}
+
 	_, _ = limiter.Spend(context.Background(), daily, "app")
 	for i := range maxKeys + 100_000 {
 		_, _ = limiter.Spend(context.Background(), limit.Quota{PerMinute: 10}, strconv.Itoa(i))
 	}
+
 	require.LessOrEqual(t, limiter.keys(), maxKeys)
+
 	s, _ := limiter.Status(context.Background(), daily, "app")
 	require.Equal(t, 9, s.Day.Remaining)
+
 	for i := range maxKeys + 100_000 {
 		_, _ = limiter.Spend(context.Background(), daily, strconv.Itoa(i))
 	}
+
 	days := func() (n int) {
 		for i := range limiter.shards {
 			n += len(limiter.shards[i].days)
 		}
+
 		return n
 	}
+
 	require.LessOrEqual(t, days(), maxKeys)
 	clk.Advance(24 * time.Hour)
+
 	for i := range 2 * maxKeys {
 		_, _ = limiter.Status(context.Background(), daily, strconv.Itoa(i))
 	}
+
 	require.Zero(t, days(), "expired entries are removed by later calls")
 }
 
 func BenchmarkSpend(b *testing.B) {
 	l := New(clock.System{})
+
 	b.ReportAllocs()
+
 	for i := 0; b.Loop(); i++ {
 		_, _ = l.Spend(context.Background(), limit.Quota{PerMinute: 1000, PerDay: 50_000}, strconv.Itoa(i%100))
 	}
@@ -99,7 +119,9 @@ func BenchmarkSpend(b *testing.B) {
 func BenchmarkTake(b *testing.B) {
 	l := New(clock.System{})
 	rule := limit.Rule{Name: "r", Max: 10, Per: time.Minute}
+
 	b.ReportAllocs()
+
 	for i := 0; b.Loop(); i++ {
 		_, _ = l.Take(context.Background(), rule, strconv.Itoa(i%100_000))
 	}

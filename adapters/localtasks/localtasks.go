@@ -33,6 +33,7 @@ func New() *Queue {
 	for queue := range task.Workers {
 		q.queues[queue] = &referenceQueue{queuedIDs: map[string]bool{}, signals: make(chan struct{}, 1)}
 	}
+
 	return q
 }
 
@@ -45,6 +46,7 @@ func (q *Queue) Enqueue(_ context.Context, refs ...task.Reference) (err error) {
 			err = errFull
 		}
 	}
+
 	return err
 }
 
@@ -54,15 +56,20 @@ func (q *Queue) Embedded() bool { return true }
 // push adds the reference. It returns false if the queue is full.
 func (q *referenceQueue) push(t task.Reference) bool {
 	defer q.signal()
+
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	if q.queuedIDs[t.ID] {
 		return true
 	}
+
 	if len(q.waiting) >= maxWaiting {
 		return false
 	}
+
 	q.waiting, q.queuedIDs[t.ID] = append(q.waiting, t), true
+
 	return true
 }
 
@@ -81,19 +88,25 @@ func (q *referenceQueue) pop(ctx context.Context) (task.Reference, bool) {
 			t := q.waiting[0]
 			q.waiting = q.waiting[1:]
 			delete(q.queuedIDs, t.ID)
+
 			more := len(q.waiting) > 0
 			q.mu.Unlock()
+
 			if more {
 				q.signal() // for the next worker
 			}
+
 			return t, true
 		}
+
 		q.mu.Unlock()
+
 		select {
 		case <-ctx.Done():
 		case <-q.signals:
 		}
 	}
+
 	return task.Reference{}, false
 }
 
@@ -108,11 +121,14 @@ func (q *Queue) Work(ctx context.Context, do func(context.Context, task.Referenc
 					if !ok {
 						return
 					}
+
 					do(context.WithoutCancel(ctx), t)
 				}
 			})
 		}
 	}
+
 	running.Wait()
+
 	return nil
 }

@@ -30,15 +30,20 @@ func TestQueue_Work_Conformance(t *testing.T) {
 // is executed once.
 func TestQueue_SameTask_QueuedOnce(t *testing.T) {
 	t.Parallel()
+
 	q := localtasks.New()
 	for turn := range 3 {
 		require.NoError(t, q.Enqueue(t.Context(), task.Reference{Queue: task.Events, ID: "a", Enqueues: turn}))
 	}
+
 	require.NoError(t, q.Enqueue(t.Context(), task.Reference{Queue: task.Events, ID: "b"}))
+
 	ctx, stop := context.WithCancel(t.Context())
 	came := make(chan string, 10)
+
 	done := make(chan error, 1)
 	go func() { done <- q.Work(ctx, func(_ context.Context, got task.Reference) { came <- got.ID }) }()
+
 	require.ElementsMatch(t, []string{"a", "b"}, []string{<-came, <-came})
 	stop()
 	require.NoError(t, <-done)

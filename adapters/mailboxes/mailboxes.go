@@ -16,9 +16,11 @@ type Keys struct{}
 // written. A domain that IDNA does not allow is unchanged.
 func (Keys) Key(email string) string {
 	email = norm.NFC.String(strings.ToLower(norm.NFC.String(email)))
+
 	at := strings.LastIndexByte(email, '@')
 	if domain, err := idna.Lookup.ToUnicode(email[at+1:]); err == nil {
 		return email[:at+1] + domain
 	}
+
 	return email
 }

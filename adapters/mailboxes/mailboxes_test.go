@@ -13,6 +13,7 @@ import (
 // tags are not ignored, because only some providers do so.
 func TestKey_SpellingsOfOneMailbox_AreEqual(t *testing.T) {
 	t.Parallel()
+
 	for _, same := range [][]string{
 		{"jo@example.org", "Jo@EXAMPLE.org"},
 		{"zo\u00eb@example.org", "zoe\u0308@example.org", "ZOE\u0308@example.org"},
@@ -22,6 +23,7 @@ func TestKey_SpellingsOfOneMailbox_AreEqual(t *testing.T) {
 			require.Equal(t, same[0], mailboxes.Keys{}.Key(email))
 		}
 	}
+
 	require.NotEqual(t, mailboxes.Keys{}.Key("a.b@example.org"), mailboxes.Keys{}.Key("ab@example.org"), "dots count")
 	require.NotEqual(t, mailboxes.Keys{}.Key("a+b@example.org"), mailboxes.Keys{}.Key("a@example.org"), "tags count")
 	require.Equal(t, "jo@xn--a.example", mailboxes.Keys{}.Key("jo@xn--a.example"), "no valid label")

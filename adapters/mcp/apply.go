@@ -59,29 +59,37 @@ var errCode = fault.New(fault.Invalid, "confirmation_code_invalid",
 func (s *Server) apply(ctx context.Context, c toolCall) (web.Answer, error) {
 	code := strings.Join(parameterValues(c.arguments[confirmationCode]), "")
 	delete(c.arguments, confirmationCode)
+
 	content, err := json.Marshal(c.arguments)
 	if err != nil {
 		return web.Answer{}, err
 	}
+
 	if !c.caller.May(c.route.Scope) {
 		return web.Answer{}, web.ErrScope
 	}
+
 	job, err := s.fetchJob(ctx, c)
 	if code == "" {
 		if err != nil {
 			return web.Answer{}, err
 		}
+
 		return s.summarize(ctx, c, job, content)
 	}
+
 	// The job may have closed since the summary. The operation then returns an error, or the
 	// stored response of an earlier call with the same key.
 	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return web.Answer{}, err
 	}
+
 	if !s.isConfirmed(c, code, content, job) {
 		return web.Answer{}, errCode
 	}
+
 	key := sha256.Sum256([]byte(code))
+
 	return s.execute(ctx, c.exchange, c.route, nil, content, "mcp-"+hex.EncodeToString(key[:]))
 }
 
@@ -91,28 +99,35 @@ func (s *Server) summarize(ctx context.Context, c toolCall, job publicJob, conte
 	if err := c.route.Op.Check(&web.Request{Body: content}); err != nil {
 		return web.Answer{}, err
 	}
+
 	actor, err := s.options.Admission.Identity.ActorFor(ctx, c.caller.UserID)
 	if err != nil {
 		return web.Answer{}, err
 	}
+
 	if !actor.Seeker {
 		return web.Answer{}, fault.ErrForbidden
 	}
+
 	// The operation would return the same error for this scope, so it reveals nothing new.
 	applied, err := s.options.Hiring.AppliedAmong(ctx, actor.UserID, []string{job.ID})
 	if err != nil {
 		return web.Answer{}, err
 	}
+
 	if applied[job.ID] {
 		return web.Answer{}, hiring.ErrAlreadyApplied
 	}
+
 	if err := checkAnswers(job.Questions, c.arguments["answers"]); err != nil {
 		return web.Answer{}, err
 	}
+
 	code, err := s.options.Vault.Encrypt(contentDigest(content)+contentDigest(job.confirmedContent()), c.codeOwner())
 	if err != nil {
 		return web.Answer{}, err
 	}
+
 	body, err := json.Marshal(summary{
 		Status:           "confirmation_required",
 		ConfirmationCode: code,
@@ -123,6 +138,7 @@ func (s *Server) summarize(ctx context.Context, c toolCall, job publicJob, conte
 		Message: fmt.Sprintf("Nothing was sent yet. Show this to the user: an application for %q at %s, with the content below. "+
 			"If they agree, call apply again with the same arguments and this confirmation_code.", job.Title, job.Company.Name),
 	})
+
 	return web.Answer{Status: http.StatusOK, Body: body}, err
 }
 
@@ -133,6 +149,7 @@ func (s *Server) isConfirmed(c toolCall, code string, content []byte, job public
 	if err != nil {
 		return false
 	}
+
 	return agreed == contentDigest(content)+contentDigest(job.confirmedContent()) ||
 		job.ID == "" && strings.HasPrefix(agreed, contentDigest(content))
 }
@@ -155,14 +172,17 @@ func (s *Server) fetchJob(ctx context.Context, c toolCall) (publicJob, error) {
 	route := s.routes[getJob]
 	x := &exchange{address: c.address, requestID: c.requestID, header: c.header, caller: c.caller}
 	x.caller.Scopes = []integrations.Scope{route.Scope}
+
 	answer, err := s.execute(ctx, x, route, url.Values{"job_id": parameterValues(c.arguments["job_id"])}, nil, "")
 	if err != nil {
 		return publicJob{}, err
 	}
+
 	var job struct {
 		Data publicJob `json:"data"`
 	}
 	err = json.Unmarshal(answer.Body, &job)
+
 	return job.Data, err
 }
 
@@ -175,6 +195,7 @@ func checkAnswers(questions []question, raw json.RawMessage) error {
 			return fault.InvalidField("answers", "must be a list of objects with question_id and answer")
 		}
 	}
+
 	var wrong []fault.Field
 	for i, a := range answers {
 		if !slices.ContainsFunc(questions, func(q question) bool { return q.ID == a.QuestionID }) {
@@ -184,6 +205,7 @@ func checkAnswers(questions []question, raw json.RawMessage) error {
 			)
 		}
 	}
+
 	for _, q := range questions {
 		answered := slices.ContainsFunc(
 			answers,
@@ -193,8 +215,10 @@ func checkAnswers(questions []question, raw json.RawMessage) error {
 			wrong = append(wrong, fault.Field{Name: "answers", Message: fmt.Sprintf("must answer the question %s: %s", q.ID, q.Text)})
 		}
 	}
+
 	if len(wrong) > 0 {
 		return fault.ErrInvalid.WithFields(wrong...)
 	}
+
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 // the API is an error at the start.
 func TestNew_OperationIsMissing_NamesTheTool(t *testing.T) {
 	t.Parallel()
+
 	surface := developer.API(adapters.Services{}, "")
 	surface.Routes = surface.Routes[1:]
 	_, err := New(Options{API: surface})
@@ -33,6 +34,7 @@ func TestNew_OperationIsMissing_NamesTheTool(t *testing.T) {
 // a query parameter.
 func TestTexts_Arguments_AreParameters(t *testing.T) {
 	t.Parallel()
+
 	for raw, want := range map[string][]string{
 		`"a"`:       {"a"},
 		`5`:         {"5"},
@@ -52,6 +54,7 @@ func TestTexts_Arguments_AreParameters(t *testing.T) {
 // The keys are the invalid fields.
 func TestCheckAnswers_Questions_AreAnswered(t *testing.T) {
 	t.Parallel()
+
 	questions := []question{{ID: "pin", Text: "Your PIN?", Required: true}, {ID: "why"}}
 	for want, answers := range map[string]string{
 		"":                      `[{"question_id":"pin","answer":"1"}]`,
@@ -63,8 +66,10 @@ func TestCheckAnswers_Questions_AreAnswered(t *testing.T) {
 			require.NoError(t, err)
 			continue
 		}
+
 		require.Equal(t, want, web.FaultOf(err).Fields[0].Name)
 	}
+
 	require.Error(t, checkAnswers(questions, nil))
 	require.Error(t, checkAnswers(questions, json.RawMessage(`"x"`)))
 	require.NoError(t, checkAnswers(nil, nil))
@@ -75,6 +80,7 @@ func TestCheckAnswers_Questions_AreAnswered(t *testing.T) {
 func TestRefuseMessage_Batch_IsAJSONRPCError(t *testing.T) {
 	t.Parallel()
 	require.True(t, rejectMessage(httptest.NewRecorder(), []byte(strings.Repeat(" \n", 5000)+"[{}]")))
+
 	w := httptest.NewRecorder()
 	require.True(t, rejectMessage(w, []byte(" [{}]")))
 	require.Equal(t, http.StatusBadRequest, w.Code)
@@ -112,15 +118,18 @@ func (failingLimiter) Take(context.Context, limit.Rule, string) (limit.Decision,
 // gets the error inside of a response of JSON-RPC.
 func TestServeHTTP_Unavailable_IsReportedOnce(t *testing.T) {
 	t.Parallel()
+
 	for cause, gate := range map[string]web.Authenticator{
 		"database: down": failingAuthenticator{},
 		"limiter: down":  allowAllAuthenticator{},
 	} {
 		surface := developer.API(adapters.Services{}, "")
+
 		surface.Authenticator = gate
 		for i := range surface.Routes {
 			surface.Routes[i].Limit = limit.Rule{Max: 1, Per: time.Hour}
 		}
+
 		s, err := New(Options{API: surface, Admission: web.Admission{Limiter: failingLimiter{}}})
 		require.NoError(t, err)
 		var causes []string
@@ -129,6 +138,7 @@ func TestServeHTTP_Unavailable_IsReportedOnce(t *testing.T) {
 			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_job","arguments":{"job_id":"x"}}}`))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
+
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, r)
 		require.Contains(t, w.Body.String(), "unavailable")
@@ -139,6 +149,7 @@ func TestServeHTTP_Unavailable_IsReportedOnce(t *testing.T) {
 // TestSafely_Panic_IsAnError checks that the panic of an operation is an internal error.
 func TestSafely_Panic_IsAnError(t *testing.T) {
 	t.Parallel()
+
 	_, err := recoverPanic(func() (web.Answer, error) { panic("inside") })
 	require.ErrorContains(t, err, "panic: inside")
 	require.Equal(t, fault.Internal, web.FaultOf(err).Kind)

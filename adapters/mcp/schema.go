@@ -49,6 +49,7 @@ func readDocument(s web.API, publicURL string) (d openAPIDocument, err error) {
 	if err != nil {
 		return d, err
 	}
+
 	return d, json.Unmarshal(raw, &d)
 }
 
@@ -57,27 +58,33 @@ var pathParameter = regexp.MustCompile(`:(\w+)`)
 // input returns the schema of the parameters and the body of an operation.
 func (d openAPIDocument) input(r web.Route, omit []string) *inputSchema {
 	operation := d.Paths[pathParameter.ReplaceAllString(r.Path, "{$1}")][strings.ToLower(r.Method)]
+
 	in := &inputSchema{Type: "object", Properties: map[string]any{}}
 	for _, p := range operation.Parameters {
 		if p.In != "path" && p.In != "query" || slices.Contains(omit, p.Name) {
 			continue
 		}
+
 		in.Properties[p.Name] = d.resolve(p.Schema)
 		if p.Required {
 			in.Required = append(in.Required, p.Name)
 		}
 	}
+
 	body, _ := d.resolve(operation.RequestBody.Content["application/json"].Schema).(map[string]any)
+
 	properties, _ := body["properties"].(map[string]any)
 	for name, property := range properties {
 		if !slices.Contains(omit, name) {
 			in.Properties[name] = property
 		}
 	}
+
 	required, _ := body["required"].([]any)
 	for _, name := range required {
 		in.Required = append(in.Required, name.(string)) //nolint:forcetypeassert // as JSON Schema says
 	}
+
 	return in
 }
 
@@ -101,12 +108,15 @@ func (d openAPIDocument) resolve(v any) any {
 			target, _ := d.resolve(d.Components.Schemas[strings.TrimPrefix(ref, componentPrefix)]).(map[string]any)
 			maps.Copy(out, target)
 		}
+
 		for name, member := range v {
 			if name != "$ref" {
 				out[name] = d.resolve(member)
 			}
 		}
+
 		return out
 	}
+
 	return v
 }

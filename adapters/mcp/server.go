@@ -59,6 +59,7 @@ func New(o Options) (*Server, error) {
 	for _, r := range o.API.Routes {
 		s.routes[r.Method+" "+r.Path] = r
 	}
+
 	server := mcp.NewServer(
 		&mcp.Implementation{Name: "locum", Title: "locum, jobs in healthcare", Version: o.API.Version, WebsiteURL: o.PublicURL},
 		&mcp.ServerOptions{
@@ -70,6 +71,7 @@ func New(o Options) (*Server, error) {
 	if err := s.addTools(server); err != nil {
 		return nil, err
 	}
+
 	s.protocol = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		// A proxy on this machine forwards the name of the service; checkOrigin is the
@@ -82,6 +84,7 @@ func New(o Options) (*Server, error) {
 			"header",
 		}, ResourceName: "locum MCP server", ResourceDocumentation: o.PublicURL + "/docs/guides/mcp",
 	})
+
 	return s, nil
 }
 
@@ -130,26 +133,33 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.writeFault(w, r, err)
 		return
 	}
+
 	x, err := s.authenticate(w, r)
+
 	out := &statusWriter{ResponseWriter: w, status: http.StatusOK}
 	if x.caller.App.ID != "" {
 		defer func() { s.options.API.Authenticator.Done(x.caller, max(out.status, int(x.status.Load()))) }()
 	}
+
 	if err != nil {
 		s.writeFault(out, r, err)
 		return
 	}
+
 	body, err := io.ReadAll(io.LimitReader(r.Body, web.DefaultBody+1))
 	if err == nil && len(body) > web.DefaultBody {
 		err = web.ErrTooLarge
 	}
+
 	if err != nil {
 		s.writeFault(out, r, err)
 		return
 	}
+
 	if rejectMessage(out, body) {
 		return
 	}
+
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x))
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	s.protocol.ServeHTTP(out, r)
@@ -167,14 +177,17 @@ func (s *Server) checkOrigin(r *http.Request) error {
 			)
 		}
 	}
+
 	return nil
 }
 
 // authenticate authenticates and limits the client in the same way as the developer API.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*exchange, error) {
 	x := &exchange{address: clientAddress(r), requestID: r.Header.Get("X-Request-Id"), header: r.Header}
+
 	ctx, cancel := context.WithTimeout(r.Context(), web.DefaultTimeout)
 	defer cancel()
+
 	caller, headers, err := s.options.API.Authenticator.Authenticate(ctx, web.AuthRequest{
 		Authorization: r.Header.Values("Authorization"),
 		APIKey:        r.Header.Values("X-API-Key"),
@@ -185,10 +198,13 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request) (*exchange
 			w.Header().Set(name, value)
 		}
 	}
+
 	if fault.KindOf(err) == fault.Unauthenticated {
 		w.Header().Set("WWW-Authenticate", s.challenge(headers["WWW-Authenticate"]))
 	}
+
 	x.caller = caller
+
 	return x, err
 }
 
@@ -202,6 +218,7 @@ func (s *Server) challenge(original string) string {
 	if strings.Contains(original, `error="invalid_token"`) {
 		challenge += `, error="invalid_token"`
 	}
+
 	return challenge
 }
 
@@ -211,19 +228,23 @@ func clientAddress(r *http.Request) string {
 	if err != nil {
 		return r.RemoteAddr
 	}
+
 	return host
 }
 
 // writeFault answers with the error in the form of the developer interface.
 func (s *Server) writeFault(w http.ResponseWriter, r *http.Request, err error) {
 	web.ReportFault(r.Context(), err)
+
 	answer := s.options.API.RenderError(err, r.URL.Path, r.Header.Get("X-Request-Id"))
 	for name, value := range answer.Headers {
 		if name != "WWW-Authenticate" || w.Header().Get(name) == "" { // keeps the Authenticator's, which has more details
 			w.Header().Set(name, value)
 		}
 	}
+
 	w.WriteHeader(answer.Status)
+
 	_, _ = w.Write(answer.Body) // fails only if the client has disconnected
 }
 
@@ -235,6 +256,7 @@ func rejectMessage(w http.ResponseWriter, body []byte) bool {
 		writeError(w, http.StatusBadRequest, nil, -32600, "batches are not supported; send one message in each request")
 		return true
 	}
+
 	var message struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
@@ -243,6 +265,7 @@ func rejectMessage(w http.ResponseWriter, body []byte) bool {
 		writeError(w, http.StatusNotFound, message.ID, -32601, "subscriptions are not supported; nothing changes that they would report")
 		return true
 	}
+
 	return false
 }
 
@@ -251,8 +274,10 @@ func writeError(w http.ResponseWriter, status int, id json.RawMessage, code int,
 	if id == nil {
 		id = json.RawMessage("null")
 	}
+
 	w.Header().Set("Content-Type", web.JSONType)
 	w.WriteHeader(status)
+
 	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id, code, message)
 }
 

@@ -66,11 +66,13 @@ func (s *Server) addTools(server *mcp.Server) error {
 	if err != nil {
 		return err
 	}
+
 	for _, t := range tools {
 		route, ok := s.routes[t.operation]
 		if !ok {
 			return fmt.Errorf("mcp: the interface has no operation %s for the tool %s", t.operation, t.name)
 		}
+
 		input, output := document.input(route, t.omit), document.output(route)
 		isRead := route.Method == http.MethodGet
 		isDestructive := !isRead // an application cannot be withdrawn and sent again
@@ -87,6 +89,7 @@ func (s *Server) addTools(server *mcp.Server) error {
 				IdempotentHint:  true,
 			},
 		}
+
 		handler := s.read
 		if isRead {
 			definition.OutputSchema = output
@@ -97,8 +100,10 @@ func (s *Server) addTools(server *mcp.Server) error {
 			}
 			handler = s.apply
 		}
+
 		server.AddTool(definition, s.handler(route, input, handler))
 	}
+
 	return nil
 }
 
@@ -121,21 +126,28 @@ func (s *Server) handler(
 		if !ok {
 			return nil, errors.New("mcp: the call of a tool has no request")
 		}
+
 		c := toolCall{exchange: x, route: route}
+
 		answer, err := recoverPanic(func() (answer web.Answer, err error) {
 			if c.arguments, err = readArguments(r.Params.Arguments, input); err != nil {
 				return web.Answer{}, err
 			}
+
 			return handle(ctx, c)
 		})
 		if err != nil {
 			web.ReportFault(ctx, err)
+
 			answer = s.options.API.RenderError(err, Path, x.requestID)
 		}
+
 		x.status.Store(int64(answer.Status))
+
 		if answer.Status >= http.StatusBadRequest {
 			return failureResult(answer, route), nil
 		}
+
 		return successResult(answer.Body), nil
 	}
 }
@@ -148,6 +160,7 @@ func recoverPanic(fn func() (web.Answer, error)) (answer web.Answer, err error) 
 			err = web.PanicError(p)
 		}
 	}()
+
 	return fn()
 }
 
@@ -157,21 +170,26 @@ func readArguments(raw json.RawMessage, input *inputSchema) (map[string]json.Raw
 	if len(raw) > 0 && json.Unmarshal(raw, &arguments) != nil {
 		return nil, fault.InvalidField("arguments", "must be a JSON object")
 	}
+
 	maps.DeleteFunc(arguments, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
+
 	var wrong []fault.Field
 	for _, name := range slices.Sorted(maps.Keys(arguments)) {
 		if input.Properties[name] == nil {
 			wrong = append(wrong, fault.Field{Name: name, Message: "is not an argument of this tool"})
 		}
 	}
+
 	for _, name := range input.Required {
 		if arguments[name] == nil {
 			wrong = append(wrong, fault.Field{Name: name, Message: "is required"})
 		}
 	}
+
 	if len(wrong) > 0 {
 		return nil, fault.ErrInvalid.WithFields(wrong...)
 	}
+
 	return arguments, nil
 }
 
@@ -181,6 +199,7 @@ func (s *Server) read(ctx context.Context, c toolCall) (web.Answer, error) {
 	for name, raw := range c.arguments {
 		values[name] = parameterValues(raw)
 	}
+
 	return s.execute(ctx, c.exchange, c.route, values, nil, "")
 }
 
@@ -190,10 +209,12 @@ func parameterValues(raw json.RawMessage) []string {
 	if json.Unmarshal(raw, &items) != nil {
 		return []string{argumentText(raw)}
 	}
+
 	var all []string
 	for _, item := range items {
 		all = append(all, argumentText(item))
 	}
+
 	return all
 }
 
@@ -203,6 +224,7 @@ func argumentText(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &s) == nil {
 		return s
 	}
+
 	return string(raw)
 }
 
@@ -210,6 +232,7 @@ func argumentText(raw json.RawMessage) string {
 // the path and the query. The answer may be an error that was stored for the key.
 func (s *Server) execute(ctx context.Context, x *exchange, route web.Route, values url.Values, body []byte, key string) (web.Answer, error) {
 	path := route.Path
+
 	query := maps.Clone(values)
 	for name := range values {
 		if parameter := ":" + name; strings.HasSuffix(route.Path, parameter) || strings.Contains(route.Path, parameter+"/") {
@@ -217,10 +240,12 @@ func (s *Server) execute(ctx context.Context, x *exchange, route web.Route, valu
 			delete(query, name)
 		}
 	}
+
 	address := path
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
+
 	headers := map[string]string{
 		"User-Agent":       x.header.Get("User-Agent"),
 		"Traceparent":      x.header.Get("Traceparent"),
@@ -239,10 +264,12 @@ func (s *Server) execute(ctx context.Context, x *exchange, route web.Route, valu
 			if len(body) > limit {
 				return nil, web.ErrTooLarge
 			}
+
 			return body, nil
 		},
 	}
 	_, answer, err := s.options.Admission.Execute(ctx, s.options.API, route, in)
+
 	return answer, err
 }
 
@@ -259,18 +286,22 @@ func failureResult(answer web.Answer, route web.Route) *mcp.CallToolResult {
 		Errors []fault.Field `json:"errors"`
 	}
 	_ = json.Unmarshal(answer.Body, &problem) // if this fails, the result contains only the status
+
 	text := fmt.Sprintf("%s (%d %s)", problem.Detail, answer.Status, problem.Code)
 	for _, field := range problem.Errors {
 		text += "\n- " + field.Name + " " + field.Message
 	}
+
 	if problem.Code == web.ErrScope.Code {
 		text += "\nThe user has to allow the scope " + string(route.Scope) + "."
 		if route.Scope == integrations.ApplicationsWrite {
 			text += " An API key cannot have it."
 		}
 	}
+
 	if after := answer.Headers["Retry-After"]; after != "" {
 		text += "\nTry again in " + after + " seconds."
 	}
+
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }

@@ -45,6 +45,7 @@ func Open(rawURL string, log *slog.Logger) (*Tracer, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	exporter, err := otlptracehttp.New(
 		context.Background(),
 		otlptracehttp.WithEndpointURL(endpoint),
@@ -53,12 +54,15 @@ func Open(rawURL string, log *slog.Logger) (*Tracer, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	// The library reports errors through a global function.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Debug("failed to send traces", "error", err) }))
+
 	provider := sdk.NewTracerProvider(
 		sdk.WithBatcher(exporter, sdk.WithMaxQueueSize(maxQueuedSpans), sdk.WithBatchTimeout(sendInterval)),
 		sdk.WithResource(resource.NewSchemaless(attribute.String("service.name", "locum"))),
 	)
+
 	return &Tracer{provider: provider, tracer: provider.Tracer("github.com/locumhq/locum")}, nil
 }
 
@@ -69,12 +73,15 @@ func collectorEndpoint(rawURL string) (string, error) {
 	if err != nil || u.Hostname() == "" {
 		return "", errors.New("want otlp+http://HOST:PORT or otlp+https://HOST:PORT")
 	}
+
 	if u.Port() == "" {
 		u.Host += ":4318"
 	}
+
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/traces"
 	}
+
 	return u.String(), nil
 }
 
@@ -90,14 +97,17 @@ func (t *Tracer) Start(ctx context.Context, name, parent string) (context.Contex
 		ctx = traceContext.Extract(ctx, propagation.MapCarrier{traceparentHeader: parent})
 		kind = otrace.SpanKindConsumer
 	}
+
 	ctx, span := t.tracer.Start(ctx, name, otrace.WithSpanKind(kind)) //nolint:spancheck // the caller ends it
 	carrier := propagation.MapCarrier{}
 	traceContext.Inject(ctx, carrier)
+
 	return trace.WithParent(ctx, carrier[traceparentHeader]), func(err error) { //nolint:spancheck // as above
 		if err != nil {
 			// The span gets no error text, which may contain a client's input. The log has it.
 			span.SetStatus(codes.Error, "")
 		}
+
 		span.End()
 	}
 }
@@ -106,6 +116,8 @@ func (t *Tracer) Start(ctx context.Context, name, parent string) (context.Contex
 func (t *Tracer) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
+
 	_ = t.provider.Shutdown(ctx) // the shutdown succeeds even if the collector is unavailable
+
 	return nil
 }

@@ -19,6 +19,7 @@ var _ trace.Tracer = (*Tracer)(nil)
 // one. The long ids are the example of the W3C specification.
 func TestTracer_Parent_IsPropagated(t *testing.T) {
 	t.Parallel()
+
 	collector := kit.NewCollector(t)
 	tracer, err := Open("otlp+"+collector.URL, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -28,10 +29,13 @@ func TestTracer_Parent_IsPropagated(t *testing.T) {
 	require.NotEqual(t, trace.Parent(request), trace.Parent(inner))
 	endInner(errors.New("a secret"))
 	end(nil)
+
 	_, endJob := tracer.Start(t.Context(), "job", trace.Parent(request))
 	endJob(nil)
+
 	_, endAsked := tracer.Start(t.Context(), "asked", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	endAsked(nil)
+
 	_, endOdd := tracer.Start(t.Context(), "odd", "what is this?")
 	endOdd(nil)
 	require.NoError(t, tracer.Close())
@@ -52,17 +56,21 @@ func TestTracer_Parent_IsPropagated(t *testing.T) {
 // not delayed, if no collector accepts them. Nothing listens on port 1.
 func TestTracer_CollectorUnavailable_DoesNotBlock(t *testing.T) {
 	t.Parallel()
+
 	tracer, err := Open("otlp+http://127.0.0.1:1", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
+
 	for range 10_000 {
 		_, end := tracer.Start(t.Context(), "x", "")
 		end(nil)
 	}
+
 	require.NoError(t, tracer.Close())
 }
 
 func TestTracer_URL_IsParsed(t *testing.T) {
 	t.Parallel()
+
 	for in, want := range map[string]string{
 		"otlp+http://collector":               "http://collector:4318/v1/traces",
 		"otlp+https://collector:443/x/traces": "https://collector:443/x/traces",
@@ -71,6 +79,7 @@ func TestTracer_URL_IsParsed(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
+
 	_, err := Open("otlp+http:", slog.New(slog.DiscardHandler))
 	require.Error(t, err)
 }
@@ -81,6 +90,7 @@ func TestTracer_Conformance(t *testing.T) {
 		tracer, err := Open("otlp+"+kit.NewCollector(t).URL, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, tracer.Close()) })
+
 		return tracer
 	})
 }

@@ -14,6 +14,7 @@ import (
 // organization.
 func accountRoutes(s *identity.Service) []web.Route {
 	const seeker, employer = "Profile", "Employer account"
+
 	return []web.Route{
 		{
 			Method:   http.MethodDelete,
@@ -56,6 +57,7 @@ func accountRoutes(s *identity.Service) []web.Route {
 							CompanySize: in.CompanySize,
 						},
 					)
+
 					return web.OK(viewEmployerProfile(a), "Profile updated successfully"), err
 				}),
 		},
@@ -94,9 +96,12 @@ func accountRoutes(s *identity.Service) []web.Route {
 						if in.EmailAlerts == nil {
 							return web.Reply[employerSettingsView]{}, fault.InvalidField("emailAlerts", "is required")
 						}
+
 						change = identity.EmployerInput{EmailAlerts: in.EmailAlerts}
 					}
+
 					a, err := s.UpdateEmployer(ctx, c.Actor, change)
+
 					return web.OK(viewEmployerSettings(a), "Settings updated successfully"), err
 				}),
 		},
@@ -112,6 +117,7 @@ func accountRoutes(s *identity.Service) []web.Route {
 				func(ctx context.Context, c web.Call, _ web.Nothing) (web.Reply[resetSettingsView], error) {
 					a, err := s.ResetEmployerSettings(ctx, c.Actor)
 					v := viewEmployerSettings(a)
+
 					return web.OK(
 						resetSettingsView{
 							settingsView{Notifications: v.Preferences.Notifications, Preferences: v.Preferences, Contact: v.Contact},
@@ -186,6 +192,7 @@ func viewEmployerProfile(a identity.EmployerAccount) employerProfileView {
 	v.Company.Name = a.Organization.Name
 	v.Company.Industry = a.Organization.Industry
 	v.Company.Size = a.Organization.Size
+
 	return v
 }
 
@@ -217,6 +224,7 @@ func viewEmployerSettings(a identity.EmployerAccount) employerSettingsView {
 	v := employerSettingsView{ID: a.ID, Email: a.Email, Contact: contactView(a.Contact())}
 	v.Company.Name = a.Organization.Name
 	v.Preferences.Notifications.EmailAlerts = a.Settings.EmailAlerts
+
 	return v
 }
 

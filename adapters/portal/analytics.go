@@ -110,6 +110,7 @@ func viewEmployerAnalytics(a hiring.Analytics) (v employerAnalyticsView) {
 	for _, n := range a.Jobs {
 		v.Jobs.Total += n
 	}
+
 	count := func(s listings.Status) int { return a.Jobs[string(s)] }
 	v.Jobs.Active = count(listings.Active)
 	v.Jobs.Draft = count(listings.Draft)
@@ -117,5 +118,6 @@ func viewEmployerAnalytics(a hiring.Analytics) (v employerAnalyticsView) {
 	v.Jobs.Closed = count(listings.Closed)
 	v.Jobs.Archived = count(listings.Archived)
 	v.Applications = viewCounts(a.Applications)
+
 	return v
 }

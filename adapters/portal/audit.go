@@ -31,6 +31,7 @@ func auditRoutes(s *identity.Service) []web.Route {
 					r, err := s.OrganizationAudit(ctx, c.Actor,
 						audit.Filter{Action: audit.Action(in.Action), Actor: in.Actor, From: from, To: to},
 						in.Request())
+
 					return web.OK(auditView{Entries: web.Each(r.Items, viewAuditEntry), Paged: paged(r, in.Paging)}, ""), err
 				}),
 		},
@@ -55,6 +56,7 @@ func (in AuditInput) Problems() []fault.Field {
 			fault.Field{Name: "action", Message: "must be one of: " + strings.Join(valueNames(audit.Actions()), ", ")},
 		)
 	}
+
 	return problems
 }
 
@@ -65,9 +67,12 @@ func (in AuditInput) parseRange() (from, to time.Time, entries []fault.Field) {
 		if err != nil && text != "" {
 			entries = append(entries, fault.Field{Name: name, Message: err.Error()})
 		}
+
 		return at
 	}
+
 	from, to = parse("from", in.From), parse("to", in.To)
+
 	return from, to, entries
 }
 

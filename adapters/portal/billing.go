@@ -15,6 +15,7 @@ import (
 
 func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 	const tag, path = "Billing", "/api/jobseekers/billing"
+
 	return []web.Route{
 		{
 			Method:   http.MethodGet,
@@ -41,6 +42,7 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 					var sub billing.Subscription
 					var err error
 					var message string
+
 					choice := billing.ChooseInput{PlanID: in.PlanID, PaymentMethodID: in.PaymentMethodID}
 					switch in.Intent {
 					case "create-subscription":
@@ -48,6 +50,7 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 						if in.PlanID == billing.Basic {
 							message = "Subscription cancelled successfully"
 						}
+
 						sub, err = s.Create(ctx, c.Actor, choice)
 					case "upgrade-plan":
 						message = "Plan upgraded successfully"
@@ -59,10 +62,12 @@ func billingRoutes(s *billing.Service, apps *integrations.Service) []web.Route {
 						message = "Subscription cancelled successfully"
 						sub, err = s.Cancel(ctx, c.Actor)
 					}
+
 					action, err := actionOf(err)
 					if action != nil && err == nil {
 						sub, err = s.Current(ctx, billing.Owner{Kind: billing.User, ID: c.Actor.UserID})
 					}
+
 					return pendingReply(
 						billingIntentView{Intent: in.Intent, Subscription: viewSubscription(sub), Action: action},
 						action,
@@ -131,7 +136,9 @@ func setUp(ctx context.Context, s *billing.Service, apps *integrations.Service, 
 	if in.AppID == "" {
 		return s.SetUpMethod(ctx, c.Actor)
 	}
+
 	setup, err := apps.SetUpPayment(ctx, c.Actor, in.AppID)
+
 	return billing.Action{
 		Type:           billing.CollectMethod,
 		ClientSecret:   setup.ClientSecret,
@@ -147,7 +154,9 @@ func actionOf(err error) (*actionView, error) {
 	if !isAction {
 		return nil, err
 	}
+
 	v := actionView(required.Action)
+
 	return &v, nil
 }
 
@@ -156,6 +165,7 @@ func pendingReply[T any](data T, action *actionView, message string) web.Pending
 	if action != nil {
 		message = billing.ErrActionRequired.Message
 	}
+
 	return web.Pending[T]{Reply: web.OK(data, message), Accepted: action != nil}
 }
 
@@ -192,6 +202,7 @@ func (in *BillingIntentInput) Problems() []fault.Field {
 	case "update-payment-method":
 		return in.problemsWith(in.PaymentMethodID)
 	}
+
 	return in.rejectCardNumbers.Problems()
 }
 
@@ -205,6 +216,7 @@ func (in *rejectCardNumbers) Problems() []fault.Field {
 	if !billing.HoldsCardNumber(in.Raw) {
 		return nil
 	}
+
 	return []fault.Field{{Name: "body", Message: "must not hold what looks like a card number; send the id of a payment method, pm_…"}}
 }
 
@@ -215,6 +227,7 @@ func (in *rejectCardNumbers) problemsWith(methodID string) []fault.Field {
 	if methodID != "" && len(problems) == 0 {
 		problems = fault.FieldsOf(billing.CheckMethodID(methodID))
 	}
+
 	return problems
 }
 
@@ -311,5 +324,6 @@ func viewBilling(o billing.Overview) billingView {
 			methodView{ID: m.ID, Brand: m.Brand, Last4: m.Last4, ExpiryMonth: m.ExpiryMonth, ExpiryYear: m.ExpiryYear, IsDefault: true},
 		)
 	}
+
 	return billingView{v}
 }

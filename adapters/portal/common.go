@@ -22,6 +22,7 @@ func optional[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil
 	}
+
 	return &v
 }
 
@@ -39,6 +40,7 @@ func routesFor(audience web.Audience, tag string, routes []web.Route) []web.Rout
 		routes[i].Audience = audience
 		routes[i].Tag = tag
 	}
+
 	return routes
 }
 
@@ -121,6 +123,7 @@ func confirmedOp[I interface {
 		if err != nil {
 			return out, err
 		}
+
 		return fn(ctx, actor, in)
 	})
 }

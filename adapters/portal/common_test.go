@@ -16,8 +16,10 @@ import (
 // fields.
 func TestFault_Intent_ReportedFirst(t *testing.T) {
 	t.Parallel()
+
 	routes := API(adapters.Services{}).Routes
 	i := slices.IndexFunc(routes, func(r web.Route) bool { return r.Method == "POST" && r.Path == "/api/employers/team" })
+
 	none := func(string) string { return "" }
 	for body, want := range map[string]string{
 		`{"name":7}`:                       "Intent is required",
@@ -29,6 +31,7 @@ func TestFault_Intent_ReportedFirst(t *testing.T) {
 	} {
 		err := routes[i].Op.Check(&web.Request{Path: none, Header: none, Cookie: none, Body: []byte(body)})
 		require.Error(t, err, body)
+
 		status, failure := Fault(fault.Of(err))
 		require.Equal(t, 400, status, body)
 		require.Equal(t, want, failure.(Failure).Error, body)

@@ -13,6 +13,7 @@ import (
 
 func dashboardRoutes(s *jobseeker.Service) []web.Route {
 	const tag = "Dashboard"
+
 	return slices.Concat(routesFor(web.Seeker, "Recommendations", []web.Route{
 		{
 			Method:  http.MethodGet,
@@ -59,8 +60,10 @@ func dashboardRoutes(s *jobseeker.Service) []web.Route {
 							Suggestions:     p.Suggestions,
 							Recommendations: web.Each(p.Jobs, viewBrief),
 						}
+
 						return web.OK(v, "Personalized content generated successfully"), err
 					}
+
 					return web.OK(v, "Dashboard action tracked successfully"), s.TrackDashboard(ctx, c.Actor,
 						jobseeker.TrackInput{Action: in.Action, ListingID: in.ListingID})
 				}),

@@ -15,6 +15,7 @@ import (
 
 func developerRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 	const tag = "Developers"
+
 	return []web.Route{
 		{
 			Method:  http.MethodPost,
@@ -310,5 +311,6 @@ func viewUsage(u integrations.UsageReport) usageView {
 	if day := u.Quota.Day; day.Limit > 0 {
 		v.Day = dayView{&day.Limit, &day.Remaining}
 	}
+
 	return v
 }

@@ -51,6 +51,7 @@ func documentRoutes(s *jobseeker.Service) []web.Route {
 					d, content, err := s.MyDocument(ctx, c.Actor, in.ID)
 					var v wholeDocumentView
 					v.Document.documentView, v.Document.Content = viewDocument(d), content
+
 					return web.OK(v, ""), err
 				}),
 		},
@@ -62,6 +63,7 @@ func documentRoutes(s *jobseeker.Service) []web.Route {
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in IDPath) (web.File, error) {
 					d, err := s.DownloadDocument(ctx, c.Actor, in.ID)
+
 					return web.File{
 						Name:      d.Name,
 						MediaType: d.MediaType,
@@ -113,6 +115,7 @@ func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.
 		in.ChangeDocumentInput.File = in.File.Content
 		in.FileName = cmp.Or(in.FileName, &in.File.Name)
 	}
+
 	if in.Intent == "upload-document" {
 		document, err = s.Upload(
 			ctx,
@@ -126,11 +129,14 @@ func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.
 				File:      in.ChangeDocumentInput.File,
 			},
 		)
+
 		return document, "Document uploaded successfully", err
 	}
+
 	if in.DocumentID == "" {
 		return document, "", fault.InvalidField("documentId", "is required")
 	}
+
 	switch in.Intent {
 	case "update-document":
 		document, err = s.ChangeDocument(ctx, c.Actor, in.DocumentID, in.ChangeDocumentInput)
@@ -140,7 +146,9 @@ func (in DocumentIntentInput) run(ctx context.Context, c web.Call, s *jobseeker.
 		document, err = s.ChangeDocument(ctx, c.Actor, in.DocumentID, jobseeker.ChangeDocumentInput{IsDefault: &chosen})
 		return document, "Default document updated successfully", err
 	}
+
 	document, err = s.DeleteDocument(ctx, c.Actor, in.DocumentID)
+
 	return document, "Document deleted successfully", err
 }
 
@@ -149,6 +157,7 @@ func text(s *string) string {
 	if s == nil {
 		return ""
 	}
+
 	return *s
 }
 

@@ -15,6 +15,7 @@ import (
 
 func exportRoutes(s *hiring.Service) []web.Route {
 	const tag = "Exports"
+
 	return []web.Route{
 		{
 			Method:     http.MethodGet,
@@ -30,7 +31,9 @@ func exportRoutes(s *hiring.Service) []web.Route {
 					if in.Format != "csv" {
 						return web.CSV{}, errOnlyCSV
 					}
+
 					d, err := s.ExportNow(ctx, c.Actor, "jobs", hiring.ExportFilters{Status: optional(in.Status)})
+
 					return web.CSV(d), err
 				}).MapFaults(renameParameters),
 		},
@@ -48,6 +51,7 @@ func exportRoutes(s *hiring.Service) []web.Route {
 					if in.Format != "csv" {
 						return web.CSV{}, errOnlyCSV
 					}
+
 					d, err := s.ExportNow(
 						ctx,
 						c.Actor,
@@ -59,6 +63,7 @@ func exportRoutes(s *hiring.Service) []web.Route {
 							EndDate:   optional(in.EndDate),
 						},
 					)
+
 					return web.CSV(d), err
 				}).MapFaults(renameParameters),
 		},
@@ -141,7 +146,9 @@ func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 						d, err := s.ExportOwnTable(ctx, c.Actor)
 						return web.AsTable[ownExportView](web.CSV(d)), err
 					}
+
 					all, err := s.ExportOwn(ctx, c.Actor)
+
 					return web.MultiFormat[ownExportView]{Reply: web.OK(ownExportView{web.Each(all, viewExported)}, "")}, err
 				}),
 		},
@@ -155,12 +162,14 @@ func ownExportRoutes(s *hiring.Service, k *jobseeker.Service) []web.Route {
 						d, err := k.ExportProfile(ctx, c.Actor)
 						return web.AsTable[profileExportView](web.CSV(d)), err
 					}
+
 					a, err := k.MyProfile(ctx, c.Actor)
 					p := viewProfile(a)
 					var v profileExportView
 					v.Profile.UUID = p.ID
 					v.Profile.Email = p.Email
 					v.Profile.Profile = p
+
 					return web.MultiFormat[profileExportView]{Reply: web.OK(v, "")}, err
 				}),
 		},

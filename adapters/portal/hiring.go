@@ -148,6 +148,7 @@ func (h hiringHandlers) track(ctx context.Context, c web.Call, in TrackInput) (w
 	v.Application.ID = a.ID
 	v.Application.Status = shownStatus(a.Shown())
 	v.Application.StatusColor = a.TrackerColor
+
 	return web.OK(v, "Application updated successfully"), err
 }
 
@@ -159,12 +160,14 @@ func (h hiringHandlers) decideBatch(ctx context.Context, c web.Call, in Decision
 	if len(in.Applications) > hiring.MaxBatch {
 		return web.Reply[decisionsView]{}, hiring.ErrBatchTooLarge
 	}
+
 	decisions := make([]hiring.Decision, len(in.Applications))
 	for i, raw := range in.Applications {
 		var err error
 		decisions[i], err = web.Item[hiring.Decision](raw)
 		decisions[i].Err = err // DecideBatch reports it, and sets the other statuses
 	}
+
 	updated, failed, err := h.DecideBatch(ctx, c.Actor, decisions)
 	v := decisionsView{
 		Updated: append([]hiring.Decision{}, updated...),
@@ -172,6 +175,7 @@ func (h hiringHandlers) decideBatch(ctx context.Context, c web.Call, in Decision
 			return viewRefusal(f, in.Applications[f.At])
 		}),
 	}
+
 	return web.OK(v, fmt.Sprintf("%d applications updated, %d failed", len(updated), len(failed))), err
 }
 
@@ -195,6 +199,7 @@ func hasDocuments(body []byte) bool {
 	var in struct {
 		DocumentIDs []json.RawMessage `json:"documentIds"`
 	}
+
 	return json.Unmarshal(body, &in) == nil && len(in.DocumentIDs) > 0
 }
 
@@ -222,6 +227,7 @@ func mapStatusFault(f *fault.Error) *fault.Error {
 	if f.Code == fault.ErrInvalid.Code && len(f.Fields) > 0 && f.Fields[0].Name == "status" {
 		return hiring.ErrInvalidStatus
 	}
+
 	return f
 }
 

@@ -87,6 +87,7 @@ func viewOwn(d hiring.Detail) (v ownApplicationView) {
 	a.Answers = append([]hiring.Answer{}, d.Answers...)
 	a.Timeline = viewTimeline(d.Timeline)
 	a.Documents = viewSentDocuments(d.Documents)
+
 	return v
 }
 
@@ -175,6 +176,7 @@ func viewReceived(d hiring.Detail) (v receivedApplicationView) {
 	a.Timeline = viewTimeline(d.Timeline)
 	a.Documents = viewSentDocuments(d.Documents)
 	a.ApplicantProfile = d.Introduction
+
 	return v
 }
 
@@ -197,5 +199,6 @@ func viewRefusal(f hiring.Refusal, sent json.RawMessage) failedDecision {
 	if len(sent) > maxEchoBytes {
 		return failedDecision{AppUpdate: f.Decision, Error: f.Error}
 	}
+
 	return failedDecision{AppUpdate: sent, Error: f.Error}
 }

@@ -16,6 +16,7 @@ import (
 
 func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 	const tag, team = "Authentication and user", "Team"
+
 	return []web.Route{
 		{
 			Method:  http.MethodPost,
@@ -31,6 +32,7 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 					if err == nil {
 						claimGuestData(ctx, k.TakeOverOnboarding, out, in.GuestCookie)
 					}
+
 					return signedIn(s, out, withName, "Registration successful", err)
 				}),
 		},
@@ -60,6 +62,7 @@ func identityRoutes(s *identity.Service, k *jobseeker.Service) []web.Route {
 					if err == nil {
 						claimGuestData(ctx, k.TakeOverProgress, out, in.GuestCookie)
 					}
+
 					return signedIn(s, out, withSubscription, "Login successful", err)
 				}),
 		},
@@ -279,6 +282,7 @@ func (r signedInReply) Headers() map[string]string {
 	if r.device == "" {
 		return nil
 	}
+
 	return map[string]string{"Set-Cookie": r.device}
 }
 
@@ -287,7 +291,9 @@ func signedIn(s *identity.Service, out identity.SignedIn, detail int, message st
 	if err != nil {
 		return signedInReply{}, err
 	}
+
 	device, err := s.DeviceToken(out.Account.Email)
+
 	return signedInReply{web.OK(viewSignedIn(out, detail), message), web.DeviceCookie(device, s.PublicURL)}, err
 }
 
@@ -324,9 +330,11 @@ func viewSignedIn(s identity.SignedIn, detail int) signedInView {
 	if detail >= withName {
 		v.User.Name = s.Account.Name
 	}
+
 	if detail >= withSubscription {
 		v.User.SubscriptionStatus = s.Account.SubscriptionStatus
 	}
+
 	return v
 }
 

@@ -31,6 +31,7 @@ func interviewRoutes(s *hiring.Service) []web.Route {
 							Notes:       in.Notes,
 						},
 					)
+
 					return web.OK(scheduledView{i.ApplicationID, viewInterview(i)}, "Interview scheduled successfully"), err
 				}),
 		},
@@ -66,6 +67,7 @@ func interviewRoutes(s *hiring.Service) []web.Route {
 			Op: web.Op(
 				func(ctx context.Context, c web.Call, in InterviewsInput) (web.Reply[interviewsView], error) {
 					r, err := s.Interviews(ctx, c.Actor, hiring.InterviewStatus(in.Status), in.Request())
+
 					return web.OK(
 						interviewsView{Interviews: web.Each(r.Items, viewInterviewRow), Total: r.Total, Paged: paged(r, in.Paging)},
 						"",
@@ -127,7 +129,9 @@ func viewAppointment(a *hiring.Appointment) *interviewView {
 	if a == nil {
 		return nil
 	}
+
 	v := viewInterview(*a)
+
 	return &v
 }
 

@@ -22,6 +22,7 @@ func listingRoutes(s adapters.Services) []web.Route {
 
 func publicListingRoutes(s *listings.Service) []web.Route {
 	const tag = "Public job listings"
+
 	return []web.Route{
 		{
 			Method:  http.MethodGet,
@@ -42,6 +43,7 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 					v.Pagination.Page = in.Page
 					v.Pagination.Limit = in.Limit
 					v.Pagination.Total = r.Total
+
 					return web.OK(v, ""), err
 				}).MapFaults(mapFilterFault),
 		},
@@ -58,7 +60,9 @@ func publicListingRoutes(s *listings.Service) []web.Route {
 					if deep := web.ValidatePage(find.Page); deep != nil {
 						return web.Reply[searchView]{}, fault.ErrInvalid.WithFields(deep...)
 					}
+
 					r, err := s.Find(ctx, c.Actor, find)
+
 					return web.OK(
 						searchView{
 							Results:   web.Each(r.Items, viewSearchResult),
@@ -126,7 +130,9 @@ func ownedListingRoutes(s *listings.Service, keys adapters.Services) []web.Route
 					if err != nil {
 						return web.Reply[metaView]{}, err
 					}
+
 					l, err := s.PatchMeta(ctx, actor, in.ID, patch)
+
 					return web.OK(metaView{UUID: l.ID, Meta: metaOf(l)}, "Listing updated successfully"), err
 				}),
 		},
@@ -162,28 +168,36 @@ func patchMetaBatch(ctx context.Context, s *listings.Service, actor auth.Actor, 
 	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) || json.Unmarshal(body, &raw) != nil {
 		return web.Reply[[]metaResult]{}, errNotAList
 	}
+
 	if len(raw) > listings.MaxBatch {
 		return web.Reply[[]metaResult]{}, errTooManyListings
 	}
+
 	items := make([]listings.BatchItem[[]byte], len(raw))
+
 	out := make([]metaResult, len(raw))
 	for i, r := range raw {
 		in, err := web.Item[MetaItem](r)
+
 		items[i].ID, items[i].Err = in.UUID, err
 		if err == nil {
 			items[i].Input, items[i].Err = json.Marshal(in.Meta)
 		}
+
 		out[i] = metaResult{UUID: in.UUID, Index: i}
 	}
+
 	results, err := s.PatchMetaBatch(ctx, actor, items)
 	if err != nil {
 		return web.Reply[[]metaResult]{}, err
 	}
+
 	done := 0
 	for i, r := range results {
 		if items[i].Err != nil {
 			r.Err = items[i].Err // takes precedence over a missing listing
 		}
+
 		out[i].Success = r.Err == nil
 		if out[i].Success {
 			done++
@@ -191,6 +205,7 @@ func patchMetaBatch(ctx context.Context, s *listings.Service, actor auth.Actor, 
 			out[i].Error = itemError(r.Err)
 		}
 	}
+
 	return web.OK(out, fmt.Sprintf("%d of %d listings updated successfully", done, len(out))), nil
 }
 
@@ -301,7 +316,9 @@ func employerJobRoutes(s *listings.Service) []web.Route {
 					if in.DurationDays != nil {
 						days = *in.DurationDays
 					}
+
 					l, err := s.Renew(ctx, c.Actor, in.ID, days)
+
 					return web.OK(
 						renewedView{ID: l.ID, Status: l.Status, ApplicationDeadline: l.Deadline},
 						"Job listing renewed successfully",
@@ -321,23 +338,29 @@ func jobsBatch[I, V any](decode func(raw json.RawMessage) listings.BatchItem[I],
 		if len(in.Jobs) > listings.MaxBatch {
 			return out, errTooManyJobs
 		}
+
 		items := web.Each(in.Jobs, decode)
+
 		results, err := do(ctx, c.Actor, items)
 		if err != nil {
 			return out, err
 		}
+
 		var done []listings.Listing
+
 		failed := []failedJob{}
 		for i, r := range results {
 			if items[i].ID == "" && items[i].Err != nil {
 				r.Err = items[i].Err // takes precedence over a missing listing
 			}
+
 			if r.Err != nil {
 				failed = append(failed, failedJob{Job: in.Jobs[i], Error: itemError(r.Err)})
 			} else {
 				done = append(done, r.Listing)
 			}
 		}
+
 		return view(done, failed), nil
 	})
 }
@@ -355,5 +378,6 @@ func itemError(err error) string {
 	if len(f.Fields) > 0 {
 		return f.Fields[0].Name + " " + f.Fields[0].Message
 	}
+
 	return f.Message
 }

@@ -97,11 +97,13 @@ func filterProblems(at, name string, low, high *float64, postedAfter string) []f
 	if low != nil && high != nil && *low > *high {
 		out = append(out, fault.Field{Name: at + name, Message: "must not be less than the minimum"})
 	}
+
 	if postedAfter != "" {
 		if _, err := listings.ParseMoment(postedAfter, false); err != nil {
 			out = append(out, fault.Field{Name: at + "postedAfter", Message: err.Error()})
 		}
 	}
+
 	return out
 }
 
@@ -129,10 +131,12 @@ func mapFilterFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 		return f
 	}
+
 	isFilter := func(field fault.Field) bool { return !slices.Contains([]string{"page", "limit", "cursor"}, field.Name) }
 	if !slices.ContainsFunc(f.Fields, isFilter) {
 		return f
 	}
+
 	return listings.ErrFilters.WithFields(
 		renameFields(f.Fields, map[string]string{"query": "search", "salaryMin": "salary_min", "salaryMax": "salary_max"})...)
 }
@@ -176,18 +180,22 @@ func (in SearchListingsInput) Problems() []fault.Field {
 	if f.SalaryMax == nil {
 		name = "salary_max"
 	}
+
 	return filterProblems("filters.", name, cmp.Or(f.SalaryMin, f.SalaryMinSnake), cmp.Or(f.SalaryMax, f.SalaryMaxSnake), f.PostedAfter)
 }
 
 func (in SearchListingsInput) find() listings.FindInput {
 	f := in.Filters
+
 	p := page.Request{Number: 1, Size: 20, Cursor: in.Cursor}
 	if in.Page != nil {
 		p.Number = *in.Page
 	}
+
 	if in.Limit != nil {
 		p.Size = min(*in.Limit, 100)
 	}
+
 	return listings.FindInput{
 		Text: in.Query, Sort: in.Sort, Page: p, Exact: in.Relaxed != nil && !*in.Relaxed, Facets: in.Facets,
 		Filters: listings.FilterInput{
@@ -215,6 +223,7 @@ func mapQueryFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid {
 		return f
 	}
+
 	filters := []string{
 		"location",
 		"radius",
@@ -231,12 +240,14 @@ func mapQueryFault(f *fault.Error) *fault.Error {
 		"remote",
 		"postedAfter",
 	}
+
 	fields := slices.Clone(f.Fields)
 	for i := range fields {
 		if slices.Contains(filters, fields[i].Name) {
 			fields[i].Name = "filters." + fields[i].Name
 		}
 	}
+
 	return listings.ErrQuery.WithFields(fields...)
 }
 
@@ -252,17 +263,21 @@ func (k APIKey) check(ctx context.Context, s adapters.Services, actor auth.Actor
 	if k.Key == "" {
 		return nil
 	}
+
 	c, err := s.Integrations.AuthenticateKey(ctx, k.Key)
 	if err != nil {
 		return err
 	}
+
 	owner, err := s.Identity.ActorFor(ctx, c.UserID)
 	if err != nil {
 		return err
 	}
+
 	if owner.OrganizationID != actor.OrganizationID {
 		return fault.ErrUnauthorized
 	}
+
 	return nil
 }
 
@@ -274,6 +289,7 @@ func keyedOp[I interface {
 		if err := in.check(ctx, keys, c.Actor); err != nil {
 			return out, err
 		}
+
 		return fn(ctx, c.Actor, in)
 	})
 }

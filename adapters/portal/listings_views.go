@@ -34,6 +34,7 @@ type listingSummary struct {
 
 func viewSummary(h listings.Hit) listingSummary {
 	listing := h.Listing
+
 	v := listingSummary{
 		ID:                  listing.ID,
 		Title:               listing.Title,
@@ -52,6 +53,7 @@ func viewSummary(h listings.Hit) listingSummary {
 		tenth := float64(int64(*h.Miles*10+0.5)) / 10
 		v.DistanceMiles = &tenth
 	}
+
 	return v
 }
 
@@ -199,6 +201,7 @@ func metaOf(l listings.Listing) json.RawMessage {
 	if len(l.Meta) == 0 {
 		return json.RawMessage("{}")
 	}
+
 	return l.Meta
 }
 

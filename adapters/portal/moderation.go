@@ -47,6 +47,7 @@ func moderationRoutes(s *listings.Service) []web.Route {
 			return do(ctx, actor, in.ID, in.DecisionInput)
 		}, viewModeratedJob, message)
 	}
+
 	return routesFor(web.Moderator, moderation, []web.Route{
 		{
 			Method:  http.MethodGet,
@@ -205,6 +206,7 @@ func organizationModerationRoutes(s *identity.Service) []web.Route {
 					if err != nil {
 						return identity.ModeratedOrganization{}, err
 					}
+
 					return s.OrganizationFor(ctx, actor, o.ID)
 				}, viewModeratedOrganization, "Organization changed"),
 		},
@@ -264,6 +266,7 @@ func viewModeratedOrganization(o identity.ModeratedOrganization) moderatedOrgani
 	if o.IsVerified() {
 		verifiedBy = o.VerifiedBy
 	}
+
 	return moderatedOrganization{
 		ID:          o.ID,
 		Name:        o.Name,

@@ -15,6 +15,7 @@ import (
 func onboardingRoutes(s *jobseeker.Service) []web.Route {
 	const tag, path = "Onboarding", "/api/jobseekers/onboarding"
 	h := onboardingHandlers{s}
+
 	return []web.Route{
 		{
 			Method:  http.MethodGet,
@@ -47,6 +48,7 @@ func (h onboardingHandlers) get(ctx context.Context, c web.Call, in GuestCookie)
 	if err != nil {
 		return onboardingReply{}, err
 	}
+
 	reply := onboardingReply{
 		Success:            true,
 		OnboardingComplete: guide.Complete,
@@ -60,6 +62,7 @@ func (h onboardingHandlers) get(ctx context.Context, c web.Call, in GuestCookie)
 	if secret == "" && in.Guest != "" {
 		reply.guestHeaders = deleteGuestCookie(h.PublicURL)
 	}
+
 	return reply, nil
 }
 
@@ -67,6 +70,7 @@ func (h onboardingHandlers) get(ctx context.Context, c web.Call, in GuestCookie)
 // one that is no longer needed.
 func (h onboardingHandlers) update(ctx context.Context, c web.Call, in OnboardingForm) (onboardedReply, error) {
 	secret, err := h.Onboard(ctx, c.Actor, in.Guest, in.OnboardingInput)
+
 	reply := onboardedReply{
 		Success: true,
 		Message: onboardingMessages[in.Action],
@@ -78,6 +82,7 @@ func (h onboardingHandlers) update(ctx context.Context, c web.Call, in Onboardin
 	case in.Guest != "":
 		reply.guestHeaders = deleteGuestCookie(h.PublicURL)
 	}
+
 	return reply, err
 }
 
@@ -156,6 +161,7 @@ func (h guestHeaders) Headers() map[string]string {
 	if h.cookie == "" {
 		return nil
 	}
+
 	return map[string]string{"Set-Cookie": h.cookie}
 }
 
@@ -179,5 +185,6 @@ func guestCookieAttributes(publicURL string) string {
 	if strings.HasPrefix(publicURL, "https:") {
 		attributes += "; Secure"
 	}
+
 	return attributes
 }

@@ -27,6 +27,7 @@ const Version = "1.3.0"
 func API(s adapters.Services) web.API {
 	// Methods of the parts of a service cannot be named through a nil pointer to it.
 	s.Hiring, s.Seekers = cmp.Or(s.Hiring, &hiring.Service{}), cmp.Or(s.Seekers, &jobseeker.Service{})
+
 	return web.API{
 		Name:        "portal",
 		Prefix:      "/",
@@ -100,13 +101,16 @@ func Fault(f *fault.Error) (int, any) {
 	if lacksIntent(f) {
 		f = errIntentRequired
 	}
+
 	body := Failure{Error: f.Message, Errors: f.Fields}
 	if codesInBody[f.Code] {
 		body.Code = f.Code
 	}
+
 	if len(f.Fields) > 0 {
 		body.Details = &f.Fields[0]
 	}
+
 	return cmp.Or(statusByCode[f.Code], web.StatusOf(f)), body
 }
 

@@ -28,11 +28,13 @@ func searchRoutes(s *listings.Service, k *jobseeker.Service) []web.Route {
 					if err != nil {
 						return web.Reply[seekerSearchView]{}, err
 					}
+
 					saved, err := k.SavedAmong(ctx, c.Actor.UserID, web.Each(r.Items, func(h listings.Hit) string { return h.Listing.ID }))
 					var v seekerSearchView
 					v.Search.Jobs = web.Each(r.Items, func(h listings.Hit) foundJob { return viewFound(h, saved[h.Listing.ID]) })
 					v.Search.Pagination = seekerPagination(r.Result, web.Paging{Page: in.Page, Limit: in.Limit, Cursor: in.Cursor})
 					v.Search.Next, v.Search.foundView = Next{r.NextCursor}, viewInterpretation(r)
+
 					return web.OK(v, ""), err
 				}).MapFaults(mapSeekerSearchFault),
 		},
@@ -61,6 +63,7 @@ func (in SeekerSearchInput) Problems() []fault.Field {
 	if in.Page > 0 && in.Limit > 0 {
 		out = append(out, web.ValidatePage(page.Request{Number: in.Page, Size: in.Limit, Cursor: in.Cursor})...)
 	}
+
 	return out
 }
 
@@ -77,6 +80,7 @@ func (in SeekerSearchInput) find() listings.FindInput {
 	if sort == "" && in.Order != "" {
 		sort = listings.ByDate
 	}
+
 	return listings.FindInput{
 		Text:      in.Query,
 		Sort:      string(sort),
@@ -98,6 +102,7 @@ func mapSeekerSearchFault(f *fault.Error) *fault.Error {
 	if f.Kind != fault.Invalid || len(f.Fields) == 0 {
 		return f
 	}
+
 	return fault.ErrInvalid.WithFields(renameFields(f.Fields, map[string]string{"query": "q", "contractType": "type"})...)
 }
 
@@ -139,11 +144,13 @@ func viewPlace(l listings.Listing) placeView {
 	case l.Place.Region != "":
 		return placeView{Region: l.Place.Region}
 	}
+
 	return placeView{Region: l.Place.Name}
 }
 
 func viewFound(h listings.Hit, saved bool) foundJob {
 	v := viewSummary(h)
+
 	return foundJob{
 		ID:                  v.ID,
 		Title:               v.Title,

@@ -12,6 +12,7 @@ import (
 
 func secondFactorRoutes(s *identity.Service) []web.Route {
 	const tag, path = "Authentication and user", "/api/auth/second-factor"
+
 	return []web.Route{
 		{
 			Method:  http.MethodGet,
@@ -73,6 +74,7 @@ func viewSecondFactor(f identity.SecondFactorStatus) secondFactorView {
 	if f.Enabled {
 		v.EnabledAt = &f.EnabledAt
 	}
+
 	return v
 }
 

@@ -56,6 +56,7 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 				var v seekerAnalyticsView
 				v.Analytics.Applications.Total, v.Analytics.Applications.Pending = a.Applications.Total, a.Applications.Pending
 				v.Analytics.Bookmarks.SavedJobs, v.Analytics.Profile.Completion = a.SavedJobs, a.Completion
+
 				return web.OK(v, ""), err
 			})},
 	}), routesFor(web.Seeker, "Saved searches", []web.Route{
@@ -68,6 +69,7 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 				func(ctx context.Context, c web.Call, in SearchIntentInput) (web.Reply[savedSearchesView], error) {
 					var all []jobseeker.Search
 					var err error
+
 					var message string
 					switch in.Intent {
 					case "save-search":
@@ -91,6 +93,7 @@ func seekerRoutes(s *jobseeker.Service) []web.Route {
 						message = "Search deleted successfully"
 						all, err = s.DeleteSearch(ctx, c.Actor, in.SearchID)
 					}
+
 					return web.OK(savedSearchesView{Intent: in.Intent, SavedSearches: web.Each(all, viewSearch)}, message), err
 				}),
 		},
@@ -302,6 +305,7 @@ type removedBookmarkView struct {
 
 func profileRoutes(i *identity.Service, s *jobseeker.Service) []web.Route {
 	const tag = "Profile"
+
 	return []web.Route{
 		{
 			Method:   http.MethodGet,

@@ -13,6 +13,7 @@ import (
 
 func sessionRoutes(s *identity.Service) []web.Route {
 	const tag = "Authentication and user"
+
 	return []web.Route{
 		{
 			Method:  http.MethodGet,
@@ -35,6 +36,7 @@ func sessionRoutes(s *identity.Service) []web.Route {
 							Current:    one.ID == c.Actor.SessionID,
 						}
 					})
+
 					return web.OK(sessionsView{views, paged(r, in.Paging)}, ""), err
 				}),
 		},
@@ -79,6 +81,7 @@ type sessionsView struct {
 
 func consentRoutes(s *integrations.Service) []web.Route {
 	const tag = "Developers"
+
 	return []web.Route{
 		{
 			Method:  http.MethodGet,

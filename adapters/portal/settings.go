@@ -19,6 +19,7 @@ import (
 // the settings of a jobseeker, all others those of an employer.
 func settingsRoutes(i *identity.Service, k *jobseeker.Service) []web.Route {
 	const tag = "Settings"
+
 	return []web.Route{
 		{
 			Method:  http.MethodGet,
@@ -33,7 +34,9 @@ func settingsRoutes(i *identity.Service, k *jobseeker.Service) []web.Route {
 						s, err := k.MySettings(ctx, c.Actor)
 						return web.OK(settingsReply{settingsOf{viewSeekerSettings(s)}}, ""), err
 					}
+
 					a, err := i.MyEmployerAccount(ctx, c.Actor)
+
 					return web.OK(settingsReply{settingsOf{viewEmployerSettings(a)}}, ""), err
 				}),
 		},
@@ -49,6 +52,7 @@ func settingsRoutes(i *identity.Service, k *jobseeker.Service) []web.Route {
 					if err := in.check(c.Actor); err != nil {
 						return web.Reply[changedSettingsView]{}, err
 					}
+
 					actor, err := in.confirm(ctx, i, c)
 					switch {
 					case err != nil:
@@ -57,6 +61,7 @@ func settingsRoutes(i *identity.Service, k *jobseeker.Service) []web.Route {
 					default:
 						err = in.seeker(ctx, k, actor)
 					}
+
 					return web.OK(changedSettingsView{in.Intent}, "Settings updated successfully"), err
 				}),
 		},
@@ -114,16 +119,20 @@ func (in SettingsInput) check(a auth.Actor) error {
 	if a.Seeker {
 		allowed = append(allowed, seekerIntents...)
 	}
+
 	if a.Role != auth.Jobseeker {
 		allowed = append(allowed, employerIntents...)
 	}
+
 	switch {
 	case slices.Contains(allowed, in.Intent) && in.asEmployer(a):
 		return in.employerLacks()
 	case slices.Contains(allowed, in.Intent):
 		return nil
 	}
+
 	slices.Sort(allowed)
+
 	return fault.InvalidField("intent", "must be one of: "+strings.Join(slices.Compact(allowed), ", "))
 }
 
@@ -135,6 +144,7 @@ func (in SettingsInput) employerLacks() error {
 	case in.Intent == "update-contact" && in.Contact == nil:
 		return fault.InvalidField("contact", "is required")
 	}
+
 	return nil
 }
 
@@ -146,6 +156,7 @@ func (in SettingsInput) seeker(ctx context.Context, k *jobseeker.Service, actor 
 		if in.Profile == nil {
 			return fault.InvalidField("profile", "is required")
 		}
+
 		_, err = k.UpdateProfile(ctx, actor, in.Profile.ProfileInput)
 	case "update-notifications":
 		err = k.Notify(ctx, actor, jobseeker.NotifyInput{Email: in.Email, JobAlerts: in.JobAlerts})
@@ -154,6 +165,7 @@ func (in SettingsInput) seeker(ctx context.Context, k *jobseeker.Service, actor 
 	case "update-job-preferences":
 		_, err = k.Prefer(ctx, actor, jobseeker.ProfileInput{PreferredLocation: in.PreferredLocation, EmploymentTypes: in.EmploymentTypes})
 	}
+
 	return err
 }
 
@@ -164,6 +176,7 @@ func (in SettingsInput) employer() (change identity.EmployerInput) {
 		if p := in.Profile; p != nil {
 			change.Profile = &identity.EmployerProfileInput{Name: p.Name, JobTitle: p.JobTitle, Email: p.Email}
 		}
+
 		change.CompanyName = in.CompanyName
 		change.Industry = in.Industry
 		change.CompanySize = in.CompanySize
@@ -172,6 +185,7 @@ func (in SettingsInput) employer() (change identity.EmployerInput) {
 	case "update-contact":
 		change.Contact = in.Contact
 	}
+
 	return change
 }
 
@@ -229,5 +243,6 @@ func viewSeekerSettings(s jobseeker.Settings) (v seekerSettingsView) {
 	v.Preferences.JobPreferences.PreferredLocation = s.PreferredLocation
 	v.Preferences.JobPreferences.EmploymentTypes = append([]string{}, s.EmploymentTypes...)
 	v.Bookmarks.SavedJobs, v.Bookmarks.SavedSearches = web.Each(s.Saved, viewSavedJob), web.Each(s.Searches, viewSearch)
+
 	return v
 }

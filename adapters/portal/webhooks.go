@@ -23,6 +23,7 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 		list = "/api/developers/apps/:id/webhooks"
 		one  = list + "/:webhookId"
 	)
+
 	return []web.Route{
 		{
 			Method:  http.MethodPost,
@@ -140,7 +141,9 @@ func webhookRoutes(i *identity.Service, s *integrations.Service) []web.Route {
 					if err != nil {
 						return web.Reply[replayedView]{}, fault.InvalidField("since", err.Error())
 					}
+
 					n, err := s.ReplayFailed(ctx, c.Actor, in.WebhookPath, since)
+
 					return web.OK(replayedView{n}, ""), err
 				}),
 		},

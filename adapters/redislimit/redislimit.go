@@ -68,6 +68,7 @@ func New(client goredis.UniversalClient, fallback limit.Limiter, log *slog.Logge
 	for _, o := range options {
 		o(l)
 	}
+
 	return l
 }
 
@@ -143,6 +144,7 @@ func (l *Limiter) Clear(ctx context.Context, rule limit.Rule, key string) error 
 		ctx.Err() != nil {
 		return ctx.Err()
 	}
+
 	// The fallback may contain timestamps too, whether or not Redis was reached.
 	return l.fallback.Clear(ctx, rule, key)
 }
@@ -152,6 +154,7 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 	if rule.Max < 1 {
 		return limit.Decision{RetryAfter: rule.Per}, nil
 	}
+
 	answer, err := l.run(ctx, takeScript, 2, []string{l.redisKey(rule, key)}, rule.Max, rule.Per.Microseconds(), record)
 	switch {
 	case err == nil && answer[0] == 1:
@@ -161,9 +164,11 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 	case ctx.Err() != nil:
 		return limit.Decision{}, ctx.Err()
 	}
+
 	if record == 1 {
 		return l.fallback.Take(ctx, rule, key)
 	}
+
 	return l.fallback.Peek(ctx, rule, key)
 }
 
@@ -174,13 +179,16 @@ func (l *Limiter) run(ctx context.Context, script *goredis.Script, n int, keys [
 	if l.clock != nil {
 		present = l.clock.Now().UnixMicro()
 	}
+
 	err = l.withCircuit(ctx, func(ctx context.Context) (err error) {
 		result, err = script.Run(ctx, l.client, keys, append(args, present)...).Int64Slice()
 		if err == nil && len(result) != n {
 			err = fmt.Errorf("unexpected response of redis: %v", result)
 		}
+
 		return err
 	})
+
 	return result, err
 }
 
@@ -199,13 +207,17 @@ func (l *Limiter) withCircuit(ctx context.Context, call func(context.Context) er
 	if !l.allowsCall() {
 		return errCircuitOpen
 	}
+
 	bounded, cancel := context.WithTimeout(ctx, l.callTimeout)
 	defer cancel()
+
 	err := call(bounded)
 	if err != nil && ctx.Err() != nil {
 		return err // cancelled by the caller, so it is no failure of Redis
 	}
+
 	l.recordResult(err)
+
 	return err
 }
 
@@ -214,15 +226,19 @@ func (l *Limiter) withCircuit(ctx context.Context, call func(context.Context) er
 func (l *Limiter) allowsCall() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	if l.failures < maxFailures {
 		return true
 	}
+
 	now := time.Now()
 	if now.Before(l.retryAt) {
 		return false
 	}
+
 	// This call is the probe; other calls do not use Redis until it has returned.
 	l.retryAt = now.Add(cooldown)
+
 	return true
 }
 
@@ -230,15 +246,21 @@ func (l *Limiter) allowsCall() bool {
 func (l *Limiter) recordResult(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	now := time.Now()
+
 	if err == nil {
 		if l.failures >= maxFailures {
 			l.log.Info("limiter: redis is available again")
 		}
+
 		l.failures = 0
+
 		return
 	}
+
 	l.failures++
+
 	l.retryAt = now.Add(cooldown)
 	if now.Sub(l.loggedAt) >= logInterval {
 		l.loggedAt = now
@@ -253,12 +275,14 @@ func Open(rawURL string, fallback limit.Limiter, log *slog.Logger, options ...Op
 	if err != nil {
 		return nil, err
 	}
+
 	// A decision has 200 ms and a fallback, so there are no retries, and no extra round trips
 	// for a new connection.
 	o.MaxRetries = -1
 	o.DialerRetries = 1
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+
 	return New(o.Connect(), fallback, log, append([]Option{withPrefix(o.Prefix)}, options...)...), nil
 }
 
@@ -306,6 +330,7 @@ func (l *Limiter) Status(ctx context.Context, quota limit.Quota, key string) (li
 func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spend int) (limit.QuotaStatus, error) {
 	quota.PerMinute, quota.PerDay = max(0, quota.PerMinute), max(0, quota.PerDay)
 	name := l.redisKey(limit.Rule{Name: "quota"}, key)
+
 	answer, err := l.run(ctx, quotaScript, 5, []string{name, name + ":day"}, quota.PerMinute, quota.PerDay, spend)
 	switch {
 	case err == nil:
@@ -313,15 +338,18 @@ func (l *Limiter) spend(ctx context.Context, quota limit.Quota, key string, spen
 	case ctx.Err() != nil:
 		return limit.QuotaStatus{}, ctx.Err()
 	}
+
 	if spend == 0 {
 		return l.fallback.Status(ctx, quota, key)
 	}
+
 	return l.fallback.Spend(ctx, quota, key)
 }
 
 // quotaStatus returns the status for the result of quotaScript.
 func quotaStatus(quota limit.Quota, result []int64) (s limit.QuotaStatus) {
 	n, spent := int(result[1]), int(result[3])
+
 	s.Minute = limit.Window{
 		Limit:     quota.PerMinute,
 		Remaining: max(0, quota.PerMinute-n),
@@ -330,12 +358,15 @@ func quotaStatus(quota limit.Quota, result []int64) (s limit.QuotaStatus) {
 	if quota.PerMinute == 0 {
 		s.Minute.Reset = time.Minute
 	}
+
 	if quota.PerDay > 0 {
 		s.Day = limit.Window{Limit: quota.PerDay, Remaining: max(0, quota.PerDay-spent), Reset: time.Duration(result[4]) * time.Microsecond}
 	}
+
 	if result[0] == 1 {
 		s.Allowed = true
 		return s
 	}
+
 	return s.Evaluate()
 }

@@ -24,9 +24,11 @@ var rule = limit.Rule{Name: "ten", Max: 10, Per: 15 * time.Minute}
 // open opens a limiter with a local limiter to fall back to.
 func open(t testing.TB, url string, log *slog.Logger, options ...Option) *Limiter {
 	t.Helper()
+
 	l, err := Open(url, locallimit.New(clock.System{}), log, options...)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
+
 	return l
 }
 
@@ -45,8 +47,10 @@ func TestLimiter(t *testing.T) {
 // two keys contain no personal data and expire.
 func TestQuota_Processes_ShareAndExpire(t *testing.T) {
 	t.Parallel()
+
 	ctx := context.Background()
 	url := kit.RedisURL(t)
+
 	quota := limit.Quota{PerMinute: 3, PerDay: 100}
 	for _, want := range []struct {
 		isAllowed bool
@@ -63,15 +67,20 @@ func TestQuota_Processes_ShareAndExpire(t *testing.T) {
 		require.Equal(t, want.isAllowed, status.Allowed)
 		require.Equal(t, want.remaining, status.Minute.Remaining)
 	}
+
 	opt, err := goredis.ParseURL(url)
 	require.NoError(t, err)
+
 	client := goredis.NewClient(opt)
 	defer func() { _ = client.Close() }()
+
 	keys, err := client.Keys(ctx, "*").Result()
 	require.NoError(t, err)
 	require.Len(t, keys, 2)
+
 	for _, k := range keys {
 		require.Regexp(t, `^locum:limit:\{quota:[0-9a-f]{32}\}(:day)?$`, k)
+
 		ttl, err := client.PTTL(ctx, k).Result()
 		require.NoError(t, err)
 		require.Greater(t, ttl, time.Duration(0))
@@ -83,8 +92,10 @@ func TestQuota_Processes_ShareAndExpire(t *testing.T) {
 // process while Redis is unavailable: 60 of 200 concurrent calls are allowed.
 func TestQuota_RedisUnavailable_EachProcessHasItsShare(t *testing.T) {
 	t.Parallel()
+
 	l := open(t, "redis://127.0.0.1:1/0", slog.New(slog.DiscardHandler))
 	conformance.SpendAtOnce(t, l, limit.Quota{PerMinute: 60, PerDay: 10_000}, "k", 200, 60)
+
 	s, err := l.Status(context.Background(), limit.Quota{PerMinute: 60}, "other")
 	require.NoError(t, err)
 	require.True(t, s.Allowed)
@@ -95,14 +106,17 @@ func TestQuota_RedisUnavailable_EachProcessHasItsShare(t *testing.T) {
 // which all processes share, and that the list of calls expires with the period of the rule.
 func TestLimiter_UsesRedisTime_LogExpires(t *testing.T) {
 	t.Parallel()
+
 	ctx := context.Background()
 	url := kit.RedisURL(t)
+
 	l := open(t, url, slog.New(slog.DiscardHandler), WithBound(time.Minute))
 	for range 10 {
 		d, err := l.Take(ctx, rule, "Ann@example.org")
 		require.NoError(t, err)
 		require.True(t, d.Allowed)
 	}
+
 	d, err := l.Take(ctx, rule, "Ann@example.org")
 	require.NoError(t, err)
 	require.False(t, d.Allowed)
@@ -110,16 +124,20 @@ func TestLimiter_UsesRedisTime_LogExpires(t *testing.T) {
 
 	opt, err := goredis.ParseURL(url)
 	require.NoError(t, err)
+
 	client := goredis.NewClient(opt)
 	defer func() { _ = client.Close() }()
+
 	keys, err := client.Keys(ctx, "*").Result()
 	require.NoError(t, err)
 	require.Len(t, keys, 1)
 	require.NotContains(t, strings.ToLower(keys[0]), "ann", "keys hold personal data")
 	require.Regexp(t, `^locum:limit:\{ten:[0-9a-f]{32}\}$`, keys[0])
+
 	ttl, err := client.PTTL(ctx, keys[0]).Result()
 	require.NoError(t, err)
 	require.InDelta(t, float64(rule.Per), float64(ttl), float64(time.Minute))
+
 	n, err := client.LLen(ctx, keys[0]).Result()
 	require.NoError(t, err)
 	require.EqualValues(t, 10, n)
@@ -149,6 +167,7 @@ func (b *lockedBuffer) String() string {
 // log has one line for both outages.
 func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 	t.Parallel()
+
 	ctx := context.Background()
 	server := kit.OwnRedis(t)
 	var log lockedBuffer
@@ -157,29 +176,37 @@ func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, d)
 	require.False(t, patient.Degraded())
+
 	l := open(t, server.URL, slog.New(slog.NewTextHandler(&log, nil)))
 
 	requireLimitsInOutage := func(beginOutage func()) {
 		t.Helper()
 		beginOutage()
+
 		admitted := 0
 		for range 40 {
 			begun := time.Now()
 			d, err := l.Take(ctx, rule, "k")
 			require.NoError(t, err)
 			require.Less(t, time.Since(begun), time.Second, "the bound is 200 ms; the machine may be busy")
+
 			if d.Allowed {
 				admitted++
 			}
 		}
+
 		require.Equal(t, 10, admitted, "the process counts in memory")
 		require.True(t, l.Degraded())
+
 		begun := time.Now()
+
 		for range 1000 {
 			_, _ = l.Peek(ctx, rule, "k")
 		}
+
 		require.Less(t, time.Since(begun), time.Second, "an open circuit costs nothing")
 	}
+
 	waitUntilRecovered := func() {
 		t.Helper()
 		require.Eventually(t, func() bool {
@@ -202,6 +229,7 @@ func TestLimiter_RedisUnavailable_CountsInProcess(t *testing.T) {
 // TestOpen_RedisUnavailable_Succeeds checks that a process can start without Redis.
 func TestOpen_RedisUnavailable_Succeeds(t *testing.T) {
 	t.Parallel()
+
 	l := open(t, "redis://127.0.0.1:1/0", slog.New(slog.DiscardHandler))
 	d, err := l.Take(context.Background(), rule, "k")
 	require.NoError(t, err)
@@ -213,9 +241,11 @@ func TestOpen_RedisUnavailable_Succeeds(t *testing.T) {
 // without calls, so that readiness does not depend on traffic.
 func TestDegraded_NoCallsAfterOutage_Ends(t *testing.T) {
 	t.Parallel()
+
 	server := kit.OwnRedis(t)
 	l := open(t, server.URL, slog.New(slog.DiscardHandler))
 	server.Kill()
+
 	_, err := l.Take(t.Context(), rule, "k")
 	require.NoError(t, err)
 	require.True(t, l.Degraded())
@@ -228,13 +258,16 @@ func TestDegraded_NoCallsAfterOutage_Ends(t *testing.T) {
 // limiter fall back to counting in the process.
 func TestLimiter_ContextCancelled_IsNotAnOutage(t *testing.T) {
 	t.Parallel()
+
 	l := open(t, kit.RedisURL(t), slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
+
 	for range 2 * maxFailures {
 		_, err := l.Take(ctx, rule, "k")
 		require.ErrorIs(t, err, context.Canceled)
 	}
+
 	require.False(t, l.Degraded())
 }
 
@@ -242,7 +275,9 @@ func TestLimiter_ContextCancelled_IsNotAnOutage(t *testing.T) {
 // counting together. The default prefix is locum.
 func TestOpen_Prefix_SeparatesServices(t *testing.T) {
 	t.Parallel()
+
 	url := kit.RedisURL(t)
+
 	oneCall := limit.Rule{Name: "one", Max: 1, Per: time.Hour}
 	for _, prefix := range []string{"?prefix=north", "?prefix=south", ""} {
 		l := open(t, url+prefix, slog.New(slog.DiscardHandler), WithBound(time.Minute))
@@ -250,6 +285,7 @@ func TestOpen_Prefix_SeparatesServices(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, d.Allowed, prefix)
 	}
+
 	for _, prefix := range []string{"?prefix=north", "?prefix=locum"} {
 		d, err := open(t, url+prefix, slog.New(slog.DiscardHandler), WithBound(time.Minute)).Take(t.Context(), oneCall, "k")
 		require.NoError(t, err)
@@ -260,7 +296,9 @@ func TestOpen_Prefix_SeparatesServices(t *testing.T) {
 func BenchmarkTake(b *testing.B) {
 	l, err := Open(kit.RedisURL(b), locallimit.New(clock.System{}), slog.New(slog.DiscardHandler))
 	require.NoError(b, err)
+
 	defer func() { _ = l.Close() }()
+
 	for b.Loop() {
 		_, _ = l.Take(context.Background(), rule, "k")
 	}

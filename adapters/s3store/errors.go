@@ -43,20 +43,25 @@ func explainError(err error) error {
 	if err == nil {
 		return nil
 	}
+
 	response := minio.ToErrorResponse(err)
 	if response.Code == minio.NoSuchKey {
 		return files.ErrNotFound
 	}
+
 	if a, ok := adviceByCode[response.Code]; ok {
 		return fault.ErrUnavailable.WithReason(a.reason).WithCause(fmt.Errorf("%w (%s): %s", err, response.Code, a.text))
 	}
+
 	if isUnreachable(err, response) {
 		return fault.ErrUnavailable.WithReason("files: server unreachable").WithCause(err)
 	}
+
 	if response.StatusCode >= http.StatusBadRequest { // servers have codes of their own
 		return fault.ErrUnavailable.WithReason("files: request refused").
 			WithCause(fmt.Errorf("%w (%s): check files.url, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", err, response.Code))
 	}
+
 	return err
 }
 
@@ -64,6 +69,7 @@ func explainError(err error) error {
 func isUnreachable(err error, response minio.ErrorResponse) bool {
 	var network net.Error
 	var call *url.Error
+
 	return errors.As(err, &network) || errors.As(err, &call) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
 		response.StatusCode >= http.StatusInternalServerError ||
 		response.StatusCode == http.StatusTooManyRequests ||

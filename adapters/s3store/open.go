@@ -45,6 +45,7 @@ const (
 // else those of the AWS credentials file, of a web identity or of the machine's role.
 func Open(rawURL string) (*Store, error) {
 	calls := &http.Client{Timeout: credentialsTimeout}
+
 	return open(rawURL, credentials.NewChainCredentials([]credentials.Provider{
 		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{Client: calls},
 	}))
@@ -56,13 +57,16 @@ func open(rawURL string, access *credentials.Credentials) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	transport.TLSHandshakeTimeout, transport.ResponseHeaderTimeout = dialTimeout, answerTimeout
 	transport.MaxIdleConnsPerHost = 16
+
 	// With compression, the sizes of responses would differ from those of the stored objects.
 	transport.DisableCompression = true
 	transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: a.ca}
+
 	client, err := minio.New(a.host, &minio.Options{
 		Creds:        access,
 		Secure:       a.secure,
@@ -74,6 +78,7 @@ func open(rawURL string, access *credentials.Credentials) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return &Store{client: &minio.Core{Client: client}, bucket: a.bucket, prefix: a.prefix}, nil
 }
 
@@ -100,28 +105,34 @@ func parse(rawURL string) (a address, err error) {
 	case !bucketName.MatchString(u.Host):
 		return a, errors.New("want s3://BUCKET, the name of a bucket: 3 to 63 lower-case letters, digits, hyphens and dots")
 	}
+
 	a.bucket = u.Host
 	if prefix := strings.Trim(u.Path, "/"); prefix != "" {
 		if files.CheckKey(prefix) != nil {
 			return a, errors.New("want a prefix of letters, digits, dots, underscores and hyphens, at most 200 bytes with its slashes")
 		}
+
 		a.prefix = prefix + "/"
 	}
+
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return a, errors.New("want options like ?endpoint=https://HOST&region=REGION")
 	}
+
 	return a, a.setOptions(query)
 }
 
 // setOptions sets the options of the query.
 func (a *address) setOptions(query url.Values) error {
 	a.region = cmp.Or(query.Get("region"), os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
+
 	insecure := false
 	for name, values := range query {
 		if len(values) > 1 {
 			return fmt.Errorf("%s: want it once", name)
 		}
+
 		var err error
 		switch name {
 		// They are read outside of the loop.
@@ -135,10 +146,12 @@ func (a *address) setOptions(query url.Values) error {
 		default:
 			err = errors.New("there is no such option; want endpoint, region, path_style, ca or insecure")
 		}
+
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+
 	return a.setEndpoint(query.Get("endpoint"), insecure)
 }
 
@@ -146,10 +159,12 @@ func (a *address) setOptions(query url.Values) error {
 // client decides by the host.
 func (a *address) setPathStyle(value string) error {
 	path, err := parseBool(value)
+
 	a.lookup = minio.BucketLookupDNS
 	if path {
 		a.lookup = minio.BucketLookupPath
 	}
+
 	return err
 }
 
@@ -159,10 +174,12 @@ func (a *address) setCA(file string) error {
 	if err != nil {
 		return err
 	}
+
 	a.ca = x509.NewCertPool()
 	if !a.ca.AppendCertsFromPEM(pem) {
 		return errors.New("want a file of certificates in PEM")
 	}
+
 	return nil
 }
 
@@ -172,7 +189,9 @@ func (a *address) setEndpoint(endpoint string, insecure bool) error {
 	if err != nil {
 		return errors.New("endpoint: want https://HOST:PORT")
 	}
+
 	isHTTP := u.Scheme == "http" || u.Scheme == "https"
+
 	hasPath := u.Path != "" && u.Path != "/"
 	switch {
 	case !isHTTP || u.Hostname() == "" || hasPath || u.RawQuery != "" || u.Fragment != "":
@@ -182,7 +201,9 @@ func (a *address) setEndpoint(endpoint string, insecure bool) error {
 	case u.Scheme == "http" && !insecure && !isLoopback(u.Hostname()):
 		return errors.New("endpoint: want https; over http, files cross the network unencrypted, which insecure=true permits")
 	}
+
 	a.host, a.secure = u.Host, u.Scheme == "https"
+
 	return nil
 }
 
@@ -196,5 +217,6 @@ func parseBool(value string) (bool, error) {
 	if err != nil {
 		err = errors.New("want true or false")
 	}
+
 	return b, err
 }

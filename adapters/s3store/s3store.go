@@ -46,21 +46,27 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
 		return err
 	}
+
 	u := &upload{ctx: ctx, store: s, key: s.prefix + key}
+
 	completed := false
 	defer func() {
 		if !completed { // including after a panic of write
 			err = errors.Join(err, u.abort())
 		}
 	}()
+
 	// u.err is returned even if write ignores the error of its Write.
 	if err := write(u); err != nil || u.err != nil {
 		return errors.Join(err, u.err)
 	}
+
 	if err := u.complete(); err != nil {
 		return err
 	}
+
 	completed = true
+
 	return nil
 }
 
@@ -81,16 +87,20 @@ func (u *upload) Write(p []byte) (n int, err error) {
 		if u.err != nil {
 			return n, u.err
 		}
+
 		if u.part.Len() == partSize {
 			u.err = u.sendPart()
 			if u.err != nil {
 				return n, u.err
 			}
 		}
+
 		now := min(len(p), partSize-u.part.Len())
 		u.part.Write(p[:now])
+
 		n, p = n+now, p[now:]
 	}
+
 	return n, nil
 }
 
@@ -105,15 +115,19 @@ func (u *upload) sendPart() error {
 			return err
 		}
 	}
+
 	return s.callWithTimeout(u.ctx, callTimeout, func(ctx context.Context) error {
 		number := len(u.sent) + 1
+
 		part, err := s.client.PutObjectPart(ctx, s.bucket, u.key, u.id, number,
 			bytes.NewReader(u.part.Bytes()), int64(u.part.Len()), minio.PutObjectPartOptions{})
 		if err != nil {
 			return err
 		}
+
 		u.sent = append(u.sent, minio.CompletePart{PartNumber: number, ETag: part.ETag})
 		u.part.Reset()
+
 		return nil
 	})
 }
@@ -128,9 +142,11 @@ func (u *upload) complete() error {
 			return err
 		})
 	}
+
 	if err := u.sendPart(); err != nil {
 		return err
 	}
+
 	return s.callWithTimeout(u.ctx, completeTimeout, func(ctx context.Context) error {
 		_, err := s.client.CompleteMultipartUpload(ctx, s.bucket, u.key, u.id, u.sent, minio.PutObjectOptions{})
 		return err
@@ -142,11 +158,13 @@ func (u *upload) abort() error {
 	if u.id == "" {
 		return nil
 	}
+
 	return u.store.callWithTimeout(context.WithoutCancel(u.ctx), callTimeout, func(ctx context.Context) error {
 		err := u.store.client.AbortMultipartUpload(ctx, u.store.bucket, u.key, u.id)
 		if minio.ToErrorResponse(err).Code == minio.NoSuchUpload {
 			return nil
 		}
+
 		return err
 	})
 }
@@ -156,24 +174,32 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info
 	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
 		return nil, files.Info{}, err
 	}
+
 	// The body may be read after ctx is done.
 	reading, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f := &file{cancel: cancel, timeout: time.AfterFunc(callTimeout, cancel)}
 	stop := context.AfterFunc(ctx, cancel)
+
 	body, info, _, err := s.client.GetObject(reading, s.bucket, s.prefix+key, minio.GetObjectOptions{})
 	if !stop() && err == nil {
 		err = errors.Join(ctx.Err(), body.Close())
 	}
+
 	if err != nil {
 		cancel()
 		f.timeout.Stop()
+
 		if ctx.Err() != nil {
 			return nil, files.Info{}, ctx.Err()
 		}
+
 		return nil, files.Info{}, explainError(err)
 	}
+
 	f.timeout.Stop()
+
 	f.body = body
+
 	return f, files.Info{Size: info.Size, ModifiedAt: info.LastModified.UTC()}, nil
 }
 
@@ -188,10 +214,12 @@ type file struct {
 func (f *file) Read(p []byte) (int, error) {
 	f.timeout.Reset(readTimeout)
 	defer f.timeout.Stop()
+
 	n, err := f.body.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = explainError(err)
 	}
+
 	return n, err
 }
 
@@ -207,12 +235,14 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := errors.Join(files.CheckKey(key), ctx.Err()); err != nil {
 		return err
 	}
+
 	err := s.callWithTimeout(ctx, callTimeout, func(ctx context.Context) error {
 		return s.client.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{})
 	})
 	if errors.Is(err, files.ErrNotFound) { // some servers return this for a missing object
 		return nil
 	}
+
 	return err
 }
 
@@ -223,6 +253,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		if err == nil && !exists {
 			err = minio.ErrorResponse{Code: minio.NoSuchBucket, BucketName: s.bucket}
 		}
+
 		return err
 	})
 }
@@ -232,9 +263,12 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) callWithTimeout(ctx context.Context, timeout time.Duration, do func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+
 	err := do(bounded)
+
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+
 	return explainError(err)
 }

@@ -26,11 +26,13 @@ import (
 // openTest opens a store below a prefix of its own.
 func openTest(t testing.TB, url string) *Store {
 	t.Helper()
+
 	s, err := open(
 		strings.Replace(url, "?", "/"+rand.Text()+"?", 1),
 		credentials.NewStaticV4(services.S3AccessKey, services.S3SecretKey, ""),
 	)
 	require.NoError(t, err)
+
 	return s
 }
 
@@ -41,6 +43,7 @@ func write(text string) func(io.Writer) error {
 
 func TestS3_Conformance(t *testing.T) {
 	t.Parallel()
+
 	shared := kit.OwnS3(t)
 	conformance.Files(
 		t,
@@ -56,11 +59,13 @@ func TestS3_Conformance(t *testing.T) {
 // server accepts connections and does not reply.
 func TestS3_ServerHangs_FailsWithContext(t *testing.T) {
 	t.Parallel()
+
 	server := kit.OwnS3(t)
 	store := openTest(t, server.URL)
 	require.NoError(t, store.Put(t.Context(), "one", write("x")))
 	server.Pause()
 	t.Cleanup(server.Resume)
+
 	for name, call := range map[string]func(context.Context) error{
 		"Ping": store.Ping,
 		"Open": func(ctx context.Context) error {
@@ -72,6 +77,7 @@ func TestS3_ServerHangs_FailsWithContext(t *testing.T) {
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		startedAt := time.Now()
+
 		require.ErrorIs(t, call(ctx), context.DeadlineExceeded, name)
 		require.Less(t, time.Since(startedAt), 10*time.Second, name)
 		cancel()
@@ -83,22 +89,28 @@ func TestS3_ServerHangs_FailsWithContext(t *testing.T) {
 // cost money.
 func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 	t.Parallel()
+
 	store := openTest(t, kit.OwnS3(t).URL)
 	countUnfinishedUploads := func() (n int) {
 		for upload := range store.client.ListIncompleteUploads(t.Context(), store.bucket, store.prefix, true) {
 			require.NoError(t, upload.Err)
 			n++
 		}
+
 		return n
 	}
+
 	errOfWriter := errors.New("boom")
 	threeParts := write(strings.Repeat("x", 2*partSize+1))
 
 	err := store.Put(t.Context(), "one", func(w io.Writer) error {
 		err := threeParts(w)
+
 		require.Equal(t, 1, countUnfinishedUploads(), "the upload has begun")
+
 		return errors.Join(errOfWriter, err)
 	})
+
 	require.ErrorIs(t, err, errOfWriter)
 	require.Zero(t, countUnfinishedUploads())
 
@@ -107,16 +119,20 @@ func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 		defer cancel()
 		return threeParts(w)
 	})
+
 	require.ErrorIs(t, err, context.Canceled)
 	require.Zero(t, countUnfinishedUploads())
 
 	require.Panics(t, func() {
 		_ = store.Put(t.Context(), "one", func(w io.Writer) error {
 			_ = threeParts(w)
+
 			panic(errOfWriter)
 		})
 	})
+
 	require.Zero(t, countUnfinishedUploads())
+
 	_, _, err = store.Open(t.Context(), "one")
 	require.ErrorIs(t, err, files.ErrNotFound)
 }
@@ -125,6 +141,7 @@ func TestS3_FailedUpload_LeavesNothing(t *testing.T) {
 // correct, and never the secret.
 func TestS3_WrongSetup_SaysWhatToDo(t *testing.T) {
 	t.Parallel()
+
 	url := kit.OwnS3(t).URL
 	for name, test := range map[string]struct{ url, accessKey, secretKey, wantAdvice string }{
 		"missing bucket": {
@@ -148,6 +165,7 @@ func TestS3_WrongSetup_SaysWhatToDo(t *testing.T) {
 	} {
 		store, err := open(test.url, credentials.NewStaticV4(test.accessKey, test.secretKey, ""))
 		require.NoError(t, err)
+
 		err = store.Put(t.Context(), "one", write("x"))
 		require.ErrorIs(t, err, fault.ErrUnavailable, name)
 		require.ErrorContains(t, err, test.wantAdvice, name)
@@ -159,8 +177,10 @@ func TestS3_WrongSetup_SaysWhatToDo(t *testing.T) {
 // openWithResponses opens a store on a server that handles each request with the function.
 func openWithResponses(t testing.TB, answer http.HandlerFunc) *Store {
 	t.Helper()
+
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
+
 	return openTest(t, "s3://bucket?endpoint="+server.URL)
 }
 
@@ -168,6 +188,7 @@ func openWithResponses(t testing.TB, answer http.HandlerFunc) *Store {
 // for each error code of S3. "XOwn" is an unknown code.
 func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 	t.Parallel()
+
 	for code, test := range map[string]struct {
 		status                 int
 		wantReason, wantAdvice string
@@ -185,10 +206,13 @@ func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
+
 			store := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(test.status)
+
 				_, _ = fmt.Fprintf(w, `<Error><Code>%s</Code><Message>m</Message></Error>`, code)
 			})
+
 			_, _, err := store.Open(t.Context(), "one")
 			require.ErrorIs(t, err, fault.ErrUnavailable)
 			require.Equal(t, test.wantReason, fault.Of(err).Reason)
@@ -201,10 +225,13 @@ func TestErrors_CodesOfS3_BecomeFaults(t *testing.T) {
 
 func TestErrors_MissingFile_IsNotFound(t *testing.T) {
 	t.Parallel()
+
 	store := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
+
 		_, _ = io.WriteString(w, `<Error><Code>NoSuchKey</Code></Error>`)
 	})
+
 	_, _, err := store.Open(t.Context(), "one")
 	require.ErrorIs(t, err, files.ErrNotFound)
 	require.NoError(t, store.Delete(t.Context(), "one"))
@@ -213,9 +240,11 @@ func TestErrors_MissingFile_IsNotFound(t *testing.T) {
 // TestPut_ServerRecovers_IsRetried checks that a 503 of the server is retried within the call.
 func TestPut_ServerRecovers_IsRetried(t *testing.T) {
 	t.Parallel()
+
 	calls := 0
 	store := openWithResponses(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
+
 		calls++
 		if calls < 3 {
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -229,17 +258,22 @@ func TestPut_ServerRecovers_IsRetried(t *testing.T) {
 // mistaken for a shorter file.
 func TestRead_ConnectionBreaks_IsAnError(t *testing.T) {
 	t.Parallel()
+
 	store := openWithResponses(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
 		w.Header().Set("ETag", `"x"`)
+
 		_, _ = io.WriteString(w, "half")
 		_ = http.NewResponseController(w).Flush()
+
 		panic(http.ErrAbortHandler)
 	})
+
 	f, info, err := store.Open(t.Context(), "one")
 	require.NoError(t, err)
 	require.EqualValues(t, 1000, info.Size)
+
 	_, err = io.ReadAll(f)
 	require.Error(t, err)
 	require.NoError(t, f.Close())
@@ -247,6 +281,7 @@ func TestRead_ConnectionBreaks_IsAnError(t *testing.T) {
 
 func TestServerUnreachable_FailsInTime(t *testing.T) {
 	t.Parallel()
+
 	store := openTest(t, "s3://bucket?endpoint=http://127.0.0.1:1") // where no server listens
 	startedAt := time.Now()
 	err := store.Put(t.Context(), "one", write("x"))
@@ -260,6 +295,7 @@ func TestServerUnreachable_FailsInTime(t *testing.T) {
 // only.
 func TestParse_URLs(t *testing.T) {
 	t.Parallel()
+
 	for in, want := range map[string]address{
 		"s3://bucket?region=eu-west-2": {
 			bucket: "bucket",
@@ -293,6 +329,7 @@ func TestParse_URLs(t *testing.T) {
 		require.NoError(t, err, in)
 		require.Equal(t, want, got, in)
 	}
+
 	for in, want := range map[string]string{
 		"s3:":                                    "want s3://BUCKET",
 		"s3://":                                  "want s3://BUCKET",
@@ -319,6 +356,7 @@ func TestParse_URLs(t *testing.T) {
 		require.ErrorContains(t, err, want, in)
 		require.NotContains(t, err.Error(), "hunter2", in)
 	}
+
 	_, err := Open("s3://key:hunter2@bucket")
 	require.Error(t, err)
 }

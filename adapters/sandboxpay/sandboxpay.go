@@ -54,10 +54,12 @@ func (p Payments) Attach(ctx context.Context, _ billing.Owner, methodID string) 
 	case methodID == MethodMissing, !strings.HasPrefix(methodID, "pm_"):
 		return billing.Method{}, billing.ErrUnknownMethod
 	}
+
 	m := billing.Method{ID: methodID, Brand: "sandbox", Last4: "0000", ExpiryMonth: 12, ExpiryYear: p.clock.Now().Year() + 3}
 	if looks, ok := cardsByMethod[methodID]; ok {
 		m.Brand, m.Last4 = looks.brand, looks.last4
 	}
+
 	return m, nil
 }
 
@@ -83,10 +85,12 @@ func (p Payments) Charge(ctx context.Context, bill billing.Bill) (string, error)
 		if bill.Abandon {
 			return "", billing.ErrDeclined
 		}
+
 		return "", &billing.ActionRequiredError{
 			Action: billing.Action{Type: billing.ConfirmPayment, ClientSecret: "pi_sandbox_" + digest(bill.Key) + "_secret"},
 		}
 	}
+
 	return "ch_sandbox_" + digest(bill.Key), nil
 }
 
@@ -95,6 +99,7 @@ func canceled(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return fault.ErrUnavailable.WithCause(ctx.Err())
 	}
+
 	return nil
 }
 

@@ -15,11 +15,13 @@ import (
 // card.
 func TestPayments(t *testing.T) {
 	t.Parallel()
+
 	for _, good := range []string{"pm_card_visa", "pm_anything"} {
 		t.Run(good, func(t *testing.T) {
 			t.Parallel()
 			conformance.Payments(t, func(testing.TB) conformance.PaymentProvider {
 				clk := kit.NewClock()
+
 				return conformance.PaymentProvider{
 					Connect:     func() billing.Payments { return New(clk) },
 					Clock:       clk,
@@ -49,6 +51,7 @@ func (p *outageProvider) err() error {
 	if p.down.Load() {
 		return fault.ErrUnavailable
 	}
+
 	return nil
 }
 
@@ -56,6 +59,7 @@ func (p *outageProvider) Attach(ctx context.Context, o billing.Owner, methodID s
 	if err := p.err(); err != nil {
 		return billing.Method{}, err
 	}
+
 	return p.Payments.Attach(ctx, o, methodID)
 }
 
@@ -63,6 +67,7 @@ func (p *outageProvider) Forget(ctx context.Context, o billing.Owner) error {
 	if err := p.err(); err != nil {
 		return err
 	}
+
 	return p.Payments.Forget(ctx, o)
 }
 
@@ -70,5 +75,6 @@ func (p *outageProvider) Charge(ctx context.Context, b billing.Bill) (string, er
 	if err := p.err(); err != nil {
 		return "", err
 	}
+
 	return p.Payments.Charge(ctx, b)
 }

@@ -27,8 +27,10 @@ func NewBatch(docs []*search.Document, normalize func(word string) string) (*Bat
 		if err != nil {
 			return nil, err
 		}
+
 		b.parts = append(b.parts, compiler{s, normalize})
 	}
+
 	return b, nil
 }
 
@@ -39,6 +41,7 @@ func (b *Batch) AppendMatches(ids []string, q *search.Query) []string {
 			ids = append(ids, c.s.ids.at(bits.TrailingZeros64(found)))
 		}
 	}
+
 	return ids
 }
 
@@ -49,26 +52,32 @@ func (c compiler) exact(q *search.Query) uint64 {
 	if now := q.Now.UnixMicro(); len(c.s.byDeadline) > 0 && c.s.deadlines[c.s.byDeadline[0]] <= now {
 		found &^= c.s.expired(now)[0]
 	}
+
 	for i := range q.Must {
 		found = c.match(&q.Must[i], found)
 	}
+
 	for i := range q.Slots {
 		rest, exact := found, uint64(0)
 		for _, level := range trimRelaxed(q.Slots[i].Levels) {
 			if rest == 0 {
 				break
 			}
+
 			matched := c.match(&level.Expr, rest)
+
 			rest &^= matched
 			if level.Exact {
 				exact |= matched
 			}
 		}
+
 		found = exact
 		if found == 0 {
 			return 0
 		}
 	}
+
 	return found
 }
 
@@ -78,6 +87,7 @@ func (c compiler) match(e *search.Expr, mask uint64) uint64 {
 	if mask == 0 {
 		return 0
 	}
+
 	switch e.Op {
 	case search.OpAll:
 		return mask
@@ -85,12 +95,14 @@ func (c compiler) match(e *search.Expr, mask uint64) uint64 {
 		for i := range e.Args {
 			mask = c.match(&e.Args[i], mask)
 		}
+
 		return mask
 	case search.OpOr:
 		rest := mask
 		for i := range e.Args {
 			rest &^= c.match(&e.Args[i], rest)
 		}
+
 		return mask &^ rest
 	case search.OpNot:
 		return mask &^ c.match(&e.Args[0], mask)
@@ -99,16 +111,19 @@ func (c compiler) match(e *search.Expr, mask uint64) uint64 {
 		if !found {
 			return 0
 		}
+
 		return c.s.keyPostings().word(n) & mask
 	case search.OpWord:
 		list := c.s.wordPostings()
 		if e.Title {
 			list = c.s.titlePostings()
 		}
+
 		found := uint64(0)
 		for _, n := range c.members(e.Text) {
 			found |= list.word(int(n))
 		}
+
 		return found & mask
 	case search.OpWithin:
 		return c.matchWithin(e, mask)
@@ -120,6 +135,7 @@ func (c compiler) match(e *search.Expr, mask uint64) uint64 {
 // matchWithin returns the documents of mask within the circle of the expression.
 func (c compiler) matchWithin(e *search.Expr, mask uint64) uint64 {
 	list := c.s.placePostings()
+
 	found := uint64(0)
 	for i, p := range c.s.places {
 		// A place too far north or south needs no distance, which takes longer to compute.
@@ -127,10 +143,12 @@ func (c compiler) matchWithin(e *search.Expr, mask uint64) uint64 {
 		if max(height, -height) > e.Miles*mileDegrees {
 			continue
 		}
+
 		if docs := list.word(i) & mask; docs != 0 && p.Miles(*e.Point) <= e.Miles {
 			found |= docs
 		}
 	}
+
 	return found
 }
 
@@ -139,10 +157,13 @@ func (c compiler) matchNode(e *search.Expr, mask uint64) uint64 {
 	ev := evaluations.Get().(*evaluation) //nolint:forcetypeassert // the pool makes no other
 	defer evaluations.Put(ev)
 	defer ev.release(0)
+
 	ev.begin(c.s, 0)
+
 	all, found := ev.vector(), ev.vector()
 	all[0] = mask
 	c.node(e).eval(ev, all, found)
+
 	return found[0]
 }
 
@@ -153,11 +174,13 @@ func (p postings) word(i int) uint64 {
 	if docs.count == 1 {
 		return 1 << docs.single
 	}
+
 	word := uint64(0)
 	for _, c := range docs.containers {
 		for _, doc := range docs.array(c) {
 			word |= 1 << doc
 		}
 	}
+
 	return word
 }

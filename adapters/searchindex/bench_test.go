@@ -44,6 +44,7 @@ func skewed(r *rand.Rand, n int) int { return int(math.Pow(float64(n), r.Float64
 // and a deadline in 6 of 10.
 func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 	role, specialty := skewed(random, benchRoles), skewed(random, 200)
+
 	document := &search.Document{
 		PostedAt: benchStart.Add(-time.Duration(i) * 60 * 24 * time.Hour / time.Duration(docs)),
 		Title: []string{
@@ -61,16 +62,20 @@ func benchDocument(random *rand.Rand, i, docs int) *search.Document {
 	for range 120 {
 		document.Body = append(document.Body, "word"+strconv.Itoa(skewed(random, benchWords)))
 	}
+
 	if random.IntN(10) < 8 {
 		low := int64(20_000+random.IntN(80_000)) * 100
 		document.Pay = &search.PayRange{Min: low, Max: low + 1_000_000, Currency: []string{"GBP", "EUR", "USD"}[skewed(random, 3)]}
 	}
+
 	if random.IntN(10) < 6 {
 		document.Deadline = benchStart.Add(time.Duration(random.IntN(60*24)-24) * time.Hour)
 	}
+
 	// The same number of a place has the same coordinates in every document.
 	place := rand.New(rand.NewPCG(uint64(skewed(random, benchPlaces)), 7))
 	document.Point = &search.Point{Lat: 50 + 8*place.Float64(), Lon: -5 + 6*place.Float64()}
+
 	return document
 }
 
@@ -81,17 +86,22 @@ var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 	if s := os.Getenv("LOCUM_TEST_DOCUMENTS"); s != "" {
 		docs, _ = strconv.Atoi(s)
 	}
+
 	folder, err := os.MkdirTemp("", "searchindex")
 	if err != nil {
 		return nil, err
 	}
+
 	o := options(folder)
 	o.Normalize = func(w string) string { return w }
+
 	index, err := Open(o)
 	if err != nil {
 		return nil, err
 	}
+
 	random := rand.New(rand.NewPCG(1, 2))
+
 	b := &benchmark{docs: docs}
 	for i := 0; i < docs; {
 		var changes []search.Change
@@ -105,32 +115,42 @@ var openBenchmark = sync.OnceValues(func() (*benchmark, error) {
 				},
 			)
 		}
+
 		start := time.Now()
+
 		if err := index.Apply(context.Background(), changes, "position"); err != nil {
 			return nil, err
 		}
+
 		b.building += time.Since(start)
 	}
+
 	start := time.Now()
+
 	if err := index.mergeAll(context.Background()); err != nil {
 		return nil, err
 	}
+
 	if err := index.Close(); err != nil {
 		return nil, err
 	}
+
 	b.building += time.Since(start)
+
 	files, _ := filepath.Glob(filepath.Join(folder, "*"+segmentSuffix))
 	for _, f := range files {
 		if info, err := os.Stat(f); err == nil {
 			b.bytes += info.Size()
 		}
 	}
+
 	before := heapBytes()
 	start = time.Now()
 	b.index, err = Open(o)
 	b.open = time.Since(start)
 	b.heap = int64(heapBytes()) - int64(before)
 	_ = os.RemoveAll(folder) // it stays mapped
+
 	return b, err
 })
 
@@ -139,6 +159,7 @@ func heapBytes() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
+
 	return m.HeapAlloc
 }
 
@@ -151,14 +172,17 @@ func benchQueries() map[string]func(i int) search.Query {
 			{Expr: search.HasKey(fmt.Sprint("role:", n, "@text")), Cost: 6}, {Expr: head(n + 7), Cost: 8},
 		}}
 	}
+
 	near := func(i int) search.Point { return search.Point{Lat: 51 + float64(i%7), Lon: -3 + float64(i%4)} }
 	place := func(i int) search.Slot {
 		p := near(i)
+
 		return search.Slot{Levels: []search.SlotLevel{
 			{Expr: search.IsWithin(p, 10), Exact: true}, {Expr: search.IsWithin(p, 25), Cost: 3}, {Expr: search.IsWithin(p, 50), Cost: 5},
 			{Expr: search.HasKey(fmt.Sprint("region:", i%20)), Cost: 7},
 		}}
 	}
+
 	must := func(e ...search.Expr) search.Query { return search.Query{Must: e} }
 	word := func(i int) search.Expr { return search.HasWord("word" + strconv.Itoa(i)) }
 	sorted := func(by search.SortKey) func(int) search.Query {
@@ -166,9 +190,11 @@ func benchQueries() map[string]func(i int) search.Query {
 			q := must(word(i % 10))
 			p := near(i)
 			q.From, q.Sort = &p, search.Sort{By: by, Descending: i%2 == 0}
+
 			return q
 		}
 	}
+
 	return map[string]func(i int) search.Query{
 		"all": func(int) search.Query {
 			return search.Query{Sort: search.Sort{By: search.SortDate, Descending: true}}
@@ -226,11 +252,14 @@ func TestOpen_LargeFolder_IsCheap(t *testing.T) {
 	if os.Getenv("LOCUM_TEST_DOCUMENTS") == "" {
 		t.Skip("LOCUM_TEST_DOCUMENTS is not set")
 	}
+
 	b, err := openBenchmark()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Logf("%d documents opened in %v with %.1f MB of heap", b.docs, b.open, float64(b.heap)/1e6)
+
 	if b.open > time.Second || b.heap > 100e6 {
 		t.Fatal("expected at most 1 s and 100 MB")
 	}
@@ -242,20 +271,25 @@ func BenchmarkFind(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	for class, query := range benchQueries() {
 		b.Run(class, func(b *testing.B) {
 			b.ReportAllocs()
+
 			total, i := 0, 0
 			for b.Loop() {
 				q := query(i)
 				q.Now, q.Limit = benchStart, 20
+
 				r, err := bench.index.Find(context.Background(), q)
 				if err != nil {
 					b.Fatal(err)
 				}
+
 				total += r.Total
 				i++
 			}
+
 			b.ReportMetric(float64(total)/float64(i), "hits")
 		})
 	}
@@ -268,12 +302,15 @@ func BenchmarkFindMixed(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	queries := slices.Collect(maps.Values(benchQueries()))
 	for _, clients := range []int{1, 8} {
 		b.Run(strconv.Itoa(clients)+"-clients", func(b *testing.B) {
 			b.ReportAllocs()
+
 			latencies := make([]time.Duration, b.N)
 			var next atomic.Int64
+
 			var all sync.WaitGroup
 			for range clients {
 				all.Go(func() {
@@ -281,16 +318,21 @@ func BenchmarkFindMixed(b *testing.B) {
 						q := queries[i%len(queries)](i)
 						q.Now, q.Limit = benchStart, 20
 						start := time.Now()
+
 						runtime.Gosched() // as a client does that waits for a response
+
 						if _, err := bench.index.Find(context.Background(), q); err != nil {
 							b.Error(err)
 						}
+
 						latencies[i] = time.Since(start)
 					}
 				})
 			}
+
 			all.Wait()
 			slices.Sort(latencies)
+
 			for _, percent := range []int{50, 95, 99} {
 				b.ReportMetric(float64(latencies[(b.N-1)*percent/100].Microseconds())/1000, fmt.Sprintf("p%d-ms", percent))
 			}
@@ -306,6 +348,7 @@ func BenchmarkBatch(b *testing.B) {
 	head := func(n int, level string) search.Expr {
 		return search.HasKey(fmt.Sprint("role:", n%benchRoles, "@", level))
 	}
+
 	queries := make([]search.Query, 100_000)
 	for i := range queries {
 		role := skewed(random, benchRoles)
@@ -332,10 +375,13 @@ func BenchmarkBatch(b *testing.B) {
 			},
 		}
 	}
+
 	for _, size := range []int{1, 64} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			b.ReportAllocs()
+
 			found := 0
+
 			var ids []string
 			for b.Loop() {
 				docs := make([]*search.Document, size)
@@ -343,15 +389,18 @@ func BenchmarkBatch(b *testing.B) {
 					docs[i] = benchDocument(random, i, size)
 					docs[i].ID = strconv.Itoa(i)
 				}
+
 				batch, err := NewBatch(docs, func(w string) string { return w })
 				if err != nil {
 					b.Fatal(err)
 				}
+
 				for i := range queries {
 					ids = batch.AppendMatches(ids[:0], &queries[i])
 					found += len(ids)
 				}
 			}
+
 			b.ReportMetric(float64(found)/float64(b.N), "matches")
 			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N*size), "ms/listing")
 		})
@@ -365,6 +414,7 @@ func BenchmarkBuild(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	b.ReportMetric(bench.building.Seconds(), "s")
 	b.ReportMetric(float64(bench.open.Milliseconds()), "ms/open")
 	b.ReportMetric(float64(bench.heap)/1e6, "MB/open")
@@ -378,9 +428,11 @@ func BenchmarkApply(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	for _, size := range []int{1, 100} {
 		b.Run(strconv.Itoa(size), func(b *testing.B) {
 			b.ReportAllocs()
+
 			random := rand.New(rand.NewPCG(5, 6))
 			for b.Loop() {
 				changes := make([]search.Change, size)
@@ -391,6 +443,7 @@ func BenchmarkApply(b *testing.B) {
 						Document: benchDocument(random, i, 100),
 					}
 				}
+
 				if err := bench.index.Apply(context.Background(), changes, "position"); err != nil {
 					b.Fatal(err)
 				}

@@ -33,6 +33,7 @@ func (c *content) stopped() error {
 	if c.stop == nil {
 		return nil
 	}
+
 	return c.stop()
 }
 
@@ -44,14 +45,18 @@ func newContent(docs []*search.Document) content {
 	slices.SortFunc(docs, func(a, b *search.Document) int {
 		return cmp.Or(cmp.Compare(b.PostedAt.UnixMicro(), a.PostedAt.UnixMicro()), strings.Compare(b.ID, a.ID))
 	})
+
 	keys := map[string][]uint32{}
+
 	dictionary := newDictionary()
 	for i, d := range docs {
 		for _, key := range d.Keys {
 			keys[key] = appendNew(keys[key], uint32(i))
 		}
+
 		dictionary.add(uint32(i), d)
 	}
+
 	return content{
 		docs: len(docs),
 		row:  func(doc int) search.Document { return *docs[doc] },
@@ -72,6 +77,7 @@ func appendNew(docs []uint32, doc uint32) []uint32 {
 	if n := len(docs); n > 0 && docs[n-1] == doc {
 		return docs
 	}
+
 	return append(docs, doc)
 }
 
@@ -91,6 +97,7 @@ func (d *dictionary) add(number uint32, doc *search.Document) {
 			docs.anywhere = appendNew(docs.anywhere, number)
 		}
 	}
+
 	for _, word := range doc.Body {
 		if docs := d.get(word); docs != nil {
 			docs.anywhere = appendNew(docs.anywhere, number)
@@ -104,12 +111,14 @@ func (d *dictionary) get(word string) *wordDocs {
 	if word == "" {
 		return nil
 	}
+
 	n, exists := d.numbers[word]
 	if !exists {
 		n = uint32(len(d.docs))
 		d.numbers[word] = n
 		d.docs = append(d.docs, wordDocs{})
 	}
+
 	return &d.docs[n]
 }
 
@@ -117,6 +126,7 @@ func (d *dictionary) get(word string) *wordDocs {
 func (d *dictionary) all(yield func(string, wordDocs) bool) {
 	for i, word := range slices.Sorted(maps.Keys(d.numbers)) {
 		docs := d.docs[d.numbers[word]]
+
 		d.numbers[word] = uint32(i + 1)
 		if !yield(word, docs) {
 			return
@@ -129,11 +139,14 @@ func (d *dictionary) text(doc *search.Document, words []uint32) (all []uint32, t
 	for _, word := range doc.Title {
 		words = append(words, d.numbers[word])
 	}
+
 	title = len(words)
+
 	words = append(words, 0)
 	for _, word := range doc.Body {
 		words = append(words, d.numbers[word])
 	}
+
 	return words, title
 }
 
@@ -148,6 +161,7 @@ func buildInMemory(c content, normalize func(string) string) (*segment, error) {
 	if err := writeImage(&b, c, normalize); err != nil {
 		return nil, err
 	}
+
 	return openSegment(&image{bytes: b.bytes()})
 }
 
@@ -156,13 +170,17 @@ func buildInMemory(c content, normalize func(string) string) (*segment, error) {
 func writeImage(w io.Writer, c content, normalize func(string) string) error {
 	b := builder{w: newImageWriter(w), s: &segment{}}
 	b.columns(c)
+
 	if err := b.postings(c); err != nil {
 		return err
 	}
+
 	b.normalize(normalize)
+
 	if err := b.forward(c); err != nil {
 		return err
 	}
+
 	return b.w.close(b.s)
 }
 
@@ -181,22 +199,28 @@ func (b *builder) columns(c content) {
 	for i := range c.docs {
 		d := c.row(i)
 		s.ids.add(d.ID)
+
 		s.byID = append(s.byID, uint32(i))
 		s.versions = append(s.versions, d.Version)
 		s.posted = append(s.posted, d.PostedAt.UnixMicro())
+
 		deadline := int64(never)
 		if !d.Deadline.IsZero() {
 			deadline = d.Deadline.UnixMicro()
 			s.byDeadline = append(s.byDeadline, uint32(i))
 		}
+
 		s.deadlines = append(s.deadlines, deadline)
+
 		pay, isStated := valueOf(d.Pay)
 		if !isStated {
 			pay.Min, pay.Max = -1, -1
 		}
+
 		s.payMin = append(s.payMin, pay.Min)
 		s.payMax = append(s.payMax, pay.Max)
 	}
+
 	slices.SortFunc(s.byID, func(a, b uint32) int { return strings.Compare(s.ids.at(int(a)), s.ids.at(int(b))) })
 	slices.SortFunc(s.byDeadline, func(a, b uint32) int { return cmp.Compare(s.deadlines[a], s.deadlines[b]) })
 
@@ -205,12 +229,14 @@ func (b *builder) columns(c content) {
 		pay, isStated := valueOf(d.Pay)
 		return pay.Currency, isStated
 	})
+
 	titles, s.title = column(c, strings.Compare, func(d search.Document) (string, bool) { return d.SortTitle, d.SortTitle != "" })
 	locations, s.location = column(c, strings.Compare,
 		func(d search.Document) (string, bool) { return d.SortLocation, d.SortLocation != "" })
 	s.places, s.place = column(c, comparePlaces, func(d search.Document) (search.Point, bool) { return valueOf(d.Point) })
 	s.currencies, s.titles, s.locations = newTexts(currencies), newTexts(titles), newTexts(locations)
 	s.groupPlaces()
+
 	s.byPayMin, s.byPayMax = sortedBy(s.payMin, s.currency), sortedBy(s.payMax, s.currency)
 	s.byTitle, s.byLocation = sortedBy(s.title, s.title), sortedBy(s.location, s.location)
 }
@@ -220,6 +246,7 @@ func valueOf[T any](p *T) (value T, exists bool) {
 	if p == nil {
 		return value, false
 	}
+
 	return *p, true
 }
 
@@ -231,7 +258,9 @@ func sortedBy[T cmp.Ordered](values []T, numbers []uint32) []uint32 {
 			docs = append(docs, uint32(i))
 		}
 	}
+
 	slices.SortStableFunc(docs, func(a, b uint32) int { return cmp.Compare(values[a], values[b]) })
+
 	return docs
 }
 
@@ -243,6 +272,7 @@ func docsOf(numbers []uint32, n int) [][]uint32 {
 			docs[number-1] = append(docs[number-1], uint32(i))
 		}
 	}
+
 	return docs
 }
 
@@ -252,6 +282,7 @@ func newTexts(list []string) texts {
 	for _, s := range list {
 		t.add(s)
 	}
+
 	return t
 }
 
@@ -259,28 +290,35 @@ func newTexts(list []string) texts {
 // position of its value plus one, 0 for none.
 func column[T comparable](c content, compare func(a, b T) int, value func(search.Document) (T, bool)) (values []T, numbers []uint32) {
 	positions := map[T]uint32{}
+
 	numbers = make([]uint32, c.docs)
 	for i := range c.docs {
 		v, stated := value(c.row(i))
 		if !stated {
 			continue
 		}
+
 		n, found := positions[v]
 		if !found {
 			values = append(values, v)
 			n = uint32(len(values))
 			positions[v] = n
 		}
+
 		numbers[i] = n
 	}
+
 	slices.SortFunc(values, compare)
+
 	sorted := make([]uint32, len(values)+1)
 	for i, v := range values {
 		sorted[positions[v]] = uint32(i + 1)
 	}
+
 	for i, n := range numbers {
 		numbers[i] = sorted[n]
 	}
+
 	return values, numbers
 }
 
@@ -288,23 +326,30 @@ func column[T comparable](c content, compare func(a, b T) int, value func(search
 func (b *builder) postings(c content) error {
 	s := b.s
 	b.w.begin(postingSection)
+
 	for key, docs := range c.keys {
 		s.keys.add(key)
+
 		s.keyReferences = append(s.keyReferences, b.posting(docs))
 	}
+
 	for word, docs := range c.words {
 		if err := c.stopped(); err != nil {
 			return err
 		}
+
 		s.words.add(word)
+
 		s.wordReferences = append(s.wordReferences, b.posting(docs.anywhere))
 		s.titleReferences = append(s.titleReferences, b.posting(docs.title))
 		b.wordCounts = append(b.wordCounts, len(docs.anywhere))
 	}
+
 	s.currencyReferences = b.appendPostings(nil, docsOf(s.currency, s.currencies.len()))
 	s.placeReferences = b.appendPostings(nil, docsOf(s.place, len(s.places)))
 	s.placeReferences = b.appendPostings(s.placeReferences, docsOf(s.cellNumbers(), len(s.cells)))
 	b.w.end()
+
 	return nil
 }
 
@@ -313,6 +358,7 @@ func (b *builder) appendPostings(references []uint64, lists [][]uint32) []uint64
 	for _, docs := range lists {
 		references = append(references, b.posting(docs))
 	}
+
 	return references
 }
 
@@ -324,25 +370,31 @@ func (b *builder) posting(docs []uint32) (reference uint64) {
 	case 1:
 		return singleReference | uint64(docs[0])
 	}
+
 	reference = b.w.length() + 1
 	b.buffer = appendPosting(b.buffer[:0], docs)
 	b.w.write(b.buffer)
+
 	return reference
 }
 
 // normalize groups the words by their normalized form.
 func (b *builder) normalize(normalize func(string) string) {
 	s := b.s
+
 	groups := map[string][]uint32{}
 	for i := range s.words.len() {
 		norm := normalize(s.words.at(i))
 		groups[norm] = append(groups[norm], uint32(i))
 	}
+
 	for _, norm := range slices.Sorted(maps.Keys(groups)) {
 		s.norms.add(norm)
+
 		s.starts = append(s.starts, uint32(len(s.members)))
 		s.members = append(s.members, groups[norm]...)
 	}
+
 	s.starts = append(s.starts, uint32(len(s.members)))
 }
 
@@ -351,34 +403,44 @@ func (b *builder) normalize(normalize func(string) string) {
 func (b *builder) forward(c content) error {
 	s := b.s
 	b.assignCodes()
+
 	s.forwardStarts = make([]uint64, 0, c.docs+1)
 	pairs := newPairs(b.wordCounts, c.docs)
 	b.w.begin(forwardSection)
 	var words []uint32
+
 	var title int
 	for i := range c.docs {
 		if err := c.stopped(); err != nil {
 			return err
 		}
+
 		s.forwardStarts = append(s.forwardStarts, b.w.length())
+
 		words, title = c.text(i, words[:0])
 		for j, n := range words {
 			if n > 0 {
 				words[j] = s.codes[n-1]
 			}
 		}
+
 		pairs.add(uint32(i), words)
+
 		b.buffer = appendRecord(b.buffer[:0], words, title)
 		b.w.write(b.buffer)
 	}
+
 	s.forwardStarts = append(s.forwardStarts, b.w.length())
 	b.w.end()
 
 	b.w.begin(pairSection)
+
 	for _, docs := range pairs.docs {
 		s.pairReferences = append(s.pairReferences, b.posting(docs))
 	}
+
 	b.w.end()
+
 	return nil
 }
 
@@ -405,12 +467,15 @@ func newPairs(counts []int, docs int) pairs {
 	if docs < minPairDocs {
 		return p
 	}
+
 	for _, n := range counts {
 		if n >= docs/frequentShare && p.words < maxPairWords {
 			p.words++
 		}
 	}
+
 	p.docs = make([][]uint32, p.words*p.words)
+
 	return p
 }
 
@@ -428,6 +493,7 @@ func pairNumber(words int, first, second uint32) (at int, frequent bool) {
 	if first == 0 || second == 0 || int(max(first, second)) > words {
 		return 0, false
 	}
+
 	return int(first-1)*words + int(second-1), true
 }
 
@@ -437,7 +503,9 @@ func (b *builder) assignCodes() {
 	for i := range order {
 		order[i] = uint32(i)
 	}
+
 	slices.SortStableFunc(order, func(x, y uint32) int { return cmp.Compare(b.wordCounts[y], b.wordCounts[x]) })
+
 	b.s.codes = make([]uint32, len(order))
 	for code, word := range order {
 		b.s.codes[word] = uint32(code + 1)

@@ -19,6 +19,7 @@ func (c compiler) all(exprs []search.Expr) []node {
 	for i := range exprs {
 		nodes[i] = c.node(&exprs[i])
 	}
+
 	return nodes
 }
 
@@ -49,6 +50,7 @@ func (c compiler) node(e *search.Expr) node {
 		after := e.After.UnixMicro()
 		return rangeNode{uint32(sort.Search(c.s.docs(), func(i int) bool { return c.s.posted[i] < after }))}
 	}
+
 	return allNode{c.s.docs()} // OpAll, and OpAnd without arguments
 }
 
@@ -58,6 +60,7 @@ func (c compiler) key(key string) node {
 	if !found {
 		return none
 	}
+
 	return newUnion(c.s.keyPostings(), []uint32{uint32(n)})
 }
 
@@ -67,6 +70,7 @@ func (c compiler) members(word string) []uint32 {
 	if !found {
 		return nil
 	}
+
 	return c.s.members[c.s.starts[n]:c.s.starts[n+1]]
 }
 
@@ -75,16 +79,19 @@ func (c compiler) union(words []uint32, title bool) node {
 	if title {
 		return newUnion(c.s.titlePostings(), words)
 	}
+
 	return newUnion(c.s.wordPostings(), words)
 }
 
 // prefix matches the documents with one of the words that begin with the prefix.
 func (c compiler) prefix(prefix string, title bool) node {
 	from, to := c.s.words.prefixed(prefix)
+
 	words := make([]uint32, 0, to-from)
 	for i := from; i < to; i++ {
 		words = append(words, uint32(i))
 	}
+
 	return c.union(words, title)
 }
 
@@ -92,6 +99,7 @@ func (c compiler) prefix(prefix string, title bool) node {
 // all pairs of frequent words, are candidates whose texts are read.
 func (c compiler) phrase(e *search.Expr) node {
 	var candidates []node
+
 	var positions [][]uint32
 	for _, word := range e.Words {
 		words := c.members(word)
@@ -101,28 +109,35 @@ func (c compiler) phrase(e *search.Expr) node {
 				words = []uint32{uint32(n)}
 			}
 		}
+
 		if len(words) == 0 {
 			return none
 		}
+
 		codes := make([]uint32, len(words))
 		for i, w := range words {
 			codes[i] = c.s.codes[w]
 		}
+
 		positions = append(positions, codes)
 		candidates = append(candidates, c.union(words, e.Title))
 	}
+
 	if len(positions) == 1 {
 		return candidates[0]
 	}
+
 	for i := 1; i < len(positions); i++ {
 		pairs, complete := c.pairs(positions[i-1], positions[i])
 		if complete && len(positions) == 2 && !e.Title {
 			return pairs // the pair is the entire phrase: no text has to be read
 		}
+
 		if complete {
 			candidates = append(candidates, pairs)
 		}
 	}
+
 	return &phraseNode{segment: c.s, candidates: newAnd(candidates), phrase: newPhrase(positions), title: e.Title}
 }
 
@@ -131,6 +146,7 @@ func (c compiler) phrase(e *search.Expr) node {
 func (c compiler) pairs(first, second []uint32) (n node, complete bool) {
 	// The table of pairs has as many rows as columns.
 	words := int(math.Sqrt(float64(len(c.s.pairReferences))))
+
 	var list []uint32
 	for _, a := range first {
 		for _, b := range second {
@@ -138,9 +154,11 @@ func (c compiler) pairs(first, second []uint32) (n node, complete bool) {
 			if !frequent {
 				return nil, false
 			}
+
 			list = append(list, uint32(at))
 		}
 	}
+
 	return newUnion(c.s.pairPostings(), list), true
 }
 
@@ -149,13 +167,16 @@ func (c compiler) pay(r search.PayRange) node {
 	if r.Max == 0 { // no maximum
 		r.Max = search.MaxPay
 	}
+
 	pay := &payNode{min: c.s.payMin, max: c.s.payMax, low: r.Min, high: r.Max}
 	if r.Currency == "" {
 		return pay
 	}
+
 	n, found := c.s.currencies.find(r.Currency)
 	if !found {
 		return none
 	}
+
 	return newAnd([]node{newUnion(c.s.currencyPostings(), []uint32{uint32(n)}), pay})
 }

@@ -43,7 +43,9 @@ func (e *evaluation) vector() vector {
 	if n == len(e.free) {
 		e.free = append(e.free, new([blockWords]uint64))
 	}
+
 	e.used = append(e.used, e.free[n])
+
 	return e.free[n][:e.words]
 }
 
@@ -54,6 +56,7 @@ func (e *evaluation) counters(bits int) counters {
 		c[b] = e.vector()
 		c[b].clear()
 	}
+
 	return c
 }
 
@@ -63,8 +66,10 @@ func (e *evaluation) wideVector(number, docs int) vector {
 	if cap(e.wide[number]) < n {
 		e.wide[number] = make(vector, n)
 	}
+
 	v := e.wide[number][:n]
 	v.clear()
+
 	return v
 }
 
@@ -97,6 +102,7 @@ func newUnion(p postings, numbers []uint32) *unionNode {
 	for _, number := range numbers {
 		n.total += p.count(int(number))
 	}
+
 	return n
 }
 
@@ -105,6 +111,7 @@ var none node = &unionNode{}
 
 func (n *unionNode) eval(e *evaluation, mask, out vector) {
 	out.clear()
+
 	for _, number := range n.numbers {
 		p := n.postings.get(int(number))
 		p.addTo(e.block, mask, out)
@@ -129,18 +136,23 @@ func newAnd(args []node) node {
 	if len(args) == 1 {
 		return args[0]
 	}
+
 	slices.SortStableFunc(args, func(a, b node) int { return a.weight() - b.weight() })
+
 	return &andNode{args}
 }
 
 func (n *andNode) eval(e *evaluation, mask, out vector) {
 	defer e.release(e.mark())
+
 	n.args[0].eval(e, mask, out)
+
 	next := e.vector()
 	for _, arg := range n.args[1:] {
 		if out.isEmpty() {
 			return
 		}
+
 		arg.eval(e, out, next)
 		copy(out, next)
 	}
@@ -152,6 +164,7 @@ func (n *andNode) has(doc uint32) bool {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -168,18 +181,22 @@ func newOr(args []node) node {
 	if len(args) == 1 {
 		return args[0]
 	}
+
 	n := &orNode{args: args}
 	for _, arg := range args {
 		n.sum += arg.weight()
 	}
+
 	return n
 }
 
 func (n *orNode) eval(e *evaluation, mask, out vector) {
 	defer e.release(e.mark())
+
 	rest, next := e.vector(), e.vector()
 	copy(rest, mask)
 	out.clear()
+
 	for _, arg := range n.args {
 		arg.eval(e, rest, next)
 		out.or(next)
@@ -201,6 +218,7 @@ type notNode struct {
 
 func (n notNode) eval(e *evaluation, mask, out vector) {
 	defer e.release(e.mark())
+
 	found := e.vector()
 	n.arg.eval(e, mask, found)
 	copy(out, mask)
@@ -248,27 +266,34 @@ const minParallelTexts = 1024
 
 func (n *phraseNode) eval(e *evaluation, mask, out vector) {
 	n.candidates.eval(e, mask, out)
+
 	first := uint32(e.block * blockDocs)
 	if out.count() < minParallelTexts {
 		e.touched += n.filter(first, out)
 		return
 	}
+
 	half := len(out) / 2
 	type result struct {
 		touched byte
 		failure any
 	}
+
 	secondHalf := make(chan result, 1)
 	go func() {
 		var touched byte
 		defer func() { secondHalf <- result{touched: touched, failure: recover()} }()
+
 		touched = n.filter(first+uint32(half)<<6, out[half:])
 	}()
+
 	e.touched += n.filter(first, out[:half])
+
 	r := <-secondHalf
 	if r.failure != nil {
 		panic(r.failure) // in this goroutine, whose caller recovers from it
 	}
+
 	e.touched += r.touched
 }
 
@@ -279,6 +304,7 @@ func (n *phraseNode) filter(first uint32, v vector) (touched byte) {
 		if w == 0 {
 			continue
 		}
+
 		touched += n.segment.touchRecords(first+uint32(i)<<6, w)
 		for ; w != 0; w &= w - 1 {
 			bit := bits.TrailingZeros64(w)
@@ -287,6 +313,7 @@ func (n *phraseNode) filter(first uint32, v vector) (touched byte) {
 			}
 		}
 	}
+
 	return touched
 }
 
@@ -296,6 +323,7 @@ func (n *phraseNode) contains(doc uint32) bool {
 	if n.title {
 		text = title
 	}
+
 	return n.phrase.matches(text)
 }
 
@@ -319,6 +347,7 @@ func (n *payNode) eval(e *evaluation, mask, out vector) {
 			bit := bits.TrailingZeros64(w)
 			matches |= n.test(first+i<<6+bit) << bit
 		}
+
 		out[i] = matches
 	}
 }

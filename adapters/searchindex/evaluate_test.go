@@ -19,21 +19,29 @@ func trimS(word string) string { return strings.TrimSuffix(word, "s") }
 // documents agree.
 func count(t *testing.T, s *segment, expression search.Expr) int {
 	t.Helper()
+
 	node := compiler{s, trimS}.node(&expression)
 	var ev evaluation
+
 	total := 0
 	for block := range s.blocks() {
 		ev.begin(s, block)
+
 		allDocs := ev.vector()
 		allDocs.fill(s.blockDocs(block))
+
 		matches := ev.vector()
 		node.eval(&ev, allDocs, matches)
+
 		for i := range s.blockDocs(block) {
 			require.Equal(t, matches.has(uint32(i)), node.has(uint32(block*blockDocs+i)))
 		}
+
 		total += matches.count()
+
 		ev.release(0)
 	}
+
 	return total
 }
 
@@ -42,18 +50,23 @@ func count(t *testing.T, s *segment, expression search.Expr) int {
 // of both kinds of words are evaluated in different ways.
 func TestPhrase_EqualsTexts(t *testing.T) {
 	t.Parallel()
+
 	random := rand.New(rand.NewPCG(1, 2))
+
 	// Four of five words are one of the frequent ones, a to h and as to hs. The others are rare: x0, x1, …
 	word := func() string {
 		if random.IntN(5) == 0 {
 			return fmt.Sprint("x", skewed(random, 400))
 		}
+
 		letter := string(rune('a' + random.IntN(8)))
 		if random.IntN(2) == 1 {
 			return letter + "s"
 		}
+
 		return letter
 	}
+
 	// One of eight words of a text is empty, which separates fields.
 	words := func(n int) []string {
 		list := make([]string, n)
@@ -62,8 +75,10 @@ func TestPhrase_EqualsTexts(t *testing.T) {
 				list[i] = word()
 			}
 		}
+
 		return list
 	}
+
 	var docs []*search.Document
 	for i := range minPairDocs + 500 {
 		docs = append(docs, &search.Document{
@@ -72,26 +87,32 @@ func TestPhrase_EqualsTexts(t *testing.T) {
 			Body:  words(random.IntN(20)),
 		})
 	}
+
 	segment, err := build(docs, trimS)
 	require.NoError(t, err)
 	require.NotEmpty(t, segment.pairReferences)
+
 	for range 300 {
 		phrase := search.HasPhrase()
 		for range 1 + random.IntN(4) {
 			phrase.Words = append(phrase.Words, word())
 		}
+
 		phrase.Title = random.IntN(3) == 0
 		phrase.Literal = random.IntN(2) == 0
+
 		want := 0
 		for _, d := range docs {
 			text := d.Title
 			if !phrase.Title {
 				text = slices.Concat(d.Title, []string{""}, d.Body)
 			}
+
 			if contains(text, phrase.Words, phrase.Literal) {
 				want++
 			}
 		}
+
 		require.Equal(t, want, count(t, segment, phrase), "%+v", phrase)
 	}
 }
@@ -107,6 +128,7 @@ func contains(text, phrase []string, literal bool) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -115,29 +137,36 @@ func contains(text, phrase []string, literal bool) bool {
 // documents are. 13,000 miles is more than half of the circumference of the Earth.
 func TestWithin_EqualsDistances(t *testing.T) {
 	t.Parallel()
+
 	random := rand.New(rand.NewPCG(3, 4))
 	anywhere := func() search.Point {
 		return search.Point{Lat: random.Float64()*180 - 90, Lon: random.Float64()*360 - 180}
 	}
+
 	var docs []*search.Document
 	for i := range 5000 {
 		p := anywhere()
 		if i%2 == 0 { // near the north pole and the date line
 			p = search.Point{Lat: 75 + 15*random.Float64(), Lon: 170 + 20*random.Float64()}
 		}
+
 		docs = append(docs, &search.Document{ID: fmt.Sprint(i), Point: &p})
 	}
+
 	segment, err := build(docs, trimS)
 	require.NoError(t, err)
+
 	for range 300 {
 		center := anywhere()
 		miles := float64(skewed(random, 13_000))
+
 		want := 0
 		for _, d := range docs {
 			if d.Point.Miles(center) <= miles {
 				want++
 			}
 		}
+
 		require.Equal(t, want, count(t, segment, search.IsWithin(center, miles)), "%v miles of %v", miles, center)
 	}
 }
@@ -146,20 +175,26 @@ func TestWithin_EqualsDistances(t *testing.T) {
 // at times that go forward and back: queries that run at once may have different times.
 func TestExpired_AnyOrderOfTimes(t *testing.T) {
 	t.Parallel()
+
 	random := rand.New(rand.NewPCG(5, 6))
+
 	var docs []*search.Document
 	for i := range 200 {
 		d := &search.Document{ID: fmt.Sprint(i)}
 		if i%3 > 0 { // a third of the documents has no deadline
 			d.Deadline = benchStart.AddDate(0, 0, random.IntN(40))
 		}
+
 		docs = append(docs, d)
 	}
+
 	s, err := build(docs, trimS)
 	require.NoError(t, err)
+
 	for range 200 {
 		// From two days before the first deadline to two days after the last one.
 		now := benchStart.AddDate(0, 0, random.IntN(44)-2).UnixMicro()
+
 		expired := s.expired(now)
 		for i, deadline := range s.deadlines {
 			require.Equal(t, deadline <= now, expired != nil && expired.has(uint32(i)))
@@ -171,15 +206,19 @@ func TestExpired_AnyOrderOfTimes(t *testing.T) {
 // read them.
 func TestFind_PhraseInManyTexts_CountsEach(t *testing.T) {
 	t.Parallel()
+
 	index := open(t, options(""))
+
 	changes := make([]search.Change, 3*minParallelTexts)
 	for i := range changes {
 		body := []string{"days", "nights"}
 		if i%3 == 0 { // a third of the texts
 			body = []string{"nights", "days"}
 		}
+
 		changes[i] = search.Change{ID: fmt.Sprint(i), Version: 1, Document: &search.Document{Body: body}}
 	}
+
 	require.NoError(t, index.Apply(t.Context(), changes, "1"))
 	require.Equal(t, 2*minParallelTexts, total(t, index, search.HasLiteral("days", "nights")))
 	require.Equal(t, minParallelTexts, total(t, index, search.HasPhrase("Nights", "days")))

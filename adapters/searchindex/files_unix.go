@@ -21,5 +21,6 @@ func syncDir(root *os.Root) error {
 	if err != nil {
 		return err
 	}
+
 	return errors.Join(dir.Sync(), dir.Close())
 }

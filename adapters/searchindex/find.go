@@ -13,31 +13,39 @@ func (x *Index) Find(ctx context.Context, q search.Query) (search.Result, error)
 	if err := q.Validate(); err != nil {
 		return search.Result{}, err
 	}
+
 	after, err := parseCursor(q.After, q.Sort)
 	if err != nil {
 		return search.Result{}, err
 	}
+
 	if after != nil {
 		q.Offset = 0
 	}
+
 	st, err := x.acquire()
 	if err != nil {
 		return search.Result{}, err
 	}
 	defer st.release()
+
 	docs := st.docs()
 	q.Offset, q.Limit = min(q.Offset, docs), min(q.Limit, docs)
+
 	f := newFinder(&q, after, x.options.Normalize)
 	defer evaluations.Put(f.evaluation)
+
 	if err := f.findAll(ctx, st.parts); err != nil {
 		return search.Result{}, err
 	}
+
 	f.relaxing = f.freePlaces() > 0 && canRelax(&q)
 	if f.relaxing {
 		if err := f.findAll(ctx, st.parts); err != nil {
 			return search.Result{}, err
 		}
 	}
+
 	return f.result(), nil
 }
 
@@ -47,8 +55,10 @@ func (f *finder) findAll(ctx context.Context, parts []*part) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+
 		f.find(p)
 	}
+
 	return nil
 }
 
@@ -82,6 +92,7 @@ func newFinder(q *search.Query, after *cursor, normalize func(string) string) *f
 	for _, prefix := range q.Facets {
 		f.facets[prefix] = facetCounts{}
 	}
+
 	return f
 }
 
@@ -91,6 +102,7 @@ func (f *finder) wanted() int {
 	if f.q.Limit == 0 {
 		return 0
 	}
+
 	return f.q.Offset + f.q.Limit + 1
 }
 
@@ -100,22 +112,27 @@ func (f *finder) find(p *part) {
 	if pl.isEmpty() {
 		return
 	}
+
 	for block := range p.blocks() {
 		f.begin(p.segment, block)
 		f.evaluate(pl)
 		f.release(0)
 	}
+
 	if f.relaxing {
 		f.relaxed = f.merge(f.relaxed, f.freePlaces(), f.ranked(pl, classRelaxed))
 		return
 	}
+
 	if pl.order != nil {
 		f.sort(pl)
 	}
+
 	f.exact = f.merge(f.exact, f.wanted(), f.ranked(pl, classFirst, classExact))
 	if len(f.facets) > 0 {
 		pl.found[classExact].or(pl.found[classFirst])
 	}
+
 	for prefix, sum := range f.facets {
 		sum.add(p.segment, prefix, pl.found[classExact])
 	}
@@ -129,16 +146,19 @@ func (f *finder) sort(pl *plan) {
 	for class, set := range pl.found {
 		b, all := pl.boundOf(class)
 		best := &pl.best[class]
+
 		hits := set.count()
 		if !all || hits == 0 || best.n == 0 {
 			continue
 		}
+
 		if hits > max(minOrdered, 4*best.n) {
 			if items, complete := pl.order.first(set, b, best.n, hits); complete {
 				best.items = items
 				continue
 			}
 		}
+
 		for doc := range set.each {
 			if key := pl.order.key(doc); b == nil || b.admits(key, doc) {
 				best.add(key, doc)
@@ -152,14 +172,17 @@ func (f *finder) ranked(pl *plan, classes ...int) []ranked {
 	n := 0
 	for _, class := range classes {
 		pl.best[class].cut()
+
 		n += len(pl.best[class].items)
 	}
+
 	list := make([]ranked, 0, n)
 	for _, class := range classes {
 		for _, it := range pl.best[class].items {
 			list = append(list, newRanked(pl.part, class, it, f.q.Sort.By))
 		}
 	}
+
 	return list
 }
 
@@ -169,6 +192,7 @@ func (f *finder) merge(a []ranked, n int, b []ranked) []ranked {
 		a = append(a, b...)
 		return a[:min(n, len(a))]
 	}
+
 	all := make([]ranked, 0, min(n, len(a)+len(b)))
 	for len(all) < cap(all) {
 		if len(b) == 0 || len(a) > 0 && compareRanked(&a[0], &b[0], f.q.Sort.Descending) < 0 {
@@ -177,6 +201,7 @@ func (f *finder) merge(a []ranked, n int, b []ranked) []ranked {
 			all, b = append(all, b[0]), b[1:]
 		}
 	}
+
 	return all
 }
 
@@ -186,24 +211,29 @@ func (f *finder) evaluate(pl *plan) {
 	if !pl.slotsFirst {
 		f.evaluateMust(pl, hits)
 	}
+
 	exact := hits
 	if f.relaxing {
 		exact = f.vector()
 		copy(exact, hits)
 	}
+
 	costs := f.evaluateSlots(pl, hits, exact)
 	if pl.slotsFirst {
 		f.evaluateMust(pl, hits)
 		exact.and(hits)
 	}
+
 	if hits.isEmpty() {
 		return
 	}
+
 	if f.relaxing {
 		hits.andNot(exact)
 		f.collectRelaxed(pl, hits, costs)
 		return
 	}
+
 	f.total += exact.count()
 	if pl.first != nil {
 		first := f.vector()
@@ -211,6 +241,7 @@ func (f *finder) evaluate(pl *plan) {
 		exact.andNot(first)
 		f.collect(pl, classFirst, first, costs)
 	}
+
 	f.collect(pl, classExact, exact, costs)
 }
 
@@ -218,12 +249,15 @@ func (f *finder) evaluate(pl *plan) {
 func (f *finder) live(pl *plan) vector {
 	live := f.vector()
 	live.fill(pl.blockDocs(f.block))
+
 	if pl.dead != nil {
 		live.andNot(pl.dead.block(f.evaluation))
 	}
+
 	if expired := pl.expired(pl.now); expired != nil {
 		live.andNot(expired.block(f.evaluation))
 	}
+
 	return live
 }
 
@@ -232,7 +266,9 @@ func (f *finder) evaluateMust(pl *plan, hits vector) {
 	if pl.must == nil || hits.isEmpty() {
 		return
 	}
+
 	defer f.release(f.mark())
+
 	found := f.vector()
 	pl.must.eval(f.evaluation, hits, found)
 	copy(hits, found)
@@ -246,41 +282,52 @@ func (f *finder) evaluateSlots(pl *plan, hits, exact vector) counters {
 	if pl.useCosts {
 		costs = f.counters(f.costBits)
 	}
+
 	rest, found, carry := f.vector(), f.vector(), f.vector()
 	for _, slot := range pl.slots {
 		if hits.isEmpty() {
 			return costs
 		}
+
 		copy(rest, hits)
+
 		levels := f.q.Slots[slot.number].Levels
 		for i, level := range slot.levels {
 			level.eval(f.evaluation, rest, found)
+
 			if found.isEmpty() {
 				continue
 			}
+
 			rest.andNot(found)
+
 			if pl.useCosts {
 				costs.add(found, levels[i].Cost, carry)
 			}
+
 			if !levels[i].Exact {
 				exact.andNot(found)
 			}
 		}
+
 		hits.andNot(rest)
 		exact.andNot(rest)
 	}
+
 	return costs
 }
 
 // collectRelaxed adds the relaxed hits whose cost is not above the maximum.
 func (f *finder) collectRelaxed(pl *plan, hits vector, costs counters) {
 	defer f.release(f.mark())
+
 	if f.q.MaxCost > 0 {
 		equal, greater := f.vector(), f.vector()
 		copy(equal, hits)
 		costs.compare(uint64(f.q.MaxCost), equal, greater)
 		hits.andNot(greater)
 	}
+
 	pl.best[classRelaxed].addByCost(f.evaluation, hits, costs)
 }
 
@@ -289,11 +336,14 @@ func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
 	if found := pl.found[class]; found != nil {
 		copy(found.block(f.evaluation), set)
 	}
+
 	b, follow := pl.boundOf(class)
 	if pl.order != nil || !follow {
 		return
 	}
+
 	defer f.release(f.mark())
+
 	if b != nil {
 		equal, greater, before := f.vector(), f.vector(), f.vector()
 		copy(equal, set)
@@ -301,8 +351,10 @@ func (f *finder) collect(pl *plan, class int, set vector, costs counters) {
 		keepBelow(before, equal, int(b.doc)-f.block*blockDocs)
 		equal.andNot(before)
 		equal.or(greater)
+
 		set = equal
 	}
+
 	pl.best[class].addByCost(f.evaluation, set, costs)
 }
 
@@ -313,6 +365,7 @@ func (f *finder) page() (page []ranked, more bool) {
 	if len(page) > f.q.Limit {
 		return page[:f.q.Limit], f.q.Limit > 0
 	}
+
 	return page, false
 }
 
@@ -323,6 +376,7 @@ func (f *finder) freePlaces() int {
 	if more || len(page) == 0 && (f.total > 0 || f.q.Offset > 0 || f.after != nil) {
 		return 0
 	}
+
 	return min(f.q.Limit-len(page), f.q.Relaxed)
 }
 
@@ -335,20 +389,24 @@ func (f *finder) result() search.Result {
 			r.Facets[prefix][key] = *n
 		}
 	}
+
 	page, more := f.page()
 	if more {
 		r.Next = newCursor(&page[len(page)-1], f.q.Sort)
 	}
+
 	page = append(slices.Clip(page), f.relaxed...)
 	for i := range page {
 		r.Hits = append(r.Hits, f.hit(&page[i]))
 	}
+
 	return r
 }
 
 // hit converts a ranked document to a search.Hit.
 func (f *finder) hit(r *ranked) search.Hit {
 	s := r.part.segment
+
 	h := search.Hit{
 		ID:      strings.Clone(r.id()),
 		Version: s.versions[r.doc],
@@ -358,23 +416,28 @@ func (f *finder) hit(r *ranked) search.Hit {
 	for _, slot := range f.slots[r.part] {
 		h.Levels[slot.number] = slices.IndexFunc(slot.levels, func(n node) bool { return n.has(r.doc) })
 	}
+
 	if place := s.place[r.doc]; place > 0 && f.q.From != nil {
 		miles := s.places[place-1].Miles(*f.q.From)
 		h.Miles = &miles
 	}
+
 	return h
 }
 
 // add counts the documents of hits for the keys that begin with the prefix.
 func (c facetCounts) add(s *segment, prefix string, hits vector) {
 	list := s.keyPostings()
+
 	from, to := s.keys.prefixed(prefix)
 	for i := from; i < to; i++ {
 		p := list.get(i)
+
 		n := p.countIn(hits)
 		if n == 0 {
 			continue
 		}
+
 		if sum := c[s.keys.at(i)]; sum != nil {
 			*sum += n
 		} else {

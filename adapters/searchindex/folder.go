@@ -62,23 +62,29 @@ func (x *Index) openFolder() (parts []*part, err error) {
 	if err := os.MkdirAll(x.options.Folder, 0o700); err != nil {
 		return nil, err
 	}
+
 	lock := flock.New(filepath.Join(x.options.Folder, lockFile))
 	locked, err := lock.TryLock()
 	if err != nil {
 		return nil, err
 	}
+
 	if !locked {
 		return nil, fmt.Errorf("%w: %s", ErrLocked, x.options.Folder)
 	}
+
 	root, err := os.OpenRoot(x.options.Folder)
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
+
 	x.lock, x.folder = lock, &folder{root: root}
+
 	parts, err = x.readFolder()
 	if err != nil {
 		return nil, errors.Join(err, root.Close(), lock.Unlock())
 	}
+
 	return parts, nil
 }
 
@@ -87,26 +93,31 @@ func (x *Index) readFolder() (parts []*part, err error) {
 	if err := x.folder.requireWritable(); err != nil {
 		return nil, fmt.Errorf("search index cannot be written to %s: %w", x.options.Folder, err)
 	}
+
 	m, err := x.folder.readManifest()
 	if err != nil {
 		return nil, err
 	}
+
 	if m != nil {
 		parts, err = x.load(m)
 		if err != nil {
 			return nil, err
 		}
 	}
+
 	return parts, x.folder.removeExcept(m)
 }
 
 // requireWritable creates and removes a file.
 func (f *folder) requireWritable() error {
 	const name = "writable" + partialSuffix
+
 	file, err := f.root.Create(name)
 	if err != nil {
 		return err
 	}
+
 	return errors.Join(file.Close(), f.root.Remove(name))
 }
 
@@ -115,10 +126,12 @@ func (x *Index) load(m *manifest) ([]*part, error) {
 	if m.Analyzer != x.options.Analyzer {
 		return nil, fmt.Errorf("%w: analyzer is %q, expected %q", ErrOutdated, m.Analyzer, x.options.Analyzer)
 	}
+
 	x.position, x.folder.next = m.Position, m.NextFile
 	for _, t := range m.Deleted {
 		x.tombstones.add(t.ID, t.Version)
 	}
+
 	var parts []*part
 	for _, ms := range m.Segments {
 		p, err := x.folder.openPart(ms)
@@ -126,8 +139,10 @@ func (x *Index) load(m *manifest) ([]*part, error) {
 			newState(parts).release()
 			return nil, fmt.Errorf("%s: %w", filepath.Join(x.options.Folder, ms.File), err)
 		}
+
 		parts = append(parts, p)
 	}
+
 	return parts, nil
 }
 
@@ -137,18 +152,22 @@ func (f *folder) openPart(ms manifestSegment) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if len(s.image.bytes) != ms.Size || s.image.checksum != ms.Checksum {
 		_ = s.image.release()
 		return nil, fmt.Errorf("%w: not the file of the manifest", ErrDamaged)
 	}
+
 	p := &part{segment: s}
 	if len(ms.Dead) > 0 {
 		list := readPosting(ms.Dead)
+
 		p.dead, p.deadCount = newVector(s.docs()), list.count
 		for _, doc := range list.appendTo(nil) {
 			p.dead.set(doc)
 		}
 	}
+
 	return p, nil
 }
 
@@ -158,24 +177,30 @@ func (f *folder) openSegment(name string) (*segment, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: file is missing", ErrDamaged)
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	defer func() { _ = file.Close() }() // a mapping does not need it
+
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
+
 	im := &image{file: name}
 	if info.Size() > 0 {
 		if im.bytes, im.release, err = mapFile(file, int(info.Size())); err != nil {
 			return nil, err
 		}
 	}
+
 	s, err := openSegment(im)
 	if err != nil && im.release != nil {
 		_ = im.release()
 	}
+
 	return s, err
 }
 
@@ -185,6 +210,7 @@ func (f *folder) writeSegment(c content, normalize func(string) string) (*segmen
 	if err := f.write(name, func(w io.Writer) error { return writeImage(w, c, normalize) }); err != nil {
 		return nil, err
 	}
+
 	return f.openSegment(name)
 }
 
@@ -202,12 +228,15 @@ func (f *folder) write(name string, content func(io.Writer) error) (err error) {
 			_ = f.root.Remove(partial)
 		}
 	}()
+
 	if err := f.writePartial(partial, content); err != nil {
 		return err
 	}
+
 	if err := f.root.Rename(partial, name); err != nil {
 		return err
 	}
+
 	return syncDir(f.root)
 }
 
@@ -217,14 +246,18 @@ func (f *folder) writePartial(name string, content func(io.Writer) error) (err e
 	if err != nil {
 		return err
 	}
+
 	defer func() { err = cmp.Or(err, file.Close()) }()
+
 	buffer := bufio.NewWriterSize(file, 1<<16)
 	if err := content(buffer); err != nil {
 		return err
 	}
+
 	if err := buffer.Flush(); err != nil {
 		return err
 	}
+
 	return file.Sync()
 }
 
@@ -238,11 +271,14 @@ func (f *folder) writeManifest(m *manifest) error {
 	if err != nil {
 		return err
 	}
+
 	return f.write(manifestFile, func(w io.Writer) error {
 		if _, err := fmt.Fprintf(w, manifestHeader, manifestFormat, crc32.Checksum(text, castagnoli)); err != nil {
 			return err
 		}
+
 		_, err := w.Write(text)
+
 		return err
 	})
 }
@@ -253,22 +289,28 @@ func (f *folder) readManifest() (*manifest, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	header, text, complete := bytes.Cut(b, []byte("\n"))
 	var format int
+
 	var checksum uint32
 	if n, _ := fmt.Sscanf(string(header)+"\n", manifestHeader, &format, &checksum); n < 1 {
 		return nil, fmt.Errorf("%w: manifest of something else in %s", ErrForeign, f.root.Name())
 	}
+
 	if format != manifestFormat {
 		return nil, fmt.Errorf("%w: manifest has format %d, expected %d", ErrOutdated, format, manifestFormat)
 	}
+
 	m := new(manifest)
 	if !complete || crc32.Checksum(text, castagnoli) != checksum || json.Unmarshal(text, m) != nil {
 		return nil, fmt.Errorf("%w: checksum of the manifest differs", ErrDamaged)
 	}
+
 	return m, nil
 }
 
@@ -280,16 +322,19 @@ func (f *folder) removeExcept(m *manifest) error {
 			named[s.File] = true
 		}
 	}
+
 	entries, err := fs.ReadDir(f.root.FS(), ".")
 	if err != nil {
 		return err
 	}
+
 	for _, e := range entries {
 		name := e.Name()
 		if strings.HasSuffix(name, partialSuffix) || strings.HasSuffix(name, segmentSuffix) && !named[name] {
 			_ = f.root.Remove(name) // tried again at the next checkpoint
 		}
 	}
+
 	return nil
 }
 
@@ -299,25 +344,32 @@ func (x *Index) checkpoint() error {
 	if x.folder == nil {
 		return nil
 	}
+
 	x.writing.Lock()
 	if !x.changed {
 		x.writing.Unlock()
 		return nil
 	}
+
 	st, err := x.acquire()
 	m := &manifest{Analyzer: x.options.Analyzer, Position: x.position, Deleted: x.tombstones.list()}
 	x.changed = false
 	x.writing.Unlock()
+
 	if err != nil {
 		return err
 	}
+
 	defer st.release()
+
 	if err := x.writeState(st, m); err != nil {
 		x.writing.Lock()
 		x.changed = true // the next checkpoint tries again
 		x.writing.Unlock()
+
 		return err
 	}
+
 	return nil
 }
 
@@ -329,6 +381,7 @@ func (x *Index) writeState(st *state, m *manifest) error {
 		im := p.image
 		if im.file == "" {
 			name := f.newName()
+
 			err := f.write(name, func(w io.Writer) error {
 				_, err := w.Write(im.bytes)
 				return err
@@ -336,17 +389,22 @@ func (x *Index) writeState(st *state, m *manifest) error {
 			if err != nil {
 				return err
 			}
+
 			im.file = name
 		}
+
 		ms := manifestSegment{File: im.file, Size: len(im.bytes), Checksum: im.checksum}
 		if p.deadCount > 0 {
 			ms.Dead = appendPosting(nil, slices.Collect(p.dead.each))
 		}
+
 		m.Segments = append(m.Segments, ms)
 	}
+
 	m.NextFile = f.next
 	if err := f.writeManifest(m); err != nil {
 		return err
 	}
+
 	return f.removeExcept(m)
 }

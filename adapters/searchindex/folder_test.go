@@ -36,9 +36,11 @@ func options(folder string) Options {
 // open opens an index until the test ends.
 func open(t *testing.T, options Options) *Index {
 	t.Helper()
+
 	index, err := Open(options)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, index.Close()) })
+
 	return index
 }
 
@@ -47,6 +49,7 @@ func open(t *testing.T, options Options) *Index {
 // documents of a version.
 func put(t *testing.T, index *Index, version int64, from, to int, position string) {
 	t.Helper()
+
 	var changes []search.Change
 	for i := from; i < to; i++ {
 		changes = append(changes, search.Change{
@@ -65,15 +68,18 @@ func put(t *testing.T, index *Index, version int64, from, to int, position strin
 			},
 		})
 	}
+
 	require.NoError(t, index.Apply(context.Background(), changes, position))
 }
 
 // total returns the number of documents that match the expression.
 func total(t *testing.T, index *Index, expression search.Expr) int {
 	t.Helper()
+
 	beforeAllDeadlines := time.Unix(0, 0)
 	found, err := index.Find(context.Background(), search.Query{Now: beforeAllDeadlines, Must: []search.Expr{expression}})
 	require.NoError(t, err)
+
 	return found.Total
 }
 
@@ -81,6 +87,7 @@ func total(t *testing.T, index *Index, expression search.Expr) int {
 // is free after Close.
 func TestOpen_FolderInUse_IsRefused(t *testing.T) {
 	t.Parallel()
+
 	o := options(t.TempDir())
 	index := open(t, o)
 	_, err := Open(o)
@@ -92,8 +99,10 @@ func TestOpen_FolderInUse_IsRefused(t *testing.T) {
 
 func TestOpen_FolderIsAFile_NamesIt(t *testing.T) {
 	t.Parallel()
+
 	o := options(filepath.Join(t.TempDir(), "file"))
 	require.NoError(t, os.WriteFile(o.Folder, nil, 0o600))
+
 	_, err := Open(o)
 	require.ErrorContains(t, err, o.Folder)
 }
@@ -102,15 +111,18 @@ func TestOpen_FolderIsAFile_NamesIt(t *testing.T) {
 // operator can correct it, and does not wait for the first checkpoint. The lock remains free.
 func TestOpen_FolderCannotBeWritten_NamesIt(t *testing.T) {
 	t.Parallel()
+
 	if os.Geteuid() == 0 {
 		t.Skip("root can write to any folder")
 	}
+
 	o := options(t.TempDir())
 	index := open(t, o)
 	put(t, index, 1, 0, 10, "one")
 	require.NoError(t, index.Close())
 	require.NoError(t, os.Chmod(filepath.Join(o.Folder, lockFile), 0o400))
 	require.NoError(t, os.Chmod(o.Folder, 0o500))
+
 	_, err := Open(o)
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.ErrorContains(t, err, o.Folder)
@@ -123,6 +135,7 @@ func TestOpen_FolderCannotBeWritten_NamesIt(t *testing.T) {
 // searched with the queries of this one.
 func TestOpen_OtherAnalyzer_IsOutdated(t *testing.T) {
 	t.Parallel()
+
 	o := options(t.TempDir())
 	index := open(t, o)
 	put(t, index, 1, 0, 10, "one")
@@ -145,6 +158,7 @@ func copyFolder(t *testing.T, from string) (to string) {
 // checkpoint are removed.
 func TestOpen_AfterCrash_HasLastCheckpoint(t *testing.T) {
 	t.Parallel()
+
 	o := options(t.TempDir())
 	index := open(t, o)
 	put(t, index, 1, 0, 100, "one")
@@ -153,9 +167,11 @@ func TestOpen_AfterCrash_HasLastCheckpoint(t *testing.T) {
 	put(t, index, 3, 0, 200, "three")
 
 	crashed := copyFolder(t, o.Folder)
+
 	// A file that was being written, and one that was not named yet.
 	require.NoError(t, os.WriteFile(filepath.Join(crashed, "00000099.segment"+partialSuffix), []byte("locum"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(crashed, "00000098.segment"), []byte("locum"), 0o600))
+
 	reopened := open(t, options(crashed))
 	require.Equal(t, "two", reopened.Position())
 	require.Equal(t, 100, total(t, reopened, search.HasKey("all")))
@@ -171,6 +187,7 @@ func checkpoint(t *testing.T, index *Index) {
 	t.Helper()
 	index.maintaining.Lock()
 	defer index.maintaining.Unlock()
+
 	require.NoError(t, index.checkpoint())
 }
 
@@ -178,6 +195,7 @@ func checkpoint(t *testing.T, index *Index) {
 // manifest was written is not part of the index, and that Close stores what the checkpoint did not.
 func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 	t.Parallel()
+
 	o := options(t.TempDir())
 	index := open(t, o)
 	put(t, index, 1, 0, 100, "one")
@@ -187,17 +205,22 @@ func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 
 	st, err := index.acquire()
 	require.NoError(t, err)
+
 	defer st.release()
+
 	for _, p := range st.parts {
 		if p.image.file == "" {
 			unfinished := copyFolder(t, o.Folder)
 			require.NoError(t, os.WriteFile(filepath.Join(unfinished, "00000009.segment"), p.image.bytes, 0o600))
+
 			reopened := open(t, options(unfinished))
 			require.Equal(t, "one", reopened.Position())
 			require.Equal(t, 100, total(t, reopened, search.HasKey("version:1")))
 		}
 	}
+
 	require.NoError(t, index.Close())
+
 	reopened := open(t, o)
 	require.Equal(t, "two", reopened.Position())
 	require.Equal(t, 20, total(t, reopened, search.HasKey("version:2")))
@@ -208,6 +231,7 @@ func TestOpen_UnfinishedCheckpoint_HasOldState(t *testing.T) {
 // parts. None of them may be opened: a damaged mapped file would give wrong results or end the process.
 func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 	t.Parallel()
+
 	o := options(t.TempDir())
 	index := open(t, o)
 	put(t, index, 1, 0, 300, "one")
@@ -219,25 +243,31 @@ func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 	// requireRefused checks that the index is not opened if the file has another content.
 	requireRefused := func(name string, content []byte, damage string) {
 		t.Helper()
+
 		folder := copyFolder(t, o.Folder)
 		require.NoError(t, os.Remove(filepath.Join(folder, name)))
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), content, 0o600))
+
 		for range 2 { // the second time, the lock must be free again
 			opened, err := Open(options(folder))
 			if err == nil {
 				_ = opened.Close()
 			}
+
 			require.True(t,
 				errors.Is(err, ErrDamaged) || errors.Is(err, ErrForeign) || errors.Is(err, ErrOutdated),
 				"%s %s: %v", name, damage, err)
 		}
 	}
+
 	files, err := filepath.Glob(filepath.Join(o.Folder, "*"+segmentSuffix))
 	require.NoError(t, err)
 	require.Len(t, files, 2)
+
 	for _, file := range append(files, filepath.Join(o.Folder, manifestFile)) {
 		good, err := os.ReadFile(file)
 		require.NoError(t, err)
+
 		name := filepath.Base(file)
 		for _, position := range positions(t, name, good) {
 			altered := slices.Clone(good)
@@ -245,15 +275,19 @@ func TestOpen_DamagedFile_IsRefused(t *testing.T) {
 			requireRefused(name, altered, fmt.Sprint("altered at ", position))
 			requireRefused(name, good[:position], fmt.Sprint("cut off at ", position))
 		}
+
 		extended := append(slices.Clone(good), make([]byte, 8)...)
 		requireRefused(name, extended, "extended")
 	}
+
 	// A whole image, but not that of the manifest.
 	other, err := os.ReadFile(files[1])
 	require.NoError(t, err)
 	requireRefused(filepath.Base(files[0]), other, "replaced by another segment")
+
 	folder := copyFolder(t, o.Folder)
 	require.NoError(t, os.Remove(filepath.Join(folder, filepath.Base(files[0]))))
+
 	_, err = Open(options(folder))
 	require.ErrorIs(t, err, ErrDamaged)
 }
@@ -264,17 +298,21 @@ func positions(t *testing.T, name string, content []byte) []int {
 	if name == manifestFile {
 		return append(list, bytes.IndexByte(content, '\n'), len("locum search index, format "))
 	}
+
 	im := &image{bytes: content}
 	table, err := readTable(im)
 	require.NoError(t, err)
+
 	for _, e := range table {
 		if e.Length > 0 {
 			list = append(list, int(e.Offset), int(e.Offset+e.Length-1))
 		}
 	}
+
 	for at := len(content) - footerSize; at < len(content); at += 4 {
 		list = append(list, at)
 	}
+
 	return append(list, len(content)-footerSize-8) // in the table
 }
 
@@ -282,12 +320,15 @@ func positions(t *testing.T, name string, content []byte) []int {
 // be deleted and built again, and a file of another program, which may not.
 func TestOpen_UnknownManifest_IsOutdatedOrForeign(t *testing.T) {
 	t.Parallel()
+
 	folder := t.TempDir()
 	manifest := filepath.Join(folder, manifestFile)
 	require.NoError(t, os.WriteFile(manifest, []byte("locum search index, format 99, checksum 00000000\n{}"), 0o600))
+
 	_, err := Open(options(folder))
 	require.ErrorIs(t, err, ErrOutdated)
 	require.NoError(t, os.WriteFile(manifest, []byte("something else"), 0o600))
+
 	_, err = Open(options(folder))
 	require.ErrorIs(t, err, ErrForeign)
 }
@@ -296,11 +337,14 @@ func TestOpen_UnknownManifest_IsOutdatedOrForeign(t *testing.T) {
 // and the end of a merge do not return with the merged segment.
 func TestMerge_KeepsLaterDeletions(t *testing.T) {
 	t.Parallel()
+
 	index := open(t, options(""))
 	put(t, index, 1, 0, 100, "one")
 	put(t, index, 1, 100, 200, "two")
+
 	st, err := index.acquire()
 	require.NoError(t, err)
+
 	merger := newMerger(st.parts)
 	result, err := index.writeMerged(context.Background(), merger)
 	require.NoError(t, err)
@@ -320,17 +364,21 @@ func TestMerge_KeepsLaterDeletions(t *testing.T) {
 // segments whose documents are all deleted are removed, with their words.
 func TestApply_ManyBatches_AreMerged(t *testing.T) {
 	t.Parallel()
+
 	index := open(t, options(t.TempDir()))
 	for i := range 300 {
 		put(t, index, 1, i, i+1, fmt.Sprint(i))
 	}
+
 	require.NoError(t, index.mergeAll(context.Background()))
 	require.Less(t, len(index.state.Load().parts), 4*mergeCount)
 	require.Equal(t, 300, total(t, index, search.HasKey("all")))
+
 	var deletions []search.Change
 	for i := range 300 {
 		deletions = append(deletions, search.Change{ID: fmt.Sprintf("%05d", i), Version: 2})
 	}
+
 	require.NoError(t, index.Apply(context.Background(), deletions, "deleted"))
 	require.NoError(t, index.mergeAll(context.Background()))
 	require.Empty(t, index.state.Load().parts)
@@ -341,15 +389,18 @@ func TestApply_ManyBatches_AreMerged(t *testing.T) {
 // background is occupied, and that it leaves those that are being merged to the merge.
 func TestApply_DuringLargeMerge_DoesNotWait(t *testing.T) {
 	t.Parallel()
+
 	index := open(t, options(t.TempDir()))
 	put(t, index, 1, 0, minFileDocs, "large")
 	index.maintaining.Lock() // which a large merge holds until it ends
 	st, large, err := index.claim(slices.Clone[[]*part])
 	require.NoError(t, err)
+
 	for i := range 5 * maxParts {
 		put(t, index, 2, i, i+1, fmt.Sprint(i))
 		require.LessOrEqual(t, len(index.state.Load().parts), maxParts)
 	}
+
 	require.Contains(t, segments(index), large[0].segment)
 	index.unclaim(large)
 	st.release()
@@ -363,6 +414,7 @@ func segments(index *Index) (list []*segment) {
 	for _, p := range index.state.Load().parts {
 		list = append(list, p.segment)
 	}
+
 	return list
 }
 
@@ -370,6 +422,7 @@ func segments(index *Index) (list []*segment) {
 // stored. Change i creates document i, so that the position is the number of documents.
 func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 	t.Parallel()
+
 	o := options(t.TempDir())
 	index := open(t, o)
 	var writers sync.WaitGroup
@@ -379,7 +432,9 @@ func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 			if i == 100 {
 				close(appliedMany)
 			}
+
 			change := search.Change{ID: fmt.Sprint(i), Version: 1, Document: &search.Document{Keys: []string{"all"}}}
+
 			err := index.Apply(context.Background(), []search.Change{change}, fmt.Sprint(i))
 			if err != nil {
 				assert.ErrorIs(t, err, search.ErrIndexClosed)
@@ -387,9 +442,11 @@ func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 			}
 		}
 	})
+
 	<-appliedMany
 	require.NoError(t, index.Close())
 	writers.Wait()
+
 	index = open(t, o)
 	require.Equal(t, index.Position(), fmt.Sprint(total(t, index, search.HasKey("all"))))
 }
@@ -398,10 +455,12 @@ func TestClose_DuringApply_KeepsChanges(t *testing.T) {
 // its state has finished: reading it later would end the process.
 func TestClose_DuringFind_WaitsForReaders(t *testing.T) {
 	t.Parallel()
+
 	o := options(t.TempDir())
 	index := open(t, o)
 	put(t, index, 1, 0, 100, "one")
 	require.NoError(t, index.Close())
+
 	index = open(t, o)
 	st, err := index.acquire()
 	require.NoError(t, err)
@@ -409,6 +468,7 @@ func TestClose_DuringFind_WaitsForReaders(t *testing.T) {
 	require.Equal(t, "00099", st.parts[0].ids.at(0), "the file is still mapped")
 	st.release()
 	require.Zero(t, st.parts[0].holders.Load())
+
 	_, err = index.acquire()
 	require.ErrorIs(t, err, search.ErrIndexClosed)
 }
@@ -417,10 +477,12 @@ func TestClose_DuringFind_WaitsForReaders(t *testing.T) {
 // older change that arrives late does not create a document again, and that their number is limited.
 func TestTombstones_KeepLatest(t *testing.T) {
 	t.Parallel()
+
 	var list tombstones
 	for i := range maxTombstones + 10 {
 		list.add(fmt.Sprint(i), int64(i))
 	}
+
 	require.False(t, list.covers("9", 9))
 	require.True(t, list.covers("10", 10))
 	require.False(t, list.covers("10", 11))
@@ -435,22 +497,30 @@ func TestTombstones_KeepLatest(t *testing.T) {
 // disk, is retried after a pause and not with each change: it would occupy the disk and the log.
 func TestMerge_FolderCannotBeWritten_IsNotRetriedAtEachChange(t *testing.T) {
 	t.Parallel()
+
 	o := options(t.TempDir() + "/index")
 	failures := &failureLog{}
 	o.Log = slog.New(failures)
 	index, err := Open(o)
 	require.NoError(t, err)
+
 	index.fileDocs = 1 // so that each merge writes a file
+
 	require.NoError(t, os.RemoveAll(o.Folder))
+
 	for i := range mergeCount {
 		put(t, index, 1, i, i+1, "position")
 	}
+
 	require.Eventually(t, func() bool { return failures.count.Load() > 0 }, 30*time.Second, time.Millisecond)
+
 	firstFailure := time.Now()
+
 	for i := range 20 {
 		put(t, index, 2, i, i+1, "position")
 		time.Sleep(10 * time.Millisecond) // the background would now retry the merge if it did not pause
 	}
+
 	require.LessOrEqual(t, failures.count.Load(), 1+int64(time.Since(firstFailure)/minMergePause))
 	require.Error(t, index.Close())
 }

@@ -17,6 +17,7 @@ import (
 // appendRecord appends the record of a document. words are its codes, of which the first ones are the title.
 func appendRecord(dst []byte, words []uint32, title int) []byte {
 	var text []byte
+
 	size := 0
 	for i, code := range words {
 		text = binary.AppendUvarint(text, uint64(code))
@@ -24,6 +25,7 @@ func appendRecord(dst []byte, words []uint32, title int) []byte {
 			size = len(text)
 		}
 	}
+
 	return append(binary.AppendUvarint(dst, uint64(size)), text...)
 }
 
@@ -45,6 +47,7 @@ func (s *segment) touchRecords(first uint32, set uint64) (sum byte) {
 			sum += s.forward[at]
 		}
 	}
+
 	return sum
 }
 
@@ -55,6 +58,7 @@ func appendCodes(codes []uint32, text []byte) []uint32 {
 		codes = append(codes, uint32(code))
 		text = text[n:]
 	}
+
 	return codes
 }
 
@@ -79,8 +83,10 @@ func newPhrase(positions [][]uint32) phrase {
 				longer = append(longer, binary.AppendUvarint(bytes.Clone(first), uint64(code)))
 			}
 		}
+
 		p.first, p.rest = longer, p.rest[1:]
 	}
+
 	return p
 }
 
@@ -92,13 +98,16 @@ func (p *phrase) matches(text []byte) bool {
 			if at < 0 {
 				break
 			}
+
 			at += from
+
 			from = at + 1
 			if (at == 0 || text[at-1] < 0x80) && p.continues(text[at+len(first):]) {
 				return true
 			}
 		}
 	}
+
 	return false
 }
 
@@ -109,7 +118,9 @@ func (p *phrase) continues(text []byte) bool {
 		if n <= 0 || !slices.Contains(codes, uint32(code)) {
 			return false
 		}
+
 		text = text[n:]
 	}
+
 	return true
 }

@@ -16,26 +16,33 @@ func OpenNewest(o Options) (*Index, error) {
 	if o.Folder == "" {
 		return Open(o)
 	}
+
 	numbers, err := generations(o.Folder)
 	if err != nil {
 		return nil, err
 	}
+
 	for i, n := range slices.Backward(numbers) {
 		x, err := openComplete(o, n)
 		if err != nil {
 			return nil, err
 		}
+
 		if x == nil {
 			continue
 		}
+
 		for _, older := range numbers[:i] {
 			err = errors.Join(err, os.RemoveAll(subfolder(o.Folder, older)))
 		}
+
 		if err != nil {
 			return nil, errors.Join(err, x.Close())
 		}
+
 		return x, nil
 	}
+
 	return OpenNext(o)
 }
 
@@ -45,15 +52,19 @@ func OpenNext(o Options) (*Index, error) {
 	if o.Folder == "" {
 		return Open(o)
 	}
+
 	numbers, err := generations(o.Folder)
 	if err != nil {
 		return nil, err
 	}
+
 	next := 1
 	if len(numbers) > 0 {
 		next = numbers[len(numbers)-1] + 1
 	}
+
 	o.Folder = subfolder(o.Folder, next)
+
 	return Open(o)
 }
 
@@ -61,6 +72,7 @@ func OpenNext(o Options) (*Index, error) {
 // deletes it unless something else is stored there.
 func openComplete(o Options, n int) (*Index, error) {
 	o.Folder = subfolder(o.Folder, n)
+
 	x, err := Open(o)
 	switch {
 	case err == nil && x.Position() != "":
@@ -71,10 +83,12 @@ func openComplete(o Options, n int) (*Index, error) {
 		if o.Log != nil {
 			o.Log.Warn("search index cannot be used; building a new one", "folder", o.Folder, "error", err)
 		}
+
 		return nil, os.RemoveAll(o.Folder)
 	case errors.Is(err, ErrForeign):
 		return nil, nil
 	}
+
 	return nil, err
 }
 
@@ -83,10 +97,12 @@ func (x *Index) Discard() error {
 	x.writing.Lock()
 	x.changed = false // so that Close writes nothing
 	x.writing.Unlock()
+
 	err := x.Close()
 	if x.options.Folder == "" {
 		return err
 	}
+
 	return errors.Join(err, os.RemoveAll(x.options.Folder))
 }
 
@@ -96,13 +112,16 @@ func generations(folder string) ([]int, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+
 	var numbers []int
 	for _, e := range entries {
 		if n, err := strconv.Atoi(e.Name()); err == nil && n > 0 && e.IsDir() {
 			numbers = append(numbers, n)
 		}
 	}
+
 	slices.Sort(numbers)
+
 	return numbers, nil
 }
 

@@ -13,6 +13,7 @@ import (
 // newGeneration stores an index with one document and this position in the next numbered subfolder.
 func newGeneration(t *testing.T, folder, position string) {
 	t.Helper()
+
 	x, err := OpenNext(options(folder))
 	require.NoError(t, err)
 	put(t, x, 1, 0, 1, position)
@@ -22,20 +23,25 @@ func newGeneration(t *testing.T, folder, position string) {
 // openNewest opens the newest complete index of the folder until the test ends.
 func openNewest(t *testing.T, folder string) *Index {
 	t.Helper()
+
 	x, err := OpenNewest(options(folder))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, x.Close()) })
+
 	return x
 }
 
 // entriesOf returns the names of the files and folders in a folder, in alphabetical order.
 func entriesOf(t *testing.T, folder string) (names []string) {
 	t.Helper()
+
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
+
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
+
 	return names
 }
 
@@ -43,6 +49,7 @@ func entriesOf(t *testing.T, folder string) (names []string) {
 // subfolder "1" are created.
 func TestOpenNewest_NoFolder_CreatesTheFirst(t *testing.T) {
 	t.Parallel()
+
 	folder := filepath.Join(t.TempDir(), "search")
 	x := openNewest(t, folder)
 	require.Empty(t, x.Position())
@@ -53,10 +60,12 @@ func TestOpenNewest_NoFolder_CreatesTheFirst(t *testing.T) {
 // index. A folder whose name is not a number is no index and remains.
 func TestOpenNewest_SeveralComplete_OpensTheNewestAndDeletesTheOthers(t *testing.T) {
 	t.Parallel()
+
 	folder := t.TempDir()
 	newGeneration(t, folder, "a")
 	newGeneration(t, folder, "b")
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "notes"), 0o700))
+
 	x := openNewest(t, folder)
 	require.Equal(t, "b", x.Position())
 	require.Equal(t, []string{"2", "notes"}, entriesOf(t, folder))
@@ -66,9 +75,11 @@ func TestOpenNewest_SeveralComplete_OpensTheNewestAndDeletesTheOthers(t *testing
 // index before it: a build stores its position when it has all documents.
 func TestOpenNewest_WithoutPosition_OpensTheOneBefore(t *testing.T) {
 	t.Parallel()
+
 	folder := t.TempDir()
 	newGeneration(t, folder, "a")
 	newGeneration(t, folder, "") // a build that was interrupted
+
 	x := openNewest(t, folder)
 	require.Equal(t, "a", x.Position())
 	require.Equal(t, 1, total(t, x, search.All()))
@@ -79,8 +90,10 @@ func TestOpenNewest_WithoutPosition_OpensTheOneBefore(t *testing.T) {
 // empty index created instead.
 func TestOpenNewest_OnlyWithoutPosition_IsEmpty(t *testing.T) {
 	t.Parallel()
+
 	folder := t.TempDir()
 	newGeneration(t, folder, "")
+
 	x := openNewest(t, folder)
 	require.Empty(t, x.Position())
 	require.Zero(t, total(t, x, search.All()))
@@ -91,13 +104,17 @@ func TestOpenNewest_OnlyWithoutPosition_IsEmpty(t *testing.T) {
 // neither opened nor deleted, and that its number is not used again.
 func TestOpenNewest_ForeignFolder_IsLeftAlone(t *testing.T) {
 	t.Parallel()
+
 	folder := t.TempDir()
 	newGeneration(t, folder, "a")
+
 	foreign := filepath.Join(folder, "2")
 	require.NoError(t, os.Mkdir(foreign, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(foreign, manifestFile), []byte("a manifest of something else\n"), 0o600))
+
 	x := openNewest(t, folder)
 	require.Equal(t, "a", x.Position())
+
 	text, err := os.ReadFile(filepath.Join(foreign, manifestFile))
 	require.NoError(t, err)
 	require.Equal(t, "a manifest of something else\n", string(text))
@@ -112,8 +129,10 @@ func TestOpenNewest_ForeignFolder_IsLeftAlone(t *testing.T) {
 // words and keys: the index is replaced by an empty one, which is built from the database.
 func TestOpenNewest_OtherAnalyzer_IsDeleted(t *testing.T) {
 	t.Parallel()
+
 	folder := t.TempDir()
 	newGeneration(t, folder, "a")
+
 	o := options(folder)
 	o.Analyzer = "analyzer 2"
 	x, err := OpenNewest(o)
@@ -127,9 +146,11 @@ func TestOpenNewest_OtherAnalyzer_IsDeleted(t *testing.T) {
 // delete it.
 func TestOpenNewest_InUse_IsRefused(t *testing.T) {
 	t.Parallel()
+
 	folder := t.TempDir()
 	newGeneration(t, folder, "a")
 	openNewest(t, folder)
+
 	_, err := OpenNewest(options(folder))
 	require.ErrorIs(t, err, ErrLocked)
 }

@@ -82,6 +82,7 @@ func (w *imageWriter) length() uint64 { return w.offset - w.table[w.open].Offset
 // write appends to the open section. After an error it only counts; close returns the error.
 func (w *imageWriter) write(b []byte) {
 	w.checksum = crc32.Update(w.checksum, castagnoli, b)
+
 	w.offset += uint64(len(b))
 	if w.err == nil {
 		_, w.err = w.w.Write(b)
@@ -93,6 +94,7 @@ func (w *imageWriter) end() {
 	e := &w.table[w.open]
 	e.Length = w.length()
 	w.write(make([]byte, padding(int(e.Length))))
+
 	e.Checksum = uint64(w.checksum)
 }
 
@@ -103,13 +105,17 @@ func (w *imageWriter) close(s *segment) error {
 		w.write(section.bytes())
 		w.end()
 	}
+
 	table := bytesOf(w.table[:])
 	w.write(table)
+
 	footer := make([]byte, 0, footerSize)
 	for _, n := range []uint32{crc32.Checksum(table, castagnoli), byteOrder, imageFormat, sectionCount} {
 		footer = binary.NativeEndian.AppendUint32(footer, n)
 	}
+
 	w.write(append(footer, imageMagic...))
+
 	return w.err
 }
 
@@ -137,6 +143,7 @@ func (s sliceSection[T]) set(b []byte) bool {
 	var t T
 	size := int(unsafe.Sizeof(t))
 	*s.slice = view[T](b, len(b)/size)
+
 	return len(b)%size == 0
 }
 
@@ -146,33 +153,41 @@ func openSegment(im *image) (*segment, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	s := &segment{image: im}
 	for i, section := range s.sections() {
 		e := table[i]
+
 		end := e.Offset + e.Length + uint64(padding(int(e.Length)))
 		if e.Offset%8 != 0 || e.Length > uint64(len(im.bytes)) || end > uint64(len(im.bytes)) || e.Offset > end {
 			return nil, fmt.Errorf("%w: section %d exceeds the file", ErrDamaged, i)
 		}
+
 		if crc32.Checksum(im.bytes[e.Offset:end], castagnoli) != uint32(e.Checksum) {
 			return nil, fmt.Errorf("%w: checksum of section %d differs", ErrDamaged, i)
 		}
+
 		if !section.set(im.bytes[e.Offset : e.Offset+e.Length : e.Offset+e.Length]) {
 			return nil, fmt.Errorf("%w: section %d has a partial element", ErrDamaged, i)
 		}
 	}
+
 	return s, nil
 }
 
 // readTable checks the frame of an image and returns the table of its sections.
 func readTable(im *image) ([]sectionEntry, error) {
 	size := sectionCount * int(unsafe.Sizeof(sectionEntry{}))
+
 	b := im.bytes
 	if len(b) < len(imageMagic) || !bytes.HasPrefix(b, []byte(imageMagic)) {
 		return nil, fmt.Errorf("%w: no image of a segment", ErrForeign)
 	}
+
 	if len(b)%8 != 0 || len(b) < len(imageMagic)+size+footerSize || !bytes.HasSuffix(b, []byte(imageMagic)) {
 		return nil, fmt.Errorf("%w: image is incomplete", ErrDamaged)
 	}
+
 	footer := view[uint32](b[len(b)-footerSize:], 4)
 	switch {
 	case footer[1] != byteOrder:
@@ -180,11 +195,14 @@ func readTable(im *image) ([]sectionEntry, error) {
 	case footer[2] != imageFormat || footer[3] != sectionCount:
 		return nil, fmt.Errorf("%w: image has format %d, expected %d", ErrOutdated, footer[2], imageFormat)
 	}
+
 	table := b[len(b)-footerSize-size : len(b)-footerSize]
+
 	im.checksum = crc32.Checksum(table, castagnoli)
 	if im.checksum != footer[0] {
 		return nil, fmt.Errorf("%w: checksum of the section table differs", ErrDamaged)
 	}
+
 	return view[sectionEntry](table, sectionCount), nil
 }
 
@@ -199,8 +217,11 @@ func (a *alignedBuffer) Write(b []byte) (int, error) {
 	for need := (a.n + len(b) + 7) / 8; need > len(a.words); {
 		a.words = append(a.words, make([]uint64, max(need-len(a.words), len(a.words)))...)
 	}
+
 	copy(bytesOf(a.words)[a.n:], b)
+
 	a.n += len(b)
+
 	return len(b), nil
 }
 

@@ -128,10 +128,13 @@ func Open(o Options) (*Index, error) {
 	if o.CheckpointInterval == 0 {
 		o.CheckpointInterval = 5 * time.Second
 	}
+
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+
 	x := &Index{options: o, fileDocs: minFileDocs, claimed: map[*segment]bool{}, wake: make(chan struct{}, 1)}
+
 	var parts []*part
 	if o.Folder != "" {
 		var err error
@@ -139,10 +142,13 @@ func Open(o Options) (*Index, error) {
 			return nil, err
 		}
 	}
+
 	x.publish(newState(parts))
+
 	ctx, cancel := context.WithCancel(context.Background())
 	x.cancel = cancel
 	x.done.Go(func() { x.maintain(ctx) })
+
 	return x, nil
 }
 
@@ -152,16 +158,20 @@ func (x *Index) Close() error {
 	x.done.Wait()
 	x.maintaining.Lock()
 	defer x.maintaining.Unlock()
+
 	if x.state.Load() == nil {
 		return nil
 	}
+
 	err := x.checkpoint()
 	x.writing.Lock()
 	x.publish(nil)
 	x.writing.Unlock()
+
 	if x.folder != nil {
 		err = errors.Join(err, x.folder.root.Close(), x.lock.Unlock())
 	}
+
 	return err
 }
 
@@ -177,11 +187,14 @@ func (x *Index) Apply(ctx context.Context, changes []search.Change, position str
 	if err := x.apply(changes, position); err != nil {
 		return err
 	}
+
 	select {
 	case x.wake <- struct{}{}:
 	default: // maintain has been woken already
 	}
+
 	x.report(ctx, x.limitParts(ctx))
+
 	return nil
 }
 
@@ -189,46 +202,59 @@ func (x *Index) Apply(ctx context.Context, changes []search.Change, position str
 func (x *Index) apply(changes []search.Change, position string) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
+
 	st := x.state.Load()
 	if st == nil {
 		return search.ErrIndexClosed
 	}
+
 	b := batch{parts: slices.Clone(st.parts), unseen: map[int]bool{}}
 	var docs []*search.Document
+
 	deleted := map[string]int64{}
 	for _, c := range newest(changes) {
 		if x.tombstones.covers(c.ID, c.Version) || !b.remove(c.ID, c.Version) {
 			continue
 		}
+
 		if c.Document == nil {
 			deleted[c.ID] = c.Version
 			continue
 		}
+
 		d := *c.Document
 		d.ID, d.Version = c.ID, c.Version
 		docs = append(docs, &d)
 	}
+
 	if len(docs) > 0 {
 		s, err := build(docs, x.options.Normalize)
 		if err != nil {
 			return err
 		}
+
 		b.parts = append(b.parts, &part{segment: s})
 	}
+
 	for _, d := range docs {
 		x.tombstones.remove(d.ID)
 	}
+
 	for id, version := range deleted {
 		x.tombstones.add(id, version)
 	}
+
 	x.publish(newState(b.parts))
+
 	x.position, x.changed = position, true
+
 	return nil
 }
 
 // newest returns, for each document, the change with the highest version.
 func newest(changes []search.Change) []search.Change {
 	at := map[string]int{}
+
 	var list []search.Change
 	for _, c := range changes {
 		i, exists := at[c.ID]
@@ -240,6 +266,7 @@ func newest(changes []search.Change) []search.Change {
 			list[i] = c
 		}
 	}
+
 	return list
 }
 
@@ -257,13 +284,17 @@ func (b *batch) remove(id string, version int64) bool {
 		if !found || p.isDead(doc) {
 			continue
 		}
+
 		if p.versions[doc] >= version {
 			return false
 		}
+
 		b.parts[i] = p.without(doc, b.unseen[i])
 		b.unseen[i] = true
+
 		return true
 	}
+
 	return true
 }
 
@@ -274,12 +305,14 @@ func (x *Index) Frequency(word string) int {
 		return 0
 	}
 	defer st.release()
+
 	n := 0
 	for _, p := range st.parts {
 		if i, found := p.words.find(word); found {
 			n += p.wordPostings().count(i)
 		}
 	}
+
 	return n
 }
 
@@ -295,6 +328,7 @@ func (x *Index) Keys(prefix string) iter.Seq2[string, int] {
 		if p.dead == nil {
 			return docs.count
 		}
+
 		return docs.count - docs.countIn(p.dead)
 	})
 }
@@ -308,6 +342,7 @@ func (x *Index) terms(prefix string, list func(*segment) *texts, count func(p *p
 			return
 		}
 		defer st.release()
+
 		for term, at := range unionTerms(st.parts, list, prefix) {
 			n := 0
 			for i, p := range st.parts {
@@ -315,6 +350,7 @@ func (x *Index) terms(prefix string, list func(*segment) *texts, count func(p *p
 					n += count(p, at[i])
 				}
 			}
+
 			if n > 0 && !yield(strings.Clone(term), n) {
 				return
 			}
@@ -347,12 +383,15 @@ func (t *tombstones) add(id string, version int64) {
 	if t.versions == nil {
 		t.versions = map[string]int64{}
 	}
+
 	t.versions[id] = version
+
 	t.order = append(t.order, tombstone{id, version})
 	if len(t.order) > maxTombstones {
 		if first := t.order[0]; t.isValid(first) {
 			delete(t.versions, first.ID)
 		}
+
 		t.order = t.order[1:]
 	}
 }

@@ -24,18 +24,23 @@ func TestBatch_Conformance(t *testing.T) {
 // short that many of them happen during the suites.
 func TestIndex_Conformance(t *testing.T) {
 	t.Parallel()
+
 	open := func(inFolder bool) conformance.SearchIndexOpener {
 		return func(t testing.TB, folder string, normalize func(string) string) search.Index {
 			if !inFolder {
 				folder = ""
 			}
+
 			x, err := searchindex.Open(searchindex.Options{Folder: folder, Normalize: normalize, CheckpointInterval: 20 * time.Millisecond})
 			require.NoError(t, err)
+
 			return x
 		}
 	}
+
 	t.Run("memory", func(t *testing.T) { conformance.SearchIndex(t, open(false)) })
 	t.Run("folder", func(t *testing.T) { conformance.SearchIndex(t, open(true)) })
+
 	t.Run("storage", func(t *testing.T) {
 		t.Parallel()
 		conformance.SearchIndexStorage(t, open(true))

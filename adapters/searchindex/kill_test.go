@@ -30,7 +30,9 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 		replaceUntilKilled(t, folder)
 		return
 	}
+
 	folder := t.TempDir()
+
 	position := ""
 	for range 8 {
 		child := exec.Command(os.Args[0], "-test.run", "^TestOpen_AfterKill_IsConsistent$")
@@ -38,19 +40,24 @@ func TestOpen_AfterKill_IsConsistent(t *testing.T) {
 		require.NoError(t, child.Start())
 		time.Sleep(100*time.Millisecond + rand.N(200*time.Millisecond))
 		require.NoError(t, child.Process.Kill())
+
 		_ = child.Wait()
 
 		index, err := Open(options(folder))
 		require.NoError(t, err)
+
 		position = index.Position()
+
 		wantDocs := killedDocs
 		if position == "" { // killed before the first checkpoint
 			wantDocs = 0
 		}
+
 		require.Equal(t, wantDocs, total(t, index, search.HasKey("version:"+position)))
 		require.Equal(t, wantDocs, total(t, index, search.All()))
 		require.NoError(t, index.Close())
 	}
+
 	require.NotEmpty(t, position, "at least one process has written a checkpoint")
 }
 
@@ -62,14 +69,17 @@ func TestCheckpoint_DiskFull_KeepsOldState(t *testing.T) {
 		fillFolder(t, folder)
 		return
 	}
+
 	o := options(t.TempDir())
 	child := exec.Command(os.Args[0], "-test.run", "^TestCheckpoint_DiskFull_KeepsOldState$")
 	child.Env = append(os.Environ(), "LOCUM_TEST_FULL_FOLDER="+o.Folder)
 	out, err := child.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+
 	files, err := filepath.Glob(filepath.Join(o.Folder, "*"+partialSuffix))
 	require.NoError(t, err)
 	require.Empty(t, files)
+
 	index := open(t, o)
 	require.Equal(t, "three", index.Position())
 	require.Equal(t, killedDocs, total(t, index, search.HasKey("version:3")))
@@ -79,27 +89,32 @@ func TestCheckpoint_DiskFull_KeepsOldState(t *testing.T) {
 // fails to store version 2, and stores version 3 when the limit is removed.
 func fillFolder(t *testing.T, folder string) {
 	signal.Ignore(syscall.SIGXFSZ) // the signal would end the process; without it, writing fails with EFBIG
+
 	index, err := Open(options(folder))
 	require.NoError(t, err)
 	put(t, index, 1, 0, 10, "one")
+
 	checkpoint := func() error {
 		index.maintaining.Lock()
 		defer index.maintaining.Unlock()
 		return index.checkpoint()
 	}
 	require.NoError(t, checkpoint())
+
 	stored, err := os.ReadFile(filepath.Join(folder, manifestFile))
 	require.NoError(t, err)
 
 	var unlimited syscall.Rlimit
 	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited))
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1024, Max: unlimited.Max}))
+
 	index.fileDocs = killedDocs
 	put(t, index, 2, 0, killedDocs/2, "one")
 	put(t, index, 2, killedDocs/2, killedDocs, "two")
 	require.ErrorIs(t, checkpoint(), syscall.EFBIG)
 	require.ErrorIs(t, index.Compact(context.Background()), syscall.EFBIG)
 	require.Equal(t, killedDocs, total(t, index, search.HasKey("version:2")))
+
 	storedAfterFailure, err := os.ReadFile(filepath.Join(folder, manifestFile))
 	require.NoError(t, err)
 	require.Equal(t, stored, storedAfterFailure)
@@ -117,8 +132,10 @@ func replaceUntilKilled(t *testing.T, folder string) {
 	o.CheckpointInterval = time.Millisecond
 	index, err := Open(o)
 	require.NoError(t, err)
+
 	version, _ := strconv.Atoi(index.Position())
 	version++
+
 	index.fileDocs = killedDocs // so that merges write files
 	for start := time.Now(); time.Since(start) < 10*time.Second; version++ {
 		put(t, index, int64(version), 0, killedDocs, strconv.Itoa(version))

@@ -21,7 +21,9 @@ const (
 func (x *Index) maintain(ctx context.Context) {
 	checkpoints := time.NewTicker(x.options.CheckpointInterval)
 	defer checkpoints.Stop()
+
 	wake, pause := x.wake, minMergePause
+
 	var retry <-chan time.Time // takes the place of wake after a merge has failed
 	for {
 		select {
@@ -36,8 +38,10 @@ func (x *Index) maintain(ctx context.Context) {
 		case <-wake:
 		case <-retry:
 		}
+
 		if err := x.mergeAll(ctx); err != nil {
 			x.report(ctx, err)
+
 			wake, retry, pause = nil, time.After(pause), min(2*pause, maxMergePause)
 		} else {
 			wake, retry, pause = x.wake, nil, minMergePause
@@ -56,12 +60,14 @@ func (x *Index) report(ctx context.Context, err error) {
 func (x *Index) mergeAll(ctx context.Context) error {
 	x.maintaining.Lock()
 	defer x.maintaining.Unlock()
+
 	for ctx.Err() == nil {
 		merged, err := x.merge(ctx, selectParts)
 		if err != nil || !merged {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -71,7 +77,9 @@ func (x *Index) limitParts(ctx context.Context) error {
 	if st := x.state.Load(); st == nil || len(st.parts) <= maxParts {
 		return nil
 	}
+
 	_, err := x.merge(ctx, selectSmall)
+
 	return err
 }
 
@@ -79,12 +87,15 @@ func (x *Index) limitParts(ctx context.Context) error {
 func (x *Index) Compact(ctx context.Context) error {
 	x.maintaining.Lock()
 	defer x.maintaining.Unlock()
+
 	_, err := x.merge(ctx, func(parts []*part) []*part {
 		if len(parts) == 1 && parts[0].deadCount == 0 {
 			return nil
 		}
+
 		return slices.Clone(parts)
 	})
+
 	return err
 }
 
@@ -96,14 +107,17 @@ func selectParts(parts []*part) []*part {
 		if p.live() == 0 || p.deadCount > p.docs()/2 {
 			return []*part{p}
 		}
+
 		size := (bits.Len(uint(p.live())) - 1) / bits.Len(mergeCount-1)
 		bySize[size] = append(bySize[size], p)
 	}
+
 	for _, list := range bySize {
 		if len(list) >= mergeCount {
 			return list
 		}
 	}
+
 	return nil
 }
 
@@ -112,13 +126,16 @@ func selectParts(parts []*part) []*part {
 func selectSmall(parts []*part) []*part {
 	parts = slices.Clone(parts)
 	slices.SortFunc(parts, func(a, b *part) int { return a.live() - b.live() })
+
 	docs := 0
 	for i, p := range parts {
 		if docs+p.live() >= minFileDocs || i >= maxParts/2 && p.live() > docs {
 			return parts[:i]
 		}
+
 		docs += p.live()
 	}
+
 	return parts
 }
 
@@ -130,17 +147,22 @@ func (x *Index) merge(ctx context.Context, choose func([]*part) []*part) (merged
 	}
 	defer st.release()
 	defer x.unclaim(sources)
+
 	if len(sources) == 0 {
 		return false, nil
 	}
+
 	m := newMerger(sources)
+
 	var result *segment
 	if len(m.order) > 0 {
 		if result, err = x.writeMerged(ctx, m); err != nil {
 			return false, err
 		}
 	}
+
 	x.replace(m, result)
+
 	return true, nil
 }
 
@@ -149,15 +171,19 @@ func (x *Index) merge(ctx context.Context, choose func([]*part) []*part) (merged
 func (x *Index) claim(choose func([]*part) []*part) (*state, []*part, error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
+
 	st, err := x.acquire()
 	if err != nil {
 		return nil, nil, err
 	}
+
 	free := slices.DeleteFunc(slices.Clone(st.parts), func(p *part) bool { return x.claimed[p.segment] })
+
 	sources := choose(free)
 	for _, p := range sources {
 		x.claimed[p.segment] = true
 	}
+
 	return st, sources, nil
 }
 
@@ -165,6 +191,7 @@ func (x *Index) claim(choose func([]*part) []*part) (*state, []*part, error) {
 func (x *Index) unclaim(sources []*part) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
+
 	for _, p := range sources {
 		delete(x.claimed, p.segment)
 	}
@@ -175,11 +202,14 @@ func (x *Index) unclaim(sources []*part) {
 func (x *Index) replace(m *merger, result *segment) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
+
 	st := x.state.Load()
 	if st == nil {
 		return // closed
 	}
+
 	var parts []*part
+
 	merged := &part{segment: result}
 	for _, p := range st.parts {
 		i := slices.IndexFunc(m.sources, func(s *part) bool { return s.segment == p.segment })
@@ -187,19 +217,24 @@ func (x *Index) replace(m *merger, result *segment) {
 			parts = append(parts, p)
 			continue
 		}
+
 		if p.dead == nil {
 			continue
 		}
+
 		for doc := range p.dead.each {
 			if now := m.ordinals[i][doc]; now != dropped {
 				merged = merged.without(now, true)
 			}
 		}
 	}
+
 	if result != nil {
 		parts = append(parts, merged)
 	}
+
 	x.publish(newState(parts))
+
 	x.changed = true
 }
 
@@ -207,9 +242,11 @@ func (x *Index) replace(m *merger, result *segment) {
 // large enough to be worth it. The caller then holds maintaining.
 func (x *Index) writeMerged(ctx context.Context, m *merger) (*segment, error) {
 	c := m.content()
+
 	c.stop = ctx.Err
 	if x.folder == nil || c.docs < x.fileDocs {
 		return buildInMemory(c, x.options.Normalize)
 	}
+
 	return x.folder.writeSegment(c, x.options.Normalize)
 }

@@ -36,14 +36,19 @@ func newMerger(sources []*part) *merger {
 	for _, p := range sources {
 		m.ordinals = append(m.ordinals, make([]uint32, p.docs()))
 		m.numbers = append(m.numbers, make([]uint32, p.words.len()))
+
 		codes := make([]uint32, len(p.codes)+1)
 		for word, code := range p.codes {
 			codes[code] = uint32(word)
 		}
+
 		m.codes = append(m.codes, codes)
 	}
+
 	m.sort()
+
 	m.scratch = newVector(len(m.order))
+
 	return m
 }
 
@@ -57,13 +62,16 @@ func (m *merger) sort() {
 				m.ordinals[i][next[i]] = dropped
 				next[i]++
 			}
+
 			if next[i] < p.docs() && (best < 0 || precedes(p.segment, next[i], m.sources[best].segment, next[best])) {
 				best = i
 			}
 		}
+
 		if best < 0 {
 			return
 		}
+
 		m.ordinals[best][next[best]] = uint32(len(m.order))
 		m.order = append(m.order, mergedDoc{uint32(best), uint32(next[best])})
 		next[best]++
@@ -92,18 +100,23 @@ func (s *segment) row(doc int) search.Document {
 	if s.deadlines[doc] != never {
 		d.Deadline = time.UnixMicro(s.deadlines[doc])
 	}
+
 	if n := s.currency[doc]; n > 0 {
 		d.Pay = &search.PayRange{Min: s.payMin[doc], Max: s.payMax[doc], Currency: s.currencies.at(int(n - 1))}
 	}
+
 	if n := s.title[doc]; n > 0 {
 		d.SortTitle = s.titles.at(int(n - 1))
 	}
+
 	if n := s.location[doc]; n > 0 {
 		d.SortLocation = s.locations.at(int(n - 1))
 	}
+
 	if n := s.place[doc]; n > 0 {
 		d.Point = &s.places[n-1]
 	}
+
 	return d
 }
 
@@ -118,6 +131,7 @@ func unionTerms(parts []*part, list func(*segment) *texts, prefix string) iter.S
 		for i, p := range parts {
 			next[i], end[i] = list(p.segment).prefixed(prefix)
 		}
+
 		for {
 			least, found := "", false
 			for i, p := range parts {
@@ -125,19 +139,23 @@ func unionTerms(parts []*part, list func(*segment) *texts, prefix string) iter.S
 				if next[i] == end[i] {
 					continue
 				}
+
 				if term := list(p.segment).at(next[i]); !found || term < least {
 					least, found = term, true
 				}
 			}
+
 			if !found {
 				return
 			}
+
 			for i, p := range parts {
 				if next[i] < end[i] && list(p.segment).at(next[i]) == least {
 					at[i] = next[i]
 					next[i]++
 				}
 			}
+
 			if !yield(least, at) {
 				return
 			}
@@ -159,19 +177,23 @@ func (m *merger) keys(yield func(string, []uint32) bool) {
 // words does the same for words, and numbers them for text.
 func (m *merger) words(yield func(string, wordDocs) bool) {
 	var docs wordDocs
+
 	count := uint32(0)
 	for word, at := range unionTerms(m.sources, wordsOf, "") {
 		docs.anywhere = m.collect(docs.anywhere[:0], at, (*segment).wordPostings)
 		if len(docs.anywhere) == 0 {
 			continue
 		}
+
 		docs.title = m.collect(docs.title[:0], at, (*segment).titlePostings)
+
 		count++
 		for i, n := range at {
 			if n >= 0 {
 				m.numbers[i][n] = count
 			}
 		}
+
 		if !yield(word, docs) {
 			return
 		}
@@ -185,10 +207,12 @@ func (m *merger) collect(docs []uint32, at []int, list func(*segment) postings) 
 		if n < 0 {
 			continue
 		}
+
 		sources++
 		start := len(docs)
 		p := list(m.sources[i].segment).get(n)
 		docs = p.appendTo(docs)
+
 		kept := docs[:start]
 		for _, doc := range docs[start:] {
 			doc = m.ordinals[i][doc]
@@ -196,11 +220,14 @@ func (m *merger) collect(docs []uint32, at []int, list func(*segment) postings) 
 				kept = append(kept, doc)
 			}
 		}
+
 		docs = kept
 	}
+
 	if sources > 1 {
 		m.sortDocs(docs)
 	}
+
 	return docs
 }
 
@@ -210,14 +237,17 @@ func (m *merger) sortDocs(docs []uint32) {
 		slices.Sort(docs)
 		return
 	}
+
 	for _, doc := range docs {
 		m.scratch.set(doc)
 	}
+
 	i := 0
 	for doc := range m.scratch.each {
 		docs[i] = doc
 		i++
 	}
+
 	m.scratch.clear()
 }
 
@@ -227,11 +257,13 @@ func (m *merger) text(doc int, words []uint32) (all []uint32, title int) {
 	titleText, text := m.sources[d.source].record(d.doc)
 	words = appendCodes(words, titleText)
 	title = len(words)
+
 	words = appendCodes(words, text[len(titleText):])
 	for i, code := range words {
 		if code > 0 {
 			words[i] = m.numbers[d.source][m.codes[d.source][code]]
 		}
 	}
+
 	return words, title
 }

@@ -52,11 +52,13 @@ func newSortOrder(s *segment, q *search.Query) *sortOrder {
 	if q.Sort.Descending {
 		flip = last
 	}
+
 	switch q.Sort.By {
 	case search.SortPay:
 		if q.Sort.Descending {
 			return payOrder(s, s.payMax, s.byPayMax, q.Sort.Currency, flip)
 		}
+
 		return payOrder(s, s.payMin, s.byPayMin, q.Sort.Currency, flip)
 	case search.SortTitle:
 		return textOrder(s.title, s.byTitle, flip)
@@ -85,9 +87,11 @@ func payOrder(s *segment, pay []int64, docs []uint32, currency string, flip uint
 		hasPay := func(doc uint32) bool { return s.currency[doc] > 0 }
 		return listOrder(docs, value, hasPay, flip)
 	}
+
 	n, exists := s.currencies.find(currency)
 	number := uint32(n + 1)
 	hasCurrency := func(doc uint32) bool { return exists && s.currency[doc] == number }
+
 	return listOrder(docs, value, hasCurrency, flip)
 }
 
@@ -95,16 +99,20 @@ func payOrder(s *segment, pay []int64, docs []uint32, currency string, flip uint
 // hasValue returns false come last.
 func listOrder(docs []uint32, value func(uint32) uint64, hasValue func(uint32) bool, flip uint64) *sortOrder {
 	list := sortedList{n: len(docs), at: func(i int) uint32 { return docs[i] }, value: value}
+
 	o := &sortOrder{docs: list.ascending}
 	if flip != 0 {
 		o.docs = list.descending
 	}
+
 	o.key = func(doc uint32) uint64 {
 		if !hasValue(doc) {
 			return last
 		}
+
 		return value(doc) ^ flip
 	}
+
 	return o
 }
 
@@ -140,6 +148,7 @@ func (l sortedList) descending(from uint64) iter.Seq[uint32] {
 		if from > 0 {
 			end = l.find(l.n, ^from+1)
 		}
+
 		for end > 0 {
 			start := l.find(end, l.value(l.at(end-1)))
 			for i := start; i < end; i++ {
@@ -147,6 +156,7 @@ func (l sortedList) descending(from uint64) iter.Seq[uint32] {
 					return
 				}
 			}
+
 			end = start
 		}
 	}
@@ -159,22 +169,27 @@ func (o *sortOrder) first(set vector, b *bound, n, limit int) (items []item, com
 	if b != nil {
 		from = b.key
 	}
+
 	for doc := range o.docs(from) {
 		if limit--; limit < 0 {
 			return nil, false
 		}
+
 		if !set.has(doc) {
 			continue
 		}
+
 		key := o.key(doc)
 		if key == last || b != nil && !b.admits(key, doc) {
 			continue
 		}
+
 		items = append(items, item{key, doc})
 		if len(items) == n {
 			return items, true
 		}
 	}
+
 	for doc := range set.each {
 		if o.key(doc) == last && (b == nil || b.admits(last, doc)) {
 			items = append(items, item{last, doc})
@@ -183,6 +198,7 @@ func (o *sortOrder) first(set vector, b *bound, n, limit int) (items []item, com
 			}
 		}
 	}
+
 	return items, true
 }
 
@@ -195,6 +211,7 @@ func sortedTexts(s *segment, by search.SortKey) (*texts, []uint32) {
 	case search.SortLocation:
 		return &s.locations, s.location
 	}
+
 	return nil, nil
 }
 
@@ -216,6 +233,7 @@ func newRanked(p *part, class int, it item, by search.SortKey) ranked {
 	if list, column := sortedTexts(p.segment, by); list != nil && class != classRelaxed && it.key != last {
 		r.key, r.text = 0, list.at(int(column[it.doc]-1))
 	}
+
 	return r
 }
 
@@ -225,9 +243,11 @@ func compareRanked(a, b *ranked, descending bool) int {
 	if descending {
 		byText = -byText
 	}
+
 	if order := cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.key, b.key), byText); order != 0 {
 		return order
 	}
+
 	return cmp.Or(cmp.Compare(b.posted(), a.posted()), strings.Compare(b.id(), a.id()))
 }
 
@@ -255,6 +275,7 @@ func newCursor(r *ranked, by search.Sort) string {
 		Posted:     r.posted(),
 		ID:         r.id(),
 	})
+
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
@@ -264,18 +285,22 @@ func parseCursor(text string, by search.Sort) (*cursor, error) {
 	if text == "" {
 		return nil, nil
 	}
+
 	b, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return nil, search.ErrInvalidCursor
 	}
+
 	c := new(cursor)
 	if err := json.Unmarshal(b, c); err != nil {
 		return nil, search.ErrInvalidCursor
 	}
+
 	isSameSort := c.By == by.By && c.Descending == by.Descending
 	if !isSameSort || c.Class < 0 || c.Class >= classRelaxed {
 		return nil, search.ErrInvalidCursor
 	}
+
 	return c, nil
 }
 
@@ -292,22 +317,29 @@ func (c *cursor) bound(s *segment) *bound {
 	if c == nil {
 		return nil
 	}
+
 	b := &bound{class: c.Class, key: c.Key, doc: s.firstAfter(c.Posted, c.ID)}
+
 	list, _ := sortedTexts(s, c.By)
 	if list == nil || c.Key == last {
 		return b
 	}
+
 	n, found := list.find(c.Text)
+
 	b.key = uint64(n + 1)
 	if c.Descending {
 		if !found {
 			b.key = uint64(n) // the text before, if any
 		}
+
 		b.key = ^b.key
 	}
+
 	if !found {
 		b.doc = 0 // no document has the text, so that all documents of the next text follow
 	}
+
 	return b
 }
 

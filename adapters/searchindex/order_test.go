@@ -16,7 +16,9 @@ import (
 // make many of them equal, and a quarter of the documents have no value and come last.
 func TestSortOrder_First_EqualsSorting(t *testing.T) {
 	t.Parallel()
+
 	random := rand.New(rand.NewPCG(7, 8))
+
 	var docs []*search.Document
 	for i := range 3000 {
 		document := &search.Document{ID: fmt.Sprint(i), PostedAt: benchStart.AddDate(0, 0, -random.IntN(50))}
@@ -27,15 +29,19 @@ func TestSortOrder_First_EqualsSorting(t *testing.T) {
 				Max:      int64(100 + random.IntN(9)),
 				Currency: []string{"EUR", "GBP"}[random.IntN(2)],
 			}
+
 			document.Point = &search.Point{Lat: 50 + float64(random.IntN(20))/10, Lon: float64(random.IntN(60)-30) / 10}
 			if random.IntN(10) == 0 {
 				document.Point = &search.Point{Lat: random.Float64()*180 - 90, Lon: random.Float64()*360 - 180}
 			}
 		}
+
 		docs = append(docs, document)
 	}
+
 	segment, err := build(docs, trimS)
 	require.NoError(t, err)
+
 	for range 300 {
 		query := search.Query{
 			From: &search.Point{Lat: 51, Lon: float64(random.IntN(5))},
@@ -49,21 +55,27 @@ func TestSortOrder_First_EqualsSorting(t *testing.T) {
 		}
 		order := newSortOrder(segment, &query)
 		set := newVector(segment.docs())
+
 		var want []item
 		for _, doc := range randomDocs(random, segment.docs(), random.Float64()) {
 			set.set(doc)
+
 			want = append(want, item{order.key(doc), doc})
 		}
+
 		slices.SortFunc(want, compareItems)
+
 		var b *bound
 		if n := random.IntN(len(want) + 1); n < len(want) {
 			b = &bound{key: want[n].key, doc: want[n].doc}
 			want = want[n:]
 		}
+
 		n := 1 + random.IntN(100)
 		got, complete := order.first(set, b, n, segment.docs())
 		require.True(t, complete)
 		require.Equal(t, want[:min(n, len(want))], got, "%+v after %+v", query.Sort, b)
+
 		if len(want) > n {
 			// n hits cannot be found among n-1 documents, unless some have no value: these need no search.
 			_, complete = order.first(set, b, n, n-1)

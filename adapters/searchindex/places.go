@@ -34,6 +34,7 @@ func cellOf(p search.Point) uint32 {
 	row := uint32((max(-90, min(p.Lat, 90)) + 90) / cellDegrees)
 	column := min(uint32((lon+180)/cellDegrees), areaColumns*areaSide-1)
 	area := row/areaSide*areaColumns + column/areaSide
+
 	return area*areaCells + row%areaSide*areaSide + column%areaSide
 }
 
@@ -41,6 +42,7 @@ func cellOf(p search.Point) uint32 {
 func cellCenter(cell uint32) search.Point {
 	corner := areaCenter(cell / areaCells)
 	row, column := cell%areaCells/areaSide, cell%areaSide
+
 	return search.Point{
 		Lat: corner.Lat - areaDegrees/2 + (float64(row)+.5)*cellDegrees,
 		Lon: corner.Lon - areaDegrees/2 + (float64(column)+.5)*cellDegrees,
@@ -70,6 +72,7 @@ func (s *segment) areas(yield func(from, to int) bool) {
 		if !yield(from, from+n) {
 			return
 		}
+
 		from += n
 	}
 }
@@ -78,16 +81,19 @@ func (s *segment) areas(yield func(from, to int) bool) {
 // whether all of their places are in it.
 func (s *segment) cellsNear(center search.Point, miles float64) iter.Seq2[int, bool] {
 	height := (miles + cellReach) * mileDegrees
+
 	return func(yield func(int, bool) bool) {
 		for from, to := range s.areas {
 			if areaCenter(s.cells[from]/areaCells).Miles(center) > miles+areaReach {
 				continue
 			}
+
 			for i := from; i < to; i++ {
 				cell := cellCenter(s.cells[i])
 				if math.Abs(cell.Lat-center.Lat) > height {
 					continue
 				}
+
 				distance := cell.Miles(center)
 				if distance <= miles+cellReach && !yield(i, distance+cellReach <= miles) {
 					return
@@ -115,12 +121,14 @@ func newWithin(s *segment, center search.Point, miles float64) node {
 			numbers = append(numbers, uint32(len(s.places)+cell))
 			continue
 		}
+
 		for i, to := s.cellPlaces(cell); i < to; i++ {
 			if s.places[i].Miles(center) <= miles {
 				numbers = append(numbers, uint32(i))
 			}
 		}
 	}
+
 	return &withinNode{unionNode: *newUnion(s.placePostings(), numbers), s: s, center: center, miles: miles}
 }
 
@@ -150,6 +158,7 @@ func (d *distances) key(place uint32) uint64 {
 	if d.keys[place] == 0 {
 		d.keys[place] = distanceKey(d.s.places[place-1].Miles(d.from)) ^ d.flip
 	}
+
 	return d.keys[place]
 }
 
@@ -180,6 +189,7 @@ func (c *candidates) Pop() any {
 	n := len(*c) - 1
 	x := (*c)[n]
 	*c = (*c)[:n]
+
 	return x
 }
 
@@ -189,6 +199,7 @@ func (d *distances) lowestKey(center search.Point, reach float64) uint64 {
 	if d.flip != 0 {
 		return ^distanceKey(distance + reach)
 	}
+
 	return distanceKey(max(0, distance-reach))
 }
 
@@ -201,7 +212,9 @@ func (d *distances) docs(from uint64) iter.Seq[uint32] {
 			key := d.lowestKey(areaCenter(d.s.cells[first]/areaCells), areaReach)
 			queue = append(queue, candidate{key: key, isArea: true, from: first, to: end})
 		}
+
 		heap.Init(&queue)
+
 		var places []uint32 // with the same key
 		for len(queue) > 0 {
 			next := heap.Pop(&queue).(candidate)
@@ -209,14 +222,18 @@ func (d *distances) docs(from uint64) iter.Seq[uint32] {
 				d.open(&queue, next, from)
 				continue
 			}
+
 			if len(places) > 0 && next.key > d.keys[places[0]] {
 				if !d.yieldDocs(places, yield) {
 					return
 				}
+
 				places = places[:0]
 			}
+
 			places = append(places, uint32(next.from+1))
 		}
+
 		d.yieldDocs(places, yield)
 	}
 }
@@ -238,19 +255,23 @@ func (d *distances) open(queue *candidates, c candidate, from uint64) {
 // ordinals. It returns false if yield did.
 func (d *distances) yieldDocs(places []uint32, yield func(uint32) bool) bool {
 	list := d.s.placePostings()
+
 	var docs []uint32
 	for _, place := range places {
 		p := list.get(int(place - 1))
 		docs = p.appendTo(docs)
 	}
+
 	if len(places) > 1 {
 		slices.Sort(docs)
 	}
+
 	for _, doc := range docs {
 		if !yield(doc) {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -262,6 +283,7 @@ func (s *segment) groupPlaces() {
 			s.cellStarts = append(s.cellStarts, uint32(i))
 		}
 	}
+
 	s.cellStarts = append(s.cellStarts, uint32(len(s.places)))
 }
 
@@ -274,9 +296,11 @@ func (s *segment) cellNumbers() []uint32 {
 			cells[place+1] = uint32(i + 1)
 		}
 	}
+
 	numbers := make([]uint32, len(s.place))
 	for doc, place := range s.place {
 		numbers[doc] = cells[place]
 	}
+
 	return numbers
 }

@@ -43,38 +43,47 @@ func (s *slotPlan) weight() int {
 	for _, l := range s.levels {
 		sum += l.weight()
 	}
+
 	return sum
 }
 
 // newPlan resolves the query. Slots are in the order of their weight.
 func (f *finder) newPlan(p *part) *plan {
 	c := compiler{p.segment, f.normalize}
+
 	pl := &plan{part: p, now: f.q.Now.UnixMicro(), bound: f.after.bound(p.segment)}
 	if len(f.q.Must) > 0 {
 		pl.must = newAnd(c.all(f.q.Must))
 	}
+
 	pl.slots = f.slotPlans(c)
 	f.slots[p] = pl.slots
 	slices.SortStableFunc(pl.slots, func(a, b slotPlan) int { return cmp.Compare(a.weight(), b.weight()) })
+
 	pl.slotsFirst = pl.must != nil && len(pl.slots) > 0 && pl.slots[0].weight() < pl.must.weight()
 	if f.q.First != nil {
 		pl.first = c.node(f.q.First)
 	}
+
 	sorted, useCosts := sortedByCost(f.q.Sort)
+
 	pl.useCosts = (useCosts || f.relaxing) && f.q.Limit > 0
 	if f.relaxing {
 		pl.best[classRelaxed].n = f.freePlaces()
 		return pl
 	}
+
 	if !sorted {
 		pl.order = newSortOrder(p.segment, f.q)
 	}
+
 	pl.best[classFirst].n, pl.best[classExact].n = f.wanted(), f.wanted()
 	if !sorted || len(f.q.Facets) > 0 {
 		for class := range pl.found {
 			pl.found[class] = f.wideVector(class, p.docs())
 		}
 	}
+
 	return pl
 }
 
@@ -88,14 +97,17 @@ func (f *finder) slotPlans(c compiler) []slotPlan {
 	plans := make([]slotPlan, len(f.q.Slots))
 	for i := range f.q.Slots {
 		plans[i].number = i
+
 		levels := f.q.Slots[i].Levels
 		if !f.relaxing {
 			levels = trimRelaxed(levels)
 		}
+
 		for j := range levels {
 			plans[i].levels = append(plans[i].levels, c.node(&levels[j].Expr))
 		}
 	}
+
 	return plans
 }
 
@@ -105,6 +117,7 @@ func trimRelaxed(levels []search.SlotLevel) []search.SlotLevel {
 	for n > 0 && !levels[n-1].Exact {
 		n--
 	}
+
 	return levels[:n]
 }
 
@@ -114,5 +127,6 @@ func (pl *plan) boundOf(class int) (*bound, bool) {
 	if pl.bound == nil || class > pl.bound.class {
 		return nil, true
 	}
+
 	return pl.bound, class == pl.bound.class
 }

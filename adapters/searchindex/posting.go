@@ -56,6 +56,7 @@ func (p postings) get(i int) posting {
 	case reference&singleReference != 0:
 		return posting{count: 1, single: uint32(reference)}
 	}
+
 	return readPosting(p.data[reference-1:])
 }
 
@@ -74,6 +75,7 @@ func (p postings) count(i int) int {
 // readPosting returns the posting at the beginning of data, without copying it.
 func readPosting(data []byte) posting {
 	n := binary.NativeEndian.Uint32(data[4:])
+
 	return posting{
 		count:      int(binary.NativeEndian.Uint32(data)),
 		containers: view[container](data[headerSize:], int(n)),
@@ -86,8 +88,10 @@ func view[T any](data []byte, n int) []T {
 	if n == 0 {
 		return nil
 	}
+
 	var t T
-	_ = data[n*int(unsafe.Sizeof(t))-1]                                  // panics if data is too short
+	_ = data[n*int(unsafe.Sizeof(t))-1] // panics if data is too short
+
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(data))), n) //nolint:gosec // the bounds are checked above
 }
 
@@ -109,12 +113,15 @@ func (p *posting) find(block int) (container, bool) {
 	if len(p.containers) > block { // usual for common terms: every block has one
 		i = block
 	}
+
 	if i >= len(p.containers) || int(p.containers[i].block) != block {
 		i = sort.Search(len(p.containers), func(i int) bool { return int(p.containers[i].block) >= block })
 	}
+
 	if i < len(p.containers) && int(p.containers[i].block) == block {
 		return p.containers[i], true
 	}
+
 	return container{}, false
 }
 
@@ -124,20 +131,26 @@ func (p *posting) addTo(block int, mask, out vector) {
 		if doc := p.single & (blockDocs - 1); int(p.single/blockDocs) == block && mask.has(doc) {
 			out.set(doc)
 		}
+
 		return
 	}
+
 	c, found := p.find(block)
 	if !found {
 		return
 	}
+
 	if c.isArray() {
 		for _, doc := range p.array(c) {
 			i := doc >> 6
 			out[i] |= mask[i] & (1 << (doc & 63))
 		}
+
 		return
 	}
+
 	bitmap := p.bitmap(c)[:len(out)]
+
 	mask = mask[:len(out)]
 	for i, w := range bitmap {
 		out[i] |= w & mask[i]
@@ -150,6 +163,7 @@ func (p *posting) countIn(v vector) int {
 	if p.count == 1 && p.containers == nil {
 		return int(v.bit(p.single))
 	}
+
 	n := 0
 	for _, c := range p.containers {
 		block := v[int(c.block)*blockWords:]
@@ -157,13 +171,16 @@ func (p *posting) countIn(v vector) int {
 			for _, doc := range p.array(c) {
 				n += int(block.bit(uint32(doc)))
 			}
+
 			continue
 		}
+
 		bitmap := p.bitmap(c)
 		for i, w := range block[:min(blockWords, len(block))] {
 			n += bits.OnesCount64(w & bitmap[i])
 		}
 	}
+
 	return n
 }
 
@@ -172,14 +189,18 @@ func (p *posting) has(doc uint32) bool {
 	if p.count == 1 && p.containers == nil {
 		return doc == p.single
 	}
+
 	c, found := p.find(int(doc / blockDocs))
 	if !found {
 		return false
 	}
+
 	if !c.isArray() {
 		return p.bitmap(c).has(doc % blockDocs)
 	}
+
 	_, found = slices.BinarySearch(p.array(c), uint16(doc))
+
 	return found
 }
 
@@ -188,18 +209,22 @@ func (p *posting) appendTo(docs []uint32) []uint32 {
 	if p.count == 1 && p.containers == nil {
 		return append(docs, p.single)
 	}
+
 	for _, c := range p.containers {
 		first := uint32(c.block) * blockDocs
 		if c.isArray() {
 			for _, doc := range p.array(c) {
 				docs = append(docs, first+uint32(doc))
 			}
+
 			continue
 		}
+
 		for doc := range p.bitmap(c).each {
 			docs = append(docs, first+doc)
 		}
 	}
+
 	return docs
 }
 
@@ -209,6 +234,7 @@ func appendPosting(dst []byte, docs []uint32) []byte {
 	start := len(dst)
 	dst = binary.NativeEndian.AppendUint32(dst, uint32(len(docs)))
 	dst = append(dst, 0, 0, 0, 0)
+
 	containers := 0
 	for rest := docs; len(rest) > 0; containers++ {
 		n := blockLength(rest)
@@ -217,13 +243,18 @@ func appendPosting(dst []byte, docs []uint32) []byte {
 		dst = append(dst, 0, 0, 0, 0)
 		rest = rest[n:]
 	}
+
 	binary.NativeEndian.PutUint32(dst[start+4:], uint32(containers))
+
 	for i := range containers {
 		n := blockLength(docs)
+
 		binary.NativeEndian.PutUint32(dst[start+headerSize+8*i+4:], uint32(len(dst)-start)/8)
+
 		dst = appendContainer(dst, docs[:n])
 		docs = docs[n:]
 	}
+
 	return dst
 }
 
@@ -234,14 +265,18 @@ func appendContainer(dst []byte, docs []uint32) []byte {
 		for _, doc := range docs {
 			vector(bitmap[:]).set(doc % blockDocs)
 		}
+
 		for _, w := range bitmap {
 			dst = binary.NativeEndian.AppendUint64(dst, w)
 		}
+
 		return dst
 	}
+
 	for _, doc := range docs {
 		dst = binary.NativeEndian.AppendUint16(dst, uint16(doc))
 	}
+
 	return append(dst, make([]byte, padding(2*len(docs)))...)
 }
 
@@ -251,10 +286,13 @@ func padding(n int) int { return -n & 7 }
 // blockLength returns the number of documents in the block of the first one.
 func blockLength(docs []uint32) int {
 	end := (docs[0]/blockDocs + 1) * blockDocs
+
 	// In the last possible block, the 32 bits of end overflow to 0.
 	if end == 0 || docs[len(docs)-1] < end {
 		return len(docs)
 	}
+
 	n, _ := slices.BinarySearch(docs, end)
+
 	return n
 }

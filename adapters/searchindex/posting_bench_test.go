@@ -17,13 +17,16 @@ func BenchmarkPosting(b *testing.B) {
 	for _, density := range []float64{0.0002, 0.01, 0.3} {
 		r := rand.New(rand.NewPCG(1, 2))
 		ordinals := make([][]uint32, lists)
+
 		own, theirs := make([][]byte, lists), make([][]byte, lists)
 		for i := range ordinals {
 			ordinals[i] = randomDocs(r, docs, density)
 			own[i], theirs[i] = appendPosting(nil, ordinals[i]), roaringBytes(b, ordinals[i])
 		}
+
 		mask := newVector(docs)
 		mask.fill(docs)
+
 		for _, c := range []struct {
 			operation   string
 			own, theirs func() int
@@ -65,9 +68,11 @@ func BenchmarkPosting(b *testing.B) {
 			if c.operation != "build" && c.own() != c.theirs() {
 				b.Fatalf("%s of density %v: %d documents, expected %d", c.operation, density, c.own(), c.theirs())
 			}
+
 			for name, run := range map[string]func() int{"own": c.own, "roaring": c.theirs} {
 				b.Run(fmt.Sprintf("%v/%s/%s", density, c.operation, name), func(b *testing.B) {
 					b.ReportAllocs()
+
 					for b.Loop() {
 						run()
 					}
@@ -83,6 +88,7 @@ func roaringBytes(t testing.TB, docs []uint32) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return data
 }
 
@@ -95,6 +101,7 @@ func readRoaring(t testing.TB, data [][]byte) []*roaring.Bitmap {
 			t.Fatal(err)
 		}
 	}
+
 	return list
 }
 
@@ -105,21 +112,28 @@ var benchVersions [1_000_000]int64
 func countBlocks(docs int, eval func(e *evaluation, out vector)) int {
 	e := evaluations.Get().(*evaluation)
 	defer evaluations.Put(e)
+
 	s := &segment{versions: benchVersions[:docs]}
+
 	n := 0
 	for block := range s.blocks() {
 		e.begin(s, block)
+
 		out := e.vector()
 		eval(e, out)
+
 		n += out.count()
+
 		e.release(0)
 	}
+
 	return n
 }
 
 // unite sets out to the documents of mask that are in any of the lists.
 func unite(e *evaluation, mask vector, lists [][]byte, out vector) {
 	out.clear()
+
 	for _, data := range lists {
 		p := readPosting(data)
 		p.addTo(e.block, mask, out)
@@ -129,9 +143,11 @@ func unite(e *evaluation, mask vector, lists [][]byte, out vector) {
 // intersect sets out to the documents of mask that are in all lists.
 func intersect(e *evaluation, mask vector, lists [][]byte, out vector) {
 	copy(out, mask)
+
 	for _, data := range lists {
 		found := e.vector()
 		found.clear()
+
 		p := readPosting(data)
 		p.addTo(e.block, out, found)
 		copy(out, found)

@@ -16,6 +16,7 @@ func randomDocs(r *rand.Rand, n int, p float64) []uint32 {
 			docs = append(docs, uint32(i))
 		}
 	}
+
 	return docs
 }
 
@@ -24,31 +25,41 @@ func randomDocs(r *rand.Rand, n int, p float64) []uint32 {
 // between them (.0625 of a block), and full blocks; the last block is incomplete.
 func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 	t.Parallel()
+
 	random := rand.New(rand.NewPCG(1, 2))
+
 	const n = 3*blockDocs + 777
 	for _, p := range []float64{0, 0.000_01, 0.001, 0.05, 0.07, 0.9, 1} {
 		docs, mask := randomDocs(random, n, p), randomDocs(random, n, 0.5)
 		if p == 0.000_01 {
 			docs = []uint32{blockDocs + 3} // one document, in the second block
 		}
+
 		want, both := roaring.BitmapOf(docs...), roaring.BitmapOf(mask...)
 		both.And(want)
+
 		list := readPosting(appendPosting(nil, docs))
 		require.Equal(t, docs, list.appendTo(nil), "%v", p)
+
 		if len(docs) == 1 {
 			list = posting{count: 1, single: docs[0]} // the form without containers
 		}
+
 		require.Equal(t, int(want.GetCardinality()), list.count)
+
 		masked, found := newVector(n), newVector(n)
 		for _, doc := range mask {
 			masked.set(doc)
 		}
+
 		for block := range 4 {
 			from, to := block*blockWords, min((block+1)*blockWords, len(found))
 			list.addTo(block, masked[from:to], found[from:to])
 		}
+
 		require.True(t, both.Equals(roaring.FromDense(found, true)), "%v", p)
 		require.Equal(t, int(both.GetCardinality()), list.countIn(masked))
+
 		for range 1000 {
 			doc := uint32(random.IntN(n))
 			require.Equal(t, want.Contains(doc), list.has(doc))
@@ -60,25 +71,32 @@ func TestPosting_EqualsRoaringBitmap(t *testing.T) {
 // ordinary numbers. Seven bits hold the sum of all costs, 121; greater numbers are compared too.
 func TestCounters_EqualNumbers(t *testing.T) {
 	t.Parallel()
+
 	random := rand.New(rand.NewPCG(3, 4))
 	const docs = 1000
+
 	c := make(counters, 7)
 	for b := range c {
 		c[b] = newVector(docs)
 	}
+
 	numbers, carry := make([]uint64, docs), newVector(docs)
 	for _, n := range []int{1, 5, 12, 0, 40, 63} {
 		v := newVector(docs)
 		for _, doc := range randomDocs(random, docs, 0.5) {
 			v.set(doc)
+
 			numbers[doc] += uint64(n)
 		}
+
 		c.add(v, n, carry)
 	}
+
 	equal, greater := newVector(docs), newVector(docs)
 	for n := range uint64(140) {
 		equal.fill(docs)
 		c.compare(n, equal, greater)
+
 		for doc, want := range numbers {
 			require.Equal(t, want, c.get(uint32(doc)))
 			require.Equal(t, want == n, equal.has(uint32(doc)))
@@ -91,6 +109,7 @@ func TestCounters_EqualNumbers(t *testing.T) {
 // 0: they would be counted as hits. 130 is more than two words of 64 bits.
 func TestVector_Fill_ClearsUnusedBits(t *testing.T) {
 	t.Parallel()
+
 	for docs := range 130 {
 		v := newVector(docs)
 		v.fill(docs)

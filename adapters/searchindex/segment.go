@@ -119,6 +119,7 @@ func (s *segment) ordinal(id string) (uint32, bool) {
 	if !found {
 		return 0, false
 	}
+
 	return s.byID[i], true
 }
 
@@ -144,24 +145,32 @@ func (s *segment) expired(now int64) vector {
 	if last != nil && last.from <= now && now < last.until {
 		return last.docs
 	}
+
 	e := &expiry{from: math.MinInt64, until: never}
+
 	e.count = sort.Search(len(s.byDeadline), func(i int) bool { return s.deadlines[s.byDeadline[i]] > now })
 	if e.count < len(s.byDeadline) {
 		e.until = s.deadlines[s.byDeadline[e.count]]
 	}
+
 	if e.count > 0 {
 		e.from = s.deadlines[s.byDeadline[e.count-1]]
 		e.docs = newVector(s.docs())
+
 		done := 0
 		if last != nil && last.docs != nil && last.count <= e.count {
 			copy(e.docs, last.docs)
+
 			done = last.count
 		}
+
 		for _, doc := range s.byDeadline[done:e.count] {
 			e.docs.set(doc)
 		}
 	}
+
 	s.expiries.Store(e)
+
 	return e.docs
 }
 
@@ -184,6 +193,7 @@ func (t *texts) add(s string) {
 	if len(t.starts) == 0 {
 		t.starts = append(t.starts, 0)
 	}
+
 	t.bytes = append(t.bytes, s...)
 	t.starts = append(t.starts, uint32(len(t.bytes)))
 }

@@ -25,7 +25,9 @@ func (p *part) without(doc uint32, unseen bool) *part {
 		next.dead = newVector(p.docs())
 		copy(next.dead, p.dead)
 	}
+
 	next.dead.set(doc)
+
 	return next
 }
 
@@ -40,9 +42,11 @@ type state struct {
 func newState(parts []*part) *state {
 	s := &state{parts: parts}
 	s.holders.Store(1)
+
 	for _, p := range parts {
 		p.holders.Add(1)
 	}
+
 	return s
 }
 
@@ -52,6 +56,7 @@ func (s *state) docs() int {
 	for _, p := range s.parts {
 		n += p.live()
 	}
+
 	return n
 }
 
@@ -62,6 +67,7 @@ func (s *state) retain() bool {
 		if n == 0 {
 			return false
 		}
+
 		if s.holders.CompareAndSwap(n, n+1) {
 			return true
 		}
@@ -73,6 +79,7 @@ func (s *state) release() {
 	if s.holders.Add(-1) > 0 {
 		return
 	}
+
 	for _, p := range s.parts {
 		if p.holders.Add(-1) == 0 && p.image.release != nil {
 			_ = p.image.release() // nothing reads the memory any more
@@ -87,9 +94,11 @@ func (x *Index) acquire() (*state, error) {
 		if s == nil {
 			return nil, search.ErrIndexClosed
 		}
+
 		if s.retain() {
 			return s, nil
 		}
+
 		runtime.Gosched() // another state is being published
 	}
 }

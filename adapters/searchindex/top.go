@@ -24,6 +24,7 @@ func compareItems(a, b item) int {
 	if a.key != b.key {
 		return cmp.Compare(a.key, b.key)
 	}
+
 	return cmp.Compare(a.doc, b.doc)
 }
 
@@ -34,7 +35,9 @@ func (t *top) add(key uint64, doc uint32) {
 	if t.full && compareItems(it, t.worst) > 0 {
 		return
 	}
+
 	t.items = append(t.items, it)
+
 	const slack = 16 // avoids sorting after each item when n is small
 	if len(t.items) >= 2*t.n+slack {
 		t.cut()
@@ -46,9 +49,11 @@ func (t *top) cut() {
 	if !slices.IsSortedFunc(t.items, compareItems) {
 		slices.SortFunc(t.items, compareItems)
 	}
+
 	if len(t.items) < t.n {
 		return
 	}
+
 	t.items = t.items[:t.n]
 	if t.n > 0 {
 		t.full, t.worst = true, t.items[t.n-1]
@@ -62,10 +67,13 @@ func (t *top) addByCost(e *evaluation, set vector, costs counters) {
 	if len(t.items) >= t.n {
 		t.cut()
 	}
+
 	if t.n == 0 || t.full && len(costs) == 0 {
 		return // the documents of a later block follow those of an earlier one
 	}
+
 	defer e.release(e.mark())
+
 	// Only documents that cost less than the worst item can still be added: documents with an equal
 	// cost come after it, because their ordinals are higher.
 	if t.full {
@@ -75,13 +83,16 @@ func (t *top) addByCost(e *evaluation, set vector, costs counters) {
 		set.andNot(equal)
 		set.andNot(greater)
 	}
+
 	// Reading the costs of a few documents is faster than splitting the set.
 	if len(costs) > 0 && set.count() <= 4*t.n {
 		for doc := range set.each {
 			t.add(costs.get(doc), uint32(e.block*blockDocs)+doc)
 		}
+
 		return
 	}
+
 	t.descend(e, set, costs, 0, t.n)
 }
 
@@ -94,26 +105,35 @@ func (t *top) descend(e *evaluation, set vector, costs counters, key uint64, n i
 			if added == n {
 				break
 			}
+
 			t.add(key, uint32(e.block*blockDocs)+doc)
 			added++
 		}
+
 		return added
 	}
+
 	defer e.release(e.mark())
+
 	half, plane := e.vector(), costs[len(costs)-1]
 	copy(half, set)
 	half.andNot(plane)
+
 	costs = costs[:len(costs)-1]
 	if !half.isEmpty() {
 		added = t.descend(e, half, costs, key<<1, n)
 	}
+
 	if added == n {
 		return added
 	}
+
 	copy(half, set)
 	half.and(plane)
+
 	if !half.isEmpty() {
 		added += t.descend(e, half, costs, key<<1|1, n-added)
 	}
+
 	return added
 }

@@ -25,6 +25,7 @@ func (v vector) fill(docs int) {
 	for i := range v {
 		v[i] = ^uint64(0)
 	}
+
 	if rest := len(v)*64 - docs; rest > 0 {
 		v[len(v)-1] >>= rest
 	}
@@ -60,6 +61,7 @@ func (v vector) isEmpty() bool {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -68,6 +70,7 @@ func (v vector) count() int {
 	for _, w := range v {
 		n += bits.OnesCount64(w)
 	}
+
 	return n
 }
 
@@ -93,7 +96,9 @@ func (c counters) add(v vector, n int, carry vector) {
 		if n>>b&1 == 0 {
 			continue
 		}
+
 		copy(carry, v)
+
 		for p := b; p < len(c) && !carry.isEmpty(); p++ {
 			plane := c[p][:len(carry)]
 			for i, in := range carry {
@@ -110,6 +115,7 @@ func (c counters) get(doc uint32) uint64 {
 	for b, plane := range c {
 		n |= plane[doc>>6] >> (doc & 63) & 1 << b
 	}
+
 	return n
 }
 
@@ -117,17 +123,20 @@ func (c counters) get(doc uint32) uint64 {
 // sets greater to those of the set whose number is greater.
 func (c counters) compare(n uint64, equal, greater vector) {
 	greater.clear()
+
 	for b := len(c) - 1; b >= 0; b-- {
 		plane := c[b][:len(equal)]
 		if n>>b&1 != 0 {
 			equal.and(plane)
 			continue
 		}
+
 		for i, p := range plane {
 			greater[i] |= equal[i] & p
 			equal[i] &^= p
 		}
 	}
+
 	if n>>len(c) != 0 {
 		greater.clear()
 		equal.clear()

@@ -27,12 +27,14 @@ func (p *Payments) Charge(ctx context.Context, b billing.Bill) (receipt string, 
 		if !errors.Is(err, errBusy) {
 			break
 		}
+
 		select {
 		case <-ctx.Done():
 			return "", err
 		case <-time.After(busyDelay << n):
 		}
 	}
+
 	return receipt, err
 }
 
@@ -47,6 +49,7 @@ func (p *Payments) charge(ctx context.Context, bill billing.Bill) (string, error
 		return p.confirmIntent(ctx, bill, intent)
 	case intent != nil:
 		return p.outcome(ctx, bill, intent)
+
 	// The payment method was detached. An earlier attempt may have been paid, which the search
 	// shows later.
 	case customer == "" && p.Clock.Now().Sub(bill.CreatedAt) < settleTime:
@@ -57,6 +60,7 @@ func (p *Payments) charge(ctx context.Context, bill billing.Bill) (string, error
 	case customer == "", bill.Abandon:
 		return "", billing.ErrDeclined
 	}
+
 	return p.createIntent(ctx, bill, customer)
 }
 
@@ -70,28 +74,35 @@ func (p *Payments) findIntent(ctx context.Context, bill billing.Bill) (*stripe.P
 		return nil, "", unavailableFault("read a payment method", err)
 	case err != nil || m.Customer == nil:
 		search := &stripe.PaymentIntentSearchParams{}
+
 		search.Query = fmt.Sprintf("metadata['%s']:'%s'", chargeName, bill.Key)
 		for intent, err := range p.api.V1PaymentIntents.Search(ctx, search).All(ctx) {
 			if err != nil {
 				return nil, "", unavailableFault("search a payment", err)
 			}
+
 			return intent, "", nil
 		}
+
 		return nil, "", nil
 	}
+
 	list := &stripe.PaymentIntentListParams{
 		Customer:     &m.Customer.ID,
 		CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: bill.CreatedAt.Add(-settleTime).Unix()},
 	}
+
 	list.Limit = stripe.Int64(100)
 	for intent, err := range p.api.V1PaymentIntents.List(ctx, list).All(ctx) {
 		if err != nil {
 			return nil, "", unavailableFault("list payments", err)
 		}
+
 		if intent.Metadata[chargeName] == bill.Key {
 			return intent, m.Customer.ID, nil
 		}
 	}
+
 	return nil, m.Customer.ID, nil
 }
 
@@ -113,8 +124,11 @@ func (p *Payments) createIntent(ctx context.Context, bill billing.Bill, customer
 		params.SetupFutureUsage = stripe.String(string(stripe.PaymentIntentSetupFutureUsageOffSession))
 		params.ReturnURL = &p.ReturnURL
 	}
+
 	params.SetIdempotencyKey(bill.Key)
+
 	intent, err := p.api.V1PaymentIntents.Create(ctx, params)
+
 	return p.handleResponse(ctx, bill, "create a payment", intent, err)
 }
 
@@ -141,10 +155,12 @@ func (p *Payments) handleResponse(
 	case !isDeclined(err):
 		return "", unavailableFault(action, err)
 	}
+
 	intent = stripeError(err).PaymentIntent
 	if intent == nil {
 		return "", billing.ErrDeclined
 	}
+
 	return p.outcome(ctx, bill, intent)
 }
 
@@ -166,6 +182,7 @@ func (p *Payments) outcome(ctx context.Context, bill billing.Bill, intent *strip
 	case stripe.PaymentIntentStatusCanceled:
 		return "", billing.ErrDeclined
 	}
+
 	waits := intent.Status == stripe.PaymentIntentStatusRequiresAction || p.needsPayer(intent)
 	switch {
 	case waits && !bill.Abandon:
@@ -173,6 +190,7 @@ func (p *Payments) outcome(ctx context.Context, bill billing.Bill, intent *strip
 	case !waits && intent.LastPaymentError == nil && !bill.Abandon && p.Clock.Now().Sub(bill.CreatedAt) < settleTime:
 		return "", billing.ErrUnderWay // the request that creates the intent has not ended
 	}
+
 	return p.cancelIntent(ctx, intent)
 }
 
@@ -183,16 +201,19 @@ func (p *Payments) cancelIntent(ctx context.Context, intent *stripe.PaymentInten
 	} else if e := stripeError(err); e == nil || e.Code != stripe.ErrorCodePaymentIntentUnexpectedState {
 		return "", unavailableFault("cancel a payment", err)
 	}
+
 	present, err := p.api.V1PaymentIntents.Retrieve(ctx, intent.ID, nil)
 	if err != nil {
 		return "", unavailableFault("read a payment", err)
 	}
+
 	switch present.Status {
 	case stripe.PaymentIntentStatusSucceeded:
 		return present.ID, nil
 	case stripe.PaymentIntentStatusCanceled:
 		return "", billing.ErrDeclined
 	}
+
 	return "", billing.ErrUnderWay
 }
 
@@ -202,5 +223,6 @@ func (p *Payments) action(intent *stripe.PaymentIntent) billing.Action {
 	if next := intent.NextAction; next != nil && next.RedirectToURL != nil {
 		a.RedirectURL = next.RedirectToURL.URL
 	}
+
 	return a
 }

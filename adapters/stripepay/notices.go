@@ -18,12 +18,14 @@ func (p *Payments) ParseNotice(header func(name string) string, body []byte) (bi
 	if len(p.WebhookSecrets) == 0 {
 		return billing.Notice{}, billing.ErrNoNotices
 	}
+
 	signature := header("Stripe-Signature")
 	if !p.isCurrent(signature) || !slices.ContainsFunc(p.WebhookSecrets, func(secret string) bool {
 		return webhook.ValidatePayloadIgnoringTolerance(body, signature, secret) == nil
 	}) {
 		return billing.Notice{}, billing.ErrBadNotice
 	}
+
 	var event struct {
 		Data struct {
 			Object struct {
@@ -35,11 +37,14 @@ func (p *Payments) ParseNotice(header func(name string) string, body []byte) (bi
 	if err := json.Unmarshal(body, &event); err != nil {
 		return billing.Notice{}, billing.ErrBadNotice
 	}
+
 	intent := event.Data.Object
+
 	kind, id, ok := strings.Cut(intent.Metadata[ownerName], ":")
 	if intent.Object != "payment_intent" || !ok {
 		return billing.Notice{}, nil
 	}
+
 	return billing.Notice{Key: intent.Metadata[chargeName], Owner: billing.Owner{Kind: billing.OwnerKind(kind), ID: id}}, nil
 }
 
@@ -53,9 +58,12 @@ func (p *Payments) isCurrent(signature string) bool {
 			times = append(times, text)
 		}
 	}
+
 	if len(times) != 1 {
 		return false
 	}
+
 	seconds, err := strconv.ParseInt(times[0], 10, 64)
+
 	return err == nil && p.Clock.Now().Sub(time.Unix(seconds, 0)).Abs() <= webhook.DefaultTolerance
 }

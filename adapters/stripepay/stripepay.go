@@ -75,6 +75,7 @@ func Open(address string, o Options) (*Payments, error) {
 	case slices.ContainsFunc(o.WebhookSecrets, func(secret string) bool { return !strings.HasPrefix(secret, "whsec_") }):
 		return nil, errors.New("needs payments.webhook_secrets that begin with whsec_, separated by commas without spaces")
 	}
+
 	config := &stripe.BackendConfig{
 		HTTPClient:        &http.Client{Timeout: requestTimeout},
 		LeveledLogger:     &stripe.LeveledLogger{Level: stripe.LevelNull},
@@ -84,26 +85,32 @@ func Open(address string, o Options) (*Payments, error) {
 	if base != "" {
 		config.URL = stripe.String(base)
 	}
+
 	return &Payments{Options: o, api: stripe.NewClient(o.SecretKey, stripe.WithBackends(stripe.NewBackendsWithConfig(config)))}, nil
 }
 
 // apiBase returns the URL of the server in the address, empty for Stripe itself.
 func apiBase(address string) (string, error) {
 	const want = "want stripe:, or stripe:?api_base=http://HOST:PORT for a server in place of Stripe"
+
 	u, err := url.Parse(address)
 	if err != nil || u.Opaque != "" || u.Host != "" || u.Path != "" {
 		return "", errors.New(want)
 	}
+
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
 		return "", errors.New(want)
 	}
+
 	base := query.Get("api_base")
 	query.Del("api_base")
+
 	if server, err := url.Parse(base); len(query) > 0 || err != nil ||
 		base != "" && (server.Scheme != "http" && server.Scheme != "https" || server.Host == "") {
 		return "", errors.New(want)
 	}
+
 	return base, nil
 }
 
@@ -115,18 +122,23 @@ const pingTTL = 15 * time.Second
 func (p *Payments) Ping(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	now := p.Clock.Now()
 	if !p.pingedAt.IsZero() && now.Sub(p.pingedAt) < pingTTL {
 		return p.pingErr
 	}
+
 	_, err := p.api.V1Balance.Retrieve(ctx, nil)
 	if e := stripeError(err); e != nil && e.HTTPStatusCode == http.StatusForbidden {
 		err = nil // the key works, although a restricted key may not read the balance
 	}
+
 	if err != nil {
 		err = unavailableFault("read the balance", err)
 	}
+
 	p.pingedAt, p.pingErr = now, err
+
 	return err
 }
 
@@ -136,13 +148,16 @@ func ownerText(o billing.Owner) string { return string(o.Kind) + ":" + o.ID }
 // customers returns the ids of the owner's customers at Stripe.
 func (p *Payments) customers(ctx context.Context, o billing.Owner) (ids []string, err error) {
 	search := &stripe.CustomerSearchParams{}
+
 	search.Query = fmt.Sprintf("metadata['%s']:'%s'", ownerName, ownerText(o))
 	for c, err := range p.api.V1Customers.Search(ctx, search).All(ctx) {
 		if err != nil {
 			return nil, unavailableFault("search a customer", err)
 		}
+
 		ids = append(ids, c.ID)
 	}
+
 	return ids, nil
 }
 
@@ -155,12 +170,15 @@ func (p *Payments) customer(ctx context.Context, o billing.Owner) (string, error
 	case len(ids) > 0:
 		return ids[0], nil
 	}
+
 	params := &stripe.CustomerCreateParams{Metadata: map[string]string{ownerName: ownerText(o)}}
 	params.SetIdempotencyKey("locum-customer-" + ownerText(o))
+
 	c, err := p.api.V1Customers.Create(ctx, params)
 	if err != nil {
 		return "", unavailableFault("create a customer", err)
 	}
+
 	return c.ID, nil
 }
 
@@ -176,6 +194,7 @@ func (p *Payments) Attach(ctx context.Context, o billing.Owner, methodID string)
 	case m.Card == nil:
 		return billing.Method{}, fault.InvalidField("paymentMethodId", "must be a card")
 	}
+
 	customer, err := p.customer(ctx, o)
 	switch {
 	case err != nil:
@@ -185,6 +204,7 @@ func (p *Payments) Attach(ctx context.Context, o billing.Owner, methodID string)
 	case m.Customer != nil:
 		return billing.Method{}, billing.ErrUnknownMethod
 	}
+
 	m, err = p.api.V1PaymentMethods.Attach(ctx, methodID, &stripe.PaymentMethodAttachParams{Customer: &customer})
 	switch {
 	case isDeclined(err):
@@ -194,6 +214,7 @@ func (p *Payments) Attach(ctx context.Context, o billing.Owner, methodID string)
 	case err != nil:
 		return billing.Method{}, unavailableFault("attach a payment method", err)
 	}
+
 	return newMethod(m), nil
 }
 
@@ -214,6 +235,7 @@ func (p *Payments) SetUp(ctx context.Context, o billing.Owner) (billing.Action, 
 	if err != nil {
 		return billing.Action{}, err
 	}
+
 	intent, err := p.api.V1SetupIntents.Create(ctx, &stripe.SetupIntentCreateParams{
 		Customer:           &customer,
 		PaymentMethodTypes: cardTypes(),
@@ -222,6 +244,7 @@ func (p *Payments) SetUp(ctx context.Context, o billing.Owner) (billing.Action, 
 	if err != nil {
 		return billing.Action{}, unavailableFault("create a setup intent", err)
 	}
+
 	return billing.Action{Type: billing.CollectMethod, ClientSecret: intent.ClientSecret, PublishableKey: p.PublishableKey}, nil
 }
 
@@ -236,14 +259,17 @@ func (p *Payments) Forget(ctx context.Context, o billing.Owner) error {
 		id, err = p.customer(ctx, o)
 		ids = []string{id}
 	}
+
 	if err != nil {
 		return err
 	}
+
 	for _, id := range ids {
 		if _, err := p.api.V1Customers.Delete(ctx, id, nil); err != nil && !isMissing(err) {
 			return unavailableFault("delete a customer", err)
 		}
 	}
+
 	return nil
 }
 
@@ -286,5 +312,6 @@ func unavailableFault(action string, err error) error {
 			)
 		}
 	}
+
 	return fault.ErrUnavailable.WithReason("payments").WithCause(cause)
 }

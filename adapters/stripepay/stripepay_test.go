@@ -37,18 +37,22 @@ func options(clk *kit.Clock) Options {
 // start returns a connection to a scripted server.
 func start(t testing.TB) (*Payments, *kit.Stripe, *kit.Clock) {
 	t.Helper()
+
 	clk := kit.NewClock()
 	server := kit.NewStripe(t, clk.Now)
 	p, err := Open("stripe:?api_base="+server.URL, options(clk))
 	require.NoError(t, err)
+
 	return p, server, clk
 }
 
 // attached returns a bill for a new card of the kind.
 func attached(t *testing.T, payments *Payments, server *kit.Stripe, kind string) billing.Bill {
 	t.Helper()
+
 	m, err := payments.Attach(t.Context(), owner, server.NewMethod(kind))
 	require.NoError(t, err)
+
 	return billing.Bill{
 		Key:         key,
 		Owner:       owner,
@@ -65,6 +69,7 @@ func TestPayments(t *testing.T) {
 	conformance.Payments(t, func(t testing.TB) conformance.PaymentProvider {
 		_, server, clk := start(t)
 		card := func(kind string) func() string { return func() string { return server.NewMethod(kind) } }
+
 		return conformance.PaymentProvider{
 			Connect: func() billing.Payments {
 				p, err := Open("stripe:?api_base="+server.URL, options(clk))
@@ -87,15 +92,18 @@ func TestPayments(t *testing.T) {
 // payment is found by its metadata.
 func TestCharge_LostAnswer_IsOnePayment(t *testing.T) {
 	t.Parallel()
+
 	payments, server, clk := start(t)
 	bill := attached(t, payments, server, kit.CardGood)
 	server.DropResponses("POST /v1/payment_intents", 100)
+
 	_, err := payments.Charge(t.Context(), bill)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
 	require.NotContains(t, err.Error(), "hidden")
 	server.DropResponses("POST /v1/payment_intents", 0)
 	clk.Advance(48 * time.Hour) // Stripe has deleted the idempotency key
 	server.DeleteIdempotencyKeys()
+
 	receipt, err := payments.Charge(t.Context(), bill)
 	require.NoError(t, err)
 	require.Equal(t, 1, server.Count("pi"))
@@ -106,10 +114,12 @@ func TestCharge_LostAnswer_IsOnePayment(t *testing.T) {
 // Secure) returns what a client needs to show it, with or without Stripe's script.
 func TestCharge_Action_HasWhatTheClientNeeds(t *testing.T) {
 	t.Parallel()
+
 	p, server, _ := start(t)
 	_, err := p.Charge(t.Context(), attached(t, p, server, kit.CardSecure))
 	var action *billing.ActionRequiredError
 	require.ErrorAs(t, err, &action)
+
 	id := server.Intents(key)[0]["id"].(string)
 	require.Equal(
 		t,
@@ -128,15 +138,18 @@ func TestCharge_Action_HasWhatTheClientNeeds(t *testing.T) {
 // unpaid.
 func TestCharge_FailedAuthentication_IsDeclinedForGood(t *testing.T) {
 	t.Parallel()
+
 	payments, server, _ := start(t)
 	bill := attached(t, payments, server, kit.CardSecure)
 	_, err := payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrActionRequired)
 	server.FinishAuthentication(key, "requires_payment_method")
+
 	for range 2 {
 		_, err = payments.Charge(t.Context(), bill)
 		require.ErrorIs(t, err, billing.ErrDeclined)
 	}
+
 	require.Equal(t, "canceled", server.Intents(key)[0]["status"], "the client can't pay it with another card")
 }
 
@@ -144,17 +157,21 @@ func TestCharge_FailedAuthentication_IsDeclinedForGood(t *testing.T) {
 // repeated nor cancelled, until its outcome is known.
 func TestCharge_Processing_IsUnderWay(t *testing.T) {
 	t.Parallel()
+
 	payments, server, _ := start(t)
 	bill := attached(t, payments, server, kit.CardSecure)
 	_, err := payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrActionRequired)
 	server.FinishAuthentication(key, "processing")
+
 	_, err = payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrUnderWay)
+
 	bill.Abandon = true
 	_, err = payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrUnderWay, "it can't be cancelled")
 	server.FinishAuthentication(key, "succeeded")
+
 	_, err = payments.Charge(t.Context(), bill)
 	require.NoError(t, err)
 }
@@ -164,12 +181,15 @@ func TestCharge_Processing_IsUnderWay(t *testing.T) {
 // of the bill.
 func TestCharge_DetachedMethod_IsDeclinedOnceTheSearchIsCurrent(t *testing.T) {
 	t.Parallel()
+
 	payments, server, clk := start(t)
 	bill := attached(t, payments, server, kit.CardGood)
 	require.NoError(t, payments.Forget(t.Context(), owner))
+
 	_, err := payments.Charge(t.Context(), bill)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
 	clk.Advance(settleTime)
+
 	_, err = payments.Charge(t.Context(), bill)
 	require.ErrorIs(t, err, billing.ErrDeclined)
 	require.Zero(t, server.Count("pi"))
@@ -179,6 +199,7 @@ func TestCharge_DetachedMethod_IsDeclinedOnceTheSearchIsCurrent(t *testing.T) {
 // used, and that Forget deletes one customer only.
 func TestAttach_AnotherCustomersMethod_IsUnknown(t *testing.T) {
 	t.Parallel()
+
 	payments, server, _ := start(t)
 	bill := attached(t, payments, server, kit.CardGood)
 	_, err := payments.Attach(t.Context(), billing.Owner{Kind: billing.Application, ID: ownerID}, bill.MethodID)
@@ -192,6 +213,7 @@ func TestAttach_AnotherCustomersMethod_IsUnknown(t *testing.T) {
 
 func TestSetUp_ReturnsTheSecretForTheClient(t *testing.T) {
 	t.Parallel()
+
 	p, server, _ := start(t)
 	action, err := p.SetUp(t.Context(), owner)
 	require.NoError(t, err)
@@ -205,20 +227,24 @@ func TestSetUp_ReturnsTheSecretForTheClient(t *testing.T) {
 // are ignored.
 func TestParseNotice(t *testing.T) {
 	t.Parallel()
+
 	payments, server, clk := start(t)
 	_, err := payments.Charge(t.Context(), attached(t, payments, server, kit.CardSecure))
 	require.ErrorIs(t, err, billing.ErrActionRequired)
+
 	parse := func(body []byte, signature string) (billing.Notice, error) {
 		return payments.ParseNotice(func(name string) string {
 			require.Equal(t, "Stripe-Signature", name)
 			return signature
 		}, body)
 	}
+
 	for _, secret := range []string{kit.StripeSecret, "whsec_old"} {
 		body, signature := server.SignedEvent("payment_intent.succeeded", key, secret)
 		n, err := parse(body, signature)
 		require.NoError(t, err)
 		require.Equal(t, billing.Notice{Key: key, Owner: owner}, n)
+
 		for _, wrong := range []string{
 			"",
 			"t=1",
@@ -230,21 +256,27 @@ func TestParseNotice(t *testing.T) {
 			_, err = parse(body, wrong)
 			require.ErrorIs(t, err, billing.ErrBadNotice, wrong)
 		}
+
 		_, err = parse(append(body, ' '), signature)
 		require.ErrorIs(t, err, billing.ErrBadNotice)
 		clk.Advance(6 * time.Minute)
+
 		_, err = parse(body, signature)
 		require.ErrorIs(t, err, billing.ErrBadNotice, "too old")
+
 		_, err = parse(body, fmt.Sprintf("t=%d,%s", clk.Now().Unix(), signature))
 		require.ErrorIs(t, err, billing.ErrBadNotice, "too old, with another timestamp")
 		clk.Advance(-12 * time.Minute)
+
 		_, err = parse(body, signature)
 		require.ErrorIs(t, err, billing.ErrBadNotice, "from the future")
 		clk.Advance(6 * time.Minute)
 	}
+
 	n, err := parse(server.SignedEvent("balance.available", "none", kit.StripeSecret))
 	require.NoError(t, err)
 	require.Zero(t, n)
+
 	payments.WebhookSecrets = nil
 	_, err = parse(server.SignedEvent("payment_intent.succeeded", key, ""))
 	require.ErrorIs(t, err, billing.ErrNoNotices, "an empty secret verifies nothing")
@@ -254,14 +286,17 @@ func TestParseNotice(t *testing.T) {
 // call Stripe each time.
 func TestPing(t *testing.T) {
 	t.Parallel()
+
 	p, server, clk := start(t)
 	require.NoError(t, p.Ping(t.Context()))
 	require.NoError(t, p.Ping(t.Context()))
 	require.Len(t, server.Requests, 1, "health checks share a result")
+
 	o := options(clk)
 	o.SecretKey = "rk_live_hidden"
 	other, err := Open("stripe:?api_base="+server.URL, o)
 	require.NoError(t, err)
+
 	err = other.Ping(t.Context())
 	require.ErrorContains(t, err, "status 401")
 	require.NotContains(t, err.Error(), "hidden")
@@ -271,6 +306,7 @@ func TestPing(t *testing.T) {
 // repeated in the error. "hidden" is each secret.
 func TestOpen_BadSettings_AreRefused(t *testing.T) {
 	t.Parallel()
+
 	for _, address := range []string{
 		"stripe://host", "stripe:sk_test_hidden", "stripe:?key=sk_test_hidden",
 		"stripe:?api_base=host", "stripe:?api_base=ftp://host", "stripe:?api_base=%zz",
@@ -279,11 +315,13 @@ func TestOpen_BadSettings_AreRefused(t *testing.T) {
 		require.ErrorContains(t, err, "want stripe:", address)
 		require.NotContains(t, err.Error(), "hidden")
 	}
+
 	for _, secret := range []string{"", "pk_test_hidden"} {
 		_, err := Open("stripe:", Options{SecretKey: secret})
 		require.ErrorContains(t, err, "payments.stripe_key")
 		require.NotContains(t, err.Error(), "hidden")
 	}
+
 	for _, secret := range []string{"", " whsec_a", "hidden"} {
 		_, err := Open("stripe:", Options{SecretKey: "sk_test", WebhookSecrets: []string{"whsec_a", secret}})
 		require.ErrorContains(t, err, "payments.webhook_secrets")
@@ -295,11 +333,13 @@ func TestOpen_BadSettings_AreRefused(t *testing.T) {
 // or the secrets of payments. An amount of 0 is refused by Stripe.
 func TestErrors_HoldNoSecrets(t *testing.T) {
 	t.Parallel()
+
 	p, server, _ := start(t)
 	bill := attached(t, p, server, kit.CardGood)
 	bill.Amount.Minor = 0
 	_, err := p.Charge(t.Context(), bill)
 	require.ErrorContains(t, err, "parameter_invalid")
+
 	text, failed := json.Marshal(fault.Of(err))
 	require.NoError(t, failed)
 	require.NotContains(t, err.Error()+string(text), "secret")

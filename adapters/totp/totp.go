@@ -27,6 +27,7 @@ func (Codes) NewSecret(account string) (secret, url string, err error) {
 	if err != nil {
 		return "", "", err
 	}
+
 	return key.Secret(), key.URL(), nil
 }
 
@@ -40,5 +41,6 @@ func (Codes) Match(secret, code string, now time.Time) (step int64, ok bool) {
 			step, ok = candidate, true
 		}
 	}
+
 	return step, ok
 }

@@ -53,6 +53,7 @@ type Incoming struct {
 // Call returns the Call of the request, without its actor.
 func (in Incoming) Call() Call {
 	userAgent := in.Header("User-Agent")
+
 	return Call{
 		IP:        in.Address,
 		UserAgent: userAgent[:min(len(userAgent), 512)],
@@ -87,53 +88,68 @@ const MaxStale = time.Second
 // headers that are returned with the error are added. A panic is returned as an error.
 func (a Admission) Execute(ctx context.Context, api API, route Route, in Incoming) (call Call, answer Answer, err error) {
 	timeout := cmp.Or(route.Timeout, DefaultTimeout)
+
 	admission, cancelAdmission := context.WithTimeout(ctx, timeout)
 	defer cancelAdmission()
+
 	if a.Tracer != nil {
 		var end func(error)
+
 		admission, end = a.Tracer.Start(admission, route.Method+" "+route.Path, in.Header("Traceparent"))
 		defer func() { end(err) }()
 	}
+
 	defer func() {
 		if p := recover(); p != nil {
 			err = PanicError(p)
 		}
 	}()
+
 	admission = audit.WithAddress(admission, in.Address)
+
 	call = in.Call()
 	if err := a.limit(admission, route, in.Address); err != nil {
 		return call, answer, err
 	}
+
 	if route.Auth != None {
 		if call.Actor, err = a.authenticate(admission, in.Header("Authorization"), route); err != nil {
 			return call, answer, err
 		}
 	}
+
 	if route.Scope != "" && !call.Caller.May(route.Scope) {
 		answer.Headers = map[string]string{
 			"WWW-Authenticate": `Bearer realm="locum", error="insufficient_scope", scope="` + string(route.Scope) + `"`,
 		}
+
 		return call, answer, ErrScope
 	}
+
 	if in.ReadBody != nil {
 		if in.Body, err = in.ReadBody(cmp.Or(call.Caller.UserID, call.Actor.UserID, call.IP), route.BodyLimit()); err != nil {
 			return call, answer, err
 		}
 	}
+
 	// The timeout of the operation starts when the body has been read.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(admission), timeout)
 	defer cancel()
+
 	if (route.Cached || route.Search) && call.Actor.Guest() && call.Caller.UserID == "" {
 		ctx = tx.AllowStale(ctx, MaxStale)
 	}
+
 	if in.Header("Content-Encoding") != "" {
 		return call, answer, fault.InvalidField("Content-Encoding", "is not supported; send the body as it is")
 	}
+
 	answer, err = a.withIdempotency(ctx, api, route, call, in,
 		func(ctx context.Context) (Answer, error) { return runOperation(ctx, route, call, in.Request) })
 	if err == nil {
 		setLocation(route, in.URLPath, &answer)
 	}
+
 	return call, answer, err
 }
 
@@ -142,12 +158,15 @@ func (a Admission) limit(ctx context.Context, r Route, address string) error {
 	if r.Limit.Max == 0 {
 		return nil
 	}
+
 	rule := r.Limit
 	rule.Name = r.Method + " " + r.Path
+
 	d, err := a.Limiter.Take(ctx, rule, LimitKey(address))
 	if err == nil && !d.Allowed {
 		return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 	}
+
 	return err
 }
 
@@ -158,16 +177,20 @@ func (a Admission) authenticate(ctx context.Context, header string, route Route)
 		if route.Auth == Optional {
 			return auth.Actor{}, nil
 		}
+
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
+
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
+
 	actor, err := a.Identity.Authenticate(ctx, strings.TrimSpace(token))
 	if err != nil {
 		return auth.Actor{}, err
 	}
+
 	return actor, route.Authorize(actor)
 }
 
@@ -183,6 +206,7 @@ func (r Route) Authorize(actor auth.Actor) error {
 		r.Permission != "" && !actor.May(r.Permission):
 		return fault.ErrForbidden
 	}
+
 	return nil
 }
 
@@ -191,17 +215,21 @@ func runOperation(ctx context.Context, r Route, call Call, in Request) (Answer, 
 	if r.Method == http.MethodGet {
 		in.Body = nil
 	}
+
 	out, err := r.Op.Handle(ctx, call, &in)
 	if err != nil {
 		return Answer{}, err
 	}
+
 	answer := Answer{Status: r.status(), Headers: map[string]string{}}
 	if h, ok := out.(interface{ Headers() map[string]string }); ok {
 		maps.Copy(answer.Headers, h.Headers())
 	}
+
 	if either, ok := out.(multiFormat); ok {
 		out = either.Answer()
 	}
+
 	switch body := out.(type) {
 	case CSV:
 		answer.Headers["Content-Type"] = csvfile.MediaType
@@ -216,9 +244,11 @@ func runOperation(ctx context.Context, r Route, call Call, in Request) (Answer, 
 		if p, ok := out.(pending); ok {
 			answer.Status = cmp.Or(p.StatusCode(), answer.Status)
 		}
+
 		answer.Headers["Content-Type"] = JSONType
 		answer.Body, err = json.Marshal(out)
 	}
+
 	return answer, err
 }
 
@@ -241,7 +271,9 @@ func LimitKey(address string) string {
 	if err != nil || a.Is4() {
 		return address
 	}
+
 	p, _ := a.Prefix(64) // cannot fail for an IPv6 address
+
 	return p.String()
 }
 
@@ -256,5 +288,6 @@ func DeviceCookie(token, publicURL string) string {
 	if strings.HasPrefix(publicURL, "https:") {
 		cookie += "; Secure"
 	}
+
 	return cookie
 }

@@ -63,6 +63,7 @@ func (s API) Covers(path string) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -73,6 +74,7 @@ func (s API) CanonicalPath(path string) string {
 			return s.Prefix + remainder
 		}
 	}
+
 	return path
 }
 
@@ -82,6 +84,7 @@ func (s API) Paths(r Route) []string {
 	for _, prefix := range s.Aliases {
 		out = append(out, prefix+strings.TrimPrefix(r.Path, s.Prefix))
 	}
+
 	return out
 }
 
@@ -122,21 +125,26 @@ type ErrorBody interface {
 // must not replace a header WWW-Authenticate that is already set by the one it returns.
 func (s API) RenderError(err error, path, requestID string) Answer {
 	f := FaultOf(err)
+
 	status, body := s.Fault(f)
 	if placed, ok := body.(ErrorBody); ok {
 		body = placed.ForRequest(path, requestID)
 	}
+
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		status, encoded = http.StatusInternalServerError, []byte("{}")
 	}
+
 	answer := Answer{Status: status, Headers: map[string]string{"Content-Type": s.mediaType(status)}, Body: encoded}
 	if status == http.StatusUnauthorized {
 		answer.Headers["WWW-Authenticate"] = `Bearer realm="locum"`
 	}
+
 	if f.RetryAfter > 0 {
 		answer.Headers["Retry-After"] = strconv.Itoa(int((f.RetryAfter + time.Second - 1) / time.Second))
 	}
+
 	return answer
 }
 
@@ -145,6 +153,7 @@ func (s API) mediaType(status int) string {
 	if placed, ok := s.FaultBody.(ErrorBody); ok && status >= 400 {
 		return placed.MediaType()
 	}
+
 	return JSONType
 }
 
@@ -154,6 +163,7 @@ func FaultOf(err error) *fault.Error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fault.ErrUnavailable.WithCause(err).WithReason("request: timeout").WithRetryAfter(time.Second)
 	}
+
 	return fault.Of(err)
 }
 
@@ -211,5 +221,6 @@ func Each[T, V any](items []T, fn func(T) V) []V {
 	for i, item := range items {
 		out[i] = fn(item)
 	}
+
 	return out
 }

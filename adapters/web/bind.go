@@ -47,6 +47,7 @@ func (p Paging) check() []fault.Field {
 	if p.Page < 1 || p.Limit < 1 {
 		return nil
 	}
+
 	return ValidatePage(p.Request())
 }
 
@@ -55,6 +56,7 @@ func ValidatePage(r page.Request) []fault.Field {
 	if !r.TooDeep() {
 		return nil
 	}
+
 	return []fault.Field{
 		{Name: "page", Message: fmt.Sprintf("reaches beyond %d items; follow nextCursor with the cursor parameter instead", page.MaxExact)},
 	}
@@ -89,9 +91,11 @@ func planOf(t reflect.Type) *plan {
 	if p, ok := plans.Load(t); ok {
 		return p.(*plan)
 	}
+
 	p := &plan{typ: t, byJSON: map[string]int{}}
 	p.add(t, nil)
 	plans.Store(t, p)
+
 	return p
 }
 
@@ -100,36 +104,45 @@ func planOf(t reflect.Type) *plan {
 func (p *plan) add(t reflect.Type, prefix []int) {
 	for i := range t.NumField() {
 		f := t.Field(i)
+
 		index := append(slices.Clone(prefix), i)
 		if f.Anonymous && f.Type.Kind() == reflect.Struct {
 			if f.Type == reflect.TypeFor[Paging]() {
 				p.paging = index
 			}
+
 			p.add(f.Type, index)
 			continue
 		}
+
 		if f.Tag.Get("body") == "raw" {
 			p.raw = index
 			continue
 		}
+
 		if name := f.Tag.Get("file"); name != "" {
 			p.file = &field{name: name, index: index}
 			continue
 		}
+
 		if f.Tag.Get("headers") == "all" {
 			p.header = index
 			continue
 		}
+
 		// A field has one source: the first of these tags that it has.
 		for _, source := range []string{"path", "query", "header", "cookie", "formData", "json"} {
 			name, _, _ := strings.Cut(f.Tag.Get(source), ",")
 			if name == "" || name == "-" {
 				continue
 			}
+
 			clamp, _ := strconv.Atoi(f.Tag.Get("clamp"))
+
 			if source == "json" {
 				p.byJSON[name] = len(p.fields)
 			}
+
 			p.form = p.form || source == "formData"
 			p.fields = append(
 				p.fields,
@@ -180,6 +193,7 @@ func (p *problems) hasWrongParent(path string) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -189,13 +203,17 @@ func (p *problems) fault() error {
 	if len(p.fields) == 0 {
 		return nil
 	}
+
 	rank := func(f fault.Field) int {
 		if n, ok := p.positionByPath[f.Name]; ok {
 			return n
 		}
+
 		return math.MaxInt
 	}
+
 	slices.SortStableFunc(p.fields, func(a, b fault.Field) int { return cmp.Compare(rank(a), rank(b)) })
+
 	return fault.ErrInvalid.WithFields(p.fields...)
 }
 
@@ -207,6 +225,7 @@ func newProblems() *problems {
 // them.
 func (p *plan) bind(r *Request, v reflect.Value) error {
 	bad := newProblems()
+
 	var form url.Values
 	if p.form {
 		var err error
@@ -214,6 +233,7 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 			return err
 		}
 	}
+
 	for _, f := range p.fields {
 		switch f.source {
 		case "cookie":
@@ -225,6 +245,7 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 			if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
 				return ErrNoRoute
 			}
+
 			v.FieldByIndex(f.index).SetString(value)
 		case "header":
 			v.FieldByIndex(f.index).SetString(r.Header(f.name))
@@ -232,6 +253,7 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 			bindQuery(f, r.Query(f.name), v.FieldByIndex(f.index), bad)
 		}
 	}
+
 	// The body is parsed even if no field reads it, so that every operation rejects malformed
 	// JSON.
 	var body document
@@ -248,21 +270,27 @@ func (p *plan) bind(r *Request, v reflect.Value) error {
 			return err
 		}
 	}
+
 	if p.raw != nil {
 		v.FieldByIndex(p.raw).SetBytes(slices.Clone(r.Body))
 	}
+
 	if p.header != nil {
 		v.FieldByIndex(p.header).Set(reflect.ValueOf(r.Header))
 	}
+
 	if len(p.byJSON) > 0 && body != nil && !p.decode(body, 0, v, "", bad) {
 		return fault.InvalidField("body", "must be a JSON object")
 	}
+
 	bad.addViolations(v)
+
 	if p.paging != nil {
 		for _, f := range v.FieldByIndex(p.paging).Interface().(Paging).check() {
 			bad.add(f.Name, f.Message)
 		}
 	}
+
 	return bad.fault()
 }
 
@@ -272,20 +300,25 @@ func (p *plan) bindMultipart(r *Request, v reflect.Value, bad *problems) error {
 	if err != nil {
 		return err
 	}
+
 	for _, f := range p.fields {
 		if f.source == "json" {
 			bindQuery(f, form.Values[f.name], v.FieldByIndex(f.index), bad)
 		}
 	}
+
 	for name, file := range form.Files {
 		if name != p.file.name {
 			return fault.InvalidField(clip(name), "must be text and not a file")
 		}
+
 		if !utf8.ValidString(file.Name) || strings.ContainsRune(file.Name, 0) {
 			return fault.InvalidField(name, "must have a name in valid UTF-8 without NUL")
 		}
+
 		v.FieldByIndex(p.file.index).Set(reflect.ValueOf(&file))
 	}
+
 	return nil
 }
 
@@ -294,14 +327,18 @@ func Item[T any](raw json.RawMessage) (T, error) {
 	var item T
 	v := reflect.ValueOf(&item).Elem()
 	bad := newProblems()
+
 	d, err := parseJSON(raw)
 	if err != nil {
 		return item, err
 	}
+
 	if len(d) == 0 || !planOf(v.Type()).decode(d, 0, v, "", bad) {
 		return item, fault.InvalidField("item", "must be a JSON object")
 	}
+
 	bad.addViolations(v)
+
 	return item, bad.fault()
 }
 
@@ -310,6 +347,7 @@ func bindQuery(f field, values []string, v reflect.Value, bad *problems) {
 	if len(values) > 0 {
 		bad.positionByPath[f.name] = len(bad.positionByPath)
 	}
+
 	if v.Kind() == reflect.Slice {
 		for _, s := range values {
 			for _, part := range strings.Split(s, ",") {
@@ -319,12 +357,15 @@ func bindQuery(f field, values []string, v reflect.Value, bad *problems) {
 				}
 			}
 		}
+
 		return
 	}
+
 	if len(values) > 1 {
 		bad.add(f.name, "must be sent only once")
 		return
 	}
+
 	text := f.initial
 	if len(values) == 1 {
 		text = values[0]
@@ -335,13 +376,17 @@ func bindQuery(f field, values []string, v reflect.Value, bad *problems) {
 	} else if text == "" {
 		return
 	}
+
 	if v.Kind() == reflect.Pointer {
 		if text == "" && v.Type().Elem().Kind() != reflect.String {
 			return // ?salary_min= is an empty form field, not a number
 		}
+
 		v.Set(reflect.New(v.Type().Elem()))
+
 		v = v.Elem()
 	}
+
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(text)
@@ -351,6 +396,7 @@ func bindQuery(f field, values []string, v reflect.Value, bad *problems) {
 			bad.add(f.name, "must be true or false")
 			return
 		}
+
 		v.SetBool(b)
 	case reflect.Int, reflect.Int64:
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -358,9 +404,11 @@ func bindQuery(f field, values []string, v reflect.Value, bad *problems) {
 			bad.add(f.name, "must be a whole number")
 			return
 		}
+
 		if f.clamp > 0 {
 			n = min(n, int64(f.clamp))
 		}
+
 		v.SetInt(n)
 	case reflect.Float64:
 		x, err := strconv.ParseFloat(text, 64)
@@ -368,6 +416,7 @@ func bindQuery(f field, values []string, v reflect.Value, bad *problems) {
 			bad.add(f.name, "must be a number")
 			return
 		}
+
 		v.SetFloat(x)
 	default:
 		panic("web: no query binding for " + v.Type().String())

@@ -11,6 +11,7 @@ import (
 // maxProblems of them: the response must not be many times larger than the body.
 func TestBind_ManyProblems_AreLimited(t *testing.T) {
 	t.Parallel()
+
 	for _, item := range []string{`1`, `{}`, `{"id":1}`} {
 		_, err := bindTo[sample](`{"title":"T","questions":[`+strings.TrimSuffix(strings.Repeat(item+",", 11_000), ",")+`]}`, nil)
 		fields := fieldsOf(t, err)
@@ -18,6 +19,7 @@ func TestBind_ManyProblems_AreLimited(t *testing.T) {
 		require.LessOrEqual(t, len(fields), maxProblems, item)
 		require.True(t, strings.HasPrefix(fields[0], "questions"), fields[0])
 	}
+
 	_, err := bindTo[sample](`{"title":"T","questions":[`+strings.Repeat(`1,`, 999)+`1]}`, nil)
 	require.Equal(t, "questions.0 must be an object", fieldsOf(t, err)[0])
 }

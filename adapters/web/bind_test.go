@@ -46,6 +46,7 @@ func bindTo[T any](body string, query map[string][]string) (T, error) {
 		Header: func(string) string { return "" },
 		Body:   []byte(body),
 	})
+
 	return got, err
 }
 
@@ -55,15 +56,18 @@ func fieldsOf(t *testing.T, err error) []string {
 	var f *fault.Error
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, fault.Invalid, f.Kind)
+
 	out := make([]string, len(f.Fields))
 	for i, field := range f.Fields {
 		out[i] = field.Name + " " + field.Message
 	}
+
 	return out
 }
 
 func TestBind_Body(t *testing.T) {
 	t.Parallel()
+
 	got, err := bindTo[sample](`{"title":"T","count":3,"remote":false,"pay":{"min":1.5},"tags":["x"],
 		"questions":[{"id":"q","text":"Why?"}],"free":{"a":[1]},"items":[1,null],"id":"body","unknown":1}`, nil)
 	require.NoError(t, err)
@@ -81,6 +85,7 @@ func TestBind_Body(t *testing.T) {
 // order in which the client wrote the fields. Missing fields are the last.
 func TestBind_Problems_AreInTheOrderOfTheBody(t *testing.T) {
 	t.Parallel()
+
 	_, err := bindTo[sample](`{"tags":["long","ok","many"],"pay":{"max":-1,"min":"x"},"count":9,"kind":"c"}`, nil)
 	require.Equal(t, []string{
 		"tags must have at most 2 items",
@@ -96,6 +101,7 @@ func TestBind_Problems_AreInTheOrderOfTheBody(t *testing.T) {
 // the index of its item, from 0.
 func TestBind_ProblemInArray_NamesTheItem(t *testing.T) {
 	t.Parallel()
+
 	_, err := bindTo[sample](`{"title":"T","questions":[{"id":"q","text":"ok"},{"text":7},"no",null],"tags":["four"]}`, nil)
 	require.Equal(t, []string{
 		"questions.1.text must be a string",
@@ -108,6 +114,7 @@ func TestBind_ProblemInArray_NamesTheItem(t *testing.T) {
 
 func TestBind_WrongTypes_AreNamed(t *testing.T) {
 	t.Parallel()
+
 	for body, want := range map[string]string{
 		`{"title":1}`:                                "title must be a string",
 		`{"title":"T","count":1.5}`:                  "count must be a whole number",
@@ -130,11 +137,13 @@ func TestBind_WrongTypes_AreNamed(t *testing.T) {
 // float64 cannot represent.
 func TestBind_WholeNumber_HasAnyForm(t *testing.T) {
 	t.Parallel()
+
 	for _, number := range []string{"3", "3.0", "3.00", "3e0", "30e-1"} {
 		got, err := bindTo[sample](`{"title":"T","count":`+number+`}`, nil)
 		require.NoError(t, err, number)
 		require.Equal(t, 3, got.Count, number)
 	}
+
 	for _, number := range []string{"3.5", "1e-1", "1e19", "9007199254740993.0"} {
 		_, err := bindTo[sample](`{"title":"T","count":`+number+`}`, nil)
 		require.Equal(t, []string{"count must be a whole number"}, fieldsOf(t, err), number)
@@ -146,6 +155,7 @@ func TestBind_WholeNumber_HasAnyForm(t *testing.T) {
 // tokens and depth bound the work for a body.
 func TestBind_AmbiguousJSON_IsRejected(t *testing.T) {
 	t.Parallel()
+
 	for body, want := range map[string]string{
 		`{"title":"a","title":"b"}`:                  "title must be unique in its object",
 		`{"title":"a","free":{"x":1,"x":2}}`:         "x must be unique in its object",
@@ -181,12 +191,14 @@ func TestBind_AmbiguousJSON_IsRejected(t *testing.T) {
 
 func TestBind_SameNameInDifferentObjects_IsAccepted(t *testing.T) {
 	t.Parallel()
+
 	_, err := bindTo[sample](`{"title":"title","free":{"title":{"title":["title","title"]}}}`, nil)
 	require.NoError(t, err)
 }
 
 func TestBind_EmptyBody_IsAnEmptyObject(t *testing.T) {
 	t.Parallel()
+
 	_, err := bindTo[sample](``, nil)
 	require.Equal(t, []string{"title is required"}, fieldsOf(t, err))
 }
@@ -198,12 +210,15 @@ func TestBind_UnreadBody_MustBeWellFormed(t *testing.T) {
 	type named struct {
 		ID string `path:"id"`
 	}
+
 	for _, body := range []string{"", " ", "{}", `{"x":1}`, "null", "[]"} {
 		_, err := bindTo[Nothing](body, nil)
 		require.NoError(t, err, body)
+
 		_, err = bindTo[named](body, nil)
 		require.NoError(t, err, body)
 	}
+
 	for body, want := range map[string]string{
 		"{":               "body must be well-formed JSON",
 		"x=1":             "body must be well-formed JSON",
@@ -215,6 +230,7 @@ func TestBind_UnreadBody_MustBeWellFormed(t *testing.T) {
 	} {
 		_, err := bindTo[Nothing](body, nil)
 		require.Equal(t, []string{want}, fieldsOf(t, err), body)
+
 		_, err = bindTo[named](body, nil)
 		require.Equal(t, []string{want}, fieldsOf(t, err), body)
 	}
@@ -232,6 +248,7 @@ type listInput struct {
 // an empty field of an HTML form counts as absent.
 func TestBind_Query_HasDefaultsAndLimits(t *testing.T) {
 	t.Parallel()
+
 	got, err := bindTo[listInput]("", nil)
 	require.NoError(t, err)
 	require.Equal(t, Paging{Page: 1, Limit: 20}, got.Paging)
@@ -252,6 +269,7 @@ func TestBind_Query_HasDefaultsAndLimits(t *testing.T) {
 
 func TestBind_InvalidQuery_NamesTheParameter(t *testing.T) {
 	t.Parallel()
+
 	for name, c := range map[string]struct {
 		query map[string][]string
 		want  string
@@ -284,6 +302,7 @@ func TestBind_InvalidQuery_NamesTheParameter(t *testing.T) {
 // 10,000 items, is served.
 func TestPaging_LastExactPage_IsAccepted(t *testing.T) {
 	t.Parallel()
+
 	_, err := bindTo[listInput]("", map[string][]string{"page": {"500"}})
 	require.NoError(t, err)
 }
@@ -294,11 +313,13 @@ func FuzzBind(f *testing.F) {
 	f.Add(`{"title":"T","pay":{"min":1},"tags":["x"],"questions":[{"id":"q","text":"t"}]}`)
 	f.Add(`{"title":"a","title":"b"}`)
 	f.Add(`[[[`)
+
 	f.Fuzz(func(t *testing.T, body string) {
 		_, err := bindTo[sample](body, nil)
 		if err == nil && strings.TrimSpace(body) != "" && !json.Valid([]byte(body)) {
 			t.Fatalf("accepted %q", body)
 		}
+
 		if err != nil && fault.KindOf(err) != fault.Invalid {
 			t.Fatalf("%q: %v", body, err)
 		}
@@ -309,6 +330,7 @@ func FuzzBind(f *testing.F) {
 // (NUL, invalid UTF-8) is that of no resource, so that the response is a 404 and not a 500.
 func TestOp_PathThatIsNoText_IsNotFound(t *testing.T) {
 	t.Parallel()
+
 	op := Op(func(_ context.Context, _ Call, _ sample) (Done, error) { return Message("ok"), nil })
 	for _, value := range []string{"a\x00", "\xff"} {
 		_, err := op.Handle(context.Background(), Call{}, &Request{

@@ -25,11 +25,14 @@ func describeField(p jsonschema.InterceptPropParams) error {
 	if !p.Processed || p.PropertySchema == nil {
 		return nil
 	}
+
 	text := cmp.Or(p.Field.Tag.Get("description"), description(p))
 	if text == "" {
 		return nil
 	}
+
 	first, rest, _ := strings.Cut(text, ". ")
+
 	var sentences []string
 	for _, sentence := range []string{
 		strings.TrimSuffix(first, ".") + numberRange(p.PropertySchema, p.Field.Tag),
@@ -41,7 +44,9 @@ func describeField(p jsonschema.InterceptPropParams) error {
 			sentences = append(sentences, strings.TrimSuffix(sentence, ".")+".")
 		}
 	}
+
 	p.PropertySchema.WithDescription(strings.Join(sentences, " "))
+
 	return nil
 }
 
@@ -54,6 +59,7 @@ func description(p jsonschema.InterceptPropParams) string {
 			return text
 		}
 	}
+
 	return descriptions()[name]
 }
 
@@ -65,19 +71,24 @@ func owners(p jsonschema.InterceptPropParams) []string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+
 	out := []string{t.Name()}
 	if f, ok := t.FieldByName(p.Field.Name); ok && len(f.Index) > 1 {
 		out = append(out, t.FieldByIndex(f.Index[:len(f.Index)-1]).Type.Name())
 	}
+
 	if out[0] == "" {
 		out = append(out, p.Path[len(p.Path)-1])
 	}
+
 	if p.Field.Tag.Get("query") != "" {
 		out = append(out, "query")
 	}
+
 	for i, name := range out {
 		out[i], _, _ = strings.Cut(name, "[")
 	}
+
 	return out
 }
 
@@ -97,6 +108,7 @@ func camelCase(name string) string {
 			head += strings.ToUpper(part[:1]) + part[1:]
 		}
 	}
+
 	return head
 }
 
@@ -113,6 +125,7 @@ func numberRange(s *jsonschema.Schema, tag reflect.StructTag) string {
 	case s.Minimum != nil:
 		return ", " + formatNumber(*s.Minimum) + " or more"
 	}
+
 	return ""
 }
 
@@ -126,6 +139,7 @@ func sizeRange(s *jsonschema.Schema) string {
 	case s.MaxItems != nil:
 		return "At most " + formatNumber(float64(*s.MaxItems)) + " items"
 	}
+
 	return ""
 }
 
@@ -134,16 +148,19 @@ func defaultValue(s *jsonschema.Schema) string {
 	if s.Default == nil {
 		return ""
 	}
+
 	return fmt.Sprintf("Default %v", *s.Default)
 }
 
 // formatNumber writes a number with commas between thousands.
 func formatNumber(n float64) string {
 	out := strconv.FormatFloat(n, 'f', -1, 64)
+
 	whole, _, _ := strings.Cut(out, ".")
 	for i := len(whole) - 3; i > 0; i -= 3 {
 		out = out[:i] + "," + out[i:]
 	}
+
 	return out
 }
 
@@ -166,6 +183,7 @@ var descriptions = sync.OnceValue(func() map[string]string {
 		"{listings.DefaultRadius}",
 		formatNumber(listings.DefaultRadius),
 	).Replace(descriptionLines)
+
 	return readTable(lines, ": ")
 })
 
@@ -178,6 +196,7 @@ func readTable(lines, separator string) map[string]string {
 			out[name] = text
 		}
 	}
+
 	return out
 }
 
@@ -214,6 +233,7 @@ func describeHeaders(spec *openapi31.Spec, s API, route Route, op *openapi31.Ope
 			Response: &openapi31.Response{Description: "Nothing has changed since the ETag in If-None-Match."},
 		})
 	}
+
 	for code, answer := range op.Responses.MapOfResponseOrReferenceValues {
 		headers := append([]Header{requestID}, s.Headers...)
 		switch status, _ := strconv.Atoi(code); status {
@@ -224,6 +244,7 @@ func describeHeaders(spec *openapi31.Spec, s API, route Route, op *openapi31.Ope
 				headers = append(headers, entityTag)
 			}
 		}
+
 		for _, h := range headers {
 			header := openapi31.Header{Schema: map[string]any{"type": "string"}}
 			header.WithDescription(h.Description).WithExample(h.Example)

@@ -53,6 +53,7 @@ func identifiedResource(name, owner string) (string, bool) {
 	case strings.HasSuffix(name, "Id"), strings.HasSuffix(name, "_id"):
 		return strings.TrimSuffix(name[:len(name)-2], "_"), true
 	}
+
 	return "", false
 }
 
@@ -78,11 +79,14 @@ func pendingExample(sample json.RawMessage, status int) json.RawMessage {
 	if status == http.StatusAccepted || json.Unmarshal(sample, &reply) != nil {
 		return sample
 	}
+
 	delete(reply.Data, "action")
+
 	encoded, err := json.Marshal(reply)
 	if err != nil {
 		return sample
 	}
+
 	return encoded
 }
 
@@ -92,31 +96,39 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 		if json.Valid([]byte(own)) {
 			return json.RawMessage(own)
 		}
+
 		return quoted(own)
 	}
+
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return quoted(sampleText(name+"At", ""))
 	case t == reflect.TypeFor[json.RawMessage]():
 		return json.RawMessage(`{}`)
 	}
+
 	if one, ok := reflect.Zero(t).Interface().(interface{ JSONSchemaOneOf() []any }); ok {
 		return s.sample(reflect.TypeOf(one.JSONSchemaOneOf()[0]), name, tag)
 	}
+
 	switch t.Kind() {
 	case reflect.Struct:
 		if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) || t.Implements(reflect.TypeFor[json.Marshaler]()) {
 			return quoted(s.text(name, tag))
 		}
+
 		s.resource = strings.TrimSuffix(strings.TrimSuffix(t.Name(), "View"), "Input")
+
 		return s.object(t)
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() == reflect.Uint8 {
 			return quoted(s.text(name, tag))
 		}
+
 		return json.RawMessage("[" + string(s.sample(t.Elem(), strings.TrimSuffix(name, "s"), itemRules(tag))) + "]")
 	case reflect.Map:
 		return json.RawMessage(`{}`)
@@ -126,10 +138,12 @@ func (s sampler) sample(t reflect.Type, name string, tag reflect.StructTag) json
 		if values := s.Values[t]; len(values) > 0 {
 			return quoted(values[0])
 		}
+
 		return quoted(s.text(name, tag))
 	case reflect.Interface:
 		return json.RawMessage("null")
 	}
+
 	return json.RawMessage(cmp.Or(samples()["number."+name], "1"))
 }
 
@@ -144,9 +158,11 @@ func (s sampler) text(name string, tag reflect.StructTag) string {
 	if text, ok := s.texts[name]; ok {
 		return text
 	}
+
 	if resource, ok := identifiedResource(name, s.resource); ok && samples()[name] == "" {
 		return sampleID(resource)
 	}
+
 	return sampleText(name, tag)
 }
 
@@ -154,12 +170,14 @@ func (s sampler) text(name string, tag reflect.StructTag) string {
 // or a timestamp for names such as createdAt.
 func sampleText(name string, tag reflect.StructTag) string {
 	text, known := samples()[name]
+
 	of := strings.Split(tag.Get("enum"), ",")
 	for rule := range strings.SplitSeq(tag.Get("validate"), ",") {
 		if values, ok := strings.CutPrefix(rule, "oneof="); ok {
 			of = strings.Fields(values)
 		}
 	}
+
 	switch {
 	case len(of) > 0 && of[0] != "" && (!known || !slices.Contains(of, text)):
 		return strings.Trim(of[len(of)-1], "'")
@@ -170,6 +188,7 @@ func sampleText(name string, tag reflect.StructTag) string {
 	case strings.HasSuffix(name, "At"), strings.HasSuffix(name, "Date"), strings.HasSuffix(name, "After"):
 		return sampleTime
 	}
+
 	return name
 }
 
@@ -178,9 +197,11 @@ func quoted(s string) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
+
 	if err := enc.Encode(s); err != nil {
 		return json.RawMessage(`""`)
 	}
+
 	return bytes.TrimSpace(b.Bytes())
 }
 
@@ -192,6 +213,7 @@ func (s sampler) object(t reflect.Type) json.RawMessage {
 	add = func(t reflect.Type) {
 		for i := range t.NumField() {
 			f := t.Field(i)
+
 			name, options, _ := strings.Cut(cmp.Or(f.Tag.Get("json"), f.Tag.Get("formData")), ",")
 			switch {
 			case f.Anonymous && name == "":
@@ -202,7 +224,9 @@ func (s sampler) object(t reflect.Type) json.RawMessage {
 			}
 		}
 	}
+
 	add(t)
+
 	return json.RawMessage("{" + strings.Join(members, ",") + "}")
 }
 
@@ -216,6 +240,7 @@ func (s sampler) body(o Operation) json.RawMessage {
 		f := o.In.FieldByIndex(p.raw)
 		return s.sample(f.Type, f.Name, f.Tag)
 	}
+
 	return nil
 }
 
@@ -224,6 +249,7 @@ func (s sampler) addExamples(op *openapi31.Operation, route Route) {
 	example := func(content map[string]openapi31.MediaType, media string, value json.RawMessage) {
 		if m, ok := content[media]; ok && value != nil {
 			m.WithExample(value)
+
 			content[media] = m
 		}
 	}
@@ -232,6 +258,7 @@ func (s sampler) addExamples(op *openapi31.Operation, route Route) {
 			example(op.RequestBody.RequestBody.Content, media, s.body(route.Op))
 		}
 	}
+
 	for i, p := range op.Parameters {
 		if p.Parameter != nil && p.Parameter.In == openapi31.ParameterInPath {
 			resource, _ := identifiedResource(p.Parameter.Name, pathResource(route.Path, p.Parameter.Name))
@@ -239,13 +266,16 @@ func (s sampler) addExamples(op *openapi31.Operation, route Route) {
 			describePath(op.Parameters[i].Parameter, route.Path)
 		}
 	}
+
 	if op.Responses == nil {
 		return
 	}
+
 	for code, response := range op.Responses.MapOfResponseOrReferenceValues {
 		if response.Response == nil {
 			continue
 		}
+
 		status, _ := strconv.Atoi(code)
 		switch {
 		case status == route.status() && route.Op.Out == reflect.TypeFor[File]():
@@ -265,6 +295,7 @@ func (s sampler) addExamples(op *openapi31.Operation, route Route) {
 					return sampleID(resource)
 				}), sampleID("request"))
 			}
+
 			if encoded, err := json.Marshal(body); err == nil {
 				for media := range response.Response.Content {
 					example(response.Response.Content, media, encoded)
@@ -281,9 +312,11 @@ func (s sampler) fault(r Route, status int) *fault.Error {
 			return f
 		}
 	}
+
 	if status == http.StatusBadRequest {
 		return badRequest(r.Op)
 	}
+
 	for _, f := range []*fault.Error{
 		fault.ErrUnauthorized,
 		fault.ErrForbidden,
@@ -297,9 +330,11 @@ func (s sampler) fault(r Route, status int) *fault.Error {
 			return f
 		}
 	}
+
 	if status == http.StatusNotFound {
 		return ErrNoRoute
 	}
+
 	return fault.New(fault.Internal, "internal", "Internal server error")
 }
 
@@ -315,12 +350,15 @@ func badRequest(o Operation) *fault.Error {
 			if name == "limit" {
 				return []string{"many"}
 			}
+
 			return nil
 		},
 	})
+
 	var f *fault.Error
 	if !errors.As(err, &f) || StatusOf(f) != http.StatusBadRequest {
 		return ErrMalformed
 	}
+
 	return f
 }

@@ -12,6 +12,7 @@ import (
 // reversing the direction of the text (U+202E).
 func TestDisposition_FileName_IsEscaped(t *testing.T) {
 	t.Parallel()
+
 	for name, want := range map[string]string{
 		"cv.pdf":                    "cv.pdf",
 		"Zoë O'Brien (CV) 100%.pdf": "Zoë O'Brien (CV) 100%.pdf",
@@ -23,6 +24,7 @@ func TestDisposition_FileName_IsEscaped(t *testing.T) {
 	} {
 		header := File{Name: name}.Disposition()
 		require.NotContains(t, header, "\n")
+
 		kind, params, err := mime.ParseMediaType(header)
 		require.NoError(t, err, header)
 		require.Equal(t, "attachment", kind)

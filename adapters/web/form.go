@@ -33,6 +33,7 @@ func readForm(contentType string, body []byte) (url.Values, error) {
 	for name := range form.Files {
 		return nil, fault.InvalidField(clip(name), "must be text and not a file")
 	}
+
 	return form.Values, err
 }
 
@@ -46,6 +47,7 @@ func isMultipart(contentType string) bool {
 // (RFC 7578) or URL-encoded. An empty body is an empty form.
 func ParseForm(contentType string, body []byte) (FormData, error) {
 	wrong := func(message string) (FormData, error) { return FormData{}, fault.InvalidField("body", message) }
+
 	kind, params, err := mime.ParseMediaType(contentType)
 	switch {
 	case len(body) == 0:
@@ -55,32 +57,40 @@ func ParseForm(contentType string, body []byte) (FormData, error) {
 		if err != nil {
 			return wrong("must be a well-formed form")
 		}
+
 		if len(values) > maxParts {
 			return wrong("must not have so many fields")
 		}
+
 		return FormData{Values: values}, nil
 	case err == nil && kind == "multipart/form-data" && params["boundary"] != "":
 		// multipart.Reader accepts a body that is truncated between two parts.
 		if !bytes.Contains(body, []byte("--"+params["boundary"]+"--")) {
 			return wrong("must be a well-formed form")
 		}
+
 		form := FormData{url.Values{}, map[string]FormFile{}}
+
 		parts := multipart.NewReader(bytes.NewReader(body), params["boundary"])
 		for n := 0; ; n++ {
 			part, err := parts.NextRawPart()
 			if errors.Is(err, io.EOF) {
 				return form, nil
 			}
+
 			if err != nil {
 				return wrong("must be a well-formed form")
 			}
+
 			if n == maxParts {
 				return wrong("must not have so many fields")
 			}
+
 			content, err := io.ReadAll(part)
 			if err != nil {
 				return wrong("must be a well-formed form")
 			}
+
 			name := part.FormName()
 			switch _, exists := form.Files[name]; {
 			case part.FileName() == "" && len(content) == 0 && part.Header.Get("Content-Type") != "": // no file was selected
@@ -93,5 +103,6 @@ func ParseForm(contentType string, body []byte) (FormData, error) {
 			}
 		}
 	}
+
 	return wrong("must be a form, multipart/form-data or application/x-www-form-urlencoded")
 }

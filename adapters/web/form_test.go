@@ -27,6 +27,7 @@ func bindForm(contentType, body string) (in formInput, err error) {
 		Cookie: func(name string) string { return name + "!" },
 		Body:   []byte(body),
 	})
+
 	return in, err
 }
 
@@ -34,11 +35,14 @@ func bindForm(contentType, body string) (in formInput, err error) {
 func multipartOf(t testing.TB, fields ...[2]string) (contentType, body string) {
 	t.Helper()
 	var b bytes.Buffer
+
 	w := multipart.NewWriter(&b)
 	for _, f := range fields {
 		require.NoError(t, w.WriteField(f[0], f[1]))
 	}
+
 	require.NoError(t, w.Close())
+
 	return w.FormDataContentType(), b.String()
 }
 
@@ -48,14 +52,17 @@ const urlEncoded = "application/x-www-form-urlencoded"
 // that unknown fields are ignored, and that a request without a form has no values.
 func TestForm_BothEncodings_AreRead(t *testing.T) {
 	t.Parallel()
+
 	want := formInput{Guest: "guest!", Name: "Zoë &", Number: 7}
 	got, err := bindForm(urlEncoded+"; charset=UTF-8", "name=Zo%C3%AB+%26&number=7&other=x")
 	require.NoError(t, err)
 	require.Equal(t, want, got)
+
 	kind, body := multipartOf(t, [2]string{"name", "Zoë &"}, [2]string{"number", "7"}, [2]string{"other", "x"})
 	got, err = bindForm(kind, body)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
+
 	got, err = bindForm("", "")
 	require.NoError(t, err)
 	require.Equal(t, formInput{Guest: "guest!"}, got)
@@ -65,17 +72,21 @@ func TestForm_BothEncodings_AreRead(t *testing.T) {
 // field that is wrong, or "body". 101 fields are one above the limit.
 func TestForm_Malformed_IsRejected(t *testing.T) {
 	t.Parallel()
+
 	twiceKind, twice := multipartOf(t, [2]string{"name", "a"}, [2]string{"name", "b"})
+
 	var manyFields [][2]string
 	for i := range 101 {
 		manyFields = append(manyFields, [2]string{fmt.Sprint("f", i), "x"})
 	}
+
 	manyKind, many := multipartOf(t, manyFields...)
 	var upload bytes.Buffer
 	w := multipart.NewWriter(&upload)
 	_, err := w.CreateFormFile("name", "cv.pdf")
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
+
 	for name, c := range map[string]struct{ kind, body, field string }{
 		"JSON":                     {"application/json", `{"name":"a"}`, "body"},
 		"nothing said":             {"", "name=a", "body"},

@@ -28,17 +28,21 @@ func (a Admission) withIdempotency(
 	if len(keys) > 1 {
 		return Answer{}, fault.InvalidField(IdempotencyKey, "must be sent only once")
 	}
+
 	if len(keys) == 0 || keys[0] == "" || owner == "" || !route.Idempotent() {
 		return run(ctx)
 	}
+
 	key, err := parseIdempotencyKey(keys[0])
 	if err != nil {
 		return Answer{}, err
 	}
+
 	// The body may contain a password, which could be guessed from a hash without a key.
 	fingerprint := hmac.New(sha256.New, []byte(key))
 	fingerprint.Write([]byte(s.CanonicalPath(in.URL) + "\n"))
 	fingerprint.Write(in.Body)
+
 	request := idempotency.Request{
 		OwnerID:     owner,
 		Operation:   route.Method + " " + route.Path,
@@ -49,6 +53,7 @@ func (a Admission) withIdempotency(
 		refused := s.RenderError(err, in.URLPath, in.RequestID)
 		return idempotency.Answer{Status: refused.Status, Body: refused.Body}, isStorableStatus(refused.Status)
 	}
+
 	var answer Answer
 	operation := idempotency.Operation{
 		Refusal: refusal,
@@ -60,10 +65,12 @@ func (a Admission) withIdempotency(
 		},
 	}
 	operation.Fallback, _ = refusal(idempotency.ErrOutcomeUnknown)
+
 	stored, err := a.Idempotency.Do(ctx, request, operation)
 	if err != nil {
 		return Answer{}, err
 	}
+
 	if stored != nil {
 		return Answer{
 			Status:  stored.Status,
@@ -71,6 +78,7 @@ func (a Admission) withIdempotency(
 			Headers: map[string]string{replayedHeader: "true", "Content-Type": s.mediaType(stored.Status)},
 		}, nil
 	}
+
 	return answer, nil
 }
 
@@ -80,8 +88,10 @@ func ownerOf(c Call) string {
 	if c.Caller.App.ID == "" {
 		return c.Actor.UserID
 	}
+
 	sum := sha256.Sum256([]byte(c.Caller.App.ID + c.Caller.UserID))
 	h := hex.EncodeToString(sum[:16])
+
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
@@ -92,6 +102,7 @@ func isStorableStatus(status int) bool {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests:
 		return false
 	}
+
 	return status < 500
 }
 
@@ -102,8 +113,10 @@ func parseIdempotencyKey(header string) (string, error) {
 	if len(key) > 1 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
 		key = key[1 : len(key)-1]
 	}
+
 	if key == "" || len(key) > 255 || strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return "", fault.InvalidField(IdempotencyKey, "must be 1 to 255 printable ASCII characters")
 	}
+
 	return key, nil
 }

@@ -16,16 +16,19 @@ func (p *plan) decode(d document, n int, v reflect.Value, prefix string, bad *pr
 	if d[n].kind != '{' {
 		return false
 	}
+
 	d.children(n, func(c int) {
 		i, known := p.byJSON[d[c].name]
 		if !known {
 			return
 		}
+
 		f := p.fields[i]
 		path := prefix + f.name
 		bad.positionByPath[path] = len(bad.positionByPath)
 		decodeValue(d, c, v.FieldByIndex(f.index), path, bad)
 	})
+
 	return true
 }
 
@@ -37,11 +40,14 @@ func decodeValue(d document, n int, v reflect.Value, path string, bad *problems)
 		if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
 			bad.add(path, unmarshalMessage(err))
 		}
+
 		return
 	}
+
 	if d[n].kind == 'n' {
 		return // null has the meaning of a missing field
 	}
+
 	switch {
 	case t.Kind() == reflect.Pointer:
 		fresh := reflect.New(t.Elem())
@@ -58,6 +64,7 @@ func decodeValue(d document, n int, v reflect.Value, path string, bad *problems)
 		if err != nil {
 			bad.add(path, "must be a string")
 		}
+
 		v.SetString(text)
 	case v.CanInt() && isNumber(d[n].kind):
 		number, isWhole := parseWhole(string(raw))
@@ -65,6 +72,7 @@ func decodeValue(d document, n int, v reflect.Value, path string, bad *problems)
 			bad.add(path, "must be "+typeName(t))
 			return
 		}
+
 		v.SetInt(number)
 	default:
 		if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
@@ -84,10 +92,12 @@ func parseWhole(text string) (n int64, isWhole bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, true
 	}
+
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || x != math.Trunc(x) || math.Abs(x) >= maxExactFloat {
 		return 0, false
 	}
+
 	return int64(x), true
 }
 
@@ -97,15 +107,18 @@ func decodeItems(d document, n int, v reflect.Value, path string, bad *problems)
 		bad.add(path, "must be an array")
 		return
 	}
+
 	t := v.Type()
 	isRaw := t.Elem() == reflect.TypeFor[json.RawMessage]()
 	count := 0
 	d.children(n, func(int) { count++ })
+
 	// An operation that takes raw items bounds their number itself.
 	if count > maxItems && !isRaw {
 		bad.add(path, "must have at most "+strconv.Itoa(maxItems)+" items")
 		return
 	}
+
 	out := reflect.MakeSlice(t, count, count)
 	d.children(n, func(c int) {
 		i := d[c].index
@@ -113,17 +126,22 @@ func decodeItems(d document, n int, v reflect.Value, path string, bad *problems)
 			out.Index(i).SetBytes(slices.Clone(d[c].raw))
 			return
 		}
+
 		if len(bad.fields) >= maxProblems { // the other items cannot add problems
 			return
 		}
+
 		at := path + "." + strconv.Itoa(i)
+
 		bad.positionByPath[at] = len(bad.positionByPath)
 		if d[c].kind == 'n' {
 			bad.add(at, "must not be null")
 			return
 		}
+
 		decodeValue(d, c, out.Index(i), at, bad)
 	})
+
 	v.Set(out)
 }
 
@@ -133,6 +151,7 @@ func unmarshalMessage(err error) string {
 	if errors.As(err, &f) && len(f.Fields) > 0 {
 		return f.Fields[0].Message
 	}
+
 	return "has the wrong type"
 }
 
@@ -150,6 +169,7 @@ func typeName(t reflect.Type) string {
 	case reflect.Map:
 		return "an object"
 	}
+
 	return "of another type"
 }
 
@@ -164,13 +184,17 @@ func (o *OneOrMany) UnmarshalJSON(raw []byte) error {
 		if one != nil {
 			*o = OneOrMany{*one}
 		}
+
 		return nil
 	}
+
 	var many []string
 	if json.Unmarshal(raw, &many) != nil {
 		return fault.InvalidField("", "must be a string or an array of strings")
 	}
+
 	*o = many
+
 	return nil
 }
 

@@ -15,6 +15,7 @@ type choices struct {
 // nil; an empty string and an empty list are not.
 func TestOneOrMany(t *testing.T) {
 	t.Parallel()
+
 	for body, want := range map[string]OneOrMany{
 		`{}`:                  nil,
 		`{"role":null}`:       nil,
@@ -32,10 +33,12 @@ func TestOneOrMany(t *testing.T) {
 
 func TestOneOrMany_OtherTypes_AreRefused(t *testing.T) {
 	t.Parallel()
+
 	for _, body := range []string{`1`, `true`, `{}`, `[1]`, `["a",{}]`, `[["a"]]`} {
 		_, err := bindTo[choices](`{"role":`+body+`}`, nil)
 		require.Equal(t, []string{"role must be a string or an array of strings"}, fieldsOf(t, err), body)
 	}
+
 	_, err := bindTo[choices](`{"role":["a","b","c"]}`, nil)
 	require.Equal(t, []string{"role must have at most 2 items"}, fieldsOf(t, err))
 }
@@ -44,6 +47,7 @@ func TestOneOrMany_OtherTypes_AreRefused(t *testing.T) {
 // does for other types.
 func TestOneOrMany_Reused_ForgetsEarlierValues(t *testing.T) {
 	t.Parallel()
+
 	o := OneOrMany{"a", "b"}
 	require.NoError(t, json.Unmarshal([]byte(`null`), &o))
 	require.Nil(t, o)

@@ -46,18 +46,23 @@ func (d document) children(n int, fn func(n int)) {
 func parseJSON(body []byte) (document, error) {
 	p := parser{body: body}
 	p.skipSpace()
+
 	if p.pos == len(body) {
 		return nil, nil
 	}
+
 	if !utf8.Valid(body) {
 		return nil, fault.InvalidField("body", "must be valid UTF-8")
 	}
+
 	if err := p.value("", 0); err != nil {
 		return nil, err
 	}
+
 	if p.skipSpace(); p.pos < len(body) {
 		return nil, fault.InvalidField("body", "must be one JSON value")
 	}
+
 	return p.nodes, nil
 }
 
@@ -90,6 +95,7 @@ func (p *parser) peek() byte {
 	if p.skipSpace(); p.pos < len(p.body) {
 		return p.body[p.pos]
 	}
+
 	return 0
 }
 
@@ -98,6 +104,7 @@ func (p *parser) count() error {
 	if p.tokens++; p.tokens > maxTokens {
 		return fault.InvalidField("body", fmt.Sprintf("must have at most %d JSON tokens", maxTokens))
 	}
+
 	return nil
 }
 
@@ -106,21 +113,25 @@ func (p *parser) value(name string, index int) (err error) {
 	if err := p.count(); err != nil {
 		return err
 	}
+
 	kind := p.peek()
 	start := p.pos
 	n := len(p.nodes)
+
 	p.nodes = append(p.nodes, node{kind: kind, name: name, index: index})
 	switch kind {
 	case '{', '[':
 		if len(p.parents) == maxDepth {
 			return fault.InvalidField("body", fmt.Sprintf("must not be nested deeper than %d levels", maxDepth))
 		}
+
 		p.parents = append(p.parents, n)
 		if p.pos++; kind == '{' {
 			err = p.object()
 		} else {
 			err = p.array()
 		}
+
 		p.parents = p.parents[:len(p.parents)-1]
 	case '"':
 		_, err = p.text()
@@ -133,7 +144,9 @@ func (p *parser) value(name string, index int) (err error) {
 	default:
 		err = p.number(n)
 	}
+
 	p.nodes[n].raw, p.nodes[n].end = p.body[start:p.pos:p.pos], len(p.nodes)
+
 	return err
 }
 
@@ -146,46 +159,60 @@ func (p *parser) object() error {
 		if first && c == '}' {
 			break
 		}
+
 		if c != '"' {
 			return errMalformed
 		}
+
 		if err := p.count(); err != nil {
 			return err
 		}
+
 		raw, err := p.text()
 		if err != nil {
 			return err
 		}
+
 		name, err := unquote(raw)
 		if err != nil {
 			return errMalformed
 		}
+
 		if seen == nil {
 			seen = map[string]struct{}{}
 		}
+
 		if _, repeated := seen[name]; repeated {
 			return fault.InvalidField(clip(name), "must be unique in its object")
 		}
+
 		seen[name] = struct{}{}
+
 		if p.peek() != ':' {
 			return errMalformed
 		}
+
 		p.pos++
 		if err := p.value(name, 0); err != nil {
 			return err
 		}
+
 		c = p.peek()
 		if c == '}' {
 			break
 		}
+
 		if c != ',' {
 			return errMalformed
 		}
+
 		if p.pos++; p.peek() != '"' {
 			return errMalformed
 		}
 	}
+
 	p.pos++
+
 	return p.count()
 }
 
@@ -195,19 +222,25 @@ func (p *parser) array() error {
 		if p.peek() == ']' && i == 0 {
 			break
 		}
+
 		if err := p.value("", i); err != nil {
 			return err
 		}
+
 		c := p.peek()
 		if c == ']' {
 			break
 		}
+
 		if c != ',' {
 			return errMalformed
 		}
+
 		p.pos++
 	}
+
 	p.pos++
+
 	return p.count()
 }
 
@@ -216,7 +249,9 @@ func (p *parser) literal(text string) error {
 	if !bytes.HasPrefix(p.body[p.pos:], []byte(text)) {
 		return errMalformed
 	}
+
 	p.pos += len(text)
+
 	return nil
 }
 
@@ -236,6 +271,7 @@ func (p *parser) text() ([]byte, error) {
 			}
 		}
 	}
+
 	return nil, errMalformed
 }
 
@@ -244,16 +280,20 @@ func (p *parser) escape() error {
 	if p.pos++; p.pos == len(p.body) {
 		return errMalformed
 	}
+
 	if p.body[p.pos] != 'u' {
 		if !strings.ContainsRune(`"\/bfnrt`, rune(p.body[p.pos])) {
 			return errMalformed
 		}
+
 		return nil
 	}
+
 	unit, ok := p.hex(p.pos + 1)
 	if !ok {
 		return errMalformed
 	}
+
 	p.pos += 4
 	switch {
 	case unit == 0:
@@ -263,10 +303,12 @@ func (p *parser) escape() error {
 			p.pos += 6
 			return nil
 		}
+
 		fallthrough
 	case unit >= 0xdc00 && unit < 0xe000:
 		return fault.InvalidField("body", "must not contain lone surrogates")
 	}
+
 	return nil
 }
 
@@ -275,6 +317,7 @@ func (p *parser) hex(i int) (n int, ok bool) {
 	if i+4 > len(p.body) {
 		return 0, false
 	}
+
 	for _, c := range p.body[i : i+4] {
 		switch {
 		case c >= '0' && c <= '9':
@@ -284,8 +327,10 @@ func (p *parser) hex(i int) (n int, ok bool) {
 		default:
 			return 0, false
 		}
+
 		n = n<<4 | int(c)
 	}
+
 	return n, true
 }
 
@@ -297,34 +342,44 @@ func (p *parser) number(n int) error {
 		for p.pos < len(p.body) && p.body[p.pos] >= '0' && p.body[p.pos] <= '9' {
 			p.pos++
 		}
+
 		return p.pos > from
 	}
+
 	next := func(of string) bool {
 		if p.pos < len(p.body) && strings.IndexByte(of, p.body[p.pos]) >= 0 {
 			p.pos++
 			return true
 		}
+
 		return false
 	}
+
 	next("-")
+
 	if !next("0") && !digits() {
 		return errMalformed
 	}
+
 	if next(".") && !digits() {
 		return errMalformed
 	}
+
 	exponent := next("eE")
 	if exponent {
 		next("+-")
+
 		if !digits() {
 			return errMalformed
 		}
 	}
+
 	if exponent || p.pos-start > 300 { // shorter numbers without an exponent cannot overflow
 		if _, err := strconv.ParseFloat(string(p.body[start:p.pos]), 64); err != nil {
 			return fault.InvalidField(p.path(n), "must be a number of at most 64 bits")
 		}
 	}
+
 	return nil
 }
 
@@ -338,9 +393,11 @@ func (p *parser) path(n int) string {
 			steps = append(steps, strconv.Itoa(p.nodes[start].index))
 		}
 	}
+
 	if len(p.parents) == 0 {
 		return "body"
 	}
+
 	return cmp.Or(clip(strings.Join(steps, ".")), "body")
 }
 
@@ -349,8 +406,10 @@ func unquote(raw []byte) (string, error) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1]), nil
 	}
+
 	var out string
 	err := json.Unmarshal(raw, &out)
+
 	return out, err
 }
 
@@ -359,5 +418,6 @@ func clip(s string) string {
 	if r := []rune(s); len(r) > 64 {
 		return string(r[:64])
 	}
+
 	return s
 }

@@ -18,12 +18,14 @@ func FuzzParseJSON_StandardLibrary_Agrees(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
+
 	f.Fuzz(func(t *testing.T, body string) {
 		d, err := parseJSON([]byte(body))
 		if err == nil && d != nil {
 			require.True(t, json.Valid([]byte(body)), "%q", body)
 			require.JSONEq(t, body, string(d[0].raw))
 		}
+
 		if err != nil && strings.Contains(err.Error(), "well-formed") {
 			require.False(t, json.Valid([]byte(body)), "%q", body)
 		}
@@ -41,6 +43,7 @@ func BenchmarkBind_LargeBodies(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(body)))
+
 			for range b.N {
 				_, _ = bindTo[sample](body, nil)
 			}
@@ -55,9 +58,11 @@ func names(n int) string {
 		if i > 0 {
 			out.WriteByte(',')
 		}
+
 		out.WriteString(
 			`"` + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) + string(rune('a'+i/17576%26)) + `":1`,
 		)
 	}
+
 	return out.String()
 }

@@ -96,6 +96,7 @@ func (r Route) BodyLimit() int {
 	case r.Search, strings.HasPrefix(r.Path, "/api/auth/"):
 		return SmallBody
 	}
+
 	return DefaultBody
 }
 
@@ -153,6 +154,7 @@ type Operation struct {
 // body of the response, usually a Reply.
 func Op[I, O any](fn func(ctx context.Context, c Call, in I) (O, error)) Operation {
 	plan := planOf(reflect.TypeFor[I]())
+
 	return Operation{
 		In: reflect.TypeFor[I](), Out: reflect.TypeFor[O](),
 		bind: func(r *Request) (any, error) {
@@ -160,6 +162,7 @@ func Op[I, O any](fn func(ctx context.Context, c Call, in I) (O, error)) Operati
 			if err := plan.bind(r, reflect.ValueOf(in).Elem()); err != nil {
 				return nil, err
 			}
+
 			return in, nil
 		},
 		run: func(ctx context.Context, c Call, in any) (any, error) { return fn(ctx, c, *in.(*I)) },
@@ -174,17 +177,21 @@ func (o Operation) MapFaults(fn func(*fault.Error) *fault.Error) Operation {
 		if errors.As(err, &f) {
 			return fn(f)
 		}
+
 		return err
 	}
+
 	bind, run := o.bind, o.run
 	o.bind = func(r *Request) (any, error) {
 		in, err := bind(r)
 		return in, mapFault(err)
 	}
+
 	o.run = func(ctx context.Context, c Call, in any) (any, error) {
 		out, err := run(ctx, c, in)
 		return out, mapFault(err)
 	}
+
 	return o
 }
 
@@ -194,6 +201,7 @@ func (o Operation) Handle(ctx context.Context, c Call, r *Request) (any, error) 
 	if err != nil {
 		return nil, err
 	}
+
 	return o.run(ctx, c, in)
 }
 
@@ -230,6 +238,7 @@ func (p Pending[T]) StatusCode() int {
 	if p.Accepted {
 		return http.StatusAccepted
 	}
+
 	return 0
 }
 
@@ -266,6 +275,7 @@ func (t MultiFormat[T]) Answer() any {
 	if t.Table != nil {
 		return *t.Table
 	}
+
 	return t.Reply
 }
 
@@ -294,9 +304,11 @@ func (f File) Disposition() string {
 		default:
 			plain.WriteRune(r)
 		}
+
 		if r == '/' || r == '\\' {
 			r = '_'
 		}
+
 		for _, b := range []byte(string(r)) {
 			if b < 0x80 && (unicode.IsLetter(rune(b)) || unicode.IsDigit(rune(b)) || strings.IndexByte("!#$&+-.^_`|~", b) >= 0) {
 				full.WriteByte(b)
@@ -305,5 +317,6 @@ func (f File) Disposition() string {
 			}
 		}
 	}
+
 	return fmt.Sprintf(`attachment; filename="%s"; filename*=UTF-8''%s`, plain.String(), full.String())
 }

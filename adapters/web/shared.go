@@ -22,29 +22,36 @@ func shareFailures(spec *openapi31.Spec) error {
 				if op == nil {
 					continue
 				}
+
 				for status, response := range op.Responses.MapOfResponseOrReferenceValues {
 					if status < "400" || response.Response == nil {
 						continue
 					}
+
 					encoded, err := json.Marshal(response)
 					if err != nil {
 						return err
 					}
+
 					replace(op.Responses.MapOfResponseOrReferenceValues, status, string(encoded))
 				}
 			}
 		}
+
 		return nil
 	}
+
 	err := visit(func(_ map[string]openapi31.ResponseOrReference, status, encoded string) {
 		if uses[status] == nil {
 			uses[status] = map[string]int{}
 		}
+
 		uses[status][encoded]++
 	})
 	if err != nil {
 		return err
 	}
+
 	shared := map[string]string{}
 	for status, byResponse := range uses {
 		for _, encoded := range slices.Sorted(maps.Keys(byResponse)) {
@@ -53,13 +60,16 @@ func shareFailures(spec *openapi31.Spec) error {
 			}
 		}
 	}
+
 	return visit(func(responses map[string]openapi31.ResponseOrReference, status, encoded string) {
 		if encoded != shared[status] {
 			return
 		}
+
 		code, _ := strconv.Atoi(status)
 		name := strings.ReplaceAll(http.StatusText(code), " ", "")
 		spec.ComponentsEns().WithResponsesItem(name, responses[status])
+
 		responses[status] = openapi31.ResponseOrReference{
 			Reference: &openapi31.Reference{Ref: "#/components/responses/" + name},
 		}

@@ -31,36 +31,45 @@ func describeWebhook(r *openapi31.Reflector, s API, webhook Webhook) error {
 	if err != nil {
 		return err
 	}
+
 	oc.SetID("on" + upperCamelCase(webhook.Name))
 	oc.SetTags("Webhooks")
 	oc.SetSummary(webhook.Summary)
 	oc.SetDescription(webhook.Description)
 	oc.AddReqStructure(webhook.Headers)
 	oc.AddRespStructure(webhook.Body) // described as a response, since this service writes it
+
 	if err := r.AddWebhook(oc); err != nil {
 		return err
 	}
+
 	op := r.Spec.Webhooks[webhook.Name].PathItem.Post
 	body := op.Responses.MapOfResponseOrReferenceValues["200"].Response.Content["application/json"]
 	reference, _ := body.Schema["$ref"].(string)
 	shared := strings.TrimPrefix(reference, components)
 	schema := r.Spec.Components.Schemas[shared]
+
 	members, named := schema["properties"].(map[string]any)
 	if !named {
 		return errors.New("the body of a webhook must be a named struct")
 	}
+
 	delete(r.Spec.Components.Schemas, shared) // unused after the copy
+
 	members["type"] = map[string]any{"type": "string", "const": webhook.Name, "description": descriptions()["EventBody.type"] + "."}
 	own := upperCamelCase(webhook.Name) + "Event"
 	r.Spec.Components.WithSchemasItem(own, schema)
+
 	body.Schema = map[string]any{"$ref": components + own}
 	texts := map[string]string{"type": webhook.Name}
 	maps.Copy(texts, webhook.Samples)
 	body.WithExample(sampler{API: s, texts: texts}.sample(reflect.TypeOf(webhook.Body), "", ""))
+
 	op.RequestBody = &openapi31.RequestBodyOrReference{
 		RequestBody: (&openapi31.RequestBody{}).WithRequired(true).WithContentItem("application/json", body),
 	}
 	op.Security = []map[string][]string{{}} // authenticated by its signature
+
 	op.Responses = &openapi31.Responses{}
 	for status, follows := range webhook.Answers {
 		answer := openapi31.ResponseOrReference{Response: &openapi31.Response{Description: follows}}
@@ -70,6 +79,7 @@ func describeWebhook(r *openapi31.Reflector, s API, webhook Webhook) error {
 			op.Responses.WithMapOfResponseOrReferenceValuesItem(status, answer)
 		}
 	}
+
 	return nil
 }
 
@@ -81,5 +91,6 @@ func upperCamelCase(name string) string {
 	for _, part := range strings.FieldsFunc(name, func(c rune) bool { return strings.ContainsRune("/-:._", c) }) {
 		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
 	}
+
 	return b.String()
 }

@@ -48,6 +48,7 @@ func New(o Options) *Sender {
 	if !o.Private {
 		dialer.Control = publicAddressesOnly()
 	}
+
 	return &Sender{timeout: integrations.AnswerWithin, client: &http.Client{
 		Transport: &http.Transport{
 			Proxy:                  nil,
@@ -73,17 +74,21 @@ var errPort = errors.New("prohibited port")
 // must permit an address.
 func publicAddressesOnly() func(network, address string, c syscall.RawConn) error {
 	public := ssrf.New(ssrf.WithAnyPort())
+
 	return func(network, address string, c syscall.RawConn) error {
 		host, port, err := net.SplitHostPort(address)
 		if err != nil {
 			return err
 		}
+
 		if !integrations.Reachable(port) {
 			return errPort
 		}
+
 		if !integrations.PublicHost(host) {
 			return ssrf.ErrProhibitedIP
 		}
+
 		return public.Safe(network, address, c)
 	}
 }
@@ -92,23 +97,30 @@ func publicAddressesOnly() func(network, address string, c syscall.RawConn) erro
 func (s *Sender) Post(ctx context.Context, p integrations.Post) (a integrations.Answer) {
 	begun := time.Now()
 	defer func() { a.Took = time.Since(begun) }()
+
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
+
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, strings.NewReader(p.Body))
 	if err != nil {
 		return integrations.Answer{Error: "bad_address"}
 	}
+
 	if strings.HasSuffix(strings.ToLower(strings.TrimSuffix(request.URL.Hostname(), ".")), ".invalid") {
 		return integrations.Answer{Error: "dns"} // .invalid never resolves (RFC 6761 §6.4)
 	}
+
 	for name, value := range p.Headers {
 		request.Header.Set(name, value)
 	}
+
 	response, err := s.client.Do(request)
 	if err != nil {
 		return integrations.Answer{Error: errorClass(err)}
 	}
+
 	defer func() { _ = response.Body.Close() }()
+
 	// The body is read so that the connection can be reused. Only the status counts.
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxBody))
 	a = integrations.Answer{
@@ -116,6 +128,7 @@ func (s *Sender) Post(ctx context.Context, p integrations.Post) (a integrations.
 		Body:       string(text[:min(len(text), maxStoredBody)]),
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), begun),
 	}
+
 	return a
 }
 
@@ -125,9 +138,11 @@ func retryAfter(text string, now time.Time) time.Duration {
 	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
 		return time.Duration(min(n, 1<<30)) * time.Second
 	}
+
 	if at, err := http.ParseTime(text); err == nil {
 		return max(0, at.Sub(now))
 	}
+
 	return 0
 }
 
@@ -138,6 +153,7 @@ func errorClass(err error) string {
 	var record tls.RecordHeaderError
 	var certificate *tls.CertificateVerificationError
 	var alert tls.AlertError
+
 	var network net.Error
 	switch {
 	case errors.Is(err, ssrf.ErrProhibitedIP),
@@ -155,5 +171,6 @@ func errorClass(err error) string {
 	case strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
 		return "tls"
 	}
+
 	return "connection"
 }

@@ -21,13 +21,16 @@ import (
 // removes the check and expects these subtests to fail.
 func TestDial_NotPublic_IsRefused(t *testing.T) {
 	t.Parallel()
+
 	check := publicAddressesOnly()
 	network := func(address string) string {
 		if strings.Contains(address, ":") {
 			return "tcp6"
 		}
+
 		return "tcp4"
 	}
+
 	for name, addresses := range map[string][]string{
 		"loopback":                 {"127.0.0.1"},
 		"loopback of version 6":    {"::1"},
@@ -55,11 +58,13 @@ func TestDial_NotPublic_IsRefused(t *testing.T) {
 			}
 		})
 	}
+
 	t.Run("ports", func(t *testing.T) {
 		for _, address := range []string{"93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946"} {
 			for _, port := range []string{"443", "80", "8443", "3000"} {
 				require.NoError(t, check(network(address), net.JoinHostPort(address, port), nil), address)
 			}
+
 			for _, port := range []string{"22", "25", "0", "6"} {
 				require.Error(t, check(network(address), net.JoinHostPort(address, port), nil), "%s:%s", address, port)
 			}
@@ -76,9 +81,12 @@ func TestSend_LoopbackByAnyName_IsRefused(t *testing.T) {
 	var reached atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	t.Cleanup(server.Close)
+
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	require.NoError(t, err)
+
 	s := New(Options{})
+
 	s.timeout = 2 * time.Second
 	for _, host := range []string{
 		"127.0.0.1", "localhost", "localhost.", "127.1.2.3", "[::1]", "[::ffff:127.0.0.1]",
@@ -90,6 +98,7 @@ func TestSend_LoopbackByAnyName_IsRefused(t *testing.T) {
 		require.Zero(t, a.Status, host)
 		require.NotContains(t, a.Error, "127", "the error contains no address")
 	}
+
 	require.Zero(t, reached.Load())
 	require.Equal(t, "refused_address",
 		s.Post(t.Context(), integrations.Post{URL: "http://localhost:" + port}).Error,
@@ -109,6 +118,7 @@ func TestSend_ResponseIsBounded(t *testing.T) {
 		n, _ := r.Body.Read(buf)
 		text.Write(buf[:n])
 		got <- request{r.Method, text.String(), r.Header.Get("Webhook-Id"), r.Header.Get("User-Agent")}
+
 		switch r.URL.Path {
 		case "/redirect":
 			http.Redirect(w, r, "/", http.StatusFound)
@@ -122,6 +132,7 @@ func TestSend_ResponseIsBounded(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
+
 	s := New(Options{Private: true})
 	post := func(path string) integrations.Answer {
 		return s.Post(
@@ -133,6 +144,7 @@ func TestSend_ResponseIsBounded(t *testing.T) {
 			},
 		)
 	}
+
 	a := post("/")
 	require.Equal(t, 200, a.Status)
 	require.Empty(t, a.Error)
@@ -148,12 +160,15 @@ func TestSend_ResponseIsBounded(t *testing.T) {
 // codes in the log of their webhook, and never an address of the network.
 func TestSend_Errors_AreClassified(t *testing.T) {
 	t.Parallel()
+
 	release := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	t.Cleanup(slow.Close)
 	t.Cleanup(func() { close(release) })
+
 	secure := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(secure.Close)
+
 	cut := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := w.(http.Hijacker).Hijack()
 		if err == nil {
@@ -161,15 +176,18 @@ func TestSend_Errors_AreClassified(t *testing.T) {
 		}
 	}))
 	t.Cleanup(cut.Close)
+
 	s := New(Options{Private: true})
 	s.timeout = 300 * time.Millisecond
 	post := func(s *Sender, url string) string { return s.Post(t.Context(), integrations.Post{URL: url}).Error }
 	require.Equal(t, "timeout", post(s, slow.URL))
+
 	s.timeout = 20 * time.Second // the test does not wait for it
 	require.Equal(t, "connection", post(s, cut.URL))
 	require.Equal(t, "bad_address", post(s, "http://[x"))
 	require.Equal(t, "tls", post(s, secure.URL), "a certificate of an unknown authority")
 	require.Equal(t, "tls", post(s, strings.Replace(slow.URL, "http:", "https:", 1)), "no TLS at all")
+
 	roots := x509.NewCertPool()
 	roots.AddCert(secure.Certificate())
 	require.Empty(t, post(New(Options{Private: true, Roots: roots}), secure.URL))
@@ -179,6 +197,7 @@ func TestSend_Errors_AreClassified(t *testing.T) {
 // past values are 0; huge ones are bounded.
 func TestRetryAfter_SecondsOrDate(t *testing.T) {
 	t.Parallel()
+
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
 		"":                              0,

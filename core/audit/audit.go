@@ -173,11 +173,15 @@ func Prefix(address string, v4Bits, v6Bits int) string {
 	if err != nil {
 		return "unknown"
 	}
+
 	a = a.Unmap().WithZone("")
+
 	bits := v6Bits
 	if a.Is4() {
 		bits = v4Bits
 	}
+
 	p, _ := a.Prefix(bits) // the only error is a prefix that is too long
+
 	return p.String()
 }

@@ -39,5 +39,6 @@ func (d deferred) Record(ctx context.Context, e Entry) error {
 	e.ID = d.newID()
 	e.At = d.clock.Now()
 	e.Network = NetworkOf(ctx)
+
 	return d.tx.Do(ctx, func(ctx context.Context) error { return d.events.Record(ctx, Recorded{e}) })
 }

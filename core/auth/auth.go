@@ -87,6 +87,7 @@ func (a Actor) RequireConfirmed(now time.Time) error {
 	if age := now.Sub(a.ConfirmedAt); age < -maxClockSkew || age >= confirmationLife {
 		return ErrReauthenticate
 	}
+
 	return nil
 }
 

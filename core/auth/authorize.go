@@ -32,6 +32,7 @@ func (a Actor) RequireUser(permitted ...Scope) error {
 	if a.Guest() {
 		return fault.ErrUnauthorized
 	}
+
 	return a.requireScope(permitted)
 }
 
@@ -42,6 +43,7 @@ func (a Actor) RequireSeeker(permitted ...Scope) error {
 	if err == nil && !a.Seeker {
 		err = fault.ErrForbidden
 	}
+
 	return err
 }
 
@@ -56,6 +58,7 @@ func (a Actor) RequireEmployer() error {
 	case a.Role == Jobseeker:
 		return fault.ErrForbidden
 	}
+
 	return a.requireScope(nil)
 }
 
@@ -69,6 +72,7 @@ func (a Actor) RequireMember() error {
 	case a.OrganizationID == "":
 		return fault.ErrForbidden
 	}
+
 	return a.requireScope(nil)
 }
 
@@ -78,6 +82,7 @@ func (a Actor) Require(p Permission) error {
 	if err == nil && !a.May(p) {
 		err = fault.ErrForbidden
 	}
+
 	return err
 }
 
@@ -88,6 +93,7 @@ func (a Actor) RequireModerator() error {
 	if err == nil && !a.Moderator {
 		err = fault.ErrForbidden
 	}
+
 	return err
 }
 
@@ -100,5 +106,6 @@ func (a Actor) requireScope(permitted []Scope) error {
 	if a.AppID == "" || slices.ContainsFunc(permitted, func(s Scope) bool { return slices.Contains(a.Scopes, s) }) {
 		return nil
 	}
+
 	return ErrScope
 }

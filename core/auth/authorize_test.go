@@ -12,6 +12,7 @@ import (
 // user and never has more than its scopes: it has no permissions of an employer, even for an admin.
 func TestActor_Authorization(t *testing.T) {
 	t.Parallel()
+
 	seeker := Actor{UserID: "1", Role: Jobseeker, Seeker: true}
 	app := Actor{UserID: "1", Role: Jobseeker, Seeker: true, AppID: "2", Scopes: []Scope{ScopeJobsRead}}
 	writer := Actor{UserID: "1", Role: Jobseeker, Seeker: true, AppID: "2", Scopes: []Scope{ScopeApplicationsWrite}}
@@ -20,6 +21,7 @@ func TestActor_Authorization(t *testing.T) {
 	adminsApp := admin
 	adminsApp.AppID = "2"
 	enrolling := Actor{UserID: "1", Role: Employer, EnrollmentRequired: true}
+
 	closed := Actor{UserID: "1", Role: Employer}
 	for _, test := range []struct {
 		name string

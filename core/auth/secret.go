@@ -15,6 +15,7 @@ const Base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 func NewSecret(prefix string, n int) string {
 	out := make([]byte, 0, len(prefix)+n)
 	out = append(out, prefix...)
+
 	var buf [64]byte
 	for len(out) < cap(out) {
 		_, _ = rand.Read(buf[:]) // never fails (crypto/rand)
@@ -26,6 +27,7 @@ func NewSecret(prefix string, n int) string {
 			}
 		}
 	}
+
 	return string(out)
 }
 

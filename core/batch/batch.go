@@ -40,6 +40,7 @@ func (b *batch[I, O]) result(i int) (out O, err error) {
 	if b.err != nil {
 		return out, b.err
 	}
+
 	return b.out[i], nil
 }
 
@@ -60,6 +61,7 @@ func (b *Batcher[I, O]) Do(ctx context.Context, in I) (out O, err error) {
 	if err := ctx.Err(); err != nil {
 		return out, err
 	}
+
 	joined, i := b.join(in)
 	select {
 	case <-joined.done:
@@ -67,9 +69,11 @@ func (b *Batcher[I, O]) Do(ctx context.Context, in I) (out O, err error) {
 		if b.begin(joined) {
 			b.call(ctx, joined)
 		}
+
 		<-b.slots
 		<-joined.done
 	}
+
 	return joined.result(i)
 }
 
@@ -79,6 +83,7 @@ func (b *Batcher[I, O]) Read(ctx context.Context, in I) (out O, err error) {
 	if err := ctx.Err(); err != nil {
 		return out, err
 	}
+
 	joined, i := b.join(in)
 	select {
 	case <-ctx.Done():
@@ -89,9 +94,11 @@ func (b *Batcher[I, O]) Read(ctx context.Context, in I) (out O, err error) {
 			if b.begin(joined) {
 				b.call(ctx, joined)
 			}
+
 			<-b.slots
 		}()
 	}
+
 	select {
 	case <-ctx.Done():
 		return out, ctx.Err()
@@ -104,11 +111,14 @@ func (b *Batcher[I, O]) Read(ctx context.Context, in I) (out O, err error) {
 func (b *Batcher[I, O]) join(in I) (*batch[I, O], int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	weight := b.weight(in)
 	if b.next == nil || b.next.weight+weight > b.maxWeight {
 		b.next = &batch[I, O]{done: make(chan struct{})}
 	}
+
 	b.next.in, b.next.weight = append(b.next.in, in), b.next.weight+weight
+
 	return b.next, len(b.next.in) - 1
 }
 
@@ -117,11 +127,14 @@ func (b *Batcher[I, O]) join(in I) (*batch[I, O], int) {
 func (b *Batcher[I, O]) begin(items *batch[I, O]) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.next == items {
 		b.next = nil
 	}
+
 	isFirst := !items.begun
 	items.begun = true
+
 	return isFirst
 }
 
@@ -134,8 +147,10 @@ func (b *Batcher[I, O]) call(ctx context.Context, items *batch[I, O]) {
 			items.err = fmt.Errorf("panic: %v", p)
 		}
 	}()
+
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
+
 	items.out, items.err = b.do(ctx, items.in)
 	if items.err == nil && len(items.out) != len(items.in) {
 		items.err = fmt.Errorf("%d results for %d items", len(items.out), len(items.in))

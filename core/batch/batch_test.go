@@ -18,22 +18,29 @@ import (
 // become three batches of the maximum of ten.
 func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 	t.Parallel()
+
 	begun, release := make(chan struct{}), make(chan struct{})
 	var joined, calls, inProgress, maxInProgress atomic.Int32
 	doubler := batch.New(2, 10, func(int) int { joined.Add(1); return 1 }, func(_ context.Context, in []int) ([]int, error) {
 		calls.Add(1)
+
 		maxInProgress.Store(max(maxInProgress.Load(), inProgress.Add(1)))
 		defer inProgress.Add(-1)
+
 		if in[0] < 0 { // an item that blocks its call
 			begun <- struct{}{}
+
 			<-release
 		}
+
 		out := make([]int, len(in))
 		for i, n := range in {
 			out[i] = 2 * n
 		}
+
 		return out, nil
 	})
+
 	var callers sync.WaitGroup
 	double := func(n int) {
 		callers.Go(func() {
@@ -43,13 +50,16 @@ func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 			}
 		})
 	}
+
 	double(-1)
 	<-begun
 	double(-2)
 	<-begun // both slots are in use
+
 	for n := range 30 {
 		double(n)
 	}
+
 	require.Eventually(t, func() bool { return joined.Load() == 32 }, 10*time.Second, time.Millisecond)
 	close(release)
 	callers.Wait()
@@ -61,15 +71,18 @@ func TestBatcher_ConcurrentItems_AreCombined(t *testing.T) {
 // errors of the callers, and that a panic does not cost a slot.
 func TestBatcher_FailedCall_ReturnsError(t *testing.T) {
 	t.Parallel()
+
 	broken := errors.New("broken")
 	fails := batch.New(1, 10, batch.Unweighted, func(context.Context, []int) ([]int, error) { return nil, broken })
 	_, err := fails.Do(t.Context(), 1)
 	require.ErrorIs(t, err, broken)
+
 	panics := batch.New(1, 10, batch.Unweighted, func(context.Context, []int) ([]int, error) { panic("lost") })
 	for range 2 {
 		_, err = panics.Do(t.Context(), 1)
 		require.ErrorContains(t, err, "lost")
 	}
+
 	short := batch.New(1, 10, batch.Unweighted, func(context.Context, []int) ([]int, error) { return nil, nil })
 	_, err = short.Do(t.Context(), 1)
 	require.ErrorContains(t, err, "0 results for 1 items")
@@ -79,14 +92,17 @@ func TestBatcher_FailedCall_ReturnsError(t *testing.T) {
 // call does not cancel it, since it is also the call of others.
 func TestBatcher_CancelledCaller_CompletesBatch(t *testing.T) {
 	t.Parallel()
+
 	ctx, cancel := context.WithCancel(t.Context())
 	identity := batch.New(1, 10, batch.Unweighted, func(batchCtx context.Context, in []int) ([]int, error) {
 		cancel()
 		return in, batchCtx.Err()
 	})
+
 	got, err := identity.Do(ctx, 7)
 	require.NoError(t, err)
 	require.Equal(t, 7, got)
+
 	_, err = identity.Do(ctx, 8)
 	require.ErrorIs(t, err, context.Canceled)
 }
@@ -95,12 +111,16 @@ func TestBatcher_CancelledCaller_CompletesBatch(t *testing.T) {
 // for a call that hangs or for a slot, and that the call continues for the other items of the batch.
 func TestBatcher_Read_LeavesWhenCancelled(t *testing.T) {
 	t.Parallel()
+
 	begun, release := make(chan struct{}, 2), make(chan struct{})
 	slow := batch.New(1, 10, batch.Unweighted, func(batchCtx context.Context, in []int) ([]int, error) {
 		begun <- struct{}{}
+
 		<-release
+
 		return in, batchCtx.Err()
 	})
+
 	ctx, cancel := context.WithCancel(t.Context())
 	var callers sync.WaitGroup
 	callers.Go(func() {
@@ -109,13 +129,16 @@ func TestBatcher_Read_LeavesWhenCancelled(t *testing.T) {
 			t.Errorf("the caller whose call hangs: %v", err)
 		}
 	})
+
 	<-begun
+
 	callers.Go(func() {
 		_, err := slow.Read(ctx, 2)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("a caller that waits for the slot: %v", err)
 		}
 	})
+
 	cancel()
 	callers.Wait()
 
@@ -125,6 +148,7 @@ func TestBatcher_Read_LeavesWhenCancelled(t *testing.T) {
 			t.Errorf("a later caller: %d, %v", got, err)
 		}
 	})
+
 	close(release)
 	callers.Wait()
 }
@@ -133,6 +157,7 @@ func TestBatcher_Read_LeavesWhenCancelled(t *testing.T) {
 // of waiting forever.
 func TestBatcher_HeavyItem_IsABatch(t *testing.T) {
 	t.Parallel()
+
 	identity := batch.New(1, 10, func(n int) int { return n }, func(_ context.Context, in []int) ([]int, error) { return in, nil })
 	got, err := identity.Do(t.Context(), 1_000)
 	require.NoError(t, err)

@@ -36,6 +36,7 @@ func (p *Page) Row(cells []string) {
 	for _, cell := range cells {
 		p.Text(cell)
 	}
+
 	p.End()
 }
 
@@ -49,28 +50,33 @@ func (p *Page) End() {
 // Text adds a text and escapes it if it is a formula.
 func (p *Page) Text(cell string) {
 	p.beginCell()
+
 	if !isPlain(cell) {
 		p.appendQuoted(EscapeFormula(cell))
 		return
 	}
+
 	p.text = append(p.text, cell...)
 }
 
 // Int adds an integer.
 func (p *Page) Int(n int) {
 	p.beginCell()
+
 	p.text = strconv.AppendInt(p.text, int64(n), 10)
 }
 
 // Float adds a number.
 func (p *Page) Float(x float64) {
 	p.beginCell()
+
 	p.text = strconv.AppendFloat(p.text, x, 'f', -1, 64)
 }
 
 // Time adds a timestamp.
 func (p *Page) Time(t time.Time) {
 	p.beginCell()
+
 	p.text = t.UTC().AppendFormat(p.text, time.RFC3339)
 }
 
@@ -79,6 +85,7 @@ func (p *Page) beginCell() {
 	if p.hasCell {
 		p.text = append(p.text, ',')
 	}
+
 	p.hasCell = true
 }
 
@@ -89,6 +96,7 @@ func (p *Page) appendQuoted(cell string) {
 		p.text = append(p.text, cell...)
 		return
 	}
+
 	p.text = append(p.text, '"')
 	for i := range len(cell) {
 		switch c := cell[i]; c {
@@ -101,6 +109,7 @@ func (p *Page) appendQuoted(cell string) {
 			p.text = append(p.text, c)
 		}
 	}
+
 	p.text = append(p.text, '"')
 }
 
@@ -112,6 +121,7 @@ func isPlain(cell string) bool {
 			return false
 		}
 	}
+
 	return cell == "" || isAlphanumeric(cell[0])
 }
 
@@ -127,17 +137,21 @@ func EscapeFormula(cell string) string {
 	if cell == "" || isAlphanumeric(cell[0]) && strings.IndexByte(cell, 0) < 0 {
 		return cell
 	}
+
 	cell = strings.ReplaceAll(cell, "\x00", "")
+
 	visible := strings.TrimLeftFunc(cell, func(r rune) bool {
 		return !strings.ContainsRune(triggers, r) && (unicode.IsSpace(r) || unicode.Is(unicode.Cf, r))
 	})
 	if first := strings.IndexAny(visible, triggers); first != 0 {
 		return cell
 	}
+
 	isNegativeNumber := cell[0] == '-' && len(cell) > 1 && strings.Trim(cell[1:], "0123456789.") == "" && strings.Count(cell, ".") <= 1
 	if isNegativeNumber {
 		return cell
 	}
+
 	return "'" + cell
 }
 

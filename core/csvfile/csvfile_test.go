@@ -14,6 +14,7 @@ import (
 // commas, quotes and line ends they contain, and how numbers and timestamps are written.
 func TestPage_Table_ReadsBackUnchanged(t *testing.T) {
 	t.Parallel()
+
 	rows := [][]string{
 		{"id", "text"},
 		{"1", "Zoë, \"the\" nurse"},
@@ -23,10 +24,12 @@ func TestPage_Table_ReadsBackUnchanged(t *testing.T) {
 		{"4", "'=1"},
 		{"\\.", "Æble"}, // a backslash and a point end the data for some databases
 	}
+
 	var page Page
 	for _, row := range rows {
 		page.Row(row)
 	}
+
 	require.Equal(t, len(rows), page.Rows())
 	require.True(t, strings.HasPrefix(string(page.Bytes()), "id,text\r\n"))
 	require.Equal(t, rows, parsePage(t, &page))
@@ -44,8 +47,10 @@ func TestPage_Table_ReadsBackUnchanged(t *testing.T) {
 // parsePage returns the rows that a CSV reader finds in the page.
 func parsePage(t *testing.T, page *Page) [][]string {
 	t.Helper()
+
 	rows, err := csv.NewReader(bytes.NewReader(page.Bytes())).ReadAll()
 	require.NoError(t, err)
+
 	return rows
 }
 
@@ -57,9 +62,11 @@ func FuzzCells(f *testing.F) {
 	} {
 		f.Add(cell)
 	}
+
 	f.Fuzz(func(t *testing.T, cell string) {
 		var page Page
 		page.Row([]string{cell, "end"})
+
 		// Line ends are CR LF in the file and line feeds in the reader; a carriage return alone is dropped.
 		want := strings.ReplaceAll(strings.ReplaceAll(EscapeFormula(cell), "\r\n", "\n"), "\r", "")
 		require.Equal(t, [][]string{{want, "end"}}, parsePage(t, &page))
@@ -71,12 +78,14 @@ func FuzzCells(f *testing.F) {
 // an apostrophe. Negative numbers and texts that only contain such a character remain as they are.
 func TestEscapeFormula_Formula_GetsApostrophe(t *testing.T) {
 	t.Parallel()
+
 	for _, cell := range []string{
 		"=1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "=cmd|' /C calc'!A0", "-",
 		"-1.2.3", "|x", "%x", "\x00=1", " =1", "\u00a0\u200b=1", " \t=1", "＝1", "＠SUM(A1)", " -1",
 	} {
 		require.True(t, strings.HasPrefix(EscapeFormula(cell), "'"), "%q", cell)
 	}
+
 	for _, cell := range []string{"", "nurse", "1", "-1", "-0.5", "'quoted", " a=1", "a@b.org", "Zoë – née"} {
 		require.Equal(t, cell, EscapeFormula(cell))
 	}

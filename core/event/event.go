@@ -70,6 +70,7 @@ func Decode[T Event](e Envelope) (T, error) {
 	if err := json.Unmarshal(e.Payload, &v); err != nil {
 		return v, fmt.Errorf("event %s (%s): %w", e.ID, e.Type, err)
 	}
+
 	return v, nil
 }
 

@@ -56,6 +56,7 @@ func NewRelay(d RelayDeps) *Relay {
 	for _, s := range d.Table {
 		r.subscriptionsByType[s.Type] = append(r.subscriptionsByType[s.Type], s)
 	}
+
 	return r
 }
 
@@ -68,8 +69,10 @@ func Handlers(table []Subscription) []task.Handler {
 // have their own goroutine, so that many events do not delay tasks.
 func (r *Relay) Run(ctx context.Context) {
 	sweepRequests := make(chan struct{}, 1)
+
 	var running sync.WaitGroup
 	defer running.Wait()
+
 	running.Go(func() {
 		for r.wait(ctx, sweepRequests) {
 			if err := r.Runner.Sweep(ctx); err != nil && ctx.Err() == nil {
@@ -77,6 +80,7 @@ func (r *Relay) Run(ctx context.Context) {
 			}
 		}
 	})
+
 	for i := range r.Sources {
 		running.Go(func() {
 			notifications := r.Sources[i].Outbox.Notifications(ctx)
@@ -85,7 +89,9 @@ func (r *Relay) Run(ctx context.Context) {
 				case sweepRequests <- struct{}{}:
 				default: // a sweep is already requested
 				}
+
 				r.drain(ctx, i)
+
 				if !r.wait(ctx, notifications) {
 					return
 				}
@@ -101,6 +107,7 @@ func (r *Relay) wait(ctx context.Context, notifications <-chan struct{}) bool {
 	case <-notifications:
 	case <-time.After(relayPoll):
 	}
+
 	return ctx.Err() == nil
 }
 
@@ -115,12 +122,14 @@ func (r *Relay) drain(ctx context.Context, source int) {
 				if err != nil && ctx.Err() == nil {
 					r.Log.Warn("outbox relay failed; will retry", "error", err)
 				}
+
 				if err != nil || n < relayBatch {
 					return
 				}
 			}
 		})
 	}
+
 	draining.Wait()
 }
 
@@ -131,6 +140,7 @@ func (r *Relay) Drain(ctx context.Context) (total int, err error) {
 		n, batchErr := r.drainBatch(ctx, i)
 		total, err = total+n, errors.Join(err, batchErr)
 	}
+
 	return total, err
 }
 
@@ -140,35 +150,45 @@ func (r *Relay) drainBatch(ctx context.Context, i int) (int, error) {
 	// The timeout ends before the lease of the batch does.
 	ctx, cancel := context.WithTimeout(ctx, relayLease/2)
 	defer cancel()
+
 	source := r.Sources[i]
 	r.claimLocks[i].Lock()
 	batch, err := source.Outbox.Claim(ctx, relayBatch, relayLease)
 	r.claimLocks[i].Unlock()
+
 	if err != nil || len(batch) == 0 {
 		return 0, err
 	}
+
 	// An event without subscriptions gets no task, but is marked as sent like the others.
 	var tasks []task.Task
+
 	ids := make([]string, len(batch))
 	for n, e := range batch {
 		ids[n] = e.ID
+
 		payload, err := json.Marshal(e)
 		if err != nil {
 			return 0, err
 		}
+
 		for _, s := range r.subscriptionsByType[e.Type] {
 			tasks = append(tasks, task.Task{Kind: s.Name, Queue: s.Queue, Key: e.ID + "/" + s.Name, Payload: payload, Trace: e.Trace})
 		}
 	}
+
 	var refs []task.Reference
+
 	err = source.Tx.Do(ctx, func(ctx context.Context) (err error) {
 		if refs, err = source.Tasks.AddAndReserve(ctx, tasks...); err != nil {
 			return err
 		}
+
 		return source.Outbox.MarkSent(ctx, ids...)
 	})
 	if err != nil {
 		return 0, err
 	}
+
 	return len(batch), r.Runner.Enqueue(ctx, refs)
 }

@@ -22,6 +22,7 @@ import (
 // recordEvents records events in a transaction.
 func recordEvents(t *testing.T, s adapters.Storage, events ...event.Event) {
 	t.Helper()
+
 	record := func(ctx context.Context) error { return s.Identity.Events.Record(ctx, events...) }
 	require.NoError(t, s.Identity.Tx.Do(t.Context(), record))
 }
@@ -31,6 +32,7 @@ func recordEvents(t *testing.T, s adapters.Storage, events ...event.Event) {
 // relayed too, or it would remain in the outbox.
 func TestRelay_Event_CallsEachSubscriberOnce(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	storage := stores.SQLite(t, clk)
 	var handled []string
@@ -39,11 +41,14 @@ func TestRelay_Event_CallsEachSubscriberOnce(t *testing.T) {
 		event.On("b", func(_ context.Context, e event.JobCreated) error { handled = append(handled, "b "+e.JobID); return nil }),
 		event.OnID("c", func(_ context.Context, id string, e event.JobClosed) error {
 			handled = append(handled, "c "+e.JobID)
+
 			require.Len(t, id, 36) // a UUID
+
 			return nil
 		}),
 	})
 	recordEvents(t, storage, event.JobCreated{JobID: "1"}, event.JobClosed{JobID: "2"}, event.JobUpdated{JobID: "without a subscriber"})
+
 	relayed, err := work.Relay.Drain(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 3, relayed)
@@ -57,6 +62,7 @@ func TestRelay_Event_CallsEachSubscriberOnce(t *testing.T) {
 // pause, and that the other subscribers of the event are not called again.
 func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	storage := stores.SQLite(t, clk)
 	var attempts, otherCalls int
@@ -69,11 +75,13 @@ func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 			case 2:
 				panic("broken")
 			}
+
 			return nil
 		}),
 		event.On("other", func(context.Context, event.JobCreated) error { otherCalls++; return nil }),
 	})
 	recordEvents(t, storage, event.JobCreated{JobID: "1"})
+
 	for want := 1; want <= 3; want++ {
 		work.All(t)
 		require.Equal(t, want, attempts)
@@ -81,6 +89,7 @@ func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 		require.Equal(t, want, attempts, "a failed handler is not called before its retry is due")
 		clk.Advance(time.Minute)
 	}
+
 	work.All(t)
 	require.Equal(t, 3, attempts)
 	require.Equal(t, 1, otherCalls, "subscribers that succeeded are not called again")
@@ -90,6 +99,7 @@ func TestRelay_FailedHandler_RetriedAlone(t *testing.T) {
 // not retried: no retry can change it.
 func TestRelay_UndecodableEvent_IsDeadAtOnce(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	storage := stores.SQLite(t, clk)
 	work := kit.NewWork(t, storage, clk, []event.Subscription{
@@ -102,6 +112,7 @@ func TestRelay_UndecodableEvent_IsDeadAtOnce(t *testing.T) {
 	})
 	recordEvents(t, storage, undecodableEvent{At: "not a timestamp"})
 	work.All(t)
+
 	dead, err := storage.Identity.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, dead, 1)
@@ -119,6 +130,7 @@ func (undecodableEvent) Subject() string { return "1" }
 // database, a queue and workers, and until its context is done.
 func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 	t.Parallel()
+
 	storage := stores.SQLite(t, clock.System{})
 	handled := make(chan string, 1)
 	log := slog.New(slog.DiscardHandler)
@@ -127,6 +139,7 @@ func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 		task.Deps{Store: storage.Identity.Tasks, Queue: localtasks.New(), Clock: clock.System{}, Log: log, Handlers: event.Handlers(table)},
 	)
 	require.NoError(t, err)
+
 	relay := event.NewRelay(
 		event.RelayDeps{
 			Sources: []event.Source{{Tx: storage.Identity.Tx, Outbox: storage.Identity.Outbox, Tasks: storage.Identity.Tasks}},
@@ -149,12 +162,14 @@ func TestRelay_Run_RelaysCommitsUntilDone(t *testing.T) {
 // claimed them are relayed when their lease of 30 seconds has ended, and not before.
 func TestRelay_ExpiredLease_EventIsRelayed(t *testing.T) {
 	t.Parallel()
+
 	clk := kit.NewClock()
 	storage := stores.SQLite(t, clk)
 	handled := 0
 	work := kit.NewWork(t, storage, clk,
 		[]event.Subscription{event.On("a", func(context.Context, event.JobCreated) error { handled++; return nil })})
 	recordEvents(t, storage, event.JobCreated{JobID: "1"})
+
 	_, err := storage.Identity.Outbox.Claim(t.Context(), 10, 30*time.Second)
 	require.NoError(t, err)
 	work.All(t)
@@ -168,6 +183,7 @@ func TestRelay_ExpiredLease_EventIsRelayed(t *testing.T) {
 // the start: they would share their tasks, and one of them would never be called.
 func TestNewRunner_DuplicateSubscriber_ReturnsError(t *testing.T) {
 	t.Parallel()
+
 	react := func(context.Context, event.JobCreated) error { return nil }
 	_, err := task.NewRunner(task.Deps{Handlers: event.Handlers([]event.Subscription{event.On("a", react), event.On("a", react)})})
 	require.ErrorContains(t, err, "a have two handlers")

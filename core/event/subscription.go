@@ -37,6 +37,7 @@ func OnID[T Event](name string, react func(ctx context.Context, eventID string, 
 // OnEnvelope is On for a handler that needs the envelope of the event.
 func OnEnvelope[T Event](name string, react func(ctx context.Context, e Envelope, event T) error) Subscription {
 	var zero T
+
 	return Subscription{
 		Type:  zero.Type(),
 		Name:  name,
@@ -46,6 +47,7 @@ func OnEnvelope[T Event](name string, react func(ctx context.Context, e Envelope
 			if err != nil {
 				return task.Permanent(err)
 			}
+
 			return react(ctx, e, v)
 		},
 	}

@@ -57,9 +57,11 @@ func (e *Error) Error() string {
 	for _, f := range e.Fields {
 		text += " [" + f.Name + " " + f.Message + "]"
 	}
+
 	if e.cause != nil {
 		text += ": " + e.cause.Error()
 	}
+
 	return text
 }
 
@@ -112,9 +114,11 @@ func Of(err error) *Error {
 	if err == nil {
 		return nil
 	}
+
 	if f, ok := errors.AsType[*Error](err); ok {
 		return f
 	}
+
 	return ErrInternal.WithCause(err)
 }
 
@@ -123,6 +127,7 @@ func FieldsOf(err error) []Field {
 	if err == nil {
 		return nil
 	}
+
 	return Of(err).Fields
 }
 
@@ -131,6 +136,7 @@ func KindOf(err error) Kind {
 	if err == nil {
 		return None
 	}
+
 	return Of(err).Kind
 }
 
@@ -140,6 +146,7 @@ func IfNotFound(err, instead error) error {
 	if KindOf(err) == NotFound {
 		return instead
 	}
+
 	return err
 }
 

@@ -24,6 +24,7 @@ func CheckKey(key string) error {
 	if len(key) > maxKey || !validKey.MatchString(key) {
 		return fault.InvalidField("key", "is not a key of a file")
 	}
+
 	return nil
 }
 

@@ -13,6 +13,7 @@ func Valid(s string) bool {
 	if len(s) != 36 {
 		return false
 	}
+
 	for i := range len(s) {
 		c := s[i]
 		switch i {
@@ -26,6 +27,7 @@ func Valid(s string) bool {
 			}
 		}
 	}
+
 	return true
 }
 
@@ -34,5 +36,6 @@ func Canonical(s string) (string, bool) {
 	if !Valid(s) {
 		return "", false
 	}
+
 	return strings.ToLower(s), true
 }

@@ -50,28 +50,38 @@ func (r *Runner) Do(ctx context.Context, request Request, o Operation) (*Answer,
 	if err != nil || storedAnswer != nil {
 		return storedAnswer, err
 	}
+
 	failpoint("begun", request.Operation)
+
 	work := &interruptible{claim: claim, fallback: o.Fallback}
+
 	isAnswerStored := false
 	defer func() { // runs after a panic of the work, too
 		if !isAnswerStored {
 			r.release(ctx, work)
 		}
 	}()
+
 	if o.Remote || r.distributed {
 		err = r.runInterruptible(ctx, request, o, work)
 	} else {
 		err = r.runInTransaction(ctx, request, o, claim)
 	}
+
 	if err != nil {
 		if a, keep := o.Refusal(err); keep {
 			isAnswerStored = true
+
 			r.record(ctx, func(ctx context.Context) error { return r.store.Finish(ctx, claim, a) })
 		}
+
 		return nil, err
 	}
+
 	isAnswerStored = true
+
 	failpoint("done", request.Operation)
+
 	return nil, nil
 }
 
@@ -82,11 +92,15 @@ func (r *Runner) runInTransaction(ctx context.Context, request Request, o Operat
 		if err != nil {
 			return err
 		}
+
 		failpoint("effect", request.Operation)
+
 		if err := r.store.Finish(ctx, claim, a); err != nil {
 			return err
 		}
+
 		failpoint("answer", request.Operation)
+
 		return nil
 	})
 }
@@ -97,8 +111,10 @@ func (r *Runner) runInterruptible(ctx context.Context, request Request, o Operat
 	if err != nil {
 		return err
 	}
+
 	failpoint("effect", request.Operation)
 	r.record(ctx, func(ctx context.Context) error { return r.store.Finish(ctx, work.claim, a) })
+
 	return nil
 }
 
@@ -108,6 +124,7 @@ func (r *Runner) release(ctx context.Context, work *interruptible) {
 	if work.hasFallback && !work.hasCommitted {
 		r.record(ctx, func(ctx context.Context) error { return r.store.SetFallback(ctx, work.claim, Answer{}) })
 	}
+
 	r.record(ctx, func(ctx context.Context) error { return r.store.Release(ctx, work.claim) })
 }
 
@@ -116,6 +133,7 @@ func (r *Runner) release(ctx context.Context, work *interruptible) {
 func (r *Runner) record(ctx context.Context, write func(ctx context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
+
 	if err := write(ctx); err != nil {
 		r.log.Warn("failed to store the outcome of an idempotent request", "error", err)
 	}
@@ -157,20 +175,26 @@ func (t transactions) Do(ctx context.Context, fn func(context.Context) error) er
 	if !ok || work == nil {
 		return t.tx.Do(ctx, fn)
 	}
+
 	if t.runner.distributed && !work.hasFallback {
 		if err := t.runner.store.SetFallback(ctx, work.claim, work.fallback); err != nil {
 			return err
 		}
+
 		work.hasFallback = true
 	}
+
 	err := t.tx.Do(ctx, func(ctx context.Context) error {
 		// Inner calls of Do join this transaction and must not store the fallback again.
 		err := fn(context.WithValue(ctx, interruptibleKey{}, (*interruptible)(nil)))
 		if err != nil || work.hasFallback {
 			return err
 		}
+
 		return t.runner.store.SetFallback(ctx, work.claim, work.fallback)
 	})
+
 	work.hasCommitted = work.hasCommitted || err == nil
+
 	return err
 }

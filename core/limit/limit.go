@@ -32,6 +32,7 @@ func (d Decision) Err() error {
 	if d.Allowed {
 		return nil
 	}
+
 	return fault.ErrRateLimit.WithRetryAfter(d.RetryAfter)
 }
 
@@ -74,13 +75,16 @@ func (s QuotaStatus) Evaluate() QuotaStatus {
 	if s.Minute.Remaining == 0 {
 		s.Violated, s.RetryAfter = append(s.Violated, MinuteWindow), s.Minute.Reset
 	}
+
 	if s.Day.Limit > 0 && s.Day.Remaining == 0 {
 		s.Violated, s.RetryAfter = append(s.Violated, DayWindow), max(s.RetryAfter, s.Day.Reset)
 	}
+
 	s.Allowed = len(s.Violated) == 0
 	if !s.Allowed {
 		s.RetryAfter = max(s.RetryAfter, time.Second)
 	}
+
 	return s
 }
 

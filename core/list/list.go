@@ -7,9 +7,11 @@ func First[T any](items []T, err, notFound error) (first T, _ error) {
 	if err != nil {
 		return first, err
 	}
+
 	if len(items) == 0 {
 		return first, notFound
 	}
+
 	return items[0], nil
 }
 
@@ -19,6 +21,7 @@ func Map[T, U any](items []T, fn func(T) U) []U {
 	for i, item := range items {
 		out[i] = fn(item)
 	}
+
 	return out
 }
 
@@ -26,6 +29,7 @@ func Map[T, U any](items []T, fn func(T) U) []U {
 // first occurrences.
 func Distinct[T any, U comparable](items []T, fn func(T) U) []U {
 	seen := make(map[U]bool, len(items))
+
 	var out []U
 	for _, item := range items {
 		if v := fn(item); !seen[v] {
@@ -33,6 +37,7 @@ func Distinct[T any, U comparable](items []T, fn func(T) U) []U {
 			out = append(out, v)
 		}
 	}
+
 	return out
 }
 
@@ -43,5 +48,6 @@ func ToMap[T any, K comparable, V any](items []T, fn func(T) (K, V)) map[K]V {
 		key, value := fn(item)
 		out[key] = value
 	}
+
 	return out
 }

@@ -86,6 +86,7 @@ func SafeName(name, fallback string) string {
 			words = append(words, innerDot.ReplaceAllString(word, ". $1"))
 		}
 	}
+
 	return cmp.Or(strings.Join(words, " "), fallback)
 }
 
@@ -98,9 +99,11 @@ func Deliver(ctx context.Context, m Mailer, l Letter) error {
 	if err != nil {
 		return task.Permanent(err)
 	}
+
 	err = m.Send(ctx, message)
 	if errors.Is(err, ErrRefused) {
 		return task.Permanent(err)
 	}
+
 	return err
 }

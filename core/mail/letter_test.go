@@ -15,6 +15,7 @@ import (
 // the corresponding parts of the HTML.
 func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 	t.Parallel()
+
 	message, err := defaultTemplates.Render(Letter{
 		ID:       "1",
 		To:       Address{Name: "Zoë", Email: "zoe@example.org"},
@@ -39,6 +40,7 @@ func TestLetter_Message_RendersTextAndHTML(t *testing.T) {
 		"You get these messages because you asked for them. To end them:", "", "https://jobs.example.org/unsubscribe?token=x", "",
 	}, "\n"), message.Text)
 	require.NotContains(t, message.HTML, "Floor", "empty facts are omitted")
+
 	for _, part := range []string{
 		`<html lang="en">`, "<title>Two posts &amp; more</title>", "<p>Hello Zoë,</p>",
 		`href="https://jobs.example.org/a?b=1&amp;c=2"`, "<dt", "Ward 3", "<li", "one\r\ntwo",
@@ -92,6 +94,7 @@ func TestLetter_LineSeparators_Removed(t *testing.T) {
 // of the service: a name that e-mail programs would turn into a link is not greeted.
 func TestLetter_GreetingWithURL_Omitted(t *testing.T) {
 	t.Parallel()
+
 	for name, isGreeted := range map[string]bool{
 		"Asha": true, "Dr. Niamh Ní Bhroin": true, "J. R. R.": true, "Zoë-Anne O’Neil": true,
 		"https://evil.example": false, "evil.example": false, "a@evil.example": false, "Win evil.example/now": false,
@@ -108,6 +111,7 @@ func TestLetter_GreetingWithURL_Omitted(t *testing.T) {
 // slashes remain. The fallback takes the place of a name of which nothing remains.
 func TestSafeName_HoldsURLs_RemovesThem(t *testing.T) {
 	t.Parallel()
+
 	for name, want := range map[string]string{
 		"St Mary's Hospital":                    "St Mary's Hospital",
 		"St.Mary’s, Dr. O'Neil & Co":            "St. Mary’s, Dr. O'Neil & Co",
@@ -121,6 +125,7 @@ func TestSafeName_HoldsURLs_RemovesThem(t *testing.T) {
 	} {
 		require.Equal(t, want, SafeName(name, "the employer"), name)
 	}
+
 	m, err := defaultTemplates.Render(Letter{To: Address{Name: "Jo https://evil.example", Email: "jo@example.org"}})
 	require.NoError(t, err)
 	require.Equal(t, "Jo", m.To.Name)
@@ -137,6 +142,7 @@ func TestDeliver_Refused_IsPermanent(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, Deliver(t.Context(), stubMailer{}, Letter{}))
 	require.True(t, task.IsPermanent(Deliver(t.Context(), stubMailer{ErrRefused}, Letter{})))
+
 	busy := errors.New("busy")
 	err := Deliver(t.Context(), stubMailer{busy}, Letter{})
 	require.ErrorIs(t, err, busy)

@@ -35,6 +35,7 @@ func NewTemplates(brand string) *Templates {
 	if err != nil {
 		panic(err) // a mistake in an embedded file, which every test of the package would find
 	}
+
 	return t
 }
 
@@ -44,7 +45,9 @@ func ReadTemplates(folder, brand string) (*Templates, error) {
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a folder", folder)
 	}
+
 	files := os.DirFS(folder)
+
 	sources := map[string]fs.FS{}
 	for _, name := range []string{textFile, htmlFile} {
 		sources[name] = templateFiles
@@ -52,12 +55,15 @@ func ReadTemplates(folder, brand string) (*Templates, error) {
 			sources[name] = files
 		}
 	}
+
 	t, err := parseTemplates(sources[textFile], sources[htmlFile], brand)
 	if err != nil {
 		return nil, err
 	}
+
 	// Errors such as an unknown field occur only when a template is executed.
 	data := letterData{sampleLetter, brand}
+
 	return t, errors.Join(t.text.Execute(io.Discard, data), t.html.Execute(io.Discard, data))
 }
 
@@ -96,12 +102,15 @@ func (t *Templates) Render(l Letter) (Message, error) {
 	if linkable.MatchString(l.Greeting) {
 		l.Greeting = "" // a name that mail programs would show as a link can be used for phishing
 	}
+
 	l.To.Name = SafeName(l.To.Name, "")
 	var text, html strings.Builder
+
 	data := letterData{l, t.brand}
 	if err := errors.Join(t.text.Execute(&text, data), t.html.Execute(&html, data)); err != nil {
 		return Message{}, fmt.Errorf("letter %s: %w", l.ID, err)
 	}
+
 	return Message{
 		ID: l.ID, To: l.To, ReplyTo: l.ReplyTo, Subject: l.Subject, Text: text.String(), HTML: html.String(),
 		Unsubscribe: l.Unsubscribe, Invite: l.Invite,
@@ -117,5 +126,6 @@ func templatesOf(m Mailer) *Templates {
 	if branded, ok := m.(interface{ Templates() *Templates }); ok {
 		return branded.Templates()
 	}
+
 	return defaultTemplates
 }

@@ -26,13 +26,16 @@ func (m *brandedMailer) Send(_ context.Context, message Message) error {
 // brand is escaped in the HTML part only.
 func TestTemplates_Folder_ReplacesTheDefaults(t *testing.T) {
 	t.Parallel()
+
 	folder := t.TempDir()
 	require.NoError(
 		t,
 		os.WriteFile(filepath.Join(folder, "letter.txt"), []byte("{{range .Body}}{{line .Text}}{{end}} – {{.Brand}}"), 0o600),
 	)
+
 	templates, err := ReadTemplates(folder, "St Brigid’s <Jobs>")
 	require.NoError(t, err)
+
 	mailer := &brandedMailer{templates: templates}
 	require.NoError(t, Deliver(t.Context(), mailer, Letter{Body: []Block{{Text: "There is\nnews."}}, Home: "https://jobs.example.org"}))
 	require.Equal(t, "There is news. – St Brigid’s <Jobs>", mailer.sent.Text)
@@ -44,6 +47,7 @@ func TestTemplates_Folder_ReplacesTheDefaults(t *testing.T) {
 // everywhere.
 func TestTemplates_Brand_IsShown(t *testing.T) {
 	t.Parallel()
+
 	mailer := &brandedMailer{templates: NewTemplates("Ward Jobs")}
 	require.NoError(t, Deliver(t.Context(), mailer, Letter{Home: "https://jobs.example.org"}))
 	require.Contains(t, mailer.sent.Text, "Ward Jobs\nhttps://jobs.example.org")
@@ -54,6 +58,7 @@ func TestTemplates_Brand_IsShown(t *testing.T) {
 // first e-mail.
 func TestTemplates_Invalid_AreRefused(t *testing.T) {
 	t.Parallel()
+
 	for name, text := range map[string]string{
 		"syntax":           "{{range}",
 		"unknown field":    "{{.Sender}}",
@@ -61,9 +66,11 @@ func TestTemplates_Invalid_AreRefused(t *testing.T) {
 	} {
 		folder := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "letter.html"), []byte(text), 0o600))
+
 		_, err := ReadTemplates(folder, "locum")
 		require.Error(t, err, name)
 	}
+
 	_, err := ReadTemplates(filepath.Join(t.TempDir(), "missing"), "locum")
 	require.ErrorContains(t, err, "missing")
 }

@@ -34,6 +34,7 @@ func (r Request) CheckID() error {
 	if r.Cursor != "" && !id.Valid(r.Cursor) {
 		return fault.InvalidField("cursor", "is not a cursor of this list")
 	}
+
 	return nil
 }
 

@@ -25,6 +25,7 @@ func DeleteAllBefore(ctx context.Context, s Store, kind Kind, before time.Time, 
 	if s == nil {
 		return nil
 	}
+
 	for {
 		deleted, err := s.DeleteBefore(ctx, kind, before, n)
 		if err != nil || deleted < n {

@@ -19,10 +19,12 @@ func Join(stores ...Store) Store {
 	if len(stores) == 1 {
 		return stores[0]
 	}
+
 	j := &joinedStore{started: map[string]startedTask{}}
 	for _, s := range stores {
 		j.members = append(j.members, &member{Store: s})
 	}
+
 	return j
 }
 
@@ -63,18 +65,23 @@ func (m *member) call(ctx context.Context, fn func(context.Context) error) error
 	m.mu.Lock()
 	isSuspended := time.Now().Before(m.suspendedUntil)
 	m.mu.Unlock()
+
 	if isSuspended {
 		return errSuspended
 	}
+
 	limited, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
+
 	err := fn(limited)
+
 	isTimeout := err != nil && limited.Err() != nil && ctx.Err() == nil
 	if isTimeout {
 		m.mu.Lock()
 		m.suspendedUntil = time.Now().Add(suspendFor)
 		m.mu.Unlock()
 	}
+
 	return err
 }
 
@@ -82,6 +89,7 @@ func (m *member) call(ctx context.Context, fn func(context.Context) error) error
 // order of j.members.
 func callAll[T any](ctx context.Context, j *joinedStore, fn func(ctx context.Context, m *member) (T, error)) ([]T, []error) {
 	results, errs := make([]T, len(j.members)), make([]error, len(j.members))
+
 	var calls sync.WaitGroup
 	for i, m := range j.members {
 		calls.Go(func() {
@@ -91,7 +99,9 @@ func callAll[T any](ctx context.Context, j *joinedStore, fn func(ctx context.Con
 			})
 		})
 	}
+
 	calls.Wait()
+
 	return results, errs
 }
 
@@ -115,10 +125,12 @@ func (j *joinedStore) AddAndReserve(ctx context.Context, tasks ...Task) ([]Refer
 // if another store returned results.
 func gather[T any](ctx context.Context, j *joinedStore, call func(ctx context.Context, m *member) ([]T, error)) ([]T, error) {
 	results, errs := callAll(ctx, j, call)
+
 	out, err := slices.Concat(results...), errors.Join(errs...)
 	if len(out) == 0 || !slices.Contains(errs, nil) {
 		return out, err
 	}
+
 	return out, nil
 }
 
@@ -129,6 +141,7 @@ func (j *joinedStore) sumCounts(call func(Store) (int, error)) (total int, err e
 		n, storeErr := call(m.Store)
 		total, err = total+n, errors.Join(err, storeErr)
 	}
+
 	return total, err
 }
 
@@ -138,16 +151,19 @@ func (j *joinedStore) sumCounts(call func(Store) (int, error)) (total int, err e
 func partitionByStore[T any](j *joinedStore, items []T, id func(T) string) map[*member][]T {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+
 	out := map[*member][]T{}
 	for _, item := range items {
 		members := j.members
 		if s, ok := j.started[id(item)]; ok {
 			members = []*member{s.store}
 		}
+
 		for _, m := range members {
 			out[m] = append(out[m], item)
 		}
 	}
+
 	return out
 }
 
@@ -176,15 +192,18 @@ func (j *joinedStore) Start(ctx context.Context, ids []string, lease time.Durati
 	results, errs := callAll(ctx, j, func(ctx context.Context, m *member) ([]Task, error) { return m.Start(ctx, ids, lease) })
 	j.mu.Lock()
 	defer j.mu.Unlock()
+
 	for i, tasks := range results {
 		for _, t := range tasks {
 			j.started[t.ID] = startedTask{j.members[i], time.Now()}
 		}
 	}
+
 	out := slices.Concat(results...)
 	if len(out) == 0 && !slices.Contains(errs, nil) {
 		return nil, errors.Join(errs...)
 	}
+
 	return out, nil
 }
 
@@ -193,12 +212,14 @@ func (j *joinedStore) Start(ctx context.Context, ids []string, lease time.Durati
 func (j *joinedStore) updateStarted(runs []Run) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+
 	now := time.Now()
 	for _, r := range runs {
 		if s, ok := j.started[r.ID]; ok {
 			j.started[r.ID] = startedTask{s.store, now}
 		}
 	}
+
 	// The margin of three leases leaves time to store the outcome of a late attempt.
 	maps.DeleteFunc(j.started, func(_ string, s startedTask) bool { return now.Sub(s.leasedAt) > 4*lease })
 }
@@ -207,13 +228,16 @@ func (j *joinedStore) updateStarted(runs []Run) {
 // lost. A store that fails reports nothing, so its runs are not lost.
 func (j *joinedStore) Extend(ctx context.Context, runs []Run, lease time.Duration) (lost []Run, err error) {
 	j.updateStarted(runs)
+
 	runsByStore := partitionByStore(j, runs, func(r Run) string { return r.ID })
 	lostByStore, errs := callAll(ctx, j, func(ctx context.Context, m *member) ([]Run, error) {
 		if len(runsByStore[m]) == 0 {
 			return nil, nil
 		}
+
 		return m.Extend(ctx, runsByStore[m], lease)
 	})
+
 	isLost := func(r Run) bool {
 		for i, m := range j.members {
 			mayContain := errs[i] != nil || !slices.Contains(lostByStore[i], r)
@@ -221,9 +245,12 @@ func (j *joinedStore) Extend(ctx context.Context, runs []Run, lease time.Duratio
 				return false
 			}
 		}
+
 		return true
 	}
+
 	lost = slices.DeleteFunc(slices.Clone(runs), func(r Run) bool { return !isLost(r) })
+
 	return lost, errors.Join(errs...)
 }
 
@@ -234,8 +261,10 @@ func (j *joinedStore) RecordOutcomes(ctx context.Context, outcomes ...Outcome) e
 		if len(outcomesByStore[m]) == 0 {
 			return nil
 		}
+
 		return m.RecordOutcomes(ctx, outcomesByStore[m]...)
 	})
+
 	failedIDs := map[string]bool{}
 	for i, m := range j.members {
 		if errs[i] != nil {
@@ -244,22 +273,27 @@ func (j *joinedStore) RecordOutcomes(ctx context.Context, outcomes ...Outcome) e
 			}
 		}
 	}
+
 	j.mu.Lock()
 	defer j.mu.Unlock()
+
 	for _, o := range outcomes {
 		if !failedIDs[o.ID] {
 			delete(j.started, o.ID)
 		}
 	}
+
 	if len(failedIDs) == 0 {
 		return nil
 	}
+
 	return partlyRecordedError{fmt.Errorf("outcomes of %d tasks: %w", len(failedIDs), errors.Join(errs...)), failedIDs}
 }
 
 // Backlog implements Store.
 func (j *joinedStore) Backlog(ctx context.Context) ([]Backlog, error) {
 	counts, err := gather(ctx, j, func(ctx context.Context, m *member) ([]Backlog, error) { return m.Backlog(ctx) })
+
 	var out []Backlog
 	for _, c := range counts {
 		i := slices.IndexFunc(out, func(b Backlog) bool { return b.Queue == c.Queue && b.State == c.State })
@@ -267,9 +301,11 @@ func (j *joinedStore) Backlog(ctx context.Context) ([]Backlog, error) {
 			out = append(out, c)
 			continue
 		}
+
 		out[i].Tasks += c.Tasks
 		out[i].Oldest = slices.MinFunc([]time.Time{c.Oldest, out[i].Oldest}, time.Time.Compare)
 	}
+
 	return out, err
 }
 

@@ -23,6 +23,7 @@ func (s runStore) Extend(_ context.Context, all []Run, _ time.Duration) (lost []
 	if s.err != nil {
 		return nil, s.err
 	}
+
 	return slices.DeleteFunc(slices.Clone(all), func(r Run) bool { return slices.Contains(s.running, r) }), nil
 }
 
@@ -30,6 +31,7 @@ func (s runStore) Start(context.Context, []string, time.Duration) (out []Task, e
 	for _, r := range s.running {
 		out = append(out, Task{ID: r.ID, Attempt: r.Attempt})
 	}
+
 	return out, s.err
 }
 
@@ -37,9 +39,11 @@ func (s runStore) Start(context.Context, []string, time.Duration) (out []Task, e
 // A store that fails may contain it, so that its runs continue.
 func TestJoin_Extend(t *testing.T) {
 	t.Parallel()
+
 	runA := Run{ID: "a", Attempt: 1}
 	runB := Run{ID: "b", Attempt: 2}
 	runC := Run{ID: "c", Attempt: 1}
+
 	unavailable := errors.New("unavailable")
 	for name, test := range map[string]struct {
 		stores   []Store
@@ -67,6 +71,7 @@ func TestJoin_Extend(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			lost, err := Join(test.stores...).Extend(t.Context(), []Run{runA, runB, runC}, time.Second)
 			require.ErrorIs(t, err, test.wantErr)
 			require.Equal(t, test.wantLost, lost)
@@ -78,19 +83,23 @@ func TestJoin_Extend(t *testing.T) {
 // the others.
 func TestJoin_StartWithAFailedStore_ReturnsTheOthers(t *testing.T) {
 	t.Parallel()
+
 	unavailable := errors.New("unavailable")
 	started, err := Join(runStore{err: unavailable}, runStore{running: []Run{{"b", 1}}}).Start(t.Context(), nil, time.Second)
 	require.NoError(t, err)
 	require.Len(t, started, 1)
+
 	started, err = Join(runStore{err: unavailable}, runStore{}).Start(t.Context(), []string{"a"}, time.Second)
 	require.NoError(t, err, "one store that responds is enough")
 	require.Empty(t, started)
+
 	_, err = Join(runStore{err: unavailable}, runStore{err: unavailable}).Start(t.Context(), nil, time.Second)
 	require.ErrorIs(t, err, unavailable)
 }
 
 func TestJoin_OneStore_ReturnsTheStore(t *testing.T) {
 	t.Parallel()
+
 	store := runStore{}
 	require.Equal(t, Store(store), Join(store))
 }
@@ -105,11 +114,14 @@ func TestJoin_LeaseEnded_TaskIsForgotten(t *testing.T) {
 		j := Join(runStore{running: []Run{a, b}}, runStore{}).(*joinedStore)
 		_, err := j.Start(t.Context(), []string{"a", "b"}, lease)
 		require.NoError(t, err)
+
 		for range 15 {
 			time.Sleep(heartbeat)
+
 			_, err = j.Extend(t.Context(), []Run{b}, lease)
 			require.NoError(t, err)
 		}
+
 		require.Len(t, j.started, 1)
 		require.Contains(t, j.started, "b")
 	})
@@ -131,10 +143,12 @@ func newHangingStore(running ...Run) hangingStore {
 // respond counts a call, and waits until it is cancelled while the store hangs.
 func (s hangingStore) respond(ctx context.Context) error {
 	s.calls.Add(1)
+
 	if s.hangs.Load() {
 		<-ctx.Done()
 		return ctx.Err()
 	}
+
 	return nil
 }
 
@@ -142,9 +156,11 @@ func (s hangingStore) Due(ctx context.Context, _ int) (out []Reference, err erro
 	if err := s.respond(ctx); err != nil {
 		return nil, err
 	}
+
 	for _, r := range s.running {
 		out = append(out, Reference{ID: r.ID})
 	}
+
 	return out, nil
 }
 
@@ -152,9 +168,11 @@ func (s hangingStore) RecordOutcomes(ctx context.Context, outcomes ...Outcome) e
 	if err := s.respond(ctx); err != nil {
 		return err
 	}
+
 	for _, o := range outcomes {
 		*s.recordedIDs = append(*s.recordedIDs, o.ID)
 	}
+
 	return nil
 }
 
@@ -169,17 +187,22 @@ func TestJoin_AStoreHangs_TheOthersAreDelayedOnce(t *testing.T) {
 			begin := time.Now()
 			refs, err := j.Due(t.Context(), 10)
 			require.NoError(t, err)
+
 			return len(refs), time.Since(begin)
 		}
+
 		store.hangs.Store(true)
+
 		for _, want := range []time.Duration{joinTimeout, 0, 0} {
 			n, took := countDue()
 			require.Equal(t, 1, n)
 			require.Equal(t, want, took)
 		}
+
 		require.EqualValues(t, 1, store.calls.Load())
 		store.hangs.Store(false)
 		time.Sleep(suspendFor)
+
 		n, took := countDue()
 		require.Equal(t, 2, n)
 		require.Zero(t, took)
@@ -195,8 +218,11 @@ func TestJoin_RecordOutcomesWithAHangingStore_StoresTheOthersOnce(t *testing.T) 
 		runner := &Runner{Deps: Deps{Store: Join(store, b)}}
 		_, err := runner.Store.Start(t.Context(), []string{"a", "b"}, time.Minute)
 		require.NoError(t, err)
+
 		outcomes := []Outcome{{Run: Run{"a", 1}, State: Done}, {Run: Run{"b", 1}, State: Done}}
+
 		store.hangs.Store(true)
+
 		errs, err := runner.recordBatch(t.Context(), outcomes)
 		require.NoError(t, err)
 		require.ErrorIs(t, errs[0], context.DeadlineExceeded)
@@ -204,6 +230,7 @@ func TestJoin_RecordOutcomesWithAHangingStore_StoresTheOthersOnce(t *testing.T) 
 
 		store.hangs.Store(false)
 		time.Sleep(suspendFor)
+
 		errs, err = runner.recordBatch(t.Context(), outcomes[:1])
 		require.NoError(t, errors.Join(append(errs, err)...))
 		require.Equal(t, []string{"a"}, *store.recordedIDs)

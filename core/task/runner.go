@@ -96,6 +96,7 @@ func NewRunner(d Deps) (*Runner, error) {
 	if r.Trace == nil {
 		r.Trace = trace.Off{}
 	}
+
 	for _, p := range d.Periodic {
 		do := func(ctx context.Context, _ Task) error { return p.Do(ctx) }
 		r.Handlers = append(
@@ -103,14 +104,18 @@ func NewRunner(d Deps) (*Runner, error) {
 			Handler{Kind: p.Kind, Queue: Maintenance, Timeout: p.Timeout, Attempts: periodicAttempts, periodic: true, Do: do},
 		)
 	}
+
 	for _, h := range r.Handlers {
 		if _, exists := r.handlersByKind[h.Kind]; exists {
 			return nil, fmt.Errorf("tasks of kind %s have two handlers", h.Kind)
 		}
+
 		r.handlersByKind[h.Kind] = h
 	}
+
 	r.starter = batch.New(maxCalls, batchSize, batch.Unweighted, r.startBatch)
 	r.recorder = batch.New(maxCalls, batchSize, batch.Unweighted, r.recordBatch)
+
 	return r, nil
 }
 
@@ -119,10 +124,13 @@ func NewRunner(d Deps) (*Runner, error) {
 // attempt.
 func (r *Runner) Work(ctx context.Context) error {
 	heartbeatCtx, stopHeartbeat := context.WithCancel(context.WithoutCancel(ctx))
+
 	var heartbeats sync.WaitGroup
 	defer heartbeats.Wait()
 	defer stopHeartbeat()
+
 	heartbeats.Go(func() { r.extendLeases(heartbeatCtx) })
+
 	return r.Queue.Work(ctx, func(taskCtx context.Context, ref Reference) { r.execute(taskCtx, ctx, ref) })
 }
 
@@ -134,13 +142,16 @@ func (r *Runner) execute(ctx, until context.Context, ref Reference) {
 		r.Log.Warn("failed to claim task; will retry", "task", ref.ID, "error", err)
 		return
 	}
+
 	if t == nil {
 		return // started by another worker, finished, or not due
 	}
+
 	begun := time.Now()
 	o := r.attempt(ctx, until, *t)
 	o.Group = t.Group
 	r.record(ctx, until, o)
+
 	if r.Report != nil {
 		r.Report(Report{Kind: t.Kind, Queue: t.Queue, State: o.State, Duration: time.Since(begun)})
 	}
@@ -153,6 +164,7 @@ func (r *Runner) claim(ctx, until context.Context, id string) (t *Task, err erro
 		t, err = r.starter.Do(ctx, id)
 		return err
 	})
+
 	return t, err
 }
 
@@ -164,6 +176,7 @@ func retry(until context.Context, maxPause time.Duration, fn func() error) error
 		if err == nil || until.Err() != nil {
 			return err
 		}
+
 		select {
 		case <-time.After(pause):
 		case <-until.Done():
@@ -175,17 +188,21 @@ func retry(until context.Context, maxPause time.Duration, fn func() error) error
 func (r *Runner) attempt(ctx, until context.Context, t Task) Outcome {
 	run := Run{ID: t.ID, Attempt: t.Attempt}
 	h, hasHandler := r.handlersByKind[t.Kind]
+
 	maxAttempts := cmp.Or(h.Attempts, defaultAttempts)
 	if t.Attempt > maxAttempts {
 		// The worker of the last attempt was killed.
 		r.Log.Error("task is dead; its last attempt did not finish", "kind", t.Kind, "task", t.ID, "attempts", maxAttempts)
 		return Outcome{Run: run, State: Dead, Err: "the worker was lost during the last attempt"}
 	}
+
 	err := errors.New("no handler for this kind; a newer version may have one")
 	if hasHandler {
 		err = r.runHandler(ctx, until, h, t)
 	}
+
 	log := r.Log.With("kind", t.Kind, "task", t.ID, "attempt", t.Attempt, "error", err)
+
 	now := r.Clock.Now()
 	switch {
 	case err == nil:
@@ -199,8 +216,10 @@ func (r *Runner) attempt(ctx, until context.Context, t Task) Outcome {
 		log.Error("task is dead; see `locum tasks list`")
 		return Outcome{Run: run, State: Dead, Err: err.Error()}
 	}
+
 	pause := backoff(t.Attempt)
 	log.Warn("task failed; will retry", "in", pause.Round(time.Second).String())
+
 	return Outcome{Run: run, State: Waiting, RunAt: now.Add(pause), Err: err.Error()}
 }
 
@@ -211,7 +230,9 @@ func backoff(attempt int) time.Duration {
 	for range min(attempt, 9) - 1 {
 		d *= 3
 	}
+
 	d = min(d, 4*time.Hour)
+
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64())) //nolint:gosec // jitter needs no secrecy
 }
 
@@ -220,25 +241,33 @@ func backoff(attempt int) time.Duration {
 // task.
 func (r *Runner) runHandler(ctx, until context.Context, h Handler, t Task) (err error) {
 	timeout := cmp.Or(h.Timeout, DefaultTimeout)
+
 	ctx, cancelWithCause := context.WithCancelCause(ctx)
 	defer cancelWithCause(nil)
+
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+
 	run := Run{ID: t.ID, Attempt: t.Attempt}
+
 	r.mu.Lock()
 	r.running[run] = cancelWithCause
+
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
 		delete(r.running, run)
 		r.mu.Unlock()
 	}()
+
 	if timeout > DefaultTimeout {
 		// A long task must not delay the end of the process.
 		defer context.AfterFunc(until, func() { cancelWithCause(errStopping) })()
 	}
+
 	ctx, finish := r.Trace.Start(ctx, "task "+t.Kind, t.Trace)
 	defer func() { finish(err) }()
+
 	result := make(chan error, 1)
 	go func() {
 		defer func() {
@@ -246,13 +275,16 @@ func (r *Runner) runHandler(ctx, until context.Context, h Handler, t Task) (err 
 				result <- fmt.Errorf("panic: %v", p)
 			}
 		}()
+
 		result <- h.Do(ctx, t)
 	}()
+
 	select {
 	case err = <-result:
 		return withCause(ctx, err)
 	case <-ctx.Done():
 	}
+
 	select {
 	case err = <-result:
 		return withCause(ctx, err)
@@ -267,6 +299,7 @@ func withCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && (errors.Is(cause, errStopping) || errors.Is(cause, errLost)) {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
+
 	return err
 }
 
@@ -275,6 +308,7 @@ func withCause(ctx context.Context, err error) error {
 func (r *Runner) record(ctx, until context.Context, o Outcome) {
 	until, cancel := context.WithTimeout(until, lease)
 	defer cancel()
+
 	err := retry(until, 2*time.Second, func() error {
 		outcomeErr, err := r.recorder.Do(ctx, o)
 		return cmp.Or(err, outcomeErr)
@@ -291,12 +325,15 @@ func (r *Runner) startBatch(ctx context.Context, ids []string) ([]*Task, error) 
 	if err != nil {
 		return nil, err
 	}
+
 	tasksByID := list.ToMap(tasks, func(t Task) (string, *Task) { return t.ID, &t })
+
 	out := make([]*Task, len(ids))
 	for i, id := range ids {
 		out[i] = tasksByID[id]
 		delete(tasksByID, id) // an id that occurs twice is executed once
 	}
+
 	return out, nil
 }
 
@@ -304,15 +341,18 @@ func (r *Runner) startBatch(ctx context.Context, ids []string) ([]*Task, error) 
 func (r *Runner) recordBatch(ctx context.Context, outcomes []Outcome) ([]error, error) {
 	errs := make([]error, len(outcomes))
 	err := r.Store.RecordOutcomes(ctx, outcomes...)
+
 	partial, isPartial := errors.AsType[partlyRecordedError](err)
 	if !isPartial {
 		return errs, err
 	}
+
 	for i, o := range outcomes {
 		if partial.failedIDs[o.ID] {
 			errs[i] = err
 		}
 	}
+
 	return errs, nil
 }
 
@@ -321,30 +361,38 @@ func (r *Runner) recordBatch(ctx context.Context, outcomes []Outcome) ([]error, 
 func (r *Runner) extendLeases(ctx context.Context) {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+
 		r.mu.Lock()
 		runs := slices.Collect(maps.Keys(r.running))
 		r.mu.Unlock()
+
 		if len(runs) == 0 {
 			continue
 		}
+
 		callCtx, cancel := context.WithTimeout(ctx, storeTimeout)
 		lost, err := r.Store.Extend(callCtx, runs, lease)
+
 		cancel()
+
 		if err != nil {
 			r.Log.Warn("failed to renew the leases of running tasks", "tasks", len(runs), "error", err)
 		}
+
 		r.mu.Lock()
 		for _, run := range lost {
 			if cancel := r.running[run]; cancel != nil {
 				cancel(errLost)
 			}
 		}
+
 		r.mu.Unlock()
 	}
 }
@@ -364,10 +412,12 @@ func (r *Runner) Sweep(ctx context.Context) error {
 func (r *Runner) enqueueDue(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
+
 	refs, err := r.Store.Due(ctx, enqueueBatch)
 	if err != nil {
 		return 0, err
 	}
+
 	return len(refs), r.Enqueue(ctx, refs)
 }
 
@@ -377,10 +427,12 @@ func (r *Runner) Enqueue(ctx context.Context, refs []Reference) error {
 	if len(refs) == 0 {
 		return nil
 	}
+
 	err := r.Queue.Enqueue(ctx, refs...)
 	if err == nil {
 		return nil
 	}
+
 	return errors.Join(fmt.Errorf("queue: %w", err), r.Store.Postpone(ctx, refs, r.Clock.Now().Add(requeueDelay)))
 }
 
@@ -388,22 +440,28 @@ func (r *Runner) Enqueue(ctx context.Context, refs []Reference) error {
 // contains the period, so that only one of several processes adds the task.
 func (r *Runner) addPeriodic(ctx context.Context) error {
 	now := r.Clock.Now()
+
 	var tasks []Task
 	for _, p := range r.Periodic {
 		if start := now.Truncate(p.Every); !start.Equal(r.periodByKind[p.Kind]) {
 			tasks = append(tasks, New(p.Kind, Maintenance, p.Kind+":"+start.Format(time.RFC3339), struct{}{}))
 		}
 	}
+
 	if len(tasks) == 0 {
 		return nil
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
+
 	if err := r.Store.Add(ctx, tasks...); err != nil {
 		return err
 	}
+
 	for _, p := range r.Periodic {
 		r.periodByKind[p.Kind] = now.Truncate(p.Every)
 	}
+
 	return nil
 }

@@ -57,6 +57,7 @@ func New(kind string, q QueueName, key string, payload any) Task {
 	if err != nil {
 		panic("task payload: " + err.Error()) // the caller's type cannot be encoded
 	}
+
 	return Task{Kind: kind, Queue: q, Key: key, Payload: raw}
 }
 
@@ -92,6 +93,7 @@ func Handle[P any](kind string, q QueueName, do func(ctx context.Context, payloa
 		if err := json.Unmarshal(t.Payload, &p); err != nil {
 			return Permanent(err)
 		}
+
 		return do(ctx, p)
 	}}
 }
@@ -120,6 +122,7 @@ func Permanent(err error) error {
 	if err == nil {
 		return nil
 	}
+
 	return permanent{err}
 }
 

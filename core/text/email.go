@@ -22,18 +22,23 @@ const (
 // with its domain in lower case. It refuses addresses in DeletedDomain.
 func ParseEmail(s string) (email string, ok bool) {
 	a, err := mail.ParseAddress(s)
+
 	isBare := err == nil && a.Name == "" && a.Address == s // no display name, quotes or comments
 	if !isBare || len(s) > maxEmail || strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
 		return "", false
 	}
+
 	at := strings.LastIndexByte(s, '@')
+
 	local, domain := s[:at], strings.ToLower(s[at+1:])
 	if len(local) > maxLocalPart || strings.ContainsAny(local, "\" ") || strings.ContainsFunc(local, lowersToASCII) {
 		return "", false
 	}
+
 	if !isHostName(domain) || domain == DeletedDomain {
 		return "", false
 	}
+
 	return local + "@" + domain, true
 }
 
@@ -52,11 +57,13 @@ func isHostName(s string) bool {
 		if l == "" || len(l) > maxLabel || l[0] == '-' || l[len(l)-1] == '-' {
 			return false
 		}
+
 		for _, r := range l {
 			if r != '-' && !unicode.In(r, unicode.Letter, unicode.Mark, unicode.Nd) {
 				return false
 			}
 		}
 	}
+
 	return len(labels) > 1
 }

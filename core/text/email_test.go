@@ -14,6 +14,7 @@ import (
 // refused; the last ones exceed the lengths of RFC 5321.
 func TestParseEmail_Form_IsChecked(t *testing.T) {
 	t.Parallel()
+
 	for in, want := range map[string]string{
 		"jo@example.org":                        "jo@example.org",
 		"Jo.Doe+jobs@Mail.Example.ORG":          "Jo.Doe+jobs@mail.example.org",
@@ -51,10 +52,12 @@ func TestParseEmail_Form_IsChecked(t *testing.T) {
 // address with a Kelvin sign and the address with a k would belong to the same account.
 func TestParseEmail_LettersThatBecomeASCII_Refused(t *testing.T) {
 	t.Parallel()
+
 	for _, address := range []string{"\u212aim@example.org", "mar\u212a@example.org"} {
 		_, ok := text.ParseEmail(address)
 		require.False(t, ok, address)
 	}
+
 	for _, address := range []string{"Kim@example.org", "jörg@example.org", "ΝΊΚΟΣ@example.org"} {
 		_, ok := text.ParseEmail(address)
 		require.True(t, ok, address)

@@ -44,6 +44,7 @@ var lookalikes = func() *strings.Replacer {
 			pairs = append(pairs, string(other), base)
 		}
 	}
+
 	return strings.NewReplacer(append(pairs, "ß", "ss", "æ", "ae", "œ", "oe", "&", " ", "'", "", "’", "", ".", "")...)
 }()
 
@@ -54,6 +55,7 @@ func foldName(name string) string {
 		lookalikes.Replace(strings.ToLower(name)),
 		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) },
 	)
+
 	var distinctive []string
 	for _, word := range words {
 		switch word {
@@ -62,13 +64,16 @@ func foldName(name string) string {
 		case "hosp":
 			word = "hospitai" // lookalikes replaces the l of hospital
 		}
+
 		if !slices.Contains(foldedFillers, word) {
 			distinctive = append(distinctive, strings.TrimSuffix(word, "s"))
 		}
 	}
+
 	if len(distinctive) == 0 { // a name of fillers only
 		distinctive = words
 	}
+
 	return strings.Join(distinctive, "")
 }
 
@@ -77,6 +82,7 @@ var foldedFillers = func() (out []string) {
 	for _, filler := range fillers {
 		out = append(out, lookalikes.Replace(filler))
 	}
+
 	return out
 }()
 
@@ -95,17 +101,22 @@ const (
 // typing error. The first key is the whole folded name; the others lack one letter each.
 func NameKeys(name string) []string {
 	folded := []rune(foldName(name))
+
 	folded = folded[:min(len(folded), maxFolded)]
 	if len(folded) == 0 {
 		return nil
 	}
+
 	keys := []string{string(folded)}
 	if len(folded) < minFuzzy {
 		return keys
 	}
+
 	for i := range folded {
 		keys = append(keys, string(folded[:i])+string(folded[i+1:]))
 	}
+
 	slices.Sort(keys[1:])
+
 	return slices.Compact(keys)
 }

@@ -14,9 +14,11 @@ import (
 // for a letter, and one typing error. Short names must not match despite an error.
 func TestNameKeys_SimilarNames_HaveAKeyInCommon(t *testing.T) {
 	t.Parallel()
+
 	similar := func(a, b string) bool {
 		return slices.ContainsFunc(text.NameKeys(a), func(key string) bool { return slices.Contains(text.NameKeys(b), key) })
 	}
+
 	const name = "St Thomas' Hospital"
 	for _, other := range []string{
 		name,
@@ -33,9 +35,11 @@ func TestNameKeys_SimilarNames_HaveAKeyInCommon(t *testing.T) {
 	} {
 		require.True(t, similar(name, other), other)
 	}
+
 	for _, other := range []string{"St Mary's Hospital", "Thomas Care Homes", "St Thomas Veterinary Practice", "Guy's Hospital", ""} {
 		require.False(t, similar(name, other), other)
 	}
+
 	require.False(t, similar("Leeds", "Leed5x"))
 	require.NotEmpty(t, text.NameKeys("The Trust")) // a name of fillers alone is compared as a whole
 	require.Empty(t, text.NameKeys("???"))

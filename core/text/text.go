@@ -15,6 +15,7 @@ func Name(s string) string {
 		if r == '\u200b' || r == '\u2060' || r == '\ufeff' || unicode.Is(unicode.Bidi_Control, r) {
 			return -1
 		}
+
 		return r
 	}, s))
 }

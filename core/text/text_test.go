@@ -13,6 +13,7 @@ import (
 // remain.
 func TestName_InvisibleCharacters_Removed(t *testing.T) {
 	t.Parallel()
+
 	for in, want := range map[string]string{
 		" Ward Finder ":                             "Ward Finder",
 		"\u202egro.elgoog\u202c":                    "gro.elgoog",

@@ -37,6 +37,7 @@ func Read(ctx context.Context, r Runner, fn func(ctx context.Context) error) err
 	if reader, ok := r.(Reader); ok {
 		return reader.Read(ctx, fn)
 	}
+
 	return r.Do(ctx, fn)
 }
 
@@ -46,6 +47,7 @@ func Read(ctx context.Context, r Runner, fn func(ctx context.Context) error) err
 func DoBatches(ctx context.Context, r Runner, size int, fn func(ctx context.Context) (n int, err error)) error {
 	for {
 		var n int
+
 		err := r.Do(ctx, func(ctx context.Context) (err error) {
 			n, err = fn(ctx)
 			return err

@@ -48,9 +48,11 @@ func Check(prefix string, in any) error {
 	if len(problems) == 0 {
 		return nil
 	}
+
 	for i := range problems {
 		problems[i].Name = prefix + problems[i].Name
 	}
+
 	return fault.ErrInvalid.WithFields(problems...)
 }
 
@@ -59,9 +61,11 @@ func Check(prefix string, in any) error {
 func Value(name string, value any, rules string) error {
 	var c checker
 	c.checkValue(name, reflect.ValueOf(value), parseRules(rules))
+
 	if len(c.problems) == 0 {
 		return nil
 	}
+
 	return fault.ErrInvalid.WithFields(c.problems...)
 }
 
@@ -72,6 +76,7 @@ func Value(name string, value any, rules string) error {
 func Problems(in any) []fault.Field {
 	var c checker
 	c.checkStruct("", reflect.Indirect(reflect.ValueOf(in)))
+
 	if custom, ok := in.(interface{ Problems() []fault.Field }); ok {
 		for _, f := range custom.Problems() {
 			if !slices.ContainsFunc(c.problems, func(g fault.Field) bool { return g.Name == f.Name }) {
@@ -79,6 +84,7 @@ func Problems(in any) []fault.Field {
 			}
 		}
 	}
+
 	return c.problems
 }
 
@@ -96,6 +102,7 @@ func parseRules(rules string) (out []Rule) {
 			out = append(out, Rule{name, param})
 		}
 	}
+
 	return out
 }
 
@@ -105,6 +112,7 @@ func (r Rule) Values() []string {
 	for i, v := range values {
 		values[i] = strings.Trim(v, "'")
 	}
+
 	return values
 }
 
@@ -124,18 +132,22 @@ func fieldsOf(t reflect.Type) []field {
 	if cached, ok := fieldCache.Load(t); ok {
 		return cached.([]field)
 	}
+
 	var out []field
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if !f.IsExported() && !f.Anonymous {
 			continue
 		}
+
 		rules := Rules(f.Tag)
 		if len(rules) > 0 || isStruct(f.Type) {
 			out = append(out, field{index: i, name: fieldName(f), rules: rules})
 		}
 	}
+
 	fieldCache.Store(t, out)
+
 	return out
 }
 
@@ -144,6 +156,7 @@ func isStruct(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+
 	return t.Kind() == reflect.Struct
 }
 
@@ -154,9 +167,11 @@ func fieldName(f reflect.StructField) string {
 			return name
 		}
 	}
+
 	if f.Anonymous {
 		return ""
 	}
+
 	return f.Name
 }
 
@@ -168,9 +183,11 @@ func (c *checker) checkStruct(path string, v reflect.Value) {
 	if v.Kind() != reflect.Struct {
 		return
 	}
+
 	if path != "" {
 		path += "."
 	}
+
 	for _, f := range fieldsOf(v.Type()) {
 		c.checkValue(strings.TrimSuffix(path+f.name, "."), v.Field(f.index), f.rules)
 	}
@@ -182,6 +199,7 @@ func (c *checker) checkValue(path string, v reflect.Value, rules []Rule) {
 	if isPointer && !v.IsNil() {
 		v = v.Elem()
 	}
+
 	for i, r := range rules {
 		switch r.Name {
 		case "omitempty":
@@ -189,23 +207,28 @@ func (c *checker) checkValue(path string, v reflect.Value, rules []Rule) {
 			if v.IsZero() && (!isPointer || v.Kind() == reflect.Pointer) {
 				return
 			}
+
 			continue
 		case "omitzero":
 			if v.IsZero() || v.Kind() == reflect.String && strings.TrimSpace(v.String()) == "" {
 				return
 			}
+
 			continue
 		case "dive":
 			for n := range v.Len() {
 				c.checkValue(path+"."+strconv.Itoa(n), v.Index(n), rules[i+1:])
 			}
+
 			return
 		}
+
 		if message := r.violation(v, isPointer); message != "" {
 			c.problems = append(c.problems, fault.Field{Name: path, Message: message})
 			return
 		}
 	}
+
 	c.checkStruct(path, v)
 }
 
@@ -215,8 +238,10 @@ func (r Rule) violation(v reflect.Value, isPointer bool) string {
 		if v.IsZero() && (!isPointer || v.Kind() == reflect.Pointer) {
 			return "is required"
 		}
+
 		return ""
 	}
+
 	switch v.Kind() {
 	case reflect.Pointer:
 		return "" // nil
@@ -229,6 +254,7 @@ func (r Rule) violation(v reflect.Value, isPointer bool) string {
 	case reflect.Float64:
 		return r.numberViolation(v.Float())
 	}
+
 	panic("valid: rule " + r.Name + " on " + v.Type().String()) // the tag is on a field of an unsupported type
 }
 
@@ -238,6 +264,7 @@ func (r Rule) bound() float64 {
 	if err != nil {
 		panic("valid: rule " + r.Name + "=" + r.Param)
 	}
+
 	return n
 }
 
@@ -257,6 +284,7 @@ func (r Rule) boundViolation(n float64, verb, unit string) string {
 	default:
 		panic("valid: rule " + r.Name) // unknown, or not for this type
 	}
+
 	return ""
 }
 
@@ -273,6 +301,7 @@ func (r Rule) numberViolation(n float64) string {
 	case r.Name == "gt" || r.Name == "whole":
 		return ""
 	}
+
 	return r.boundViolation(n, "must be", "")
 }
 
@@ -282,6 +311,7 @@ func (r Rule) textViolation(s string) string {
 	if strings.ContainsRune(s, 0) || !utf8.ValidString(s) {
 		return "must be valid UTF-8 without NUL"
 	}
+
 	switch r.Name {
 	case "maxbytes":
 		if float64(len(s)) > r.bound() {
@@ -314,6 +344,7 @@ func (r Rule) textViolation(s string) string {
 	default:
 		return r.boundViolation(float64(utf8.RuneCountInString(s)), "must have", " characters")
 	}
+
 	return ""
 }
 
@@ -335,6 +366,8 @@ func isLink(s string) bool {
 	if strings.ContainsFunc(s, unicode.IsControl) || strings.ContainsAny(s, " \"<>\\^`{|}") {
 		return false
 	}
+
 	u, err := url.Parse(s)
+
 	return err == nil && u.Scheme == "https" && u.User == nil && u.Hostname() != ""
 }

@@ -15,8 +15,10 @@ import (
 // the message. none is a nil pointer, an absent value; a pointer to "" is a value that is present.
 func TestValue_EachRule(t *testing.T) {
 	t.Parallel()
+
 	empty := ""
 	blank := " \u200b"
+
 	var none *string
 	for _, test := range []struct {
 		rules         string
@@ -145,6 +147,7 @@ func TestValue_EachRule(t *testing.T) {
 		for _, v := range test.validValues {
 			require.NoError(t, valid.Value("x", v, test.rules), "%s %#v", test.rules, v)
 		}
+
 		for _, v := range test.invalidValues {
 			want := []fault.Field{{Name: "x", Message: test.message}}
 			require.Equal(t, want, fault.FieldsOf(valid.Value("x", v, test.rules)), "%s %#v", test.rules, v)
@@ -174,6 +177,7 @@ func (d details) Problems() []fault.Field {
 	if len(d.Questions) > 0 && d.Questions[0].Text != "yes" {
 		return []fault.Field{{Name: "questions.0.text", Message: "must be yes"}}
 	}
+
 	return nil
 }
 
@@ -191,14 +195,18 @@ type input struct {
 // a field has only one: the result of the method Problems is left out for a field that violates a tag.
 func TestProblems_Struct_NamesPaths(t *testing.T) {
 	t.Parallel()
+
 	describeProblems := func(in any) string {
 		var out []string
 		for _, f := range valid.Problems(in) {
 			out = append(out, f.Name+" "+f.Message)
 		}
+
 		return strings.Join(out, "; ")
 	}
+
 	negative := -1.
+
 	require.Equal(t, "title is required", describeProblems(input{}))
 	require.Equal(
 		t,

@@ -30,6 +30,7 @@ type confirmingProvider struct {
 func (p *confirmingProvider) Charge(_ context.Context, bill billing.Bill) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	p.bills = append(p.bills, bill)
 	switch {
 	case p.state[bill.Key] == "":
@@ -37,6 +38,7 @@ func (p *confirmingProvider) Charge(_ context.Context, bill billing.Bill) (strin
 	case p.state[bill.Key] == "waits" && bill.Abandon:
 		p.state[bill.Key] = "declined"
 	}
+
 	switch p.state[bill.Key] {
 	case "paid":
 		return "ch_" + bill.Key, nil
@@ -45,7 +47,9 @@ func (p *confirmingProvider) Charge(_ context.Context, bill billing.Bill) (strin
 	case "declined":
 		return "", billing.ErrDeclined
 	}
+
 	action := billing.Action{Type: billing.ConfirmPayment, ClientSecret: "secret of " + bill.Key}
+
 	return "", &billing.ActionRequiredError{Action: action}
 }
 
@@ -54,7 +58,9 @@ func (p *confirmingProvider) ParseNotice(header func(string) string, body []byte
 	if header("Signature") != "valid" {
 		return billing.Notice{}, billing.ErrBadNotice
 	}
+
 	userID, key, _ := strings.Cut(string(body), " ")
+
 	return billing.Notice{Key: key, Owner: billing.Owner{Kind: billing.User, ID: userID}}, nil
 }
 
@@ -62,8 +68,10 @@ func (p *confirmingProvider) ParseNotice(header func(string) string, body []byte
 func (p *confirmingProvider) setState(state string) (key string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	key = p.bills[len(p.bills)-1].Key
 	p.state[key] = state
+
 	return key
 }
 
@@ -90,10 +98,12 @@ func (e *testEnv) receiveBody(body string) error {
 // beginPayment chooses the plan and returns the action that the payer has to complete.
 func (e *testEnv) beginPayment(by auth.Actor, plan, method string) billing.Action {
 	e.t.Helper()
+
 	_, err := e.Create(e.t.Context(), by, billing.ChooseInput{PlanID: plan, PaymentMethodID: method})
 	var action *billing.ActionRequiredError
 	require.ErrorAs(e.t, err, &action)
 	require.Equal(e.t, fault.Conflict, fault.KindOf(err))
+
 	return action.Action
 }
 
@@ -105,6 +115,7 @@ func TestConfirm_Notice_ActivatesThePlanOnce(t *testing.T) {
 		action := env.beginPayment(me, "premium", "pm_one")
 		require.Equal(t, action, env.beginPayment(me, "premium", "pm_one"), "a repeated request continues the payment")
 		require.Equal(t, action, env.beginPayment(me, "premium", ""))
+
 		o := env.overview(me)
 		require.Equal(t, "basic", o.Subscription.Plan)
 		require.Len(t, o.History, 1)
@@ -117,9 +128,11 @@ func TestConfirm_Notice_ActivatesThePlanOnce(t *testing.T) {
 		provider.setState("processing")
 		require.NoError(t, env.receiveWebhook(me, key))
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
+
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.ErrorIs(t, err, billing.ErrUnderWay)
 		provider.setState("paid")
+
 		var requests sync.WaitGroup
 		for range 10 {
 			requests.Go(func() {
@@ -128,6 +141,7 @@ func TestConfirm_Notice_ActivatesThePlanOnce(t *testing.T) {
 				}
 			})
 		}
+
 		requests.Wait()
 		require.NoError(t, env.receiveWebhook(me, key))
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
@@ -149,6 +163,7 @@ func TestConfirm_RepeatedRequest_ReturnsTheResult(t *testing.T) {
 		other := newSeeker()
 		env.beginPayment(other, "premium", "pm_one")
 		provider.setState("declined")
+
 		_, err := env.Create(t.Context(), other, billing.ChooseInput{PlanID: "premium"})
 		require.ErrorIs(t, err, billing.ErrDeclined)
 		require.Empty(t, env.takeChanges(), "no event is recorded for a result that the payer has seen")
@@ -160,6 +175,7 @@ func TestConfirm_RepeatedRequest_ReturnsTheResult(t *testing.T) {
 func TestConfirm_ConcurrentRequests_AllReturnTheAction(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := newSeeker()
+
 		var requests sync.WaitGroup
 		for range 10 {
 			requests.Go(func() {
@@ -169,6 +185,7 @@ func TestConfirm_ConcurrentRequests_AllReturnTheAction(t *testing.T) {
 				}
 			})
 		}
+
 		requests.Wait()
 		require.Len(t, provider.state, 1)
 	})
@@ -196,14 +213,17 @@ func TestConfirm_Unconfirmed_IsDeclinedAfterADay(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := newSeeker()
 		env.beginPayment(me, "premium", "pm_one")
+
 		for range 23 {
 			env.advance(time.Hour)
 		}
+
 		require.Equal(t, billing.Pending, env.overview(me).History[0].Status)
 		require.Empty(t, env.takeChanges())
 		env.advance(2 * time.Hour)
 		require.Equal(t, billing.Declined, env.overview(me).History[0].Status)
 		require.Equal(t, []string{"payment-refused"}, env.takeChanges())
+
 		calls := len(provider.bills)
 		require.Less(t, calls, 40, "few calls in 25 hours")
 		env.advance(day)
@@ -218,18 +238,24 @@ func TestConfirm_AnotherChoice_AbandonsThePayment(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := newSeeker()
 		env.beginPayment(me, "premium", "pm_one")
+
 		first := provider.setState("waits")
+
 		env.beginPayment(me, "premium", "pm_two")
 		require.Equal(t, "declined", provider.state[first])
+
 		second := provider.setState("waits")
+
 		env.beginPayment(me, "gold", "pm_two")
 		require.Equal(t, "declined", provider.state[second])
+
 		third := provider.setState("waits")
 		sub, err := env.UseMethod(t.Context(), me, "pm_three")
 		require.NoError(t, err)
 		require.Equal(t, "pm_three", sub.Method.ID)
 		require.Equal(t, "declined", provider.state[third])
 		env.beginPayment(me, "gold", "")
+
 		fourth := provider.setState("waits")
 		_, err = env.Cancel(t.Context(), me)
 		require.NoError(t, err)
@@ -253,10 +279,12 @@ func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 		me := newSeeker()
 		env.beginPayment(me, "premium", "pm_one")
 		provider.setState("paid")
+
 		sub := env.subscribe(me, "premium", "")
 		env.takeChanges()
 		env.advanceTo(sub.ExpiresAt)
 		require.True(t, provider.bills[len(provider.bills)-1].Unattended)
+
 		o := env.overview(me)
 		require.Equal(t, billing.PastDue, o.Subscription.Status)
 		require.Equal(t, "premium", o.Subscription.Plan)
@@ -267,6 +295,7 @@ func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 		env.beginPayment(me, "premium", "")
 		require.False(t, provider.bills[len(provider.bills)-1].Unattended, "the payer is present")
 		require.NoError(t, env.receiveWebhook(me, provider.setState("paid")))
+
 		o = env.overview(me)
 		require.Equal(t, billing.Active, o.Subscription.Status)
 		require.True(t, o.Subscription.ExpiresAt.After(sub.ExpiresAt))
@@ -274,9 +303,11 @@ func TestConfirm_Renewal_IsPastDueUntilConfirmed(t *testing.T) {
 
 		// Unconfirmed, it counts as declined, and a later one is charged.
 		env.advanceTo(o.Subscription.ExpiresAt)
+
 		for range 25 {
 			env.advance(time.Hour)
 		}
+
 		require.Equal(t, []string{"payment-unconfirmed", "payment-failed"}, env.takeChanges())
 		env.advance(day)
 		require.Equal(t, []string{"payment-unconfirmed"}, env.takeChanges())
@@ -294,12 +325,14 @@ func TestConfirm_PastDueWithAnotherMethod_ReplacesTheRenewal(t *testing.T) {
 		provider.setState("paid")
 		env.advanceTo(env.subscribe(me, "premium", "").ExpiresAt)
 		env.takeChanges()
+
 		renewal := provider.setState("waits")
 		_, err := env.UseMethod(t.Context(), me, "pm_two")
 		require.ErrorIs(t, err, billing.ErrActionRequired)
 		require.Equal(t, "declined", provider.state[renewal])
 		require.Equal(t, billing.PastDue, env.overview(me).Subscription.Status)
 		require.NoError(t, env.receiveWebhook(me, provider.setState("paid")))
+
 		o := env.overview(me)
 		require.Equal(t, billing.Active, o.Subscription.Status)
 		require.Equal(t, "pm_two", o.Subscription.Method.ID)
@@ -325,12 +358,14 @@ func TestConfirm_PaymentsThatAreNeverConfirmed_DoNotExtendThePlan(t *testing.T) 
 				env.beginPayment(me, "premium", "pm_one")
 				provider.setState("paid")
 				env.advanceTo(env.subscribe(me, "premium", "").ExpiresAt.Add(-time.Hour))
+
 				for range 30 { // a month, longer than the retries of a renewal
 					begin(env, me, "pm_two")
 					env.advance(12 * time.Hour)
 					begin(env, me, "pm_three")
 					env.advance(12 * time.Hour)
 				}
+
 				require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 			})
 		})
@@ -343,12 +378,16 @@ func TestConfirm_DeletedAccount_AbandonsThePayment(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := newSeeker()
 		env.beginPayment(me, "premium", "pm_one")
+
 		key := provider.setState("waits")
+
 		require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		require.NoError(t, env.receiveWebhook(me, key), "a payment of a deleted owner")
 		env.advance(time.Hour)
 		require.Equal(t, "declined", provider.state[key])
+
 		calls := len(provider.bills)
+
 		env.advance(2 * day)
 		require.Len(t, provider.bills, calls)
 	})
@@ -361,10 +400,13 @@ func TestReceiveNotice_Refused(t *testing.T) {
 	onEachWithConfirmations(t, func(t *testing.T, env *testEnv, provider *confirmingProvider) {
 		me := newSeeker()
 		env.beginPayment(me, "premium", "pm_one")
+
 		key := provider.setState("paid")
 		unsigned := func(string) string { return "" }
 		require.ErrorIs(t, env.ReceiveNotice(t.Context(), unsigned, []byte(me.UserID+" "+key)), billing.ErrBadNotice)
+
 		calls := len(provider.bills)
+
 		require.NoError(t, env.receiveWebhook(newSeeker(), key), "of another owner")
 		require.NoError(t, env.receiveWebhook(me, "unknown-key"))
 		require.NoError(t, env.receiveBody("malformed-owner "+key))
@@ -373,8 +415,10 @@ func TestReceiveNotice_Refused(t *testing.T) {
 		// The sandbox has no webhooks.
 		env.Payments = provider.Payments
 		require.ErrorIs(t, env.receiveWebhook(me, key), billing.ErrNoNotices)
+
 		_, err := env.SetUpMethod(t.Context(), me)
 		require.ErrorIs(t, err, billing.ErrNoCollector)
+
 		_, err = env.SetUpMethod(t.Context(), auth.Actor{UserID: me.UserID})
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
@@ -389,6 +433,7 @@ func TestConfirm_Sandbox_IsConfirmedByItself(t *testing.T) {
 		env.advance(10 * time.Minute)
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
 		require.Equal(t, []string{"started"}, env.takeChanges())
+
 		_, err := sandboxpay.New(env.clock).SetUp(t.Context(), billing.Owner{Kind: billing.User, ID: me.UserID})
 		require.NoError(t, err)
 	})

@@ -39,7 +39,9 @@ func TestSubscription_NewAccount_IsBasic(t *testing.T) {
 func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
+
 		env.advanceTo(time.Date(2027, 1, 31, 9, 0, 0, 0, time.UTC))
+
 		bought := env.clock.Now()
 		sub := env.subscribe(me, "premium", "pm_card_visa")
 		require.Equal(t, "premium", sub.Plan)
@@ -50,6 +52,7 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 
 		env.advanceTo(sub.ExpiresAt.Add(-time.Microsecond))
 		require.Len(t, env.overview(me).History, 1, "nothing is charged before the period ends")
+
 		for _, end := range []time.Time{
 			time.Date(2027, 3, 31, 9, 0, 0, 0, time.UTC),
 			time.Date(2027, 4, 30, 9, 0, 0, 0, time.UTC),
@@ -60,6 +63,7 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 			require.Equal(t, end, env.overview(me).Subscription.ExpiresAt)
 			require.Equal(t, []string{"renewed"}, env.takeChanges())
 		}
+
 		sum, n := env.provider.total()
 		require.Equal(t, 4, n)
 		require.EqualValues(t, 4*999, sum)
@@ -69,6 +73,7 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 		require.Equal(t, "premium", sub.Plan)
 		require.Equal(t, billing.Active, sub.Status)
 		require.False(t, sub.AutoRenew)
+
 		again, err := env.Cancel(t.Context(), me)
 		require.NoError(t, err)
 		require.Equal(t, sub.ExpiresAt, again.ExpiresAt)
@@ -82,6 +87,7 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 		env.advance(400 * day)
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 		require.Empty(t, env.takeChanges())
+
 		_, n = env.provider.total()
 		require.Equal(t, 4, n)
 
@@ -89,15 +95,20 @@ func TestSubscribe_RenewsMonthlyUntilCancelled(t *testing.T) {
 		require.Len(t, history, 4)
 		require.Equal(t, bought, history[3].PeriodStart)
 		require.True(t, slices.IsSortedFunc(history, func(a, b billing.Charge) int { return b.PeriodStart.Compare(a.PeriodStart) }))
+
 		for i := range 3 {
 			require.Equal(t, history[i+1].PeriodEnd, history[i].PeriodStart, "the periods follow each other exactly")
 		}
+
 		require.Contains(t, env.sent[0].Text, "28 February 2027")
+
 		mails := map[string]int{}
 		for _, m := range env.sent {
 			mails[m.ID]++
 		}
+
 		require.Len(t, mails, 6) // started, 3 × renewed, cancelled and ended
+
 		for _, n := range mails {
 			require.Equal(t, 2, n, "repeated handlers send the same message id")
 		}
@@ -113,16 +124,20 @@ func TestSubscribe_SamePlan_NotCharged(t *testing.T) {
 		require.Equal(t, first.ExpiresAt, env.subscribe(me, "premium", "pm_two").ExpiresAt)
 		require.Equal(t, "pm_two", env.overview(me).Subscription.Method.ID)
 		require.Equal(t, []string{"started", "payment-method-changed"}, env.takeChanges())
+
 		up, err := env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.NoError(t, err)
 		require.True(t, up.AutoRenew)
+
 		_, err = env.Cancel(t.Context(), me)
 		require.NoError(t, err)
 		env.clock.Advance(10 * day)
+
 		resumed := env.subscribe(me, "premium", "pm_three")
 		require.True(t, resumed.AutoRenew)
 		require.Equal(t, first.ExpiresAt, resumed.ExpiresAt)
 		require.Equal(t, []string{"cancelled", "payment-method-changed", "resumed"}, env.takeChanges())
+
 		_, n := env.provider.total()
 		require.Equal(t, 1, n)
 		env.advanceTo(first.ExpiresAt)
@@ -138,6 +153,7 @@ func TestSubscribe_FreePlan_EndsPaidPlan(t *testing.T) {
 		require.Equal(t, "basic", env.subscribe(me, "basic", "").Plan)
 		require.Equal(t, "basic", env.subscribe(me, "basic", "pm_one").Plan)
 		env.subscribe(me, "premium", "pm_one")
+
 		sub := env.subscribe(me, "basic", "")
 		require.Equal(t, "premium", sub.Plan)
 		require.False(t, sub.AutoRenew)
@@ -152,10 +168,12 @@ func TestUpgrade_MethodOnFileFromFreePlan_Charged(t *testing.T) {
 		me := newSeeker()
 		require.Equal(t, "pm_one", env.subscribe(me, "basic", "pm_one").Method.ID)
 		require.Equal(t, "pm_one", env.subscribe(me, "basic", "").Method.ID, "kept")
+
 		sub, err := env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.NoError(t, err)
 		require.Equal(t, "premium", sub.Plan)
 		require.Equal(t, "pm_one", sub.Method.ID)
+
 		_, err = env.Create(t.Context(), newSeeker(), billing.ChooseInput{PlanID: "basic", PaymentMethodID: "pm_card_declined"})
 		require.ErrorIs(t, err, billing.ErrDeclined)
 	})
@@ -170,6 +188,7 @@ func TestSubscribe_CheaperPlan_UsesCredit(t *testing.T) {
 		sub := env.subscribe(me, "gold", "pm_one")
 		left := sub.ExpiresAt.Sub(env.clock.Now()) / 2
 		env.clock.Advance(left)
+
 		down := env.subscribe(me, "premium", "")
 		require.Equal(t, "premium", down.Plan)
 		require.WithinDuration(t, env.clock.Now().Add(left*2999/999), down.ExpiresAt, time.Hour)
@@ -193,15 +212,19 @@ func TestSubscribe_PlanChangedRepeatedly_GainsNothing(t *testing.T) {
 		t.Run(begun.Format("2 January 2006"), func(t *testing.T) {
 			onEach(t, func(t *testing.T, env *testEnv) {
 				env.clock.Advance(begun.Sub(env.clock.Now()))
+
 				me := newSeeker()
+
 				bought := env.subscribe(me, "gold", "pm_one")
 				for range 20 {
 					env.clock.Advance(time.Millisecond)
 					env.subscribe(me, "premium", "")
+
 					back := env.subscribe(me, "gold", "")
 					require.False(t, back.ExpiresAt.After(bought.ExpiresAt))
 					require.WithinDuration(t, bought.ExpiresAt, back.ExpiresAt, 12*time.Hour, "at most pennies are lost")
 				}
+
 				require.Len(t, env.overview(me).History, 1, "amounts of pennies are not charged")
 			})
 		})
@@ -215,14 +238,17 @@ func TestSubscribe_Upgrade_CreditsRemainingMonth(t *testing.T) {
 		me := newSeeker()
 		sub := env.subscribe(me, "premium", "pm_one")
 		env.clock.Advance(sub.ExpiresAt.Sub(env.clock.Now()) / 2)
+
 		up, err := env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "gold"})
 		require.NoError(t, err)
 		require.Equal(t, "gold", up.Plan)
 		require.Equal(t, env.clock.Now().AddDate(0, 1, 0), up.ExpiresAt)
+
 		// Half of the paid month is left. It is worth 516 of 999 pence, because creditFor compares
 		// it with the month that begins now.
 		require.EqualValues(t, 2999-516, env.overview(me).History[0].Amount.Minor)
 		require.Equal(t, []string{"started", "upgraded"}, env.takeChanges())
+
 		_, err = env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "premium"})
 		require.Equal(t, "planId", fault.Of(err).Fields[0].Name)
 		env.advanceTo(up.ExpiresAt)
@@ -237,6 +263,7 @@ func TestSubscribe_Declined_ChangesNothing(t *testing.T) {
 		me := newSeeker()
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: sandboxpay.CardDeclined})
 		require.ErrorIs(t, err, billing.ErrDeclined)
+
 		_, err = env.UseMethod(t.Context(), me, sandboxpay.CardDeclined)
 		require.ErrorIs(t, err, billing.ErrDeclined)
 		require.Equal(t, billing.NewSubscription(billing.Owner{Kind: billing.User, ID: me.UserID}), env.overview(me).Subscription)
@@ -246,6 +273,7 @@ func TestSubscribe_Declined_ChangesNothing(t *testing.T) {
 		env.provider.errBefore = billing.ErrDeclined
 		_, err = env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_empty"})
 		require.ErrorIs(t, err, billing.ErrDeclined)
+
 		env.provider.errBefore = nil
 		o := env.overview(me)
 		require.Equal(t, "basic", o.Subscription.Plan)
@@ -261,6 +289,7 @@ func TestSubscribe_Declined_ChangesNothing(t *testing.T) {
 func TestSubscribe_Concurrent_OneCharge(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
+
 		var requests sync.WaitGroup
 		for i := range 20 {
 			requests.Go(func() {
@@ -270,7 +299,9 @@ func TestSubscribe_Concurrent_OneCharge(t *testing.T) {
 				}
 			})
 		}
+
 		requests.Wait()
+
 		_, n := env.provider.total()
 		require.Equal(t, 1, n)
 		require.Equal(t, 1, env.provider.calls, "concurrent requests share the result of one charge")
@@ -288,11 +319,13 @@ func TestCharge_Concurrent_FirstWins(t *testing.T) {
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
 		env.clock.Advance(time.Hour)
+
 		env.beforeTransaction(1, func() { // another worker claims the charge first
 			pending, err := env.Charges.List(t.Context(),
 				billing.ChargeFilter{Owner: billing.Owner{Kind: billing.User, ID: me.UserID}, Status: billing.Pending},
 				1)
 			require.NoError(t, err)
+
 			c := pending[0]
 			c.Attempts, c.NextAt = c.Attempts+1, env.clock.Now().Add(time.Minute)
 			ours, err := env.Charges.Update(t.Context(), c)
@@ -301,6 +334,7 @@ func TestCharge_Concurrent_FirstWins(t *testing.T) {
 		})
 		require.NoError(t, env.Renew(t.Context()))
 		require.Equal(t, 1, env.provider.calls)
+
 		env.provider.errBefore = nil
 		env.advance(time.Hour)
 		require.Equal(t, 2, env.provider.calls)
@@ -317,6 +351,7 @@ func TestSubscribe_DeclinedLater_NotifiesUser(t *testing.T) {
 		env.provider.errBefore = errors.New("the line went dead")
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
+
 		env.provider.errBefore = billing.ErrDeclined
 		env.advance(2 * time.Minute)
 		require.Equal(t, []string{"payment-refused"}, env.takeChanges())
@@ -326,12 +361,15 @@ func TestSubscribe_DeclinedLater_NotifiesUser(t *testing.T) {
 		// Also at an upgrade, which leaves the plan before it as it was.
 		env.provider.errBefore = nil
 		env.subscribe(me, "premium", "pm_one")
+
 		before := env.overview(me).Subscription
 		require.Equal(t, []string{"started"}, env.takeChanges())
 		env.clock.Advance(day)
+
 		env.provider.errBefore = errors.New("the line went dead")
 		_, err = env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "gold"})
 		require.Error(t, err)
+
 		env.provider.errBefore = billing.ErrDeclined
 		env.advance(2 * time.Minute)
 		require.Equal(t, []string{"payment-refused"}, env.takeChanges())
@@ -354,18 +392,22 @@ func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 
 		_, err = env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_two"})
 		require.ErrorIs(t, err, billing.ErrUnderWay)
+
 		_, err = env.Create(t.Context(), me, billing.ChooseInput{PlanID: "gold", PaymentMethodID: "pm_one"})
 		require.ErrorIs(t, err, billing.ErrUnderWay)
+
 		_, err = env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Equal(t, fault.Unavailable, fault.KindOf(err), "pending charges are retried while the provider is unavailable")
 
 		require.NoError(t, env.Renew(t.Context()), "the retry is not due yet")
 		env.clock.Advance(2 * time.Minute)
 		require.Error(t, env.Renew(t.Context()), "the retry fails too")
+
 		env.provider.errAfter = nil
 		env.advance(time.Hour)
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
 		require.Equal(t, []string{"started"}, env.takeChanges())
+
 		_, n := env.provider.total()
 		require.Equal(t, 1, n)
 
@@ -373,17 +415,21 @@ func TestCharge_ResponseLost_ChargedOnce(t *testing.T) {
 		env.provider.errAfter = errors.New("the line went dead")
 		env.clock.Advance(env.overview(me).Subscription.ExpiresAt.Sub(env.clock.Now()))
 		require.Error(t, env.Renew(t.Context()))
+
 		sub, err := env.Cancel(t.Context(), me)
 		require.NoError(t, err)
 		require.Equal(t, "basic", sub.Plan)
+
 		env.provider.errAfter = nil
 		env.advance(2 * time.Hour)
+
 		sub = env.overview(me).Subscription
 		require.Equal(t, "premium", sub.Plan, "a paid plan becomes active")
 		require.False(t, sub.AutoRenew)
 		env.advance(40 * day)
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
 		require.Equal(t, []string{"ended", "renewed", "ended"}, env.takeChanges())
+
 		_, n = env.provider.total()
 		require.Equal(t, 2, n)
 	})
@@ -396,34 +442,46 @@ func TestCancel_ChargePending_IsRefused(t *testing.T) {
 		me := newSeeker()
 		silent := func() { // the provider does not answer
 			t.Helper()
+
 			env.provider.errBefore = errors.New("the line went dead")
 		}
+
 		refused := func() {
 			t.Helper()
+
 			_, err := env.Cancel(t.Context(), me)
 			require.ErrorIs(t, err, billing.ErrUnderWay)
+
 			_, err = env.Create(t.Context(), me, billing.ChooseInput{PlanID: "basic"})
 			require.ErrorIs(t, err, billing.ErrUnderWay)
+
 			_, err = env.UseMethod(t.Context(), me, "pm_two")
 			require.ErrorIs(t, err, billing.ErrUnderWay)
 		}
+
 		silent()
+
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
 		refused()
+
 		env.provider.errBefore = nil
 		env.advance(2 * time.Minute)
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan)
 
 		silent()
+
 		_, err = env.Upgrade(t.Context(), me, billing.ChooseInput{PlanID: "gold"})
 		require.Error(t, err)
 		refused()
+
 		env.provider.errBefore = nil
 		env.advance(2 * time.Minute)
 		require.Equal(t, "gold", env.overview(me).Subscription.Plan)
+
 		_, err = env.UseMethod(t.Context(), me, "pm_two")
 		require.NoError(t, err)
+
 		sub, err := env.Cancel(t.Context(), me)
 		require.NoError(t, err)
 		require.False(t, sub.AutoRenew)
@@ -444,6 +502,7 @@ func TestBilling_Employer_Forbidden(t *testing.T) {
 		} {
 			_, err := env.Mine(t.Context(), by)
 			require.ErrorIs(t, err, kit.Refusal(by))
+
 			for _, try := range []func() (billing.Subscription, error){
 				func() (billing.Subscription, error) {
 					return env.Create(t.Context(), by, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
@@ -465,6 +524,7 @@ func TestBilling_Employer_Forbidden(t *testing.T) {
 // the id of a payment method, and that no invalid input charges anything.
 func TestSubscribe_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	for _, c := range []struct{ plan, method, field string }{
 		{plan: "", method: "pm_one", field: "planId"},
@@ -480,10 +540,13 @@ func TestSubscribe_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		require.Equal(t, fault.Invalid, fault.KindOf(err), "%+v", c)
 		require.Equal(t, c.field, fault.Of(err).Fields[0].Name, "%+v", c)
 	}
+
 	_, err := env.Upgrade(t.Context(), newSeeker(), billing.ChooseInput{PlanID: "basic"})
 	require.Equal(t, "planId", fault.Of(err).Fields[0].Name)
+
 	_, err = env.UseMethod(t.Context(), newSeeker(), "")
 	require.Equal(t, "paymentMethodId", fault.Of(err).Fields[0].Name)
+
 	_, n := env.provider.total()
 	require.Zero(t, n)
 }

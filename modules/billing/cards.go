@@ -23,13 +23,16 @@ func HoldsCardNumber(body []byte) bool {
 	if containsCardNumber(string(body)) {
 		return true
 	}
+
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.UseNumber()
+
 	for {
 		t, err := dec.Token()
 		if err != nil {
 			return false
 		}
+
 		if s, ok := t.(string); ok && containsCardNumber(s) {
 			return true
 		}
@@ -45,14 +48,17 @@ func containsCardNumber(text string) bool {
 		case c >= '0' && c <= '9':
 			digits = append(digits, c-'0')
 		case (c == ' ' || c == '-') && len(digits) > 0:
+
 			// A separator does not end the number.
 		default:
 			if isCardNumber(digits) {
 				return true
 			}
+
 			digits = digits[:0]
 		}
 	}
+
 	return isCardNumber(digits)
 }
 
@@ -63,6 +69,7 @@ func isCardNumber(digits []byte) bool {
 	if len(digits) < minCardDigits || len(digits) > maxCardDigits {
 		return false
 	}
+
 	sum, double := 0, false
 	for i := len(digits) - 1; i >= 0; i-- {
 		d := int(digits[i])
@@ -72,8 +79,10 @@ func isCardNumber(digits []byte) bool {
 				d -= 9
 			}
 		}
+
 		sum, double = sum+d, !double
 	}
+
 	return sum%10 == 0
 }
 
@@ -87,31 +96,41 @@ func (s *Service) UseMethod(ctx context.Context, by auth.Actor, methodID string)
 	if err := by.RequireSeeker(); err != nil {
 		return Subscription{}, err
 	}
+
 	if methodID == "" {
 		return Subscription{}, fault.InvalidField("paymentMethodId", "is required")
 	}
+
 	o := Owner{User, by.UserID}
+
 	sub, err := s.Current(ctx, o)
 	if err != nil {
 		return sub, err
 	}
+
 	if sub.Status == PastDue {
 		return s.choose(ctx, o, ChooseInput{PlanID: sub.Plan, PaymentMethodID: methodID}, false)
 	}
+
 	method, err := s.attach(ctx, o, methodID)
 	if err != nil {
 		return Subscription{}, err
 	}
+
 	if err := s.abandonOther(ctx, o, "", ""); err != nil {
 		return Subscription{}, err
 	}
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if sub, err = s.lockUnlessPurchasing(ctx, o); err != nil {
 			return err
 		}
+
 		change := sub.setMethod(method)
+
 		return s.updateAndRecord(ctx, sub, change)
 	})
+
 	return sub.At(s.Clock.Now()), err
 }
 
@@ -120,6 +139,7 @@ func (s *Service) attach(ctx context.Context, o Owner, methodID string) (Method,
 	if err := CheckMethodID(methodID); err != nil {
 		return Method{}, err
 	}
+
 	return s.Payments.Attach(ctx, o, methodID)
 }
 
@@ -130,6 +150,7 @@ func CheckMethodID(text string) error {
 		strings.ContainsFunc(text, isNotIDCharacter) {
 		return fault.InvalidField("paymentMethodId", "must be the id of a payment method, pm_…")
 	}
+
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 // long numbers, which fail the Luhn check or have another length, are not.
 func TestHoldsCardNumber_AnyPosition_Found(t *testing.T) {
 	t.Parallel()
+
 	for _, body := range []string{
 		`{"paymentMethodId":"4242424242424242"}`,
 		`{"paymentMethodId":"4242 4242 4242 4242"}`,
@@ -26,6 +27,7 @@ func TestHoldsCardNumber_AnyPosition_Found(t *testing.T) {
 	} {
 		require.True(t, billing.HoldsCardNumber([]byte(body)), body)
 	}
+
 	for _, body := range []string{
 		`{"paymentMethodId":"4242424242424241"}`, // the check digit is wrong
 		`{"paymentMethodId":"pm_1NvXyZ2eZvKYlo2C0a1b2c3d"}`,

@@ -48,17 +48,21 @@ type countingProvider struct {
 func (p *countingProvider) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	p.calls++
 	if p.errBefore != nil {
 		return "", p.errBefore
 	}
+
 	receipt, err := p.Payments.Charge(ctx, b)
 	if err == nil {
 		p.charged[b.Key] = b.Amount.Minor
 	}
+
 	if p.errAfter != nil {
 		return "", p.errAfter
 	}
+
 	return receipt, err
 }
 
@@ -73,6 +77,7 @@ func (p *countingProvider) total() (sum int64, n int) {
 	for _, pence := range p.charged {
 		sum += pence
 	}
+
 	return sum, len(p.charged)
 }
 
@@ -84,6 +89,7 @@ func (e *testEnv) Payers(_ context.Context, owners []billing.Owner) (map[billing
 			out[o] = billing.Person{Name: "Niamh", Email: o.ID + "@example.org"}
 		}
 	}
+
 	return out, nil
 }
 
@@ -106,6 +112,7 @@ var plans = append(
 // because events are delivered at least once.
 func newTestEnv(t testing.TB, open openStorage) *testEnv {
 	t.Helper()
+
 	env := &testEnv{t: t, clock: kit.NewClock(), deletedUsers: map[string]bool{}}
 	env.store = open(t, env.clock)
 	env.provider = &countingProvider{Payments: sandboxpay.New(env.clock), charged: map[string]int64{}}
@@ -133,6 +140,7 @@ func newTestEnv(t testing.TB, open openStorage) *testEnv {
 		event.OnID("test.mail", env.MailSubscriptionChanged),
 		event.OnID("test.mail-again", env.MailSubscriptionChanged),
 	})
+
 	return env
 }
 
@@ -150,16 +158,20 @@ func newSeeker() auth.Actor {
 // subscribe chooses a plan. It requires success.
 func (e *testEnv) subscribe(by auth.Actor, plan, method string) billing.Subscription {
 	e.t.Helper()
+
 	sub, err := e.Create(e.t.Context(), by, billing.ChooseInput{PlanID: plan, PaymentMethodID: method})
 	require.NoError(e.t, err)
+
 	return sub
 }
 
 // overview returns the billing of the user.
 func (e *testEnv) overview(by auth.Actor) billing.Overview {
 	e.t.Helper()
+
 	o, err := e.Mine(e.t.Context(), by)
 	require.NoError(e.t, err)
+
 	return o
 }
 
@@ -167,8 +179,10 @@ func (e *testEnv) overview(by auth.Actor) billing.Overview {
 func (e *testEnv) takeChanges() (changes []string) {
 	e.t.Helper()
 	e.work.All(e.t)
+
 	changes = e.changes
 	e.changes = nil
+
 	return changes
 }
 

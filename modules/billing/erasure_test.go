@@ -27,6 +27,7 @@ func (r *beforeNth) Do(ctx context.Context, fn func(ctx context.Context) error) 
 	if r.nth == 0 {
 		r.do()
 	}
+
 	return r.Runner.Do(ctx, fn)
 }
 
@@ -44,13 +45,16 @@ func TestSubscribe_AccountDeletedMeanwhile_NotCharged(t *testing.T) {
 			env.deletedUsers[me.UserID] = true
 			require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		})
+
 		sub, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_card_visa"})
 		require.NoError(t, err)
 		require.Equal(t, "basic", sub.Plan)
+
 		for range 3 { // renewals do not charge the account, either
 			env.clock.Advance(2 * time.Hour)
 			require.NoError(t, env.Renew(t.Context()))
 		}
+
 		sum, n := env.provider.total()
 		require.Zero(t, sum)
 		require.Zero(t, n)
@@ -66,10 +70,12 @@ func TestOnAccountDeleted_ChargePending_LeavesNothing(t *testing.T) {
 			env.deletedUsers[me.UserID] = true
 			require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		})
+
 		_, err := env.Create(t.Context(), me, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_card_visa"})
 		require.NoError(t, err)
 		env.clock.Advance(2 * time.Hour)
 		require.NoError(t, env.Renew(t.Context()), "the charge is stored without an owner")
+
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
 		require.Error(
 			t,

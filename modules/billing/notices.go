@@ -15,19 +15,24 @@ func (s *Service) ReceiveNotice(ctx context.Context, header func(name string) st
 	if !ok {
 		return ErrNoNotices
 	}
+
 	n, err := parser.ParseNotice(header, body)
 	if err != nil {
 		return err
 	}
+
 	ownerID, ok := id.Canonical(n.Owner.ID)
 	if !ok || n.Owner.Kind != User && n.Owner.Kind != Application {
 		return nil // a payment of another service with the same provider
 	}
+
 	c, err := s.pendingCharge(ctx, Owner{n.Owner.Kind, ownerID})
 	if err != nil || c == nil || c.ID != n.Key || s.isFirstCall(*c) {
 		return err
 	}
+
 	_, err = s.collect(ctx, *c, attempt{})
+
 	return ignoreExpected(err)
 }
 
@@ -42,6 +47,7 @@ func (s *Service) SetUpMethod(ctx context.Context, by auth.Actor) (Action, error
 	if err := by.RequireSeeker(); err != nil {
 		return Action{}, err
 	}
+
 	return s.SetUpMethodFor(ctx, Owner{User, by.UserID})
 }
 
@@ -52,5 +58,6 @@ func (s *Service) SetUpMethodFor(ctx context.Context, o Owner) (Action, error) {
 	if !ok {
 		return Action{}, ErrNoCollector
 	}
+
 	return collector.SetUp(ctx, o)
 }

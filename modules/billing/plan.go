@@ -39,6 +39,7 @@ func (o Owner) Free() string {
 	if o.Kind == Application {
 		return Free
 	}
+
 	return Basic
 }
 
@@ -63,6 +64,7 @@ func findPlan(plans []Plan, kind OwnerKind, id string) (Plan, error) {
 	if id == "" {
 		return Plan{}, fault.InvalidField("planId", "is required")
 	}
+
 	var ids []string
 	for _, p := range plans {
 		switch {
@@ -73,6 +75,7 @@ func findPlan(plans []Plan, kind OwnerKind, id string) (Plan, error) {
 			ids = append(ids, p.ID)
 		}
 	}
+
 	return Plan{}, fault.InvalidField("planId", "must be one of: "+strings.Join(ids, ", "))
 }
 
@@ -87,6 +90,7 @@ func (s *Service) plan(id string) (Plan, bool) {
 	if i < 0 {
 		return Plan{}, false
 	}
+
 	return s.Plans[i], true
 }
 
@@ -99,6 +103,7 @@ func monthAfter(anchor, from time.Time) time.Time {
 		if at := addMonths(anchor, months); at.After(from) {
 			return at
 		}
+
 		months++
 	}
 }

@@ -14,11 +14,14 @@ func (s *Service) MailSubscriptionChanged(ctx context.Context, eventID string, e
 	o := Owner{OwnerKind(e.OwnerKind), e.OwnerID}
 	payers, err := s.People.Payers(ctx, []Owner{o})
 	p, ok := payers[o]
+
 	// A deleted account has no address.
 	if err != nil || !ok || p.Email == "" {
 		return err
 	}
+
 	subject, text := s.mailText(e)
+
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID:       "subscription-" + eventID,
 		To:       mail.Address{Name: p.Name, Email: p.Email},
@@ -32,6 +35,7 @@ func (s *Service) MailSubscriptionChanged(ctx context.Context, eventID string, e
 // mailText returns the subject and text of the e-mail about the change.
 func (s *Service) mailText(e event.SubscriptionChanged) (subject, text string) {
 	plan, _ := s.plan(e.Plan) // an unknown plan has an empty name
+
 	name := plan.Name
 	switch e.Change {
 	case event.SubscriptionStarted, event.SubscriptionUpgraded:
@@ -73,6 +77,7 @@ func (s *Service) mailText(e event.SubscriptionChanged) (subject, text string) {
 				name,
 			)
 		}
+
 		return "Your " + name + " plan is cancelled", fmt.Sprintf(
 			"The %s plan is cancelled. You keep it until %s, and nothing more is charged.",
 			name,
@@ -96,6 +101,7 @@ func (s *Service) mailText(e event.SubscriptionChanged) (subject, text string) {
 	case event.SubscriptionMethodChanged:
 		return "Your payment method has changed", "There is a new payment method on file for your account. If that was not you, please change your password."
 	}
+
 	return "Your plan has ended", "Your plan has ended. You are on the " + s.freeName(e) + " plan."
 }
 
@@ -104,6 +110,7 @@ func formatDay(t *time.Time) string {
 	if t == nil {
 		return "an unknown day"
 	}
+
 	return formatDate(*t)
 }
 
@@ -130,10 +137,12 @@ func (s *Service) deleteOwner(ctx context.Context, o Owner) error {
 	if err := s.Payments.Forget(ctx, o); err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if _, err := s.Subscriptions.Lock(ctx, o); err != nil {
 			return err
 		}
+
 		return s.erase(ctx, o)
 	})
 }

@@ -19,30 +19,36 @@ const renewBatch = 100
 // known. Errors of one owner do not affect other owners.
 func (s *Service) Renew(ctx context.Context) error {
 	var errs []error
+
 	pending, err := s.Charges.List(ctx, ChargeFilter{DueBy: s.Clock.Now()}, renewBatch)
 	if err != nil {
 		return err
 	}
+
 	for _, c := range pending {
 		if _, err := s.claimAndCollect(ctx, c, false); ignoreExpected(err) != nil {
 			errs = append(errs, fmt.Errorf("charge %s: %w", c.ID, err))
 		}
 	}
+
 	for {
 		due, err := s.Subscriptions.ListDue(ctx, s.Clock.Now(), renewBatch)
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
+
 		payers, err := s.People.Payers(ctx, due)
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
+
 		for _, o := range due {
 			_, exists := payers[o]
 			if err := s.renewOne(ctx, o, exists); err != nil {
 				errs = append(errs, fmt.Errorf("subscription of %s %s: %w", o.Kind, o.ID, err))
 			}
 		}
+
 		// Subscriptions that failed are still due: reading on would return them again.
 		if len(due) < renewBatch || len(errs) > 0 {
 			return errors.Join(errs...)
@@ -55,43 +61,53 @@ func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
 	if !exists { // the owner was deleted during a payment
 		return s.Tx.Do(ctx, func(ctx context.Context) error { return s.erase(ctx, o) })
 	}
+
 	var charge *Charge
 	var unpayableErr error // returned after the commit, so that NextAt is stored
+
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		charge, unpayableErr = nil, nil
 		sub, err := s.Subscriptions.Lock(ctx, o)
 		if err != nil {
 			return err
 		}
+
 		now := s.Clock.Now()
 		if sub.NextAt.IsZero() || sub.NextAt.After(now) {
 			return nil // another worker has processed the subscription
 		}
+
 		if sub.isExpired(now) {
 			sub.end()
 			return s.updateAndRecord(ctx, sub, event.SubscriptionEnded)
 		}
+
 		pending, err := s.pendingCharge(ctx, o)
 		if err != nil {
 			return err
 		}
+
 		if pending != nil && pending.awaitsPayer() && !pending.Renewal {
 			// An unconfirmed purchase of another plan must not extend the plan that is due.
 			change := sub.applyDeclined(now)
 			return s.updateAndRecord(ctx, sub, change)
 		}
+
 		sub.NextAt = now.Add(retryDelay(0))
 		if pending != nil { // Renew continues the charge at its own NextAt
 			sub.NextAt = latest(pending.NextAt, sub.NextAt)
 		}
+
 		if err := s.Subscriptions.Update(ctx, sub); err != nil || pending != nil {
 			return err
 		}
+
 		plan, ok := s.plan(sub.Plan)
 		if !ok || sub.Method.ID == "" {
 			unpayableErr = fmt.Errorf("no way to charge for plan %q", sub.Plan)
 			return nil
 		}
+
 		charge = &Charge{
 			ID:          s.NewID(),
 			Owner:       o,
@@ -105,12 +121,15 @@ func (s *Service) renewOne(ctx context.Context, o Owner, exists bool) error {
 			CreatedAt:   now,
 			NextAt:      now.Add(retryDelay(0)),
 		}
+
 		return s.Charges.Create(ctx, *charge)
 	})
 	if err != nil || charge == nil {
 		return cmp.Or(err, unpayableErr)
 	}
+
 	_, err = s.claimAndCollect(ctx, *charge, false)
+
 	return ignoreExpected(err)
 }
 
@@ -121,6 +140,7 @@ func ignoreExpected(err error) error {
 	if errors.Is(err, ErrDeclined) || errors.Is(err, ErrActionRequired) || errors.Is(err, ErrUnderWay) || errors.Is(err, errInProgress) {
 		return nil
 	}
+
 	return err
 }
 
@@ -144,17 +164,20 @@ func (s *Service) getResult(ctx context.Context, charge Charge) (Subscription, e
 	if err != nil {
 		return Subscription{}, err
 	}
+
 	if len(charges) > 0 && charges[0].ID == charge.ID {
 		switch charges[0].Status {
 		case Pending:
 			if charges[0].awaitsPayer() {
 				return Subscription{}, errAwaitsPayer
 			}
+
 			return Subscription{}, errInProgress
 		case Declined:
 			return Subscription{}, ErrDeclined
 		}
 	}
+
 	return s.Subscriptions.Get(ctx, charge.Owner)
 }
 
@@ -166,10 +189,12 @@ func (s *Service) claimAndCollect(ctx context.Context, charge Charge, attended b
 		charge.Status, charge.Method = Declined, Method{}
 		return sub, s.updateCharge(ctx, charge)
 	}
+
 	claim := charge
 	claim.NextAt = s.Clock.Now().Add(retryDelay(charge.Attempts))
 	claim.Attempts++
 	var isClaimed bool
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
 		isClaimed, err = s.Charges.Update(ctx, claim)
 		return err
@@ -177,9 +202,11 @@ func (s *Service) claimAndCollect(ctx context.Context, charge Charge, attended b
 	if err != nil {
 		return sub, err
 	}
+
 	if !isClaimed {
 		return s.getResult(ctx, charge)
 	}
+
 	return s.collect(ctx, claim, attempt{attended: attended})
 }
 
@@ -204,8 +231,10 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 	// Cancelling the request does not interrupt a payment.
 	callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
+
 	receipt, err := s.Payments.Charge(callCtx, s.bill(charge, a))
 	outcome := err
+
 	_, isAction := errors.AsType[*ActionRequiredError](err)
 	switch {
 	case err == nil:
@@ -221,16 +250,19 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 	default:
 		return sub, fault.ErrUnavailable.WithReason("payments").WithCause(fmt.Errorf("charge %s: %w", charge.ID, err))
 	}
+
 	// The result is stored even if the request was cancelled.
 	ctx = context.WithoutCancel(ctx)
 	if charge.Owner.Kind == DeletedOwner {
 		charge.Method = Method{}
 		return sub, cmp.Or(s.updateCharge(ctx, charge), outcome)
 	}
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if sub, err = s.Subscriptions.Lock(ctx, charge.Owner); err != nil {
 			return err
 		}
+
 		isUpdated, err := s.Charges.Update(ctx, charge)
 		switch {
 		case err != nil:
@@ -238,12 +270,14 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 		case !isUpdated: // the error rolls back the row that Lock may have created
 			return errHasResult
 		}
+
 		now, change := s.Clock.Now(), ""
 		switch {
 		case charge.Status == Paid:
 			if !charge.Renewal {
 				sub = sub.At(now)
 			}
+
 			change = sub.applyPaid(charge)
 		case a.abandon && charge.Renewal:
 			// An abandoned renewal counts as declined, because it must not extend the plan.
@@ -251,6 +285,7 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 			if change == event.SubscriptionPaymentFailed {
 				return s.Subscriptions.Update(ctx, sub)
 			}
+
 		case a.abandon: // the payer knows that the purchase has ended
 		case charge.Renewal:
 			change = sub.applyDeclined(now)
@@ -259,14 +294,17 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 			refused.Plan = charge.Plan
 			return s.recordChange(ctx, refused, event.SubscriptionRefused)
 		}
+
 		if change == "" {
 			return nil
 		}
+
 		return s.updateAndRecord(ctx, sub, change)
 	})
 	if err != nil && !errors.Is(err, errHasResult) {
 		return sub, err
 	}
+
 	return sub.At(s.Clock.Now()), outcome
 }
 
@@ -274,6 +312,7 @@ func (s *Service) collect(ctx context.Context, charge Charge, a attempt) (sub Su
 // confirming it.
 func (s *Service) bill(c Charge, a attempt) Bill {
 	isExpired := c.awaitsPayer() && s.Clock.Now().Sub(c.ActionAt) >= confirmTimeout
+
 	return Bill{
 		Key:         c.ID,
 		Owner:       c.Owner,
@@ -292,20 +331,25 @@ func (s *Service) storeAction(ctx context.Context, charge Charge) error {
 	if charge.awaitsPayer() {
 		return nil
 	}
+
 	charge.Attempts++
+
 	charge.ActionAt = s.Clock.Now()
 	if !charge.Renewal || charge.Owner.Kind == DeletedOwner {
 		return s.updateCharge(ctx, charge)
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		sub, err := s.Subscriptions.Lock(ctx, charge.Owner)
 		if err != nil {
 			return err
 		}
+
 		isUpdated, err := s.Charges.Update(ctx, charge)
 		if err != nil || !isUpdated || !sub.applyUnconfirmed() {
 			return err
 		}
+
 		return s.updateAndRecord(ctx, sub, event.SubscriptionUnconfirmed)
 	})
 }
@@ -317,10 +361,12 @@ func (s *Service) abandonOther(ctx context.Context, o Owner, planID, methodID st
 	if err != nil || c == nil || !c.awaitsPayer() || c.Plan == planID && (methodID == "" || methodID == c.Method.ID) {
 		return err
 	}
+
 	_, err = s.collect(ctx, *c, attempt{attended: true, abandon: true})
 	if errors.Is(err, ErrDeclined) {
 		return nil
 	}
+
 	return err
 }
 

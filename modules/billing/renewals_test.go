@@ -25,6 +25,7 @@ func TestRenewal_Declined_RetriedForAWeek(t *testing.T) {
 		sub := env.subscribe(me, "premium", sandboxpay.CardExpired)
 		env.takeChanges()
 		env.advanceTo(sub.ExpiresAt)
+
 		for i, wait := range []time.Duration{day, 2 * day, 4 * day} {
 			o := env.overview(me)
 			require.Equal(t, billing.PastDue, o.Subscription.Status)
@@ -35,11 +36,13 @@ func TestRenewal_Declined_RetriedForAWeek(t *testing.T) {
 			require.Empty(t, env.takeChanges())
 			env.advance(time.Microsecond)
 		}
+
 		o := env.overview(me)
 		require.Equal(t, "basic", o.Subscription.Plan)
 		require.Equal(t, billing.Active, o.Subscription.Status)
 		require.Equal(t, []string{"lapsed"}, env.takeChanges())
 		require.Len(t, o.History, 5) // the purchase and four declined renewals
+
 		_, n := env.provider.total()
 		require.Equal(t, 1, n)
 	})
@@ -53,9 +56,11 @@ func TestRenewal_PastDue_NewMethodIsCharged(t *testing.T) {
 		env.advanceTo(env.subscribe(me, "premium", sandboxpay.CardExpired).ExpiresAt)
 		require.Equal(t, []string{"started", "payment-failed"}, env.takeChanges())
 		env.clock.Advance(time.Hour)
+
 		_, err := env.UseMethod(t.Context(), me, sandboxpay.CardDeclined)
 		require.ErrorIs(t, err, billing.ErrDeclined)
 		require.Equal(t, sandboxpay.CardExpired, env.overview(me).Subscription.Method.ID)
+
 		sub, err := env.UseMethod(t.Context(), me, "pm_card_mastercard")
 		require.NoError(t, err)
 		require.Equal(t, billing.Active, sub.Status)
@@ -73,6 +78,7 @@ func TestCancel_PastDue_BasicAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
 		env.advanceTo(env.subscribe(me, "premium", sandboxpay.CardExpired).ExpiresAt)
+
 		sub, err := env.Cancel(t.Context(), me)
 		require.NoError(t, err)
 		require.Equal(t, "basic", sub.Plan)
@@ -89,17 +95,21 @@ func TestRenewal_ProviderFails_RetriedWithoutBlocking(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
 		env.subscribe(me, "premium", "pm_one")
+
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
 		require.NoError(t, env.store.Billing.Tx.Do(t.Context(), func(ctx context.Context) error {
 			sub, err := env.store.Billing.Subscriptions.Lock(ctx, owner)
 			if err != nil {
 				return err
 			}
+
 			sub.Method = billing.Method{}
+
 			return env.store.Billing.Subscriptions.Update(ctx, sub)
 		}))
 		env.clock.Advance(40 * day)
 		require.ErrorContains(t, env.Renew(t.Context()), "no way to charge")
+
 		due, err := env.store.Billing.Subscriptions.ListDue(t.Context(), env.clock.Now(), 10)
 		require.NoError(t, err)
 		require.Empty(t, due, "other renewals are due before the retry")
@@ -117,8 +127,10 @@ func TestRenewal_ManyWorkers_OneCharge(t *testing.T) {
 			people = append(people, newSeeker())
 			env.subscribe(people[len(people)-1], "premium", "pm_one")
 		}
+
 		env.takeChanges()
 		env.clock.Advance(40 * day)
+
 		var requests sync.WaitGroup
 		for range 8 {
 			requests.Go(func() {
@@ -127,8 +139,10 @@ func TestRenewal_ManyWorkers_OneCharge(t *testing.T) {
 				}
 			})
 		}
+
 		requests.Wait()
 		env.advance(time.Hour)
+
 		_, n := env.provider.total()
 		require.Equal(t, 6, n) // a purchase and a renewal of each
 		require.Equal(t, []string{"renewed", "renewed", "renewed"}, env.takeChanges())
@@ -142,14 +156,17 @@ func TestRenewal_OneFails_OthersContinue(t *testing.T) {
 		for range 5 {
 			env.subscribe(newSeeker(), "premium", "pm_one")
 		}
+
 		me := newSeeker()
 		env.subscribe(me, "premium", "pm_one")
 		env.takeChanges()
+
 		env.provider.errBefore = fault.ErrUnavailable
 		env.clock.Advance(40 * day)
 		require.Error(t, env.Renew(t.Context()))
 		require.Equal(t, "premium", env.overview(me).Subscription.Plan, "an outage of the provider does not end the plan")
 		require.Equal(t, billing.Active, env.overview(me).Subscription.Status)
+
 		env.provider.errBefore = nil
 		env.advance(2 * time.Hour)
 		require.Len(t, env.takeChanges(), 6)
@@ -163,8 +180,10 @@ func TestRenewal_AccountDeleted_NotCharged(t *testing.T) {
 		me := newSeeker()
 		env.subscribe(me, "premium", "pm_one")
 		env.takeChanges()
+
 		env.deletedUsers[me.UserID] = true
 		env.advance(40 * day)
+
 		_, n := env.provider.total()
 		require.Equal(t, 1, n)
 		require.Equal(t, "basic", env.overview(me).Subscription.Plan)
@@ -180,11 +199,14 @@ func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 		me, other := newSeeker(), newSeeker()
 		env.subscribe(me, "premium", "pm_one")
 		env.subscribe(other, "premium", "pm_one")
+
 		owner := billing.Owner{Kind: billing.User, ID: me.UserID}
 		for range 2 {
 			require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		}
+
 		require.Equal(t, []billing.Owner{owner, owner}, env.provider.forgotten)
+
 		o := env.overview(me)
 		require.Equal(t, "basic", o.Subscription.Plan)
 		require.Empty(t, o.History)
@@ -196,10 +218,12 @@ func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 		_, err := env.Create(t.Context(), late, billing.ChooseInput{PlanID: "premium", PaymentMethodID: "pm_one"})
 		require.Error(t, err)
 		require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: late.UserID}))
+
 		env.provider.errAfter = nil
 		env.deletedUsers[late.UserID] = true
 		env.advance(time.Hour)
 		require.Equal(t, "basic", env.overview(late).Subscription.Plan)
+
 		waiting, err := env.store.Billing.Charges.List(
 			t.Context(),
 			billing.ChargeFilter{DueBy: env.clock.Now().Add(1000 * day)},
@@ -208,6 +232,7 @@ func TestOnAccountDeleted_Payments_KeptAnonymously(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, waiting, "a settled charge is not due again")
 		env.advance(20 * day)
+
 		_, n := env.provider.total()
 		require.Equal(t, 3, n)
 	})

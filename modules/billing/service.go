@@ -58,12 +58,16 @@ func (s *Service) Mine(ctx context.Context, by auth.Actor) (Overview, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return Overview{}, err
 	}
+
 	o := Owner{User, by.UserID}
+
 	sub, err := s.Current(ctx, o)
 	if err != nil {
 		return Overview{}, err
 	}
+
 	history, err := s.Charges.List(ctx, ChargeFilter{Owner: o}, maxHistory)
+
 	return Overview{Subscription: sub, Plans: s.plansOf(o), History: history}, err
 }
 
@@ -115,6 +119,7 @@ func (s *Service) chooseOwn(ctx context.Context, by auth.Actor, in ChooseInput, 
 	if err := by.RequireSeeker(); err != nil {
 		return Subscription{}, err
 	}
+
 	return s.choose(ctx, Owner{User, by.UserID}, in, allowCheaper)
 }
 
@@ -132,23 +137,29 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, allowChea
 	if err != nil {
 		return Subscription{}, err
 	}
+
 	if plan.Free() && !allowCheaper {
 		return Subscription{}, fault.InvalidField("planId", "is no upgrade; cancel the subscription to return to it")
 	}
+
 	var method Method
 	if in.PaymentMethodID != "" {
 		if method, err = s.attach(ctx, o, in.PaymentMethodID); err != nil {
 			return Subscription{}, err
 		}
 	}
+
 	if plan.Free() {
 		return s.cancel(ctx, o, method)
 	}
+
 	if err := s.abandonOther(ctx, o, plan.ID, method.ID); err != nil {
 		return Subscription{}, err
 	}
+
 	var sub Subscription
 	var charge *Charge
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
 		sub, charge, err = s.openCharge(ctx, o, plan, method, allowCheaper)
 		return err
@@ -156,6 +167,7 @@ func (s *Service) choose(ctx context.Context, o Owner, in ChooseInput, allowChea
 	if err != nil || charge == nil {
 		return sub, err
 	}
+
 	return s.completeCharge(ctx, *charge)
 }
 
@@ -166,30 +178,37 @@ func (s *Service) completeCharge(ctx context.Context, charge Charge) (Subscripti
 	if charge.awaitsPayer() {
 		return s.collect(ctx, charge, attempt{attended: true})
 	}
+
 	if charge.Attempts == 0 || !charge.NextAt.After(s.Clock.Now()) {
 		sub, err := s.claimAndCollect(ctx, charge, true)
 		if !errors.Is(err, errInProgress) {
 			return sub, err
 		}
 	}
+
 	sub, err := s.awaitResult(ctx, charge)
 	if !errors.Is(err, errInProgress) {
 		return sub, err
 	}
+
 	pending, err := s.pendingCharge(ctx, charge.Owner)
 	if err != nil {
 		return sub, err
 	}
+
 	if pending == nil || pending.ID != charge.ID {
 		return s.getResult(ctx, charge)
 	}
+
 	if pending.awaitsPayer() {
 		return s.collect(ctx, *pending, attempt{attended: true})
 	}
+
 	sub, err = s.claimAndCollect(ctx, *pending, true)
 	if errors.Is(err, errInProgress) {
 		return sub, errUnderWay()
 	}
+
 	return sub, err
 }
 
@@ -206,12 +225,14 @@ func (s *Service) awaitResult(ctx context.Context, c Charge) (Subscription, erro
 		if !errors.Is(err, errInProgress) || errors.Is(err, errAwaitsPayer) {
 			return sub, err
 		}
+
 		select {
 		case <-ctx.Done():
 			return Subscription{}, ctx.Err()
 		case <-time.After(pollEvery):
 		}
 	}
+
 	return Subscription{}, errInProgress
 }
 
@@ -224,12 +245,15 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 	if err != nil {
 		return sub, nil, err
 	}
+
 	now := s.Clock.Now()
 	sub = sub.At(now)
+
 	pending, err := s.pendingCharge(ctx, o)
 	if err != nil {
 		return sub, nil, err
 	}
+
 	// Only one charge of an owner can be pending. A repeated request continues it, and any
 	// other request has to wait for it.
 	if pending != nil {
@@ -237,18 +261,23 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 		if !isRepeated {
 			return sub, nil, errUnderWay()
 		}
+
 		return sub, pending, nil
 	}
+
 	method = cmp.Or(method, sub.Method)
+
 	// The owner has the plan already: the request can only change the payment method and undo a
 	// cancellation.
 	if sub.Plan == plan.ID && sub.ExpiresAt.After(now) {
 		changed, resumed := sub.setMethod(method), sub.resume()
 		return sub, nil, s.updateAndRecord(ctx, sub, changed, resumed)
 	}
+
 	if method.ID == "" {
 		return sub, nil, fault.InvalidField("paymentMethodId", "is required: there is no payment method on file")
 	}
+
 	charge := Charge{
 		ID:          s.NewID(),
 		Owner:       o,
@@ -265,6 +294,7 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 		// A plan that the settings do not contain any more costs nothing, so there is no credit
 		// for it.
 		currentPlan, _ := s.plan(sub.Plan)
+
 		isCheaper := plan.Price.Minor <= currentPlan.Price.Minor
 		if isCheaper && !allowCheaper {
 			return sub, nil, fault.InvalidField(
@@ -272,7 +302,9 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 				"is no upgrade; cancel the subscription and choose it when the present one has ended",
 			)
 		}
+
 		credit := creditFor(sub, currentPlan.Price, now)
+
 		// No amount below minCharge is charged, and a cheaper plan costs nothing as long as
 		// there is credit: it lasts longer or shorter instead.
 		isPaidByCredit := credit > plan.Price.Minor-minCharge || isCheaper && credit > 0
@@ -281,12 +313,17 @@ func (s *Service) openCharge(ctx context.Context, o Owner, plan Plan, method Met
 			if isCheaper {
 				change = event.SubscriptionDowngraded
 			}
+
 			sub.switchTo(plan, credit, now)
+
 			sub.Method = method
+
 			return sub, nil, s.updateAndRecord(ctx, sub, change)
 		}
+
 		charge.Amount.Minor -= credit
 	}
+
 	return sub, &charge, s.Charges.Create(ctx, charge)
 }
 
@@ -298,6 +335,7 @@ func (s *Service) Cancel(ctx context.Context, by auth.Actor) (Subscription, erro
 	if err := by.RequireSeeker(); err != nil {
 		return Subscription{}, err
 	}
+
 	return s.cancel(ctx, Owner{User, by.UserID}, Method{})
 }
 
@@ -307,21 +345,27 @@ func (s *Service) cancel(ctx context.Context, o Owner, method Method) (sub Subsc
 	if err := s.abandonOther(ctx, o, "", ""); err != nil {
 		return sub, err
 	}
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if sub, err = s.lockUnlessPurchasing(ctx, o); err != nil {
 			return err
 		}
+
 		now := s.Clock.Now()
 		sub = sub.At(now)
+
 		var changed string
 		if method.ID != "" {
 			changed = sub.setMethod(method)
 		}
+
 		if cancelled := sub.cancel(now); cancelled != "" || changed != "" {
 			return s.updateAndRecord(ctx, sub, changed, cancelled)
 		}
+
 		return nil
 	})
+
 	return sub, err
 }
 
@@ -331,6 +375,7 @@ func (s *Service) pendingCharge(ctx context.Context, o Owner) (*Charge, error) {
 	if err != nil || len(charges) == 0 {
 		return nil, err
 	}
+
 	return &charges[0], nil
 }
 
@@ -342,13 +387,16 @@ func (s *Service) lockUnlessPurchasing(ctx context.Context, o Owner) (Subscripti
 	if err != nil {
 		return sub, err
 	}
+
 	pending, err := s.pendingCharge(ctx, o)
 	if err != nil {
 		return sub, err
 	}
+
 	if pending != nil && !pending.Renewal {
 		return sub, errUnderWay()
 	}
+
 	return sub, nil
 }
 
@@ -360,14 +408,17 @@ func (s *Service) updateAndRecord(ctx context.Context, sub Subscription, changes
 	if err := s.Subscriptions.Update(ctx, sub); err != nil {
 		return err
 	}
+
 	for _, change := range changes {
 		if change == "" {
 			continue
 		}
+
 		if err := s.recordChange(ctx, sub, change); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -385,15 +436,18 @@ func (s *Service) recordChange(ctx context.Context, sub Subscription, change str
 	if !sub.ExpiresAt.IsZero() {
 		e.ExpiresAt = &sub.ExpiresAt
 	}
+
 	if !sub.NextAt.IsZero() {
 		e.NextAt = &sub.NextAt
 	}
+
 	if sub.Owner.Kind == User && auditedChanges[change] {
 		entry := audit.Entry{Action: audit.PlanChanged, Actor: sub.Owner.ID, Object: sub.Owner.ID, Detail: change}
 		if err := s.Audit.Record(ctx, entry); err != nil {
 			return err
 		}
 	}
+
 	return s.Events.Record(ctx, e)
 }
 

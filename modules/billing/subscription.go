@@ -76,6 +76,7 @@ func (s *Subscription) At(now time.Time) Subscription {
 	if current.isExpired(now) {
 		current.end()
 	}
+
 	return current
 }
 
@@ -109,16 +110,20 @@ func (s *Subscription) applyPaid(charge Charge) (change string) {
 	default:
 		change = event.SubscriptionUpgraded
 	}
+
 	if !charge.Renewal {
 		s.AutoRenew, s.Method = true, charge.Method
 	}
+
 	if !charge.Renewal || s.AnchorAt.IsZero() {
 		s.AnchorAt = charge.PeriodStart
 	}
+
 	s.Plan = charge.Plan
 	s.Status = Active
 	s.Failures = 0
 	s.ExpiresAt, s.NextAt = charge.PeriodEnd, charge.PeriodEnd
+
 	return change
 }
 
@@ -128,7 +133,9 @@ func (s *Subscription) setMethod(m Method) (change string) {
 	if s.Method.ID != m.ID {
 		change = event.SubscriptionMethodChanged
 	}
+
 	s.Method = m
+
 	return change
 }
 
@@ -138,7 +145,9 @@ func (s *Subscription) resume() (change string) {
 	if !s.AutoRenew {
 		change = event.SubscriptionResumed
 	}
+
 	s.AutoRenew = true
+
 	return change
 }
 
@@ -161,8 +170,10 @@ func (s *Subscription) applyDeclined(now time.Time) (change string) {
 		s.end()
 		return event.SubscriptionLapsed
 	}
+
 	s.Status, s.NextAt = PastDue, now.Add(renewalRetryDelays[s.Failures])
 	s.Failures++
+
 	return event.SubscriptionPaymentFailed
 }
 
@@ -172,7 +183,9 @@ func (s *Subscription) applyUnconfirmed() bool {
 	if s.Plan == s.Owner.Free() || !s.AutoRenew {
 		return false
 	}
+
 	s.Status = PastDue
+
 	return true
 }
 
@@ -186,6 +199,8 @@ func (s *Subscription) cancel(now time.Time) (change string) {
 		s.AutoRenew, s.NextAt = false, s.ExpiresAt
 		return event.SubscriptionCancelled
 	}
+
 	s.end()
+
 	return event.SubscriptionEnded
 }

@@ -42,6 +42,7 @@ func (s *Service) CheckApply(ctx context.Context, by auth.Actor, in ApplyInput) 
 	if err != nil {
 		return err
 	}
+
 	return s.requireFirst(ctx, a)
 }
 
@@ -51,9 +52,11 @@ func (s *Service) requireFirst(ctx context.Context, a Application) error {
 	if err != nil {
 		return err
 	}
+
 	if applied[a.ListingID] {
 		return ErrAlreadyApplied
 	}
+
 	return nil
 }
 
@@ -63,22 +66,28 @@ func (s *Service) prepare(ctx context.Context, by auth.Actor, in ApplyInput) (Ap
 	if err := by.RequireSeeker(auth.ScopeApplicationsWrite); err != nil {
 		return Application{}, nil, err
 	}
+
 	if err := errors.Join(valid.Check("", in), CheckResumeURL(in.ResumeURL)); err != nil {
 		return Application{}, nil, err
 	}
+
 	listingID, err := canonical(in.ListingID, ErrListingNotFound)
 	if err != nil {
 		return Application{}, nil, err
 	}
+
 	posting, err := s.Listings.ForApply(ctx, listingID)
 	if err != nil {
 		return Application{}, nil, err
 	}
+
 	if err := checkAnswers(posting.Questions, in.Answers); err != nil {
 		return Application{}, nil, err
 	}
+
 	documentIDs, err := parseDocumentIDs(in.DocumentIDs)
 	now := s.Clock.Now()
+
 	return Application{
 		ID:             s.NewID(),
 		ListingID:      posting.ID,
@@ -99,24 +108,29 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 	if err != nil {
 		return Application{}, err
 	}
+
 	if len(documentIDs) > 0 {
 		// Create checks this too. The early check avoids copying files for nothing.
 		if err := s.requireFirst(ctx, application); err != nil {
 			return Application{}, err
 		}
+
 		if err := s.copyDocuments(ctx, application, documentIDs); err != nil {
 			return Application{}, err
 		}
 	}
+
 	return application, s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Applications.Create(ctx, application); err != nil {
 			return err
 		}
+
 		if len(documentIDs) > 0 {
 			if err := s.Documents.Attach(ctx, by.UserID, application.ID, len(documentIDs), s.Clock.Now()); err != nil {
 				return err
 			}
 		}
+
 		return s.Events.Record(ctx, event.ApplicationSubmitted{
 			ApplicationID: application.ID, JobID: application.ListingID, OrganizationID: application.OrganizationID, CandidateID: application.ApplicantID,
 			Status: string(application.Status), SubmittedAt: application.AppliedAt,
@@ -130,11 +144,14 @@ func CheckResumeURL(address string) error {
 	if address == "" {
 		return nil
 	}
+
 	u, err := url.Parse(address)
+
 	hasInvalidCharacter := strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' })
 	if err == nil && len(address) <= maxResumeURL && !hasInvalidCharacter && u.Scheme == "https" && u.Hostname() != "" && u.User == nil {
 		return nil
 	}
+
 	return fault.InvalidField("resumeUrl", "must be an https:// address of at most 2048 characters, without a user")
 }
 
@@ -144,6 +161,7 @@ func checkAnswers(questions []Question, answers []Answer) error {
 	exists := list.ToMap(questions, func(q Question) (string, bool) { return q.ID, true })
 	var problems []fault.Field
 	add := func(name, message string) { problems = append(problems, fault.Field{Name: name, Message: message}) }
+
 	answered := make(map[string]bool, len(answers))
 	for i, a := range answers {
 		at := fmt.Sprintf("answers.%d.", i)
@@ -157,17 +175,21 @@ func checkAnswers(questions []Question, answers []Answer) error {
 		case utf8.RuneCountInString(a.Answer) > maxAnswer:
 			add(at+"answer", fmt.Sprintf("must have at most %d characters", maxAnswer))
 		}
+
 		answered[a.QuestionID] = answered[a.QuestionID] || strings.TrimSpace(a.Answer) != ""
 	}
+
 	for _, q := range questions {
 		if q.Required && !answered[q.ID] {
 			add("answers", "must answer every required question")
 			break
 		}
 	}
+
 	if len(problems) > 0 {
 		return fault.ErrInvalid.WithFields(problems...)
 	}
+
 	return nil
 }
 
@@ -186,11 +208,14 @@ func (s *Service) listMine(ctx context.Context, by auth.Actor, w WithdrawnFilter
 	if err := cmp.Or(by.RequireSeeker(), r.CheckID()); err != nil {
 		return page.Result[View]{}, err
 	}
+
 	found, err := s.Applications.List(ctx, Visibility{ApplicantID: by.UserID}, ApplicationFilter{Withdrawn: w}, r)
 	if err != nil {
 		return page.Result[View]{}, err
 	}
+
 	views, err := s.withListings(ctx, found.Items)
+
 	return page.WithItems(found, views), err
 }
 
@@ -200,6 +225,7 @@ func (s *Service) MyApplication(ctx context.Context, by auth.Actor, id string) (
 	if err != nil {
 		return Detail{}, err
 	}
+
 	return s.ownDetail(ctx, a)
 }
 
@@ -208,16 +234,20 @@ func (s *Service) MyHistoryEntry(ctx context.Context, by auth.Actor, id string) 
 	if err := by.RequireSeeker(); err != nil {
 		return Detail{}, err
 	}
+
 	id, err := canonical(id, ErrNotFound)
 	if err != nil {
 		return Detail{}, err
 	}
+
 	found, err := s.Applications.List(ctx, Visibility{ApplicantID: by.UserID},
 		ApplicationFilter{IDs: []string{id}, Withdrawn: IncludeWithdrawn, Details: true}, page.After("", 1))
+
 	a, err := list.First(found.Items, err, ErrNotFound)
 	if err != nil {
 		return Detail{}, err
 	}
+
 	return s.ownDetail(ctx, a)
 }
 
@@ -227,12 +257,15 @@ func (s *Service) ownDetail(ctx context.Context, a Application) (Detail, error) 
 	if err != nil {
 		return Detail{}, err
 	}
+
 	if views[0].Interview, err = s.getInterview(ctx, a.OrganizationID, a.ID); err != nil {
 		return Detail{}, err
 	}
+
 	if i := views[0].Interview; i != nil {
 		i.Notes, i.Outcome = "", "" // private to the employer
 	}
+
 	return s.loadDetail(ctx, views[0])
 }
 
@@ -242,10 +275,12 @@ func (s *Service) getOwn(ctx context.Context, by auth.Actor, id string) (Applica
 	if err := by.RequireSeeker(); err != nil {
 		return Application{}, err
 	}
+
 	id, err := canonical(id, ErrNotFound)
 	if err != nil {
 		return Application{}, err
 	}
+
 	return s.Applications.Get(ctx, Visibility{ApplicantID: by.UserID}, id)
 }
 
@@ -261,15 +296,19 @@ func (s *Service) Track(ctx context.Context, by auth.Actor, id string, in TrackI
 	if err := valid.Check("", in); err != nil {
 		return Application{}, err
 	}
+
 	var a Application
 	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
 		if a, err = s.getOwn(ctx, by, id); err != nil {
 			return err
 		}
+
 		patch.Set(&a.Tracker, (*Status)(in.Status))
 		patch.Set(&a.TrackerColor, in.StatusColor)
+
 		return s.Applications.Update(ctx, by.UserID, a)
 	})
+
 	return a, err
 }
 
@@ -281,10 +320,13 @@ func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error 
 		if err != nil {
 			return err
 		}
+
 		if err := s.cancelInterview(ctx, by, &a); err != nil {
 			return err
 		}
+
 		from := a.Status
+
 		return s.storeWithdrawal(ctx, by, &a, from, a.Withdraw(s.Clock.Now()))
 	})
 }
@@ -295,13 +337,16 @@ func (s *Service) storeWithdrawal(ctx context.Context, by auth.Actor, a *Applica
 	if err := s.releaseDocuments(ctx, a); err != nil {
 		return err
 	}
+
 	if !hasChanged {
 		return s.Applications.Update(ctx, by.UserID, *a)
 	}
+
 	c := s.newChange(a, ByApplicant, by, from)
 	if err := s.Applications.Update(ctx, by.UserID, *a, c); err != nil {
 		return err
 	}
+
 	return s.Events.Record(ctx, c.event(a))
 }
 
@@ -311,10 +356,13 @@ func (s *Service) cancelInterview(ctx context.Context, by auth.Actor, a *Applica
 	if err != nil || i == nil || i.Status != Scheduled {
 		return err
 	}
+
 	i.cancel(s.Clock.Now())
+
 	if err := s.Appointments.Upsert(ctx, *i); err != nil {
 		return err
 	}
+
 	return s.Events.Record(ctx, i.event(a, event.InterviewCancelled, by.UserID))
 }
 
@@ -331,7 +379,9 @@ func (s *Service) AppliedAmong(ctx context.Context, applicantID string, listingI
 	if len(listingIDs) == 0 {
 		return map[string]bool{}, nil
 	}
+
 	f := ApplicationFilter{ListingIDs: listingIDs, Withdrawn: IncludeWithdrawn}
 	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, f, page.After("", len(listingIDs)))
+
 	return list.ToMap(found.Items, func(a Application) (string, bool) { return a.ListingID, true }), err
 }

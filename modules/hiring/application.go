@@ -80,6 +80,7 @@ func (a *Application) Shown() Status {
 	if a.Tracker != "" {
 		return a.Tracker
 	}
+
 	return a.Status
 }
 
@@ -94,13 +95,17 @@ func (a *Application) Decide(to Status, now time.Time) (bool, error) {
 	if !slices.Contains(Statuses, to) {
 		return false, ErrInvalidStatus
 	}
+
 	if a.WithdrawnAt != nil {
 		return false, errWithdrawnByApplicant
 	}
+
 	if a.Status == to {
 		return false, nil
 	}
+
 	a.setStatus(to, now)
+
 	return true, nil
 }
 
@@ -111,7 +116,9 @@ func (a *Application) Withdraw(now time.Time) bool {
 	if a.Status == Withdrawn {
 		return false
 	}
+
 	a.setStatus(Withdrawn, now)
+
 	return true
 }
 
@@ -122,6 +129,7 @@ func (a *Application) Abandon(now time.Time) bool {
 		a.WithdrawnAt, a.Tracker = &now, ""
 		return false
 	}
+
 	return a.Withdraw(now)
 }
 

@@ -14,7 +14,9 @@ func BenchmarkApply(bm *testing.B) {
 		bm.Run(name, func(bm *testing.B) {
 			env := newTestEnv(bm, open)
 			input := hiring.ApplyInput{ListingID: env.newListing(newEmployer()), CoverLetter: "Dear all"}
+
 			bm.ReportAllocs()
+
 			for bm.Loop() {
 				if _, err := env.Apply(bm.Context(), newSeeker(), input); err != nil {
 					bm.Fatal(err)

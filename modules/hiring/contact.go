@@ -44,28 +44,35 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
 		return "", err
 	}
+
 	in.Subject, in.Message = strings.TrimSpace(in.Subject), strings.TrimSpace(in.Message)
+
 	application, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return "", err
 	}
+
 	people, err := s.People.ByIDs(ctx, []string{application.ApplicantID})
 	if err != nil {
 		return "", err
 	}
+
 	to = people[application.ApplicantID].Email
 	if to == "" {
 		return "", ErrNotFound // the applicant has deleted their account
 	}
+
 	if err := limit.Take(ctx, s.Limiter, messagesPerDay, by.OrganizationID); err != nil {
 		return "", err
 	}
+
 	return to, s.Tx.Do(ctx, func(ctx context.Context) error {
 		message := Message{ID: s.NewID(), ApplicationID: application.ID, OrganizationID: application.OrganizationID, SenderID: by.UserID,
 			Subject: in.Subject, Text: in.Message, SentAt: s.Clock.Now()}
 		if err := s.Messages.Create(ctx, message); err != nil {
 			return err
 		}
+
 		return s.Events.Record(ctx, event.ApplicantContacted{
 			MessageID:      message.ID,
 			ApplicationID:  application.ID,
@@ -83,11 +90,14 @@ func (s *Service) DecideAndContact(ctx context.Context, by auth.Actor, d Decisio
 	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Decide(ctx, by, d); err != nil {
 			return err
 		}
+
 		_, err := s.Contact(ctx, by, d.ID, in)
+
 		return err
 	})
 }
@@ -107,15 +117,19 @@ func (s *Service) SentMessages(ctx context.Context, by auth.Actor, applicationID
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return nil, err
 	}
+
 	a, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return nil, err
 	}
+
 	messages, err := s.Messages.List(ctx, by.OrganizationID, a.ID, maxSentMessages)
 	if err != nil || len(messages) == 0 {
 		return nil, err
 	}
+
 	senders, err := s.People.ByIDs(ctx, list.Distinct(messages, func(m Message) string { return m.SenderID }))
+
 	return list.Map(messages, func(m Message) SentMessage {
 		return SentMessage{Message: m, Sender: cmp.Or(senders[m.SenderID].Name, DeletedName)}
 	}), err

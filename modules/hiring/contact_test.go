@@ -17,25 +17,31 @@ import (
 // hours, so that a stolen account cannot be used to send spam.
 func TestMessage_DailyLimit_Refused(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer, other := newEmployer(), newEmployer()
 	application := env.apply(newSeeker(), env.newListing(employer))
 	foreign := env.apply(newSeeker(), env.newListing(other))
+
 	message := hiring.ContactInput{Subject: "x", Message: "y"}
 	for range 60 {
 		_, err := env.Contact(t.Context(), employer, foreign.ID, message)
 		require.ErrorIs(t, err, hiring.ErrNotFound, "other refusals do not count against the limit")
 	}
+
 	for range 50 {
 		_, err := env.Contact(t.Context(), employer, application.ID, message)
 		require.NoError(t, err)
 	}
+
 	_, err := env.Contact(t.Context(), employer, application.ID, message)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Positive(t, fault.Of(err).RetryAfter)
+
 	_, err = env.Contact(t.Context(), other, foreign.ID, message)
 	require.NoError(t, err)
 	env.clock.Advance(24*time.Hour + time.Second)
+
 	_, err = env.Contact(t.Context(), employer, application.ID, message)
 	require.NoError(t, err)
 }
@@ -43,8 +49,10 @@ func TestMessage_DailyLimit_Refused(t *testing.T) {
 // TestMessage_InvalidInput_FieldIsNamed checks that a refusal names the invalid field.
 func TestMessage_InvalidInput_FieldIsNamed(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
+
 	application := env.apply(newSeeker(), env.newListing(employer))
 	for _, c := range []struct {
 		field string
@@ -63,15 +71,19 @@ func TestMessage_InvalidInput_FieldIsNamed(t *testing.T) {
 // still gets the messages of an employer, which no page of the applicant shows.
 func TestMessage_RecipientOptedOut_IsStillSent(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	ann, employer := newSeeker(), newEmployer()
 	application := env.apply(ann, env.newListing(employer))
 	env.sentMails()
+
 	env.optedOut[ann.UserID] = true
 	require.NoError(t, env.setStatus(employer, application.ID, "review"))
+
 	_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
 	require.Empty(t, env.sentMails(), "no message about the status or the interview")
+
 	_, err = env.Contact(
 		t.Context(),
 		employer,
@@ -79,9 +91,11 @@ func TestMessage_RecipientOptedOut_IsStillSent(t *testing.T) {
 		hiring.ContactInput{Subject: "Your papers", Message: "Please send them."},
 	)
 	require.NoError(t, err)
+
 	got := env.sentMails()
 	require.Len(t, got, 1)
 	require.Equal(t, "Your papers", got[0].Subject)
+
 	total, pending, err := env.ApplicantStats(t.Context(), ann.UserID)
 	require.NoError(t, err)
 	require.Equal(t, 1, total)
@@ -100,10 +114,13 @@ func TestDecideAndContact_InvalidPart_ChangesNothing(t *testing.T) {
 
 		err := env.DecideAndContact(t.Context(), employer, acceptance, hiring.ContactInput{})
 		require.ErrorIs(t, err, fault.ErrInvalid)
+
 		err = env.DecideAndContact(t.Context(), employer, hiring.Decision{ID: application.ID, Status: "eternal"}, message)
 		require.ErrorIs(t, err, hiring.ErrInvalidStatus)
+
 		err = env.DecideAndContact(t.Context(), newEmployer(auth.ApplicationsView), acceptance, message)
 		require.ErrorIs(t, err, fault.ErrForbidden)
+
 		err = env.DecideAndContact(t.Context(), newEmployer(auth.ApplicationsUpdate), acceptance, message)
 		require.ErrorIs(t, err, hiring.ErrNotFound, "an employer of another organization")
 		require.Equal(t, hiring.Pending, env.visibleStatus(applicant, application.ID))

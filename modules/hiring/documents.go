@@ -66,6 +66,7 @@ func (s *Service) copyDocuments(ctx context.Context, a Application, documentIDs 
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -74,6 +75,7 @@ func (s *Service) copyDocuments(ctx context.Context, a Application, documentIDs 
 func (s *Service) discardDocuments(ctx context.Context, a Application) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
+
 	_ = s.Tx.Do(ctx, func(ctx context.Context) error { return s.releaseDocuments(ctx, &a) })
 }
 
@@ -84,6 +86,7 @@ func (s *Service) copyDocument(ctx context.Context, application Application, doc
 	if err != nil {
 		return err
 	}
+
 	d := Document{
 		ID:             s.NewID(),
 		ApplicationID:  application.ID,
@@ -97,10 +100,12 @@ func (s *Service) copyDocument(ctx context.Context, application Application, doc
 		Size:           int64(len(original.Body)),
 		AttachedAt:     application.AppliedAt,
 	}
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error { return s.Documents.Reserve(ctx, d, s.Clock.Now().Add(reservedFor)) })
 	if err != nil {
 		return err
 	}
+
 	return filesUnavailable(s.Files.Put(ctx, d.key(), func(w io.Writer) error {
 		_, err := w.Write(original.Body)
 		return err
@@ -114,6 +119,7 @@ func filesUnavailable(err error) error {
 	if err == nil || errors.As(err, &f) {
 		return err
 	}
+
 	return fault.ErrUnavailable.WithReason("files").WithCause(err).WithRetryAfter(filesRetryAfter)
 }
 
@@ -124,6 +130,7 @@ func (s *Service) releaseDocuments(ctx context.Context, a *Application) error {
 	if err != nil || n == 0 {
 		return err
 	}
+
 	return s.Tasks.Add(ctx, task.New(kindRemoveFiles, task.Maintenance, kindRemoveFiles+"/"+a.ID, struct{}{}))
 }
 
@@ -133,10 +140,12 @@ func (s *Service) removeFiles(ctx context.Context) error {
 	var errs []error
 	for {
 		now := s.Clock.Now()
+
 		claimed, err := s.Documents.Claim(ctx, removeBatch, now, now.Add(removeRetryAfter))
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
+
 		var deletedIDs []string
 		for _, d := range claimed {
 			if err := s.Files.Delete(ctx, d.key()); err != nil {
@@ -145,9 +154,11 @@ func (s *Service) removeFiles(ctx context.Context) error {
 				deletedIDs = append(deletedIDs, d.ID)
 			}
 		}
+
 		if err := s.Documents.Delete(ctx, deletedIDs); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
+
 		if len(claimed) < removeBatch {
 			return errors.Join(errs...)
 		}
@@ -163,13 +174,16 @@ func parseDocumentIDs(texts []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		if !slices.Contains(out, documentID) {
 			out = append(out, documentID)
 		}
 	}
+
 	if len(out) > MaxDocuments {
 		return nil, fault.InvalidField("documentIds", fmt.Sprintf("must have at most %d items", MaxDocuments))
 	}
+
 	return out, nil
 }
 
@@ -178,10 +192,12 @@ func (s *Service) ReceivedDocuments(ctx context.Context, by auth.Actor, applicat
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return nil, err
 	}
+
 	a, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return nil, err
 	}
+
 	return s.Documents.List(ctx, Visibility{OrganizationID: by.OrganizationID}, a.ID)
 }
 
@@ -196,6 +212,7 @@ func (s *Service) OpenReceivedDocument(
 	if err != nil {
 		return Document{}, nil, err
 	}
+
 	return s.openDocument(ctx, documents, documentID)
 }
 
@@ -206,10 +223,12 @@ func (s *Service) OpenMyDocument(ctx context.Context, by auth.Actor, application
 	if err != nil {
 		return Document{}, nil, err
 	}
+
 	documents, err := s.Documents.List(ctx, Visibility{ApplicantID: by.UserID}, a.ID)
 	if err != nil {
 		return Document{}, nil, err
 	}
+
 	return s.openDocument(ctx, documents, documentID)
 }
 
@@ -219,10 +238,12 @@ func (s *Service) openDocument(ctx context.Context, documents []Document, docume
 	if err != nil {
 		return Document{}, nil, err
 	}
+
 	i := slices.IndexFunc(documents, func(d Document) bool { return d.ID == documentID })
 	if i < 0 {
 		return Document{}, nil, ErrDocumentNotFound
 	}
+
 	body, _, err := s.Files.Open(ctx, documents[i].key())
 	switch {
 	case errors.Is(err, files.ErrNotFound):
@@ -230,5 +251,6 @@ func (s *Service) openDocument(ctx context.Context, documents []Document, docume
 	case err != nil:
 		return Document{}, nil, filesUnavailable(err)
 	}
+
 	return documents[i], body, nil
 }

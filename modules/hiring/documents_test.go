@@ -23,6 +23,7 @@ func (e *testEnv) Read(_ context.Context, userID, documentID string) (hiring.App
 	if !found {
 		return document, hiring.ErrDocumentNotFound
 	}
+
 	return document, nil
 }
 
@@ -38,6 +39,7 @@ func (e *testEnv) addOriginal(applicant auth.Actor, text string) string {
 		Extension: ".txt",
 		Body:      []byte(text),
 	}
+
 	return id
 }
 
@@ -49,11 +51,14 @@ func (e *testEnv) applyWith(by auth.Actor, listing string, documentIDs ...string
 // read returns the text of a document of an application, as the employer downloads it.
 func (e *testEnv) read(employer auth.Actor, applicationID, documentID string) string {
 	e.t.Helper()
+
 	d, body, err := e.OpenReceivedDocument(e.t.Context(), employer, applicationID, documentID)
 	require.NoError(e.t, err)
+
 	text, err := io.ReadAll(body)
 	require.NoError(e.t, errors.Join(err, body.Close()))
 	require.EqualValues(e.t, len(text), d.Size)
+
 	return string(text)
 }
 
@@ -74,12 +79,14 @@ func TestApply_Documents_AreCopied(t *testing.T) {
 		application, err := env.applyWith(seeker, env.newListing(employer), cv, letter, cv)
 		require.NoError(t, err, "a document that is named twice is copied once")
 		delete(env.originals, seeker.UserID+cv)
+
 		copies, err := env.ReceivedDocuments(t.Context(), employer, application.ID)
 		require.NoError(t, err)
 		require.Len(t, copies, 2)
 		require.Equal(t, "Six years of critical care.", env.read(employer, application.ID, copies[0].ID))
 		require.Equal(t, "Dear ward", env.read(employer, application.ID, copies[1].ID))
 		require.Equal(t, copies, env.received(employer, application.ID).Documents)
+
 		mine, err := env.MyApplication(t.Context(), seeker, application.ID)
 		require.NoError(t, err)
 		require.Equal(t, copies, mine.Documents)
@@ -87,9 +94,11 @@ func TestApply_Documents_AreCopied(t *testing.T) {
 		for _, other := range []auth.Actor{newEmployer(), seeker, newEmployer(auth.JobsUpdate)} {
 			_, err = env.ReceivedDocuments(t.Context(), other, application.ID)
 			require.Error(t, err)
+
 			_, _, err = env.OpenReceivedDocument(t.Context(), other, application.ID, copies[0].ID)
 			require.Error(t, err)
 		}
+
 		// The id cv names the original, not its copy.
 		for _, id := range []string{stores.NewID(), "nonsense", cv} {
 			_, _, err = env.OpenReceivedDocument(t.Context(), employer, application.ID, id)
@@ -108,15 +117,19 @@ func TestApply_InvalidDocuments_AreRefused(t *testing.T) {
 		other := newSeeker()
 		listing := env.newListing(employer)
 		theirs := env.addOriginal(other, "x")
+
 		mine := env.addOriginal(seeker, "y")
 		for _, id := range []string{theirs, stores.NewID(), "nonsense"} {
 			_, err := env.applyWith(seeker, listing, mine, id)
 			require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
 		}
+
 		_, err := env.applyWith(seeker, listing, mine, mine, mine, mine, mine, mine)
 		require.Equal(t, "documentIds", fault.Of(err).Fields[0].Name)
+
 		_, err = env.applyWith(seeker, listing, mine)
 		require.NoError(t, err)
+
 		_, err = env.applyWith(seeker, listing, mine)
 		require.ErrorIs(t, err, hiring.ErrAlreadyApplied)
 	})
@@ -130,6 +143,7 @@ func TestWithdraw_Documents_AreRemoved(t *testing.T) {
 		cv := env.addOriginal(seeker, "y")
 		withdrawn, err := env.applyWith(seeker, env.newListing(employer), cv)
 		require.NoError(t, err)
+
 		accepted, err := env.applyWith(seeker, env.newListing(employer), cv)
 		require.NoError(t, err)
 		require.NoError(t, env.setStatus(employer, accepted.ID, "accepted"))
@@ -169,17 +183,20 @@ func TestApply_FailedCopy_IsRemoved(t *testing.T) {
 			AttachedAt:     env.clock.Now(),
 		}
 		require.NoError(t, env.Documents.Reserve(t.Context(), abandoned, env.clock.Now().Add(time.Hour)))
+
 		err = env.Files.Put(t.Context(), "applications/"+abandoned.ID+".txt", func(w io.Writer) error {
 			_, err := io.WriteString(w, "x")
 			return err
 		})
 		require.NoError(t, err)
 		env.clock.Advance(2 * time.Hour)
+
 		for _, p := range env.Periodic() {
 			if p.Kind == "hiring.files-left" {
 				require.NoError(t, p.Do(t.Context()))
 			}
 		}
+
 		require.Zero(t, env.countFiles())
 	})
 }
@@ -200,14 +217,17 @@ func TestMailSubmitted_Preferences_AreRespected(t *testing.T) {
 		}
 		_ = env.sentMails()
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
+
 		sent := env.sentMails()
 		require.Len(t, sent, 1)
 		require.Equal(t, seeker.UserID+"@example.org", sent[0].To.Email)
 		require.Equal(t, "submitted-"+application.ID, sent[0].ID)
 		require.Contains(t, sent[0].Text, "\nhttps://jobs.example.org/account/applications/"+application.ID+"\n")
+
 		env.HasSite = false
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
 		require.NotContains(t, env.sentMails()[0].Text, "/account/")
+
 		env.optedOut[seeker.UserID] = true
 		require.NoError(t, env.MailSubmitted(t.Context(), submitted))
 		require.Empty(t, env.sentMails())

@@ -28,15 +28,19 @@ func (s *Service) FindReceived(ctx context.Context, by auth.Actor, in StatsInput
 	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID()); err != nil {
 		return page.Result[View]{}, err
 	}
+
 	f, err := applicationFilter(in.filters(), "")
 	if err != nil {
 		return page.Result[View]{}, err
 	}
+
 	found, err := s.Applications.List(ctx, Visibility{OrganizationID: by.OrganizationID}, f, r)
 	if err != nil {
 		return page.Result[View]{}, err
 	}
+
 	views, err := s.receivedViews(ctx, by.OrganizationID, found.Items)
+
 	return page.WithItems(found, views), err
 }
 
@@ -45,19 +49,24 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return Detail{}, err
 	}
+
 	application, err := s.getReceived(ctx, by, id)
 	if err != nil {
 		return Detail{}, err
 	}
+
 	views, err := s.receivedViews(ctx, by.OrganizationID, []Application{application})
 	if err != nil {
 		return Detail{}, err
 	}
+
 	d, err := s.loadDetail(ctx, views[0])
 	if err != nil || application.WithdrawnAt != nil {
 		return d, err
 	}
+
 	d.Introduction, err = s.Preferences.Introduction(ctx, application.ApplicantID)
+
 	return d, err
 }
 
@@ -93,16 +102,20 @@ func (s *Service) Decide(ctx context.Context, by auth.Actor, d Decision) error {
 	if err := by.Require(auth.ApplicationsUpdate); err != nil {
 		return err
 	}
+
 	if !slices.Contains(Statuses, Status(d.Status)) {
 		return ErrInvalidStatus
 	}
+
 	_, failed, err := s.decide(ctx, by, []Decision{d})
 	if err != nil {
 		return err
 	}
+
 	if len(failed) > 0 {
 		return failed[0]
 	}
+
 	return nil
 }
 
@@ -114,6 +127,7 @@ func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
 	if errors.Is(err, ErrInvalidStatus) {
 		return nil
 	}
+
 	return err
 }
 
@@ -124,13 +138,16 @@ func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision)
 	if err := by.Require(auth.ApplicationsUpdate); err != nil {
 		return nil, nil, err
 	}
+
 	if len(ds) > MaxBatch {
 		return nil, nil, ErrBatchTooLarge
 	}
+
 	updated, failed, err := s.decide(ctx, by, ds)
 	if err != nil {
 		return nil, nil, err
 	}
+
 	for i, d := range ds {
 		if f, isRefused := failed[i]; isRefused {
 			refused = append(
@@ -139,6 +156,7 @@ func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision)
 			)
 		}
 	}
+
 	return updated, refused, nil
 }
 
@@ -147,6 +165,7 @@ func refusalMessage(f *fault.Error) string {
 	if f.Code == fault.ErrInvalid.Code && len(f.Fields) > 0 {
 		return f.Fields[0].Name + " " + f.Fields[0].Message
 	}
+
 	return f.Message
 }
 
@@ -155,39 +174,48 @@ func refusalMessage(f *fault.Error) string {
 // the number of decisions.
 func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (updated []Decision, failed map[int]*fault.Error, err error) {
 	ids := list.Distinct(ds, func(d Decision) string { applicationID, _ := id.Canonical(d.ID); return applicationID })
+
 	// Malformed ids, which are those of no application, are not part of the query.
 	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" })
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		// The transaction may be executed again.
 		updated, failed = nil, map[int]*fault.Error{}
+
 		applications, err := s.listReceived(ctx, by.OrganizationID, ids)
 		if err != nil {
 			return err
 		}
+
 		byID := make(map[string]*Application, len(applications))
 		for i := range applications {
 			byID[applications[i].ID] = &applications[i]
 		}
+
 		now := s.Clock.Now()
 		var changes []Change
 		var events []event.Event
+
 		changedIDs := map[string]bool{}
 		for i, d := range ds {
 			if d.Err != nil {
 				failed[i] = fault.Of(d.Err)
 				continue
 			}
+
 			a := byID[strings.ToLower(d.ID)]
 			if a == nil {
 				failed[i] = ErrNotFound
 				continue
 			}
+
 			from := a.Status
+
 			isChanged, err := a.Decide(Status(d.Status), now)
 			if err != nil {
 				failed[i] = fault.Of(err)
 				continue
 			}
+
 			updated = append(updated, Decision{ID: a.ID, Status: d.Status})
 			if isChanged {
 				c := s.newChange(a, ByEmployer, by, from)
@@ -196,16 +224,20 @@ func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (upd
 				changedIDs[a.ID] = true
 			}
 		}
+
 		if len(changes) == 0 {
 			return nil
 		}
+
 		// Applications that had the status already are not stored.
 		applications = slices.DeleteFunc(applications, func(a Application) bool { return !changedIDs[a.ID] })
 		if err := s.Applications.UpdateStatuses(ctx, by.OrganizationID, applications, changes); err != nil {
 			return err
 		}
+
 		return s.Events.Record(ctx, events...)
 	})
+
 	return updated, failed, err
 }
 
@@ -218,6 +250,7 @@ func (c Counts) Total() int {
 	for _, n := range c {
 		total += n
 	}
+
 	return total
 }
 
@@ -242,10 +275,12 @@ func (s *Service) Stats(ctx context.Context, by auth.Actor, in StatsInput) (Coun
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return nil, err
 	}
+
 	f, err := applicationFilter(in.filters(), "")
 	if err != nil {
 		return nil, err
 	}
+
 	return s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID}, f)
 }
 
@@ -270,6 +305,7 @@ func (a JobAnalytics) ConversionRate() float64 {
 	if a.Views == 0 {
 		return 0
 	}
+
 	return math.Round(float64(a.Applications.Total())/float64(a.Views)*100*100) / 100
 }
 
@@ -279,16 +315,20 @@ func (s *Service) JobAnalytics(ctx context.Context, by auth.Actor, jobID string)
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return JobAnalytics{}, err
 	}
+
 	title, views, err := s.Listings.Viewed(ctx, by.OrganizationID, jobID)
 	if err != nil {
 		return JobAnalytics{}, err
 	}
+
 	a := JobAnalytics{Title: title, Views: views}
 	if a.JobID, err = canonical(jobID, ErrListingNotFound); err != nil {
 		return JobAnalytics{}, err
 	}
+
 	a.Applications, err = s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID},
 		ApplicationFilter{ListingIDs: []string{a.JobID}})
+
 	return a, err
 }
 
@@ -303,9 +343,12 @@ func (s *Service) Analytics(ctx context.Context, by auth.Actor) (a Analytics, er
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return a, err
 	}
+
 	if a.Jobs, err = s.Listings.CountByStatus(ctx, by.OrganizationID); err != nil {
 		return a, err
 	}
+
 	a.Applications, err = s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID}, ApplicationFilter{})
+
 	return a, err
 }

@@ -42,18 +42,22 @@ func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 		ann, employer := newSeeker(), newEmployer()
 		application := env.apply(ann, env.newListing(employer))
 		env.recordedEvents()
+
 		stranger, rival := newSeeker(), newEmployer()
 		for _, id := range []string{application.ID, stores.NewID(), "x"} {
 			_, err := env.MyApplication(t.Context(), stranger, id)
 			require.ErrorIs(t, err, hiring.ErrNotFound)
+
 			_, err = env.Track(t.Context(), stranger, id, hiring.TrackInput{Status: ptr("completed")})
 			require.ErrorIs(t, err, hiring.ErrNotFound)
 			require.ErrorIs(t, env.Withdraw(t.Context(), stranger, id), hiring.ErrNotFound)
+
 			_, err = env.ReceivedApplication(t.Context(), rival, id)
 			require.ErrorIs(t, err, hiring.ErrNotFound)
 			require.ErrorIs(t, env.setStatus(rival, id, "accepted"), hiring.ErrNotFound)
 			require.ErrorIs(t, env.Dismiss(t.Context(), rival, id), hiring.ErrNotFound)
 		}
+
 		receivedByRival, err := env.Received(t.Context(), rival, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, receivedByRival.Items)
@@ -67,6 +71,7 @@ func TestApplication_OtherOrganization_NotFound(t *testing.T) {
 // use cases of applicants, for members with other permissions, the other side and guests.
 func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	viewer := newEmployer(auth.ApplicationsView)
 	outsider := newEmployer(auth.JobsUpdate)
@@ -75,40 +80,51 @@ func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 	outsider.OrganizationID = employer.OrganizationID
 	guest := auth.Actor{}
 	application := env.apply(newSeeker(), env.newListing(employer))
+
 	// The next three functions return the error of each use case.
 	readAsEmployer := func(by auth.Actor) []error {
 		_, listErr := env.Received(t.Context(), by, firstPage)
 		_, getErr := env.ReceivedApplication(t.Context(), by, application.ID)
 		return []error{listErr, getErr}
 	}
+
 	writeAsEmployer := func(by auth.Actor) []error {
 		statusErr := env.setStatus(by, application.ID, "review")
 		dismissErr := env.Dismiss(t.Context(), by, application.ID)
 		_, _, batchErr := env.DecideBatch(t.Context(), by, []hiring.Decision{{ID: application.ID, Status: "review"}})
+
 		return []error{statusErr, dismissErr, batchErr}
 	}
+
 	actAsApplicant := func(by auth.Actor) []error {
 		_, applyErr := env.Apply(t.Context(), by, hiring.ApplyInput{ListingID: application.ListingID})
 		_, listErr := env.Mine(t.Context(), by, firstPage)
 		_, getErr := env.MyApplication(t.Context(), by, application.ID)
 		_, trackErr := env.Track(t.Context(), by, application.ID, hiring.TrackInput{})
 		withdrawErr := env.Withdraw(t.Context(), by, application.ID)
+
 		return []error{applyErr, listErr, getErr, trackErr, withdrawErr}
 	}
+
 	requireRefused := func(by auth.Actor, errs []error) {
 		t.Helper()
+
 		for _, err := range errs {
 			require.ErrorIs(t, err, kit.Refusal(by))
 		}
 	}
+
 	for _, err := range readAsEmployer(viewer) {
 		require.NoError(t, err)
 	}
+
 	requireRefused(viewer, writeAsEmployer(viewer))
+
 	for _, by := range []auth.Actor{outsider, newSeeker(), guest} {
 		requireRefused(by, readAsEmployer(by))
 		requireRefused(by, writeAsEmployer(by))
 	}
+
 	for _, by := range []auth.Actor{employer, viewer, guest} {
 		requireRefused(by, actAsApplicant(by))
 	}
@@ -118,14 +134,17 @@ func TestApplication_MissingPermission_Forbidden(t *testing.T) {
 // applicant's private tracker, and can set every status in any order.
 func TestSetStatus_UnknownStatus_Refused(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
+
 	application := env.apply(newSeeker(), env.newListing(employer))
 	for _, bad := range []string{"", "in-progress", "completed", "PENDING", "hired"} {
 		err := env.setStatus(employer, application.ID, bad)
 		require.ErrorIs(t, err, hiring.ErrInvalidStatus)
 		require.Equal(t, "Invalid status", fault.Of(err).Message)
 	}
+
 	for _, status := range hiring.Statuses {
 		require.NoError(t, env.setStatus(employer, application.ID, string(status)))
 	}
@@ -145,6 +164,7 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 		foreign := env.apply(newSeeker(), env.newListing(rival))
 		require.NoError(t, env.Withdraw(t.Context(), ann, withdrawn.ID))
 		env.recordedEvents()
+
 		missing := stores.NewID()
 		updated, refused, err := env.DecideBatch(t.Context(), employer, []hiring.Decision{
 			{ID: one.ID, Status: "review"},
@@ -165,6 +185,7 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 			{ID: one.ID, Status: "accepted"},
 			{ID: one.ID, Status: "accepted"},
 		}, updated)
+
 		// At is the index of the refused decision in the input.
 		require.Equal(t, []hiring.Refusal{
 			{At: 1, Decision: hiring.Decision{ID: foreign.ID, Status: "rejected"}, Error: "Application not found"},
@@ -178,6 +199,7 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 			formatTimeline(env.received(employer, one.ID).Timeline))
 		require.Equal(t, hiring.Accepted, env.visibleStatus(ann, one.ID))
 		require.Equal(t, hiring.Pending, env.received(rival, foreign.ID).Status)
+
 		// No event for two, which was pending already, nor for the second acceptance of one.
 		require.Equal(t, []string{"pending>review", "review>accepted"}, env.recordedEvents())
 
@@ -185,6 +207,7 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, updated)
 		require.Empty(t, refused)
+
 		_, _, err = env.DecideBatch(t.Context(), employer, make([]hiring.Decision, 101))
 		require.ErrorIs(t, err, hiring.ErrBatchTooLarge)
 	})
@@ -195,16 +218,20 @@ func TestBatch_EachItem_HasItsResult(t *testing.T) {
 func TestBatch_Concurrent_LosesNoChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer := newEmployer()
+
 		var ids []string
 		for range 30 {
 			ids = append(ids, env.apply(newSeeker(), env.newListing(employer)).ID)
 		}
+
 		env.recordedEvents()
+
 		var writers sync.WaitGroup
 		for writer := range 8 {
 			writers.Go(func() {
 				// Statuses[0] is pending, the status of a new application.
 				status := string(hiring.Statuses[writer%5+1])
+
 				var decisions []hiring.Decision
 				for i := range ids {
 					// Each writer visits all ids in an order of its own: 7 and len(ids) have no
@@ -212,23 +239,30 @@ func TestBatch_Concurrent_LosesNoChanges(t *testing.T) {
 					id := ids[(i*7+writer*5)%len(ids)]
 					decisions = append(decisions, hiring.Decision{ID: id, Status: status})
 				}
+
 				_, refused, err := env.DecideBatch(t.Context(), employer, decisions)
 				if err != nil || len(refused) > 0 {
 					t.Error(err, refused)
 				}
 			})
 		}
+
 		writers.Wait()
+
 		changes := 0
 		for _, id := range ids {
 			application := env.received(employer, id)
+
 			timeline := application.Timeline
 			for i := 1; i < len(timeline); i++ {
 				require.Equal(t, timeline[i-1].To, timeline[i].From, "the timeline has no gap")
 			}
+
 			require.Equal(t, application.Status, timeline[len(timeline)-1].To)
+
 			changes += len(timeline) - 1 // the first entry is the submission
 		}
+
 		require.Len(t, env.recordedEvents(), changes, "each change is recorded once")
 	})
 }
@@ -237,6 +271,7 @@ func TestBatch_Concurrent_LosesNoChanges(t *testing.T) {
 // applicant who shows one, until the application is withdrawn.
 func TestApplicantProfile_ShowsVisibleFields(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	ann := newSeeker()
 	shy := newSeeker()

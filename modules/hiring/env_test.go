@@ -81,7 +81,9 @@ func (e *testEnv) Introduction(_ context.Context, userID string) (*hiring.Introd
 func (e *testEnv) Send(_ context.Context, m mail.Message) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+
 	e.mails = append(e.mails, m)
+
 	return nil
 }
 
@@ -92,8 +94,10 @@ func (e *testEnv) sentMails() []mail.Message {
 	e.work.All(e.t)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+
 	sent := e.mails
 	e.mails = nil
+
 	return sent
 }
 
@@ -103,16 +107,19 @@ func (e *testEnv) ForApply(_ context.Context, id string) (hiring.Posting, error)
 	if !found {
 		return posting, hiring.ErrListingNotFound
 	}
+
 	return posting, nil
 }
 
 // Briefs implements hiring.Listings: every id has a listing. It counts its calls.
 func (e *testEnv) Briefs(_ context.Context, ids []string) (map[string]hiring.Brief, error) {
 	e.lookups.Add(1)
+
 	out := map[string]hiring.Brief{}
 	for _, id := range ids {
 		out[id] = hiring.Brief{Title: "Title of " + id, Company: "Company of " + id}
 	}
+
 	return out, nil
 }
 
@@ -130,13 +137,16 @@ func (e *testEnv) CountByStatus(context.Context, string) (map[string]int, error)
 // its calls.
 func (e *testEnv) ByIDs(_ context.Context, ids []string) (map[string]hiring.Person, error) {
 	e.lookups.Add(1)
+
 	out := map[string]hiring.Person{}
 	for _, id := range ids {
 		if e.deletedUsers[id] {
 			continue
 		}
+
 		out[id] = hiring.Person{Name: "Name of " + id, Email: id + "@example.org"}
 	}
+
 	return out, nil
 }
 
@@ -147,6 +157,7 @@ type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 // of its own events and tasks.
 func newTestEnv(t testing.TB, open openStorage) *testEnv {
 	t.Helper()
+
 	env := &testEnv{
 		t:               t,
 		clock:           kit.NewClock(),
@@ -204,6 +215,7 @@ func newTestEnv(t testing.TB, open openStorage) *testEnv {
 		event.On("contact", env.MailContact).In(task.Mail),
 	}
 	env.work = kit.NewWork(t, env.store, env.clock, subscriptions, env.Handlers()...)
+
 	return env
 }
 
@@ -224,6 +236,7 @@ func newEmployer(permissions ...auth.Permission) auth.Actor {
 	if len(permissions) == 0 {
 		permissions = []auth.Permission{auth.ApplicationsView, auth.ApplicationsUpdate}
 	}
+
 	return auth.Actor{
 		UserID:         stores.NewID(),
 		Role:           auth.Employer,
@@ -242,8 +255,10 @@ func (e *testEnv) newListing(employer auth.Actor, questions ...hiring.Question) 
 // apply applies to the listing with the cover letter "Dear all". It requires success.
 func (e *testEnv) apply(by auth.Actor, listingID string) hiring.Application {
 	e.t.Helper()
+
 	application, err := e.Apply(e.t.Context(), by, hiring.ApplyInput{ListingID: listingID, CoverLetter: "Dear all"})
 	require.NoError(e.t, err)
+
 	return application
 }
 
@@ -252,8 +267,10 @@ func (e *testEnv) apply(by auth.Actor, listingID string) hiring.Application {
 // the type of another event.
 func (e *testEnv) recordedEvents() (out []string) {
 	e.t.Helper()
+
 	got, err := e.store.Hiring.Outbox.Claim(e.t.Context(), 1000, time.Hour)
 	require.NoError(e.t, err)
+
 	for _, recorded := range got {
 		switch recorded.Type {
 		case "application.submitted":
@@ -261,16 +278,20 @@ func (e *testEnv) recordedEvents() (out []string) {
 		case "application.status_changed":
 			v, err := event.Decode[event.ApplicationStatusChanged](recorded)
 			require.NoError(e.t, err)
+
 			out = append(out, v.PreviousStatus+">"+v.Status)
 		case "interview.changed":
 			v, err := event.Decode[event.InterviewChanged](recorded)
 			require.NoError(e.t, err)
+
 			out = append(out, fmt.Sprint("interview ", v.Change, " ", v.Sequence))
 		default:
 			out = append(out, recorded.Type)
 		}
+
 		require.NoError(e.t, e.store.Hiring.Outbox.MarkSent(e.t.Context(), recorded.ID))
 	}
+
 	return out
 }
 
@@ -282,8 +303,10 @@ func (e *testEnv) setStatus(employer auth.Actor, id, status string) error {
 // visibleStatus returns the status that the applicant sees.
 func (e *testEnv) visibleStatus(applicant auth.Actor, id string) hiring.Status {
 	e.t.Helper()
+
 	application, err := e.MyApplication(e.t.Context(), applicant, id)
 	require.NoError(e.t, err)
+
 	return application.Shown()
 }
 
@@ -291,8 +314,10 @@ func (e *testEnv) visibleStatus(applicant auth.Actor, id string) hiring.Status {
 // see it.
 func (e *testEnv) received(employer auth.Actor, id string) hiring.Detail {
 	e.t.Helper()
+
 	d, err := e.ReceivedApplication(e.t.Context(), employer, id)
 	require.NoError(e.t, err)
+
 	return d
 }
 
@@ -303,6 +328,7 @@ func formatTimeline(changes []hiring.Change) string {
 	for _, c := range changes {
 		out = append(out, string(c.Actor)+":"+string(c.From)+">"+string(c.To))
 	}
+
 	return strings.Join(out, " ")
 }
 

@@ -17,6 +17,7 @@ import (
 // module handles the event of the deletion.
 func (e *testEnv) deleteAccount(user auth.Actor) {
 	e.t.Helper()
+
 	e.deletedUsers[user.UserID] = true
 	deleted := event.AccountDeleted{UserID: user.UserID, Kind: "jobseeker", DeletedAt: e.clock.Now()}
 	require.NoError(e.t, e.OnAccountDeleted(e.t.Context(), deleted))
@@ -37,13 +38,16 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 			Answers:     []hiring.Answer{{QuestionID: "why", Answer: "because I am Ann"}},
 		})
 		require.NoError(t, err)
+
 		accepted := env.apply(ann, listing)
 		ofBob := env.apply(bob, listing)
 		require.NoError(t, env.setStatus(employer, accepted.ID, "accepted"))
+
 		in := interviewInput("2027-03-27T11:00:00Z")
 		in.Notes = ptr("Ann was late")
 		_, err = env.Schedule(t.Context(), employer, application.ID, in)
 		require.NoError(t, err)
+
 		_, err = env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{
 			Subject: "Dear Ann",
 			Message: "Ann, can you come earlier?",
@@ -55,6 +59,7 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		env.deleteAccount(ann)
 		require.ElementsMatch(t, []string{"interview cancelled 1", "pending>withdrawn"}, env.recordedEvents(),
 			"decided applications keep their status")
+
 		seen := env.received(employer, application.ID)
 		require.Equal(t, hiring.Withdrawn, seen.Status)
 		require.Equal(t, hiring.Person{Name: "Deleted user"}, seen.Applicant)
@@ -66,8 +71,10 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 		require.ErrorIs(t, env.setStatus(employer, accepted.ID, "rejected"), hiring.ErrInvalidStatus,
 			"an application without an applicant cannot be changed")
 		require.Equal(t, "Dear all", env.received(employer, ofBob.ID).CoverLetter, "Bob's application is unchanged")
+
 		_, err = env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{Subject: "Dear", Message: "nobody"})
 		require.ErrorIs(t, err, hiring.ErrNotFound)
+
 		interviews, err := env.Interviews(t.Context(), employer, "", page.Request{Number: 1, Size: 10})
 		require.NoError(t, err)
 		require.Equal(t, "Deleted user", interviews.Items[0].Applicant.Name)
@@ -82,14 +89,18 @@ func TestOnAccountDeleted_ApplicationIsAnonymized(t *testing.T) {
 // withdrawn if they do not fit into one transaction (20).
 func TestOnAccountDeleted_ManyApplications_SeveralTransactions(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
+
 	ann, employer := newSeeker(), newEmployer()
 	for range 45 {
 		env.apply(ann, env.newListing(employer))
 	}
+
 	env.recordedEvents()
 	env.deleteAccount(ann)
 	require.Len(t, env.recordedEvents(), 45)
+
 	open, err := env.Mine(t.Context(), ann, page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
 	require.Zero(t, open.Total)
@@ -104,46 +115,63 @@ func TestOnAccountDeleted_ExportsNamingApplicant_Deleted(t *testing.T) {
 		bob := newSeeker()
 		employer := newEmployer()
 		rival := newEmployer()
+
 		env.apply(ann, env.newListing(employer))
 		env.apply(bob, env.newListing(rival))
+
 		start := func(by auth.Actor, kind string) hiring.Export {
 			t.Helper()
+
 			export, err := env.StartExport(t.Context(), by, hiring.ExportInput{Kind: kind})
 			require.NoError(t, err)
+
 			return export
 		}
+
 		named := start(employer, "applications")
 		jobs := start(employer, "jobs")
 		ofRival := start(rival, "applications")
+
 		env.sentMails()
+
 		view, err := env.MyExport(t.Context(), employer, named.ID)
 		require.NoError(t, err)
+
 		_, rows := env.downloadExport(view)
 		require.Contains(t, rows[1], "Name of "+ann.UserID)
+
 		queued := start(employer, "applications")
 
 		env.deleteAccount(ann)
+
 		_, err = env.MyExport(t.Context(), employer, named.ID)
 		require.ErrorIs(t, err, hiring.ErrExportNotFound)
+
 		_, _, err = env.Files.Open(t.Context(), "exports/"+employer.OrganizationID+"/"+named.ID+".csv")
 		require.Error(t, err)
+
 		view, err = env.MyExport(t.Context(), employer, jobs.ID)
 		require.NoError(t, err)
 		require.Equal(t, hiring.ExportDone, view.State)
+
 		view, err = env.MyExport(t.Context(), rival, ofRival.ID)
 		require.NoError(t, err)
 		require.Equal(t, hiring.ExportDone, view.State)
 
 		env.work.All(t)
+
 		view, err = env.MyExport(t.Context(), employer, queued.ID)
 		require.NoError(t, err)
+
 		_, rows = env.downloadExport(view)
 		require.Contains(t, rows[1], "Deleted user", "an export that starts later does not contain the user")
 		require.NotContains(t, rows[1], "Name of "+ann.UserID)
 
 		env.clock.Advance(time.Minute)
+
 		deletedEarlier := event.AccountDeleted{UserID: ann.UserID, DeletedAt: env.clock.Now().Add(-2 * time.Minute)}
 		require.NoError(t, env.OnAccountDeleted(t.Context(), deletedEarlier))
+
 		_, err = env.MyExport(t.Context(), employer, queued.ID)
 		require.NoError(t, err, "an export that was written after the deletion is kept")
 	})

@@ -103,6 +103,7 @@ func (f ExportFilters) filters() map[string]string {
 			out[name] = *value
 		}
 	}
+
 	return out
 }
 
@@ -118,6 +119,7 @@ func requiredPermission(kind string) auth.Permission {
 	if kind == "applications" {
 		return auth.ApplicationsView
 	}
+
 	return auth.AnyPermission
 }
 
@@ -126,14 +128,18 @@ func (s *ExportService) StartExport(ctx context.Context, by auth.Actor, in Expor
 	if err := by.Require(requiredPermission(in.Kind)); err != nil {
 		return Export{}, err
 	}
+
 	table, ok := s.Tables[in.Kind]
 	if !ok {
 		return Export{}, fault.InvalidField("kind", "must be one of: "+strings.Join(slices.Sorted(maps.Keys(s.Tables)), ", "))
 	}
+
 	if err := table.Check(in.Filters.filters()); err != nil {
 		return Export{}, err
 	}
+
 	var export Export
+
 	return export, s.Tx.Do(ctx, func(ctx context.Context) error {
 		export = Export{
 			ID:             s.NewID(),
@@ -147,9 +153,11 @@ func (s *ExportService) StartExport(ctx context.Context, by auth.Actor, in Expor
 		if err := s.Exports.Create(ctx, export, maxUnfinishedExports); err != nil {
 			return err
 		}
+
 		if err := s.Audit.Record(ctx, audit.By(by, audit.ExportCreated, export.ID).With(export.Kind)); err != nil {
 			return err
 		}
+
 		return s.Tasks.Add(ctx, task.New(kindExport, task.Exports, kindExport+"/"+export.ID, exportTask{export.OrganizationID, export.ID}))
 	})
 }
@@ -165,23 +173,28 @@ func (s *ExportService) MyExport(ctx context.Context, by auth.Actor, exportID st
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return ExportView{}, err
 	}
+
 	exportID, err := canonical(exportID, ErrExportNotFound)
 	if err != nil {
 		return ExportView{}, err
 	}
+
 	e, err := s.Exports.Get(ctx, by.OrganizationID, exportID)
 	if err != nil {
 		return ExportView{}, err
 	}
+
 	if err := by.Require(requiredPermission(e.Kind)); err != nil {
 		return ExportView{}, err
 	}
+
 	v := ExportView{Export: e}
 	if e.State == ExportDone {
 		until := s.Clock.Now().Add(linkLifetime).Truncate(time.Second)
 		v.ExpiresAt = &until
 		v.URL, err = s.exportLink(e, by.UserID, until)
 	}
+
 	return v, err
 }
 
@@ -191,12 +204,15 @@ func (s *ExportService) MyExports(ctx context.Context, by auth.Actor, n int) ([]
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return nil, err
 	}
+
 	exports, err := s.Exports.List(ctx, ExportFilter{OrganizationIDs: []string{by.OrganizationID}}, maxListed)
 	if err != nil {
 		return nil, err
 	}
+
 	exports = slices.DeleteFunc(exports, func(e Export) bool { return !by.May(requiredPermission(e.Kind)) })
 	slices.SortFunc(exports, func(a, b Export) int { return b.CreatedAt.Compare(a.CreatedAt) })
+
 	return exports[:min(n, len(exports))], nil
 }
 
@@ -227,27 +243,33 @@ func (s *ExportService) OpenExport(ctx context.Context, exportID, token string) 
 	if err != nil {
 		return Download{}, err
 	}
+
 	organizationID, rest, _ := strings.Cut(subject, ".")
+
 	sealedID, userID, _ := strings.Cut(rest, ".")
 	if exportID, ok := id.Canonical(exportID); !ok || sealedID != exportID {
 		return Download{}, fault.ErrUnauthorized
 	}
+
 	export, err := s.Exports.Get(ctx, organizationID, sealedID)
 	if err != nil {
 		return Download{}, err
 	}
+
 	userID = cmp.Or(userID, export.UserID) // links of earlier versions do not contain the user
 	if isPermitted, err := s.Organizations.May(ctx, organizationID, userID, requiredPermission(export.Kind)); err != nil {
 		return Download{}, err
 	} else if !isPermitted {
 		return Download{}, fault.ErrForbidden
 	}
+
 	body, info, err := s.Files.Open(ctx, export.key())
 	if errors.Is(err, files.ErrNotFound) {
 		return Download{}, ErrExportNotFound
 	} else if err != nil {
 		return Download{}, err
 	}
+
 	// The entry has no actor, because everyone who has the link can use it.
 	entry := audit.Entry{
 		Action:         audit.ExportDownloaded,
@@ -258,6 +280,7 @@ func (s *ExportService) OpenExport(ctx context.Context, exportID, token string) 
 	if err := s.Audit.Record(ctx, entry); err != nil {
 		return Download{}, errors.Join(err, body.Close())
 	}
+
 	return Download{Name: exportName(export.Kind, export.CreatedAt), Size: info.Size, Body: body}, nil
 }
 
@@ -270,16 +293,20 @@ func (s *ExportService) export(ctx context.Context, t task.Task, in exportTask) 
 		// their account. The previous attempt may have left a file.
 		return s.Files.Delete(ctx, Export{OrganizationID: in.OrganizationID, ID: in.ID}.key())
 	}
+
 	if err != nil || export.State == ExportDone {
 		return err
 	}
+
 	if err := s.writeFile(ctx, &export); err != nil {
 		isLastAttempt := t.Attempt == exportAttempts
 		if isLastAttempt {
 			return errors.Join(err, s.markFailed(ctx, export))
 		}
+
 		return err
 	}
+
 	return nil
 }
 
@@ -287,8 +314,10 @@ func (s *ExportService) export(ctx context.Context, t task.Task, in exportTask) 
 func (s *ExportService) markFailed(ctx context.Context, e Export) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
+
 	now := s.Clock.Now()
 	e.State, e.FinishedAt = ExportFailed, &now
+
 	return s.Exports.Update(ctx, e)
 }
 
@@ -299,48 +328,60 @@ func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 	if !ok {
 		return fmt.Errorf("no table %q", e.Kind)
 	}
+
 	// The rows may come from a replica, which must have all that was written before.
 	readCtx := tx.AllowStale(ctx, 0)
+
 	total, err := table.Count(readCtx, e.OrganizationID, e.Filters)
 	if err != nil {
 		return err
 	}
+
 	e.State = ExportRunning
 	e.RowsDone = 0
 	e.RowsTotal = total
+
 	e.FinishedAt = nil
 	if err := s.Exports.Update(ctx, *e); err != nil {
 		return err
 	}
+
 	err = s.Files.Put(ctx, e.key(), func(w io.Writer) error {
 		pages := tablePages{table: table, ownerID: e.OrganizationID, filters: e.Filters}
+
 		page := new(csvfile.Page)
 		for hasNext := true; hasNext; {
 			var err error
 			if hasNext, err = pages.next(readCtx, page); err != nil {
 				return err
 			}
+
 			if _, err = w.Write(page.Bytes()); err != nil {
 				return err
 			}
+
 			e.RowsDone, e.RowsTotal = pages.rows, max(e.RowsTotal, pages.rows)
 			if err = s.Exports.Update(ctx, *e); err != nil {
 				return err
 			}
 		}
+
 		return nil
 	})
 	if err != nil {
 		return err
 	}
+
 	now := s.Clock.Now()
 	e.State = ExportDone
 	e.FinishedAt = &now
 	e.RowsTotal = e.RowsDone
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Exports.Update(ctx, *e); err != nil {
 			return err
 		}
+
 		return s.Events.Record(
 			ctx,
 			event.ExportFinished{ExportID: e.ID, OrganizationID: e.OrganizationID, UserID: e.UserID, FinishedAt: now},
@@ -358,20 +399,25 @@ func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) 
 	} else if err != nil {
 		return err
 	}
+
 	if isPermitted, err := s.Organizations.May(ctx, export.OrganizationID, m.UserID, requiredPermission(export.Kind)); err != nil || !isPermitted {
 		return err
 	}
+
 	if wants, err := s.Organizations.WantsAlerts(ctx, m.UserID); err != nil || !wants {
 		return err
 	}
+
 	people, err := s.People.ByIDs(ctx, []string{m.UserID})
 	if err != nil || people[m.UserID].Email == "" {
 		return err
 	}
+
 	link, err := s.exportLink(export, m.UserID, s.Clock.Now().Add(mailedLinkLifetime))
 	if err != nil {
 		return err
 	}
+
 	return s.sendLetter(ctx, correspondence{people: people}, m.UserID, mail.Letter{
 		ID: "export-" + export.ID, Subject: "Your export is ready",
 		Body: []mail.Block{
@@ -388,22 +434,26 @@ func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) 
 // unfinished for exportTimeout, so that they do not count towards the limit any more.
 func (s *ExportService) ForgetExports(ctx context.Context) error {
 	now := s.Clock.Now()
+
 	err := tx.DoBatches(ctx, s.Tx, expireBatch, func(ctx context.Context) (int, error) {
 		unfinished, err := s.Exports.List(ctx, ExportFilter{Unfinished: true, CreatedBefore: now.Add(-exportTimeout)}, expireBatch)
 		if err != nil {
 			return 0, err
 		}
+
 		for _, e := range unfinished {
 			e.State, e.FinishedAt = ExportFailed, &now
 			if err := s.Exports.Update(ctx, e); err != nil {
 				return 0, err
 			}
 		}
+
 		return len(unfinished), nil
 	})
 	if err != nil {
 		return err
 	}
+
 	return s.deleteExports(ctx, ExportFilter{CreatedBefore: now.Add(-exportLifetime)})
 }
 
@@ -415,14 +465,17 @@ func (s *ExportService) deleteExports(ctx context.Context, f ExportFilter) error
 		if err != nil || len(exports) == 0 {
 			return err
 		}
+
 		ids := make([]string, len(exports))
 		for i, e := range exports {
 			// Without its row, a file could not be found any more.
 			if err := s.Files.Delete(ctx, e.key()); err != nil {
 				return err
 			}
+
 			ids[i] = e.ID
 		}
+
 		if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Exports.Delete(ctx, ids) }); err != nil {
 			return err
 		}

@@ -83,6 +83,7 @@ func applicationFilter(filters map[string]string, prefix string) (f ApplicationF
 			if !ok {
 				return f, invalid(name, "is not the id of a job")
 			}
+
 			f.ListingIDs = []string{listingID}
 		case "startDate":
 			if f.AppliedFrom, err = parseTime(value, 0); err != nil {
@@ -96,6 +97,7 @@ func applicationFilter(filters map[string]string, prefix string) (f ApplicationF
 			return f, invalid(truncate(name), "is not one of: status, jobId, startDate, endDate")
 		}
 	}
+
 	return f, nil
 }
 
@@ -104,10 +106,12 @@ func parseTime(s string, dayOffset time.Duration) (time.Time, error) {
 	if day, err := time.Parse(time.DateOnly, s); err == nil {
 		return day.Add(dayOffset), nil
 	}
+
 	at, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
 		return at, errors.New("must be a date (2026-11-20) or a date-time (2026-11-20T09:30:00Z)")
 	}
+
 	return at.UTC(), nil
 }
 
@@ -117,7 +121,9 @@ func (t applicationTable) Count(ctx context.Context, organizationID string, filt
 	if err != nil {
 		return 0, err
 	}
+
 	counts, err := t.Applications.CountByStatus(ctx, Visibility{OrganizationID: organizationID}, f)
+
 	return Counts(counts).Total(), err
 }
 
@@ -134,14 +140,17 @@ func (t applicationTable) Rows(
 	if err != nil {
 		return "", err
 	}
+
 	applications, err := t.Applications.List(ctx, Visibility{OrganizationID: organizationID}, f, page.After(cursor, n))
 	if err != nil {
 		return "", err
 	}
+
 	views, err := t.receivedViews(ctx, organizationID, applications.Items)
 	if err != nil {
 		return "", err
 	}
+
 	for _, v := range views {
 		row := []string{
 			v.ID,
@@ -159,8 +168,10 @@ func (t applicationTable) Rows(
 		if v.Interview != nil {
 			copy(row[8:], []string{formatTimestamp(v.Interview.ScheduledAt), string(v.Interview.Status), string(v.Interview.Outcome)})
 		}
+
 		out.Row(row)
 	}
+
 	return applications.NextCursor, nil
 }
 
@@ -176,19 +187,23 @@ func (s *Service) ExportOwn(ctx context.Context, by auth.Actor) ([]View, error) 
 	if err := by.RequireSeeker(); err != nil {
 		return nil, err
 	}
+
 	var all []View
 	for cursor := ""; ; {
 		views, next, err := s.listOwn(ctx, by.UserID, cursor, rowsPerPage)
 		if err != nil {
 			return nil, err
 		}
+
 		all = append(all, views...)
 		if next == "" {
 			return all, nil
 		}
+
 		if len(all) >= maxExported {
 			return nil, fault.InvalidField("format", fmt.Sprintf("must be csv for more than %d applications", maxExported))
 		}
+
 		cursor = next
 	}
 }
@@ -199,6 +214,7 @@ func (s *Service) ExportOwnTable(ctx context.Context, by auth.Actor) (Download, 
 	if err := by.RequireSeeker(); err != nil {
 		return Download{}, err
 	}
+
 	return s.stream(ctx, "my-applications", ownTable{s}, by.UserID, nil)
 }
 
@@ -208,7 +224,9 @@ func (s *Service) listOwn(ctx context.Context, applicantID, cursor string, n int
 	if err != nil {
 		return nil, "", err
 	}
+
 	views, err = s.withListings(ctx, applications.Items)
+
 	return views, applications.NextCursor, err
 }
 
@@ -233,6 +251,7 @@ func (t ownTable) Rows(
 	for _, a := range views {
 		out.Row([]string{a.ID, a.ListingID, a.JobTitle, a.Company, string(a.Shown()), formatTimestamp(a.AppliedAt)})
 	}
+
 	return next, err
 }
 
@@ -249,13 +268,16 @@ type tablePages struct {
 // follows. The first page begins with the names of the columns.
 func (t *tablePages) next(ctx context.Context, out *csvfile.Page) (bool, error) {
 	out.Reset()
+
 	if t.cursor == "" {
 		out.Row(t.table.Columns())
 	}
+
 	headerRows := out.Rows()
 	cursor, err := t.table.Rows(ctx, t.ownerID, t.filters, t.cursor, rowsPerPage, out)
 	t.cursor = cursor
 	t.rows += out.Rows() - headerRows
+
 	return cursor != "", err
 }
 
@@ -266,20 +288,25 @@ func (s *ExportService) ExportNow(ctx context.Context, by auth.Actor, kind strin
 	if err := by.Require(requiredPermission(kind)); err != nil {
 		return Download{}, err
 	}
+
 	table, ok := s.Tables[kind]
 	if !ok {
 		return Download{}, ErrExportNotFound
 	}
+
 	if err := table.Check(in.filters()); err != nil {
 		return Download{}, err
 	}
+
 	d, err := s.stream(ctx, kind, table, by.OrganizationID, in.filters())
 	if err != nil {
 		return Download{}, err
 	}
+
 	if err := s.Audit.Record(ctx, audit.By(by, audit.ExportDownloaded, "").With(kind)); err != nil {
 		return Download{}, errors.Join(err, d.Body.Close())
 	}
+
 	return d, nil
 }
 
@@ -297,13 +324,17 @@ type streams struct {
 func (c *streams) acquire(owner string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if c.openByOwner == nil {
 		c.openByOwner = map[string]int{}
 	}
+
 	if c.openByOwner[owner] >= maxStreams {
 		return false
 	}
+
 	c.openByOwner[owner]++
+
 	return true
 }
 
@@ -311,6 +342,7 @@ func (c *streams) acquire(owner string) bool {
 func (c *streams) release(owner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	c.openByOwner[owner]--
 	if c.openByOwner[owner] <= 0 {
 		delete(c.openByOwner, owner)
@@ -328,27 +360,33 @@ func (s *ExportService) stream(
 	if !s.streams.acquire(owner) {
 		return Download{}, ErrExportsUnderWay
 	}
+
 	defer func() {
 		if err != nil {
 			s.streams.release(owner)
 		}
 	}()
+
 	// A replica may answer, but the file contains all that the caller has written before.
 	ctx = tx.AllowStale(ctx, 0)
 	first := new(csvfile.Page)
 	pages := &tablePages{table: table, ownerID: owner, filters: filters}
+
 	hasNext, err := pages.next(ctx, first)
 	if err != nil {
 		return Download{}, err
 	}
+
 	// The client may read the file for longer than the timeout of the request.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+
 	f := &tableFile{
 		pages:   make(chan tablePage),
 		unread:  first.Bytes(),
 		onClose: sync.OnceFunc(func() { cancel(); s.streams.release(owner) }),
 	}
 	go f.prepare(ctx, pages, first, hasNext)
+
 	return Download{Name: exportName(kind, s.Clock.Now()), Size: -1, Body: f}, nil
 }
 
@@ -382,23 +420,29 @@ func (f *tableFile) prepare(ctx context.Context, pages *tablePages, current *csv
 			}
 		}
 	}()
+
 	next := new(csvfile.Page)
 	for {
 		p := tablePage{err: io.EOF}
 		if hasNext {
 			pageCtx, cancel := context.WithTimeout(ctx, pageTimeout)
 			hasNext, p.err = pages.next(pageCtx, next)
+
 			cancel()
+
 			p.text = next.Bytes()
 		}
+
 		select {
 		case f.pages <- p:
 		case <-ctx.Done():
 			return
 		}
+
 		if p.err != nil {
 			return
 		}
+
 		next, current = current, next
 	}
 }
@@ -410,13 +454,17 @@ func (f *tableFile) Read(b []byte) (int, error) {
 		if !isOpen {
 			return 0, io.EOF
 		}
+
 		if p.err != nil {
 			return 0, p.err
 		}
+
 		f.unread = p.text
 	}
+
 	n := copy(b, f.unread)
 	f.unread = f.unread[n:]
+
 	return n, nil
 }
 

@@ -26,9 +26,11 @@ import (
 // newFileStore returns a file store in the folder.
 func newFileStore(t testing.TB, folder string) files.Store {
 	t.Helper()
+
 	s, err := filestore.Open(folder)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
+
 	return s
 }
 
@@ -43,12 +45,15 @@ func (e *testEnv) Unseal(p auth.Purpose, token string) (string, error) {
 	if len(parts) != 3 || parts[0] != string(p) {
 		return "", fault.ErrUnauthorized
 	}
+
 	subject, expiry := parts[1], parts[2]
 	var until int64
+
 	_, err := fmt.Sscan(expiry, &until)
 	if err != nil || !e.clock.Now().Before(time.Unix(until, 0)) {
 		return "", fault.ErrUnauthorized
 	}
+
 	return subject, nil
 }
 
@@ -75,16 +80,20 @@ func (r *rowsTable) Rows(
 	page *csvfile.Page,
 ) (next string, err error) {
 	from := 0
+
 	_, _ = fmt.Sscan(cursor, &from) // the first page has an empty cursor
 	if from > 0 && r.failures.Add(-1) >= 0 {
 		return "", errors.New("the database is away")
 	}
+
 	for i := from; i < min(from+n, tableRows); i++ {
 		page.Row([]string{fmt.Sprint(i)})
 	}
+
 	if from+n < tableRows {
 		next = fmt.Sprint(from + n)
 	}
+
 	return next, nil
 }
 
@@ -92,14 +101,19 @@ func (r *rowsTable) Rows(
 // the names of the columns.
 func (e *testEnv) downloadExport(export hiring.ExportView) (_ hiring.Download, rows [][]string) {
 	e.t.Helper()
+
 	download, err := e.OpenExport(e.t.Context(), export.ID, tokenOf(export))
+
 	require.NoError(e.t, err)
 	defer func() { require.NoError(e.t, download.Body.Close()) }()
+
 	raw, err := io.ReadAll(download.Body)
 	require.NoError(e.t, err)
 	require.EqualValues(e.t, len(raw), download.Size)
+
 	rows, err = csv.NewReader(strings.NewReader(string(raw))).ReadAll()
 	require.NoError(e.t, err)
+
 	return download, rows
 }
 
@@ -118,6 +132,7 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 		reviewed := env.apply(newSeeker(), listing)
 		pending := env.apply(newSeeker(), otherListing)
 		require.NoError(t, env.setStatus(employer, reviewed.ID, "review"))
+
 		_, err := env.Schedule(t.Context(), employer, reviewed.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
 		env.apply(newSeeker(), env.newListing(newEmployer())) // of another organization
@@ -127,30 +142,38 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 		// header.
 		run := func(f hiring.ExportFilters) [][]string {
 			t.Helper()
+
 			export, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "applications", Filters: f})
 			require.NoError(t, err)
 			require.Equal(t, hiring.ExportQueued, export.State)
+
 			before, err := env.MyExport(t.Context(), employer, strings.ToUpper(export.ID))
 			require.NoError(t, err)
 			require.Empty(t, before.URL)
+
 			mails := env.sentMails()
 			require.Len(t, mails, 1)
 			require.Equal(t, "Your export is ready", mails[0].Subject)
 			require.Contains(t, mails[0].Text, "/api/employers/exports/"+export.ID+"/file?token=")
+
 			view, err := env.MyExport(t.Context(), employer, export.ID)
 			require.NoError(t, err)
 			require.Equal(t, hiring.ExportDone, view.State)
+
 			download, rows := env.downloadExport(view)
 			require.Equal(t, "locum-applications-20260317.csv", download.Name)
 			require.Equal(t, view.RowsDone, len(rows)-1)
 			require.Equal(t, view.RowsTotal, view.RowsDone)
+
 			return rows
 		}
+
 		rows := run(hiring.ExportFilters{})
 		require.Equal(t,
 			"id,job_id,job_title,applicant_name,applicant_email,status,applied_at,updated_at,"+
 				"interview_at,interview_status,interview_outcome",
 			strings.Join(rows[0], ","))
+
 		newest, oldest := rows[1], rows[2]
 		require.Equal(t, pending.ID, newest[0])
 		require.Equal(t, reviewed.ID, oldest[0])
@@ -161,10 +184,13 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 
 		byStatus := run(hiring.ExportFilters{Status: ptr("review")})
 		require.Equal(t, reviewed.ID, byStatus[1][0])
+
 		byJob := run(hiring.ExportFilters{JobID: ptr(strings.ToUpper(otherListing))})
 		require.Equal(t, pending.ID, byJob[1][0])
+
 		today := run(hiring.ExportFilters{StartDate: ptr("2026-03-17"), EndDate: ptr("2026-03-17")})
 		require.Len(t, today, 3, "the header and both applications: an end date includes its whole day")
+
 		untilYesterday := run(hiring.ExportFilters{EndDate: ptr("2026-03-16")})
 		require.Len(t, untilYesterday, 1, "only the header")
 	})
@@ -175,25 +201,32 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 // end.
 func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
+
 	env.jobsTable.failures.Store(2)
+
 	export, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 	require.Empty(t, env.sentMails())
+
 	view, err := env.MyExport(t.Context(), employer, export.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportRunning, view.State)
 	require.Equal(t, 4000, view.RowsDone)
 	require.Equal(t, 4800, view.RowsTotal)
 	require.Empty(t, view.URL)
+
 	for range 2 { // the second attempt fails, too
 		env.clock.Advance(time.Minute)
 		env.work.All(t)
 	}
+
 	view, err = env.MyExport(t.Context(), employer, export.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportDone, view.State)
+
 	_, rows := env.downloadExport(view)
 	require.Len(t, rows, 1+tableRows)
 	require.Equal(t, fmt.Sprint(tableRows-1), rows[tableRows][0])
@@ -203,18 +236,24 @@ func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 // with an error if a page fails, so that no client takes it for complete.
 func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	read := func() ([]byte, error) {
 		download, err := env.ExportNow(t.Context(), newEmployer(), "jobs", hiring.ExportFilters{})
 		require.NoError(t, err)
+
 		require.EqualValues(t, -1, download.Size, "the size is unknown before the table is read")
 		defer func() { require.NoError(t, download.Body.Close()) }()
+
 		return io.ReadAll(download.Body)
 	}
+
 	env.jobsTable.failures.Store(1)
+
 	part, err := read()
 	require.Error(t, err, "an incomplete table is an error")
 	require.Equal(t, 4001, strings.Count(string(part), "\r\n")) // the header and the first page
+
 	whole, err := read()
 	require.NoError(t, err)
 	require.Equal(t, 1+tableRows, strings.Count(string(whole), "\r\n"))
@@ -224,24 +263,32 @@ func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 // same time.
 func TestExportNow_FiveOpen_SixthRefused(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
+
 	var open []hiring.Download
 	for range 5 {
 		download, err := env.ExportNow(t.Context(), employer, "jobs", hiring.ExportFilters{})
 		require.NoError(t, err)
+
 		open = append(open, download)
 	}
+
 	_, err := env.ExportNow(t.Context(), employer, "jobs", hiring.ExportFilters{})
 	require.ErrorIs(t, err, hiring.ErrExportsUnderWay)
+
 	for _, download := range open {
 		require.NoError(t, download.Body.Close())
 		require.NoError(t, download.Body.Close(), "a second Close does nothing")
 	}
+
 	download, err := env.ExportNow(t.Context(), employer, "jobs", hiring.ExportFilters{})
 	require.NoError(t, err)
+
 	_, err = io.Copy(io.Discard, download.Body)
 	require.NoError(t, err)
+
 	_, err = download.Body.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF, "nothing follows the last row")
 	require.NoError(t, download.Body.Close())
@@ -251,13 +298,16 @@ func TestExportNow_FiveOpen_SixthRefused(t *testing.T) {
 // users cannot export a table.
 func TestExportNow_InvalidOrForbidden_Refused(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	_, err := env.ExportNow(t.Context(), newEmployer(), "applications", hiring.ExportFilters{Status: ptr("hired")})
 	require.ErrorIs(t, err, hiring.ErrInvalidStatus)
+
 	withoutPermissions := newEmployer()
 	withoutPermissions.Permissions = nil
 	_, err = env.ExportNow(t.Context(), withoutPermissions, "applications", hiring.ExportFilters{})
 	require.ErrorIs(t, err, fault.ErrForbidden)
+
 	_, err = env.ExportNow(t.Context(), newSeeker(), "jobs", hiring.ExportFilters{})
 	require.ErrorIs(t, err, fault.ErrForbidden)
 }
@@ -266,15 +316,20 @@ func TestExportNow_InvalidOrForbidden_Refused(t *testing.T) {
 // and that an operator who retries the dead task completes it.
 func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
+
 	env.jobsTable.failures.Store(1000) // more than the task has attempts
+
 	export, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
+
 	for range 20 {
 		env.work.All(t)
 		env.clock.Advance(5 * time.Hour)
 	}
+
 	view, err := env.MyExport(t.Context(), employer, export.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportFailed, view.State)
@@ -282,11 +337,14 @@ func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 
 	// An operator repairs the cause and retries the task.
 	env.jobsTable.failures.Store(0)
+
 	dead, err := env.store.Hiring.Tasks.List(t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(t, err)
+
 	_, err = env.store.Hiring.Tasks.Retry(t.Context(), []string{dead[0].ID})
 	require.NoError(t, err)
 	require.Len(t, env.sentMails(), 1)
+
 	view, err = env.MyExport(t.Context(), employer, export.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportDone, view.State)
@@ -296,26 +354,33 @@ func TestExport_CannotBeWritten_IsFailed(t *testing.T) {
 // count towards the limit of five after a day.
 func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
+
 	var export hiring.Export
 	for range 5 {
 		var err error
 		export, err = env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 		require.NoError(t, err)
 	}
+
 	env.clock.Advance(24*time.Hour - time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
+
 	_, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.ErrorIs(t, err, hiring.ErrExportsUnderWay)
 	env.clock.Advance(2 * time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
+
 	view, err := env.MyExport(t.Context(), employer, export.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportFailed, view.State)
+
 	_, err = env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 	env.sentMails()
+
 	view, err = env.MyExport(t.Context(), employer, export.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportDone, view.State, "a task that runs late completes the export")
@@ -325,6 +390,7 @@ func TestExport_WorkerLost_NotCountedAfterADay(t *testing.T) {
 // the table, while it was written, gets no link to it.
 func TestExport_RequesterLeft_GetsNoLink(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	for kind, needed := range map[string]auth.Permission{
 		"applications": auth.ApplicationsView,
@@ -338,6 +404,7 @@ func TestExport_RequesterLeft_GetsNoLink(t *testing.T) {
 
 		// The member has got the permission back.
 		delete(env.lostPermissions, employer.UserID)
+
 		_, err = env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: kind})
 		require.NoError(t, err)
 		require.Len(t, env.sentMails(), 1, kind)
@@ -348,6 +415,7 @@ func TestExport_RequesterLeft_GetsNoLink(t *testing.T) {
 // their organization with the permission.
 func TestExport_OtherOrganization_NotFound(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer, other := newEmployer(), newEmployer()
 	withoutView := newEmployer(auth.JobsCreate) // may not see applications
@@ -355,16 +423,22 @@ func TestExport_OtherOrganization_NotFound(t *testing.T) {
 	export, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "applications"})
 	require.NoError(t, err)
 	env.work.All(t)
+
 	_, err = env.MyExport(t.Context(), other, export.ID)
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
+
 	_, err = env.MyExport(t.Context(), employer, "nonsense")
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
+
 	_, err = env.MyExport(t.Context(), withoutView, export.ID)
 	require.ErrorIs(t, err, fault.ErrForbidden)
+
 	_, err = env.StartExport(t.Context(), withoutView, hiring.ExportInput{Kind: "applications"})
 	require.ErrorIs(t, err, fault.ErrForbidden)
+
 	_, err = env.StartExport(t.Context(), newSeeker(), hiring.ExportInput{Kind: "jobs"})
 	require.ErrorIs(t, err, fault.ErrForbidden)
+
 	_, err = env.MyExport(t.Context(), newSeeker(), export.ID)
 	require.ErrorIs(t, err, fault.ErrForbidden)
 
@@ -374,13 +448,16 @@ func TestExport_OtherOrganization_NotFound(t *testing.T) {
 // purpose and one hour.
 func TestOpenExport_InvalidToken_Unauthorized(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
 	export, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "applications"})
 	require.NoError(t, err)
 	env.work.All(t)
+
 	view, err := env.MyExport(t.Context(), employer, export.ID)
 	require.NoError(t, err)
+
 	token := tokenOf(view)
 	for name, link := range map[string]struct{ exportID, token string }{
 		"token of another export":  {exportID: stores.NewID(), token: token},
@@ -391,7 +468,9 @@ func TestOpenExport_InvalidToken_Unauthorized(t *testing.T) {
 		_, err := env.OpenExport(t.Context(), link.exportID, link.token)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, name)
 	}
+
 	env.clock.Advance(time.Hour + time.Second)
+
 	_, err = env.OpenExport(t.Context(), export.ID, token)
 	require.ErrorIs(t, err, fault.ErrUnauthorized, "an expired token")
 }
@@ -400,6 +479,7 @@ func TestOpenExport_InvalidToken_Unauthorized(t *testing.T) {
 // because the file contains names and addresses.
 func TestExport_AfterAWeek_DeletedWithFile(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
 	export, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
@@ -407,12 +487,15 @@ func TestExport_AfterAWeek_DeletedWithFile(t *testing.T) {
 	env.sentMails()
 	env.clock.Advance(7*24*time.Hour - time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
+
 	view, err := env.MyExport(t.Context(), employer, export.ID)
 	require.NoError(t, err)
 	env.clock.Advance(2 * time.Second)
 	require.NoError(t, env.ForgetExports(t.Context()))
+
 	_, err = env.MyExport(t.Context(), employer, export.ID)
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
+
 	_, err = env.OpenExport(t.Context(), export.ID, tokenOf(view))
 	require.ErrorIs(t, err, hiring.ErrExportNotFound)
 }
@@ -421,15 +504,19 @@ func TestExport_AfterAWeek_DeletedWithFile(t *testing.T) {
 // organization.
 func TestExport_TooManyRunning_Refused(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
+
 	employer := newEmployer()
 	for range 5 {
 		_, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 		require.NoError(t, err)
 	}
+
 	_, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.ErrorIs(t, err, hiring.ErrExportsUnderWay)
 	env.work.All(t) // the five exports finish
+
 	_, err = env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "jobs"})
 	require.NoError(t, err)
 }
@@ -438,6 +525,7 @@ func TestExport_TooManyRunning_Refused(t *testing.T) {
 // is requested.
 func TestStartExport_InvalidInput_Refused(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	for _, input := range []hiring.ExportInput{
 		{Kind: "people"},
@@ -455,27 +543,36 @@ func TestStartExport_InvalidInput_Refused(t *testing.T) {
 func TestMyExports_OwnOrganization_NewestFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer := newEmployer(auth.ApplicationsView, auth.JobsUpdate)
+
 		var ids []string
 		for _, kind := range []string{"applications", "jobs", "applications"} {
 			env.clock.Advance(time.Minute)
+
 			started, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: kind})
 			require.NoError(t, err)
+
 			ids = append(ids, started.ID)
 		}
+
 		list := func(by auth.Actor, n int) (out []string) {
 			found, err := env.MyExports(t.Context(), by, n)
 			require.NoError(t, err)
+
 			for _, f := range found {
 				out = append(out, f.ID)
 			}
+
 			return out
 		}
+
 		require.Equal(t, []string{ids[2], ids[1], ids[0]}, list(employer, 10))
 		require.Equal(t, []string{ids[2]}, list(employer, 1))
+
 		withoutApplications := employer
 		withoutApplications.Permissions = []auth.Permission{auth.JobsUpdate}
 		require.Equal(t, []string{ids[1]}, list(withoutApplications, 10))
 		require.Empty(t, list(newEmployer(), 10))
+
 		_, err := env.MyExports(t.Context(), newSeeker(), 10)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})

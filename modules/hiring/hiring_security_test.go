@@ -15,6 +15,7 @@ import (
 // client could otherwise fill the storage.
 func TestDecideBatch_LongInput_IsTruncated(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	long := strings.Repeat("é", 500_000)
 	_, refused, err := env.DecideBatch(t.Context(), newEmployer(), []hiring.Decision{

@@ -36,6 +36,7 @@ func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
 
 		env.clock.Advance(time.Hour)
 		require.NoError(t, env.setStatus(employer, strings.ToUpper(application.ID), "interview"))
+
 		own, err := env.MyApplication(t.Context(), ann, application.ID)
 		require.NoError(t, err)
 		require.Equal(t, hiring.Interview, own.Shown())
@@ -52,15 +53,19 @@ func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
 // companies receive.
 func TestEvents_NameTheirApplicant(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	ann, employer := newSeeker(), newEmployer()
 	application := env.apply(ann, env.newListing(employer))
 	require.NoError(t, env.setStatus(employer, application.ID, "review"))
+
 	events, err := env.store.Hiring.Outbox.Claim(t.Context(), 10, time.Hour)
 	require.NoError(t, err)
 	require.Len(t, events, 2)
+
 	submitted := events[0]
 	changed := events[1]
+
 	require.Equal(t, application.ID, submitted.Subject)
 	require.JSONEq(
 		t,
@@ -110,6 +115,7 @@ func TestApply_Twice_Conflict(t *testing.T) {
 		ann, employer := newSeeker(), newEmployer()
 		job := env.newListing(employer)
 		var requests sync.WaitGroup
+
 		var created, refused atomic.Int64
 		for range 50 {
 			requests.Go(func() {
@@ -124,6 +130,7 @@ func TestApply_Twice_Conflict(t *testing.T) {
 				}
 			})
 		}
+
 		requests.Wait()
 		require.EqualValues(t, 1, created.Load())
 		require.EqualValues(t, 49, refused.Load())
@@ -134,6 +141,7 @@ func TestApply_Twice_Conflict(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, mine.Items, 1)
 		require.NoError(t, env.Withdraw(t.Context(), ann, mine.Items[0].ID))
+
 		_, err = env.Apply(t.Context(), ann, hiring.ApplyInput{ListingID: job})
 		require.ErrorIs(t, err, hiring.ErrAlreadyApplied, "a withdrawn application counts as an earlier one")
 
@@ -147,11 +155,13 @@ func TestApply_Twice_Conflict(t *testing.T) {
 // id, are not found.
 func TestApply_NotPublic_NotFound(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	for _, id := range []string{stores.NewID(), "nonsense", "../x"} {
 		_, err := env.Apply(t.Context(), newSeeker(), hiring.ApplyInput{ListingID: id})
 		require.ErrorIs(t, err, hiring.ErrListingNotFound)
 	}
+
 	_, err := env.Apply(t.Context(), newSeeker(), hiring.ApplyInput{})
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 	require.Empty(t, env.recordedEvents())
@@ -163,19 +173,24 @@ func TestApply_Questions_AreChecked(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer := newEmployer()
 		job := env.newListing(employer, hiring.Question{ID: "nmc", Required: true}, hiring.Question{ID: "car"})
+
 		// requireRefused requires that the answers are refused because of the field.
 		requireRefused := func(field string, answers ...hiring.Answer) {
 			t.Helper()
+
 			_, err := env.Apply(t.Context(), newSeeker(), hiring.ApplyInput{ListingID: job, Answers: answers})
 			require.Equal(t, fault.Invalid, fault.KindOf(err))
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
+
 		required := hiring.Answer{QuestionID: "nmc", Answer: "12A3456E"}
+
 		requireRefused("answers")
 		requireRefused("answers", hiring.Answer{QuestionID: "car", Answer: "yes"})
 		requireRefused("answers", hiring.Answer{QuestionID: "nmc", Answer: " \n"})
 		requireRefused("answers.1.question_id", required, hiring.Answer{QuestionID: "age", Answer: "40"})
 		requireRefused("answers.1.question_id", required, required)
+
 		tooLong := hiring.Answer{QuestionID: "car", Answer: strings.Repeat("é", 5001)}
 		requireRefused("answers.1.answer", required, tooLong)
 		requireRefused("answers", make([]hiring.Answer, 101)...)
@@ -205,6 +220,7 @@ func TestTracker_IsPrivate_LastChangeShown(t *testing.T) {
 		ann, employer := newSeeker(), newEmployer()
 		application := env.apply(ann, env.newListing(employer))
 		env.recordedEvents()
+
 		before := env.received(employer, application.ID)
 
 		got, err := env.Track(t.Context(), ann, application.ID, hiring.TrackInput{
@@ -214,6 +230,7 @@ func TestTracker_IsPrivate_LastChangeShown(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, hiring.Status("in-progress"), got.Shown())
 		require.Equal(t, hiring.Status("in-progress"), env.visibleStatus(ann, application.ID))
+
 		after := env.received(employer, application.ID)
 		require.Equal(t, before.Status, after.Status)
 		require.Equal(t, before.Timeline, after.Timeline)
@@ -221,6 +238,7 @@ func TestTracker_IsPrivate_LastChangeShown(t *testing.T) {
 
 		require.NoError(t, env.setStatus(employer, application.ID, "rejected"))
 		require.Equal(t, hiring.Rejected, env.visibleStatus(ann, application.ID), "the employer's change is the later one")
+
 		_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{Status: ptr("completed")})
 		require.NoError(t, err)
 		require.Equal(t, hiring.Status("completed"), env.visibleStatus(ann, application.ID))
@@ -235,10 +253,12 @@ func TestTracker_IsPrivate_LastChangeShown(t *testing.T) {
 		got, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{})
 		require.NoError(t, err)
 		require.Equal(t, "bg-amber-100", got.TrackerColor)
+
 		for _, bad := range []string{"", "interview", "withdrawn", "PENDING"} {
 			_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{Status: &bad})
 			require.Equal(t, "status", fault.Of(err).Fields[0].Name, bad)
 		}
+
 		_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{StatusColor: ptr(strings.Repeat("x", 201))})
 		require.Equal(t, "statusColor", fault.Of(err).Fields[0].Name)
 	})
@@ -256,27 +276,34 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 
 		_, err := env.MyApplication(t.Context(), ann, application.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
+
 		_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{Status: ptr("completed")})
 		require.ErrorIs(t, err, hiring.ErrNotFound)
 		require.ErrorIs(t, env.Withdraw(t.Context(), ann, application.ID), hiring.ErrNotFound)
+
 		mine, err := env.Mine(t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, mine.Items)
 		require.Zero(t, mine.Total)
+
 		all, err := env.MyHistory(t.Context(), ann, firstPage)
 		require.NoError(t, err)
 		require.Equal(t, hiring.Withdrawn, all.Items[0].Shown())
+
 		entry, err := env.MyHistoryEntry(t.Context(), ann, application.ID)
 		require.NoError(t, err)
 		require.Equal(t, "Dear all", entry.CoverLetter)
 		require.Len(t, entry.Timeline, 3)
+
 		_, err = env.MyHistoryEntry(t.Context(), newSeeker(), application.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
 
 		for _, status := range hiring.Statuses {
 			require.ErrorIs(t, env.setStatus(employer, application.ID, string(status)), hiring.ErrInvalidStatus)
 		}
+
 		require.NoError(t, env.Dismiss(t.Context(), employer, application.ID), "a dismissal has no effect")
+
 		got := env.received(employer, application.ID)
 		require.Equal(t, hiring.Withdrawn, got.Status)
 		require.Equal(t, "jobseeker:>pending employer:pending>review jobseeker:review>withdrawn", formatTimeline(got.Timeline))
@@ -290,11 +317,14 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 func TestListApplications_ByPageAndCursor(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		ann, employer := newSeeker(), newEmployer()
+
 		var want []string
 		for range 25 {
 			want = append([]string{env.apply(ann, env.newListing(employer)).ID}, want...)
 		}
+
 		env.apply(newSeeker(), env.newListing(newEmployer()))
+
 		for name, list := range map[string]func(page.Request) (page.Result[hiring.View], error){
 			"received": func(request page.Request) (page.Result[hiring.View], error) {
 				return env.Received(t.Context(), employer, request)
@@ -306,41 +336,55 @@ func TestListApplications_ByPageAndCursor(t *testing.T) {
 			// checkPage checks the rows and the total of a page, and returns the ids of its rows.
 			checkPage := func(result page.Result[hiring.View]) (ids []string) {
 				t.Helper()
+
 				for _, view := range result.Items {
 					require.Equal(t, "Title of "+view.ListingID, view.JobTitle, name)
 					require.Empty(t, view.CoverLetter, "lists do not contain cover letters")
+
 					ids = append(ids, view.ID)
 				}
+
 				require.Equal(t, 25, result.Total, name)
 				require.False(t, result.TotalIsEstimate)
+
 				return ids
 			}
+
 			lookupsBefore := env.lookups.Load()
 			first, err := list(page.Request{Number: 1, Size: 10})
 			require.NoError(t, err)
 			require.Equal(t, want[:10], checkPage(first), name)
+
 			lookups := env.lookups.Load() - lookupsBefore
 			require.LessOrEqual(t, lookups, int64(2), "names are looked up for the page, not for each row")
+
 			second, err := list(page.Request{Number: 2, Size: 10})
 			require.NoError(t, err)
 			require.Equal(t, want[10:20], checkPage(second), name)
+
 			beyond, err := list(page.Request{Number: 9, Size: 10})
 			require.NoError(t, err)
 			require.Empty(t, checkPage(beyond), name)
 
 			var seen []string
+
 			cursor := ""
 			for pages := 0; ; pages++ {
 				require.Less(t, pages, 10, "25 rows are three pages: the cursors do not end")
+
 				result, err := list(page.Request{Number: 1, Size: 10, Cursor: cursor})
 				require.NoError(t, err)
+
 				seen = append(seen, checkPage(result)...)
+
 				cursor = result.NextCursor
 				if cursor == "" {
 					break
 				}
 			}
+
 			require.Equal(t, want, seen, name)
+
 			_, err = list(page.Request{Number: 1, Size: 10, Cursor: "' OR 1=1"})
 			require.Equal(t, "cursor", fault.Of(err).Fields[0].Name)
 		}
@@ -351,13 +395,16 @@ func TestListApplications_ByPageAndCursor(t *testing.T) {
 // old status, and the newest 200 changes.
 func TestTimeline_Long_ShowsNewest(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
+
 	id := env.apply(newSeeker(), env.newListing(employer)).ID
 	for range 125 {
 		require.NoError(t, env.setStatus(employer, id, string(hiring.Review)))
 		require.NoError(t, env.setStatus(employer, id, string(hiring.Interview)))
 	}
+
 	application := env.received(employer, id)
 	require.Len(t, application.Timeline, 201)
 	require.Equal(t, application.Status, application.Timeline[200].To)
@@ -368,6 +415,7 @@ func TestTimeline_Long_ShowsNewest(t *testing.T) {
 // of the API.
 func TestAnswer_MarshalJSON(t *testing.T) {
 	t.Parallel()
+
 	text, err := json.Marshal(hiring.Answer{QuestionID: "q", Answer: "a"})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"question_id":"q","answer":"a"}`, string(text))

@@ -81,9 +81,11 @@ func (in AppointmentInput) checkFuture(at time.Time, before *Appointment, now ti
 	if !in.RequireFuture || in.ScheduledAt == nil || at.After(now) {
 		return nil
 	}
+
 	if before != nil && (in.Status == nil || before.Status == *in.Status) && at.Equal(before.ScheduledAt.Truncate(time.Minute)) {
 		return nil
 	}
+
 	return fault.InvalidField("scheduledAt", "must not be in the past")
 }
 
@@ -92,6 +94,7 @@ func (in AppointmentInput) time() (time.Time, error) {
 	if in.ScheduledAt == nil {
 		return time.Time{}, nil
 	}
+
 	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(*in.ScheduledAt))
 	if err != nil || at.Year() < 1900 || at.Year() > 9000 { // other years are typing errors
 		return time.Time{}, fault.InvalidField(
@@ -99,6 +102,7 @@ func (in AppointmentInput) time() (time.Time, error) {
 			"must be an RFC 3339 date-time with offset (2027-03-28T09:30:00Z or 2027-03-28T10:30:00+01:00)",
 		)
 	}
+
 	return at.UTC().Truncate(time.Microsecond), nil
 }
 
@@ -107,6 +111,7 @@ func (in AppointmentInput) Problems() []fault.Field {
 	if _, err := in.time(); err != nil {
 		return fault.Of(err).Fields
 	}
+
 	return nil
 }
 
@@ -122,6 +127,7 @@ func (a *Appointment) notice(before *Appointment) string {
 	case a.Status == Cancelled && wasScheduled:
 		return event.InterviewCancelled
 	}
+
 	return ""
 }
 
@@ -166,8 +172,10 @@ func (s *Service) Schedule(ctx context.Context, by auth.Actor, applicationID str
 	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", required)); err != nil {
 		return Appointment{}, err
 	}
+
 	scheduled, undecided := Scheduled, Undecided
 	in.Status, in.Outcome = &scheduled, &undecided
+
 	return s.saveInterview(ctx, by, applicationID, in, true)
 }
 
@@ -190,56 +198,70 @@ func (s *Service) saveInterview(
 	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
 		return Appointment{}, err
 	}
+
 	at, err := in.time()
 	if err != nil {
 		return Appointment{}, err
 	}
+
 	var next Appointment
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		application, err := s.getReceived(ctx, by, applicationID)
 		if err != nil {
 			return err
 		}
+
 		before, err := s.getInterview(ctx, by.OrganizationID, application.ID)
 		if err != nil {
 			return err
 		}
+
 		now := s.Clock.Now()
 		if err := in.checkFuture(at, before, now); err != nil {
 			return err
 		}
+
 		switch {
 		case before != nil:
 			next = *before
 		case !create:
 			return ErrInterviewNotFound
+
 		// -1, because the first notice increments it to 0.
 		default:
 			next = Appointment{ID: s.NewID(), ApplicationID: application.ID, OrganizationID: application.OrganizationID, Sequence: -1, CreatedAt: now}
 		}
+
 		in.apply(&next, at)
+
 		change := next.notice(before)
 		if change == event.InterviewScheduled || change == event.InterviewMoved {
 			if application.WithdrawnAt != nil {
 				return ErrWithdrawn
 			}
+
 			if err := limit.Take(ctx, s.Limiter, interviewNoticesPerDay, application.ID); err != nil {
 				return err
 			}
 		}
+
 		if before != nil && next == *before {
 			return nil
 		}
+
 		next.ChangedAt = now
 		if change == "" {
 			return s.Appointments.Upsert(ctx, next)
 		}
+
 		next.Sequence++
 		if err := s.Appointments.Upsert(ctx, next); err != nil {
 			return err
 		}
+
 		return s.Events.Record(ctx, next.event(&application, change, by.UserID))
 	})
+
 	return next, err
 }
 
@@ -250,6 +272,7 @@ func (s *Service) getReceived(ctx context.Context, by auth.Actor, applicationID 
 	if err != nil {
 		return Application{}, err
 	}
+
 	return s.Applications.Get(ctx, Visibility{OrganizationID: by.OrganizationID}, applicationID)
 }
 
@@ -260,8 +283,10 @@ func (s *Service) listReceived(ctx context.Context, organizationID string, ids [
 	if len(ids) == 0 {
 		return nil, nil
 	}
+
 	found, err := s.Applications.List(ctx, Visibility{OrganizationID: organizationID},
 		ApplicationFilter{IDs: ids}, page.After("", len(ids)))
+
 	return found.Items, err
 }
 
@@ -271,6 +296,7 @@ func (s *Service) getInterview(ctx context.Context, organizationID, applicationI
 	if err != nil || len(found.Items) == 0 {
 		return nil, err
 	}
+
 	return &found.Items[0], nil
 }
 
@@ -279,9 +305,11 @@ func (in AppointmentInput) apply(a *Appointment, at time.Time) {
 	patch.SetText(&a.Location, in.Location)
 	patch.SetName(&a.Interviewer, in.Interviewer)
 	patch.SetText(&a.Notes, in.Notes)
+
 	if in.ScheduledAt != nil {
 		a.ScheduledAt = at
 	}
+
 	patch.Set(&a.Status, in.Status)
 	patch.Set(&a.Outcome, in.Outcome)
 }
@@ -290,15 +318,19 @@ func (in AppointmentInput) apply(a *Appointment, at time.Time) {
 // it lists only interviews with that status.
 func (s *Service) Interviews(ctx context.Context, by auth.Actor, status InterviewStatus, r page.Request) (page.Result[View], error) {
 	var none page.Result[View]
+
 	validStatus := valid.Value("status", string(status), "oneof='' scheduled completed cancelled")
 	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID(), validStatus); err != nil {
 		return none, err
 	}
+
 	found, err := s.Appointments.List(ctx, by.OrganizationID, AppointmentFilter{Status: status}, r)
 	if err != nil {
 		return none, err
 	}
+
 	views, err := s.interviewViews(ctx, by.OrganizationID, found.Items)
+
 	return page.WithItems(found, views), err
 }
 
@@ -308,15 +340,19 @@ func (s *Service) interviewViews(ctx context.Context, organizationID string, int
 	if len(interviews) == 0 {
 		return []View{}, nil
 	}
+
 	applications, err := s.listReceived(ctx, organizationID, list.Map(interviews, applicationOf))
 	if err != nil {
 		return nil, err
 	}
+
 	views, err := s.withApplicants(ctx, applications)
 	if err != nil {
 		return nil, err
 	}
+
 	byID := list.ToMap(views, func(v View) (string, View) { return v.ID, v })
+
 	return list.Map(interviews, func(a Appointment) View {
 		v := byID[a.ApplicationID]
 		v.Interview = &a
@@ -334,12 +370,16 @@ func (s *Service) NextInterviews(ctx context.Context, by auth.Actor, n int) ([]V
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return nil, err
 	}
+
 	f := AppointmentFilter{Status: Scheduled, ScheduledAfter: s.Clock.Now()}
+
 	found, err := s.Appointments.List(ctx, by.OrganizationID, f, page.After("", maxUpcoming))
 	if err != nil {
 		return nil, err
 	}
+
 	slices.SortFunc(found.Items, func(a, b Appointment) int { return a.ScheduledAt.Compare(b.ScheduledAt) })
+
 	return s.interviewViews(ctx, by.OrganizationID, found.Items[:min(n, len(found.Items))])
 }
 
@@ -349,26 +389,34 @@ func (s *Service) NextInterviews(ctx context.Context, by auth.Actor, n int) ([]V
 // interviews; a cursor continues after them, in the order of Interviews.
 func (s *Service) InterviewsByDate(ctx context.Context, by auth.Actor, status InterviewStatus, r page.Request) (page.Result[View], error) {
 	var none page.Result[View]
+
 	if r.Cursor != "" {
 		return s.Interviews(ctx, by, status, r)
 	}
+
 	validStatus := valid.Value("status", string(status), "oneof='' scheduled completed cancelled")
 	if err := cmp.Or(by.Require(auth.ApplicationsView), validStatus); err != nil {
 		return none, err
 	}
+
 	found, err := s.Appointments.List(ctx, by.OrganizationID, AppointmentFilter{Status: status}, page.After("", maxUpcoming))
 	if err != nil {
 		return none, err
 	}
+
 	now := s.Clock.Now()
 	slices.SortStableFunc(found.Items, func(a, b Appointment) int { return compareByDate(a, b, now) })
+
 	start := min(r.Offset(), len(found.Items))
 	end := min(start+r.Size, len(found.Items))
+
 	out := page.Result[View]{Total: len(found.Items)}
 	if end == len(found.Items) {
 		out.NextCursor = found.NextCursor
 	}
+
 	out.Items, err = s.interviewViews(ctx, by.OrganizationID, found.Items[start:end])
+
 	return out, err
 }
 
@@ -384,6 +432,7 @@ func compareByDate(a, b Appointment, now time.Time) int {
 	case isUpcoming(b):
 		return 1
 	}
+
 	return b.ScheduledAt.Compare(a.ScheduledAt)
 }
 
@@ -397,12 +446,15 @@ func (s *Service) receivedViews(ctx context.Context, organizationID string, as [
 	if err != nil || len(views) == 0 {
 		return views, err
 	}
+
 	ids := list.Map(as, func(a Application) string { return a.ID })
 	found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{ApplicationIDs: ids}, page.After("", len(ids)))
+
 	interviews := list.ToMap(found.Items, func(a Appointment) (string, *Appointment) { return a.ApplicationID, &a })
 	for i := range views {
 		views[i].Interview = interviews[views[i].ID]
 	}
+
 	return views, err
 }
 
@@ -413,6 +465,7 @@ func (s *Service) ScheduleAndMove(ctx context.Context, by auth.Actor, applicatio
 		if _, err := s.Schedule(ctx, by, applicationID, in); err != nil {
 			return err
 		}
+
 		return s.Decide(ctx, by, Decision{ID: applicationID, Status: string(Interview)})
 	})
 }
@@ -426,24 +479,31 @@ func (s *Service) OnOrganizationClosed(ctx context.Context, e event.Organization
 	return tx.DoBatches(ctx, s.Tx, cancelBatch, func(ctx context.Context) (int, error) {
 		now := s.Clock.Now()
 		f := AppointmentFilter{Status: Scheduled, ScheduledAfter: now}
+
 		upcoming, err := s.Appointments.List(ctx, e.OrganizationID, f, page.After("", cancelBatch))
 		if err != nil || len(upcoming.Items) == 0 {
 			return 0, err
 		}
+
 		byApplication := list.ToMap(upcoming.Items, func(i Appointment) (string, Appointment) { return i.ApplicationID, i })
+
 		applications, err := s.listReceived(ctx, e.OrganizationID, list.Map(upcoming.Items, applicationOf))
 		if err != nil {
 			return 0, err
 		}
+
 		var events []event.Event
 		for _, a := range applications {
 			i := byApplication[a.ID]
 			i.cancel(now)
+
 			if err := s.Appointments.Upsert(ctx, i); err != nil {
 				return 0, err
 			}
+
 			events = append(events, i.event(&a, event.InterviewCancelled, ""))
 		}
+
 		return len(upcoming.Items), s.Events.Record(ctx, events...)
 	})
 }

@@ -49,22 +49,28 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 		change := func(want []string, in hiring.AppointmentInput) hiring.Appointment {
 			t.Helper()
 			env.clock.Advance(time.Minute)
+
 			next, err := env.Reschedule(t.Context(), employer, application.ID, in)
 			require.NoError(t, err)
 			require.Equal(t, appointment.ID, next.ID)
 			require.Equal(t, want, env.recordedEvents())
+
 			return next
 		}
+
 		same := change(nil, hiring.AppointmentInput{Location: ptr("Ward 3")})
 		require.Equal(t, appointment, same, "unchanged input records no change")
 		change(nil, hiring.AppointmentInput{Notes: ptr("kind")})
 		change([]string{"interview moved 1"}, hiring.AppointmentInput{Location: ptr("Ward 4")})
+
 		// 10:00 +02:00 is the next day in UTC, so that the time has changed.
 		change([]string{"interview moved 2"}, interviewInput("2027-03-28T10:00:00+02:00"))
 		change([]string{"interview cancelled 3"}, hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
+
 		// The next change records no event, because the interview is cancelled.
 		change(nil, hiring.AppointmentInput{Location: ptr("nowhere")})
 		change([]string{"interview scheduled 4"}, hiring.AppointmentInput{Status: ptr(hiring.Scheduled)})
+
 		done := change(nil, hiring.AppointmentInput{Status: ptr(hiring.Completed), Outcome: ptr(hiring.Pass)})
 		require.Equal(t, hiring.Pass, done.Outcome)
 
@@ -89,6 +95,7 @@ func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 		require.NoError(t, err)
 		env.sentMails()
 		require.NoError(t, env.Withdraw(t.Context(), ann, application.ID))
+
 		toApplicant := slices.DeleteFunc(env.sentMails(), func(m mail.Message) bool {
 			return m.To.Email != ann.UserID+"@example.org"
 		})
@@ -101,8 +108,10 @@ func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 
 		_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
+
 		_, err = env.Reschedule(t.Context(), employer, application.ID, hiring.AppointmentInput{Status: ptr(hiring.Scheduled)})
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
+
 		_, err = env.Reschedule(t.Context(), employer, application.ID, hiring.AppointmentInput{Notes: ptr("a pity")})
 		require.NoError(t, err)
 	})
@@ -112,9 +121,11 @@ func TestInterview_ApplicationWithdrawn_IsCancelled(t *testing.T) {
 // names the field. A time needs an offset, because the applicant may live in another time zone.
 func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
 	application := env.apply(newSeeker(), env.newListing(employer))
+
 	validTime := ptr("2027-03-27T11:00:00Z")
 	for _, c := range []struct {
 		name  string
@@ -151,6 +162,7 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		_, err := env.Schedule(t.Context(), employer, application.ID, c.input)
 		require.Equal(t, c.field, fault.Of(err).Fields[0].Name, c.name)
 	}
+
 	for _, change := range []hiring.AppointmentInput{
 		{Status: ptr(hiring.InterviewStatus("later"))},
 		{Outcome: ptr(hiring.Outcome("maybe"))},
@@ -158,6 +170,7 @@ func TestInterview_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	} {
 		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
+
 		_, err = env.Reschedule(t.Context(), employer, application.ID, change)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	}
@@ -174,6 +187,7 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 		application := env.apply(newSeeker(), env.newListing(employer))
 		_, err := env.Reschedule(t.Context(), employer, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
 		require.ErrorIs(t, err, hiring.ErrInterviewNotFound)
+
 		for _, c := range []struct {
 			by   auth.Actor
 			want error
@@ -183,25 +197,33 @@ func TestInterview_OtherOrganizationOrNoPermission_Refused(t *testing.T) {
 		} {
 			_, err := env.Schedule(t.Context(), c.by, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 			require.ErrorIs(t, err, c.want)
+
 			_, err = env.Reschedule(t.Context(), c.by, application.ID, hiring.AppointmentInput{Notes: ptr("x")})
 			require.ErrorIs(t, err, c.want)
+
 			_, err = env.Contact(t.Context(), c.by, application.ID, hiring.ContactInput{Subject: "x", Message: "y"})
 			require.ErrorIs(t, err, c.want)
 		}
+
 		_, err = env.Schedule(t.Context(), viewer, application.ID, hiring.AppointmentInput{})
 		require.ErrorIs(t, err, fault.ErrForbidden, "permissions are checked before the input")
+
 		_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
+
 		none, err := env.Interviews(t.Context(), other, "", firstPage)
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
+
 		all, err := env.Interviews(t.Context(), viewer, hiring.Scheduled, firstPage)
 		require.NoError(t, err)
 		require.Equal(t, 1, all.Total)
 		require.Equal(t, application.ID, all.Items[0].ID)
 		require.NotEmpty(t, all.Items[0].Applicant.Email)
+
 		_, err = env.Interviews(t.Context(), newSeeker(), "", firstPage)
 		require.ErrorIs(t, err, fault.ErrForbidden)
+
 		_, err = env.Interviews(t.Context(), employer, "lost", firstPage)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	})
@@ -214,6 +236,7 @@ func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 		employer := newEmployer()
 		application := env.apply(newSeeker(), env.newListing(employer))
 		env.recordedEvents()
+
 		var requests sync.WaitGroup
 		for hour := range 8 {
 			requests.Go(func() {
@@ -222,9 +245,12 @@ func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 				require.NoError(t, err)
 			})
 		}
+
 		requests.Wait()
+
 		events := env.recordedEvents()
 		require.Len(t, events, 8)
+
 		for sequence, recorded := range events {
 			require.Contains(t, recorded, fmt.Sprint(" ", sequence))
 		}
@@ -235,6 +261,7 @@ func TestInterview_ScheduledConcurrently_OneRemains(t *testing.T) {
 // decision, a message and an interview. The subtests use the application one after the other.
 func TestMails_Hiring(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	ann, employer := newSeeker(), newEmployer()
 	job := env.newListing(employer)
@@ -254,6 +281,7 @@ func TestMails_Hiring(t *testing.T) {
 		require.NoError(t, env.setStatus(employer, application.ID, "review"))
 		require.NoError(t, env.setStatus(employer, application.ID, "review"), "a repeated decision sends no mail")
 		require.ErrorIs(t, env.setStatus(employer, application.ID, "lost"), hiring.ErrInvalidStatus)
+
 		sent := env.sentMails()
 		require.Len(t, sent, 1)
 		require.Equal(t, ann.UserID+"@example.org", sent[0].To.Email)
@@ -268,6 +296,7 @@ func TestMails_Hiring(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.Equal(t, ann.UserID+"@example.org", address)
+
 		sent := env.sentMails()
 		require.Len(t, sent, 1)
 		require.Equal(t, "Your papers", sent[0].Subject)
@@ -281,8 +310,10 @@ func TestMails_Hiring(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, messages, 1)
 		require.Equal(t, "Name of "+employer.UserID, messages[0].Sender)
+
 		_, err = env.SentMessages(t.Context(), newEmployer(), application.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
+
 		_, err = env.SentMessages(t.Context(), newEmployer(auth.JobsCreate), application.ID)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
@@ -290,20 +321,24 @@ func TestMails_Hiring(t *testing.T) {
 	t.Run("interview", func(t *testing.T) {
 		_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
+
 		cancelled := hiring.AppointmentInput{Status: ptr(hiring.Cancelled)}
 		_, err = env.Reschedule(t.Context(), employer, application.ID, cancelled)
 		require.NoError(t, err)
+
 		sent := env.sentMails()
 		require.Len(t, sent, 2)
 
 		require.Equal(t, employerAddress, sent[0].ReplyTo)
 		require.Contains(t, sent[0].Text, "When: Saturday, 27 March 2027, 11:00 UTC")
+
 		invitation := sent[0].Invite
 		require.Zero(t, invitation.Sequence)
 		require.False(t, invitation.Cancelled)
 		require.Equal(t, time.Hour, invitation.End.Sub(invitation.Start))
 
 		require.Contains(t, sent[1].Text, "takes this out of your calendar")
+
 		cancellation := sent[1].Invite
 		require.Equal(t, invitation.UID, cancellation.UID)
 		require.Equal(t, 1, cancellation.Sequence)
@@ -313,6 +348,7 @@ func TestMails_Hiring(t *testing.T) {
 	t.Run("deleted applicant", func(t *testing.T) {
 		env.deletedUsers[ann.UserID] = true
 		require.NoError(t, env.setStatus(employer, application.ID, "accepted"))
+
 		_, err := env.Contact(t.Context(), employer, application.ID, hiring.ContactInput{Subject: "x", Message: "y"})
 		require.ErrorIs(t, err, hiring.ErrNotFound)
 		require.Empty(t, env.sentMails(), "deleted users get no mail")
@@ -324,26 +360,32 @@ func TestMails_Hiring(t *testing.T) {
 // applicant would otherwise come in vain.
 func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
 	listing := env.newListing(employer)
 	application, other := env.apply(newSeeker(), listing), env.apply(newSeeker(), listing)
 	_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
+
 	moveToWard := func(ward int) error {
 		input := hiring.AppointmentInput{Location: ptr(fmt.Sprintf("Ward %d", ward))}
 		_, err := env.Reschedule(t.Context(), employer, application.ID, input)
 		return err
 	}
+
 	for ward := 10; ward <= 28; ward++ { // 19 moves, after the notice of the schedule
 		require.NoError(t, moveToWard(ward))
 	}
+
 	require.NoError(t, moveToWard(28), "a change without a notice does not count")
 	env.recordedEvents()
+
 	err = moveToWard(29)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Positive(t, fault.Of(err).RetryAfter)
 	require.Equal(t, "Ward 28", env.received(employer, application.ID).Interview.Location)
+
 	_, err = env.Reschedule(
 		t.Context(),
 		employer,
@@ -351,12 +393,15 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 		hiring.AppointmentInput{Notes: ptr("kind"), Status: ptr(hiring.Cancelled)},
 	)
 	require.NoError(t, err, "interviews can be cancelled")
+
 	_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Equal(t, []string{"interview cancelled 20"}, env.recordedEvents())
+
 	_, err = env.Schedule(t.Context(), employer, other.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err, "another application")
 	env.clock.Advance(24*time.Hour + time.Second)
+
 	_, err = env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 	require.NoError(t, err)
 }
@@ -365,13 +410,16 @@ func TestInterview_DailyNotices_AreLimited(t *testing.T) {
 // news of applications nor of exports.
 func TestMails_AlertsOff_SendsNoNews(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
 	env.optedOut["boss-of-"+employer.OrganizationID] = true
 	env.optedOut[employer.UserID] = true
 	env.apply(newSeeker(), env.newListing(employer))
+
 	_, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "applications"})
 	require.NoError(t, err)
+
 	mails := env.sentMails()
 	require.Len(t, mails, 1, "only the admin who has not opted out gets mail")
 	require.Equal(t, "deputy-of-"+employer.OrganizationID+"@example.org", mails[0].To.Email)
@@ -383,17 +431,21 @@ func TestMails_AlertsOff_SendsNoNews(t *testing.T) {
 func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		employer, elsewhere := newEmployer(), newEmployer()
+
 		var future []hiring.Application
 		for range 25 { // one transaction cancels fewer
 			application := env.apply(newSeeker(), env.newListing(employer))
 			_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput("2027-03-27T11:00:00Z"))
 			require.NoError(t, err)
+
 			future = append(future, application)
 		}
+
 		past := env.apply(newSeeker(), env.newListing(employer))
 		other := env.apply(newSeeker(), env.newListing(elsewhere))
 		_, err := env.Schedule(t.Context(), employer, past.ID, interviewInput("2020-01-01T11:00:00Z"))
 		require.NoError(t, err)
+
 		_, err = env.Schedule(t.Context(), elsewhere, other.ID, interviewInput("2027-03-27T11:00:00Z"))
 		require.NoError(t, err)
 		env.sentMails()
@@ -401,6 +453,7 @@ func TestInterview_OrganizationClosed_IsCancelled(t *testing.T) {
 		closed := event.OrganizationClosed{OrganizationID: employer.OrganizationID}
 		require.NoError(t, env.OnOrganizationClosed(t.Context(), closed))
 		require.NoError(t, env.OnOrganizationClosed(t.Context(), closed), "events may be delivered twice")
+
 		mails := env.sentMails()
 		require.Len(t, mails, 25, "each future interview is cancelled once")
 		require.Contains(t, mails[0].Subject, "Cancelled interview")
@@ -420,28 +473,36 @@ func TestNextInterviews_SeveralScheduled_EarliestFirst(t *testing.T) {
 		listing := env.newListing(employer)
 		schedule := func(at string) (applicationID string) {
 			t.Helper()
+
 			application := env.apply(newSeeker(), listing)
 			_, err := env.Schedule(t.Context(), employer, application.ID, interviewInput(at))
 			require.NoError(t, err)
+
 			return application.ID
 		}
+
 		later := schedule("2099-03-03T10:00:00Z")
 		sooner := schedule("2098-03-03T10:00:00Z")
 		cancelled := schedule("2097-03-03T10:00:00Z")
 		schedule("2020-03-03T10:00:00Z") // in the past
+
 		_, err := env.Reschedule(t.Context(), employer, cancelled, hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
 		require.NoError(t, err)
+
 		next, err := env.NextInterviews(t.Context(), employer, 5)
 		require.NoError(t, err)
 		require.Len(t, next, 2, "cancelled and past interviews are left out")
 		require.Equal(t, sooner, next[0].ID)
 		require.Equal(t, later, next[1].ID)
+
 		one, err := env.NextInterviews(t.Context(), employer, 1)
 		require.NoError(t, err)
 		require.Len(t, one, 1)
+
 		none, err := env.NextInterviews(t.Context(), newEmployer(auth.ApplicationsView), 5)
 		require.NoError(t, err)
 		require.Empty(t, none)
+
 		_, err = env.NextInterviews(t.Context(), newEmployer(auth.JobsUpdate), 5)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
@@ -453,6 +514,7 @@ func TestInterviewsByDate_SeveralStates_NextFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		e := newEmployer(auth.ApplicationsView, auth.ApplicationsUpdate)
 		listing := env.newListing(e)
+
 		var ids []string
 		for _, at := range []string{
 			"2019-03-03T10:00:00Z", "2099-03-03T10:00:00Z", "2097-03-03T10:00:00Z", "2098-03-03T10:00:00Z", "2020-03-03T10:00:00Z",
@@ -460,27 +522,35 @@ func TestInterviewsByDate_SeveralStates_NextFirst(t *testing.T) {
 			a := env.apply(newSeeker(), listing)
 			_, err := env.Schedule(t.Context(), e, a.ID, interviewInput(at))
 			require.NoError(t, err)
+
 			ids = append(ids, a.ID)
 		}
+
 		_, err := env.Reschedule(t.Context(), e, ids[2], hiring.AppointmentInput{Status: ptr(hiring.Cancelled)})
 		require.NoError(t, err)
+
 		pageOf := func(status hiring.InterviewStatus, number, size int) []string {
 			found, err := env.InterviewsByDate(t.Context(), e, status, page.Request{Number: number, Size: size})
 			require.NoError(t, err)
 			require.Empty(t, found.NextCursor)
+
 			var out []string
 			for _, v := range found.Items {
 				out = append(out, v.ID)
 			}
+
 			return out
 		}
+
 		require.Equal(t, []string{ids[3], ids[1], ids[2], ids[4], ids[0]}, pageOf("", 1, 10))
 		require.Equal(t, []string{ids[2], ids[4]}, pageOf("", 2, 2))
 		require.Equal(t, []string{ids[0]}, pageOf("", 3, 2))
 		require.Empty(t, pageOf("", 4, 2))
 		require.Equal(t, []string{ids[3], ids[1], ids[4], ids[0]}, pageOf(hiring.Scheduled, 1, 10))
+
 		_, err = env.InterviewsByDate(t.Context(), e, "lost", firstPage)
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
+
 		_, err = env.InterviewsByDate(t.Context(), newEmployer(auth.JobsUpdate), "", firstPage)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
@@ -494,6 +564,7 @@ func TestFindReceived_Filters_SelectApplications(t *testing.T) {
 		reviewed, pending := env.apply(newSeeker(), listing), env.apply(newSeeker(), listing)
 		env.apply(newSeeker(), otherListing)
 		require.NoError(t, env.setStatus(employer, reviewed.ID, "review"))
+
 		for _, c := range []struct {
 			filter hiring.StatsInput
 			wantID string
@@ -506,8 +577,10 @@ func TestFindReceived_Filters_SelectApplications(t *testing.T) {
 			require.Len(t, found.Items, 1)
 			require.Equal(t, c.wantID, found.Items[0].ID)
 		}
+
 		_, err := env.FindReceived(t.Context(), employer, hiring.StatsInput{Status: "eternal"}, page.After("", 10))
 		require.ErrorIs(t, err, hiring.ErrInvalidStatus)
+
 		_, err = env.FindReceived(t.Context(), newEmployer(auth.JobsUpdate), hiring.StatsInput{}, page.After("", 10))
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	})
@@ -525,6 +598,7 @@ func TestScheduleAndMove_InvalidTime_ChangesNothing(t *testing.T) {
 		err := env.ScheduleAndMove(t.Context(), employer, application.ID, in)
 		require.Equal(t, "scheduledAt", fault.Of(err).Fields[0].Name)
 		require.Equal(t, hiring.Pending, env.received(employer, application.ID).Status)
+
 		soon := env.clock.Now().Add(time.Hour).Truncate(time.Minute).Format(time.RFC3339)
 		in.ScheduledAt = &soon
 		require.ErrorIs(
@@ -536,9 +610,11 @@ func TestScheduleAndMove_InvalidTime_ChangesNothing(t *testing.T) {
 		require.Equal(t, hiring.Interview, env.received(employer, application.ID).Status)
 
 		env.clock.Advance(2 * time.Hour)
+
 		in.Notes = ptr("went well")
 		_, err = env.Reschedule(t.Context(), employer, application.ID, in)
 		require.NoError(t, err, "the time of a past interview is unchanged")
+
 		_, err = env.Schedule(t.Context(), employer, application.ID, in)
 		require.NoError(t, err, "nothing changes for the applicant")
 	})

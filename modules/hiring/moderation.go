@@ -34,9 +34,11 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 	if err != nil {
 		return err
 	}
+
 	if err := s.addModeratedMails(ctx, eventID, e, admins, false); err != nil || e.Decision != takenDown && !e.Reverses {
 		return err
 	}
+
 	for r := page.After("", applicantsPerPage); ; {
 		applications, err := s.Applications.List(ctx, Visibility{OrganizationID: e.OrganizationID},
 			ApplicationFilter{ListingIDs: []string{e.JobID}, Statuses: []Status{Pending, Review, Interview, Accepted}},
@@ -44,10 +46,12 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 		if err != nil {
 			return err
 		}
+
 		applicantIDs := list.Distinct(applications.Items, func(a Application) string { return a.ApplicantID })
 		if err := s.addModeratedMails(ctx, eventID, e, applicantIDs, true); err != nil {
 			return err
 		}
+
 		r.Cursor = applications.NextCursor
 		if r.Cursor == "" {
 			return nil
@@ -69,14 +73,17 @@ func (s *Service) addModeratedMails(ctx context.Context, eventID string, e event
 // were warned need to know that the warning has ended.
 func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID)
+
 	// A deleted account has no address.
 	if err != nil || c.address(m.UserID).Email == "" {
 		return err
 	}
+
 	c.page = s.pageLink("See the job", "/employer/jobs/"+m.Event.JobID)
 	if m.IsApplicant {
 		c.page = s.pageLink("See your applications", "/account/applications")
 	}
+
 	l := mail.Letter{ID: "moderated-" + m.Event.JobID + "-" + m.UserID + "-" + m.Event.DecidedAt.UTC().Format("20060102T150405.000000")}
 	switch {
 	case m.IsApplicant && m.Event.Reverses:
@@ -110,9 +117,11 @@ func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 			},
 		}
 	}
+
 	if m.Event.Message != "" && !m.IsApplicant {
 		l.Body = append(l.Body, mail.Block{Text: "The moderators write:"}, mail.Block{Quote: m.Event.Message})
 	}
+
 	return s.sendLetter(ctx, c, m.UserID, l)
 }
 
@@ -121,5 +130,6 @@ func restoredText(isPublic bool) string {
 	if isPublic {
 		return "The job is open again. Your application is with the employer as before: you do not have to apply again."
 	}
+
 	return "The job does not take new applications at the moment. Your application is with the employer as before."
 }

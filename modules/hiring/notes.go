@@ -48,6 +48,7 @@ func (s RatingSummary) Average() float64 {
 	if s.Count == 0 {
 		return 0
 	}
+
 	return math.Round(float64(s.Sum)/float64(s.Count)*10) / 10
 }
 
@@ -81,15 +82,18 @@ func (s *Service) WriteNote(ctx context.Context, by auth.Actor, applicationID st
 	if err := cmp.Or(by.Require(auth.ApplicationsView), valid.Check("", in)); err != nil {
 		return Note{}, err
 	}
+
 	if err := limit.Take(ctx, s.Limiter, notesPerDay, by.UserID); err != nil {
 		return Note{}, err
 	}
+
 	var note Note
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		a, err := s.getNotWithdrawn(ctx, by, applicationID)
 		if err != nil {
 			return err
 		}
+
 		note = Note{
 			ID:             s.NewID(),
 			ApplicationID:  a.ID,
@@ -98,8 +102,10 @@ func (s *Service) WriteNote(ctx context.Context, by auth.Actor, applicationID st
 			Text:           strings.TrimSpace(in.Note),
 			WrittenAt:      s.Clock.Now(),
 		}
+
 		return s.Notes.Create(ctx, note)
 	})
+
 	return note, err
 }
 
@@ -109,13 +115,16 @@ func (s *Service) DeleteNote(ctx context.Context, by auth.Actor, applicationID, 
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return err
 	}
+
 	a, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return err
 	}
+
 	if noteID, err = canonical(noteID, ErrNoteNotFound); err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		return s.Notes.Delete(ctx, by.OrganizationID, a.ID, by.UserID, noteID)
 	})
@@ -126,16 +135,20 @@ func (s *Service) ListNotes(ctx context.Context, by auth.Actor, applicationID st
 	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID()); err != nil {
 		return page.Result[NoteView]{}, err
 	}
+
 	a, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return page.Result[NoteView]{}, err
 	}
+
 	notes, err := s.Notes.List(ctx, by.OrganizationID, a.ID, r)
 	if err != nil {
 		return page.Result[NoteView]{}, err
 	}
+
 	names, err := s.listAuthors(ctx, list.Map(notes.Items, func(n Note) string { return n.AuthorID }))
 	views := list.Map(notes.Items, func(n Note) NoteView { return NoteView{n, cmp.Or(names[n.AuthorID].Name, DeletedName)} })
+
 	return page.WithItems(notes, views), err
 }
 
@@ -149,11 +162,13 @@ func (s *Service) Rate(ctx context.Context, by auth.Actor, applicationID string,
 	if err := cmp.Or(by.Require(auth.ApplicationsView), valid.Check("", in)); err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		a, err := s.getNotWithdrawn(ctx, by, applicationID)
 		if err != nil {
 			return err
 		}
+
 		return s.Ratings.Upsert(
 			ctx,
 			Rating{ApplicationID: a.ID, OrganizationID: a.OrganizationID, AuthorID: by.UserID, Stars: in.Rating, RatedAt: s.Clock.Now()},
@@ -166,10 +181,12 @@ func (s *Service) RemoveRating(ctx context.Context, by auth.Actor, applicationID
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return err
 	}
+
 	a, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		return s.Ratings.Delete(ctx, by.OrganizationID, a.ID, by.UserID)
 	})
@@ -181,15 +198,19 @@ func (s *Service) ListRatings(ctx context.Context, by auth.Actor, applicationID 
 	if err := by.Require(auth.ApplicationsView); err != nil {
 		return nil, err
 	}
+
 	a, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return nil, err
 	}
+
 	ratings, err := s.Ratings.List(ctx, by.OrganizationID, a.ID, maxRatings)
 	if err != nil {
 		return nil, err
 	}
+
 	names, err := s.listAuthors(ctx, list.Map(ratings, func(r Rating) string { return r.AuthorID }))
+
 	return list.Map(ratings, func(r Rating) RatingView { return RatingView{r, cmp.Or(names[r.AuthorID].Name, DeletedName)} }), err
 }
 
@@ -199,6 +220,7 @@ func (s *Service) SummarizeRatings(ctx context.Context, by auth.Actor, applicati
 	if err := by.Require(auth.ApplicationsView); err != nil || len(applicationIDs) == 0 {
 		return nil, err
 	}
+
 	return s.Ratings.Summarize(ctx, by.OrganizationID, applicationIDs)
 }
 
@@ -210,9 +232,11 @@ func (s *Service) getNotWithdrawn(ctx context.Context, by auth.Actor, applicatio
 	if err != nil {
 		return Application{}, err
 	}
+
 	if a.WithdrawnAt != nil {
 		return Application{}, ErrWithdrawn
 	}
+
 	return a, nil
 }
 
@@ -221,5 +245,6 @@ func (s *Service) listAuthors(ctx context.Context, ids []string) (map[string]Per
 	if len(ids) == 0 {
 		return nil, nil
 	}
+
 	return s.People.ByIDs(ctx, list.Distinct(ids, func(id string) string { return id }))
 }

@@ -22,19 +22,24 @@ func colleague(of auth.Actor, may ...auth.Permission) auth.Actor {
 // writeNote adds a note of the member. It requires success.
 func (e *testEnv) writeNote(by auth.Actor, applicationID, text string) hiring.Note {
 	e.t.Helper()
+
 	n, err := e.WriteNote(e.t.Context(), by, applicationID, hiring.NoteInput{Note: text})
 	require.NoError(e.t, err)
+
 	return n
 }
 
 // notes returns the notes about an application, each as "AUTHOR: TEXT".
 func (e *testEnv) notes(by auth.Actor, applicationID string) (out []string) {
 	e.t.Helper()
+
 	found, err := e.ListNotes(e.t.Context(), by, applicationID, page.After("", 50))
 	require.NoError(e.t, err)
+
 	for _, n := range found.Items {
 		out = append(out, n.Author+": "+n.Text)
 	}
+
 	return out
 }
 
@@ -47,8 +52,10 @@ func (e *testEnv) rate(by auth.Actor, applicationID string, stars int) {
 // summary returns the summary of the ratings of an application.
 func (e *testEnv) summary(by auth.Actor, applicationID string) hiring.RatingSummary {
 	e.t.Helper()
+
 	all, err := e.SummarizeRatings(e.t.Context(), by, []string{applicationID})
 	require.NoError(e.t, err)
+
 	return all[applicationID]
 }
 
@@ -60,16 +67,20 @@ func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 		reader := colleague(employer, auth.ApplicationsView)
 		application := env.apply(newSeeker(), env.newListing(employer))
 		require.Empty(t, env.notes(reader, application.ID))
+
 		first := env.writeNote(employer, application.ID, "  Strong references \n")
 		second := env.writeNote(reader, strings.ToUpper(application.ID), "Prefers nights")
 		require.Equal(t,
 			[]string{"Name of " + reader.UserID + ": Prefers nights", "Name of " + employer.UserID + ": Strong references"},
 			env.notes(employer, application.ID))
+
 		one, err := env.ListNotes(t.Context(), employer, application.ID, page.After("", 1))
 		require.NoError(t, err)
+
 		next, err := env.ListNotes(t.Context(), employer, application.ID, page.After(one.NextCursor, 1))
 		require.NoError(t, err)
 		require.Equal(t, first.ID, next.Items[0].ID)
+
 		_, err = env.ListNotes(t.Context(), employer, application.ID, page.After("nonsense", 1))
 		require.Equal(t, fault.Invalid, fault.KindOf(err))
 
@@ -79,9 +90,11 @@ func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 			hiring.ErrNoteNotFound,
 			"of a colleague",
 		)
+
 		for _, id := range []string{"nonsense", stores.NewID()} {
 			require.ErrorIs(t, env.DeleteNote(t.Context(), employer, application.ID, id), hiring.ErrNoteNotFound)
 		}
+
 		other := env.apply(newSeeker(), env.newListing(employer))
 		require.ErrorIs(
 			t,
@@ -90,6 +103,7 @@ func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 			"of another application",
 		)
 		require.NoError(t, env.DeleteNote(t.Context(), reader, application.ID, second.ID))
+
 		env.deletedUsers[employer.UserID] = true
 		require.Equal(t, []string{"Deleted user: Strong references"}, env.notes(reader, application.ID))
 	})
@@ -99,13 +113,16 @@ func TestNotes_OfColleagues_NewestFirst(t *testing.T) {
 // Postgres cannot store, and that its size counts characters.
 func TestWriteNote_InvalidText_IsRefused(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
+
 	a := env.apply(newSeeker(), env.newListing(employer))
 	for _, text := range []string{"", " \n", strings.Repeat("é", hiring.MaxNote+1), "a\x00b", "\xff"} {
 		_, err := env.WriteNote(t.Context(), employer, a.ID, hiring.NoteInput{Note: text})
 		require.Equal(t, "note", fault.Of(err).Fields[0].Name, "%q", text)
 	}
+
 	env.writeNote(employer, a.ID, strings.Repeat("é", hiring.MaxNote))
 }
 
@@ -113,12 +130,15 @@ func TestWriteNote_InvalidText_IsRefused(t *testing.T) {
 // that a stolen account does not block its colleagues.
 func TestWriteNote_MoreThan500InADay_IsLimited(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := newEmployer()
+
 	application := env.apply(newSeeker(), env.newListing(employer))
 	for range 500 {
 		env.writeNote(employer, application.ID, "Again")
 	}
+
 	_, err := env.WriteNote(t.Context(), employer, application.ID, hiring.NoteInput{Note: "Again"})
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	env.writeNote(colleague(employer, auth.ApplicationsView), application.ID, "Not mine")
@@ -143,9 +163,11 @@ func TestRatings_OfColleagues_Average(t *testing.T) {
 		env.clock.Advance(time.Minute)
 		env.rate(employer, application.ID, 3)
 		require.Equal(t, hiring.RatingSummary{Count: 3, Sum: 13}, env.summary(ann, application.ID))
+
 		// 13 / 3, rounded to one decimal.
 		require.InDelta(t, 4.3, env.summary(ann, application.ID).Average(), 1e-9)
 		require.Zero(t, env.summary(ann, unrated.ID))
+
 		all, err := env.ListRatings(t.Context(), ann, application.ID)
 		require.NoError(t, err)
 		require.Len(t, all, 3)
@@ -153,14 +175,17 @@ func TestRatings_OfColleagues_Average(t *testing.T) {
 		require.Equal(t, "Name of "+employer.UserID, all[0].Author)
 		require.NoError(t, env.RemoveRating(t.Context(), employer, application.ID))
 		require.NoError(t, env.RemoveRating(t.Context(), employer, application.ID), "removed already")
+
 		env.deletedUsers[ann.UserID] = true
 		all, err = env.ListRatings(t.Context(), ann, application.ID)
 		require.NoError(t, err)
 		require.Equal(t, []string{"Name of " + bob.UserID, "Deleted user"}, []string{all[0].Author, all[1].Author})
+
 		for _, stars := range []int{-1, 0, 6} {
 			err := env.Rate(t.Context(), employer, application.ID, hiring.RatingInput{Rating: stars})
 			require.Equal(t, "rating", fault.Of(err).Fields[0].Name)
 		}
+
 		none, err := env.SummarizeRatings(t.Context(), employer, nil)
 		require.NoError(t, err)
 		require.Empty(t, none)
@@ -177,7 +202,9 @@ func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 		application := env.apply(applicant, env.newListing(employer))
 		note := env.writeNote(employer, application.ID, "Private")
 		env.rate(employer, application.ID, 4)
+
 		app := employer
+
 		app.AppID, app.Scopes = stores.NewID(), []auth.Scope{auth.ScopeApplicationsRead, auth.ScopeApplicationsWrite}
 		for name, by := range map[string]auth.Actor{
 			"other organization":            newEmployer(),
@@ -194,8 +221,10 @@ func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 			case "guest":
 				want = fault.Unauthenticated
 			}
+
 			_, writeErr := env.WriteNote(ctx, by, application.ID, hiring.NoteInput{Note: "x"})
 			_, listErr := env.ListNotes(ctx, by, application.ID, page.After("", 10))
+
 			_, ratingsErr := env.ListRatings(ctx, by, application.ID)
 			for call, err := range map[string]error{
 				"WriteNote":    writeErr,
@@ -207,14 +236,17 @@ func TestNotes_OtherActors_AreForbidden(t *testing.T) {
 			} {
 				require.Equal(t, want, fault.KindOf(err), "%s: %s", name, call)
 			}
+
 			summaries, err := env.SummarizeRatings(ctx, by, []string{application.ID})
 			require.Empty(t, summaries)
+
 			if name == "other organization" {
 				require.NoError(t, err, "foreign applications are left out of the summaries")
 			} else {
 				require.Error(t, err, name)
 			}
 		}
+
 		require.Len(t, env.notes(employer, application.ID), 1)
 		require.Equal(t, hiring.RatingSummary{Count: 1, Sum: 4}, env.summary(employer, application.ID))
 	})
@@ -230,6 +262,7 @@ func TestNotes_WithdrawnApplication_AreReadOnly(t *testing.T) {
 		note := env.writeNote(employer, application.ID, "Good")
 		env.rate(employer, application.ID, 4)
 		require.NoError(t, env.Withdraw(t.Context(), applicant, application.ID))
+
 		_, err := env.WriteNote(t.Context(), employer, application.ID, hiring.NoteInput{Note: "Sad"})
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
 		require.ErrorIs(t, env.Rate(t.Context(), employer, application.ID, hiring.RatingInput{Rating: 1}), hiring.ErrWithdrawn)
@@ -248,14 +281,17 @@ func TestOnAccountDeleted_NotesAndRatings_AreDeleted(t *testing.T) {
 		ann := newSeeker()
 		bob := newSeeker()
 		listing := env.newListing(employer)
+
 		erased, kept := env.apply(ann, listing), env.apply(bob, listing)
 		for _, a := range []hiring.Application{erased, kept} {
 			env.writeNote(employer, a.ID, "Ann was late")
 			env.rate(employer, a.ID, 2)
 		}
+
 		env.deleteAccount(ann)
 		require.Empty(t, env.notes(employer, erased.ID))
 		require.Zero(t, env.summary(employer, erased.ID))
+
 		_, err := env.WriteNote(t.Context(), employer, erased.ID, hiring.NoteInput{Note: "Ann"})
 		require.ErrorIs(t, err, hiring.ErrWithdrawn)
 		require.Len(t, env.notes(employer, kept.ID), 1)

@@ -44,11 +44,13 @@ func (s *Service) Handlers() []task.Handler {
 			if err := json.Unmarshal(t.Payload, &in); err != nil {
 				return task.Permanent(err)
 			}
+
 			return s.export(ctx, t, in)
 		},
 	}
 	remove := task.Handle(kindRemoveFiles, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).
 		WithTimeout(removeTimeout)
+
 	return []task.Handler{
 		task.Handle(kindReceived, task.Mail, s.mailReceived),
 		task.Handle(kindWithdrawn, task.Mail, s.mailWithdrawn),
@@ -73,6 +75,7 @@ func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e 
 	if err != nil {
 		return err
 	}
+
 	return s.Tasks.Add(ctx, list.Map(admins, func(id string) task.Task {
 		return task.New(kindReceived, task.Mail, kindReceived+"/"+eventID+"/"+id, receivedMail{Event: e, UserID: id})
 	})...)
@@ -84,11 +87,14 @@ func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
 	if wants, err := s.Organizations.WantsAlerts(ctx, m.UserID); err != nil || !wants {
 		return err
 	}
+
 	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID, m.Event.CandidateID)
 	if err != nil || c.address(m.UserID).Email == "" || c.address(m.Event.CandidateID).Email == "" {
 		return err // the admin or the applicant has deleted their account
 	}
+
 	c.page = s.pageLink("See the application", "/employer/applications/"+m.Event.ApplicationID)
+
 	return s.sendLetter(ctx, c, m.UserID, mail.Letter{
 		ID: "received-" + m.Event.ApplicationID + "-" + m.UserID, Subject: "New application: " + c.title,
 		Body: []mail.Block{
@@ -108,11 +114,14 @@ func (s *Service) MailSubmitted(ctx context.Context, e event.ApplicationSubmitte
 	if wants, err := s.Preferences.WantsMail(ctx, e.CandidateID); err != nil || !wants {
 		return err
 	}
+
 	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
 	if err != nil || c.address(e.CandidateID).Email == "" {
 		return err
 	}
+
 	c.page = s.pageLink("See your application", "/account/applications/"+e.ApplicationID)
+
 	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
 		ID: "submitted-" + e.ApplicationID, Subject: "Application sent: " + c.title,
 		Body: []mail.Block{
@@ -138,14 +147,18 @@ func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event
 	if e.ActorID == e.CandidateID { // applicants know of their own withdrawals
 		return nil
 	}
+
 	if wants, err := s.Preferences.WantsMail(ctx, e.CandidateID); err != nil || !wants {
 		return err
 	}
+
 	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
 	if err != nil || c.address(e.CandidateID).Email == "" {
 		return err
 	}
+
 	c.page = s.pageLink("See your application", "/account/applications/"+e.ApplicationID)
+
 	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
 		ID: "status-" + eventID, Subject: "Your application: " + c.title,
 		Body: []mail.Block{
@@ -167,12 +180,15 @@ func (s *Service) MailInterview(ctx context.Context, eventID string, e event.Int
 	if wants, err := s.Preferences.WantsMail(ctx, e.CandidateID); err != nil || !wants {
 		return err
 	}
+
 	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, e.ActorID)
 	if err != nil || c.address(e.CandidateID).Email == "" {
 		return err
 	}
+
 	subject := "Interview: " + c.title
 	text := "%s invites you to an interview for %s."
+
 	file := "The attached invitation puts this into your calendar, in your own time zone."
 	switch e.Change {
 	case event.InterviewMoved:
@@ -182,16 +198,20 @@ func (s *Service) MailInterview(ctx context.Context, eventID string, e event.Int
 		subject = "Cancelled interview: " + c.title
 		text = "%s cancelled your interview for %s. It was to be:"
 		file = "The attached file takes this out of your calendar."
+
 		if e.ActorID == e.CandidateID {
 			text = "Your interview with %s for %s is cancelled, since you withdrew your application. It was to be:"
 		}
 	}
+
 	// If the applicant has withdrawn the application, there is no member who made the change.
 	var replyTo mail.Address
 	if e.ActorID != e.CandidateID {
 		replyTo = c.address(e.ActorID)
 	}
+
 	c.page = s.pageLink("See your application", "/account/applications/"+e.ApplicationID)
+
 	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
 		ID: "interview-" + eventID, Subject: subject, ReplyTo: replyTo,
 		Body: []mail.Block{
@@ -231,11 +251,14 @@ func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) e
 	} else if err != nil {
 		return err
 	}
+
 	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, message.SenderID)
 	if err != nil || c.address(e.CandidateID).Email == "" {
 		return err
 	}
+
 	c.page = s.pageLink("See your application", "/account/applications/"+e.ApplicationID)
+
 	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
 		ID: "contact-" + message.ID, Subject: message.Subject, ReplyTo: c.address(message.SenderID),
 		Body: []mail.Block{
@@ -266,13 +289,16 @@ func (s *Service) correspondence(ctx context.Context, listingID, organizationID 
 	if c.people, err = s.People.ByIDs(ctx, userIDs); err != nil {
 		return c, err
 	}
+
 	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
 	if err != nil {
 		return c, err
 	}
+
 	c.title = mail.SafeName(briefs[listingID].Title, "the job")
 	name, err := s.Organizations.Name(ctx, organizationID)
 	c.organization = mail.SafeName(name, "the employer")
+
 	return c, err
 }
 
@@ -281,6 +307,7 @@ func (s *Shared) pageLink(label, path string) *mail.Link {
 	if !s.HasSite {
 		return nil
 	}
+
 	return &mail.Link{Label: label, URL: s.PublicURL + path}
 }
 
@@ -288,10 +315,12 @@ func (s *Shared) pageLink(label, path string) *mail.Link {
 func (s *Shared) sendLetter(ctx context.Context, c correspondence, userID string, l mail.Letter) error {
 	l.To = c.address(userID)
 	l.Greeting = c.people[userID].Name
+
 	l.Home = s.PublicURL
 	if c.page != nil {
 		l.Body = append(l.Body, mail.Block{Link: c.page})
 	}
+
 	return mail.Deliver(ctx, s.Mailer, l)
 }
 
@@ -315,9 +344,11 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 	if err != nil {
 		return err
 	}
+
 	if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.PersonalData.EraseByApplicant(ctx, e.UserID) }); err != nil {
 		return err
 	}
+
 	return s.deleteExportsMentioning(ctx, e.UserID, e.DeletedAt)
 }
 
@@ -328,17 +359,20 @@ func (s *Service) withdrawBatch(ctx context.Context, applicantID string) (int, e
 	if err != nil {
 		return 0, err
 	}
+
 	by := auth.Actor{UserID: applicantID}
 	for i := range active.Items {
 		a := &active.Items[i]
 		if err := s.cancelInterview(ctx, by, a); err != nil {
 			return 0, err
 		}
+
 		from := a.Status
 		if err := s.storeWithdrawal(ctx, by, a, from, a.Abandon(s.Clock.Now())); err != nil {
 			return 0, err
 		}
 	}
+
 	return len(active.Items), nil
 }
 
@@ -353,6 +387,7 @@ func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID strin
 		if err != nil || len(applications.Items) == 0 {
 			return err
 		}
+
 		f := ExportFilter{
 			OrganizationIDs: list.Distinct(applications.Items, func(a Application) string { return a.OrganizationID }),
 			Kind:            "applications",
@@ -362,6 +397,7 @@ func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID strin
 		if err := s.deleteExports(ctx, f); err != nil {
 			return err
 		}
+
 		r.Cursor = applications.NextCursor
 		if r.Cursor == "" {
 			return nil

@@ -81,7 +81,9 @@ func (s *Service) loadDetail(ctx context.Context, v View) (Detail, error) {
 	if err != nil {
 		return Detail{}, err
 	}
+
 	documents, err := s.Documents.List(ctx, Visibility{OrganizationID: v.OrganizationID}, v.ID)
+
 	return Detail{View: v, Timeline: append([]Change{v.submission()}, changes...), Documents: documents}, err
 }
 
@@ -91,6 +93,7 @@ func (s *Service) withListings(ctx context.Context, as []Application) ([]View, e
 	if err != nil {
 		return nil, err
 	}
+
 	return list.Map(as, func(a Application) View {
 		brief := briefs[a.ListingID]
 		return View{Application: a, JobTitle: brief.Title, Company: brief.Company}
@@ -104,17 +107,21 @@ func (s *Service) withApplicants(ctx context.Context, as []Application) ([]View,
 	if err != nil || len(as) == 0 {
 		return views, err
 	}
+
 	people, err := s.People.ByIDs(ctx, list.Distinct(as, func(a Application) string { return a.ApplicantID }))
 	if err != nil {
 		return nil, err
 	}
+
 	for i := range views {
 		person, exists := people[views[i].ApplicantID]
 		if !exists {
 			person.Name = DeletedName
 		}
+
 		views[i].Applicant = person
 	}
+
 	return views, nil
 }
 
@@ -128,6 +135,7 @@ func canonical(s string, notFound error) (string, error) {
 	if s, ok := id.Canonical(s); ok {
 		return s, nil
 	}
+
 	return "", notFound
 }
 
@@ -137,9 +145,11 @@ func VisibleTo(by auth.Actor) (v Visibility) {
 	if by.May(auth.ApplicationsView) {
 		v.OrganizationID = by.OrganizationID
 	}
+
 	if by.Seeker {
 		v.ApplicantID = by.UserID
 	}
+
 	return v
 }
 
@@ -150,28 +160,37 @@ func (s *Service) ListVisible(ctx context.Context, by auth.Actor, f ApplicationF
 	if err := by.RequireUser(auth.ScopeApplicationsRead); err != nil {
 		return none, err
 	}
+
 	v := VisibleTo(by)
+
 	if err := r.CheckID(); err != nil {
 		return none, err
 	}
+
 	for i, listingID := range f.ListingIDs {
 		var ok bool
+
 		f.ListingIDs[i], ok = id.Canonical(listingID)
 		if !ok {
 			return none, nil
 		}
 	}
+
 	if f.ApplicantID != "" {
 		var ok bool
+
 		f.ApplicantID, ok = id.Canonical(f.ApplicantID)
 		if !ok {
 			return none, nil
 		}
 	}
+
 	if v == (Visibility{}) {
 		return none, nil
 	}
+
 	f.Details = true
+
 	return s.Applications.List(ctx, v, f, r)
 }
 
@@ -180,10 +199,13 @@ func (s *Service) GetVisible(ctx context.Context, by auth.Actor, applicationID s
 	if err := by.RequireUser(auth.ScopeApplicationsRead); err != nil {
 		return Application{}, err
 	}
+
 	v := VisibleTo(by)
+
 	applicationID, err := canonical(applicationID, ErrNotFound)
 	if err != nil || v == (Visibility{}) {
 		return Application{}, ErrNotFound
 	}
+
 	return s.Applications.Get(ctx, v, applicationID)
 }

@@ -24,10 +24,12 @@ func (s *Service) OnApplicationWithdrawn(ctx context.Context, eventID string, e 
 	if e.ActorID != e.CandidateID || Status(e.Status) != Withdrawn {
 		return nil
 	}
+
 	admins, err := s.Organizations.Admins(ctx, e.OrganizationID, maxAdmins)
 	if err != nil {
 		return err
 	}
+
 	return s.Tasks.Add(ctx, list.Map(admins, func(id string) task.Task {
 		return task.New(kindWithdrawn, task.Mail, kindWithdrawn+"/"+eventID+"/"+id, withdrawnMail{Event: e, UserID: id})
 	})...)
@@ -40,11 +42,14 @@ func (s *Service) mailWithdrawn(ctx context.Context, m withdrawnMail) error {
 	if wants, err := s.Organizations.WantsAlerts(ctx, m.UserID); err != nil || !wants {
 		return err
 	}
+
 	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID, m.Event.CandidateID)
 	if err != nil || c.address(m.UserID).Email == "" || c.address(m.Event.CandidateID).Email == "" {
 		return err
 	}
+
 	c.page = s.pageLink("See the application", "/employer/applications/"+m.Event.ApplicationID)
+
 	return s.sendLetter(ctx, c, m.UserID, mail.Letter{
 		ID: "withdrawn-" + m.Event.ApplicationID + "-" + m.UserID, Subject: "Application withdrawn: " + c.title,
 		Body: []mail.Block{

@@ -24,8 +24,10 @@ func TestWithdraw_Admins_AreNotified(t *testing.T) {
 		listing := env.newListing(employer)
 		a := env.apply(ann, listing)
 		env.sentMails()
+
 		env.optedOut["deputy-of-"+employer.OrganizationID] = true
 		require.NoError(t, env.Withdraw(t.Context(), ann, a.ID))
+
 		sent := env.sentMails()
 		notice := "boss-of-" + employer.OrganizationID + "@example.org: Application withdrawn: Title of " + listing
 		require.Equal(t, []string{notice}, subjects(sent))
@@ -48,16 +50,20 @@ func TestJobModerated_Restored_ApplicantsAreNotified(t *testing.T) {
 		employer := newEmployer()
 		listing := env.newListing(employer)
 		env.apply(ann, listing)
+
 		withdrawn := env.apply(bob, listing)
 		require.NoError(t, env.Withdraw(t.Context(), bob, withdrawn.ID))
 		env.sentMails()
+
 		decide := func(e event.JobModerated) []string {
 			e.JobID = listing
 			e.OrganizationID = employer.OrganizationID
 			e.DecidedAt = env.clock.Now()
 			require.NoError(t, env.Tx.Do(t.Context(), func(ctx context.Context) error { return env.Events.Record(ctx, e) }))
+
 			return subjects(env.sentMails())
 		}
+
 		restored := decide(event.JobModerated{Decision: "kept", Reverses: true, Public: true})
 		require.Len(t, restored, 3, "two admins, and the applicant who has not withdrawn")
 		require.Contains(t, restored, ann.UserID+"@example.org: Job restored: Title of "+listing)

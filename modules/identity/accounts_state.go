@@ -15,7 +15,9 @@ func (s *Service) IsActive(ctx context.Context, userIDs ...string) (bool, error)
 	if err != nil {
 		return false, err
 	}
+
 	isActive := list.ToMap(users, func(u User) (string, bool) { return u.ID, u.Status == UserActive && u.LockedAt.IsZero() })
+
 	return !slices.ContainsFunc(userIDs, func(userID string) bool { return !isActive[userID] }), nil
 }
 
@@ -34,7 +36,9 @@ func (s *Service) ListMemberIDs(ctx context.Context, organizationID string) ([]s
 		if err != nil {
 			return nil, err
 		}
+
 		ids = append(ids, list.Map(team.Items, func(m Member) string { return m.UserID })...)
+
 		r.Cursor = team.NextCursor
 		if r.Cursor == "" || len(ids) >= maxListedMembers {
 			return ids, nil

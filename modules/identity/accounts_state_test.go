@@ -17,6 +17,7 @@ func TestIsActive_LockedOrUnknown_IsFalse(t *testing.T) {
 			require.NoError(t, err)
 			return active
 		}
+
 		jo := env.jobseeker("jo@example.org").Account.ID
 		require.True(t, isActive(jo))
 		require.False(t, isActive(stores.NewID()))
@@ -37,9 +38,11 @@ func TestListMemberIDs_ActiveMembersOnly(t *testing.T) {
 		admin := env.actor(boss)
 		member := env.addMember(admin, "al@example.org", "viewer")
 		require.NoError(t, env.invite(admin, "new@example.org", "viewer"))
+
 		ids, err := env.ListMemberIDs(t.Context(), admin.OrganizationID)
 		require.NoError(t, err)
 		require.ElementsMatch(t, []string{admin.UserID, member.Account.ID}, ids)
+
 		ids, err = env.ListMemberIDs(t.Context(), stores.NewID())
 		require.NoError(t, err)
 		require.Empty(t, ids)

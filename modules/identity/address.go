@@ -44,6 +44,7 @@ func (h *EmailHistory) findUndo(changedAt time.Time) (EmailUndo, bool) {
 			return u, true
 		}
 	}
+
 	return EmailUndo{}, false
 }
 
@@ -58,6 +59,7 @@ func (h *EmailHistory) recordChange(former EmailUndo, nextKey string) {
 			return
 		}
 	}
+
 	h.Undos = append(h.Undos, former)
 }
 
@@ -75,13 +77,17 @@ func (s *Service) Rename(ctx context.Context, userID, name string) error {
 	if err := valid.Value("name", name, "notblank,max=200,line"); err != nil {
 		return err
 	}
+
 	name = text.Name(name)
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		u, err := s.getUser(ctx, userID)
 		if err != nil || u.Name == name {
 			return err
 		}
+
 		u.Rename(name, s.Clock.Now())
+
 		return s.Users.Update(ctx, &u)
 	})
 }
@@ -94,43 +100,55 @@ func (s *Service) ChangeEmail(ctx context.Context, actor auth.Actor, email strin
 	if err := cmp.Or(actor.RequireUser(), valid.Value("email", email, "required,email")); err != nil {
 		return err
 	}
+
 	userID := actor.UserID
 	email, _ = text.ParseEmail(email) // validated above
+
 	u, err := s.getUser(ctx, userID)
 	if err != nil {
 		return err
 	}
+
 	if s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email) {
 		isCurrent, err := s.cancelChangeTo(ctx, userID, email)
 		if err != nil || isCurrent {
 			return err
 		}
+
 		// The current address was changed concurrently, so this one has to be requested.
 	}
+
 	pending, err := s.PendingEmail(ctx, userID)
 	if err != nil || pending == email {
 		return err // a form that is submitted twice causes one e-mail
 	}
+
 	if err := actor.RequireConfirmed(s.Clock.Now()); err != nil {
 		return err
 	}
+
 	if err := limit.Take(ctx, s.Limiter, changesPerAccount, userID); err != nil {
 		return err
 	}
+
 	// Called after the limit, because the result reveals whether the address is registered.
 	if _, err := s.requireFree(ctx, email); err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
+
 		h, err := s.lockEmailHistory(ctx, userID)
 		if err != nil {
 			return err
 		}
+
 		h.Requested = &EmailChange{Email: email, RequestedAt: now}
 		if err := s.EmailChanges.Upsert(ctx, h); err != nil {
 			return err
 		}
+
 		return s.auditUser(ctx, userID, audit.EmailChangeRequested, userID, event.EmailChangeRequested{UserID: userID, RequestedAt: now})
 	})
 }
@@ -141,6 +159,7 @@ func (s *Service) lockEmailHistory(ctx context.Context, userID string) (EmailHis
 	if _, err := s.Users.GetForUpdate(ctx, userID); err != nil {
 		return EmailHistory{}, err
 	}
+
 	return s.EmailChanges.Get(ctx, userID)
 }
 
@@ -152,12 +171,15 @@ func (s *Service) cancelChangeTo(ctx context.Context, userID, email string) (isC
 		if err != nil {
 			return err
 		}
+
 		isCurrent = s.Mailboxes.Key(u.Email) == s.Mailboxes.Key(email)
 		if !isCurrent {
 			return nil
 		}
+
 		return s.cancelChange(ctx, userID)
 	})
+
 	return isCurrent, err
 }
 
@@ -168,7 +190,9 @@ func (s *Service) cancelChange(ctx context.Context, userID string) error {
 	if err != nil || h.Requested == nil {
 		return err
 	}
+
 	h.Requested = nil
+
 	return s.EmailChanges.Upsert(ctx, h)
 }
 
@@ -178,6 +202,7 @@ func (s *Service) PendingEmail(ctx context.Context, userID string) (string, erro
 	if err != nil || h.Requested == nil || !h.Requested.isOpen(s.Clock.Now()) {
 		return "", err
 	}
+
 	return h.Requested.Email, nil
 }
 
@@ -189,28 +214,37 @@ func (s *Service) confirmChange(ctx context.Context, user *User, email string, n
 	if err != nil {
 		return err
 	}
+
 	c := h.Requested
 	if c == nil || LowerCaseKey(c.Email) != LowerCaseKey(email) || !c.isOpen(now) {
 		return errBadToken
 	}
+
 	if err := s.claimAddress(ctx, user, email); err != nil {
 		return err
 	}
+
 	former := EmailUndo{Email: user.Email, Key: user.EmailKey(), ChangedAt: now, ExpiresAt: now.Add(undoLife)}
 	user.Move(c.Email, s.Mailboxes.Key(c.Email), now)
+
 	if err := s.Users.Update(ctx, user); err != nil {
 		return err
 	}
+
 	if err := s.requireNotReserved(ctx, user, now); err != nil {
 		return err
 	}
+
 	h.recordChange(former, user.EmailKey())
+
 	if err := s.EmailChanges.Upsert(ctx, h); err != nil {
 		return err
 	}
+
 	if err := s.auditUser(ctx, user.ID, audit.EmailChanged, user.ID, event.EmailChanged{UserID: user.ID, ChangedAt: now}); err != nil {
 		return err
 	}
+
 	// Links in the old mailbox no longer give access to this account.
 	return s.revokeTokens(ctx, user.ID, MailTokenFilter{Purpose: ForReset}, now)
 }
@@ -228,12 +262,15 @@ func (s *Service) claimAddress(ctx context.Context, u *User, email string) error
 	if err != nil {
 		return fault.IfNotFound(err, nil)
 	}
+
 	if holder.ID == u.ID {
 		return nil
 	}
+
 	if holder.Status == UserActive {
 		return ErrEmailTaken
 	}
+
 	return s.Members.MergeInvited(ctx, holder.ID, u.ID)
 }
 
@@ -245,22 +282,28 @@ func (s *Service) OnEmailChangeRequested(ctx context.Context, e event.EmailChang
 	if err != nil || user.ID == "" {
 		return err
 	}
+
 	h, err := s.EmailChanges.Get(ctx, user.ID)
 	if err != nil {
 		return err
 	}
+
 	requested := h.Requested
 	if requested == nil || !requested.RequestedAt.Equal(e.RequestedAt) {
 		return nil // the request was confirmed, cancelled or replaced
 	}
+
 	id := user.ID + "-" + encodeTime(e.RequestedAt)
 	err = s.warnOfChange(ctx, user, "email-change-"+id, e.RequestedAt)
+
 	// The current address may not accept e-mail any more: that may be why it is changed.
 	if err != nil && !task.IsPermanent(err) {
 		return err
 	}
+
 	recipient := user
 	recipient.Email = requested.Email
+
 	return s.sendVerification(ctx, recipient, "confirm-email-"+id, "Please confirm your new e-mail address",
 		"This is to be the e-mail address of your account on locum. Please confirm that it is yours.",
 		"If you did not ask for this, you need not do anything.")

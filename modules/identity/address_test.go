@@ -16,8 +16,10 @@ import (
 // account returns the account of the signed-in user.
 func (e *testEnv) account(s identity.SignedIn) identity.Account {
 	e.t.Helper()
+
 	a, err := e.Me(e.t.Context(), e.actor(s))
 	require.NoError(e.t, err)
+
 	return a
 }
 
@@ -29,11 +31,13 @@ func TestUpdateAccount_Name_IsChanged(t *testing.T) {
 	jo := env.jobseeker("jo@example.org")
 	require.NoError(t, env.Rename(t.Context(), jo.Account.ID, "  Zoë O'Hara "))
 	require.Equal(t, "Zoë O'Hara", env.account(jo).Name)
+
 	for _, bad := range []string{"", "  ", strings.Repeat("x", 201), "a\nb"} {
 		err := env.Rename(t.Context(), jo.Account.ID, bad)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		require.Equal(t, "name", fault.Of(err).Fields[0].Name)
 	}
+
 	require.ErrorIs(t, env.Rename(t.Context(), unknownID, "X"), identity.ErrUserNotFound)
 }
 
@@ -46,9 +50,11 @@ func TestChangeEmail_Confirmed_ReplacesAddress(t *testing.T) {
 		jo := env.jobseeker("jo@example.org")
 		env.handleEvents()
 		env.requestReset("jo@example.org")
+
 		reset := env.mailToken("jo@example.org")
 		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "Jo.New@Example.org"))
 		require.Equal(t, "jo@example.org", env.account(jo).Email, "the address stays until the new one is confirmed")
+
 		pending, err := env.PendingEmail(t.Context(), jo.Account.ID)
 		require.NoError(t, err)
 		require.Equal(t, "Jo.New@example.org", pending)
@@ -56,20 +62,24 @@ func TestChangeEmail_Confirmed_ReplacesAddress(t *testing.T) {
 		old := env.mailsTo("jo@example.org")
 		require.Contains(t, old[len(old)-1].Subject, "about to change")
 		require.NotContains(t, old[len(old)-1].Text, "loc_mt_", "the old mailbox cannot confirm it")
+
 		token := env.mailToken("Jo.New@example.org")
 		require.NoError(t, env.verifyEmail(token))
 		require.Equal(t, "Jo.New@example.org", env.account(jo).Email)
 		require.False(t, env.account(jo).EmailVerifiedAt.IsZero())
+
 		pending, err = env.PendingEmail(t.Context(), jo.Account.ID)
 		require.NoError(t, err)
 		require.Empty(t, pending)
 
 		_, err = env.login("jo.new@example.org", password)
 		require.NoError(t, err)
+
 		_, err = env.login("jo@example.org", password)
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 		require.ErrorIs(t, env.verifyEmail(token), fault.ErrInvalid, "a token is valid once")
 		require.ErrorIs(t, env.useResetLink(reset, "An0ther-one"), fault.ErrInvalid, "a link that was sent to the old address")
+
 		_, err = env.Register(t.Context(),
 			identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: "jobseeker"},
 			officeClient)
@@ -86,9 +96,11 @@ func TestChangeEmail_RequestedTwice_LastCounts(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
 	require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "one@example.org"))
+
 	first := env.mailToken("one@example.org")
 	env.clock.Advance(time.Second)
 	require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "two@example.org"))
+
 	second := env.mailToken("two@example.org")
 	require.ErrorIs(t, env.verifyEmail(first), fault.ErrInvalid)
 	require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "two@example.org"), "a repeated request")
@@ -100,16 +112,20 @@ func TestChangeEmail_RequestedTwice_LastCounts(t *testing.T) {
 		require.ErrorIs(t, env.verifyEmail(second), fault.ErrInvalid)
 		require.Equal(t, "jo@example.org", env.account(jo).Email)
 	})
+
 	t.Run("request expires after a day", func(t *testing.T) {
 		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "three@example.org"))
+
 		expired := env.mailToken("three@example.org")
 		env.clock.Advance(24 * time.Hour)
 		require.ErrorIs(t, env.verifyEmail(expired), fault.ErrInvalid)
+
 		pending, err := env.PendingEmail(t.Context(), jo.Account.ID)
 		require.NoError(t, err)
 		require.Empty(t, pending)
 		env.clock.Advance(8 * 24 * time.Hour)
 		require.NoError(t, env.Forget(t.Context()))
+
 		history, err := env.store.Identity.EmailChanges.Get(t.Context(), jo.Account.ID)
 		require.NoError(t, err)
 		require.Nil(t, history.Requested)
@@ -126,8 +142,10 @@ func TestChangeEmail_AddressTaken_Refused(t *testing.T) {
 
 		// Both accounts request the address, and both have a link that confirms it.
 		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "both@example.org"))
+
 		tokenOfJo := env.mailToken("both@example.org")
 		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(al), "both@example.org"))
+
 		tokenOfAl := env.mailToken("both@example.org")
 		tokens := []string{tokenOfJo, tokenOfAl}
 		errs := concurrently(2, func(i int) error { return env.verifyEmail(tokens[i]) })
@@ -146,9 +164,11 @@ func TestChangeEmail_InvitedAddress_MergesInvitation(t *testing.T) {
 			t,
 			env.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@work.example", Role: "viewer"}),
 		)
+
 		invitation := env.mailToken("jo@work.example")
 		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "jo@work.example"))
 		require.NoError(t, env.verifyEmail(env.mailToken("jo@work.example")))
+
 		_, err := env.accept(env.actor(jo), invitation)
 		require.NoError(t, err)
 		require.Equal(t, boss.OrganizationID, env.actor(jo).OrganizationID)
@@ -159,10 +179,12 @@ func TestChangeEmail_InvitedAddress_MergesInvitation(t *testing.T) {
 // in an hour. Each sends an e-mail to an address that the caller may not own.
 func TestChangeEmail_TooManyRequests_SendsNoMail(t *testing.T) {
 	env := newSQLiteEnv(t)
+
 	jo := env.jobseeker("jo@example.org")
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), name+"@victim.example"))
 	}
+
 	require.ErrorIs(t, env.ChangeEmail(t.Context(), env.actor(jo), "f@victim.example"), fault.ErrRateLimit)
 }
 
@@ -186,6 +208,7 @@ func TestChangeEmail_ChangeIsOver_SendsNoMail(t *testing.T) {
 	current := event.EmailChangeRequested{UserID: jo.Account.ID, RequestedAt: env.clock.Now()}
 	require.NoError(t, env.OnEmailChangeRequested(t.Context(), current), "no change is pending")
 	require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "new@example.org"))
+
 	replaced := current
 	replaced.RequestedAt = env.clock.Now().Add(-time.Second)
 	require.NoError(t, env.OnEmailChangeRequested(t.Context(), replaced), "the event of an earlier request")
@@ -220,12 +243,15 @@ func TestChangeEmail_PasswordChanged_EndsPendingChange(t *testing.T) {
 			onEach(t, func(t *testing.T, env *testEnv) {
 				jo := env.jobseeker("jo@example.org")
 				require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "evil@example.org"))
+
 				confirm := env.mailToken("evil@example.org")
 				require.NoError(t, setPassword(env, jo))
 				require.ErrorIs(t, env.verifyEmail(confirm), fault.ErrInvalid)
+
 				pending, err := env.PendingEmail(t.Context(), jo.Account.ID)
 				require.NoError(t, err)
 				require.Empty(t, pending)
+
 				_, err = env.login("jo@example.org", newPassword)
 				require.NoError(t, err)
 			})
@@ -240,14 +266,17 @@ func TestChangeEmail_ManyProbes_AreThrottled(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
 	env.jobseeker("al@example.org")
+
 	for range 5 {
 		require.ErrorIs(t, env.ChangeEmail(t.Context(), env.actor(jo), "al@example.org"), identity.ErrEmailTaken)
 	}
+
 	for _, email := range []string{"al@example.org", "free@example.org"} {
 		err := env.ChangeEmail(t.Context(), env.actor(jo), email)
 		require.ErrorIs(t, err, fault.ErrRateLimit)
 		require.Positive(t, fault.Of(err).RetryAfter)
 	}
+
 	require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "jo@example.org"), "the current address needs no confirmation")
 }
 
@@ -262,6 +291,7 @@ func TestChangeEmail_CancelledWhileConfirmed_StaysConsistent(t *testing.T) {
 			jo := env.jobseeker(old)
 			actor := env.actor(jo)
 			require.NoError(t, env.ChangeEmail(t.Context(), actor, next))
+
 			token := env.mailToken(next)
 			var confirmErr, cancelErr error
 			atOnce(
@@ -269,14 +299,17 @@ func TestChangeEmail_CancelledWhileConfirmed_StaysConsistent(t *testing.T) {
 				func() { cancelErr = env.ChangeEmail(t.Context(), actor, old) },
 			)
 			require.NoError(t, cancelErr)
+
 			pending, err := env.PendingEmail(t.Context(), jo.Account.ID)
 			require.NoError(t, err)
+
 			if confirmErr != nil {
 				require.ErrorIs(t, confirmErr, fault.ErrInvalid)
 				require.Equal(t, old, env.account(jo).Email)
 				require.Empty(t, pending)
 				continue
 			}
+
 			require.Equal(t, next, env.account(jo).Email)
 			require.Equal(t, old, pending, "the change was confirmed, and the old address requested afterwards")
 		}

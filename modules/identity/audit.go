@@ -19,6 +19,7 @@ func (s *Service) organizationOf(ctx context.Context, userID string) (string, er
 	if err != nil || m == nil {
 		return "", err
 	}
+
 	return m.OrganizationID, nil
 }
 
@@ -29,10 +30,12 @@ func (s *Service) auditUser(ctx context.Context, userID string, action audit.Act
 	if err != nil {
 		return err
 	}
+
 	err = s.Audit.Record(ctx, audit.Entry{Action: action, Actor: userID, OrganizationID: organizationID, Object: object})
 	if err != nil || len(events) == 0 {
 		return err
 	}
+
 	return s.Events.Record(ctx, events...)
 }
 
@@ -44,9 +47,11 @@ func (s *Service) signInFailed(ctx context.Context, userID string) error {
 	if err != nil {
 		return err
 	}
+
 	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.SignInFailed, OrganizationID: organizationID, Object: userID}); err != nil {
 		return err
 	}
+
 	return ErrBadCredentials
 }
 
@@ -64,21 +69,27 @@ func (s *Service) OrganizationAudit(ctx context.Context, a auth.Actor, f audit.F
 	if err := cmp.Or(a.Require(auth.Manage), r.CheckID()); err != nil {
 		return out, err
 	}
+
 	f.OrganizationID = a.OrganizationID
+
 	entries, err := s.AuditLog.List(ctx, f, r)
 	if err != nil {
 		return out, err
 	}
+
 	actorIDs := list.Distinct(entries.Items, func(e audit.Entry) string { return e.Actor })
 	actorIDs = slices.DeleteFunc(actorIDs, func(actor string) bool { return !id.Valid(actor) })
+
 	membersByID := map[string]Member{}
 	if len(actorIDs) > 0 {
 		team, err := s.Members.List(ctx, a.OrganizationID, MemberFilter{UserIDs: actorIDs}, page.After("", len(actorIDs)))
 		if err != nil {
 			return out, err
 		}
+
 		membersByID = list.ToMap(team.Items, func(m Member) (string, Member) { return m.UserID, m })
 	}
+
 	return page.WithItems(entries, list.Map(entries.Items, func(e audit.Entry) AuditEntry {
 		m := membersByID[e.Actor]
 		return AuditEntry{Entry: e, ActorName: m.Name, ActorEmail: m.Email}

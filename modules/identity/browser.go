@@ -33,9 +33,11 @@ func (s *Service) openBrowser(secret string, from Client, old string) openSessio
 		if err := s.logoutBrowser(ctx, old, now); err != nil {
 			return err
 		}
+
 		session := NewSession(s.NewID(), userID, from, now)
 		session.ExpiresAt = now.Add(browserLife)
 		session.CookieHash = auth.HashSecret(secret)
+
 		return s.createSession(ctx, session)
 	}
 }
@@ -65,7 +67,9 @@ func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Princ
 	if len(secret) != len(browserPrefix)+secretChars {
 		return Principal{}, fault.ErrUnauthorized
 	}
+
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{CookieHash: auth.HashSecret(secret)})
+
 	now := s.Clock.Now()
 	switch {
 	case err != nil:
@@ -75,9 +79,11 @@ func (s *Service) AuthenticateBrowser(ctx context.Context, secret string) (Princ
 	case now.Sub(p.Session.LastUsedAt) < lastUsedPrecision: // saves an update for each request
 		return p, nil
 	}
+
 	used := p.Session
 	used.LastUsedAt = now
 	err = s.Tx.Do(ctx, func(ctx context.Context) error { return s.Sessions.Update(ctx, used) })
+
 	return p, fault.IfNotFound(err, fault.ErrUnauthorized)
 }
 
@@ -91,9 +97,11 @@ func (s *Service) logoutBrowser(ctx context.Context, secret string, now time.Tim
 	if secret == "" {
 		return nil
 	}
+
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{CookieHash: auth.HashSecret(secret)})
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the session has ended already
 	}
+
 	return fault.IfNotFound(s.endSession(ctx, p.Session, now), nil)
 }

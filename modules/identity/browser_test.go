@@ -15,29 +15,39 @@ import (
 func TestBrowserSession_TwelveHoursIdleOrAWeek_Expires(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	signIn := func() string {
 		secret, err := env.LoginBrowser(t.Context(),
 			identity.LoginInput{Email: "jo@example.org", Password: password}, identity.Client{}, "")
 		require.NoError(t, err)
+
 		return secret
 	}
+
 	isSignedIn := func(secret string) bool {
 		_, err := env.AuthenticateBrowser(t.Context(), secret)
 		if err != nil {
 			require.ErrorIs(t, err, fault.ErrUnauthorized)
 		}
+
 		return err == nil
 	}
+
 	idle := signIn()
+
 	env.clock.Advance(12*time.Hour - time.Second)
+
 	used := signIn()
+
 	env.clock.Advance(time.Second)
 	require.False(t, isSignedIn(idle))
+
 	// 15 × 11 h = 165 h, which is 3 h less than 7 days.
 	for range 15 {
 		require.True(t, isSignedIn(used))
 		env.clock.Advance(11 * time.Hour)
 	}
+
 	require.True(t, isSignedIn(used))
 	env.clock.Advance(3 * time.Hour)
 	require.False(t, isSignedIn(used), "use does not extend the session beyond its maximum")
@@ -49,9 +59,11 @@ func TestAcceptInvitationBrowser_OpensSession(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.invite(admin, "new@example.org", "viewer"))
+
 	token := env.mailToken("new@example.org")
 	invitation, err := env.FindInvitation(t.Context(), token)
 	require.NoError(t, err)
+
 	organization, err := env.MyOrganization(t.Context(), admin)
 	require.NoError(t, err)
 	require.Equal(
@@ -68,9 +80,11 @@ func TestAcceptInvitationBrowser_OpensSession(t *testing.T) {
 	secret, err := env.AcceptInvitationBrowser(t.Context(), guest,
 		identity.AcceptInvitationInput{Token: token, Password: password}, officeClient, "")
 	require.NoError(t, err)
+
 	principal, err := env.AuthenticateBrowser(t.Context(), secret)
 	require.NoError(t, err)
 	require.Equal(t, admin.OrganizationID, principal.Actor().OrganizationID)
+
 	_, err = env.FindInvitation(t.Context(), token)
 	require.ErrorIs(t, err, fault.ErrInvalid, "a token works once")
 }
@@ -82,16 +96,20 @@ func TestFindInvitation_WithdrawnOrExpired_Invalid(t *testing.T) {
 	admin := env.actor(env.employer("boss@example.org"))
 	env.jobseeker("jo@example.org")
 	require.NoError(t, env.invite(admin, "jo@example.org", "viewer"))
+
 	withdrawn := env.mailToken("jo@example.org")
 	invitation, err := env.FindInvitation(t.Context(), withdrawn)
 	require.NoError(t, err)
 	require.True(t, invitation.HasAccount)
 	require.NoError(t, env.RemoveMember(t.Context(), admin, invitation.UserID))
+
 	_, err = env.FindInvitation(t.Context(), withdrawn)
 	require.ErrorIs(t, err, fault.ErrInvalid)
 	require.NoError(t, env.invite(admin, "new@example.org", "viewer"))
+
 	expired := env.mailToken("new@example.org")
 	env.clock.Advance(7 * 24 * time.Hour)
+
 	for _, token := range []string{expired, "", "loc_mt_unknown"} {
 		_, err = env.FindInvitation(t.Context(), token)
 		require.ErrorIs(t, err, fault.ErrInvalid)

@@ -24,6 +24,7 @@ func (s *Service) DeleteAccount(ctx context.Context, a auth.Actor) error {
 	if err := a.RequireSeeker(); err != nil {
 		return err
 	}
+
 	return s.deleteAccount(ctx, a, false)
 }
 
@@ -32,33 +33,42 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor, membershipOnl
 	if err := a.RequireConfirmed(s.Clock.Now()); err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		user, err := s.getCaller(ctx, a.UserID)
 		if err != nil {
 			return err
 		}
+
 		now := s.Clock.Now()
 		if !membershipOnly {
 			if err := s.Audit.Record(ctx, audit.By(a, audit.AccountDeleted, user.ID)); err != nil {
 				return err
 			}
 		}
+
 		if err := s.endMembership(ctx, user, now); err != nil {
 			return err
 		}
+
 		if membershipOnly {
 			return s.Sessions.EndByUsers(ctx, []string{user.ID}, "", now)
 		}
+
 		// The account is updated first: a concurrent transaction that creates a session or mail
 		// token is either committed before, or does not find the account.
 		user.Erase(now)
+
 		if err := s.Users.Update(ctx, &user); err != nil {
 			return err
 		}
+
 		if err := s.PersonalData.DeleteByUser(ctx, user.ID); err != nil {
 			return err
 		}
+
 		deleted := event.AccountDeleted{UserID: user.ID, Kind: string(user.Kind), DeletedAt: now}
+
 		return s.recordTwice(ctx, kindErase, user.ID, deleted, now)
 	})
 }
@@ -68,10 +78,12 @@ func (s *Service) deleteAccount(ctx context.Context, a auth.Actor, membershipOnl
 // state.
 func (s *Service) recordTwice(ctx context.Context, kind, key string, e event.Event, now time.Time) error {
 	again := task.New(kind, task.Events, kind+"/"+key, e)
+
 	again.RunAt = now.Add(maxRequestDuration)
 	if err := s.Tasks.Add(ctx, again); err != nil {
 		return err
 	}
+
 	return s.Events.Record(ctx, e)
 }
 
@@ -81,6 +93,7 @@ func (s *Service) DeleteEmployerAccount(ctx context.Context, a auth.Actor) error
 	if err := a.RequireEmployer(); err != nil {
 		return err
 	}
+
 	return s.deleteAccount(ctx, a, a.Seeker)
 }
 
@@ -91,11 +104,13 @@ func (s *Service) endMembership(ctx context.Context, u User, now time.Time) erro
 	if !errors.Is(err, ErrLastAdmin) {
 		return err
 	}
+
 	// closeOrganization changes the accounts of members. This account is deleted, so its
 	// membership must be deleted before.
 	if err := s.Members.Delete(ctx, m.OrganizationID, []string{u.ID}); err != nil {
 		return err
 	}
+
 	return s.closeOrganization(ctx, m.OrganizationID, u, now)
 }
 
@@ -106,20 +121,25 @@ func (s *Service) removeMembership(ctx context.Context, userID string) (*Members
 	if err != nil || m == nil {
 		return nil, err
 	}
+
 	if _, err := s.Organizations.GetForUpdate(ctx, m.OrganizationID); err != nil {
 		return nil, err
 	}
+
 	// Read the membership again: it may have changed before the organization was locked.
 	m, err = s.Members.GetByUser(ctx, userID)
 	if err != nil || m == nil {
 		return nil, err
 	}
+
 	if err := s.requireOtherAdmin(ctx, *m); err != nil {
 		return m, err
 	}
+
 	if err := s.Members.Delete(ctx, m.OrganizationID, []string{userID}); err != nil {
 		return m, err
 	}
+
 	return m, s.Audit.Record(ctx, audit.Entry{
 		Action:         audit.MemberRemoved,
 		Actor:          userID,
@@ -136,21 +156,26 @@ func (s *Service) closeOrganization(ctx context.Context, organizationID string, 
 		if err != nil {
 			return err
 		}
+
 		if err := s.removeMembers(ctx, organizationID, team.Items, now); err != nil {
 			return err
 		}
+
 		hasNext = team.NextCursor != ""
 	}
+
 	o, err := s.getOrganization(ctx, organizationID)
 	if err != nil {
 		return err
 	}
+
 	if o.Name == lastAdmin.Name {
 		name := closedName
 		if err := s.updateOrganization(ctx, &o, OrganizationInput{Name: &name}, true, now); err != nil {
 			return err
 		}
 	}
+
 	entry := audit.Entry{
 		Action:         audit.OrganizationClosed,
 		Actor:          lastAdmin.ID,
@@ -160,6 +185,7 @@ func (s *Service) closeOrganization(ctx context.Context, organizationID string, 
 	if err := s.Audit.Record(ctx, entry); err != nil {
 		return err
 	}
+
 	return s.Events.Record(ctx, event.OrganizationClosed{OrganizationID: organizationID, ClosedAt: now})
 }
 
@@ -173,6 +199,7 @@ func (s *Service) removeMembers(ctx context.Context, organizationID string, memb
 	if len(members) == 0 {
 		return nil
 	}
+
 	var userIDs, activeIDs []string
 	for _, m := range members {
 		userIDs = append(userIDs, m.UserID)
@@ -180,27 +207,34 @@ func (s *Service) removeMembers(ctx context.Context, organizationID string, memb
 			activeIDs = append(activeIDs, m.UserID)
 		}
 	}
+
 	if err := s.Members.Delete(ctx, organizationID, userIDs); err != nil {
 		return err
 	}
+
 	if len(activeIDs) == 0 {
 		return nil
 	}
+
 	users, err := s.Users.GetByIDs(ctx, activeIDs)
 	if err != nil {
 		return err
 	}
+
 	// Locking users in the same order prevents deadlocks.
 	slices.SortFunc(users, func(a, b User) int { return strings.Compare(a.ID, b.ID) })
+
 	for _, u := range users {
 		if u.Kind != KindEmployer || u.Registered {
 			continue
 		}
+
 		u.Kind, u.UpdatedAt = KindJobseeker, now
 		if err := s.Users.Update(ctx, &u); err != nil {
 			return err
 		}
 	}
+
 	return s.Sessions.EndByUsers(ctx, activeIDs, "", now)
 }
 
@@ -225,6 +259,7 @@ func (s *Service) eraseLateWrites(ctx context.Context, e event.AccountDeleted) e
 		if err := s.PersonalData.DeleteByUser(ctx, e.UserID); err != nil {
 			return err
 		}
+
 		return s.Events.Record(ctx, e)
 	})
 }

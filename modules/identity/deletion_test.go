@@ -24,18 +24,22 @@ func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 		boss := env.actor(env.employer("boss@example.org"))
 		require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@example.org"}))
 		require.NoError(t, env.ChangeEmail(t.Context(), env.actor(jo), "jo@elsewhere.example"))
+
 		confirm := env.mailToken("jo@elsewhere.example")
 		actor := env.actor(jo)
 		require.NoError(t, env.DeleteAccount(t.Context(), actor))
 
 		env.requireSignedOut(jo)
+
 		_, err := env.login("jo@example.org", password)
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 		require.ErrorIs(t, env.verifyEmail(confirm), fault.ErrInvalid)
 		require.ErrorIs(t, env.DeleteAccount(t.Context(), actor), fault.ErrUnauthorized, "a repeated deletion")
+
 		people, err := env.People(t.Context(), []string{jo.Account.ID})
 		require.NoError(t, err)
 		require.Empty(t, people)
+
 		team, err := env.Team(t.Context(), boss, page.Request{Number: 1, Size: 10})
 		require.NoError(t, err)
 		require.Len(t, team.Items, 1, "the invitation is deleted with the user")
@@ -45,6 +49,7 @@ func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 		require.Len(t, env.deleted.events, 1)
 		require.Equal(t, jo.Account.ID, env.deleted.events[0].UserID)
 		require.Equal(t, "jobseeker", env.deleted.events[0].Kind)
+
 		// A concurrent request that read the account before its deletion stores an invitation.
 		late := identity.NewInvitation(stores.NewID(), boss.OrganizationID, jo.Account.ID, "Jo",
 			"jo@example.org", identity.Viewer, env.clock.Now())
@@ -53,6 +58,7 @@ func TestDeleteAccount_RowIsAnonymized(t *testing.T) {
 		env.clock.Advance(time.Minute)
 		env.work.All(t)
 		require.Len(t, env.deleted.events, 2, "a second event covers concurrent writes")
+
 		err = env.store.Identity.Members.Upsert(t.Context(), &late)
 		require.NoError(t, err, "the stored invitation was deleted: it does not conflict with this one")
 
@@ -69,6 +75,7 @@ func TestDeleteAccount_Concurrent_OneSucceeds(t *testing.T) {
 		errs := concurrently(20, func(int) error { return env.DeleteAccount(t.Context(), jo) })
 		require.Equal(t, 1, countErrors(errs, nil))
 		require.Equal(t, 19, countErrors(errs, fault.ErrUnauthorized))
+
 		_, err := env.work.Relay.Drain(t.Context())
 		require.NoError(t, err)
 		require.Len(t, env.deleted.events, 1)
@@ -94,6 +101,7 @@ func TestDeleteAccount_EndsEverySession(t *testing.T) {
 			},
 		)
 		require.NoError(t, deleteErr)
+
 		for i, err := range loginErrs {
 			if err == nil {
 				env.requireSignedOut(signedIn[i])
@@ -112,6 +120,7 @@ func TestDeleteAccount_Member_KeepsOrganization(t *testing.T) {
 	require.NoError(t, env.DeleteEmployerAccount(t.Context(), env.actor(tom)))
 	env.requireSignedOut(tom)
 	require.Equal(t, boss.OrganizationID, env.actor(bossIn).OrganizationID)
+
 	_, err := env.Permissions(t.Context(), boss, tom.Account.ID)
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
 }
@@ -135,10 +144,12 @@ func TestDeleteAccount_LastAdmin_ClosesOrganization(t *testing.T) {
 		boss := env.actor(bossIn)
 		tom := env.addMember(boss, "tom@example.org", "recruiter")
 		require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "New", Email: "new@example.org"}))
+
 		invitation := env.mailToken("new@example.org")
 		require.NoError(t, env.DeleteEmployerAccount(t.Context(), boss))
 		env.requireSignedOut(bossIn)
 		env.requireSignedOut(tom)
+
 		name, err := env.OrganizationName(t.Context(), boss.OrganizationID)
 		require.NoError(t, err)
 		require.Equal(t, "St Mary's", name, "the organization keeps its name for applicants")
@@ -146,6 +157,7 @@ func TestDeleteAccount_LastAdmin_ClosesOrganization(t *testing.T) {
 		in, err := env.login("tom@example.org", password)
 		require.NoError(t, err)
 		require.Empty(t, env.actor(in).OrganizationID, "no admin is left")
+
 		_, err = env.AcceptInvitation(t.Context(), env.actor(in), identity.AcceptInvitationInput{Token: invitation}, officeClient)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		require.NoError(t, env.DeleteAccount(t.Context(), env.actor(in)), "an account without an organization can end too")
@@ -163,20 +175,25 @@ func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 			require.NoError(t, err)
 			return env.actor(in)
 		}
+
 		boss := env.actor(env.employer("boss@example.org"))
 		require.Equal(t, auth.EmployerTeam, env.actor(env.addMember(boss, "tom@example.org", "recruiter")).Role)
+
 		// The user founded an organization, which continues without them.
 		founder := env.actor(env.employer("founder@example.org"))
 		env.addMember(founder, "heir@example.org", "admin")
 		require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "Fay", Email: "founder@example.org"}))
+
 		_, err := env.AcceptInvitation(t.Context(), founder,
 			identity.AcceptInvitationInput{Token: env.mailToken("founder@example.org")}, officeClient)
 		require.NoError(t, err)
 
 		require.NoError(t, env.DeleteEmployerAccount(t.Context(), boss))
+
 		tom := signedIn("tom@example.org")
 		require.Equal(t, auth.Jobseeker, tom.Role)
 		require.True(t, tom.Seeker)
+
 		fay := signedIn("founder@example.org")
 		require.Equal(t, auth.Employer, fay.Role, "an account that registered as an employer keeps the role")
 		require.False(t, fay.Seeker)
@@ -187,12 +204,14 @@ func TestCloseOrganization_EmployerAccounts_BecomeJobseekers(t *testing.T) {
 			account, err := env.Me(t.Context(), actor)
 			require.NoError(t, err)
 			require.NoError(t, env.Invite(t.Context(), other, identity.InviteInput{Name: "New", Email: account.Email}))
+
 			in, err := env.AcceptInvitation(t.Context(), actor,
 				identity.AcceptInvitationInput{Token: env.mailToken(account.Email)}, officeClient)
 			require.NoError(t, err)
 			require.Equal(t, other.OrganizationID, env.actor(in).OrganizationID)
 			require.Equal(t, auth.EmployerTeam, env.actor(in).Role)
 		}
+
 		require.True(t, signedIn("tom@example.org").Seeker, "team members who are jobseekers stay jobseekers")
 	})
 }
@@ -225,8 +244,10 @@ func TestDeleteAccount_OrganizationNamedAfterUser_NameIsErased(t *testing.T) {
 		identity.RegisterInput{Email: "solo@example.org", Password: password, Name: "Ann Practitioner", UserType: "employer"},
 		officeClient)
 	require.NoError(t, err)
+
 	a := env.actor(in)
 	require.NoError(t, env.DeleteEmployerAccount(t.Context(), a))
+
 	name, err := env.OrganizationName(t.Context(), a.OrganizationID)
 	require.NoError(t, err)
 	require.Equal(t, "Closed organization", name)
@@ -238,11 +259,13 @@ func TestDeleteEmployerAccount_Jobseeker_KeepsAccount(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss, jo := env.actor(env.employer("boss@example.org")), env.jobseeker("jo@example.org")
 	require.NoError(t, env.Invite(t.Context(), boss, identity.InviteInput{Name: "Jo", Email: "jo@example.org"}))
+
 	_, err := env.AcceptInvitation(t.Context(), env.actor(jo),
 		identity.AcceptInvitationInput{Token: env.mailToken("jo@example.org")}, officeClient)
 	require.NoError(t, err)
 	require.NoError(t, env.DeleteEmployerAccount(t.Context(), env.actor(jo)))
 	env.requireSignedOut(jo)
+
 	in, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
 	require.True(t, env.actor(in).Seeker)
@@ -255,15 +278,18 @@ func TestDeleteAccount_JobseekerIsLastAdmin_ClosesOrganization(t *testing.T) {
 	env := newSQLiteEnv(t)
 	founder, jo := env.actor(env.employer("boss@example.org")), env.jobseeker("jo@example.org")
 	require.NoError(t, env.Invite(t.Context(), founder, identity.InviteInput{Name: "Jo", Email: "jo@example.org", Role: "admin"}))
+
 	_, err := env.AcceptInvitation(t.Context(), env.actor(jo),
 		identity.AcceptInvitationInput{Token: env.mailToken("jo@example.org")}, officeClient)
 	require.NoError(t, err)
 	require.NoError(t, env.DeleteEmployerAccount(t.Context(), founder))
+
 	tom := env.addMember(env.actor(jo), "tom@example.org", "viewer")
 
 	require.NoError(t, env.DeleteAccount(t.Context(), env.actor(jo)))
 	env.requireSignedOut(jo)
 	env.requireSignedOut(tom)
+
 	_, err = env.login("jo@example.org", password)
 	require.ErrorIs(t, err, identity.ErrBadCredentials)
 }
@@ -279,6 +305,7 @@ func TestDeleteAccount_Fails_AccountIsUnchanged(t *testing.T) {
 		})
 		require.ErrorContains(t, err, "the power went out")
 		require.Equal(t, boss, env.actor(bossIn))
+
 		_, err = env.work.Relay.Drain(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, env.deleted.events)
@@ -294,8 +321,10 @@ func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 			identity.RegisterInput{Email: "solo@example.org", Password: password, Name: "Ann Practitioner", UserType: "employer"},
 			officeClient)
 		require.NoError(t, err)
+
 		actor := env.actor(in)
 		tom := env.actor(env.addMember(actor, "tom@example.org", "recruiter"))
+
 		// Tom takes the name of the organization, and then another.
 		for _, name := range []string{"Ann Practitioner", "Tom"} {
 			_, err = env.UpdateEmployer(
@@ -305,6 +334,7 @@ func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 			)
 			require.NoError(t, err)
 		}
+
 		name, err := env.OrganizationName(t.Context(), actor.OrganizationID)
 		require.NoError(t, err)
 		require.Equal(t, "Ann Practitioner", name, "members without admin rights cannot rename the organization")
@@ -313,6 +343,7 @@ func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 			identity.EmployerInput{Profile: &identity.EmployerProfileInput{Name: ptr("Ann Married")}})
 		require.NoError(t, err)
 		require.Equal(t, "Ann Married", out.Organization.Name)
+
 		out, err = env.UpdateEmployer(t.Context(), actor,
 			identity.EmployerInput{
 				Profile:     &identity.EmployerProfileInput{Name: ptr("Ann Again")},
@@ -321,6 +352,7 @@ func TestUpdateAccount_FounderRenamed_OrganizationFollows(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "Ann Again", out.Organization.Name, "a form sends all of its fields")
 		require.NoError(t, env.DeleteEmployerAccount(t.Context(), actor))
+
 		name, err = env.OrganizationName(t.Context(), actor.OrganizationID)
 		require.NoError(t, err)
 		require.Equal(t, "Closed organization", name)

@@ -63,18 +63,23 @@ func (s *Service) MyEmployerAccount(ctx context.Context, actor auth.Actor) (out 
 	if err := actor.RequireEmployer(); err != nil {
 		return EmployerAccount{}, err
 	}
+
 	if out.User, err = s.getCaller(ctx, actor.UserID); err != nil {
 		return EmployerAccount{}, err
 	}
+
 	if actor.OrganizationID != "" {
 		if out.Organization, err = s.getOrganization(ctx, actor.OrganizationID); err != nil {
 			return EmployerAccount{}, err
 		}
 	}
+
 	if out.Settings, err = s.EmployerSettings.Get(ctx, actor.UserID); err != nil {
 		return EmployerAccount{}, err
 	}
+
 	out.PendingEmail, err = s.PendingEmail(ctx, actor.UserID)
+
 	return out, err
 }
 
@@ -115,53 +120,66 @@ func (s *Service) UpdateEmployer(ctx context.Context, actor auth.Actor, in Emplo
 	if err := actor.RequireEmployer(); err != nil {
 		return EmployerAccount{}, err
 	}
+
 	if in.company() != (OrganizationInput{}) {
 		if err := actor.Require(auth.Manage); err != nil {
 			return EmployerAccount{}, err
 		}
 	}
+
 	if err := valid.Check("", in); err != nil {
 		return EmployerAccount{}, err
 	}
+
 	// The address is changed first, because it may be refused. It has to be confirmed anyway.
 	if p := in.Profile; p != nil && p.Email != nil {
 		if err := s.ChangeEmail(ctx, actor, *p.Email); err != nil {
 			return EmployerAccount{}, err
 		}
 	}
+
 	var out EmployerAccount
 	err := s.withRenameLimit(ctx, actor.OrganizationID, func(ctx context.Context, isCounted bool) (err error) {
 		if out, err = s.MyEmployerAccount(ctx, actor); err != nil {
 			return err
 		}
+
 		now := s.Clock.Now()
 		company := in.company()
+
 		name := out.Name
 		if in.Profile != nil {
 			patch.SetName(&name, in.Profile.Name)
 		}
+
 		if name != out.Name {
 			// An organization with the name of its admin keeps having the same name:
 			// closeOrganization replaces an equal name, which is personal data. The input
 			// may contain the unchanged name of the organization.
 			companyName := out.Organization.Name
 			patch.SetName(&companyName, company.Name)
+
 			if companyName == out.Name && out.Organization.Name == out.Name && actor.May(auth.Manage) {
 				company.Name = &name
 			}
+
 			out.Rename(name, now)
+
 			if err := s.Users.Update(ctx, &out.User); err != nil {
 				return err
 			}
 		}
+
 		if in.applyTo(&out.Settings) {
 			out.Settings.UpdatedAt = now
 			if err := s.EmployerSettings.Upsert(ctx, &out.Settings); err != nil {
 				return err
 			}
 		}
+
 		return s.updateOrganization(ctx, &out.Organization, company, isCounted, now)
 	})
+
 	return out, err
 }
 
@@ -171,14 +189,18 @@ func (in EmployerInput) applyTo(s *EmployerSettings) bool {
 	if in.Profile != nil {
 		patch.SetName(&s.JobTitle, in.Profile.JobTitle)
 	}
+
 	patch.Set(&s.EmailAlerts, in.EmailAlerts)
+
 	if c := in.Contact; c != nil {
 		patch.SetName(&s.Contact.Name, c.Name)
 		patch.SetName(&s.Contact.Phone, c.Phone)
+
 		if c.Email != nil {
 			s.Contact.Email, _ = text.ParseEmail(*c.Email) // validated before; empty restores the default
 		}
 	}
+
 	return *s != before
 }
 
@@ -187,15 +209,19 @@ func (s *Service) ResetEmployerSettings(ctx context.Context, a auth.Actor) (Empl
 	if err := a.RequireEmployer(); err != nil {
 		return EmployerAccount{}, err
 	}
+
 	var out EmployerAccount
 	err := s.Tx.Do(ctx, func(ctx context.Context) (err error) {
 		out, err = s.MyEmployerAccount(ctx, a)
 		if err != nil || out.Settings.Version == 0 {
 			return err
 		}
+
 		out.Settings.Reset(s.Clock.Now())
+
 		return s.EmployerSettings.Upsert(ctx, &out.Settings)
 	})
+
 	return out, err
 }
 
@@ -210,6 +236,7 @@ func (s *Service) MyOrganization(ctx context.Context, a auth.Actor) (Organizatio
 	if err := a.RequireMember(); err != nil {
 		return Organization{}, err
 	}
+
 	return s.getOrganization(ctx, a.OrganizationID)
 }
 
@@ -232,31 +259,39 @@ func (s *Service) UpdateOrganization(ctx context.Context, actor auth.Actor, in O
 	if err := cmp.Or(actor.Require(auth.Manage), valid.Check("", in)); err != nil {
 		return Organization{}, err
 	}
+
 	var out Organization
 	err := s.withRenameLimit(ctx, actor.OrganizationID, func(ctx context.Context, isCounted bool) (err error) {
 		if out, err = s.getOrganization(ctx, actor.OrganizationID); err != nil {
 			return err
 		}
+
 		if err := s.auditSecondFactorSetting(ctx, actor, out, in.RequireSecondFactor); err != nil {
 			return err
 		}
+
 		before, now := out, s.Clock.Now()
 		if err := s.updateOrganization(ctx, &out, in, isCounted, now); err != nil {
 			return err
 		}
+
 		// A domain does not confirm a new name.
 		if out.Name != before.Name || domainOf(out.Website) == domainOf(before.Website) {
 			return nil
 		}
+
 		u, err := s.getCaller(ctx, actor.UserID)
 		if err != nil {
 			return err
 		}
+
 		if isChanged, err := s.verifyByDomain(ctx, &out, &u, now); err != nil || !isChanged {
 			return err
 		}
+
 		return s.Organizations.Upsert(ctx, &out)
 	})
+
 	return out, err
 }
 
@@ -266,9 +301,11 @@ func (s *Service) auditSecondFactorSetting(ctx context.Context, actor auth.Actor
 	if required == nil || *required == organization.RequireSecondFactor {
 		return nil
 	}
+
 	detail := "off"
 	if *required {
 		detail = "on"
+
 		switch f, err := s.getSecondFactor(ctx, actor.UserID); {
 		case err != nil:
 			return err
@@ -276,6 +313,7 @@ func (s *Service) auditSecondFactorSetting(ctx context.Context, actor auth.Actor
 			return fault.InvalidField("requireSecondFactor", "needs a second factor on your own account first")
 		}
 	}
+
 	return s.Audit.Record(ctx, audit.By(actor, audit.SecondFactorRequired, organization.ID).With(detail))
 }
 
@@ -290,22 +328,28 @@ func (s *Service) updateOrganization(ctx context.Context, o *Organization, in Or
 	patch.SetName(&o.Industry, in.Industry)
 	patch.SetName(&o.Size, in.Size)
 	patch.Set(&o.RequireSecondFactor, in.RequireSecondFactor)
+
 	if *o == before {
 		return nil
 	}
+
 	if o.Name != before.Name && !isCounted {
 		return errRenameNotCounted
 	}
+
 	o.UpdatedAt = now
 	if err := s.reviewChange(ctx, o, before, now); err != nil {
 		return err
 	}
+
 	if err := s.Organizations.Upsert(ctx, o); err != nil {
 		return err
 	}
+
 	if o.Name == before.Name {
 		return nil
 	}
+
 	return s.recordTwice(ctx, kindRename, o.ID+"/"+encodeTime(now), event.OrganizationRenamed{OrganizationID: o.ID, RenamedAt: now}, now)
 }
 

@@ -40,6 +40,7 @@ func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 			Contact:     &identity.ContactInput{Email: ptr("wards@Example.org"), Phone: ptr("+44 20 7946 0000")},
 		})
 		require.NoError(t, err)
+
 		again, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
 		require.Equal(t, got, again)
@@ -55,6 +56,7 @@ func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 			identity.Contact{Name: "Zoë Patel", Email: "wards@example.org", Phone: "+44 20 7946 0000"},
 			again.Contact(),
 		)
+
 		wants, err := env.WantsAlerts(t.Context(), boss.UserID)
 		require.NoError(t, err)
 		require.False(t, wants)
@@ -73,6 +75,7 @@ func TestUpdateEmployer_AccountAndOrganization(t *testing.T) {
 func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
+
 	tom := env.actor(env.addMember(boss, "tom@example.org", "recruiter"))
 	for _, input := range []identity.EmployerInput{
 		{CompanyName: ptr("Tom's")},
@@ -84,8 +87,10 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 		_, err := env.UpdateEmployer(t.Context(), tom, input)
 		require.ErrorIs(t, err, fault.ErrForbidden)
 	}
+
 	_, err := env.UpdateOrganization(t.Context(), tom, identity.OrganizationInput{Name: ptr("Tom's")})
 	require.ErrorIs(t, err, fault.ErrForbidden)
+
 	got, err := env.MyEmployerAccount(t.Context(), tom)
 	require.NoError(t, err)
 	require.Equal(t, "Me Mber", got.Name)
@@ -96,6 +101,7 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 		identity.EmployerInput{Profile: &identity.EmployerProfileInput{JobTitle: ptr("Recruiter")}})
 	require.NoError(t, err, "members can change their own profile")
 	require.Equal(t, "Recruiter", got.Settings.JobTitle)
+
 	mine, err := env.MyEmployerAccount(t.Context(), boss)
 	require.NoError(t, err)
 	require.Empty(t, mine.Settings.JobTitle)
@@ -110,19 +116,24 @@ func TestUpdateEmployer_NotAdmin_ChangesNothing(t *testing.T) {
 			},
 		)
 		require.ErrorIs(t, err, identity.ErrEmailTaken)
+
 		mine, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
 		require.Equal(t, "Em Ployer", mine.Name)
 		require.Equal(t, "St Mary's", mine.Organization.Name)
 	})
+
 	t.Run("jobseekers and guests have no employer account", func(t *testing.T) {
 		for _, actor := range []auth.Actor{guest, env.actor(env.jobseeker("jo@example.org"))} {
 			_, err := env.MyEmployerAccount(t.Context(), actor)
 			require.ErrorIs(t, err, kit.Refusal(actor))
+
 			_, err = env.UpdateEmployer(t.Context(), actor, identity.EmployerInput{EmailAlerts: ptr(true)})
 			require.ErrorIs(t, err, kit.Refusal(actor))
+
 			_, err = env.ResetEmployerSettings(t.Context(), actor)
 			require.ErrorIs(t, err, kit.Refusal(actor))
+
 			_, err = env.MyOrganization(t.Context(), actor)
 			require.ErrorIs(t, err, kit.Refusal(actor))
 		}
@@ -143,6 +154,7 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 		Size:        ptr("51-200"),
 	})
 	require.NoError(t, err)
+
 	again, err := env.MyOrganization(t.Context(), boss)
 	require.NoError(t, err)
 	require.Equal(t, organization, again)
@@ -172,6 +184,7 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
 	}
+
 	for field, in := range map[string]identity.OrganizationInput{
 		"name":        {Name: ptr("  ")},
 		"description": {Description: ptr(strings.Repeat("x", 10_001))},
@@ -182,6 +195,7 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		require.Equal(t, field, fault.Of(err).Fields[0].Name)
 	}
+
 	organization, err = env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Website: ptr(""), Logo: ptr("")})
 	require.NoError(t, err)
 	require.Empty(t, organization.Website)
@@ -193,6 +207,7 @@ func TestUpdateEmployer_UnsafeContent_IsRefused(t *testing.T) {
 // contact.
 func TestUpdateEmployer_Contacts_AreValidated(t *testing.T) {
 	env := newSQLiteEnv(t)
+
 	boss := env.actor(env.employer("boss@example.org"))
 	for field, in := range map[string]identity.ContactInput{
 		"contact.email": {Email: ptr("nonsense")},
@@ -215,11 +230,15 @@ func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
 				_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("Name")})
 				return err
 			}
+
 			input := identity.EmployerInput{CompanySize: ptr("9"), EmailAlerts: ptr(false)}
 			_, err := env.UpdateEmployer(t.Context(), boss, input)
+
 			return err
 		})
+
 		require.Equal(t, 8, countErrors(errs, nil), "%v", errs)
+
 		got, err := env.MyEmployerAccount(t.Context(), boss)
 		require.NoError(t, err)
 		require.Equal(t, "Name", got.Organization.Name)
@@ -234,26 +253,33 @@ func TestUpdateOrganization_Concurrent_NoChangeIsLost(t *testing.T) {
 func TestUpdateEmployer_Renamed_RecordsTwoEvents(t *testing.T) {
 	env := newSQLiteEnv(t)
 	boss := env.actor(env.employer("boss@example.org"))
+
 	// countRenamed returns the number of OrganizationRenamed events since its last call.
 	countRenamed := func() (n int) {
 		t.Helper()
+
 		events, err := env.store.Identity.Outbox.Claim(t.Context(), 100, time.Minute)
 		require.NoError(t, err)
+
 		for _, recorded := range events {
 			if recorded.Type == "organization.renamed" {
 				require.Equal(t, boss.OrganizationID, recorded.Subject)
 				n++
 			}
+
 			require.NoError(t, env.store.Identity.Outbox.MarkSent(t.Context(), recorded.ID))
 		}
+
 		return n
 	}
+
 	_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Columba's")})
 	require.NoError(t, err)
 	require.Equal(t, 1, countRenamed())
 	env.clock.Advance(time.Minute)
 	require.NoError(t, env.work.Runner.Sweep(t.Context()))
 	require.Equal(t, 1, countRenamed(), "a second event covers writes with the old name")
+
 	_, err = env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Columba's"), Size: ptr("11-50")})
 	require.NoError(t, err)
 	require.Zero(t, countRenamed(), "the same name records no event")
@@ -268,23 +294,28 @@ func TestUpdateEmployer_RenamedTooOften_RateLimited(t *testing.T) {
 		_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: &name})
 		return err
 	}
+
 	renameEmployer := func(name string) error {
 		_, err := env.UpdateEmployer(t.Context(), boss, identity.EmployerInput{CompanyName: &name})
 		return err
 	}
+
 	for i := range 10 {
 		require.NoError(t, renameOrganization(fmt.Sprint("Organization ", i)))
 		require.NoError(t, renameEmployer(fmt.Sprint("Employer ", i)))
 	}
+
 	for _, rename := range []func(name string) error{renameOrganization, renameEmployer} {
 		err := rename("Another")
 		require.ErrorIs(t, err, fault.ErrRateLimit)
 		require.Positive(t, fault.Of(err).RetryAfter)
 		require.NoError(t, rename("Employer 9"), "the same name is no change")
 	}
+
 	organization, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Size: ptr("11-50")})
 	require.NoError(t, err, "other changes are not counted")
 	require.Equal(t, "Employer 9", organization.Name)
+
 	other := env.actor(env.employer("other@example.org"))
 	_, err = env.UpdateOrganization(t.Context(), other, identity.OrganizationInput{Name: ptr("F")})
 	require.NoError(t, err, "each organization has its own count")

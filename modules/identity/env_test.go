@@ -65,6 +65,7 @@ func (plainSealer) Unseal(p auth.Purpose, token string) (string, error) {
 	if !found {
 		return "", fault.ErrUnauthorized
 	}
+
 	return subject, nil
 }
 
@@ -89,6 +90,7 @@ type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 // stubs with readable values; the limiter and the one-time codes are real.
 func newTestEnv(t *testing.T, open openStorage) *testEnv {
 	t.Helper()
+
 	clk := kit.NewClock()
 	env := &testEnv{
 		t:       t,
@@ -142,6 +144,7 @@ func newTestEnv(t *testing.T, open openStorage) *testEnv {
 		event.On("account-deleted", env.deleted.record),
 	}
 	env.work = kit.NewWork(t, env.store, clk, subscriptions, env.Handlers()...)
+
 	return env
 }
 
@@ -161,20 +164,24 @@ func onEach(t *testing.T, test func(t *testing.T, env *testEnv)) {
 // jobseeker registers a jobseeker named Jo Seeker.
 func (e *testEnv) jobseeker(email string) identity.SignedIn {
 	e.t.Helper()
+
 	signedIn, err := e.Register(e.t.Context(),
 		identity.RegisterInput{Email: email, Password: password, Name: "Jo Seeker", UserType: "jobseeker"},
 		officeClient)
 	require.NoError(e.t, err)
+
 	return signedIn
 }
 
 // employer registers Em Ployer, the founder and first admin of the organization St Mary's.
 func (e *testEnv) employer(email string) identity.SignedIn {
 	e.t.Helper()
+
 	signedIn, err := e.Register(e.t.Context(),
 		identity.RegisterEmployerInput{Email: email, Password: password, Name: "Em Ployer", CompanyName: "St Mary's"},
 		officeClient)
 	require.NoError(e.t, err)
+
 	return signedIn
 }
 
@@ -182,8 +189,10 @@ func (e *testEnv) employer(email string) identity.SignedIn {
 // valid.
 func (e *testEnv) actor(s identity.SignedIn) auth.Actor {
 	e.t.Helper()
+
 	actor, err := e.Authenticate(e.t.Context(), s.AccessToken)
 	require.NoError(e.t, err)
+
 	return actor
 }
 
@@ -195,8 +204,10 @@ func (e *testEnv) verifyEmail(token string) error {
 // requireSignedOut requires that neither the access token nor the refresh token is valid.
 func (e *testEnv) requireSignedOut(s identity.SignedIn) {
 	e.t.Helper()
+
 	_, err := e.Authenticate(e.t.Context(), s.AccessToken)
 	require.ErrorIs(e.t, err, fault.ErrUnauthorized)
+
 	_, err = e.Refresh(e.t.Context(), identity.RefreshInput{RefreshToken: s.RefreshToken})
 	require.ErrorIs(e.t, err, identity.ErrBadRefreshToken)
 }
@@ -212,6 +223,7 @@ func (e *testEnv) mailsTo(email string) []mail.Message {
 // handleEvents handles the recorded events.
 func (e *testEnv) handleEvents() {
 	e.t.Helper()
+
 	_, err := e.work.Relay.Drain(e.t.Context())
 	require.NoError(e.t, err)
 }
@@ -223,11 +235,14 @@ var mailTokenPattern = regexp.MustCompile(`(?m)^loc_mt_[0-9A-Za-z]{43}$`)
 // one.
 func (e *testEnv) mailToken(email string) string {
 	e.t.Helper()
+
 	all := e.mailsTo(email)
 	require.NotEmpty(e.t, all, "no mail to %s", email)
+
 	newest := all[len(all)-1]
 	token := mailTokenPattern.FindString(newest.Text)
 	require.NotEmpty(e.t, token, "no token in %s", newest.Text)
+
 	return token
 }
 
@@ -235,8 +250,10 @@ func (e *testEnv) mailToken(email string) string {
 func (e *testEnv) addMember(admin auth.Actor, email, role string) identity.SignedIn {
 	e.t.Helper()
 	require.NoError(e.t, e.Invite(e.t.Context(), admin, identity.InviteInput{Name: "Me Mber", Email: email, Role: role}))
+
 	signedIn, err := e.accept(guest, e.mailToken(email))
 	require.NoError(e.t, err)
+
 	return signedIn
 }
 
@@ -246,6 +263,7 @@ func atOnce(fns ...func()) {
 	for _, fn := range fns {
 		calls.Go(fn)
 	}
+
 	calls.Wait()
 }
 
@@ -253,11 +271,14 @@ func atOnce(fns ...func()) {
 // errors.
 func concurrently(n int, fn func(i int) error) []error {
 	errs := make([]error, n)
+
 	var calls sync.WaitGroup
 	for i := range n {
 		calls.Go(func() { errs[i] = fn(i) })
 	}
+
 	calls.Wait()
+
 	return errs
 }
 
@@ -268,6 +289,7 @@ func countErrors(errs []error, target error) (n int) {
 			n++
 		}
 	}
+
 	return n
 }
 
@@ -282,8 +304,10 @@ func (c *countingHasher) Hash(_ context.Context, password string) (string, error
 
 func (c *countingHasher) Verify(_ context.Context, verifier, password string) (ok, stale bool, err error) {
 	c.verified.Add(1)
+
 	// TestLogin_OldVerifier_IsRehashed adds the prefix to simulate outdated parameters.
 	stale = strings.HasPrefix(verifier, "old:")
+
 	return verifier != "" && strings.TrimPrefix(verifier, "old:") == c.sum(password), stale, nil
 }
 
@@ -306,10 +330,12 @@ func (p plainTokens) Verify(token string) (identity.AccessClaims, error) {
 	if len(claims) != 5 {
 		return identity.AccessClaims{}, fault.ErrUnauthorized
 	}
+
 	expires, err := time.Parse(time.RFC3339Nano, claims[4])
 	if err != nil || !p.clock.Now().Before(expires) {
 		return identity.AccessClaims{}, fault.ErrUnauthorized
 	}
+
 	return identity.AccessClaims{
 		UserID:         claims[0],
 		SessionID:      claims[1],
@@ -328,7 +354,9 @@ type eventRecorder[E any] struct {
 func (r *eventRecorder[E]) record(_ context.Context, e E) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	r.events = append(r.events, e)
+
 	return nil
 }
 
@@ -343,10 +371,13 @@ type stubMailer struct {
 func (m *stubMailer) Send(_ context.Context, message mail.Message) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if message.To.Email == m.refusedAddress {
 		return mail.ErrRefused
 	}
+
 	m.sent = append(m.sent, message)
+
 	return nil
 }
 
@@ -354,11 +385,13 @@ func (m *stubMailer) Send(_ context.Context, message mail.Message) error {
 func (m *stubMailer) sentTo(email string) (messages []mail.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	for _, message := range m.sent {
 		if message.To.Email == email {
 			messages = append(messages, message)
 		}
 	}
+
 	return messages
 }
 

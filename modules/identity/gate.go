@@ -34,28 +34,36 @@ type gate struct {
 func (g *gate) acquire(address, account string) (release func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+
 	key := "account " + account
 	limit := maxPerAccount
+
 	unknown := 0
 	if account == "" {
 		key = audit.Prefix(address, 24, 48)
 		limit = maxPerSite
 		unknown = 1
 	}
+
 	if g.inUse[key] >= limit || g.unknown+unknown > maxUnknown {
 		return nil, fault.ErrUnavailable.WithReason("password hasher: busy").WithRetryAfter(time.Second)
 	}
+
 	if g.inUse == nil {
 		g.inUse = map[string]int{}
 	}
+
 	g.inUse[key]++
 	g.unknown += unknown
+
 	return func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
+
 		if g.inUse[key]--; g.inUse[key] == 0 {
 			delete(g.inUse, key)
 		}
+
 		g.unknown -= unknown
 	}, nil
 }

@@ -15,16 +15,20 @@ import (
 // an unknown device has none.
 func TestGate_NetworkAtLimit_RefusesItsUnknownDevicesOnly(t *testing.T) {
 	t.Parallel()
+
 	var g gate
 	for range maxPerSite {
 		_, err := g.acquire("192.0.2.1", "")
 		require.NoError(t, err)
 	}
+
 	_, err := g.acquire("192.0.2.2", "")
 	require.ErrorIs(t, err, fault.ErrUnavailable)
+
 	release, err := g.acquire("192.0.2.2", "jo")
 	require.NoError(t, err)
 	release()
+
 	_, err = g.acquire("198.51.100.1", "")
 	require.NoError(t, err)
 }
@@ -33,13 +37,16 @@ func TestGate_NetworkAtLimit_RefusesItsUnknownDevicesOnly(t *testing.T) {
 // places for devices that have signed in before.
 func TestGate_UnknownDevicesAtLimit_KnownAdmitted(t *testing.T) {
 	t.Parallel()
+
 	var g gate
 	for i := range maxUnknown {
 		_, err := g.acquire(fmt.Sprintf("192.0.%d.1", i), "")
 		require.NoError(t, err)
 	}
+
 	_, err := g.acquire("198.51.100.1", "")
 	require.ErrorIs(t, err, fault.ErrUnavailable)
+
 	_, err = g.acquire("198.51.100.1", "jo")
 	require.NoError(t, err)
 }
@@ -49,17 +56,22 @@ func TestGate_UnknownDevicesAtLimit_KnownAdmitted(t *testing.T) {
 func TestGate_KnownDevicesOfOneAccount_Limited(t *testing.T) {
 	t.Parallel()
 	var g gate
+
 	var releases []func()
 	for range maxPerAccount {
 		release, err := g.acquire("192.0.2.1", "jo")
 		require.NoError(t, err)
+
 		releases = append(releases, release)
 	}
+
 	_, err := g.acquire("198.51.100.1", "jo")
 	require.ErrorIs(t, err, fault.ErrUnavailable)
+
 	_, err = g.acquire("192.0.2.1", "ann")
 	require.NoError(t, err)
 	releases[0]()
+
 	_, err = g.acquire("192.0.2.1", "jo")
 	require.NoError(t, err)
 }

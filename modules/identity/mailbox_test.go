@@ -22,17 +22,21 @@ func TestRegister_OtherSpellingOfAMailbox_EmailTaken(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		first := env.jobseeker(composedAddress)
 		require.Equal(t, composedAddress, first.Account.Email, "the address stays as it was typed")
+
 		for _, email := range []string{composedAddress, combiningAddress, punycodeAddress} {
 			_, err := env.Register(t.Context(),
 				identity.RegisterInput{Email: email, Password: password, Name: "Zoë", UserType: "jobseeker"},
 				officeClient)
 			require.ErrorIs(t, err, identity.ErrEmailTaken)
+
 			signedIn, err := env.login(email, password)
 			require.NoError(t, err)
 			require.Equal(t, first.Account.ID, signedIn.Account.ID)
 		}
+
 		other := env.jobseeker("jo@example.org")
 		require.ErrorIs(t, env.ChangeEmail(t.Context(), env.actor(other), combiningAddress), identity.ErrEmailTaken)
+
 		boss := env.actor(env.employer("boss@example.org"))
 		require.NoError(t, env.invite(boss, punycodeAddress, "viewer"))
 		require.ErrorIs(t, env.invite(boss, combiningAddress, "viewer"), identity.ErrAlreadyInTeam)
@@ -45,6 +49,7 @@ func TestRegister_InvitedByOtherSpelling_KeepsUserID(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		boss := env.actor(env.employer("boss@example.org"))
 		require.NoError(t, env.invite(boss, combiningAddress, "viewer"))
+
 		invited := env.team(boss)[combiningAddress]
 		registered := env.jobseeker(punycodeAddress)
 		require.Equal(t, invited.UserID, registered.Account.ID)
@@ -57,6 +62,7 @@ func TestLogin_RowFromBeforeNormalization_Works(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		hash, err := env.hasher.Hash(t.Context(), password)
 		require.NoError(t, err)
+
 		// NewUser sets the key of earlier versions, EmailKey.
 		user := identity.NewUser(
 			stores.NewID(),
@@ -67,13 +73,16 @@ func TestLogin_RowFromBeforeNormalization_Works(t *testing.T) {
 			env.clock.Now(),
 		)
 		require.NoError(t, env.store.Identity.Users.Create(t.Context(), &user))
+
 		signedIn, err := env.login(combiningAddress, password)
 		require.NoError(t, err)
+
 		_, err = env.Register(t.Context(),
 			identity.RegisterInput{Email: combiningAddress, Password: password, Name: "Zoë", UserType: "jobseeker"},
 			officeClient)
 		require.ErrorIs(t, err, identity.ErrEmailTaken)
 		require.NoError(t, env.Rename(t.Context(), signedIn.Account.ID, "Zoë Ash"))
+
 		_, err = env.login(combiningAddress, password)
 		require.NoError(t, err, "a save keeps the key")
 	})

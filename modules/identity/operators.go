@@ -26,19 +26,24 @@ func (s *Service) AccountByEmail(ctx context.Context, email string) (out Account
 	if out.User, err = s.accountByEmail(ctx, email); err != nil {
 		return out, err
 	}
+
 	sessions, err := s.Sessions.List(ctx, out.ID, s.Clock.Now(), page.Request{Number: 1, Size: 1})
 	if err != nil {
 		return out, err
 	}
+
 	out.Sessions = sessions.Total
 	if out.SecondFactor, err = s.MySecondFactor(ctx, auth.Actor{UserID: out.ID}); err != nil {
 		return out, err
 	}
+
 	out.Membership, err = s.Members.GetByUser(ctx, out.ID)
 	if err != nil || out.Membership == nil {
 		return out, err
 	}
+
 	out.Organization, err = s.getOrganization(ctx, out.Membership.OrganizationID)
+
 	return out, err
 }
 
@@ -48,9 +53,11 @@ func (s *Service) accountByEmail(ctx context.Context, email string) (User, error
 	if err != nil {
 		return User{}, err
 	}
+
 	if u.Status != UserActive {
 		return User{}, ErrUserNotFound
 	}
+
 	return u, nil
 }
 
@@ -62,6 +69,7 @@ func (s *Service) LockAccount(ctx context.Context, email string) error {
 		if err := s.Users.Update(ctx, u); err != nil {
 			return err
 		}
+
 		return s.Sessions.EndByUsers(ctx, []string{u.ID}, "", now)
 	})
 }
@@ -110,13 +118,16 @@ func (s *Service) changeAsOperator(
 		if err != nil {
 			return err
 		}
+
 		if err := fn(ctx, &u, s.Clock.Now()); err != nil {
 			return err
 		}
+
 		e := audit.Entry{Action: action, Actor: audit.Operator, Object: u.ID}
 		if e.OrganizationID, err = s.organizationOf(ctx, u.ID); err != nil {
 			return err
 		}
+
 		return s.Audit.Record(ctx, e)
 	})
 }

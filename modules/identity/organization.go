@@ -53,6 +53,7 @@ func ParseOrgRole(s string) (OrgRole, bool) {
 	case Admin, Recruiter, Viewer:
 		return r, true
 	}
+
 	return "", false
 }
 
@@ -64,6 +65,7 @@ func (r OrgRole) Defaults() Permissions {
 	case Recruiter:
 		return Permissions{JobPermissions{Create: true, Update: true, Delete: false}, ApplicationPermissions{View: true, Update: true}}
 	}
+
 	return Permissions{Applications: ApplicationPermissions{View: true}}
 }
 
@@ -100,12 +102,14 @@ func (p Permissions) List() []auth.Permission {
 			out = append(out, e.name)
 		}
 	}
+
 	return out
 }
 
 // PermissionsOf is the reverse of List. It ignores unknown names.
 func PermissionsOf(list []auth.Permission) Permissions {
 	has := func(p auth.Permission) bool { return slices.Contains(list, p) }
+
 	return Permissions{
 		JobPermissions{Create: has(auth.JobsCreate), Update: has(auth.JobsUpdate), Delete: has(auth.JobsDelete)},
 		ApplicationPermissions{has(auth.ApplicationsView), has(auth.ApplicationsUpdate)},
@@ -188,8 +192,10 @@ func (m *Membership) Renew(next Membership, now time.Time) bool {
 	if m.Status != MemberInvited || m.InvitedUntil.After(now) {
 		return false
 	}
+
 	next.Version = m.Version
 	*m = next
+
 	return true
 }
 
@@ -205,6 +211,7 @@ func (m *Membership) Change(role OrgRole, p Permissions, now time.Time) {
 	if role == Admin {
 		p = Admin.Defaults()
 	}
+
 	m.Role = role
 	m.Permissions = p
 	m.UpdatedAt = now
@@ -215,9 +222,11 @@ func (m *Membership) Grants() []auth.Permission {
 	if m.SecondFactorMissing {
 		return nil
 	}
+
 	if m.Role == Admin {
 		return append(Admin.Defaults().List(), auth.Manage)
 	}
+
 	return m.Permissions.List()
 }
 

@@ -44,6 +44,7 @@ func (s *Service) ForgotPassword(ctx context.Context, in ForgotPasswordInput, fr
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
+
 	return s.requestLink(ctx, in.Email, from, resetsPerClient, resetsPerMailbox, func(u User) event.Event {
 		return event.PasswordResetRequested{UserID: u.ID, RequestedAt: s.Clock.Now()}
 	})
@@ -64,11 +65,13 @@ func (s *Service) requestLink(
 		{perClient, audit.Prefix(from.Address, 32, 64)},
 		{perMailbox, s.Mailboxes.Key(email)},
 	}
+
 	err := s.recordRequest(ctx, email, limits, newEvent)
 	select {
 	case <-response:
 	case <-ctx.Done():
 	}
+
 	return err
 }
 
@@ -81,14 +84,17 @@ func (s *Service) recordRequest(ctx context.Context, email string, limits []limi
 			return err
 		}
 	}
+
 	u, err := s.findByEmail(ctx, email)
 	if err != nil || u.Status != UserActive {
 		return fault.IfNotFound(err, nil)
 	}
+
 	e := newEvent(u)
 	if e == nil {
 		return nil
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Events.Record(ctx, e) })
 }
 
@@ -105,26 +111,33 @@ func (s *Service) ResetPassword(ctx context.Context, in ResetPasswordInput) erro
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
+
 	t, err := s.findMailToken(ctx, in.Token, ForReset)
 	if err != nil {
 		return err
 	}
+
 	hash, err := s.Hasher.Hash(ctx, in.Password)
 	if err != nil {
 		return err
 	}
+
 	return s.redeem(ctx, t, func(ctx context.Context, user *User, now time.Time) error {
 		if LowerCaseKey(user.Email) != LowerCaseKey(t.Email) {
 			return errBadToken // the address of the account was changed after the request
 		}
+
 		wasVerified := !user.EmailVerifiedAt.IsZero()
 		user.Verify(now) // the token was sent to the address
+
 		if err := s.auditUser(ctx, user.ID, audit.PasswordReset, user.ID); err != nil {
 			return err
 		}
+
 		if err := s.setPassword(ctx, user, hash, "", true, now); err != nil || wasVerified {
 			return err
 		}
+
 		return s.removeSecondFactor(ctx, user.ID, time.Time{}, now)
 	})
 }
@@ -143,25 +156,31 @@ func (s *Service) ChangePassword(ctx context.Context, actor auth.Actor, in Chang
 	if err := cmp.Or(actor.RequireUser(), valid.Check("", in)); err != nil {
 		return err
 	}
+
 	checked, err := s.checkOwnPassword(ctx, actor, in.CurrentPassword, from)
 	if err != nil {
 		return err
 	}
+
 	hash, err := s.Hasher.Hash(ctx, in.NewPassword)
 	if err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		u, err := s.Users.GetForUpdate(ctx, actor.UserID)
 		if err != nil {
 			return err
 		}
+
 		if u.PasswordHash != checked.PasswordHash { // the password was changed concurrently
 			return fault.InvalidField("currentPassword", "is not right")
 		}
+
 		if err := s.Audit.Record(ctx, audit.By(actor, audit.PasswordChanged, u.ID)); err != nil {
 			return err
 		}
+
 		return s.setPassword(ctx, &u, hash, actor.SessionID, in.SignOutPrograms, s.Clock.Now())
 	})
 }
@@ -173,10 +192,12 @@ func (s *Service) checkOwnPassword(ctx context.Context, a auth.Actor, password s
 	if err != nil {
 		return User{}, err
 	}
+
 	u, _, err = s.checkPassword(ctx, u.Email, password, from)
 	if errors.Is(err, ErrBadCredentials) {
 		err = fault.InvalidField("currentPassword", "is not right")
 	}
+
 	return u, err
 }
 
@@ -187,13 +208,17 @@ func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword str
 	if err := a.RequireUser(); err != nil {
 		return auth.Actor{}, err
 	}
+
 	if currentPassword == "" {
 		return a, nil
 	}
+
 	if _, err := s.checkOwnPassword(ctx, a, currentPassword, from); err != nil {
 		return a, err
 	}
+
 	a.ConfirmedAt = s.Clock.Now()
+
 	return a, nil
 }
 
@@ -202,18 +227,23 @@ func (s *Service) Confirm(ctx context.Context, a auth.Actor, currentPassword str
 // address and, if signOutPrograms is set, the access of programs.
 func (s *Service) setPassword(ctx context.Context, user *User, hash, keptSession string, signOutPrograms bool, now time.Time) error {
 	user.SetPassword(hash, now)
+
 	if err := s.Users.Update(ctx, user); err != nil {
 		return err
 	}
+
 	if err := s.Sessions.EndByUsers(ctx, []string{user.ID}, keptSession, now); err != nil {
 		return err
 	}
+
 	if err := s.revokeTokens(ctx, user.ID, MailTokenFilter{Purpose: ForReset}, now); err != nil {
 		return err
 	}
+
 	if err := s.cancelChange(ctx, user.ID); err != nil {
 		return err
 	}
+
 	var signedOut []Program
 	if signOutPrograms {
 		// The account was updated before, so that a concurrent creation of a program, which
@@ -222,10 +252,12 @@ func (s *Service) setPassword(ctx context.Context, user *User, hash, keptSession
 		if signedOut, err = s.Programs.SignOut(ctx, user.ID, now); err != nil {
 			return err
 		}
+
 		if err := s.auditUser(ctx, user.ID, audit.ProgramsSignedOut, user.ID); err != nil {
 			return err
 		}
 	}
+
 	return s.Events.Record(
 		ctx,
 		event.PasswordChanged{UserID: user.ID, ChangedAt: now, Programs: describePrograms(signedOut), SignedOutPrograms: signOutPrograms},
@@ -241,6 +273,7 @@ func describePrograms(programs []Program) []string {
 	if more := len(programs) - maxListedPrograms; more > 0 {
 		out = append(out, "and "+strconv.Itoa(more)+" more")
 	}
+
 	return out
 }
 
@@ -256,25 +289,32 @@ func (s *Service) VerifyEmail(ctx context.Context, in VerifyEmailInput) error {
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
+
 	t, err := s.findMailToken(ctx, in.Token, ForVerification)
 	if err != nil {
 		return err
 	}
+
 	err = s.redeem(ctx, t, func(ctx context.Context, user *User, now time.Time) error {
 		if LowerCaseKey(user.Email) == LowerCaseKey(t.Email) {
 			user.Verify(now)
+
 			err = s.Users.Update(ctx, user)
 		} else {
 			err = s.confirmChange(ctx, user, t.Email, now)
 		}
+
 		if err != nil {
 			return err
 		}
+
 		if err := s.verifyOrganizationOf(ctx, user, now); err != nil {
 			return err
 		}
+
 		return s.revokeTokens(ctx, user.ID, MailTokenFilter{Purpose: ForVerification}, now)
 	})
+
 	return s.countOrganizationChange(err)
 }
 
@@ -285,9 +325,11 @@ func (s *Service) findMailToken(ctx context.Context, secret string, p Purpose) (
 	if err != nil {
 		return MailToken{}, fault.IfNotFound(err, errBadToken)
 	}
+
 	if !t.Usable(s.Clock.Now()) {
 		return MailToken{}, errBadToken
 	}
+
 	return t, nil
 }
 
@@ -299,10 +341,12 @@ func (s *Service) redeem(ctx context.Context, t MailToken, fn func(ctx context.C
 		if err := s.markUsed(ctx, t, now); err != nil {
 			return err
 		}
+
 		u, err := s.Users.GetForUpdate(ctx, t.UserID)
 		if err != nil {
 			return fault.IfNotFound(err, errBadToken)
 		}
+
 		return fn(ctx, &u, now)
 	})
 }
@@ -313,8 +357,10 @@ func (s *Service) markUsed(ctx context.Context, t MailToken, now time.Time) erro
 	if err != nil {
 		return err
 	}
+
 	if n == 0 {
 		return errBadToken
 	}
+
 	return nil
 }

@@ -33,14 +33,18 @@ func TestResetPassword_EndsEverySession(t *testing.T) {
 	env := newSQLiteEnv(t)
 	s := env.jobseeker("jo@example.org")
 	env.requestReset("JO@example.org")
+
 	token := env.mailToken("jo@example.org")
 	env.clock.Advance(30*time.Minute - time.Second)
 	require.NoError(t, env.useResetLink(token, newPassword))
 	env.requireSignedOut(s)
+
 	_, err := env.login("jo@example.org", password)
 	require.ErrorIs(t, err, identity.ErrBadCredentials)
+
 	_, err = env.login("jo@example.org", newPassword)
 	require.NoError(t, err)
+
 	all := env.mailsTo("jo@example.org")
 	require.Equal(t, "Your password was changed", all[len(all)-1].Subject)
 	require.ErrorIs(t, env.useResetLink(token, password), fault.ErrInvalid, "a link is valid once")
@@ -52,16 +56,20 @@ func TestResetPassword_EndsEverySession(t *testing.T) {
 func TestResetPassword_Link_ExpiresAndHasOneUse(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	confirm := env.mailToken("jo@example.org")
 	env.requestReset("jo@example.org")
+
 	reset := env.mailToken("jo@example.org")
 	require.ErrorIs(t, env.useResetLink(confirm, newPassword), fault.ErrInvalid)
 	require.ErrorIs(t, env.verifyEmail(reset), fault.ErrInvalid)
+
 	_, err := env.refresh(reset)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	require.ErrorIs(t, env.useResetLink(reset, "weak"), fault.ErrInvalid)
 	env.clock.Advance(30 * time.Minute)
 	require.ErrorIs(t, env.useResetLink(reset, newPassword), fault.ErrInvalid)
+
 	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err)
 }
@@ -71,6 +79,7 @@ func TestResetPassword_Link_ExpiresAndHasOneUse(t *testing.T) {
 func TestVerifyEmail_Link_ExpiresAfterADay(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	token := env.mailToken("jo@example.org")
 	env.clock.Advance(24 * time.Hour)
 	require.ErrorIs(t, env.verifyEmail(token), fault.ErrInvalid)
@@ -83,14 +92,17 @@ func TestVerifyEmail_Link_ExpiresAfterADay(t *testing.T) {
 func TestRequestVerification_UnconfirmedAddress_SendsAnotherLink(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	first := env.mailToken("jo@example.org")
 	request := func(email string) {
 		t.Helper()
 		require.NoError(t, env.RequestVerification(t.Context(), identity.RequestVerificationInput{Email: email}, officeClient))
 	}
+
 	env.clock.Advance(25 * time.Hour)
 	request("JO@example.org")
 	request("nobody@example.org")
+
 	second := env.mailToken("jo@example.org")
 	require.NotEqual(t, first, second)
 	require.ErrorIs(t, env.verifyEmail(first), fault.ErrInvalid)
@@ -99,10 +111,12 @@ func TestRequestVerification_UnconfirmedAddress_SendsAnotherLink(t *testing.T) {
 	require.Len(t, env.mailsTo("jo@example.org"), 2, "the address is confirmed")
 
 	env.jobseeker("sam@example.org")
+
 	for range 5 {
 		env.clock.Advance(time.Minute)
 		request("sam@example.org")
 	}
+
 	// One message is from the registration.
 	require.Len(t, env.mailsTo("sam@example.org"), 1+3, "three in an hour")
 	require.ErrorIs(
@@ -118,9 +132,11 @@ func TestResetPassword_PasswordChanged_LinksAreVoid(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 	env.requestReset("jo@example.org")
+
 	first := env.mailToken("jo@example.org")
 	env.clock.Advance(time.Second)
 	env.requestReset("jo@example.org")
+
 	second := env.mailToken("jo@example.org")
 	require.NotEqual(t, first, second)
 	require.NoError(t, env.useResetLink(second, newPassword))
@@ -132,21 +148,26 @@ func TestResetPassword_PasswordChanged_LinksAreVoid(t *testing.T) {
 func TestForgotPassword_AnyAddress_SameResponse(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.Invite(t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
 	env.handleEvents()
+
 	for range 5 {
 		for _, email := range []string{"jo@example.org", "nobody@example.org", "new@example.org"} {
 			env.requestReset(email)
 		}
+
 		env.clock.Advance(time.Minute)
 	}
+
 	require.Len(t, env.mailsTo("jo@example.org"), 1+3, "one from the registration and three links")
 	require.Empty(t, env.mailsTo("nobody@example.org"))
 	require.Len(t, env.mailsTo("new@example.org"), 1, "only the invitation: an invited user has no password to reset")
 	env.clock.Advance(time.Hour)
 	env.requestReset("jo@example.org")
 	require.Len(t, env.mailsTo("jo@example.org"), 1+4)
+
 	err := env.ForgotPassword(t.Context(), identity.ForgotPasswordInput{Email: "no address"}, officeClient)
 	require.ErrorIs(t, err, fault.ErrInvalid)
 }
@@ -157,22 +178,28 @@ func TestForgotPassword_UnknownAddress_WritesNothingInTheSameTime(t *testing.T) 
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
 	env.handleEvents()
+
 	// responseTime returns the shortest of three response times, since a busy machine makes some
 	// of them longer.
 	responseTime := func(email string) (shortest time.Duration) {
 		for range 3 {
 			begun := time.Now()
+
 			env.requestReset(email)
+
 			took := time.Since(begun)
 			if shortest == 0 || took < shortest {
 				shortest = took
 			}
 		}
+
 		return shortest
 	}
+
 	known := responseTime("jo@example.org")
 	unknown := responseTime("unknown@example.org")
 	require.InEpsilon(t, known, unknown, 0.1)
+
 	events, err := env.store.Identity.Outbox.Claim(t.Context(), 10, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, events, 3, "one event for each request with the known address")
@@ -186,11 +213,14 @@ func TestForgotPassword_ClientOverItsLimit_SendsNothing(t *testing.T) {
 	for i := range 21 {
 		env.jobseeker(fmt.Sprintf("p%d@example.org", i))
 	}
+
 	env.handleEvents()
+
 	var requests sync.WaitGroup
 	for i := range 20 {
 		requests.Go(func() { env.requestReset(fmt.Sprintf("p%d@example.org", i)) })
 	}
+
 	requests.Wait()
 	env.requestReset("p20@example.org")
 	require.Len(t, env.mailsTo("p20@example.org"), 1, "only the message from the registration")
@@ -219,6 +249,7 @@ func TestChangePassword_EndsOtherSessions(t *testing.T) {
 	)
 	env.actor(signedIn)
 	env.requireSignedOut(other)
+
 	_, err = env.login("jo@example.org", newPassword)
 	require.NoError(t, err)
 }
@@ -237,13 +268,16 @@ func TestChangePassword_WrongPassword_IsThrottled(t *testing.T) {
 			officeClient,
 		)
 	}
+
 	require.ErrorIs(t, change(password, "weak"), fault.ErrInvalid)
 	require.ErrorIs(t, change("", newPassword), fault.ErrInvalid)
+
 	for range 10 {
 		err := change("Wr0ng-pass", newPassword)
 		require.ErrorIs(t, err, fault.ErrInvalid)
 		require.Equal(t, "currentPassword", fault.Of(err).Fields[0].Name)
 	}
+
 	require.ErrorIs(t, change(password, newPassword), fault.ErrRateLimit)
 }
 
@@ -253,6 +287,7 @@ func TestResetPassword_LoginAtOnce_LeavesNoOldSession(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		env.jobseeker("jo@example.org")
 		env.requestReset("jo@example.org")
+
 		token := env.mailToken("jo@example.org")
 		var resetErr error
 		var signedIn [9]identity.SignedIn
@@ -267,6 +302,7 @@ func TestResetPassword_LoginAtOnce_LeavesNoOldSession(t *testing.T) {
 			},
 		)
 		require.NoError(t, resetErr)
+
 		for i, err := range loginErrs {
 			if err == nil {
 				env.requireSignedOut(signedIn[i])
@@ -282,10 +318,13 @@ func TestResetPassword_LinkOfAFormerAddress_IsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
 	env.changeAddress(jo, "next@example.org")
+
 	link, secret := identity.NewMailToken(jo.Account.ID, "jo@example.org", identity.ForReset, env.clock.Now())
 	require.NoError(t, env.store.Identity.MailTokens.Create(t.Context(), link))
+
 	err := env.useResetLink(secret, newPassword)
 	require.ErrorIs(t, err, fault.ErrInvalid)
+
 	_, err = env.login("next@example.org", password)
 	require.NoError(t, err)
 }
@@ -296,6 +335,7 @@ func TestResetPassword_ConcurrentUse_OneSucceeds(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		env.jobseeker("jo@example.org")
 		env.requestReset("jo@example.org")
+
 		token := env.mailToken("jo@example.org")
 		errs := concurrently(10, func(int) error {
 			return env.useResetLink(token, newPassword)
@@ -312,6 +352,7 @@ func TestOnUserRegistered_Twice_SendsTheSameMessage(t *testing.T) {
 	signedIn := env.jobseeker("jo@example.org")
 	first := env.mailToken("jo@example.org")
 	require.NoError(t, env.OnUserRegistered(t.Context(), event.UserRegistered{UserID: signedIn.Account.ID}))
+
 	all := env.mailsTo("jo@example.org")
 	require.Len(t, all, 2)
 	require.Equal(t, all[0].ID, all[1].ID)

@@ -26,6 +26,7 @@ func (s *Service) OnUserRegistered(ctx context.Context, e event.UserRegistered) 
 	if err != nil || u.ID == "" || !u.EmailVerifiedAt.IsZero() {
 		return err
 	}
+
 	return s.sendVerification(ctx, u, "verify-email-"+u.ID, "Please confirm your e-mail address",
 		"Welcome to locum. Please confirm that this is your e-mail address.", "If you did not register, you need not do anything.")
 }
@@ -37,10 +38,12 @@ func (s *Service) sendVerification(ctx context.Context, u User, id, subject, fir
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the account was deleted
 	}
+
 	programs, err := s.programBlocks(ctx, u.ID)
 	if err != nil {
 		return err
 	}
+
 	return s.send(ctx, u, id, subject, slices.Concat([]mail.Block{
 		{Text: first},
 		s.link("Confirm the address", "verify-email", token),
@@ -55,6 +58,7 @@ func (s *Service) programBlocks(ctx context.Context, userID string) ([]mail.Bloc
 	if err != nil || len(programs) == 0 {
 		return nil, err
 	}
+
 	return append(
 		[]mail.Block{{Text: "These programs belong to the account. If you do not know them, set a new password: that ends their access."}},
 		listBlock(describePrograms(programs)),
@@ -73,10 +77,12 @@ func (s *Service) OnPasswordResetRequested(ctx context.Context, e event.Password
 	if err != nil || u.ID == "" {
 		return err
 	}
+
 	token, err := s.createMailToken(ctx, u, ForReset, "", s.Clock.Now())
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the account was deleted
 	}
+
 	return s.send(ctx, u, "reset-password-"+u.ID+"-"+encodeTime(e.RequestedAt), "Set a new password",
 		mail.Block{Text: "Somebody, hopefully you, asked for a new password for your account."},
 		s.link("Set a new password", "reset-password", token),
@@ -91,6 +97,7 @@ func (s *Service) OnSecondFactorChanged(ctx context.Context, e event.SecondFacto
 	if e.Change == string(audit.SecondFactorEnabled) {
 		subject, text = "Two-step sign-in is on", "A second factor was added to your account on "
 	}
+
 	return s.notify(ctx, e.UserID, "second-factor-"+e.UserID+"-"+encodeTime(e.ChangedAt), subject,
 		mail.Block{Text: text + formatTime(e.ChangedAt) + "."},
 		mail.Block{Text: "If it was not you, set a new password now."}, s.newPasswordLink())
@@ -107,7 +114,9 @@ func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged
 	if len(e.Programs) > 0 {
 		body = append(body, mail.Block{Text: "Access by these programs was revoked, and webhooks were paused:"}, listBlock(e.Programs))
 	}
+
 	body = append(body, mail.Block{Text: "If it was not you, please set a new password now."}, s.newPasswordLink())
+
 	return s.notify(ctx, e.UserID, "password-changed-"+e.UserID+"-"+encodeTime(e.ChangedAt), "Your password was changed", body...)
 }
 
@@ -117,6 +126,7 @@ func (s *Service) OnProgramsSignedOut(ctx context.Context, e event.ProgramsSigne
 	if len(e.Programs) == 0 {
 		return nil
 	}
+
 	return s.notify(
 		ctx,
 		e.UserID,
@@ -155,32 +165,40 @@ func (s *Service) OnMemberInvited(ctx context.Context, e event.MemberInvited) er
 	if errors.Is(err, ErrNotInTeam) { // the invitation was withdrawn
 		return nil
 	}
+
 	if err != nil || member.Status != MemberInvited {
 		return err
 	}
+
 	organization, err := s.getOrganization(ctx, e.OrganizationID)
 	if err != nil {
 		return err
 	}
+
 	user, err := s.getUser(ctx, e.UserID)
 	if err != nil {
 		return fault.IfNotFound(err, nil)
 	}
+
 	token, err := s.createMailToken(ctx, user, ForInvitation, e.OrganizationID, s.Clock.Now())
 	if err != nil {
 		return fault.IfNotFound(err, nil) // the account was deleted
 	}
+
 	optOut, err := s.Sealer.Seal(auth.ForOptOut, optOutSubject(s.Mailboxes.Key(user.Email)), e.InvitedAt.Add(optOutLife))
 	if err != nil {
 		return err
 	}
+
 	name := mail.SafeName(organization.Name, "an organization")
+
 	how := "choose a password and start"
 	if user.Status == UserActive {
 		how = "you have an account already, so sign in with it and accept"
 	} else {
 		user.Name = member.InvitedName
 	}
+
 	return s.send(
 		ctx,
 		user,
@@ -206,6 +224,7 @@ func (s *Service) recipient(ctx context.Context, userID string) (User, error) {
 	if err != nil || u.Status != UserActive {
 		return User{}, fault.IfNotFound(err, nil)
 	}
+
 	return u, nil
 }
 
@@ -215,6 +234,7 @@ func (s *Service) notify(ctx context.Context, userID, id, subject string, body .
 	if err != nil || u.ID == "" {
 		return err
 	}
+
 	return s.send(ctx, u, id, subject, body...)
 }
 

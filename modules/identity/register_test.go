@@ -19,9 +19,11 @@ func TestRegister_Jobseeker_IsSignedIn(t *testing.T) {
 	s := env.jobseeker("Jo@Example.ORG")
 	require.Equal(t, "Jo@example.org", s.Account.Email)
 	require.Equal(t, auth.Jobseeker, s.Account.Role)
+
 	a := env.actor(s)
 	require.True(t, a.Seeker)
 	require.Empty(t, a.OrganizationID)
+
 	me, err := env.Me(t.Context(), a)
 	require.NoError(t, err)
 	require.Equal(t, "Jo Seeker", me.Name)
@@ -38,6 +40,7 @@ func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 		officeClient,
 	)
 	require.NoError(t, err)
+
 	withCompany := env.employer("b@example.org")
 	for _, c := range []struct {
 		signedIn     identity.SignedIn
@@ -51,6 +54,7 @@ func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 		require.False(t, actor.Seeker)
 		require.True(t, actor.May(auth.Manage))
 		require.True(t, actor.May(auth.JobsDelete))
+
 		name, err := env.OrganizationName(t.Context(), actor.OrganizationID)
 		require.NoError(t, err)
 		require.Equal(t, c.organization, name)
@@ -62,12 +66,14 @@ func TestRegister_Employer_CreatesOrganizationAndAdmin(t *testing.T) {
 func TestRegister_OtherSpelling_EmailTaken(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	_, err := env.Register(
 		t.Context(),
 		identity.RegisterInput{Email: "JO@EXAMPLE.org", Password: password, Name: "Jo", UserType: "jobseeker"},
 		officeClient,
 	)
 	require.ErrorIs(t, err, identity.ErrEmailTaken)
+
 	_, err = env.Register(
 		t.Context(),
 		identity.RegisterEmployerInput{Email: "Jo@example.org", Password: password, Name: "Jo", CompanyName: "X"},
@@ -85,13 +91,16 @@ func TestRegister_Concurrent_OneSucceeds(t *testing.T) {
 			if i%2 == 1 {
 				kind = "employer"
 			}
+
 			_, err := env.Register(
 				t.Context(),
 				identity.RegisterInput{Email: "jo@example.org", Password: password, Name: "Jo", UserType: kind},
 				officeClient,
 			)
+
 			return err
 		})
+
 		require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
 		require.Equal(t, 19, countErrors(errs, identity.ErrEmailTaken), "%v", errs)
 	})
@@ -107,6 +116,7 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	withName := func(name string) identity.RegisterInput {
 		return identity.RegisterInput{Email: "jo@example.org", Password: password, Name: name, UserType: "jobseeker"}
 	}
+
 	allFields := []string{"email", "password", "name", "userType"}
 	for name, c := range map[string]struct {
 		input  identity.RegisterInput
@@ -129,10 +139,12 @@ func TestRegister_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	} {
 		_, err := env.Register(t.Context(), c.input, officeClient)
 		require.ErrorIs(t, err, fault.ErrInvalid, name)
+
 		var fields []string
 		for _, field := range fault.Of(err).Fields {
 			fields = append(fields, field.Name)
 		}
+
 		require.Equal(t, c.fields, fields, name)
 	}
 }
@@ -147,6 +159,7 @@ func TestRegister_EmployerPassword_NeedsOnlyLength(t *testing.T) {
 		officeClient,
 	)
 	require.NoError(t, err)
+
 	_, err = env.Register(
 		t.Context(),
 		identity.RegisterEmployerInput{Email: "f@example.org", Password: "seven77", Name: "E", CompanyName: ""},
@@ -160,11 +173,13 @@ func TestRegister_EmployerPassword_NeedsOnlyLength(t *testing.T) {
 func TestRegister_SendsOneConfirmation(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	token := env.mailToken("jo@example.org")
 	message := env.mailsTo("jo@example.org")[0]
 	require.Contains(t, message.Text, "https://locum.example/verify-email?token="+token)
 	require.NoError(t, env.verifyEmail(token))
 	require.Error(t, env.verifyEmail(token), "a token is valid once")
+
 	user, err := env.store.Identity.Users.GetByEmail(t.Context(), "jo@example.org")
 	require.NoError(t, err)
 	require.Equal(t, env.clock.Now(), user.EmailVerifiedAt)
@@ -174,14 +189,17 @@ func TestRegister_SendsOneConfirmation(t *testing.T) {
 // leaves out unknown ids.
 func TestPeople_SeveralIDs_KnownUsersByID(t *testing.T) {
 	env := newSQLiteEnv(t)
+
 	var ids []string
 	for i := range 5 {
 		ids = append(ids, env.jobseeker("p"+strconv.Itoa(i)+"@example.org").Account.ID)
 	}
+
 	got, err := env.People(t.Context(), append(ids, unknownID))
 	require.NoError(t, err)
 	require.Len(t, got, 5)
 	require.Equal(t, identity.Person{ID: ids[2], Name: "Jo Seeker", Email: "p2@example.org"}, got[ids[2]])
+
 	none, err := env.People(t.Context(), nil)
 	require.NoError(t, err)
 	require.Empty(t, none)

@@ -74,53 +74,69 @@ func (s *Service) register(ctx context.Context, in Registrable, from Client, ope
 	if err != nil {
 		return err
 	}
+
 	// Users.Create checks this too. The early check avoids hashing a password for nothing.
 	invited, err := s.requireFree(ctx, r.email)
 	if err != nil {
 		return err
 	}
+
 	key := s.Mailboxes.Key(r.email)
 	if invited.ID != "" { // Users.Create replaces the row of the invited user
 		key = invited.EmailKey()
 	}
+
 	release, err := s.gate.acquire(from.Address, "")
 	if err != nil {
 		return err
 	}
+
 	hash, err := s.Hasher.Hash(ctx, r.password)
+
 	release() // before the transaction, so that a slow database does not block the hasher
+
 	if err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
 		user := NewUser(s.NewID(), r.email, r.name, r.kind, hash, now)
+
 		user.Key = key
 		if err := s.Users.Create(ctx, &user); err != nil {
 			return err
 		}
+
 		if err := s.requireNotReserved(ctx, &user, now); err != nil {
 			return err
 		}
+
 		if r.kind == KindEmployer {
 			o := r.organization
+
 			org, founder := NewOrganization(s.NewID(), s.NewID(), user.ID, o.Name, o.Industry, o.Size, now)
 			if s.HoldNewOrganizations {
 				org.HeldAt = now
 			}
+
 			if err := s.holdIfSuspicious(ctx, &org, now); err != nil {
 				return err
 			}
+
 			if err := s.Organizations.Upsert(ctx, &org); err != nil {
 				return err
 			}
+
 			if err := s.Members.Upsert(ctx, &founder); err != nil {
 				return err
 			}
 		}
+
 		if err := s.Events.Record(ctx, event.UserRegistered{UserID: user.ID}); err != nil {
 			return err
 		}
+
 		return open(ctx, user.ID, now)
 	})
 }
@@ -132,8 +148,10 @@ func (s *Service) requireFree(ctx context.Context, email string) (User, error) {
 	if err != nil {
 		return User{}, fault.IfNotFound(err, nil)
 	}
+
 	if u.Status == UserActive {
 		return User{}, ErrEmailTaken
 	}
+
 	return u, nil
 }

@@ -24,8 +24,10 @@ func (s *Service) withRenameLimit(ctx context.Context, organizationID string, fn
 	if !errors.Is(err, errRenameNotCounted) {
 		return s.countOrganizationChange(err)
 	}
+
 	if err := limit.Take(ctx, s.Limiter, renamesPerOrganization, organizationID); err != nil {
 		return err
 	}
+
 	return s.countOrganizationChange(s.Tx.Do(ctx, func(ctx context.Context) error { return fn(ctx, true) }))
 }

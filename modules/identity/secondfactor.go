@@ -45,7 +45,9 @@ func (f *SecondFactor) useRecoveryCode(hash string) bool {
 	if i < 0 {
 		return false
 	}
+
 	f.RecoveryCodes = slices.Delete(f.RecoveryCodes, i, i+1)
+
 	return true
 }
 
@@ -64,20 +66,25 @@ func (s *Service) MySecondFactor(ctx context.Context, a auth.Actor) (out SecondF
 	if err := a.RequireUser(); err != nil {
 		return out, err
 	}
+
 	f, err := s.getSecondFactor(ctx, a.UserID)
 	if err != nil {
 		return out, err
 	}
+
 	out.Enabled, out.EnabledAt = f.Enabled(), f.ConfirmedAt
 	if out.Enabled {
 		out.RecoveryCodesLeft = len(f.RecoveryCodes)
 	}
+
 	m, err := s.Members.GetByUser(ctx, a.UserID)
 	if err != nil || m == nil {
 		return out, err
 	}
+
 	o, err := s.getOrganization(ctx, m.OrganizationID)
 	out.Required = o.RequireSecondFactor
+
 	return out, err
 }
 
@@ -102,18 +109,22 @@ func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollm
 	if err := cmp.Or(a.RequireUser(), a.RequireConfirmed(s.Clock.Now())); err != nil {
 		return Enrollment{}, err
 	}
+
 	user, err := s.getCaller(ctx, a.UserID)
 	if err != nil {
 		return Enrollment{}, err
 	}
+
 	var out Enrollment
 	if out.Secret, out.URL, err = s.OneTimeCodes.NewSecret(user.Email); err != nil {
 		return Enrollment{}, err
 	}
+
 	encrypted, err := s.Vault.Encrypt(out.Secret, user.ID)
 	if err != nil {
 		return Enrollment{}, err
 	}
+
 	return out, s.Tx.Do(ctx, func(ctx context.Context) error {
 		switch existing, err := s.getSecondFactor(ctx, user.ID); {
 		case err != nil:
@@ -121,6 +132,7 @@ func (s *Service) EnrollSecondFactor(ctx context.Context, a auth.Actor) (Enrollm
 		case existing.Enabled():
 			return ErrSecondFactorEnabled
 		}
+
 		return s.SecondFactors.Upsert(ctx, SecondFactor{UserID: user.ID, Secret: encrypted, CreatedAt: s.Clock.Now()})
 	})
 }
@@ -137,9 +149,12 @@ func (s *Service) ConfirmSecondFactor(ctx context.Context, actor auth.Actor, in 
 	if err := actor.RequireUser(); err != nil {
 		return nil, err
 	}
+
 	var codes []string
+
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
+
 		factor, err := s.SecondFactors.Get(ctx, actor.UserID)
 		switch {
 		case err != nil:
@@ -147,31 +162,39 @@ func (s *Service) ConfirmSecondFactor(ctx context.Context, actor auth.Actor, in 
 		case factor.Enabled():
 			return ErrSecondFactorEnabled
 		}
+
 		step, ok, err := s.matchCode(ctx, factor, in.Code, now)
 		if err != nil {
 			return err
 		}
+
 		if !ok {
 			return ErrSecondFactorInvalid
 		}
+
 		factor.ConfirmedAt, factor.LastStep = now, step
+
 		codes, factor.RecoveryCodes = newRecoveryCodes()
 		if err := s.SecondFactors.Upsert(ctx, factor); err != nil {
 			return err
 		}
+
 		if err := s.Sessions.EndByUsers(ctx, []string{actor.UserID}, actor.SessionID, now); err != nil {
 			return err
 		}
+
 		return s.recordSecondFactor(ctx, actor.UserID, audit.SecondFactorEnabled, now)
 	})
 	if !errors.Is(err, ErrSecondFactorInvalid) {
 		return codes, err
 	}
+
 	// Someone with a stolen session must not guess the code of a secret that its owner enrolled:
 	// the recovery codes and all other sessions would be lost.
 	if err := limit.Take(ctx, s.Limiter, failedCodes, actor.UserID); err != nil {
 		return nil, err
 	}
+
 	return nil, fault.InvalidField("code", "is not the current code of the authenticator app")
 }
 
@@ -186,10 +209,12 @@ func (s *Service) DisableSecondFactor(ctx context.Context, actor auth.Actor, in 
 	if err := actor.RequireUser(); err != nil {
 		return err
 	}
+
 	user, err := s.checkOwnPassword(ctx, actor, in.CurrentPassword, from)
 	if err != nil {
 		return err
 	}
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
 		switch f, err := s.getSecondFactor(ctx, actor.UserID); {
@@ -198,20 +223,25 @@ func (s *Service) DisableSecondFactor(ctx context.Context, actor auth.Actor, in 
 		case !f.Enabled():
 			return ErrNotEnrolled
 		}
+
 		if err := s.useSecondFactor(ctx, actor.UserID, in.Code, now); err != nil {
 			return err
 		}
+
 		if err := s.SecondFactors.Delete(ctx, actor.UserID); err != nil {
 			return err
 		}
+
 		return s.recordSecondFactor(ctx, actor.UserID, audit.SecondFactorDisabled, now)
 	})
 	if !errors.Is(err, ErrSecondFactorInvalid) {
 		return err
 	}
+
 	if err := s.secondFactorFailed(ctx, user, from); !errors.Is(err, ErrSecondFactorInvalid) {
 		return err
 	}
+
 	return fault.InvalidField("code", "is not a current code or a recovery code")
 }
 
@@ -222,9 +252,11 @@ func (s *Service) ResetSecondFactor(ctx context.Context, email string) error {
 		if _, err := s.SecondFactors.Get(ctx, u.ID); err != nil {
 			return err
 		}
+
 		if err := s.SecondFactors.Delete(ctx, u.ID); err != nil {
 			return err
 		}
+
 		return s.Events.Record(ctx, event.SecondFactorChanged{UserID: u.ID, Change: string(audit.SecondFactorReset), ChangedAt: now})
 	})
 }
@@ -238,9 +270,11 @@ func (s *Service) removeSecondFactor(ctx context.Context, userID string, since, 
 	if err != nil || f.UserID == "" || f.Enabled() && f.ConfirmedAt.Before(since) {
 		return err
 	}
+
 	if err := s.SecondFactors.Delete(ctx, userID); err != nil || !f.Enabled() {
 		return err
 	}
+
 	return s.recordSecondFactor(ctx, userID, audit.SecondFactorReset, now)
 }
 
@@ -260,19 +294,23 @@ func (s *Service) useSecondFactor(ctx context.Context, userID, code string, now 
 	case code == "":
 		return ErrSecondFactorRequired
 	}
+
 	step, ok, err := s.matchCode(ctx, factor, code, now)
 	if err != nil {
 		return err
 	}
+
 	switch {
 	case ok && step > factor.LastStep:
 		factor.LastStep = step
 	case ok || !factor.useRecoveryCode(hashRecoveryCode(code)):
 		return ErrSecondFactorInvalid
 	}
+
 	if err := s.SecondFactors.Upsert(ctx, factor); err != nil || ok {
 		return err
 	}
+
 	return s.auditUser(ctx, userID, audit.RecoveryCodeUsed, userID)
 }
 
@@ -284,11 +322,14 @@ func (s *Service) matchCode(ctx context.Context, f SecondFactor, code string, no
 	if err := cmp.Or(err, d.Err()); err != nil {
 		return 0, false, err
 	}
+
 	secret, err := s.Vault.Decrypt(f.Secret, f.UserID)
 	if err != nil {
 		return 0, false, err
 	}
+
 	step, ok = s.OneTimeCodes.Match(secret, strings.ReplaceAll(code, " ", ""), now)
+
 	return step, ok, nil
 }
 
@@ -298,12 +339,15 @@ func (s *Service) secondFactorFailed(ctx context.Context, u User, from Client) e
 	if err := limit.Take(ctx, s.Limiter, failedCodes, u.ID); err != nil {
 		return err
 	}
+
 	if err := s.addFailure(ctx, s.failuresOf(u.Email, from)); err != nil {
 		return err
 	}
+
 	if err := s.signInFailed(ctx, u.ID); !errors.Is(err, ErrBadCredentials) {
 		return err
 	}
+
 	return ErrSecondFactorInvalid
 }
 
@@ -314,6 +358,7 @@ func newRecoveryCodes() (codes, hashes []string) {
 		code := text[:4] + "-" + text[4:8] + "-" + text[8:12] + "-" + text[12:16]
 		codes, hashes = append(codes, code), append(hashes, hashRecoveryCode(code))
 	}
+
 	return codes, hashes
 }
 

@@ -20,20 +20,25 @@ func TestConfirmSecondFactor_GuessedCodes_AreLimited(t *testing.T) {
 	jo := env.jobseeker("jo@example.org")
 	enrolled, err := env.EnrollSecondFactor(t.Context(), env.actor(jo))
 	require.NoError(t, err)
+
 	confirm := func(code string) error {
 		_, err := env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: code})
 		return err
 	}
+
 	for range 10 {
 		require.Equal(t, fault.Invalid, fault.KindOf(confirm("000000")))
 	}
+
 	err = confirm(env.currentCode(enrolled.Secret))
 	require.ErrorIs(t, err, fault.ErrRateLimit, "the right code")
 	require.Positive(t, fault.Of(err).RetryAfter)
+
 	status, err := env.MySecondFactor(t.Context(), env.actor(jo))
 	require.NoError(t, err)
 	require.False(t, status.Enabled)
 	env.clock.Advance(15 * time.Minute)
+
 	jo, err = env.loginWithCode("jo@example.org", password, "")
 	require.NoError(t, err)
 	require.NoError(t, confirm(env.currentCode(enrolled.Secret)))
@@ -59,6 +64,7 @@ func TestSecondFactor_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	secret, _ := env.enroll(env.jobseeker("jo@example.org"))
 	env.clock.Advance(time.Minute)
+
 	usual := env.Tx
 	env.Tx = slowTx{usual, &sync.Once{}, func() {
 		env.Tx = usual

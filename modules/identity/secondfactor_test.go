@@ -18,20 +18,25 @@ import (
 // enroll enables a second factor and returns its secret and recovery codes.
 func (e *testEnv) enroll(s identity.SignedIn) (secret string, recoveryCodes []string) {
 	e.t.Helper()
+
 	enrollment, err := e.EnrollSecondFactor(e.t.Context(), e.actor(s))
 	require.NoError(e.t, err)
+
 	code := identity.CodeInput{Code: e.currentCode(enrollment.Secret)}
 	recoveryCodes, err = e.ConfirmSecondFactor(e.t.Context(), e.actor(s), code)
 	require.NoError(e.t, err)
 	require.Len(e.t, recoveryCodes, 10)
+
 	return enrollment.Secret, recoveryCodes
 }
 
 // currentCode returns the current code of the authenticator app.
 func (e *testEnv) currentCode(secret string) string {
 	e.t.Helper()
+
 	code, err := totp.GenerateCode(secret, e.clock.Now())
 	require.NoError(e.t, err)
+
 	return code
 }
 
@@ -48,30 +53,38 @@ func TestSecondFactor_SignIn(t *testing.T) {
 		jo := env.jobseeker("jo@example.org")
 		other, err := env.login("jo@example.org", password)
 		require.NoError(t, err)
+
 		secret, recovery := env.enroll(jo)
 		env.requireSignedOut(other)
 		env.actor(jo) // the session in which it was enabled continues
 
 		_, err = env.login("jo@example.org", password)
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
+
 		_, err = env.LoginBrowser(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient, "")
 		require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
+
 		for _, code := range []string{"", env.currentCode(secret), recovery[0]} {
 			_, err = env.loginWithCode("jo@example.org", "Wr0ng-password", code)
 			require.ErrorIs(t, err, identity.ErrBadCredentials, "a wrong password does not reveal the second factor")
 		}
+
 		_, err = env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "the code was used to enable the second factor")
 		env.clock.Advance(30 * time.Second) // the next time step of the authenticator app
+
 		_, err = env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 		require.NoError(t, err)
+
 		_, err = env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a code is valid once")
 
 		_, err = env.loginWithCode("jo@example.org", password, recovery[3])
 		require.NoError(t, err)
+
 		_, err = env.loginWithCode("jo@example.org", password, recovery[3])
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid, "a recovery code is valid once")
+
 		status, err := env.MySecondFactor(t.Context(), env.actor(jo))
 		require.NoError(t, err)
 		require.True(t, status.Enabled)
@@ -85,11 +98,13 @@ func TestSecondFactor_ConcurrentCode(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		secret, _ := env.enroll(env.jobseeker("jo@example.org"))
 		env.clock.Advance(time.Minute)
+
 		code := env.currentCode(secret)
 		errs := concurrently(5, func(int) error {
 			_, err := env.loginWithCode("jo@example.org", password, code)
 			return err
 		})
+
 		require.Equal(t, 1, countErrors(errs, nil))
 	})
 }
@@ -98,10 +113,12 @@ func TestSecondFactor_ConcurrentCode(t *testing.T) {
 func TestSecondFactor_GuessedCodes(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.enroll(env.jobseeker("jo@example.org"))
+
 	for range 10 {
 		_, err := env.loginWithCode("jo@example.org", password, "000000")
 		require.ErrorIs(t, err, identity.ErrSecondFactorInvalid)
 	}
+
 	_, err := env.loginWithCode("jo@example.org", password, "000000")
 	require.ErrorIs(t, err, fault.ErrRateLimit, "the right password does not reset the failures")
 }
@@ -114,21 +131,27 @@ func TestSecondFactor_CodesGuessedFromManyNetworks(t *testing.T) {
 	jo := env.jobseeker("jo@example.org")
 	secret, _ := env.enroll(jo)
 	env.clock.Advance(time.Minute)
+
 	network := 0
+
 	// guess signs in with the right password, the code, and a network that was not used before.
 	guess := func(code string) error {
 		network++
 		_, err := env.Login(t.Context(),
 			identity.LoginInput{Email: "jo@example.org", Password: password, TOTP: code},
 			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", network)})
+
 		return err
 	}
+
 	for range 10 {
 		require.ErrorIs(t, guess("000000"), identity.ErrSecondFactorInvalid)
 	}
+
 	err := guess(env.currentCode(secret))
 	require.ErrorIs(t, err, fault.ErrRateLimit)
 	require.Positive(t, fault.Of(err).RetryAfter)
+
 	disable := identity.DisableSecondFactorInput{
 		CurrentPassword: password,
 		CodeInput:       identity.CodeInput{Code: env.currentCode(secret)},
@@ -145,12 +168,14 @@ func TestSecondFactor_WrongPasswords_LeaveItsCodes(t *testing.T) {
 	env := newSQLiteEnv(t)
 	secret, _ := env.enroll(env.jobseeker("jo@example.org"))
 	env.clock.Advance(time.Minute)
+
 	for i := range 11 {
 		_, err := env.Login(t.Context(),
 			identity.LoginInput{Email: "jo@example.org", Password: "Wr0ng-password", TOTP: "000000"},
 			identity.Client{Address: fmt.Sprintf("2001:db8:%x::1", i)})
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
+
 	_, err := env.loginWithCode("jo@example.org", password, env.currentCode(secret))
 	require.NoError(t, err)
 }
@@ -165,10 +190,12 @@ func (e *testEnv) resetPassword(email, password string) {
 // hasSecondFactor reports whether sign-ins need a code.
 func (e *testEnv) hasSecondFactor(email, password string) bool {
 	e.t.Helper()
+
 	_, err := e.login(email, password)
 	if err != nil {
 		require.ErrorIs(e.t, err, identity.ErrSecondFactorRequired)
 	}
+
 	return err != nil
 }
 
@@ -176,9 +203,11 @@ func (e *testEnv) hasSecondFactor(email, password string) bool {
 // second factor.
 func (e *testEnv) hasAuditedReset(userID string) bool {
 	e.t.Helper()
+
 	entries, err := e.store.Identity.AuditLog.List(e.t.Context(),
 		audit.Filter{Action: audit.SecondFactorReset, About: userID}, page.Request{Number: 1, Size: 10})
 	require.NoError(e.t, err)
+
 	return len(entries.Items) == 1
 }
 
@@ -214,6 +243,7 @@ func TestSecondFactor_Squatter_ConfirmsAfterReset(t *testing.T) {
 	enrollment, err := env.EnrollSecondFactor(t.Context(), squatter)
 	require.NoError(t, err)
 	env.resetPassword("jo@example.org", "N3w-password")
+
 	code := identity.CodeInput{Code: env.currentCode(enrollment.Secret)}
 	_, err = env.ConfirmSecondFactor(t.Context(), squatter, code)
 	require.ErrorIs(t, err, identity.ErrNotEnrolled)
@@ -228,6 +258,7 @@ func TestSecondFactor_UnverifiedAccount_AcceptsInvitation(t *testing.T) {
 	env.enroll(jo)
 	env.handleEvents()
 	require.NoError(t, env.invite(env.actor(env.employer("boss@example.org")), "jo@example.org", ""))
+
 	_, err := env.accept(env.actor(jo), env.mailToken("jo@example.org"))
 	require.NoError(t, err)
 	require.False(t, env.hasSecondFactor("jo@example.org", password))
@@ -243,6 +274,7 @@ func TestSecondFactor_AddressChangeUndone(t *testing.T) {
 			jo := env.jobseeker("jo@example.org")
 			env.enroll(jo)
 			env.clock.Advance(time.Second)
+
 			changedAt := env.changeAddress(jo, "thief@example.org")
 			env.clock.Advance(time.Second)
 			require.NoError(t, env.undoEmailChange(env.undoToken(jo, changedAt)))
@@ -250,6 +282,7 @@ func TestSecondFactor_AddressChangeUndone(t *testing.T) {
 			require.False(t, env.hasAuditedReset(jo.Account.ID))
 		})
 	})
+
 	t.Run("enabled after the change", func(t *testing.T) {
 		onEach(t, func(t *testing.T, env *testEnv) {
 			jo := env.jobseeker("jo@example.org")
@@ -269,11 +302,14 @@ func TestSecondFactor_PasswordReset(t *testing.T) {
 	env := newSQLiteEnv(t)
 	jo := env.jobseeker("jo@example.org")
 	require.NoError(t, env.verifyEmail(env.mailToken("jo@example.org")))
+
 	_, recovery := env.enroll(jo)
 	env.requestReset("jo@example.org")
 	require.NoError(t, env.useResetLink(env.mailToken("jo@example.org"), "N3w-password"))
+
 	_, err := env.login("jo@example.org", "N3w-password")
 	require.ErrorIs(t, err, identity.ErrSecondFactorRequired)
+
 	_, err = env.loginWithCode("jo@example.org", "N3w-password", recovery[0])
 	require.NoError(t, err)
 }
@@ -286,22 +322,30 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 	jo := env.jobseeker("jo@example.org")
 	_, err := env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: "000000"})
 	require.ErrorIs(t, err, identity.ErrNotEnrolled)
+
 	first, err := env.EnrollSecondFactor(t.Context(), env.actor(jo))
 	require.NoError(t, err)
+
 	second, err := env.EnrollSecondFactor(t.Context(), env.actor(jo))
 	require.NoError(t, err)
+
 	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err, "it is not enabled yet")
+
 	_, err = env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: env.currentCode(first.Secret)})
 	require.ErrorIs(t, err, fault.ErrInvalid, "the secret was replaced")
 	env.clock.Advance(10 * time.Minute)
+
 	_, err = env.EnrollSecondFactor(t.Context(), env.actor(jo))
 	require.ErrorIs(t, err, auth.ErrReauthenticate)
+
 	_, err = env.ConfirmSecondFactor(t.Context(), env.actor(jo), identity.CodeInput{Code: env.currentCode(second.Secret)})
 	require.NoError(t, err)
 	env.clock.Advance(time.Minute)
+
 	confirmed, err := env.Confirm(t.Context(), env.actor(jo), password, officeClient)
 	require.NoError(t, err)
+
 	_, err = env.EnrollSecondFactor(t.Context(), confirmed)
 	require.ErrorIs(t, err, identity.ErrSecondFactorEnabled)
 
@@ -310,16 +354,20 @@ func TestSecondFactor_Enrollment(t *testing.T) {
 			identity.DisableSecondFactorInput{CurrentPassword: password, CodeInput: identity.CodeInput{Code: code}},
 			officeClient)
 	}
+
 	require.ErrorIs(t, disable("Wr0ng-password", env.currentCode(second.Secret)), fault.ErrInvalid)
 	require.ErrorIs(t, disable(password, "000000"), fault.ErrInvalid)
 	require.NoError(t, disable(password, env.currentCode(second.Secret)))
 	require.ErrorIs(t, disable(password, "000000"), identity.ErrNotEnrolled)
+
 	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err)
+
 	var subjects []string
 	for _, m := range env.mailsTo("jo@example.org") {
 		subjects = append(subjects, m.Subject)
 	}
+
 	require.Subset(t, subjects, []string{"Two-step sign-in is on", "Two-step sign-in is off"})
 }
 
@@ -334,6 +382,7 @@ func TestSecondFactor_RequiredByOrganization(t *testing.T) {
 		_, err := env.UpdateOrganization(t.Context(), env.actor(boss), requirement)
 		require.ErrorIs(t, err, fault.ErrInvalid, "the admin has no second factor")
 		env.enroll(boss)
+
 		organization, err := env.UpdateOrganization(t.Context(), env.actor(boss), requirement)
 		require.NoError(t, err)
 		require.True(t, organization.RequireSecondFactor)
@@ -343,9 +392,11 @@ func TestSecondFactor_RequiredByOrganization(t *testing.T) {
 		require.True(t, actor.EnrollmentRequired)
 		require.Empty(t, actor.OrganizationID)
 		require.Empty(t, actor.Permissions)
+
 		actorOfPrograms, err := env.ActorFor(t.Context(), member.Account.ID)
 		require.NoError(t, err)
 		require.Empty(t, actorOfPrograms.OrganizationID)
+
 		may, err := env.MemberMay(t.Context(), organization.ID, member.Account.ID, auth.AnyPermission)
 		require.NoError(t, err)
 		require.False(t, may)

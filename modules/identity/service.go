@@ -92,11 +92,14 @@ func New(d Deps) *Service {
 func (s *Service) listPrincipals(ctx context.Context, sessionIDs []string) ([]*Principal, error) {
 	ctx, cancel := context.WithTimeout(ctx, sessionTimeout)
 	defer cancel()
+
 	found, err := s.Sessions.GetPrincipals(ctx, list.Distinct(sessionIDs, func(id string) string { return id }))
 	if err != nil {
 		return nil, err
 	}
+
 	byID := list.ToMap(found, func(p Principal) (string, *Principal) { return p.Session.ID, &p })
+
 	return list.Map(sessionIDs, func(id string) *Principal { return byID[id] }), nil
 }
 
@@ -111,6 +114,7 @@ func (s *Service) countOrganizationChange(err error) error {
 	if err == nil {
 		s.organizationChanges.Add(1)
 	}
+
 	return err
 }
 
@@ -154,10 +158,12 @@ func (s *Service) getOrganization(ctx context.Context, id string) (Organization,
 // address, have the key that LowerCaseKey returns.
 func (s *Service) findByEmail(ctx context.Context, email string) (User, error) {
 	key, earlierKey := s.Mailboxes.Key(email), LowerCaseKey(email)
+
 	u, err := s.Users.GetByEmail(ctx, key)
 	if key != earlierKey && errors.Is(err, ErrUserNotFound) {
 		u, err = s.Users.GetByEmail(ctx, earlierKey)
 	}
+
 	return u, err
 }
 
@@ -175,19 +181,24 @@ func (s *Service) openSessionInto(out *SignedIn, from Client) openSessionFunc {
 // openSession opens a session in the transaction of ctx.
 func (s *Service) openSession(ctx context.Context, userID string, from Client, now time.Time) (SignedIn, error) {
 	session := NewSession(s.NewID(), userID, from, now)
+
 	token, secret := session.NewRefreshToken(now)
 	if err := s.createSession(ctx, session, token); err != nil {
 		return SignedIn{}, err
 	}
+
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: session.ID})
 	if err != nil {
 		return SignedIn{}, err
 	}
+
 	out, err := s.issueTokens(p, secret, now)
 	if err != nil {
 		return SignedIn{}, err
 	}
+
 	out.Account.SubscriptionStatus, err = s.Subscriptions.Status(ctx, userID)
+
 	return out, err
 }
 
@@ -196,6 +207,7 @@ func (s *Service) createSession(ctx context.Context, session Session, tokens ...
 	if err := s.Sessions.Create(ctx, session, tokens...); err != nil {
 		return err
 	}
+
 	return s.auditUser(ctx, session.UserID, audit.SignInSucceeded, session.ID)
 }
 
@@ -206,6 +218,7 @@ func (s *Service) issueTokens(p Principal, refresh string, now time.Time) (Signe
 		UserID: a.UserID, SessionID: a.SessionID, Role: a.Role, OrganizationID: a.OrganizationID,
 		IssuedAt: now, ExpiresAt: now.Add(AccessLife),
 	})
+
 	return SignedIn{AccessToken: access, RefreshToken: refresh, Account: Account{User: p.User, Role: a.Role}}, err
 }
 
@@ -217,9 +230,11 @@ func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Ac
 	if err != nil {
 		return auth.Actor{}, err
 	}
+
 	if !id.Valid(claims.SessionID) {
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
+
 	p, err := s.sessions.Read(ctx, claims.SessionID)
 	switch {
 	case ctx.Err() != nil:
@@ -231,6 +246,7 @@ func (s *Service) Authenticate(ctx context.Context, accessToken string) (auth.Ac
 	case !p.Session.Alive(s.Clock.Now()) || p.User.ID != claims.UserID:
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
+
 	return p.Actor(), nil
 }
 
@@ -244,7 +260,9 @@ func (s *Service) ActorFor(ctx context.Context, userID string) (auth.Actor, erro
 	case u.Status != UserActive, !u.LockedAt.IsZero():
 		return auth.Actor{}, fault.ErrUnauthorized
 	}
+
 	m, err := s.Members.GetByUser(ctx, userID)
+
 	return Principal{User: u, Membership: m}.Actor(), err
 }
 
@@ -256,20 +274,25 @@ func (s *Service) HoldSession(ctx context.Context, by auth.Actor) error {
 	if err != nil {
 		return fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
+
 	if u.Status != UserActive {
 		return fault.ErrUnauthorized
 	}
+
 	if by.SessionID == "" {
 		return nil
 	}
+
 	// Read the session after locking the account, to see all changes committed before.
 	p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: by.SessionID})
 	if err != nil {
 		return fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
+
 	if p.User.ID != by.UserID || !p.Session.EndedAt.IsZero() {
 		return fault.ErrUnauthorized
 	}
+
 	return nil
 }
 
@@ -278,11 +301,14 @@ func (s *Service) Me(ctx context.Context, a auth.Actor) (Account, error) {
 	if err := a.RequireUser(); err != nil {
 		return Account{}, err
 	}
+
 	u, err := s.getCaller(ctx, a.UserID)
 	if err != nil {
 		return Account{}, err
 	}
+
 	status, err := s.Subscriptions.Status(ctx, a.UserID)
+
 	return Account{User: u, Role: a.Role, SubscriptionStatus: status}, err
 }
 
@@ -291,7 +317,9 @@ func (s *Service) OrganizationsOf(ctx context.Context, ids []string) (map[string
 	if len(ids) == 0 {
 		return map[string]Organization{}, nil
 	}
+
 	organizations, err := s.Organizations.GetByIDs(ctx, ids)
+
 	return list.ToMap(organizations, func(o Organization) (string, Organization) { return o.ID, o }), err
 }
 
@@ -303,7 +331,9 @@ func (s *Service) People(ctx context.Context, ids []string) (map[string]Person, 
 	if len(ids) == 0 {
 		return map[string]Person{}, nil
 	}
+
 	users, err := s.Users.GetByIDs(ctx, ids)
+
 	return list.ToMap(users, func(u User) (string, Person) { return u.ID, Person{ID: u.ID, Name: u.Name, Email: u.Email} }), err
 }
 
@@ -320,6 +350,7 @@ func (s *Service) MemberMay(ctx context.Context, organizationID, userID string, 
 	if errors.Is(err, fault.ErrUnauthorized) {
 		return false, nil
 	}
+
 	return err == nil && a.OrganizationID == organizationID && a.May(p), err
 }
 
@@ -341,12 +372,14 @@ const (
 // expired.
 func (s *Service) Forget(ctx context.Context) error {
 	const batchSize = 1000
+
 	now := s.Clock.Now()
 	for _, kind := range []retention.Kind{SessionKind, RefreshTokenKind, MailTokenKind, EmailChangeKind, EmailUndoKind} {
 		if err := retention.DeleteAllBefore(ctx, s.Retention, kind, now.Add(-expiredFor), batchSize); err != nil {
 			return err
 		}
 	}
+
 	return retention.DeleteAllBefore(ctx, s.Retention, InvitationKind, now.Add(-unacceptedFor), batchSize)
 }
 

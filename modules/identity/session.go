@@ -48,6 +48,7 @@ type Session struct {
 // NewSession returns a new session.
 func NewSession(id, userID string, c Client, now time.Time) Session {
 	agent := strings.ToValidUTF8(c.UserAgent[:min(len(c.UserAgent), 200)], "") // the limit may cut a character
+
 	return Session{
 		ID:         id,
 		UserID:     userID,
@@ -72,6 +73,7 @@ func (s Session) UnusedUntil() time.Time {
 	if s.Browser {
 		maxIdle = browserIdle
 	}
+
 	return earlier(s.LastUsedAt.Add(maxIdle), s.ExpiresAt)
 }
 
@@ -129,6 +131,7 @@ type MailToken struct {
 // NewMailToken returns a new token and its secret for the mail.
 func NewMailToken(userID, email string, p Purpose, now time.Time) (MailToken, string) {
 	secret := auth.NewSecret(mailTokenPrefix, secretChars)
+
 	return MailToken{
 		Hash:      auth.HashSecret(secret),
 		UserID:    userID,
@@ -157,6 +160,7 @@ func (p Principal) Role() auth.Role {
 	case p.Membership != nil:
 		return auth.EmployerTeam
 	}
+
 	return auth.Jobseeker
 }
 
@@ -177,5 +181,6 @@ func (p Principal) Actor() auth.Actor {
 	default:
 		actor.OrganizationID, actor.Permissions = m.OrganizationID, m.Grants()
 	}
+
 	return actor
 }

@@ -17,6 +17,7 @@ func (s *Service) MySessions(ctx context.Context, a auth.Actor, r page.Request) 
 	if err := cmp.Or(a.RequireUser(), r.CheckID()); err != nil {
 		return page.Result[Session]{}, err
 	}
+
 	return s.Sessions.List(ctx, a.UserID, s.Clock.Now(), r)
 }
 
@@ -26,12 +27,15 @@ func (s *Service) EndSession(ctx context.Context, actor auth.Actor, sessionID st
 	if err := actor.RequireUser(); err != nil {
 		return err
 	}
+
 	sessionID, ok := id.Canonical(sessionID)
 	if !ok {
 		return ErrSessionNotFound
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
+
 		p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: sessionID})
 		switch {
 		case err != nil:
@@ -39,9 +43,11 @@ func (s *Service) EndSession(ctx context.Context, actor auth.Actor, sessionID st
 		case p.User.ID != actor.UserID, !p.Session.Alive(now):
 			return ErrSessionNotFound
 		}
+
 		if err := s.endSession(ctx, p.Session, now); err != nil {
 			return err
 		}
+
 		return s.Audit.Record(ctx, audit.By(actor, audit.SessionEnded, sessionID))
 	})
 }
@@ -58,10 +64,12 @@ func (s *Service) EndOtherSessions(ctx context.Context, a auth.Actor) error {
 	if err := a.RequireUser(); err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Sessions.EndByUsers(ctx, []string{a.UserID}, a.SessionID, s.Clock.Now()); err != nil {
 			return err
 		}
+
 		return s.Audit.Record(ctx, audit.By(a, audit.SessionsEnded, a.UserID))
 	})
 }

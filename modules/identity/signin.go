@@ -27,8 +27,10 @@ func (s *Service) Login(ctx context.Context, in LoginInput, from Client) (Signed
 	if err := valid.Check("", in); err != nil {
 		return SignedIn{}, err
 	}
+
 	var out SignedIn
 	err := s.signIn(ctx, in, from, s.openSessionInto(&out, from))
+
 	return out, err
 }
 
@@ -40,18 +42,23 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open o
 		if err != nil {
 			return err
 		}
+
 		var ok bool
 		err = s.Tx.Do(ctx, func(ctx context.Context) error {
 			now := s.Clock.Now()
+
 			ok, err = s.Users.RecordSignIn(ctx, user.ID, user.PasswordHash, renewed, now)
 			if err != nil || !ok {
 				return err
 			}
+
 			if err := s.useSecondFactor(ctx, user.ID, in.TOTP, now); err != nil {
 				return err
 			}
+
 			return open(ctx, user.ID, now)
 		})
+
 		switch {
 		case errors.Is(err, ErrSecondFactorInvalid):
 			return s.secondFactorFailed(ctx, user, from)
@@ -61,6 +68,7 @@ func (s *Service) signIn(ctx context.Context, in LoginInput, from Client, open o
 			return s.clearFailures(ctx, user, from)
 		}
 	}
+
 	return ErrBadCredentials
 }
 
@@ -72,22 +80,27 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 	if err := s.checkFailures(ctx, counts); err != nil {
 		return User{}, "", err
 	}
+
 	knownAccount := ""
 	if s.isKnownDevice(email, from) {
 		knownAccount = LowerCaseKey(email)
 	}
+
 	release, err := s.gate.acquire(from.Address, knownAccount)
 	if err != nil {
 		return User{}, "", err
 	}
 	defer release()
+
 	user, err = s.findByEmail(ctx, email)
 	if err != nil && !errors.Is(err, ErrUserNotFound) {
 		return User{}, "", err
 	}
+
 	if s.isDemo(user) {
 		user.PasswordHash = ""
 	}
+
 	ok, stale := false, false
 	if len(password) <= maxPassword { // no account has a longer password
 		// For an unknown account or invited user, the hash is empty: Verify takes the same
@@ -96,24 +109,29 @@ func (s *Service) checkPassword(ctx context.Context, email, password string, fro
 			return User{}, "", err
 		}
 	}
+
 	// A locked account gets the response for a wrong password.
 	if !ok || !user.LockedAt.IsZero() {
 		if err := s.addFailure(ctx, counts); err != nil {
 			return User{}, "", err
 		}
+
 		return User{}, "", s.signInFailed(ctx, user.ID)
 	}
+
 	// Concurrent attempts may have failed meanwhile. Parallel guesses must not get more tries
 	// than sequential ones.
 	if err := s.checkFailures(ctx, counts); err != nil {
 		return User{}, "", err
 	}
+
 	renewed = user.PasswordHash
 	if stale {
 		if renewed, err = s.Hasher.Hash(ctx, password); err != nil {
 			return User{}, "", err
 		}
 	}
+
 	return user, renewed, nil
 }
 
@@ -129,13 +147,17 @@ func (s *Service) Refresh(ctx context.Context, in RefreshInput) (SignedIn, error
 	if err := valid.Check("", in); err != nil {
 		return SignedIn{}, err
 	}
+
 	hash := auth.HashSecret(in.RefreshToken)
+
 	token, err := s.Sessions.GetRefreshToken(ctx, hash)
 	if err != nil {
 		return SignedIn{}, fault.IfNotFound(err, ErrBadRefreshToken)
 	}
+
 	var out SignedIn
 	var isReused bool
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) (err error) {
 		out, isReused, err = s.useRefreshToken(ctx, token.SessionID, hash, s.Clock.Now())
 		return err
@@ -143,6 +165,7 @@ func (s *Service) Refresh(ctx context.Context, in RefreshInput) (SignedIn, error
 	if isReused || errors.Is(err, ErrSessionNotFound) {
 		return SignedIn{}, ErrBadRefreshToken
 	}
+
 	return out, err
 }
 
@@ -154,15 +177,18 @@ func (s *Service) useRefreshToken(ctx context.Context, sessionID, hash string, n
 	if err != nil {
 		return out, false, err
 	}
+
 	if !p.Session.Alive(now) {
 		return out, false, ErrBadRefreshToken
 	}
+
 	// The update locks the session. The token is read afterwards, to see whether a concurrent
 	// transaction has used it.
 	p.Session.LastUsedAt = now
 	if err := s.Sessions.Update(ctx, p.Session); err != nil {
 		return out, false, err
 	}
+
 	t, err := s.Sessions.GetRefreshToken(ctx, hash)
 	switch {
 	case err != nil:
@@ -172,16 +198,21 @@ func (s *Service) useRefreshToken(ctx context.Context, sessionID, hash string, n
 	case !now.Before(t.ExpiresAt):
 		return out, false, ErrBadRefreshToken
 	}
+
 	next, secret := p.Session.NewRefreshToken(now)
+
 	tokens := []RefreshToken{next}
 	if t.UsedAt.IsZero() {
 		t.UsedAt = now
 		tokens = append(tokens, t)
 	}
+
 	if err := s.Sessions.Update(ctx, p.Session, tokens...); err != nil {
 		return out, false, err
 	}
+
 	out, err = s.issueTokens(p, secret, now)
+
 	return out, false, err
 }
 
@@ -190,9 +221,11 @@ func (s *Service) endReusedSession(ctx context.Context, p Principal, now time.Ti
 	if err := s.endSession(ctx, p.Session, now); err != nil {
 		return err
 	}
+
 	if err := s.Audit.Record(ctx, audit.By(p.Actor(), audit.SessionEnded, p.Session.ID).With("token_reuse")); err != nil {
 		return err
 	}
+
 	return s.Events.Record(ctx, event.SessionReuseDetected{UserID: p.User.ID, SessionID: p.Session.ID})
 }
 
@@ -201,17 +234,21 @@ func (s *Service) Logout(ctx context.Context, actor auth.Actor) error {
 	if err := actor.RequireUser(); err != nil {
 		return err
 	}
+
 	if actor.SessionID == "" {
 		return nil
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		p, err := s.Sessions.GetPrincipal(ctx, SessionKey{ID: actor.SessionID})
 		if err != nil {
 			return fault.IfNotFound(err, nil) // the session has ended already
 		}
+
 		if p.User.ID != actor.UserID {
 			return nil
 		}
+
 		return fault.IfNotFound(s.endSession(ctx, p.Session, s.Clock.Now()), nil)
 	})
 }

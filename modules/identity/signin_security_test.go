@@ -20,6 +20,7 @@ func (h pausingHasher) Verify(ctx context.Context, verifier, tried string) (ok, 
 	if tried == password {
 		h.beforeVerify()
 	}
+
 	return h.PasswordHasher.Verify(ctx, verifier, tried)
 }
 
@@ -30,8 +31,10 @@ func (e *testEnv) blockVerifications() (started <-chan struct{}, release chan<- 
 	resume := make(chan struct{})
 	e.Hasher = pausingHasher{PasswordHasher: e.hasher, beforeVerify: func() {
 		start <- struct{}{}
+
 		<-resume
 	}}
+
 	return start, resume
 }
 
@@ -41,6 +44,7 @@ func (e *testEnv) blockVerifications() (started <-chan struct{}, release chan<- 
 func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	env.Hasher = pausingHasher{PasswordHasher: env.hasher, beforeVerify: func() {
 		for range 10 {
 			_, err := env.login("jo@example.org", "Wrong-Passw0rd")
@@ -49,6 +53,7 @@ func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 	}}
 	_, err := env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
+
 	env.Hasher = env.hasher
 	_, err = env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit, "it does not reset the counter")
@@ -60,8 +65,10 @@ func TestLogin_ConcurrentGuesses_RightOneIsRefused(t *testing.T) {
 func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	started, release := env.blockVerifications()
 	done := make(chan error, 100)
+
 	const half = 32 // maxPerSite
 	for range half {
 		go func() {
@@ -69,25 +76,32 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 			done <- err
 		}()
 	}
+
 	for range half {
 		<-started
 	}
+
 	_, err := env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 	require.NotZero(t, fault.Of(err).RetryAfter)
+
 	device, err := env.DeviceToken("jo@example.org")
 	require.NoError(t, err)
+
 	known := officeClient
 	known.Device = device
 	_, err = env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, known)
 	require.ErrorIs(t, err, identity.ErrBadCredentials, "failures from the same network do not block a known device")
+
 	elsewhere := identity.Client{Address: "192.0.2.1"}
 	_, err = env.Login(t.Context(), identity.LoginInput{Email: "jo@example.org", Password: "Wrong-Passw0rd"}, elsewhere)
 	require.ErrorIs(t, err, identity.ErrBadCredentials, "another network is not blocked")
 	close(release)
+
 	for range half {
 		require.NoError(t, <-done)
 	}
+
 	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err, "all slots are released")
 }
@@ -97,6 +111,7 @@ func TestLogin_OneNetwork_LeavesHasherToOthers(t *testing.T) {
 func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	started, release := env.blockVerifications()
 	done := make(chan error, 100)
 	login := func(network, device string) {
@@ -104,22 +119,31 @@ func TestLogin_NetworksFillTheHasher_KnownDeviceIsServed(t *testing.T) {
 			identity.Client{Address: network + "::1", Device: device})
 		done <- err
 	}
+
 	const noDevice = ""
+
 	const unknown = 48 // maxUnknown
 	for range unknown / 2 {
 		go login("2001:db8:0", noDevice)
 		go login("2001:db8:1", noDevice)
 	}
+
 	for range unknown {
 		<-started
 	}
+
 	go login("2001:db8:2", noDevice)
+
 	require.ErrorIs(t, <-done, fault.ErrUnavailable, "a sign-in from a third network")
+
 	device, err := env.DeviceToken("jo@example.org")
 	require.NoError(t, err)
+
 	go login("2001:db8:2", device)
+
 	<-started
 	close(release)
+
 	for range unknown + 1 { // also the known device
 		require.NoError(t, <-done)
 	}

@@ -31,14 +31,17 @@ func (e *testEnv) refresh(token string) (identity.SignedIn, error) {
 func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	s, err := env.login("JO@Example.org", password)
 	require.NoError(t, err)
 	require.Equal(t, "Jo Seeker", s.Account.Name)
 	env.actor(s)
+
 	for _, wrong := range []string{"passw0rd-1", password + " ", " " + password, strings.Repeat("x", 5000)} {
 		_, err = env.login("jo@example.org", wrong)
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
+
 	_, err = env.login("", "")
 	require.Len(t, fault.Of(err).Fields, 2)
 }
@@ -48,10 +51,13 @@ func TestLogin_AnySpellingOfAddress_ExactPassword(t *testing.T) {
 func TestLogin_UnknownAccount_LikeWrongPassword(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.Invite(t.Context(), admin, identity.InviteInput{Name: "New", Email: "new@example.org"}))
+
 	_, wrongPasswordErr := env.login("jo@example.org", "Wr0ng-pass")
 	require.ErrorIs(t, wrongPasswordErr, identity.ErrBadCredentials)
+
 	for _, email := range []string{"jo@example.org", "nobody@example.org", "not an address", "new@example.org"} {
 		before := env.hasher.verified.Load()
 		_, err := env.login(email, "Wr0ng-pass")
@@ -66,10 +72,12 @@ func TestLogin_UnknownAccount_LikeWrongPassword(t *testing.T) {
 func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	for range 10 {
 		_, err := env.login("jo@example.org", "Wr0ng-pass")
 		require.ErrorIs(t, err, identity.ErrBadCredentials)
 	}
+
 	hashesBefore := env.hasher.verified.Load()
 	_, err := env.login("JO@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit)
@@ -82,16 +90,19 @@ func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 		identity.Client{Address: "198.51.100.200"},
 	)
 	require.ErrorIs(t, err, fault.ErrRateLimit, "a neighbour of the same /24")
+
 	_, err = env.Login(
 		t.Context(),
 		identity.LoginInput{Email: "jo@example.org", Password: password},
 		identity.Client{Address: "203.0.113.9"},
 	)
 	require.NoError(t, err, "failures from other networks must not lock out the owner")
+
 	_, err = env.login("jo@example.org", password)
 	require.ErrorIs(t, err, fault.ErrRateLimit, "a success from another network does not reset the counter")
 
 	env.clock.Advance(15 * time.Minute)
+
 	_, err = env.login("jo@example.org", password)
 	require.NoError(t, err)
 }
@@ -100,11 +111,13 @@ func TestLogin_TenFailures_ThrottledForFifteenMinutes(t *testing.T) {
 func TestLogin_Success_ResetsFailures(t *testing.T) {
 	env := newSQLiteEnv(t)
 	env.jobseeker("jo@example.org")
+
 	for range 3 {
 		for range 9 {
 			_, err := env.login("jo@example.org", "Wr0ng-pass")
 			require.ErrorIs(t, err, identity.ErrBadCredentials)
 		}
+
 		_, err := env.login("jo@example.org", password)
 		require.NoError(t, err)
 	}
@@ -114,6 +127,7 @@ func TestLogin_Success_ResetsFailures(t *testing.T) {
 // in the network. The network is the format of its addresses, for example 198.51.100.%d.
 func (e *testEnv) failSignIns(network string) {
 	e.t.Helper()
+
 	for i := range 100 {
 		_, err := e.Login(e.t.Context(),
 			identity.LoginInput{Email: fmt.Sprintf("p%d-%s@example.org", i, rand.Text()), Password: "Wr0ng-pass"},
@@ -168,32 +182,40 @@ func TestLogin_NetworkOverItsLimit_RefusesFailingAccounts(t *testing.T) {
 			env := newSQLiteEnv(t)
 			env.jobseeker("jo@example.org")
 			env.jobseeker("asha@example.org")
+
 			for _, network := range c.failures {
 				env.failSignIns(network)
 			}
+
 			login := func(email, password string, client identity.Client) error {
 				_, err := env.Login(t.Context(), identity.LoginInput{Email: email, Password: password}, client)
 				return err
 			}
+
 			inside := identity.Client{Address: c.inside}
 			outside := identity.Client{Address: c.outside}
 			err := login("asha@example.org", "Wr0ng-pass", inside)
 			require.ErrorIs(t, err, fault.ErrRateLimit, "a failure over the limit")
+
 			err = login("jo@example.org", password, inside)
 			if c.refusesAll {
 				require.ErrorIs(t, err, fault.ErrRateLimit)
 			} else {
 				require.NoError(t, err, "an account without failures")
+
 				err = login("asha@example.org", password, inside)
 				require.ErrorIs(t, err, fault.ErrRateLimit, "an account with a failure")
 			}
+
 			require.NoError(t, login("jo@example.org", password, outside), "another network")
 
 			device, err := env.DeviceToken("asha@example.org")
 			require.NoError(t, err)
+
 			deviceOfAsha := identity.Client{Address: c.inside, Device: device}
 			err = login("asha@example.org", password, deviceOfAsha)
 			require.NoError(t, err, "a device with an earlier sign-in")
+
 			if c.refusesAll {
 				err = login("jo@example.org", password, deviceOfAsha)
 				require.ErrorIs(t, err, fault.ErrRateLimit, "the device of another account")
@@ -209,13 +231,17 @@ func TestLogin_OldVerifier_IsRehashed(t *testing.T) {
 	signedIn := env.jobseeker("jo@example.org")
 	user, err := env.store.Identity.Users.GetForUpdate(t.Context(), signedIn.Account.ID)
 	require.NoError(t, err)
+
 	user.PasswordHash = "old:" + user.PasswordHash
 	require.NoError(t, env.store.Identity.Users.Update(t.Context(), &user))
+
 	errs := concurrently(5, func(int) error {
 		_, err := env.login("jo@example.org", password)
 		return err
 	})
+
 	require.Zero(t, countErrors(errs, identity.ErrBadCredentials))
+
 	user, err = env.store.Identity.Users.GetForUpdate(t.Context(), signedIn.Account.ID)
 	require.NoError(t, err)
 	require.NotContains(t, user.PasswordHash, "old:")
@@ -228,16 +254,20 @@ func TestRefresh_RotatesTokens(t *testing.T) {
 	signedIn := env.jobseeker("jo@example.org")
 	require.Regexp(t, `^loc_rt_[0-9A-Za-z]{43}$`, signedIn.RefreshToken)
 	env.clock.Advance(identity.AccessLife)
+
 	_, err := env.Authenticate(t.Context(), signedIn.AccessToken)
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
+
 	next, err := env.refresh(signedIn.RefreshToken)
 	require.NoError(t, err)
 	require.NotEqual(t, signedIn.RefreshToken, next.RefreshToken)
 	env.actor(next)
+
 	for _, bad := range []string{"loc_rt_unknown", "x", signedIn.AccessToken} {
 		_, err = env.refresh(bad)
 		require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	}
+
 	_, err = env.refresh("")
 	require.ErrorIs(t, err, fault.ErrInvalid)
 }
@@ -250,12 +280,15 @@ func TestRefresh_RepeatedWithinTenSeconds_Succeeds(t *testing.T) {
 	first, err := env.refresh(s.RefreshToken)
 	require.NoError(t, err)
 	env.clock.Advance(10 * time.Second)
+
 	sibling, err := env.refresh(s.RefreshToken)
 	require.NoError(t, err)
 	require.NotEqual(t, first.RefreshToken, sibling.RefreshToken)
 	require.Equal(t, env.actor(first).SessionID, env.actor(sibling).SessionID)
+
 	_, err = env.refresh(first.RefreshToken)
 	require.NoError(t, err)
+
 	_, err = env.refresh(sibling.RefreshToken)
 	require.NoError(t, err)
 }
@@ -268,15 +301,19 @@ func TestRefresh_UsedToken_EndsSessionAndNotifies(t *testing.T) {
 	signedIn := env.jobseeker("jo@example.org")
 	other, err := env.login("jo@example.org", password)
 	require.NoError(t, err)
+
 	next, err := env.refresh(signedIn.RefreshToken)
 	require.NoError(t, err)
 	env.clock.Advance(10*time.Second + time.Microsecond)
+
 	_, err = env.refresh(signedIn.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	env.requireSignedOut(next)
 	env.actor(other)
+
 	all := env.mailsTo("jo@example.org")
 	require.Equal(t, "We signed out one of your devices", all[len(all)-1].Subject)
+
 	_, err = env.refresh(signedIn.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
 	require.Len(t, env.mailsTo("jo@example.org"), len(all), "one message for each session")
@@ -292,12 +329,16 @@ func TestRefresh_Concurrent_AllSucceedInOneSession(t *testing.T) {
 			refreshed[i], err = env.refresh(signedIn.RefreshToken)
 			return err
 		})
+
 		require.Equal(t, 20, countErrors(errs, nil), "%v", errs)
+
 		tokens := map[string]bool{}
 		for _, next := range refreshed {
 			require.Equal(t, env.actor(signedIn).SessionID, env.actor(next).SessionID)
+
 			tokens[next.RefreshToken] = true
 		}
+
 		require.Len(t, tokens, 20, "each request gets a token of its own")
 	})
 }
@@ -309,8 +350,10 @@ func TestLogout_RefreshAtOnce_EndsSession(t *testing.T) {
 		for attempt := range 10 { // both orders occur in most runs
 			email := fmt.Sprintf("jo%d@example.org", attempt)
 			env.jobseeker(email)
+
 			signedIn, err := env.login(email, password)
 			require.NoError(t, err)
+
 			actor := env.actor(signedIn)
 			var next identity.SignedIn
 			var logoutErr, refreshErr error
@@ -319,6 +362,7 @@ func TestLogout_RefreshAtOnce_EndsSession(t *testing.T) {
 				func() { next, refreshErr = env.refresh(signedIn.RefreshToken) },
 			)
 			require.NoError(t, logoutErr)
+
 			if refreshErr == nil {
 				env.requireSignedOut(next)
 			} else {
@@ -334,18 +378,24 @@ func TestRefresh_SevenDaysIdleOrThirtyInAll_Expires(t *testing.T) {
 	env := newSQLiteEnv(t)
 	idle := env.jobseeker("idle@example.org")
 	busy := env.jobseeker("busy@example.org")
+
 	var err error
 	for range 4 {
 		env.clock.Advance(7*24*time.Hour - time.Second)
+
 		busy, err = env.refresh(busy.RefreshToken)
 		require.NoError(t, err)
 	}
+
 	_, err = env.refresh(idle.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
+
 	// Together with the 4 × (7 days - 1 s), 30 days have passed.
 	env.clock.Advance(2*24*time.Hour + 4*time.Second)
+
 	_, err = env.refresh(busy.RefreshToken)
 	require.ErrorIs(t, err, identity.ErrBadRefreshToken)
+
 	_, err = env.Authenticate(t.Context(), busy.AccessToken)
 	require.ErrorIs(t, err, fault.ErrUnauthorized)
 }
@@ -371,6 +421,7 @@ func TestAuthenticate_UnknownSession_Unauthorized(t *testing.T) {
 	sessionID := env.actor(jo).SessionID
 	otherUser := strings.Replace(jo.AccessToken, jo.Account.ID, al.Account.ID, 1)
 	unknownSession := strings.Replace(jo.AccessToken, sessionID, unknownID, 1)
+
 	malformedSession := strings.Replace(jo.AccessToken, sessionID, "x", 1)
 	for _, bad := range []string{"", "x", otherUser, unknownSession, malformedSession, jo.RefreshToken} {
 		_, err := env.Authenticate(t.Context(), bad)
@@ -384,6 +435,7 @@ func TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser(t *testing.T) {
 	env := newSQLiteEnv(t)
 	users := []identity.SignedIn{env.jobseeker("jo@example.org"), env.jobseeker("al@example.org"), env.jobseeker("kim@example.org")}
 	unknown := strings.Replace(users[0].AccessToken, env.actor(users[0]).SessionID, "0190a3a0-0000-7000-8000-000000000000", 1)
+
 	var requests sync.WaitGroup
 	for i := range 60 {
 		user := users[i%len(users)]
@@ -392,11 +444,13 @@ func TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser(t *testing.T) {
 			assert.NoError(t, err)
 			assert.Equal(t, user.Account.ID, actor.UserID)
 		})
+
 		requests.Go(func() {
 			_, err := env.Authenticate(env.t.Context(), unknown)
 			assert.ErrorIs(t, err, fault.ErrUnauthorized)
 		})
 	}
+
 	requests.Wait()
 }
 
@@ -406,11 +460,14 @@ func TestAuthenticate_ConcurrentRequests_EachHasItsOwnUser(t *testing.T) {
 func TestLogin_DatabaseUnavailable_IsNotUnauthorized(t *testing.T) {
 	env := newSQLiteEnv(t)
 	s := env.jobseeker("jo@example.org")
+
 	// A cancelled context makes every query fail.
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
+
 	_, err := env.Login(cancelled, identity.LoginInput{Email: "jo@example.org", Password: password}, officeClient)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
+
 	_, err = env.Authenticate(cancelled, s.AccessToken)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err))
 	require.NotErrorIs(t, err, fault.ErrUnauthorized)

@@ -41,6 +41,7 @@ func (o *Organization) VerifiedDomain() string {
 	if !o.IsVerified() || o.VerifiedBy != VerifiedByDomain {
 		return ""
 	}
+
 	return domainOf(o.Website)
 }
 
@@ -76,9 +77,11 @@ func (s *Service) holdIfSuspicious(ctx context.Context, o *Organization, now tim
 	if err != nil {
 		return err
 	}
+
 	if resembles && o.HeldAt.IsZero() {
 		o.HeldAt = now
 	}
+
 	return nil
 }
 
@@ -92,19 +95,24 @@ func (s *Service) reviewChange(ctx context.Context, o *Organization, before Orga
 			return err
 		}
 	}
+
 	isMoved := o.VerifiedBy == VerifiedByDomain && domainOf(o.Website) != domainOf(before.Website)
 	if o.IsVerified() && (isRenamed || isMoved) {
 		o.unverify()
+
 		if err := s.VerifiedNames.Replace(ctx, o.ID, nil); err != nil {
 			return err
 		}
 	}
+
 	if o.HeldAt.Equal(before.HeldAt) {
 		return nil
 	}
+
 	if err := s.Audit.Record(ctx, audit.Entry{Action: audit.OrganizationHeld, OrganizationID: o.ID, Object: o.ID}); err != nil {
 		return err
 	}
+
 	return s.Events.Record(ctx, event.OrganizationModerated{OrganizationID: o.ID, Action: string(holdOrganization), ModeratedAt: now})
 }
 
@@ -114,6 +122,7 @@ func domainOf(website string) string {
 	if err != nil {
 		return ""
 	}
+
 	return strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.")
 }
 
@@ -147,12 +156,15 @@ func (s *Service) verifyByDomain(ctx context.Context, o *Organization, u *User, 
 	if o.IsVerified() || o.VerifiedBy == VerificationRemoved || o.HoldsJobs() || !u.hasEmailAtDomainOf(o.Website) {
 		return false, nil
 	}
+
 	o.VerifiedAt = now
 	o.VerifiedBy = VerifiedByDomain
+
 	o.UpdatedAt = now
 	if err := s.VerifiedNames.Replace(ctx, o.ID, text.NameKeys(o.Name)); err != nil {
 		return false, err
 	}
+
 	return true, s.Audit.Record(
 		ctx,
 		audit.Entry{Action: audit.OrganizationVerified, Actor: u.ID, OrganizationID: o.ID, Object: o.ID, Detail: VerifiedByDomain},
@@ -166,13 +178,16 @@ func (s *Service) verifyOrganizationOf(ctx context.Context, u *User, now time.Ti
 	if err != nil || m == nil || m.Role != Admin {
 		return err
 	}
+
 	o, err := s.Organizations.GetForUpdate(ctx, m.OrganizationID)
 	if err != nil {
 		return err
 	}
+
 	if isChanged, err := s.verifyByDomain(ctx, &o, u, now); err != nil || !isChanged {
 		return err
 	}
+
 	return s.Organizations.Upsert(ctx, &o)
 }
 
@@ -223,10 +238,12 @@ func (a OrganizationAction) apply(o *Organization, now time.Time) {
 		o.HeldAt = time.Time{}
 	case SuspendOrganization:
 		o.removeVerification()
+
 		o.SuspendedAt = now
 	case RestoreOrganization:
 		o.SuspendedAt = time.Time{}
 	}
+
 	o.UpdatedAt = now
 }
 
@@ -240,27 +257,34 @@ func (s *Service) Moderate(
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
 		return organization, err
 	}
+
 	organizationID, ok := id.Canonical(organizationID)
 	if !ok {
 		return organization, ErrOrganizationNotFound
 	}
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if organization, err = s.Organizations.GetForUpdate(ctx, organizationID); err != nil {
 			return err
 		}
+
 		now, action := s.Clock.Now(), OrganizationAction(in.Action)
 		action.apply(&organization, now)
+
 		// The jobs of other organizations with similar names are held (holdIfSuspicious).
 		var keys []string
 		if organization.IsVerified() {
 			keys = text.NameKeys(organization.Name)
 		}
+
 		if err := s.VerifiedNames.Replace(ctx, organization.ID, keys); err != nil {
 			return err
 		}
+
 		if err := s.Organizations.Upsert(ctx, &organization); err != nil {
 			return err
 		}
+
 		entry := audit.Entry{
 			Action:         organizationAudit[action],
 			Actor:          by.UserID,
@@ -270,6 +294,7 @@ func (s *Service) Moderate(
 		if err := s.Audit.Record(ctx, entry); err != nil {
 			return err
 		}
+
 		return s.Events.Record(ctx, event.OrganizationModerated{
 			OrganizationID: organization.ID,
 			Action:         in.Action,
@@ -277,6 +302,7 @@ func (s *Service) Moderate(
 			ModeratedAt:    now,
 		})
 	})
+
 	return organization, s.countOrganizationChange(err)
 }
 
@@ -300,29 +326,37 @@ func (s *Service) OrganizationFor(ctx context.Context, by auth.Actor, organizati
 	if err := by.RequireModerator(); err != nil {
 		return out, err
 	}
+
 	organizationID, ok := id.Canonical(organizationID)
 	if !ok {
 		return out, ErrOrganizationNotFound
 	}
+
 	if out.Organization, err = s.getOrganization(ctx, organizationID); err != nil {
 		return out, err
 	}
+
 	team, err := s.Members.List(ctx, organizationID, MemberFilter{Status: MemberActive}, page.After("", maxShownMembers))
 	if err != nil || len(team.Items) == 0 {
 		return out, err
 	}
+
 	var ids []string
 	for _, m := range team.Items {
 		ids = append(ids, m.UserID)
 	}
+
 	users, err := s.Users.GetByIDs(ctx, ids)
+
 	isLocked := map[string]bool{}
 	for _, u := range users {
 		isLocked[u.ID] = !u.LockedAt.IsZero()
 	}
+
 	for _, m := range team.Items {
 		out.Members = append(out.Members, ModeratedMember{m, isLocked[m.UserID]})
 	}
+
 	return out, err
 }
 
@@ -355,14 +389,18 @@ func (s *Service) requireNotLockedByOperator(ctx context.Context, u *User) error
 	if u.LockedAt.IsZero() {
 		return nil
 	}
+
 	f := audit.Filter{Actor: audit.Operator, About: u.ID, Action: audit.AccountLocked, From: u.LockedAt}
+
 	locks, err := s.AuditLog.List(ctx, f, page.After("", 1))
 	if err != nil {
 		return err
 	}
+
 	if len(locks.Items) > 0 {
 		return errLockedByOperator
 	}
+
 	return nil
 }
 
@@ -372,10 +410,12 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
 		return err
 	}
+
 	userID, ok := id.Canonical(userID)
 	if !ok {
 		return ErrUserNotFound
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		user, err := s.Users.GetForUpdate(ctx, userID)
 		switch {
@@ -386,10 +426,12 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 		case user.IsModerator():
 			return errOwnModerator
 		}
+
 		now, action := s.Clock.Now(), audit.AccountUnlocked
 		if in.Action == "suspend" {
 			user.Lock(now)
 			action = audit.AccountLocked
+
 			if err := s.Sessions.EndByUsers(ctx, []string{user.ID}, "", now); err != nil {
 				return err
 			}
@@ -397,18 +439,23 @@ func (s *Service) ModerateAccount(ctx context.Context, by auth.Actor, userID str
 			if err := s.requireNotLockedByOperator(ctx, &user); err != nil {
 				return err
 			}
+
 			user.Unlock(now)
 		}
+
 		if err := s.Users.Update(ctx, &user); err != nil {
 			return err
 		}
+
 		e := audit.Entry{Action: action, Actor: by.UserID, Object: user.ID}
 		if e.OrganizationID, err = s.organizationOf(ctx, user.ID); err != nil {
 			return err
 		}
+
 		if err := s.Audit.Record(ctx, e); err != nil {
 			return err
 		}
+
 		return s.Events.Record(
 			ctx,
 			event.AccountModerated{UserID: user.ID, Action: in.Action, Message: strings.TrimSpace(in.Message), ModeratedAt: now},
@@ -444,11 +491,14 @@ func (s *Service) OnOrganizationModerated(ctx context.Context, e event.Organizat
 	if err != nil {
 		return err
 	}
+
 	admins, err := s.Admins(ctx, e.OrganizationID, maxModeratedMails)
 	if err != nil {
 		return err
 	}
+
 	texts := organizationTexts[OrganizationAction(e.Action)]
+
 	body := append(
 		[]mail.Block{{Text: strings.ReplaceAll(texts[1], "%s", mail.SafeName(o.Name, "your organization"))}},
 		moderatorsWrite(e.Message)...)
@@ -457,17 +507,20 @@ func (s *Service) OnOrganizationModerated(ctx context.Context, e event.Organizat
 			return err
 		}
 	}
+
 	return nil
 }
 
 // OnAccountModerated notifies the owner of an account.
 func (s *Service) OnAccountModerated(ctx context.Context, e event.AccountModerated) error {
 	subject := "Your account is not suspended any more"
+
 	body := "Our moderators have restored your account. You can sign in again."
 	if e.Action == "suspend" {
 		subject = "Your account is suspended"
 		body = "Our moderators have suspended your account. It cannot be used, and all devices were signed out."
 	}
+
 	return s.notify(
 		ctx,
 		e.UserID,
@@ -481,5 +534,6 @@ func moderatorsWrite(message string) []mail.Block {
 	if message == "" {
 		return nil
 	}
+
 	return []mail.Block{{Text: "The moderators write:"}, {Quote: message}}
 }

@@ -14,16 +14,20 @@ import (
 // moderator registers a user and makes the user a moderator.
 func (e *testEnv) moderator() auth.Actor {
 	e.t.Helper()
+
 	s := e.jobseeker("moderator@example.net")
 	require.NoError(e.t, e.GrantModerator(e.t.Context(), "moderator@example.net"))
+
 	return e.actor(s)
 }
 
 // moderate takes the action of a moderator on the organization.
 func (e *testEnv) moderate(by auth.Actor, organizationID string, action identity.OrganizationAction) identity.Organization {
 	e.t.Helper()
+
 	o, err := e.Moderate(e.t.Context(), by, organizationID, identity.OrganizationActionInput{Action: string(action)})
 	require.NoError(e.t, err)
+
 	return o
 }
 
@@ -35,11 +39,13 @@ func TestOrganizationChanges_CountsCommits(t *testing.T) {
 	before := env.OrganizationChanges()
 	env.moderate(moderator, boss.OrganizationID, identity.VerifyOrganization)
 	require.Equal(t, before+1, env.OrganizationChanges())
+
 	_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("St Brigid's")})
 	require.NoError(t, err)
 	require.Equal(t, before+2, env.OrganizationChanges())
 	require.NoError(t, env.verifyEmail(env.mailToken("boss@example.org")))
 	require.Equal(t, before+3, env.OrganizationChanges())
+
 	_, err = env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("")})
 	require.Error(t, err)
 	require.Equal(t, before+3, env.OrganizationChanges())
@@ -48,18 +54,23 @@ func TestOrganizationChanges_CountsCommits(t *testing.T) {
 // verifiedEmployer registers an employer whose organization is verified by its domain.
 func (e *testEnv) verifiedEmployer() auth.Actor {
 	e.t.Helper()
+
 	boss := e.actor(e.employer("boss@example.org"))
 	require.NoError(e.t, e.VerifyEmail(e.t.Context(), identity.VerifyEmailInput{Token: e.mailToken("boss@example.org")}))
+
 	o := e.setWebsite(boss, "https://www.example.org")
 	require.Equal(e.t, "example.org", o.VerifiedDomain())
+
 	return boss
 }
 
 // setWebsite changes the website of the organization.
 func (e *testEnv) setWebsite(boss auth.Actor, website string) identity.Organization {
 	e.t.Helper()
+
 	o, err := e.UpdateOrganization(e.t.Context(), boss, identity.OrganizationInput{Website: &website})
 	require.NoError(e.t, err)
+
 	return o
 }
 
@@ -68,6 +79,7 @@ func (e *testEnv) setWebsite(boss auth.Actor, website string) identity.Organizat
 // to a website with another domain verifies the organization again.
 func TestUpdateOrganization_Renamed_IsNotVerifiedByDomain(t *testing.T) {
 	env := newSQLiteEnv(t)
+
 	boss := env.verifiedEmployer()
 	for _, website := range []string{"https://example.org", "https://other.example", "https://example.org"} {
 		o, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{
@@ -78,10 +90,13 @@ func TestUpdateOrganization_Renamed_IsNotVerifiedByDomain(t *testing.T) {
 		require.False(t, o.IsVerified())
 		require.Empty(t, o.VerifiedDomain())
 	}
+
 	o := env.setWebsite(boss, "https://example.org/careers")
 	require.False(t, o.IsVerified(), "the domain of the website is the same")
+
 	o = env.setWebsite(boss, "https://other.example")
 	require.False(t, o.IsVerified(), "the address is at another domain")
+
 	o = env.setWebsite(boss, "https://example.org")
 	require.True(t, o.IsVerified())
 }
@@ -95,20 +110,26 @@ func TestModerate_VerificationRemoved_OnlyModeratorVerifiesAgain(t *testing.T) {
 	} {
 		t.Run(string(actions[0]), func(t *testing.T) {
 			env := newSQLiteEnv(t)
+
 			boss, moderator := env.verifiedEmployer(), env.moderator()
 			for _, action := range actions {
 				env.moderate(moderator, boss.OrganizationID, action)
 			}
+
 			for _, website := range []string{"https://example.org", "https://other.example", "https://example.org"} {
 				organization := env.setWebsite(boss, website)
 				require.False(t, organization.IsVerified())
 			}
+
 			_, err := env.UpdateOrganization(t.Context(), boss, identity.OrganizationInput{Name: ptr("Another Clinic")})
 			require.NoError(t, err)
+
 			organization := env.setWebsite(boss, "https://other.example")
 			require.False(t, organization.IsVerified())
+
 			organization = env.setWebsite(boss, "https://example.org")
 			require.False(t, organization.IsVerified())
+
 			organization = env.moderate(moderator, boss.OrganizationID, identity.VerifyOrganization)
 			require.True(t, organization.IsVerified())
 			require.Empty(t, organization.VerifiedDomain())
@@ -124,6 +145,7 @@ func TestVerifyByDomain_MailboxProvider_DoesNotVerify(t *testing.T) {
 		email := "boss@" + domain
 		boss := env.actor(env.employer(email))
 		require.NoError(t, env.verifyEmail(env.mailToken(email)))
+
 		o := env.setWebsite(boss, "https://"+domain)
 		require.False(t, o.IsVerified(), domain)
 	}

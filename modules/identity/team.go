@@ -32,6 +32,7 @@ func (in InviteInput) Problems() []fault.Field {
 	if _, ok := ParseOrgRole(in.Role); !ok {
 		return errRole.Fields
 	}
+
 	return nil
 }
 
@@ -41,47 +42,60 @@ func (s *Service) Invite(ctx context.Context, actor auth.Actor, in InviteInput) 
 	if err := cmp.Or(actor.Require(auth.Manage), valid.Check("", in)); err != nil {
 		return err
 	}
+
 	name := text.Name(in.Name)
 	email, _ := text.ParseEmail(in.Email)
 	role, _ := ParseOrgRole(in.Role)
 	mailbox := s.Mailboxes.Key(email)
+
 	isOptedOut, err := s.OptOuts.Exists(ctx, optOutSubject(mailbox))
 	if err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
+
 		userID, err := s.getOrCreateInvited(ctx, name, email, mailbox, now)
 		if err != nil {
 			return err
 		}
+
 		m := NewInvitation(s.NewID(), actor.OrganizationID, userID, name, email, role, now)
+
 		existing, err := s.Members.Get(ctx, actor.OrganizationID, userID)
 		if err != nil && !errors.Is(err, ErrNotInTeam) {
 			return err
 		}
+
 		isInTeam := err == nil
 		if isInTeam {
 			if !existing.Renew(m, now) {
 				return ErrAlreadyInTeam
 			}
+
 			m = existing.Membership
 		}
+
 		if err := s.Members.Upsert(ctx, &m); err != nil {
 			return err
 		}
+
 		if err := s.Audit.Record(ctx, audit.By(actor, audit.MemberInvited, userID).With(string(role))); err != nil {
 			return err
 		}
+
 		if isOptedOut {
 			return nil
 		}
+
 		// A repeated transaction counts the invitation twice. Fewer e-mails may then be sent than
 		// the limit permits, but never more.
 		decision, err := s.Limiter.Take(ctx, invitationsPerMailbox, mailbox)
 		if err != nil || !decision.Allowed {
 			return err
 		}
+
 		return s.Events.Record(ctx, event.MemberInvited{OrganizationID: actor.OrganizationID, UserID: userID, InvitedAt: now})
 	})
 }
@@ -94,9 +108,11 @@ func (s *Service) getOrCreateInvited(ctx context.Context, name, email, key strin
 		if !errors.Is(err, ErrUserNotFound) {
 			return existing.ID, err
 		}
+
 		invited := NewInvited(s.NewID(), email, name, now)
 		invited.Key = key
 		err = s.Users.Create(ctx, &invited)
+
 		// After ErrEmailTaken, the second attempt finds the account that was created concurrently.
 		if !errors.Is(err, ErrEmailTaken) || attempt == 2 {
 			return invited.ID, err
@@ -115,6 +131,7 @@ func (s *Service) OptOut(ctx context.Context, token string) error {
 	if err != nil {
 		return err
 	}
+
 	return s.OptOuts.Create(ctx, mailbox, s.Clock.Now())
 }
 
@@ -126,6 +143,7 @@ func (s *Service) Team(ctx context.Context, a auth.Actor, r page.Request) (page.
 	if err := cmp.Or(a.Require(auth.AnyPermission), r.CheckID()); err != nil {
 		return page.Result[Member]{}, err
 	}
+
 	return s.Members.List(ctx, a.OrganizationID, MemberFilter{}, r)
 }
 
@@ -135,10 +153,12 @@ func (s *Service) Permissions(ctx context.Context, a auth.Actor, userID string) 
 	if err := a.Require(auth.AnyPermission); err != nil {
 		return Member{}, err
 	}
+
 	userID, ok := id.Canonical(userID)
 	if !ok {
 		return Member{}, ErrNotInTeam
 	}
+
 	return s.Members.Get(ctx, a.OrganizationID, userID)
 }
 
@@ -176,15 +196,18 @@ func (in ChangePermissionsInput) applyTo(p Permissions) Permissions {
 	if in.Permissions == nil {
 		return p
 	}
+
 	if j := in.Permissions.Jobs; j != nil {
 		patch.Set(&p.Jobs.Create, j.Create)
 		patch.Set(&p.Jobs.Update, j.Update)
 		patch.Set(&p.Jobs.Delete, j.Delete)
 	}
+
 	if a := in.Permissions.Applications; a != nil {
 		patch.Set(&p.Applications.View, a.View)
 		patch.Set(&p.Applications.Update, a.Update)
 	}
+
 	return p
 }
 
@@ -195,36 +218,45 @@ func (s *Service) ChangePermissions(ctx context.Context, actor auth.Actor, userI
 	if err := actor.Require(auth.Manage); err != nil {
 		return Member{}, err
 	}
+
 	role, ok := ParseOrgRole(in.Role)
 	if !ok {
 		return Member{}, errRole
 	}
+
 	var out Member
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		member, err := s.lockMember(ctx, actor.OrganizationID, userID)
 		if err != nil {
 			return err
 		}
+
 		nextRole, permissions := member.Role, member.Permissions
 		if in.Role != "" && role != member.Role {
 			nextRole, permissions = role, role.Defaults()
 		}
+
 		permissions = in.applyTo(permissions)
 		if nextRole == Admin && permissions != Admin.Defaults() {
 			return fault.InvalidField("permissions", "an admin holds every permission")
 		}
+
 		if nextRole != Admin {
 			if err := s.requireOtherAdmin(ctx, member.Membership); err != nil {
 				return err
 			}
 		}
+
 		member.Change(nextRole, permissions, s.Clock.Now())
+
 		out = member
 		if err := s.Members.Upsert(ctx, &out.Membership); err != nil {
 			return err
 		}
+
 		return s.Audit.Record(ctx, audit.By(actor, audit.PermissionsChanged, member.UserID).With(string(nextRole)))
 	})
+
 	return out, err
 }
 
@@ -235,17 +267,21 @@ func (s *Service) RemoveMember(ctx context.Context, actor auth.Actor, userID str
 	if err := actor.Require(auth.Manage); err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		m, err := s.lockMember(ctx, actor.OrganizationID, userID)
 		if err != nil {
 			return err
 		}
+
 		if err := s.requireOtherAdmin(ctx, m.Membership); err != nil {
 			return err
 		}
+
 		if err := s.removeMembers(ctx, actor.OrganizationID, []Member{m}, s.Clock.Now()); err != nil {
 			return err
 		}
+
 		return s.Audit.Record(ctx, audit.By(actor, audit.MemberRemoved, m.UserID))
 	})
 }
@@ -257,9 +293,11 @@ func (s *Service) lockMember(ctx context.Context, organizationID, userID string)
 	if !ok {
 		return Member{}, ErrNotInTeam
 	}
+
 	if _, err := s.Organizations.GetForUpdate(ctx, organizationID); err != nil {
 		return Member{}, err
 	}
+
 	return s.Members.Get(ctx, organizationID, userID)
 }
 
@@ -269,13 +307,16 @@ func (s *Service) requireOtherAdmin(ctx context.Context, m Membership) error {
 	if m.Role != Admin || m.Status != MemberActive {
 		return nil
 	}
+
 	admins, err := s.Admins(ctx, m.OrganizationID, 2)
 	if err != nil {
 		return err
 	}
+
 	if !slices.ContainsFunc(admins, func(id string) bool { return id != m.UserID }) {
 		return ErrLastAdmin
 	}
+
 	return nil
 }
 
@@ -300,16 +341,20 @@ func (s *Service) acceptInvitation(ctx context.Context, actor auth.Actor, in Acc
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
+
 	if actor.Guest() && in.Password == "" {
 		return fault.InvalidField("password", "is required")
 	}
+
 	t, err := s.findMailToken(ctx, in.Token, ForInvitation)
 	if err != nil {
 		return err
 	}
+
 	if !actor.Guest() && actor.UserID != t.UserID {
 		return ErrForAnotherAccount
 	}
+
 	// The password is hashed before the transaction, because hashing is slow.
 	hash := ""
 	if actor.Guest() {
@@ -318,33 +363,42 @@ func (s *Service) acceptInvitation(ctx context.Context, actor auth.Actor, in Acc
 			return err
 		}
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
 		if err := s.markUsed(ctx, t, now); err != nil {
 			return err
 		}
+
 		user, member, err := s.lockInvitation(ctx, t)
 		if err != nil {
 			return fault.IfNotFound(err, errBadToken)
 		}
+
 		if user.Status == UserInvited {
 			user.Claim(cmp.Or(text.Name(in.Name), member.InvitedName), hash, now)
+
 			err = s.Users.Update(ctx, &user)
 		} else {
 			err = s.prepareAccount(ctx, actor, &user, t.Email, now)
 		}
+
 		if err != nil {
 			return err
 		}
+
 		member.Accept(now)
+
 		if err := s.Members.Upsert(ctx, &member.Membership); err != nil {
 			return err
 		}
+
 		// The links of earlier invitations to the organization become invalid, too.
 		otherLinks := MailTokenFilter{Purpose: ForInvitation, OrganizationID: t.OrganizationID}
 		if err := s.revokeTokens(ctx, user.ID, otherLinks, now); err != nil {
 			return err
 		}
+
 		joined := audit.Entry{
 			Action:         audit.MemberJoined,
 			Actor:          user.ID,
@@ -354,6 +408,7 @@ func (s *Service) acceptInvitation(ctx context.Context, actor auth.Actor, in Acc
 		if err := s.Audit.Record(ctx, joined.With(string(member.Role))); err != nil {
 			return err
 		}
+
 		return open(ctx, user.ID, now)
 	})
 }
@@ -364,12 +419,15 @@ func (s *Service) prepareAccount(ctx context.Context, a auth.Actor, u *User, ema
 	if a.UserID != u.ID {
 		return ErrSignInToAccept
 	}
+
 	if _, err := s.removeMembership(ctx, u.ID); err != nil {
 		return err
 	}
+
 	if !u.EmailVerifiedAt.IsZero() {
 		return nil
 	}
+
 	return s.proveAddress(ctx, u, email, now)
 }
 
@@ -389,24 +447,30 @@ func (s *Service) FindInvitation(ctx context.Context, token string) (Invitation,
 	if err != nil {
 		return Invitation{}, err
 	}
+
 	member, err := s.Members.Get(ctx, t.OrganizationID, t.UserID)
 	if errors.Is(err, ErrNotInTeam) {
 		return Invitation{}, errBadToken // withdrawn
 	}
+
 	if err != nil {
 		return Invitation{}, err
 	}
+
 	if member.Status != MemberInvited {
 		return Invitation{}, errBadToken // accepted before
 	}
+
 	user, err := s.getUser(ctx, t.UserID)
 	if err != nil {
 		return Invitation{}, fault.IfNotFound(err, errBadToken)
 	}
+
 	o, err := s.getOrganization(ctx, t.OrganizationID)
 	if err != nil {
 		return Invitation{}, fault.IfNotFound(err, errBadToken)
 	}
+
 	return Invitation{
 		Organization: o.Name,
 		UserID:       user.ID,
@@ -423,16 +487,20 @@ func (s *Service) lockInvitation(ctx context.Context, t MailToken) (user User, m
 	if err != nil {
 		return user, member, err
 	}
+
 	member, err = s.lockMember(ctx, t.OrganizationID, user.ID)
 	if errors.Is(err, ErrNotInTeam) {
 		return user, member, errBadToken // withdrawn
 	}
+
 	if err != nil {
 		return user, member, err
 	}
+
 	if member.Status != MemberInvited {
 		return user, member, errBadToken // accepted before
 	}
+
 	return user, member, nil
 }
 
@@ -444,23 +512,28 @@ func (s *Service) proveAddress(ctx context.Context, user *User, email string, no
 	if LowerCaseKey(user.Email) == LowerCaseKey(email) {
 		user.Verify(now)
 	}
+
 	// The account is updated before the programs are signed out; see setPassword.
 	user.UpdatedAt = now
 	if err := s.Users.Update(ctx, user); err != nil {
 		return err
 	}
+
 	if err := s.removeSecondFactor(ctx, user.ID, time.Time{}, now); err != nil {
 		return err
 	}
+
 	signedOut, err := s.Programs.SignOut(ctx, user.ID, now)
 	if err != nil {
 		return err
 	}
+
 	if len(signedOut) > 0 {
 		if err := s.auditUser(ctx, user.ID, audit.ProgramsSignedOut, user.ID); err != nil {
 			return err
 		}
 	}
+
 	return s.Events.Record(ctx, event.ProgramsSignedOut{UserID: user.ID, Programs: describePrograms(signedOut), SignedOutAt: now})
 }
 

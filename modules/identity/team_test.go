@@ -31,13 +31,16 @@ func (e *testEnv) accept(actor auth.Actor, token string) (identity.SignedIn, err
 // into one page.
 func (e *testEnv) team(actor auth.Actor) map[string]identity.Member {
 	e.t.Helper()
+
 	result, err := e.Team(e.t.Context(), actor, page.Request{Number: 1, Size: 100})
 	require.NoError(e.t, err)
 	require.Equal(e.t, len(result.Items), result.Total)
+
 	byEmail := map[string]identity.Member{}
 	for _, member := range result.Items {
 		byEmail[member.Email] = member
 	}
+
 	return byEmail
 }
 
@@ -52,11 +55,14 @@ func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.invite(admin, "New@Example.org", ""))
+
 	member := env.team(admin)["New@example.org"]
 	require.Equal(t, identity.Recruiter, member.Role)
 	require.Equal(t, identity.MemberInvited, member.Status)
+
 	_, err := env.ChangePermissions(t.Context(), admin, member.UserID, changeInput("viewer"))
 	require.NoError(t, err)
+
 	_, err = env.login("new@example.org", "")
 	require.Error(t, err, "the invited user has no account yet")
 
@@ -64,14 +70,17 @@ func TestInvite_NewAddress_IsListedAndKeepsID(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, member.UserID, s.Account.ID)
 	require.Equal(t, "Me Mber", s.Account.Name)
+
 	a := env.actor(s)
 	require.Equal(t, auth.EmployerTeam, a.Role)
 	require.False(t, a.Seeker)
 	require.Equal(t, admin.OrganizationID, a.OrganizationID)
 	require.Equal(t, []auth.Permission{auth.ApplicationsView}, a.Permissions)
 	require.Equal(t, identity.MemberActive, env.team(a)["New@example.org"].Status)
+
 	_, err = env.login("new@example.org", password)
 	require.NoError(t, err)
+
 	u, err := env.store.Identity.Users.GetForUpdate(t.Context(), member.UserID)
 	require.NoError(t, err)
 	require.False(t, u.EmailVerifiedAt.IsZero(), "the token came by mail")
@@ -83,12 +92,15 @@ func TestInvite_RegistersInstead_KeepsID(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.invite(admin, "new@example.org", ""))
+
 	token := env.mailToken("new@example.org")
 	s := env.jobseeker("new@example.org")
 	require.Equal(t, env.team(admin)["new@example.org"].UserID, s.Account.ID)
 	require.Empty(t, env.actor(s).OrganizationID, "knowing an invited address is not sufficient")
+
 	_, err := env.accept(guest, token)
 	require.ErrorIs(t, err, identity.ErrSignInToAccept)
+
 	joined, err := env.accept(env.actor(s), token)
 	require.NoError(t, err)
 	require.Equal(t, admin.OrganizationID, env.actor(joined).OrganizationID)
@@ -103,16 +115,21 @@ func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
 	seeker := env.jobseeker("jo@example.org")
 	env.handleEvents()
 	require.NoError(t, env.invite(admin, "JO@example.org", "recruiter"))
+
 	member := env.team(admin)["JO@example.org"]
 	require.Equal(t, seeker.Account.ID, member.UserID)
 	require.Equal(t, "Me Mber", member.Name, "the inviter does not see the account's name")
+
 	token := env.mailToken("jo@example.org")
 	_, err := env.accept(guest, token)
 	require.ErrorIs(t, err, identity.ErrSignInToAccept)
+
 	_, err = env.accept(env.actor(env.jobseeker("al@example.org")), token)
 	require.ErrorIs(t, err, identity.ErrForAnotherAccount)
+
 	s, err := env.AcceptInvitation(t.Context(), env.actor(seeker), identity.AcceptInvitationInput{Token: token}, officeClient)
 	require.NoError(t, err, "a signed-in user needs no new password")
+
 	for _, session := range []identity.SignedIn{s, seeker} { // the new session and the earlier one
 		actor := env.actor(session)
 		require.True(t, actor.Seeker)
@@ -121,7 +138,9 @@ func TestAcceptInvitation_Jobseeker_RemainsJobseeker(t *testing.T) {
 		require.False(t, actor.May(auth.JobsDelete))
 		require.False(t, actor.May(auth.Manage))
 	}
+
 	require.Equal(t, "Jo Seeker", env.team(admin)["jo@example.org"].Name)
+
 	_, err = env.accept(env.actor(seeker), token)
 	require.ErrorIs(t, err, fault.ErrInvalid, "an invitation can be accepted once")
 }
@@ -133,18 +152,22 @@ func TestAcceptInvitation_OtherMember_MovesUnlessLastAdmin(t *testing.T) {
 	old, next := env.actor(env.employer("old@example.org")), env.actor(env.employer("next@example.org"))
 	moving := env.addMember(old, "jo@example.org", "")
 	require.NoError(t, env.invite(next, "jo@example.org", ""))
+
 	_, err := env.accept(env.actor(moving), env.mailToken("jo@example.org"))
 	require.NoError(t, err)
 	require.Equal(t, next.OrganizationID, env.actor(moving).OrganizationID)
 	require.NotContains(t, env.team(old), "jo@example.org")
+
 	_, err = env.Permissions(t.Context(), old, moving.Account.ID)
 	require.ErrorIs(t, err, identity.ErrNotInTeam)
 
 	require.NoError(t, env.invite(next, "old@example.org", ""))
+
 	token := env.mailToken("old@example.org")
 	_, err = env.accept(old, token)
 	require.ErrorIs(t, err, identity.ErrLastAdmin)
 	env.addMember(old, "heir@example.org", "admin")
+
 	s, err := env.accept(old, token)
 	require.NoError(t, err)
 	require.Equal(t, auth.EmployerTeam, env.actor(s).Role, "a founder is an admin of the own organization only")
@@ -163,14 +186,18 @@ func TestInvite_Twice_ConflictUntilExpired(t *testing.T) {
 	require.Equal(t, env.team(admin)["new@example.org"].UserID, env.team(other)["new@example.org"].UserID)
 
 	require.Empty(t, env.mailer.sentTo("new@example.org"), "no message is sent before the events are handled")
+
 	// The first message is the invitation of admin, the second the one of other.
 	expired := mailTokenPattern.FindString(env.mailsTo("new@example.org")[0].Text)
 	env.clock.Advance(7 * 24 * time.Hour)
+
 	_, err := env.accept(guest, expired)
 	require.ErrorIs(t, err, fault.ErrInvalid)
+
 	s, err := env.login("boss@example.org", password)
 	require.NoError(t, err)
 	require.NoError(t, env.invite(env.actor(s), "new@example.org", "admin"))
+
 	joined, err := env.accept(guest, env.mailToken("new@example.org"))
 	require.NoError(t, err)
 	require.True(t, env.actor(joined).May(auth.Manage))
@@ -184,6 +211,7 @@ func TestInvite_InvalidInput_EachFieldIsNamed(t *testing.T) {
 	err := env.Invite(t.Context(), admin, identity.InviteInput{Email: "x", Role: "emperor"})
 	require.Len(t, fault.Of(err).Fields, 3)
 	require.NoError(t, env.invite(admin, "new@example.org", "VIEWER"))
+
 	token := env.mailToken("new@example.org")
 	for _, in := range []identity.AcceptInvitationInput{
 		{},
@@ -195,6 +223,7 @@ func TestInvite_InvalidInput_EachFieldIsNamed(t *testing.T) {
 		_, err := env.AcceptInvitation(t.Context(), guest, in, officeClient)
 		require.ErrorIs(t, err, fault.ErrInvalid, "%+v", in)
 	}
+
 	signedIn, err := env.AcceptInvitation(
 		t.Context(),
 		guest,
@@ -221,12 +250,14 @@ func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 	}}
 	member, err = env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, single)
 	require.NoError(t, err)
+
 	want := identity.Permissions{
 		Jobs:         identity.JobPermissions{Update: true, Delete: true},
 		Applications: identity.ApplicationPermissions{View: true},
 	}
 	require.Equal(t, want, member.Permissions)
 	require.Equal(t, identity.Recruiter, member.Role)
+
 	got, err := env.Permissions(t.Context(), env.actor(signedIn), signedIn.Account.ID)
 	require.NoError(t, err)
 	require.Equal(t, want, got.Permissions)
@@ -234,8 +265,10 @@ func TestPermissions_OfRole_CanBeChanged(t *testing.T) {
 
 	_, err = env.ChangePermissions(t.Context(), admin, admin.UserID, single)
 	require.ErrorIs(t, err, fault.ErrInvalid, "an admin has all permissions")
+
 	_, err = env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, changeInput("emperor"))
 	require.ErrorIs(t, err, fault.ErrInvalid)
+
 	member, err = env.ChangePermissions(t.Context(), admin, signedIn.Account.ID, identity.ChangePermissionsInput{})
 	require.NoError(t, err, "absent members stay unchanged")
 	require.Equal(t, want, member.Permissions)
@@ -248,26 +281,34 @@ func TestMemberMay_PermissionsChanged_AreCurrent(t *testing.T) {
 	boss := env.actor(env.employer("boss@example.org"))
 	rival := env.actor(env.employer("rival@example.org"))
 	require.NoError(t, env.invite(boss, "viewer@example.org", "viewer"))
+
 	viewer := env.team(boss)["viewer@example.org"].UserID
 	may := func(organization, user string, p auth.Permission) bool {
 		t.Helper()
+
 		ok, err := env.MemberMay(t.Context(), organization, user, p)
 		require.NoError(t, err)
+
 		return ok
 	}
+
 	require.False(t, may(boss.OrganizationID, viewer, auth.AnyPermission), "an invited user is not a member yet")
+
 	_, err := env.accept(guest, env.mailToken("viewer@example.org"))
 	require.NoError(t, err)
 	require.True(t, may(boss.OrganizationID, viewer, auth.AnyPermission))
 	require.True(t, may(boss.OrganizationID, viewer, auth.ApplicationsView))
 	require.False(t, may(boss.OrganizationID, viewer, auth.ApplicationsUpdate))
+
 	_, err = env.ChangePermissions(t.Context(), boss, viewer, changeInput("recruiter"))
 	require.NoError(t, err)
 	require.True(t, may(boss.OrganizationID, viewer, auth.ApplicationsUpdate))
 	require.True(t, may(boss.OrganizationID, boss.UserID, auth.Manage))
+
 	for _, user := range []string{rival.UserID, boss.OrganizationID} {
 		require.False(t, may(boss.OrganizationID, user, auth.AnyPermission), "not a member")
 	}
+
 	require.False(t, may(rival.OrganizationID, boss.UserID, auth.AnyPermission))
 }
 
@@ -278,15 +319,19 @@ func TestTeam_NotAdmin_Forbidden(t *testing.T) {
 	admin := env.actor(env.employer("boss@example.org"))
 	jobseeker := env.actor(env.jobseeker("jo@example.org"))
 	recruiter := env.actor(env.addMember(admin, "r@example.org", "recruiter"))
+
 	viewer := env.actor(env.addMember(admin, "v@example.org", "viewer"))
 	for _, actor := range []auth.Actor{guest, jobseeker, recruiter, viewer} {
 		require.ErrorIs(t, env.invite(actor, "new@example.org", ""), kit.Refusal(actor))
+
 		_, err := env.ChangePermissions(t.Context(), actor, admin.UserID, changeInput("viewer"))
 		require.ErrorIs(t, err, kit.Refusal(actor))
 	}
+
 	for _, actor := range []auth.Actor{guest, jobseeker} {
 		_, err := env.Team(t.Context(), actor, page.Request{Number: 1, Size: 10})
 		require.ErrorIs(t, err, kit.Refusal(actor))
+
 		_, err = env.Permissions(t.Context(), actor, admin.UserID)
 		require.ErrorIs(t, err, kit.Refusal(actor))
 	}
@@ -298,13 +343,16 @@ func TestTeam_OtherOrUnknownMember_NotFound(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	foreign := env.actor(env.employer("other@example.org"))
+
 	jobseeker := env.jobseeker("jo@example.org").Account
 	for _, userID := range []string{foreign.UserID, jobseeker.ID, unknownID, "x", ""} {
 		_, err := env.Permissions(t.Context(), admin, userID)
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
+
 		_, err = env.ChangePermissions(t.Context(), admin, userID, changeInput("viewer"))
 		require.ErrorIs(t, err, identity.ErrNotInTeam)
 	}
+
 	require.NotContains(t, env.team(foreign), "boss@example.org")
 }
 
@@ -314,10 +362,13 @@ func TestPermissions_LastAdmin_Conflict(t *testing.T) {
 	env := newSQLiteEnv(t)
 	admin := env.actor(env.employer("boss@example.org"))
 	require.NoError(t, env.invite(admin, "new@example.org", "admin"))
+
 	_, err := env.ChangePermissions(t.Context(), admin, admin.UserID, changeInput("viewer"))
 	require.ErrorIs(t, err, identity.ErrLastAdmin, "an invited admin is not an admin yet")
+
 	_, err = env.accept(guest, env.mailToken("new@example.org"))
 	require.NoError(t, err)
+
 	_, err = env.ChangePermissions(t.Context(), admin, admin.UserID, changeInput("viewer"))
 	require.NoError(t, err)
 }
@@ -332,20 +383,24 @@ func TestPermissions_AdminsDemoteEachOther_OneRemains(t *testing.T) {
 			_, err := env.ChangePermissions(t.Context(), by, member.UserID, changeInput("viewer"))
 			return err
 		}
+
 		for range 10 {
 			var errOfOne, errOfTwo error
 			atOnce(
 				func() { errOfOne = demote(one, two) },
 				func() { errOfTwo = demote(two, one) },
 			)
+
 			remaining, demoted := one, two
 			if errOfOne == nil {
 				require.ErrorIs(t, errOfTwo, identity.ErrLastAdmin)
 			} else {
 				require.ErrorIs(t, errOfOne, identity.ErrLastAdmin)
 				require.NoError(t, errOfTwo)
+
 				remaining, demoted = two, one
 			}
+
 			_, err := env.ChangePermissions(t.Context(), remaining, demoted.UserID, changeInput("admin"))
 			require.NoError(t, err)
 		}
@@ -360,14 +415,17 @@ func TestAcceptInvitation_BothAdminsAtOnce_OneRemains(t *testing.T) {
 		two := env.actor(env.addMember(one, "two@example.org", "admin"))
 		other := env.actor(env.employer("other@example.org"))
 		require.NoError(t, env.invite(other, "one@example.org", ""))
+
 		tokenOfOne := env.mailToken("one@example.org")
 		require.NoError(t, env.invite(other, "two@example.org", ""))
+
 		tokenOfTwo := env.mailToken("two@example.org")
 		var errOfOne, errOfTwo error
 		atOnce(
 			func() { _, errOfOne = env.accept(one, tokenOfOne) },
 			func() { _, errOfTwo = env.accept(two, tokenOfTwo) },
 		)
+
 		errs := []error{errOfOne, errOfTwo}
 		require.Equal(t, 1, countErrors(errs, nil), "%v", errs)
 		require.Equal(t, 1, countErrors(errs, identity.ErrLastAdmin), "%v", errs)
@@ -385,8 +443,10 @@ func TestInvite_Concurrent_OneSucceedsPerOrganization(t *testing.T) {
 			if i%2 == 1 {
 				admin = adminOfB
 			}
+
 			return env.invite(admin, "new@example.org", "")
 		})
+
 		require.Equal(t, 2, countErrors(errs, nil), "%v", errs)
 		require.Equal(t, 8, countErrors(errs, identity.ErrAlreadyInTeam), "%v", errs)
 		require.Equal(t, env.team(adminOfA)["new@example.org"].UserID, env.team(adminOfB)["new@example.org"].UserID)
@@ -401,6 +461,7 @@ func TestAcceptInvitation_RegisterAtOnce_OneAccount(t *testing.T) {
 		for i := range 5 {
 			email := fmt.Sprintf("new%d@example.org", i)
 			require.NoError(t, env.invite(admin, email, ""))
+
 			token := env.mailToken(email)
 			registration := identity.RegisterInput{
 				Email:    email,
@@ -413,6 +474,7 @@ func TestAcceptInvitation_RegisterAtOnce_OneAccount(t *testing.T) {
 				func() { _, acceptErr = env.accept(guest, token) },
 				func() { _, registerErr = env.Register(t.Context(), registration, officeClient) },
 			)
+
 			if acceptErr == nil {
 				require.ErrorIs(t, registerErr, identity.ErrEmailTaken)
 			} else {
@@ -428,35 +490,45 @@ func TestAcceptInvitation_RegisterAtOnce_OneAccount(t *testing.T) {
 func TestListTeam_Pages_InOrderOfInvitation(t *testing.T) {
 	onEach(t, func(t *testing.T, env *testEnv) {
 		admin := env.actor(env.employer("m0@example.org"))
+
 		want := []string{"m0@example.org"}
 		for i := 1; i <= 6; i++ {
 			email := fmt.Sprintf("m%d@example.org", i)
 			require.NoError(t, env.invite(admin, email, ""))
+
 			want = append(want, email)
 		}
+
 		var byNumber, byCursor []string
 		for number := 1; number <= 4; number++ { // the fourth page is empty
 			result, err := env.Team(t.Context(), admin, page.Request{Number: number, Size: 3})
 			require.NoError(t, err)
 			require.Equal(t, 7, result.Total)
+
 			for _, member := range result.Items {
 				byNumber = append(byNumber, member.Email)
 			}
 		}
+
 		require.Equal(t, want, byNumber)
+
 		cursor := ""
 		for {
 			result, err := env.Team(t.Context(), admin, page.Request{Number: 1, Size: 3, Cursor: cursor})
 			require.NoError(t, err)
+
 			for _, member := range result.Items {
 				byCursor = append(byCursor, member.Email)
 			}
+
 			cursor = result.NextCursor
 			if cursor == "" {
 				break
 			}
 		}
+
 		require.Equal(t, want, byCursor)
+
 		_, err := env.Team(t.Context(), admin, page.Request{Number: 1, Size: 3, Cursor: "x"})
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	})
@@ -474,6 +546,7 @@ func TestInvite_RecipientHasThreeToday_SendsNoMail(t *testing.T) {
 		require.Contains(t, env.team(admin), "asha@example.org")
 		require.Len(t, env.mailsTo("asha@example.org"), min(i+1, 3))
 	}
+
 	env.clock.Advance(24 * time.Hour)
 	require.NoError(t, env.invite(env.actor(env.employer("later@example.org")), "asha@example.org", ""))
 	require.Len(t, env.mailsTo("asha@example.org"), 4)
@@ -484,18 +557,22 @@ func TestInvite_RecipientHasThreeToday_SendsNoMail(t *testing.T) {
 func TestInvite_RecipientOptedOut_SendsNoMail(t *testing.T) {
 	env := newSQLiteEnv(t)
 	require.NoError(t, env.invite(env.actor(env.employer("boss@example.org")), "asha@example.org", ""))
+
 	text := env.mailsTo("asha@example.org")[0].Text
 	beforeLink, afterLink, found := strings.Cut(text, "/unsubscribe?invitations=")
 	require.True(t, found, text)
 	require.Contains(t, beforeLink, "/accept-invitation?", "the link to accept comes first")
+
 	token, err := url.QueryUnescape(strings.Fields(afterLink)[0])
 	require.NoError(t, err)
 	require.ErrorIs(t, env.OptOut(t.Context(), "nonsense"), fault.ErrUnauthorized)
+
 	device, err := env.DeviceToken("asha@example.org")
 	require.NoError(t, err)
 	require.ErrorIs(t, env.OptOut(t.Context(), device), fault.ErrUnauthorized, "a token for another purpose")
 	require.NoError(t, env.OptOut(t.Context(), token))
 	require.NoError(t, env.OptOut(t.Context(), token), "a second click changes nothing")
+
 	other := env.actor(env.employer("other@example.org"))
 	require.NoError(t, env.invite(other, "ASHA@example.org", ""))
 	require.NoError(t, env.invite(other, "jo@example.org", ""))
@@ -522,6 +599,7 @@ func TestInvite_NamesHoldURLs_MailHasNone(t *testing.T) {
 		Name:  "Jo www.evil.example",
 		Email: "jo@example.org",
 	}))
+
 	invitation := env.mailsTo("jo@example.org")[0]
 	for _, part := range []string{invitation.Subject, invitation.Text, invitation.HTML, invitation.To.Name} {
 		require.NotContains(t, part, "evil.example")

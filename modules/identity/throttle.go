@@ -50,6 +50,7 @@ func networkRules(address string) []networkRule {
 	if isIPv4(address) {
 		return ipv4Rules
 	}
+
 	return ipv6Rules
 }
 
@@ -80,14 +81,17 @@ type failureLimits struct {
 // failuresOf returns the limits of sign-ins to the account from the client.
 func (s *Service) failuresOf(email string, from Client) failureLimits {
 	key := s.Mailboxes.Key(email) + " " + audit.Network(from.Address)
+
 	f := failureLimits{account: limitKey{failuresPerAccount, key}}
 	if s.isKnownDevice(email, from) {
 		return f
 	}
+
 	for _, n := range networkRules(from.Address) {
 		prefix := audit.Prefix(from.Address, n.bits, n.bits)
 		f.networks = append(f.networks, networkLimit{limitKey{n.rule, prefix}, n.refusesAll})
 	}
+
 	return f
 }
 
@@ -97,16 +101,19 @@ func (s *Service) checkFailures(ctx context.Context, f failureLimits) error {
 	if err := cmp.Or(err, account.Err()); err != nil {
 		return err
 	}
+
 	hasFailed := account.Remaining < f.account.rule.Max
 	for _, n := range f.networks {
 		d, err := s.Limiter.Peek(ctx, n.rule, n.key)
 		if err != nil {
 			return err
 		}
+
 		if !d.Allowed && (hasFailed || n.refusesAll) {
 			return d.Err()
 		}
 	}
+
 	return nil
 }
 
@@ -115,11 +122,13 @@ func (s *Service) addFailure(ctx context.Context, f failureLimits) error {
 	if err := limit.Take(ctx, s.Limiter, f.account.rule, f.account.key); err != nil {
 		return err
 	}
+
 	for _, n := range f.networks {
 		if err := limit.Take(ctx, s.Limiter, n.rule, n.key); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -146,7 +155,9 @@ func (s *Service) isKnownDevice(email string, from Client) bool {
 	if from.Device == "" {
 		return false
 	}
+
 	subject, err := s.Sealer.Unseal(auth.ForDevice, from.Device)
+
 	return err == nil && subject == deviceSubject(email)
 }
 

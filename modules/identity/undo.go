@@ -35,9 +35,11 @@ func (s *Service) requireNotReserved(ctx context.Context, u *User, now time.Time
 	if err != nil {
 		return err
 	}
+
 	if reserved {
 		return ErrEmailTaken
 	}
+
 	return nil
 }
 
@@ -57,48 +59,62 @@ func (s *Service) UndoEmailChange(ctx context.Context, in UndoEmailChangeInput) 
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
+
 	userID, changedAt, err := s.parseUndoToken(in.Token)
 	if err != nil {
 		return err
 	}
+
 	if _, err := s.findUsableUndo(ctx, userID, changedAt); err != nil {
 		return err // avoid hashing the password for an invalid token
 	}
+
 	hash, err := s.Hasher.Hash(ctx, in.Password)
 	if err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		user, err := s.Users.GetForUpdate(ctx, userID)
 		if err != nil {
 			return fault.IfNotFound(err, errBadToken)
 		}
+
 		undo, err := s.findUsableUndo(ctx, userID, changedAt)
 		if err != nil {
 			return err
 		}
+
 		if err := s.claimAddress(ctx, &user, undo.Email); err != nil {
 			return err
 		}
+
 		now := s.Clock.Now()
 		user.Move(undo.Email, undo.Key, now)
+
 		if err := s.setPassword(ctx, &user, hash, "", true, now); err != nil {
 			return err
 		}
+
 		if err := s.removeSecondFactor(ctx, user.ID, undo.ChangedAt, now); err != nil {
 			return err
 		}
+
 		h, err := s.EmailChanges.Get(ctx, user.ID)
 		if err != nil {
 			return err
 		}
+
 		h.revert(undo.ChangedAt)
+
 		if err := s.EmailChanges.Upsert(ctx, h); err != nil {
 			return err
 		}
+
 		if err := s.revokeTokens(ctx, user.ID, MailTokenFilter{Purpose: ForVerification}, now); err != nil {
 			return err
 		}
+
 		return s.auditUser(ctx, user.ID, audit.EmailChanged, user.ID)
 	})
 }
@@ -110,10 +126,12 @@ func (s *Service) findUsableUndo(ctx context.Context, userID string, changedAt t
 	if err != nil {
 		return EmailUndo{}, err
 	}
+
 	undo, ok := h.findUndo(changedAt)
 	if !ok || !s.Clock.Now().Before(undo.ExpiresAt) {
 		return EmailUndo{}, errBadToken
 	}
+
 	return undo, nil
 }
 
@@ -125,13 +143,17 @@ func (s *Service) parseUndoToken(token string) (userID string, changedAt time.Ti
 		if errors.Is(err, fault.ErrUnauthorized) {
 			err = errBadToken
 		}
+
 		return "", time.Time{}, err
 	}
+
 	userID, at, _ := strings.Cut(subject, ".")
+
 	micros, err := strconv.ParseInt(at, 36, 64)
 	if err != nil {
 		return "", time.Time{}, errBadToken
 	}
+
 	return userID, time.UnixMicro(micros).UTC(), nil
 }
 
@@ -141,19 +163,24 @@ func (s *Service) OnEmailChanged(ctx context.Context, e event.EmailChanged) erro
 	if err != nil {
 		return err
 	}
+
 	undo, ok := h.findUndo(e.ChangedAt)
 	if !ok {
 		return nil // the change was undone, or the account deleted
 	}
+
 	user, err := s.recipient(ctx, e.UserID)
 	if err != nil || user.ID == "" {
 		return err
 	}
+
 	token, err := s.Sealer.Seal(auth.ForEmailUndo, user.ID+"."+encodeTime(undo.ChangedAt), undo.ExpiresAt)
 	if err != nil {
 		return err
 	}
+
 	user.Email = undo.Email
+
 	err = s.send(
 		ctx,
 		user,
@@ -172,5 +199,6 @@ func (s *Service) OnEmailChanged(ctx context.Context, e event.EmailChanged) erro
 	if task.IsPermanent(err) {
 		return nil // the old mailbox no longer exists
 	}
+
 	return err
 }

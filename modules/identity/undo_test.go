@@ -17,6 +17,7 @@ func (e *testEnv) changeAddress(s identity.SignedIn, email string) time.Time {
 	e.t.Helper()
 	require.NoError(e.t, e.ChangeEmail(e.t.Context(), e.actor(s), email))
 	require.NoError(e.t, e.VerifyEmail(e.t.Context(), identity.VerifyEmailInput{Token: e.mailToken(email)}))
+
 	return e.clock.Now()
 }
 
@@ -24,9 +25,11 @@ func (e *testEnv) changeAddress(s identity.SignedIn, email string) time.Time {
 // the address was changed.
 func (e *testEnv) undoToken(s identity.SignedIn, changedAt time.Time) string {
 	e.t.Helper()
+
 	subject := s.Account.ID + "." + strconv.FormatInt(changedAt.UnixMicro(), 36)
 	token, err := plainSealer{}.Seal(auth.ForEmailUndo, subject, time.Time{})
 	require.NoError(e.t, err)
+
 	return token
 }
 
@@ -46,14 +49,17 @@ func TestChangeEmail_BackToPreviousAddress_IsAnUndo(t *testing.T) {
 			env.clock.Advance(time.Second)
 			return env.changeAddress(jo, email)
 		}
+
 		fromFirst := change("own@example.org")
 		fromOwn := change("thief@example.org")
 		fromThief := change("other@example.org")
+
 		fromOther := change("OWN@example.org")
 		for _, changedAt := range []time.Time{fromOwn, fromThief, fromOther} {
 			err := env.undoEmailChange(env.undoToken(jo, changedAt))
 			require.ErrorIs(t, err, fault.ErrInvalid, "the return to own@ has undone these changes")
 		}
+
 		require.Equal(t, "OWN@example.org", env.account(jo).Email)
 		require.NoError(t, env.undoEmailChange(env.undoToken(jo, fromFirst)), "the first change")
 	})
@@ -66,8 +72,10 @@ func TestChangeEmail_BackAfterADay_CanBeUndone(t *testing.T) {
 	jo := env.jobseeker("jo@example.org")
 	env.changeAddress(jo, "next@example.org")
 	env.clock.Advance(24 * time.Hour)
+
 	jo, err := env.login("next@example.org", password)
 	require.NoError(t, err)
+
 	changedAt := env.changeAddress(jo, "jo@example.org")
 	require.NoError(t, env.undoEmailChange(env.undoToken(jo, changedAt)))
 }

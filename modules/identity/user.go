@@ -102,6 +102,7 @@ func (u *User) Verify(now time.Time) {
 	if u.EmailVerifiedAt.IsZero() {
 		u.EmailVerifiedAt = now
 	}
+
 	u.UpdatedAt = now
 }
 
@@ -113,6 +114,7 @@ func (u *User) Lock(now time.Time) {
 	if u.LockedAt.IsZero() {
 		u.LockedAt = now
 	}
+
 	u.UpdatedAt = now
 }
 
@@ -127,6 +129,7 @@ func (u *User) GrantModerator(now time.Time) {
 	if u.ModeratorSince.IsZero() {
 		u.ModeratorSince = now
 	}
+
 	u.UpdatedAt = now
 }
 

@@ -14,6 +14,7 @@ import (
 // an address that replaces the one of a deleted account.
 func TestParseEmail_AddressOfDeletedAccount_Refused(t *testing.T) {
 	t.Parallel()
+
 	for _, address := range []string{"01890000-0000-7000-8000-000000000000@deleted.invalid", "x@Deleted.INVALID"} {
 		_, ok := text.ParseEmail(address)
 		require.False(t, ok, address)

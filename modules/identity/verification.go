@@ -28,10 +28,12 @@ func (s *Service) RequestVerification(ctx context.Context, in RequestVerificatio
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
+
 	return s.requestLink(ctx, in.Email, from, verificationsPerClient, verificationsPerMailbox, func(u User) event.Event {
 		if !u.EmailVerifiedAt.IsZero() {
 			return nil
 		}
+
 		return event.VerificationRequested{UserID: u.ID, RequestedAt: s.Clock.Now()}
 	})
 }
@@ -42,6 +44,7 @@ func (s *Service) OnVerificationRequested(ctx context.Context, e event.Verificat
 	if err != nil || u.ID == "" || !u.EmailVerifiedAt.IsZero() {
 		return err
 	}
+
 	return s.sendVerification(ctx, u, "verify-email-"+u.ID+"-"+encodeTime(e.RequestedAt), "Please confirm your e-mail address",
 		"You asked for another link to confirm your e-mail address.", "If you did not ask for it, you need not do anything.")
 }

@@ -25,16 +25,20 @@ type credentials struct {
 // consent to the other application, which gets a code and an access token.
 func (e *testEnv) credentials(t *testing.T, me auth.Actor, otherApp string) credentials {
 	t.Helper()
+
 	ctx := t.Context()
 	app, _, err := e.CreateApp(ctx, me, integrations.AppInput{Name: "Ward Finder"})
 	require.NoError(t, err)
+
 	_, key, err := e.CreateKey(ctx, me, app.ID, integrations.KeyInput{Name: "Production"})
 	require.NoError(t, err)
+
 	endpoint, _, err := e.CreateWebhook(ctx, me, app.ID, integrations.WebhookInput{
 		URL:    "https://receiver.example/",
 		Events: []string{"job.closed"},
 	})
 	require.NoError(t, err)
+
 	return credentials{
 		key:    key,
 		hook:   integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID},
@@ -57,17 +61,21 @@ var (
 // usable tries all credentials, and fails if one is refused for an unexpected reason.
 func (e *testEnv) usable(t *testing.T, me auth.Actor, c credentials) usability {
 	t.Helper()
+
 	succeeded := func(err, refusal error) bool {
 		if err != nil {
 			require.ErrorIs(t, err, refusal)
 		}
+
 		return err == nil
 	}
+
 	_, keyErr := e.AuthenticateKey(t.Context(), c.key)
 	_, accessErr := e.AuthenticateToken(t.Context(), c.access)
 	codeErr := e.tryCode(t, c.code)
 	endpoint, err := e.MyWebhook(t.Context(), me, c.hook)
 	require.NoError(t, err)
+
 	return usability{
 		key:    succeeded(keyErr, fault.ErrUnauthorized),
 		access: succeeded(accessErr, fault.ErrUnauthorized),
@@ -79,9 +87,11 @@ func (e *testEnv) usable(t *testing.T, me auth.Actor, c credentials) usability {
 // otherApp creates an application of another user and returns its id.
 func (e *testEnv) otherApp(t *testing.T) string {
 	t.Helper()
+
 	input := integrations.AppInput{Name: "Bed Finder", RedirectURIs: []string{callback}}
 	app, _, err := e.CreateApp(t.Context(), e.developer(t), input)
 	require.NoError(t, err)
+
 	return app.ID
 }
 
@@ -93,10 +103,13 @@ func TestAuthenticate_InactiveAccount_Unauthorized(t *testing.T) {
 		me, other := env.developer(t), env.otherApp(t)
 		credentials := env.credentials(t, me, other)
 		require.Equal(t, allUsable, env.usable(t, me, credentials))
+
 		env.inactive[me.UserID] = true // locked
 		require.Equal(t, usability{hook: true}, env.usable(t, me, credentials))
+
 		_, err := env.Approve(t.Context(), me, env.authorizationRequest(t, other))
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
+
 		env.inactive[me.UserID] = false
 		require.Equal(t, allUsable, env.usable(t, me, credentials))
 	})
@@ -123,6 +136,7 @@ func TestAuthenticate_LooksUpTheAccountOnce(t *testing.T) {
 		_, err = env.AuthenticateToken(t.Context(), unknown)
 		require.Error(t, err)
 		env.clock.Advance(integrations.AccessLife)
+
 		_, err = env.AuthenticateToken(t.Context(), credentials.access)
 		require.Error(t, err, "the token has expired")
 		require.Zero(t, env.accountLookups)
@@ -140,23 +154,27 @@ func TestOnPasswordChanged_SeparateIdentity_RevokesEarlierCredentials(t *testing
 		foreign := env.developer(t)
 		kept := env.credentials(t, foreign, other)
 		env.clock.Advance(time.Second)
+
 		changed := event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
 		env.recordEvent(t, event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now()})
 		require.Equal(t, allUsable, env.usable(t, me, earlier), "a change that does not sign out programs")
 		env.recordEvent(t, changed)
 		require.Equal(t, noneUsable, env.usable(t, me, earlier))
 		require.Equal(t, allUsable, env.usable(t, foreign, kept))
+
 		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
 		require.Len(t, apps.Items, 1, "applications remain")
 
 		env.clock.Advance(time.Minute)
+
 		later := env.credentials(t, me, other)
 		active := string(integrations.EndpointActive)
 		_, err = env.ChangeWebhook(t.Context(), me, earlier.hook, integrations.WebhookChange{Status: &active})
 		require.NoError(t, err)
 		env.recordEvent(t, changed) // delivered twice
 		require.Equal(t, allUsable, env.usable(t, me, later))
+
 		endpoint, err := env.MyWebhook(t.Context(), me, earlier.hook)
 		require.NoError(t, err)
 		require.Equal(t, integrations.EndpointActive, endpoint.Status, "resumed after the change")
@@ -213,18 +231,22 @@ func TestCreateKey_DuringResetInAnotherDatabase_IsRevoked(t *testing.T) {
 		me := env.developer(t)
 		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
+
 		accounts := env.Accounts
 		var reset event.PasswordChanged
 		env.Accounts = accountsWithReset{accounts, func() {
 			env.clock.Advance(time.Millisecond)
+
 			reset = event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
 		}}
 		_, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
+
 		env.Accounts = accounts
 		_, err = env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err, "the reset did not see it")
 		env.recordEvent(t, reset)
+
 		_, err = env.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
@@ -239,11 +261,14 @@ func TestCreateKey_BeforeResetCommits_IsRevoked(t *testing.T) {
 		me := env.developer(t)
 		a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
+
 		reset := event.PasswordChanged{UserID: me.UserID, ChangedAt: env.clock.Now(), SignedOutPrograms: true}
 		env.clock.Advance(time.Second) // the session still exists until the reset commits
+
 		_, key, err := env.CreateKey(t.Context(), me, a.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
 		env.recordEvent(t, reset)
+
 		_, err = env.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
@@ -257,6 +282,7 @@ func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
 		me := env.developer(t)
 		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
+
 		accounts := env.Accounts
 		env.Accounts = accountsWithReset{accounts, func() {
 			env.clock.Advance(time.Millisecond)
@@ -264,11 +290,13 @@ func TestCreateKey_CommittedAfterReset_IsRevoked(t *testing.T) {
 		}}
 		_, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
+
 		env.Accounts = accounts
 		_, err = env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err, "the revocation did not see it")
 		env.clock.Advance(2 * time.Minute)
 		env.work.All(t)
+
 		_, err = env.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
@@ -286,9 +314,11 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 		mine, theirs := env.credentials(t, me, other), env.credentials(t, foreign, other)
 		theirApp, err := env.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
 		require.NoError(t, err)
+
 		// The other user has consented to an application of the account.
 		require.NoError(t, env.Consent(t.Context(), foreign, mine.hook.AppID, []integrations.Scope{integrations.JobsRead}))
 		env.publishClosed(t)
+
 		aboutMe := env.enqueueApplication(t, foreign, theirs.hook, me.UserID)
 		aboutForeign := env.enqueueApplication(t, foreign, theirs.hook, foreign.UserID)
 		require.Len(t, env.deliveries(t, me, mine.hook), 1)
@@ -296,21 +326,28 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 		deleted := event.AccountDeleted{UserID: me.UserID}
 		require.NoError(t, env.OnAccountDeleted(t.Context(), deleted))
 		require.NoError(t, env.OnAccountDeleted(t.Context(), deleted), "events may be delivered twice")
+
 		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
 		require.Empty(t, apps.Items)
+
 		keys, err := storage.Keys.List(t.Context(), integrations.AnyOwner, mine.hook.AppID)
 		require.NoError(t, err)
 		require.Empty(t, keys)
+
 		_, err = storage.Webhooks.Get(t.Context(), integrations.AnyOwner, mine.hook.ID)
 		require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
+
 		sent, err := storage.Deliveries.List(t.Context(), me.UserID, mine.hook.ID, "", page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
 		require.Empty(t, sent.Items)
+
 		_, err = storage.Grants.Get(t.Context(), integrations.Code, integrations.HashToken(integrations.Code, mine.code))
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+
 		_, err = env.AuthenticateToken(t.Context(), mine.access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
+
 		for _, c := range []struct {
 			userID     string
 			deliveryID string // of the message about the user
@@ -322,12 +359,15 @@ func TestOnAccountDeleted_DeletesEverythingOfTheAccount(t *testing.T) {
 			consents, err := storage.Consents.List(t.Context(), []string{c.userID}, "", page.Request{Number: 1, Size: 9})
 			require.NoError(t, err)
 			require.Len(t, consents.Items, c.want)
+
 			messages, err := storage.Deliveries.ListMessages(t.Context(), foreign.UserID, theirs.hook.ID,
 				integrations.MessageFilter{ID: c.deliveryID}, 1)
 			require.NoError(t, err)
 			require.Len(t, messages, c.want)
 		}
+
 		require.Equal(t, allUsable, env.usable(t, foreign, theirs))
+
 		kept, err := env.MyApps(t.Context(), foreign, page.Request{Number: 1, Size: 1})
 		require.NoError(t, err)
 		require.Equal(t, theirApp, kept)
@@ -343,6 +383,7 @@ func (e *webhookEnv) enqueueApplication(
 	applicantID string,
 ) string {
 	t.Helper()
+
 	now := e.clock.Now()
 	message := integrations.Message{
 		EventID:        stores.NewID(),
@@ -368,6 +409,7 @@ func (e *webhookEnv) enqueueApplication(
 		[]integrations.Delivery{delivery},
 	)
 	require.NoError(t, err)
+
 	return delivery.ID
 }
 
@@ -380,12 +422,16 @@ func TestApplicationEvents_MemberOfTheOrganization_Receives(t *testing.T) {
 		stranger := env.developer(t)
 		consenting := env.developer(t)
 		organization, applicant := stores.NewID(), stores.NewID()
+
 		env.members = map[string][]string{organization: {stores.NewID(), colleague.UserID, consenting.UserID}}
 		for _, user := range []auth.Actor{colleague, consenting} {
 			env.visibility[user.UserID] = integrations.Visibility{OrganizationID: organization}
 		}
+
 		env.createWebhook(t, colleague, "application.submitted")
+
 		hook := env.createWebhook(t, stranger, "application.submitted")
+
 		// submit records a new application, and returns the number of webhooks that receive it.
 		submit := func() int {
 			env.sent = nil
@@ -399,12 +445,16 @@ func TestApplicationEvents_MemberOfTheOrganization_Receives(t *testing.T) {
 					SubmittedAt:    env.clock.Now(),
 				},
 			)
+
 			return len(env.sent)
 		}
+
 		require.Equal(t, 1, submit())
 		require.NoError(t, env.Consent(t.Context(), consenting, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
 		require.Equal(t, 2, submit())
+
 		env.members[organization] = nil
+
 		require.Zero(t, submit())
 	})
 }

@@ -78,6 +78,7 @@ func PlanOf(id string) (Plan, bool) {
 	if i < 0 {
 		return Plan{}, false
 	}
+
 	return Plans()[i], true
 }
 
@@ -96,12 +97,14 @@ func (a App) Limits() Plan {
 func (a App) with(in AppInput) (App, error) {
 	a.Name = text.Name(in.Name)
 	a.Description = strings.TrimSpace(in.Description)
+
 	a.RedirectURIs = []string{}
 	for _, uri := range in.RedirectURIs {
 		if !slices.Contains(a.RedirectURIs, uri) {
 			a.RedirectURIs = append(a.RedirectURIs, uri)
 		}
 	}
+
 	return a, valid.Check("", in)
 }
 
@@ -114,13 +117,16 @@ func isRedirectURI(uri string, public bool) bool {
 	if uri == "" || strings.ContainsFunc(uri, isForbidden) {
 		return false
 	}
+
 	u, err := url.Parse(uri)
 	if err != nil || u.User != nil || strings.Contains(uri, "#") {
 		return false
 	}
+
 	if u.Scheme == "https" || u.Scheme == "http" {
 		return hasServer(u) && (u.Scheme == "https" || Loopback(u.Hostname()))
 	}
+
 	return public && strings.Contains(u.Scheme, ".") && u.Host == "" && strings.HasPrefix(u.Path, "/")
 }
 
@@ -129,11 +135,14 @@ func isRedirectURI(uri string, public bool) bool {
 // (RFC 8252 §7.3).
 func (a App) RedirectsTo(uri string) bool {
 	withoutPort, isLoopback := trimLoopbackPort(uri)
+
 	return slices.ContainsFunc(a.RedirectURIs, func(registered string) bool {
 		if registered == uri {
 			return true
 		}
+
 		registeredWithoutPort, ok := trimLoopbackPort(registered)
+
 		return ok && isLoopback && registeredWithoutPort == withoutPort
 	})
 }
@@ -145,12 +154,15 @@ func trimLoopbackPort(uri string) (string, bool) {
 	if err != nil || u.Scheme != "http" {
 		return "", false
 	}
+
 	rest, hasPlainHost := strings.CutPrefix(uri, "http://"+u.Host) // false with a user name
 	ip, ipErr := netip.ParseAddr(u.Hostname())
+
 	port, portErr := strconv.ParseUint(cmp.Or(u.Port(), "80"), 10, 16)
 	if !hasPlainHost || ipErr != nil || !ip.IsLoopback() || portErr != nil || port == 0 {
 		return "", false
 	}
+
 	return ip.String() + rest, true
 }
 

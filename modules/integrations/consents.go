@@ -31,6 +31,7 @@ func (s *Service) findConsent(ctx context.Context, userID, appID string) (c Cons
 	if err != nil || len(consents.Items) == 0 {
 		return c, false, err
 	}
+
 	return consents.Items[0].Consent, true, nil
 }
 
@@ -41,12 +42,15 @@ func (s *Service) Consent(ctx context.Context, by auth.Actor, appID string, scop
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
+
 	return s.withSession(ctx, by, func(ctx context.Context) error {
 		c, _, err := s.findConsent(ctx, by.UserID, appID)
 		if err != nil {
 			return err
 		}
+
 		all := slices.DeleteFunc(Scopes(), func(scope Scope) bool { return !slices.Contains(slices.Concat(scopes, c.Scopes), scope) })
+
 		return s.Consents.Upsert(ctx, Consent{UserID: by.UserID, AppID: appID, Scopes: all, GivenAt: s.Clock.Now()})
 	})
 }
@@ -56,6 +60,7 @@ func (s *Service) MyConsents(ctx context.Context, by auth.Actor, r page.Request)
 	if err := by.RequireUser(); err != nil {
 		return page.Result[AppConsent]{}, err
 	}
+
 	return s.Consents.List(ctx, []string{by.UserID}, "", r)
 }
 
@@ -65,15 +70,18 @@ func (s *Service) WithdrawConsent(ctx context.Context, by auth.Actor, clientID s
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
+
 	appID, ok := id.Canonical(clientID)
 	if !ok {
 		return ErrConsentNotFound
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		n, err := s.Consents.Delete(ctx, by.UserID, ConsentFilter{AppID: appID})
 		if err == nil && n == 0 {
 			err = ErrConsentNotFound
 		}
+
 		return err
 	})
 }
@@ -89,8 +97,10 @@ func parseScopes(text string, byDefault []Scope) (scopes []Scope, areKnown bool)
 	if len(names) == 0 {
 		return byDefault, true
 	}
+
 	scopes = slices.DeleteFunc(Scopes(), func(s Scope) bool { return !slices.Contains(names, string(s)) })
 	hasUnknown := slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(scopes, Scope(name)) })
+
 	return scopes, !hasUnknown
 }
 

@@ -38,11 +38,13 @@ func newKey() string {
 // checksum returns the CRC-32 (IEEE) as six characters of base 62.
 func checksum(body string) string {
 	sum := crc32.ChecksumIEEE([]byte(body))
+
 	out := make([]byte, keyCheck)
 	for i := keyCheck - 1; i >= 0; i-- {
 		out[i] = auth.Base62[sum%62]
 		sum /= 62
 	}
+
 	return string(out)
 }
 
@@ -52,7 +54,9 @@ func isWellFormedKey(key string) bool {
 	if len(key) != len(keyPrefix)+keyRandom+keyCheck || !strings.HasPrefix(key, keyPrefix) {
 		return false
 	}
+
 	body := key[:len(key)-keyCheck]
+
 	return checksum(body) == key[len(body):]
 }
 
@@ -70,6 +74,7 @@ func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in
 	if err := valid.Check("", in); err != nil {
 		return key, "", err
 	}
+
 	secret = newKey()
 	key = Key{
 		ID:        s.NewID(),
@@ -83,12 +88,16 @@ func (s *Service) CreateKey(ctx context.Context, by auth.Actor, appID string, in
 		if err != nil {
 			return err
 		}
+
 		if len(keys) >= maxKeys {
 			return ErrTooManyKeys
 		}
+
 		key.AppID, _ = id.Canonical(appID)
+
 		return s.Keys.Create(ctx, by.UserID, key)
 	})
+
 	return key, secret, err
 }
 
@@ -98,6 +107,7 @@ func (s *Service) MyKeys(ctx context.Context, by auth.Actor, appID string) ([]Ke
 	if err != nil {
 		return nil, err
 	}
+
 	return s.Keys.List(ctx, by.UserID, a.ID)
 }
 
@@ -107,18 +117,22 @@ func (s *Service) DeleteKey(ctx context.Context, by auth.Actor, appID, keyID str
 	if err != nil {
 		return err
 	}
+
 	keyID, ok := id.Canonical(keyID)
 	if !ok {
 		return ErrKeyNotFound
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		n, err := s.Keys.Delete(ctx, by.UserID, KeyFilter{AppID: a.ID, ID: keyID})
 		if err == nil && n == 0 {
 			err = ErrKeyNotFound
 		}
+
 		if err != nil {
 			return err
 		}
+
 		return s.Audit.Record(ctx, audit.By(by, audit.APIKeyDeleted, keyID))
 	})
 }
@@ -144,6 +158,7 @@ func (c Caller) scopes() []Scope {
 	if c.KeyID != "" {
 		return keyScopes
 	}
+
 	return c.Scopes
 }
 
@@ -163,13 +178,16 @@ func (s *Service) AuthenticateKey(ctx context.Context, key string) (Caller, erro
 	if !isWellFormedKey(key) {
 		return Caller{}, fault.ErrUnauthorized
 	}
+
 	k, a, err := s.Keys.GetByHash(ctx, auth.HashSecret(key))
 	if err == nil {
 		err = s.requireActive(ctx, a.OwnerID)
 	}
+
 	if err != nil {
 		return Caller{}, fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
+
 	return Caller{App: a, UserID: a.OwnerID, KeyID: k.ID}, nil
 }
 
@@ -187,5 +205,6 @@ func HashToken(kind TokenKind, token string) string {
 	if len(token) != len(tokenPrefixes[kind])+tokenLength || !strings.HasPrefix(token, tokenPrefixes[kind]) {
 		return ""
 	}
+
 	return auth.HashSecret(token)
 }

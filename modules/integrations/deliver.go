@@ -43,13 +43,17 @@ func (s *Service) deliver(ctx context.Context, t task.Task) error {
 	if err != nil || e.ListeningUntil != nil {
 		return fault.IfNotFound(err, nil)
 	}
+
 	release, ok := s.acquireWorker(ctx, e)
 	if !ok {
 		return s.Tasks.Add(ctx, s.newDeliverTask(e.ID, s.Clock.Now().Add(busyDelay)))
 	}
+
 	defer release()
+
 	w := s.newDeliveryWorker(e)
 	w.dueAt = t.RunAt
+
 	return w.run(ctx)
 }
 
@@ -71,25 +75,32 @@ func (s *Service) attempt(ctx context.Context, endpoint Endpoint, out Outgoing) 
 		if err != nil {
 			return r, err
 		}
+
 		if !ok {
 			return attemptResult{Outgoing: out}, nil
 		}
 	}
+
 	now := s.Clock.Now()
+
 	signature, err := s.signature(endpoint, out, now)
 	if err != nil {
 		// The error is for operators. The delivery follows the retry schedule.
 		return attemptResult{Outgoing: out, url: endpoint.URL, attempt: &Attempt{At: now, Error: "not_signed"}}, task.Permanent(err)
 	}
+
 	next := out
 	next.Attempt++
+
 	a := s.Sender.Post(ctx, Post{URL: endpoint.URL, Body: out.Message.Body, Headers: requestHeaders(next, now, signature)})
 	if ctx.Err() != nil && a.Status == 0 {
 		return attemptResult{}, ctx.Err() // cancelled by the worker
 	}
+
 	if (a.Status < 200 || a.Status >= 300) && a.Error == "" {
 		a.Error = "status"
 	}
+
 	r = attemptResult{
 		Outgoing: out,
 		url:      endpoint.URL,
@@ -98,6 +109,7 @@ func (s *Service) attempt(ctx context.Context, endpoint Endpoint, out Outgoing) 
 	if a.Status == statusTooManyRequests || a.Status == statusUnavailable {
 		r.retryAfter = a.RetryAfter
 	}
+
 	return r, nil
 }
 
@@ -126,11 +138,14 @@ func (s *Service) recordResults(
 	if len(results) == 0 {
 		return nil, false, nil
 	}
+
 	deliveries := list.Map(results, func(r attemptResult) Delivery { return r.updatedDelivery(*endpoint, now) })
+
 	recordedIDs, err := s.Deliveries.RecordResults(ctx, endpoint.ID, deliveries)
 	if err != nil {
 		return nil, false, err
 	}
+
 	before := *endpoint
 	for _, r := range results {
 		isRecorded := len(recordedIDs) == len(results) || slices.Contains(recordedIDs, r.ID)
@@ -138,7 +153,9 @@ func (s *Service) recordResults(
 			endpoint.updateHealth(*r.attempt, now)
 		}
 	}
+
 	tasks = s.disableOrWarn(before, endpoint, now)
+
 	return tasks, endpoint.healthChanged(before), nil
 }
 
@@ -148,6 +165,7 @@ func (r attemptResult) updatedDelivery(endpoint Endpoint, now time.Time) Deliver
 	d.Attempt++
 	d.Status = Failed
 	d.NextAt = nil
+
 	d.FailedAt = &now
 	if r.postponed && endpoint.Status == EndpointActive {
 		at := now.Add(postponeFor)
@@ -155,12 +173,15 @@ func (r attemptResult) updatedDelivery(endpoint Endpoint, now time.Time) Deliver
 		d.NextAt = &at
 		d.FailedAt = nil
 	}
+
 	if r.attempt == nil {
 		return d
 	}
+
 	d.Tries++
 	d.Attempts = slices.Clone(d.Attempts)
 	d.addAttempt(*r.attempt)
+
 	if r.attempt.Error == "" {
 		d.Status, d.FailedAt = Succeeded, nil
 	} else if delay, ok := retryDelay(d.Tries, r.retryAfter); ok && endpoint.Status == EndpointActive {
@@ -169,6 +190,7 @@ func (r attemptResult) updatedDelivery(endpoint Endpoint, now time.Time) Deliver
 		d.NextAt = &at
 		d.FailedAt = nil
 	}
+
 	return d
 }
 
@@ -179,9 +201,11 @@ func (e *Endpoint) updateHealth(a Attempt, now time.Time) {
 		e.FailingSince, e.WarnedAt = nil, nil
 		return
 	}
+
 	if e.FailingSince == nil {
 		e.FailingSince = &now
 	}
+
 	if a.ResponseStatus == statusGone && e.Status == EndpointActive && e.ListeningUntil == nil {
 		e.Status = EndpointDisabled
 	}

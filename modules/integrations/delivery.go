@@ -79,6 +79,7 @@ const (
 // addAttempt appends an attempt and removes attempts beyond maxStoredAttempts.
 func (d *Delivery) addAttempt(a Attempt) {
 	a.Answer = a.Answer[:min(len(a.Answer), maxStoredAnswer)]
+
 	// The answer may be binary or cut within a character; databases cannot store such text.
 	a.Answer = strings.ReplaceAll(strings.ToValidUTF8(a.Answer, ""), "\x00", "")
 	d.Attempts = append(d.Attempts, a)
@@ -105,9 +106,11 @@ func retryDelay(tries int, retryAfter time.Duration) (time.Duration, bool) {
 	if tries > len(retries) {
 		return 0, false
 	}
+
 	wait := retries[tries-1]
 	fifth := int64(wait / 5)
 	wait += time.Duration(mathrand.Int64N(2*fifth+1) - fifth) //nolint:gosec // jitter needs no secrecy
+
 	return max(wait, min(retryAfter, maxRetryAfter)), true
 }
 
@@ -133,20 +136,25 @@ func (s *Service) signature(e Endpoint, out Outgoing, at time.Time) (string, err
 	if e.PreviousUntil != nil && e.PreviousUntil.After(at) {
 		encrypted = append(encrypted, e.PreviousSecret)
 	}
+
 	var signatures []string
 	for _, ciphertext := range encrypted {
 		secret, err := s.Vault.Decrypt(ciphertext, e.ID)
 		if err != nil {
 			return "", err
 		}
+
 		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, webhookSecretPrefix))
 		if err != nil {
 			return "", errors.New("the secret of an endpoint is damaged")
 		}
+
 		// The signed text is webhook-id.webhook-timestamp.body (Standard Webhooks).
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(out.EventID + "." + strconv.FormatInt(at.Unix(), 10) + "." + out.Message.Body))
+
 		signatures = append(signatures, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	}
+
 	return strings.Join(signatures, " "), nil
 }

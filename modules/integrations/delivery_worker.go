@@ -85,9 +85,11 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(attemptGrace, cancel) })()
 	var errs error
+
 	isStopping := false
 	for n, begin := minBatch, time.Now(); ; {
 		isStopping = isStopping || ctx.Err() != nil || w.isTimeUp(time.Since(begin))
+
 		var due []Outgoing
 		if !isStopping {
 			var err error
@@ -98,17 +100,21 @@ func (w *deliveryWorker) run(ctx context.Context) error {
 				due = nil
 			}
 		}
+
 		results, err := w.send(ctx, attemptCtx, due)
 		if w.onResult == nil { // a listener continues after failed attempts
 			errs = errors.Join(errs, err)
 		}
+
 		if len(results) == 0 && len(w.running) > 0 {
 			continue
 		}
+
 		hasEnded, err := w.store(ctx, results, isStopping || ctx.Err() != nil)
 		if err != nil || hasEnded {
 			return errors.Join(errs, err)
 		}
+
 		if len(results) == n {
 			n = min(2*n, maxBatch)
 		} else {
@@ -122,11 +128,13 @@ func (w *deliveryWorker) isTimeUp(elapsed time.Duration) bool {
 	if elapsed < runFor || elapsed > maxRunFor {
 		return elapsed > maxRunFor
 	}
+
 	for _, startedAt := range w.running {
 		if time.Since(startedAt) > slowAttempt {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -149,22 +157,28 @@ func (w *deliveryWorker) send(ctx, attemptCtx context.Context, due []Outgoing) (
 	if w.endpoint.FailingSince != nil {
 		limit = maxAttemptsFailing
 	}
+
 	timeout, cancelled := time.After(batchFor), ctx.Done()
 	for {
 		for len(due) > 0 && len(w.running) < limit {
 			w.start(attemptCtx, due[0])
+
 			due = due[1:]
 		}
+
 		if len(w.running) == 0 {
 			return results, errs
 		}
+
 		select {
 		case end := <-w.finished:
 			delete(w.running, end.id)
+
 			errs = errors.Join(errs, end.err)
 			if end.EndpointID != "" {
 				results = append(results, end.attemptResult)
 			}
+
 			if end.postponed || end.attempt != nil && end.attempt.Error != "" {
 				return results, errs
 			}
@@ -186,6 +200,7 @@ func (w *deliveryWorker) start(ctx context.Context, out Outgoing) {
 	e := w.endpoint
 	finished := w.finished
 	e.URL = cmp.Or(w.url, e.URL)
+
 	w.running[out.ID] = time.Now()
 	go func() {
 		end := finishedAttempt{id: out.ID, attemptResult: attemptResult{Outgoing: out, postponed: true}}
@@ -193,8 +208,10 @@ func (w *deliveryWorker) start(ctx context.Context, out Outgoing) {
 			if p := recover(); p != nil {
 				end.err = fmt.Errorf("panic: %v", p)
 			}
+
 			finished <- end
 		}()
+
 		end.attemptResult, end.err = s.attempt(ctx, e, out)
 	}()
 }
@@ -206,23 +223,28 @@ func (w *deliveryWorker) store(ctx context.Context, results []attemptResult, isS
 	if ctx.Err() != nil {
 		timeout = storeGrace
 	}
+
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
+
 	for {
 		hasEnded, err = w.storeOnce(ctx, results, isStopping)
 		if fault.KindOf(err) != fault.Unavailable || ctx.Err() != nil {
 			break
 		}
+
 		select {
 		case <-ctx.Done():
 		case <-time.After(pollEvery):
 		}
 	}
+
 	if err == nil && w.onResult != nil {
 		for _, r := range results {
 			w.onResult(r)
 		}
 	}
+
 	return hasEnded, err
 }
 
@@ -237,21 +259,26 @@ func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult,
 		} else if err != nil {
 			return err
 		}
+
 		tasks, isChanged, err := w.recordResults(ctx, &endpoint, results, w.Clock.Now())
 		if err != nil {
 			return err
 		}
+
 		if isChanged {
 			// If the endpoint was disabled, Upsert also fails its pending deliveries.
 			if err := w.Webhooks.Upsert(ctx, endpoint); err != nil {
 				return err
 			}
 		}
+
 		w.endpoint = endpoint
+
 		hasEnded = len(w.running) == 0
 		if !hasEnded {
 			return w.Tasks.Add(ctx, tasks...)
 		}
+
 		next, err := w.Deliveries.NextDue(ctx, endpoint.ID)
 		switch {
 		case err != nil:
@@ -262,7 +289,9 @@ func (w *deliveryWorker) storeOnce(ctx context.Context, results []attemptResult,
 		case w.url == "": // a listener needs no task, because it polls
 			tasks = append(tasks, w.newDeliverTask(endpoint.ID, *next))
 		}
+
 		return w.Tasks.Add(ctx, tasks...)
 	})
+
 	return hasEnded, err
 }

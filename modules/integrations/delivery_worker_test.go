@@ -27,10 +27,12 @@ func (e *webhookEnv) publishClosed(t *testing.T) {
 // startStalledTask starts a task of the endpoint, with a worker that does not respond any more.
 func (e *webhookEnv) startStalledTask(t *testing.T, hook integrations.WebhookPath) {
 	t.Helper()
+
 	stalled := task.New("integrations.deliver", task.Webhooks, stores.NewID(), struct{}{})
 	stalled.Group, stalled.RunAt = hook.ID, e.clock.Now()
 	refs, err := e.store.Integrations.Tasks.AddAndReserve(t.Context(), stalled)
 	require.NoError(t, err)
+
 	started, err := e.store.Integrations.Tasks.Start(t.Context(), []string{refs[0].ID}, 30*time.Second)
 	require.NoError(t, err)
 	require.Len(t, started, 1)
@@ -59,25 +61,30 @@ func TestDeliveryWorker_Killed_NextSendsAfterLease(t *testing.T) {
 func TestDeliveries_TaskDropped_AreSent(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.createWebhook(t, env.developer(t), "job.closed")
+
 		env.respond = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
 		env.publishClosed(t)
 		require.Len(t, env.sent, 1)
+
 		waiting, err := env.store.Integrations.Tasks.List(
 			t.Context(),
 			task.Filter{State: task.Waiting, Kind: "integrations.deliver", Limit: 10},
 		)
 		require.NoError(t, err)
 		require.Len(t, waiting, 1)
+
 		_, err = env.store.Integrations.Tasks.Drop(t.Context(), []string{waiting[0].ID})
 		require.NoError(t, err)
 		env.clock.Advance(time.Hour)
 		env.work.All(t)
 		require.Len(t, env.sent, 1)
+
 		for _, periodic := range env.Periodic() {
 			if periodic.Kind == "integrations.sweep-deliveries" {
 				require.NoError(t, periodic.Do(t.Context()))
 			}
 		}
+
 		env.work.All(t)
 		require.Len(t, env.sent, 2)
 	})
@@ -91,8 +98,10 @@ func (e *webhookEnv) respondDuring(n int, status int, do func()) {
 			e.mu.Unlock()
 			do()
 			e.mu.Lock()
+
 			return integrations.Answer{Status: status}
 		}
+
 		return integrations.Answer{Status: 200}
 	}
 }
@@ -102,29 +111,37 @@ func (e *webhookEnv) respondDuring(n int, status int, do func()) {
 func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 	paused, active := "paused", "active"
 	changedURL := "https://elsewhere.example/"
+
 	// A change of the owner to the webhook.
 	type change func(t *testing.T, env *webhookEnv, owner auth.Actor, hook integrations.WebhookPath)
 	pause := func(t *testing.T, env *webhookEnv, owner auth.Actor, hook integrations.WebhookPath) {
 		_, err := env.ChangeWebhook(t.Context(), owner, hook, integrations.WebhookChange{Status: &paused})
 		require.NoError(t, err)
 	}
+
 	pauseAndReplay := func(t *testing.T, env *webhookEnv, owner auth.Actor, hook integrations.WebhookPath) {
 		pause(t, env, owner, hook)
+
 		_, err := env.ChangeWebhook(t.Context(), owner, hook, integrations.WebhookChange{Status: &active})
 		require.NoError(t, err)
+
 		n, err := env.ReplayFailed(t.Context(), owner, hook, time.Time{})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 	}
+
 	changeURLAndSendTest := func(t *testing.T, env *webhookEnv, owner auth.Actor, hook integrations.WebhookPath) {
 		_, err := env.ChangeWebhook(t.Context(), owner, hook, integrations.WebhookChange{URL: &changedURL})
 		require.NoError(t, err)
+
 		_, err = env.TestWebhook(t.Context(), owner, hook, integrations.TestInput{})
 		require.NoError(t, err)
 	}
+
 	deleteHook := func(t *testing.T, env *webhookEnv, owner auth.Actor, hook integrations.WebhookPath) {
 		require.NoError(t, env.DeleteWebhook(t.Context(), owner, hook))
 	}
+
 	const receiver = "https://receiver.example/"
 	for name, c := range map[string]struct {
 		response int // the status of the first response
@@ -169,19 +186,24 @@ func TestDeliveryWorker_OwnerChangesDuringAttempt_ChangeRemains(t *testing.T) {
 				env.respondDuring(1, c.response, func() { c.change(t, env, owner, hook) })
 				env.publishClosed(t)
 				env.work.All(t)
+
 				var sentTo []string
 				for _, request := range env.sent {
 					sentTo = append(sentTo, request.URL)
 				}
+
 				require.Equal(t, c.sentTo, sentTo)
+
 				if c.want == nil {
 					return
 				}
+
 				var statuses []integrations.DeliveryStatus
 				for _, delivery := range env.deliveries(t, owner, hook) {
 					statuses = append(statuses, delivery.Status)
 					require.Len(t, delivery.Attempts, 1)
 				}
+
 				require.Equal(t, c.want, statuses)
 			})
 		})
@@ -202,6 +224,7 @@ func TestDeliveryWorker_LeaseLost_OneResultIsStored(t *testing.T) {
 		require.Len(t, env.sent, 2)
 		require.Equal(t, env.sent[0].Headers["webhook-id"], env.sent[1].Headers["webhook-id"])
 		require.Equal(t, env.sent[0].Body, env.sent[1].Body)
+
 		d := env.deliveries(t, me, hook)[0]
 		require.Equal(t, integrations.Succeeded, d.Status)
 		require.Len(t, d.Attempts, 1)
@@ -214,26 +237,32 @@ func TestDeliveryWorker_ManyDue_EachSentOnce(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		endpoint := env.createEndpoint(t, env.developer(t))
 		env.enqueueDue(t, endpoint, 250)
+
 		inProgress, maxInProgress := 0, 0
 		env.respond = func(integrations.Post) integrations.Answer {
 			inProgress++
 			maxInProgress = max(maxInProgress, inProgress)
+
 			// Unlocked, so that other requests are sent meanwhile.
 			env.mu.Unlock()
 			time.Sleep(time.Millisecond)
 			env.mu.Lock()
 			inProgress--
+
 			return integrations.Answer{Status: 200}
 		}
 		require.NoError(t, env.runWorker(t.Context(), endpoint))
 		env.work.All(t)
 		require.Len(t, env.sent, 250)
 		require.LessOrEqual(t, maxInProgress, 5)
+
 		sentIDs := map[string]bool{}
 		for _, sent := range env.sent {
 			sentIDs[sent.Headers["webhook-id"]] = true
 		}
+
 		require.Len(t, sentIDs, 250)
+
 		pending, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), endpoint.OwnerID, endpoint.ID,
 			integrations.MessageFilter{}, 1)
 		require.NoError(t, err)
@@ -247,6 +276,7 @@ func TestDeliveryWorker_ReceiverGone_FewAttempts(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		endpoint := env.createEndpoint(t, env.developer(t))
 		env.enqueueDue(t, endpoint, 50)
+
 		env.respond = respondWith(410)
 		require.NoError(t, env.runWorker(t.Context(), endpoint))
 		env.work.All(t)
@@ -261,14 +291,17 @@ func (e *webhookEnv) runWorker(ctx context.Context, endpoint integrations.Endpoi
 			return h.Do(ctx, task.Task{Kind: h.Kind, Group: endpoint.ID, RunAt: e.clock.Now()})
 		}
 	}
+
 	return errors.New("no handler of deliveries")
 }
 
 // enqueueDue stores n due deliveries for the endpoint, without a worker.
 func (e *webhookEnv) enqueueDue(t *testing.T, endpoint integrations.Endpoint, n int) {
 	t.Helper()
+
 	now := e.clock.Now()
 	var messages []integrations.Message
+
 	var deliveries []integrations.Delivery
 	for range n {
 		message := integrations.Message{EventID: stores.NewID(), Type: "job.closed", Body: "{}", CreatedAt: now}
@@ -284,40 +317,50 @@ func (e *webhookEnv) enqueueDue(t *testing.T, endpoint integrations.Endpoint, n 
 			CreatedAt:  now,
 		})
 	}
+
 	require.NoError(t, e.store.Integrations.Deliveries.Enqueue(t.Context(), messages, deliveries))
 }
 
 // createEndpoint creates an active endpoint that subscribes to job.closed.
 func (e *webhookEnv) createEndpoint(t *testing.T, me auth.Actor) integrations.Endpoint {
 	t.Helper()
+
 	endpoint, err := e.MyWebhook(t.Context(), me, e.createWebhook(t, me, "job.closed"))
 	require.NoError(t, err)
+
 	return endpoint
 }
 
 // blockReceiver delays the responses of receivers until answer is called.
 func (e *webhookEnv) blockReceiver(t *testing.T) (answer func()) {
 	t.Helper()
+
 	answered := make(chan struct{})
 	answer = sync.OnceFunc(func() { close(answered) })
 	t.Cleanup(answer)
+
 	e.respond = func(integrations.Post) integrations.Answer {
 		e.mu.Unlock()
 		defer e.mu.Lock()
+
 		<-answered
+
 		return integrations.Answer{Status: 200}
 	}
+
 	return answer
 }
 
 // waitForSent waits until n requests were sent.
 func (e *webhookEnv) waitForSent(t *testing.T, n int, why string) {
 	t.Helper()
+
 	allSent := func() bool {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		return len(e.sent) == n
 	}
+
 	require.Eventually(t, allSent, 30*time.Second, time.Millisecond, why)
 }
 
@@ -348,12 +391,14 @@ func TestDeliveryWorker_SlowEndpointsOfOneOwner_LeaveWorkers(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		many, other := env.developer(t), env.createEndpoint(t, env.developer(t))
 		answer := env.blockReceiver(t)
+
 		var running workers
 		for range 40 {
 			endpoint := env.createEndpoint(t, many)
 			env.enqueueDue(t, endpoint, 1)
 			running.start(t, env, endpoint)
 		}
+
 		running.waitReturned(t, 8)
 		env.enqueueDue(t, other, 1)
 		running.start(t, env, other)
@@ -372,21 +417,27 @@ func TestDeliveryWorker_FailingEndpoints_LeaveHalfTheWorkers(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		half := task.Workers[task.Webhooks] / 2
 		var failing []integrations.Endpoint
+
 		env.respond = func(integrations.Post) integrations.Answer { return integrations.Answer{Status: 500} }
 		for range half + 2 {
 			endpoint := env.createEndpoint(t, env.developer(t))
 			env.enqueueDue(t, endpoint, 1)
 			require.NoError(t, env.runWorker(t.Context(), endpoint))
+
 			failing = append(failing, endpoint)
 		}
+
 		works := env.createEndpoint(t, env.developer(t))
 		env.clock.Advance(time.Minute) // the second attempts of the failing endpoints are due
+
 		env.sent = nil
 		answer := env.blockReceiver(t)
+
 		var running workers
 		for _, endpoint := range failing {
 			running.start(t, env, endpoint)
 		}
+
 		running.waitReturned(t, 2)
 		env.enqueueDue(t, works, 1)
 		running.start(t, env, works)
@@ -408,18 +459,23 @@ func TestDeliveryWorker_Cancelled_RecordsWhatWasDelivered(t *testing.T) {
 		endpoint, err := env.MyWebhook(t.Context(), me, hook)
 		require.NoError(t, err)
 		env.enqueueDue(t, endpoint, 7)
+
 		ctx, stop := context.WithCancel(t.Context())
 		env.respond = func(integrations.Post) integrations.Answer {
 			if len(env.sent) == 5 {
 				stop()
 			}
+
 			env.mu.Unlock()
 			defer env.mu.Lock()
+
 			<-ctx.Done()
+
 			return integrations.Answer{Status: 200}
 		}
 		require.NoError(t, env.runWorker(ctx, endpoint))
 		require.Len(t, env.sent, 5)
+
 		due, err := env.store.Integrations.Deliveries.ListMessages(t.Context(), endpoint.OwnerID, endpoint.ID,
 			integrations.MessageFilter{DueBy: env.clock.Now()}, 10)
 		require.NoError(t, err)
@@ -435,19 +491,25 @@ func TestDeliveryWorker_ManyTasksOfOneEndpoint_AreMerged(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		me := env.developer(t)
 		answer := env.blockReceiver(t)
+
 		var running workers
 		for range 32 {
 			endpoint := env.createEndpoint(t, me)
 			env.enqueueDue(t, endpoint, 1)
 			running.start(t, env, endpoint)
 		}
+
 		env.waitForSent(t, 32, "maxWorkersPerOwner")
+
 		deferred := env.createEndpoint(t, me)
 		env.enqueueDue(t, deferred, 1)
+
 		for range 3 {
 			require.NoError(t, env.runWorker(t.Context(), deferred))
 		}
+
 		env.clock.Advance(10 * time.Second)
+
 		refs, err := env.store.Integrations.Tasks.Due(t.Context(), 100)
 		require.NoError(t, err)
 		require.Len(t, refs, 1)

@@ -44,6 +44,7 @@ func (e *testEnv) Choose(_ context.Context, _, plan, _ string) error {
 	if e.afterChoose != nil {
 		e.afterChoose()
 	}
+
 	return nil
 }
 
@@ -94,6 +95,7 @@ func (e *testEnv) ListByIDs(_ context.Context, ids []string) (map[string]integra
 // deps are the ports of the module, implemented by testEnv.
 func (e *testEnv) deps() integrations.Deps {
 	storage := e.store.Integrations
+
 	return integrations.Deps{
 		Tx:         storage.Tx,
 		Events:     storage.Events,
@@ -143,6 +145,7 @@ func (e *testEnv) developer(t *testing.T) auth.Actor {
 // recordEvent records the event, and handles it and the resulting tasks.
 func (e *testEnv) recordEvent(t *testing.T, recorded event.Event) {
 	t.Helper()
+
 	storage := e.store.Integrations
 	err := storage.Tx.Do(t.Context(), func(ctx context.Context) error { return storage.Events.Record(ctx, recorded) })
 	require.NoError(t, err)

@@ -16,15 +16,19 @@ func (s *Service) disableOrWarn(before Endpoint, endpoint *Endpoint, now time.Ti
 	if endpoint.FailingSince == nil || before.Status != EndpointActive || endpoint.ListeningUntil != nil {
 		return nil
 	}
+
 	failingFor := now.Sub(*endpoint.FailingSince)
 	if failingFor >= disableAfter {
 		endpoint.Status = EndpointDisabled
 	}
+
 	isWarningDue := failingFor >= warnAfter && endpoint.WarnedAt == nil
 	if endpoint.Status == EndpointActive && !isWarningDue {
 		return nil
 	}
+
 	endpoint.WarnedAt = &now
+
 	return []task.Task{
 		task.New(warnKind, task.Mail, "whm:"+endpoint.ID+":"+s.NewID(),
 			warning{Endpoint: endpoint.ID, URL: endpoint.URL, Disabled: endpoint.Status == EndpointDisabled, Since: *endpoint.FailingSince}),
@@ -53,10 +57,12 @@ func (s *Service) sweepDeliveries(ctx context.Context) error {
 		if err != nil || len(overdue) == 0 {
 			return err
 		}
+
 		tasks := list.Map(overdue, func(e Endpoint) task.Task { return s.newDeliverTask(e.ID, now) })
 		if err := s.Tasks.Add(ctx, tasks...); err != nil || len(overdue) < sweepBatch {
 			return err
 		}
+
 		lastID = overdue[len(overdue)-1].ID
 	}
 }

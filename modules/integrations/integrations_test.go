@@ -24,8 +24,10 @@ func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
 		app, secret, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
 		require.NotContains(t, app.SecretHash, secret)
+
 		created, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
+
 		caller, err := env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err)
 		require.Equal(t, app.ID, caller.App.ID)
@@ -40,11 +42,14 @@ func TestAuthenticateKey_DeletedOrMistyped_Unauthorized(t *testing.T) {
 		if typo == key {
 			typo = key[:20] + "b" + key[21:]
 		}
+
 		for _, wrong := range []string{"", "nonsense", typo, key + "x", key[:46], strings.ToUpper(key)} {
 			_, err := env.AuthenticateKey(t.Context(), wrong)
 			require.ErrorIs(t, err, fault.ErrUnauthorized, wrong)
 		}
+
 		require.NoError(t, env.DeleteKey(t.Context(), me, app.ID, created.ID))
+
 		_, err = env.AuthenticateKey(t.Context(), key)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
@@ -57,20 +62,25 @@ func TestUsage_CountsByDayAndKey(t *testing.T) {
 		me := env.developer(t)
 		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
+
 		_, key, err := env.CreateKey(t.Context(), me, app.ID, integrations.KeyInput{Name: "Production"})
 		require.NoError(t, err)
+
 		caller, err := env.AuthenticateKey(t.Context(), key)
 		require.NoError(t, err)
 		const succeeded, failed = false, true
 		env.Count(caller, succeeded)
 		env.Count(caller, failed)
+
 		firstDay := env.clock.Now()
 		env.clock.Advance(24 * time.Hour)
 		env.Count(caller, succeeded)
+
 		// With a context that has ended, CountCalls stores the counters once and returns.
 		ended, end := context.WithCancel(t.Context())
 		end()
 		env.CountCalls(ended, func(err error) { require.NoError(t, err) })
+
 		used, err := env.UsageOf(t.Context(), me, app.ID, integrations.UsageInput{})
 		require.NoError(t, err)
 		require.Len(t, used.Days, 30)
@@ -78,6 +88,7 @@ func TestUsage_CountsByDayAndKey(t *testing.T) {
 			{AppID: app.ID, Day: firstDay.Format(time.DateOnly), Requests: 2, Errors: 1},
 			{AppID: app.ID, Day: env.clock.Now().Format(time.DateOnly), Requests: 1},
 		}, used.Days[28:])
+
 		keys, err := env.MyKeys(t.Context(), me, app.ID)
 		require.NoError(t, err)
 		require.Equal(t, env.clock.Now(), *keys[0].LastUsedAt)
@@ -92,38 +103,50 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 		me := env.developer(t)
 		app, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 		require.NoError(t, err)
+
 		plan := func() string {
 			t.Helper()
+
 			a, err := env.MyApp(t.Context(), me, app.ID)
 			require.NoError(t, err)
+
 			return a.Plan
 		}
+
 		_, err = env.ChoosePlan(t.Context(), me, app.ID, integrations.Professional, "pm_card_visa")
 		require.NoError(t, err)
 		require.Equal(t, integrations.Professional, plan())
+
 		env.paid = integrations.Enterprise
 		env.recordAppSubscription(t, app.ID, event.SubscriptionUpgraded, integrations.Enterprise)
 		require.Equal(t, integrations.Enterprise, plan(), "the result of the payment came late")
+
 		_, err = env.SetPlan(t.Context(), app.ID, integrations.Professional)
 		require.NoError(t, err)
 		env.recordAppSubscription(t, app.ID, event.SubscriptionRenewed, integrations.Enterprise)
 		require.Equal(t, integrations.Professional, plan(), "an operator has changed the plan since")
+
 		env.paid = integrations.Free
 		env.recordEvent(t, event.SubscriptionChanged{OwnerKind: "user", OwnerID: app.ID, Change: event.SubscriptionLapsed})
 		require.Equal(t, integrations.Professional, plan(), "another user's payment")
+
 		for _, over := range []string{event.SubscriptionCancelled, event.SubscriptionLapsed, event.SubscriptionEnded} {
 			_, err = env.SetPlan(t.Context(), app.ID, integrations.Professional)
 			require.NoError(t, err)
 			env.recordAppSubscription(t, app.ID, over, integrations.Free)
 			require.Equal(t, integrations.Free, plan())
 		}
+
 		_, err = env.SetPlan(t.Context(), app.ID, integrations.Enterprise)
 		require.NoError(t, err)
 		require.Equal(t, integrations.Enterprise, plan())
+
 		_, err = env.SetPlan(t.Context(), app.ID, "gold")
 		require.Error(t, err)
+
 		_, err = env.SetPlan(t.Context(), "nonsense", integrations.Free)
 		require.ErrorIs(t, err, integrations.ErrAppNotFound)
+
 		unknownApp := stores.NewID()
 		env.recordAppSubscription(t, unknownApp, event.SubscriptionLapsed, integrations.Free)
 	})
@@ -134,19 +157,24 @@ func TestPlan_NotPaid_IsRevokedUnlessOperators(t *testing.T) {
 func TestOnAccountDeleted_DeletesAppsAndConsents(t *testing.T) {
 	onEachStore(t, func(t *testing.T, env *testEnv) {
 		me, other := env.developer(t), env.developer(t)
+
 		var mine []string
 		for range 3 {
 			a, _, err := env.CreateApp(t.Context(), me, integrations.AppInput{Name: "Ward Finder"})
 			require.NoError(t, err)
+
 			mine = append(mine, a.ID)
 		}
+
 		_, _, err := env.CreateApp(t.Context(), other, integrations.AppInput{Name: "Bed Finder"})
 		require.NoError(t, err)
 		env.recordEvent(t, event.AccountDeleted{UserID: me.UserID})
+
 		apps, err := env.MyApps(t.Context(), me, page.Request{Number: 1, Size: 20})
 		require.NoError(t, err)
 		require.Empty(t, apps.Items)
 		require.ElementsMatch(t, mine, env.deletedApps)
+
 		apps, err = env.MyApps(t.Context(), other, page.Request{Number: 1, Size: 20})
 		require.NoError(t, err)
 		require.Len(t, apps.Items, 1)

@@ -37,20 +37,24 @@ func (s *Service) Listen(ctx context.Context, app App, in ListenInput) (endpoint
 	if err := checkReceiver(in.URL, true); err != nil {
 		return endpoint, "", err
 	}
+
 	types := EventTypes()
 	if len(in.Events) > 0 {
 		if types, err = parseEventTypes(in.Events); err != nil {
 			return endpoint, "", err
 		}
 	}
+
 	secret = in.Secret
 	if secret == "" {
 		secret = newWebhookSecret()
 	} else if !isWebhookSecret(secret) {
 		return endpoint, "", fault.InvalidField("secret", "must be whsec_ and the base64 of 24 to 64 bytes")
 	}
+
 	now := s.Clock.Now()
 	until := now.Add(listenerLife)
+
 	endpoint = Endpoint{
 		ID:             s.NewID(),
 		AppID:          app.ID,
@@ -65,14 +69,17 @@ func (s *Service) Listen(ctx context.Context, app App, in ListenInput) (endpoint
 	if endpoint.Secret, err = s.Vault.Encrypt(secret, endpoint.ID); err != nil {
 		return endpoint, "", err
 	}
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		// Endpoints of listeners that have ended would count towards the limit of the
 		// application.
 		if err := s.expire(0, ListenersKind)(ctx); err != nil {
 			return err
 		}
+
 		return s.createEndpoint(ctx, endpoint)
 	})
+
 	return endpoint, secret, err
 }
 
@@ -103,12 +110,14 @@ type Forwarded struct {
 func (s *Service) Forward(ctx context.Context, endpoint Endpoint, onAttempt func(Forwarded)) error {
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
+
 	for extendedAt := s.Clock.Now(); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-poll.C:
 		}
+
 		now := s.Clock.Now()
 		if now.Sub(extendedAt) >= extendEvery {
 			switch err := s.extendListener(ctx, endpoint, now.Add(listenerLife)); {
@@ -118,12 +127,14 @@ func (s *Service) Forward(ctx context.Context, endpoint Endpoint, onAttempt func
 				return err
 			}
 		}
+
 		next, err := s.Deliveries.NextDue(ctx, endpoint.ID)
 		if err == nil && next != nil && !next.After(now) {
 			w := s.newDeliveryWorker(endpoint)
 			w.url, w.onResult = endpoint.URL, func(r attemptResult) { r.report(onAttempt, s.Clock.Now()) }
 			err = w.run(ctx)
 		}
+
 		if err != nil && !isTransient(ctx, err) {
 			return err
 		}
@@ -138,7 +149,9 @@ func (s *Service) extendListener(ctx context.Context, e Endpoint, until time.Tim
 		if err != nil {
 			return err
 		}
+
 		e.ListeningUntil = &until
+
 		return s.Webhooks.Upsert(ctx, e)
 	})
 }
@@ -170,10 +183,12 @@ func (s *Service) Trigger(ctx context.Context, a App, eventType string) ([]Endpo
 	if !slices.Contains(EventTypes(), eventType) {
 		return nil, fault.InvalidField("type", "must be one of: "+eventNames)
 	}
+
 	endpoints, err := listEndpoints(ctx, s.Webhooks, a.OwnerID, a.ID)
 	if err != nil {
 		return nil, err
 	}
+
 	endpoints = slices.DeleteFunc(
 		endpoints,
 		func(e Endpoint) bool { return e.Status != EndpointActive || !slices.Contains(e.Events, eventType) },
@@ -181,7 +196,9 @@ func (s *Service) Trigger(ctx context.Context, a App, eventType string) ([]Endpo
 	if len(endpoints) == 0 {
 		return nil, nil
 	}
+
 	_, err = s.sendTest(ctx, eventType, endpoints)
+
 	return endpoints, err
 }
 
@@ -191,9 +208,11 @@ func (s *Service) FindApp(ctx context.Context, appID string) (App, error) {
 	if appID != "" {
 		return s.findApp(ctx, appID)
 	}
+
 	all, err := s.Apps.List(ctx, AppFilter{OwnerID: AnyOwner}, page.Request{Number: 1, Size: 2})
 	if err == nil && len(all.Items) > 1 {
 		return App{}, ErrSeveralApps
 	}
+
 	return list.First(all.Items, err, ErrAppNotFound)
 }

@@ -15,11 +15,14 @@ import (
 // listener creates an application and a listener that forwards its events to port 3000.
 func (e *webhookEnv) listener(t *testing.T) (integrations.App, integrations.Endpoint) {
 	t.Helper()
+
 	a, _, err := e.CreateApp(t.Context(), e.developer(t), integrations.AppInput{Name: "Ward Finder"})
 	require.NoError(t, err)
+
 	endpoint, secret, err := e.Listen(t.Context(), a, integrations.ListenInput{URL: "http://localhost:3000/hooks"})
 	require.NoError(t, err)
 	require.Regexp(t, `^whsec_`, secret)
+
 	return a, endpoint
 }
 
@@ -38,10 +41,12 @@ func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 			integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID},
 			integrations.WebhookChange{URL: &changedURL})
 		require.NoError(t, err)
+
 		ctx, end := context.WithCancel(t.Context())
 		var forwarded integrations.Forwarded
 		err = env.Forward(ctx, endpoint, func(f integrations.Forwarded) {
 			forwarded = f
+
 			end()
 		})
 		require.NoError(t, err)
@@ -58,14 +63,17 @@ func TestListener_Deliveries_AreForwardedByItOnly(t *testing.T) {
 func TestListener_FailsForDays_IsNotDisabled(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		app, endpoint := env.listener(t)
+
 		env.respond = respondWith(410)
 		for range 3 {
 			env.publishClosed(t)
+
 			ctx, end := context.WithCancel(t.Context())
 			require.NoError(t, env.Forward(ctx, endpoint, func(integrations.Forwarded) { end() }))
 			env.work.All(t)
 			env.clock.Advance(3 * 24 * time.Hour)
 		}
+
 		all, err := env.MyWebhooks(t.Context(), auth.Actor{UserID: app.OwnerID}, app.ID)
 		require.NoError(t, err)
 		require.Equal(t, integrations.EndpointActive, all[0].Status)
@@ -83,6 +91,7 @@ func TestListener_Expired_IsDeleted(t *testing.T) {
 			require.NoError(t, err)
 			return len(all)
 		}
+
 		deleteExpired := func() {
 			for _, periodic := range env.Periodic() {
 				if periodic.Kind == "integrations.end-listeners" {
@@ -90,15 +99,18 @@ func TestListener_Expired_IsDeleted(t *testing.T) {
 				}
 			}
 		}
+
 		deleteExpired()
 		require.Equal(t, 1, countEndpoints())
 		env.clock.Advance(2 * time.Minute) // without a heartbeat of the listener
 		deleteExpired()
 		require.Zero(t, countEndpoints())
 		require.NoError(t, env.EndListening(t.Context(), endpoint), "the endpoint is already deleted")
+
 		_, _, err := env.Listen(t.Context(), app, integrations.ListenInput{URL: "http://localhost/"})
 		require.NoError(t, err)
 		env.clock.Advance(2 * time.Minute)
+
 		_, again, err := env.Listen(t.Context(), app, integrations.ListenInput{URL: "http://localhost/"})
 		require.NoError(t, err)
 		require.NotEmpty(t, again)
@@ -113,15 +125,20 @@ func TestListener_Heartbeat_NoticesDeletedEndpoint(t *testing.T) {
 		app, endpoint := env.listener(t)
 		env.clock.Advance(2 * time.Minute)
 		env.publishClosed(t)
+
 		// The listener has been inactive for long, and no worker has checked it meanwhile.
 		ctx, end := context.WithCancel(t.Context())
 		require.NoError(t, env.Forward(ctx, endpoint, func(integrations.Forwarded) { end() }))
+
 		hook := integrations.WebhookPath{AppID: app.ID, ID: endpoint.ID}
 		require.NoError(t, env.DeleteWebhook(t.Context(), auth.Actor{UserID: app.OwnerID}, hook))
+
 		ended := make(chan error, 1)
 		go func() { ended <- env.Forward(t.Context(), endpoint, func(integrations.Forwarded) {}) }()
+
 		require.Eventually(t, func() bool {
 			env.clock.Advance(time.Minute) // the next heartbeat is due
+
 			select {
 			case err := <-ended:
 				return fault.KindOf(err) == fault.NotFound

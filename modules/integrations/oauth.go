@@ -107,6 +107,7 @@ func (s *Service) findClient(ctx context.Context, clientID string) (App, error) 
 	if err == nil {
 		err = s.requireActive(ctx, a.OwnerID)
 	}
+
 	return a, err
 }
 
@@ -117,10 +118,12 @@ func (s *Service) AuthenticateClient(ctx context.Context, clientID, secret strin
 	if err != nil {
 		return App{}, fault.IfNotFound(err, ErrInvalidClient)
 	}
+
 	isCorrect := a.SecretHash != "" && subtle.ConstantTimeCompare([]byte(a.SecretHash), []byte(auth.HashSecret(secret))) == 1
 	if !a.Public && !isCorrect {
 		return App{}, ErrInvalidClient
 	}
+
 	return a, nil
 }
 
@@ -167,6 +170,7 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 			return r, unsupportedParameter(name)
 		}
 	}
+
 	r = AuthorizationRequest{
 		State:       params.Get("state"),
 		redirectURI: params.Get("redirect_uri"),
@@ -176,19 +180,24 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 	if r.App, err = s.findClient(ctx, params.Get("client_id")); err != nil {
 		return r, fault.IfNotFound(err, InvalidRequest("The client_id is unknown."))
 	}
+
 	uri := r.redirectURI
+
 	// A client with one registered URI may omit it (RFC 6749 §3.1.2.3).
 	if uri == "" && len(r.App.RedirectURIs) == 1 {
 		uri = r.App.RedirectURIs[0]
 	}
+
 	redirect, err := url.Parse(uri)
 	if err != nil || !r.App.RedirectsTo(uri) {
 		return r, InvalidRequest("The redirect_uri is none of those that are registered.")
 	}
+
 	// From here on, errors can be sent to the client.
 	r.Redirect = redirect
 	scopes, areKnown := parseScopes(params.Get("scope"), []Scope{JobsRead})
 	r.Scopes = scopes
+
 	mode := params.Get("response_mode")
 	switch {
 	case params.Get("registration") != "":
@@ -204,6 +213,7 @@ func (s *Service) ParseAuthorization(ctx context.Context, params url.Values) (r 
 	case !areKnown:
 		err = errInvalidScope
 	}
+
 	return r, err
 }
 
@@ -233,9 +243,11 @@ func (s *Service) ApproveAgain(ctx context.Context, by auth.Actor, r Authorizati
 	if r.requiresNewConsent() {
 		return "", ErrConsentNotFound
 	}
+
 	if err := s.requireConsent(ctx, by, r); err != nil {
 		return "", err
 	}
+
 	return s.authorize(ctx, by, r, func(ctx context.Context) error {
 		return s.withSession(ctx, by, func(ctx context.Context) error { return s.requireConsent(ctx, by, r) })
 	})
@@ -248,6 +260,7 @@ func (s *Service) requireConsent(ctx context.Context, by auth.Actor, r Authoriza
 	if err == nil && (!exists || !Covers(c.Scopes, r.Scopes)) {
 		err = ErrConsentNotFound
 	}
+
 	return err
 }
 
@@ -262,9 +275,11 @@ func (s *Service) authorize(
 	if err := by.RequireUser(); err != nil {
 		return "", err
 	}
+
 	if err := limit.Take(ctx, s.Limiter, approvalsPerAccount, by.UserID); err != nil {
 		return "", err
 	}
+
 	code = NewToken(Code)
 	now := s.Clock.Now()
 	g := Grant{ID: s.NewID(), AppID: r.App.ID, UserID: by.UserID, Scopes: r.Scopes, CreatedAt: now, ExpiresAt: now.Add(GrantLife)}
@@ -282,11 +297,14 @@ func (s *Service) authorize(
 		if err := consent(ctx); err != nil {
 			return err
 		}
+
 		if err := s.requireActive(ctx, by.UserID); err != nil {
 			return err
 		}
+
 		return s.Grants.Create(ctx, t, &g)
 	})
+
 	return code, err
 }
 
@@ -304,9 +322,11 @@ func (s *Service) ExchangeCode(ctx context.Context, client App, code, redirectUR
 		if t.Token.RedirectURI != "" && t.Token.RedirectURI != redirectURI {
 			return nil, oauthError("invalid_grant", "The redirect_uri is not that of the authorization request.")
 		}
+
 		if !matchesChallenge(verifier, t.Token.Challenge) {
 			return nil, oauthError("invalid_grant", "The code_verifier does not match the code_challenge.")
 		}
+
 		return t.Token.Scopes, nil
 	})
 }
@@ -320,6 +340,7 @@ func (s *Service) Refresh(ctx context.Context, client App, token, scope string) 
 		if !areKnown || !Covers(t.Token.Scopes, scopes) {
 			return nil, errInvalidScope
 		}
+
 		return scopes, nil
 	})
 }
@@ -335,36 +356,45 @@ func (s *Service) redeem(
 	check func(IssuedToken) ([]Scope, error),
 ) (out TokenPair, err error) {
 	isReused := false
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		t, isActive, err := s.findToken(ctx, token, kind)
 		if err != nil {
 			return err
 		}
+
 		if t.App.ID != client.ID {
 			return ErrInvalidGrant
 		}
+
 		isReused = t.Token.UsedAt != nil
 		if isReused {
 			return s.Grants.End(ctx, t.Grant.ID, s.Clock.Now())
 		}
+
 		if !isActive {
 			return ErrInvalidGrant
 		}
+
 		scopes, err := check(t)
 		if err != nil {
 			return err
 		}
+
 		if isMarked, err := s.Grants.Use(ctx, t.Grant.ID, t.Token.Hash, s.Clock.Now()); err != nil {
 			return err
 		} else if !isMarked {
 			return tx.ErrStale // a concurrent transaction has used the token
 		}
+
 		out, err = s.issueTokens(ctx, t.Grant, scopes)
+
 		return err
 	})
 	if err == nil && isReused {
 		err = oauthError("invalid_grant", "The code or refresh token was used before. All tokens of the authorization are revoked.")
 	}
+
 	return out, fault.IfNotFound(err, ErrInvalidGrant)
 }
 
@@ -389,9 +419,11 @@ func (s *Service) issueTokens(ctx context.Context, g Grant, scopes []Scope) (Tok
 		IssuedAt:  now,
 		ExpiresAt: now.Add(min(RefreshLife, g.ExpiresAt.Sub(now))),
 	}
+
 	if err := s.Grants.Create(ctx, access, nil); err != nil {
 		return TokenPair{}, err
 	}
+
 	return out, s.Grants.Create(ctx, refresh, nil)
 }
 
@@ -403,11 +435,14 @@ func (s *Service) findToken(ctx context.Context, token string, kinds ...TokenKin
 	if i < 0 {
 		return t, false, ErrTokenNotFound
 	}
+
 	t, err = s.Grants.Get(ctx, kinds[i], HashToken(kinds[i], token))
 	if err != nil || !t.Token.Active(t.Grant, s.Clock.Now()) {
 		return t, false, err
 	}
+
 	isActive, err = s.Accounts.IsActive(ctx, t.Grant.UserID, t.App.OwnerID)
+
 	return t, isActive, err
 }
 
@@ -428,6 +463,7 @@ func (s *Service) Revoke(ctx context.Context, client App, token string) error {
 		if err != nil || t.App.ID != client.ID {
 			return fault.IfNotFound(err, nil)
 		}
+
 		return s.Grants.End(ctx, t.Grant.ID, s.Clock.Now())
 	})
 }
@@ -438,9 +474,11 @@ func (s *Service) AuthenticateToken(ctx context.Context, token string) (Caller, 
 	if err == nil && !isActive {
 		err = fault.ErrUnauthorized
 	}
+
 	if err != nil {
 		return Caller{}, fault.IfNotFound(err, fault.ErrUnauthorized)
 	}
+
 	return Caller{App: t.App, UserID: t.Grant.UserID, Scopes: t.Token.Scopes}, nil
 }
 

@@ -44,24 +44,30 @@ func authorizationQuery(appID string) url.Values {
 // authorizationRequest returns the parsed request of authorizationQuery.
 func (e *testEnv) authorizationRequest(t *testing.T, appID string) integrations.AuthorizationRequest {
 	t.Helper()
+
 	request, err := e.ParseAuthorization(t.Context(), authorizationQuery(appID))
 	require.NoError(t, err)
+
 	return request
 }
 
 // code returns a code of the user for the application.
 func (e *testEnv) code(t *testing.T, me auth.Actor, appID string) string {
 	t.Helper()
+
 	code, err := e.Approve(t.Context(), me, e.authorizationRequest(t, appID))
 	require.NoError(t, err)
+
 	return code
 }
 
 // tokens returns tokens of the user for the application.
 func (e *testEnv) tokens(t *testing.T, me auth.Actor, appID string) integrations.TokenPair {
 	t.Helper()
+
 	issued, err := e.ExchangeCode(t.Context(), integrations.App{ID: appID}, e.code(t, me, appID), "", verifier)
 	require.NoError(t, err)
+
 	return issued
 }
 
@@ -72,16 +78,21 @@ var errRollback = errors.New("rollback")
 // code can still be used.
 func (e *testEnv) tryCode(t *testing.T, code string) (exchangeErr error) {
 	t.Helper()
+
 	storage := e.store.Integrations
+
 	grant, err := storage.Grants.Get(t.Context(), integrations.Code, integrations.HashToken(integrations.Code, code))
 	if err != nil {
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	}
+
 	err = storage.Tx.Do(t.Context(), func(ctx context.Context) error {
 		_, exchangeErr = e.ExchangeCode(ctx, grant.App, code, "", verifier)
 		return errRollback
 	})
+
 	require.ErrorIs(t, err, errRollback)
+
 	return exchangeErr
 }
 
@@ -92,6 +103,7 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 		ctx, me := t.Context(), env.developer(t)
 		app, _, err := env.CreateApp(ctx, me, wardFinder)
 		require.NoError(t, err)
+
 		code := env.code(t, me, app.ID)
 		env.clock.Advance(integrations.CodeLife - time.Second)
 		require.NoError(t, env.tryCode(t, code))
@@ -102,32 +114,41 @@ func TestTokens_Expire_NotAfterTheirGrant(t *testing.T) {
 		first := issued.Refresh
 		require.Equal(t, integrations.AccessLife, issued.ExpiresIn)
 		env.clock.Advance(integrations.AccessLife - time.Second)
+
 		caller, err := env.AuthenticateToken(ctx, issued.Access)
 		require.NoError(t, err)
 		require.Equal(t, me.UserID, caller.UserID)
 		require.Equal(t, []integrations.Scope{integrations.JobsRead}, caller.Scopes)
 		env.clock.Advance(time.Second)
+
 		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
 		issued = env.tokens(t, me, app.ID)
 		for range 4 { // four weeks: a refresh token is valid for one, the authorization for 30 days
 			env.clock.Advance(integrations.RefreshLife - time.Minute)
+
 			issued, err = env.Refresh(ctx, app, issued.Refresh, "")
 			require.NoError(t, err)
 		}
+
 		_, err = env.Refresh(ctx, app, first, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant, "not refreshed for a week")
+
 		// The authorization is valid for two more minutes.
 		env.clock.Advance(integrations.GrantLife - 4*(integrations.RefreshLife-time.Minute) - 2*time.Minute)
+
 		issued, err = env.Refresh(ctx, app, issued.Refresh, "")
 		require.NoError(t, err)
 		require.Equal(t, 2*time.Minute, issued.ExpiresIn)
+
 		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.NoError(t, err)
 		env.clock.Advance(2 * time.Minute)
+
 		_, err = env.Refresh(ctx, app, issued.Refresh, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
+
 		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
@@ -145,16 +166,20 @@ func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 			RedirectURIs: []string{callback, otherCallback},
 		})
 		require.NoError(t, err)
+
 		query := authorizationQuery(app.ID)
 		query.Set("redirect_uri", callback)
+
 		request, err := env.ParseAuthorization(ctx, query)
 		require.NoError(t, err)
+
 		code, err := env.Approve(ctx, me, request)
 		require.NoError(t, err)
 		type exchange struct {
 			client                      integrations.App
 			code, redirectURI, verifier string
 		}
+
 		valid := exchange{client: app, code: code, redirectURI: callback, verifier: verifier}
 		for name, change := range map[string]func(*exchange){
 			"other client":       func(e *exchange) { e.client = integrations.App{ID: stores.NewID()} },
@@ -169,9 +194,11 @@ func TestExchangeCode_WrongParameters_CodeRemainsValid(t *testing.T) {
 		} {
 			wrong := valid
 			change(&wrong)
+
 			_, err := env.ExchangeCode(ctx, wrong.client, wrong.code, wrong.redirectURI, wrong.verifier)
 			require.ErrorIs(t, err, integrations.ErrInvalidGrant, name)
 		}
+
 		_, err = env.ExchangeCode(ctx, valid.client, valid.code, valid.redirectURI, valid.verifier)
 		require.NoError(t, err)
 	})
@@ -184,6 +211,7 @@ func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 		ctx, owner := t.Context(), env.developer(t)
 		app, _, err := env.CreateApp(ctx, owner, wardFinder)
 		require.NoError(t, err)
+
 		me := env.developer(t)
 		for _, c := range []struct {
 			name string
@@ -197,14 +225,18 @@ func TestAuthenticateToken_ConsentOrAccountEnds_Unauthorized(t *testing.T) {
 			request := env.authorizationRequest(t, app.ID)
 			_, err = env.AuthenticateToken(ctx, access)
 			require.NoError(t, err, c.name)
+
 			_, err = env.ApproveAgain(ctx, me, request)
 			require.NoError(t, err, c.name)
 			c.end()
+
 			_, err := env.AuthenticateToken(ctx, access)
 			require.ErrorIs(t, err, fault.ErrUnauthorized, c.name)
+
 			_, err = env.ApproveAgain(ctx, me, request)
 			require.ErrorIs(t, err, integrations.ErrConsentNotFound, c.name)
 		}
+
 		for _, wrong := range []string{
 			"",
 			"loc_at_",
@@ -227,16 +259,21 @@ func TestOAuth_OwnerInactive_ApplicationStops(t *testing.T) {
 		me := env.developer(t)
 		app, secret, err := env.CreateApp(ctx, owner, wardFinder)
 		require.NoError(t, err)
+
 		issued := env.tokens(t, me, app.ID)
 		env.inactive[owner.UserID] = true
 		_, err = env.AuthenticateToken(ctx, issued.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
+
 		_, err = env.AuthenticateClient(ctx, app.ID, secret)
 		require.ErrorIs(t, err, integrations.ErrInvalidClient)
+
 		_, err = env.Refresh(ctx, app, issued.Refresh, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
+
 		_, err = env.ParseAuthorization(ctx, authorizationQuery(app.ID))
 		require.ErrorContains(t, err, "client_id is unknown")
+
 		env.inactive[owner.UserID] = false
 		_, err = env.Refresh(ctx, app, issued.Refresh, "")
 		require.NoError(t, err)
@@ -252,6 +289,7 @@ func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 		me := env.developer(t)
 		app, _, err := env.CreateApp(ctx, owner, wardFinder)
 		require.NoError(t, err)
+
 		first := env.tokens(t, me, app.ID)
 		second, err := env.Refresh(ctx, app, first.Refresh, "")
 		require.NoError(t, err)
@@ -260,15 +298,18 @@ func TestRevoke_UsedOrExpiredToken_EndsAuthorization(t *testing.T) {
 			env.Revoke(ctx, integrations.App{ID: stores.NewID()}, first.Refresh),
 			"another client's token is ignored",
 		)
+
 		_, err = env.AuthenticateToken(ctx, second.Access)
 		require.NoError(t, err)
 		require.NoError(t, env.Revoke(ctx, app, first.Refresh))
+
 		_, err = env.AuthenticateToken(ctx, second.Access)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 
 		expired := env.tokens(t, me, app.ID)
 		env.clock.Advance(integrations.AccessLife)
 		require.NoError(t, env.Revoke(ctx, app, expired.Access))
+
 		_, err = env.Refresh(ctx, app, expired.Refresh, "")
 		require.ErrorIs(t, err, integrations.ErrInvalidGrant)
 	})
@@ -283,11 +324,14 @@ func TestRefresh_UsedTokenOfAnotherClient_EndsNothing(t *testing.T) {
 		me := env.developer(t)
 		app, _, err := env.CreateApp(ctx, owner, wardFinder)
 		require.NoError(t, err)
+
 		first := env.tokens(t, me, app.ID)
 		second, err := env.Refresh(ctx, app, first.Refresh, "")
 		require.NoError(t, err)
+
 		_, err = env.Refresh(ctx, integrations.App{ID: stores.NewID()}, first.Refresh, "")
 		require.Equal(t, integrations.ErrInvalidGrant, err)
+
 		_, err = env.AuthenticateToken(ctx, second.Access)
 		require.NoError(t, err)
 	})
@@ -298,6 +342,7 @@ func TestRefresh_UsedTokenOfAnotherClient_EndsNothing(t *testing.T) {
 // 8252 §7.3). The name localhost is not such an IP.
 func TestRedirectsTo_RegisteredURIsOnly(t *testing.T) {
 	t.Parallel()
+
 	app := integrations.App{
 		RedirectURIs: []string{
 			"https://a.example.com/cb?x=1",
@@ -313,6 +358,7 @@ func TestRedirectsTo_RegisteredURIsOnly(t *testing.T) {
 	} {
 		require.True(t, app.RedirectsTo(uri), uri)
 	}
+
 	for _, uri := range []string{
 		"",
 		"https://a.example.com/cb",
@@ -345,11 +391,14 @@ func TestRedirectsTo_RegisteredURIsOnly(t *testing.T) {
 // emoji of all languages.
 func TestAppName_ControlCharacters_Refused(t *testing.T) {
 	t.Parallel()
+
 	for _, name := range []string{"\u202e", "a\r\nb", "\x1b]0;x\x07", "a\u2028b", "a\tb", " "} {
 		require.NotEmpty(t, valid.Problems(integrations.AppInput{Name: name}), "%q", name)
 	}
+
 	for _, name := range []string{"Ward Finder", "Клиника", "مستشفى", "Zoë’s 👩‍⚕️ board"} {
 		require.Empty(t, valid.Problems(integrations.AppInput{Name: name, Description: "One line\nand another"}), "%q", name)
 	}
+
 	require.NotEmpty(t, valid.Problems(integrations.AppInput{Name: "x", Description: "a\u202eb"}))
 }

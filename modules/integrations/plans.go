@@ -24,16 +24,20 @@ func (s *Service) ChoosePlan(ctx context.Context, by auth.Actor, appID, plan, pa
 	if _, known := PlanOf(plan); !known {
 		return App{}, errPlan
 	}
+
 	a, err := s.MyApp(ctx, by, appID)
 	if err != nil {
 		return a, err
 	}
+
 	if err := limit.Take(ctx, s.Limiter, choicesPerAccount, by.UserID); err != nil {
 		return a, err
 	}
+
 	if err := s.Payments.Choose(ctx, a.ID, plan, paymentMethodID); err != nil {
 		return a, err
 	}
+
 	return s.applyPaidPlan(ctx, by, a.ID, false)
 }
 
@@ -44,6 +48,7 @@ func (s *Service) SetUpPayment(ctx context.Context, by auth.Actor, appID string)
 	if err != nil {
 		return PaymentSetup{}, err
 	}
+
 	return s.Payments.SetUp(ctx, a.ID)
 }
 
@@ -56,10 +61,12 @@ func (s *Service) applyPaidPlan(ctx context.Context, owner auth.Actor, appID str
 		if err != nil || paid == a.Plan {
 			return err
 		}
+
 		a.Plan = paid
 		if isExpired && paid == Free {
 			return nil
 		}
+
 		return s.Audit.Record(ctx, audit.By(owner, audit.PlanChanged, a.ID).With(paid))
 	})
 }
@@ -69,10 +76,12 @@ func (s *Service) SetPlan(ctx context.Context, appID, plan string) (App, error) 
 	if _, known := PlanOf(plan); !known {
 		return App{}, errPlan
 	}
+
 	a, err := s.findApp(ctx, appID)
 	if err != nil {
 		return a, err
 	}
+
 	return s.changeApp(ctx, a.OwnerID, a.ID, func(ctx context.Context, a *App) error {
 		a.Plan = plan
 		return s.Audit.Record(ctx, audit.Entry{Action: audit.PlanChanged, Actor: audit.Operator, Object: a.ID, Detail: plan})

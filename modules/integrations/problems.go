@@ -18,6 +18,7 @@ func (in AppInput) Problems() []fault.Field {
 	if strings.ContainsFunc(in.Description, isMisleading) {
 		out = append(out, fault.Field{Name: "description", Message: "must have at most 1000 characters, and none that turns text around"})
 	}
+
 	if slices.ContainsFunc(in.RedirectURIs, func(uri string) bool { return !isRedirectURI(uri, in.Public) }) {
 		out = append(
 			out,
@@ -27,6 +28,7 @@ func (in AppInput) Problems() []fault.Field {
 			},
 		)
 	}
+
 	return out
 }
 
@@ -57,9 +59,11 @@ func (in WebhookChange) Problems() []fault.Field {
 	if in.URL != nil {
 		out = fault.FieldsOf(checkReceiver(strings.TrimSpace(*in.URL), true))
 	}
+
 	if in.Events != nil {
 		_, err := parseEventTypes(*in.Events)
 		out = append(out, fault.FieldsOf(err)...)
 	}
+
 	return out
 }

@@ -54,9 +54,12 @@ func (p Programs) SignOut(ctx context.Context, userID string, now time.Time) (re
 		if revoked, _, err = p.list(ctx, userID); err != nil {
 			return err
 		}
+
 		revoked = slices.DeleteFunc(revoked, func(program Program) bool { return program.Kind == ProgramApp })
+
 		return p.revoke(ctx, userID, time.Time{}, now)
 	})
+
 	return revoked, err
 }
 
@@ -68,18 +71,22 @@ func (p Programs) revoke(ctx context.Context, userID string, before, now time.Ti
 		if _, err := p.Keys.Delete(ctx, userID, KeyFilter{CreatedBefore: before}); err != nil {
 			return err
 		}
+
 		if _, err := p.Consents.Delete(ctx, userID, ConsentFilter{Before: before}); err != nil {
 			return err
 		}
+
 		_, active, err := p.list(ctx, userID)
 		if err != nil {
 			return err
 		}
+
 		for _, e := range active {
 			if err := p.pause(ctx, e, before, now); err != nil {
 				return err
 			}
 		}
+
 		return nil
 	})
 }
@@ -88,11 +95,14 @@ func (p Programs) revoke(ctx context.Context, userID string, before, now time.Ti
 // is zero.
 func (p Programs) pause(ctx context.Context, e Endpoint, before, now time.Time) error {
 	e, err := p.Webhooks.Get(ctx, e.OwnerID, e.ID) // locks the row
+
 	isSelected := before.IsZero() || e.UpdatedAt.Before(before)
 	if err != nil || e.Status != EndpointActive || !isSelected {
 		return fault.IfNotFound(err, nil)
 	}
+
 	e.Status, e.UpdatedAt = EndpointPaused, now
+
 	return p.Webhooks.Upsert(ctx, e)
 }
 
@@ -102,19 +112,23 @@ func (p Programs) list(ctx context.Context, userID string) (programs []Program, 
 	if err != nil {
 		return nil, nil, err
 	}
+
 	for _, app := range apps.Items {
 		keys, err := p.Keys.List(ctx, userID, app.ID)
 		if err != nil {
 			return nil, nil, err
 		}
+
 		endpoints, err := listEndpoints(ctx, p.Webhooks, userID, app.ID)
 		if err != nil {
 			return nil, nil, err
 		}
+
 		programs = append(programs, Program{ProgramApp, app.Name})
 		for _, k := range keys {
 			programs = append(programs, Program{ProgramKey, k.Name + " of " + app.Name})
 		}
+
 		for _, e := range endpoints {
 			if e.Status == EndpointActive {
 				programs = append(programs, Program{ProgramWebhook, hostOf(e.URL) + " of " + app.Name})
@@ -122,14 +136,17 @@ func (p Programs) list(ctx context.Context, userID string) (programs []Program, 
 			}
 		}
 	}
+
 	for r := page.After("", 100); ; {
 		consents, err := p.Consents.List(ctx, []string{userID}, "", r)
 		if err != nil {
 			return nil, nil, err
 		}
+
 		for _, c := range consents.Items {
 			programs = append(programs, Program{ProgramConsent, c.Name})
 		}
+
 		r.Cursor = consents.NextCursor
 		if r.Cursor == "" {
 			return programs, active, nil
@@ -151,5 +168,6 @@ func hostOf(address string) string {
 	if err != nil {
 		return ""
 	}
+
 	return u.Hostname()
 }

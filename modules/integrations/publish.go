@@ -41,15 +41,20 @@ func (s *Service) PublishJobCreated(ctx context.Context, e event.Envelope, creat
 			if err != nil {
 				return Message{}, err
 			}
+
 			data.Job = &view
 		}
+
 		m, err := newMessage(e.ID, e.Type, e.RecordedAt, data)
 		if err != nil || len(m.Body) <= maxBody {
 			return m, err
 		}
+
 		return newMessage(e.ID, e.Type, e.RecordedAt, JobData{ID: created.JobID})
 	}
+
 	everyEndpoint := func(Endpoint) (bool, error) { return true, nil }
+
 	return s.publish(ctx, EndpointFilter{Event: e.Type}, newJobMessage, everyEndpoint)
 }
 
@@ -93,10 +98,12 @@ func (s *Service) publishApplication(ctx context.Context, e event.Envelope, orga
 	if err != nil || len(subscribed) == 0 {
 		return err
 	}
+
 	involved, err := s.listInvolved(ctx, organizationID, applicantID)
 	if err != nil {
 		return err
 	}
+
 	return s.publish(ctx, EndpointFilter{Event: e.Type, UserIDs: involved}, func() (Message, error) {
 		m, err := newMessage(e.ID, e.Type, e.RecordedAt, data)
 		m.OrganizationID, m.ApplicantID = organizationID, applicantID
@@ -141,22 +148,27 @@ func (s *Service) isAuthorized(
 	if ok, err := canSee(endpoint.OwnerID); ok || err != nil {
 		return ok, err
 	}
+
 	userIDs, err := listInvolved()
 	if err != nil {
 		return false, err
 	}
+
 	consents, err := s.Consents.List(ctx, userIDs, endpoint.AppID, page.After("", maxConsentsChecked))
 	if err != nil {
 		return false, err
 	}
+
 	for _, c := range consents.Items {
 		if !slices.Contains(c.Scopes, ApplicationsRead) {
 			continue
 		}
+
 		if ok, err := canSee(c.UserID); ok || err != nil {
 			return ok, err
 		}
 	}
+
 	return false, nil
 }
 
@@ -175,26 +187,32 @@ func (s *Service) publish(
 		if err != nil || len(batch) == 0 {
 			return err
 		}
+
 		lastID = batch[len(batch)-1].ID
+
 		var authorized []Endpoint
 		for _, e := range batch {
 			ok, err := isAuthorized(e)
 			if err != nil {
 				return err
 			}
+
 			if ok {
 				authorized = append(authorized, e)
 			}
 		}
+
 		if len(authorized) > 0 {
 			m, err := render()
 			if err != nil {
 				return err
 			}
+
 			if _, err := s.enqueuer.Do(ctx, s.newBroadcast(m, authorized)); err != nil {
 				return err
 			}
 		}
+
 		if len(batch) < endpointsPerBatch {
 			return nil
 		}
@@ -210,6 +228,7 @@ type broadcast struct {
 // newBroadcast returns the message with a delivery to each receiver, due now.
 func (s *Service) newBroadcast(m Message, receivers []Endpoint) broadcast {
 	now := s.Clock.Now()
+
 	return broadcast{m, list.Map(receivers, func(e Endpoint) Delivery {
 		return Delivery{
 			ID:         s.NewID(),
@@ -228,22 +247,26 @@ func (s *Service) newBroadcast(m Message, receivers []Endpoint) broadcast {
 func (s *Service) enqueue(ctx context.Context, all []broadcast) error {
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		var messages []Message
+
 		var deliveries []Delivery
 		for _, b := range all {
 			messages, deliveries = append(messages, b.Message), append(deliveries, b.deliveries...)
 		}
+
 		tasksByEndpoint, now := map[string]task.Task{}, s.Clock.Now()
 		for _, d := range deliveries {
 			if _, exists := tasksByEndpoint[d.EndpointID]; !exists {
 				tasksByEndpoint[d.EndpointID] = s.newDeliverTask(d.EndpointID, now)
 			}
 		}
+
 		// Deliveries are stored before tasks, because that locks the endpoints: a running
 		// worker either sends the new deliveries, or has ended before Tasks.Add looks for a
 		// waiting task of the same group.
 		if err := s.Deliveries.Enqueue(ctx, messages, deliveries); err != nil {
 			return err
 		}
+
 		return s.Tasks.Add(ctx, slices.Collect(maps.Values(tasksByEndpoint))...)
 	})
 }

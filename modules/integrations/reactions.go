@@ -19,15 +19,18 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 		if _, err := s.Consents.Delete(ctx, e.UserID, ConsentFilter{}); err != nil {
 			return err
 		}
+
 		apps, err := s.Apps.List(ctx, AppFilter{OwnerID: e.UserID}, page.After("", 2*maxApps))
 		if err != nil {
 			return err
 		}
+
 		for _, a := range apps.Items {
 			if err := s.deleteApp(ctx, e.UserID, a.ID); err != nil {
 				return err
 			}
 		}
+
 		return s.Deliveries.DeleteByApplicant(ctx, e.UserID)
 	})
 }
@@ -39,6 +42,7 @@ func (s *Service) OnPasswordChanged(ctx context.Context, e event.PasswordChanged
 	if !e.SignedOutPrograms {
 		return nil
 	}
+
 	return s.revokeConcurrent(ctx, signOut{e.UserID, e.ChangedAt})
 }
 
@@ -71,12 +75,15 @@ func (s *Service) revokeConcurrent(ctx context.Context, o signOut) error {
 	if !s.SeparateIdentity {
 		return nil
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.revoke(ctx, o); err != nil {
 			return err
 		}
+
 		again := task.New(revokeKind, task.Events, "revoke:"+o.UserID+":"+o.At.Format(time.RFC3339Nano), o)
 		again.RunAt = s.Clock.Now().Add(revokeAgainAfter)
+
 		return s.Tasks.Add(ctx, again)
 	})
 }
@@ -98,6 +105,7 @@ func (s *Service) OnSubscriptionChanged(ctx context.Context, e event.Subscriptio
 	if e.OwnerKind != "application" {
 		return nil
 	}
+
 	isExpired := false
 	switch e.Change {
 	case event.SubscriptionStarted,
@@ -110,6 +118,7 @@ func (s *Service) OnSubscriptionChanged(ctx context.Context, e event.Subscriptio
 	default: // other changes must not replace a plan that an operator has set
 		return nil
 	}
+
 	// The application may have been deleted since.
 	return fault.IfNotFound(s.applyPaidPlanForOwner(ctx, e.OwnerID, isExpired), nil)
 }
@@ -120,10 +129,13 @@ func (s *Service) applyPaidPlanForOwner(ctx context.Context, appID string, isExp
 	if err != nil {
 		return err
 	}
+
 	owner := auth.Actor{UserID: a.OwnerID}
 	if owner.OrganizationID, err = s.Accounts.OrganizationID(ctx, a.OwnerID); err != nil {
 		return err
 	}
+
 	_, err = s.applyPaidPlan(ctx, owner, a.ID, isExpired)
+
 	return err
 }

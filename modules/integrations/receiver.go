@@ -22,6 +22,7 @@ func checkReceiver(address string, allowPrivate bool) error {
 	if problem := receiverProblem(address, allowPrivate); problem != "" {
 		return fault.InvalidField("url", problem)
 	}
+
 	return nil
 }
 
@@ -33,16 +34,19 @@ const localReceiverHint = "; on your own installation webhooks.allow_private_net
 func receiverProblem(address string, allowPrivate bool) string {
 	form := "must be an https:// address"
 	ports := "443, 80, 8443 or one from 1024"
+
 	isPermittedPort := Reachable
 	if allowPrivate {
 		form = "must be an http:// or https:// address"
 		ports = "1 to 65535"
 		isPermittedPort = isPort
 	}
+
 	isForbidden := func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f || r == '\\' }
 	if address == "" || len(address) > maxReceiverURL || strings.ContainsFunc(address, isForbidden) {
 		return form + " of at most 2048 ASCII characters"
 	}
+
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
@@ -56,24 +60,30 @@ func receiverProblem(address string, allowPrivate bool) string {
 	case strings.Contains(address, "#"):
 		return "must not have a fragment"
 	}
+
 	host, port := strings.ToLower(u.Hostname()), u.Port()
 	if !hasServer(u) || port != "" && !isPermittedPort(port) {
 		return form + " of a server, on port " + ports
 	}
+
 	if allowPrivate {
 		return ""
 	}
+
 	const notPublicMessage = "must be of a server on the public internet" + localReceiverHint
 	host = strings.TrimSuffix(host, ".")
+
 	lastLabel := host[strings.LastIndexByte(host, '.')+1:]
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return notPublicMessage
 	}
+
 	// Some programs read 0x7f.1, 0177.0.0.1 and 2130706433 as addresses. PublicHost accepts
 	// only the usual form with four decimal numbers.
 	if isAddress := strings.HasPrefix(u.Host, "[") || isNumericLabel(lastLabel); isAddress && !PublicHost(host) {
 		return notPublicMessage
 	}
+
 	return ""
 }
 
@@ -85,15 +95,18 @@ func hasServer(u *url.URL) bool {
 	if strings.HasSuffix(u.Host, ":") || port != "" && !isPort(port) || len(host) > 253 {
 		return false
 	}
+
 	if strings.HasPrefix(u.Host, "[") {
 		ip, err := netip.ParseAddr(host)
 		return err == nil && ip.Zone() == ""
 	}
+
 	for label := range strings.SplitSeq(strings.TrimSuffix(host, "."), ".") {
 		if label == "" || len(label) > 63 || strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -103,6 +116,7 @@ func isNumericLabel(label string) bool {
 	if hex, isHex := strings.CutPrefix(label, "0x"); isHex {
 		return strings.Trim(hex, "0123456789abcdef") == ""
 	}
+
 	return label == "" || strings.Trim(label, "0123456789") == ""
 }
 
@@ -137,6 +151,7 @@ func Public(ip netip.Addr) bool {
 	if !ip.IsValid() || ip.Zone() != "" || ip.Is6() && !globalIPv6.Contains(ip) {
 		return false
 	}
+
 	return !slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 

@@ -18,6 +18,7 @@ const (
 // address that some program understands.
 func TestCheckURL_NotPublic_IsRefused(t *testing.T) {
 	t.Parallel()
+
 	for name, hosts := range map[string][]string{
 		"loopback":                 {"127.0.0.1", "127.0.0.1."},
 		"loopback of version 6":    {"[::1]", "[0:0:0:0:0:0:0:1]"},
@@ -51,6 +52,7 @@ func TestCheckURL_NotPublic_IsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, host := range hosts {
 				require.NotEmpty(t, receiverProblem("https://"+host+"/hook", publicOnly), host)
+
 				// IPv6 addresses and hosts with a port contain a colon; an empty host is no host
 				// with a port, either.
 				if !strings.Contains(host, ":") && !strings.HasSuffix(host, "]") && host != "" {
@@ -59,6 +61,7 @@ func TestCheckURL_NotPublic_IsRefused(t *testing.T) {
 			}
 		})
 	}
+
 	for name, addresses := range map[string][]string{
 		"other schemes": {
 			"http://example.com/", "ftp://example.com/", "gopher://example.com/",
@@ -94,6 +97,7 @@ func TestCheckURL_NotPublic_IsRefused(t *testing.T) {
 // are names or public addresses.
 func TestCheckURL_Public_IsAccepted(t *testing.T) {
 	t.Parallel()
+
 	for _, good := range []string{
 		"https://example.com",
 		"https://example.com/hook?x=1&y=%20",
@@ -119,6 +123,7 @@ func TestCheckURL_Public_IsAccepted(t *testing.T) {
 // tells developers how to receive webhooks locally, only where that helps.
 func TestCheckURL_Loopback_MessageNamesTheCommand(t *testing.T) {
 	t.Parallel()
+
 	for address, starts := range map[string]string{
 		"http://localhost:3000/hooks": "must be an https:// address; ",
 		"http://example.com/":         "must be an https:// address; ",
@@ -132,9 +137,11 @@ func TestCheckURL_Loopback_MessageNamesTheCommand(t *testing.T) {
 		require.Contains(t, why, "webhooks.allow_private_networks", address)
 		require.Contains(t, why, "`locum webhooks listen --forward URL`", address)
 	}
+
 	for _, address := range []string{"ftp://localhost/", "https://user@example.com/", "https://example.com:22/"} {
 		require.NotContains(t, receiverProblem(address, publicOnly), "webhooks", "%s would not be allowed, either", address)
 	}
+
 	require.Equal(t, "must be an http:// or https:// address", receiverProblem("ftp://localhost/", allowPrivate))
 }
 
@@ -143,6 +150,7 @@ func TestCheckURL_Loopback_MessageNamesTheCommand(t *testing.T) {
 // same.
 func TestCheckURL_PrivateNetworksAllowed_AcceptsHTTPAndLoopback(t *testing.T) {
 	t.Parallel()
+
 	for _, good := range []string{
 		"http://127.0.0.1:8080/x", "http://localhost/", "https://10.0.0.1/", "http://[::1]:9000/",
 		"http://127.0.0.1:9/", "http://localhost:1/", "https://localhost:65535/",
@@ -150,12 +158,14 @@ func TestCheckURL_PrivateNetworksAllowed_AcceptsHTTPAndLoopback(t *testing.T) {
 	} {
 		require.Empty(t, receiverProblem(good, allowPrivate), good)
 	}
+
 	for _, bad := range []string{
 		"ftp://127.0.0.1/", "http://user@127.0.0.1/", "http:///x", "http://127.0.0.1:0/",
 		"http://127.0.0.1:65536/", "http://127.0.0.1:/", "http://x/#y",
 	} {
 		require.NotEmpty(t, receiverProblem(bad, allowPrivate), bad)
 	}
+
 	require.Equal(
 		t,
 		"must be an http:// or https:// address of a server, on port 1 to 65535",

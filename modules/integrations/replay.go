@@ -31,10 +31,12 @@ func (s *Service) MyDeliveries(
 	if err := cmp.Or(r.CheckID(), valid.Value("status", string(status), "omitempty,oneof=pending succeeded failed")); err != nil {
 		return page.Result[Delivery]{}, err
 	}
+
 	e, err := s.MyWebhook(ctx, by, p)
 	if err != nil {
 		return page.Result[Delivery]{}, err
 	}
+
 	return s.Deliveries.List(ctx, by.UserID, e.ID, status, r)
 }
 
@@ -53,28 +55,36 @@ func (s *Service) MyDelivery(ctx context.Context, by auth.Actor, p WebhookPath, 
 	if err != nil {
 		return out, err
 	}
+
 	deliveryID, ok := id.Canonical(deliveryID)
 	if !ok {
 		return out, ErrDeliveryNotFound
 	}
+
 	sent, err := s.findDelivery(ctx, by.UserID, endpoint.ID, deliveryID)
+
 	out.Delivery = sent.Delivery
 	if err != nil || len(sent.Attempts) == 0 {
 		return out, err
 	}
+
 	if m := sent.Message; m.OrganizationID != "" {
 		// The endpoint may have lost its permission since the attempt.
 		if ok, err := s.mayReceive(ctx, endpoint, m.OrganizationID, m.ApplicantID); err != nil || !ok {
 			return out, err
 		}
 	}
+
 	at := sent.Attempts[len(sent.Attempts)-1].At
 	signature, err := s.signature(endpoint, sent, at)
+
 	out.Body = sent.Message.Body
 	for name, value := range requestHeaders(sent, at, signature) {
 		out.Headers = append(out.Headers, name+": "+value)
 	}
+
 	slices.Sort(out.Headers)
+
 	return out, err
 }
 
@@ -92,16 +102,21 @@ func (s *Service) ReplayDelivery(ctx context.Context, by auth.Actor, p WebhookPa
 		if !ok {
 			return ErrDeliveryNotFound
 		}
+
 		if _, err := s.Deliveries.Replay(ctx, by.UserID, endpoint.ID, ReplayFilter{ID: deliveryID}, now, 1); err != nil {
 			return err
 		}
+
 		replayed, err := s.findDelivery(ctx, by.UserID, endpoint.ID, deliveryID)
 		if err != nil {
 			return err
 		}
+
 		d = replayed.Delivery
+
 		return s.Tasks.Add(ctx, s.newDeliverTask(endpoint.ID, now))
 	})
+
 	return d, err
 }
 
@@ -113,8 +128,10 @@ func (s *Service) ReplayFailed(ctx context.Context, by auth.Actor, p WebhookPath
 		if err != nil || n == 0 {
 			return err
 		}
+
 		return s.Tasks.Add(ctx, s.newDeliverTask(e.ID, now))
 	})
+
 	return n, err
 }
 
@@ -135,17 +152,21 @@ func (s *Service) withActiveWebhook(
 	if err := by.RequireUser(); err != nil {
 		return err
 	}
+
 	if err := limit.Take(ctx, s.Limiter, sendsPerAccount, by.UserID); err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		e, err := s.MyWebhook(ctx, by, p)
 		if err != nil {
 			return err
 		}
+
 		if e.Status != EndpointActive {
 			return ErrWebhookInactive
 		}
+
 		return fn(ctx, e, s.Clock.Now())
 	})
 }
@@ -161,11 +182,13 @@ func (s *Service) TestWebhook(ctx context.Context, by auth.Actor, p WebhookPath,
 	if in.Type != "" && !slices.Contains(EventTypes(), in.Type) {
 		return d, fault.InvalidField("type", "must be one of: "+eventNames)
 	}
+
 	err = s.withActiveWebhook(ctx, by, p, func(ctx context.Context, e Endpoint, _ time.Time) error {
 		sent, err := s.sendTest(ctx, cmp.Or(in.Type, e.Events[0]), []Endpoint{e})
 		d = sent.deliveries[0]
 		return err
 	})
+
 	return d, err
 }
 
@@ -173,16 +196,19 @@ func (s *Service) TestWebhook(ctx context.Context, by auth.Actor, p WebhookPath,
 func (s *Service) sendTest(ctx context.Context, eventType string, receivers []Endpoint) (broadcast, error) {
 	now := s.Clock.Now()
 	m, err := newMessage(s.NewID(), eventType, now, s.testData(eventType, now))
+
 	b := s.newBroadcast(m, receivers)
 	if err != nil {
 		return b, err
 	}
+
 	return b, s.enqueue(ctx, []broadcast{b})
 }
 
 // testData returns the data of a test event.
 func (s *Service) testData(eventType string, now time.Time) any {
 	now = now.UTC()
+
 	jobID, applicationID := s.NewID(), s.NewID()
 	switch eventType {
 	case event.ApplicationSubmitted{}.Type():
@@ -204,11 +230,14 @@ func (s *Service) testData(eventType string, now time.Time) any {
 			Test:           true,
 		}
 	}
+
 	status := "active"
 	if eventType == (event.JobClosed{}).Type() {
 		status = "closed"
 	}
+
 	city := "Leeds"
+
 	return JobData{ID: jobID, Test: true, Job: &JobView{
 		ID:          jobID,
 		Title:       "Registered Nurse",

@@ -49,31 +49,39 @@ func newKeyedSemaphore(size int) *keyedSemaphore {
 // release.
 func (s *keyedSemaphore) Acquire(ctx context.Context, key string) (release func(), ok bool) {
 	s.mu.Lock()
+
 	k := s.slots[key]
 	if k == nil {
 		k = &slots{held: make(chan struct{}, s.size)}
 		s.slots[key] = k
 	}
+
 	if k.users >= s.size+maxWaiting {
 		s.mu.Unlock()
 		return nil, false
 	}
+
 	k.users++
 	s.mu.Unlock()
+
 	leave := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+
 		if k.users--; k.users == 0 {
 			delete(s.slots, key)
 		}
 	}
+
 	select {
 	case k.held <- struct{}{}:
 		return func() { <-k.held; leave() }, true
 	case <-time.After(acquireTimeout):
 	case <-ctx.Done():
 	}
+
 	leave()
+
 	return nil, false
 }
 
@@ -83,10 +91,12 @@ func (s *Service) acquireWorker(ctx context.Context, e Endpoint) (release func()
 	if !ok || e.FailingSince == nil {
 		return releaseOwner, ok
 	}
+
 	releaseFailing, ok := s.failingSlots.Acquire(ctx, "")
 	if !ok {
 		releaseOwner()
 		return nil, false
 	}
+
 	return func() { releaseFailing(); releaseOwner() }, true
 }

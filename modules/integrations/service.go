@@ -73,6 +73,7 @@ func New(d Deps) *Service {
 		return make([]struct{}, len(all)), s.enqueue(ctx, all)
 	})
 	s.ownerSlots, s.failingSlots = newKeyedSemaphore(maxWorkersPerOwner), newKeyedSemaphore(maxFailingWorkers)
+
 	return s
 }
 
@@ -110,10 +111,12 @@ func (s *Service) createCredential(
 	if err := s.requireConfirmed(by); err != nil {
 		return err
 	}
+
 	return s.withSession(ctx, by, func(ctx context.Context) error {
 		if err := store(ctx); err != nil {
 			return err
 		}
+
 		return s.Audit.Record(ctx, audit.By(by, action, id))
 	})
 }
@@ -122,15 +125,19 @@ func (s *Service) createCredential(
 // only a hash is stored, or "" for a public application. The caller must be confirmed.
 func (s *Service) CreateApp(ctx context.Context, by auth.Actor, in AppInput) (a App, secret string, err error) {
 	now := s.Clock.Now()
+
 	a, err = App{ID: s.NewID(), OwnerID: by.UserID, Public: in.Public, Plan: Free, CreatedAt: now, UpdatedAt: now, Version: 1}.with(in)
 	if err != nil {
 		return App{}, "", err
 	}
+
 	if !a.Public {
 		secret = auth.NewSecret(secretPrefix, secretLength)
 		a.SecretHash = auth.HashSecret(secret)
 	}
+
 	err = s.createCredential(ctx, by, audit.AppCreated, a.ID, func(ctx context.Context) error { return s.Apps.Create(ctx, a, maxApps) })
+
 	return a, secret, err
 }
 
@@ -141,6 +148,7 @@ func (s *Service) withSession(ctx context.Context, by auth.Actor, fn func(contex
 		if err := s.Accounts.HoldSession(ctx, by); err != nil {
 			return err
 		}
+
 		return fn(ctx)
 	})
 }
@@ -150,6 +158,7 @@ func (s *Service) MyApps(ctx context.Context, by auth.Actor, r page.Request) (pa
 	if err := cmp.Or(by.RequireUser(), r.CheckID()); err != nil {
 		return page.Result[App]{}, err
 	}
+
 	return s.Apps.List(ctx, AppFilter{OwnerID: by.UserID}, r)
 }
 
@@ -158,10 +167,12 @@ func (s *Service) MyApp(ctx context.Context, by auth.Actor, appID string) (App, 
 	if err := by.RequireUser(); err != nil {
 		return App{}, err
 	}
+
 	appID, ok := id.Canonical(appID)
 	if !ok {
 		return App{}, ErrAppNotFound
 	}
+
 	return s.Apps.Get(ctx, by.UserID, appID)
 }
 
@@ -177,6 +188,7 @@ func (in AppChange) applyTo(app AppInput) AppInput {
 	patch.Set(&app.Name, in.Name)
 	patch.Set(&app.Description, in.Description)
 	patch.Set(&app.RedirectURIs, in.RedirectURIs)
+
 	return app
 }
 
@@ -185,6 +197,7 @@ func (s *Service) ChangeApp(ctx context.Context, by auth.Actor, appID string, in
 	if err := by.RequireUser(); err != nil {
 		return App{}, err
 	}
+
 	return s.changeOwnApp(ctx, by, appID, func(_ context.Context, a *App) (err error) {
 		*a, err = a.with(in.applyTo(AppInput{Name: a.Name, Description: a.Description, RedirectURIs: a.RedirectURIs, Public: a.Public}))
 		return err
@@ -202,6 +215,7 @@ func (s *Service) changeOwnApp(
 		a, err = s.changeApp(ctx, by.UserID, appID, change)
 		return err
 	})
+
 	return a, err
 }
 
@@ -212,7 +226,9 @@ func (s *Service) findApp(ctx context.Context, appID string) (App, error) {
 	if !ok {
 		return App{}, ErrAppNotFound
 	}
+
 	apps, err := s.Apps.List(ctx, AppFilter{OwnerID: AnyOwner, IDs: []string{appID}}, page.After("", 1))
+
 	return list.First(apps.Items, err, ErrAppNotFound)
 }
 
@@ -222,16 +238,21 @@ func (s *Service) changeApp(ctx context.Context, ownerID, appID string, change f
 	if !ok {
 		return app, ErrAppNotFound
 	}
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if app, err = s.Apps.Get(ctx, ownerID, appID); err != nil {
 			return err
 		}
+
 		if err := change(ctx, &app); err != nil {
 			return err
 		}
+
 		app.UpdatedAt = s.Clock.Now()
+
 		return s.Apps.Update(ctx, app)
 	})
+
 	return app, err
 }
 
@@ -243,9 +264,11 @@ func (s *Service) DeleteApp(ctx context.Context, by auth.Actor, appID string) er
 		if err != nil {
 			return err
 		}
+
 		if err := s.deleteApp(ctx, by.UserID, a.ID); err != nil {
 			return err
 		}
+
 		return s.Audit.Record(ctx, audit.By(by, audit.AppDeleted, a.ID))
 	})
 }
@@ -255,6 +278,7 @@ func (s *Service) deleteApp(ctx context.Context, ownerID, appID string) error {
 	if err := s.Apps.Delete(ctx, ownerID, appID); err != nil {
 		return err
 	}
+
 	return s.Events.Record(ctx, event.AppDeleted{AppID: appID, DeletedAt: s.Clock.Now()})
 }
 
@@ -264,14 +288,18 @@ func (s *Service) RotateSecret(ctx context.Context, by auth.Actor, appID string)
 	if err := s.requireConfirmed(by); err != nil {
 		return "", err
 	}
+
 	secret := auth.NewSecret(secretPrefix, secretLength)
 	_, err := s.changeOwnApp(ctx, by, appID, func(ctx context.Context, a *App) error {
 		if a.Public {
 			return ErrPublicApp
 		}
+
 		a.SecretHash = auth.HashSecret(secret)
+
 		return s.Audit.Record(ctx, audit.By(by, audit.ClientSecretRotated, a.ID))
 	})
+
 	return secret, err
 }
 
@@ -291,6 +319,7 @@ func (s *Service) requireActive(ctx context.Context, userID string) error {
 	if err == nil && !isActive {
 		return ErrAppNotFound
 	}
+
 	return err
 }
 
@@ -312,6 +341,7 @@ func (s *Service) expire(age time.Duration, kinds ...retention.Kind) func(ctx co
 		for _, kind := range kinds {
 			errs = errors.Join(errs, retention.DeleteAllBefore(ctx, s.Retention, kind, s.Clock.Now().Add(-age), rowsPerStatement[kind]))
 		}
+
 		return errs
 	}
 }

@@ -10,6 +10,7 @@ import (
 // refused, both as redirect addresses and as receivers.
 func TestURLs_Ambiguous_Refused(t *testing.T) {
 	t.Parallel()
+
 	const publicClient = true // a client without a secret, as programs on a device
 	for _, afterScheme := range []string{
 		"", "/", ":443", // no host
@@ -26,6 +27,7 @@ func TestURLs_Ambiguous_Refused(t *testing.T) {
 		require.NotEmpty(t, receiverProblem(address, allowPrivate), "%q", address)
 		require.NotEmpty(t, receiverProblem(address, publicOnly), "%q", address)
 	}
+
 	for _, address := range []string{
 		"https://a.example/cb", "https://a.example:8443/cb?x=1", "https://xn--bcher-kva.example/",
 		"https://a_b.example./",
@@ -33,6 +35,7 @@ func TestURLs_Ambiguous_Refused(t *testing.T) {
 		require.True(t, isRedirectURI(address, !publicClient), address)
 		require.Empty(t, receiverProblem(address, publicOnly), address)
 	}
+
 	for address, ok := range map[string]bool{
 		"http://127.0.0.1:4711/cb":  true,
 		"http://[::1]:4711/cb":      true,

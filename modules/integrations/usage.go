@@ -60,13 +60,17 @@ func (c *usageCounter) noteKeyUse(keyID string, at time.Time) {
 // Count counts a request, and an error if the response had an error status.
 func (s *Service) Count(by Caller, isError bool) {
 	now := s.Clock.Now()
+
 	usage := DayUsage{AppID: by.App.ID, Day: now.UTC().Format(time.DateOnly), Requests: 1}
 	if isError {
 		usage.Errors = 1
 	}
+
 	s.usageCounts.mu.Lock()
 	defer s.usageCounts.mu.Unlock()
+
 	s.usageCounts.add(usage)
+
 	if by.KeyID != "" {
 		s.usageCounts.noteKeyUse(by.KeyID, now)
 	}
@@ -77,6 +81,7 @@ func (s *Service) Count(by Caller, isError bool) {
 func (s *Service) CountCalls(ctx context.Context, onError func(error)) {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-tick.C:
@@ -86,9 +91,11 @@ func (s *Service) CountCalls(ctx context.Context, onError func(error)) {
 		case <-ctx.Done():
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 			defer cancel()
+
 			if err := s.flushUsage(ctx); err != nil {
 				onError(err)
 			}
+
 			return
 		}
 	}
@@ -102,23 +109,29 @@ func (s *Service) flushUsage(ctx context.Context) error {
 	days, keyLastUsed := c.days, c.keyLastUsed
 	c.days, c.keyLastUsed = empty.days, empty.keyLastUsed
 	c.mu.Unlock()
+
 	if len(days) == 0 && len(keyLastUsed) == 0 {
 		return nil
 	}
+
 	rows := slices.Collect(maps.Values(days))
+
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		return s.Usage.Add(ctx, rows, keyLastUsed)
 	})
 	if err != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
+
 		for _, d := range rows {
 			c.add(d)
 		}
+
 		for keyID, at := range keyLastUsed {
 			c.noteKeyUse(keyID, at)
 		}
 	}
+
 	return err
 }
 
@@ -150,10 +163,12 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 	if err != nil {
 		return UsageReport{}, err
 	}
+
 	to, err := parseDay(in.To, "to", s.Clock.Now().UTC())
 	if err != nil {
 		return UsageReport{}, err
 	}
+
 	from, err := parseDay(in.From, "from", to.AddDate(0, 0, 1-defaultDays))
 	switch {
 	case err != nil:
@@ -163,11 +178,14 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 	case to.Sub(from) >= maxDays*24*time.Hour:
 		return UsageReport{}, fault.InvalidField("from", "must be within a year of to")
 	}
+
 	usage, err := s.Usage.List(ctx, app.ID, from.Format(time.DateOnly), to.Format(time.DateOnly))
 	if err != nil {
 		return UsageReport{}, err
 	}
+
 	usageByDay := list.ToMap(usage, func(d DayUsage) (string, DayUsage) { return d.Day, d })
+
 	report := UsageReport{Plan: app.Limits()}
 	for date := from; !date.After(to); date = date.AddDate(0, 0, 1) {
 		day := date.Format(time.DateOnly)
@@ -176,7 +194,9 @@ func (s *Service) UsageOf(ctx context.Context, by auth.Actor, appID string, in U
 			DayUsage{AppID: app.ID, Day: day, Requests: usageByDay[day].Requests, Errors: usageByDay[day].Errors},
 		)
 	}
+
 	report.Quota, err = s.Limiter.Status(ctx, report.Plan.Quota, app.QuotaKey())
+
 	return report, err
 }
 
@@ -186,12 +206,15 @@ func parseDay(text, field string, byDefault time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Date(byDefault.Year(), byDefault.Month(), byDefault.Day(), 0, 0, 0, 0, time.UTC), nil
 	}
+
 	if timestamp, err := time.Parse(time.RFC3339, text); err == nil {
 		return parseDay("", field, timestamp.UTC())
 	}
+
 	day, err := time.Parse(time.DateOnly, text)
 	if err != nil {
 		return day, fault.InvalidField(field, "must be a date (2026-11-20) or a date-time (2026-11-20T09:30:00Z)")
 	}
+
 	return day, nil
 }

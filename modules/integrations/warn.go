@@ -27,19 +27,24 @@ func (s *Service) warn(ctx context.Context, w warning) error {
 	if err != nil {
 		return fault.IfNotFound(err, nil)
 	}
+
 	app, err := s.findApp(ctx, endpoint.AppID)
 	if err != nil {
 		return fault.IfNotFound(err, nil)
 	}
+
 	recipients, err := s.Accounts.ListByIDs(ctx, []string{endpoint.OwnerID})
 	p, ok := recipients[endpoint.OwnerID]
+
 	// A deleted account has no address.
 	if err != nil || !ok || p.Email == "" {
 		return err
 	}
+
 	// The id is the same for all attempts of the task, so that the owner gets the e-mail once.
 	mailID := "webhook-" + w.Endpoint + "-" + strconv.FormatInt(w.Since.UnixMicro(), 36)
 	subject := "A webhook of " + app.Name + " is not being delivered"
+
 	text := "Since " + w.Since.UTC().
 		Format("2 January 2006, 15:04 MST") +
 		" no attempt to reach this webhook has succeeded. We keep trying, and stop when that has gone on for five days."
@@ -48,6 +53,7 @@ func (s *Service) warn(ctx context.Context, w warning) error {
 		subject = "A webhook of " + app.Name + " was disabled"
 		text = "This webhook did not take what we sent, or said that it is gone, so nothing is sent to it any more. When the receiver works again, set the webhook's status to active and replay what failed."
 	}
+
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID:       mailID,
 		To:       mail.Address{Name: p.Name, Email: p.Email},

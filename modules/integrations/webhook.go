@@ -64,9 +64,11 @@ func parseEventTypes(requested []string) ([]string, error) {
 			return nil, fault.InvalidField("events", "must be some of: "+eventNames)
 		}
 	}
+
 	if len(out) == 0 {
 		return nil, fault.InvalidField("events", "must name at least one of: "+eventNames)
 	}
+
 	return out, nil
 }
 
@@ -83,23 +85,29 @@ func (s *Service) CreateWebhook(ctx context.Context, by auth.Actor, appID string
 	if err := checkReceiver(url, s.PrivateReceivers); err != nil {
 		return endpoint, "", err
 	}
+
 	types, err := parseEventTypes(in.Events)
 	if err != nil {
 		return endpoint, "", err
 	}
+
 	now := s.Clock.Now()
 	endpoint = Endpoint{ID: s.NewID(), OwnerID: by.UserID, URL: url, Events: types, Status: EndpointActive, CreatedAt: now, UpdatedAt: now}
+
 	secret = newWebhookSecret()
 	if endpoint.Secret, err = s.Vault.Encrypt(secret, endpoint.ID); err != nil {
 		return endpoint, "", err
 	}
+
 	err = s.createCredential(ctx, by, audit.WebhookCreated, endpoint.ID, func(ctx context.Context) error {
 		endpoint.AppID, _ = id.Canonical(appID)
 		if endpoint.AppID == "" {
 			return ErrAppNotFound
 		}
+
 		return s.createEndpoint(ctx, endpoint)
 	})
+
 	return endpoint, secret, err
 }
 
@@ -109,13 +117,16 @@ func (s *Service) createEndpoint(ctx context.Context, e Endpoint) error {
 	if _, err := s.Apps.Get(ctx, e.OwnerID, e.AppID); err != nil {
 		return err
 	}
+
 	existing, err := listEndpoints(ctx, s.Webhooks, e.OwnerID, e.AppID)
 	if err != nil {
 		return err
 	}
+
 	if len(existing) >= maxWebhooks {
 		return ErrTooManyWebhooks
 	}
+
 	return s.Webhooks.Upsert(ctx, e)
 }
 
@@ -126,6 +137,7 @@ func (s *Service) MyWebhooks(ctx context.Context, by auth.Actor, appID string) (
 	if err != nil {
 		return nil, err
 	}
+
 	return listEndpoints(ctx, s.Webhooks, by.UserID, a.ID)
 }
 
@@ -141,14 +153,17 @@ func (s *Service) MyWebhook(ctx context.Context, by auth.Actor, p WebhookPath) (
 	if err != nil {
 		return Endpoint{}, err
 	}
+
 	hookID, ok := id.Canonical(p.ID)
 	if !ok {
 		return Endpoint{}, ErrWebhookNotFound
 	}
+
 	e, err := s.Webhooks.Get(ctx, by.UserID, hookID)
 	if err == nil && e.AppID != a.ID {
 		return Endpoint{}, ErrWebhookNotFound
 	}
+
 	return e, err
 }
 
@@ -166,31 +181,37 @@ func (s *Service) ChangeWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 	if err := cmp.Or(by.RequireUser(), valid.Check("", in)); err != nil {
 		return Endpoint{}, err
 	}
+
 	return s.changeWebhook(ctx, by, p, func(_ context.Context, endpoint *Endpoint, _ time.Time) error {
 		if in.URL != nil {
 			url := strings.TrimSpace(*in.URL)
 			if err := checkReceiver(url, s.PrivateReceivers); err != nil {
 				return err
 			}
+
 			if url != endpoint.URL { // the recorded failures belong to the previous URL
 				endpoint.URL = url
 				endpoint.FailingSince = nil
 				endpoint.WarnedAt = nil
 			}
 		}
+
 		if in.Events != nil {
 			types, err := parseEventTypes(*in.Events)
 			if err != nil {
 				return err
 			}
+
 			endpoint.Events = types
 		}
+
 		if in.Status != nil && *in.Status != string(endpoint.Status) {
 			endpoint.Status = EndpointStatus(*in.Status)
 			if endpoint.Status == EndpointActive {
 				endpoint.FailingSince, endpoint.WarnedAt = nil, nil
 			}
 		}
+
 		return nil
 	})
 }
@@ -206,13 +227,17 @@ func (s *Service) changeWebhook(
 		if endpoint, err = s.MyWebhook(ctx, by, p); err != nil {
 			return err
 		}
+
 		now := s.Clock.Now()
 		if err := change(ctx, &endpoint, now); err != nil {
 			return err
 		}
+
 		endpoint.UpdatedAt = now
+
 		return s.Webhooks.Upsert(ctx, endpoint)
 	})
+
 	return endpoint, err
 }
 
@@ -223,9 +248,11 @@ func (s *Service) DeleteWebhook(ctx context.Context, by auth.Actor, p WebhookPat
 		if err != nil {
 			return err
 		}
+
 		if err := s.Webhooks.Delete(ctx, by.UserID, e.AppID, e.ID); err != nil {
 			return err
 		}
+
 		return s.Audit.Record(ctx, audit.By(by, audit.WebhookDeleted, e.ID))
 	})
 }
@@ -237,17 +264,21 @@ func (s *Service) RotateWebhookSecret(ctx context.Context, by auth.Actor, p Webh
 	if err := s.requireConfirmed(by); err != nil {
 		return "", err
 	}
+
 	secret := newWebhookSecret()
 	_, err := s.changeWebhook(ctx, by, p, func(ctx context.Context, e *Endpoint, now time.Time) error {
 		encrypted, err := s.Vault.Encrypt(secret, e.ID)
 		if err != nil {
 			return err
 		}
+
 		until := now.Add(rotationOverlap)
 		e.PreviousSecret = e.Secret
 		e.PreviousUntil = &until
 		e.Secret = encrypted
+
 		return s.Audit.Record(ctx, audit.By(by, audit.WebhookSecretRotated, e.ID))
 	})
+
 	return secret, err
 }

@@ -37,7 +37,9 @@ type webhookEnv struct {
 func (e *webhookEnv) Post(_ context.Context, m integrations.Post) integrations.Answer {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+
 	e.sent = append(e.sent, m)
+
 	return e.respond(m)
 }
 
@@ -102,8 +104,10 @@ func respondWith(status int) func(integrations.Post) integrations.Answer {
 // createWebhook creates an application of the user with a webhook for the events.
 func (e *webhookEnv) createWebhook(t *testing.T, by auth.Actor, events ...string) integrations.WebhookPath {
 	t.Helper()
+
 	a, _, err := e.CreateApp(t.Context(), by, integrations.AppInput{Name: "Ward Finder"})
 	require.NoError(t, err)
+
 	endpoint, _, err := e.CreateWebhook(
 		t.Context(),
 		by,
@@ -111,14 +115,17 @@ func (e *webhookEnv) createWebhook(t *testing.T, by auth.Actor, events ...string
 		integrations.WebhookInput{URL: "https://receiver.example/", Events: events},
 	)
 	require.NoError(t, err)
+
 	return integrations.WebhookPath{AppID: a.ID, ID: endpoint.ID}
 }
 
 // deliveries returns the deliveries to the webhook, the newest first.
 func (e *webhookEnv) deliveries(t *testing.T, by auth.Actor, hook integrations.WebhookPath) []integrations.Delivery {
 	t.Helper()
+
 	r, err := e.MyDeliveries(t.Context(), by, hook, "", page.Request{Number: 1, Size: 50})
 	require.NoError(t, err)
+
 	return r.Items
 }
 
@@ -131,6 +138,7 @@ func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 		hook := env.createWebhook(t, me, "job.closed")
 		env.respond = respondWith(500)
 		env.publishClosed(t)
+
 		begun := env.clock.Now()
 		for attempt := 1; attempt < 10; attempt++ {
 			d := env.deliveries(t, me, hook)[0]
@@ -139,19 +147,24 @@ func TestDeliver_Fails_RetriedForThreeDaysWithSameBody(t *testing.T) {
 			env.clock.Advance(d.NextAt.Sub(env.clock.Now()))
 			env.work.All(t)
 		}
+
 		d := env.deliveries(t, me, hook)[0]
 		require.Equal(t, integrations.Failed, d.Status)
 		require.Nil(t, d.NextAt)
 		require.Len(t, d.Attempts, 10)
+
 		// The nine delays between the ten attempts add up to 75.6 hours, with a jitter of a fifth.
 		require.InDelta(t, 75.6, env.clock.Now().Sub(begun).Hours(), 15.2)
+
 		for i, sent := range env.sent {
 			require.Equal(t, env.sent[0].Body, sent.Body)
 			require.Equal(t, d.EventID, sent.Headers["webhook-id"])
+
 			if i > 0 { // each attempt is signed anew
 				require.NotEqual(t, env.sent[0].Headers["webhook-timestamp"], sent.Headers["webhook-timestamp"])
 			}
 		}
+
 		require.Equal(t, []string{"A webhook of Ward Finder is not being delivered"}, env.mails, "once, after a day")
 
 		env.respond = respondWith(204)
@@ -177,12 +190,15 @@ func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 			require.NoError(t, err)
 			return e.Status
 		}
+
 		for env.clock.Now().Before(until) {
 			env.publishClosed(t)
 			require.Equal(t, integrations.EndpointActive, status())
 			env.clock.Advance(23 * time.Hour)
 		}
+
 		env.work.All(t)
+
 		// The first failure after the limit disables the endpoint.
 		env.publishClosed(t)
 		require.Equal(t, integrations.EndpointDisabled, status())
@@ -191,9 +207,11 @@ func TestDeliver_FailsForFiveDays_DisablesEndpoint(t *testing.T) {
 			[]string{"A webhook of Ward Finder is not being delivered", "A webhook of Ward Finder was disabled"},
 			env.mails,
 		)
+
 		for _, delivery := range env.deliveries(t, me, hook) {
 			require.NotEqual(t, integrations.Pending, delivery.Status)
 		}
+
 		sent := len(env.sent)
 		env.publishClosed(t)
 		require.Len(t, env.sent, sent)
@@ -223,6 +241,7 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 				},
 			)
 		}
+
 		submit()
 		require.Empty(t, env.sent, "the owner of the webhook may not see the application")
 		require.NoError(t, env.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.JobsRead}))
@@ -232,15 +251,20 @@ func TestFanOut_Application_OnlyAuthorizedReceive(t *testing.T) {
 		submit()
 		require.Empty(t, env.sent, "another user's consent")
 		require.NoError(t, env.Consent(t.Context(), applicant, hook.AppID, []integrations.Scope{integrations.ApplicationsRead}))
+
 		env.respond = respondWith(500)
+
 		submit()
 		require.Len(t, env.sent, 1)
+
 		shownBody := func() string {
 			newest := env.deliveries(t, owner, hook)[0]
 			delivery, err := env.MyDelivery(t.Context(), owner, hook, newest.ID)
 			require.NoError(t, err)
+
 			return delivery.Body
 		}
+
 		require.Contains(t, shownBody(), applicant.UserID)
 		require.NoError(t, env.WithdrawConsent(t.Context(), applicant, hook.AppID))
 		env.clock.Advance(time.Hour)
@@ -271,14 +295,18 @@ func TestFanOut_Listing_IsThatOfEvent(t *testing.T) {
 func TestFanOut_BodyTooLong_OmitsListing(t *testing.T) {
 	withWebhooks(t, func(t *testing.T, env *webhookEnv) {
 		env.createWebhook(t, env.developer(t), "job.closed")
+
 		// body returns the body that is sent for a listing with the description.
 		body := func(description string) string {
 			listing, err := json.Marshal(integrations.JobView{Title: "Nurse", Description: description})
 			require.NoError(t, err)
 			env.recordEvent(t, event.JobClosed{JobID: stores.NewID(), OrganizationID: stores.NewID(), Listing: listing})
+
 			return env.sent[len(env.sent)-1].Body
 		}
+
 		require.Contains(t, body(strings.Repeat("x", 19_000)), `"title":"Nurse"`)
+
 		// Characters count in their escaped form: < is \u003c in JSON.
 		for _, long := range []string{strings.Repeat("x", 20_480), strings.Repeat("<", 4_000)} {
 			shortened := body(long)
@@ -300,9 +328,12 @@ func TestDeliver_URLChangedDuringAttempt_ResultIgnored(t *testing.T) {
 			if err != nil {
 				return integrations.Answer{Error: err.Error()}
 			}
+
 			return integrations.Answer{Status: 410, Error: "status"}
 		}
+
 		env.publishClosed(t)
+
 		endpoint, err := env.MyWebhook(t.Context(), me, hook)
 		require.NoError(t, err)
 		require.Equal(t, next, endpoint.URL)
@@ -321,33 +352,42 @@ func TestReplay_TooMany_RateLimited(t *testing.T) {
 		hookOfOther := env.createWebhook(t, other, "job.closed")
 		delivery, err := env.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
 		require.NoError(t, err)
+
 		sendTest := func() error {
 			_, err := env.TestWebhook(t.Context(), me, hook, integrations.TestInput{})
 			return err
 		}
+
 		replayOne := func() error {
 			_, err := env.ReplayDelivery(t.Context(), me, hook, delivery.ID)
 			return err
 		}
+
 		replayFailed := func() error {
 			_, err := env.ReplayFailed(t.Context(), me, hook, env.clock.Now())
 			return err
 		}
+
 		// The test event above is the first request, replayFailed the last that is allowed.
 		for range integrations.SendsAMinute - 2 {
 			_, err := env.ReplayDelivery(t.Context(), me, integrations.WebhookPath{}, delivery.ID)
 			require.Equal(t, fault.NotFound, fault.KindOf(err), "refused requests count, too")
 		}
+
 		require.NoError(t, replayFailed())
+
 		for _, send := range []func() error{sendTest, replayOne, replayFailed} {
 			err := send()
 			require.ErrorIs(t, err, fault.ErrRateLimit)
 			require.Equal(t, time.Minute, fault.Of(err).RetryAfter)
 		}
+
 		require.Len(t, env.deliveries(t, me, hook), 1)
+
 		_, err = env.TestWebhook(t.Context(), other, hookOfOther, integrations.TestInput{})
 		require.NoError(t, err, "each account has its own limit")
 		env.clock.Advance(time.Minute)
+
 		for _, send := range []func() error{sendTest, replayOne, replayFailed} {
 			require.NoError(t, send())
 		}

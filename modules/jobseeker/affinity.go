@@ -88,6 +88,7 @@ func newAffinity(p Profile, searches []Search, likedTitles []string) affinity {
 		likedTitles: likedTitles,
 	}
 	t.roleWord = t.role[strings.LastIndexByte(t.role, ' ')+1:]
+
 	return t
 }
 
@@ -110,6 +111,7 @@ func (t affinity) queries() (qs []*candidateQuery) {
 		qs = append(qs, &q)
 		return &q
 	}
+
 	// addNearAndAnywhere adds a query for listings near the user's home, and one for
 	// listings anywhere that runs only if the first one returns too few.
 	addNearAndAnywhere := func(unless *candidateQuery, w Wanted, about ...signal) *candidateQuery {
@@ -118,20 +120,24 @@ func (t affinity) queries() (qs []*candidateQuery) {
 			near.Location, near.Radius = home, float64(t.LocationRadius)
 			unless = add(candidateQuery{about: about, wanted: near, isNear: true, unless: unless})
 		}
+
 		return add(candidateQuery{about: about, wanted: w, unless: unless})
 	}
 	if t.role != "" && t.specialty != "" {
 		addNearAndAnywhere(nil, Wanted{Text: t.role + " " + t.specialty}, roleSignal, specialtySignal)
 	}
+
 	if t.role != "" {
 		anywhere := addNearAndAnywhere(nil, Wanted{Text: t.role}, roleSignal)
 		if t.roleWord != t.role {
 			addNearAndAnywhere(anywhere, Wanted{Text: t.roleWord}, roleWordSignal)
 		}
 	}
+
 	if t.specialty != "" {
 		addNearAndAnywhere(nil, Wanted{Text: t.specialty}, specialtySignal)
 	}
+
 	for _, search := range t.searches {
 		add(
 			candidateQuery{
@@ -140,10 +146,13 @@ func (t affinity) queries() (qs []*candidateQuery) {
 			},
 		)
 	}
+
 	for _, title := range t.likedTitles {
 		add(candidateQuery{about: []signal{likedSignal}, wanted: Wanted{Text: title}})
 	}
+
 	addNearAndAnywhere(nil, Wanted{})
+
 	return qs
 }
 
@@ -154,10 +163,12 @@ func plainWords(text string) string {
 	if i := strings.IndexAny(text, ",(;/|"); i > 0 {
 		text = text[:i]
 	}
+
 	out := lowerWords(text)
 	for utf8.RuneCountInString(out) > maxQuery {
 		out = strings.TrimSpace(out[:strings.LastIndexByte(out, ' ')+1])
 	}
+
 	return out
 }
 
@@ -191,9 +202,11 @@ func (f *scoredCandidate) recordFoundBy(q *candidateQuery, inTitle bool) {
 	if inTitle {
 		relevance = 1
 	}
+
 	for _, about := range q.about {
 		f.relevance[about] = max(f.relevance[about], relevance)
 	}
+
 	f.isNear = f.isNear || q.isNear
 }
 
@@ -214,6 +227,7 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 			f.relevance[about] = 1
 		}
 	}
+
 	profile, specialty := t.Profile, 0.0
 	switch relevance := f.relevance[specialtySignal]; {
 	case f.Filed:
@@ -223,10 +237,12 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 	case relevance > 0:
 		specialty = specialtyInTextShare
 	}
+
 	interest, interestReason := 0.0, "Like jobs that you kept or applied for"
 	if f.relevance[searchSignal] > 0 {
 		interest, interestReason = 1, "Matches a search that you saved"
 	}
+
 	place, placeReason := f.placeShare(profile)
 	employment, employmentReason := f.employmentShare(profile.EmploymentTypes)
 	parts := slices.DeleteFunc([]scorePart{
@@ -238,20 +254,24 @@ func (t affinity) score(f *scoredCandidate, now time.Time) Recommendation {
 		{profile.SalaryMin != nil || profile.SalaryMax != nil, f.payShare(profile), payPoints, "Pays what you expect"},
 		{true, max(0, 1-float64(now.Sub(f.PostedAt))/float64(newnessPeriod)), newnessPoints, "New"},
 	}, func(p scorePart) bool { return !p.isKnown })
+
 	var points, maxPoints float64
 	for _, part := range parts {
 		points += part.share * part.maxPoints
 		maxPoints += part.maxPoints
 	}
+
 	slices.SortStableFunc(parts, func(a, b scorePart) int {
 		return int(math.Round(b.share*b.maxPoints) - math.Round(a.share*a.maxPoints))
 	})
+
 	r := Recommendation{Candidate: f.Candidate, Score: int(math.Round(100 * points / maxPoints)), Reasons: []string{}}
 	for _, part := range parts {
 		if part.share >= reasonThreshold {
 			r.Reasons = append(r.Reasons, part.reason)
 		}
 	}
+
 	return r
 }
 
@@ -261,6 +281,7 @@ func (f *scoredCandidate) placeShare(profile Profile) (share float64, reason str
 	if radius == 0 {
 		radius = defaultRadius
 	}
+
 	switch share = 1; {
 	case f.Remote:
 		return share, "Remote"
@@ -271,6 +292,7 @@ func (f *scoredCandidate) placeShare(profile Profile) (share float64, reason str
 	case !f.isNear && *f.Miles > radius:
 		share = max(0, 1-(*f.Miles-radius)/((maxRadii-1)*radius))
 	}
+
 	return share, fmt.Sprintf("%.0f miles from %s", *f.Miles, oneLine(profile.Home()))
 }
 
@@ -281,9 +303,11 @@ func (f *scoredCandidate) employmentShare(preferred []string) (share float64, re
 			return 1, "Is " + kind
 		}
 	}
+
 	if f.ContractType == "" && f.EmploymentType == "" {
 		return unstatedShare, ""
 	}
+
 	return 0, ""
 }
 
@@ -295,5 +319,6 @@ func (f *scoredCandidate) payShare(p Profile) float64 {
 	case p.SalaryMin != nil && *f.PayHighest < *p.SalaryMin:
 		return 0
 	}
+
 	return 1 // also if the pay is higher than expected
 }

@@ -64,6 +64,7 @@ func (s *SearchService) OnJobCreated(ctx context.Context, e event.JobCreated) er
 		if err := s.AlertQueue.Add(ctx, e.JobID); err != nil {
 			return err
 		}
+
 		// A pending task may run before this transaction commits and miss the listing.
 		// In that case the next task or the periodic task processes it.
 		return s.addMatchTask(ctx, s.Clock.Now().Add(collectDelay))
@@ -76,6 +77,7 @@ func (s *SearchService) addMatchTask(ctx context.Context, at time.Time) error {
 	run := task.New(matchTaskKind, task.Maintenance, matchTaskKind+"/"+s.NewID(), struct{}{})
 	run.Group = matchTaskKind
 	run.RunAt = at
+
 	return s.Tasks.Add(ctx, run)
 }
 
@@ -86,12 +88,15 @@ func (s *SearchService) processAlertQueue(ctx context.Context, _ struct{}) error
 		if err != nil {
 			return err
 		}
+
 		if len(ids) == 0 {
 			return s.createDigests(ctx)
 		}
+
 		if err := s.matchListings(ctx, ids); err != nil {
 			return err
 		}
+
 		if err := s.AlertQueue.Delete(ctx, ids); err != nil {
 			return err
 		}
@@ -116,28 +121,34 @@ func (s *SearchService) matchListings(ctx context.Context, ids []string) error {
 	if err != nil {
 		return err
 	}
+
 	r := matchRun{SearchService: s, id: s.NewID(), listings: gathered, postings: gathered.Postings(), searchNames: map[string]string{}}
 	if len(r.postings) == 0 {
 		return nil
 	}
+
 	for lastID := ""; ; {
 		searches, err := s.Searches.List(ctx, SearchFilter{AfterID: lastID}, searchBatchSize)
 		if err != nil {
 			return err
 		}
+
 		for _, search := range searches {
 			if err := r.addMatches(ctx, search); err != nil {
 				return err
 			}
+
 			if len(r.matches) >= matchBatchSize {
 				if err := r.flush(ctx); err != nil {
 					return err
 				}
 			}
 		}
+
 		if len(searches) < searchBatchSize {
 			return r.flush(ctx)
 		}
+
 		lastID = searches[len(searches)-1].ID
 	}
 }
@@ -147,22 +158,26 @@ func (r *matchRun) addMatches(ctx context.Context, search Search) error {
 	now := r.Clock.Now()
 	terms := search.Terms
 	terms.Query = cmp.Or(search.Resolved, search.Query)
+
 	matching, err := r.listings.Matching(ctx, terms)
 	for _, i := range matching {
 		p := r.postings[i]
 		wasPublicBeforeSearch := p.PostedAt.Before(search.CreatedAt)
+
 		// The event is so late that an earlier match may already have expired, and
 		// would be created and sent again.
 		isTooOld := now.Sub(p.PostedAt) > matchLifetime/2
 		if wasPublicBeforeSearch || isTooOld {
 			continue
 		}
+
 		r.searchNames[search.ID] = search.Name
 		r.matches = append(
 			r.matches,
 			Match{SearchID: search.ID, ListingID: p.ID, UserID: search.UserID, At: now, Email: search.EmailAlerts},
 		)
 	}
+
 	return err
 }
 
@@ -172,25 +187,30 @@ func (r *matchRun) flush(ctx context.Context) error {
 	if len(r.matches) == 0 {
 		return nil
 	}
+
 	err := r.Tx.Do(ctx, func(ctx context.Context) error {
 		created, err := r.Matches.Create(ctx, r.matches)
 		if err != nil {
 			return err
 		}
+
 		matchesBySearch := map[string][]Match{}
 		for _, m := range created {
 			matchesBySearch[m.SearchID] = append(matchesBySearch[m.SearchID], m)
 		}
+
 		// Subscribers have no account in which they could read notifications.
 		subscribers, err := r.Subscribers.GetByIDs(ctx, list.Distinct(created, func(m Match) string { return m.UserID }))
 		if err != nil {
 			return err
 		}
+
 		notifications := make([]Notification, 0, len(matchesBySearch))
 		for searchID, ms := range matchesBySearch {
 			if _, isSubscriber := subscribers[ms[0].UserID]; isSubscriber {
 				continue
 			}
+
 			notifications = append(
 				notifications,
 				r.newNotification(Notification{
@@ -202,17 +222,22 @@ func (r *matchRun) flush(ctx context.Context) error {
 				}),
 			)
 		}
+
 		// A fixed order avoids deadlocks between two runs.
 		slices.SortFunc(notifications, func(a, b Notification) int { return strings.Compare(a.Cause, b.Cause) })
+
 		for chunk := range slices.Chunk(notifications, notificationBatchSize) {
 			if err := r.Notifications.Create(ctx, chunk...); err != nil {
 				return err
 			}
 		}
+
 		return nil
 	})
+
 	r.matches = r.matches[:0]
 	clear(r.searchNames)
+
 	return err
 }
 
@@ -220,10 +245,12 @@ func (r *matchRun) flush(ctx context.Context) error {
 func (r *matchRun) notificationText(searchID string, ms []Match) string {
 	newest := slices.MaxFunc(ms, func(a, b Match) int { return cmp.Compare(a.ListingID, b.ListingID) })
 	i := slices.IndexFunc(r.postings, func(p Posting) bool { return p.ID == newest.ListingID })
+
 	title, name := oneLine(r.postings[i].Title), oneLine(r.searchNames[searchID])
 	if len(ms) == 1 {
 		return fmt.Sprintf("A new job for your search %s: %s", name, title)
 	}
+
 	return fmt.Sprintf("%d new jobs for your search %s, among them %s", len(ms), name, title)
 }
 
@@ -262,10 +289,12 @@ func (s *SearchService) createDigests(ctx context.Context) error {
 		for i := range ids {
 			ids[i] = s.NewID()
 		}
+
 		assigned, users, err := s.Matches.AssignDigests(ctx, ids, now, now.Add(digestInterval))
 		if err != nil {
 			return 0, err
 		}
+
 		return users, s.Tasks.Add(ctx, list.Map(assigned, func(d Digest) task.Task {
 			return task.New(digestTaskKind, task.Mail, digestTaskKind+"/"+d.ID, digestPayload{ID: d.ID, UserID: d.UserID, At: now})
 		})...)
@@ -279,36 +308,45 @@ func (s *SearchService) sendDigest(ctx context.Context, d digestPayload) error {
 	if err != nil || len(matches) == 0 {
 		return err
 	}
+
 	// A digest of a user who has turned alerts off is dropped, so that its matches are
 	// not sent when the user turns alerts on again.
 	p, err := s.Profiles.Get(ctx, d.UserID)
 	if err != nil || !p.JobAlerts || !p.EmailNotifications {
 		return err
 	}
+
 	recipient, err := s.digestRecipient(ctx, d.UserID)
 	if err != nil || recipient.Email == "" {
 		return err
 	}
+
 	entries, err := s.digestEntries(ctx, matches)
 	if err != nil || len(entries) == 0 {
 		return err
 	}
+
 	token, err := s.Sealer.Seal(recipient.purpose, d.UserID, d.At.Add(unsubscribeLinkLifetime))
 	if err != nil {
 		return err
 	}
+
 	n := len(entries)
+
 	subject := fmt.Sprintf("%d new jobs match your %s", n, recipient.searches)
 	if n == 1 {
 		subject = "1 new job matches your " + recipient.searches
 	}
+
 	body := []mail.Block{{Text: subject + ":"}, {Items: entries[:min(n, maxDigestListings)]}}
 	if more := n - maxDigestListings; more > 0 {
 		body = append(body, mail.Block{Text: fmt.Sprintf("And %d more.", more)})
 	}
+
 	if s.HasSite && recipient.purpose == auth.ForUnsubscribe { // an account, which has pages
 		body = append(body, mail.Block{Link: &mail.Link{Label: "Change your saved searches", URL: s.PublicURL + "/account/searches"}})
 	}
+
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID:          "job-alerts-" + d.ID,
 		To:          mail.Address{Name: recipient.Name, Email: recipient.Email},
@@ -324,34 +362,41 @@ func (s *SearchService) sendDigest(ctx context.Context, d digestPayload) error {
 // matches. An entry contains the names of the searches that the listing matches.
 func (s *SearchService) digestEntries(ctx context.Context, matches []Match) ([]mail.Entry, error) {
 	ids := list.Distinct(matches, func(m Match) string { return m.ListingID })
+
 	searchNamesByListing := map[string][]string{}
 	for _, m := range matches {
 		searchNamesByListing[m.ListingID] = append(searchNamesByListing[m.ListingID], m.SearchName)
 	}
+
 	publicByID := map[string]Posting{}
 	for chunk := range slices.Chunk(ids, listingBatchSize) {
 		postings, err := s.Listings.Public(ctx, chunk)
 		if err != nil {
 			return nil, err
 		}
+
 		for _, p := range postings {
 			publicByID[p.ID] = p
 		}
 	}
+
 	var out []mail.Entry
 	for _, id := range ids {
 		p, ok := publicByID[id]
 		if !ok {
 			continue
 		}
+
 		names := searchNamesByListing[id]
 		slices.Sort(names)
+
 		detail := slices.DeleteFunc(
 			[]string{oneLine(p.Company), oneLine(p.Location), "your search: " + oneLine(strings.Join(slices.Compact(names), "; "))},
 			isEmpty,
 		)
 		out = append(out, mail.Entry{Title: oneLine(p.Title), URL: s.PublicURL + "/jobs/" + p.ID, Detail: strings.Join(detail, " · ")})
 	}
+
 	return out, nil
 }
 
@@ -362,14 +407,17 @@ func (s *SearchService) Unsubscribe(ctx context.Context, token string) error {
 	if err != nil {
 		return err
 	}
+
 	return s.doLocked(ctx, userID, func(ctx context.Context) error {
 		searches, err := s.Searches.ListByUser(ctx, userID, MaxSearches)
 		if err != nil {
 			return err
 		}
+
 		for i := range searches {
 			searches[i].EmailAlerts = false
 		}
+
 		return s.Searches.Replace(ctx, userID, searches)
 	})
 }

@@ -21,21 +21,26 @@ import (
 // saveSearch saves a search and returns its id.
 func (env *testEnv) saveSearch(user auth.Actor, query string, emailAlerts bool) string {
 	env.t.Helper()
+
 	all, err := env.SaveSearch(env.t.Context(), user, jobseeker.SaveSearchInput{Query: query, EmailAlerts: emailAlerts})
 	require.NoError(env.t, err)
+
 	return all[0].ID
 }
 
 // publish publishes listings and advances the clock until they are matched.
 func (env *testEnv) publish(titles ...string) (ids []string) {
 	env.t.Helper()
+
 	var events []event.Event
 	for _, title := range titles {
 		id := env.newListing(title)
 		ids, events = append(ids, id), append(events, event.JobCreated{JobID: id})
 	}
+
 	env.recordAndHandle(events...)
 	env.advance(10 * time.Second)
+
 	return ids
 }
 
@@ -43,9 +48,11 @@ func (env *testEnv) publish(titles ...string) (ids []string) {
 func (env *testEnv) advance(t time.Duration) {
 	env.t.Helper()
 	env.clock.Advance(t)
+
 	for _, p := range env.Periodic() {
 		require.NoError(env.t, p.Do(env.t.Context()), p.Kind)
 	}
+
 	env.tasks.All(env.t)
 }
 
@@ -54,7 +61,9 @@ func (env *testEnv) sentTexts() (out []string) {
 	for _, m := range env.sent {
 		out = append(out, m.Text)
 	}
+
 	env.sent = nil
+
 	return out
 }
 
@@ -96,6 +105,7 @@ func TestAlerts_SearchSavedWithoutIndex_IsResolvedLater(t *testing.T) {
 		env.hasNoIndex = true
 		env.saveSearch(user, "Nusre", false)
 		require.NoError(t, env.ResolveSearches(t.Context()))
+
 		env.hasNoIndex = false
 		require.NoError(t, env.ResolveSearches(t.Context()))
 		env.publish("Staff Nurse")
@@ -113,7 +123,9 @@ func TestSaveSearch_TooMany_IsNotResolved(t *testing.T) {
 		for range jobseeker.MaxSearches {
 			env.saveSearch(user, "Nurse", false)
 		}
+
 		env.resolvedCount.Store(0)
+
 		_, err := env.SaveSearch(t.Context(), user, jobseeker.SaveSearchInput{Query: "Nurse"})
 		require.ErrorIs(t, err, jobseeker.ErrTooManySearches)
 		require.Zero(t, env.resolvedCount.Load())
@@ -126,11 +138,13 @@ func TestAlerts_RepeatedEvent_MatchesOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
+
 		id := env.publish("Nurse")[0]
 		for range 3 {
 			env.recordAndHandle(event.JobCreated{JobID: id})
 			env.advance(time.Minute)
 		}
+
 		env.advance(25 * time.Hour)
 		require.Len(t, env.notificationTexts(user), 1)
 		require.Len(t, env.sentTexts(), 1)
@@ -147,6 +161,7 @@ func TestAlerts_OlderListing_NotMatched(t *testing.T) {
 		env.recordAndHandle(event.JobCreated{JobID: id})
 		env.advance(time.Minute)
 		require.Empty(t, env.notificationTexts(user))
+
 		unpublishedID := env.newListing("Nurse that closed at once")
 		env.unpublished[unpublishedID] = true
 		env.recordAndHandle(event.JobCreated{JobID: unpublishedID})
@@ -162,15 +177,18 @@ func TestAlerts_InterruptedRun_RepeatsNothing(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
+
 		queue := env.AlertQueue
 		env.AlertQueue = failingQueue{queue}
 		env.publishTo(t, "Nurse")
 		require.Len(t, env.notificationTexts(user), 1)
+
 		env.AlertQueue = queue
 		env.advance(time.Minute)
 		require.Len(t, env.notificationTexts(user), 1)
 		env.advance(time.Minute)
 		require.Len(t, env.sentTexts(), 1)
+
 		remaining, err := queue.List(t.Context(), 10)
 		require.NoError(t, err)
 		require.Empty(t, remaining)
@@ -201,6 +219,7 @@ func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
 		env.saveSearch(user, "ICU", true)
 		env.saveSearch(user, "Cook", false)
 		env.publish("ICU Nurse", "Cook")
+
 		first := env.sentTexts()
 		require.Len(t, first, 1, "the first message is sent at once")
 		require.Contains(t, first[0], "1 new job matches your saved searches")
@@ -214,6 +233,7 @@ func TestDigest_OnePerDay_EachMatchOnce(t *testing.T) {
 		env.publish("Night Nurse")
 		require.Empty(t, env.sentTexts())
 		env.advance(12 * time.Hour)
+
 		second := env.sentTexts()
 		require.Len(t, second, 1)
 		require.Contains(t, second[0], "Staff Nurse")
@@ -233,20 +253,24 @@ func TestDigest_SendFails_SameMailLater(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
+
 		env.mailErr = errors.New("421 try again")
 		ids := env.publish("Nurse A", "Nurse B")
 		require.Empty(t, env.sentTexts())
 		env.publish("Nurse C")
+
 		env.unpublished[ids[1]] = true
 		env.mailErr = nil
 		env.advance(time.Hour)
 		require.Len(t, env.sent, 1)
 		require.True(t, strings.HasPrefix(env.sent[0].ID, "job-alerts-"), env.sent[0].ID)
+
 		text := env.sentTexts()[0]
 		require.Contains(t, text, "Nurse A")
 		require.NotContains(t, text, "Nurse B", "it is no longer public")
 		require.NotContains(t, text, "Nurse C", "it belongs to the next message")
 		env.advance(24 * time.Hour)
+
 		text = env.sentTexts()[0]
 		require.Contains(t, text, "Nurse C")
 		require.NotContains(t, text, "Nurse A")
@@ -259,11 +283,14 @@ func TestDigest_StorageFails_IsAtomic(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
+
 		tasks := env.Tasks
 		env.recordAndHandle(event.JobCreated{JobID: env.newListing("Nurse")})
 		env.clock.Advance(10 * time.Second)
+
 		env.Tasks = failingTasks{}
 		env.tasks.All(t)
+
 		env.Tasks = tasks
 		require.Empty(t, env.sentTexts())
 		env.advance(time.Minute)
@@ -283,11 +310,14 @@ func TestDigest_ManyMatches_ShowsFiftyAndCount(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
+
 		var titles []string
 		for i := range 63 {
 			titles = append(titles, fmt.Sprintf("Nurse %02d.", i))
 		}
+
 		env.publish(titles...)
+
 		text := env.sentTexts()[0]
 		require.Contains(t, text, "63 new jobs match your saved searches")
 		require.Equal(t, 50, strings.Count(text, "/jobs/"))
@@ -304,19 +334,23 @@ func TestDigest_Unsubscribed_SendsNoMail(t *testing.T) {
 		user, other := newSeeker(), newSeeker()
 		env.saveSearch(user, "Nurse", true)
 		env.saveSearch(other, "Nurse", true)
+
 		env.mailErr = errors.New("421 try again")
 		env.publish("Nurse A")
 		require.ErrorIs(t, env.Unsubscribe(t.Context(), "download."+user.UserID+".1"), fault.ErrUnauthorized)
 		require.NoError(t, env.Unsubscribe(t.Context(), "unsubscribe."+user.UserID+".1"))
 		require.NoError(t, env.Unsubscribe(t.Context(), "unsubscribe."+user.UserID+".1"))
+
 		env.mailErr = nil
 		env.advance(time.Hour)
 		env.publish("Nurse B")
 		env.advance(25 * time.Hour)
 		require.Len(t, env.sent, 2)
+
 		for _, m := range env.sent {
 			require.Equal(t, other.UserID+"@example.org", m.To.Email)
 		}
+
 		require.Len(t, env.notificationTexts(user), 2, "notifications are still created")
 	})
 }
@@ -327,12 +361,15 @@ func TestDigest_NoAccountOrSearch_SendsNoMail(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		deleted, changed := newSeeker(), newSeeker()
 		env.saveSearch(deleted, "Nurse", true)
+
 		id := env.saveSearch(changed, "Nurse", true)
 		env.withoutEmailAddress[deleted.UserID] = true
 		env.mailErr = errors.New("421 try again")
 		env.publish("Nurse")
+
 		_, err := env.DeleteSearch(t.Context(), changed, id)
 		require.NoError(t, err)
+
 		env.mailErr = nil
 		env.advance(time.Hour)
 		require.Empty(t, env.sentTexts())
@@ -348,6 +385,7 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 		stranger := newSeeker()
 		var requests sync.WaitGroup
 		var mu sync.Mutex
+
 		refused := 0
 		for i := range 60 {
 			requests.Go(func() {
@@ -361,16 +399,21 @@ func TestSavedSearch_OtherUserOrOverLimit_Refused(t *testing.T) {
 				}
 			})
 		}
+
 		requests.Wait()
 		require.Equal(t, 10, refused)
+
 		all, err := env.Prefer(ctx, user, jobseeker.ProfileInput{})
 		require.NoError(t, err)
 		require.Len(t, all, jobseeker.MaxSearches)
+
 		_, err = env.DeleteSearch(ctx, stranger, all[0].ID)
 		require.ErrorIs(t, err, jobseeker.ErrSearchNotFound)
+
 		rest, err := env.DeleteSearch(ctx, user, strings.ToUpper(all[0].ID))
 		require.NoError(t, err)
 		require.Len(t, rest, jobseeker.MaxSearches-1)
+
 		for _, err := range []error{
 			searchErr(env.SaveSearch(ctx, auth.Actor{}, jobseeker.SaveSearchInput{Query: "x"})),
 			searchErr(env.DeleteSearch(ctx, auth.Actor{}, all[1].ID)),
@@ -392,15 +435,19 @@ func TestPreferences_OmittedFields_AreKept(t *testing.T) {
 		place, types := " Leeds ", []string{"full-time", "permanent"}
 		_, err := env.Prefer(ctx, user, jobseeker.ProfileInput{PreferredLocation: &place})
 		require.NoError(t, err)
+
 		_, err = env.Prefer(ctx, user, jobseeker.ProfileInput{EmploymentTypes: &types})
 		require.NoError(t, err)
+
 		got, err := env.MyProfile(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, "Leeds", got.PreferredLocation)
 		require.Equal(t, types, got.EmploymentTypes)
+
 		for range 9 {
 			types = append(types, "bank")
 		}
+
 		_, err = env.Prefer(ctx, user, jobseeker.ProfileInput{EmploymentTypes: &types})
 		require.Equal(t, "employmentTypes", fault.Of(err).Fields[0].Name)
 	})
@@ -412,6 +459,7 @@ func TestAlerts_MatchesDeleted_NotMatchedAgain(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user := newSeeker()
 		env.saveSearch(user, "Nurse", true)
+
 		id := env.publish("Nurse")[0]
 		env.advance(91 * 24 * time.Hour)
 		env.recordAndHandle(event.JobCreated{JobID: id})

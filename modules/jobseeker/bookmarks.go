@@ -61,10 +61,12 @@ func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID str
 	if err := cmp.Or(by.RequireSeeker(), valid.Value("listingId", listingID, "required")); err != nil {
 		return SavedJob{}, err
 	}
+
 	listingID, err := canonicalID(by, listingID, ErrListingNotFound)
 	if err != nil {
 		return SavedJob{}, err
 	}
+
 	brief, errNotPublic := s.publicBrief(ctx, listingID)
 	b := Bookmark{UserID: by.UserID, ListingID: listingID}
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
@@ -72,25 +74,32 @@ func (s *BookmarkService) save(ctx context.Context, by auth.Actor, listingID str
 		if err != nil {
 			return err
 		}
+
 		if saved[listingID] { // even if the listing is no longer public
 			return errExists
 		}
+
 		if errNotPublic != nil {
 			return errNotPublic
 		}
+
 		count, err := s.SavedCount(ctx, by.UserID)
 		if err != nil {
 			return err
 		}
+
 		if count >= MaxBookmarks {
 			return ErrTooManyBookmarks
 		}
+
 		b.ID, b.SavedAt = s.NewID(), s.Clock.Now()
 		if err := s.Bookmarks.Upsert(ctx, b); err != nil {
 			return err
 		}
+
 		return s.addActivity(ctx, by, "bookmark", "saved", "Saved "+titleOrPlaceholder(brief))
 	})
+
 	return SavedJob{b, brief}, err
 }
 
@@ -99,11 +108,14 @@ func (s *BookmarkService) MyBookmarks(ctx context.Context, by auth.Actor, r page
 	if err := cmp.Or(by.RequireSeeker(), r.CheckID()); err != nil {
 		return out, err
 	}
+
 	found, err := s.Bookmarks.List(ctx, by.UserID, BookmarkFilter{}, r)
 	if err != nil {
 		return out, err
 	}
+
 	jobs, err := s.withListings(ctx, found.Items)
+
 	return page.WithItems(found, jobs), err
 }
 
@@ -116,6 +128,7 @@ func (s *BookmarkService) withListings(ctx context.Context, bs []Bookmark) ([]Sa
 	if err != nil {
 		return nil, err
 	}
+
 	return list.Map(bs, func(b Bookmark) SavedJob { return SavedJob{b, briefs[b.ListingID]} }), nil
 }
 
@@ -125,7 +138,9 @@ func (s *BookmarkService) MyBookmark(ctx context.Context, by auth.Actor, bookmar
 	if err != nil {
 		return SavedJob{}, err
 	}
+
 	jobs, err := s.withListings(ctx, []Bookmark{b})
+
 	return list.First(jobs, err, ErrBookmarkNotFound)
 }
 
@@ -140,15 +155,19 @@ func (s *BookmarkService) Note(ctx context.Context, by auth.Actor, bookmarkID st
 	if err != nil {
 		return err
 	}
+
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
+
 	return s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		b, err := s.bookmark(ctx, by, bookmarkID)
 		if err != nil || in.Notes == nil {
 			return err
 		}
+
 		b.Notes = strings.TrimSpace(*in.Notes)
+
 		return s.Bookmarks.Upsert(ctx, b)
 	})
 }
@@ -159,14 +178,17 @@ func (s *BookmarkService) RemoveBookmark(ctx context.Context, by auth.Actor, boo
 	if err != nil {
 		return "", err
 	}
+
 	briefs, err := s.Listings.Briefs(ctx, []string{b.ListingID})
 	if err != nil {
 		return "", err
 	}
+
 	return b.ID, s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		if err := s.Bookmarks.Delete(ctx, by.UserID, b.ID); err != nil {
 			return err
 		}
+
 		return s.addActivity(ctx, by, "bookmark", "removed", "Removed "+titleOrPlaceholder(briefs[b.ListingID])+" from the saved jobs")
 	})
 }
@@ -177,7 +199,9 @@ func (s *BookmarkService) bookmark(ctx context.Context, by auth.Actor, bookmarkI
 	if err != nil {
 		return Bookmark{}, err
 	}
+
 	found, err := s.Bookmarks.List(ctx, by.UserID, BookmarkFilter{ID: bookmarkID}, page.Request{Number: 1, Size: 1})
+
 	return list.First(found.Items, err, ErrBookmarkNotFound)
 }
 
@@ -186,7 +210,9 @@ func (s *BookmarkService) SavedAmong(ctx context.Context, userID string, listing
 	if len(listingIDs) == 0 || userID == "" {
 		return map[string]bool{}, nil
 	}
+
 	found, err := s.Bookmarks.List(ctx, userID, BookmarkFilter{ListingIDs: listingIDs}, page.After("", len(listingIDs)))
+
 	return list.ToMap(found.Items, func(b Bookmark) (string, bool) { return b.ListingID, true }), err
 }
 
@@ -208,19 +234,23 @@ const (
 // the bookmark and saves the listing again.
 func (s *BookmarkService) remindOfDeadlines(ctx context.Context) error {
 	now := s.Clock.Now()
+
 	from := Closing{At: now}
 	for {
 		closing, err := s.Listings.ClosingBetween(ctx, from, now.Add(reminderLeadTime), listingBatchSize)
 		if err != nil || len(closing) == 0 {
 			return err
 		}
+
 		err = tx.DoBatches(ctx, s.Tx, reminderBatchSize, func(ctx context.Context) (int, error) { return s.remindBatch(ctx, closing) })
 		if err != nil {
 			return err
 		}
+
 		if len(closing) < listingBatchSize {
 			return nil
 		}
+
 		from = closing[len(closing)-1]
 	}
 }
@@ -229,13 +259,16 @@ func (s *BookmarkService) remindOfDeadlines(ctx context.Context) error {
 // users.
 func (s *BookmarkService) remindBatch(ctx context.Context, closing []Closing) (int, error) {
 	closingByID := list.ToMap(closing, func(c Closing) (string, Closing) { return c.ID, c })
+
 	bookmarks, err := s.Bookmarks.ClaimReminders(ctx, slices.Collect(maps.Keys(closingByID)), reminderBatchSize)
 	if err != nil || len(bookmarks) == 0 {
 		return 0, err
 	}
+
 	return len(bookmarks), s.Notifications.Create(ctx, list.Map(bookmarks, func(b Bookmark) Notification {
 		c := closingByID[b.ListingID]
 		message := oneLine(c.Title) + ", which you saved, closes on " + c.At.UTC().Format("Monday 2 January 2006, 15:04 MST")
+
 		return s.newNotification(Notification{
 			UserID:    b.UserID,
 			Cause:     "deadline/" + b.ListingID,

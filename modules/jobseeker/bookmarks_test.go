@@ -32,18 +32,24 @@ func TestBookmark_SameListing_IsOne(t *testing.T) {
 			[]string{saved.ListingID, saved.Title, saved.Company},
 		)
 		require.Equal(t, env.clock.Now(), saved.SavedAt)
+
 		env.unpublished[in.ListingID] = true // the bookmark remains
 		_, err = env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: strings.ToUpper(in.ListingID)})
 		require.ErrorIs(t, err, jobseeker.ErrAlreadySaved)
+
 		_, err = env.Bookmark(ctx, user, in)
 		require.ErrorIs(t, err, jobseeker.ErrAlreadyBookmarked)
+
 		all, err := env.MyBookmarks(ctx, user, firstPage)
 		require.NoError(t, err)
+
 		saved.Public = false
 		require.Equal(t, []jobseeker.SavedJob{saved}, all.Items)
+
 		n, err := env.SavedCount(ctx, user.UserID)
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
+
 		got, err := env.SavedAmong(ctx, user.UserID, []string{in.ListingID, stores.NewID()})
 		require.NoError(t, err)
 		require.Equal(t, map[string]bool{in.ListingID: true}, got)
@@ -51,12 +57,14 @@ func TestBookmark_SameListing_IsOne(t *testing.T) {
 		removed, err := env.RemoveBookmark(ctx, user, strings.ToUpper(saved.ID))
 		require.NoError(t, err)
 		require.Equal(t, saved.ID, removed)
+
 		log, err := env.MyActivity(ctx, user, firstPage)
 		require.NoError(t, err)
 		require.Len(t, log.Items, 2)
 		require.Equal(t, []string{"bookmark", "removed", "Removed Staff Nurse from the saved jobs"},
 			[]string{log.Items[0].Type, log.Items[0].Action, log.Items[0].Description})
 		require.Equal(t, "Saved Staff Nurse", log.Items[1].Description)
+
 		got, err = env.SavedAmong(ctx, "", []string{in.ListingID})
 		require.NoError(t, err)
 		require.Empty(t, got, "guests cannot save listings")
@@ -68,11 +76,13 @@ func TestBookmark_NotPublic_NotFound(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
 		unpublishedID := env.newListing("Gone")
+
 		env.unpublished[unpublishedID] = true
 		for _, id := range []string{unpublishedID, stores.NewID(), "nonsense"} {
 			_, err := env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: id})
 			require.ErrorIs(t, err, jobseeker.ErrListingNotFound)
 		}
+
 		_, err := env.SaveJob(ctx, user, jobseeker.SaveJobInput{})
 		require.Equal(t, "listingId", fault.Of(err).Fields[0].Name)
 	})
@@ -85,12 +95,15 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 		ctx, user := t.Context(), newSeeker()
 		saved, err := env.Bookmark(ctx, user, jobseeker.SaveJobInput{ListingID: env.newListing("Staff Nurse")})
 		require.NoError(t, err)
+
 		notes := " call Monday "
 		require.NoError(t, env.Note(ctx, user, saved.ID, jobseeker.NoteInput{Notes: &notes}))
 		require.NoError(t, env.Note(ctx, user, saved.ID, jobseeker.NoteInput{}))
+
 		got, err := env.MyBookmark(ctx, user, saved.ID)
 		require.NoError(t, err)
 		require.Equal(t, "call Monday", got.Notes)
+
 		long := strings.Repeat("é", 2_001)
 		require.Equal(t, "notes", fault.Of(env.Note(ctx, user, saved.ID, jobseeker.NoteInput{Notes: &long})).Fields[0].Name)
 
@@ -112,14 +125,18 @@ func TestBookmark_OtherUser_NotFound(t *testing.T) {
 			require.ErrorIs(t, err, c.want)
 			require.ErrorIs(t, env.Note(ctx, c.by, c.id, jobseeker.NoteInput{Notes: &notes}), c.want)
 			require.ErrorIs(t, env.Note(ctx, c.by, c.id, jobseeker.NoteInput{}), c.want)
+
 			_, err = env.RemoveBookmark(ctx, c.by, c.id)
 			require.ErrorIs(t, err, c.want)
 		}
+
 		none, err := env.MyBookmarks(ctx, newSeeker(), firstPage)
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
+
 		_, err = env.MyBookmarks(ctx, auth.Actor{}, firstPage)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
+
 		_, err = env.SaveJob(ctx, auth.Actor{}, jobseeker.SaveJobInput{ListingID: saved.ListingID})
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
@@ -141,13 +158,17 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 					return err
 				}
 			}
+
 			return nil
 		}))
+
 		var posts []string
 		for range 10 {
 			posts = append(posts, env.newListing("Nurse"))
 		}
+
 		var refused atomic.Int32
+
 		var requests sync.WaitGroup
 		for _, id := range posts {
 			requests.Go(func() {
@@ -159,8 +180,10 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 				}
 			})
 		}
+
 		requests.Wait()
 		require.EqualValues(t, 5, refused.Load())
+
 		n, err := env.SavedCount(ctx, user.UserID)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.MaxBookmarks, n)
@@ -170,12 +193,14 @@ func TestBookmark_ConcurrentAtLimit_Refused(t *testing.T) {
 // runPeriodic runs a periodic task of the module.
 func (env *testEnv) runPeriodic(kind string) {
 	env.t.Helper()
+
 	for _, p := range env.Periodic() {
 		if p.Kind == kind {
 			require.NoError(env.t, p.Do(env.t.Context()))
 			return
 		}
 	}
+
 	require.Fail(env.t, "no such periodic task", kind)
 }
 
@@ -200,26 +225,33 @@ func TestBookmark_ListingCloses_RemindsOnce(t *testing.T) {
 			require.NoError(t, err)
 			return b.ID
 		}
+
 		id := saveJob(user, closingSoon)
 		saveJob(user, closingLate)
 		saveJob(user, unpublishedID)
 		saveJob(other, closingSoon)
+
 		env.unpublished[unpublishedID] = true
 		messages := func(by auth.Actor) (out []string) {
 			all, err := env.MyNotifications(ctx, by, firstPage)
 			require.NoError(t, err)
+
 			for _, n := range all.Items {
 				require.Equal(t, jobseeker.AboutDeadline, n.Type)
+
 				out = append(out, n.Message)
 			}
+
 			return out
 		}
+
 		want := "Staff Nurse, which you saved, closes on " + env.closesAt[closingSoon].Format("Monday 2 January 2006, 15:04 MST")
 		for range 2 {
 			env.runPeriodic("jobseeker.deadlines")
 			require.Equal(t, []string{want}, messages(user))
 			require.Equal(t, []string{want}, messages(other))
 		}
+
 		_, err := env.RemoveBookmark(ctx, user, id)
 		require.NoError(t, err)
 		saveJob(user, closingSoon)

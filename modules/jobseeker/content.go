@@ -63,29 +63,38 @@ func (s *DocumentService) readContent(sent string) (Content, []fault.Field) {
 	if strings.TrimSpace(sent) == "" {
 		return invalid("is required")
 	}
+
 	out := Content{Size: int64(len(sent)), Form: AsText, MediaType: PlainText}
+
 	form := AsBase64
 	if isDataURI(sent) {
 		form = AsData
 	}
+
 	file, err := form.decode(sent)
 	if err != nil {
 		if form == AsData {
 			return invalid("must be a well-formed data URI")
 		}
+
 		return out, nil
 	}
+
 	kind, err := s.FileTypes.Detect(file)
 	if f := fault.Of(err); f != nil {
 		return invalid(f.Message)
 	}
+
 	if kind == "" {
 		if form == AsData {
 			return invalid("must be a PDF, Word, OpenDocument or RTF document or a PNG or JPEG image")
 		}
+
 		return out, nil
 	}
+
 	out.Form, out.MediaType = form, kind
+
 	return out, nil
 }
 
@@ -96,15 +105,18 @@ func (s *DocumentService) readInput(text string, file []byte) (Content, string, 
 		content, problems := s.readContent(text)
 		return content, text, problems
 	}
+
 	invalid := func(message string) (Content, string, []fault.Field) {
 		return Content{}, "", []fault.Field{{Name: "file", Message: message}}
 	}
 	if len(bytes.TrimSpace(file)) == 0 {
 		return invalid("is empty")
 	}
+
 	if len(file) > MaxFileBytes {
 		return invalid("must have at most 7 MB")
 	}
+
 	kind, err := s.FileTypes.Detect(file)
 	switch f := fault.Of(err); {
 	case f != nil:
@@ -115,6 +127,7 @@ func (s *DocumentService) readInput(text string, file []byte) (Content, string, 
 	case !utf8.Valid(file) || bytes.IndexByte(file, 0) >= 0:
 		return invalid("must be a PDF, Word, OpenDocument or RTF document, a PNG or JPEG image, or plain text")
 	}
+
 	return Content{Size: int64(len(file)), Form: AsText, MediaType: PlainText}, string(file), nil
 }
 
@@ -124,6 +137,7 @@ func (c Content) FileSize() int64 {
 	if c.Form == AsText {
 		return c.Size
 	}
+
 	return c.Size / 4 * 3
 }
 
@@ -133,7 +147,9 @@ func isDataURI(sent string) bool {
 	if len(sent) < 5 || !strings.EqualFold(sent[:5], "data:") {
 		return false
 	}
+
 	head, _, hasComma := strings.Cut(sent[5:], ",")
+
 	return hasComma && !strings.ContainsAny(head, " \t\r\n")
 }
 
@@ -155,11 +171,15 @@ func (f Form) decode(sent string) ([]byte, error) {
 					return nil, err
 				}
 			}
+
 			return decodeBase64(data)
 		}
+
 		plain, err := url.PathUnescape(data)
+
 		return []byte(plain), err
 	}
+
 	return []byte(sent), nil
 }
 
@@ -169,13 +189,16 @@ func decodeBase64(s string) ([]byte, error) {
 	if strings.ContainsAny(s, "\r\n") {
 		s = strings.NewReplacer("\r", "", "\n", "").Replace(s)
 	}
+
 	s = strings.TrimRight(strings.TrimSpace(s), "=")
 	if s == "" {
 		return nil, errNotBase64
 	}
+
 	if strings.ContainsAny(s, "-_") {
 		return base64.RawURLEncoding.DecodeString(s)
 	}
+
 	return base64.RawStdEncoding.DecodeString(s)
 }
 
@@ -203,18 +226,22 @@ func (s *DocumentService) storeContent(ctx context.Context, userID string, c Con
 	if replaced.ID != "" {
 		newDocuments = 0
 	}
+
 	c.File = DocumentFile{ID: s.NewID(), Extension: extensions[c.MediaType]}
+
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		// The limits are checked again in the transaction that stores the document.
 		// This check avoids writing a file in vain.
 		if err := s.checkLimits(ctx, userID, newDocuments, c.Size-replaced.Size); err != nil {
 			return err
 		}
+
 		return s.DocumentFiles.Reserve(ctx, userID, c.File, s.Clock.Now().Add(reservationLifetime))
 	})
 	if err != nil {
 		return Content{}, err
 	}
+
 	err = s.Files.Put(ctx, c.File.key(), func(w io.Writer) error {
 		_, err := io.WriteString(w, sent)
 		return err
@@ -223,6 +250,7 @@ func (s *DocumentService) storeContent(ctx context.Context, userID string, c Con
 		s.releaseFile(ctx, userID, c.File)
 		return Content{}, asUnavailable(err)
 	}
+
 	return c, nil
 }
 
@@ -233,6 +261,7 @@ func asUnavailable(err error) error {
 	if err == nil || errors.As(err, &f) {
 		return err
 	}
+
 	return fault.ErrUnavailable.WithReason("files").WithCause(err).WithRetryAfter(filesRetryAfter)
 }
 
@@ -245,6 +274,7 @@ func (s *DocumentService) openContent(ctx context.Context, userID, documentID st
 		if err != nil {
 			return Document{}, nil, err
 		}
+
 		body, _, err := s.Files.Open(ctx, d.File.key())
 		switch {
 		case err == nil:
@@ -254,6 +284,7 @@ func (s *DocumentService) openContent(ctx context.Context, userID, documentID st
 		case d.File.ID == missingID:
 			return Document{}, nil, fault.ErrInternal.WithCause(err)
 		}
+
 		missingID = d.File.ID
 	}
 }
@@ -270,12 +301,15 @@ func (s *DocumentService) releaseFile(ctx context.Context, userID string, f Docu
 	if f.ID == "" {
 		return
 	}
+
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
+
 	_ = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.DocumentFiles.Reserve(ctx, userID, f, s.Clock.Now()); err != nil {
 			return err
 		}
+
 		return s.addRemovalTask(ctx, f)
 	})
 }
@@ -286,10 +320,12 @@ func (s *DocumentService) removeFiles(ctx context.Context) error {
 	var errs []error
 	for {
 		now := s.Clock.Now()
+
 		claimed, err := s.DocumentFiles.Claim(ctx, removeBatchSize, now, now.Add(removeRetryAfter))
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
+
 		var deleted []string
 		for _, f := range claimed {
 			if err := s.Files.Delete(ctx, f.key()); err != nil {
@@ -298,9 +334,11 @@ func (s *DocumentService) removeFiles(ctx context.Context) error {
 				deleted = append(deleted, f.ID)
 			}
 		}
+
 		if err := s.DocumentFiles.Delete(ctx, deleted); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
+
 		if len(claimed) < removeBatchSize {
 			return errors.Join(errs...)
 		}

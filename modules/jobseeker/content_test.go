@@ -17,6 +17,7 @@ func (onlyPDF) Detect(content []byte) (string, error) {
 	if bytes.HasPrefix(content, []byte("%PDF")) {
 		return "application/pdf", nil
 	}
+
 	return "", nil
 }
 
@@ -28,6 +29,7 @@ func FuzzContent(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
+
 	s := &DocumentService{FileTypes: onlyPDF{}}
 	f.Fuzz(func(t *testing.T, sent string) {
 		c, problem := s.readContent(sent)
@@ -35,14 +37,18 @@ func FuzzContent(f *testing.F) {
 			require.Equal(t, "content", problem[0].Name)
 			return
 		}
+
 		require.EqualValues(t, len(sent), c.Size)
+
 		file, err := c.Form.decode(sent)
 		require.NoError(t, err)
+
 		if c.MediaType == PlainText {
 			require.Equal(t, sent, string(file))
 		} else {
 			require.True(t, bytes.HasPrefix(file, []byte("%PDF")))
 		}
+
 		require.Contains(t, MediaTypes(), c.MediaType)
 	})
 }
@@ -51,14 +57,17 @@ func FuzzContent(f *testing.F) {
 // clients send years of experience both as 7 and as "7 years".
 func TestExperience_StringOrNumber(t *testing.T) {
 	t.Parallel()
+
 	for sent, want := range map[string]Words{`"7 years"`: "7 years", `7`: "7", `7.5`: "7.5", `""`: ""} {
 		var got Words
 		require.NoError(t, json.Unmarshal([]byte(sent), &got), sent)
 		require.Equal(t, want, got)
 	}
+
 	for _, sent := range []string{`true`, `[7]`, `{}`} {
 		var got Words
 		require.ErrorContains(t, json.Unmarshal([]byte(sent), &got), "must be a string or a number")
 	}
+
 	require.Equal(t, "string number", strings.Join(Words("").JSONTypes(), " "))
 }

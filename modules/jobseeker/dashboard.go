@@ -60,38 +60,49 @@ func (s *DashboardService) MyDashboard(ctx context.Context, by auth.Actor) (d Da
 	if by.Guest() {
 		return s.guestDashboard(ctx)
 	}
+
 	if err := by.RequireSeeker(); err != nil {
 		return d, err
 	}
+
 	if d.Plan, err = s.Plans.Plan(ctx, by.UserID); err != nil {
 		return d, err
 	}
+
 	if d.Recommendations, err = s.recommend(ctx, by.UserID); err != nil {
 		return d, err
 	}
+
 	d.Recommended = len(d.Recommendations)
 	d.Recommendations = d.Recommendations[:min(d.Recommended, maxDashboardJobs)]
+
 	recent, err := s.Activities.List(ctx, by.UserID, page.After("", maxDashboardActivities))
 	if err != nil {
 		return d, err
 	}
+
 	d.Recent = recent.Items
+
 	counts, err := s.Applied.Counts(ctx, by.UserID)
 	if err != nil {
 		return d, err
 	}
+
 	d.Applications = counts.Total
 	d.Bookmarks, err = s.Saved.SavedCount(ctx, by.UserID)
+
 	return d, err
 }
 
 // guestDashboard returns the dashboard of a visitor without an account.
 func (s *DashboardService) guestDashboard(ctx context.Context) (Dashboard, error) {
 	newest, err := s.Listings.Suggest(ctx, Wanted{}, maxDashboardJobs)
+
 	d := Dashboard{Guest: true, Plan: Plan{Tier: "basic"}, Recommended: len(newest)}
 	for _, c := range newest {
 		d.Recommendations = append(d.Recommendations, Recommendation{Candidate: c})
 	}
+
 	return d, err
 }
 
@@ -108,6 +119,7 @@ func (in TrackInput) Problems() []fault.Field {
 	if strings.TrimSpace(in.Action) == dismissAction && in.ListingID == "" {
 		return []fault.Field{{Name: "listingId", Message: "is required"}}
 	}
+
 	return nil
 }
 
@@ -120,31 +132,38 @@ func (s *DashboardService) TrackDashboard(ctx context.Context, by auth.Actor, in
 	if err := cmp.Or(by.RequireSeeker(), valid.Check("", in)); err != nil {
 		return err
 	}
+
 	action := strings.TrimSpace(in.Action)
+
 	description, dismissedID := "On the dashboard: "+action, ""
 	if action == "" {
 		action, description = "used", "Used the dashboard"
 	}
+
 	if in.ListingID != "" {
 		listingID, err := canonicalID(by, in.ListingID, ErrListingNotFound)
 		if err != nil {
 			return err
 		}
+
 		brief, err := s.publicBrief(ctx, listingID)
 		if err != nil {
 			return err
 		}
+
 		description += ", " + oneLine(brief.Title)
 		if action == dismissAction {
 			description, dismissedID = "Dismissed "+oneLine(brief.Title), listingID
 		}
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if dismissedID != "" {
 			if err := s.Dismiss(ctx, by, dismissedID); err != nil {
 				return err
 			}
 		}
+
 		return s.addActivity(ctx, by, "dashboard", action, description)
 	})
 }
@@ -159,9 +178,11 @@ func (g *Goals) UnmarshalJSON(raw []byte) error {
 		*g = Goals{goal}
 		return nil
 	}
+
 	if json.Unmarshal(raw, (*[]string)(g)) != nil {
 		return fault.InvalidField("", "must be a string or an array of strings")
 	}
+
 	return nil
 }
 
@@ -181,6 +202,7 @@ func (in PersonalizeInput) Problems() []fault.Field {
 	if slices.ContainsFunc(in.CareerGoals, func(g string) bool { return utf8.RuneCountInString(g) > maxGoal }) {
 		return []fault.Field{{Name: "careerGoals", Message: fmt.Sprintf("must have at most %d characters", maxGoal)}}
 	}
+
 	return nil
 }
 
@@ -204,24 +226,31 @@ func (s *DashboardService) Personalize(ctx context.Context, by auth.Actor, in Pe
 	if err := cmp.Or(by.RequireSeeker(), valid.Check("", in)); err != nil {
 		return Personalized{}, err
 	}
+
 	profile, err := s.Profiles.Get(ctx, by.UserID)
 	if err != nil {
 		return Personalized{}, err
 	}
+
 	field := cmp.Or(oneLine(in.Specialty), oneLine(profile.Specialty), oneLine(profile.CurrentRole))
+
 	jobs, err := s.Listings.Suggest(ctx,
 		Wanted{Text: plainWords(field), Location: profile.Home(), Radius: float64(profile.LocationRadius), Home: profile.Home()},
 		maxCountedJobs)
 	if err != nil {
 		return Personalized{}, err
 	}
+
 	experience := cmp.Or(oneLine(string(in.Experience)), oneLine(profile.Experience))
+
 	out := Personalized{Headline: headline(field, oneLine(profile.Home()), len(jobs)), Summary: summary(field, experience, in.CareerGoals)}
 	if out.Suggestions, err = s.suggestions(ctx, profile); err != nil {
 		return Personalized{}, err
 	}
+
 	all, err := s.recommend(ctx, by.UserID)
 	out.Jobs = all[:min(len(all), maxPersonalJobs)]
+
 	return out, err
 }
 
@@ -234,9 +263,11 @@ func headline(field, home string, count int) string {
 			jobs = field + " job"
 		}
 	}
+
 	if home != "" {
 		jobs += " near " + home
 	}
+
 	switch {
 	case count == 0:
 		return "Be the first to hear of new " + jobs
@@ -245,6 +276,7 @@ func headline(field, home string, count int) string {
 	case count == 1 && field == "":
 		return "One of the " + jobs + " is for you"
 	}
+
 	return fmt.Sprintf("%d %s for you", count, jobs)
 }
 
@@ -259,20 +291,26 @@ func summary(field, experience string, goals Goals) string {
 				experience = "one year"
 			}
 		}
+
 		sentence := "You bring " + experience + " of experience"
 		if field != "" {
 			sentence += " to " + field
 		}
+
 		sentences = append(sentences, sentence+".")
 	}
+
 	goals = list.Map(goals, func(g string) string { return strings.TrimRight(oneLine(g), ".!") })
+
 	goals = slices.DeleteFunc(goals, isEmpty)
 	if len(goals) > 0 {
 		sentences = append(sentences, "What you are after: "+strings.Join(goals, "; ")+".")
 	}
+
 	if len(sentences) == 0 {
 		return "Tell us what you do and what you look for, and this page will be about you."
 	}
+
 	return strings.Join(sentences, " ")
 }
 
@@ -282,7 +320,9 @@ func (s *DashboardService) suggestions(ctx context.Context, profile Profile) ([]
 	if err != nil {
 		return nil, err
 	}
+
 	counts, err := s.Applied.Counts(ctx, profile.UserID)
+
 	out := []string{}
 	for _, step := range []struct {
 		isMissing bool
@@ -298,6 +338,7 @@ func (s *DashboardService) suggestions(ctx context.Context, profile Profile) ([]
 			out = append(out, step.text)
 		}
 	}
+
 	return out, err
 }
 
@@ -314,18 +355,23 @@ func (s *DashboardService) MyAnalytics(ctx context.Context, by auth.Actor) (a An
 	if err := by.RequireSeeker(); err != nil {
 		return a, err
 	}
+
 	if a.Applications, err = s.Applied.Counts(ctx, by.UserID); err != nil {
 		return a, err
 	}
+
 	if a.SavedJobs, err = s.Saved.SavedCount(ctx, by.UserID); err != nil {
 		return a, err
 	}
+
 	p, err := s.Profiles.Get(ctx, by.UserID)
 	if err != nil {
 		return a, err
 	}
+
 	hasCV, err := s.Documents.hasCV(ctx, by.UserID)
 	a.Completion = p.completion(hasCV)
+
 	return a, err
 }
 
@@ -341,5 +387,6 @@ func (p Profile) completion(hasCV bool) int {
 			percent += 10
 		}
 	}
+
 	return percent
 }

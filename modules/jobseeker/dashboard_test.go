@@ -21,18 +21,22 @@ func TestDashboard_Numbers_EqualLists(t *testing.T) {
 		for range 15 {
 			env.addOffer(offerTitled("Staff Nurse"))
 		}
+
 		me := env.profile(jobseeker.ProfileInput{CurrentRole: ptr("Staff Nurse")})
 		savedID := env.newListing("Midwife")
 		_, err := env.Bookmark(t.Context(), me, jobseeker.SaveJobInput{ListingID: savedID})
 		require.NoError(t, err)
+
 		env.applied[me.UserID] = []string{env.newListing("Cook"), env.newListing("Porter")}
 		got, err := env.MyDashboard(t.Context(), me)
 		require.NoError(t, err)
 		require.False(t, got.Guest)
 		require.Equal(t, jobseeker.Plan{Tier: "premium", Active: true}, got.Plan)
+
 		all, _ := env.recommended(me)
 		require.Equal(t, all[:10], got.Recommendations)
 		require.Equal(t, []int{15, 2, 1}, []int{got.Recommended, got.Applications, got.Bookmarks})
+
 		log, err := env.MyActivity(t.Context(), me, page.Request{Number: 1, Size: 10})
 		require.NoError(t, err)
 		require.Equal(t, log.Items, got.Recent)
@@ -47,9 +51,11 @@ func TestDashboard_Guest_HasNewestListingsOnly(t *testing.T) {
 		empty, err := env.MyDashboard(t.Context(), guest)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.Dashboard{Guest: true, Plan: jobseeker.Plan{Tier: "basic"}}, empty)
+
 		for _, title := range []string{"A", "B", "C"} {
 			env.addOffer(offerTitled(title))
 		}
+
 		got, err := env.MyDashboard(t.Context(), auth.Actor{})
 		require.NoError(t, err)
 		require.Len(t, got.Recommendations, 3)
@@ -69,6 +75,7 @@ func TestDashboard_Actions_AreLogged(t *testing.T) {
 			require.NoError(t, err)
 			return r.Items[0]
 		}
+
 		require.NoError(
 			t,
 			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "view-recommendation", ListingID: listing}),
@@ -76,6 +83,7 @@ func TestDashboard_Actions_AreLogged(t *testing.T) {
 		require.Equal(t,
 			[]string{"dashboard", "view-recommendation", "On the dashboard: view-recommendation, Cook"},
 			[]string{last().Type, last().Action, last().Description})
+
 		_, titles := env.recommended(me)
 		require.Len(t, titles, 1)
 		require.NoError(
@@ -83,10 +91,12 @@ func TestDashboard_Actions_AreLogged(t *testing.T) {
 			env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation", ListingID: listing}),
 		)
 		require.Equal(t, "Dismissed Cook", last().Description)
+
 		_, titles = env.recommended(me)
 		require.Empty(t, titles)
 		require.NoError(t, env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: " "}))
 		require.Equal(t, []string{"used", "Used the dashboard"}, []string{last().Action, last().Description})
+
 		err := env.TrackDashboard(t.Context(), me, jobseeker.TrackInput{Action: "dismiss-recommendation"})
 		require.Equal(t, "listingId", fault.Of(err).Fields[0].Name)
 		require.ErrorIs(
@@ -113,12 +123,16 @@ func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 			o.Location = "Leeds"
 			env.addOffer(o)
 		}
+
 		write := func(by auth.Actor, in jobseeker.PersonalizeInput) jobseeker.Personalized {
 			t.Helper()
+
 			p, err := env.Personalize(t.Context(), by, in)
 			require.NoError(t, err)
+
 			return p
 		}
+
 		stranger := write(newSeeker(), jobseeker.PersonalizeInput{})
 		require.Equal(t, "3 jobs in healthcare for you", stranger.Headline)
 		require.Contains(t, stranger.Summary, "Tell us")
@@ -162,6 +176,7 @@ func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 			_, err := env.Personalize(t.Context(), me, in)
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
+
 		_, err := env.Personalize(t.Context(), me, jobseeker.PersonalizeInput{CareerGoals: make(jobseeker.Goals, 11)})
 		require.ErrorIs(t, err, fault.ErrInvalid)
 	})
@@ -170,11 +185,13 @@ func TestDashboard_PersonalText_UsesProfile(t *testing.T) {
 // TestGoals_StringOrList checks that careerGoals may be a string or a list of strings.
 func TestGoals_StringOrList(t *testing.T) {
 	t.Parallel()
+
 	for raw, want := range map[string]jobseeker.Goals{`"a"`: {"a"}, `["a","b"]`: {"a", "b"}, `[]`: {}} {
 		var g jobseeker.Goals
 		require.NoError(t, json.Unmarshal([]byte(raw), &g))
 		require.Equal(t, want, g)
 	}
+
 	for _, raw := range []string{`7`, `{}`, `[1]`} {
 		var g jobseeker.Goals
 		require.Error(t, json.Unmarshal([]byte(raw), &g))

@@ -99,6 +99,7 @@ func (s *DocumentService) MyDocuments(ctx context.Context, by auth.Actor, r page
 	if err := cmp.Or(by.RequireSeeker(), r.CheckID()); err != nil {
 		return page.Result[Document]{}, err
 	}
+
 	return s.Documents.List(ctx, by.UserID, DocumentFilter{}, r)
 }
 
@@ -107,6 +108,7 @@ func (s *DocumentService) Upload(ctx context.Context, by auth.Actor, in UploadIn
 	if err := by.RequireSeeker(); err != nil {
 		return Document{}, err
 	}
+
 	document := Document{
 		UserID:    by.UserID,
 		Type:      DocumentType(in.Type),
@@ -114,32 +116,40 @@ func (s *DocumentService) Upload(ctx context.Context, by auth.Actor, in UploadIn
 		FileName:  strings.TrimSpace(in.FileName),
 		IsDefault: in.IsDefault,
 	}
+
 	content, sent, problem := s.readInput(in.Content, in.File)
 	if problems := append(valid.Problems(in), problem...); len(problems) > 0 {
 		return Document{}, fault.ErrInvalid.WithFields(problems...)
 	}
+
 	document = document.withDefaultTitle()
 	var err error
+
 	// The file is written before the transaction. If the transaction fails, the file is
 	// released.
 	if document.Content, err = s.storeContent(ctx, by.UserID, content, sent, Document{}); err != nil {
 		return Document{}, err
 	}
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.checkLimits(ctx, by.UserID, 1, document.Size); err != nil {
 			return err
 		}
+
 		document.ID, document.UploadedAt = s.NewID(), s.Clock.Now()
+
 		document.UpdatedAt = document.UploadedAt
 		if err := s.Documents.Upsert(ctx, document); err != nil {
 			return err
 		}
+
 		return s.addActivity(ctx, by, "document", "uploaded", "Uploaded "+oneLine(document.Title))
 	})
 	if err != nil {
 		s.releaseFile(ctx, by.UserID, document.File)
 		return Document{}, err
 	}
+
 	return document, nil
 }
 
@@ -157,11 +167,14 @@ func (d Document) withDefaultTitle() Document {
 	if d.Title != "" {
 		return d
 	}
+
 	name := d.FileName[strings.LastIndexAny(d.FileName, `/\`)+1:]
+
 	d.Title = cmp.Or(text.Name(strings.TrimSuffix(name, path.Ext(name))), defaultTitles[d.Type])
 	if r := []rune(d.Title); len(r) > maxName {
 		d.Title = string(r[:maxName])
 	}
+
 	return d
 }
 
@@ -177,10 +190,12 @@ func (s *DocumentService) checkLimits(ctx context.Context, userID string, docume
 	if err := s.lock(ctx, userID); err != nil {
 		return err
 	}
+
 	all, err := s.Documents.List(ctx, userID, DocumentFilter{}, page.After("", MaxDocuments))
 	for _, d := range all.Items {
 		bytes += d.Size
 	}
+
 	switch {
 	case err != nil:
 		return err
@@ -189,6 +204,7 @@ func (s *DocumentService) checkLimits(ctx context.Context, userID string, docume
 	case bytes > MaxDocumentBytes:
 		return ErrDocumentsTooLarge
 	}
+
 	return nil
 }
 
@@ -208,63 +224,81 @@ func (s *DocumentService) ChangeDocument(ctx context.Context, by auth.Actor, doc
 	if err != nil {
 		return Document{}, err
 	}
+
 	before, err := s.findDocument(ctx, by.UserID, documentID)
 	if err != nil {
 		return Document{}, err
 	}
+
 	var newContent Content
 	var sent string
 	changesContent := in.Content != nil || in.File != nil
+
 	problems := valid.Problems(in)
 	if changesContent {
 		var problem []fault.Field
+
 		patch.Set(&sent, in.Content)
+
 		newContent, sent, problem = s.readInput(sent, in.File)
 		problems = append(problems, problem...)
 	}
+
 	if len(problems) > 0 {
 		return Document{}, fault.ErrInvalid.WithFields(problems...)
 	}
+
 	if changesContent {
 		if newContent, err = s.storeContent(ctx, by.UserID, newContent, sent, before); err != nil {
 			return Document{}, err
 		}
 	}
+
 	var document Document
+
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		// The document may have changed since it was read above.
 		old, err := s.findDocument(ctx, by.UserID, documentID)
 		if err != nil {
 			return err
 		}
+
 		document = in.apply(old)
+
 		document.UpdatedAt = s.Clock.Now()
 		if changesContent {
 			if err := s.checkLimits(ctx, by.UserID, 0, newContent.Size-old.Size); err != nil {
 				return err
 			}
+
 			document.Content = newContent
+
 			if err := s.addRemovalTask(ctx, old.File); err != nil {
 				return err
 			}
 		}
+
 		return s.Documents.Upsert(ctx, document)
 	})
 	if err != nil {
 		s.releaseFile(ctx, by.UserID, newContent.File)
 		return Document{}, err
 	}
+
 	return document, nil
 }
 
 // apply returns the document with the changed properties. It does not change the content.
 func (in ChangeDocumentInput) apply(d Document) Document {
 	patch.SetText(&d.FileName, in.FileName)
+
 	if in.Title != nil {
 		d.Title = text.Name(*in.Title)
 		d = d.withDefaultTitle()
 	}
+
 	patch.Set(&d.IsDefault, in.IsDefault)
+
 	return d
 }
 
@@ -274,18 +308,23 @@ func (s *DocumentService) DeleteDocument(ctx context.Context, by auth.Actor, doc
 	if err != nil {
 		return Document{}, err
 	}
+
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		if document, err = s.findDocument(ctx, by.UserID, documentID); err != nil {
 			return err
 		}
+
 		if err := s.Documents.Delete(ctx, by.UserID, documentID, s.Clock.Now()); err != nil {
 			return err
 		}
+
 		if err := s.addRemovalTask(ctx, document.File); err != nil {
 			return err
 		}
+
 		return s.addActivity(ctx, by, "document", "deleted", "Deleted "+oneLine(document.Title))
 	})
+
 	return document, err
 }
 
@@ -295,6 +334,7 @@ func (s *DocumentService) MyDocument(ctx context.Context, by auth.Actor, documen
 	if err != nil {
 		return Document{}, "", err
 	}
+
 	return s.readDocument(ctx, by.UserID, documentID)
 }
 
@@ -304,8 +344,11 @@ func (s *DocumentService) readDocument(ctx context.Context, userID, documentID s
 	if err != nil {
 		return Document{}, "", err
 	}
+
 	defer func() { _ = body.Close() }()
+
 	content, err := io.ReadAll(io.LimitReader(body, d.Size))
+
 	return d, string(content), err
 }
 
@@ -322,7 +365,9 @@ func (s *DocumentService) DownloadDocument(ctx context.Context, by auth.Actor, d
 	if err != nil {
 		return Download{}, err
 	}
+
 	_, file, err := s.Read(ctx, by.UserID, documentID)
+
 	return file, err
 }
 
@@ -333,7 +378,9 @@ func (s *DocumentService) Read(ctx context.Context, userID, documentID string) (
 	if err != nil {
 		return Document{}, Download{}, err
 	}
+
 	body, err := d.Form.decode(content)
+
 	return d, Download{Name: d.downloadName(), MediaType: d.MediaType, Body: body}, err
 }
 
@@ -350,19 +397,23 @@ func (d Document) downloadName() string {
 			if strings.ContainsRune(`/\:*?"<>|`, r) {
 				return '-'
 			}
+
 			return r
 		}, d.Title), ". ")
 	}
+
 	extension := strings.ToLower(path.Ext(name))
 	if extension == ".jpeg" {
 		extension = ".jpg"
 	}
+
 	switch {
 	case extension == extensions[d.MediaType]:
 		return name
 	case slices.Contains(slices.Collect(maps.Values(extensions)), extension):
 		name = strings.TrimSuffix(name, path.Ext(name))
 	}
+
 	return name + extensions[d.MediaType]
 }
 

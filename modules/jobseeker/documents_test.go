@@ -34,6 +34,7 @@ func uploadInput(content string) jobseeker.UploadInput {
 func TestDocument_Content_MustBeAFile(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
+
 		encodedPDF := base64.StdEncoding.EncodeToString([]byte(pdf))
 		for name, c := range map[string]struct {
 			sent, media, file string
@@ -86,16 +87,19 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 		} {
 			doc, err := env.Upload(ctx, user, uploadInput(c.sent))
 			require.NoError(t, err, name)
+
 			got, content, err := env.MyDocument(ctx, user, doc.ID)
 			require.NoError(t, err, name)
 			require.Equal(t, doc, got, name)
 			require.Equal(t, c.sent, content, name)
 			require.Equal(t, c.media, doc.MediaType, name)
+
 			file, err := env.DownloadDocument(ctx, user, doc.ID)
 			require.NoError(t, err, name)
 			require.Equal(t, c.file, string(file.Body), name)
 			require.Equal(t, c.media, file.MediaType, name)
 		}
+
 		for name, sent := range map[string]string{
 			"nothing":                "",
 			"spaces":                 " \n",
@@ -110,6 +114,7 @@ func TestDocument_Content_MustBeAFile(t *testing.T) {
 			require.Equal(t, fault.Invalid, fault.KindOf(err), name)
 			require.Equal(t, "content", fault.Of(err).Fields[0].Name, name)
 		}
+
 		// One for each accepted content.
 		require.Equal(t, 13, env.fileStore.count(), "a rejected upload leaves no file")
 	})
@@ -155,13 +160,16 @@ func TestDocument_NoName_GetsOne(t *testing.T) {
 			c.in.Content = "text"
 			doc, err := env.Upload(ctx, user, c.in)
 			require.NoError(t, err)
+
 			if c.in.FileName != ".." {
 				require.Equal(t, c.title, doc.Title)
+
 				file, err := env.DownloadDocument(ctx, user, doc.ID)
 				require.NoError(t, err)
 				require.Equal(t, c.download, file.Name)
 			}
 		}
+
 		for field, in := range map[string]jobseeker.UploadInput{
 			"type":     {Type: "photo", Content: "x"},
 			"title":    {Type: "cv", Title: strings.Repeat("é", 201), Content: "x"},
@@ -170,6 +178,7 @@ func TestDocument_NoName_GetsOne(t *testing.T) {
 			_, err := env.Upload(ctx, user, in)
 			require.Equal(t, field, fault.Of(err).Fields[0].Name)
 		}
+
 		_, err := env.Upload(ctx, user, jobseeker.UploadInput{FileName: strings.Repeat("x", 256)})
 		require.Len(t, fault.Of(err).Fields, 3)
 	})
@@ -183,11 +192,13 @@ func TestDocument_Update(t *testing.T) {
 		doc, err := env.Upload(ctx, user, uploadInput("first"))
 		require.NoError(t, err)
 		env.clock.Advance(time.Hour)
+
 		changed, err := env.ChangeDocument(ctx, user, strings.ToUpper(doc.ID),
 			jobseeker.ChangeDocumentInput{Content: new("second"), Title: new("Other")})
 		require.NoError(t, err)
 		require.Equal(t, doc.UploadedAt, changed.UploadedAt)
 		require.Equal(t, env.clock.Now(), changed.UpdatedAt)
+
 		got, content, err := env.MyDocument(ctx, user, doc.ID)
 		require.NoError(t, err)
 		require.Equal(t, changed, got)
@@ -198,6 +209,7 @@ func TestDocument_Update(t *testing.T) {
 		changed, err = env.ChangeDocument(ctx, user, doc.ID, jobseeker.ChangeDocumentInput{Title: new(" ")})
 		require.NoError(t, err)
 		require.Equal(t, "cv", changed.Title, "an empty title becomes the name of the file")
+
 		for field, in := range map[string]jobseeker.ChangeDocumentInput{
 			"title":    {Title: new(strings.Repeat("x", 201))},
 			"fileName": {FileName: new("a\nb")},
@@ -214,21 +226,28 @@ func TestDocument_Update(t *testing.T) {
 func TestDocument_Default_IsOnePerType(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
+
 		var ids []string
 		for _, kind := range []string{"cv", "cv", "cover-letter"} {
 			doc, err := env.Upload(ctx, user, jobseeker.UploadInput{Type: kind, Content: "x", IsDefault: true})
 			require.NoError(t, err)
+
 			ids = append(ids, doc.ID)
 		}
+
 		chosen := func() (out []bool) {
 			for _, id := range ids {
 				doc, _, err := env.MyDocument(ctx, user, id)
 				require.NoError(t, err)
+
 				out = append(out, doc.IsDefault)
 			}
+
 			return out
 		}
+
 		require.Equal(t, []bool{false, true, true}, chosen())
+
 		var requests sync.WaitGroup
 		for i := range 20 {
 			requests.Go(func() {
@@ -237,14 +256,18 @@ func TestDocument_Default_IsOnePerType(t *testing.T) {
 				}
 			})
 		}
+
 		requests.Wait()
+
 		now := chosen()
 		require.NotEqual(t, now[0], now[1])
 		require.True(t, now[2])
+
 		for _, id := range ids {
 			_, err := env.ChangeDocument(ctx, user, id, jobseeker.ChangeDocumentInput{IsDefault: new(false)})
 			require.NoError(t, err)
 		}
+
 		require.Equal(t, []bool{false, false, false}, chosen())
 	})
 }
@@ -255,6 +278,7 @@ func TestDocument_OtherUser_NotFound(t *testing.T) {
 		ctx, user := t.Context(), newSeeker()
 		doc, err := env.Upload(ctx, user, uploadInput("x"))
 		require.NoError(t, err)
+
 		for _, c := range []struct {
 			by   auth.Actor
 			id   string
@@ -271,18 +295,24 @@ func TestDocument_OtherUser_NotFound(t *testing.T) {
 		} {
 			_, _, err := env.MyDocument(ctx, c.by, c.id)
 			require.ErrorIs(t, err, c.want)
+
 			_, err = env.DownloadDocument(ctx, c.by, c.id)
 			require.ErrorIs(t, err, c.want)
+
 			_, err = env.ChangeDocument(ctx, c.by, c.id, jobseeker.ChangeDocumentInput{Content: new("mine")})
 			require.ErrorIs(t, err, c.want)
+
 			_, err = env.DeleteDocument(ctx, c.by, c.id)
 			require.ErrorIs(t, err, c.want)
 		}
+
 		none, err := env.MyDocuments(ctx, newSeeker(), firstPage)
 		require.NoError(t, err)
 		require.Empty(t, none.Items)
+
 		_, err = env.MyDocuments(ctx, auth.Actor{}, firstPage)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
+
 		_, err = env.Upload(ctx, auth.Actor{}, uploadInput("x"))
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 		require.Equal(t, 1, env.fileStore.count())
@@ -290,10 +320,12 @@ func TestDocument_OtherUser_NotFound(t *testing.T) {
 		deleted, err := env.DeleteDocument(ctx, user, doc.ID)
 		require.NoError(t, err)
 		require.Equal(t, doc, deleted)
+
 		_, _, err = env.MyDocument(ctx, user, doc.ID)
 		require.ErrorIs(t, err, jobseeker.ErrDocumentNotFound)
 		env.tasks.All(t)
 		require.Zero(t, env.fileStore.count())
+
 		log, err := env.MyActivity(ctx, user, firstPage)
 		require.NoError(t, err)
 		require.Equal(t, []string{"Deleted My CV", "Uploaded My CV"}, []string{log.Items[0].Description, log.Items[1].Description})
@@ -306,6 +338,7 @@ func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
 		var refused atomic.Int32
+
 		var all sync.WaitGroup
 		for range jobseeker.MaxDocuments + 10 {
 			all.Go(func() {
@@ -317,6 +350,7 @@ func TestDocument_ConcurrentAtLimit_Refused(t *testing.T) {
 				}
 			})
 		}
+
 		all.Wait()
 		require.EqualValues(t, 10, refused.Load())
 		env.tasks.All(t)
@@ -331,6 +365,7 @@ func TestDocument_StorageLimit_Refused(t *testing.T) {
 		ctx, user := t.Context(), newSeeker()
 		doc, err := env.Upload(ctx, user, uploadInput("four"))
 		require.NoError(t, err)
+
 		big := jobseeker.Document{
 			ID:     stores.NewID(),
 			UserID: user.UserID,
@@ -342,15 +377,20 @@ func TestDocument_StorageLimit_Refused(t *testing.T) {
 			},
 		}
 		env.storeDocument(big)
+
 		_, err = env.Upload(ctx, user, uploadInput("12"))
 		require.ErrorIs(t, err, jobseeker.ErrDocumentsTooLarge)
+
 		_, err = env.ChangeDocument(ctx, user, doc.ID, jobseeker.ChangeDocumentInput{Content: new("five5")})
 		require.NoError(t, err, "the previous content does not count for the limit")
+
 		_, err = env.ChangeDocument(ctx, user, doc.ID, jobseeker.ChangeDocumentInput{Content: new("sixsix")})
 		require.ErrorIs(t, err, jobseeker.ErrDocumentsTooLarge)
+
 		_, content, err := env.MyDocument(ctx, user, doc.ID)
 		require.NoError(t, err)
 		require.Equal(t, "five5", content)
+
 		mine, err := env.MyDocuments(ctx, user, firstPage)
 		require.NoError(t, err)
 		require.Equal(t, 2, mine.Total)
@@ -365,6 +405,7 @@ func (env *testEnv) storeDocument(doc jobseeker.Document) {
 		if err := env.store.Jobseeker.DocumentFiles.Reserve(ctx, doc.UserID, doc.File, doc.UpdatedAt.Add(time.Hour)); err != nil {
 			return err
 		}
+
 		return env.store.Jobseeker.Documents.Upsert(ctx, doc)
 	}))
 }
@@ -379,9 +420,11 @@ func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 		_, err := env.Upload(ctx, user, uploadInput("x"))
 		require.ErrorIs(t, err, fault.ErrUnavailable, "a failed write is reported as unavailable")
 		require.Positive(t, fault.Of(err).RetryAfter)
+
 		mine, err := env.MyDocuments(ctx, user, firstPage)
 		require.NoError(t, err)
 		require.Zero(t, mine.Total)
+
 		env.fileStore.putErr = nil
 
 		// A process that dies between the file and its row leaves a reservation.
@@ -391,6 +434,7 @@ func TestDocument_UploadFails_LeavesNothing(t *testing.T) {
 			env.store.Jobseeker.DocumentFiles.Reserve(ctx, user.UserID,
 				jobseeker.DocumentFile{ID: orphan, Extension: ".pdf"}, env.clock.Now().Add(time.Hour)),
 		)
+
 		env.fileStore.keys["documents/"+orphan+".pdf"] = true
 		env.runPeriodic("jobseeker.files-left")
 		require.Equal(t, 1, env.fileStore.count(), "the upload may still be running")
@@ -407,14 +451,17 @@ func TestDocument_FileNotRemoved_IsRetried(t *testing.T) {
 		ctx, user := t.Context(), newSeeker()
 		doc, err := env.Upload(ctx, user, uploadInput("x"))
 		require.NoError(t, err)
+
 		_, err = env.DeleteDocument(ctx, user, doc.ID)
 		require.NoError(t, err)
+
 		env.fileStore.deleteErr = errors.New("out of order")
 		for _, p := range env.Periodic() {
 			if p.Kind == "jobseeker.files-left" {
 				require.ErrorIs(t, p.Do(ctx), env.fileStore.deleteErr)
 			}
 		}
+
 		env.fileStore.deleteErr = nil
 		env.runPeriodic("jobseeker.files-left")
 		require.Equal(t, 1, env.fileStore.count(), "a failed deletion is not retried at once")
@@ -435,12 +482,15 @@ func TestContent_FileWithoutExtension_Found(t *testing.T) {
 			env.fileStore.Put(ctx, "documents/"+file.ID,
 				func(w io.Writer) error { _, err := io.WriteString(w, "I am a nurse."); return err }),
 		)
+
 		doc := jobseeker.Document{ID: stores.NewID(), UserID: user.UserID, Type: jobseeker.CV, Title: "CV",
 			Content: jobseeker.Content{File: file, Size: 13, Form: jobseeker.AsText, MediaType: jobseeker.PlainText}}
 		env.storeDocument(doc)
+
 		got, err := env.DownloadDocument(ctx, user, doc.ID)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.Download{Name: "CV.txt", MediaType: jobseeker.PlainText, Body: []byte("I am a nurse.")}, got)
+
 		_, err = env.DeleteDocument(ctx, user, doc.ID)
 		require.NoError(t, err)
 		env.tasks.All(t)
@@ -456,6 +506,7 @@ func TestDocument_FileMissing_IsAnInternalError(t *testing.T) {
 		doc, err := env.Upload(ctx, user, uploadInput("x"))
 		require.NoError(t, err)
 		require.NoError(t, env.fileStore.Delete(ctx, "documents/"+doc.File.ID+".txt"))
+
 		_, _, err = env.MyDocument(ctx, user, doc.ID)
 		require.Equal(t, fault.Internal, fault.KindOf(err))
 	})

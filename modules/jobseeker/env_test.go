@@ -79,9 +79,11 @@ func (f *failingStore) Put(ctx context.Context, key string, write func(io.Writer
 	if f.putErr != nil {
 		return f.putErr
 	}
+
 	f.mu.Lock()
 	f.keys[key] = true
 	f.mu.Unlock()
+
 	return f.Store.Put(ctx, key, write)
 }
 
@@ -89,10 +91,13 @@ func (f *failingStore) Put(ctx context.Context, key string, write func(io.Writer
 func (f *failingStore) Delete(ctx context.Context, key string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	if f.deleteErr != nil {
 		return f.deleteErr
 	}
+
 	delete(f.keys, key)
+
 	return f.Store.Delete(ctx, key)
 }
 
@@ -126,6 +131,7 @@ func (env *testEnv) Public(_ context.Context, ids []string) (out []jobseeker.Pos
 		if env.unpublished[id] || env.titles[id] == "" {
 			continue
 		}
+
 		out = append(out, jobseeker.Posting{
 			ID:       id,
 			Title:    env.titles[id],
@@ -134,6 +140,7 @@ func (env *testEnv) Public(_ context.Context, ids []string) (out []jobseeker.Pos
 			PostedAt: env.postedAt[id],
 		})
 	}
+
 	return out, nil
 }
 
@@ -142,7 +149,9 @@ func (env *testEnv) Resolve(_ context.Context, text string) (string, error) {
 	if env.hasNoIndex {
 		return "", nil
 	}
+
 	env.resolvedCount.Add(1)
+
 	return strings.ReplaceAll(text, "Nusre", "Nurse"), nil
 }
 
@@ -166,6 +175,7 @@ func (g matchingByTitle) Matching(_ context.Context, t jobseeker.Terms) (out []i
 			out = append(out, i)
 		}
 	}
+
 	return out, nil
 }
 
@@ -177,6 +187,7 @@ func (env *testEnv) ByIDs(_ context.Context, ids []string) (map[string]jobseeker
 			out[id] = jobseeker.Person{Name: cmp.Or(env.names[id], "Niamh"), Email: id + "@example.org"}
 		}
 	}
+
 	return out, nil
 }
 
@@ -185,7 +196,9 @@ func (env *testEnv) Send(_ context.Context, m mail.Message) error {
 	if env.mailErr != nil {
 		return env.mailErr
 	}
+
 	env.sent = append(env.sent, m)
+
 	return nil
 }
 
@@ -200,6 +213,7 @@ func (env *testEnv) Unseal(p auth.Purpose, token string) (string, error) {
 	if len(parts) != 3 || parts[0] != string(p) {
 		return "", fault.ErrUnauthorized
 	}
+
 	return parts[1], nil
 }
 
@@ -211,6 +225,7 @@ func (env *testEnv) Briefs(_ context.Context, ids []string) (map[string]jobseeke
 			out[id] = jobseeker.Brief{Title: t, Company: "St Brigid's", Location: "Leeds", Public: !env.unpublished[id]}
 		}
 	}
+
 	return out, nil
 }
 
@@ -223,9 +238,11 @@ func (env *testEnv) ClosingBetween(_ context.Context, from jobseeker.Closing, un
 			out = append(out, jobseeker.Closing{At: at, ID: id, Title: env.titles[id]})
 		}
 	}
+
 	slices.SortFunc(out, func(a, b jobseeker.Closing) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 	})
+
 	return out[:min(n, len(out))], nil
 }
 
@@ -235,6 +252,7 @@ type openStorage = func(testing.TB, clock.Clock) adapters.Storage
 // newTestEnv returns a testEnv on the storage that the function opens.
 func newTestEnv(t testing.TB, open openStorage) *testEnv {
 	t.Helper()
+
 	env := &testEnv{
 		t:                   t,
 		clock:               kit.NewClock(),
@@ -250,6 +268,7 @@ func newTestEnv(t testing.TB, open openStorage) *testEnv {
 	env.store = open(t, env.clock)
 	store, err := filestore.Open(t.TempDir())
 	require.NoError(t, err)
+
 	env.fileStore = &failingStore{Store: store, keys: map[string]bool{}}
 	storage := env.store.Jobseeker
 	shared := &jobseeker.Shared{
@@ -317,6 +336,7 @@ func newTestEnv(t testing.TB, open openStorage) *testEnv {
 		event.OnID("test.contacted", env.OnApplicantContacted),
 		event.On("test.created", env.OnJobCreated),
 	}, env.Handlers()...)
+
 	return env
 }
 
@@ -336,12 +356,14 @@ func (env *testEnv) newListing(title string) string {
 	id := stores.NewID()
 	env.titles[id] = title
 	env.postedAt[id] = env.clock.Now()
+
 	return id
 }
 
 // recordAndHandle records the events, and handles them and the resulting tasks.
 func (env *testEnv) recordAndHandle(events ...event.Event) {
 	env.t.Helper()
+
 	storage := env.store.Jobseeker
 	err := storage.Tx.Do(env.t.Context(), func(ctx context.Context) error {
 		return storage.Events.Record(ctx, events...)
@@ -356,21 +378,27 @@ var firstPage = page.Request{Number: 1, Size: 100}
 // notificationTexts returns the user's notifications, newest first.
 func (env *testEnv) notificationTexts(user auth.Actor) (out []string) {
 	env.t.Helper()
+
 	r, err := env.MyNotifications(env.t.Context(), user, firstPage)
 	require.NoError(env.t, err)
+
 	for _, n := range r.Items {
 		out = append(out, string(n.Type)+": "+n.Message)
 	}
+
 	return out
 }
 
 // activityTexts returns the user's activity log, newest first.
 func (env *testEnv) activityTexts(user auth.Actor) (out []string) {
 	env.t.Helper()
+
 	r, err := env.MyActivity(env.t.Context(), user, firstPage)
 	require.NoError(env.t, err)
+
 	for _, a := range r.Items {
 		out = append(out, a.Type+" "+a.Action+": "+a.Description)
 	}
+
 	return out
 }

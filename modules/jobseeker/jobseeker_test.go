@@ -21,6 +21,7 @@ func TestNotifications_Decision_SentOnce(t *testing.T) {
 		user, listing := newSeeker(), env.newListing("Staff Nurse")
 		changed := func(to string) event.Event {
 			env.clock.Advance(time.Minute)
+
 			return event.ApplicationStatusChanged{
 				ApplicationID: stores.NewID(),
 				JobID:         listing,
@@ -30,6 +31,7 @@ func TestNotifications_Decision_SentOnce(t *testing.T) {
 				ChangedAt:     env.clock.Now(),
 			}
 		}
+
 		env.recordAndHandle(
 			event.ApplicationSubmitted{
 				ApplicationID: stores.NewID(),
@@ -40,6 +42,7 @@ func TestNotifications_Decision_SentOnce(t *testing.T) {
 			},
 		)
 		require.Empty(t, env.notificationTexts(user), "the user's own actions create no notification")
+
 		// Two subscribers of the test handle each of these events: delivery is at least
 		// once.
 		env.recordAndHandle(changed("review"))
@@ -83,6 +86,7 @@ func TestNotifications_OwnWithdrawal_NotSent(t *testing.T) {
 func TestNotifications_InterviewsAndMessages_Sent(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		user, listing := newSeeker(), env.newListing("Paramedic")
+
 		at := time.Date(2026, 4, 1, 9, 5, 0, 0, time.FixedZone("BST", 3600))
 		for _, change := range []string{"scheduled", "moved", "cancelled"} {
 			env.recordAndHandle(
@@ -96,6 +100,7 @@ func TestNotifications_InterviewsAndMessages_Sent(t *testing.T) {
 				},
 			)
 		}
+
 		env.recordAndHandle(
 			event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: stores.NewID(), CandidateID: user.UserID},
 		)
@@ -116,27 +121,35 @@ func TestNotifications_OtherUser_NotFound(t *testing.T) {
 		ctx := t.Context()
 		user := newSeeker()
 		stranger := newSeeker()
+
 		env.recordAndHandle(
 			event.ApplicantContacted{ApplicationID: stores.NewID(), JobID: env.newListing("GP"), CandidateID: user.UserID},
 		)
+
 		r, err := env.MyNotifications(ctx, user, firstPage)
 		require.NoError(t, err)
+
 		id, yes := r.Items[0].ID, true
 		require.False(t, r.Items[0].Read)
+
 		for _, in := range []jobseeker.MarkInput{{}, {Read: &yes}} {
 			require.ErrorIs(t, env.MarkNotification(ctx, stranger, id, in), jobseeker.ErrNotificationNotFound)
 			require.ErrorIs(t, env.MarkNotification(ctx, user, "nonsense", in), jobseeker.ErrNotificationNotFound)
 			require.ErrorIs(t, env.MarkNotification(ctx, auth.Actor{UserID: user.UserID}, id, in), fault.ErrForbidden)
 			require.NoError(t, env.MarkNotification(ctx, user, id, in))
 		}
+
 		require.ErrorIs(t, env.DeleteNotification(ctx, stranger, id), jobseeker.ErrNotificationNotFound)
 		require.ErrorIs(t, env.DeleteNotification(ctx, auth.Actor{}, id), fault.ErrUnauthorized)
 		require.NoError(t, env.DeleteNotification(ctx, user, id))
 		require.Empty(t, env.notificationTexts(user))
+
 		_, err = env.MyNotifications(ctx, auth.Actor{}, firstPage)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
+
 		_, err = env.MyActivity(ctx, auth.Actor{}, firstPage)
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
+
 		for _, list := range []func() error{
 			func() error {
 				_, err := env.MyNotifications(ctx, user, page.Request{Number: 1, Size: 1, Cursor: "x"})
@@ -169,6 +182,7 @@ func TestNotifications_AfterHalfAYear_Deleted(t *testing.T) {
 				},
 			)
 		}
+
 		changeStatus()
 		env.clock.Advance(179 * 24 * time.Hour)
 		changeStatus()

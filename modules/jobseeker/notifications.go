@@ -49,6 +49,7 @@ func (s *NotificationService) MyNotifications(ctx context.Context, by auth.Actor
 	if err := cmp.Or(by.RequireSeeker(), r.CheckID()); err != nil {
 		return page.Result[Notification]{}, err
 	}
+
 	return s.Notifications.List(ctx, by.UserID, r)
 }
 
@@ -74,6 +75,7 @@ func (s *NotificationService) update(ctx context.Context, by auth.Actor, notific
 	if err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Notifications.Update(ctx, by.UserID, notificationID, u) })
 }
 
@@ -96,6 +98,7 @@ func (s *NotificationService) MyActivity(ctx context.Context, by auth.Actor, r p
 	if err := cmp.Or(by.RequireSeeker(), r.CheckID()); err != nil {
 		return page.Result[Activity]{}, err
 	}
+
 	return s.Activities.List(ctx, by.UserID, r)
 }
 
@@ -108,6 +111,7 @@ func (s *NotificationService) OnApplicationSubmitted(ctx context.Context, eventI
 	if err != nil {
 		return err
 	}
+
 	return s.log(ctx, Activity{
 		UserID:      e.CandidateID,
 		EventID:     eventID,
@@ -135,11 +139,13 @@ func (s *NotificationService) OnApplicationStatusChanged(ctx context.Context, ev
 	if err != nil {
 		return err
 	}
+
 	entry := Activity{UserID: e.CandidateID, EventID: eventID, Type: "application", At: e.ChangedAt}
 	if e.ActorID == e.CandidateID {
 		entry.Action, entry.Description = "withdrew", "Withdrew the application for "+title
 		return s.log(ctx, entry)
 	}
+
 	message := fmt.Sprintf("Your application for %s %s", title, cmp.Or(statusTexts[e.Status], "is now: "+e.Status))
 	entry.Action, entry.Description = "status-changed", message
 	n := s.newNotification(Notification{
@@ -149,6 +155,7 @@ func (s *NotificationService) OnApplicationStatusChanged(ctx context.Context, ev
 		SubjectID: e.ApplicationID,
 		Message:   message,
 	})
+
 	return s.notify(ctx, n, entry)
 }
 
@@ -158,7 +165,9 @@ func (s *NotificationService) OnInterviewChanged(ctx context.Context, eventID st
 	if err != nil {
 		return err
 	}
+
 	when := e.ScheduledAt.UTC().Format("Monday 2 January 2006, 15:04 MST")
+
 	var message string
 	switch e.Change {
 	case "cancelled":
@@ -168,6 +177,7 @@ func (s *NotificationService) OnInterviewChanged(ctx context.Context, eventID st
 	default:
 		message = fmt.Sprintf("You are invited to an interview for %s on %s", title, when)
 	}
+
 	n := s.newNotification(Notification{
 		UserID:    e.CandidateID,
 		Cause:     eventID,
@@ -175,6 +185,7 @@ func (s *NotificationService) OnInterviewChanged(ctx context.Context, eventID st
 		SubjectID: e.ApplicationID,
 		Message:   message,
 	})
+
 	return s.notify(ctx, n, Activity{
 		UserID:      e.CandidateID,
 		EventID:     eventID,
@@ -191,6 +202,7 @@ func (s *NotificationService) OnApplicantContacted(ctx context.Context, eventID 
 	if err != nil {
 		return err
 	}
+
 	message := fmt.Sprintf("The employer sent you a message about your application for %s", title)
 	n := s.newNotification(Notification{
 		UserID:    e.CandidateID,
@@ -199,6 +211,7 @@ func (s *NotificationService) OnApplicantContacted(ctx context.Context, eventID 
 		SubjectID: e.ApplicationID,
 		Message:   message,
 	})
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error { return s.Notifications.Create(ctx, n) })
 }
 
@@ -224,12 +237,14 @@ func (s *NotificationService) OnSubscriptionChanged(ctx context.Context, eventID
 	if !ok || e.OwnerKind != "user" {
 		return nil
 	}
+
 	n := s.newNotification(Notification{
 		UserID:  e.OwnerID,
 		Cause:   eventID,
 		Type:    AboutBilling,
 		Message: message,
 	})
+
 	return s.notify(ctx, n, Activity{
 		UserID: e.OwnerID, EventID: eventID, Type: "billing", Action: e.Change, Description: message, At: e.ChangedAt,
 	})
@@ -246,6 +261,7 @@ func (s *NotificationService) notify(ctx context.Context, n Notification, a Acti
 		if err := s.Notifications.Create(ctx, n); err != nil {
 			return err
 		}
+
 		return s.Activities.Create(ctx, a)
 	})
 }

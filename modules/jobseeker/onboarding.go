@@ -75,6 +75,7 @@ func (p Progress) Status() StepStatus {
 	case !p.ViewedAt.IsZero():
 		return StepViewed
 	}
+
 	return StepPending
 }
 
@@ -91,6 +92,7 @@ func (s Step) Status() StepStatus {
 	if s.IsShown {
 		return StepCompleted
 	}
+
 	return s.Progress.Status()
 }
 
@@ -142,19 +144,23 @@ func (s *OnboardingService) MyOnboarding(ctx context.Context, by auth.Actor, sec
 	if err := requireGuestOrSeeker(by); err != nil {
 		return Guided{}, secret, err
 	}
+
 	if secret, err = s.mergeGuestProgress(ctx, by, secret); err != nil {
 		return Guided{}, secret, err
 	}
+
 	o, err := s.Onboardings.Get(ctx, visitor(by, secret))
 	if err != nil {
 		return Guided{}, secret, err
 	}
+
 	completed := map[string]bool{"preferences": o.Preferences != ""}
 	if !by.Guest() {
 		if err := s.completedSteps(ctx, by.UserID, completed); err != nil {
 			return Guided{}, secret, err
 		}
 	}
+
 	return o.guidedView(completed), secret, nil
 }
 
@@ -164,24 +170,29 @@ func (s *OnboardingService) completedSteps(ctx context.Context, userID string, s
 	if err != nil {
 		return err
 	}
+
 	hasCV, err := s.Documents.hasCV(ctx, userID)
 	if err != nil {
 		return err
 	}
+
 	searches, err := s.Searches.ListByUser(ctx, userID, 1)
 	if err != nil {
 		return err
 	}
+
 	applications, err := s.Applied.Counts(ctx, userID)
 	if err != nil {
 		return err
 	}
+
 	steps["account"] = true
 	steps["profile"] = cmp.Or(profile.Specialty, profile.CurrentRole, profile.Bio) != ""
 	steps["preferences"] = steps["preferences"] || profile.PreferredLocation != "" || len(profile.EmploymentTypes) > 0
 	steps["documents"] = hasCV
 	steps["first-search"] = len(searches) > 0
 	steps["first-application"] = applications.Total > 0
+
 	return nil
 }
 
@@ -195,15 +206,19 @@ func (o *Onboarding) guidedView(completed map[string]bool) Guided {
 			g.Steps = append(g.Steps, Step{Progress: progress, Title: progress.Step})
 			continue
 		}
+
 		g.Steps[i].Progress = progress
 	}
+
 	for i := range g.Steps {
 		step := &g.Steps[i]
+
 		step.IsShown = completed[step.Step]
 		if status := step.Status(); i < len(guide) && status != StepCompleted && status != StepSkipped {
 			g.Complete = false
 		}
 	}
+
 	return g
 }
 
@@ -226,13 +241,16 @@ func (s *OnboardingService) Onboard(ctx context.Context, by auth.Actor, secret s
 	if err := requireGuestOrSeeker(by); err != nil {
 		return secret, err
 	}
+
 	change, err := in.change(by.Guest())
 	if err != nil {
 		return secret, err
 	}
+
 	if secret, err = s.mergeGuestProgress(ctx, by, secret); err != nil {
 		return secret, err
 	}
+
 	if by.Guest() {
 		// An unknown secret is not used, because an attacker may have planted it in the
 		// browser to read the guest's onboarding later.
@@ -240,23 +258,28 @@ func (s *OnboardingService) Onboard(ctx context.Context, by auth.Actor, secret s
 		if err != nil {
 			return secret, err
 		}
+
 		if secret == "" || o.Version == 0 {
 			secret = rand.Text()
 		}
 	}
+
 	return secret, s.Tx.Do(ctx, func(ctx context.Context) error {
 		o, err := s.Onboardings.Get(ctx, visitor(by, secret))
 		if err != nil {
 			return err
 		}
+
 		now := s.Clock.Now()
 		if err := change(&o, now); err != nil {
 			return err
 		}
+
 		o.TouchedAt = now
 		if err := s.Onboardings.Upsert(ctx, o); err != nil || by.Guest() || in.Action != "update_preferences" {
 			return err
 		}
+
 		return s.fillProfile(ctx, by.UserID, in.Preferences)
 	})
 }
@@ -266,6 +289,7 @@ func visitor(by auth.Actor, secret string) Visitor {
 	if by.Guest() {
 		return Visitor{GuestKey: auth.HashSecret(secret)}
 	}
+
 	return Visitor{UserID: by.UserID}
 }
 
@@ -275,34 +299,41 @@ func (in OnboardingInput) change(guest bool) (func(o *Onboarding, now time.Time)
 	case "capture_email":
 		email := strings.TrimSpace(in.Email)
 		validEmail := valid.Value("email", email, "required,email")
+
 		validSource := valid.Value("source", in.Source, "oneof='' apply save search")
 		if err := errors.Join(validEmail, validSource); err != nil {
 			return nil, err
 		}
+
 		return func(o *Onboarding, _ time.Time) error {
 			o.Source = cmp.Or(in.Source, o.Source)
 			if guest { // the address of a user is the address of the account
 				o.Email = email
 			}
+
 			return nil
 		}, nil
 	case "track_step":
 		step := strings.TrimSpace(in.Step)
 		validStep := valid.Value("step", step, "required,max=64,line")
+
 		validType := valid.Value("actionType", in.ActionType, "required,oneof=viewed completed skipped")
 		if err := errors.Join(validStep, validType); err != nil {
 			return nil, err
 		}
+
 		return func(o *Onboarding, now time.Time) error { return o.track(step, in.ActionType, now) }, nil
 	case "update_preferences":
 		if err := checkPreferences(in.Preferences); err != nil {
 			return nil, err
 		}
+
 		return func(o *Onboarding, _ time.Time) error {
 			o.Preferences = in.Preferences
 			return nil
 		}, nil
 	}
+
 	return nil, ErrInvalidAction
 }
 
@@ -320,6 +351,7 @@ func checkPreferences(text string) error {
 	case strings.Contains(text, `\u0000`):
 		return fault.InvalidField("preferences", "must not contain NUL")
 	}
+
 	return nil
 }
 
@@ -331,9 +363,11 @@ func (o *Onboarding) track(step, action string, now time.Time) error {
 		if len(o.Steps) >= maxSteps {
 			return errTooManySteps
 		}
+
 		o.Steps = append(o.Steps, Progress{Step: step})
 		i = len(o.Steps) - 1
 	}
+
 	p := &o.Steps[i]
 	switch action {
 	case "viewed":
@@ -343,6 +377,7 @@ func (o *Onboarding) track(step, action string, now time.Time) error {
 	case "skipped":
 		p.SkippedAt, p.CompletedAt = cmp.Or(p.SkippedAt, now), time.Time{}
 	}
+
 	return nil
 }
 
@@ -351,5 +386,6 @@ func requireGuestOrSeeker(by auth.Actor) error {
 	if by.Guest() {
 		return nil
 	}
+
 	return by.RequireSeeker()
 }

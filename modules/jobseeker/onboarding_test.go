@@ -24,20 +24,25 @@ func trackStep(step, action string) jobseeker.OnboardingInput {
 // onboard stores an event and returns the secret that the browser has to store.
 func (env *testEnv) onboard(by auth.Actor, secret string, in jobseeker.OnboardingInput) (newSecret string) {
 	env.t.Helper()
+
 	newSecret, err := env.Onboard(env.t.Context(), by, secret, in)
 	require.NoError(env.t, err)
+
 	return newSecret
 }
 
 // onboardingState returns the onboarding of a visitor, and the status of each step by its name.
 func (env *testEnv) onboardingState(by auth.Actor, secret string) (jobseeker.Guided, map[string]jobseeker.StepStatus) {
 	env.t.Helper()
+
 	g, _, err := env.MyOnboarding(env.t.Context(), by, secret)
 	require.NoError(env.t, err)
+
 	out := map[string]jobseeker.StepStatus{}
 	for _, s := range g.Steps {
 		out[s.Step] = s.Status()
 	}
+
 	return g, out
 }
 
@@ -53,12 +58,14 @@ func TestOnboarding_RepeatedStep_KeepsFirstTime(t *testing.T) {
 		env.clock.Advance(time.Hour)
 		env.onboard(me, "", trackStep("documents", "viewed"))
 		env.onboard(me, "", trackStep("documents", "skipped"))
+
 		g, statuses := env.onboardingState(me, "")
 		require.Equal(t, jobseeker.StepSkipped, statuses["documents"])
 		require.Equal(t, began, g.Steps[3].ViewedAt)
 		env.clock.Advance(time.Hour)
 		env.onboard(me, "", trackStep("documents", "completed"))
 		env.onboard(me, "", trackStep("documents", "viewed"))
+
 		g, statuses = env.onboardingState(me, "")
 		require.Equal(t, jobseeker.StepCompleted, statuses["documents"])
 		require.True(t, g.Steps[3].SkippedAt.IsZero())
@@ -75,15 +82,19 @@ func TestOnboarding_ProfileFields_CompleteSteps(t *testing.T) {
 		me := newSeeker()
 		_, statuses := env.onboardingState(me, "")
 		require.Equal(t, jobseeker.StepPending, statuses["profile"])
+
 		specialty, place := "Intensive care", "Leeds"
 		_, err := env.UpdateProfile(t.Context(), me, jobseeker.ProfileInput{Specialty: &specialty, PreferredLocation: &place})
 		require.NoError(t, err)
+
 		_, statuses = env.onboardingState(me, "")
 		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "pending"},
 			[]jobseeker.StepStatus{statuses["account"], statuses["profile"], statuses["preferences"], statuses["documents"]})
+
 		for _, step := range []string{"documents", "first-search", "first-application"} {
 			env.onboard(me, "", trackStep(step, "skipped"))
 		}
+
 		g, _ := env.onboardingState(me, "")
 		require.True(t, g.Complete)
 	})
@@ -96,8 +107,10 @@ func TestOnboarding_Actions_CompleteSteps(t *testing.T) {
 		me := newSeeker()
 		_, err := env.SaveSearch(t.Context(), me, jobseeker.SaveSearchInput{Query: "nurse"})
 		require.NoError(t, err)
+
 		_, err = env.Upload(t.Context(), me, jobseeker.UploadInput{Type: "cv", Content: "Nurse since 2012."})
 		require.NoError(t, err)
+
 		env.applied[me.UserID] = []string{env.newListing("Nurse")}
 		_, statuses := env.onboardingState(me, "")
 		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "pending"},
@@ -118,6 +131,7 @@ func TestOnboarding_Preferences_FillEmptyProfile(t *testing.T) {
 		secret := env.onboard(guest, "", input)
 		me := env.profile(jobseeker.ProfileInput{PreferredLocation: ptr("York"), SalaryMax: ptr(50000.0)})
 		require.NoError(t, env.TakeOverOnboarding(t.Context(), me.UserID, secret))
+
 		p, err := env.MyProfile(t.Context(), me)
 		require.NoError(t, err)
 		require.Equal(t, []string{"Renal", "York", "7"}, []string{p.Specialty, p.PreferredLocation, p.Experience})
@@ -135,6 +149,7 @@ func TestOnboarding_Preferences_FillEmptyProfile(t *testing.T) {
 				Preferences: `{"currentRole":"Nurse","specialty":"Cardiac","salaryMin":60000}`,
 			},
 		)
+
 		p, err = env.MyProfile(t.Context(), me)
 		require.NoError(t, err)
 		require.Equal(t, []string{"Nurse", "Renal"}, []string{p.CurrentRole, p.Specialty})
@@ -156,13 +171,17 @@ func TestOnboarding_GuestPreferences_NewAccountsOnly(t *testing.T) {
 		} {
 			secret := env.onboard(guest, "", input)
 			env.onboard(guest, secret, trackStep("documents", "completed"))
+
 			me := newSeeker()
 			use(me, secret)
+
 			_, steps := env.onboardingState(me, "")
 			require.Equal(t, jobseeker.StepCompleted, steps["documents"], name)
+
 			p, err := env.MyProfile(t.Context(), me)
 			require.NoError(t, err)
 			require.Empty(t, p.Specialty+p.PreferredLocation, name)
+
 			again, _ := env.onboardingState(guest, secret)
 			require.Empty(t, again.Preferences, "a merged secret is no longer valid")
 		}
@@ -175,6 +194,7 @@ func TestOnboarding_GuestAfterNinetyDays_Deleted(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me := newSeeker()
 		env.onboard(me, "", trackStep("documents", "viewed"))
+
 		secret := env.onboard(
 			guest,
 			"",
@@ -185,12 +205,15 @@ func TestOnboarding_GuestAfterNinetyDays_Deleted(t *testing.T) {
 		require.Equal(t, secret, env.onboard(guest, secret, trackStep("profile", "viewed")))
 		env.clock.Advance(90 * day)
 		env.runRetention()
+
 		g, _ := env.onboardingState(guest, secret)
 		require.Equal(t, "zoe@example.org", g.Email)
 		env.clock.Advance(time.Second)
 		env.runRetention()
+
 		g, _ = env.onboardingState(guest, secret)
 		require.Empty(t, g.Email)
+
 		_, statuses := env.onboardingState(me, "")
 		require.Equal(t, jobseeker.StepViewed, statuses["documents"])
 		require.NotEqual(t, secret, env.onboard(guest, secret, trackStep("profile", "viewed")), "an expired secret is not reused")
@@ -200,6 +223,7 @@ func TestOnboarding_GuestAfterNinetyDays_Deleted(t *testing.T) {
 // runRetention runs the hourly deletion of expired data.
 func (env *testEnv) runRetention() {
 	env.t.Helper()
+
 	for _, p := range env.Periodic() {
 		if p.Kind == "jobseeker.forget" {
 			require.NoError(env.t, p.Do(env.t.Context()))
@@ -214,11 +238,14 @@ func TestOnboarding_AccountDeleted_Deleted(t *testing.T) {
 		me, other := newSeeker(), newSeeker()
 		env.onboard(me, "", trackStep("documents", "viewed"))
 		env.onboard(other, "", trackStep("documents", "viewed"))
+
 		for range 2 {
 			require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
 		}
+
 		_, statuses := env.onboardingState(me, "")
 		require.Equal(t, jobseeker.StepPending, statuses["documents"])
+
 		_, statuses = env.onboardingState(other, "")
 		require.Equal(t, jobseeker.StepViewed, statuses["documents"])
 	})
@@ -232,6 +259,7 @@ func TestOnboarding_ForeignGuestSecret_NotUsed(t *testing.T) {
 		newSecret := env.onboard(guest, "planted", jobseeker.OnboardingInput{Action: "capture_email", Email: "zoe@example.org"})
 		require.NotEqual(t, "planted", newSecret)
 		require.Greater(t, len(newSecret), 20)
+
 		g, _ := env.onboardingState(guest, "planted")
 		require.Empty(t, g.Email)
 	})
@@ -244,6 +272,7 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		me, other := newSeeker(), newSeeker()
 		began := env.clock.Now()
+
 		secret := env.onboard(guest, "", trackStep("documents", "viewed"))
 		for _, in := range []jobseeker.OnboardingInput{
 			trackStep("first-search", "completed"), trackStep("profile", "skipped"), trackStep("own", "completed"),
@@ -255,10 +284,12 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 		} {
 			env.onboard(guest, secret, in)
 		}
+
 		env.clock.Advance(time.Hour)
 		env.onboard(me, "", trackStep("documents", "completed"))
 		env.onboard(me, "", trackStep("profile", "completed"))
 		env.onboard(me, "", jobseeker.OnboardingInput{Action: "update_preferences", Preferences: `{"from":"me"}`})
+
 		var all sync.WaitGroup
 		for range 8 {
 			all.Go(func() {
@@ -267,7 +298,9 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 				}
 			})
 		}
+
 		all.Wait()
+
 		g, statuses := env.onboardingState(me, "")
 		require.Equal(t, []jobseeker.StepStatus{"completed", "completed", "completed", "completed"},
 			[]jobseeker.StepStatus{statuses["documents"], statuses["profile"], statuses["first-search"], statuses["own"]})
@@ -275,6 +308,7 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 		require.JSONEq(t, `{"from":"me"}`, g.Preferences)
 		require.Empty(t, g.Email)
 		require.NoError(t, env.TakeOverOnboarding(t.Context(), other.UserID, secret))
+
 		_, statuses = env.onboardingState(other, "")
 		require.Equal(t, jobseeker.StepPending, statuses["first-search"])
 
@@ -283,6 +317,7 @@ func TestOnboarding_GuestSignsIn_MergedOnce(t *testing.T) {
 		_, newSecret, err := env.MyOnboarding(t.Context(), other, secret)
 		require.NoError(t, err)
 		require.Empty(t, newSecret)
+
 		_, statuses = env.onboardingState(other, "")
 		require.Equal(t, jobseeker.StepCompleted, statuses["first-search"])
 	})
@@ -296,11 +331,14 @@ func TestOnboarding_TooManySteps_Refused(t *testing.T) {
 		for i := range 50 {
 			env.onboard(me, "", trackStep(fmt.Sprint("step ", i), "viewed"))
 		}
+
 		_, err := env.Onboard(t.Context(), me, "", trackStep("one more", "viewed"))
 		require.Equal(t, "step", fault.Of(err).Fields[0].Name)
 		env.onboard(me, "", trackStep("step 7", "completed"))
+
 		secret := env.onboard(guest, "", trackStep("of the guest", "viewed"))
 		require.NoError(t, env.TakeOverOnboarding(t.Context(), me.UserID, secret))
+
 		g, _ := env.onboardingState(me, "")
 		require.Len(t, g.Steps, 6+50)
 	})
@@ -310,12 +348,15 @@ func TestOnboarding_TooManySteps_Refused(t *testing.T) {
 // actions are refused.
 func TestOnboarding_Employer_Forbidden(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
 	employer := auth.Actor{UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID()}
 	_, _, err := env.MyOnboarding(t.Context(), employer, "")
 	require.ErrorIs(t, err, fault.ErrForbidden)
+
 	_, err = env.Onboard(t.Context(), employer, "", trackStep("profile", "viewed"))
 	require.ErrorIs(t, err, fault.ErrForbidden)
+
 	_, err = env.Onboard(t.Context(), guest, "", jobseeker.OnboardingInput{Action: "steal"})
 	require.ErrorIs(t, err, jobseeker.ErrInvalidAction)
 }

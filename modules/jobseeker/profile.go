@@ -84,7 +84,9 @@ func (a Account) nameParts() (first, last string) {
 	if fullName(a.FirstName, a.LastName) == a.Name {
 		return a.FirstName, a.LastName
 	}
+
 	first, last, _ = strings.Cut(a.Name, " ")
+
 	return first, last
 }
 
@@ -99,11 +101,14 @@ func (w *Words) UnmarshalJSON(raw []byte) error {
 	if len(raw) > 0 && raw[0] == '"' {
 		return json.Unmarshal(raw, (*string)(w))
 	}
+
 	var n json.Number
 	if err := json.Unmarshal(raw, &n); err != nil {
 		return fault.InvalidField("", "must be a string or a number")
 	}
+
 	*w = Words(n)
+
 	return nil
 }
 
@@ -152,10 +157,12 @@ func (s *ProfileService) MyProfile(ctx context.Context, by auth.Actor) (Account,
 	if err := by.RequireSeeker(); err != nil {
 		return Account{}, err
 	}
+
 	p, err := s.Profiles.Get(ctx, by.UserID)
 	if err != nil {
 		return Account{}, err
 	}
+
 	return s.account(ctx, p)
 }
 
@@ -165,11 +172,14 @@ func (s *ProfileService) account(ctx context.Context, p Profile) (Account, error
 	if err != nil {
 		return Account{}, err
 	}
+
 	person, exists := people[p.UserID]
 	if !exists {
 		return Account{}, fault.ErrUnauthorized // deleted since the request was authenticated
 	}
+
 	pending, err := s.Accounts.PendingEmail(ctx, p.UserID)
+
 	return Account{Profile: p, Name: person.Name, Email: person.Email, PendingEmail: pending}, err
 }
 
@@ -185,32 +195,40 @@ func (s *ProfileService) changeProfile(ctx context.Context, by auth.Actor, prefi
 	if err := cmp.Or(by.RequireSeeker(), valid.Check(prefix, in)); err != nil {
 		return Account{}, err
 	}
+
 	if in.Email != nil {
 		if err := s.requestEmailChange(ctx, by, prefix, in); err != nil {
 			return Account{}, err
 		}
 	}
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		p, err := s.Profiles.Get(ctx, by.UserID)
 		if err != nil {
 			return err
 		}
+
 		before, err := s.account(ctx, p)
 		if err != nil {
 			return err
 		}
+
 		after = before
 		if err := in.apply(&after, prefix); err != nil {
 			return err
 		}
+
 		if err := s.Profiles.Update(ctx, after.Profile); err != nil {
 			return err
 		}
+
 		if after.Name == before.Name {
 			return nil
 		}
+
 		return s.Accounts.Rename(ctx, by.UserID, after.Name)
 	})
+
 	return after, err
 }
 
@@ -221,9 +239,11 @@ func (s *ProfileService) requestEmailChange(ctx context.Context, by auth.Actor, 
 	if err != nil {
 		return err
 	}
+
 	if err := in.apply(&account, prefix); err != nil {
 		return err
 	}
+
 	return s.Accounts.ChangeEmail(ctx, by, *in.Email)
 }
 
@@ -234,11 +254,14 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 		// The first name ends at the first space, unless the input divides the name.
 		first, last, _ = strings.Cut(text.Name(*in.Name), " ")
 	}
+
 	patch.SetText(&first, in.FirstName)
 	patch.SetText(&last, in.LastName)
+
 	first, last = text.Name(first), text.Name(last)
 	if in.Name != nil || in.FirstName != nil || in.LastName != nil {
 		a.FirstName, a.LastName = first, last
+
 		a.Name = fullName(first, a.LastName)
 		if a.Name == "" {
 			// The error names the field that the request contains.
@@ -246,12 +269,15 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 			if in.Name != nil {
 				name = "name"
 			}
+
 			return fault.InvalidField(prefix+name, "is required")
 		}
+
 		if utf8.RuneCountInString(a.Name) > maxName {
 			return fault.InvalidField(prefix+"lastName", fmt.Sprintf("makes the name longer than %d characters", maxName))
 		}
 	}
+
 	patch.SetText(&a.Bio, in.Bio)
 	patch.SetText(&a.Phone, in.Phone)
 	patch.SetText(&a.Location, in.Location)
@@ -259,26 +285,34 @@ func (in ProfileInput) apply(a *Account, prefix string) error {
 	patch.SetText(&a.CurrentRole, in.CurrentRole)
 	patch.SetText(&a.Experience, (*string)(in.Experience))
 	patch.SetText(&a.PreferredLocation, in.PreferredLocation)
+
 	if in.LocationRadius != nil {
 		a.LocationRadius = int(*in.LocationRadius)
 	}
+
 	if in.EmploymentTypes != nil {
 		a.EmploymentTypes = slices.Clone(*in.EmploymentTypes)
 	}
+
 	setSalary(&a.SalaryMin, in.SalaryMin)
 	setSalary(&a.SalaryMax, in.SalaryMax)
+
 	if a.SalaryMin != nil && a.SalaryMax != nil && *a.SalaryMin > *a.SalaryMax {
 		name := "salaryMax"
 		if in.SalaryMax == nil {
 			name = "salaryMin"
 		}
+
 		return fault.InvalidField(prefix+name, "salaryMin must not be above salaryMax")
 	}
+
 	patch.Set(&a.ShowProfile, in.ShowProfile)
+
 	if p := in.Preferences; p != nil {
 		patch.Set(&a.JobAlerts, p.JobAlerts)
 		patch.Set(&a.EmailNotifications, p.EmailNotifications)
 	}
+
 	return nil
 }
 
@@ -302,12 +336,15 @@ func (s *ProfileService) assignNumber(ctx context.Context, userID string) (int64
 		if err != nil || p.Number != 0 {
 			return err
 		}
+
 		return s.Profiles.Update(ctx, p)
 	})
 	if err != nil {
 		return 0, err
 	}
+
 	p, err := s.Profiles.Get(ctx, userID)
+
 	return p.Number, err
 }
 
@@ -320,8 +357,10 @@ func (s *ProfileService) Notify(ctx context.Context, by auth.Actor, in NotifyInp
 	if in.Email == nil && in.JobAlerts == nil {
 		return fault.InvalidField("email", "is required without jobAlerts")
 	}
+
 	_, err := s.changeProfile(ctx, by, "",
 		ProfileInput{Preferences: &PreferencesInput{EmailNotifications: in.Email, JobAlerts: in.JobAlerts}})
+
 	return err
 }
 
@@ -330,7 +369,9 @@ func (s *ProfileService) Show(ctx context.Context, by auth.Actor, show *bool) er
 	if show == nil {
 		return fault.InvalidField("showProfile", "is required")
 	}
+
 	_, err := s.changeProfile(ctx, by, "", ProfileInput{ShowProfile: show})
+
 	return err
 }
 
@@ -347,16 +388,20 @@ func (s *ProfileService) ExportProfile(ctx context.Context, by auth.Actor) (Tabl
 	if err != nil {
 		return Table{}, err
 	}
+
 	formatAmount := func(amount *float64) string {
 		if amount == nil {
 			return ""
 		}
+
 		return strconv.FormatFloat(*amount, 'f', -1, 64)
 	}
+
 	radius := ""
 	if a.LocationRadius > 0 {
 		radius = strconv.Itoa(a.LocationRadius)
 	}
+
 	var page csvfile.Page
 	page.Row(
 		[]string{"uuid", "email", "name", "first_name", "last_name", "bio", "phone", "location", "specialty", "current_role", "experience",
@@ -365,7 +410,9 @@ func (s *ProfileService) ExportProfile(ctx context.Context, by auth.Actor) (Tabl
 	page.Row([]string{a.UserID, a.Email, a.Name, a.First(), a.Last(), a.Bio, a.Phone, a.Location, a.Specialty, a.CurrentRole, a.Experience,
 		a.PreferredLocation, radius, strings.Join(a.EmploymentTypes, ", "), formatAmount(a.SalaryMin), formatAmount(a.SalaryMax),
 		strconv.FormatBool(a.ShowProfile), strconv.FormatBool(a.JobAlerts), strconv.FormatBool(a.EmailNotifications)})
+
 	text := page.Bytes()
+
 	return Table{
 		Name: "locum-my-profile-" + s.Clock.Now().Format("20060102") + ".csv",
 		Size: int64(len(text)),

@@ -43,6 +43,7 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 			Preferences:     &jobseeker.PreferencesInput{JobAlerts: new(false)},
 		})
 		require.NoError(t, err)
+
 		_, err = env.UpdateProfile(
 			ctx,
 			user,
@@ -54,6 +55,7 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 			},
 		)
 		require.NoError(t, err)
+
 		got, err = env.MyProfile(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.Profile{
@@ -95,6 +97,7 @@ func TestProfile_OmittedFields_AreKept(t *testing.T) {
 func TestProfile_Name_IsTheAccounts(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
+
 		env.names[user.UserID] = "Niamh Byrne"
 		for _, c := range []struct {
 			in                jobseeker.ProfileInput
@@ -132,6 +135,7 @@ func TestProfile_Name_IsTheAccounts(t *testing.T) {
 			require.Equal(t, c.name, env.names[user.UserID])
 			require.Equal(t, []string{c.first, c.last}, []string{got.First(), got.Last()})
 		}
+
 		env.names[user.UserID] = "Somebody Else" // renamed by other means
 		got, err := env.MyProfile(ctx, user)
 		require.NoError(t, err)
@@ -153,6 +157,7 @@ func TestProfile_Email_NeedsConfirmation(t *testing.T) {
 		env.emailErr = errors.New("taken")
 		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{Email: new("taken@example.org"), Bio: new("Gone")})
 		require.ErrorIs(t, err, env.emailErr)
+
 		got, err = env.MyProfile(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, "Nurse", got.Bio, "all or nothing")
@@ -168,6 +173,7 @@ func TestProfile_InvalidInput_Refused(t *testing.T) {
 		long := func(n int) *string { return new(strings.Repeat("é", n)) }
 		_, err := env.UpdateProfile(ctx, user, jobseeker.ProfileInput{SalaryMin: new(100.0), FirstName: long(100)})
 		require.NoError(t, err)
+
 		for field, in := range map[string]jobseeker.ProfileInput{
 			"firstName":         {FirstName: long(101)},
 			"lastName":          {LastName: long(100)},
@@ -188,14 +194,18 @@ func TestProfile_InvalidInput_Refused(t *testing.T) {
 			_, err := env.UpdateProfile(ctx, user, in)
 			require.Equal(t, "profile."+field, fault.Of(err).Fields[0].Name, field)
 		}
+
 		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{LocationRadius: new(1.5)})
 		require.ErrorIs(t, err, fault.ErrInvalid)
+
 		for _, stranger := range []auth.Actor{{}, {UserID: stores.NewID(), OrganizationID: stores.NewID()}} {
 			_, err = env.MyProfile(ctx, stranger)
 			require.ErrorIs(t, err, kit.Refusal(stranger))
+
 			_, err = env.UpdateProfile(ctx, stranger, jobseeker.ProfileInput{})
 			require.ErrorIs(t, err, kit.Refusal(stranger))
 		}
+
 		env.withoutEmailAddress[user.UserID] = true
 		_, err = env.MyProfile(ctx, user)
 		require.ErrorIs(t, err, fault.ErrUnauthorized, "the account was deleted concurrently")
@@ -210,11 +220,13 @@ func TestProfileExport_FileName_HasDate(t *testing.T) {
 		file, err := env.ExportProfile(t.Context(), me)
 		require.NoError(t, err)
 		require.Equal(t, "locum-my-profile-"+env.clock.Now().Format("20060102")+".csv", file.Name)
+
 		table, err := io.ReadAll(file.Body)
 		require.NoError(t, err)
 		require.Len(t, table, int(file.Size))
 		require.Contains(t, string(table), ",Renal,")
 		require.Contains(t, string(table), ",25,,,50000,")
+
 		_, err = env.ExportProfile(t.Context(), auth.Actor{})
 		require.Error(t, err)
 	})

@@ -50,6 +50,7 @@ func (s *DashboardService) Recommend(ctx context.Context, by auth.Actor, r page.
 	if err := by.RequireSeeker(); err != nil {
 		return out, err
 	}
+
 	from := r.Offset()
 	if r.Cursor != "" {
 		from, err = strconv.Atoi(r.Cursor)
@@ -57,13 +58,16 @@ func (s *DashboardService) Recommend(ctx context.Context, by auth.Actor, r page.
 			return out, fault.InvalidField("cursor", "is not a cursor of this list")
 		}
 	}
+
 	all, err := s.recommend(ctx, by.UserID)
 	from = min(from, len(all))
 	until := min(from+r.Size, len(all))
+
 	out.Items, out.Total = all[from:until], len(all)
 	if until < len(all) {
 		out.NextCursor = strconv.Itoa(until)
 	}
+
 	return out, err
 }
 
@@ -73,26 +77,32 @@ func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Reco
 	if err != nil {
 		return nil, err
 	}
+
 	searches, err := s.Searches.ListByUser(ctx, userID, maxUsedSearches)
 	if err != nil {
 		return nil, err
 	}
+
 	likedTitles, err := s.likedTitles(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
+
 	profile := newAffinity(p, searches, likedTitles)
 	var found []*scoredCandidate
+
 	candidatesByID := map[string]*scoredCandidate{}
 	for _, q := range profile.queries() {
 		if q.unless != nil && q.unless.isFilled {
 			q.isFilled = true // for the queries that depend on this one
 			continue
 		}
+
 		candidates, err := s.Listings.Suggest(ctx, q.wanted, candidatesPerQuery)
 		if err != nil {
 			return nil, err
 		}
+
 		q.isFilled = len(candidates) == candidatesPerQuery
 		for _, c := range candidates {
 			candidate, exists := candidatesByID[c.ID]
@@ -101,17 +111,21 @@ func (s *DashboardService) recommend(ctx context.Context, userID string) ([]Reco
 				candidatesByID[c.ID] = candidate
 				found = append(found, candidate)
 			}
+
 			candidate.recordFoundBy(q, c.InTitle)
 		}
 	}
+
 	if found, err = s.excludeKnown(ctx, userID, found); err != nil {
 		return nil, err
 	}
+
 	now := s.Clock.Now()
 	out := list.Map(found, func(f *scoredCandidate) Recommendation { return profile.score(f, now) })
 	slices.SortFunc(out, func(a, b Recommendation) int {
 		return cmp.Or(cmp.Compare(b.Score, a.Score), b.PostedAt.Compare(a.PostedAt), cmp.Compare(b.ID, a.ID))
 	})
+
 	return out[:min(len(out), MaxRecommendations)], nil
 }
 
@@ -126,9 +140,11 @@ func (s *DashboardService) excludeKnown(ctx context.Context, userID string, foun
 			if err != nil {
 				return nil, err
 			}
+
 			found = slices.DeleteFunc(found, func(f *scoredCandidate) bool { return known[f.ID] })
 		}
 	}
+
 	return found, nil
 }
 
@@ -144,15 +160,19 @@ func (s *DashboardService) likedTitles(ctx context.Context, userID string) ([]st
 	if err != nil {
 		return nil, err
 	}
+
 	ids, err := s.Applied.Lately(ctx, userID, recentListingLimit)
 	if err != nil {
 		return nil, err
 	}
+
 	ids = append(ids, list.Map(bookmarks.Items, listingOf)...)
+
 	briefs, err := s.Listings.Briefs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
+
 	var titles []string
 	for _, id := range ids {
 		title := plainWords(briefs[id].Title)
@@ -160,6 +180,7 @@ func (s *DashboardService) likedTitles(ctx context.Context, userID string) ([]st
 			titles = append(titles, title)
 		}
 	}
+
 	return titles, nil
 }
 
@@ -169,9 +190,11 @@ func (s *DashboardService) Dismiss(ctx context.Context, by auth.Actor, listingID
 	if err != nil {
 		return err
 	}
+
 	if _, err := s.publicBrief(ctx, listingID); err != nil {
 		return err
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		return s.Dismissals.Create(ctx, by.UserID, listingID, s.Clock.Now(), maxDismissed)
 	})

@@ -31,6 +31,7 @@ func (env *testEnv) Suggest(_ context.Context, w jobseeker.Wanted, n int) (out [
 	env.suggestCalls++
 	for _, o := range env.offers {
 		c := o.Candidate
+
 		inTitle := strings.Contains(strings.ToLower(o.Title), w.Text)
 		switch {
 		case env.unpublished[o.ID], !inTitle && !strings.Contains(strings.ToLower(o.text+" "+o.specialty), w.Text):
@@ -40,22 +41,29 @@ func (env *testEnv) Suggest(_ context.Context, w jobseeker.Wanted, n int) (out [
 		case w.Location != "" && o.Location != w.Location && !o.Remote:
 			continue
 		}
+
 		c.InTitle = inTitle
+
 		c.Filed = w.Specialty != "" && w.Specialty == o.specialty
 		if w.Home == "" {
 			c.Miles = nil
 		}
+
 		out = append(out, c)
 	}
+
 	slices.SortFunc(out, func(a, b jobseeker.Candidate) int {
 		if a.InTitle != b.InTitle {
 			if a.InTitle {
 				return -1
 			}
+
 			return 1
 		}
+
 		return cmp.Or(b.PostedAt.Compare(a.PostedAt), cmp.Compare(b.ID, a.ID))
 	})
+
 	return out[:min(n, len(out))], nil
 }
 
@@ -72,6 +80,7 @@ func (env *testEnv) Among(_ context.Context, userID string, listingIDs []string)
 	for _, id := range listingIDs {
 		out[id] = slices.Contains(env.applied[userID], id)
 	}
+
 	return out, nil
 }
 
@@ -91,6 +100,7 @@ func (env *testEnv) addOffer(o offer) string {
 	o.ID = stores.NewID()
 	o.PostedAt = env.clock.Now().Add(-time.Duration(len(env.offers)) * time.Minute)
 	env.offers, env.titles[o.ID] = append(env.offers, o), o.Title
+
 	return o.ID
 }
 
@@ -102,9 +112,11 @@ func offerTitled(title string) offer {
 // profile creates a jobseeker with the given profile.
 func (env *testEnv) profile(in jobseeker.ProfileInput) auth.Actor {
 	env.t.Helper()
+
 	me := newSeeker()
 	_, err := env.UpdateProfile(env.t.Context(), me, in)
 	require.NoError(env.t, err)
+
 	return me
 }
 
@@ -114,12 +126,16 @@ var allResults = page.Request{Number: 1, Size: 100}
 // recommended returns the recommendations for the user, and their titles.
 func (env *testEnv) recommended(to auth.Actor) (all []jobseeker.Recommendation, titles []string) {
 	env.t.Helper()
+
 	r, err := env.Recommend(env.t.Context(), to, allResults)
 	require.NoError(env.t, err)
+
 	for _, item := range r.Items {
 		titles = append(titles, item.Title)
 	}
+
 	require.Equal(env.t, len(titles), r.Total)
+
 	return r.Items, titles
 }
 
@@ -135,6 +151,7 @@ func TestRecommendations_EachSignal_Counts(t *testing.T) {
 			change(&o)
 			return o
 		}
+
 		for name, c := range map[string]struct {
 			profile   jobseeker.ProfileInput
 			good, bad offer
@@ -221,6 +238,7 @@ func TestRecommendations_EachSignal_Counts(t *testing.T) {
 		} {
 			env.offers = nil
 			env.addOffer(c.bad) // the newer of the two
+
 			want := env.addOffer(c.good)
 			all, _ := env.recommended(env.profile(c.profile))
 			require.Equal(t, want, all[0].ID, name)
@@ -236,10 +254,12 @@ func TestRecommendations_NoSignals_NewestFirst(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		env.addOffer(offerTitled("A"))
 		env.addOffer(offerTitled("B"))
+
 		all, titles := env.recommended(newSeeker())
 		require.Equal(t, []string{"A", "B"}, titles)
 		require.Equal(t, 100, all[0].Score)
 		env.clock.Advance(40 * 24 * time.Hour)
+
 		all, _ = env.recommended(newSeeker())
 		require.Zero(t, all[0].Score)
 		require.Empty(t, all[0].Reasons)
@@ -257,10 +277,12 @@ func TestRecommendations_AllSignalsMatch_ScoreIs100(t *testing.T) {
 		best.PayLowest = ptr(39000.0)
 		best.PayHighest = ptr(45000.0)
 		env.addOffer(best)
+
 		half := offerTitled("Theatre Nurse")
 		half.text = "renal"
 		env.addOffer(half)
 		env.addOffer(offerTitled("Cook"))
+
 		me := env.profile(
 			jobseeker.ProfileInput{
 				CurrentRole:       ptr("Staff Nurse"),
@@ -274,6 +296,7 @@ func TestRecommendations_AllSignalsMatch_ScoreIs100(t *testing.T) {
 		all, titles := env.recommended(me)
 		require.Equal(t, []string{"Staff Nurse", "Theatre Nurse", "Cook"}, titles)
 		require.Equal(t, 100, all[0].Score)
+
 		// 15 of 30 for the last word of the role, 10 of 20 for the specialty in the text,
 		// 4 of 10 and 2 of 5 for the missing type and pay, 5 of 5 for today: 36 of 90.
 		require.Equal(t, 40, all[1].Score)
@@ -288,22 +311,27 @@ func TestRecommendations_AllSignalsMatch_ScoreIs100(t *testing.T) {
 func TestRecommendations_Behaviour_IsASignal(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		env.addOffer(offerTitled("Cook"))
+
 		savedID := env.addOffer(offerTitled("Midwife, nights"))
 		appliedFor := env.addOffer(offerTitled("Paramedic"))
 		env.addOffer(offerTitled("Midwife"))
 		env.addOffer(offerTitled("Lead Paramedic"))
 		env.addOffer(offerTitled("Radiographer"))
+
 		me := newSeeker()
 		_, err := env.Bookmark(t.Context(), me, jobseeker.SaveJobInput{ListingID: savedID})
 		require.NoError(t, err)
+
 		env.applied[me.UserID] = []string{appliedFor}
 		_, err = env.SaveSearch(t.Context(), me, jobseeker.SaveSearchInput{Query: "radiographer"})
 		require.NoError(t, err)
+
 		all, titles := env.recommended(me)
 		require.Equal(t, []string{"Midwife", "Lead Paramedic", "Radiographer", "Cook"}, titles,
 			"saved listings and applications are excluded")
 		require.Contains(t, all[0].Reasons, "Like jobs that you kept or applied for")
 		require.Contains(t, all[2].Reasons, "Matches a search that you saved")
+
 		_, titles = env.recommended(newSeeker())
 		require.Len(t, titles, 6, "another user sees all of them")
 	})
@@ -318,14 +346,18 @@ func TestRecommendations_DismissedOrNotPublic_Omitted(t *testing.T) {
 		env.addOffer(offerTitled("C"))
 		require.NoError(t, env.Dismiss(t.Context(), me, strings.ToUpper(first)))
 		require.NoError(t, env.Dismiss(t.Context(), me, first), "a repeated dismissal changes nothing")
+
 		env.unpublished[second] = true
 		_, titles := env.recommended(me)
 		require.Equal(t, []string{"C"}, titles)
+
 		_, titles = env.recommended(other)
 		require.Equal(t, []string{"A", "C"}, titles)
 		require.NoError(t, env.OnAccountDeleted(t.Context(), event.AccountDeleted{UserID: me.UserID}))
+
 		_, titles = env.recommended(me)
 		require.Equal(t, []string{"A", "C"}, titles)
+
 		for _, absent := range []string{"", "nonsense", stores.NewID()} {
 			require.ErrorIs(t, env.Dismiss(t.Context(), me, absent), jobseeker.ErrListingNotFound)
 		}
@@ -340,6 +372,7 @@ func TestRecommendations_Pages_FewQueries(t *testing.T) {
 			env.addOffer(offerTitled("Staff Nurse, renal"))
 			env.addOffer(offerTitled("Cook"))
 		}
+
 		me := env.profile(
 			jobseeker.ProfileInput{CurrentRole: ptr("Senior Staff Nurse"), Specialty: ptr("Renal"), PreferredLocation: ptr("Leeds")},
 		)
@@ -347,32 +380,41 @@ func TestRecommendations_Pages_FewQueries(t *testing.T) {
 			_, err := env.SaveSearch(t.Context(), me, jobseeker.SaveSearchInput{Query: q})
 			require.NoError(t, err)
 		}
+
 		env.suggestCalls = 0
 		first, err := env.Recommend(t.Context(), me, page.Request{Number: 1, Size: 30})
 		require.NoError(t, err)
 		require.LessOrEqual(t, env.suggestCalls, 13)
 		require.LessOrEqual(t, first.Total, jobseeker.MaxRecommendations)
 		var all []string
+
 		cursor := ""
 		for number := 1; ; number++ {
 			byNumber, err := env.Recommend(t.Context(), me, page.Request{Number: number, Size: 30})
 			require.NoError(t, err)
+
 			byCursor, err := env.Recommend(t.Context(), me, page.Request{Number: 1, Size: 30, Cursor: cursor})
 			require.NoError(t, err)
 			require.Equal(t, byNumber, byCursor)
+
 			for _, r := range byNumber.Items {
 				require.NotContains(t, all, r.ID)
+
 				all = append(all, r.ID)
 			}
+
 			cursor = byNumber.NextCursor
 			if cursor == "" {
 				break
 			}
 		}
+
 		require.Len(t, all, first.Total)
+
 		beyond, err := env.Recommend(t.Context(), me, page.Request{Number: 50, Size: 30})
 		require.NoError(t, err)
 		require.Empty(t, beyond.Items)
+
 		for _, cursor := range []string{"x", "-1", "100000"} {
 			_, err = env.Recommend(t.Context(), me, page.Request{Number: 1, Size: 30, Cursor: cursor})
 			require.Equal(t, "cursor", fault.Of(err).Fields[0].Name)
@@ -384,7 +426,9 @@ func TestRecommendations_Pages_FewQueries(t *testing.T) {
 // profile are searched for as words.
 func TestRecommendations_OperatorsInProfile_AreText(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
+
 	want := env.addOffer(offerTitled("Nurse nights"))
 	for _, role := range []string{`"Nurse" -nights`, "Nurse OR", "(Nurse", strings.Repeat("nurse ", 33), "|||", "–"} {
 		all, _ := env.recommended(env.profile(jobseeker.ProfileInput{CurrentRole: ptr(role), Specialty: ptr(role)}))
@@ -396,16 +440,20 @@ func TestRecommendations_OperatorsInProfile_AreText(t *testing.T) {
 // that guests see the dashboard.
 func TestRecommendations_Employer_Forbidden(t *testing.T) {
 	t.Parallel()
+
 	env := newTestEnv(t, stores.SQLite)
+
 	employer := auth.Actor{UserID: stores.NewID(), Role: auth.Employer, OrganizationID: stores.NewID()}
 	for _, by := range []auth.Actor{guest, employer} {
 		_, err := env.Recommend(t.Context(), by, allResults)
 		require.ErrorIs(t, err, kit.Refusal(by))
 		require.ErrorIs(t, env.Dismiss(t.Context(), by, stores.NewID()), kit.Refusal(by))
 		require.ErrorIs(t, env.TrackDashboard(t.Context(), by, jobseeker.TrackInput{Action: "x"}), kit.Refusal(by))
+
 		_, err = env.Personalize(t.Context(), by, jobseeker.PersonalizeInput{})
 		require.ErrorIs(t, err, kit.Refusal(by))
 	}
+
 	_, err := env.MyDashboard(t.Context(), employer)
 	require.ErrorIs(t, err, fault.ErrForbidden)
 }

@@ -85,6 +85,7 @@ func (in SaveSearchInput) Problems() []fault.Field {
 	if in.terms() == (Terms{}) {
 		return []fault.Field{{Name: "query", Message: "is required without a location and a contractType"}}
 	}
+
 	return nil
 }
 
@@ -93,30 +94,38 @@ func (s *SearchService) SaveSearch(ctx context.Context, by auth.Actor, in SaveSe
 	if err := cmp.Or(by.RequireSeeker(), valid.Check("", in)); err != nil {
 		return nil, err
 	}
+
 	search := Search{UserID: by.UserID, Name: text.Name(in.Name), EmailAlerts: in.EmailAlerts, Terms: in.terms()}
 	if search.Name == "" {
 		search.Name = search.Label()
 	}
+
 	// This first check avoids resolving the query in vain, which takes time. The
 	// transaction checks the limit again while it has locked the user's data.
 	if _, err := s.searchesBelowLimit(ctx, by.UserID); err != nil {
 		return nil, err
 	}
+
 	if search.Resolved, err = s.resolve(ctx, search.Query); err != nil {
 		return nil, err
 	}
+
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		existing, err := s.searchesBelowLimit(ctx, by.UserID)
 		if err != nil {
 			return err
 		}
+
 		search.ID, search.CreatedAt = s.NewID(), s.Clock.Now()
+
 		all = append([]Search{search}, existing...)
 		if err := s.Searches.Replace(ctx, by.UserID, all); err != nil {
 			return err
 		}
+
 		return s.addActivity(ctx, by, "search", "saved", "Saved the search "+search.Name)
 	})
+
 	return all, err
 }
 
@@ -127,6 +136,7 @@ func (s *SearchService) searchesBelowLimit(ctx context.Context, userID string) (
 	if err == nil && len(searches) >= MaxSearches {
 		err = ErrTooManySearches
 	}
+
 	return searches, err
 }
 
@@ -135,6 +145,7 @@ func (s *SearchService) resolve(ctx context.Context, query string) (string, erro
 	if query == "" {
 		return "", nil
 	}
+
 	return s.Listings.Resolve(ctx, query)
 }
 
@@ -146,7 +157,9 @@ func (s *SearchService) ResolveSearches(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+
 		resolved, err := s.resolveAll(ctx, searches)
+
 		// Queries that were resolved before an error are stored too.
 		err = errors.Join(s.Searches.UpdateResolved(ctx, resolved), err)
 		if err != nil || len(resolved) < searchBatchSize {
@@ -164,8 +177,10 @@ func (s *SearchService) resolveAll(ctx context.Context, searches []Search) (reso
 		if err != nil || text == "" {
 			return resolved, err
 		}
+
 		resolved[search.ID] = text
 	}
+
 	return resolved, nil
 }
 
@@ -175,16 +190,20 @@ func (s *SearchService) SetAlerts(ctx context.Context, by auth.Actor, searchID s
 	if err != nil {
 		return err
 	}
+
 	return s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		searches, err := s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
 		if err != nil {
 			return err
 		}
+
 		i := slices.IndexFunc(searches, func(search Search) bool { return search.ID == searchID })
 		if i < 0 {
 			return ErrSearchNotFound
 		}
+
 		searches[i].EmailAlerts = enabled
+
 		return s.Searches.Replace(ctx, by.UserID, searches)
 	})
 }
@@ -194,6 +213,7 @@ func (s *SearchService) MySearches(ctx context.Context, by auth.Actor) ([]Search
 	if err := by.RequireSeeker(); err != nil {
 		return nil, err
 	}
+
 	return s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
 }
 
@@ -202,25 +222,32 @@ func (s *SearchService) DeleteSearch(ctx context.Context, by auth.Actor, searchI
 	if err := cmp.Or(by.RequireSeeker(), valid.Value("searchId", searchID, "required")); err != nil {
 		return nil, err
 	}
+
 	if searchID, err = canonicalID(by, searchID, ErrSearchNotFound); err != nil {
 		return nil, err
 	}
+
 	err = s.doLocked(ctx, by.UserID, func(ctx context.Context) error {
 		searches, err := s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
 		if err != nil {
 			return err
 		}
+
 		i := slices.IndexFunc(searches, func(search Search) bool { return search.ID == searchID })
 		if i < 0 {
 			return ErrSearchNotFound
 		}
+
 		name := searches[i].Name
+
 		rest = slices.Delete(searches, i, i+1)
 		if err := s.Searches.Replace(ctx, by.UserID, rest); err != nil {
 			return err
 		}
+
 		return s.addActivity(ctx, by, "search", "deleted", "Deleted the search "+name)
 	})
+
 	return rest, err
 }
 
@@ -230,8 +257,11 @@ func (s *SearchService) Prefer(ctx context.Context, by auth.Actor, in ProfileInp
 		if _, err := s.Account.changeProfile(ctx, by, "", in); err != nil {
 			return err
 		}
+
 		all, err = s.Searches.ListByUser(ctx, by.UserID, MaxSearches)
+
 		return err
 	})
+
 	return all, err
 }

@@ -57,6 +57,7 @@ func (s *Shared) doLocked(ctx context.Context, userID string, fn func(ctx contex
 		if err := s.lock(ctx, userID); err != nil {
 			return err
 		}
+
 		return fn(ctx)
 	})
 }
@@ -67,10 +68,12 @@ func canonicalID(by auth.Actor, text string, errNotFound error) (string, error) 
 	if err := by.RequireSeeker(); err != nil {
 		return "", err
 	}
+
 	canonical, ok := id.Canonical(text)
 	if !ok {
 		return "", errNotFound
 	}
+
 	return canonical, nil
 }
 
@@ -103,17 +106,21 @@ func (s *Service) MySettings(ctx context.Context, by auth.Actor) (out Settings, 
 	if out.Account, err = s.MyProfile(ctx, by); err != nil {
 		return out, err
 	}
+
 	if out.Number == 0 {
 		if out.Number, err = s.assignNumber(ctx, by.UserID); err != nil {
 			return out, err
 		}
 	}
+
 	saved, err := s.MyBookmarks(ctx, by, page.Request{Number: 1, Size: maxSettingsJobs})
 	if err != nil {
 		return out, err
 	}
+
 	out.Saved = saved.Items
 	out.Searches, err = s.SearchService.Searches.ListByUser(ctx, by.UserID, MaxSearches)
+
 	return out, err
 }
 
@@ -141,6 +148,7 @@ func (s *Shared) publicBrief(ctx context.Context, listingID string) (Brief, erro
 	if err == nil && !briefs[listingID].Public {
 		err = ErrListingNotFound
 	}
+
 	return briefs[listingID], err
 }
 
@@ -190,6 +198,7 @@ func (s *Service) Handlers() []task.Handler {
 // kind of rows does not prevent the deletion of the others.
 func (s *Service) expire(ctx context.Context) error {
 	now := s.Clock.Now()
+
 	var errs []error
 	for kind, lifetime := range map[retention.Kind]time.Duration{
 		NotificationKind:    notificationLifetime,
@@ -199,6 +208,7 @@ func (s *Service) expire(ctx context.Context) error {
 	} {
 		errs = append(errs, retention.DeleteAllBefore(ctx, s.Retention, kind, now.Add(-lifetime), expireBatchSize))
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -208,6 +218,7 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 		if err := s.PersonalData.DeleteByUser(ctx, e.UserID, s.Clock.Now()); err != nil {
 			return err
 		}
+
 		return s.Tasks.Add(ctx, task.New(removeFilesTaskKind, task.Maintenance, removeFilesTaskKind+"/"+s.NewID(), struct{}{}))
 	})
 }

@@ -18,13 +18,16 @@ func TestSettings_EqualProfile(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx, user := t.Context(), newSeeker()
 		env.saveSearch(user, "Nurse", false)
+
 		saved, err := env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: env.newListing("Porter")})
 		require.NoError(t, err)
 		require.NoError(t, env.Notify(ctx, user, jobseeker.NotifyInput{Email: new(false)}))
 		require.NoError(t, env.Notify(ctx, user, jobseeker.NotifyInput{JobAlerts: new(false)}))
 		require.NoError(t, env.Show(ctx, user, new(true)))
+
 		got, err := env.MySettings(ctx, user)
 		require.NoError(t, err)
+
 		want := jobseeker.NewProfile(user.UserID)
 		want.EmailNotifications = false
 		want.JobAlerts = false
@@ -34,9 +37,11 @@ func TestSettings_EqualProfile(t *testing.T) {
 		require.Equal(t, []jobseeker.SavedJob{saved}, got.Saved)
 		require.Len(t, got.Searches, 1)
 		require.EqualValues(t, 1, got.Number)
+
 		again, err := env.MySettings(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, got, again)
+
 		other, err := env.MySettings(ctx, newSeeker())
 		require.NoError(t, err)
 		require.EqualValues(t, 2, other.Number)
@@ -47,6 +52,7 @@ func TestSettings_EqualProfile(t *testing.T) {
 		require.Equal(t, "showProfile", fault.Of(env.Show(ctx, user, nil)).Fields[0].Name)
 		require.ErrorIs(t, env.Notify(ctx, auth.Actor{}, jobseeker.NotifyInput{Email: new(true)}), fault.ErrUnauthorized)
 		require.ErrorIs(t, env.Show(ctx, auth.Actor{}, new(true)), fault.ErrUnauthorized)
+
 		_, err = env.MySettings(ctx, auth.Actor{})
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
@@ -60,9 +66,11 @@ func TestAnalytics_CountsOwnRows(t *testing.T) {
 		got, err := env.MyAnalytics(ctx, user)
 		require.NoError(t, err)
 		require.Zero(t, got)
+
 		env.applied[user.UserID] = []string{env.newListing("Cook"), env.newListing("Cleaner")}
 		_, err = env.SaveJob(ctx, user, jobseeker.SaveJobInput{ListingID: env.newListing("Porter")})
 		require.NoError(t, err)
+
 		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{
 			Bio:               new("x"),
 			Phone:             new("123"),
@@ -75,18 +83,23 @@ func TestAnalytics_CountsOwnRows(t *testing.T) {
 			SalaryMax:         new(1.0),
 		})
 		require.NoError(t, err)
+
 		_, err = env.Upload(ctx, user, jobseeker.UploadInput{Type: "other", Content: "x"})
 		require.NoError(t, err)
+
 		got, err = env.MyAnalytics(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, 90, got.Completion)
 		require.Equal(t, 1, got.SavedJobs)
 		require.Equal(t, jobseeker.ApplicationCounts{Total: 2, Pending: 1}, got.Applications)
+
 		_, err = env.Upload(ctx, user, uploadInput("x"))
 		require.NoError(t, err)
+
 		got, err = env.MyAnalytics(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, 100, got.Completion)
+
 		_, err = env.MyAnalytics(ctx, auth.Actor{})
 		require.ErrorIs(t, err, fault.ErrUnauthorized)
 	})
@@ -99,10 +112,12 @@ func TestSettings_AlertsOff_SendsNone(t *testing.T) {
 		ctx := t.Context()
 		withoutAlerts := newSeeker()
 		withoutEmail := newSeeker()
+
 		withAlerts := newSeeker()
 		for _, user := range []auth.Actor{withoutAlerts, withoutEmail, withAlerts} {
 			env.saveSearch(user, "Nurse", true)
 		}
+
 		require.NoError(t, env.Notify(ctx, withoutAlerts, jobseeker.NotifyInput{JobAlerts: new(false)}))
 		require.NoError(t, env.Notify(ctx, withoutEmail, jobseeker.NotifyInput{Email: new(false)}))
 		env.publish("Nurse")
@@ -117,8 +132,10 @@ func TestSettings_AlertsOff_SendsNone(t *testing.T) {
 		require.NoError(t, env.Notify(ctx, withoutEmail, jobseeker.NotifyInput{Email: new(true)}))
 		env.publish("Another Nurse")
 		env.advance(25 * time.Hour)
+
 		mails := env.sentTexts()
 		require.Len(t, mails, 3)
+
 		for _, text := range mails {
 			require.Contains(t, text, "1 new job matches")
 		}
@@ -131,15 +148,18 @@ func TestOnAccountDeleted_DeletesRowsAndFiles(t *testing.T) {
 	onEachStorage(t, func(t *testing.T, env *testEnv) {
 		ctx := t.Context()
 		user := newSeeker()
+
 		other := newSeeker()
 		for _, by := range []auth.Actor{user, other} {
 			_, err := env.Upload(ctx, by, uploadInput("x"))
 			require.NoError(t, err)
 		}
+
 		require.NoError(t, env.OnAccountDeleted(ctx, event.AccountDeleted{UserID: user.UserID}))
 		require.NoError(t, env.OnAccountDeleted(ctx, event.AccountDeleted{UserID: user.UserID}))
 		env.tasks.All(t)
 		require.Equal(t, 1, env.fileStore.count())
+
 		mine, err := env.MyDocuments(ctx, user, firstPage)
 		require.NoError(t, err)
 		require.Empty(t, mine.Items)
@@ -147,15 +167,18 @@ func TestOnAccountDeleted_DeletesRowsAndFiles(t *testing.T) {
 		// A request that was in progress at the time.
 		_, err = env.Upload(ctx, user, uploadInput("late"))
 		require.NoError(t, err)
+
 		_, err = env.UpdateProfile(ctx, user, jobseeker.ProfileInput{Bio: new("late")})
 		require.NoError(t, err)
 		require.NoError(t, env.OnAccountDeleted(ctx, event.AccountDeleted{UserID: user.UserID}),
 			"the deletion event is handled again later")
 		env.tasks.All(t)
 		require.Equal(t, 1, env.fileStore.count())
+
 		p, err := env.store.Jobseeker.Profiles.Get(ctx, user.UserID)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.NewProfile(user.UserID), p)
+
 		theirs, err := env.MyDocuments(ctx, other, firstPage)
 		require.NoError(t, err)
 		require.Len(t, theirs.Items, 1)

@@ -71,11 +71,14 @@ func (s *SearchService) RequestAlert(ctx context.Context, in AlertInput, clientI
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
+
 	email, _ := text.ParseEmail(in.Email)
+
 	in.Email = email
 	if err := s.checkAlertLimits(ctx, email, clientIP); err != nil {
 		return err
 	}
+
 	return s.Tasks.Add(
 		ctx,
 		task.New(
@@ -104,6 +107,7 @@ func (s *SearchService) checkAlertLimits(ctx context.Context, email, clientIP st
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -128,13 +132,17 @@ func (s *SearchService) sendConfirmationLink(ctx context.Context, r alertRequest
 	if err != nil {
 		return task.Permanent(err)
 	}
+
 	token, err := s.Sealer.Seal(auth.ForAlert, base64.RawURLEncoding.EncodeToString(subject), r.At.Add(confirmationLifetime))
 	if err != nil {
 		return err
 	}
+
 	link := s.PublicURL + "/job-alerts/confirm?token=" + url.QueryEscape(token)
+
 	// Anyone can ask for this e-mail, so that the search must not contain a link.
 	search := mail.SafeName(r.asSearch().terms().Label(), "the jobs that you have chosen")
+
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID: "confirm-alert-" + r.ID, To: mail.Address{Email: r.Email}, Subject: "Confirm your job alert",
 		Body: []mail.Block{
@@ -154,12 +162,15 @@ func (s *SearchService) ConfirmAlert(ctx context.Context, token string) (search 
 	if err != nil {
 		return search, err
 	}
+
 	search = Search{Name: in.asSearch().terms().Label(), Terms: in.asSearch().terms(), EmailAlerts: true}
 	if search.Resolved, err = s.resolve(ctx, search.Query); err != nil {
 		return search, err
 	}
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		now := s.Clock.Now()
+
 		subscriber, err := s.Subscribers.GetOrCreate(
 			ctx,
 			Subscriber{ID: s.NewID(), Email: in.Email, Mailbox: s.Mailboxes.Key(in.Email), CreatedAt: now},
@@ -167,21 +178,27 @@ func (s *SearchService) ConfirmAlert(ctx context.Context, token string) (search 
 		if err != nil {
 			return err
 		}
+
 		if err := s.lock(ctx, subscriber.ID); err != nil {
 			return err
 		}
+
 		existing, err := s.Searches.ListByUser(ctx, subscriber.ID, MaxSearches)
 		if err != nil || slices.ContainsFunc(existing, func(h Search) bool { return h.Terms == search.Terms }) {
 			return err
 		}
+
 		if len(existing) >= maxAlertsPerSubscriber {
 			return ErrTooManyAlerts
 		}
+
 		search.ID = s.NewID()
 		search.UserID = subscriber.ID
 		search.CreatedAt = now
+
 		return s.Searches.Replace(ctx, subscriber.ID, append(existing, search))
 	})
+
 	return search, err
 }
 
@@ -191,10 +208,12 @@ func (s *SearchService) parseAlertToken(token string) (in AlertInput, err error)
 	if err != nil {
 		return in, err
 	}
+
 	raw, err := base64.RawURLEncoding.DecodeString(subject)
 	if err == nil {
 		err = json.Unmarshal(raw, &in)
 	}
+
 	return in, err
 }
 
@@ -205,6 +224,7 @@ func (s *SearchService) EndAlerts(ctx context.Context, token string) error {
 	if err != nil {
 		return err
 	}
+
 	return s.Subscribers.Delete(ctx, subscriberID)
 }
 
@@ -222,13 +242,16 @@ type digestRecipient struct {
 // neither exists any more.
 func (s *SearchService) digestRecipient(ctx context.Context, userID string) (r digestRecipient, err error) {
 	ids := []string{userID}
+
 	subscribers, err := s.Subscribers.GetByIDs(ctx, ids)
 	if subscriber, ok := subscribers[userID]; ok || err != nil {
 		person := Person{Email: subscriber.Email}
 		return digestRecipient{Person: person, purpose: auth.ForAlertsEnd, parameter: "alerts", searches: "job alerts"}, err
 	}
+
 	people, err := s.Account.People.ByIDs(ctx, ids)
 	person := people[userID]
+
 	return digestRecipient{Person: person, purpose: auth.ForUnsubscribe, parameter: "token", searches: "saved searches"}, err
 }
 

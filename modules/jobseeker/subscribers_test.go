@@ -26,16 +26,20 @@ func (env *testEnv) requestAlert(email, query string) string {
 	env.tasks.All(env.t)
 	require.Len(env.t, env.sent, 1)
 	require.Equal(env.t, email, env.sent[0].To.Email)
+
 	return env.sentToken()
 }
 
 // sentToken returns the token of the link in the e-mail that was sent. There must be exactly one e-mail.
 func (env *testEnv) sentToken() string {
 	env.t.Helper()
+
 	texts := env.sentTexts()
 	require.Len(env.t, texts, 1)
+
 	found := linkToken.FindStringSubmatch(texts[0])
 	require.NotEmpty(env.t, found, texts[0])
+
 	return found[1]
 }
 
@@ -51,12 +55,14 @@ func TestAlert_Confirmed_SendsDigestsUntilEnded(t *testing.T) {
 			_, err := env.ConfirmAlert(t.Context(), token)
 			require.NoError(t, err)
 		}
+
 		env.publish("Staff Nurse", "Cook")
 		require.Len(t, env.sent, 1)
 		require.Equal(t, "jo@example.org", env.sent[0].To.Email)
 		require.Contains(t, env.sent[0].Text, "Staff Nurse")
 		require.NotContains(t, env.sent[0].Text, "Cook")
 		require.Contains(t, env.sent[0].Unsubscribe, "/unsubscribe?alerts=")
+
 		end := env.sentToken()
 
 		require.ErrorIs(t, env.EndAlerts(t.Context(), token), fault.ErrUnauthorized)
@@ -79,10 +85,13 @@ func TestAlert_TwoSearches_OneDigestWithoutNotifications(t *testing.T) {
 			search, err := env.ConfirmAlert(t.Context(), env.requestAlert("jo@example.org", query))
 			require.NoError(t, err)
 			require.Equal(t, query, search.Name)
+
 			subscriber = search.UserID
 		}
+
 		env.publish("Staff Nurse")
 		require.Len(t, env.sentTexts(), 1)
+
 		user := newSeeker()
 		user.UserID = subscriber
 		require.Empty(t, env.notificationTexts(user))
@@ -96,8 +105,10 @@ func TestAlert_MailFails_LinkIsSentLater(t *testing.T) {
 		env.mailErr = errors.New("421 try again")
 		require.NoError(t, env.RequestAlert(t.Context(), jobseeker.AlertInput{Email: "jo@example.org", Query: "Nurse"}, clientIP))
 		env.tasks.All(t)
+
 		env.mailErr = nil
 		env.advance(time.Hour)
+
 		_, err := env.ConfirmAlert(t.Context(), env.sentToken())
 		require.NoError(t, err)
 	})
@@ -130,11 +141,14 @@ func TestRequestAlert_SameMailbox_IsLimited(t *testing.T) {
 		for range 3 {
 			require.NoError(t, request("jo@example.org"))
 		}
+
 		require.ErrorIs(t, request("JO@example.org"), fault.ErrRateLimit)
 		require.ErrorIs(t, request("jo+2@example.org"), fault.ErrRateLimit, "another tag of the same mailbox")
+
 		for i := range 15 {
 			require.NoError(t, request(fmt.Sprintf("jo%d@example.org", i)))
 		}
+
 		require.ErrorIs(t, request("another@example.org"), fault.ErrRateLimit, "the limit of the client")
 	})
 }
@@ -148,6 +162,7 @@ func TestRequestAlert_SameMailboxForAWeek_IsLimited(t *testing.T) {
 			require.NoError(t, env.RequestAlert(t.Context(), in, clientIP))
 			env.clock.Advance(time.Hour)
 		}
+
 		require.ErrorIs(t, env.RequestAlert(t.Context(), in, clientIP), fault.ErrRateLimit)
 	})
 }
@@ -177,6 +192,7 @@ func TestConfirmAlert_TooMany_IsRefused(t *testing.T) {
 			require.NoError(t, err)
 			env.clock.Advance(24 * time.Hour)
 		}
+
 		_, err := env.ConfirmAlert(t.Context(), env.requestAlert("jo@example.org", "Nurse 10"))
 		require.ErrorIs(t, err, jobseeker.ErrTooManyAlerts)
 	})

@@ -21,6 +21,7 @@ func (s *OnboardingService) TakeOverOnboarding(ctx context.Context, userID, secr
 		if err != nil {
 			return err
 		}
+
 		return s.fillProfile(ctx, userID, guest.Preferences)
 	})
 }
@@ -40,7 +41,9 @@ func (s *OnboardingService) mergeGuestProgress(ctx context.Context, by auth.Acto
 	if by.Guest() || secret == "" {
 		return secret, nil
 	}
+
 	_, err = s.moveProgress(ctx, by.UserID, secret)
+
 	return "", err
 }
 
@@ -49,18 +52,23 @@ func (s *OnboardingService) mergeGuestProgress(ctx context.Context, by auth.Acto
 func (s *OnboardingService) moveProgress(ctx context.Context, userID, secret string) (guest Onboarding, err error) {
 	return guest, s.Tx.Do(ctx, func(ctx context.Context) error {
 		guestVisitor := Visitor{GuestKey: auth.HashSecret(secret)}
+
 		guest, err = s.Onboardings.Get(ctx, guestVisitor)
 		if err != nil || guest.Version == 0 {
 			return err
 		}
+
 		mine, err := s.Onboardings.Get(ctx, Visitor{UserID: userID})
 		if err != nil {
 			return err
 		}
+
 		mine.merge(guest, s.Clock.Now())
+
 		if err := s.Onboardings.Upsert(ctx, mine); err != nil {
 			return err
 		}
+
 		return s.Onboardings.Upsert(ctx, Onboarding{Visitor: guestVisitor, Version: guest.Version})
 	})
 }
@@ -75,15 +83,19 @@ func (o *Onboarding) merge(other Onboarding, now time.Time) {
 			if len(o.Steps) < maxSteps {
 				o.Steps = append(o.Steps, theirs)
 			}
+
 			continue
 		}
+
 		mine := &o.Steps[i]
 		mine.ViewedAt, mine.CompletedAt = earlier(mine.ViewedAt, theirs.ViewedAt), earlier(mine.CompletedAt, theirs.CompletedAt)
+
 		mine.SkippedAt = earlier(mine.SkippedAt, theirs.SkippedAt)
 		if !mine.CompletedAt.IsZero() {
 			mine.SkippedAt = time.Time{}
 		}
 	}
+
 	o.Source = cmp.Or(o.Source, other.Source)
 	o.Preferences = cmp.Or(o.Preferences, other.Preferences)
 	o.TouchedAt = now
@@ -94,6 +106,7 @@ func earlier(a, b time.Time) time.Time {
 	if b.IsZero() || !a.IsZero() && a.Before(b) {
 		return a
 	}
+
 	return b
 }
 
@@ -104,14 +117,17 @@ func (s *OnboardingService) fillProfile(ctx context.Context, userID, preferences
 	if preferences == "" {
 		return nil
 	}
+
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(preferences), &values); err != nil {
 		return err // it was an object when it was stored
 	}
+
 	profile, err := s.Profiles.Get(ctx, userID)
 	if err != nil {
 		return err
 	}
+
 	// These preferences have the same name as a property of the profile.
 	for _, property := range []struct {
 		name    string
@@ -125,15 +141,19 @@ func (s *OnboardingService) fillProfile(ctx context.Context, userID, preferences
 		if !exists || !property.isEmpty {
 			continue
 		}
+
 		object, err := json.Marshal(map[string]json.RawMessage{property.name: value})
 		if err != nil {
 			return err
 		}
+
 		var in ProfileInput
+
 		changed := Account{Profile: profile}
 		if json.Unmarshal(object, &in) == nil && valid.Check("", in) == nil && in.apply(&changed, "") == nil {
 			profile = changed.Profile
 		}
 	}
+
 	return s.Profiles.Update(ctx, profile)
 }

@@ -22,39 +22,49 @@ func (s *Service) runSearch(ctx context.Context, g *generation, q *searchRequest
 		Result: page.Result[Hit]{Items: []Hit{}},
 		Report: Report{Understood: []Understood{}, Corrections: []search.Correction{}, Suggestions: []Suggestion{}},
 	}
+
 	found.IsUnknownPlace = q.isUnknownPlace
 	if q.empty {
 		return found, nil
 	}
+
 	r, err := g.index.Find(ctx, q.query)
 	if errors.Is(err, search.ErrInvalidCursor) {
 		return found, fault.InvalidField("cursor", "is not a cursor of this list")
 	}
+
 	if err != nil {
 		return found, err
 	}
+
 	listingsByID, err := s.publicListings(ctx, q, r.Hits)
 	if err != nil {
 		return found, err
 	}
+
 	found.Total, found.NextCursor = r.Total, r.Next
 	for _, h := range r.Hits {
 		l, exists := listingsByID[h.ID]
 		if !exists {
 			continue // closed after the index was updated
 		}
+
 		if !h.Exact {
 			found.Relaxed++
 		}
+
 		found.Items = append(found.Items, q.explain(h, l))
 	}
+
 	found.Understood, found.Corrections = q.interpretations(), append(
 		append(found.Corrections, q.understood.Corrections...),
 		q.corrected...)
+
 	found.Facets = q.facets(g, r.Facets)
 	if r.Total == 0 && q.Page.Cursor == "" {
 		found.Suggestions, err = q.suggestAlternatives(ctx, g)
 	}
+
 	return found, err
 }
 
@@ -68,9 +78,11 @@ func (q *searchRequest) explain(h search.Hit, l *Listing) Hit {
 			matched = append(matched, Matched{q.understood.Terms[q.plan.Terms[i]].Slot, q.plan.How[i][level]})
 		}
 	}
+
 	// A relevance of 1 costs nothing; a relaxed result of the maximum cost has 0.5.
 	const hundred = 100
 	relevance := math.Round(max(0, 1-float64(cost)/(2*search.MaxCost))*hundred) / hundred
+
 	return Hit{Listing: *l, Relevance: relevance, Match: Match{Matched: matched, Relaxed: !h.Exact}, Miles: h.Miles}
 }
 
@@ -79,15 +91,18 @@ func (q *searchRequest) interpretations() []Understood {
 	out := make([]Understood, 0, len(q.understood.Terms))
 	for i := range q.understood.Terms {
 		t := &q.understood.Terms[i]
+
 		slot := t.Slot
 		if t.Excluded {
 			slot = "-" + slot
 		}
+
 		out = append(out, Understood{
 			Slot: slot, Value: strings.Join(t.Values(), " or "), Text: q.Text[t.Start:t.End],
 			Start: utf8.RuneCountInString(q.Text[:t.Start]), End: utf8.RuneCountInString(q.Text[:t.End]),
 		})
 	}
+
 	return out
 }
 
@@ -100,21 +115,27 @@ func (q *searchRequest) facets(g *generation, counts map[string]map[string]int) 
 	if len(q.Facets) == 0 {
 		return nil
 	}
+
 	out := map[string][]FacetValue{}
 	for _, name := range q.Facets {
 		values := []FacetValue{}
 		for key, n := range counts[facets[name]] {
 			value := strings.TrimPrefix(key, facets[name])
+
 			label := g.parser.Vocabulary.Label(value)
 			if name == "region" {
 				country, region, _ := strings.Cut(value, "/")
 				label = region + ", " + CountryName(country)
 			}
+
 			values = append(values, FacetValue{Value: value, Label: cmp.Or(label, value), Count: n})
 		}
+
 		slices.SortFunc(values, func(a, b FacetValue) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value)) })
+
 		out[name] = values[:min(len(values), maxFacetValues)]
 	}
+
 	return out
 }
 
@@ -138,8 +159,10 @@ func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) 
 		if err == nil && n > 0 && len(out) < maxSuggestions {
 			out = append(out, Suggestion{Text: text, Total: n})
 		}
+
 		return err
 	}
+
 	// Every alternative keeps the phrases, exclusions and filters. If they alone have no
 	// results, no alternative has any.
 	if len(q.query.Must) > 0 {
@@ -147,6 +170,7 @@ func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) 
 			return out, err
 		}
 	}
+
 	tried := 0
 	for i := range q.query.Slots {
 		term := -1 // the slot of the location filter belongs to no term
@@ -156,29 +180,37 @@ func (q *searchRequest) suggestAlternatives(ctx context.Context, g *generation) 
 				continue
 			}
 		}
+
 		places := q.placesOf(term)
 		for _, radius := range suggestedRadii {
 			if len(places) == 0 || places[0].Kind != Town || radius <= max(q.radius, q.understood.Radius) {
 				continue
 			}
+
 			slots := slices.Clone(q.query.Slots)
+
 			slots[i] = search.Slot{}
 			for _, p := range places {
 				slots[i].Levels = append(slots[i].Levels, search.NearSlot(p, radius).Levels...)
 			}
+
 			if err := addIfFound(fmt.Sprintf("within %.0f miles of %s", radius, places[0].Name), slots); err != nil {
 				return nil, err
 			}
 		}
+
 		if tried++; term < 0 || len(q.understood.Terms) < 2 || tried > maxAlternatives {
 			continue
 		}
+
 		t := &q.understood.Terms[term]
+
 		without := strings.Join(strings.Fields(q.Text[:t.Start]+" "+q.Text[t.End:]), " ")
 		if err := addIfFound(without, slices.Delete(slices.Clone(q.query.Slots), i, i+1)); err != nil {
 			return nil, err
 		}
 	}
+
 	return out, nil
 }
 
@@ -191,6 +223,7 @@ func (q *searchRequest) count(ctx context.Context, g *generation, slots []search
 	other.Relaxed = 0
 	other.Facets = nil
 	r, err := g.index.Find(ctx, other)
+
 	return r.Total, err
 }
 
@@ -199,9 +232,11 @@ func (q *searchRequest) placesOf(term int) []Place {
 	if term >= 0 {
 		return q.understood.Terms[term].Places
 	}
+
 	if q.near == nil {
 		return nil
 	}
+
 	return []Place{*q.near}
 }
 
@@ -220,6 +255,7 @@ type summaries struct {
 func (s *summaries) get(id string, version int64) *Listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	l := s.recent[id]
 	if l == nil {
 		l = s.old[id]
@@ -227,9 +263,11 @@ func (s *summaries) get(id string, version int64) *Listing {
 			s.add(l)
 		}
 	}
+
 	if l == nil || l.Version != version {
 		return nil
 	}
+
 	return l
 }
 
@@ -237,6 +275,7 @@ func (s *summaries) get(id string, version int64) *Listing {
 func (s *summaries) set(l *Listing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.add(l)
 }
 
@@ -245,6 +284,7 @@ func (s *summaries) add(l *Listing) {
 	if len(s.recent) >= maxSummaries || s.recent == nil {
 		s.recent, s.old = make(map[string]*Listing, maxSummaries), s.recent
 	}
+
 	s.recent[l.ID] = l
 }
 
@@ -253,6 +293,7 @@ func (s *summaries) add(l *Listing) {
 // that are no longer public.
 func (s *Service) publicListings(ctx context.Context, q *searchRequest, hits []search.Hit) (map[string]*Listing, error) {
 	listingsByID := make(map[string]*Listing, len(hits))
+
 	missing := make([]string, 0, len(hits))
 	for _, h := range hits {
 		if l := s.summaries.get(h.ID, h.Version); l != nil && q.isCurrent && !q.Full {
@@ -261,16 +302,20 @@ func (s *Service) publicListings(ctx context.Context, q *searchRequest, hits []s
 			missing = append(missing, h.ID)
 		}
 	}
+
 	if len(missing) == 0 {
 		return listingsByID, nil
 	}
+
 	found, err := s.Public.ListPublic(ctx, missing, s.Clock.Now(), q.Full)
 	for i := range found {
 		l := &found[i]
+
 		listingsByID[l.ID] = l
 		if !q.Full {
 			s.summaries.set(l)
 		}
 	}
+
 	return listingsByID, err
 }

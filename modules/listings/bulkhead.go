@@ -56,6 +56,7 @@ type cost struct {
 // newBulkhead returns a bulkhead with the limits of the settings.
 func newBulkhead(d Deps) *bulkhead {
 	slots := min(maxSlots, 2*runtime.GOMAXPROCS(0))
+
 	return &bulkhead{
 		slots:   make(chan struct{}, slots),
 		timeout: cmp.Or(d.SearchTimeout, DefaultSearchTimeout),
@@ -71,18 +72,22 @@ func newBulkhead(d Deps) *bulkhead {
 func (b *bulkhead) do(ctx context.Context, fn func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
+
 	release, err := b.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
+
 	err = fn(ctx)
 	if err != nil && ctx.Err() != nil {
 		if fault.Of(err).Reason != "" && !errors.Is(err, ctx.Err()) {
 			return err // another failure, such as an unavailable database
 		}
+
 		return unavailable("search: timeout", ctx.Err())
 	}
+
 	return err
 }
 
@@ -98,16 +103,20 @@ func (b *bulkhead) acquire(ctx context.Context) (release func(), err error) {
 	if err := b.checkBudget(network); err != nil {
 		return nil, err
 	}
+
 	select {
 	case b.slots <- struct{}{}:
 	case <-ctx.Done():
 		return nil, unavailable("search: no free slot", ctx.Err())
 	}
+
 	if err := b.checkBudget(network); err != nil {
 		<-b.slots
 		return nil, err
 	}
+
 	charge := b.startCharging(network)
+
 	return func() { <-b.slots; charge() }, nil
 }
 
@@ -120,22 +129,29 @@ func (b *bulkhead) checkBudget(network string) error {
 	if !b.isLimited(network) {
 		return nil
 	}
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	c := b.costs[network]
 	if c == nil {
 		return nil
 	}
+
 	now := b.clock.Now()
 	c.drain(now, b.budget)
+
 	spent := c.spent
 	for start := range c.running {
 		spent += now.Sub(*start)
 	}
+
 	if spent < b.budget {
 		return nil
 	}
+
 	excess := float64(spent-b.budget) / float64(b.budget)
+
 	return fault.ErrRateLimit.WithRetryAfter(time.Duration(excess*float64(costWindow)) + time.Second)
 }
 
@@ -145,25 +161,33 @@ func (b *bulkhead) startCharging(network string) (charge func()) {
 	if !b.isLimited(network) {
 		return func() {}
 	}
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	now := b.clock.Now()
 	if len(b.costs) >= maxCosts {
 		b.prune(now)
 	}
+
 	c := b.costs[network]
 	if c == nil {
 		c = &cost{drainedAt: now, running: map[*time.Time]struct{}{}}
 		b.costs[network] = c
 	}
+
 	start := &now
 	c.running[start] = struct{}{}
+
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
+
 		now := b.clock.Now()
+
 		delete(c.running, start)
 		c.drain(now, b.budget)
+
 		c.spent += now.Sub(*start)
 	}
 }

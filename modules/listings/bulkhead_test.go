@@ -26,6 +26,7 @@ type slowSearch struct {
 // Find sends a value to entered and then waits.
 func (s slowSearch) Find(ctx context.Context, _ search.Query) (search.Result, error) {
 	s.entered <- struct{}{}
+
 	select {
 	case <-s.release:
 		return search.Result{Total: 1}, nil
@@ -46,8 +47,10 @@ func newCaughtUpEngine(index search.Index) *Engine {
 	if err != nil {
 		panic(err)
 	}
+
 	e := NewEngine(EngineDeps{Changes: func() uint64 { return 0 }, Places: noPlaces{}}, v)
 	e.current.Store(e.generation(index))
+
 	return e
 }
 
@@ -63,6 +66,7 @@ func newSearchService(n Deps) (*Service, slowSearch, *movingClock) {
 	n.Engine = newCaughtUpEngine(index)
 	n.Clock = clock
 	n.Gazetteer = noPlaces{}
+
 	return New(n), index, clock
 }
 
@@ -80,6 +84,7 @@ var nurse = FindInput{Text: "nurse", Page: page.Request{Number: 1, Size: 20}}
 // slot is cancelled at the same limit. The reasons distinguish the two for operators.
 func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 	t.Parallel()
+
 	service, index, _ := newSearchService(Deps{SearchTimeout: time.Minute})
 	service.searches.slots = make(chan struct{}, 1)
 	errs := make(chan error, 2)
@@ -87,12 +92,17 @@ func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 		_, err := service.Find(ctx, auth.Actor{}, nurse)
 		errs <- err
 	}
+
 	go find(t.Context())
+
 	<-index.entered
+
 	go find(t.Context())
 	index.release <- struct{}{}
+
 	require.NoError(t, <-errs)
 	<-index.entered // the second search waited for the slot of the first
+
 	service.searches.timeout = 50 * time.Millisecond
 	for _, find := range []func() error{
 		func() error { _, err := service.Find(t.Context(), auth.Actor{}, nurse); return err },
@@ -104,8 +114,11 @@ func TestFind_AllSlotsTaken_WaitsAndThenUnavailable(t *testing.T) {
 		require.Equal(t, "search: no free slot", fault.Of(err).Reason)
 		require.Empty(t, index.entered, "the search did not reach the database")
 	}
+
 	index.release <- struct{}{}
+
 	require.NoError(t, <-errs)
+
 	_, err := service.Find(t.Context(), auth.Actor{}, nurse)
 	require.Equal(t, fault.Unavailable, fault.KindOf(err), "a search that takes too long is cancelled")
 	require.Equal(t, "search: timeout", fault.Of(err).Reason)
@@ -127,6 +140,7 @@ func (s failingSearch) Find(ctx context.Context, _ search.Query) (search.Result,
 // because the time is up when it arrives. A timeout of the database within a search is one of the search.
 func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
 	t.Parallel()
+
 	for reason, err := range map[string]error{
 		"database: disk full": fault.ErrUnavailable.WithReason("database: disk full"),
 		"search: timeout":     fault.ErrUnavailable.WithReason("database: timeout").WithCause(context.DeadlineExceeded),
@@ -142,26 +156,36 @@ func TestFind_DatabaseFails_KeepsReason(t *testing.T) {
 // 5 seconds in 10. After 6 seconds, 1 second too much drains in 2, and 1 more is added to RetryAfter.
 func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 	t.Parallel()
+
 	s, index, clock := newSearchService(Deps{SearchTimeout: time.Minute, SearchCPU: 5 * time.Second})
 	s.searches.slots = make(chan struct{}, 4)
 	findFrom := func(address string) error {
 		_, err := s.Find(audit.WithAddress(t.Context(), address), auth.Actor{}, nurse)
 		return err
 	}
+
 	done := make(chan error)
 	go func() { done <- findFrom("192.0.2.1") }()
+
 	<-index.entered
+
 	clock.now = clock.now.Add(6 * time.Second)
 	err := findFrom("192.0.2.200")
 	require.Equal(t, fault.TooMany, fault.KindOf(err), "the time of a search that still runs counts")
 	require.Equal(t, 3*time.Second, fault.Of(err).RetryAfter)
 	index.release <- struct{}{}
+
 	require.NoError(t, <-done)
+
 	go func() { index.release <- struct{}{} }()
+
 	require.NoError(t, findFrom("192.0.3.1"), "another network")
 	require.Equal(t, fault.TooMany, fault.KindOf(findFrom("192.0.2.1")))
+
 	clock.now = clock.now.Add(3 * time.Second)
+
 	go func() { index.release <- struct{}{} }()
+
 	require.NoError(t, findFrom("192.0.2.1"), "the cost drains")
 }
 
@@ -169,9 +193,12 @@ func TestFind_NetworkOverBudget_RateLimited(t *testing.T) {
 // 3 phrases, of which alternatives and excluded ones count too. A hyphen inside a word excludes nothing.
 func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 	t.Parallel()
+
 	service, index, _ := newSearchService(Deps{SearchTimeout: time.Minute})
 	service.searches.slots = make(chan struct{}, 1)
+
 	close(index.release)
+
 	for text, ok := range map[string]bool{
 		"nurse -a1 -b1 -c1 -d1 -e1":        true,
 		"nurse -a1 -b1 -c1 -d1 -e1 -f1":    false,
@@ -186,6 +213,7 @@ func TestFind_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 			require.NoError(t, err, text)
 			continue
 		}
+
 		require.Equal(t, ErrQuery.Code, fault.Of(err).Code, text)
 		require.True(t, strings.HasPrefix(fault.Of(err).Fields[0].Message, "must have at most"), text)
 	}

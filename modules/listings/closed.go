@@ -20,17 +20,21 @@ func (s *Service) Page(ctx context.Context, by auth.Actor, listingID string) (li
 	if fault.KindOf(err) != fault.NotFound {
 		return listing, err == nil, err
 	}
+
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
 		return listing, false, ErrNotFound
 	}
+
 	if listing, err = s.Public.GetPosted(ctx, listingID); err != nil {
 		return listing, false, err
 	}
+
 	wasWithdrawn := listing.DeletedAt != nil || listing.HiddenAt != nil || listing.Status == Archived
 	if wasWithdrawn || s.Clock.Now().Sub(listing.closedAt()) > closedPageLifetime {
 		return Listing{}, false, ErrGone
 	}
+
 	return listing, false, nil
 }
 
@@ -40,6 +44,7 @@ func (l *Listing) closedAt() time.Time {
 	if l.Status == Active && l.Deadline != nil {
 		return *l.Deadline
 	}
+
 	return l.UpdatedAt
 }
 
@@ -56,6 +61,7 @@ func (s *Service) OpenParts(ctx context.Context) ([]OpenPosition, error) {
 		if err != nil || len(last) == 0 {
 			return parts, err
 		}
+
 		parts = append(parts, last[0].OpenPosition)
 	}
 }

@@ -41,19 +41,23 @@ func (s *Service) Complete(ctx context.Context, by auth.Actor, text string) ([]C
 	if err := by.RequireScope(auth.ScopeJobsRead); err != nil {
 		return nil, err
 	}
+
 	text = strings.TrimSpace(text)
 	if utf8.RuneCountInString(text) > maxQuery {
 		return nil, fault.InvalidField("q", "must have at most 200 characters")
 	}
+
 	out := []Completion{}
 	if text == "" {
 		return out, nil
 	}
+
 	err := s.useIndex(ctx, func(ctx context.Context, g *generation, _ bool) (err error) {
 		c := completer{g: g, base: search.Query{Now: s.Clock.Now()}, completions: out}
 		out, err = c.complete(ctx, text, s.Gazetteer)
 		return err
 	})
+
 	return out, err
 }
 
@@ -71,21 +75,26 @@ func (c *completer) complete(ctx context.Context, text string, places Gazetteer)
 			return nil, err
 		}
 	}
+
 	for _, name := range c.frequentNames(keyPlaceName, text) {
 		p, ok := places.Resolve(name)
 		if !ok {
 			continue
 		}
+
 		if err := c.add(ctx, search.SlotPlace, name, search.PlaceExpr(p, DefaultRadius)); err != nil {
 			return nil, err
 		}
 	}
+
 	for _, name := range c.frequentNames(keyEmployerName, text) {
 		if err := c.add(ctx, "employer", name, search.HasKey(nameKey(keyEmployerName, name))); err != nil {
 			return nil, err
 		}
 	}
+
 	slices.SortStableFunc(c.completions, func(a, b Completion) int { return b.Total - a.Total })
+
 	return c.completions[:min(len(c.completions), maxCompletions)], nil
 }
 
@@ -96,16 +105,20 @@ func (c *completer) frequentNames(prefix, text string) []string {
 		text  string
 		count int
 	}
+
 	var found []name
 	for key, n := range c.g.index.Keys(prefix + foldedName(text)) {
 		if _, text, ok := strings.Cut(key, nameSeparator); ok {
 			found = append(found, name{text, n})
 		}
+
 		if len(found) == maxNames {
 			break // a short text begins very many names
 		}
 	}
+
 	slices.SortStableFunc(found, func(a, b name) int { return b.count - a.count })
+
 	return list.Map(found[:min(len(found), maxCandidates)], func(n name) string { return n.text })
 }
 
@@ -113,9 +126,11 @@ func (c *completer) frequentNames(prefix, text string) []string {
 func (c *completer) add(ctx context.Context, kind, text string, e search.Expr) error {
 	q := c.base
 	q.Must = []search.Expr{e}
+
 	r, err := c.g.index.Find(ctx, q)
 	if err == nil && r.Total > 0 {
 		c.completions = append(c.completions, Completion{Kind: kind, Text: text, Total: r.Total})
 	}
+
 	return err
 }

@@ -16,6 +16,7 @@ func (l *Listing) analyze(v *search.Vocabulary, log *slog.Logger) (d *search.Doc
 			log.Error("listing cannot be analyzed and is left out", "listing", l.ID, "panic", p)
 		}
 	}()
+
 	return l.document(v)
 }
 
@@ -36,17 +37,21 @@ func (l *Listing) document(v *search.Vocabulary) *search.Document {
 	if l.PostedAt != nil {
 		d.PostedAt = *l.PostedAt
 	}
+
 	if l.Deadline != nil {
 		d.Deadline = *l.Deadline
 	}
+
 	if l.Salary != nil {
 		low, high := l.Salary.Yearly()
 		d.Pay = &search.PayRange{Min: low, Max: high, Currency: l.Salary.Currency}
 	}
+
 	// Remote work has no distance: it follows the jobs on site.
 	if l.Place != nil && l.Place.Kind == Town && !l.Remote {
 		d.Point = pointOf(l.Place)
 	}
+
 	return d
 }
 
@@ -76,18 +81,23 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 	if l.Place != nil {
 		advert.Country = strings.ToLower(l.Place.Country)
 	}
+
 	annotation := v.Annotate(&advert)
 	keys := append(annotation.Keys(), search.PlaceKeys(l.Place, l.Remote)...)
+
 	keys = append(keys, search.EmployerKeys(l.Company)...)
 	if l.ContractType != "" {
 		keys = append(keys, keyContractType+l.ContractType)
 	}
+
 	if l.EmploymentType != "" {
 		keys = append(keys, keyEmploymentType+l.EmploymentType)
 	}
+
 	if strings.TrimSpace(l.Specialty) != "" {
 		keys = append(keys, keySpecialtyField+specialtyKey(l.Specialty))
 	}
+
 	for _, tag := range annotation.Tags {
 		switch {
 		case tag.Kind == search.Specialty && tag.Level != search.InText:
@@ -96,19 +106,24 @@ func (l *Listing) keys(v *search.Vocabulary) []string {
 			keys = append(keys, keyRole+tag.Concept)
 		}
 	}
+
 	for _, w := range search.WordsOf(l.Location) {
 		if w != "" {
 			keys = append(keys, keyLocation+w)
 		}
 	}
+
 	if l.Company != "" {
 		keys = append(keys, nameKey(keyEmployerName, l.Company))
 	}
+
 	keys = append(keys, keyOrganization+l.OrganizationID)
 	if l.Place != nil {
 		keys = append(keys, nameKey(keyPlaceName, l.Place.Label()))
 	}
+
 	slices.Sort(keys)
+
 	return slices.Compact(keys)
 }
 

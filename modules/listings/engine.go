@@ -77,6 +77,7 @@ func (e *Engine) Open(ctx context.Context) (err error) {
 // the present one when it is complete.
 func (e *Engine) SetVocabulary(v *search.Vocabulary) {
 	e.vocabulary.Store(v)
+
 	select {
 	case e.outdated <- struct{}{}:
 	default:
@@ -94,9 +95,11 @@ func (e *Engine) Ping(context.Context) error {
 	if g := e.current.Load(); g != nil {
 		return g.indexer.checkAge()
 	}
+
 	if n := e.building.Load(); n > 0 {
 		return fmt.Errorf("search index is being built: %d listings", n)
 	}
+
 	return errors.New("search index is being opened")
 }
 
@@ -106,6 +109,7 @@ func (e *Engine) Run(ctx context.Context) {
 	if e.opened.Position() == "" {
 		g = e.build(ctx, e.opened)
 	}
+
 	for g != nil {
 		g = e.follow(ctx, g)
 	}
@@ -114,6 +118,7 @@ func (e *Engine) Run(ctx context.Context) {
 // generation returns a generation with the index and the current vocabulary.
 func (e *Engine) generation(index search.Index) *generation {
 	v := e.vocabulary.Load()
+
 	return &generation{
 		index: index, indexer: NewIndexer(e.deps.Feed, index, v, e.deps.Changes, e.deps.Log),
 		parser: search.Parser{
@@ -130,6 +135,7 @@ func (e *Engine) generation(index search.Index) *generation {
 func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
 	// The misspelt query builds the indexes that are built at the first correction.
 	g.parser.Parse("warm upp in leds")
+
 	following, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	feedLost := make(chan struct{})
@@ -138,19 +144,25 @@ func (e *Engine) follow(ctx context.Context, g *generation) (next *generation) {
 			close(feedLost)
 		}
 	})
+
 	if reason := e.awaitReplacement(ctx, g, feedLost); reason != "" {
 		e.deps.Log.Info("building a new search index", "reason", reason)
+
 		next = e.build(ctx, nil)
 	}
+
 	stop()
 	done.Wait()
+
 	if next == nil {
 		e.current.Store(nil)
 		e.close(g.index)
 		return nil
 	}
+
 	e.current.Store(next)
 	e.discard(g.index)
+
 	return next
 }
 
@@ -167,6 +179,7 @@ func (e *Engine) awaitReplacement(ctx context.Context, g *generation, feedLost <
 		case <-e.outdated:
 		}
 	}
+
 	return "the vocabulary has changed"
 }
 
@@ -198,19 +211,25 @@ func (e *Engine) build(ctx context.Context, index search.Index) *generation {
 		if err == nil {
 			return g
 		}
+
 		if ctx.Err() != nil {
 			return nil
 		}
+
 		index = nil
+
 		if errors.Is(err, errOutdated) {
 			continue
 		}
+
 		e.deps.Log.Warn("search index could not be built; retrying", "error", err, "pause", pause)
+
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(pause):
 		}
+
 		pause = min(2*pause, maxBuildPause)
 	}
 }
@@ -227,15 +246,20 @@ func (e *Engine) tryBuild(ctx context.Context, index search.Index) (*generation,
 			return nil, err
 		}
 	}
+
 	g := e.generation(index)
 	start, logged := time.Now(), 0
+
 	building, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+
 	err := g.indexer.Build(building, func(n int) {
 		if e.isOutdated(g) {
 			stop(errOutdated)
 		}
+
 		e.building.Store(int64(n))
+
 		if n >= logged+progressInterval {
 			logged = n
 			e.deps.Log.Info("building search index", "listings", n, "seconds", int(time.Since(start).Seconds()))
@@ -244,13 +268,16 @@ func (e *Engine) tryBuild(ctx context.Context, index search.Index) (*generation,
 	if err == nil {
 		err = g.indexer.CatchUp(ctx)
 	}
+
 	if err != nil {
 		e.discard(index)
 		return nil, errors.Join(context.Cause(building), err)
 	}
+
 	if logged > 0 {
 		e.deps.Log.Info("search index is complete", "listings", e.building.Load(), "seconds", int(time.Since(start).Seconds()))
 	}
+
 	return g, nil
 }
 
@@ -281,6 +308,7 @@ func (e *Engine) use(ctx context.Context, fn func(g *generation, isCurrent bool)
 		if g == nil {
 			return unavailable("search: index", e.Ping(ctx))
 		}
+
 		err := fn(g, e.catchUp(ctx, g))
 		if !errors.Is(err, search.ErrIndexClosed) || e.current.Load() == g {
 			return err

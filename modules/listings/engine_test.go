@@ -26,8 +26,10 @@ type countingIndex struct {
 func (x *countingIndex) Apply(_ context.Context, changes []search.Change, position string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+
 	x.documents += len(changes)
 	x.position = position
+
 	return nil
 }
 
@@ -56,11 +58,13 @@ func (f *constantFeed) ReadOpen(ctx context.Context, fn func(*Listing) error) (F
 	if err := f.onOpen(); err != nil {
 		return "", err
 	}
+
 	for range f.listings {
 		if err := errors.Join(ctx.Err(), fn(&Listing{Open: true})); err != nil {
 			return "", err
 		}
 	}
+
 	return "1", nil
 }
 
@@ -71,9 +75,12 @@ func (*constantFeed) ListSince(_ context.Context, position FeedPosition, _ int) 
 // newTestEngine returns an engine with the feed, and the indexes that it opens.
 func newTestEngine(t *testing.T, feed *constantFeed) (*Engine, *[]*countingIndex) {
 	t.Helper()
+
 	vocabulary, err := search.Load()
 	require.NoError(t, err)
+
 	indexes := new([]*countingIndex)
+
 	return NewEngine(EngineDeps{
 		Open: func(context.Context, bool) (search.Index, error) {
 			x := &countingIndex{}
@@ -93,9 +100,12 @@ func newTestEngine(t *testing.T, feed *constantFeed) (*Engine, *[]*countingIndex
 func runUntil(t *testing.T, e *Engine, condition func() bool) {
 	t.Helper()
 	require.NoError(t, e.Open(t.Context()))
+
 	ctx, cancel := context.WithCancel(t.Context())
+
 	done := make(chan struct{})
 	go func() { e.Run(ctx); close(done) }()
+
 	assert.Eventually(t, condition, 30*time.Second, time.Millisecond)
 	time.Sleep(20 * time.Millisecond)
 	cancel()
@@ -105,8 +115,10 @@ func runUntil(t *testing.T, e *Engine, condition func() bool) {
 // extendedVocabulary returns the vocabulary with one more role.
 func extendedVocabulary(t *testing.T) *search.Vocabulary {
 	t.Helper()
+
 	v, err := search.Load(search.Source{Name: "more", Text: "role babycatcher =midwife : babycatcher\n"})
 	require.NoError(t, err)
+
 	return v
 }
 
@@ -114,6 +126,7 @@ func extendedVocabulary(t *testing.T) *search.Vocabulary {
 // cause a build with the old one.
 func TestEngine_VocabularySetBeforeRun_BuildsOnce(t *testing.T) {
 	t.Parallel()
+
 	e, indexes := newTestEngine(t, &constantFeed{listings: 10, onOpen: func() error { return nil }})
 	e.SetVocabulary(extendedVocabulary(t))
 	runUntil(t, e, func() bool { return e.Ping(t.Context()) == nil })
@@ -125,12 +138,14 @@ func TestEngine_VocabularySetBeforeRun_BuildsOnce(t *testing.T) {
 // position of the index is the version of the vocabulary and documents, and that in the feed.
 func TestEngine_VocabularyChangesDuringBuild_StartsAnother(t *testing.T) {
 	t.Parallel()
+
 	feed, more := &constantFeed{listings: 3 * buildBatchSize}, extendedVocabulary(t)
 	e, indexes := newTestEngine(t, feed)
 	feed.onOpen = func() error {
 		e.SetVocabulary(more)
 		return nil
 	}
+
 	runUntil(t, e, func() bool { return e.Ping(t.Context()) == nil })
 	require.Len(t, *indexes, 2)
 	require.Equal(t, buildBatchSize, (*indexes)[0].documents, "the first build stops after a batch")
@@ -143,11 +158,13 @@ func TestEngine_VocabularyChangesDuringBuild_StartsAnother(t *testing.T) {
 // contain a part of the listings and is discarded.
 func TestEngine_BuildFails_IsRetried(t *testing.T) {
 	t.Parallel()
+
 	opened := 0
 	engine, indexes := newTestEngine(t, &constantFeed{listings: 10, onOpen: func() error {
 		if opened++; opened == 1 {
 			return errors.New("no database")
 		}
+
 		return nil
 	}})
 	runUntil(t, engine, func() bool { return engine.Ping(t.Context()) == nil })

@@ -44,10 +44,12 @@ func (Table) Check(filters map[string]string) error {
 		if name != "status" {
 			return fault.InvalidField("filters", "has only: status")
 		}
+
 		if !slices.Contains([]Status{Active, Inactive, Closed, Draft, Archived}, Status(filters[name])) {
 			return fault.InvalidField("filters.status", "must be one of: active, inactive, closed, draft, archived")
 		}
 	}
+
 	return nil
 }
 
@@ -57,10 +59,12 @@ func (t Table) Count(ctx context.Context, organizationID string, filters map[str
 	if status := Status(filters["status"]); status != "" { // Check has accepted it
 		return counts[status], err
 	}
+
 	total := 0
 	for _, n := range counts {
 		total += n
 	}
+
 	return total, err
 }
 
@@ -89,16 +93,20 @@ func (t Table) Rows(
 	if err != nil || len(rows) == 0 {
 		return next, err
 	}
+
 	ids := list.Map(rows, func(e Exported) string { return e.ID })
+
 	applications, err := t.s.Applications.CountByListing(ctx, organizationID, ids)
 	if err != nil {
 		return "", err
 	}
+
 	for i := range rows {
 		e := &rows[i]
 		for _, text := range [...]string{e.ID, e.Title, e.Department, e.Company, e.Location, e.ContractType, string(e.Status)} {
 			page.Text(text)
 		}
+
 		addOptional(page, e.SalaryMin, func(minor int64) { page.Float(Major(minor)) })
 		addOptional(page, e.SalaryMax, func(minor int64) { page.Float(Major(minor)) })
 		page.Text(e.Currency)
@@ -109,6 +117,7 @@ func (t Table) Rows(
 		page.Time(e.UpdatedAt)
 		page.End()
 	}
+
 	return next, nil
 }
 
@@ -118,5 +127,6 @@ func addOptional[T any](page *csvfile.Page, v *T, add func(T)) {
 		page.Text("")
 		return
 	}
+
 	add(*v)
 }

@@ -22,32 +22,41 @@ func (s *Service) addFilters(p *search.Parser, q *searchRequest) error {
 	f.addConcept("role", q.Filters.Role, search.Role)
 	f.addConcept("band", q.Filters.Band, search.Grade)
 	f.addConcept("shift", q.Filters.Shift, search.Shift)
+
 	q.Filters.Currency = strings.ToUpper(q.Filters.Currency)
 	if q.Filters.Currency != "" && !isCurrency(q.Filters.Currency) {
 		f.invalid("currency", "must be an ISO 4217 code")
 	}
+
 	f.addPay()
 	f.anyOf(q.Filters.Employer, search.IsEmployer)
+
 	if q.Filters.Organization != "" {
 		f.addCondition(search.HasKey(keyOrganization + q.Filters.Organization))
 	}
+
 	if q.Filters.Remote != nil {
 		remote := search.IsRemote()
 		if !*q.Filters.Remote {
 			remote = search.Not(remote)
 		}
+
 		f.addCondition(remote)
 	}
+
 	if q.Filters.PostedAfter != "" {
 		at, err := ParseMoment(q.Filters.PostedAfter, false)
 		if err != nil {
 			f.invalid("postedAfter", err.Error())
 		}
+
 		f.addCondition(search.PostedSince(at))
 	}
+
 	if len(f.problems) > 0 {
 		return ErrFilters.WithFields(f.problems...)
 	}
+
 	return nil
 }
 
@@ -75,6 +84,7 @@ func (f *filterBuilder) addLocation() {
 	} else if text != "" {
 		f.addPlace(text)
 	}
+
 	if r := f.Filters.Radius; r != nil {
 		f.radius = *r
 		if !(*r > 0 && *r <= maxRadius) {
@@ -90,21 +100,26 @@ func (f *filterBuilder) addPlace(text string) {
 		f.near = &p
 		return
 	}
+
 	if f.vocabulary.IsRemote(text) {
 		f.addCondition(search.IsRemote())
 		return
 	}
+
 	words := search.WordsOf(text)
+
 	words = words[:len(words)-1] // without the empty word that ends a field
 	if p, ok := f.places.Correct(text); ok && !slices.ContainsFunc(words, f.isKnown) {
 		f.near = &p
 		f.corrected = append(f.corrected, search.Correction{From: text, To: p.Name})
 		return
 	}
+
 	f.isUnknownPlace = true
 	for _, w := range words {
 		f.addCondition(search.HasKey(keyLocation + w))
 	}
+
 	f.empty = f.empty || len(words) == 0
 }
 
@@ -124,6 +139,7 @@ func (f *filterBuilder) anyOf(values []string, expr func(value string) search.Ex
 			exprs = append(exprs, expr(v))
 		}
 	}
+
 	if len(exprs) > 0 {
 		f.addCondition(search.Or(exprs...))
 	}
@@ -136,6 +152,7 @@ func (f *filterBuilder) addChoice(name string, values, allowed []string, prefix 
 		if !slices.Contains(allowed, v) {
 			f.invalid(name, "must be one of: "+strings.Join(allowed, ", "))
 		}
+
 		return search.HasKey(prefix + v)
 	})
 }
@@ -148,10 +165,12 @@ func (f *filterBuilder) addSpecialty() {
 		if utf8.RuneCountInString(v) > maxQuery {
 			f.invalid("specialty", fmt.Sprintf("must have at most %d characters", maxQuery))
 		}
+
 		same := search.HasKey(keySpecialtyField + specialtyKey(v))
 		if c := f.conceptOf(v, search.Specialty); c != nil {
 			return search.Or(same, search.Is(c))
 		}
+
 		return same
 	})
 }
@@ -164,10 +183,12 @@ func (f *filterBuilder) addConcept(name string, values []string, kind search.Kin
 		if c == nil && kind == search.Grade {
 			c = f.conceptOf("band "+v, kind)
 		}
+
 		if c == nil {
 			f.invalid(name, "must be a "+name+" of the vocabulary")
 			return search.Or()
 		}
+
 		return search.Is(c)
 	})
 }
@@ -177,15 +198,18 @@ func (f *filterBuilder) conceptOf(text string, kind search.Kind) *search.Concept
 	if c := f.vocabulary.Concept(text); c != nil && c.Kind == kind {
 		return c
 	}
+
 	form := f.vocabulary.Form(text)
 	if form == nil {
 		return nil
 	}
+
 	for _, r := range form.Readings {
 		if r.Concept.Kind == kind {
 			return r.Concept
 		}
 	}
+
 	return nil
 }
 
@@ -195,10 +219,12 @@ func (f *filterBuilder) addPay() {
 	if low == nil && high == nil {
 		return
 	}
+
 	r := search.PayRange{Currency: f.currency()}
 	if low != nil {
 		r.Min = *low
 	}
+
 	if high != nil {
 		// In a PayRange, 0 means no maximum. So a maximum of 0 becomes one penny.
 		r.Max = max(1, *high)
@@ -206,6 +232,7 @@ func (f *filterBuilder) addPay() {
 			f.invalid("salaryMax", "must not be less than salaryMin")
 		}
 	}
+
 	f.addCondition(search.PaysBetween(r))
 }
 
@@ -214,11 +241,14 @@ func (f *filterBuilder) amount(name string, major *float64) *int64 {
 	if major == nil {
 		return nil
 	}
+
 	if !(*major >= 0 && *major <= maxPay) { // NaN is invalid too
 		f.invalid(name, "must be from 0 to 1000000000")
 		return nil
 	}
+
 	minor := int64(math.Round(*major * 100))
+
 	return &minor
 }
 
@@ -227,11 +257,14 @@ func (f *filterBuilder) amount(name string, major *float64) *int64 {
 func (s *Service) SpecialtyTest(specialty string) func(text string) bool {
 	f := filterBuilder{vocabulary: s.Engine.Parser().Vocabulary}
 	wanted, key := f.conceptOf(specialty, search.Specialty), specialtyKey(specialty)
+
 	return func(text string) bool {
 		if strings.TrimSpace(specialty) == "" {
 			return false
 		}
+
 		c := f.conceptOf(text, search.Specialty)
+
 		return specialtyKey(text) == key || c != nil && wanted != nil && c.IsA(wanted)
 	}
 }

@@ -167,9 +167,11 @@ func (s *Service) Find(ctx context.Context, by auth.Actor, in FindInput) (Found,
 	if err := by.RequireScope(auth.ScopeJobsRead); err != nil {
 		return Found{}, err
 	}
+
 	if err := in.validate(); err != nil {
 		return Found{}, err
 	}
+
 	return s.find(ctx, by, in)
 }
 
@@ -182,8 +184,10 @@ func (s *Service) find(ctx context.Context, by auth.Actor, in FindInput) (Found,
 			q.isCurrent = isCurrent
 			found, err = s.runSearch(ctx, g, q)
 		}
+
 		return err
 	})
+
 	return found, err
 }
 
@@ -200,12 +204,15 @@ func (in *FindInput) validate() error {
 	if utf8.RuneCountInString(in.Text) > maxQuery {
 		return ErrQuery.WithFields(fault.Field{Name: "query", Message: fmt.Sprintf("must have at most %d characters", maxQuery)})
 	}
+
 	if in.Page.TooDeep() {
 		return fault.InvalidField("page", fmt.Sprintf("reaches beyond %d items; follow nextCursor with cursor instead", page.MaxExact))
 	}
+
 	if in.Sort != "" && !slices.Contains(Sorts, Sort(in.Sort)) {
 		return ErrQuery.WithFields(fault.Field{Name: "sort", Message: "must be one of: relevance, date, salary, distance, title, location"})
 	}
+
 	for _, name := range in.Facets {
 		if facets[name] == "" {
 			return ErrFilters.WithFields(
@@ -213,6 +220,7 @@ func (in *FindInput) validate() error {
 			)
 		}
 	}
+
 	return nil
 }
 
@@ -235,35 +243,45 @@ type searchRequest struct {
 func (s *Service) parseRequest(ctx context.Context, p *search.Parser, by auth.Actor, in FindInput) (*searchRequest, error) {
 	in.Facets = slices.Compact(slices.Sorted(slices.Values(in.Facets)))
 	q := &searchRequest{FindInput: in, radius: DefaultRadius, understood: p.Parse(in.Text)}
+
 	q.empty = q.understood.Empty
 	if problem := complexityProblem(&q.understood); problem != "" {
 		return nil, ErrQuery.WithFields(fault.Field{Name: "query", Message: problem})
 	}
+
 	if err := s.addFilters(p, q); err != nil {
 		return nil, err
 	}
+
 	q.plan = q.understood.Plan(q.radius)
 	q.query.Now = s.Clock.Now()
 	q.query.Must = append(q.query.Must, q.plan.Must...)
+
 	q.query.Slots = slices.Clone(q.plan.Slots)
 	if q.near != nil {
 		q.query.Slots = append(q.query.Slots, search.NearSlot(*q.near, q.radius))
 	}
+
 	if !in.Exact {
 		q.query.MaxCost, q.query.Relaxed = search.MaxCost, maxRelaxed
 	}
+
 	q.query.Offset = in.Page.Offset()
 	q.query.Limit = in.Page.Size
+
 	q.query.After = in.Page.Cursor
 	for _, name := range in.Facets {
 		q.query.Facets = append(q.query.Facets, facets[name])
 	}
+
 	if err := s.setOrder(ctx, q, by); err != nil {
 		return nil, err
 	}
+
 	if home := s.findPlace(in.home); home != nil {
 		q.query.From = pointOf(home)
 	}
+
 	return q, nil
 }
 
@@ -286,19 +304,24 @@ func (s *Service) setOrder(ctx context.Context, q *searchRequest, by auth.Actor)
 		if err != nil {
 			return err
 		}
+
 		from = s.findPlace(home)
 	}
+
 	if from != nil {
 		q.query.From = pointOf(from)
 	}
+
 	key, ok := sortKeys[sortBy]
 	if !ok || sortBy == ByDistance && from == nil {
 		return nil
 	}
+
 	q.query.Sort, q.query.First = search.Sort{By: key, Descending: !q.Ascending && sortBy != ByDistance}, q.plan.First
 	if sortBy == BySalary {
 		q.query.Sort.Currency = q.currency()
 	}
+
 	return nil
 }
 
@@ -307,11 +330,13 @@ func (q *searchRequest) place() *Place {
 	if q.near != nil {
 		return q.near
 	}
+
 	for i := range q.understood.Terms {
 		if t := &q.understood.Terms[i]; !t.Excluded && len(t.Places) > 0 {
 			return &t.Places[0]
 		}
 	}
+
 	return nil
 }
 
@@ -321,6 +346,7 @@ func (q *searchRequest) currency() string {
 	if place := q.place(); q.Filters.Currency == "" && place != nil {
 		return currencyOf[place.Country]
 	}
+
 	return q.Filters.Currency
 }
 
@@ -334,17 +360,21 @@ func complexityProblem(u *search.Understanding) string {
 		if u.Terms[i].Excluded {
 			exclusions++
 		}
+
 		if u.Terms[i].Slot == search.SlotPhrase {
 			phrases += 1 + len(u.Terms[i].Or)
 		}
 	}
+
 	var problems []string
 	if exclusions > maxExclusions {
 		problems = append(problems, fmt.Sprintf("must have at most %d excluded words", maxExclusions))
 	}
+
 	if phrases > maxPhrases {
 		problems = append(problems, fmt.Sprintf("must have at most %d phrases", maxPhrases))
 	}
+
 	return strings.Join(problems, " and ")
 }
 

@@ -18,6 +18,7 @@ func (s *Service) PublicMany(ctx context.Context, ids []string) ([]Listing, erro
 	if len(ids) == 0 {
 		return nil, nil
 	}
+
 	return s.Public.ListPublic(ctx, ids, s.Clock.Now(), true)
 }
 
@@ -60,10 +61,12 @@ func (s *Service) Resolve(ctx context.Context, text string) (resolved string, er
 	if s.Engine.current.Load() == nil {
 		return "", nil
 	}
+
 	err = s.useIndex(ctx, func(ctx context.Context, g *generation, _ bool) error {
 		resolved = g.parserWithin(ctx).Resolve(text)
 		return nil
 	})
+
 	return resolved, err
 }
 
@@ -74,7 +77,9 @@ func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	g := &Gathered{service: s, plans: s.plansFor(s.Engine.Parser()), now: s.Clock.Now(), positionByID: map[string]int{}}
+
 	var docs []*search.Document
 	for i := range ls {
 		if d := ls[i].analyze(g.plans.parser.Vocabulary, s.Engine.deps.Log); d != nil {
@@ -82,8 +87,10 @@ func (s *Service) Gather(ctx context.Context, ids []string) (*Gathered, error) {
 			g.listings, docs = append(g.listings, ls[i]), append(docs, d)
 		}
 	}
+
 	g.found = make(bitset, (len(docs)+wordBits-1)/wordBits)
 	g.batch, err = s.NewBatch(docs)
+
 	return g, err
 }
 
@@ -96,29 +103,35 @@ func (g *Gathered) Matching(ctx context.Context, k FindKey) ([]int, error) {
 	if g.plans.isFull() { // the numbers of conditions begin again, so that their results are void
 		g.plans, g.matches = g.service.emptyPlans(g.plans.parser), nil
 	}
+
 	plan, err := g.service.plan(ctx, g.plans, k)
 	if err != nil {
 		return nil, err
 	}
+
 	for i := range g.found {
 		g.found[i] = ^uint64(0) // all listings, and positions beyond them, which are not returned
 	}
+
 	for _, condition := range plan {
 		remaining := uint64(0)
 		for i, word := range g.matchCondition(condition) {
 			g.found[i] &= word
 			remaining |= g.found[i]
 		}
+
 		if remaining == 0 {
 			return nil, nil
 		}
 	}
+
 	var positions []int
 	for i := range g.listings {
 		if g.found.has(i) {
 			positions = append(positions, i)
 		}
 	}
+
 	return positions, nil
 }
 
@@ -131,17 +144,21 @@ func (g *Gathered) matchCondition(condition int32) bitset {
 	for int(condition) >= len(g.matches) {
 		g.matches = append(g.matches, nil)
 	}
+
 	if g.matches[condition] == nil {
 		q := g.plans.condition(condition)
 		q.Now = g.now
 		found := make(bitset, len(g.found))
+
 		g.ids = g.batch.AppendMatches(g.ids[:0], &q)
 		for _, id := range g.ids {
 			i := g.positionByID[id]
 			found[i/wordBits] |= 1 << (i % wordBits)
 		}
+
 		g.matches[condition] = found
 	}
+
 	return g.matches[condition]
 }
 
@@ -152,6 +169,7 @@ func (s *Service) plan(ctx context.Context, p *plans, k FindKey) ([]int32, error
 	if plan, ok := p.get(k); ok {
 		return plan, nil
 	}
+
 	in := FindInput{
 		Text:    k.Text,
 		Filters: FilterInput{Location: k.Location, ContractType: []string{k.ContractType}},
@@ -159,13 +177,16 @@ func (s *Service) plan(ctx context.Context, p *plans, k FindKey) ([]int32, error
 		Page:    page.Request{Number: 1},
 	}
 	q, err := s.parseRequest(ctx, p.parser, auth.Actor{}, in)
+
 	// A search that Find refuses has no results. Or without arguments matches no listing.
 	if fault.KindOf(err) == fault.Invalid || err == nil && q.empty {
 		return p.add(k, []search.Query{{Must: []search.Expr{search.Or()}}})
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	return p.add(k, conditions(&q.query))
 }
 
@@ -176,14 +197,17 @@ func conditions(q *search.Query) []search.Query {
 	for _, e := range q.Must {
 		out = append(out, search.Query{Must: []search.Expr{e}})
 	}
+
 	for _, slot := range q.Slots {
 		if slot, matchesAll := exactLevels(slot); !matchesAll {
 			out = append(out, search.Query{Slots: []search.Slot{slot}})
 		}
 	}
+
 	if len(out) == 0 {
 		out = append(out, search.Query{})
 	}
+
 	return out
 }
 
@@ -198,6 +222,7 @@ func exactLevels(s search.Slot) (exact search.Slot, matchesAll bool) {
 			matchesAll = matchesAll || !isRelaxed && level.Expr.Op == search.OpAll
 		}
 	}
+
 	return exact, matchesAll
 }
 
@@ -225,7 +250,9 @@ func (s *Service) plansFor(parser *search.Parser) *plans {
 	if p := s.plans.Load(); p != nil && p.parser.Vocabulary == parser.Vocabulary && !p.isFull() {
 		return p
 	}
+
 	parser.Resolved = true
+
 	return s.emptyPlans(parser)
 }
 
@@ -247,7 +274,9 @@ func (p *plans) isFull() bool {
 func (p *plans) get(k FindKey) ([]int32, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	plan, ok := p.bySearch[k]
+
 	return plan, ok
 }
 
@@ -262,20 +291,25 @@ func (p *plans) condition(number int32) search.Query {
 func (p *plans) add(k FindKey, all []search.Query) ([]int32, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	plan := make([]int32, len(all))
 	for i := range all {
 		key, err := json.Marshal(&all[i])
 		if err != nil {
 			return nil, err
 		}
+
 		number, exists := p.numbers[string(key)]
 		if !exists {
 			number = int32(len(p.conditions))
 			p.numbers[string(key)] = number
 			p.conditions = append(p.conditions, all[i])
 		}
+
 		plan[i] = number
 	}
+
 	p.bySearch[k] = plan
+
 	return plan, nil
 }

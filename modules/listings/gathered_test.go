@@ -17,20 +17,25 @@ import (
 // other plans, and a full cache is dropped as a whole.
 func TestPlansFor(t *testing.T) {
 	t.Parallel()
+
 	vocabulary, err := search.Load()
 	require.NoError(t, err)
+
 	other, err := search.Load(search.Source{Name: "own", Text: "role stitcher : stitcher"})
 	require.NoError(t, err)
+
 	service := &Service{}
 	plans := service.plansFor(&search.Parser{Vocabulary: vocabulary})
 	t.Run("same vocabulary", func(t *testing.T) {
 		require.Same(t, plans, service.plansFor(&search.Parser{Vocabulary: vocabulary}))
 	})
+
 	t.Run("other vocabulary", func(t *testing.T) {
 		changed := service.plansFor(&search.Parser{Vocabulary: other})
 		require.NotSame(t, plans, changed)
 		require.Same(t, changed, service.plansFor(&search.Parser{Vocabulary: other}))
 	})
+
 	t.Run("full", func(t *testing.T) {
 		full := service.plansFor(&search.Parser{Vocabulary: vocabulary})
 		fill(full)
@@ -51,9 +56,11 @@ func (m matchesAll) AppendMatches(ids []string, q *search.Query) []string {
 	if len(q.Must) == 1 && q.Must[0].Op == search.OpOr && len(q.Must[0].Args) == 0 {
 		return ids
 	}
+
 	for _, d := range m {
 		ids = append(ids, d.ID)
 	}
+
 	return ids
 }
 
@@ -63,9 +70,12 @@ func (m matchesAll) AppendMatches(ids []string, q *search.Query) []string {
 // words, which finds nothing.
 func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 	t.Parallel()
+
 	v, err := search.Load()
 	require.NoError(t, err)
+
 	s := &Service{Deps: Deps{Clock: clock.System{}}}
+
 	gathered := &Gathered{
 		service:      s,
 		plans:        s.plansFor(&search.Parser{Vocabulary: v}),
@@ -78,8 +88,10 @@ func TestMatching_FullPlans_AreEmptied(t *testing.T) {
 		found, err := gathered.Matching(t.Context(), FindKey{Text: text})
 		require.NoError(t, err)
 		require.Equal(t, []int{0}, found)
+
 		full := gathered.plans
 		fill(full)
+
 		found, err = gathered.Matching(t.Context(), FindKey{Text: "-"})
 		require.NoError(t, err)
 		require.Empty(t, found)
@@ -101,6 +113,7 @@ func (p publicListings) ListPublic(context.Context, []string, time.Time, bool) (
 // no validation should permit, does not prevent the alerts about the others.
 func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
 	t.Parallel()
+
 	v, err := search.Load()
 	require.NoError(t, err)
 	var log bytes.Buffer
@@ -124,6 +137,7 @@ func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
 	require.Len(t, gathered.Listings(), 2)
 	require.Equal(t, "b", gathered.Listings()[1].ID)
 	require.Contains(t, log.String(), "listing=broken")
+
 	found, err := gathered.Matching(t.Context(), FindKey{Text: "nurse"})
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 1}, found)
@@ -134,8 +148,10 @@ func TestGather_ListingThatCannotBeAnalyzed_IsSkippedAndLogged(t *testing.T) {
 // before the level for all listings, some of them are relaxed results.
 func TestExactLevels(t *testing.T) {
 	t.Parallel()
+
 	exact := search.SlotLevel{Expr: search.HasKey("a"), Exact: true}
 	relaxed := search.SlotLevel{Expr: search.HasKey("b")}
+
 	all := search.SlotLevel{Expr: search.All(), Exact: true}
 	for name, c := range map[string]struct {
 		levels         []search.SlotLevel
@@ -151,6 +167,7 @@ func TestExactLevels(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			slot, matchesAll := exactLevels(search.Slot{Levels: c.levels})
 			require.Len(t, slot.Levels, c.wantLevels)
 			require.Equal(t, c.wantMatchesAll, matchesAll)

@@ -17,14 +17,18 @@ func (s *Service) createHeldCase(ctx context.Context, l *Listing, isHeld, awaits
 	if !isHeld {
 		return nil
 	}
+
 	c, err := s.caseOf(ctx, l.OrganizationID, l.ID)
 	if err != nil {
 		return err
 	}
+
 	if awaitsReview {
 		c.open(s.NewID(), s.Clock.Now())
 	}
+
 	c.Held = true
+
 	return s.Cases.Upsert(ctx, c)
 }
 
@@ -35,9 +39,11 @@ func (s *Service) OnOrganizationModerated(ctx context.Context, e event.Organizat
 	if err != nil {
 		return err
 	}
+
 	if isHeld {
 		return s.hideAll(ctx, e.OrganizationID, awaitsReview)
 	}
+
 	return s.unhideAll(ctx, e.OrganizationID)
 }
 
@@ -47,38 +53,49 @@ func (s *Service) hideAll(ctx context.Context, organizationID string, awaitsRevi
 		var next *Listing
 		err := s.Tx.Do(ctx, func(ctx context.Context) error {
 			next = nil
+
 			ls, err := s.Listings.ListBySelection(ctx, organizationID, Selection{Before: last}, MaxBatch)
 			if err != nil || len(ls) == 0 {
 				return err
 			}
+
 			if len(ls) == MaxBatch { // there may be older ones
 				next = &ls[len(ls)-1]
 			}
+
 			now := s.Clock.Now()
 			var events []event.Event
+
 			var changed []Listing
 			for _, before := range ls {
 				if before.HiddenAt != nil {
 					continue // by a decision, which remains when the organization is released, or by an earlier call
 				}
+
 				l := before.clone()
 				l.Hide(now)
+
 				events = append(events, l.finishChange(&before, now)...)
 				changed = append(changed, l)
 			}
+
 			if len(changed) == 0 {
 				return nil
 			}
+
 			if err := s.Listings.Update(ctx, organizationID, changed); err != nil {
 				return err
 			}
+
 			for i := range changed {
 				if err := s.createHeldCase(ctx, &changed[i], true, awaitsReview); err != nil {
 					return err
 				}
 			}
+
 			return s.Events.Record(ctx, events...)
 		})
+
 		last = next
 		if err != nil || last == nil {
 			return err
@@ -94,6 +111,7 @@ func (s *Service) unhideAll(ctx context.Context, organizationID string) error {
 		if err != nil || len(held.Items) == 0 {
 			return err
 		}
+
 		for _, c := range held.Items {
 			err := s.Tx.Do(ctx, func(ctx context.Context) error {
 				_, err := s.changeListingOf(ctx, organizationID, c.ListingID,
@@ -101,6 +119,7 @@ func (s *Service) unhideAll(ctx context.Context, organizationID string) error {
 				if err != nil {
 					return err
 				}
+
 				return s.changeCase(ctx, organizationID, c.ListingID, func(c *Case) {
 					c.Held = false
 					if c.State == CaseOpen && c.Reports == 0 && c.Score < suspicionThreshold {

@@ -57,6 +57,7 @@ func (x *Indexer) checkAge() error {
 	if age := time.Since(time.Unix(0, x.caughtUpAt.Load())); age > maxAge {
 		return fmt.Errorf("search index has not followed the database for %s", age.Round(time.Second))
 	}
+
 	return nil
 }
 
@@ -98,26 +99,33 @@ func (x *Indexer) Build(ctx context.Context, progress func(n int)) error {
 	if err := x.lock(ctx); err != nil {
 		return err
 	}
+
 	defer x.unlock()
+
 	total := 0
 	var batch []search.Change
 	apply := func(position string) error {
 		err := x.index.Apply(ctx, batch, position)
 		total += len(batch)
 		progress(total)
+
 		batch = batch[:0]
+
 		return err
 	}
+
 	position, err := x.feed.ReadOpen(ctx, func(l *Listing) error {
 		batch = append(batch, x.change(l))
 		if len(batch) < buildBatchSize {
 			return nil
 		}
+
 		return apply("")
 	})
 	if err != nil {
 		return err
 	}
+
 	return apply(documentVersion(x.vocabulary) + " " + string(position))
 }
 
@@ -133,41 +141,54 @@ func (x *Indexer) CatchUpWith(ctx context.Context, n uint64) error {
 	if x.appliedChanges.Load() >= n {
 		return nil
 	}
+
 	if err := x.lock(ctx); err != nil {
 		return err
 	}
+
 	defer x.unlock()
+
 	if x.appliedChanges.Load() >= n {
 		return nil
 	}
+
 	changesBefore := x.changes()
+
 	version, _ := x.position()
 	for more := true; more; {
 		_, position := x.position()
+
 		batch, err := x.feed.ListSince(ctx, position, followBatchSize)
 		if err != nil {
 			return err
 		}
+
 		changes := make([]search.Change, 0, len(batch.Listings)+len(batch.Deleted))
 		for i := range batch.Listings {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
+
 			changes = append(changes, x.change(&batch.Listings[i]))
 		}
+
 		for _, id := range batch.Deleted {
 			changes = append(changes, search.Change{ID: id, Version: math.MaxInt64})
 		}
+
 		if len(changes) > 0 || time.Since(x.positionStoredAt) > storeInterval {
 			x.positionStoredAt = time.Now()
 			if err := x.index.Apply(ctx, changes, version+" "+string(batch.Position)); err != nil {
 				return err
 			}
 		}
+
 		more = batch.More
 	}
+
 	x.appliedChanges.Store(changesBefore)
 	x.caughtUpAt.Store(time.Now().UnixNano())
+
 	return nil
 }
 
@@ -178,6 +199,7 @@ func (x *Indexer) change(l *Listing) search.Change {
 	if l.Open {
 		c.Document = l.analyze(x.vocabulary, x.log)
 	}
+
 	return c
 }
 
@@ -187,10 +209,13 @@ func (x *Indexer) change(l *Listing) search.Change {
 func (x *Indexer) Follow(ctx context.Context, changes <-chan struct{}, done func()) error {
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
+
 	for {
 		attempt, cancel := context.WithTimeout(ctx, followTimeout)
 		err := x.CatchUp(attempt)
+
 		cancel()
+
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -201,6 +226,7 @@ func (x *Indexer) Follow(ctx context.Context, changes <-chan struct{}, done func
 		default:
 			done()
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil

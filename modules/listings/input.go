@@ -52,6 +52,7 @@ func (d Details) checkDeadline(l *Listing, now time.Time) error {
 	if d.RequireFutureDeadline && l.Deadline != nil && !l.Deadline.After(now) {
 		return fault.InvalidField("applicationDeadline", "must not be in the past")
 	}
+
 	return nil
 }
 
@@ -70,20 +71,24 @@ func (d Details) Problems() []fault.Field {
 			out = append(out, fault.Of(err).Fields...)
 		}
 	}
+
 	if d.ApplicationDeadline != nil && *d.ApplicationDeadline != "" {
 		if _, err := ParseMoment(*d.ApplicationDeadline, true); err != nil {
 			out = append(out, fault.Field{Name: "applicationDeadline", Message: err.Error()})
 		}
 	}
+
 	if d.Questions != nil {
 		seen := map[string]bool{}
 		for i, q := range *d.Questions {
 			if q.ID != "" && seen[q.ID] {
 				out = append(out, fault.Field{Name: fmt.Sprintf("questions.%d.id", i), Message: "must be unique"})
 			}
+
 			seen[q.ID] = true
 		}
 	}
+
 	return out
 }
 
@@ -98,6 +103,7 @@ func (d Details) apply(c *Content, newID id.Source) {
 			}
 		}
 	}
+
 	patch.SetText(&c.Department, d.Department)
 	patch.SetText(&c.ContractType, d.ContractType)
 	patch.SetText(&c.EmploymentType, d.EmploymentType)
@@ -106,21 +112,25 @@ func (d Details) apply(c *Content, newID id.Source) {
 	setTexts(&c.Requirements, d.Requirements)
 	setTexts(&c.Benefits, d.Benefits)
 	patch.Set(&c.Remote, d.Remote)
+
 	if d.Salary != nil {
 		c.Salary, _ = newSalary(*d.Salary) // Problems has reported its errors
 	}
+
 	if d.ApplicationDeadline != nil {
 		c.Deadline = nil // an empty text clears it
 		if at, err := ParseMoment(*d.ApplicationDeadline, true); err == nil {
 			c.Deadline = &at
 		}
 	}
+
 	if d.Questions != nil {
 		c.Questions = nil
 		for _, q := range *d.Questions {
 			if q.ID == "" {
 				q.ID = newID()
 			}
+
 			c.Questions = append(c.Questions, Question{ID: q.ID, Text: strings.TrimSpace(q.Text), Required: q.Required})
 		}
 	}
@@ -133,12 +143,15 @@ func ParseMoment(s string, endOfDay bool) (time.Time, error) {
 		if endOfDay {
 			day = day.AddDate(0, 0, 1).Add(-time.Second)
 		}
+
 		return checkYear(day)
 	}
+
 	at, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("must be a date (2026-11-20) or a date-time (2026-11-20T09:30:00Z)")
 	}
+
 	return checkYear(at.UTC().Truncate(time.Microsecond))
 }
 
@@ -148,5 +161,6 @@ func checkYear(at time.Time) (time.Time, error) {
 	if at.Year() < 1900 || at.Year() > 9000 {
 		return time.Time{}, fmt.Errorf("must be between the years 1900 and 9000")
 	}
+
 	return at, nil
 }

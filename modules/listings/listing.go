@@ -93,9 +93,11 @@ func (l *Listing) SetStatus(s Status) error {
 	if s != Active && s != Inactive && s != Closed {
 		return fault.InvalidField("status", "must be one of: active, inactive, closed")
 	}
+
 	l.Status = s
 	l.ArchivedAt = nil
 	l.DeletedAt = nil
+
 	return nil
 }
 
@@ -107,6 +109,7 @@ func (l *Listing) Archive(now time.Time) {
 // Delete archives the listing and marks it as deleted. Restore reverts this.
 func (l *Listing) Delete(now time.Time) {
 	l.Archive(now)
+
 	l.DeletedAt = cmp.Or(l.DeletedAt, &now)
 }
 
@@ -124,6 +127,7 @@ func (l *Listing) Restore() error {
 	if l.DeletedAt == nil {
 		return ErrNotDeleted
 	}
+
 	return l.SetStatus(Active)
 }
 
@@ -133,15 +137,19 @@ func (l *Listing) Renew(now time.Time, days int) error {
 	if days < 1 || days > 365 {
 		return fault.InvalidField("durationDays", "must be a whole number from 1 to 365")
 	}
+
 	from := now
 	if l.Deadline != nil && l.Deadline.After(now) {
 		from = *l.Deadline
 	}
+
 	until, err := checkYear(from.AddDate(0, 0, days))
 	if err != nil {
 		return fault.InvalidField("durationDays", "leads to a deadline that "+err.Error())
 	}
+
 	l.Deadline = &until
+
 	return l.SetStatus(Active)
 }
 
@@ -150,6 +158,7 @@ func (l *Listing) Renew(now time.Time, days int) error {
 // The copy of a hidden listing is hidden.
 func (l *Listing) Copy(id string, now time.Time) Listing {
 	const suffix = " (Copy)"
+
 	c := Listing{
 		ID:             id,
 		OrganizationID: l.OrganizationID,
@@ -164,10 +173,12 @@ func (l *Listing) Copy(id string, now time.Time) Listing {
 	if r := []rune(c.Title); len(r)+len(suffix) > maxTitle {
 		c.Title = string(r[:maxTitle-len(suffix)])
 	}
+
 	c.Title += suffix
 	if c.Deadline != nil && !c.Deadline.After(now) {
 		c.Deadline = nil
 	}
+
 	return c
 }
 
@@ -176,6 +187,7 @@ func (l *Listing) Copy(id string, now time.Time) Listing {
 // Listing for a new listing.
 func (l *Listing) finishChange(before *Listing, now time.Time) []event.Event {
 	wasOpen := l.Open
+
 	l.Open, l.UpdatedAt = l.Public(now), now
 	switch {
 	case l.Open && l.PostedAt == nil: // the first publication
@@ -186,6 +198,7 @@ func (l *Listing) finishChange(before *Listing, now time.Time) []event.Event {
 	case wasOpen && !l.Open:
 		return []event.Event{event.JobClosed(l.eventFields())}
 	}
+
 	return nil
 }
 
@@ -202,10 +215,12 @@ func (l *Listing) eventFields() event.JobCreated {
 	snapshot := *l
 	snapshot.Meta = nil
 	snapshot.Department = ""
+
 	snapshot.Company = ""
 	if raw, err := json.Marshal(snapshot); err == nil && len(raw) <= maxSnapshot { //nolint:musttag // for this service only
 		e.Listing = raw
 	}
+
 	return e
 }
 
@@ -216,7 +231,9 @@ func samePublicFields(a, b *Listing) bool {
 	if (x.Deadline == nil) != (y.Deadline == nil) || x.Deadline != nil && !x.Deadline.Equal(*y.Deadline) {
 		return false
 	}
+
 	x.Deadline, y.Deadline = nil, nil // are equal, but DeepEqual compares time zones too
+
 	return a.Company == b.Company && reflect.DeepEqual(x, y)
 }
 
@@ -226,6 +243,7 @@ func (l *Listing) clone() Listing {
 	c.Requirements = slices.Clone(l.Requirements)
 	c.Benefits = slices.Clone(l.Benefits)
 	c.Questions = slices.Clone(l.Questions)
+
 	return c
 }
 
@@ -263,19 +281,24 @@ func newSalary(in SalaryInput) (*Salary, error) {
 	if in.Min == nil && in.Max == nil && in.Currency == nil && in.Period == nil {
 		return nil, nil // {} clears the pay
 	}
+
 	s := Salary{Currency: DefaultCurrency, Period: DefaultPeriod}
 	var problems []fault.Field
 	toMinor := func(name string, major *float64) *int64 {
 		if major == nil {
 			return nil
 		}
+
 		minor := math.Round(*major * 100)
 		if math.Abs(*major*100-minor) > 1e-4 {
 			problems = append(problems, fault.Field{Name: name, Message: "must have at most 2 decimals"})
 		}
+
 		n := int64(minor)
+
 		return &n
 	}
+
 	s.Min, s.Max = toMinor("salary.min", in.Min), toMinor("salary.max", in.Max)
 	if in.Currency != nil {
 		s.Currency = strings.ToUpper(*in.Currency)
@@ -283,18 +306,23 @@ func newSalary(in SalaryInput) (*Salary, error) {
 			problems = append(problems, fault.Field{Name: "salary.currency", Message: "must be an ISO 4217 code"})
 		}
 	}
+
 	if in.Period != nil {
 		s.Period = *in.Period
 	}
+
 	if len(problems) == 0 && s.Min != nil && s.Max != nil && *s.Min > *s.Max {
 		problems = append(problems, fault.Field{Name: "salary.max", Message: "must not be less than salary.min"})
 	}
+
 	if len(problems) > 0 {
 		return nil, fault.ErrInvalid.WithFields(problems...)
 	}
+
 	if s.Min == nil && s.Max == nil {
 		return nil, nil // a currency alone is no pay
 	}
+
 	return &s, nil
 }
 
@@ -305,6 +333,7 @@ func (s *Salary) Yearly() (lowest, highest int64) {
 	if s.Period == "hour" && s.Currency == "USD" {
 		periods = usHoursPerYear
 	}
+
 	return *cmp.Or(s.Min, s.Max) * periods, *cmp.Or(s.Max, s.Min) * periods
 }
 
@@ -329,13 +358,17 @@ func (s *Salary) InMajorUnits() *MajorSalary {
 	if s == nil {
 		return nil
 	}
+
 	major := func(minor *int64) *float64 {
 		if minor == nil {
 			return nil
 		}
+
 		x := Major(*minor)
+
 		return &x
 	}
+
 	return &MajorSalary{Min: major(s.Min), Max: major(s.Max), Currency: s.Currency, Period: s.Period}
 }
 

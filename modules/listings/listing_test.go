@@ -22,6 +22,7 @@ func eventTypes(events []event.Event) string {
 	for _, e := range events {
 		out = append(out, e.Type())
 	}
+
 	return strings.Join(out, " ")
 }
 
@@ -30,22 +31,28 @@ func eventTypes(events []event.Event) string {
 // of meta, or without a difference has none.
 func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 	t.Parallel()
+
 	listing := Listing{ID: "1", OrganizationID: "2", Status: Draft, Content: Content{Title: "Nurse", Description: "x"}}
 	now := noon
 	step := func(want string, change func()) {
 		t.Helper()
+
 		before := listing.clone()
 		now = now.Add(time.Minute)
+
 		change()
 		require.Equal(t, want, eventTypes(listing.finishChange(&before, now)))
 		require.Equal(t, listing.Public(now), listing.Open)
 		require.Equal(t, now, listing.UpdatedAt)
 	}
+
 	step("", func() {})
 	step("", func() { listing.Title = "Senior nurse" })
 	require.Nil(t, listing.PostedAt)
 	step("job.created", func() { require.NoError(t, listing.SetStatus(Active)) })
+
 	posted := *listing.PostedAt
+
 	step("", func() {})
 	step("", func() { listing.Meta = json.RawMessage(`{"a":1}`) })
 	step("job.updated", func() { listing.Title = "Nurse" })
@@ -59,7 +66,9 @@ func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 	step("job.updated", func() { require.NoError(t, listing.Restore()) })
 	step("job.closed", func() { listing.Delete(now) })
 	step("job.updated", func() { require.NoError(t, listing.Renew(now, 1)) })
+
 	now = listing.Deadline.Add(-time.Minute)
+
 	step("job.closed", func() {}) // the deadline has passed
 	step("job.updated", func() { require.NoError(t, listing.Renew(now, 30)) })
 	require.Equal(t, posted, *listing.PostedAt, "the time of the first publication does not change")
@@ -69,6 +78,7 @@ func TestListing_PublicChange_RecordsEvent(t *testing.T) {
 // fields, unless it is too large for a webhook. The character < takes six bytes in JSON.
 func TestListing_Event_ContainsSnapshot(t *testing.T) {
 	t.Parallel()
+
 	snapshot := func(description string) (out Listing) {
 		listing := Listing{
 			ID:      "1",
@@ -76,14 +86,18 @@ func TestListing_Event_ContainsSnapshot(t *testing.T) {
 			Content: Content{Title: "Nurse", Description: description, Department: "private"},
 			Meta:    json.RawMessage(`{"private":1}`),
 		}
+
 		raw := listing.finishChange(&Listing{}, noon)[0].(event.JobCreated).Listing
 		if raw == nil {
 			return out
 		}
+
 		require.NotContains(t, string(raw), "private")
 		require.NoError(t, json.Unmarshal(raw, &out))
+
 		return out
 	}
+
 	l := snapshot("On a ward.")
 	require.Equal(t, []any{"1", "Nurse", "On a ward.", Active, noon}, []any{l.ID, l.Title, l.Description, l.Status, *l.PostedAt})
 	require.Equal(t, "1", snapshot(strings.Repeat("x", 20<<10)).ID, "a listing that fits into a webhook is in the event")
@@ -93,6 +107,7 @@ func TestListing_Event_ContainsSnapshot(t *testing.T) {
 // TestListing_DeadlinePassed_IsNotPublic checks that a listing is public before its deadline and not at it.
 func TestListing_DeadlinePassed_IsNotPublic(t *testing.T) {
 	t.Parallel()
+
 	l := Listing{Status: Active, Content: Content{Deadline: &noon}}
 	require.True(t, l.Public(noon.Add(-time.Microsecond)))
 	require.False(t, l.Public(noon))
@@ -104,10 +119,12 @@ func TestListing_DeadlinePassed_IsNotPublic(t *testing.T) {
 // archiving and deletion remain until the listing is restored.
 func TestListing_Transitions(t *testing.T) {
 	t.Parallel()
+
 	for _, s := range []Status{Draft, Archived, "gone", ""} {
 		l := Listing{Status: Active}
 		require.Equal(t, fault.Invalid, fault.KindOf(l.SetStatus(s)), s)
 	}
+
 	listing := Listing{Status: Active}
 	require.ErrorIs(t, listing.Restore(), ErrNotDeleted)
 	listing.Archive(noon)
@@ -128,6 +145,7 @@ func TestListing_Transitions(t *testing.T) {
 // it can have 1 to 365 days.
 func TestRenew_CountsFromLaterOfNowAndDeadline(t *testing.T) {
 	t.Parallel()
+
 	day := 24 * time.Hour
 	for name, c := range map[string]struct {
 		deadline *time.Time
@@ -142,6 +160,7 @@ func TestRenew_CountsFromLaterOfNowAndDeadline(t *testing.T) {
 		require.Equal(t, c.want, *l.Deadline, name)
 		require.Equal(t, Active, l.Status, name)
 	}
+
 	for _, days := range []int{-1, 0, 366} {
 		l := Listing{Status: Closed}
 		require.Equal(t, fault.Invalid, fault.KindOf(l.Renew(noon, days)))
@@ -155,6 +174,7 @@ func ptr[T any](v T) *T { return &v }
 // that its title remains within 200 characters: " (Copy)" takes 7 of them.
 func TestCopy_IsANewListing(t *testing.T) {
 	t.Parallel()
+
 	listing := Listing{
 		ID:             "1",
 		OrganizationID: "o",
@@ -169,6 +189,7 @@ func TestCopy_IsANewListing(t *testing.T) {
 	c := listing.Copy("2", noon)
 	require.Equal(t, Listing{ID: "2", OrganizationID: "o", Company: "C", Status: Active, Meta: listing.Meta, CreatedAt: noon,
 		Content: Content{Title: "Nurse (Copy)", Questions: []Question{{ID: "q"}}}}, c)
+
 	listing.Title, listing.Deadline = strings.Repeat("ü", 200), ptr(noon.Add(time.Second))
 	c = listing.Copy("2", noon)
 	require.Equal(t, strings.Repeat("ü", 193)+" (Copy)", c.Title)
@@ -180,6 +201,7 @@ func TestCopy_IsANewListing(t *testing.T) {
 // accepts a deadline that has passed.
 func TestDetails_RequireFutureDeadline_RefusesPassedDeadline(t *testing.T) {
 	t.Parallel()
+
 	past := &Listing{}
 	future := &Listing{}
 	required := Details{RequireFutureDeadline: true}
@@ -195,8 +217,10 @@ func TestDetails_RequireFutureDeadline_RefusesPassedDeadline(t *testing.T) {
 // unique.
 func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 	t.Parallel()
+
 	good := func() CreateInput { return CreateInput{Title: "T", Description: "D"} }
 	require.NoError(t, valid.Check("", good()))
+
 	long := func(n int) string { return strings.Repeat("é", n) }
 	require.NoError(t, valid.Check("", CreateInput{Title: long(200), Description: long(20_000), Details: Details{
 		Department:     ptr(long(200)),
@@ -208,6 +232,7 @@ func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 		Benefits:       &[]string{},
 		Questions:      &[]QuestionInput{{ID: long(64), Text: long(500)}, {Text: "a"}, {Text: "a"}},
 	}}))
+
 	for field, spoil := range map[string]func(*CreateInput){
 		"title":            func(in *CreateInput) { in.Title = " " },
 		"description":      func(in *CreateInput) { in.Description = long(20_001) },
@@ -225,6 +250,7 @@ func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 	} {
 		in := good()
 		spoil(&in)
+
 		f := fault.Of(valid.Check("", in))
 		require.NotNil(t, f, field)
 		require.Equal(t, fault.Invalid, f.Kind, field)
@@ -236,6 +262,7 @@ func TestCreateInput_TooLong_IsRefused(t *testing.T) {
 // full-time year has 1,950 hours, in dollars 2,080. One amount is both ends of the range.
 func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 	t.Parallel()
+
 	for _, c := range []struct {
 		in        SalaryInput
 		low, high int64
@@ -259,9 +286,11 @@ func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 	} {
 		s, err := newSalary(c.in)
 		require.NoError(t, err)
+
 		low, high := s.Yearly()
 		require.Equal(t, []int64{c.low, c.high}, []int64{low, high})
 	}
+
 	check := func(in SalaryInput) error {
 		return valid.Check("", CreateInput{Title: "T", Description: "D", Details: Details{Salary: &in}})
 	}
@@ -273,6 +302,7 @@ func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 	} {
 		require.Equal(t, field, fault.Of(check(in)).Fields[0].Name)
 	}
+
 	for _, in := range []SalaryInput{
 		{Min: ptr(1e9 + 1)},
 		{Max: ptr(10.005)},
@@ -281,6 +311,7 @@ func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 	} {
 		require.Error(t, check(in))
 	}
+
 	for _, in := range []SalaryInput{{}, {Currency: ptr("GBP")}} {
 		s, err := newSalary(in)
 		require.NoError(t, err)
@@ -292,6 +323,7 @@ func TestSalary_MinorUnitsAndAnnualValue(t *testing.T) {
 // HTML remain as the client wrote them.
 func TestMeta_Update_IsMerged(t *testing.T) {
 	t.Parallel()
+
 	for _, c := range []struct{ meta, patch, want string }{ // the examples of RFC 7396 that are objects
 		{meta: `{"a":"b"}`, patch: `{"a":"c"}`, want: `{"a":"c"}`},
 		{meta: `{"a":"b"}`, patch: `{"b":"c"}`, want: `{"a":"b","b":"c"}`},
@@ -316,6 +348,7 @@ func TestMeta_Update_IsMerged(t *testing.T) {
 // double. Names that begin with an underscore are reserved.
 func TestMeta_TooLarge_IsRefused(t *testing.T) {
 	t.Parallel()
+
 	// deep returns n nested objects, keys an object with n different names.
 	deep := func(n int) string { return strings.Repeat(`{"a":`, n-1) + `{}` + strings.Repeat(`}`, n-1) }
 	keys := func(n int) string {
@@ -323,8 +356,10 @@ func TestMeta_TooLarge_IsRefused(t *testing.T) {
 		for i := range n {
 			b.WriteString(`,"k` + strings.Repeat("x", i) + `":1`)
 		}
+
 		return "{" + b.String()[1:] + "}"
 	}
+
 	for _, good := range []string{
 		deep(8),
 		keys(100),
@@ -335,13 +370,16 @@ func TestMeta_TooLarge_IsRefused(t *testing.T) {
 		_, err := mergeMeta(nil, json.RawMessage(good))
 		require.NoError(t, err, good[:min(40, len(good))])
 	}
+
 	for _, bad := range []string{deep(9), keys(101), `{"a":"` + strings.Repeat("x", maxMetaBytes-7) + `"}`, `{"_a":1}`, `{"a":{"_b":1}}`, `{"a":[{"_b":1}]}`,
 		`[]`, `"x"`, `null`, `1`, `{"a":1e999}`, `{"a":1e-999}`, `{"a":` + strings.Repeat("9", 65) + `}`} {
 		_, err := mergeMeta(nil, json.RawMessage(bad))
 		require.Equal(t, fault.Invalid, fault.KindOf(err), bad[:min(40, len(bad))])
 	}
+
 	_, err := mergeMeta(json.RawMessage(keys(100)), json.RawMessage(`{"more":1}`))
 	require.Error(t, err, "counted after the merge")
+
 	_, err = mergeMeta(json.RawMessage(keys(100)), json.RawMessage(`{"more":1,"k":null}`))
 	require.NoError(t, err)
 }
@@ -351,6 +389,7 @@ func TestMeta_TooLarge_IsRefused(t *testing.T) {
 // them.
 func TestParseTime_DatesAndTimestamps(t *testing.T) {
 	t.Parallel()
+
 	for s, want := range map[string]string{
 		"2026-12-31":                   "2026-12-31T23:59:59Z",
 		"2026-12-31T10:00:00Z":         "2026-12-31T10:00:00Z",
@@ -362,6 +401,7 @@ func TestParseTime_DatesAndTimestamps(t *testing.T) {
 		require.NoError(t, err, s)
 		require.Equal(t, want, at.Format(time.RFC3339Nano))
 	}
+
 	for _, s := range []string{
 		"", "soon", "2026-02-30", "2026-13-01", "31/12/2026", "2026-12-31T10:00:00", "0001-01-01",
 		"9999-12-31", "2026-12-31T25:00:00Z",
@@ -369,6 +409,7 @@ func TestParseTime_DatesAndTimestamps(t *testing.T) {
 		_, err := ParseMoment(s, true)
 		require.Error(t, err, s)
 	}
+
 	day, err := ParseMoment("2026-12-31", false)
 	require.NoError(t, err)
 	require.Equal(t, 0, day.Hour())

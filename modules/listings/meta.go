@@ -23,18 +23,23 @@ const (
 // must be JSON objects. A null in the patch removes a member.
 func mergeMeta(meta, patch json.RawMessage) (json.RawMessage, error) {
 	invalid := func(message string) error { return fault.InvalidField("meta", message) }
+
 	var change map[string]any
 	if !decodeObject(patch, &change) {
 		return nil, invalid("must be an object")
 	}
+
 	target := map[string]any{}
+
 	// Stored meta that is no object is replaced, as RFC 7396 requires.
 	if len(meta) > 0 && !decodeObject(meta, &target) {
 		target = map[string]any{}
 	}
+
 	merged := mergeObject(target, change)
 	var size metaSize
 	size.measure(merged, 1)
+
 	switch {
 	case size.hasReservedName:
 		return nil, invalid("must not have names that begin with _")
@@ -45,13 +50,16 @@ func mergeMeta(meta, patch json.RawMessage) (json.RawMessage, error) {
 	case size.hasHugeNumber:
 		return nil, invalid("must not have numbers beyond what a double holds")
 	}
+
 	out, err := encodeJSON(merged)
 	if err != nil {
 		return nil, err
 	}
+
 	if len(out)+size.growth > maxMetaBytes {
 		return nil, invalid("must have at most 16 KiB after the merge")
 	}
+
 	return out, nil
 }
 
@@ -68,9 +76,11 @@ func encodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
+
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
+
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
@@ -85,11 +95,13 @@ func mergeObject(target, patch map[string]any) map[string]any {
 			if inner == nil {
 				inner = map[string]any{}
 			}
+
 			target[name] = mergeObject(inner, value)
 		default:
 			target[name] = value
 		}
 	}
+
 	return target
 }
 
@@ -119,10 +131,12 @@ func (m *metaSize) measure(v any, depth int) {
 		}
 	case json.Number:
 		x, err := v.Float64()
+
 		// Some databases write all digits, so that 1e308 takes 309 bytes.
 		if digits := int(math.Abs(math.Log10(math.Abs(x)))); x != 0 && digits > len(v) {
 			m.growth += digits - len(v)
 		}
+
 		// Databases differ in the numbers that they can store. A number that is too small
 		// for a double becomes 0 although its mantissa is not.
 		isUnderflow := x == 0 && strings.ContainsAny(mantissa(v), "123456789")
@@ -148,6 +162,7 @@ func (s *Service) PatchMetaBatch(ctx context.Context, by auth.Actor, items []Bat
 	for i := range out {
 		out[i].Err = asPublicError(out[i].Err)
 	}
+
 	return out, err
 }
 
@@ -157,5 +172,6 @@ func patchMeta(l *Listing, patch []byte) error {
 	if err == nil {
 		l.Meta = merged
 	}
+
 	return err
 }

@@ -155,13 +155,16 @@ func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
+
 	if by.AppID != "" {
 		return auth.ErrScope
 	}
+
 	listing, err := s.ForApply(ctx, listingID)
 	if err != nil {
 		return err
 	}
+
 	email, _ := text.ParseEmail(in.Email)
 	now := s.Clock.Now()
 	r := JobReport{
@@ -173,10 +176,12 @@ func (s *Service) ReportJob(ctx context.Context, by auth.Actor, listingID string
 		Email:      email,
 		CreatedAt:  now,
 	}
+
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.changeCase(ctx, listing.OrganizationID, listing.ID, func(c *Case) { c.open(s.NewID(), now); c.Reports++ }); err != nil {
 			return err
 		}
+
 		return s.Cases.CreateReport(ctx, r)
 	})
 }
@@ -186,11 +191,14 @@ func (s *Service) changeCase(ctx context.Context, organizationID, listingID stri
 	if _, err := s.get(ctx, organizationID, listingID); err != nil { // locks the listing
 		return asPublicError(err)
 	}
+
 	c, err := s.caseOf(ctx, organizationID, listingID)
 	if err != nil {
 		return err
 	}
+
 	fn(&c)
+
 	return s.Cases.Upsert(ctx, c)
 }
 
@@ -200,6 +208,7 @@ func (s *Service) caseOf(ctx context.Context, organizationID, listingID string) 
 	if err == nil && c.ListingID == "" {
 		c = Case{ID: s.NewID(), ListingID: listingID, OrganizationID: organizationID, State: CaseKept, OpenedAt: s.Clock.Now()}
 	}
+
 	return c, err
 }
 
@@ -210,16 +219,21 @@ func (s *Service) screenForFraud(ctx context.Context, before, l *Listing) error 
 	if l.Status == Draft || before.Status == l.Status && samePublicFields(before, l) {
 		return nil
 	}
+
 	score, _ := Suspicion(l)
 	if score < suspicionThreshold {
 		return nil
 	}
+
 	c, err := s.caseOf(ctx, l.OrganizationID, l.ID)
 	if err != nil || c.Score == score && !changesSuspicion(before, l) { // is or was in the queue
 		return err
 	}
+
 	c.open(s.NewID(), s.Clock.Now())
+
 	c.Score = score
+
 	return s.Cases.Upsert(ctx, c)
 }
 
@@ -246,6 +260,7 @@ func (s *Service) TakeDown(ctx context.Context, by auth.Actor, listingID string,
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
 		return Listing{}, err
 	}
+
 	return s.moderate(ctx, audit.Entry{Action: audit.ListingHidden, Actor: by.UserID}, listingID,
 		CaseTakenDown, strings.TrimSpace(in.Message))
 }
@@ -257,6 +272,7 @@ func (s *Service) Keep(ctx context.Context, by auth.Actor, listingID string, in 
 	if err := cmp.Or(by.RequireModerator(), valid.Check("", in)); err != nil {
 		return Listing{}, err
 	}
+
 	return s.moderate(ctx, audit.Entry{Action: audit.ListingShown, Actor: by.UserID}, listingID, CaseKept, strings.TrimSpace(in.Message))
 }
 
@@ -270,44 +286,56 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 	if err != nil {
 		return listing, err
 	}
+
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
 		wasHidden, isHiddenByOperator := false, false
+
 		listing, err = s.changeListingOf(ctx, organizationID, listingID, func(l *Listing, now time.Time) error {
 			c, err := s.caseOf(ctx, organizationID, l.ID)
 			if err != nil {
 				return err
 			}
+
 			isHiddenByOperator = c.isHiddenByOperator(l)
 			if isHiddenByOperator && e.Actor != audit.Operator && state == CaseKept {
 				return errHiddenByOperator
 			}
+
 			wasHidden = l.HiddenAt != nil
 			if l.Unhide(); state == CaseTakenDown {
 				l.Hide(now)
 			}
+
 			return nil
 		})
 		if err != nil {
 			return err
 		}
+
 		c, err := s.caseOf(ctx, organizationID, listing.ID)
 		if err != nil {
 			return err
 		}
+
 		moderator := ""
 		if e.Actor != audit.Operator && !isHiddenByOperator { // the decision of an operator remains
 			moderator = e.Actor
 		}
+
 		now, isChange := s.Clock.Now(), wasHidden != (state == CaseTakenDown) || c.Held
 		wasTakenDown := wasHidden && !c.Held
 		c.decide(state, moderator, note, now)
+
 		e.OrganizationID, e.Object = organizationID, listing.ID
+
 		if err := s.Cases.Upsert(ctx, c); err != nil {
 			return err
 		}
+
 		if err := s.Audit.Record(ctx, e); err != nil || !isChange {
 			return err
 		}
+
 		return s.Events.Record(
 			ctx,
 			event.JobModerated{
@@ -321,6 +349,7 @@ func (s *Service) moderate(ctx context.Context, e audit.Entry, listingID string,
 			},
 		)
 	})
+
 	return listing, err
 }
 
@@ -330,8 +359,10 @@ func (s *Service) ownerOf(ctx context.Context, listingID string) (string, error)
 	if !ok {
 		return "", ErrJobNotFound
 	}
+
 	found, err := s.Public.ListBriefs(ctx, []string{listingID}, s.Clock.Now())
 	brief, err := list.First(found, err, ErrJobNotFound)
+
 	return brief.OrganizationID, err
 }
 
@@ -349,29 +380,35 @@ func (s *Service) Queue(ctx context.Context, by auth.Actor, f CaseFilter, r page
 	if err := cmp.Or(by.RequireModerator(), r.CheckID()); err != nil {
 		return out, err
 	}
+
 	if organizationID, ok := id.Canonical(f.OrganizationID); ok {
 		f.OrganizationID = organizationID
 	} else if f.OrganizationID != "" {
 		return out, fault.InvalidField("organizationId", "must be the id of an organization")
 	}
+
 	cases, err := s.Cases.List(ctx, f, r)
 	if err != nil {
 		return out, err
 	}
+
 	listingIDs := map[string][]string{} // by organization
 	for _, c := range cases.Items {
 		listingIDs[c.OrganizationID] = append(listingIDs[c.OrganizationID], c.ListingID)
 	}
+
 	listingsByID := map[string]Listing{}
 	for organizationID, ids := range listingIDs {
 		ls, err := s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: ids}, len(ids))
 		if err != nil {
 			return out, err
 		}
+
 		for _, l := range ls {
 			listingsByID[l.ID] = l
 		}
 	}
+
 	return page.WithItems(cases, list.Map(cases.Items, func(c Case) ModeratedCase {
 		m := ModeratedCase{Case: c, Listing: listingsByID[c.ListingID]}
 		m.Score, m.Reasons = Suspicion(&m.Listing)
@@ -401,25 +438,32 @@ func (s *Service) CaseOf(ctx context.Context, by auth.Actor, listingID string) (
 	if err := by.RequireModerator(); err != nil {
 		return out, err
 	}
+
 	organizationID, err := s.ownerOf(ctx, listingID)
 	if err != nil {
 		return out, err
 	}
+
 	if out.Listing, err = s.get(ctx, organizationID, listingID); err != nil {
 		return out, err
 	}
+
 	if out.Case, err = s.caseOf(ctx, organizationID, out.Listing.ID); err != nil {
 		return out, err
 	}
+
 	out.Score, out.Reasons = Suspicion(&out.Listing)
 	if out.Duplicates, err = s.duplicates(ctx, by, &out.Listing); err != nil {
 		return out, err
 	}
+
 	for _, d := range out.Duplicates {
 		out.Score = min(out.Score+duplicateScore, maxScore)
 		out.Reasons = append(out.Reasons, "It has the text of a job of "+d.Company)
 	}
+
 	out.ReportList, err = s.Cases.ListReports(ctx, out.Listing.ID, maxShownReports)
+
 	return out, err
 }
 
@@ -427,11 +471,13 @@ func (s *Service) CaseOf(ctx context.Context, by auth.Actor, listingID string) (
 // search fails, it returns none, so that moderators can work without the search.
 func (s *Service) duplicates(ctx context.Context, by auth.Actor, listing *Listing) ([]Listing, error) {
 	title := []rune(listing.Title)
+
 	found, err := s.Find(ctx, by,
 		FindInput{Text: string(title[:min(len(title), maxDuplicateTitle)]), Page: page.Request{Number: 1, Size: MaxBatch}})
 	if err != nil {
 		return nil, nil //nolint:nilerr // only a sign of fraud is missing
 	}
+
 	ids := list.Map(
 		slices.DeleteFunc(found.Items, func(f Hit) bool { return f.Listing.OrganizationID == listing.OrganizationID }),
 		func(f Hit) string { return f.Listing.ID },
@@ -439,7 +485,9 @@ func (s *Service) duplicates(ctx context.Context, by auth.Actor, listing *Listin
 	if len(ids) == 0 {
 		return nil, nil
 	}
+
 	full, err := s.Public.ListPublic(ctx, ids, s.Clock.Now(), true)
+
 	return slices.DeleteFunc(
 		full,
 		func(other Listing) bool {

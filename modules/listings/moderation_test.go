@@ -12,6 +12,7 @@ import (
 // moderator, and hiding with the organization, do.
 func TestCase_IsHiddenByOperator(t *testing.T) {
 	t.Parallel()
+
 	now := time.Now()
 	hidden := &Listing{HiddenAt: &now}
 	moderationCase := Case{}
@@ -21,6 +22,7 @@ func TestCase_IsHiddenByOperator(t *testing.T) {
 	require.False(t, moderationCase.isHiddenByOperator(&Listing{}), "shown again")
 	moderationCase.open("1", now)
 	require.True(t, moderationCase.isHiddenByOperator(hidden), "opened again")
+
 	moderationCase.Held = true
 	require.False(t, moderationCase.isHiddenByOperator(hidden), "hidden with its organization")
 	moderationCase.decide(CaseTakenDown, "moderator", "", now)

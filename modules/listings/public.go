@@ -15,6 +15,7 @@ func (s *Service) Detail(ctx context.Context, by auth.Actor, listingID string) (
 	if err := by.RequireScope(auth.ScopeJobsRead); err != nil {
 		return Listing{}, err
 	}
+
 	return s.ForApply(ctx, listingID)
 }
 
@@ -24,7 +25,9 @@ func (s *Service) ForApply(ctx context.Context, listingID string) (Listing, erro
 	if !ok {
 		return Listing{}, ErrNotFound
 	}
+
 	found, err := s.Public.ListPublic(ctx, []string{listingID}, s.Clock.Now(), true)
+
 	return list.First(found, err, ErrNotFound)
 }
 
@@ -35,7 +38,9 @@ func (s *Service) DetailFor(ctx context.Context, by auth.Actor, listingID string
 	if !by.May(auth.AnyPermission) || fault.KindOf(err) != fault.NotFound {
 		return l, err
 	}
+
 	l, err = s.Get(ctx, by, listingID)
+
 	return l, asPublicError(err)
 }
 
@@ -45,6 +50,7 @@ func (s *Service) Briefs(ctx context.Context, ids []string) ([]Brief, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
+
 	return s.Public.ListBriefs(ctx, ids, s.Clock.Now())
 }
 
@@ -62,7 +68,9 @@ func (s *Service) get(ctx context.Context, organizationID, listingID string) (Li
 	if !ok {
 		return Listing{}, ErrJobNotFound
 	}
+
 	found, err := s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: []string{listingID}}, 1)
+
 	return list.First(found, err, ErrJobNotFound)
 }
 
@@ -79,6 +87,8 @@ func (s *Service) Viewed(ctx context.Context, organizationID, listingID string) 
 	if err != nil {
 		return Listing{}, 0, err
 	}
+
 	views, err := s.Views.Get(ctx, organizationID, []string{l.ID})
+
 	return l, views[l.ID], err
 }

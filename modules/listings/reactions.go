@@ -21,41 +21,52 @@ func (s *Service) OnOrganizationRenamed(ctx context.Context, e event.Organizatio
 	for last := (*Listing)(nil); ; {
 		var n int
 		var next *Listing
+
 		err := s.Tx.Do(ctx, func(ctx context.Context) error {
 			n, next = 0, nil
+
 			company, err := s.Organizations.CompanyName(ctx, e.OrganizationID)
 			if err != nil {
 				return err
 			}
+
 			ls, err := s.Listings.ListBySelection(ctx, e.OrganizationID, Selection{NotCompany: company, Before: last}, MaxBatch)
 			if err != nil || len(ls) == 0 {
 				return err
 			}
+
 			now := s.Clock.Now()
+
 			var events []event.Event
 			for i := range ls {
 				before := ls[i]
 				ls[i].Company = company
 				events = append(events, ls[i].finishChange(&before, now)...)
 			}
+
 			if err := s.Listings.Update(ctx, e.OrganizationID, ls); err != nil {
 				return err
 			}
+
 			// If the organization has been renamed again, this batch is repeated with
 			// the newest name. The handler of the second event waits for the locks of
 			// this transaction, so that it cannot be overtaken by an older name.
 			if newest, err := s.Organizations.CompanyName(ctx, e.OrganizationID); err != nil || newest != company {
 				return errors.Join(err, errRenamed)
 			}
+
 			n, next = len(ls), &ls[len(ls)-1]
+
 			return s.Events.Record(ctx, events...)
 		})
 		if errors.Is(err, errRenamed) {
 			continue
 		}
+
 		if err != nil || n < MaxBatch {
 			return err
 		}
+
 		last = next
 	}
 }
@@ -80,6 +91,7 @@ func (s *Service) CloseOrganization(ctx context.Context, organizationID string) 
 	_, err := s.closeInBatches(ctx, func(ctx context.Context, _ time.Time) ([]Listing, error) {
 		return s.Listings.ListBySelection(ctx, organizationID, Selection{Open: true}, sweepBatchSize)
 	}, func(l *Listing) { l.Status = Closed })
+
 	return err
 }
 
@@ -95,18 +107,23 @@ func (s *Service) closeInBatches(
 		err := s.Tx.Do(ctx, func(ctx context.Context) error {
 			now := s.Clock.Now()
 			ls, err := nextBatch(ctx, now)
+
 			n = len(ls)
 			if err != nil || n == 0 {
 				return err
 			}
+
 			var events []event.Event
+
 			listingsByOrganization := map[string][]Listing{}
 			for i := range ls {
 				before := ls[i]
 				closeListing(&ls[i])
+
 				events = append(events, ls[i].finishChange(&before, now)...)
 				listingsByOrganization[ls[i].OrganizationID] = append(listingsByOrganization[ls[i].OrganizationID], ls[i])
 			}
+
 			for organizationID, own := range listingsByOrganization {
 				for batch := range slices.Chunk(own, MaxBatch) {
 					if err := s.Listings.Update(ctx, organizationID, batch); err != nil {
@@ -114,8 +131,10 @@ func (s *Service) closeInBatches(
 					}
 				}
 			}
+
 			return s.Events.Record(ctx, events...)
 		})
+
 		total += n
 		if err != nil || n < sweepBatchSize {
 			return total, err

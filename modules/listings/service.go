@@ -71,6 +71,7 @@ func (s *Service) Create(ctx context.Context, by auth.Actor, in CreateInput) (Li
 	if err != nil {
 		return Listing{}, err
 	}
+
 	return done[0].Listing, done[0].Err
 }
 
@@ -93,48 +94,60 @@ func (s *Service) CreateBatch(ctx context.Context, by auth.Actor, items []BatchI
 	if err := by.Require(auth.JobsCreate); err != nil {
 		return nil, err
 	}
+
 	company, err := s.Organizations.CompanyName(ctx, by.OrganizationID)
 	if err != nil {
 		return nil, err
 	}
+
 	// Listings of an organization that must not have public ones are created hidden.
 	isHeld, awaitsReview, err := s.Organizations.HoldsJobs(ctx, by.OrganizationID)
 	if err != nil {
 		return nil, err
 	}
+
 	now := s.Clock.Now()
 	out := make([]BatchResult, len(items))
 	var created []Listing
+
 	var events []event.Event
 	for i, item := range items {
 		l, err := s.newListing(item.Input, now)
+
 		out[i].Err = cmp.Or(item.Err, err)
 		if out[i].Err != nil {
 			continue
 		}
+
 		l.OrganizationID, l.Company = by.OrganizationID, company
 		if isHeld {
 			l.Hide(now)
 		}
+
 		events = append(events, l.finishChange(&Listing{}, now)...)
 		created = append(created, l)
 		out[i].Listing = l
 	}
+
 	if len(created) == 0 {
 		return out, nil
 	}
+
 	return out, s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Listings.Create(ctx, created); err != nil {
 			return err
 		}
+
 		for i := range created {
 			if err := s.screenForFraud(ctx, &Listing{}, &created[i]); err != nil {
 				return err
 			}
+
 			if err := s.createHeldCase(ctx, &created[i], isHeld, awaitsReview); err != nil {
 				return err
 			}
 		}
+
 		return s.Events.Record(ctx, events...)
 	})
 }
@@ -144,12 +157,15 @@ func (s *Service) Preview(ctx context.Context, by auth.Actor, in CreateInput) (L
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return Listing{}, err
 	}
+
 	l, err := s.newListing(in, s.Clock.Now())
 	if err != nil {
 		return Listing{}, err
 	}
+
 	l.OrganizationID = by.OrganizationID
 	l.Company, err = s.Organizations.CompanyName(ctx, by.OrganizationID)
+
 	return l, err
 }
 
@@ -160,12 +176,16 @@ func (s *Service) newListing(in CreateInput, now time.Time) (Listing, error) {
 	if err := valid.Check("", in); err != nil {
 		return l, err
 	}
+
 	if in.Status != nil && Status(*in.Status) == Draft {
 		l.Status = Draft
 	}
+
 	l.Title, l.Description = text.Name(in.Title), strings.TrimSpace(in.Description)
 	in.apply(&l.Content, s.NewID)
+
 	l.Place = s.findPlace(l.Location)
+
 	return l, in.checkDeadline(&l, now)
 }
 
@@ -183,17 +203,20 @@ func (s *Service) findPlace(location string) *Place {
 			return &p
 		}
 	}
+
 	for i := len(parts) - 1; i >= 0; i-- {
 		words := strings.Fields(parts[i])
 		for n := len(words); n > 0; n-- {
 			if p, ok := s.Gazetteer.Resolve(strings.Join(words[:n], " ")); ok && (p.Kind != Country || len(parts) == 1) {
 				return &p
 			}
+
 			if n < len(words) && !strings.ContainsAny(words[n], "0123456789") {
 				break // only a postcode may be dropped
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -202,6 +225,7 @@ func (s *Service) Get(ctx context.Context, by auth.Actor, listingID string) (Lis
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return Listing{}, err
 	}
+
 	return s.get(ctx, by.OrganizationID, listingID)
 }
 
@@ -211,6 +235,7 @@ func (s *Service) List(ctx context.Context, by auth.Actor, status Status, r page
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return page.Result[Listing]{}, err
 	}
+
 	return s.Listings.List(ctx, by.OrganizationID, status, r)
 }
 
@@ -224,20 +249,25 @@ func (s *Service) update(listing *Listing, in UpdateInput) error {
 	if err := valid.Check("", in); err != nil {
 		return err
 	}
+
 	oldLocation := listing.Location
 	if in.Title != nil {
 		listing.Title = text.Name(*in.Title)
 	}
+
 	patch.SetText(&listing.Description, in.Description)
 	in.apply(&listing.Content, s.NewID)
+
 	if in.Status != nil {
 		if err := listing.SetStatus(Status(*in.Status)); err != nil {
 			return err
 		}
 	}
+
 	if listing.Location != oldLocation {
 		listing.Place = s.findPlace(listing.Location)
 	}
+
 	return in.checkDeadline(listing, s.Clock.Now())
 }
 
@@ -253,6 +283,7 @@ func (s *Service) change(
 	if err := by.Require(p); err != nil {
 		return Listing{}, err
 	}
+
 	return s.changeListingOf(ctx, by.OrganizationID, listingID, fn)
 }
 
@@ -269,20 +300,26 @@ func (s *Service) changeListingOf(
 		if err != nil {
 			return err
 		}
+
 		l, now := before.clone(), s.Clock.Now()
 		if err := fn(&l, now); err != nil {
 			return err
 		}
+
 		events := l.finishChange(&before, now)
 		if err := s.Listings.Update(ctx, organizationID, []Listing{l}); err != nil {
 			return err
 		}
+
 		if err := s.screenForFraud(ctx, &before, &l); err != nil {
 			return err
 		}
+
 		out = l
+
 		return s.Events.Record(ctx, events...)
 	})
+
 	return out, err
 }
 
@@ -299,21 +336,26 @@ func changeBatch[T any](
 	if err := by.Require(auth.JobsUpdate); err != nil {
 		return nil, err
 	}
+
 	organizationID := by.OrganizationID
 	var out []BatchResult
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		out = make([]BatchResult, len(items))
+
 		ids := []string{}
 		for _, item := range items {
 			if listingID, ok := id.Canonical(item.ID); ok {
 				ids = append(ids, listingID)
 			}
 		}
+
 		found, err := s.Listings.ListBySelection(ctx, organizationID, Selection{IDs: ids}, MaxBatch)
 		if err != nil {
 			return err
 		}
+
 		listingsByID := list.ToMap(found, func(l Listing) (string, Listing) { return l.ID, l })
+
 		isChanged := map[string]bool{}
 		for i, item := range items {
 			l, exists := listingsByID[strings.ToLower(item.ID)] // an invalid id is unknown
@@ -324,6 +366,7 @@ func changeBatch[T any](
 				out[i].Err = item.Err
 			default:
 				l = l.clone()
+
 				out[i].Err = fn(&l, item.Input)
 				if out[i].Err == nil {
 					listingsByID[l.ID] = l
@@ -332,8 +375,10 @@ func changeBatch[T any](
 				}
 			}
 		}
+
 		now := s.Clock.Now()
 		var changed []Listing
+
 		var events []event.Event
 		for _, before := range found {
 			if l := listingsByID[before.ID]; isChanged[l.ID] {
@@ -341,12 +386,15 @@ func changeBatch[T any](
 				changed = append(changed, l)
 			}
 		}
+
 		if len(changed) == 0 {
 			return nil
 		}
+
 		if err := s.Listings.Update(ctx, organizationID, changed); err != nil {
 			return err
 		}
+
 		for i := range found {
 			if l := listingsByID[found[i].ID]; isChanged[l.ID] {
 				if err := s.screenForFraud(ctx, &found[i], &l); err != nil {
@@ -354,8 +402,10 @@ func changeBatch[T any](
 				}
 			}
 		}
+
 		return s.Events.Record(ctx, events...)
 	})
+
 	return out, err
 }
 
@@ -384,6 +434,7 @@ func (s *Service) Restore(ctx context.Context, by auth.Actor, listingID string) 
 	if fault.KindOf(err) == fault.NotFound {
 		return ErrNotDeleted
 	}
+
 	return err
 }
 
@@ -393,6 +444,7 @@ func asPublicError(err error) error {
 	if err != nil && fault.Of(err).Code == ErrJobNotFound.Code {
 		return ErrNotFound
 	}
+
 	return err
 }
 
@@ -416,34 +468,45 @@ func (s *Service) duplicate(ctx context.Context, by auth.Actor, listingID string
 	if err := by.Require(auth.JobsCreate); err != nil {
 		return Listing{}, err
 	}
+
 	var out Listing
 	err := s.Tx.Do(ctx, func(ctx context.Context) error {
 		source, err := s.get(ctx, by.OrganizationID, listingID)
 		if err != nil {
 			return err
 		}
+
 		now := s.Clock.Now()
+
 		isHeld, awaitsReview, err := s.Organizations.HoldsJobs(ctx, by.OrganizationID)
 		if err != nil {
 			return err
 		}
+
 		out = source.Copy(s.NewID(), now)
+
 		out.Status = status
 		if isHeld {
 			out.Hide(now)
 		}
+
 		out.Version = 1
+
 		events := out.finishChange(&Listing{}, now)
 		if err := s.Listings.Create(ctx, []Listing{out}); err != nil {
 			return err
 		}
+
 		if err := s.screenForFraud(ctx, &Listing{}, &out); err != nil {
 			return err
 		}
+
 		if err := s.createHeldCase(ctx, &out, isHeld, awaitsReview); err != nil {
 			return err
 		}
+
 		return s.Events.Record(ctx, events...)
 	})
+
 	return out, err
 }

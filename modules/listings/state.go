@@ -29,6 +29,7 @@ func (l *Listing) State(now time.Time) State {
 	case l.Status == Active && !l.Public(now):
 		return StateExpired
 	}
+
 	return State(l.Status)
 }
 
@@ -38,6 +39,7 @@ func (s *Service) ListByState(ctx context.Context, by auth.Actor, state State, r
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return page.Result[Listing]{}, err
 	}
+
 	return s.Listings.ListByState(ctx, by.OrganizationID, state, s.Clock.Now(), r)
 }
 
@@ -47,6 +49,7 @@ func (s *Service) CountByState(ctx context.Context, by auth.Actor) (map[State]in
 	if err := by.Require(auth.AnyPermission); err != nil {
 		return nil, err
 	}
+
 	return s.Listings.CountByState(ctx, by.OrganizationID, s.Clock.Now())
 }
 
@@ -76,15 +79,19 @@ func (s *Service) WhyHidden(ctx context.Context, by auth.Actor, ls ...Listing) (
 			out[l.ID] = HiddenInfo{Reason: HiddenByDecision}
 		}
 	}
+
 	if len(out) == 0 {
 		return out, nil
 	}
+
 	ids := list.Distinct(ls, func(l Listing) string { return l.ID })
 	f := CaseFilter{OrganizationID: by.OrganizationID, ListingIDs: ids}
+
 	cases, err := s.Cases.List(ctx, f, page.After("", len(ids)))
 	if err != nil {
 		return nil, err
 	}
+
 	for _, c := range cases.Items {
 		info, isHidden := out[c.ListingID]
 		switch {
@@ -97,7 +104,9 @@ func (s *Service) WhyHidden(ctx context.Context, by auth.Actor, ls ...Listing) (
 		default:
 			info.Message = c.Note
 		}
+
 		out[c.ListingID] = info
 	}
+
 	return out, nil
 }

@@ -81,15 +81,18 @@ func Suspicion(l *Listing) (score int, reasons []string) {
 			reasons = append(reasons, rule.reason)
 		}
 	}
+
 	if l.Salary != nil && hasUsualPay(l.Salary.Currency) {
 		low, high := l.Salary.Yearly()
 		isTooLow := high > 0 && high < lowestPay
+
 		isTooWide := low > 0 && high > 5*low // such as "20,000 to 200,000"
 		if high > highestPay || isTooLow || isTooWide {
 			score += 30
 			reasons = append(reasons, "Its pay is unusual")
 		}
 	}
+
 	return min(score, maxScore), reasons
 }
 
@@ -100,6 +103,7 @@ func changesSuspicion(before, l *Listing) bool {
 	_, oldReasons := Suspicion(before)
 	_, reasons := Suspicion(l)
 	titleScore, _ := Suspicion(&Listing{Content: Content{Title: l.Title}})
+
 	return before.Status == Draft ||
 		!slices.Equal(oldReasons, reasons) ||
 		before.Title != l.Title && titleScore > 0 ||

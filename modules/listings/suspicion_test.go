@@ -11,6 +11,7 @@ import (
 // employer could otherwise replace the reviewed text. A harmless title and space do not.
 func TestChangesSuspicion(t *testing.T) {
 	t.Parallel()
+
 	kept := Listing{Status: Active, Content: Content{
 		Title:        "Nurse",
 		Description:  "We pay the registration fee.",
@@ -37,6 +38,7 @@ func TestChangesSuspicion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			l := kept.clone()
 			salary := *kept.Salary
 			l.Salary = &salary
@@ -44,6 +46,7 @@ func TestChangesSuspicion(t *testing.T) {
 			require.Equal(t, c.want, changesSuspicion(&kept, &l))
 		})
 	}
+
 	draft := kept.clone()
 	draft.Status = Draft
 	require.True(t, changesSuspicion(&draft, &kept), "drafts are not reviewed")

@@ -77,9 +77,11 @@ type visitBuffer struct {
 func (c *visitBuffer) add(vs ...Visit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if c.pending == nil {
 		c.pending = map[Visit]struct{}{}
 	}
+
 	for _, v := range vs {
 		if len(c.pending) < maxBufferedVisits {
 			c.pending[v] = struct{}{}
@@ -94,11 +96,14 @@ func (s *Service) Seen(by auth.Actor, address, userAgent, listingID string) {
 	if !ok {
 		return // not the id of a listing
 	}
+
 	day := s.Clock.Now().UTC().Format(time.DateOnly)
+
 	v := Visit{Day: day, ListingID: listingID, Visitor: by.UserID, OrganizationID: by.OrganizationID}
 	if by.Guest() {
 		v.Visitor, v.Network = address+"\n"+userAgent, address
 	}
+
 	s.visits.add(v)
 }
 
@@ -108,6 +113,7 @@ func (s *Service) Seen(by auth.Actor, address, userAgent, listingID string) {
 func (s *Service) CountViews(ctx context.Context, onError func(error)) {
 	tick := time.NewTicker(flushInterval)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-tick.C:
@@ -117,9 +123,11 @@ func (s *Service) CountViews(ctx context.Context, onError func(error)) {
 		case <-ctx.Done():
 			ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 			defer done()
+
 			if err := s.flushVisits(ctx); err != nil {
 				onError(err)
 			}
+
 			return
 		}
 	}
@@ -133,18 +141,23 @@ func (s *Service) flushVisits(ctx context.Context) error {
 	waiting := slices.Collect(maps.Keys(c.pending))
 	c.pending = nil
 	c.mu.Unlock()
+
 	for batch := range slices.Chunk(waiting, visitBatchSize) {
 		hashed, err := s.pseudonymize(ctx, batch)
 		if err == nil {
 			err = s.Views.Add(ctx, hashed)
 		}
+
 		if err == nil {
 			waiting = waiting[len(batch):]
 			continue
 		}
+
 		c.add(waiting...)
+
 		return err
 	}
+
 	return nil
 }
 
@@ -160,13 +173,16 @@ func (s *Service) pseudonymize(ctx context.Context, vs []Visit) ([]Visit, error)
 			if salt, err = s.Views.GetOrCreateSalt(ctx, v.Day, rand.Text()); err != nil {
 				return nil, err
 			}
+
 			salts[v.Day] = salt
 		}
+
 		hashed[i].Visitor = hashVisitor(salt, v.ListingID, v.Visitor)
 		if v.Network != "" {
 			hashed[i].Network = hashVisitor(salt, v.ListingID, v.Network)
 		}
 	}
+
 	return hashed, nil
 }
 
@@ -174,6 +190,7 @@ func (s *Service) pseudonymize(ctx context.Context, vs []Visit) ([]Visit, error)
 func hashVisitor(salt, listingID, visitor string) string {
 	mac := hmac.New(sha256.New, []byte(salt))
 	mac.Write([]byte(listingID + "\n" + visitor))
+
 	// 96 bits are enough to distinguish the visitors of one listing and day.
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:12])
 }

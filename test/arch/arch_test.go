@@ -53,31 +53,40 @@ func findViolation(file, imported string) string {
 	if strings.HasPrefix(file, "test/conformance/") {
 		return checkSuiteImport(file, imported)
 	}
+
 	if strings.HasPrefix(file, "test/outsider/") {
 		return checkOutsiderImport(imported)
 	}
+
 	if strings.HasPrefix(file, "test/") {
 		return ""
 	}
+
 	isTest := strings.HasSuffix(file, "_test.go")
 	folder, name := splitPath(file)
 	inside, isOurs := strings.CutPrefix(imported, module+"/")
 	isStd := !isOurs && isStandard(imported)
+
 	if strings.HasPrefix(inside, "test/") {
 		return reasonUnless(isTest, "only tests import test")
 	}
+
 	if imported == "go.uber.org/fx" || strings.HasPrefix(imported, "go.uber.org/fx/") {
 		return reasonUnless(folder == "bootstrap", "only bootstrap imports fx")
 	}
+
 	if strings.HasPrefix(imported, "github.com/spf13/viper") {
 		return reasonUnless(folder == "config", "only config imports Viper")
 	}
+
 	if strings.HasPrefix(imported, "github.com/gofiber/") && !isTest {
 		return reasonUnless(folder == "adapters" && name == "fiberhttp", "only fiberhttp imports Fiber")
 	}
+
 	if isTest {
 		return "" // tests may import whatever they need
 	}
+
 	target, targetName := splitPath(inside + "/x.go")
 	switch folder {
 	case "core":
@@ -86,6 +95,7 @@ func findViolation(file, imported string) string {
 		if isStd {
 			return reasonUnless(!forbiddenInModules[imported], "modules must not import "+imported)
 		}
+
 		return reasonUnless(
 			isOurs && (target == "core" || target == "modules" && targetName == name),
 			"a module imports core, its own packages and the standard library only",
@@ -95,6 +105,7 @@ func findViolation(file, imported string) string {
 	case "config", "migrations":
 		return reasonUnless(!isOurs, folder+" imports no other package of the project")
 	}
+
 	return ""
 }
 
@@ -106,10 +117,12 @@ func checkSuiteImport(file, imported string) string {
 		isAllowed := isStandard(imported) || strings.HasPrefix(imported, "github.com/stretchr/testify/")
 		return reasonUnless(isAllowed, "a suite imports no other library than testify")
 	}
+
 	target, _ := splitPath(inside + "/x.go")
 	if target == "core" || target == "modules" || inside == "adapters" {
 		return ""
 	}
+
 	switch {
 	case strings.HasPrefix(file, "test/conformance/transports/"):
 		return reasonUnless(inside == "adapters/web" || inside == "test/conformance",
@@ -118,6 +131,7 @@ func checkSuiteImport(file, imported string) string {
 		return reasonUnless(inside == "adapters/web" || inside == "bootstrap",
 			"the suite of modules imports core, modules, adapters, adapters/web and bootstrap only")
 	}
+
 	return "a suite imports core, modules and the structs of adapters only"
 }
 
@@ -125,6 +139,7 @@ func checkSuiteImport(file, imported string) string {
 // package, or an empty string.
 func checkOutsiderImport(imported string) string {
 	inside, _ := strings.CutPrefix(imported, module+"/")
+
 	return reasonUnless(
 		!strings.Contains(imported, "/internal/") && !strings.HasPrefix(inside, "test/kit"),
 		"another team can import neither internal packages nor those of our tests",
@@ -145,17 +160,21 @@ func checkAdapterImport(name, inside string, isOurs bool) string {
 	if !isOurs || target == "core" {
 		return ""
 	}
+
 	if name == "" {
 		return reasonUnless(target == "modules", "package adapters imports core and modules only")
 	}
+
 	switch target {
 	case "adapters":
 		if inside == "adapters" {
 			return reasonUnless(usesAllModules[name], "package adapters is for storage and transports")
 		}
+
 		if targetName == "internal" || targetName == "web" && usesWeb[name] {
 			return ""
 		}
+
 		return reasonUnless(targetName == name, "an adapter imports no other adapter")
 	case "modules":
 		return reasonUnless(usesAllModules[name] || moduleByAdapter[name] == targetName,
@@ -165,6 +184,7 @@ func checkAdapterImport(name, inside string, isOurs bool) string {
 	case "migrations":
 		return reasonUnless(name == "gormdb", "only gormdb imports migrations")
 	}
+
 	return "adapters do not import " + target
 }
 
@@ -175,9 +195,11 @@ func splitPath(file string) (folder, name string) {
 	if len(parts) < 2 {
 		return "", ""
 	}
+
 	if len(parts) > 2 {
 		name = parts[1]
 	}
+
 	return parts[0], name
 }
 
@@ -186,6 +208,7 @@ func reasonUnless(isAllowed bool, reason string) string {
 	if isAllowed {
 		return ""
 	}
+
 	return reason
 }
 
@@ -193,36 +216,45 @@ func reasonUnless(isAllowed bool, reason string) string {
 // modules stay independent of frameworks, databases and each other.
 func TestImports_FollowTheRules(t *testing.T) {
 	t.Parallel()
+
 	root := filepath.Join("..", "..")
 	files := 0
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
+
 		if entry.IsDir() && path != root && isSkipped(entry.Name()) {
 			return filepath.SkipDir
 		}
+
 		if entry.IsDir() || !strings.HasSuffix(path, ".go") {
 			return nil
 		}
+
 		relative, err := filepath.Rel(root, path)
 		if err != nil {
 			return err
 		}
+
 		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
 		if err != nil {
 			return err
 		}
+
 		files++
+
 		for _, spec := range parsed.Imports {
 			imported, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
 				return err
 			}
+
 			if reason := findViolation(filepath.ToSlash(relative), imported); reason != "" {
 				t.Errorf("%s imports %s: %s", relative, imported, reason)
 			}
 		}
+
 		return nil
 	}))
 	require.Greater(t, files, 50, "the walk misses files of the repository")
@@ -237,6 +269,7 @@ func isSkipped(folder string) bool {
 // rule that finds nothing would go unnoticed, and imports that are allowed.
 func TestFindViolation_EachRule_IsEnforced(t *testing.T) {
 	t.Parallel()
+
 	for _, forbidden := range []struct{ file, imported string }{
 		{"core/fault/x.go", "github.com/google/uuid"},
 		{"core/fault/x.go", module + "/modules/identity"},
@@ -273,6 +306,7 @@ func TestFindViolation_EachRule_IsEnforced(t *testing.T) {
 		require.NotEmpty(t, findViolation(forbidden.file, forbidden.imported),
 			"%s imports %s", forbidden.file, forbidden.imported)
 	}
+
 	for _, allowed := range []struct{ file, imported string }{
 		{"modules/hiring/x.go", module + "/core/fault"},
 		{"modules/hiring/x.go", "net/mail"},
@@ -296,17 +330,20 @@ func TestFindViolation_EachRule_IsEnforced(t *testing.T) {
 // mistake.
 func TestTopLevel_FilesAndFolders_AreKnown(t *testing.T) {
 	t.Parallel()
+
 	known := []string{
 		"core", "adapters", "modules", "bootstrap", "config", "migrations", "test",
 		"Makefile", "go.mod", "go.sum", "README.md", "LICENSE", "NOTICE",
 	}
 	entries, err := os.ReadDir(filepath.Join("..", ".."))
 	require.NoError(t, err)
+
 	for _, entry := range entries {
 		name := entry.Name()
 		if strings.HasPrefix(name, ".") || name == "bin" || name == "data" {
 			continue // not part of the repository, or settings of tools
 		}
+
 		require.Contains(t, known, name, "%s is not one of the top-level files and folders", name)
 	}
 }

@@ -62,6 +62,7 @@ func findNonstandard(text string) string {
 	if !nonstandard.MatchString(text) {
 		return ""
 	}
+
 	return nonstandard.FindString(terms.ReplaceAllString(inlineCode.ReplaceAllString(text, "x"), "x"))
 }
 
@@ -87,28 +88,34 @@ var documentedFields = map[string]bool{"Short": true, "Long": true, "Example": t
 // addFile adds the comment blocks and messages of a Go file. Generated files have none.
 func (x *texts) addFile(name string, src []byte) error {
 	set := token.NewFileSet()
+
 	file, err := parser.ParseFile(set, name, src, parser.ParseComments)
 	if err != nil {
 		return err
 	}
+
 	if ast.IsGenerated(file) {
 		return nil
 	}
+
 	place := func(p token.Pos) string { return name + ":" + strconv.Itoa(set.Position(p).Line) }
 	for _, c := range file.Comments {
 		if text := strings.Join(strings.Fields(c.Text()), " "); text != "" {
 			x.comments = append(x.comments, checkedText{place(c.Pos()), text})
 		}
 	}
+
 	addLiterals := func(n ast.Node) {
 		ast.Inspect(n, func(n ast.Node) bool {
 			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
 				text, _ := strconv.Unquote(l.Value)
 				x.messages = append(x.messages, checkedText{place(l.Pos()), text})
 			}
+
 			return true
 		})
 	}
+
 	test := strings.HasSuffix(name, "_test.go")
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -117,6 +124,7 @@ func (x *texts) addFile(name string, src []byte) error {
 			if !ok {
 				return true
 			}
+
 			on, _ := selector.X.(*ast.Ident)
 			switch i, isLog := logMethods[selector.Sel.Name]; {
 			case on != nil && messageFunctions[on.Name+"."+selector.Sel.Name]:
@@ -129,8 +137,10 @@ func (x *texts) addFile(name string, src []byte) error {
 				addLiterals(n.Value)
 			}
 		}
+
 		return true
 	})
+
 	return nil
 }
 
@@ -145,26 +155,34 @@ func (x *texts) addPage(name string, src []byte) {
 		if len(paragraph) > 0 {
 			x.pages = append(x.pages, checkedText{name + ":" + strconv.Itoa(begin), strings.Join(paragraph, " ")})
 		}
+
 		paragraph = nil
 	}
+
 	for s := bufio.NewScanner(bytes.NewReader(src)); s.Scan(); {
 		line++
+
 		text := strings.TrimSpace(s.Text())
 		if strings.HasPrefix(text, "```") {
 			code = !code
 			text = ""
 		}
+
 		if text == "" || code || strings.HasPrefix(text, "|") || filepath.Ext(name) == ".txt" {
 			flush()
 		}
+
 		if text == "" || code {
 			continue
 		}
+
 		if len(paragraph) == 0 {
 			begin = line
 		}
+
 		paragraph = append(paragraph, text)
 	}
+
 	flush()
 }
 
@@ -173,6 +191,7 @@ func isPage(name string) bool {
 	if name == "README.md" || name == "adapters/web/descriptions.txt" {
 		return true
 	}
+
 	return filepath.Ext(name) == ".md" &&
 		slices.ContainsFunc([]string{".github/", "adapters/fiberhttp/guides/", "test/outsider/"},
 			func(folder string) bool {
@@ -187,30 +206,38 @@ func readTexts(root string) (texts, error) {
 		if err != nil {
 			return err
 		}
+
 		if d.IsDir() {
 			if n := d.Name(); n == "testdata" || n == "node_modules" || path != root && n != ".github" && strings.HasPrefix(n, ".") {
 				return fs.SkipDir
 			}
+
 			return nil
 		}
+
 		relative, err := filepath.Rel(root, path)
 		if err != nil {
 			return err
 		}
+
 		name := filepath.ToSlash(relative)
 		if filepath.Ext(name) != ".go" && !isPage(name) || name == "test/arch/language_test.go" {
 			return nil
 		}
+
 		src, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
+
 		if isPage(name) {
 			x.addPage(name, src)
 			return nil
 		}
+
 		return x.addFile(name, src)
 	})
+
 	return x, err
 }
 
@@ -218,8 +245,10 @@ func readTexts(root string) (texts, error) {
 // pages with a phrase of nonstandard does not exceed its budget.
 func TestLanguage_Repository_IsStandardEnglish(t *testing.T) {
 	t.Parallel()
+
 	all, err := readTexts(filepath.Join("..", ".."))
 	require.NoError(t, err)
+
 	for _, kind := range []struct {
 		name   string
 		texts  []checkedText
@@ -230,13 +259,16 @@ func TestLanguage_Repository_IsStandardEnglish(t *testing.T) {
 		{name: "pages", texts: all.pages, budget: maxPages},
 	} {
 		require.NotEmpty(t, kind.texts, kind.name)
+
 		var found []string
 		for _, texts := range kind.texts {
 			if phrase := findNonstandard(texts.text); phrase != "" {
 				found = append(found, texts.place+": "+strconv.Quote(phrase)+": "+texts.text)
 			}
 		}
+
 		t.Logf("%s: %d of %d, at most %d", kind.name, len(found), len(kind.texts), kind.budget)
+
 		if len(found) > kind.budget {
 			t.Errorf("%s: write in the words of the field:\n%s", kind.name, strings.Join(found, "\n"))
 		}
@@ -247,6 +279,7 @@ func TestLanguage_Repository_IsStandardEnglish(t *testing.T) {
 // of the field with the same words are not.
 func TestFindNonstandard_Sentence_ReturnsPhrase(t *testing.T) {
 	t.Parallel()
+
 	for text, want := range map[string]string{
 		"Whoever signs in twice is signed out.":                  "whoever",
 		"The outbox tells of every change.":                      "tells of",
@@ -317,6 +350,7 @@ func f() {
 	var descriptions texts
 	descriptions.addPage("a.txt", []byte("id: A UUID\nname: A name\n"))
 	require.Equal(t, []checkedText{{"a.txt:1", "id: A UUID"}, {"a.txt:2", "name: A name"}}, descriptions.pages)
+
 	for name, want := range map[string]bool{
 		"README.md":                           true,
 		".github/CONTRIBUTING.md":             true,

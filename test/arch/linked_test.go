@@ -34,22 +34,28 @@ const (
 // linkedPackages returns the imports of the packages of the program, by path.
 func linkedPackages(t *testing.T) map[string][]string {
 	t.Helper()
+
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Imports", program)
 	list.Dir = filepath.Join("..", "..")
 	out, err := list.Output()
 	require.NoError(t, err)
+
 	importsByPath := map[string][]string{}
+
 	decoder := json.NewDecoder(bytes.NewReader(out)) // go list prints one object after another
 	for {
 		var pkg struct {
 			ImportPath string
 			Imports    []string
 		}
+
 		err := decoder.Decode(&pkg)
 		if errors.Is(err, io.EOF) {
 			return importsByPath
 		}
+
 		require.NoError(t, err)
+
 		importsByPath[pkg.ImportPath] = pkg.Imports
 	}
 }
@@ -59,22 +65,28 @@ func linkedPackages(t *testing.T) map[string][]string {
 // with except are ignored, unless it is empty.
 func importChain(packages map[string][]string, prefix, except string) []string {
 	chains := [][]string{{program}} // to packages whose imports are still to be visited
+
 	seen := map[string]bool{program: true}
 	for len(chains) > 0 {
 		chain := chains[0]
+
 		chains = chains[1:]
 		for _, imported := range packages[chain[len(chain)-1]] {
 			if seen[imported] || except != "" && strings.HasPrefix(imported, except) {
 				continue
 			}
+
 			seen[imported] = true
+
 			next := append(slices.Clone(chain), imported)
 			if strings.HasPrefix(imported, prefix) {
 				return next
 			}
+
 			chains = append(chains, next)
 		}
 	}
+
 	return nil
 }
 
@@ -83,12 +95,15 @@ func importChain(packages map[string][]string, prefix, except string) []string {
 // chain of imports.
 func TestProgram_LinkedPackages_AreNeeded(t *testing.T) {
 	t.Parallel()
+
 	packages := linkedPackages(t)
 	require.NotNil(t, importChain(packages, "gorm.io/gorm", ""), "importChain finds a package that is linked")
+
 	for _, prefix := range notLinked {
 		chain := importChain(packages, prefix, "")
 		require.Nil(t, chain, "%s is linked: %s", prefix, strings.Join(chain, " imports "))
 	}
+
 	chain := importChain(packages, grpc, openTraces)
 	require.Nil(t, chain, "gRPC is linked: %s", strings.Join(chain, " imports "))
 }

@@ -58,6 +58,7 @@ var partlyOptional = map[string]string{"Audit": "optional (required for identity
 // suitesByPort returns the suites that check a port, as the doc comments say.
 func suitesByPort(t *testing.T) map[string]string {
 	t.Helper()
+
 	suites := map[string]string{}
 	for _, match := range suiteComment.FindAllStringSubmatch(sourcesIn(t, "../conformance"), -1) {
 		suite, comment := match[1], match[2]
@@ -65,9 +66,11 @@ func suitesByPort(t *testing.T) map[string]string {
 			if suites[port] != "" {
 				suites[port] += ", "
 			}
+
 			suites[port] += "`" + suite + "`"
 		}
 	}
+
 	return suites
 }
 
@@ -85,6 +88,7 @@ func methodsOf(port reflect.Type) (names []string) {
 			names = append(names, m.Name)
 		}
 	}
+
 	return names
 }
 
@@ -96,18 +100,22 @@ func writePortRows(b *strings.Builder, ports reflect.Type, suites map[string]str
 		if f.Anonymous || f.Type.Kind() == reflect.Bool {
 			continue
 		}
+
 		notes := "required"
 		if f.Tag.Get("port") == "optional" {
 			notes = cmp.Or(partlyOptional[f.Name], "optional")
 		}
+
 		if unstable[f.Type.String()] {
 			notes += ", unstable"
 		}
+
 		names := methodsOf(f.Type)
 		methods += len(names)
 		fmt.Fprintf(b, "| %s | `%s` | %s | %s | %s |\n", f.Name, f.Type, strings.Join(names, ", "), notes,
 			suites[f.Type.String()])
 	}
+
 	return methods
 }
 
@@ -121,16 +129,21 @@ func generatePortsPage(t *testing.T) (page string, methods int) {
 		fmt.Fprintf(&tables, "\n## %s\n\n| Field | Port | Methods | | Suite |\n|---|---|---|---|---|\n", title)
 	}
 	header("Database, of every module")
+
 	methods = writePortRows(&tables, reflect.TypeFor[adapters.Database](), suites)
 	for module := range reflect.TypeFor[adapters.Storage]().Fields() {
 		header("Storage of " + strings.ToLower(module.Name))
+
 		methods += writePortRows(&tables, module.Type, suites)
 	}
+
 	fmt.Fprintf(&tables, "\n## Other adapters\n\n| Option | Port | Methods | Suite |\n|---|---|---|---|\n")
+
 	for _, p := range otherPorts {
 		fmt.Fprintf(&tables, "| `bootstrap.%s` | `%s` | %s | %s |\n", p.option, p.port,
 			strings.Join(methodsOf(p.port), ", "), suites[p.port.String()])
 	}
+
 	page = fmt.Sprintf(`# Ports
 
 A storage provides the ports below, %d methods in all: the database once, and a struct for
@@ -141,6 +154,7 @@ explains what unstable means.
 
 This page is generated: `+"`make ports`"+`.
 %s`, methods, tables.String())
+
 	return page, methods
 }
 
@@ -152,12 +166,15 @@ const maxMethods = 200
 // sets it, it writes the page first.
 func TestPorts_Page_IsCurrent(t *testing.T) {
 	t.Parallel()
+
 	path := filepath.Join(adapterDocs, "ports.md")
 	want, methods := generatePortsPage(t)
 	require.LessOrEqual(t, methods, maxMethods)
+
 	if os.Getenv("LOCUM_TEST_WRITE") != "" {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o600))
 	}
+
 	page, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, want, string(page), "run make ports")
@@ -169,35 +186,44 @@ var sections = []string{"Contract", "Lifecycle", "Errors", "While the backend is
 // adopterPages returns the pages about ports by their names.
 func adopterPages(t *testing.T) map[string]string {
 	t.Helper()
+
 	pages := map[string]string{}
 	paths, err := filepath.Glob(filepath.Join(adapterDocs, "*.md"))
 	require.NoError(t, err)
+
 	for _, path := range paths {
 		name := filepath.Base(path)
 		if name == "ports.md" || name == "stability.md" || name == "changes.md" {
 			continue
 		}
+
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
+
 		pages[name] = string(text)
 	}
+
 	return pages
 }
 
 // sourcesIn returns the Go files of folders as one text.
 func sourcesIn(t *testing.T, roots ...string) string {
 	t.Helper()
+
 	var all strings.Builder
 	for _, root := range roots {
 		require.NoError(t, filepath.Walk(root, func(path string, _ os.FileInfo, err error) error {
 			if err != nil || filepath.Ext(path) != ".go" {
 				return err
 			}
+
 			text, err := os.ReadFile(path)
 			all.Write(text)
+
 			return err
 		}))
 	}
+
 	return all.String()
 }
 
@@ -205,17 +231,21 @@ func sourcesIn(t *testing.T, roots ...string) string {
 // has all sections.
 func TestPorts_EveryPort_HasAPage(t *testing.T) {
 	t.Parallel()
+
 	var all strings.Builder
 	for name, page := range adopterPages(t) {
 		all.WriteString(page)
+
 		for _, section := range sections {
 			require.Contains(t, page, "\n## "+section+"\n", name)
 		}
 	}
+
 	for _, p := range otherPorts {
 		require.Contains(t, all.String(), "bootstrap."+p.option, p.port)
 		require.Contains(t, all.String(), "`"+p.port.String()+"`")
 	}
+
 	for m := range reflect.TypeFor[adapters.Storage]().Fields() {
 		require.Contains(t, all.String(), "`adapters."+m.Type.Name()+"`")
 	}
@@ -225,13 +255,16 @@ func TestPorts_EveryPort_HasAPage(t *testing.T) {
 // examples are copies of code that is compiled and tested.
 func TestPorts_Pages_NameWhatExists(t *testing.T) {
 	t.Parallel()
+
 	suites, examples := sourcesIn(t, "../conformance"), sourcesIn(t, "../outsider", "../../adapters")
 	for name, page := range adopterPages(t) {
 		for _, suite := range regexp.MustCompile("`conformance\\.(\\w+)`").FindAllStringSubmatch(page, -1) {
 			require.Regexp(t, `\n(func|type) `+suite[1]+`[(\[]`, suites, "%s names a suite", name)
 		}
+
 		code := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(page, -1)
 		require.NotEmpty(t, code, "%s has an example", name)
+
 		for _, block := range code {
 			isCopy := strings.Contains(examples, block[1]) // require.Contains would print all sources
 			require.True(t, isCopy, "%s has an example from test/outsider or adapters:\n%s", name, block[1])

@@ -29,14 +29,18 @@ var securityModules = map[string]string{
 // replaces a vulnerability scan where the database of vulnerabilities cannot be reached.
 func TestSecurityModules_BuildList_IsNotOlder(t *testing.T) {
 	t.Parallel()
+
 	raw, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
 	require.NoError(t, err)
+
 	file, err := modfile.Parse("go.mod", raw, nil)
 	require.NoError(t, err)
+
 	required := map[string]string{}
 	for _, r := range file.Require {
 		required[r.Mod.Path] = r.Mod.Version
 	}
+
 	for path, oldest := range securityModules {
 		require.GreaterOrEqual(t, semver.Compare(required[path], oldest), 0,
 			"%s %s is older than %s", path, required[path], oldest)

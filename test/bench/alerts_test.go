@@ -48,18 +48,22 @@ type alertsBench struct {
 func BenchmarkAlerts(b *testing.B) {
 	bench := newAlertsBench(b)
 	heapBefore := heapSize()
+
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
 			withoutPlans := listings.New(bench.Deps)
 			bench.measure(b, withoutPlans)
 		}
 	})
+
 	bench.run(b, bench.Service) // caches the plans
+
 	b.Run("next", func(b *testing.B) {
 		for b.Loop() {
 			bench.measure(b, bench.Service)
 		}
 	})
+
 	b.Logf("plans of %d searches take %.0f MB", savedSearches, float64(heapSize()-heapBefore)/1e6)
 	runtime.KeepAlive(bench) // the plans are in memory until their size is measured
 }
@@ -67,8 +71,10 @@ func BenchmarkAlerts(b *testing.B) {
 // heapSize returns the number of bytes of reachable objects on the heap.
 func heapSize() uint64 {
 	var stats runtime.MemStats
+
 	runtime.GC()
 	runtime.ReadMemStats(&stats)
+
 	return stats.HeapAlloc
 }
 
@@ -94,11 +100,13 @@ func newAlertsBench(b *testing.B) *alertsBench {
 	})
 	vocabulary, err := search.Load()
 	require.NoError(b, err)
+
 	for _, form := range vocabulary.Forms() {
 		if form.Readings[0].Concept.Kind == search.Role {
 			bench.roles = append(bench.roles, form.Text)
 		}
 	}
+
 	bench.random.Shuffle(len(bench.roles), func(i, j int) {
 		bench.roles[i], bench.roles[j] = bench.roles[j], bench.roles[i]
 	})
@@ -109,7 +117,9 @@ func newAlertsBench(b *testing.B) *alertsBench {
 			if created[terms] {
 				continue
 			}
+
 			created[terms] = true
+
 			saved := jobseeker.Search{
 				ID:        stores.NewID(),
 				UserID:    stores.NewID(),
@@ -122,8 +132,10 @@ func newAlertsBench(b *testing.B) *alertsBench {
 				return err
 			}
 		}
+
 		return nil
 	}))
+
 	return bench
 }
 
@@ -152,6 +164,7 @@ func (x *alertsBench) terms() jobseeker.Terms {
 	if x.random.IntN(2) == 0 {
 		return jobseeker.Terms{Query: fmt.Sprintf("%s %s in %s", contract, x.role(), x.town())}
 	}
+
 	return jobseeker.Terms{Query: x.role(), Location: x.town(), ContractType: contract}
 }
 
@@ -159,8 +172,10 @@ func (x *alertsBench) terms() jobseeker.Terms {
 func (x *alertsBench) measure(b *testing.B, svc *listings.Service) {
 	var start, end syscall.Rusage
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &start))
+
 	matches := x.run(b, svc)
 	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &end))
+
 	user := time.Duration(end.Utime.Nano() - start.Utime.Nano())
 	system := time.Duration(end.Stime.Nano() - start.Stime.Nano())
 	b.ReportMetric(ms(user+system)/newListings, "cpu-ms/listing")
@@ -174,10 +189,12 @@ func (x *alertsBench) run(b *testing.B, svc *listings.Service) (matches int) {
 	ctx := b.Context()
 	gathered, err := svc.Gather(ctx, x.createListings(b, svc))
 	require.NoError(b, err)
+
 	afterID := ""
 	for {
 		page, err := x.Jobseeker.Searches.List(ctx, jobseeker.SearchFilter{AfterID: afterID}, pageSize)
 		require.NoError(b, err)
+
 		for _, saved := range page {
 			found, err := gathered.Matching(ctx, listings.FindKey{
 				Text:         saved.Resolved,
@@ -185,11 +202,14 @@ func (x *alertsBench) run(b *testing.B, svc *listings.Service) (matches int) {
 				ContractType: saved.ContractType,
 			})
 			require.NoError(b, err)
+
 			matches += len(found)
 		}
+
 		if len(page) < pageSize {
 			return matches
 		}
+
 		afterID = page[len(page)-1].ID
 	}
 }
@@ -206,11 +226,14 @@ func (x *alertsBench) createListings(b *testing.B, svc *listings.Service) (ids [
 			Details:     listings.Details{Location: &town, ContractType: &contract},
 		}
 	}
+
 	employer := auth.Actor{OrganizationID: stores.NewID(), Permissions: []auth.Permission{auth.Manage}}
 	created, err := svc.CreateBatch(b.Context(), employer, items)
 	require.NoError(b, err)
+
 	for _, c := range created {
 		ids = append(ids, c.Listing.ID)
 	}
+
 	return ids
 }

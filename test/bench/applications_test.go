@@ -29,14 +29,19 @@ func BenchmarkApply(b *testing.B) {
 	storage, err := gormdb.Open(b.Context(), url,
 		adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
+
 	defer func() { _ = storage.Identity.Close() }()
+
 	_, err = storage.Identity.Schema.Up(b.Context())
 	require.NoError(b, err)
+
 	settings, err := pgxpool.ParseConfig(url)
 	require.NoError(b, err)
+
 	settings.MaxConns = 16
 	pool, err := pgxpool.NewWithConfig(b.Context(), settings)
 	require.NoError(b, err)
+
 	defer pool.Close()
 
 	var ours, limit float64
@@ -44,6 +49,7 @@ func BenchmarkApply(b *testing.B) {
 		ours += applyRate(b, func(ctx context.Context) error { return applyWithStorage(ctx, storage) })
 		limit += applyRate(b, func(ctx context.Context) error { return applyWithPgx(ctx, pool) })
 	}
+
 	b.ReportMetric(ours/rounds, "applications/s")
 	b.ReportMetric(limit/rounds, "pgx/s")
 	b.ReportMetric(ours/limit, "of-limit")
@@ -57,6 +63,7 @@ func applyRate(b *testing.B, apply func(ctx context.Context) error) float64 {
 	var failed atomic.Int64
 	var working sync.WaitGroup
 	start := time.Now()
+
 	for range clients {
 		working.Go(func() {
 			for range applicationsPerClient {
@@ -66,18 +73,22 @@ func applyRate(b *testing.B, apply func(ctx context.Context) error) float64 {
 			}
 		})
 	}
+
 	working.Wait()
 	require.Zero(b, failed.Load())
+
 	return clients * applicationsPerClient / time.Since(start).Seconds()
 }
 
 // applyWithStorage stores a new application and its event with the product's adapter.
 func applyWithStorage(ctx context.Context, storage adapters.Storage) error {
 	application, submitted := newApplication()
+
 	return storage.Hiring.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := storage.Hiring.Applications.Create(ctx, application); err != nil {
 			return err
 		}
+
 		return storage.Hiring.Events.Record(ctx, submitted)
 	})
 }
@@ -86,10 +97,12 @@ func applyWithStorage(ctx context.Context, storage adapters.Storage) error {
 // event is not stored if the applicant has already applied.
 func applyWithPgx(ctx context.Context, pool *pgxpool.Pool) error {
 	application, submitted := newApplication()
+
 	payload, err := json.Marshal(submitted)
 	if err != nil {
 		return err
 	}
+
 	_, err = pool.Exec(ctx, `
 		WITH added AS (
 			INSERT INTO applications (
@@ -103,6 +116,7 @@ func applyWithPgx(ctx context.Context, pool *pgxpool.Pool) error {
 		application.ID, application.ListingID, application.OrganizationID, application.ApplicantID,
 		string(application.Status), application.CoverLetter, application.AppliedAt,
 		stores.NewID(), submitted.Type(), submitted.Subject(), string(payload), application.AppliedAt)
+
 	return err
 }
 
@@ -127,5 +141,6 @@ func newApplication() (hiring.Application, event.ApplicationSubmitted) {
 		Status:         "pending",
 		SubmittedAt:    now,
 	}
+
 	return application, submitted
 }

@@ -47,6 +47,7 @@ func TestMain(m *testing.M) {
 		serveLimit(url)
 		return
 	}
+
 	kit.Main(m)
 }
 
@@ -76,19 +77,23 @@ func serveLimit(databaseURL string) {
 	if err != nil {
 		panic(err)
 	}
+
 	for _, columns := range []string{"contract_type, posted_at DESC, id DESC", "lat, lon", "remote"} {
 		if _, err := pool.Exec(context.Background(), "CREATE INDEX ON listings ("+columns+") WHERE open"); err != nil {
 			panic(err)
 		}
 	}
+
 	if _, err := pool.Exec(context.Background(), "ANALYZE listings"); err != nil {
 		panic(err)
 	}
+
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
 	app.Get("/latest", func(c *fiber.Ctx) error { return sendListings(c, pool, "") })
 	app.Get("/search", func(c *fiber.Ctx) error {
 		return sendListings(c, pool, " AND to_tsvector('english', title) @@ 'nurs'::tsquery") // the stem of nurse
 	})
+
 	app.Get("/filtered", func(c *fiber.Ctx) error {
 		// Salaries are stored in hundredths of the currency. 0.145 degrees of latitude and 0.24 of
 		// longitude are 10 miles in the middle of Britain, which is the default radius.
@@ -96,23 +101,29 @@ func serveLimit(databaseURL string) {
 			AND salary_max * CASE salary_period WHEN 'hour' THEN 1950 WHEN 'day' THEN 260 WHEN 'week' THEN 52
 				WHEN 'month' THEN 12 ELSE 1 END >= 100 * $2
 			AND (lat BETWEEN $3 - 0.145 AND $3 + 0.145 AND lon BETWEEN $4 - 0.24 AND $4 + 0.24 OR remote)`
+
 		return sendListings(c, pool, filter,
 			c.Query("contract"), c.QueryInt("pay"), c.QueryFloat("lat"), c.QueryFloat("lon"))
 	})
+
 	var page []byte
 	app.Put("/bytes", func(c *fiber.Ctx) error {
 		page = bytes.Clone(c.Body())
 		return nil
 	})
+
 	app.Get("/bytes", func(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 		return c.Send(page)
 	})
+
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(err)
 	}
+
 	fmt.Printf("(listening on %s)\n", listener.Addr()) // as the product prints its address
+
 	if err := app.Listener(listener); err != nil {
 		panic(err)
 	}
@@ -131,6 +142,7 @@ func sendListings(c *fiber.Ctx, pool *pgxpool.Pool, filter string, args ...any) 
 		return err
 	}
 	defer rows.Close()
+
 	found := make([]limitListing, 0, 20)
 	for rows.Next() {
 		var l limitListing
@@ -140,8 +152,10 @@ func sendListings(c *fiber.Ctx, pool *pgxpool.Pool, filter string, args ...any) 
 		); err != nil {
 			return err
 		}
+
 		found = append(found, l)
 	}
+
 	return c.JSON(fiber.Map{"success": true, "data": fiber.Map{"listings": found}})
 }
 
@@ -151,14 +165,17 @@ var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 // spawn starts a server and returns its URL as soon as the server has printed its address.
 func spawn(b *testing.B, cmd *exec.Cmd) string {
 	b.Helper()
+
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
 	require.NoError(b, err)
 	require.NoError(b, cmd.Start())
+
 	b.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if match := listening.FindStringSubmatch(lines.Text()); match != nil {
@@ -167,7 +184,9 @@ func spawn(b *testing.B, cmd *exec.Cmd) string {
 			return "http://" + match[1]
 		}
 	}
+
 	require.Fail(b, "the server did not start")
+
 	return ""
 }
 
@@ -182,29 +201,37 @@ type product struct {
 // newProduct returns the product with demo listings on Postgres.
 func newProduct(b *testing.B, demoListings int) *product {
 	b.Helper()
+
 	p := &product{b: b, dir: b.TempDir(), database: kit.PostgresURL(b)}
 	p.run("migrate", "up")
+
 	start := time.Now()
+
 	p.run("seed", "--listings", strconv.Itoa(demoListings))
+
 	p.seeding = time.Since(start)
+
 	return p
 }
 
 // command returns a command of the program. env extends and overrides the settings.
 func (p *product) command(args []string, env ...string) *exec.Cmd {
 	p.b.Helper()
+
 	cmd := exec.Command(kit.Program(p.b), args...)
 	cmd.Dir = p.dir
 	cmd.Env = append(os.Environ(), "LOCUM_DATABASE_URL="+p.database, "LOCUM_HTTP_ADDR=127.0.0.1:0",
 		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_HTTP_DRAIN=10ms", "LOCUM_LIMITS_SEARCH_CPU=0",
 		"LOCUM_LOG_LEVEL=error")
 	cmd.Env = append(cmd.Env, env...)
+
 	return cmd
 }
 
 // run runs a command of the program, which must succeed.
 func (p *product) run(args ...string) {
 	p.b.Helper()
+
 	out, err := p.command(args).CombinedOutput()
 	require.NoError(p.b, err, "%s", out)
 }
@@ -212,8 +239,10 @@ func (p *product) run(args ...string) {
 // startLimit starts the server that sets the limit, on the database of the product.
 func (p *product) startLimit() (url string) {
 	p.b.Helper()
+
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "LOCUM_TEST_BENCH_LIMIT="+p.database)
+
 	return spawn(p.b, cmd)
 }
 
@@ -227,6 +256,7 @@ func rate(b *testing.B, prepare prepareRequest) float64 {
 	var sent, responded, failed atomic.Int64
 	client := &fasthttp.Client{MaxConnsPerHost: clients}
 	end := time.Now().Add(roundFor)
+
 	var running sync.WaitGroup
 	for range clients {
 		running.Go(func() {
@@ -234,15 +264,19 @@ func rate(b *testing.B, prepare prepareRequest) float64 {
 			for time.Now().Before(end) {
 				request.Reset()
 				prepare(request, sent.Add(1))
+
 				if err := client.Do(request, response); err != nil || response.StatusCode() >= 300 {
 					failed.Add(1)
 				}
+
 				responded.Add(1)
 			}
 		})
 	}
+
 	running.Wait()
 	require.Zero(b, failed.Load())
+
 	return float64(responded.Load()) / roundFor.Seconds()
 }
 
@@ -252,9 +286,11 @@ const minSignedIn = 0.6
 // register creates the account of a jobseeker and returns an access token.
 func register(b *testing.B, url string) string {
 	b.Helper()
+
 	body := `{"email":"niamh@example.org","password":"Correct-horse-7","name":"Niamh Byrne","userType":"jobseeker"}`
 	response, err := http.Post(url+"/api/auth/register", "application/json", strings.NewReader(body))
 	require.NoError(b, err)
+
 	defer func() { _ = response.Body.Close() }()
 	var created struct {
 		Data struct {
@@ -263,6 +299,7 @@ func register(b *testing.B, url string) string {
 	}
 	require.NoError(b, json.NewDecoder(response.Body).Decode(&created))
 	require.NotEmpty(b, created.Data.AccessToken)
+
 	return created.Data.AccessToken
 }
 
@@ -273,15 +310,18 @@ const minOfLimit = 0.85
 // that slows down affects both, and returns the share of the limit that the product reaches.
 func compareRates(b *testing.B, ours, limit prepareRequest) (share float64) {
 	b.Helper()
+
 	var ourRate, limitRate float64
 	for range rounds {
 		ourRate += rate(b, ours)
 		limitRate += rate(b, limit)
 	}
+
 	b.ReportMetric(ourRate/rounds, "req/s")
 	b.ReportMetric(limitRate/rounds, "limit-req/s")
 	b.ReportMetric(ourRate/limitRate, "of-limit")
 	b.ReportMetric(0, "ns/op") // removes the metric, which means nothing here
+
 	return ourRate / limitRate
 }
 
@@ -298,18 +338,22 @@ func BenchmarkListings(b *testing.B) {
 	b.Run("uncached", func(b *testing.B) {
 		require.GreaterOrEqual(b, compareRates(b, getUncached, getLimit("/latest")), minOfLimit)
 	})
+
 	b.Run("cached", func(b *testing.B) {
 		getCached := func(r *fasthttp.Request, _ int64) { r.SetRequestURI(url + "/api/listings") }
 		compareRates(b, getCached, getLimit("/latest"))
 	})
+
 	b.Run("signed in", func(b *testing.B) {
 		token := register(b, url)
 		getSignedIn := func(r *fasthttp.Request, n int64) {
 			getUncached(r, n)
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
+
 		require.GreaterOrEqual(b, compareRates(b, getSignedIn, getUncached), minSignedIn)
 	})
+
 	b.Run("filtered", func(b *testing.B) {
 		places := gazetteer.New()
 		filters := func(n int64) (town, contract string, pay int64) {
@@ -317,25 +361,30 @@ func BenchmarkListings(b *testing.B) {
 			contract = listings.ContractTypes[n%int64(len(listings.ContractTypes))]
 			return town, contract, 20_000 + n%20_000
 		}
+
 		ours := func(r *fasthttp.Request, n int64) {
 			town, contract, pay := filters(n)
 			r.SetRequestURI(
 				fmt.Sprintf("%s/api/listings?location=%s&contractType=%s&salary_min=%d", url, town, contract, pay))
 		}
+
 		limit := func(r *fasthttp.Request, n int64) {
 			town, contract, pay := filters(n)
 			place, _ := places.Resolve(town)
 			r.SetRequestURI(fmt.Sprintf("%s/filtered?lat=%v&lon=%v&contract=%s&pay=%d",
 				limitURL, place.Lat, place.Lon, contract, pay))
 		}
+
 		require.GreaterOrEqual(b, compareRates(b, ours, limit), minOfLimit)
 	})
+
 	b.Run("search", func(b *testing.B) {
 		search := func(r *fasthttp.Request, n int64) {
 			r.SetRequestURI(url + "/api/listings/search")
 			r.Header.SetMethod("POST")
 			r.SetBodyString(fmt.Sprintf(`{"query":"nurse","n":%d}`, n))
 		}
+
 		compareRates(b, search, getLimit("/search"))
 	})
 }
@@ -348,18 +397,24 @@ func BenchmarkBatch(b *testing.B) {
 	const size = 100
 	const job = `{"title":"Staff Nurse","description":"Days and nights on a ward.","location":"Leeds"}`
 	batch := `{"jobs":[` + strings.Repeat(job+",", size-1) + job + `]}`
+
 	var batchTime, singleTime time.Duration
 	for range rounds {
 		start := time.Now()
+
 		server.post(token, "/api/employers/jobs/batch", batch, http.StatusOK)
+
 		batchTime += time.Since(start)
 
 		start = time.Now()
+
 		for range size {
 			server.post(token, "/api/employers/jobs", job, http.StatusCreated)
 		}
+
 		singleTime += time.Since(start)
 	}
+
 	b.ReportMetric(float64(batchTime.Milliseconds())/rounds, "ms/batch")
 	b.ReportMetric(float64(singleTime.Milliseconds())/rounds, "ms/100-requests")
 	b.ReportMetric(float64(batchTime)/float64(singleTime), "of-limit")

@@ -43,10 +43,13 @@ func (*countingQueue) Embedded() bool { return true }
 // tasks that do nothing; as many workers as event handlers have process them meanwhile.
 func asynqRate(b *testing.B, tasks int64) float64 {
 	b.Helper()
+
 	options, err := goredis.ParseURL(kit.RedisURL(b))
 	require.NoError(b, err)
+
 	redis := goredis.NewClient(options)
 	defer func() { _ = redis.Close() }()
+
 	client := asynq.NewClientFromRedisClient(redis)
 	server := asynq.NewServerFromRedisClient(redis, asynq.Config{
 		Concurrency: task.Workers[task.Events],
@@ -54,16 +57,19 @@ func asynqRate(b *testing.B, tasks int64) float64 {
 	})
 	var processed atomic.Int64
 	allProcessed := make(chan struct{})
+
 	require.NoError(b, server.Start(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
 		if processed.Add(1) == tasks {
 			close(allProcessed)
 		}
+
 		return nil
 	})))
 	defer server.Shutdown()
 	const enqueuers = 16
 	start := time.Now()
 	var enqueuing sync.WaitGroup
+
 	var enqueued atomic.Int64
 	for range enqueuers {
 		enqueuing.Go(func() {
@@ -74,20 +80,24 @@ func asynqRate(b *testing.B, tasks int64) float64 {
 			}
 		})
 	}
+
 	enqueuing.Wait()
 	<-allProcessed
+
 	return float64(tasks) / time.Since(start).Seconds()
 }
 
 // recordEvents records n events in the outbox, in transactions of 1000.
 func recordEvents(b *testing.B, storage adapters.Storage, n int) {
 	b.Helper()
+
 	const perTransaction = 1000
 	for recorded := 0; recorded < n; recorded += perTransaction {
 		events := make([]event.Event, perTransaction)
 		for i := range events {
 			events[i] = event.JobCreated{JobID: stores.NewID(), OrganizationID: stores.NewID()}
 		}
+
 		require.NoError(b, storage.Identity.Tx.Do(b.Context(), func(ctx context.Context) error {
 			return storage.Identity.Events.Record(ctx, events...)
 		}))
@@ -99,6 +109,7 @@ func newRelay(
 	b *testing.B, storage adapters.Storage, queue task.Queue, table []event.Subscription,
 ) (*event.Relay, *task.Runner) {
 	b.Helper()
+
 	log := slog.New(slog.DiscardHandler)
 	runner, err := task.NewRunner(task.Deps{
 		Store:    storage.Identity.Tasks,
@@ -108,8 +119,10 @@ func newRelay(
 		Handlers: event.Handlers(table),
 	})
 	require.NoError(b, err)
+
 	source := event.Source{Tx: storage.Identity.Tx, Outbox: storage.Identity.Outbox, Tasks: storage.Identity.Tasks}
 	relay := event.NewRelay(event.RelayDeps{Sources: []event.Source{source}, Runner: runner, Table: table, Log: log})
+
 	return relay, runner
 }
 
@@ -129,8 +142,10 @@ func BenchmarkOutbox(b *testing.B) {
 		b.ReportMetric(ours/limit, "of-limit")
 		b.ReportMetric(0, "ns/op")
 	}
+
 	b.Run("into a queue that only counts", func(b *testing.B) {
 		storage := stores.Postgres(b, clock.System{})
+
 		var ours, limit float64
 		for range rounds {
 			recordEvents(b, storage, events)
@@ -139,40 +154,56 @@ func BenchmarkOutbox(b *testing.B) {
 			ctx, stop := context.WithCancel(context.Background())
 			var running sync.WaitGroup
 			start := time.Now()
+
 			running.Go(func() { relay.Run(ctx) })
 			require.Eventually(b, func() bool { return queue.accepted.Load() == events }, time.Minute, time.Millisecond)
+
 			ours += events / time.Since(start).Seconds()
+
 			stop()
 			running.Wait()
+
 			limit += asynqRate(b, events)
 		}
+
 		report(b, ours, limit)
 	})
+
 	b.Run("through Asynq until handled", func(b *testing.B) {
 		storage := stores.Postgres(b, clock.System{})
+
 		var ours, limit float64
 		for round := range rounds {
 			queue, err := asynqtasks.Open(kit.RedisURL(b), slog.New(slog.DiscardHandler))
 			require.NoError(b, err)
+
 			relay, runner := newRelay(b, storage, queue, table)
 			ctx, stop := context.WithCancel(context.Background())
 			var running sync.WaitGroup
+
 			recordEvents(b, storage, events)
 			running.Go(func() { _ = runner.Work(ctx) })
+
 			start := time.Now()
+
 			running.Go(func() { relay.Run(ctx) })
+
 			expected := int64((round + 1) * events) // handled counts over all rounds
 			require.Eventually(b, func() bool { return handled.Load() == expected }, time.Minute, time.Millisecond)
 			require.Eventually(b, func() bool {
 				backlog, err := storage.Identity.Tasks.Backlog(b.Context())
 				return err == nil && len(backlog) == 0
 			}, time.Minute, time.Millisecond, "the tasks are not recorded as done")
+
 			ours += events / time.Since(start).Seconds()
+
 			stop()
 			running.Wait()
+
 			_ = queue.Close()
 			limit += asynqRate(b, events)
 		}
+
 		report(b, ours, limit)
 	})
 }

@@ -34,6 +34,7 @@ const longPhrase = 4
 // of listings from the demo data.
 func newQueries(tb testing.TB) *queries {
 	tb.Helper()
+
 	file, err := os.ReadFile("../../bootstrap/seed.json")
 	require.NoError(tb, err)
 	var demo struct {
@@ -43,14 +44,18 @@ func newQueries(tb testing.TB) *queries {
 		}
 	}
 	require.NoError(tb, json.Unmarshal(file, &demo))
+
 	q := &queries{Rand: rand.New(rand.NewPCG(3, 4)), generated: map[string]bool{}}
+
 	advertised := map[string]bool{}
 	for _, role := range demo.Roles {
 		advertised[role.Concept] = true
 	}
+
 	for _, family := range slices.Sorted(maps.Keys(demo.Texts.Families)) {
 		for _, duty := range demo.Texts.Families[family].Duties {
 			words := strings.Fields(duty)
+
 			hasPlaceholder := strings.Contains(duty, "{")
 			if len(words) >= longPhrase && !hasPlaceholder {
 				q.duties = append(q.duties, words)
@@ -58,10 +63,13 @@ func newQueries(tb testing.TB) *queries {
 			}
 		}
 	}
+
 	slices.Sort(q.words)
+
 	q.words = slices.DeleteFunc(slices.Compact(q.words), func(word string) bool { return len(word) < 4 })
 	vocabulary, err := search.Load()
 	require.NoError(tb, err)
+
 	for _, form := range vocabulary.Forms() {
 		switch c := form.Readings[0].Concept; {
 		case c.Kind == search.Role && advertised[c.ID]:
@@ -72,6 +80,7 @@ func newQueries(tb testing.TB) *queries {
 			q.specialties = append(q.specialties, form.Text)
 		}
 	}
+
 	return q
 }
 
@@ -88,18 +97,22 @@ func (q *queries) phrase(minWords int) string {
 	start := q.IntN(len(text) - minWords + 1)
 	minEnd := start + minWords
 	end := minEnd + q.IntN(len(text)-minEnd+1)
+
 	return strings.Join(text[start:end], " ")
 }
 
 // misspell swaps two letters of the longest word, but not its first one.
 func (q *queries) misspell(text string) string {
 	longest := slices.MaxFunc(strings.Fields(text), func(a, b string) int { return len(a) - len(b) })
+
 	letters := []rune(longest)
 	if len(letters) < 4 {
 		return text
 	}
+
 	i := 1 + q.IntN(len(letters)-2)
 	letters[i], letters[i+1] = letters[i+1], letters[i]
+
 	return strings.Replace(text, longest, string(letters), 1)
 }
 
@@ -179,16 +192,20 @@ func (q *queries) take(n int) []request {
 	requests := make([]request, 0, n)
 	for i := 0; len(requests) < n; i++ {
 		shape := shapes[i%len(shapes)]
+
 		values := url.Values{}
 		for name, value := range shape.next(q) {
 			values.Set(name, fmt.Sprint(value))
 		}
+
 		path := "/api/listings?" + values.Encode()
 		if q.generated[path] {
 			continue
 		}
+
 		q.generated[path] = true
 		requests = append(requests, request{shape: shape.name, path: path})
 	}
+
 	return requests
 }

@@ -51,9 +51,12 @@ func BenchmarkSearch(b *testing.B) {
 		server := product.serve()
 		smallP95 = measureSearches(b, server)
 		server.stop()
+
 		smallHeapMB = product.serve().heapMB()
 	})
+
 	b.Run("100000", func(b *testing.B) { measureSearches(b, newProduct(b, 100_000).serve()) })
+
 	b.Run("1000000", func(b *testing.B) {
 		product := newProduct(b, 1_000_000)
 		b.Logf("seeded in %v", product.seeding.Round(time.Second))
@@ -62,20 +65,25 @@ func BenchmarkSearch(b *testing.B) {
 			built = product.serve("GOMAXPROCS=2")
 			built.report(b)
 		})
+
 		largeP95 = measureSearches(b, built)
 		built.stop()
+
 		// The server that shows changes of the first one has a copy of its index.
 		index := os.DirFS(filepath.Join(product.dir, "data", "search"))
 		require.NoError(b, os.CopyFS(filepath.Join(product.dir, "second-index"), index))
+
 		b.Run("restart", func(b *testing.B) {
 			if restarted != nil {
 				restarted.stop() // the benchmark is repeated
 			}
+
 			restarted = product.serve()
 			largeHeapMB = restarted.heapMB()
 			restarted.report(b)
 			b.ReportMetric(largeHeapMB-smallHeapMB, "MB-heap-of-index")
 		})
+
 		b.Run("pages", func(b *testing.B) { measurePages(b, restarted) })
 		var visibleAfter time.Duration
 		b.Run("visibility", func(b *testing.B) {
@@ -85,10 +93,12 @@ func BenchmarkSearch(b *testing.B) {
 
 		assert.LessOrEqual(b, largeP95[1], maxLatency1Client, "95 %% of searches, 1 client")
 		assert.LessOrEqual(b, largeP95[8], maxLatency8Clients, "95 %% of searches, 8 clients")
+
 		if smallP95 != nil { // -bench may select this part alone
 			assert.LessOrEqual(b, largeP95[1], max(maxGrowth*smallP95[1], negligible),
 				"95 %% of searches, 1 client; %v with 10,000 listings", smallP95[1])
 		}
+
 		assert.LessOrEqual(b, built.readyAfter, maxRebuild, "start without a search index")
 		assert.LessOrEqual(b, built.anonymousMB, maxRebuildMemoryMB, "anonymous memory while the search index is built")
 		assert.LessOrEqual(b, restarted.readyAfter, maxRestart, "start with a search index")
@@ -100,13 +110,16 @@ func BenchmarkSearch(b *testing.B) {
 // measureSearches returns the 95th percentile of the latency by number of clients.
 func measureSearches(b *testing.B, s *server) map[int]time.Duration {
 	b.Helper()
+
 	queries := newQueries(b)
 	latencies(b, s, 1, queries.take(200)) // loads the files of the index into memory
+
 	p95 := map[int]time.Duration{}
 	for _, clients := range []int{1, 8} {
 		b.Run(fmt.Sprintf("%d-clients", clients), func(b *testing.B) {
 			var all []time.Duration
 			byShape := map[string][]time.Duration{}
+
 			cpuBefore := s.cpu()
 			for b.Loop() {
 				requests := queries.take(searchesPerRun)
@@ -116,13 +129,16 @@ func measureSearches(b *testing.B, s *server) map[int]time.Duration {
 					byShape[shape] = append(byShape[shape], latency)
 				}
 			}
+
 			b.ReportMetric(float64(len(all))/b.Elapsed().Seconds(), "req/s")
 			b.ReportMetric(ms(s.cpu()-cpuBefore)/float64(len(all)), "cpu-ms/req")
 			slices.Sort(all)
+
 			p95[clients] = reportPercentiles(b, all)
 			b.Log(describeSlowest(byShape))
 		})
 	}
+
 	return p95
 }
 
@@ -131,32 +147,40 @@ func describeSlowest(byShape map[string][]time.Duration) string {
 	for _, latencies := range byShape {
 		slices.Sort(latencies)
 	}
+
 	p95 := func(shape string) time.Duration { return percentile(byShape[shape], 95) }
 	shapes := slices.SortedFunc(maps.Keys(byShape), func(x, y string) int { return cmp.Compare(p95(y), p95(x)) })
+
 	var descriptions []string
 	for _, shape := range shapes[:5] {
 		p50 := percentile(byShape[shape], 50)
 		descriptions = append(descriptions, fmt.Sprintf("%s %.1f (p50 %.1f)", shape, ms(p95(shape)), ms(p50)))
 	}
+
 	return "highest p95 in ms: " + strings.Join(descriptions, ", ")
 }
 
 // latencies sends the requests from concurrent clients and returns how long each took.
 func latencies(b *testing.B, s *server, clients int, requests []request) []time.Duration {
 	b.Helper()
+
 	took := make([]time.Duration, len(requests))
+
 	indexes := make(chan int, len(requests)) // of the requests that no client has sent yet
 	for i := range requests {
 		indexes <- i
 	}
+
 	close(indexes)
 	var running sync.WaitGroup
+
 	client := &fasthttp.Client{MaxConnsPerHost: clients}
 	for range clients {
 		running.Go(func() {
 			for i := range indexes {
 				start := time.Now()
 				status, body, err := client.Get(nil, s.url+requests[i].path)
+
 				took[i] = time.Since(start)
 				if err != nil || status != fasthttp.StatusOK {
 					b.Errorf("%s: %d %s %v", requests[i].path, status, body, err)
@@ -164,7 +188,9 @@ func latencies(b *testing.B, s *server, clients int, requests []request) []time.
 			}
 		})
 	}
+
 	running.Wait()
+
 	return took
 }
 
@@ -179,10 +205,13 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 // reportPercentiles reports percentiles of the sorted list and returns the 95th.
 func reportPercentiles(b *testing.B, sorted []time.Duration) time.Duration {
 	b.Helper()
+
 	for _, percent := range []int{50, 95, 99} {
 		b.ReportMetric(ms(percentile(sorted, percent)), fmt.Sprintf("p%d-ms", percent))
 	}
+
 	b.ReportMetric(0, "ns/op")
+
 	return percentile(sorted, 95)
 }
 
@@ -205,8 +234,10 @@ func measureVisibility(b *testing.B, writer, reader *server) time.Duration {
 	token := writer.registerEmployer()
 	visibleAfter := make([]time.Duration, listings)
 	var running sync.WaitGroup
+
 	tick := time.NewTicker(time.Second / 50)
 	defer tick.Stop()
+
 	for i := range listings {
 		<-tick.C
 		running.Go(func() {
@@ -214,6 +245,7 @@ func measureVisibility(b *testing.B, writer, reader *server) time.Duration {
 			listing := fmt.Sprintf(
 				`{"title":"Staff Nurse %s","description":"Days and nights on a ward.","location":"Leeds"}`, word)
 			writer.post(token, "/api/employers/jobs", listing, http.StatusCreated)
+
 			start := time.Now()
 			for time.Since(start) < timeout {
 				result := reader.post("", "/api/listings/search", fmt.Sprintf(`{"query":"\"%s\""}`, word),
@@ -221,13 +253,17 @@ func measureVisibility(b *testing.B, writer, reader *server) time.Duration {
 				if !bytes.Contains(result, []byte(`"total":0`)) {
 					break
 				}
+
 				time.Sleep(5 * time.Millisecond)
 			}
+
 			visibleAfter[i] = time.Since(start)
 		})
 	}
+
 	running.Wait()
 	slices.Sort(visibleAfter)
 	assert.Less(b, visibleAfter[listings-1], timeout, "a listing is not found")
+
 	return reportPercentiles(b, visibleAfter)
 }

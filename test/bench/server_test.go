@@ -35,17 +35,22 @@ type server struct {
 // serve starts a server and waits until it is ready. env extends and overrides the settings.
 func (p *product) serve(env ...string) *server {
 	p.b.Helper()
+
 	start := time.Now()
 	s := &server{b: p.b, cmd: p.command([]string{"serve"}, env...)}
+
 	s.url = spawn(p.b, s.cmd)
 	for !s.isReady() {
 		s.anonymousMB = max(s.anonymousMB, s.memoryMB("RssAnon"))
+
 		require.Less(p.b, time.Since(start), 20*time.Minute, "the server is not ready")
 		time.Sleep(20 * time.Millisecond)
 	}
+
 	s.readyAfter = time.Since(start)
 	s.anonymousMB = max(s.anonymousMB, s.memoryMB("RssAnon"))
 	s.residentMB = s.memoryMB("VmHWM") // the maximum so far
+
 	return s
 }
 
@@ -59,47 +64,58 @@ func (s *server) isReady() bool {
 func (s *server) stop() {
 	s.b.Helper()
 	require.NoError(s.b, s.cmd.Process.Signal(syscall.SIGTERM))
+
 	_ = s.cmd.Wait()
 }
 
 // memoryMB returns a field of /proc/PID/status in MB.
 func (s *server) memoryMB(field string) int {
 	s.b.Helper()
+
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	require.NoError(s.b, err)
+
 	return int(s.parseNumber(status, field+`:\s+(\d+) kB`) / 1024)
 }
 
 // cpu returns the processor time that the server has used.
 func (s *server) cpu() time.Duration {
 	s.b.Helper()
+
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	require.NoError(s.b, err)
 	const tick = 10 * time.Millisecond // on all common architectures
+
 	// Field 2 is the name of the program in parentheses, which may contain spaces. Fields 14
 	// (utime) and 15 (stime) of proc(5) have the indexes 12 and 13 in the rest, which begins with
 	// the parenthesis.
 	afterName := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')'):]))
 	user, _ := strconv.Atoi(afterName[12])
 	system, _ := strconv.Atoi(afterName[13])
+
 	return time.Duration(user+system) * tick
 }
 
 // heapMB returns the size of the heap in MB, including garbage.
 func (s *server) heapMB() float64 {
 	s.b.Helper()
+
 	_, metrics, err := fasthttp.Get(nil, s.url+"/metrics")
 	require.NoError(s.b, err)
+
 	return s.parseNumber(metrics, `(?m)^go_memstats_heap_alloc_bytes (\S+)`) / 1e6
 }
 
 // parseNumber returns the number in the first group of the pattern.
 func (s *server) parseNumber(text []byte, pattern string) float64 {
 	s.b.Helper()
+
 	match := regexp.MustCompile(pattern).FindSubmatch(text)
 	require.NotNil(s.b, match, pattern)
+
 	n, err := strconv.ParseFloat(string(match[1]), 64)
 	require.NoError(s.b, err)
+
 	return n
 }
 
@@ -108,19 +124,24 @@ func (s *server) parseNumber(text []byte, pattern string) float64 {
 // token sends none.
 func (s *server) post(token, path, body string, wantStatus int) []byte {
 	s.b.Helper()
+
 	r, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	r.SetRequestURI(s.url + path)
 	r.Header.SetMethod(fasthttp.MethodPost)
 	r.Header.SetContentType("application/json")
 	r.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), rand.IntN(256)))
+
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
+
 	r.SetBodyString(body)
+
 	err := fasthttp.Do(r, response)
 	if err != nil || response.StatusCode() != wantStatus {
 		s.b.Errorf("%s: %d %s %v", path, response.StatusCode(), response.Body(), err)
 	}
+
 	return response.Body()
 }
 
@@ -133,5 +154,6 @@ func (s *server) registerEmployer() string {
 		Data struct{ AccessToken string } `json:"data"`
 	}
 	require.NoError(s.b, json.Unmarshal(body, &created))
+
 	return created.Data.AccessToken
 }

@@ -39,10 +39,13 @@ var pageParameters = map[string]string{
 // search as JSON.
 func (r request) pagePaths(tb testing.TB) (pagePath, jsonPath string) {
 	tb.Helper()
+
 	_, query, _ := strings.Cut(r.path, "?")
 	parameters, err := url.ParseQuery(query)
 	require.NoError(tb, err)
+
 	ofPage := url.Values{}
+
 	ofJSON := url.Values{"facets": {pageFacets}}
 	for name, value := range parameters {
 		if pageName, isKnown := pageParameters[name]; isKnown {
@@ -50,6 +53,7 @@ func (r request) pagePaths(tb testing.TB) (pagePath, jsonPath string) {
 			ofJSON[name] = value
 		}
 	}
+
 	return "/jobs?" + ofPage.Encode(), "/api/listings?" + ofJSON.Encode()
 }
 
@@ -59,16 +63,20 @@ var jobLink = regexp.MustCompile(`"(/jobs/[0-9a-f-]{36}/[a-z0-9-]+)"`)
 // jobPaths returns the paths of the first jobs on pages of results, at least n.
 func (s *server) jobPaths(n int) []string {
 	s.b.Helper()
+
 	var paths []string
 	for page := 1; len(paths) < n; page++ {
 		_, body, err := fasthttp.Get(nil, fmt.Sprintf("%s/jobs?page=%d", s.url, page))
 		require.NoError(s.b, err)
+
 		links := jobLink.FindAllSubmatch(body, -1)
 		require.NotEmpty(s.b, links)
+
 		for _, link := range links {
 			paths = append(paths, string(link[1]))
 		}
 	}
+
 	return paths
 }
 
@@ -77,6 +85,7 @@ func (s *server) jobPaths(n int) []string {
 func BenchmarkSite(b *testing.B) {
 	product := newProduct(b, 100_000)
 	server := product.serve()
+
 	limitURL := product.startLimit()
 	for name, path := range map[string]string{
 		"cached search": "/jobs?q=nurse&where=Leeds",
@@ -87,21 +96,25 @@ func BenchmarkSite(b *testing.B) {
 			require.NoError(b, err)
 			require.Equal(b, fasthttp.StatusOK, status)
 			putBytes(b, limitURL, page)
+
 			ours := func(r *fasthttp.Request, _ int64) { r.SetRequestURI(server.url + path) }
 			fromMemory := func(r *fasthttp.Request, _ int64) { r.SetRequestURI(limitURL + "/bytes") }
 			require.GreaterOrEqual(b, compareRates(b, ours, fromMemory), minCachedPage)
 		})
 	}
+
 	b.Run("uncached search", func(b *testing.B) {
 		requests := newQueries(b).take(searchesPerRun)
 		getPage := func(r *fasthttp.Request, n int64) {
 			path, _ := requests[n%searchesPerRun].pagePaths(b)
 			r.SetRequestURI(fmt.Sprintf("%s%s&n=%d", server.url, path, n))
 		}
+
 		getJSON := func(r *fasthttp.Request, n int64) {
 			_, path := requests[n%searchesPerRun].pagePaths(b)
 			r.SetRequestURI(fmt.Sprintf("%s%s&n=%d", server.url, path, n))
 		}
+
 		require.GreaterOrEqual(b, compareRates(b, getPage, getJSON), minUncachedPage)
 	})
 }
@@ -109,6 +122,7 @@ func BenchmarkSite(b *testing.B) {
 // putBytes stores a page in the memory of the server that sets the limit.
 func putBytes(b *testing.B, limitURL string, page []byte) {
 	b.Helper()
+
 	r, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	r.SetRequestURI(limitURL + "/bytes")
 	r.Header.SetMethod(fasthttp.MethodPut)
@@ -121,7 +135,9 @@ func putBytes(b *testing.B, limitURL string, page []byte) {
 // the others are pages of results.
 func measurePages(b *testing.B, s *server) {
 	b.Helper()
+
 	jobs := s.jobPaths(searchesPerRun / 10)
+
 	requests := newQueries(b).take(searchesPerRun)
 	for i := range requests {
 		if i%10 == 0 {
@@ -130,6 +146,7 @@ func measurePages(b *testing.B, s *server) {
 			requests[i].path, _ = requests[i].pagePaths(b)
 		}
 	}
+
 	took := latencies(b, s, 1, requests)
 	slices.Sort(took)
 	assert.LessOrEqual(b, reportPercentiles(b, took), maxPageLatency, "95 %% of pages, 1 client")

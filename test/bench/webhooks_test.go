@@ -67,27 +67,34 @@ func BenchmarkWebhooks(b *testing.B) {
 			for n := range webhookEndpoints {
 				bench.createEndpoint(fmt.Sprint("/hook/", n))
 			}
+
 			bench.captureBody()
+
 			var delivered, fannedOut, limit float64
 			for range rounds {
 				fannedOut += bench.fannedOutRate()
 				delivered += bench.deliveredRate()
 				limit += bench.bareRate()
 			}
+
 			b.ReportMetric(delivered/rounds, "deliveries/s")
 			b.ReportMetric(fannedOut/rounds, "from-events/s")
 			b.ReportMetric(limit/rounds, "bare-posts/s")
 			b.ReportMetric(delivered/limit, "of-limit")
 			b.ReportMetric(0, "ns/op")
 		})
+
 		b.Run(name+"/beside an endpoint that hangs", func(b *testing.B) {
 			bench := newWebhookBench(b, newServices)
 			for n := range webhookEndpoints - 1 {
 				bench.createEndpoint(fmt.Sprint("/hook/", n))
 			}
+
 			without := bench.latency()
 			bench.createEndpoint("/hangs")
+
 			with := bench.latency()
+
 			b.ReportMetric(ms(without), "p99-ms-without")
 			b.ReportMetric(ms(with), "p99-ms-beside")
 			b.ReportMetric(float64(with)/float64(without), "of-without")
@@ -128,8 +135,10 @@ type webhookBench struct {
 // newWebhookBench starts an installation, which has no webhook endpoints yet.
 func newWebhookBench(b *testing.B, newServices func(b *testing.B, dir string) webhookServices) *webhookBench {
 	b.Helper()
+
 	dir := b.TempDir()
 	services := newServices(b, dir)
+
 	env := []string{
 		"PATH=" + os.Getenv("PATH"),
 		"HOME=" + dir,
@@ -143,47 +152,58 @@ func newWebhookBench(b *testing.B, newServices func(b *testing.B, dir string) we
 	if services.queueURL != "" {
 		env = append(env, "LOCUM_QUEUE_URL="+services.queueURL)
 	}
+
 	command := func(args ...string) *exec.Cmd {
 		cmd := exec.Command(kit.Program(b), args...)
 		cmd.Dir = dir
 		cmd.Env = env
 		cmd.Stderr = os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+
 		return cmd
 	}
 	require.NoError(b, command("migrate", "up").Run())
+
 	s := &webhookBench{b: b, url: spawn(b, command("serve"))}
 	if services.queueURL != "" {
 		worker := command("worker")
 		require.NoError(b, worker.Start())
+
 		b.Cleanup(func() {
 			_ = worker.Process.Kill()
 			_ = worker.Wait()
 		})
 	}
+
 	var err error
 	s.storage, err = gormdb.Open(b.Context(), services.databaseURL,
 		adapters.Deps{Clock: clock.System{}, NewID: stores.NewID, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
 	b.Cleanup(func() { _ = s.storage.Identity.Close() })
+
 	s.receiver = httptest.NewServer(http.HandlerFunc(s.receive))
 	b.Cleanup(func() {
 		s.receiver.CloseClientConnections() // Close would wait for the requests to /hangs
 		s.receiver.Close()
 	})
+
 	s.createJobAndApp()
+
 	return s
 }
 
 // createJobAndApp registers an employer with a listing, and a user with an app.
 func (s *webhookBench) createJobAndApp() {
 	s.b.Helper()
+
 	register := func(path, field string) (token, id string) {
 		account := fmt.Sprintf(`{"email":"b%x@example.org","password":"Bench-mark-1","name":"B",%s}`, rand.Uint64(),
 			field)
 		data := s.send("", http.MethodPost, path, account, http.StatusCreated)
+
 		return data["accessToken"].(string), data["user"].(map[string]any)["id"].(string)
 	}
+
 	s.employerToken, _ = register("/api/auth/register-employer", `"companyName":"Clinic"`)
 	s.ownerToken, s.ownerID = register("/api/auth/register", `"userType":"jobseeker"`)
 
@@ -200,25 +220,30 @@ func (s *webhookBench) createJobAndApp() {
 // response. Every request has a random client address, so that no rate limit applies.
 func (s *webhookBench) send(token, method, path, body string, wantStatus int) map[string]any {
 	s.b.Helper()
+
 	r, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	r.SetRequestURI(s.url + path)
 	r.Header.SetMethod(method)
 	r.Header.SetContentType("application/json")
 	r.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), 1+rand.IntN(254)))
+
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
+
 	r.SetBodyString(body)
 	require.NoError(s.b, fasthttp.Do(r, response))
 	require.Equal(s.b, wantStatus, response.StatusCode(), "%s %s: %s", method, path, response.Body())
 	var out struct{ Data map[string]any }
 	require.NoError(s.b, json.Unmarshal(response.Body(), &out))
+
 	return out.Data
 }
 
 // createEndpoint creates a webhook endpoint with a path of the receiver.
 func (s *webhookBench) createEndpoint(path string) {
 	s.b.Helper()
+
 	created := s.send(s.ownerToken, http.MethodPost, "/api/developers/apps/"+s.appID+"/webhooks",
 		fmt.Sprintf(`{"url":%q,"events":["job.updated"]}`, s.receiver.URL+path), http.StatusCreated)
 	s.endpointIDs = append(s.endpointIDs, created["webhook"].(map[string]any)["id"].(string))
@@ -227,27 +252,35 @@ func (s *webhookBench) createEndpoint(path string) {
 // receive handles webhooks, and the requests of bareRate to /bare. It never responds to /hangs.
 func (s *webhookBench) receive(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
+
 	raw, _ := io.ReadAll(r.Body)
 	if r.URL.Path == "/hangs" {
 		<-r.Context().Done()
 		return
 	}
+
 	w.WriteHeader(http.StatusNoContent)
+
 	if r.URL.Path == "/bare" {
 		return
 	}
+
 	if s.received.Add(1) == 1 {
 		s.firstAt.Store(now.UnixNano())
 	}
+
 	if !s.measuresLatency.Load() {
 		return // the receiver does no more work for the product than for the limit
 	}
+
 	var body struct{ Timestamp time.Time }
 	if json.Unmarshal(raw, &body) != nil {
 		return
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.latencies = append(s.latencies, now.Sub(body.Timestamp))
 	s.body = raw
 }
@@ -255,8 +288,10 @@ func (s *webhookBench) receive(w http.ResponseWriter, r *http.Request) {
 // captureBody changes the listing and stores the body of a delivery of that event.
 func (s *webhookBench) captureBody() {
 	s.b.Helper()
+
 	s.measuresLatency.Store(true)
 	defer s.measuresLatency.Store(false)
+
 	s.resetCounters()
 	s.send(s.employerToken, http.MethodPut, "/api/employers/jobs/"+s.jobID, `{"title":"Nurse"}`, http.StatusOK)
 	s.waitForDeliveries(len(s.endpointIDs))
@@ -269,6 +304,7 @@ func (s *webhookBench) resetCounters() {
 	s.received.Store(0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.latencies = nil
 }
 
@@ -282,20 +318,26 @@ func (s *webhookBench) waitForDeliveries(n int) {
 // successful deliveries, and returns the time at which none was pending.
 func (s *webhookBench) waitRecorded(deliveries int) time.Time {
 	s.b.Helper()
+
 	count := func(endpointID string, status integrations.DeliveryStatus) int {
 		onePage := page.Request{Number: 1, Size: 1}
 		result, err := s.storage.Integrations.Deliveries.List(s.b.Context(), s.ownerID, endpointID, status, onePage)
 		require.NoError(s.b, err)
+
 		return result.Total
 	}
+
 	for _, endpointID := range s.endpointIDs {
 		require.Eventually(s.b, func() bool { return count(endpointID, integrations.Pending) == 0 },
 			time.Minute, time.Millisecond)
 	}
+
 	recordedAt := time.Now()
+
 	for _, endpointID := range s.endpointIDs {
 		require.Equal(s.b, deliveries, count(endpointID, integrations.Succeeded), "every attempt is recorded")
 	}
+
 	return recordedAt
 }
 
@@ -307,26 +349,33 @@ func (s *webhookBench) deliveryRate(create func(ctx context.Context) error) floa
 	s.b.Helper()
 	s.resetCounters()
 	require.NoError(s.b, s.storage.Identity.Tx.Do(s.b.Context(), create))
+
 	deliveries := webhookEvents * len(s.endpointIDs)
 	s.waitForDeliveries(deliveries)
+
 	s.events += webhookEvents
 	took := s.waitRecorded(s.events).Sub(time.Unix(0, s.firstAt.Load()))
+
 	return float64(deliveries) / took.Seconds()
 }
 
 // fannedOutRate returns the number of deliveries per second when events are fanned out first.
 func (s *webhookBench) fannedOutRate() float64 {
 	s.b.Helper()
+
 	return s.deliveryRate(func(ctx context.Context) error {
 		const withTexts = true
 		found, err := s.storage.Listings.Public.ListPublic(ctx, []string{s.jobID}, clock.System{}.Now(), withTexts)
 		require.NoError(s.b, err)
+
 		listing, err := json.Marshal(found[0])
 		require.NoError(s.b, err)
+
 		events := make([]event.Event, webhookEvents)
 		for i := range events {
 			events[i] = event.JobUpdated{JobID: s.jobID, OrganizationID: found[0].OrganizationID, Listing: listing}
 		}
+
 		return s.storage.Identity.Events.Record(ctx, events...)
 	})
 }
@@ -334,12 +383,15 @@ func (s *webhookBench) fannedOutRate() float64 {
 // deliveredRate returns the number of pending deliveries that are sent per second.
 func (s *webhookBench) deliveredRate() float64 {
 	s.b.Helper()
+
 	return s.deliveryRate(func(ctx context.Context) error {
 		now := clock.System{}.Now()
 		var messages []integrations.Message
+
 		var deliveries []integrations.Delivery
 		for range webhookEvents {
 			message := integrations.Message{EventID: stores.NewID(), Type: "job.updated", Body: string(s.body), CreatedAt: now}
+
 			messages = append(messages, message)
 			for _, endpointID := range s.endpointIDs {
 				deliveries = append(deliveries, integrations.Delivery{
@@ -354,14 +406,17 @@ func (s *webhookBench) deliveredRate() float64 {
 				})
 			}
 		}
+
 		if err := s.storage.Integrations.Deliveries.Enqueue(ctx, messages, deliveries); err != nil {
 			return err
 		}
+
 		tasks := make([]task.Task, len(s.endpointIDs))
 		for i, endpointID := range s.endpointIDs {
 			tasks[i] = task.New("integrations.deliver", task.Webhooks, "bench:"+stores.NewID(), struct{}{})
 			tasks[i].Group = endpointID
 		}
+
 		return s.storage.Identity.Tasks.Add(ctx, tasks...)
 	})
 }
@@ -369,13 +424,16 @@ func (s *webhookBench) deliveredRate() float64 {
 // bareRate returns the number of bodies per second that a loop signs and posts.
 func (s *webhookBench) bareRate() float64 {
 	s.b.Helper()
+
 	secret, err := standardwebhooks.NewWebhook("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	require.NoError(s.b, err)
+
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: webhookConnections, DisableCompression: true}}
 	defer client.CloseIdleConnections()
 	var sent, failed atomic.Int64
 	var running sync.WaitGroup
 	start := time.Now()
+
 	for range webhookConnections {
 		running.Go(func() {
 			for sent.Add(1) <= webhookEvents*webhookEndpoints {
@@ -385,8 +443,10 @@ func (s *webhookBench) bareRate() float64 {
 			}
 		})
 	}
+
 	running.Wait()
 	require.Zero(s.b, failed.Load())
+
 	return webhookEvents * webhookEndpoints / time.Since(start).Seconds()
 }
 
@@ -394,26 +454,32 @@ func (s *webhookBench) bareRate() float64 {
 func (s *webhookBench) postSigned(client *http.Client, secret *standardwebhooks.Webhook) error {
 	now := time.Now()
 	id := stores.NewID()
+
 	signature, err := secret.Sign(id, now, s.body)
 	if err != nil {
 		return err
 	}
+
 	request, err := http.NewRequestWithContext(
 		s.b.Context(), http.MethodPost, s.receiver.URL+"/bare", bytes.NewReader(s.body))
 	if err != nil {
 		return err
 	}
+
 	request.Header.Set("webhook-id", id)
 	request.Header.Set("webhook-timestamp", fmt.Sprint(now.Unix()))
 	request.Header.Set("webhook-signature", signature)
 	request.Header.Set("webhook-attempt", "1")
 	request.Header.Set("content-type", "application/json")
 	request.Header.Set("user-agent", "locum-webhooks/1")
+
 	response, err := client.Do(request)
 	if err != nil {
 		return err
 	}
+
 	_, _ = io.Copy(io.Discard, response.Body)
+
 	return response.Body.Close()
 }
 
@@ -423,19 +489,27 @@ func (s *webhookBench) latency() time.Duration {
 	s.b.Helper()
 	const changes = 750
 	const respondingEndpoints = webhookEndpoints - 1
+
 	s.measuresLatency.Store(true)
 	defer s.measuresLatency.Store(false)
+
 	s.resetCounters()
+
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+
 	for n := range changes {
 		<-tick.C
+
 		title := fmt.Sprintf(`{"title":"Staff Nurse %d"}`, n)
 		s.send(s.employerToken, http.MethodPut, "/api/employers/jobs/"+s.jobID, title, http.StatusOK)
 	}
+
 	s.waitForDeliveries(changes * respondingEndpoints)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	slices.Sort(s.latencies)
+
 	return s.latencies[len(s.latencies)*99/100]
 }

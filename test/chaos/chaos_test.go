@@ -29,6 +29,7 @@ func (inst *installation) mailServer() victim {
 		inst.mail.Start()
 		return nil
 	}
+
 	return victim{name: "mail server", kill: inst.mail.Stop, start: start}
 }
 
@@ -37,6 +38,7 @@ func (inst *installation) mailServer() victim {
 // Redis, PostgreSQL and the mail server are killed and started again.
 func TestNotifications_EveryServiceKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
+
 	database := kit.OwnPostgres(t)
 	queue := kit.OwnRedis(t)
 	inst := newInstallation(t, database.URL, "LOCUM_QUEUE_URL="+queue.URL)
@@ -55,6 +57,7 @@ func TestNotifications_EveryServiceKilled_NothingIsLost(t *testing.T) {
 // and executes tasks, while this process and the mail server are killed and started again.
 func TestNotifications_SingleProcessKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
+
 	inst := newInstallation(t, sqlite)
 	inst.victims = []victim{inst.process("serve"), inst.mailServer()}
 	inst.changeUnderKills()
@@ -78,6 +81,7 @@ func (a *application) otherStatus() (status string, isCertain bool) {
 			return status, true
 		}
 	}
+
 	return statuses[0], false
 }
 
@@ -91,28 +95,34 @@ var statuses = []string{"review", "interview", "accepted", "rejected", "withdraw
 func (inst *installation) changeUnderKills() {
 	changes := 160
 	kills := len(inst.victims) + 1
+
 	interval := 20 * time.Millisecond
 	if isFull() {
 		changes = 2000
 		kills = 8 * len(inst.victims)
 		interval = 10 * time.Millisecond
 	}
+
 	applications := inst.createApplications(20)
 
 	killsEnded := make(chan struct{})
 	go func() {
 		defer close(killsEnded)
+
 		inst.killVictims(kills)
 	}()
+
 	next := time.NewTicker(interval)
 	defer next.Stop()
 	const workers = 4
 	var outcomes changeOutcomes
+
 	var load sync.WaitGroup
 	for worker := range workers {
 		load.Go(func() {
 			for n := 0; outcomes.accepted.Load() < int64(changes) || !isClosed(killsEnded); n++ {
 				<-next.C
+
 				// Each worker has its own applications, so that it knows their statuses: the number
 				// of applications is a multiple of the number of workers.
 				application := &applications[(n*workers+worker)%len(applications)]
@@ -124,12 +134,15 @@ func (inst *installation) changeUnderKills() {
 			}
 		})
 	}
+
 	load.Wait()
+
 	accepted := int(outcomes.accepted.Load())
 	unknown := int(outcomes.unknown.Load())
 	inst.t.Logf("%d changes accepted, %d refused, %d of unknown outcome", accepted, outcomes.refused.Load(), unknown)
 
 	inst.waitIdle()
+
 	happened := inst.requireNotifications(applications)
 	require.GreaterOrEqual(inst.t, happened, accepted, "every accepted change is stored")
 	require.LessOrEqual(inst.t, happened, accepted+unknown, "refused changes are not stored")
@@ -143,13 +156,16 @@ type changeOutcomes struct{ accepted, refused, unknown atomic.Int64 }
 func (inst *installation) requestChange(application *application, outcomes *changeOutcomes) {
 	to, isCertain := application.otherStatus()
 	path := "/api/employers/applications/" + application.id
+
 	status, _, err := inst.call(application.employer, http.MethodPut, path, object{"status": to})
 	switch {
 	case err != nil || status >= 500:
 		application.possible[to] = true
+
 		outcomes.unknown.Add(1)
 	case status == http.StatusOK:
 		application.possible = map[string]bool{to: true}
+
 		if isCertain {
 			outcomes.accepted.Add(1)
 		}
@@ -161,6 +177,7 @@ func (inst *installation) requestChange(application *application, outcomes *chan
 // requestInvalidChange requests a status that does not exist, which must have no effect.
 func (inst *installation) requestInvalidChange(application *application, outcomes *changeOutcomes) {
 	path := "/api/employers/applications/" + application.id
+
 	status, _, err := inst.call(application.employer, http.MethodPut, path, object{"status": "lost"})
 	if err == nil && status == http.StatusBadRequest {
 		outcomes.refused.Add(1)
@@ -185,11 +202,14 @@ func (inst *installation) killVictims(kills int) {
 		if len(remaining) == 0 {
 			remaining = rand.Perm(len(inst.victims))
 		}
+
 		victim := inst.victims[remaining[0]]
 		remaining = remaining[1:]
+
 		pause(500 * time.Millisecond)
 		victim.kill()
 		pause(300 * time.Millisecond)
+
 		if err := victim.start(); err != nil {
 			inst.t.Errorf("%s does not start again: %v", victim.name, err)
 		}
@@ -205,12 +225,14 @@ func (inst *installation) createApplications(n int) []application {
 	inst.t.Helper()
 	const organizations = 2
 	created := make([]application, n)
+
 	var creating sync.WaitGroup
 	for organization := range organizations {
 		creating.Go(func() {
 			employer := inst.registerEmployer()
 			title := fmt.Sprint("Nurse of clinic ", organization)
 			listing := object{"title": title, "description": "Days and nights."}
+
 			listingID := inst.must(employer, http.MethodPost, "/api/employers/jobs", listing)["id"].(string)
 			for i := organization; i < n; i += organizations {
 				seeker := inst.registerSeeker()
@@ -225,7 +247,9 @@ func (inst *installation) createApplications(n int) []application {
 			}
 		})
 	}
+
 	creating.Wait()
+
 	return created
 }
 
@@ -234,53 +258,67 @@ func (inst *installation) createApplications(n int) []application {
 // applications. Copies of an e-mail with the same Message-ID count once.
 func (inst *installation) requireNotifications(applications []application) (changes int) {
 	inst.t.Helper()
+
 	messageIDs := map[string]map[string]bool{} // of mails about statuses, by recipient
 	for _, mail := range inst.mail.Mails() {
 		if !isStatusMail(mail) {
 			continue
 		}
+
 		if messageIDs[mail.To] == nil {
 			messageIDs[mail.To] = map[string]bool{}
 		}
+
 		messageIDs[mail.To][mail.Header.Get("Message-ID")] = true
 	}
+
 	for _, a := range applications {
 		changesOfOne := inst.countChanges(a)
 		changes += changesOfOne
 
 		notifications := inst.listNotifications(a.seeker)
 		require.Len(inst.t, notifications, changesOfOne, "exactly one notification for each change")
+
 		for _, message := range notifications {
 			require.Contains(inst.t, message, a.jobTitle)
 		}
+
 		require.Len(inst.t, messageIDs[a.seeker.email], changesOfOne, "exactly one mail for each change: %v",
 			slices.Sorted(maps.Keys(messageIDs[a.seeker.email])))
 	}
+
 	inst.t.Logf("%d changes happened, each with a notification and an e-mail", changes)
+
 	return changes
 }
 
 // countChanges returns the number of changes in the timeline of the application.
 func (inst *installation) countChanges(a application) int {
 	inst.t.Helper()
+
 	data := inst.must(a.employer, http.MethodGet, "/api/employers/applications/"+a.id, nil)
 	timeline := data["application"].(object)["timeline"].([]any)
 	changes := len(timeline) - 1 // the first entry is the application itself
+
 	// The timeline lists at most 200 changes.
 	require.Less(inst.t, changes, 200, "the timeline may be incomplete")
+
 	return changes
 }
 
 // listNotifications returns the messages of all notifications of the user.
 func (inst *installation) listNotifications(account user) (messages []string) {
 	inst.t.Helper()
+
 	const limit = 100
 	for page := 1; ; page++ {
 		path := fmt.Sprintf("/api/jobseekers/notifications?limit=%d&page=%d", limit, page)
+
 		notifications := inst.must(account, http.MethodGet, path, nil)["notifications"].([]any)
 		for _, n := range notifications {
 			messages = append(messages, n.(object)["message"].(string))
 		}
+
 		if len(notifications) < limit {
 			return messages
 		}

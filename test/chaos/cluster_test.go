@@ -21,23 +21,31 @@ func TestRedisCluster_MastersKilled_NothingIsLost(t *testing.T) {
 	if !isFull() {
 		t.Skip("LOCUM_TEST_CHAOS is not full")
 	}
+
 	t.Parallel()
+
 	url, servers := kit.RedisClusterWithReplicas(t)
 	inst := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+url, "LOCUM_LIMITER_URL="+url)
 	inst.process("serve")
 	inst.process("worker")
+
 	applications := inst.createApplications(8)
 	inst.waitIdle()
 	inst.waitForState("limiter", "ok", ready)
 
 	var killErr error
+
 	killsEnded := make(chan struct{})
 	go func() {
 		defer close(killsEnded)
+
 		killErr = killMasters(t.Context(), servers)
 	}()
+
 	changes, slow := inst.changeWhile(applications, func() bool { return !isClosed(killsEnded) })
+
 	require.NoError(t, killErr)
+
 	// Two requests, one per killed master, and one percent of all may be slow because of the load
 	// of the machine.
 	require.LessOrEqual(t, slow, 2+changes/100, "requests do not wait for a master that was killed")
@@ -54,23 +62,30 @@ func killMasters(ctx context.Context, servers []*services.Server) error {
 	if err != nil {
 		return err
 	}
+
 	survivor := goredis.NewClient(thirdMaster)
 	defer func() { _ = survivor.Close() }()
+
 	for _, master := range servers[:2] {
 		options, err := goredis.ParseURL(master.URL)
 		if err != nil {
 			return err
 		}
+
 		pause(time.Second)
 		master.Kill()
+
 		if err := waitForFailover(ctx, survivor, options.Addr); err != nil {
 			return err
 		}
+
 		pause(3 * time.Second)
+
 		if err := master.Start(); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -79,23 +94,28 @@ func killMasters(ctx context.Context, servers []*services.Server) error {
 func waitForFailover(ctx context.Context, survivor *goredis.Client, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
+
 	for {
 		info, err := survivor.ClusterInfo(ctx).Result()
 		if err != nil {
 			return err
 		}
+
 		nodes, err := survivor.ClusterNodes(ctx).Result()
 		if err != nil {
 			return err
 		}
+
 		isDetected := slices.ContainsFunc(strings.Split(nodes, "\n"), func(node string) bool {
 			return strings.Contains(node, " "+address+"@") && strings.Contains(node, "fail ")
 		})
+
 		isCovered := strings.Contains(info, "cluster_state:ok") && strings.Contains(info,
 			"cluster_slots_ok:16384") // all
 		if isDetected && isCovered {
 			return nil
 		}
+
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -23,6 +23,7 @@ import (
 // full run is requested.
 func skipUnlessFull(t *testing.T) {
 	t.Helper()
+
 	if !isFull() {
 		t.Skip("part of make chaos")
 	}
@@ -33,28 +34,36 @@ func skipUnlessFull(t *testing.T) {
 func mountFS(t *testing.T, size string) string {
 	t.Helper()
 	skipUnlessFull(t)
+
 	dir := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", dir).CombinedOutput(); err != nil {
 		t.Skipf("NOT TESTED: mounting a file system is refused here: %v: %s", err, out)
 	}
+
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
+
 	return dir
 }
 
 // fill writes a file until the file system is full.
 func fill(t *testing.T, path string) {
 	t.Helper()
+
 	file, err := os.Create(path)
 	require.NoError(t, err)
+
 	// Where a large piece no longer fits, smaller ones still do.
 	for _, pieceSize := range []int{1 << 20, 4096, 1} {
 		piece := make([]byte, pieceSize)
+
 		var err error
 		for err == nil {
 			_, err = file.Write(piece)
 		}
+
 		require.ErrorIs(t, err, syscall.ENOSPC)
 	}
+
 	_ = file.Close() // tmpfs reports the lack of space again
 }
 
@@ -73,7 +82,9 @@ func (inst *installation) waitForState(adapter, state string, isReady bool) {
 		if err != nil {
 			return false
 		}
+
 		states, _ := body["adapters"].(object)
+
 		return states[adapter] == state && body["ready"] == isReady
 	}, time.Minute, 100*time.Millisecond, "%s is not reported as %s", adapter, state)
 }
@@ -81,14 +92,17 @@ func (inst *installation) waitForState(adapter, state string, isReady bool) {
 // requireLogged waits for a line of the server's log that contains all the texts.
 func (inst *installation) requireLogged(texts ...string) {
 	inst.t.Helper()
+
 	containsAll := func(line string) bool {
 		for _, text := range texts {
 			if !strings.Contains(line, text) {
 				return false
 			}
 		}
+
 		return true
 	}
+
 	require.Eventually(inst.t, func() bool {
 		log, _ := os.ReadFile(filepath.Join(inst.dir, "serve.log"))
 		return slices.ContainsFunc(strings.Split(string(log), "\n"), containsAll)
@@ -106,16 +120,21 @@ type acceptedListings struct {
 // accepted it.
 func (l *acceptedListings) post() (isAccepted bool) {
 	title := fmt.Sprint("Staff Nurse ", len(l.titles))
+
 	var words strings.Builder
 	for range 100 {
 		words.WriteString(rand.Text() + " ")
 	}
+
 	listing := object{"title": title, "description": words.String()}
+
 	status, _, err := l.inst.call(l.employer, http.MethodPost, "/api/employers/jobs", listing)
 	if err != nil || status != http.StatusCreated {
 		return false
 	}
+
 	l.titles = append(l.titles, title)
+
 	return true
 }
 
@@ -124,18 +143,22 @@ func (l *acceptedListings) requireStored() {
 	inst := l.inst
 	inst.t.Helper()
 	var stored []string
+
 	cursor := ""
 	for {
 		path := "/api/employers/jobs?limit=100&cursor=" + url.QueryEscape(cursor)
+
 		data := inst.must(l.employer, http.MethodGet, path, nil)
 		for _, listing := range data["listings"].([]any) {
 			stored = append(stored, listing.(object)["title"].(string))
 		}
+
 		cursor, _ = data["nextCursor"].(string)
 		if cursor == "" {
 			break
 		}
 	}
+
 	require.ElementsMatch(inst.t, l.titles, stored)
 }
 
@@ -144,18 +167,24 @@ func (l *acceptedListings) requireStored() {
 // space again, with exactly the listings that it accepted.
 func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
 	t.Parallel()
+
 	disk := mountFS(t, "16m")
 	inst := newInstallation(t, "sqlite:"+filepath.Join(disk, "locum.db"))
 	inst.process("serve")
+
 	employer := inst.registerEmployer()
 	inst.waitForState("database", "ok", ready)
+
 	listings := &acceptedListings{inst: inst, employer: employer}
 	require.True(t, listings.post())
+
 	filler := filepath.Join(disk, "filler")
 	fill(t, filler)
+
 	// The write-ahead log of SQLite may have space for a few more rows.
 	require.Eventually(t, func() bool { return !listings.post() }, time.Minute, time.Millisecond)
 	inst.waitForState("database", "down", notReady)
+
 	// Either "disk is full" or, if SQLite's shared-memory file cannot grow, "disk I/O error".
 	inst.requireLogged("service unavailable", "database: ", "disk")
 	inst.requireLogged("readiness check failed", "database")
@@ -173,23 +202,28 @@ func TestDiskFull_SQLite_RecoversWithoutLoss(t *testing.T) {
 // and e-mails wait until they can be written.
 func TestReadOnlyMount_FilesAndMail_RecoverWithoutLoss(t *testing.T) {
 	t.Parallel()
+
 	disk := mountFS(t, "16m")
 	inst := newInstallation(t, sqlite,
 		"LOCUM_FILES_URL=file:"+filepath.Join(disk, "files"),
 		"LOCUM_MAIL_URL=file:"+filepath.Join(disk, "mail"))
 	inst.process("serve")
+
 	seeker := inst.registerSeeker()
 	inst.waitIdle()
+
 	remount := func(mode string) {
 		// The file system is busy while the server writes a file.
 		require.Eventually(t, func() bool {
 			return exec.Command("mount", "-o", "remount,"+mode, disk).Run() == nil
 		}, 30*time.Second, 50*time.Millisecond)
 	}
+
 	remount("ro")
 	inst.waitForState("files", "degraded", ready)
 	inst.waitForState("mail", "degraded", ready)
 	inst.requireLogged("readiness check failed", "read-only file system")
+
 	document := object{
 		"intent":   "upload-document",
 		"type":     "cv",
@@ -201,6 +235,7 @@ func TestReadOnlyMount_FilesAndMail_RecoverWithoutLoss(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	inst.requireLogged("service unavailable", "files")
+
 	registeredLater := inst.registerSeeker() // gets a mail about the account
 	mailFolder := filepath.Join(disk, "mail")
 	require.Zero(t, countMailFiles(mailFolder, registeredLater.email))
@@ -223,6 +258,7 @@ func countMailFiles(folder, email string) (n int) {
 			n++
 		}
 	}
+
 	return n
 }
 
@@ -232,21 +268,27 @@ func countMailFiles(folder, email string) (n int) {
 func TestPostgres_ConnectionsOrWritesRefused_RecoversWithoutLoss(t *testing.T) {
 	t.Parallel()
 	skipUnlessFull(t)
+
 	postgres := kit.OwnPostgres(t)
 	exec := func(statements ...string) {
 		t.Helper()
+
 		for _, statement := range statements {
 			kit.Exec(t, postgres.URL, statement)
 		}
 	}
+
 	exec("CREATE ROLE app LOGIN", "CREATE DATABASE app OWNER app")
+
 	databaseURL, err := url.Parse(postgres.URL)
 	require.NoError(t, err)
+
 	databaseURL.User = url.User("app")
 	databaseURL.Path = "/app"
 	inst := newInstallation(t, databaseURL.String())
 	inst.process("serve")
 	inst.waitForState("database", "ok", ready)
+
 	listings := &acceptedListings{inst: inst, employer: inst.registerEmployer()}
 	for _, fault := range []struct {
 		logged     string
@@ -267,6 +309,7 @@ func TestPostgres_ConnectionsOrWritesRefused_RecoversWithoutLoss(t *testing.T) {
 		const disconnect = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'"
 		exec(fault.begin, disconnect)
 		inst.waitForState("database", "down", notReady)
+
 		// A connection that was being opened when the fault began may still accept writes. The first
 		// request that fails may find a connection that is closed already, which is another cause.
 		for attempts, failed := 0, 0; attempts < 10 && failed < 3; attempts++ {
@@ -276,12 +319,14 @@ func TestPostgres_ConnectionsOrWritesRefused_RecoversWithoutLoss(t *testing.T) {
 				failed++
 			}
 		}
+
 		inst.requireLogged("service unavailable", fault.logged)
 		exec(fault.end, disconnect)
 		inst.waitForState("database", "ok", ready)
 		require.Eventually(t, listings.post, 30*time.Second, 100*time.Millisecond, fault.logged)
 		listings.requireStored()
 	}
+
 	inst.waitIdle()
 }
 
@@ -291,10 +336,12 @@ func TestPostgres_ConnectionsOrWritesRefused_RecoversWithoutLoss(t *testing.T) {
 func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 	t.Parallel()
 	skipUnlessFull(t)
+
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		requireMailsAfterClockChange(t, sqlite)
 	})
+
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		requireMailsAfterClockChange(t, kit.PostgresURL(t))
@@ -305,16 +352,21 @@ func TestClock_SetAheadAndBack_RecoversWithoutLoss(t *testing.T) {
 // the mail server, and requires that each e-mail is sent once.
 func requireMailsAfterClockChange(t *testing.T, databaseURL string) {
 	t.Helper()
+
 	offsetFile := filepath.Join(t.TempDir(), "offset")
 	inst := newInstallation(t, databaseURL, "LOCUM_TEST_CLOCK="+offsetFile)
+
 	// setOffset replaces the file atomically, because the program reads it at any time.
 	setOffset := func(offset string) {
 		require.NoError(t, os.WriteFile(offsetFile+".new", []byte(offset), 0o600))
 		require.NoError(t, os.Rename(offsetFile+".new", offsetFile))
 	}
+
 	setOffset("0s")
+
 	inst.program = kit.FailingProgram(t) // this build adds the offset in the file to its clock
 	inst.process("serve")
+
 	applications := inst.createApplications(4)
 	inst.waitIdle()
 
@@ -322,11 +374,13 @@ func requireMailsAfterClockChange(t *testing.T, databaseURL string) {
 	inst.waitForState("clock", "degraded", ready)
 	inst.requireLogged("readiness check failed", "the clock was set by 48h")
 	inst.mail.Stop()
+
 	registeredAhead := inst.registerSeeker() // gets a mail about the account
 	for _, a := range applications {
 		a.employer.token = inst.signIn(a.employer) // the previous access token has expired
 		inst.must(a.employer, http.MethodPut, "/api/employers/applications/"+a.id, object{"status": "review"})
 	}
+
 	require.Eventually(t, func() bool { return len(inst.mail.AttemptedRecipients()) > 0 },
 		time.Minute, 50*time.Millisecond)
 
@@ -334,9 +388,11 @@ func requireMailsAfterClockChange(t *testing.T, databaseURL string) {
 	inst.mail.Start()
 	inst.waitForState("clock", "ok", ready)
 	inst.waitIdle()
+
 	for _, a := range applications {
 		require.Equal(t, 1, inst.countMails(a), a.seeker.email)
 	}
+
 	isToRegisteredAhead := func(mail kit.Mail) bool { return mail.To == registeredAhead.email }
 	require.True(t, slices.ContainsFunc(inst.mail.Mails(), isToRegisteredAhead))
 }
@@ -344,6 +400,8 @@ func requireMailsAfterClockChange(t *testing.T, databaseURL string) {
 // signIn returns a new access token.
 func (inst *installation) signIn(account user) string {
 	inst.t.Helper()
+
 	credentials := object{"email": account.email, "password": password}
+
 	return inst.must(user{}, http.MethodPost, "/api/auth/login", credentials)["accessToken"].(string)
 }

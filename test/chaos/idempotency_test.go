@@ -45,10 +45,12 @@ const (
 // client repeats it, and that later repetitions get the same status.
 func TestIdempotencyKey_ProcessKilled_ExecutesOnce(t *testing.T) {
 	t.Parallel()
+
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		newInstallation(t, sqlite).requireExecutedOnce()
 	})
+
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		newInstallation(t, kit.PostgresURL(t)).requireExecutedOnce()
@@ -67,21 +69,25 @@ type interruption struct {
 func (inst *installation) requireExecutedOnce() {
 	server := inst.process("serve")
 	operations := inst.keyedOperations()
+
 	server.kill()
 
 	failpoints := []string{afterEffect, beforeSending}
 	if isFull() {
 		failpoints = []string{afterClaim, afterEffect, afterResponse, beforeSending}
 	}
+
 	var interruptions []interruption
 	for _, operation := range operations {
 		for _, failpoint := range failpoints {
 			if operation.isRemote && failpoint == afterResponse {
 				continue // its response is stored in a transaction of its own
 			}
+
 			interruptions = append(interruptions, interruption{operation, failpoint, len(interruptions)})
 		}
 	}
+
 	for _, i := range interruptions {
 		stop := inst.serveWithFailpoint(i.failpoint + " POST " + i.route)
 		_, _, err := inst.sendOnce(i.keyedOperation, i.n)
@@ -91,6 +97,7 @@ func (inst *installation) requireExecutedOnce() {
 
 	inst.process("serve")
 	inst.must(operations[0].who, http.MethodGet, "/api/auth/me", nil) // waits for the start
+
 	for _, i := range interruptions {
 		inst.requireRepeatable(i)
 	}
@@ -101,6 +108,7 @@ func (inst *installation) requireExecutedOnce() {
 func (inst *installation) requireRepeatable(i interruption) {
 	t := inst.t
 	t.Helper()
+
 	name := fmt.Sprintf("POST %s killed at %s", i.route, i.failpoint)
 	var status int
 	var message string
@@ -109,11 +117,13 @@ func (inst *installation) requireRepeatable(i interruption) {
 		status, message, err = inst.sendOnce(i.keyedOperation, i.n)
 		return err == nil && message != "A request with this Idempotency-Key is still running"
 	}, time.Minute, 100*time.Millisecond, name)
+
 	if i.isRemote && i.failpoint == afterEffect {
 		require.Equal(t, http.StatusConflict, status, name)
 	} else {
 		require.Equal(t, i.status, status, "%s: %s", name, message)
 	}
+
 	require.Equal(t, 1, i.countEffects(i.n), name)
 
 	statusOfSecond, _, err := inst.sendOnce(i.keyedOperation, i.n)
@@ -126,6 +136,7 @@ func (inst *installation) requireRepeatable(i interruption) {
 // METHOD ROUTE", and waits until it is ready.
 func (inst *installation) serveWithFailpoint(failpoint string) (stop func()) {
 	inst.t.Helper()
+
 	cmd := exec.Command(kit.FailingProgram(inst.t), "serve")
 	log := inst.openLog("failing")
 	cmd.Dir = inst.dir
@@ -133,16 +144,19 @@ func (inst *installation) serveWithFailpoint(failpoint string) (stop func()) {
 	cmd.Env = append(slices.Clone(inst.env), "LOCUM_TEST_FAILPOINT="+failpoint)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(inst.t, cmd.Start())
+
 	stop = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		_ = log.Close()
 	}
+
 	inst.t.Cleanup(stop)
 	require.Eventually(inst.t, func() bool {
 		status, _, err := inst.call(user{}, http.MethodGet, "/healthz", nil)
 		return err == nil && status == http.StatusOK
 	}, time.Minute, 20*time.Millisecond)
+
 	return stop
 }
 
@@ -152,15 +166,19 @@ func (inst *installation) sendOnce(o keyedOperation, n int) (status int, message
 	if err != nil {
 		return 0, "", err
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
+
 	// net/http retries a request with an Idempotency-Key unless it cannot read the body a second
 	// time, because it does not know the type of the body.
 	body := struct{ *bytes.Reader }{bytes.NewReader(raw)}
+
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, inst.url+o.path, body)
 	if err != nil {
 		return 0, "", err
 	}
+
 	request.ContentLength = int64(len(raw))
 	request.Header = http.Header{
 		"Authorization":   {"Bearer " + o.who.token},
@@ -168,14 +186,17 @@ func (inst *installation) sendOnce(o keyedOperation, n int) (status int, message
 		"X-Forwarded-For": {newAddress()},
 		"Idempotency-Key": {fmt.Sprintf("key-%d", n)},
 	}
+
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0, "", err
 	}
+
 	defer func() { _ = response.Body.Close() }()
 	var answer struct {
 		Error string `json:"error"`
 	}
+
 	return response.StatusCode, answer.Error, json.NewDecoder(response.Body).Decode(&answer)
 }
 
@@ -185,17 +206,22 @@ func (inst *installation) keyedOperations() []keyedOperation {
 	seeker := inst.registerSeeker()
 	title := func(n int) string { return fmt.Sprintf("Staff Nurse %d", n) }
 	email := func(n int) string { return fmt.Sprintf("niamh%d@example.org", n) }
+
 	// A user can apply for a listing once, so that each request needs another one.
 	const maxRequests = 40
+
 	var listingIDs [maxRequests]string
 	for n := range maxRequests {
 		listing := object{"title": "Midwife", "description": "Days."}
 		listingIDs[n] = inst.must(employer, http.MethodPost, "/api/employers/jobs", listing)["id"].(string)
 	}
+
 	created := inst.must(seeker, http.MethodPost, "/api/developers/apps", object{"name": "Rota"})
 	appID := created["app"].(object)["id"].(string)
 	require.NotEmpty(inst.t, appID)
+
 	keysPath := "/api/developers/apps/" + appID + "/keys"
+
 	return []keyedOperation{
 		{
 			who:    employer,
@@ -276,11 +302,14 @@ func (inst *installation) keyedOperations() []keyedOperation {
 // list returns the list at the key of a response's data.
 func (inst *installation) list(account user, path, key string) []any {
 	inst.t.Helper()
+
 	data := inst.must(account, http.MethodGet, path, nil)
 	if bookmarks, isNested := data["bookmarks"].(object); isNested {
 		data = bookmarks
 	}
+
 	items, _ := data[key].([]any)
+
 	return items
 }
 
@@ -291,5 +320,6 @@ func countItems(items []any, field string, want any) (n int) {
 			n++
 		}
 	}
+
 	return n
 }

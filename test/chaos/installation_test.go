@@ -71,22 +71,27 @@ func (inst *installation) process(command string) victim {
 		cmd.Env = inst.env
 		cmd.Stderr = log
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // does not outlive the test
+
 		return cmd.Start()
 	}
+
 	v.kill = func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}
 	require.NoError(inst.t, v.start())
 	inst.t.Cleanup(v.kill)
+
 	return v
 }
 
 // openLog opens the log of a command for appending.
 func (inst *installation) openLog(command string) *os.File {
 	inst.t.Helper()
+
 	log, err := os.OpenFile(filepath.Join(inst.dir, command+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(inst.t, err)
+
 	return log
 }
 
@@ -95,11 +100,14 @@ func (inst *installation) openLog(command string) *os.File {
 // settings.
 func newInstallation(t *testing.T, databaseURL string, env ...string) *installation {
 	t.Helper()
+
 	addr := kit.Address(t)
+
 	inst := &installation{t: t, dir: t.TempDir(), url: "http://" + addr, mail: kit.NewSMTP(t)}
 	if databaseURL == sqlite {
 		databaseURL = "sqlite:" + filepath.Join(inst.dir, "locum.db")
 	}
+
 	inst.databaseURL = databaseURL
 	inst.env = append([]string{
 		"PATH=" + os.Getenv("PATH"),
@@ -116,11 +124,13 @@ func newInstallation(t *testing.T, databaseURL string, env ...string) *installat
 	migrate.Env = inst.env
 	out, err := migrate.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+
 	t.Cleanup(func() {
 		if t.Failed() {
 			inst.printLogs()
 		}
 	})
+
 	return inst
 }
 
@@ -136,8 +146,10 @@ func (inst *installation) printLogs() {
 // openStorage opens the installation's database directly.
 func (inst *installation) openStorage() adapters.Storage {
 	inst.t.Helper()
+
 	storage := stores.Open(inst.t, inst.databaseURL, clock.System{})
 	inst.t.Cleanup(func() { _ = storage.Identity.Close() })
+
 	return storage
 }
 
@@ -163,29 +175,39 @@ func (inst *installation) call(account user, method, path string, input any) (st
 	if err != nil {
 		return 0, nil, err
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
+
 	request, err := http.NewRequestWithContext(ctx, method, inst.url+path, bytes.NewReader(raw))
 	if err != nil {
 		return 0, nil, err
 	}
+
 	if input != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
+
 	request.Header.Set("X-Forwarded-For", newAddress())
+
 	if account.token != "" {
 		request.Header.Set("Authorization", "Bearer "+account.token)
 	}
+
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return 0, nil, err
 	}
+
 	defer func() { _ = response.Body.Close() }()
+
 	raw, err = io.ReadAll(response.Body)
 	if err != nil {
 		return 0, nil, err
 	}
+
 	err = json.Unmarshal(raw, &body)
+
 	return response.StatusCode, body, err
 }
 
@@ -199,10 +221,14 @@ func (inst *installation) must(account user, method, path string, input any) obj
 		if err != nil || status >= 500 {
 			return false
 		}
+
 		require.Less(inst.t, status, 300, "%s %s: %v", method, path, body)
+
 		data, _ = body["data"].(object)
+
 		return true
 	}, time.Minute, 50*time.Millisecond, "%s %s", method, path)
+
 	return data
 }
 
@@ -221,11 +247,13 @@ func (inst *installation) registerSeeker() user {
 // register creates an account with a random address. fields are additional fields of the request.
 func (inst *installation) register(path string, fields object) user {
 	inst.t.Helper()
+
 	email := fmt.Sprintf("p%x@example.org", rand.Uint64())
 	fields["email"] = email
 	fields["password"] = password
 	fields["name"] = "Asha Patel"
 	created := inst.must(user{}, http.MethodPost, path, fields)
+
 	return user{email: email, token: created["accessToken"].(string)}
 }
 
@@ -237,6 +265,7 @@ func countPending(ctx context.Context, storage adapters.Storage) (tasks []task.B
 	eventsBefore, _, errBefore := storage.Identity.Outbox.Lag(ctx)
 	tasks, errTasks := storage.Identity.Tasks.Backlog(ctx)
 	eventsAfter, _, errAfter := storage.Identity.Outbox.Lag(ctx)
+
 	return tasks, max(eventsBefore, eventsAfter), errors.Join(errBefore, errTasks, errAfter)
 }
 
@@ -244,6 +273,7 @@ func countPending(ctx context.Context, storage adapters.Storage) (tasks []task.B
 // has failed permanently.
 func (inst *installation) waitIdle() {
 	inst.t.Helper()
+
 	storage := inst.openStorage()
 	var backlogs []task.Backlog
 	var events int
@@ -252,6 +282,7 @@ func (inst *installation) waitIdle() {
 		backlogs, events, err = countPending(inst.t.Context(), storage)
 		return err == nil && len(backlogs) == 0 && events == 0
 	}, 5*time.Minute, 200*time.Millisecond, "tasks or events are still pending: %v, %d events", &backlogs, &events)
+
 	dead, err := storage.Identity.Tasks.List(inst.t.Context(), task.Filter{State: task.Dead, Limit: 10})
 	require.NoError(inst.t, err)
 	require.Empty(inst.t, dead)

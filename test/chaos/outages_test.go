@@ -14,6 +14,7 @@ import (
 // setStatus sets the status of an application with one request, which must succeed.
 func (inst *installation) setStatus(a application, status string) {
 	inst.t.Helper()
+
 	path := "/api/employers/applications/" + a.id
 	code, body, err := inst.call(a.employer, http.MethodPut, path, object{"status": status})
 	require.NoError(inst.t, err)
@@ -25,18 +26,25 @@ func (inst *installation) setStatus(a application, status string) {
 // the number of changes, and how many of them took longer than two seconds.
 func (inst *installation) changeWhile(applications []application, condition func() bool) (changes, slow int) {
 	inst.t.Helper()
+
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
+
 	for condition() || changes%len(applications) != 0 {
 		<-tick.C
+
 		round := changes / len(applications)
 		start := time.Now()
+
 		inst.setStatus(applications[changes%len(applications)], statuses[round%len(statuses)])
+
 		if time.Since(start) > 2*time.Second {
 			slow++
 		}
+
 		changes++
 	}
+
 	return changes, slow
 }
 
@@ -47,6 +55,7 @@ func (inst *installation) countMails(a application) (n int) {
 			n++
 		}
 	}
+
 	return n
 }
 
@@ -58,6 +67,7 @@ func (inst *installation) countAttempts(a application) (n int) {
 			n++
 		}
 	}
+
 	return n
 }
 
@@ -66,24 +76,32 @@ func (inst *installation) countAttempts(a application) (n int) {
 // is available again: tasks are stored in the database first.
 func TestRedisUnavailable_WritesSucceed_BacklogDrains(t *testing.T) {
 	t.Parallel()
+
 	queue := kit.OwnRedis(t)
 	inst := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+queue.URL, "LOCUM_LIMITER_URL="+queue.URL)
 	inst.process("serve")
 	inst.process("worker")
+
 	applications := inst.createApplications(4)
 	inst.waitIdle()
+
 	outage := 5 * time.Second
 	if isFull() {
 		outage = time.Minute
 	}
+
 	queue.Kill()
+
 	killed := time.Now()
 	changes, slow := inst.changeWhile(applications, func() bool { return time.Since(killed) < outage })
+
 	// One request, and one of 300, may be slow because of the load of the machine.
 	require.LessOrEqual(t, slow, 1+changes/300, "requests do not wait for unavailable services")
+
 	for _, a := range applications {
 		require.Zero(t, inst.countMails(a), "tasks wait for the queue")
 	}
+
 	require.NoError(t, queue.Start())
 	inst.waitIdle()
 	require.Equal(t, changes, inst.requireNotifications(applications))
@@ -93,11 +111,14 @@ func TestRedisUnavailable_WritesSucceed_BacklogDrains(t *testing.T) {
 // if it was started before Redis.
 func TestWorker_StartsWithoutRedis_RecoversWhenAvailable(t *testing.T) {
 	t.Parallel()
+
 	queue := kit.OwnRedis(t)
 	queue.Kill()
+
 	inst := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+queue.URL)
 	inst.process("serve")
 	inst.process("worker")
+
 	applications := inst.createApplications(2)
 	inst.setStatus(applications[0], "review")
 	require.NoError(t, queue.Start())
@@ -109,6 +130,7 @@ func TestWorker_StartsWithoutRedis_RecoversWhenAvailable(t *testing.T) {
 // loss, duplicates, or a delay of other tasks. 4xx replies of SMTP are temporary errors.
 func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
 	t.Parallel()
+
 	const everyAddress = ""
 	for name, breakServer := range map[string]func(server *kit.SMTP){
 		"stopped":              (*kit.SMTP).Stop,
@@ -119,8 +141,10 @@ func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			inst := newInstallation(t, sqlite)
 			inst.process("serve")
+
 			applications := inst.createApplications(2)
 			inst.waitIdle()
 			breakServer(inst.mail)
@@ -130,6 +154,7 @@ func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
 				_, body, err := inst.call(applications[1].seeker, http.MethodGet, "/api/jobseekers/notifications", nil)
 				return err == nil && len(body["data"].(object)["notifications"].([]any)) == 1
 			}, time.Minute, 50*time.Millisecond, "tasks that send no mail continue")
+
 			storage := inst.openStorage()
 			require.Eventually(t, func() bool {
 				backlogs, events, err := countPending(t.Context(), storage)
@@ -148,16 +173,20 @@ func TestMail_ServerUnavailable_IsSentLater(t *testing.T) {
 // 550 (no such mailbox) is not tried again: servers block senders that repeat such addresses.
 func TestMail_PermanentRefusal_IsTriedOnce(t *testing.T) {
 	t.Parallel()
+
 	inst := newInstallation(t, sqlite)
 	inst.process("serve")
+
 	applications := inst.createApplications(2)
 	inst.waitIdle()
+
 	refused, accepted := applications[0], applications[1]
 	attemptsBefore := inst.countAttempts(refused) // of mails about the new account
 	inst.mail.Refuse("RCPT", 550, refused.seeker.email)
 	inst.setStatus(refused, "review")
 	inst.setStatus(accepted, "review")
 	require.Eventually(t, func() bool { return inst.countMails(accepted) == 1 }, time.Minute, 50*time.Millisecond)
+
 	storage := inst.openStorage()
 	require.Eventually(t, func() bool {
 		backlogs, events, err := countPending(t.Context(), storage)

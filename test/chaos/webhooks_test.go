@@ -32,6 +32,7 @@ const privateReceivers = "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"
 // are killed and the receivers fail. PostgreSQL and Redis are used but keep running.
 func TestWebhooks_ServerAndWorkerKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
+
 	inst := newInstallation(t, kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.OwnRedis(t).URL, privateReceivers)
 	inst.victims = []victim{inst.process("serve"), inst.process("worker")}
 	inst.deliverUnderKills()
@@ -42,6 +43,7 @@ func TestWebhooks_ServerAndWorkerKilled_NothingIsLost(t *testing.T) {
 // requests and sends webhooks, while this process is killed and the receivers fail.
 func TestWebhooks_SingleProcessKilled_NothingIsLost(t *testing.T) {
 	t.Parallel()
+
 	inst := newInstallation(t, sqlite, privateReceivers)
 	inst.victims = []victim{inst.process("serve")}
 	inst.deliverUnderKills()
@@ -66,6 +68,7 @@ type eventCounts struct {
 func (c *eventCounts) record(status int, err error, event subject) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	switch {
 	case err != nil || status >= 500:
 		if event.objectID == "" {
@@ -114,6 +117,7 @@ func (rec *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the sender was killed
 	}
+
 	var body struct {
 		Type string
 		Data struct {
@@ -123,27 +127,36 @@ func (rec *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	id := r.Header.Get("webhook-id")
+
 	rec.mu.Lock()
+
 	mode, released := rec.mode, rec.released
 	if err := rec.verifier.Verify(raw, r.Header); err != nil {
 		rec.problems = append(rec.problems, "not signed: "+err.Error())
 	}
+
 	if err := json.Unmarshal(raw, &body); err != nil {
 		rec.problems = append(rec.problems, err.Error())
 	}
+
 	if previous, isRepeated := rec.bodies[id]; isRepeated && previous != string(raw) {
 		rec.problems = append(rec.problems, "another body for "+id)
 	}
+
 	rec.bodies[id] = string(raw)
+
 	objectID := body.Data.ID // of a listing
 	if body.Data.ApplicationID != "" {
 		objectID = body.Data.ApplicationID
 	}
+
 	recordAccepted := func() { rec.accepted[id] = subject{eventType: body.Type, objectID: objectID} }
 	if mode == modeRespond {
 		recordAccepted()
 	}
+
 	rec.mu.Unlock()
+
 	switch mode {
 	case modeFail:
 		w.WriteHeader(http.StatusInternalServerError)
@@ -169,7 +182,9 @@ func (rec *webhookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (rec *webhookReceiver) setMode(mode int) {
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
+
 	close(rec.released)
+
 	rec.mode = mode
 	rec.released = make(chan struct{})
 }
@@ -180,6 +195,7 @@ func (inst *installation) newReceiver(
 	name string, owner user, isAuthorized func(applicantID string) bool,
 ) *webhookReceiver {
 	inst.t.Helper()
+
 	receiver := &webhookReceiver{
 		name:         name,
 		owner:        owner,
@@ -193,6 +209,7 @@ func (inst *installation) newReceiver(
 		receiver.setMode(modeRespond) // Close waits for the requests that the receiver holds
 		receiver.Close()
 	})
+
 	app := object{"name": name, "redirectUris": []string{callback}}
 	receiver.appID = inst.must(owner, http.MethodPost, "/api/developers/apps", app)["app"].(object)["id"].(string)
 	webhooksPath := "/api/developers/apps/" + receiver.appID + "/webhooks"
@@ -202,6 +219,7 @@ func (inst *installation) newReceiver(
 	var err error
 	receiver.verifier, err = standardwebhooks.NewWebhook(created["secret"].(string))
 	require.NoError(inst.t, err)
+
 	return receiver
 }
 
@@ -212,9 +230,11 @@ const callback = "https://receiver.invalid/callback"
 // the consent pages.
 func (inst *installation) grantConsent(account user, receiver *webhookReceiver) {
 	inst.t.Helper()
+
 	browser := kit.NewBrowser(inst.t, inst.url, newAddress())
 	signedIn := browser.SignIn(account.email, password)
 	require.Equal(inst.t, http.StatusSeeOther, signedIn.Status, signedIn.Text)
+
 	consented := browser.Allow("/oauth/authorize?" + url.Values{
 		"response_type":         {"code"},
 		"client_id":             {receiver.appID},
@@ -231,14 +251,17 @@ func (inst *installation) grantConsent(account user, receiver *webhookReceiver) 
 // killed, and then checks the deliveries of each receiver.
 func (inst *installation) deliverUnderKills() {
 	minAccepted := 90
+
 	kills := 2 * len(inst.victims)
 	if isFull() {
 		minAccepted = 1000
 		kills = 8 * len(inst.victims)
 	}
+
 	employer := inst.registerEmployer()
 	applicants := []applicant{inst.registerApplicant(), inst.registerApplicant()}
 	isFirst := func(applicantID string) bool { return applicantID == applicants[0].id }
+
 	// Each receiver may see other applications: those to the organization, those of the first
 	// applicant, those of the first applicant, who has consented, and none.
 	receivers := []*webhookReceiver{
@@ -251,11 +274,14 @@ func (inst *installation) deliverUnderKills() {
 
 	counts := &eventCounts{certain: map[subject]int{}, maybe: map[subject]int{}}
 	applicantIDs := &sync.Map{} // by application id
+
 	killsEnded := make(chan struct{})
 	go func() {
 		defer close(killsEnded)
+
 		inst.killVictims(kills)
 	}()
+
 	loadEnded := make(chan struct{})
 	var changingModes sync.WaitGroup
 	changingModes.Go(func() {
@@ -264,24 +290,30 @@ func (inst *installation) deliverUnderKills() {
 			pause(300 * time.Millisecond)
 		}
 	})
+
 	const workers = 4
+
 	var load sync.WaitGroup
 	for range workers {
 		load.Go(func() {
 			for n := 0; counts.acceptedSoFar() < minAccepted || !isClosed(killsEnded); n++ {
 				inst.runListing(counts, employer, applicants[n%len(applicants)], applicantIDs)
+
 				if counts.acceptedSoFar() >= minAccepted {
 					pause(200 * time.Millisecond) // no more load than necessary until the last kill
 				}
 			}
 		})
 	}
+
 	load.Wait()
 	close(loadEnded)
 	changingModes.Wait()
+
 	for _, receiver := range receivers {
 		receiver.setMode(modeRespond)
 	}
+
 	inst.t.Logf("%d changes accepted, %d refused, %d of unknown outcome",
 		counts.accepted, counts.refused, counts.unknownCreations+len(counts.maybe))
 	inst.requireDeliveries(receivers, counts, applicantIDs)
@@ -295,21 +327,26 @@ func (inst *installation) requireDeliveries(
 	inst.t.Helper()
 	inst.waitFannedOut()
 	inst.waitQuiet()
+
 	for _, receiver := range receivers {
 		inst.replayFailed(receiver)
 	}
+
 	inst.waitQuiet()
+
 	for _, receiver := range receivers {
 		require.Zero(inst.t, inst.countDeliveries(receiver, "pending")+inst.countDeliveries(receiver, "failed"),
 			"%s: replays to a working receiver succeed", receiver.name)
 		receiver.requireEvents(inst.t, counts, applicantIDs)
 	}
+
 	bodies := map[string]string{}
 	for _, receiver := range receivers {
 		for id, body := range receiver.bodies {
 			if other, isKnown := bodies[id]; isKnown {
 				require.Equal(inst.t, other, body, "all receivers get the same body")
 			}
+
 			bodies[id] = body
 		}
 	}
@@ -324,7 +361,9 @@ type applicant struct {
 // registerApplicant creates the account of a jobseeker and returns its id, too.
 func (inst *installation) registerApplicant() applicant {
 	inst.t.Helper()
+
 	account := inst.registerSeeker()
+
 	return applicant{user: account, id: inst.must(account, http.MethodGet, "/api/auth/me", nil)["id"].(string)}
 }
 
@@ -348,18 +387,23 @@ func (inst *installation) runListing(
 			counts.mu.Unlock()
 		}
 	}
+
 	put := func(path string, input object, event subject) {
 		status, _, err := inst.call(employer, http.MethodPut, path, input)
 		counts.record(status, err, event)
 	}
+
 	requestInvalid(http.MethodPost, "/api/employers/jobs", object{"title": "", "description": "Days."})
+
 	listing := object{"title": "Nurse", "description": "Days."}
+
 	status, body, err := inst.call(employer, http.MethodPost, "/api/employers/jobs", listing)
 	if err != nil || status >= 300 {
 		counts.record(status, err, subject{})
 		pause(50 * time.Millisecond)
 		return
 	}
+
 	jobID := body["data"].(object)["id"].(string)
 	jobPath := "/api/employers/jobs/" + jobID
 	counts.record(status, nil, subject{"job.created", jobID})
@@ -375,17 +419,20 @@ func (inst *installation) runListing(
 		applicationPath := "/api/employers/applications/" + applicationID
 		applicantIDs.Store(applicationID, applicant.id)
 		counts.record(status, nil, subject{"application.submitted", applicationID})
+
 		for _, to := range []string{"review", "accepted"} {
 			put(applicationPath, object{"status": to}, subject{"application.status_changed", applicationID})
 			requestInvalid(http.MethodPut, applicationPath, object{"status": "lost"})
 		}
 	}
+
 	put(jobPath, object{"status": "closed"}, subject{"job.closed", jobID})
 }
 
 // waitFannedOut waits until every event has its deliveries.
 func (inst *installation) waitFannedOut() {
 	inst.t.Helper()
+
 	storage := inst.openStorage()
 	require.Eventually(inst.t, func() bool {
 		backlogs, events, err := countPending(inst.t.Context(), storage)
@@ -401,14 +448,17 @@ func (inst *installation) waitFannedOut() {
 // are further apart, that no delivery is due for a minute: hence the long timeout.
 func (inst *installation) waitQuiet() {
 	inst.t.Helper()
+
 	storage := inst.openStorage()
 	require.Eventually(inst.t, func() bool {
 		const firstPage = ""
+
 		endpoints, err := storage.Integrations.Webhooks.List(inst.t.Context(), integrations.AnyOwner,
 			integrations.EndpointFilter{}, firstPage, 100)
 		if err != nil {
 			return false
 		}
+
 		for _, endpoint := range endpoints {
 			due, err := storage.Integrations.Deliveries.ListMessages(inst.t.Context(), integrations.AnyOwner,
 				endpoint.ID, integrations.MessageFilter{DueBy: time.Now().Add(time.Minute)}, 1)
@@ -416,6 +466,7 @@ func (inst *installation) waitQuiet() {
 				return false
 			}
 		}
+
 		return true
 	}, 8*time.Minute, 100*time.Millisecond, "not every due delivery was sent")
 }
@@ -423,7 +474,9 @@ func (inst *installation) waitQuiet() {
 // countDeliveries returns the number of deliveries with the status in the log of the webhook.
 func (inst *installation) countDeliveries(receiver *webhookReceiver, status string) int {
 	inst.t.Helper()
+
 	list := inst.must(receiver.owner, http.MethodGet, receiver.path+"/deliveries?limit=1&status="+status, nil)
+
 	return int(list["pagination"].(object)["total"].(float64))
 }
 
@@ -432,19 +485,24 @@ func (inst *installation) countDeliveries(receiver *webhookReceiver, status stri
 // failed by pausing the webhook.
 func (inst *installation) replayFailed(receiver *webhookReceiver) {
 	inst.t.Helper()
+
 	pending := inst.countDeliveries(receiver, "pending")
 	require.Zero(inst.t, inst.countDeliveries(receiver, "failed"), "%s: no delivery has ten attempts", receiver.name)
 	inst.must(receiver.owner, http.MethodPut, receiver.path, object{"status": "paused"})
 	require.Zero(inst.t, inst.countDeliveries(receiver, "pending"), receiver.name)
 	inst.must(receiver.owner, http.MethodPut, receiver.path, object{"status": "active"})
+
 	since := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) // before the test
+
 	replayed := 0
 	for replayed < pending { // a request replays a limited number of deliveries
 		response := inst.must(receiver.owner, http.MethodPost, receiver.path+"/replay", object{"since": since})
 		count := int(response["count"].(float64))
 		require.Positive(inst.t, count, receiver.name)
+
 		replayed += count
 	}
+
 	require.Equal(inst.t, pending, replayed, receiver.name)
 	inst.t.Logf("%s: %d deliveries had failed", receiver.name, replayed)
 }
@@ -455,39 +513,51 @@ func (rec *webhookReceiver) requireEvents(t *testing.T, counts *eventCounts, app
 	t.Helper()
 	rec.mu.Lock()
 	defer rec.mu.Unlock()
+
 	require.Empty(t, rec.problems, rec.name)
 	require.Len(t, rec.accepted, len(rec.bodies), "%s: failed deliveries succeeded later", rec.name)
+
 	received := map[subject]int{}
 	for _, event := range rec.accepted {
 		received[event]++
 	}
+
 	isAuthorized := func(event subject) bool {
 		if !event.isAboutApplication() {
 			return true // listings are public
 		}
+
 		applicantID, isKnown := applicantIDs.Load(event.objectID)
+
 		return isKnown && rec.isAuthorized(applicantID.(string))
 	}
+
 	ofUnknownCreations := 0
 	for event, n := range received {
 		possible := counts.certain[event] + counts.maybe[event]
 		if possible == 0 {
 			// The object was created by a request with an unknown outcome.
 			ofUnknownCreations += n
+
 			require.False(t, rec.name == "stranger" && event.isAboutApplication(), "%s: %v", rec.name, event)
 			continue
 		}
+
 		require.True(t, isAuthorized(event), "%s is not authorized to receive %v", rec.name, event)
 		require.LessOrEqual(t, n, possible, "%s: %v", rec.name, event)
 	}
+
 	require.LessOrEqual(t, ofUnknownCreations, counts.unknownCreations, "%s: events without a change", rec.name)
+
 	subjects := 0
 	for event, n := range counts.certain {
 		if isAuthorized(event) {
 			subjects++
+
 			require.GreaterOrEqual(t, received[event], n, "%s: %v", rec.name, event)
 		}
 	}
+
 	t.Logf("%s: %d events of %d subjects", rec.name, len(rec.accepted), subjects)
 }
 

@@ -41,8 +41,10 @@ func storeSearches(t testing.TB, s adapters.JobseekerStorage, searches ...jobsee
 // storeMatches stores the matches and returns those that were new.
 func storeMatches(t testing.TB, s adapters.JobseekerStorage, matches ...jobseeker.Match) []jobseeker.Match {
 	t.Helper()
+
 	created, err := s.Matches.Create(context.Background(), matches)
 	require.NoError(t, err)
+
 	return created
 }
 
@@ -53,8 +55,10 @@ func assignDigests(
 	t testing.TB, s adapters.JobseekerStorage, n int, now, next time.Time,
 ) (digests []jobseeker.Digest, users int) {
 	t.Helper()
+
 	digests, users, err := s.Matches.AssignDigests(context.Background(), newIDs(n), now, next)
 	require.NoError(t, err)
+
 	return digests, users
 }
 
@@ -64,6 +68,7 @@ func newIDs(n int) []string {
 	for i := range ids {
 		ids[i] = newID()
 	}
+
 	return ids
 }
 
@@ -88,8 +93,10 @@ func (su savedSearchSuite) byUser(
 	t *testing.T, storage adapters.JobseekerStorage, user string, n int,
 ) []jobseeker.Search {
 	t.Helper()
+
 	got, err := storage.Searches.ListByUser(context.Background(), user, n)
 	require.NoError(t, err)
+
 	return got
 }
 
@@ -101,6 +108,7 @@ func (su savedSearchSuite) replaceAndList(t *testing.T) {
 	older := newSearch(user, true, now)
 	newer := newSearch(user, false, now.Add(time.Second))
 	foreign := newSearch(newID(), true, now)
+
 	storeSearches(t, storage, older)
 	storeSearches(t, storage, newer, older)
 	storeSearches(t, storage, foreign)
@@ -118,6 +126,7 @@ func (su savedSearchSuite) otherOwner(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
 	storeSearches(t, storage, search)
+
 	stolen := search
 	stolen.UserID, stolen.EmailAlerts = newID(), false
 	require.Error(t, tryWithProfile(storage, stolen.UserID, func(ctx context.Context) error {
@@ -129,23 +138,30 @@ func (su savedSearchSuite) otherOwner(t *testing.T) {
 // listAfterId checks that pages of three contain all searches once, in the order of id.
 func (su savedSearchSuite) listAfterId(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
+
 	var want, got []string
 	for range 7 {
 		search := newSearch(newID(), false, now)
 		storeSearches(t, storage, search)
+
 		want = append(want, search.ID)
 	}
+
 	slices.Sort(want)
+
 	for last := ""; ; last = got[len(got)-1] {
 		found, err := storage.Searches.List(context.Background(), jobseeker.SearchFilter{AfterID: last}, 3)
 		require.NoError(t, err)
+
 		for _, f := range found {
 			got = append(got, f.ID)
 		}
+
 		if len(found) < 3 {
 			break
 		}
 	}
+
 	require.Equal(t, want, got)
 }
 
@@ -160,14 +176,17 @@ func (su savedSearchSuite) unresolved(t *testing.T) {
 	first.Resolved = ""
 	second.Resolved = ""
 	textless.Resolved = ""
+
 	textless.Query = ""
 	for _, search := range []jobseeker.Search{resolved, first, second, textless} {
 		storeSearches(t, storage, search)
 	}
+
 	unresolved := jobseeker.SearchFilter{Unresolved: true}
 	got, err := storage.Searches.List(context.Background(), unresolved, 10)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []jobseeker.Search{first, second}, got)
+
 	got, err = storage.Searches.List(context.Background(), unresolved, 1)
 	require.NoError(t, err)
 	require.Len(t, got, 1)
@@ -179,14 +198,17 @@ func (su savedSearchSuite) unresolved(t *testing.T) {
 			map[string]string{first.ID: "nurse ", resolved.ID: "'midwife' ", newID(): "porter"},
 		),
 	)
+
 	got, err = storage.Searches.List(context.Background(), unresolved, 10)
 	require.NoError(t, err)
 	require.Equal(t, []jobseeker.Search{second}, got)
+
 	// This copy of the search was read before the update.
 	stale := first
 	first.Resolved, resolved.Resolved = "nurse ", "'midwife' "
 	stale.EmailAlerts, first.EmailAlerts = true, true
 	storeSearches(t, storage, stale)
+
 	for _, search := range []jobseeker.Search{first, resolved} {
 		require.Equal(t, []jobseeker.Search{search}, su.byUser(t, storage, search.UserID, 10))
 	}
@@ -203,9 +225,11 @@ func (su savedSearchSuite) lockedChanges(t *testing.T) {
 			if err != nil || len(have) == 3 {
 				return err
 			}
+
 			return storage.Searches.Replace(ctx, user, append(have, newSearch(user, true, now)))
 		})
 	})
+
 	require.Len(t, su.byUser(t, storage, user, 50), 3)
 }
 
@@ -217,19 +241,25 @@ func (su savedSearchSuite) alertsTurnedOff(t *testing.T) {
 	first := newSearch(user, true, now)
 	second := newSearch(user, true, now)
 	other := newSearch(newID(), true, now)
+
 	storeSearches(t, storage, first, second)
 	storeSearches(t, storage, other)
+
 	match := newMatch(second, newID(), now)
 	storeMatches(t, storage, newMatch(first, newID(), now), match, newMatch(other, newID(), now))
+
 	first.EmailAlerts = false
 	storeSearches(t, storage, first, second)
 	require.ElementsMatch(t, []jobseeker.Search{first, second}, su.byUser(t, storage, user, 50))
+
 	digests, users := assignDigests(t, storage, 10, now, now.Add(time.Hour))
 	require.Equal(t, 2, users) // user and the user of other
+
 	for _, d := range digests {
 		got, err := storage.Matches.ListByDigest(context.Background(), d.UserID, d.ID, 10)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
+
 		if d.UserID == user {
 			match.SearchName = second.Name
 			require.Equal(t, match, got[0])
@@ -243,21 +273,26 @@ func AlertQueue(t *testing.T, open JobseekerOpener) {
 	storage, _ := openJobseeker(t, open)
 	list := func(n int) []string {
 		t.Helper()
+
 		ids, err := storage.AlertQueue.List(ctx, n)
 		require.NoError(t, err)
+
 		return ids
 	}
+
 	want := newIDs(5)
 	for range 2 { // a second delivery of the event
 		for _, id := range want {
 			require.NoError(t, storage.AlertQueue.Add(ctx, id))
 		}
 	}
+
 	first := list(3)
 	require.Len(t, first, 3)
 	require.Equal(t, first, list(3), "reading does not remove them")
 	require.NoError(t, storage.AlertQueue.Delete(ctx, nil))
 	require.NoError(t, storage.AlertQueue.Delete(ctx, first))
+
 	remaining := list(5)
 	require.ElementsMatch(t, want, slices.Concat(first, remaining))
 	require.NoError(t, storage.AlertQueue.Delete(ctx, want))
@@ -287,16 +322,20 @@ func (su matchSuite) create(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
 	storeSearches(t, storage, search)
+
 	first := newMatch(search, newID(), now)
 	second := newMatch(search, newID(), now)
 	third := newMatch(search, newID(), now)
+
 	require.ElementsMatch(t, []jobseeker.Match{first, second}, storeMatches(t, storage, second, first))
 	require.Equal(t, []jobseeker.Match{third}, storeMatches(t, storage, third, first))
 	require.Empty(t, storeMatches(t, storage))
+
 	var many []jobseeker.Match
 	for range 2_500 {
 		many = append(many, newMatch(search, newID(), now))
 	}
+
 	require.Len(t, storeMatches(t, storage, many...), 2_500)
 }
 
@@ -305,26 +344,31 @@ func (su matchSuite) create(t *testing.T) {
 func (su matchSuite) createConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	search := newSearch(newID(), true, now)
+
 	var matches []jobseeker.Match
 	for range 20 {
 		matches = append(matches, newMatch(search, newID(), now))
 	}
+
 	created := make([]int, 8)
 	runConcurrently(t, 8, func(i int) error {
 		ordered := slices.Clone(matches)
 		if i%2 == 0 {
 			slices.Reverse(ordered)
 		}
+
 		return storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 			newMatches, err := storage.Matches.Create(ctx, ordered)
 			created[i] = len(newMatches)
 			return err
 		})
 	})
+
 	total := 0
 	for _, n := range created {
 		total += n
 	}
+
 	require.Equal(t, len(matches), total)
 }
 
@@ -335,12 +379,15 @@ func (su matchSuite) jobAlertsTurnedOff(t *testing.T) {
 	off := newSearch(newID(), true, now)
 	on := newSearch(newID(), true, now)
 	unknown := newSearch(newID(), false, now) // a user without a stored profile
+
 	for _, profile := range []jobseeker.Profile{{UserID: off.UserID}, {UserID: on.UserID, JobAlerts: true}} {
 		withProfile(t, storage, profile.UserID,
 			func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
 	}
+
 	stored := []jobseeker.Match{newMatch(on, newID(), now), newMatch(unknown, newID(), now)}
 	require.ElementsMatch(t, stored, storeMatches(t, storage, append(stored, newMatch(off, newID(), now))...))
+
 	digests, users := assignDigests(t, storage, 10, now, now.Add(time.Hour))
 	require.Equal(t, 1, users)
 	require.Len(t, digests, 1)
@@ -357,19 +404,23 @@ func (su matchSuite) digests(t *testing.T) {
 	silent := newSearch(user, false, now)
 	second.Name = "Other"
 	storeSearches(t, storage, first, second, silent)
+
 	old, recent := newID(), newID()
 	storeMatches(t, storage, newMatch(first, old, now), newMatch(first, recent, now),
 		newMatch(second, recent, now), newMatch(silent, recent, now))
+
 	digests, users := assignDigests(t, storage, 10, now, next)
 	require.Equal(t, 1, users)
 	require.Len(t, digests, 1)
 	require.Equal(t, user, digests[0].UserID)
+
 	digest := digests[0].ID
 	list := func(user, digest string, n int) []jobseeker.Match {
 		matches, err := storage.Matches.ListByDigest(context.Background(), user, digest, n)
 		require.NoError(t, err)
 		return matches
 	}
+
 	matches := list(user, digest, 10)
 	require.Len(t, matches, 3)
 	require.Equal(t, []string{recent, recent, old},
@@ -382,13 +433,16 @@ func (su matchSuite) digests(t *testing.T) {
 	_, users = assignDigests(t, storage, 10, next, next)
 	require.Zero(t, users, "nothing is pending")
 	storeMatches(t, storage, newMatch(first, newID(), now))
+
 	_, users = assignDigests(t, storage, 10, next.Add(-time.Microsecond), next)
 	require.Zero(t, users, "too soon after the previous digest")
+
 	digests, _ = assignDigests(t, storage, 10, next, next.Add(time.Hour))
 	require.Len(t, digests, 1)
 
 	storeSearches(t, storage, first, silent)
 	require.Len(t, list(user, digest, 10), 2, "without the matches of a deleted search")
+
 	first.EmailAlerts = false
 	storeSearches(t, storage, first, silent)
 	require.Empty(t, list(user, digest, 10))
@@ -401,14 +455,17 @@ func (su matchSuite) digestWithoutMatches(t *testing.T) {
 	search := newSearch(newID(), true, now)
 	storeSearches(t, storage, search)
 	storeMatches(t, storage, newMatch(search, newID(), now))
+
 	off := search
 	off.EmailAlerts = false
 	storeSearches(t, storage, off)
+
 	digests, users := assignDigests(t, storage, 10, now, now.Add(24*time.Hour))
 	require.Empty(t, digests)
 	require.Equal(t, 1, users)
 	storeSearches(t, storage, off, newSearch(search.UserID, true, now))
 	storeMatches(t, storage, newMatch(search, newID(), now))
+
 	digests, _ = assignDigests(t, storage, 10, now, now.Add(24*time.Hour))
 	require.Len(t, digests, 1, "the next digest is not delayed")
 }
@@ -422,6 +479,7 @@ func (su matchSuite) digestsConcurrently(t *testing.T) {
 		storeSearches(t, storage, search)
 		storeMatches(t, storage, newMatch(search, newID(), now))
 	}
+
 	assigned := make([]int, 6)
 	runConcurrently(t, 6, func(i int) error {
 		for range 4 {
@@ -433,24 +491,31 @@ func (su matchSuite) digestsConcurrently(t *testing.T) {
 			}); err != nil {
 				return err
 			}
+
 			assigned[i] += n
 		}
+
 		return nil
 	})
+
 	remaining, _ := assignDigests(t, storage, 100, now, now.Add(time.Hour))
+
 	total := len(remaining)
 	for _, n := range assigned {
 		total += n
 	}
+
 	require.Equal(t, 12, total)
 }
 
 // retention checks that old matches are deleted, with five matches that are one hour apart.
 func (su matchSuite) retention(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
+
 	search := newSearch(newID(), false, now)
 	for i := range 5 {
 		storeMatches(t, storage, newMatch(search, newID(), now.Add(time.Duration(i)*time.Hour)))
 	}
+
 	checkRetention(t, storage.Retention, jobseeker.MatchKind, now.Add(3*time.Hour))
 }

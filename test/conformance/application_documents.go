@@ -34,12 +34,16 @@ func attachDocuments(
 	t testing.TB, storage adapters.HiringStorage, application hiring.Application, n int, now time.Time,
 ) (out []hiring.Document) {
 	t.Helper()
+
 	for range n {
 		document := newApplicationDocument(application, now)
 		require.NoError(t, storage.Documents.Reserve(context.Background(), document, now.Add(time.Hour)))
+
 		out = append(out, document)
 	}
+
 	require.NoError(t, storage.Documents.Attach(context.Background(), application.ApplicantID, application.ID, n, now))
+
 	return out
 }
 
@@ -66,16 +70,20 @@ func (su applicationDocumentSuite) list(
 	applicationID string,
 ) []hiring.Document {
 	t.Helper()
+
 	got, err := storage.Documents.List(context.Background(), visibility, applicationID)
 	require.NoError(t, err)
+
 	return got
 }
 
 // claim returns ID and extension of the released documents that it claims until the given time.
 func (su applicationDocumentSuite) claim(t *testing.T, storage adapters.HiringStorage, now, until time.Time) []string {
 	t.Helper()
+
 	got, err := storage.Documents.Claim(context.Background(), 10, now, until)
 	require.NoError(t, err)
+
 	return list.Map(got, func(document hiring.Document) string { return document.ID + document.Extension })
 }
 
@@ -116,6 +124,7 @@ func (su applicationDocumentSuite) otherOwner(t *testing.T) {
 	require.Empty(t, su.list(t, storage, ofApplicant(newID()), application.ID))
 	require.Empty(t, su.list(t, storage, hiring.Visibility{}, application.ID))
 	require.Empty(t, su.list(t, storage, toOrganization(application.OrganizationID), newID()))
+
 	n, err := storage.Documents.Release(ctx, newID(), application.ID, now)
 	require.NoError(t, err)
 	require.Zero(t, n)
@@ -164,22 +173,28 @@ func (su applicationDocumentSuite) release(t *testing.T) {
 func (su applicationDocumentSuite) claimedOnce(t *testing.T) {
 	ctx := context.Background()
 	storage, now := openHiring(t, su.open)
+
 	application := newApplication(newID(), newID(), now)
 	for range 12 {
 		require.NoError(t, storage.Documents.Reserve(ctx, newApplicationDocument(application, now), now))
 	}
+
 	claims := make([][]hiring.Document, 13)
 	runConcurrently(t, 12, func(i int) (err error) {
 		claims[i], err = storage.Documents.Claim(ctx, 2, now, now.Add(time.Hour))
 		return err
 	})
+
 	claims[12], _ = storage.Documents.Claim(ctx, 100, now, now.Add(time.Hour))
+
 	seenIDs := map[string]bool{}
 	for _, claim := range claims {
 		for _, document := range claim {
 			require.False(t, seenIDs[document.ID])
+
 			seenIDs[document.ID] = true
 		}
 	}
+
 	require.Len(t, seenIDs, 12)
 }

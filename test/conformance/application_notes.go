@@ -38,17 +38,22 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 		storage, now := openHiring(t, open)
 		application := apply(t, storage, newID(), newID(), now)
 		otherApplication := apply(t, storage, newID(), newID(), now)
+
 		var want []hiring.Note
 		for range 5 {
 			note := newNote(application, newID(), now)
 			require.NoError(t, storage.Notes.Create(ctx, note))
+
 			want = append([]hiring.Note{note}, want...)
 		}
+
 		require.NoError(t, storage.Notes.Create(ctx, newNote(otherApplication, newID(), now)))
+
 		got, err := storage.Notes.List(ctx, application.OrganizationID, application.ID,
 			page.Request{Number: 1, Size: 2})
 		require.NoError(t, err)
 		require.Equal(t, page.Result[hiring.Note]{Items: want[:2], Total: 5, NextCursor: want[1].ID}, got)
+
 		got, err = storage.Notes.List(ctx, application.OrganizationID, application.ID, page.After(want[1].ID, 3))
 		require.NoError(t, err)
 		require.Equal(t, want[2:], got.Items)
@@ -62,6 +67,7 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 		note := newNote(application, newID(), now)
 		note.Text = strings.Repeat("\U0001F469", hiring.MaxNote)
 		require.NoError(t, storage.Notes.Create(ctx, note))
+
 		got, err := storage.Notes.List(ctx, application.OrganizationID, application.ID, page.After("", 1))
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Note{note}, got.Items)
@@ -73,6 +79,7 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 		application := apply(t, storage, newID(), newID(), now)
 		note := newNote(application, newID(), now)
 		require.NoError(t, storage.Notes.Create(ctx, note))
+
 		for _, foreign := range []struct{ organizationID, applicationID string }{
 			{organizationID: newID(), applicationID: application.ID},
 			{organizationID: application.OrganizationID, applicationID: newID()},
@@ -80,9 +87,11 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 			got, err := storage.Notes.List(ctx, foreign.organizationID, foreign.applicationID, page.After("", 10))
 			require.NoError(t, err)
 			require.Empty(t, got.Items)
+
 			err = storage.Notes.Delete(ctx, foreign.organizationID, foreign.applicationID, note.AuthorID, note.ID)
 			require.ErrorIs(t, err, hiring.ErrNoteNotFound)
 		}
+
 		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, newID(), note.ID),
 			hiring.ErrNoteNotFound, "of another author")
 		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID,
@@ -91,6 +100,7 @@ func ApplicationNotes(t *testing.T, open HiringOpener) {
 			note.ID))
 		require.ErrorIs(t, storage.Notes.Delete(ctx, application.OrganizationID, application.ID, note.AuthorID,
 			note.ID), hiring.ErrNoteNotFound, "deleted already")
+
 		got, err := storage.Notes.List(ctx, application.OrganizationID, application.ID, page.After("", 10))
 		require.NoError(t, err)
 		require.Empty(t, got.Items)
@@ -107,13 +117,17 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		application := apply(t, storage, newID(), newID(), now)
 		ann := newRating(application, newID(), 2, now)
 		bob := newRating(application, newID(), 5, now.Add(time.Minute))
+
 		require.NoError(t, storage.Ratings.Upsert(ctx, ann))
 		require.NoError(t, storage.Ratings.Upsert(ctx, bob))
+
 		ann.Stars, ann.RatedAt = 3, now.Add(time.Hour)
 		require.NoError(t, storage.Ratings.Upsert(ctx, ann))
+
 		got, err := storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Rating{ann, bob}, got, "newest first")
+
 		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, 1)
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Rating{ann}, got)
@@ -124,6 +138,7 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		application, author := apply(t, storage, newID(), newID(), now), newID()
 		runConcurrently(t, 8,
 			func(i int) error { return storage.Ratings.Upsert(ctx, newRating(application, author, i%5+1, now)) })
+
 		got, err := storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
@@ -137,6 +152,7 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		application := apply(t, storage, organization, newID(), now)
 		otherApplication := apply(t, storage, organization, newID(), now)
 		unrated := apply(t, storage, organization, newID(), now)
+
 		foreign := apply(t, storage, newID(), newID(), now)
 		for _, rating := range []hiring.Rating{
 			newRating(application, newID(), 4, now), newRating(application, newID(), 5, now),
@@ -144,6 +160,7 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		} {
 			require.NoError(t, storage.Ratings.Upsert(ctx, rating))
 		}
+
 		ids := list.Map([]hiring.Application{application, otherApplication, unrated, foreign},
 			func(application hiring.Application) string { return application.ID })
 		got, err := storage.Ratings.Summarize(ctx, organization, ids)
@@ -151,6 +168,7 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		require.Equal(t,
 			map[string]hiring.RatingSummary{application.ID: {Count: 2, Sum: 9}, otherApplication.ID: {Count: 1, Sum: 1}},
 			got)
+
 		got, err = storage.Ratings.Summarize(ctx, organization, ids[:1])
 		require.NoError(t, err)
 		require.Len(t, got, 1)
@@ -165,13 +183,16 @@ func ApplicationRatings(t *testing.T, open HiringOpener) {
 		require.NoError(t, storage.Ratings.Delete(ctx, newID(), application.ID, rating.AuthorID))
 		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, newID(), rating.AuthorID))
 		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, application.ID, newID()))
+
 		got, err := storage.Ratings.List(ctx, newID(), application.ID, 10)
 		require.NoError(t, err)
 		require.Empty(t, got)
+
 		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Equal(t, []hiring.Rating{rating}, got)
 		require.NoError(t, storage.Ratings.Delete(ctx, application.OrganizationID, application.ID, rating.AuthorID))
+
 		got, err = storage.Ratings.List(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Empty(t, got)

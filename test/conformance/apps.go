@@ -22,6 +22,7 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 		got, err := fixture.Apps.Get(fixture.ctx(), app.OwnerID, app.ID)
 		require.NoError(t, err)
 		require.Equal(t, app, got)
+
 		got, err = fixture.Apps.Get(fixture.ctx(), integrations.AnyOwner, app.ID)
 		require.NoError(t, err)
 		require.Equal(t, app, got)
@@ -38,7 +39,9 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 					page.Request{Number: 1, Size: 9}).Items,
 			)
 		}
+
 		require.Empty(t, fixture.listApps(integrations.AppFilter{}, page.Request{Number: 1, Size: 9}).Items, "no owner")
+
 		// An update with the id of an owner who does not own the application.
 		foreign := app
 		foreign.OwnerID = otherID
@@ -49,18 +52,22 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 	t.Run("list", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		ownerID := newID()
+
 		var all []integrations.App
 		for range 5 {
 			all = append([]integrations.App{fixture.createApp(ownerID)}, all...)
 		}
+
 		ofOwner := integrations.AppFilter{OwnerID: ownerID}
 		first := fixture.listApps(ofOwner, page.Request{Number: 1, Size: 3})
 		require.Equal(t, all[:3], first.Items)
 		require.Equal(t, 5, first.Total)
+
 		second := fixture.listApps(ofOwner, page.Request{Number: 2, Size: 3, Cursor: first.NextCursor})
 		require.Equal(t, all[3:], second.Items)
 		require.Empty(t, second.NextCursor)
 		require.Equal(t, 5, second.Total)
+
 		whole := fixture.listApps(ofOwner, page.Request{Number: 1, Size: 5})
 		require.Equal(t, all, whole.Items)
 		require.Equal(t, 5, whole.Total)
@@ -76,6 +83,7 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 			page.Request{Number: 1, Size: 2})
 		require.Equal(t, []integrations.App{third, second}, all.Items)
 		require.Equal(t, 3, all.Total)
+
 		some := fixture.listApps(
 			integrations.AppFilter{OwnerID: integrations.AnyOwner, IDs: []string{fixture.app.ID, newID(), second.ID}},
 			page.Request{Number: 1, Size: 3},
@@ -104,6 +112,7 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 			if err != nil {
 				require.ErrorIs(t, err, integrations.ErrTooManyApps)
 			}
+
 			return err == nil, nil
 		}))
 	})
@@ -117,11 +126,14 @@ func Apps(t *testing.T, open IntegrationsOpener) {
 				if err != nil {
 					return err
 				}
+
 				b.Description += "x"
 				b.RedirectURIs = []string{}
+
 				return fixture.Apps.Update(ctx, b)
 			})
 		})
+
 		got, err := fixture.Apps.Get(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID)
 		require.NoError(t, err)
 		require.Equal(t, "dxxxxxxxxxx", got.Description)
@@ -135,11 +147,13 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 	t.Run("get by hash", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		fixture.createKey(fixture.app)
+
 		want := fixture.createKey(fixture.app)
 		key, app, err := fixture.Keys.GetByHash(fixture.ctx(), want.Hash)
 		require.NoError(t, err)
 		require.Equal(t, fixture.app, app)
 		require.Equal(t, want, key)
+
 		_, _, err = fixture.Keys.GetByHash(fixture.ctx(), "nothing")
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 	})
@@ -161,9 +175,11 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 				integrations.Key{ID: newID(), AppID: newID(), Hash: newID(), CreatedAt: fixture.now()}),
 			integrations.ErrAppNotFound,
 		)
+
 		keys, err := fixture.Keys.List(fixture.ctx(), otherID, fixture.app.ID)
 		require.NoError(t, err)
 		require.Empty(t, keys)
+
 		otherApp := fixture.createApp(fixture.app.OwnerID)
 		for ownerID, filter := range map[string]integrations.KeyFilter{
 			otherID:             {AppID: fixture.app.ID, ID: key.ID},
@@ -178,6 +194,7 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 
 	t.Run("delete", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
+
 		first, second := fixture.createKey(fixture.app), fixture.createKey(fixture.app)
 		for _, want := range []int{1, 0} {
 			n, err := fixture.Keys.Delete(fixture.ctx(), fixture.app.OwnerID,
@@ -185,8 +202,10 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 			require.NoError(t, err)
 			require.Equal(t, want, n)
 		}
+
 		_, _, err := fixture.Keys.GetByHash(fixture.ctx(), second.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
+
 		keys, err := fixture.Keys.List(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID)
 		require.NoError(t, err)
 		require.Equal(t, []integrations.Key{first}, keys)
@@ -199,6 +218,7 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 		otherApp, theirs := fixture.createApp(fixture.app.OwnerID), fixture.createApp(newID())
 		old := []integrations.Key{fixture.createKey(fixture.app), fixture.createKey(otherApp)}
 		fixture.clk.Advance(time.Minute)
+
 		boundary := fixture.now()
 		kept := fixture.createKey(fixture.app)
 		foreign := fixture.createKey(theirs)
@@ -206,15 +226,19 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 			integrations.KeyFilter{CreatedBefore: boundary})
 		require.NoError(t, err)
 		require.Equal(t, 2, n)
+
 		for _, key := range old {
 			_, _, err := fixture.Keys.GetByHash(fixture.ctx(), key.Hash)
 			require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 		}
+
 		_, _, err = fixture.Keys.GetByHash(fixture.ctx(), kept.Hash)
 		require.NoError(t, err, "created at that time")
+
 		n, err = fixture.Keys.Delete(fixture.ctx(), fixture.app.OwnerID, integrations.KeyFilter{})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
+
 		_, _, err = fixture.Keys.GetByHash(fixture.ctx(), foreign.Hash)
 		require.NoError(t, err)
 	})
@@ -224,6 +248,7 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 		fixture := newIntegrationsFixture(t, open)
 		key := fixture.createKey(fixture.app)
 		require.NoError(t, fixture.Apps.Delete(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID))
+
 		_, _, err := fixture.Keys.GetByHash(fixture.ctx(), key.Hash)
 		require.ErrorIs(t, err, integrations.ErrKeyNotFound)
 	})
@@ -232,12 +257,14 @@ func Keys(t *testing.T, open IntegrationsOpener) {
 // Usage checks the port integrations.Usage.
 func Usage(t *testing.T, open IntegrationsOpener) {
 	open = withPort(open, "Usage", func(s adapters.IntegrationsStorage) any { return s.Usage })
+
 	// Concurrent additions to the same days are added up. Usage is deleted by day, or with its
 	// application.
 	t.Run("concurrent additions", func(t *testing.T) {
 		fixture := newIntegrationsFixture(t, open)
 		app, otherApp := fixture.app, fixture.createApp(fixture.app.OwnerID)
 		require.NoError(t, fixture.Usage.Add(fixture.ctx(), nil, nil))
+
 		runConcurrently(t, 10, func(int) error {
 			return fixture.Usage.Add(
 				fixture.ctx(),
@@ -249,6 +276,7 @@ func Usage(t *testing.T, open IntegrationsOpener) {
 				nil,
 			)
 		})
+
 		got, err := fixture.Usage.List(fixture.ctx(), app.ID, "2026-11-01", "2026-11-30")
 		require.NoError(t, err)
 		require.Equal(
@@ -259,11 +287,13 @@ func Usage(t *testing.T, open IntegrationsOpener) {
 			},
 			got,
 		)
+
 		got, err = fixture.Usage.List(fixture.ctx(), app.ID, "2026-11-21", "2026-11-21")
 		require.NoError(t, err)
 		require.Len(t, got, 1)
 		fixture.deleteBefore(integrations.UsageKind, time.Date(2026, 11, 21, 23, 59, 0, 0, time.UTC), 10, 2)
 		require.NoError(t, fixture.Apps.Delete(fixture.ctx(), app.OwnerID, app.ID))
+
 		got, err = fixture.Usage.List(fixture.ctx(), app.ID, "2026-11-01", "2026-11-30")
 		require.NoError(t, err)
 		require.Empty(t, got)
@@ -280,8 +310,10 @@ func Usage(t *testing.T, open IntegrationsOpener) {
 		runConcurrently(t, 5, func(int) error {
 			return fixture.Usage.Add(fixture.ctx(), nil, map[string]time.Time{second.ID: now, first.ID: now})
 		})
+
 		keys, err := fixture.Keys.List(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID)
 		require.NoError(t, err)
+
 		first.LastUsedAt, second.LastUsedAt = &now, &later
 		require.Equal(t, []integrations.Key{second, first}, keys, "the latest use is stored")
 	})

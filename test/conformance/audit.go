@@ -15,11 +15,13 @@ import (
 // Audit checks the ports audit.Recorder and audit.Log.
 func Audit(t *testing.T, open IdentityOpener) {
 	t.Run("entries of this database", func(t *testing.T) { ownEntries(t, open) })
+
 	// An entry of another database arrives in an event, with its id, time and network, which
 	// Record keeps. A second delivery is ignored.
 	t.Run("entry of another database", func(t *testing.T) {
 		storage := open(t, newFakeClock())
 		requirePorts(t, storage)
+
 		entry := audit.Entry{
 			ID:      newID(),
 			At:      time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC),
@@ -31,6 +33,7 @@ func Audit(t *testing.T, open IdentityOpener) {
 		for range 2 { // events are delivered at least once
 			require.NoError(t, storage.Audit.Record(audit.WithAddress(t.Context(), "192.0.2.44"), entry))
 		}
+
 		got, err := storage.AuditLog.List(t.Context(), audit.Filter{}, page.Request{Number: 1, Size: 10})
 		require.NoError(t, err)
 		require.Equal(t, []audit.Entry{entry}, got.Items)
@@ -43,25 +46,31 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	clk := newFakeClock()
 	storage := open(t, clk)
 	requirePorts(t, storage)
+
 	ctx := audit.WithAddress(t.Context(), "192.0.2.44")
 	own := newID()
 	foreign := newID()
 	jo := newID()
+
 	// record stores an entry a minute after the previous one and returns its time.
 	record := func(entry audit.Entry) time.Time {
 		clk.Advance(time.Minute)
 		require.NoError(t, storage.Audit.Record(ctx, entry))
 		return clk.Now()
 	}
+
 	// list returns the objects of a page, its next cursor and the total.
 	list := func(filter audit.Filter, request page.Request) (objects []string, next string, total int) {
 		got, err := storage.AuditLog.List(ctx, filter, request)
 		require.NoError(t, err)
+
 		for _, entry := range got.Items {
 			objects = append(objects, entry.Object)
 		}
+
 		return objects, got.NextCursor, got.Total
 	}
+
 	all := page.Request{Number: 1, Size: 10}
 
 	first := record(audit.Entry{Action: audit.APIKeyCreated, Actor: jo, OrganizationID: own, Object: "one"})
@@ -73,6 +82,7 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 	require.NoError(t, err)
 	require.Len(t, got.Items, 1)
 	require.NotEmpty(t, got.Items[0].ID)
+
 	got.Items[0].ID = ""
 	require.Equal(
 		t,
@@ -105,9 +115,11 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 		require.Equal(t, test.want, objects, "%+v", test.filter)
 		require.Equal(t, len(test.want), total)
 	}
+
 	objects, next, total := list(audit.Filter{OrganizationID: own}, page.Request{Number: 1, Size: 1})
 	require.Equal(t, []string{"two"}, objects)
 	require.Equal(t, 2, total)
+
 	objects, next, _ = list(audit.Filter{OrganizationID: own}, page.Request{Number: 2, Size: 1, Cursor: next})
 	require.Equal(t, []string{"one"}, objects)
 	require.Empty(t, next)
@@ -117,19 +129,24 @@ func ownEntries(t *testing.T, open IdentityOpener) {
 			storage.Audit.Record(ctx, audit.Entry{Action: audit.APIKeyCreated, OrganizationID: own, Object: "undone"}))
 		return errUndo
 	})
+
 	require.ErrorIs(t, undone, errUndo)
+
 	objects, _, _ = list(audit.Filter{OrganizationID: own}, all)
 	require.NotContains(t, objects, "undone")
 
 	if storage.Retention == nil {
 		return
 	}
+
 	n, err := retentionOf(t, storage.Retention).DeleteBefore(ctx, audit.Entries, second, 10)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
+
 	n, err = retentionOf(t, storage.Retention).DeleteBefore(ctx, audit.Entries, clk.Now().Add(time.Hour), 1)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
+
 	objects, _, _ = list(audit.Filter{}, all)
 	require.Equal(t, []string{jo, "three"}, objects)
 }

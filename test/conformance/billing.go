@@ -26,9 +26,11 @@ func Billing(t *testing.T, open BillingOpener) {
 func openBilling(t *testing.T, open BillingOpener) (adapters.BillingStorage, time.Time) {
 	t.Helper()
 	t.Parallel()
+
 	clk := newFakeClock()
 	storage := open(t, clk)
 	requirePorts(t, storage)
+
 	return storage, clk.Now().Add(1234567 * time.Microsecond)
 }
 
@@ -48,6 +50,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 		t.Helper()
 		return openBilling(t, open)
 	}
+
 	// change locks and changes a subscription and returns it as stored.
 	change := func(t *testing.T, storage adapters.BillingStorage, owner billing.Owner,
 		fn func(sub *billing.Subscription)) billing.Subscription {
@@ -57,11 +60,15 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 			if err != nil {
 				return err
 			}
+
 			fn(&sub)
+
 			return storage.Subscriptions.Update(ctx, sub)
 		}))
+
 		sub, err := storage.Subscriptions.Get(ctx, owner)
 		require.NoError(t, err)
+
 		return sub
 	}
 
@@ -77,6 +84,7 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 			require.Equal(t, found, locked)
 			return err
 		}))
+
 		found, err = storage.Subscriptions.Get(ctx, owner)
 		require.NoError(t, err)
 		require.Equal(t, billing.NewSubscription(owner), found)
@@ -98,14 +106,18 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 			sub.NextAt = now.Add(2 * time.Hour)
 			want = *sub
 		})
+
 		require.Equal(t, want.Version+1, got.Version)
+
 		want.Version = got.Version
 		require.Equal(t, want, got)
+
 		got = change(t, storage, owner, func(sub *billing.Subscription) {
 			v := sub.Version
 			*sub = billing.NewSubscription(owner)
 			sub.Version = v
 		})
+
 		require.True(t, got.ExpiresAt.IsZero() && got.NextAt.IsZero() && got.AnchorAt.IsZero())
 	})
 
@@ -119,10 +131,13 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 				if err != nil {
 					return err
 				}
+
 				sub.Failures++
+
 				return storage.Subscriptions.Update(ctx, sub)
 			})
 		})
+
 		got, err := storage.Subscriptions.Get(ctx, owner)
 		require.NoError(t, err)
 		require.Equal(t, 20, got.Failures)
@@ -132,21 +147,27 @@ func Subscriptions(t *testing.T, open BillingOpener) {
 	// deleted owner has no due subscription.
 	t.Run("due", func(t *testing.T) {
 		storage, now := start(t)
+
 		var owners []billing.Owner
 		for i := range 4 {
 			owner := payer()
 			change(t, storage, owner,
 				func(sub *billing.Subscription) { sub.NextAt = now.Add(-time.Duration(i) * time.Hour) })
+
 			owners = append([]billing.Owner{owner}, owners...)
 		}
+
 		change(t, storage, payer(), func(*billing.Subscription) {})
+
 		due, err := storage.Subscriptions.ListDue(ctx, now.Add(-time.Hour), 10)
 		require.NoError(t, err)
 		require.Equal(t, owners[:3], due)
+
 		due, err = storage.Subscriptions.ListDue(ctx, now, 2)
 		require.NoError(t, err)
 		require.Equal(t, owners[:2], due)
 		require.NoError(t, storage.Subscriptions.Erase(ctx, owners[0], deletedOwner()))
+
 		due, err = storage.Subscriptions.ListDue(ctx, now, 1)
 		require.NoError(t, err)
 		require.Equal(t, owners[1:2], due)
@@ -189,15 +210,19 @@ type chargeSuite struct {
 // start returns an empty storage of charges.
 func (su chargeSuite) start(t *testing.T) (billing.Charges, time.Time) {
 	t.Helper()
+
 	storage, now := openBilling(t, su.open)
+
 	return storage.Charges, now
 }
 
 // chargesOf returns the charges that match the filter.
 func (su chargeSuite) chargesOf(t *testing.T, charges billing.Charges, filter billing.ChargeFilter) []billing.Charge {
 	t.Helper()
+
 	found, err := charges.List(context.Background(), filter, 5)
 	require.NoError(t, err)
+
 	return found
 }
 
@@ -210,6 +235,7 @@ func (su chargeSuite) pending(t *testing.T, charges billing.Charges, owner billi
 // settle stores the result of a charge.
 func (su chargeSuite) settle(t *testing.T, cs billing.Charges, c billing.Charge, status billing.ChargeStatus) {
 	t.Helper()
+
 	c.Status = status
 	ok, err := cs.Update(context.Background(), c)
 	require.NoError(t, err)
@@ -225,16 +251,19 @@ func (su chargeSuite) createAndUpdate(t *testing.T) {
 	require.Empty(t, su.pending(t, charges, charge.Owner))
 	require.NoError(t, charges.Create(context.Background(), charge))
 	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner))
+
 	charge.Attempts, charge.NextAt = 1, now.Add(time.Minute)
 	claimed, err := charges.Update(context.Background(), charge)
 	require.NoError(t, err)
 	require.True(t, claimed)
 	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner))
+
 	charge.Attempts, charge.ActionAt = 2, now.Add(time.Second)
 	waits, err := charges.Update(context.Background(), charge)
 	require.NoError(t, err)
 	require.True(t, waits)
 	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner), "with the time of the action")
+
 	paid := charge
 	paid.Status = billing.Paid
 	paid.Receipt = "ch_1"
@@ -245,12 +274,14 @@ func (su chargeSuite) createAndUpdate(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, updated, "a result is stored whatever the number of attempts")
 	require.Equal(t, []billing.Charge{paid}, su.chargesOf(t, charges, billing.ChargeFilter{Owner: charge.Owner}))
+
 	paid.Status = billing.Declined
 	for _, repeated := range []billing.Charge{paid, {ID: charge.ID, Owner: charge.Owner, Status: billing.Pending, Attempts: 3, NextAt: now}} {
 		updated, err = charges.Update(context.Background(), repeated)
 		require.NoError(t, err)
 		require.False(t, updated, "a result does not change")
 	}
+
 	require.Empty(t, su.pending(t, charges, charge.Owner))
 }
 
@@ -263,6 +294,7 @@ func (su chargeSuite) onePendingChargeAndOneOfAPeriod(t *testing.T) {
 	require.Error(t, charges.Create(context.Background(), newCharge(first.Owner, now.Add(time.Hour))))
 	require.NoError(t, charges.Create(context.Background(), newCharge(payer(), now)))
 	su.settle(t, charges, first, billing.Declined)
+
 	second := newCharge(first.Owner, now)
 	require.NoError(t, charges.Create(context.Background(), second))
 	su.settle(t, charges, second, billing.Paid)
@@ -288,12 +320,14 @@ func (su chargeSuite) concurrentAttempts(t *testing.T) {
 	charges, now := su.start(t)
 	charge := newCharge(payer(), now)
 	require.NoError(t, charges.Create(context.Background(), charge))
+
 	charge.NextAt = now.Add(time.Minute)
 	for attempt := range 3 {
 		charge.Attempts = attempt + 1
 		require.Equal(t, 1,
 			countConcurrent(t, 10, func(int) (bool, error) { return charges.Update(context.Background(), charge) }))
 	}
+
 	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner))
 }
 
@@ -302,7 +336,9 @@ func (su chargeSuite) otherOwner(t *testing.T) {
 	charges, now := su.start(t)
 	charge := newCharge(payer(), now)
 	require.NoError(t, charges.Create(context.Background(), charge))
+
 	foreign := charge
+
 	foreign.Owner = payer()
 	for _, status := range []billing.ChargeStatus{billing.Paid, billing.Pending} {
 		foreign.Status, foreign.Attempts = status, 1
@@ -310,6 +346,7 @@ func (su chargeSuite) otherOwner(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, ok)
 	}
+
 	require.Empty(t, su.chargesOf(t, charges, billing.ChargeFilter{Owner: foreign.Owner}))
 	require.Equal(t, []billing.Charge{charge}, su.pending(t, charges, charge.Owner))
 }
@@ -319,17 +356,21 @@ func (su chargeSuite) otherOwner(t *testing.T) {
 func (su chargeSuite) list(t *testing.T) {
 	charges, now := su.start(t)
 	owner := payer()
+
 	var want []billing.Charge
 	for i := range 3 {
 		charge := newCharge(owner, now.Add(time.Duration(i)*time.Hour))
 		require.NoError(t, charges.Create(context.Background(), charge))
 		su.settle(t, charges, charge, billing.Declined)
+
 		charge.Status = billing.Declined
 		want = append([]billing.Charge{charge}, want...)
 	}
+
 	got, err := charges.List(context.Background(), billing.ChargeFilter{Owner: owner}, 2)
 	require.NoError(t, err)
 	require.Equal(t, want[:2], got)
+
 	late, early := newCharge(owner, now), newCharge(payer(), now.Add(-time.Hour))
 	require.NoError(t, charges.Create(context.Background(), late))
 	require.NoError(t, charges.Create(context.Background(), early))
@@ -339,6 +380,7 @@ func (su chargeSuite) list(t *testing.T) {
 	require.Equal(t, []billing.Charge{late}, su.chargesOf(t, charges, billing.ChargeFilter{Owner: owner, DueBy: now}))
 	require.Equal(t, []billing.Charge{early},
 		su.chargesOf(t, charges, billing.ChargeFilter{DueBy: now.Add(-time.Microsecond)}))
+
 	for _, filter := range []billing.ChargeFilter{{}, {Status: billing.Pending}} {
 		require.Empty(t, su.chargesOf(t, charges, filter), "neither an owner nor a due time")
 	}
@@ -354,14 +396,18 @@ func (su chargeSuite) erasedOwner(t *testing.T) {
 	paid := newCharge(owner, now)
 	pending := newCharge(owner, now.Add(time.Hour))
 	other := newCharge(payer(), now)
+
 	require.NoError(t, charges.Create(context.Background(), paid))
 	su.settle(t, charges, paid, billing.Paid)
 	require.NoError(t, charges.Create(context.Background(), pending))
 	require.NoError(t, charges.Create(context.Background(), other))
+
 	for range 2 {
 		require.NoError(t, storage.Subscriptions.Erase(context.Background(), owner, anonymous))
 	}
+
 	require.Empty(t, su.chargesOf(t, charges, billing.ChargeFilter{Owner: owner}))
+
 	kept := su.chargesOf(t, charges, billing.ChargeFilter{Owner: anonymous})
 	require.Len(t, kept, 2)
 	require.Equal(t, billing.Method{ID: someMethod.ID}, kept[0].Method, "needed to repeat the call")

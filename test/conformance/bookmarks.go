@@ -36,8 +36,10 @@ func (su bookmarkSuite) create(
 	t *testing.T, storage adapters.JobseekerStorage, user, listing string, now time.Time,
 ) jobseeker.Bookmark {
 	t.Helper()
+
 	bookmark := jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, Notes: "Zoë's \"100%\"", SavedAt: now}
 	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, bookmark) })
+
 	return bookmark
 }
 
@@ -46,9 +48,11 @@ func (su bookmarkSuite) list(
 	t *testing.T, storage adapters.JobseekerStorage, user string, filter jobseeker.BookmarkFilter,
 ) []jobseeker.Bookmark {
 	t.Helper()
+
 	got, err := storage.Bookmarks.List(context.Background(), user, filter, firstHundred)
 	require.NoError(t, err)
 	require.Equal(t, len(got.Items), got.Total)
+
 	return got.Items
 }
 
@@ -80,10 +84,13 @@ func (su bookmarkSuite) onePerListingConcurrently(t *testing.T) {
 			if err != nil || found.Total > 0 {
 				return err
 			}
+
 			created = true
+
 			return storage.Bookmarks.Upsert(ctx,
 				jobseeker.Bookmark{ID: newID(), UserID: user, ListingID: listing, SavedAt: now})
 		})
+
 		return created, err
 	}))
 }
@@ -92,10 +99,12 @@ func (su bookmarkSuite) onePerListingConcurrently(t *testing.T) {
 func (su bookmarkSuite) pages(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
+
 	var want []jobseeker.Bookmark
 	for range 5 {
 		want = append([]jobseeker.Bookmark{su.create(t, storage, user, newID(), now)}, want...)
 	}
+
 	su.create(t, storage, newID(), newID(), now)
 	require.Equal(t, want, listAllPages(t, 2, func(r page.Request) (page.Result[jobseeker.Bookmark], error) {
 		return storage.Bookmarks.List(context.Background(), user, jobseeker.BookmarkFilter{}, r)
@@ -111,11 +120,13 @@ func (su bookmarkSuite) otherOwner(t *testing.T) {
 	stolen.UserID, stolen.Notes = newID(), "x"
 	require.Error(t, tryWithProfile(storage, stolen.UserID,
 		func(ctx context.Context) error { return storage.Bookmarks.Upsert(ctx, stolen) }))
+
 	for _, other := range []struct{ user, id string }{{newID(), bookmark.ID}, {bookmark.UserID, newID()}} {
 		require.Empty(t, su.list(t, storage, other.user, jobseeker.BookmarkFilter{ID: other.id}))
 		require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), other.user, other.id),
 			jobseeker.ErrBookmarkNotFound)
 	}
+
 	require.Equal(t, []jobseeker.Bookmark{bookmark},
 		su.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{ID: bookmark.ID}))
 }
@@ -124,6 +135,7 @@ func (su bookmarkSuite) otherOwner(t *testing.T) {
 // that only the first deletion finds the bookmark.
 func (su bookmarkSuite) updateAndDelete(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
+
 	bookmark := su.create(t, storage, newID(), newID(), now)
 	for _, notes := range []string{"other", "other", ""} {
 		bookmark.Notes = notes
@@ -132,6 +144,7 @@ func (su bookmarkSuite) updateAndDelete(t *testing.T) {
 		require.Equal(t, []jobseeker.Bookmark{bookmark},
 			su.list(t, storage, bookmark.UserID, jobseeker.BookmarkFilter{}))
 	}
+
 	require.NoError(t, storage.Bookmarks.Delete(context.Background(), bookmark.UserID, bookmark.ID))
 	require.ErrorIs(t, storage.Bookmarks.Delete(context.Background(), bookmark.UserID, bookmark.ID),
 		jobseeker.ErrBookmarkNotFound)
@@ -155,24 +168,31 @@ func (su bookmarkSuite) filterByListings(t *testing.T) {
 func (su bookmarkSuite) reminders(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	listing, otherListing := newID(), newID()
+
 	var want []string
 	for range 3 {
 		want = append(want, su.create(t, storage, newID(), listing, now).ID)
 	}
+
 	su.create(t, storage, newID(), newID(), now)
+
 	want = append(want, su.create(t, storage, newID(), otherListing, now).ID)
+
 	var got []string
 	for _, count := range []int{3, 1, 0} {
 		require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 			claimed, err := storage.Bookmarks.ClaimReminders(ctx, []string{listing, otherListing}, 3)
 			require.NoError(t, err)
 			require.Len(t, claimed, count)
+
 			for _, bookmark := range claimed {
 				got = append(got, bookmark.ID)
 			}
+
 			return nil
 		}))
 	}
+
 	slices.Sort(got)
 	require.Equal(t, want, got)
 }
@@ -181,16 +201,20 @@ func (su bookmarkSuite) reminders(t *testing.T) {
 // concurrent callers do not claim the same bookmark.
 func (su bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
+
 	listing := newID()
 	for range 12 {
 		su.create(t, storage, newID(), listing, now)
 	}
+
 	require.Error(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 		claimed, err := storage.Bookmarks.ClaimReminders(ctx, []string{listing}, 100)
 		require.NoError(t, err)
 		require.Len(t, claimed, 12)
+
 		return context.Canceled
 	}))
+
 	claims := make([][]jobseeker.Bookmark, 13)
 	runConcurrently(t, 12, func(i int) error {
 		return storage.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
@@ -198,13 +222,17 @@ func (su bookmarkSuite) remindersConcurrentlyAndRolledBack(t *testing.T) {
 			return err
 		})
 	})
+
 	var err error
 	claims[12], err = storage.Bookmarks.ClaimReminders(context.Background(), []string{listing}, 100)
 	require.NoError(t, err)
+
 	seenIDs := map[string]bool{}
 	for _, bookmark := range slices.Concat(claims...) {
 		require.False(t, seenIDs[bookmark.ID])
+
 		seenIDs[bookmark.ID] = true
 	}
+
 	require.Len(t, seenIDs, 12)
 }

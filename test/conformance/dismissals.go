@@ -17,6 +17,7 @@ func Dismissals(t *testing.T, open JobseekerOpener) {
 	t.Run("limit per user", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		user, otherUser := newID(), newID()
+
 		listings := []string{newID(), newID(), newID(), newID()}
 		for i, listing := range listings {
 			for range 2 {
@@ -24,13 +25,17 @@ func Dismissals(t *testing.T, open JobseekerOpener) {
 				require.NoError(t, storage.Dismissals.Create(ctx, user, listing, at, 3))
 			}
 		}
+
 		require.NoError(t, storage.Dismissals.Create(ctx, otherUser, listings[0], now, 3))
+
 		got, err := storage.Dismissals.ListByListings(ctx, user, append(listings, newID()))
 		require.NoError(t, err)
 		require.ElementsMatch(t, listings[1:], got)
+
 		none, err := storage.Dismissals.ListByListings(ctx, user, nil)
 		require.NoError(t, err)
 		require.Empty(t, none)
+
 		got, err = storage.Dismissals.ListByListings(ctx, otherUser, listings)
 		require.NoError(t, err)
 		require.Equal(t, listings[:1], got)
@@ -40,6 +45,7 @@ func Dismissals(t *testing.T, open JobseekerOpener) {
 		storage, now := openJobseeker(t, open)
 		user, listing := newID(), newID()
 		runConcurrently(t, 20, func(int) error { return storage.Dismissals.Create(ctx, user, listing, now, 3) })
+
 		got, err := storage.Dismissals.ListByListings(ctx, user, []string{listing})
 		require.NoError(t, err)
 		require.Equal(t, []string{listing}, got)

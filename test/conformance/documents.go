@@ -40,6 +40,7 @@ func storeDocument(t testing.TB, storage adapters.JobseekerStorage, document job
 			document.UpdatedAt.Add(time.Hour)); err != nil {
 			return err
 		}
+
 		return storage.Documents.Upsert(ctx, document)
 	})
 }
@@ -70,18 +71,22 @@ func (su documentSuite) add(
 	now time.Time,
 ) jobseeker.Document {
 	t.Helper()
+
 	document := newDocument(user, kind, isDefault, now)
 	storeDocument(t, storage, document)
+
 	return document
 }
 
 // get returns the user's documents with the id, all if it is empty.
 func (su documentSuite) get(t *testing.T, storage adapters.JobseekerStorage, user, id string) []jobseeker.Document {
 	t.Helper()
+
 	got, err := storage.Documents.List(context.Background(), user, jobseeker.DocumentFilter{ID: id},
 		page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
 	require.Equal(t, len(got.Items), got.Total)
+
 	return got.Items
 }
 
@@ -90,8 +95,10 @@ func (su documentSuite) released(
 	t *testing.T, storage adapters.JobseekerStorage, at time.Time,
 ) []jobseeker.DocumentFile {
 	t.Helper()
+
 	files, err := storage.DocumentFiles.Claim(context.Background(), 10, at, at.Add(time.Microsecond))
 	require.NoError(t, err)
+
 	return files
 }
 
@@ -101,6 +108,7 @@ func (su documentSuite) createAndUpdate(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	document := su.add(t, storage, newID(), jobseeker.CV, true, now)
 	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
+
 	old := document.File
 	document.Title = "T"
 	document.FileName = ""
@@ -116,6 +124,7 @@ func (su documentSuite) createAndUpdate(t *testing.T) {
 	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
 	require.Empty(t, su.released(t, storage, document.UpdatedAt.Add(-time.Microsecond)))
 	require.Equal(t, []jobseeker.DocumentFile{old}, su.released(t, storage, document.UpdatedAt))
+
 	document.Title = "Same file"
 	withProfile(t, storage, document.UserID,
 		func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) })
@@ -132,15 +141,18 @@ func (su documentSuite) fileNotReserved(t *testing.T) {
 	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), stored.UserID, expired.File,
 		expired.UpdatedAt))
 	require.NoError(t, storage.DocumentFiles.Reserve(context.Background(), newID(), foreign.File, now.Add(time.Hour)))
+
 	used := newDocument(stored.UserID, jobseeker.CV, false, now)
 	used.File = stored.File
 	replaced := stored
+
 	replaced.File = jobseeker.DocumentFile{ID: newID()}
 	for _, document := range []jobseeker.Document{expired, foreign, used, replaced, newDocument(stored.UserID,
 		jobseeker.CV, false, now)} {
 		require.Error(t, tryWithProfile(storage, document.UserID,
 			func(ctx context.Context) error { return storage.Documents.Upsert(ctx, document) }))
 	}
+
 	require.Equal(t, []jobseeker.Document{stored}, su.get(t, storage, stored.UserID, ""))
 }
 
@@ -155,11 +167,13 @@ func (su documentSuite) otherOwner(t *testing.T) {
 		now.Add(time.Hour)))
 	require.Error(t, tryWithProfile(storage, stolen.UserID,
 		func(ctx context.Context) error { return storage.Documents.Upsert(ctx, stolen) }))
+
 	for _, other := range []struct{ user, id string }{{newID(), document.ID}, {document.UserID, newID()}} {
 		require.Empty(t, su.get(t, storage, other.user, other.id))
 		require.ErrorIs(t, storage.Documents.Delete(context.Background(), other.user, other.id, now),
 			jobseeker.ErrDocumentNotFound)
 	}
+
 	require.Equal(t, []jobseeker.Document{document}, su.get(t, storage, document.UserID, document.ID))
 }
 
@@ -179,10 +193,12 @@ func (su documentSuite) delete(t *testing.T) {
 func (su documentSuite) pages(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
+
 	var want []jobseeker.Document
 	for _, kind := range []jobseeker.DocumentType{jobseeker.CV, jobseeker.Certification, jobseeker.CV} {
 		want = append([]jobseeker.Document{su.add(t, storage, user, kind, false, now)}, want...)
 	}
+
 	su.add(t, storage, newID(), jobseeker.CV, false, now)
 	require.Equal(t, want, listAllPages(t, 2, func(r page.Request) (page.Result[jobseeker.Document], error) {
 		return storage.Documents.List(context.Background(), user, jobseeker.DocumentFilter{}, r)
@@ -200,13 +216,16 @@ func (su documentSuite) oneDefaultOfAType(t *testing.T) {
 	second := su.add(t, storage, user, jobseeker.CV, true, now)
 	requireDefaults := func(isDefault map[string]bool) {
 		t.Helper()
+
 		for _, document := range []jobseeker.Document{first, second, letter, foreign} {
 			require.Equal(t, isDefault[document.ID], su.get(t, storage, document.UserID, document.ID)[0].IsDefault)
 		}
 	}
+
 	requireDefaults(map[string]bool{second.ID: true, letter.ID: true, foreign.ID: true})
 	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, first) })
 	requireDefaults(map[string]bool{first.ID: true, letter.ID: true, foreign.ID: true})
+
 	first.IsDefault = false
 	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Documents.Upsert(ctx, first) })
 	requireDefaults(map[string]bool{letter.ID: true, foreign.ID: true})
@@ -219,8 +238,10 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 		t *testing.T, storage adapters.JobseekerStorage, n int, now, until time.Time,
 	) []jobseeker.DocumentFile {
 		t.Helper()
+
 		files, err := storage.DocumentFiles.Claim(ctx, n, now, until)
 		require.NoError(t, err)
+
 		return files
 	}
 
@@ -251,6 +272,7 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 		require.NoError(t, storage.DocumentFiles.Reserve(ctx, document.UserID, document.File, now.Add(time.Hour)))
 		require.NoError(t, storage.DocumentFiles.Reserve(ctx, document.UserID, document.File, now))
 		require.Equal(t, []jobseeker.DocumentFile{document.File}, claim(t, storage, 10, now, now.Add(time.Minute)))
+
 		used := newDocument(document.UserID, jobseeker.CV, false, now)
 		storeDocument(t, storage, used)
 		require.NoError(t, storage.DocumentFiles.Reserve(ctx, used.UserID, used.File, now))
@@ -262,12 +284,14 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 	// The files that were released first are claimed first.
 	t.Run("claimed in order of release", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
+
 		var files []jobseeker.DocumentFile
 		for i := range 4 {
 			files = append(files, jobseeker.DocumentFile{ID: newID()})
 			require.NoError(t, storage.DocumentFiles.Reserve(ctx, newID(), files[i],
 				now.Add(-time.Duration(i)*time.Minute)))
 		}
+
 		require.ElementsMatch(t, files[2:], claim(t, storage, 2, now, now.Add(time.Hour)))
 		require.ElementsMatch(t, files[:2], claim(t, storage, 2, now, now.Add(time.Hour)))
 	})
@@ -279,6 +303,7 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 		for range 12 {
 			require.NoError(t, storage.DocumentFiles.Reserve(ctx, newID(), jobseeker.DocumentFile{ID: newID()}, now))
 		}
+
 		// The last element is for the claim after the concurrent ones, which may have claimed
 		// fewer files.
 		claims := make([][]jobseeker.DocumentFile, 13)
@@ -286,14 +311,18 @@ func DocumentFiles(t *testing.T, open JobseekerOpener) {
 			claims[i], err = storage.DocumentFiles.Claim(ctx, 2, now, now.Add(time.Hour))
 			return err
 		})
+
 		claims[12] = claim(t, storage, 100, now, now.Add(time.Hour))
+
 		claimed := map[jobseeker.DocumentFile]bool{}
 		for _, files := range claims {
 			for _, file := range files {
 				require.False(t, claimed[file])
+
 				claimed[file] = true
 			}
 		}
+
 		require.Len(t, claimed, 12)
 	})
 }

@@ -42,9 +42,11 @@ type eventSuite struct {
 func (su eventSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
 	t.Helper()
 	t.Parallel()
+
 	clk := newFakeClock()
 	database := su.open(t, clk)
 	requirePorts(t, database)
+
 	return database, clk
 }
 
@@ -58,8 +60,10 @@ func (su eventSuite) record(t *testing.T, database adapters.Database, events ...
 // claim claims at most n events for a minute.
 func (su eventSuite) claim(t *testing.T, database adapters.Database, n int) []event.Envelope {
 	t.Helper()
+
 	got, err := database.Outbox.Claim(t.Context(), n, time.Minute)
 	require.NoError(t, err)
+
 	return got
 }
 
@@ -76,12 +80,14 @@ func (su eventSuite) committedEvent(t *testing.T) {
 		SubmittedAt:    clk.Now(),
 	}
 	su.record(t, database, want)
+
 	got := su.claim(t, database, 10)
 	require.Len(t, got, 1)
 	require.Equal(t, "application.submitted", got[0].Type)
 	require.Equal(t, "a", got[0].Subject)
 	require.Equal(t, 1, got[0].Attempt)
 	require.True(t, clk.Now().Equal(got[0].RecordedAt))
+
 	decoded, err := event.Decode[event.ApplicationSubmitted](got[0])
 	require.NoError(t, err)
 	require.Equal(t, want, decoded)
@@ -107,6 +113,7 @@ func (su eventSuite) panic(t *testing.T) {
 			panic("boom")
 		})
 	})
+
 	require.Empty(t, su.claim(t, database, 10))
 	su.record(t, database, event.JobCreated{JobID: "k"}) // no lock is left behind
 }
@@ -138,11 +145,14 @@ func (su eventSuite) orderAndLimitOfClaims(t *testing.T) {
 	for i := range 5 {
 		su.record(t, database, event.JobCreated{JobID: fmt.Sprint(i)})
 	}
+
 	first := su.claim(t, database, 3)
 	require.Len(t, first, 3)
+
 	for i, e := range first {
 		require.Equal(t, fmt.Sprint(i), e.Subject)
 	}
+
 	require.Len(t, su.claim(t, database, 3), 2)
 }
 
@@ -154,6 +164,7 @@ func (su eventSuite) expiredLease(t *testing.T) {
 	require.Len(t, su.claim(t, database, 10), 1)
 	require.Empty(t, su.claim(t, database, 10))
 	clk.Advance(time.Minute)
+
 	second := su.claim(t, database, 10)
 	require.Len(t, second, 1)
 	require.Equal(t, 2, second[0].Attempt)
@@ -163,10 +174,12 @@ func (su eventSuite) expiredLease(t *testing.T) {
 func (su eventSuite) sentEvents(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "k"})
+
 	got := su.claim(t, database, 10)
 	require.Len(t, got, 2)
 	require.NoError(t, database.Outbox.MarkSent(t.Context(), got[0].ID, "00000000-0000-7000-8000-000000000000"))
 	clk.Advance(time.Hour)
+
 	remaining := su.claim(t, database, 10)
 	require.Len(t, remaining, 1)
 	require.Equal(t, got[1].ID, remaining[0].ID)
@@ -176,13 +189,16 @@ func (su eventSuite) sentEvents(t *testing.T) {
 func (su eventSuite) concurrentClaims(t *testing.T) {
 	database, _ := su.fresh(t)
 	const total, claimers = 200, 8
+
 	events := make([]event.Event, total)
 	for i := range events {
 		events[i] = event.JobCreated{JobID: fmt.Sprint(i)}
 	}
+
 	su.record(t, database, events...)
 	var mu sync.Mutex
 	seenIDs := map[string]int{}
+
 	var claiming sync.WaitGroup
 	for range claimers {
 		claiming.Go(func() {
@@ -192,23 +208,30 @@ func (su eventSuite) concurrentClaims(t *testing.T) {
 					t.Error(err)
 					return
 				}
+
 				if len(got) == 0 {
 					return
 				}
+
 				mu.Lock()
 				for _, e := range got {
 					seenIDs[e.ID]++
 				}
+
 				mu.Unlock()
 			}
 		})
 	}
+
 	claiming.Wait()
+
 	// A claimer may end early if others have locked all remaining events: claim those that are left.
 	for _, e := range su.claim(t, database, total) {
 		seenIDs[e.ID]++
 	}
+
 	require.Len(t, seenIDs, total)
+
 	for id, n := range seenIDs {
 		require.Equal(t, 1, n, id)
 	}
@@ -220,12 +243,15 @@ func (su eventSuite) orderWithinASubject(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.record(t, database, event.JobCreated{JobID: "j"}, event.JobUpdated{JobID: "j"}, event.JobCreated{JobID: "k"},
 		event.JobClosed{JobID: "j"})
+
 	first := su.claim(t, database, 1)
 	require.Equal(t, "job.created", first[0].Type)
+
 	other := su.claim(t, database, 10)
 	require.Len(t, other, 1, "later events of the same subject wait for it, and events of other subjects do not")
 	require.Equal(t, "k", other[0].Subject)
 	require.NoError(t, database.Outbox.MarkSent(t.Context(), first[0].ID))
+
 	remaining := su.claim(t, database, 10)
 	require.Len(t, remaining, 2)
 	require.Equal(t, []string{"job.updated", "job.closed"}, []string{remaining[0].Type, remaining[1].Type})
@@ -239,6 +265,7 @@ func (su eventSuite) notificationOfACommit(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	first, second := database.Outbox.Notifications(ctx), database.Outbox.Notifications(t.Context())
 	su.record(t, database, event.JobCreated{JobID: "j"})
+
 	for _, notifications := range []<-chan struct{}{first, second} {
 		select {
 		case <-notifications:
@@ -246,6 +273,7 @@ func (su eventSuite) notificationOfACommit(t *testing.T) {
 			require.Fail(t, "no notification")
 		}
 	}
+
 	stop()
 }
 
@@ -257,17 +285,22 @@ func (su eventSuite) lag(t *testing.T) {
 		require.NoError(t, err)
 		return n, oldest
 	}
+
 	n, oldest := lag()
 	require.Zero(t, n)
 	require.True(t, oldest.IsZero())
+
 	first := clk.Now()
+
 	su.record(t, database, event.JobCreated{JobID: "j"})
 	clk.Advance(time.Minute)
 	su.record(t, database, event.JobCreated{JobID: "k"})
+
 	n, oldest = lag()
 	require.Equal(t, 2, n)
 	require.True(t, first.Equal(oldest))
 	require.NoError(t, database.Outbox.MarkSent(t.Context(), su.claim(t, database, 1)[0].ID))
+
 	n, oldest = lag()
 	require.Equal(t, 1, n)
 	require.True(t, clk.Now().Equal(oldest))
@@ -278,14 +311,17 @@ func (su eventSuite) retention(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.record(t, database, event.JobCreated{JobID: "a"}, event.JobCreated{JobID: "b"},
 		event.JobCreated{JobID: "c"}, event.JobCreated{JobID: "unsent"})
+
 	for _, e := range su.claim(t, database, 3) {
 		require.NoError(t, database.Outbox.MarkSent(t.Context(), e.ID))
 	}
+
 	deleteBefore := func(before time.Time) int {
 		n, err := retentionOf(t, database.Retention).DeleteBefore(t.Context(), event.Sent, before, 2)
 		require.NoError(t, err)
 		return n
 	}
+
 	require.Zero(t, deleteBefore(clk.Now()))
 	clk.Advance(time.Hour)
 	require.Equal(t, 2, deleteBefore(clk.Now()))
@@ -299,22 +335,28 @@ func (su eventSuite) retention(t *testing.T) {
 func Schema(t *testing.T, open DatabaseOpener) {
 	t.Run("revert and apply all migrations", func(t *testing.T) {
 		t.Parallel()
+
 		s := open(t, newFakeClock()).Schema
 		if s == nil {
 			t.Skip("the storage has no schema")
 		}
+
 		require.NoError(t, s.Check(t.Context()))
+
 		steps, err := s.Status(t.Context())
 		require.NoError(t, err)
+
 		for range steps {
 			_, err := s.Down(t.Context())
 			require.NoError(t, err)
 			require.Error(t, s.Check(t.Context()), "an old schema is noticed")
 		}
+
 		applied, err := s.Up(t.Context())
 		require.NoError(t, err)
 		require.Len(t, applied, len(steps))
 		require.NoError(t, s.Check(t.Context()))
+
 		applied, err = s.Up(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, applied)

@@ -39,6 +39,7 @@ func feedOpen(t *testing.T, b *board) {
 		want = append([]string{b.post(t, listings.CreateInput{Title: "Nurse"}).ID}, want...)
 		b.clk.Advance(time.Second)
 	}
+
 	b.post(t, listings.CreateInput{Title: "Draft", Status: ptr("draft")})
 	var got []string
 	_, err := b.Feed.ReadOpen(t.Context(), func(l *listings.Listing) error {
@@ -47,6 +48,7 @@ func feedOpen(t *testing.T, b *board) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, want, got)
+
 	stop := errors.New("stop")
 	_, err = b.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return stop })
 	require.ErrorIs(t, err, stop)
@@ -55,9 +57,12 @@ func feedOpen(t *testing.T, b *board) {
 // position returns the position at the end of the feed.
 func (b *board) position(t testing.TB) listings.FeedPosition {
 	t.Helper()
+
 	position, err := b.Feed.ReadOpen(t.Context(), func(*listings.Listing) error { return nil })
 	require.NoError(t, err)
+
 	_, position = b.drain(t, position, 100)
+
 	return position
 }
 
@@ -69,20 +74,26 @@ func feedChanges(t *testing.T, b *board) {
 	created := b.post(t, listings.CreateInput{Title: "Midwife"})
 	err := b.svc.Archive(t.Context(), admin(b.org), before.ID)
 	require.NoError(t, err)
+
 	batch, err := b.Feed.ListSince(t.Context(), position, 10)
 	require.NoError(t, err)
 	require.False(t, batch.More)
 	require.Empty(t, batch.Deleted)
+
 	state := map[string]bool{}
 	for _, l := range batch.Listings {
 		state[l.ID] = l.Open
 	}
+
 	require.Equal(t, map[string]bool{before.ID: false, created.ID: true}, state)
+
 	second, err := b.Feed.ListSince(t.Context(), batch.Position, 10)
 	require.NoError(t, err)
 	require.Empty(t, second.Listings)
+
 	_, err = b.Loader.DeleteByOrganizations(t.Context(), []string{b.org})
 	require.NoError(t, err)
+
 	removed, err := b.Feed.ListSince(t.Context(), second.Position, 10)
 	require.NoError(t, err)
 	require.Empty(t, removed.Listings)
@@ -98,6 +109,7 @@ func feedRollback(t *testing.T, b *board) {
 		require.NoError(t, err)
 		return undone
 	}), undone)
+
 	batch, err := b.Feed.ListSince(t.Context(), position, 10)
 	require.NoError(t, err)
 	require.Empty(t, batch.Listings)
@@ -114,10 +126,13 @@ func feedLargeTransaction(t *testing.T, b *board) {
 			if err != nil {
 				return err
 			}
+
 			want = append(want, l.ID)
 		}
+
 		return nil
 	}))
+
 	want = append(want, b.post(t, listings.CreateInput{Title: "Midwife"}).ID)
 	got, _ := b.drain(t, position, 10)
 	require.ElementsMatch(t, want, got)
@@ -126,14 +141,18 @@ func feedLargeTransaction(t *testing.T, b *board) {
 // drain reads the feed to its end and returns the ids in the order of their batches.
 func (b *board) drain(t testing.TB, position listings.FeedPosition, n int) (ids []string, end listings.FeedPosition) {
 	t.Helper()
+
 	for more := true; more; {
 		batch, err := b.Feed.ListSince(t.Context(), position, n)
 		require.NoError(t, err)
+
 		for _, l := range batch.Listings {
 			ids = append(ids, l.ID)
 		}
+
 		position, more = batch.Position, batch.More
 	}
+
 	return ids, position
 }
 
@@ -145,11 +164,13 @@ func feedConcurrent(t *testing.T, b *board) {
 	undone := errors.New("undone")
 	var mu sync.Mutex
 	var want, got []string
+
 	var writers sync.WaitGroup
 	for range 6 {
 		writers.Go(func() {
 			for i := range 20 {
 				var listing listings.Listing
+
 				err := b.Tx.Do(context.Background(), func(ctx context.Context) (err error) {
 					if listing, err = b.svc.Create(ctx, admin(b.org), listings.CreateInput{
 						Title:       "Nurse",
@@ -157,14 +178,17 @@ func feedConcurrent(t *testing.T, b *board) {
 					}); err != nil {
 						return err
 					}
+
 					for range rand.IntN(5) { // so that commits come in another order
 						if _, err := b.svc.Get(ctx, admin(b.org), listing.ID); err != nil {
 							return err
 						}
 					}
+
 					if i%5 == 4 {
 						return undone
 					}
+
 					return nil
 				})
 				if err == nil {
@@ -177,24 +201,30 @@ func feedConcurrent(t *testing.T, b *board) {
 			}
 		})
 	}
+
 	done := make(chan struct{})
 	go func() { writers.Wait(); close(done) }()
+
 	for last := false; ; {
 		batch, err := b.Feed.ListSince(t.Context(), position, 7)
 		require.NoError(t, err)
+
 		for _, l := range batch.Listings {
 			got = append(got, l.ID)
 		}
+
 		position = batch.Position
 		if last && !batch.More {
 			break
 		}
+
 		select {
 		case <-done:
 			last = true
 		default:
 		}
 	}
+
 	slices.Sort(want)
 	slices.Sort(got)
 	require.Equal(t, want, got, "each change once")
@@ -208,23 +238,30 @@ func feedPositions(t *testing.T, b *board) {
 		_, err := b.Feed.ListSince(t.Context(), foreign, 10)
 		require.ErrorIs(t, err, listings.ErrFeedPosition, foreign)
 	}
+
 	for range 5 {
 		b.post(t, listings.CreateInput{Title: "Nurse"})
 	}
+
 	b.clk.Advance(time.Hour)
+
 	kept := b.post(t, listings.CreateInput{Title: "Midwife"})
 	deleted, rows := 0, retentionOf(t, b.Retention)
+
 	// Changes stay while an older transaction is running.
 	require.Eventually(t, func() bool {
 		n, err := rows.DeleteBefore(t.Context(), listings.FeedChanges, b.clk.Now().Add(-time.Minute), 3)
 		deleted += n
 		return err == nil && deleted == 5
 	}, 30*time.Second, 5*time.Millisecond)
+
 	_, err := b.Feed.ListSince(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
+
 	position = b.position(t)
 	err = b.svc.Archive(t.Context(), admin(b.org), kept.ID)
 	require.NoError(t, err)
+
 	got, _ := b.drain(t, position, 10)
 	require.Equal(t, []string{kept.ID}, got)
 }
@@ -236,6 +273,7 @@ func feedLoader(t *testing.T, b *board) {
 	position := b.position(t)
 	l.ID = newID()
 	require.NoError(t, b.Loader.Load(t.Context(), slices.Values([]listings.Listing{l}), func(int) {}))
+
 	_, err := b.Feed.ListSince(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
 }
@@ -244,8 +282,10 @@ func feedLoader(t *testing.T, b *board) {
 func feedRestart(t *testing.T, b *board) {
 	position := b.position(t)
 	require.NoError(t, b.Feed.Reset(t.Context()))
+
 	_, err := b.Feed.ListSince(t.Context(), position, 10)
 	require.ErrorIs(t, err, listings.ErrFeedPosition)
+
 	_, err = b.Feed.ListSince(t.Context(), b.position(t), 10)
 	require.NoError(t, err)
 }
@@ -254,8 +294,10 @@ func feedRestart(t *testing.T, b *board) {
 func feedSignal(t *testing.T, b *board) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+
 	changes := b.Outbox.Notifications(ctx)
 	b.post(t, listings.CreateInput{Title: "Nurse"})
+
 	select {
 	case <-changes:
 	case <-time.After(10 * time.Second):

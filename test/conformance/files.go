@@ -41,19 +41,24 @@ func (su fileSuite) text(s string) func(io.Writer) error {
 // read returns the content of the file.
 func (su fileSuite) read(t *testing.T, store files.Store, key string) string {
 	t.Helper()
+
 	file, info, err := store.Open(context.Background(), key)
 	require.NoError(t, err)
+
 	defer func() { _ = file.Close() }()
+
 	content, err := io.ReadAll(file)
 	require.NoError(t, err)
 	require.EqualValues(t, len(content), info.Size)
 	require.False(t, info.ModifiedAt.IsZero())
+
 	return string(content)
 }
 
 // putReplacesAFile checks that Put replaces the whole content, also with an empty one.
 func (su fileSuite) putReplacesAFile(t *testing.T) {
 	t.Parallel()
+
 	store := requirePort(t, "files.Store", su.open(t))
 	require.NoError(t, store.Put(context.Background(), "a/b/one.csv", su.text("first")))
 	require.NoError(t, store.Put(context.Background(), "a/b/one.csv", su.text("")))
@@ -66,14 +71,17 @@ func (su fileSuite) putReplacesAFile(t *testing.T) {
 // context is cancelled before the end.
 func (su fileSuite) interruptedPut(t *testing.T) {
 	t.Parallel()
+
 	store := requirePort(t, "files.Store", su.open(t))
 	require.NoError(t, store.Put(context.Background(), "one", su.text("first")))
+
 	errFailed := errors.New("boom")
 	require.ErrorIs(t, store.Put(context.Background(), "one", func(w io.Writer) error {
 		_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
 		return errFailed
 	}), errFailed)
 	require.Equal(t, "first", su.read(t, store, "one"))
+
 	cancelled, cancel := context.WithCancel(context.Background())
 	require.Error(t, store.Put(cancelled, "one", func(io.Writer) error { cancel(); return nil }))
 	require.Equal(t, "first", su.read(t, store, "one"))
@@ -83,14 +91,19 @@ func (su fileSuite) interruptedPut(t *testing.T) {
 // cancelled: a client may read it for longer than the timeout of its request.
 func (su fileSuite) readAfterTheCallHasEnded(t *testing.T) {
 	t.Parallel()
+
 	store := requirePort(t, "files.Store", su.open(t))
 	long := strings.Repeat("line\n", 100_000)
 	require.NoError(t, store.Put(context.Background(), "one", su.text(long)))
+
 	call, cancel := context.WithCancel(context.Background())
 	file, _, err := store.Open(call, "one")
 	require.NoError(t, err)
+
 	defer func() { _ = file.Close() }()
+
 	cancel()
+
 	content, err := io.ReadAll(file)
 	require.NoError(t, err)
 	require.Len(t, content, len(long))
@@ -100,6 +113,7 @@ func (su fileSuite) readAfterTheCallHasEnded(t *testing.T) {
 // function fails in the middle, even with io.EOF, the previous file stays complete.
 func (su fileSuite) largeFile(t *testing.T) {
 	t.Parallel()
+
 	store := requirePort(t, "files.Store", su.open(t))
 	const size = 20 << 20
 	sum := func(r io.Reader) uint32 {
@@ -107,17 +121,24 @@ func (su fileSuite) largeFile(t *testing.T) {
 		n, err := io.Copy(h, r)
 		require.NoError(t, err)
 		require.EqualValues(t, size, n)
+
 		return h.Sum32()
 	}
+
 	content := func() io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{}), size) }
+
 	require.NoError(t, store.Put(context.Background(), "large", su.text("small")))
 	require.NoError(t, store.Put(context.Background(), "large",
 		func(w io.Writer) error { _, err := io.Copy(w, content()); return err }))
+
 	file, info, err := store.Open(context.Background(), "large")
 	require.NoError(t, err)
+
 	defer func() { _ = file.Close() }()
+
 	require.EqualValues(t, size, info.Size)
 	require.Equal(t, sum(content()), sum(file))
+
 	for _, failure := range []error{io.EOF, io.ErrUnexpectedEOF} { // the end of what write copies from
 		require.ErrorIs(t, store.Put(context.Background(), "large", func(w io.Writer) error {
 			_, err := io.Copy(w, io.LimitReader(content(), size/2))
@@ -125,6 +146,7 @@ func (su fileSuite) largeFile(t *testing.T) {
 		}), failure)
 		require.ErrorIs(t, store.Put(context.Background(), "large", func(io.Writer) error { return failure }), failure)
 	}
+
 	second, info, err := store.Open(context.Background(), "large")
 	require.NoError(t, err)
 	require.NoError(t, second.Close())
@@ -134,12 +156,15 @@ func (su fileSuite) largeFile(t *testing.T) {
 // delete checks that deleting a missing file is no error, and that a folder is not a file.
 func (su fileSuite) delete(t *testing.T) {
 	t.Parallel()
+
 	store := requirePort(t, "files.Store", su.open(t))
 	require.NoError(t, store.Put(context.Background(), "a/one", su.text("x")))
 	require.NoError(t, store.Delete(context.Background(), "a/one"))
 	require.NoError(t, store.Delete(context.Background(), "a/one"))
+
 	_, _, err := store.Open(context.Background(), "a/one")
 	require.ErrorIs(t, err, files.ErrNotFound)
+
 	_, _, err = store.Open(context.Background(), "a")
 	require.ErrorIs(t, err, files.ErrNotFound)
 }
@@ -148,6 +173,7 @@ func (su fileSuite) delete(t *testing.T) {
 // that every store and file system accepts.
 func (su fileSuite) invalidKeys(t *testing.T) {
 	t.Parallel()
+
 	store := requirePort(t, "files.Store", su.open(t))
 	for _, key := range []string{
 		"", ".", "..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "a\\b", ".hidden", "a/.b",
@@ -169,6 +195,7 @@ func (su fileSuite) duringOutage(t *testing.T, store files.Store, begin, end fun
 	require.NoError(t, store.Put(context.Background(), "a/kept", su.text("kept")))
 	require.NoError(t, store.Put(context.Background(), "a/deleted", su.text("deleted")))
 	begin()
+
 	for _, try := range []func() error{
 		func() error { return store.Put(context.Background(), "a/kept", su.text("new")) },
 		func() error { return store.Put(context.Background(), "a/large", su.text(strings.Repeat("x", 20<<20))) },
@@ -180,6 +207,7 @@ func (su fileSuite) duringOutage(t *testing.T, store files.Store, begin, end fun
 		require.NotErrorIs(t, err, files.ErrNotFound, "whether there is a file is unknown")
 		require.NotErrorIs(t, err, fault.ErrInvalid)
 	}
+
 	end()
 	waitForRecovery(t, func() error { return opened(store, "a/kept") })
 	require.Equal(t, "kept", su.read(t, store, "a/kept"))
@@ -195,5 +223,6 @@ func opened(store files.Store, key string) error {
 	if err != nil {
 		return err
 	}
+
 	return file.Close()
 }

@@ -32,6 +32,7 @@ func (c *fakeClock) Now() time.Time {
 func (c *fakeClock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	c.now = c.now.Add(d)
 }
 
@@ -45,18 +46,22 @@ var ids struct {
 // their creation.
 func newID() string {
 	ids.Lock()
+
 	// The high bits are the time in milliseconds, the low 12 bits count the ids of a millisecond.
 	ids.last = max(ids.last+1, uint64(time.Now().UnixMilli())<<12)
 	last := ids.last
 	ids.Unlock()
+
 	milliseconds, counter := last>>12, last&0xfff
 	const version7 = 0x7000
 	const variant = 0x80 // of RFC 9562
 	var id [16]byte
 	binary.BigEndian.PutUint64(id[:], milliseconds<<16|version7|counter)
+
 	_, _ = rand.Read(id[8:]) // never fails
 	id[8] = id[8]&0x3f | variant
 	digits := hex.EncodeToString(id[:])
+
 	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:]
 }
 

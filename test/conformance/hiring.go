@@ -38,9 +38,11 @@ func Hiring(t *testing.T, open HiringOpener) {
 func openHiring(t *testing.T, open HiringOpener) (adapters.HiringStorage, time.Time) {
 	t.Helper()
 	t.Parallel()
+
 	clk := newFakeClock()
 	storage := open(t, clk)
 	requirePorts(t, storage)
+
 	return storage, clk.Now().Add(1234567 * time.Microsecond)
 }
 
@@ -55,8 +57,10 @@ func apply(
 	t testing.TB, storage adapters.HiringStorage, organization, applicant string, at time.Time,
 ) hiring.Application {
 	t.Helper()
+
 	application := newApplication(organization, applicant, at)
 	require.NoError(t, storage.Applications.Create(context.Background(), application))
+
 	return application
 }
 
@@ -83,12 +87,15 @@ func ofApplicant(id string) hiring.Visibility { return hiring.Visibility{Applica
 // as given.
 func isVisible(t *testing.T, storage adapters.HiringStorage, application hiring.Application) bool {
 	t.Helper()
+
 	got, err := storage.Applications.Get(context.Background(), ofApplicant(application.ApplicantID), application.ID)
 	if errors.Is(err, hiring.ErrNotFound) {
 		return false
 	}
+
 	require.NoError(t, err)
 	require.Equal(t, application, got)
+
 	return true
 }
 
@@ -113,6 +120,7 @@ func applicationsCreateGetUpdate(t *testing.T, open HiringOpener) {
 	application.Answers = []hiring.Answer{{QuestionID: "b", Answer: "é\n\"'"}, {QuestionID: "a", Answer: ""}}
 	require.NoError(t, storage.Applications.Create(ctx, application))
 	require.True(t, isVisible(t, storage, application))
+
 	got, err := storage.Applications.Get(ctx, toOrganization(application.OrganizationID), application.ID)
 	require.NoError(t, err)
 	require.Equal(t, application, got)
@@ -161,21 +169,27 @@ func applicationsOnePerApplicantAndListingConcurrently(t *testing.T, open Hiring
 	created := countConcurrent(t, 12, func(int) (bool, error) {
 		mine := application
 		mine.ID = newID()
+
 		err := storage.Tx.Do(ctx, func(ctx context.Context) error {
 			if err := storage.Applications.Create(ctx, mine); err != nil {
 				return err
 			}
+
 			return storage.Events.Record(ctx, event.ApplicationSubmitted{ApplicationID: mine.ID, SubmittedAt: now})
 		})
 		if errors.Is(err, hiring.ErrAlreadyApplied) {
 			return false, nil
 		}
+
 		return err == nil, err
 	})
+
 	require.Equal(t, 1, created)
+
 	recorded, err := storage.Outbox.Claim(ctx, 100, time.Hour)
 	require.NoError(t, err)
 	require.Len(t, recorded, 1)
+
 	_, err = storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), recorded[0].Subject)
 	require.NoError(t, err)
 }
@@ -195,11 +209,14 @@ func applicationsRollback(t *testing.T, open HiringOpener) {
 			changeOf(got, hiring.Pending)))
 		require.NoError(t, storage.Applications.Create(ctx, newApplication(application.OrganizationID,
 			application.ApplicantID, now)))
+
 		return errFailed
 	}), errFailed)
+
 	got, err := storage.Applications.List(ctx, ofApplicant(application.ApplicantID), hiring.ApplicationFilter{}, first)
 	require.NoError(t, err)
 	require.Equal(t, []hiring.Application{application}, got.Items)
+
 	timeline, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 10)
 	require.NoError(t, err)
 	require.Empty(t, timeline)
@@ -216,6 +233,7 @@ func applicationsOtherOwner(t *testing.T, open HiringOpener) {
 	stolen.Status, stolen.Tracker = hiring.Accepted, "completed"
 	require.Error(t, storage.Applications.UpdateStatuses(ctx, newID(), []hiring.Application{stolen}, nil))
 	require.Error(t, storage.Applications.Update(ctx, newID(), stolen))
+
 	for _, visibility := range []hiring.Visibility{
 		{},
 		toOrganization(newID()),
@@ -225,6 +243,7 @@ func applicationsOtherOwner(t *testing.T, open HiringOpener) {
 	} {
 		_, err := storage.Applications.Get(ctx, visibility, application.ID)
 		require.ErrorIs(t, err, hiring.ErrNotFound)
+
 		for _, f := range []hiring.ApplicationFilter{
 			{},
 			{IDs: []string{application.ID}},
@@ -235,11 +254,13 @@ func applicationsOtherOwner(t *testing.T, open HiringOpener) {
 			require.NoError(t, err)
 			require.Empty(t, found.Items)
 			require.Zero(t, found.Total)
+
 			counts, err := storage.Applications.CountByStatus(ctx, visibility, f)
 			require.NoError(t, err)
 			require.Empty(t, counts)
 		}
 	}
+
 	timeline, err := storage.Applications.ListChanges(ctx, newID(), application.ID, 10)
 	require.NoError(t, err)
 	require.Empty(t, timeline)
@@ -257,13 +278,16 @@ func applicationsWithdrawn(t *testing.T, open HiringOpener) {
 	require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application,
 		changeOf(application, hiring.Pending)))
 	require.False(t, isVisible(t, storage, application))
+
 	mine, err := storage.Applications.List(ctx, ofApplicant(application.ApplicantID), hiring.ApplicationFilter{}, first)
 	require.NoError(t, err)
 	require.Zero(t, mine.Total)
+
 	theirs, err := storage.Applications.List(ctx, toOrganization(application.OrganizationID),
 		hiring.ApplicationFilter{}, first)
 	require.NoError(t, err)
 	require.Equal(t, []hiring.Application{application}, theirs.Items)
+
 	reopened := application
 	reopened.Status, reopened.WithdrawnAt = hiring.Accepted, nil
 	require.Error(t, storage.Applications.UpdateStatuses(ctx, application.OrganizationID,
@@ -291,6 +315,7 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 	org := newID()
 	ann := newID()
 	otherID := newID()
+
 	// at stores an application that was submitted days after now.
 	submit := func(organization, applicant string, status hiring.Status, days int) hiring.Application {
 		a := newApplication(organization, applicant, now.AddDate(0, 0, days))
@@ -301,17 +326,21 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 		}
 		a.Status = status
 		require.NoError(t, storage.Applications.Create(ctx, a))
+
 		return a
 	}
+
 	first := submit(org, newID(), hiring.Pending, 0)
 	second := submit(org, ann, hiring.Review, 1)
 	third := submit(otherID, ann, hiring.Pending, 2)
 	withdrawn := submit(org, ann, hiring.Pending, 3)
 	withdrawn.WithdrawnAt, withdrawn.Status = &now, hiring.Withdrawn
 	require.NoError(t, storage.Applications.Update(ctx, ann, withdrawn))
+
 	foreign := submit(otherID, newID(), hiring.Pending, 4)
 	theirs := toOrganization(org)
 	own := ofApplicant(ann)
+
 	both := hiring.Visibility{OrganizationID: org, ApplicantID: ann}
 	for _, test := range []struct {
 		name string
@@ -392,27 +421,35 @@ func applicationListsVisibilityAndFilters(t *testing.T, open HiringOpener) {
 				return storage.Applications.List(ctx, test.v, f, r)
 			})
 		}
+
 		brief := slices.Clone(test.want) // lists have no details unless they are requested
 		for i := range brief {
 			brief[i].CoverLetter = ""
 			brief[i].ResumeURL = ""
 			brief[i].Answers = nil
 		}
+
 		require.ElementsMatch(t, brief, list(test.f), test.name)
+
 		test.f.Details = true
 		got := list(test.f)
 		require.Len(t, got, len(test.want), test.name)
+
 		for i := range got {
 			require.Equal(t, test.want[i], got[i], test.name)
 		}
+
 		counts, err := storage.Applications.CountByStatus(ctx, test.v, test.f)
 		require.NoError(t, err)
+
 		total := 0
 		for _, n := range counts {
 			total += n
 		}
+
 		require.Equal(t, len(test.want), total, test.name)
 	}
+
 	for _, test := range []struct {
 		v    hiring.Visibility
 		a    hiring.Application
@@ -442,16 +479,21 @@ func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	org, listing := newID(), newID()
+
 	var all []hiring.Application
 	for i, status := range []hiring.Status{hiring.Pending, hiring.Pending, hiring.Accepted, hiring.Withdrawn} {
 		application := newApplication(org, newID(), now.Add(time.Duration(i)*24*time.Hour))
+
 		application.Status = status
 		if i < 2 {
 			application.ListingID = listing
 		}
+
 		require.NoError(t, storage.Applications.Create(ctx, application))
+
 		all = append(all, application)
 	}
+
 	for _, test := range []struct {
 		f    hiring.ApplicationFilter
 		want map[hiring.Status]int
@@ -475,16 +517,19 @@ func applicationListsCountByStatus(t *testing.T, open HiringOpener) {
 func applicationListsCountByListing(t *testing.T, open HiringOpener) {
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
+
 	org, listing := newID(), newID()
 	for _, status := range []hiring.Status{hiring.Pending, hiring.Withdrawn} {
 		application := newApplication(org, newID(), now)
 		application.ListingID, application.Status = listing, status
 		require.NoError(t, storage.Applications.Create(ctx, application))
 	}
+
 	other, foreign := apply(t, storage, org, newID(), now), apply(t, storage, newID(), newID(), now)
 	got, err := storage.Counts.CountByListing(ctx, org, []string{listing, other.ListingID, foreign.ListingID, newID()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{listing: 2, other.ListingID: 1}, got)
+
 	got, err = storage.Counts.CountByListing(ctx, org, []string{other.ListingID})
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{other.ListingID: 1}, got)
@@ -497,22 +542,29 @@ func applicationListsCountByStatusForApplicant(t *testing.T, open HiringOpener) 
 	storage, now := openHiring(t, open)
 	ann, org := newID(), newID()
 	apply(t, storage, newID(), ann, now)
+
 	reviewed := apply(t, storage, org, ann, now)
 	tracked := apply(t, storage, newID(), ann, now)
 	withdrawn := apply(t, storage, newID(), ann, now)
 	apply(t, storage, newID(), newID(), now)
+
 	reviewed.Status = hiring.Review
 	require.NoError(t, storage.Applications.UpdateStatuses(ctx, org, []hiring.Application{reviewed}, nil))
+
 	tracked.Tracker = "in-progress"
 	require.NoError(t, storage.Applications.Update(ctx, ann, tracked))
+
 	withdrawn.WithdrawnAt = &now
 	require.NoError(t, storage.Applications.Update(ctx, ann, withdrawn))
+
 	trackedAsPending := apply(t, storage, newID(), ann, now)
 	trackedAsPending.Status, trackedAsPending.Tracker = hiring.Review, hiring.Pending
 	require.NoError(t, storage.Applications.Update(ctx, ann, trackedAsPending))
+
 	got, err := storage.Applications.CountByStatus(ctx, ofApplicant(ann), hiring.ApplicationFilter{})
 	require.NoError(t, err)
 	require.Equal(t, map[hiring.Status]int{hiring.Pending: 2, hiring.Review: 1, "in-progress": 1}, got)
+
 	got, err = storage.Applications.CountByStatus(ctx, hiring.Visibility{OrganizationID: org, ApplicantID: ann},
 		hiring.ApplicationFilter{})
 	require.NoError(t, err)
@@ -532,10 +584,13 @@ func applicationListsMoreThanTheExactTotal(t *testing.T, open HiringOpener) {
 					return err
 				}
 			}
+
 			return nil
 		}))
 	}
+
 	fill(page.MaxExact)
+
 	last := page.Request{Number: 100, Size: 100}
 	got, err := storage.Applications.List(ctx, toOrganization(org), hiring.ApplicationFilter{}, last)
 	require.NoError(t, err)
@@ -545,12 +600,14 @@ func applicationListsMoreThanTheExactTotal(t *testing.T, open HiringOpener) {
 	require.Empty(t, got.NextCursor)
 	fill(3)
 	apply(t, storage, newID(), ann, now)
+
 	for _, visibility := range []hiring.Visibility{toOrganization(org), {OrganizationID: org, ApplicantID: ann}} {
 		got, err = storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, last)
 		require.NoError(t, err)
 		require.True(t, got.TotalIsEstimate)
 		require.Equal(t, page.MaxExact, got.Total)
 		require.NotEmpty(t, got.NextCursor)
+
 		afterLast, err := storage.Applications.List(ctx, visibility, hiring.ApplicationFilter{}, page.Request{
 			Number: 1,
 			Size:   100,
@@ -562,6 +619,7 @@ func applicationListsMoreThanTheExactTotal(t *testing.T, open HiringOpener) {
 		require.Equal(t, page.MaxExact, afterLast.Total)
 		require.True(t, afterLast.TotalIsEstimate)
 	}
+
 	counts, err := storage.Applications.CountByStatus(ctx, toOrganization(org), hiring.ApplicationFilter{})
 	require.NoError(t, err)
 	require.Equal(t, map[hiring.Status]int{hiring.Pending: page.MaxExact + 3}, counts, "exact")
@@ -582,21 +640,27 @@ func applicationStatusesManyStatuses(t *testing.T, open HiringOpener) {
 	storage, now := openHiring(t, open)
 	org := newID()
 	var applications []hiring.Application
+
 	var changes []hiring.Change
 	for i := range 100 {
 		application := apply(t, storage, org, newID(), now)
 		application.Tracker = "completed"
 		require.NoError(t, storage.Applications.Update(ctx, application.ApplicantID, application))
+
 		_, err := application.Decide(hiring.Statuses[i%5+1], now)
 		require.NoError(t, err)
+
 		applications = append(applications, application)
 		changes = append(changes, changeOf(application, hiring.Pending))
 	}
+
 	require.NoError(t, storage.Applications.UpdateStatuses(ctx, org, applications, changes))
+
 	for i, application := range applications {
 		got, err := storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), application.ID)
 		require.NoError(t, err)
 		require.Equal(t, application, got)
+
 		timeline, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 10)
 		require.NoError(t, err)
 		require.Equal(t, changes[i:i+1], timeline)
@@ -610,6 +674,7 @@ func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 	storage, now := openHiring(t, open)
 	application := apply(t, storage, newID(), newID(), now)
 	otherApplication := apply(t, storage, newID(), newID(), now)
+
 	var all []hiring.Change
 	for range 5 {
 		change := changeOf(application, hiring.Review)
@@ -617,12 +682,14 @@ func applicationStatusesEndOfATimeline(t *testing.T, open HiringOpener) {
 		require.NoError(t, storage.Applications.UpdateStatuses(ctx, application.OrganizationID,
 			[]hiring.Application{application}, []hiring.Change{change}))
 	}
+
 	require.NoError(
 		t,
 		storage.Applications.UpdateStatuses(ctx, otherApplication.OrganizationID,
 			[]hiring.Application{otherApplication},
 			[]hiring.Change{changeOf(otherApplication, hiring.Review)}),
 	)
+
 	got, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 3)
 	require.NoError(t, err)
 	require.Equal(t, all[2:], got)
@@ -649,6 +716,7 @@ func applicationStatusesLockedByList(t *testing.T, open HiringOpener) {
 			if err != nil {
 				return hiring.Application{}, err
 			}
+
 			return found.Items[0], nil
 		})
 }
@@ -661,6 +729,7 @@ func applicationsAreLocked(
 	read func(ctx context.Context, s adapters.HiringStorage, a hiring.Application) (hiring.Application, error),
 ) {
 	t.Helper()
+
 	ctx := context.Background()
 	storage, now := openHiring(t, open)
 	application := apply(t, storage, newID(), newID(), now)
@@ -670,21 +739,27 @@ func applicationsAreLocked(
 			if err != nil {
 				return err
 			}
+
 			from := got.Status
+
 			// The next status depends on the current one, so that the changes form a chain, which
 			// breaks if one of them is lost.
 			open := hiring.Statuses[:5] // without Withdrawn
+
 			next := open[(slices.Index(open, from)+1)%len(open)]
 			if _, err := got.Decide(next, now); err != nil {
 				return err
 			}
+
 			return storage.Applications.UpdateStatuses(ctx, application.OrganizationID, []hiring.Application{got},
 				[]hiring.Change{changeOf(got, from)})
 		})
 	})
+
 	timeline, err := storage.Applications.ListChanges(ctx, application.OrganizationID, application.ID, 100)
 	require.NoError(t, err)
 	require.Len(t, timeline, 20)
+
 	// Ids are not in the order of the transactions. Every change must begin
 	// with the status that another one ended with.
 	begun, ended := map[hiring.Status]int{}, map[hiring.Status]int{hiring.Pending: 1}
@@ -692,6 +767,7 @@ func applicationsAreLocked(
 		begun[c.From]++
 		ended[c.To]++
 	}
+
 	got, err := storage.Applications.Get(ctx, ofApplicant(application.ApplicantID), application.ID)
 	require.NoError(t, err)
 	begun[got.Status]++

@@ -38,18 +38,22 @@ type idempotencySuite struct {
 func (su idempotencySuite) fresh(t *testing.T) (idempotency.Store, idempotency.Request, *fakeClock) {
 	t.Helper()
 	t.Parallel()
+
 	clk := newFakeClock()
 	storage := su.open(t, clk)
 	requirePorts(t, storage)
+
 	return storage.Idempotency, idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: "key-1", Fingerprint: "f"}, clk
 }
 
 // begin claims the request, for which no answer is stored.
 func (su idempotencySuite) begin(t *testing.T, store idempotency.Store, request idempotency.Request) idempotency.Claim {
 	t.Helper()
+
 	claim, stored, err := store.Begin(t.Context(), request)
 	require.NoError(t, err)
 	require.Nil(t, stored)
+
 	return claim
 }
 
@@ -58,6 +62,7 @@ func (su idempotencySuite) stored(
 	t *testing.T, store idempotency.Store, request idempotency.Request, want idempotency.Answer,
 ) {
 	t.Helper()
+
 	_, got, err := store.Begin(t.Context(), request)
 	require.NoError(t, err)
 	require.Equal(t, &want, got)
@@ -71,6 +76,7 @@ func (su idempotencySuite) finishedRequest(t *testing.T) {
 	_, _, err := store.Begin(t.Context(), request)
 	require.ErrorIs(t, err, idempotency.ErrInProgress)
 	require.NoError(t, store.Finish(t.Context(), claim, createdAnswer))
+
 	for range 2 {
 		su.stored(t, store, request, createdAnswer)
 	}
@@ -81,10 +87,12 @@ func (su idempotencySuite) finishedRequest(t *testing.T) {
 func (su idempotencySuite) otherBodyOwnerOrOperation(t *testing.T) {
 	store, request, _ := su.fresh(t)
 	require.NoError(t, store.Finish(t.Context(), su.begin(t, store, request), createdAnswer))
+
 	other := request
 	other.Fingerprint = "g"
 	_, _, err := store.Begin(t.Context(), other)
 	require.ErrorIs(t, err, idempotency.ErrReused)
+
 	for _, other := range []idempotency.Request{
 		{OwnerID: newID(), Operation: request.Operation, Key: request.Key, Fingerprint: request.Fingerprint},
 		{OwnerID: request.OwnerID, Operation: "POST /y", Key: request.Key, Fingerprint: request.Fingerprint},
@@ -101,6 +109,7 @@ func (su idempotencySuite) releasedExpiredAndOldRequests(t *testing.T) {
 	require.NoError(t, store.Release(t.Context(), su.begin(t, store, request)))
 	su.begin(t, store, request)
 	clk.Advance(idempotency.Lease)
+
 	claim := su.begin(t, store, request)
 	require.NoError(t, store.Finish(t.Context(), claim, createdAnswer))
 	require.NoError(t, store.Release(t.Context(), claim), "a stored answer stays")
@@ -124,7 +133,9 @@ func (su idempotencySuite) leaseFromAClockAhead(t *testing.T) {
 func (su idempotencySuite) finishAfterALostClaim(t *testing.T) {
 	store, request, clk := su.fresh(t)
 	lost := su.begin(t, store, request)
+
 	clk.Advance(idempotency.Lease)
+
 	claim := su.begin(t, store, request)
 	require.ErrorIs(t, store.Finish(t.Context(), lost, conflictAnswer), idempotency.ErrInProgress)
 	require.ErrorIs(t, store.SetFallback(t.Context(), lost, conflictAnswer), idempotency.ErrInProgress)
@@ -139,6 +150,7 @@ func (su idempotencySuite) fallbackAfterTheLease(t *testing.T) {
 	store, request, clk := su.fresh(t)
 	claim := su.begin(t, store, request)
 	require.NoError(t, store.SetFallback(t.Context(), claim, conflictAnswer))
+
 	_, _, err := store.Begin(t.Context(), request)
 	require.ErrorIs(t, err, idempotency.ErrInProgress)
 	clk.Advance(idempotency.Lease)
@@ -170,16 +182,20 @@ func (su idempotencySuite) concurrentClaims(t *testing.T) {
 // call as the limit says.
 func (su idempotencySuite) retention(t *testing.T) {
 	t.Parallel()
+
 	clk := newFakeClock()
+
 	storage := su.open(t, clk)
 	for _, key := range []string{"a", "b", "c"} {
 		su.begin(t, storage.Idempotency,
 			idempotency.Request{OwnerID: newID(), Operation: "POST /x", Key: key, Fingerprint: "f"})
 	}
+
 	n, err := retentionOf(t, storage.Retention).DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 10)
 	require.NoError(t, err)
 	require.Zero(t, n)
 	clk.Advance(idempotency.Keep + time.Second)
+
 	for _, want := range []int{2, 1, 0} {
 		n, err = retentionOf(t, storage.Retention).DeleteBefore(t.Context(), idempotency.Keys, clk.Now(), 2)
 		require.NoError(t, err)

@@ -46,6 +46,7 @@ func runIdentity(t *testing.T, open IdentityOpener, tests map[string]func(*testi
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			clk := newFakeClock()
 			s := open(t, clk)
 			requirePorts(t, s)
@@ -57,45 +58,56 @@ func runIdentity(t *testing.T, open IdentityOpener, tests map[string]func(*testi
 // user creates an active jobseeker with the password hash "verifier".
 func (p *identityFixture) user(email string) identity.User {
 	p.t.Helper()
+
 	user := identity.NewUser(newID(), email, "Jo Doe", identity.KindJobseeker, "verifier", p.now)
 	require.NoError(p.t, p.Users.Create(p.t.Context(), &user))
+
 	return user
 }
 
 // getUser returns the user as stored.
 func (p *identityFixture) getUser(id string) identity.User {
 	p.t.Helper()
+
 	user, err := p.Users.GetForUpdate(p.t.Context(), id)
 	require.NoError(p.t, err)
+
 	return user
 }
 
 // organization creates an organization with its founder.
 func (p *identityFixture) organization(founder string) identity.Organization {
 	p.t.Helper()
+
 	org, member := identity.NewOrganization(newID(), newID(), founder, "St Mary's", "hospital", "51-200", p.now)
 	require.NoError(p.t, p.Organizations.Upsert(p.t.Context(), &org))
 	require.NoError(p.t, p.Members.Upsert(p.t.Context(), &member))
+
 	return org
 }
 
 // invited returns the id of the user with the address, who is created if necessary.
 func (p *identityFixture) invited(email string) string {
 	p.t.Helper()
+
 	user, err := p.Users.GetByEmail(p.t.Context(), identity.LowerCaseKey(email))
 	if errors.Is(err, identity.ErrUserNotFound) {
 		user = identity.NewInvited(newID(), email, "In Vited", p.now)
 		err = p.Users.Create(p.t.Context(), &user)
 	}
+
 	require.NoError(p.t, err)
+
 	return user.ID
 }
 
 // invite invites the address to the organization.
 func (p *identityFixture) invite(org identity.Organization, email string, role identity.OrgRole) identity.Membership {
 	p.t.Helper()
+
 	member := identity.NewInvitation(newID(), org.ID, p.invited(email), "In Vited", email, role, p.now)
 	require.NoError(p.t, p.Members.Upsert(p.t.Context(), &member))
+
 	return member
 }
 
@@ -109,9 +121,11 @@ func (p *identityFixture) accept(member *identity.Membership) {
 // session creates a session with a refresh token.
 func (p *identityFixture) session(user identity.User) (identity.Session, identity.RefreshToken) {
 	p.t.Helper()
+
 	session := identity.NewSession(newID(), user.ID, identity.Client{Address: "192.0.2.44", UserAgent: "agent"}, p.now)
 	token, _ := session.NewRefreshToken(p.now)
 	require.NoError(p.t, p.Sessions.Create(p.t.Context(), session, token))
+
 	return session, token
 }
 
@@ -120,23 +134,28 @@ func (p *identityFixture) mailToken(
 	user identity.User, purpose identity.Purpose, organizationID string,
 ) identity.MailToken {
 	p.t.Helper()
+
 	token, _ := identity.NewMailToken(user.ID, user.Email, purpose, p.now)
 	token.OrganizationID = organizationID
 	require.NoError(p.t, p.MailTokens.Create(p.t.Context(), token))
+
 	return token
 }
 
 // principal returns the session with its user and membership.
 func (p *identityFixture) principal(k identity.SessionKey) identity.Principal {
 	p.t.Helper()
+
 	got, err := p.Sessions.GetPrincipal(p.t.Context(), k)
 	require.NoError(p.t, err)
+
 	return got
 }
 
 // isNotInTeam requires that the user is neither a member nor invited.
 func (p *identityFixture) isNotInTeam(organizationID, userID string) {
 	p.t.Helper()
+
 	_, err := p.Members.Get(p.t.Context(), organizationID, userID)
 	require.ErrorIs(p.t, err, identity.ErrNotInTeam)
 }
@@ -174,11 +193,14 @@ func userReads(t *testing.T, fixture *identityFixture) {
 	user.Verify(fixture.now.Add(1234567 * time.Microsecond))
 	require.NoError(t, fixture.Users.Create(t.Context(), &user))
 	require.Equal(t, user, fixture.getUser(user.ID))
+
 	got, err := fixture.Users.GetByEmail(t.Context(), "jo@example.org")
 	require.NoError(t, err)
 	require.Equal(t, user, got)
+
 	_, err = fixture.Users.GetForUpdate(t.Context(), newID())
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
+
 	_, err = fixture.Users.GetByEmail(t.Context(), "Jo@example.org")
 	require.ErrorIs(t, err, identity.ErrUserNotFound, "the key is in lower case")
 }
@@ -200,13 +222,16 @@ func usersByIDs(t *testing.T, fixture *identityFixture) {
 		for _, w := range want {
 			ids = append(ids, w.ID)
 		}
+
 		got, err := fixture.Users.GetByIDs(t.Context(), ids)
 		require.NoError(t, err)
 		require.ElementsMatch(t, want, got)
 	}
+
 	got, err := fixture.Users.GetByIDs(t.Context(), []string{user.ID})
 	require.NoError(t, err)
 	require.Equal(t, []identity.User{user}, got)
+
 	got, err = fixture.Users.GetByIDs(t.Context(), nil)
 	require.NoError(t, err)
 	require.Empty(t, got)
@@ -216,8 +241,10 @@ func usersByIDs(t *testing.T, fixture *identityFixture) {
 // its creation nor by an update.
 func addressIsUnique(t *testing.T, fixture *identityFixture) {
 	fixture.user("jo@example.org")
+
 	user := identity.NewUser(newID(), "JO@example.org", "Jo", identity.KindEmployer, "v", fixture.now)
 	require.ErrorIs(t, fixture.Users.Create(t.Context(), &user), identity.ErrEmailTaken)
+
 	otherUser := fixture.user("al@example.org")
 	otherUser.Email = "jo@example.org"
 	require.ErrorIs(t, fixture.Users.Update(t.Context(), &otherUser), identity.ErrEmailTaken)
@@ -228,10 +255,12 @@ func addressIsUnique(t *testing.T, fixture *identityFixture) {
 func concurrentCreations(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, 1, countConcurrent(t, 20, func(int) (bool, error) {
 		user := identity.NewUser(newID(), "jo@example.org", "Jo", identity.KindJobseeker, "v", fixture.now)
+
 		err := fixture.do(func(ctx context.Context) error { return fixture.Users.Create(ctx, &user) })
 		if errors.Is(err, identity.ErrEmailTaken) {
 			return false, nil
 		}
+
 		return err == nil, err
 	}))
 }
@@ -257,9 +286,11 @@ func concurrentInvited(t *testing.T, fixture *identityFixture) {
 			user := identity.NewInvited(newID(), "new@example.org", "New", fixture.now)
 			err := fixture.Users.Create(ctx, &user)
 			ids[i] = user.ID
+
 			return err
 		})
 	})
+
 	for _, id := range ids {
 		require.Equal(t, ids[0], id)
 	}
@@ -283,10 +314,13 @@ func concurrentUpdates(t *testing.T, fixture *identityFixture) {
 			if err != nil {
 				return err
 			}
+
 			found[0].Name += "+"
+
 			return fixture.Users.Update(ctx, &found[0])
 		})
 	})
+
 	require.Equal(t, 20, strings.Count(fixture.getUser(user.ID).Name, "+"))
 }
 
@@ -294,6 +328,7 @@ func concurrentUpdates(t *testing.T, fixture *identityFixture) {
 // returns the user with its changes.
 func userIsLocked(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
+
 	locked, updated := make(chan struct{}), make(chan error, 1)
 	go func() {
 		<-locked
@@ -302,24 +337,31 @@ func userIsLocked(t *testing.T, fixture *identityFixture) {
 			if err != nil {
 				return err
 			}
+
 			user.Name += " (second)"
+
 			return fixture.Users.Update(ctx, &user)
 		})
 	}()
+
 	require.NoError(t, fixture.do(func(ctx context.Context) error {
 		got, err := fixture.Users.GetForUpdate(ctx, user.ID)
 		if err != nil {
 			return err
 		}
+
 		select {
 		case <-locked: // closed already, in a repeated transaction
 		default:
 			close(locked)
 		}
+
 		got.Name += " (first)"
+
 		return fixture.Users.Update(ctx, &got)
 	}))
 	require.NoError(t, <-updated)
+
 	name := fixture.getUser(user.ID).Name
 	require.Contains(t, name, " (first)")
 	require.Contains(t, name, " (second)")
@@ -332,12 +374,15 @@ func signInNeedsVerifier(t *testing.T, fixture *identityFixture) {
 	ok, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "renewed", fixture.now)
 	require.NoError(t, err)
 	require.True(t, ok)
+
 	ok, err = fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "again", fixture.now)
 	require.NoError(t, err)
 	require.False(t, ok)
+
 	got := fixture.getUser(user.ID)
 	require.Equal(t, "renewed", got.PasswordHash)
 	require.Equal(t, user.Version, got.Version)
+
 	invited := fixture.invited("new@example.org")
 	ok, err = fixture.Users.RecordSignIn(t.Context(), invited, "", "", fixture.now)
 	require.NoError(t, err)
@@ -350,11 +395,14 @@ func lockedAccount(t *testing.T, fixture *identityFixture) {
 	session, _ := fixture.session(user)
 	user.Lock(fixture.now)
 	require.NoError(t, fixture.Users.Update(t.Context(), &user))
+
 	got, err := fixture.Users.GetByEmail(t.Context(), "jo@example.org")
 	require.NoError(t, err)
 	require.Equal(t, user, got)
+
 	_, err = fixture.Sessions.GetPrincipal(t.Context(), identity.SessionKey{ID: session.ID})
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
+
 	ok, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "verifier", fixture.now)
 	require.NoError(t, err)
 	require.False(t, ok)
@@ -370,16 +418,21 @@ func deletedAccount(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(user.ID)
 	user.Status = identity.UserDeleted
 	require.NoError(t, fixture.Users.Update(t.Context(), &user))
+
 	_, err := fixture.Users.GetForUpdate(t.Context(), user.ID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
+
 	_, err = fixture.Users.GetByEmail(t.Context(), "jo@example.org")
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
+
 	_, err = fixture.Sessions.GetPrincipal(t.Context(), identity.SessionKey{ID: session.ID})
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
 	fixture.isNotInTeam(org.ID, user.ID)
+
 	found, err := fixture.Users.GetByIDs(t.Context(), []string{user.ID})
 	require.NoError(t, err)
 	require.Empty(t, found)
+
 	ok, err := fixture.Users.RecordSignIn(t.Context(), user.ID, "verifier", "verifier", fixture.now)
 	require.NoError(t, err)
 	require.False(t, ok)
@@ -391,9 +444,11 @@ func usersExist(t *testing.T, fixture *identityFixture) {
 	exist, err := fixture.Users.Exists(t.Context())
 	require.NoError(t, err)
 	require.False(t, exist)
+
 	user := fixture.user("jo@example.org")
 	user.Erase(fixture.now)
 	require.NoError(t, fixture.Users.Update(t.Context(), &user))
+
 	exist, err = fixture.Users.Exists(t.Context())
 	require.NoError(t, err)
 	require.True(t, exist, "a deleted user counts")
@@ -405,18 +460,24 @@ func errorUndoes(t *testing.T, fixture *identityFixture) {
 	user := identity.NewUser(newID(), "jo@example.org", "Jo", identity.KindEmployer, "v", fixture.now)
 	require.ErrorIs(t, fixture.do(func(ctx context.Context) error {
 		require.NoError(t, fixture.Users.Create(ctx, &user))
+
 		org, member := identity.NewOrganization(newID(), newID(), user.ID, "X", "", "", fixture.now)
 		require.NoError(t, fixture.Organizations.Upsert(ctx, &org))
 		require.NoError(t, fixture.Members.Upsert(ctx, &member))
+
 		session := identity.NewSession(newID(), user.ID, identity.Client{}, fixture.now)
 		token, _ := session.NewRefreshToken(fixture.now)
 		require.NoError(t, fixture.Sessions.Create(ctx, session, token))
+
 		_, err := fixture.Sessions.GetPrincipal(ctx, identity.SessionKey{ID: session.ID})
 		require.NoError(t, err, "a transaction sees its own changes")
+
 		return boom
 	}), boom)
+
 	_, err := fixture.Users.GetByEmail(t.Context(), "jo@example.org")
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
+
 	member, err := fixture.Members.GetByUser(t.Context(), user.ID)
 	require.NoError(t, err)
 	require.Nil(t, member)

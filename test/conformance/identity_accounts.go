@@ -23,8 +23,10 @@ func EmailChanges(t *testing.T, open IdentityOpener) {
 // history returns the stored history of the account.
 func (p *identityFixture) history(userID string) identity.EmailHistory {
 	p.t.Helper()
+
 	history, err := p.EmailChanges.Get(p.t.Context(), userID)
 	require.NoError(p.t, err)
+
 	return history
 }
 
@@ -39,6 +41,7 @@ func (p *identityFixture) undo(email string, at time.Duration) identity.EmailUnd
 func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
 	require.Equal(t, identity.EmailHistory{UserID: user.ID}, fixture.history(user.ID))
+
 	first := fixture.undo("First@example.org", 0)
 	second := fixture.undo("zoë@example.org", 1234567*time.Microsecond)
 	again := fixture.undo("first@example.org", time.Minute)
@@ -48,6 +51,7 @@ func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 		Undos:     []identity.EmailUndo{first},
 	}
 	require.NoError(t, fixture.EmailChanges.Upsert(ctx, theirs))
+
 	for _, history := range []identity.EmailHistory{
 		{UserID: user.ID, Requested: &identity.EmailChange{Email: "zoë@example.org", RequestedAt: fixture.now}},
 		{
@@ -62,6 +66,7 @@ func emailHistoryReads(t *testing.T, fixture *identityFixture) {
 		require.NoError(t, fixture.EmailChanges.Upsert(ctx, history))
 		require.Equal(t, history, fixture.history(user.ID))
 	}
+
 	require.NoError(t, fixture.EmailChanges.Upsert(ctx,
 		identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{again, first}}))
 	require.Equal(t, []identity.EmailUndo{first, again}, fixture.history(user.ID).Undos, "in the order of the changes")
@@ -75,11 +80,13 @@ func addressIsReserved(t *testing.T, fixture *identityFixture) {
 	second := fixture.undo("second@example.org", time.Minute)
 	require.NoError(t, fixture.EmailChanges.Upsert(ctx,
 		identity.EmailHistory{UserID: user.ID, Undos: []identity.EmailUndo{first, second}}))
+
 	reserved := func(key, userID string, now time.Time) bool {
 		found, err := fixture.EmailChanges.IsReserved(ctx, key, userID, now)
 		require.NoError(t, err)
 		return found
 	}
+
 	require.True(t, reserved("first@example.org", otherUser.ID, fixture.now))
 	require.True(t, reserved("second@example.org", otherUser.ID, fixture.now))
 	require.False(t, reserved("third@example.org", otherUser.ID, fixture.now))
@@ -95,14 +102,18 @@ func concurrentRequests(t *testing.T, fixture *identityFixture) {
 			if _, err := fixture.Users.GetForUpdate(ctx, user.ID); err != nil {
 				return err
 			}
+
 			history, err := fixture.EmailChanges.Get(ctx, user.ID)
 			if err != nil {
 				return err
 			}
+
 			history.Undos = append(history.Undos, fixture.undo("x@example.org", time.Duration(i)*time.Second))
+
 			return fixture.EmailChanges.Upsert(ctx, history)
 		})
 	})
+
 	require.Len(t, fixture.history(user.ID).Undos, 20)
 }
 
@@ -117,8 +128,10 @@ func SecondFactors(t *testing.T, open IdentityOpener) {
 // secondFactor returns the stored second factor of the user.
 func (p *identityFixture) secondFactor(userID string) identity.SecondFactor {
 	p.t.Helper()
+
 	f, err := p.SecondFactors.Get(p.t.Context(), userID)
 	require.NoError(p.t, err)
+
 	return f
 }
 
@@ -128,28 +141,38 @@ func secondFactorReads(t *testing.T, fixture *identityFixture) {
 	ctx, user, otherUser := t.Context(), fixture.user("jo@example.org"), fixture.user("al@example.org")
 	_, err := fixture.SecondFactors.Get(ctx, user.ID)
 	require.ErrorIs(t, err, identity.ErrNoSecondFactor)
+
 	theirs := identity.SecondFactor{UserID: otherUser.ID, Secret: "theirs", CreatedAt: fixture.now, RecoveryCodes: []string{"c"}}
 	require.NoError(t, fixture.SecondFactors.Upsert(ctx, theirs))
+
 	f := identity.SecondFactor{UserID: user.ID, Secret: "first", CreatedAt: fixture.now}
 	require.NoError(t, fixture.SecondFactors.Upsert(ctx, f))
+
 	got := fixture.secondFactor(user.ID)
 	require.Empty(t, got.RecoveryCodes)
+
 	got.RecoveryCodes = nil
 	require.Equal(t, f, got)
+
 	f.Secret = "second"
 	f.CreatedAt = fixture.now.Add(time.Microsecond)
 	f.ConfirmedAt = fixture.now.Add(time.Second)
+
 	f.LastStep = 7
 	for _, codes := range [][]string{{"a", "b"}, {"c", "d", "e"}, {"d"}, {"d"}} {
 		f.RecoveryCodes = codes
 		f.LastStep++
 		require.NoError(t, fixture.SecondFactors.Upsert(ctx, f))
+
 		got = fixture.secondFactor(user.ID)
 		require.ElementsMatch(t, codes, got.RecoveryCodes)
+
 		got.RecoveryCodes = codes
 		require.Equal(t, f, got)
 	}
+
 	require.NoError(t, fixture.SecondFactors.Delete(ctx, user.ID))
+
 	_, err = fixture.SecondFactors.Get(ctx, user.ID)
 	require.ErrorIs(t, err, identity.ErrNoSecondFactor)
 	require.NoError(t, fixture.SecondFactors.Upsert(ctx,
@@ -179,16 +202,20 @@ func secondFactorUsedOnce(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, 1, countConcurrent(t, 20, func(int) (wasUsed bool, err error) {
 		return wasUsed, fixture.do(func(ctx context.Context) error {
 			wasUsed = false
+
 			f, err := fixture.SecondFactors.Get(ctx, user.ID)
 			if err != nil || f.LastStep >= 8 {
 				return err
 			}
+
 			wasUsed = true
 			f.LastStep = 8
 			f.RecoveryCodes = []string{"b"}
+
 			return fixture.SecondFactors.Upsert(ctx, f)
 		})
 	}))
+
 	got := fixture.secondFactor(user.ID)
 	require.EqualValues(t, 8, got.LastStep)
 	require.Equal(t, []string{"b"}, got.RecoveryCodes)
@@ -209,9 +236,11 @@ func employerSettingsRead(t *testing.T, fixture *identityFixture) {
 	s, err := fixture.EmployerSettings.Get(ctx, user.ID)
 	require.NoError(t, err)
 	require.Equal(t, identity.DefaultSettings(user.ID), s)
+
 	for _, contact := range []identity.Contact{{Name: "Zoë", Email: "zoë@example.org", Phone: "+44 (0)20 7946 0000"}, {}} {
 		s.JobTitle, s.Contact, s.EmailAlerts, s.UpdatedAt = "Matron", contact, !s.EmailAlerts, fixture.now.Add(time.Microsecond)
 		require.NoError(t, fixture.EmployerSettings.Upsert(ctx, &s))
+
 		got, err := fixture.EmployerSettings.Get(ctx, user.ID)
 		require.NoError(t, err)
 		require.Equal(t, s, got)
@@ -222,6 +251,7 @@ func employerSettingsRead(t *testing.T, fixture *identityFixture) {
 // all stored.
 func concurrentSettings(t *testing.T, fixture *identityFixture) {
 	ctx, user := t.Context(), fixture.user("jo@example.org")
+
 	// A transaction that finds an outdated version too often may fail; no update is lost.
 	stored := countConcurrent(t, 20, func(int) (bool, error) {
 		err := fixture.do(func(ctx context.Context) error {
@@ -229,12 +259,17 @@ func concurrentSettings(t *testing.T, fixture *identityFixture) {
 			if err != nil {
 				return err
 			}
+
 			s.JobTitle, s.UpdatedAt = s.JobTitle+"x", fixture.now
+
 			return fixture.EmployerSettings.Upsert(ctx, &s)
 		})
+
 		return err == nil, nil
 	})
+
 	require.NotZero(t, stored)
+
 	got, err := fixture.EmployerSettings.Get(ctx, user.ID)
 	require.NoError(t, err)
 	require.Len(t, got.JobTitle, stored)
@@ -250,6 +285,7 @@ func OptOuts(t *testing.T, open IdentityOpener) {
 				require.Equal(t, want, exists)
 				require.NoError(t, fixture.OptOuts.Create(t.Context(), "mailbox", fixture.now))
 			}
+
 			exists, err := fixture.OptOuts.Exists(t.Context(), "other")
 			require.NoError(t, err)
 			require.False(t, exists)
@@ -269,6 +305,7 @@ func personalDataIsDeleted(t *testing.T, fixture *identityFixture) {
 	deleted, kept := fixture.user("jo@example.org"), fixture.user("al@example.org")
 	organizations := map[string]identity.Organization{}
 	sessions := map[string]identity.RefreshToken{}
+
 	tokens := map[string]identity.MailToken{}
 	for _, user := range []identity.User{deleted, kept} {
 		organizations[user.ID] = fixture.organization(user.ID)
@@ -286,32 +323,43 @@ func personalDataIsDeleted(t *testing.T, fixture *identityFixture) {
 				identity.SecondFactor{UserID: user.ID, Secret: "s", CreatedAt: fixture.now, RecoveryCodes: []string{"a"}},
 			),
 		)
+
 		s := identity.DefaultSettings(user.ID)
 		s.JobTitle, s.UpdatedAt = "Matron", fixture.now
 		require.NoError(t, fixture.EmployerSettings.Upsert(ctx, &s))
 	}
+
 	fixture.invite(organizations[kept.ID], "jo@example.org", identity.Viewer)
+
 	for range 2 {
 		require.NoError(t, fixture.PersonalData.DeleteByUser(ctx, deleted.ID))
 	}
+
 	fixture.isNotInTeam(organizations[kept.ID].ID, deleted.ID)
+
 	for id, want := range map[string]bool{deleted.ID: false, kept.ID: true} {
 		user := fixture.getUser(id)
 		_, err := fixture.Members.Get(ctx, organizations[user.ID].ID, user.ID)
 		require.Equal(t, want, err == nil)
+
 		_, err = fixture.Sessions.GetRefreshToken(ctx, sessions[user.ID].Hash)
 		require.Equal(t, want, err == nil)
+
 		_, err = fixture.MailTokens.Get(ctx, tokens[user.ID].Hash, identity.ForReset)
 		require.Equal(t, want, err == nil)
+
 		history := fixture.history(user.ID)
 		require.Equal(t, want, history.Requested != nil)
 		require.Equal(t, want, len(history.Undos) == 1)
+
 		_, err = fixture.SecondFactors.Get(ctx, user.ID)
 		require.Equal(t, want, err == nil)
+
 		s, err := fixture.EmployerSettings.Get(ctx, user.ID)
 		require.NoError(t, err)
 		require.Equal(t, want, s != identity.DefaultSettings(user.ID))
 	}
+
 	require.NoError(t, fixture.SecondFactors.Upsert(ctx,
 		identity.SecondFactor{UserID: deleted.ID, Secret: "s", CreatedAt: fixture.now}))
 	require.Empty(t, fixture.secondFactor(deleted.ID).RecoveryCodes)
@@ -331,9 +379,11 @@ func IdentityRetention(t *testing.T, open IdentityOpener) {
 // deleteBefore expects n rows of the kind to be deleted.
 func (p *identityFixture) deleteBefore(kind retention.Kind, before time.Time, n int) {
 	p.t.Helper()
+
 	if p.Retention == nil {
 		p.t.Skip("no retention port")
 	}
+
 	got, err := retentionOf(p.t, p.Retention).DeleteBefore(p.t.Context(), kind, before, 10)
 	require.NoError(p.t, err)
 	require.Equal(p.t, n, got)
@@ -360,12 +410,15 @@ func sessionsExpire(t *testing.T, fixture *identityFixture) {
 	fixture.deleteBefore(identity.RefreshTokenKind, fixture.now, 0)
 	fixture.deleteBefore(identity.SessionKind, old.ExpiresAt.Add(time.Minute), 2)
 	fixture.deleteBefore(identity.RefreshTokenKind, old.ExpiresAt.Add(time.Minute), 1)
+
 	for _, hash := range []string{oldToken.Hash, used.Hash} {
 		_, err := fixture.Sessions.GetRefreshToken(ctx, hash)
 		require.ErrorIs(t, err, identity.ErrSessionNotFound)
 	}
+
 	_, err := fixture.Sessions.GetPrincipal(ctx, identity.SessionKey{CookieHash: browser.CookieHash})
 	require.ErrorIs(t, err, identity.ErrSessionNotFound)
+
 	_, err = fixture.Sessions.GetRefreshToken(ctx, youngToken.Hash)
 	require.NoError(t, err)
 	fixture.principal(identity.SessionKey{ID: young.ID})
@@ -376,6 +429,7 @@ func mailTokensExpire(t *testing.T, fixture *identityFixture) {
 	token := fixture.mailToken(fixture.user("jo@example.org"), identity.ForReset, "")
 	fixture.deleteBefore(identity.MailTokenKind, token.ExpiresAt, 0)
 	fixture.deleteBefore(identity.MailTokenKind, token.ExpiresAt.Add(time.Microsecond), 1)
+
 	_, err := fixture.MailTokens.Get(t.Context(), token.Hash, identity.ForReset)
 	require.ErrorIs(t, err, identity.ErrTokenNotFound)
 }
@@ -410,11 +464,13 @@ func invitationsExpire(t *testing.T, fixture *identityFixture) {
 	twice := fixture.invite(org, "twice@example.org", identity.Viewer)
 	account := fixture.user("jo@example.org")
 	fixture.invite(org, "jo@example.org", identity.Viewer)
+
 	second := identity.NewInvitation(newID(), otherOrg.ID, twice.UserID, "In Vited", "twice@example.org",
 		identity.Viewer, fixture.now.Add(time.Microsecond))
 	require.NoError(t, fixture.Members.Upsert(ctx, &second))
 
 	fixture.deleteBefore(identity.InvitationKind, once.InvitedUntil, 0)
+
 	total := 0
 	for range 3 {
 		n, err := retentionOf(
@@ -423,19 +479,26 @@ func invitationsExpire(t *testing.T, fixture *identityFixture) {
 		).DeleteBefore(ctx, identity.InvitationKind, once.InvitedUntil.Add(time.Microsecond), 2)
 		require.NoError(t, err)
 		require.LessOrEqual(t, n, 2)
+
 		total += n
 	}
+
 	require.Equal(t, 3, total)
+
 	_, err := fixture.Users.GetForUpdate(ctx, once.UserID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
+
 	for _, id := range []string{twice.UserID, account.ID, boss.ID} {
 		fixture.getUser(id)
 	}
+
 	_, err = fixture.Members.Get(ctx, otherOrg.ID, twice.UserID)
 	require.NoError(t, err, "it has not expired")
+
 	_, err = fixture.Members.Get(ctx, org.ID, boss.ID)
 	require.NoError(t, err, "an active member")
 	fixture.isNotInTeam(org.ID, account.ID)
+
 	late := identity.NewInvitation(newID(), org.ID, once.UserID, "In Vited", "once@example.org", identity.Viewer,
 		fixture.now)
 	require.Error(t, fixture.Members.Upsert(ctx, &late), "the invited user was deleted")

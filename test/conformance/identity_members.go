@@ -26,12 +26,16 @@ func Organizations(t *testing.T, open IdentityOpener) {
 func organizationReads(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("jo@example.org").ID)
 	otherOrg := fixture.organization(fixture.user("al@example.org").ID)
+
 	require.EqualValues(t, 1, org.Version)
+
 	got, err := fixture.Organizations.GetForUpdate(t.Context(), org.ID)
 	require.NoError(t, err)
 	require.Equal(t, org, got)
+
 	_, err = fixture.Organizations.GetForUpdate(t.Context(), newID())
 	require.ErrorIs(t, err, identity.ErrOrganizationNotFound)
+
 	found, err := fixture.Organizations.GetByIDs(t.Context(), []string{otherOrg.ID, newID(), org.ID})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []identity.Organization{org, otherOrg}, found)
@@ -51,21 +55,27 @@ func organizationUpdates(t *testing.T, fixture *identityFixture) {
 	org.RequireSecondFactor = true
 	org.UpdatedAt = fixture.now.Add(time.Microsecond)
 	require.NoError(t, fixture.Organizations.Upsert(ctx, &org))
+
 	get := func(ctx context.Context) identity.Organization {
 		got, err := fixture.Organizations.GetForUpdate(ctx, org.ID)
 		require.NoError(t, err)
 		return got
 	}
+
 	require.Equal(t, org, get(ctx))
+
 	tries := 0
 	require.NoError(t, fixture.do(func(ctx context.Context) error {
 		if tries++; tries > 1 {
 			stale = get(ctx)
 		}
+
 		stale.Industry = "hospital"
+
 		return fixture.Organizations.Upsert(ctx, &stale)
 	}))
 	require.Equal(t, 2, tries, "the version was outdated")
+
 	got := get(ctx)
 	require.Equal(t, org.Name, got.Name)
 	require.Equal(t, "hospital", got.Industry)
@@ -81,17 +91,22 @@ func organizationIsLocked(t *testing.T, fixture *identityFixture) {
 			if _, err := fixture.Organizations.GetForUpdate(ctx, org.ID); err != nil {
 				return err
 			}
+
 			mu.Lock()
 			inside++
 			maxValue = max(maxValue, inside)
 			mu.Unlock()
+
 			_, err := fixture.Members.List(ctx, org.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 2})
+
 			mu.Lock()
 			inside--
 			mu.Unlock()
+
 			return err
 		})
 	})
+
 	require.Equal(t, 1, maxValue)
 }
 
@@ -117,6 +132,7 @@ func Members(t *testing.T, open IdentityOpener) {
 func activeMembership(t *testing.T, fixture *identityFixture) {
 	user := fixture.user("jo@example.org")
 	fixture.organization(user.ID)
+
 	member, err := fixture.Members.GetByUser(t.Context(), user.ID)
 	require.NoError(t, err)
 	require.True(t, member.Founder)
@@ -125,9 +141,11 @@ func activeMembership(t *testing.T, fixture *identityFixture) {
 	require.EqualValues(t, 1, member.Version)
 	member.Change(identity.Viewer, identity.Viewer.Defaults(), fixture.now.Add(time.Microsecond))
 	require.NoError(t, fixture.Members.Upsert(t.Context(), member))
+
 	got, err := fixture.Members.GetByUser(t.Context(), user.ID)
 	require.NoError(t, err)
 	require.Equal(t, member, got)
+
 	none, err := fixture.Members.GetByUser(t.Context(), newID())
 	require.NoError(t, err)
 	require.Nil(t, none)
@@ -143,6 +161,7 @@ func oneActiveMembership(t *testing.T, fixture *identityFixture) {
 	require.Error(t, fixture.Members.Upsert(t.Context(), &member))
 	require.NoError(t, fixture.Members.Delete(t.Context(), first.ID, []string{user.ID}))
 	require.NoError(t, fixture.Members.Upsert(t.Context(), &member))
+
 	got, err := fixture.Members.GetByUser(t.Context(), user.ID)
 	require.NoError(t, err)
 	require.Equal(t, member, *got)
@@ -157,8 +176,10 @@ func invitationIsRenewed(t *testing.T, fixture *identityFixture) {
 		member.InvitedUntil)
 	require.False(t, member.Renew(second, member.InvitedUntil.Add(-time.Microsecond)))
 	require.True(t, member.Renew(second, member.InvitedUntil))
+
 	stale := member
 	require.NoError(t, fixture.Members.Upsert(t.Context(), &member))
+
 	got, err := fixture.Members.Get(t.Context(), org.ID, member.UserID)
 	require.NoError(t, err)
 	require.Equal(t, member, got.Membership)
@@ -176,14 +197,17 @@ func concurrentInvitations(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, 1, countConcurrent(t, 20, func(int) (stored bool, err error) {
 		return stored, fixture.do(func(ctx context.Context) error {
 			stored = false
+
 			found, err := fixture.Members.List(ctx, org.ID, identity.MemberFilter{UserIDs: []string{id}},
 				page.Request{Number: 1, Size: 1})
 			if err != nil || len(found.Items) > 0 {
 				return err
 			}
+
 			member := identity.NewInvitation(newID(), org.ID, id, "New", "new@example.org", identity.Viewer,
 				fixture.now)
 			stored = true
+
 			return fixture.Members.Upsert(ctx, &member)
 		})
 	}))
@@ -195,6 +219,7 @@ func deletedIsNotInvited(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	member := fixture.invite(org, "new@example.org", identity.Viewer)
 	require.NoError(t, fixture.Members.Delete(t.Context(), org.ID, []string{member.UserID}))
+
 	member.Version = 0
 	require.Error(t, fixture.Members.Upsert(t.Context(), &member))
 }
@@ -204,10 +229,12 @@ func membersAreOwned(t *testing.T, fixture *identityFixture) {
 	one, two := fixture.user("one@example.org"), fixture.user("two@example.org")
 	org := fixture.organization(one.ID)
 	fixture.organization(two.ID)
+
 	for _, foreign := range []string{two.ID, fixture.user("free@example.org").ID, newID()} {
 		fixture.isNotInTeam(org.ID, foreign)
 		require.NoError(t, fixture.Members.Delete(t.Context(), org.ID, []string{foreign}))
 	}
+
 	member, err := fixture.Members.GetByUser(t.Context(), two.ID)
 	require.NoError(t, err)
 	require.NotNil(t, member)
@@ -224,6 +251,7 @@ func invitedName(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, "In Vited", got.Name)
 	require.Equal(t, "JO@example.org", got.Email)
 	fixture.accept(&member)
+
 	got, err = fixture.Members.Get(t.Context(), org.ID, user.ID)
 	require.NoError(t, err)
 	require.Equal(t, "Jo Doe", got.Name)
@@ -240,14 +268,18 @@ func membersAreFiltered(t *testing.T, fixture *identityFixture) {
 	admin := fixture.invite(org, "admin@example.org", identity.Admin)
 	otherUser := fixture.user("al@example.org")
 	fixture.organization(otherUser.ID)
+
 	list := func(f identity.MemberFilter, size int) (ids []string) {
 		got, err := fixture.Members.List(t.Context(), org.ID, f, page.Request{Number: 1, Size: size})
 		require.NoError(t, err)
+
 		for _, m := range got.Items {
 			ids = append(ids, m.UserID)
 		}
+
 		return ids
 	}
+
 	got, err := fixture.Members.List(t.Context(), org.ID,
 		identity.MemberFilter{UserIDs: []string{jo.UserID, otherUser.ID, newID()}},
 		page.Request{Number: 1, Size: 3})
@@ -257,6 +289,7 @@ func membersAreFiltered(t *testing.T, fixture *identityFixture) {
 	require.Equal(t, "jo@example.org", got.Items[0].Email)
 	require.Equal(t, 1, got.Total)
 	require.Equal(t, []string{boss.ID, jo.UserID, admin.UserID}, list(identity.MemberFilter{}, 10))
+
 	admins := identity.MemberFilter{Role: identity.Admin, Status: identity.MemberActive}
 	require.Equal(t, []string{boss.ID}, list(admins, 10))
 	require.Equal(t, []string{jo.UserID, admin.UserID}, list(identity.MemberFilter{Status: identity.MemberInvited}, 10))
@@ -270,15 +303,18 @@ func membersAreFiltered(t *testing.T, fixture *identityFixture) {
 func teamPages(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("boss@example.org").ID)
 	fixture.organization(fixture.user("other@example.org").ID)
+
 	for _, email := range []string{"a@example.org", "b@example.org"} {
 		fixture.invite(org, email, identity.Viewer)
 	}
+
 	first, err := fixture.Members.List(t.Context(), org.ID, identity.MemberFilter{}, page.Request{Number: 1, Size: 2})
 	require.NoError(t, err)
 	require.Len(t, first.Items, 2)
 	require.Equal(t, 3, first.Total)
 	require.False(t, first.TotalIsEstimate)
 	require.Equal(t, "boss@example.org", first.Items[0].Email)
+
 	for _, r := range []page.Request{{Number: 2, Size: 2}, {Number: 1, Size: 2, Cursor: first.NextCursor}} {
 		second, err := fixture.Members.List(t.Context(), org.ID, identity.MemberFilter{}, r)
 		require.NoError(t, err)
@@ -287,6 +323,7 @@ func teamPages(t *testing.T, fixture *identityFixture) {
 		require.Equal(t, 3, second.Total)
 		require.Empty(t, second.NextCursor)
 	}
+
 	beyond, err := fixture.Members.List(t.Context(), org.ID, identity.MemberFilter{}, page.Request{Number: 9, Size: 2})
 	require.NoError(t, err)
 	require.NotNil(t, beyond.Items)
@@ -301,20 +338,25 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 	boss, account := fixture.user("jo@example.org"), fixture.user("al@example.org")
 	org := fixture.organization(boss.ID)
 	otherOrg := fixture.organization(fixture.user("other@example.org").ID)
+
 	member, kept := fixture.user("member@example.org"), fixture.user("kept@example.org")
 	for _, user := range []identity.User{member, kept} {
 		member := fixture.invite(org, user.Email, identity.Recruiter)
 		fixture.accept(&member)
 	}
+
 	once := fixture.invite(org, "once@example.org", identity.Viewer)
 	twice := fixture.invite(org, "twice@example.org", identity.Viewer)
 	fixture.invite(otherOrg, "twice@example.org", identity.Viewer)
 	fixture.invite(org, account.Email, identity.Viewer)
+
 	session, _ := fixture.session(member)
+
 	var deleted []identity.MailToken
 	for _, id := range []string{once.UserID, twice.UserID, account.ID} {
 		deleted = append(deleted, fixture.mailToken(fixture.getUser(id), identity.ForInvitation, org.ID))
 	}
+
 	stays := []identity.MailToken{
 		fixture.mailToken(
 			fixture.getUser(twice.UserID),
@@ -328,25 +370,33 @@ func membersAreDeleted(t *testing.T, fixture *identityFixture) {
 		"members of another organization")
 	require.NoError(t, fixture.Members.Delete(ctx, org.ID, nil))
 	require.NoError(t, fixture.Members.Delete(ctx, org.ID, all))
+
 	for _, id := range all {
 		fixture.isNotInTeam(org.ID, id)
 	}
+
 	for _, id := range []string{boss.ID, kept.ID} {
 		_, err := fixture.Members.Get(ctx, org.ID, id)
 		require.NoError(t, err)
 	}
+
 	_, err := fixture.Members.Get(ctx, otherOrg.ID, twice.UserID)
 	require.NoError(t, err)
+
 	_, err = fixture.Users.GetForUpdate(ctx, once.UserID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound, "invited by no other organization")
+
 	for _, id := range []string{member.ID, twice.UserID, account.ID} {
 		fixture.getUser(id)
 	}
+
 	require.True(t, fixture.principal(identity.SessionKey{ID: session.ID}).Session.Alive(fixture.now))
+
 	for _, token := range deleted {
 		_, err := fixture.MailTokens.Get(ctx, token.Hash, token.Purpose)
 		require.ErrorIs(t, err, identity.ErrTokenNotFound)
 	}
+
 	for _, token := range stays {
 		_, err := fixture.MailTokens.Get(ctx, token.Hash, token.Purpose)
 		require.NoError(t, err)
@@ -361,18 +411,23 @@ func invitedIsMerged(t *testing.T, fixture *identityFixture) {
 	second := fixture.organization(user.ID)
 	member := fixture.invite(first, "jo@elsewhere.example", identity.Viewer)
 	fixture.invite(second, "jo@elsewhere.example", identity.Viewer)
+
 	token := fixture.mailToken(fixture.getUser(member.UserID), identity.ForInvitation, first.ID)
 
 	require.NoError(t, fixture.Members.MergeInvited(ctx, member.UserID, user.ID))
+
 	_, err := fixture.Users.GetForUpdate(ctx, member.UserID)
 	require.ErrorIs(t, err, identity.ErrUserNotFound)
+
 	got, err := fixture.Members.Get(ctx, first.ID, user.ID)
 	require.NoError(t, err)
 	require.Equal(t, identity.MemberInvited, got.Status)
 	require.Equal(t, identity.Viewer, got.Role)
+
 	got, err = fixture.Members.Get(ctx, second.ID, user.ID)
 	require.NoError(t, err)
 	require.Equal(t, identity.Admin, got.Role, "the existing membership")
+
 	moved, err := fixture.MailTokens.Get(ctx, token.Hash, identity.ForInvitation)
 	require.NoError(t, err)
 	require.Equal(t, user.ID, moved.UserID)
@@ -381,6 +436,7 @@ func invitedIsMerged(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(otherUser.ID)
 	require.NoError(t, fixture.Members.MergeInvited(ctx, otherUser.ID, user.ID))
 	fixture.getUser(otherUser.ID)
+
 	_, err = fixture.Members.Get(ctx, org.ID, otherUser.ID)
 	require.NoError(t, err, "an account is not merged")
 	require.NoError(t, fixture.Members.MergeInvited(ctx, newID(), user.ID))
@@ -397,15 +453,20 @@ func secondFactorIsRequired(t *testing.T, fixture *identityFixture) {
 		member, err := fixture.Members.GetByUser(t.Context(), user.ID)
 		require.NoError(t, err)
 		require.Equal(t, principal.Membership.SecondFactorMissing, member.SecondFactorMissing)
+
 		return member.SecondFactorMissing
 	}
+
 	require.False(t, missing())
+
 	org.RequireSecondFactor = true
 	require.NoError(t, fixture.Organizations.Upsert(t.Context(), &org))
 	require.True(t, missing())
+
 	f := identity.SecondFactor{UserID: user.ID, Secret: "secret", CreatedAt: fixture.now}
 	require.NoError(t, fixture.SecondFactors.Upsert(t.Context(), f))
 	require.True(t, missing(), "it is not confirmed")
+
 	f.ConfirmedAt = fixture.now
 	require.NoError(t, fixture.SecondFactors.Upsert(t.Context(), f))
 	require.False(t, missing())

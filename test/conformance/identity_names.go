@@ -21,8 +21,10 @@ func VerifiedNames(t *testing.T, open IdentityOpener) {
 // findNames returns at most n organizations that have one of the keys.
 func (p *identityFixture) findNames(n int, keys ...string) []string {
 	p.t.Helper()
+
 	found, err := p.VerifiedNames.Find(p.t.Context(), keys, n)
 	require.NoError(p.t, err)
+
 	return found
 }
 
@@ -51,11 +53,13 @@ func standingReadsBack(t *testing.T, fixture *identityFixture) {
 	org := fixture.organization(fixture.user("a@example.org").ID)
 	require.False(t, org.IsVerified())
 	require.False(t, org.HoldsJobs())
+
 	org.VerifiedAt = fixture.now
 	org.VerifiedBy = identity.VerifiedByDomain
 	org.HeldAt = fixture.now
 	org.SuspendedAt = fixture.now
 	require.NoError(t, fixture.Organizations.Upsert(t.Context(), &org))
+
 	found, err := fixture.Organizations.GetByIDs(t.Context(), []string{org.ID})
 	require.NoError(t, err)
 	require.Equal(t, []identity.Organization{org}, found)
@@ -67,6 +71,7 @@ func moderatorReadsBack(t *testing.T, fixture *identityFixture) {
 	require.False(t, user.IsModerator())
 	user.GrantModerator(fixture.now)
 	require.NoError(t, fixture.Users.Update(t.Context(), &user))
+
 	found, err := fixture.Users.GetByIDs(t.Context(), []string{user.ID})
 	require.NoError(t, err)
 	require.Equal(t, []identity.User{user}, found)

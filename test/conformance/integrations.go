@@ -42,10 +42,13 @@ type integrationsFixture struct {
 func newIntegrationsFixture(t *testing.T, open IntegrationsOpener) *integrationsFixture {
 	t.Helper()
 	t.Parallel()
+
 	clk := newFakeClock()
 	fixture := &integrationsFixture{IntegrationsStorage: open(t, clk), t: t, clk: clk}
 	requirePorts(t, fixture.IntegrationsStorage)
+
 	fixture.app = fixture.createApp(newID())
+
 	return fixture
 }
 
@@ -57,6 +60,7 @@ func (f *integrationsFixture) now() time.Time { return f.clk.Now().Add(1234567 *
 // createApp stores an application of the owner.
 func (f *integrationsFixture) createApp(ownerID string) integrations.App {
 	f.t.Helper()
+
 	app := integrations.App{
 		ID:           newID(),
 		OwnerID:      ownerID,
@@ -70,6 +74,7 @@ func (f *integrationsFixture) createApp(ownerID string) integrations.App {
 		Version:      1,
 	}
 	require.NoError(f.t, f.Apps.Create(f.ctx(), app, 100))
+
 	return app
 }
 
@@ -78,16 +83,20 @@ func (f *integrationsFixture) listApps(
 	filter integrations.AppFilter, request page.Request,
 ) page.Result[integrations.App] {
 	f.t.Helper()
+
 	result, err := f.Apps.List(f.ctx(), filter, request)
 	require.NoError(f.t, err)
+
 	return result
 }
 
 // createKey stores an API key of the application.
 func (f *integrationsFixture) createKey(app integrations.App) integrations.Key {
 	f.t.Helper()
+
 	key := integrations.Key{ID: newID(), AppID: app.ID, Name: "k", Prefix: "loc_live_abcd", Hash: newID(), CreatedAt: f.now()}
 	require.NoError(f.t, f.Keys.Create(f.ctx(), app.OwnerID, key))
+
 	return key
 }
 
@@ -96,6 +105,7 @@ func (f *integrationsFixture) createGrant(
 	app integrations.App, userID string, at time.Time,
 ) (integrations.Grant, integrations.Token) {
 	f.t.Helper()
+
 	grant := integrations.Grant{
 		ID:        newID(),
 		AppID:     app.ID,
@@ -115,6 +125,7 @@ func (f *integrationsFixture) createGrant(
 		ExpiresAt:   at.Add(time.Minute),
 	}
 	require.NoError(f.t, f.Grants.Create(f.ctx(), code, &grant))
+
 	return grant, code
 }
 
@@ -123,6 +134,7 @@ func (f *integrationsFixture) createToken(
 	grant integrations.Grant, kind integrations.TokenKind, at time.Time,
 ) integrations.Token {
 	f.t.Helper()
+
 	token := integrations.Token{
 		Hash:      newID(),
 		GrantID:   grant.ID,
@@ -132,20 +144,24 @@ func (f *integrationsFixture) createToken(
 		ExpiresAt: at.Add(time.Minute),
 	}
 	require.NoError(f.t, f.Grants.Create(f.ctx(), token, nil))
+
 	return token
 }
 
 // createConsent stores a consent.
 func (f *integrationsFixture) createConsent(userID, appID string, scopes ...integrations.Scope) integrations.Consent {
 	f.t.Helper()
+
 	consent := integrations.Consent{UserID: userID, AppID: appID, Scopes: scopes, GivenAt: f.now()}
 	require.NoError(f.t, f.Consents.Upsert(f.ctx(), consent))
+
 	return consent
 }
 
 // deleteBefore deletes expired rows and checks how many there were.
 func (f *integrationsFixture) deleteBefore(kind retention.Kind, before time.Time, limit, want int) {
 	f.t.Helper()
+
 	deleted, err := retentionOf(f.t, f.Retention).DeleteBefore(f.ctx(), kind, before, limit)
 	require.NoError(f.t, err)
 	require.Equal(f.t, want, deleted)

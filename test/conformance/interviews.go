@@ -19,6 +19,7 @@ func schedule(
 	t testing.TB, storage adapters.HiringStorage, organization string, status hiring.InterviewStatus, at time.Time,
 ) hiring.Appointment {
 	t.Helper()
+
 	application := apply(t, storage, organization, newID(), at)
 	appointment := hiring.Appointment{
 		ID:             newID(),
@@ -34,6 +35,7 @@ func schedule(
 		ChangedAt:      at,
 	}
 	require.NoError(t, storage.Appointments.Upsert(context.Background(), appointment))
+
 	return appointment
 }
 
@@ -43,6 +45,7 @@ func Appointments(t *testing.T, open HiringOpener) {
 	list := func(t *testing.T, storage adapters.HiringStorage, organization string,
 		filter hiring.AppointmentFilter) []hiring.Appointment {
 		t.Helper()
+
 		return listAllPages(t, 3, func(request page.Request) (page.Result[hiring.Appointment], error) {
 			return storage.Appointments.List(ctx, organization, filter, request)
 		})
@@ -54,12 +57,14 @@ func Appointments(t *testing.T, open HiringOpener) {
 		appointment := schedule(t, storage, newID(), hiring.Scheduled, now)
 		byApplication := hiring.AppointmentFilter{ApplicationIDs: []string{appointment.ApplicationID, newID()}}
 		require.Equal(t, []hiring.Appointment{appointment}, list(t, storage, appointment.OrganizationID, byApplication))
+
 		appointment.Status = hiring.Completed
 		appointment.Outcome = hiring.Fail
 		appointment.Sequence = 3
 		appointment.ScheduledAt = now
 		appointment.Location = "x"
 		appointment.Notes = ""
+
 		appointment.ChangedAt = now.Add(time.Minute)
 		for range 2 {
 			require.NoError(t, storage.Appointments.Upsert(ctx, appointment))
@@ -75,10 +80,12 @@ func Appointments(t *testing.T, open HiringOpener) {
 		appointment := schedule(t, storage, newID(), hiring.Scheduled, now)
 		foreign, second := appointment, appointment
 		foreign.OrganizationID, foreign.Location = newID(), "theirs"
+
 		second.ID = newID()
 		for _, wrong := range []hiring.Appointment{foreign, second} {
 			require.Error(t, storage.Appointments.Upsert(ctx, wrong))
 		}
+
 		require.Empty(t, list(t, storage, foreign.OrganizationID,
 			hiring.AppointmentFilter{ApplicationIDs: []string{appointment.ApplicationID}}))
 		require.Equal(t, []hiring.Appointment{appointment},
@@ -89,15 +96,18 @@ func Appointments(t *testing.T, open HiringOpener) {
 	t.Run("filters", func(t *testing.T) {
 		storage, now := openHiring(t, open)
 		org := newID()
+
 		var all []hiring.Appointment
 		for n := range 5 {
 			status := hiring.Scheduled
 			if n%2 == 0 {
 				status = hiring.Cancelled
 			}
+
 			all = append([]hiring.Appointment{schedule(t, storage, org, status, now.Add(time.Duration(n)*time.Hour))},
 				all...)
 		}
+
 		schedule(t, storage, newID(), hiring.Scheduled, now.Add(time.Hour))
 		require.Equal(t, all, list(t, storage, org, hiring.AppointmentFilter{}))
 		require.Equal(t, []hiring.Appointment{all[0], all[2], all[4]},
@@ -133,9 +143,11 @@ func Messages(t *testing.T, open HiringOpener) {
 			SentAt:         now,
 		}
 		require.NoError(t, storage.Messages.Create(ctx, message))
+
 		got, err := storage.Messages.Get(ctx, application.OrganizationID, message.ID)
 		require.NoError(t, err)
 		require.Equal(t, message, got)
+
 		for _, other := range []struct{ organization, id string }{
 			{organization: newID(), id: message.ID},
 			{organization: application.OrganizationID, id: newID()},
@@ -143,14 +155,17 @@ func Messages(t *testing.T, open HiringOpener) {
 			_, err = storage.Messages.Get(ctx, other.organization, other.id)
 			require.ErrorIs(t, err, hiring.ErrNotFound)
 		}
+
 		later := message
 		later.ID = newID()
 		require.NoError(t, storage.Messages.Create(ctx, later))
+
 		for limit, want := range map[int][]hiring.Message{1: {later}, 5: {later, message}} {
 			sent, err := storage.Messages.List(ctx, application.OrganizationID, application.ID, limit)
 			require.NoError(t, err)
 			require.Equal(t, want, sent)
 		}
+
 		for _, other := range []struct{ organization, application string }{
 			{organization: newID(), application: application.ID},
 			{organization: application.OrganizationID, application: newID()},
@@ -176,6 +191,7 @@ func newExport(organization, kind string, state hiring.ExportState, at time.Time
 	if state == hiring.ExportDone || state == hiring.ExportFailed {
 		export.FinishedAt = &at
 	}
+
 	return export
 }
 
@@ -189,10 +205,13 @@ func Exports(t *testing.T, open HiringOpener) {
 		require.NoError(t, s.Exports.Create(ctx, e, limit))
 		return e
 	}
+
 	list := func(t *testing.T, s adapters.HiringStorage, f hiring.ExportFilter) []hiring.Export {
 		t.Helper()
+
 		found, err := s.Exports.List(ctx, f, 10)
 		require.NoError(t, err)
+
 		return found
 	}
 
@@ -200,6 +219,7 @@ func Exports(t *testing.T, open HiringOpener) {
 	// cannot overwrite the result. An update cannot move an export to another organization.
 	t.Run("create, update, delete", func(t *testing.T) {
 		storage, now := openHiring(t, open)
+
 		export := create(t, storage, newExport(newID(), "jobs", hiring.ExportQueued, now))
 		for _, state := range []hiring.ExportState{hiring.ExportRunning, hiring.ExportRunning, hiring.ExportDone} {
 			export.State = state
@@ -208,22 +228,28 @@ func Exports(t *testing.T, open HiringOpener) {
 				export.RowsTotal = 4
 				export.FinishedAt = &now
 			}
+
 			require.NoError(t, storage.Exports.Update(ctx, export))
+
 			got, err := storage.Exports.Get(ctx, export.OrganizationID, export.ID)
 			require.NoError(t, err)
 			require.Equal(t, export, got)
 		}
+
 		_, err := storage.Exports.Get(ctx, newID(), export.ID)
 		require.ErrorIs(t, err, hiring.ErrExportNotFound)
+
 		late := export
 		late.State, late.FinishedAt = hiring.ExportRunning, nil
 		require.Error(t, storage.Exports.Update(ctx, late), "completed")
+
 		foreign := create(t, storage, newExport(newID(), "jobs", hiring.ExportQueued, now))
 		stolen := foreign
 		stolen.OrganizationID = export.OrganizationID
 		require.Error(t, storage.Exports.Update(ctx, stolen))
 		require.NoError(t, storage.Exports.Delete(ctx, nil))
 		require.NoError(t, storage.Exports.Delete(ctx, []string{export.ID, newID()}))
+
 		_, err = storage.Exports.Get(ctx, export.OrganizationID, export.ID)
 		require.ErrorIs(t, err, hiring.ErrExportNotFound)
 		require.Equal(t, []hiring.Export{foreign}, list(t, storage, hiring.ExportFilter{}))
@@ -234,10 +260,12 @@ func Exports(t *testing.T, open HiringOpener) {
 		storage, now := openHiring(t, open)
 		org := newID()
 		create(t, storage, newExport(newID(), "jobs", hiring.ExportQueued, now))
+
 		for range limit {
 			create(t, storage, newExport(org, "jobs", hiring.ExportDone, now))
 			create(t, storage, newExport(org, "jobs", hiring.ExportRunning, now))
 		}
+
 		require.ErrorIs(t, storage.Exports.Create(ctx, newExport(org, "jobs", hiring.ExportQueued, now), limit),
 			hiring.ErrExportsUnderWay)
 	})
@@ -254,6 +282,7 @@ func Exports(t *testing.T, open HiringOpener) {
 				if errors.Is(err, hiring.ErrExportsUnderWay) {
 					return false, nil
 				}
+
 				return err == nil, err
 			}))
 		}
@@ -267,6 +296,7 @@ func Exports(t *testing.T, open HiringOpener) {
 		running := create(t, storage, newExport(org, "applications", hiring.ExportRunning, now))
 		done := create(t, storage, newExport(org, "applications", hiring.ExportDone, now.Add(time.Second)))
 		jobs := create(t, storage, newExport(org, "jobs", hiring.ExportFailed, now))
+
 		other := create(t, storage, newExport(newID(), "applications", hiring.ExportDone, now))
 		for _, c := range []struct {
 			f    hiring.ExportFilter
@@ -292,6 +322,7 @@ func Exports(t *testing.T, open HiringOpener) {
 		} {
 			require.ElementsMatch(t, c.want, list(t, storage, c.f))
 		}
+
 		few, err := storage.Exports.List(ctx, hiring.ExportFilter{}, 2)
 		require.NoError(t, err)
 		require.Len(t, few, 2)
@@ -351,38 +382,47 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 			)
 			require.NoError(t, storage.Notes.Create(ctx, newNote(application, newID(), now)))
 			require.NoError(t, storage.Ratings.Upsert(ctx, newRating(application, newID(), 4, now)))
+
 			return application
 		}
+
 		withdrawn, active := add(newID(), ann), add(newID(), ann)
 		otherApplication := add(withdrawn.OrganizationID, newID())
 		withdrawn.WithdrawnAt = &now
 		withdrawn.Tracker = "completed"
 		withdrawn.TrackerColor = "ann-red"
 		require.NoError(t, storage.Applications.Update(ctx, ann, withdrawn))
+
 		// The event that an account was deleted may be delivered twice.
 		for range 2 {
 			require.NoError(t, storage.PersonalData.EraseByApplicant(ctx, ann))
 		}
+
 		erased := withdrawn
 		erased.CoverLetter = ""
 		erased.ResumeURL = ""
 		erased.Answers = nil
 		erased.Tracker = ""
+
 		erased.TrackerColor = ""
 		for _, want := range []hiring.Application{erased, active, otherApplication} {
 			got, err := storage.Applications.Get(ctx, toOrganization(want.OrganizationID), want.ID)
 			require.NoError(t, err)
 			require.Equal(t, want, got)
+
 			interviews, err := storage.Appointments.List(ctx, want.OrganizationID,
 				hiring.AppointmentFilter{ApplicationIDs: []string{want.ID}}, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
 			require.Equal(t, want.ID == erased.ID, interviews.Items[0].Notes == "")
 			require.Equal(t, "Ward 3", interviews.Items[0].Location)
+
 			_, err = storage.Messages.Get(ctx, want.OrganizationID, want.ID)
 			require.Equal(t, want.ID == erased.ID, err != nil)
+
 			notes, err := storage.Notes.List(ctx, want.OrganizationID, want.ID, page.After("", 10))
 			require.NoError(t, err)
 			require.Equal(t, want.ID == erased.ID, len(notes.Items) == 0)
+
 			ratings, err := storage.Ratings.List(ctx, want.OrganizationID, want.ID, 10)
 			require.NoError(t, err)
 			require.Equal(t, want.ID == erased.ID, len(ratings) == 0)
@@ -398,13 +438,16 @@ func ApplicantPersonalData(t *testing.T, open HiringOpener) {
 			apply(t, storage, newID(), ann, now), apply(t, storage, newID(), ann, now),
 			apply(t, storage, newID(), ann, now),
 		}
+
 		first := page.Request{Number: 1, Size: 2}
 		for remaining := 3; remaining > 0; {
 			active, err := storage.Applications.List(ctx, ofApplicant(ann), hiring.ApplicationFilter{}, first)
 			require.NoError(t, err)
 			require.Equal(t, remaining, active.Total)
+
 			for _, a := range active.Items {
 				require.True(t, slices.ContainsFunc(as, func(b hiring.Application) bool { return a.ID == b.ID }))
+
 				a.WithdrawnAt = &now
 				require.NoError(t, storage.Applications.Update(ctx, ann, a))
 				remaining--

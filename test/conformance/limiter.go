@@ -49,12 +49,16 @@ func (su limiterSuite) quotas(t *testing.T) { t.Parallel(); quotas(t, su.open) }
 // error.
 func (su limiterSuite) start(t *testing.T) (limit.Limiter, *fakeClock, func(limit.Rule, string) limit.Decision) {
 	t.Parallel()
+
 	clk := newFakeClock()
 	limiter := requirePort(t, "limit.Limiter", su.open(t, clk))
+
 	return limiter, clk, func(rule limit.Rule, key string) limit.Decision {
 		t.Helper()
+
 		decision, err := limiter.Take(context.Background(), rule, key)
 		require.NoError(t, err)
+
 		return decision
 	}
 }
@@ -63,6 +67,7 @@ func (su limiterSuite) start(t *testing.T) (limit.Limiter, *fakeClock, func(limi
 func (su limiterSuite) concurrentCalls(t *testing.T) {
 	limiter, _, _ := su.start(t)
 	var admitted, failed atomic.Int64
+
 	var group sync.WaitGroup
 	for range 200 {
 		group.Go(func() {
@@ -74,6 +79,7 @@ func (su limiterSuite) concurrentCalls(t *testing.T) {
 			}
 		})
 	}
+
 	group.Wait()
 	require.Zero(t, failed.Load())
 	require.EqualValues(t, 10, admitted.Load())
@@ -86,6 +92,7 @@ func (su limiterSuite) remainingCalls(t *testing.T) {
 	for remaining := 9; remaining >= 0; remaining-- {
 		require.Equal(t, limit.Decision{Allowed: true, Remaining: remaining}, take(tenPerQuarterHour, "k"))
 	}
+
 	require.Equal(t, limit.Decision{RetryAfter: 15 * time.Minute}, take(tenPerQuarterHour, "k"))
 }
 
@@ -94,10 +101,13 @@ func (su limiterSuite) remainingCalls(t *testing.T) {
 func (su limiterSuite) windowAcrossAFixedBoundary(t *testing.T) {
 	_, clk, take := su.start(t)
 	clk.Advance(14 * time.Minute)
+
 	for range 10 {
 		require.True(t, take(tenPerQuarterHour, "k").Allowed)
 	}
+
 	clk.Advance(2 * time.Minute) // a limiter with fixed windows of 15 minutes would start a new one here
+
 	for range 10 {
 		require.False(t, take(tenPerQuarterHour, "k").Allowed)
 	}
@@ -111,6 +121,7 @@ func (su limiterSuite) callsThatLeaveTheWindow(t *testing.T) {
 		require.True(t, take(tenPerQuarterHour, "k").Allowed)
 		clk.Advance(time.Minute)
 	}
+
 	// The first call was 10 minutes ago.
 	require.Equal(t, 5*time.Minute, take(tenPerQuarterHour, "k").RetryAfter)
 	clk.Advance(5*time.Minute - time.Microsecond)
@@ -127,10 +138,12 @@ func (su limiterSuite) refusedCallsAreNotRecorded(t *testing.T) {
 	for range 10 {
 		require.True(t, take(tenPerQuarterHour, "k").Allowed)
 	}
+
 	for range 14 {
 		clk.Advance(time.Minute)
 		require.False(t, take(tenPerQuarterHour, "k").Allowed)
 	}
+
 	clk.Advance(time.Minute)
 	require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(tenPerQuarterHour, "k"))
 }
@@ -140,6 +153,7 @@ func (su limiterSuite) otherKeysAndRules(t *testing.T) {
 	_, _, take := su.start(t)
 	one := limit.Rule{Name: "one", Max: 1, Per: time.Hour}
 	two := limit.Rule{Name: "two", Max: 1, Per: time.Hour}
+
 	require.True(t, take(one, "k").Allowed)
 	require.False(t, take(one, "k").Allowed)
 	require.True(t, take(two, "k").Allowed)
@@ -156,12 +170,15 @@ func (su limiterSuite) peek(t *testing.T) {
 		require.NoError(t, err)
 		return decision
 	}
+
 	for range 20 {
 		require.Equal(t, limit.Decision{Allowed: true, Remaining: 10}, peek())
 	}
+
 	for range 10 {
 		require.True(t, take(tenPerQuarterHour, "k").Allowed)
 	}
+
 	clk.Advance(time.Minute)
 	require.Equal(t, limit.Decision{RetryAfter: 14 * time.Minute}, peek())
 }
@@ -173,6 +190,7 @@ func (su limiterSuite) clear(t *testing.T) {
 		take(tenPerQuarterHour, "k")
 		take(tenPerQuarterHour, "other")
 	}
+
 	require.NoError(t, limiter.Clear(context.Background(), tenPerQuarterHour, "k"))
 	require.NoError(t, limiter.Clear(context.Background(), tenPerQuarterHour, "never seen"))
 	require.Equal(t, limit.Decision{Allowed: true, Remaining: 9}, take(tenPerQuarterHour, "k"))
@@ -186,7 +204,9 @@ func (su limiterSuite) clockSetBack(t *testing.T) {
 	for range 10 {
 		take(tenPerQuarterHour, "k")
 	}
+
 	clk.Advance(-time.Hour) // a clock may be set back
+
 	decision := take(tenPerQuarterHour, "k")
 	require.LessOrEqual(t, decision.RetryAfter, tenPerQuarterHour.Per)
 	clk.Advance(tenPerQuarterHour.Per)
@@ -201,12 +221,14 @@ func (su limiterSuite) loweredMaximum(t *testing.T) {
 		take(tenPerQuarterHour, "k")
 		clk.Advance(time.Second)
 	}
+
 	three := tenPerQuarterHour
 	three.Max = 3
 	decision := take(three, "k")
 	require.False(t, decision.Allowed)
 	clk.Advance(decision.RetryAfter)
 	require.True(t, take(three, "k").Allowed)
+
 	none := tenPerQuarterHour
 	none.Max = 0
 	require.False(t, take(none, "fresh").Allowed)
@@ -221,26 +243,33 @@ func (su limiterSuite) duringOutage(t *testing.T, limiter limit.Limiter, begin, 
 		decision, err := limiter.Take(context.Background(), tenPerQuarterHour, "k")
 		require.NoError(t, err)
 		require.Less(t, time.Since(start), 5*time.Second, "requests wait for the limiter")
+
 		return decision.Allowed
 	}
+
 	degraded := func() bool { decision, ok := limiter.(adapters.Degrader); return ok && decision.Degraded() }
+
 	require.True(t, take())
 	begin()
+
 	admitted := 0
 	for range 40 {
 		if take() {
 			admitted++
 		}
 	}
+
 	require.GreaterOrEqual(t, admitted, 1)
 	require.LessOrEqual(t, admitted, tenPerQuarterHour.Max)
 	SpendAtOnce(t, limiter, limit.Quota{PerMinute: 5, PerDay: 100}, "k", 50, 5)
 	require.True(t, degraded())
 	end()
+
 	waitForRecovery(t, func() error {
 		if take(); degraded() {
 			return errors.New("the limiter is degraded")
 		}
+
 		return nil
 	})
 }

@@ -91,6 +91,7 @@ func (b *board) CompanyName(context.Context, string) (string, error) {
 		b.before = b.before[1:]
 		return name, nil
 	}
+
 	return b.company, nil
 }
 
@@ -124,8 +125,10 @@ func newSearchBoard(t testing.TB, open ListingsOpener, with SearchAdapters) *boa
 	clk := newFakeClock()
 	b := &board{ListingsStorage: open(t, clk), clk: clk, org: newID(), company: "Northgate NHS Foundation Trust"}
 	requirePorts(t, b.ListingsStorage)
+
 	defaults := adapters.Storage{Listings: b.ListingsStorage}
 	defaults.SetDefaults()
+
 	b.svc = listings.New(listings.Deps{
 		Tx:            b.Tx,
 		Events:        b.Events,
@@ -144,6 +147,7 @@ func newSearchBoard(t testing.TB, open ListingsOpener, with SearchAdapters) *boa
 		Applications:  b,
 		SearchTimeout: time.Minute, // of a machine that runs many tests
 	})
+
 	return b
 }
 
@@ -151,6 +155,7 @@ func newSearchBoard(t testing.TB, open ListingsOpener, with SearchAdapters) *boa
 func startEngine(t testing.TB, s adapters.ListingsStorage, with SearchAdapters) *listings.Engine {
 	vocabulary, err := search.Load()
 	require.NoError(t, err)
+
 	engine := listings.NewEngine(listings.EngineDeps{
 		Open:          func(context.Context, bool) (search.Index, error) { return with.Index() },
 		Feed:          s.Feed,
@@ -162,11 +167,13 @@ func startEngine(t testing.TB, s adapters.ListingsStorage, with SearchAdapters) 
 		CatchUpTimeout: time.Minute,
 	}, vocabulary)
 	require.NoError(t, engine.Open(t.Context()))
+
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { engine.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 	require.Eventually(t, func() bool { return engine.Ping(t.Context()) == nil }, time.Minute, time.Millisecond)
+
 	return engine
 }
 
@@ -199,9 +206,11 @@ func only(found []listings.Listing, err, absent error) (listings.Listing, error)
 	if err != nil {
 		return listings.Listing{}, err
 	}
+
 	if len(found) == 0 {
 		return listings.Listing{}, absent
 	}
+
 	return found[0], nil
 }
 
@@ -211,11 +220,14 @@ func ptr[T any](v T) *T { return &v }
 // post creates a listing of the board's organization.
 func (b *board) post(t testing.TB, input listings.CreateInput) listings.Listing {
 	t.Helper()
+
 	if input.Description == "" {
 		input.Description = "A good post in a good house."
 	}
+
 	listing, err := b.svc.Create(t.Context(), admin(b.org), input)
 	require.NoError(t, err)
+
 	return listing
 }
 
@@ -243,16 +255,20 @@ func fullInput() listings.CreateInput {
 // requireSameListing compares listings without their versions, which an update increments.
 func requireSameListing(t testing.TB, want, got listings.Listing) {
 	t.Helper()
+
 	want.Version, got.Version = 0, 0
 	if want.Place != nil && got.Place != nil { // the population is not stored
 		p := *want.Place
 		p.Population = 0
 		want.Place = &p
 	}
+
 	if len(want.Meta) == 0 {
 		want.Meta = []byte("{}")
 	}
+
 	require.JSONEq(t, string(want.Meta), string(got.Meta))
+
 	want.Meta, got.Meta = nil, nil
 	require.Equal(t, want, got)
 }
@@ -262,9 +278,11 @@ func requireSameListing(t testing.TB, want, got listings.Listing) {
 func listingReadsBack(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
 	require.True(t, listing.Open)
+
 	got, err := b.get(t.Context(), b.org, listing.ID)
 	require.NoError(t, err)
 	requireSameListing(t, listing, got)
+
 	got, err = b.public(t.Context(), listing.ID)
 	require.NoError(t, err)
 	requireSameListing(t, listing, got)
@@ -283,6 +301,7 @@ func listingReadsBack(t *testing.T, b *board) {
 func listingSaves(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
 	b.clk.Advance(time.Minute)
+
 	listing, err := b.svc.Update(t.Context(), admin(b.org), listing.ID, listings.UpdateInput{
 		Title:       ptr("Dietitian"),
 		Description: ptr("Other words"),
@@ -298,9 +317,11 @@ func listingSaves(t *testing.T, b *board) {
 		},
 	})
 	require.NoError(t, err)
+
 	_, err = b.svc.PatchMeta(t.Context(), admin(b.org), listing.ID,
 		[]byte(`{"listing":{"title":"kept","n":12345678901234567890.5}}`))
 	require.NoError(t, err)
+
 	got, err := b.svc.Get(t.Context(), admin(b.org), listing.ID)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"listing":{"title":"kept","n":12345678901234567890.5}}`, string(got.Meta))
@@ -321,23 +342,30 @@ func listingsAreOwned(t *testing.T, b *board) {
 	otherOrg := newID()
 	_, err := b.get(t.Context(), otherOrg, listing.ID)
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
+
 	selected, err := b.Listings.ListBySelection(t.Context(), otherOrg, listings.Selection{IDs: []string{listing.ID}}, 1)
 	require.NoError(t, err)
 	require.Empty(t, selected)
+
 	listed, err := b.Listings.List(t.Context(), otherOrg, "", page.Request{Number: 1, Size: 10})
 	require.NoError(t, err)
 	require.Empty(t, listed.Items)
 	require.Zero(t, listed.Total)
+
 	_, err = b.svc.Update(t.Context(), admin(otherOrg), listing.ID, listings.UpdateInput{Title: ptr("Mine now")})
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
+
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
+
 	stolen, err := b.get(ctx, b.org, listing.ID)
 	require.NoError(t, err)
+
 	stolen.Title = "Mine now"
 	require.Error(t, b.Tx.Do(ctx, func(ctx context.Context) error {
 		return b.Listings.Update(ctx, otherOrg, []listings.Listing{stolen})
 	}))
+
 	got, err := b.get(ctx, b.org, listing.ID)
 	require.NoError(t, err)
 	requireSameListing(t, listing, got)
@@ -351,8 +379,10 @@ func listingSavesLoseNothing(t *testing.T, b *board) {
 		_, err := b.svc.PatchMeta(context.Background(), admin(b.org), listing.ID, fmt.Appendf(nil, `{"n%d":%d}`, i, i))
 		return err
 	})
+
 	got, err := b.svc.Get(t.Context(), admin(b.org), listing.ID)
 	require.NoError(t, err)
+
 	for i := range 20 {
 		require.Contains(t, string(got.Meta), fmt.Sprintf(`"n%d":`, i))
 	}
@@ -368,15 +398,19 @@ func listingBatchIsWhole(t *testing.T, b *board) {
 		attempts++
 		listing, err := b.get(ctx, b.org, first.ID)
 		require.NoError(t, err)
+
 		secondListing, err := b.get(ctx, b.org, second.ID)
 		require.NoError(t, err)
+
 		listing.Title, secondListing.Title = "One b", "Two b"
 		if attempts == 1 {
 			secondListing.Version--
 		}
+
 		return b.Listings.Update(ctx, b.org, []listings.Listing{listing, secondListing})
 	}))
 	require.Equal(t, 2, attempts)
+
 	got, err := b.svc.Get(t.Context(), admin(b.org), first.ID)
 	require.NoError(t, err)
 	require.Equal(t, int64(2), got.Version)
@@ -387,10 +421,12 @@ func listingBatchIsWhole(t *testing.T, b *board) {
 func hiddenIsNotPublic(t *testing.T, b *board) {
 	listing := b.post(t, fullInput())
 	b.events(t)
+
 	briefs, err := b.Public.ListBriefs(t.Context(), []string{listing.ID, newID()}, b.clk.Now())
 	require.NoError(t, err)
 	require.Len(t, briefs, 1)
 	require.Equal(t, b.org, briefs[0].OrganizationID)
+
 	_, err = b.svc.Hide(t.Context(), newID())
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 
@@ -398,18 +434,23 @@ func hiddenIsNotPublic(t *testing.T, b *board) {
 		_, err := b.public(t.Context(), listing.ID)
 		return err == nil && len(b.find(t, listings.FindInput{})) == 1
 	}
+
 	require.True(t, public())
+
 	hidden, err := b.svc.Hide(t.Context(), listing.ID)
 	require.NoError(t, err)
 	require.False(t, public())
+
 	got, err := b.get(t.Context(), b.org, listing.ID)
 	require.NoError(t, err)
 	requireSameListing(t, hidden, got)
 	require.Equal(t, listings.Active, got.Status)
+
 	_, err = b.svc.Renew(t.Context(), admin(b.org), listing.ID, 30)
 	require.NoError(t, err)
 	require.False(t, public())
 	require.Equal(t, map[string]int{"job.closed": 1, "job.moderated": 1}, b.events(t))
+
 	_, err = b.svc.Show(t.Context(), listing.ID)
 	require.NoError(t, err)
 	require.True(t, public())
@@ -419,18 +460,22 @@ func hiddenIsNotPublic(t *testing.T, b *board) {
 // events claims the events in the outbox and counts them by type.
 func (b *board) events(t testing.TB) map[string]int {
 	t.Helper()
+
 	out := map[string]int{}
 	for {
 		batch, err := b.Outbox.Claim(t.Context(), 100, time.Minute)
 		require.NoError(t, err)
+
 		if len(batch) == 0 {
 			return out
 		}
+
 		var ids []string
 		for _, event := range batch {
 			out[event.Type]++
 			ids = append(ids, event.ID)
 		}
+
 		require.NoError(t, b.Outbox.MarkSent(t.Context(), ids...))
 	}
 }
@@ -440,29 +485,38 @@ func (b *board) events(t testing.TB) map[string]int {
 // listings only. The name may change again while the listings are written.
 func newNameIsEverywhere(t *testing.T, b *board) {
 	ctx := t.Context()
+
 	var posted []listings.Listing
 	for i := range 5 {
 		b.clk.Advance(time.Duration(i%2) * time.Second) // some at the same time
+
 		posted = append(posted, b.post(t, listings.CreateInput{Title: fmt.Sprintf("Nurse %d", i), Description: "Days"}))
 	}
+
 	require.NoError(t, b.svc.Delete(ctx, admin(b.org), posted[0].ID))
+
 	foreign, err := b.svc.Create(ctx, admin(newID()), listings.CreateInput{Title: "Porter", Description: "Nights"})
 	require.NoError(t, err)
 
 	var last *listings.Listing
+
 	var listedIDs []string
 	for {
 		page, err := b.Listings.ListBySelection(ctx, b.org,
 			listings.Selection{NotCompany: "Southgate Trust", Before: last}, 2)
 		require.NoError(t, err)
+
 		if len(page) == 0 {
 			break
 		}
+
 		for _, listing := range page {
 			listedIDs = append(listedIDs, listing.ID)
 		}
+
 		last = &page[len(page)-1]
 	}
+
 	require.Equal(t, []string{posted[4].ID, posted[3].ID, posted[2].ID, posted[1].ID, posted[0].ID}, listedIDs)
 
 	b.company = "Southgate Trust"
@@ -470,6 +524,7 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	b.events(t)
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
 	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "only public listings cause events")
+
 	for i, listing := range posted {
 		got, err := b.get(ctx, b.org, listing.ID)
 		require.NoError(t, err)
@@ -477,7 +532,9 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 		require.Equal(t, listing.Title, got.Title)
 		require.Equal(t, i == 0, got.DeletedAt != nil)
 	}
+
 	require.Len(t, b.find(t, listings.FindInput{Text: "southgate"}), 4, "searches find the new name")
+
 	other, err := b.get(ctx, foreign.OrganizationID, foreign.ID)
 	require.NoError(t, err)
 	require.Equal(t, foreign.Company, other.Company)
@@ -488,6 +545,7 @@ func newNameIsEverywhere(t *testing.T, b *board) {
 	b.before, b.company = []string{"Eastgate Trust"}, "Westgate Trust"
 	require.NoError(t, b.svc.OnOrganizationRenamed(ctx, event.OrganizationRenamed{OrganizationID: b.org}))
 	require.Equal(t, map[string]int{"job.updated": 4}, b.events(t), "only the newest name causes events")
+
 	got, err := b.get(ctx, b.org, posted[1].ID)
 	require.NoError(t, err)
 	require.Equal(t, "Westgate Trust", got.Company)
@@ -501,9 +559,12 @@ func undoneListingIsGone(t *testing.T, b *board) {
 	require.ErrorIs(t, b.Tx.Do(t.Context(), func(ctx context.Context) error {
 		listing, err := b.svc.Create(ctx, admin(b.org), listings.CreateInput{Title: "Phantom nurse", Description: "x"})
 		require.NoError(t, err)
+
 		id = listing.ID
+
 		return errFailed
 	}), errFailed)
+
 	_, err := b.svc.Get(t.Context(), admin(b.org), id)
 	require.ErrorIs(t, err, listings.ErrJobNotFound)
 	require.Empty(t, b.find(t, listings.FindInput{Text: "phantom"}))
@@ -520,7 +581,9 @@ func oddTextIsHarmless(t *testing.T, b *board) {
 	} {
 		b.post(t, listings.CreateInput{Title: title, Description: title + " " + long})
 	}
+
 	require.Len(t, b.find(t, listings.FindInput{}), 8)
+
 	for _, text := range []string{
 		`"`, `""`, `'`, `\`, `*`, `:`, `^`, `-`, `--`, `- -`, `"" ""`, `(`, `)`, `%`, `_`, `,`, `,,,`, `|`, `a|b`, "\x01", `\x00`,
 		`OR`, `OR OR`, `a OR`, `-OR`, `NEAR(a b)`, `title:x`, `{title}`, `a*`, `a AND`, `NOT`, `x:*`, `<->`, `!a`, `a & b`,
@@ -537,6 +600,7 @@ func oddTextIsHarmless(t *testing.T, b *board) {
 			listings.FindInput{Text: text, Page: page.Request{Number: 1, Size: 20}})
 		require.NoError(t, err, "%q", text)
 	}
+
 	require.Equal(t, []string{"看護師 募集"}, b.find(t, listings.FindInput{Text: "看護師"}))
 	require.Equal(t, []string{"e\u0301clair"}, b.find(t, listings.FindInput{Text: "Éclair"}))
 	require.Empty(t, b.find(t, listings.FindInput{Text: "???"}), "a text without a word finds nothing")

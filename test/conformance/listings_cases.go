@@ -29,6 +29,7 @@ func Cases(t *testing.T, open ListingsOpener) {
 // report stores a report and returns it.
 func (b *board) report(t testing.TB, listingID, reporterID string) listings.JobReport {
 	t.Helper()
+
 	r := listings.JobReport{
 		ID:         newID(),
 		ListingID:  listingID,
@@ -39,14 +40,17 @@ func (b *board) report(t testing.TB, listingID, reporterID string) listings.JobR
 		CreatedAt:  b.clk.Now(),
 	}
 	require.NoError(t, b.Cases.CreateReport(t.Context(), r))
+
 	return r
 }
 
 // reports returns the newest n reports about the listing.
 func (b *board) reports(t testing.TB, listingID string, n int) []listings.JobReport {
 	t.Helper()
+
 	found, err := b.Cases.ListReports(t.Context(), listingID, n)
 	require.NoError(t, err)
+
 	return found
 }
 
@@ -55,6 +59,7 @@ func (b *board) reports(t testing.TB, listingID string, n int) []listings.JobRep
 func casesCreateAndListReports(t *testing.T, b *board) {
 	listing, otherID := newID(), newID()
 	require.Empty(t, b.reports(t, listing, 10))
+
 	first, second := b.report(t, listing, ""), b.report(t, listing, newID())
 	b.report(t, otherID, newID())
 	require.Equal(t, []listings.JobReport{second, first}, b.reports(t, listing, 10))
@@ -69,6 +74,7 @@ func casesErasedReporter(t *testing.T, b *board) {
 	guests := b.report(t, listing, "")
 	theirs := b.report(t, listing, newID())
 	require.NoError(t, b.Cases.EraseReporter(t.Context(), user))
+
 	own.ReporterID, own.Email = "", ""
 	require.Equal(t, []listings.JobReport{theirs, guests, own}, b.reports(t, listing, 10))
 }
@@ -78,6 +84,7 @@ func casesExpiredReports(t *testing.T, b *board) {
 	s, listing := retentionOf(t, b.Retention), newID()
 	b.report(t, listing, "")
 	b.clk.Advance(time.Hour)
+
 	kept := b.report(t, listing, "")
 	n, err := s.DeleteBefore(t.Context(), listings.ReportKind, b.clk.Now(), 10)
 	require.NoError(t, err)
@@ -88,8 +95,10 @@ func casesExpiredReports(t *testing.T, b *board) {
 // caseOf returns the case of the listing, or the zero value.
 func (b *board) caseOf(t testing.TB, listingID string) listings.Case {
 	t.Helper()
+
 	c, err := b.Cases.Get(t.Context(), listingID)
 	require.NoError(t, err)
+
 	return c
 }
 
@@ -103,6 +112,7 @@ func (b *board) upsertCase(t testing.TB, c listings.Case) {
 // the same listing replaces it.
 func casesCreateAndChangeCase(t *testing.T, b *board) {
 	require.Zero(t, b.caseOf(t, newID()))
+
 	now := b.clk.Now()
 	moderationCase := listings.Case{
 		ID:             newID(),
@@ -116,6 +126,7 @@ func casesCreateAndChangeCase(t *testing.T, b *board) {
 	}
 	b.upsertCase(t, moderationCase)
 	require.Equal(t, moderationCase, b.caseOf(t, moderationCase.ListingID))
+
 	later := now.Add(1234567 * time.Microsecond)
 	moderationCase.ID = newID()
 	moderationCase.State = listings.CaseTakenDown
@@ -148,27 +159,34 @@ func casesPagesAndFilters(t *testing.T, b *board) {
 		case 3:
 			moderationCase.OrganizationID, moderationCase.Held = newID(), true
 		}
+
 		b.upsertCase(t, moderationCase)
+
 		all = append(all, moderationCase)
 	}
+
 	listed := func(f listings.CaseFilter, r page.Request) page.Result[listings.Case] {
 		found, err := b.Cases.List(t.Context(), f, r)
 		require.NoError(t, err)
 		return found
 	}
+
 	require.Equal(t, all, listed(listings.CaseFilter{}, page.After("", 10)).Items)
 	require.Equal(t, all[3:4], listed(listings.CaseFilter{Held: true}, page.After("", 10)).Items)
 	require.Equal(t, all[3:4],
 		listed(listings.CaseFilter{OrganizationID: all[3].OrganizationID}, page.After("", 10)).Items)
+
 	ofListings := listings.CaseFilter{
 		ListingIDs:     []string{all[0].ListingID, all[2].ListingID, all[3].ListingID, newID()},
 		OrganizationID: b.org,
 	}
 	require.Equal(t, []listings.Case{all[0], all[2]}, listed(ofListings, page.After("", 10)).Items)
+
 	open := listings.CaseFilter{State: listings.CaseOpen}
 	first := listed(open, page.Request{Number: 1, Size: 3})
 	require.Equal(t, []listings.Case{all[0], all[2], all[3]}, first.Items)
 	require.Equal(t, 4, first.Total)
+
 	second := listed(open, page.After(first.NextCursor, 3))
 	require.Equal(t, all[4:], second.Items)
 	require.Empty(t, second.NextCursor)
@@ -190,11 +208,13 @@ func casesConcurrentReports(t *testing.T, b *board) {
 func casesSuspiciousListing(t *testing.T, b *board) {
 	usual := b.post(t, listings.CreateInput{Title: "Nurse", Description: "Join our team on the ward."})
 	require.Zero(t, b.caseOf(t, usual.ID))
+
 	listing := b.post(t,
 		listings.CreateInput{Title: "Nurse", Description: "Pay the registration fee and write to us on WhatsApp."})
 	c := b.caseOf(t, listing.ID)
 	require.Equal(t, listings.CaseOpen, c.State)
 	require.Equal(t, 90, c.Score)
+
 	public, err := b.public(t.Context(), listing.ID)
 	require.NoError(t, err, "a listing with a score stays public")
 	require.Equal(t, listing.ID, public.ID)

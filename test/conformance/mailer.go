@@ -44,12 +44,16 @@ type mailerSuite struct {
 func (su mailerSuite) start(t *testing.T) (send func(mail.Message) error, last func() received) {
 	t.Helper()
 	t.Parallel()
+
 	mailer, accepted := su.open(t)
 	requirePort(t, "mail.Mailer", mailer)
+
 	return func(message mail.Message) error { return mailer.Send(t.Context(), message) }, func() received {
 		t.Helper()
+
 		all := accepted()
 		require.NotEmpty(t, all, "no message was accepted")
+
 		return parseMessage(t, all[len(all)-1])
 	}
 }
@@ -71,13 +75,16 @@ func (su mailerSuite) message() mail.Message {
 func (su mailerSuite) textAndHTML(t *testing.T) {
 	send, last := su.start(t)
 	require.NoError(t, send(su.message()))
+
 	got := last()
 	require.Equal(t, "News – today", got.subject(t))
+
 	to, err := got.AddressList("To")
 	require.NoError(t, err)
 	require.Equal(t, []*netmail.Address{{Name: "Zoë", Address: "zoe@example.org"}}, to)
 	require.Equal(t, "Hello Zoë,\n.\nthere is news.\n", got.parts["text/plain"])
 	require.Equal(t, "<p>Hello Zoë</p>", strings.TrimSpace(got.parts["text/html"]))
+
 	for _, name := range []string{"Reply-To", "List-Unsubscribe", "List-Unsubscribe-Post"} {
 		require.Empty(t, got.Get(name), name)
 	}
@@ -89,6 +96,7 @@ func (su mailerSuite) onlyText(t *testing.T) {
 	message := su.message()
 	message.HTML = ""
 	require.NoError(t, send(message))
+
 	got := last()
 	require.Equal(t, message.Text, got.parts["text/plain"])
 	require.NotContains(t, got.parts, "text/html")
@@ -99,13 +107,17 @@ func (su mailerSuite) onlyText(t *testing.T) {
 func (su mailerSuite) messageSentAgainHasTheSameMessageID(t *testing.T) {
 	send, last := su.start(t)
 	first, other := su.message(), su.message()
+
 	ids := map[string]bool{}
 	for _, m := range []mail.Message{first, first, other} {
 		require.NoError(t, send(m))
+
 		id := last().Get("Message-Id")
 		require.Regexp(t, `^<[^<>@ ]+@[^<>@ ]+>$`, id)
+
 		ids[id] = true
 	}
+
 	require.Len(t, ids, 2)
 }
 
@@ -117,6 +129,7 @@ func (su mailerSuite) replyAddressAndUnsubscribeLink(t *testing.T) {
 	message.ReplyTo = mail.Address{Name: "St. Mary", Email: "jobs@stmary.example"}
 	message.Unsubscribe = "https://jobs.example.org/unsubscribe?token=" + strings.Repeat("aB3-", 60)
 	require.NoError(t, send(message))
+
 	got := last()
 	reply, err := got.AddressList("Reply-To")
 	require.NoError(t, err)
@@ -136,6 +149,7 @@ func (su mailerSuite) lineBreaksDoNotAddHeaders(t *testing.T) {
 	message.ReplyTo = mail.Address{Name: inject, Email: "b@example.org"}
 	require.NoError(t, send(message))
 	require.Empty(t, last().Get("Bcc"))
+
 	message.To.Email = "a@example.org>\r\nRCPT TO:<b@example.org"
 	require.ErrorIs(t, send(message), mail.ErrRefused)
 }
@@ -146,6 +160,7 @@ func (su mailerSuite) invitation(t *testing.T) {
 	send, last := su.start(t)
 	at := time.Date(2026, 3, 17, 10, 30, 0, 0, time.UTC)
 	message := su.message()
+
 	message.Invite = &mail.Invite{
 		UID:       newID(),
 		Sequence:  2,
@@ -160,10 +175,12 @@ func (su mailerSuite) invitation(t *testing.T) {
 	for _, method := range []string{"REQUEST", "CANCEL"} {
 		message.Invite.Cancelled = method == "CANCEL"
 		require.NoError(t, send(message))
+
 		calendar := strings.ReplaceAll(last().parts["text/calendar"], "\n ", "")
 		for _, line := range []string{"METHOD:" + method, "SEQUENCE:2", "DTSTART:20260317T103000Z", `SUMMARY:Interview\; ward 3\, Leeds`} {
 			require.Contains(t, calendar, line+"\n")
 		}
+
 		require.Contains(t, calendar, "UID:"+message.Invite.UID)
 		require.Contains(t, strings.ToLower(calendar), "mailto:zoe@example.org")
 	}
@@ -174,6 +191,7 @@ func (su mailerSuite) invitation(t *testing.T) {
 func (su mailerSuite) duringOutage(t *testing.T, m mail.Mailer, begin, end func()) {
 	require.NoError(t, m.Send(t.Context(), su.message()))
 	begin()
+
 	err := requireTimelyError(t, func() error { return m.Send(t.Context(), su.message()) })
 	require.NotErrorIs(t, err, mail.ErrRefused, "the message has to be sent again")
 	end()
@@ -183,8 +201,10 @@ func (su mailerSuite) duringOutage(t *testing.T, m mail.Mailer, begin, end func(
 // cancelledCall checks that nothing is sent after the caller has given up.
 func (su mailerSuite) cancelledCall(t *testing.T) {
 	t.Parallel()
+
 	m, accepted := su.open(t)
 	requirePort(t, "mail.Mailer", m)
+
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	require.Error(t, m.Send(ctx, su.message()))
@@ -201,43 +221,54 @@ type received struct {
 // subject returns the decoded subject.
 func (r received) subject(t testing.TB) string {
 	t.Helper()
+
 	subject, err := new(mime.WordDecoder).DecodeHeader(r.Get("Subject"))
 	require.NoError(t, err)
+
 	return subject
 }
 
 // parseMessage parses a message in the format of RFC 5322.
 func parseMessage(t testing.TB, raw string) received {
 	t.Helper()
+
 	m, err := netmail.ReadMessage(strings.NewReader(raw))
 	require.NoError(t, err)
+
 	r := received{m.Header, map[string]string{}}
 	r.read(t, m.Header.Get("Content-Type"), m.Header.Get("Content-Transfer-Encoding"), m.Body)
+
 	return r
 }
 
 // read adds a part, or the parts of a multipart message, to r.parts.
 func (r received) read(t testing.TB, contentType, encoding string, body io.Reader) {
 	t.Helper()
+
 	kind, params, err := mime.ParseMediaType(contentType)
 	require.NoError(t, err)
+
 	if strings.HasPrefix(kind, "multipart/") {
 		for parts := multipart.NewReader(body, params["boundary"]); ; {
 			p, err := parts.NextRawPart()
 			if err == io.EOF {
 				return
 			}
+
 			require.NoError(t, err)
 			r.read(t, p.Header.Get("Content-Type"), p.Header.Get("Content-Transfer-Encoding"), p)
 		}
 	}
+
 	switch strings.ToLower(encoding) {
 	case "quoted-printable":
 		body = quotedprintable.NewReader(body)
 	case "base64":
 		body = base64.NewDecoder(base64.StdEncoding, body)
 	}
+
 	content, err := io.ReadAll(body)
 	require.NoError(t, err)
+
 	r.parts[kind] = strings.ReplaceAll(string(content), "\r\n", "\n")
 }

@@ -44,6 +44,7 @@ func (su grantSuite) getByHashAndKind(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, integrations.IssuedToken{Token: want, Grant: grant, App: fixture.app}, got)
 		}
+
 		for hash, kind := range map[string]integrations.TokenKind{
 			access.Hash: integrations.Refresh,
 			code.Hash:   integrations.Access,
@@ -58,6 +59,7 @@ func (su grantSuite) getByHashAndKind(t *testing.T) {
 // concurrentUse checks that a code or refresh token is used by one of twenty transactions.
 func (su grantSuite) concurrentUse(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
+
 	grant, code := fixture.createGrant(fixture.app, newID(), fixture.now())
 	for _, token := range []integrations.Token{code, fixture.createToken(grant, integrations.Refresh, fixture.now())} {
 		require.Equal(t, 1, countConcurrent(t, 20, func(int) (wasUsed bool, err error) {
@@ -65,11 +67,15 @@ func (su grantSuite) concurrentUse(t *testing.T) {
 				if _, err := fixture.Grants.Get(ctx, token.Kind, token.Hash); err != nil {
 					return err
 				}
+
 				wasUsed, err = fixture.Grants.Use(ctx, grant.ID, token.Hash, fixture.now())
+
 				return err
 			})
+
 			return wasUsed, err
 		}))
+
 		found, err := fixture.Grants.Get(fixture.ctx(), token.Kind, token.Hash)
 		require.NoError(t, err)
 		require.Equal(t, fixture.now(), *found.Token.UsedAt)
@@ -92,10 +98,12 @@ func (su grantSuite) useAndEnd(t *testing.T) {
 		require.NoError(t, err)
 		return issued.Token.Active(issued.Grant, now)
 	}
+
 	wasUsed, err := fixture.Grants.Use(fixture.ctx(), other.ID, code.Hash, now)
 	require.NoError(t, err)
 	require.False(t, wasUsed, "a token of another authorization")
 	require.True(t, active(access))
+
 	wasUsed, err = fixture.Grants.Use(fixture.ctx(), grant.ID, code.Hash, now)
 	require.NoError(t, err)
 	require.True(t, wasUsed)
@@ -106,6 +114,7 @@ func (su grantSuite) useAndEnd(t *testing.T) {
 	require.NoError(t, fixture.Grants.End(fixture.ctx(), grant.ID, now.Add(time.Hour)))
 	require.False(t, active(refresh))
 	require.True(t, active(theirs))
+
 	ended, err := fixture.Grants.Get(fixture.ctx(), integrations.Refresh, refresh.Hash)
 	require.NoError(t, err)
 	require.Equal(t, now, *ended.Grant.EndedAt)
@@ -118,14 +127,17 @@ func (su grantSuite) deletedApplication(t *testing.T) {
 	grant, code := fixture.createGrant(fixture.app, newID(), fixture.now())
 	access := fixture.createToken(grant, integrations.Access, fixture.now())
 	require.NoError(t, fixture.Apps.Delete(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID))
+
 	su.within(fixture, func(ctx context.Context) {
 		_, err := fixture.Grants.Get(ctx, integrations.Access, access.Hash)
 		require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	})
+
 	token := code
 	token.Hash = newID()
 	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), token, nil), integrations.ErrAppNotFound,
 		"no authorization")
+
 	grant.ID = newID()
 	token.GrantID = grant.ID
 	require.ErrorIs(t, fixture.Grants.Create(fixture.ctx(), token, &grant), integrations.ErrAppNotFound)
@@ -139,21 +151,27 @@ func (su grantSuite) deletedApplication(t *testing.T) {
 // authorization are deleted before it.
 func (su grantSuite) retention(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
+
 	userID, now := newID(), fixture.now()
 	for range 3 {
 		grant, _ := fixture.createGrant(fixture.app, userID, now)
 		fixture.createToken(grant, integrations.Refresh, now)
 	}
+
 	last, _ := fixture.createGrant(fixture.app, userID, now.Add(time.Hour))
 	fixture.createToken(last, integrations.Access, now)
+
 	refresh := fixture.createToken(last, integrations.Refresh, now.Add(2*time.Hour))
+
 	before := now.Add(90 * time.Minute)
 	for _, want := range []int{2, 1, 0} {
 		fixture.deleteBefore(integrations.GrantsKind, before, 2, want)
 	}
+
 	for _, want := range []int{2, 0} { // of the last one, whose code and access token have expired
 		fixture.deleteBefore(integrations.TokensKind, before, 2, want)
 	}
+
 	_, err := fixture.Grants.Get(fixture.ctx(), integrations.Refresh, refresh.Hash)
 	require.NoError(t, err)
 }
@@ -181,8 +199,10 @@ func (su consentSuite) allowed(
 	request page.Request,
 ) page.Result[integrations.AppConsent] {
 	fixture.t.Helper()
+
 	result, err := fixture.Consents.List(fixture.ctx(), userIDs, appID, request)
 	require.NoError(fixture.t, err)
+
 	return result
 }
 
@@ -192,19 +212,23 @@ func (su consentSuite) list(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	app, otherApp, userID, otherID := fixture.app, fixture.createApp(newID()), newID(), newID()
 	fixture.createConsent(userID, app.ID, integrations.ApplicationsWrite)
+
 	mine := fixture.createConsent(userID, app.ID, integrations.JobsRead, integrations.ApplicationsRead)
 	newer := fixture.createConsent(userID, otherApp.ID, integrations.JobsRead)
 	fixture.createConsent(otherID, app.ID, integrations.JobsRead)
 	require.Equal(t, mine, su.allowed(fixture, []string{userID}, app.ID, firstHundred).Items[0].Consent,
 		"the later one")
+
 	first := su.allowed(fixture, []string{userID}, "", page.Request{Number: 1, Size: 1})
 	require.Equal(t,
 		[]integrations.AppConsent{{Consent: newer, Name: otherApp.Name, Description: otherApp.Description}}, first.Items)
 	require.Equal(t, 2, first.Total)
+
 	second := su.allowed(fixture, []string{userID}, "", page.Request{Number: 2, Size: 1, Cursor: first.NextCursor})
 	require.Len(t, second.Items, 1)
 	require.Equal(t, mine, second.Items[0].Consent)
 	require.Empty(t, second.NextCursor)
+
 	_, err := fixture.Consents.List(fixture.ctx(), []string{userID}, "", page.Request{Number: 1, Size: 1, Cursor: "x"})
 	require.Error(t, err)
 	require.Empty(t, su.allowed(fixture, []string{newID()}, "", firstHundred).Items)
@@ -215,18 +239,22 @@ func (su consentSuite) list(t *testing.T) {
 func (su consentSuite) listOfManyUsers(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	otherApp := fixture.createApp(newID())
+
 	var users []string
 	for range 700 {
 		users = append(users, newID())
 	}
+
 	fixture.createConsent(users[3], fixture.app.ID, integrations.JobsRead)
 	fixture.createConsent(users[650], fixture.app.ID, integrations.JobsRead)
 	fixture.createConsent(users[4], otherApp.ID, integrations.JobsRead)
 	fixture.createConsent(newID(), fixture.app.ID, integrations.JobsRead)
+
 	var found []string
 	for _, c := range su.allowed(fixture, users, fixture.app.ID, firstHundred).Items {
 		found = append(found, c.UserID)
 	}
+
 	require.ElementsMatch(t, []string{users[3], users[650]}, found)
 	require.Len(t, su.allowed(fixture, users, fixture.app.ID, page.Request{Number: 1, Size: 1}).Items, 1)
 	require.Len(t, su.allowed(fixture, users, "", firstHundred).Items, 3)
@@ -238,17 +266,21 @@ func (su consentSuite) concurrentChanges(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	userID := newID()
 	fixture.createConsent(userID, fixture.app.ID)
+
 	runConcurrently(t, 10, func(int) error {
 		return fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
 			found, err := fixture.Consents.List(ctx, []string{userID}, fixture.app.ID, firstHundred)
 			if err != nil {
 				return err
 			}
+
 			consent := found.Items[0].Consent
 			consent.Scopes = append(consent.Scopes, integrations.JobsRead)
+
 			return fixture.Consents.Upsert(ctx, consent)
 		})
 	})
+
 	require.Len(t, su.allowed(fixture, []string{userID}, fixture.app.ID, firstHundred).Items[0].Scopes, 10)
 }
 
@@ -258,25 +290,32 @@ func (su consentSuite) delete(t *testing.T) {
 	app, otherApp, userID, otherID, now := fixture.app, fixture.createApp(newID()), newID(), newID(), fixture.now()
 	fixture.createConsent(userID, app.ID, integrations.JobsRead)
 	fixture.createConsent(userID, otherApp.ID, integrations.JobsRead)
+
 	theirs := fixture.createConsent(otherID, app.ID, integrations.JobsRead)
 	_, deleted := fixture.createGrant(app, userID, now)
 	_, kept := fixture.createGrant(otherApp, userID, now)
+
 	_, foreign := fixture.createGrant(app, otherID, now)
 	for _, want := range []int{1, 0} {
 		n, err := fixture.Consents.Delete(fixture.ctx(), userID, integrations.ConsentFilter{AppID: app.ID})
 		require.NoError(t, err)
 		require.Equal(t, want, n)
 	}
+
 	require.Empty(t, su.allowed(fixture, []string{userID}, app.ID, firstHundred).Items)
+
 	_, err := fixture.Grants.Get(fixture.ctx(), integrations.Code, deleted.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+
 	for _, token := range []integrations.Token{kept, foreign} {
 		_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, token.Hash)
 		require.NoError(t, err)
 	}
+
 	n, err := fixture.Consents.Delete(fixture.ctx(), userID, integrations.ConsentFilter{})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
+
 	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, kept.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
 	require.Equal(t, theirs, su.allowed(fixture, []string{otherID}, app.ID, firstHundred).Items[0].Consent)
@@ -288,18 +327,23 @@ func (su consentSuite) deleteByTime(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	otherApp, userID := fixture.createApp(newID()), newID()
 	fixture.createConsent(userID, fixture.app.ID, integrations.JobsRead)
+
 	_, old := fixture.createGrant(otherApp, userID, fixture.now())
 	fixture.clk.Advance(time.Minute)
+
 	kept := fixture.createConsent(userID, otherApp.ID, integrations.JobsRead)
 	_, recent := fixture.createGrant(otherApp, userID, fixture.now())
 	n, err := fixture.Consents.Delete(fixture.ctx(), userID, integrations.ConsentFilter{Before: fixture.now()})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
+
 	remaining := su.allowed(fixture, []string{userID}, "", firstHundred)
 	require.Len(t, remaining.Items, 1)
 	require.Equal(t, kept, remaining.Items[0].Consent)
+
 	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, old.Hash)
 	require.ErrorIs(t, err, integrations.ErrTokenNotFound)
+
 	_, err = fixture.Grants.Get(fixture.ctx(), integrations.Code, recent.Hash)
 	require.NoError(t, err)
 }

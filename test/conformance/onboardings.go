@@ -16,6 +16,7 @@ import (
 // Onboardings checks the port jobseeker.Onboardings.
 func Onboardings(t *testing.T, open JobseekerOpener) {
 	ctx := context.Background()
+
 	// change reads the onboarding of the visitor, changes it with fn and stores it.
 	change := func(storage adapters.JobseekerStorage, visitor jobseeker.Visitor,
 		fn func(onboarding *jobseeker.Onboarding)) error {
@@ -24,16 +25,22 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 			if err != nil {
 				return err
 			}
+
 			fn(&onboarding)
+
 			return storage.Onboardings.Upsert(ctx, onboarding)
 		})
 	}
+
 	get := func(t *testing.T, storage adapters.JobseekerStorage, visitor jobseeker.Visitor) jobseeker.Onboarding {
 		t.Helper()
+
 		onboarding, err := storage.Onboardings.Get(ctx, visitor)
 		require.NoError(t, err)
+
 		return onboarding
 	}
+
 	// visitors returns a new user and a new guest, who are the two kinds of visitors.
 	visitors := func() []jobseeker.Visitor { return []jobseeker.Visitor{{UserID: newID()}, {GuestKey: newID()}} }
 
@@ -46,6 +53,7 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 				func(onboarding *jobseeker.Onboarding) { onboarding.Source, onboarding.TouchedAt = "save", now }))
 			require.Equal(t, jobseeker.Onboarding{Visitor: visitor, Source: "save", TouchedAt: now, Version: 1},
 				withoutSteps(get(t, storage, visitor)))
+
 			want := jobseeker.Onboarding{
 				Visitor:     visitor,
 				Email:       "zoë@example.org",
@@ -61,6 +69,7 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 			require.NoError(t, change(storage, visitor,
 				func(onboarding *jobseeker.Onboarding) { *onboarding = want; onboarding.Version = 1 }))
 			require.Equal(t, want, get(t, storage, visitor))
+
 			swapped := jobseeker.Visitor{UserID: visitor.GuestKey, GuestKey: visitor.UserID}
 			require.Zero(t, get(t, storage, swapped).Version, "a guest with the id of a user")
 			require.NoError(t, change(storage, swapped, func(*jobseeker.Onboarding) {}))
@@ -84,6 +93,7 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 			} {
 				require.NoError(t, change(storage, visitor,
 					func(onboarding *jobseeker.Onboarding) { onboarding.Source, onboarding.TouchedAt = "save", now }))
+
 				errFailed := errors.New("boom")
 				require.ErrorIs(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
 					require.Error(t, storage.Onboardings.Upsert(ctx, stale))
@@ -106,6 +116,7 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 							jobseeker.Progress{Step: fmt.Sprint(i)})
 					})
 			})
+
 			require.Len(t, get(t, storage, visitor).Steps, 20)
 		}
 	})
@@ -113,9 +124,11 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 	// Only the onboardings of guests expire: those of users are deleted with their accounts.
 	t.Run("retention", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
+
 		var users, guests []jobseeker.Visitor
 		for i := range 5 {
 			visitor := visitors()
+
 			users, guests = append(users, visitor[0]), append(guests, visitor[1])
 			for _, one := range visitor {
 				require.NoError(
@@ -127,7 +140,9 @@ func Onboardings(t *testing.T, open JobseekerOpener) {
 				)
 			}
 		}
+
 		checkRetention(t, storage.Retention, jobseeker.GuestOnboardingKind, now.Add(3*time.Hour))
+
 		for i := range guests {
 			require.Equal(t, i >= 3 || storage.Retention == nil, get(t, storage, guests[i]).Version > 0)
 			require.Positive(t, get(t, storage, users[i]).Version)

@@ -23,9 +23,11 @@ func withOutage[Port any](
 	t *testing.T, name string, outages []Outage[Port], test func(t *testing.T, p Port, begin, end func()),
 ) {
 	t.Helper()
+
 	for _, outage := range outages {
 		t.Run("unavailable backend", func(t *testing.T) {
 			t.Parallel()
+
 			port, begin, end := outage(t)
 			test(t, requirePort(t, name, port), begin, end)
 		})
@@ -43,9 +45,11 @@ func waitForRecovery(t *testing.T, call func() error) {
 // requireTimelyError makes a call that must fail, in time.
 func requireTimelyError(t *testing.T, call func() error) error {
 	t.Helper()
+
 	start := time.Now()
 	err := call()
 	require.Error(t, err)
 	require.Less(t, time.Since(start), maxOutageLatency)
+
 	return err
 }

@@ -64,7 +64,9 @@ type paymentSuite struct {
 func (su paymentSuite) start(t *testing.T) (PaymentProvider, billing.Payments) {
 	t.Helper()
 	t.Parallel()
+
 	p := su.open(t)
+
 	return p, requirePort(t, "billing.Payments", p.Connect())
 }
 
@@ -74,10 +76,12 @@ func (su paymentSuite) owner() billing.Owner { return billing.Owner{Kind: billin
 // attached attaches the method to a new owner and returns a bill for it.
 func (su paymentSuite) attached(t *testing.T, p PaymentProvider, method func() string) billing.Bill {
 	t.Helper()
+
 	owner, methodID := su.owner(), method()
 	m, err := p.Connect().Attach(context.Background(), owner, methodID)
 	require.NoError(t, err)
 	require.Equal(t, methodID, m.ID)
+
 	return billing.Bill{
 		Key:         newID(),
 		Owner:       owner,
@@ -94,6 +98,7 @@ func (su paymentSuite) requireAction(t *testing.T, err error) billing.Action {
 	var action *billing.ActionRequiredError
 	require.ErrorAs(t, err, &action)
 	require.Equal(t, billing.ConfirmPayment, action.Type)
+
 	return action.Action
 }
 
@@ -107,6 +112,7 @@ func (su paymentSuite) attachTwice(t *testing.T) {
 	require.NotEmpty(t, first.Brand)
 	require.Len(t, first.Last4, 4)
 	require.True(t, first.ExpiryMonth >= 1 && first.ExpiryMonth <= 12 && first.ExpiryYear > 2000)
+
 	second, err := provider.Connect().Attach(context.Background(), owner, methodID)
 	require.NoError(t, err)
 	require.Equal(t, first, second)
@@ -118,6 +124,7 @@ func (su paymentSuite) declinedAndUnknownMethods(t *testing.T) {
 	provider, payments := su.start(t)
 	_, err := payments.Attach(context.Background(), su.owner(), provider.Refused())
 	require.ErrorIs(t, err, billing.ErrDeclined)
+
 	_, err = payments.Attach(context.Background(), su.owner(), provider.Unknown())
 	require.Equal(t, fault.Invalid, fault.KindOf(err))
 	require.Equal(t, billing.ErrUnknownMethod.Fields, fault.Of(err).Fields)
@@ -130,6 +137,7 @@ func (su paymentSuite) concurrentChargesWithOneKey(t *testing.T) {
 	bill := su.attached(t, provider, provider.Good)
 	receipts := map[string]bool{}
 	var mu sync.Mutex
+
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
@@ -137,13 +145,17 @@ func (su paymentSuite) concurrentChargesWithOneKey(t *testing.T) {
 			if err != nil || receipt == "" {
 				t.Error(receipt, err)
 			}
+
 			mu.Lock()
 			defer mu.Unlock()
+
 			receipts[receipt] = true
 		})
 	}
+
 	group.Wait()
 	require.Len(t, receipts, 1)
+
 	other := bill
 	other.Key = newID()
 	receipt, err := payments.Charge(context.Background(), other)
@@ -158,6 +170,7 @@ func (su paymentSuite) declinedRenewal(t *testing.T) {
 	bill := su.attached(t, provider, provider.Expiring)
 	_, err := payments.Charge(context.Background(), bill)
 	require.NoError(t, err)
+
 	bill.Key, bill.Unattended = newID(), true
 	for range 2 {
 		_, err = provider.Connect().Charge(context.Background(), bill)
@@ -172,11 +185,14 @@ func (su paymentSuite) interruptedCalls(t *testing.T) {
 	bill := su.attached(t, provider, provider.Good)
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
+
 	_, err := payments.Charge(cancelled, bill)
 	require.Error(t, err)
 	require.NotErrorIs(t, err, billing.ErrDeclined)
+
 	_, err = payments.Charge(context.Background(), bill)
 	require.NoError(t, err)
+
 	_, err = payments.Attach(cancelled, su.owner(), provider.Good())
 	require.Error(t, err)
 	require.Error(t, payments.Forget(cancelled, bill.Owner))
@@ -189,6 +205,7 @@ func (su paymentSuite) duringOutage(t *testing.T, payments billing.Payments, beg
 	owner := su.owner()
 	method, err := payments.Attach(context.Background(), owner, provider.Good())
 	require.NoError(t, err)
+
 	bill := billing.Bill{
 		Key:         newID(),
 		Owner:       owner,
@@ -197,10 +214,13 @@ func (su paymentSuite) duringOutage(t *testing.T, payments billing.Payments, beg
 		Description: "Premium",
 		CreatedAt:   provider.Clock.Now(),
 	}
+
 	begin()
+
 	charge := func() error { _, err := payments.Charge(context.Background(), bill); return err }
 	require.NotErrorIs(t, requireTimelyError(t, charge), billing.ErrDeclined, "the charge has to be repeated")
 	requireTimelyError(t, func() error { return payments.Forget(context.Background(), su.owner()) })
+
 	attach := func() error { _, err := payments.Attach(context.Background(), su.owner(), provider.Good()); return err }
 	err = requireTimelyError(t, attach)
 	require.NotErrorIs(t, err, billing.ErrDeclined)
@@ -217,9 +237,11 @@ func (su paymentSuite) forgetAnOwner(t *testing.T) {
 	bill := su.attached(t, provider, provider.Good)
 	receipt, err := payments.Charge(context.Background(), bill)
 	require.NoError(t, err)
+
 	for range 2 {
 		require.NoError(t, payments.Forget(context.Background(), bill.Owner))
 	}
+
 	second, err := payments.Charge(context.Background(), bill)
 	require.NoError(t, err, "a charge with a result keeps it")
 	require.Equal(t, receipt, second)
@@ -228,16 +250,20 @@ func (su paymentSuite) forgetAnOwner(t *testing.T) {
 // setUpAMethod checks providers whose pages collect payment methods.
 func (su paymentSuite) setUpAMethod(t *testing.T) {
 	_, payments := su.start(t)
+
 	collector, ok := payments.(billing.MethodCollector)
 	if !ok {
 		t.Skip("the provider does not collect payment methods")
 	}
+
 	action, err := collector.SetUp(context.Background(), su.owner())
 	require.NoError(t, err)
 	require.Equal(t, billing.CollectMethod, action.Type)
 	require.NotEmpty(t, action.ClientSecret+action.RedirectURL)
+
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
+
 	_, err = collector.SetUp(cancelled, su.owner())
 	require.Error(t, err)
 }
@@ -246,10 +272,12 @@ func (su paymentSuite) setUpAMethod(t *testing.T) {
 // skipped for providers without confirmations.
 func (su paymentSuite) confirmable(t *testing.T, test func(t *testing.T, provider PaymentProvider, bill billing.Bill)) {
 	t.Helper()
+
 	provider, _ := su.start(t)
 	if provider.Confirmable == nil {
 		t.Skip("the provider asks for no confirmations")
 	}
+
 	test(t, provider, su.attached(t, provider, provider.Confirmable))
 }
 
@@ -262,9 +290,11 @@ func (su paymentSuite) confirmedPayment(t *testing.T) {
 		_, err = provider.Connect().Charge(context.Background(), bill)
 		require.Equal(t, first, su.requireAction(t, err), "a repeated call returns the same action")
 		provider.Confirm(bill)
+
 		receipt, err := provider.Connect().Charge(context.Background(), bill)
 		require.NoError(t, err)
 		require.NotEmpty(t, receipt)
+
 		bill.Abandon = true
 		second, err := provider.Connect().Charge(context.Background(), bill)
 		require.NoError(t, err, "a paid charge is not abandoned")
@@ -281,10 +311,12 @@ func (su paymentSuite) confirmedRenewal(t *testing.T) {
 			_, err := provider.Connect().Charge(context.Background(), bill)
 			su.requireAction(t, err)
 		}
+
 		bill.Unattended = false
 		_, err := provider.Connect().Charge(context.Background(), bill)
 		su.requireAction(t, err)
 		provider.Confirm(bill)
+
 		bill.Unattended = true
 		_, err = provider.Connect().Charge(context.Background(), bill)
 		require.NoError(t, err)
@@ -297,6 +329,7 @@ func (su paymentSuite) abandonedPayment(t *testing.T) {
 	su.confirmable(t, func(t *testing.T, provider PaymentProvider, bill billing.Bill) {
 		_, err := provider.Connect().Charge(context.Background(), bill)
 		su.requireAction(t, err)
+
 		bill.Abandon = true
 		for range 2 {
 			_, err = provider.Connect().Charge(context.Background(), bill)
@@ -312,6 +345,7 @@ func (su paymentSuite) abandonedAfterTheOwnerIsForgotten(t *testing.T) {
 		_, err := provider.Connect().Charge(context.Background(), bill)
 		su.requireAction(t, err)
 		require.NoError(t, provider.Connect().Forget(context.Background(), bill.Owner))
+
 		bill.Owner, bill.Abandon = billing.Owner{Kind: billing.DeletedOwner, ID: newID()}, true
 		_, err = provider.Connect().Charge(context.Background(), bill)
 		require.ErrorIs(t, err, billing.ErrDeclined)

@@ -29,6 +29,7 @@ type profileSuite struct {
 // full returns a profile with all fields, except JobAlerts.
 func (su profileSuite) full(user string) jobseeker.Profile {
 	low, high := 31_250.5, 48_000.0
+
 	return jobseeker.Profile{
 		UserID:             user,
 		FirstName:          "Zoë",
@@ -52,8 +53,10 @@ func (su profileSuite) full(user string) jobseeker.Profile {
 // get returns the stored profile.
 func (su profileSuite) get(t *testing.T, storage adapters.JobseekerStorage, user string) jobseeker.Profile {
 	t.Helper()
+
 	profile, err := storage.Profiles.Get(context.Background(), user)
 	require.NoError(t, err)
+
 	return profile
 }
 
@@ -68,18 +71,22 @@ func (su profileSuite) numbersConcurrently(t *testing.T) {
 			if err != nil {
 				return err
 			}
+
 			return storage.Profiles.Update(ctx, profile)
 		})
 	})
+
 	numbers := map[int64]bool{}
 	for _, user := range users {
 		profile := su.get(t, storage, user)
 		require.Positive(t, profile.Number)
+
 		numbers[profile.Number] = true
 		profile.Bio = "changed"
 		withProfile(t, storage, user, func(ctx context.Context) error { return storage.Profiles.Update(ctx, profile) })
 		require.Equal(t, profile, su.get(t, storage, user))
 	}
+
 	require.Len(t, numbers, 3)
 }
 
@@ -89,18 +96,22 @@ func (su profileSuite) getAndUpdate(t *testing.T) {
 	storage, _ := openJobseeker(t, su.open)
 	user := newID()
 	require.Equal(t, jobseeker.NewProfile(user), su.get(t, storage, user))
+
 	want := su.full(user)
 	require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
 		got, err := storage.Profiles.Get(ctx, user)
 		require.NoError(t, err)
 		require.Equal(t, jobseeker.NewProfile(user), got)
+
 		return nil
 	}))
 	require.Equal(t, jobseeker.NewProfile(user), su.get(t, storage, user), "after a lock")
 	withProfile(t, storage, user, func(ctx context.Context) error { return storage.Profiles.Update(ctx, want) })
+
 	got := su.get(t, storage, user)
 	want.Number = got.Number
 	require.Equal(t, want, got)
+
 	otherID := newID()
 	require.Equal(t, jobseeker.NewProfile(otherID), su.get(t, storage, otherID))
 }
@@ -108,6 +119,7 @@ func (su profileSuite) getAndUpdate(t *testing.T) {
 // updateToZeroValues checks that an update with zero values empties the fields of a profile.
 func (su profileSuite) updateToZeroValues(t *testing.T) {
 	storage, _ := openJobseeker(t, su.open)
+
 	want := su.full(newID())
 	for _, profile := range []jobseeker.Profile{want, {UserID: want.UserID}} {
 		require.NoError(t, storage.Tx.Do(context.Background(), func(ctx context.Context) error {
@@ -115,9 +127,12 @@ func (su profileSuite) updateToZeroValues(t *testing.T) {
 			if err != nil {
 				return err
 			}
+
 			profile.Number = stored.Number
+
 			return storage.Profiles.Update(ctx, profile)
 		}))
+
 		got := su.get(t, storage, profile.UserID)
 		profile.Number = got.Number
 		require.Equal(t, profile, got)
@@ -145,9 +160,12 @@ func (su profileSuite) concurrentUpdates(t *testing.T) {
 			if err != nil {
 				return err
 			}
+
 			profile.LocationRadius++
+
 			return storage.Profiles.Update(ctx, profile)
 		})
 	})
+
 	require.Equal(t, 20, su.get(t, storage, user).LocationRadius)
 }

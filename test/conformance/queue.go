@@ -35,11 +35,15 @@ type queueSuite struct {
 // called.
 func (su queueSuite) work(t *testing.T, queue task.Queue, do func(context.Context, task.Reference)) (stop func()) {
 	t.Helper()
+
 	ctx, cancel := context.WithCancel(context.Background())
+
 	done := make(chan error, 1)
 	go func() { done <- queue.Work(ctx, do) }()
+
 	stop = sync.OnceFunc(func() {
 		cancel()
+
 		select {
 		case err := <-done:
 			require.NoError(t, err)
@@ -47,7 +51,9 @@ func (su queueSuite) work(t *testing.T, queue task.Queue, do func(context.Contex
 			require.Fail(t, "the queue does not stop")
 		}
 	})
+
 	t.Cleanup(stop)
+
 	return stop
 }
 
@@ -59,6 +65,7 @@ func (su queueSuite) ref(c task.QueueName, n int) task.Reference {
 // await returns the next reference, which must arrive in time.
 func (su queueSuite) await(t *testing.T, came <-chan task.Reference) task.Reference {
 	t.Helper()
+
 	select {
 	case got := <-came:
 		return got
@@ -71,11 +78,14 @@ func (su queueSuite) await(t *testing.T, came <-chan task.Reference) task.Refere
 // everyQueue checks that a reference to a task of each queue reaches a worker.
 func (su queueSuite) everyQueue(t *testing.T) {
 	t.Parallel()
+
 	q := requirePort(t, "task.Queue", su.open(t))
 	came := make(chan task.Reference, 10)
 	su.work(t, q, func(_ context.Context, got task.Reference) { came <- got })
+
 	for queue := range task.Workers {
 		require.NoError(t, q.Enqueue(t.Context(), su.ref(queue, 1)))
+
 		got := su.await(t, came)
 		require.Equal(t, queue, got.Queue)
 		require.Equal(t, "task-1", got.ID)
@@ -86,14 +96,18 @@ func (su queueSuite) everyQueue(t *testing.T) {
 // twice: workers claim the task in the database first.
 func (su queueSuite) manyReferencesInOneCall(t *testing.T) {
 	t.Parallel()
+
 	queue := requirePort(t, "task.Queue", su.open(t))
 	came := make(chan task.Reference, 2000)
+
 	var many []task.Reference
 	for i := range 1000 {
 		many = append(many, su.ref(task.Events, i))
 	}
+
 	require.NoError(t, queue.Enqueue(t.Context(), many...))
 	su.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
+
 	seenIDs := map[string]bool{}
 	for len(seenIDs) < len(many) {
 		seenIDs[su.await(t, came).ID] = true
@@ -104,13 +118,17 @@ func (su queueSuite) manyReferencesInOneCall(t *testing.T) {
 // permits: none of them ends before all have begun.
 func (su queueSuite) numberOfWorkers(t *testing.T) {
 	t.Parallel()
+
 	queue := requirePort(t, "task.Queue", su.open(t))
 	begun, release := make(chan task.Reference, 100), make(chan struct{})
 	su.work(t, queue, func(_ context.Context, got task.Reference) { begun <- got; <-release })
+
 	defer close(release)
+
 	for i := range task.Workers[task.Mail] {
 		require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Mail, i)))
 	}
+
 	for range task.Workers[task.Mail] {
 		su.await(t, begun)
 	}
@@ -119,6 +137,7 @@ func (su queueSuite) numberOfWorkers(t *testing.T) {
 // fullQueue checks that 200 blocked tasks of one queue do not delay those of the others.
 func (su queueSuite) fullQueue(t *testing.T) {
 	t.Parallel()
+
 	queue := requirePort(t, "task.Queue", su.open(t))
 	others, release := make(chan task.Reference, 10), make(chan struct{})
 	su.work(t, queue, func(_ context.Context, got task.Reference) {
@@ -126,17 +145,22 @@ func (su queueSuite) fullQueue(t *testing.T) {
 			<-release
 			return
 		}
+
 		others <- got
 	})
+
 	defer close(release)
+
 	for i := range 200 {
 		require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Exports, i)))
 	}
+
 	require.NoError(
 		t,
 		queue.Enqueue(t.Context(), su.ref(task.Mail, 1), su.ref(task.Events, 2), su.ref(task.Webhooks, 3),
 			su.ref(task.Maintenance, 4)),
 	)
+
 	for range 4 {
 		su.await(t, others)
 	}
@@ -146,18 +170,22 @@ func (su queueSuite) fullQueue(t *testing.T) {
 // context.
 func (su queueSuite) stopWhileATaskRuns(t *testing.T) {
 	t.Parallel()
+
 	queue := requirePort(t, "task.Queue", su.open(t))
 	begun := make(chan task.Reference, 1)
 	release := make(chan struct{})
 	ended := make(chan error, 1)
 	stop := su.work(t, queue, func(ctx context.Context, got task.Reference) {
 		begun <- got
+
 		<-release
 		ended <- ctx.Err()
 	})
 	require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Events, 1)))
 	su.await(t, begun)
+
 	go close(release)
+
 	stop()
 	require.NoError(t, <-ended)
 }
@@ -165,6 +193,7 @@ func (su queueSuite) stopWhileATaskRuns(t *testing.T) {
 // embeddedOrShared checks that Embedded returns the same value before and after Work.
 func (su queueSuite) embeddedOrShared(t *testing.T) {
 	t.Parallel()
+
 	queue := requirePort(t, "task.Queue", su.open(t))
 	embedded, came := queue.Embedded(), make(chan task.Reference, 1)
 	su.work(t, queue, func(_ context.Context, got task.Reference) { came <- got })
@@ -176,15 +205,19 @@ func (su queueSuite) embeddedOrShared(t *testing.T) {
 // cancelledCall checks that Enqueue does not block with a cancelled context.
 func (su queueSuite) cancelledCall(t *testing.T) {
 	t.Parallel()
+
 	queue := requirePort(t, "task.Queue", su.open(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+
 	many := make([]task.Reference, 10_000)
 	for i := range many {
 		many[i] = su.ref(task.Events, i)
 	}
+
 	begun := time.Now()
 	_ = queue.Enqueue(ctx, many...) // the references may be accepted or refused
+
 	require.Less(t, time.Since(begun), 10*time.Second)
 }
 
@@ -196,14 +229,18 @@ func (su queueSuite) duringOutage(t *testing.T, queue task.Queue, begin, end fun
 	require.NoError(t, queue.Enqueue(t.Context(), su.ref(task.Events, 1)))
 	su.await(t, came)
 	begin()
+
 	many := make([]task.Reference, 200)
 	for i := range many {
 		many[i] = su.ref(task.Events, 10+i)
 	}
+
 	requireTimelyError(t, func() error { return queue.Enqueue(t.Context(), many...) })
 	end()
+
 	next := 1000
 	waitForRecovery(t, func() error { next++; return queue.Enqueue(t.Context(), su.ref(task.Mail, next)) })
+
 	// References of the failed call may be delivered before.
 	for last := fmt.Sprint("task-", next); su.await(t, came).ID != last; {
 	}

@@ -53,17 +53,21 @@ type quotaSuite struct {
 // start returns an empty limiter with a random key.
 func (su quotaSuite) start(t *testing.T) quotaLimiter {
 	t.Parallel()
+
 	clk := newFakeClock() // 10:30 in UTC
 	limiter, key := requirePort(t, "limit.Limiter", su.open(t, clk)), rand.Text()
 	with := func(do func(context.Context, limit.Quota, string) (limit.QuotaStatus,
 		error)) func(limit.Quota) limit.QuotaStatus {
 		return func(q limit.Quota) limit.QuotaStatus {
 			t.Helper()
+
 			s, err := do(context.Background(), q, key)
 			require.NoError(t, err)
+
 			return s
 		}
 	}
+
 	return quotaLimiter{
 		Limiter:   limiter,
 		fakeClock: clk,
@@ -77,6 +81,7 @@ func (su quotaSuite) start(t *testing.T) quotaLimiter {
 func (su quotaSuite) concurrentCalls(t *testing.T) {
 	limiter := su.start(t)
 	SpendAtOnce(t, limiter, sixtyPerMinute, limiter.key, 200, 60)
+
 	// 60 of the 90 calls of the day have been used above.
 	SpendAtOnce(t, limiter, limit.Quota{PerMinute: 1_000, PerDay: 90}, limiter.key, 200, 30)
 }
@@ -105,12 +110,14 @@ func (su quotaSuite) remainingCalls(t *testing.T) {
 		limiter.spend(sixtyPerMinute),
 	)
 	limiter.Advance(20 * time.Second)
+
 	second := limit.QuotaStatus{
 		Allowed: true,
 		Minute:  limit.Window{Limit: 60, Remaining: 58, Reset: 40 * time.Second},
 		Day:     limit.Window{Limit: 10_000, Remaining: 9_998, Reset: untilMidnight - 20*time.Second},
 	}
 	require.Equal(t, second, limiter.spend(sixtyPerMinute))
+
 	for range 3 {
 		require.Equal(t, second, limiter.look(sixtyPerMinute), "looking costs nothing")
 	}
@@ -121,16 +128,20 @@ func (su quotaSuite) remainingCalls(t *testing.T) {
 func (su quotaSuite) windowAcrossAMinute(t *testing.T) {
 	limiter := su.start(t)
 	limiter.Advance(59 * time.Second)
+
 	for range 60 {
 		require.True(t, limiter.spend(sixtyPerMinute).Allowed)
 	}
+
 	limiter.Advance(2 * time.Second) // a limiter with fixed minutes would start a new one here
+
 	for range 60 {
 		s := limiter.spend(sixtyPerMinute)
 		require.False(t, s.Allowed)
 		require.Equal(t, []string{limit.MinuteWindow}, s.Violated)
 		require.Equal(t, 58*time.Second, s.RetryAfter)
 	}
+
 	limiter.Advance(58 * time.Second)
 	require.True(t, limiter.spend(sixtyPerMinute).Allowed, "RetryAfter is the time to wait")
 }
@@ -140,10 +151,13 @@ func (su quotaSuite) windowAcrossAMinute(t *testing.T) {
 func (su quotaSuite) midnightInUTC(t *testing.T) {
 	limiter := su.start(t)
 	five := limit.Quota{PerMinute: 8, PerDay: 5}
+
 	limiter.Advance(untilMidnight - 30*time.Second)
+
 	for range 5 {
 		require.True(t, limiter.spend(five).Allowed)
 	}
+
 	s := limiter.spend(five)
 	require.False(t, s.Allowed)
 	require.Equal(t, []string{limit.DayWindow}, s.Violated)
@@ -151,11 +165,13 @@ func (su quotaSuite) midnightInUTC(t *testing.T) {
 	require.Equal(t, limit.Window{Limit: 5, Reset: 30 * time.Second}, s.Day)
 	require.Equal(t, 3, s.Minute.Remaining, "what is refused by the day costs the minute nothing")
 	limiter.Advance(30 * time.Second)
+
 	for remaining := 4; remaining >= 2; remaining-- {
 		s = limiter.spend(five)
 		require.True(t, s.Allowed)
 		require.Equal(t, remaining, s.Day.Remaining)
 	}
+
 	s = limiter.spend(five)
 	require.Equal(t, []string{limit.MinuteWindow}, s.Violated)
 	require.Equal(t, 2, s.Day.Remaining, "what is refused by the minute costs the day nothing")
@@ -170,11 +186,14 @@ func (su quotaSuite) refusedCallsAreNotRecorded(t *testing.T) {
 	for range 60 {
 		limiter.spend(sixtyPerMinute)
 	}
+
 	for range 59 {
 		limiter.Advance(time.Second)
 		require.False(t, limiter.spend(sixtyPerMinute).Allowed)
 	}
+
 	limiter.Advance(time.Second)
+
 	s := limiter.spend(sixtyPerMinute)
 	require.True(t, s.Allowed)
 	require.Equal(t, 59, s.Minute.Remaining)
@@ -187,6 +206,7 @@ func (su quotaSuite) bothWindowsAreUsedUp(t *testing.T) {
 	limiter := su.start(t)
 	one := limit.Quota{PerMinute: 1, PerDay: 1}
 	require.True(t, limiter.spend(one).Allowed)
+
 	s := limiter.spend(one)
 	require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, s.Violated)
 	require.Equal(t, untilMidnight, s.RetryAfter)
@@ -199,6 +219,7 @@ func (su quotaSuite) leastWaitIsASecond(t *testing.T) {
 	one := limit.Quota{PerMinute: 1}
 	require.True(t, limiter.spend(one).Allowed)
 	limiter.Advance(time.Minute - time.Microsecond)
+
 	s := limiter.spend(one)
 	require.Equal(t, time.Second, s.RetryAfter)
 	require.Equal(t, time.Microsecond, s.Minute.Reset)
@@ -212,14 +233,18 @@ func (su quotaSuite) changedQuota(t *testing.T) {
 		limiter.spend(sixtyPerMinute)
 		limiter.Advance(100 * time.Millisecond)
 	}
+
 	require.False(t, limiter.spend(sixtyPerMinute).Allowed)
+
 	s := limiter.spend(limit.Quota{PerMinute: 300, PerDay: 50_000})
 	require.True(t, s.Allowed)
 	require.Equal(t, 300-61, s.Minute.Remaining)
 	require.Equal(t, 50_000-61, s.Day.Remaining)
+
 	s = limiter.spend(limit.Quota{PerMinute: 1_000})
 	require.True(t, s.Allowed)
 	require.Zero(t, s.Day)
+
 	s = limiter.spend(limit.Quota{PerMinute: 10, PerDay: 10})
 	require.False(t, s.Allowed)
 	require.Equal(t, []string{limit.MinuteWindow, limit.DayWindow}, s.Violated)
@@ -236,11 +261,13 @@ func (su quotaSuite) otherKeysAndRules(t *testing.T) {
 	limiter := su.start(t)
 	one := limit.Quota{PerMinute: 1, PerDay: 1}
 	require.True(t, limiter.spend(one).Allowed)
+
 	for _, key := range []string{strings.ToLower(limiter.key), limiter.key + " ", limiter.key + "\x00{}\n\xff"} {
 		s, err := limiter.Spend(context.Background(), one, key)
 		require.NoError(t, err)
 		require.True(t, s.Allowed, key)
 	}
+
 	d, err := limiter.Take(context.Background(), limit.Rule{Name: "one", Max: 1, Per: time.Minute}, limiter.key)
 	require.NoError(t, err)
 	require.True(t, d.Allowed)
@@ -251,6 +278,7 @@ func (su quotaSuite) otherKeysAndRules(t *testing.T) {
 func SpendAtOnce(t testing.TB, limiter limit.Limiter, q limit.Quota, key string, calls, allowed int) {
 	t.Helper()
 	var admitted, failed atomic.Int64
+
 	var group sync.WaitGroup
 	for range calls {
 		group.Go(func() {
@@ -262,6 +290,7 @@ func SpendAtOnce(t testing.TB, limiter limit.Limiter, q limit.Quota, key string,
 			}
 		})
 	}
+
 	group.Wait()
 	require.Zero(t, failed.Load())
 	require.EqualValues(t, allowed, admitted.Load())

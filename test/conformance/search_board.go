@@ -37,6 +37,7 @@ var searchBoard = []listings.CreateInput{
 // amount or a range of pay in major units (40000-50000) and its period (hour; year by default).
 func post(title, location, description, terms string) listings.CreateInput {
 	in := listings.CreateInput{Title: title, Description: description}
+
 	in.Location = &location
 	for _, w := range strings.Fields(terms) {
 		switch {
@@ -50,6 +51,7 @@ func post(title, location, description, terms string) listings.CreateInput {
 			if in.Salary == nil {
 				in.Salary = &listings.SalaryInput{}
 			}
+
 			s := in.Salary
 			switch low, high, both := strings.Cut(w, "-"); {
 			case slices.Contains(listings.Periods, w):
@@ -64,6 +66,7 @@ func post(title, location, description, terms string) listings.CreateInput {
 			}
 		}
 	}
+
 	return in
 }
 
@@ -73,6 +76,7 @@ func amount(s string) float64 {
 	if _, err := fmt.Sscan(s, &x); err != nil {
 		panic(err)
 	}
+
 	return x
 }
 

@@ -26,49 +26,62 @@ func SearchIndex(t *testing.T, open SearchIndexOpener) {
 		t.Parallel()
 		compareWithOracle(t, open, false)
 	})
+
 	// Each batch of 20,000 changes replaces and deletes documents of the earlier ones.
 	t.Run("equals a naive evaluation of many documents", func(t *testing.T) {
 		t.Parallel()
+
 		s := newSearchSuite(t, open, 3)
 		for range 5 {
 			s.apply(s.random.changes(20_000, 90_000))
 		}
+
 		for range 25 {
 			s.compare(s.random.query())
 		}
 	})
+
 	t.Run("paging", func(t *testing.T) {
 		t.Parallel()
 		pageWhileChanging(t, open)
 	})
+
 	t.Run("versions", func(t *testing.T) {
 		t.Parallel()
 		applyVersions(t, open)
 	})
+
 	t.Run("places of relaxed hits", func(t *testing.T) {
 		t.Parallel()
 		placeRelaxed(t, open)
 	})
+
 	t.Run("words and their frequency", func(t *testing.T) {
 		t.Parallel()
 		listWords(t, open)
 	})
+
 	t.Run("keys and their number of documents", func(t *testing.T) {
 		t.Parallel()
 		listKeys(t, open)
 	})
+
 	t.Run("batches are atomic", func(t *testing.T) {
 		t.Parallel()
 		readWhileApplying(t, open)
 	})
+
 	t.Run("invalid queries", func(t *testing.T) {
 		t.Parallel()
 		refuseQueries(t, open)
 	})
+
 	t.Run("closed", func(t *testing.T) {
 		t.Parallel()
+
 		x := open(t, t.TempDir(), singular)
 		require.NoError(t, x.Close())
+
 		_, err := x.Find(context.Background(), search.Query{})
 		require.ErrorIs(t, err, search.ErrIndexClosed)
 		require.ErrorIs(t, x.Apply(context.Background(), nil, ""), search.ErrIndexClosed)
@@ -89,13 +102,16 @@ func SearchMatcher(
 	for _, n := range []int{0, 1, 5, 63, 64, 65, 200} { // a machine word has one bit for each of 64 documents
 		random, oracle := newRandomSearch(uint64(n)), newSearchOracle(singular)
 		oracle.apply(random.changes(n, 10*n+1))
+
 		m := open(t, slices.Collect(maps.Values(oracle.docs)), singular)
 		for range 500 {
 			q := random.query()
+
 			want, got := []string{}, m.AppendMatches([]string{}, &q)
 			for _, h := range oracle.find(&q).exact {
 				want = append(want, h.ID)
 			}
+
 			text, err := json.Marshal(q)
 			require.NoError(t, err)
 			require.ElementsMatch(t, want, got, "%d documents, %s", n, text)
@@ -117,6 +133,7 @@ func newSearchSuite(t *testing.T, open SearchIndexOpener, seed uint64) *searchSu
 	s := &searchSuite{t: t, index: open(t, t.TempDir(),
 		singular), oracle: newSearchOracle(singular), random: newRandomSearch(seed)}
 	t.Cleanup(func() { require.NoError(t, s.index.Close()) })
+
 	return s
 }
 
@@ -135,6 +152,7 @@ func (s *searchSuite) apply(changes []search.Change) {
 // index before the queries, which then must have kept its documents and its position.
 func compareWithOracle(t *testing.T, open SearchIndexOpener, reopen bool) {
 	folder := t.TempDir()
+
 	suite := newSearchSuite(t, func(t testing.TB, _ string, normalize func(string) string) search.Index {
 		return open(t, folder, normalize)
 	}, 1)
@@ -142,14 +160,18 @@ func compareWithOracle(t *testing.T, open SearchIndexOpener, reopen bool) {
 		for range 1 + suite.random.IntN(20) {
 			suite.apply(suite.random.changes(1+suite.random.zipf(300), 1500))
 		}
+
 		if reopen {
 			require.NoError(t, suite.index.Close())
+
 			suite.index = open(t, folder, singular)
 			require.Equal(t, suite.position(), suite.index.Position())
 		}
+
 		if round == 10 {
 			suite.apply(nil) // a batch without changes stores its position too
 		}
+
 		for range 25 {
 			suite.compare(suite.random.query())
 		}
@@ -161,12 +183,14 @@ func compareWithOracle(t *testing.T, open SearchIndexOpener, reopen bool) {
 func (s *searchSuite) compare(query search.Query) {
 	got, err := s.index.Find(context.Background(), query)
 	require.NoError(s.t, err)
+
 	all := s.oracle.find(&query)
 	text, err := json.Marshal(query)
 	require.NoError(s.t, err)
 	require.Equal(s.t, len(all.exact), got.Total, "total of %s", text)
 	require.Equal(s.t, all.facets, got.Facets, "facets of %s", text)
 	require.Equal(s.t, all.page(&query, query.Offset), withoutNil(got.Hits), "hits of %s", text)
+
 	for offset := query.Offset; got.Next != "" && offset < query.Offset+6*query.Limit; {
 		offset += query.Limit
 		query.After = got.Next
@@ -182,6 +206,7 @@ func withoutNil(hits []search.Hit) []search.Hit {
 	if hits == nil {
 		return []search.Hit{}
 	}
+
 	return hits
 }
 
@@ -193,9 +218,11 @@ func (r *oracleResult) page(query *search.Query, offset int) []search.Hit {
 			page = append(page, h.Hit)
 		}
 	}
+
 	for _, h := range r.relaxed[:min(r.free(query, offset), len(r.relaxed))] {
 		page = append(page, h.Hit)
 	}
+
 	return page
 }
 
@@ -205,6 +232,7 @@ func (r *oracleResult) free(q *search.Query, offset int) int {
 	if exact == 0 && (offset > 0 || len(r.exact) > 0) {
 		return 0
 	}
+
 	return min(q.Relaxed, q.Limit-exact)
 }
 
@@ -216,13 +244,16 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 		search.SortTitle, search.SortLocation,
 	} {
 		suite := newSearchSuite(t, open, 5)
+
 		var first []search.Change
 		for i := range 400 {
 			first = append(first,
 				search.Change{ID: fmt.Sprintf("stays %d", i), Version: 1, Document: suite.random.document()})
 			first[i].Document.Deadline = time.Time{} // none expires
 		}
+
 		suite.apply(first)
+
 		from := suite.random.point()
 		query := search.Query{
 			Now: searchStart, Sort: search.Sort{By: by, Descending: suite.random.chance(50)}, From: &from, Limit: 7,
@@ -235,28 +266,36 @@ func pageWhileChanging(t *testing.T, open SearchIndexOpener) {
 				},
 			},
 		}
+
 		seenIDs := map[string]int{}
 		for page := 0; ; page++ {
 			result, err := suite.index.Find(context.Background(), query)
 			require.NoError(t, err)
+
 			for _, h := range result.Hits {
 				seenIDs[h.ID]++
 			}
+
 			if result.Next == "" {
 				break
 			}
+
 			query.After = result.Next
+
 			var changes []search.Change
 			for i := range 5 {
 				changes = append(changes,
 					search.Change{ID: fmt.Sprintf("new %d %d", page, i), Version: 1, Document: suite.random.document()},
 					search.Change{ID: fmt.Sprintf("new %d %d", page-2, i), Version: 2})
 			}
+
 			suite.apply(changes)
 		}
+
 		for id, n := range seenIDs {
 			require.Equal(t, 1, n, "%s: %s", by, id)
 		}
+
 		for i := range 400 {
 			require.Contains(t, seenIDs, fmt.Sprintf("stays %d", i), by)
 		}
@@ -274,12 +313,15 @@ func applyVersions(t *testing.T, open SearchIndexOpener) {
 	stored := func() map[string]int64 {
 		r, err := suite.index.Find(ctx, search.Query{Now: searchStart, Limit: 10})
 		require.NoError(t, err)
+
 		versions := map[string]int64{}
 		for _, h := range r.Hits {
 			versions[h.ID] = h.Version
 		}
+
 		return versions
 	}
+
 	for _, step := range []struct {
 		condition string
 		changes   []search.Change
@@ -331,6 +373,7 @@ func applyVersions(t *testing.T, open SearchIndexOpener) {
 		suite.apply(step.changes)
 		require.Equal(t, step.want, stored(), step.condition)
 	}
+
 	// A query with a limit of 0 only counts.
 	r, err := suite.index.Find(ctx, search.Query{Now: searchStart, Must: []search.Expr{search.HasKey("z")}})
 	require.NoError(t, err)
@@ -342,15 +385,19 @@ func applyVersions(t *testing.T, open SearchIndexOpener) {
 // the first page if there are none. Of 60 documents, 25 are exact hits and the others relaxed ones.
 func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 	suite := newSearchSuite(t, open, 9)
+
 	var changes []search.Change
 	for i := range 60 {
 		d := &search.Document{PostedAt: searchStart.Add(time.Duration(i) * time.Minute), Keys: []string{"related"}}
 		if i < 25 {
 			d.Keys = append(d.Keys, "exact")
 		}
+
 		changes = append(changes, search.Change{ID: fmt.Sprint(i), Version: 1, Document: d})
 	}
+
 	suite.apply(changes)
+
 	find := func(key string, offset, limit, relaxed int) (exact, others int) {
 		result, err := suite.index.Find(context.Background(), search.Query{
 			Now: searchStart, Offset: offset, Limit: limit, Relaxed: relaxed,
@@ -359,13 +406,16 @@ func placeRelaxed(t *testing.T, open SearchIndexOpener) {
 			},
 		})
 		require.NoError(t, err)
+
 		for _, h := range result.Hits {
 			if h.Exact {
 				exact++
 			}
 		}
+
 		return exact, len(result.Hits) - exact
 	}
+
 	for _, c := range []struct {
 		condition              string
 		key                    string
@@ -463,8 +513,10 @@ func listWords(t *testing.T, open SearchIndexOpener) {
 			changes = append(changes,
 				search.Change{ID: fmt.Sprint(n, i), Version: 1, Document: suite.random.document()})
 		}
+
 		suite.apply(changes)
 	}
+
 	for _, prefix := range []string{"", "a", "ab", "zz"} {
 		want := map[string]int{}
 		for _, d := range suite.oracle.docs {
@@ -474,14 +526,17 @@ func listWords(t *testing.T, open SearchIndexOpener) {
 				}
 			}
 		}
+
 		got, order := map[string]int{}, []string(nil)
 		for w, n := range suite.index.Words(prefix) {
 			got[w], order = n, append(order, w)
 			require.Equal(t, n, suite.index.Frequency(w))
 		}
+
 		require.Equal(t, want, got, prefix)
 		require.Equal(t, slices.Sorted(maps.Keys(want)), order)
 	}
+
 	require.Zero(t, suite.index.Frequency("unknown"))
 }
 
@@ -491,16 +546,20 @@ func listKeys(t *testing.T, open SearchIndexOpener) {
 	suite := newSearchSuite(t, open, 19)
 	for range 10 {
 		suite.apply(suite.random.changes(60, 200))
+
 		for _, prefix := range []string{"", "role:", "role:1", "unknown:"} {
 			want := suite.oracle.keys(prefix)
+
 			got, order := map[string]int{}, []string(nil)
 			for key, n := range suite.index.Keys(prefix) {
 				got[key], order = n, append(order, key)
 			}
+
 			require.Equal(t, want, got, prefix)
 			require.Equal(t, slices.Sorted(maps.Keys(want)), order)
 		}
 	}
+
 	for key := range suite.index.Keys("role:") {
 		require.Equal(t, slices.Sorted(maps.Keys(suite.oracle.keys("role:")))[0], key)
 		break
@@ -518,10 +577,14 @@ func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 				PostedAt: searchStart, Keys: []string{fmt.Sprint("generation:", generation)}, Title: []string{"word"},
 			}})
 		}
+
 		suite.apply(changes)
 	}
+
 	apply(1)
+
 	ctx, stop := context.WithCancel(context.Background())
+
 	var readers sync.WaitGroup
 	for range 3 {
 		readers.Go(func() {
@@ -540,9 +603,11 @@ func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 			}
 		})
 	}
+
 	for generation := range int64(200) {
 		apply(generation + 2)
 	}
+
 	stop()
 	readers.Wait()
 }
@@ -552,12 +617,15 @@ func readWhileApplying(t *testing.T, open SearchIndexOpener) {
 func refuseQueries(t *testing.T, open SearchIndexOpener) {
 	suite := newSearchSuite(t, open, 17)
 	suite.apply(suite.random.changes(100, 100))
+
 	ctx := context.Background()
 	_, err := suite.index.Find(ctx, search.Query{Must: []search.Expr{{Op: "unknown"}}})
 	require.ErrorIs(t, err, search.ErrInvalidQuery)
+
 	result, err := suite.index.Find(ctx, search.Query{Limit: 3})
 	require.NoError(t, err)
 	require.NotEmpty(t, result.Next)
+
 	for condition, query := range map[string]search.Query{
 		"another sort":      {After: result.Next, Sort: search.Sort{By: search.SortTitle}},
 		"another direction": {After: result.Next, Sort: search.Sort{Descending: true}},
@@ -568,8 +636,10 @@ func refuseQueries(t *testing.T, open SearchIndexOpener) {
 		_, err := suite.index.Find(ctx, query)
 		require.ErrorIs(t, err, search.ErrInvalidCursor, condition)
 	}
+
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
+
 	_, err = suite.index.Find(cancelled, search.Query{})
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -30,12 +30,15 @@ func newNaiveIndex() *naiveIndex { return &naiveIndex{oracle: newSearchOracle(se
 func (x *naiveIndex) Find(ctx context.Context, query search.Query) (search.Result, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+
 	if x.closed {
 		return search.Result{}, search.ErrIndexClosed
 	}
+
 	if err := query.Validate(); err != nil {
 		return search.Result{}, err
 	}
+
 	offset := query.Offset
 	if query.After != "" {
 		var err error
@@ -43,11 +46,14 @@ func (x *naiveIndex) Find(ctx context.Context, query search.Query) (search.Resul
 			return search.Result{}, search.ErrInvalidCursor
 		}
 	}
+
 	all := x.oracle.find(&query)
+
 	r := search.Result{Hits: all.page(&query, offset), Total: len(all.exact), Facets: all.facets}
 	if next := offset + query.Limit; next < len(all.exact) {
 		r.Next = strconv.Itoa(next)
 	}
+
 	return r, ctx.Err()
 }
 
@@ -55,11 +61,15 @@ func (x *naiveIndex) Find(ctx context.Context, query search.Query) (search.Resul
 func (x *naiveIndex) Apply(_ context.Context, changes []search.Change, position string) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+
 	if x.closed {
 		return search.ErrIndexClosed
 	}
+
 	x.oracle.apply(changes)
+
 	x.position = position
+
 	return nil
 }
 
@@ -81,18 +91,21 @@ func (x *naiveIndex) Frequency(word string) int {
 func (x *naiveIndex) Words(prefix string) iter.Seq2[string, int] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+
 	counts := map[string]int{}
 	for _, d := range x.oracle.docs {
 		words := map[string]bool{}
 		for _, w := range slices.Concat(d.Title, d.Body) {
 			words[w] = w != "" && strings.HasPrefix(w, prefix)
 		}
+
 		for w, counted := range words {
 			if counted {
 				counts[w]++
 			}
 		}
 	}
+
 	return sortedCounts(counts)
 }
 
@@ -118,7 +131,9 @@ func sortedCounts(counts map[string]int) iter.Seq2[string, int] {
 func (x *naiveIndex) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+
 	x.closed = true
+
 	return nil
 }
 
@@ -134,6 +149,7 @@ func newNaiveMatcher(docs []*search.Document) (search.Matcher, error) {
 	for _, d := range docs {
 		m.oracle.docs[d.ID] = d
 	}
+
 	return m, nil
 }
 
@@ -142,6 +158,7 @@ func (m naiveMatcher) AppendMatches(ids []string, q *search.Query) []string {
 	for _, h := range m.oracle.find(q).exact {
 		ids = append(ids, h.ID)
 	}
+
 	return ids
 }
 

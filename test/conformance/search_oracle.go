@@ -29,15 +29,19 @@ func (o *searchOracle) apply(changes []search.Change) {
 		if d := o.docs[c.ID]; d != nil && d.Version >= c.Version {
 			continue
 		}
+
 		if v, found := o.deleted[c.ID]; found && v >= c.Version {
 			continue
 		}
+
 		delete(o.docs, c.ID)
 		delete(o.deleted, c.ID)
+
 		if c.Document == nil {
 			o.deleted[c.ID] = c.Version
 			continue
 		}
+
 		d := *c.Document
 		d.ID, d.Version = c.ID, c.Version
 		o.docs[c.ID] = &d
@@ -64,6 +68,7 @@ func (o *searchOracle) find(query *search.Query) oracleResult {
 	for _, prefix := range query.Facets {
 		r.facets[prefix] = map[string]int{}
 	}
+
 	for _, document := range o.docs {
 		h, found := o.hit(query, document)
 		switch {
@@ -75,13 +80,17 @@ func (o *searchOracle) find(query *search.Query) oracleResult {
 			r.relaxed = append(r.relaxed, h)
 		}
 	}
+
 	slices.SortFunc(r.exact, func(a, b oracleHit) int {
 		if a.first != b.first {
 			return ifElse(a.first, -1, 1)
 		}
+
 		return cmp.Or(compareBy(query, a, b), newest(a, b))
 	})
+
 	slices.SortFunc(r.relaxed, func(a, b oracleHit) int { return cmp.Or(cmp.Compare(a.cost, b.cost), newest(a, b)) })
+
 	return r
 }
 
@@ -90,6 +99,7 @@ func ifElse(condition bool, a, b int) int {
 	if condition {
 		return a
 	}
+
 	return b
 }
 
@@ -99,6 +109,7 @@ func countFacets(facets map[string]map[string]int, d *search.Document) {
 	for _, key := range d.Keys {
 		keys[key] = true
 	}
+
 	for prefix, counts := range facets {
 		for key := range keys {
 			if strings.HasPrefix(key, prefix) {
@@ -115,21 +126,25 @@ func (o *searchOracle) hit(query *search.Query, document *search.Document) (h or
 	if isExpired || !o.all(query.Must, document) {
 		return h, false
 	}
+
 	h = oracleHit{Hit: search.Hit{ID: document.ID, Version: document.Version, Exact: true, Levels: []int{}}, doc: document}
 	for _, s := range query.Slots {
 		level := slices.IndexFunc(s.Levels, func(l search.SlotLevel) bool { return o.matches(&l.Expr, document) })
 		if level < 0 {
 			return h, false
 		}
+
 		h.Levels = append(h.Levels, level)
 		h.cost += s.Levels[level].Cost
 		h.Exact = h.Exact && s.Levels[level].Exact
 	}
+
 	h.first = query.First != nil && o.matches(query.First, document)
 	if query.From != nil && document.Point != nil {
 		miles := document.Point.Miles(*query.From)
 		h.Miles = &miles
 	}
+
 	return h, true
 }
 
@@ -143,7 +158,9 @@ func compareBy(query *search.Query, a, b oracleHit) int {
 	if query.Sort.By == search.SortRelevance {
 		return cmp.Compare(a.cost, b.cost)
 	}
+
 	x, hasX := sortValue(query, a)
+
 	y, hasY := sortValue(query, b)
 	switch {
 	case !hasX || !hasY:
@@ -151,6 +168,7 @@ func compareBy(query *search.Query, a, b oracleHit) int {
 	case query.Sort.Descending:
 		x, y = y, x
 	}
+
 	return cmp.Or(cmp.Compare(x.number, y.number), strings.Compare(x.text, y.text))
 }
 
@@ -171,14 +189,17 @@ func sortValue(query *search.Query, h oracleHit) (v oracleValue, stated bool) {
 		if document.Pay == nil || query.Sort.Currency != "" && document.Pay.Currency != query.Sort.Currency {
 			return v, false
 		}
+
 		if query.Sort.Descending {
 			return oracleValue{number: document.Pay.Max}, true
 		}
+
 		return oracleValue{number: document.Pay.Min}, true
 	case search.SortDistance:
 		if h.Miles == nil {
 			return v, false
 		}
+
 		return oracleValue{number: int64(math.Round(*h.Miles * 1000))}, true
 	case search.SortTitle:
 		return oracleValue{text: document.SortTitle}, document.SortTitle != ""
@@ -227,6 +248,7 @@ func fields(e *search.Expr, d *search.Document) []string {
 	if e.Title {
 		return d.Title
 	}
+
 	return slices.Concat(d.Title, []string{""}, d.Body) // no phrase extends from the title into the body
 }
 
@@ -240,6 +262,7 @@ func (o *searchOracle) containsPhrase(e *search.Expr, words []string) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -251,6 +274,7 @@ func (o *searchOracle) frequency(word string) int {
 			n++
 		}
 	}
+
 	return n
 }
 
@@ -260,6 +284,7 @@ func (o *searchOracle) keys(prefix string) map[string]int {
 	for _, d := range o.docs {
 		countFacets(counts, d)
 	}
+
 	return counts[prefix]
 }
 

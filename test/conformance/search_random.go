@@ -47,6 +47,7 @@ func (r *randomSearch) words(n int) []string {
 			words[i] = r.word()
 		}
 	}
+
 	return words
 }
 
@@ -73,20 +74,25 @@ func (r *randomSearch) document() *search.Document {
 	for range r.IntN(6) {
 		document.Keys = append(document.Keys, r.key())
 	}
+
 	if r.chance(50) {
 		document.Deadline = r.time().Add(100 * time.Hour)
 	}
+
 	if r.chance(80) {
 		document.SortTitle, document.SortLocation = r.word(), r.word()
 	}
+
 	if r.chance(70) {
 		low := int64(r.IntN(50))
 		document.Pay = &search.PayRange{Min: low, Max: low + int64(r.IntN(20)), Currency: r.currency()}
 	}
+
 	if r.chance(80) {
 		p := r.point()
 		document.Point = &p
 	}
+
 	return document
 }
 
@@ -97,16 +103,20 @@ func (r *randomSearch) changes(count, n int) []search.Change {
 	for i := range changes {
 		// The multiplication scatters the ids, so that their order is not that of the numbers.
 		id := fmt.Sprintf("%06x", uint32(r.IntN(n))*2654435761>>8)
+
 		version := r.versions[id] + 1
 		if r.chance(10) {
 			version -= int64(r.IntN(3))
 		}
+
 		r.versions[id] = max(r.versions[id], version)
+
 		changes[i] = search.Change{ID: id, Version: version}
 		if !r.chance(20) {
 			changes[i].Document = r.document()
 		}
 	}
+
 	return changes
 }
 
@@ -116,6 +126,7 @@ func (r *randomSearch) exprs(n, depth int) []search.Expr {
 	for i := range list {
 		list[i] = r.expr(depth)
 	}
+
 	return list
 }
 
@@ -131,6 +142,7 @@ func (r *randomSearch) expr(depth int) search.Expr {
 			return search.Or(r.exprs(r.IntN(5), depth-1)...)
 		}
 	}
+
 	switch r.IntN(14) {
 	case 0:
 		return search.All()
@@ -161,7 +173,9 @@ func (r *randomSearch) phrase() search.Expr {
 	for range 1 + r.IntN(3) {
 		expr.Words = append(expr.Words, r.word())
 	}
+
 	expr.Literal, expr.Title = r.chance(30), r.chance(30)
+
 	return expr
 }
 
@@ -171,9 +185,11 @@ func (r *randomSearch) pay() search.Expr {
 	if r.chance(50) {
 		pay.Max = pay.Min + int64(r.IntN(20))
 	}
+
 	if r.chance(50) {
 		pay.Currency = r.currency()
 	}
+
 	return search.PaysBetween(pay)
 }
 
@@ -186,24 +202,30 @@ func (r *randomSearch) query() search.Query {
 	for range r.zipf(5) {
 		query.Slots = append(query.Slots, r.slot())
 	}
+
 	if r.chance(50) {
 		from := r.point()
 		query.From = &from
 	}
+
 	if r.chance(60) {
 		query.Sort = r.sort(query.From != nil)
 	}
+
 	if r.chance(30) {
 		first := r.expr(2)
 		query.First = &first
 	}
+
 	if r.chance(50) {
 		query.MaxCost = r.IntN(40)
 	}
+
 	if r.chance(50) {
 		// Prefixes with many, some and no keys.
 		query.Facets = []string{"role:", "s", "nothing:"}[:1+r.IntN(3)]
 	}
+
 	return query
 }
 
@@ -213,9 +235,11 @@ func (r *randomSearch) slot() search.Slot {
 	for i := range 1 + r.IntN(4) {
 		slot.Levels = append(slot.Levels, search.SlotLevel{Expr: r.expr(2), Cost: r.IntN(20), Exact: i == 0 || r.chance(40)})
 	}
+
 	if r.chance(50) {
 		slot.Levels = append(slot.Levels, search.SlotLevel{Expr: search.All(), Cost: 10 + r.IntN(10)})
 	}
+
 	return slot
 }
 
@@ -225,9 +249,11 @@ func (r *randomSearch) sort(hasPoint bool) search.Sort {
 	if !hasPoint {
 		keys = keys[:4]
 	}
+
 	s := search.Sort{By: keys[r.IntN(len(keys))], Descending: r.chance(50)}
 	if s.By == search.SortPay && r.chance(50) {
 		s.Currency = r.currency()
 	}
+
 	return s
 }

@@ -41,9 +41,11 @@ func Jobseeker(t *testing.T, open JobseekerOpener) {
 func openJobseeker(t *testing.T, open JobseekerOpener) (adapters.JobseekerStorage, time.Time) {
 	t.Helper()
 	t.Parallel()
+
 	clk := newFakeClock()
 	storage := open(t, clk)
 	requirePorts(t, storage)
+
 	return storage, clk.Now().Add(1234567 * time.Microsecond)
 }
 
@@ -61,6 +63,7 @@ func tryWithProfile(storage adapters.JobseekerStorage, userID string, fn func(ct
 		if _, err := storage.Profiles.Get(ctx, userID); err != nil {
 			return err
 		}
+
 		return fn(ctx)
 	})
 }
@@ -69,9 +72,11 @@ func tryWithProfile(storage adapters.JobseekerStorage, userID string, fn func(ct
 // rows must be older than the timestamp before.
 func checkRetention(t testing.TB, store retention.Store, kind retention.Kind, before time.Time) {
 	t.Helper()
+
 	if store == nil {
 		return // the port is optional
 	}
+
 	for _, want := range []int{2, 1, 0} {
 		n, err := store.DeleteBefore(context.Background(), kind, before, 2)
 		require.NoError(t, err)
@@ -85,20 +90,26 @@ func listAllPages[T any](
 	t testing.TB, size int, list func(request page.Request) (page.Result[T], error),
 ) (items []T) {
 	t.Helper()
+
 	request := page.Request{Number: 1, Size: size}
 	for {
 		byCursor, err := list(request)
 		require.NoError(t, err)
+
 		byNumber, err := list(page.Request{Number: request.Number, Size: size})
 		require.NoError(t, err)
 		require.Equal(t, byNumber, byCursor)
+
 		items = append(items, byCursor.Items...)
 		require.False(t, byCursor.TotalIsEstimate)
+
 		if byCursor.NextCursor == "" {
 			require.Equal(t, len(items), byCursor.Total)
 			return items
 		}
+
 		require.Len(t, byCursor.Items, size)
+
 		request.Cursor = byCursor.NextCursor
 		request.Number++
 	}
@@ -141,6 +152,7 @@ func (su notificationSuite) createAndList(t *testing.T) {
 	notification := newNotification(newID(), newID(), now)
 	require.NoError(t, storage.Notifications.Create(context.Background(), notification))
 	require.NoError(t, storage.Notifications.Create(context.Background()))
+
 	got, err := storage.Notifications.List(context.Background(), notification.UserID, firstHundred)
 	require.NoError(t, err)
 	require.Equal(t, page.Result[jobseeker.Notification]{Items: []jobseeker.Notification{notification}, Total: 1}, got)
@@ -157,6 +169,7 @@ func (su notificationSuite) sameCause(t *testing.T) {
 		return storage.Notifications.Create(ctx, newNotification(user, newID(), now), newNotification(user, cause, now))
 	}))
 	require.NoError(t, storage.Notifications.Create(context.Background(), newNotification(newID(), cause, now)))
+
 	got, err := storage.Notifications.List(context.Background(), user, firstHundred)
 	require.NoError(t, err)
 	require.Equal(t, 2, got.Total)
@@ -170,6 +183,7 @@ func (su notificationSuite) sameCauseConcurrently(t *testing.T) {
 	runConcurrently(t, 20, func(int) error {
 		return storage.Notifications.Create(context.Background(), newNotification(user, cause, now))
 	})
+
 	got, err := storage.Notifications.List(context.Background(), user, firstHundred)
 	require.NoError(t, err)
 	require.Equal(t, 1, got.Total)
@@ -192,12 +206,14 @@ func (su notificationSuite) rollback(t *testing.T) {
 func (su notificationSuite) pages(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	user := newID()
+
 	var want []jobseeker.Notification
 	for range 5 {
 		notification := newNotification(user, newID(), now)
 		want = append([]jobseeker.Notification{notification}, want...)
 		require.NoError(t, storage.Notifications.Create(context.Background(), notification))
 	}
+
 	require.Equal(t, want, listAllPages(t, 2, func(r page.Request) (page.Result[jobseeker.Notification], error) {
 		return storage.Notifications.List(context.Background(), user, r)
 	}))
@@ -209,6 +225,7 @@ func (su notificationSuite) updateAndDelete(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	notification := newNotification(newID(), newID(), now)
 	require.NoError(t, storage.Notifications.Create(context.Background(), notification))
+
 	updates := []jobseeker.NotificationUpdate{{}, {Read: new(true)}, {DeletedAt: &now}}
 	for _, update := range updates {
 		require.ErrorIs(t, storage.Notifications.Update(context.Background(), newID(), notification.ID, update),
@@ -216,6 +233,7 @@ func (su notificationSuite) updateAndDelete(t *testing.T) {
 		require.ErrorIs(t, storage.Notifications.Update(context.Background(), notification.UserID, newID(), update),
 			jobseeker.ErrNotificationNotFound)
 	}
+
 	for _, update := range []struct {
 		read     *bool // nil changes nothing
 		wantRead bool
@@ -228,19 +246,24 @@ func (su notificationSuite) updateAndDelete(t *testing.T) {
 	} {
 		require.NoError(t, storage.Notifications.Update(context.Background(), notification.UserID, notification.ID,
 			jobseeker.NotificationUpdate{Read: update.read}))
+
 		got, err := storage.Notifications.List(context.Background(), notification.UserID, firstHundred)
 		require.NoError(t, err)
 		require.Equal(t, update.wantRead, got.Items[0].Read)
 	}
+
 	require.NoError(t, storage.Notifications.Update(context.Background(), notification.UserID, notification.ID,
 		jobseeker.NotificationUpdate{DeletedAt: &now}))
+
 	for _, update := range updates {
 		require.ErrorIs(t, storage.Notifications.Update(context.Background(), notification.UserID, notification.ID, update),
 			jobseeker.ErrNotificationNotFound)
 	}
+
 	require.NoError(t,
 		storage.Notifications.Create(context.Background(), newNotification(notification.UserID, notification.Cause, now)),
 		"second delivery of the event")
+
 	got, err := storage.Notifications.List(context.Background(), notification.UserID, firstHundred)
 	require.NoError(t, err)
 	require.Empty(t, got.Items)
@@ -250,18 +273,23 @@ func (su notificationSuite) updateAndDelete(t *testing.T) {
 // retention checks that old notifications are deleted, also those that the user has deleted.
 func (su notificationSuite) retention(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
+
 	user := newID()
 	for i := range 5 {
 		notification := newNotification(user, newID(), now.Add(time.Duration(i)*time.Hour))
 		require.NoError(t, storage.Notifications.Create(context.Background(), notification))
+
 		if i == 0 {
 			require.NoError(t, storage.Notifications.Update(context.Background(), user, notification.ID,
 				jobseeker.NotificationUpdate{DeletedAt: &now}))
 		}
 	}
+
 	checkRetention(t, storage.Retention, jobseeker.NotificationKind, now.Add(3*time.Hour))
+
 	got, err := storage.Notifications.List(context.Background(), user, firstHundred)
 	require.NoError(t, err)
+
 	if storage.Retention != nil {
 		require.Equal(t, 2, got.Total)
 	}
@@ -275,6 +303,7 @@ func Activities(t *testing.T, open JobseekerOpener) {
 	t.Run("pages, same event", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
 		user := newID()
+
 		var want []jobseeker.Activity
 		for i := range 5 {
 			want = append(
@@ -290,11 +319,13 @@ func Activities(t *testing.T, open JobseekerOpener) {
 				},
 				want...)
 		}
+
 		for range 2 {
 			for i := range want { // the newest first
 				require.NoError(t, storage.Activities.Create(ctx, want[i]))
 			}
 		}
+
 		require.NoError(t,
 			storage.Activities.Create(ctx, jobseeker.Activity{UserID: newID(), EventID: want[0].EventID, At: now}))
 		require.Equal(
@@ -312,6 +343,7 @@ func Activities(t *testing.T, open JobseekerOpener) {
 		storage, now := openJobseeker(t, open)
 		busy, otherID := newID(), newID()
 		var events []string
+
 		require.NoError(t,
 			storage.Activities.Create(ctx, jobseeker.Activity{UserID: otherID, EventID: newID(), At: now}))
 		require.NoError(t, storage.Tx.Do(ctx, func(ctx context.Context) error {
@@ -326,16 +358,19 @@ func Activities(t *testing.T, open JobseekerOpener) {
 					return err
 				}
 			}
+
 			return nil
 		}))
 		require.NoError(t,
 			storage.Activities.Create(ctx, jobseeker.Activity{UserID: busy, EventID: events[0], At: now}),
 			"delivered again, older than the others")
+
 		for user, want := range map[string]int{busy: jobseeker.MaxActivities, otherID: 1} {
 			got, err := storage.Activities.List(ctx, user, page.Request{Number: 1, Size: 1})
 			require.NoError(t, err)
 			require.Equal(t, want, got.Total)
 		}
+
 		last, err := storage.Activities.List(ctx, busy, page.Request{Number: jobseeker.MaxActivities, Size: 1})
 		require.NoError(t, err)
 		require.Equal(t, events[2], last.Items[0].EventID)
@@ -343,6 +378,7 @@ func Activities(t *testing.T, open JobseekerOpener) {
 
 	t.Run("retention", func(t *testing.T) {
 		storage, now := openJobseeker(t, open)
+
 		user := newID()
 		for i := range 5 {
 			require.NoError(
@@ -354,9 +390,12 @@ func Activities(t *testing.T, open JobseekerOpener) {
 				}),
 			)
 		}
+
 		checkRetention(t, storage.Retention, jobseeker.ActivityKind, now.Add(3*time.Hour))
+
 		got, err := storage.Activities.List(ctx, user, page.Request{Number: 1, Size: 9})
 		require.NoError(t, err)
+
 		if storage.Retention != nil {
 			require.Equal(t, 2, got.Total)
 		}

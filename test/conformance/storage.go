@@ -39,12 +39,14 @@ func Storage(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Sto
 	t.Run("billing", func(t *testing.T) {
 		Billing(t, func(t testing.TB, clk clock.Clock) adapters.BillingStorage { return open(t, clk).Billing })
 	})
+
 	t.Run("integrations", func(t *testing.T) {
 		Integrations(t, func(t testing.TB,
 			clk clock.Clock) adapters.IntegrationsStorage {
 			return open(t, clk).Integrations
 		})
 	})
+
 	t.Run("listings", func(t *testing.T) {
 		Listings(t, func(t testing.TB, clk clock.Clock) adapters.ListingsStorage { return open(t, clk).Listings })
 	})
@@ -77,10 +79,12 @@ func withPort[S any](
 ) func(testing.TB, clock.Clock) S {
 	return func(t testing.TB, clk clock.Clock) S {
 		t.Helper()
+
 		s := open(t, clk)
 		if port(s) == nil {
 			t.Skipf("the storage does not provide %s", name)
 		}
+
 		return s
 	}
 }
@@ -88,9 +92,11 @@ func withPort[S any](
 // retentionOf returns the store, and skips the test of a storage without retention.
 func retentionOf(t testing.TB, s retention.Store) retention.Store {
 	t.Helper()
+
 	if s == nil {
 		t.Skip("the storage has no retention")
 	}
+
 	return s
 }
 
@@ -100,17 +106,22 @@ func countConcurrent(t testing.TB, n int, do func(i int) (bool, error)) (count i
 	t.Helper()
 	var calls sync.WaitGroup
 	results := make([]bool, n)
+
 	errs := make([]error, n)
 	for i := range n {
 		calls.Go(func() { results[i], errs[i] = do(i) })
 	}
+
 	calls.Wait()
+
 	for i, result := range results {
 		require.NoError(t, errs[i])
+
 		if result {
 			count++
 		}
 	}
+
 	return count
 }
 

@@ -26,6 +26,7 @@ func (r *recordingT) FailNow()                     { runtime.Goexit() }
 // not provide, instead of a nil pointer dereference in the middle of a test.
 func TestRequirePorts_MissingPort_IsNamed(t *testing.T) {
 	t.Parallel()
+
 	for missing, checkPorts := range map[string]func(t testing.TB){
 		"Subscriptions": func(t testing.TB) { requirePorts(t, adapters.BillingStorage{}) },
 		"Outbox":        func(t testing.TB) { requirePorts(t, adapters.Database{}) },
@@ -39,12 +40,16 @@ func TestRequirePorts_MissingPort_IsNamed(t *testing.T) {
 // the check fails with a message that contains the text.
 func requireFailure(t *testing.T, text string, check func(t testing.TB)) {
 	t.Helper()
+
 	r := &recordingT{TB: t}
+
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+
 		check(r)
 	}()
+
 	<-ended
 	require.Contains(t, r.failure, text)
 }

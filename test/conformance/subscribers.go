@@ -31,6 +31,7 @@ type subscriberSuite struct {
 func (su subscriberSuite) getOrCreate(t *testing.T) {
 	s, now := openJobseeker(t, su.open)
 	first := jobseeker.Subscriber{ID: newID(), Email: "Zoë+jobs@example.org", Mailbox: "zoë@example.org", CreatedAt: now}
+
 	second := jobseeker.Subscriber{ID: newID(), Email: "zoë@example.org", Mailbox: first.Mailbox, CreatedAt: now}
 	for _, requested := range []jobseeker.Subscriber{first, second} {
 		got, err := s.Subscribers.GetOrCreate(t.Context(), requested)
@@ -44,6 +45,7 @@ func (su subscriberSuite) getOrCreate(t *testing.T) {
 func (su subscriberSuite) getOrCreateConcurrently(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	got := make([]jobseeker.Subscriber, 8)
+
 	var wg sync.WaitGroup
 	for i := range got {
 		wg.Go(func() {
@@ -55,7 +57,9 @@ func (su subscriberSuite) getOrCreateConcurrently(t *testing.T) {
 			assert.NoError(t, err)
 		})
 	}
+
 	wg.Wait()
+
 	for _, subscriber := range got {
 		require.Equal(t, got[0], subscriber)
 	}
@@ -69,9 +73,11 @@ func (su subscriberSuite) getByIDs(t *testing.T) {
 	found, err := storage.Subscribers.GetByIDs(t.Context(), []string{a.ID, b.ID, newID()})
 	require.NoError(t, err)
 	require.Equal(t, map[string]jobseeker.Subscriber{a.ID: a, b.ID: b}, found)
+
 	found, err = storage.Subscribers.GetByIDs(t.Context(), append(newIDs(1_999), a.ID))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
+
 	found, err = storage.Subscribers.GetByIDs(t.Context(), nil)
 	require.NoError(t, err)
 	require.Empty(t, found)
@@ -82,12 +88,14 @@ func (su subscriberSuite) getByIDs(t *testing.T) {
 func (su subscriberSuite) delete(t *testing.T) {
 	storage, now := openJobseeker(t, su.open)
 	deleted := su.create(t, storage.Subscribers, "a@example.org", now)
+
 	other := su.create(t, storage.Subscribers, "b@example.org", now)
 	for _, subscriber := range []jobseeker.Subscriber{deleted, other} {
 		search := newSearch(subscriber.ID, true, now)
 		storeSearches(t, storage, search)
 		storeMatches(t, storage, newMatch(search, newID(), now))
 	}
+
 	user := newSearch(newID(), true, now)
 	storeSearches(t, storage, user)
 
@@ -98,9 +106,11 @@ func (su subscriberSuite) delete(t *testing.T) {
 	found, err := storage.Subscribers.GetByIDs(t.Context(), []string{deleted.ID, other.ID})
 	require.NoError(t, err)
 	require.Equal(t, map[string]jobseeker.Subscriber{other.ID: other}, found)
+
 	digests, _ := assignDigests(t, storage, 10, now, now)
 	require.Len(t, digests, 1)
 	require.Equal(t, other.ID, digests[0].UserID)
+
 	for owner, want := range map[string]int{deleted.ID: 0, other.ID: 1, user.UserID: 1} {
 		searches, err := storage.Searches.ListByUser(t.Context(), owner, 10)
 		require.NoError(t, err)
@@ -113,8 +123,10 @@ func (su subscriberSuite) create(
 	t *testing.T, subscribers jobseeker.Subscribers, email string, now time.Time,
 ) jobseeker.Subscriber {
 	t.Helper()
+
 	created, err := subscribers.GetOrCreate(t.Context(),
 		jobseeker.Subscriber{ID: newID(), Email: email, Mailbox: email, CreatedAt: now})
 	require.NoError(t, err)
+
 	return created
 }

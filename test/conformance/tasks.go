@@ -55,12 +55,15 @@ type taskSuite struct {
 func (su taskSuite) fresh(t *testing.T) (adapters.Database, *fakeClock) {
 	t.Helper()
 	t.Parallel()
+
 	clk := newFakeClock()
 	database := su.open(t, clk)
 	requirePorts(t, database)
+
 	if database.Tasks == nil {
 		t.Skip("the storage has no tasks")
 	}
+
 	return database, clk
 }
 
@@ -73,11 +76,14 @@ func (su taskSuite) add(t *testing.T, database adapters.Database, tasks ...task.
 // due returns the ids of the due tasks, which are reserved for a while.
 func (su taskSuite) due(t *testing.T, database adapters.Database) (ids []string) {
 	t.Helper()
+
 	refs, err := database.Tasks.Due(t.Context(), 100)
 	require.NoError(t, err)
+
 	for _, ref := range refs {
 		ids = append(ids, ref.ID)
 	}
+
 	return ids
 }
 
@@ -85,16 +91,20 @@ func (su taskSuite) due(t *testing.T, database adapters.Database) (ids []string)
 // 30 seconds.
 func (su taskSuite) start(t *testing.T, database adapters.Database, ids ...string) []task.Task {
 	t.Helper()
+
 	tasks, err := database.Tasks.Start(t.Context(), ids, 30*time.Second)
 	require.NoError(t, err)
+
 	return tasks
 }
 
 // list returns the tasks in the state.
 func (su taskSuite) list(t *testing.T, database adapters.Database, state task.State) []task.Record {
 	t.Helper()
+
 	out, err := database.Tasks.List(t.Context(), task.Filter{State: state, Limit: 100})
 	require.NoError(t, err)
+
 	return out
 }
 
@@ -112,12 +122,15 @@ func (su taskSuite) clockSetBack(t *testing.T) {
 	planned.RunAt = clk.Now().Add(30 * time.Hour)
 	su.add(t, database, planned, su.newTask("retried"))
 	clk.Advance(48 * time.Hour)
+
 	planned.Key, planned.RunAt = "later", clk.Now().Add(time.Hour)
 	su.add(t, database, su.newTask("leased"), su.newTask("added"), planned)
+
 	ids := map[string]string{}
 	for _, r := range su.list(t, database, task.Waiting) {
 		ids[r.Key] = r.ID
 	}
+
 	su.due(t, database)
 	require.Len(t, su.start(t, database, ids["leased"], ids["retried"]), 2)
 	require.NoError(
@@ -140,12 +153,15 @@ func (su taskSuite) addStartDone(t *testing.T) {
 	queued := su.newTask("a")
 	queued.Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	su.add(t, database, queued)
+
 	refs, err := database.Tasks.Due(t.Context(), 10)
 	require.NoError(t, err)
 	require.Len(t, refs, 1)
 	require.Equal(t, task.Reference{Queue: task.Mail, Kind: "greet", ID: refs[0].ID, Enqueues: 1}, refs[0])
+
 	started := su.start(t, database, refs[0].ID, unknownTask)
 	require.Len(t, started, 1)
+
 	got := started[0]
 	require.Equal(t, []any{"greet", task.Mail, "a", `{"to":"é"}`, queued.Trace, 1},
 		[]any{got.Kind, got.Queue, got.Key, string(got.Payload), got.Trace, got.Attempt})
@@ -179,14 +195,17 @@ func (su taskSuite) duplicateKey(t *testing.T) {
 	database, _ := su.fresh(t)
 	su.add(t, database, su.newTask("a"), su.newTask("b"))
 	su.add(t, database, su.newTask("a"), su.newTask("c"))
+
 	ids := su.due(t, database)
 	require.Len(t, ids, 3)
+
 	for _, queued := range su.start(t, database, ids...) {
 		require.NoError(t, database.Tasks.RecordOutcomes(t.Context(), task.Outcome{
 			Run:   task.Run{ID: queued.ID, Attempt: 1},
 			State: task.Done,
 		}))
 	}
+
 	su.add(t, database, su.newTask("a"))
 	require.Empty(t, su.due(t, database))
 }
@@ -194,10 +213,12 @@ func (su taskSuite) duplicateKey(t *testing.T) {
 // duplicateKeyConcurrently checks that twenty concurrent tasks with the same key are one task.
 func (su taskSuite) duplicateKeyConcurrently(t *testing.T) {
 	database, _ := su.fresh(t)
+
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() { require.NoError(t, database.Tasks.Add(context.Background(), su.newTask("a"))) })
 	}
+
 	group.Wait()
 	require.Len(t, su.due(t, database), 1)
 }
@@ -218,17 +239,21 @@ func (su taskSuite) addGroup(
 	t *testing.T, database adapters.Database, clk *fakeClock, group string, n int,
 ) (ids []string) {
 	t.Helper()
+
 	for i := range n {
 		task := su.newTask(fmt.Sprint(group, i))
 		task.Group, task.RunAt = group, clk.Now().Add(-time.Duration(i)*time.Microsecond)
 		su.add(t, database, task)
 	}
+
 	for _, r := range su.list(t, database, task.Waiting) {
 		if r.Group == group {
 			ids = append(ids, r.ID)
 		}
 	}
+
 	require.Len(t, ids, n)
+
 	return ids
 }
 
@@ -255,15 +280,19 @@ func (su taskSuite) groupRunsOneTask(t *testing.T) {
 	require.Len(t, su.due(t, database), 4)
 	require.Len(t, su.start(t, database, append(ids, otherID...)...), 2)
 	require.Empty(t, su.start(t, database, ids...))
+
 	for n := range 3 {
 		running := su.list(t, database, task.Running)
 		require.Len(t, running, 2)
+
 		for _, r := range running {
 			require.Equal(t, 1, r.Attempt, "a task that waits for its group is not an attempt")
+
 			if r.Group == "a" {
 				su.recordOutcome(t, database, r.Task, task.Done, time.Time{})
 			}
 		}
+
 		waiting := su.due(t, database)
 		require.Len(t, waiting, 2-n, "due at once")
 		require.Len(t, su.start(t, database, waiting...), min(1, len(waiting)))
@@ -274,10 +303,12 @@ func (su taskSuite) groupRunsOneTask(t *testing.T) {
 // groupConcurrently checks that one of twenty concurrent workers starts a task of the group.
 func (su taskSuite) groupConcurrently(t *testing.T) {
 	database, clk := su.fresh(t)
+
 	ids := su.addGroup(t, database, clk, "a", 20)
 	for range 3 {
 		var group sync.WaitGroup
 		var mu sync.Mutex
+
 		var started []task.Task
 		for _, id := range ids {
 			group.Go(func() {
@@ -285,9 +316,11 @@ func (su taskSuite) groupConcurrently(t *testing.T) {
 				require.NoError(t, err)
 				mu.Lock()
 				defer mu.Unlock()
+
 				started = append(started, some...)
 			})
 		}
+
 		group.Wait()
 		require.Len(t, started, 1)
 		su.recordOutcome(t, database, started[0], task.Done, time.Time{})
@@ -300,17 +333,22 @@ func (su taskSuite) groupOfAKilledWorker(t *testing.T) {
 	database, clk := su.fresh(t)
 	ids := su.addGroup(t, database, clk, "a", 2)
 	su.due(t, database)
+
 	killed := su.start(t, database, ids...)[0]
+
 	clk.Advance(31 * time.Second)
 	require.Len(t, su.due(t, database), 2)
+
 	next := su.start(t, database, ids...)
 	require.Len(t, next, 1)
 	su.recordOutcome(t, database, killed, task.Done, time.Time{})
+
 	if next[0].ID == killed.ID {
 		require.Equal(t, 2, next[0].Attempt)
 	} else {
 		require.Len(t, su.list(t, database, task.Running), 1)
 	}
+
 	require.Empty(t, su.start(t, database, ids...), "an outdated outcome does not end the group")
 }
 
@@ -320,8 +358,10 @@ func (su taskSuite) groupOfAFailedTask(t *testing.T) {
 	database, clk := su.fresh(t)
 	ids := su.addGroup(t, database, clk, "a", 2)
 	su.due(t, database)
+
 	failed := su.start(t, database, ids...)[0]
 	su.recordOutcome(t, database, failed, task.Waiting, clk.Now().Add(time.Hour))
+
 	next := su.start(t, database, su.due(t, database)...)
 	require.Len(t, next, 1)
 	require.NotEqual(t, failed.ID, next[0].ID)
@@ -340,6 +380,7 @@ func (su taskSuite) groupInWhichATaskWaits(t *testing.T) {
 		queued.Group, queued.RunAt = "a", clk.Now().Add(in)
 		return queued
 	}
+
 	su.add(t, database, grouped("1", time.Minute), grouped("2", time.Hour))
 	su.add(t, database, grouped("3", time.Hour))
 	require.Len(t, su.list(t, database, task.Waiting), 1)
@@ -355,6 +396,7 @@ func (su taskSuite) groupInWhichATaskWaits(t *testing.T) {
 func (su taskSuite) attemptThatDoesNotCount(t *testing.T) {
 	database, _ := su.fresh(t)
 	su.add(t, database, su.newTask("a"))
+
 	id := su.due(t, database)[0]
 	for range 3 {
 		require.Equal(t, 1, su.start(t, database, id)[0].Attempt)
@@ -366,6 +408,7 @@ func (su taskSuite) attemptThatDoesNotCount(t *testing.T) {
 			),
 		)
 	}
+
 	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
 		task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Done}))
 	require.Equal(t, 1, su.start(t, database, id)[0].Attempt, "the outcome of a task that does not run is ignored")
@@ -377,15 +420,18 @@ func (su taskSuite) deadTasksBeforeATime(t *testing.T) {
 	database, clk := su.fresh(t)
 	for _, key := range []string{"a", "b"} {
 		su.add(t, database, su.newTask(key))
+
 		id := su.due(t, database)[0]
 		su.start(t, database, id)
 		require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
 			task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Dead}))
 		clk.Advance(time.Second)
 	}
+
 	all, err := database.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: clk.Now(), Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, all, 2)
+
 	first, err := database.Tasks.List(t.Context(), task.Filter{State: task.Dead, Before: all[1].EndedAt, Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, first, 1)
@@ -417,18 +463,23 @@ func (su taskSuite) lostReferences(t *testing.T) {
 	refs, err := database.Tasks.AddAndReserve(t.Context(), su.newTask("a"))
 	require.NoError(t, err)
 	require.Equal(t, 1, refs[0].Enqueues)
+
 	references, seen := 1, map[int]bool{1: true}
 	for range 6 * 60 { // six hours
 		clk.Advance(time.Minute)
+
 		due, err := database.Tasks.Due(t.Context(), 10)
 		require.NoError(t, err)
+
 		for _, ref := range due {
 			require.Equal(t, refs[0].ID, ref.ID)
 			require.False(t, seen[ref.Enqueues], "each reference has another number")
+
 			seen[ref.Enqueues] = true
 			references++
 		}
 	}
+
 	// Every five minutes would be 72 references in six hours.
 	require.Greater(t, references, 60)
 	require.Less(t, references, 6*60/5+5)
@@ -452,10 +503,14 @@ func (su taskSuite) postponedReferences(t *testing.T) {
 func (su taskSuite) expiredLease(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.add(t, database, su.newTask("a"))
+
 	id := su.due(t, database)[0]
 	su.start(t, database, id)
+
 	run := task.Run{ID: id, Attempt: 1}
+
 	clk.Advance(20 * time.Second)
+
 	lost, err := database.Tasks.Extend(t.Context(), []task.Run{run, {ID: unknownTask, Attempt: 3}}, 30*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, []task.Run{{ID: unknownTask, Attempt: 3}}, lost)
@@ -463,12 +518,15 @@ func (su taskSuite) expiredLease(t *testing.T) {
 	require.Empty(t, su.due(t, database), "an extended lease counts")
 	clk.Advance(11 * time.Second)
 	require.Equal(t, []string{id}, su.due(t, database))
+
 	second := su.start(t, database, id)
 	require.Len(t, second, 1)
 	require.Equal(t, 2, second[0].Attempt)
+
 	lost, err = database.Tasks.Extend(t.Context(), []task.Run{run}, 30*time.Second)
 	require.NoError(t, err)
 	require.Equal(t, []task.Run{run}, lost)
+
 	// The result that the holder of the expired lease reports is ignored.
 	require.NoError(t, database.Tasks.RecordOutcomes(t.Context(),
 		task.Outcome{Run: run, State: task.Dead, Err: "late"}))
@@ -485,6 +543,7 @@ func (su taskSuite) expiredLease(t *testing.T) {
 func (su taskSuite) failedTaskIsDueAtRunAt(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.add(t, database, su.newTask("a"))
+
 	id := su.due(t, database)[0]
 	su.start(t, database, id)
 	require.NoError(
@@ -494,6 +553,7 @@ func (su taskSuite) failedTaskIsDueAtRunAt(t *testing.T) {
 			task.Outcome{Run: task.Run{ID: id, Attempt: 1}, State: task.Waiting, RunAt: clk.Now().Add(time.Minute), Err: "b\x00ad \xff"},
 		),
 	)
+
 	waiting := su.list(t, database, task.Waiting)
 	require.Len(t, waiting, 1)
 	require.Equal(t, "bad ", waiting[0].Err)
@@ -508,6 +568,7 @@ func (su taskSuite) failedTaskIsDueAtRunAt(t *testing.T) {
 func (su taskSuite) retryAndDropDeadTasks(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.add(t, database, su.newTask("a"), su.newTask("b"))
+
 	for _, queued := range su.start(t, database, su.due(t, database)...) {
 		require.NoError(
 			t,
@@ -517,19 +578,24 @@ func (su taskSuite) retryAndDropDeadTasks(t *testing.T) {
 			),
 		)
 	}
+
 	clk.Advance(30 * 24 * time.Hour)
 	require.Empty(t, su.due(t, database))
+
 	dead := su.list(t, database, task.Dead)
 	require.Len(t, dead, 2)
 	require.False(t, dead[0].EndedAt.IsZero())
+
 	n, err := database.Tasks.Retry(t.Context(), []string{dead[0].ID, unknownTask})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Equal(t, []string{dead[0].ID}, su.due(t, database))
+
 	n, err = database.Tasks.Drop(t.Context(), []string{dead[1].ID, unknownTask})
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Equal(t, 1, su.start(t, database, dead[0].ID)[0].Attempt, "it has all its attempts again")
+
 	n, err = database.Tasks.Drop(t.Context(), []string{dead[0].ID})
 	require.NoError(t, err)
 	require.Zero(t, n, "a running task is not dropped")
@@ -540,22 +606,28 @@ func (su taskSuite) retryAndDropDeadTasks(t *testing.T) {
 func (su taskSuite) backlog(t *testing.T) {
 	database, clk := su.fresh(t)
 	first := clk.Now()
+
 	su.add(t, database, su.newTask("a"))
 	clk.Advance(time.Minute)
 	su.add(t, database, su.newTask("b"), su.newTask("c"), task.New("k", task.Events, "d", 1))
+
 	refs, err := database.Tasks.Due(t.Context(), 1)
 	require.NoError(t, err)
+
 	got, err := database.Tasks.Backlog(t.Context())
 	require.NoError(t, err)
+
 	counted := map[string]task.Backlog{}
 	for _, b := range got {
 		counted[string(b.Queue)+" "+string(b.State)] = b
 	}
+
 	require.Len(t, counted, 2)
 	require.Equal(t, 3, counted["mail waiting"].Tasks)
 	require.True(t, first.Equal(counted["mail waiting"].Oldest))
 	require.Equal(t, 1, counted["events waiting"].Tasks)
 	su.start(t, database, refs[0].ID)
+
 	got, err = database.Tasks.Backlog(t.Context())
 	require.NoError(t, err)
 	require.Len(t, got, 3)
@@ -566,6 +638,7 @@ func (su taskSuite) backlog(t *testing.T) {
 func (su taskSuite) retention(t *testing.T) {
 	database, clk := su.fresh(t)
 	su.add(t, database, su.newTask("a"), su.newTask("b"), su.newTask("c"), su.newTask("open"), su.newTask("dead"))
+
 	for _, queued := range su.start(t, database, su.due(t, database)...) {
 		switch queued.Key {
 		case "open":
@@ -583,6 +656,7 @@ func (su taskSuite) retention(t *testing.T) {
 			)
 		}
 	}
+
 	expire := func(kind retention.Kind, want ...int) {
 		for _, want := range want {
 			n, err := retentionOf(t, database.Retention).DeleteBefore(t.Context(), kind, clk.Now(), 2)
@@ -590,6 +664,7 @@ func (su taskSuite) retention(t *testing.T) {
 			require.Equal(t, want, n, kind)
 		}
 	}
+
 	expire(task.DoneTasks, 0)
 	expire(task.DeadTasks, 0)
 	clk.Advance(time.Hour)
@@ -603,13 +678,16 @@ func (su taskSuite) retention(t *testing.T) {
 func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 	database, _ := su.fresh(t)
 	const total = 300
+
 	var tasks []task.Task
 	for i := range total {
 		tasks = append(tasks, su.newTask(fmt.Sprint(i)))
 	}
+
 	su.add(t, database, tasks...)
 	var mu sync.Mutex
 	referenced, started := map[string]int{}, map[string]int{}
+
 	var group sync.WaitGroup
 	for range 6 {
 		group.Go(func() {
@@ -619,15 +697,19 @@ func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 					require.NoError(t, err)
 					return
 				}
+
 				ids := make([]string, len(refs))
 				for i, ref := range refs {
 					ids[i] = ref.ID
 				}
+
 				mu.Lock()
 				for _, id := range ids {
 					referenced[id]++
 				}
+
 				mu.Unlock()
+
 				for range 2 { // every reference is delivered twice
 					tasks, err := database.Tasks.Start(context.Background(), append([]string{}, ids...), time.Minute)
 					require.NoError(t, err)
@@ -635,14 +717,17 @@ func (su taskSuite) concurrentSweepsAndWorkers(t *testing.T) {
 					for _, task := range tasks {
 						started[task.ID]++
 					}
+
 					mu.Unlock()
 				}
 			}
 		})
 	}
+
 	group.Wait()
 	require.Len(t, referenced, total)
 	require.Len(t, started, total)
+
 	for id, n := range started {
 		require.Equal(t, 1, n, id)
 	}

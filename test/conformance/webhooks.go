@@ -14,6 +14,7 @@ import (
 // endpoint stores an endpoint of the application.
 func (f *integrationsFixture) endpoint(app integrations.App, events ...string) integrations.Endpoint {
 	f.t.Helper()
+
 	now := f.clk.Now()
 	endpoint := integrations.Endpoint{
 		ID:        newID(),
@@ -27,7 +28,9 @@ func (f *integrationsFixture) endpoint(app integrations.App, events ...string) i
 		UpdatedAt: now,
 	}
 	require.NoError(f.t, f.Webhooks.Upsert(f.ctx(), endpoint))
+
 	endpoint.Version = 1
+
 	return endpoint
 }
 
@@ -39,7 +42,9 @@ func (f *integrationsFixture) change(endpoint integrations.Endpoint, fn func(end
 		if err != nil {
 			return err
 		}
+
 		fn(&stored)
+
 		return f.Webhooks.Upsert(ctx, stored)
 	}))
 }
@@ -47,18 +52,22 @@ func (f *integrationsFixture) change(endpoint integrations.Endpoint, fn func(end
 // endpoints returns the ids of the endpoints that the filter selects.
 func (f *integrationsFixture) endpoints(filter integrations.EndpointFilter, after string, n int) []string {
 	f.t.Helper()
+
 	found, err := f.Webhooks.List(f.ctx(), integrations.AnyOwner, filter, after, n)
 	require.NoError(f.t, err)
+
 	ids := []string{}
 	for _, endpoint := range found {
 		ids = append(ids, endpoint.ID)
 	}
+
 	return ids
 }
 
 // delivery returns a pending delivery of a message that is not stored.
 func (f *integrationsFixture) delivery(endpoint integrations.Endpoint, eventID string) integrations.Delivery {
 	now := f.clk.Now()
+
 	return integrations.Delivery{
 		ID:         newID(),
 		EndpointID: endpoint.ID,
@@ -75,6 +84,7 @@ func (f *integrationsFixture) delivery(endpoint integrations.Endpoint, eventID s
 // queue stores a message with a delivery.
 func (f *integrationsFixture) queue(endpoint integrations.Endpoint) integrations.Delivery {
 	f.t.Helper()
+
 	delivery := f.delivery(endpoint, newID())
 	message := integrations.Message{
 		EventID:   delivery.EventID,
@@ -83,6 +93,7 @@ func (f *integrationsFixture) queue(endpoint integrations.Endpoint) integrations
 		CreatedAt: f.clk.Now(),
 	}
 	f.enqueue(message, delivery)
+
 	return delivery
 }
 
@@ -95,9 +106,11 @@ func (f *integrationsFixture) enqueue(message integrations.Message, deliveries .
 // first returns the delivery that has been due for longest, or nil if none is due.
 func (f *integrationsFixture) first(endpoint integrations.Endpoint) *integrations.Outgoing {
 	f.t.Helper()
+
 	if out := f.due(endpoint, 1); len(out) > 0 {
 		return &out[0]
 	}
+
 	return nil
 }
 
@@ -112,25 +125,31 @@ func (f *integrationsFixture) messages(
 	endpoint integrations.Endpoint, filter integrations.MessageFilter, n int,
 ) []integrations.Outgoing {
 	f.t.Helper()
+
 	out, err := f.Deliveries.ListMessages(f.ctx(), integrations.AnyOwner, endpoint.ID, filter, n)
 	require.NoError(f.t, err)
+
 	return out
 }
 
 // record stores a final result, and reports whether it was stored.
 func (f *integrationsFixture) record(o *integrations.Outgoing, status integrations.DeliveryStatus) bool {
 	f.t.Helper()
+
 	delivery := o.Delivery
 	delivery.Attempt++
 	delivery.Tries++
 	delivery.Status = status
+
 	delivery.NextAt = nil
 	if status == integrations.Failed {
 		now := f.clk.Now()
 		delivery.FailedAt = &now
 	}
+
 	changed, err := f.Deliveries.RecordResults(f.ctx(), delivery.EndpointID, []integrations.Delivery{delivery})
 	require.NoError(f.t, err)
+
 	return len(changed) == 1 && changed[0] == delivery.ID
 }
 
@@ -149,8 +168,10 @@ func (f *integrationsFixture) replay(
 	ownerID string, endpoint integrations.Endpoint, filter integrations.ReplayFilter, n int,
 ) int {
 	f.t.Helper()
+
 	replayed, err := f.Deliveries.Replay(f.ctx(), ownerID, endpoint.ID, filter, f.clk.Now(), n)
 	require.NoError(f.t, err)
+
 	return replayed
 }
 
@@ -159,8 +180,10 @@ func (f *integrationsFixture) log(
 	endpoint integrations.Endpoint, status integrations.DeliveryStatus,
 ) page.Result[integrations.Delivery] {
 	f.t.Helper()
+
 	result, err := f.Deliveries.List(f.ctx(), endpoint.OwnerID, endpoint.ID, status, page.Request{Number: 1, Size: 50})
 	require.NoError(f.t, err)
+
 	return result
 }
 
@@ -185,12 +208,14 @@ type webhookSuite struct {
 // upsertAndGet checks that all fields are stored, and that an outdated version is an error.
 func (su webhookSuite) upsertAndGet(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
+
 	endpoint := fixture.endpoint(fixture.app, "job.created", "job.closed")
 	for _, ownerID := range []string{endpoint.OwnerID, integrations.AnyOwner} {
 		got, err := fixture.Webhooks.Get(fixture.ctx(), ownerID, endpoint.ID)
 		require.NoError(t, err)
 		require.Equal(t, endpoint, got)
 	}
+
 	until := fixture.clk.Now().Add(time.Hour)
 	got := endpoint
 	got.Status = integrations.EndpointPaused
@@ -216,19 +241,23 @@ func (su webhookSuite) upsertAndGet(t *testing.T) {
 func (su webhookSuite) otherOwner(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
+
 	otherApp, mine := fixture.createApp(newID()), fixture.createApp(fixture.app.OwnerID)
 	for _, ownerID := range []string{otherApp.OwnerID, ""} {
 		_, err := fixture.Webhooks.Get(fixture.ctx(), ownerID, endpoint.ID)
 		require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
+
 		list, err := fixture.Webhooks.List(fixture.ctx(), ownerID, integrations.EndpointFilter{AppID: endpoint.AppID},
 			"", 9)
 		require.NoError(t, err)
 		require.Empty(t, list)
 	}
+
 	for _, app := range []integrations.App{otherApp, {OwnerID: otherApp.OwnerID, ID: endpoint.AppID}, mine} {
 		require.ErrorIs(t, fixture.Webhooks.Delete(fixture.ctx(), app.OwnerID, app.ID, endpoint.ID),
 			integrations.ErrWebhookNotFound)
 	}
+
 	foreign := endpoint
 	foreign.OwnerID = otherApp.OwnerID
 	require.Error(t, fixture.Webhooks.Upsert(fixture.ctx(), foreign))
@@ -244,10 +273,12 @@ func (su webhookSuite) delete(t *testing.T) {
 	require.Equal(t, []integrations.Endpoint{endpoint, second}, list)
 	fixture.queue(endpoint)
 	require.NoError(t, fixture.Webhooks.Delete(fixture.ctx(), endpoint.OwnerID, endpoint.AppID, endpoint.ID))
+
 	_, err = fixture.Webhooks.Get(fixture.ctx(), integrations.AnyOwner, endpoint.ID)
 	require.ErrorIs(t, err, integrations.ErrWebhookNotFound)
 	require.Empty(t, fixture.log(endpoint, "").Items)
 	require.NoError(t, fixture.Apps.Delete(fixture.ctx(), fixture.app.OwnerID, fixture.app.ID))
+
 	_, err = fixture.Webhooks.Get(fixture.ctx(), integrations.AnyOwner, second.ID)
 	require.ErrorIs(t, err, integrations.ErrWebhookNotFound, "deleted with its application")
 }
@@ -263,10 +294,13 @@ func (su webhookSuite) concurrentChanges(t *testing.T) {
 			if err != nil {
 				return err
 			}
+
 			stored.URL += "x"
+
 			return fixture.Webhooks.Upsert(ctx, stored)
 		})
 	})
+
 	stored, err := fixture.Webhooks.Get(fixture.ctx(), endpoint.OwnerID, endpoint.ID)
 	require.NoError(t, err)
 	require.Equal(t, endpoint.URL+"xxxxxxxxxx", stored.URL)
@@ -279,6 +313,7 @@ func (su webhookSuite) listener(t *testing.T) {
 	usual, endpoint := fixture.endpoint(fixture.app, "job.created"), fixture.endpoint(fixture.app, "job.created")
 	until := fixture.clk.Now().Add(time.Minute)
 	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &until })
+
 	later := until.Add(time.Minute)
 	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &later })
 	fixture.deleteBefore(integrations.ListenersKind, later, 10, 0)
@@ -312,12 +347,15 @@ func (su webhookSuite) endpointsWithOverdueDeliveries(t *testing.T) {
 	overdue := fixture.endpoint(fixture.app, "job.created")
 	later := fixture.endpoint(fixture.app, "job.created")
 	paused := fixture.endpoint(fixture.app, "job.created")
+
 	listener := fixture.endpoint(fixture.app, "job.created")
 	for _, endpoint := range []integrations.Endpoint{overdue, paused, listener} {
 		fixture.queue(endpoint)
 	}
+
 	fixture.clk.Advance(time.Minute)
 	fixture.queue(later)
+
 	until := fixture.clk.Now().Add(time.Hour)
 	fixture.change(listener, func(endpoint *integrations.Endpoint) { endpoint.ListeningUntil = &until })
 	fixture.change(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
@@ -335,18 +373,22 @@ func (su webhookSuite) endpointsOfUsers(t *testing.T) {
 	applicant := newID()
 	colleague := newID()
 	stranger := newID()
+
 	users := []string{newID(), colleague, newID(), applicant}
 	for range 500 {
 		users = append(users, newID())
 	}
+
 	byApplicant := fixture.endpoint(fixture.createApp(applicant), kind)
 	byColleague := fixture.endpoint(fixture.createApp(colleague), kind)
 	fixture.endpoint(fixture.createApp(applicant), "job.created")
+
 	allowed, foreign := fixture.createApp(stranger), fixture.createApp(stranger)
 	byConsent := fixture.endpoint(allowed, kind)
 	fixture.endpoint(foreign, kind)
 	fixture.createConsent(users[400], allowed.ID, integrations.ApplicationsRead)
 	fixture.createConsent(stranger, foreign.ID, integrations.ApplicationsRead)
+
 	want := []string{byApplicant.ID, byColleague.ID, byConsent.ID}
 	filter := integrations.EndpointFilter{Event: kind, UserIDs: users}
 	require.Equal(t, want, fixture.endpoints(filter, "", 10))

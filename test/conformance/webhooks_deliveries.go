@@ -42,9 +42,11 @@ func (su deliverySuite) enqueueTwice(t *testing.T) {
 		integrations.Message{EventID: delivery.EventID, Type: delivery.Type, Body: "other", CreatedAt: delivery.CreatedAt},
 		second,
 	)
+
 	list := fixture.log(endpoint, "")
 	require.Equal(t, 1, list.Total)
 	require.Equal(t, delivery, list.Items[0])
+
 	body := fixture.first(endpoint).Message.Body
 	require.Len(t, body, len(`{"b":"ä"}`), "unchanged bytes")
 	require.JSONEq(t, `{"b":"ä"}`, body)
@@ -60,10 +62,12 @@ func (su deliverySuite) nextDue(t *testing.T) {
 		require.NoError(t, err)
 		return at
 	}
+
 	fixture.queue(otherEndpoint)
 	require.Nil(t, next())
 	fixture.queue(endpoint)
 	fixture.queue(endpoint)
+
 	read := fixture.due(endpoint, 2)
 	fixture.retry(read[0], fixture.clk.Now().Add(time.Hour))
 	require.True(t, next().Equal(*read[1].NextAt), "the earliest")
@@ -75,14 +79,17 @@ func (su deliverySuite) nextDue(t *testing.T) {
 // of the current attempt.
 func (su deliverySuite) oneResultOfEachAttempt(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
+
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	for range 3 {
 		fixture.queue(endpoint)
 	}
+
 	read := fixture.due(endpoint, 50)
 	require.Len(t, read, 3)
 	require.Equal(t, read, fixture.due(endpoint, 50), "reading does not claim")
 	fixture.retry(read[1], fixture.clk.Now().Add(-time.Second))
+
 	outdated, done := read[1].Delivery, read[0].Delivery
 	outdated.Attempt = 1
 	outdated.Status = integrations.Failed
@@ -98,9 +105,11 @@ func (su deliverySuite) oneResultOfEachAttempt(t *testing.T) {
 	require.Equal(t, 1, fixture.log(endpoint, integrations.Succeeded).Total)
 	require.Zero(t, fixture.log(endpoint, integrations.Failed).Total)
 	require.Equal(t, 1, fixture.log(endpoint, integrations.Succeeded).Items[0].Tries)
+
 	second := fixture.first(endpoint)
 	require.Equal(t, outdated.ID, second.ID)
 	require.Equal(t, 1, second.Attempt)
+
 	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
 	third := read[2].Delivery
 	third.Attempt++
@@ -116,11 +125,13 @@ func (su deliverySuite) pausedAndReplayedDuringAnAttempt(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	fixture.queue(endpoint)
+
 	read := fixture.first(endpoint)
 	otherEndpoint := fixture.endpoint(fixture.app, "job.created")
 	fixture.queue(otherEndpoint)
 	fixture.change(endpoint, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
 	require.Nil(t, fixture.first(endpoint))
+
 	failed := fixture.log(endpoint, integrations.Failed).Items[0]
 	require.True(t, failed.FailedAt.Equal(fixture.clk.Now()))
 	require.Nil(t, failed.NextAt)
@@ -140,6 +151,7 @@ func (su deliverySuite) pausedAndReplayedDuringAnAttempt(t *testing.T) {
 func (su deliverySuite) batches(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
+
 	want := map[string]bool{}
 	for n := range 10 {
 		want[fixture.queue(endpoint).ID] = true // several at the same time
@@ -147,9 +159,11 @@ func (su deliverySuite) batches(t *testing.T) {
 			fixture.clk.Advance(time.Microsecond)
 		}
 	}
+
 	for len(want) > 0 {
 		batch := fixture.due(endpoint, 3)
 		require.Len(t, batch, min(3, len(want)))
+
 		for i, o := range batch {
 			require.True(t, want[o.ID], "twice")
 			delete(want, o.ID)
@@ -157,6 +171,7 @@ func (su deliverySuite) batches(t *testing.T) {
 			require.True(t, fixture.record(&o, integrations.Succeeded))
 		}
 	}
+
 	require.Empty(t, fixture.due(endpoint, 3))
 }
 
@@ -171,6 +186,7 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 		queued.Group, queued.RunAt = endpoint.ID, fixture.clk.Now()
 		return queued
 	}
+
 	for range 50 {
 		refs, err := fixture.Tasks.AddAndReserve(fixture.ctx(), deliver())
 		require.NoError(t, err)
@@ -183,12 +199,15 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 				if _, err := fixture.Webhooks.Get(ctx, integrations.AnyOwner, endpoint.ID); err != nil {
 					return err
 				}
+
 				out, err := fixture.Deliveries.ListMessages(ctx, integrations.AnyOwner, endpoint.ID,
 					integrations.MessageFilter{DueBy: fixture.clk.Now()}, 5)
 				seenIDs = len(out)
+
 				return err
 			})
 		})
+
 		both.Go(func() {
 			delivery := fixture.delivery(endpoint, newID())
 			_ = fixture.Tx.Do(fixture.ctx(), func(ctx context.Context) error {
@@ -200,11 +219,14 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 				}}, []integrations.Delivery{delivery}); err != nil {
 					return err
 				}
+
 				return fixture.Tasks.Add(ctx, deliver())
 			})
 		})
+
 		both.Wait()
 		require.Len(t, started, 1)
+
 		waiting, err := fixture.Tasks.List(fixture.ctx(), task.Filter{State: task.Waiting, Limit: 5})
 		require.NoError(t, err)
 		require.LessOrEqual(t, 1, seenIDs+len(waiting), "the worker notices the delivery, or another task waits")
@@ -216,6 +238,7 @@ func (su deliverySuite) workerAndEventAtOnce(t *testing.T) {
 				task.Outcome{Run: task.Run{ID: started[0].ID, Attempt: 1}, Group: endpoint.ID, State: task.Done},
 			),
 		)
+
 		for _, r := range waiting {
 			_, err := fixture.Tasks.Drop(fixture.ctx(), []string{r.ID})
 			require.NoError(t, err)
@@ -230,9 +253,11 @@ func (su deliverySuite) orderAndDueTime(t *testing.T) {
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	first := fixture.queue(endpoint)
 	fixture.clk.Advance(time.Second)
+
 	second := fixture.queue(endpoint)
 	c := fixture.first(endpoint)
 	require.Equal(t, first.ID, c.ID)
+
 	c.Attempts = []integrations.Attempt{{At: fixture.clk.Now(), ResponseStatus: 500, Error: "status", DurationMs: 12, Answer: "no"}}
 	fixture.retry(*c, fixture.clk.Now().Add(time.Hour))
 	require.Equal(t, second.ID, fixture.first(endpoint).ID)
@@ -241,13 +266,16 @@ func (su deliverySuite) orderAndDueTime(t *testing.T) {
 	require.Equal(t, second.ID, fixture.messages(endpoint, integrations.MessageFilter{}, 1)[0].ID,
 		"the next one, though it is not due")
 	fixture.clk.Advance(2 * time.Hour)
+
 	got := fixture.due(endpoint, 5)
 	require.Len(t, got, 2)
+
 	for _, g := range got {
 		if g.ID == first.ID {
 			require.Equal(t, c.Attempts, g.Attempts)
 		}
 	}
+
 	fixture.queue(endpoint)
 	require.Nil(t, fixture.first(fixture.endpoint(fixture.app, "job.created")), "of another endpoint")
 }
@@ -261,12 +289,15 @@ func (su deliverySuite) deletedAndPausedEndpoints(t *testing.T) {
 		"job.created"), fixture.endpoint(app, "job.created")
 	require.NoError(t, fixture.Webhooks.Delete(fixture.ctx(), deleted.OwnerID, app.ID, deleted.ID))
 	fixture.change(paused, func(endpoint *integrations.Endpoint) { endpoint.Status = integrations.EndpointPaused })
+
 	now := fixture.clk.Now()
 	message := integrations.Message{EventID: newID(), Type: "job.created", Body: "{}", CreatedAt: now}
+
 	var ds []integrations.Delivery
 	for _, to := range []integrations.Endpoint{deleted, paused, endpoint} {
 		ds = append(ds, fixture.delivery(to, message.EventID))
 	}
+
 	fixture.enqueue(message, ds...)
 	fixture.enqueue(message, ds[:2]...)
 	require.Equal(t, ds[2].ID, fixture.first(endpoint).ID)

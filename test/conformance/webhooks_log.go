@@ -30,21 +30,27 @@ type deliveryLogSuite struct {
 func (su deliveryLogSuite) replay(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
 	endpoint := fixture.endpoint(fixture.app, "job.created")
+
 	var ds []integrations.Delivery
 	for range 4 {
 		ds = append(ds, fixture.queue(endpoint))
 		fixture.clk.Advance(time.Second)
 	}
+
 	var second time.Time // when the second delivery failed, later than it was created
 	for i, status := range []integrations.DeliveryStatus{integrations.Failed, integrations.Failed, integrations.Succeeded} {
 		c := fixture.first(endpoint)
 		require.Equal(t, ds[i].ID, c.ID)
+
 		if i == 1 {
 			fixture.clk.Advance(time.Second)
+
 			second = fixture.clk.Now()
 		}
+
 		require.True(t, fixture.record(c, status))
 	}
+
 	running := fixture.first(endpoint)
 	require.Equal(t, 2, fixture.log(endpoint, integrations.Failed).Total)
 	require.Equal(t, 4, fixture.log(endpoint, "").Total)
@@ -56,6 +62,7 @@ func (su deliveryLogSuite) replay(t *testing.T) {
 		"to another endpoint")
 	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{FailedSince: second}, 10))
 	require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: ds[2].ID}, 1))
+
 	again := fixture.messages(endpoint, integrations.MessageFilter{ID: ds[2].ID}, 1)[0]
 	require.Equal(t, integrations.Pending, again.Status)
 	require.Equal(t, ds[2].EventID, again.EventID)
@@ -76,23 +83,29 @@ func (su deliveryLogSuite) replay(t *testing.T) {
 // delivery is then attempted again unless it has succeeded.
 func (su deliveryLogSuite) replayDuringAnAttempt(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
+
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	for _, status := range []integrations.DeliveryStatus{integrations.Failed, integrations.Succeeded} {
 		fixture.queue(endpoint)
 		fixture.retry(*fixture.first(endpoint), fixture.clk.Now())
+
 		for range 2 { // earlier tries
 			o := fixture.first(endpoint)
 			o.Tries++
 			fixture.retry(*o, fixture.clk.Now())
 		}
+
 		running := fixture.first(endpoint)
 		require.Equal(t, 1, fixture.replay(endpoint.OwnerID, endpoint, integrations.ReplayFilter{ID: running.ID}, 1))
+
 		running.Attempts = []integrations.Attempt{{At: fixture.clk.Now(), Error: "status"}}
 		require.True(t, fixture.record(running, status))
+
 		if status == integrations.Succeeded {
 			require.Nil(t, fixture.first(endpoint))
 			continue
 		}
+
 		second := fixture.first(endpoint)
 		require.Equal(t, running.ID, second.ID)
 		require.Zero(t, second.Tries)
@@ -106,16 +119,21 @@ func (su deliveryLogSuite) replayDuringAnAttempt(t *testing.T) {
 // that those about a deleted applicant are deleted at once.
 func (su deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 	fixture := newIntegrationsFixture(t, su.open)
+
 	endpoint := fixture.endpoint(fixture.app, "job.created")
 	for range 3 {
 		fixture.queue(endpoint)
 	}
+
 	fixture.clk.Advance(time.Hour)
 	fixture.queue(endpoint)
+
 	for _, n := range []int{2, 1} {
 		fixture.deleteBefore(integrations.MessagesKind, fixture.clk.Now(), 2, n)
 	}
+
 	require.Equal(t, 1, fixture.log(endpoint, "").Total)
+
 	applicantID, now := newID(), fixture.clk.Now()
 	for i, applicant := range []string{applicantID, newID(), ""} {
 		message := integrations.Message{
@@ -128,6 +146,7 @@ func (su deliveryLogSuite) retentionAndDeletedApplicants(t *testing.T) {
 		}
 		fixture.enqueue(message, fixture.delivery(endpoint, message.EventID))
 	}
+
 	require.NoError(t, fixture.Deliveries.DeleteByApplicant(fixture.ctx(), applicantID))
 	require.Equal(t, 3, fixture.log(endpoint, "").Total)
 }
@@ -141,10 +160,12 @@ func (su deliveryLogSuite) otherOwner(t *testing.T) {
 	delivery := fixture.delivery(endpoint, message.EventID)
 	fixture.enqueue(message, delivery)
 	fixture.queue(endpoint)
+
 	got, err := fixture.Deliveries.ListMessages(fixture.ctx(), endpoint.OwnerID, endpoint.ID,
 		integrations.MessageFilter{ID: delivery.ID}, 1)
 	require.NoError(t, err)
 	require.Equal(t, []integrations.Outgoing{{Delivery: delivery, Message: message}}, got)
+
 	for _, of := range [][3]string{
 		{newID(), endpoint.ID, delivery.ID},
 		{endpoint.OwnerID, fixture.endpoint(fixture.app, "job.created").ID, delivery.ID},
@@ -154,6 +175,7 @@ func (su deliveryLogSuite) otherOwner(t *testing.T) {
 			1)
 		require.NoError(t, err)
 		require.Empty(t, got)
+
 		list, err := fixture.Deliveries.List(fixture.ctx(), of[0], of[1], "", page.Request{Number: 1, Size: 10})
 		require.NoError(t, err)
 		require.Equal(t, of[2] != delivery.ID, len(list.Items) == 2)

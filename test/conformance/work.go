@@ -50,6 +50,7 @@ func (su workSuite) startWorkers(
 	requirePorts(t, database)
 	requirePort(t, "task.Store", database.Tasks)
 	requirePort(t, "task.Queue", queue)
+
 	runner, err := task.NewRunner(
 		task.Deps{
 			Store:    database.Tasks,
@@ -61,9 +62,11 @@ func (su workSuite) startWorkers(
 		},
 	)
 	require.NoError(t, err)
+
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = runner.Work(ctx) })
+
 	running.Go(func() {
 		// Sweep on every commit, and in any case five times in a second.
 		wake := database.Outbox.Notifications(ctx)
@@ -76,11 +79,14 @@ func (su workSuite) startWorkers(
 			}
 		}
 	})
+
 	stop = sync.OnceFunc(func() {
 		cancel()
 		running.Wait()
 	})
+
 	t.Cleanup(stop)
+
 	return stop
 }
 
@@ -91,20 +97,24 @@ func (su workSuite) waitForState(t *testing.T, database adapters.Database, want 
 	require.Eventually(t, func() bool {
 		records, err := database.Tasks.List(t.Context(), task.Filter{State: want, Limit: 100})
 		require.NoError(t, err)
+
 		for _, r := range records {
 			if r.Key == key {
 				found = r
 				return true
 			}
 		}
+
 		return false
 	}, 30*time.Second, 20*time.Millisecond, "%s does not become %s", key, want)
+
 	return found
 }
 
 // taskIsExecuted checks the way of a task from its addition to its worker.
 func (su workSuite) taskIsExecuted(t *testing.T) {
 	t.Parallel()
+
 	database, queue := su.open(t)
 	executed := make(chan string, 1)
 	su.startWorkers(t, database, queue, nil,
@@ -117,10 +127,12 @@ func (su workSuite) taskIsExecuted(t *testing.T) {
 // taskWithRunAt checks that a task is not executed before its time, one second from now.
 func (su workSuite) taskWithRunAt(t *testing.T) {
 	t.Parallel()
+
 	database, queue := su.open(t)
 	executedAt := make(chan time.Time, 1)
 	su.startWorkers(t, database, queue, nil,
 		task.Handle("k", task.Events, func(context.Context, string) error { executedAt <- time.Now(); return nil }))
+
 	queued := task.New("k", task.Events, "a", "hello")
 	queued.RunAt = time.Now().UTC().Add(time.Second).Truncate(time.Microsecond)
 	require.NoError(t, database.Tasks.Add(t.Context(), queued))
@@ -131,6 +143,7 @@ func (su workSuite) taskWithRunAt(t *testing.T) {
 // attempted again.
 func (su workSuite) permanentFailure(t *testing.T) {
 	t.Parallel()
+
 	database, queue := su.open(t)
 	var attempts atomic.Int32
 	su.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
@@ -138,6 +151,7 @@ func (su workSuite) permanentFailure(t *testing.T) {
 			attempts.Add(1)
 			return task.Permanent(errors.New("no such address"))
 		}
+
 		return nil
 	}))
 	require.NoError(
@@ -156,28 +170,36 @@ func (su workSuite) permanentFailure(t *testing.T) {
 // service that recovers.
 func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 	t.Parallel()
+
 	database, queue := su.open(t)
 	su.startWorkers(t, database, queue, nil, task.Handle("k", task.Events, func(_ context.Context, p string) error {
 		if p == "panic" {
 			panic("broken")
 		}
+
 		return errors.New("away")
 	}))
+
 	start := time.Now()
+
 	for _, key := range []string{"away", "panic", "away-2", "away-3"} {
 		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, key, key)))
 	}
+
 	runTimes := map[time.Time]bool{}
 	for key, want := range map[string]string{"away": "away", "panic": "panic: broken", "away-2": "away", "away-3": "away"} {
 		var record task.Record
 		require.Eventually(t, func() bool { record = su.waitForState(t, database, task.Waiting, key); return record.Err != "" },
 			20*time.Second, 20*time.Millisecond)
 		require.Equal(t, want, record.Err)
+
 		pause := record.RunAt.Sub(start)
 		require.Greater(t, pause, 3900*time.Millisecond) // 4 s, less the precision of timestamps
 		require.Less(t, pause, 30*time.Second)
+
 		runTimes[record.RunAt] = true
 	}
+
 	require.Len(t, runTimes, 4, "retries are spread")
 }
 
@@ -185,6 +207,7 @@ func (su workSuite) failureAndPanicAreRetriedWithJitter(t *testing.T) {
 // attempt.
 func (su workSuite) lastAttemptFails(t *testing.T) {
 	t.Parallel()
+
 	database, queue := su.open(t)
 	handler := task.Handle("k", task.Events, func(context.Context, string) error { return errors.New("away") })
 	handler.Attempts = 1
@@ -197,21 +220,27 @@ func (su workSuite) lastAttemptFails(t *testing.T) {
 // their queue.
 func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 	t.Parallel()
+
 	database, queue := su.open(t)
+
 	release := make(chan struct{})
 	defer close(release)
+
 	handler := task.Handle("k", task.Exports, func(_ context.Context, p string) error {
 		if p == "hangs" {
 			<-release
 		}
+
 		return nil
 	}).WithTimeout(200 * time.Millisecond)
 	handler.Attempts = 1
 	su.startWorkers(t, database, queue, nil, handler)
+
 	for i := range task.Workers[task.Exports] {
 		require.NoError(t, database.Tasks.Add(t.Context(),
 			task.New("k", task.Exports, fmt.Sprint("hangs-", i), "hangs")))
 	}
+
 	require.Contains(t, su.waitForState(t, database, task.Dead, "hangs-0").Err, "the handler ignores its deadline")
 	require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Exports, "next", "next")))
 	su.waitForState(t, database, task.Done, "next")
@@ -221,13 +250,16 @@ func (su workSuite) handlerIgnoresItsDeadline(t *testing.T) {
 // are executed once.
 func (su workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 	t.Parallel()
+
 	database, queue := su.open(t)
 	var executions [20]atomic.Int32
 	su.startWorkers(t, database, &failing{Queue: queue, remainingFailures: 3}, nil,
 		task.Handle("k", task.Events, func(_ context.Context, i int) error { executions[i].Add(1); return nil }))
+
 	for i := range executions {
 		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 	}
+
 	for i := range executions {
 		su.waitForState(t, database, task.Done, fmt.Sprint(i))
 		require.EqualValues(t, 1, executions[i].Load())
@@ -238,15 +270,18 @@ func (su workSuite) referencesThatCannotBeEnqueued(t *testing.T) {
 // execute each task once.
 func (su workSuite) referencesDeliveredTwice(t *testing.T) {
 	t.Parallel()
+
 	database, queue := su.open(t)
 	var times [100]atomic.Int32
 	handler := task.Handle("k", task.Events, func(_ context.Context, i int) error { times[i].Add(1); return nil })
 	twice := doubling{queue}
 	su.startWorkers(t, database, twice, nil, handler)
 	su.startWorkers(t, database, twice, nil, handler)
+
 	for i := range times {
 		require.NoError(t, database.Tasks.Add(t.Context(), task.New("k", task.Events, fmt.Sprint(i), i)))
 	}
+
 	for i := range times {
 		su.waitForState(t, database, task.Done, fmt.Sprint(i))
 		require.EqualValues(t, 1, times[i].Load())
@@ -257,20 +292,25 @@ func (su workSuite) referencesDeliveredTwice(t *testing.T) {
 // period.
 func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 	t.Parallel()
+
 	database, queue := su.open(t)
 	var runs atomic.Int32
 	const every = 1000 * 24 * time.Hour // no period ends while the test runs
 	periodic := []task.Periodic{{Kind: "sweep", Every: every, Do: func(context.Context) error { runs.Add(1); return nil }}}
+
 	var stops []func()
 	for range 3 {
 		stops = append(stops, su.startWorkers(t, database, queue, periodic))
 	}
+
 	key := "sweep:" + time.Now().UTC().Truncate(every).Format(time.RFC3339)
 	su.waitForState(t, database, task.Done, key)
+
 	// The other workers have stopped, so they change nothing after this.
 	for _, stop := range stops {
 		stop()
 	}
+
 	records, err := database.Tasks.List(t.Context(), task.Filter{State: task.Done, Kind: "sweep", Limit: 10})
 	require.NoError(t, err)
 	require.Len(t, records, 1)
@@ -281,16 +321,22 @@ func (su workSuite) periodicTaskSeveralProcesses(t *testing.T) {
 // one, which another process can start at once.
 func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
 	t.Parallel()
+
 	database, queue := su.open(t)
 	started := make(chan string, 2)
 	short := task.Handle("short", task.Events, func(ctx context.Context, _ string) error {
 		started <- "short"
+
 		<-time.After(300 * time.Millisecond)
+
 		return ctx.Err()
 	})
+
 	long := task.Handle("long", task.Exports, func(ctx context.Context, _ string) error {
 		started <- "long"
+
 		<-ctx.Done()
+
 		return ctx.Err()
 	}).WithTimeout(time.Hour)
 	stop := su.startWorkers(t, database, queue, nil, short, long)
@@ -300,6 +346,7 @@ func (su workSuite) stopWithShortAndLongTasks(t *testing.T) {
 	<-started
 	stop()
 	su.waitForState(t, database, task.Done, "short")
+
 	returned := su.waitForState(t, database, task.Waiting, "long")
 	require.False(t, returned.RunAt.After(time.Now()), "another process can start the task at once")
 }
@@ -319,9 +366,11 @@ func (q *failing) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	q.remainingFailures--
 	fails := q.remainingFailures >= 0
 	q.mu.Unlock()
+
 	if fails {
 		return errors.New("unavailable")
 	}
+
 	return q.Queue.Enqueue(ctx, refs...)
 }
 
@@ -336,5 +385,6 @@ func (q doubling) Enqueue(ctx context.Context, refs ...task.Reference) error {
 		second[i] = ref
 		second[i].Enqueues += 1_000_000
 	}
+
 	return errors.Join(q.Queue.Enqueue(ctx, refs...), q.Queue.Enqueue(ctx, second...))
 }

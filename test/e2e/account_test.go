@@ -38,14 +38,17 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		// The form, without a required answer and with a file that is not a document.
 		require.Contains(t, server.browser(t).open("GET", path, nil).requireRedirect(t, "/sign-in?next="), url.QueryEscape(path))
 		require.Contains(t, browser.page("/jobs/"+job), path)
+
 		form := browser.page(path)
 		for _, want := range []string{"Your NMC PIN?", "at most 7 MB", `enctype="multipart/form-data"`, "Staff Nurse &lt;b&gt;"} {
 			require.Contains(t, form, want)
 		}
+
 		refused := browser.postForm(path, url.Values{"step": {"review"}, "coverLetter": {"Dear <i>ward</i>"}}, formFile{})
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, "must answer every required question")
 		require.Contains(t, refused.text, "Dear &lt;i&gt;ward&lt;/i&gt;", "the input is kept")
+
 		refused = browser.postForm(path,
 			url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "type": {"cv"}},
 			formFile{field: "file", name: "cv.exe", content: "MZ\x00\x01"}) // the header of Windows executables
@@ -58,13 +61,18 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 			url.Values{"step": {"review"}, "answer-0": {"12A3456E"}, "coverLetter": {"Dear <i>ward</i>"}, "type": {"cv"}},
 			formFile{field: "file", name: "Zoë <b>CV.pdf", content: somePDF})
 		require.Equal(t, 200, review.status, review.text)
+
 		for _, want := range []string{"Check your application", "12A3456E", "Dear &lt;i&gt;ward", "Zoë &lt;b&gt;CV", "No answer"} {
 			require.Contains(t, review.text, want)
 		}
+
 		require.Empty(t, boss.get("/api/employers/applications").ok(200).list("data.applications"), "nothing is sent yet")
+
 		document := regexp.MustCompile(`name="documentIds" value="([0-9a-f-]{36})"`).FindStringSubmatch(review.text)
 		require.NotNil(t, document, review.text)
+
 		input := url.Values{"answer-0": {"12A3456E"}, "coverLetter": {"Dear ward"}, "documentIds": {document[1]}}
+
 		// The document was uploaded for the review; editing keeps it selected.
 		edited := browser.postForm(path, with(input, "step", "edit"), formFile{})
 		require.Regexp(t, document[1]+`" checked`, edited.text)
@@ -75,6 +83,7 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		require.EventuallyWithT(t,
 			func(c *assert.CollectT) { assert.Len(c, server.messagesTo(t, me.email, "Application sent"), 1) },
 			20*time.Second, 50*time.Millisecond)
+
 		received := boss.get("/api/employers/applications").ok(200).text("data.applications.0.id")
 		documents := boss.get("/api/employers/applications/" + received + "/documents").ok(200)
 		require.Equal(t, somePDF,
@@ -92,19 +101,24 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 				"notes":    "Ask about gaps", // for the organization only
 			})).
 			ok(200)
+
 		text := browser.page(detail)
 		for _, want := range []string{"Ward 7, &lt;i&gt;", "interview.ics", "Your NMC PIN?", "12A3456E", "You applied."} {
 			require.Contains(t, text, want)
 		}
+
 		require.NotContains(t, text, "Ask about gaps")
 		require.Contains(t, server.waitForMail(t, me.email, "Subject: Interview"), detail)
+
 		invited := func() bool {
 			return strings.Contains(browser.page("/account/notifications"), `<a href="`+detail+`">You are invited to an interview`)
 		}
 		require.Eventually(t, invited, 10*time.Second, 20*time.Millisecond)
+
 		calendar := browser.open("GET", detail+"/interview.ics", nil)
 		require.Equal(t, "text/calendar; charset=utf-8", calendar.header.Get("Content-Type"))
 		require.Contains(t, calendar.text, "METHOD:PUBLISH\r\n")
+
 		file := regexp.MustCompile(detail + `/documents/[0-9a-f-]{36}`).FindString(text)
 		download := browser.open("GET", file, nil)
 		require.Equal(t, somePDF, download.text)
@@ -119,13 +133,17 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 			require.Equal(t, 404, other.open("GET", private, nil).status, private)
 			require.Equal(t, 403, server.signedIn(t, boss).open("GET", private, nil).status, private)
 		}
+
 		require.Equal(t, 404, other.open("POST", detail+"/withdraw", url.Values{}).status)
+
 		browser.Site = "cross-site"
 		require.Equal(t, 403, browser.open("POST", detail+"/withdraw", url.Values{}).status)
 		require.Equal(t, 403, browser.postForm(path, with(input, "step", "send"), formFile{}).status)
+
 		// Without Sec-Fetch-Site, as in an old browser, a form needs the CSRF token.
 		browser.Site = ""
 		require.Equal(t, 403, browser.postForm(path, with(input, "step", "edit"), formFile{}).status, "without the token")
+
 		token := regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`).FindStringSubmatch(text)[1]
 		require.Equal(t, 200, browser.postForm(path, with(with(input, "step", "edit"), "csrf", token), formFile{}).status)
 
@@ -134,9 +152,11 @@ func TestAccount_Apply_WithDocuments(t *testing.T) {
 		withdrawn := browser.open("POST", detail+"/withdraw", url.Values{}).
 			requireRedirect(t, "/account/applications?done=withdrawn")
 		require.Contains(t, browser.page(withdrawn), "is withdrawn")
+
 		for _, shown := range []string{browser.page("/account/applications"), browser.page(detail)} {
 			require.Contains(t, shown, `<span class="badge bad">Withdrawn</span>`)
 		}
+
 		require.Contains(t, browser.page(detail), "You withdrew your application.")
 		require.NotContains(t, browser.page(detail), "Withdraw for good")
 		require.Equal(t, 404, browser.open("POST", detail+"/withdraw", url.Values{}).status)
@@ -154,14 +174,18 @@ func TestAccount_ChangingDocuments_HasTheLimitOfTheAPI(t *testing.T) {
 		const path = "/account/documents"
 		browser := server.signedIn(t, me)
 		browser.postForm(path, url.Values{"type": {"cv"}}, pdfFile("CV.pdf")).requireRedirect(t, path)
+
 		document := path + "/" + documentID.FindStringSubmatch(browser.page(path))[1]
+
 		// One upload, five changes of the default and four of the title are ten requests.
 		for range 5 {
 			browser.open("POST", document+"/default", url.Values{}).requireRedirect(t, path)
 		}
+
 		for range 4 {
 			browser.postForm(document, url.Values{"title": {"My CV"}}, formFile{}).requireRedirect(t, path)
 		}
+
 		require.Equal(t, 429, browser.postForm(document, url.Values{"title": {"CV"}}, formFile{}).status)
 		require.Equal(t, 429, browser.open("POST", document+"/default", url.Values{}).status)
 		require.Equal(t, 429, browser.open("POST", document+"/delete", url.Values{}).status)
@@ -177,7 +201,9 @@ func TestAccount_Documents(t *testing.T) {
 		browser := server.signedIn(t, me)
 		const path = "/account/documents"
 		require.Contains(t, browser.page(path), "You have no documents yet")
+
 		cv := url.Values{"type": {"cv"}}
+
 		pdfOfSize := func(bytes int) formFile {
 			return formFile{field: "file", name: "cv.pdf", content: somePDF + strings.Repeat(" ", bytes)}
 		}
@@ -224,14 +250,17 @@ func TestAccount_Documents(t *testing.T) {
 			require.Equal(t, 400, refused.status, name)
 			require.Contains(t, refused.text, test.message, name)
 		}
+
 		added := browser.postForm(path, url.Values{"type": {"cv"}, "isDefault": {"yes"}}, pdfFile("My <b>CV.pdf"))
 		text := browser.page(added.requireRedirect(t, path))
 		require.Contains(t, text, "The document is uploaded")
 		require.Contains(t, text, "My &lt;b&gt;CV")
 		require.Contains(t, text, "Default")
+
 		id := documentID.FindStringSubmatch(text)[1]
 		got := me.get("/api/jobseekers/documents/" + id).ok(200)
 		require.Equal(t, "application/pdf", got.text("data.document.mediaType"))
+
 		download := browser.open("GET", path+"/"+id+"/file", nil)
 		require.Equal(t, somePDF, download.text)
 		require.Contains(t, download.header.Get("Content-Disposition"), "attachment")
@@ -240,6 +269,7 @@ func TestAccount_Documents(t *testing.T) {
 			formFile{field: "file", name: "cv.txt", content: "I am a nurse.\n"})
 		require.Contains(t, browser.page(replaced.requireRedirect(t, path)), "CV 2031")
 		require.Equal(t, "I am a nurse.\n", browser.open("GET", path+"/"+id+"/file", nil).text)
+
 		addedSecond := browser.postForm(path, url.Values{"type": {"cv"}, "title": {"Second"}}, pdfFile("b.pdf"))
 		second := documentID.FindStringSubmatch(browser.page(addedSecond.requireRedirect(t, path)))[1]
 		browser.open("POST", path+"/"+second+"/default", url.Values{}).requireRedirect(t, path)
@@ -249,10 +279,12 @@ func TestAccount_Documents(t *testing.T) {
 		for _, action := range []string{"/default", "/delete"} {
 			require.Equal(t, 404, other.open("POST", path+"/"+id+action, url.Values{}).status, action)
 		}
+
 		require.Equal(t, 404, other.open("GET", path+"/"+id, nil).status)
 		require.Equal(t, 404, other.open("GET", path+"/"+id+"/file", nil).status)
 		require.Equal(t, 404, other.postForm(path+"/"+id, url.Values{"title": {"Mine"}}, formFile{}).status)
 		server.browser(t).postForm(path, cv, pdfFile("cv.pdf")).requireRedirect(t, "/sign-in")
+
 		employer := server.signedIn(t, server.employer(t))
 		require.Equal(t, 403, employer.postForm(path, cv, pdfFile("cv.pdf")).status)
 
@@ -273,12 +305,15 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		// Saved jobs.
 		saving := browser.open("POST", "/jobs/"+job+"/save", url.Values{})
 		require.Contains(t, browser.page(saving.requireRedirect(t, "/jobs/"+job)), "The job is saved")
+
 		// Saving it again is no error.
 		browser.open("POST", "/jobs/"+job+"/save", url.Values{}).requireRedirect(t, "/jobs/"+job)
 		require.Equal(t, 404, browser.open("POST", "/jobs/"+nowhere+"/save", url.Values{}).status)
 		require.NotContains(t, server.browser(t).page("/jobs/"+job), "Save this job")
+
 		saved := regexp.MustCompile(`/account/saved/[0-9a-f-]{36}`).FindString(browser.page("/account/saved"))
 		require.NotEmpty(t, saved)
+
 		noted := browser.open("POST", saved+"/note", url.Values{"notes": {"Ask about <nights>"}})
 		require.Contains(t, browser.page(noted.requireRedirect(t, "/account/saved")), "Ask about &lt;nights&gt;")
 		require.Equal(t, 400, browser.open("POST", saved+"/note", url.Values{"notes": {strings.Repeat("x", 2001)}}).status)
@@ -289,12 +324,15 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		// Saved searches.
 		require.Contains(t, browser.page("/jobs?q=nurse&where=Leeds"), "Save this search")
 		require.NotContains(t, server.browser(t).page("/jobs?q=nurse"), "Save this search")
+
 		search := url.Values{"query": {"nurse"}, "location": {"Leeds"}, "emailAlerts": {"yes"}}
 		searches := browser.page(browser.open("POST", "/account/searches", search).requireRedirect(t, "/account/searches"))
 		require.Contains(t, searches, "/jobs?q=nurse&amp;where=Leeds")
 		require.Contains(t, searches, "E-mails on")
+
 		withoutCriteria := url.Values{"name": {"Nothing"}}
 		require.Equal(t, 400, browser.open("POST", "/account/searches", withoutCriteria).status)
+
 		searchPath := regexp.MustCompile(`/account/searches/[0-9a-f-]{36}`).FindString(searches)
 		turnedOff := browser.open("POST", searchPath+"/alerts", url.Values{"alerts": {"off"}})
 		require.Contains(t, browser.page(turnedOff.requireRedirect(t, "/account/searches")), "E-mails off")
@@ -306,7 +344,9 @@ func TestAccount_JobsAndSearches(t *testing.T) {
 		// Notifications.
 		application := me.application(job, nil)
 		boss.fromNewAddress().put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)
+
 		notification := "/account/notifications/" + me.waitForNotification("Ward Sister")
+
 		require.Contains(t, browser.page("/account/notifications"), "Ward Sister")
 		require.Equal(t, 404, other.open("POST", notification+"/read", url.Values{}).status)
 		require.Equal(t, 404, other.open("POST", notification+"/delete", url.Values{}).status)
@@ -337,10 +377,12 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 		}
 		saved := browser.open("POST", "/account/profile", profile)
 		require.Contains(t, browser.page(saved.requireRedirect(t, "/account/profile")), "Your profile is saved")
+
 		text := browser.page("/account/profile")
 		for _, want := range []string{"Niamh &lt;b&gt;", `value="36000"`, `value="25"`, `value="bank" checked`, `value="yes" checked`} {
 			require.Contains(t, text, want)
 		}
+
 		refused := browser.open("POST", "/account/profile", with(profile, "phone", "1"))
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, `href="#phone"`)
@@ -350,8 +392,10 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 			return browser.open("POST", "/account/settings/"+section, values)
 		}
 		postSettings("preferences", url.Values{"jobAlerts": {"yes"}}).requireRedirect(t, "preferences-saved")
+
 		// A box that is not checked is not sent.
 		require.Equal(t, false, me.get("/api/jobseekers/settings").ok(200).at("data.settings.preferences.notifications.email"))
+
 		newAddress := newEmail()
 		postSettings("email", url.Values{"email": {newAddress}}).requireRedirect(t, "email-requested")
 		require.Contains(t, browser.page("/account/settings"), newAddress)
@@ -361,20 +405,27 @@ func TestAccount_ProfileAndSettings(t *testing.T) {
 			"is not right")
 		require.Equal(t, 404, postSettings("session", url.Values{"session": {nowhere}}).status)
 		require.Equal(t, 404, postSettings("nonsense", url.Values{}).status)
+
 		other := server.signedIn(t, me)
 		postSettings("sessions", url.Values{}).requireRedirect(t, "sessions-ended")
 		other.open("GET", "/account", nil).requireRedirect(t, "/sign-in")
 		postSettings("password", url.Values{"currentPassword": {password}, "newPassword": {"Other-shift-1"}}).requireRedirect(t, "password-changed")
+
 		for _, kind := range []string{"profile", "applications"} {
 			export := browser.open("GET", "/account/export/"+kind, nil)
 			require.Equal(t, 200, export.status)
 			require.Contains(t, export.header.Get("Content-Disposition"), ".csv")
 		}
+
 		require.Equal(t, 404, browser.open("GET", "/account/export/nonsense", nil).status)
 		require.Contains(t, postSettings("delete", url.Values{}).text, `href="#confirm"`)
+
 		browser.Site = "cross-site"
+
 		require.Equal(t, 403, postSettings("delete", url.Values{"confirm": {"yes"}}).status)
+
 		browser.Site = "same-origin"
+
 		postSettings("delete", url.Values{"confirm": {"yes"}}).requireRedirect(t, "/")
 		browser.open("GET", "/account", nil).requireRedirect(t, "/sign-in")
 	})
@@ -390,10 +441,12 @@ func TestAccount_OtherUsers_AreRefused(t *testing.T) {
 			"/account/searches", "/account/notifications", "/account/profile", "/account/settings",
 		} {
 			server.browser(t).open("GET", path, nil).requireRedirect(t, "/sign-in?next="+url.QueryEscape(path))
+
 			refused := boss.open("GET", path, nil)
 			require.Equal(t, 403, refused.status, path)
 			require.Contains(t, refused.text, "for clinicians")
 		}
+
 		for _, path := range []string{"/account/profile", "/account/settings/delete", "/account/searches", "/jobs/" + nowhere + "/save"} {
 			require.Equal(t, 403, boss.open("POST", path, url.Values{}).status, path)
 			server.browser(t).open("POST", path, url.Values{}).requireRedirect(t, "/sign-in")
@@ -412,32 +465,42 @@ type formFile struct {
 func (b *browser) postForm(path string, values url.Values, file formFile) pageView {
 	b.T.Helper()
 	var body bytes.Buffer
+
 	form := multipart.NewWriter(&body)
 	for name, valuesOfField := range values {
 		for _, value := range valuesOfField {
 			require.NoError(b.T, form.WriteField(name, value))
 		}
 	}
+
 	if file.field != "" {
 		part, err := form.CreateFormFile(file.field, file.name)
 		require.NoError(b.T, err)
+
 		_, err = io.WriteString(part, file.content)
 		require.NoError(b.T, err)
 	}
+
 	require.NoError(b.T, form.Close())
+
 	request, err := http.NewRequestWithContext(b.T.Context(), http.MethodPost, b.URL+path, &body)
 	require.NoError(b.T, err)
 	request.Header.Set("Content-Type", form.FormDataContentType())
 	request.Header.Set("X-Forwarded-For", b.IP)
+
 	if b.Site != "" {
 		request.Header.Set("Sec-Fetch-Site", b.Site)
 	}
+
 	response, err := b.HTTP.Do(request)
 	require.NoError(b.T, err)
+
 	defer func() { _ = response.Body.Close() }()
+
 	text, err := io.ReadAll(response.Body)
 	require.NoError(b.T, err)
 	require.Less(b.T, response.StatusCode, 500, "no request of a browser may fail the server: %s\n%s", text, b.server.log)
+
 	return pageView{status: response.StatusCode, header: response.Header, text: string(text)}
 }
 
@@ -458,6 +521,7 @@ func (p pageView) requireRedirect(t testing.TB, path string) string {
 	t.Helper()
 	require.Equal(t, 303, p.status, p.text)
 	require.Contains(t, p.header.Get("Location"), path)
+
 	return p.header.Get("Location")
 }
 

@@ -14,11 +14,14 @@ func TestDeleteEmployerAccount(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("DELETE /api/employers/profile", func(t *testing.T) {
 			t.Parallel()
+
 			boss := server.employer(t)
 			open := boss.listing(object{"title": "Ward Sister"})
+
 			// A listing that is already closed does not prevent the deletion of the organization.
 			closed := boss.listing(object{"title": "Porter"})
 			boss.fromNewAddress().put("/api/employers/jobs/"+closed, object{"status": "inactive"}).ok(200)
+
 			member := boss.inviteMember("recruiter")
 
 			deleted := member.delete("/api/employers/profile").ok(200)
@@ -70,17 +73,21 @@ func TestDeleteEmployerAccount(t *testing.T) {
 				"userType": "jobseeker",
 			}).ok(201)
 		})
+
 		t.Run("DELETE /api/employers/profile is for employers", func(t *testing.T) {
 			t.Parallel()
 			server.guest(t).delete("/api/employers/profile").fails(401, "Unauthorized")
 			server.seeker(t).delete("/api/employers/profile").fails(403, "Forbidden")
 		})
+
 		t.Run("DELETE /api/employers/profile ten times in 15 minutes", func(t *testing.T) {
 			t.Parallel()
 			requireLimitOfTen(t, server, "DELETE", "/api/employers/profile")
 		})
+
 		t.Run("DELETE /api/jobseekers/profile", func(t *testing.T) {
 			t.Parallel()
+
 			jo := server.seeker(t)
 			otherSession := jo.signIn(password)
 			jo.delete("/api/jobseekers/profile").ok(200)

@@ -14,7 +14,9 @@ import (
 // saveSearch saves a search and returns its id.
 func (a *account) saveSearch(search object) string {
 	a.t.Helper()
+
 	body := merge(search, object{"intent": "save-search"})
+
 	return a.post("/api/jobseekers/search", body).ok(200).text("data.savedSearches.0.id")
 }
 
@@ -25,6 +27,7 @@ func TestJobseekerSavedSearches(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker, other := server.seeker(t), server.seeker(t)
 		theirs := other.saveSearch(object{"query": "porter"})
+
 		t.Run("POST /api/jobseekers/search save-search", func(t *testing.T) {
 			resp := seeker.post("/api/jobseekers/search", object{
 				"intent":       "save-search",
@@ -38,6 +41,7 @@ func TestJobseekerSavedSearches(t *testing.T) {
 			require.Equal(t, "save-search", resp.text("data.intent"))
 			require.NotEmpty(t, resp.text("message"))
 			require.Len(t, resp.list("data.savedSearches"), 1)
+
 			for field, want := range map[string]any{
 				"name":         "ICU",
 				"query":        "icu nurse",
@@ -47,10 +51,12 @@ func TestJobseekerSavedSearches(t *testing.T) {
 			} {
 				require.Equal(t, want, resp.at("data.savedSearches.0."+field), field)
 			}
+
 			resp = seeker.post("/api/jobseekers/search", object{"intent": "save-search", "query": "midwife", "location": "York"}).ok(200)
 			require.Equal(t, "midwife, York", resp.text("data.savedSearches.0.name"), "a search without a name is named after its terms")
 			require.Equal(t, false, resp.at("data.savedSearches.0.emailAlerts"))
 			require.Equal(t, "ICU", resp.text("data.savedSearches.1.name"))
+
 			for field, body := range map[string]object{
 				// A search without any criterion would match every job.
 				"query":        {"name": "everything"},
@@ -63,12 +69,14 @@ func TestJobseekerSavedSearches(t *testing.T) {
 				seeker.post("/api/jobseekers/search", body).invalid(field)
 			}
 		})
+
 		t.Run("POST /api/jobseekers/search requires an intent", func(t *testing.T) {
 			seeker.post("/api/jobseekers/search", object{"query": "nurse"}).fails(400, "Intent is required")
 			seeker.post("/api/jobseekers/search", object{"intent": "dance"}).invalid("intent")
 			server.employer(t).post("/api/jobseekers/search", object{"intent": "save-search", "query": "x"}).fails(403, "Forbidden")
 			server.guest(t).post("/api/jobseekers/search", object{"intent": "save-search", "query": "x"}).fails(401, "Unauthorized")
 		})
+
 		t.Run("POST /api/jobseekers/search update-search-preferences", func(t *testing.T) {
 			a := seeker.post("/api/jobseekers/search", object{
 				"intent":            "update-search-preferences",
@@ -83,23 +91,28 @@ func TestJobseekerSavedSearches(t *testing.T) {
 			seeker.post("/api/jobseekers/search", object{"intent": "update-search-preferences", "employmentTypes": "bank"}).
 				invalid("employmentTypes")
 		})
+
 		t.Run("POST /api/jobseekers/search delete-search", func(t *testing.T) {
 			id := seeker.saveSearch(object{"query": "radiographer"})
 			a := seeker.post("/api/jobseekers/search", object{"intent": "delete-search", "searchId": id}).ok(200)
 			require.Len(t, a.list("data.savedSearches"), 2)
+
 			for _, absent := range []string{id, theirs, nowhere, "nonsense"} {
 				seeker.post("/api/jobseekers/search", object{"intent": "delete-search", "searchId": absent}).
 					fails(404, "Saved search not found")
 			}
+
 			seeker.post("/api/jobseekers/search", object{"intent": "delete-search"}).invalid("searchId")
 			require.Equal(t, "Deleted the search radiographer",
 				seeker.get("/api/jobseekers/activity").ok(200).text("data.activities.0.description"))
 		})
+
 		t.Run("POST /api/jobseekers/search limit of 50", func(t *testing.T) {
 			collector := server.seeker(t)
 			for i := range 50 {
 				collector.saveSearch(object{"query": fmt.Sprint("nurse ", i)})
 			}
+
 			collector.post("/api/jobseekers/search", object{"intent": "save-search", "query": "one more"}).fails(400, "Maximum 50 saved searches")
 		})
 	})
@@ -133,10 +146,12 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 		seeker.saveSearch(object{"name": "Heart-lung", "query": "perfusionist", "location": "Leeds", "emailAlerts": true})
 		other.saveSearch(object{"name": "By the sea", "query": "perfusionist", "location": "Brighton", "emailAlerts": true})
 		other.saveSearch(object{"name": "Anywhere", "query": "perfusionists"})
+
 		// savedSearches changes no preferences and returns the user's searches, newest first.
 		savedSearches := func(user *account) *response {
 			return user.post("/api/jobseekers/search", object{"intent": "update-search-preferences"}).ok(200)
 		}
+
 		employer.listing(object{"title": "Perfusionist draft", "location": "Leeds", "status": "draft"})
 		employer.listing(object{"title": "Senior Perfusionist", "location": "Leeds"})
 
@@ -150,8 +165,10 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 		require.Contains(t, message, "Heart-lung")
 		require.NotContains(t, message, "draft")
 		require.NotContains(t, message, "before")
+
 		// The header of RFC 8058, with which mail programs offer to unsubscribe.
 		require.Contains(t, message, "List-Unsubscribe-Post: List-Unsubscribe=One-Click")
+
 		link := unsubscribeLink.FindString(unfold(message))
 		require.NotEmpty(t, link, "%s", message)
 
@@ -163,22 +180,28 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 			require.Contains(t, page.header.Get("Content-Security-Policy"), "form-action 'self'")
 			require.Equal(t, true, savedSearches(seeker).at("data.savedSearches.0.emailAlerts"))
 			require.Equal(t, 400, server.guest(t).try(http.MethodGet, "/unsubscribe", nil).status)
+
 			script := url.QueryEscape(`"><script>alert(1)</script>`)
 			refused := server.guest(t).try(http.MethodGet, "/unsubscribe?token="+script, nil)
 			require.NotContains(t, string(refused.raw), "<script>")
 		})
+
 		t.Run("POST /unsubscribe works with one click and without signing in", func(t *testing.T) {
 			// unsubscribe sends the request of a mail program and returns the status.
 			unsubscribe := func(path string) int {
 				response, err := http.PostForm(server.url+path, url.Values{"List-Unsubscribe": {"One-Click"}})
 				require.NoError(t, err)
+
 				_ = response.Body.Close()
+
 				return response.StatusCode
 			}
+
 			require.Equal(t, 200, unsubscribe(link))
 			require.Equal(t, false, savedSearches(seeker).at("data.savedSearches.0.emailAlerts"))
 			require.Equal(t, true, savedSearches(other).at("data.savedSearches.1.emailAlerts"),
 				"searches of other users are not changed")
+
 			for _, path := range []string{
 				"/unsubscribe",
 				"/unsubscribe?token=nonsense",
@@ -188,6 +211,7 @@ func TestAlerts_NewListing_SendsDigest(t *testing.T) {
 				require.Equal(t, 400, unsubscribe(path), path)
 			}
 		})
+
 		t.Run("notifications continue after unsubscribing from e-mails", func(t *testing.T) {
 			employer.listing(object{"title": "Junior Perfusionist", "location": "Leeds"})
 			require.Contains(t, seeker.waitForNotifications(2)[0].message, "Junior Perfusionist")
@@ -204,19 +228,24 @@ func TestUnsubscribe_InvitationLink_EndsInvitations(t *testing.T) {
 		recipient := newEmail()
 		invitation := object{"intent": "add-member", "name": "Niamh Byrne", "email": recipient}
 		server.employer(t).post("/api/employers/team", invitation).ok(200)
+
 		message := unfold(server.waitForMail(t, recipient, "Join "))
 		link := regexp.MustCompile(`/unsubscribe\?invitations=[A-Za-z0-9._~%-]+`).FindString(message)
 		require.NotEmpty(t, link, "%s", message)
+
 		page := server.guest(t).try(http.MethodGet, link, nil)
 		require.Equal(t, 200, page.status)
 		require.Contains(t, string(page.raw), "End the invitations?")
+
 		asLinkOfAlert := strings.Replace(link, "invitations", "token", 1)
 		for path, want := range map[string]int{link: 200, link + "x": 400, asLinkOfAlert: 400} {
 			require.Equal(t, want, server.guest(t).try(http.MethodPost, path, form{}).status, path)
 		}
+
 		other := server.employer(t)
 		other.post("/api/employers/team", invitation).ok(200)
 		other.post("/api/employers/team", object{"intent": "add-member", "name": "Jo Byrne", "email": "jo-" + recipient}).ok(200)
+
 		// A second e-mail to recipient would have been sent before this one.
 		server.waitForMail(t, "jo-"+recipient, "Subject: Join ")
 		require.Len(t, server.messagesTo(t, "To: \"Niamh Byrne\" <"+recipient+">", "Subject: Join "), 1)

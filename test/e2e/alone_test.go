@@ -19,6 +19,7 @@ import (
 // with the reason. Commands of operators work beside the server.
 func TestSQLite_SecondProcess_Refused(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	first := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"))
 	me := first.seeker(t)
@@ -44,6 +45,7 @@ func TestSQLite_SecondProcess_Refused(t *testing.T) {
 	require.NoError(t, first.cmd.Process.Kill())
 	<-first.exited
 	first.exited <- nil // the cleanup of the test receives it again
+
 	third := &testServer{dir: dir, env: first.env, log: &kit.Log{}, exited: make(chan error, 1)}
 	third.serve(t)
 	require.NotContains(t, third.log.String(), "waiting for it to end", "a killed process holds no lock")
@@ -55,6 +57,7 @@ func TestSQLite_SecondProcess_Refused(t *testing.T) {
 			20*time.Second, 10*time.Millisecond, "a new process waits until the previous one ends")
 		third.stop(t)
 	}()
+
 	fourth.serve(t)
 	me.on(fourth).get("/api/auth/me").ok(200)
 }

@@ -24,6 +24,7 @@ func TestJobseekerAnalytics(t *testing.T) {
 
 			listing := employer.listing(nil)
 			seeker.application(listing, nil) // stays pending
+
 			reviewed := seeker.application(employer.listing(nil), nil)
 			tracked := seeker.application(employer.listing(nil), nil)
 			withdrawn := seeker.application(employer.listing(nil), nil)
@@ -40,6 +41,7 @@ func TestJobseekerAnalytics(t *testing.T) {
 					"profile": object{"completion": 10.0},
 				},
 				seeker.get(path).ok(200).at("data.analytics"))
+
 			list := seeker.get("/api/jobseekers/applications").ok(200)
 			require.Equal(t, 3, list.integer("data.pagination.total"), "the list has the same total")
 			server.guest(t).get(path).fails(401, "Unauthorized")

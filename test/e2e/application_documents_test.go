@@ -36,24 +36,29 @@ func TestApplicationDocuments(t *testing.T) {
 			require.NoError(t, err)
 			return found
 		}
+
 		require.Len(t, stored(), 2) // the copies
 
 		t.Run("POST /api/jobseekers/applications documentIds", func(t *testing.T) {
 			s, listing := seeker.fromNewAddress(), employer.listing(nil)
+
 			apply := func(ids any) *response {
 				return seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing, "documentIds": ids})
 			}
 			for _, absent := range []string{nowhere, "nonsense", other.document(nil)} {
 				apply([]string{cv, absent}).fails(404, "Document not found")
 			}
+
 			apply([]string{cv, cv, cv, cv, cv, cv}).invalid("documentIds") // at most five
 			apply(cv).invalid("documentIds")
 			s.post("/api/jobseekers/applications", object{"listingId": listing, "documentIds": []string{}}).ok(201)
 		})
+
 		t.Run("GET /api/employers/applications/:id/documents", func(t *testing.T) {
 			// Later changes of the originals do not change the documents of the application.
 			seeker.fromNewAddress().put("/api/jobseekers/documents/"+letter, object{"title": "Other", "content": "Other"}).ok(200)
 			seeker.fromNewAddress().delete("/api/jobseekers/documents/" + cv).ok(200)
+
 			got := employer.get(path + "/documents").ok(200)
 			require.Len(t, got.list("data.documents"), 2)
 			require.Equal(t, "My CV", got.text("data.documents.0.title"))
@@ -64,6 +69,7 @@ func TestApplicationDocuments(t *testing.T) {
 			require.Equal(t, got.at("data.documents"),
 				seeker.get("/api/jobseekers/applications/"+a).ok(200).at("data.application.documents"))
 		})
+
 		t.Run("GET /api/employers/applications/:id/documents/:documentId", func(t *testing.T) {
 			ids := employer.get(path + "/documents").ok(200)
 			file := path + "/documents/" + ids.text("data.documents.0.id")
@@ -71,22 +77,27 @@ func TestApplicationDocuments(t *testing.T) {
 			require.Equal(t, 200, got.status)
 			require.Equal(t, somePDF, string(got.raw))
 			require.Equal(t, "application/pdf", got.header.Get("Content-Type"))
+
 			// RFC 6266: a name in ASCII for old clients, and the real one in UTF-8.
 			require.Equal(t, `attachment; filename="Zo_'s CV.pdf"; filename*=UTF-8''Zo%C3%AB%27s%20CV.pdf`,
 				got.header.Get("Content-Disposition"))
 			require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"))
 			require.Contains(t, got.header.Get("Content-Security-Policy"), "sandbox")
+
 			text := employer.get(path + "/documents/" + ids.text("data.documents.1.id"))
 			require.Equal(t, "Dear ward", string(text.raw), "as it was when it was sent")
 			require.Equal(t, "text/plain; charset=utf-8", text.header.Get("Content-Type"))
+
 			// The id of the original is not that of its copy.
 			for _, absent := range []string{nowhere, "nonsense", letter} {
 				employer.get(path+"/documents/"+absent).fails(404, "Document not found")
 			}
+
 			stranger.get(file).fails(404, "Application not found")
 			seeker.get(file).fails(403, "Forbidden")
 			server.guest(t).get(file).fails(401, "Unauthorized")
 		})
+
 		t.Run("withdrawal removes the documents", func(t *testing.T) {
 			kept := seeker.fromNewAddress().
 				post("/api/jobseekers/applications", object{"listingId": employer.listing(nil), "documentIds": []string{letter}}).

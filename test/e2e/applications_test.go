@@ -24,6 +24,7 @@ func TestJobseekerApplications(t *testing.T) {
 				ok(201)
 			require.Equal(t, listing, resp.text("data.listingId"))
 			require.Equal(t, "pending", resp.text("data.status"))
+
 			applied, err := time.Parse(time.RFC3339, resp.text("data.appliedAt"))
 			require.NoError(t, err)
 			require.WithinDuration(t, time.Now(), applied, time.Minute)
@@ -31,9 +32,11 @@ func TestJobseekerApplications(t *testing.T) {
 			seeker.fromNewAddress().
 				post("/api/jobseekers/applications", object{"listingId": listing}).
 				fails(400, "Already applied to this position")
+
 			for _, absent := range []string{nowhere, "nonsense", employer.listing(object{"status": "draft"})} {
 				seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": absent}).fails(404, "Listing not found")
 			}
+
 			s := seeker.fromNewAddress()
 			s.post("/api/jobseekers/applications", object{}).invalid("listingId")
 			s.post("/api/jobseekers/applications", object{"listingId": 5}).invalid("listingId")
@@ -42,6 +45,7 @@ func TestJobseekerApplications(t *testing.T) {
 			employer.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).fails(403, "Forbidden")
 			server.guest(t).post("/api/jobseekers/applications", object{"listingId": listing}).fails(401, "Unauthorized")
 		})
+
 		t.Run("POST /api/jobseekers/applications requires answers", func(t *testing.T) {
 			listing := employer.listing(
 				object{
@@ -59,23 +63,29 @@ func TestJobseekerApplications(t *testing.T) {
 			}).
 				invalid("answers.1.question_id")
 			s.post("/api/jobseekers/applications", object{"listingId": listing, "answers": "none"}).invalid("answers")
+
 			id := seeker.application(listing, object{"answers": []object{{"question_id": "pin", "answer": "12A3456E"}}})
 			require.Equal(t, "12A3456E", seeker.get("/api/jobseekers/applications/"+id).ok(200).text("data.application.answers.0.answer"))
 		})
+
 		t.Run("POST /api/jobseekers/applications is limited by address", func(t *testing.T) {
 			s := seeker.fromNewAddress()
 			for range 10 {
 				s.post("/api/jobseekers/applications", object{}).invalid("listingId")
 			}
+
 			a := s.post("/api/jobseekers/applications", object{}).fails(429, "Rate limit exceeded")
 			require.NotEmpty(t, a.header.Get("Retry-After"))
 		})
+
 		t.Run("GET /api/jobseekers/applications", func(t *testing.T) {
 			s := server.seeker(t)
+
 			var ids []string
 			for i := range 3 {
 				ids = append(ids, s.application(employer.listing(object{"title": fmt.Sprint("Midwife ", i)}), nil))
 			}
+
 			resp := s.get("/api/jobseekers/applications?limit=2").ok(200)
 			require.Len(t, resp.list("data.applications"), 2)
 			require.Equal(t, ids[2], resp.text("data.applications.0.id"))
@@ -86,8 +96,10 @@ func TestJobseekerApplications(t *testing.T) {
 			require.Equal(t,
 				object{"total": 3., "page": 1., "limit": 2., "totalPages": 2., "hasNext": true, "hasPrev": false},
 				resp.at("data.pagination"))
+
 			last := s.get("/api/jobseekers/applications?limit=2&cursor=" + resp.text("data.nextCursor")).ok(200)
 			require.Equal(t, ids[0], last.text("data.applications.0.id"))
+
 			last = s.get("/api/jobseekers/applications?limit=2&page=2").ok(200)
 			require.Equal(t,
 				object{"total": 3., "page": 2., "limit": 2., "totalPages": 2., "hasNext": false, "hasPrev": true},
@@ -96,9 +108,11 @@ func TestJobseekerApplications(t *testing.T) {
 			s.get("/api/jobseekers/applications?cursor=x").invalid("cursor")
 			employer.get("/api/jobseekers/applications").fails(403, "Forbidden")
 		})
+
 		t.Run("PUT /api/jobseekers/applications/:id sets the applicant's note", func(t *testing.T) {
 			id := seeker.application(employer.listing(nil), nil)
 			path := "/api/jobseekers/applications/" + id
+
 			// The status "in-progress" and its color are the applicant's own note: the
 			// employer sees neither, and the employer's next change replaces the note.
 			a := seeker.put(path, object{"status": "in-progress", "statusColor": "bg-amber-100 text-amber-800"}).ok(200)
@@ -112,6 +126,7 @@ func TestJobseekerApplications(t *testing.T) {
 			require.Equal(t, "interview", seeker.get(path).ok(200).text("data.application.status"))
 			server.seeker(t).put(path, object{"status": "completed"}).fails(404, "Application not found")
 		})
+
 		t.Run("DELETE /api/jobseekers/applications/:id is final", func(t *testing.T) {
 			listing := employer.listing(nil)
 			id := seeker.application(listing, nil)
@@ -124,11 +139,13 @@ func TestJobseekerApplications(t *testing.T) {
 			seeker.fromNewAddress().
 				post("/api/jobseekers/applications", object{"listingId": listing}).
 				fails(400, "Already applied to this position")
+
 			a := employer.get("/api/employers/applications/" + id).ok(200)
 			require.Equal(t, "withdrawn", a.text("data.application.status"))
 			require.Equal(t, "jobseeker", a.text("data.application.timeline.1.actor"))
 			employer.fromNewAddress().put("/api/employers/applications/"+id, object{"status": "accepted"}).fails(400, "Invalid status")
 		})
+
 		t.Run("GET /api/jobseekers/applications/:id", func(t *testing.T) {
 			listing := employer.listing(nil)
 			id := seeker.application(listing, object{"coverLetter": "Dear all"})
@@ -139,9 +156,11 @@ func TestJobseekerApplications(t *testing.T) {
 			require.Equal(t, "Dear all", resp.text("data.application.coverLetter"))
 			require.Len(t, resp.list("data.application.timeline"), 1)
 			require.Nil(t, resp.at("data.application.timeline.0.from"))
+
 			for _, absent := range []string{nowhere, "nonsense"} {
 				seeker.get("/api/jobseekers/applications/"+absent).fails(404, "Application not found")
 			}
+
 			server.seeker(t).get("/api/jobseekers/applications/"+id).fails(404, "Application not found")
 		})
 	})
@@ -168,6 +187,7 @@ func TestEmployerApplications(t *testing.T) {
 			seeker.get("/api/employers/applications").fails(403, "Forbidden")
 			server.guest(t).get("/api/employers/applications").fails(401, "Unauthorized")
 		})
+
 		t.Run("GET /api/employers/applications/:id", func(t *testing.T) {
 			a := employer.get("/api/employers/applications/" + id).ok(200)
 			require.Equal(t, listing, a.text("data.application.jobId"))
@@ -177,6 +197,7 @@ func TestEmployerApplications(t *testing.T) {
 			rival.get("/api/employers/applications/"+id).fails(404, "Application not found")
 			employer.get("/api/employers/applications/x").fails(404, "Application not found")
 		})
+
 		t.Run("PUT /api/employers/applications/:id", func(t *testing.T) {
 			path := "/api/employers/applications/" + id
 			a := employer.fromNewAddress().put(path, object{"status": "review"}).ok(200)
@@ -186,31 +207,39 @@ func TestEmployerApplications(t *testing.T) {
 			require.Len(t, employer.get(path).ok(200).list("data.application.timeline"), 2, "the same status again is no change")
 			employer.fromNewAddress().put(path, object{"status": "completed"}).fails(400, "Invalid status")
 			employer.fromNewAddress().put(path, object{}).fails(400, "Invalid status")
+
 			for _, odd := range []any{nil, 5, true, []string{"review"}, object{}} {
 				employer.fromNewAddress().put(path, object{"status": odd}).fails(400, "Invalid status")
 			}
+
 			rival.fromNewAddress().put(path, object{"status": "review"}).fails(404, "Application not found")
+
 			c := employer.fromNewAddress()
 			for range 10 {
 				c.put(path, object{"status": "review"}).ok(200)
 			}
+
 			c.put("/api/employers/applications/"+nowhere, object{"status": "review"}).fails(429, "Rate limit exceeded")
 		})
+
 		t.Run("DELETE /api/employers/applications/:id", func(t *testing.T) {
 			other := seeker.application(employer.listing(nil), nil)
 			path := "/api/employers/applications/" + other
 			rival.fromNewAddress().delete(path).fails(404, "Application not found")
 			require.Equal(t, other, employer.fromNewAddress().delete(path).ok(200).text("data.id"))
 			require.Equal(t, "withdrawn", seeker.get("/api/jobseekers/applications/"+other).ok(200).text("data.application.status"))
+
 			// Only the applicant's own withdrawal is final.
 			employer.fromNewAddress().put(path, object{"status": "accepted"}).ok(200)
 		})
+
 		t.Run("POST /api/employers/applications/batch", func(t *testing.T) {
 			foreign := seeker.application(rival.listing(nil), nil)
 			resp := employer.post("/api/employers/applications/batch", object{"applications": []object{
 				{"id": id, "status": "interview"}, {"id": foreign, "status": "accepted"}, {"id": nowhere, "status": "accepted"},
 				{"id": id, "status": "hired"}, {"id": id, "status": "accepted"},
 			}}).ok(200)
+
 			// The items are applied in their order, and the same application may occur twice.
 			require.Equal(t, []any{object{"id": id, "status": "interview"}, object{"id": id, "status": "accepted"}}, resp.at("data.updated"))
 			require.Equal(t, []any{
@@ -221,6 +250,7 @@ func TestEmployerApplications(t *testing.T) {
 			require.Contains(t, resp.text("message"), "2")
 			require.Contains(t, resp.text("message"), "3")
 			require.Equal(t, "pending", rival.get("/api/employers/applications/"+foreign).ok(200).text("data.application.status"))
+
 			resp = employer.post("/api/employers/applications/batch", object{"applications": []any{
 				7,
 				nil,
@@ -241,14 +271,17 @@ func TestEmployerApplications(t *testing.T) {
 				object{"appUpdate": object{}, "error": "Application not found"},
 				object{"appUpdate": "x", "error": "item must be a JSON object"},
 			}, resp.at("data.failed"))
+
 			long := object{"id": strings.Repeat("x", 5_000), "status": "review"}
 			require.Less(t,
 				len(employer.post("/api/employers/applications/batch", object{"applications": []object{long}}).ok(200).raw),
 				1_000, "a response is stored for a day")
+
 			many := make([]object, 101)
 			for i := range many {
 				many[i] = object{"id": id, "status": "review"}
 			}
+
 			employer.post("/api/employers/applications/batch", object{"applications": many}).
 				fails(400, "Maximum 100 applications per batch request")
 			employer.post("/api/employers/applications/batch", object{"applications": many[:100]}).ok(200)
@@ -268,6 +301,7 @@ func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
 		employer := server.employer(t)
 		visible, hidden := server.seeker(t), server.seeker(t)
 		listing := employer.listing(nil)
+
 		for _, seeker := range []*account{visible, hidden} {
 			seeker.put("/api/jobseekers/profile", object{
 				"intent": "update-profile",
@@ -279,11 +313,14 @@ func TestApplicantProfile_Visible_EmployerSeesIt(t *testing.T) {
 				},
 			}).ok(200)
 		}
+
 		visible.put("/api/jobseekers/settings", object{"intent": "update-privacy", "showProfile": true}).ok(200)
+
 		profileSeenByEmployer := func(seeker *account) any {
 			application := seeker.application(listing, nil)
 			return employer.get("/api/employers/applications/" + application).ok(200).at("data.application.applicantProfile")
 		}
+
 		require.Equal(t,
 			object{
 				"bio":         "Twelve years in theatre.",

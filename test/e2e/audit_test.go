@@ -15,22 +15,26 @@ func TestAuditLog(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/employers/audit", func(t *testing.T) {
 			t.Parallel()
+
 			boss, other := server.employer(t), server.employer(t)
 			member := server.addMember(t, boss, nil)
 			server.guest(t).
 				post("/api/auth/login", object{"email": member.email, "password": "Wr0ng-horse"}).
 				fails(401, "Invalid email or password")
+
 			// An address without an account has no entry.
 			server.guest(t).
 				post("/api/auth/login", object{"email": newEmail(), "password": "Wr0ng-horse"}).
 				fails(401, "Invalid email or password")
 			server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
 			boss.put("/api/employers/team/"+member.id+"/permissions", object{"role": "viewer"}).ok(200)
+
 			app := boss.app()
 			key := boss.post("/api/developers/apps/"+app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
 			boss.delete("/api/developers/apps/" + app + "/keys/" + key).ok(200)
 			boss.post("/api/developers/apps/"+app+"/secret", nil).ok(200)
 			boss.post("/api/developers/apps/"+app+"/plan", object{"plan": "professional", "paymentMethodId": "pm_card_visa"}).ok(200)
+
 			hook := boss.post("/api/developers/apps/"+app+"/webhooks", object{
 				"url":    "https://hooks.example.com/",
 				"events": []string{"job.created"},
@@ -39,6 +43,7 @@ func TestAuditLog(t *testing.T) {
 				text("data.webhook.id")
 			boss.post("/api/developers/apps/"+app+"/webhooks/"+hook+"/secret", nil).ok(200)
 			boss.delete("/api/developers/apps/" + app + "/webhooks/" + hook).ok(200)
+
 			export := boss.post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
 			boss.try("GET", "/api/employers/jobs/export", nil)
 			member.post("/api/auth/change-password", object{"currentPassword": password, "newPassword": password + "1"}).ok(200)
@@ -51,6 +56,7 @@ func TestAuditLog(t *testing.T) {
 					log[i].object = "" // the id of the session, which the test does not know
 				}
 			}
+
 			require.Equal(t, []auditEntry{
 				{action: "sign_in.succeeded", actorID: boss.id},
 				{action: "member.invited", actorID: boss.id, object: member.id, detail: "recruiter"},
@@ -80,10 +86,12 @@ func TestAuditLog(t *testing.T) {
 			require.Len(t, boss.auditEntries("&actor="+member.id), 5)
 			require.Empty(t, boss.auditEntries("&actor="+other.id))
 			require.Empty(t, boss.auditEntries("&to=2020-01-01"))
+
 			today := time.Now().UTC().Format(time.DateOnly)
 			require.Len(t, boss.auditEntries("&from="+today+"&to="+today), len(log))
 			boss.get("/api/employers/audit?action=nonsense").invalid("action")
 			boss.get("/api/employers/audit?from=nonsense").invalid("from")
+
 			next := boss.get("/api/employers/audit?limit=1").ok(200).text("data.nextCursor")
 			require.Equal(t, "sessions.ended", boss.get("/api/employers/audit?limit=1&cursor="+next).ok(200).text("data.entries.0.action"))
 
@@ -93,11 +101,14 @@ func TestAuditLog(t *testing.T) {
 			server.seeker(t).get("/api/employers/audit").fails(403, "Forbidden")
 			server.guest(t).get("/api/employers/audit").fails(401, "Unauthorized")
 		})
+
 		t.Run("deleted account", func(t *testing.T) {
 			t.Parallel()
+
 			boss := server.employer(t)
 			member := server.addMember(t, boss, nil)
 			member.delete("/api/employers/profile").ok(200)
+
 			entry := boss.get("/api/employers/audit?action=account.deleted").ok(200)
 			require.Equal(t, object{"id": member.id, "name": "", "email": ""}, entry.at("data.entries.0.actor"),
 				"entries keep the id of a deleted account only")
@@ -114,7 +125,9 @@ type auditEntry struct {
 // oldest first.
 func (a *account) auditEntries(query string) []auditEntry {
 	a.t.Helper()
+
 	newestFirst := a.fromNewAddress().get("/api/employers/audit?limit=100" + query).ok(200).list("data.entries")
+
 	var entries []auditEntry
 	for _, item := range slices.Backward(newestFirst) {
 		entry := item.(object)
@@ -125,5 +138,6 @@ func (a *account) auditEntries(query string) []auditEntry {
 			detail:  entry["detail"].(string),
 		})
 	}
+
 	return entries
 }

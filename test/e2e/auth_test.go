@@ -21,6 +21,7 @@ func TestAuthenticationAndUser(t *testing.T) {
 			require.NotEmpty(t, resp.text("data.accessToken"))
 			require.NotEmpty(t, resp.text("data.refreshToken"))
 			g.post("/api/auth/register", body).fails(409, "Email already registered")
+
 			body["email"], body["userType"] = newEmail(), "employer"
 			require.Equal(t, "EMPLOYER", g.post("/api/auth/register", body).ok(201).text("data.user.role"))
 		})

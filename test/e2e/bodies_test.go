@@ -28,6 +28,7 @@ func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
 			overDocumentLimit = 10<<20 + 1
 		)
 		seeker := server.seeker(t).token
+
 		employer := server.employer(t).token
 		for _, test := range []struct {
 			method, path string
@@ -57,6 +58,7 @@ func TestBody_OverLimitOfRoute_RefusedUnread(t *testing.T) {
 			if test.token != "" {
 				extraHeaders = "Authorization: Bearer " + test.token + "\r\n"
 			}
+
 			response := server.sendRaw(t, server.requestHead(t, test.method, test.path, extraHeaders, test.length))
 			require.NotNil(t, response, "%s %s waits for the body", test.method, test.path)
 			require.Equal(t, test.status, response.StatusCode, "%s %s", test.method, test.path)
@@ -89,13 +91,16 @@ func TestBody_Document10MiB_AcceptedWithToken(t *testing.T) {
 func TestBody_ContentLengthAlone_AllocatesNothing(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		headers := "Authorization: Bearer " + server.seeker(t).token + "\r\n"
+
 		before := server.peakMemoryMiB(t)
 		for range 100 {
 			conn := server.dial(t)
 			_, err := io.WriteString(conn, server.requestHead(t, "POST", "/api/jobseekers/onboarding", headers, 1<<20)+"{")
 			require.NoError(t, err)
 		}
+
 		server.guest(t).get("/api/listings").ok(200)
+
 		// The 100 announced bodies together would be 100 MiB.
 		require.Less(t, server.peakMemoryMiB(t)-before, 64)
 	})
@@ -107,21 +112,28 @@ func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		headers := "Authorization: Bearer " + server.seeker(t).token + "\r\nExpect: 100-continue\r\n"
 		partOfBody := strings.Repeat("x", 1<<20+1)
+
 		// startUpload sends a part of a document, so that the upload does not end, and returns
 		// the status of the first response.
 		startUpload := func() int {
 			conn := server.dial(t)
+
 			request := server.requestHead(t, "POST", "/api/jobseekers/documents", headers, 10<<20) + partOfBody
 			go func() { _, _ = io.WriteString(conn, request) }() // returns when the connection is closed
+
 			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			require.NoError(t, err)
+
 			_ = response.Body.Close()
+
 			return response.StatusCode
 		}
+
 		var statuses []int
 		for range 16 {
 			statuses = append(statuses, startUpload())
 		}
+
 		// 100 Continue invites the client to send the body.
 		require.Equal(t, append([]int{100, 100}, slices.Repeat([]int{429}, 14)...), statuses)
 
@@ -140,9 +152,11 @@ func TestBody_ManyLargeOfOneUser_OthersServed(t *testing.T) {
 // dial opens a connection to the server, which the end of the test closes.
 func (s *testServer) dial(t testing.TB) net.Conn {
 	t.Helper()
+
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
+
 	return conn
 }
 
@@ -150,15 +164,19 @@ func (s *testServer) dial(t testing.TB) net.Conn {
 // returns the first response, or nil if there is none within 3 s.
 func (s *testServer) sendRaw(t testing.TB, text string) *http.Response {
 	t.Helper()
+
 	conn := s.dial(t)
 	_, err := io.WriteString(conn, text)
 	require.NoError(t, err)
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(3*time.Second)))
+
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return nil
 	}
+
 	t.Cleanup(func() { _ = response.Body.Close() })
+
 	return response
 }
 
@@ -166,6 +184,7 @@ func (s *testServer) sendRaw(t testing.TB, text string) *http.Response {
 // new IP address. The text extraHeaders is empty or ends with CR LF.
 func (s *testServer) requestHead(t testing.TB, method, path, extraHeaders string, contentLength int) string {
 	t.Helper()
+
 	return fmt.Sprintf(
 		"%s %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: %s\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n",
 		method,
@@ -182,11 +201,15 @@ var peakMemory = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 // peakMemoryMiB returns the peak resident memory of the server so far, in MiB.
 func (s *testServer) peakMemoryMiB(t testing.TB) int {
 	t.Helper()
+
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	require.NoError(t, err)
+
 	match := peakMemory.FindSubmatch(status)
 	require.NotNil(t, match)
+
 	kib, err := strconv.Atoi(string(match[1]))
 	require.NoError(t, err)
+
 	return kib / 1024
 }

@@ -25,16 +25,20 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 			require.Equal(t, first, a.text("data.listingId"))
 			require.Equal(t, "Theatre Nurse", a.text("data.title"))
 			require.Equal(t, "St Brigid's Hospital", a.text("data.company"))
+
 			_, err := time.Parse(time.RFC3339, a.text("data.savedAt"))
 			require.NoError(t, err)
 			seeker.post("/api/jobseekers/saved", object{"listingId": first}).fails(400, "Already saved")
 			seeker.post("/api/jobseekers/saved", object{}).invalid("listingId")
+
 			for _, absent := range []string{nowhere, "nonsense"} {
 				seeker.post("/api/jobseekers/saved", object{"listingId": absent}).fails(404, "Listing not found")
 			}
+
 			draft := employer.listing(object{"status": "draft"})
 			seeker.post("/api/jobseekers/saved", object{"listingId": draft}).fails(404, "Listing not found")
 		})
+
 		t.Run("POST /api/jobseekers/bookmarks", func(t *testing.T) {
 			s := seeker.fromNewAddress()
 			require.NotEmpty(t, s.post(path, object{"listingId": second}).ok(201).text("message"))
@@ -44,13 +48,16 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 			s.post(path, object{"listingId": nowhere}).fails(404, "Listing not found")
 			s.post(path, object{"listingId": 5}).invalid("listingId")
 		})
+
 		t.Run("POST /api/jobseekers/bookmarks is limited by address", func(t *testing.T) {
 			s := seeker.fromNewAddress()
 			for range 10 {
 				s.post(path, object{"listingId": first}).fails(400, "Already bookmarked")
 			}
+
 			require.NotEmpty(t, s.post(path, object{"listingId": first}).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
 		})
+
 		t.Run("GET /api/jobseekers/bookmarks", func(t *testing.T) {
 			resp := seeker.get(path).ok(200)
 			require.Len(t, resp.list("data.bookmarks.savedJobs"), 2)
@@ -61,6 +68,7 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 			require.Equal(t,
 				object{"total": 2.0, "page": 1.0, "limit": 20.0, "totalPages": 1.0, "hasNext": false, "hasPrev": false},
 				resp.at("data.pagination"))
+
 			resp = seeker.get(path + "?limit=1").ok(200)
 			require.Equal(t, true, resp.at("data.pagination.hasNext"))
 			require.Equal(t, saved,
@@ -70,15 +78,19 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 			seeker.get(path + "?page=0").invalid("page")
 			seeker.get(path + "?cursor=x").invalid("cursor")
 		})
+
 		t.Run("GET /api/jobseekers/bookmarks/:id", func(t *testing.T) {
 			a := seeker.get(path + "/" + saved).ok(200)
 			require.Equal(t, saved, a.text("data.bookmark.id"))
 			require.Equal(t, "job", a.text("data.bookmark.type"))
+
 			for _, absent := range []string{nowhere, "nonsense"} {
 				seeker.get(path+"/"+absent).fails(404, "Bookmark not found")
 			}
+
 			other.get(path+"/"+saved).fails(404, "Bookmark not found")
 		})
+
 		t.Run("PUT /api/jobseekers/bookmarks/:id", func(t *testing.T) {
 			require.NotEmpty(t, seeker.put(path+"/"+saved, object{"notes": "call on Monday"}).ok(200).text("message"))
 			seeker.put(path+"/"+saved, object{}).ok(200) // absent members stay unchanged
@@ -87,14 +99,18 @@ func TestSavedJobsAndBookmarks(t *testing.T) {
 			seeker.put(path+"/"+nowhere, object{"notes": "x"}).fails(404, "Bookmark not found")
 			other.put(path+"/"+saved, object{"notes": "x"}).fails(404, "Bookmark not found")
 		})
+
 		t.Run("a bookmark outlives its listing", func(t *testing.T) {
 			employer.fromNewAddress().delete("/api/employers/jobs/" + first).ok(200)
+
 			a := seeker.get(path + "/" + saved).ok(200)
 			require.Equal(t, "Theatre Nurse", a.text("data.bookmark.title"))
 			require.Equal(t, false, a.at("data.bookmark.available"))
 		})
+
 		t.Run("DELETE /api/jobseekers/bookmarks/:id", func(t *testing.T) {
 			other.delete(path+"/"+saved).fails(404, "Bookmark not found")
+
 			a := seeker.delete(path + "/" + saved).ok(200)
 			require.Equal(t, object{"id": saved, "type": "job"}, a.at("data"))
 			seeker.delete(path+"/"+saved).fails(404, "Bookmark not found")

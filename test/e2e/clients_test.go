@@ -42,11 +42,14 @@ type (
 func (p parts) encode(t testing.TB) (body []byte, kind string) {
 	t.Helper()
 	var b bytes.Buffer
+
 	w := multipart.NewWriter(&b)
 	for name, value := range p {
 		require.NoError(t, w.WriteField(name, value))
 	}
+
 	require.NoError(t, w.Close())
+
 	return b.Bytes(), w.FormDataContentType()
 }
 
@@ -56,9 +59,11 @@ var addresses atomic.Uint32
 // guest returns a new client at a new address in a new network.
 func (s *testServer) guest(t testing.TB) *client {
 	t.Helper()
+
 	// An odd step visits each of the 2²⁴ addresses before one repeats. Consecutive addresses
 	// are in different /24 networks, which some limits count together.
 	n := addresses.Add(0x9e3779)
+
 	return &client{t: t, server: s, ip: fmt.Sprintf("10.%d.%d.%d", byte(n>>16), byte(n>>8), byte(n))}
 }
 
@@ -90,6 +95,7 @@ func (r *response) untilLimited() *response {
 	for more := 0; r.status != http.StatusTooManyRequests && r.repeat != nil && r.server.countsLocally() && more < 5; more++ {
 		r = r.repeat()
 	}
+
 	return r
 }
 
@@ -104,10 +110,13 @@ func (s *testServer) countsLocally() bool {
 // OpenAPI document, and returns the response.
 func (c *client) send(method, path string, body any) *response {
 	c.t.Helper()
+
 	a, request, sent := c.exchange(method, path, body)
 	require.Less(c.t, a.status, 500, "%s %s: %s\n%s", method, path, a.raw, c.server.log)
 	c.validateExchange(request, sent, a)
+
 	a.repeat = func() *response { return c.send(method, path, body) }
+
 	return a
 }
 
@@ -115,8 +124,10 @@ func (c *client) send(method, path string, body any) *response {
 // dependencies, and for paths outside of the API.
 func (c *client) try(method, path string, body any) *response {
 	c.t.Helper()
+
 	a, _, _ := c.exchange(method, path, body)
 	a.repeat = func() *response { return c.try(method, path, body) }
+
 	return a
 }
 
@@ -124,6 +135,7 @@ func (c *client) try(method, path string, body any) *response {
 // which the validation needs.
 func (c *client) exchange(method, path string, body any) (*response, *http.Request, []byte) {
 	c.t.Helper()
+
 	sent, kind := []byte(nil), "application/json"
 	switch b := body.(type) {
 	case nil:
@@ -140,26 +152,35 @@ func (c *client) exchange(method, path string, body any) (*response, *http.Reque
 		sent, err = json.Marshal(b)
 		require.NoError(c.t, err)
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	c.t.Cleanup(cancel)
+
 	request, err := http.NewRequestWithContext(ctx, method, c.server.url+path, bytes.NewReader(sent))
 	require.NoError(c.t, err)
+
 	if sent != nil {
 		request.Header.Set("Content-Type", kind)
 	}
+
 	request.Header.Set("X-Forwarded-For", c.ip)
+
 	if c.key != "" {
 		request.Header.Set("Idempotency-Key", c.key)
 	}
+
 	if c.guestCookie != "" {
 		request.Header.Set("Cookie", "locum_guest="+c.guestCookie)
 	}
+
 	if c.apiKey != "" {
 		request.Header.Set("X-API-Key", c.apiKey)
 	}
+
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
+
 	return c.do(request), request, sent
 }
 
@@ -172,20 +193,27 @@ func (c *client) withKey(apiKey string) *client {
 // do sends the request and reads the response.
 func (c *client) do(request *http.Request) *response {
 	c.t.Helper()
+
 	resp, err := http.DefaultClient.Do(request)
 	require.NoError(c.t, err)
+
 	defer func() { _ = resp.Body.Close() }()
+
 	raw, err := io.ReadAll(resp.Body)
 	require.NoError(c.t, err)
+
 	a := &response{t: c.t, server: c.server, status: resp.StatusCode, header: resp.Header, raw: raw}
 	if kind := resp.Header.Get("Content-Type"); strings.HasPrefix(kind, "application/json") || kind == "application/problem+json" {
 		if len(raw) == 0 {
 			return a // HEAD has the header of the JSON without the JSON
 		}
+
 		require.NoError(c.t, json.Unmarshal(raw, &a.body), "%s", raw)
 	}
+
 	// Every response can be found in the log by its id.
 	require.NotEmpty(c.t, resp.Header.Get("X-Request-Id"))
+
 	return a
 }
 
@@ -193,22 +221,26 @@ func (c *client) do(request *http.Request) *response {
 // document. Requests that fail are often invalid on purpose.
 func (c *client) validateExchange(request *http.Request, sent []byte, resp *response) {
 	c.t.Helper()
+
 	if resp.status < 300 {
 		doc, again := c.server.documentFor(c.t, request, sent)
 		ok, problems := doc.ValidateHttpRequest(again)
 		require.True(c.t, ok, "the document does not describe the request %s %s %s: %v", request.Method, request.URL, sent, problems)
 	}
+
 	c.validateResponse(request, sent, resp)
 }
 
 // validateResponse validates a response against the OpenAPI document.
 func (c *client) validateResponse(request *http.Request, sent []byte, resp *response) {
 	c.t.Helper()
+
 	if resp.status == http.StatusMethodNotAllowed || resp.status == http.StatusNoContent || resp.status == http.StatusNotModified ||
 		// Only an unknown path has the message "Not found"; resources have their own.
 		resp.status == http.StatusNotFound && bytes.Contains(resp.raw, []byte(`"Not found"`)) {
 		return // no operation of the document
 	}
+
 	doc, again := c.server.documentFor(c.t, request, sent)
 	response := &http.Response{StatusCode: resp.status, Header: resp.header, Body: io.NopCloser(bytes.NewReader(resp.raw)), Request: again}
 	ok, problems := doc.ValidateHttpResponse(again, response)
@@ -231,18 +263,22 @@ func (r *response) ok(status int) *response {
 	r.t.Helper()
 	require.Equal(r.t, status, r.status, "%s", r.raw)
 	require.Equal(r.t, true, r.body["success"], "%s", r.raw)
+
 	return r
 }
 
 // fails requires the portal's error body with the status and message.
 func (r *response) fails(status int, message string) *response {
 	r.t.Helper()
+
 	if status == http.StatusTooManyRequests {
 		r = r.untilLimited()
 	}
+
 	require.Equal(r.t, status, r.status, "%s", r.raw)
 	require.Equal(r.t, false, r.body["success"], "%s", r.raw)
 	require.Equal(r.t, message, r.body["error"], "%s", r.raw)
+
 	return r
 }
 
@@ -251,6 +287,7 @@ func (r *response) invalid(field string) *response {
 	r.t.Helper()
 	r.fails(400, "Bad Request - Invalid parameters")
 	require.Equal(r.t, field, r.at("details.field"), "%s", r.raw)
+
 	return r
 }
 
@@ -258,6 +295,7 @@ func (r *response) invalid(field string) *response {
 // data.listings.0.title.
 func (r *response) at(path string) any {
 	r.t.Helper()
+
 	var v any = r.body
 	for _, step := range strings.Split(path, ".") {
 		switch node := v.(type) {
@@ -270,41 +308,51 @@ func (r *response) at(path string) any {
 			_, err := fmt.Sscan(step, &i)
 			require.NoError(r.t, err)
 			require.Less(r.t, i, len(node), "no %s in %s", path, r.raw)
+
 			v = node[i]
 		default:
 			require.Fail(r.t, "no such path", "%s in %s", path, r.raw)
 		}
 	}
+
 	return v
 }
 
 // text, list and number return a value of the body by its path and require its type.
 func (r *response) text(path string) string {
 	r.t.Helper()
+
 	s, ok := r.at(path).(string)
 	require.True(r.t, ok, "%s is not a string in %s", path, r.raw)
+
 	return s
 }
 
 func (r *response) list(path string) []any {
 	r.t.Helper()
+
 	l, ok := r.at(path).([]any)
 	require.True(r.t, ok, "%s is not an array in %s", path, r.raw)
+
 	return l
 }
 
 func (r *response) number(path string) float64 {
 	r.t.Helper()
+
 	n, ok := r.at(path).(float64)
 	require.True(r.t, ok, "%s is not a number in %s", path, r.raw)
+
 	return n
 }
 
 // integer returns a number of the body by its path and requires it to be a whole number.
 func (r *response) integer(path string) int {
 	r.t.Helper()
+
 	n := r.number(path)
 	require.Equal(r.t, math.Trunc(n), n, "%s is not a whole number in %s", path, r.raw)
+
 	return int(n)
 }
 
@@ -314,9 +362,11 @@ type object = map[string]any
 // pick returns the named members of the object at the path.
 func (r *response) pick(path string, names ...string) object {
 	r.t.Helper()
+
 	out := object{}
 	for _, name := range names {
 		out[name] = r.at(path + "." + name)
 	}
+
 	return out
 }

@@ -60,16 +60,20 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 				isShown:   true,
 			},
 		}
+
 		var ids []string
 		for _, d := range sent {
 			ids = append(ids, jo.document(object{"title": "<b>" + d.name, "fileName": d.name, "content": d.upload}))
 		}
+
 		path := "/employer/applications/" + jo.application(boss.listing(nil), object{"documentIds": ids})
 		browser := server.signedIn(t, boss)
+
 		page := browser.show(path)
 		for _, d := range sent {
 			file := browser.receivedDocument(t, page, path, "<b>"+d.name)
 			shown := browser.open("GET", file+"?view=1", nil)
+
 			saved := browser.open("GET", file, nil)
 			for _, got := range []pageView{shown, saved} {
 				require.Equal(t, 200, got.status, d.name)
@@ -81,9 +85,11 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 				require.Equal(t, "DENY", got.header.Get("X-Frame-Options"))
 				require.Contains(t, got.header.Get("Cache-Control"), "no-store")
 			}
+
 			require.True(t, strings.HasPrefix(saved.header.Get("Content-Disposition"), "attachment; "), d.name)
 			require.Equal(t, d.isShown, strings.HasPrefix(shown.header.Get("Content-Disposition"), "inline; filename="), d.name)
 			require.Equal(t, d.isShown, strings.Contains(page.text, `href="`+file+`?view=1"`), d.name)
+
 			if d.isShown {
 				require.Equal(t, "private, no-store", shown.header.Get("Cache-Control"))
 				require.Contains(t, shown.header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
@@ -99,6 +105,7 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 			"jobs":         object{"create": true, "update": true},
 			"applications": object{"view": false, "update": false},
 		}))
+
 		otherOrganization := server.signedIn(t, server.employer(t))
 		for _, address := range []string{file, file + "?view=1"} {
 			require.Equal(t, 200, viewer.open("GET", address, nil).status)
@@ -108,9 +115,11 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 			require.Equal(t, "/sign-in?next="+url.QueryEscape(address),
 				server.browser(t).open("GET", address, nil).header.Get("Location"))
 		}
+
 		for _, id := range []string{nowhere, "nonsense", ids[0]} {
 			require.Equal(t, 404, browser.open("GET", path+"/documents/"+id+"?view=1", nil).status)
 		}
+
 		jo.delete("/api/jobseekers/applications/" + strings.TrimPrefix(path, "/employer/applications/")).ok(200)
 		require.Contains(t, browser.show(path).text, "Documents are deleted when an applicant withdraws.")
 		require.Equal(t, 404, browser.open("GET", file+"?view=1", nil).status)
@@ -121,9 +130,11 @@ func TestConsole_Documents_AreShownSafely(t *testing.T) {
 // application.
 func (b *browser) receivedDocument(t testing.TB, page pageView, path, title string) string {
 	t.Helper()
+
 	link := regexp.MustCompile(`<li><a href="(` + path + `/documents/[0-9a-f-]{36})[^>]*>` + regexp.QuoteMeta(title) + `<`).
 		FindStringSubmatch(page.visibleText())
 	require.NotNil(t, link, "%s: %s", title, page.visibleText())
+
 	return link[1]
 }
 

@@ -28,6 +28,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 			"applicationDeadline": {"soon"},
 		}))
 		require.Equal(t, 400, refused.status)
+
 		for _, want := range []string{
 			`href="#title"`, `href="#salary.min"`, "Lowest pay must be a number",
 			`href="#requirements"`, "in line 2", `href="#applicationDeadline"`, "No agency",
@@ -35,11 +36,13 @@ func TestConsole_PostingJobs(t *testing.T) {
 		} {
 			require.Contains(t, refused.visibleText(), want)
 		}
+
 		for _, action := range []string{"preview", "save", "publish"} {
 			past := browser.open("POST", "/employer/jobs/new", jobForm(action, url.Values{"applicationDeadline": {"2020-01-31"}}))
 			require.Equal(t, 400, past.status, action)
 			require.Contains(t, past.text, "Closing date must not be in the past")
 		}
+
 		// The button for another question works without script.
 		withThirdQuestion := browser.open("POST", "/employer/jobs/new", jobForm("more", nil))
 		require.Equal(t, 200, withThirdQuestion.status)
@@ -48,21 +51,25 @@ func TestConsole_PostingJobs(t *testing.T) {
 		// A preview shows the job without saving it.
 		preview := browser.open("POST", "/employer/jobs/new", jobForm("preview", nil))
 		require.Equal(t, 200, preview.status, preview.text)
+
 		for _, want := range []string{
 			"<li>Give medicines</li>", "<strong>No agency</strong>", "£36,000 to £44,000 a year",
 			"Nothing is saved yet", `name="title" value="Staff Nurse, ICU"`,
 		} {
 			require.Contains(t, preview.text, want)
 		}
+
 		require.Contains(t, browser.show("/employer/jobs").text, "You have not posted any jobs yet.")
 
 		// A draft has no public page until it is published.
 		draft := browser.submit("/employer/jobs/new", jobForm("save", nil))
 		require.Contains(t, draft.text, "The draft is saved.")
+
 		path := ownJobPath.FindString(draft.text)
 		publicPath := strings.TrimPrefix(path, "/employer")
 		require.Equal(t, 404, server.browser(t).open("GET", publicPath, nil).status)
 		require.Contains(t, browser.show(path+"/preview").text, "<li>ALS</li>")
+
 		form := browser.show(path + "/edit").text
 		for _, want := range []string{
 			`value="36000"`, "NMC PIN\nALS", `value="Your NMC PIN?"`,
@@ -70,6 +77,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 		} {
 			require.Contains(t, form, want)
 		}
+
 		question := regexp.MustCompile(`name="questions.0.id" value="([^"]+)"`).FindStringSubmatch(form)
 		require.NotNil(t, question, form)
 
@@ -78,6 +86,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 			"title":          {"Sister, ICU"},
 		}))
 		require.Contains(t, published.text, "The job is published.")
+
 		// A question keeps its id, to which the answers of applicants refer.
 		require.Contains(t, browser.show(path+"/edit").text, `value="`+question[1]+`"`)
 		require.Contains(t, server.browser(t).show(publicPath).text, "Sister, ICU")
@@ -87,9 +96,12 @@ func TestConsole_PostingJobs(t *testing.T) {
 			return boss.get("/api/employers" + publicPath).ok(200).at("data.job.applicationDeadline")
 		}
 		original := deadline()
+
 		require.Contains(t, browser.submit(path, url.Values{"action": {"renew"}, "durationDays": {"30"}}).text, "The job is renewed.")
+
 		renewed := deadline()
 		require.NotEqual(t, original, renewed)
+
 		saved := browser.submit(path+"/edit", jobForm("save", url.Values{"applicationDeadline": {"2099-03-31"}}))
 		require.Contains(t, saved.text, "The changes are saved.")
 		require.Equal(t, renewed, deadline(), "the time of the day stays")
@@ -105,6 +117,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 			changed := browser.submit(path, url.Values{"action": {change.action}})
 			require.Contains(t, changed.text, `">`+change.status+`</span>`, change.action)
 		}
+
 		duplicate := browser.submit(path, url.Values{"action": {"duplicate"}})
 		require.Contains(t, duplicate.text, "(Copy)")
 		require.NotContains(t, duplicate.text, "We do not know the place")
@@ -112,11 +125,13 @@ func TestConsole_PostingJobs(t *testing.T) {
 
 		expired := "/employer/jobs/" + boss.listing(object{"applicationDeadline": "2020-01-31", "location": "Nowhereville"})
 		require.Contains(t, browser.show(expired).text, "We do not know the place “Nowhereville”")
+
 		// A job that has expired can be changed with its old date, but not published.
 		unchanged := jobForm("save", url.Values{"applicationDeadline": {"2020-01-31"}})
 		require.Contains(t, browser.submit(expired+"/edit", unchanged).text, "The changes are saved.")
 		unchanged.Set("action", "publish")
 		require.Equal(t, 400, browser.open("POST", expired+"/edit", unchanged).status)
+
 		refused = browser.open("POST", expired, url.Values{"action": {"publish"}})
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, "The closing date has passed")
@@ -125,6 +140,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 
 		// The list has actions for the selected jobs.
 		require.Equal(t, 400, browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}}).status, "without jobs")
+
 		ids := []string{strings.TrimPrefix(publicPath, "/jobs/")}
 		require.Contains(t,
 			browser.submit("/employer/jobs?status=active", url.Values{"action": {"close"}, "id": ids}).text,
@@ -133,6 +149,7 @@ func TestConsole_PostingJobs(t *testing.T) {
 		require.NotContains(t, browser.show("/employer/jobs?status=active").text, path)
 		require.Contains(t, browser.submit("/employer/jobs", url.Values{"action": {"renew"}, "id": ids}).text, "renewed for 30 days")
 		require.Contains(t, browser.submit("/employer/jobs", url.Values{"action": {"archive"}, "id": ids}).text, "The jobs are archived.")
+
 		notAJob := boss.id
 		refused = browser.open("POST", "/employer/jobs", url.Values{"action": {"close"}, "id": {ids[0], notAJob}})
 		require.Equal(t, 400, refused.status)
@@ -147,15 +164,18 @@ func TestConsole_Jobs_ManyArePaged(t *testing.T) {
 		for range 30 {
 			boss.listing(nil)
 		}
+
 		browser := server.signedIn(t, boss)
 		first := browser.show("/employer/jobs")
 		second := browser.show(first.links("Show more")[0])
+
 		seen := map[string]bool{}
 		for _, page := range []pageView{first, second} {
 			for _, path := range ownJobPath.FindAllString(page.text, -1) {
 				seen[path] = true
 			}
 		}
+
 		require.Len(t, seen, 30)
 	})
 }
@@ -168,6 +188,7 @@ func TestConsole_PostingJobs_HasTheLimitOfTheAPI(t *testing.T) {
 		for range 10 {
 			require.Equal(t, 303, browser.open("POST", "/employer/jobs/new", jobForm("save", nil)).status)
 		}
+
 		limited := browser.open("POST", "/employer/jobs/new", jobForm("save", nil))
 		require.Equal(t, 429, limited.status)
 		require.Contains(t, limited.text, "Staff Nurse, ICU", "the input is kept")
@@ -183,15 +204,18 @@ func TestConsole_Decisions_HaveTheLimitsOfTheAPI(t *testing.T) {
 		id := server.seeker(t).application(boss.listing(nil), nil)
 		browser := server.signedIn(t, boss)
 		path := "/employer/applications/" + id
+
 		// Without a message, the form is invalid; such requests count too.
 		decide := url.Values{"action": {"decide"}, "status": {"rejected"}, "send": {"yes"}, "subject": {"Hello"}}
 		for range 10 {
 			require.Equal(t, 400, browser.open("POST", path, decide).status)
 		}
+
 		limited := browser.open("POST", path, decide)
 		require.Equal(t, 429, limited.status)
 		require.Contains(t, limited.text, "please try again in 15 minutes")
 		require.Contains(t, limited.text, `value="Hello"`)
+
 		interview := url.Values{
 			"action":      {"schedule"},
 			"scheduledAt": {"2099-03-03T10:00"},
@@ -202,6 +226,7 @@ func TestConsole_Decisions_HaveTheLimitsOfTheAPI(t *testing.T) {
 		require.Equal(t, 429, browser.open("POST", path, interview).status, "the form also changes the status")
 		interview.Del("move")
 		require.Equal(t, 303, browser.open("POST", path, interview).status, "the form does not change the status")
+
 		for _, list := range []string{"/employer/applications", "/employer/applications/board"} {
 			moved := browser.open("POST", list, url.Values{"id": {id}, "to": {"review"}})
 			require.Equal(t, 303, moved.status, "the batch operation has no limit")
@@ -224,18 +249,21 @@ func TestConsole_Applications(t *testing.T) {
 			"answers":     []object{{"question_id": "pin", "answer": "12A3456E"}},
 		})
 		server.seeker(t).application(boss.listing(object{"title": "Porter"}), nil)
+
 		browser := server.signedIn(t, boss)
 		path := "/employer/applications/" + id
 
 		// The list, with its filters, and the board.
 		require.Contains(t, browser.show("/employer").text, path)
 		require.Contains(t, browser.show("/employer/applications").text, "Porter")
+
 		filtered := browser.show("/employer/applications?job=" + job)
 		require.Contains(t, filtered.text, path)
 		require.NotContains(t, filtered.text, "<td data-label=\"Job\">Porter")
 		require.NotContains(t, browser.show("/employer/applications?status=review").text, path)
 		require.Contains(t, browser.show("/employer/applications/board").text, path)
 		require.Equal(t, 400, browser.open("GET", "/employer/applications?status=eternal", nil).status)
+
 		notAJob := boss.id
 		require.Equal(t, 404, browser.open("GET", "/employer/applications?job="+notAJob, nil).status)
 
@@ -246,6 +274,7 @@ func TestConsole_Applications(t *testing.T) {
 		} {
 			require.Contains(t, page.text, want)
 		}
+
 		moved := browser.submit("/employer/applications/board?job="+job, url.Values{"id": {id}, "to": {"review"}})
 		require.Contains(t, moved.text, "The applications are moved.")
 		require.Contains(t,
@@ -257,6 +286,7 @@ func TestConsole_Applications(t *testing.T) {
 		// The page drafts a message that the employer can edit.
 		draft := browser.show(path + "?to=accepted")
 		require.Contains(t, draft.text, "We are pleased to offer you the post of Staff Nurse, ICU.")
+
 		withoutMessage := browser.open("POST", path, url.Values{
 			"action":  {"decide"},
 			"status":  {"accepted"},
@@ -269,6 +299,7 @@ func TestConsole_Applications(t *testing.T) {
 		require.Equal(t, "interview",
 			boss.get("/api/employers/applications/"+id).ok(200).text("data.application.status"),
 			"nothing is changed without the message")
+
 		accepted := browser.submit(path, url.Values{
 			"action":  {"decide"},
 			"status":  {"accepted"},
@@ -294,14 +325,17 @@ func TestConsole_Applications(t *testing.T) {
 		invalidTime := url.Values{"action": {"schedule"}, "scheduledAt": {"tomorrow"}, "location": {"Ward 7"}}
 		require.Equal(t, 400, browser.open("POST", path, invalidTime).status)
 		interview.Set("scheduledAt", "2020-03-03T10:00")
+
 		past := browser.open("POST", path, interview)
 		require.Equal(t, 400, past.status)
 		require.Contains(t, past.text, "Date and time must not be in the past")
+
 		// The box that also moves the application is checked by default, but was not sent.
 		require.NotContains(t, past.text, `name="move" value="yes" checked`, "the input is kept")
 		require.Contains(t, browser.show(path).text, `name="move" value="yes" checked`)
 		interview.Set("scheduledAt", "2099-03-03T10:00")
 		interview.Set("move", "yes")
+
 		scheduled := browser.submit(path, interview).text
 		require.Contains(t, scheduled, "3 Mar 2099, 10:00 UTC")
 		require.Contains(t, scheduled, "Moved from In review to Interview")
@@ -326,6 +360,7 @@ func TestConsole_Applications(t *testing.T) {
 		require.Equal(t, 400, browser.open("POST", path, url.Values{}).status, "without an action")
 
 		jo.delete("/api/jobseekers/applications/" + id).ok(200)
+
 		withdrawn := browser.show(path)
 		require.Contains(t, withdrawn.text, "The applicant has withdrawn this application.")
 		require.NotContains(t, withdrawn.text, "?to=")
@@ -342,10 +377,12 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		boss.listing(object{"title": "Porter"})
+
 		browser := server.signedIn(t, boss)
 
 		require.Equal(t, 400, browser.open("POST", "/employer/exports", url.Values{"kind": {"everything"}}).status)
 		require.Equal(t, 400, browser.open("POST", "/employer/exports", url.Values{"kind": {"applications"}, "startDate": {"soon"}}).status)
+
 		started := browser.open("POST", "/employer/exports", url.Values{"kind": {"jobs"}})
 		ready := browser.waitForText(started, "Download")
 		file, err := url.Parse(ready.links("Download")[0])
@@ -354,6 +391,7 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 		require.Contains(t, browser.show("/employer/exports").text, "Completed")
 
 		email := newEmail()
+
 		require.Equal(t, 400, browser.open("POST", "/employer/team", url.Values{
 			"name":  {""},
 			"email": {"x"},
@@ -364,6 +402,7 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 			"The invitation is on its way.")
 		require.Equal(t, 409,
 			browser.open("POST", "/employer/team", url.Values{"name": {"Tom Okafor"}, "email": {email}, "role": {"viewer"}}).status)
+
 		member := browser.show("/employer/team").links("Tom Okafor")[0]
 		require.Contains(t, browser.show(member).text, "Invited until")
 		require.Contains(t,
@@ -372,6 +411,7 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 		require.Contains(t,
 			browser.submit(member, url.Values{"action": {"permissions"}, "applications.view": {"yes"}}).text,
 			`name="applications.view" value="yes" checked`)
+
 		self := "/employer/team/" + boss.id
 		require.Equal(t, 409, browser.open("POST", self, url.Values{"action": {"role"}, "role": {"viewer"}}).status,
 			"the last admin stays one")
@@ -381,6 +421,7 @@ func TestConsole_ExportsTeamAndOrganization(t *testing.T) {
 		require.NotContains(t, browser.show("/employer/team").text, "Tom Okafor")
 
 		require.Equal(t, 400, browser.open("POST", "/employer/organization", url.Values{"name": {""}, "website": {"ftp://x"}}).status)
+
 		changed := browser.submit("/employer/organization",
 			url.Values{"name": {`St Brigid's <b>Clinic</b>`}, "website": {"https://example.org"}})
 		require.Contains(t, changed.visibleText(), `<h1>St Brigid's <b>Clinic</b></h1>`)
@@ -449,8 +490,10 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 					replaced.Add(name, placeholders.Replace(value))
 				}
 			}
+
 			return replaced
 		}
+
 		viewer := server.signedIn(t, boss.inviteMember("viewer"))
 		withoutPermissions := server.signedIn(t, server.addMember(t, boss, object{
 			"jobs":         object{"create": false, "update": false},
@@ -458,27 +501,34 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 		}))
 		seeker := server.signedIn(t, jo)
 		otherOrganization := server.signedIn(t, server.employer(t))
+
 		guest := server.browser(t)
 		for template, want := range consolePages {
 			path := placeholders.Replace(template)
 			hasID := path != template
 			require.Equal(t, want, viewer.open("GET", path, nil).status, path)
+
 			refused := seeker.open("GET", path, nil)
 			require.Equal(t, 403, refused.status, path)
 			require.Contains(t, refused.text, "You are signed in as a clinician", path)
+
 			if path != "/employer/organization" && path != "/employer/settings" { // every member has these
 				require.Equal(t, 403, withoutPermissions.open("GET", path, nil).status, path)
 			}
+
 			if hasID {
 				require.Equal(t, 404, otherOrganization.open("GET", path, nil).status, path)
 			}
+
 			if path != "/employer" { // for guests, an introduction to the site
 				require.Equal(t, "/sign-in?next="+url.QueryEscape(path), guest.open("GET", path, nil).header.Get("Location"))
 			}
 		}
+
 		for template, templateForm := range consoleForms {
 			path := placeholders.Replace(template)
 			hasID := path != template
+
 			form := replaceInForm(templateForm)
 			for name, user := range map[string]*browser{
 				"viewer":              viewer,
@@ -487,19 +537,25 @@ func TestConsole_ForbiddenUsers(t *testing.T) {
 			} {
 				require.Equal(t, 403, user.open("POST", path, form).status, "%s %s", path, name)
 			}
+
 			if hasID {
 				require.Equal(t, 404, otherOrganization.open("POST", path, form).status, path)
 			}
+
 			guest.open("POST", path, form).requireRedirect(t, "/sign-in")
+
 			forged := server.signedIn(t, boss)
 			forged.Site = "cross-site"
 			require.Equal(t, 403, forged.open("POST", path, form).status, path)
+
 			// Without the headers of new browsers, a form needs the CSRF token.
 			forged.Site = ""
 			forged.From = ""
 			require.Equal(t, 403, forged.open("POST", path, form).status, "%s without a CSRF token", path)
 		}
+
 		require.Equal(t, "active", boss.get("/api/employers/jobs/"+job).ok(200).text("data.job.status"))
+
 		overview := viewer.show("/employer")
 		require.NotContains(t, overview.text, "/employer/jobs/new")
 		require.NotContains(t, viewer.show("/employer/jobs/"+job).text, "Archive")
@@ -529,6 +585,7 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 			},
 		}).ok(200)
 		boss.put("/api/employers/organization", object{"name": wicked, "description": wicked, "industry": wicked}).ok(200)
+
 		browser := server.signedIn(t, boss)
 		form := jobForm("publish", url.Values{
 			"title":                {wicked},
@@ -557,9 +614,12 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 			"notes":       {wicked},
 		}
 		pages = append(pages, browser.submit("/employer/applications/"+id, interview))
+
 		form.Set("action", "preview")
+
 		pages = append(pages, browser.open("POST", "/employer/jobs/new", form))
 		form.Set("salary.min", wicked)
+
 		pages = append(pages,
 			browser.open("POST", "/employer/jobs/new", form),
 			browser.open("POST", "/employer/team", url.Values{"name": {wicked}, "email": {wicked}, "role": {wicked}}),
@@ -584,9 +644,11 @@ func TestConsole_StoredScript_IsText(t *testing.T) {
 		} {
 			pages = append(pages, browser.open("GET", "/employer"+path, nil))
 		}
+
 		for i, page := range pages {
 			require.NotContains(t, page.text, "<script>alert", "page %d", i)
 			require.NotContains(t, page.text, `value="">`+"<", "page %d", i)
+
 			// The text is repeated a few times on each page: no page is larger than 150 KiB.
 			require.LessOrEqual(t, len(page.text), 150<<10)
 		}
@@ -615,22 +677,27 @@ func jobForm(action string, more url.Values) url.Values {
 	for name, values := range more {
 		form[name] = values
 	}
+
 	return form
 }
 
 // submit posts a form, requires a redirect to a page with status 200, and returns the page.
 func (b *browser) submit(path string, values url.Values) pageView {
 	b.T.Helper()
+
 	page := b.follow(b.open("POST", path, values))
 	require.Equal(b.T, 200, page.status, page.text)
+
 	return page
 }
 
 // show opens a page and requires status 200.
 func (b *browser) show(path string) pageView {
 	b.T.Helper()
+
 	page := b.open("GET", path, nil)
 	require.Equal(b.T, 200, page.status, page.text)
+
 	return page
 }
 

@@ -17,28 +17,36 @@ func TestCORS_PortalAPI_AllowsConfiguredOrigins(t *testing.T) {
 			request, err := http.NewRequest(method, server.url+path, nil)
 			require.NoError(t, err)
 			request.Header.Set("Origin", from)
+
 			if method == http.MethodOptions {
 				request.Header.Set("Access-Control-Request-Method", "POST")
 				request.Header.Set("Access-Control-Request-Headers", "authorization,content-type")
 			}
+
 			response, err := http.DefaultClient.Do(request)
 			require.NoError(t, err)
 			require.NoError(t, response.Body.Close())
+
 			if method == http.MethodOptions && from == origin {
 				require.Equal(t, 204, response.StatusCode)
 			}
+
 			return response.Header
 		}
+
 		preflight := send(http.MethodOptions, "/api/auth/login", origin)
 		require.Equal(t, origin, preflight.Get("Access-Control-Allow-Origin"))
 		require.Contains(t, preflight.Get("Access-Control-Allow-Headers"), "Authorization")
 		require.Empty(t, preflight.Get("Access-Control-Allow-Credentials"))
+
 		answer := send(http.MethodGet, "/api/listings", origin)
 		require.Equal(t, origin, answer.Get("Access-Control-Allow-Origin"))
 		require.Contains(t, answer.Get("Vary"), "Origin")
+
 		for _, path := range []string{"/api/listings", "/jobs", "/sign-in"} {
 			require.Empty(t, send(http.MethodGet, path, "https://evil.example").Get("Access-Control-Allow-Origin"), path)
 		}
+
 		require.Empty(t, send(http.MethodGet, "/sign-in", origin).Get("Access-Control-Allow-Origin"), "pages have cookies")
 	}, "LOCUM_HTTP_CORS_ORIGINS="+origin)
 }

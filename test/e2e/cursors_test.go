@@ -21,8 +21,10 @@ func TestForgedCursors(t *testing.T) {
 			id := employer.listing(object{"title": "Nurse", "location": "Leeds", "salary": object{"min": 30000 + i}})
 			seeker.application(id, nil)
 		}
+
 		server.addMember(t, employer, nil)
 		server.addMember(t, employer, nil)
+
 		for path, who := range map[string]*client{
 			"/api/listings?":                              server.guest(t),
 			"/api/listings?sort=salary&":                  server.guest(t),
@@ -38,10 +40,12 @@ func TestForgedCursors(t *testing.T) {
 				c.t = t
 				cursor := c.get(path + "limit=1").ok(200).text("data.nextCursor")
 				c.get(path + "limit=1&cursor=" + cursor).ok(200)
+
 				for _, forged := range forgeCursors(cursor) {
 					if len(forged) > 600 {
 						continue // longer than the query parameter may be
 					}
+
 					a := c.requireHandled(t, "GET", path+"limit=1&cursor="+escapeQuery(forged), nil)
 					require.Contains(t, []int{200, 400}, a.status, "%s", a.raw)
 				}
@@ -67,21 +71,26 @@ func forgeCursors(cursor string) []string {
 		strings.Repeat("A", 513),
 		strings.Repeat("A", 511),
 	}
+
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
 		return out
 	}
+
 	name, rest, _ := bytes.Cut(raw, []byte("."))
+
 	var members map[string]json.RawMessage
 	if json.Unmarshal(rest, &members) != nil {
 		return out
 	}
+
 	encode := func(payload string) {
 		out = append(out, base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("%s.%s", name, payload))))
 	}
 	for _, payload := range []string{"", "{", "{}", "[]", "null", `"x"`, strings.Repeat("[", 200)} {
 		encode(payload)
 	}
+
 	// Values that a payload could have, but at the limits of timestamps and numbers.
 	plausible := []string{
 		`"0001-01-01T00:00:00Z"`, `"-1"`, `2`, `1`, `1e15`, `1e18`, `9.3e18`, `0.5`, `"` + nowhere + `"`,
@@ -93,10 +102,13 @@ func forgeCursors(cursor string) []string {
 				if name == forged {
 					original = json.RawMessage(value)
 				}
+
 				encoded = append(encoded, fmt.Sprintf("%q:%s", name, original))
 			}
+
 			encode("{" + strings.Join(encoded, ",") + "}")
 		}
 	}
+
 	return out
 }

@@ -21,10 +21,13 @@ func TestDeveloperApps(t *testing.T) {
 			for name, value := range more {
 				in[name] = value
 			}
+
 			return a.post("/api/developers/apps", in).ok(201).text("data.app.id")
 		}
+
 		t.Run("POST /api/developers/apps", func(t *testing.T) {
 			t.Parallel()
+
 			for _, me := range []*account{server.seeker(t), server.employer(t)} {
 				made := me.post("/api/developers/apps", object{
 					"name":        " Ward Finder ",
@@ -40,6 +43,7 @@ func TestDeveloperApps(t *testing.T) {
 				require.Equal(t, made.text("data.app.id"), made.text("data.app.clientId"))
 				require.Regexp(t, `^loc_cs_[0-9A-Za-z]{43}$`, made.text("data.clientSecret"))
 			}
+
 			me := server.seeker(t)
 			require.Nil(
 				t,
@@ -55,8 +59,10 @@ func TestDeveloperApps(t *testing.T) {
 			me.post("/api/developers/apps", object{"name": "  "}).invalid("name")
 			me.post("/api/developers/apps", object{"name": strings.Repeat("x", 101)}).invalid("name")
 			me.post("/api/developers/apps", object{"name": "x", "description": strings.Repeat("x", 1001)}).invalid("description")
+
 			both := me.post("/api/developers/apps", object{"name": "  ", "redirectUris": []string{"x"}}).invalid("name")
 			require.Equal(t, "redirectUris", both.text("errors.1.field"))
+
 			// Redirect addresses are compared as text, so that they must be absolute and
 			// unambiguous: no fragment, credentials, wildcards or characters to encode, and
 			// plain http to this machine only. Schemes of mobile apps are for public clients,
@@ -70,13 +76,17 @@ func TestDeveloperApps(t *testing.T) {
 			} {
 				me.post("/api/developers/apps", object{"name": "x", "redirectUris": []string{bad}}).invalid("redirectUris")
 			}
+
 			server.guest(t).post("/api/developers/apps", object{"name": "x"}).fails(401, "Unauthorized")
 		})
+
 		t.Run("GET /api/developers/apps", func(t *testing.T) {
 			t.Parallel()
+
 			me := server.seeker(t)
 			first, second := app(me, nil), app(me, object{"name": "Second"})
 			app(server.seeker(t), nil)
+
 			list := me.get("/api/developers/apps?limit=1").ok(200)
 			require.Equal(t, second, list.text("data.apps.0.id"))
 			require.Equal(t, object{"total": 2.0, "page": 1.0, "limit": 1.0, "totalPages": 2.0}, list.at("data.pagination"))
@@ -84,11 +94,14 @@ func TestDeveloperApps(t *testing.T) {
 				me.get("/api/developers/apps?limit=1&cursor="+list.text("data.nextCursor")).ok(200).text("data.apps.0.id"))
 			server.guest(t).get("/api/developers/apps").fails(401, "Unauthorized")
 		})
+
 		t.Run("GET and PUT and DELETE /api/developers/apps/:id", func(t *testing.T) {
 			t.Parallel()
+
 			me, other := server.employer(t), server.employer(t)
 			path := "/api/developers/apps/" + app(me, nil)
 			require.Equal(t, "Ward Finder", me.get(path).ok(200).text("data.app.name"))
+
 			changed := me.put(path, object{"name": "Bed Finder", "redirectUris": []string{}, "plan": "enterprise", "ownerId": other.id}).
 				ok(200)
 			require.Equal(t, object{"name": "Bed Finder", "plan": "free", "redirectUris": []any{}},
@@ -96,9 +109,11 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, "Finds beds", me.put(path, object{"description": "Finds beds"}).ok(200).text("data.app.description"))
 			me.put(path, object{"name": ""}).invalid("name")
 			me.put(path, object{"redirectUris": []string{"ftp://x"}}).invalid("redirectUris")
+
 			for _, missing := range []string{path + "0", "/api/developers/apps/nonsense"} {
 				me.get(missing).fails(404, "Application not found")
 			}
+
 			other.get(path).fails(404, "Application not found")
 			other.put(path, object{"name": "Mine"}).fails(404, "Application not found")
 			other.delete(path).fails(404, "Application not found")
@@ -106,8 +121,10 @@ func TestDeveloperApps(t *testing.T) {
 			me.get(path).fails(404, "Application not found")
 			me.delete(path).fails(404, "Application not found")
 		})
+
 		t.Run("POST /api/developers/apps/:id/secret", func(t *testing.T) {
 			t.Parallel()
+
 			me := server.seeker(t)
 			path := "/api/developers/apps/" + app(me, nil) + "/secret"
 			one := me.post(path, nil).ok(200).text("data.clientSecret")
@@ -118,34 +135,43 @@ func TestDeveloperApps(t *testing.T) {
 			server.seeker(t).post(path, nil).fails(404, "Application not found")
 			me.post("/api/developers/apps/"+app(me, object{"public": true})+"/secret", nil).fails(409, "A public application has no secret")
 		})
+
 		t.Run("POST and GET /api/developers/apps/:id/keys and DELETE /api/developers/apps/:id/keys/:keyId", func(t *testing.T) {
 			t.Parallel()
+
 			me, other := server.seeker(t), server.seeker(t)
 			path := "/api/developers/apps/" + app(me, nil) + "/keys"
 			made := me.post(path, object{"name": "Production"}).ok(201)
 			secret := made.text("data.apiKey")
 			require.Regexp(t, keyShape, secret)
+
 			// The prefix is loc_live_ and four characters, by which users recognize a key.
 			require.Equal(t, secret[:13], made.text("data.key.prefix"))
 			require.Nil(t, made.at("data.key.lastUsedAt"))
+
 			list := me.get(path).ok(200)
 			require.Equal(t, made.at("data.key"), list.at("data.keys.0"))
 			require.NotContains(t, string(list.raw), secret)
 			me.post(path, object{"name": ""}).invalid("name")
 			other.post(path, object{"name": "x"}).fails(404, "Application not found")
 			other.get(path).fails(404, "Application not found")
+
 			key := path + "/" + made.text("data.key.id")
 			other.delete(key).fails(404, "Application not found")
 			me.delete(path+"/nonsense").fails(404, "API key not found")
 			me.delete(key).ok(200)
 			me.delete(key).fails(404, "API key not found")
+
 			for range 20 {
 				me.post(path, object{"name": "x"}).ok(201)
 			}
+
 			me.post(path, object{"name": "x"}).fails(409, "An application has at most 20 API keys; delete one that is not used")
 		})
+
 		t.Run("POST /api/developers/apps/:id/plan", func(t *testing.T) {
 			t.Parallel()
+
 			me := server.employer(t)
 			path := "/api/developers/apps/" + app(me, nil)
 			choose := func(plan, method string) *response {
@@ -155,6 +181,7 @@ func TestDeveloperApps(t *testing.T) {
 			choose("professional", "pm_card_declined").fails(400, "The payment was declined; please try another payment method")
 			choose("gold", "pm_card_visa").invalid("plan")    // unknown
 			choose("premium", "pm_card_visa").invalid("plan") // a plan of jobseekers
+
 			for body, fields := range map[string][]any{
 				// The errors of members that were sent are in their order in the body, and
 				// missing members follow.
@@ -166,6 +193,7 @@ func TestDeveloperApps(t *testing.T) {
 				a := me.post(path+"/plan", body).invalid(fields[0].(string))
 				require.Equal(t, fields, errorFields(a), body)
 			}
+
 			// A body with a card number is refused as a whole.
 			choose("professional", "4242 4242 4242 4242").invalid("body")
 			require.Equal(t, "free", me.get(path).ok(200).text("data.app.plan"))
@@ -183,17 +211,22 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, 300.0, me.get(path+"/usage").ok(200).number("data.minute.limit"))
 			server.seeker(t).post(path+"/plan", object{"plan": "free"}).fails(404, "Application not found")
 		})
+
 		t.Run("operator changes the plan of an app", func(t *testing.T) {
 			t.Parallel()
+
 			me := server.seeker(t)
 			id := app(me, nil)
 			require.Contains(t, server.run(t, "developers", "plan", id, "enterprise"), "Ward Finder ("+id+") is on the plan enterprise")
+
 			used := me.get("/api/developers/apps/" + id + "/usage").ok(200)
 			require.Equal(t, object{"limit": 1000.0, "remaining": 1000.0}, used.at("data.minute"))
 			require.Equal(t, object{"limit": nil, "remaining": nil}, used.at("data.day"), "it has no limit")
 		})
+
 		t.Run("GET /api/developers/apps/:id/usage", func(t *testing.T) {
 			t.Parallel()
+
 			me := server.seeker(t)
 			path := "/api/developers/apps/" + app(me, nil) + "/usage"
 			used := me.get(path).ok(200)
@@ -201,6 +234,7 @@ func TestDeveloperApps(t *testing.T) {
 			require.Equal(t, object{"limit": 60.0, "remaining": 60.0}, used.at("data.minute"))
 			require.Equal(t, object{"limit": 10000.0, "remaining": 10000.0}, used.at("data.day"))
 			require.Len(t, used.list("data.series"), 30)
+
 			days := me.get(path + "?from=2026-11-01&to=2026-11-03").ok(200)
 			require.Equal(
 				t,

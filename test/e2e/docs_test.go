@@ -14,6 +14,7 @@ func TestDocumentation(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("OAuth and content security policy of the page", func(t *testing.T) {
 			t.Parallel()
+
 			guest := server.guest(t)
 			for path, holds := range map[string]string{
 				"/docs/developer":                      `src="/docs/developer/page.js"`,
@@ -31,9 +32,11 @@ func TestDocumentation(t *testing.T) {
 				require.Equal(t, "same-origin", resp.header.Get("Cross-Origin-Opener-Policy"),
 					"as of the page that asks for consent, or its window loses this one: "+path)
 			}
+
 			for _, path := range []string{"/docs/developer/page.html", "/docs/developer/nothing", "/docs/nothing.js"} {
 				require.Equal(t, 404, guest.try("GET", path, nil).status, path)
 			}
+
 			var document struct {
 				Components struct {
 					SecuritySchemes struct {
@@ -48,9 +51,11 @@ func TestDocumentation(t *testing.T) {
 				}
 			}
 			require.NoError(t, json.Unmarshal(guest.try("GET", "/openapi/developer.json", nil).raw, &document))
+
 			scheme := document.Components.SecuritySchemes.OAuth
 			require.Equal(t, "oauth2", scheme.Type)
 			require.Len(t, scheme.Flows, 1)
+
 			flow := scheme.Flows["authorizationCode"]
 			for address, path := range map[string]string{
 				flow.AuthorizationURL: "/oauth/authorize",
@@ -61,13 +66,17 @@ func TestDocumentation(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, path, u.Path)
 			}
+
 			for _, scope := range []string{"jobs:read", "applications:read", "applications:write"} {
 				require.NotEmpty(t, flow.Scopes[scope])
 			}
+
 			require.Contains(t, scheme.Description, "/docs/developer/oauth2-redirect.html")
 		})
+
 		t.Run("links between reference, guides and dashboard", func(t *testing.T) {
 			t.Parallel()
+
 			guest, b := server.browser(t), server.signedIn(t, server.seeker(t))
 			for _, page := range []pageView{
 				guest.open("GET", "/docs/developer", nil),
@@ -77,6 +86,7 @@ func TestDocumentation(t *testing.T) {
 				b.open("GET", "/developers", nil),
 			} {
 				require.Equal(t, 200, page.status)
+
 				for _, to := range []string{"/docs/developer", "/docs/guides", "/developers"} {
 					require.Contains(t, page.text, `href="`+to)
 				}

@@ -27,6 +27,7 @@ func TestSIGTERM_Serving_UnreadyBeforeClosed(t *testing.T) {
 		}, 2*time.Second, 5*time.Millisecond)
 		server.guest(t).get("/api/listings").ok(200)
 		server.stop(t)
+
 		_, err := http.Get(server.url + "/readyz")
 		require.Error(t, err)
 	}, "LOCUM_HTTP_DRAIN=3s")
@@ -38,6 +39,7 @@ func TestSIGTERM_Serving_UnreadyBeforeClosed(t *testing.T) {
 func TestStart_HTTPSWithoutTrustedProxies_Warned(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		require.Contains(t, server.log.String(), "http.trusted_proxies is empty")
+
 		a := server.guest(t).try("GET", "/readyz", nil)
 		require.Equal(t, 200, a.status)
 		require.Equal(t, "degraded", a.text("adapters.trusted_proxies"))
@@ -68,10 +70,12 @@ func TestFiles_Written_NotForOtherUsers(t *testing.T) {
 			if err != nil && !errors.Is(err, fs.ErrNotExist) { // the server may delete a listed file
 				return err
 			}
+
 			info, err := os.Stat(path)
 			if err == nil && path != server.dir && info.Mode().Perm()&0o077 != 0 {
 				accessible = append(accessible, strings.TrimPrefix(path, server.dir)+" "+info.Mode().String())
 			}
+
 			return nil
 		}))
 		require.Empty(t, accessible)

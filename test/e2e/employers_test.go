@@ -15,6 +15,7 @@ func TestEmployerAccount(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("GET /api/employers/profile", func(t *testing.T) {
 			t.Parallel()
+
 			c, email := server.guest(t), newEmail()
 			boss := server.account(
 				t,
@@ -39,8 +40,10 @@ func TestEmployerAccount(t *testing.T) {
 			server.guest(t).get("/api/employers/profile").fails(401, "Unauthorized")
 			server.seeker(t).get("/api/employers/profile").fails(403, "Forbidden")
 		})
+
 		t.Run("PUT /api/employers/profile", func(t *testing.T) {
 			t.Parallel()
+
 			boss := server.employer(t)
 			member := boss.inviteMember("recruiter")
 			require.Equal(t, "Profile updated successfully", boss.put("/api/employers/profile", object{
@@ -50,6 +53,7 @@ func TestEmployerAccount(t *testing.T) {
 				"industry":    "care home",
 				"companySize": "11-50",
 			}).ok(200).text("message"))
+
 			v := boss.get("/api/employers/profile").ok(200)
 			require.Equal(t, object{"name": "Zoë Patel", "jobTitle": "Matron"}, v.at("data.profile"))
 			require.Equal(t, object{"name": "St Columba's", "industry": "care home", "size": "11-50"}, v.at("data.company"))
@@ -74,13 +78,16 @@ func TestEmployerAccount(t *testing.T) {
 				"a failed change has no partial effect")
 			member.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"jobTitle": "Recruiter"}}).ok(200)
 		})
+
 		t.Run("PUT /api/employers/profile with another address", func(t *testing.T) {
 			t.Parallel()
+
 			boss, other, next := server.employer(t), server.seeker(t), newEmail()
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": other.email}}).
 				fails(409, "Email already registered")
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": "x"}}).invalid("profile.email")
 			boss.put("/api/employers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
+
 			v := boss.get("/api/employers/profile").ok(200)
 			require.Equal(t, boss.email, v.text("data.email"), "the address stays until the new one is confirmed")
 			require.Equal(t, next, v.text("data.pendingEmail"))
@@ -92,12 +99,15 @@ func TestEmployerAccount(t *testing.T) {
 				fails(401, "Invalid email or password")
 			server.guest(t).post("/api/auth/login", object{"email": next, "password": password}).ok(200)
 		})
+
 		t.Run("PUT /api/employers/profile ten times in 15 minutes", func(t *testing.T) {
 			t.Parallel()
 			requireLimitOfTen(t, server, "PUT", "/api/employers/profile")
 		})
+
 		t.Run("GET /api/employers/settings", func(t *testing.T) {
 			t.Parallel()
+
 			boss := server.employer(t)
 			require.Equal(t, object{
 				"id": boss.id, "email": boss.email, "company": object{"name": "St Brigid's Hospital"},
@@ -106,8 +116,10 @@ func TestEmployerAccount(t *testing.T) {
 			}, boss.get("/api/employers/settings").ok(200).at("data"))
 			server.guest(t).get("/api/employers/settings").fails(401, "Unauthorized")
 		})
+
 		t.Run("PUT and DELETE /api/employers/settings", func(t *testing.T) {
 			t.Parallel()
+
 			boss := server.employer(t)
 			member := boss.inviteMember("viewer")
 			require.Equal(
@@ -122,6 +134,7 @@ func TestEmployerAccount(t *testing.T) {
 					text("message"),
 			)
 			boss.put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": false}).ok(200)
+
 			v := boss.get("/api/employers/settings").ok(200)
 			require.Equal(t, "St Columba's", v.text("data.company.name"))
 			require.Equal(t, false, v.at("data.preferences.notifications.emailAlerts"))
@@ -140,17 +153,21 @@ func TestEmployerAccount(t *testing.T) {
 			require.Equal(t, object{"emailAlerts": true}, reset.at("data.settings.notifications"))
 			require.Equal(t, object{"notifications": object{"emailAlerts": true}}, reset.at("data.settings.preferences"))
 			require.Equal(t, true, boss.get("/api/employers/settings").ok(200).at("data.preferences.notifications.emailAlerts"))
+
 			// Only preferences are reset.
 			require.Equal(t, "St Columba's", boss.get("/api/employers/settings").ok(200).text("data.company.name"))
 			boss.delete("/api/employers/settings").ok(200)
 		})
+
 		t.Run("PUT and DELETE /api/employers/settings ten times in 15 minutes", func(t *testing.T) {
 			t.Parallel()
 			requireLimitOfTen(t, server, "PUT", "/api/employers/settings")
 			requireLimitOfTen(t, server, "DELETE", "/api/employers/settings")
 		})
+
 		t.Run("GET and PUT /api/employers/organization", func(t *testing.T) {
 			t.Parallel()
+
 			boss := server.employer(t)
 			member := boss.inviteMember("recruiter")
 			a := boss.get("/api/employers/organization").ok(200)
@@ -158,6 +175,7 @@ func TestEmployerAccount(t *testing.T) {
 			require.Equal(t,
 				object{"name": "St Brigid's Hospital", "description": "", "website": "", "logo": "", "industry": "", "size": ""},
 				a.at("data.company"))
+
 			put := boss.put("/api/employers/organization", object{
 				"name":        "St Columba's",
 				"description": "Two wards.",
@@ -193,13 +211,16 @@ func TestEmployerAccount(t *testing.T) {
 			server.guest(t).get("/api/employers/organization").fails(401, "Unauthorized")
 			server.guest(t).put("/api/employers/organization", object{"name": "X"}).fails(401, "Unauthorized")
 		})
+
 		// Listings store the name of the company, which is updated in the background, also in
 		// the index.
 		t.Run("PUT /api/employers/organization renames its listings", func(t *testing.T) {
 			t.Parallel()
+
 			boss := server.employer(t)
 			public, paused := boss.listing(object{"title": "Night Nurse"}), boss.listing(nil)
 			boss.fromNewAddress().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
+
 			name := "Trust " + newEmail()[1:9]
 			boss.put("/api/employers/organization", object{"name": name}).ok(200)
 			require.Eventually(t, func() bool {
@@ -217,10 +238,12 @@ func TestEmployerAccount(t *testing.T) {
 // refused by the rate limit of the address: requests that fail count too.
 func requireLimitOfTen(t *testing.T, server *testServer, method, path string) {
 	t.Helper()
+
 	c := server.guest(t)
 	for range 10 {
 		c.send(method, path, nil).fails(401, "Unauthorized")
 	}
+
 	require.NotEmpty(t, c.send(method, path, nil).fails(429, "Rate limit exceeded").header.Get("Retry-After"))
 	c.fromNewAddress().send(method, path, nil).fails(401, "Unauthorized")
 }

@@ -28,28 +28,37 @@ func TestExports(t *testing.T) {
 				a = employer.get(path).ok(200)
 				return a.text("data.status") == "completed"
 			}, waitTimeout, 20*time.Millisecond)
+
 			return a
 		}
+
 		fetch := func(link string) (*response, [][]string) {
 			t.Helper()
+
 			u, err := url.Parse(link)
 			require.NoError(t, err)
+
 			file := server.guest(t).get(u.RequestURI())
 			require.Equal(t, 200, file.status, "%s", file.raw)
+
 			rows, err := csv.NewReader(strings.NewReader(string(file.raw))).ReadAll()
 			require.NoError(t, err)
+
 			return file, rows
 		}
 
 		t.Run("POST /api/employers/exports", func(t *testing.T) {
 			resp := employer.post("/api/employers/exports", object{"kind": "applications"}).ok(202)
 			require.Equal(t, "queued", resp.text("data.status"))
+
 			got := done("/api/employers/exports/" + resp.text("data.id"))
 			require.Equal(t, 1., got.number("data.rowsDone"))
 			require.Equal(t, 1., got.number("data.rowsTotal"))
+
 			expires, err := time.Parse(time.RFC3339, got.text("data.expiresAt"))
 			require.NoError(t, err)
 			require.WithinDuration(t, time.Now().Add(time.Hour), expires, time.Minute)
+
 			file, rows := fetch(got.text("data.url"))
 			require.Equal(t, "text/csv; charset=utf-8", file.header.Get("Content-Type"))
 			require.Regexp(t, `^attachment; filename="locum-applications-\d{8}\.csv"$`, file.header.Get("Content-Disposition"))
@@ -71,8 +80,10 @@ func TestExports(t *testing.T) {
 				server.guest(t).get(wrong).fails(401, "Unauthorized")
 			}
 		})
+
 		t.Run("POST /api/employers/exports with filters", func(t *testing.T) {
 			employer.listing(object{"title": "Porter", "status": "draft"})
+
 			a := employer.post("/api/employers/exports", object{"kind": "jobs", "filters": object{"status": "draft"}}).ok(202)
 			_, rows := fetch(done("/api/employers/exports/" + a.text("data.id")).text("data.url"))
 			require.Len(t, rows, 2)
@@ -83,6 +94,7 @@ func TestExports(t *testing.T) {
 				invalid("filters.jobId")
 			employer.post("/api/employers/exports", object{"kind": "jobs", "filters": 5}).invalid("filters")
 		})
+
 		t.Run("GET /api/employers/exports/:id and GET /api/employers/exports/:id/file", func(t *testing.T) {
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.get("/api/employers/exports/"+absent).fails(404, "Export not found")
@@ -94,7 +106,9 @@ func TestExports(t *testing.T) {
 // mustPath returns the path and query of a link.
 func mustPath(t *testing.T, link string) string {
 	t.Helper()
+
 	u, err := url.Parse(link)
 	require.NoError(t, err)
+
 	return u.RequestURI()
 }

@@ -25,15 +25,19 @@ type uploads struct {
 // upload uploads a document and records the result.
 func (u *uploads) upload(t testing.TB, a *account, content string) (status int) {
 	t.Helper()
+
 	answer := a.fromNewAddress().
 		try("POST", "/api/jobseekers/documents", object{"intent": "upload-document", "type": "cv", "title": "CV", "content": content})
+
 	u.mu.Lock()
 	defer u.mu.Unlock()
+
 	switch answer.status {
 	case http.StatusOK:
 		if u.contents[a] == nil {
 			u.contents[a] = map[string]string{}
 		}
+
 		u.contents[a][answer.text("data.document.id")] = content
 		u.succeeded++
 	case http.StatusServiceUnavailable:
@@ -41,6 +45,7 @@ func (u *uploads) upload(t testing.TB, a *account, content string) (status int) 
 	default:
 		t.Errorf("an upload got the response %d: %s", answer.status, answer.raw)
 	}
+
 	return answer.status
 }
 
@@ -54,6 +59,7 @@ func (u *uploads) count() (succeeded, refused int) {
 // requireStored requires that every uploaded document can be downloaded.
 func (u *uploads) requireStored(t testing.TB) {
 	t.Helper()
+
 	for a, documents := range u.contents {
 		for id, content := range documents {
 			require.Equal(t, content, a.fromNewAddress().get("/api/jobseekers/documents/"+id).ok(200).text("data.document.content"))
@@ -66,6 +72,7 @@ func (u *uploads) requireStored(t testing.TB) {
 // that exports of that time are completed afterwards.
 func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 	t.Parallel()
+
 	s3 := kit.OwnS3(t)
 	server := start(t, t.TempDir(), "LOCUM_FILES_URL="+strings.Replace(s3.URL, "?", "/e2e?", 1),
 		"AWS_ACCESS_KEY_ID="+services.S3AccessKey, "AWS_SECRET_ACCESS_KEY="+services.S3SecretKey)
@@ -78,14 +85,18 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 		{"hanging", s3.Pause, s3.Resume, time.Minute},
 	} {
 		outage.begin()
+
 		began := time.Now()
+
 		require.Equal(t, 503, u.upload(t, seeker, "during "+outage.name), outage.name)
 		require.Less(t, time.Since(began), outage.bound, outage.name)
 		require.Eventually(t, func() bool {
 			readiness := seeker.try("GET", "/readyz", nil)
 			return readiness.status == 200 && readiness.text("adapters.files") == "degraded"
 		}, waitTimeout, 50*time.Millisecond, "the server is ready without the file store")
+
 		export := employer.fromNewAddress().post("/api/employers/exports", object{"kind": "jobs"}).ok(202).text("data.id")
+
 		outage.end()
 		require.Eventually(t, func() bool {
 			return seeker.try("GET", "/readyz", nil).text("adapters.files") == "ok"
@@ -102,16 +113,19 @@ func TestS3Unavailable_UploadsFailInTimeAndNoneIsLost(t *testing.T) {
 // successful can be downloaded after the object storage was killed three times under load.
 func TestS3Killed_DuringUploads_NoneIsLost(t *testing.T) {
 	t.Parallel()
+
 	s3 := kit.OwnS3(t)
 	server := start(t, t.TempDir(), "LOCUM_FILES_URL="+s3.URL, "AWS_ACCESS_KEY_ID="+services.S3AccessKey,
 		"AWS_SECRET_ACCESS_KEY="+services.S3SecretKey)
 	u := &uploads{contents: map[*account]map[string]string{}}
 	stop := make(chan struct{})
+
 	var load sync.WaitGroup
 	for range 4 {
 		load.Go(func() {
 			for n := 0; ; n++ {
 				seeker := server.seeker(t)
+
 				// Each user can have a limited number of documents.
 				for i := range 10 {
 					select {
@@ -124,16 +138,19 @@ func TestS3Killed_DuringUploads_NoneIsLost(t *testing.T) {
 			}
 		})
 	}
+
 	for range 3 {
 		before, _ := u.count()
 		require.Eventually(t, func() bool { now, _ := u.count(); return now >= before+5 }, waitTimeout, 10*time.Millisecond)
 		s3.Kill()
 		require.NoError(t, s3.Start())
 	}
+
 	before, _ := u.count()
 	require.Eventually(t, func() bool { now, _ := u.count(); return now > before }, waitTimeout, 10*time.Millisecond)
 	close(stop)
 	load.Wait()
+
 	succeeded, refused := u.count()
 	t.Logf("%d uploads succeeded, %d were refused", succeeded, refused)
 	u.requireStored(t)

@@ -25,8 +25,10 @@ var pathParameter = regexp.MustCompile(`:[A-Za-z]+`)
 // programs use as well, which authenticate each request with a secret in it.
 func (s *testServer) pageRoutes(t testing.TB) (out []pageRoute) {
 	t.Helper()
+
 	for line := range strings.Lines(s.run(t, "routes")) {
 		columns := strings.Fields(line)
+
 		method, path, access := columns[0], columns[1], columns[2]
 		switch {
 		case method != "GET" && method != "POST", access != "none" && access != "page":
@@ -34,8 +36,10 @@ func (s *testServer) pageRoutes(t testing.TB) (out []pageRoute) {
 		case path == "/unsubscribe", strings.HasPrefix(path, "/api/"), strings.Contains(path, "*"):
 			continue
 		}
+
 		out = append(out, pageRoute{method, pathParameter.ReplaceAllString(path, nowhere), access == "page"})
 	}
+
 	return out
 }
 
@@ -45,11 +49,13 @@ func TestPages_EveryForm_RefusesOtherSites(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		guest, seeker := server.browser(t), server.signedIn(t, server.seeker(t))
 		boss, moderator := server.signedIn(t, server.employer(t)), server.signedIn(t, server.moderator(t))
+
 		var forms []string
 		for _, route := range server.pageRoutes(t) {
 			if route.method != "POST" {
 				continue
 			}
+
 			forms = append(forms, route.path)
 			for _, b := range []*browser{guest, seeker, boss, moderator} {
 				for _, sent := range [][2]string{
@@ -59,16 +65,19 @@ func TestPages_EveryForm_RefusesOtherSites(t *testing.T) {
 					b.Site, b.From = sent[0], sent[1]
 					require.Equal(t, 403, b.open("POST", route.path, url.Values{}).status, "%s %s", route.path, sent)
 				}
+
 				b.Site, b.From = "", ""
 				if b == guest {
 					continue // has no session that another site could use
 				}
+
 				for _, token := range []string{"", strings.Repeat("0", 64)} {
 					refused := b.open("POST", route.path, url.Values{"csrf": {token}})
 					require.Equal(t, 403, refused.status, "%s without the CSRF token", route.path)
 				}
 			}
 		}
+
 		for _, known := range []string{"/sign-in", "/account/documents", "/employer/team", "/two-step-sign-in/turn-off"} {
 			require.Contains(t, forms, known)
 		}
@@ -87,16 +96,20 @@ func TestPages_EveryPage_RefusesOtherKindsOfUsers(t *testing.T) {
 					return true
 				}
 			}
+
 			return false
 		}
+
 		for _, route := range server.pageRoutes(t) {
 			if !route.hasSession {
 				continue
 			}
+
 			var values url.Values
 			if route.method == "POST" {
 				values = url.Values{}
 			}
+
 			open := func(b *browser) pageView { return b.open(route.method, route.path, values) }
 			if !isBelow(route.path, "/oauth") { // without a valid client there is no redirect
 				away := open(guest)
@@ -104,6 +117,7 @@ func TestPages_EveryPage_RefusesOtherKindsOfUsers(t *testing.T) {
 				require.Contains(t, away.header.Get("Location"), "/sign-in?next=", route.path)
 				require.Equal(t, "no-store", away.header.Get("Cache-Control"), route.path)
 			}
+
 			var refused []*browser
 			switch {
 			case isBelow(route.path, "/moderation"):
@@ -113,9 +127,11 @@ func TestPages_EveryPage_RefusesOtherKindsOfUsers(t *testing.T) {
 			case isBelow(route.path, "/account", "/jobs"):
 				refused = []*browser{boss}
 			}
+
 			for _, b := range refused {
 				require.Equal(t, 403, open(b).status, "%s %s", route.method, route.path)
 			}
+
 			if route.method == "GET" {
 				require.Equal(t, "no-store", open(seeker).header.Get("Cache-Control"), route.path)
 				require.Equal(t, "no-store", open(boss).header.Get("Cache-Control"), route.path)
@@ -137,6 +153,7 @@ func TestPages_OtherOwners_AreRefused(t *testing.T) {
 		require.Equal(t, 200, colleague.open("GET", export, nil).status)
 		require.Equal(t, 404, foreign.open("GET", export, nil).status)
 		require.NotContains(t, foreign.show("/employer/exports").text, export)
+
 		poster := server.signedIn(t, server.addMember(t, boss,
 			object{"jobs": object{"create": true, "update": true}, "applications": object{"view": false, "update": false}}))
 		require.Equal(t, 403, poster.open("GET", export, nil).status, "without the permission to read applications")
@@ -154,6 +171,7 @@ func TestPages_OtherOwners_AreRefused(t *testing.T) {
 			for _, b := range c.other {
 				require.Equal(t, 404, b.open("POST", c.path, url.Values{"session": {session}}).status, c.path)
 			}
+
 			c.owner.get("/api/auth/me").ok(200)
 		}
 	})
@@ -171,10 +189,13 @@ func TestExportLink_LockedAccount_IsRefused(t *testing.T) {
 			if export.text("data.status") != "completed" {
 				return false
 			}
+
 			var err error
 			link, err = url.Parse(export.text("data.url"))
+
 			return err == nil
 		}, waitTimeout, 20*time.Millisecond)
+
 		open := func() *response { return server.guest(t).get(link.RequestURI()) }
 		require.Equal(t, 200, open().status)
 		server.run(t, "users", "lock", boss.email)

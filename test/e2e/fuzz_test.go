@@ -26,10 +26,12 @@ import (
 // operation.
 func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 	seed := seed()
+
 	rounds := 6
 	if n, err := strconv.Atoi(os.Getenv("LOCUM_TEST_FUZZ")); err == nil {
 		rounds = n
 	}
+
 	allOperations := fuzzedOperations(t)
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		defer func() {
@@ -37,6 +39,7 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 				t.Logf("repeat with LOCUM_TEST_FUZZ=%d LOCUM_TEST_SEED=%d", rounds, seed)
 			}
 		}()
+
 		victims := newMatrixUsersWithResources(t, server) // send no requests: their data must not change
 		victimIDs := []string{
 			victims.seeker.id,
@@ -56,23 +59,28 @@ func TestFuzz_RandomRequests_AnsweredAsDocumented(t *testing.T) {
 			foreignIDs: victims.resources(),
 			succeeded:  map[string]bool{},
 		}
+
 		operations := slices.Clone(allOperations)
 		for range rounds {
 			callers := newMatrixUsersWithResources(t, server) // a round may delete the resources of its users
 			f.ownIDs = callers.resources()
 			f.Shuffle(len(operations), func(i, j int) { operations[i], operations[j] = operations[j], operations[i] })
+
 			for _, operation := range operations {
 				f.document = operation.document
 				f.call(t, callers, operation.method, operation.path)
 			}
 		}
+
 		t.Logf("%d of %d operations succeeded at least once", len(f.succeeded), len(allOperations))
+
 		after := kit.RowsContaining(t, server.databaseURL(), volatileColumns, victimIDs...)
 		for table, rows := range before {
 			for _, row := range rows {
 				require.Contains(t, after[table], row, "a row of another user in %s has changed", table)
 			}
 		}
+
 		require.NotContains(t, server.log.String(), "panic")
 		require.NotContains(t, server.log.String(), `"level":"ERROR"`)
 	})
@@ -85,9 +93,11 @@ func seed() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("LOCUM_TEST_SEED"), 10, 64); err == nil {
 		return n
 	}
+
 	if os.Getenv("LOCUM_TEST_FUZZ") != "" {
 		return rand.Uint64()
 	}
+
 	return 1
 }
 
@@ -103,6 +113,7 @@ func fuzzedOperations(t *testing.T) []fuzzedOperation {
 	t.Helper()
 	var operations []fuzzedOperation
 	_, portalAPI := openAPI(t)
+
 	_, developerAPI := openAPIOf(t, developer.API(adapters.Services{}, ""))
 	for _, document := range []openAPIDocument{portalAPI, developerAPI} {
 		for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
@@ -115,6 +126,7 @@ func fuzzedOperations(t *testing.T) []fuzzedOperation {
 			}
 		}
 	}
+
 	return operations
 }
 
@@ -175,16 +187,21 @@ var sessionEndings = []string{
 // records a success.
 func (f *fuzzer) call(t testing.TB, users *matrixUsers, method, path string) {
 	t.Helper()
+
 	operation := f.document.Paths[path][strings.ToLower(method)]
 	caller := f.caller(users, method, path)
+
 	// The operations that would end the session of a caller only run without one.
 	if f.chance(20) || slices.Contains(sessionEndings, method+" "+path) {
 		caller.token = one(f, "", "nonsense", "eyJhbGciOiJub25lIn0.e30.")
 	}
+
 	if f.chance(10) {
 		caller.key = one(f, "again", `"quoted"`, strings.Repeat("k", 300), "é")
 	}
+
 	url := path
+
 	query := []string{}
 	for _, parameter := range operation.Parameters {
 		switch parameter.In {
@@ -192,10 +209,12 @@ func (f *fuzzer) call(t testing.TB, users *matrixUsers, method, path string) {
 			// The path segments before a parameter select the kind of its id.
 			placeholder := "{" + parameter.Name + "}"
 			before, _, _ := strings.Cut(url, placeholder)
+
 			id := f.id(before)
 			if uuid.Validate(id) != nil {
 				id = escapeQuery(id)
 			}
+
 			url = strings.ReplaceAll(url, placeholder, id)
 		case "query":
 			if f.chance(4) {
@@ -203,9 +222,11 @@ func (f *fuzzer) call(t testing.TB, users *matrixUsers, method, path string) {
 			}
 		}
 	}
+
 	if len(query) > 0 {
 		url += "?" + strings.Join(query, "&")
 	}
+
 	resp := caller.requireHandled(t, method, url, f.body(operation.RequestBody.Content))
 	if resp.status < 300 {
 		f.succeeded[method+" "+path] = true
@@ -220,12 +241,15 @@ func (f *fuzzer) caller(users *matrixUsers, method, path string) *client {
 			users.seeker.client, users.guest)
 		caller := program.fromNewAddress()
 		caller.apiKey = program.apiKey
+
 		return caller
 	}
+
 	authorized := users.seeker.client
 	if strings.HasPrefix(path, "/api/employers") || strings.HasPrefix(path, "/api/listings") && method != "GET" {
 		authorized = users.employer.client
 	}
+
 	return one(f, authorized, authorized, authorized, authorized, users.seeker.client, users.employer.client,
 		users.withoutPermissions.client, users.otherEmployer.client, users.otherSeeker.client, users.guest).
 		fromNewAddress()
@@ -238,17 +262,20 @@ func (f *fuzzer) id(path string) string {
 	if f.chance(3) {
 		ids = f.foreignIDs
 	}
+
 	switch f.IntN(8) {
 	case 0:
 		return one(f, hostileText...)
 	case 1: // an id of any kind
 		return one(f, slices.Sorted(maps.Values(ids))...)
 	}
+
 	for _, kind := range slices.Sorted(maps.Keys(ids)) {
 		if kind != "" && strings.HasSuffix(path, kind) {
 			return ids[kind]
 		}
 	}
+
 	return ids["/listings/"]
 }
 
@@ -257,10 +284,12 @@ func (f *fuzzer) text(schema map[string]any) string {
 	if f.chance(3) {
 		return one(f, hostileText...)
 	}
+
 	value := f.value(schema, 0)
 	if value == nil {
 		return ""
 	}
+
 	return fmt.Sprint(value)
 }
 
@@ -270,7 +299,9 @@ func (f *fuzzer) body(content map[string]mediaType) any {
 	if len(content) == 0 {
 		return nil
 	}
+
 	mediaType := one(f, slices.Sorted(maps.Keys(content))...)
+
 	value := f.value(content[mediaType].Schema, 0)
 	if f.chance(2) {
 		// The host of webhooks in the example could exist; the test must not send requests to it.
@@ -278,15 +309,19 @@ func (f *fuzzer) body(content map[string]mediaType) any {
 			[]byte("wardfinder.example.com/hooks"), []byte("receiver.invalid/hooks"))
 		_ = json.Unmarshal(example, &value)
 	}
+
 	if mediaType != "application/json" {
 		urlencoded := form{}
+
 		multipart := parts{}
 		for name, member := range asObject(value) {
 			urlencoded[name] = []string{fmt.Sprint(member)}
 			multipart[name] = fmt.Sprint(member)
 		}
+
 		return one[any](f, urlencoded, multipart)
 	}
+
 	switch f.IntN(6) {
 	case 0, 1: // unchanged
 	case 2:
@@ -294,16 +329,20 @@ func (f *fuzzer) body(content map[string]mediaType) any {
 	default:
 		value = f.corrupt(value)
 	}
+
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return "{}"
 	}
+
 	if f.chance(20) && len(raw) > 2 {
 		at := f.IntN(len(raw))
 		cutOff := raw[:at]
 		withRandomByte := slices.Concat(raw[:at], []byte{byte(f.IntN(256))}, raw[at:])
+
 		return one(f, cutOff, withRandomByte)
 	}
+
 	return raw
 }
 
@@ -319,21 +358,26 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 	if ref, ok := schema["$ref"].(string); ok {
 		schema = f.document.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
 	}
+
 	if choices, ok := schema["anyOf"].([]any); ok {
 		schema, _ = one(f, choices...).(object)
 		return f.value(schema, depth+1)
 	}
+
 	if enum, ok := schema["enum"].([]any); ok && !f.chance(20) {
 		return one(f, enum...)
 	}
+
 	kind, _ := schema["type"].(string)
 	if kinds, ok := schema["type"].([]any); ok {
 		kind, _ = one(f, kinds...).(string)
 	}
+
 	switch kind {
 	case "object":
 		out := object{}
 		properties, _ := schema["properties"].(object)
+
 		required, _ := schema["required"].([]any)
 		for _, name := range slices.Sorted(maps.Keys(properties)) {
 			if depth < 6 && (slices.Contains(required, any(name)) || f.chance(2)) {
@@ -341,15 +385,18 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 				out[name] = f.namedValue(name, inner, depth+1)
 			}
 		}
+
 		return out
 	case "array":
 		out := []any{}
+
 		items, _ := schema["items"].(object)
 		for range f.IntN(4) {
 			if depth < 6 {
 				out = append(out, f.value(items, depth+1))
 			}
 		}
+
 		return out
 	case "string":
 		return one(f, "nurse", "Leeds", "2026-12-24", "2026-12-24T10:00:00Z", "Zoë 🚑", "",
@@ -361,6 +408,7 @@ func (f *fuzzer) value(schema map[string]any, depth int) any {
 	case "boolean":
 		return f.chance(2)
 	}
+
 	return nil
 }
 
@@ -375,6 +423,7 @@ func (f *fuzzer) namedValue(name string, schema map[string]any, depth int) any {
 	case name == "email" && schema["type"] != "boolean":
 		return one(f, newEmail(), "x", "a@b", "é@example.org")
 	}
+
 	return f.value(schema, depth)
 }
 
@@ -385,6 +434,7 @@ func (f *fuzzer) corrupt(value any) any {
 		if len(node) == 0 {
 			break
 		}
+
 		name := one(f, slices.Sorted(maps.Keys(node))...)
 		switch f.IntN(4) {
 		case 0:
@@ -395,19 +445,24 @@ func (f *fuzzer) corrupt(value any) any {
 		default:
 			node[name] = f.corrupt(node[name])
 		}
+
 		return node
 	case []any:
 		if len(node) == 0 || f.chance(4) {
 			break
 		}
+
 		target := f.IntN(len(node))
 		source := f.IntN(len(node)) // possibly another item, so that items occur twice
 		node[target] = f.corrupt(node[source])
+
 		return node
 	}
+
 	text := one(f, append(slices.Clone(wrongJSON), hostileJSON...)...)
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
+
 	return one(f, hostileText...)
 }

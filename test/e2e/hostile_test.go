@@ -102,15 +102,18 @@ func TestHostileInput(t *testing.T) {
 		t.Run("routes", func(t *testing.T) {
 			for _, route := range routes() {
 				key := route.Method + " " + route.Path
+
 				row := matrix[key]
 				if key == "POST /api/auth/logout" {
 					continue // would end the session
 				}
+
 				t.Run(key, func(t *testing.T) {
 					path := fixedPath(route.Path)
 					if row.path != nil {
 						path = row.path
 					}
+
 					caller := users.guest
 					switch {
 					// A valid body deletes the account of the caller.
@@ -125,6 +128,7 @@ func TestHostileInput(t *testing.T) {
 					case route.Auth != web.None:
 						caller = users.seeker.client
 					}
+
 					h := hostileRoute{t: t, users: users, caller: caller, route: route, path: path(users), row: row}
 					h.sendBodies()
 					h.sendQueries()
@@ -132,6 +136,7 @@ func TestHostileInput(t *testing.T) {
 				})
 			}
 		})
+
 		require.NotContains(t, server.log.String(), "panic")
 		require.NotContains(t, server.log.String(), `"level":"ERROR"`)
 	})
@@ -146,12 +151,15 @@ func TestPublicRoutes_IgnoreTokens(t *testing.T) {
 			if route.Auth != web.None {
 				continue
 			}
+
 			body := func() any {
 				if full, ok := hostileBodies[route.Method+" "+route.Path]; ok {
 					return full(users)
 				}
+
 				return nil
 			}
+
 			withoutToken := server.guest(t).send(route.Method, route.Path, body())
 			withInvalidToken := server.guest(t).withInvalidToken().send(route.Method, route.Path, body())
 			require.Equal(t, withoutToken.status, withInvalidToken.status, "%s %s", route.Method, route.Path)
@@ -178,7 +186,9 @@ func (h hostileRoute) send(path string, body any) *response {
 // requireHandled sends a request and requires a documented response that is not a server error.
 func (c *client) requireHandled(t testing.TB, method, path string, body any) *response {
 	t.Helper()
+
 	c.t = t
+
 	resp, request, sent := c.exchange(method, path, body)
 	if resp.status >= 500 {
 		log := strings.Split(strings.TrimSpace(c.server.log.String()), "\n")
@@ -186,23 +196,29 @@ func (c *client) requireHandled(t testing.TB, method, path string, body any) *re
 		require.Fail(t, "the server failed", "%s %s %.500s: %s\n%s", method, path, sent, resp.raw,
 			strings.Join(lastLines, "\n"))
 	}
+
 	c.validateResponse(request, sent, resp)
+
 	return resp
 }
 
 // sendBodies sends a valid body with hostile values in place of each part.
 func (h hostileRoute) sendBodies() {
 	h.t.Helper()
+
 	if !h.route.TakesBody() {
 		return
 	}
+
 	body := h.row.body
 	if full, ok := hostileBodies[h.route.Method+" "+h.route.Path]; ok {
 		body = full
 	}
+
 	if body == nil {
 		body = withBody(object{})
 	}
+
 	parts := bodyPaths(h.route.Op.In, plainJSON(h.t, body(h.users)), nil)
 	for partIndex, part := range parts {
 		values := slices.Clone(wrongJSON)
@@ -212,10 +228,12 @@ func (h hostileRoute) sendBodies() {
 				values = append(values, value)
 			}
 		}
+
 		for _, value := range values {
 			h.send(h.path, h.replacePart(plainJSON(h.t, body(h.users)), part, value))
 		}
 	}
+
 	for _, malformed := range []string{
 		"", " ", "\xef\xbb\xbf{}", "{", "}", "{}{}", `{"a":}`, "\x00", "a=b&c=d", "<xml/>",
 		strings.Repeat("[", 100_000),
@@ -228,28 +246,34 @@ func (h hostileRoute) sendBodies() {
 // not be valid JSON.
 func (h hostileRoute) replacePart(body any, part []any, value string) string {
 	h.t.Helper()
+
 	// The value is not encoded itself, but replaces an encoded placeholder.
 	const placeholder = "@@here@@"
 	var encoded bytes.Buffer
 	encoder := json.NewEncoder(&encoded)
 	encoder.SetEscapeHTML(false)
 	require.NoError(h.t, encoder.Encode(setPart(body, part, placeholder)))
+
 	return strings.Replace(encoded.String(), `"`+placeholder+`"`, value, 1)
 }
 
 // sendQueries sends every hostile text as every parameter.
 func (h hostileRoute) sendQueries() {
 	h.t.Helper()
+
 	in := h.route.Op.In
 	for _, name := range fieldNames(in, "query") {
 		for _, text := range hostileText {
 			h.send(h.path+"?"+name+"="+escapeQuery(text), h.body())
 		}
+
 		h.send(h.path+"?"+name+"=1&"+name+"=2", h.body())
+
 		for _, value := range []string{"%", "%zz", "%u1234", "+", "a;b", "=", "[]=1"} {
 			h.send(h.path+"?"+name+"="+value, h.body())
 		}
 	}
+
 	if h.route.Method == http.MethodGet {
 		h.send(h.path+"?unknown=1&&=&?%00=1", nil)
 	}
@@ -260,19 +284,23 @@ func (h hostileRoute) body() any {
 	if h.row.body == nil {
 		return nil
 	}
+
 	return h.row.body(h.users)
 }
 
 // sendPaths sends paths with invalid ids.
 func (h hostileRoute) sendPaths() {
 	h.t.Helper()
+
 	before, after, ok := strings.Cut(h.route.Path, ":id")
 	if !ok {
 		return
 	}
+
 	for _, text := range hostileText {
 		path := before + escapeQuery(text) + after
 		resp := h.caller.fromNewAddress().try(h.route.Method, path, h.body())
+
 		// Some texts, such as "..", lead to the path of another route without this method.
 		allowed := []int{http.StatusNotFound, http.StatusMethodNotAllowed}
 		switch {
@@ -281,6 +309,7 @@ func (h hostileRoute) sendPaths() {
 		case slices.Contains(h.route.Errors, http.StatusUnauthorized): // the token of a link is checked before the id
 			allowed = append(allowed, http.StatusUnauthorized)
 		}
+
 		require.Contains(h.t, allowed, resp.status, "%s: %s", path, resp.raw)
 		require.Equal(h.t, false, resp.body["success"], "%s", resp.raw)
 	}
@@ -289,10 +318,12 @@ func (h hostileRoute) sendPaths() {
 // plainJSON returns a value as encoding/json decodes it.
 func plainJSON(t testing.TB, v any) any {
 	t.Helper()
+
 	raw, err := json.Marshal(v)
 	require.NoError(t, err)
 	var out any
 	require.NoError(t, json.Unmarshal(raw, &out))
+
 	return out
 }
 
@@ -300,6 +331,7 @@ func plainJSON(t testing.TB, v any) any {
 // and those of the example. A path is a list of member names and indexes.
 func bodyPaths(in reflect.Type, example any, prefix []any) [][]any {
 	paths := [][]any{prefix}
+
 	extend := func(step any) []any { return append(slices.Clone(prefix), step) }
 	switch value := example.(type) {
 	case object:
@@ -309,7 +341,9 @@ func bodyPaths(in reflect.Type, example any, prefix []any) [][]any {
 				names = append(names, name)
 			}
 		}
+
 		slices.Sort(names)
+
 		for _, name := range names {
 			paths = append(paths, bodyPaths(fieldType(in, name), value[name], extend(name))...)
 		}
@@ -318,6 +352,7 @@ func bodyPaths(in reflect.Type, example any, prefix []any) [][]any {
 			paths = append(paths, bodyPaths(itemType(in), item, extend(i))...)
 		}
 	}
+
 	return paths
 }
 
@@ -326,6 +361,7 @@ func dereference(t reflect.Type) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+
 	return t
 }
 
@@ -335,6 +371,7 @@ func itemType(t reflect.Type) reflect.Type {
 	if t != nil && t.Kind() == reflect.Slice {
 		return t.Elem()
 	}
+
 	return nil
 }
 
@@ -345,6 +382,7 @@ func fieldNames(t reflect.Type, tag string) []string {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil
 	}
+
 	var names []string
 	for _, field := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(field.Tag.Get(tag), ",")
@@ -352,6 +390,7 @@ func fieldNames(t reflect.Type, tag string) []string {
 			names = append(names, name)
 		}
 	}
+
 	return names
 }
 
@@ -361,12 +400,14 @@ func fieldType(t reflect.Type, jsonName string) reflect.Type {
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil
 	}
+
 	for _, field := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == jsonName {
 			return field.Type
 		}
 	}
+
 	return nil
 }
 
@@ -376,6 +417,7 @@ func setPart(body any, path []any, value any) any {
 	if len(path) == 0 {
 		return value
 	}
+
 	switch step := path[0].(type) {
 	case string:
 		members := body.(object)
@@ -384,5 +426,6 @@ func setPart(body any, path []any, value any) any {
 		items := body.([]any)
 		items[step] = setPart(items[step], path[1:], value)
 	}
+
 	return body
 }

@@ -15,16 +15,20 @@ import (
 // response has HSTS, and links have the public URL.
 func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
 	me := server.seeker(t)
 	signIn := func(b *browser) *http.Cookie {
 		t.Helper()
+
 		answer := b.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}})
 		set, err := http.ParseSetCookie(answer.header.Get("Set-Cookie"))
 		require.NoError(t, err, answer.text)
+
 		return set
 	}
+
 	b := server.browser(t)
 	set := signIn(b)
 	require.Equal(t, "__Host-locum", set.Name)
@@ -38,13 +42,17 @@ func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	// set, is ignored.
 	at, err := url.Parse(server.url)
 	require.NoError(t, err)
+
 	as := func(name string) pageView {
 		jar, err := cookiejar.New(nil)
 		require.NoError(t, err)
 		jar.SetCookies(at, []*http.Cookie{{Name: name, Value: set.Value, Path: "/"}})
+
 		b.HTTP.Jar = jar
+
 		return b.open("GET", "/developers", nil)
 	}
+
 	require.Equal(t, 303, as("locum").status)
 	require.Equal(t, 200, as("__Host-locum").status)
 
@@ -60,6 +68,7 @@ func TestHTTPS_PublicURL_SetsSecurityHeaders(t *testing.T) {
 	} {
 		require.Equal(t, always, server.guest(t).sendWithHeaders("GET", path, nil).header.Get("Strict-Transport-Security"), path)
 	}
+
 	meta := server.guest(t).try("GET", "/.well-known/oauth-authorization-server", nil)
 	require.Equal(t, "https://jobs.example.org", meta.text("issuer"))
 

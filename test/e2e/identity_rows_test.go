@@ -14,8 +14,10 @@ import (
 // memberNames returns the sorted names of the members of an object.
 func (r *response) memberNames(path string) []string {
 	r.t.Helper()
+
 	o, ok := r.at(path).(object)
 	require.True(r.t, ok, "%s is not an object in %s", path, r.raw)
+
 	return slices.Sorted(maps.Keys(o))
 }
 
@@ -26,11 +28,14 @@ func parseClaims(t *testing.T, token string) (out struct {
 	Expires float64 `json:"exp"`
 }) {
 	t.Helper()
+
 	part := strings.Split(token, ".")
 	require.Len(t, part, 3, "it is a JWT")
+
 	raw, err := base64.RawURLEncoding.DecodeString(part[1])
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &out))
+
 	return out
 }
 
@@ -40,6 +45,7 @@ func TestAuthenticationRoutes(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("POST /api/auth/register", func(t *testing.T) {
 			t.Parallel()
+
 			for _, kind := range []struct{ userType, role string }{{"jobseeker", "jobseeker"}, {"employer", "EMPLOYER"}} {
 				email := newEmail()
 				body := object{"email": email, "password": password, "name": "Niamh Byrne", "userType": kind.userType}
@@ -50,26 +56,32 @@ func TestAuthenticationRoutes(t *testing.T) {
 					object{"id": res.text("data.user.id"), "email": email, "name": "Niamh Byrne", "role": kind.role},
 					res.at("data.user"))
 				require.Len(t, res.text("data.user.id"), 36)
+
 				c := parseClaims(t, res.text("data.accessToken"))
 				require.Equal(t, res.text("data.user.id"), c.Subject)
 				require.InDelta(t, 15*60, c.Expires-c.Issued, 0) // access tokens are valid for 15 minutes
 				server.guest(t).post("/api/auth/register", body).fails(409, "Email already registered")
+
 				body["email"] = strings.ToUpper(email) // the case of an address does not matter
 				server.guest(t).post("/api/auth/register", body).fails(409, "Email already registered")
 			}
+
 			for _, missing := range []string{"email", "password", "name", "userType"} {
 				body := object{"email": newEmail(), "password": password, "name": "N", "userType": "jobseeker"}
 				delete(body, missing)
 				server.guest(t).post("/api/auth/register", body).invalid(missing)
 			}
+
 			for field, bad := range map[string]any{"email": "no-address", "password": "Sh0rt", "name": "  ", "userType": "admin"} {
 				body := object{"email": newEmail(), "password": password, "name": "N", "userType": "jobseeker"}
 				body[field] = bad
 				server.guest(t).post("/api/auth/register", body).invalid(field)
 			}
 		})
+
 		t.Run("POST /api/auth/login", func(t *testing.T) {
 			t.Parallel()
+
 			jo, boss := server.seeker(t), server.employer(t)
 			for _, who := range []struct {
 				*account
@@ -81,6 +93,7 @@ func TestAuthenticationRoutes(t *testing.T) {
 					object{"id": who.id, "email": who.email, "name": who.name, "role": who.role, "subscriptionStatus": "active"},
 					res.at("data.user"))
 			}
+
 			server.guest(t).
 				post("/api/auth/login", object{"email": jo.email, "password": "Wr0ng-horse"}).
 				fails(401, "Invalid email or password")
@@ -90,31 +103,40 @@ func TestAuthenticationRoutes(t *testing.T) {
 			server.guest(t).post("/api/auth/login", object{"password": password}).invalid("email")
 			server.guest(t).post("/api/auth/login", object{"email": jo.email}).invalid("password")
 		})
+
 		t.Run("POST /api/auth/refresh", func(t *testing.T) {
 			t.Parallel()
+
 			jo := server.seeker(t)
 			res := server.guest(t).post("/api/auth/refresh", object{"refreshToken": jo.refresh}).ok(200)
 			require.Equal(t, []string{"accessToken", "refreshToken"}, res.memberNames("data"))
 			require.NotEqual(t, jo.refresh, res.text("data.refreshToken"))
 			require.Equal(t, jo.id, parseClaims(t, res.text("data.accessToken")).Subject)
+
 			c := server.guest(t)
 			c.token = res.text("data.accessToken")
 			c.get("/api/auth/me").ok(200)
+
 			for _, bad := range []string{"nonsense", jo.token, "loc_rt_" + strings.Repeat("x", 43)} {
 				server.guest(t).post("/api/auth/refresh", object{"refreshToken": bad}).fails(401, "Invalid or expired refresh token")
 			}
+
 			server.guest(t).post("/api/auth/refresh", object{}).invalid("refreshToken")
 		})
+
 		t.Run("POST /api/auth/logout", func(t *testing.T) {
 			t.Parallel()
+
 			jo := server.seeker(t)
 			require.NotEmpty(t, jo.post("/api/auth/logout", nil).ok(200).text("message"))
 			jo.requireSignedOut(t)
 			jo.post("/api/auth/logout", nil).fails(401, "Unauthorized")
 			server.guest(t).post("/api/auth/logout", nil).fails(401, "Unauthorized")
 		})
+
 		t.Run("POST /api/auth/register-employer", func(t *testing.T) {
 			t.Parallel()
+
 			c, email := server.guest(t), newEmail()
 			res := c.post("/api/auth/register-employer", object{
 				"email":       email,
@@ -127,11 +149,13 @@ func TestAuthenticationRoutes(t *testing.T) {
 				ok(201)
 			require.Equal(t, []string{"accessToken", "refreshToken", "user"}, res.memberNames("data"))
 			require.Equal(t, object{"id": res.text("data.user.id"), "email": email, "role": "EMPLOYER"}, res.at("data.user"))
+
 			for _, missing := range []string{"email", "password", "name", "companyName"} {
 				body := object{"email": newEmail(), "password": "password", "name": "N", "companyName": "C"}
 				delete(body, missing)
 				c.post("/api/auth/register-employer", body).invalid(missing)
 			}
+
 			// One registration and four invalid ones came before, which is the limit.
 			over := c.post("/api/auth/register-employer", object{
 				"email":       newEmail(),
@@ -148,8 +172,10 @@ func TestAuthenticationRoutes(t *testing.T) {
 				post("/api/auth/register-employer", object{"email": newEmail(), "password": "seven77", "name": "N", "companyName": "C"}).
 				invalid("password")
 		})
+
 		t.Run("GET /api/auth/me", func(t *testing.T) {
 			t.Parallel()
+
 			jo := server.seeker(t)
 			res := jo.get("/api/auth/me").ok(200)
 			require.Equal(t, []string{"createdAt", "email", "id", "name", "role", "subscriptionStatus"}, res.memberNames("data"))
@@ -176,6 +202,7 @@ func TestTeamRoutes(t *testing.T) {
 
 		t.Run("GET /api/employers/team", func(t *testing.T) {
 			t.Parallel()
+
 			boss := server.employer(t)
 			member := boss.inviteMember("recruiter")
 			res := boss.get("/api/employers/team").ok(200)
@@ -184,6 +211,7 @@ func TestTeamRoutes(t *testing.T) {
 				object{"id": member.id, "name": "Tom Okafor", "email": member.email, "role": "recruiter", "status": "active"},
 			}, res.list("data.team"))
 			require.Equal(t, object{"total": 2., "page": 1., "limit": 20., "totalPages": 1.}, res.at("data.pagination"))
+
 			second := boss.get("/api/employers/team?page=2&limit=1").ok(200)
 			require.Equal(t, member.id, second.text("data.team.0.id"))
 			require.Equal(t, object{"total": 2., "page": 2., "limit": 1., "totalPages": 2.}, second.at("data.pagination"))
@@ -192,14 +220,17 @@ func TestTeamRoutes(t *testing.T) {
 			server.guest(t).get("/api/employers/team").fails(401, "Unauthorized")
 			server.seeker(t).get("/api/employers/team").fails(403, "Forbidden")
 		})
+
 		t.Run("POST /api/employers/team", func(t *testing.T) {
 			t.Parallel()
+
 			boss := server.employer(t)
 			email := newEmail()
 			res := boss.fromNewAddress().
 				post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email, "role": "RECRUITER"}).
 				ok(200)
 			require.NotEmpty(t, res.text("message"))
+
 			listed := boss.get("/api/employers/team").ok(200)
 			require.Equal(t, email, listed.text("data.team.1.email"))
 			require.Equal(t, "recruiter", listed.text("data.team.1.role"))
@@ -218,20 +249,26 @@ func TestTeamRoutes(t *testing.T) {
 				fails(409, "Already a team member or invited")
 			requireLimitOfTen(t, server, "POST", "/api/employers/team")
 		})
+
 		t.Run("GET /api/employers/team/:id/permissions", func(t *testing.T) {
 			t.Parallel()
+
 			boss := server.employer(t)
 			member := boss.inviteMember("recruiter")
 			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": recruiter},
 				boss.get(permissions(member.id)).ok(200).at("data"))
 			require.Equal(t, boss.id, member.get(permissions(boss.id)).ok(200).text("data.userId"))
+
 			for _, id := range []string{server.employer(t).id, server.seeker(t).id, "01890000-0000-7000-8000-000000000000", "nonsense"} {
 				boss.get(permissions(id)).fails(403, "Team member not in your organization")
 			}
+
 			server.guest(t).get(permissions(member.id)).fails(401, "Unauthorized")
 		})
+
 		t.Run("PUT /api/employers/team/:id/permissions", func(t *testing.T) {
 			t.Parallel()
+
 			boss := server.employer(t)
 			member := boss.inviteMember("recruiter")
 			want := object{
@@ -245,6 +282,7 @@ func TestTeamRoutes(t *testing.T) {
 				ok(200)
 			require.Equal(t, object{"userId": member.id, "role": "recruiter", "permissions": want}, put.at("data"))
 			require.Equal(t, put.at("data"), boss.get(permissions(member.id)).ok(200).at("data"))
+
 			viewer := boss.put(permissions(member.id), object{"role": "viewer"}).ok(200)
 			require.Equal(t, "viewer", viewer.text("data.role"))
 			require.Equal(
@@ -262,9 +300,11 @@ func TestTeamRoutes(t *testing.T) {
 				invalid("permissions.jobs.create")
 			boss.put(permissions(boss.id), object{"role": "viewer"}).fails(409, "An organization needs at least one admin")
 			member.put(permissions(member.id), object{"role": "admin"}).fails(403, "Forbidden")
+
 			for _, id := range []string{server.employer(t).id, server.seeker(t).id, "nonsense"} {
 				boss.put(permissions(id), object{"role": "viewer"}).fails(403, "Team member not in your organization")
 			}
+
 			server.guest(t).put(permissions(member.id), object{"role": "viewer"}).fails(401, "Unauthorized")
 		})
 	})

@@ -17,6 +17,7 @@ import (
 // twice.
 func TestInstances_Two_ShareState(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	first := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_LIMITER_URL="+kit.RedisURL(t))
 	second := &testServer{
@@ -27,6 +28,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 		exited: make(chan error, 1),
 	}
 	second.serve(t)
+
 	instances := []*testServer{first, second}
 	employer := first.employer(t)
 	seeker := second.seeker(t)
@@ -40,23 +42,29 @@ func TestInstances_Two_ShareState(t *testing.T) {
 			post("/api/auth/refresh", object{"refreshToken": leaving.refresh}).
 			fails(401, "Invalid or expired refresh token")
 	})
+
 	t.Run("changed listing on the other instance within 1.5 s", func(t *testing.T) {
 		id := employer.listing(nil)
 		guest := second.guest(t)
 		guest.get("/api/listings/" + id).ok(200) // so that the second instance has cached the listing
+
 		// requireSoon requires that a request of the guest, sent at most 1.5 s after the call of
 		// requireSoon, gets a response that isExpected accepts.
 		requireSoon := func(isExpected func(*response) bool) {
 			t.Helper()
+
 			changed := time.Now()
 			for {
 				requested := time.Now() // not the time of the response, which a busy machine delays
+
 				if isExpected(guest.get("/api/listings/" + id)) {
 					return
 				}
+
 				require.Less(t, requested.Sub(changed), 1500*time.Millisecond)
 			}
 		}
+
 		employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"title": "New"}).ok(200)
 		requireSoon(func(resp *response) bool { return resp.ok(200).text("data.title") == "New" })
 		employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": "closed"}).ok(200)
@@ -65,12 +73,14 @@ func TestInstances_Two_ShareState(t *testing.T) {
 			employer.on(second).get("/api/employers/jobs/"+id).ok(200).text("data.job.status"),
 			"members of the organization see the change at once")
 	})
+
 	t.Run("rate limit counts requests to both instances", func(t *testing.T) {
 		guest := first.guest(t)
 		for i := range 13 {
 			// The same address alternates between the instances.
 			sameAddress := *guest
 			sameAddress.server = instances[i%2]
+
 			resp := sameAddress.post("/api/employers/jobs", object{})
 			if i < 10 {
 				resp.fails(401, "Unauthorized")
@@ -79,6 +89,7 @@ func TestInstances_Two_ShareState(t *testing.T) {
 			}
 		}
 	})
+
 	t.Run("concurrent requests to both instances", func(t *testing.T) {
 		const requests = 20
 		listing := employer.listing(nil)
@@ -88,8 +99,10 @@ func TestInstances_Two_ShareState(t *testing.T) {
 				return seeker.on(instances[i%2]).
 					try("POST", "/api/jobseekers/applications", object{"listingId": listing})
 			})
+
 			require.Equal(t, map[int]int{201: 1, 400: requests - 1}, statuses)
 		})
+
 		t.Run("e-mail address is registered once", func(t *testing.T) {
 			registration := object{"email": newEmail(), "password": password, "name": "N", "userType": "jobseeker"}
 			statuses := concurrently(t, requests, func(i int) *response {
@@ -97,17 +110,22 @@ func TestInstances_Two_ShareState(t *testing.T) {
 					return instances[i%2].guest(t).try("POST", "/api/auth/register", registration)
 				})
 			})
+
 			require.Equal(t, map[int]int{201: 1, 409: requests - 1}, statuses)
 		})
+
 		t.Run("no change of a listing is lost", func(t *testing.T) {
 			statuses := concurrently(t, requests, func(i int) *response {
 				return employer.on(instances[i%2]).
 					try("PATCH", "/api/listings/"+listing, object{"meta": object{fmt.Sprint("key", i): i}})
 			})
+
 			require.Equal(t, map[int]int{200: requests}, statuses)
+
 			meta := employer.get("/api/employers/jobs/" + listing).ok(200).at("data.job.meta")
 			require.Len(t, meta, requests)
 		})
+
 		t.Run("idempotency key is executed once", func(t *testing.T) {
 			title := "Once " + newEmail() // unique
 			statuses := concurrently(t, requests, func(i int) *response {
@@ -115,21 +133,26 @@ func TestInstances_Two_ShareState(t *testing.T) {
 				sender.key = "used-on-both-instances"
 				return sender.try("POST", "/api/employers/jobs", object{"title": title, "description": "D"})
 			})
+
 			// A request with the key of one that is still being executed is a 409.
 			require.Positive(t, statuses[201], "%v", statuses)
 			require.Equal(t, requests, statuses[201]+statuses[409], "%v", statuses)
+
 			listings := employer.get("/api/employers/jobs").ok(200).raw
 			require.Equal(t, 1, bytes.Count(listings, []byte(title)))
 		})
 	})
+
 	t.Run("one e-mail per registration, although both instances run tasks", func(t *testing.T) {
 		var registered []*account
 		for i := range 6 {
 			registered = append(registered, instances[i%2].seeker(t))
 		}
+
 		for _, user := range registered {
 			first.waitForMail(t, user.email, "Subject:")
 		}
+
 		// A second e-mail would be sent by the task queue of the other instance at about the same
 		// time as the first.
 		require.Never(t, func() bool {

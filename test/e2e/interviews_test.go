@@ -13,6 +13,7 @@ func appointment(more object) object {
 	for k, v := range more {
 		body[k] = v
 	}
+
 	return body
 }
 
@@ -28,12 +29,14 @@ func TestInterviews(t *testing.T) {
 			employer.put(path, object{"status": "completed"}).fails(404, "Interview not found")
 			require.Nil(t, employer.get("/api/employers/applications/"+id).ok(200).at("data.application.interview"))
 		})
+
 		t.Run("POST /api/employers/applications/:id/interview", func(t *testing.T) {
 			res := employer.post(path, appointment(object{
 				"notes":       "Portfolio, please",
 				"interviewer": "Dr.\u200b Byrne", // the invisible character is removed
 			})).ok(200)
 			require.Equal(t, id, res.text("data.applicationId"))
+
 			want := object{
 				"scheduledAt": "2027-03-28T09:30:00Z",
 				"location":    "Ward 3",
@@ -46,19 +49,24 @@ func TestInterviews(t *testing.T) {
 			require.Equal(t, want, employer.get("/api/employers/applications/"+id).ok(200).at("data.application.interview"))
 			require.Equal(t, want, employer.get("/api/employers/applications").ok(200).at("data.applications.0.interview"))
 			require.NotContains(t, string(seeker.get("/api/jobseekers/applications/"+id).raw), "Portfolio", "notes are the employer's own")
+
 			mail := server.waitForMail(t, seeker.email, "Interview: Theatre Nurse")
 			require.Contains(t, mail, "text/calendar; method=REQUEST")
+
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.post("/api/employers/applications/"+absent+"/interview", appointment(nil)).fails(404, "Application not found")
 			}
+
 			for _, field := range []string{"scheduledAt", "location", "interviewer"} {
 				employer.post(path, appointment(object{field: nil})).invalid(field)
 				employer.post(path, appointment(object{field: ""})).invalid(field)
 				employer.post(path, appointment(object{field: 5})).invalid(field)
 			}
+
 			withoutTimeZone := "2027-03-28T10:30:00"
 			employer.post(path, appointment(object{"scheduledAt": withoutTimeZone})).invalid("scheduledAt")
 		})
+
 		t.Run("PUT /api/employers/applications/:id/interview", func(t *testing.T) {
 			res := employer.put(path, object{"scheduledAt": "2027-03-29T08:00:00.000Z", "location": "Ward 4"}).ok(200)
 			require.Equal(t, id, res.text("data.applicationId"))
@@ -71,14 +79,18 @@ func TestInterviews(t *testing.T) {
 			employer.put(path, object{"outcome": "maybe"}).invalid("outcome")
 			employer.put(path, object{"location": ""}).invalid("location")
 		})
+
 		t.Run("GET /api/employers/interviews", func(t *testing.T) {
 			other := seeker.application(employer.listing(nil), nil)
 			employer.post("/api/employers/applications/"+other+"/interview", appointment(nil)).ok(200)
+
 			res := employer.get("/api/employers/interviews").ok(200)
 			require.Equal(t, 2, res.integer("data.total"))
 			require.Equal(t, other, res.text("data.interviews.0.applicationId"))
+
 			res = employer.get("/api/employers/interviews?status=completed").ok(200)
 			require.Equal(t, 1, res.integer("data.total"))
+
 			for field, want := range map[string]string{
 				"applicationId":  id,
 				"jobId":          job,
@@ -88,6 +100,7 @@ func TestInterviews(t *testing.T) {
 			} {
 				require.Equal(t, want, res.text("data.interviews.0."+field), field)
 			}
+
 			require.NotEmpty(t, res.text("data.interviews.0.applicantName"))
 			require.Equal(t, "Ward 4", res.text("data.interviews.0.interview.location"))
 			require.Equal(t, "2027-03-29T08:00:00Z", res.text("data.interviews.0.interview.scheduledAt"))
@@ -95,11 +108,13 @@ func TestInterviews(t *testing.T) {
 			employer.get("/api/employers/interviews?status=lost").invalid("status")
 			require.Empty(t, server.employer(t).get("/api/employers/interviews").ok(200).list("data.interviews"))
 		})
+
 		t.Run("POST /api/employers/applications/:id/contact", func(t *testing.T) {
 			contact := "/api/employers/applications/" + id + "/contact"
 			res := employer.post(contact, object{"subject": "Your papers", "message": "Please send them."}).ok(200)
 			require.Equal(t, "queued", res.text("message"))
 			require.Equal(t, object{"to": seeker.email, "subject": "Your papers"}, res.at("data"))
+
 			mail := server.waitForMail(t, seeker.email, "Your papers")
 			require.Contains(t, mail, "> Please send them.", "the employer's text is quoted")
 			require.Contains(t, mail, employer.email, "the applicant replies to the author")
@@ -108,6 +123,7 @@ func TestInterviews(t *testing.T) {
 			employer.post(contact, object{"message": "y"}).invalid("subject")
 			employer.post(contact, object{"subject": "x"}).invalid("message")
 		})
+
 		t.Run("interview of a withdrawn application", func(t *testing.T) {
 			deleted := seeker.application(employer.listing(nil), nil)
 			path := "/api/employers/applications/" + deleted + "/interview"

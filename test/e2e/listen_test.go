@@ -30,13 +30,16 @@ var signedWith = regexp.MustCompile(`signed with  (whsec_\S+)`)
 // listen starts the command and waits until it is ready.
 func (s *testServer) listen(t *testing.T, args ...string) *listener {
 	t.Helper()
+
 	l := &listener{t: t, out: &kit.Log{}, cmd: exec.Command(kit.Program(t), append([]string{"webhooks", "listen"}, args...)...)}
 	l.cmd.Dir, l.cmd.Env, l.cmd.Stdout, l.cmd.Stderr = s.dir, s.env, l.out, l.out
 	l.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, l.cmd.Start())
 	t.Cleanup(func() { _ = l.cmd.Process.Kill(); _ = l.cmd.Wait() })
 	require.Eventually(t, func() bool { return strings.Contains(l.out.String(), "Ctrl-C") }, waitTimeout, 20*time.Millisecond, "%s", l.out)
+
 	l.secret = signedWith.FindStringSubmatch(l.out.String())[1]
+
 	return l
 }
 
@@ -44,7 +47,9 @@ func (s *testServer) listen(t *testing.T, args ...string) *listener {
 func (l *listener) end() {
 	l.t.Helper()
 	require.NoError(l.t, l.cmd.Process.Signal(syscall.SIGINT))
+
 	begun := time.Now()
+
 	require.NoError(l.t, l.cmd.Wait(), "%s", l.out)
 	require.Less(l.t, time.Since(begun), 10*time.Second)
 }
@@ -52,6 +57,7 @@ func (l *listener) end() {
 // fails runs a command that fails with status 1 and returns its output, which must be one line.
 func (s *testServer) fails(t *testing.T, args ...string) string {
 	t.Helper()
+
 	cmd := exec.Command(kit.Program(t), args...)
 	cmd.Dir, cmd.Env = s.dir, s.env
 	out, err := cmd.CombinedOutput()
@@ -59,6 +65,7 @@ func (s *testServer) fails(t *testing.T, args ...string) string {
 	require.ErrorAs(t, err, &exit, "%s", out)
 	require.Equal(t, 1, exit.ExitCode())
 	require.Equal(t, 1, strings.Count(string(out), "\n"), "%s", out)
+
 	return string(out)
 }
 
@@ -78,7 +85,9 @@ func (a *account) hooksOf(app string) []any {
 // it, and does not create a database that a later command would use.
 func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
+
 	server := &testServer{dir: dir, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}
 	for _, args := range [][]string{
 		{"webhooks", "listen", "--forward", "localhost:3000"},
@@ -94,9 +103,11 @@ func TestCommands_NoDatabase_CreateNone(t *testing.T) {
 				"locum.db")+"; run this in the folder of `locum serve`, or with its settings\n",
 		)
 	}
+
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
+
 	server.env = append(server.env, "LOCUM_DATABASE_URL=sqlite:elsewhere.db")
 	require.Contains(t, server.fails(t, "tasks", "list"),
 		"database.url (from LOCUM_DATABASE_URL): there is no database at "+filepath.Join(dir, "elsewhere.db"))
@@ -111,26 +122,31 @@ func TestListeners(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		lost := server.fails(t, "webhooks", "trigger", "job.created")
 		require.Contains(t, lost, "there is no application yet: make one at http://localhost:8080/developers")
+
 		first := server.seeker(t)
 		only := first.newApp()
 		t.Run("only app needs no name", func(t *testing.T) {
 			require.Contains(t, server.fails(t, "webhooks", "trigger", "job.created"),
 				"no active webhook of Ward Finder wants job.created; `locum webhooks listen --forward URL` makes one")
+
 			receiver := newReceiver(t, nil)
 			listener := server.listen(t, "--forward", receiver.URL)
 			id := first.hooksOf(only)[0].(object)["id"].(string)
 			require.Equal(t, "job.closed is on its way to "+receiver.URL+" (webhook "+id+")\n",
 				server.run(t, "webhooks", "trigger", "job.closed"), "there may be several with this URL")
+
 			h := receiver.waitForHits(1)[0]
 			require.NoError(t, h.verify(t, listener.secret))
 			require.Equal(t, true, h.body.Data["test"])
 			listener.end()
 			require.Empty(t, first.hooksOf(only))
 		})
+
 		employer, seeker := server.employer(t), server.seeker(t)
 		app := employer.newApp()
 		t.Run("deliveries to the listener", func(t *testing.T) {
 			t.Parallel()
+
 			receiver, elsewhere := newReceiver(t, nil), newReceiver(t, nil)
 			listener := server.listen(t, "--app", app, "--forward", receiver.URL+"/hooks?x=1")
 			rival := server.employer(t)
@@ -145,6 +161,7 @@ func TestListeners(t *testing.T) {
 			require.NoError(t, created.verify(t, listener.secret))
 			require.Error(t, created.verify(t, other.secret))
 			require.Equal(t, "locum-webhooks/1", created.headers.Get("User-Agent"))
+
 			applied := seeker.application(id, nil)
 			require.NoError(t, receiver.waitForEvent("application.submitted", "application_id", applied).verify(t, listener.secret))
 			employer.put("/api/employers/applications/"+applied, object{"status": "review"}).ok(200)
@@ -162,21 +179,27 @@ func TestListeners(t *testing.T) {
 			require.Regexp(t, `(?m)^\d\d:\d\d:\d\d  job\.created +`+created.headers.Get("Webhook-Id")+`  200  \d+ ms$`, listener.out.String())
 			require.Empty(t, employer.hooksOf(app))
 		})
+
 		t.Run("failures, given secret and hanging receiver", func(t *testing.T) {
 			t.Parallel()
+
 			me, release := server.seeker(t), make(chan struct{})
 			receiver := newReceiver(t, func(n int) int {
 				if n == 3 {
 					<-release
 				}
+
 				// 410 would disable a webhook of another kind; the third request hangs.
 				return []int{410, 200, 200}[n-1]
 			})
+
 			t.Cleanup(func() { close(release) })
+
 			mine := me.newApp()
 			const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 			listener := server.listen(t, "--app", mine, "--forward", receiver.URL, "--events", "job.closed", "--secret", secret)
 			require.Equal(t, secret, listener.secret)
+
 			trigger := func() { server.run(t, "webhooks", "trigger", "job.closed", "--app", mine) }
 			trigger()
 			require.NoError(t, receiver.waitForHits(2)[0].verify(t, secret), "410 does not end a listener, and what failed is tried again")
@@ -187,12 +210,15 @@ func TestListeners(t *testing.T) {
 			require.Contains(t, listener.out.String(), "  410  ")
 			require.Empty(t, me.hooksOf(mine))
 		})
+
 		t.Run("forward address without scheme or server", func(t *testing.T) {
 			t.Parallel()
+
 			me := server.seeker(t)
 			mine := me.newApp()
 			receiver := newReceiver(t, nil)
 			at := strings.TrimPrefix(receiver.URL, "http://")
+
 			// A webhook for events of jobs would get those of every organization, so of other tests too.
 			const private = "application.submitted"
 			listener := server.listen(t, "--app", mine, "--forward", at, "--events", private)
@@ -200,6 +226,7 @@ func TestListeners(t *testing.T) {
 			require.Equal(t, integrations.EventTypes(), strings.Fields(server.run(t, "webhooks", "trigger")))
 			server.run(t, "webhooks", "trigger", private, "--app", mine)
 			receiver.waitForHits(1)
+
 			b := server.signedIn(t, me)
 			path := "/developers/apps/" + mine
 			hook := hookLink.FindString(b.open("GET", path, nil).text)
@@ -216,8 +243,10 @@ func TestListeners(t *testing.T) {
 			)
 			listener.end()
 		})
+
 		t.Run("command errors", func(t *testing.T) {
 			t.Parallel()
+
 			for want, args := range map[string][]string{
 				"there are several applications: choose one with --app; its id is on its page at": {
 					"listen", "--forward", "http://localhost:3000/",

@@ -20,6 +20,7 @@ func TestEmployerJobs(t *testing.T) {
 		seeker := server.seeker(t)
 		guest := server.guest(t)
 		subtest := subtests(t, employer.client, otherEmployer.client, seeker.client, guest)
+
 		// requireForEmployersOnly requires that the request fails for guests, invalid tokens and
 		// jobseekers.
 		requireForEmployersOnly := func(t *testing.T, method, path string, body any) {
@@ -28,6 +29,7 @@ func TestEmployerJobs(t *testing.T) {
 			guest.fromNewAddress().withInvalidToken().send(method, path, body).fails(401, "Unauthorized")
 			seeker.fromNewAddress().send(method, path, body).fails(403, "Forbidden")
 		}
+
 		// requireForOrganizationOnly requires that the request fails for everyone outside of the
 		// employer's organization: other organizations are told that the job does not exist.
 		requireForOrganizationOnly := func(t *testing.T, method, path string, body any) {
@@ -35,6 +37,7 @@ func TestEmployerJobs(t *testing.T) {
 			requireForEmployersOnly(t, method, path, body)
 			otherEmployer.fromNewAddress().send(method, path, body).fails(404, "Job listing not found")
 		}
+
 		subtest("GET /api/employers/jobs", func(t *testing.T) {
 			lister := server.employer(t) // without the jobs of the other subtests
 			empty := lister.get("/api/employers/jobs").ok(200)
@@ -42,8 +45,10 @@ func TestEmployerJobs(t *testing.T) {
 			require.Empty(t, empty.list("data.listings"))
 			lister.listing(object{"title": "Active job", "status": ""}) // active by default
 			lister.listing(object{"title": "Draft job", "status": "draft"})
+
 			deleted := lister.listing(object{"title": "Deleted job"})
 			lister.fromNewAddress().delete("/api/employers/jobs/" + deleted).ok(200)
+
 			res := lister.get("/api/employers/jobs").ok(200)
 			require.Equal(t, []string{"Deleted job", "Draft job", "Active job"}, titlesIn(res, "data.listings"))
 			require.Equal(t, deleted, res.text("data.listings.0.id"))
@@ -54,9 +59,11 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, object{"total": 3., "page": 1., "limit": 20., "totalPages": 1.}, res.at("data.pagination"))
 			require.Equal(t, object{"total": 3., "page": 2., "limit": 2., "totalPages": 2.},
 				lister.get("/api/employers/jobs?limit=2&page=2").ok(200).at("data.pagination"))
+
 			first := lister.get("/api/employers/jobs?limit=2").ok(200)
 			second := lister.get("/api/employers/jobs?limit=2&cursor=" + first.text("data.nextCursor")).ok(200)
 			require.Equal(t, []string{"Active job"}, titlesIn(second, "data.listings"))
+
 			// A higher limit than the maximum, 100, is reduced.
 			require.Equal(t, 100, lister.get("/api/employers/jobs?limit=101").ok(200).integer("data.pagination.limit"))
 			lister.get("/api/employers/jobs?page=0").invalid("page")
@@ -66,12 +73,14 @@ func TestEmployerJobs(t *testing.T) {
 			require.Empty(t, otherEmployer.get("/api/employers/jobs").ok(200).list("data.listings"))
 			requireForEmployersOnly(t, "GET", "/api/employers/jobs", nil)
 		})
+
 		subtest("POST /api/employers/jobs", func(t *testing.T) {
 			res := employer.fromNewAddress().post("/api/employers/jobs", fullListing()).ok(201)
 			require.NotEmpty(t, res.text("data.id"))
 			guest.get("/api/listings/" + res.text("data.id")).ok(200)
 			requireForEmployersOnly(t, "POST", "/api/employers/jobs", fullListing())
 		})
+
 		subtest("POST /api/employers/jobs ignores read-only fields", func(t *testing.T) {
 			id := employer.fromNewAddress().post("/api/employers/jobs", merge(fullListing(), object{
 				"id":             nowhere,
@@ -90,6 +99,7 @@ func TestEmployerJobs(t *testing.T) {
 				"unknown":        []int{1},
 			})).ok(201).text("data.id")
 			require.NotEqual(t, nowhere, id)
+
 			created := employer.get("/api/employers/jobs/" + id).ok(200)
 			require.Equal(t, "active", created.text("data.job.status"))
 			require.Equal(t, "St Brigid's Hospital", created.text("data.job.company"))
@@ -107,13 +117,16 @@ func TestEmployerJobs(t *testing.T) {
 				"archivedAt":     "2001-01-01T00:00:00Z",
 				"version":        99,
 			}).ok(200)
+
 			updated := employer.get("/api/employers/jobs/" + id).ok(200)
 			before := created.at("data.job").(object)
 			after := updated.at("data.job").(object)
+
 			delete(before, "updatedAt")
 			delete(after, "updatedAt")
 			require.Equal(t, before, after)
 		})
+
 		subtest("POST /api/employers/jobs stores text unchanged", func(t *testing.T) {
 			for _, text := range []string{
 				// Scripts, line separators, SQL, LIKE patterns, HTML, combining characters,
@@ -133,15 +146,18 @@ func TestEmployerJobs(t *testing.T) {
 				}
 				id := employer.fromNewAddress().post("/api/employers/jobs", fields).ok(201).text("data.id")
 				employer.patch("/api/listings/"+id, object{"meta": object{text: text}}).ok(200)
+
 				res := employer.get("/api/employers/jobs/" + id).ok(200)
 				for field, want := range fields {
 					require.Equal(t, want, res.at("data.job."+field), field)
 				}
+
 				require.Equal(t, object{text: text}, res.at("data.job.meta"))
 				guest.get("/api/listings/" + id).ok(200)
 				require.Equal(t, text, guest.get("/api/listings?limit=1").ok(200).text("data.listings.0.title"))
 			}
 		})
+
 		subtest("POST /api/employers/jobs validation errors", func(t *testing.T) {
 			longText := func(length int) string { return strings.Repeat("x", length) }
 			for body, field := range map[string]string{
@@ -200,11 +216,13 @@ func TestEmployerJobs(t *testing.T) {
 				require.Equal(t, res.at("details"), res.at("errors.0"), body)
 			}
 		})
+
 		subtest("POST /api/employers/jobs reports all invalid fields", func(t *testing.T) {
 			missingLast := employer.fromNewAddress().
 				post("/api/employers/jobs", `{"salary": {"max": -1}, "contractType": "x"}`).
 				invalid("salary.max")
 			require.Equal(t, []any{"salary.max", "contractType", "title", "description"}, errorFields(missingLast))
+
 			inOrderOfBody := employer.fromNewAddress().
 				post("/api/employers/jobs", `{
 					"applicationDeadline": "soon",
@@ -219,6 +237,7 @@ func TestEmployerJobs(t *testing.T) {
 				[]any{"applicationDeadline", "title", "salary.currency", "contractType", "remote"},
 				errorFields(inOrderOfBody))
 		})
+
 		subtest("POST /api/employers/jobs body over 1 MiB", func(t *testing.T) {
 			tooLarge := object{"title": "T", "description": "D", "extra": strings.Repeat("x", 1_100_000)}
 			res := employer.fromNewAddress().post("/api/employers/jobs", tooLarge)
@@ -226,6 +245,7 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, false, res.body["success"])
 			require.NotEmpty(t, res.text("error"))
 		})
+
 		subtest("methods that a route does not have", func(t *testing.T) {
 			for path, allowed := range map[string][]string{
 				"/api/employers/jobs":                   {"GET", "HEAD", "POST"},
@@ -243,17 +263,21 @@ func TestEmployerJobs(t *testing.T) {
 					if slices.Contains(allowed, method) {
 						continue
 					}
+
 					res := employer.fromNewAddress().try(method, path, object{}).fails(405, "Method not allowed")
 					require.ElementsMatch(t, allowed, strings.Split(res.header.Get("Allow"), ", "), "%s %s", method, path)
 				}
 			}
+
 			employer.get("/api/employers/jobs/"+nowhere+"/nothing").fails(404, "Not found")
 			employer.get("/api/nothing").fails(404, "Not found")
 			employer.try("PROPFIND", "/api/nothing", nil).fails(404, "Not found")
 		})
+
 		subtest("GET /api/employers/jobs/:id", func(t *testing.T) {
 			id := employer.listing(fullListing())
 			require.Equal(t, id, employer.get("/api/employers/jobs/"+strings.ToUpper(id)).ok(200).text("data.job.id"))
+
 			res := employer.get("/api/employers/jobs/" + id).ok(200)
 			for field, want := range (object{
 				"id":           id,
@@ -267,15 +291,18 @@ func TestEmployerJobs(t *testing.T) {
 			}) {
 				require.Equal(t, want, res.at("data.job."+field), field)
 			}
+
 			employer.get("/api/employers/jobs/"+nowhere).fails(404, "Job listing not found")
 			employer.get("/api/employers/jobs/nonsense").fails(404, "Job listing not found")
 			requireForOrganizationOnly(t, "GET", "/api/employers/jobs/"+id, nil)
 		})
+
 		subtest("PUT /api/employers/jobs/:id", func(t *testing.T) {
 			id := employer.listing(fullListing())
 			path := "/api/employers/jobs/" + id
 			updated := employer.fromNewAddress().put(path, object{"title": "Ward Manager", "salary": object{"min": 50000}}).ok(200)
 			require.Equal(t, id, updated.text("data.id"))
+
 			res := guest.get("/api/listings/" + id).ok(200)
 			require.Equal(t, "Ward Manager", res.text("data.title"))
 			require.Equal(t, 50000., res.number("data.salary.min"))
@@ -286,12 +313,14 @@ func TestEmployerJobs(t *testing.T) {
 				"applicationDeadline": "",
 				"contractType":        "contract",
 			}).ok(200)
+
 			res = guest.get("/api/listings/" + id).ok(200)
 			require.Empty(t, res.list("data.requirements"))
 			require.Nil(t, res.at("data.salary"))
 			require.Nil(t, res.at("data.applicationDeadline"))
 			require.Equal(t, "contract", res.text("data.contractType"))
 			employer.fromNewAddress().put(path, object{}).ok(200)
+
 			for body, field := range map[string]string{
 				`{"title": ""}`:                     "title",
 				`{"description": " "}`:              "description",
@@ -305,24 +334,30 @@ func TestEmployerJobs(t *testing.T) {
 			} {
 				employer.fromNewAddress().put(path, body).invalid(field)
 			}
+
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.fromNewAddress().put("/api/employers/jobs/"+absent, object{"title": "T"}).fails(404, "Job listing not found")
 			}
+
 			requireForOrganizationOnly(t, "PUT", path, object{"title": "Taken"})
 		})
+
 		subtest("DELETE /api/employers/jobs/:id", func(t *testing.T) {
 			id := employer.listing(nil)
 			path := "/api/employers/jobs/" + id
 			requireForOrganizationOnly(t, "DELETE", path, nil)
 			require.Equal(t, id, employer.fromNewAddress().delete(path).ok(200).text("data.id"))
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
+
 			res := employer.get(path).ok(200)
 			require.Equal(t, "archived", res.text("data.job.status"))
 			requireRecent(t, res.text("data.job.deletedAt"))
+
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.fromNewAddress().delete("/api/employers/jobs/"+absent).fails(404, "Job listing not found")
 			}
 		})
+
 		subtest("POST /api/employers/jobs/batch", func(t *testing.T) {
 			const path = "/api/employers/jobs/batch"
 			res := employer.fromNewAddress().post(path, object{"jobs": []any{
@@ -343,28 +378,37 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, "text", res.at("data.failed.3.job"))
 			require.Contains(t, res.text("message"), "3", "the number of created jobs")
 			require.Contains(t, res.text("message"), "5", "the number of failed items")
+
 			for i, status := range []string{"active", "draft", "active"} {
 				id := res.text(fmt.Sprintf("data.created.%d.id", i))
 				require.NotEqual(t, nowhere, id)
 				require.Equal(t, status, employer.get("/api/employers/jobs/"+id).ok(200).text("data.job.status"))
 			}
+
 			const maxJobs = 100
+
 			tooMany := make([]object, maxJobs+1)
 			for i := range tooMany {
 				tooMany[i] = object{"title": fmt.Sprint("Job ", i), "description": "D"}
 			}
+
 			employer.fromNewAddress().post(path, object{"jobs": tooMany}).fails(400, "Maximum 100 jobs per batch request")
+
 			most := employer.fromNewAddress().post(path, object{"jobs": tooMany[:maxJobs]}).ok(200)
 			require.Len(t, most.list("data.created"), maxJobs)
+
 			none := employer.fromNewAddress().post(path, object{"jobs": []object{}}).ok(200)
 			require.Empty(t, none.list("data.created"))
 			require.Empty(t, none.list("data.failed"))
+
 			for _, body := range []string{`{}`, ``, `{"jobs": null}`, `{"jobs": {}}`, `{"jobs": "all"}`, `{"jobs": 5}`} {
 				employer.fromNewAddress().post(path, body).invalid("jobs")
 			}
+
 			employer.fromNewAddress().post(path, `[]`).invalid("body")
 			requireForEmployersOnly(t, "POST", path, object{"jobs": tooMany[:1]})
 		})
+
 		subtest("PUT /api/employers/jobs/batch", func(t *testing.T) {
 			const path = "/api/employers/jobs/batch"
 			first := employer.listing(nil)
@@ -386,6 +430,7 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t,
 				object{"job": object{"id": foreign, "title": "Taken"}, "error": "Job listing not found"},
 				res.at("data.failed.0"))
+
 			for i, message := range []string{
 				"Job listing not found", "Job listing not found", "Job listing not found",
 				"id is required", "status must be one of: active, inactive, closed",
@@ -393,6 +438,7 @@ func TestEmployerJobs(t *testing.T) {
 			} {
 				require.Equal(t, message, res.text(fmt.Sprintf("data.failed.%d.error", i)), "%s", res.raw)
 			}
+
 			require.Contains(t, res.text("message"), "3", "the number of updates")
 			require.Contains(t, res.text("message"), "7", "the number of failed items")
 			require.Equal(t, "Last", employer.get("/api/employers/jobs/"+first).text("data.job.title"), "the last value applies")
@@ -401,24 +447,31 @@ func TestEmployerJobs(t *testing.T) {
 			require.Equal(t, "closed", employer.get("/api/employers/jobs/"+second).text("data.job.status"))
 			require.Equal(t, "Staff Nurse", otherEmployer.get("/api/employers/jobs/"+foreign).text("data.job.title"))
 			const maxJobs = 100
+
 			tooMany := make([]object, maxJobs+1)
 			for i := range tooMany {
 				tooMany[i] = object{"id": first, "title": fmt.Sprint("Job ", i)}
 			}
+
 			employer.fromNewAddress().put(path, object{"jobs": tooMany}).fails(400, "Maximum 100 jobs per batch request")
+
 			most := employer.fromNewAddress().put(path, object{"jobs": tooMany[:maxJobs]}).ok(200)
 			require.Len(t, most.list("data.updated"), maxJobs, "each item of the same job counts")
 			employer.fromNewAddress().put(path, `{}`).invalid("jobs")
 			requireForEmployersOnly(t, "PUT", path, object{"jobs": tooMany[:1]})
 		})
+
 		subtest("POST /api/employers/jobs/:id/duplicate", func(t *testing.T) {
 			id := employer.listing(fullListing())
 			employer.patch("/api/listings/"+id, object{"meta": object{"a": 1}}).ok(200)
 			employer.post("/api/employers/jobs/"+strings.ToUpper(id)+"/duplicate", nil).ok(200)
+
 			res := employer.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200)
 			require.NotEqual(t, id, res.text("data.id"))
 			require.Equal(t, "Charge Nurse (Copy)", res.text("data.title"))
+
 			source := employer.get("/api/employers/jobs/" + id).at("data.job").(object)
+
 			duplicate := employer.get("/api/employers/jobs/" + res.text("data.id")).at("data.job").(object)
 			for _, field := range []string{
 				"description", "department", "contractType", "salary", "location", "requirements",
@@ -426,43 +479,57 @@ func TestEmployerJobs(t *testing.T) {
 			} {
 				require.Equal(t, source[field], duplicate[field], field)
 			}
+
 			require.Equal(t, "active", duplicate["status"])
+
 			// A title of the maximum length, 200, is cut to leave space for " (Copy)".
 			longest := employer.listing(object{"title": strings.Repeat("é", 200)})
 			title := employer.post("/api/employers/jobs/"+longest+"/duplicate", nil).ok(200).text("data.title")
 			require.True(t, strings.HasSuffix(title, " (Copy)"), title)
+
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.post("/api/employers/jobs/"+absent+"/duplicate", nil).fails(404, "Job listing not found")
 			}
+
 			requireForOrganizationOnly(t, "POST", "/api/employers/jobs/"+id+"/duplicate", nil)
 		})
+
 		subtest("POST /api/employers/jobs/:id/renew", func(t *testing.T) {
 			id := employer.listing(object{"applicationDeadline": "2020-01-01"})
 			path := "/api/employers/jobs/" + id + "/renew"
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
+
 			// renew requires a success and returns the new deadline.
 			renew := func(body any) time.Time {
 				t.Helper()
+
 				res := employer.post(path, body).ok(200)
 				require.Equal(t, id, res.text("data.id"))
 				require.Equal(t, "active", res.text("data.status"))
+
 				deadline, err := time.Parse(time.RFC3339, res.text("data.applicationDeadline"))
 				require.NoError(t, err)
+
 				return deadline
 			}
+
 			first := renew(nil)
 			require.WithinDuration(t, time.Now().AddDate(0, 0, 30), first, time.Minute, "30 days from now, because the deadline has passed")
 			guest.get("/api/listings/" + id).ok(200)
+
 			second := renew(object{"durationDays": 7})
 			require.Equal(t, first.AddDate(0, 0, 7), second, "from the deadline, because it is later than now")
 			require.Equal(t, second.AddDate(0, 0, 30), renew(object{}), "30 days by default")
 			renew(object{"durationDays": 365})
+
 			for _, days := range []string{"0", "-1", "366", "1.5", `"30"`, "1e9", "[]", "true"} {
 				employer.post(path, `{"durationDays": `+days+`}`).invalid("durationDays")
 			}
+
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.post("/api/employers/jobs/"+absent+"/renew", nil).fails(404, "Job listing not found")
 			}
+
 			requireForOrganizationOnly(t, "POST", path, nil)
 		})
 	})
@@ -471,9 +538,11 @@ func TestEmployerJobs(t *testing.T) {
 // errorFields returns the names of all fields in a validation error.
 func errorFields(res *response) []any {
 	res.t.Helper()
+
 	var out []any
 	for i := range res.list("errors") {
 		out = append(out, res.text(fmt.Sprintf("errors.%d.field", i)))
 	}
+
 	return out
 }

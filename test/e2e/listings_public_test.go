@@ -31,14 +31,18 @@ func TestPublicListings(t *testing.T) {
 			require.Equal(t, 45000., res.number("data.listings.0.salary.max"))
 			require.Equal(t, "permanent", res.text("data.listings.0.contractType"))
 			requireRecent(t, res.text("data.listings.0.postedAt"))
+
 			for _, user := range []*client{employer.client, server.seeker(t).client} {
 				require.Equal(t, id, user.get("/api/listings?search="+mark).ok(200).text("data.listings.0.id"))
 			}
+
 			guest.withInvalidToken().get("/api/listings").fails(401, "Unauthorized")
 		})
+
 		subtest("GET /api/listings describes how the text was interpreted", func(t *testing.T) {
 			mark := uniqueWord()
 			employer.listing(object{"title": "Midwife " + mark, "location": "Truro", "description": "Band 6."})
+
 			res := guest.get("/api/listings?facets=role,band,region&search=midwifee+" + mark).ok(200) // a typing error
 			require.Equal(t,
 				object{"slot": "role", "value": "Midwife", "text": "midwifee", "start": 0., "end": 8.},
@@ -65,8 +69,10 @@ func TestPublicListings(t *testing.T) {
 			require.Contains(t, none.list("data.listings.0.matched"), object{"slot": "place", "how": "nearby"})
 			require.Empty(t, guest.get("/api/listings?relaxed=false&search=midwife+"+mark+"+near+penzance").ok(200).list("data.listings"))
 		})
+
 		subtest("GET /api/listings/suggest completes names that have listings", func(t *testing.T) {
 			employer.listing(object{"title": "Perfusionist", "location": "Wrexham", "description": "D"})
+
 			suggest := func(typed string) []any {
 				return guest.get("/api/listings/suggest?q=" + typed).ok(200).list("data.suggestions")
 			}
@@ -80,6 +86,7 @@ func TestPublicListings(t *testing.T) {
 			require.Empty(t, suggest(""))
 			guest.get("/api/listings/suggest?q=" + strings.Repeat("x", 201)).invalid("q")
 		})
+
 		subtest("GET /api/listings refuses invalid filters", func(t *testing.T) {
 			for query, field := range map[string]string{
 				"contractType=freelance":                       "contractType",
@@ -104,28 +111,37 @@ func TestPublicListings(t *testing.T) {
 				require.Equal(t, field, res.text("details.field"), query)
 				require.NotEmpty(t, res.text("details.message"))
 			}
+
 			// A form also sends its empty fields.
 			guest.try("GET", "/api/listings?contractType=&salary_min=&salary_max=&location=&search=&remote=&sort=", nil).ok(200)
 			guest.get("/api/listings?unknown=1").ok(200)
 		})
+
 		subtest("GET /api/listings pages", func(t *testing.T) {
 			mark := uniqueWord()
+
 			jobs := make([]object, 7)
 			for i := range jobs {
 				jobs[i] = object{"title": fmt.Sprintf("Porter %d %s", i, mark), "description": "D", "remote": true}
 			}
+
 			employer.fromNewAddress().post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
+
 			for _, page := range []string{"0", "-1", "x", "1.5", "99999999999999999999"} {
 				guest.get("/api/listings?page=" + page).invalid("page")
 			}
+
 			for _, limit := range []string{"0", "-5", "x"} {
 				guest.get("/api/listings?limit=" + limit).invalid("limit")
 			}
+
 			// A higher limit than the maximum, 100, is reduced.
 			require.Equal(t, 100, guest.get("/api/listings?limit=5000").ok(200).integer("data.pagination.limit"))
+
 			// Page 500 contains the 10,000th item, at which numbered pages end.
 			guest.get("/api/listings?page=501&limit=20").invalid("page")
 			guest.get("/api/listings?cursor=nonsense").invalid("cursor")
+
 			for _, sort := range []string{
 				"", "&sort=date", "&sort=relevance", "&sort=salary",
 				"&sort=distance&location=Leeds&remote=true",
@@ -133,31 +149,40 @@ func TestPublicListings(t *testing.T) {
 				query := "/api/listings?limit=3&search=" + mark + sort
 				timesSeen := map[string]int{} // by title
 				pages := 0
+
 				cursor := ""
 				for {
 					res := guest.get(query + cursor).ok(200)
 					pages++
+
 					require.Equal(t, 7, res.integer("data.pagination.total"))
+
 					for _, title := range titlesIn(res, "data.listings") {
 						timesSeen[title]++
 					}
+
 					next := res.at("data").(object)["nextCursor"]
 					if next == nil {
 						break
 					}
+
 					cursor = "&cursor=" + next.(string)
 				}
+
 				require.Equal(t, 3, pages, "seven listings on pages of three")
 				require.Len(t, timesSeen, 7)
+
 				for title, n := range timesSeen {
 					require.Equal(t, 1, n, "%s by %s", title, sort)
 				}
 			}
+
 			last := guest.get("/api/listings?limit=3&page=3&search=" + mark).ok(200)
 			require.Len(t, last.list("data.listings"), 1)
 			require.Equal(t, object{"page": 3., "limit": 3., "total": 7.}, last.at("data.pagination"))
 			require.Empty(t, guest.get("/api/listings?limit=3&page=4&search="+mark).ok(200).list("data.listings"))
 		})
+
 		subtest("GET /api/listings/:id", func(t *testing.T) {
 			id := employer.listing(fullListing())
 			for _, spelling := range []string{id, strings.ToUpper(id)} {
@@ -176,42 +201,53 @@ func TestPublicListings(t *testing.T) {
 				require.NotContains(t, res.at("data"), "meta", "metadata is for the employer only")
 				require.NotContains(t, res.at("data"), "organizationId")
 			}
+
 			minimal := guest.get("/api/listings/" + employer.listing(nil)).ok(200)
 			require.Empty(t, minimal.list("data.requirements"))
 			require.Empty(t, minimal.list("data.benefits"))
+
 			for _, absent := range []string{
 				nowhere, "nonsense", "0", "%27", strings.Repeat("9", 300),
 				"00000000-0000-0000-0000-000000000000",
 			} {
 				guest.get("/api/listings/"+absent).fails(404, "Listing not found")
 			}
+
 			guest.withInvalidToken().get("/api/listings/"+id).fails(401, "Unauthorized")
+
 			draft := employer.listing(object{"title": "Unfinished", "status": "draft"})
 			require.Equal(t, "draft", employer.get("/api/listings/"+draft).ok(200).text("data.status"),
 				"the listing's organization sees it")
+
 			for _, other := range []*client{guest, server.employer(t).client, server.seeker(t).client} {
 				other.get("/api/listings/"+draft).fails(404, "Listing not found")
 			}
 		})
+
 		subtest("POST /api/listings/search", func(t *testing.T) {
 			mark := uniqueWord()
 			id := employer.listing(object{"title": "Charge Nurse " + mark, "contractType": "permanent"})
 			employer.listing(object{"title": "Ward Manager", "description": mark})
+
 			res := guest.post("/api/listings/search", object{"query": mark}).ok(200)
 			require.Equal(t, []string{"Charge Nurse " + mark, "Ward Manager"}, titlesIn(res, "data.results"), "titles come first")
 			require.Equal(t, id, res.text("data.results.0.id"))
 			require.Greater(t, res.number("data.results.0.relevance"), res.number("data.results.1.relevance"))
 			require.Equal(t, 2., res.number("data.total"))
+
 			for _, sort := range []string{"relevance", "date", "salary", "distance"} {
 				sorted := guest.post("/api/listings/search", object{"query": mark, "sort": sort, "filters": object{}}).ok(200)
 				require.Equal(t, 2, sorted.integer("data.total"))
 			}
+
 			first := guest.post("/api/listings/search", object{"query": mark, "limit": 1}).ok(200)
 			byCursor := guest.post("/api/listings/search",
 				object{"query": mark, "limit": 1, "cursor": first.text("data.nextCursor")}).ok(200)
 			require.Equal(t, []string{"Ward Manager"}, titlesIn(byCursor, "data.results"))
+
 			byPage := guest.post("/api/listings/search", object{"query": mark, "limit": 1, "page": 2}).ok(200)
 			require.Equal(t, []string{"Ward Manager"}, titlesIn(byPage, "data.results"))
+
 			filtered := guest.post("/api/listings/search",
 				object{"query": mark, "limit": 1000, "filters": object{"contractType": "permanent"}}).ok(200)
 			require.Len(t, filtered.list("data.results"), 1)
@@ -220,6 +256,7 @@ func TestPublicListings(t *testing.T) {
 				post("/api/listings/search", object{"query": mark}).
 				fails(401, "Unauthorized")
 		})
+
 		subtest("POST /api/listings/search refuses invalid input", func(t *testing.T) {
 			for body, field := range map[string]string{
 				`{}`:                   "query",
@@ -255,6 +292,7 @@ func TestPublicListings(t *testing.T) {
 				res := guest.post("/api/listings/search", body).fails(400, "Invalid search query")
 				require.Equal(t, field, res.text("details.field"), body)
 			}
+
 			severalErrors := guest.post("/api/listings/search",
 				`{"filters": {"postedAfter": "soon", "salary_max": 1, "salaryMin": 2}, "sort": "x", "query": ""}`).
 				fails(400, "Invalid search query")
@@ -272,18 +310,21 @@ func TestOwnedListings(t *testing.T) {
 		seeker := server.seeker(t)
 		guest := server.guest(t)
 		subtest := subtests(t, employer.client, otherEmployer.client, seeker.client, guest)
+
 		// requireForOwnersOnly requires that the request fails for guests, jobseekers and
 		// requests with an invalid API key.
 		requireForOwnersOnly := func(t *testing.T, method, path string, body any) {
 			t.Helper()
 			guest.send(method, path, body).fails(401, "Unauthorized")
 			seeker.send(method, path, body).fails(403, "Forbidden")
+
 			for _, key := range []string{"loc_live_something", "x"} {
 				withInvalidKey := *employer.client
 				withInvalidKey.apiKey = key
 				withInvalidKey.send(method, path, body).fails(401, "Unauthorized")
 			}
 		}
+
 		subtest("PATCH /api/listings/:id", func(t *testing.T) {
 			id := employer.listing(nil)
 			path := "/api/listings/" + id
@@ -294,15 +335,18 @@ func TestOwnedListings(t *testing.T) {
 				ok(200)
 			require.Equal(t, id, res.text("data.uuid"))
 			require.Equal(t, "Front page", res.text("data.meta.listing.title"))
+
 			// Metadata is merged at every level; null deletes a member (RFC 7396).
 			res = employer.patch(path, object{"meta": object{"listing": object{"title": "Back page"}, "campaign": "spring"}}).ok(200)
 			require.Equal(t,
 				object{"listing": object{"title": "Back page", "rank": 1.}, "tags": []any{"new"}, "campaign": "spring"},
 				res.at("data.meta"))
+
 			res = employer.patch(path, object{"meta": object{"tags": nil, "listing": object{"rank": nil}}}).ok(200)
 			require.Equal(t, object{"listing": object{"title": "Back page"}, "campaign": "spring"}, res.at("data.meta"))
 			require.Equal(t, res.at("data.meta"), employer.get("/api/employers/jobs/"+id).ok(200).at("data.job.meta"))
 			require.Equal(t, res.at("data.meta"), employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"))
+
 			for field, body := range map[string]string{
 				// Numbers must be representable as float64, so that every client reads the
 				// same.
@@ -311,8 +355,10 @@ func TestOwnedListings(t *testing.T) {
 			} {
 				employer.patch(path, body).invalid(field)
 			}
+
 			employer.patch(path, `{"meta": {"large": 1e300, "surrogates": "\ud83d\ude91", "small": 0.1e-300}}`).ok(200)
 			employer.patch(path, `{"meta": {"large": null, "surrogates": null, "small": null}}`).ok(200)
+
 			for _, body := range []string{
 				`{}`, ``, `{"meta": null}`, `{"meta": []}`, `{"meta": "x"}`, `{"meta": 1}`,
 				`{"meta": {"_own": 1}}`, // members that begin with _ are reserved
@@ -321,16 +367,20 @@ func TestOwnedListings(t *testing.T) {
 			} {
 				employer.patch(path, body).invalid("meta")
 			}
+
 			require.Equal(t, res.at("data.meta"),
 				employer.patch(path, object{"meta": object{}}).ok(200).at("data.meta"),
 				"a refused request changes nothing")
+
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.patch("/api/listings/"+absent, object{"meta": object{}}).fails(404, "Listing not found")
 			}
+
 			change := object{"meta": object{"a": 1}}
 			otherEmployer.patch(path, change).fails(404, "Listing not found")
 			requireForOwnersOnly(t, "PATCH", path, change)
 		})
+
 		subtest("POST /api/listings/:id/archive and POST /api/listings/:id/restore", func(t *testing.T) {
 			id := employer.listing(nil)
 			archive := "/api/listings/" + id + "/archive"
@@ -338,10 +388,12 @@ func TestOwnedListings(t *testing.T) {
 			employer.post(restore, nil).fails(404, "Listing not found or not deleted")
 			require.NotEmpty(t, employer.post(archive, nil).ok(200).text("message"))
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
+
 			job := employer.get("/api/employers/jobs/" + id).ok(200)
 			require.Equal(t, "archived", job.text("data.job.status"))
 			requireRecent(t, job.text("data.job.archivedAt"))
 			employer.post(restore, nil).fails(404, "Listing not found or not deleted")
+
 			// Archiving it again does not change the timestamp.
 			employer.post(archive, nil).ok(200)
 			require.Equal(t, job.text("data.job.archivedAt"), employer.get("/api/employers/jobs/"+id).text("data.job.archivedAt"))
@@ -350,20 +402,24 @@ func TestOwnedListings(t *testing.T) {
 			otherEmployer.post(restore, nil).fails(404, "Listing not found or not deleted")
 			require.NotEmpty(t, employer.post(restore, nil).ok(200).text("message"))
 			guest.get("/api/listings/" + id).ok(200)
+
 			job = employer.get("/api/employers/jobs/" + id).ok(200)
 			require.Equal(t, "active", job.text("data.job.status"))
 			require.Nil(t, job.at("data.job.archivedAt"))
 			require.Nil(t, job.at("data.job.deletedAt"))
 			employer.post(restore, nil).fails(404, "Listing not found or not deleted")
+
 			for _, absent := range []string{nowhere, "nonsense"} {
 				employer.post("/api/listings/"+absent+"/archive", nil).fails(404, "Listing not found")
 				employer.post("/api/listings/"+absent+"/restore", nil).fails(404, "Listing not found or not deleted")
 			}
+
 			otherEmployer.post(archive, nil).fails(404, "Listing not found")
 			otherEmployer.post(restore, nil).fails(404, "Listing not found or not deleted")
 			requireForOwnersOnly(t, "POST", archive, nil)
 			requireForOwnersOnly(t, "POST", restore, nil)
 		})
+
 		subtest("PUT /api/listings/batch", func(t *testing.T) {
 			first := employer.listing(nil)
 			second := employer.listing(nil)
@@ -383,22 +439,27 @@ func TestOwnedListings(t *testing.T) {
 				{item: nil, error: "item must be a JSON object"},
 				{item: object{"uuid": first, "meta": object{"n": 3}}, id: first},
 			}
+
 			var items []any
 			for _, test := range tests {
 				items = append(items, test.item)
 			}
+
 			res := employer.put("/api/listings/batch", items).ok(200)
 			require.Contains(t, res.text("message"), "3", "the number of updates")
 			require.Contains(t, res.text("message"), "9", "the number of items")
+
 			for i, test := range tests {
 				result := fmt.Sprintf("data.%d.", i)
 				require.Equal(t, test.error == "", res.at(result+"success"), "%d %s", i, res.raw)
 				require.Equal(t, test.id, res.at(result+"uuid"), "%d %s", i, res.raw)
 				require.Equal(t, i, res.integer(result+"index"))
+
 				if test.error != "" {
 					require.Equal(t, test.error, res.text(result+"error"))
 				}
 			}
+
 			require.Equal(t, object{"n": 3., "first": true},
 				employer.get("/api/employers/jobs/"+first).at("data.job.meta"), "the last value applies")
 			require.Equal(t, object{}, otherEmployer.get("/api/employers/jobs/"+foreign).at("data.job.meta"))
@@ -406,13 +467,16 @@ func TestOwnedListings(t *testing.T) {
 			for _, body := range []string{`{}`, ``, `{"listings": []}`, `"x"`, `null`, `7`} {
 				employer.put("/api/listings/batch", body).fails(400, "Batch update requires an array of listings")
 			}
+
 			employer.put("/api/listings/batch", `[`).invalid("body")
 			require.Empty(t, employer.put("/api/listings/batch", `[]`).ok(200).list("data"))
 			const maxItems = 100
+
 			tooMany := make([]object, maxItems+1)
 			for i := range tooMany {
 				tooMany[i] = object{"uuid": first, "meta": object{"n": i}}
 			}
+
 			require.Equal(t, 400, employer.put("/api/listings/batch", tooMany).status)
 			require.Len(t, employer.put("/api/listings/batch", tooMany[:maxItems]).ok(200).list("data"), maxItems)
 			require.Equal(t, maxItems-1, employer.get("/api/employers/jobs/"+first).integer("data.job.meta.n"))
@@ -428,6 +492,7 @@ func uniqueWord() string {
 	for range 10 {
 		b = append(b, byte('a'+rand.IntN(26)))
 	}
+
 	return string(b)
 }
 
@@ -456,15 +521,18 @@ func merge(o, more object) object {
 	for k, v := range o {
 		out[k] = v
 	}
+
 	for k, v := range more {
 		out[k] = v
 	}
+
 	return out
 }
 
 // requireRecent requires a timestamp in UTC that is at most a minute from now.
 func requireRecent(t *testing.T, timestamp string) {
 	t.Helper()
+
 	parsed, err := time.Parse(time.RFC3339, timestamp)
 	require.NoError(t, err)
 	require.True(t, strings.HasSuffix(timestamp, "Z"), timestamp)
@@ -474,10 +542,12 @@ func requireRecent(t *testing.T, timestamp string) {
 // titlesIn returns the titles of the items in the list at the path.
 func titlesIn(res *response, path string) []string {
 	res.t.Helper()
+
 	out := []string{}
 	for i := range res.list(path) {
 		out = append(out, res.text(fmt.Sprintf("%s.%d.title", path, i)))
 	}
+
 	return out
 }
 
@@ -489,6 +559,7 @@ func subtests(t *testing.T, clients ...*client) func(name string, test func(t *t
 			for _, c := range clients {
 				c.t = t
 			}
+
 			test(t)
 		})
 	}

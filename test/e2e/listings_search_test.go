@@ -77,6 +77,7 @@ func TestSearch(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer, guest := server.employer(t), server.guest(t)
 		require.Len(t, employer.post("/api/employers/jobs/batch", object{"jobs": board}).ok(200).list("data.created"), len(board))
+
 		for _, c := range []struct {
 			query string // of GET /api/listings
 			want  string // titles in their order, separated by |
@@ -190,6 +191,7 @@ func TestSearch(t *testing.T) {
 				require.Equal(t, float64(len(res.list("data.listings"))), res.number("data.pagination.total"))
 			})
 		}
+
 		for _, c := range []struct {
 			body string // of POST /api/listings/search
 			want string
@@ -212,6 +214,7 @@ func TestSearch(t *testing.T) {
 					strings.Join(titlesIn(guest.try("POST", "/api/listings/search", c.body).ok(200), "data.results"), "|"))
 			})
 		}
+
 		// No text may be an error or change the number of results with the order: the operators
 		// of SQL full-text search, LIKE and regular expressions are not part of the search
 		// language.
@@ -229,20 +232,24 @@ func TestSearch(t *testing.T) {
 				require.Equal(t, 200, found.status, "%q: %s", text, found.raw)
 				guest.send("GET", "/api/listings?location="+escapeQuery(text), nil).ok(200)
 				guest.send("GET", "/api/listings?specialty="+escapeQuery(text), nil).ok(200)
+
 				for _, sort := range []string{"date", "salary", "distance"} {
 					res := guest.send("GET", "/api/listings?sort="+sort+"&search="+escapeQuery(text), nil).ok(200)
 					require.Equal(t, found.at("data.pagination.total"), res.at("data.pagination.total"), "%q by %s", text, sort)
 				}
 			}
 		})
+
 		t.Run("sort by the distance from a location", func(t *testing.T) {
 			res := server.guest(t).get("/api/listings?search=nurse+in+leeds&sort=distance&remote=false").ok(200)
 			require.Less(t, res.number("data.listings.0.distanceMiles"), 10.)
 			require.NotContains(t, string(server.guest(t).get("/api/listings?search=nurse").raw), "distanceMiles")
 		})
+
 		t.Run("remote work follows the jobs on site", func(t *testing.T) {
 			employer := server.employer(t)
 			onSite := employer.listing(object{"title": "Chiropractor", "location": "Leeds"})
+
 			remote := employer.listing(object{"title": "Chiropractor", "location": "Leeds", "remote": true})
 			for _, query := range []string{"search=chiropractor&location=Leeds", "search=chiropractor&location=Leeds&sort=distance"} {
 				res := server.guest(t).get("/api/listings?" + query).ok(200)
@@ -259,5 +266,6 @@ func escapeQuery(s string) string {
 	for i := range len(s) {
 		fmt.Fprintf(&b, "%%%02x", s[i])
 	}
+
 	return b.String()
 }

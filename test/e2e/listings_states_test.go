@@ -54,17 +54,21 @@ func TestListingStates(t *testing.T) {
 	onEachSetupIfHeavy(t, func(t *testing.T, server *testServer) {
 		employer, guest, rival := server.employer(t), server.guest(t), server.employer(t)
 		subtest := subtests(t, employer.client, guest, rival.client)
+
 		// shows requires the status of the listing for its organization, and whether it is
 		// public.
 		shows := func(t *testing.T, id, status string, public bool) {
 			t.Helper()
+
 			res := employer.get("/api/employers/jobs/" + id).ok(200)
 			require.Equal(t, status, res.text("data.job.status"))
 			require.Equal(t, status == "archived", res.at("data.job.archivedAt") != nil)
+
 			listed := strings.Contains(string(guest.get("/api/listings?limit=100").ok(200).raw), id)
 			require.Equal(t, public, listed, "in the public list")
 			require.Equal(t, status, employer.get("/api/listings/"+id).ok(200).text("data.status"),
 				"the listing's organization sees it in every state")
+
 			for _, c := range []*client{guest, rival.client} {
 				if public {
 					c.get("/api/listings/" + id).ok(200)
@@ -73,69 +77,87 @@ func TestListingStates(t *testing.T) {
 				}
 			}
 		}
+
 		for name, state := range states {
 			subtest(name, func(t *testing.T) {
 				shows(t, state.enter(employer), state.status, state.public)
 			})
+
 			subtest(name+" can be given a status", func(t *testing.T) {
 				for _, status := range []string{"active", "inactive", "closed"} {
 					id := state.enter(employer)
 					employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
+
 					// A status does not change the deadline.
 					shows(t, id, status, status == "active" && name != "expired")
 				}
 			})
+
 			subtest(name+" can be archived, deleted, renewed and copied", func(t *testing.T) {
 				id := state.enter(employer)
 				employer.post("/api/listings/"+id+"/archive", nil).ok(200)
 				shows(t, id, "archived", false)
+
 				id = state.enter(employer)
 				employer.fromNewAddress().delete("/api/employers/jobs/" + id).ok(200)
 				shows(t, id, "archived", false)
+
 				id = state.enter(employer)
 				require.Equal(t, "active", employer.post("/api/employers/jobs/"+id+"/renew", nil).ok(200).text("data.status"))
 				shows(t, id, "active", true)
+
 				id = state.enter(employer)
 				shows(t, employer.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200).text("data.id"), "active", true)
 				shows(t, id, state.status, state.public)
 			})
+
 			subtest(name+" is restored only after deletion", func(t *testing.T) {
 				id := state.enter(employer)
+
 				res := employer.post("/api/listings/"+id+"/restore", nil)
 				if name != "deleted" {
 					res.fails(404, "Listing not found or not deleted")
 					shows(t, id, state.status, state.public)
 					return
 				}
+
 				res.ok(200)
 				shows(t, id, "active", true)
 			})
 		}
+
 		subtest("draft is posted when activated", func(t *testing.T) {
 			id := employer.listing(object{"status": "draft"})
 			require.Nil(t, employer.get("/api/employers/jobs/"+id).ok(200).at("data.job.postedAt"))
 			employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": "active"}).ok(200)
+
 			posted := guest.get("/api/listings/" + id).ok(200).text("data.postedAt")
 			requireRecent(t, posted)
+
 			for _, status := range []string{"closed", "active"} {
 				employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"status": status}).ok(200)
 			}
+
 			require.Equal(t, posted, guest.get("/api/listings/"+id).ok(200).text("data.postedAt"),
 				"postedAt is the time of the first publication")
 		})
+
 		subtest("expired listing is not public", func(t *testing.T) {
 			var id string
 			var deadline time.Time
+
 			// On a slow machine, the deadline may pass before the first request: then it is
 			// doubled.
 			for open := 3 * time.Second; ; open *= 2 { // until the listing was public before its deadline
 				deadline = time.Now().Add(open)
+
 				id = employer.listing(object{"applicationDeadline": deadline.UTC().Format(time.RFC3339Nano)})
 				if seen := guest.get("/api/listings/" + id); time.Now().Before(deadline) {
 					seen.ok(200)
 					break
 				}
 			}
+
 			require.Eventually(t,
 				func() bool { return guest.try("GET", "/api/listings/"+id, nil).status == 404 }, waitTimeout,
 				50*time.Millisecond)
@@ -143,15 +165,18 @@ func TestListingStates(t *testing.T) {
 			require.NotContains(t, string(guest.get("/api/listings?limit=100").ok(200).raw), id)
 			shows(t, id, "active", false)
 		})
+
 		subtest("deadline includes its whole day", func(t *testing.T) {
 			today := time.Now().UTC().Format(time.DateOnly)
 			id := employer.listing(object{"applicationDeadline": today})
 			require.Equal(t, today+"T23:59:59Z", guest.get("/api/listings/"+id).ok(200).text("data.applicationDeadline"))
 		})
+
 		subtest("read after write", func(t *testing.T) {
 			id := employer.listing(nil)
 			for i := range 5 {
 				title := fmt.Sprint("Title ", i)
+
 				guest.get("/api/listings/" + id).ok(200)
 				employer.fromNewAddress().put("/api/employers/jobs/"+id, object{"title": title}).ok(200)
 				require.Equal(t, title, guest.get("/api/listings/"+id).ok(200).text("data.title"))
@@ -191,6 +216,7 @@ var limited = map[string]int{
 // limit.
 func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {
 	t.Parallel()
+
 	for _, route := range routes() {
 		key := route.Method + " " + route.Path
 		if key == "POST /api/auth/register" {
@@ -198,7 +224,9 @@ func TestLimits_LimitedRoutes_AreDocumented(t *testing.T) {
 			require.Equal(t, time.Hour, route.Limit.Per)
 			continue
 		}
+
 		require.Equal(t, limited[key], route.Limit.Max, key)
+
 		if route.Limit.Max > 0 {
 			require.Equal(t, 15*time.Minute, route.Limit.Per, key)
 		}
@@ -213,6 +241,7 @@ func TestLimits(t *testing.T) {
 			if limited[key] == 0 {
 				continue
 			}
+
 			t.Run(key, func(t *testing.T) {
 				t.Parallel()
 				checkLimit(t, server, server.employer(t), route) // the requests may delete the account
@@ -226,16 +255,20 @@ func TestLimits(t *testing.T) {
 func checkLimit(t *testing.T, server *testServer, employer *account, route web.Route) {
 	n := limited[route.Method+" "+route.Path]
 	c := server.guest(t)
+
 	path := func(id string) string { return strings.ReplaceAll(route.Path, ":id", id) }
 	for i := range n {
 		c.token = []string{"", "expired", employer.token}[i%3] // the limit counts addresses, with any token
 		res := c.try(route.Method, path(fmt.Sprint("id-", i)), `{"title": 5, "intent": 6}`)
+
 		// The body is invalid for every route, but DELETE has no body to refuse.
 		if route.TakesBody() && route.Method != http.MethodDelete || strings.Contains(route.Path, ":id") {
 			require.GreaterOrEqual(t, res.status, 400)
 		}
+
 		require.NotEqual(t, http.StatusTooManyRequests, res.status, "call %d", i+1)
 	}
+
 	for range 3 { // refused requests do not extend the time
 		res := c.send(route.Method, path(nowhere), nil).fails(429, "Rate limit exceeded")
 		after, err := strconv.Atoi(res.header.Get("Retry-After"))
@@ -243,9 +276,12 @@ func checkLimit(t *testing.T, server *testServer, employer *account, route web.R
 		require.LessOrEqual(t, after, 900)
 		require.Greater(t, after, 800)
 	}
+
 	require.NotEqual(t, 429, c.fromNewAddress().try(route.Method, path(nowhere), nil).status, "another address has its own limit")
+
 	c.token = employer.token
 	require.NotEqual(t, 429, c.try("GET", "/api/employers/jobs", nil).status, "another route has its own limit")
+
 	for _, other := range routes() {
 		if other.Path == route.Path && other.Method != route.Method {
 			require.NotEqual(t, 429, c.try(other.Method, path(nowhere), nil).status, "another method has its own limit")

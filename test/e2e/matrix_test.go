@@ -139,6 +139,7 @@ var matrix = map[string]matrixRow{
 		foreignError: "Session not found",
 		prepare: func(u *matrixUsers) {
 			u.server.guest(u.seeker.t).post("/api/auth/login", object{"email": u.seeker.email, "password": password}).ok(200)
+
 			u.session = u.seeker.fromNewAddress().get("/api/auth/sessions").ok(200).text("data.sessions.0.id")
 		},
 	},
@@ -514,12 +515,15 @@ var matrix = map[string]matrixRow{
 // newMatrixUsersWithResources returns users with all resources.
 func newMatrixUsersWithResources(t *testing.T, server *testServer) *matrixUsers {
 	t.Helper()
+
 	u := newMatrixUsers(t, server)
 	u.createResources()
 	u.createDeveloperResources()
+
 	u.consentedApp = server.authorizeApp(t, u.seeker)
 	u.reader = u.seeker.programOf(u.app)
 	u.writer = u.seeker.grantApp(u.app, integrations.Scopes()...)
+
 	return u
 }
 
@@ -527,6 +531,7 @@ func newMatrixUsersWithResources(t *testing.T, server *testServer) *matrixUsers 
 // hashing.
 func newMatrixUsers(t *testing.T, server *testServer) *matrixUsers {
 	t.Helper()
+
 	users := &matrixUsers{
 		server:        server,
 		guest:         server.guest(t),
@@ -538,6 +543,7 @@ func newMatrixUsers(t *testing.T, server *testServer) *matrixUsers {
 	users.withoutPermissions = server.addMember(t, users.employer,
 		object{"jobs": object{"create": false, "update": false, "delete": false}, "applications": object{"view": false, "update": false}})
 	users.member = server.addMember(t, users.employer, nil).id
+
 	return users
 }
 
@@ -546,10 +552,12 @@ func newMatrixUsers(t *testing.T, server *testServer) *matrixUsers {
 func sharedMatrixUsers(server *testServer) func(t *testing.T) *matrixUsers {
 	var once sync.Once
 	var users *matrixUsers
+
 	return func(t *testing.T) *matrixUsers {
 		t.Helper()
 		once.Do(func() { users = newMatrixUsers(t, server) })
 		require.NotNil(t, users, "the test that created the users failed")
+
 		return users
 	}
 }
@@ -562,8 +570,10 @@ func (u *matrixUsers) forTest(t *testing.T) *matrixUsers {
 		clientCopy := *a.client
 		clientCopy.t = t
 		accountCopy.client = &clientCopy
+
 		return &accountCopy
 	}
+
 	return &matrixUsers{
 		server:             u.server,
 		guest:              u.server.guest(t),
@@ -580,11 +590,13 @@ func (u *matrixUsers) forTest(t *testing.T) *matrixUsers {
 func (u *matrixUsers) createResources() {
 	t := u.seeker.t
 	t.Helper()
+
 	u.title = "Ward " + newEmail()
 	u.listing = u.employer.listing(object{"title": u.title})
 	u.document = u.seeker.document(nil)
 	u.application = u.seeker.application(u.listing, object{"documentIds": []string{u.document}})
 	u.employer.fromNewAddress().put("/api/employers/applications/"+u.application, object{"status": "review"}).ok(200)
+
 	u.notification = u.seeker.waitForNotification(u.title)
 	u.vacancy = u.employer.listing(nil)
 	u.bookmark = u.seeker.fromNewAddress().post("/api/jobseekers/saved", object{"listingId": u.vacancy}).ok(201).text("data.id")
@@ -596,6 +608,7 @@ func (u *matrixUsers) createResources() {
 func (u *matrixUsers) createDeveloperResources() {
 	developer := u.seeker.fromNewAddress()
 	developer.t.Helper()
+
 	u.app = developer.post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 	u.key = developer.post("/api/developers/apps/"+u.app+"/keys", object{"name": "One"}).ok(201).text("data.key.id")
 	u.webhook = developer.post("/api/developers/apps/"+u.app+"/webhooks", object{
@@ -617,6 +630,7 @@ func developerRoutes() []web.Route { return developer.API(adapters.Services{}, "
 // identifies its caller needs a row, and an employer's route needs a permission or anyMember.
 func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 	t.Parallel()
+
 	known := map[string]bool{}
 	for _, route := range routes() {
 		key := route.Method + " " + route.Path
@@ -624,11 +638,13 @@ func TestRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 		_, hasRow := matrix[key]
 		require.Equal(t, route.Auth != web.None, hasRow,
 			"%s: exactly the routes that identify their caller have a row in the matrix", key)
+
 		if route.Audience == web.Employer || route.Audience == web.EmployerSide {
 			require.Equal(t, matrix[key].anyMember, route.Permission == "",
 				"%s: either any member may use the route, or it requires a permission", key)
 		}
 	}
+
 	for key := range matrix {
 		require.True(t, known[key], "%s is no longer a route", key)
 	}
@@ -644,25 +660,32 @@ func TestRoleMatrix(t *testing.T) {
 			if !ok {
 				continue
 			}
+
 			// A user can have a limited number of resources, so that at most 40 routes share users.
 			if sharedUsers == nil || i%40 == 0 {
 				sharedUsers = sharedMatrixUsers(server)
 			}
+
 			usersOfRow := sharedUsers
 			t.Run(route.Method+" "+route.Path, func(t *testing.T) {
 				t.Parallel()
+
 				// Rows share the users, but not the resources.
 				users := usersOfRow(t).forTest(t)
 				if row.isolated {
 					users = newMatrixUsers(t, server)
 				}
+
 				users.createResources()
+
 				if strings.HasPrefix(route.Path, "/api/developers/") {
 					users.createDeveloperResources()
 				}
+
 				if row.prepare != nil {
 					row.prepare(users)
 				}
+
 				row.check(t, users, route)
 			})
 		}
@@ -673,19 +696,24 @@ func TestRoleMatrix(t *testing.T) {
 // the request may change or delete the resource.
 func (row matrixRow) check(t *testing.T, users *matrixUsers, route web.Route) {
 	t.Helper()
+
 	sendAs := func(caller *client) *response {
 		var body any
 		if row.body != nil {
 			body = row.body(users)
 		}
+
 		return caller.fromNewAddress().send(route.Method, row.path(users), body)
 	}
+
 	sendAs(&client{t: t, server: users.server, token: "nonsense"}).fails(http.StatusUnauthorized, "Unauthorized")
+
 	if route.Auth == web.Required {
 		sendAs(users.guest).fails(http.StatusUnauthorized, "Unauthorized")
 	} else {
 		require.Less(t, sendAs(users.guest).status, 401, "guests are admitted")
 	}
+
 	switch route.Audience {
 	case web.Seeker:
 		sendAs(users.employer.client).fails(http.StatusForbidden, "Forbidden")
@@ -695,27 +723,33 @@ func (row matrixRow) check(t *testing.T, users *matrixUsers, route web.Route) {
 		sendAs(users.seeker.client).fails(http.StatusForbidden, "Forbidden")
 		sendAs(users.employer.client).fails(http.StatusForbidden, "Forbidden")
 	}
+
 	if route.Permission != "" {
 		sendAs(users.withoutPermissions.client).fails(http.StatusForbidden, "Forbidden")
 	}
 
 	authorized := users.seeker
+
 	nonOwner := users.otherSeeker
 	if route.Audience == web.Employer || route.Audience == web.EmployerSide {
 		authorized = users.employer
 		nonOwner = users.otherEmployer
 	}
+
 	if route.Audience == web.Moderator {
 		authorized = users.server.moderator(t)
 	}
+
 	isPrivate := route.Audience != web.Anyone && route.Audience != web.Moderator
 	if isPrivate || strings.HasPrefix(route.Path, "/api/developers/") {
 		row.checkNonOwner(t, users, route, sendAs(nonOwner.client))
 	}
+
 	status := row.status
 	if status == 0 {
 		status = http.StatusOK
 	}
+
 	require.Equal(t, status, sendAs(authorized.client).status)
 }
 
@@ -724,17 +758,22 @@ func (row matrixRow) check(t *testing.T, users *matrixUsers, route web.Route) {
 // batches, succeed but must not contain it.
 func (row matrixRow) checkNonOwner(t *testing.T, users *matrixUsers, route web.Route, res *response) {
 	t.Helper()
+
 	if strings.Contains(route.Path, "/:id") && !row.isPerUser {
 		status := row.foreignStatus
 		if status == 0 {
 			status = http.StatusNotFound
 		}
+
 		res.fails(status, row.foreignError)
+
 		return
 	}
+
 	// Batches repeat the items that they refuse, but these have only ids, no title.
 	if !row.isPerUser {
 		require.NotContains(t, string(res.raw), users.title, "another user's listing")
 	}
+
 	require.NotContains(t, string(res.raw), users.seeker.email, "another user's e-mail address")
 }

@@ -25,6 +25,7 @@ func TestMCP_Tools(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		word := fmt.Sprintf("word%d", time.Now().UnixNano()) // in these listings only
+
 		var jobs []string
 		for range 3 {
 			jobs = append(jobs, boss.listing(object{"title": word, "location": "Leeds"}))
@@ -32,39 +33,50 @@ func TestMCP_Tools(t *testing.T) {
 
 		t.Run("list of tools", func(t *testing.T) {
 			t.Parallel()
+
 			session := server.seeker(t).program().session(t)
 			require.NotEmpty(t, session.InitializeResult().Instructions)
+
 			list, err := session.ListTools(t.Context(), nil)
 			require.NoError(t, err)
+
 			byName := map[string]*mcp.Tool{}
 			for _, tool := range list.Tools {
 				byName[tool.Name] = tool
 				require.NotEmpty(t, tool.Description, tool.Name)
+
 				// Only apply changes anything, so that clients ask the user before they call
 				// it. Its output has no schema: it is a draft or an application.
 				isApply := tool.Name == "apply"
 				require.Equal(t, !isApply, tool.Annotations.ReadOnlyHint, tool.Name)
 				require.Equal(t, isApply, *tool.Annotations.DestructiveHint, tool.Name)
 				require.Equal(t, !isApply, tool.OutputSchema != nil, tool.Name)
+
 				inputSchema := tool.InputSchema.(object)
 				require.Equal(t, false, inputSchema["additionalProperties"], tool.Name)
+
 				// A schema must be complete: clients do not have the OpenAPI document.
 				require.NotContains(t, encodeJSON(t, tool), "#/components", tool.Name)
+
 				for name, property := range inputSchema["properties"].(object) {
 					require.NotEmpty(t, property.(object)["description"], "%s of %s", name, tool.Name)
 				}
 			}
+
 			require.ElementsMatch(t,
 				[]string{"search_jobs", "get_job", "suggest", "list_my_applications", "apply"},
 				slices.Collect(maps.Keys(byName)))
 			require.Equal(t, []any{"job_id"}, byName["get_job"].InputSchema.(object)["required"])
 			require.Equal(t, []any{"job_id"}, byName["apply"].InputSchema.(object)["required"])
+
 			properties := byName["search_jobs"].InputSchema.(object)["properties"].(object)
 			require.Contains(t, properties, "keywords")
 			require.NotContains(t, properties, "page", "the cursor reaches all pages")
 		})
+
 		t.Run("tools that read", func(t *testing.T) {
 			t.Parallel()
+
 			program := server.seeker(t).program()
 			session := program.session(t)
 			first := callTool(t, session, "search_jobs", object{
@@ -76,6 +88,7 @@ func TestMCP_Tools(t *testing.T) {
 			})
 			require.Len(t, first["data"], 2)
 			require.Equal(t, jobs[2], first["data"].([]any)[0].(object)["id"], "the newest is first")
+
 			next := callTool(t, session, "search_jobs", object{
 				"keywords": word,
 				"sort":     "date",
@@ -90,25 +103,32 @@ func TestMCP_Tools(t *testing.T) {
 				callTool(t, session, "suggest", object{"q": "lee"}))
 			require.Empty(t, callTool(t, session, "list_my_applications", object{"limit": 5})["data"])
 		})
+
 		t.Run("errors of tools", func(t *testing.T) {
 			t.Parallel()
+
 			session := server.seeker(t).program().session(t)
 			require.Contains(t, callToolError(t, session, "get_job", object{"job_id": "nonsense"}), "job_not_found")
 			require.Contains(t, callToolError(t, session, "get_job", object{"job_id": "../applications"}), "job_not_found",
 				"an id cannot select the path of another operation")
 			require.Contains(t, callToolError(t, session, "get_job", object{}), "job_id is required")
+
 			wrong := callToolError(t, session, "search_jobs", object{"radius": -1, "sort": "zz", "salary_min": "x"})
 			for _, field := range []string{"radius", "sort", "salary_min"} {
 				require.Contains(t, wrong, "\n- "+field+" ", "all invalid fields are reported together")
 			}
+
 			require.Contains(t, callToolError(t, session, "search_jobs", object{"keyword": "nurse"}), "keyword is not an argument")
 			require.Contains(t, callToolError(t, session, "search_jobs", object{"page": 2}), "page is not an argument")
 			require.Contains(t, callToolError(t, session, "search_jobs", object{"cursor": "nonsense"}), "cursor")
+
 			_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "drop_tables"})
 			require.ErrorContains(t, err, "unknown tool")
 		})
+
 		t.Run("calls count towards the quota", func(t *testing.T) {
 			t.Parallel()
+
 			me := server.seeker(t)
 			app := me.app()
 			program := me.programOf(app)
@@ -118,6 +138,7 @@ func TestMCP_Tools(t *testing.T) {
 			require.Equal(t, "59", first.header.Get("X-RateLimit-Remaining"))
 			require.Empty(t, first.header.Get("Access-Control-Allow-Origin"))
 			program.get("/api/v1/jobs?limit=1").okDeveloper(200)
+
 			third := program.tool("get_job", object{"job_id": "nonsense"})
 			require.Equal(t, "57", third.header.Get("X-RateLimit-Remaining"), "the third request of 60")
 			require.Eventually(t, func() bool {
@@ -125,13 +146,17 @@ func TestMCP_Tools(t *testing.T) {
 				return strings.Contains(string(usage.raw), `"requests":3`) && strings.Contains(string(usage.raw), `"errors":1`)
 			}, waitTimeout, 50*time.Millisecond)
 		})
+
 		t.Run("exhausted quota", func(t *testing.T) {
 			t.Parallel()
+
 			program := server.seeker(t).program()
+
 			program.t = t
 			for range 60 {
 				program.tool("get_job", object{"job_id": "nonsense"})
 			}
+
 			over := program.tool("suggest", object{"q": "lee"}).untilLimited()
 			require.Equal(t, 429, over.status, "%s", over.raw)
 			require.NotEmpty(t, over.header.Get("Retry-After"))
@@ -148,13 +173,16 @@ func TestMCP_Authentication(t *testing.T) {
 		const metadata = "/.well-known/oauth-protected-resource/mcp"
 		t.Run("WWW-Authenticate for a guest", func(t *testing.T) {
 			t.Parallel()
+
 			guest := server.guest(t)
 			refused := guest.tool("suggest", object{"q": "lee"})
 			require.Equal(t, 401, refused.status)
 			require.Equal(t, "unauthorized", refused.text("code"))
+
 			challenge := refused.header.Get("WWW-Authenticate")
 			require.True(t, strings.HasPrefix(challenge, `Bearer resource_metadata="`+issuer+metadata+`"`), challenge)
 			require.NotContains(t, challenge, "invalid_token", "there was no token (RFC 6750 §3.1)")
+
 			_, err := guest.connect(t)
 			require.Error(t, err)
 
@@ -166,8 +194,10 @@ func TestMCP_Authentication(t *testing.T) {
 			require.Equal(t, []any{"jobs:read", "applications:read", "applications:write"}, resource.at("scopes_supported"))
 			require.Equal(t, 200, guest.try("GET", "/.well-known/oauth-authorization-server", nil).status)
 		})
+
 		t.Run("invalid credentials", func(t *testing.T) {
 			t.Parallel()
+
 			seeker := server.seeker(t)
 			for _, caller := range []*client{
 				server.guest(t).withInvalidToken(),
@@ -176,11 +206,14 @@ func TestMCP_Authentication(t *testing.T) {
 			} {
 				require.Equal(t, 401, caller.tool("suggest", object{"q": "lee"}).status)
 			}
+
 			refused := server.guest(t).withInvalidToken().tool("suggest", object{"q": "lee"})
 			require.Contains(t, refused.header.Get("WWW-Authenticate"), `error="invalid_token"`)
 		})
+
 		t.Run("OAuth token until its revocation", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
 			token := party.tokens(t)
 			program := server.guest(t)
@@ -190,24 +223,31 @@ func TestMCP_Authentication(t *testing.T) {
 			require.Equal(t, job, callTool(t, session, "get_job", object{"job_id": job})["data"].(object)["id"])
 			require.Contains(t, callToolError(t, session, "list_my_applications", nil), "applications:read",
 				"the error names the missing scope")
+
 			draft := callTool(t, session, "apply", object{"job_id": job})
 			require.NotEmpty(t, callTool(t, session, "apply", object{
 				"job_id":            job,
 				"confirmation_code": draft["confirmation_code"],
 			})["data"])
+
 			status, _, _ := party.call(t, "/oauth/revoke", url.Values{"token": {token.RefreshToken}})
 			require.Equal(t, 200, status)
+
 			_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "get_job", Arguments: object{"job_id": job}})
 			require.Error(t, err)
 			require.Equal(t, 401, program.tool("get_job", object{"job_id": job}).status)
 		})
+
 		t.Run("pages of other sites", func(t *testing.T) {
 			t.Parallel()
+
 			program := server.seeker(t).program()
+
 			const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 			for _, origin := range []string{"https://evil.example.com", "null", issuer + ".evil.example.com", "http://127.0.0.1:1"} {
 				require.Equal(t, 403, program.rpc(list, "Origin", origin).status, origin)
 			}
+
 			require.Equal(t, 200, program.rpc(list, "Origin", issuer).status)
 			require.Equal(t, 200, program.rpc(list).status)
 		})
@@ -222,6 +262,7 @@ func TestMCP_Messages(t *testing.T) {
 		program := server.seeker(t).program()
 		const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 		require.Equal(t, 200, program.rpc(ping).status)
+
 		for body, want := range map[string]int{
 			"":    400,
 			"{":   400,
@@ -240,6 +281,7 @@ func TestMCP_Messages(t *testing.T) {
 			res := program.rpc(body)
 			require.Equal(t, want, res.status, "%.80s: %s", body, res.raw)
 		}
+
 		for _, invalidParams := range []string{
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`,
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":5}}`,
@@ -249,11 +291,13 @@ func TestMCP_Messages(t *testing.T) {
 			require.Equal(t, 200, res.status, "%s: %s", invalidParams, res.raw)
 			require.Regexp(t, `"error"|"isError":true`, string(res.raw), invalidParams)
 		}
+
 		for _, method := range []string{"GET", "DELETE", "PUT", "HEAD"} {
 			res := program.try(method, "/mcp", nil)
 			require.Equal(t, 405, res.status, method)
 			require.Equal(t, "POST", res.header.Get("Allow"), method)
 		}
+
 		require.Equal(t, 404, program.try("POST", "/mcp/x", nil).status)
 		require.Equal(t, 404, program.try("POST", "/mcpx", nil).status)
 		require.Equal(t, 400, program.rpc(ping, "Mcp-Protocol-Version", "1999-01-01").status, "an unknown version")
@@ -266,6 +310,7 @@ func TestMCP_Messages(t *testing.T) {
 func TestMCP_Apply(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
+
 		// writeSession returns a session of an app that may apply for the user.
 		writeSession := func(t *testing.T, user *account) *mcp.ClientSession {
 			return user.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite).session(t)
@@ -275,6 +320,7 @@ func TestMCP_Apply(t *testing.T) {
 		}
 		t.Run("draft, then confirmation", func(t *testing.T) {
 			t.Parallel()
+
 			ann := server.seeker(t)
 			job := boss.listing(
 				object{"title": "Theatre Nurse", "questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}},
@@ -294,6 +340,7 @@ func TestMCP_Apply(t *testing.T) {
 			require.Zero(t, countApplications(ann))
 
 			confirmed := maps.Clone(content)
+
 			confirmed["confirmation_code"] = draft["confirmation_code"]
 			for name, value := range (object{
 				"cover_letter":      "Hello!",
@@ -306,6 +353,7 @@ func TestMCP_Apply(t *testing.T) {
 				changed[name] = value
 				require.Contains(t, callToolError(t, session, "apply", changed), "confirmation_code_invalid", name)
 			}
+
 			require.Contains(t, callToolError(t, writeSession(t, server.seeker(t)), "apply", confirmed),
 				"confirmation_code_invalid", "the code of another user")
 			require.Contains(t, callToolError(t, writeSession(t, ann), "apply", confirmed),
@@ -319,8 +367,10 @@ func TestMCP_Apply(t *testing.T) {
 			require.Equal(t, first, callTool(t, session, "apply", confirmed)["data"], "a repeated call has the same result")
 			require.Equal(t, 1, countApplications(ann))
 		})
+
 		t.Run("renamed job needs another confirmation", func(t *testing.T) {
 			t.Parallel()
+
 			session := writeSession(t, server.seeker(t))
 			job := boss.listing(object{"title": "Staff Nurse"})
 			draft := callTool(t, session, "apply", object{"job_id": job})
@@ -329,17 +379,21 @@ func TestMCP_Apply(t *testing.T) {
 				callToolError(t, session, "apply", object{"job_id": job, "confirmation_code": draft["confirmation_code"]}),
 				"confirmation_code_invalid")
 		})
+
 		t.Run("invalid application", func(t *testing.T) {
 			t.Parallel()
+
 			ann := server.seeker(t)
 			appliedTo := boss.listing(nil)
 			ann.application(appliedTo, nil)
+
 			withdrawn := boss.listing(nil)
 			application := ann.application(withdrawn, nil)
 			session := writeSession(t, ann)
 			ann.delete("/api/jobseekers/applications/" + application).ok(200)
 			require.Contains(t, callToolError(t, session, "apply", object{"job_id": withdrawn}),
 				"already_applied", "an application that was withdrawn")
+
 			withQuestion := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			for want, arguments := range map[string]object{
 				"already_applied":             {"job_id": appliedTo},
@@ -353,17 +407,22 @@ func TestMCP_Apply(t *testing.T) {
 			} {
 				require.Contains(t, callToolError(t, session, "apply", arguments), want)
 			}
+
 			require.Contains(t, callToolError(t, writeSession(t, boss), "apply", object{"job_id": withQuestion}), "403 forbidden", "an employer")
+
 			for _, reader := range []*client{
 				ann.program(),
 				ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead),
 			} {
 				require.Contains(t, callToolError(t, reader.session(t), "apply", object{"job_id": withQuestion}), "applications:write")
 			}
+
 			require.Equal(t, 1, countApplications(ann))
 		})
+
 		t.Run("concurrent confirmations", func(t *testing.T) {
 			t.Parallel()
+
 			ann := server.seeker(t)
 			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			job := boss.listing(nil)
@@ -382,6 +441,7 @@ func TestMCP_Apply(t *testing.T) {
 // route.
 func TestMCP_Disabled_IsNotServed(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	server := start(t, dir, append(setups[0].env(t, dir), "LOCUM_MCP_ENABLED=false")...)
 	require.Equal(t, 404, server.guest(t).tool("suggest", object{"q": "lee"}).status)
@@ -399,9 +459,11 @@ func (c *client) RoundTrip(request *http.Request) (*http.Response, error) {
 // setCredentials sets the headers with the address, the API key and the token of the client.
 func (c *client) setCredentials(request *http.Request) {
 	request.Header.Set("X-Forwarded-For", c.ip)
+
 	if c.apiKey != "" {
 		request.Header.Set("X-API-Key", c.apiKey)
 	}
+
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -410,15 +472,18 @@ func (c *client) setCredentials(request *http.Request) {
 // session connects to the MCP server with the library.
 func (c *client) session(t testing.TB) *mcp.ClientSession {
 	t.Helper()
+
 	session, err := c.connect(t)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
+
 	return session
 }
 
 // connect is like session but returns the error of a refused connection.
 func (c *client) connect(t testing.TB) (*mcp.ClientSession, error) {
 	t.Helper()
+
 	return mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
 		Connect(t.Context(), &mcp.StreamableClientTransport{
 			Endpoint:   c.server.url + "/mcp",
@@ -431,38 +496,48 @@ func (c *client) connect(t testing.TB) (*mcp.ClientSession, error) {
 // that do not read structured results.
 func callTool(t testing.TB, session *mcp.ClientSession, tool string, arguments object) object {
 	t.Helper()
+
 	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	require.NoError(t, err)
 	require.False(t, result.IsError, "%s", textOf(result))
 	require.JSONEq(t, encodeJSON(t, result.StructuredContent), textOf(result))
+
 	return result.StructuredContent.(object)
 }
 
 // callToolError calls a tool, requires that it fails, and returns the text of its error.
 func callToolError(t testing.TB, session *mcp.ClientSession, tool string, arguments object) string {
 	t.Helper()
+
 	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	require.NoError(t, err)
 	require.True(t, result.IsError, "%s", textOf(result))
+
 	return textOf(result)
 }
 
 // encodeJSON returns v as JSON.
 func encodeJSON(t testing.TB, v any) string {
 	t.Helper()
+
 	raw, err := json.Marshal(v)
 	require.NoError(t, err)
+
 	return string(raw)
 }
 
 // metricsOf returns the metrics of the server in the text format of Prometheus.
 func metricsOf(t testing.TB, server *testServer) string {
 	t.Helper()
+
 	response, err := http.Get(server.url + "/metrics")
 	require.NoError(t, err)
+
 	defer func() { _ = response.Body.Close() }()
+
 	raw, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
+
 	return string(raw)
 }
 
@@ -473,23 +548,28 @@ func textOf(result *mcp.CallToolResult) string { return result.Content[0].(*mcp.
 // headers are names and values in turn.
 func (c *client) rpc(body string, headers ...string) *response {
 	c.t.Helper()
+
 	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.server.url+"/mcp", strings.NewReader(body))
 	require.NoError(c.t, err)
 	c.setCredentials(request)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/event-stream")
 	request.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
+
 	res := c.do(request)
 	res.repeat = func() *response { return c.rpc(body, headers...) }
+
 	return res
 }
 
 // tool calls a tool without the library.
 func (c *client) tool(name string, arguments object) *response {
 	c.t.Helper()
+
 	return c.rpc(encodeJSON(c.t, object{
 		"jsonrpc": "2.0",
 		"id":      1,

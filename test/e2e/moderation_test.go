@@ -34,14 +34,18 @@ func TestModeration_Reports(t *testing.T) {
 			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "boring"}).invalid("reason")
 			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "fraud", "email": "nonsense"}).invalid("email")
 			guest.fromNewAddress().post("/api/listings/"+nowhere+"/report", object{"reason": "fraud"}).fails(404, "Listing not found")
+
 			draft := boss.listing(object{"status": "draft"})
 			guest.fromNewAddress().post("/api/listings/"+draft+"/report", object{"reason": "fraud"}).fails(404, "Listing not found")
+
 			limited := server.guest(t)
 			for range 10 {
 				limited.post("/api/listings/"+nowhere+"/report", object{"reason": "fraud"}).fails(404, "Listing not found")
 			}
+
 			require.Equal(t, http.StatusTooManyRequests, limited.post("/api/listings/"+id+"/report", object{"reason": "fraud"}).status)
 		})
+
 		t.Run("GET /api/admin/cases", func(t *testing.T) {
 			found := moderator.get("/api/admin/cases?state=open").ok(200)
 			require.Equal(t, title, found.text("data.cases.0.job.title"))
@@ -51,6 +55,7 @@ func TestModeration_Reports(t *testing.T) {
 			require.Empty(t, moderator.get("/api/admin/cases?state=taken-down").ok(200).list("data.cases"))
 			boss.get("/api/admin/cases").fails(403, "Forbidden")
 		})
+
 		t.Run("GET /api/admin/jobs/:id", func(t *testing.T) {
 			found := moderator.get("/api/admin/jobs/" + id).ok(200)
 			require.Equal(t, "fraud", found.text("data.reportList.0.reason"), "the newest report is first")
@@ -59,16 +64,20 @@ func TestModeration_Reports(t *testing.T) {
 			require.Equal(t, 0., found.at("data.score"), "the text itself is not suspicious")
 			moderator.get("/api/admin/jobs/"+nowhere).fails(404, "Job listing not found")
 		})
+
 		application := jo.application(id, nil)
 		t.Run("POST /api/admin/jobs/:id/take-down", func(t *testing.T) {
 			moderator.post("/api/admin/jobs/"+id+"/take-down", object{"message": "Employers must not ask for fees."}).ok(200)
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
+
 			// The employer can change the job but not make it public.
 			boss.put("/api/employers/jobs/"+id, object{"status": "active", "title": title}).ok(200)
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
 			require.Contains(t, server.waitForMail(t, boss.email, "Job removed by moderators"), "must not ask for fees")
+
 			message := server.waitForMail(t, jo.email, "Job removed: Ward")
 			require.Contains(t, message, "Do not pay anything")
+
 			// The reason is for the employer only.
 			require.NotContains(t, message, "must not ask for fees")
 			require.Empty(t, moderator.get("/api/admin/cases?state=open").ok(200).list("data.cases"))
@@ -76,6 +85,7 @@ func TestModeration_Reports(t *testing.T) {
 			require.Equal(t, []auditEntry{{action: "listing.hidden", actorID: moderator.id, object: id}}, boss.auditEntries("&action=listing.hidden"))
 			jo.delete("/api/jobseekers/applications/" + application).ok(200)
 		})
+
 		t.Run("POST /api/admin/jobs/:id/restore", func(t *testing.T) {
 			moderator.post("/api/admin/jobs/"+id+"/restore", object{}).ok(200)
 			guest.get("/api/listings/" + id).ok(200)
@@ -83,10 +93,12 @@ func TestModeration_Reports(t *testing.T) {
 			server.requireNoMail(t, jo.email, "Job public again")
 			moderator.post("/api/admin/jobs/"+nowhere+"/restore", object{}).fails(404, "Job listing not found")
 		})
+
 		t.Run("a report opens the case again", func(t *testing.T) {
 			guest.fromNewAddress().post("/api/listings/"+id+"/report", object{"reason": "other"}).ok(201)
 			require.Equal(t, 1., moderator.get("/api/admin/cases?state=open").ok(200).at("data.cases.0.reports"))
 		})
+
 		t.Run("a deleted account leaves no address in its reports", func(t *testing.T) {
 			witness := server.seeker(t)
 			witness.post("/api/listings/"+id+"/report", object{"reason": "other", "email": witness.email}).ok(201)
@@ -110,6 +122,7 @@ func TestModeration_SuspiciousJobs(t *testing.T) {
 		text := "Write to us on WhatsApp and pay the registration fee."
 		id := boss.listing(object{"title": "Dream Nurse", "description": text, "salary": object{"min": 900000}})
 		server.guest(t).get("/api/listings/" + id).ok(200)
+
 		found := moderator.get("/api/admin/cases?state=open").ok(200)
 		require.Equal(t, id, found.text("data.cases.0.job.id"))
 		require.Equal(t, 100., found.at("data.cases.0.score"))
@@ -122,9 +135,11 @@ func TestModeration_SuspiciousJobs(t *testing.T) {
 			"the moderator has not seen the new text")
 		boss.fromNewAddress().put("/api/employers/jobs/"+id, object{"description": text}).ok(200)
 		moderator.fromNewAddress().post("/api/admin/jobs/"+id+"/restore", object{}).ok(200)
+
 		duplicate := boss.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200).text("data.id")
 		require.Equal(t, duplicate, moderator.get("/api/admin/cases?state=open").ok(200).text("data.cases.0.job.id"),
 			"a copy is suspicious, too")
+
 		copyByOther := other.listing(object{"title": "Dream Nurse", "description": text})
 		require.Eventually(t, func() bool {
 			return len(moderator.get("/api/admin/jobs/"+copyByOther).ok(200).list("data.reasons")) >= 3
@@ -140,10 +155,12 @@ func TestModeration_DuplicatesInConsole_AreLimited(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		path := "/employer/jobs/" + boss.listing(nil)
+
 		browser := server.signedIn(t, boss)
 		for range 10 {
 			require.Equal(t, 303, browser.open("POST", path, url.Values{"action": {"duplicate"}}).status)
 		}
+
 		require.Equal(t, 429, browser.open("POST", path, url.Values{"action": {"duplicate"}}).status)
 	})
 }
@@ -156,6 +173,7 @@ func TestModeration_Pages(t *testing.T) {
 		const wicked = `Nurse <script>alert(1)</script>`
 		id := boss.listing(object{"title": wicked, "description": wicked})
 		jo.application(id, nil)
+
 		visitor := server.browser(t)
 		moderator := server.signedIn(t, server.moderator(t))
 
@@ -163,6 +181,7 @@ func TestModeration_Pages(t *testing.T) {
 		reportPath := "/jobs/" + id + "/report"
 		require.Equal(t, []string{reportPath}, visitor.open("GET", "/jobs/"+id, nil).links("Report this job"))
 		require.Contains(t, visitor.open("GET", reportPath, nil).text, "What is wrong with it?")
+
 		refused := visitor.open("POST", reportPath, url.Values{"text": {wicked}, "email": {"nonsense"}})
 		require.Equal(t, 400, refused.status)
 		require.Contains(t, refused.text, `href="#reason"`)
@@ -170,6 +189,7 @@ func TestModeration_Pages(t *testing.T) {
 		require.Contains(t, visitor.submit(reportPath, url.Values{"reason": {"fees"}, "text": {wicked}}).text, "Report sent")
 		require.Equal(t, 404, visitor.open("GET", "/jobs/nonsense/report", nil).status)
 		require.Equal(t, 404, visitor.open("POST", "/jobs/nonsense/report", url.Values{"reason": {"fees"}}).status)
+
 		visitor.Site = "cross-site"
 		require.Equal(t, 403, visitor.open("POST", reportPath, url.Values{"reason": {"fees"}}).status)
 
@@ -178,10 +198,12 @@ func TestModeration_Pages(t *testing.T) {
 		casePath := "/moderation/jobs/" + id
 		require.Equal(t, []string{casePath}, queue.links("Nurse"))
 		require.Contains(t, queue.text, "1 report")
+
 		casePage := moderator.open("GET", casePath, nil)
 		require.Contains(t, casePage.text, "It asks applicants for money")
 		require.NotContains(t, casePage.text, "<script>alert")
 		require.NotContains(t, queue.text, "<script>alert")
+
 		tooLong := url.Values{"message": {strings.Repeat("x", 2001)}}
 		require.Equal(t, 400, moderator.open("POST", casePath+"/take-down", tooLong).status)
 		require.Contains(t, moderator.submit(casePath+"/take-down", url.Values{"message": {"No fees."}}).text, "The job is taken down")
@@ -191,18 +213,23 @@ func TestModeration_Pages(t *testing.T) {
 		// The employer sees the reason, and cannot make the job public again.
 		console := server.signedIn(t, boss)
 		jobPath := "/employer/jobs/" + id
+
 		require.Contains(t, console.show("/employer/jobs").text, `<span class="badge bad">Taken down</span>`)
 		require.Contains(t, console.show("/employer/jobs").text, "Published (0)")
 		require.Contains(t, console.show("/employer/jobs?status=hidden").text, jobPath)
 		require.NotContains(t, console.show("/employer/jobs?status=active").text, jobPath)
+
 		takenDown := console.show(jobPath)
 		require.Contains(t, takenDown.text, "Our moderators have taken this job down.")
 		require.Contains(t, takenDown.text, "No fees.")
+
 		for _, action := range []string{"publish", "pause", "renew", "restore", "duplicate"} {
 			require.NotContains(t, takenDown.text, `value="`+action+`"`)
+
 			form := url.Values{"action": {action}, "durationDays": {"30"}}
 			require.Equal(t, 409, console.open("POST", jobPath, form).status, action)
 		}
+
 		require.Equal(t, 400, console.open("POST", "/employer/jobs", url.Values{"action": {"renew"}, "id": {id}}).status)
 		server.waitForMail(t, jo.email, "Job removed: ")
 
@@ -217,12 +244,16 @@ func TestModeration_Pages(t *testing.T) {
 		for _, user := range []*account{boss, jo} {
 			browser := server.signedIn(t, user)
 			require.NotContains(t, browser.open("GET", "/jobs", nil).text, `href="/moderation"`)
+
 			for _, path := range []string{"/moderation", "/moderation/decided", casePath} {
 				require.Equal(t, 403, browser.open("GET", path, nil).status, path)
 			}
+
 			require.Equal(t, 403, browser.open("POST", casePath+"/take-down", url.Values{}).status)
 		}
+
 		require.Equal(t, 303, server.browser(t).open("GET", "/moderation", nil).status)
+
 		moderator.Site = "cross-site"
 		require.Equal(t, 403, moderator.open("POST", casePath+"/take-down", url.Values{}).status)
 	})
@@ -239,8 +270,10 @@ func TestModeration_Organizations(t *testing.T) {
 			email := newEmail()
 			res := c.register("/api/auth/register-employer",
 				object{"email": email, "password": password, "name": "Asha Patel", "companyName": name})
+
 			return server.account(t, res, c, email)
 		}
+
 		idOf := func(a *account) string {
 			return a.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId")
 		}
@@ -251,6 +284,7 @@ func TestModeration_Organizations(t *testing.T) {
 					"message": "Because we " + action + " it.",
 				})
 		}
+
 		isPublic := func(listing string) bool { return guest.fromNewAddress().get("/api/listings/"+listing).status == 200 }
 		name := "Royal " + newEmail()[1:9] + " Infirmary"
 		boss := register(name)
@@ -266,10 +300,12 @@ func TestModeration_Organizations(t *testing.T) {
 			moderator.get("/api/admin/organizations/"+nowhere).fails(404, "Organization not found")
 			require.Contains(t, browser.open("GET", "/jobs/"+job, nil).text, "Not verified")
 		})
+
 		t.Run("POST /api/admin/organizations/:id/standing", func(t *testing.T) {
 			require.Equal(t, "moderator", changeStanding(organization, "verify").ok(200).text("data.verifiedBy"))
 			require.Contains(t, server.waitForMail(t, boss.email, "Your organization is verified"), "Because we verify it.")
 			require.NotContains(t, browser.open("GET", "/jobs/"+job, nil).text, "Not verified")
+
 			organizationPage := browser.open("GET", "/jobs/"+job, nil).links(name)[0]
 			require.Contains(t, browser.open("GET", organizationPage, nil).text, "Verified")
 			changeStanding(organization, "praise").invalid("action")
@@ -277,16 +313,19 @@ func TestModeration_Organizations(t *testing.T) {
 			require.Equal(t, []auditEntry{{action: "organization.verified", actorID: moderator.id, object: organization}},
 				boss.auditEntries("&action=organization.verified"))
 		})
+
 		t.Run("a registration with a similar name is held", func(t *testing.T) {
 			fake := register("The " + strings.ToUpper(name) + " Ltd.")
 			held := fake.listing(nil)
 			require.False(t, isPublic(held))
 			require.Contains(t, server.signedIn(t, fake).show("/employer/jobs/"+held).text, "This job is not public yet.")
+
 			copied := fake.post("/api/employers/jobs/"+held+"/duplicate", nil).ok(200).text("data.id")
 			require.False(t, isPublic(copied))
 			fake.fromNewAddress().put("/api/employers/jobs/"+held, object{"status": "active", "title": "Nurse"}).ok(200)
 			require.False(t, isPublic(held))
 			require.Equal(t, 404, browser.open("GET", "/employers/x-"+idOf(fake), nil).status)
+
 			queue := moderator.get("/api/admin/cases?state=open&organizationId=" + idOf(fake)).ok(200)
 			require.Equal(t, true, queue.at("data.cases.0.held"))
 			require.Equal(t, held, queue.text("data.cases.0.job.id"))
@@ -294,6 +333,7 @@ func TestModeration_Organizations(t *testing.T) {
 			require.Eventually(t, func() bool { return isPublic(held) && isPublic(copied) }, waitTimeout, 50*time.Millisecond)
 			require.Empty(t, moderator.get("/api/admin/cases?state=open&organizationId="+idOf(fake)).ok(200).list("data.cases"))
 		})
+
 		t.Run("a new name that is similar is held", func(t *testing.T) {
 			other := register("Clinic " + newEmail())
 			shown := other.listing(nil)
@@ -302,15 +342,18 @@ func TestModeration_Organizations(t *testing.T) {
 			require.Eventually(t, func() bool { return !isPublic(shown) }, waitTimeout, 50*time.Millisecond)
 			server.waitForMail(t, other.email, "Your jobs wait for a check")
 		})
+
 		t.Run("suspend and restore", func(t *testing.T) {
 			changeStanding(organization, "suspend").ok(200)
 			require.Eventually(t, func() bool { return !isPublic(job) }, waitTimeout, 50*time.Millisecond)
+
 			later := boss.listing(nil)
 			require.False(t, isPublic(later))
 			server.waitForMail(t, boss.email, "Your organization is suspended")
 			changeStanding(organization, "restore").ok(200)
 			require.Eventually(t, func() bool { return isPublic(job) && isPublic(later) }, waitTimeout, 50*time.Millisecond)
 		})
+
 		t.Run("POST /api/admin/accounts/:id/standing", func(t *testing.T) {
 			moderate := func(id, action string) *response {
 				return moderator.post("/api/admin/accounts/"+id+"/standing", object{"action": action})
@@ -324,6 +367,7 @@ func TestModeration_Organizations(t *testing.T) {
 			moderate(boss.id, "restore").ok(200)
 			server.guest(t).post("/api/auth/login", object{"email": boss.email, "password": password}).ok(200)
 			moderate(nowhere, "suspend").fails(404, "User not found")
+
 			// Moderators cannot lock each other out.
 			moderate(moderator.id, "suspend").fails(409, "The account is one of a moderator; an operator can lock it")
 			moderate(boss.id, "praise").invalid("action")
@@ -340,6 +384,7 @@ func TestModeration_Domain_VerifiesOrganization(t *testing.T) {
 			id := employer.fromNewAddress().get("/api/employers/organization").ok(200).text("data.organizationId")
 			return server.moderator(t).get("/api/admin/organizations/" + id).ok(200).text("data.verifiedBy")
 		}
+
 		boss := server.employer(t) // at example.org
 		boss.put("/api/employers/organization", object{"website": "https://www.example.org/careers"}).ok(200)
 		require.Empty(t, verifiedBy(boss), "the address is not confirmed")
@@ -362,6 +407,7 @@ func TestModeration_HoldNewOrganizations_HidesTheirJobs(t *testing.T) {
 		boss, moderator := server.employer(t), server.moderator(t)
 		job := boss.listing(nil)
 		server.guest(t).get("/api/listings/"+job).fails(404, "Listing not found")
+
 		browser := server.signedIn(t, moderator)
 		page := browser.open("GET", "/moderation", nil)
 		path := page.links("St Brigid")[0]
@@ -374,6 +420,7 @@ func TestModeration_HoldNewOrganizations_HidesTheirJobs(t *testing.T) {
 		require.Equal(t, 404, browser.open("GET", "/moderation/organizations/"+nowhere, nil).status)
 		require.Equal(t, 303, browser.open("POST", path+"/accounts/"+boss.id, url.Values{"action": {"suspend"}}).status)
 		require.Contains(t, browser.open("GET", path, nil).text, "Restore Asha Patel")
+
 		other := server.signedIn(t, server.seeker(t))
 		require.Equal(t, 403, other.open("GET", path, nil).status)
 		require.Equal(t, 403, other.open("POST", path, url.Values{"action": {"verify"}}).status)

@@ -27,19 +27,23 @@ func TestOAuthAttacks(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("code replay revokes its tokens", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
 			verifier := oauth2.GenerateVerifier()
 			code, _ := party.authorizationCode(t, verifier)
 			token, err := party.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 			require.NoError(t, err)
 			require.True(t, party.isActive(t, token.AccessToken))
+
 			// A code that is used twice was stolen: its tokens are revoked (RFC 6749 §4.1.2).
 			party.refused(t, "/oauth/token", codeGrant(code, verifier), 400, "invalid_grant")
 			require.False(t, party.isActive(t, token.AccessToken))
 			party.refused(t, "/oauth/token", refreshGrant(token.RefreshToken), 400, "invalid_grant")
 		})
+
 		t.Run("concurrent exchanges of a code", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
 			verifier := oauth2.GenerateVerifier()
 			code, _ := party.authorizationCode(t, verifier)
@@ -48,10 +52,13 @@ func TestOAuthAttacks(t *testing.T) {
 				return err
 			}))
 		})
+
 		t.Run("concurrent refreshes", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
 			token := party.tokens(t)
+
 			// An expired token makes the library refresh it.
 			token.Expiry = time.Now().Add(-time.Hour)
 			require.EqualValues(t, 1, countSuccesses(20, func() error {
@@ -59,8 +66,10 @@ func TestOAuthAttacks(t *testing.T) {
 				return err
 			}))
 		})
+
 		t.Run("refresh token replay revokes the family", func(t *testing.T) {
 			t.Parallel()
+
 			for _, kind := range []object{confidentialClient, publicClient} {
 				party := server.thirdParty(t, kind)
 				first := party.tokens(t)
@@ -70,36 +79,47 @@ func TestOAuthAttacks(t *testing.T) {
 				party.refused(t, "/oauth/token", refreshGrant(second["refresh_token"].(string)), 400, "invalid_grant")
 			}
 		})
+
 		t.Run("rotation revokes the previous access token", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
 			first := party.tokens(t)
 			_, second, _ := party.call(t, "/oauth/token", refreshGrant(first.RefreshToken))
 			require.False(t, party.isActive(t, first.AccessToken))
 			require.True(t, party.isActive(t, second["access_token"].(string)))
 		})
+
 		t.Run("code and refresh token of another client", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
 			other := server.thirdParty(t, nil)
 			verifier := oauth2.GenerateVerifier()
 			code, _ := party.authorizationCode(t, verifier)
 			other.refused(t, "/oauth/token", codeGrant(code, verifier), 400, "invalid_grant")
+
 			token, err := party.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 			require.NoError(t, err, "the attempt of the other client does not use up the code")
 			other.refused(t, "/oauth/token", refreshGrant(token.RefreshToken), 400, "invalid_grant")
+
 			_, body, _ := party.call(t, "/oauth/token", refreshGrant(token.RefreshToken))
 			require.NotEmpty(t, body["access_token"])
+
 			// An id of a client without its secret is refused.
 			party.ClientSecret = other.ClientSecret
 			party.refused(t, "/oauth/token", refreshGrant(token.RefreshToken), 401, "invalid_client")
+
 			party.ClientSecret = ""
 			party.refused(t, "/oauth/token", refreshGrant(token.RefreshToken), 401, "invalid_client")
 		})
+
 		t.Run("two authentication methods are refused", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
 			other := server.thirdParty(t, nil)
+
 			token := party.tokens(t)
 			for _, path := range []string{"/oauth/introspect", "/oauth/token", "/oauth/revoke"} {
 				// The form is valid for each of the three endpoints.
@@ -107,8 +127,10 @@ func TestOAuthAttacks(t *testing.T) {
 					values := refreshGrant(token.RefreshToken)
 					values.Set("token", token.AccessToken)
 					maps.Copy(values, credentials)
+
 					return values
 				}
+
 				// Credentials in the body are refused beside the right ones in the header.
 				for _, credentials := range []url.Values{
 					{"client_id": {party.ClientID}, "client_secret": {party.ClientSecret}},
@@ -119,30 +141,39 @@ func TestOAuthAttacks(t *testing.T) {
 				} {
 					party.refused(t, path, formWith(credentials), 400, "invalid_request")
 				}
+
 				withWrongHeader := *party
 				withWrongHeader.ClientSecret = "wrong"
 				withWrongHeader.refused(t, path, formWith(url.Values{"client_secret": {party.ClientSecret}}), 400, "invalid_request")
 				require.True(t, party.isActive(t, token.AccessToken), "no refused request had an effect")
+
 				// The same id in the body, and empty parameters, are not a second method.
 				status, body, _ := party.call(t, path, formWith(url.Values{"client_id": {party.ClientID}, "client_secret": {""}}))
 				require.Equal(t, 200, status, "%v", body)
+
 				if path == "/oauth/token" { // this request exchanged the refresh token
 					token.RefreshToken = body["refresh_token"].(string)
 					token.AccessToken = body["access_token"].(string)
 				}
 			}
+
 			require.False(t, party.isActive(t, token.AccessToken), "the request to /oauth/revoke had an effect")
 		})
+
 		t.Run("credentials in the body only", func(t *testing.T) {
 			t.Parallel()
+
 			inBody := server.thirdParty(t, nil)
 			inBody.Endpoint.AuthStyle = oauth2.AuthStyleInParams
 			inBody.tokens(t)
 		})
+
 		t.Run("unregistered redirect URI", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
 			verifier := oauth2.GenerateVerifier()
+
 			browser := server.signedIn(t, server.seeker(t))
 			for _, redirectURI := range []string{
 				callback + "/more",
@@ -162,10 +193,13 @@ func TestOAuthAttacks(t *testing.T) {
 				page := browser.open("GET", party.authorizationPath(verifier), nil)
 				require.Equal(t, 400, page.status, redirectURI)
 				require.Empty(t, page.header.Get("Location"))
+
 				pageOfGuest := server.browser(t).open("GET", party.authorizationPath(verifier), nil)
 				require.Equal(t, 400, pageOfGuest.status, "refused before a sign-in, too")
 			}
+
 			party.RedirectURL = callback
+
 			code := browser.allow(party.authorizationPath(verifier)).Get("code")
 			for _, redirectURI := range []string{"", callback + "/more"} {
 				values := codeGrant(code, verifier)
@@ -173,8 +207,10 @@ func TestOAuthAttacks(t *testing.T) {
 				party.refused(t, "/oauth/token", values, 400, "invalid_grant")
 			}
 		})
+
 		t.Run("loopback redirect URI with any port", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(
 				t,
 				object{"public": true, "redirectUris": []string{"http://127.0.0.1/cb", "http://localhost:1234/cb"}},
@@ -185,8 +221,10 @@ func TestOAuthAttacks(t *testing.T) {
 			code := browser.allow(party.authorizationPath(verifier)).Get("code")
 			values := codeGrant(code, verifier)
 			values.Set("redirect_uri", party.RedirectURL)
+
 			_, body, _ := party.call(t, "/oauth/token", values)
 			require.NotEmpty(t, body["access_token"], "%v", body)
+
 			for _, redirectURI := range []string{
 				// Any port is allowed for loopback addresses only (RFC 8252 §7.3), and
 				// localhost is not one.
@@ -198,11 +236,14 @@ func TestOAuthAttacks(t *testing.T) {
 				require.Equal(t, 400, browser.open("GET", party.authorizationPath(verifier), nil).status, redirectURI)
 			}
 		})
+
 		t.Run("authorization request without an S256 challenge", func(t *testing.T) {
 			t.Parallel()
+
 			for _, kind := range []object{confidentialClient, publicClient} {
 				party := server.thirdParty(t, kind)
 				browser := server.signedIn(t, server.seeker(t))
+
 				challenge := oauth2.S256ChallengeFromVerifier(oauth2.GenerateVerifier())
 				for _, parameters := range []url.Values{
 					{},
@@ -219,10 +260,13 @@ func TestOAuthAttacks(t *testing.T) {
 				}
 			}
 		})
+
 		t.Run("wrong or missing verifier", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
 			verifier := oauth2.GenerateVerifier()
+
 			code, _ := party.authorizationCode(t, verifier)
 			for _, wrong := range []string{
 				"",
@@ -233,45 +277,59 @@ func TestOAuthAttacks(t *testing.T) {
 			} {
 				party.refused(t, "/oauth/token", codeGrant(code, wrong), 400, "invalid_grant")
 			}
+
 			values := codeGrant(code, verifier)
 			values.Del("code_verifier")
 			party.refused(t, "/oauth/token", values, 400, "invalid_grant")
 		})
+
 		t.Run("refresh cannot widen scopes", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
+
 			token := party.tokens(t)
 			for _, wider := range []string{"applications:read", "jobs:read applications:write applications:read", "admin", "*"} {
 				values := refreshGrant(token.RefreshToken)
 				values.Set("scope", wider)
 				party.refused(t, "/oauth/token", values, 400, "invalid_scope")
 			}
+
 			values := refreshGrant(token.RefreshToken)
 			values.Set("scope", "jobs:read")
+
 			_, fewer, _ := party.call(t, "/oauth/token", values)
 			require.Equal(t, "jobs:read", fewer["scope"])
+
 			_, introspection, _ := party.call(t, "/oauth/introspect", url.Values{"token": {fewer["access_token"].(string)}})
 			require.Equal(t, "jobs:read", introspection["scope"])
+
 			_, next, _ := party.call(t, "/oauth/token", refreshGrant(fewer["refresh_token"].(string)))
 			require.Equal(t, "jobs:read applications:write", next["scope"], "a refresh without a scope has all scopes of the consent")
 		})
+
 		t.Run("unknown and missing scopes", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
 			verifier := oauth2.GenerateVerifier()
+
 			browser := server.signedIn(t, server.seeker(t))
 			for _, scope := range []string{"admin", "jobs:read admin", "jobs", "jobs:*", "JOBS:READ", "openid", "offline_access"} {
 				party.Scopes = []string{scope}
 				redirect := browser.redirectQuery(browser.open("GET", party.authorizationPath(verifier), nil))
 				require.Equal(t, "invalid_scope", redirect.Get("error"), scope)
 			}
+
 			party.Scopes = nil
 			code := browser.allow(party.authorizationPath(verifier)).Get("code")
 			_, body, _ := party.call(t, "/oauth/token", codeGrant(code, verifier))
 			require.Equal(t, "jobs:read", body["scope"]) // the default scope
 		})
+
 		t.Run("consent requires the CSRF token of the session", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
 			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
@@ -281,11 +339,14 @@ func TestOAuthAttacks(t *testing.T) {
 			csrfOfOtherUser := browserOfOtherUser.Open("GET", path, nil).Secret(t)
 			consent := url.Values{"decision": {"allow"}}
 			require.Equal(t, 403, browser.open("POST", path, consent).status)
+
 			for _, wrong := range []string{"", "x", csrfOfOtherUser} {
 				consent.Set("csrf", wrong)
 				require.Equal(t, 403, browser.open("POST", path, consent).status)
 			}
+
 			consent.Set("csrf", csrf)
+
 			for _, request := range []struct{ secFetchSite, origin string }{
 				{secFetchSite: "cross-site"},
 				{secFetchSite: "same-site"},
@@ -298,17 +359,22 @@ func TestOAuthAttacks(t *testing.T) {
 				browser.From = request.origin
 				require.Equal(t, 403, browser.open("POST", path, consent).status, "%v", request)
 			}
+
 			browser.Site = ""
 			browser.From = server.url
 			require.NotEmpty(t, browser.redirectQuery(browser.open("POST", path, consent)).Get("code"))
 		})
+
 		t.Run("frames are refused", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
 			verifier := oauth2.GenerateVerifier()
 			browser := server.signedIn(t, server.seeker(t))
+
 			// A request that is refused must not allow forms to the unknown host.
 			withUnregisteredURI := *party
+
 			withUnregisteredURI.RedirectURL = callback + "x"
 			for path, formAction := range map[string]string{
 				party.authorizationPath(verifier):               "'self' https://wardfinder.example.com",
@@ -328,23 +394,29 @@ func TestOAuthAttacks(t *testing.T) {
 				require.Equal(t, "same-origin", header.Get("Cross-Origin-Opener-Policy"))
 			}
 		})
+
 		t.Run("interstitial page before a redirect to another host", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
 			me := server.seeker(t)
 			browser := server.browser(t)
+
 			// Over http, browsers send no Sec-Fetch-Site, only an Origin.
 			browser.Site = ""
 			browser.From = server.url
 			path := party.authorizationPath(oauth2.GenerateVerifier())
 			page := browser.open("POST", "/developers/sign-in", url.Values{"email": {me.email}, "password": {password}, "next": {path}})
+
 			// A policy of form-action also applies to redirects after the form, so that the
 			// sign-in cannot redirect to the client: a page with a link comes between.
 			require.Equal(t, 200, page.status)
 			require.Contains(t, page.visibleText(), `url=`+path)
 		})
+
 		t.Run("open redirect after a sign-in", func(t *testing.T) {
 			t.Parallel()
+
 			me := server.seeker(t)
 			for _, next := range []string{
 				"https://evil.example", "//evil.example", "/\\evil.example", "\\\\evil.example",
@@ -353,10 +425,12 @@ func TestOAuthAttacks(t *testing.T) {
 			} {
 				browser := server.browser(t)
 				require.NotContains(t, browser.open("GET", "/developers/sign-in?next="+url.QueryEscape(next), nil).text, "evil")
+
 				afterSignIn := browser.open("POST", "/developers/sign-in",
 					url.Values{"email": {me.email}, "password": {password}, "next": {next}})
 				require.Equal(t, 303, afterSignIn.status)
 				require.Equal(t, "/developers", afterSignIn.header.Get("Location"), next)
+
 				whenSignedIn := browser.open("GET", "/developers/sign-in?next="+url.QueryEscape(next), nil)
 				require.Equal(t, "/developers", whenSignedIn.header.Get("Location"), next)
 			}
@@ -367,6 +441,7 @@ func TestOAuthAttacks(t *testing.T) {
 // countSuccesses returns how many of n concurrent calls succeed.
 func countSuccesses(n int, call func() error) int64 {
 	var group sync.WaitGroup
+
 	var successes atomic.Int64
 	for range n {
 		group.Go(func() {
@@ -375,6 +450,8 @@ func countSuccesses(n int, call func() error) int64 {
 			}
 		})
 	}
+
 	group.Wait()
+
 	return successes.Load()
 }

@@ -19,16 +19,20 @@ import (
 // Without a secret, it sends the id as a public client does.
 func (p *thirdParty) callFrom(t *testing.T, ip, path, secret string, values url.Values) *response {
 	t.Helper()
+
 	if secret == "" {
 		values.Set("client_id", p.ClientID)
 	}
+
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.server.url+path, strings.NewReader(values.Encode()))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("X-Forwarded-For", ip)
+
 	if secret != "" {
 		request.SetBasicAuth(p.ClientID, secret)
 	}
+
 	return (&client{t: t, server: p.server}).do(request)
 }
 
@@ -39,47 +43,59 @@ func TestOAuth_GuessedClientSecrets_RateLimited(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		t.Run("limited to sixty failures a minute", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, confidentialClient)
 			publicParty := server.thirdParty(t, publicClient)
 			endpoints := []string{"/oauth/token", "/oauth/introspect", "/oauth/revoke"} // one limit for all of them
 			token := party.tokens(t)
+
 			ip := server.guest(t).ip
 			for i := range 60 {
 				res := party.callFrom(t, ip, endpoints[i%len(endpoints)], "loc_cs_wrong"+strconv.Itoa(i), refreshGrant("x"))
 				require.Equal(t, 401, res.status, "%s", res.raw)
 				require.Equal(t, "invalid_client", res.text("error"))
 			}
+
 			if server.countsLocally() { // the failures may have been counted in two places
 				return
 			}
+
 			// The right secret is refused too, or the response would confirm a right guess.
 			for _, secret := range []string{"wrong", party.ClientSecret} {
 				for _, path := range endpoints {
 					values := refreshGrant(token.RefreshToken)
 					values.Set("token", token.AccessToken)
+
 					refused := party.callFrom(t, ip, path, secret, values)
 					require.Equal(t, 429, refused.status, "%s", refused.raw)
 					require.Equal(t, "temporarily_unavailable", refused.text("error"))
 					require.NotEmpty(t, refused.text("error_description"))
 					require.Equal(t, "no-store", refused.header.Get("Cache-Control"))
+
 					wait, err := strconv.Atoi(refused.header.Get("Retry-After"))
 					require.NoError(t, err)
 					require.GreaterOrEqual(t, wait, 1)
 					require.LessOrEqual(t, wait, 60)
 				}
 			}
+
 			require.True(t, party.isActive(t, token.AccessToken), "nothing was revoked, and from another address the client is not limited")
+
 			otherParty := server.thirdParty(t, nil)
 			require.Equal(t, 200,
 				otherParty.callFrom(t, ip, "/oauth/introspect", otherParty.ClientSecret, url.Values{"token": {"x"}}).status,
 				"another client at the address")
+
 			// Clients at the same address cannot lock out a public client,
 			// which has no secret.
 			require.Equal(t, 400, publicParty.callFrom(t, ip, "/oauth/token", "", refreshGrant("x")).status)
 		})
+
 		t.Run("correct secret is not limited", func(t *testing.T) {
 			t.Parallel()
+
 			party := server.thirdParty(t, nil)
+
 			ip := server.guest(t).ip
 			for range 150 { // more than the 60 failures that are allowed
 				res := party.callFrom(t, ip, "/oauth/token", party.ClientSecret, codeGrant("expired", oauth2.GenerateVerifier()))
@@ -103,11 +119,13 @@ func TestOAuth_EncodedForm_RefusedUnread(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, errors.Join(inner.Close(), outer.Close()))
 		require.Less(t, bomb.Len(), 10<<10)
+
 		for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
 			for _, encodings := range [][]string{{"gzip, gzip"}, {"gzip"}, {"br"}, {"", "gzip"}} {
 				request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+path, bytes.NewReader(bomb.Bytes()))
 				require.NoError(t, err)
 				request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+
 				request.Header["Content-Encoding"] = encodings
 				res := (&client{t: t, server: server}).do(request)
 				require.Equal(t, 400, res.status, "%s %q: %s", path, encodings, res.raw)

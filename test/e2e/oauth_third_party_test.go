@@ -57,8 +57,10 @@ func (b *browser) signIn(a *account) pageView {
 // signedIn returns a browser in which the account has signed in.
 func (s *testServer) signedIn(t testing.TB, a *account) *browser {
 	t.Helper()
+
 	b := s.browser(t)
 	require.Equal(t, 303, b.signIn(a).status)
+
 	return b
 }
 
@@ -84,9 +86,12 @@ type thirdParty struct {
 // its id in the body.
 func (s *testServer) thirdParty(t testing.TB, overrides object) *thirdParty {
 	t.Helper()
+
 	app := object{"name": "Ward Finder", "description": "Finds wards", "redirectUris": []string{callback}}
 	maps.Copy(app, overrides)
+
 	created := s.employer(t).post("/api/developers/apps", app).ok(201)
+
 	config := oauth2.Config{
 		ClientID:    created.text("data.app.clientId"),
 		RedirectURL: callback,
@@ -101,6 +106,7 @@ func (s *testServer) thirdParty(t testing.TB, overrides object) *thirdParty {
 		config.ClientSecret = secret
 		config.Endpoint.AuthStyle = oauth2.AuthStyleInHeader
 	}
+
 	return &thirdParty{server: s, Config: config}
 }
 
@@ -130,30 +136,36 @@ func (b *browser) decide(path, decision, csrf string) url.Values {
 func (b *browser) redirectQuery(resp pageView) url.Values {
 	b.T.Helper()
 	require.Equal(b.T, 303, resp.status, resp.text)
+
 	to, err := url.Parse(resp.header.Get("Location"))
 	require.NoError(b.T, err)
 	require.NotEmpty(b.T, to.Scheme, "a redirect within the server, not to the client: %s", to)
 	require.Equal(b.T, issuer, to.Query().Get("iss"))
 	require.Equal(b.T, oauthState, to.Query().Get("state"))
+
 	return to.Query()
 }
 
 // authorizationCode returns a code for all scopes of the app, and the new user who consented.
 func (p *thirdParty) authorizationCode(t testing.TB, verifier string) (code string, user *account) {
 	t.Helper()
+
 	user = p.server.seeker(t)
 	code = p.server.signedIn(t, user).allow(p.authorizationPath(verifier)).Get("code")
 	require.Regexp(t, `^loc_ac_[0-9A-Za-z]{43}$`, code)
+
 	return code, user
 }
 
 // tokens returns the access and the refresh token of a new user who consented.
 func (p *thirdParty) tokens(t testing.TB) *oauth2.Token {
 	t.Helper()
+
 	verifier := oauth2.GenerateVerifier()
 	code, _ := p.authorizationCode(t, verifier)
 	token, err := p.Exchange(t.Context(), code, oauth2.VerifierOption(verifier))
 	require.NoError(t, err)
+
 	return token
 }
 
@@ -161,31 +173,41 @@ func (p *thirdParty) tokens(t testing.TB) *oauth2.Token {
 // app. A server error fails the test. The body is nil if it is not JSON.
 func (p *thirdParty) call(t testing.TB, path string, values url.Values) (status int, body map[string]any, header http.Header) {
 	t.Helper()
+
 	if p.ClientSecret == "" {
 		values.Set("client_id", p.ClientID)
 	}
+
 	request, err := http.NewRequestWithContext(t.Context(), "POST", p.server.url+path, strings.NewReader(values.Encode()))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+
 	if p.ClientSecret != "" {
 		request.SetBasicAuth(p.ClientID, p.ClientSecret)
 	}
+
 	resp, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
+
 	defer func() { _ = resp.Body.Close() }()
+
 	raw, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	require.Less(t, resp.StatusCode, 500, "%s\n%s", raw, p.server.log)
+
 	if len(raw) > 0 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
 		require.NoError(t, json.Unmarshal(raw, &body))
 	}
+
 	require.Equal(t, "no-store", resp.Header.Get("Cache-Control"))
+
 	return resp.StatusCode, body, resp.Header
 }
 
 // refused posts like call and requires an error of OAuth with the status and code.
 func (p *thirdParty) refused(t testing.TB, path string, values url.Values, status int, code string) {
 	t.Helper()
+
 	gotStatus, body, _ := p.call(t, path, values)
 	require.Equal(t, status, gotStatus, "%v", body)
 	require.Equal(t, code, body["error"], "%v", body)
@@ -195,8 +217,10 @@ func (p *thirdParty) refused(t testing.TB, path string, values url.Values, statu
 // isActive reports whether an access or refresh token is valid, by introspection.
 func (p *thirdParty) isActive(t testing.TB, token string) bool {
 	t.Helper()
+
 	status, body, _ := p.call(t, "/oauth/introspect", url.Values{"token": {token}})
 	require.Equal(t, 200, status)
+
 	return body["active"] == true
 }
 

@@ -15,11 +15,13 @@ func teamPath(id string) string { return "/api/employers/team/" + id }
 // hasMember reports whether the organization's team list has the user.
 func (a *account) hasMember(id string) bool {
 	a.t.Helper()
+
 	for _, member := range a.get("/api/employers/team?limit=100").ok(200).list("data.team") {
 		if member.(object)["id"] == id {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -27,6 +29,7 @@ func (a *account) hasMember(id string) bool {
 // and returns the path and query of the link to its file.
 func (a *account) exportLink(kind string) string {
 	a.t.Helper()
+
 	id := a.fromNewAddress().post("/api/employers/exports", object{"kind": kind}).ok(202).text("data.id")
 	var link string
 	require.Eventually(a.t, func() bool {
@@ -34,10 +37,13 @@ func (a *account) exportLink(kind string) string {
 		if export.text("data.status") == "completed" {
 			link = export.text("data.url")
 		}
+
 		return link != ""
 	}, waitTimeout, 20*time.Millisecond)
+
 	parsed, err := url.Parse(link)
 	require.NoError(a.t, err)
+
 	return parsed.RequestURI()
 }
 
@@ -49,9 +55,11 @@ func TestRemoveMember_ActiveMember_LosesAccessAtOnce(t *testing.T) {
 		boss := server.employer(t)
 		seeker := server.seeker(t)
 		seeker.application(boss.listing(nil), nil)
+
 		member := boss.inviteMember("recruiter")
 		program := member.program()
 		link := member.exportLink("applications")
+
 		require.Len(t, program.get("/v1/applications").okDeveloper(200).list("data"), 1)
 		require.Equal(t, 200, server.guest(t).get(link).status)
 
@@ -65,8 +73,10 @@ func TestRemoveMember_ActiveMember_LosesAccessAtOnce(t *testing.T) {
 		boss.delete(teamPath(member.id)).fails(403, "Team member not in your organization")
 		boss.delete(teamPath("x")).fails(403, "Team member not in your organization")
 		server.guest(t).get(link).fails(403, "Forbidden")
+
 		again := member.signIn(password)
 		again.get("/api/employers/jobs").fails(403, "Forbidden")
+
 		// The account came from an invitation.
 		require.Equal(t, "jobseeker", again.get("/api/auth/me").ok(200).text("data.role"))
 		require.Empty(t, program.get("/v1/applications").okDeveloper(200).list("data"))
@@ -80,6 +90,7 @@ func TestRemoveMember_LastAdmin_Conflict(t *testing.T) {
 		t.Run("DELETE /api/employers/team/:id keeps the last admin", func(t *testing.T) {
 			boss := server.employer(t)
 			boss.delete(teamPath(boss.id)).fails(409, "An organization needs at least one admin")
+
 			second := boss.inviteMember("admin")
 			second.delete(teamPath(boss.id)).ok(200)
 			boss.requireSignedOut(t)
@@ -95,19 +106,23 @@ func TestRemoveMember_Invitation_Withdrawn(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		registered := server.seeker(t)
+
 		unregisteredEmail := newEmail()
 		for _, to := range []string{registered.email, unregisteredEmail} {
 			boss.post("/api/employers/team", object{"intent": "add-member", "name": "Tom", "email": to}).ok(200)
 		}
+
 		// The tokens are read first, because e-mails of withdrawn invitations are not sent.
 		unregisteredToken := server.tokenFromMail(t, unregisteredEmail, "Join")
 		registeredToken := server.tokenFromMail(t, registered.email, "Join")
+
 		for _, item := range boss.get("/api/employers/team").ok(200).list("data.team") {
 			member := item.(object)
 			if member["status"] == "invited" {
 				boss.delete(teamPath(member["id"].(string))).ok(200)
 			}
 		}
+
 		require.Len(t, boss.get("/api/employers/team").ok(200).list("data.team"), 1)
 		server.guest(t).post("/api/auth/accept-invitation", object{"token": unregisteredToken, "password": password}).invalid("token")
 		registered.post("/api/auth/accept-invitation", object{"token": registeredToken, "password": password}).invalid("token")
@@ -130,17 +145,20 @@ func TestMember_WithoutPermissions_SeesPublicOnly(t *testing.T) {
 		member := server.addMember(t, boss, nil)
 		link := member.exportLink("jobs")
 		boss.put(teamPath(member.id)+"/permissions", object{"permissions": nothing}).ok(200)
+
 		for _, path := range []string{
 			"/jobs", "/jobs/" + draft, "/jobs/export", "/team", "/team/" + boss.id + "/permissions",
 			"/analytics", "/applications", "/interviews",
 		} {
 			member.get("/api/employers"+path).fails(403, "Forbidden")
 		}
+
 		member.post("/api/employers/exports", object{"kind": "jobs"}).fails(403, "Forbidden")
 		server.guest(t).get(link).fails(403, "Forbidden")
 		member.get("/api/listings/"+draft).fails(404, "Listing not found")
 		member.get("/api/listings/" + posted).ok(200)
 		boss.get("/api/listings/" + draft).ok(200)
+
 		for _, path := range []string{"/profile", "/settings", "/organization"} {
 			member.get("/api/employers" + path).ok(200)
 		}

@@ -18,6 +18,7 @@ func steps(res *response) map[string]string {
 		step := item.(object)
 		statusByID[step["id"].(string)] = step["status"].(string)
 	}
+
 	return statusByID
 }
 
@@ -28,16 +29,19 @@ func (r *response) guestCookie() *http.Cookie {
 			return cookie
 		}
 	}
+
 	return nil
 }
 
 // sendOnboarding sends a form and keeps the cookie as a browser does.
 func (c *client) sendOnboarding(body any) *response {
 	c.t.Helper()
+
 	res := c.fromNewAddress().post(onboardingPath, body)
 	if set := res.guestCookie(); set != nil {
 		c.guestCookie = set.Value
 	}
+
 	return res
 }
 
@@ -65,11 +69,13 @@ func TestOnboarding(t *testing.T) {
 			require.NotEmpty(t, res.text("onboarding.steps.0.title"))
 			require.Nil(t, res.guestCookie(), "reading sets no cookie")
 		})
+
 		t.Run("POST /api/jobseekers/onboarding as a guest", func(t *testing.T) {
 			guest := server.guest(t)
 			res := guest.sendOnboarding(form{"action": {"capture_email"}, "email": {"zoe@example.org"}, "source": {"apply"}}).ok(200)
 			require.NotEmpty(t, res.text("message"))
 			require.Equal(t, true, res.at("isGuest"))
+
 			set := res.guestCookie()
 			require.True(t, set.HttpOnly)
 			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
@@ -81,6 +87,7 @@ func TestOnboarding(t *testing.T) {
 			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"preferredLocation":"Leeds","n":[1,2.5]}`}}).
 				ok(200)
 			require.Equal(t, set.Value, guest.guestCookie, "the same browser")
+
 			res = guest.get(onboardingPath).ok(200)
 			status := steps(res)
 			require.Equal(t, "viewed", status["profile"])
@@ -90,28 +97,34 @@ func TestOnboarding(t *testing.T) {
 			require.Equal(t, object{"preferredLocation": "Leeds", "n": []any{1.0, 2.5}}, res.at("onboarding.preferences"))
 			require.NotContains(t, string(server.guest(t).get(onboardingPath).ok(200).raw), "zoe", "another browser")
 		})
+
 		t.Run("POST /api/jobseekers/onboarding as a jobseeker", func(t *testing.T) {
 			seeker := server.seeker(t)
 			res := seeker.get(onboardingPath).ok(200)
 			require.Equal(t, false, res.at("isGuest"))
 			require.Equal(t, "completed", steps(res)["account"])
+
 			for _, step := range []string{
 				"profile", "preferences", "documents", "first-search", "first-application",
 				"a step of the client's own",
 			} {
 				require.Equal(t, false, seeker.get(onboardingPath).ok(200).at("onboardingComplete"))
+
 				res := seeker.sendOnboarding(parts{"action": "track_step", "step": step, "actionType": "completed"}).ok(200)
 				require.Equal(t, false, res.at("isGuest"))
 				require.Nil(t, res.guestCookie())
+
 				if step == "first-application" {
 					break
 				}
 			}
+
 			require.Equal(t, true, seeker.get(onboardingPath).ok(200).at("onboardingComplete"))
 			seeker.sendOnboarding(form{"action": {"capture_email"}, "email": {"other@example.org"}, "source": {"save"}}).ok(200)
 			require.NotContains(t, string(seeker.get(onboardingPath).ok(200).raw), "other@")
 			require.Equal(t, "pending", steps(server.seeker(t).get(onboardingPath).ok(200))["profile"])
 		})
+
 		t.Run("POST /api/jobseekers/onboarding refuses unknown values", func(t *testing.T) {
 			guest := server.guest(t)
 			for _, body := range []any{
@@ -123,6 +136,7 @@ func TestOnboarding(t *testing.T) {
 			} {
 				guest.sendOnboarding(body).fails(400, "Invalid action")
 			}
+
 			for field, body := range map[string]form{
 				"email":       {"action": {"capture_email"}, "source": {"apply"}},
 				"source":      {"action": {"capture_email"}, "email": {"a@example.org"}, "source": {"spam"}},
@@ -133,15 +147,19 @@ func TestOnboarding(t *testing.T) {
 			} {
 				guest.sendOnboarding(body).invalid(field)
 			}
+
 			for _, invalidEmail := range []string{"", "no address", "Zoe <zoe@example.org>", strings.Repeat("a", 260) + "@example.org"} {
 				guest.sendOnboarding(form{"action": {"capture_email"}, "email": {invalidEmail}}).invalid("email")
 			}
+
 			for _, invalidJSON := range []string{"", "{", "null", `"x"`, `{"a":"` + strings.Repeat("a", 16<<10) + `"}`} {
 				guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {invalidJSON}}).invalid("preferences")
 			}
+
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {strings.Repeat("s", 65)}, "actionType": {"viewed"}}).
 				invalid("step")
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"\xff"}, "actionType": {"viewed"}}).invalid("step")
+
 			// The route accepts forms only.
 			guest.sendOnboarding(object{"action": "track_step", "step": "profile", "actionType": "viewed"}).invalid("body")
 			require.Empty(t, guest.guestCookie, "nothing was stored")
@@ -150,20 +168,24 @@ func TestOnboarding(t *testing.T) {
 				fails(403, "Forbidden")
 			server.employer(t).get(onboardingPath).fails(403, "Forbidden")
 		})
+
 		t.Run("POST /api/jobseekers/onboarding is limited by address", func(t *testing.T) {
 			guest := server.guest(t)
 			for range 10 {
 				guest.post(onboardingPath, form{"action": {"sell"}}).fails(400, "Invalid action")
 			}
+
 			refused := guest.post(onboardingPath, form{"action": {"sell"}}).fails(429, "Rate limit exceeded")
 			require.NotEmpty(t, refused.header.Get("Retry-After"))
 		})
+
 		t.Run("guest registers", func(t *testing.T) {
 			guest := server.guest(t)
 			email := newEmail()
 			guest.sendOnboarding(form{"action": {"capture_email"}, "email": {email}, "source": {"save"}}).ok(200)
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"first-search"}, "actionType": {"completed"}}).ok(200)
 			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
+
 			secret := guest.guestCookie
 
 			// A caller who knows only the address gets nothing.
@@ -197,14 +219,17 @@ func TestOnboarding(t *testing.T) {
 			thief.sendOnboarding(form{"action": {"track_step"}, "step": {"profile"}, "actionType": {"viewed"}}).ok(200)
 			require.NotEqual(t, secret, thief.guestCookie, "the secret is not reused")
 		})
+
 		t.Run("guest signs in", func(t *testing.T) {
 			seeker := server.seeker(t)
 			guest := server.guest(t)
 			guest.sendOnboarding(form{"action": {"track_step"}, "step": {"documents"}, "actionType": {"skipped"}}).ok(200)
 			guest.sendOnboarding(form{"action": {"update_preferences"}, "preferences": {`{"specialty":"Renal"}`}}).ok(200)
+
 			res := guest.post("/api/auth/login", object{"email": seeker.email, "password": password}).ok(200)
 			require.Equal(t, "skipped", steps(seeker.get(onboardingPath).ok(200))["documents"])
 			require.NotContains(t, string(seeker.get("/api/jobseekers/profile").ok(200).raw), "Renal", "a browser may have several users")
+
 			guest.token = res.text("data.accessToken")
 			require.Equal(t, -1, guest.get(onboardingPath).ok(200).guestCookie().MaxAge) // the browser deletes the cookie
 		})

@@ -70,10 +70,12 @@ func (m mediaType) examples() map[string]json.RawMessage {
 	if len(m.Example) > 0 {
 		return map[string]json.RawMessage{"": m.Example}
 	}
+
 	byName := map[string]json.RawMessage{}
 	for name, example := range m.Examples {
 		byName[name] = example.Value
 	}
+
 	return byName
 }
 
@@ -87,9 +89,11 @@ func openAPI(t testing.TB) (raw []byte, document openAPIDocument) {
 // resolved in the latter.
 func openAPIOf(t testing.TB, api web.API) (raw []byte, document openAPIDocument) {
 	t.Helper()
+
 	raw, err := web.OpenAPI(api, "http://localhost:8080")
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &document))
+
 	for _, operations := range document.Paths {
 		for _, operation := range operations {
 			for status, response := range operation.Responses {
@@ -99,6 +103,7 @@ func openAPIOf(t testing.TB, api web.API) (raw []byte, document openAPIDocument)
 			}
 		}
 	}
+
 	return raw, document
 }
 
@@ -112,6 +117,7 @@ func bothAPIs() []web.API {
 // accepts.
 func TestOpenAPI_Examples_MatchTheirSchemas(t *testing.T) {
 	t.Parallel()
+
 	for _, api := range bothAPIs() {
 		t.Run(api.Name, func(t *testing.T) {
 			t.Parallel()
@@ -124,13 +130,17 @@ func TestOpenAPI_Examples_MatchTheirSchemas(t *testing.T) {
 // that it describes exactly the routes of the API.
 func requireCompleteDocument(t *testing.T, api web.API) {
 	t.Helper()
+
 	raw, document := openAPIOf(t, api)
 	parsed, err := libopenapi.NewDocument(raw)
 	require.NoError(t, err)
+
 	v, errs := validator.NewValidator(parsed)
 	require.Empty(t, errs)
+
 	valid, problems := v.ValidateDocument()
 	require.True(t, valid, "%v", problems)
+
 	operations := 0
 	for path, byMethod := range document.Paths {
 		for method, op := range byMethod {
@@ -138,37 +148,47 @@ func requireCompleteDocument(t *testing.T, api web.API) {
 			operation := method + " " + path
 			require.NotEmpty(t, op.Summary, operation)
 			require.NotEmpty(t, op.Security, "%s does not say which credential it takes, or that it takes none", operation)
+
 			url := "http://localhost:8080" + path
 			for _, p := range op.Parameters {
 				if p.In == "path" {
 					require.NotEmpty(t, p.Example, "%s: %s", operation, p.Name)
+
 					url = strings.ReplaceAll(url, "{"+p.Name+"}", p.Example.(string))
 				}
 			}
+
 			newRequest := func() *http.Request {
 				request, err := http.NewRequestWithContext(t.Context(), strings.ToUpper(method), url, http.NoBody)
 				require.NoError(t, err)
 				request.Header.Set("Authorization", "Bearer x")
 				request.Header.Set("X-API-Key", "x")
+
 				return request
 			}
+
 			for contentType, body := range op.RequestBody.Content {
 				requireValidRequestExamples(t, v, operation, contentType, body, newRequest)
 			}
+
 			for code, response := range op.Responses {
 				status, err := strconv.Atoi(code)
 				require.NoError(t, err)
+
 				for contentType, body := range response.Content {
 					requireValidResponseExample(t, v, operation, status, contentType, body, newRequest())
 				}
 			}
 		}
 	}
+
 	require.Len(t, api.Routes, operations)
+
 	for _, route := range api.Routes {
 		path := regexp.MustCompile(`:(\w+)`).ReplaceAllString(route.Path, "{$1}")
 		op := document.Paths[path][strings.ToLower(route.Method)]
 		require.Equal(t, route.TakesBody(), len(op.RequestBody.Content) > 0, "%s %s", route.Method, route.Path)
+
 		if route.Body > web.DefaultBody { // large bodies are limited
 			require.Contains(t, op.Responses, "429", "%s %s", route.Method, route.Path)
 		}
@@ -182,13 +202,16 @@ func requireValidRequestExamples(
 ) {
 	t.Helper()
 	require.NotEmpty(t, body.examples(), "%s has no example of its body", operation)
+
 	if contentType != "application/json" {
 		return
 	}
+
 	for _, example := range body.examples() {
 		request := newRequest()
 		request.Body = io.NopCloser(bytes.NewReader(example))
 		request.Header.Set("Content-Type", contentType)
+
 		valid, problems := v.ValidateHttpRequest(request)
 		require.True(t, valid, "%s: %s: %v", operation, example, problems)
 	}
@@ -201,9 +224,11 @@ func requireValidResponseExample(
 ) {
 	t.Helper()
 	require.NotEmpty(t, body.Example, "%s has no example of its %d", operation, status)
+
 	if contentType != "application/json" && contentType != "application/problem+json" {
 		return
 	}
+
 	valid, problems := v.ValidateHttpResponse(request, &http.Response{
 		StatusCode: status,
 		Header:     http.Header{"Content-Type": {contentType}},
@@ -222,6 +247,7 @@ var units = regexp.MustCompile(
 // description that states its unit, range and default, so that no field needs guessing.
 func TestOpenAPI_EveryFieldIsDescribed(t *testing.T) {
 	t.Parallel()
+
 	for _, api := range bothAPIs() {
 		_, document := openAPIOf(t, api)
 		for path, item := range document.Paths {
@@ -231,14 +257,17 @@ func TestOpenAPI_EveryFieldIsDescribed(t *testing.T) {
 				}
 			}
 		}
+
 		for name, hook := range document.Webhooks {
 			for _, p := range hook["post"].Parameters {
 				requireDescription(t, name+" "+p.Name, p.Name, p.Description, p.Schema)
 			}
 		}
+
 		for name, schema := range document.Components.Schemas {
 			requireDescribedMembers(t, name, schema)
 		}
+
 		for name, header := range document.Components.Headers {
 			requireDescription(t, name, name, header.Description, nil)
 		}
@@ -248,12 +277,14 @@ func TestOpenAPI_EveryFieldIsDescribed(t *testing.T) {
 // requireDescribedMembers checks the descriptions of the members of a schema at every depth.
 func requireDescribedMembers(t *testing.T, path string, schema map[string]any) {
 	t.Helper()
+
 	properties, _ := schema["properties"].(map[string]any)
 	for name, property := range properties {
 		field := property.(map[string]any)
 		text, _ := field["description"].(string)
 		requireDescription(t, path+"."+name, name, text, field)
 		requireDescribedMembers(t, path+"."+name, field)
+
 		if items, ok := field["items"].(map[string]any); ok {
 			requireDescribedMembers(t, path+"."+name, items)
 		}
@@ -265,18 +296,22 @@ func requireDescribedMembers(t *testing.T, path string, schema map[string]any) {
 func requireDescription(t *testing.T, path, name, text string, schema map[string]any) {
 	t.Helper()
 	require.Regexp(t, `[\p{L}\d)}]\.$`, text, path)
+
 	if regexp.MustCompile(`integer|number`).MatchString(fmt.Sprint(schema["type"])) {
 		require.Regexp(t, units, text, path)
 	}
+
 	withoutSeparators := strings.ReplaceAll(text, ",", "") // 20,000 is 20000 in the schema
 	for _, limit := range []string{"minimum", "maximum", "exclusiveMinimum", "maxLength", "maxItems"} {
 		if n, ok := schema[limit].(float64); ok {
 			require.Contains(t, withoutSeparators, strconv.FormatFloat(n, 'f', -1, 64), path)
 		}
 	}
+
 	if value, ok := schema["default"]; ok {
 		require.Contains(t, text, fmt.Sprintf("Default %v.", value), path)
 	}
+
 	if name == "radius" {
 		require.EqualValues(t, listings.DefaultRadius, schema["default"], path)
 	}
@@ -287,11 +322,13 @@ func requireDescription(t *testing.T, path, name, text string, schema map[string
 // request.
 func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 	t.Parallel()
+
 	_, document := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
 	parse := func(raw json.RawMessage) (parsed object) {
 		require.NoError(t, json.Unmarshal(raw, &parsed))
 		return parsed
 	}
+
 	dataOf := func(path string) object {
 		return parse(document.Paths[path]["get"].Responses["200"].Content["application/json"].Example)["data"].(object)
 	}
@@ -300,6 +337,7 @@ func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 	require.Equal(t, job["id"], application["job_id"])
 	require.Contains(t, job["url"], job["id"])
 	require.Equal(t, job["questions"].([]any)[0].(object)["id"], application["answers"].([]any)[0].(object)["question_id"])
+
 	differentIDs := map[any]bool{
 		job["id"]:                     true,
 		job["company"].(object)["id"]: true,
@@ -315,17 +353,21 @@ func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 			for _, p := range op.Parameters {
 				isSent[p.Name] = true
 			}
+
 			for _, body := range op.RequestBody.Content {
 				for member := range parse(body.Example) {
 					isSent[member] = true
 				}
 			}
+
 			for status, response := range op.Responses {
 				if status < "400" {
 					continue
 				}
+
 				problem := parse(response.Content["application/problem+json"].Example)
 				require.NotEqual(t, "about:blank", problem["type"], "%s %s %s", method, path, status)
+
 				for _, fieldError := range problem["errors"].([]any) {
 					field := fieldError.(object)["field"].(string)
 					require.True(t, isSent[field], "%s %s: %v", method, path, fieldError)
@@ -339,8 +381,10 @@ func TestOpenAPI_DeveloperExamples_AreConsistent(t *testing.T) {
 // the newest one in its changelog, not that of the build.
 func TestOpenAPI_Version_IsTheNewestChange(t *testing.T) {
 	t.Parallel()
+
 	_, document := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
 	require.Regexp(t, `^1\.\d+\.\d+$`, document.Info.Version, "v1 is in the paths")
+
 	newest := regexp.MustCompile(`(?m)^## (\S+),`).FindStringSubmatch(guideText(t, "changelog"))
 	require.NotNil(t, newest)
 	require.Equal(t, newest[1], document.Info.Version)
@@ -349,6 +393,7 @@ func TestOpenAPI_Version_IsTheNewestChange(t *testing.T) {
 // TestOpenAPI_VersionOfPortal_IsSemantic checks the form of the version of the portal's document.
 func TestOpenAPI_VersionOfPortal_IsSemantic(t *testing.T) {
 	t.Parallel()
+
 	_, document := openAPI(t)
 	require.Regexp(t, `^\d+\.\d+\.\d+$`, document.Info.Version)
 }
@@ -357,6 +402,7 @@ func TestOpenAPI_VersionOfPortal_IsSemantic(t *testing.T) {
 // unknown parameters are ignored.
 func TestOpenAPI_UnknownQueryParameters_AreDocumented(t *testing.T) {
 	t.Parallel()
+
 	_, document := openAPIOf(t, developer.API(adapters.Services{}, "http://localhost:8080"))
 	require.Contains(t, document.Info.Description, "Query parameters that an operation does not know are ignored")
 	require.Contains(t, guideText(t, "pages"), "A parameter that a list does not know is ignored")
@@ -366,7 +412,9 @@ func TestOpenAPI_UnknownQueryParameters_AreDocumented(t *testing.T) {
 // exactly its members, so that generated clients have a type for it.
 func TestOpenAPI_Intents_HaveTheirSchemas(t *testing.T) {
 	t.Parallel()
+
 	_, document := openAPI(t)
+
 	membersByPathAndIntent := map[string]map[string][]string{
 		"/api/jobseekers/search": {
 			"save-search":               {"name", "query", "location", "contractType", "emailAlerts"},
@@ -389,6 +437,7 @@ func TestOpenAPI_Intents_HaveTheirSchemas(t *testing.T) {
 		ref, _ := body.Schema["$ref"].(string)
 		variants, _ := document.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]["oneOf"].([]any)
 		require.Len(t, variants, len(membersByIntent), path)
+
 		for _, variant := range variants {
 			schema := variant.(object)
 			intent, _ := schema["title"].(string)

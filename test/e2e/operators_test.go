@@ -37,6 +37,7 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 		member.requireSignedOut(t)
 		require.Equal(t, http.StatusSeeOther, browser.open("GET", "/developers", nil).status)
 		withKey.get("/v1/jobs").okDeveloper(200)
+
 		again := server.guest(t).post("/api/auth/login", object{"email": member.email, "password": password}).ok(200)
 		member.token = again.text("data.accessToken")
 		member.refresh = again.text("data.refreshToken")
@@ -61,6 +62,7 @@ func TestOperatorCommands_Accounts(t *testing.T) {
 			{action: "account.locked", actorID: "operator", object: member.id},
 			{action: "account.unlocked", actorID: "operator", object: member.id},
 		}, boss.auditEntries("&actor=operator"))
+
 		log := server.run(t, "audit", "list", "--user", member.email)
 		require.Regexp(t, `account\.locked\s+operator\s`, log)
 		require.Regexp(t, `api_key\.created\s+`+member.email, log)
@@ -98,6 +100,7 @@ func TestOperatorCommands_Listings(t *testing.T) {
 		seeker := server.seeker(t)
 		receiver := newReceiver(t, nil)
 		server.seeker(t).createWebhook(receiver.URL, "job.updated", "job.closed")
+
 		title := "Ward " + newEmail()
 		id := boss.listing(object{"title": title})
 		program := seeker.programOf(seeker.app())
@@ -108,6 +111,7 @@ func TestOperatorCommands_Listings(t *testing.T) {
 
 		server.run(t, "listings", "hide", id)
 		require.Eventually(t, func() bool { return !isListed() }, appliedWithin, 50*time.Millisecond)
+
 		requireHidden := func() {
 			t.Helper()
 			guest.get("/api/listings/"+id).fails(404, "Listing not found")
@@ -115,14 +119,17 @@ func TestOperatorCommands_Listings(t *testing.T) {
 			require.Empty(t, seeker.fromNewAddress().get("/api/jobseekers/search?q=ward").ok(200).list("data.search.jobs"))
 			require.NotEqual(t, 201, seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": id}).status)
 			require.NotContains(t, server.browser(t).open("GET", "/jobs/"+id, nil).text, title)
+
 			job := boss.get("/api/employers/jobs/" + id).ok(200)
 			require.Equal(t, object{"hidden": true, "public": false}, job.pick("data.job", "hidden", "public"))
 		}
+
 		requireHidden()
 		server.moderator(t).
 			post("/api/admin/jobs/"+id+"/restore", object{}).
 			fails(409, "An operator has hidden the job; only an operator can show it")
 		requireHidden()
+
 		closed := receiver.waitForEvent("job.closed", "id", id)
 		require.Equal(t, "closed", closed.body.Data["job"].(object)["status"])
 		require.Equal(t, "active", boss.get("/api/employers/jobs/"+id).ok(200).text("data.job.status"))
@@ -136,6 +143,7 @@ func TestOperatorCommands_Listings(t *testing.T) {
 		boss.delete("/api/employers/jobs/" + id).ok(200)
 		boss.post("/api/listings/"+id+"/restore", nil).ok(200)
 		requireHidden()
+
 		copied := boss.post("/api/employers/jobs/"+id+"/duplicate", nil).ok(200).text("data.id")
 		guest.get("/api/listings/"+copied).fails(404, "Listing not found")
 

@@ -23,14 +23,18 @@ import (
 // the machine causes does not repeat, while a delay of the server does.
 func (c *client) requestWithin(bound time.Duration, method, path string, body any) *response {
 	c.t.Helper()
+
 	for range 3 {
 		begun := time.Now()
+
 		resp := c.try(method, path, body)
 		if time.Since(begun) < bound {
 			return resp
 		}
 	}
+
 	require.Fail(c.t, "no response in time", "%s %s took longer than %s three times", method, path, bound)
+
 	return nil
 }
 
@@ -64,13 +68,17 @@ func outages(t *testing.T, service *services.Server) []outage {
 // ok except those of states.
 func readiness(t *testing.T, ready bool, states map[string]string) string {
 	t.Helper()
+
 	adapters := map[string]string{}
 	for _, name := range []string{"clock", "database", "events", "files", "limiter", "mail", "payments", "queue", "search"} {
 		adapters[name] = "ok"
 	}
+
 	maps.Copy(adapters, states)
+
 	body, err := json.Marshal(object{"adapters": adapters, "ready": ready})
 	require.NoError(t, err)
+
 	return string(body)
 }
 
@@ -78,13 +86,17 @@ func readiness(t *testing.T, ready bool, states map[string]string) string {
 // unavailable: requests fail in bounded time, and no event is lost.
 func TestDatabaseUnavailable_RequestsAreAnsweredInTime(t *testing.T) {
 	t.Parallel()
+
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
+
 		pg := kit.OwnPostgres(t)
 		requireOutagesSurvived(t, pg, pg.URL)
 	})
+
 	t.Run("mariadb", func(t *testing.T) {
 		t.Parallel()
+
 		mariaDB := kit.OwnMariaDB(t)
 		requireOutagesSurvived(t, mariaDB, kit.NewMariaDB(t, mariaDB.URL))
 	})
@@ -94,16 +106,19 @@ func TestDatabaseUnavailable_RequestsAreAnsweredInTime(t *testing.T) {
 // unavailable, and that the server works again afterwards and has lost no event.
 func requireOutagesSurvived(t *testing.T, database *services.Server, url string) {
 	t.Helper()
+
 	server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+url)
 	employer := server.employer(t)
 	seeker := server.seeker(t)
 	seeker.get("/api/auth/me").ok(200)
+
 	browser := server.signedIn(t, seeker)
 
 	for _, outage := range outages(t, database) {
 		listing := employer.listing(object{"title": "Nurse " + outage.name})
 		seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
 		outage.begin()
+
 		for _, request := range []struct {
 			method, path string
 			body         any
@@ -116,6 +131,7 @@ func requireOutagesSurvived(t *testing.T, database *services.Server, url string)
 			require.Equal(t, 503, resp.status, "%s: %s", outage.name, request.path)
 			require.NotEmpty(t, resp.header.Get("Retry-After"))
 		}
+
 		for _, path := range []string{"/developers", "/oauth/authorize?client_id=" + stores.NewID()} {
 			page := browser.Open("GET", path, nil)
 			require.Equal(t, 503, page.Status, "%s: %s", outage.name, path)
@@ -123,6 +139,7 @@ func requireOutagesSurvived(t *testing.T, database *services.Server, url string)
 			require.NotEmpty(t, page.Header.Get("Retry-After"))
 			require.Contains(t, page.Text, "Please try again in a minute")
 		}
+
 		unready := seeker.try("GET", "/readyz", nil)
 		require.Equal(t, 503, unready.status)
 		require.JSONEq(t, readiness(t, false, map[string]string{"database": "down", "events": "degraded"}), string(unready.raw))
@@ -145,16 +162,20 @@ func requireOutagesSurvived(t *testing.T, database *services.Server, url string)
 // its credentials.
 func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 	t.Parallel()
+
 	pg := kit.OwnPostgres(t)
 	server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+pg.URL, "LOCUM_LIMITER_URL="+kit.RedisURL(t))
 	developer := server.seeker(t)
 	app := developer.app()
 	withKey := developer.programOf(app)
 	withToken := developer.grantApp(app, integrations.Scopes()...)
+
 	withKey.get("/api/v1/jobs").okDeveloper(200)
 	withToken.get("/v1/applications").okDeveloper(200)
+
 	for _, outage := range outages(t, pg) {
 		outage.begin()
+
 		for _, program := range []*client{withKey, withToken} {
 			for _, path := range []string{"/api/v1/jobs", "/v1/applications/" + nowhere, "/v1/nothing"} {
 				resp := program.requestWithin(outage.bound, "GET", path, nil).problem(503, "unavailable")
@@ -164,8 +185,10 @@ func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 				require.Empty(t, resp.header.Get("WWW-Authenticate"), "the credential was not refused")
 			}
 		}
+
 		// Missing credentials are refused without the database.
 		server.guest(t).try("GET", "/api/v1/jobs", nil).problem(401, "unauthorized")
+
 		form := form{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {app}}
 		for _, path := range []string{"/oauth/token", "/oauth/revoke", "/oauth/introspect"} {
 			resp := server.guest(t).try("POST", path, form)
@@ -173,6 +196,7 @@ func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 			require.Equal(t, "temporarily_unavailable", resp.text("error"))
 			require.NotEmpty(t, resp.header.Get("Retry-After"))
 		}
+
 		outage.end()
 		require.Eventually(t, func() bool { return withKey.try("GET", "/api/v1/jobs", nil).status == 200 },
 			20*time.Second, 100*time.Millisecond, outage.name)
@@ -184,6 +208,7 @@ func TestDatabaseUnavailable_DeveloperAPI_ReturnsProblem(t *testing.T) {
 // while Redis is unavailable, so that there is never no limit, and in Redis again afterwards.
 func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 	t.Parallel()
+
 	redis := kit.OwnRedis(t)
 	dir := t.TempDir()
 	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"), "LOCUM_LIMITER_URL="+redis.URL)
@@ -191,15 +216,19 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 		return guest.try("POST", "/api/auth/register-employer",
 			object{"email": newEmail(), "password": password, "name": "A", "companyName": "B"}).status
 	}
+
 	for _, outage := range outages(t, redis) {
 		outage.begin()
+
 		guest := server.guest(t)
 		for range 5 { // the limit of an address
 			require.Equal(t, 201, register(guest), outage.name)
 		}
+
 		require.Equal(t, 429, register(guest), "%s: no request is admitted without a limit", outage.name)
 		require.Equal(t, 200, guest.try("GET", "/readyz", nil).status, "%s: a degraded limiter is ready", outage.name)
 		outage.end()
+
 		// The limiter recovers by itself: it counts in Redis again.
 		require.Eventually(t, func() bool {
 			// A limited request, with which the limiter finds out that Redis is back.
@@ -213,14 +242,17 @@ func TestRedisUnavailable_Limits_AreKeptInProcess(t *testing.T) {
 // it, and recovers without a restart.
 func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 	t.Parallel()
+
 	redis := kit.OwnRedis(t)
 	redis.Kill()
+
 	dir := t.TempDir()
 	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+filepath.Join(dir, "locum.db"),
 		"LOCUM_LIMITER_URL="+redis.URL, "LOCUM_QUEUE_URL="+redis.URL)
 	guest := server.guest(t)
 	resp := guest.try("GET", "/readyz", nil)
 	require.Equal(t, 200, resp.status, "the server is ready without limiter and queue")
+
 	degraded := readiness(t, true, map[string]string{"limiter": "degraded", "queue": "degraded"})
 	require.JSONEq(t, degraded, string(resp.raw), "before the first request")
 	require.NoError(t, redis.Start())
@@ -232,11 +264,13 @@ func TestStart_RedisUnavailable_ReportsDegraded(t *testing.T) {
 // whose schema is missing, older or newer, and that the message says what to do.
 func TestStart_SchemaOfAnotherVersion_Refused(t *testing.T) {
 	t.Parallel()
+
 	databaseURL := kit.PostgresURL(t)
 	dir := t.TempDir()
 	server := &testServer{dir: dir, env: []string{"LOCUM_DATABASE_URL=" + databaseURL, "HOME=" + dir}}
 	requireRefused := func(message string) {
 		t.Helper()
+
 		cmd := exec.Command(kit.Program(t), "serve")
 		cmd.Dir = dir
 		cmd.Env = append([]string{"LOCUM_HTTP_ADDR=127.0.0.1:0"}, server.env...)
@@ -245,11 +279,13 @@ func TestStart_SchemaOfAnotherVersion_Refused(t *testing.T) {
 		require.Contains(t, string(out), message)
 		require.Contains(t, string(out), "database.url (from LOCUM_DATABASE_URL)")
 	}
+
 	requireRefused("locum migrate up")
 	server.run(t, "migrate", "up")
 	server.run(t, "migrate", "down")
 	requireRefused("locum migrate up")
 	server.run(t, "migrate", "up")
+
 	// Version 9999 is a migration of a future release.
 	kit.Exec(t, databaseURL, "INSERT INTO schema_identity (version_id, is_applied) VALUES (9999, true)")
 	requireRefused("run a newer locum")

@@ -30,6 +30,7 @@ func TestJobseekerExports(t *testing.T) {
 				require.Equal(t, "St Brigid's Hospital", res.text("data.applications.0.company"))
 				require.Equal(t, first, res.text("data.applications.1.id"))
 			}
+
 			columns, rows := seeker.get("/api/jobseekers/export/applications?format=csv").table(t)
 			require.Equal(t, "id,listing_id,job_title,company,status,applied_at", strings.Join(columns, ","))
 			require.Len(t, rows, 2)
@@ -41,6 +42,7 @@ func TestJobseekerExports(t *testing.T) {
 			server.guest(t).get("/api/jobseekers/export/applications").fails(401, "Unauthorized")
 			employer.get("/api/jobseekers/export/applications").fails(403, "Forbidden")
 		})
+
 		t.Run("GET /api/jobseekers/export/profile", func(t *testing.T) {
 			seeker.fromNewAddress().
 				put("/api/jobseekers/profile", object{
@@ -53,11 +55,13 @@ func TestJobseekerExports(t *testing.T) {
 					},
 				}).
 				ok(200)
+
 			res := seeker.get("/api/jobseekers/export/profile").ok(200)
 			require.Equal(t, seeker.id, res.text("data.profile.uuid"))
 			require.Equal(t, seeker.email, res.text("data.profile.email"))
 			require.Equal(t, "Niamh Byrne", res.text("data.profile.profile.name"))
 			require.Equal(t, "Leeds", res.text("data.profile.profile.location"))
+
 			_, rows := seeker.get("/api/jobseekers/export/profile?format=csv").table(t)
 			require.Len(t, rows, 1)
 			require.Equal(

@@ -22,13 +22,16 @@ func TestLists_EachHasPages(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer := server.employer(t)
 		seeker := server.seeker(t)
+
 		moderator := server.moderator(t)
 		for _, route := range routes() {
 			if route.Method != http.MethodGet || !slices.Contains(fieldNames(route.Op.In, "query"), "limit") {
 				continue
 			}
+
 			t.Run(route.Path, func(t *testing.T) {
 				client := server.guest(t)
+
 				path := route.Path
 				if strings.Contains(path, ":webhookId") {
 					app := seeker.app()
@@ -40,6 +43,7 @@ func TestLists_EachHasPages(t *testing.T) {
 						text("data.webhook.id")
 					path = strings.NewReplacer(":id", app, ":webhookId", hook).Replace(path)
 				}
+
 				switch {
 				case route.Audience == web.Employer:
 					client.token = employer.token
@@ -48,20 +52,26 @@ func TestLists_EachHasPages(t *testing.T) {
 				case route.Auth != web.None:
 					client.token = seeker.token
 				}
+
 				for _, name := range []string{"page", "limit"} {
 					for _, invalid := range []string{"0", "-1", "x", "1.5", "99999999999999999999999", "1%00"} {
 						client.get(path + "?" + name + "=" + invalid).invalid(name)
 					}
 				}
+
 				client.get(path + "?page=10001").invalid("page") // numbered pages end at 10,000 items
+
 				maxLimit := cmp.Or(largestPage["GET "+route.Path], 100)
 				client.get(fmt.Sprintf("%s?page=%.0f&limit=100", path, 10_000/maxLimit+1)).invalid("page")
 				client.get(path + "?cursor=nonsense").invalid("cursor")
+
 				res := client.get(path + "?limit=100000").ok(200)
+
 				pages, hasPages := findMember(res.body, "pagination").(object)
 				if !hasPages {
 					return // the list has only a total
 				}
+
 				require.Equal(t, maxLimit, pages["limit"])
 				require.Equal(t, 1., pages["page"])
 				require.Equal(t, 7., findMember(client.get(path+"?page=7").ok(200).body, "pagination").(object)["page"])
@@ -77,11 +87,13 @@ func findMember(value any, name string) any {
 		if found, has := members[name]; has {
 			return found
 		}
+
 		for _, inner := range members {
 			if found := findMember(inner, name); found != nil {
 				return found
 			}
 		}
 	}
+
 	return nil
 }

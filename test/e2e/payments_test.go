@@ -25,6 +25,7 @@ const nextStripeSecret = "whsec_next"
 // test scripts. Two webhook secrets are valid, as during a rotation.
 func withStripe(t *testing.T, test func(t *testing.T, server *testServer, stripe *kit.Stripe)) {
 	t.Helper()
+
 	stripe := kit.NewStripe(t, time.Now)
 	onEachSetup(t, func(t *testing.T, server *testServer) { test(t, server, stripe) },
 		"LOCUM_PAYMENTS_URL=stripe:?api_base="+stripe.URL,
@@ -41,14 +42,18 @@ func (s *testServer) deliver(t testing.TB, body []byte, signature string) int {
 		t.Error(err)
 		return 0
 	}
+
 	request.Header.Set("Content-Type", "application/json; charset=utf-8")
 	request.Header.Set("Stripe-Signature", signature)
+
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Error(err)
 		return 0
 	}
+
 	_ = response.Body.Close()
+
 	return response.StatusCode
 }
 
@@ -56,6 +61,7 @@ func (s *testServer) deliver(t testing.TB, body []byte, signature string) int {
 // the payment, which is pending until the payer confirms it.
 func (a *account) beginPayment(stripe *kit.Stripe) (key string) {
 	a.t.Helper()
+
 	pending := a.fromNewAddress().
 		post(billingPath, object{
 			"intent":          "create-subscription",
@@ -66,9 +72,11 @@ func (a *account) beginPayment(stripe *kit.Stripe) (key string) {
 	require.Equal(a.t, "basic", pending.text("data.subscription.tier"))
 	require.Equal(a.t, "pk_test_shown", pending.text("data.action.publishableKey"))
 	require.Contains(a.t, pending.text("data.action.redirectUrl"), stripe.URL+"/3ds/")
+
 	history := a.fromNewAddress().get(billingPath).ok(200)
 	key = history.text("data.billing.billingHistory.0.id")
 	require.Len(a.t, stripe.Intents(key), 1)
+
 	return key
 }
 
@@ -81,6 +89,7 @@ func (a *account) tier() string {
 // collected and reported once.
 func (a *account) requirePremium(stripe *kit.Stripe, key string) {
 	a.t.Helper()
+
 	billing := a.fromNewAddress().get(billingPath).ok(200)
 	require.Equal(a.t, "premium", billing.text("data.billing.subscription.tier"))
 	require.Len(a.t, billing.list("data.billing.billingHistory"), 1)
@@ -102,11 +111,13 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 	withStripe(t, func(t *testing.T, server *testServer, stripe *kit.Stripe) {
 		t.Run("any order, repeated and concurrent", func(t *testing.T) {
 			t.Parallel()
+
 			for range 3 { // three random orders
 				seeker := server.seeker(t)
 				key := seeker.beginPayment(stripe)
 				stale, staleSignature := stripe.SignedEvent("payment_intent.requires_action", key, kit.StripeSecret)
 				require.Equal(t, 200, server.deliver(t, stale, staleSignature))
+
 				failed, failedSignature := stripe.SignedEvent("payment_intent.payment_failed", key, kit.StripeSecret)
 				require.Equal(t, 200, server.deliver(t, failed, failedSignature), "the content of a webhook is not trusted")
 				require.Equal(t, "basic", seeker.tier())
@@ -120,9 +131,11 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 					signature  string
 					wantStatus int
 				}
+
 				// A webhook only makes the server read the payment from Stripe, so that old
 				// ones are harmless. Those with a wrong or no signature are refused.
 				forgedSignature := strings.Replace(staleSignature, "v1=", "v1=00", 1)
+
 				webhooks := []webhook{
 					{body: stale, signature: staleSignature, wantStatus: 200},
 					{body: failed, signature: failedSignature, wantStatus: 200},
@@ -135,13 +148,17 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 						webhooks = append(webhooks, webhook{body: body, signature: signature, wantStatus: 200})
 					}
 				}
+
 				webhooks = slices.Concat(webhooks, webhooks, webhooks) // each three times
 				rand.Shuffle(len(webhooks), func(i, j int) { webhooks[i], webhooks[j] = webhooks[j], webhooks[i] })
+
 				queue := make(chan webhook, len(webhooks))
 				for _, webhook := range webhooks {
 					queue <- webhook
 				}
+
 				close(queue)
+
 				var senders sync.WaitGroup
 				for range 4 {
 					senders.Go(func() {
@@ -152,12 +169,15 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 						}
 					})
 				}
+
 				senders.Wait()
 				seeker.requirePremium(stripe, key)
 			}
 		})
+
 		t.Run("lost webhook", func(t *testing.T) {
 			t.Parallel()
+
 			seeker := server.seeker(t)
 			key := seeker.beginPayment(stripe)
 			stripe.FinishAuthentication(key, "succeeded")
@@ -165,35 +185,45 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				time.Second, "pending payments are polled")
 			seeker.requirePremium(stripe, key)
 		})
+
 		t.Run("payer who returns before the webhook", func(t *testing.T) {
 			t.Parallel()
+
 			seeker := server.seeker(t)
 			key := seeker.beginPayment(stripe)
 			stripe.FinishAuthentication(key, "succeeded")
+
 			returned := seeker.fromNewAddress().
 				post(billingPath, object{"intent": "create-subscription", "planId": "premium"}).
 				ok(200)
 			require.Equal(t, "premium", returned.text("data.subscription.tier"))
+
 			body, signature := stripe.SignedEvent("payment_intent.succeeded", key, kit.StripeSecret)
 			require.Equal(t, 200, server.deliver(t, body, signature))
 			seeker.requirePremium(stripe, key)
 		})
+
 		t.Run("failed authentication", func(t *testing.T) {
 			t.Parallel()
+
 			seeker := server.seeker(t)
 			key := seeker.beginPayment(stripe)
 			stripe.FinishAuthentication(key, "requires_payment_method")
+
 			for range 3 { // repeated webhooks send no second e-mail
 				body, signature := stripe.SignedEvent("payment_intent.payment_failed", key, kit.StripeSecret)
 				require.Equal(t, 200, server.deliver(t, body, signature))
 			}
+
 			require.Equal(t, "failed", seeker.fromNewAddress().get(billingPath).ok(200).text("data.billing.billingHistory.0.status"))
 			require.Equal(t, "canceled", stripe.Intents(key)[0]["status"])
 			server.waitForMail(t, seeker.email, "Your payment did not work")
 			require.Len(t, server.messagesTo(t, seeker.email, "Your payment did not work"), 1)
 		})
+
 		t.Run("plan of an app", func(t *testing.T) {
 			t.Parallel()
+
 			boss := server.employer(t)
 			app := boss.app()
 			path := "/api/developers/apps/" + app
@@ -202,13 +232,16 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				ok(202)
 			require.Equal(t, "free", res.text("data.plan"))
 			require.Empty(t, boss.auditEntries("&action=plan.changed"))
+
 			id, _, _ := strings.Cut(res.text("data.action.clientSecret"), "_secret")
 			key := stripe.ChargeKey(id)
 			stripe.FinishAuthentication(key, "succeeded")
+
 			body, signature := stripe.SignedEvent("payment_intent.succeeded", key, kit.StripeSecret)
 			for range 3 { // repeated webhooks make no second entry in the audit log
 				require.Equal(t, 200, server.deliver(t, body, signature))
 			}
+
 			require.Eventually(t,
 				func() bool { return boss.fromNewAddress().get(path).ok(200).text("data.app.plan") == "professional" },
 				waitTimeout, 100*time.Millisecond)
@@ -216,10 +249,13 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 				[]auditEntry{{action: "plan.changed", actorID: boss.id, object: app, detail: "professional"}},
 				boss.auditEntries("&action=plan.changed"))
 		})
+
 		// The stored response is repeated even when the payment has succeeded meanwhile.
 		t.Run("repeated request with an Idempotency-Key", func(t *testing.T) {
 			t.Parallel()
+
 			seeker := server.seeker(t)
+
 			app := seeker.app()
 			for owner, request := range map[string]struct {
 				path string
@@ -243,29 +279,36 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 					client.key = idempotencyKey
 					return client.post(request.path, request.body)
 				}
+
 				first := send("k1").ok(202)
 				id, _, _ := strings.Cut(first.text("data.action.clientSecret"), "_secret")
 				key := stripe.ChargeKey(id)
 				requireRepeated := func() {
 					t.Helper()
+
 					again := send("k1").ok(202)
 					require.Equal(t, string(first.raw), string(again.raw))
 					require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 					require.Equal(t, 1, stripe.CountOwned("pi", owner))
 				}
+
 				requireRepeated()
 				stripe.FinishAuthentication(key, "succeeded")
+
 				webhook, signature := stripe.SignedEvent("payment_intent.succeeded", key, kit.StripeSecret)
 				require.Equal(t, 200, server.deliver(t, webhook, signature))
 				requireRepeated()
 				require.NotContains(t, string(send("k2").ok(200).raw), "action", "another key reads the result")
 				require.Equal(t, 1, stripe.CountOwned("pi", owner))
 			}
+
 			seeker.requirePremium(stripe, seeker.fromNewAddress().get(billingPath).ok(200).text("data.billing.billingHistory.0.id"))
 			require.Equal(t, "professional", seeker.fromNewAddress().get("/api/developers/apps/"+app).ok(200).text("data.app.plan"))
 		})
+
 		t.Run("plan of an app on its page", func(t *testing.T) {
 			t.Parallel()
+
 			developer := server.seeker(t)
 			app := developer.app()
 			path := "/developers/apps/" + app
@@ -278,33 +321,42 @@ func TestStripe_RepeatedAndReorderedWebhooks_LoseNothing(t *testing.T) {
 			require.Equal(t, 200, page.status)
 			require.Contains(t, page.text, "Your bank asks you to confirm this payment. Your plan changes once you have.")
 			require.Contains(t, page.text, "60 of 60 are left")
+
 			link := confirmLink.FindStringSubmatch(page.text)
 			require.NotNil(t, link, page.text)
+
 			id, ok := strings.CutPrefix(html.UnescapeString(link[1]), stripe.URL+"/3ds/")
 			require.True(t, ok, link[1])
+
 			for _, method := range []string{method, ""} {
 				require.Contains(t, choosePlan(method).text, link[0], "the same payment can be confirmed later")
 			}
+
 			require.NotContains(t, browser.open("GET", path, nil).text, link[0])
 
 			key := stripe.ChargeKey(id)
 			stripe.FinishAuthentication(key, "succeeded")
 			require.Equal(t, 303, choosePlan("").status)
+
 			done := browser.open("GET", path, nil).text
 			require.Contains(t, done, "of 300 are left")
 			require.NotContains(t, done, "Confirm the payment")
 			require.Equal(t, 1, stripe.CountOwned("pi", "application:"+app))
 		})
+
 		t.Run("set-up, declined card and account deletion", func(t *testing.T) {
 			t.Parallel()
+
 			seeker := server.seeker(t)
 			action := seeker.fromNewAddress().post("/api/billing/setup-intents", nil).ok(200)
 			require.Contains(t, action.text("data.action.clientSecret"), "seti_")
 			require.Equal(t, "pk_test_shown", action.text("data.action.publishableKey"))
+
 			send := func(method string) *response {
 				return seeker.fromNewAddress().
 					post(billingPath, object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": method})
 			}
+
 			send("pm_none").invalid("paymentMethodId")
 			send(stripe.NewMethod(kit.CardRefused)).fails(400, "The payment was declined; please try another payment method")
 			require.Equal(t, "premium", send(stripe.NewMethod(kit.CardGood)).ok(200).text("data.subscription.tier"))

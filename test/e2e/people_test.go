@@ -30,7 +30,9 @@ func newEmail() string { return fmt.Sprintf("p%x@example.org", rand.Uint64()) }
 func (s *testServer) account(t testing.TB, res *response, c *client, email string) *account {
 	t.Helper()
 	res.ok(201)
+
 	c.token = res.text("data.accessToken")
+
 	return &account{client: c, id: res.text("data.user.id"), email: email, refresh: res.text("data.refreshToken")}
 }
 
@@ -44,6 +46,7 @@ func (c *client) register(path string, body object) *response {
 // seeker registers a jobseeker.
 func (s *testServer) seeker(t testing.TB) *account {
 	t.Helper()
+
 	guest := s.guest(t)
 	email := newEmail()
 	registered := guest.register("/api/auth/register", object{
@@ -52,12 +55,14 @@ func (s *testServer) seeker(t testing.TB) *account {
 		"name":     "Niamh Byrne",
 		"userType": "jobseeker",
 	})
+
 	return s.account(t, registered, guest, email)
 }
 
 // employer registers an employer with an organization.
 func (s *testServer) employer(t testing.TB) *account {
 	t.Helper()
+
 	guest := s.guest(t)
 	email := newEmail()
 	registered := guest.register("/api/auth/register-employer", object{
@@ -66,14 +71,17 @@ func (s *testServer) employer(t testing.TB) *account {
 		"name":        "Asha Patel",
 		"companyName": "St Brigid's Hospital",
 	})
+
 	return s.account(t, registered, guest, email)
 }
 
 // moderator registers a user whom an operator makes a moderator.
 func (s *testServer) moderator(t testing.TB) *account {
 	t.Helper()
+
 	seeker := s.seeker(t)
 	s.run(t, "admin", "grant", seeker.email)
+
 	return seeker
 }
 
@@ -81,8 +89,10 @@ func (s *testServer) moderator(t testing.TB) *account {
 // limited, and returns its id.
 func (a *account) listing(more object) string {
 	a.t.Helper()
+
 	body := object{"title": "Staff Nurse", "description": "Medical ward, days and nights."}
 	maps.Copy(body, more)
+
 	return a.fromNewAddress().post("/api/employers/jobs", body).ok(201).text("data.id")
 }
 
@@ -90,8 +100,10 @@ func (a *account) listing(more object) string {
 // returns the application's id.
 func (a *account) application(listing string, more object) string {
 	a.t.Helper()
+
 	body := object{"listingId": listing}
 	maps.Copy(body, more)
+
 	return a.fromNewAddress().post("/api/jobseekers/applications", body).ok(201).text("data.id")
 }
 
@@ -99,28 +111,36 @@ func (a *account) application(listing string, more object) string {
 // of their arrival. The server under test writes each e-mail into a file, which never changes.
 func (s *testServer) messagesTo(t testing.TB, to, subject string) (messages []string) {
 	t.Helper()
+
 	dir := filepath.Join(s.dir, "data", "mail")
 	files, _ := os.ReadDir(dir)
+
 	s.mailMu.Lock()
 	defer s.mailMu.Unlock()
+
 	for _, file := range files {
 		if filepath.Ext(file.Name()) != ".eml" {
 			continue
 		}
+
 		body, known := s.mails[file.Name()]
 		if !known {
 			var err error
 			body, err = os.ReadFile(filepath.Join(dir, file.Name()))
 			require.NoError(t, err)
+
 			if s.mails == nil {
 				s.mails = map[string][]byte{}
 			}
+
 			s.mails[file.Name()] = body
 		}
+
 		if bytes.Contains(body, []byte(to)) && bytes.Contains(body, []byte(subject)) {
 			messages = append(messages, string(body))
 		}
 	}
+
 	return messages
 }
 
@@ -133,6 +153,7 @@ func (s *testServer) waitForMail(t testing.TB, to, subject string) string {
 		messages = s.messagesTo(t, to, subject)
 		return len(messages) > 0
 	}, waitTimeout, 20*time.Millisecond, "no mail to %s about %s\n%s", to, subject, s.log)
+
 	return messages[len(messages)-1]
 }
 
@@ -149,12 +170,16 @@ var tokenInMail = regexp.MustCompile(`\?token=([0-9A-Za-z_=-]+)`)
 // permissions or those of a recruiter.
 func (s *testServer) addMember(t testing.TB, employer *account, permissions object) *account {
 	t.Helper()
+
 	email := newEmail()
 	employer.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email}).ok(200)
+
 	guest := s.guest(t)
 	accepted := guest.post("/api/auth/accept-invitation", object{"token": s.token(t, email), "password": password, "name": "Tom Reed"})
 	require.Less(t, accepted.status, 300, "%s", accepted.raw)
+
 	guest.token = accepted.text("data.accessToken")
+
 	member := &account{
 		client:  guest,
 		id:      accepted.text("data.user.id"),
@@ -164,5 +189,6 @@ func (s *testServer) addMember(t testing.TB, employer *account, permissions obje
 	if permissions != nil {
 		employer.put("/api/employers/team/"+member.id+"/permissions", object{"permissions": permissions}).ok(200)
 	}
+
 	return member
 }

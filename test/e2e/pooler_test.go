@@ -17,7 +17,9 @@ import (
 // isListed reports whether the public list has the title.
 func (s *testServer) isListed(t testing.TB, title string) bool {
 	t.Helper()
+
 	res := s.guest(t).try("GET", "/api/listings?limit=50", nil)
+
 	return res.status == http.StatusOK && strings.Contains(string(res.raw), title)
 }
 
@@ -26,6 +28,7 @@ func (s *testServer) isListed(t testing.TB, title string) bool {
 // application while the pooler restarts.
 func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	postgres := kit.PostgresURL(t)
 	pooler := kit.PgBouncer(t, postgres)
@@ -40,11 +43,14 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 
 	one.waitUntilReady(t)
 	two.waitUntilReady(t)
+
 	employer := one.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
+
 	require.Eventually(t, func() bool { return two.isListed(t, "Theatre Nurse") }, waitTimeout, 10*time.Millisecond)
 
 	const n = 20
+
 	seekers := make([]*account, n)
 	for i := range seekers {
 		if i%2 == 0 {
@@ -53,12 +59,16 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 			seekers[i] = two.seeker(t)
 		}
 	}
+
 	restarted := make(chan struct{})
 	go func() {
 		defer close(restarted)
+
 		pooler.Kill()
+
 		_ = pooler.Start()
 	}()
+
 	begun := time.Now()
 	counts := concurrently(t, n, func(i int) *response {
 		for {
@@ -68,13 +78,16 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 			}
 		}
 	})
+
 	<-restarted
 	require.Equal(t, n, counts[201]+counts[400], "%v", counts) // 400: the answer to the first attempt was lost
+
 	list := employer.get("/api/employers/applications?limit=50").ok(200)
 	for _, s := range seekers {
 		require.Contains(t, string(list.raw), s.email)
 		one.waitForMail(t, s.email, "Subject:")
 	}
+
 	require.Eventually(t, func() bool { return len(one.messagesTo(t, employer.email, "application")) == n },
 		waitTimeout, 50*time.Millisecond)
 }
@@ -84,10 +97,12 @@ func TestPgBouncer_DirectURL_NothingIsLost(t *testing.T) {
 // set.
 func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	postgres := kit.PostgresURL(t)
 	pooler := kit.PgBouncer(t, postgres)
 	env := []string{"LOCUM_DATABASE_URL=" + pooler.URL, "LOCUM_DATABASE_POOLER=transaction"}
+
 	// The schema is created with a direct connection.
 	migrate := exec.Command(kit.Program(t), "migrate", "up")
 	migrate.Dir = dir
@@ -98,6 +113,7 @@ func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
 	one := &testServer{dir: dir, env: append(serverEnv(dir), env...), log: &kit.Log{}, exited: make(chan error, 1)}
 	require.Contains(t, one.fails(t, "migrate", "up"), "set database.direct_url")
 	one.serve(t)
+
 	two := &testServer{
 		dir:    dir,
 		env:    append(slices.Clip(one.env), "LOCUM_SEARCH_URL=embedded:search-of-two"),
@@ -105,6 +121,7 @@ func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
 		exited: make(chan error, 1),
 	}
 	two.serve(t)
+
 	employer := one.employer(t)
 	for i := range 5 {
 		title := fmt.Sprint("Theatre Nurse ", i)
@@ -113,5 +130,6 @@ func TestPgBouncer_NoDirectURL_Polls(t *testing.T) {
 			"the server's own writes are visible")
 		require.Eventually(t, func() bool { return two.isListed(t, title) }, 10*time.Second, 20*time.Millisecond)
 	}
+
 	one.waitForMail(t, employer.email, "Subject:")
 }

@@ -27,6 +27,7 @@ type uniqueUser struct {
 // registerUnique registers a user of the type "jobseeker" or "employer".
 func (s *testServer) registerUnique(t testing.TB, userType string) uniqueUser {
 	t.Helper()
+
 	guest := s.guest(t)
 	tag := newEmail()[1:9] // a part that differs for each address
 	user := uniqueUser{first: "Zephyrine" + tag, last: "Quillfeather" + tag, local: "zq" + tag}
@@ -38,6 +39,7 @@ func (s *testServer) registerUnique(t testing.TB, userType string) uniqueUser {
 		"userType": userType,
 	})
 	user.account = s.account(t, registered, guest, email)
+
 	return user
 }
 
@@ -48,27 +50,33 @@ func (u uniqueUser) words() []string { return []string{u.email, u.local, u.first
 // and files except sent e-mails, which the server cannot recall.
 func (u uniqueUser) findTraces() []string {
 	u.t.Helper()
+
 	var places []string
 	for column, example := range kit.ColumnsContaining(u.t, u.server.databaseURL(), u.words()...) {
 		places = append(places, column+": "+example)
 	}
+
 	root := filepath.Join(u.server.dir, "data", "files")
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // the server deleted the file meanwhile
 		}
+
 		if err == nil && entry.IsDir() {
 			return nil
 		}
+
 		content, _ := os.ReadFile(path) // empty if the server deletes the file before
 		for _, word := range u.words() {
 			if bytes.Contains(content, []byte(word)) || strings.Contains(path, word) {
 				places = append(places, path)
 			}
 		}
+
 		return err
 	})
 	require.NoError(u.t, err)
+
 	return places
 }
 
@@ -77,6 +85,7 @@ func (u uniqueUser) findTraces() []string {
 func (u uniqueUser) requireErased() {
 	u.t.Helper()
 	var remaining []string
+
 	isErased := func() bool {
 		remaining = u.findTraces()
 		return len(remaining) == 0
@@ -84,6 +93,7 @@ func (u uniqueUser) requireErased() {
 	if !assert.Eventually(u.t, isErased, waitTimeout, 100*time.Millisecond) {
 		require.Empty(u.t, remaining, "remaining data of %s", u.email)
 	}
+
 	log := u.server.log.String()
 	require.NotContains(u.t, log, u.email)
 	require.NotContains(u.t, log, u.first)
@@ -92,6 +102,7 @@ func (u uniqueUser) requireErased() {
 // createApp creates an app with the user's name in every text.
 func (u uniqueUser) createApp() {
 	u.t.Helper()
+
 	app := u.fromNewAddress().
 		post("/api/developers/apps", object{
 			"name":         u.first,
@@ -127,6 +138,7 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 			"currentRole": personalText[:40],
 			"email":       user.local + "@elsewhere.example",
 		}}).ok(200)
+
 		id := seeker().post("/api/jobseekers/applications", object{
 			"listingId":   listing,
 			"coverLetter": personalText,
@@ -136,6 +148,7 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 			text("data.id")
 		user.application(second, object{"coverLetter": personalText})
 		seeker().put("/api/jobseekers/applications/"+id, object{"status": "in-progress", "statusColor": user.first}).ok(200)
+
 		saved := seeker().post("/api/jobseekers/saved", object{"listingId": listing}).ok(201).text("data.id")
 		seeker().put("/api/jobseekers/bookmarks/"+saved, object{"notes": personalText}).ok(200)
 		seeker().post("/api/jobseekers/search", object{
@@ -181,6 +194,7 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 			"name":   user.first,
 			"email":  user.email,
 		}).ok(200)
+
 		export := employer.post("/api/employers/exports", object{"kind": "applications"}).ok(202).text("data.id")
 		require.Eventually(t, func() bool {
 			return employer.get("/api/employers/exports/"+export).ok(200).text("data.status") == "completed"
@@ -188,6 +202,7 @@ func TestDeleteAccount_Jobseeker_LeavesNothing(t *testing.T) {
 		server.waitForMail(t, user.local+"@elsewhere.example", "confirm your new")
 		server.waitForMail(t, user.email, "Set a new password")
 		server.waitForMail(t, user.email, "Join ")
+
 		// Without this, a search that finds nothing would make the test useless. The requests
 		// wrote the name to many more places than 8.
 		require.Greater(t, len(user.findTraces()), 8)
@@ -239,9 +254,11 @@ func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 			}).
 			ok(200)
 		user.fromNewAddress().put("/api/employers/settings", object{"intent": "update-notifications", "emailAlerts": true}).ok(200)
+
 		open := user.listing(nil)
 		paused := user.listing(nil)
 		user.fromNewAddress().put("/api/employers/jobs/"+paused, object{"status": "inactive"}).ok(200)
+
 		applicant := server.seeker(t)
 		id := applicant.application(open, nil)
 		applicant.fromNewAddress().post("/api/jobseekers/saved", object{"listingId": open}).ok(201)
@@ -250,6 +267,7 @@ func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 		user.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": newEmail()}).ok(200)
 		user.createApp()
 		server.waitForMail(t, user.local+"@elsewhere.example", "confirm your new")
+
 		// Without this, a search that finds nothing would make the test useless.
 		require.Greater(t, len(user.findTraces()), 5)
 
@@ -257,6 +275,7 @@ func TestDeleteAccount_Employer_LeavesNothing(t *testing.T) {
 		user.requireSignedOut(t)
 		user.requireErased()
 		applicant.get("/api/jobseekers/applications/" + id).ok(200)
+
 		// Another task than the one that erases the name closes the jobs.
 		guest := server.guest(t)
 		isClosed := func() bool { return guest.get("/api/listings/"+open).status == 404 }

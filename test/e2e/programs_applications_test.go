@@ -23,8 +23,10 @@ func (a *account) grantApp(app string, scopes ...integrations.Scope) *client {
 // grantAppUntil is grantApp with the time at which the grant and its token expire.
 func (a *account) grantAppUntil(end time.Time, app string, scopes ...integrations.Scope) *client {
 	a.t.Helper()
+
 	storage := stores.Open(a.t, a.server.databaseURL(), clock.System{})
 	defer func() { require.NoError(a.t, storage.Identity.Close()) }()
+
 	now := time.Now().UTC()
 	grant := integrations.Grant{
 		ID:        stores.NewID(),
@@ -44,8 +46,10 @@ func (a *account) grantAppUntil(end time.Time, app string, scopes ...integration
 		ExpiresAt: end,
 	}
 	require.NoError(a.t, storage.Integrations.Grants.Create(a.t.Context(), token, &grant))
+
 	program := a.server.guest(a.t)
 	program.token = secret
+
 	return program
 }
 
@@ -66,6 +70,7 @@ func TestDeveloperApplications(t *testing.T) {
 
 		t.Run("POST /api/v1/applications", func(t *testing.T) {
 			t.Parallel()
+
 			ann := server.seeker(t)
 			withQuestion := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
@@ -78,9 +83,12 @@ func TestDeveloperApplications(t *testing.T) {
 			}).
 				okDeveloper(201)
 			require.Equal(t, "/api/v1/applications/"+created.text("data.id"), created.header.Get("Location"))
+
 			data := created.at("data").(object)
+
 			// The members below, id, submitted_at and updated_at; no others.
 			require.Len(t, data, 9)
+
 			for name, value := range (object{
 				"job_id":       withQuestion,
 				"candidate_id": ann.id,
@@ -91,21 +99,27 @@ func TestDeveloperApplications(t *testing.T) {
 			}) {
 				require.Equal(t, value, data[name], name)
 			}
+
 			require.Equal(t, created.at("data.submitted_at"), created.at("data.updated_at"))
+
 			seenByEmployer := boss.get("/api/employers/applications/" + created.text("data.id")).ok(200)
 			require.Equal(t, "https://example.org/cv.pdf", seenByEmployer.text("data.application.resumeUrl"))
 
 			program.post("/api/v1/applications", object{"job_id": withQuestion, "answers": []object{{"question_id": "pin", "answer": "x"}}}).
 				problem(409, "already_applied")
+
 			plain := program.post("/v1/applications", object{"job_id": job}).okDeveloper(201)
 			require.Nil(t, plain.at("data.cover_letter"))
 			require.Nil(t, plain.at("data.resume_url"))
 			require.Equal(t, []any{}, plain.at("data.answers"))
 		})
+
 		t.Run("POST /api/v1/applications refuses invalid applications", func(t *testing.T) {
 			t.Parallel()
+
 			ann := server.seeker(t)
 			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
+
 			withQuestion := boss.listing(object{"questions": []object{{"id": "pin", "text": "Your PIN?", "required": true}}})
 			for field, body := range map[string]object{
 				"job_id":                {},
@@ -116,6 +130,7 @@ func TestDeveloperApplications(t *testing.T) {
 				refused := program.post("/api/v1/applications", body).problem(400, "invalid_parameters")
 				require.Equal(t, field, refused.text("errors.0.field"), "%s", refused.raw)
 			}
+
 			for _, address := range []string{
 				"http://example.org/cv.pdf",
 				"javascript:alert(1)",
@@ -128,25 +143,32 @@ func TestDeveloperApplications(t *testing.T) {
 				refused := program.post("/api/v1/applications", object{"job_id": job, "resume_url": address}).problem(400, "invalid_parameters")
 				require.Equal(t, "resume_url", refused.text("errors.0.field"), address)
 			}
+
 			threeErrors := program.post("/api/v1/applications", `{"resume_url": "http://1/", "cover_letter": 5}`).
 				problem(400, "invalid_parameters")
+
 			// Members that were sent are first, in their order; the missing job_id is last.
 			for i, field := range []string{"resume_url", "cover_letter", "job_id"} {
 				require.Equal(t, field, threeErrors.text(fmt.Sprintf("errors.%d.field", i)), "%s", threeErrors.raw)
 			}
+
 			for _, missing := range []string{"nonsense", ann.id, boss.listing(object{"status": "draft"})} {
 				program.post("/api/v1/applications", object{"job_id": missing}).problem(404, "job_not_found")
 			}
+
 			for _, body := range []string{"", "{", "[]", `"x"`} {
 				require.Equal(t, 400, program.try("POST", "/api/v1/applications", body).status, body)
 			}
+
 			for _, other := range []string{server.seeker(t).id, "nonsense"} {
 				program.post("/api/v1/applications", object{"job_id": job, "candidate_id": other}).problem(403, "forbidden")
 			}
+
 			// An employer cannot apply.
 			boss.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite).
 				post("/api/v1/applications", object{"job_id": job}).
 				problem(403, "forbidden")
+
 			for _, reader := range []*client{
 				ann.program(),
 				ann.grantApp(server.seeker(t).app(), integrations.ApplicationsRead, integrations.JobsRead),
@@ -154,10 +176,13 @@ func TestDeveloperApplications(t *testing.T) {
 				refused := reader.post("/api/v1/applications", object{"job_id": job}).problem(403, "insufficient_scope")
 				require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="applications:write"`)
 			}
+
 			require.Empty(t, ann.get("/api/jobseekers/applications").ok(200).list("data.applications"))
 		})
+
 		t.Run("POST /api/v1/applications with an Idempotency-Key", func(t *testing.T) {
 			t.Parallel()
+
 			ann := server.seeker(t)
 			program := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			program.key = "once"
@@ -167,18 +192,22 @@ func TestDeveloperApplications(t *testing.T) {
 			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 			require.Equal(t, first.header.Get("Location"), again.header.Get("Location"))
 			program.post("/api/v1/applications", object{"job_id": boss.listing(nil)}).problem(422, "idempotency_key_reused")
+
 			// The keys of another app are independent.
 			otherProgram := ann.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			otherProgram.key = "once"
 			otherProgram.post("/api/v1/applications", object{"job_id": job}).problem(409, "already_applied")
+
 			// The error was stored for the key, too.
 			stored := otherProgram.post("/api/v1/applications", object{"job_id": job})
 			require.Equal(t, 409, stored.status)
 			require.Equal(t, "application/problem+json", stored.header.Get("Content-Type"))
 			require.Equal(t, "true", stored.header.Get("Idempotency-Replayed"))
 		})
+
 		t.Run("GET /api/v1/applications", func(t *testing.T) {
 			t.Parallel()
+
 			employer := server.employer(t)
 			ann := server.seeker(t)
 			ben := server.seeker(t)
@@ -188,16 +217,21 @@ func TestDeveloperApplications(t *testing.T) {
 			second := ben.application(listing, nil)
 			third := ann.application(otherListing, nil)
 			ofOtherEmployer := ann.application(job, nil)
+
 			employer.fromNewAddress().put("/api/employers/applications/"+second, object{"status": "review"}).ok(200)
+
 			ids := func(program *client, query string) []string {
 				t.Helper()
 				return program.get("/api/v1/applications" + query).ids()
 			}
+
 			withKey := employer.program()
+
 			withToken := employer.grantApp(server.seeker(t).app(), integrations.ApplicationsRead)
 			for _, program := range []*client{withKey, withToken} {
 				require.Equal(t, []string{third, second, first}, ids(program, ""))
 			}
+
 			require.Equal(t, []string{ofOtherEmployer, third, first}, ids(ann.program(), ""))
 			require.Equal(t, []string{second}, ids(ben.grantApp(server.seeker(t).app(), integrations.ApplicationsRead), ""))
 			require.Empty(t, ids(otherEmployer.program(), ""))
@@ -207,10 +241,13 @@ func TestDeveloperApplications(t *testing.T) {
 			require.Equal(t, []string{second}, ids(withKey, "?status=review"))
 			require.Equal(t, []string{third, second, first}, ids(withKey, "?status=review,pending&submitted_after=2020-01-01"))
 			require.Empty(t, ids(withKey, "?submitted_before=2020-01-01T00:00:00Z"))
+
 			// submitted_after is inclusive, submitted_before is exclusive.
 			submitted, err := time.Parse(time.RFC3339Nano, withKey.get("/v1/applications/"+second).okDeveloper(200).text("data.submitted_at"))
 			require.NoError(t, err)
+
 			at := submitted.Format(time.RFC3339Nano)
+
 			justAfter := submitted.Add(time.Microsecond).Format(time.RFC3339Nano)
 			for query, want := range map[string][]string{
 				"?submitted_after=" + at:                                    {third, second},
@@ -222,6 +259,7 @@ func TestDeveloperApplications(t *testing.T) {
 			} {
 				require.Equal(t, want, ids(withKey, query), query)
 			}
+
 			require.Empty(t, ids(withKey, "?job_id=nonsense"))
 			require.Empty(t, ids(withKey, "?job_id="+job), "a listing of another employer")
 
@@ -230,6 +268,7 @@ func TestDeveloperApplications(t *testing.T) {
 			require.Contains(t, page.header.Get("Link"), `/v1/applications?limit=2&page=2>; rel="next"`)
 			require.Equal(t, []string{first}, ids(withKey, "?limit=2&cursor="+page.text("next_cursor")))
 			require.Equal(t, []string{first}, ids(withKey, "?limit=2&page=2"))
+
 			for query, field := range map[string]string{
 				"status=open":          "status",
 				"submitted_after=soon": "submitted_after",
@@ -240,6 +279,7 @@ func TestDeveloperApplications(t *testing.T) {
 					withKey.get("/api/v1/applications?"+query).problem(400, "invalid_parameters").text("errors.0.field"),
 					query)
 			}
+
 			ann.grantApp(server.seeker(t).app(), integrations.JobsRead, integrations.ApplicationsWrite).
 				get("/api/v1/applications").
 				problem(403, "insufficient_scope")
@@ -248,9 +288,12 @@ func TestDeveloperApplications(t *testing.T) {
 			withoutPermission := server.addMember(t, employer, object{"applications": object{"view": false, "update": false}})
 			require.Empty(t, ids(withoutPermission.program(), ""))
 		})
+
 		t.Run("GET /api/v1/applications/:id", func(t *testing.T) {
 			t.Parallel()
+
 			ann := server.seeker(t)
+
 			application := ann.application(job, object{"coverLetter": "Hello"})
 			for _, program := range []*client{
 				boss.program(),
@@ -261,32 +304,40 @@ func TestDeveloperApplications(t *testing.T) {
 				require.Equal(t, "Hello", resp.text("data.cover_letter"))
 				require.NotEmpty(t, resp.header.Get("ETag"))
 			}
+
 			for _, ofOtherUser := range []*client{otherEmployer.program(), server.seeker(t).program()} {
 				ofOtherUser.get("/api/v1/applications/"+application).problem(404, "application_not_found")
 			}
+
 			boss.program().get("/api/v1/applications/nonsense").problem(404, "application_not_found")
 			ann.delete("/api/jobseekers/applications/" + application).ok(200)
 			ann.program().get("/api/v1/applications/"+application).problem(404, "application_not_found")
 			require.Equal(t, "withdrawn", boss.program().get("/api/v1/applications/"+application).okDeveloper(200).text("data.status"))
 		})
+
 		t.Run("key beside a token", func(t *testing.T) {
 			t.Parallel()
+
 			developer := server.seeker(t)
 			ann := server.seeker(t)
 			app := developer.app()
 			program := ann.grantApp(app, integrations.ApplicationsWrite)
+
 			// A key beside a token must be one of the app that has the token.
 			program.withKey(developer.programOf(app).apiKey).post("/api/v1/applications", object{"job_id": job}).okDeveloper(201)
 			program.withKey(developer.program().apiKey).post("/api/v1/applications", object{"job_id": job}).problem(401, "unauthorized")
 			program.withKey("nonsense").get("/api/v1/jobs").problem(401, "unauthorized")
 			program.withKey("").get("/api/jobseekers/profile").fails(401, "Unauthorized") // not a token of the portal
 		})
+
 		t.Run("concurrent applications for one job", func(t *testing.T) {
 			t.Parallel()
+
 			program := server.seeker(t).grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			counts := concurrently(t, 40, func(int) *response {
 				return program.try("POST", "/v1/applications", object{"job_id": job})
 			})
+
 			// The others are conflicts, or over the quota or the number of connections.
 			require.Equal(t, 1, counts[201], "%v", counts)
 			require.Zero(t, counts[500], "%v", counts)

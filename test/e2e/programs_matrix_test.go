@@ -89,12 +89,16 @@ var programMatrix = map[string]programRow{
 // that each requires a scope.
 func TestDeveloperRoleMatrix_EveryRoute_HasARow(t *testing.T) {
 	t.Parallel()
+
 	_, document := openAPIOf(t, developer.API(adapters.Services{}, ""))
+
 	operations := 0
 	for _, byMethod := range document.Paths {
 		operations += len(byMethod)
 	}
+
 	require.Len(t, programMatrix, operations)
+
 	for _, route := range developerRoutes() {
 		require.Contains(t, programMatrix, route.Method+" "+route.Path)
 		require.NotEmpty(t, route.Scope, route.Path)
@@ -108,6 +112,7 @@ func TestDeveloperRoleMatrix(t *testing.T) {
 		for _, route := range developerRoutes() {
 			t.Run(route.Method+" "+route.Path, func(t *testing.T) {
 				t.Parallel()
+
 				users := &programUsers{
 					server:        server,
 					employer:      server.employer(t),
@@ -119,6 +124,7 @@ func TestDeveloperRoleMatrix(t *testing.T) {
 				users.otherListing = users.employer.listing(nil)
 				users.draft = users.employer.listing(object{"status": "draft"})
 				users.application = users.seeker.application(users.listing, nil)
+
 				row := programMatrix[route.Method+" "+route.Path]
 				for _, prefix := range []string{"/api/v1", "/v1"} {
 					call := programCall{row: row, route: route, prefix: prefix, users: users}
@@ -127,6 +133,7 @@ func TestDeveloperRoleMatrix(t *testing.T) {
 					call.checkOtherUsers(t)
 					call.checkAuthorizedCallers(t)
 				}
+
 				if row.tool != "" {
 					row.checkTool(t, users, route)
 				}
@@ -146,12 +153,15 @@ type programCall struct {
 // send sends the request with the credentials of the client, from a new address.
 func (c programCall) send(t *testing.T, as *client) *response {
 	t.Helper()
+
 	var body any
 	if c.row.body != nil {
 		body = c.row.body(c.users)
 	}
+
 	as.t = t
 	as.ip = c.users.server.guest(t).ip
+
 	return as.send(c.route.Method, c.prefix+c.row.path(c.users), body)
 }
 
@@ -162,6 +172,7 @@ func (c programCall) writes() bool { return c.route.Method != http.MethodGet }
 // refused.
 func (c programCall) checkCredentials(t *testing.T) {
 	t.Helper()
+
 	server := c.users.server
 	allScopes := integrations.Scopes()
 	developer := server.employer(t) // has no relation to the other users
@@ -169,6 +180,7 @@ func (c programCall) checkCredentials(t *testing.T) {
 	app := created.text("data.app.id")
 
 	c.send(t, server.guest(t)).problem(401, "unauthorized")
+
 	for _, garbage := range []string{"x", "loc_live_" + strings.Repeat("0", 38), "\"'; --", strings.Repeat("k", 5000)} {
 		c.send(t, server.guest(t).withKey(garbage)).problem(401, "unauthorized")
 		c.send(t, &client{server: server, token: garbage}).problem(401, "unauthorized")
@@ -199,14 +211,17 @@ func (c programCall) checkCredentials(t *testing.T) {
 // keys can only read.
 func (c programCall) checkScopes(t *testing.T) {
 	t.Helper()
+
 	app := c.users.server.employer(t).app()
 	for _, scope := range integrations.Scopes() {
 		if scope == c.route.Scope {
 			continue
 		}
+
 		refused := c.send(t, c.users.seeker.grantApp(app, scope)).problem(403, "insufficient_scope")
 		require.Contains(t, refused.header.Get("WWW-Authenticate"), `scope="`+string(c.route.Scope)+`"`)
 	}
+
 	if c.writes() {
 		c.send(t, c.users.employer.program()).problem(403, "insufficient_scope")
 		c.send(t, c.users.seeker.program()).problem(403, "insufficient_scope")
@@ -217,13 +232,16 @@ func (c programCall) checkScopes(t *testing.T) {
 // even with all scopes.
 func (c programCall) checkOtherUsers(t *testing.T) {
 	t.Helper()
+
 	app := c.users.server.employer(t).app()
 	allScopes := integrations.Scopes()
 	otherEmployer := c.users.otherEmployer.grantApp(app, allScopes...)
+
 	otherUsers := []*client{otherEmployer, c.users.otherSeeker.grantApp(app, allScopes...)}
 	if !c.writes() {
 		otherUsers = append(otherUsers, c.users.otherEmployer.program(), c.users.otherSeeker.program())
 	}
+
 	for _, other := range otherUsers {
 		if c.row.hiddenPath == nil {
 			resp := c.send(t, other).okDeveloper(200)
@@ -231,15 +249,18 @@ func (c programCall) checkOtherUsers(t *testing.T) {
 			require.NotContains(t, string(resp.raw), c.users.draft)
 			continue
 		}
+
 		var body any
 		if c.row.hiddenBody != nil {
 			body = c.row.hiddenBody(c.users)
 		}
+
 		resp := other.send(c.route.Method, c.prefix+c.row.hiddenPath(c.users), body)
 		if c.writes() && other == otherEmployer {
 			resp.problem(403, "forbidden") // an employer cannot apply at all
 			continue
 		}
+
 		resp.problem(404, c.row.code)
 	}
 }
@@ -248,12 +269,14 @@ func (c programCall) checkOtherUsers(t *testing.T) {
 // an API key if it only reads.
 func (c programCall) checkAuthorizedCallers(t *testing.T) {
 	t.Helper()
+
 	app := c.users.server.employer(t).app()
 	if c.writes() {
 		c.users.otherListing = c.users.employer.listing(nil) // a jobseeker applies for a listing once
 		c.send(t, c.users.seeker.grantApp(app, c.route.Scope)).okDeveloper(201)
 		return
 	}
+
 	for _, caller := range []*client{
 		c.users.seeker.grantApp(app, c.route.Scope),
 		c.users.employer.grantApp(app, c.route.Scope),
@@ -268,12 +291,15 @@ func (c programCall) checkAuthorizedCallers(t *testing.T) {
 // tools have status 200 unless the credentials are invalid.
 func (r programRow) checkTool(t *testing.T, users *programUsers, route web.Route) {
 	t.Helper()
+
 	callWith := func(caller *client, arguments object) *response {
 		caller.t = t
 		caller.server = users.server
 		caller.ip = users.server.guest(t).ip
+
 		return caller.tool(r.tool, arguments)
 	}
+
 	call := func(caller *client) *response { return callWith(caller, r.arguments(users)) }
 	requireToolError := func(resp *response, code string) {
 		t.Helper()
@@ -281,12 +307,15 @@ func (r programRow) checkTool(t *testing.T, users *programUsers, route web.Route
 		require.Equal(t, true, resp.at("result.isError"), "%s", resp.raw)
 		require.Contains(t, resp.text("result.content.0.text"), code)
 	}
+
 	requireSuccess := func(resp *response) *response {
 		t.Helper()
 		require.Equal(t, 200, resp.status, "%s", resp.raw)
 		require.NotContains(t, resp.at("result"), "isError", "%s", resp.raw)
+
 		return resp
 	}
+
 	allScopes := integrations.Scopes()
 	app := users.server.employer(t).app()
 
@@ -299,11 +328,13 @@ func (r programRow) checkTool(t *testing.T, users *programUsers, route web.Route
 	} {
 		require.Equal(t, 401, call(unauthenticated).status)
 	}
+
 	for _, scope := range allScopes {
 		if scope != route.Scope {
 			requireToolError(call(users.seeker.grantApp(app, scope)), string(route.Scope))
 		}
 	}
+
 	if route.Method == http.MethodGet {
 		for _, caller := range []*client{
 			users.seeker.grantApp(app, route.Scope),
@@ -315,11 +346,14 @@ func (r programRow) checkTool(t *testing.T, users *programUsers, route web.Route
 		}
 	} else {
 		requireToolError(call(users.seeker.program()), string(route.Scope))
+
 		users.otherListing = users.employer.listing(nil) // a jobseeker applies for a listing once
 		requireToolError(call(users.otherEmployer.grantApp(app, allScopes...)), "403 forbidden")
+
 		draft := requireSuccess(call(users.seeker.grantApp(app, route.Scope)))
 		require.Contains(t, string(draft.raw), "confirmation_required")
 	}
+
 	for _, other := range []*client{
 		users.otherEmployer.grantApp(app, allScopes...),
 		users.otherSeeker.grantApp(app, allScopes...),
@@ -328,6 +362,7 @@ func (r programRow) checkTool(t *testing.T, users *programUsers, route web.Route
 			requireToolError(callWith(other, r.hiddenArguments(users)), r.code)
 			continue
 		}
+
 		resp := requireSuccess(call(other))
 		require.NotContains(t, string(resp.raw), users.application)
 		require.NotContains(t, string(resp.raw), users.draft)
@@ -341,17 +376,20 @@ func TestPortal_DeveloperCredentials_Refused(t *testing.T) {
 		developer := server.seeker(t)
 		app := developer.app()
 		token := developer.grantApp(app, integrations.Scopes()...).token
+
 		key := developer.programOf(app).apiKey
 		for _, route := range routes() {
 			if route.Auth == web.None {
 				continue
 			}
+
 			// Every parameter becomes an id that no resource has.
 			path := regexp.MustCompile(`:\w+`).ReplaceAllString(route.Path, nowhere)
 			for _, credential := range []string{token, key} {
 				withToken := server.guest(t)
 				withToken.token = credential
 				withToken.try(route.Method, path, nil).fails(401, "Unauthorized")
+
 				// Routes with optional authentication ignore a key.
 				if route.Auth == web.Required {
 					server.guest(t).withKey(credential).try(route.Method, path, nil).fails(401, "Unauthorized")

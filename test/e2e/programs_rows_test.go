@@ -20,10 +20,12 @@ import (
 // ids requires a successful list of the developer API and returns the ids of its items.
 func (r *response) ids() []string {
 	r.t.Helper()
+
 	ids := []string{}
 	for _, item := range r.okDeveloper(200).list("data") {
 		ids = append(ids, item.(object)["id"].(string))
 	}
+
 	return ids
 }
 
@@ -60,6 +62,7 @@ func TestDeveloperRoutes(t *testing.T) {
 			maps.Copy(listing, more)
 			return boss.listing(listing)
 		}
+
 		leeds := createListing(
 			object{
 				"location":       "Leeds",
@@ -88,19 +91,25 @@ func TestDeveloperRoutes(t *testing.T) {
 		for _, prefix := range []string{"/api/v1", "/v1"} {
 			t.Run("GET "+prefix+"/jobs", func(t *testing.T) {
 				t.Parallel()
+
 				developer := server.seeker(t)
 				app := developer.app()
+
 				// The other plans have fewer requests per minute than this test sends.
 				server.run(t, "developers", "plan", app, "enterprise")
+
 				program := developer.programOf(app)
 				find := func(query string) *response {
 					t.Helper()
+
 					path := prefix + "/jobs?keywords=" + word + "&" + query
 					if strings.HasSuffix(query, "=") {
 						return program.try("GET", path, nil) // an empty parameter means none, but the document does not describe it
 					}
+
 					return program.get(path)
 				}
+
 				for query, want := range map[string][]string{
 					"":          all,
 					"sort=date": all,
@@ -139,6 +148,7 @@ func TestDeveloperRoutes(t *testing.T) {
 					"limit=2&page=3":                           all[4:],
 				} {
 					got := find(query).ids()
+
 					// Pages are parts of the list by date; other queries rank by relevance, whose order
 					// has tests of its own.
 					hasKnownOrder := strings.Contains(query, "page=") || strings.Contains(query, "limit=") || query == "sort=date"
@@ -148,8 +158,10 @@ func TestDeveloperRoutes(t *testing.T) {
 						require.ElementsMatch(t, want, got, query)
 					}
 				}
+
 				posted, err := time.Parse(time.RFC3339Nano, program.get(prefix+"/jobs/"+bradford).okDeveloper(200).text("data.posted_at"))
 				require.NoError(t, err)
+
 				// all[3] is bradford.
 				require.Equal(t, all[:4], find("sort=date&posted_after="+posted.Format(time.RFC3339Nano)).ids(), "the bound is inclusive")
 				require.Equal(t, all[:3], find("sort=date&posted_after="+posted.Add(time.Microsecond).Format(time.RFC3339Nano)).ids())
@@ -166,12 +178,15 @@ func TestDeveloperRoutes(t *testing.T) {
 					require.ElementsMatch(t, append([]string{"matched", "relaxed"}, jobMembers...),
 						slices.Collect(maps.Keys(item.(object))), "no distance without a place")
 				}
+
 				for _, item := range find("location=Leeds").list("data") {
 					require.ElementsMatch(t,
 						append([]string{"distance_miles", "matched", "relaxed"}, jobMembers...),
 						slices.Collect(maps.Keys(item.(object))))
 				}
+
 				require.NotEmpty(t, find("cursor=").ids(), "an empty cursor means the first page")
+
 				for query, field := range map[string]string{
 					"page=1&page=2":                         "page",
 					"limit=1&limit=1":                       "limit",
@@ -202,8 +217,10 @@ func TestDeveloperRoutes(t *testing.T) {
 					require.Equal(t, field, refused.text("errors.0.field"), "%s: %s", query, refused.raw)
 				}
 			})
+
 			t.Run("methods below "+prefix, func(t *testing.T) {
 				t.Parallel()
+
 				program := server.seeker(t).program()
 				for path, allowed := range map[string][]string{
 					"/jobs":                    {"GET", "HEAD", "OPTIONS"},
@@ -215,11 +232,14 @@ func TestDeveloperRoutes(t *testing.T) {
 						refused := program.try(method, prefix+path, nil).problem(405, "method_not_allowed")
 						require.ElementsMatch(t, allowed, strings.Split(refused.header.Get("Allow"), ", "), path)
 					}
+
 					requirePreflight(t, server, prefix+path, allowed)
 				}
 			})
+
 			t.Run("unknown paths below "+prefix, func(t *testing.T) {
 				t.Parallel()
+
 				program := server.seeker(t).program()
 				for _, path := range []string{
 					"/jobs/", "/Jobs", "/jobs/" + leeds + "/", "/jobs//" + leeds, "/applications/",
@@ -228,24 +248,30 @@ func TestDeveloperRoutes(t *testing.T) {
 					program.try("GET", prefix+path, nil).problem(404, "not_found")
 				}
 			})
+
 			t.Run("HEAD and ETag below "+prefix, func(t *testing.T) {
 				t.Parallel()
+
 				program := server.seeker(t).program()
 				head := program.sendWithHeaders("HEAD", prefix+"/jobs/"+leeds, nil)
 				require.Equal(t, 200, head.status)
 				require.Empty(t, head.raw)
+
 				got := program.get(prefix + "/jobs/" + leeds).okDeveloper(200)
 				for _, name := range []string{"ETag", "Cache-Control", "Vary", "Content-Type", "RateLimit-Policy"} {
 					require.Equal(t, got.header.Get(name), head.header.Get(name), name)
 				}
+
 				require.Equal(t, "application/json; charset=utf-8", got.header.Get("Content-Type"))
 				require.Equal(t, issuer+"/jobs/"+leeds, got.text("data.url"))
 				require.ElementsMatch(t, jobMembers, slices.Collect(maps.Keys(got.at("data").(object))))
+
 				missing := program.sendWithHeaders("HEAD", prefix+"/jobs/nonsense", nil)
 				require.Equal(t, 404, missing.status)
 				missing.requireLimitHeaders()
 
 				tag := got.header.Get("ETag")
+
 				// If-None-Match compares weakly (RFC 9110 §13.1.2).
 				for _, match := range []string{tag, strings.TrimPrefix(tag, "W/"), "*", `"a", ` + tag} {
 					unmodified := program.sendWithHeaders("GET", prefix+"/jobs/"+leeds, map[string]string{"If-None-Match": match})
@@ -256,10 +282,13 @@ func TestDeveloperRoutes(t *testing.T) {
 				}
 			})
 		}
+
 		t.Run("links keep the other parameters", func(t *testing.T) {
 			t.Parallel()
+
 			program := server.seeker(t).program()
 			list := program.get("/v1/jobs?keywords=" + word + "&limit=2&page=2&location=").okDeveloper(200)
+
 			pageByRel := map[string]string{}
 			for link := range strings.SplitSeq(list.header.Get("Link"), ", ") {
 				address, rel, _ := strings.Cut(strings.TrimPrefix(link, "<"), `>; rel=`)
@@ -269,22 +298,29 @@ func TestDeveloperRoutes(t *testing.T) {
 				require.Equal(t, "/v1/jobs", target.Path)
 				require.Equal(t, word, target.Query().Get("keywords"))
 				require.Equal(t, "2", target.Query().Get("limit"))
+
 				pageByRel[strings.Trim(rel, `"`)] = target.Query().Get("page")
 			}
+
 			require.Equal(t, map[string]string{"first": "", "prev": "1", "next": "3", "last": "3"}, pageByRel)
+
 			// A page after the last is empty, and its link leads back to the last.
 			beyond := program.get("/v1/jobs?keywords=" + word + "&limit=2&page=99").okDeveloper(200)
 			require.Contains(t, beyond.header.Get("Link"), `page=3>; rel="prev"`)
 		})
+
 		t.Run("all invalid parameters are reported together", func(t *testing.T) {
 			t.Parallel()
+
 			refused := server.seeker(t).program().
 				get("/v1/jobs?posted_after=yesterday&sort=x").
 				problem(400, "invalid_parameters")
 			require.Len(t, refused.list("errors"), 2)
 		})
+
 		t.Run("idempotency key under both prefixes", func(t *testing.T) {
 			t.Parallel()
+
 			program := server.seeker(t).grantApp(server.seeker(t).app(), integrations.ApplicationsWrite)
 			program.key = "one"
 			first := program.post("/api/v1/applications", object{"job_id": leeds}).okDeveloper(201)
@@ -292,22 +328,28 @@ func TestDeveloperRoutes(t *testing.T) {
 			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
 			require.Equal(t, first.raw, again.raw)
 			program.post("/v1/applications", object{"job_id": london}).problem(422, "idempotency_key_reused")
+
 			for _, invalidKey := range []string{strings.Repeat("k", 256), "é"} {
 				program.key = invalidKey
 				program.try("POST", "/v1/applications", object{"job_id": london}).problem(400, "invalid_parameters")
 			}
 		})
+
 		t.Run("maximum size of an application", func(t *testing.T) {
 			t.Parallel()
+
 			questions := []object{}
+
 			answers := []object{}
 			for i := range 20 {
 				questions = append(questions, object{"id": fmt.Sprint(i), "text": "Why?", "required": true})
 				answers = append(answers, object{"question_id": fmt.Sprint(i), "answer": strings.Repeat("ä", 1000)})
 			}
+
 			withQuestions := boss.listing(object{"questions": questions})
 			seeker := server.seeker(t)
 			program := seeker.grantApp(server.seeker(t).app(), integrations.ApplicationsWrite, integrations.ApplicationsRead)
+
 			// The longest cover letter, of characters with four bytes each: limits count
 			// characters.
 			letter := strings.Repeat("🏥", 20_000)
@@ -315,6 +357,7 @@ func TestDeveloperRoutes(t *testing.T) {
 			require.Equal(t, letter, created.text("data.cover_letter"))
 			require.Len(t, created.list("data.answers"), 20)
 			require.Equal(t, created.at("data"), program.get(created.header.Get("Location")).okDeveloper(200).at("data"))
+
 			stored, err := json.Marshal(created.at("data"))
 			require.NoError(t, err)
 			require.NotContains(t, string(stored), "\ufffd", "no character was cut in the middle")
@@ -327,6 +370,7 @@ func TestDeveloperRoutes(t *testing.T) {
 // the API reads.
 func requirePreflight(t *testing.T, server *testServer, path string, allowedMethods []string) {
 	t.Helper()
+
 	preflight := server.guest(t).
 		sendWithHeaders("OPTIONS", path, map[string]string{
 			"Origin":                         "https://other.example.com",
@@ -335,14 +379,17 @@ func requirePreflight(t *testing.T, server *testServer, path string, allowedMeth
 		})
 	require.Equal(t, 204, preflight.status)
 	require.Empty(t, preflight.raw)
+
 	for _, method := range allowedMethods {
 		if method != "HEAD" {
 			require.Contains(t, preflight.header.Get("Access-Control-Allow-Methods"), method)
 		}
 	}
+
 	for _, header := range []string{"Authorization", "Content-Type", "Idempotency-Key", "X-API-Key", "If-None-Match"} {
 		require.Contains(t, preflight.header.Get("Access-Control-Allow-Headers"), header)
 	}
+
 	require.Equal(t, "86400", preflight.header.Get("Access-Control-Max-Age"))
 }
 
@@ -350,8 +397,10 @@ func requirePreflight(t *testing.T, server *testServer, path string, allowedMeth
 // reached with the cursor, and that links lead to it.
 func TestDeveloperLists_Beyond10000_ByCursor(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	server := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
+
 	// serverEnv without its LOCUM_LIMITS_SEARCH_CPU=0: the default limit of the CPU time of searches
 	// must suffice for lists of this length.
 	server.env = []string{
@@ -365,27 +414,35 @@ func TestDeveloperLists_Beyond10000_ByCursor(t *testing.T) {
 	server.run(t, "seed", "--listings", "11200")
 	server.serve(t)
 	server.waitUntilReady(t)
+
 	developer := server.seeker(t)
 	app := developer.app()
+
 	// The other plans have fewer requests per minute than this test sends.
 	server.run(t, "developers", "plan", app, "enterprise")
+
 	program := developer.programOf(app)
 	lastNumbered := program.get("/api/v1/jobs?limit=100&page=100").okDeveloper(200)
 	require.Equal(t, false, lastNumbered.at("total_is_estimate"), "totals of job searches are exact")
 	program.get("/api/v1/jobs?limit=100&page=101").problem(400, "page_too_deep")
 	require.NotContains(t, lastNumbered.header.Get("Link"), `rel="last"`)
+
 	page := lastNumbered
+
 	seen := map[string]bool{}
 	for page.at("next_cursor") != nil {
 		link := page.header.Get("Link")
 		require.Contains(t, link, "cursor=", link)
 		require.Contains(t, link, `rel="next"`)
+
 		page = program.get("/v1/jobs?limit=100&cursor=" + url.QueryEscape(page.text("next_cursor"))).okDeveloper(200)
 		for _, id := range page.ids() {
 			require.False(t, seen[id], "job %s is on two pages", id)
+
 			seen[id] = true
 		}
 	}
+
 	require.NotEmpty(t, seen)
 	require.NotContains(t, page.header.Get("Link"), `rel="next"`)
 }

@@ -15,22 +15,28 @@ import (
 // time, and returns the number of responses by status. It fails if a request has no response.
 func concurrently(t *testing.T, n int, request func(i int) *response) map[int]int {
 	t.Helper()
+
 	responses := make([]*response, n)
 	start := make(chan struct{})
+
 	var group sync.WaitGroup
 	for i := range n {
 		group.Go(func() {
 			<-start
+
 			responses[i] = request(i)
 		})
 	}
+
 	close(start)
 	group.Wait()
+
 	counts := map[int]int{}
 	for _, resp := range responses {
 		require.NotNil(t, resp, "a request got no response")
 		counts[resp.status]++
 	}
+
 	return counts
 }
 
@@ -44,8 +50,10 @@ func retryWhenBusy(request func() *response) *response {
 		if !isBusy {
 			break
 		}
+
 		resp = request()
 	}
+
 	return resp
 }
 
@@ -58,11 +66,13 @@ func TestRaces(t *testing.T) {
 		subtest := subtests(t, employer.client, seeker.client)
 		subtest("concurrent creation of apps at the limit", func(t *testing.T) {
 			developer := server.seeker(t)
+
 			// A user can have 50 apps: 10 of 60 requests are too many.
 			require.Equal(t, map[int]int{201: 50, 409: 10}, concurrently(t, 60, func(int) *response {
 				return developer.fromNewAddress().try("POST", "/api/developers/apps", object{"name": "One of many"})
 			}))
 		})
+
 		subtest("concurrent applications for one listing", func(t *testing.T) {
 			listing := employer.listing(nil)
 			require.Equal(t, map[int]int{201: 1, 400: n - 1}, concurrently(t, n, func(int) *response {
@@ -74,6 +84,7 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, 1., seeker.get("/api/jobseekers/applications").ok(200).number("data.pagination.total"))
 			require.Equal(t, 1., employer.get("/api/employers/applications").ok(200).number("data.pagination.total"))
 		})
+
 		subtest("concurrent bookmarks of one listing", func(t *testing.T) {
 			listing := employer.listing(nil)
 			paths := []string{"/api/jobseekers/saved", "/api/jobseekers/bookmarks"} // both create a bookmark
@@ -82,6 +93,7 @@ func TestRaces(t *testing.T) {
 			}))
 			require.Equal(t, 1., seeker.get("/api/jobseekers/bookmarks").ok(200).number("data.pagination.total"))
 		})
+
 		subtest("concurrent uploads of default documents", func(t *testing.T) {
 			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(int) *response {
 				return seeker.fromNewAddress().
@@ -92,14 +104,17 @@ func TestRaces(t *testing.T) {
 						"isDefault": true,
 					})
 			}))
+
 			defaults := 0
 			for _, d := range seeker.get("/api/jobseekers/documents?limit=100").ok(200).list("data.documents") {
 				if d.(object)["isDefault"] == true {
 					defaults++
 				}
 			}
+
 			require.Equal(t, 1, defaults, "one document is the default")
 		})
+
 		subtest("concurrent registrations of one address", func(t *testing.T) {
 			email := newEmail()
 			require.Equal(t, map[int]int{201: 1, 409: n - 1}, concurrently(t, n, func(i int) *response {
@@ -114,6 +129,7 @@ func TestRaces(t *testing.T) {
 								"userType": "jobseeker",
 							})
 					}
+
 					return server.guest(t).
 						try("POST", "/api/auth/register-employer", object{
 							"email":       email,
@@ -125,22 +141,27 @@ func TestRaces(t *testing.T) {
 			}))
 			server.guest(t).post("/api/auth/login", object{"email": email, "password": password}).ok(200)
 		})
+
 		subtest("concurrent changes of different keys of meta", func(t *testing.T) {
 			listing := employer.listing(nil)
 			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(i int) *response {
 				key := fmt.Sprint("key", i)
+
 				meta := object{key: i, "inner": object{key: i}}
 				if i%2 == 0 {
 					return employer.fromNewAddress().try("PATCH", "/api/listings/"+listing, object{"meta": meta})
 				}
+
 				return employer.fromNewAddress().try("PUT", "/api/listings/batch", []object{{"uuid": listing, "meta": meta}})
 			}))
+
 			resp := employer.get("/api/employers/jobs/" + listing).ok(200)
 			for i := range n {
 				require.Equal(t, float64(i), resp.number(fmt.Sprint("data.job.meta.key", i)))
 				require.Equal(t, float64(i), resp.number(fmt.Sprint("data.job.meta.inner.key", i)))
 			}
 		})
+
 		subtest("concurrent changes of different fields", func(t *testing.T) {
 			listing := employer.listing(nil)
 			changes := []object{
@@ -160,9 +181,11 @@ func TestRaces(t *testing.T) {
 				if i < n/2 {
 					return employer.fromNewAddress().try("PUT", "/api/employers/jobs/"+listing, change)
 				}
+
 				return employer.fromNewAddress().
 					try("PUT", "/api/employers/jobs/batch", object{"jobs": []object{merge(change, object{"id": listing})}})
 			}))
+
 			resp := employer.get("/api/employers/jobs/" + listing).ok(200)
 			for _, change := range changes {
 				for field, value := range change {
@@ -170,26 +193,31 @@ func TestRaces(t *testing.T) {
 				}
 			}
 		})
+
 		// Transactions that lock the same rows in different orders could deadlock.
 		subtest("concurrent batches in different orders", func(t *testing.T) {
 			var ids []string
 			for range 5 {
 				ids = append(ids, employer.listing(nil))
 			}
+
 			require.Equal(t, map[int]int{200: n}, concurrently(t, n, func(i int) *response {
 				jobs := make([]object, len(ids))
 				for position := range ids {
 					id := ids[(i+position)%len(ids)] // each batch begins with another listing
 					jobs[position] = object{"id": id, "title": fmt.Sprint("Title ", i)}
 				}
+
 				return employer.fromNewAddress().try("PUT", "/api/employers/jobs/batch", object{"jobs": jobs})
 			}))
+
 			title := employer.get("/api/employers/jobs/" + ids[0]).text("data.job.title")
 			for _, id := range ids {
 				require.Equal(t, title, employer.get("/api/employers/jobs/"+id).text("data.job.title"),
 					"the same batch was the last for all listings")
 			}
 		})
+
 		subtest("concurrent changes of the state of a listing", func(t *testing.T) {
 			listing := employer.listing(nil)
 			counts := concurrently(t, n, func(i int) *response {
@@ -207,9 +235,11 @@ func TestRaces(t *testing.T) {
 					return client.try("PUT", "/api/employers/jobs/"+listing, object{"status": "closed"})
 				}
 			})
+
 			require.Equal(t, n, counts[200]+counts[404], "%v", counts)
 			require.LessOrEqual(t, counts[404], n/5, "only restore, a fifth of the requests, may find no archived listing")
 		})
+
 		subtest("concurrent withdrawal and decision", func(t *testing.T) {
 			listing := employer.listing(nil)
 			id := seeker.application(listing, nil)
@@ -218,12 +248,16 @@ func TestRaces(t *testing.T) {
 				if i == n/2 { // one of the requests is the withdrawal
 					return seeker.fromNewAddress().try("DELETE", "/api/jobseekers/applications/"+id, nil)
 				}
+
 				return employer.fromNewAddress().
 					try("PUT", "/api/employers/applications/"+id, object{"status": decisions[i%len(decisions)]})
 			})
+
 			require.Equal(t, n, counts[200]+counts[400], "%v", counts)
+
 			resp := employer.get("/api/employers/applications/" + id).ok(200)
 			require.Equal(t, "withdrawn", resp.text("data.application.status"))
+
 			timeline := resp.list("data.application.timeline")
 			for i := 1; i < len(timeline); i++ {
 				previous := timeline[i-1].(object)
@@ -231,6 +265,7 @@ func TestRaces(t *testing.T) {
 				require.Equal(t, previous["to"], change["from"], "each change starts from the previous status")
 			}
 		})
+
 		subtest("concurrent refresh keeps the session", func(t *testing.T) {
 			seeker := server.seeker(t)
 			counts := concurrently(t, 5, func(int) *response {
@@ -239,8 +274,10 @@ func TestRaces(t *testing.T) {
 			require.Equal(t, map[int]int{200: 5}, counts, "a refresh with a lost response may be retried")
 			seeker.get("/api/auth/me").ok(200)
 		})
+
 		subtest("concurrent requests at the rate limit", func(t *testing.T) {
 			guest := server.guest(t)
+
 			counts := concurrently(t, n, func(int) *response { return guest.try("POST", "/api/employers/jobs", nil) })
 			if !server.countsLocally() {
 				// An address may send 10 requests a minute to this path.
@@ -261,22 +298,28 @@ func TestRaces_Users(t *testing.T) {
 				one := server.employer(t)
 				two := server.addMember(t, one, nil)
 				one.put("/api/employers/team/"+two.id+"/permissions", object{"role": "admin"}).ok(200)
+
 				demote := func(admin, target *account) *response {
 					return admin.fromNewAddress().
 						try("PUT", "/api/employers/team/"+target.id+"/permissions", object{"role": "viewer"})
 				}
+
 				counts := concurrently(t, n, func(i int) *response {
 					if i%2 == 0 {
 						return demote(one, two)
 					}
+
 					return demote(two, one)
 				})
+
 				// 403 for an admin who was demoted first, 409 for the demotion of the last admin.
 				require.Equal(t, n, counts[200]+counts[403]+counts[409], "%v", counts)
+
 				team := string(one.get("/api/employers/team").ok(200).raw)
 				require.Contains(t, team, `"role":"admin"`)
 			}
 		})
+
 		t.Run("concurrent invitations and acceptances of one address", func(t *testing.T) {
 			employer := server.employer(t)
 			email := newEmail()
@@ -284,6 +327,7 @@ func TestRaces_Users(t *testing.T) {
 				return employer.fromNewAddress().
 					try("POST", "/api/employers/team", object{"intent": "add-member", "name": "Tom Reed", "email": email})
 			}))
+
 			token := server.token(t, email)
 			counts := concurrently(t, n, func(int) *response {
 				return retryWhenBusy(func() *response {
@@ -291,15 +335,19 @@ func TestRaces_Users(t *testing.T) {
 						try("POST", "/api/auth/accept-invitation", object{"token": token, "password": password, "name": "Tom Reed"})
 				})
 			})
+
 			require.Equal(t, 1, counts[200]+counts[201], "%v", counts)
 			require.Equal(t, n, counts[200]+counts[201]+counts[400]+counts[409], "%v", counts)
 			require.Equal(t, 2., employer.get("/api/employers/team").ok(200).number("data.pagination.total"))
 		})
+
 		t.Run("concurrent use of a reset link", func(t *testing.T) {
 			seeker := server.seeker(t)
+
 			// The e-mail of the registration must not arrive after that with the reset link.
 			require.NotEmpty(t, server.waitForMail(t, seeker.email, "Subject:"))
 			server.guest(t).post("/api/auth/forgot-password", object{"email": seeker.email}).ok(200)
+
 			token := server.tokenAbout(t, seeker.email, "assword") // "password" or "Password"
 			counts := concurrently(t, n, func(i int) *response {
 				return retryWhenBusy(func() *response {
@@ -307,18 +355,22 @@ func TestRaces_Users(t *testing.T) {
 						try("POST", "/api/auth/reset-password", object{"token": token, "password": fmt.Sprint(password, i)})
 				})
 			})
+
 			require.Equal(t, map[int]int{200: 1, 400: n - 1}, counts)
 		})
+
 		t.Run("concurrent deletions of an account", func(t *testing.T) {
 			seeker := server.seeker(t)
 			counts := concurrently(t, n,
 				func(int) *response { return seeker.fromNewAddress().try("DELETE", "/api/jobseekers/profile", nil) })
 			require.Equal(t, map[int]int{200: 1, 401: n - 1}, counts)
 		})
+
 		t.Run("concurrent changes to one address", func(t *testing.T) {
 			newAddress := newEmail()
 			change := object{"intent": "update-profile", "profile": object{"email": newAddress}}
 			server.seeker(t).put("/api/jobseekers/profile", change).ok(200)
+
 			seekersToken := server.tokenFromMail(t, newAddress, "confirm your new")
 			server.employer(t).put("/api/employers/profile", change).ok(200)
 			var employersToken string
@@ -335,6 +387,7 @@ func TestRaces_Users(t *testing.T) {
 			require.Equal(t, n-1, counts[400]+counts[409], "%v", counts)
 			server.guest(t).post("/api/auth/login", object{"email": newAddress, "password": password}).ok(200)
 		})
+
 		t.Run("concurrent requests with one idempotency key", func(t *testing.T) {
 			employer := server.employer(t)
 			counts := concurrently(t, n, func(int) *response {
@@ -342,6 +395,7 @@ func TestRaces_Users(t *testing.T) {
 				client.key = "one-key"
 				return client.try("POST", "/api/employers/jobs", object{"title": "T", "description": "D"})
 			})
+
 			// 409 while the first request is being processed, then the stored response of the first.
 			require.Positive(t, counts[201], "%v", counts)
 			require.Equal(t, n, counts[201]+counts[409], "%v", counts)
@@ -359,10 +413,12 @@ func (s *testServer) token(t testing.TB, email string) string {
 // the token in the newest. It fails if the e-mail contains none.
 func (s *testServer) tokenAbout(t testing.TB, email, subject string) string {
 	t.Helper()
+
 	// In quoted-printable (RFC 2045), "=" at the end of a line joins it with the next, and "=3D"
 	// is "=".
 	text := strings.ReplaceAll(s.waitForMail(t, email, subject), "=\r\n", "")
 	token := tokenInMail.FindStringSubmatch(strings.ReplaceAll(text, "=3D", "="))
 	require.NotNil(t, token, text)
+
 	return token[1]
 }

@@ -21,15 +21,20 @@ var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 // shell, against a new server with the defaults and demo data.
 func TestREADME_MainJob_WorksAsPasted(t *testing.T) {
 	t.Parallel()
+
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	require.NoError(t, err)
+
 	_, section, found := strings.Cut(string(readme), "## The main job in ten calls")
 	require.True(t, found)
+
 	section, _, _ = strings.Cut(section, "\n## ")
+
 	var script strings.Builder
 	for _, block := range shellBlock.FindAllStringSubmatch(section, -1) {
 		script.WriteString(block[1])
 	}
+
 	require.Equal(t, 10, strings.Count(script.String(), "curl "), "ten calls are promised")
 
 	dir := t.TempDir()
@@ -42,15 +47,19 @@ func TestREADME_MainJob_WorksAsPasted(t *testing.T) {
 	require.Contains(t, server.run(t, "seed"), "@")
 	server.serve(t)
 	server.waitUntilReady(t)
+
 	written, err := filepath.Glob(filepath.Join(dir, "data", "mail", "*.eml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, written, "the mails of the demo data come, and are logged, before the address is printed")
+
 	pasted := strings.ReplaceAll(script.String(), "http://localhost:8080", server.url)
 	out, err := exec.Command("bash", "-ec", pasted+"\necho; echo JOB=$JOB APPLICATION=$APPLICATION").CombinedOutput()
 	require.NoError(t, err, "%s", out)
+
 	ids := regexp.MustCompile(`JOB=([0-9a-f-]{36}) APPLICATION=([0-9a-f-]{36})`).FindStringSubmatch(string(out))
 	require.NotNil(t, ids, "%s", out)
 	require.NotContains(t, string(out), `"success":false`)
+
 	search, _, _ := strings.Cut(string(out), `"applications"`)
 	require.Contains(t, search, ids[1], "the search finds the job")
 	require.Contains(t, string(out), `"status":"interview"`)
@@ -66,10 +75,13 @@ var numberedStep = regexp.MustCompile("(?s)\\d\\. \\*\\*`([^`]+)`\\*\\*.*?```go\
 func TestREADME_AddAnEndpoint_Works(t *testing.T) {
 	t.Parallel()
 	kit.NeedHeavy(t)
+
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	require.NoError(t, err)
+
 	_, section, found := strings.Cut(string(readme), "## Add an endpoint")
 	require.True(t, found)
+
 	section, _, _ = strings.Cut(section, "\n## ")
 	steps := numberedStep.FindAllStringSubmatch(section, -1)
 	require.Len(t, steps, 4)
@@ -78,43 +90,55 @@ func TestREADME_AddAnEndpoint_Works(t *testing.T) {
 	for _, step := range steps {
 		path, err := filepath.Abs(filepath.Join("..", "..", step[1]))
 		require.NoError(t, err)
+
 		source, err := os.ReadFile(path)
 		require.NoError(t, err)
+
 		before, after := string(source), ""
+
 		// The README says where code goes: rows before those of the operation renew, and
 		// functions, which begin with a comment, at the end.
 		if line := strings.TrimSpace(strings.SplitN(step[2], "\n", 2)[0]); !strings.HasPrefix(line, "//") {
 			above, _, found := strings.Cut(before, "/api/employers/jobs/:id/renew\"")
 			require.True(t, found)
+
 			at := strings.LastIndex(above, "\n")
 			if strings.HasPrefix(strings.TrimSpace(above[at:]), "Path:") { // the row begins with its brace
 				at = strings.LastIndex(above, "\n\t\t{\n")
 			}
+
 			before, after = before[:at], before[at:]
 		}
+
 		replaced[path] = filepath.Join(dir, filepath.Base(path))
 		require.NoError(t, os.WriteFile(replaced[path], []byte(before+"\n"+step[2]+after), 0o600))
 	}
+
 	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
 	require.NoError(t, err)
+
 	file := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(file, overlay, 0o600))
 
 	binary := filepath.Join(dir, "e2e.test")
 	compiled, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", file, "-o", binary, ".").CombinedOutput()
 	require.NoError(t, err, string(compiled))
+
 	run := func(dir, tests string, env ...string) (string, error) {
 		test := exec.CommandContext(t.Context(), binary, "-test.run", tests)
 		test.Dir, test.Env = dir, append(os.Environ(), append(env, "GOFLAGS=-overlay="+file)...)
 		out, err := test.CombinedOutput()
+
 		return string(out[:min(len(out), 10_000)]), err
 	}
+
 	out, err := run(".", "^(TestRoleMatrix.*|TestEmployerJobs)$")
 	require.NoError(t, err, out)
 
 	// The list of operations is updated by the command that the failing test prints.
 	tests := t.TempDir()
 	require.NoError(t, os.CopyFS(tests, os.DirFS(".")))
+
 	for path, replacement := range replaced {
 		if filepath.Base(filepath.Dir(path)) == "e2e" {
 			text, err := os.ReadFile(replacement)
@@ -122,9 +146,11 @@ func TestREADME_AddAnEndpoint_Works(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(tests, filepath.Base(path)), text, 0o600))
 		}
 	}
+
 	out, err = run(tests, "^TestEveryOperation_HasATest$")
 	require.Error(t, err)
 	require.NotContains(t, out, "no test is named")
+
 	out, err = run(tests, "^TestEveryOperation_HasATest$", "LOCUM_TEST_WRITE=1")
 	require.NoError(t, err, out)
 }

@@ -14,6 +14,7 @@ import (
 // recent, which is for ten minutes.
 func (a *account) ageSignIns() {
 	a.t.Helper()
+
 	signedIn := time.Now().UTC().Add(-11 * time.Minute).Format("2006-01-02T15:04:05.000000Z")
 	kit.ExecSQL(a.t, a.server.databaseURL(), "UPDATE sessions SET created_at = '"+signedIn+"' WHERE user_id = '"+a.id+"'")
 }
@@ -22,6 +23,7 @@ func (a *account) ageSignIns() {
 // one, and succeeds with the status with the right one.
 func (a *account) needsPassword(t *testing.T, method, path string, body object, status int) *response {
 	t.Helper()
+
 	sendWith := func(confirmation object) *response {
 		return a.fromNewAddress().send(method, path, merge(body, confirmation))
 	}
@@ -29,6 +31,7 @@ func (a *account) needsPassword(t *testing.T, method, path string, body object, 
 	require.Equal(t, 403, refused.status, "%s %s: %s", method, path, refused.raw)
 	require.Equal(t, "reauthentication_required", refused.text("code"))
 	sendWith(object{"currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
+
 	return sendWith(object{"currentPassword": password}).ok(status)
 }
 
@@ -39,18 +42,22 @@ func TestSensitiveOperations_OldSession_NeedPassword(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker := server.seeker(t)
 		seeker.ageSignIns()
+
 		created := seeker.needsPassword(t, "POST", "/api/developers/apps", object{"name": "Ward Finder"}, 201)
 		app := "/api/developers/apps/" + created.text("data.app.id")
 		seeker.needsPassword(t, "POST", app+"/secret", nil, 200)
 		seeker.needsPassword(t, "POST", app+"/keys", object{"name": "k"}, 201)
+
 		webhook := object{"url": "https://receiver.invalid/hook", "events": []string{"job.closed"}}
 		created = seeker.needsPassword(t, "POST", app+"/webhooks", webhook, 201)
 		seeker.needsPassword(t, "POST", app+"/webhooks/"+created.text("data.webhook.id")+"/secret", nil, 200)
+
 		addressChange := func(email string) object {
 			return object{"intent": "update-profile", "profile": object{"email": email}}
 		}
 		seeker.needsPassword(t, "PUT", "/api/jobseekers/profile", addressChange(newEmail()), 200)
 		seeker.needsPassword(t, "PUT", "/api/jobseekers/settings", addressChange(newEmail()), 200)
+
 		// The same address is no change.
 		seeker.fromNewAddress().put("/api/jobseekers/profile", addressChange(seeker.email)).ok(200)
 		seeker.needsPassword(t, "DELETE", "/api/jobseekers/profile", nil, 200)
@@ -68,6 +75,7 @@ func TestSensitiveOperations_RecentSignIn_NeedNoPassword(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker := server.seeker(t)
 		seeker.ageSignIns()
+
 		refreshed := server.guest(t).post("/api/auth/refresh", object{"refreshToken": seeker.refresh}).ok(200)
 		seeker.token = refreshed.text("data.accessToken")
 		seeker.post("/api/developers/apps", object{"name": "Ward Finder"}).fails(403, "Confirm this with your current password")
@@ -82,9 +90,11 @@ func TestReauthentication_WrongPasswords_Throttled(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		seeker := server.seeker(t)
 		seeker.ageSignIns()
+
 		for range 10 {
 			seeker.post("/api/developers/apps", object{"name": "n", "currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
 		}
+
 		seeker.post("/api/developers/apps", object{"name": "n", "currentPassword": "Wr0ng-horse"}).fails(429, "Rate limit exceeded")
 	})
 }
@@ -97,8 +107,10 @@ func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
 		browser := server.signedIn(t, seeker)
 		require.NotContains(t, browser.open("GET", "/developers", nil).text, "currentPassword")
 		seeker.ageSignIns()
+
 		page := browser.open("GET", "/developers", nil)
 		require.Contains(t, page.text, `name="currentPassword"`)
+
 		csrf := kit.Page{Text: page.text}.Secret(t)
 		formWithout := func() url.Values {
 			return url.Values{"name": {"Ward Finder"}, "csrf": {csrf}}
@@ -108,12 +120,15 @@ func TestDashboard_OldSession_AsksForPassword(t *testing.T) {
 			values.Set("currentPassword", currentPassword)
 			return values
 		}
+
 		refused := browser.open("POST", "/developers/apps", formWithout())
 		require.Equal(t, 403, refused.status)
 		require.Contains(t, refused.text, "Your password is required")
 		require.Equal(t, 400, browser.open("POST", "/developers/apps", formWith("Wr0ng-horse")).status)
+
 		created := browser.open("POST", "/developers/apps", formWith(password))
 		require.Equal(t, 200, created.status, created.text)
+
 		app := created.header.Get("Content-Location")
 		for _, path := range []string{"/secret", "/keys"} {
 			require.Equal(t, 403, browser.open("POST", app+path, formWithout()).status)

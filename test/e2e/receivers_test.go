@@ -41,9 +41,11 @@ type hit struct {
 // newReceiver starts a receiver. Without answer, it responds to every request with status 200.
 func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 	t.Helper()
+
 	r := &receiver{t: t, answer: answer}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		raw, err := io.ReadAll(request.Body)
+
 		h := hit{headers: request.Header, raw: string(raw)}
 		if err != nil || json.Unmarshal(raw, &h.body) != nil {
 			// A body that is not an event is not recorded, so that a test that waits for
@@ -51,18 +53,23 @@ func newReceiver(t *testing.T, answer func(n int) int) *receiver {
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}
+
 		r.mu.Lock()
 		r.hits = append(r.hits, h)
 		n := len(r.hits)
 		r.mu.Unlock()
+
 		status := http.StatusOK
 		if r.answer != nil {
 			status = r.answer(n)
 		}
+
 		w.WriteHeader(status)
+
 		_, _ = io.WriteString(w, "thanks")
 	}))
 	t.Cleanup(r.Close)
+
 	return r
 }
 
@@ -77,7 +84,9 @@ func (r *receiver) waitForHits(n int) []hit {
 	}, waitTimeout, 10*time.Millisecond, "want %d requests", n)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	require.Len(r.t, r.hits, n)
+
 	return append([]hit{}, r.hits...)
 }
 
@@ -88,14 +97,17 @@ func (r *receiver) waitForEvent(kind, member, id string) (found hit) {
 	require.Eventually(r.t, func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
+
 		for _, h := range r.hits {
 			if h.body.Type == kind && h.body.Data[member] == id {
 				found = h
 				return true
 			}
 		}
+
 		return false
 	}, waitTimeout, 10*time.Millisecond, "no %s about %s", kind, id)
+
 	return found
 }
 
@@ -103,8 +115,10 @@ func (r *receiver) waitForEvent(kind, member, id string) (found hit) {
 // Standard Webhooks.
 func (h hit) verify(t *testing.T, secret string) error {
 	t.Helper()
+
 	verifier, err := standardwebhooks.NewWebhook(secret)
 	require.NoError(t, err)
+
 	return verifier.Verify([]byte(h.raw), h.headers)
 }
 
@@ -115,9 +129,11 @@ var everyEvent = []string{"job.created", "job.updated", "job.closed", "applicati
 // secret.
 func (a *account) createWebhook(url string, events ...string) (path, secret string) {
 	a.t.Helper()
+
 	app := a.fromNewAddress().post("/api/developers/apps", object{"name": "Ward Finder"}).ok(201).text("data.app.id")
 	webhooks := "/api/developers/apps/" + app + "/webhooks"
 	created := a.fromNewAddress().post(webhooks, object{"url": url, "events": events}).ok(201)
+
 	return webhooks + "/" + created.text("data.webhook.id"), created.text("data.secret")
 }
 
@@ -134,8 +150,10 @@ func onEachSetupWithWebhooks(t *testing.T, test func(t *testing.T, server *testS
 func onEachQueueWithWebhooks(t *testing.T, test func(t *testing.T, server *testServer)) {
 	t.Helper()
 	onEachSetupWithWebhooks(t, test)
+
 	t.Run("postgres+redis+worker", func(t *testing.T) {
 		t.Parallel()
+
 		server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+kit.PostgresURL(t),
 			"LOCUM_QUEUE_URL="+kit.RedisURL(t), "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true")
 		worker := exec.Command(kit.Program(t), "worker") // with the same log, so that failures show both processes
@@ -144,10 +162,12 @@ func onEachQueueWithWebhooks(t *testing.T, test func(t *testing.T, server *testS
 		worker.Stderr = server.log
 		worker.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		require.NoError(t, worker.Start())
+
 		t.Cleanup(func() {
 			require.NoError(t, worker.Process.Signal(os.Interrupt))
 			require.NoError(t, worker.Wait())
 		})
+
 		test(t, server)
 	})
 }

@@ -14,36 +14,45 @@ const (
 // postJobs posts the jobs as one new employer and returns their ids by title.
 func postJobs(t *testing.T, server *testServer, jobs ...object) map[string]string {
 	t.Helper()
+
 	for _, job := range jobs {
 		if job["description"] == nil {
 			job["description"] = "A good place to work."
 		}
 	}
+
 	employer := server.employer(t)
 	resp := employer.post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
+
 	ids := map[string]string{}
 	for _, item := range resp.list("data.created") {
 		created := item.(object)
 		ids[created["title"].(string)] = created["id"].(string)
 	}
+
 	require.Len(t, ids, len(jobs), "%s", resp.raw)
+
 	return ids
 }
 
 // seekerWithProfile registers a jobseeker with a profile.
 func (s *testServer) seekerWithProfile(t *testing.T, profile object) *account {
 	t.Helper()
+
 	seeker := s.seeker(t)
 	seeker.fromNewAddress().put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": profile}).ok(200)
+
 	return seeker
 }
 
 // recommendedTitles returns the titles of the recommended jobs, best first.
 func (a *account) recommendedTitles() (titles []string) {
 	a.t.Helper()
+
 	for _, item := range a.get(recommendationsPath + "?limit=100").ok(200).list("data.recommendations") {
 		titles = append(titles, item.(object)["title"].(string))
 	}
+
 	return titles
 }
 
@@ -152,6 +161,7 @@ func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 				"employmentType": "bank",
 			},
 		)
+
 		for user, test := range map[string]struct {
 			profile object
 			first   []string // the titles of the first recommendations, in this order
@@ -238,6 +248,7 @@ func TestRecommendations_RankLikeARecruiter(t *testing.T) {
 func TestRecommendations_OtherNameOfTheRole_CountsAsTheRole(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		postJobs(t, server, object{"title": "Registered Nurse", "location": "Leeds"})
+
 		seeker := server.seekerWithProfile(t, object{"currentRole": "RN", "location": "Leeds"})
 		require.Equal(t, 100.0, seeker.get(recommendationsPath).ok(200).number("data.recommendations.0.relevanceScore"))
 	})
@@ -262,6 +273,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				resp.at("data.dashboard"),
 			)
 		})
+
 		ids := postJobs(t, server, object{"title": "Staff Nurse", "location": "Leeds"},
 			object{"title": "Cook", "location": "Leeds"}, object{"title": "Porter"},
 			object{"title": "Draft Nurse", "status": "draft"})
@@ -270,6 +282,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			resp := seeker.get(recommendationsPath).ok(200)
 			require.Equal(t, 3.0, resp.number("data.total"))
 			require.Len(t, resp.list("data.recommendations"), 3) // the draft is not public
+
 			first := resp.at("data.recommendations.0").(object)
 			require.Equal(t, ids["Staff Nurse"], first["uuid"])
 			require.Equal(t, ids["Staff Nurse"], first["id"])
@@ -278,10 +291,13 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Equal(t, 100.0, first["relevanceScore"])
 			require.Contains(t, first["reasons"], "Fits your role")
 			require.Less(t, resp.number("data.recommendations.1.relevanceScore"), 100.0)
+
 			repeated := seeker.get(recommendationsPath).ok(200)
 			require.Equal(t, string(resp.raw), string(repeated.raw), "the order is stable")
+
 			second := seeker.get(recommendationsPath + "?limit=1&page=2").ok(200)
 			require.Equal(t, resp.at("data.recommendations.1"), second.at("data.recommendations.0"))
+
 			third := seeker.get(recommendationsPath + "?limit=1&cursor=" + second.text("data.nextCursor")).ok(200)
 			require.Equal(t, resp.at("data.recommendations.2"), third.at("data.recommendations.0"))
 			seeker.get(recommendationsPath + "?page=0").invalid("page")
@@ -289,9 +305,11 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			server.guest(t).get(recommendationsPath).fails(401, "Unauthorized")
 			server.employer(t).get(recommendationsPath).fails(403, "Forbidden")
 		})
+
 		t.Run("GET /api/jobseekers/recommendations without applied and saved jobs", func(t *testing.T) {
 			seeker := server.seeker(t)
 			require.Len(t, seeker.recommendedTitles(), 3)
+
 			application := seeker.application(ids["Porter"], nil)
 			require.NotContains(t, seeker.recommendedTitles(), "Porter")
 			seeker.delete("/api/jobseekers/applications/" + application).ok(200)
@@ -299,16 +317,20 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			seeker.post("/api/jobseekers/saved", object{"listingId": ids["Cook"]}).ok(201)
 			require.Equal(t, []string{"Staff Nurse"}, seeker.recommendedTitles())
 		})
+
 		t.Run("DELETE /api/jobseekers/recommendations/:id", func(t *testing.T) {
 			seeker := server.seeker(t)
 			require.NotEmpty(t, seeker.delete(recommendationsPath+"/"+ids["Cook"]).ok(200).text("message"))
 			seeker.delete(recommendationsPath + "/" + ids["Cook"]).ok(200) // repeating it changes nothing
 			require.NotContains(t, seeker.recommendedTitles(), "Cook")
+
 			for _, absent := range []string{nowhere, "nonsense"} {
 				seeker.delete(recommendationsPath+"/"+absent).fails(404, "Listing not found")
 			}
+
 			require.Contains(t, server.seeker(t).recommendedTitles(), "Cook")
 		})
+
 		t.Run("GET /api/jobseekers/dashboard", func(t *testing.T) {
 			seeker := server.seekerWithProfile(t, object{"currentRole": "Cook"})
 			seeker.application(ids["Porter"], nil)
@@ -316,6 +338,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			seeker.post("/api/jobseekers/billing", object{"intent": "create-subscription", "planId": "premium", "paymentMethodId": "pm_1"}).
 				ok(200)
 			seeker.waitForNotifications(1)
+
 			resp := seeker.get(dashboardPath).ok(200)
 			require.Equal(t, false, resp.at("data.dashboard.isGuest"))
 			require.Equal(t, object{"tier": "premium", "isActive": true}, resp.at("data.dashboard.subscriptionStatus"))
@@ -325,21 +348,26 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 			require.Equal(t,
 				object{"id": ids["Cook"], "title": "Cook", "company": "St Brigid's Hospital", "location": "Leeds"},
 				resp.at("data.dashboard.recommendations.0"))
+
 			recommended := seeker.get(recommendationsPath).ok(200).list("data.recommendations")
 			for i, item := range resp.list("data.dashboard.recommendations") {
 				require.Equal(t, recommended[i].(object)["id"], item.(object)["id"], "the same order as the list")
 			}
+
 			hasActivity := map[any]bool{} // by type
 			for _, item := range resp.list("data.dashboard.recentActivity") {
 				activity := item.(object)
 				require.NotEmpty(t, activity["title"])
 				require.NotEmpty(t, activity["timestamp"])
+
 				hasActivity[activity["type"]] = true
 			}
+
 			require.True(t, hasActivity["billing"], "%s", resp.raw)
 			require.True(t, hasActivity["bookmark"], "%s", resp.raw)
 			server.employer(t).get(dashboardPath).fails(403, "Forbidden")
 		})
+
 		t.Run("GET /api/jobseekers/dashboard as a guest", func(t *testing.T) {
 			resp := server.guest(t).get(dashboardPath).ok(200)
 			require.Equal(t, true, resp.at("data.dashboard.isGuest"))
@@ -350,6 +378,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				resp.at("data.dashboard.stats"))
 			require.Empty(t, resp.list("data.dashboard.recentActivity"))
 		})
+
 		t.Run("POST /api/jobseekers/dashboard generate-personalized-content", func(t *testing.T) {
 			seeker := server.seekerWithProfile(t, object{"location": "Leeds"})
 			resp := seeker.post(dashboardPath, object{
@@ -366,15 +395,18 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				resp.text("data.personalizedContent.summary"))
 			require.NotEmpty(t, resp.list("data.personalizedContent.suggestions"))
 			require.Len(t, resp.list("data.personalizedContent.recommendations"), 3)
+
 			for _, body := range []object{
 				{"intent": "generate-personalized-content"},
 				{"intent": "generate-personalized-content", "careerGoals": []string{"Teach", "Travel"}, "experience": 5},
 			} {
 				require.NotEmpty(t, seeker.post(dashboardPath, body).ok(200).text("data.personalizedContent.headline"))
 			}
+
 			seeker.post(dashboardPath, object{"intent": "generate-personalized-content", "specialty": 7}).invalid("specialty")
 			seeker.post(dashboardPath, object{"intent": "generate-personalized-content", "careerGoals": 7}).invalid("careerGoals")
 		})
+
 		t.Run("POST /api/jobseekers/dashboard track-dashboard-action", func(t *testing.T) {
 			seeker := server.seeker(t)
 			resp := seeker.post(dashboardPath, object{
@@ -400,6 +432,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				"listingId": nowhere,
 			}).
 				fails(404, "Listing not found")
+
 			draft := server.employer(t).listing(object{"title": "Secret", "status": "draft"})
 			seeker.post(dashboardPath, object{"intent": "track-dashboard-action", "action": "looked", "listingId": draft}).
 				fails(404, "Listing not found")
@@ -408,6 +441,7 @@ func TestRecommendationsAndDashboard(t *testing.T) {
 				seeker.post(dashboardPath, object{"intent": "track-dashboard-action"}).ok(200).text("data.intent"))
 			require.Equal(t, "Used the dashboard", seeker.get(dashboardPath).ok(200).text("data.dashboard.recentActivity.0.title"))
 		})
+
 		t.Run("POST /api/jobseekers/dashboard refuses unknown values", func(t *testing.T) {
 			seeker := server.seeker(t)
 			seeker.post(dashboardPath, object{}).fails(400, "Intent is required")

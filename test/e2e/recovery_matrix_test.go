@@ -31,21 +31,26 @@ type accountAccess struct {
 // accessOf creates an account that is a member of an organization, with all means of access.
 func (s *testServer) accessOf(t *testing.T) *accountAccess {
 	t.Helper()
+
 	a := &accountAccess{server: s, boss: s.employer(t), acting: s.seeker(t), password: password}
 	me := a.acting
 	join := func(boss *account) string {
 		boss.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": me.email}).ok(200)
 		return s.tokenFromMail(t, me.email, "Subject: Join")
 	}
+
 	me.post("/api/auth/accept-invitation", object{"token": join(a.boss), "password": password}).ok(200)
+
 	a.programs = me.programs()
 	a.link = me.exportLink("applications")
 	rival := s.employer(t)
 	rival.put("/api/employers/organization", object{"name": "Rival Clinic"}).ok(200)
 	rival.fromNewAddress().post("/api/employers/team", object{"intent": "add-member", "name": "Niamh", "email": me.email}).ok(200)
+
 	a.invitation = s.tokenFromMail(t, me.email, "Rival Clinic")
 	a.other = me.signIn(password)
 	a.browser = s.signedIn(t, me)
+
 	a.email = me.email
 	for _, item := range a.other.get("/api/auth/sessions").ok(200).list("data.sessions") {
 		session := item.(object)
@@ -53,7 +58,9 @@ func (s *testServer) accessOf(t *testing.T) *accountAccess {
 			a.session = session["id"].(string)
 		}
 	}
+
 	require.NotEmpty(t, a.session)
+
 	return a
 }
 
@@ -62,6 +69,7 @@ func (a *accountAccess) changeAddress(t *testing.T) {
 	next := newEmail()
 	a.acting.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
 	a.server.guest(t).post("/api/auth/verify-email", object{"token": a.server.tokenFromMail(t, next, "confirm your new")}).ok(200)
+
 	a.email = next
 }
 
@@ -70,6 +78,7 @@ func (a *accountAccess) changeAddress(t *testing.T) {
 var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	"Password reset": func(t *testing.T, a *accountAccess) {
 		a.server.guest(t).post("/api/auth/forgot-password", object{"email": a.email}).ok(200)
+
 		a.password = password + "1"
 		a.server.guest(t).
 			post("/api/auth/reset-password", object{
@@ -91,6 +100,7 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	"Address change undone": func(t *testing.T, a *accountAccess) {
 		first := a.email
 		a.changeAddress(t)
+
 		a.email = first
 		a.password = password + "1"
 		a.server.guest(t).post("/api/auth/undo-email-change", object{"token": a.server.undoToken(t, first), "password": a.password}).ok(200)
@@ -99,6 +109,7 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 	"Removal from a team":     func(_ *testing.T, a *accountAccess) { a.boss.delete(teamPath(a.acting.id)).ok(200) },
 	"Account deletion": func(_ *testing.T, a *accountAccess) {
 		a.acting.delete("/api/jobseekers/profile").ok(200)
+
 		a.password = ""
 	},
 }
@@ -107,10 +118,12 @@ var recoveryEvents = map[string]func(t *testing.T, a *accountAccess){
 // recoveryEvents mark by an empty password.
 func (a *accountAccess) signInAgain(t *testing.T) *account {
 	t.Helper()
+
 	if a.password == "" {
 		a.server.guest(t).post("/api/auth/login", object{"email": a.email, "password": password}).fails(401, "Invalid email or password")
 		return nil
 	}
+
 	return (&account{client: a.server.guest(t), id: a.acting.id, email: a.email}).signIn(a.password)
 }
 
@@ -119,6 +132,7 @@ func cell(kept bool) string {
 	if kept {
 		return "kept"
 	}
+
 	return "revoked"
 }
 
@@ -129,6 +143,7 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 		if again == nil {
 			return "revoked"
 		}
+
 		return cell(strings.Contains(string(again.get("/api/auth/sessions?limit=100").ok(200).raw), a.session))
 	},
 	"access token": func(_ *testing.T, a *accountAccess, _ *account) string {
@@ -150,6 +165,7 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 		if again != nil {
 			return again.get(a.programs.webhook).ok(200).text("data.webhook.status")
 		}
+
 		// The owner is deleted, so that only the database shows the deletion.
 		id := a.programs.webhook[strings.LastIndex(a.programs.webhook, "/")+1:]
 		require.Eventually(t,
@@ -157,6 +173,7 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 				return len(kit.RowsContaining(t, a.server.databaseURL(), nil, id)["webhook_endpoints"]) == 0
 			},
 			waitTimeout, 100*time.Millisecond)
+
 		return "deleted"
 	},
 	"export link": func(t *testing.T, a *accountAccess, _ *account) string {
@@ -167,6 +184,7 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 		if again != nil {
 			user = again.client
 		}
+
 		return cell(user.post("/api/auth/accept-invitation", object{"token": a.invitation, "password": password}).status == 200)
 	},
 }
@@ -174,20 +192,25 @@ var recoveryColumns = map[string]func(t *testing.T, a *accountAccess, again *acc
 // table parses the first table of a guide: its header and its rows.
 func table(t *testing.T, guide string) (header []string, rows [][]string) {
 	t.Helper()
+
 	text, err := os.ReadFile(filepath.Join(guides, guide+".md"))
 	require.NoError(t, err)
+
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if !strings.HasPrefix(line, "|") {
 			if rows != nil {
 				return header, rows
 			}
+
 			continue
 		}
+
 		var cells []string
 		for text := range strings.SplitSeq(strings.Trim(line, "|"), "|") {
 			cells = append(cells, strings.TrimSpace(text))
 		}
+
 		switch {
 		case header == nil:
 			header = cells
@@ -195,6 +218,7 @@ func table(t *testing.T, guide string) (header []string, rows [][]string) {
 			rows = append(rows, cells)
 		}
 	}
+
 	return header, rows
 }
 
@@ -205,16 +229,20 @@ func TestRecoveryMatrix_EveryCell_IsAsDocumented(t *testing.T) {
 	header, rows := table(t, "accounts")
 	require.Len(t, header, len(recoveryColumns)+1)
 	require.Len(t, rows, len(recoveryEvents))
+
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		for _, row := range rows {
 			event := row[0]
 			t.Run(event, func(t *testing.T) {
 				t.Parallel()
 				require.Contains(t, recoveryEvents, event)
+
 				access := server.accessOf(t)
 				recoveryEvents[event](t, access)
+
 				again := access.signInAgain(t)
 				require.Len(t, row, len(header))
+
 				for i := 1; i < len(header); i++ {
 					column, documented := header[i], row[i]
 					require.Contains(t, recoveryColumns, column)

@@ -24,6 +24,7 @@ type programs struct {
 // programs creates a key, a grant, a webhook and a consent for the account.
 func (a *account) programs() *programs {
 	a.t.Helper()
+
 	me := &account{client: a.fromNewAddress(), id: a.id, email: a.email}
 	p := &programs{owner: a, consent: a.server.authorizeApp(a.t, a)}
 	app := me.newApp()
@@ -35,6 +36,7 @@ func (a *account) programs() *programs {
 	}).
 		ok(201)
 	p.webhook = "/api/developers/apps/" + app + "/webhooks/" + created.text("data.webhook.id")
+
 	return p
 }
 
@@ -62,6 +64,7 @@ func (p *programs) requireRevoked(t testing.TB, session *client) {
 // those of an attacker.
 func (p *programs) requireListed(t testing.TB, mail string) {
 	t.Helper()
+
 	mail = strings.ReplaceAll(mail, "=\r\n", "") // joins folded lines of quoted-printable text
 	for _, name := range []string{"API key k", "Webhook", "Ward Finder"} {
 		require.Contains(t, mail, name)
@@ -78,6 +81,7 @@ func (a *account) resetPassword() *account {
 			"password": password + "1",
 		}).
 		ok(200)
+
 	return a.signIn(password + "1")
 }
 
@@ -89,6 +93,7 @@ func TestPasswordReset_ProgramsOfTheAccount_Revoked(t *testing.T) {
 		victim := server.seeker(t)
 		programs := victim.programs()
 		programs.requireActive(t, victim.client)
+
 		owner := victim.resetPassword()
 		programs.requireRevoked(t, owner.client)
 		programs.requireListed(t, server.waitForMail(t, victim.email, "password was changed"))
@@ -104,6 +109,7 @@ func TestChangePassword_SignOutPrograms_OnRequestOnly(t *testing.T) {
 		change := object{"currentPassword": password, "newPassword": password + "1"}
 		owner.post("/api/auth/change-password", change).ok(200)
 		programs.requireActive(t, owner.client)
+
 		change = object{"currentPassword": password + "1", "newPassword": password, "signOutPrograms": true}
 		owner.post("/api/auth/change-password", change).ok(200)
 		programs.requireRevoked(t, owner.client)
@@ -128,13 +134,16 @@ func TestAcceptInvitation_UnverifiedAccount_ProgramsRevoked(t *testing.T) {
 				}).
 				ok(200)
 		}
+
 		accept()
 		programs.requireRevoked(t, invited.client)
 		programs.requireListed(t, server.waitForMail(t, invited.email, "Programs"))
 
 		verified := server.seeker(t)
 		server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, verified.email, "confirm")}).ok(200)
+
 		programs, invited = verified.programs(), verified
+
 		accept()
 		programs.requireActive(t, verified.client)
 	})
@@ -159,28 +168,34 @@ func TestPasswordReset_KeysCreatedMeanwhile_DoNotSurvive(t *testing.T) {
 		victim := server.seeker(t)
 		app := victim.newApp()
 		server.guest(t).post("/api/auth/forgot-password", object{"email": victim.email}).ok(200)
+
 		token := server.tokenFromMail(t, victim.email, "Subject: Set a new password")
 		var creators sync.WaitGroup
 		keys := make(chan string, 20)
+
 		begun := make(chan struct{}, 20)
 		for range 4 {
 			creators.Go(func() {
 				for range 5 {
 					resp := victim.fromNewAddress().try("POST", "/api/developers/apps/"+app+"/keys", object{"name": "k"})
 					begun <- struct{}{}
+
 					if resp.status == 201 {
 						keys <- resp.text("data.apiKey")
 					}
 				}
 			})
 		}
+
 		<-begun
 		server.guest(t).post("/api/auth/reset-password", object{"token": token, "password": password + "1"}).ok(200)
 		creators.Wait()
 		close(keys)
+
 		for key := range keys {
 			server.guest(t).withKey(key).get("/v1/jobs").problem(401, "unauthorized")
 		}
+
 		require.Empty(t, victim.signIn(password+"1").get("/api/developers/apps/"+app+"/keys").ok(200).list("data.keys"))
 	})
 }
@@ -193,9 +208,11 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 		t.Run("POST /api/auth/undo-email-change restores address and password once", func(t *testing.T) {
 			victim := server.seeker(t)
 			attackersEmail := newEmail()
+
 			// An attacker with a stolen session takes over the account.
 			victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": attackersEmail}}).ok(200)
 			server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, attackersEmail, "confirm your new")}).ok(200)
+
 			programs := (&account{client: victim.client, id: victim.id, email: attackersEmail}).programs()
 			server.guest(t).
 				post("/api/auth/register", object{"email": victim.email, "password": password, "name": "N", "userType": "jobseeker"}).
@@ -208,11 +225,13 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 			server.guest(t).post("/api/auth/undo-email-change", undo).ok(200)
 			server.guest(t).post("/api/auth/undo-email-change", undo).invalid("token")
 			victim.requireSignedOut(t)
+
 			owner := victim.signIn(password + "1")
 			require.Equal(t, victim.email, owner.get("/api/auth/me").ok(200).text("data.email"))
 			programs.requireRevoked(t, owner.client)
 			server.guest(t).post("/api/auth/login", object{"email": attackersEmail, "password": password}).fails(401, "Invalid email or password")
 		})
+
 		t.Run("undo link after a later change", func(t *testing.T) {
 			victim := server.seeker(t)
 			for range 2 {
@@ -220,6 +239,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 				victim.put("/api/jobseekers/profile", object{"intent": "update-profile", "profile": object{"email": next}}).ok(200)
 				server.guest(t).post("/api/auth/verify-email", object{"token": server.tokenFromMail(t, next, "confirm your new")}).ok(200)
 			}
+
 			server.guest(t).
 				post("/api/auth/undo-email-change", object{"token": server.undoToken(t, victim.email), "password": password + "1"}).
 				ok(200)
@@ -231,6 +251,7 @@ func TestEmailChange_UndoFromOldMailbox_RestoresTheAccount(t *testing.T) {
 // undoToken returns the token of the link that was sent to the old address after the change.
 func (s *testServer) undoToken(t testing.TB, old string) string {
 	t.Helper()
+
 	text := strings.ReplaceAll(
 		strings.ReplaceAll(s.waitForMail(t, old, "Subject: Your e-mail address was changed"), "=\r\n", ""),
 		"=3D",
@@ -238,6 +259,7 @@ func (s *testServer) undoToken(t testing.TB, old string) string {
 	)
 	found := undoLink.FindStringSubmatch(text)
 	require.NotNil(t, found, text)
+
 	return found[1]
 }
 

@@ -20,18 +20,23 @@ import (
 // metric returns the value of a metric without labels.
 func (s *testServer) metric(t *testing.T, name string) float64 {
 	t.Helper()
+
 	match := regexp.MustCompile(`(?m)^` + name + ` (\S+)$`).FindStringSubmatch(s.metrics(t))
 	require.NotNil(t, match, "no metric %s", name)
+
 	value, err := strconv.ParseFloat(match[1], 64)
 	require.NoError(t, err)
+
 	return value
 }
 
 // adapterState returns the state of an adapter in /readyz.
 func (s *testServer) adapterState(t *testing.T, name string) string {
 	t.Helper()
+
 	resp := s.guest(t).try("GET", "/readyz", nil)
 	require.Equal(t, http.StatusOK, resp.status, "%s", resp.raw)
+
 	return resp.text("adapters." + name)
 }
 
@@ -50,9 +55,11 @@ type replicated struct {
 // newReplicated starts a server with new databases.
 func newReplicated(t *testing.T) replicated {
 	t.Helper()
+
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
 	server := start(t, t.TempDir(), "LOCUM_DATABASE_URL="+primary.URL, "LOCUM_DATABASE_REPLICA_URLS="+replica.URL)
+
 	return replicated{testServer: server, primary: primary, replica: replica}
 }
 
@@ -70,10 +77,14 @@ func (r replicated) waitForReplica(t *testing.T, listing string) {
 // queryNumber returns the number that a query on a database returns.
 func queryNumber(t *testing.T, database *services.Server, query string) (number int) {
 	t.Helper()
+
 	connection, err := pgx.Connect(t.Context(), database.URL)
 	require.NoError(t, err)
+
 	defer func() { _ = connection.Close(context.Background()) }()
+
 	require.NoError(t, connection.QueryRow(t.Context(), query).Scan(&number))
+
 	return number
 }
 
@@ -82,6 +93,7 @@ func queryNumber(t *testing.T, database *services.Server, query string) (number 
 // total.
 func TestReplica_GuestsReadFromIt_OwnWritesAreVisible(t *testing.T) {
 	t.Parallel()
+
 	server := newReplicated(t)
 	employer := server.employer(t)
 	seeker := server.seeker(t)
@@ -93,6 +105,7 @@ func TestReplica_GuestsReadFromIt_OwnWritesAreVisible(t *testing.T) {
 	}, waitTimeout, 100*time.Millisecond, "the replica has not read the table")
 	require.Equal(t, "ok", server.adapterState(t, "replicas"))
 	require.Equal(t, 1.0, server.metric(t, "locum_database_replicas_usable"))
+
 	for i := range 20 {
 		title := fmt.Sprint("Theatre Nurse ", i)
 		employer.fromNewAddress().put("/api/employers/jobs/"+listing, object{"title": title}).ok(200)
@@ -100,6 +113,7 @@ func TestReplica_GuestsReadFromIt_OwnWritesAreVisible(t *testing.T) {
 		require.True(t, server.isListed(t, title))
 		require.Equal(t, title, employer.fromNewAddress().get("/api/employers/jobs/"+listing).ok(200).text("data.job.title"))
 	}
+
 	application := seeker.application(listing, nil)
 	require.Contains(t, string(server.guest(t).get(employer.exportLink("applications")).raw), application)
 	const connections = `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'locum'`
@@ -111,6 +125,7 @@ func TestReplica_GuestsReadFromIt_OwnWritesAreVisible(t *testing.T) {
 // up.
 func TestReplica_Lags_IsSkipped(t *testing.T) {
 	t.Parallel()
+
 	server := newReplicated(t)
 	dir := t.TempDir()
 	second := &testServer{
@@ -120,6 +135,7 @@ func TestReplica_Lags_IsSkipped(t *testing.T) {
 		exited: make(chan error, 1),
 	}
 	second.serve(t)
+
 	employer := server.employer(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
 	server.waitForReplica(t, listing)
@@ -128,8 +144,10 @@ func TestReplica_Lags_IsSkipped(t *testing.T) {
 	employer.fromNewAddress().put("/api/employers/jobs/"+listing, object{"title": "Ward Sister"}).ok(200)
 	require.Contains(t, string(server.listingPage(t, listing).raw), "Ward Sister", "a write of this server")
 	require.Eventually(t, func() bool { return server.adapterState(t, "replicas") == "degraded" }, waitTimeout, 50*time.Millisecond)
+
 	reads := server.metric(t, "locum_database_replica_reads_total")
 	fallbacks := server.metric(t, "locum_database_replica_fallbacks_total")
+
 	employer.fromNewAddress().on(second).put("/api/employers/jobs/"+listing, object{"title": "Matron"}).ok(200)
 	require.Contains(t, string(server.listingPage(t, listing).raw), "Matron", "a write of another process")
 	require.Equal(t, reads, server.metric(t, "locum_database_replica_reads_total"))
@@ -147,21 +165,27 @@ func TestReplica_Lags_IsSkipped(t *testing.T) {
 // replica refuses connections or hangs, and from the replica again afterwards.
 func TestReplica_IsLost_NoRequestFails(t *testing.T) {
 	t.Parallel()
+
 	server := newReplicated(t)
 	employer := server.employer(t)
+
 	listing := employer.listing(object{"title": "Theatre Nurse"})
 	for _, outage := range outages(t, server.replica) {
 		t.Run(outage.name, func(t *testing.T) {
 			server.waitForReplica(t, listing)
+
 			applicationBefore := server.seeker(t).application(listing, nil)
 			seeker := server.seeker(t)
+
 			outage.begin()
+
 			for range 20 {
 				begun := time.Now()
 				counts := concurrently(t, 5, func(int) *response { return server.listingPage(t, listing) })
 				require.Equal(t, 5, counts[http.StatusOK], "%v", counts)
 				require.Less(t, time.Since(begun), 4*time.Second)
 			}
+
 			applicationDuring := seeker.application(listing, nil)
 			export := string(server.guest(t).get(employer.exportLink("applications")).raw)
 			require.Eventually(t, func() bool { return server.adapterState(t, "replicas") == "degraded" }, waitTimeout, 50*time.Millisecond)
@@ -178,6 +202,7 @@ func TestReplica_IsLost_NoRequestFails(t *testing.T) {
 // through PgBouncer.
 func TestReplica_BehindPgBouncer_IsUsed(t *testing.T) {
 	t.Parallel()
+
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
 	server := replicated{
@@ -201,9 +226,11 @@ func TestReplica_BehindPgBouncer_IsUsed(t *testing.T) {
 // used: a standby of another database, and the primary itself.
 func TestReplica_AnotherDatabase_IsNotUsed(t *testing.T) {
 	t.Parallel()
+
 	primary := kit.OwnPostgres(t)
 	replica := kit.PostgresReplica(t, primary)
 	kit.Exec(t, primary.URL, "CREATE DATABASE other")
+
 	server := start(t, t.TempDir(),
 		"LOCUM_DATABASE_URL="+strings.Replace(primary.URL, "/postgres?", "/other?", 1),
 		"LOCUM_DATABASE_REPLICA_URLS="+replica.URL+","+primary.URL)
@@ -220,6 +247,7 @@ func TestReplica_AnotherDatabase_IsNotUsed(t *testing.T) {
 // TestReplica_SQLite_IsRefused checks that a server does not start with replicas of SQLite.
 func TestReplica_SQLite_IsRefused(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	server := &testServer{dir: dir, env: append(serverEnv(dir), "LOCUM_DATABASE_REPLICA_URLS=sqlite:replica.db")}
 	require.Contains(t, server.fails(t, "serve"), "sqlite does not support database.replica_urls")

@@ -26,17 +26,21 @@ var operationName = regexp.MustCompile(`((?:[A-Z]+ and )*[A-Z]{3,6}) (/\S+)`)
 // by operation. A name with several methods, "GET and PUT /path", counts for each.
 func testsByOperation(t *testing.T) map[string][]string {
 	t.Helper()
+
 	files, err := filepath.Glob("*_test.go")
 	require.NoError(t, err)
+
 	byOperation := map[string][]string{}
 	for _, file := range files {
 		syntax, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 		require.NoError(t, err)
+
 		ast.Inspect(syntax, func(node ast.Node) bool {
 			name, found := subtestName(t, node)
 			if !found {
 				return true
 			}
+
 			for _, match := range operationName.FindAllStringSubmatch(name, -1) {
 				methods, path := match[1], match[2]
 				for _, method := range strings.Split(methods, " and ") {
@@ -44,9 +48,11 @@ func testsByOperation(t *testing.T) map[string][]string {
 					byOperation[operation] = append(byOperation[operation], name)
 				}
 			}
+
 			return true
 		})
 	}
+
 	return byOperation
 }
 
@@ -54,10 +60,12 @@ func testsByOperation(t *testing.T) map[string][]string {
 // call of t.Run, or of the function that subtests returns.
 func subtestName(t *testing.T, node ast.Node) (name string, found bool) {
 	t.Helper()
+
 	call, isCall := node.(*ast.CallExpr)
 	if !isCall || len(call.Args) != 2 {
 		return "", false
 	}
+
 	switch function := call.Fun.(type) {
 	case *ast.SelectorExpr:
 		if function.Sel.Name != "Run" {
@@ -68,12 +76,15 @@ func subtestName(t *testing.T, node ast.Node) (name string, found bool) {
 			return "", false
 		}
 	}
+
 	literal, isLiteral := call.Args[0].(*ast.BasicLit)
 	if !isLiteral || literal.Kind != token.STRING {
 		return "", false
 	}
+
 	name, err := strconv.Unquote(literal.Value)
 	require.NoError(t, err)
+
 	return name, true
 }
 
@@ -82,6 +93,7 @@ func subtestName(t *testing.T, node ast.Node) (name string, found bool) {
 // With LOCUM_TEST_WRITE=1 it writes the file.
 func TestEveryOperation_HasATest(t *testing.T) {
 	t.Parallel()
+
 	tests := testsByOperation(t)
 	var list strings.Builder
 	isOperation := map[string]bool{}
@@ -92,6 +104,7 @@ func TestEveryOperation_HasATest(t *testing.T) {
 			writeOperation(t, &list, operation, tests[operation])
 		}
 	}
+
 	list.WriteString("# The portal's\n\n")
 	writeOperations(routes())
 	list.WriteString("\n# The developer interface's\n\n")
@@ -101,6 +114,7 @@ func TestEveryOperation_HasATest(t *testing.T) {
 		isOfAPI := strings.Contains(operation, " /api/")
 		require.True(t, isOperation[operation] || !isOfAPI, "a test is named after %s, which is not an operation", operation)
 	}
+
 	page := fmt.Sprintf(
 		"# %d operations\n\nEach has tests that are named after it and run on every setup.\n"+
 			"Made by `make rows` of the tables of routes and of the names of the tests.\n\n%s",
@@ -110,6 +124,7 @@ func TestEveryOperation_HasATest(t *testing.T) {
 	if os.Getenv("LOCUM_TEST_WRITE") != "" {
 		require.NoError(t, os.WriteFile("ROWS.md", []byte(page), 0o644))
 	}
+
 	written, err := os.ReadFile("ROWS.md")
 	require.NoError(t, err)
 	require.Equal(t, page, string(written), "run `make rows` to update test/e2e/ROWS.md")
@@ -120,12 +135,15 @@ func TestEveryOperation_HasATest(t *testing.T) {
 // continues, so that one run names all of them.
 func writeOperation(t *testing.T, list *strings.Builder, operation string, names []string) {
 	t.Helper()
+
 	if len(names) == 0 {
 		t.Errorf("no test is named after %s", operation)
 		return
 	}
+
 	fmt.Fprintf(list, "- [x] `%s`\n", operation)
 	slices.Sort(names)
+
 	for _, name := range slices.Compact(names) {
 		if name != operation {
 			fmt.Fprintf(list, "  - %s\n", name)

@@ -41,6 +41,7 @@ func TestSearchFilters(t *testing.T) {
 		for _, listing := range filteredListings {
 			employer.listing(listing)
 		}
+
 		for query, want := range map[string]string{
 			"contractType=permanent":               "Staff Nurse, Band 5, nights",
 			"employmentType=bank":                  "Midwife, Band 6, day shift",
@@ -56,6 +57,7 @@ func TestSearchFilters(t *testing.T) {
 				require.Equal(t, want, strings.Join(titlesIn(resp, "data.listings"), "|"))
 			})
 		}
+
 		for _, query := range []string{"currency=POUND", "currency=12", "contractType=forever", "employmentType=never"} {
 			t.Run("GET "+query, func(t *testing.T) {
 				resp := server.guest(t).get("/api/listings?"+query).fails(400, "Invalid filter parameters")
@@ -63,6 +65,7 @@ func TestSearchFilters(t *testing.T) {
 				require.Equal(t, name, resp.text("details.field"))
 			})
 		}
+
 		for filters, want := range map[string]string{
 			`{"role": "midwife"}`:                             "Midwife, Band 6, day shift",
 			`{"role": "Registered Nurse"}`:                    "Staff Nurse, Band 5, nights",
@@ -88,10 +91,12 @@ func TestSearchFilters(t *testing.T) {
 				require.Equal(t, want, strings.Join(titlesIn(resp, "data.results"), "|"))
 			})
 		}
+
 		t.Run("POST with an empty value among others", func(t *testing.T) {
 			body := `{"query": "nurse", "filters": {"contractType": ["permanent", ""]}}`
 			server.guest(t).post("/api/listings/search", body).ok(200)
 		})
+
 		for filters, field := range map[string]string{
 			`{"role": "wizard"}`:              "filters.role",
 			`{"role": ["midwife", "wizard"]}`: "filters.role",

@@ -13,7 +13,9 @@ func TestSearch_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		employer := server.employer(t)
 		seeker := server.seeker(t)
+
 		employer.listing(object{"title": "Nurse", "location": "Leeds"})
+
 		program := employer.program()
 		for _, search := range []struct{ allowed, tooMany string }{
 			{allowed: "nurse -a1 -b1 -c1 -d1 -e1", tooMany: "nurse -a1 -b1 -c1 -d1 -e1 -f1"},
@@ -36,9 +38,11 @@ func TestSearch_TooManyExclusionsOrPhrases_Refused(t *testing.T) {
 func TestSearch_NetworkOverBudget_RateLimited(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		server.employer(t).listing(object{"title": "Nurse", "location": "Leeds"})
+
 		guest := server.guest(t)
 		refused := guest.until(429, "POST", "/api/listings/search", object{"query": "nurse leeds"})
 		refused.fails(429, "Rate limit exceeded")
+
 		after, err := strconv.Atoi(refused.header.Get("Retry-After"))
 		require.NoError(t, err)
 		require.Positive(t, after)
@@ -49,11 +53,14 @@ func TestSearch_NetworkOverBudget_RateLimited(t *testing.T) {
 // until repeats the request until the response has the status.
 func (c *client) until(status int, method, path string, body any) *response {
 	c.t.Helper()
+
 	for range 1000 {
 		if resp := c.send(method, path, body); resp.status == status {
 			return resp
 		}
 	}
+
 	require.Fail(c.t, "no such status", "%d to %s %s", status, method, path)
+
 	return nil
 }

@@ -23,9 +23,12 @@ type authenticator struct {
 // code returns a code that was not used before.
 func (a *authenticator) code() string {
 	a.t.Helper()
+
 	code, err := totp.GenerateCode(a.secret, time.Now().Add(a.offset))
 	require.NoError(a.t, err)
+
 	a.offset += 30 * time.Second
+
 	return code
 }
 
@@ -33,12 +36,15 @@ func (a *authenticator) code() string {
 // step. The server accepts it, because it allows for clocks that differ.
 func (a *account) enroll() *authenticator {
 	a.t.Helper()
+
 	begun := a.fromNewAddress().post("/api/auth/second-factor", object{"currentPassword": password}).ok(200)
 	app := &authenticator{t: a.t, secret: begun.text("data.secret")}
+
 	codes := a.fromNewAddress().post("/api/auth/second-factor/confirm", object{"code": app.code()}).ok(200).list("data.recoveryCodes")
 	for _, code := range codes {
 		app.recoveryCodes = append(app.recoveryCodes, code.(string))
 	}
+
 	return app
 }
 
@@ -64,17 +70,22 @@ func TestSecondFactor(t *testing.T) {
 			if code != "" {
 				body["totp"] = code
 			}
+
 			return server.guest(t).post("/api/auth/login", body)
 		}
+
 		t.Run("POST /api/auth/second-factor and POST /api/auth/second-factor/confirm", func(t *testing.T) {
 			t.Parallel()
+
 			me := server.seeker(t)
 			me.post("/api/auth/second-factor/confirm", object{"code": "000000"}).fails(409, "The account has no second factor")
+
 			enrolled := me.post("/api/auth/second-factor", nil).ok(200)
 			require.Contains(t, enrolled.text("data.url"), "otpauth://totp/locum:")
 			me.post("/api/auth/second-factor/confirm", object{"code": "000000"}).invalid("code")
 			login(t, me, password, "").ok(200)
 			me.post("/api/auth/second-factor", object{"currentPassword": "Wr0ng-horse"}).invalid("currentPassword")
+
 			app := me.enroll()
 			require.Len(t, app.recoveryCodes, 10)
 			me.get("/api/auth/me").ok(200)
@@ -82,11 +93,13 @@ func TestSecondFactor(t *testing.T) {
 				post("/api/auth/second-factor", object{"currentPassword": password}).
 				fails(409, "The second factor is already enabled")
 			login(t, me, password, "").requireCodeRefused(required, "second_factor_required")
+
 			// With a wrong password, the response does not reveal that the account has a second
 			// factor.
 			login(t, me, "Wr0ng-horse", "").fails(401, "Invalid email or password")
 			login(t, me, "Wr0ng-horse", app.recoveryCodes[0]).fails(401, "Invalid email or password")
 			login(t, me, password, "000000").requireCodeRefused(invalid, "second_factor_invalid")
+
 			code := app.code()
 			login(t, me, password, code).ok(200)
 			login(t, me, password, code).requireCodeRefused(invalid, "second_factor_invalid")
@@ -96,16 +109,20 @@ func TestSecondFactor(t *testing.T) {
 			server.guest(t).post("/api/auth/second-factor", nil).fails(401, "Unauthorized")
 			server.guest(t).post("/api/auth/second-factor/confirm", object{"code": "000000"}).fails(401, "Unauthorized")
 		})
+
 		t.Run("GET and DELETE /api/auth/second-factor", func(t *testing.T) {
 			t.Parallel()
+
 			me := server.seeker(t)
 			require.Equal(t,
 				object{"enabled": false, "enabledAt": nil, "recoveryCodesLeft": 0., "required": false},
 				me.get("/api/auth/second-factor").ok(200).at("data"))
+
 			app := me.enroll()
 			login(t, me, password, app.recoveryCodes[9]).ok(200)
 			require.Equal(t, object{"enabled": true, "recoveryCodesLeft": 9.},
 				me.get("/api/auth/second-factor").ok(200).pick("data", "enabled", "recoveryCodesLeft"))
+
 			disable := func(body object) *response {
 				return me.fromNewAddress().send("DELETE", "/api/auth/second-factor", body)
 			}
@@ -117,8 +134,10 @@ func TestSecondFactor(t *testing.T) {
 			login(t, me, password, "").ok(200)
 			server.guest(t).get("/api/auth/second-factor").fails(401, "Unauthorized")
 		})
+
 		t.Run("sign-in page asks for a code", func(t *testing.T) {
 			t.Parallel()
+
 			me := server.seeker(t)
 			thirdParty := server.thirdParty(t, nil)
 			app := me.enroll()
@@ -126,8 +145,10 @@ func TestSecondFactor(t *testing.T) {
 				return browser.open("POST", "/developers/sign-in",
 					url.Values{"email": {me.email}, "password": {password}, "totp": {code}, "next": {next}})
 			}
+
 			browser := server.browser(t)
 			require.Contains(t, browser.open("GET", "/developers/sign-in", nil).text, `name="totp"`)
+
 			refused := signIn(browser, "", password, "")
 			require.Equal(t, 401, refused.status)
 			require.Contains(t, refused.text, "two-step sign-in. Enter your password again")
@@ -139,6 +160,7 @@ func TestSecondFactor(t *testing.T) {
 
 			authorize, err := url.Parse(thirdParty.authorizationPath(oauth2.GenerateVerifier()))
 			require.NoError(t, err)
+
 			otherBrowser := server.browser(t)
 			require.Equal(t, 303, otherBrowser.open("GET", authorize.RequestURI(), nil).status)
 			require.Equal(t, 401, signIn(otherBrowser, authorize.RequestURI(), password, "").status)
@@ -146,6 +168,7 @@ func TestSecondFactor(t *testing.T) {
 			require.Less(t, signIn(otherBrowser, authorize.RequestURI(), password, app.recoveryCodes[0]).status, 400)
 			require.Equal(t, 200, otherBrowser.open("GET", authorize.RequestURI(), nil).status)
 		})
+
 		t.Run("required by the organization", func(t *testing.T) {
 			t.Parallel()
 			const needed = "Your organization requires a second factor; enroll one first"
@@ -153,6 +176,7 @@ func TestSecondFactor(t *testing.T) {
 			member := server.addMember(t, boss, nil)
 			job := boss.listing(nil)
 			require.Equal(t, false, boss.get("/api/employers/organization").ok(200).at("data.requireSecondFactor"))
+
 			// An admin without a second factor would lose access.
 			boss.put("/api/employers/organization", object{"requireSecondFactor": true}).invalid("requireSecondFactor")
 			boss.enroll()
@@ -169,6 +193,7 @@ func TestSecondFactor(t *testing.T) {
 				refused := member.get(path).fails(403, needed)
 				require.Equal(t, "second_factor_enrollment_required", refused.text("code"))
 			}
+
 			member.patch("/api/listings/"+job, object{"meta": object{}}).fails(403, needed)
 			require.Equal(t, true, member.get("/api/auth/second-factor").ok(200).at("data.required"))
 			member.get("/api/auth/me").ok(200)
@@ -180,8 +205,10 @@ func TestSecondFactor(t *testing.T) {
 				{action: "second_factor.required", actorID: boss.id, object: boss.organization(), detail: "off"},
 			}, boss.auditEntries("&action=second_factor.required"))
 		})
+
 		t.Run("operator resets a lost factor", func(t *testing.T) {
 			t.Parallel()
+
 			me := server.seeker(t)
 			require.Contains(t, server.fails(t, "users", "reset-second-factor", me.email), "The account has no second factor")
 			me.enroll()

@@ -28,8 +28,10 @@ func TestSeed(t *testing.T) {
 			cmd.Dir = server.dir
 			cmd.Env = slices.Concat(server.env, additionalEnv)
 			out, err := cmd.CombinedOutput()
+
 			return string(out), err
 		}
+
 		login := func(demoAccountMatch []string) *response {
 			email, demoPassword := demoAccountMatch[1], demoAccountMatch[2]
 			return server.guest(t).post("/api/auth/login", object{"email": email, "password": demoPassword})
@@ -41,16 +43,21 @@ func TestSeed(t *testing.T) {
 
 		out, err = seed(nil)
 		require.NoError(t, err, "%s", out)
+
 		file := filepath.Join(server.dir, "data", "demo.txt")
 		accountsFile, err := os.ReadFile(file)
 		require.NoError(t, err)
 		require.Contains(t, out, string(accountsFile))
+
 		info, err := os.Stat(file)
 		require.NoError(t, err)
+
 		// The file contains passwords.
 		require.Equal(t, os.FileMode(0o600), info.Mode())
+
 		accounts := demoAccount.FindAllStringSubmatch(string(accountsFile), -1)
 		require.Len(t, accounts, 4)
+
 		for _, account := range accounts {
 			login(account).ok(200)
 		}
@@ -58,33 +65,41 @@ func TestSeed(t *testing.T) {
 		out, err = seed(nil)
 		require.Error(t, err)
 		require.Contains(t, out, "the store has users")
+
 		out, err = seed(nil, "--optional")
 		require.NoError(t, err)
 		require.Contains(t, out, "no demo data is added: the store has users")
 
 		server.stop(t)
+
 		// An installation for tests may become a public one with the demo accounts in it.
 		privateEnv := server.env
 		server.env = append(slices.Clip(privateEnv), "LOCUM_HTTP_PUBLIC_URL=https://jobs.example.org")
 		server.serve(t)
+
 		for _, account := range accounts {
 			login(account).fails(401, "Invalid email or password")
 		}
+
 		server.env = privateEnv
 		server.stop(t)
 		server.serve(t)
 
 		server.employer(t).listing(object{"title": "Registered Midwife"})
+
 		out, err = seed(nil, "--remove")
 		require.NoError(t, err, "%s", out)
 		require.Contains(t, out, "200 listings")
 		require.NoFileExists(t, file)
+
 		for _, account := range accounts {
 			login(account).fails(401, "Invalid email or password")
 		}
+
 		require.Eventually(t, func() bool {
 			return server.guest(t).get("/api/listings").ok(200).number("data.pagination.total") == 1
 		}, waitTimeout, 200*time.Millisecond, "the server applies the change of another process")
+
 		out, err = seed(nil, "--remove")
 		require.NoError(t, err)
 		require.Contains(t, out, "removed 0 demo accounts and 0 listings")
@@ -98,6 +113,7 @@ func TestMigrateDown_StoreHasUsers_NeedsYes(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		server.employer(t)
 		server.stop(t)
+
 		cmd := exec.Command(kit.Program(t), "migrate", "down")
 		cmd.Dir = server.dir
 		cmd.Env = server.env

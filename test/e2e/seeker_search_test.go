@@ -33,15 +33,20 @@ func TestJobseekerSearch(t *testing.T) {
 		)
 		moon := employer.listing(object{"title": word + " c nurse", "location": "Mare Tranquillitatis"})
 		bare := employer.listing(object{"title": word + " d nurse"})
+
 		seeker.fromNewAddress().post("/api/jobseekers/saved", object{"listingId": boston}).ok(201)
+
 		ids := func(c *client, query string) []string {
 			t.Helper()
+
 			var out []string
 			for _, job := range c.get("/api/jobseekers/search?q=" + word + query).ok(200).list("data.search.jobs") {
 				out = append(out, job.(map[string]any)["id"].(string))
 			}
+
 			return out
 		}
+
 		guest := server.guest(t)
 
 		t.Run("GET /api/jobseekers/search", func(t *testing.T) {
@@ -49,6 +54,7 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Equal(t,
 				object{"total": 4., "page": 1., "limit": 3., "totalPages": 2., "hasNext": true, "hasPrev": false},
 				resp.at("data.search.pagination"))
+
 			first := resp.at("data.search.jobs.0").(map[string]any)
 			require.Equal(t, boston, first["id"])
 			require.Equal(t, word+" A nurse", first["title"])
@@ -59,6 +65,7 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Equal(t, true, first["isBookmarked"])
 			require.Equal(t, false, resp.at("data.search.jobs.1.isBookmarked"))
 			require.Equal(t, object{"city": "Mare Tranquillitatis", "region": ""}, resp.at("data.search.jobs.2.location"))
+
 			next := seeker.get("/api/jobseekers/search?sort=title&order=asc&limit=3&q=" + word + "&cursor=" + url.QueryEscape(resp.text("data.search.nextCursor"))).
 				ok(200)
 			require.Equal(t, bare, next.text("data.search.jobs.0.id"))
@@ -67,12 +74,14 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Equal(t, false,
 				employer.get("/api/jobseekers/search?sort=title&order=asc&q="+word).ok(200).at("data.search.jobs.0.isBookmarked"))
 		})
+
 		t.Run("GET /api/jobseekers/search sort orders", func(t *testing.T) {
 			require.Equal(t, []string{bare, moon, leeds, boston}, ids(guest, "&sort=title"))
 			require.Equal(t, []string{boston, leeds, moon, bare}, ids(guest, "&sort=title&order=asc"))
 			require.Equal(t, []string{bare, moon, boston, leeds}, ids(guest, "&sort=postedAt"))
 			require.Equal(t, []string{leeds, boston, moon, bare}, ids(guest, "&sort=postedAt&order=asc"))
 			require.Equal(t, []string{leeds, boston, moon, bare}, ids(guest, "&order=asc"))
+
 			// 25 an hour are 48,750 a year.
 			require.Equal(t, []string{boston, leeds}, ids(guest, "&sort=salary")[:2], "by the year")
 			require.Equal(t, []string{leeds, boston}, ids(guest, "&sort=salary&order=asc")[:2])
@@ -81,6 +90,7 @@ func TestJobseekerSearch(t *testing.T) {
 				"listings without a place are last")
 			require.Equal(t, []string{bare, moon, boston, leeds}, ids(guest, ""), "equally relevant: the newest first")
 		})
+
 		t.Run("GET /api/jobseekers/search filters", func(t *testing.T) {
 			require.Equal(t, []string{leeds}, ids(guest, "&location=Bradford"))
 			require.Equal(t, []string{boston}, ids(guest, "&type=temporary"))
@@ -88,22 +98,28 @@ func TestJobseekerSearch(t *testing.T) {
 			require.Equal(t, []string{leeds}, ids(guest, "&salaryMax=35000"))
 			require.Empty(t, ids(guest, "&type=contract"))
 		})
+
 		t.Run("GET /api/jobseekers/search page size", func(t *testing.T) {
 			otherUser := server.employer(t)
+
 			var jobs []object
 			for i := range 25 {
 				jobs = append(jobs, object{"title": fmt.Sprint(word, "x porter ", i), "description": "Days."})
 			}
+
 			otherUser.fromNewAddress().post("/api/employers/jobs/batch", object{"jobs": jobs}).ok(200)
+
 			resp := guest.get("/api/jobseekers/search?q=" + word + "x").ok(200)
 			require.Len(t, resp.list("data.search.jobs"), 10)
 			require.Equal(t, 10.0, resp.number("data.search.pagination.limit"))
+
 			resp = guest.get("/api/jobseekers/search?limit=100&page=2&q=" + word + "x").ok(200)
 			require.Len(t, resp.list("data.search.jobs"), 5)
 			require.Equal(t,
 				object{"total": 25., "page": 2., "limit": 20., "totalPages": 2., "hasNext": false, "hasPrev": true},
 				resp.at("data.search.pagination"))
 		})
+
 		t.Run("GET /api/jobseekers/search refuses unknown values", func(t *testing.T) {
 			for query, field := range map[string]string{
 				"type=forever":            "type",
@@ -120,6 +136,7 @@ func TestJobseekerSearch(t *testing.T) {
 			} {
 				guest.get("/api/jobseekers/search?" + query).invalid(field)
 			}
+
 			(&client{t: t, server: server, ip: guest.ip, token: "nonsense"}).get("/api/jobseekers/search").fails(401, "Unauthorized")
 		})
 	})

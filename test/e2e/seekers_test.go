@@ -19,6 +19,7 @@ func (a *account) waitForNotifications(n int) (notifications []notification) {
 	a.t.Helper()
 	require.Eventually(a.t, func() bool {
 		notifications = nil
+
 		resp := a.get("/api/jobseekers/notifications?limit=100").ok(200)
 		for _, item := range resp.list("data.notifications") {
 			members := item.(object)
@@ -28,9 +29,11 @@ func (a *account) waitForNotifications(n int) (notifications []notification) {
 				message: members["message"].(string),
 			})
 		}
+
 		return len(notifications) >= n
 	}, waitTimeout, 50*time.Millisecond)
 	require.Len(a.t, notifications, n)
+
 	return notifications
 }
 
@@ -45,8 +48,10 @@ func (a *account) waitForNotification(words string) (id string) {
 				id = members["id"].(string)
 			}
 		}
+
 		return id != ""
 	}, waitTimeout, 50*time.Millisecond)
+
 	return id
 }
 
@@ -57,11 +62,14 @@ func TestJobseekerNotifications(t *testing.T) {
 		employer := server.employer(t)
 		seeker := server.seeker(t)
 		otherUser := server.seeker(t)
+
 		application := seeker.application(employer.listing(object{"title": "Theatre Nurse"}), nil)
 		for _, status := range []string{"review", "review", "interview", "accepted"} {
 			employer.fromNewAddress().put("/api/employers/applications/"+application, object{"status": status}).ok(200)
 		}
+
 		employer.fromNewAddress().put("/api/employers/applications/"+application, object{"status": "nonsense"}).fails(400, "Invalid status")
+
 		// The same status again and a refused one notify nothing.
 		notifications := seeker.waitForNotifications(3)
 
@@ -71,6 +79,7 @@ func TestJobseekerNotifications(t *testing.T) {
 				"Your application for Theatre Nurse has moved to the interview stage",
 				"Your application for Theatre Nurse has been accepted",
 			}, []string{notifications[0].message, notifications[1].message, notifications[2].message})
+
 			resp := seeker.get("/api/jobseekers/notifications?limit=2").ok(200)
 			require.Equal(t, "application", resp.text("data.notifications.0.type"))
 			require.Equal(t, false, resp.at("data.notifications.0.read"))
@@ -90,6 +99,7 @@ func TestJobseekerNotifications(t *testing.T) {
 			seeker.get("/api/jobseekers/notifications?page=0").invalid("page")
 			seeker.get("/api/jobseekers/notifications?cursor=x").invalid("cursor")
 		})
+
 		t.Run("PUT /api/jobseekers/notifications/:id", func(t *testing.T) {
 			client := seeker.fromNewAddress()
 			path := "/api/jobseekers/notifications/" + notifications[0].id
@@ -100,19 +110,24 @@ func TestJobseekerNotifications(t *testing.T) {
 			client.put(path, object{"read": false}).ok(200)
 			require.Equal(t, false, client.get("/api/jobseekers/notifications").ok(200).at("data.notifications.0.read"))
 			client.put(path, object{"read": "yes"}).invalid("read")
+
 			for _, absent := range []string{nowhere, "nonsense"} {
 				client.put("/api/jobseekers/notifications/"+absent, object{"read": true}).fails(404, "Notification not found")
 			}
+
 			otherUser.fromNewAddress().put(path, object{"read": true}).fails(404, "Notification not found")
 		})
+
 		t.Run("PUT /api/jobseekers/notifications/:id is limited by address", func(t *testing.T) {
 			client := seeker.fromNewAddress()
 			for range 10 {
 				client.put("/api/jobseekers/notifications/"+nowhere, object{"read": true}).fails(404, "Notification not found")
 			}
+
 			refused := client.put("/api/jobseekers/notifications/"+notifications[0].id, object{"read": true}).fails(429, "Rate limit exceeded")
 			require.NotEmpty(t, refused.header.Get("Retry-After"))
 		})
+
 		t.Run("DELETE /api/jobseekers/notifications/:id", func(t *testing.T) {
 			path := "/api/jobseekers/notifications/" + notifications[1].id
 			otherUser.delete(path).fails(404, "Notification not found")
@@ -121,16 +136,19 @@ func TestJobseekerNotifications(t *testing.T) {
 			seeker.delete("/api/jobseekers/notifications/nonsense").fails(404, "Notification not found")
 			seeker.waitForNotifications(2)
 		})
+
 		t.Run("GET /api/jobseekers/activity", func(t *testing.T) {
 			seeker.delete("/api/jobseekers/applications/" + application).ok(200)
 			require.Eventually(t, func() bool {
 				// The application, three changes of its status, and the withdrawal.
 				return seeker.get("/api/jobseekers/activity").ok(200).number("data.total") == 5
 			}, waitTimeout, 50*time.Millisecond)
+
 			resp := seeker.get("/api/jobseekers/activity?limit=1").ok(200)
 			require.Equal(t, "application", resp.text("data.activities.0.type"))
 			require.Equal(t, "withdrew", resp.text("data.activities.0.action"))
 			require.Equal(t, "Withdrew the application for Theatre Nurse", resp.text("data.activities.0.description"))
+
 			_, err := time.Parse(time.RFC3339, resp.text("data.activities.0.timestamp"))
 			require.NoError(t, err)
 			require.Equal(t, "applied", seeker.get("/api/jobseekers/activity?limit=1&page=5").ok(200).text("data.activities.0.action"))

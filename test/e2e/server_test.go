@@ -66,9 +66,11 @@ var migrated sync.Map
 func onEachSetup(t *testing.T, test func(t *testing.T, server *testServer), additionalEnv ...string) {
 	t.Helper()
 	t.Parallel()
+
 	for _, setup := range setups {
 		t.Run(setup.name, func(t *testing.T) {
 			t.Parallel()
+
 			dir := t.TempDir()
 			env := append(setup.env(t, dir), additionalEnv...)
 			test(t, start(t, dir, env...))
@@ -81,12 +83,15 @@ func onEachSetup(t *testing.T, test func(t *testing.T, server *testServer), addi
 func onEachSetupIfHeavy(t *testing.T, test func(t *testing.T, server *testServer)) {
 	t.Helper()
 	t.Parallel()
+
 	for i, setup := range setups {
 		t.Run(setup.name, func(t *testing.T) {
 			t.Parallel()
+
 			if i > 0 {
 				kit.NeedHeavy(t)
 			}
+
 			dir := t.TempDir()
 			test(t, start(t, dir, setup.env(t, dir)...))
 		})
@@ -116,12 +121,16 @@ var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 // SQLite, which the server itself migrates.
 func start(t testing.TB, dir string, env ...string) *testServer {
 	t.Helper()
+
 	server := &testServer{dir: dir, log: &kit.Log{}, exited: make(chan error, 1)}
+
 	server.env = append(serverEnv(dir), env...)
 	if _, ready := migrated.Load(server.databaseURL()); !ready && !strings.HasPrefix(server.databaseURL(), "sqlite:") {
 		server.run(t, "migrate", "up")
 	}
+
 	server.serve(t)
+
 	return server
 }
 
@@ -147,11 +156,13 @@ var secrets = regexp.MustCompile(`loc_rt_|whsec_|eyJ[A-Za-z0-9_-]{10}|` + passwo
 // run runs a command of the program, requires that it succeeds, and returns its output.
 func (s *testServer) run(t testing.TB, args ...string) string {
 	t.Helper()
+
 	cmd := exec.Command(kit.Program(t), args...)
 	cmd.Dir = s.dir
 	cmd.Env = s.env
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+
 	return string(out)
 }
 
@@ -159,16 +170,19 @@ func (s *testServer) run(t testing.TB, args ...string) string {
 // test.
 func (s *testServer) serve(t testing.TB) {
 	t.Helper()
+
 	s.stopOnce = sync.Once{} // stop works again after a restart
 	s.cmd = exec.Command(kit.Program(t), "serve")
 	s.cmd.Dir = s.dir
 	s.cmd.Env = s.env
 	s.cmd.Stderr = s.log
+
 	// The server must not survive a test process that is killed.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdout, err := s.cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, s.cmd.Start())
+
 	addr := make(chan string, 1)
 	go func() {
 		lines := bufio.NewScanner(stdout)
@@ -177,8 +191,10 @@ func (s *testServer) serve(t testing.TB) {
 				addr <- m[1]
 			}
 		}
+
 		s.exited <- s.cmd.Wait()
 	}()
+
 	select {
 	case listensOn := <-addr:
 		s.url = "http://" + listensOn
@@ -188,6 +204,7 @@ func (s *testServer) serve(t testing.TB) {
 		_ = s.cmd.Process.Kill()
 		require.Fail(t, "the server did not start in time", "%s", s.log)
 	}
+
 	t.Cleanup(func() { s.stop(t) })
 }
 
@@ -195,6 +212,7 @@ func (s *testServer) serve(t testing.TB) {
 // search index of existing listings.
 func (s *testServer) waitUntilReady(t testing.TB) {
 	t.Helper()
+
 	isReady := func() bool { return s.guest(t).try("GET", "/readyz", nil).status == http.StatusOK }
 	require.Eventually(t, isReady, time.Minute, 50*time.Millisecond, "%s", s.log)
 }
@@ -212,6 +230,7 @@ func (s *testServer) stop(t testing.TB) {
 			_ = s.cmd.Process.Kill()
 			require.Fail(t, "the server did not stop", "%s", s.log)
 		}
+
 		require.NotRegexp(t, secrets, s.log.String())
 	})
 }
@@ -228,24 +247,32 @@ func (s *testServer) document(t testing.TB, api string) validator.Validator {
 	t.Helper()
 	documents.Lock()
 	defer documents.Unlock()
+
 	if documents.byAPI[api] == nil {
 		resp, err := http.Get(s.url + "/openapi/" + api + ".json")
 		require.NoError(t, err)
+
 		defer func() { _ = resp.Body.Close() }()
+
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
+
 		documents.byAPI[api] = newValidator(t, body)
 	}
+
 	return documents.byAPI[api]
 }
 
 // newValidator returns a validator for an OpenAPI document.
 func newValidator(t testing.TB, document []byte) validator.Validator {
 	t.Helper()
+
 	read, err := libopenapi.NewDocument(document)
 	require.NoError(t, err)
+
 	v, errs := validator.NewValidator(read)
 	require.Empty(t, errs)
+
 	return v
 }
 
@@ -254,14 +281,18 @@ func newValidator(t testing.TB, document []byte) validator.Validator {
 // under /api/v1.
 func (s *testServer) documentFor(t testing.TB, request *http.Request, sent []byte) (validator.Validator, *http.Request) {
 	t.Helper()
+
 	requestCopy := request.Clone(context.Background())
+
 	requestCopy.Body = io.NopCloser(bytes.NewReader(sent))
 	if strings.HasPrefix(requestCopy.URL.Path, "/v1/") {
 		requestCopy.URL.Path = "/api" + requestCopy.URL.Path
 	}
+
 	if strings.HasPrefix(requestCopy.URL.Path, "/api/v1/") {
 		return s.document(t, "developer"), requestCopy
 	}
+
 	return s.document(t, "portal"), requestCopy
 }
 
@@ -273,5 +304,6 @@ func (s *testServer) databaseURL() (databaseURL string) {
 			databaseURL = value
 		}
 	}
+
 	return databaseURL
 }

@@ -14,12 +14,15 @@ func TestSettings(t *testing.T) {
 		const path = "/api/jobseekers/settings"
 		t.Run("GET /api/jobseekers/settings of a jobseeker", func(t *testing.T) {
 			t.Parallel()
+
 			seeker := server.seeker(t)
 			employer := server.employer(t)
 			listing := employer.listing(object{"title": "Theatre Nurse"})
 			seeker.post("/api/jobseekers/saved", object{"listingId": listing}).ok(201)
 			seeker.post("/api/jobseekers/search", object{"intent": "save-search", "name": "Nights", "query": "nurse"}).ok(200)
+
 			resp := seeker.get(path).ok(200)
+
 			// The id is a number that stays the same; uuid is the id of the user elsewhere.
 			require.GreaterOrEqual(t, resp.number("data.settings.id"), 1.)
 			require.Equal(t, seeker.id, resp.text("data.settings.uuid"))
@@ -35,8 +38,10 @@ func TestSettings(t *testing.T) {
 			require.NotEqual(t, resp.at("data.settings.id"), server.seeker(t).get(path).ok(200).at("data.settings.id"))
 			server.guest(t).get(path).fails(401, "Unauthorized")
 		})
+
 		t.Run("PUT /api/jobseekers/settings of a jobseeker", func(t *testing.T) {
 			t.Parallel()
+
 			seeker := server.seeker(t)
 			put := func(body object) *response { return seeker.put(path, body) }
 			updated := put(object{
@@ -49,6 +54,7 @@ func TestSettings(t *testing.T) {
 			put(
 				object{"intent": "update-job-preferences", "preferredLocation": "York", "employmentTypes": []string{"bank", "permanent"}},
 			).ok(200)
+
 			resp := seeker.get(path).ok(200)
 			require.Equal(t,
 				object{"name": "Niamh O'Byrne", "bio": "Twelve years in theatre.", "showProfile": true},
@@ -57,6 +63,7 @@ func TestSettings(t *testing.T) {
 				"notifications":  object{"email": false, "jobAlerts": false},
 				"jobPreferences": object{"preferredLocation": "York", "employmentTypes": []any{"bank", "permanent"}},
 			}, resp.at("data.settings.preferences"))
+
 			profile := seeker.get("/api/jobseekers/profile").ok(200)
 			require.Equal(t, object{"jobAlerts": false, "emailNotifications": false},
 				profile.at("data.preferences"), "the same in the profile")
@@ -76,11 +83,15 @@ func TestSettings(t *testing.T) {
 			).fails(409, "Email already registered")
 			server.guest(t).put(path, object{"intent": "update-privacy", "showProfile": true}).fails(401, "Unauthorized")
 		})
+
 		t.Run("GET and PUT /api/jobseekers/settings of an employer", func(t *testing.T) {
 			t.Parallel()
+
 			boss := server.employer(t)
 			put := func(body object) *response { return boss.put(path, body) }
+
 			require.Equal(t, boss.get("/api/employers/settings").ok(200).at("data"), boss.get(path).ok(200).at("data.settings"))
+
 			updated := put(object{
 				"intent":  "update-contact",
 				"contact": object{"name": "Ward desk", "email": "desk@brigid.example", "phone": "+44 20 7946 0000"},
@@ -96,6 +107,7 @@ func TestSettings(t *testing.T) {
 				},
 			).ok(200)
 			put(object{"intent": "update-notifications", "email": false}).ok(200)
+
 			resp := boss.get(path).ok(200)
 			require.Equal(t,
 				object{"name": "Ward desk", "email": "desk@brigid.example", "phone": "+44 20 7946 0000"},

@@ -21,15 +21,19 @@ func TestSignUpPage(t *testing.T) {
 			maps.Copy(values, overrides)
 			return values
 		}
+
 		t.Run("continues with the requested page", func(t *testing.T) {
 			t.Parallel()
+
 			browser := server.browser(t)
 			signInPath := browser.open("GET", "/developers", nil).header.Get("Location")
 			signUpLink := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(browser.open("GET", signInPath, nil).text)
 			require.NotNil(t, signUpLink)
+
 			page := browser.open("GET", signUpLink[1], nil)
 			require.Equal(t, 200, page.status)
 			require.Contains(t, page.text, `name="next" value="/developers"`)
+
 			values := form(url.Values{"next": {"/developers/consents"}})
 			signedUp := browser.open("POST", "/developers/sign-up", values)
 			require.Equal(t, 303, signedUp.status, signedUp.text)
@@ -40,8 +44,10 @@ func TestSignUpPage(t *testing.T) {
 			server.guest(t).post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200)
 			server.waitForMail(t, values.Get("email"), "confirm your e-mail address")
 		})
+
 		t.Run("creates an employer with an organization", func(t *testing.T) {
 			t.Parallel()
+
 			browser := server.browser(t)
 			values := form(url.Values{"userType": {"employer"}})
 			refused := browser.open("POST", "/developers/sign-up", values)
@@ -50,12 +56,15 @@ func TestSignUpPage(t *testing.T) {
 			require.Contains(t, refused.text, `value="employer" checked`)
 			values.Set("companyName", "St Mary's")
 			require.Equal(t, 303, browser.open("POST", "/developers/sign-up", values).status)
+
 			guest := server.guest(t)
 			guest.token = guest.post("/api/auth/login", object{"email": values.Get("email"), "password": password}).ok(200).text("data.accessToken")
 			require.Contains(t, string(guest.get("/api/employers/profile").ok(200).raw), "St Mary's")
 		})
+
 		t.Run("invalid fields", func(t *testing.T) {
 			t.Parallel()
+
 			browser := server.browser(t)
 			refused := browser.open("POST", "/developers/sign-up",
 				url.Values{"name": {"Sam <b>"}, "email": {"nonsense"}, "password": {"Short-1"}, "userType": {"admin"}})
@@ -67,55 +76,71 @@ func TestSignUpPage(t *testing.T) {
 			require.Contains(t, refused.text, `value="Sam &lt;b&gt;"`)
 			require.NotContains(t, refused.text, "Short-1")
 			require.Empty(t, refused.header.Get("Set-Cookie"))
+
 			taken := browser.open("POST", "/developers/sign-up", form(url.Values{"email": {server.seeker(t).email}}))
 			require.Equal(t, 409, taken.status)
 			require.Contains(t, taken.text, "has an account already")
 		})
+
 		t.Run("open redirect", func(t *testing.T) {
 			t.Parallel()
+
 			for _, next := range []string{"https://evil.example/", "//evil.example", `/\evil.example`, "/a\tb", ""} {
 				browser := server.browser(t)
 				require.Contains(t,
 					browser.open("GET", "/developers/sign-up?next="+url.QueryEscape(next), nil).text,
 					`name="next" value="/developers"`)
+
 				signedUp := browser.open("POST", "/developers/sign-up", form(url.Values{"next": {next}}))
 				require.Equal(t, 303, signedUp.status)
 				require.Equal(t, "/developers", signedUp.header.Get("Location"))
 			}
 		})
+
 		t.Run("refused from another site and over the portal's limit", func(t *testing.T) {
 			t.Parallel()
+
 			browser := server.browser(t)
 			browser.Site = "cross-site"
 			require.Equal(t, 403, browser.open("POST", "/developers/sign-up", form(nil)).status)
+
 			browser.Site = "same-origin"
 			guest := server.guest(t)
+
 			guest.ip = browser.IP
 			for range 3 { // with the two below: five registrations of employers in 15 minutes
 				guest.post("/api/auth/register-employer", object{}).invalid("email")
 			}
+
 			employer := url.Values{"userType": {"employer"}, "companyName": {""}}
 			for range 2 {
 				require.Equal(t, 400, browser.open("POST", "/developers/sign-up", form(employer)).status)
 			}
+
 			refused := browser.open("POST", "/developers/sign-up", form(employer))
+
 			if server.countsLocally() {
 				return
 			}
+
 			require.Equal(t, 429, refused.status)
 			require.NotEmpty(t, refused.header.Get("Retry-After"))
 			require.Contains(t, refused.text, "There were too many tries")
 			require.Equal(t, 303, browser.open("POST", "/developers/sign-up", form(nil)).status, "jobseekers have another limit")
 		})
+
 		t.Run("continues with the requested consent", func(t *testing.T) {
 			t.Parallel()
+
 			thirdParty := server.thirdParty(t, nil)
 			browser := server.browser(t)
 			path := thirdParty.authorizationPath(oauth2.GenerateVerifier())
 			signInPath := browser.open("GET", path, nil).header.Get("Location")
 			require.True(t, strings.HasPrefix(signInPath, "/developers/sign-in?"), signInPath)
+
 			signUpLink := regexp.MustCompile(`href="(/developers/sign-up[^"]*)"`).FindStringSubmatch(browser.open("GET", signInPath, nil).text)
 			require.NotNil(t, signUpLink)
+
 			next := regexp.MustCompile(`name="next" value="([^"]*)"`).FindStringSubmatch(browser.open("GET", signUpLink[1], nil).visibleText())
 			require.NotNil(t, next)
 			require.Equal(t, path, next[1])

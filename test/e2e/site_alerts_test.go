@@ -31,6 +31,7 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		invalid := guest.open(http.MethodPost, "/job-alerts", url.Values{"email": {"no address"}, "query": {"perfusionist"}})
 		require.Equal(t, http.StatusBadRequest, invalid.status)
 		require.Contains(t, invalid.text, `value="no address"`)
+
 		sent := guest.open(http.MethodPost, "/job-alerts", form)
 		require.Equal(t, http.StatusOK, sent.status)
 		require.Contains(t, sent.text, "We have sent a link to "+address)
@@ -38,6 +39,7 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		link := confirmAlertLink.FindString(unfold(server.waitForMail(t, address, "Confirm your job alert")))
 		require.NotEmpty(t, link)
 		require.Contains(t, guest.page(link), "Confirm job alert")
+
 		for _, invalidLink := range []string{
 			"/job-alerts/confirm",
 			"/job-alerts/confirm?token=x",
@@ -46,20 +48,25 @@ func TestSiteAlerts_Guest_ConfirmsAndEnds(t *testing.T) {
 		} {
 			require.Equal(t, http.StatusBadRequest, guest.open(http.MethodPost, invalidLink, url.Values{}).status, invalidLink)
 		}
+
 		guest.Site = "cross-site"
 		require.Equal(t, http.StatusForbidden, guest.open(http.MethodPost, "/job-alerts", form).status)
 		require.Equal(t, http.StatusForbidden, guest.open(http.MethodPost, link, url.Values{}).status)
+
 		guest.Site = "same-origin"
 		confirmed := guest.open(http.MethodPost, link, url.Values{})
 		require.Equal(t, http.StatusOK, confirmed.status)
 		require.Contains(t, confirmed.text, "perfusionist, Leeds")
 
 		employer.listing(object{"title": "Senior Perfusionist", "location": "Leeds"})
+
 		message := server.waitForMail(t, address, "1 new job matches your job alerts")
 		require.Contains(t, message, "List-Unsubscribe-Post: List-Unsubscribe=One-Click")
+
 		endLink := endAlertsLink.FindString(unfold(message))
 		require.NotEmpty(t, endLink)
 		require.Contains(t, guest.page(endLink), "End your job alerts?")
+
 		response, err := http.PostForm(server.url+endLink, url.Values{"List-Unsubscribe": {"One-Click"}})
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())

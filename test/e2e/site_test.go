@@ -27,6 +27,7 @@ func (p pageView) links(contentPattern string) (addresses []string) {
 			addresses = append(addresses, html.UnescapeString(match[1]))
 		}
 	}
+
 	return addresses
 }
 
@@ -42,8 +43,10 @@ func TestSite_FindingJobs(t *testing.T) {
 				"description": "Days and nights.\n\n- Give medicines\n- Lead handovers",
 			}
 			maps.Copy(listing, more)
+
 			return boss.listing(listing)
 		}
+
 		leeds := createListing("Staff Nurse, ICU", "Leeds", object{
 			"contractType":   "permanent",
 			"employmentType": "full-time",
@@ -55,6 +58,7 @@ func TestSite_FindingJobs(t *testing.T) {
 			"employmentType": "bank",
 		})
 		createListing("Hospital Porter", "Truro", nil)
+
 		browser := server.browser(t)
 		open := func(path string) pageView {
 			page := browser.open("GET", path, nil)
@@ -67,10 +71,12 @@ func TestSite_FindingJobs(t *testing.T) {
 			for _, want := range []string{"3 open jobs", "Hospital Porter", "/jobs?role=", "application/atom+xml"} {
 				require.Contains(t, home.text, want)
 			}
+
 			for _, page := range []string{"Help", "Privacy"} {
 				require.Contains(t, open(home.links(page)[0]).text, "<h1>"+page+"</h1>")
 			}
 		})
+
 		t.Run("search with a typing error", func(t *testing.T) {
 			results := open("/jobs?q=nusre&where=Leeds&sort=distance")
 			for _, want := range []string{
@@ -79,23 +85,29 @@ func TestSite_FindingJobs(t *testing.T) {
 			} {
 				require.Contains(t, results.text, want)
 			}
+
 			require.Less(t, strings.Index(results.text, leeds), strings.Index(results.text, bradford), "the nearer one is first")
 		})
+
 		t.Run("filters", func(t *testing.T) {
 			filtered := open("/jobs?q=nurse&contract=temporary")
 			require.Contains(t, filtered.text, "1 job<")
 			require.Contains(t, filtered.text, bradford)
+
 			// A filter in use is a link to the results without it.
 			require.Equal(t, []string{"/jobs?q=nurse"}, filtered.links("Contract: Temporary"))
 			require.Equal(t, []string{"/jobs?contract=temporary"}, filtered.links("Role: "))
+
 			// £30,000 a year: 21.30 an hour are 41,535.
 			require.Contains(t, open("/jobs?pay=%C2%A330,000").text, "1 job<")
 		})
+
 		t.Run("no results", func(t *testing.T) {
 			results := open("/jobs?q=nurse&where=Truro")
 			require.Contains(t, results.text, "No jobs found")
 			require.NotContains(t, results.text, "We do not know")
 		})
+
 		t.Run("unknown place", func(t *testing.T) {
 			results := open("/jobs?q=nurse&where=Leexyzzy")
 			for _, want := range []string{
@@ -105,17 +117,21 @@ func TestSite_FindingJobs(t *testing.T) {
 			} {
 				require.Contains(t, results.text, want)
 			}
+
 			suggestedPlace := results.links("Leeds")[0]
 			require.Contains(t, open(suggestedPlace).text, leeds)
 		})
+
 		t.Run("invalid parameters", func(t *testing.T) {
 			require.Equal(t, 400, browser.open("GET", "/jobs?contract=eternal", nil).status)
 			require.Equal(t, 400, browser.open("GET", "/jobs?sort=sideways", nil).status)
 		})
+
 		t.Run("job and its employer", func(t *testing.T) {
 			job := open("/jobs/" + leeds)
 			canonical := "/jobs/" + leeds + "/staff-nurse-icu"
 			require.Contains(t, job.text, `<link rel="canonical" href="`+issuer+canonical+`">`)
+
 			for _, want := range []string{
 				"<li>Give medicines</li>",
 				"<dt>Working pattern</dt><dd>Full time</dd>",
@@ -124,22 +140,28 @@ func TestSite_FindingJobs(t *testing.T) {
 			} {
 				require.Contains(t, open(canonical).text, want)
 			}
+
 			employer := open(job.links("St Brigid")[0])
 			require.Contains(t, employer.text, "3 open jobs")
+
 			for _, missing := range []string{"/jobs/nonsense", "/employers/nonsense", "/employers/st-brigids-" + leeds} {
 				require.Equal(t, 404, browser.open("GET", missing, nil).status, missing)
 			}
 		})
+
 		t.Run("numbers beside filters", func(t *testing.T) {
 			createListing("Clinical Nurse Specialist", "Leeds", object{"specialty": "Cardiology"})
 			createListing("Join our team", "Leeds", object{
 				"description": "We are looking for a registered nurse, band 6, for nights.",
 			})
+
 			for _, search := range []string{"", "q=nurse", "q=nurse&where=Leeds"} {
 				parameters, err := url.ParseQuery(search)
 				require.NoError(t, err)
+
 				filters := filterCount.FindAllStringSubmatch(open("/jobs?"+search).text, -1)
 				require.Greater(t, len(filters), 5, "every search offers filters of several kinds")
+
 				// The number beside a filter is that of the results with the filter.
 				for _, match := range filters {
 					parameter, value, count := match[1], match[2], match[3]
@@ -164,19 +186,24 @@ func TestSite_PagesOfResults(t *testing.T) {
 		for range 45 {
 			boss.listing(object{"title": "Registered Nurse", "location": "York"})
 		}
+
 		browser := server.browser(t)
 		seenJobs := map[string]bool{}
+
 		seenPages := map[string]bool{"1": true}
 		for path := "/jobs?q=nurse"; path != ""; {
 			page := browser.open("GET", path, nil)
 			for _, link := range page.links("Registered Nurse") {
 				require.False(t, seenJobs[link], "%s is on two pages", link)
+
 				seenJobs[link] = true
 			}
+
 			path = ""
 			for _, link := range page.links("^<span class=\"unseen\">Page") {
 				target, err := url.Parse(link)
 				require.NoError(t, err)
+
 				if number := target.Query().Get("page"); !seenPages[number] {
 					seenPages[number] = true
 					path = link
@@ -184,6 +211,7 @@ func TestSite_PagesOfResults(t *testing.T) {
 				}
 			}
 		}
+
 		require.Len(t, seenJobs, 45)
 		require.Len(t, seenPages, 3)
 		require.Contains(t, browser.open("GET", "/jobs?q=nurse&page=3", nil).text, "Showing 41 to 45")
@@ -194,7 +222,9 @@ func TestSite_PagesOfResults(t *testing.T) {
 // name, and the text.
 func parseFeed(t *testing.T, feed string) (elements map[string]int, text string) {
 	t.Helper()
+
 	decoder := xml.NewDecoder(strings.NewReader(feed))
+
 	elements = map[string]int{}
 	for {
 		token, err := decoder.Token()
@@ -202,6 +232,7 @@ func parseFeed(t *testing.T, feed string) (elements map[string]int, text string)
 			require.ErrorContains(t, err, "EOF")
 			return elements, text
 		}
+
 		switch token := token.(type) {
 		case xml.StartElement:
 			elements[token.Name.Local]++
@@ -217,6 +248,7 @@ func TestSite_Feeds_CharactersInvalidInXML_AreReplaced(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		title := "Nurse \x08 ]]> \ufffe \U0001F600"
 		server.employer(t).listing(object{"title": title, "description": title})
+
 		for _, path := range []string{"/feeds/jobs.atom", "/feeds/jobs.xml"} {
 			elements, text := parseFeed(t, server.browser(t).open("GET", path, nil).text)
 			if path == "/feeds/jobs.atom" {
@@ -225,6 +257,7 @@ func TestSite_Feeds_CharactersInvalidInXML_AreReplaced(t *testing.T) {
 				require.Equal(t, 1, elements["title"])
 				require.Equal(t, 1, elements["job"])
 			}
+
 			require.Contains(t, text, "Nurse \ufffd ]]> \ufffd \U0001F600", path)
 		}
 	})
@@ -240,6 +273,7 @@ func TestSite_Feeds_TextWithMarkup_AreWellFormed(t *testing.T) {
 		boss := server.employer(t)
 		id := boss.listing(object{"title": markupInText, "location": "Leeds", "description": markupInText})
 		boss.listing(object{"title": "Porter", "location": "Truro"})
+
 		browser := server.browser(t)
 		for path, elementOfJob := range map[string]string{
 			"/feeds/jobs.atom?where=Leeds": "entry",
@@ -247,6 +281,7 @@ func TestSite_Feeds_TextWithMarkup_AreWellFormed(t *testing.T) {
 		} {
 			feed := browser.open("GET", path, nil)
 			require.Equal(t, 200, feed.status)
+
 			elements, text := parseFeed(t, feed.text)
 			require.Equal(t, 1, elements[elementOfJob], path)
 			require.Contains(t, text, markupInText)
@@ -274,13 +309,16 @@ func TestSite_SharedCaches_GetPagesOfGuestsOnly(t *testing.T) {
 		page := server.browser(t).open("GET", "/jobs/"+id, nil)
 		require.Contains(t, page.header.Get("Cache-Control"), "public")
 		require.NotContains(t, page.text, "<script>alert")
+
 		request, err := http.NewRequest(http.MethodGet, server.url+"/jobs/"+id, nil)
 		require.NoError(t, err)
 		request.Header.Set("If-None-Match", page.header.Get("ETag"))
+
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, 304, response.StatusCode)
+
 		private := server.signedIn(t, boss).open("GET", "/jobs/"+id, nil)
 		require.NotContains(t, private.header.Get("Cache-Control"), "public")
 		require.Contains(t, private.text, "Sign out")
@@ -306,6 +344,7 @@ func TestSite_JobInEveryState_PageAndSitemap(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		browser := server.browser(t)
+
 		setStatus := func(status string) func(id string) {
 			return func(id string) { boss.put("/api/employers/jobs/"+id, object{"status": status}).ok(200) }
 		}
@@ -327,15 +366,19 @@ func TestSite_JobInEveryState_PageAndSitemap(t *testing.T) {
 		} {
 			id := boss.listing(object{"title": "Porter " + state})
 			test.change(id)
+
 			page := browser.open("GET", "/jobs/"+id, nil)
 			require.Equal(t, test.pageStatus, page.status, state)
+
 			isOpen := state == "open"
 			require.Equal(t, isOpen, strings.Contains(page.text, "/apply"), state)
 			require.Equal(t, isOpen, strings.Contains(page.text, "JobPosting"), state)
 		}
+
 		index := browser.open("GET", "/sitemap.xml", nil)
 		part := regexp.MustCompile(`<loc>` + issuer + `(/sitemaps/jobs-[^<]*)</loc>`).FindStringSubmatch(index.text)
 		require.NotNil(t, part, index.text)
+
 		jobs := browser.open("GET", part[1], nil)
 		require.Equal(t, 1, strings.Count(jobs.text, "/porter-"), jobs.text)
 		require.Contains(t, jobs.text, "/porter-open</loc>")
@@ -353,6 +396,7 @@ func TestSite_SitemapParts_InvalidNames_NotFound(t *testing.T) {
 		} {
 			require.Equal(t, 404, browser.open("GET", "/sitemaps/"+name, nil).status, name)
 		}
+
 		valid := "jobs-1_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml"
 		require.Equal(t, 200, browser.open("GET", "/sitemaps/"+valid, nil).status)
 	})
@@ -364,6 +408,7 @@ func TestSite_CachedPages_AreThoseOfGuests(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		id := boss.listing(nil)
+
 		const guests = 20
 		for range guests {
 			page := server.browser(t).open("GET", "/jobs/"+id, nil)
@@ -374,9 +419,11 @@ func TestSite_CachedPages_AreThoseOfGuests(t *testing.T) {
 			require.Contains(t, page.header.Get("Content-Security-Policy"), "frame-ancestors 'none'")
 			require.Contains(t, page.text, "Sign in")
 		}
+
 		pageOfUser := server.signedIn(t, boss).open("GET", "/jobs/"+id, nil)
 		require.Contains(t, pageOfUser.text, "Sign out")
 		require.NotContains(t, pageOfUser.header.Get("Cache-Control"), "public")
+
 		views := func() float64 {
 			return boss.get("/api/employers/jobs/" + id + "/analytics").ok(200).number("data.views")
 		}
@@ -392,10 +439,12 @@ func TestSite_SitemapParts_AreLimited(t *testing.T) {
 		part := func(n int) string {
 			return fmt.Sprintf("/sitemaps/jobs-%d_01935d3c-9c1e-7c1a-8f6e-2b7a12345678.xml", n)
 		}
+
 		crawler := server.browser(t)
 		for n := range 30 {
 			require.Equal(t, 200, crawler.open("GET", part(n), nil).status)
 		}
+
 		require.Equal(t, 429, crawler.open("GET", part(30), nil).status)
 		require.Equal(t, 200, server.browser(t).open("GET", part(31), nil).status, "another client")
 	})
@@ -411,6 +460,7 @@ func TestSite_Feeds_AreLimited(t *testing.T) {
 			require.Equal(t, 200, reader.open("GET", "/feeds/jobs.atom"+query, nil).status)
 			require.Equal(t, 200, reader.open("GET", "/feeds/jobs.xml"+query, nil).status)
 		}
+
 		require.Equal(t, 429, reader.open("GET", "/feeds/jobs.xml?q=60", nil).status)
 		require.Equal(t, 200, server.browser(t).open("GET", "/feeds/jobs.xml?q=61", nil).status, "another client")
 	})
@@ -423,6 +473,7 @@ func TestSite_EmbeddedJobs_ForAllowedOriginsOnly(t *testing.T) {
 		boss := server.employer(t)
 		id := boss.listing(object{"title": `Nurse <script>alert(1)</script>`})
 		guest := server.browser(t)
+
 		employer := regexp.MustCompile(`/employers/[a-z0-9-]+`).FindString(guest.page("/jobs/" + id))
 		for range 3 { // the first page is rendered, the second and third come from the cache
 			board := guest.open("GET", employer+"/embed", nil)
@@ -434,6 +485,7 @@ func TestSite_EmbeddedJobs_ForAllowedOriginsOnly(t *testing.T) {
 			require.NotContains(t, board.text, "<script")
 			require.NotContains(t, board.text, "<form")
 		}
+
 		require.Contains(
 			t,
 			server.signedIn(t, boss).page("/employer/organization"),
@@ -443,6 +495,7 @@ func TestSite_EmbeddedJobs_ForAllowedOriginsOnly(t *testing.T) {
 		)
 		require.Contains(t, guest.open("GET", "/widget.js", nil).header.Get("Content-Type"), "text/javascript")
 		require.Equal(t, 404, guest.open("GET", "/employers/nobody/embed", nil).status)
+
 		for _, path := range []string{"/", employer, "/jobs/" + id, "/sign-in"} {
 			page := guest.open("GET", path, nil)
 			require.Contains(t, page.header.Get("Content-Security-Policy"), "frame-ancestors 'none'", path)
@@ -457,10 +510,12 @@ func TestSite_NoEmbedOrigins_HasNoEmbeddedJobs(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		guest := server.browser(t)
+
 		employer := regexp.MustCompile(`/employers/[a-z0-9-]+`).FindString(guest.page("/jobs/" + boss.listing(nil)))
 		for _, path := range []string{employer + "/embed", "/widget.js"} {
 			require.Equal(t, 404, guest.open("GET", path, nil).status, path)
 		}
+
 		require.NotContains(t, server.signedIn(t, boss).page("/employer/organization"), "widget.js")
 	})
 }
@@ -477,6 +532,7 @@ func TestSite_UnknownPath_IsAPageForBrowsersAndJSONForPrograms(t *testing.T) {
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+path, nil)
 			require.NoError(t, err)
 			request.Header.Set("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
+
 			resp, err := http.DefaultClient.Do(request)
 			require.NoError(t, err)
 			require.NoError(t, resp.Body.Close())
@@ -484,6 +540,7 @@ func TestSite_UnknownPath_IsAPageForBrowsersAndJSONForPrograms(t *testing.T) {
 			require.Contains(t, resp.Header.Get("Content-Type"), contentType, path)
 			require.NotEmpty(t, resp.Header.Get("X-Request-Id"), path)
 		}
+
 		require.Equal(t, "Not found", server.guest(t).try(http.MethodGet, "/nope", nil).at("error"), "programs get JSON")
 	})
 }
@@ -493,6 +550,7 @@ func TestSite_UnknownPath_IsAPageForBrowsersAndJSONForPrograms(t *testing.T) {
 func TestSite_AlertOfFilteredSearch_KeepsItsConditions(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		server.employer(t).listing(object{"title": "Staff Nurse", "location": "Leeds", "contractType": "permanent"})
+
 		guest := server.browser(t)
 		results := guest.page("/jobs?role=nurse&where=Leeds&contract=permanent")
 		require.Contains(t, results, `href="/job-alerts?contract=permanent&amp;q=Nurse&amp;where=Leeds"`)

@@ -14,6 +14,7 @@ func TestConsole_Interviews_NextFirst(t *testing.T) {
 	onEachSetup(t, func(t *testing.T, server *testServer) {
 		boss := server.employer(t)
 		browser := server.signedIn(t, boss)
+
 		job := boss.listing(nil)
 		for _, interview := range []struct{ at, place string }{
 			{"2098-03-03T10:00", "Ward second"},
@@ -28,6 +29,7 @@ func TestConsole_Interviews_NextFirst(t *testing.T) {
 				"interviewer": {"Asha Patel"},
 			})
 		}
+
 		text := browser.show("/employer/interviews").text
 		first, second, third := strings.Index(text, "Ward first"), strings.Index(text, "Ward second"), strings.Index(text, "Ward third")
 		require.Positive(t, first)
@@ -45,6 +47,7 @@ func TestSite_JobPage_SharesAndSaves(t *testing.T) {
 		boss := server.employer(t)
 		job := boss.listing(object{"title": "Staff Nurse, Band 5"})
 		boss.listing(object{"title": "Staff Nurse"})
+
 		browser := server.browser(t)
 		page := browser.show("/jobs/" + job)
 		require.Equal(t, []string{"/sign-in?next=/jobs/" + job}, page.links("Sign in to save this job"))
@@ -63,10 +66,12 @@ func TestSite_Account_ExplainsItself(t *testing.T) {
 		missing := browser.open("GET", "/account/applications/nonsense", nil)
 		require.Equal(t, 404, missing.status)
 		require.Contains(t, missing.text, "<h1>Page not found</h1>")
+
 		settings := browser.show("/account/settings").text
 		require.Contains(t, settings, "Set up two-step sign-in")
 		require.Contains(t, settings, `<span class="badge">Off</span>`)
 		require.Contains(t, browser.show("/account/documents").text, `name="isDefault" value="yes" checked`)
+
 		job := server.employer(t).listing(nil)
 		review := browser.open("POST", "/jobs/"+job+"/apply", url.Values{"step": {"review"}})
 		require.Equal(t, 200, review.status)

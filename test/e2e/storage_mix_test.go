@@ -16,6 +16,7 @@ import (
 // application, on every supported database and with modules in separate databases.
 func TestDatabases_MainJob(t *testing.T) {
 	t.Parallel()
+
 	for name, settings := range map[string]func(t *testing.T, dir string) []string{
 		"sqlite":   func(*testing.T, string) []string { return nil },
 		"postgres": func(t *testing.T, _ string) []string { return []string{"LOCUM_DATABASE_URL=" + kit.PostgresURL(t)} },
@@ -34,13 +35,16 @@ func TestDatabases_MainJob(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			dir := t.TempDir()
 			server := start(t, dir, settings(t, dir)...)
+
 			// The status names the setting of a module's own database.
 			migrationStatus := "applied  identity/0001_init.sql"
 			if strings.HasPrefix(name, "mix") {
 				migrationStatus = "database.identity_url: applied  identity/0001_init.sql"
 			}
+
 			require.Contains(t, server.run(t, "migrate", "status"), migrationStatus)
 			requireMainJob(t, server)
 		})
@@ -51,16 +55,21 @@ func TestDatabases_MainJob(t *testing.T) {
 // applicant's account.
 func requireMainJob(t *testing.T, server *testServer) {
 	t.Helper()
+
 	employer := server.employer(t)
 	seeker := server.seeker(t)
 	listing := employer.listing(object{"title": "Theatre Nurse"})
+
 	require.True(t, server.isListed(t, "Theatre Nurse"))
+
 	applicant := seeker.fromNewAddress()
 	applicant.key = "apply-once"
 	first := applicant.post("/api/jobseekers/applications", object{"listingId": listing}).ok(201)
 	second := applicant.post("/api/jobseekers/applications", object{"listingId": listing})
 	require.Equal(t, string(first.raw), string(second.raw), "the response is stored once")
+
 	application := first.text("data.id")
+
 	server.waitForMail(t, employer.email, "application")
 
 	employer.put("/api/employers/applications/"+application, object{"status": "review"}).ok(200)

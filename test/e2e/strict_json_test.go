@@ -24,7 +24,9 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 			if route.Method == http.MethodGet || strings.HasSuffix(key, "/onboarding") { // onboarding takes a form
 				continue
 			}
+
 			path := parameter.ReplaceAllString(route.Path, nowhere)
+
 			user := users.guest
 			switch {
 			case route.Audience == web.Employer, route.Audience == web.EmployerSide:
@@ -34,6 +36,7 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 			case route.Auth != web.None:
 				user = users.seeker.client
 			}
+
 			for _, body := range []string{
 				`{"a":1}}`,
 				`{"a":1}]`,
@@ -45,6 +48,7 @@ func TestJSON_Ambiguous_RefusedOnEveryRoute(t *testing.T) {
 				if len(body) > route.BodyLimit() {
 					continue
 				}
+
 				resp := user.fromNewAddress().try(route.Method, path, body)
 				require.Equal(t, 400, resp.status, "%s %.20s: %s", key, body, resp.raw)
 				require.Equal(t, "body", resp.at("details.field"), "%s %.20s", key, body)
@@ -61,6 +65,7 @@ func TestIdempotencyKey_Twice_Refused(t *testing.T) {
 		request, err := http.NewRequestWithContext(t.Context(), "POST", server.url+"/api/employers/jobs",
 			strings.NewReader(`{"title":"T","description":"D"}`))
 		require.NoError(t, err)
+
 		request.Header = http.Header{
 			"Authorization":   {"Bearer " + employer.token},
 			"Content-Type":    {"application/json"},

@@ -16,11 +16,15 @@ import (
 // metrics returns the metrics in the text format of Prometheus.
 func (s *testServer) metrics(t *testing.T) string {
 	t.Helper()
+
 	response, err := http.Get(s.url + "/metrics")
 	require.NoError(t, err)
+
 	defer func() { _ = response.Body.Close() }()
+
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
+
 	return string(body)
 }
 
@@ -29,8 +33,10 @@ func (s *testServer) metrics(t *testing.T) string {
 // can be retried or dropped.
 func TestTasks_DeadTasks_ListedRetriedAndDropped(t *testing.T) {
 	t.Parallel()
+
 	mail := kit.NewSMTP(t)
 	mail.Refuse("RCPT", 550, "") // a permanent error, after which a task is not retried
+
 	dir := t.TempDir()
 	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+dir+"/locum.db", "LOCUM_MAIL_URL="+mail.URL())
 	first := server.seeker(t)
@@ -48,6 +54,7 @@ func TestTasks_DeadTasks_ListedRetriedAndDropped(t *testing.T) {
 	require.NotContains(t, server.run(t, "tasks", "list", "--kind", "identity.invite"), "verify-email")
 
 	mail.Accept()
+
 	retriedID := dead.FindStringSubmatch(list)[1]
 	require.Contains(t, server.run(t, "tasks", "retry", retriedID), "retried 1")
 	require.Eventually(t, func() bool { return len(mail.Mails()) == 1 }, waitTimeout, 50*time.Millisecond)

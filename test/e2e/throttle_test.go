@@ -22,6 +22,7 @@ func (c *client) useUpNetwork() {
 			}
 		})
 	}
+
 	calls.Wait()
 }
 
@@ -35,8 +36,10 @@ func TestConfirm_NetworkOverItsLimit_ServesKnownDevice(t *testing.T) {
 		browser := server.signedIn(t, person)
 		client.ip = browser.IP
 		client.useUpNetwork()
+
 		refused := client.post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).untilLimited()
 		require.Equal(t, http.StatusTooManyRequests, refused.status)
+
 		created := browser.open(http.MethodPost, "/developers/apps", url.Values{"name": {"Ward Finder"}, "currentPassword": {password}})
 		require.Regexp(t, appLink, created.text)
 	})
@@ -49,6 +52,7 @@ func TestSignIn_NetworkOverItsLimit_ServesOthers(t *testing.T) {
 		wrongPassword := object{"email": newEmail(), "password": "Wr0ng-horse"}
 		client := server.guest(t)
 		client.useUpNetwork()
+
 		refused := client.post("/api/auth/login", wrongPassword).untilLimited()
 		require.Equal(t, http.StatusTooManyRequests, refused.status)
 		require.NotEmpty(t, refused.header.Get("Retry-After"))
@@ -67,12 +71,15 @@ func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
 					return cookie
 				}
 			}
+
 			return nil
 		}
+
 		person := server.seeker(t)
 		in := server.guest(t).post("/api/auth/login", object{"email": person.email, "password": password}).ok(200)
 		page := server.browser(t).open(http.MethodPost, "/developers/sign-in", url.Values{"email": {person.email}, "password": {password}})
 		require.Equal(t, 303, page.status)
+
 		for _, header := range []http.Header{in.header, page.header} {
 			set := deviceCookie(header)
 			require.NotNil(t, set)
@@ -81,6 +88,7 @@ func TestSignIn_Succeeds_MarksTheDevice(t *testing.T) {
 			require.Equal(t, http.SameSiteLaxMode, set.SameSite)
 			require.NotContains(t, set.Value, person.email)
 		}
+
 		refused := server.guest(t).
 			post("/api/auth/login", object{"email": person.email, "password": "Wr0ng-horse"}).
 			fails(401, "Invalid email or password")

@@ -13,6 +13,7 @@ import (
 // that it causes, and the e-mail that the task sends, each the parent of the next.
 func TestTrace_Request_ContinuesToMail(t *testing.T) {
 	t.Parallel()
+
 	collector := kit.NewCollector(t)
 	dir := t.TempDir()
 	server := start(t, dir, "LOCUM_DATABASE_URL=sqlite:"+dir+"/locum.db", "LOCUM_TRACING_URL=otlp+"+collector.URL)
@@ -27,10 +28,12 @@ func TestTrace_Request_ContinuesToMail(t *testing.T) {
 		spans := collector.Spans()
 		return len(spans[requestName]) == 1 && len(spans[taskName]) == 1 && len(spans[mailName]) == 1
 	}, waitTimeout, 20*time.Millisecond)
+
 	spans := collector.Spans()
 	request := spans[requestName][0]
 	task := spans[taskName][0]
 	mail := spans[mailName][0]
+
 	require.Empty(t, request.Parent)
 	require.Equal(t, request.ID, task.Parent)
 	require.Equal(t, task.ID, mail.Parent)

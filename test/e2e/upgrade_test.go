@@ -36,9 +36,11 @@ const releasedVersion = 38
 // createReleasedSchema creates the tables of the release from its migrations.
 func createReleasedSchema(t *testing.T, db *sql.DB, dialect gormdb.Dialect) {
 	t.Helper()
+
 	files := releasedMigrations(t, dialect)
 	provider, err := goose.NewProvider(dialect.Migrations(), db, files, goose.WithDisableGlobalRegistry(true))
 	require.NoError(t, err)
+
 	_, err = provider.Up(t.Context())
 	require.NoError(t, err)
 }
@@ -48,27 +50,35 @@ func createReleasedSchema(t *testing.T, db *sql.DB, dialect gormdb.Dialect) {
 // one dialect.
 func releasedMigrations(t *testing.T, dialect gormdb.Dialect) fstest.MapFS {
 	t.Helper()
+
 	files := fstest.MapFS{}
 	paths, err := fs.Glob(migrations.Files, "legacy/*.sql")
 	require.NoError(t, err)
+
 	for _, path := range paths {
 		base := filepath.Base(path)
 		version, err := strconv.Atoi(base[:4])
 		require.NoError(t, err)
+
 		if version > releasedVersion {
 			continue
 		}
+
 		name, isOfDialect := strings.CutSuffix(base, "."+dialect.Name()+".sql")
 		name = strings.TrimSuffix(name, ".sql") + ".sql"
 		isOfOtherDialect := strings.Count(base, ".") == 2 && !isOfDialect
+
 		isReplaced := files[name] != nil && !isOfDialect
 		if isOfOtherDialect || isReplaced {
 			continue
 		}
+
 		body, err := fs.ReadFile(migrations.Files, path)
 		require.NoError(t, err)
+
 		files[name] = &fstest.MapFile{Data: dialect.Migration(body)}
 	}
+
 	return files
 }
 
@@ -96,22 +106,28 @@ var (
 // counts from 1 to 10,000.
 func insertStatement(dialect gormdb.Dialect, rows string) string {
 	uuidFormat := "CAST(%s AS UUID)"
+
 	timestampFormat := "CAST(%s AS TIMESTAMPTZ)"
 	if dialect.Name() == "sqlite" { // it stores both as text
 		uuidFormat = "%s"
 		timestampFormat = "%s"
 	}
+
 	rows = idPattern.ReplaceAllStringFunc(rows, func(call string) string {
 		match := idPattern.FindStringSubmatch(call)
 		function, number := match[1], match[3]
 		kind, _ := strconv.Atoi(match[2])
+
 		text := fmt.Sprintf("('0190%04d-0000-7000-8000-' || CAST(100000000000 + (%s) AS TEXT))", kind, number)
 		if function == "UUID" {
 			return text
 		}
+
 		return fmt.Sprintf(uuidFormat, text)
 	})
+
 	rows = timePattern.ReplaceAllString(rows, fmt.Sprintf(timestampFormat, "$1"))
+
 	return "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)\n" + rows
 }
 
@@ -135,15 +151,19 @@ func createReleasedDatabase(t *testing.T, dir, databaseURL, receiverURL string) 
 	t.Helper()
 	var dialect gormdb.Dialect = gormdb.Postgres{}
 	driver := "pgx"
+
 	source := databaseURL
 	if path, isFile := strings.CutPrefix(databaseURL, "sqlite:"); isFile {
 		dialect = gormdb.SQLite{}
 		driver = "sqlite3"
 		source = "file:" + path + "?_pragma=foreign_keys(1)"
 	}
+
 	db, err := sql.Open(driver, source)
+
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
+
 	createReleasedSchema(t, db, dialect)
 
 	released := releasedDatabase{
@@ -153,13 +173,18 @@ func createReleasedDatabase(t *testing.T, dir, databaseURL, receiverURL string) 
 	}
 	keys := filepath.Join(dir, "data", "keys")
 	require.NoError(t, jwttokens.Generate(keys))
+
 	ring, err := jwttokens.Open([]string{keys}, "", clock.System{})
 	require.NoError(t, err)
+
 	encryptedSecret, err := ring.Encrypt(released.webhookSecret, idOf(webhookKind, 1))
 	require.NoError(t, err)
+
 	passwordHash, err := argonhash.New().Hash(t.Context(), password)
 	require.NoError(t, err)
+
 	literal := func(at time.Time) string { return at.UTC().Format("'2006-01-02T15:04:05.000000Z'") }
+
 	// The words in capitals stand in releasedRows for values that only this run knows.
 	values := strings.NewReplacer(
 		"NOW", literal(time.Now().Add(-time.Hour)),
@@ -171,11 +196,14 @@ func createReleasedDatabase(t *testing.T, dir, databaseURL, receiverURL string) 
 	)
 	tx, err := db.BeginTx(t.Context(), nil)
 	require.NoError(t, err)
+
 	for rows := range strings.SplitSeq(strings.TrimSpace(releasedRows), ";\n") {
 		_, err := tx.ExecContext(t.Context(), values.Replace(insertStatement(dialect, rows)))
 		require.NoError(t, err, "%s", rows)
 	}
+
 	require.NoError(t, tx.Commit())
+
 	return released
 }
 
@@ -199,20 +227,26 @@ var changedColumns = []string{
 // on the order of rows and columns nor on changedColumns.
 func fingerprints(t *testing.T, url string) map[string]string {
 	t.Helper()
+
 	byTable := map[string]string{}
 	for table, rows := range kit.RowsContaining(t, url, changedColumns, "") {
 		for i, row := range rows {
 			columns := strings.Split(row, "\n")
 			slices.Sort(columns)
+
 			rows[i] = strings.Join(columns, "\n")
 		}
+
 		slices.Sort(rows)
+
 		byTable[table] = fmt.Sprintf("%d rows, %x", len(rows), sha256.Sum256([]byte(strings.Join(rows, "\n\n"))))
 	}
+
 	// These tables have the versions of the schema, which an upgrade changes.
 	maps.DeleteFunc(byTable, func(table, _ string) bool {
 		return table == "goose_db_version" || strings.HasPrefix(table, "schema_")
 	})
+
 	return byTable
 }
 
@@ -221,17 +255,20 @@ func fingerprints(t *testing.T, url string) map[string]string {
 // the server then serves them.
 func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 	t.Parallel()
+
 	for name, databaseURL := range map[string]func(dir string) string{
 		"sqlite":   func(dir string) string { return "sqlite:" + dir + "/locum.db" },
 		"postgres": func(string) string { return kit.PostgresURL(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			dir := t.TempDir()
 			receiver := newReceiver(t, nil)
 			old := createReleasedDatabase(t, dir, databaseURL(dir), receiver.URL)
 			before := fingerprints(t, old.url)
 			require.Len(t, before, 53, "every table of the release has rows")
+
 			server := &testServer{
 				dir:    dir,
 				env:    append(serverEnv(dir), "LOCUM_DATABASE_URL="+old.url, "LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true"),
@@ -240,6 +277,7 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 			}
 
 			server.run(t, "migrate", "up")
+
 			before["tasks"] = before["jobs"] // the table was renamed
 			delete(before, "jobs")
 			require.Equal(t, before, fingerprints(t, old.url))
@@ -254,7 +292,9 @@ func TestUpgrade_DatabaseOfAnEarlierRelease_NothingIsLost(t *testing.T) {
 // signInReleased signs in as the nth user of releasedRows.
 func (s *testServer) signInReleased(t *testing.T, n int) *account {
 	t.Helper()
+
 	user := &account{client: s.guest(t), email: fmt.Sprintf("u%d@example.org", n)}
+
 	return user.signIn(password)
 }
 
@@ -262,6 +302,7 @@ func (s *testServer) signInReleased(t *testing.T, n int) *account {
 // those of released_rows.sql.
 func (d releasedDatabase) requireServed(t *testing.T, server *testServer, receiver *receiver) {
 	t.Helper()
+
 	guest := server.guest(t)
 	boss := server.signInReleased(t, 1)
 	developer := server.signInReleased(t, 2)
@@ -272,6 +313,7 @@ func (d releasedDatabase) requireServed(t *testing.T, server *testServer, receiv
 
 	list := boss.get("/api/employers/applications?limit=50").ok(200)
 	require.EqualValues(t, 10_000, list.number("data.pagination.total"))
+
 	application := boss.get("/api/employers/applications/" + idOf(applicationKind, 9_999)).ok(200)
 	require.Equal(t, "Ines Okafor 1010", application.text("data.application.applicantName"))
 
@@ -284,12 +326,14 @@ func (d releasedDatabase) requireServed(t *testing.T, server *testServer, receiv
 	require.Len(t, developer.get(app+"/keys").ok(200).list("data.keys"), 1)
 	require.Len(t, developer.get(app+"/webhooks").ok(200).list("data.webhooks"), 10)
 	require.EqualValues(t, 50, developer.get(app+"/webhooks/"+idOf(webhookKind, 1)+"/deliveries").ok(200).number("data.pagination.total"))
+
 	program := server.guest(t)
 	program.token = d.token
 	require.Len(t, program.get("/v1/applications").okDeveloper(200).list("data"), 10, "an authorization of the release is valid")
 
 	sent := receiver.waitForHits(1)[0]
 	require.NoError(t, sent.verify(t, d.webhookSecret), "a pending delivery is sent with its secret")
+
 	// A pending e-mail is sent.
 	server.waitForMail(t, "u4@example.org", "Subject:")
 }

@@ -22,28 +22,38 @@ func (s *testServer) postForm(
 ) (status int, response object) {
 	t.Helper()
 	var body bytes.Buffer
+
 	form := multipart.NewWriter(&body)
 	for name, value := range fields {
 		require.NoError(t, form.WriteField(name, value))
 	}
+
 	if file.field != "" {
 		part, err := form.CreateFormFile(file.field, file.name)
 		require.NoError(t, err)
+
 		_, err = io.WriteString(part, file.content)
 		require.NoError(t, err)
 	}
+
 	require.NoError(t, form.Close())
+
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, &body)
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", form.FormDataContentType())
 	request.Header.Set("X-Forwarded-For", s.guest(t).ip)
+
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
+
 	resp, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
+
 	defer func() { _ = resp.Body.Close() }()
+
 	require.NoError(t, json.NewDecoder(resp.Body).Decode(&response))
+
 	return resp.StatusCode, response
 }
 
@@ -61,11 +71,13 @@ func TestUploads_Multipart(t *testing.T) {
 		t.Run("POST /api/jobseekers/documents as a form", func(t *testing.T) {
 			status, out := send(me.token, upload, formFile{field: "file", name: "Zoë.pdf", content: somePDF})
 			require.Equal(t, 200, status, out)
+
 			id := out["data"].(object)["document"].(object)["id"].(string)
 			got := me.get(path + "/" + id).ok(200)
 			require.Equal(t, "Zoë.pdf", got.text("data.document.fileName"))
 			require.Equal(t, true, got.at("data.document.isDefault"))
 			require.Equal(t, somePDF, string(me.get(path+"/"+id+"/file").raw))
+
 			status, _ = send(me.token, map[string]string{"intent": "update-document", "documentId": id},
 				formFile{field: "file", name: "cv.txt", content: "I am a nurse."})
 			require.Equal(t, 200, status)
@@ -73,6 +85,7 @@ func TestUploads_Multipart(t *testing.T) {
 
 			status, out = send("", upload, formFile{field: "file", name: "cv.pdf", content: somePDF})
 			require.Equal(t, 401, status, out)
+
 			pdf := formFile{field: "file", name: "cv.pdf", content: somePDF}
 			for name, test := range map[string]struct {
 				fields       map[string]string
@@ -99,10 +112,12 @@ func TestUploads_Multipart(t *testing.T) {
 			} {
 				status, out := send(me.token, test.fields, test.file)
 				require.Equal(t, 400, status, "%s %v", name, out)
+
 				if test.invalidField != "" {
 					require.Equal(t, test.invalidField, out["details"].(object)["field"], name)
 				}
 			}
+
 			status, _ = send(me.token, upload, formFile{field: "file", name: "cv.pdf", content: somePDF + strings.Repeat(" ", 11<<20)})
 			require.Equal(t, 413, status)
 		})

@@ -24,6 +24,7 @@ const maxVisibility = time.Second
 // after them.
 func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	first := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t))
 	second := &testServer{
@@ -33,6 +34,7 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 		exited: make(chan error, 1),
 	}
 	second.serve(t)
+
 	employer := first.employer(t)
 	guest := second.guest(t)
 	total := func(word string) float64 {
@@ -41,18 +43,22 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 	var took []time.Duration
 	waitUntilFound := func(word string) {
 		t.Helper()
+
 		committed := time.Now()
 		for total(word) == 0 {
 			require.Less(t, time.Since(committed), waitTimeout, "%s was missed", word)
 		}
+
 		took = append(took, time.Since(committed))
 	}
 
 	// A transaction posts a listing before the others and commits after them.
 	storage := stores.Open(t, first.databaseURL(), clock.System{})
 	defer func() { require.NoError(t, storage.Identity.Close()) }()
+
 	posted := make(chan struct{})
 	commit := make(chan struct{})
+
 	committed := make(chan error)
 	go func() {
 		committed <- storage.Identity.Tx.Do(t.Context(), func(ctx context.Context) error {
@@ -70,23 +76,29 @@ func TestSearch_OnAnotherInstance_FindsEveryChange(t *testing.T) {
 			listing.Title = "Staff Nurse openlong"
 			listing.Description = "Days and nights on a ward."
 			err := storage.Listings.Listings.Create(ctx, []listings.Listing{listing})
+
 			close(posted)
 			<-commit
+
 			return err
 		})
 	}()
+
 	<-posted
+
 	for i := range 50 {
 		word := fmt.Sprintf("early%d", i)
 		employer.listing(object{"title": "Staff Nurse " + word})
 		waitUntilFound(word)
 	}
+
 	require.Zero(t, total("openlong"))
 	close(commit)
 	require.NoError(t, <-committed)
 	waitUntilFound("openlong")
 
 	slices.Sort(took)
+
 	percentile95 := took[len(took)*95/100]
 	require.Less(t, percentile95, maxVisibility)
 }

@@ -26,6 +26,7 @@ func TestRandomWalk_AllNumbersAgree(t *testing.T) {
 				t.Logf("repeat this walk with LOCUM_TEST_SEED=%d", seed)
 			}
 		}()
+
 		walk := &walk{
 			Rand:      rand.New(rand.NewPCG(seed, 0)),
 			t:         t,
@@ -35,6 +36,7 @@ func TestRandomWalk_AllNumbersAgree(t *testing.T) {
 		}
 		for executed := 1; executed <= operations; executed++ {
 			walk.step()
+
 			if executed%comparisonFrequency == 0 {
 				walk.requireConsistent()
 			}
@@ -88,6 +90,7 @@ func choose[T any](w *walk, elements []T) T {
 		var none T
 		return none
 	}
+
 	return elements[w.IntN(len(elements))]
 }
 
@@ -102,6 +105,7 @@ var (
 func (w *walk) step() {
 	listing := choose(w, w.listings)
 	application := choose(w, w.applications)
+
 	seeker := choose(w, w.seekers)
 	switch n := w.IntN(20); {
 	case n < 3 || listing == nil:
@@ -134,12 +138,15 @@ func (w *walk) createListing() {
 // track changes the status that the applicant sees, which a withdrawal prevents.
 func (w *walk) track(application *walkApplication) {
 	status := choose(w, []string{"pending", "in-progress", "completed", "rejected"})
+
 	resp := application.seeker.put("/api/jobseekers/applications/"+application.id, object{"status": status})
 	if application.withdrawn {
 		resp.fails(404, "Application not found")
 		return
 	}
+
 	resp.ok(200)
+
 	application.seekerStatus = status
 }
 
@@ -150,7 +157,9 @@ func (w *walk) withdraw(application *walkApplication) {
 		resp.fails(404, "Application not found")
 		return
 	}
+
 	resp.ok(200)
+
 	application.withdrawn = true
 	application.setStatus("withdrawn")
 }
@@ -162,7 +171,9 @@ func (w *walk) view(seeker *account, listing *walkListing) {
 		resp.fails(404, "Listing not found")
 		return
 	}
+
 	resp.ok(200)
+
 	w.views[walkView{listingID: listing.id, seekerID: seeker.id}] = true
 }
 
@@ -172,6 +183,7 @@ func (a *walkApplication) setStatus(status string) {
 	if a.status == status {
 		return
 	}
+
 	a.status = status
 	a.seekerStatus = ""
 }
@@ -181,6 +193,7 @@ func (a *walkApplication) visibleStatus() string {
 	if a.seekerStatus != "" {
 		return a.seekerStatus
 	}
+
 	return a.status
 }
 
@@ -191,10 +204,12 @@ func (w *walk) changeListing(listing *walkListing) {
 	switch w.IntN(6) {
 	case 0:
 		owner.delete("/api/employers/jobs/" + listing.id).ok(200)
+
 		listing.status = "archived"
 		listing.deleted = true
 	case 1:
 		owner.post("/api/listings/"+listing.id+"/archive", nil).ok(200)
+
 		listing.status = "archived"
 	case 2:
 		resp := owner.post("/api/listings/"+listing.id+"/restore", nil)
@@ -202,11 +217,14 @@ func (w *walk) changeListing(listing *walkListing) {
 			resp.fails(404, "Listing not found or not deleted")
 			return
 		}
+
 		resp.ok(200)
+
 		listing.status = "active"
 		listing.deleted = false
 	case 3:
 		owner.post("/api/employers/jobs/"+listing.id+"/renew", nil).ok(200)
+
 		listing.status = "active"
 		listing.deleted = false
 	case 4:
@@ -216,6 +234,7 @@ func (w *walk) changeListing(listing *walkListing) {
 	default:
 		status := choose(w, []string{"active", "inactive", "closed"})
 		owner.put("/api/employers/jobs/"+listing.id, object{"status": status}).ok(200)
+
 		listing.status = status
 		listing.deleted = false
 	}
@@ -225,6 +244,7 @@ func (w *walk) changeListing(listing *walkListing) {
 // before.
 func (w *walk) apply(seeker *account, listing *walkListing) {
 	resp := seeker.fromNewAddress().post("/api/jobseekers/applications", object{"listingId": listing.id})
+
 	hasApplied := slices.ContainsFunc(w.applications, func(a *walkApplication) bool {
 		return a.listing == listing && a.seeker == seeker
 	})
@@ -247,6 +267,7 @@ func (w *walk) apply(seeker *account, listing *walkListing) {
 // withdrawal by the applicant, a change to a status fails.
 func (w *walk) decide(application *walkApplication) {
 	status := choose(w, applicationStatuses)
+
 	owner := application.listing.owner.fromNewAddress()
 	switch w.IntN(4) {
 	case 0:
@@ -260,6 +281,7 @@ func (w *walk) decide(application *walkApplication) {
 			resp.fails(400, "Invalid status")
 			return
 		}
+
 		resp.ok(200)
 		application.setStatus(status)
 	}
@@ -276,6 +298,7 @@ func (w *walk) decideBatch(owner *client, first, second *walkApplication, status
 			application.setStatus(status)
 		}
 	}
+
 	resp := owner.post("/api/employers/applications/batch", object{"applications": []object{
 		{"id": first.id, "status": status},
 		{"id": second.id, "status": status},
@@ -290,15 +313,18 @@ func (w *walk) bookmark(seeker *account, listing *walkListing) {
 	if w.IntN(2) == 0 {
 		path, duplicateError = "/api/jobseekers/bookmarks", "Already bookmarked"
 	}
+
 	save := func() *response {
 		return seeker.fromNewAddress().post(path, object{"listingId": listing.id})
 	}
+
 	index := slices.IndexFunc(w.bookmarks, func(b *walkBookmark) bool {
 		return b.listing == listing && b.seeker == seeker
 	})
 	switch {
 	case index >= 0 && w.IntN(2) == 0:
 		seeker.delete("/api/jobseekers/bookmarks/" + w.bookmarks[index].id).ok(200)
+
 		w.bookmarks = slices.Delete(w.bookmarks, index, index+1)
 	case index >= 0:
 		save().fails(400, duplicateError)
@@ -315,9 +341,11 @@ func (w *walk) requireConsistent() {
 	for _, employer := range w.employers {
 		w.requireEmployerConsistent(employer)
 	}
+
 	for _, seeker := range w.seekers {
 		w.requireSeekerConsistent(seeker)
 	}
+
 	w.requirePublicListsConsistent()
 }
 
@@ -325,6 +353,7 @@ func (w *walk) requireConsistent() {
 // employer with the model.
 func (w *walk) requireEmployerConsistent(employer *account) {
 	w.t.Helper()
+
 	listings := countBy(w.listings, (*walkListing).currentStatus,
 		func(l *walkListing) bool { return l.owner == employer })
 	applications := countBy(w.applications, (*walkApplication).currentStatus,
@@ -332,26 +361,35 @@ func (w *walk) requireEmployerConsistent(employer *account) {
 
 	analytics := employer.get("/api/employers/analytics").ok(200)
 	require.Equal(w.t, sum(listings), analytics.integer("data.jobs.total"))
+
 	for _, status := range listingStatuses {
 		require.Equal(w.t, listings[status], analytics.integer("data.jobs."+status), status)
+
 		list := employer.get("/api/employers/jobs?limit=1&status=" + status).ok(200)
 		require.Equal(w.t, listings[status], list.integer("data.pagination.total"), status)
 	}
+
 	require.Equal(w.t, listings, count(listAll(employer.client, "/api/employers/jobs?", "data.listings", "status")))
+
 	_, listingRows := employer.get("/api/employers/jobs/export").table(w.t)
 	require.Equal(w.t, listings, count(column(listingRows, "status")))
 
 	stats := employer.get("/api/employers/applications/stats").ok(200)
+
 	require.Equal(w.t, sum(applications), analytics.integer("data.applications.total"))
 	require.Equal(w.t, sum(applications), stats.integer("data.total"))
+
 	for _, status := range applicationStatuses {
 		require.Equal(w.t, applications[status], analytics.integer("data.applications."+status), status)
 		require.Equal(w.t, applications[status], stats.integer("data.byStatus."+status), status)
+
 		filtered := employer.get("/api/employers/applications/stats?status=" + status).ok(200)
 		require.Equal(w.t, applications[status], filtered.integer("data.total"), status)
 	}
+
 	received := listAll(employer.client, "/api/employers/applications?", "data.applications", "status")
 	require.Equal(w.t, applications, count(received))
+
 	_, applicationRows := employer.get("/api/employers/applications/export").table(w.t)
 	require.Equal(w.t, applications, count(column(applicationRows, "status")))
 
@@ -364,35 +402,44 @@ func (w *walk) requireEmployerConsistent(employer *account) {
 // its employer, with the model.
 func (w *walk) requireListingConsistent(employer *account, row map[string]string) {
 	w.t.Helper()
+
 	applications := countBy(w.applications, (*walkApplication).currentStatus,
 		func(a *walkApplication) bool { return a.listing.id == row["id"] })
 	require.Equal(w.t, strconv.Itoa(sum(applications)), row["applications"])
+
 	views := 0
 	for view := range w.views {
 		if view.listingID == row["id"] {
 			views++
 		}
 	}
+
 	// A listing needs several requests. To save time, only one in eight of those without views
 	// is compared.
 	if w.IntN(8) > 0 && views == 0 {
 		return
 	}
+
 	path := "/api/employers/jobs/" + row["id"] + "/analytics"
 	require.Eventually(w.t,
 		func() bool { return employer.get(path).ok(200).integer("data.views") == views },
 		waitTimeout, 20*time.Millisecond)
+
 	analytics := employer.get(path).ok(200)
 	require.Equal(w.t, sum(applications), analytics.integer("data.applications.total"))
+
 	for _, status := range applicationStatuses {
 		require.Equal(w.t, applications[status], analytics.integer("data.applications."+status))
+
 		stats := employer.get("/api/employers/applications/stats?status=" + status + "&jobId=" + row["id"]).ok(200)
 		require.Equal(w.t, applications[status], stats.integer("data.total"))
 	}
+
 	conversionRate := 0.
 	if views > 0 {
 		conversionRate = float64(sum(applications)) / float64(views) * 100
 	}
+
 	// The API rounds to two decimal places.
 	require.InDelta(w.t, conversionRate, analytics.number("data.conversionRate"), 0.005)
 }
@@ -401,8 +448,10 @@ func (w *walk) requireListingConsistent(employer *account, row map[string]string
 // of the seeker with the model.
 func (w *walk) requireSeekerConsistent(seeker *account) {
 	w.t.Helper()
+
 	applications := countBy(w.applications, (*walkApplication).visibleStatus,
 		func(a *walkApplication) bool { return a.seeker == seeker && !a.withdrawn })
+
 	bookmarks := 0
 	for _, bookmark := range w.bookmarks {
 		if bookmark.seeker == seeker {
@@ -412,14 +461,18 @@ func (w *walk) requireSeekerConsistent(seeker *account) {
 
 	listed := listAll(seeker.client, "/api/jobseekers/applications?", "data.applications", "status")
 	require.Equal(w.t, applications, count(listed))
+
 	analytics := seeker.get("/api/jobseekers/analytics").ok(200)
 	require.Equal(w.t, sum(applications), analytics.integer("data.analytics.applications.total"))
 	require.Equal(w.t, applications["pending"], analytics.integer("data.analytics.applications.pending"))
 	require.Equal(w.t, bookmarks, analytics.integer("data.analytics.bookmarks.savedJobs"))
+
 	_, rows := seeker.get("/api/jobseekers/export/applications?format=csv").table(w.t)
 	require.Equal(w.t, applications, count(column(rows, "status")))
+
 	exported := seeker.get("/api/jobseekers/export/applications").ok(200).list("data.applications")
 	require.Len(w.t, exported, sum(applications))
+
 	bookmarkList := seeker.get("/api/jobseekers/bookmarks?limit=1").ok(200)
 	require.Equal(w.t, bookmarks, bookmarkList.integer("data.pagination.total"))
 
@@ -434,18 +487,22 @@ func (w *walk) requireSeekerConsistent(seeker *account) {
 // them and their number.
 func (w *walk) requireRecommendationsConsistent(seeker *account, dashboard *response) {
 	w.t.Helper()
+
 	recommendations := seeker.get("/api/jobseekers/recommendations").ok(200)
 	require.Equal(w.t,
 		recommendations.integer("data.total"),
 		dashboard.integer("data.dashboard.stats.recommendationsCount"))
+
 	recommended := idsOf(recommendations.list("data.recommendations"))
 	onDashboard := idsOf(dashboard.list("data.dashboard.recommendations"))
 	require.Equal(w.t, recommended[:len(onDashboard)], onDashboard)
+
 	for _, id := range recommended {
 		for _, application := range w.applications {
 			require.False(w.t, application.seeker == seeker && application.listing.id == id,
 				"a listing is recommended to a user who has applied to it")
 		}
+
 		index := slices.IndexFunc(w.listings, func(l *walkListing) bool { return l.id == id })
 		require.Equal(w.t, "active", w.listings[index].status)
 	}
@@ -454,14 +511,17 @@ func (w *walk) requireRecommendationsConsistent(seeker *account, dashboard *resp
 // requirePublicListsConsistent compares the public list and the search with the model.
 func (w *walk) requirePublicListsConsistent() {
 	w.t.Helper()
+
 	active := 0
 	for _, listing := range w.listings {
 		if listing.status == "active" {
 			active++
 		}
 	}
+
 	seeker := w.seekers[0]
 	require.Equal(w.t, active, seeker.get("/api/listings?limit=1").ok(200).integer("data.pagination.total"))
+
 	for _, seeker := range w.seekers {
 		search := seeker.get("/api/jobseekers/search").ok(200)
 		require.Equal(w.t, active, search.integer("data.search.pagination.total"))
@@ -482,6 +542,7 @@ func countBy[T any](elements []T, key func(T) string, include func(T) bool) map[
 			counts[key(element)]++
 		}
 	}
+
 	return counts
 }
 
@@ -491,6 +552,7 @@ func sum(counts map[string]int) int {
 	for _, n := range counts {
 		total += n
 	}
+
 	return total
 }
 
@@ -500,6 +562,7 @@ func count(values []string) map[string]int {
 	for _, value := range values {
 		counts[value]++
 	}
+
 	return counts
 }
 
@@ -507,12 +570,14 @@ func count(values []string) map[string]int {
 // reports, and returns a member of each item. The path ends with ? or &.
 func listAll(c *client, path, list, member string) (values []string) {
 	c.t.Helper()
+
 	cursor := ""
 	for {
 		page := c.get(path + "limit=100&cursor=" + cursor).ok(200)
 		for _, item := range page.list(list) {
 			values = append(values, fmt.Sprint(item.(object)[member]))
 		}
+
 		cursor, _ = page.body["data"].(object)["nextCursor"].(string)
 		if cursor == "" {
 			require.Len(c.t, values, page.integer("data.pagination.total"), path)
@@ -526,6 +591,7 @@ func column(rows []map[string]string, name string) (values []string) {
 	for _, row := range rows {
 		values = append(values, row[name])
 	}
+
 	return values
 }
 
@@ -534,5 +600,6 @@ func idsOf(items []any) (ids []string) {
 	for _, item := range items {
 		ids = append(ids, item.(object)["id"].(string))
 	}
+
 	return ids
 }

@@ -17,6 +17,7 @@ import (
 // to `locum worker`, which stops gracefully on a signal.
 func TestWorker_BesideServer_RunsTasks(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	server := start(t, dir, "LOCUM_DATABASE_URL="+kit.PostgresURL(t), "LOCUM_QUEUE_URL="+kit.RedisURL(t))
 	seeker := server.seeker(t)
@@ -25,6 +26,7 @@ func TestWorker_BesideServer_RunsTasks(t *testing.T) {
 		require.NoError(t, err)
 		return len(names)
 	}
+
 	require.Never(t, func() bool { return mails() > 0 }, 1500*time.Millisecond, 100*time.Millisecond, "the server executes no tasks")
 
 	worker := exec.Command(kit.Program(t), "worker")
@@ -42,6 +44,7 @@ func TestWorker_BesideServer_RunsTasks(t *testing.T) {
 // which other processes cannot use.
 func TestWorker_EmbeddedQueue_Refused(t *testing.T) {
 	t.Parallel()
+
 	dir := t.TempDir()
 	cmd := exec.Command(kit.Program(t), "worker")
 	cmd.Dir = dir

@@ -110,6 +110,7 @@ type alertServer struct {
 // exec executes a statement on the database.
 func (s *alertServer) exec(sql string, args ...any) {
 	s.t.Helper()
+
 	_, err := s.db.Exec(s.t.Context(), sql, args...)
 	require.NoError(s.t, err, sql)
 }
@@ -117,10 +118,13 @@ func (s *alertServer) exec(sql string, args ...any) {
 // queryRows returns the rows of a query, whose columns are the fields of T in order.
 func queryRows[T any](server *alertServer, sql string, args ...any) []T {
 	server.t.Helper()
+
 	rows, err := server.db.Query(server.t.Context(), sql, args...)
 	require.NoError(server.t, err)
+
 	out, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
 	require.NoError(server.t, err)
+
 	return out
 }
 
@@ -134,6 +138,7 @@ func (s *alertServer) count(sql string) (n int) {
 // up starts the server as a process that can be killed.
 func (s *alertServer) up() {
 	s.t.Helper()
+
 	s.cmd = s.startServer()
 }
 
@@ -141,18 +146,23 @@ func (s *alertServer) up() {
 func (s *alertServer) kill() {
 	s.t.Helper()
 	require.NoError(s.t, s.cmd.Process.Kill())
+
 	_ = s.cmd.Wait()
 }
 
 // peak returns the peak memory of the server in bytes.
 func (s *alertServer) peak() int {
 	s.t.Helper()
+
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
 	require.NoError(s.t, err)
+
 	m := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
 	require.NotNil(s.t, m)
+
 	kb, err := strconv.Atoi(string(m[1]))
 	require.NoError(s.t, err)
+
 	return kb << 10
 }
 
@@ -160,42 +170,55 @@ func (s *alertServer) peak() int {
 // returns the data of the response.
 func (s *alertServer) call(method, path string, body any) map[string]any {
 	s.t.Helper()
+
 	sent, err := json.Marshal(body)
 	require.NoError(s.t, err)
+
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, bytes.NewReader(sent))
 	require.NoError(s.t, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), rand.IntN(256)))
+
 	if s.token != "" {
 		request.Header.Set("Authorization", "Bearer "+s.token)
 	}
+
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(s.t, err)
+
 	defer func() { _ = response.Body.Close() }()
 	var decoded map[string]any
 	require.NoError(s.t, json.NewDecoder(response.Body).Decode(&decoded))
 	require.Less(s.t, response.StatusCode, 300, "%s %s: %v", method, path, decoded)
+
 	data, _ := decoded["data"].(map[string]any)
+
 	return data
 }
 
 // status sends a request, reads the whole response and returns its status.
 func (s *alertServer) status(method, path string) int {
 	s.t.Helper()
+
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, http.NoBody)
 	require.NoError(s.t, err)
 	request.Header.Set("Authorization", "Bearer "+s.token)
+
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(s.t, err)
+
 	defer func() { _ = response.Body.Close() }()
+
 	_, err = io.Copy(io.Discard, response.Body)
 	require.NoError(s.t, err)
+
 	return response.StatusCode
 }
 
 // post publishes n listings, a hundred at a time.
 func (s *alertServer) post(n int) {
 	s.t.Helper()
+
 	titles := []string{
 		"Staff Nurse",
 		"ICU Nurse",
@@ -228,6 +251,7 @@ func (s *alertServer) post(n int) {
 				jobs[i]["contractType"] = c
 			}
 		}
+
 		require.Len(s.t, s.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})["created"], 100)
 	}
 }
@@ -246,6 +270,7 @@ func (s *alertServer) waitIdle() {
 // the time.
 func (s *alertServer) find(query, location, contract string, since time.Time) (ids []string) {
 	s.t.Helper()
+
 	next := ""
 	for {
 		data := s.call("POST", "/api/listings/search", map[string]any{
@@ -259,6 +284,7 @@ func (s *alertServer) find(query, location, contract string, since time.Time) (i
 		for _, item := range data["results"].([]any) {
 			ids = append(ids, item.(map[string]any)["id"].(string))
 		}
+
 		next, _ = data["nextCursor"].(string)
 		if next == "" {
 			slices.Sort(ids)
@@ -272,23 +298,27 @@ func newLargeServer(t *testing.T) *alertServer {
 	t.Helper()
 	skipUnlessHeavy(t)
 	t.Setenv("LOCUM_HTTP_TRUSTED_PROXIES", "127.0.0.1/32")
+
 	server := &alertServer{testServer: newTestServer(t)}
 	var err error
 	server.db, err = pgx.Connect(t.Context(), server.postgres.URL)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.db.Close(t.Context()) })
+
 	return server
 }
 
 // registerEmployer registers an employer and returns the access token.
 func (s *alertServer) registerEmployer() string {
 	s.t.Helper()
+
 	created := s.call("POST", "/api/auth/register-employer", map[string]any{
 		"email":       "boss@example.org",
 		"password":    "Corr3ct-horse",
 		"name":        "Boss",
 		"companyName": "St Brigid's",
 	})
+
 	return created["accessToken"].(string)
 }
 
@@ -296,14 +326,17 @@ func (s *alertServer) registerEmployer() string {
 // which 1,000 send e-mail. It also makes PostgreSQL log every statement.
 func newServerWithSearches(t *testing.T) *alertServer {
 	t.Helper()
+
 	server := newLargeServer(t)
 	server.run("seed", "--listings", "2000")
 	server.exec("SELECT setseed(0.5)")
+
 	// pick returns an SQL expression for a random element of the array parameter.
 	pick := func(parameter string) string {
 		array := parameter + "::text[]"
 		return "(" + array + ")[1 + floor(random() * cardinality(" + array + "))::int]"
 	}
+
 	// The first users have one search each, the others fifty.
 	server.exec(`
 		INSERT INTO saved_searches (id, user_id, name, query, location, contract_type, email_alerts, created_at)
@@ -320,11 +353,14 @@ func newServerWithSearches(t *testing.T) *alertServer {
 	server.exec(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET log_statement = ''all''', current_database());
 		EXECUTE format('ALTER DATABASE %I SET log_parameter_max_length = 0', current_database()); END $$`)
 	server.up()
+
 	t.Cleanup(func() {
 		_ = server.cmd.Process.Kill()
 		_ = server.cmd.Wait()
 	})
+
 	server.token = server.registerEmployer()
+
 	return server
 }
 
@@ -335,6 +371,7 @@ func newServerWithSearches(t *testing.T) *alertServer {
 func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 	server := newServerWithSearches(t)
 	since := time.Now().UTC().Truncate(time.Microsecond)
+
 	// The steps depend on each other: each one changes the database for the next.
 	server.matchWithinBounds()
 	server.requireSameAsSearch(since)
@@ -349,25 +386,34 @@ func TestAlerts_100000Searches_1000Listings(t *testing.T) {
 func (s *alertServer) matchWithinBounds() {
 	t := s.t
 	t.Helper()
+
 	peakBefore := s.peak()
 	logBefore, err := s.postgres.Log()
 	require.NoError(t, err)
+
 	start := time.Now()
+
 	s.post(newListings)
+
 	postedAfter := time.Since(start)
+
 	s.waitIdle()
+
 	matchedAfter := time.Since(start)
 	log, err := s.postgres.Log()
 	require.NoError(t, err)
+
 	statements, pages := 0, 0
 	for line := range bytes.Lines(log[len(logBefore):]) {
 		if bytes.Contains(line, []byte("LOG:  execute")) || bytes.Contains(line, []byte("LOG:  statement")) {
 			statements++
+
 			if bytes.Contains(line, []byte(`FROM "saved_searches"`)) {
 				pages++
 			}
 		}
 	}
+
 	matches := s.countMatches()
 	additionalMemory := s.peak() - peakBefore
 	t.Logf("%d listings posted in %s, matched with %d searches after %s: "+
@@ -376,6 +422,7 @@ func (s *alertServer) matchWithinBounds() {
 		matches, pages, statements, additionalMemory>>20)
 	require.Greater(t, matches, 100_000)
 	require.Less(t, pages, savedSearches/100) // searches are read in pages, for many listings at a time
+
 	// The statements include those for posting, events, pages of searches, blocks of matches, and
 	// a few for each mail.
 	require.Less(t, statements, savedSearches/4)
@@ -387,13 +434,16 @@ func (s *alertServer) matchWithinBounds() {
 func (s *alertServer) killWhileMatching() {
 	s.t.Helper()
 	s.exec("UPDATE seekers SET digest_after = now()")
+
 	for range 4 {
 		s.post(100)
+
 		before := s.countMatches()
 		require.Eventually(s.t, func() bool { return s.countMatches() > before }, time.Minute, 5*time.Millisecond)
 		s.kill()
 		s.up()
 	}
+
 	s.waitIdle()
 }
 
@@ -404,6 +454,7 @@ func (s *alertServer) killWhileMailing() {
 	s.post(100)
 	s.waitIdle()
 	s.exec("UPDATE seekers SET digest_after = now()")
+
 	for range 3 {
 		before := s.countMails()
 		require.Eventually(s.t, func() bool {
@@ -412,6 +463,7 @@ func (s *alertServer) killWhileMailing() {
 		s.kill()
 		s.up()
 	}
+
 	s.waitIdle()
 }
 
@@ -424,13 +476,17 @@ func TestAlerts_NewListings_CPUTime(t *testing.T) {
 	server := newServerWithSearches(t)
 	server.post(100)
 	server.waitIdle()
+
 	cpuBefore := server.cpu()
+
 	jobs := make([]map[string]any, 64)
 	for i := range jobs {
 		jobs[i] = map[string]any{"title": "Perfusionist", "location": "Carlisle", "description": "The team works in theatres."}
 	}
+
 	require.Len(t, server.call("POST", "/api/employers/jobs/batch", map[string]any{"jobs": jobs})["created"], len(jobs))
 	server.waitIdle()
+
 	perListing := (server.cpu() - cpuBefore) / time.Duration(len(jobs))
 	t.Logf("%s for a new listing, posting and indexing it included", perListing.Round(time.Millisecond/10))
 	require.Less(t, perListing, maxAlertCPU)
@@ -439,15 +495,20 @@ func TestAlerts_NewListings_CPUTime(t *testing.T) {
 // cpu returns the CPU time that the server has used.
 func (s *alertServer) cpu() time.Duration {
 	s.t.Helper()
+
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	require.NoError(s.t, err)
+
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+
 	ticks := 0
 	for _, field := range fields[11:13] { // utime and stime
 		n, err := strconv.Atoi(field)
 		require.NoError(s.t, err)
+
 		ticks += n
 	}
+
 	return time.Duration(ticks) * time.Second / 100 // a tick of /proc is 1/100 s
 }
 
@@ -455,19 +516,23 @@ func (s *alertServer) cpu() time.Duration {
 // the public search, and requires that each search with a match led to a notification.
 func (s *alertServer) requireSameAsSearch(since time.Time) {
 	s.t.Helper()
+
 	type search struct{ ID, Query, Location, Contract string }
 	for _, saved := range queryRows[search](s, `
 		SELECT DISTINCT ON (query, location, contract_type) id::text, query, location, contract_type FROM saved_searches
 		ORDER BY query, location, contract_type LIMIT 400 OFFSET 300`) {
 		type match struct{ ListingID string }
+
 		matched := []string{}
 		for _, m := range queryRows[match](s,
 			"SELECT listing_id::text FROM search_matches WHERE search_id = $1 ORDER BY listing_id::text", saved.ID) {
 			matched = append(matched, m.ListingID)
 		}
+
 		found := append([]string{}, s.find(saved.Query, saved.Location, saved.Contract, since)...) // not nil
 		require.Equal(s.t, found, matched, "%+v", saved)
 	}
+
 	require.Zero(
 		s.t,
 		s.count(
@@ -497,35 +562,48 @@ var (
 func (s *alertServer) requireDigests() {
 	s.t.Helper()
 	require.Zero(s.t, s.count("SELECT count(*) FROM search_matches WHERE email AND digest_id IS NULL"))
+
 	mailed := map[string]map[string]bool{}
+
 	copies := 0
 	for _, name := range s.mails() {
 		raw, err := os.ReadFile(name)
 		require.NoError(s.t, err)
+
 		text := strings.NewReplacer("=\r\n", "", "=\n", "").Replace(string(raw)) // joins the lines of quoted-printable
+
 		id := messageID.FindStringSubmatch(text)
 		if id == nil {
 			continue // another e-mail
 		}
+
 		copies++
+
 		jobs := map[string]bool{}
 		for _, m := range jobLink.FindAllStringSubmatch(text, -1) {
 			jobs[m[1]] = true
 		}
+
 		if previous, isRepeated := mailed[id[1]]; isRepeated {
 			require.Equal(s.t, previous, jobs, "a repeated mail has the same jobs")
 		}
+
 		mailed[id[1]] = jobs
 	}
+
 	type match struct{ Digest, Listing string }
+
 	digests := map[string]map[string]bool{}
 	for _, m := range queryRows[match](s, "SELECT digest_id::text, listing_id::text FROM search_matches WHERE email") {
 		if digests[m.Digest] == nil {
 			digests[m.Digest] = map[string]bool{}
 		}
+
 		digests[m.Digest][m.Listing] = true
 	}
+
 	require.Len(s.t, mailed, len(digests))
+
 	for id, listings := range digests {
 		// An e-mail lists at most 50 jobs.
 		if len(listings) <= 50 {
@@ -534,5 +612,6 @@ func (s *alertServer) requireDigests() {
 			require.Len(s.t, mailed[id], 50)
 		}
 	}
+
 	s.t.Logf("%d digests in %d mails", len(digests), copies)
 }

@@ -39,10 +39,12 @@ type attackTarget struct {
 func onEachDatabase(t *testing.T, test func(t *testing.T, target *attackTarget)) {
 	t.Helper()
 	skipUnlessHeavy(t)
+
 	program := filepath.Join(t.TempDir(), "locum")
 	out, err := exec.Command("go", "build", "-o", program,
 		"github.com/locumhq/locum/bootstrap/cmd/locum").CombinedOutput()
 	require.NoError(t, err, "%s", out)
+
 	for name, database := range map[string]func(dir string) string{
 		"sqlite":   func(dir string) string { return "sqlite:" + filepath.Join(dir, "locum.db") },
 		"postgres": func(string) string { return kit.OwnPostgres(t).URL },
@@ -56,12 +58,15 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, target *attackTarget))
 				cmd.Dir = dir
 				cmd.Env = env
 				cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+
 				return cmd
 			}
+
 			for _, args := range [][]string{{"migrate", "up"}, {"seed", "--listings", "20000"}} {
 				out, err := command(args...).CombinedOutput()
 				require.NoError(t, err, "%s", out)
 			}
+
 			target := &attackTarget{t: t}
 			target.serve(command("serve"))
 			target.signIn()
@@ -73,21 +78,27 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, target *attackTarget))
 // serve starts the server and sets its URL and process id.
 func (a *attackTarget) serve(cmd *exec.Cmd) {
 	a.t.Helper()
+
 	out, err := cmd.StdoutPipe()
 	require.NoError(a.t, err)
 	require.NoError(a.t, cmd.Start())
+
 	a.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+
 	a.pid = cmd.Process.Pid
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
 			a.url = "http://" + m[1]
+
 			go func() { _, _ = io.Copy(io.Discard, out) }()
+
 			return
 		}
 	}
+
 	require.Fail(a.t, "the server did not start")
 }
 
@@ -97,17 +108,23 @@ func (a *attackTarget) do(client *http.Client, method, path, from, body string) 
 	if err != nil {
 		return 0, nil
 	}
+
 	request.Header.Set("X-Forwarded-For", from)
 	request.Header.Set("Content-Type", "application/json")
+
 	if a.token != "" && from == userAddress {
 		request.Header.Set("Authorization", "Bearer "+a.token)
 	}
+
 	response, err := client.Do(request)
 	if err != nil {
 		return 0, nil
 	}
+
 	defer func() { _ = response.Body.Close() }()
+
 	raw, _ = io.ReadAll(response.Body)
+
 	return response.StatusCode, raw
 }
 
@@ -120,6 +137,7 @@ const (
 // signIn registers the user and keeps the access token.
 func (a *attackTarget) signIn() {
 	a.t.Helper()
+
 	status, raw := a.do(
 		http.DefaultClient,
 		"POST",
@@ -134,6 +152,7 @@ func (a *attackTarget) signIn() {
 		} `json:"data"`
 	}
 	require.NoError(a.t, json.Unmarshal(raw, &decoded))
+
 	a.token = decoded.Data.AccessToken
 }
 
@@ -141,16 +160,21 @@ func (a *attackTarget) signIn() {
 // percentile of the response times.
 func (a *attackTarget) userP95(during time.Duration) (p95 time.Duration) {
 	a.t.Helper()
+
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 20 * time.Second}
 	defer client.CloseIdleConnections()
+
 	var took []time.Duration
 	for end := time.Now().Add(during); time.Now().Before(end); {
 		start := time.Now()
 		status, raw := a.do(client, "GET", "/api/auth/me", userAddress, "")
 		require.Equal(a.t, 200, status, "%s", raw)
+
 		took = append(took, time.Since(start))
 	}
+
 	slices.Sort(took)
+
 	return took[len(took)*95/100]
 }
 
@@ -160,12 +184,16 @@ var peakMemory = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 // peakMiB returns the largest resident size of the server so far, in MiB.
 func (a *attackTarget) peakMiB() int {
 	a.t.Helper()
+
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.pid))
 	require.NoError(a.t, err)
+
 	m := peakMemory.FindSubmatch(raw)
 	require.NotNil(a.t, m)
+
 	kib, err := strconv.Atoi(string(m[1]))
 	require.NoError(a.t, err)
+
 	return kib >> 10
 }
 
@@ -174,14 +202,17 @@ func (a *attackTarget) peakMiB() int {
 // memory below 512 MiB. The factor allows for slow machines.
 func (a *attackTarget) runBesideUser(loops int, attack func(client *http.Client, n int64)) {
 	a.t.Helper()
+
 	idle := a.userP95(2 * time.Second)
 	stop := make(chan struct{})
 	var requests atomic.Int64
+
 	var attackers sync.WaitGroup
 	for range loops {
 		attackers.Go(func() {
 			client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
 			defer client.CloseIdleConnections()
+
 			for {
 				select {
 				case <-stop:
@@ -192,7 +223,9 @@ func (a *attackTarget) runBesideUser(loops int, attack func(client *http.Client,
 			}
 		})
 	}
+
 	attacked := a.userP95(4 * time.Second)
+
 	close(stop)
 	attackers.Wait()
 	a.t.Logf("%d requests of the attack; p95 idle %s, attacked %s; peak memory %d MiB",
@@ -226,11 +259,13 @@ func TestAttack_ExpensiveSearches_UserServed(t *testing.T) {
 						path = fmt.Sprintf("/api/listings?page=%d&search=%s", n%100+1,
 							url.QueryEscape(texts[n%int64(len(texts))]))
 					}
+
 					status, _ := inner.do(client, "GET", path, address(n), "")
 					seen.Store(status, true)
 				})
 			})
 		}
+
 		statuses := ""
 		seen.Range(func(k, _ any) bool { statuses += fmt.Sprint(k, " "); return true })
 		t.Log("statuses:", statuses)
@@ -247,15 +282,19 @@ func TestAttack_UnsentBodies_UserServed(t *testing.T) {
 			if err != nil {
 				return
 			}
+
 			defer func() { _ = conn.Close() }()
+
 			path := "/api/jobseekers/onboarding"
 			length := 1 << 20
+
 			sent := 1<<20 - 1
 			if n%2 == 0 {
 				path = "/api/jobseekers/documents"
 				length = 10 << 20
 				sent = 1
 			}
+
 			_, _ = fmt.Fprintf(conn,
 				"POST %s HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.1.%d.%d\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n",
 				path, n>>8&255, n&255, target.token, length)
@@ -275,10 +314,12 @@ func TestAttack_LargeJSON_UserServed(t *testing.T) {
 	onEachDatabase(t, func(_ *testing.T, target *attackTarget) {
 		target.runBesideUser(24, func(client *http.Client, n int64) {
 			paths := []string{"/api/auth/login", "/api/auth/forgot-password", "/api/listings/search", "/api/employers/jobs"}
+
 			body := large
 			if n%2 == 0 {
 				body = small
 			}
+
 			address := fmt.Sprintf("10.1.%d.%d", n>>8&255, n&255) // another one for each request
 			target.do(client, "POST", paths[n%int64(len(paths))], address, body)
 		})

@@ -20,6 +20,7 @@ func TestBrowser_Account(t *testing.T) {
 	axe := axeCore(t)
 	t.Run("every page checked",
 		func(t *testing.T) { visitAccount(t, newBrowser(t, server.url, axe), "niamh@example.org") })
+
 	t.Run("without script", func(t *testing.T) {
 		page := newBrowser(t, server.url, "")
 		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
@@ -27,6 +28,7 @@ func TestBrowser_Account(t *testing.T) {
 		require.NoError(t, err)
 		visitAccount(t, page, "asha@example.org")
 	})
+
 	t.Run("progress of uploads", func(t *testing.T) { uploadInBackground(t, newBrowser(t, server.url, axe)) })
 }
 
@@ -45,6 +47,7 @@ var emulateNetwork = cdp.Command[map[string]any, cdp.Empty]{Method: "Network.emu
 // limitUploads limits the speed of uploads in bytes per second, -1 for no limit.
 func (b *browser) limitUploads(speed float64) {
 	b.t.Helper()
+
 	_, err := chromedp.Call(b.ctx, emulateNetwork,
 		map[string]any{"offline": false, "latency": 0, "downloadThroughput": -1, "uploadThroughput": speed})
 	require.NoError(b.t, err)
@@ -54,13 +57,16 @@ func (b *browser) limitUploads(speed float64) {
 // history of the browser works, and the progress of an upload is announced to screen readers.
 func uploadInBackground(t *testing.T, page *browser) {
 	t.Helper()
+
 	// file returns the path of a new file, as a list.
 	file := func(name, content string) []string {
 		path := filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		return []string{path}
 	}
+
 	large := file("cv.pdf", "%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\n"+strings.Repeat(" ", 2<<20))
+
 	page.open("/register?as=jobseeker")
 	signUp(page, "ciara@example.org")
 	page.press("Create account")
@@ -74,14 +80,17 @@ func uploadInBackground(t *testing.T, page *browser) {
 	page.checkPage("my-documents-refused")
 	page.do(chromedp.Click(`//a[starts-with(normalize-space(), "File must be a PDF")]`))
 	require.Contains(t, page.text(), "There is a problem", "a link within the page")
+
 	// 8 MiB are above the limit of a document, which the script checks before it sends the file.
 	page.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), file("cv.pdf", "%PDF-1.7\n"+strings.Repeat(" ", 8<<20))))
 	page.pressFor("Upload", "must have at most 7 MB")
+
 	_ = evaluate[chromedp.Void](page, `history.back()`)
 	require.Eventually(t, func() bool { return strings.Contains(page.text(), "must be a PDF") },
 		20*time.Second, 50*time.Millisecond, "the former page")
 
 	page.open("/account/documents")
+
 	// The page after the upload is another one, so that the announcements are kept in the session
 	// storage.
 	_ = evaluate[chromedp.Void](page, `(() => {
@@ -106,6 +115,7 @@ func uploadInBackground(t *testing.T, page *browser) {
 // search and a job, applies, and withdraws the application.
 func visitAccount(t *testing.T, page *browser, email string) {
 	t.Helper()
+
 	page.sources = map[string]string{}
 	cv := filepath.Join(t.TempDir(), "cv.pdf")
 	require.NoError(t, os.WriteFile(cv, []byte("%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\n"), 0o600))
@@ -143,6 +153,7 @@ func visitAccount(t *testing.T, page *browser, email string) {
 	page.leads(chromedp.Click(`(//main//h2/a)[1]`))
 	page.follow("Apply")
 	page.checkPage("apply")
+
 	_ = evaluate[chromedp.Void](page,
 		`document.querySelectorAll("main textarea[required]").forEach(t => { t.value = "12A3456E" })`)
 	page.do(

@@ -17,10 +17,13 @@ import (
 // demoPassword returns the password of a demo account.
 func (s *testServer) demoPassword(email string) string {
 	s.t.Helper()
+
 	kept, err := os.ReadFile(filepath.Join(s.dir, "data", "demo.txt"))
 	require.NoError(s.t, err)
+
 	found := regexp.MustCompile(regexp.QuoteMeta(email) + `\s+(\S+)`).FindSubmatch(kept)
 	require.NotNil(s.t, found, "%s", kept)
+
 	return string(found[1])
 }
 
@@ -35,8 +38,10 @@ func (s *testServer) invitationToken(email string) (token string) {
 				token = regexp.MustCompile(`(?m)^loc_mt_\w+`).FindString(text)
 			}
 		}
+
 		return token != ""
 	}, 20*time.Second, 50*time.Millisecond)
+
 	return token
 }
 
@@ -46,6 +51,7 @@ func TestBrowser_Console(t *testing.T) {
 	server := demoSite(t)
 	axe := axeCore(t)
 	t.Run("every page checked", func(t *testing.T) { useConsole(t, server, newBrowser(t, server.url, axe)) })
+
 	t.Run("without script", func(t *testing.T) {
 		page := newBrowser(t, server.url, "")
 		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
@@ -53,8 +59,10 @@ func TestBrowser_Console(t *testing.T) {
 		require.NoError(t, err)
 		useConsole(t, server, page)
 	})
+
 	t.Run("documents of applicants", func(t *testing.T) { readDocuments(t, server, axe) })
 	t.Run("times in the zone of the browser", func(t *testing.T) { readTimes(t, server) })
+
 	t.Run("suggestions and progress", func(t *testing.T) {
 		page := newBrowser(t, server.url, "")
 		signInEmployer(server, page)
@@ -71,6 +79,7 @@ func TestBrowser_Console(t *testing.T) {
 // signInEmployer signs in as the employer of the demo data.
 func signInEmployer(server *testServer, page *browser) {
 	const email = "employer@locum.example"
+
 	page.open("/employer")
 	page.leads(chromedp.Click(`//main//a[normalize-space()="Sign in"]`))
 	page.field("email", email)
@@ -82,6 +91,7 @@ func signInEmployer(server *testServer, page *browser) {
 // useConsole opens every page for employers and uses its forms.
 func useConsole(t *testing.T, server *testServer, page *browser) {
 	t.Helper()
+
 	page.sources = map[string]string{}
 	page.open("/employer")
 	page.checkPage("employers")
@@ -181,7 +191,9 @@ func handleApplications(t *testing.T, page *browser) {
 // jobs.
 func inviteColleague(t *testing.T, server *testServer, page *browser) {
 	t.Helper()
+
 	email := fmt.Sprintf("colleague-%d@example.org", time.Now().UnixNano())
+
 	page.follow("Team")
 	page.checkPage("console-team")
 	page.field("name", "Tom Okafor")
@@ -191,6 +203,7 @@ func inviteColleague(t *testing.T, server *testServer, page *browser) {
 	require.Contains(t, page.text(), "The invitation is on its way.")
 	page.leads(chromedp.Click(`(//main//th[@scope="row"]/a[normalize-space()="Tom Okafor"])[last()]`))
 	page.checkPage("console-member")
+
 	token := server.invitationToken(email)
 	page.open("/accept-invitation?token=" + token)
 	require.Contains(t, page.text(), "This invitation is for another account")

@@ -17,6 +17,7 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	server := site(t)
 	browser := newBrowser(t, server.url, axeCore(t))
 	back := server.url + "/docs/developer/oauth2-redirect.html"
+
 	browser.open("/developers/sign-up")
 	signUp(browser, fmt.Sprintf("docs-%d@example.org", time.Now().UnixNano()))
 	browser.press("Create account")
@@ -24,6 +25,7 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 	browser.field("name", "Ward Finder")
 	browser.field("redirectUris", back)
 	browser.press("Make the application")
+
 	id := evaluate[string](browser, `document.querySelector("dd code").innerText`)
 	secret := evaluate[string](browser, `document.querySelector("code.secret").innerText`)
 
@@ -37,6 +39,7 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 		chromedp.SendKeys(chromedp.CSS(`#client_secret_authorizationCode`), secret),
 		chromedp.Click(`//label[@for="jobs:read-authorizationCode-checkbox-oauth"]`),
 	)
+
 	opened := chromedp.WaitNewTarget(browser.ctx,
 		func(i *target.Info) bool { return i.URL != "" && i.URL != "about:blank" })
 	browser.do(
@@ -44,8 +47,10 @@ func TestBrowser_Documentation_TriesOAuth(t *testing.T) {
 			`//div[contains(@class,"auth-container")][.//*[@id="client_id_authorizationCode"]]//button[contains(@class,"authorize")]`,
 		),
 	)
+
 	window, end := chromedp.NewContext(browser.ctx, chromedp.WithTargetID(<-opened))
 	defer end()
+
 	require.NoError(t, chromedp.Do(window, chromedp.Click(`//button[normalize-space()="Allow"]`)))
 	browser.do(chromedp.Click(`//div[contains(@class,"auth-container")]//button[normalize-space()="Logout"]/following-sibling::button`))
 	browser.do(

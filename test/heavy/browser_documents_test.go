@@ -18,8 +18,10 @@ import (
 func redPDF() []byte {
 	var body bytes.Buffer
 	body.WriteString("%PDF-1.4\n")
+
 	// This PDF operator fills the page with red.
 	const paint = "1 0 0 rg 0 0 600 800 re f"
+
 	var offsets []int
 	for i, object := range []string{
 		"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>", "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R >>",
@@ -28,12 +30,16 @@ func redPDF() []byte {
 		offsets = append(offsets, body.Len()) // the table of a PDF has the offset of each object
 		fmt.Fprintf(&body, "%d 0 obj\n%s\nendobj\n", i+1, object)
 	}
+
 	table := body.Len()
 	fmt.Fprintf(&body, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
+
 	for _, offset := range offsets {
 		fmt.Fprintf(&body, "%010d 00000 n \n", offset)
 	}
+
 	fmt.Fprintf(&body, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(offsets)+1, table)
+
 	return body.Bytes()
 }
 
@@ -41,13 +47,17 @@ func redPDF() []byte {
 // and opens both as the employer.
 func readDocuments(t *testing.T, s *testServer, axe string) {
 	t.Helper()
+
 	browser, clinician := newBrowser(t, s.url, axe), newBrowser(t, s.url, "")
 	signInEmployer(s, browser)
 	browser.open("/employer/jobs?status=active")
+
 	job := filepath.Base(evaluate[string](browser, `document.querySelector("tbody th a").pathname`))
+
 	clinician.open("/register?as=jobseeker")
 	signUp(clinician, "orla@example.org")
 	clinician.press("Create account")
+
 	for name, content := range map[string][]byte{
 		"cv.pdf":      redPDF(),
 		"letter.html": []byte("<script>document.title = 'run'</script><h1>Dear ward</h1>"),
@@ -58,7 +68,9 @@ func readDocuments(t *testing.T, s *testServer, axe string) {
 		clinician.do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{path}))
 		clinician.press("Upload")
 	}
+
 	clinician.open("/jobs/" + job + "/apply")
+
 	_ = evaluate[chromedp.Void](clinician,
 		`document.querySelectorAll("main textarea[required]").forEach(t => { t.value = "12A3456E" })`)
 	_ = evaluate[chromedp.Void](clinician,
@@ -69,16 +81,19 @@ func readDocuments(t *testing.T, s *testServer, axe string) {
 	browser.open("/employer/applications?job=" + job)
 	browser.leads(chromedp.Click(`(//tbody//th/a)[1]`))
 	browser.checkPage("console-application-documents")
+
 	links := evaluate[[]string](
 		browser,
 		`[...document.querySelectorAll('a[target="_blank"][href$="?view=1"]')].map(a => a.textContent.trim() + "|" + a.getAttribute("href"))`,
 	)
 	require.Len(t, links, 2)
+
 	paths := map[string]string{}
 	for _, link := range links {
 		title, path, _ := bytes.Cut([]byte(link), []byte("|"))
 		paths[string(bytes.TrimSuffix(title, []byte(" (opens in a new tab)")))] = string(path)
 	}
+
 	browser.open(paths["letter"])
 	require.Equal(t, "<script>document.title = 'run'</script><h1>Dear ward</h1>", browser.text())
 	require.NotEqual(t, "run",
@@ -88,9 +103,12 @@ func readDocuments(t *testing.T, s *testServer, axe string) {
 	require.Eventually(t, func() bool {
 		picture, err := chromedp.Run(browser.ctx, chromedp.CaptureScreenshot())
 		require.NoError(t, err)
+
 		image, err := png.Decode(bytes.NewReader(picture))
 		require.NoError(t, err)
+
 		r, g, b, _ := image.At(image.Bounds().Dx()/2, image.Bounds().Dy()/2).RGBA()
+
 		return r > 0xf000 && g < 0x1000 && b < 0x1000
 	}, 20*time.Second, 100*time.Millisecond, "the viewer shows the red page")
 	browser.requireNoErrors()
@@ -99,25 +117,31 @@ func readDocuments(t *testing.T, s *testServer, axe string) {
 // readTimes requires that times of day are those of the browser's time zone.
 func readTimes(t *testing.T, s *testServer) {
 	t.Helper()
+
 	browser := newBrowser(t, s.url, "")
 	_, err := chromedp.Call(browser.ctx, emulation.SetTimezoneOverride,
 		emulation.SetTimezoneOverrideParams{TimezoneID: "America/New_York"})
 	require.NoError(t, err)
 	signInEmployer(s, browser)
 	browser.open("/employer/interviews")
+
 	// Interviews have a time of day, which is 4 or 5 hours earlier.
 	times := evaluate[[][]string](browser,
 		`[...document.querySelectorAll("main time")].map(e => [e.dateTime, e.textContent, e.title])`)
 	require.NotEmpty(t, times)
+
 	zone, err := time.LoadLocation("America/New_York")
 	require.NoError(t, err)
+
 	for _, shown := range times {
 		at, err := time.Parse(time.RFC3339, shown[0])
 		require.NoError(t, err)
+
 		_, offset := at.In(zone).Zone()
 		require.Equal(t, at.In(zone).Format("2 Jan 2006, 15:04 ")+fmt.Sprintf("GMT%d", offset/3600), shown[1])
 		require.Equal(t, at.UTC().Format("2 Jan 2006, 15:04 UTC"), shown[2])
 	}
+
 	browser.open("/employer/applications")
 	require.Equal(
 		t,
@@ -130,6 +154,7 @@ func readTimes(t *testing.T, s *testServer) {
 	)
 	browser.leads(chromedp.Click(`(//tbody//th/a)[1]`))
 	browser.do(chromedp.Click(`//summary[contains(., "nterview")]`))
+
 	_ = evaluate[chromedp.Void](
 		browser,
 		`(() => { const f = document.querySelector("#scheduledAt"); f.value = "2099-03-03T10:00"; f.dispatchEvent(new Event("input")); })()`,

@@ -30,6 +30,7 @@ func TestBrowser_Moderation(t *testing.T) {
 		chromedp.SendKeys(chromedp.CSS("#password"), "Corr3ct-horse"),
 	)
 	page.press("Create account")
+
 	// Only an operator can make a user a moderator.
 	server.run("admin", "grant", "mo@example.org")
 	page.open("/moderation")

@@ -27,11 +27,13 @@ import (
 // variables.
 func demoSite(t *testing.T, settings ...string) *testServer {
 	t.Helper()
+
 	server := newTestServer(t)
 	address := kit.Address(t)
 	server.env = append([]string{"LOCUM_HTTP_ADDR=" + address, "LOCUM_HTTP_PUBLIC_URL=http://" + address}, settings...)
 	server.run("seed", "--listings", "200")
 	server.serve()
+
 	return server
 }
 
@@ -42,6 +44,7 @@ func TestBrowser_Site(t *testing.T) {
 	server := demoSite(t, "LOCUM_SITE_EMBED_ORIGINS="+hospital.origin())
 	axe := axeCore(t)
 	t.Run("every page checked", func(t *testing.T) { visitSite(t, newBrowser(t, server.url, axe)) })
+
 	t.Run("without script", func(t *testing.T) {
 		page := newBrowser(t, server.url, "")
 		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
@@ -49,9 +52,11 @@ func TestBrowser_Site(t *testing.T) {
 		require.NoError(t, err)
 		visitSite(t, page)
 	})
+
 	t.Run("valid HTML", func(t *testing.T) { validatePages(t, server.url) })
 	t.Run("job alerts",
 		func(t *testing.T) { receiveJobAlerts(t, server, newBrowser(t, server.url, axe), "alerts@example.org") })
+
 	t.Run("job alerts without script", func(t *testing.T) {
 		page := newBrowser(t, server.url, "")
 		_, err := chromedp.Call(page.ctx, emulation.SetScriptExecutionDisabled,
@@ -59,7 +64,9 @@ func TestBrowser_Site(t *testing.T) {
 		require.NoError(t, err)
 		receiveJobAlerts(t, server, page, "alerts-without-script@example.org")
 	})
+
 	t.Run("jobs on another site", func(t *testing.T) { showOnOtherSite(t, server, hospital) })
+
 	t.Run("suggestions", func(t *testing.T) {
 		page := newBrowser(t, server.url, "")
 		page.open("/")
@@ -76,16 +83,22 @@ func TestBrowser_Site(t *testing.T) {
 // validatePages checks the HTML of pages for guests.
 func validatePages(t *testing.T, site string) {
 	t.Helper()
+
 	get := func(path string) string {
 		response, err := http.Get(site + path)
 		require.NoError(t, err)
+
 		defer func() { _ = response.Body.Close() }()
+
 		body, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
+
 		return string(body)
 	}
+
 	job := regexp.MustCompile(`/jobs/[0-9a-f-]{36}/[a-z0-9-]+`).FindString(get("/jobs"))
 	employer := regexp.MustCompile(`/employers/[a-z0-9-]+`).FindString(get(job))
+
 	sources := map[string]string{}
 	for _, path := range []string{
 		"/", "/jobs", "/jobs?q=nurse&where=Leeds", "/jobs?q=nusre", "/jobs?contract=eternal", job, employer, employer + "/embed", "/jobs/nothing", "/job-alerts", "/help", "/privacy", "/job-alerts/confirm?token=x", "/sign-in",
@@ -94,12 +107,14 @@ func validatePages(t *testing.T, site string) {
 		// Pages without a valid id or token are checked, too: their HTML is that of errors.
 		sources[path] = get(path)
 	}
+
 	validateHTML(t, sources)
 }
 
 // validateHTML checks pages by their names with html-validate, and their size.
 func validateHTML(t *testing.T, sources map[string]string) {
 	t.Helper()
+
 	tools := installNPM(t, kit.Tool(t, "npm"), "browser")
 	require.NoError(
 		t,
@@ -109,13 +124,17 @@ func validateHTML(t *testing.T, sources map[string]string) {
 			0o600,
 		),
 	)
+
 	var files []string
 	for name, source := range sources {
 		require.Less(t, len(source), 75<<10, "%s: with the style sheet and the script less than 150 KB", name)
+
 		file := filepath.Join(tools, url.PathEscape(name)+".html")
 		require.NoError(t, os.WriteFile(file, []byte(source), 0o600))
+
 		files = append(files, file)
 	}
+
 	cmd := exec.CommandContext(t.Context(), filepath.Join(tools, "node_modules", ".bin", "html-validate"), files...)
 	cmd.Dir = tools
 	out, err := cmd.CombinedOutput()
@@ -126,6 +145,7 @@ func validateHTML(t *testing.T, sources map[string]string) {
 // e-mail about a new job, and ends the alerts.
 func receiveJobAlerts(t *testing.T, server *testServer, page *browser, address string) {
 	t.Helper()
+
 	page.sources = map[string]string{}
 	page.open("/jobs?q=perfusionist&where=Truro")
 	page.follow("Get job alerts for this search")
@@ -163,18 +183,25 @@ func (s *testServer) postDemoJob(job map[string]any) {
 // post sends a request to the API and decodes the response into out, unless that is nil.
 func (s *testServer) post(path string, body any, token string, out any) {
 	s.t.Helper()
+
 	raw, err := json.Marshal(body)
 	require.NoError(s.t, err)
+
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, bytes.NewReader(raw))
 	require.NoError(s.t, err)
 	request.Header.Set("Content-Type", "application/json")
+
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
+
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(s.t, err)
+
 	defer func() { _ = response.Body.Close() }()
+
 	require.Less(s.t, response.StatusCode, 300)
+
 	if out != nil {
 		require.NoError(s.t, json.NewDecoder(response.Body).Decode(out))
 	}
@@ -184,18 +211,22 @@ func (s *testServer) post(path string, body any, token string, out any) {
 // link.
 func (s *testServer) mailedLink(address, prefix string) (path string) {
 	s.t.Helper()
+
 	link := regexp.MustCompile(regexp.QuoteMeta(prefix) + `[A-Za-z0-9._~%-]+`)
 	require.Eventually(s.t, func() bool {
 		files, _ := filepath.Glob(filepath.Join(s.dir, "data", "mail", "*.eml"))
 		for _, file := range files {
 			raw, _ := os.ReadFile(file)
+
 			message := strings.NewReplacer("=\r\n", "", "=\n", "", "=3D", "=").Replace(string(raw))
 			if strings.Contains(message, address) && path == "" {
 				path = link.FindString(message)
 			}
 		}
+
 		return path != ""
 	}, 30*time.Second, 50*time.Millisecond, "no e-mail to %s with %s", address, prefix)
+
 	return path
 }
 
@@ -209,14 +240,17 @@ type hospitalSite struct {
 // newHospitalSite starts a site on which every page has the widget.
 func newHospitalSite(t *testing.T) *hospitalSite {
 	t.Helper()
+
 	h := &hospitalSite{}
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+
 		_, _ = fmt.Fprintf(w,
 			`<!doctype html><title>Hospital</title><script src="%s/widget.js" data-employer="%s" async></script>`,
 			h.board, h.employer)
 	}))
 	t.Cleanup(h.Close)
+
 	return h
 }
 
@@ -228,13 +262,17 @@ func (h *hospitalSite) origin() string { return strings.Replace(h.URL, "127.0.0.
 // one that may not.
 func showOnOtherSite(t *testing.T, server *testServer, hospital *hospitalSite) {
 	t.Helper()
+
 	page := newBrowser(t, server.url, "")
 	page.open("/jobs")
 	page.leads(chromedp.Click(`(//main//h3/a)[1]`))
 	page.leads(chromedp.Click(`//article//p[@class="lead"]/a`))
+
 	hospital.board, hospital.employer = server.url, strings.TrimPrefix(page.path(), "/employers/")
+
 	// The frame may have been loaded before the listener exists, so it is loaded again.
 	const isLoaded = `new Promise((resolve) => { const frame = document.querySelector("iframe"); frame.addEventListener("load", () => resolve(true)); frame.src = frame.src; })`
+
 	page.open(hospital.origin())
 	page.do(chromedp.WaitReady(chromedp.CSS(`iframe[title="Open jobs"]`)))
 	require.True(t, evaluate[bool](page, isLoaded))

@@ -45,7 +45,9 @@ type browser struct {
 // empty.
 func newBrowser(t *testing.T, site, axe string) *browser {
 	t.Helper()
+
 	chromium := kit.Chromium(t)
+
 	options := append(
 		chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(chromium.Program),
@@ -55,17 +57,22 @@ func newBrowser(t *testing.T, site, axe string) *browser {
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
+
 	ctx, end := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(end)
+
 	ctx, end = chromedp.NewContext(ctx)
 	t.Cleanup(end)
+
 	ctx, end = context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(end)
+
 	page := &browser{t: t, site: site, ctx: ctx, axe: axe, seen: map[string]bool{}}
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate("about:blank")))
 	require.NoError(t, chromedp.Listen(ctx, func(event any) {
 		page.mu.Lock()
 		defer page.mu.Unlock()
+
 		switch e := event.(type) {
 		case *log.EventEntryAdded:
 			if e.Entry.Level == log.EntryLevelError || e.Entry.Source == log.EntrySourceSecurity {
@@ -77,8 +84,10 @@ func newBrowser(t *testing.T, site, axe string) *browser {
 			page.errorReports = append(page.errorReports, "console."+string(e.Type))
 		}
 	}))
+
 	_, err := chromedp.Call(ctx, log.Enable, cdp.Empty{})
 	require.NoError(t, err)
+
 	return page
 }
 
@@ -88,12 +97,14 @@ func (b *browser) requireNoErrors(expectedStatuses ...string) {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	for _, report := range b.errorReports {
 		isExpected := slices.ContainsFunc(expectedStatuses, func(status string) bool {
 			return strings.Contains(report, "Failed to load resource") && strings.Contains(report, "status of "+status)
 		})
 		require.True(b.t, isExpected, report)
 	}
+
 	b.errorReports = nil
 }
 
@@ -107,8 +118,10 @@ func (b *browser) errors() []string {
 // do executes the steps, such as clicks, within 20 seconds.
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
+
 	ctx, end := context.WithTimeout(b.ctx, 20*time.Second)
 	defer end()
+
 	err := chromedp.Do(ctx, steps...)
 	if err != nil {
 		selector, _ := chromedp.Run(b.ctx, chromedp.Location())
@@ -119,19 +132,24 @@ func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 // open opens a path of the site, or a URL.
 func (b *browser) open(path string) {
 	b.t.Helper()
+
 	if strings.HasPrefix(path, "/") {
 		path = b.site + path
 	}
+
 	b.do(chromedp.Navigate(path))
 }
 
 // evaluate returns the value of an expression on the page.
 func evaluate[T any](page *browser, expression string) T {
 	page.t.Helper()
+
 	ctx, end := context.WithTimeout(page.ctx, 60*time.Second)
 	defer end()
+
 	out, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	require.NoError(page.t, err)
+
 	return out
 }
 
@@ -144,14 +162,17 @@ func (b *browser) text() string {
 // path returns the path and query of the page, or its URL if it is on another site.
 func (b *browser) path() string {
 	b.t.Helper()
+
 	selector, err := chromedp.Run(b.ctx, chromedp.Location())
 	require.NoError(b.t, err)
+
 	return strings.TrimPrefix(selector, b.site)
 }
 
 // field fills in the form field with the name.
 func (b *browser) field(name, value string) {
 	b.t.Helper()
+
 	// A page may have several forms, some of them collapsed.
 	selector := `main form:has(button) [name="` + name + `"]:not([type=hidden])`
 	_ = evaluate[chromedp.Void](b, "document.querySelector("+strconv.Quote(selector)+").value = ''")
@@ -179,8 +200,10 @@ func (b *browser) follow(text string) {
 // leads executes a step that leads to another page, and waits for the response.
 func (b *browser) leads(step chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
+
 	ctx, end := context.WithTimeout(b.ctx, 20*time.Second)
 	defer end()
+
 	if _, err := chromedp.RunResponse(ctx, step); err != nil {
 		require.NoError(b.t, err, "at %s\n%s", b.path(), b.text())
 	}
@@ -190,15 +213,19 @@ func (b *browser) leads(step chromedp.Action[chromedp.Void]) {
 // with one that has the prefix. Redirects may lead there.
 func (b *browser) waitForAddress(address string) {
 	b.t.Helper()
+
 	again := time.NewTicker(50 * time.Millisecond)
 	defer again.Stop()
+
 	for deadline := time.Now().Add(20 * time.Second); ; <-again.C {
 		path := b.path()
 		rest, hasPrefix := strings.CutPrefix(path, address)
+
 		isThere := hasPrefix && (rest == "" || strings.HasPrefix(rest, "?") || strings.Contains(address, "?"))
 		if isThere && evaluate[string](b, "document.readyState") == "complete" {
 			return
 		}
+
 		require.True(b.t, time.Now().Before(deadline), "is at %s, not at %s\n%s", path, address, b.text())
 	}
 }
@@ -207,8 +234,10 @@ func (b *browser) waitForAddress(address string) {
 // a short time only; after that it is reloaded.
 func (b *browser) waitForText(text string) {
 	b.t.Helper()
+
 	attempts := time.NewTicker(200 * time.Millisecond)
 	defer attempts.Stop()
+
 	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(b.text(), text); <-attempts.C {
 		require.True(b.t, time.Now().Before(deadline), "%q is not on the page: %s", text, b.text())
 		b.open(b.path())
@@ -222,6 +251,7 @@ func (b *browser) key(keys string) { b.t.Helper(); b.do(chromedp.KeyEvent(keys))
 // the focus is visible.
 func (b *browser) tabTo(selector string) {
 	b.t.Helper()
+
 	for range 80 {
 		b.key(kb.Tab)
 		require.True(b.t, evaluate[bool](b, `(() => {
@@ -230,11 +260,13 @@ func (b *browser) tabTo(selector string) {
 			const style = getComputedStyle(element);
 			return element.matches(":focus-visible") && style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
 		})()`), "the focus is not visible")
+
 		if evaluate[bool](b,
 			`!!document.activeElement && document.activeElement.matches(`+strconv.Quote(selector)+`)`) {
 			return
 		}
 	}
+
 	require.Fail(b.t, "the Tab key does not reach "+selector)
 }
 
@@ -254,10 +286,13 @@ var views = []struct {
 func (b *browser) checkPage(name string) {
 	b.t.Helper()
 	b.requireNoErrors("400", "401", "404", "409")
+
 	if b.axe == "" {
 		return
 	}
+
 	require.False(b.t, b.seen[name], name) // screenshots have the names of pages
+
 	b.seen[name] = true
 	for _, l := range views {
 		b.scheme(l.scheme)
@@ -269,8 +304,10 @@ func (b *browser) checkPage(name string) {
 			"%s, %s", name, l.name)
 		b.picture(name + "-" + l.name)
 	}
+
 	b.scheme("")
 	b.do(chromedp.EmulateViewport(1280, 800))
+
 	if b.sources != nil && evaluate[int](b,
 		`performance.getEntriesByType("navigation")[0].responseStatus`) == http.StatusOK {
 		b.sources[name] = evaluate[string](b, `fetch(location.href).then((response) => response.text())`)
@@ -280,9 +317,11 @@ func (b *browser) checkPage(name string) {
 // validateSources checks the HTML of the pages that checkPage has loaded.
 func (b *browser) validateSources() {
 	b.t.Helper()
+
 	if b.axe == "" {
 		return // without script, pages are not loaded again
 	}
+
 	require.NotEmpty(b.t, b.sources)
 	validateHTML(b.t, b.sources)
 }
@@ -292,6 +331,7 @@ func (b *browser) validateSources() {
 func (b *browser) checkDarkScheme(name string) {
 	b.t.Helper()
 	b.scheme("dark")
+
 	for _, l := range views {
 		if l.scheme == "dark" {
 			b.do(chromedp.EmulateViewport(l.width, 800))
@@ -299,6 +339,7 @@ func (b *browser) checkDarkScheme(name string) {
 			b.picture(name + "-" + l.name)
 		}
 	}
+
 	b.scheme("")
 	b.do(chromedp.EmulateViewport(1280, 800))
 }
@@ -306,10 +347,12 @@ func (b *browser) checkDarkScheme(name string) {
 // scheme emulates the prefers-color-scheme of the user; an empty value resets it.
 func (b *browser) scheme(name string) {
 	b.t.Helper()
+
 	media := emulation.SetEmulatedMediaParams{}
 	if name != "" {
 		media.Features = []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}
 	}
+
 	_, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media)
 	require.NoError(b.t, err)
 }
@@ -324,28 +367,34 @@ type violation struct {
 // violations returns the violations that axe finds on the page by the rules.
 func (b *browser) violations(rules string) (out []violation) {
 	b.t.Helper()
+
 	_ = evaluate[chromedp.Void](b, b.axe+";0")
+
 	// Running transitions have intermediate colours whose contrast does not
 	// matter.
 	const arrived = `Promise.all(document.getAnimations().filter(a => a instanceof CSSTransition).map(a => a.finished.catch(() => {})))`
 	raw := evaluate[string](b,
 		arrived+`.then(() => axe.run(document, {runOnly: `+rules+`})).then(r => JSON.stringify(r.violations))`)
 	require.NoError(b.t, json.Unmarshal([]byte(raw), &out))
+
 	return out
 }
 
 // axeCore returns the source of axe-core, which checks accessibility.
 func axeCore(t *testing.T) string {
 	t.Helper()
+
 	axe, err := os.ReadFile(filepath.Join(installNPM(t, kit.Tool(t, "npm"), "browser"), "node_modules", "axe-core",
 		"axe.min.js"))
 	require.NoError(t, err)
+
 	return string(axe)
 }
 
 // picture saves a screenshot of the page if screenshots are requested.
 func (b *browser) picture(name string) {
 	b.t.Helper()
+
 	if dir := os.Getenv("LOCUM_TEST_SCREENSHOTS"); dir != "" {
 		picture, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
 		require.NoError(b.t, err)
@@ -356,6 +405,7 @@ func (b *browser) picture(name string) {
 // site starts the built program with its own address as public URL.
 func site(t *testing.T) *testServer {
 	t.Helper()
+
 	server := newTestServer(t)
 	address := kit.Address(t)
 	server.env = []string{
@@ -364,6 +414,7 @@ func site(t *testing.T) *testServer {
 		"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true",
 	}
 	server.serve()
+
 	return server
 }
 
@@ -386,8 +437,10 @@ func (s *callbackServer) requests() []callback {
 // waitFor waits until n requests have arrived, and requires that there are no more.
 func (s *callbackServer) waitFor(n int) []callback {
 	require.Eventually(s.t, func() bool { return len(s.requests()) >= n }, 20*time.Second, 20*time.Millisecond)
+
 	received := s.requests()
 	require.Len(s.t, received, n)
+
 	return received
 }
 
@@ -400,20 +453,24 @@ type callback struct {
 // newCallbackServer starts a callbackServer. respond returns the status of each response.
 func newCallbackServer(t *testing.T, respond func(r callback) int) *callbackServer {
 	t.Helper()
+
 	s := &callbackServer{t: t}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		request := callback{r, body}
 		status := respond(request)
+
 		s.mu.Lock()
 		s.received = append(s.received, request)
 		s.mu.Unlock()
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(status)
+
 		if status == http.StatusOK {
 			_, _ = w.Write([]byte(`<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>Back</title><p>Thanks`))
 		}
 	}))
 	t.Cleanup(s.Close)
+
 	return s
 }

@@ -28,6 +28,7 @@ func TestBrowser_Developer(t *testing.T) {
 	server := site(t)
 	axe := axeCore(t)
 	t.Run("every page checked", func(t *testing.T) { checkDashboard(t, server, newBrowser(t, server.url, axe)) })
+
 	t.Run("without script", func(t *testing.T) {
 		browser := newBrowser(t, server.url, "")
 		_, err := chromedp.Call(browser.ctx, emulation.SetScriptExecutionDisabled,
@@ -35,6 +36,7 @@ func TestBrowser_Developer(t *testing.T) {
 		require.NoError(t, err)
 		checkDashboard(t, server, browser)
 	})
+
 	t.Run("keyboard only", func(t *testing.T) { signUpByKeyboard(t, newBrowser(t, server.url, "")) })
 	t.Run("pages of mail links", func(t *testing.T) { checkMailPages(t, newBrowser(t, server.url, axe)) })
 	t.Run("error pages", func(t *testing.T) { checkErrorPages(t, newBrowser(t, server.url, axe)) })
@@ -52,11 +54,13 @@ func signUp(page *browser, email string) {
 // webhook, and a complete OAuth flow.
 func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	t.Helper()
+
 	begun := time.Now()
 	var secret atomic.Value
 	secret.Store("")
 	var answers atomic.Int64
 	answers.Store(http.StatusOK)
+
 	// The receiver accepts only deliveries with a valid signature. answers is its status for
 	// them.
 	receiver := newCallbackServer(t, func(c callback) int {
@@ -64,8 +68,10 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 			c.Header) != nil {
 			return http.StatusUnauthorized
 		}
+
 		return int(answers.Load())
 	})
+
 	client := newCallbackServer(t, func(callback) int { return http.StatusOK })
 
 	page.open("/developers")
@@ -77,6 +83,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.check("userType", "employer")
 	require.Contains(t, page.text(), "Organization")
 	page.check("userType", "jobseeker")
+
 	email := fmt.Sprintf("walk-%d@example.org", time.Now().UnixNano())
 	signUp(page, email)
 	page.press("Create account")
@@ -89,6 +96,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.field("redirectUris", client.URL+"/callback")
 	page.press("Make the application")
 	require.Contains(t, page.text(), "It is shown this once")
+
 	app := evaluate[string](page, `document.querySelector("dd code").innerText`)
 	clientSecret := evaluate[string](page, `document.querySelector("code.secret").innerText`)
 	page.checkPage("application-new")
@@ -96,6 +104,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.field("name", "Production")
 	page.press("Make a key")
 	page.checkPage("application-key")
+
 	// The page shows a command that developers paste into a terminal. It must work unchanged.
 	paste := evaluate[string](page, `document.querySelector("pre").innerText`)
 	out, err := exec.CommandContext(t.Context(), "bash", "-c",
@@ -105,6 +114,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	t.Logf("the first call after %s", time.Since(begun).Round(time.Millisecond))
 
 	page.open("/developers/apps/" + app)
+
 	for i := range 30 { // a row for each day of the chart
 		kit.Exec(
 			t,
@@ -113,11 +123,13 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 				app, time.Now().UTC().AddDate(0, 0, -i-1).Format(time.DateOnly), 1000+i*300, 10+i*7),
 		)
 	}
+
 	page.field("url",
 		receiver.URL+"/hooks/a-rather-long-path-that-has-to-be-broken-somewhere/because-it-is-wider-than-a-telephone")
 	page.check("events", "job.created")
 	page.check("events", "application.status_changed")
 	page.press("Add the webhook")
+
 	shown := evaluate[string](page, `document.querySelector("code.secret").innerText`)
 	require.True(t, strings.HasPrefix(shown, "whsec_"), shown)
 	secret.Store(shown)
@@ -126,6 +138,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.waitForText("Accepted with status 200")
 	t.Logf("the first verified webhook after %s", time.Since(begun).Round(time.Millisecond))
 	page.checkPage("webhook-delivered")
+
 	hook := strings.Split(page.path(), "?")[0]
 	page.leads(chromedp.Click(`//main//a[contains(., "What was sent")]`))
 	require.Contains(t, page.text(), "webhook-signature: v1,")
@@ -136,6 +149,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.press("Replay")
 	require.Contains(t, page.text(), "It is sent once more.")
 	page.checkPage("delivery-replayed")
+
 	// A replay has the id of the first delivery, so that receivers can ignore it.
 	hits := receiver.waitFor(3)
 	require.Equal(t, hits[0].Header.Get("Webhook-Id"), hits[1].Header.Get("Webhook-Id"))
@@ -168,6 +182,7 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	}
 	verifier := oauth2.GenerateVerifier()
 	ask := config.AuthCodeURL("the state", oauth2.S256ChallengeOption(verifier))
+
 	page.leads(chromedp.Click(`//header//button[normalize-space()="Sign out"]`))
 	page.open(ask)
 	page.field("email", email)
@@ -181,23 +196,31 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.open(ask)
 	page.press("Allow")
 	page.waitForAddress(client.URL + "/callback?")
+
 	back, err := url.Parse(page.path())
 	require.NoError(t, err)
 	require.Equal(t, "the state", back.Query().Get("state"))
+
 	ctx := context.WithValue(t.Context(), oauth2.HTTPClient, http.DefaultClient)
 	token, err := config.Exchange(ctx, back.Query().Get("code"), oauth2.VerifierOption(verifier))
 	require.NoError(t, err)
+
 	call := func() int {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/v1/applications", nil)
 		require.NoError(t, err)
 		token.SetAuthHeader(r)
+
 		answer, err := http.DefaultClient.Do(r)
 		require.NoError(t, err)
+
 		_, _ = io.Copy(io.Discard, answer.Body)
 		_ = answer.Body.Close()
+
 		return answer.StatusCode
 	}
+
 	require.Equal(t, 200, call())
+
 	// A granted consent is not requested again, not even after a sign-in.
 	page.open("/developers/consents")
 	page.checkPage("consents")
@@ -218,17 +241,21 @@ func checkDashboard(t *testing.T, server *testServer, page *browser) {
 	page.open("/developers")
 	page.checkPage("applications")
 	page.open("/docs/guides")
+
 	if page.axe != "" { // without script there is nothing to press
 		page.do(
 			chromedp.Click(`(//main//button[normalize-space()="Copy"])[1]`),
 			chromedp.WaitVisible(`//button[normalize-space()="Copied"]`),
 		)
 	}
+
 	page.checkPage("guide-quick-start")
+
 	for _, name := range []string{"webhooks", "pages", "limits", "errors", "oauth", "changelog"} {
 		page.open("/docs/guides/" + name)
 		page.checkPage("guide-" + name)
 	}
+
 	page.requireNoErrors()
 }
 
@@ -240,13 +267,16 @@ func checkMailPages(t *testing.T, page *browser) {
 	page.checkPage("forgot-password")
 	page.field("email", "nobody@example.org")
 	page.press("Send me a link")
+
 	// The response is the same for an address without an account, which must not be revealed.
 	require.Contains(t, page.text(), "If the address has an account")
 	page.checkPage("forgot-password-sent")
+
 	for _, name := range []string{"reset-password", "verify-email", "accept-invitation"} {
 		page.open("/" + name + "?token=loc_mt_nonsense")
 		page.checkPage(name)
 	}
+
 	page.open("/reset-password?token=loc_mt_nonsense")
 	page.field("password", "Night-shift-2")
 	page.press("Set password")

@@ -26,11 +26,14 @@ type npmPackage struct {
 // newNPMPackage copies the files of the folders and installs their packages.
 func newNPMPackage(t *testing.T, server *testServer, folders ...string) *npmPackage {
 	t.Helper()
+
 	npm := kit.Tool(t, "npm")
+
 	p := &npmPackage{t: t, server: server, dir: t.TempDir()}
 	for _, folder := range folders {
 		entries, err := os.ReadDir(folder)
 		require.NoError(t, err)
+
 		for _, entry := range entries {
 			if entry.Type().IsRegular() {
 				raw, err := os.ReadFile(filepath.Join(folder, entry.Name()))
@@ -39,17 +42,21 @@ func newNPMPackage(t *testing.T, server *testServer, folders ...string) *npmPack
 			}
 		}
 	}
+
 	p.run(npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+
 	return p
 }
 
 // run runs a program in the folder and returns its output.
 func (p *npmPackage) run(name string, args ...string) string {
 	p.t.Helper()
+
 	cmd := exec.CommandContext(p.t.Context(), name, args...)
 	cmd.Dir = p.dir
 	out, err := cmd.CombinedOutput()
 	require.NoError(p.t, err, "%s %v: %s", name, args, out)
+
 	return string(out)
 }
 
@@ -59,7 +66,9 @@ func (p *npmPackage) run(name string, args ...string) string {
 func TestTypeScriptClient_MainJob(t *testing.T) {
 	server := newTestServer(t)
 	node := kit.Tool(t, "node")
+
 	server.serve()
+
 	p := newNPMPackage(t, server, "../client", "../../adapters/portal/client")
 	p.run("npm", "run", "--silent", "build")
 	require.Contains(t, p.run(node, "built/main.js", server.url), "the main job is done")
@@ -79,12 +88,14 @@ func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
 		"LOCUM_WEBHOOKS_ALLOW_PRIVATE_NETWORKS=true",
 	}
 	server.serve()
+
 	p := newNPMPackage(t, server, "../developer-client")
 	document, err := server.command("openapi", "developer").Output()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(p.dir, "developer.json"), document, 0o600))
 	p.run("npm", "run", "--silent", "generate")
 	p.run("npm", "run", "--silent", "build")
+
 	for program, want := range map[string]string{
 		"oauth":    "the code flow works",
 		"webhooks": "deliveries verify",
@@ -101,16 +112,19 @@ func TestTypeScriptClient_DeveloperAPI(t *testing.T) {
 // of the program's output.
 func (p *npmPackage) runWithBrowsers(t *testing.T, name string, args ...string) string {
 	t.Helper()
+
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = p.dir
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
+
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	var stderr, output strings.Builder
 	cmd.Stderr = &stderr
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
+
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if visit := strings.Fields(lines.Text()); len(visit) == 4 && visit[0] == "visit" {
@@ -119,9 +133,12 @@ func (p *npmPackage) runWithBrowsers(t *testing.T, name string, args ...string) 
 			require.NoError(t, err)
 			continue
 		}
+
 		output.WriteString(lines.Text() + "\n")
 	}
+
 	require.NoError(t, cmd.Wait(), "%s%s", output.String(), stderr.String())
+
 	return output.String()
 }
 
@@ -137,12 +154,16 @@ func (s *testServer) grantConsent(t *testing.T, email, password, page string) st
 	require.NoError(t, err)
 	require.Equal(t, "/developers/sign-in", signIn.Path, signedOut.Text)
 	require.Equal(t, path, signIn.Query().Get("next"))
+
 	signedIn := browser.SignIn(email, password)
 	require.Equal(t, http.StatusSeeOther, signedIn.Status, signedIn.Text)
+
 	consent := browser.Open(http.MethodGet, path, nil)
 	if consent.Status == http.StatusOK {
 		consent = browser.Decide(path, "allow", consent.Secret(t))
 	}
+
 	require.Equal(t, http.StatusSeeOther, consent.Status, consent.Text)
+
 	return consent.Header.Get("Location")
 }

@@ -24,16 +24,22 @@ import (
 // keys of a command must be in one slot.
 func TestRedisCluster_Queue_Conformance(t *testing.T) {
 	skipUnlessHeavy(t)
+
 	url := kit.RedisCluster(t)
+
 	// A cluster has no numbered databases; each test has its own prefix.
 	open := func(t testing.TB) task.Queue {
 		t.Helper()
+
 		q, err := asynqtasks.Open(url+"?prefix="+rand.Text(), slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = q.Close() })
+
 		return q
 	}
+
 	t.Run("queue", func(t *testing.T) { conformance.Queue(t, open) })
+
 	t.Run("work", func(t *testing.T) {
 		conformance.Work(t, func(t testing.TB) (adapters.Database, task.Queue) {
 			return stores.Postgres(t, clock.System{}).Identity.Database, open(t)
@@ -45,6 +51,7 @@ func TestRedisCluster_Queue_Conformance(t *testing.T) {
 // default time limit of a Redis call, a busy machine could switch to the local limiter.
 func TestRedisCluster_Limiter_IsExact(t *testing.T) {
 	skipUnlessHeavy(t)
+
 	url := kit.RedisCluster(t)
 	conformance.Limiter(t, func(t testing.TB, clk clock.Clock) limit.Limiter {
 		l, err := redislimit.Open(
@@ -56,6 +63,7 @@ func TestRedisCluster_Limiter_IsExact(t *testing.T) {
 		)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = l.Close() })
+
 		return l
 	})
 }

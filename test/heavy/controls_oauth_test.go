@@ -39,6 +39,7 @@ func signInControls() []removal {
 	codeOnce := []testName{oauthTest("code replay revokes its tokens")}
 	refreshOnce := []testName{oauthTest("refresh token replay revokes the family")}
 	noFrame := []testName{oauthTest("frames are refused")}
+
 	return []removal{
 		{
 			name: "replayed codes and refresh tokens revoke the grant",
@@ -265,7 +266,7 @@ func signInControls() []removal {
 			name: "open redirect of next",
 			cuts: []cut{{
 				file: signInPages,
-				old:  "\t\treturn \"\"\n\t}\n\treturn next",
+				old:  "\t\treturn \"\"\n\t}\n\n\treturn next",
 				new:  "\t\treturn next\n\t}\n\treturn next",
 			}},
 			tests: []testName{oauthTest("open redirect after a sign-in")},
@@ -280,6 +281,7 @@ func credentials() []removal {
 	ownKeys := []testName{storageTest("integrations/keys/other owner")}
 	ofAccount := []testName{{"./modules/integrations", "TestAuthenticate_InactiveAccount_Unauthorized"}}
 	ownSight := []testName{storageTest("hiring/application lists/visibility and filters")}
+
 	return []removal{
 		{
 			name: "a deleted key is refused",
@@ -384,7 +386,7 @@ func credentials() []removal {
 			cuts: []cut{
 				{
 					file: oauth,
-					old:  "isActive, err = s.Accounts.IsActive(ctx, t.Grant.UserID, t.App.OwnerID)\n\treturn t, isActive, err",
+					old:  "isActive, err = s.Accounts.IsActive(ctx, t.Grant.UserID, t.App.OwnerID)\n\n\treturn t, isActive, err",
 					new:  "_, err = s.Accounts.IsActive(ctx, t.Grant.UserID)\n\treturn t, true, err",
 				},
 			},

@@ -68,6 +68,7 @@ func addressFamily(original, replacement string, names ...string) removal {
 	for _, name := range names {
 		r.tests = append(r.tests, registrationTest(name), dialTest(name))
 	}
+
 	return r
 }
 
@@ -194,9 +195,11 @@ func controls() []removal { return slices.Concat(webhookControls(), signInContro
 // check-heavy`.
 func TestControls_SourceTexts_AreFoundOnce(t *testing.T) {
 	t.Parallel()
+
 	names := map[string]bool{}
 	for _, r := range controls() {
 		require.False(t, names[r.name], "duplicate name: %s", r.name)
+
 		names[r.name] = true
 		applyCuts(t, r.cuts)
 	}
@@ -207,6 +210,7 @@ func TestControls_SourceTexts_AreFoundOnce(t *testing.T) {
 // does not count as a failed attack.
 func TestControls_Removed_AttackTestsFail(t *testing.T) {
 	skipUnlessHeavy(t)
+
 	removals := controls()
 	runner := &testRunner{dir: t.TempDir()}
 	t.Run("with all controls", func(t *testing.T) {
@@ -216,6 +220,7 @@ func TestControls_Removed_AttackTestsFail(t *testing.T) {
 				byPackage[a.pkg] = append(byPackage[a.pkg], a.test)
 			}
 		}
+
 		for pkg, tests := range byPackage {
 			out := runner.test(t, "", pkg, tests)
 			for _, test := range tests {
@@ -223,20 +228,26 @@ func TestControls_Removed_AttackTestsFail(t *testing.T) {
 			}
 		}
 	})
+
 	slots := make(chan struct{}, 2)
 	for _, r := range removals {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
+
 			slots <- struct{}{}
 			defer func() { <-slots }()
+
 			flags := buildFlags(t, r.cuts)
+
 			byPackage := map[string][]string{}
 			for _, a := range r.tests {
 				byPackage[a.pkg] = append(byPackage[a.pkg], a.test)
 			}
+
 			for pkg, tests := range byPackage {
 				out := runner.test(t, flags, pkg, tests)
 				require.NotRegexp(t, `build failed|setup failed|building: |did not start|panic: `, out)
+
 				for _, test := range tests {
 					require.Contains(t, out, "--- FAIL: "+underscored(test)+" ", "%s", out)
 				}
@@ -259,7 +270,9 @@ type testRunner struct {
 // test runs tests of a package and returns their output.
 func (b *testRunner) test(t *testing.T, flags, pkg string, tests []string) string {
 	t.Helper()
+
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-vet=off", "-v", "-run", pattern(tests), pkg)
+
 	cmd.Dir = filepath.Join("..", "..")
 	if pkg == server {
 		// These tests do not depend on the control: the change is in the
@@ -271,11 +284,14 @@ func (b *testRunner) test(t *testing.T, flags, pkg string, tests []string) strin
 			out, err := build.CombinedOutput()
 			require.NoError(t, err, "%s", out)
 		})
+
 		cmd = exec.CommandContext(t.Context(), b.e2e, "-test.v", "-test.run", pattern(tests))
 		cmd.Dir = filepath.Join("..", "..", pkg)
 	}
+
 	cmd.Env = append(os.Environ(), "LOCUM_TEST_HEAVY=", "GOFLAGS="+flags)
 	out, _ := cmd.CombinedOutput() // the tests are expected to fail
+
 	return string(out)
 }
 
@@ -287,16 +303,19 @@ func pattern(tests []string) string {
 			if i == len(levels) {
 				levels = append(levels, nil)
 			}
+
 			part = regexp.QuoteMeta(part)
 			if !slices.Contains(levels[i], part) {
 				levels[i] = append(levels[i], part)
 			}
 		}
 	}
+
 	parts := make([]string, len(levels))
 	for i, names := range levels {
 		parts[i] = "^(" + strings.Join(names, "|") + ")$"
 	}
+
 	return strings.Join(parts, "/")
 }
 
@@ -304,34 +323,45 @@ func pattern(tests []string) string {
 // that use them.
 func buildFlags(t *testing.T, cuts []cut) string {
 	t.Helper()
+
 	dir := t.TempDir()
+
 	replaced := map[string]string{}
 	for path, text := range applyCuts(t, cuts) {
 		replaced[path] = filepath.Join(dir, strings.ReplaceAll(path, string(filepath.Separator), "_"))
 		require.NoError(t, os.WriteFile(replaced[path], []byte(text), 0o600))
 	}
+
 	raw, err := json.Marshal(map[string]any{"Replace": replaced})
 	require.NoError(t, err)
+
 	overlay := filepath.Join(dir, "overlay.json")
 	require.NoError(t, os.WriteFile(overlay, raw, 0o600))
+
 	return "-ldflags=-w -overlay=" + overlay // -w omits debug information, which no test needs
 }
 
 // applyCuts returns the texts of the files without the controls, by path.
 func applyCuts(t *testing.T, cuts []cut) map[string]string {
 	t.Helper()
+
 	texts := map[string]string{}
 	for _, c := range cuts {
 		path, err := filepath.Abs(filepath.Join("..", "..", c.file))
 		require.NoError(t, err)
+
 		text, read := texts[path]
 		if !read {
 			raw, err := os.ReadFile(path)
 			require.NoError(t, err)
+
 			text = string(raw)
 		}
+
 		require.Equal(t, 1, strings.Count(text, c.old), "%s: the control is missing or not unique: %s", c.file, c.old)
+
 		texts[path] = strings.Replace(text, c.old, c.new, 1)
 	}
+
 	return texts
 }

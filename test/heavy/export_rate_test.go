@@ -26,9 +26,11 @@ const (
 // writes them: without HTTP, without pages, and without escaping.
 func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 	skipUnlessBench(t)
+
 	server := newLargeServer(t)
 	server.up()
 	t.Cleanup(server.kill)
+
 	server.token = server.registerEmployer()
 	server.exec(
 		`INSERT INTO listings (id, organization_id, open, remote, posted_at, application_deadline, salary_min, salary_max, created_at, updated_at, version, contract_type, employment_type,
@@ -52,8 +54,11 @@ func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 			FROM listings l LEFT JOIN listing_views v ON v.listing_id = l.id WHERE l.organization_id = (SELECT id FROM organizations) ORDER BY l.created_at DESC, l.id DESC`,
 		)
 		require.NoError(t, err)
+
 		defer rows.Close()
+
 		out := csv.NewWriter(io.Discard)
+
 		n := 0
 		for ; rows.Next(); n++ {
 			var id, title, department, company, location, contract, status, currency string
@@ -87,36 +92,49 @@ func TestExport_1000000Listings_BoundsTimeAndMemory(t *testing.T) {
 				),
 			)
 		}
+
 		out.Flush()
 		require.NoError(t, rows.Err())
 		require.Equal(t, streamedListings, n)
+
 		return float64(n) / time.Since(start).Seconds()
 	}
+
 	downloadRate := func() float64 { // rows per second of the server
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url+"/api/employers/jobs/export",
 			nil)
 		require.NoError(t, err)
 		request.Header.Set("Authorization", "Bearer "+server.token)
+
 		start := time.Now()
 		response, err := http.DefaultClient.Do(request)
 		require.NoError(t, err)
+
 		defer func() { _ = response.Body.Close() }()
+
 		require.Equal(t, 200, response.StatusCode)
+
 		lines := bufio.NewScanner(response.Body)
+
 		n := -1 // the header is not counted
 		for lines.Scan() {
 			n++
 		}
+
 		require.NoError(t, lines.Err())
 		require.Equal(t, streamedListings, n)
+
 		return float64(n) / time.Since(start).Seconds()
 	}
+
 	peakBefore := server.peak()
+
 	var limit, rate float64
 	for range 3 { // the best of three alternating runs, because of other load on the machine
 		limit = max(limit, bareRate())
 		rate = max(rate, downloadRate())
 	}
+
 	additionalMemory := server.peak() - peakBefore
 	t.Logf("%.0f rows/s, a bare loop %.0f: %.2f of it; %d MiB of memory", rate, limit, rate/limit, additionalMemory>>20)
 	require.Less(t, additionalMemory, maxStreamMemory)

@@ -29,6 +29,7 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	server := newLargeServer(t)
 	server.up()
 	t.Cleanup(server.kill)
+
 	server.token = server.registerEmployer()
 	listing := server.call("POST", "/api/employers/jobs", map[string]any{
 		"title":       "=cmd|' /C calc'!A0",
@@ -50,19 +51,24 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	state := func() map[string]any { return server.call("GET", "/api/employers/exports/"+id, nil) }
 	require.Eventually(t, func() bool { return state()["rowsDone"].(float64) > exportedApplications/10 }, time.Minute,
 		5*time.Millisecond)
+
 	halfway := state()
 	require.Equal(t, "running", halfway["status"])
 	require.EqualValues(t, exportedApplications, halfway["rowsTotal"])
 	require.Nil(t, halfway["url"])
 	server.kill()
+
 	files, err := filepath.Glob(filepath.Join(server.dir, "data/files/exports/*/*"))
 	require.NoError(t, err)
 	require.Empty(t, files, "an incomplete export cannot be downloaded")
 
 	server.up()
+
 	peakBefore := server.peak()
 	restarted := time.Now()
+
 	require.Eventually(t, func() bool { return state()["status"] == "completed" }, 3*time.Minute, 50*time.Millisecond)
+
 	done := state()
 	require.EqualValues(t, exportedApplications, done["rowsDone"])
 	t.Logf("%d rows, %s after the restart", exportedApplications, time.Since(restarted).Round(time.Second/10))
@@ -70,28 +76,39 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	link := regexp.MustCompile(`^https?://[^/]+`).ReplaceAllString(done["url"].(string), server.url)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
 	require.NoError(t, err)
+
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(t, err)
+
 	defer func() { _ = response.Body.Close() }()
+
 	require.Equal(t, 200, response.StatusCode)
+
 	table := csv.NewReader(response.Body)
 	table.ReuseRecord = true
+
 	seen := make(map[string]bool, exportedApplications)
 	for n := 0; ; n++ {
 		row, err := table.Read()
 		if err == io.EOF {
 			break
 		}
+
 		require.NoError(t, err)
+
 		if n > 0 {
 			require.False(t, seen[row[0]])
+
 			seen[string([]byte(row[0]))] = true // a copy, because the reader reuses the row
+
 			// The title of the job is a formula, which the quote makes a text in spreadsheets.
 			require.Equal(t, "'=cmd|' /C calc'!A0", row[2])
 			require.NotEmpty(t, row[4])
 		}
 	}
+
 	require.Len(t, seen, exportedApplications)
+
 	additionalMemory := server.peak() - peakBefore
 	t.Logf("%d MiB of additional memory", additionalMemory>>20)
 	require.Less(t, additionalMemory, maxExportMemory)
@@ -100,14 +117,18 @@ func TestExport_WorkerKilled_FileIsComplete(t *testing.T) {
 	countReadyMails := func() (n int) {
 		mails, err := filepath.Glob(filepath.Join(server.dir, "data/mail/*"))
 		require.NoError(t, err)
+
 		for _, path := range mails {
 			raw, err := os.ReadFile(path)
 			require.NoError(t, err)
+
 			if bytes.Contains(raw, []byte("Subject: Your export is ready")) {
 				n++
 			}
 		}
+
 		return n
 	}
+
 	require.Eventually(t, func() bool { return countReadyMails() == 1 }, time.Minute, 50*time.Millisecond)
 }

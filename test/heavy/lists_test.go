@@ -34,6 +34,7 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 	server := newLargeServer(t)
 	server.up()
 	t.Cleanup(server.kill)
+
 	employer := server.registerEmployer()
 	seeker := server.call("POST", "/api/auth/register", map[string]any{
 		"email":    "seeker@example.org",
@@ -79,9 +80,11 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 		EXECUTE format('ALTER DATABASE %I SET enable_seqscan = off', current_database());
 		EXECUTE format('ALTER DATABASE %I SET auto_explain.log_min_duration = 0', current_database()); END $$`,
 	)
+
 	logBefore, err := server.postgres.Log()
 	require.NoError(t, err)
 	server.up()
+
 	listing, application := "", ""
 	require.NoError(
 		t,
@@ -89,23 +92,28 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 			"SELECT listing_id::text, id::text FROM applications WHERE status = 'interview' LIMIT 1").
 			Scan(&listing, &application),
 	)
+
 	for _, route := range portal.API(adapters.Services{}).Routes {
 		if route.Method != "GET" || strings.HasSuffix(route.Path, "/file") || !strings.HasPrefix(route.Path, "/api/") {
 			continue
 		}
+
 		server.token = seeker
 		if route.Audience == web.Employer || strings.HasPrefix(route.Path, "/api/employers") {
 			server.token = employer
 		}
+
 		id := listing
 		if strings.Contains(route.Path, "/applications/") {
 			id = application
 		}
+
 		for _, query := range []string{"", "?limit=100", "?page=90&limit=100"} {
 			status := server.status("GET", strings.ReplaceAll(route.Path, ":id", id)+query)
 			require.Less(t, status, 500, "%s%s", route.Path, query)
 		}
 	}
+
 	for _, path := range []string{
 		"/api/employers/applications/stats?status=accepted", "/api/employers/applications/stats?jobId=" + listing, "/api/employers/applications/stats?startDate=2026-01-01&endDate=2036-01-01",
 		"/api/employers/jobs?status=active&limit=100", "/api/employers/interviews?status=scheduled", "/api/jobseekers/export/applications?format=csv", "/api/employers/applications/export?status=review",
@@ -114,14 +122,19 @@ func TestPortalGet_EveryRoute_UsesIndexes(t *testing.T) {
 		if strings.HasPrefix(path, "/api/jobseekers") {
 			server.token = seeker
 		}
+
 		require.Equal(t, 200, server.status("GET", path), path)
 	}
+
 	log, err := server.postgres.Log()
 	require.NoError(t, err)
+
 	plans := bytes.Split(log[len(logBefore):], []byte("LOG:  duration:"))
 	require.Greater(t, len(plans), 100, "the log contains the plans")
+
 	for _, plan := range plans {
 		require.NotRegexp(t, largeTables, string(plan))
 	}
+
 	t.Logf("%d plans", len(plans))
 }

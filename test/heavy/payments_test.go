@@ -16,6 +16,7 @@ import (
 // responses are those of the scripted server of the kit.
 func TestStripe_Requests_AreValid(t *testing.T) {
 	skipUnlessHeavy(t)
+
 	mock := kit.StripeMock(t)
 	conformance.Payments(t, func(t testing.TB) conformance.PaymentProvider {
 		clk := kit.NewClock()
@@ -27,10 +28,13 @@ func TestStripe_Requests_AreValid(t *testing.T) {
 				stripepay.Options{SecretKey: "sk_test_hidden", ReturnURL: "https://jobs.example.org", Clock: clk},
 			)
 			require.NoError(t, err)
+
 			return p
 		}
 		require.NoError(t, connect().Ping(t.Context()))
+
 		card := func(kind string) func() string { return func() string { return server.NewMethod(kind) } }
+
 		return conformance.PaymentProvider{
 			Connect:     func() billing.Payments { return connect() },
 			Clock:       clk,

@@ -37,6 +37,7 @@ type testServer struct {
 // skipUnlessHeavy skips the test in ordinary runs.
 func skipUnlessHeavy(t *testing.T) {
 	t.Helper()
+
 	if os.Getenv("LOCUM_TEST_HEAVY") == "" {
 		t.Skip("runs with make check-heavy")
 	}
@@ -46,6 +47,7 @@ func skipUnlessHeavy(t *testing.T) {
 func skipUnlessBench(t *testing.T) {
 	t.Helper()
 	skipUnlessHeavy(t)
+
 	if os.Getenv("LOCUM_TEST_BENCH") == "" {
 		t.Skip("runs with make bench")
 	}
@@ -55,12 +57,14 @@ func skipUnlessBench(t *testing.T) {
 func newTestServer(t *testing.T) *testServer {
 	t.Helper()
 	skipUnlessHeavy(t)
+
 	server := &testServer{t: t, postgres: kit.OwnPostgres(t), dir: t.TempDir()}
 	build := exec.Command("go", "build", "-o", filepath.Join(server.dir, "locum"),
 		"github.com/locumhq/locum/bootstrap/cmd/locum")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	server.run("migrate", "up")
+
 	return server
 }
 
@@ -79,12 +83,14 @@ func (s *testServer) command(args ...string) *exec.Cmd {
 	)
 	cmd.Env = append(cmd.Env, s.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+
 	return cmd
 }
 
 // run runs a command to its end.
 func (s *testServer) run(args ...string) {
 	s.t.Helper()
+
 	out, err := s.command(args...).CombinedOutput()
 	require.NoError(s.t, err, "%s", out)
 }
@@ -92,6 +98,7 @@ func (s *testServer) run(args ...string) {
 // serve starts the server until the end of the test.
 func (s *testServer) serve() {
 	s.t.Helper()
+
 	cmd := s.startServer()
 	s.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -102,39 +109,52 @@ func (s *testServer) serve() {
 // startServer starts a server that the caller stops.
 func (s *testServer) startServer() *exec.Cmd {
 	s.t.Helper()
+
 	cmd := s.command("serve")
 	out, err := cmd.StdoutPipe()
 	require.NoError(s.t, err)
 	require.NoError(s.t, cmd.Start())
+
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
 			s.url = "http://" + m[1]
+
 			go func() { _, _ = io.Copy(io.Discard, out) }()
+
 			// The server is not ready while it builds a large search index.
 			require.Eventually(s.t, func() bool {
 				response, err := http.Get(s.url + "/readyz")
 				if err != nil {
 					return false
 				}
+
 				_ = response.Body.Close()
+
 				return response.StatusCode == http.StatusOK
 			}, 3*time.Minute, 50*time.Millisecond)
+
 			return cmd
 		}
 	}
+
 	require.Fail(s.t, "the server did not start")
+
 	return nil
 }
 
 // request sends a request and returns the list in the response under the name.
 func (s *testServer) request(method, path, body, name string) []any {
 	s.t.Helper()
+
 	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
 	require.NoError(s.t, err)
+
 	response, err := http.DefaultClient.Do(request)
 	require.NoError(s.t, err)
+
 	defer func() { _ = response.Body.Close() }()
+
 	raw, err := io.ReadAll(response.Body)
 	require.NoError(s.t, err)
 	require.Equal(s.t, 200, response.StatusCode, "%s", raw)
@@ -142,7 +162,9 @@ func (s *testServer) request(method, path, body, name string) []any {
 		Data map[string]any `json:"data"`
 	}
 	require.NoError(s.t, json.Unmarshal(raw, &decoded))
+
 	list, _ := decoded.Data[name].([]any)
+
 	return list
 }
 
@@ -151,7 +173,9 @@ func (s *testServer) request(method, path, body, name string) []any {
 func TestSeed_100000Listings_InTime(t *testing.T) {
 	server := newTestServer(t)
 	start := time.Now()
+
 	server.run("seed", "--listings", "100000")
+
 	took := time.Since(start)
 	t.Logf("seeded 100,000 listings in %s", took.Round(time.Second/10))
 	require.Less(t, took, 90*time.Second)

@@ -24,15 +24,21 @@ func TestSchemas_Site(t *testing.T) {
 	get := func(path string) string {
 		response, err := http.Get(server.url + path)
 		require.NoError(t, err)
+
 		defer func() { _ = response.Body.Close() }()
+
 		require.Equal(t, http.StatusOK, response.StatusCode, path)
+
 		body, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
+
 		return string(body)
 	}
+
 	index := get("/sitemap.xml")
 	part := regexp.MustCompile(`<loc>` + server.url + `(/sitemaps/[^<]+)</loc>`).FindStringSubmatch(index)
 	require.NotNil(t, part)
+
 	// A document in which valid is replaced by broken must be refused.
 	for name, kind := range map[string]struct{ schema, document, valid, broken string }{
 		"sitemap index": {schema: "siteindex.xsd", document: index, valid: "<loc>http", broken: "<loc/><loc>http"},
@@ -59,19 +65,24 @@ func TestSchemas_Site(t *testing.T) {
 			validate := func(document string) (string, error) {
 				const file = "document.xml"
 				require.NoError(t, os.WriteFile(filepath.Join(tools.dir, file), []byte(document), 0o600))
+
 				cmd := exec.CommandContext(t.Context(), node, "validate.mjs", kind.schema, file)
 				cmd.Dir = tools.dir
 				out, err := cmd.CombinedOutput()
+
 				return string(out), err
 			}
+
 			out, err := validate(kind.document)
 			require.NoError(t, err, out)
 			require.Contains(t, kind.document, kind.valid)
+
 			out, err = validate(strings.Replace(kind.document, kind.valid, kind.broken, 1))
 			require.Error(t, err)
 			require.Regexp(t, "document.xml:[0-9]+:.*error", out)
 		})
 	}
+
 	t.Run("structured data", func(t *testing.T) {
 		validatePostings(t, &npmPackage{
 			t:      t,
@@ -85,16 +96,21 @@ func TestSchemas_Site(t *testing.T) {
 // types of schema.org and the properties that Google requires.
 func validatePostings(t *testing.T, tools *npmPackage, get func(path string) string) {
 	t.Helper()
+
 	jobs := regexp.MustCompile(`/jobs/[0-9a-f-]{36}/[a-z0-9-]+`).FindAllString(get("/sitemaps/jobs-first.xml"), 50)
 	require.Len(t, jobs, 50)
+
 	program := []string{`import type { GooglePosting, SchemaPosting } from "./posting.js";`}
+
 	posting := ""
 	for _, job := range jobs {
 		data := regexp.MustCompile(`<script type="application/ld\+json">(.*)</script>`).FindStringSubmatch(get(job))
 		require.NotNil(t, data, job)
+
 		posting = data[1]
 		program = append(program, "("+posting+") satisfies SchemaPosting;", "("+posting+") satisfies GooglePosting;")
 	}
+
 	program = append(
 		program,
 		"// @ts-expect-error: schema.org has no such property",

@@ -31,9 +31,12 @@ type Browser struct {
 // NewBrowser returns a browser without cookies.
 func NewBrowser(t testing.TB, server, ip string) *Browser {
 	t.Helper()
+
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
+
 	doNotFollow := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
 	return &Browser{
 		T:    t,
 		URL:  server,
@@ -54,30 +57,40 @@ type Page struct {
 // form.
 func (b *Browser) Open(method, path string, values url.Values) Page {
 	b.T.Helper()
+
 	var body io.Reader
 	if values != nil {
 		body = strings.NewReader(values.Encode())
 	}
+
 	r, err := http.NewRequestWithContext(b.T.Context(), method, b.URL+path, body)
 	require.NoError(b.T, err)
+
 	if b.IP != "" {
 		r.Header.Set("X-Forwarded-For", b.IP)
 	}
+
 	if values != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+
 		if b.Site != "" {
 			r.Header.Set("Sec-Fetch-Site", b.Site)
 			r.Header.Set("Sec-Fetch-Mode", "navigate")
 		}
+
 		if b.From != "" {
 			r.Header.Set("Origin", b.From)
 		}
 	}
+
 	response, err := b.HTTP.Do(r)
 	require.NoError(b.T, err)
+
 	defer func() { _ = response.Body.Close() }()
+
 	text, err := io.ReadAll(response.Body)
 	require.NoError(b.T, err)
+
 	return Page{Status: response.StatusCode, Header: response.Header, Text: string(text)}
 }
 
@@ -93,15 +106,19 @@ var csrfField = regexp.MustCompile(`name="csrf" value="([0-9a-f]+)"`)
 // Secret returns the CSRF token of the consent page's form.
 func (p Page) Secret(t testing.TB) string {
 	t.Helper()
+
 	found := csrfField.FindStringSubmatch(p.Text)
 	require.NotNil(t, found, "%d %s", p.Status, p.Text)
+
 	return found[1]
 }
 
 // Allow opens the consent page at the path and consents.
 func (b *Browser) Allow(path string) Page {
 	b.T.Helper()
+
 	consentPage := b.Open(http.MethodGet, path, nil)
+
 	return b.Decide(path, "allow", consentPage.Secret(b.T))
 }
 

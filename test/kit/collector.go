@@ -31,9 +31,11 @@ type Span struct {
 // NewCollector starts a collector that stops with the test.
 func NewCollector(t testing.TB) *Collector {
 	t.Helper()
+
 	c := &Collector{}
 	c.Server = httptest.NewServer(http.HandlerFunc(c.receive))
 	t.Cleanup(c.Close)
+
 	return c
 }
 
@@ -47,22 +49,27 @@ func (c *Collector) receive(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+
 	if r.URL.Path != "/v1/traces" {
 		http.Error(w, "unexpected path", http.StatusBadRequest)
 		return
 	}
+
 	raw, err := io.ReadAll(body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+
 	var request collector.ExportTraceServiceRequest
 	if err := proto.Unmarshal(raw, &request); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	for _, resource := range request.GetResourceSpans() {
 		for _, scope := range resource.GetScopeSpans() {
 			for _, s := range scope.GetSpans() {
@@ -82,9 +89,11 @@ func (c *Collector) receive(w http.ResponseWriter, r *http.Request) {
 func (c *Collector) Spans() map[string][]Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	out := map[string][]Span{}
 	for _, s := range c.spans {
 		out[s.Name] = append(out[s.Name], s)
 	}
+
 	return out
 }

@@ -50,10 +50,12 @@ func sharedURL(variable string, start func() (*services.Server, error)) (string,
 	if url := os.Getenv(variable); url != "" {
 		return url, nil
 	}
+
 	server, err := start()
 	if err != nil {
 		return "", err
 	}
+
 	return server.URL, nil // the server stops when this process exits
 }
 
@@ -69,16 +71,22 @@ func PostgresURL(t testing.TB) string {
 // on the server under the name locum_like_NAME.
 func PostgresLike(t testing.TB, name string, fill func(url string) error) string {
 	t.Helper()
+
 	server, err := sharedPostgres()
 	need(t, "postgres", err)
+
 	template := "locum_like_" + name
+
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+
 	conn, err := pgx.Connect(ctx, server)
 	if err != nil {
 		t.Fatalf("postgres at %s: %v", server, err)
 	}
+
 	defer func() { _ = conn.Close(ctx) }()
+
 	// templateExists reports whether the template exists. It gets its name only when it is
 	// complete.
 	templateExists := func() (exists bool) {
@@ -86,28 +94,34 @@ func PostgresLike(t testing.TB, name string, fill func(url string) error) string
 		if err := row.Scan(&exists); err != nil {
 			t.Fatal(err)
 		}
+
 		return exists
 	}
 	if templateExists() {
 		return newDatabase(t, template)
 	}
+
 	// One process fills the template while the others wait for the lock, which is released
 	// when conn is closed.
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtext($1))", template); err != nil {
 		t.Fatal(err)
 	}
+
 	if !templateExists() {
 		filled := newDatabase(t, "template1")
 		if err := fill(filled); err != nil {
 			t.Fatal(err)
 		}
+
 		u, err := url.Parse(filled)
 		need(t, "postgres", err)
+
 		name := strings.TrimPrefix(u.Path, "/")
 		if _, err := conn.Exec(ctx, "ALTER DATABASE "+name+" RENAME TO "+template); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	return newDatabase(t, template)
 }
 
@@ -115,27 +129,36 @@ func PostgresLike(t testing.TB, name string, fill func(url string) error) string
 // the URL of the copy.
 func newDatabase(t testing.TB, template string) string {
 	t.Helper()
+
 	server, err := sharedPostgres()
 	need(t, "postgres", err)
+
 	u, err := url.Parse(server)
 	need(t, "postgres", err)
+
 	name := "locum_" + strings.ToLower(rand.Text())
 	Exec(t, server, "CREATE DATABASE "+name+" TEMPLATE "+template)
 	t.Cleanup(func() { Exec(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
+
 	u.Path = "/" + name
+
 	return u.String()
 }
 
 // Exec runs one statement on the Postgres at the URL.
 func Exec(t testing.TB, server, statement string) {
 	t.Helper()
+
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
+
 	conn, err := pgx.Connect(ctx, server)
 	if err != nil {
 		t.Fatalf("postgres at %s: %v", server, err)
 	}
+
 	defer func() { _ = conn.Close(ctx) }()
+
 	if _, err := conn.Exec(ctx, statement); err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
@@ -146,8 +169,10 @@ func Exec(t testing.TB, server, statement string) {
 func MariaDBURL(t testing.TB) string {
 	t.Helper()
 	NeedHeavy(t)
+
 	server, err := sharedMariaDB()
 	need(t, "mariadb", err)
+
 	return NewMariaDB(t, server)
 }
 
@@ -155,24 +180,33 @@ func MariaDBURL(t testing.TB) string {
 // the URL of the database.
 func NewMariaDB(t testing.TB, server string) string {
 	t.Helper()
+
 	u, err := url.Parse(server)
 	need(t, "mariadb", err)
+
 	pool, err := sql.Open("mysql", u.User.String()+"@tcp("+u.Host+")/")
 	need(t, "mariadb", err)
+
 	name := "locum_" + strings.ToLower(rand.Text())
 	exec := func(statement string) {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
+
 		if _, err := pool.ExecContext(ctx, statement); err != nil {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
+
 	exec("CREATE DATABASE " + name)
+
 	t.Cleanup(func() {
 		exec("DROP DATABASE " + name)
+
 		_ = pool.Close()
 	})
+
 	u.Path = "/" + name
+
 	return u.String()
 }
 
@@ -180,25 +214,34 @@ func NewMariaDB(t testing.TB, server string) string {
 // uses.
 func RedisURL(t testing.TB) string {
 	t.Helper()
+
 	server, err := sharedRedis()
 	need(t, "redis", err)
+
 	options, err := goredis.ParseURL(server)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
+
 	options.DB = allocateRedisDatabase(ctx, t, *options)
+
 	client := goredis.NewClient(options)
 	defer func() { _ = client.Close() }()
+
 	if err := client.FlushDB(ctx).Err(); err != nil {
 		t.Fatal(err)
 	}
+
 	u, err := url.Parse(server)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	u.Path = fmt.Sprintf("/%d", options.DB)
+
 	return u.String()
 }
 
@@ -206,21 +249,27 @@ func RedisURL(t testing.TB) string {
 // uses. Database 0 holds the counter that allocates the others to all processes.
 func allocateRedisDatabase(ctx context.Context, t testing.TB, options goredis.Options) int {
 	t.Helper()
+
 	options.DB = 0
+
 	client := goredis.NewClient(&options)
 	defer func() { _ = client.Close() }()
+
 	settings, err := client.ConfigGet(ctx, "databases").Result()
 	if err != nil {
 		t.Fatalf("redis at %s: %v", options.Addr, err)
 	}
+
 	databases, _ := strconv.ParseInt(settings["databases"], 10, 64)
 	if databases < 2 {
 		t.Fatalf("redis at %s has no numbered databases", options.Addr)
 	}
+
 	allocated, err := client.Incr(ctx, "locum-test:databases").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	// After the last database comes database 1 again, whose previous test ended long ago.
 	return int(1 + (allocated-1)%(databases-1))
 }
@@ -247,6 +296,7 @@ func OwnMariaDB(t testing.TB) *services.Server {
 // NeedHeavy skips the test unless LOCUM_TEST_HEAVY is set, as `make check-heavy` does.
 func NeedHeavy(t testing.TB) {
 	t.Helper()
+
 	if os.Getenv("LOCUM_TEST_HEAVY") == "" {
 		t.Skip("LOCUM_TEST_HEAVY is not set")
 	}
@@ -262,6 +312,7 @@ func RedisCluster(t testing.TB) string {
 	t.Helper()
 	const withReplicas = false
 	url, _ := redisCluster(t, withReplicas)
+
 	return url
 }
 
@@ -276,13 +327,16 @@ func RedisClusterWithReplicas(t testing.TB) (url string, servers []*services.Ser
 // redisCluster starts a cluster, which stops with the test.
 func redisCluster(t testing.TB, withReplicas bool) (url string, servers []*services.Server) {
 	t.Helper()
+
 	url, servers, err := services.RedisCluster(withReplicas)
 	need(t, "redis", err)
+
 	t.Cleanup(func() {
 		for _, s := range servers {
 			s.Stop()
 		}
 	})
+
 	return url, servers
 }
 
@@ -306,9 +360,11 @@ func PgBouncer(t testing.TB, postgres string) *services.Server {
 // startServer starts a server, which stops with the test.
 func startServer(t testing.TB, name string, start func() (*services.Server, error)) *services.Server {
 	t.Helper()
+
 	server, err := start()
 	need(t, name, err)
 	t.Cleanup(server.Stop)
+
 	return server
 }
 
@@ -316,11 +372,14 @@ func startServer(t testing.TB, name string, start func() (*services.Server, erro
 // this test: a server can be started and restarted on it.
 func Address(t testing.TB) string {
 	t.Helper()
+
 	port, release, err := services.ReservePort()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(release)
+
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }
 
@@ -328,16 +387,20 @@ func Address(t testing.TB) string {
 // converts spreadsheets.
 func LibreOffice(t testing.TB) services.LibreOffice {
 	t.Helper()
+
 	office, err := services.FindLibreOffice()
 	need(t, "libreoffice", err)
+
 	return office
 }
 
 // Chromium returns the Chromium of the machine, or a downloaded one.
 func Chromium(t testing.TB) services.Chromium {
 	t.Helper()
+
 	browser, err := services.FindChromium()
 	need(t, "chromium", err)
+
 	return browser
 }
 
@@ -351,8 +414,10 @@ func StripeMock(t testing.TB) string {
 // Tool returns the path of a program on the machine.
 func Tool(t testing.TB, name string) string {
 	t.Helper()
+
 	path, err := exec.LookPath(name)
 	need(t, name, err)
+
 	return path
 }
 
@@ -360,13 +425,16 @@ func Tool(t testing.TB, name string) string {
 // or program with the name (see the package comment), and skips it otherwise.
 func need(t testing.TB, name string, err error) {
 	t.Helper()
+
 	if err == nil {
 		return
 	}
+
 	required := strings.Split(os.Getenv("LOCUM_TEST_REQUIRE"), ",")
 	if os.Getenv("CI") == "true" || slices.Contains(required, name) {
 		t.Fatalf("%s is required and unavailable: %v", name, err)
 	}
+
 	t.Skipf("NOT TESTED: %s is unavailable: %v", name, err)
 }
 
@@ -376,5 +444,6 @@ func Refusal(by auth.Actor) error {
 	if by.Guest() {
 		return fault.ErrUnauthorized
 	}
+
 	return fault.ErrForbidden
 }

@@ -18,11 +18,14 @@ import (
 // other's rows.
 func TestPostgresURL_EachCall_ReturnsEmptyDatabase(t *testing.T) {
 	t.Parallel()
+
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+
 	for range 2 {
 		conn, err := pgx.Connect(ctx, kit.PostgresURL(t))
 		require.NoError(t, err)
+
 		_, err = conn.Exec(ctx, "CREATE TABLE a (n int)")
 		require.NoError(t, err, "the table exists: the database is not empty")
 		require.NoError(t, conn.Close(ctx))
@@ -33,11 +36,14 @@ func TestPostgresURL_EachCall_ReturnsEmptyDatabase(t *testing.T) {
 // keys.
 func TestRedisURL_EachCall_ReturnsEmptyDatabase(t *testing.T) {
 	t.Parallel()
+
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+
 	for range 2 {
 		options, err := goredis.ParseURL(kit.RedisURL(t))
 		require.NoError(t, err)
+
 		client := goredis.NewClient(options)
 		n, err := client.Incr(ctx, "counter").Result()
 		require.NoError(t, err)
@@ -50,13 +56,17 @@ func TestRedisURL_EachCall_ReturnsEmptyDatabase(t *testing.T) {
 // copies are independent databases.
 func TestPostgresLike_Template_IsCopied(t *testing.T) {
 	t.Parallel()
+
 	name := strings.ToLower(rand.Text())
 	fills := 0
 	fill := func(url string) error {
 		fills++
+
 		kit.Exec(t, url, "CREATE TABLE a (n int)")
+
 		return nil
 	}
+
 	copy1 := kit.PostgresLike(t, name, fill)
 	copy2 := kit.PostgresLike(t, name, fill)
 	require.NotEqual(t, copy1, copy2)

@@ -45,8 +45,10 @@ func parseMail(raw []byte) (Mail, error) {
 	if err != nil {
 		return Mail{}, err
 	}
+
 	m := Mail{Header: message.Header, Parts: map[string]string{}, Raw: string(raw)}
 	err = m.readBody(message.Header.Get("Content-Type"), message.Header.Get("Content-Transfer-Encoding"), message.Body)
+
 	return m, err
 }
 
@@ -56,6 +58,7 @@ func (m *Mail) readBody(contentType, encoding string, body io.Reader) error {
 	if err != nil {
 		return err
 	}
+
 	if boundary := parameters["boundary"]; boundary != "" {
 		parts := multipart.NewReader(body, boundary)
 		for {
@@ -64,26 +67,32 @@ func (m *Mail) readBody(contentType, encoding string, body io.Reader) error {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
+
 			if err != nil {
 				return err
 			}
+
 			err = m.readBody(part.Header.Get("Content-Type"), part.Header.Get("Content-Transfer-Encoding"), part)
 			if err != nil {
 				return err
 			}
 		}
 	}
+
 	switch encoding {
 	case "quoted-printable":
 		body = quotedprintable.NewReader(body)
 	case "base64":
 		body = base64.NewDecoder(base64.StdEncoding, body)
 	}
+
 	decoded, err := io.ReadAll(body)
+
 	m.Parts[mediaType] = string(decoded)
 	if method := parameters["method"]; method != "" {
 		m.Parts["method"] = method
 	}
+
 	return err
 }
 
@@ -91,8 +100,10 @@ func (m *Mail) readBody(contentType, encoding string, body io.Reader) error {
 // with which clients verify it.
 func newCertificate(t testing.TB) (certificate tls.Certificate, caFile string) {
 	t.Helper()
+
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
+
 	template := x509.Certificate{
 		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: "test"},
@@ -105,7 +116,9 @@ func newCertificate(t testing.TB) (certificate tls.Certificate, caFile string) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &template, &template, &key.PublicKey, key)
 	require.NoError(t, err)
+
 	caFile = filepath.Join(t.TempDir(), "ca.pem")
 	require.NoError(t, os.WriteFile(caFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, caFile
 }

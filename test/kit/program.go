@@ -25,12 +25,15 @@ func newBuild(name, tags string) func() (string, error) {
 		if err != nil {
 			return "", err
 		}
+
 		path := filepath.Join(dir, name)
 		build := exec.Command("go", "build", "-tags", tags, "-o", path, "github.com/locumhq/locum/bootstrap/cmd/locum")
+
 		out, err := build.CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("building: %w: %s", err, out)
 		}
+
 		return path, nil
 	})
 }
@@ -39,10 +42,12 @@ func newBuild(name, tags string) func() (string, error) {
 // Main.
 func Program(t testing.TB) string {
 	t.Helper()
+
 	path, err := buildProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return path
 }
 
@@ -51,18 +56,22 @@ func Program(t testing.TB) string {
 // kills itself, and LOCUM_TEST_CLOCK is a file with the offset of the program's clock.
 func FailingProgram(t testing.TB) string {
 	t.Helper()
+
 	path, err := buildFailingProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return path
 }
 
 // Main runs a package's tests and deletes the programs that they built.
 func Main(m *testing.M) {
 	code := m.Run()
+
 	if dir, err := programDir(); err == nil {
 		_ = os.RemoveAll(dir)
 	}
+
 	os.Exit(code)
 }

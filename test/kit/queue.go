@@ -21,9 +21,11 @@ type InlineQueue struct {
 // Enqueue implements task.Queue.
 func (q *InlineQueue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	<-q.ready
+
 	for _, ref := range refs {
 		q.execute(ctx, ref)
 	}
+
 	return nil
 }
 
@@ -32,6 +34,7 @@ func (q *InlineQueue) Work(ctx context.Context, execute func(context.Context, ta
 	q.execute = execute
 	close(q.ready)
 	<-ctx.Done()
+
 	return nil
 }
 
@@ -50,8 +53,10 @@ func NewWork(
 	t testing.TB, storage adapters.Storage, clk clock.Clock, table []event.Subscription, handlers ...task.Handler,
 ) Work {
 	t.Helper()
+
 	log := slog.New(slog.DiscardHandler)
 	queue := &InlineQueue{ready: make(chan struct{})}
+
 	runner, err := task.NewRunner(task.Deps{
 		Store:    storage.Identity.Tasks,
 		Queue:    queue,
@@ -62,16 +67,21 @@ func NewWork(
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(context.Background())
+
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
+
 		_ = runner.Work(ctx)
 	}()
+
 	t.Cleanup(func() {
 		stop()
 		<-stopped
 	})
+
 	relay := event.NewRelay(event.RelayDeps{
 		Sources: []event.Source{{
 			Tx:     storage.Identity.Tx,
@@ -82,6 +92,7 @@ func NewWork(
 		Table:  table,
 		Log:    log,
 	})
+
 	return Work{Relay: relay, Runner: runner}
 }
 
@@ -89,6 +100,7 @@ func NewWork(
 // from them, until none is left that is due now.
 func (w Work) All(t testing.TB) {
 	t.Helper()
+
 	// The sweep of a pass may record events, which only the relay of the next pass sees: work is
 	// done after two passes in a row without events.
 	for idlePasses := 0; idlePasses < 2; {
@@ -96,9 +108,11 @@ func (w Work) All(t testing.TB) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if err := w.Runner.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+
 		idlePasses++
 		if relayed > 0 {
 			idlePasses = 0

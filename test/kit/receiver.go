@@ -27,6 +27,7 @@ import (
 // WEBHOOK_SECRET.
 func CheckReceiver(t *testing.T, server string, command func(ctx context.Context) *exec.Cmd) {
 	t.Helper()
+
 	w := newReceiverWebhook(t, server)
 	address := Address(t)
 	oldSecret := w.create(receiverURL(address))
@@ -40,10 +41,12 @@ func CheckReceiver(t *testing.T, server string, command func(ctx context.Context
 	// During a rotation deliveries are signed with both secrets.
 	newSecret := w.call(http.MethodPost, w.path+"/secret", nil, http.StatusOK)["secret"].(string)
 	require.Equal(t, "succeeded", w.sendTestEvent("job.closed"), "a receiver with the old secret")
+
 	addressOfNew := Address(t)
 	runReceiver(t, command, addressOfNew, newSecret)
 	w.setURL(receiverURL(addressOfNew))
 	require.Equal(t, "succeeded", w.sendTestEvent("job.created"), "a receiver with the new secret")
+
 	addressOfForeign := Address(t)
 	runReceiver(t, command, addressOfForeign, foreignWebhookSecret)
 	w.setURL(receiverURL(addressOfForeign))
@@ -60,12 +63,15 @@ func receiverURL(address string) string { return "http://" + address + "/hooks" 
 // secret, and checks that it refuses those that are changed, foreign, outdated or unsigned.
 func checkSignatures(t *testing.T, address, secret string) {
 	t.Helper()
+
 	genuine, err := standardwebhooks.NewWebhook(secret)
 	require.NoError(t, err)
+
 	foreign, err := standardwebhooks.NewWebhook(foreignWebhookSecret)
 	require.NoError(t, err)
 	const body = `{"type":"job.created","timestamp":"2026-11-21T09:30:00Z","data":{}}`
 	now := time.Now()
+
 	// The receiver tolerates a difference of five minutes between the clocks.
 	const tooFar = 400 * time.Second
 	for _, delivery := range []struct {
@@ -86,15 +92,19 @@ func checkSignatures(t *testing.T, address, secret string) {
 		r, err := http.NewRequestWithContext(
 			t.Context(), http.MethodPost, receiverURL(address), strings.NewReader(delivery.body))
 		require.NoError(t, err)
+
 		signature, err := delivery.signer.Sign("an-event", delivery.sentAt, []byte(body))
 		require.NoError(t, err)
+
 		if !delivery.unsigned {
 			r.Header.Set("webhook-id", "an-event")
 			r.Header.Set("webhook-timestamp", strconv.FormatInt(delivery.sentAt.Unix(), 10))
 			r.Header.Set("webhook-signature", signature)
 		}
+
 		response, err := http.DefaultClient.Do(r)
 		require.NoError(t, err, delivery.name)
+
 		_ = response.Body.Close()
 		require.Equal(t, delivery.wantStatus, response.StatusCode, delivery.name)
 	}
@@ -112,6 +122,7 @@ type receiverWebhook struct {
 // newReceiverWebhook registers an owner and creates an app, which has no webhook yet.
 func newReceiverWebhook(t *testing.T, server string) *receiverWebhook {
 	t.Helper()
+
 	w := &receiverWebhook{t: t, server: server}
 	owner := w.call(http.MethodPost, "/api/auth/register", map[string]any{
 		"email":    strings.ToLower("receiver-" + rand.Text() + "@example.org"),
@@ -123,15 +134,18 @@ func newReceiverWebhook(t *testing.T, server string) *receiverWebhook {
 	created := w.call(http.MethodPost, "/api/developers/apps", map[string]any{"name": "Ward Finder"},
 		http.StatusCreated)
 	w.webhooksPath = "/api/developers/apps/" + created["app"].(map[string]any)["id"].(string) + "/webhooks"
+
 	return w
 }
 
 // create creates the webhook, which delivers to the URL, and returns its secret.
 func (w *receiverWebhook) create(url string) (secret string) {
 	w.t.Helper()
+
 	input := map[string]any{"url": url, "events": []string{"job.created"}}
 	created := w.call(http.MethodPost, w.webhooksPath, input, http.StatusCreated)
 	w.path = w.webhooksPath + "/" + created["webhook"].(map[string]any)["id"].(string)
+
 	return created["secret"].(string)
 }
 
@@ -144,21 +158,27 @@ func (w *receiverWebhook) setURL(url string) {
 // call sends a request, whose response must have the status, and returns its data.
 func (w *receiverWebhook) call(method, path string, input any, wantStatus int) map[string]any {
 	w.t.Helper()
+
 	var raw []byte
 	if input != nil {
 		var err error
 		raw, err = json.Marshal(input)
 		require.NoError(w.t, err)
 	}
+
 	r, err := http.NewRequestWithContext(w.t.Context(), method, w.server+path, bytes.NewReader(raw))
 	require.NoError(w.t, err)
 	r.Header.Set("Content-Type", "application/json")
+
 	if w.token != "" {
 		r.Header.Set("Authorization", "Bearer "+w.token)
 	}
+
 	response, err := http.DefaultClient.Do(r)
 	require.NoError(w.t, err)
+
 	defer func() { _ = response.Body.Close() }()
+
 	text, err := io.ReadAll(response.Body)
 	require.NoError(w.t, err)
 	require.Equal(w.t, wantStatus, response.StatusCode, "%s %s: %s", method, path, text)
@@ -166,6 +186,7 @@ func (w *receiverWebhook) call(method, path string, input any, wantStatus int) m
 		Data map[string]any `json:"data"`
 	}
 	require.NoError(w.t, json.Unmarshal(text, &out))
+
 	return out.Data
 }
 
@@ -173,22 +194,27 @@ func (w *receiverWebhook) call(method, path string, input any, wantStatus int) m
 // "succeeded" or "refused with STATUS".
 func (w *receiverWebhook) sendTestEvent(eventType string) (outcome string) {
 	w.t.Helper()
+
 	sent := w.call(http.MethodPost, w.path+"/test", map[string]any{"type": eventType}, http.StatusAccepted)
 	id := sent["delivery"].(map[string]any)["id"]
 	require.Eventually(w.t, func() bool {
 		list := w.call(http.MethodGet, w.path+"/deliveries?limit=1", nil, http.StatusOK)
 		delivery := list["deliveries"].([]any)[0].(map[string]any)
+
 		attempts := delivery["attempts"].([]any)
 		if delivery["id"] != id || len(attempts) == 0 {
 			return false
 		}
+
 		outcome = delivery["status"].(string)
 		if outcome != "succeeded" {
 			status, _ := attempts[0].(map[string]any)["responseStatus"].(float64)
 			outcome = "refused with " + strconv.Itoa(int(status))
 		}
+
 		return true
 	}, time.Minute, 50*time.Millisecond)
+
 	return outcome
 }
 
@@ -196,29 +222,38 @@ func (w *receiverWebhook) sendTestEvent(eventType string) (outcome string) {
 // connections, and stops it with the test. It returns the receiver's output.
 func runReceiver(t *testing.T, command func(ctx context.Context) *exec.Cmd, address, secret string) *Log {
 	t.Helper()
+
 	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
+
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := command(ctx)
 	out := &Log{}
 	cmd.Env = append(append(os.Environ(), cmd.Env...), "PORT="+port, "WEBHOOK_SECRET="+secret)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+
 	// The negative id kills the process group: the command may be a script that starts the receiver.
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	require.NoError(t, cmd.Start())
+
 	t.Cleanup(func() {
 		cancel()
+
 		_ = cmd.Wait()
 	})
+
 	require.Eventually(t, func() bool {
 		conn, err := net.DialTimeout("tcp", address, time.Second)
 		if err != nil {
 			return false
 		}
+
 		_ = conn.Close()
+
 		return strings.Contains(out.String(), "listening at "+receiverURL(address)+"\n")
 	}, 90*time.Second, 50*time.Millisecond, "%s", out)
+
 	return out
 }
 

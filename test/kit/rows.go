@@ -16,6 +16,7 @@ import (
 // row, ignoring case, with an example value for each. url is the value of database.url.
 func ColumnsContaining(t testing.TB, url string, words ...string) map[string]string {
 	t.Helper()
+
 	exampleByColumn := map[string]string{}
 	forEachRow(t, url, func(table string, columns, values []string) {
 		for i, value := range values {
@@ -24,6 +25,7 @@ func ColumnsContaining(t testing.TB, url string, words ...string) map[string]str
 			}
 		}
 	})
+
 	return exampleByColumn
 }
 
@@ -32,21 +34,25 @@ func ColumnsContaining(t testing.TB, url string, words ...string) map[string]str
 // not searched and not returned.
 func RowsContaining(t testing.TB, url string, omitted []string, words ...string) map[string][]string {
 	t.Helper()
+
 	rowsByTable := map[string][]string{}
 	forEachRow(t, url, func(table string, columns, values []string) {
 		if slices.Contains(omitted, table) {
 			return
 		}
+
 		var row strings.Builder
 		for i, value := range values {
 			if !slices.Contains(omitted, table+"."+columns[i]) {
 				fmt.Fprintf(&row, "%s: %s\n", columns[i], value)
 			}
 		}
+
 		if containsAny(row.String(), words) {
 			rowsByTable[table] = append(rowsByTable[table], row.String())
 		}
 	})
+
 	return rowsByTable
 }
 
@@ -60,8 +66,10 @@ func containsAny(text string, words []string) bool {
 // statement are literals with microseconds: 2006-01-02T15:04:05.000000Z.
 func ExecSQL(t testing.TB, url, statement string) {
 	t.Helper()
+
 	db := openDatabase(t, url, "_pragma=busy_timeout(5000)")
 	defer func() { _ = db.Close() }()
+
 	_, err := db.ExecContext(t.Context(), statement)
 	require.NoError(t, err)
 }
@@ -69,16 +77,20 @@ func ExecSQL(t testing.TB, url, statement string) {
 // forEachRow calls fn for every row of every table. The values are converted to text.
 func forEachRow(t testing.TB, url string, fn func(table string, columns, values []string)) {
 	t.Helper()
+
 	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'"
 	if strings.HasPrefix(url, "sqlite:") {
 		// The type table excludes the shadow tables of a full-text index, whose content the index returns.
 		query = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
 	}
+
 	db := openDatabase(t, url, "mode=ro")
 	defer func() { _ = db.Close() }()
+
 	tables, err := queryStrings(db, query)
 	require.NoError(t, err)
 	require.Greater(t, len(tables), 10, "not a database of the tests")
+
 	for _, table := range tables {
 		err := scanRows(db, table, func(columns, values []string) { fn(table, columns, values) })
 		require.NoError(t, err, table)
@@ -89,12 +101,15 @@ func forEachRow(t testing.TB, url string, fn func(table string, columns, values 
 // apply to SQLite only.
 func openDatabase(t testing.TB, url, sqliteOptions string) *sql.DB {
 	t.Helper()
+
 	driver, source := "pgx", url
 	if path, isFile := strings.CutPrefix(url, "sqlite:"); isFile {
 		driver, source = "sqlite3", "file:"+path+"?"+sqliteOptions
 	}
+
 	db, err := sql.Open(driver, source)
 	require.NoError(t, err)
+
 	return db
 }
 
@@ -104,14 +119,18 @@ func queryStrings(db *sql.DB, query string) (out []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	defer func() { _ = rows.Close() }()
+
 	for rows.Next() {
 		var value string
 		if err := rows.Scan(&value); err != nil {
 			return nil, err
 		}
+
 		out = append(out, value)
 	}
+
 	return out, rows.Err()
 }
 
@@ -121,28 +140,36 @@ func scanRows(db *sql.DB, table string, fn func(columns, values []string)) error
 	if err != nil {
 		return err
 	}
+
 	defer func() { _ = rows.Close() }()
+
 	columns, err := rows.Columns()
 	if err != nil {
 		return err
 	}
+
 	values := make([]any, len(columns))
 	texts := make([]string, len(columns))
+
 	destinations := make([]any, len(columns))
 	for i := range values {
 		destinations[i] = &values[i]
 	}
+
 	for rows.Next() {
 		if err := rows.Scan(destinations...); err != nil {
 			return err
 		}
+
 		for i, v := range values {
 			texts[i] = fmt.Sprint(v)
 			if b, isBytes := v.([]byte); isBytes {
 				texts[i] = string(b)
 			}
 		}
+
 		fn(columns, texts)
 	}
+
 	return rows.Err()
 }

@@ -65,28 +65,34 @@ func NewSMTPS(t testing.TB, user, password string) *SMTP {
 // newSMTPWithTLS starts a server with a certificate of its own, with implicit TLS or STARTTLS.
 func newSMTPWithTLS(t testing.TB, user, password string, isImplicit bool) *SMTP {
 	t.Helper()
+
 	certificate, caFile := newCertificate(t)
 	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	s := newSMTP(t, func(s *SMTP, server *smtp.Server) {
 		if isImplicit {
 			s.implicitTLS = config
 		}
+
 		server.TLSConfig = config
 		server.AllowInsecureAuth = user == ""
 		server.Backend = smtp.BackendFunc(func(conn *smtp.Conn) (smtp.Session, error) {
 			return &authSession{session: s.newSession(), conn: conn, user: user, password: password}, nil
 		})
 	})
+
 	s.CA = caFile
+
 	return s
 }
 
 // newSMTP starts a server. configure changes its settings at every Start, unless it is nil.
 func newSMTP(t testing.TB, configure func(*SMTP, *smtp.Server)) *SMTP {
 	t.Helper()
+
 	s := &SMTP{Addr: Address(t), t: t, configure: configure}
 	s.Start()
 	t.Cleanup(s.Stop)
+
 	return s
 }
 
@@ -95,6 +101,7 @@ func (s *SMTP) URL() string {
 	if s.implicitTLS != nil {
 		return "smtps://" + s.Addr
 	}
+
 	return "smtp://" + s.Addr
 }
 
@@ -102,29 +109,36 @@ func (s *SMTP) URL() string {
 func (s *SMTP) Start() {
 	s.t.Helper()
 	s.Stop()
+
 	listener := s.listen()
 	server := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return s.newSession(), nil }))
 	server.Domain = "localhost"
 	server.AllowInsecureAuth = true
+
 	server.ErrorLog = log.New(io.Discard, "", 0)
 	if s.configure != nil {
 		s.configure(s, server)
 	}
+
 	s.mu.Lock()
 	s.server, s.listener = server, listener
 	s.mu.Unlock()
+
 	listener = quitCountingListener{listener, s}
 	if s.implicitTLS != nil {
 		listener = tls.NewListener(listener, s.implicitTLS)
 	}
+
 	go func() { _ = server.Serve(listener) }()
 }
 
 // listen listens on the address of the server.
 func (s *SMTP) listen() net.Listener {
 	s.t.Helper()
+
 	listener, err := services.Listen(s.Addr)
 	require.NoError(s.t, err)
+
 	return listener
 }
 
@@ -135,12 +149,15 @@ func (s *SMTP) Stop() {
 	s.server, s.listener, s.hangingConns = nil, nil, nil
 	s.mu.Unlock()
 	s.Resume()
+
 	if server != nil {
 		_ = server.Close()
 	}
+
 	if listener != nil { // Serve may not have been called yet: server.Close would not close it
 		_ = listener.Close()
 	}
+
 	for _, conn := range hangingConns {
 		_ = conn.Close()
 	}
@@ -150,9 +167,11 @@ func (s *SMTP) Stop() {
 func (s *SMTP) Hang() {
 	s.t.Helper()
 	s.Stop()
+
 	listener := s.listen()
 	s.mu.Lock()
 	s.listener = listener
+
 	s.mu.Unlock()
 	go func() {
 		for {
@@ -160,6 +179,7 @@ func (s *SMTP) Hang() {
 			if err != nil {
 				return
 			}
+
 			s.mu.Lock()
 			s.hangingConns = append(s.hangingConns, conn)
 			s.mu.Unlock()
@@ -175,6 +195,7 @@ func (s *SMTP) Refuse(stage string, code int, address string) {
 		if currentStage != stage || isOtherAddress {
 			return nil
 		}
+
 		return &smtp.SMTPError{
 			Code:         code,
 			EnhancedCode: smtp.EnhancedCode{code / 100, 1, 1},
@@ -190,6 +211,7 @@ func (s *SMTP) Accept() { s.setRefusal(nil) }
 func (s *SMTP) setRefusal(findRefusal func(stage, address string) *smtp.SMTPError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.findRefusal = findRefusal
 }
 
@@ -198,9 +220,11 @@ func (s *SMTP) setRefusal(findRefusal func(stage, address string) *smtp.SMTPErro
 func (s *SMTP) Stall(stage string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.stalledStage = stage
 	s.stalled = make(chan struct{}, 100) // more than a test has clients
 	s.resumed = make(chan struct{})
+
 	return s.stalled
 }
 
@@ -208,6 +232,7 @@ func (s *SMTP) Stall(stage string) <-chan struct{} {
 func (s *SMTP) Resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if s.stalledStage != "" {
 		s.stalledStage = ""
 		close(s.resumed)
@@ -219,8 +244,10 @@ func (s *SMTP) waitWhileStalled(stage string) {
 	s.mu.Lock()
 	stalledStage, stalled, resumed := s.stalledStage, s.stalled, s.resumed
 	s.mu.Unlock()
+
 	if stage == stalledStage {
 		stalled <- struct{}{}
+
 		<-resumed
 	}
 }
@@ -266,6 +293,7 @@ func (l quitCountingListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return quitCountingConn{conn, l.s}, nil
 }
 
@@ -283,6 +311,7 @@ func (c quitCountingConn) Read(p []byte) (int, error) {
 		c.s.quits++
 		c.s.mu.Unlock()
 	}
+
 	return n, err
 }
 
@@ -297,6 +326,7 @@ func (s *SMTP) newSession() *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions++
+
 	return &session{s: s}
 }
 
@@ -306,15 +336,19 @@ func (c *session) checkRefusal(stage, address string) error {
 	c.s.waitWhileStalled(stage)
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
+
 	if stage == "RCPT" {
 		c.s.recipients = append(c.s.recipients, address)
 	}
+
 	if c.s.findRefusal == nil {
 		return nil
 	}
+
 	if refusal := c.s.findRefusal(stage, address); refusal != nil {
 		return refusal
 	}
+
 	return nil // not refusal: a nil *smtp.SMTPError is not a nil error
 }
 
@@ -342,17 +376,22 @@ func (c *session) Data(r io.Reader) error {
 	if err != nil {
 		return err
 	}
+
 	if err := c.checkRefusal("DATA", c.to); err != nil {
 		return err
 	}
+
 	m, err := parseMail(raw)
 	if err != nil {
 		return &smtp.SMTPError{Code: 554, Message: err.Error()}
 	}
+
 	m.From, m.To = c.from, c.to
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
+
 	c.s.accepted = append(c.s.accepted, m)
+
 	return nil
 }
 
@@ -375,7 +414,9 @@ func (c *authSession) Auth(string) (sasl.Server, error) {
 		if !isEncrypted || user != c.user || password != c.password {
 			return smtp.ErrAuthFailed
 		}
+
 		c.isAuthenticated = true
+
 		return nil
 	}), nil
 }
@@ -385,5 +426,6 @@ func (c *authSession) Mail(from string, o *smtp.MailOptions) error {
 	if c.user != "" && !c.isAuthenticated {
 		return &smtp.SMTPError{Code: 530, EnhancedCode: smtp.EnhancedCode{5, 7, 0}, Message: "Authentication required"}
 	}
+
 	return c.session.Mail(from, o)
 }

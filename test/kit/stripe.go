@@ -66,7 +66,9 @@ func NewStripe(t testing.TB, now func() time.Time) *Stripe {
 	}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
+
 	s.URL = server.URL
+
 	return s
 }
 
@@ -75,12 +77,14 @@ func NewStripe(t testing.TB, now func() time.Time) *Stripe {
 func (s *Stripe) NewMethod(kind string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	method := s.create("pm", "payment_method", object{
 		"type":     "card",
 		"customer": nil,
 		"card":     object{"brand": "visa", "last4": "4242", "exp_month": 12, "exp_year": 2040},
 	})
 	method["kind"] = kind
+
 	return method["id"].(string)
 }
 
@@ -89,6 +93,7 @@ func (s *Stripe) NewMethod(kind string) string {
 func (s *Stripe) DropResponses(request string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.dropsPerRequest[request] = n
 }
 
@@ -103,11 +108,13 @@ func (s *Stripe) Intents(chargeKey string) []map[string]any {
 func (s *Stripe) Count(prefix string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	for id := range s.objectsByID {
 		if strings.HasPrefix(id, prefix+"_") {
 			n++
 		}
 	}
+
 	return n
 }
 
@@ -117,10 +124,12 @@ func (s *Stripe) Count(prefix string) (n int) {
 func (s *Stripe) FinishAuthentication(chargeKey, status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	for _, intent := range s.listIntents(hasMetadata("locum_charge", chargeKey)) {
 		if intent["status"] != "requires_action" && intent["status"] != "processing" {
 			s.t.Errorf("payment intent %s is not pending: its status is %s", intent["id"], intent["status"])
 		}
+
 		intent["status"], intent["next_action"] = status, nil
 		if status == "requires_payment_method" {
 			intent["last_payment_error"] = object{"type": "card_error", "code": "payment_intent_authentication_failure"}
@@ -134,6 +143,7 @@ func (s *Stripe) SignedEvent(eventType, chargeKey, secret string) (body []byte, 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastID++
+
 	event := object{
 		"id":          fmt.Sprintf("evt_%d", s.lastID),
 		"object":      "event",
@@ -144,15 +154,18 @@ func (s *Stripe) SignedEvent(eventType, chargeKey, secret string) (body []byte, 
 	for _, intent := range s.listIntents(hasMetadata("locum_charge", chargeKey)) {
 		event["data"] = object{"object": maps.Clone(intent)}
 	}
+
 	body, err := json.Marshal(event)
 	if err != nil {
 		s.t.Error(err)
 	}
+
 	signed := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{
 		Payload:   body,
 		Secret:    secret,
 		Timestamp: s.now(),
 	})
+
 	return body, signed.Header
 }
 
@@ -160,6 +173,7 @@ func (s *Stripe) SignedEvent(eventType, chargeKey, secret string) (body []byte, 
 func (s *Stripe) DeleteIdempotencyKeys() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	clear(s.responsesByKey)
 }
 
@@ -167,7 +181,9 @@ func (s *Stripe) DeleteIdempotencyKeys() {
 func (s *Stripe) ChargeKey(intentID string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	key, _ := s.objectsByID[intentID]["metadata"].(object)["locum_charge"].(string)
+
 	return key
 }
 
@@ -176,10 +192,12 @@ func (s *Stripe) ChargeKey(intentID string) string {
 func (s *Stripe) CountOwned(prefix, owner string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	for id, o := range s.objectsByID {
 		if strings.HasPrefix(id, prefix+"_") && hasMetadata("locum_owner", owner)(o) {
 			n++
 		}
 	}
+
 	return n
 }

@@ -20,14 +20,18 @@ func (s *Stripe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.send(w, http.StatusUnauthorized, errorBody("invalid_request_error", "api_key_invalid", nil))
 		return
 	}
+
 	if err := r.ParseForm(); err != nil {
 		s.t.Error(err)
 	}
+
 	s.sendToMirror(r)
+
 	status, body := s.handleIdempotently(r)
 	if s.recordRequest(r.Method + " " + r.URL.Path) {
 		panic(http.ErrAbortHandler) // closes the connection
 	}
+
 	s.send(w, status, body)
 }
 
@@ -36,11 +40,14 @@ func (s *Stripe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Stripe) recordRequest(request string) (isDropped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.Requests = append(s.Requests, request)
 	if s.dropsPerRequest[request] == 0 {
 		return false
 	}
+
 	s.dropsPerRequest[request]--
+
 	return true
 }
 
@@ -50,22 +57,28 @@ func (s *Stripe) sendToMirror(r *http.Request) {
 	if s.MirrorURL == "" {
 		return
 	}
+
 	target, content := s.MirrorURL+r.URL.Path, r.PostForm.Encode()
 	if r.URL.RawQuery != "" {
 		target += "?" + r.URL.RawQuery
 	}
+
 	mirrored, err := http.NewRequest(r.Method, target, strings.NewReader(content))
 	if err != nil {
 		s.t.Error(err)
 		return
 	}
+
 	mirrored.Header = r.Header.Clone()
+
 	response, err := http.DefaultClient.Do(mirrored)
 	if err != nil {
 		s.t.Error(err)
 		return
 	}
+
 	defer func() { _ = response.Body.Close() }()
+
 	answer, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode >= http.StatusBadRequest {
 		s.t.Errorf("the mirror rejects %s %s %s: %s %v", r.Method, r.URL, content, answer, err)
@@ -76,6 +89,7 @@ func (s *Stripe) sendToMirror(r *http.Request) {
 func (s *Stripe) send(w http.ResponseWriter, status int, body object) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
+
 	if err := json.NewEncoder(w).Encode(body); err != nil {
 		s.t.Log(err) // the client has closed the connection
 	}
@@ -88,9 +102,11 @@ func (s *Stripe) deepCopy(body object) (out object) {
 		s.t.Error(err)
 		return nil
 	}
+
 	if err := json.Unmarshal(text, &out); err != nil {
 		s.t.Error(err)
 	}
+
 	return out
 }
 
@@ -108,13 +124,18 @@ func (s *Stripe) handleIdempotently(r *http.Request) (int, object) {
 	if r.Method != http.MethodPost || key == "" {
 		return s.handle(r)
 	}
+
 	request := r.URL.Path + "?" + r.Form.Encode()
+
 	s.mu.Lock()
+
 	stored, isKnown := s.responsesByKey[key]
 	if !isKnown {
 		s.responsesByKey[key] = storedResponse{request: request}
 	}
+
 	s.mu.Unlock()
+
 	switch {
 	case isKnown && stored.request != request:
 		return http.StatusBadRequest, errorBody("idempotency_error", "", nil)
@@ -123,10 +144,12 @@ func (s *Stripe) handleIdempotently(r *http.Request) (int, object) {
 	case isKnown:
 		return stored.status, stored.body
 	}
+
 	status, body := s.handle(r)
 	s.mu.Lock()
 	s.responsesByKey[key] = storedResponse{request: request, status: status, body: body}
 	s.mu.Unlock()
+
 	return status, body
 }
 
@@ -141,13 +164,16 @@ var (
 func (s *Stripe) handle(r *http.Request) (int, object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	path := stripePath.FindStringSubmatch(r.URL.Path)
 	if path == nil {
 		s.t.Errorf("unexpected request %s %s", r.Method, r.URL)
 		return http.StatusNotFound, errorBody("invalid_request_error", "", nil)
 	}
+
 	collection, id := path[1], path[2]
 	status, body := s.execute(r.Method+" "+collection+" "+operation(path), id, r.Form)
+
 	return status, s.deepCopy(body)
 }
 
@@ -161,6 +187,7 @@ func operation(path []string) string {
 	case path[3] != "":
 		return path[3]
 	}
+
 	return "one"
 }
 
@@ -177,6 +204,7 @@ func (s *Stripe) execute(request, id string, form url.Values) (int, object) {
 		return s.createPaymentIntent(form)
 	case "GET payment_intents ":
 		since, _ := strconv.ParseInt(form.Get("created[gte]"), 10, 64)
+
 		return http.StatusOK, listBody(s.listIntents(func(intent object) bool {
 			return intent["customer"] == form.Get("customer") && intent["created"].(int64) >= since
 		}))
@@ -185,10 +213,12 @@ func (s *Stripe) execute(request, id string, form url.Values) (int, object) {
 	case "GET customers search":
 		return http.StatusOK, listBody(s.listObjects("cus", parseQuery(form.Get("query"))))
 	}
+
 	o, exists := s.objectsByID[id]
 	if !exists {
 		return http.StatusNotFound, errorBody("invalid_request_error", "resource_missing", nil)
 	}
+
 	return s.executeOnObject(request, o, form)
 }
 
@@ -206,7 +236,9 @@ func (s *Stripe) executeOnObject(request string, o object, form url.Values) (int
 	case "POST payment_intents cancel":
 		return cancel(o)
 	}
+
 	s.t.Errorf("unexpected request %s", request)
+
 	return http.StatusNotFound, errorBody("invalid_request_error", "resource_missing", nil)
 }
 
@@ -218,17 +250,20 @@ func (s *Stripe) createSetupIntent(form url.Values) object {
 		"customer": form.Get("customer"),
 	})
 	intent["client_secret"] = intent["id"].(string) + "_secret_x"
+
 	return intent
 }
 
 // deleteCustomer deletes a customer and detaches the customer's payment methods.
 func (s *Stripe) deleteCustomer(id string) object {
 	delete(s.objectsByID, id)
+
 	for _, o := range s.objectsByID {
 		if o["object"] == "payment_method" && o["customer"] == id {
 			o["customer"] = nil
 		}
 	}
+
 	return object{"id": id, "object": "customer", "deleted": true}
 }
 
@@ -240,7 +275,9 @@ func (s *Stripe) attach(method object, customerID string) (int, object) {
 	case method["kind"] == CardRefused:
 		return http.StatusPaymentRequired, errorBody("card_error", "card_declined", nil)
 	}
+
 	method["customer"] = customerID
+
 	return http.StatusOK, method
 }
 
@@ -249,10 +286,12 @@ func (s *Stripe) createPaymentIntent(form url.Values) (int, object) {
 	method := s.objectsByID[form.Get("payment_method")]
 	amount, err := strconv.Atoi(form.Get("amount"))
 	isAttached := method != nil && method["customer"] == form.Get("customer")
+
 	hasAmount := err == nil && amount > 0 && form.Get("currency") == "gbp"
 	if !isAttached || !hasAmount || form.Get("confirm") != "true" {
 		return http.StatusBadRequest, errorBody("invalid_request_error", "parameter_invalid", nil)
 	}
+
 	intent := s.create("pi", "payment_intent", object{
 		"amount":      amount,
 		"currency":    form.Get("currency"),
@@ -262,6 +301,7 @@ func (s *Stripe) createPaymentIntent(form url.Values) (int, object) {
 		"status":      "requires_confirmation",
 	})
 	intent["client_secret"] = intent["id"].(string) + "_secret_x"
+
 	return s.confirm(intent, form)
 }
 
@@ -270,7 +310,9 @@ func (s *Stripe) confirm(intent object, form url.Values) (int, object) {
 	if intent["status"] != "requires_confirmation" && intent["status"] != "requires_payment_method" {
 		return http.StatusBadRequest, errorBody("invalid_request_error", "payment_intent_unexpected_state", nil)
 	}
+
 	method := s.objectsByID[form.Get("payment_method")]
+
 	isPayerAbsent := form.Get("off_session") == "true"
 	switch {
 	case method["kind"] == CardExpiring && isPayerAbsent:
@@ -284,6 +326,7 @@ func (s *Stripe) confirm(intent object, form url.Values) (int, object) {
 	default:
 		intent["status"] = "succeeded"
 	}
+
 	return http.StatusOK, intent
 }
 
@@ -300,7 +343,9 @@ func cancel(intent object) (int, object) {
 	case "succeeded", "processing", "canceled":
 		return http.StatusBadRequest, errorBody("invalid_request_error", "payment_intent_unexpected_state", nil)
 	}
+
 	intent["status"], intent["next_action"] = "canceled", nil
+
 	return http.StatusOK, intent
 }
 
@@ -310,6 +355,7 @@ func parseQuery(query string) func(object) bool {
 	if m == nil {
 		return func(object) bool { return false }
 	}
+
 	return hasMetadata(m[1], m[2])
 }
 
@@ -326,6 +372,7 @@ func listBody(data []object) object {
 	if data == nil {
 		data = []object{} // encoded as [] and not as null
 	}
+
 	return object{"object": "list", "has_more": false, "data": data}
 }
 
@@ -337,6 +384,7 @@ func metadata(form url.Values) object {
 			out[strings.TrimSuffix(key, "]")] = values[0]
 		}
 	}
+
 	return out
 }
 
@@ -347,6 +395,7 @@ func (s *Stripe) create(idPrefix, objectType string, o object) object {
 	o["object"] = objectType
 	o["created"] = s.now().Unix()
 	s.objectsByID[o["id"].(string)] = o
+
 	return o
 }
 
@@ -357,6 +406,7 @@ func (s *Stripe) listObjects(idPrefix string, matches func(object) bool) (out []
 			out = append(out, o)
 		}
 	}
+
 	return out
 }
 
@@ -367,5 +417,6 @@ func (s *Stripe) listIntents(matches func(object) bool) []object {
 		idA, idB := a["id"].(string), b["id"].(string) // such as pi_9 and pi_10
 		return cmp.Or(len(idB)-len(idA), strings.Compare(idB, idA))
 	})
+
 	return intents
 }

@@ -55,6 +55,7 @@ func (p pay) yearly() (low, high float64) {
 	if p.period == "hour" && p.currency == "USD" {
 		perYear = 2080
 	}
+
 	return p.min * perYear, p.max * perYear
 }
 
@@ -66,6 +67,7 @@ func (a attributes) one(key string) string {
 	if len(a[key]) == 0 {
 		return ""
 	}
+
 	return a[key][0]
 }
 
@@ -82,6 +84,7 @@ func parseAttributes(text string, defaults attributes) (attributes, error) {
 	for k, v := range defaults {
 		out[k] = v
 	}
+
 	for _, word := range strings.Fields(text) {
 		key, value, ok := strings.Cut(word, "=")
 		if !ok {
@@ -89,10 +92,13 @@ func parseAttributes(text string, defaults attributes) (attributes, error) {
 			if !ok {
 				return nil, fmt.Errorf("unknown attribute %q", word)
 			}
+
 			value = word
 		}
+
 		out[key] = strings.Split(value, ",")
 	}
+
 	return out, nil
 }
 
@@ -119,16 +125,21 @@ func parsePay(text, currency string) (pay, error) {
 	if !ok {
 		period = "year"
 	}
+
 	low, high, ok := strings.Cut(amounts, "-")
 	if !ok {
 		high = low
 	}
+
 	p := pay{currency: currency, period: period}
+
 	var err error
 	if p.min, err = strconv.ParseFloat(low, 64); err != nil {
 		return p, err
 	}
+
 	p.max, err = strconv.ParseFloat(high, 64)
+
 	return p, err
 }
 
@@ -144,6 +155,7 @@ func miles(a, b *place) float64 {
 	const radius, degree = 3958.8, math.Pi / 180
 	dLat, dLon := (b.lat-a.lat)*degree/2, (b.lon-a.lon)*degree/2
 	h := math.Pow(math.Sin(dLat), 2) + math.Cos(a.lat*degree)*math.Cos(b.lat*degree)*math.Pow(math.Sin(dLon), 2)
+
 	return 2 * radius * math.Asin(math.Sqrt(h))
 }
 
@@ -172,15 +184,18 @@ func lines(path string, fn func(line string) error) error {
 	if err != nil {
 		return err
 	}
+
 	for i, line := range strings.Split(string(raw), "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
+
 		if err := fn(line); err != nil {
 			return fmt.Errorf("%s:%d: %w", path, i+1, err)
 		}
 	}
+
 	return nil
 }
 
@@ -190,9 +205,11 @@ func fields(line string, n int) ([]string, error) {
 	if len(out) != n {
 		return nil, fmt.Errorf("want %d fields, have %d", n, len(out))
 	}
+
 	for i := range out {
 		out[i] = strings.TrimSpace(out[i])
 	}
+
 	return out, nil
 }
 
@@ -216,16 +233,20 @@ func readBoard() (*board, error) {
 			return nil, err
 		}
 	}
+
 	files, err := filepath.Glob(filepath.Join("testdata", "adverts", "*.txt"))
 	if err != nil {
 		return nil, err
 	}
+
 	for _, file := range files {
 		if err := b.readAdverts(file); err != nil {
 			return nil, err
 		}
 	}
+
 	b.order()
+
 	return b, nil
 }
 
@@ -237,6 +258,7 @@ func (b *board) order() {
 			advert.attributes["week"] = []string{strconv.Itoa(1 + hash(advert.title+advert.employer.key)%3)}
 		}
 	}
+
 	slices.SortStableFunc(b.adverts, func(x, y *advert) int {
 		return cmp.Or(cmp.Compare(x.attributes.one("week"), y.attributes.one("week")),
 			cmp.Compare(slices.Index(b.employers, x.employer), slices.Index(b.employers, y.employer)))
@@ -249,17 +271,22 @@ func (b *board) readPlace(line string) error {
 	if err != nil {
 		return err
 	}
+
 	place := &place{key: columns[0], name: columns[1], regions: strings.Fields(columns[3]), country: columns[4]}
 	if _, err := fmt.Sscan(columns[2], &place.lat, &place.lon); err != nil {
 		return err
 	}
+
 	for _, s := range strings.Split(columns[5], ";") {
 		place.spellings = append(place.spellings, strings.TrimSpace(s))
 	}
+
 	if b.places[place.key] != nil {
 		return fmt.Errorf("place %s is defined twice", place.key)
 	}
+
 	b.places[place.key] = place
+
 	return nil
 }
 
@@ -270,18 +297,24 @@ func (b *board) readSpecialty(line string) error {
 		if err != nil {
 			return err
 		}
+
 		b.skills[columns[0]] = columns[1]
+
 		return nil
 	}
+
 	columns, err := fields(line, 3)
 	if err != nil {
 		return err
 	}
+
 	key := columns[0]
 	if _, exists := b.specialties[key]; exists {
 		return fmt.Errorf("specialty %s is defined twice", key)
 	}
+
 	b.specialties[key] = specialty{name: columns[1], paragraph: columns[2]}
+
 	return nil
 }
 
@@ -292,19 +325,24 @@ func (b *board) readEmployer(line string) error {
 		last.boilerplate = append(last.boilerplate, text)
 		return nil
 	}
+
 	columns, err := fields(strings.TrimPrefix(line, "= "), 4)
 	if err != nil {
 		return err
 	}
+
 	employer := &employer{key: columns[0], name: columns[1], place: b.places[columns[2]], setting: columns[3]}
 	if employer.place == nil {
 		return fmt.Errorf("unknown place %q", columns[2])
 	}
+
 	if b.employerKeys[employer.key] != nil {
 		return fmt.Errorf("employer %s is defined twice", employer.key)
 	}
+
 	b.employers = append(b.employers, employer)
 	b.employerKeys[employer.key] = employer
+
 	return nil
 }
 
@@ -318,6 +356,7 @@ type group struct {
 // readAdverts reads a file of adverts; see the comment of the package for its lines.
 func (b *board) readAdverts(path string) error {
 	var current group
+
 	return lines(path, func(line string) error {
 		kind, text, _ := strings.Cut(line, " ")
 		switch kind {
@@ -326,6 +365,7 @@ func (b *board) readAdverts(path string) error {
 			defaults, err := parseAttributes(rest,
 				attributes{"role": {role}, "kind": {role}, "clinical": {"yes"}, "remote": {"no"}})
 			current = group{defaults: defaults}
+
 			return err
 		case ">":
 			current.paragraphs = append(current.paragraphs, text)
@@ -339,10 +379,13 @@ func (b *board) readAdverts(path string) error {
 			if err != nil {
 				return err
 			}
+
 			current.adverts++
 			b.adverts = append(b.adverts, advert)
+
 			return nil
 		}
+
 		return fmt.Errorf("unknown line %q", line)
 	})
 }
@@ -353,11 +396,14 @@ func (b *board) newAdvert(g *group, line string) (*advert, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	employerKey, placeKey, hasPlace := strings.Cut(columns[1], "@")
+
 	advert := &advert{title: columns[0], employer: b.employerKeys[employerKey]}
 	if advert.employer == nil {
 		return nil, fmt.Errorf("unknown employer %q", employerKey)
 	}
+
 	advert.place = advert.employer.place
 	if hasPlace {
 		advert.place = b.places[placeKey]
@@ -365,18 +411,23 @@ func (b *board) newAdvert(g *group, line string) (*advert, error) {
 			return nil, fmt.Errorf("unknown place %q", placeKey)
 		}
 	}
+
 	if advert.attributes, err = parseAttributes(columns[2], g.defaults); err != nil {
 		return nil, err
 	}
+
 	if len(g.paragraphs) == 0 {
 		return nil, fmt.Errorf("role %s has no paragraph", advert.attributes.one("role"))
 	}
+
 	seed := hash(advert.title + advert.employer.key) // selects among the ways to write the location and the texts
 	advert.location = advert.place.spellings[seed%len(advert.place.spellings)]
 	b.complete(advert)
+
 	if err := advert.setPay(); err != nil {
 		return nil, err
 	}
+
 	return advert, b.write(advert, g.paragraphs[g.adverts%len(g.paragraphs)], seed)
 }
 
@@ -385,9 +436,11 @@ func (b *board) complete(a *advert) {
 	if a.attributes["setting"] == nil {
 		a.attributes["setting"] = []string{a.employer.setting}
 	}
+
 	if a.attributes.one("remote") == "remote" {
 		a.attributes["remote"] = []string{"yes"}
 	}
+
 	a.attributes["job"] = slices.Concat(a.attributes["role"], a.attributes["also"])
 	a.attributes["employer"] = []string{a.employer.key}
 	a.attributes["town"] = []string{a.place.key}
@@ -398,14 +451,18 @@ func (b *board) complete(a *advert) {
 // setPay takes the pay of the advert, its country or its band.
 func (a *advert) setPay() (err error) {
 	country := a.place.country
+
 	text := cmp.Or(a.attributes.one("pay"), a.attributes.one(country))
 	if text == "" && country == "uk" {
 		text = bandPay[a.attributes.one("band")]
 	}
+
 	if text == "" || text == "none" {
 		return nil
 	}
+
 	a.pay, err = parsePay(text, currencies[country])
+
 	return err
 }
 
@@ -418,11 +475,13 @@ func (b *board) write(a *advert, paragraph string, seed int) error {
 		if !exists {
 			return fmt.Errorf("unknown specialty %q", key)
 		}
+
 		body = append(body, specialty.paragraph)
 		if i == 0 {
 			a.setSpecialty(specialty.name, seed)
 		}
 	}
+
 	if band := a.attributes.one("band"); band != "" && !strings.Contains(strings.ToLower(a.title), "band") {
 		sentences := []string{
 			"The post is Agenda for Change Band %s.",
@@ -431,20 +490,26 @@ func (b *board) write(a *advert, paragraph string, seed int) error {
 		}
 		body = append(body, fmt.Sprintf(sentences[seed%3], band))
 	}
+
 	for _, shift := range a.attributes["shift"] {
 		text, ok := shiftTexts[shift]
 		if !ok {
 			return fmt.Errorf("unknown shift %q", shift)
 		}
+
 		body = append(body, text[seed%len(text)])
 	}
+
 	for _, skill := range a.attributes["asked"] {
 		if b.skills[skill] == "" {
 			return fmt.Errorf("unknown skill %q", skill)
 		}
+
 		a.requirements = append(a.requirements, b.skills[skill])
 	}
+
 	a.body = strings.Join(append(body, a.employer.boilerplate...), "\n\n")
+
 	return nil
 }
 

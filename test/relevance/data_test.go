@@ -15,16 +15,20 @@ import (
 func TestBoard_Size_IsSufficient(t *testing.T) {
 	board, err := readBoard()
 	require.NoError(t, err)
+
 	distractors := 0
 	countries := map[string]bool{}
+
 	employers := map[string]bool{}
 	for _, advert := range board.adverts {
 		countries[advert.place.country] = true
+
 		employers[advert.employer.key] = true
 		if advert.attributes.one("clinical") == "no" {
 			distractors++
 		}
 	}
+
 	require.GreaterOrEqual(t, len(board.adverts), 800)
 	require.GreaterOrEqual(t, distractors, 150)
 	require.GreaterOrEqual(t, len(employers), 60)
@@ -36,10 +40,12 @@ func TestBoard_Size_IsSufficient(t *testing.T) {
 func TestBoard_Adverts_AreUnique(t *testing.T) {
 	board, err := readBoard()
 	require.NoError(t, err)
+
 	seen := map[string]bool{}
 	for _, advert := range board.adverts {
 		key := advert.title + " | " + advert.employer.key
 		require.False(t, seen[key], "%s is posted twice", key)
+
 		seen[key] = true
 		require.NotEmpty(t, advert.employer.boilerplate, "employer %s has no boilerplate", advert.employer.key)
 	}
@@ -49,13 +55,16 @@ func TestBoard_Adverts_AreUnique(t *testing.T) {
 // held out (see query.heldOut).
 func TestQueries_Number_IsSufficient(t *testing.T) {
 	queries := mustReadQueries(t)
+
 	heldOut := 0
 	for _, query := range queries {
 		require.NotEmpty(t, query.group)
+
 		if query.heldOut() {
 			heldOut++
 		}
 	}
+
 	require.GreaterOrEqual(t, len(queries), 300)
 	require.InDelta(t, 1./3, float64(heldOut)/float64(len(queries)), .07)
 }
@@ -65,6 +74,7 @@ func TestQueries_Texts_AreUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, query := range mustReadQueries(t) {
 		require.False(t, seen[query.id()], "%s is defined twice", query.id())
+
 		seen[query.id()] = true
 	}
 }
@@ -74,6 +84,7 @@ func TestQueries_Texts_AreUnique(t *testing.T) {
 func TestQueries_EachGrade_MatchesAnAdvert(t *testing.T) {
 	board, err := readBoard()
 	require.NoError(t, err)
+
 	for _, query := range mustReadQueries(t) {
 		var count [4]int
 		for _, advert := range board.adverts {
@@ -81,11 +92,13 @@ func TestQueries_EachGrade_MatchesAnAdvert(t *testing.T) {
 				count[grade]++
 			}
 		}
+
 		for grade, rule := range query.grades {
 			if rule != nil && (grade > 0 || !query.findsNothing()) {
 				assert.Positive(t, count[grade], "%s: %s: no advert has the grade %d", query.group, query.id(), grade)
 			}
 		}
+
 		assert.Equal(t, query.group == "nothing to find", query.findsNothing(), "%s: %s", query.group, query.id())
 	}
 }
@@ -95,6 +108,7 @@ func TestQueries_EachGrade_MatchesAnAdvert(t *testing.T) {
 func TestQueries_ConditionValues_AreKnown(t *testing.T) {
 	board, err := readBoard()
 	require.NoError(t, err)
+
 	known := map[string]bool{}
 	for _, advert := range board.adverts {
 		for key, values := range advert.attributes {
@@ -103,6 +117,7 @@ func TestQueries_ConditionValues_AreKnown(t *testing.T) {
 			}
 		}
 	}
+
 	for _, query := range mustReadQueries(t) {
 		for _, rule := range query.grades {
 			for _, all := range rule {
@@ -110,6 +125,7 @@ func TestQueries_ConditionValues_AreKnown(t *testing.T) {
 					if slices.Contains([]string{"", "within", "pay", "text", "title"}, condition.key) {
 						continue
 					}
+
 					for _, value := range condition.values {
 						assert.True(t, known[condition.key+"="+value], "%s: %s: no advert has %s=%s", query.group, query.id(),
 							condition.key, value)
@@ -123,9 +139,12 @@ func TestQueries_ConditionValues_AreKnown(t *testing.T) {
 // mustReadQueries returns the queries of all files.
 func mustReadQueries(t *testing.T) []*query {
 	t.Helper()
+
 	board, err := readBoard()
 	require.NoError(t, err)
+
 	queries, err := readQueries(board)
 	require.NoError(t, err)
+
 	return queries
 }

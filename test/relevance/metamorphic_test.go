@@ -32,23 +32,30 @@ const labTown = "Leeds"
 // newLab returns a lab with the embedded vocabulary and the gazetteer.
 func newLab(t *testing.T) *lab {
 	t.Helper()
+
 	vocabulary, err := search.Load()
 	require.NoError(t, err)
+
 	index, err := searchindex.Open(searchindex.Options{Normalize: search.Normalize, Analyzer: "1"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, index.Close()) })
+
 	places := gazetteer.New()
 	town, ok := places.Resolve(labTown)
 	require.True(t, ok)
+
 	lab := &lab{t: t, vocabulary: vocabulary, index: index, annotations: map[string]search.Annotation{}}
 	lab.parser = search.Parser{Vocabulary: vocabulary, Places: places, Words: search.NewSpelling(vocabulary, index)}
+
 	var changes []search.Change
 	for _, concept := range vocabulary.Concepts() {
 		if isTitled(concept) {
 			changes = append(changes, search.Change{ID: concept.ID, Version: 1, Document: lab.document(concept, &town)})
 		}
 	}
+
 	require.NoError(t, index.Apply(t.Context(), changes, "1"))
+
 	return lab
 }
 
@@ -62,6 +69,7 @@ func (l *lab) document(c *search.Concept, town *search.Place) *search.Document {
 	title := c.Label
 	annotation := l.vocabulary.Annotate(&search.Advert{Title: title, Description: "Join our team."})
 	l.annotations[c.ID] = annotation
+
 	return &search.Document{
 		PostedAt: time.Unix(1_750_000_000, 0),
 		Keys:     append(annotation.Keys(), search.PlaceKeys(town, false)...),
@@ -84,6 +92,7 @@ func (l *lab) find(text string) []search.Hit {
 		Limit:   depth,
 	})
 	require.NoError(l.t, err, text)
+
 	return result.Hits
 }
 
@@ -96,6 +105,7 @@ func complete(text string) string { return text + " " }
 // may be on a later page.
 func (l *lab) findsOwn(text string, readings []search.Reading) bool {
 	hits := l.find(text)
+
 	return slices.ContainsFunc(readings, func(r search.Reading) bool {
 		isOwn := func(h search.Hit) bool {
 			means := l.vocabulary.Concept(h.ID).Means()
@@ -104,7 +114,9 @@ func (l *lab) findsOwn(text string, readings []search.Reading) bool {
 		if slices.ContainsFunc(hits, isOwn) {
 			return true
 		}
+
 		isOther := func(h search.Hit) bool { return !h.Exact || !l.isAbout(h.ID, r.Concept) }
+
 		return len(hits) == depth && !slices.ContainsFunc(hits, isOther)
 	})
 }
@@ -112,6 +124,7 @@ func (l *lab) findsOwn(text string, readings []search.Reading) bool {
 // isAbout reports whether an advert is about all that the concept means.
 func (l *lab) isAbout(id string, c *search.Concept) bool {
 	annotation := l.annotations[id]
+
 	return !slices.ContainsFunc(c.Means(), func(c *search.Concept) bool {
 		_, ok := annotation.Find(c.ID)
 		return !ok
@@ -143,6 +156,7 @@ func plural(form string) string {
 	if len(last) < 4 || strings.ContainsAny(last, "0123456789/&") || strings.ContainsAny(last[len(last)-1:], "sygxhz") {
 		return ""
 	}
+
 	return form + "s"
 }
 
@@ -152,9 +166,11 @@ func otherSpelling(form string) string {
 	for i, word := range words {
 		words[i] = search.Normalize(word)
 	}
+
 	if other := strings.Join(words, " "); other != form {
 		return other
 	}
+
 	return ""
 }
 
@@ -162,19 +178,23 @@ func otherSpelling(form string) string {
 // of the form decides.
 func typo(form string) string {
 	words := strings.Fields(form)
+
 	longest := 0
 	for i, word := range words {
 		if len(word) > len(words[longest]) {
 			longest = i
 		}
 	}
+
 	word := words[longest]
 	if len(word) < 6 || strings.ContainsFunc(word, func(r rune) bool { return r < 'a' || r > 'z' }) {
 		return ""
 	}
+
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(form))
 	seed := int(h.Sum32() >> 1)
+
 	at := 2 + seed%(len(word)-4) // neither of the first two letters nor of the last one
 	switch seed / 100 % 3 {
 	case 0:
@@ -184,7 +204,9 @@ func typo(form string) string {
 	default:
 		word = word[:at] + word[at+1:at+2] + word[at:at+1] + word[at+2:]
 	}
+
 	words[longest] = word
+
 	return strings.Join(words, " ")
 }
 
@@ -192,21 +214,26 @@ func typo(form string) string {
 // specialty in other ways: each of them finds the adverts of its own concept.
 func TestVocabulary_Variations_FindTheSame(t *testing.T) {
 	t.Parallel()
+
 	lab := newLab(t)
 	for _, variation := range variations {
 		t.Run(variation.name, func(t *testing.T) {
 			var failed []string
+
 			tried := 0
 			for _, form := range lab.vocabulary.Forms() {
 				text := variation.write(strings.ToLower(form.Text))
 				if text == "" || !isTitled(form.Readings[0].Concept) {
 					continue
 				}
+
 				tried++
+
 				if !lab.findsOwn(complete(text), form.Readings) {
 					failed = append(failed, fmt.Sprintf("%s (%s)", text, form.Readings[0].Concept.ID))
 				}
 			}
+
 			t.Logf("%d of %d forms do not find their own advert", len(failed), tried)
 			require.LessOrEqual(t, len(failed)*1000, tried*variation.maxFailures, "%s", strings.Join(failed, "\n"))
 		})
@@ -217,18 +244,22 @@ func TestVocabulary_Variations_FindTheSame(t *testing.T) {
 // adverts for a wider role are not exact results.
 func TestVocabulary_Child_DoesNotFindItsParent(t *testing.T) {
 	t.Parallel()
+
 	lab := newLab(t)
+
 	var failed []string
 	for _, concept := range lab.vocabulary.Concepts() {
 		if concept.Kind != search.Role || concept.Same != nil {
 			continue
 		}
+
 		for _, hit := range lab.find(complete(concept.Label)) {
 			if slices.ContainsFunc(concept.Parents, func(parent search.Link) bool { return hit.Exact && parent.To.ID == hit.ID }) {
 				failed = append(failed, concept.ID+" finds "+hit.ID)
 			}
 		}
 	}
+
 	require.Empty(t, failed)
 }
 
@@ -237,22 +268,27 @@ func TestVocabulary_Child_DoesNotFindItsParent(t *testing.T) {
 // without exact hits, whose first hits are only related.
 func TestVocabulary_NonClinicalForm_FindsNoClinicalPostFirst(t *testing.T) {
 	t.Parallel()
+
 	lab := newLab(t)
 	nonClinical := lab.vocabulary.Concept("non-clinical")
+
 	var failed []string
 	for _, form := range lab.vocabulary.Forms() {
 		concept := form.Readings[0].Concept
 		if len(form.Readings) > 1 || concept.Kind != search.Role || !concept.IsA(nonClinical) {
 			continue
 		}
+
 		hits := lab.find(complete(form.Text))
 		if len(hits) == 0 || !hits[0].Exact {
 			continue
 		}
+
 		// The advert of a specialty alone is for the profession that staffs it.
 		if first := lab.vocabulary.Concept(hits[0].ID); first.Kind == search.Role && !first.IsA(nonClinical) {
 			failed = append(failed, form.Text+" finds "+hits[0].ID)
 		}
 	}
+
 	require.Empty(t, failed)
 }

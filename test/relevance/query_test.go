@@ -25,6 +25,7 @@ func (q *query) id() string {
 	if len(q.params) == 0 {
 		return q.text
 	}
+
 	return q.text + " ? " + q.params.Encode()
 }
 
@@ -38,6 +39,7 @@ func (q *query) grade(advert *advert) (grade int, mustNot bool) {
 			return grade, false
 		}
 	}
+
 	return 0, q.grades[0].matches(advert)
 }
 
@@ -64,25 +66,30 @@ func readQueries(b *board) ([]*query, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var queries []*query
 	for _, file := range files {
 		group := ""
+
 		err := lines(file, func(line string) error {
 			if name, ok := strings.CutPrefix(line, "@ "); ok {
 				group = name
 				return nil
 			}
+
 			query, err := parseQuery(b, line)
 			if err == nil {
 				query.group = group
 				queries = append(queries, query)
 			}
+
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
+
 	return queries, nil
 }
 
@@ -91,20 +98,25 @@ func parseQuery(b *board, line string) (*query, error) {
 	parts := strings.Split(line, " | ")
 	text, params, _ := strings.Cut(parts[0], " ? ")
 	query := &query{text: strings.TrimSpace(text)}
+
 	var err error
 	if query.params, err = url.ParseQuery(strings.TrimSpace(params)); err != nil {
 		return nil, err
 	}
+
 	for _, part := range parts[1:] {
 		mark, text, _ := strings.Cut(strings.TrimSpace(part), " ")
+
 		grade := strings.Index("!123", mark)
 		if grade < 0 || len(mark) != 1 || query.grades[grade] != nil {
 			return nil, fmt.Errorf("unknown or repeated grade %q", mark)
 		}
+
 		if query.grades[grade], err = parseRule(b, text); err != nil {
 			return nil, err
 		}
 	}
+
 	return query, nil
 }
 
@@ -118,13 +130,17 @@ func parseRule(b *board, text string) (rule, error) {
 			if err != nil {
 				return nil, err
 			}
+
 			conditions = append(conditions, c)
 		}
+
 		if conditions == nil {
 			return nil, fmt.Errorf("empty rule %q", text)
 		}
+
 		alternatives = append(alternatives, conditions)
 	}
+
 	return alternatives, nil
 }
 
@@ -133,15 +149,19 @@ func parseCondition(b *board, word string) (condition, error) {
 	if word == "any" {
 		return condition{matches: func(*advert) bool { return true }}, nil
 	}
+
 	i := strings.IndexAny(word, "!<>=")
 	if i < 0 {
 		return condition{}, fmt.Errorf("unknown condition %q", word)
 	}
+
 	condition := condition{key: word[:i], operator: word[i : i+1]}
 	if condition.operator != "=" { // the others have two characters: != <= >=
 		condition.operator = word[i : i+2]
 	}
+
 	value := word[i+len(condition.operator):]
+
 	condition.values = strings.Split(value, ",")
 	switch condition.key {
 	case "within":
@@ -155,29 +175,37 @@ func parseCondition(b *board, word string) (condition, error) {
 			if condition.key == "text" {
 				searched += "\n" + advert.text()
 			}
+
 			return strings.Contains(searched, words) == (condition.operator == "=")
 		}
+
 		return condition, nil
 	}
+
 	condition.matches = func(advert *advert) bool {
 		has := slices.ContainsFunc(advert.attributes[condition.key], func(v string) bool { return slices.Contains(condition.values, v) })
 		return has == (condition.operator == "=")
 	}
+
 	return condition, nil
 }
 
 // parseWithin completes a condition "within=PLACE:MILES".
 func parseWithin(b *board, condition condition, value string) (condition, error) {
 	key, radius, _ := strings.Cut(value, ":")
+
 	limit, err := strconv.ParseFloat(radius, 64)
 	if err != nil {
 		return condition, err
 	}
+
 	center := b.places[key]
 	if center == nil {
 		return condition, fmt.Errorf("unknown place %q", key)
 	}
+
 	condition.matches = func(advert *advert) bool { return miles(center, advert.place) <= limit }
+
 	return condition, nil
 }
 
@@ -188,12 +216,15 @@ func parsePayCondition(condition condition, value string) (condition, error) {
 	if err != nil {
 		return condition, err
 	}
+
 	condition.matches = func(advert *advert) bool {
 		low, high := advert.pay.yearly()
 		if condition.operator == ">=" {
 			return high >= limit
 		}
+
 		return high > 0 && low <= limit
 	}
+
 	return condition, nil
 }

@@ -18,8 +18,10 @@ func TestRelevance(t *testing.T) {
 	if os.Getenv("LOCUM_TEST_HEAVY") == "" {
 		t.Skip("runs with make relevance")
 	}
+
 	board, err := readBoard()
 	require.NoError(t, err)
+
 	queries, err := readQueries(board)
 	require.NoError(t, err)
 
@@ -34,10 +36,12 @@ func TestRelevance(t *testing.T) {
 			require.Equal(t, titles(onSQLite[i].found), titles(onPostgres[i].found), "results of %s", query.id())
 		}
 	})
+
 	if os.Getenv("LOCUM_TEST_WRITE") != "" {
 		require.NoError(t, writeBaseline(report))
 		return
 	}
+
 	baseline, err := readBaseline()
 	require.NoError(t, err)
 	require.Empty(t, report.problems(baseline),
@@ -48,11 +52,13 @@ func TestRelevance(t *testing.T) {
 func run(server *server, board *board, queries []*query) []result {
 	server.t.Helper()
 	server.load(board)
+
 	results := make([]result, len(queries))
 	for i, query := range queries {
 		found, total := server.search(query)
 		results[i] = result{query: query, score: evaluate(query, board.adverts, found, total), found: found, total: total}
 	}
+
 	return results
 }
 
@@ -61,5 +67,6 @@ func titles(adverts []*advert) (out []string) {
 	for _, advert := range adverts {
 		out = append(out, advert.title+" | "+advert.employer.key)
 	}
+
 	return out
 }

@@ -61,19 +61,24 @@ func sum(results []result, include func(*query) bool) (s sums) {
 		if !include(result.query) {
 			continue
 		}
+
 		s.Queries++
+
 		s.MustNot += result.score.mustNot
 		if result.score.wrong {
 			s.ZeroWrong++
 		}
+
 		if !result.query.findsNothing() {
 			s.Answered++
 			s.NDCG += result.score.ndcg
 			s.Recall += result.score.recall
 		}
 	}
+
 	answered := float64(max(s.Answered, 1))
 	s.NDCG, s.Recall = round(s.NDCG/answered), round(s.Recall/answered)
+
 	return s
 }
 
@@ -92,6 +97,7 @@ func newReport(results []result) report {
 		group := result.query.group
 		r.Groups[group] = sum(results, func(q *query) bool { return q.group == group && !q.heldOut() })
 	}
+
 	return r
 }
 
@@ -103,21 +109,28 @@ func (r report) String() string {
 		if s.Answered > 0 {
 			ndcg, recall = fmt.Sprintf("%.3f", s.NDCG), fmt.Sprintf("%.3f", s.Recall)
 		}
+
 		fmt.Fprintf(&table, "%-22s %7d %7s %9s %8d %10d\n", name, s.Queries, ndcg, recall, s.MustNot, s.ZeroWrong)
 	}
+
 	fmt.Fprintf(&table, "%-22s %7s %7s %9s %8s %10s\n", "group (tuned)", "queries", "NDCG@10", "recall@10", "must-not",
 		"zero-wrong")
+
 	names := make([]string, 0, len(r.Groups))
 	for name := range r.Groups {
 		names = append(names, name)
 	}
+
 	slices.Sort(names)
+
 	for _, name := range names {
 		writeRow(name, r.Groups[name])
 	}
+
 	writeRow("tuned", r.Tuned)
 	writeRow("held out", r.HeldOut)
 	writeRow("all", r.All)
+
 	return table.String()
 }
 
@@ -128,20 +141,24 @@ func (r report) problems(baseline report) (out []string) {
 			out = append(out, fmt.Sprintf("%s fell from %.4f to %.4f", name, before, after))
 		}
 	}
+
 	rise := func(name string, before, after int) {
 		if after > before {
 			out = append(out, fmt.Sprintf("%s rose from %d to %d", name, before, after))
 		}
 	}
+
 	drop("NDCG@10", baseline.All.NDCG, r.All.NDCG)
 	drop("recall@10", baseline.All.Recall, r.All.Recall)
 	rise("must-not", baseline.All.MustNot, r.All.MustNot)
 	rise("zero-wrong", baseline.All.ZeroWrong, r.All.ZeroWrong)
+
 	if gap, limit := round(r.gap()), round(max(maxGap, baseline.gap())); gap > limit {
 		out = append(out,
 			fmt.Sprintf("over-fitting: the tuned queries score %.4f more than the held-out ones (maximum %.4f)", gap,
 				limit))
 	}
+
 	return out
 }
 
@@ -156,17 +173,22 @@ func failures(results []result) string {
 		if !isWeak || result.query.heldOut() {
 			continue
 		}
+
 		fmt.Fprintf(&out, "\n%s: %s\n  NDCG %.3f, recall %.3f, must-not %d, total %d\n", result.query.group,
 			result.query.id(), result.score.ndcg, result.score.recall, result.score.mustNot, result.total)
+
 		for _, advert := range result.found[:min(depth, len(result.found))] {
 			grade, mustNot := result.query.grade(advert)
+
 			mark := fmt.Sprint(grade)
 			if mustNot {
 				mark = "!"
 			}
+
 			fmt.Fprintf(&out, "  %s %s (%s, %s)\n", mark, advert.title, advert.attributes.one("role"), advert.location)
 		}
 	}
+
 	return out.String()
 }
 
@@ -175,6 +197,7 @@ func readBaseline() (r report, err error) {
 	if err != nil {
 		return r, err
 	}
+
 	return r, json.Unmarshal(raw, &r)
 }
 
@@ -183,6 +206,7 @@ func writeBaseline(r report) error {
 	if err != nil {
 		return err
 	}
+
 	return os.WriteFile(baselineFile, append(raw, '\n'), 0o644)
 }
 
@@ -190,6 +214,7 @@ func writeBaseline(r report) error {
 // and a gap between tuned and held-out queries that neither maxGap nor the baseline permits.
 func TestProblems(t *testing.T) {
 	good := sums{Queries: 10, NDCG: .9, Recall: .9, MustNot: 1, ZeroWrong: 1}
+
 	baseline := report{All: good, Tuned: good, HeldOut: good}
 	for _, test := range []struct {
 		name   string
@@ -231,6 +256,7 @@ func TestProblems(t *testing.T) {
 			require.Equal(t, test.want, r.problems(baseline))
 		})
 	}
+
 	t.Run("gap of the baseline", func(t *testing.T) {
 		r := baseline
 		r.HeldOut.NDCG = .86

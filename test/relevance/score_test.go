@@ -29,15 +29,19 @@ func evaluate(q *query, adverts, found []*advert, total int) score {
 			ideal = append(ideal, grade)
 		}
 	}
+
 	result := score{wrong: q.findsNothing() && total > 0}
 	for _, advert := range found[:min(depth, len(found))] {
 		grade, mustNot := q.grade(advert)
 		actual = append(actual, grade)
+
 		if mustNot {
 			result.mustNot++
 		}
 	}
+
 	result.ndcg, result.recall = ndcg(actual, ideal), recall(actual, ideal)
+
 	return result
 }
 
@@ -46,10 +50,12 @@ func ndcg(actual, ideal []int) float64 {
 	ideal = slices.Clone(ideal)
 	slices.Sort(ideal)
 	slices.Reverse(ideal)
+
 	best := dcg(ideal)
 	if best == 0 {
 		return 1
 	}
+
 	return dcg(actual) / best
 }
 
@@ -58,6 +64,7 @@ func dcg(grades []int) (sum float64) {
 	for i, grade := range grades[:min(depth, len(grades))] {
 		sum += (math.Exp2(float64(grade)) - 1) / math.Log2(float64(i)+2)
 	}
+
 	return sum
 }
 
@@ -70,11 +77,13 @@ func recall(actual, ideal []int) float64 {
 				n++
 			}
 		}
+
 		return min(n, depth)
 	}
 	if relevant(ideal) == 0 {
 		return 1
 	}
+
 	return float64(relevant(actual)) / float64(relevant(ideal))
 }
 

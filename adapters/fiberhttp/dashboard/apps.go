@@ -40,10 +40,12 @@ func (d *dashboard) showApps(
 	if err != nil {
 		return err
 	}
+
 	v := appsView{Apps: found.Items, Given: input, Problem: problem}
 	if found.NextCursor != "" {
 		v.Next = "/developers?cursor=" + found.NextCursor
 	}
+
 	return d.renderer.Render(c, problem.Status(), appsPage, viewer, v)
 }
 
@@ -55,15 +57,19 @@ func (d *dashboard) createApp(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 		RedirectURIs: nonEmptyLines(c.FormValue("redirectUris")),
 		Public:       c.FormValue("public") != "",
 	}
+
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err != nil {
 		return d.showAppsProblem(ctx, c, viewer, in, err)
 	}
+
 	a, secret, err := d.integrations.CreateApp(ctx, actor, in)
 	if err != nil {
 		return d.showAppsProblem(ctx, c, viewer, in, err)
 	}
+
 	setContentLocation(c, "/developers/apps/"+a.ID)
+
 	return d.showApp(ctx, c, viewer, a.ID, appView{Secret: secret, Notice: "The application is made."})
 }
 
@@ -74,6 +80,7 @@ func (d *dashboard) showAppsProblem(ctx context.Context, c *fiber.Ctx, viewer *p
 	if problem == nil {
 		return err
 	}
+
 	return d.showApps(ctx, c, viewer, in, problem)
 }
 
@@ -121,22 +128,28 @@ func (d *dashboard) showApp(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	if v.App, err = d.integrations.MyApp(ctx, viewer.Actor(), appID); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
+
 	if v.Keys, err = d.integrations.MyKeys(ctx, viewer.Actor(), appID); err != nil {
 		return err
 	}
+
 	if v.Hooks, err = d.integrations.MyWebhooks(ctx, viewer.Actor(), appID); err != nil {
 		return err
 	}
+
 	if v.Used, err = d.integrations.UsageOf(ctx, viewer.Actor(), appID, integrations.UsageInput{}); err != nil {
 		return err
 	}
+
 	if v.Problem.ForForm(settingsForm) == nil {
 		v.Given = integrations.AppInput{Name: v.App.Name, Description: v.App.Description, RedirectURIs: v.App.RedirectURIs}
 	}
+
 	v.Hook.Action = "/developers/apps/" + v.App.ID + "/webhooks"
 	v.Chart = newChart(v.Used)
 	v.Plans = integrations.Plans()
 	v.PublicURL = d.publicURL
+
 	return d.renderer.Render(c, v.Problem.Status(), appPage, viewer, v)
 }
 
@@ -149,6 +162,7 @@ func (d *dashboard) changeApp(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	}
 	_, err := d.integrations.ChangeApp(ctx, viewer.Actor(), c.Params("id"),
 		integrations.AppChange{Name: &in.Name, Description: &in.Description, RedirectURIs: &in.RedirectURIs})
+
 	return d.finishAppForm(ctx, c, viewer, err, settingsForm, appView{Given: in})
 }
 
@@ -157,10 +171,12 @@ func (d *dashboard) finishAppForm(ctx context.Context, c *fiber.Ctx, viewer *pag
 	if err == nil {
 		return c.Redirect("/developers/apps/"+c.Params("id"), fiber.StatusSeeOther)
 	}
+
 	v.Problem = pages.FormProblem(err, form)
 	if v.Problem == nil {
 		return d.renderNotFound(c, viewer, err)
 	}
+
 	return d.showApp(ctx, c, viewer, c.Params("id"), v)
 }
 
@@ -170,11 +186,14 @@ func (d *dashboard) rotateAppSecret(ctx context.Context, c *fiber.Ctx, viewer *p
 	if err != nil {
 		return d.finishAppForm(ctx, c, viewer, err, settingsForm, appView{})
 	}
+
 	secret, err := d.integrations.RotateSecret(ctx, actor, c.Params("id"))
 	if err != nil {
 		return d.finishAppForm(ctx, c, viewer, err, settingsForm, appView{})
 	}
+
 	setContentLocation(c, "/developers/apps/"+c.Params("id"))
+
 	return d.showApp(ctx, c, viewer, c.Params("id"), appView{Secret: secret, Notice: "The old secret has ended."})
 }
 
@@ -184,11 +203,14 @@ func (d *dashboard) createKey(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	if err != nil {
 		return d.finishAppForm(ctx, c, viewer, err, keysForm, appView{})
 	}
+
 	_, key, err := d.integrations.CreateKey(ctx, actor, c.Params("id"), integrations.KeyInput{Name: c.FormValue("name")})
 	if err != nil {
 		return d.finishAppForm(ctx, c, viewer, err, keysForm, appView{})
 	}
+
 	setContentLocation(c, "/developers/apps/"+c.Params("id"))
+
 	return d.showApp(ctx, c, viewer, c.Params("id"), appView{Key: key})
 }
 
@@ -197,6 +219,7 @@ func (d *dashboard) deleteKey(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	if errors.Is(err, integrations.ErrKeyNotFound) {
 		err = nil // already deleted
 	}
+
 	return d.finishAppForm(ctx, c, viewer, err, keysForm, appView{})
 }
 
@@ -204,6 +227,7 @@ func (d *dashboard) deleteKey(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 // of the payment provider.
 func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	_, err := d.integrations.ChoosePlan(ctx, viewer.Actor(), c.Params("id"), c.FormValue("plan"), c.FormValue("paymentMethodId"))
+
 	var required *billing.ActionRequiredError
 	if errors.As(err, &required) {
 		return d.showApp(ctx, c, viewer, c.Params("id"), appView{
@@ -211,6 +235,7 @@ func (d *dashboard) choosePlan(ctx context.Context, c *fiber.Ctx, viewer *pages.
 			ConfirmURL: required.RedirectURL,
 		})
 	}
+
 	return d.finishAppForm(ctx, c, viewer, err, planForm, appView{})
 }
 
@@ -218,5 +243,6 @@ func (d *dashboard) deleteApp(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	if err := d.integrations.DeleteApp(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
+
 	return c.Redirect("/developers", fiber.StatusSeeOther)
 }

@@ -43,17 +43,20 @@ func newChart(u integrations.UsageReport) chart {
 		c.MaxRequests = max(c.MaxRequests, d.Requests)
 		c.Requests, c.Errors = c.Requests+d.Requests, c.Errors+d.Errors
 	}
+
 	// The scale reaches the limit only if that leaves the bars visible.
 	if c.Limit > 0 && c.MaxRequests*2 >= c.Limit {
 		c.MaxRequests = max(c.MaxRequests, c.Limit)
 		c.LimitY = chartHeight - c.height(c.Limit)
 	}
+
 	slot := chartWidth / max(len(u.Days), 1) // a report without days has no bars
 	for i, d := range u.Days {
 		b := bar{DayUsage: d, X: i * slot, Width: max(slot-2, 1), Height: c.height(d.Requests), ErrorsHeight: c.height(d.Errors)}
 		b.Y, b.ErrorsY = chartHeight-b.Height, chartHeight-b.ErrorsHeight
 		c.Bars = append(c.Bars, b)
 	}
+
 	return c
 }
 
@@ -62,5 +65,6 @@ func (c chart) height(n int) int {
 	if n == 0 || c.MaxRequests == 0 {
 		return 0
 	}
+
 	return max(n*(chartHeight-topMargin)/c.MaxRequests, minBarHeight)
 }

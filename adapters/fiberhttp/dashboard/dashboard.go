@@ -38,6 +38,7 @@ type dashboard struct {
 func Add(app *fiber.App, module *integrations.Service, renderer *pages.Renderer, requests *idempotency.Runner, publicURL string) {
 	d := &dashboard{integrations: module, renderer: renderer, idempotency: requests, publicURL: publicURL}
 	const appPath = "/developers/apps/:id"
+
 	renderer.Get(app, "/developers", d.apps)
 	renderer.Post(app, "/developers/apps", d.submitOnce(d.createApp))
 	renderer.Get(app, appPath, d.appDetails)
@@ -58,6 +59,7 @@ func Add(app *fiber.App, module *integrations.Service, renderer *pages.Renderer,
 	renderer.Get(app, webhookPath+"/deliveries/:deliveryId", d.showDelivery)
 	renderer.Post(app, webhookPath+"/deliveries/:deliveryId/replay", d.replayDelivery)
 	renderer.Post(app, webhookPath+"/delete", d.deleteWebhook)
+
 	// A form with a problem is answered with a page at the path of the form, which accepts only
 	// POST. When the user reloads it with GET, it redirects to the page that has the form.
 	for path, target := range map[string]string{
@@ -78,6 +80,7 @@ func Add(app *fiber.App, module *integrations.Service, renderer *pages.Renderer,
 				":webhookId", c.Params("webhookId"),
 				":deliveryId", c.Params("deliveryId"),
 			)
+
 			return c.Redirect("/developers"+ids.Replace(target), fiber.StatusSeeOther)
 		})
 	}
@@ -89,6 +92,7 @@ func (d *dashboard) renderNotFound(c *fiber.Ctx, viewer *pages.Viewer, err error
 	if fault.KindOf(err) != fault.NotFound {
 		return err
 	}
+
 	return d.renderer.Render(c, fiber.StatusNotFound, notFoundPage, viewer, nil)
 }
 
@@ -101,6 +105,7 @@ func nonEmptyLines(text string) []string {
 			out = append(out, line)
 		}
 	}
+
 	return out
 }
 

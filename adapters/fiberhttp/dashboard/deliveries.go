@@ -59,20 +59,24 @@ func (t attemptView) Outcome() string {
 	case t.Error == "status":
 		return "Answered with status " + strconv.Itoa(t.ResponseStatus)
 	}
+
 	return cmp.Or(attemptErrors[t.Error], "The attempt failed.")
 }
 
 // sendTestEvent sends an event of the chosen type to the webhook and waits for its result.
 func (d *dashboard) sendTestEvent(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := integrations.TestInput{Type: c.FormValue("type")}
+
 	delivery, err := d.integrations.TestWebhook(ctx, viewer.Actor(), webhookPath(c), in)
 	if err != nil {
 		v := webhookView{Type: in.Type, Problem: pages.FormProblem(err, testForm)}
 		return d.renderWebhookProblem(ctx, c, viewer, err, v)
 	}
+
 	if err := d.waitForAttempt(ctx, viewer, webhookPath(c), delivery); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
+
 	return redirectToWebhook(c, "notice=sent&open="+delivery.ID+"#log")
 }
 
@@ -99,17 +103,21 @@ func (d *dashboard) renderDelivery(ctx context.Context, c *fiber.Ctx, viewer *pa
 	if v.App, err = d.integrations.MyApp(ctx, viewer.Actor(), p.AppID); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
+
 	if v.Hook, err = d.integrations.MyWebhook(ctx, viewer.Actor(), p); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
+
 	sent, err := d.integrations.MyDelivery(ctx, viewer.Actor(), p, c.Params("deliveryId"))
 	if err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
+
 	v.Path = "/developers/apps/" + v.App.ID + "/webhooks/" + v.Hook.ID
 	v.Headers = sent.Headers
 	v.Body = sent.Body
 	v.loggedDelivery = loggedDelivery{Delivery: sent.Delivery}
+
 	return d.renderer.Render(c, v.Problem.Status(), deliveryPage, viewer, v)
 }
 
@@ -123,16 +131,19 @@ func (d *dashboard) waitForAttempt(
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
+
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(pollInterval):
 		}
+
 		found, err := d.integrations.MyDelivery(ctx, viewer.Actor(), p, before.ID)
 		if ctx.Err() != nil {
 			return nil
 		}
+
 		if err != nil || found.Attempt > before.Attempt {
 			return err
 		}
@@ -144,24 +155,30 @@ func (d *dashboard) waitForAttempt(
 func (d *dashboard) replayDelivery(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	p := webhookPath(c)
 	isDeliveryPage := c.FormValue("from") == "delivery"
+
 	delivery, err := d.integrations.ReplayDelivery(ctx, viewer.Actor(), p, c.Params("deliveryId"))
 	if err != nil && isDeliveryPage {
 		problem := pages.FormProblem(err, replayForm)
 		if problem == nil {
 			return d.renderNotFound(c, viewer, err)
 		}
+
 		return d.renderDelivery(ctx, c, viewer, deliveryView{Problem: problem})
 	}
+
 	if err != nil {
 		return d.renderWebhookProblem(ctx, c, viewer, err, webhookView{Problem: pages.FormProblem(err, logForm)})
 	}
+
 	if err := d.waitForAttempt(ctx, viewer, p, delivery); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
+
 	if isDeliveryPage {
 		path := "/developers/apps/" + p.AppID + "/webhooks/" + p.ID + "/deliveries/" + delivery.ID
 		return c.Redirect(path+"?notice=replayed", fiber.StatusSeeOther)
 	}
+
 	return redirectToWebhook(c, "notice=replayed&open="+delivery.ID+"#log")
 }
 
@@ -172,9 +189,11 @@ func (d *dashboard) replayFailed(ctx context.Context, c *fiber.Ctx, viewer *page
 		v := webhookView{Since: c.FormValue("since"), Problem: pages.FormProblem(err, replayForm)}
 		return d.renderWebhookProblem(ctx, c, viewer, err, v)
 	}
+
 	if count == 0 {
 		return redirectToWebhook(c, "notice=none#log")
 	}
+
 	return redirectToWebhook(c, "notice=all#log")
 }
 
@@ -185,10 +204,12 @@ func (d *dashboard) replayFailedSince(ctx context.Context, c *fiber.Ctx, viewer 
 	if invalid == nil {
 		return d.integrations.ReplayFailed(ctx, viewer.Actor(), webhookPath(c), since)
 	}
+
 	// "Not found" for another user's webhook takes precedence over an invalid time.
 	if _, err := d.integrations.MyWebhook(ctx, viewer.Actor(), webhookPath(c)); err != nil {
 		return 0, err
 	}
+
 	return 0, invalid
 }
 
@@ -199,5 +220,6 @@ func parseSince(text string) (time.Time, error) {
 			return since, nil
 		}
 	}
+
 	return time.Time{}, fault.InvalidField("since", "must be a date and a time, such as 2026-11-21T09:30")
 }

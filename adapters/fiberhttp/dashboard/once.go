@@ -22,6 +22,7 @@ func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 		if c.FormValue("once") == "" {
 			return handle(ctx, c, viewer)
 		}
+
 		// The key includes all values: the same form with changed values is a new request.
 		sum := sha256.Sum256(append([]byte(c.Path()+"\n"), c.Request().Body()...))
 		r := idempotency.Request{OwnerID: viewer.User.ID, Operation: "form", Key: hex.EncodeToString(sum[:])}
@@ -30,10 +31,12 @@ func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 				if err := handle(ctx, c, viewer); err != nil {
 					return idempotency.Answer{}, err
 				}
+
 				location := c.GetRespHeader(fiber.HeaderContentLocation)
 				if location == "" {
 					return idempotency.Answer{}, errNothingCreated
 				}
+
 				return idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte(location)}, nil
 			},
 			// The form may contain a password. Hashing it takes too long for a transaction.
@@ -43,13 +46,16 @@ func (d *dashboard) submitOnce(handle pages.Handler) pages.Handler {
 			Fallback: idempotency.Answer{Status: fiber.StatusSeeOther, Body: []byte("/developers")},
 			Refusal:  func(error) (a idempotency.Answer, keep bool) { return a, false },
 		}
+
 		stored, err := d.doOnce(ctx, r, operation)
 		if errors.Is(err, errNothingCreated) {
 			return nil
 		}
+
 		if err != nil || stored == nil {
 			return err
 		}
+
 		return c.Redirect(string(stored.Body)+"?notice=again", fiber.StatusSeeOther)
 	}
 }

@@ -39,6 +39,7 @@ func (f webhookForm) Choices() []eventChoice {
 	for _, kind := range integrations.EventTypes() {
 		out = append(out, eventChoice{Type: kind, When: eventTexts[kind], Chosen: slices.Contains(f.Events, kind)})
 	}
+
 	return out
 }
 
@@ -114,35 +115,44 @@ func (d *dashboard) renderWebhook(
 	if v.App, err = d.integrations.MyApp(ctx, viewer.Actor(), p.AppID); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
+
 	if v.Hook, err = d.integrations.MyWebhook(ctx, viewer.Actor(), p); err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
+
 	v.Path = "/developers/apps/" + v.App.ID + "/webhooks/" + v.Hook.ID
 	if v.Problem.ForForm(settingsForm) == nil {
 		v.Form.URL, v.Form.Events = v.Hook.URL, v.Hook.Events
 	}
+
 	v.Form.Action = v.Path
 	if v.Since == "" {
 		v.Since = time.Now().UTC().Add(-24 * time.Hour).Format(sinceLayout)
 	}
+
 	r := pages.PageRequest(c, deliveriesPageSize)
 	if status := c.Query("status"); slices.Contains(v.Filters(), status) {
 		v.Status = status
 	}
+
 	found, err := d.integrations.MyDeliveries(ctx, viewer.Actor(), p, integrations.DeliveryStatus(v.Status), r)
 	if err != nil {
 		return d.renderNotFound(c, viewer, err)
 	}
+
 	open := c.Query("open")
 	for _, delivery := range found.Items {
 		v.Log = append(v.Log, loggedDelivery{Delivery: delivery, Open: delivery.ID == open})
 	}
+
 	if r.Cursor != "" {
 		v.Newer = v.Path + "?status=" + v.Status + "#log"
 	}
+
 	if found.NextCursor != "" {
 		v.Older = v.Path + "?status=" + v.Status + "&cursor=" + found.NextCursor + "#log"
 	}
+
 	return d.renderer.Render(c, v.Problem.Status(), webhookPage, viewer, v)
 }
 
@@ -158,6 +168,7 @@ func (d *dashboard) renderWebhookProblem(ctx context.Context, c *fiber.Ctx, view
 	if v.Problem == nil {
 		return d.renderNotFound(c, viewer, err)
 	}
+
 	return d.renderWebhook(ctx, c, viewer, webhookPath(c), v)
 }
 
@@ -165,15 +176,19 @@ func (d *dashboard) renderWebhookProblem(ctx context.Context, c *fiber.Ctx, view
 func (d *dashboard) createWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	in := integrations.WebhookInput{URL: c.FormValue("url"), Events: formValues(c, "events")}
 	sent := appView{Hook: webhookForm{URL: in.URL, Events: in.Events}}
+
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err != nil {
 		return d.finishAppForm(ctx, c, viewer, err, webhooksForm, sent)
 	}
+
 	e, secret, err := d.integrations.CreateWebhook(ctx, actor, c.Params("id"), in)
 	if err != nil {
 		return d.finishAppForm(ctx, c, viewer, err, webhooksForm, sent)
 	}
+
 	setContentLocation(c, "/developers/apps/"+e.AppID+"/webhooks/"+e.ID)
+
 	return d.renderWebhook(ctx, c, viewer, integrations.WebhookPath{AppID: e.AppID, ID: e.ID}, webhookView{
 		Secret: secret,
 		Notice: "The webhook is made. Keep its secret now, then send a test event.",
@@ -182,6 +197,7 @@ func (d *dashboard) createWebhook(ctx context.Context, c *fiber.Ctx, viewer *pag
 
 func (d *dashboard) changeWebhook(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	url, events := c.FormValue("url"), formValues(c, "events")
+
 	_, err := d.integrations.ChangeWebhook(ctx, viewer.Actor(), webhookPath(c), integrations.WebhookChange{URL: &url, Events: &events})
 	if err != nil {
 		return d.renderWebhookProblem(ctx, c, viewer, err, webhookView{
@@ -189,34 +205,42 @@ func (d *dashboard) changeWebhook(ctx context.Context, c *fiber.Ctx, viewer *pag
 			Problem: pages.FormProblem(err, settingsForm),
 		})
 	}
+
 	return redirectToWebhook(c, "notice=saved")
 }
 
 // setWebhookStatus pauses or resumes the webhook.
 func (d *dashboard) setWebhookStatus(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	status := c.FormValue("status")
+
 	_, err := d.integrations.ChangeWebhook(ctx, viewer.Actor(), webhookPath(c), integrations.WebhookChange{Status: &status})
 	if err != nil {
 		return d.renderWebhookProblem(ctx, c, viewer, err, webhookView{Problem: pages.FormProblem(err, statusForm)})
 	}
+
 	if status == string(integrations.EndpointPaused) {
 		return redirectToWebhook(c, "notice=paused")
 	}
+
 	return redirectToWebhook(c, "notice=resumed")
 }
 
 // rotateWebhookSecret replaces the signing secret and shows the new one once.
 func (d *dashboard) rotateWebhookSecret(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	p := webhookPath(c)
+
 	actor, err := d.renderer.Confirm(ctx, c, viewer)
 	if err != nil {
 		return d.renderWebhookProblem(ctx, c, viewer, err, webhookView{Problem: pages.FormProblem(err, secretForm)})
 	}
+
 	secret, err := d.integrations.RotateWebhookSecret(ctx, actor, p)
 	if err != nil {
 		return d.renderWebhookProblem(ctx, c, viewer, err, webhookView{Problem: pages.FormProblem(err, secretForm)})
 	}
+
 	setContentLocation(c, "/developers/apps/"+p.AppID+"/webhooks/"+p.ID)
+
 	return d.renderWebhook(ctx, c, viewer, p, webhookView{
 		Secret: secret,
 		Notice: "For 24 hours deliveries are signed with both the old and this secret.",
@@ -229,5 +253,6 @@ func (d *dashboard) deleteWebhook(ctx context.Context, c *fiber.Ctx, viewer *pag
 	if err != nil && !errors.Is(err, integrations.ErrWebhookNotFound) {
 		return d.renderNotFound(c, viewer, err)
 	}
+
 	return c.Redirect("/developers/apps/"+c.Params("id")+"#webhooks", fiber.StatusSeeOther)
 }

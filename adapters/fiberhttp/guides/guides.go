@@ -37,29 +37,38 @@ const sourceURL = "http://localhost:8080"
 // Add registers the guides below /docs/guides.
 func Add(app *fiber.App, renderer *pages.Renderer, publicURL string) error {
 	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM))
+
 	var all []guide
 	for _, name := range order {
 		source, err := files.ReadFile(name + ".md")
 		if err != nil {
 			return err
 		}
+
 		source = bytes.ReplaceAll(source, []byte(sourceURL), []byte(publicURL))
+
 		var body bytes.Buffer
 		if err := markdown.Convert(source, &body); err != nil {
 			return err
 		}
+
 		title, _, _ := strings.Cut(strings.TrimPrefix(string(source), "# "), "\n")
 		all = append(all, guide{Name: name, Title: title, Body: template.HTML(body.String())}) //nolint:gosec // trusted source
 	}
+
 	app.Get("/docs/guides", func(c *fiber.Ctx) error { return c.Redirect(path.Join("/docs/guides", order[0]), fiber.StatusFound) })
+
 	app.Get("/docs/guides/:name", renderer.Guard, func(c *fiber.Ctx) error {
 		i := slices.Index(order, c.Params("name"))
 		if i < 0 {
 			return fiber.ErrNotFound
 		}
+
 		view := all[i]
 		view.All = all
+
 		return renderer.Render(c, fiber.StatusOK, page, nil, view)
 	})
+
 	return nil
 }

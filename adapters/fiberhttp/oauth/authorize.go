@@ -34,6 +34,7 @@ func ScopeText(s integrations.Scope) string {
 	case integrations.ApplicationsWrite:
 		return "Apply for jobs in your name"
 	}
+
 	return string(s)
 }
 
@@ -54,15 +55,19 @@ type refusalView struct{ Why string }
 func (s *Server) authorize(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 	defer cancel()
+
 	query := string(c.Request().URI().QueryString())
+
 	params, err := parseParams(query)
 	if err != nil {
 		return s.reject(c, integrations.AuthorizationRequest{}, err)
 	}
+
 	r, invalid := s.integrations.ParseAuthorization(ctx, params)
 	if invalid != nil && r.Redirect == nil {
 		return s.reject(c, r, invalid)
 	}
+
 	// Users must sign in before any redirect to a client, including redirects with an error.
 	// Otherwise a link to this host could lead to any client's site (RFC 9700 §4.11.2).
 	viewer, err := s.renderer.Viewer(ctx, c)
@@ -71,28 +76,37 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 	} else if err != nil {
 		return err
 	}
+
 	if invalid != nil {
 		return s.reject(c, r, invalid)
 	}
+
 	if c.Method() == fiber.MethodPost {
 		if !s.renderer.ValidCSRF(c) {
 			return s.renderer.RenderForbidden(c)
 		}
+
 		if c.FormValue("decision") != "allow" {
 			return s.reject(c, r, integrations.ErrAccessDenied)
 		}
+
 		code, err := s.integrations.Approve(ctx, viewer.Actor(), r)
+
 		return s.redirectWithCode(c, r, code, err)
 	}
+
 	code, err := s.integrations.ApproveAgain(ctx, viewer.Actor(), r)
+
 	hasConsented := !errors.Is(err, integrations.ErrConsentNotFound)
 	if hasConsented {
 		return s.redirectWithCode(c, r, code, err)
 	}
+
 	owner, err := s.integrations.Owner(ctx, r.App)
 	if err != nil {
 		return err
 	}
+
 	v := consentView{
 		Client:      r.App.Name,
 		Owner:       owner,
@@ -103,7 +117,9 @@ func (s *Server) authorize(c *fiber.Ctx) error {
 	for _, scope := range r.Scopes {
 		v.Scopes = append(v.Scopes, ScopeText(scope))
 	}
+
 	s.renderer.FormAction(c, origin(r.Redirect))
+
 	return s.renderer.Render(c, fiber.StatusOK, consentPage, viewer, v)
 }
 
@@ -112,6 +128,7 @@ func (s *Server) redirectWithCode(c *fiber.Ctx, r integrations.AuthorizationRequ
 	if err != nil {
 		return err
 	}
+
 	return s.redirect(c, r, url.Values{"code": {code}})
 }
 
@@ -126,6 +143,7 @@ func (s *Server) reject(c *fiber.Ctx, r integrations.AuthorizationRequest, err e
 	case r.Redirect == nil:
 		return s.renderer.Render(c, fiber.StatusBadRequest, refusalPage, nil, refusalView{Why: f.Message})
 	}
+
 	return s.redirect(c, r, url.Values{"error": {f.Code}, "error_description": {f.Message}})
 }
 
@@ -135,10 +153,13 @@ func (s *Server) redirect(c *fiber.Ctx, r integrations.AuthorizationRequest, ans
 	q := to.Query()
 	maps.Copy(q, answer)
 	q.Set("iss", s.issuer)
+
 	if r.State != "" {
 		q.Set("state", r.State)
 	}
+
 	to.RawQuery = q.Encode()
+
 	return c.Redirect(to.String(), fiber.StatusSeeOther)
 }
 
@@ -147,6 +168,7 @@ func destination(u *url.URL) string {
 	if u.Host != "" {
 		return u.Host
 	}
+
 	return u.Scheme + ":" // a native application, such as com.example.app:
 }
 
@@ -164,5 +186,6 @@ func origin(u *url.URL) string {
 	case integrations.Loopback(u.Hostname()): // IPv6, which the policy cannot express
 		return u.Scheme + ":"
 	}
+
 	return ""
 }

@@ -52,12 +52,14 @@ func New(module *integrations.Service, renderer *pages.Renderer, issuer string, 
 // Add registers the endpoints.
 func (s *Server) Add(app *fiber.App) {
 	app.Get("/.well-known/oauth-authorization-server", allowAnyOrigin, s.metadata)
+
 	for path, handle := range map[string]formHandler{
 		"/oauth/token": s.token, "/oauth/revoke": s.revoke, "/oauth/introspect": s.introspect,
 	} {
 		app.Post(path, allowAnyOrigin, s.handleForm(handle)).Name("client")
 		app.Options(path, allowAnyOrigin, func(c *fiber.Ctx) error { return c.SendStatus(fiber.StatusNoContent) })
 	}
+
 	app.Get("/oauth/authorize", s.renderer.Guard, s.authorize).Name(pages.Session)
 	app.Post("/oauth/authorize", s.renderer.Guard, s.authorize).Name(pages.Session)
 }
@@ -66,18 +68,22 @@ func (s *Server) Add(app *fiber.App) {
 // these endpoints ignore cookies.
 func allowAnyOrigin(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderAccessControlAllowOrigin, "*")
+
 	if c.Method() == fiber.MethodOptions {
 		c.Set(fiber.HeaderAccessControlAllowMethods, "POST")
 		c.Set(fiber.HeaderAccessControlAllowHeaders, "Authorization, Content-Type")
 		c.Set(fiber.HeaderAccessControlMaxAge, "86400")
 	}
+
 	return c.Next()
 }
 
 // metadata handles GET /.well-known/oauth-authorization-server (RFC 8414).
 func (s *Server) metadata(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
+
 	secret := []string{"client_secret_basic", "client_secret_post"}
+
 	return send(c, fiber.StatusOK, map[string]any{
 		"issuer":                                         s.issuer,
 		"authorization_endpoint":                         s.issuer + "/oauth/authorize",
@@ -108,17 +114,21 @@ func (s *Server) handleForm(handle formHandler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, cancel := context.WithTimeout(context.Background(), web.DefaultTimeout)
 		defer cancel()
+
 		form, err := parseForm(c)
 		if err != nil {
 			return s.renderError(c, err)
 		}
+
 		client, err := s.authenticate(ctx, c, form)
 		if err != nil {
 			return s.renderError(c, err)
 		}
+
 		if err := handle(ctx, c, client, form); err != nil {
 			return s.renderError(c, err)
 		}
+
 		return nil
 	}
 }
@@ -129,10 +139,12 @@ func parseForm(c *fiber.Ctx) (url.Values, error) {
 	if !strings.EqualFold(strings.TrimSpace(kind), fiber.MIMEApplicationForm) {
 		return nil, integrations.InvalidRequest("The body has to be application/x-www-form-urlencoded.")
 	}
+
 	body := c.Request().Body() // not c.Body(), which decodes any Content-Encoding without a limit
 	if len(body) > maxFormBody || len(c.Request().Header.PeekAll(fiber.HeaderContentEncoding)) > 0 {
 		return nil, integrations.InvalidRequest("The body is too large or encoded.")
 	}
+
 	return parseParams(string(body))
 }
 
@@ -142,11 +154,13 @@ func parseParams(text string) (url.Values, error) {
 	if err != nil {
 		return nil, integrations.InvalidRequest("The parameters cannot be read.")
 	}
+
 	for _, list := range values {
 		if len(list) > 1 {
 			return nil, integrations.InvalidRequest("A parameter is there more than once.")
 		}
 	}
+
 	return values, nil
 }
 
@@ -155,6 +169,7 @@ func requireParam(form url.Values, name string) (string, error) {
 	if form.Get(name) == "" {
 		return "", integrations.InvalidRequest(name + " is missing.")
 	}
+
 	return form.Get(name), nil
 }
 
@@ -165,13 +180,17 @@ func credentials(header string, form url.Values) (clientID, secret string, err e
 	if form.Has("client_assertion") || form.Has("client_assertion_type") {
 		return "", "", integrations.ErrInvalidClient
 	}
+
 	if scheme, _, _ := strings.Cut(header, " "); !strings.EqualFold(scheme, "Basic") {
 		return form.Get("client_id"), form.Get("client_secret"), nil
 	}
+
 	r := http.Request{Header: http.Header{fiber.HeaderAuthorization: {header}}}
+
 	// OAuth encodes both values as in a form before the encoding of Basic (RFC 6749 §2.3.1).
 	encodedID, encodedSecret, ok := r.BasicAuth()
 	clientID, badID := url.QueryUnescape(encodedID)
+
 	secret, badSecret := url.QueryUnescape(encodedSecret)
 	switch named := form.Get("client_id"); {
 	case !ok || badID != nil || badSecret != nil:
@@ -181,6 +200,7 @@ func credentials(header string, form url.Values) (clientID, secret string, err e
 	case named != "" && named != clientID:
 		err = integrations.InvalidRequest("The client_id in the body is another than that of the Authorization header.")
 	}
+
 	return clientID, secret, err
 }
 
@@ -191,21 +211,26 @@ func (s *Server) authenticate(ctx context.Context, c *fiber.Ctx, form url.Values
 	if len(headers) > 1 {
 		return integrations.App{}, integrations.InvalidRequest("The Authorization header is there more than once.")
 	}
+
 	clientID, secret, err := credentials(string(bytes.Join(headers, nil)), form)
 	if err != nil {
 		return integrations.App{}, err
 	}
+
 	client, err := s.integrations.AuthenticateClient(ctx, clientID, secret)
+
 	isFailure := errors.Is(err, integrations.ErrInvalidClient)
 	if err != nil && !isFailure {
 		return integrations.App{}, err
 	}
+
 	if isFailure || !client.Public {
 		limitKey, _ := id.Canonical(clientID) // the same for each spelling of an id; empty for invalid ids
 		if err := s.limitFailures(ctx, c, limitKey, isFailure); err != nil {
 			return integrations.App{}, err
 		}
 	}
+
 	return client, err
 }
 
@@ -215,7 +240,9 @@ func (s *Server) token(ctx context.Context, c *fiber.Ctx, client integrations.Ap
 	if err != nil {
 		return err
 	}
+
 	c.Set(fiber.HeaderPragma, "no-cache")
+
 	return send(c, fiber.StatusOK, map[string]any{
 		"access_token":  issued.Access,
 		"token_type":    "Bearer",
@@ -231,20 +258,24 @@ func (s *Server) issueTokens(ctx context.Context, client integrations.App, form 
 	if err != nil {
 		return integrations.TokenPair{}, err
 	}
+
 	switch grant {
 	case grantCode:
 		code, err := requireParam(form, "code")
 		if err != nil {
 			return integrations.TokenPair{}, err
 		}
+
 		return s.integrations.ExchangeCode(ctx, client, code, form.Get("redirect_uri"), form.Get("code_verifier"))
 	case grantRefresh:
 		token, err := requireParam(form, "refresh_token")
 		if err != nil {
 			return integrations.TokenPair{}, err
 		}
+
 		return s.integrations.Refresh(ctx, client, token, form.Get("scope"))
 	}
+
 	return integrations.TokenPair{}, fault.New(fault.Invalid, "unsupported_grant_type",
 		"The grant_type has to be authorization_code or refresh_token.")
 }
@@ -255,6 +286,7 @@ func scopeText(scopes []integrations.Scope) string {
 	for i, s := range scopes {
 		names[i] = string(s)
 	}
+
 	return strings.Join(names, " ")
 }
 
@@ -265,9 +297,11 @@ func (s *Server) revoke(ctx context.Context, c *fiber.Ctx, client integrations.A
 	if err != nil {
 		return err
 	}
+
 	if err := s.integrations.Revoke(ctx, client, token); err != nil {
 		return err
 	}
+
 	return c.SendStatus(fiber.StatusOK)
 }
 
@@ -277,17 +311,21 @@ func (s *Server) introspect(ctx context.Context, c *fiber.Ctx, client integratio
 	if client.Public {
 		return integrations.ErrInvalidClient
 	}
+
 	token, err := requireParam(form, "token")
 	if err != nil {
 		return err
 	}
+
 	t, active, err := s.integrations.Introspect(ctx, client, token)
 	if err != nil {
 		return err
 	}
+
 	if !active {
 		return send(c, fiber.StatusOK, map[string]any{"active": false})
 	}
+
 	description := map[string]any{
 		"active":    true,
 		"client_id": client.ID,
@@ -300,23 +338,27 @@ func (s *Server) introspect(ctx context.Context, c *fiber.Ctx, client integratio
 	if t.Token.Kind == integrations.Access {
 		description["token_type"] = "Bearer"
 	}
+
 	return send(c, fiber.StatusOK, description)
 }
 
 // renderError renders an error (RFC 6749 §5.2).
 func (s *Server) renderError(c *fiber.Ctx, err error) error {
 	f := fault.Of(err)
+
 	status, code := fiber.StatusBadRequest, f.Code
 	switch f.Kind {
 	case fault.Invalid: // status and code are those above
 	case fault.Unauthenticated: // RFC 9110 §15.5.2 requires WWW-Authenticate
 		status = fiber.StatusUnauthorized
+
 		c.Set(fiber.HeaderWWWAuthenticate, `Basic realm="locum"`)
 	case fault.TooMany, fault.Unavailable: // the standard has no better code for either
 		status, code = fiber.StatusServiceUnavailable, "temporarily_unavailable"
 		if f.Kind == fault.TooMany {
 			status = fiber.StatusTooManyRequests
 		}
+
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(max(1, int((f.RetryAfter+time.Second-1)/time.Second))))
 	default:
 		s.log.Error(
@@ -330,10 +372,12 @@ func (s *Server) renderError(c *fiber.Ctx, err error) error {
 			"error",
 			err,
 		)
+
 		status = fiber.StatusInternalServerError
 		code = "server_error"
 		f = fault.ErrInternal
 	}
+
 	return send(c, status, map[string]any{"error": code, "error_description": f.Message})
 }
 
@@ -342,9 +386,12 @@ func send(c *fiber.Ctx, status int, body any) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
+
 	if err := encoder.Encode(body); err != nil {
 		return err
 	}
+
 	c.Status(status).Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+
 	return c.Send(b.Bytes())
 }

@@ -26,16 +26,20 @@ func assetPath(name string) (string, error) {
 func (r *Renderer) addAssets(app *fiber.App) {
 	app.Get("/site.webmanifest", r.manifest)
 	r.addBrandAssets(app)
+
 	// Browsers request it for documents that name no icon, such as files.
 	app.Get("/favicon.ico", func(c *fiber.Ctx) error { return c.Redirect("/assets/icon.svg", fiber.StatusMovedPermanently) })
+
 	for name, mediaType := range assets {
 		file, _ := files.ReadFile(name) // assetPath has read the same file without an error
 		app.Get("/assets/"+name, func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentType, mediaType)
 			c.Set(fiber.HeaderCacheControl, "public, max-age=300")
+
 			if c.Query("v") != "" {
 				c.Set(fiber.HeaderCacheControl, "public, max-age=31536000, immutable")
 			}
+
 			return c.Send(file)
 		})
 	}
@@ -52,8 +56,10 @@ func (r *Renderer) manifest(c *fiber.Ctx) error {
 	}); err != nil {
 		return err
 	}
+
 	c.Set(fiber.HeaderContentType, "application/manifest+json")
 	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
+
 	return nil
 }
 
@@ -64,12 +70,14 @@ func (r *Renderer) addBrandAssets(app *fiber.App) {
 			c.Set(fiber.HeaderContentType, mediaType)
 			c.Set(fiber.HeaderCacheControl, "public, max-age=300")
 			c.Set(fiber.HeaderContentSecurityPolicy, "default-src 'none'; style-src 'unsafe-inline'; sandbox") // an SVG can contain scripts
+
 			return c.Send(content)
 		})
 	}
 	if len(r.brand.Logo) > 0 {
 		serve("/assets/logo", r.brand.LogoType, r.brand.Logo)
 	}
+
 	if r.brand.Colour != "" {
 		serve(
 			"/assets/brand.css",

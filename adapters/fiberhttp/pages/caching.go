@@ -14,6 +14,7 @@ func (r *Renderer) SetCaching(c *fiber.Ctx) {
 	if r.HasSession(c) || c.Response().StatusCode() != fiber.StatusOK {
 		return
 	}
+
 	c.Set(fiber.HeaderCacheControl, "public, max-age=60")
 	SetETag(c)
 }
@@ -44,5 +45,6 @@ func matchesETag(ifNoneMatch, tag string) bool {
 			return true
 		}
 	}
+
 	return false
 }

@@ -40,12 +40,14 @@ func (r *Renderer) consents(ctx context.Context, c *fiber.Ctx, viewer *Viewer) e
 	if err != nil {
 		return err
 	}
+
 	v := consentsView{Consents: web.Each(consents.Items, func(a integrations.AppConsent) consentView {
 		return consentView{a, web.Each(a.Scopes, r.scopeText)}
 	})}
 	if consents.NextCursor != "" {
 		v.Next = "/developers/consents?cursor=" + url.QueryEscape(consents.NextCursor)
 	}
+
 	return r.Render(c, fiber.StatusOK, consentsPage, viewer, v)
 }
 
@@ -55,5 +57,6 @@ func (r *Renderer) withdraw(ctx context.Context, c *fiber.Ctx, viewer *Viewer) e
 	if err := r.integrations.WithdrawConsent(ctx, viewer.Actor(), c.Params("clientId")); err != nil && fault.KindOf(err) != fault.NotFound {
 		return err
 	}
+
 	return c.Redirect("/developers/consents", fiber.StatusSeeOther)
 }

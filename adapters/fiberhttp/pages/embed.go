@@ -26,6 +26,8 @@ func (r *Renderer) RenderEmbedded(c *fiber.Ctx, page *template.Template, view an
 	if err := page.ExecuteTemplate(&b, "embed.html", Page{Path: c.Path(), Brand: r.brand, View: view}); err != nil {
 		return err
 	}
+
 	c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+
 	return c.Send(b.Bytes())
 }

@@ -23,6 +23,7 @@ func FormOf(c *fiber.Ctx) Form {
 	for name, value := range c.Request().PostArgs().All() {
 		values.Add(string(name), string(value))
 	}
+
 	return Form{Values: values}
 }
 
@@ -36,14 +37,18 @@ func ReadUpload(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+
 	args := c.Request().PostArgs() // may contain a form in the other encoding
 	args.Reset()
+
 	for name, values := range form.Values {
 		for _, value := range values {
 			args.Add(name, value)
 		}
 	}
+
 	c.Locals(uploadKey{}, upload{filesByField: form.Files})
+
 	return nil
 }
 
@@ -58,9 +63,11 @@ func FileOf(c *fiber.Ctx, name string) (*web.FormFile, error) {
 	if u.isTooLarge {
 		return nil, fault.InvalidField(name, "is too large")
 	}
+
 	if file, exists := u.filesByField[name]; exists {
 		return &file, nil
 	}
+
 	return nil, nil
 }
 
@@ -108,22 +115,28 @@ func newField(form Form, name, label string, options ...string) Field {
 			if hasValue {
 				key += `="` + template.HTMLEscapeString(value) + `"`
 			}
+
 			f.attributes = append(f.attributes, key)
 		}
 	}
+
 	if form.Values.Has(name) {
 		f.Value = form.Values.Get(name)
 	}
+
 	if f.Type == "password" {
 		f.Value = ""
 	}
+
 	if !f.Optional {
 		f.attributes = append(f.attributes, "required")
 	}
+
 	if f.Error != "" {
 		f.describedBy = append(f.describedBy, name+"-error")
 		f.attributes = append(f.attributes, `aria-invalid="true"`)
 	}
+
 	return f
 }
 
@@ -139,6 +152,7 @@ func (f Field) Attributes() template.HTMLAttr {
 	for _, a := range f.attributes {
 		b.WriteString(" " + a)
 	}
+
 	return template.HTMLAttr(b.String()) + f.DescribedBy() //nolint:gosec // names are of templates, values are escaped
 }
 
@@ -148,5 +162,6 @@ func (f Field) DescribedBy() template.HTMLAttr {
 	if len(f.describedBy) == 0 {
 		return ""
 	}
+
 	return template.HTMLAttr(` aria-describedby="` + strings.Join(f.describedBy, " ") + `"`) //nolint:gosec // names are of templates
 }

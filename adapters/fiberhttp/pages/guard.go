@@ -19,10 +19,12 @@ const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 // were not sent from a page of this service.
 func (r *Renderer) Guard(c *fiber.Ctx) error {
 	r.setHeaders(c)
+
 	isForm := c.Method() != fiber.MethodGet && c.Method() != fiber.MethodHead
 	if isForm && !r.sameOrigin(c) {
 		return r.RenderForbidden(c)
 	}
+
 	return c.Next()
 }
 
@@ -40,6 +42,7 @@ func (r *Renderer) setHeaders(c *fiber.Ctx) {
 	c.Set(fiber.HeaderContentSecurityPolicy, contentSecurityPolicy)
 	c.Set(fiber.HeaderXFrameOptions, "DENY") // for browsers without frame-ancestors
 	c.Set("Cross-Origin-Opener-Policy", "same-origin")
+
 	// Other hosts get no Referer. With no-referrer, browsers that send no Sec-Fetch-Site, as
 	// over http, would not send the Origin of our own forms either.
 	c.Set(fiber.HeaderReferrerPolicy, "same-origin")
@@ -56,17 +59,21 @@ func (r *Renderer) sameOrigin(c *fiber.Ctx) bool {
 	if site := c.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"
 	}
+
 	origin := c.Get(fiber.HeaderOrigin)
 	if origin == "" {
 		return c.Cookies(r.cookieName()) == "" || r.ValidCSRF(c)
 	}
+
 	originURL, err := url.Parse(origin)
 	if err != nil || originURL.Host == "" {
 		return false
 	}
+
 	if r.isHTTPS() && originURL.Scheme != "https" {
 		return false // an attacker on the network can forge pages of an http origin
 	}
+
 	return strings.EqualFold(originURL.Host, r.publicURL.Host) || strings.EqualFold(originURL.Host, string(c.Context().Host()))
 }
 

@@ -112,17 +112,23 @@ func (r *Renderer) addLinkPages(app *fiber.App) {
 			if viewer != nil {
 				v.Form.Values = url.Values{"email": {viewer.User.Email}}
 			}
+
 			return r.Render(c, fiber.StatusOK, linkTemplate, viewer, v)
 		})
+
 		app.Post(path, r.Guard, func(c *fiber.Ctx) error {
 			ctx, cancel := r.requestContext(c)
 			defer cancel()
+
 			v := linkView{linkPage: page, Form: FormOf(c)}
+
 			v.Token = v.Form.Value("token")
 			if err := page.submit(ctx, c, v.Form); err != nil {
 				return r.showLinkProblem(ctx, c, v, err)
 			}
+
 			v.IsDone = true
+
 			return r.renderLinkPage(ctx, c, fiber.StatusOK, v)
 		})
 	}
@@ -135,10 +141,13 @@ func (r *Renderer) showLinkProblem(ctx context.Context, c *fiber.Ctx, v linkView
 	if problem == nil || errors.Is(err, auth.ErrReauthenticate) {
 		return err
 	}
+
 	if problem.FieldError("token") != "" {
 		problem.Error = fault.New(fault.Invalid, "invalid_link", "This link is not valid any more; please request a new one")
 	}
+
 	v.Form.Problem = problem
+
 	return r.renderLinkPage(ctx, c, problem.Status(), v)
 }
 
@@ -151,6 +160,7 @@ func (r *Renderer) renderLinkPage(ctx context.Context, c *fiber.Ctx, status int,
 	case !isUnauthenticated(err):
 		return err
 	}
+
 	return r.Render(c, status, linkTemplate, viewer, v)
 }
 
@@ -187,15 +197,19 @@ func (r *Renderer) acceptInvitation(ctx context.Context, c *fiber.Ctx, viewer *V
 	if viewer != nil {
 		actor = viewer.Actor()
 	}
+
 	in := identity.AcceptInvitationInput{Token: form.Value("token"), Password: form.Values.Get("password"), Name: form.Value("name")}
+
 	invitation, err := r.identity.FindInvitation(ctx, in.Token)
 	if err != nil {
 		return r.showInvitationProblem(ctx, c, viewer, in.Token, form, err)
 	}
+
 	secret, err := r.identity.AcceptInvitationBrowser(ctx, actor, in, r.client(c), c.Cookies(r.cookieName()))
 	if err != nil {
 		return r.showInvitationProblem(ctx, c, viewer, in.Token, form, err)
 	}
+
 	return r.redirectAfterLogin(ctx, c, secret, invitation.Email, cmp.Or(r.nextPath(c, ""), "/employer?done=joined"))
 }
 
@@ -212,10 +226,12 @@ func (r *Renderer) showInvitationProblem(
 	if errors.Is(err, identity.ErrSignInToAccept) || errors.Is(err, identity.ErrForAnotherAccount) {
 		return r.showInvitation(ctx, c, viewer, token, form) // the page itself explains these
 	}
+
 	form.Problem = FormProblem(err, "")
 	if form.Problem == nil {
 		return err
 	}
+
 	return r.showInvitation(ctx, c, viewer, token, form)
 }
 
@@ -225,20 +241,25 @@ func (r *Renderer) showInvitation(ctx context.Context, c *fiber.Ctx, viewer *Vie
 	path := invitationPath + "?token=" + url.QueryEscape(token)
 	v := invitationView{Token: token, Form: form, Path: path, SignIn: "/sign-in?next=" + url.QueryEscape(path)}
 	var err error
+
 	v.Invitation, err = r.identity.FindInvitation(ctx, token)
 	if err != nil && fault.KindOf(err) != fault.Invalid {
 		return err
 	}
+
 	v.IsValid = err == nil
 	v.ForViewer = v.IsValid && viewer != nil && viewer.Actor().UserID == v.UserID
+
 	status := form.Problem.Status()
 	switch {
 	case c.Method() != fiber.MethodPost || form.Problem != nil:
+
 		// The status is that of the problem, or 200.
 	case v.IsValid && viewer != nil && !v.ForViewer: // the form was sent by the user of another account
 		status = fiber.StatusForbidden
 	case v.IsValid: // the address has an account, to which the user must sign in
 		status = fiber.StatusUnauthorized
 	}
+
 	return r.Render(c, status, invitePage, viewer, v)
 }

@@ -32,6 +32,7 @@ func (p Page) HomePath() string {
 	if p.hasSite {
 		return "/"
 	}
+
 	return developersPath
 }
 
@@ -56,18 +57,23 @@ func (p Page) Nav() []Link {
 			{registerPath(p.Path), "Register"},
 		}
 	}
+
 	actor := p.Viewer.Actor()
+
 	links := []Link{{"/jobs", "Find jobs"}}
 	if actor.Seeker {
 		links = append(links, Link{"/account", "My account"})
 	}
+
 	// A clinician can be a member of an organization as well.
 	if isEmployer := !actor.Seeker || actor.OrganizationID != ""; isEmployer {
 		links = append(links, Link{"/employer", "Employer console"})
 	}
+
 	if actor.Moderator {
 		links = append(links, Link{"/moderation", "Moderation"})
 	}
+
 	return links
 }
 
@@ -97,12 +103,15 @@ func (p Page) SubNav() *SubNav {
 			if nav.LinksFor != nil {
 				nav.Links = nav.LinksFor(p.Viewer)
 			}
+
 			if len(nav.Links) == 0 {
 				return nil
 			}
+
 			return &nav
 		}
 	}
+
 	return nil
 }
 
@@ -116,6 +125,7 @@ func (p Page) FooterLinks() []Link {
 			links = append(links, builtIn)
 		}
 	}
+
 	return append(links, []Link{
 		{developersPath, "Developers"},
 		{"/docs/guides", "Guides"},
@@ -137,6 +147,7 @@ func (p Page) CSRF() template.HTML {
 	if p.session == "" {
 		return ""
 	}
+
 	return template.HTML(`<input type="hidden" name="csrf" value="` + csrfToken(p.session) + `">`) //nolint:gosec // hexadecimal digits
 }
 
@@ -151,6 +162,7 @@ func (p Page) AriaCurrent(path string) template.HTMLAttr {
 	case strings.HasPrefix(p.Path, path+"/") && !isFirst:
 		return `aria-current="true"`
 	}
+
 	return ""
 }
 

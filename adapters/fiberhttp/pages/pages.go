@@ -63,8 +63,10 @@ func New(identityService *identity.Service, integrationsService *integrations.Se
 	publicURL, err := url.Parse(options.PublicURL)
 	navs := map[string]SubNav{developersPath: developerNav}
 	maps.Copy(navs, options.Navs)
+
 	notices := map[string]string{secondFactorOff: "Two-step sign-in is off."}
 	maps.Copy(notices, options.Notices)
+
 	return &Renderer{
 		identity:     identityService,
 		integrations: integrationsService,
@@ -95,16 +97,19 @@ func (r *Renderer) Add(app *fiber.App) {
 	r.addLinkPages(app)
 	r.addInvitationPage(app)
 	r.addSecondFactorPages(app)
+
 	// Earlier versions had these pages below /developers only.
 	for _, prefix := range []string{"", "/developers"} {
 		app.Get(prefix+"/sign-in", r.Guard, r.showSignIn)
 		app.Post(prefix+"/sign-in", r.Guard, r.signIn)
 		app.Post(prefix+"/sign-out", r.Guard, r.signOut)
 	}
+
 	for _, path := range []string{"/register", "/developers/sign-up"} {
 		app.Get(path, r.Guard, r.showSignUp)
 		app.Post(path, r.Guard, r.signUp)
 	}
+
 	r.Get(app, "/developers/consents", r.consents)
 	r.Post(app, "/developers/consents/:clientId/withdraw", r.withdraw)
 }
@@ -123,11 +128,14 @@ func (r *Renderer) Render(c *fiber.Ctx, status int, page *template.Template, vie
 	if status == fiber.StatusOK {
 		p.Notice = r.notices[c.Query("done")]
 	}
+
 	var b bytes.Buffer
 	if err := page.ExecuteTemplate(&b, "layout.html", p); err != nil {
 		return err
 	}
+
 	c.Status(status).Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+
 	return c.Send(b.Bytes())
 }
 
@@ -148,6 +156,7 @@ func RenderError(c *fiber.Ctx, status int, err *fault.Error) (bool, error) {
 	if r == nil {
 		return false, nil
 	}
+
 	var v errorView
 	switch err.Kind {
 	case fault.NotFound:
@@ -159,6 +168,7 @@ func RenderError(c *fiber.Ctx, status int, err *fault.Error) (bool, error) {
 	default:
 		v.Message = err.Message
 	}
+
 	return true, r.Render(c, status, errorPage, nil, v)
 }
 
@@ -225,5 +235,6 @@ func formatNumber(n int) string {
 	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
+
 	return digits
 }

@@ -51,8 +51,10 @@ func fieldLabel(path string) string {
 	if label := fieldLabels[path]; label != "" {
 		return label
 	}
+
 	name, _, _ := strings.Cut(path, ".")
 	name, _, _ = strings.Cut(name, "[")
+
 	return cmp.Or(fieldLabels[name], strings.ToUpper(name[:min(1, len(name))])+name[min(1, len(name)):])
 }
 
@@ -73,6 +75,7 @@ func FormProblem(err error, formName string) *Problem {
 	case f.Kind != fault.Invalid && f.Kind != fault.Conflict:
 		return nil
 	}
+
 	return &Problem{Error: f, FormName: formName}
 }
 
@@ -85,6 +88,7 @@ func (p *Problem) Links() []ProblemLink {
 	for i, field := range p.Fields {
 		out[i] = ProblemLink{field.Name, fieldLabel(field.Name) + " " + field.Message}
 	}
+
 	return out
 }
 
@@ -93,6 +97,7 @@ func (p *Problem) Text(name string) string {
 	if message := p.FieldError(name); message != "" {
 		return fieldLabel(name) + " " + message
 	}
+
 	return ""
 }
 
@@ -102,11 +107,13 @@ func (p *Problem) FieldError(name string) string {
 	if p == nil {
 		return ""
 	}
+
 	for _, field := range p.Fields {
 		if field.Name == name {
 			return field.Message
 		}
 	}
+
 	return ""
 }
 
@@ -115,6 +122,7 @@ func (p *Problem) ForForm(formName string) *Problem {
 	if p == nil || p.FormName != formName {
 		return nil
 	}
+
 	return p
 }
 
@@ -130,6 +138,7 @@ func (p *Problem) Status() int {
 	case p.Kind == fault.TooMany:
 		return fiber.StatusTooManyRequests
 	}
+
 	return fiber.StatusBadRequest
 }
 
@@ -138,9 +147,11 @@ func waitText(d time.Duration) string {
 	if d >= 90*time.Second {
 		return fmt.Sprintf("%d minutes", int((d+time.Minute-1)/time.Minute))
 	}
+
 	if seconds := wholeSeconds(d); seconds != 1 {
 		return fmt.Sprintf("%d seconds", seconds)
 	}
+
 	return "1 second"
 }
 

@@ -48,10 +48,12 @@ func (r *Renderer) withViewer(handle Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, cancel := r.requestContext(c)
 		defer cancel()
+
 		viewer, err := r.Viewer(ctx, c)
 		if err != nil && !isUnauthenticated(err) {
 			return err
 		}
+
 		return handle(ctx, c, viewer)
 	}
 }
@@ -63,6 +65,7 @@ func (r *Renderer) requireSignIn(handle Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		ctx, cancel := r.requestContext(c)
 		defer cancel()
+
 		viewer, err := r.Viewer(ctx, c)
 		if isUnauthenticated(err) {
 			next := ""
@@ -72,10 +75,12 @@ func (r *Renderer) requireSignIn(handle Handler) fiber.Handler {
 			case isDeveloperPage(c):
 				next = developersPath
 			}
+
 			return c.Redirect(signInPath(c.Path())+"?next="+url.QueryEscape(next), fiber.StatusSeeOther)
 		} else if err != nil {
 			return err
 		}
+
 		return handle(ctx, c, viewer)
 	}
 }
@@ -99,6 +104,7 @@ func (r *Renderer) requireModerator(handle Handler) Handler {
 				Text:  "Your account is not a moderator account. An operator of the service can change that.",
 			})
 		}
+
 		return handle(ctx, c, viewer)
 	}
 }

@@ -42,6 +42,7 @@ func (r *Renderer) addSecondFactorPages(app *fiber.App) {
 			return r.showSecondFactor(ctx, c, viewer, secondFactorView{}, nil)
 		})
 	}
+
 	r.Post(app, secondFactorPath+"/set-up", r.enrollSecondFactor)
 	r.Post(app, secondFactorPath+"/confirm", r.confirmSecondFactor)
 	r.Post(app, secondFactorPath+"/turn-off", r.disableSecondFactor)
@@ -56,9 +57,11 @@ func (r *Renderer) showSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *V
 			return err
 		}
 	}
+
 	if v.SecondFactorStatus, err = r.identity.MySecondFactor(ctx, viewer.Actor()); err != nil {
 		return err
 	}
+
 	v.Confirmed = viewer.Confirmed()
 	switch {
 	case !r.hasSite:
@@ -68,6 +71,7 @@ func (r *Renderer) showSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *V
 	default:
 		v.BackPath = "/employer/settings"
 	}
+
 	return r.Render(c, v.Form.Problem.Status(), secondFactorPage, viewer, v)
 }
 
@@ -78,7 +82,9 @@ func (r *Renderer) enrollSecondFactor(ctx context.Context, c *fiber.Ctx, viewer 
 	if err != nil {
 		return r.showSecondFactor(ctx, c, viewer, secondFactorView{}, err)
 	}
+
 	enrollment, err := r.identity.EnrollSecondFactor(ctx, actor)
+
 	return r.showSecondFactor(ctx, c, viewer, secondFactorView{Secret: enrollment.Secret, URL: enrollment.URL}, err)
 }
 
@@ -86,10 +92,12 @@ func (r *Renderer) enrollSecondFactor(ctx context.Context, c *fiber.Ctx, viewer 
 func (r *Renderer) confirmSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 	v := secondFactorView{Form: FormOf(c)}
 	var err error
+
 	v.RecoveryCodes, err = r.identity.ConfirmSecondFactor(ctx, viewer.Actor(), identity.CodeInput{Code: v.Form.Value("code")})
 	if err != nil { // the form contains the secret, to show it again
 		v.Secret, v.URL = v.Form.Value("secret"), v.Form.Value("url")
 	}
+
 	return r.showSecondFactor(ctx, c, viewer, v, err)
 }
 
@@ -97,6 +105,7 @@ func (r *Renderer) confirmSecondFactor(ctx context.Context, c *fiber.Ctx, viewer
 // a stolen session does not suffice.
 func (r *Renderer) disableSecondFactor(ctx context.Context, c *fiber.Ctx, viewer *Viewer) error {
 	form := FormOf(c)
+
 	in := identity.DisableSecondFactorInput{
 		CurrentPassword: form.Values.Get("currentPassword"),
 		CodeInput:       identity.CodeInput{Code: form.Value("code")},
@@ -104,6 +113,7 @@ func (r *Renderer) disableSecondFactor(ctx context.Context, c *fiber.Ctx, viewer
 	if err := r.identity.DisableSecondFactor(ctx, viewer.Actor(), in, r.client(c)); err != nil {
 		return r.showSecondFactor(ctx, c, viewer, secondFactorView{Form: form}, err)
 	}
+
 	return c.Redirect(secondFactorPath+"?done="+secondFactorOff, fiber.StatusSeeOther)
 }
 
@@ -120,7 +130,9 @@ func qrCode(text string) template.HTML {
 	if err != nil {
 		return ""
 	}
+
 	var path strings.Builder
+
 	size := code.Bounds().Dx()
 	for y := range size {
 		for x := range size {
@@ -129,6 +141,7 @@ func qrCode(text string) template.HTML {
 			}
 		}
 	}
+
 	//nolint:gosec // digits and letters of the path
 	return template.HTML(fmt.Sprintf(
 		`<svg role="img" aria-label="QR code" width="220" height="220" viewBox="0 0 %[1]d %[1]d" shape-rendering="crispEdges">`+

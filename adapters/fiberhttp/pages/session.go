@@ -59,6 +59,7 @@ func (r *Renderer) cookieName() string {
 	if r.isHTTPS() {
 		return "__Host-locum"
 	}
+
 	return "locum"
 }
 
@@ -68,10 +69,12 @@ func (r *Renderer) Viewer(ctx context.Context, c *fiber.Ctx) (*Viewer, error) {
 	if secret == "" {
 		return nil, fault.ErrUnauthorized
 	}
+
 	p, err := r.identity.AuthenticateBrowser(ctx, secret)
 	if err != nil {
 		return nil, err
 	}
+
 	return &Viewer{p}, nil
 }
 
@@ -91,6 +94,7 @@ func (r *Renderer) setSessionCookie(c *fiber.Ctx, secret string) {
 	if secret == "" {
 		cookie.SessionOnly, cookie.Expires = false, time.Unix(1, 0)
 	}
+
 	c.Cookie(cookie)
 }
 
@@ -103,11 +107,13 @@ func localPath(next string) string {
 	u, err := url.Parse(next)
 	hasHost := err != nil || u.Scheme != "" || u.Host != "" || u.User != nil
 	isPath := strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//")
+
 	// Browsers read a backslash as a slash and drop control characters.
 	isUnsafe := func(r rune) bool { return r <= ' ' || r == '\\' || r >= 0x7f }
 	if hasHost || !isPath || strings.ContainsFunc(next, isUnsafe) {
 		return ""
 	}
+
 	return next
 }
 
@@ -118,6 +124,7 @@ func (r *Renderer) nextPath(c *fiber.Ctx, requested string) string {
 	if next == "" && (!r.hasSite || isDeveloperPage(c)) {
 		return developersPath
 	}
+
 	return next
 }
 
@@ -129,6 +136,7 @@ func firstPagePath(seeker bool) string {
 	if seeker {
 		return "/account"
 	}
+
 	return "/employer"
 }
 
@@ -138,6 +146,7 @@ func signInPath(path string) string {
 	if strings.HasPrefix(path, developersPath) {
 		return "/developers/sign-in"
 	}
+
 	return "/sign-in"
 }
 
@@ -145,6 +154,7 @@ func signOutPath(path string) string {
 	if strings.HasPrefix(path, developersPath) {
 		return "/developers/sign-out"
 	}
+
 	return "/sign-out"
 }
 
@@ -152,6 +162,7 @@ func registerPath(path string) string {
 	if strings.HasPrefix(path, developersPath) {
 		return "/developers/sign-up"
 	}
+
 	return "/register"
 }
 
@@ -166,6 +177,7 @@ func (r *Renderer) showSignIn(c *fiber.Ctx) error {
 func (r *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error) error {
 	ctx, cancel := r.requestContext(c)
 	defer cancel()
+
 	next := r.nextPath(c, c.Query("next"))
 	switch viewer, err := r.Viewer(ctx, c); {
 	case err == nil:
@@ -173,6 +185,7 @@ func (r *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error
 	case !isUnauthenticated(err):
 		return err
 	}
+
 	return show(next)
 }
 
@@ -181,11 +194,13 @@ func (r *Renderer) redirectIfSignedIn(c *fiber.Ctx, show func(next string) error
 func (r *Renderer) signIn(c *fiber.Ctx) error {
 	ctx, cancel := r.requestContext(c)
 	defer cancel()
+
 	v := signInView{Next: r.nextPath(c, c.FormValue("next")), Email: c.FormValue("email")}
 	client := r.client(c)
 	secret, err := r.identity.LoginBrowser(ctx,
 		identity.LoginInput{Email: v.Email, Password: c.FormValue("password"), TOTP: c.FormValue("totp")},
 		client, c.Cookies(r.cookieName()))
+
 	status := fiber.StatusUnauthorized
 	switch {
 	case err == nil:
@@ -202,6 +217,7 @@ func (r *Renderer) signIn(c *fiber.Ctx) error {
 	default:
 		return err
 	}
+
 	return r.Render(c, status, signInPage, nil, v)
 }
 
@@ -222,19 +238,25 @@ func (r *Renderer) redirectAfterLogin(ctx context.Context, c *fiber.Ctx, secret,
 		if err != nil {
 			return err
 		}
+
 		next = firstPagePath(principal.Actor().Seeker)
 	}
+
 	r.setSessionCookie(c, secret)
+
 	device, err := r.identity.DeviceToken(email)
 	if err != nil {
 		return err
 	}
+
 	c.Response().Header.Add(fiber.HeaderSetCookie, web.DeviceCookie(device, r.publicURL.String()))
+
 	// Browsers send at least one of these headers with a form.
 	isProgram := c.Get("Sec-Fetch-Mode") == "" && c.Get(fiber.HeaderOrigin) == ""
 	if isProgram || !strings.HasPrefix(next, "/oauth/") {
 		return c.Redirect(next, fiber.StatusSeeOther)
 	}
+
 	// Pages below /oauth may redirect to another host. A browser would treat that host as a
 	// target of the sign-in form, which the policy form-action forbids. A page with a refresh
 	// ends the chain of redirects.
@@ -251,10 +273,13 @@ func tooManyAttempts(c *fiber.Ctx, err error) string {
 func (r *Renderer) signOut(c *fiber.Ctx) error {
 	ctx, cancel := r.requestContext(c)
 	defer cancel()
+
 	if err := r.identity.LogoutBrowser(ctx, c.Cookies(r.cookieName())); err != nil {
 		return err
 	}
+
 	r.setSessionCookie(c, "")
+
 	return c.Redirect(cmp.Or(localPath(c.FormValue("next")), signInPath(c.Path())), fiber.StatusSeeOther)
 }
 
@@ -280,6 +305,7 @@ func (r *Renderer) showSignUp(c *fiber.Ctx) error {
 func (r *Renderer) signUp(c *fiber.Ctx) error {
 	ctx, cancel := r.requestContext(c)
 	defer cancel()
+
 	v := signUpView{Next: r.nextPath(c, c.FormValue("next")), Form: FormOf(c)}
 	in := identity.RegisterInput{
 		Email:    v.Form.Value("email"),
@@ -288,6 +314,7 @@ func (r *Renderer) signUp(c *fiber.Ctx) error {
 		UserType: v.Form.Value("userType"),
 	}
 	secret, err := r.register(ctx, c, in, v.Form.Value("companyName"))
+
 	status := fiber.StatusConflict
 	switch {
 	case err == nil:
@@ -301,8 +328,10 @@ func (r *Renderer) signUp(c *fiber.Ctx) error {
 		if v.Form.Problem == nil {
 			return err
 		}
+
 		status = v.Form.Problem.Status()
 	}
+
 	return r.Render(c, status, signUpPage, nil, v)
 }
 
@@ -319,17 +348,21 @@ func (r *Renderer) register(ctx context.Context, c *fiber.Ctx, in identity.Regis
 		if err := r.takeLimit(ctx, c, registerOperation); err != nil {
 			return "", err
 		}
+
 		return r.identity.RegisterBrowser(ctx, in, client, previousSecret)
 	}
+
 	if err := r.takeLimit(ctx, c, registerEmployerOperation); err != nil {
 		return "", err
 	}
+
 	employer := identity.RegisterEmployerInput{
 		Email:       in.Email,
 		Password:    in.Password,
 		Name:        in.Name,
 		CompanyName: companyName,
 	}
+
 	return r.identity.RegisterBrowser(ctx, employer, client, previousSecret)
 }
 

@@ -61,6 +61,7 @@ func (s *Site) addAccount(app *fiber.App) {
 	upload := func(path string, handle pages.Handler) {
 		s.renderer.PostFiles(app, path, s.requireClinician(handle))
 	}
+
 	get("/jobs/:id/apply", s.newApplication)
 	upload("/jobs/:id/apply", s.submitApplication)
 	post("/jobs/:id/save", s.saveJob)
@@ -112,6 +113,7 @@ func (s *Site) requireClinician(handle pages.Handler) pages.Handler {
 				},
 			)
 		}
+
 		return s.renderMissing(c, viewer, handle(ctx, c, viewer), "Page not found")
 	}
 }
@@ -130,10 +132,12 @@ func (s *Site) renderProblem(
 	if form.Problem == nil {
 		return err
 	}
+
 	v, err := newView()
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, form.Problem.Status(), page, viewer, v)
 }
 
@@ -144,10 +148,12 @@ func trimFieldPrefix(err error, prefix string) error {
 	if !errors.As(err, &f) || len(f.Fields) == 0 {
 		return err
 	}
+
 	fields := make([]fault.Field, len(f.Fields))
 	for i, field := range f.Fields {
 		fields[i] = fault.Field{Name: strings.TrimPrefix(field.Name, prefix), Message: field.Message}
 	}
+
 	return f.WithFields(fields...)
 }
 
@@ -157,6 +163,7 @@ func sendFile(c *fiber.Ctx, f web.File) error {
 	c.Set(fiber.HeaderContentType, f.MediaType)
 	c.Set(fiber.HeaderContentDisposition, f.Disposition())
 	c.Set(fiber.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
+
 	return c.SendStream(f.Body, int(f.Size))
 }
 
@@ -202,16 +209,19 @@ const (
 func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	actor, seekers := viewer.Actor(), s.services.Seekers
 	v := myOverview{Name: viewer.User.Name}
+
 	onboarding, _, err := seekers.MyOnboarding(ctx, actor, "")
 	if err != nil {
 		return err
 	}
+
 	v.IsComplete = onboarding.Complete
 	for _, step := range onboarding.Steps {
 		text, known := stepTexts[step.Step]
 		if !known {
 			continue
 		}
+
 		m := myStep{
 			Step:      step,
 			Text:      text[0],
@@ -222,30 +232,40 @@ func (s *Site) account(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 		if m.IsDone {
 			v.Done++
 		}
+
 		v.Steps = append(v.Steps, m)
 	}
+
 	// The counts "at a glance".
 	if v.Applications, v.Pending, err = s.services.Hiring.ApplicantStats(ctx, actor.UserID); err != nil {
 		return err
 	}
+
 	if v.Saved, err = seekers.SavedCount(ctx, actor.UserID); err != nil {
 		return err
 	}
+
 	searches, err := seekers.MySearches(ctx, actor)
 	if err != nil {
 		return err
 	}
+
 	v.Searches = len(searches)
+
 	notifications, err := seekers.MyNotifications(ctx, actor, page.Request{Number: 1, Size: overviewNotifications})
 	if err != nil {
 		return err
 	}
+
 	v.Notifications = web.Each(notifications.Items, newNotificationRow)
+
 	applications, err := s.services.Hiring.Mine(ctx, actor, page.Request{Number: 1, Size: overviewApplications})
 	if err != nil {
 		return err
 	}
+
 	v.Latest = web.Each(applications.Items, newMyApplicationRow)
+
 	return s.renderer.Render(c, fiber.StatusOK, myOverviewPage, viewer, v)
 }
 
@@ -254,9 +274,11 @@ func (s *Site) skipStep(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 	if err := s.renderer.TakeLimit(ctx, c, onboardingOperation); err != nil {
 		return err
 	}
+
 	in := jobseeker.OnboardingInput{Action: "track_step", Step: c.Params("step"), ActionType: "skipped"}
 	if _, err := s.services.Seekers.Onboard(ctx, viewer.Actor(), "", in); err != nil {
 		return err
 	}
+
 	return redirect(c, "/account", "step-skipped")
 }

@@ -50,12 +50,14 @@ func newMyApplicationRow(v hiring.View) myApplicationRow {
 	if row.Title == "" {
 		row.Title = "A deleted job"
 	}
+
 	switch v.Shown() {
 	case hiring.Accepted, hiring.Interview:
 		row.StatusClass = "good"
 	case hiring.Rejected, hiring.Withdrawn:
 		row.StatusClass = "bad"
 	}
+
 	return row
 }
 
@@ -64,6 +66,7 @@ func nextPagePath(path, cursor string) string {
 	if cursor == "" {
 		return ""
 	}
+
 	return path + "?cursor=" + url.QueryEscape(cursor)
 }
 
@@ -72,6 +75,7 @@ func (s *Site) myApplications(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, myApplicationsPage, viewer, struct {
 		Applications []myApplicationRow
 		Next         string
@@ -111,8 +115,10 @@ func (s *Site) loadApplication(ctx context.Context, viewer *pages.Viewer, id str
 	if v.Detail, err = s.services.Hiring.MyHistoryEntry(ctx, viewer.Actor(), id); err != nil {
 		return v, err
 	}
+
 	v.myApplicationRow = newMyApplicationRow(v.Detail.View)
 	v.IsWithdrawn = v.WithdrawnAt != nil
+
 	job, _, err := s.services.Listings.Page(ctx, viewer.Actor(), v.ListingID)
 	switch {
 	case err == nil:
@@ -120,12 +126,15 @@ func (s *Site) loadApplication(ctx context.Context, viewer *pages.Viewer, id str
 	case !errors.Is(err, listings.ErrGone) && fault.KindOf(err) != fault.NotFound:
 		return v, err
 	}
+
 	for _, a := range v.Detail.Answers {
 		v.Answers = append(v.Answers, myAnswer{questionText(job, a.QuestionID), a.Answer})
 	}
+
 	for _, ch := range v.Detail.Timeline {
 		v.Timeline = append(v.Timeline, myChange{changeText(ch, v.Company), ch.At})
 	}
+
 	for _, d := range v.Detail.Documents {
 		v.Documents = append(
 			v.Documents,
@@ -137,8 +146,10 @@ func (s *Site) loadApplication(ctx context.Context, viewer *pages.Viewer, id str
 			},
 		)
 	}
+
 	i := v.Detail.Interview
 	v.IsUpcoming = i != nil && i.Status == hiring.Scheduled && i.ScheduledAt.After(s.now())
+
 	return v, nil
 }
 
@@ -150,6 +161,7 @@ func questionText(job listings.Listing, id string) string {
 			return q.Text
 		}
 	}
+
 	return "Answer"
 }
 
@@ -161,9 +173,11 @@ func changeText(c hiring.Change, company string) string {
 	case c.Actor == hiring.ByApplicant:
 		return "You withdrew your application."
 	}
+
 	if company == "" {
 		company = "The employer"
 	}
+
 	switch c.To {
 	case hiring.Review:
 		return company + " is reviewing your application."
@@ -176,6 +190,7 @@ func changeText(c hiring.Change, company string) string {
 	case hiring.Withdrawn:
 		return company + " closed your application."
 	}
+
 	return company + " set your application back to new."
 }
 
@@ -184,6 +199,7 @@ func (s *Site) myApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, myApplicationPage, viewer, v)
 }
 
@@ -193,6 +209,7 @@ func (s *Site) sentApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, mySentPage, viewer, v)
 }
 
@@ -201,6 +218,7 @@ func (s *Site) mySentDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	if err != nil {
 		return err
 	}
+
 	return sendFile(c, web.File{Name: d.FileName, MediaType: d.MediaType, Size: d.Size, Body: body})
 }
 
@@ -208,6 +226,7 @@ func (s *Site) withdrawApplication(ctx context.Context, c *fiber.Ctx, viewer *pa
 	if err := s.services.Hiring.Withdraw(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return err
 	}
+
 	return redirect(c, "/account/applications", "withdrawn")
 }
 
@@ -222,12 +241,15 @@ func (s *Site) myInterview(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	if err != nil {
 		return err
 	}
+
 	i := d.Interview
 	if i == nil {
 		return hiring.ErrInterviewNotFound
 	}
+
 	calendar := ics.NewCalendarFor("locum")
 	calendar.SetMethod(ics.MethodPublish)
+
 	event := calendar.AddEvent(i.ID + "@interviews")
 	event.SetSequence(i.Sequence)
 	event.SetDtStampTime(i.ChangedAt.UTC())
@@ -238,11 +260,14 @@ func (s *Site) myInterview(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	event.SetDescription(oneLine("With " + i.Interviewer))
 	event.SetURL(s.publicURL + "/account/applications/" + d.ID)
 	event.SetStatus(ics.ObjectStatusConfirmed)
+
 	if i.Status == hiring.Cancelled {
 		event.SetStatus(ics.ObjectStatusCancelled)
 	}
+
 	c.Set(fiber.HeaderContentType, "text/calendar; charset=utf-8")
 	c.Set(fiber.HeaderContentDisposition, `attachment; filename="interview.ics"`)
+
 	return c.SendString(calendar.Serialize(ics.WithNewLine("\r\n")))
 }
 

@@ -35,6 +35,7 @@ func documentTypeText(kind string) string {
 			return t.Text
 		}
 	}
+
 	return "Document"
 }
 
@@ -60,6 +61,7 @@ func sizeText(bytes int64) string {
 	case bytes < 1_000_000:
 		return fmt.Sprintf("%d KB", (bytes+500)/1_000)
 	}
+
 	return fmt.Sprintf("%.1f MB", float64(bytes)/1_000_000)
 }
 
@@ -89,6 +91,7 @@ type myDocumentsView struct {
 // loadDocuments collects what the page shows. All documents fit on one page.
 func (s *Site) loadDocuments(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (myDocumentsView, error) {
 	all, err := s.services.Seekers.MyDocuments(ctx, viewer.Actor(), page.Request{Number: 1, Size: jobseeker.MaxDocuments})
+
 	return myDocumentsView{
 		Documents: web.Each(all.Items, newMyDocumentRow),
 		Form:      form,
@@ -102,6 +105,7 @@ func (s *Site) myDocuments(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, myDocumentsPage, viewer, v)
 }
 
@@ -114,9 +118,11 @@ func (s *Site) upload(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, f
 	case file == nil:
 		return jobseeker.Document{}, fault.InvalidField("file", "is required")
 	}
+
 	if err := s.renderer.TakeLimit(ctx, c, documentsOperation); err != nil {
 		return jobseeker.Document{}, err
 	}
+
 	return s.services.Seekers.Upload(ctx, viewer.Actor(), jobseeker.UploadInput{
 		Type:      documentType,
 		Title:     form.Value("title"),
@@ -132,6 +138,7 @@ func (s *Site) addDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	if _, err := s.upload(ctx, c, viewer, form, form.Value("type")); err != nil {
 		return s.renderProblem(c, myDocumentsPage, viewer, &form, err, func() (any, error) { return s.loadDocuments(ctx, viewer, &form) })
 	}
+
 	return redirect(c, "/account/documents", "document-added")
 }
 
@@ -152,6 +159,7 @@ func (s *Site) myDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, myDocumentPage, viewer, v)
 }
 
@@ -161,6 +169,7 @@ func (s *Site) changeDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	if err := s.updateDocument(ctx, c, viewer, id, form.Value("title")); err != nil {
 		return s.renderProblem(c, myDocumentPage, viewer, &form, err, func() (any, error) { return s.loadDocument(ctx, viewer, id, &form) })
 	}
+
 	return redirect(c, "/account/documents", "document-changed")
 }
 
@@ -170,14 +179,18 @@ func (s *Site) updateDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	if err != nil {
 		return err
 	}
+
 	if err := s.renderer.TakeLimit(ctx, c, documentsOperation); err != nil {
 		return err
 	}
+
 	in := jobseeker.ChangeDocumentInput{Title: &title}
 	if file != nil {
 		in.File, in.FileName = file.Content, &file.Name
 	}
+
 	_, err = s.services.Seekers.ChangeDocument(ctx, viewer.Actor(), id, in)
+
 	return err
 }
 
@@ -186,6 +199,7 @@ func (s *Site) myDocumentFile(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	if err != nil {
 		return err
 	}
+
 	return sendFile(
 		c,
 		web.File{Name: d.Name, MediaType: d.MediaType, Size: int64(len(d.Body)), Body: io.NopCloser(bytes.NewReader(d.Body))},
@@ -196,10 +210,12 @@ func (s *Site) setDefaultDocument(ctx context.Context, c *fiber.Ctx, viewer *pag
 	if err := s.renderer.TakeLimit(ctx, c, documentsOperation); err != nil {
 		return err
 	}
+
 	in := jobseeker.ChangeDocumentInput{IsDefault: new(true)}
 	if _, err := s.services.Seekers.ChangeDocument(ctx, viewer.Actor(), c.Params("id"), in); err != nil {
 		return err
 	}
+
 	return redirect(c, "/account/documents", "document-changed")
 }
 
@@ -207,8 +223,10 @@ func (s *Site) deleteDocument(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	if err := s.renderer.TakeLimit(ctx, c, documentsOperation); err != nil {
 		return err
 	}
+
 	if _, err := s.services.Seekers.DeleteDocument(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return err
 	}
+
 	return redirect(c, "/account/documents", "document-deleted")
 }

@@ -30,12 +30,16 @@ func (s *Site) loadViewerState(ctx context.Context, viewer *pages.Viewer, listin
 	if viewer == nil || !viewer.Actor().Seeker {
 		return v, nil
 	}
+
 	ids := []string{listingID}
+
 	saved, err := s.services.Seekers.SavedAmong(ctx, viewer.Actor().UserID, ids)
 	if err != nil {
 		return v, err
 	}
+
 	applied, err := s.services.Hiring.AppliedAmong(ctx, viewer.Actor().UserID, ids)
+
 	return viewerState{IsClinician: true, IsSaved: saved[listingID], HasApplied: applied[listingID]}, err
 }
 
@@ -44,10 +48,12 @@ func (s *Site) saveJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 	if err := s.renderer.TakeLimit(ctx, c, saveJobOperation); err != nil {
 		return err
 	}
+
 	_, err := s.services.Seekers.SaveJob(ctx, viewer.Actor(), jobseeker.SaveJobInput{ListingID: c.Params("id")})
 	if err != nil && fault.KindOf(err) != fault.Conflict {
 		return err
 	}
+
 	return redirect(c, "/jobs/"+url.PathEscape(c.Params("id")), "job-kept")
 }
 
@@ -71,8 +77,10 @@ func (s *Site) loadMyJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 		if j.Title == "" {
 			return myJob{j, "A deleted job"}
 		}
+
 		return myJob{j, j.Title}
 	})
+
 	return myJobsView{Jobs: jobs, Next: nextPagePath("/account/saved", bookmarks.NextCursor), Form: form}, err
 }
 
@@ -81,6 +89,7 @@ func (s *Site) myJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, myJobsPage, viewer, v)
 }
 
@@ -89,6 +98,7 @@ func (s *Site) saveJobNote(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	if err := s.services.Seekers.Note(ctx, viewer.Actor(), c.Params("id"), jobseeker.NoteInput{Notes: new(form.Value("notes"))}); err != nil {
 		return s.renderProblem(c, myJobsPage, viewer, &form, err, func() (any, error) { return s.loadMyJobs(ctx, c, viewer, &form) })
 	}
+
 	return redirect(c, "/account/saved", "note-saved")
 }
 
@@ -96,6 +106,7 @@ func (s *Site) removeSavedJob(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	if _, err := s.services.Seekers.RemoveBookmark(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return err
 	}
+
 	return redirect(c, "/account/saved", "job-removed")
 }
 
@@ -123,6 +134,7 @@ var contractChoices = []pages.Choice{
 // searchesView collects what the page shows. Each search has the path of its results.
 func (s *Site) searchesView(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (mySearchesView, error) {
 	all, err := s.services.Seekers.MySearches(ctx, viewer.Actor())
+
 	return mySearchesView{Searches: web.Each(all, func(k jobseeker.Search) mySearch {
 		path := newSearchForm(nil).Path("/jobs", "q", k.Query, "where", k.Location, "contract", k.ContractType)
 		return mySearch{Search: k, Path: path, Contract: valueTexts[k.ContractType]}
@@ -134,11 +146,13 @@ func (s *Site) mySearches(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, mySearchesPage, viewer, v)
 }
 
 func (s *Site) saveSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
+
 	err := s.doLimited(ctx, c, saveSearchOperation, func() error {
 		_, err := s.services.Seekers.SaveSearch(ctx, viewer.Actor(), jobseeker.SaveSearchInput{
 			Name:         form.Value("name"),
@@ -147,11 +161,13 @@ func (s *Site) saveSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 			ContractType: form.Value("contractType"),
 			EmailAlerts:  form.Value("emailAlerts") != "",
 		})
+
 		return err
 	})
 	if err != nil {
 		return s.renderProblem(c, mySearchesPage, viewer, &form, err, func() (any, error) { return s.searchesView(ctx, viewer, &form) })
 	}
+
 	return redirect(c, "/account/searches", "search-saved")
 }
 
@@ -160,9 +176,11 @@ func (s *Site) setAlerts(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	if err := s.services.Seekers.SetAlerts(ctx, viewer.Actor(), c.Params("id"), isEnabled); err != nil {
 		return err
 	}
+
 	if isEnabled {
 		return redirect(c, "/account/searches", "alerts-on")
 	}
+
 	return redirect(c, "/account/searches", "alerts-off")
 }
 
@@ -170,6 +188,7 @@ func (s *Site) deleteSearch(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	if _, err := s.services.Seekers.DeleteSearch(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return err
 	}
+
 	return redirect(c, "/account/searches", "search-deleted")
 }
 
@@ -190,6 +209,7 @@ func (n notificationRow) Path() string {
 			return "/jobs/" + n.SubjectID
 		}
 	}
+
 	return ""
 }
 
@@ -198,6 +218,7 @@ func (s *Site) myNotifications(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, myNotificationsPage, viewer, struct {
 		Notifications []notificationRow
 		Next          string
@@ -209,11 +230,14 @@ func (s *Site) readNotification(ctx context.Context, c *fiber.Ctx, viewer *pages
 	if err := s.renderer.TakeLimit(ctx, c, markNotificationOperation); err != nil {
 		return err
 	}
+
 	isRead := pages.FormOf(c).Value("read") != "no"
+
 	in := jobseeker.MarkInput{Read: &isRead}
 	if err := s.services.Seekers.MarkNotification(ctx, viewer.Actor(), c.Params("id"), in); err != nil {
 		return err
 	}
+
 	return redirect(c, "/account/notifications", "read")
 }
 
@@ -221,5 +245,6 @@ func (s *Site) deleteNotification(ctx context.Context, c *fiber.Ctx, viewer *pag
 	if err := s.services.Seekers.DeleteNotification(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return err
 	}
+
 	return redirect(c, "/account/notifications", "notice-deleted")
 }

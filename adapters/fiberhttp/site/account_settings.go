@@ -40,6 +40,7 @@ func (myProfileView) Text(n *float64) string {
 	if n == nil {
 		return ""
 	}
+
 	return strconv.FormatFloat(*n, 'f', -1, 64)
 }
 
@@ -48,6 +49,7 @@ func (v myProfileView) Radius() string {
 	if v.LocationRadius == 0 {
 		return ""
 	}
+
 	return strconv.Itoa(v.LocationRadius)
 }
 
@@ -57,6 +59,7 @@ func (v myProfileView) IsShown() bool {
 	if v.Form.Values != nil {
 		return v.Form.Values.Has("showProfile")
 	}
+
 	return v.ShowProfile
 }
 
@@ -67,13 +70,16 @@ func (s *Site) loadProfile(ctx context.Context, viewer *pages.Viewer, form *page
 	if v.Account, err = s.services.Seekers.MyProfile(ctx, viewer.Actor()); err != nil {
 		return v, err
 	}
+
 	selected := v.EmploymentTypes
 	if form.Values != nil {
 		selected = form.Values["employmentTypes"]
 	}
+
 	for _, t := range patternValues {
 		v.Types = append(v.Types, typeChoice{pages.Choice{Value: t, Text: valueTexts[t]}, slices.Contains(selected, t)})
 	}
+
 	return v, nil
 }
 
@@ -82,6 +88,7 @@ func (s *Site) myProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, myProfilePage, viewer, v)
 }
 
@@ -91,10 +98,12 @@ func parseAmount(form pages.Form, name string) (*float64, error) {
 	if text == "" {
 		return new(0.0), nil
 	}
+
 	n := parseNumber(text)
 	if n == nil {
 		return nil, fault.InvalidField(name, "must be a number, such as 36000")
 	}
+
 	return n, nil
 }
 
@@ -102,6 +111,7 @@ func parseAmount(form pages.Form, name string) (*float64, error) {
 func profileInput(form pages.Form) (in jobseeker.ProfileInput, err error) {
 	text := func(name string) *string { return new(form.Value(name)) }
 	types := append([]string{}, form.Values["employmentTypes"]...)
+
 	in = jobseeker.ProfileInput{
 		Name:              text("name"),
 		Phone:             text("phone"),
@@ -117,10 +127,13 @@ func profileInput(form pages.Form) (in jobseeker.ProfileInput, err error) {
 	if in.LocationRadius, err = parseAmount(form, "locationRadius"); err != nil {
 		return in, err
 	}
+
 	if in.SalaryMin, err = parseAmount(form, "salaryMin"); err != nil {
 		return in, err
 	}
+
 	in.SalaryMax, err = parseAmount(form, "salaryMax")
+
 	return in, err
 }
 
@@ -131,10 +144,13 @@ func (s *Site) updateProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 	if err != nil {
 		return err
 	}
+
 	if err := s.renderer.TakeLimit(ctx, c, changeProfileOperation); err != nil {
 		return err
 	}
+
 	_, err = s.services.Seekers.UpdateProfile(ctx, viewer.Actor(), in)
+
 	return err
 }
 
@@ -146,6 +162,7 @@ func (s *Site) saveProfile(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 		return s.renderProblem(c, myProfilePage, viewer, &form, trimFieldPrefix(err, "profile."),
 			func() (any, error) { return s.loadProfile(ctx, viewer, &form) })
 	}
+
 	return redirect(c, "/account/profile", "profile-saved")
 }
 
@@ -163,9 +180,11 @@ func (s *Site) loadSettings(ctx context.Context, viewer *pages.Viewer, form *pag
 	if v.Account, err = s.services.Seekers.MyProfile(ctx, viewer.Actor()); err != nil {
 		return v, err
 	}
+
 	v.signInSettings, err = s.loadSignInSettings(ctx, viewer, form, mySettingsPath)
 	v.SignInAddress = v.Email
 	v.NewAddress = v.PendingEmail
+
 	return v, err
 }
 
@@ -174,17 +193,20 @@ func (s *Site) mySettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, mySettingsPage, viewer, v)
 }
 
 // saveSettings handles the forms of the page. Each form is sent to the path of its section.
 func (s *Site) saveSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
+
 	path, notice, err := s.saveSection(ctx, c, viewer, form)
 	if err != nil {
 		return s.renderProblem(c, mySettingsPage, viewer, &form, err,
 			func() (any, error) { return s.loadSettings(ctx, viewer, &form) })
 	}
+
 	return redirect(c, path, notice)
 }
 
@@ -207,6 +229,7 @@ func (s *Site) saveSection(
 	case "delete":
 		return "/", "", s.deleteAccount(ctx, c, viewer, form)
 	}
+
 	return "", "", web.ErrNoRoute
 }
 
@@ -216,6 +239,7 @@ func (s *Site) changeEmail(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	if err != nil {
 		return err
 	}
+
 	return s.services.Identity.ChangeEmail(ctx, actor, email)
 }
 
@@ -224,10 +248,12 @@ func (s *Site) deleteAccount(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 	if form.Value("confirm") == "" {
 		return fault.InvalidField("confirm", "must be ticked")
 	}
+
 	actor, err := s.renderer.Confirm(ctx, c, viewer)
 	if err != nil {
 		return err
 	}
+
 	return s.services.Identity.DeleteAccount(ctx, actor)
 }
 
@@ -240,15 +266,18 @@ func (s *Site) myExport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 		if err != nil {
 			return err
 		}
+
 		table = web.CSV(t)
 	case "applications":
 		d, err := s.services.Hiring.ExportOwnTable(ctx, viewer.Actor())
 		if err != nil {
 			return err
 		}
+
 		table = web.CSV(d)
 	default:
 		return web.ErrNoRoute
 	}
+
 	return sendFile(c, web.File{Name: table.Name, MediaType: "text/csv; charset=utf-8", Size: table.Size, Body: table.Body})
 }

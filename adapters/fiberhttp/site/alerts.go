@@ -57,6 +57,7 @@ func (s *Site) showAlert(_ context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 // whether the address is known here.
 func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v := newAlertView(pages.FormOf(c))
+
 	in := jobseeker.AlertInput{
 		Email: v.Form.Value(
 			"email",
@@ -67,9 +68,12 @@ func (s *Site) requestAlert(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 		if v.Form.Problem == nil {
 			return err
 		}
+
 		return s.renderer.Render(c, v.Form.Problem.Status(), alertPage, viewer, v)
 	}
+
 	v.SentTo = in.Email
+
 	return s.renderer.Render(c, fiber.StatusOK, alertPage, viewer, v)
 }
 
@@ -86,6 +90,7 @@ func (s *Site) showConfirmAlert(_ context.Context, c *fiber.Ctx, _ *pages.Viewer
 	if token == "" || len(token) > maxAlertToken {
 		return s.renderer.RenderMessage(c, fiber.StatusBadRequest, invalidAlertLink)
 	}
+
 	return s.renderer.RenderMessage(c, fiber.StatusOK, pages.Message{
 		Title:  "Confirm your job alert",
 		Text:   "We will send you an e-mail when there are new jobs, at most once a day. You can stop the e-mails at any time.",
@@ -100,6 +105,7 @@ func (s *Site) confirmAlert(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) 
 	if len(token) > maxAlertToken {
 		return s.renderer.RenderMessage(c, fiber.StatusBadRequest, invalidAlertLink)
 	}
+
 	search, err := s.services.Seekers.ConfirmAlert(ctx, token)
 	switch {
 	case errors.Is(err, fault.ErrUnauthorized):
@@ -112,6 +118,7 @@ func (s *Site) confirmAlert(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) 
 	case err != nil:
 		return err
 	}
+
 	return s.renderer.RenderMessage(c, fiber.StatusOK, pages.Message{
 		Title: "Your job alert is on",
 		Text:  "We will send you an e-mail when there are new jobs for: " + search.Name + ".",

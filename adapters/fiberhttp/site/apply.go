@@ -55,6 +55,7 @@ func (v applyView) Selected() (out []applyDocument) {
 			out = append(out, d)
 		}
 	}
+
 	return out
 }
 
@@ -65,6 +66,7 @@ func (s *Site) loadApply(ctx context.Context, viewer *pages.Viewer, id string, f
 	if err != nil {
 		return v, err
 	}
+
 	v = applyView{
 		Job:          job,
 		JobPath:      jobPath(job),
@@ -75,26 +77,32 @@ func (s *Site) loadApply(ctx context.Context, viewer *pages.Viewer, id string, f
 		Email:        viewer.User.Email,
 		MaxDocuments: hiring.MaxDocuments,
 	}
+
 	applied, err := s.services.Hiring.AppliedAmong(ctx, viewer.Actor().UserID, []string{job.ID})
 	if err != nil {
 		return v, err
 	}
+
 	v.HasApplied = applied[job.ID]
 	for i, q := range job.Questions {
 		name := "answer-" + strconv.Itoa(i)
 		v.Questions = append(v.Questions, applyQuestion{Question: q, Name: name, Answer: form.Values.Get(name)})
 	}
+
 	all, err := s.loadDocuments(ctx, viewer, form)
 	if err != nil {
 		return v, err
 	}
+
 	for _, d := range all.Documents {
 		isSelected := slices.Contains(form.Values["documentIds"], d.ID)
 		if form.Values == nil {
 			isSelected = d.IsDefault && d.Type == jobseeker.CV
 		}
+
 		v.Documents = append(v.Documents, applyDocument{d, isSelected})
 	}
+
 	return v, nil
 }
 
@@ -106,6 +114,7 @@ func (v applyView) input() hiring.ApplyInput {
 			in.Answers = append(in.Answers, hiring.Answer{QuestionID: q.ID, Answer: answer})
 		}
 	}
+
 	return in
 }
 
@@ -114,6 +123,7 @@ func (s *Site) newApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, applyPage, viewer, v)
 }
 
@@ -122,14 +132,17 @@ func (s *Site) newApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 // with the form becomes a document of the clinician and is selected.
 func (s *Site) submitApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
+
 	v, err := s.loadApply(ctx, viewer, c.Params("id"), &form)
 	if err != nil {
 		return err
 	}
+
 	step := form.Value("step")
 	if step == "send" {
 		return s.sendApplication(ctx, c, viewer, v)
 	}
+
 	file, fileErr := pages.FileOf(c, "file")
 	if hasFile := file != nil || fileErr != nil; hasFile {
 		// upload returns fileErr. The title of the document is the name of its file, because
@@ -138,17 +151,22 @@ func (s *Site) submitApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 		if err != nil {
 			return s.renderApplyProblem(c, viewer, v, err)
 		}
+
 		form.Values.Add("documentIds", d.ID)
+
 		if v, err = s.loadApply(ctx, viewer, v.Job.ID, &form); err != nil {
 			return err
 		}
 	}
+
 	if step == "edit" {
 		return s.renderer.Render(c, fiber.StatusOK, applyPage, viewer, v)
 	}
+
 	if err := s.services.Hiring.CheckApply(ctx, viewer.Actor(), v.input()); err != nil {
 		return s.renderApplyProblem(c, viewer, v, err)
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, reviewPage, viewer, v)
 }
 
@@ -157,10 +175,12 @@ func (s *Site) sendApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	if err := s.renderer.TakeLimit(ctx, c, applyOperation); err != nil {
 		return s.renderApplyProblem(c, viewer, v, err)
 	}
+
 	sent, err := s.services.Hiring.Apply(ctx, viewer.Actor(), v.input())
 	if err != nil {
 		return s.renderApplyProblem(c, viewer, v, err)
 	}
+
 	return redirect(c, "/account/applications/"+sent.ID+"/sent", "")
 }
 
@@ -172,5 +192,6 @@ func (s *Site) renderApplyProblem(c *fiber.Ctx, viewer *pages.Viewer, v applyVie
 	case errors.Is(err, hiring.ErrAlreadyApplied):
 		v.HasApplied = true
 	}
+
 	return s.renderProblem(c, applyPage, viewer, v.Form, err, func() (any, error) { return v, nil })
 }

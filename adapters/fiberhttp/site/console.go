@@ -32,6 +32,7 @@ func employerLinks(viewer *pages.Viewer) (out []pages.Link) {
 	if actor.RequireMember() != nil {
 		return nil
 	}
+
 	for _, l := range []struct {
 		pages.Link
 		permission auth.Permission
@@ -48,6 +49,7 @@ func employerLinks(viewer *pages.Viewer) (out []pages.Link) {
 			out = append(out, l.Link)
 		}
 	}
+
 	return append(out, pages.Link{Path: "/employer/organization", Text: "Organization"},
 		pages.Link{Path: "/employer/settings", Text: "Settings"})
 }
@@ -95,6 +97,7 @@ func (s *Site) addConsole(app *fiber.App) {
 	post := func(path string, p auth.Permission, handle pages.Handler) {
 		s.renderer.Post(app, path, s.requirePermission(p, handle))
 	}
+
 	s.renderer.Public(app, "/employer", s.employerHome)
 	get("/employer/jobs", auth.AnyPermission, s.ownJobs)
 	post("/employer/jobs", auth.JobsUpdate, s.changeJobs)
@@ -142,12 +145,15 @@ func (s *Site) requireActor(require func(auth.Actor) error, handle pages.Handler
 			if err := require(viewer.Actor()); err != nil {
 				return err
 			}
+
 			return handle(ctx, c, viewer)
 		}
+
 		err := handleIfAllowed()
 		if fault.KindOf(err) == fault.Forbidden {
 			return s.renderAccessDenied(c, viewer, err)
 		}
+
 		return s.renderMissing(c, viewer, err, "Page not found")
 	}
 }
@@ -155,6 +161,7 @@ func (s *Site) requireActor(require func(auth.Actor) error, handle pages.Handler
 // renderAccessDenied renders a page that explains why the user may not open it.
 func (s *Site) renderAccessDenied(c *fiber.Ctx, viewer *pages.Viewer, err error) error {
 	a := viewer.Actor()
+
 	text := "You do not have the permission that this needs. Ask an admin of your organization for it."
 	switch {
 	case errors.Is(err, auth.ErrEnrollmentRequired):
@@ -166,6 +173,7 @@ func (s *Site) renderAccessDenied(c *fiber.Ctx, viewer *pages.Viewer, err error)
 	case !a.May(auth.AnyPermission):
 		text = "You do not have any permissions in your organization yet. Ask an admin for them."
 	}
+
 	return s.renderer.Render(c, fiber.StatusForbidden, accessDeniedPage, viewer, missingView{"You cannot open this page", text})
 }
 
@@ -200,6 +208,7 @@ func (s *Site) employerHome(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	if viewer == nil {
 		return s.renderer.Render(c, fiber.StatusOK, employersPage, viewer, nil)
 	}
+
 	return s.requirePermission(auth.AnyPermission, s.overview)(ctx, c, viewer)
 }
 
@@ -207,28 +216,35 @@ func (s *Site) employerHome(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 // see applications.
 func (s *Site) overview(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (err error) {
 	actor := viewer.Actor()
+
 	v := overviewView{MayCreate: actor.May(auth.JobsCreate), MayView: actor.May(auth.ApplicationsView)}
 	if v.Organization, err = s.services.Identity.MyOrganization(ctx, actor); err != nil {
 		return err
 	}
+
 	if v.Jobs, err = s.jobCounts(ctx, actor, noStatus); err != nil {
 		return err
 	}
+
 	if !v.MayView {
 		return s.renderer.Render(c, fiber.StatusOK, overviewPage, viewer, v)
 	}
+
 	if v.Applications, err = s.applicationCounts(ctx, actor, "", noStatus); err != nil {
 		return err
 	}
+
 	pending, err := s.services.Hiring.FindReceived(ctx, actor,
 		hiring.StatsInput{Status: string(hiring.Pending)}, page.After("", maxNewApplications))
 	if err != nil {
 		return err
 	}
+
 	v.New = applicationRows(pending.Items)
 	if v.Interviews, err = s.services.Hiring.NextInterviews(ctx, actor, maxNextInterviews); err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, overviewPage, viewer, v)
 }
 
@@ -239,7 +255,9 @@ func (s *Site) applicationCounts(ctx context.Context, actor auth.Actor, jobID, c
 	if err != nil {
 		return nil, err
 	}
+
 	const path = "/employer/applications"
+
 	out := []countLink{{"", "All", withQuery(path, "job", jobID), counts.Total(), current == ""}}
 	for _, status := range hiring.Statuses {
 		out = append(
@@ -253,6 +271,7 @@ func (s *Site) applicationCounts(ctx context.Context, actor auth.Actor, jobID, c
 			},
 		)
 	}
+
 	return out, nil
 }
 
@@ -265,9 +284,11 @@ func withQuery(path string, pairs ...string) string {
 			values.Set(pairs[i], pairs[i+1])
 		}
 	}
+
 	if len(values) == 0 {
 		return path
 	}
+
 	return path + "?" + values.Encode()
 }
 
@@ -287,6 +308,7 @@ func statusChoices() []pages.Choice {
 	for _, status := range hiring.Statuses {
 		out = append(out, pages.Choice{Value: string(status), Text: stageTexts[status]})
 	}
+
 	return out
 }
 
@@ -302,6 +324,7 @@ func applicationBadge(status hiring.Status) badge {
 	case hiring.Rejected, hiring.Withdrawn:
 		b.Look = "bad"
 	}
+
 	return b
 }
 
@@ -317,6 +340,7 @@ func formProblem(err error, form string) (*pages.Problem, error) {
 	if problem := pages.FormProblem(err, form); problem != nil {
 		return problem, nil
 	}
+
 	return nil, err
 }
 
@@ -333,5 +357,6 @@ func nonEmptyLines(text string) []string {
 			out = append(out, line)
 		}
 	}
+
 	return out
 }

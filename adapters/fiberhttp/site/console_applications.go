@@ -34,6 +34,7 @@ func applicationRows(views []hiring.View) []applicationRow {
 	for i, v := range views {
 		out[i] = applicationRow{View: v, Path: "/employer/applications/" + v.ID, State: applicationBadge(v.Status)}
 	}
+
 	return out
 }
 
@@ -71,21 +72,26 @@ func (s *Site) setFilters(ctx context.Context, c *fiber.Ctx, actor auth.Actor, v
 	v.Status = c.Query("status")
 	v.JobID = c.Query("job")
 	v.MayUpdate = actor.May(auth.ApplicationsUpdate)
+
 	jobs, err := s.services.Listings.List(ctx, actor, "", page.After("", maxJobChoices))
 	if err != nil {
 		return err
 	}
+
 	v.Jobs = []pages.Choice{{Value: "", Text: "All jobs"}}
 	for _, l := range jobs.Items {
 		v.Jobs = append(v.Jobs, pages.Choice{Value: l.ID, Text: l.Title})
 	}
+
 	if v.JobID != "" && !slices.ContainsFunc(v.Jobs, func(o pages.Choice) bool { return o.Value == v.JobID }) {
 		l, err := s.services.Listings.Get(ctx, actor, v.JobID)
 		if err != nil {
 			return err
 		}
+
 		v.Jobs = append(v.Jobs, pages.Choice{Value: l.ID, Text: l.Title})
 	}
+
 	return nil
 }
 
@@ -99,21 +105,26 @@ func (s *Site) showApplications(ctx context.Context, c *fiber.Ctx, viewer *pages
 	if err := s.setFilters(ctx, c, actor, &v); err != nil {
 		return err
 	}
+
 	applications, err := s.services.Hiring.FindReceived(ctx, actor,
 		hiring.StatsInput{Status: v.Status, JobID: v.JobID}, page.After(c.Query("after"), consolePageSize))
 	if err != nil {
 		return err
 	}
+
 	v.Rows = applicationRows(applications.Items)
 	if err := s.addAverages(ctx, actor, v.Rows); err != nil {
 		return err
 	}
+
 	if applications.NextCursor != "" {
 		v.Next = withQuery("/employer/applications", "job", v.JobID, "status", v.Status, "after", applications.NextCursor)
 	}
+
 	if v.Stages, err = s.applicationCounts(ctx, actor, v.JobID, v.Status); err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, v.Problem.Status(), applicationsPage, viewer, v)
 }
 
@@ -131,21 +142,26 @@ func (s *Site) showBoard(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	if err := s.setFilters(ctx, c, actor, &v); err != nil {
 		return err
 	}
+
 	stages, err := s.applicationCounts(ctx, actor, v.JobID, "")
 	if err != nil {
 		return err
 	}
+
 	for _, stage := range stages[1:] {
 		applications, err := s.services.Hiring.FindReceived(ctx, actor,
 			hiring.StatsInput{Status: stage.Value, JobID: v.JobID}, page.After("", boardColumnSize))
 		if err != nil {
 			return err
 		}
+
 		v.Columns = append(v.Columns, column{stage, applicationRows(applications.Items)})
 	}
+
 	if err := s.addAverages(ctx, actor, list.Map(v.Columns, func(c column) []applicationRow { return c.Rows })...); err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, v.Problem.Status(), boardPage, viewer, v)
 }
 
@@ -155,19 +171,23 @@ func (s *Site) moveApplications(show func(context.Context, *fiber.Ctx, *pages.Vi
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		form := pages.FormOf(c)
 		v := applicationsView{Selected: map[string]bool{}, To: form.Value("to")}
+
 		var decisions []hiring.Decision
 		for _, id := range form.Values["id"] {
 			v.Selected[id] = true
 			decisions = append(decisions, hiring.Decision{ID: id, Status: v.To})
 		}
+
 		err := s.doLimited(ctx, c, moveOperation, func() error { return s.decideAll(ctx, viewer.Actor(), decisions) })
 		if err == nil {
 			return redirect(c, c.Path(), "statuses-changed", "job", c.Query("job"), "status", c.Query("status"))
 		}
+
 		v.Problem = pages.FormProblem(err, "")
 		if v.Problem == nil {
 			return err
 		}
+
 		return show(ctx, c, viewer, v)
 	}
 }
@@ -185,6 +205,7 @@ func (s *Site) decideAll(ctx context.Context, actor auth.Actor, decisions []hiri
 	case len(refused) > 0:
 		return fault.New(fault.Invalid, "some_not_moved", "Some of the applications were not moved: "+refused[0].Error)
 	}
+
 	return nil
 }
 
@@ -236,10 +257,12 @@ func (s *Site) application(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 // form that Problem.FormName names.
 func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, targetStatus string, sent pages.Form) error {
 	actor := viewer.Actor()
+
 	d, err := s.services.Hiring.ReceivedApplication(ctx, actor, c.Params("id"))
 	if err != nil {
 		return err
 	}
+
 	v := applicationView{
 		Detail:    d,
 		State:     applicationBadge(d.Status),
@@ -249,20 +272,25 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	if v.Answers, err = s.answersOf(ctx, actor, d); err != nil {
 		return err
 	}
+
 	if v.discussion, err = s.discussionOf(ctx, actor, d.ID, c.Query("notes"), sent); err != nil {
 		return err
 	}
+
 	if v.Sent, err = s.services.Hiring.SentMessages(ctx, actor, d.ID); err != nil {
 		return err
 	}
+
 	v.Files = list.Map(d.Documents, newReceivedFile)
 	for _, k := range d.Timeline {
 		v.Changes = append(v.Changes, change{k, employerChangeText(k)})
 	}
+
 	for _, status := range hiring.Statuses {
 		if status == d.Status {
 			continue
 		}
+
 		v.Moves = append(
 			v.Moves,
 			countLink{Label: moveLabels[status], Path: withQuery("/employer/applications/"+d.ID, "to", string(status)) + "#decision"},
@@ -271,15 +299,19 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 			v.To, v.ToText = targetStatus, moveLabels[status]
 		}
 	}
+
 	v.Decision.Values = draftMessage(hiring.Status(v.To), d)
 	v.Schedule.Values, v.Contact.Values = interviewValues(d), url.Values{}
+
 	v.OffersMove = d.Status != hiring.Interview && (d.Interview == nil || d.Interview.Status != hiring.Scheduled)
 	if d.Interview != nil {
 		v.InterviewState, v.OutcomeState = interviewTexts[d.Interview.Status], outcomeTexts[d.Interview.Outcome]
 	}
+
 	for _, outcome := range []hiring.Outcome{hiring.Pass, hiring.Fail, hiring.Undecided} {
 		v.Outcomes = append(v.Outcomes, pages.Choice{Value: string(outcome), Text: outcomeTexts[outcome]})
 	}
+
 	if sent.Problem != nil {
 		switch sent.Problem.FormName {
 		case decisionForm:
@@ -290,6 +322,7 @@ func (s *Site) showApplication(ctx context.Context, c *fiber.Ctx, viewer *pages.
 			v.Contact = sent
 		}
 	}
+
 	return s.renderer.Render(c, sent.Problem.Status(), applicationPage, viewer, v)
 }
 
@@ -299,22 +332,27 @@ func (s *Site) answersOf(ctx context.Context, actor auth.Actor, d hiring.Detail)
 	if len(d.Answers) == 0 {
 		return nil, nil
 	}
+
 	l, err := s.services.Listings.Get(ctx, actor, d.ListingID)
 	if err != nil && fault.KindOf(err) != fault.NotFound {
 		return nil, err
 	}
+
 	questionTexts := map[string]string{}
 	for _, q := range l.Questions {
 		questionTexts[q.ID] = q.Text
 	}
+
 	var out []answer
 	for _, a := range d.Answers {
 		question, exists := questionTexts[a.QuestionID]
 		if !exists {
 			question = "Question " + a.QuestionID
 		}
+
 		out = append(out, answer{question, a.Answer})
 	}
+
 	return out, nil
 }
 
@@ -326,5 +364,6 @@ func employerChangeText(k hiring.Change) string {
 	case k.Actor == hiring.ByApplicant && k.To == hiring.Withdrawn:
 		return "Withdrawn by the applicant"
 	}
+
 	return "Moved from " + stageTexts[k.From] + " to " + stageTexts[k.To]
 }

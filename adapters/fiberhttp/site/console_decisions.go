@@ -57,7 +57,9 @@ func draftMessage(to hiring.Status, d hiring.Detail) url.Values {
 	if m.subject == "" {
 		return url.Values{}
 	}
+
 	text := strings.NewReplacer("NAME", d.Applicant.Name, "JOB", d.JobTitle, "COMPANY", d.Company).Replace(m.text)
+
 	return url.Values{"subject": {m.subject}, "message": {text}, "send": {"yes"}}
 }
 
@@ -71,12 +73,14 @@ func interviewValues(d hiring.Detail) url.Values {
 	if d.Status == hiring.Pending || d.Status == hiring.Review {
 		values.Set("move", "yes")
 	}
+
 	if i := d.Interview; i != nil {
 		values.Set("scheduledAt", i.ScheduledAt.UTC().Format(dateTimeField))
 		values.Set("location", i.Location)
 		values.Set("interviewer", i.Interviewer)
 		values.Set("notes", i.Notes)
 	}
+
 	return values
 }
 
@@ -89,6 +93,7 @@ func dateTimeFromField(value string) string {
 	case len("2006-01-02T15:04:05"):
 		return value + "Z"
 	}
+
 	return value
 }
 
@@ -99,6 +104,7 @@ func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 	id := c.Params("id")
 	var formName, notice string
 	var err error
+
 	targetStatus := ""
 	switch form.Value("action") {
 	case "decide":
@@ -113,12 +119,15 @@ func (s *Site) changeApplication(ctx context.Context, c *fiber.Ctx, viewer *page
 	default:
 		formName, notice, err = s.discuss(ctx, actor, id, form)
 	}
+
 	if err == nil {
 		return redirect(c, "/employer/applications/"+id, notice)
 	}
+
 	if form.Problem, err = formProblem(err, formName); err != nil {
 		return err
 	}
+
 	return s.showApplication(ctx, c, viewer, targetStatus, form)
 }
 
@@ -132,10 +141,12 @@ func (s *Site) decide(ctx context.Context, c *fiber.Ctx, actor auth.Actor, id st
 	if err := s.renderer.TakeLimit(ctx, c, decisionOperation); err != nil {
 		return "", err
 	}
+
 	d := hiring.Decision{ID: id, Status: form.Value("status")}
 	if !form.Values.Has("send") {
 		return "status-changed", s.services.Hiring.Decide(ctx, actor, d)
 	}
+
 	return "status-and-sent", s.services.Hiring.DecideAndContact(ctx, actor, d, contactInput(form))
 }
 
@@ -156,6 +167,7 @@ func (s *Site) changeInterview(
 		Notes:         text("notes"),
 		RequireFuture: true,
 	}
+
 	notice = "interview-saved"
 	switch form.Value("action") {
 	case "schedule":
@@ -163,8 +175,10 @@ func (s *Site) changeInterview(
 			if err := s.renderer.TakeLimit(ctx, c, decisionOperation); err != nil {
 				return "", err
 			}
+
 			return "interview-moved", s.services.Hiring.ScheduleAndMove(ctx, actor, id, in)
 		}
+
 		notice = "interview-set"
 		_, err = s.services.Hiring.Schedule(ctx, actor, id, in)
 	case "reschedule":
@@ -176,5 +190,6 @@ func (s *Site) changeInterview(
 		in := hiring.AppointmentInput{Status: new(hiring.Completed), Outcome: new(hiring.Outcome(form.Value("outcome")))}
 		_, err = s.services.Hiring.Reschedule(ctx, actor, id, in)
 	}
+
 	return notice, err
 }

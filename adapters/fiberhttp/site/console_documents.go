@@ -42,6 +42,7 @@ func newReceivedFile(d hiring.Document) receivedFile {
 	if inlinePolicies[d.MediaType] != "" {
 		f.ViewPath = f.Path + "?view=1"
 	}
+
 	return f
 }
 
@@ -52,10 +53,12 @@ func (s *Site) applicationDocument(ctx context.Context, c *fiber.Ctx, viewer *pa
 	if err != nil {
 		return err
 	}
+
 	f := web.File{Name: d.FileName, MediaType: d.MediaType, Size: d.Size, Body: body}
 	if c.Query("view") == "" || inlinePolicies[d.MediaType] == "" {
 		return sendFile(c, f)
 	}
+
 	return sendInline(c, f)
 }
 
@@ -68,5 +71,6 @@ func sendInline(c *fiber.Ctx, f web.File) error {
 	c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
 	c.Set(fiber.HeaderCacheControl, "private, no-store")
 	c.Set("Cross-Origin-Resource-Policy", "same-origin")
+
 	return c.SendStream(f.Body, int(f.Size))
 }

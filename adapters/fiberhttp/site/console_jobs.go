@@ -55,23 +55,29 @@ func (s *Site) showOwnJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	v.MayCreate = actor.May(auth.JobsCreate)
 	v.MayUpdate = actor.May(auth.JobsUpdate)
 	r := page.After(c.Query("after"), consolePageSize)
+
 	jobs, err := s.services.Listings.ListByState(ctx, actor, listings.State(v.Status), r)
 	if err != nil {
 		return err
 	}
+
 	states, err := s.jobStatesOf(ctx, actor, jobs.Items...)
 	if err != nil {
 		return err
 	}
+
 	for _, l := range jobs.Items {
 		v.Jobs = append(v.Jobs, ownJobRow{l, states[l.ID]})
 	}
+
 	if jobs.NextCursor != "" {
 		v.Next = withQuery("/employer/jobs", "status", v.Status, "after", jobs.NextCursor)
 	}
+
 	if v.States, err = s.jobCounts(ctx, actor, v.Status); err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, v.Problem.Status(), ownJobsPage, viewer, v)
 }
 
@@ -80,15 +86,18 @@ func (s *Site) showOwnJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	ids := form.Values["id"]
+
 	selected := map[string]bool{}
 	for _, id := range ids {
 		selected[id] = true
 	}
+
 	notice, skipped := "", 0
 	err := s.doLimited(ctx, c, changeJobsOperation, func() (err error) {
 		notice, skipped, err = s.changeSelected(ctx, viewer.Actor(), form.Value("action"), ids)
 		return err
 	})
+
 	problem, err := formProblem(err, "")
 	switch {
 	case err != nil:
@@ -98,6 +107,7 @@ func (s *Site) changeJobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	case problem == nil:
 		return redirect(c, "/employer/jobs", notice, "status", c.Query("status"))
 	}
+
 	return s.showOwnJobs(ctx, c, viewer, ownJobsView{Problem: problem, Selected: selected})
 }
 
@@ -107,6 +117,7 @@ func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action stri
 	if len(ids) == 0 || len(ids) > listings.MaxBatch {
 		return "", 0, fault.New(fault.Invalid, "no_jobs_selected", "Select at least one job, and at most 100")
 	}
+
 	var change func(id string) error
 	switch action {
 	case "close":
@@ -124,12 +135,15 @@ func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action stri
 			if err := s.requireNotTakenDown(ctx, actor, id); err != nil {
 				return err
 			}
+
 			_, err := s.services.Listings.Renew(ctx, actor, id, batchRenewalDays)
+
 			return err
 		}
 	default:
 		return "", 0, fault.New(fault.Invalid, "no_action_selected", "Select what to do with the jobs")
 	}
+
 	for _, id := range ids {
 		switch err := change(id); {
 		case fault.KindOf(err) == fault.NotFound, errors.Is(err, errTakenDown):
@@ -138,6 +152,7 @@ func (s *Site) changeSelected(ctx context.Context, actor auth.Actor, action stri
 			return "", 0, err
 		}
 	}
+
 	return notice, skipped, nil
 }
 
@@ -173,14 +188,17 @@ func (s *Site) ownJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 // showOwnJob shows one job; its numbers only to those who may see applications.
 func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, problem *pages.Problem) error {
 	actor, now := viewer.Actor(), s.now()
+
 	listing, err := s.services.Listings.Get(ctx, actor, c.Params("id"))
 	if err != nil {
 		return err
 	}
+
 	states, err := s.jobStatesOf(ctx, actor, listing)
 	if err != nil {
 		return err
 	}
+
 	v := ownJobView{
 		Listing:           listing,
 		State:             states[listing.ID],
@@ -193,11 +211,13 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	if listing.Public(now) {
 		v.Path = jobPath(listing)
 	}
+
 	if actor.May(auth.ApplicationsView) {
 		numbers, err := s.services.Hiring.JobAnalytics(ctx, actor, listing.ID)
 		if err != nil {
 			return err
 		}
+
 		v.Numbers = &numbers
 		for _, status := range hiring.Statuses {
 			v.Applications = append(
@@ -212,12 +232,14 @@ func (s *Site) showOwnJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 			)
 		}
 	}
+
 	return s.renderer.Render(c, problem.Status(), ownJobPage, viewer, v)
 }
 
 // changeJob handles the buttons of the page of a job: each changes its state or copies it.
 func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	target, notice, err := s.applyJobAction(ctx, c, viewer.Actor())
+
 	problem, err := formProblem(err, "")
 	switch {
 	case err != nil:
@@ -225,6 +247,7 @@ func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 	case problem != nil:
 		return s.showOwnJob(ctx, c, viewer, problem)
 	}
+
 	return redirect(c, "/employer/jobs/"+target, notice)
 }
 
@@ -232,6 +255,7 @@ func (s *Site) changeJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 // the id of the job whose page is shown next, and the notice for the user.
 func (s *Site) applyJobAction(ctx context.Context, c *fiber.Ctx, actor auth.Actor) (target, notice string, err error) {
 	form, id := pages.FormOf(c), c.Params("id")
+
 	action := form.Value("action")
 	switch action {
 	case "duplicate", "renew", "restore", "publish", "pause":
@@ -239,6 +263,7 @@ func (s *Site) applyJobAction(ctx context.Context, c *fiber.Ctx, actor auth.Acto
 			return "", "", err
 		}
 	}
+
 	switch action {
 	case "duplicate":
 		l, err := s.duplicateJob(ctx, c, actor, id)
@@ -260,6 +285,7 @@ func (s *Site) applyJobAction(ctx context.Context, c *fiber.Ctx, actor auth.Acto
 		_, err := s.setJobStatus(ctx, c, actor, id, listings.Closed)
 		return id, "job-closed", err
 	}
+
 	return "", "", fault.New(fault.Invalid, "no_action_selected", "Select what to do with the job")
 }
 
@@ -269,6 +295,7 @@ func (s *Site) duplicateJob(ctx context.Context, c *fiber.Ctx, actor auth.Actor,
 	if err := s.renderer.TakeLimit(ctx, c, createJobOperation); err != nil {
 		return listings.Listing{}, err
 	}
+
 	return s.services.Listings.DuplicateAsDraft(ctx, actor, id)
 }
 
@@ -288,12 +315,15 @@ func (s *Site) setJobStatus(
 	if err := s.renderer.TakeLimit(ctx, c, changeJobOperation); err != nil {
 		return listings.Listing{}, err
 	}
+
 	in := listings.UpdateInput{Status: new(string(status))}
 	in.RequireFutureDeadline = status == listings.Active
+
 	l, err := s.services.Listings.Update(ctx, actor, id, in)
 	if fault.KindOf(err) == fault.Invalid && in.RequireFutureDeadline {
 		return l, errDeadlinePassed
 	}
+
 	return l, err
 }
 
@@ -303,5 +333,6 @@ func (s *Site) restoreJob(ctx context.Context, c *fiber.Ctx, actor auth.Actor, i
 	if fault.KindOf(err) == fault.NotFound { // the job is archived, not deleted
 		_, err = s.setJobStatus(ctx, c, actor, id, listings.Active)
 	}
+
 	return err
 }

@@ -64,20 +64,26 @@ func (s *Site) discussionOf(ctx context.Context, actor auth.Actor, id, cursor st
 	if err != nil {
 		return d, err
 	}
+
 	d.Notes = list.Map(notes.Items, func(n hiring.NoteView) noteRow { return noteRow{n, n.AuthorID == actor.UserID} })
+
 	d.IsLaterPage = cursor != ""
 	if notes.NextCursor != "" {
 		d.OlderNotes = withQuery("/employer/applications/"+id, "notes", notes.NextCursor) + "#team-notes"
 	}
+
 	if d.Ratings, err = s.services.Hiring.ListRatings(ctx, actor, id); err != nil {
 		return d, err
 	}
+
 	summaries, err := s.services.Hiring.SummarizeRatings(ctx, actor, []string{id})
 	if err != nil {
 		return d, err
 	}
+
 	d.Average = averageText(summaries[id])
 	d.Note.Values = url.Values{}
+
 	d.Rate.Values = url.Values{}
 	for _, r := range d.Ratings {
 		if r.AuthorID == actor.UserID {
@@ -85,15 +91,18 @@ func (s *Site) discussionOf(ctx context.Context, actor auth.Actor, id, cursor st
 			d.Rate.Values.Set("rating", strconv.Itoa(r.Stars))
 		}
 	}
+
 	if sent.Problem == nil { // nothing was sent, or it is stored
 		return d, nil
 	}
+
 	switch sent.Problem.FormName {
 	case noteForm:
 		d.Note = sent
 	case ratingForm:
 		d.Rate = sent
 	}
+
 	return d, nil
 }
 
@@ -106,6 +115,7 @@ func averageText(r hiring.RatingSummary) string {
 	case 1:
 		return strconv.FormatFloat(r.Average(), 'f', -1, 64) + " of 5 (1 rating)"
 	}
+
 	return strconv.FormatFloat(r.Average(), 'f', -1, 64) + " of 5 (" + strconv.Itoa(r.Count) + " ratings)"
 }
 
@@ -115,12 +125,14 @@ func (s *Site) addAverages(ctx context.Context, actor auth.Actor, groups ...[]ap
 	for _, rows := range groups {
 		ids = append(ids, list.Map(rows, func(r applicationRow) string { return r.ID })...)
 	}
+
 	summaries, err := s.services.Hiring.SummarizeRatings(ctx, actor, ids)
 	for _, rows := range groups {
 		for i := range rows {
 			rows[i].Average = averageText(summaries[rows[i].ID])
 		}
 	}
+
 	return err
 }
 
@@ -141,5 +153,6 @@ func (s *Site) discuss(ctx context.Context, actor auth.Actor, id string, form pa
 	case "remove-rating":
 		return ratingForm, "rating-removed", s.services.Hiring.RemoveRating(ctx, actor, id)
 	}
+
 	return interviewForm, "", fault.New(fault.Invalid, "no_action_selected", "Select what to do with the application")
 }

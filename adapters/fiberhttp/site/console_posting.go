@@ -61,6 +61,7 @@ func optionalChoices(values []string) []pages.Choice {
 	for _, value := range values {
 		out = append(out, pages.Choice{Value: value, Text: cmp.Or(valueTexts[value], value)})
 	}
+
 	return out
 }
 
@@ -72,8 +73,10 @@ func (postingView) Periods() []pages.Choice {
 		if period == "hour" {
 			text = "An hour"
 		}
+
 		out = append(out, pages.Choice{Value: period, Text: text})
 	}
+
 	return out
 }
 
@@ -83,14 +86,17 @@ func (v postingView) Currencies() []pages.Choice {
 	if code := strings.ToUpper(v.Form.Value("salary.currency")); code != "" && !slices.Contains(codes, code) {
 		codes = append(codes, code)
 	}
+
 	var out []pages.Choice
 	for _, code := range codes {
 		text := code
 		if symbol := currencySymbols[code]; symbol != "" {
 			text += " (" + symbol + ")"
 		}
+
 		out = append(out, pages.Choice{Value: code, Text: text})
 	}
+
 	return out
 }
 
@@ -109,6 +115,7 @@ func (s *Site) editPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 	if err != nil {
 		return err
 	}
+
 	return s.showPosting(c, viewer,
 		postingView{ID: l.ID, Title: l.Title, Status: l.Status, Form: pages.Form{Values: postingValues(l)}},
 		l.Questions)
@@ -119,12 +126,15 @@ func (s *Site) showPosting(c *fiber.Ctx, viewer *pages.Viewer, v postingView, qu
 	// The rows are numbered again, because rows that were sent empty are dropped. The values of
 	// the old numbers must not appear in the new rows.
 	maps.DeleteFunc(v.Form.Values, func(name string, _ []string) bool { return strings.HasPrefix(name, "questions.") })
+
 	for _, q := range questions {
 		v.Questions = append(v.Questions, questionRow{Number: len(v.Questions), ID: q.ID, Text: q.Text, Required: q.Required})
 	}
+
 	for range blankQuestions {
 		v.Questions = append(v.Questions, questionRow{Number: len(v.Questions)})
 	}
+
 	return s.renderer.Render(c, v.Form.Problem.Status(), postingPage, viewer, v)
 }
 
@@ -146,18 +156,22 @@ func postingValues(listing listings.Listing) url.Values {
 	if listing.Remote {
 		v.Set("remote", "yes")
 	}
+
 	if pay := listing.Salary.InMajorUnits(); pay != nil {
 		v.Set("salary.currency", pay.Currency)
 		v.Set("salary.period", pay.Period)
+
 		for name, x := range map[string]*float64{"salary.min": pay.Min, "salary.max": pay.Max} {
 			if x != nil {
 				v.Set(name, strconv.FormatFloat(*x, 'f', -1, 64))
 			}
 		}
 	}
+
 	if listing.Deadline != nil {
 		v.Set("applicationDeadline", listing.Deadline.Format(time.DateOnly))
 	}
+
 	return v
 }
 
@@ -180,11 +194,14 @@ func parsePosting(form pages.Form) jobInput {
 	p.ApplicationDeadline = text("applicationDeadline")
 	p.Remote = new(form.Values.Has("remote"))
 	p.Requirements, p.Benefits = new(nonEmptyLines(form.Values.Get("requirements"))), new(nonEmptyLines(form.Values.Get("benefits")))
+
 	p.Salary = &listings.SalaryInput{Min: p.parseAmount(form, "salary.min"), Max: p.parseAmount(form, "salary.max")}
 	if form.Value("salary.min")+form.Value("salary.max") != "" {
 		p.Salary.Currency, p.Salary.Period = text("salary.currency"), text("salary.period")
 	}
+
 	questions := []listings.QuestionInput{}
+
 	const maxRows = 100 // more than the module accepts, so that it reports the excess
 	for n := range maxRows {
 		row := questionRow{Number: n}
@@ -195,7 +212,9 @@ func parsePosting(form pages.Form) jobInput {
 			)
 		}
 	}
+
 	p.Questions = &questions
+
 	return p
 }
 
@@ -206,11 +225,13 @@ func (p *jobInput) parseAmount(form pages.Form, name string) *float64 {
 	if text == "" {
 		return nil
 	}
+
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		p.problems = append(p.problems, fault.Field{Name: name, Message: "must be a number, such as 36000 or 17.50"})
 		return nil
 	}
+
 	return &x
 }
 
@@ -219,6 +240,7 @@ func (p *jobInput) questions() (out []listings.Question) {
 	for _, q := range *p.Questions {
 		out = append(out, listings.Question(q))
 	}
+
 	return out
 }
 
@@ -229,9 +251,11 @@ func (p *jobInput) updateInput(l listings.Listing, status listings.Status) listi
 	if status != "" {
 		in.Status = new(string(status))
 	}
+
 	if p.keepsDeadline(l) {
 		in.ApplicationDeadline = nil
 	}
+
 	return in
 }
 
@@ -246,6 +270,7 @@ func (p *jobInput) formError(err error) error {
 	if err != nil && fault.KindOf(err) != fault.Invalid {
 		return err
 	}
+
 	fields := slices.Clone(p.problems)
 	if err != nil {
 		for _, f := range fault.Of(err).Fields {
@@ -254,15 +279,18 @@ func (p *jobInput) formError(err error) error {
 					f.Name, f.Message = name, fmt.Sprintf("in line %d %s", parseInt(number)+1, f.Message)
 				}
 			}
+
 			f.Message = strings.ReplaceAll(f.Message, "salary.min", "the lowest pay")
 			if !slices.ContainsFunc(fields, func(other fault.Field) bool { return other.Name == f.Name }) {
 				fields = append(fields, f)
 			}
 		}
 	}
+
 	if len(fields) == 0 {
 		return err
 	}
+
 	return fault.ErrInvalid.WithFields(fields...)
 }
 
@@ -272,34 +300,43 @@ func (s *Site) submitPosting(ctx context.Context, c *fiber.Ctx, viewer *pages.Vi
 	actor := viewer.Actor()
 	form := pages.FormOf(c)
 	v := postingView{}
+
 	var stored listings.Listing
 	if id := c.Params("id"); id != "" {
 		var err error
 		if stored, err = s.services.Listings.Get(ctx, actor, id); err != nil {
 			return err
 		}
+
 		v.ID = stored.ID
 		v.Title = stored.Title
 		v.Status = stored.Status
 	}
+
 	in := parsePosting(form)
 	v.Form = form
+
 	action := form.Value("action")
 	if action == "edit" || action == "more" {
 		return s.showPosting(c, viewer, v, in.questions())
 	}
+
 	in.RequireFutureDeadline = action == "publish" || !in.keepsDeadline(stored)
+
 	preview, err := s.services.Listings.Preview(ctx, actor, in.CreateInput)
 	if err := in.formError(err); err != nil {
 		return s.showPostingProblem(c, viewer, v, in, err)
 	}
+
 	if action == "preview" {
 		return s.showPreview(c, viewer, v, preview)
 	}
+
 	saved, notice, err := s.savePosting(ctx, c, actor, stored, in, action == "publish")
 	if err != nil {
 		return s.showPostingProblem(c, viewer, v, in, in.formError(err))
 	}
+
 	return redirect(c, "/employer/jobs/"+saved.ID, notice)
 }
 
@@ -317,9 +354,11 @@ func (s *Site) savePosting(
 	if stored.ID != "" {
 		operation = changeJobOperation
 	}
+
 	if err := s.renderer.TakeLimit(ctx, c, operation); err != nil {
 		return saved, "", err
 	}
+
 	switch {
 	case stored.ID != "" && publishes:
 		saved, err = s.services.Listings.Update(ctx, actor, stored.ID, in.updateInput(stored, listings.Active))
@@ -333,6 +372,7 @@ func (s *Site) savePosting(
 		saved, err = s.services.Listings.Create(ctx, actor, in.CreateInput)
 		return saved, "job-draft", err
 	}
+
 	return saved, publishedNotice(saved), err
 }
 
@@ -343,6 +383,7 @@ func (s *Site) showPostingProblem(c *fiber.Ctx, viewer *pages.Viewer, v postingV
 	if v.Form.Problem == nil {
 		return err
 	}
+
 	return s.showPosting(c, viewer, v, in.questions())
 }
 
@@ -372,7 +413,9 @@ func (s *Site) showPreview(c *fiber.Ctx, viewer *pages.Viewer, v postingView, l 
 			}
 		}
 	}
+
 	slices.SortFunc(out.Hidden, func(a, b hiddenValue) int { return cmp.Compare(a.Name, b.Name) })
+
 	return s.renderer.Render(c, fiber.StatusOK, previewPage, viewer, out)
 }
 
@@ -382,11 +425,14 @@ func (s *Site) previewJob(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	if err != nil {
 		return err
 	}
+
 	states, err := s.jobStatesOf(ctx, viewer.Actor(), l)
 	if err != nil {
 		return err
 	}
+
 	v := previewView{Job: s.newJobView(l, l.Public(s.now())), ID: l.ID, State: states[l.ID]}
+
 	return s.renderer.Render(c, fiber.StatusOK, previewPage, viewer, v)
 }
 
@@ -396,6 +442,7 @@ func splitLines(text string) []string {
 	for line := range strings.Lines(text) {
 		out = append(out, strings.TrimSpace(line))
 	}
+
 	return out
 }
 

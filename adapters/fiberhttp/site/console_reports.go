@@ -41,10 +41,12 @@ type interviewRow struct {
 func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	v := interviewsView{Status: c.Query("status")}
 	r := page.Request{Number: max(1, c.QueryInt("page", 1)), Size: consolePageSize, Cursor: c.Query("after"), WithoutTotal: true}
+
 	interviews, err := s.services.Hiring.InterviewsByDate(ctx, viewer.Actor(), hiring.InterviewStatus(v.Status), r)
 	if err != nil {
 		return err
 	}
+
 	for _, i := range interviews.Items {
 		row := interviewRow{i, badge{Text: interviewTexts[i.Interview.Status]}}
 		switch i.Interview.Status {
@@ -53,14 +55,17 @@ func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 		case hiring.Cancelled:
 			row.State.Look = "bad"
 		}
+
 		v.Rows = append(v.Rows, row)
 	}
+
 	switch {
 	case interviews.NextCursor != "":
 		v.Next = withQuery("/employer/interviews", "status", v.Status, "after", interviews.NextCursor)
 	case r.Cursor == "" && r.Number*r.Size < interviews.Total:
 		v.Next = withQuery("/employer/interviews", "status", v.Status, "page", strconv.Itoa(r.Number+1))
 	}
+
 	v.States = []countLink{{"", "All", "/employer/interviews", 0, v.Status == ""}}
 	for _, status := range hiring.InterviewStatuses {
 		v.States = append(
@@ -74,6 +79,7 @@ func (s *Site) interviews(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 			},
 		)
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, interviewsPage, viewer, v)
 }
 
@@ -113,21 +119,26 @@ func (b bar) Below() int { return chartHeight + chartBottom - 7 }
 // the table.
 func newChart(title, column string, counts []countLink) chart {
 	c := chart{Title: title, Column: column, Width: chartWidth, Height: chartHeight + chartBottom}
+
 	maxCount := 1
 	for _, k := range counts {
 		maxCount = max(maxCount, k.N)
 		c.Total += k.N
 	}
+
 	const gap = 8
+
 	slot := chartWidth / max(len(counts), 1)
 	for i, k := range counts {
 		b := bar{Label: k.Label, N: k.N, X: i*slot + gap/2, Width: slot - gap, Height: k.N * (chartHeight - chartTop) / maxCount}
 		if k.N > 0 {
 			b.Height = max(b.Height, 2) // visible even beside much larger counts
 		}
+
 		b.Y = chartHeight - b.Height
 		c.Bars = append(c.Bars, b)
 	}
+
 	return c
 }
 
@@ -137,18 +148,22 @@ const chartWeeks = 12
 // analytics shows the numbers of the organization as charts.
 func (s *Site) analytics(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	actor := viewer.Actor()
+
 	jobs, err := s.jobCounts(ctx, actor, "")
 	if err != nil {
 		return err
 	}
+
 	applications, err := s.applicationCounts(ctx, actor, "", "")
 	if err != nil {
 		return err
 	}
+
 	weeks, err := s.weeklyApplications(ctx, actor, s.now())
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, analyticsPage, viewer, []chart{
 		newChart(fmt.Sprintf("Applications received in the last %d weeks", chartWeeks), "Week that begins on", weeks),
 		newChart("Applications by status", "Status", applications[1:]),
@@ -161,16 +176,20 @@ func (s *Site) analytics(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer
 func (s *Site) weeklyApplications(ctx context.Context, actor auth.Actor, now time.Time) ([]countLink, error) {
 	now = now.UTC()
 	monday := now.AddDate(0, 0, -int(now.Weekday()+6)%7)
+
 	out := make([]countLink, chartWeeks)
 	for i := range out {
 		from := monday.AddDate(0, 0, 7*(i-chartWeeks+1))
+
 		stats, err := s.services.Hiring.Stats(ctx, actor,
 			hiring.StatsInput{StartDate: from.Format(time.DateOnly), EndDate: from.AddDate(0, 0, 6).Format(time.DateOnly)})
 		if err != nil {
 			return nil, err
 		}
+
 		out[i] = countLink{Label: from.Format("2 Jan"), N: stats.Total()}
 	}
+
 	return out, nil
 }
 
@@ -203,6 +222,7 @@ func exportBadge(state hiring.ExportState) badge {
 	case hiring.ExportRunning:
 		return badge{"Running", ""}
 	}
+
 	return badge{"Waiting", ""}
 }
 
@@ -213,17 +233,22 @@ func (s *Site) exports(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) 
 // showExports shows the exports of the viewer and the form for another one.
 func (s *Site) showExports(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
 	actor, v := viewer.Actor(), exportsView{Form: form}
+
 	exports, err := s.services.Hiring.MyExports(ctx, actor, maxExports)
 	if err != nil {
 		return err
 	}
+
 	for _, e := range exports {
 		v.Exports = append(v.Exports, exportRow{Export: e, State: exportBadge(e.State), Kind: cmp.Or(kindTexts[e.Kind], e.Kind)})
 	}
+
 	if actor.May(auth.ApplicationsView) {
 		v.Kinds = append(v.Kinds, pages.Choice{Value: "applications", Text: kindTexts["applications"]})
 	}
+
 	v.Kinds = append(v.Kinds, pages.Choice{Value: "jobs", Text: kindTexts["jobs"]})
+
 	return s.renderer.Render(c, form.Problem.Status(), exportsPage, viewer, v)
 }
 
@@ -231,22 +256,27 @@ func (s *Site) showExports(ctx context.Context, c *fiber.Ctx, viewer *pages.View
 // those of the form do not.
 func (s *Site) startExport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
+
 	in := hiring.ExportInput{Kind: form.Value("kind")}
 	for name, to := range map[string]**string{"startDate": &in.Filters.StartDate, "endDate": &in.Filters.EndDate} {
 		if value := form.Value(name); value != "" {
 			*to = &value
 		}
 	}
+
 	e, err := s.services.Hiring.StartExport(ctx, viewer.Actor(), in)
 	if err == nil {
 		return c.Redirect("/employer/exports/"+e.ID, fiber.StatusSeeOther)
 	}
+
 	if form.Problem, err = formProblem(err, ""); err != nil {
 		return err
 	}
+
 	for i, f := range form.Problem.Fields {
 		form.Problem.Fields[i].Name = strings.TrimPrefix(f.Name, "filters.")
 	}
+
 	return s.showExports(ctx, c, viewer, form)
 }
 
@@ -267,11 +297,13 @@ func (s *Site) export(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 	if err != nil {
 		return err
 	}
+
 	v := exportView{
 		ExportView: e,
 		State:      exportBadge(e.State),
 		Kind:       cmp.Or(kindTexts[e.Kind], e.Kind),
 		Failed:     e.State == hiring.ExportFailed,
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, exportPage, viewer, v)
 }

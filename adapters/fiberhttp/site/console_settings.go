@@ -29,12 +29,15 @@ const employerSettingsPath = "/employer/settings"
 // loadEmployerSettings collects what the page shows.
 func (s *Site) loadEmployerSettings(ctx context.Context, viewer *pages.Viewer, form *pages.Form) (v employerSettingsView, err error) {
 	actor := viewer.Actor()
+
 	v.IsClinician = actor.Seeker
 	if v.EmployerAccount, err = s.services.Identity.MyEmployerAccount(ctx, actor); err != nil {
 		return v, err
 	}
+
 	v.signInSettings, err = s.loadSignInSettings(ctx, viewer, form, employerSettingsPath)
 	v.SignInAddress, v.NewAddress = v.Email, v.PendingEmail
+
 	return v, err
 }
 
@@ -43,6 +46,7 @@ func (s *Site) employerSettings(ctx context.Context, c *fiber.Ctx, viewer *pages
 	if err != nil {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, employerSettingsPage, viewer, v)
 }
 
@@ -51,6 +55,7 @@ func (s *Site) employerSettings(ctx context.Context, c *fiber.Ctx, viewer *pages
 func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	var path, notice string
+
 	var err error
 	switch c.Params("section") {
 	case "alerts", "profile", "email":
@@ -64,10 +69,12 @@ func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *p
 	default:
 		return web.ErrNoRoute
 	}
+
 	if err != nil {
 		return s.renderProblem(c, employerSettingsPage, viewer, &form, trimFieldPrefix(err, "profile."),
 			func() (any, error) { return s.loadEmployerSettings(ctx, viewer, &form) })
 	}
+
 	return redirect(c, path, notice)
 }
 
@@ -75,6 +82,7 @@ func (s *Site) saveEmployerSettings(ctx context.Context, c *fiber.Ctx, viewer *p
 // the notice for the user.
 func (s *Site) changeEmployer(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) (notice string, err error) {
 	actor, operation := viewer.Actor(), changeEmployerOperation
+
 	var in identity.EmployerInput
 	switch c.Params("section") {
 	case "alerts":
@@ -85,18 +93,23 @@ func (s *Site) changeEmployer(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 		in.Profile = &identity.EmployerProfileInput{Name: new(form.Value("name")), JobTitle: new(form.Value("jobTitle"))}
 	case "email":
 		notice = "email-requested"
+
 		in.Profile = &identity.EmployerProfileInput{Email: new(form.Value("email"))}
 		if form.Value("email") == "" {
 			return "", fault.InvalidField("email", "is required")
 		}
+
 		if actor, err = s.renderer.Confirm(ctx, c, viewer); err != nil {
 			return "", err
 		}
 	}
+
 	if err := s.renderer.TakeLimit(ctx, c, operation); err != nil {
 		return "", err
 	}
+
 	_, err = s.services.Identity.UpdateEmployer(ctx, actor, in)
+
 	return notice, err
 }
 
@@ -109,10 +122,12 @@ func (s *Site) changeSignIn(ctx context.Context, c *fiber.Ctx, actor auth.Actor,
 	case "sessions":
 		return "sessions-ended", s.services.Identity.EndOtherSessions(ctx, actor)
 	}
+
 	in := identity.ChangePasswordInput{
 		CurrentPassword: form.Values.Get("currentPassword"),
 		NewPassword:     form.Values.Get("newPassword"),
 	}
+
 	return "password-changed", s.services.Identity.ChangePassword(ctx, actor, in, s.renderer.Client(c))
 }
 
@@ -122,12 +137,15 @@ func (s *Site) deleteEmployer(ctx context.Context, c *fiber.Ctx, viewer *pages.V
 	if form.Value("confirm") == "" {
 		return "", fault.InvalidField("confirm", "must be ticked")
 	}
+
 	if err := s.renderer.TakeLimit(ctx, c, deleteEmployerOperation); err != nil {
 		return "", err
 	}
+
 	actor, err := s.renderer.Confirm(ctx, c, viewer)
 	if err != nil {
 		return "", err
 	}
+
 	return "/", s.services.Identity.DeleteEmployerAccount(ctx, actor)
 }

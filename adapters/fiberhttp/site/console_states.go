@@ -38,13 +38,16 @@ func (s *Site) jobCounts(ctx context.Context, actor auth.Actor, current string) 
 	if err != nil {
 		return nil, err
 	}
+
 	out := []countLink{{"", "All", "/employer/jobs", 0, current == ""}}
 	for _, state := range jobStates {
 		out[0].N += counts[state]
+
 		isRare := state == listings.StateExpired || state == listings.StateHidden
 		if isRare && counts[state] == 0 && current != string(state) {
 			continue
 		}
+
 		out = append(
 			out,
 			countLink{
@@ -56,6 +59,7 @@ func (s *Site) jobCounts(ctx context.Context, actor auth.Actor, current string) 
 			},
 		)
 	}
+
 	return out, nil
 }
 
@@ -84,13 +88,16 @@ func (s *Site) jobStatesOf(ctx context.Context, actor auth.Actor, jobs ...listin
 	if err != nil {
 		return nil, err
 	}
+
 	now, out := s.now(), map[string]jobState{}
 	for _, listing := range jobs {
 		if info, isHidden := hidden[listing.ID]; isHidden {
 			out[listing.ID] = jobState{badge{hiddenTexts[info.Reason], "bad"}, &info}
 			continue
 		}
+
 		state := listing.State(now)
+
 		b := badge{Text: cmp.Or(jobStateTexts[state], string(state))}
 		switch state {
 		case listings.State(listings.Active):
@@ -98,8 +105,10 @@ func (s *Site) jobStatesOf(ctx context.Context, actor auth.Actor, jobs ...listin
 		case listings.StateExpired:
 			b.Look = "bad"
 		}
+
 		out[listing.ID] = jobState{badge: b}
 	}
+
 	return out, nil
 }
 
@@ -109,6 +118,7 @@ func publishedNotice(l listings.Listing) string {
 	if l.HiddenAt != nil {
 		return "job-waiting"
 	}
+
 	return "job-published"
 }
 
@@ -121,9 +131,11 @@ func (s *Site) requireNotTakenDown(ctx context.Context, actor auth.Actor, id str
 	if err != nil {
 		return err
 	}
+
 	states, err := s.jobStatesOf(ctx, actor, l)
 	if err == nil && states[l.ID].IsTakenDown() {
 		return errTakenDown
 	}
+
 	return err
 }

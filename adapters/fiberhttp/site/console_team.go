@@ -59,31 +59,38 @@ func (s *Site) team(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 // showTeam shows the members and the form for an invitation.
 func (s *Site) showTeam(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer, form pages.Form) error {
 	actor := viewer.Actor()
+
 	members, err := s.services.Identity.Team(ctx, actor, page.After(c.Query("after"), consolePageSize))
 	if err != nil {
 		return err
 	}
+
 	v := teamView{MayManage: actor.May(auth.Manage), Form: form}
 	for _, m := range members.Items {
 		v.Members = append(v.Members, newMemberRow(m))
 	}
+
 	if members.NextCursor != "" {
 		v.Next = withQuery("/employer/team", "after", members.NextCursor)
 	}
+
 	return s.renderer.Render(c, form.Problem.Status(), teamPage, viewer, v)
 }
 
 // invite invites a user to the team. It counts for the rate limit of the API operation.
 func (s *Site) invite(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
+
 	problem, err := formProblem(s.inviteMember(ctx, c, viewer, form), "")
 	if err != nil {
 		return err
 	}
+
 	if problem != nil {
 		form.Problem = problem
 		return s.showTeam(ctx, c, viewer, form)
 	}
+
 	return redirect(c, "/employer/team", "invited")
 }
 
@@ -92,6 +99,7 @@ func (s *Site) inviteMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	if err := s.renderer.TakeLimit(ctx, c, inviteMemberOperation); err != nil {
 		return err
 	}
+
 	return s.services.Identity.Invite(ctx, viewer.Actor(), identity.InviteInput{
 		Name:  form.Value("name"),
 		Email: form.Value("email"),
@@ -141,6 +149,7 @@ func hideOutsider(err error) error {
 	if errors.Is(err, identity.ErrNotInTeam) {
 		return fault.New(fault.NotFound, "member_not_found", "Team member not found")
 	}
+
 	return err
 }
 
@@ -154,6 +163,7 @@ func (s *Site) showMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	if err != nil {
 		return err
 	}
+
 	v := memberView{
 		memberRow:   newMemberRow(m),
 		Permissions: permissionRows(m.Permissions),
@@ -161,6 +171,7 @@ func (s *Site) showMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 		IsViewer:    m.UserID == viewer.Actor().UserID,
 		Problem:     problem,
 	}
+
 	return s.renderer.Render(c, problem.Status(), memberPage, viewer, v)
 }
 
@@ -168,14 +179,17 @@ func (s *Site) showMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 // permissions, or remove the member.
 func (s *Site) changeMember(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
+
 	path, notice, err := s.applyMemberAction(ctx, viewer.Actor(), c.Params("id"), form)
 	if err == nil {
 		return redirect(c, path, notice)
 	}
+
 	problem, err := formProblem(hideOutsider(err), "")
 	if err != nil {
 		return err
 	}
+
 	return s.showMember(ctx, c, viewer, problem)
 }
 
@@ -207,14 +221,17 @@ func (s *Site) applyMemberAction(
 				},
 			},
 		})
+
 		return memberPath, "member-saved", err
 	case "remove":
 		path = "/employer/team"
 		if id == actor.UserID {
 			path = "/employer" // the viewer leaves the organization and cannot open the team's page
 		}
+
 		return path, "member-removed", s.services.Identity.RemoveMember(ctx, actor, id)
 	}
+
 	return "", "", fault.New(fault.Invalid, "no_action_selected", "Select what to change")
 }
 
@@ -239,6 +256,7 @@ func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages
 	if err != nil {
 		return err
 	}
+
 	if form.Values == nil {
 		form.Values = url.Values{
 			"name":        {organization.Name},
@@ -249,6 +267,7 @@ func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages
 			"size":        {organization.Size},
 		}
 	}
+
 	v := organizationView{
 		Organization: organization,
 		Path:         employerPath(organization.ID, organization.Name),
@@ -256,6 +275,7 @@ func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages
 		Form:         form,
 		Widget:       s.widgetElement(employerPath(organization.ID, organization.Name)),
 	}
+
 	return s.renderer.Render(c, form.Problem.Status(), organizationPage, viewer, v)
 }
 
@@ -263,6 +283,7 @@ func (s *Site) showOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages
 func (s *Site) changeOrganization(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 	form := pages.FormOf(c)
 	text := func(name string) *string { return new(form.Value(name)) }
+
 	_, err := s.services.Identity.UpdateOrganization(ctx, viewer.Actor(), identity.OrganizationInput{
 		Name:        text("name"),
 		Description: text("description"),
@@ -274,8 +295,10 @@ func (s *Site) changeOrganization(ctx context.Context, c *fiber.Ctx, viewer *pag
 	if err == nil {
 		return redirect(c, "/employer/organization", "organization")
 	}
+
 	if form.Problem, err = formProblem(err, ""); err != nil {
 		return err
 	}
+
 	return s.showOrganization(ctx, c, viewer, form)
 }

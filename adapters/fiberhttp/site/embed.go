@@ -24,13 +24,16 @@ func (s *Site) addEmbedding(app *fiber.App) {
 	if !s.renderer.CanEmbed() {
 		return
 	}
+
 	app.Get("/widget.js", func(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderContentType, fiber.MIMETextJavaScriptCharsetUTF8)
 		c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
 		return c.Send(widget)
 	})
+
 	s.renderer.Public(app, "/employers/:slug/embed", func(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 		s.renderer.AllowFrames(c)
+
 		// The frame shows the same to everyone: it has neither a session nor forms.
 		return s.serve(c, nil, func() error { return s.embed(ctx, c) })
 	})
@@ -43,10 +46,13 @@ func (s *Site) embed(ctx context.Context, c *fiber.Ctx) error {
 	if err != nil {
 		return s.renderMissing(c, nil, err, "Employer not found")
 	}
+
 	if err := s.renderer.RenderEmbedded(c, embedPage, v); err != nil {
 		return err
 	}
+
 	s.renderer.SetCaching(c)
+
 	return nil
 }
 
@@ -56,5 +62,6 @@ func (s *Site) widgetElement(employerPath string) string {
 	if !s.renderer.CanEmbed() {
 		return ""
 	}
+
 	return fmt.Sprintf(`<script src="%s/widget.js" data-employer="%s" async></script>`, s.publicURL, path.Base(employerPath))
 }

@@ -35,6 +35,7 @@ func (s *Site) employer(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 	if err != nil {
 		return s.renderMissing(c, viewer, err, "Employer not found")
 	}
+
 	return s.render(c, employerPage, viewer, v)
 }
 
@@ -45,24 +46,30 @@ func (s *Site) newEmployerView(ctx context.Context, slug, cursor string, viewer 
 	if organization == "" {
 		return v, listings.ErrNotFound
 	}
+
 	organizations, err := s.services.Identity.OrganizationsOf(ctx, []string{organization})
 	if err != nil {
 		return v, err
 	}
+
 	o, exists := organizations[organization]
 	if !exists || o.HoldsJobs() {
 		return v, listings.ErrNotFound
 	}
+
 	in := listings.FindInput{
 		Sort:    string(listings.ByDate),
 		Filters: listings.FilterInput{Organization: organization},
 		Page:    page.Request{Number: 1, Size: pageSize, Cursor: cursor},
 	}
+
 	jobs, err := s.services.Listings.Find(readContext(ctx, viewer), actorOf(viewer), in)
 	if err != nil {
 		return v, err
 	}
+
 	path := employerPath(o.ID, o.Name)
+
 	v = employerView{
 		Organization:   o,
 		VerifiedDomain: o.VerifiedDomain(),
@@ -73,5 +80,6 @@ func (s *Site) newEmployerView(ctx context.Context, slug, cursor string, viewer 
 	if jobs.NextCursor != "" {
 		v.Next = path + "?after=" + jobs.NextCursor
 	}
+
 	return v, nil
 }

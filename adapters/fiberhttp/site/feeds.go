@@ -31,6 +31,7 @@ func (s *Site) feedJobs(ctx context.Context, c *fiber.Ctx) (form searchForm, job
 	if err := limit.Take(ctx, s.services.Limiter, feedLimit, web.LimitKey(s.renderer.Client(c).Address)); err != nil {
 		return form, nil, "", err
 	}
+
 	query := queryValues(c)
 	form = newSearchForm(query)
 	in := form.input(s.now())
@@ -38,13 +39,16 @@ func (s *Site) feedJobs(ctx context.Context, c *fiber.Ctx) (form searchForm, job
 	in.Exact = true
 	in.Full = true
 	in.Page = page.Request{Number: 1, Size: feedSize, Cursor: query.Get("after")}
+
 	results, err := s.services.Listings.Find(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, in)
 	if err != nil {
 		return form, nil, "", err
 	}
+
 	for _, h := range results.Items {
 		jobs = append(jobs, h.Listing)
 	}
+
 	return form, jobs, results.NextCursor, nil
 }
 
@@ -54,11 +58,15 @@ func (s *Site) sendFeed(c *fiber.Ctx, mediaType string, document any) error {
 	if err != nil {
 		return err
 	}
+
 	c.Set(fiber.HeaderContentType, mediaType+"; charset=utf-8")
+
 	if err := c.Send(append([]byte(xml.Header), body...)); err != nil {
 		return err
 	}
+
 	s.renderer.SetCaching(c)
+
 	return nil
 }
 
@@ -101,7 +109,9 @@ func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	if err != nil {
 		return err
 	}
+
 	self := s.publicURL + form.Path("/feeds/jobs.atom")
+
 	feed := atomFeed{ID: self, Title: "Jobs", Updated: time.Unix(0, 0).UTC().Format(time.RFC3339), Links: []atomLink{
 		{Rel: "self", Type: "application/atom+xml", Href: self},
 		{Rel: "alternate", Type: fiber.MIMETextHTML, Href: s.publicURL + form.Path("/jobs")},
@@ -109,17 +119,20 @@ func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	if text := strings.TrimSpace(form.Get("q") + " " + form.Get("where")); text != "" {
 		feed.Title += ": " + text
 	}
+
 	if next != "" { // RFC 5005
 		feed.Links = append(
 			feed.Links,
 			atomLink{Rel: "next", Type: "application/atom+xml", Href: s.publicURL + form.Path("/feeds/jobs.atom", "after", next)},
 		)
 	}
+
 	for i, listing := range jobs {
 		updated := listing.UpdatedAt.UTC().Format(time.RFC3339)
 		if i == 0 || updated > feed.Updated {
 			feed.Updated = updated
 		}
+
 		feed.Entries = append(feed.Entries, atomEntry{
 			ID:        "urn:uuid:" + listing.ID,
 			Title:     listing.Title + ", " + listing.Company,
@@ -130,6 +143,7 @@ func (s *Site) atom(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 			Content:   atomText{"html", string(markdown(listing.Description))},
 		})
 	}
+
 	return s.sendFeed(c, "application/atom+xml", feed)
 }
 
@@ -138,6 +152,7 @@ func postedAt(l listings.Listing) time.Time {
 	if l.PostedAt == nil {
 		return l.CreatedAt.UTC()
 	}
+
 	return l.PostedAt.UTC()
 }
 
@@ -182,6 +197,7 @@ func replaceNonXML(c rune) rune {
 	case c == '\t', c == '\n', c == '\r', c >= 0x20 && c <= 0xD7FF, c >= 0xE000 && c <= 0xFFFD, c >= 0x10000:
 		return c
 	}
+
 	return utf8.RuneError
 }
 
@@ -191,10 +207,12 @@ func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 	if err != nil {
 		return err
 	}
+
 	feed := jobFeed{Publisher: s.renderer.Brand().Name, PublisherURL: s.publicURL}
 	if next != "" {
 		feed.Next = s.publicURL + form.Path("/feeds/jobs.xml", "after", next)
 	}
+
 	for _, listing := range jobs {
 		j := feedJob{
 			Title:       newCDATA(listing.Title),
@@ -214,17 +232,22 @@ func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 				j.City = newCDATA(p.Name)
 			}
 		}
+
 		if listing.Remote {
 			j.Remote = newCDATA("Fully remote")
 		}
+
 		if listing.Deadline != nil {
 			j.Expires = newCDATA(listing.Deadline.UTC().Format(time.RFC1123))
 		}
+
 		if feed.Updated == "" { // the first job is the newest
 			feed.Updated = listing.UpdatedAt.UTC().Format(time.RFC1123)
 		}
+
 		feed.Jobs = append(feed.Jobs, j)
 	}
+
 	return s.sendFeed(c, "application/xml", feed)
 }
 
@@ -232,6 +255,7 @@ func (s *Site) xml(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error {
 func (s *Site) robots(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
 	c.Set(fiber.HeaderCacheControl, "public, max-age=3600")
+
 	return c.SendString(
 		"User-agent: *\nDisallow: /account\nDisallow: /employer/\nDisallow: /moderation\nDisallow: /developers\nDisallow: /api/\nDisallow: /oauth/\nAllow: /\nSitemap: " + s.publicURL + "/sitemap.xml\n",
 	)
@@ -242,5 +266,6 @@ func employerPath(id, name string) string {
 	if id == "" {
 		return ""
 	}
+
 	return "/employers/" + url.PathEscape(strings.TrimPrefix(slugify(name)+"-"+id, "-"))
 }

@@ -39,6 +39,7 @@ func readContext(ctx context.Context, viewer *pages.Viewer) context.Context {
 	if viewer == nil {
 		return tx.AllowStale(ctx, web.MaxStale)
 	}
+
 	return ctx
 }
 
@@ -47,6 +48,7 @@ func actorOf(viewer *pages.Viewer) auth.Actor {
 	if viewer == nil {
 		return auth.Actor{}
 	}
+
 	return viewer.Actor()
 }
 
@@ -57,12 +59,15 @@ func (s *Site) home(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 		Sort:   string(listings.ByDate),
 		Facets: []string{"role", "specialty"},
 	}
+
 	results, err := s.services.Listings.Find(readContext(ctx, viewer), actorOf(viewer), in)
 	if err != nil {
 		return err
 	}
+
 	v := homeView{Form: newSearchForm(nil), Total: results.Total, Newest: s.results(results.Items, false), Canonical: s.publicURL + "/"}
 	v.Roles, v.Specialties = homeFilterValues(results.Facets["role"]), homeFilterValues(results.Facets["specialty"])
+
 	return s.render(c, homePage, viewer, v)
 }
 
@@ -78,7 +83,9 @@ func (s *Site) render(c *fiber.Ctx, page *template.Template, viewer *pages.Viewe
 	if err := s.renderer.Render(c, fiber.StatusOK, page, viewer, view); err != nil {
 		return err
 	}
+
 	s.renderer.SetCaching(c)
+
 	return nil
 }
 
@@ -144,34 +151,43 @@ func (s *Site) jobs(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) err
 	v.Canonical, v.Atom = s.publicURL+v.Form.Path("/jobs"), v.Form.Path("/feeds/jobs.atom")
 	in := v.Form.input(s.now())
 	in.Page, in.Facets = pageRequest(query, pageSize), facetNames()
+
 	results, err := s.services.Listings.Find(readContext(ctx, viewer), actorOf(viewer), in)
 	if err != nil {
 		if v.Problem, err = inputErrorMessage(err); err != nil {
 			return err
 		}
+
 		return s.renderer.Render(c, fiber.StatusBadRequest, jobsPage, viewer, &v)
 	}
+
 	v.Total, v.Filters = results.Total, v.Form.filters(results.Facets)
 	v.Exact, v.Relaxed = s.results(results.Items, false), s.results(results.Items, true)
 	v.Chips = v.Form.chips(results, v.Filters)
 	v.AlertQuery = v.Form.alertQuery(v.Filters)
+
 	v.CanSave = viewer != nil && viewer.Actor().Seeker && v.AlertQuery+v.Form.Get("where")+v.Form.Get("contract") != ""
 	if viewer == nil {
 		where, contract := v.Form.Get("where"), v.Form.Get("contract")
 		v.AlertPath = newSearchForm(nil).Path(alertsPath, "q", v.AlertQuery, "where", where, "contract", contract)
 	}
+
 	for _, k := range results.Corrections {
 		v.Corrections = append(v.Corrections, correction(k))
 	}
+
 	for _, k := range results.Suggestions {
 		v.Suggestions = append(v.Suggestions, suggestion{Text: k.Text, Total: k.Total, Path: newSearchForm(nil).Path("/jobs", "q", k.Text)})
 	}
+
 	if results.IsUnknownPlace {
 		if err := s.explainUnknownPlace(ctx, viewer, &v); err != nil {
 			return err
 		}
 	}
+
 	v.paginate(in.Page, results.NextCursor)
+
 	return s.render(c, jobsPage, viewer, &v)
 }
 
@@ -189,17 +205,21 @@ func (s *Site) explainUnknownPlace(ctx context.Context, viewer *pages.Viewer, v 
 	if v.Total > 0 {
 		return nil
 	}
+
 	prefix := []rune(v.UnknownPlace)
+
 	completions, err := s.services.Listings.Complete(readContext(ctx, viewer), actorOf(viewer), string(prefix[:min(placePrefix, len(prefix))]))
 	if err != nil {
 		return err
 	}
+
 	for _, k := range completions {
 		if k.Kind == search.SlotPlace && len(v.PlaceSuggestions) < maxPlaceSuggestions {
 			path := v.Form.Path("/jobs", "where", k.Text)
 			v.PlaceSuggestions = append(v.PlaceSuggestions, suggestion{Text: k.Text, Total: k.Total, Path: path})
 		}
 	}
+
 	return nil
 }
 
@@ -210,6 +230,7 @@ func (v *jobsView) paginate(r page.Request, next string) {
 		v.From = (r.Number-1)*r.Size + 1
 		v.To = v.From + len(v.Exact) - 1
 		const neighbours = 2 // on each side
+
 		last := min((v.Total+r.Size-1)/r.Size, page.MaxExact/r.Size)
 		for n := 1; n <= last; n++ {
 			isNeighbour := n >= r.Number-neighbours && n <= r.Number+neighbours
@@ -217,10 +238,12 @@ func (v *jobsView) paginate(r page.Request, next string) {
 				v.Pages = append(v.Pages, pageLink{Number: n, Path: v.Form.Path("/jobs", "page", strconv.Itoa(n)), Current: n == r.Number})
 			}
 		}
+
 		if r.Number < last {
 			return
 		}
 	}
+
 	if next != "" {
 		v.Next = v.Form.Path("/jobs", "after", next)
 	}
@@ -261,6 +284,7 @@ func (s *Site) newJobView(l listings.Listing, isOpen bool) jobView {
 	if l.Deadline != nil && isOpen {
 		v.DaysLeft = daysLeft(*l.Deadline, s.now())
 	}
+
 	return v
 }
 
@@ -270,31 +294,40 @@ func (s *Site) job(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) erro
 	if errors.Is(err, listings.ErrGone) {
 		return s.renderGone(c, viewer)
 	}
+
 	if err != nil {
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
+
 	if isOpen {
 		SetShownListing(c, listing.ID)
 	}
+
 	v := s.newJobView(listing, isOpen)
 	if isOpen {
 		v.Posting = jobPosting(listing, v.URL, v.Text)
 	}
+
 	employers, err := s.services.Identity.OrganizationsOf(ctx, []string{listing.OrganizationID})
 	if err != nil {
 		return err
 	}
+
 	employer := employers[listing.OrganizationID]
 	v.IsVerified = employer.IsVerified()
 	v.VerifiedDomain = employer.VerifiedDomain()
+
 	v.ShowsVerification = true
 	if v.Similar, err = s.findSimilar(ctx, listing); err != nil {
 		return err
 	}
+
 	if v.State, err = s.loadViewerState(ctx, viewer, listing.ID); err != nil {
 		return err
 	}
+
 	c.Set(fiber.HeaderLink, "<"+v.URL+`>; rel="canonical"`)
+
 	return s.render(c, jobPage, viewer, v)
 }
 
@@ -304,21 +337,26 @@ const maxSimilarJobs = 4
 // if the title is no valid search or the search is unavailable.
 func (s *Site) findSimilar(ctx context.Context, listing listings.Listing) ([]result, error) {
 	in := listings.FindInput{Text: listing.Title, Page: page.Request{Number: 1, Size: maxSimilarJobs + 1}}
+
 	const maxText = 80 // runes of a title
 	if r := []rune(in.Text); len(r) > maxText {
 		in.Text = string(r[:maxText])
 	}
+
 	if listing.Place != nil {
 		in.Filters.Location, in.Filters.Radius = listing.Location, new(50.0) // miles
 	}
+
 	results, err := s.services.Listings.Find(tx.AllowStale(ctx, web.MaxStale), auth.Actor{}, in)
 	if err != nil {
 		_, err = inputErrorMessage(err)
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			return nil, err
 		}
+
 		return nil, nil
 	}
+
 	var out []result
 	for _, r := range append(s.results(results.Items, false), s.results(results.Items, true)...) {
 		if r.ID != listing.ID && len(out) < maxSimilarJobs {
@@ -326,6 +364,7 @@ func (s *Site) findSimilar(ctx context.Context, listing listings.Listing) ([]res
 			out = append(out, r)
 		}
 	}
+
 	return out, nil
 }
 

@@ -32,5 +32,6 @@ func (s *Site) doLimited(ctx context.Context, c *fiber.Ctx, operation string, do
 	if err := s.renderer.TakeLimit(ctx, c, operation); err != nil {
 		return err
 	}
+
 	return do()
 }

@@ -45,14 +45,17 @@ type casesView struct {
 func (s *Site) listCases(state listings.CaseState) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		r := page.Request{Number: 1, Size: pageSize, Cursor: c.Query("after")}
+
 		cases, err := s.services.Listings.Queue(ctx, viewer.Actor(), listings.CaseFilter{State: state}, r)
 		if err != nil {
 			return err
 		}
+
 		v := casesView{State: state, Cases: cases.Items, Total: cases.Total}
 		if cases.NextCursor != "" {
 			v.Next = c.Path() + "?after=" + cases.NextCursor
 		}
+
 		return s.renderer.Render(c, fiber.StatusOK, casesPage, viewer, v)
 	}
 }
@@ -73,6 +76,7 @@ type caseView struct {
 func (s *Site) loadCase(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) (caseView, error) {
 	detail, err := s.services.Listings.CaseOf(ctx, viewer.Actor(), c.Params("id"))
 	l := detail.Listing
+
 	return caseView{
 		CaseDetail: detail,
 		Facts:      jobFacts(l),
@@ -88,6 +92,7 @@ func (s *Site) showCase(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer)
 	if err != nil {
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, casePage, viewer, v)
 }
 
@@ -98,19 +103,24 @@ func (s *Site) decideCase(
 ) pages.Handler {
 	return func(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) error {
 		form := pages.FormOf(c)
+
 		_, err := apply(s.services.Listings, ctx, viewer.Actor(), c.Params("id"), listings.DecisionInput{Message: form.Value("message")})
 		if err == nil {
 			return c.Redirect("/moderation/jobs/"+c.Params("id")+"?done="+decision, fiber.StatusSeeOther)
 		}
+
 		form.Problem = pages.FormProblem(err, "")
 		if form.Problem == nil {
 			return s.renderMissing(c, viewer, err, "Job not found")
 		}
+
 		v, err := s.loadCase(ctx, c, viewer)
 		if err != nil {
 			return err
 		}
+
 		v.Form = form
+
 		return s.renderer.Render(c, form.Problem.Status(), casePage, viewer, v)
 	}
 }

@@ -36,9 +36,11 @@ func (s *Site) loadModeratedOrganization(ctx context.Context, c *fiber.Ctx, view
 	if v.ModeratedOrganization, err = s.services.Identity.OrganizationFor(ctx, viewer.Actor(), c.Params("id")); err != nil {
 		return v, err
 	}
+
 	cases, err := s.services.Listings.Queue(ctx, viewer.Actor(), listings.CaseFilter{OrganizationID: v.ID},
 		page.Request{Number: 1, Size: pageSize})
 	v.Cases = cases.Items
+
 	return v, err
 }
 
@@ -52,7 +54,9 @@ func (s *Site) renderModeratedOrganization(ctx context.Context, c *fiber.Ctx, vi
 	if err != nil {
 		return s.renderMissing(c, viewer, err, "Organization not found")
 	}
+
 	v.Form = form
+
 	return s.renderer.Render(c, form.Problem.Status(), moderatedOrganizationPage, viewer, v)
 }
 
@@ -61,6 +65,7 @@ func (s *Site) moderateOrganization(ctx context.Context, c *fiber.Ctx, viewer *p
 	form := pages.FormOf(c)
 	_, err := s.services.Identity.Moderate(ctx, viewer.Actor(), c.Params("id"),
 		identity.OrganizationActionInput{Action: form.Value("action"), Message: form.Value("message")})
+
 	return s.answerModeration(ctx, c, viewer, form, err)
 }
 
@@ -69,6 +74,7 @@ func (s *Site) moderateAccount(ctx context.Context, c *fiber.Ctx, viewer *pages.
 	form := pages.FormOf(c)
 	err := s.services.Identity.ModerateAccount(ctx, viewer.Actor(), c.Params("account"),
 		identity.AccountActionInput{Action: form.Value("action")})
+
 	return s.answerModeration(ctx, c, viewer, form, err)
 }
 
@@ -78,9 +84,11 @@ func (s *Site) answerModeration(ctx context.Context, c *fiber.Ctx, viewer *pages
 	if err == nil {
 		return c.Redirect("/moderation/organizations/"+c.Params("id")+"?done="+form.Value("action"), fiber.StatusSeeOther)
 	}
+
 	form.Problem = pages.FormProblem(err, "")
 	if form.Problem == nil {
 		return s.renderMissing(c, viewer, err, "Organization not found")
 	}
+
 	return s.renderModeratedOrganization(ctx, c, viewer, form)
 }

@@ -36,6 +36,7 @@ func (s *Site) showReport(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewe
 	if err != nil {
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
+
 	return s.renderer.Render(c, fiber.StatusOK, reportPage, viewer, v)
 }
 
@@ -45,18 +46,23 @@ func (s *Site) report(ctx context.Context, c *fiber.Ctx, viewer *pages.Viewer) e
 	if err != nil {
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
+
 	v.Form = pages.FormOf(c)
+
 	err = s.createReport(ctx, c, viewer, v.Form)
 	if fault.KindOf(err) == fault.NotFound {
 		return s.renderMissing(c, viewer, err, "Job not found")
 	}
+
 	v.Form.Problem, err = formProblem(err, "")
 	if err != nil {
 		return err
 	}
+
 	if v.Form.Problem != nil {
 		return s.renderer.Render(c, v.Form.Problem.Status(), reportPage, viewer, v)
 	}
+
 	return c.Redirect(c.Path()+"?done=reported", fiber.StatusSeeOther)
 }
 
@@ -65,7 +71,9 @@ func (s *Site) createReport(ctx context.Context, c *fiber.Ctx, viewer *pages.Vie
 	if err := s.renderer.TakeLimit(ctx, c, reportJobOperation); err != nil {
 		return err
 	}
+
 	in := listings.ReportInput{Reason: form.Value("reason"), Text: form.Value("text"), Email: form.Value("email")}
+
 	return s.services.Listings.ReportJob(ctx, actorOf(viewer), c.Params("id"), in)
 }
 
@@ -84,5 +92,6 @@ func (reportView) Reasons() (out []pages.Choice) {
 	for _, reason := range listings.ReportReasons() {
 		out = append(out, pages.Choice{Value: string(reason), Text: reportTexts[reason]})
 	}
+
 	return out
 }

@@ -50,15 +50,18 @@ func newSearchForm(query url.Values) searchForm {
 			f.values.Set(name, v)
 		}
 	}
+
 	for _, l := range filterLists {
 		for _, v := range query[l.Param] {
 			v = strings.TrimSpace(strings.ToValidUTF8(v, ""))
+
 			selected := f.values[l.Param]
 			if v != "" && !slices.Contains(selected, v) && len(selected) < maxListValues {
 				f.values.Add(l.Param, v)
 			}
 		}
 	}
+
 	return f
 }
 
@@ -75,6 +78,7 @@ func (f searchForm) Path(path string, changes ...string) string {
 	for name, v := range f.values {
 		values[name] = v
 	}
+
 	for i := 0; i+1 < len(changes); i += 2 {
 		if changes[i+1] == "" {
 			values.Del(changes[i])
@@ -82,9 +86,11 @@ func (f searchForm) Path(path string, changes ...string) string {
 			values.Set(changes[i], changes[i+1])
 		}
 	}
+
 	if len(values) == 0 {
 		return path
 	}
+
 	return path + "?" + values.Encode()
 }
 
@@ -94,6 +100,7 @@ func (f searchForm) without(param, value string) string {
 	for name, v := range f.values {
 		values[name] = slices.DeleteFunc(slices.Clone(v), func(v string) bool { return name == param && v == value })
 	}
+
 	return searchForm{dropEmpty(values)}.Path("/jobs")
 }
 
@@ -104,6 +111,7 @@ func dropEmpty(values url.Values) url.Values {
 			values.Del(name)
 		}
 	}
+
 	return values
 }
 
@@ -118,10 +126,12 @@ func (f searchForm) input(now time.Time) listings.FindInput {
 	if f.Get("remote") != "" {
 		in.Filters.Remote = new(f.Get("remote") == "yes")
 	}
+
 	if days := parseNumber(f.Get("posted")); days != nil && *days > 0 {
 		const tenYears = 3650 // days
 		in.Filters.PostedAfter = now.AddDate(0, 0, -int(min(*days, tenYears))).Format(time.RFC3339)
 	}
+
 	return in
 }
 
@@ -131,6 +141,7 @@ func parseNumber(text string) *float64 {
 	if err != nil {
 		return nil
 	}
+
 	return &n
 }
 
@@ -164,19 +175,24 @@ var slotLabels = map[string]string{
 // and the selected filters.
 func (f searchForm) chips(results listings.Found, filters []filterGroup) []chip {
 	var out []chip
+
 	text := []rune(f.Get("q"))
 	for _, u := range results.Understood {
 		slot, isExcluded := strings.CutPrefix(u.Slot, "-")
+
 		label := cmp.Or(slotLabels[slot], "Word")
 		if isExcluded {
 			label = "Without"
 		}
+
 		rest := strings.Join(strings.Fields(string(text[:u.Start])+" "+string(text[min(u.End, len(text)):])), " ")
 		out = append(out, chip{Label: label, Text: cmp.Or(u.Value, u.Text), Remove: f.Path("/jobs", "q", rest)})
 	}
+
 	if where := f.Get("where"); where != "" {
 		out = append(out, chip{Label: "Where", Text: where, Remove: f.Path("/jobs", "where", "", "radius", "")})
 	}
+
 	for _, g := range filters {
 		for _, v := range g.Values {
 			if v.Checked {
@@ -184,19 +200,24 @@ func (f searchForm) chips(results listings.Found, filters []filterGroup) []chip 
 			}
 		}
 	}
+
 	if pay := f.Get("pay"); parseNumber(pay) != nil {
 		out = append(out, chip{Label: "Pay", Text: "from " + pay + " a year", Remove: f.Path("/jobs", "pay", "")})
 	}
+
 	if remote := f.Get("remote"); remote != "" {
 		text := "on site"
 		if remote == "yes" {
 			text = "remote"
 		}
+
 		out = append(out, chip{Label: "Place of work", Text: text, Remove: f.Path("/jobs", "remote", "")})
 	}
+
 	if days := f.Get("posted"); days != "" {
 		out = append(out, chip{Label: "Posted", Text: "in the last " + days + " days", Remove: f.Path("/jobs", "posted", "")})
 	}
+
 	return out
 }
 
@@ -208,9 +229,11 @@ func (f searchForm) alertQuery(filters []filterGroup) string {
 		if selected := f.values[g.Param]; g.Param == "contract" || len(selected) != 1 {
 			continue
 		}
+
 		i := slices.IndexFunc(g.Values, func(v filterValue) bool { return v.Checked })
 		words = append(words, g.Values[i].Label)
 	}
+
 	return strings.TrimSpace(strings.Join(words, " "))
 }
 
@@ -242,23 +265,28 @@ func (f searchForm) filters(facets map[string][]listings.FacetValue) []filterGro
 	var out []filterGroup
 	for _, l := range filterLists {
 		g := filterGroup{filterList: l}
+
 		selected := slices.Clone(f.values[l.Param])
 		for _, v := range facets[l.Facet] {
 			i := slices.Index(selected, v.Value)
 			if i >= 0 {
 				selected = slices.Delete(selected, i, i+1)
 			}
+
 			if i >= 0 || len(g.Values) < maxFilterValues {
 				g.Values = append(g.Values, filterValue{Value: v.Value, Label: capitalize(v.Label), Count: v.Count, Checked: i >= 0})
 			}
 		}
+
 		for _, v := range selected { // without results
 			g.Values = append(g.Values, filterValue{Value: v, Label: capitalize(v), Count: 0, Checked: true})
 		}
+
 		if len(g.Values) > 0 {
 			out = append(out, g)
 		}
 	}
+
 	return out
 }
 
@@ -274,5 +302,6 @@ func facetNames() []string {
 	for i, l := range filterLists {
 		names[i] = l.Facet
 	}
+
 	return names
 }

@@ -39,15 +39,18 @@ const maxSessions = 50
 func (s *Site) loadSignInSettings(ctx context.Context, viewer *pages.Viewer, form *pages.Form, path string) (signInSettings, error) {
 	actor := viewer.Actor()
 	v := signInSettings{Form: form, SettingsPath: path, Confirmed: viewer.Confirmed()}
+
 	secondFactor, err := s.services.Identity.MySecondFactor(ctx, actor)
 	if err != nil {
 		return v, err
 	}
+
 	v.HasTwoStep = secondFactor.Enabled
 	sessions, err := s.services.Identity.MySessions(ctx, actor, page.Request{Number: 1, Size: maxSessions})
 	v.Devices = web.Each(sessions.Items, func(session identity.Session) device {
 		return device{session, deviceName(session.UserAgent), session.ID == actor.SessionID}
 	})
+
 	return v, err
 }
 
@@ -84,13 +87,16 @@ func deviceName(userAgent string) string {
 	if userAgent == "" {
 		return "Unknown device"
 	}
+
 	browser, system := findToken(userAgent, browserTokens), findToken(userAgent, systemTokens)
 	if !strings.HasPrefix(userAgent, "Mozilla/") || browser == "" {
 		return userAgent
 	}
+
 	if system == "" {
 		return browser
 	}
+
 	return browser + " on " + system
 }
 
@@ -101,5 +107,6 @@ func findToken(text string, tokens []token) string {
 			return t.name
 		}
 	}
+
 	return ""
 }

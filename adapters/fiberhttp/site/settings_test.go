@@ -8,6 +8,7 @@ import (
 
 func TestDeviceName_UserAgents_AreReadable(t *testing.T) {
 	t.Parallel()
+
 	for userAgent, want := range map[string]string{
 		"": "Unknown device",
 		"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/148.0.0.0 Safari/537.36":                     "Chrome on Linux",

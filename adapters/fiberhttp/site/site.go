@@ -62,6 +62,7 @@ func Add(app *fiber.App, services adapters.Services, renderer *pages.Renderer, p
 	// Fiber takes the first route that matches: /jobs/:id/apply has to precede
 	// /jobs/:id/:slug, which AddJobs adds.
 	(&Site{services: services, renderer: renderer, publicURL: publicURL}).addAccount(app)
+
 	s := AddJobs(app, services, renderer, publicURL, serve)
 	s.addCached(app, "/", s.home)
 	s.addCached(app, "/jobs", s.jobs)
@@ -96,6 +97,7 @@ func AddJobs(app *fiber.App, services adapters.Services, renderer *pages.Rendere
 	s.addReports(app)
 	s.addCached(app, "/jobs/:id", s.job)
 	s.addCached(app, "/jobs/:id/:slug", s.job)
+
 	return s
 }
 
@@ -123,6 +125,7 @@ func (s *Site) renderMissing(c *fiber.Ctx, viewer *pages.Viewer, err error, titl
 	if fault.KindOf(err) != fault.NotFound {
 		return err
 	}
+
 	return s.renderer.Render(c, fiber.StatusNotFound, missingPage, viewer,
 		missingView{title, "Check the address, or search for something similar."})
 }
@@ -133,10 +136,12 @@ func slugify(text string) string {
 	const maxLength = 80
 	withoutApostrophes := strings.NewReplacer("'", "", "’", "").Replace(strings.ToLower(text))
 	words := strings.FieldsFunc(withoutApostrophes, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+
 	slug := strings.Join(words, "-")
 	if len(slug) > maxLength {
 		slug = strings.TrimRight(slug[:maxLength], "-")
 	}
+
 	return slug
 }
 
@@ -147,9 +152,11 @@ func inputErrorMessage(err error) (string, error) {
 	if !errors.As(err, &f) || f.Kind != fault.Invalid && f.Kind != fault.TooMany {
 		return "", err
 	}
+
 	if len(f.Fields) > 0 {
 		return "The " + f.Fields[0].Name + " " + f.Fields[0].Message + ".", nil
 	}
+
 	return f.Message + ".", nil
 }
 
@@ -159,5 +166,6 @@ func queryValues(c *fiber.Ctx) url.Values {
 	for name, value := range c.Context().QueryArgs().All() {
 		values.Add(string(name), string(value))
 	}
+
 	return values
 }

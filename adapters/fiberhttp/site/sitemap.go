@@ -55,13 +55,16 @@ func (p *sitemapCache) get(
 ) ([]listings.OpenPosition, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	if now.Sub(p.listedAt) < sitemapMaxAge {
 		return p.parts, nil
 	}
+
 	parts, err := list(ctx)
 	if err == nil {
 		p.parts, p.listedAt = parts, now
 	}
+
 	return parts, err
 }
 
@@ -71,10 +74,12 @@ func (s *Site) sitemap(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) error
 	if err != nil {
 		return err
 	}
+
 	index := sitemapIndex{}
 	for _, after := range parts {
 		index.Sitemaps = append(index.Sitemaps, sitemapURL{Location: s.publicURL + "/sitemaps/jobs-" + partName(after) + ".xml"})
 	}
+
 	return s.sendFeed(c, fiber.MIMEApplicationXML, index)
 }
 
@@ -83,6 +88,7 @@ func partName(after listings.OpenPosition) string {
 	if after.ID == "" {
 		return "first"
 	}
+
 	return strconv.FormatInt(after.PostedAt.UnixMicro(), 10) + "_" + after.ID
 }
 
@@ -91,11 +97,13 @@ func parsePart(name string) (after listings.OpenPosition, isValid bool) {
 	if name == "first" {
 		return after, true
 	}
+
 	microsText, idText, _ := strings.Cut(name, "_")
 	micros, err := strconv.ParseInt(microsText, 10, 64)
 	canonical, isValid := id.Canonical(idText)
 	const latest = 1 << 53 // microseconds, in the year 2255; databases refuse much later timestamps
 	isTimestamp := err == nil && micros >= 0 && micros < latest
+
 	return listings.OpenPosition{PostedAt: time.UnixMicro(micros).UTC(), ID: canonical}, isValid && isTimestamp
 }
 
@@ -109,18 +117,22 @@ func (s *Site) sitemapPart(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) e
 	if !isValid {
 		return fiber.ErrNotFound
 	}
+
 	decision, err := s.services.Limiter.Take(ctx, sitemapLimit, web.LimitKey(s.renderer.Client(c).Address))
 	if err = cmp.Or(err, decision.Err()); err != nil {
 		return err
 	}
+
 	open, err := s.services.Listings.OpenPart(ctx, after)
 	if err != nil {
 		return err
 	}
+
 	urls := sitemapURLs{}
 	if after.ID == "" {
 		urls.URLs = append(urls.URLs, sitemapURL{Location: s.publicURL + "/"}, sitemapURL{Location: s.publicURL + "/jobs"})
 	}
+
 	for _, l := range open {
 		urls.URLs = append(urls.URLs, sitemapURL{
 			Location: s.publicURL + jobPath(
@@ -128,5 +140,6 @@ func (s *Site) sitemapPart(ctx context.Context, c *fiber.Ctx, _ *pages.Viewer) e
 			), Modified: l.UpdatedAt.UTC().Format(time.RFC3339),
 		})
 	}
+
 	return s.sendFeed(c, fiber.MIMEApplicationXML, urls)
 }

@@ -37,15 +37,19 @@ func (s *Site) results(hits []listings.Hit, relaxed bool) []result {
 		if h.Relaxed != relaxed {
 			continue
 		}
+
 		r := result{Listing: h.Listing, Path: jobPath(h.Listing), Pay: formatPay(h.Listing.Salary), Pattern: formatPattern(h.Listing)}
 		if h.Miles != nil {
 			r.Distance = formatDistance(*h.Miles)
 		}
+
 		if relaxed {
 			r.Reasons = relaxedReasons(h.Matched)
 		}
+
 		out = append(out, r)
 	}
+
 	return out
 }
 
@@ -65,6 +69,7 @@ func relaxedReasons(matched []listings.Matched) []string {
 			out = append(out, fmt.Sprintf(text, strings.ToLower(cmp.Or(slotLabels[m.Slot], m.Slot))))
 		}
 	}
+
 	return out
 }
 
@@ -73,6 +78,7 @@ func jobPath(l listings.Listing) string {
 	if name := slugify(l.Title); name != "" {
 		return "/jobs/" + l.ID + "/" + name
 	}
+
 	return "/jobs/" + l.ID
 }
 
@@ -81,6 +87,7 @@ func formatDistance(miles float64) string {
 	if miles < 1 {
 		return "less than a mile away"
 	}
+
 	return strconv.FormatFloat(math.Round(miles*10)/10, 'f', -1, 64) + " miles away"
 }
 
@@ -91,16 +98,19 @@ func formatPay(s *listings.Salary) string {
 	if s == nil || s.Min == nil && s.Max == nil {
 		return ""
 	}
+
 	per := " a " + s.Period
 	if s.Period == "hour" {
 		per = " an hour"
 	}
+
 	switch {
 	case s.Min == nil:
 		return "Up to " + formatAmount(*s.Max, s.Currency) + per
 	case s.Max == nil || *s.Min == *s.Max:
 		return formatAmount(*s.Min, s.Currency) + per
 	}
+
 	return formatAmount(*s.Min, s.Currency) + " to " + formatAmount(*s.Max, s.Currency) + per
 }
 
@@ -111,12 +121,15 @@ func formatAmount(minor int64, currency string) string {
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
 	}
+
 	if rest := minor % 100; rest != 0 {
 		digits += fmt.Sprintf(".%02d", rest)
 	}
+
 	if symbol := currencySymbols[currency]; symbol != "" {
 		return symbol + digits
 	}
+
 	return currency + " " + digits
 }
 
@@ -140,6 +153,7 @@ func formatPattern(l listings.Listing) string {
 			out = append(out, cmp.Or(valueTexts[v], v))
 		}
 	}
+
 	return strings.Join(out, ", ")
 }
 
@@ -152,6 +166,7 @@ func jobFacts(listing listings.Listing) []fact {
 	case listing.Remote:
 		location = "Remote"
 	}
+
 	facts := []fact{
 		{"Location", location},
 		{"Pay", formatPay(listing.Salary)},
@@ -163,15 +178,18 @@ func jobFacts(listing listings.Listing) []fact {
 	if listing.PostedAt != nil {
 		facts = append(facts, fact{"Posted", formatDate(*listing.PostedAt)})
 	}
+
 	if listing.Deadline != nil {
 		facts = append(facts, fact{"Closing date", formatDate(*listing.Deadline)})
 	}
+
 	var out []fact
 	for _, f := range facts {
 		if f.Text != "" {
 			out = append(out, f)
 		}
 	}
+
 	return out
 }
 
@@ -212,10 +230,12 @@ func markdown(text string) template.HTML {
 	if isExpensive(text) {
 		return plainParagraphs(text)
 	}
+
 	var b bytes.Buffer
 	if err := descriptionParser.Convert([]byte(text), &b); err != nil {
 		return plainParagraphs(text)
 	}
+
 	return template.HTML(lowerHeadings.Replace(b.String())) //nolint:gosec // the parser escapes HTML in the text
 }
 
@@ -232,6 +252,7 @@ func plainParagraphs(text string) template.HTML {
 			b.WriteString("<p>" + strings.ReplaceAll(template.HTMLEscapeString(paragraph), "\n", "<br>\n") + "</p>\n")
 		}
 	}
+
 	return template.HTML(b.String()) //nolint:gosec // escaped
 }
 
@@ -255,20 +276,25 @@ func isExpensive(text string) bool {
 		indent := len(m[1]) + 3*strings.Count(m[1], "\t")
 		markers := m[2]
 		content := strings.TrimSpace(line[len(m[0]):])
+
 		isBullet := markers != "" && strings.ContainsAny(markers[:1], "-*+") && content != "" && indent < 4
 		if isBullet || strings.Trim(line, " \t") == "" {
 			runs = 0 // the line ends the paragraph before it
 		}
+
 		runs += countEmphasis(line)
 		if runs > maxEmphasis {
 			return true
 		}
+
 		isThematicBreak := content == "" && (strings.Trim(markers, "- \t") == "" || strings.Trim(markers, "* \t") == "")
+
 		isNested := len(strings.Fields(markers)) > maxListMarkers || markers != "" && indent > maxListIndent
 		if isNested && !isThematicBreak {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -279,8 +305,10 @@ func countEmphasis(line string) int {
 		if (c == '*' || c == '_') && c != previous {
 			runs++
 		}
+
 		previous = c
 	}
+
 	return runs
 }
 

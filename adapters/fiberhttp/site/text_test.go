@@ -16,6 +16,7 @@ func repeat(text string) string { return strings.Repeat(text, 20_000/len(text)) 
 // in them is escaped all the same.
 func TestMarkdown_ExpensiveText_IsPlain(t *testing.T) {
 	t.Parallel()
+
 	for name, text := range map[string]string{
 		"emphasis":         repeat("*a_b_"),
 		"lines":            repeat("*a_b_\n"),
@@ -31,6 +32,7 @@ func TestMarkdown_ExpensiveText_IsPlain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			html := string(markdown(text + "\n\n<b> & **two**"))
 			require.NotRegexp(t, "<(em|strong|ul|ol|li)>", html)
 			require.Contains(t, html, "</p>\n<p>&lt;b&gt; &amp; **two**</p>")
@@ -49,6 +51,7 @@ func TestMarkdown_ExpensiveLines_KeepBreaks(t *testing.T) {
 // them are parsed, and that thematic breaks of many dashes or stars do not count as lists.
 func TestMarkdown_OrdinaryText_IsFormatted(t *testing.T) {
 	t.Parallel()
+
 	for name, text := range map[string]string{
 		"emphasis":       "We *care*. **Apply** now.",
 		"many bullets":   repeat("- **Pay:** band 5, *with* supplements\n"),
@@ -80,11 +83,15 @@ func TestMarkdown_LimitedTexts_TakeLinearTime(t *testing.T) {
 		best := time.Hour
 		for range 3 {
 			startedAt := time.Now()
+
 			markdown(text)
+
 			best = min(best, time.Since(startedAt))
 		}
+
 		return best
 	}
+
 	ordinary := render(repeat("- **Pay:** band 5, *with* supplements\n"))
 	for name, text := range map[string]string{
 		"emphasis":  repeat(strings.Repeat("*a_b_", 150) + "\n\n"),
@@ -100,6 +107,7 @@ func TestMarkdown_LimitedTexts_TakeLinearTime(t *testing.T) {
 
 func TestDaysLeft_CountsCalendarDays(t *testing.T) {
 	t.Parallel()
+
 	evening := time.Date(2026, 11, 24, 22, 0, 0, 0, time.UTC)
 	for deadline, want := range map[string]string{
 		"2026-11-24T23:59:59Z": "Closes today",

@@ -59,31 +59,40 @@ func Parse(rawURL string) (Options, error) {
 	o := Options{Prefix: defaultPrefix}
 	o.ContextTimeoutEnabled = true
 	scheme, rest, _ := strings.Cut(rawURL, "://")
+
 	scheme, mode, separated := strings.Cut(scheme, "-")
 	if scheme != "redis" && scheme != "rediss" || separated && mode != "cluster" && mode != "sentinel" {
 		return o, errScheme
 	}
+
 	rest, query, _ := strings.Cut(rest, "?")
+
 	authority, database, _ := strings.Cut(rest, "/")
 	if strings.ContainsAny(rest, " #") || strings.Contains(database+query, "@") {
 		return o, errUnreadable
 	}
+
 	if err := o.setAuthority(authority, mode == "sentinel"); err != nil {
 		return o, err
 	}
+
 	o.IsClusterMode = mode == "cluster" || mode == "" && len(o.Addrs) > 1
 	if scheme == "rediss" {
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
+
 	if err := o.setDatabase(database); err != nil {
 		return o, err
 	}
+
 	if err := o.setQuery(query, mode == "sentinel"); err != nil {
 		return o, err
 	}
+
 	if mode == "sentinel" && o.MasterName == "" {
 		return o, errors.New("redis-sentinel needs ?master_name=NAME")
 	}
+
 	return o, nil
 }
 
@@ -93,27 +102,34 @@ func (o *Options) setAuthority(authority string, sentinel bool) (err error) {
 		user, password, _ := strings.Cut(authority[:at], ":")
 		var wrong error
 		o.Username, err = url.PathUnescape(user)
+
 		o.Password, wrong = url.PathUnescape(password)
 		if err != nil || wrong != nil {
 			return errUnreadable
 		}
+
 		authority = authority[at+1:]
 	}
+
 	defaultPort := "6379"
 	if sentinel {
 		defaultPort = "26379"
 	}
+
 	for _, host := range strings.Split(authority, ",") {
 		u, err := url.Parse("redis://" + host)
 		if err != nil || u.Hostname() == "" || u.Host != host {
 			return errUnreadable
 		}
+
 		port := cmp.Or(u.Port(), defaultPort)
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 			return errUnreadable
 		}
+
 		o.Addrs = append(o.Addrs, net.JoinHostPort(u.Hostname(), port))
 	}
+
 	return nil
 }
 
@@ -122,6 +138,7 @@ func (o *Options) setDatabase(database string) error {
 	if database == "" {
 		return nil
 	}
+
 	n, err := strconv.ParseUint(database, 10, 31)
 	switch {
 	case err != nil:
@@ -129,7 +146,9 @@ func (o *Options) setDatabase(database string) error {
 	case n > 0 && o.IsClusterMode:
 		return errors.New("a Redis Cluster has no database but 0; separate services with ?prefix=NAME")
 	}
+
 	o.DB = int(n)
+
 	return nil
 }
 
@@ -142,14 +161,17 @@ func (o *Options) setQuery(query string, sentinel bool) error {
 	if err != nil {
 		return errUnreadable
 	}
+
 	for name, given := range values {
 		if len(given) > 1 {
 			return fmt.Errorf("%s: want it once", name)
 		}
+
 		if err := o.setOption(name, given[0], sentinel); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+
 	return nil
 }
 
@@ -160,6 +182,7 @@ func (o *Options) setOption(name, value string, sentinel bool) error {
 		if !prefixes.MatchString(value) {
 			return errors.New("want 1 to 40 letters, digits, _ and -")
 		}
+
 		o.Prefix = value
 	case "client_name":
 		o.ClientName = value
@@ -168,6 +191,7 @@ func (o *Options) setOption(name, value string, sentinel bool) error {
 		if err != nil || n == 0 {
 			return errors.New("want a number of at least 1")
 		}
+
 		o.PoolSize = int(n)
 	case "dial_timeout":
 		return setDuration(&o.DialTimeout, value)
@@ -184,6 +208,7 @@ func (o *Options) setOption(name, value string, sentinel bool) error {
 			"there is no such option; want prefix, pool_size, dial_timeout, read_timeout, write_timeout, client_name, ca, skip_verify, master_name, sentinel_username or sentinel_password",
 		)
 	}
+
 	return nil
 }
 
@@ -193,7 +218,9 @@ func setDuration(d *time.Duration, value string) error {
 	if err != nil || parsed <= 0 {
 		return errors.New("want a duration such as 500ms")
 	}
+
 	*d = parsed
+
 	return nil
 }
 
@@ -202,22 +229,28 @@ func (o *Options) setTLS(name, value string) error {
 	if o.TLSConfig == nil {
 		return errors.New("is for rediss, rediss-cluster and rediss-sentinel")
 	}
+
 	if name == "skip_verify" {
 		skip, err := strconv.ParseBool(value)
 		if err != nil {
 			return errors.New("want true or false")
 		}
+
 		o.TLSConfig.InsecureSkipVerify = skip
+
 		return nil
 	}
+
 	pem, err := os.ReadFile(value)
 	if err != nil {
 		return err
 	}
+
 	o.TLSConfig.RootCAs = x509.NewCertPool()
 	if !o.TLSConfig.RootCAs.AppendCertsFromPEM(pem) {
 		return errors.New("want a file of certificates in PEM")
 	}
+
 	return nil
 }
 
@@ -226,6 +259,7 @@ func (o *Options) setSentinel(name, value string, sentinel bool) error {
 	if !sentinel {
 		return errors.New("is for redis-sentinel and rediss-sentinel")
 	}
+
 	switch name {
 	case "master_name":
 		o.MasterName = value
@@ -234,6 +268,7 @@ func (o *Options) setSentinel(name, value string, sentinel bool) error {
 	default:
 		o.SentinelPassword = value
 	}
+
 	return nil
 }
 

@@ -34,6 +34,7 @@ type selected struct {
 // hosts, or the scheme redis-cluster), or the master of a Sentinel.
 func TestParse_Topologies(t *testing.T) {
 	t.Parallel()
+
 	for in, want := range map[string]selected{
 		"redis://h":                        {addrs: []string{"h:6379"}},
 		"redis://h/3":                      {addrs: []string{"h:6379"}, db: 3},
@@ -64,11 +65,14 @@ func TestParse_Topologies(t *testing.T) {
 	} {
 		t.Run(in, func(t *testing.T) {
 			t.Parallel()
+
 			options, err := Parse(in)
 			require.NoError(t, err)
+
 			if want.prefix == "" {
 				want.prefix = "locum"
 			}
+
 			require.Equal(t, want, selected{
 				addrs:            options.Addrs,
 				db:               options.DB,
@@ -81,12 +85,14 @@ func TestParse_Topologies(t *testing.T) {
 				sentinelUser:     options.SentinelUsername,
 				sentinelPassword: options.SentinelPassword,
 			})
+
 			client := options.Connect()
 			if want.cluster {
 				require.IsType(t, &goredis.ClusterClient{}, client)
 			} else {
 				require.IsType(t, &goredis.Client{}, client)
 			}
+
 			require.NoError(t, client.Close())
 		})
 	}
@@ -96,6 +102,7 @@ func TestParse_Topologies(t *testing.T) {
 // contexts.
 func TestParse_Options(t *testing.T) {
 	t.Parallel()
+
 	options, err := Parse("redis://h?pool_size=5&dial_timeout=1s&read_timeout=2s&write_timeout=300ms&client_name=n")
 	require.NoError(t, err)
 	require.Equal(t, 5, options.PoolSize)
@@ -104,6 +111,7 @@ func TestParse_Options(t *testing.T) {
 	require.Equal(t, 300*time.Millisecond, options.WriteTimeout)
 	require.Equal(t, "n", options.ClientName)
 	require.True(t, options.ContextTimeoutEnabled)
+
 	options, err = Parse("rediss://h?skip_verify=true")
 	require.NoError(t, err)
 	require.True(t, options.TLSConfig.InsecureSkipVerify)
@@ -114,6 +122,7 @@ func TestParse_Options(t *testing.T) {
 // to escape its special characters.
 func TestParse_Invalid_NamesWhatIsExpectedWithoutSecrets(t *testing.T) {
 	t.Parallel()
+
 	for in, want := range map[string]string{
 		"":                        "want the scheme redis",
 		"h:1":                     "want the scheme redis",
@@ -167,38 +176,48 @@ func TestParse_Invalid_NamesWhatIsExpectedWithoutSecrets(t *testing.T) {
 // is set.
 func TestConnect_TLS_VerifiesTheServerWithCA(t *testing.T) {
 	t.Parallel()
+
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
+
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)
+
 	l, err := tls.Listen("tcp", "127.0.0.1:0",
 		&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS12})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
+
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
+
 			go func() { _, _ = io.Copy(io.Discard, c); _ = c.Close() }()
 		}
 	}()
+
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	require.NoError(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+
 	dial := func(query string) error {
 		o, err := Parse("rediss://" + l.Addr().String() + query)
 		require.NoError(t, err)
+
 		c, err := goredis.NewDialer(o.Simple())(context.Background(), "tcp", o.Addrs[0])
 		if err == nil {
 			err = c.Close()
 		}
+
 		return err
 	}
+
 	require.ErrorContains(t, dial(""), "certificate")
 	require.NoError(t, dial("?skip_verify=true"))
 	require.NoError(t, dial("?ca="+ca))

@@ -61,6 +61,7 @@ func (a *Annotation) Find(concept string) (Tag, bool) {
 	if i < 0 {
 		return Tag{}, false
 	}
+
 	return a.Tags[i], true
 }
 
@@ -77,7 +78,9 @@ func (v *Vocabulary) Annotate(advert *Advert) Annotation {
 		a = &annotator{v: v}
 		a.ctx.HasWord = a.hasWord
 	}
+
 	defer v.annotators.Put(a)
+
 	a.reset(advert)
 	a.parse(&a.title, advert.Title)
 	a.parse(&a.fields[0], advert.Specialty)
@@ -92,6 +95,7 @@ func (v *Vocabulary) Annotate(advert *Advert) Annotation {
 	a.tagText()
 	a.tagSpecialist()
 	a.sort()
+
 	return Annotation{Version: v.version, Tags: slices.Clone(a.tags), Years: a.years}
 }
 
@@ -139,6 +143,7 @@ func (a *annotator) resolve(p *phrases) {
 		if !f.Form.IsAmbiguous() {
 			continue
 		}
+
 		ctx := a.ctx
 		ctx.Capitals = p.caps || p.tokens[f.Start].Capitals
 		ctx.Before = p.kindsBeside(i, +1)
@@ -156,6 +161,7 @@ func (a *annotator) hasWord(word string) bool {
 			}
 		}
 	}
+
 	return false
 }
 
@@ -164,19 +170,24 @@ func (a *annotator) tagTitle() {
 	p := &a.title
 	a.resolve(p)
 	a.readGrades(p)
+
 	hasHead := a.tagHeads(p)
 	for _, f := range p.found {
 		if f.concept == nil {
 			continue
 		}
+
 		a.add(f.concept, InTitle)
+
 		if f.isRole() && p.namesTrainee(f) && !a.isA(f.concept, "student-role") && !a.isA(f.concept, "doctor") {
 			a.tagGrade("trainee", InTitle)
 		}
 	}
+
 	a.series(p, InTitle)
 	a.hours(p, InTitle)
 	a.clock(p)
+
 	if !hasHead {
 		a.tagImpliedRole()
 	}
@@ -188,14 +199,18 @@ func (a *annotator) tagImpliedRole() {
 		if f.concept == nil || f.concept.Kind != Grade {
 			continue
 		}
+
 		for _, implied := range f.concept.Implied {
 			if implied.Kind != Role {
 				continue
 			}
+
 			if c := a.professionOf(&a.title); c != nil && a.isA(implied, "doctor") {
 				implied = c
 			}
+
 			a.add(implied, Head)
+
 			return
 		}
 	}
@@ -208,16 +223,19 @@ func (a *annotator) tagSpecialist() {
 	if a.has(Role) {
 		return
 	}
+
 	for _, f := range a.title.found {
 		if f.concept == nil || f.concept.Kind != Specialty {
 			continue
 		}
+
 		for _, r := range f.concept.Related {
 			if r.To.Kind == Role && r.Strength == 1 {
 				a.add(r.To, Head)
 				return
 			}
 		}
+
 		last := a.title.tokens[f.End-1].Word
 		if doctor := a.v.byID["doctor"]; doctor != nil && a.advert.Country == "us" && isDiscipline(last) &&
 			a.v.hasComposite(doctor, f.concept) {
@@ -246,9 +264,11 @@ func (a *annotator) tagFields() {
 	for i := range a.fields {
 		p := &a.fields[i]
 		a.resolve(p)
+
 		for _, f := range p.found {
 			switch {
 			case f.concept == nil: // ambiguous, and nothing decides
+
 			// A role in a field counts only if the title names none, and otherwise only what it implies.
 			case f.concept.Kind != Role || !named:
 				a.add(f.concept, InField)
@@ -256,11 +276,14 @@ func (a *annotator) tagFields() {
 				a.addImplied(f.concept, InField)
 			}
 		}
+
 		a.series(p, InField)
 	}
+
 	a.tagEmployer()
 	a.addID(a.advert.ContractType, InField)
 	a.addID(a.advert.EmploymentType, InField)
+
 	if a.advert.Remote {
 		a.addID(remoteConcept, InField)
 	}
@@ -275,9 +298,11 @@ func (a *annotator) has(kind Kind) bool {
 // name of a role (Same) is tagged as that role.
 func (a *annotator) add(c *Concept, level Level) {
 	a.put(c.base(), level, 1, true)
+
 	for up := c; up != nil; up = up.Same {
 		a.addAncestors(up, level)
 	}
+
 	a.addImplied(c, level)
 }
 
@@ -309,8 +334,10 @@ func (a *annotator) addImplied(c *Concept, level Level) {
 	if level < InTitle {
 		level = InTitle
 	}
+
 	for ; c != nil; c = c.Same {
 		a.addImpliedBy(c, level)
+
 		for _, up := range c.ancestors {
 			if up.Strength == 1 {
 				a.addImpliedBy(up.To, level)
@@ -325,7 +352,9 @@ func (a *annotator) addImpliedBy(c *Concept, level Level) {
 		if implied.Kind == Role {
 			continue
 		}
+
 		a.put(implied, level, 1, true)
+
 		for _, up := range implied.ancestors {
 			a.put(up.To, level, up.Strength, false)
 		}
@@ -339,12 +368,16 @@ func (a *annotator) put(concept *Concept, level Level, strength float64, named b
 		if t.Concept != concept.ID {
 			continue
 		}
+
 		if level < t.Level || level == t.Level && strength > t.Strength {
 			t.Level, t.Strength = level, strength
 		}
+
 		t.Named = t.Named || named
+
 		return
 	}
+
 	a.tags = append(a.tags, Tag{Concept: concept.ID, Kind: concept.Kind, Level: level, Strength: strength, Named: named})
 }
 
@@ -354,6 +387,7 @@ func (a *annotator) sort() {
 		if s.Kind != t.Kind {
 			return int(s.Kind) - int(t.Kind)
 		}
+
 		return int(s.Level) - int(t.Level)
 	})
 }

@@ -12,6 +12,7 @@ import (
 // other= a role that is only mentioned, spec=, grade= and so on the other concepts.
 func TestAnnotate_Heads(t *testing.T) {
 	t.Parallel()
+
 	vocabulary := loadVocabulary(t)
 	for _, c := range []struct{ rule, title, want string }{
 		// Alone, these grades mean a doctor; beside another profession they are only its grade.
@@ -359,6 +360,7 @@ func TestAnnotate_Heads(t *testing.T) {
 // the role of a title with a specialty of its own.
 func TestAnnotate_Employers(t *testing.T) {
 	t.Parallel()
+
 	vocabulary := loadVocabulary(t)
 	for company, want := range map[string]string{
 		"Riverside Surgery":        "head=porter spec@field=general-practice",
@@ -381,6 +383,7 @@ func TestAnnotate_Employers(t *testing.T) {
 		got := vocabulary.Annotate(&advert)
 		assert.Equal(t, want, describe(&got), company)
 	}
+
 	for title, want := range map[string]string{
 		"Nurse": "head=dental-nurse spec=dentistry",
 		// BC/BE is board certified or eligible. In the United States a discipline without a role

@@ -11,8 +11,10 @@ import (
 // loadVocabulary returns the embedded vocabulary.
 func loadVocabulary(tb testing.TB) *Vocabulary {
 	tb.Helper()
+
 	v, err := Load()
 	require.NoError(tb, err)
+
 	return v
 }
 
@@ -33,20 +35,25 @@ func loadVocabulary(tb testing.TB) *Vocabulary {
 // The ids are those of vocabulary.txt.
 func describe(a *Annotation) string {
 	groups := map[string][]string{}
+
 	var order []string
 	for _, t := range a.Tags {
 		if !t.Named {
 			continue
 		}
+
 		name := groupOf(t)
 		if groups[name] == nil {
 			order = append(order, name)
 		}
+
 		groups[name] = append(groups[name], t.Concept)
 	}
+
 	for i, name := range order {
 		order[i] = name + "=" + strings.Join(groups[name], ",")
 	}
+
 	return strings.Join(order, " ")
 }
 
@@ -56,6 +63,7 @@ func groupOf(t Tag) string {
 	if t.Kind == Role {
 		return [...]string{Head: "head", SecondChoice: "second", InTitle: "other", InField: "field", InText: "text"}[t.Level]
 	}
+
 	return t.Kind.String() + [...]string{InTitle: "", InField: "@field", InText: "@text"}[t.Level]
 }
 
@@ -64,6 +72,7 @@ func groupOf(t Tag) string {
 // count only in phrases that leave no doubt. The notation of want is that of describe.
 func TestAnnotate_Adverts(t *testing.T) {
 	t.Parallel()
+
 	vocabulary := loadVocabulary(t)
 	for _, c := range []struct {
 		name   string
@@ -172,6 +181,7 @@ func TestAnnotate_Adverts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+
 			got := vocabulary.Annotate(&c.advert)
 			assert.Equal(t, c.want, describe(&got))
 		})
@@ -183,6 +193,7 @@ func TestAnnotate_Adverts(t *testing.T) {
 // second choice with the strength of that link.
 func TestAnnotate_ClosesUpwards(t *testing.T) {
 	t.Parallel()
+
 	a := loadVocabulary(t).Annotate(&Advert{Title: "Ward Sister – Cath Lab"})
 	for concept, want := range map[string]Tag{
 		"charge-nurse":     {Level: Head, Strength: 1, Named: true},
@@ -194,9 +205,11 @@ func TestAnnotate_ClosesUpwards(t *testing.T) {
 	} {
 		got, ok := a.Find(concept)
 		require.True(t, ok, concept)
+
 		want.Concept, want.Kind = concept, got.Kind
 		assert.Equal(t, want, got)
 	}
+
 	_, ok := a.Find("healthcare-assistant")
 	assert.False(t, ok)
 }
@@ -205,6 +218,7 @@ func TestAnnotate_ClosesUpwards(t *testing.T) {
 // experience is required experience, and not the age of the employer.
 func TestAnnotate_Years(t *testing.T) {
 	t.Parallel()
+
 	v := loadVocabulary(t)
 	for text, want := range map[string]int{
 		"At least 2 years of ICU experience": 2, "5+ years' experience": 5, "1 year post-registration experience": 1,
@@ -232,6 +246,7 @@ var advert200 = Advert{
 func BenchmarkAnnotate(b *testing.B) {
 	v := loadVocabulary(b)
 	b.ReportAllocs()
+
 	for b.Loop() {
 		v.Annotate(&advert200)
 	}
@@ -244,6 +259,7 @@ func FuzzAnnotate(f *testing.F) {
 	for _, c := range titles {
 		f.Add(c.title, "")
 	}
+
 	f.Add("Band 5 to", "Band - / Bands 5-")
 	f.Fuzz(func(_ *testing.T, title, text string) {
 		vocabulary.Annotate(&Advert{Title: title, Department: text, Description: text})

@@ -454,6 +454,7 @@ var titles = []struct{ title, want string }{
 // titles names exactly the concepts beside it.
 func TestAnnotate_Titles(t *testing.T) {
 	t.Parallel()
+
 	v := loadVocabulary(t)
 	for _, c := range titles {
 		got := v.Annotate(&Advert{Title: c.title})
@@ -466,16 +467,19 @@ func TestAnnotate_Titles(t *testing.T) {
 // Ambiguous names are left out, since a title without other words may not decide what they mean.
 func TestAnnotate_EveryRoleForm_IsItsHead(t *testing.T) {
 	t.Parallel()
+
 	vocabulary := loadVocabulary(t)
 	for _, f := range vocabulary.Forms() {
 		role := f.Readings[0].Concept
 		if role.Kind != Role || f.IsAmbiguous() {
 			continue
 		}
+
 		title := f.Text
 		if f.Capitals {
 			title = strings.ToUpper(title)
 		}
+
 		a := vocabulary.Annotate(&Advert{Title: title + " – Leeds"})
 		tag, _ := a.Find(role.base().ID)
 		assert.True(t, tag.Level == Head && tag.Named, "%s: %s", title, describe(&a))
@@ -486,19 +490,23 @@ func TestAnnotate_EveryRoleForm_IsItsHead(t *testing.T) {
 // the title names the specialty, and its words do not replace the role.
 func TestAnnotate_EverySpecialtyForm_InTitle(t *testing.T) {
 	t.Parallel()
+
 	vocabulary := loadVocabulary(t)
 	for _, f := range vocabulary.Forms() {
 		spec := f.Readings[0].Concept
 		if spec.Kind != Specialty || f.IsAmbiguous() {
 			continue
 		}
+
 		title := f.Text
 		if f.Capitals {
 			title = strings.ToUpper(title)
 		}
+
 		a := vocabulary.Annotate(&Advert{Title: "Physiotherapist – " + title})
 		tag, _ := a.Find(spec.ID)
 		assert.True(t, tag.Level == InTitle && tag.Named, "%s: %s", title, describe(&a))
+
 		tag, _ = a.Find("physiotherapist")
 		assert.Equal(t, Head, tag.Level, title)
 	}

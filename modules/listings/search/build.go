@@ -14,26 +14,34 @@ func (p *parser) build() *Vocabulary {
 			c.Label = label(c.Forms[0])
 		}
 	}
+
 	for _, c := range v.concepts {
 		v.resolveLinks(c)
+
 		if c.isUnspecified() { // its name is the better label of the general concept
 			c.Same.Label = c.Label
 		}
 	}
+
 	for _, c := range v.concepts {
 		v.breakCycles(c, nil)
 	}
+
 	for _, c := range v.concepts {
 		c.ancestors = ancestorsOf(c)
 	}
+
 	for _, c := range v.concepts {
 		v.addForms(c)
 	}
+
 	for _, r := range p.reads {
 		v.applyReadLine(r)
 	}
+
 	v.checkAmbiguousForms()
 	v.addVariants()
+
 	return v
 }
 
@@ -43,9 +51,11 @@ func label(form string) string {
 	if short, ok := strings.CutSuffix(form, "!"); ok {
 		return strings.ToUpper(short)
 	}
+
 	if form == "" || strings.ToLower(form) != form {
 		return form
 	}
+
 	return strings.ToUpper(form[:1]) + form[1:]
 }
 
@@ -57,12 +67,14 @@ func (v *Vocabulary) resolveLinks(concept *Concept) {
 			v.reportf(concept.line, "%s: link %s%s leads to no other concept", concept.ID, l.sign, l.to)
 			continue
 		}
+
 		link := Link{To: to, Strength: l.strength}
 		switch l.sign {
 		case "<", "<~": // c is a to, for certain or as a second choice
 			if to.Kind != concept.Kind {
 				v.reportf(concept.line, "%s: %s must be a %s", concept.ID, to.ID, concept.Kind)
 			}
+
 			concept.Parents = append(concept.Parents, link)
 			to.children = append(to.children, concept)
 		case "~": // c is related to to
@@ -73,6 +85,7 @@ func (v *Vocabulary) resolveLinks(concept *Concept) {
 			if to.Kind != concept.Kind || concept.Same != nil {
 				v.reportf(concept.line, "%s: = needs exactly one concept of kind %s", concept.ID, concept.Kind)
 			}
+
 			concept.Same = to
 		}
 	}
@@ -90,14 +103,18 @@ func (v *Vocabulary) breakCycles(concept *Concept, path []*Concept) {
 	for i := 0; i < len(concept.Parents); i++ {
 		if slices.Contains(path, concept.Parents[i].To) {
 			v.reportf(concept.line, "%s: is-a links form a cycle through %s", concept.ID, concept.Parents[i].To.ID)
+
 			concept.Parents = slices.Delete(concept.Parents, i, i+1)
 			i--
 			continue
 		}
+
 		v.breakCycles(concept.Parents[i].To, path)
 	}
+
 	if concept.Same != nil && (slices.Contains(path, concept.Same) || concept.Same.Same != nil) {
 		v.reportf(concept.line, "%s: = must not name %s, which is itself another name", concept.ID, concept.Same.ID)
+
 		concept.Same = nil
 	}
 }
@@ -112,7 +129,9 @@ func ancestorsOf(concept *Concept) []Link {
 			if strength < 1 && p.Strength < 1 {
 				continue
 			}
+
 			s := strength * p.Strength
+
 			i := slices.IndexFunc(out, func(l Link) bool { return l.To == p.To })
 			switch {
 			case i < 0:
@@ -122,10 +141,13 @@ func ancestorsOf(concept *Concept) []Link {
 			default:
 				out[i].Strength = s
 			}
+
 			visit(p.To, s)
 		}
 	}
+
 	visit(concept, 1)
+
 	return out
 }
 
@@ -133,25 +155,31 @@ func ancestorsOf(concept *Concept) []Link {
 func (v *Vocabulary) addForms(concept *Concept) {
 	for _, text := range concept.Forms {
 		text, capitals := strings.CutSuffix(text, "!")
+
 		words := normalized(text)
 		if len(words) == 0 {
 			v.reportf(concept.line, "%s: form %q contains no word", concept.ID, text)
 			continue
 		}
+
 		if endsPhrase(text) {
 			v.reportf(concept.line, "%s: form %q must not have punctuation that ends a phrase", concept.ID, text)
 			continue
 		}
+
 		f := &Form{Text: text, Words: len(words), Capitals: capitals}
+
 		existing := v.trie.insert(words, f)
 		if existing == f {
 			v.forms = append(v.forms, f)
 		}
+
 		f = existing
 		if slices.ContainsFunc(f.Readings, func(r Reading) bool { return r.Concept == concept }) {
 			v.reportf(concept.line, "%s: form %q duplicates form %q", concept.ID, text, f.Text)
 			continue
 		}
+
 		f.Readings = append(f.Readings, Reading{Concept: concept})
 	}
 }
@@ -169,6 +197,7 @@ func (v *Vocabulary) applyReadLine(r *readLine) {
 		v.reportf(r.at, "read %s: no concept has this form", r.form)
 		return
 	}
+
 	var readings []Reading
 	for _, reading := range r.readings {
 		c := v.byID[reading.id]
@@ -176,20 +205,25 @@ func (v *Vocabulary) applyReadLine(r *readLine) {
 			v.reportf(r.at, "read %s: %s does not have this form", r.form, reading.id)
 			continue
 		}
+
 		for i := range reading.conditions {
 			v.resolveCondition(r, &reading.conditions[i])
 		}
+
 		readings = append(readings, Reading{Concept: c, Conditions: reading.conditions})
 	}
+
 	for _, old := range f.Readings {
 		if !slices.ContainsFunc(readings, func(r Reading) bool { return r.Concept == old.Concept }) {
 			v.reportf(r.at, "read %s: the line does not list %s, which has this form", r.form, old.Concept.ID)
 		}
 	}
+
 	if len(readings) == 0 || len(readings) == 1 && len(readings[0].Conditions) == 0 {
 		v.reportf(r.at, "read %s: the line has no effect: one concept without conditions", r.form)
 		return
 	}
+
 	f.Readings = readings
 	f.hasReadLine = true
 }
@@ -201,15 +235,18 @@ func (v *Vocabulary) resolveCondition(r *readLine, c *Condition) {
 			c.Args[i] = Normalize(w)
 		}
 	}
+
 	if c.kind == 0 { // it has no concepts
 		return
 	}
+
 	for _, id := range c.Args {
 		concept := v.byID[id]
 		if concept == nil || concept.Kind != c.kind {
 			v.reportf(r.at, "read %s: %s is not a %s", r.form, id, c.kind)
 			continue
 		}
+
 		c.concepts = append(c.concepts, concept)
 	}
 }
@@ -220,10 +257,12 @@ func (v *Vocabulary) checkAmbiguousForms() {
 		if len(f.Readings) < 2 || f.hasReadLine {
 			continue
 		}
+
 		ids := make([]string, len(f.Readings))
 		for i, r := range f.Readings {
 			ids[i] = r.Concept.ID
 		}
+
 		v.reportf(f.likeliest().line, "form %q of %s needs a read line", f.Text, strings.Join(ids, ", "))
 	}
 }
@@ -235,6 +274,7 @@ func (v *Vocabulary) addVariants() {
 		if f.likeliest().Kind == Filler {
 			continue
 		}
+
 		for _, words := range variants(normalized(f.Text)) {
 			v.trie.insert(words, f)
 		}

@@ -10,17 +10,22 @@ func (a *annotator) clock(p *phrases) {
 		if next == 0 || next == len(p.tokens) || !isRange(p.tokens[next].Gap) {
 			continue
 		}
+
 		_, exactTo, end := clockAt(p.tokens, next)
 		if end == 0 {
 			continue
 		}
+
 		if !exact && !exactTo {
 			if end == len(p.tokens) || p.tokens[end].Word != "shift" {
 				continue // two numbers such as "2-10 beds"
 			}
+
 			from = afternoon(from)
 		}
+
 		a.addID(shiftFrom(from), InTitle)
+
 		i = end - 1
 	}
 }
@@ -36,19 +41,23 @@ func isRange(gap string) bool {
 func clockAt(tokens []Token, i int) (hour int, exact bool, next int) {
 	w := tokens[i].Word
 	next = i + 1
+
 	minutes := next < len(tokens) && tokens[next].Gap == ":" && digits(w)
 	if minutes {
 		suffix := strings.TrimLeft(tokens[next].Word, "0123456789")
 		w += suffix
 		next++
 	}
+
 	n := strings.TrimRight(w, "apm")
 	if !digits(n) || len(n) > 2 {
 		return 0, false, 0
 	}
+
 	for _, c := range n {
 		hour = hour*10 + int(c-'0')
 	}
+
 	switch w[len(n):] {
 	case "p", "pm":
 		hour = hour%12 + 12
@@ -59,6 +68,7 @@ func clockAt(tokens []Token, i int) (hour int, exact bool, next int) {
 	default:
 		return 0, false, 0
 	}
+
 	return hour, true, next
 }
 
@@ -68,6 +78,7 @@ func afternoon(hour int) int {
 	if hour < 5 || hour >= 10 && hour < 12 {
 		return hour + 12
 	}
+
 	return hour
 }
 
@@ -79,5 +90,6 @@ func shiftFrom(hour int) string {
 	case hour >= 12 && hour < 18:
 		return "evenings"
 	}
+
 	return "nights"
 }

@@ -7,31 +7,39 @@ import "strings"
 // Lincolnshire, Boston is the one in England.
 func (r *run) correctPlaces(parts []candidate) bool {
 	var tokens []Token
+
 	next := 0
 	for _, s := range parts {
 		if s.corrected == "" {
 			continue
 		}
+
 		last := r.tokens[s.end-1]
 		r.addCorrection(last.Word, s.corrected)
 		r.recordCorrection(r.base, last, s.corrected)
+
 		tokens = append(tokens, r.tokens[next:s.end-1]...)
 		for i, t := range Tokens(s.corrected) {
 			if i == 0 {
 				t.Gap = last.Gap
 			}
+
 			t.Start = last.Start
 			t.End = last.End
 			t.Capitals = last.Capitals
 			tokens = append(tokens, t)
 		}
+
 		next = s.end
 	}
+
 	if next == 0 {
 		return false
 	}
+
 	r.tokens, r.hasCorrectPlaces = append(tokens, r.tokens[next:]...), true
 	r.words = r.Vocabulary.Words(r.tokens)
+
 	return true
 }
 
@@ -45,26 +53,33 @@ func (q *query) correct(tokens []Token, base int) []Token {
 			token.Word += tokens[i+1].Word
 			token.Surface, token.End = token.Word, tokens[i+1].End
 			q.recordCorrection(base, token, token.Word)
+
 			out = append(out, token)
 			i++
 			continue
 		}
+
 		to := q.Words.Correct(token, i == len(tokens)-1)
 		if len(to) == 0 || q.isPlace(token) || q.isInPlace(tokens, i) {
 			out = append(out, token)
 			continue
 		}
+
 		q.addCorrection(token.Word, to...)
 		q.recordCorrection(base, token, strings.Join(to, " "))
+
 		for k, word := range to {
 			c := token
+
 			c.Word, c.Surface = word, word
 			if k > 0 {
 				c.Gap = " "
 			}
+
 			out = append(out, c)
 		}
 	}
+
 	return q.correctPhrases(out, base)
 }
 
@@ -78,12 +93,15 @@ func (q *query) addCorrection(from string, to ...string) {
 // the joined word has none.
 func (v *Vocabulary) isDivided(tokens []Token, i int) bool {
 	a, b := tokens[i], tokens[i+1]
+
 	joined := a.Word + b.Word
 	if b.Gap != " " && b.Gap != "-" || len(joined) < minDivided || !v.isKnown(joined) {
 		return false
 	}
+
 	from := max(0, i-maxPhrase)
 	words := v.Words(tokens[from:min(len(tokens), i+1+maxPhrase)])
+
 	var meanings [2]bool // of the parts
 	for j := range i - from + 2 {
 		for _, m := range v.Matches(nil, words, j) {
@@ -95,6 +113,7 @@ func (v *Vocabulary) isDivided(tokens []Token, i int) bool {
 			}
 		}
 	}
+
 	return !meanings[0] || !meanings[1] || v.Form(joined) != nil
 }
 
@@ -112,23 +131,28 @@ func (q *query) correctPhrases(tokens []Token, base int) []Token {
 		if len(tokens) == 1 || len(token.Word) < minInPhrase || hasDigit(token.Word) || q.Vocabulary.isKnown(token.Word) {
 			continue
 		}
+
 		if i > 0 && markers[tokens[i-1].Word] {
 			continue
 		}
+
 		frequency := q.Words.lexicon.Frequency(token.Word)
 		for _, word := range q.Words.near(token.Word) {
 			if frequency > 0 && q.Words.lexicon.Frequency(word) < rareInPhrase*frequency {
 				continue
 			}
+
 			tokens[i].Word, tokens[i].Surface = word, word
 			if q.Vocabulary.isInPhrase(tokens, i) {
 				q.addCorrection(token.Word, word)
 				q.recordCorrection(base, token, word)
 				break
 			}
+
 			tokens[i] = token
 		}
 	}
+
 	return tokens
 }
 
@@ -142,6 +166,7 @@ const rareInPhrase = 10
 // isInPhrase reports whether token i is in a form of several words.
 func (v *Vocabulary) isInPhrase(tokens []Token, i int) bool {
 	from := max(0, i-maxPhrase)
+
 	words := v.Words(tokens[from:min(len(tokens), i+maxPhrase)])
 	for j := range i - from + 1 {
 		for _, m := range v.Matches(nil, words, j) {
@@ -150,6 +175,7 @@ func (v *Vocabulary) isInPhrase(tokens []Token, i int) bool {
 			}
 		}
 	}
+
 	return false
 }
 
@@ -161,7 +187,9 @@ func (q *query) isPlace(t Token) bool {
 	if q.Places == nil {
 		return false
 	}
+
 	p, ok := q.Places.Resolve(t.Surface)
+
 	return ok && (p.Kind != Town || p.Population >= wellKnown)
 }
 
@@ -171,21 +199,25 @@ func (q *query) isInPlace(tokens []Token, i int) bool {
 	if q.Places == nil {
 		return false
 	}
+
 	for start := max(0, i-maxPlaceWords+1); start <= i; start++ {
 		name := tokens[start].Surface
 		for end := start + 1; end < min(start+maxPlaceWords, len(tokens)); end++ {
 			if strings.Contains(tokens[end].Gap, ",") {
 				break
 			}
+
 			name += " " + tokens[end].Surface
 			if end < i {
 				continue
 			}
+
 			if _, ok := q.Places.Resolve(name); ok && !stopWords[tokens[start].Word] {
 				return true
 			}
 		}
 	}
+
 	return false
 }
 

@@ -8,6 +8,7 @@ func (a *annotator) parseText() {
 	if len(a.advert.Requirements) > 0 {
 		text += "\n" + strings.Join(a.advert.Requirements, "\n")
 	}
+
 	p := &a.text
 	p.tokens = splitNumbers(AppendTokens(p.tokens[:0], text))
 	p.words = a.v.appendWords(p.words[:0], p.tokens)
@@ -19,6 +20,7 @@ func (a *annotator) parseText() {
 // count only if nothing stronger names one.
 func (a *annotator) tagText() {
 	p := &a.text
+
 	accepted := [Filler + 1]bool{
 		Role: !a.has(Role), Specialty: true, Setting: true, Shift: !a.has(Shift), Experience: true,
 		Grade: !a.has(Grade), Contract: !a.has(Contract), Hours: !a.has(Hours),
@@ -30,15 +32,18 @@ func (a *annotator) tagText() {
 			if !p.mayMatch(m) {
 				continue
 			}
+
 			p.found = append(p.found[:0], phrase{Match: m})
 			if c := a.meaning(p); c != nil && accepted[c.Kind] && a.tagPhrase(c, m) {
 				accepted[Role] = accepted[Role] && c.Kind != Role
 				accepted[Grade] = accepted[Grade] && c.Kind != Grade
 			}
+
 			i = m.End - 1
 			break
 		}
 	}
+
 	a.hours(p, InText)
 	a.tagYears(p)
 }
@@ -49,7 +54,9 @@ func (a *annotator) meaning(p *phrases) *Concept {
 	if !f.IsAmbiguous() {
 		return f.likeliest()
 	}
+
 	a.resolve(p)
+
 	return p.found[0].concept
 }
 
@@ -62,7 +69,9 @@ func (a *annotator) tagPhrase(concept *Concept, m Match) bool {
 		if concept.Generic || !a.isWanted(m.Start) {
 			return false
 		}
+
 		a.add(concept, InText)
+
 		return true
 	case Filler:
 		return false
@@ -76,7 +85,9 @@ func (a *annotator) tagPhrase(concept *Concept, m Match) bool {
 			return false
 		}
 	}
+
 	a.add(concept, InText)
+
 	return true
 }
 
@@ -103,6 +114,7 @@ const reach = 8
 // follows: "we are looking for a", "are you a", "as a".
 func (a *annotator) isWanted(i int) bool {
 	tokens := a.text.tokens
+
 	return a.hasBefore(i, func(j int) bool {
 		word := tokens[j].Word
 		return wanting[word] || word == "you" && j > 0 && tokens[j-1].Word == "are"
@@ -121,10 +133,12 @@ func (a *annotator) hasBefore(i int, accepts func(j int) bool) bool {
 		if accepts(j) {
 			return true
 		}
+
 		if endsSentence(a.text.tokens[j+1].Gap) {
 			return false
 		}
 	}
+
 	return false
 }
 

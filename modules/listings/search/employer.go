@@ -17,10 +17,12 @@ type Employers interface {
 // queries contain "NHS Foundation Trust".
 func EmployerKeys(company string) []string {
 	words := employerWords(Tokens(company))
+
 	var keys []string
 	for n := min(2, len(words)); n > 0 && n <= min(len(words), maxEmployerWords); n++ {
 		keys = append(keys, keyEmployer+strings.Join(words[:n], " "))
 	}
+
 	return keys
 }
 
@@ -34,8 +36,10 @@ func employerWords(tokens []Token) []string {
 		if t.Word == "the" && len(words) == 0 {
 			continue
 		}
+
 		words = append(words, Normalize(t.Word))
 	}
+
 	return words
 }
 
@@ -50,6 +54,7 @@ func (e indexEmployers) HasEmployer(name string) bool {
 	for key := range e.index.Keys(keyEmployer + name) {
 		return key == keyEmployer+name
 	}
+
 	return false
 }
 
@@ -58,22 +63,28 @@ func (r *run) employers(i int) (out []candidate) {
 	if r.Employers == nil || stopWords[r.tokens[i].Word] {
 		return nil
 	}
+
 	for end := i + 1; end <= min(len(r.tokens), i+maxEmployerWords); end++ {
 		if r.overlapsReserved(i, end) || end == i+1 && r.isForm(i) {
 			continue // pay, a distance, or one word with another meaning
 		}
+
 		name := strings.Join(employerWords(r.tokens[i:end]), " ")
 		if name == "" || !r.Employers.HasEmployer(name) {
 			if end > i+1 {
 				break // no longer name has this beginning either
 			}
+
 			continue
 		}
+
 		if r.isPlaceOrForm(i, end) {
 			continue
 		}
+
 		out = append(out, candidate{start: i, end: end, cost: costEmployer, term: Term{Slot: SlotEmployer, Words: strings.Fields(name)}})
 	}
+
 	return out
 }
 
@@ -85,5 +96,6 @@ func (r *run) isPlaceOrForm(start, end int) bool {
 			return true
 		}
 	}
+
 	return slices.ContainsFunc(r.Vocabulary.Matches(nil, r.words, start), func(m Match) bool { return m.End == end })
 }

@@ -17,6 +17,7 @@ func about(c *Concept, roles ...string) Expr {
 	default:
 		prefixes = []string{slots[c.Kind] + ":"}
 	}
+
 	return Or(each(prefixes, func(prefix string) Expr { return HasKey(prefix + c.ID) })...)
 }
 
@@ -45,5 +46,6 @@ func IsEmployer(name string) Expr {
 	if len(keys) == 0 {
 		return Or()
 	}
+
 	return HasKey(keys[len(keys)-1])
 }

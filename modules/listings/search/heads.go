@@ -11,24 +11,31 @@ func (a *annotator) tagHeads(p *phrases) bool {
 		a.add(p.found[i].concept, Head)
 		return true
 	}
+
 	var heads []*Concept // the main roles so far
 	mainPart := -1       // the part of the title with the main roles, -1 before the first
 	isTraining := false
+
 	skipQuestions := p.hasAnswer()
 	for _, alt := range p.alternatives() {
 		head := p.head(alt)
 		if head < 0 || skipQuestions && p.isQuestion(p.found[head].part) {
 			continue
 		}
+
 		isMain := mainPart < 0 || mainPart == p.found[head].part
+
 		// "Trainee Dental Nurse/Receptionist" is a trainee in both.
 		isTraining = p.isTraining(alt) || isTraining && p.words[alt.start].gap == gapSlash
+
 		concept := a.inverted(p, head)
 		if isMain {
 			mainPart = p.found[head].part
 			concept = a.completed(p, head)
 		}
+
 		p.found[head].concept = concept
+
 		level := InTitle
 		switch {
 		case isMain && isTraining:
@@ -36,17 +43,22 @@ func (a *annotator) tagHeads(p *phrases) bool {
 		case isMain, a.isKinOfAny(concept, heads):
 			level = Head
 		}
+
 		if level < InTitle {
 			level = a.addLed(p, head, level)
 			a.addKin(p, alt.from, head, level)
+
 			heads = append(heads, concept)
 		}
+
 		a.add(concept, level)
 		a.addLearned(p, p.found[head])
 	}
+
 	if mainPart >= 0 {
 		a.addListed(p, heads[0], mainPart)
 	}
+
 	return mainPart >= 0
 }
 
@@ -73,18 +85,23 @@ func (a *annotator) addLed(p *phrases, head int, level Level) Level {
 	if !h.Leads {
 		return level
 	}
+
 	if !p.isRoleBefore(head) {
 		if c := a.professionOf(p); c != nil && !h.Generic {
 			a.add(c, SecondChoice)
 		}
+
 		return level
 	}
+
 	led := p.found[head-1]
 	if h.Generic && a.isProfession(led.concept) {
 		a.add(led.concept, level)
 		return SecondChoice
 	}
+
 	a.add(led.concept, SecondChoice)
+
 	return level
 }
 
@@ -93,7 +110,9 @@ func (p *phrases) isRoleBefore(i int) bool {
 	if i == 0 {
 		return false
 	}
+
 	before := p.found[i-1]
+
 	return before.isRole() && before.part == p.found[i].part && before.End == p.found[i].Start
 }
 
@@ -103,13 +122,16 @@ func (a *annotator) addLearned(p *phrases, f phrase) {
 	if !a.isA(f.concept, "student-role") {
 		return
 	}
+
 	i := f.Start
 	for i < f.End && isLearning(p.tokens[i].Word, f.concept) {
 		i++
 	}
+
 	if i == f.Start || i == f.End {
 		return
 	}
+
 	if c := a.roleAt(p, i, f.End); c != nil && c.isNamed() && !a.isA(c, "student-role") {
 		a.add(c, SecondChoice)
 		a.tagGrade(learningGrade(p.tokens[f.Start].Word), InTitle)
@@ -121,6 +143,7 @@ func learningGrade(word string) string {
 	if word == "student" || word == "apprentice" {
 		return word
 	}
+
 	return "trainee"
 }
 
@@ -133,6 +156,7 @@ func isLearning(word string, role *Concept) bool {
 	case "student":
 		return role.ID == "student-ahp"
 	}
+
 	return false
 }
 
@@ -144,6 +168,7 @@ func (a *annotator) addKin(p *phrases, from, head int, level Level) {
 		if !f.isRole() || !f.concept.isNamed() || !f.concept.IsKin(h) {
 			continue
 		}
+
 		if h.base().Broad {
 			a.add(f.concept, level)
 		} else {
@@ -158,13 +183,16 @@ func (a *annotator) addListed(p *phrases, main *Concept, mainPart int) {
 	if main.isNonClinical() {
 		return
 	}
+
 	for _, f := range p.found {
 		if f.part <= mainPart || !f.isRole() || !p.isList(f.part) {
 			continue
 		}
+
 		if !a.isProfession(f.concept) && !a.isA(f.concept, "doctor") {
 			continue
 		}
+
 		if !a.isA(main, support) || a.isA(f.concept, support) {
 			a.add(f.concept, SecondChoice)
 		}
@@ -179,22 +207,28 @@ const support = "healthcare-support"
 func (p *phrases) isList(part int) bool {
 	first := -1
 	last := -1
+
 	hasRolesOnly := true
 	for i, f := range p.found {
 		if f.part != part {
 			continue
 		}
+
 		if first < 0 {
 			first = i
 		}
+
 		hasRolesOnly = hasRolesOnly && f.isRole()
 		last = i
 	}
+
 	if strings.Contains(p.tokens[p.found[first].Start].Gap, "(") {
 		return true
 	}
+
 	beginsPart := p.words[p.found[first].Start].gap == gapBreak
 	endsPart := p.found[last].End == len(p.words) || p.words[p.found[last].End].gap == gapBreak
+
 	return hasRolesOnly && beginsPart && endsPart
 }
 
@@ -207,6 +241,7 @@ func (a *annotator) completed(p *phrases, head int) *Concept {
 	if c := a.inverted(p, head); c != h.concept {
 		return c
 	}
+
 	noun := p.tokens[h.Start:h.End]
 	switch {
 	case a.isClerical(h.concept):
@@ -214,17 +249,20 @@ func (a *annotator) completed(p *phrases, head int) *Concept {
 	case !h.concept.isUnspecific():
 		return h.concept
 	}
+
 	// The title has priority over the fields, and these over the name of the employer.
 	for _, text := range []*phrases{p, &a.fields[0], &a.fields[1], &a.company} {
 		for _, f := range text.found {
 			if k := f.Form.likeliest().Kind; k != Specialty && k != Setting {
 				continue
 			}
+
 			if c := a.compound(text, f, noun); c != nil && a.completes(c, h.concept) {
 				return c
 			}
 		}
 	}
+
 	return h.concept
 }
 
@@ -232,17 +270,21 @@ func (a *annotator) completed(p *phrases, head int) *Concept {
 // in "Therapist, Speech", or else the concept of the head.
 func (a *annotator) inverted(p *phrases, head int) *Concept {
 	h := p.found[head]
+
 	isAtBreak := h.End < len(p.words) && p.words[h.End].gap == gapBreak
 	if h.concept.base().isNamed() || !isAtBreak {
 		return h.concept
 	}
+
 	end := h.End + 1
 	for end < len(p.words) && p.words[end].gap != gapBreak {
 		end++
 	}
+
 	if c := a.roleOf(p.tokens[h.End:end], p.tokens[h.Start:h.End]); c != nil {
 		return c
 	}
+
 	return h.concept
 }
 
@@ -253,14 +295,17 @@ func (a *annotator) compound(text *phrases, f phrase, noun []Token) *Concept {
 	if c := a.roleOf(words, noun); c != nil {
 		return c
 	}
+
 	if len(words) == 1 {
 		return nil
 	}
+
 	// The first word alone may mean the same: "dental practice" and "dental".
 	first := a.v.Form(words[0].Word)
 	if first == nil || first.likeliest() != f.Form.likeliest() {
 		return nil
 	}
+
 	return a.roleOf(words[:1], noun)
 }
 
@@ -272,10 +317,12 @@ func (a *annotator) roleOf(words, noun []Token) *Concept {
 			text.WriteString(t.Word + " ")
 		}
 	}
+
 	f := a.v.Form(text.String())
 	if f == nil || f.IsAmbiguous() || f.likeliest().Kind != Role {
 		return nil
 	}
+
 	return f.likeliest()
 }
 
@@ -315,10 +362,12 @@ func (a *annotator) readGrades(p *phrases) {
 		if grade == nil {
 			continue
 		}
+
 		if a.followsProfession(p, i) || a.precedesProfession(p, i) {
 			p.found[i].concept = grade
 		} else if c := a.professionOf(p); c != nil {
 			p.found[i].concept = c
+
 			a.add(grade, InTitle)
 		}
 	}
@@ -328,19 +377,23 @@ func (a *annotator) readGrades(p *phrases) {
 // if that is one of doctors: a "Dental Registrar" is a dentist.
 func (a *annotator) professionOf(p *phrases) *Concept {
 	i := slices.IndexFunc(p.found, func(f phrase) bool { return f.concept != nil && f.concept.Kind == Specialty })
+
 	doctor := a.v.byID["doctor"]
 	if i < 0 || doctor == nil || a.v.hasComposite(doctor, p.found[i].concept) {
 		return nil
 	}
+
 	specialty := p.found[i].concept
 	if c := a.ownProfession(specialty, doctor); c != nil {
 		return c
 	}
+
 	for _, up := range specialty.ancestors {
 		if c := a.ownProfession(up.To, doctor); c != nil && up.Strength == 1 {
 			return c
 		}
 	}
+
 	return nil
 }
 
@@ -355,10 +408,12 @@ func (a *annotator) ownProfession(specialty, doctor *Concept) *Concept {
 	if i < 0 || specialty.Related[i].To.IsA(doctor) || a.v.hasComposite(doctor, specialty) {
 		return nil
 	}
+
 	hasDoctors := func(l Link) bool { return l.Strength == 1 && a.v.hasComposite(doctor, l.To) }
 	if slices.ContainsFunc(specialty.ancestors, hasDoctors) {
 		return nil
 	}
+
 	return specialty.Related[i].To
 }
 
@@ -368,12 +423,15 @@ func (a *annotator) followsProfession(p *phrases, i int) bool {
 	f := p.found[i]
 	if f.Start > 0 {
 		before := p.tokens[f.Start-1].Word
+
 		isAlternative := p.words[f.Start].gap == gapSlash || before == "or" || before == "and"
 		if isAlternative {
 			return false
 		}
 	}
+
 	j := slices.IndexFunc(p.found[:i], func(g phrase) bool { return g.isRole() && a.isProfession(g.concept) })
+
 	return j >= 0 && !p.hasPreposition(p.found[j].End, f.Start)
 }
 
@@ -382,8 +440,10 @@ func (a *annotator) precedesProfession(p *phrases, i int) bool {
 	if i+1 == len(p.found) {
 		return false
 	}
+
 	next := p.found[i+1]
 	isAdjacent := next.Start == p.found[i].End && p.words[next.Start].gap == gapNone
+
 	return isAdjacent && next.isRole() && a.isProfession(next.concept)
 }
 
@@ -393,12 +453,15 @@ func (f *phrase) doctorGrade() *Concept {
 	if !f.isRole() || f.concept.Same == nil || f.concept.base().ID != "doctor" {
 		return nil
 	}
+
 	var grade *Concept
 	for _, c := range f.concept.Implied {
 		if c.Kind != Grade {
 			return nil
 		}
+
 		grade = c
 	}
+
 	return grade
 }

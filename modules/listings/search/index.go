@@ -112,6 +112,7 @@ func (p Point) Miles(q Point) float64 {
 	const degree = math.Pi / 180
 	lat, lon := math.Sin((q.Lat-p.Lat)*degree/2), math.Sin((q.Lon-p.Lon)*degree/2)
 	h := lat*lat + math.Cos(p.Lat*degree)*math.Cos(q.Lat*degree)*lon*lon
+
 	return 2 * earthRadiusMiles * math.Asin(math.Sqrt(min(1, h)))
 }
 
@@ -294,6 +295,7 @@ func (q *Query) Validate() error {
 	if q.Offset < 0 || q.Limit < 0 || q.Relaxed < 0 || q.MaxCost < 0 {
 		return fmt.Errorf("%w: offset, limit, relaxed and maximum cost must not be negative", ErrInvalidQuery)
 	}
+
 	switch q.Sort.By {
 	case SortRelevance, SortDate, SortPay, SortTitle, SortLocation:
 	case SortDistance:
@@ -303,14 +305,17 @@ func (q *Query) Validate() error {
 	default:
 		return fmt.Errorf("%w: unknown sort key %q", ErrInvalidQuery, q.Sort.By)
 	}
+
 	if q.First != nil {
 		if err := q.First.Validate(); err != nil {
 			return err
 		}
 	}
+
 	if err := validateAll(q.Must); err != nil {
 		return err
 	}
+
 	return q.validateSlots()
 }
 
@@ -321,14 +326,17 @@ func (q *Query) validateSlots() error {
 			if l.Cost < 0 || l.Cost > maxCost {
 				return fmt.Errorf("%w: cost must be from 0 to %d", ErrInvalidQuery, maxCost)
 			}
+
 			if err := l.Expr.Validate(); err != nil {
 				return err
 			}
 		}
 	}
+
 	if q.CostBits() > bits.Len(maxCost) {
 		return fmt.Errorf("%w: sum of costs must be at most %d", ErrInvalidQuery, maxCost)
 	}
+
 	return nil
 }
 
@@ -341,8 +349,10 @@ func (q *Query) CostBits() int {
 		for _, l := range s.Levels {
 			highest = max(highest, l.Cost)
 		}
+
 		sum += highest
 	}
+
 	return bits.Len(uint(sum))
 }
 
@@ -353,6 +363,7 @@ func validateAll(exprs []Expr) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -368,6 +379,7 @@ func (e *Expr) Validate() error {
 		if len(e.Args) == 1 {
 			return e.Args[0].Validate()
 		}
+
 		valid = false
 	case OpKey, OpWord, OpPrefix:
 		valid = e.Text != ""
@@ -385,9 +397,11 @@ func (e *Expr) Validate() error {
 	default:
 		valid = false
 	}
+
 	if !valid {
 		text, _ := json.Marshal(e) //nolint:errchkjson // it is only shown
 		return fmt.Errorf("%w: invalid expression %s", ErrInvalidQuery, text)
 	}
+
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 // TestExpr_JSON_RoundTrip checks each operation, since expressions are stored as JSON.
 func TestExpr_JSON_RoundTrip(t *testing.T) {
 	t.Parallel()
+
 	e := And(
 		Or(HasKey("role:nurse@head"), HasTitleWord("nurse"), HasWord("nurse")),
 		Not(HasPhrase("bank", "staff")), HasLiteral("bank", "shifts"),
@@ -32,6 +33,7 @@ func TestExpr_JSON_RoundTrip(t *testing.T) {
 // slots together must fit into 12 bits (at most 4,095); CostBits counts the highest cost of each slot.
 func TestQuery_Validate(t *testing.T) {
 	t.Parallel()
+
 	slot := func(levels ...SlotLevel) []Slot { return []Slot{{Levels: levels}} }
 	for name, query := range map[string]Query{
 		"negative limit":       {Limit: -1},
@@ -53,6 +55,7 @@ func TestQuery_Validate(t *testing.T) {
 	} {
 		require.ErrorIs(t, query.Validate(), ErrInvalidQuery, name)
 	}
+
 	q := Query{Limit: 20, Slots: slot(SlotLevel{Expr: All(), Cost: 5}, SlotLevel{Expr: All(), Cost: 8})}
 	require.NoError(t, q.Validate())
 	require.Equal(t, 4, q.CostBits())
@@ -62,6 +65,7 @@ func TestQuery_Validate(t *testing.T) {
 // the circumference of the Earth.
 func TestPoint_Miles(t *testing.T) {
 	t.Parallel()
+
 	leeds, london := Point{Lat: 53.797, Lon: -1.544}, Point{Lat: 51.507, Lon: -0.128}
 	require.InDelta(t, 169, leeds.Miles(london), 1)
 	require.Equal(t, leeds.Miles(london), london.Miles(leeds))

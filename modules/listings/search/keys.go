@@ -15,6 +15,7 @@ func (a *Annotation) Keys() []string {
 			if t.Named && t.Level < InText {
 				keys = append(keys, keySpecNamed+t.Concept)
 			}
+
 			if t.Level == InTitle || t.Level == InField {
 				keys = append(keys, keyStated+SlotSpecialty)
 			}
@@ -23,13 +24,17 @@ func (a *Annotation) Keys() []string {
 			if t.Kind == Setting && t.Level < InText {
 				keys = append(keys, keySettingField+t.Concept)
 			}
+
 			keys = append(keys, slot+":"+t.Concept, keyStated+slot)
 		}
 	}
+
 	if a.mainRoles() > 1 {
 		keys = append(keys, keyRoleShared)
 	}
+
 	slices.Sort(keys)
+
 	return slices.Compact(keys)
 }
 
@@ -40,6 +45,7 @@ func (a *Annotation) mainRoles() (n int) {
 			n++
 		}
 	}
+
 	return n
 }
 
@@ -63,10 +69,12 @@ func PlaceKeys(p *Place, remote bool) []string {
 		if p.Nation != "" {
 			keys = append(keys, keyNation+p.Country+"/"+p.Nation)
 		}
+
 		if p.Region != "" {
 			keys = append(keys, keyRegion+p.Country+"/"+p.Region)
 		}
 	}
+
 	if remote {
 		keys = append(keys, keyRemote)
 		if p != nil {
@@ -75,6 +83,7 @@ func PlaceKeys(p *Place, remote bool) []string {
 			keys = append(keys, keyRemote+"*")
 		}
 	}
+
 	return keys
 }
 
@@ -86,8 +95,10 @@ func WordsOf(fields ...string) []string {
 		for _, t := range Tokens(f) {
 			out = append(out, t.Word)
 		}
+
 		out = append(out, "")
 	}
+
 	return out
 }
 

@@ -45,7 +45,9 @@ func (b *planner) levels(term *Term) []level {
 	default:
 		out = b.detail(term)
 	}
+
 	slices.SortStableFunc(out, func(x, y level) int { return cmp.Compare(x.Cost, y.Cost) })
+
 	return out
 }
 
@@ -61,16 +63,20 @@ func (b *planner) role(term *Term) []level {
 	if term.either != nil {
 		head = Or(each(term.either, func(all []*Concept) Expr { return And(each(all, isMain)...) })...)
 	}
+
 	if b.First == nil {
 		b.First = &head
 	}
+
 	if term.either != nil {
 		return []level{exact(0, HowTitle, head)}
 	}
+
 	alone := head
 	if len(term.Concepts) == 1 { // a title with two main roles fits a query for one of them a little less
 		alone = And(head, Not(HasKey(keyRoleShared)))
 	}
+
 	out := []level{
 		exact(0, HowTitle, alone),
 		exact(costShared, HowTitle, head),
@@ -80,10 +86,12 @@ func (b *planner) role(term *Term) []level {
 	if !hasBroad(term.Concepts) {
 		out = append(out, relaxed(costRoleTitle, HowTitle, And(anyKey(keyRoleTitle, term.Concepts), Not(HasKey(keyRoleHead+nonClinical)))))
 	}
+
 	out = append(out, composed(term.Concepts)...)
 	if term.Concepts[0].ID != doctor && b.specMissing() == costSpecBroad && b.has(SlotSpecialty) {
 		out = append(out, relaxed(costOtherRole, HowRelated, b.othersInSpecialty()))
 	}
+
 	return append(out, relatedLevels(term.Concepts, term.related, keyRoleHead, costStep)...)
 }
 
@@ -102,6 +110,7 @@ func composed(roles []*Concept) (out []level) {
 			}
 		}
 	}
+
 	return out
 }
 
@@ -116,6 +125,7 @@ func (b *planner) othersInSpecialty() Expr {
 			out = append(out, Not(HasKey(keyRoleHead+role.ID)))
 		}
 	}
+
 	return And(out...)
 }
 
@@ -130,10 +140,12 @@ func professions(specialties []*Concept) (out []*Concept) {
 				out = append(out, l.To)
 			}
 		}
+
 		for _, p := range c.Parents {
 			out = append(out, professions([]*Concept{p.To})...)
 		}
 	}
+
 	return out
 }
 
@@ -146,34 +158,43 @@ func relatedLevels(concepts []*Concept, others []Link, prefix string, step float
 			strengths[c] = max(strengths[c], strength)
 		}
 	}
+
 	for _, c := range concepts {
 		for _, s := range c.Siblings() {
 			addStrength(s, kinStrength)
 		}
+
 		for _, p := range c.Parents {
 			if !p.To.Broad || c.Kind == Specialty {
 				addStrength(p.To, kinStrength*p.Strength)
 			}
 		}
+
 		for _, r := range c.Related {
 			addStrength(r.To, r.Strength)
 		}
 	}
+
 	for _, r := range others {
 		addStrength(r.To, r.Strength)
 	}
+
 	// Concepts of equal cost share a level: fewer levels are evaluated faster.
 	byCost := map[int][]*Concept{}
 	for c, strength := range strengths {
 		cost := int(step * (1 - strength))
 		byCost[cost] = append(byCost[cost], c)
 	}
+
 	var out []level
 	for cost, cs := range byCost {
 		slices.SortFunc(cs, func(x, y *Concept) int { return cmp.Compare(x.ID, y.ID) })
+
 		out = append(out, relaxed(cost, HowRelated, anyKey(prefix, cs)))
 	}
+
 	slices.SortFunc(out, func(x, y level) int { return cmp.Compare(x.Cost, y.Cost) })
+
 	return out
 }
 
@@ -188,10 +209,12 @@ func (b *planner) specialty(t *Term) []level {
 		exact(costSpecText, HowText, And(anyKey(keySpecText, t.Concepts), Not(HasKey(keyStated+SlotSpecialty)))),
 		relaxed(costSpecText, HowText, anyKey(keySpecText, t.Concepts)),
 	}
+
 	out = append(out, relatedLevels(t.Concepts, nil, keySpecTitle, .8*costStep)...)
 	if b.has(SlotRole) { // without a role the specialty is the main term
 		out = append(out, relaxed(b.specMissing(), HowMissing, All()))
 	}
+
 	return out
 }
 
@@ -200,6 +223,7 @@ func (b *planner) specMissing() int {
 	if slices.ContainsFunc(b.terms(SlotRole), func(t *Term) bool { return hasBroad(t.Concepts) }) {
 		return costSpecBroad
 	}
+
 	return costSpecMissing
 }
 
@@ -221,13 +245,16 @@ func (b *planner) detail(term *Term) []level {
 			relaxed(b.detailCost(costContradicts), HowMissing, All()),
 		}
 	}
+
 	met := []level{exact(0, HowField, anyKey(term.Slot+":", term.Concepts))}
 	if term.Slot == SlotSetting { // a description may name others
 		met = []level{exact(0, HowField, anyKey(keySettingField, term.Concepts)), exact(costSettingText, HowText, met[0].Expr)}
 	}
+
 	if !b.has(SlotRole) { // it is the main term, alone or with a specialty
 		return met
 	}
+
 	out := slices.Concat(met, []level{
 		relaxed(b.detailCost(costSilent), HowMissing, Not(stated)),
 		relaxed(b.detailCost(costContradicts), HowMissing, stated),
@@ -236,6 +263,7 @@ func (b *planner) detail(term *Term) []level {
 		l.Cost = b.detailCost(l.Cost)
 		out = append(out, l)
 	}
+
 	return out
 }
 
@@ -257,9 +285,11 @@ func (b *planner) place(term *Term) []level {
 			case Region: // its neighbours
 				return IsWithin(Point{p.Lat, p.Lon}, factor*regionRadius)
 			}
+
 			return Or()
 		})
 	}
+
 	return []level{
 		exact(0, HowField, each(func(p Place) Expr { return PlaceExpr(p, b.radius) })),
 		exact(costRemote, HowField, each(func(p Place) Expr { return Or(HasKey(keyRemote+p.Country), HasKey(keyRemote+"*")) })),
@@ -270,6 +300,7 @@ func (b *planner) place(term *Term) []level {
 			if p.Kind != Town || p.Region == "" {
 				return Or()
 			}
+
 			return HasKey(keyRegion + p.Country + "/" + p.Region)
 		})),
 		relaxed(costSameCountry, HowMissing, each(func(p Place) Expr { return HasKey(keyCountry + p.Country) })),
@@ -291,6 +322,7 @@ func PlaceExpr(p Place, radius float64) Expr {
 	case p.Kind == Region:
 		return HasKey(keyRegion + p.Country + "/" + p.Region)
 	}
+
 	return IsWithin(Point{p.Lat, p.Lon}, radius)
 }
 
@@ -299,17 +331,21 @@ func (b *planner) word(t *Term) []level {
 	if len(t.Concepts) > 0 {
 		return modifier(t)
 	}
+
 	title := Or(each(t.alternatives(), func(words []string) Expr { return HasTitleWord(words[0]) })...)
+
 	anywhere := Or(each(t.alternatives(), func(words []string) Expr { return HasWord(words[0]) })...)
 	if t.Unfinished {
 		title, anywhere = Or(title, HasTitlePrefix(t.Words[0])), Or(anywhere, HasPrefix(t.Words[0]))
 	}
+
 	n := 0
 	for i := range b.understanding.Terms {
 		if b.understanding.Terms[i].Slot == SlotWord {
 			n++
 		}
 	}
+
 	return []level{exact(0, HowTitle, title), exact(max(1, costWordInText/n), HowText, anywhere)}
 }
 
@@ -319,11 +355,13 @@ func modifier(t *Term) []level {
 	phrase := HasPhrase(t.Words...)
 	inTitle := phrase
 	inTitle.Title = true
+
 	titles := []Expr{inTitle}
 	for _, c := range t.Concepts {
 		c = c.base()
 		titles = append(titles, HasKey(keyRoleTitle+c.ID), HasKey(keyRoleSecond+c.ID), HasKey(keyRoleHead+c.ID))
 	}
+
 	return []level{
 		exact(0, HowTitle, Or(titles...)),
 		exact(costWordInText, HowText, phrase),

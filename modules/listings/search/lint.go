@@ -17,6 +17,7 @@ func (p Problem) String() string {
 	if p.Line == 0 {
 		return p.Message
 	}
+
 	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
 }
 
@@ -32,6 +33,7 @@ func (v *Vocabulary) Count() Counts {
 	for _, concept := range v.concepts {
 		c.Concepts[concept.Kind]++
 	}
+
 	return c
 }
 
@@ -45,5 +47,6 @@ func (v *Vocabulary) Lint() []Problem {
 			problems = append(problems, c.line.problemf("%s has no form", c.ID))
 		}
 	}
+
 	return problems
 }

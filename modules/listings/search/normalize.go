@@ -12,15 +12,18 @@ func Normalize(word string) string {
 	if len(word) < 3 || len(word) > longestNormalized || word[0] < 'a' || word[0] > 'z' {
 		return word
 	}
+
 	if w, ok := irregular[word]; ok || len(word) == 3 {
 		return cmp.Or(w, word)
 	}
+
 	if word[len(word)-1] == 's' {
 		word = singular(word)
 		if w, ok := irregular[word]; ok {
 			return w
 		}
 	}
+
 	return oneSpelling(word)
 }
 
@@ -103,6 +106,7 @@ func singular(w string) string {
 	case strings.HasSuffix(w, "sses"), strings.HasSuffix(w, "xes"), strings.HasSuffix(w, "ches"), strings.HasSuffix(w, "shes"):
 		return w[:n-2]
 	}
+
 	return w[:n-1]
 }
 
@@ -119,6 +123,7 @@ func oneSpelling(w string) string {
 			switch {
 			case w[i+1] == 'e' && dropsO(w, i):
 				return oneSpelling(w[:i] + w[i+1:]) // oedema
+
 			// The letters before -our in British spellings, behind at least two others: not hour, tour or course.
 			case i >= 3 && strings.HasPrefix(w[i:], "our") && strings.IndexByte("lvmnbdi", w[i-1]) >= 0:
 				return oneSpelling(w[:i+1] + w[i+2:]) // tumour
@@ -129,12 +134,14 @@ func oneSpelling(w string) string {
 			}
 		}
 	}
+
 	switch {
 	case len(w) >= 5 && (strings.HasSuffix(w, "tre") || strings.HasSuffix(w, "bre")):
 		return w[:len(w)-2] + "er" // centre
 	case len(w) >= 8:
 		return singleL(w)
 	}
+
 	return w
 }
 
@@ -148,7 +155,9 @@ func dropsO(w string, i int) bool {
 	case i == 0:
 		return false
 	}
+
 	before := w[:i]
+
 	return strings.HasSuffix(before, "f") && strings.HasPrefix(rest, "oet") ||
 		strings.HasSuffix(before, "c") && strings.HasPrefix(rest, "oel") ||
 		strings.HasSuffix(before, "hom") && strings.HasPrefix(rest, "oeo") ||
@@ -166,5 +175,6 @@ func singleL(w string) string {
 			return stem + w[len(stem)+1:]
 		}
 	}
+
 	return w
 }

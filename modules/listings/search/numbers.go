@@ -10,13 +10,16 @@ import (
 func splitNumbers(tokens []Token) []Token {
 	for i := 0; i < len(tokens); i++ {
 		t := tokens[i]
+
 		before, after, ok := strings.Cut(t.Word, "/")
 		if !ok || !digit(before[0]) || t.Word == "24/7" { // F/T is one word, 24/7 a pattern of shifts
 			continue
 		}
+
 		tokens[i].Word = before
 		tokens = slices.Insert(tokens, i+1, Token{Word: after, Surface: after, Gap: "/", Start: t.Start, End: t.End})
 	}
+
 	return tokens
 }
 
@@ -27,25 +30,32 @@ func (a *annotator) series(p *phrases, level Level) {
 		if name == "" || a.v.grade(name+number) == nil {
 			continue
 		}
+
 		a.tagGrade(name+number, level)
+
 		last := number
 		if p.tokens[next-1].Word != number && strings.HasSuffix(p.tokens[next-1].Word, "+") {
 			a.tagRange(name, last, "9", level) // ST3+: every higher grade that the vocabulary has
 			continue
 		}
+
 		for next < len(p.tokens) {
 			link, end := linkAt(p.tokens, next)
 			if end == next || end > len(p.tokens) {
 				break
 			}
+
 			to := strings.TrimPrefix(p.tokens[end-1].Word, strings.TrimSpace(name))
 			if a.v.grade(name+to) == nil {
 				break
 			}
+
 			if link == "to" {
 				a.tagRange(name, last, to, level)
 			}
+
 			a.tagGrade(name+to, level)
+
 			last, next = to, end
 		}
 	}
@@ -59,13 +69,16 @@ func seriesAt(tokens []Token, i int) (name, number string, next int) {
 		if i+1 < len(tokens) {
 			return "band ", tokens[i+1].Word, i + 2
 		}
+
 		return "", "", 0
 	}
+
 	for _, prefix := range [...]string{"ct", "st", "fy", "f", "imt", "accs", "cst", "pgy", "b"} {
 		if rest, ok := strings.CutPrefix(w, prefix); ok && len(rest) == 1 && digit(rest[0]) {
 			return prefix, rest, i + 1
 		}
 	}
+
 	return "", "", 0
 }
 
@@ -76,12 +89,14 @@ func linkAt(tokens []Token, i int) (string, int) {
 	case "to", "and", "or":
 		return tokens[i].Word, i + 2
 	}
+
 	switch gap := strings.TrimSpace(tokens[i].Gap); gap {
 	case "-", "–":
 		return "to", i + 1
 	case "/", "&":
 		return "and", i + 1
 	}
+
 	return "", i
 }
 
@@ -90,6 +105,7 @@ func (a *annotator) tagRange(name, from, to string, level Level) {
 	if from == "" || to == "" {
 		return
 	}
+
 	for n := from[0] + 1; n <= to[0] && n <= '9'; n++ {
 		a.tagGrade(name+string(n), level)
 	}
@@ -110,11 +126,13 @@ func (a *annotator) hours(p *phrases, level Level) {
 	if level == InText && a.has(Hours) {
 		return // the title or a field states them
 	}
+
 	for i := 0; i+1 < len(p.tokens); i++ {
 		n, ok := number(p.tokens[i].Word)
 		if !ok {
 			continue
 		}
+
 		var full bool
 		switch p.tokens[i+1].Word {
 		case "wte", "fte":
@@ -124,14 +142,17 @@ func (a *annotator) hours(p *phrases, level Level) {
 			if i+3 >= len(p.tokens) || p.tokens[i+3].Word != "week" || n < 5 {
 				continue
 			}
+
 			full = n >= fullTime
 		default:
 			continue
 		}
+
 		id := "part-time"
 		if full {
 			id = "full-time"
 		}
+
 		a.addID(id, level)
 	}
 }
@@ -141,7 +162,9 @@ func number(s string) (float64, bool) {
 	if s == "" || !digit(s[0]) || strings.Trim(s, "0123456789.") != "" {
 		return 0, false
 	}
+
 	n, err := strconv.ParseFloat(s, 64)
+
 	return n, err == nil && n < 1000
 }
 
@@ -155,10 +178,12 @@ func (a *annotator) tagYears(p *phrases) {
 		if w != "years" && w != "year" && w != "yrs" {
 			continue
 		}
+
 		n, ok := number(strings.TrimSuffix(p.tokens[i].Word, "+"))
 		if !ok || n < 1 || n > maxYears {
 			continue
 		}
+
 		for _, t := range p.tokens[i+2 : min(i+reach, len(p.tokens))] {
 			if t.Word == "experience" || t.Word == "experienced" {
 				a.years = int(n)

@@ -89,21 +89,26 @@ type parser struct {
 // malformed line. Lint returns the contradictions between well-formed lines.
 func Parse(sources ...Source) (*Vocabulary, error) {
 	p := parser{byID: map[string]*Concept{}}
+
 	hash := sha256.New()
 	for _, s := range sources {
 		fmt.Fprintf(hash, "%d\n%s", len(s.Text), s.Text)
+
 		n := 0
 		for line := range strings.Lines(s.Text) {
 			n++
 			p.parseLine(source{name: s.Name, line: n}, strings.TrimSpace(line))
 		}
 	}
+
 	if err := joinProblems(p.problems); err != nil {
 		return nil, err
 	}
+
 	v := p.build()
 	v.sorted = sortForms(v.forms)
 	v.version = hex.EncodeToString(hash.Sum(nil)[:6])
+
 	return v, nil
 }
 
@@ -113,6 +118,7 @@ func joinProblems(problems []Problem) error {
 	for i, p := range problems {
 		errs[i] = errors.New(p.String())
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -126,6 +132,7 @@ func (p *parser) parseLine(at source, line string) {
 	if line == "" || line[0] == '#' {
 		return
 	}
+
 	word, rest, _ := strings.Cut(line, " ")
 	switch kind, ok := kinds[word]; {
 	case word == "read":
@@ -147,24 +154,29 @@ func (p *parser) parseConcept(at source, word string, kind Kind, rest string) {
 		p.reportf(at, "expected \" : \" before the forms")
 		return
 	}
+
 	fields := strings.Fields(head)
 	if kind == Filler {
 		fields = append([]string{"filler"}, fields...) // all fillers are one concept
 	}
+
 	if len(fields) == 0 || !isID(fields[0]) {
 		p.reportf(at, "expected an id of lower-case letters, digits and hyphens after %s", word)
 		return
 	}
+
 	c := &Concept{ID: fields[0], Kind: kind, line: at}
 	for _, f := range fields[1:] {
 		p.parseLink(c, f)
 	}
+
 	for form := range strings.SplitSeq(forms, ";") {
 		form = strings.TrimSpace(form)
 		if form != "" {
 			c.Forms = append(c.Forms, form)
 		}
 	}
+
 	p.add(c, word == "extend")
 }
 
@@ -197,6 +209,7 @@ func isID(s string) bool {
 			return false
 		}
 	}
+
 	return s != ""
 }
 
@@ -216,11 +229,13 @@ func (p *parser) parseLink(concept *Concept, field string) {
 		concept.Leads = true
 		return
 	}
+
 	for _, sign := range signs {
 		target, ok := strings.CutPrefix(field, sign)
 		if !ok {
 			continue
 		}
+
 		l := linkLine{sign: sign, strength: 1}
 		switch sign {
 		case "<~":
@@ -228,21 +243,27 @@ func (p *parser) parseLink(concept *Concept, field string) {
 		case "~":
 			l.strength = related
 		}
+
 		to, weight, weighted := strings.Cut(target, ":")
 		if weighted {
 			w, err := strconv.ParseFloat(weight, 64)
 			if err != nil || !(w > 0 && w <= 1) || l.strength == 1 {
 				p.reportf(concept.line, "the strength of %s must be a number above 0 and at most 1, on a ~ link", field)
 			}
+
 			l.strength = w
 		}
+
 		if !isID(to) {
 			p.reportf(concept.line, "link %s must name an id", field)
 		}
+
 		l.to = to
 		concept.links = append(concept.links, l)
+
 		return
 	}
+
 	p.reportf(concept.line, "unknown link %s", field)
 }
 
@@ -250,26 +271,33 @@ func (p *parser) parseLink(concept *Concept, field string) {
 // earlier one.
 func (p *parser) parseRead(at source, rest string) {
 	r := &readLine{at: at}
+
 	var readings string
 	if quoted, ok := strings.CutPrefix(rest, `"`); ok {
 		r.form, readings, _ = strings.Cut(quoted, `"`)
 	} else {
 		r.form, readings, _ = strings.Cut(rest, " ")
 	}
+
 	var problem string
+
 	r.readings, problem = parseReadings(readings)
 	if problem != "" {
 		p.reportf(at, "%s", problem)
 		return
 	}
+
 	for i, earlier := range p.reads {
 		if earlier.form == r.form {
 			if earlier.at.name == at.name {
 				p.reportf(at, "the readings of %s are already defined in line %d", r.form, earlier.at.line)
 			}
+
 			p.reads[i] = r
+
 			return
 		}
 	}
+
 	p.reads = append(p.reads, r)
 }

@@ -38,21 +38,27 @@ func (r *run) findPay(text string) {
 			if m[2*i] < 0 {
 				return ""
 			}
+
 			return text[m[2*i]:m[2*i+1]]
 		}
+
 		if m[4] > 0 && isAlphanumeric(text[m[4]-1]) {
 			continue // the 2 of F2
 		}
+
 		currency := currencies[group(1)]
 		marker := payMarker.FindStringSubmatchIndex(text[:m[0]])
+
 		period := group(4) + group(7)
 		if marker == nil && currency == "" && group(3)+group(6)+period == "" {
 			continue // some other number
 		}
+
 		low, ok := amount(group(2), group(3))
 		if !ok || currency == "" && low < minYearly && (period == "a" || period == "year") {
 			continue // 10 PAs are programmed activities, and 1 year is experience
 		}
+
 		high := 0.0
 		if group(5) != "" {
 			high, ok = amount(group(5), group(6))
@@ -60,6 +66,7 @@ func (r *run) findPay(text string) {
 				continue // no range
 			}
 		}
+
 		from := m[0]
 		if marker != nil {
 			from = marker[0]
@@ -67,10 +74,12 @@ func (r *run) findPay(text string) {
 				low, high = 0, low
 			}
 		}
+
 		start, end := r.tokensIn(from, m[1])
 		if start == end {
 			continue // no token begins in it
 		}
+
 		factor := perYear(period, currency, max(low, high))
 		r.reserved[start] = candidate{start: start, end: end, cost: costForm, term: Term{
 			Slot: SlotPay,
@@ -93,6 +102,7 @@ func amount(digits, thousands string) (float64, bool) {
 	if thousands != "" {
 		n *= 1_000
 	}
+
 	return n, err == nil && n > 0 && n < 1e9
 }
 
@@ -103,6 +113,7 @@ func perYear(period, currency string, amount float64) float64 {
 	if currency == "USD" {
 		hours = hoursUSD
 	}
+
 	switch strings.ToLower(period) {
 	case "hour", "hr", "h":
 		return hours
@@ -120,6 +131,7 @@ func perYear(period, currency string, amount float64) float64 {
 			return daysYear
 		}
 	}
+
 	return 1
 }
 
@@ -128,7 +140,9 @@ func (r *run) tokensIn(from, to int) (start, end int) {
 	for start < len(r.tokens) && r.tokens[start].Start < from {
 		start++
 	}
+
 	for end = start; end < len(r.tokens) && r.tokens[end].Start < to; end++ { // to the first token behind
 	}
+
 	return start, end
 }

@@ -25,22 +25,28 @@ type phrase struct {
 func (a *annotator) parse(p *phrases, text string) {
 	p.tokens = splitNumbers(AppendTokens(p.tokens[:0], text))
 	p.words = a.v.appendWords(p.words[:0], p.tokens)
+
 	p.tail = text
 	if n := len(p.tokens); n > 0 {
 		p.tail = text[p.tokens[n-1].End:]
 	}
+
 	// One or two words in capitals may be abbreviations: "ICU RN".
 	p.caps = len(p.tokens) >= 3 && text == strings.ToUpper(text)
 	p.found = p.found[:0]
+
 	part := 0
 	for from := 0; from < len(p.words); part++ {
 		to := from + 1
 		for to < len(p.words) && p.words[to].gap != gapBreak {
 			to++
 		}
+
 		a.cover(p, from, to, part)
+
 		from = to
 	}
+
 	p.dropConjunctions()
 }
 
@@ -69,22 +75,26 @@ func (a *annotator) cover(p *phrases, from, to, part int) {
 	for i := from; i < to; i++ {
 		a.steps = append(a.steps, step{cost: unknownCost * float64(to-from+1)})
 	}
+
 	best := a.steps
 	for i := from; i < to; i++ {
 		here := best[i-from].cost
 		if c := here + unknownCost; c < best[i-from+1].cost {
 			best[i-from+1] = step{cost: c}
 		}
+
 		a.matches = a.v.Matches(a.matches[:0], p.words, i)
 		for _, m := range a.matches {
 			b, c := &best[m.End-from], here+p.cost(m)
 			isLonger := m.End-m.Start > b.match.End-b.match.Start
+
 			isBetter := c < b.cost || c == b.cost && isLonger
 			if isBetter && p.mayMatch(m) && !a.hidesRole(p, m) {
 				*b = step{cost: c, match: m}
 			}
 		}
 	}
+
 	first := len(p.found)
 	for i := to; i > from; {
 		m := best[i-from].match
@@ -92,9 +102,11 @@ func (a *annotator) cover(p *phrases, from, to, part int) {
 			i--
 			continue
 		}
+
 		p.found = append(p.found, phrase{Match: m, part: part})
 		i = m.Start
 	}
+
 	slices.Reverse(p.found[first:])
 }
 
@@ -105,30 +117,38 @@ func (a *annotator) hidesRole(p *phrases, m Match) bool {
 	for slash < m.End && p.words[slash].gap != gapSlash {
 		slash++
 	}
+
 	if slash == m.End {
 		return false
 	}
+
 	before, after := a.roleAt(p, m.Start, slash), a.roleAt(p, slash, m.End)
 	if before == nil || after == nil {
 		return false
 	}
+
 	if !before.isNamed() || !after.isNamed() || before.IsKin(after) {
 		return false
 	}
+
 	c := m.Form.likeliest()
+
 	return c.base() == before.base() || c.base() == after.base()
 }
 
 // roleAt returns the role that the words from and to, exclusive, name, or nil.
 func (a *annotator) roleAt(p *phrases, from, to int) *Concept {
 	a.inner = a.v.Matches(a.inner[:0], p.words[:to], from)
+
 	n := len(a.inner)
 	if n == 0 || a.inner[n-1].End < to || !p.mayMatch(a.inner[n-1]) {
 		return nil
 	}
+
 	if c := a.inner[n-1].Form.likeliest(); c.Kind == Role {
 		return c
 	}
+
 	return nil
 }
 
@@ -140,6 +160,7 @@ func (m Match) cost() float64 {
 	case c.Same != nil && len(c.Implied) > 0:
 		return compositeCost
 	}
+
 	return phraseCost
 }
 
@@ -151,6 +172,7 @@ func (p *phrases) cost(m Match) float64 {
 			cost += slashCost
 		}
 	}
+
 	return cost
 }
 
@@ -160,18 +182,22 @@ func (p *phrases) mayMatch(m Match) bool {
 	if m.Form.likeliest().Kind == Filler || p.isNegated(m) || p.isUnit(m) {
 		return false
 	}
+
 	if !m.Form.Capitals {
 		return true
 	}
+
 	if p.caps { // the capitals distinguish nothing: "STAFF NURSE OR HEALTHCARE ASSISTANT"
 		return m.Form.Words > 1 || !commonWords[p.tokens[m.Start].Word] || p.isPart(m)
 	}
+
 	// Each word is in capitals. Single letters and numbers, which are no abbreviations, may be among them.
 	for _, t := range p.tokens[m.Start:m.End] {
 		if !t.Capitals && t.Surface != strings.ToUpper(t.Surface) {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -186,6 +212,7 @@ func (p *phrases) isUnit(m Match) bool {
 	if m.Start == 0 || m.End-m.Start != 1 {
 		return false
 	}
+
 	switch p.tokens[m.Start].Word {
 	case "day", "days", "hr", "hrs":
 		return digits(p.tokens[m.Start-1].Word)
@@ -194,6 +221,7 @@ func (p *phrases) isUnit(m Match) bool {
 	case "ot":
 		return strings.Contains(p.tokens[m.Start].Gap, "+")
 	}
+
 	return false
 }
 
@@ -214,18 +242,22 @@ func (p *phrases) dropConjunctions() {
 func (p *phrases) isConjunction(i int) bool {
 	f := p.found[i]
 	before := p.found[i-1]
+
 	after := p.found[i+1]
 	if f.End-f.Start != 1 || p.tokens[f.Start].Word != "or" {
 		return false
 	}
+
 	isAdjacent := after.Start == f.End && p.words[f.Start].gap == gapNone && p.words[f.End].gap == gapNone
 	if !isAdjacent {
 		return false
 	}
+
 	kind := after.Form.likeliest().Kind
 	if before.End == f.Start {
 		return kind != Specialty && kind == before.Form.likeliest().Kind
 	}
+
 	return kind == Grade || kind == Hours || kind == Contract || kind == Experience
 }
 
@@ -246,6 +278,7 @@ func (p *phrases) kindsBeside(i, step int) []Kind {
 			out = append(out, r.Concept.Kind)
 		}
 	}
+
 	return out
 }
 
@@ -257,17 +290,21 @@ func (p *phrases) isQuestion(part int) bool {
 			last = f.End
 		}
 	}
+
 	if last < 0 {
 		return false
 	}
+
 	for ; last < len(p.tokens); last++ {
 		if strings.Contains(p.tokens[last].Gap, "?") {
 			return true
 		}
+
 		if p.words[last].gap == gapBreak {
 			return false
 		}
 	}
+
 	return strings.Contains(p.tail, "?")
 }
 
@@ -287,22 +324,27 @@ type span struct {
 // "and" between two job names.
 func (p *phrases) alternatives() []span {
 	var out []span
+
 	current := span{}
 	for i, w := 0, 0; w < len(p.words); w++ {
 		for i < len(p.found) && p.found[i].End <= w {
 			i++
 		}
+
 		isInPhrase := i < len(p.found) && p.found[i].Start < w
 		if w == 0 || isInPhrase {
 			continue
 		}
+
 		if p.words[w].gap != gapNone || p.joins(w, i) {
 			current.to, current.end = i, w
 			out = append(out, current)
 			current = span{from: i, start: w}
 		}
 	}
+
 	current.to, current.end = len(p.found), len(p.words)
+
 	return append(out, current)
 }
 
@@ -312,10 +354,13 @@ func (p *phrases) isTraining(alt span) bool {
 	if slices.ContainsFunc(p.found[alt.from:alt.to], func(f phrase) bool { return f.isTrainee() }) {
 		return true
 	}
+
 	if alt.to == len(p.found) {
 		return false
 	}
+
 	next := p.found[alt.to]
+
 	return next.isTrainee() && next.Start == alt.end && p.isPart(next.Match)
 }
 
@@ -336,6 +381,7 @@ func (p *phrases) joins(w, next int) bool {
 	if next < len(p.found) && p.found[next].Start == w {
 		return false
 	}
+
 	switch p.tokens[w].Word {
 	case "or":
 		return true
@@ -343,10 +389,13 @@ func (p *phrases) joins(w, next int) bool {
 		if next == 0 || next == len(p.found) {
 			return false
 		}
+
 		before, after := p.found[next-1], p.found[next]
 		isBetween := before.End == w && after.Start == w+1
+
 		return isBetween && before.isRole() && p.roleFollows(next)
 	}
+
 	return false
 }
 
@@ -357,6 +406,7 @@ func (p *phrases) roleFollows(i int) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -371,13 +421,16 @@ func (p *phrases) head(alt span) int {
 		if i > alt.from {
 			from = p.found[i-1].End
 		}
+
 		if head >= 0 && p.hasPreposition(from, p.found[i].Start) {
 			break
 		}
+
 		if p.found[i].isRole() {
 			head = i
 		}
 	}
+
 	return head
 }
 

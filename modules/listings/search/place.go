@@ -43,9 +43,11 @@ func (p *Place) Label() string {
 	if p.Kind == Town && p.Region != "" {
 		within = p.Region
 	}
+
 	if within == p.Name || p.Kind == Country {
 		return p.Name
 	}
+
 	return p.Name + ", " + within
 }
 
@@ -59,5 +61,6 @@ func CountryName(code string) string {
 	case "US":
 		return "United States"
 	}
+
 	return code
 }

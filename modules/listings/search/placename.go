@@ -14,21 +14,26 @@ func (r *run) places(i int) (out []candidate) {
 	if r.Places == nil {
 		return nil
 	}
+
 	first, marked := i, false
 	if w := r.tokens[i].Word; markers[w] || w == "of" && i > 0 && distanceUnits[r.tokens[i-1].Word] {
 		first, marked = i+1, true
 	}
+
 	if first > 0 && first < len(r.tokens) && strings.Contains(r.tokens[first].Gap, ",") {
 		marked = true
 	}
+
 	for end := first + 1; end <= len(r.tokens) && end-first <= maxPlaceWords; end++ {
 		if r.overlapsReserved(first, end) {
 			break
 		}
+
 		p, corrected, ok := r.resolvePlace(first, end)
 		if home := r.atHome(first, end, p); marked || r.isPlaceName(first, end, home) {
 			p = home
 		}
+
 		// A month alone is no town, and neither is a village whose name is an everyday word. Other words need a
 		// marker, or must be the name of a place that is large enough.
 		if !ok || end-first == 1 && months[r.tokens[first].Word] ||
@@ -36,15 +41,19 @@ func (r *run) places(i int) (out []candidate) {
 			!marked && !r.isPlaceName(first, end, p) {
 			continue
 		}
+
 		if corrected != "" && !marked && r.Words.beginsWord(r.tokens[first].Word) {
 			continue // cardi is not Cardiff
 		}
+
 		s := candidate{start: i, end: end, cost: costPlace, term: Term{Slot: SlotPlace, Places: []Place{p}}, corrected: corrected}
 		if marked {
 			s.cost = costMarkedPlace
 		}
+
 		out = append(out, s)
 	}
+
 	return out
 }
 
@@ -54,25 +63,30 @@ func (r *run) places(i int) (out []candidate) {
 func (r *run) resolvePlace(start, end int) (p Place, corrected string, ok bool) {
 	p, ok = r.namedPlace(start, end)
 	word := r.tokens[start].Word
+
 	// Only an unknown word of some length is completed or corrected, and only once for a query.
 	if end-start > 1 || len(word) < minUnfinished+1 || hasDigit(word) || ok && p.Kind != Town || r.Vocabulary.isKnown(word) ||
 		r.Words == nil ||
 		r.hasCorrectPlaces {
 		return p, "", ok
 	}
+
 	lexicon := r.Words.lexicon
 	if lexicon.Frequency(word) > 0 {
 		return p, "", ok // adverts have the word
 	}
+
 	if r.last && end == len(r.tokens) {
 		if longer, found := r.completePlace(word); found {
 			return longer, longer.Name, true
 		}
 	}
+
 	if other, found := r.Places.Correct(r.placeName(start, end)); found && !strings.EqualFold(other.Name, word+"s") &&
 		(!ok || lexicon.Frequency(lastWord(other.Name)) > 0) {
 		return other, other.Name, true
 	}
+
 	return p, "", ok
 }
 
@@ -82,19 +96,23 @@ func (r *run) namedPlace(start, end int) (Place, bool) {
 	if start > 0 && end == start+1 && end == len(r.tokens) && stateCodes[name] {
 		name = strings.ToUpper(name)
 	}
+
 	if isCode := len(name) == 2 && r.tokens[start].Capitals; isCode && r.american() < 0 {
 		return Place{}, false // a British query for CT is not about Connecticut
 	}
+
 	p, ok := r.Places.Resolve(name)
 	if !ok && directions[r.tokens[start].Word] && end-start > 1 {
 		return r.Places.Resolve(r.placeName(start+1, end)) // west Cork
 	}
+
 	if _, city, qualified := strings.Cut(name, ","); ok && qualified {
 		// A suburb that is not known: here it may be any other word.
 		if in, found := r.Places.Resolve(strings.TrimSpace(city)); found && in.Kind == p.Kind && in.Lat == p.Lat && in.Lon == p.Lon {
 			return Place{}, false
 		}
 	}
+
 	return p, ok
 }
 
@@ -116,19 +134,23 @@ func (r *run) atHome(start, end int, p Place) Place {
 	if p.Kind != Town || strings.Contains(name, ",") || hasDigit(name) {
 		return p
 	}
+
 	best, home := p, isHome(p.Country)
+
 	weight := r.weightOf(p)
 	for _, country := range homes {
 		other, ok := r.Places.Resolve(name + ", " + country)
 		if !ok || other.Kind != Town || other.Population < wellKnown {
 			continue
 		}
+
 		if w := r.weightOf(other); !home || w > weight {
 			best = other
 			weight = w
 			home = true
 		}
 	}
+
 	return best
 }
 
@@ -148,10 +170,12 @@ func (r *run) weightOf(p Place) int {
 	if p.Country != "US" {
 		w *= preferredAtHome
 	}
+
 	american := r.american()
 	if american > 0 && p.Country == "US" || american < 0 && p.Country != "US" {
 		w *= wordsOfCountry
 	}
+
 	return w
 }
 
@@ -166,6 +190,7 @@ func (r *run) american() (n int) {
 			n--
 		}
 	}
+
 	return n
 }
 
@@ -192,12 +217,14 @@ func (r *run) completePlace(word string) (best Place, ok bool) {
 		if n <= most || r.Vocabulary.isKnown(name) {
 			continue
 		}
+
 		if p, found := r.Places.Resolve(name); found && (p.Kind != Town || p.Population >= wellKnown) {
 			best = p
 			most = n
 			ok = true
 		}
 	}
+
 	return best, ok
 }
 
@@ -210,10 +237,13 @@ func (r *run) placeName(start, end int) string {
 			if strings.Contains(r.tokens[i].Gap, ",") {
 				b.WriteByte(',')
 			}
+
 			b.WriteByte(' ')
 		}
+
 		b.WriteString(r.tokens[i].Surface)
 	}
+
 	return b.String()
 }
 
@@ -225,10 +255,12 @@ func (r *run) isPlaceName(start, end int, p Place) bool {
 		if p.Kind == Town && (len(word) < 3 && !shortPlaces[word] || r.isForm(start) || commonPlaces[word] && !isLargeAtHome(p)) {
 			return false
 		}
+
 		if p.Kind != Town { // short codes of regions and countries are usually other words
 			return len(word) > 3 || word == "uk" || word == "usa" || stateCodes[word]
 		}
 	}
+
 	switch {
 	case p.Kind != Town, hasDigit(r.tokens[start].Word):
 		return true
@@ -237,6 +269,7 @@ func (r *run) isPlaceName(start, end int, p Place) bool {
 	case englishSpeaking[p.Country]:
 		return p.Population >= minTownOutsideUK/(end-start)
 	}
+
 	return p.Population >= minTownAbroad/(end-start)
 }
 

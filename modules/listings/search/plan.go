@@ -100,6 +100,7 @@ func (u *Understanding) Plan(radius float64) Plan {
 	if u.Radius > 0 {
 		radius = u.Radius
 	}
+
 	b := planner{understanding: u, radius: radius}
 	for i := range u.Terms {
 		t := &u.Terms[i]
@@ -113,10 +114,13 @@ func (u *Understanding) Plan(radius float64) Plan {
 			b.add(i, b.levels(t))
 		}
 	}
+
 	if !b.has(SlotRole) { // "physiotherapy" finds physiotherapists before their receptionists
 		b.addProfession()
 	}
+
 	b.addWording()
+
 	return b.Plan
 }
 
@@ -130,11 +134,13 @@ type planner struct {
 // add adds a slot. term is the index of the term to which it belongs, -1 for none.
 func (b *planner) add(term int, levels []level) {
 	var s Slot
+
 	how := make([]How, len(levels))
 	for i, l := range levels {
 		s.Levels = append(s.Levels, l.SlotLevel)
 		how[i] = l.how
 	}
+
 	b.Slots = append(b.Slots, s)
 	b.How = append(b.How, how)
 	b.Terms = append(b.Terms, term)
@@ -147,6 +153,7 @@ func (b *planner) terms(slots ...string) (out []*Term) {
 			out = append(out, t)
 		}
 	}
+
 	return out
 }
 
@@ -161,6 +168,7 @@ func (b *planner) addWording() {
 			words = append(words, each(t.Words, HasTitleWord)...)
 		}
 	}
+
 	if len(words) > 0 {
 		b.add(-1, []level{
 			exact(0, HowTitle, And(words...)),
@@ -183,6 +191,7 @@ func (b *planner) addProfession() {
 			}
 		}
 	}
+
 	if b.has(SlotSpecialty, SlotSetting, SlotPhrase, SlotWord) {
 		b.add(-1, []level{
 			exact(0, HowTitle, Or(professions...)),
@@ -199,10 +208,12 @@ func (t *Term) exclusion() Expr {
 	if t.Slot == SlotPhrase {
 		out = []Expr{HasLiteral(t.Words...)}
 	}
+
 	if len(t.Concepts) > 0 {
 		roles := each(t.Concepts, func(c *Concept) Expr { return about(c, keyRoleHead, keyRoleTitle) })
 		out = append(out, And(roles...))
 	}
+
 	return Or(out...)
 }
 
@@ -215,5 +226,6 @@ func each[T any](items []T, f func(T) Expr) []Expr {
 	for i, item := range items {
 		out[i] = f(item)
 	}
+
 	return out
 }

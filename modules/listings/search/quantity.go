@@ -31,13 +31,16 @@ func (r *run) findDistance(text string) {
 	if m == nil {
 		return
 	}
+
 	n, err := strconv.ParseFloat(text[m[2]:m[3]], 64)
 	if err != nil || n == 0 {
 		return
 	}
+
 	if strings.ContainsAny(text[m[4]:m[4]+1], "kK") {
 		n *= milesPerKilometer
 	}
+
 	r.out.Radius = min(n, MaxRadius)
 	if start, end := r.tokensIn(m[0], m[1]); start < end && !r.overlapsReserved(start, end) {
 		r.reserved[start] = candidate{start: start, end: end, cost: costForm, drop: true}
@@ -60,6 +63,7 @@ func (r *run) quantity(i int) (candidate, bool) {
 			return candidate{start: i, end: i + 1, cost: costForm, term: Term{Slot: SlotHours, Concepts: []*Concept{c}}}, true
 		}
 	}
+
 	return candidate{}, false
 }
 

@@ -90,9 +90,12 @@ func (p *Parser) parse(text string) *query {
 	if p.Resolved {
 		q.decodeResolved()
 	}
+
 	q.split()
 	q.resolve()
+
 	q.out.Empty = !q.hasWord && strings.TrimSpace(text) != ""
+
 	return q
 }
 
@@ -130,29 +133,37 @@ func (q *query) split() {
 	for i := 0; i < len(q.text); {
 		// A minus excludes only at the beginning of a word: full-time is a word.
 		excluded := q.text[i] == '-' && i+1 < len(q.text) && q.text[i+1] != '-' && q.text[i+1] != ' ' && (i == 0 || isSpace(q.text[i-1]))
+
 		at := i
 		if excluded {
 			at++
 		}
+
 		quote := quoteAt(q.text[at:])
 		switch {
 		case quote > 0:
 			q.parseRun(run, i, false)
+
 			end, next := closingQuote(q.text, at+quote)
 			q.addPhrase(at+quote, end, excluded)
+
 			i, run = next, next
 		case excluded:
 			q.parseRun(run, i, false)
+
 			end := at
 			for end < len(q.text) && !isSpace(q.text[end]) && quoteAt(q.text[end:]) == 0 {
 				end++
 			}
+
 			q.addExcluded(at, end)
+
 			i, run = end, end
 		default:
 			i++
 		}
 	}
+
 	q.parseRun(run, len(q.text), true)
 }
 
@@ -165,6 +176,7 @@ func quoteAt(s string) int {
 			return len(mark)
 		}
 	}
+
 	return 0
 }
 
@@ -176,6 +188,7 @@ func closingQuote(text string, i int) (end, next int) {
 			return end, end + n
 		}
 	}
+
 	return end, end
 }
 
@@ -185,6 +198,7 @@ func (q *query) addPhrase(start, end int, excluded bool) {
 	if len(words) == 0 {
 		return
 	}
+
 	q.hasWord = true
 	q.parts = append(q.parts, part{or: q.or, term: Term{Slot: SlotPhrase, Words: words, Excluded: excluded, Start: start, End: end}})
 	q.or = false
@@ -193,10 +207,12 @@ func (q *query) addPhrase(start, end int, excluded bool) {
 // foldedWords returns the words of a text in lower case, without diacritics.
 func foldedWords(text string) []string {
 	tokens := Tokens(text)
+
 	words := make([]string, len(tokens))
 	for i := range tokens {
 		words[i] = tokens[i].Word
 	}
+
 	return words
 }
 
@@ -206,12 +222,15 @@ func (q *query) addExcluded(start, end int) {
 	if len(tokens) == 0 {
 		return
 	}
+
 	q.hasWord = true
+
 	p := part{tokens: tokens, term: Term{Slot: SlotWord, Words: foldedWords(q.text[start:end]), Excluded: true, Start: start, End: end}}
 	for _, m := range q.Vocabulary.Matches(nil, q.Vocabulary.Words(tokens), 0) {
 		if m.End == len(tokens) && m.Form.likeliest().Kind != Filler {
 			p.form = m.Form
 		}
 	}
+
 	q.parts = append(q.parts, p)
 }

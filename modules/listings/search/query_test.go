@@ -92,9 +92,11 @@ func (l testLexicon) Words(prefix string) iter.Seq2[string, int] {
 // vocabulary, and once the typo nruse.
 func testParser(t testing.TB) *Parser {
 	t.Helper()
+
 	v, err := Parse(Source{Name: "test", Text: testVocabulary})
 	require.NoError(t, err)
 	require.Empty(t, v.Lint())
+
 	return &Parser{Vocabulary: v, Places: somePlaces, Words: NewSpelling(v, testLexicon{"perfusion": 3, "nurse": 9_000, "nruse": 1})}
 }
 
@@ -108,26 +110,33 @@ func formatTerms(u Understanding) string {
 		for _, c := range t.Concepts {
 			values = append(values, c.ID)
 		}
+
 		for _, p := range t.Places {
 			values = append(values, p.Name+" "+p.Country)
 		}
+
 		if t.Pay != nil {
 			values = append(values, fmt.Sprintf("%d-%d %s", t.Pay.Min/100, t.Pay.Max/100, t.Pay.Currency))
 		}
+
 		if len(values) == 0 {
 			for _, words := range t.alternatives() {
 				values = append(values, strings.Join(words, " "))
 			}
 		}
+
 		slot := t.Slot
 		if t.Excluded {
 			slot = "-" + slot
 		}
+
 		if t.Unfinished {
 			slot += "*"
 		}
+
 		out = append(out, slot+":"+strings.Join(values, "|"))
 	}
+
 	return strings.Join(out, ", ")
 }
 
@@ -135,6 +144,7 @@ func formatTerms(u Understanding) string {
 // the user is still typing.
 func TestParse(t *testing.T) {
 	t.Parallel()
+
 	parser := testParser(t)
 	for query, want := range map[string]string{
 		"":                          "",
@@ -201,6 +211,7 @@ func TestParse(t *testing.T) {
 // or words without a meaning finds everything.
 func TestParse_NoWords_Empty(t *testing.T) {
 	t.Parallel()
+
 	p := testParser(t)
 	require.True(t, p.Parse(" ?!- ").Empty)
 	require.False(t, p.Parse(" ").Empty)
@@ -211,12 +222,15 @@ func TestParse_NoWords_Empty(t *testing.T) {
 // text of the user. Fillers have no term; a place includes the word before it.
 func TestParse_Spans_CoverTheWords(t *testing.T) {
 	t.Parallel()
+
 	p := testParser(t)
 	const query = `looking for a band 5 nurse near Leeds "night shift"`
+
 	var spans []string
 	for _, term := range p.Parse(query).Terms {
 		spans = append(spans, query[term.Start:term.End])
 	}
+
 	require.Equal(t, []string{"band 5", "nurse", "near Leeds", "night shift"}, spans)
 }
 
@@ -224,6 +238,7 @@ func TestParse_Spans_CoverTheWords(t *testing.T) {
 // since it is known, too short, or too far from every known word.
 func TestSpelling_Correct(t *testing.T) {
 	t.Parallel()
+
 	parser := testParser(t)
 	for word, want := range map[string]string{
 		"nurse":              "",
@@ -241,6 +256,7 @@ func TestSpelling_Correct(t *testing.T) {
 	} {
 		require.Equal(t, want, strings.Join(parser.Words.Correct(Tokens(word)[0], false), " "), word)
 	}
+
 	require.Nil(t, parser.Words.Correct(Tokens("optome")[0], true), "an unfinished word")
 }
 
@@ -249,7 +265,9 @@ func TestSpelling_Correct(t *testing.T) {
 // known employer follows after \x1f. The parser must read that text as it reads the original.
 func TestResolve(t *testing.T) {
 	t.Parallel()
+
 	parser := testParser(t)
+
 	parser.Words = NewSpelling(parser.Vocabulary, testLexicon{"nurse": 9_000, "nruse": 1, "nuclear": 2, "visitr": 1, "visitor": 20})
 	for query, want := range map[string]string{
 		"":                                      "",
@@ -267,8 +285,10 @@ func TestResolve(t *testing.T) {
 		require.Equal(t, want, parser.Resolve(query), query)
 		requireSameTerms(t, parser, query)
 	}
+
 	parser.Employers = employerNames{"st brigid": true, "st brigid hospital": true, "nuclear": true}
 	require.Equal(t, "nurse St Brigid's hospitl\x1fst brigid", parser.Resolve("nures St Brigid's hospitl"))
+
 	// The \x1f of the user becomes \x1e: only Resolve may add employers.
 	require.Equal(
 		t,
@@ -288,6 +308,7 @@ func TestResolve(t *testing.T) {
 // of adverts, as a saved search is evaluated.
 func requireSameTerms(t testing.TB, p *Parser, text string) {
 	t.Helper()
+
 	text = strings.TrimSpace(text)
 	resolved := &Parser{Vocabulary: p.Vocabulary, Places: p.Places, Resolved: true}
 	require.Equal(
@@ -309,17 +330,21 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
+
 	parser := testParser(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		if len(text) > 400 {
 			t.Skip("longer than a query may be")
 		}
+
 		u := parser.Parse(text)
 		for _, term := range u.Terms {
 			require.LessOrEqual(t, term.Start, term.End)
 			require.LessOrEqual(t, term.End, len(text))
 		}
+
 		requireSameTerms(t, parser, text)
+
 		q := Query{}
 		plan := u.Plan(10)
 		q.Must = plan.Must
@@ -335,9 +360,12 @@ func FuzzParse(f *testing.F) {
 // it is part of another name.
 func TestParse_EveryForm_AsksForItsConcept(t *testing.T) {
 	t.Parallel()
+
 	vocabulary, err := Load()
 	require.NoError(t, err)
+
 	p := &Parser{Vocabulary: vocabulary, Words: NewSpelling(vocabulary, testLexicon{})}
+
 	var wrong []string
 	for _, f := range vocabulary.Forms() {
 		if u := p.Parse(f.Text + " "); f.Readings[0].Concept.Kind != Filler &&
@@ -345,6 +373,7 @@ func TestParse_EveryForm_AsksForItsConcept(t *testing.T) {
 			wrong = append(wrong, f.Text+" → "+formatTerms(u))
 		}
 	}
+
 	require.LessOrEqual(t, len(wrong), len(vocabulary.Forms())/1_000, "%s", strings.Join(wrong, "\n"))
 }
 
@@ -355,5 +384,6 @@ func requiresConcept(u Understanding, concept *Concept) bool {
 			return false
 		}
 	}
+
 	return true
 }

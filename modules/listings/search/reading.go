@@ -48,6 +48,7 @@ func (f *Form) Resolve(ctx *Context) *Concept {
 			return f.Readings[i].Concept
 		}
 	}
+
 	return nil
 }
 
@@ -67,6 +68,7 @@ func (r *Reading) holds(ctx *Context) bool {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -86,6 +88,7 @@ func (c *Condition) holds(ctx *Context) bool {
 	case "alone":
 		return len(ctx.Concepts) == 0
 	}
+
 	return slices.ContainsFunc(ctx.Concepts, c.accepts)
 }
 
@@ -95,11 +98,13 @@ func (c *Condition) accepts(concept *Concept) bool {
 	if len(c.concepts) == 0 && concept.Kind == c.kind {
 		return true
 	}
+
 	for _, want := range c.concepts {
 		if concept.IsA(want) {
 			return true
 		}
 	}
+
 	return slices.ContainsFunc(concept.Implied, c.accepts)
 }
 
@@ -113,10 +118,12 @@ func parseReadings(s string) ([]readingLine, string) {
 	var out []readingLine
 	for alternative := range strings.SplitSeq(s, "|") {
 		id, conditions, conditional := strings.Cut(strings.TrimSpace(alternative), " if ")
+
 		id = strings.TrimSpace(id)
 		if id == "" || strings.Contains(id, " ") {
 			return nil, "a reading must be an id, or an id and its conditions after \"if\""
 		}
+
 		r := readingLine{id: id}
 		if conditional {
 			for text := range strings.SplitSeq(conditions, "&") {
@@ -124,11 +131,14 @@ func parseReadings(s string) ([]readingLine, string) {
 				if problem != "" {
 					return nil, problem
 				}
+
 				r.conditions = append(r.conditions, c)
 			}
 		}
+
 		out = append(out, r)
 	}
+
 	return out, ""
 }
 
@@ -137,14 +147,17 @@ func parseCondition(s string) (Condition, string) {
 	var c Condition
 	s, c.Not = strings.CutPrefix(s, "not ")
 	name, args, hasArgs := strings.Cut(strings.TrimSpace(s), "(")
+
 	c.Name = name
 	if hasArgs {
 		inner, closed := strings.CutSuffix(args, ")")
 		if !closed {
 			return c, "condition " + s + " must end with a bracket"
 		}
+
 		c.Args = strings.Fields(inner)
 	}
+
 	kind, isKind := kinds[name]
 	switch {
 	case isKind && kind != Filler:
@@ -163,10 +176,12 @@ func parseCondition(s string) (Condition, string) {
 			if !ok {
 				return c, "condition " + name + " must name kinds, not " + a
 			}
+
 			c.kinds = append(c.kinds, k)
 		}
 	default:
 		return c, "unknown condition " + name
 	}
+
 	return c, ""
 }

@@ -7,11 +7,13 @@ func (q *query) resolve() {
 	q.resolveForms()
 	q.dropModifierRoles()
 	q.joinAlternatives()
+
 	for _, p := range q.parts {
 		if p.term.Slot != "" {
 			q.out.Terms = append(q.out.Terms, p.term)
 		}
 	}
+
 	q.addImpliedRole()
 }
 
@@ -28,6 +30,7 @@ func (q *query) addImpliedRole() {
 			from = t
 		}
 	}
+
 	if from != nil {
 		role := from.Concepts[0].impliedRole()
 		q.out.Terms = append(q.out.Terms, Term{Slot: SlotRole, Concepts: []*Concept{role}, Start: from.Start, End: from.End})
@@ -42,11 +45,13 @@ func (c *Concept) impliedRole() *Concept {
 			return i
 		}
 	}
+
 	for _, p := range c.Parents {
 		if r := p.To.impliedRole(); r != nil {
 			return r
 		}
 	}
+
 	return nil
 }
 
@@ -72,23 +77,29 @@ func (q *query) resolveForms() {
 // context returns the unambiguous parts of the query.
 func (q *query) context() Context {
 	ctx := Context{}
+
 	words := map[string]bool{}
 	for i := range q.parts {
 		p := &q.parts[i]
 		if p.term.Excluded {
 			continue
 		}
+
 		for _, t := range p.tokens {
 			words[Normalize(t.Word)] = true
 		}
+
 		if p.form != nil && !p.form.IsAmbiguous() {
 			ctx.Concepts = append(ctx.Concepts, p.form.likeliest())
 		}
+
 		for _, place := range p.term.Places {
 			ctx.Country = LowerASCII(place.Country)
 		}
 	}
+
 	ctx.HasWord = func(word string) bool { return words[word] }
+
 	return ctx
 }
 
@@ -104,11 +115,14 @@ func (q *query) kindsBeside(i int) (before, after []Kind) {
 		if i < 0 || i >= len(q.parts) || q.parts[i].form == nil {
 			return nil
 		}
+
 		for _, r := range q.parts[i].form.Readings {
 			kinds = append(kinds, r.Concept.Kind)
 		}
+
 		return kinds
 	}
+
 	// Context.Before contains the words after the form, Context.After those before it.
 	return kindsOf(i + 1), kindsOf(i - 1)
 }
@@ -123,12 +137,15 @@ func (q *query) dropModifierRoles() {
 		if p.concept == nil || p.concept.Kind != Role || p.term.Excluded {
 			continue
 		}
+
 		if last >= 0 && !p.or {
 			drop := last // the earlier role, unless one of the cases below holds
+
 			prev := q.parts[last].concept
 			switch {
 			case prev.gradeOf(p.concept) != nil:
 				q.parts[last].becomeGrade(p.concept)
+
 				last = i
 				continue
 			case p.concept.gradeOf(prev) != nil:
@@ -140,13 +157,16 @@ func (q *query) dropModifierRoles() {
 				prev.isNonClinical() && !prev.base().Generic && !p.concept.isNonClinical():
 				drop = i
 			}
+
 			if !q.parts[drop].describe(q.parts[last+i-drop].concept) {
 				q.parts[drop].demote(!q.parts[drop].concept.IsKin(q.parts[last+i-drop].concept))
 			}
+
 			if drop == i {
 				continue // the previous role remains
 			}
 		}
+
 		last = i
 	}
 }
@@ -157,6 +177,7 @@ func (c *Concept) gradeOf(other *Concept) *Concept {
 	if c.Same == nil || c.IsKin(other) || other.isNonClinical() || len(c.Implied) != 1 || c.Implied[0].Kind != Grade {
 		return nil
 	}
+
 	return c.Implied[0]
 }
 
@@ -173,6 +194,7 @@ func (q *query) isSubordinate(earlier, i int) bool {
 	if from > to {
 		return false
 	}
+
 	for _, t := range Tokens(q.text[from:to]) {
 		switch t.Word {
 		case "to", "for", "of", "in", "at", "with", "supporting", "assisting":
@@ -181,6 +203,7 @@ func (q *query) isSubordinate(earlier, i int) bool {
 			return false
 		}
 	}
+
 	return false
 }
 
@@ -199,8 +222,10 @@ func (p *part) describe(role *Concept) bool {
 	if i < 0 || p.concept.IsKin(role) {
 		return false
 	}
+
 	p.term.Slot, p.term.Concepts = SlotSpecialty, []*Concept{p.concept.Implied[i]}
 	p.concept, p.form = nil, nil
+
 	return true
 }
 
@@ -208,6 +233,7 @@ func (p *part) describe(role *Concept) bool {
 // the title. If it is not wanted, since the remaining role implies it, it is dropped.
 func (p *part) demote(wanted bool) {
 	p.term.Slot, p.term.Concepts = SlotWord, []*Concept{p.concept}
+
 	p.concept, p.form = nil, nil
 	if !wanted {
 		p.term = Term{}
@@ -226,19 +252,23 @@ func (q *query) joinAlternatives() {
 				out = append(out, p)
 				continue
 			}
+
 			t := &out[into].term
 			for _, c := range p.term.Concepts {
 				if !slices.Contains(t.Concepts, c) {
 					t.Concepts = append(slices.Clip(t.Concepts), c)
 				}
 			}
+
 			t.Places = append(slices.Clip(t.Places), p.term.Places...)
 			if t.Slot == SlotPhrase || t.Slot == SlotWord {
 				t.Or = append(slices.Clip(t.Or), p.term.Words)
 			}
+
 			t.End = p.term.End
 		}
 	}
+
 	q.parts = out
 }
 
@@ -252,11 +282,14 @@ func (q *query) joinRoles() []part {
 			if last.either == nil {
 				last.either = [][]*Concept{out[n-1].concept.Means()}
 			}
+
 			last.either, last.End = append(last.either, p.concept.Means()), p.term.End
 			continue
 		}
+
 		out = append(out, p)
 	}
+
 	return out
 }
 
@@ -270,6 +303,7 @@ func (p *part) meanings() []part {
 	if p.concept == nil {
 		return []part{*p}
 	}
+
 	means := p.concept.Means()
 	if p.term.either != nil {
 		p.term.Slot = SlotRole
@@ -278,27 +312,34 @@ func (p *part) meanings() []part {
 				p.term.Concepts = append(p.term.Concepts, m[0])
 			}
 		}
+
 		return []part{*p}
 	}
+
 	if p.term.Excluded {
 		p.term.Slot, p.term.Concepts = slots[p.concept.Kind], means
 		if len(means) > 1 {
 			p.term.Slot = SlotWord
 		}
+
 		return []part{*p}
 	}
+
 	if len(p.term.Concepts) > 0 && p.concept.Same == nil { // the concepts of an unfinished word
 		return []part{*p}
 	}
+
 	out := make([]part, len(means))
 	for i, c := range means {
 		out[i] = *p
 		out[i].composite = len(means) > 1
+
 		out[i].term.Slot, out[i].term.Concepts = slots[c.Kind], []*Concept{c}
 		if c.Kind == Role && c != p.concept {
 			out[i].term.related = p.concept.Related
 		}
 	}
+
 	return out
 }
 
@@ -307,14 +348,17 @@ func (q *query) alternativeOf(earlier []part, p part) int {
 	if p.term.Excluded {
 		return -1
 	}
+
 	for i := len(earlier) - 1; i >= 0; i-- {
 		e := &earlier[i].term
 		if e.Excluded || e.Slot != p.term.Slot {
 			if p.or && !p.composite && !earlier[i].composite {
 				return -1 // OR joins neighbours alone
 			}
+
 			continue
 		}
+
 		switch p.term.Slot {
 		case SlotPlace, SlotContract, SlotHours, SlotShift, SlotGrade:
 			if p.or || !p.composite && !earlier[i].composite {
@@ -325,9 +369,11 @@ func (q *query) alternativeOf(earlier []part, p part) int {
 				return i
 			}
 		}
+
 		if p.or {
 			return -1
 		}
 	}
+
 	return -1
 }

@@ -25,26 +25,34 @@ func (p *Parser) Resolve(text string) string {
 	// The user must not be able to add names. \x1e separates words as \x1f does.
 	text = strings.ReplaceAll(strings.TrimSpace(text), employerPrefix, "\x1e")
 	employers := employerRecorder{Employers: p.Employers, names: employerNames{}}
+
 	parser := *p
 	if p.Employers != nil {
 		parser.Employers = employers
 	}
+
 	q := parser.parse(text)
 	var b strings.Builder
+
 	end := 0
 	for _, start := range slices.Sorted(maps.Keys(q.corrected)) {
 		c := q.corrected[start]
 		b.WriteString(text[end:start])
 		b.WriteString(c.text)
+
 		end = c.end
 	}
+
 	b.WriteString(text[end:])
+
 	if q.isComplete {
 		b.WriteString(completeSuffix)
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(employers.names)) {
 		b.WriteString(employerPrefix + name)
 	}
+
 	return b.String()
 }
 
@@ -52,10 +60,12 @@ func (p *Parser) Resolve(text string) string {
 func (q *query) decodeResolved() {
 	parts := strings.Split(q.text, employerPrefix)
 	q.text, q.isComplete = strings.CutSuffix(parts[0], completeSuffix)
+
 	names := employerNames{}
 	for _, name := range parts[1:] {
 		names[name] = true
 	}
+
 	parser := *q.Parser
 	parser.Employers = names
 	q.Parser = &parser
@@ -78,7 +88,9 @@ func (e employerRecorder) HasEmployer(name string) bool {
 	if !e.Employers.HasEmployer(name) {
 		return false
 	}
+
 	e.names[name] = true
+
 	return true
 }
 
@@ -94,5 +106,6 @@ func (q *query) recordCorrection(base int, t Token, words string) {
 	if t.Capitals {
 		words = strings.ToUpper(words)
 	}
+
 	q.corrected[base+t.Start] = correction{base + t.End, words}
 }

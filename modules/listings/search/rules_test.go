@@ -57,9 +57,11 @@ func (c companies) HasEmployer(name string) bool { return c[name] }
 // they are not simply misspelt.
 func rulesParser(t *testing.T) *Parser {
 	t.Helper()
+
 	vocabulary, err := Parse(Source{Name: "test", Text: rulesVocabulary})
 	require.NoError(t, err)
 	require.Empty(t, vocabulary.Lint())
+
 	places := testPlaces{
 		"edinburg":                {Kind: Town, Name: "Edinburg", Country: "US", Population: 90_000},
 		"edinburgh":               {Kind: Town, Name: "Edinburgh", Country: "GB", Population: 500_000},
@@ -93,12 +95,14 @@ func rulesParser(t *testing.T) *Parser {
 		"radium":    9,
 		"card":      1,
 	}
+
 	employers := companies{}
 	for _, name := range []string{"Mersey Heart and Chest Hospital NHS Trust", "New Anglia Care Ltd", "Bupa"} {
 		for _, key := range EmployerKeys(name) {
 			employers[strings.TrimPrefix(key, keyEmployer)] = true
 		}
 	}
+
 	return &Parser{Vocabulary: vocabulary, Places: places, Words: NewSpelling(vocabulary, lexicon), Employers: employers}
 }
 
@@ -106,6 +110,7 @@ func rulesParser(t *testing.T) *Parser {
 // formatTerms. Most queries end in a space, so that their last word is not completed.
 func TestParse_Rules(t *testing.T) {
 	t.Parallel()
+
 	parser := rulesParser(t)
 	for _, c := range []struct{ rule, query, want string }{
 		{rule: "a grade implies its role", query: "st3 ", want: "grade:st3, role:doctor"},
@@ -289,6 +294,7 @@ func TestParse_CorrectedPlace_IsReported(t *testing.T) {
 // "the". A query may leave out the end of a long name.
 func TestEmployerKeys(t *testing.T) {
 	t.Parallel()
+
 	for company, want := range map[string]string{
 		"":                    "",
 		"Bupa":                "employer:bupa",
@@ -304,6 +310,7 @@ func TestEmployerKeys(t *testing.T) {
 // means that the advert states something about slot x, so that other values contradict it.
 func TestAnnotate_Rules(t *testing.T) {
 	t.Parallel()
+
 	vocabulary, err := Parse(
 		Source{
 			Name: "test",
@@ -311,6 +318,7 @@ func TestAnnotate_Rules(t *testing.T) {
 		},
 	)
 	require.NoError(t, err)
+
 	for _, c := range []struct {
 		rule   string
 		advert Advert
@@ -350,6 +358,7 @@ func TestAnnotate_Rules(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			t.Parallel()
+
 			a := vocabulary.Annotate(&c.advert)
 			require.Equal(t, c.want, strings.Join(a.Keys(), ", "))
 		})
@@ -361,8 +370,10 @@ func TestAnnotate_Rules(t *testing.T) {
 // the specialty theatres.
 func TestParse_ORBetweenTwoRoles_IsNoOperatingRoom(t *testing.T) {
 	t.Parallel()
+
 	v, err := Load()
 	require.NoError(t, err)
+
 	p := Parser{Vocabulary: v}
 	require.Equal(t, "role:midwife|nurse", formatTerms(p.Parse("midwife OR nurse ")))
 	require.Equal(t, "role:nurse, specialty:theatres", formatTerms(p.Parse("OR nurse ")))
@@ -372,6 +383,7 @@ func TestParse_ORBetweenTwoRoles_IsNoOperatingRoom(t *testing.T) {
 // converted, 0 is no radius, and a longer one is reduced to the maximum.
 func TestParse_Distance_IsRadius(t *testing.T) {
 	t.Parallel()
+
 	parser := rulesParser(t)
 	for query, want := range map[string]float64{
 		"nurse leeds":                     0,

@@ -23,27 +23,36 @@ type run struct {
 // parseRun reads the plain words from start to end of the text. last is true if the text ends with them.
 func (q *query) parseRun(start, end int, last bool) {
 	text := q.text[start:end]
+
 	tokens := splitNumbers(Tokens(text))
 	if len(tokens) == 0 {
 		return
 	}
+
 	q.hasWord = true
 	if q.Words != nil {
 		tokens = q.correct(tokens, start)
 	}
+
 	r := run{query: q, base: start, tokens: tokens, words: q.Vocabulary.Words(tokens), reserved: map[int]candidate{}}
+
 	r.last = last && len(text) > 0 && tokens[len(tokens)-1].End == len(text)
 	if r.last && q.Words != nil {
 		q.isComplete = q.Words.lexicon.Frequency(tokens[len(tokens)-1].Word) > 0
 	}
+
 	r.findQuantities(text)
+
 	parts := r.segment()
+
 	// Corrected names change the tokens, and with them the places of the amounts.
 	if r.correctPlaces(parts) {
 		clear(r.reserved)
 		r.findQuantities(text)
+
 		parts = r.segment()
 	}
+
 	for _, s := range parts {
 		r.add(s)
 	}
@@ -84,14 +93,17 @@ const (
 func (r *run) segment() []candidate {
 	n := len(r.tokens)
 	best := make([]candidate, n+1)
+
 	cost := make([]float64, n+1)
 	for i := 1; i <= n; i++ {
 		cost[i] = -1
 	}
+
 	for i := range n {
 		if cost[i] < 0 {
 			continue // inside an amount of money
 		}
+
 		for _, s := range r.candidatesAt(i) {
 			total := cost[i] + s.cost
 			if j := s.end; cost[j] < 0 || total < cost[j] || total == cost[j] && s.end-s.start > best[j].end-best[j].start {
@@ -99,11 +111,14 @@ func (r *run) segment() []candidate {
 			}
 		}
 	}
+
 	var out []candidate
 	for i := n; i > 0; i = best[i].start {
 		out = append(out, best[i])
 	}
+
 	slices.Reverse(out)
+
 	return out
 }
 
@@ -112,23 +127,30 @@ func (r *run) candidatesAt(i int) []candidate {
 	if s, ok := r.reserved[i]; ok {
 		return []candidate{s}
 	}
+
 	out := []candidate{r.word(i)}
 	for _, m := range r.Vocabulary.Matches(nil, r.words, i) {
 		if r.overlapsReserved(m.Start, m.End) || r.isOperator(i) {
 			continue
 		}
+
 		out = append(out, r.formCandidate(m))
 	}
+
 	if s, ok := r.gradeSeries(i); ok {
 		out = append(out, s)
 	}
+
 	if s, ok := r.quantity(i); ok {
 		out = append(out, s)
 	}
+
 	if s, ok := r.completion(i); ok {
 		out = append(out, s)
 	}
+
 	out = append(out, r.employers(i)...)
+
 	return append(out, r.places(i)...)
 }
 
@@ -139,12 +161,14 @@ func (r *run) overlapsReserved(start, end int) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
 // word reads a single token as free text.
 func (r *run) word(i int) candidate {
 	token := r.tokens[i]
+
 	s := candidate{start: i, end: i + 1, cost: costWord}
 	switch {
 	// OR needs something on both sides. At the end of an unfinished text it may be the beginning of a word.
@@ -158,7 +182,9 @@ func (r *run) word(i int) candidate {
 		s.drop, s.cost = true, costFiller
 		return s
 	}
+
 	s.term = Term{Slot: SlotWord, Words: []string{token.Word}, Unfinished: r.last && i == len(r.tokens)-1}
+
 	return s
 }
 
@@ -169,9 +195,11 @@ func (r *run) isOperator(i int) bool {
 	if i == 0 || r.tokens[i].Word != "or" {
 		return false
 	}
+
 	if r.tokens[i].Surface == "or" {
 		return true
 	}
+
 	for start := max(0, i-maxFormWords); start < i; start++ {
 		for _, before := range r.Vocabulary.Matches(nil, r.words, start) {
 			if before.End == i && r.beginsKind(i+1, before.Form.likeliest().Kind) {
@@ -179,6 +207,7 @@ func (r *run) isOperator(i int) bool {
 			}
 		}
 	}
+
 	return false
 }
 
@@ -207,6 +236,7 @@ func (r *run) formCandidate(m Match) candidate {
 	if m.Form.likeliest().Kind == Filler {
 		s.drop, s.cost = true, costFiller*float64(m.End-m.Start)
 	}
+
 	return s
 }
 
@@ -216,24 +246,30 @@ func (r *run) gradeSeries(i int) (candidate, bool) {
 	if name == "" {
 		return candidate{}, false
 	}
+
 	first := r.Vocabulary.grade(name + number)
 	if first == nil {
 		return candidate{}, false
 	}
+
 	s := candidate{start: i, cost: costForm, term: Term{Slot: SlotGrade, Concepts: []*Concept{first}}}
 	for next < len(r.tokens) {
 		_, end := linkAt(r.tokens, next)
 		if end == next || end > len(r.tokens) {
 			break
 		}
+
 		c := r.Vocabulary.grade(name + strings.TrimPrefix(r.tokens[end-1].Word, strings.TrimSpace(name)))
 		if c == nil {
 			break
 		}
+
 		s.term.Concepts = append(s.term.Concepts, c)
 		next = end
 	}
+
 	s.end = next
+
 	return s, len(s.term.Concepts) > 1 // a single grade is a form like any other
 }
 
@@ -243,6 +279,7 @@ func (v *Vocabulary) grade(name string) *Concept {
 	if f == nil || f.likeliest().Kind != Grade {
 		return nil
 	}
+
 	return f.likeliest()
 }
 
@@ -259,23 +296,28 @@ func (r *run) add(s candidate) {
 		r.skipped += s.end - s.start
 		return
 	}
+
 	tokens := r.tokens[s.start:s.end]
+
 	// What is excluded follows at once, or after a few fillers, and not after a comma.
 	if r.skipped > maxSkipped || strings.Contains(tokens[0].Gap, ",") {
 		r.not = false
 	}
+
 	p := part{tokens: tokens, form: s.form, concept: s.concept, term: s.term, or: r.or}
 	last := len(r.parts) - 1
 	p.or = p.or || last >= 0 && strings.TrimSpace(tokens[0].Gap) == "/"
 	p.term.Excluded = r.not || p.or && last >= 0 && r.parts[last].negated // no nights or weekends
 	p.negated = p.term.Excluded
 	p.or = p.or && !p.negated
+
 	p.term.Start, p.term.End = r.base+tokens[0].Start, r.base+tokens[len(tokens)-1].End
 	if len(p.term.Words) == 0 {
 		for _, t := range tokens {
 			p.term.Words = append(p.term.Words, t.Word)
 		}
 	}
+
 	r.parts = append(r.parts, p)
 	r.or, r.not = false, false
 }
@@ -295,12 +337,14 @@ func (v *Vocabulary) isFiller(word string) bool {
 		if !ok || len(stem) < 3 || v.isKnown(word) {
 			continue
 		}
+
 		for _, filler := range [...]string{stem, stem + "e", stem[:len(stem)-1]} {
 			if f := v.Form(filler); f != nil && f.likeliest().Kind == Filler {
 				return true
 			}
 		}
 	}
+
 	return false
 }
 
@@ -322,5 +366,6 @@ func wordSet(words string) map[string]bool {
 	for word := range strings.FieldsSeq(words) {
 		set[word] = true
 	}
+
 	return set
 }

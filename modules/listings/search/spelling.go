@@ -58,7 +58,9 @@ func (s *Spelling) consume() bool {
 	if s.stop == nil {
 		return true
 	}
+
 	s.words--
+
 	return s.words >= 0 && !s.isStopped()
 }
 
@@ -79,39 +81,51 @@ const (
 // not corrected while it is the beginning of a known one.
 func (s *Spelling) Correct(token Token, unfinished bool) []string {
 	s.once.Do(s.build)
+
 	n := utf8.RuneCountInString(token.Word)
+
 	// Short words, codes and numbers have too many neighbours, and known words are correct.
 	if n < oneEditFrom || n > longestWord || hasDigit(token.Word) || strings.ContainsAny(token.Word, "&+/.") || s.vocabulary.isKnown(token.Word) ||
 		s.vocabulary.isFiller(token.Word) ||
 		!s.consume() {
 		return nil
 	}
+
 	frequency := s.lexicon.Frequency(token.Word)
 	if unfinished && (frequency > 0 || s.beginsWord(token.Word) || s.beginsCommonWord(token.Word)) {
 		return nil
 	}
+
 	first, second, isPair := s.parts(token.Word)
+
 	// Two words that make a name together are likelier than any correction.
 	if isPair && frequency == 0 && s.vocabulary.Form(first+" "+second) != nil {
 		return []string{first, second}
 	}
+
 	edits := maxEdits(n)
+
 	best, distance := s.nearest(token.Word, edits, unfinished)
 	if n < twoEditsFrom && best != "" && best[0] != token.Word[0] && best[0] != token.Word[1] {
 		best = "" // light is not night
 	}
+
 	if best != "" && (frequency == 0 || s.lexicon.Frequency(best) >= rareBeside*frequency) {
 		return []string{best}
 	}
+
 	if frequency > 0 {
 		return nil
 	}
+
 	if isPair && (best == "" || distance > 1) {
 		return []string{first, second}
 	}
+
 	if word := s.similar(token.Word, edits); word != "" {
 		return []string{word}
 	}
+
 	return nil
 }
 
@@ -128,20 +142,24 @@ func (s *Spelling) similar(word string, edits int) (best string) {
 	letters := []rune(word)
 	closest := edits + 1
 	frequency := 0
+
 	candidates := 0
 	for candidate, n := range s.completions(word[:sureLetters]) {
 		if candidates++; candidates > maxSimilar {
 			break
 		}
+
 		if len(candidate) > len(word)+edits || len(candidate) < len(word)-edits {
 			continue
 		}
+
 		if d := EditDistance(letters, []rune(candidate), edits); d < closest || d == closest && d <= edits && n > frequency {
 			best = candidate
 			closest = d
 			frequency = n
 		}
 	}
+
 	return best
 }
 
@@ -161,6 +179,7 @@ func (s *Spelling) add(word string) {
 	if s.known[word] || hasDigit(word) {
 		return
 	}
+
 	s.known[word] = true
 	if n := utf8.RuneCountInString(word); n >= oneEditFrom-1 {
 		for _, rest := range deletions(word, maxEdits(n+1)) {
@@ -174,6 +193,7 @@ func maxEdits(n int) int {
 	if n >= twoEditsFrom {
 		return 2
 	}
+
 	return 1
 }
 
@@ -187,9 +207,12 @@ func deletions(word string, n int) []string {
 				out = append(out, w[:i]+w[i+utf8.RuneLen(r):])
 			}
 		}
+
 		start = end
 	}
+
 	slices.Sort(out)
+
 	return slices.Compact(out)
 }
 
@@ -200,6 +223,7 @@ func (s *Spelling) beginsWord(prefix string) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -210,6 +234,7 @@ func (s *Spelling) beginsCommonWord(prefix string) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -230,21 +255,25 @@ func (s *Spelling) completions(prefix string) iter.Seq2[string, int] {
 // too.
 func (s *Spelling) nearest(word string, edits int, unfinished bool) (best string, distance int) {
 	letters := []rune(word)
+
 	distance = edits + 1
 	for _, rest := range deletions(word, edits) {
 		for _, candidate := range s.deleted[rest] {
 			if candidate == best {
 				continue
 			}
+
 			d := EditDistance(letters, []rune(candidate), edits)
 			if d > edits || d > distance || d > 1 && candidate[0] != word[0] {
 				continue
 			}
+
 			if d < distance || s.fits(candidate, best, word, unfinished && d == 1) {
 				best, distance = candidate, d
 			}
 		}
 	}
+
 	return best, distance
 }
 
@@ -253,6 +282,7 @@ func (s *Spelling) fits(a, b, word string, anyEnd bool) bool {
 	if x, y := endsAlike(a, word), endsAlike(b, word); x != y && !anyEnd {
 		return x
 	}
+
 	return s.isLikelier(a, b, word)
 }
 
@@ -264,8 +294,11 @@ func (s *Spelling) near(word string) []string {
 	if s.isStopped() {
 		return nil
 	}
+
 	s.once.Do(s.build)
+
 	letters := []rune(word)
+
 	var out []string
 	for _, rest := range deletions(word, 1) {
 		for _, candidate := range s.deleted[rest] {
@@ -274,12 +307,15 @@ func (s *Spelling) near(word string) []string {
 			}
 		}
 	}
+
 	slices.SortFunc(out, func(a, b string) int {
 		if s.isLikelier(a, b, word) {
 			return -1
 		}
+
 		return 1
 	})
+
 	return out
 }
 
@@ -289,9 +325,11 @@ func (s *Spelling) isLikelier(a, b, word string) bool {
 	if first := a[0] == word[0]; first != (b[0] == word[0]) {
 		return first
 	}
+
 	if m, n := s.lexicon.Frequency(a), s.lexicon.Frequency(b); m != n {
 		return m > n
 	}
+
 	return a < b
 }
 
@@ -310,6 +348,7 @@ func (s *Spelling) parts(word string) (first, second string, ok bool) {
 			ok = true
 		}
 	}
+
 	return first, second, ok
 }
 

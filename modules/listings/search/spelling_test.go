@@ -12,6 +12,7 @@ import (
 // unknown word is compared with thousands of others, so that only the first ones are corrected.
 func TestSpelling_Within_StopsAtTheLimit(t *testing.T) {
 	t.Parallel()
+
 	p := *testParser(t)
 	p.Words = p.Words.Within(t.Context())
 	require.Len(t, p.Parse(strings.Repeat("receptonist ", 3*maxCorrected)).Corrections, maxCorrected)
@@ -20,6 +21,7 @@ func TestSpelling_Within_StopsAtTheLimit(t *testing.T) {
 // TestSpelling_Within_StopsWithTheContext checks that a cancelled request is not corrected further.
 func TestSpelling_Within_StopsWithTheContext(t *testing.T) {
 	t.Parallel()
+
 	p := *testParser(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	p.Words = p.Words.Within(ctx)

@@ -33,6 +33,7 @@ func Tokens(text string) []Token {
 // allocations.
 func AppendTokens(tokens []Token, text string) []Token {
 	s := scanner{text: text, lower: LowerASCII(text)}
+
 	last := 0
 	for s.next() {
 		tokens = append(tokens, Token{
@@ -41,6 +42,7 @@ func AppendTokens(tokens []Token, text string) []Token {
 		})
 		last = s.end
 	}
+
 	return tokens
 }
 
@@ -63,12 +65,14 @@ func (s *scanner) next() bool {
 			if s.read(i); s.word != "" {
 				return true
 			}
+
 			i = s.end // a combining accent without a letter
 		case c == '&':
 			s.start = i
 			s.end = i + 1
 			s.word = "and"
 			s.capitals = false
+
 			return true
 		case c < utf8.RuneSelf:
 			i++
@@ -77,6 +81,7 @@ func (s *scanner) next() bool {
 			i += n
 		}
 	}
+
 	return false
 }
 
@@ -84,12 +89,14 @@ func (s *scanner) next() bool {
 func (s *scanner) read(i int) {
 	s.start = i
 	end, plain := s.run(i)
+
 	s.end = end
 	if plain && !s.mayJoin(end) {
 		s.word = s.lower[i:end]
 	} else {
 		s.readJoined(i, plain)
 	}
+
 	s.capitals = false
 	if mayBeCapitals(s.text[i:s.end]) {
 		s.setCapitals()
@@ -108,6 +115,7 @@ func (s *scanner) mayJoin(end int) bool {
 	if end+1 >= len(s.text) {
 		return end < len(s.text) && (s.text[end] == '+' || s.text[end] == '.')
 	}
+
 	switch next := s.text[end+1]; s.text[end] {
 	case '\'', '.', ',', '/', '-', '&':
 		return next >= utf8.RuneSelf || wordBytes[next] || s.text[end] == '.'
@@ -116,6 +124,7 @@ func (s *scanner) mayJoin(end int) bool {
 	case '+', '\xe2':
 		return true
 	}
+
 	return false
 }
 
@@ -129,16 +138,20 @@ func (s *scanner) run(i int) (end int, plain bool) {
 			if !wordBytes[c] {
 				break
 			}
+
 			i++
 			continue
 		}
+
 		n := s.letterOrDigit(i)
 		if n == 0 {
 			break
 		}
+
 		plain = false
 		i += n
 	}
+
 	return i, plain
 }
 
@@ -152,32 +165,39 @@ func (s *scanner) readJoined(i int, plain bool) {
 			b = append(b, s.lower[i:first]...)
 			joined = true
 		}
+
 		b = append(b, between...)
 		b = append(b, s.lower[from:to]...)
 	}
+
 	for from := i; ; {
 		j := s.join(i, from, s.end)
 		if j.next == 0 {
 			break
 		}
+
 		end := j.next
 		if j.more {
 			var p bool
 			end, p = s.run(j.next)
 			plain = plain && p
+
 			add(j.next, end, j.between)
 		} else {
 			add(0, 0, j.between)
 		}
+
 		from, s.end = j.next, end
 		if !j.more {
 			break
 		}
 	}
+
 	s.word = s.lower[i:s.end]
 	if joined {
 		s.word = string(b)
 	}
+
 	if !plain {
 		s.word = Fold(s.word)
 	}
@@ -196,6 +216,7 @@ func (s *scanner) join(word, from, end int) join {
 	if end >= len(s.text) {
 		return join{}
 	}
+
 	part := s.lower[from:end]
 	switch c := s.text[end]; c {
 	case '\'', '\xe2':
@@ -227,6 +248,7 @@ func (s *scanner) join(word, from, end int) join {
 			return join{next: end + 1, more: true} // co-ordinator
 		}
 	}
+
 	return join{}
 }
 
@@ -237,8 +259,10 @@ func (s *scanner) joinApostrophe(end int) join {
 		if !strings.HasPrefix(s.text[end:], "’") {
 			return join{}
 		}
+
 		n = len("’")
 	}
+
 	next, _ := s.run(end + n)
 	switch {
 	case next == end+n:
@@ -246,6 +270,7 @@ func (s *scanner) joinApostrophe(end int) join {
 	case s.lower[end+n:next] == "s":
 		return join{next: next}
 	}
+
 	return join{next: end + n, more: true}
 }
 
@@ -254,6 +279,7 @@ func (s *scanner) joinApostrophe(end int) join {
 func (s *scanner) joinPoint(word int, part string, end int) join {
 	next, _ := s.run(end + 1)
 	follows := s.lower[end+1 : next]
+
 	abbreviated := strings.IndexByte(s.text[word:end], '.') >= 0
 	switch {
 	case digits(part):
@@ -267,6 +293,7 @@ func (s *scanner) joinPoint(word int, part string, end int) join {
 	case len(part) == 1 && len(follows) <= 3 && !digits(follows), part == "ph" && follows == "d":
 		return join{next: end + 1, more: true}
 	}
+
 	return join{}
 }
 
@@ -274,13 +301,16 @@ func (s *scanner) joinPoint(word int, part string, end int) join {
 // (5/6, 8a/8b) or letters (F/T).
 func (s *scanner) joinsSlash(part string, end int) bool {
 	next, _ := s.run(end + 1)
+
 	follows := s.lower[end+1 : next]
 	if follows == "" || len(part) > 2 || len(follows) > 2 {
 		return false
 	}
+
 	if digit(part[0]) || digit(follows[0]) {
 		return digit(part[0]) && digit(follows[0])
 	}
+
 	return len(part) == 1 && len(follows) == 1
 }
 
@@ -289,13 +319,16 @@ func (s *scanner) loneAmpersand(i int) bool {
 	if !strings.HasPrefix(s.text[i:], " & ") {
 		return false
 	}
+
 	end, _ := s.run(i + 3)
+
 	return end == i+4 && !digits(s.lower[i+3:end])
 }
 
 // setCapitals sets capitals, and drops the s of a plural such as GPs.
 func (s *scanner) setCapitals() {
 	letters, upper := 0, 0
+
 	surface := s.text[s.start:s.end]
 	for _, r := range surface {
 		switch {
@@ -306,11 +339,14 @@ func (s *scanner) setCapitals() {
 			letters++
 		}
 	}
+
 	plural := upper >= 2 && upper == letters-1 && surface[len(surface)-1] == 's'
+
 	possessive := plural && len(surface) > len(s.word)
 	if plural && !possessive {
 		s.word = s.word[:len(s.word)-1]
 	}
+
 	s.capitals = plural || upper == letters && len(s.word) >= 2 && upper > 0
 }
 
@@ -322,12 +358,15 @@ func (s *scanner) letterOrDigit(i int) int {
 		if wordBytes[c] {
 			return 1
 		}
+
 		return 0
 	}
+
 	r, n := utf8.DecodeRuneInString(s.text[i:])
 	if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r) {
 		return n
 	}
+
 	return 0
 }
 
@@ -336,6 +375,7 @@ var wordBytes = func() (t [utf8.RuneSelf]bool) {
 	for c := range t {
 		t[c] = '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 	}
+
 	return t
 }()
 
@@ -348,6 +388,7 @@ func digits(s string) bool {
 			return false
 		}
 	}
+
 	return s != ""
 }
 
@@ -358,19 +399,24 @@ func LowerASCII(s string) string {
 	for i < len(s) && (s[i] < 'A' || s[i] > 'Z') {
 		i++
 	}
+
 	if i == len(s) {
 		return s
 	}
+
 	var b strings.Builder
 	b.Grow(len(s))
 	b.WriteString(s[:i])
+
 	for ; i < len(s); i++ {
 		c := s[i]
 		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
 		}
+
 		b.WriteByte(c)
 	}
+
 	return b.String()
 }
 
@@ -382,11 +428,13 @@ const (
 // unaccented maps each letter of accented to the one at the same place in plain.
 var unaccented = func() map[rune]byte {
 	m := make(map[rune]byte, len(plain))
+
 	i := 0
 	for _, r := range accented {
 		m[r] = plain[i]
 		i++
 	}
+
 	return m
 }()
 
@@ -410,5 +458,6 @@ func Fold(s string) string {
 			b.WriteRune(r)
 		}
 	}
+
 	return b.String()
 }

@@ -14,6 +14,7 @@ func words(tokens []Token) string {
 	for i, t := range tokens {
 		out[i] = t.Word
 	}
+
 	return strings.Join(out, " ")
 }
 
@@ -21,6 +22,7 @@ func words(tokens []Token) string {
 // and which separate words. The last case is invalid UTF-8.
 func TestTokens_Words(t *testing.T) {
 	t.Parallel()
+
 	for _, c := range []struct{ text, want string }{
 		{"", ""},
 		{" – ", ""},
@@ -77,12 +79,15 @@ func TestTokens_Positions(t *testing.T) {
 	const text = "Senior RN (ICU) – nurse’s home, Zürich A & E"
 	tokens := Tokens(text)
 	require.Len(t, tokens, 7)
+
 	end := 0
 	for _, tok := range tokens {
 		assert.Equal(t, text[tok.Start:tok.End], tok.Surface)
 		assert.Equal(t, text[end:tok.Start], tok.Gap)
+
 		end = tok.End
 	}
+
 	assert.Equal(t, " (", tokens[2].Gap)
 	assert.Equal(t, "nurse’s", tokens[3].Surface)
 	assert.Equal(t, "A & E", tokens[6].Surface)
@@ -92,6 +97,7 @@ func TestTokens_Positions(t *testing.T) {
 // the s of a plural or possessive.
 func TestTokens_Capitals(t *testing.T) {
 	t.Parallel()
+
 	for text, want := range map[string]bool{
 		"RN": true, "A&E": true, "R.D.": true, "GPs": true, "F2": true, "ST3+": true, "NP's": true, "CT1": true,
 		"rn": false, "Rn": false, "Nurse": false, "A": false, "12": false, "5/6": false, "PhD": false,
@@ -105,6 +111,7 @@ func TestTokens_Capitals(t *testing.T) {
 // hours has the -our of colour, citizen the -iz of organization.
 func TestNormalize(t *testing.T) {
 	t.Parallel()
+
 	for _, c := range []struct{ word, want string }{
 		{"nurses", "nurse"}, {"theatres", "theater"}, {"centre", "center"}, {"centres", "center"}, {"fibre", "fiber"},
 		{"paediatrics", "pediatric"}, {"pediatric", "pediatric"}, {"paeds", "ped"}, {"peds", "ped"},
@@ -129,6 +136,7 @@ func TestNormalize(t *testing.T) {
 // TestNormalize_KeepsMeaningsApart checks pairs of words of different meaning that a stemmer would join.
 func TestNormalize_KeepsMeaningsApart(t *testing.T) {
 	t.Parallel()
+
 	for _, pair := range [][2]string{
 		{"police", "policy"}, {"intern", "internal"}, {"nurse", "nursing"}, {"physic", "physician"}, {"optometry", "optometrist"},
 		{"therapy", "therapist"}, {"care", "career"}, {"organ", "organisation"}, {"general", "generation"}, {"new", "news"},
@@ -147,6 +155,7 @@ var text300 = strings.Repeat(
 func BenchmarkTokens(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(text300)))
+
 	var tokens []Token
 	for b.Loop() {
 		tokens = AppendTokens(tokens[:0], text300)
@@ -155,7 +164,9 @@ func BenchmarkTokens(b *testing.B) {
 
 func BenchmarkNormalize(b *testing.B) {
 	tokens := Tokens(text300)
+
 	b.ReportAllocs()
+
 	for b.Loop() {
 		for _, t := range tokens {
 			Normalize(t.Word)
@@ -168,12 +179,14 @@ func FuzzTokens(f *testing.F) {
 	for _, s := range []string{"T & O", "R.D.", "nurse’s", "5/6", "\xe2\x80", "Co-", "ÀÉ'S", "GPs'"} {
 		f.Add(s)
 	}
+
 	f.Fuzz(func(t *testing.T, text string) {
 		end := 0
 		for _, tok := range Tokens(text) {
 			if tok.Start < end || tok.End > len(text) || tok.Word == "" && tok.Surface == "" {
 				t.Fatalf("token %+v of %q", tok, text)
 			}
+
 			end = tok.End
 			Normalize(tok.Word)
 		}
@@ -184,6 +197,7 @@ func FuzzTokens(f *testing.F) {
 // replaced in a new copy, in quadratic time.
 func TestNormalize_LongWord_Unchanged(t *testing.T) {
 	t.Parallel()
+
 	word := strings.Repeat("ae", 10_000)
 	require.Equal(t, word, Normalize(word))
 }

@@ -38,6 +38,7 @@ func (k Kind) String() string {
 			return word
 		}
 	}
+
 	return "unknown"
 }
 
@@ -90,11 +91,13 @@ func (c *Concept) IsA(other *Concept) bool {
 	if c == other {
 		return true
 	}
+
 	for _, a := range c.ancestors {
 		if a.To == other && a.Strength == 1 {
 			return true
 		}
 	}
+
 	return c.Same != nil && c.Same.IsA(other)
 }
 
@@ -110,6 +113,7 @@ func (c *Concept) Means() []*Concept {
 	if c.Same == nil {
 		return []*Concept{c}
 	}
+
 	return append(c.Same.Means(), c.Implied...)
 }
 
@@ -121,12 +125,14 @@ func (c *Concept) Siblings() []*Concept {
 		if p.To.Broad || p.Strength < 1 {
 			continue
 		}
+
 		for _, s := range p.To.children {
 			if s != c {
 				out = append(out, s)
 			}
 		}
 	}
+
 	return out
 }
 
@@ -137,6 +143,7 @@ func (c *Concept) IsKin(other *Concept) bool {
 	if c.IsA(other) || other.IsA(c) {
 		return true
 	}
+
 	for _, p := range c.Parents {
 		for _, q := range other.Parents {
 			if p.To == q.To && !p.To.Broad && p.Strength == 1 && q.Strength == 1 {
@@ -144,6 +151,7 @@ func (c *Concept) IsKin(other *Concept) bool {
 			}
 		}
 	}
+
 	return false
 }
 
@@ -152,6 +160,7 @@ func (c *Concept) base() *Concept {
 	for c.Same != nil {
 		c = c.Same
 	}
+
 	return c
 }
 
@@ -199,6 +208,7 @@ func Load(additions ...Source) (*Vocabulary, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return v, joinProblems(v.Lint())
 }
 
@@ -222,6 +232,7 @@ func (v *Vocabulary) Form(text string) *Form {
 			return m.Form
 		}
 	}
+
 	return nil
 }
 
@@ -230,6 +241,7 @@ func (v *Vocabulary) Label(id string) string {
 	if c := v.byID[id]; c != nil {
 		return c.Label
 	}
+
 	return id
 }
 
@@ -265,8 +277,10 @@ func (v *Vocabulary) appendWords(dst Words, tokens []Token) Words {
 				id = v.trie.words[w] // ST3+
 			}
 		}
+
 		dst = append(dst, word{id: id, gap: gapOf(tokens[i].Gap)})
 	}
+
 	return dst
 }
 
@@ -275,6 +289,7 @@ func gapOf(s string) gap {
 	if s == " " || s == "" {
 		return gapNone
 	}
+
 	slash := false
 	for _, r := range s {
 		switch r {
@@ -289,9 +304,11 @@ func gapOf(s string) gap {
 			return gapBreak
 		}
 	}
+
 	if slash {
 		return gapSlash
 	}
+
 	return gapNone
 }
 
@@ -304,15 +321,18 @@ func (v *Vocabulary) Matches(dst []Match, words Words, i int) []Match {
 		if w.id == 0 || j > i && w.gap == gapBreak {
 			break
 		}
+
 		next, ok := v.trie.step(node, w.id)
 		if !ok {
 			break
 		}
+
 		node = next
 		if f := v.trie.forms[node]; f != nil {
 			dst = append(dst, Match{Start: i, End: j + 1, Form: f})
 		}
 	}
+
 	return dst
 }
 
@@ -336,7 +356,9 @@ func (t *trie) step(node, word int32) (int32, bool) {
 		n := t.first[word]
 		return n, n != 0
 	}
+
 	n, ok := t.edges[edge(node, word)]
+
 	return n, ok
 }
 
@@ -353,9 +375,11 @@ func (t *trie) insert(words []string, f *Form) *Form {
 			t.words[w] = id
 			t.first = append(t.first, 0)
 		}
+
 		next, ok := t.step(node, id)
 		if !ok {
 			next = int32(len(t.forms))
+
 			t.forms = append(t.forms, nil)
 			if node == 0 {
 				t.first[id] = next
@@ -363,11 +387,14 @@ func (t *trie) insert(words []string, f *Form) *Form {
 				t.edges[edge(node, id)] = next
 			}
 		}
+
 		node = next
 	}
+
 	if t.forms[node] == nil {
 		t.forms[node] = f
 	}
+
 	return t.forms[node]
 }
 
@@ -377,6 +404,7 @@ func normalized(form string) []string {
 	for _, t := range Tokens(form) {
 		out = append(out, Normalize(t.Word))
 	}
+
 	return out
 }
 
@@ -399,9 +427,11 @@ func variants(words []string) [][]string {
 			out = append(out, append(v, words[i+1:]...))
 		}
 	}
+
 	if len(words) == 1 && len(words[0]) == 2 && !stems[words[0]] {
 		out = append(out, []string{words[0] + "s"}) // gps
 	}
+
 	return out
 }
 

@@ -11,19 +11,23 @@ import (
 // and that it does not lose concepts by accident: the minimums are round numbers below its size.
 func TestLoad_EmbeddedVocabulary_HasNoProblems(t *testing.T) {
 	t.Parallel()
+
 	vocabulary, err := Parse(Source{Name: "vocabulary.txt", Text: embedded})
 	require.NoError(t, err)
 	assert.Empty(t, vocabulary.Lint())
+
 	counts := vocabulary.Count()
 	assert.GreaterOrEqual(t, counts.Concepts[Role], 350)
 	assert.GreaterOrEqual(t, counts.Concepts[Specialty], 200)
 	assert.GreaterOrEqual(t, counts.Forms, 4000)
+
 	nonClinical := 0
 	for _, c := range vocabulary.Concepts() {
 		if c.Kind == Role && c.IsA(vocabulary.Concept("non-clinical")) {
 			nonClinical++
 		}
 	}
+
 	assert.GreaterOrEqual(t, nonClinical, 80)
 }
 
@@ -31,6 +35,7 @@ func TestLoad_EmbeddedVocabulary_HasNoProblems(t *testing.T) {
 // normalized words.
 func TestLoad_EmbeddedVocabulary_FindsEveryForm(t *testing.T) {
 	t.Parallel()
+
 	v := loadVocabulary(t)
 	for _, f := range v.Forms() {
 		assert.Same(t, f, v.Form(f.Text), f.Text)
@@ -41,6 +46,7 @@ func TestLoad_EmbeddedVocabulary_FindsEveryForm(t *testing.T) {
 // of a mistake by the message, "FILE:LINE: cause". The first string of a case is the mistaken part.
 func TestParse_MalformedLine_NamesLineAndCause(t *testing.T) {
 	t.Parallel()
+
 	for _, c := range []struct{ name, text, want string }{
 		{name: "kind", text: "rol nurse : nurse", want: "v:1: a line must begin with"},
 		{name: "second line", text: "\nrole nurse", want: `v:2: expected " : " before the forms`},
@@ -65,6 +71,7 @@ func TestParse_MalformedLine_NamesLineAndCause(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+
 			_, err := Parse(Source{Name: "v", Text: c.text})
 			assert.ErrorContains(t, err, c.want)
 		})
@@ -74,6 +81,7 @@ func TestParse_MalformedLine_NamesLineAndCause(t *testing.T) {
 // TestLint_Problems checks the contradictions between lines that are each well-formed.
 func TestLint_Problems(t *testing.T) {
 	t.Parallel()
+
 	for _, c := range []struct{ name, text, want string }{
 		{name: "unknown id", text: "role a <b : a", want: "v:1: a: link <b leads to no other concept"},
 		{name: "itself", text: "role a <a : a", want: "a: link <a leads to no other concept"},
@@ -101,6 +109,7 @@ func TestLint_Problems(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+
 			v, err := Parse(Source{Name: "v", Text: c.text})
 			require.NoError(t, err)
 			assert.ErrorContains(t, joinProblems(v.Lint()), c.want)
@@ -113,6 +122,7 @@ func TestLint_Problems(t *testing.T) {
 // the version changes, so that indexes are built anew.
 func TestLoad_Additions_OverrideAndExtend(t *testing.T) {
 	t.Parallel()
+
 	vocabulary, err := Load(Source{Name: "own.txt", Text: `
 role ward-clerk <receptionist : ward host desk
 extend registered-nurse ~midwife:0.1 : ward angel
@@ -155,9 +165,11 @@ read rt clerk if not spec(surgery) & capitals | therapist
 // parseSmall returns smallVocabulary, which has no problems.
 func parseSmall(t *testing.T) *Vocabulary {
 	t.Helper()
+
 	v, err := Parse(Source{Name: "v", Text: smallVocabulary})
 	require.NoError(t, err)
 	require.NoError(t, joinProblems(v.Lint()))
+
 	return v
 }
 
@@ -165,11 +177,14 @@ func parseSmall(t *testing.T) *Vocabulary {
 // which has at most one second-choice link: a deputy is not even a second choice for a manager.
 func TestConcept_Closure(t *testing.T) {
 	t.Parallel()
+
 	vocabulary := parseSmall(t)
+
 	strengths := map[string]float64{}
 	for _, l := range vocabulary.Concept("sister").ancestors {
 		strengths[l.To.ID] = l.Strength
 	}
+
 	assert.Equal(t, map[string]float64{"nurse": 1, "manager": .5, "leader": .5}, strengths)
 	assert.Len(t, vocabulary.Concept("deputy").ancestors, 2, "one second choice: sister, nurse")
 	assert.True(t, vocabulary.Concept("matron").IsA(vocabulary.Concept("leader")))
@@ -188,6 +203,7 @@ func TestConcept_Closure(t *testing.T) {
 // concept is broad (d): a nurse and a doctor are not similar because both are clinical.
 func TestConcept_SiblingsAndKin(t *testing.T) {
 	t.Parallel()
+
 	vocabulary, err := Parse(Source{
 		Name: "v",
 		Text: "role a : a\nrole b <a : b\nrole c <a : c\nrole d *broad : d\nrole e <d : e\nrole f <d : f",
@@ -204,6 +220,7 @@ func TestConcept_SiblingsAndKin(t *testing.T) {
 // the singular and plural, but not across a comma and not unfinished.
 func TestVocabulary_Matches(t *testing.T) {
 	t.Parallel()
+
 	vocabulary := parseSmall(t)
 	for text, want := range map[string][]string{
 		"hand surgeons": {"hands", "hand surgeon"},
@@ -217,6 +234,7 @@ func TestVocabulary_Matches(t *testing.T) {
 		for _, m := range vocabulary.Matches(nil, vocabulary.Words(Tokens(text)), 0) {
 			got = append(got, m.Form.Text)
 		}
+
 		assert.Equal(t, want, got, text)
 	}
 }
@@ -225,6 +243,7 @@ func TestVocabulary_Matches(t *testing.T) {
 // above hands, and hand-surgeon implies hands, so that spec(surgery) holds for both of them.
 func TestForm_Resolve(t *testing.T) {
 	t.Parallel()
+
 	vocabulary := parseSmall(t)
 	rt := vocabulary.Form("rt")
 	require.True(t, rt.IsAmbiguous())
@@ -239,6 +258,7 @@ func TestForm_Resolve(t *testing.T) {
 // search, is shown as it is.
 func TestVocabulary_Label(t *testing.T) {
 	t.Parallel()
+
 	v := loadVocabulary(t)
 	assert.Equal(t, "Registered nurse", v.Label("registered-nurse"))
 	assert.Equal(t, "unknown-id", v.Label("unknown-id"))
@@ -246,6 +266,7 @@ func TestVocabulary_Label(t *testing.T) {
 
 func BenchmarkLoad(b *testing.B) {
 	b.ReportAllocs()
+
 	for b.Loop() {
 		_, err := Load()
 		require.NoError(b, err)
@@ -256,7 +277,9 @@ func BenchmarkMatches(b *testing.B) {
 	vocabulary := loadVocabulary(b)
 	words := vocabulary.Words(Tokens(text300))
 	var matches []Match
+
 	b.ReportAllocs()
+
 	for b.Loop() {
 		for i := range words {
 			matches = vocabulary.Matches(matches[:0], words, i)

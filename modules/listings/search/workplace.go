@@ -13,6 +13,7 @@ func (a *annotator) tagEmployer() {
 			a.add(c, InField)
 		}
 	}
+
 	for _, id := range a.workplaces(p) {
 		a.addID(id, InField)
 	}
@@ -22,6 +23,7 @@ func (a *annotator) tagEmployer() {
 // the name of one.
 func (a *annotator) workplaces(p *phrases) []string {
 	var ids []string
+
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(p.tokens, func(t Token) bool { return slices.Contains(words, Normalize(t.Word)) })
 	}
@@ -31,18 +33,23 @@ func (a *annotator) workplaces(p *phrases) []string {
 			ids = append(ids, "agency")
 		}
 	}
+
 	if has("hospice") {
 		ids = append(ids, "palliative-care", "hospice-setting")
 	}
+
 	if has("pharmacy", "chemist") && !has("hospital") {
 		ids = append(ids, "community-pharmacy")
 	}
+
 	if n := len(p.tokens); n > 1 && p.tokens[n-1].Word == "surgery" && a.advert.Country != "us" && !has("dental", "veterinary", "vet") {
 		ids = append(ids, "general-practice")
 	}
+
 	if has("nhs") && has("trust", "ft") && !has("community", "partnership", "mental", "ambulance", "care", "healthcare") {
 		ids = append(ids, "hospital-setting")
 	}
+
 	return ids
 }
 

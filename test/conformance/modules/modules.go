@@ -25,12 +25,15 @@ func Module(t *testing.T, module bootstrap.Module, database Database) {
 	if module.Routes != nil {
 		routes = module.Routes(bootstrap.ModuleDeps{})
 	}
+
 	t.Run("migrations", func(t *testing.T) {
 		t.Parallel()
 		checkMigrations(t, module, database)
 	})
+
 	t.Run("routes", func(t *testing.T) {
 		t.Parallel()
+
 		p := Start(t, database, bootstrap.WithModule(module))
 		documents := map[string]string{
 			"portal":    string(p.Call(t, http.MethodGet, "/openapi/portal.json", User{}, nil).Body),
@@ -47,6 +50,7 @@ func Module(t *testing.T, module bootstrap.Module, database Database) {
 				"app":       p.App(t, jobseeker),
 			},
 		}
+
 		listed := run(t, configIn(t, t.TempDir(), SQLite(t)), module, "routes")
 		for _, r := range routes {
 			t.Run(r.Method+" "+r.Path, func(t *testing.T) {
@@ -56,6 +60,7 @@ func Module(t *testing.T, module bootstrap.Module, database Database) {
 				c.checkInput(t, r)
 			})
 		}
+
 		if module.Pages != nil {
 			for _, page := range module.Pages(bootstrap.ModuleDeps{}) {
 				for _, path := range []string{"", "/", "/%F0%9F%92%89?q=%00", "/" + strings.Repeat("a", 2000)} {
@@ -76,6 +81,7 @@ func run(t *testing.T, config string, m bootstrap.Module, args ...string) string
 	var out, log bytes.Buffer
 	err := bootstrap.Run(t.Context(), append(args, "--config", config), &out, &log, bootstrap.WithModule(m))
 	require.NoError(t, err, "%s", log.String())
+
 	return out.String()
 }
 
@@ -86,9 +92,11 @@ func checkMigrations(t *testing.T, module bootstrap.Module, database Database) {
 	first := run(t, config, module, "migrate", "up")
 	own := strings.Count(first, "applied "+module.Name+"/")
 	require.Equal(t, module.Migrations != nil, own > 0, "%s", first)
+
 	for reverted := 0; reverted < own; {
 		reverted += strings.Count(run(t, config, module, "migrate", "down", "--yes"), "reverted "+module.Name+"/")
 	}
+
 	require.Equal(t, own, strings.Count(run(t, config, module, "migrate", "up"), "applied "+module.Name+"/"))
 	require.NotContains(t, run(t, config, module, "migrate", "status"), "pending")
 }
@@ -105,12 +113,14 @@ func checkDocumented(t *testing.T, route web.Route, documents map[string]string)
 	if isDeveloper(route) {
 		name = "developer"
 	}
+
 	var document struct {
 		Paths map[string]map[string]struct {
 			Summary string `json:"summary"`
 		} `json:"paths"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(documents[name]), &document))
+
 	operation := document.Paths[parameter.ReplaceAllString(route.Path, "{$1}")][strings.ToLower(route.Method)]
 	require.Contains(t, operation.Summary, route.Summary)
 }
@@ -134,10 +144,12 @@ func refusalStatus(route web.Route, client string) int {
 		if route.Scope == integrations.ApplicationsWrite { // API keys do not have this scope
 			return http.StatusForbidden
 		}
+
 		return 0
 	case client == "app": // an API key is no session
 		client = "guest"
 	}
+
 	switch {
 	case client == "unknown" && (route.Auth != web.None || isDeveloper(route)), client == "guest" && (route.Auth == web.Required || isDeveloper(route)):
 		return http.StatusUnauthorized
@@ -148,6 +160,7 @@ func refusalStatus(route web.Route, client string) int {
 		client == "employer" && route.Audience == web.Seeker:
 		return http.StatusForbidden
 	}
+
 	return 0
 }
 
@@ -182,11 +195,13 @@ func (c clients) checkInput(t *testing.T, route web.Route) {
 		if refusalStatus(route, name) != 0 {
 			continue
 		}
+
 		for _, value := range []string{unknownID, "1", "%00", "%F0%9F%92%89", "..%2f..", strings.Repeat("a", 2000)} {
 			path := at(route, value) + "?page=-1&limit=x&cursor=%00"
 			require.Less(t, c.send(t, route.Method, path, user, nil).Status, http.StatusInternalServerError, "%s %s",
 				name, path)
 		}
+
 		for _, body := range inputs {
 			answer := c.send(t, route.Method, at(route, unknownID), user, []byte(body))
 			require.Less(t, answer.Status, http.StatusInternalServerError, "%s %.100q: %s", name, body, answer.Body)

@@ -39,43 +39,55 @@ type Program struct {
 // Start starts a program with the options. It ends with the test.
 func Start(t testing.TB, database Database, options ...bootstrap.Option) *Program {
 	t.Helper()
+
 	p := &Program{folder: t.TempDir()}
 	config := configIn(t, p.folder, database(t))
 	require.NoError(t, bootstrap.Run(t.Context(), []string{"migrate", "up", "--config", config}, io.Discard, io.Discard,
 		options...))
+
 	ctx, cancel := context.WithCancel(context.Background())
 	out, stdout := io.Pipe()
 	var log bytes.Buffer
+
 	ended := make(chan error, 1)
 	go func() {
 		err := bootstrap.Run(ctx, []string{"serve", "--config", config}, stdout, &log, options...)
 		_ = stdout.CloseWithError(io.EOF)
 		ended <- err
 	}()
+
 	t.Cleanup(func() {
 		cancel()
+
 		err := <-ended
+
 		if t.Failed() {
 			t.Log(log.String())
 		}
+
 		require.NoError(t, err)
 	})
+
 	address := make(chan string, 1)
 	go func() {
 		defer close(address)
+
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			if m := listening.FindStringSubmatch(lines.Text()); m != nil {
 				address <- m[1]
 			}
 		}
 	}()
+
 	select {
 	case a := <-address:
 		require.NotEmpty(t, a, "the program ended")
+
 		p.URL = "http://" + a
 	case <-time.After(time.Minute):
 		require.FailNow(t, "the program did not start")
 	}
+
 	return p
 }
 
@@ -86,6 +98,7 @@ var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 // returns the name of the file.
 func configIn(t testing.TB, folder, databaseURL string) string {
 	t.Helper()
+
 	settings, err := json.Marshal(map[string]any{ // JSON is also YAML
 		"http":        map[string]any{"addr": "127.0.0.1:0", "drain": "10ms"},
 		"database":    map[string]any{"url": databaseURL},
@@ -96,8 +109,10 @@ func configIn(t testing.TB, folder, databaseURL string) string {
 		"data_folder": folder,
 	})
 	require.NoError(t, err)
+
 	name := filepath.Join(folder, "locum.yaml")
 	require.NoError(t, os.WriteFile(name, settings, 0o600))
+
 	return name
 }
 
@@ -122,21 +137,26 @@ func (p *Program) Employer(t testing.TB) User {
 // register creates an account with a new address.
 func (p *Program) register(t testing.TB, path string, body map[string]any) User {
 	t.Helper()
+
 	u := User{Email: fmt.Sprintf("person%d@example.org", p.people.Add(1))}
 	body["email"], body["password"] = u.Email, "Correct-horse-7"
 	answer := p.Call(t, http.MethodPost, path, User{}, body)
 	require.Equal(t, http.StatusCreated, answer.Status, "%s", answer.Body)
+
 	u.Token, _ = answer.Data(t)["accessToken"].(string)
+
 	return u
 }
 
 // App creates an app with an API key, for the developer interface.
 func (p *Program) App(t testing.TB, owner User) User {
 	t.Helper()
+
 	app := p.Call(t, http.MethodPost, "/api/developers/apps", owner,
 		map[string]any{"name": "Ward Finder"}).Data(t)["app"].(map[string]any)["id"].(string)
 	key := p.Call(t, http.MethodPost, "/api/developers/apps/"+app+"/keys", owner,
 		map[string]any{"name": "test"}).Data(t)["apiKey"].(string)
+
 	return User{Email: owner.Email, Key: key}
 }
 
@@ -154,34 +174,44 @@ func (a Answer) Data(t testing.TB) map[string]any {
 		Data map[string]any `json:"data"`
 	}
 	require.NoError(t, json.Unmarshal(a.Body, &envelope), "%s", a.Body)
+
 	return envelope.Data
 }
 
 // Call sends a request with the body as JSON, with the credentials of the user.
 func (p *Program) Call(t testing.TB, method, path string, by User, body any) Answer {
 	t.Helper()
+
 	content, err := json.Marshal(body)
 	require.NoError(t, err)
+
 	return p.send(t, method, path, by, content)
 }
 
 // send sends a request with the body as it is.
 func (p *Program) send(t testing.TB, method, path string, by User, body []byte) Answer {
 	t.Helper()
+
 	r, err := http.NewRequestWithContext(t.Context(), method, p.URL+path, bytes.NewReader(body))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")
+
 	if by.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+by.Token)
 	}
+
 	if by.Key != "" {
 		r.Header.Set("X-API-Key", by.Key)
 	}
+
 	response, err := http.DefaultClient.Do(r)
 	require.NoError(t, err)
+
 	defer func() { _ = response.Body.Close() }()
+
 	content, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
+
 	return Answer{Status: response.StatusCode, Header: response.Header, Body: content}
 }
 
@@ -191,6 +221,7 @@ func (p *Program) Mail(t testing.TB, to User, text string) (message string) {
 	require.Eventually(t, func() bool {
 		files, err := filepath.Glob(filepath.Join(p.folder, "mail", "*"))
 		require.NoError(t, err)
+
 		for _, name := range files {
 			content, err := os.ReadFile(name)
 			if err == nil && strings.Contains(string(content), to.Email) && strings.Contains(string(content), text) {
@@ -198,7 +229,9 @@ func (p *Program) Mail(t testing.TB, to User, text string) (message string) {
 				return true
 			}
 		}
+
 		return false
 	}, 30*time.Second, 20*time.Millisecond, "no mail to %s", to.Email)
+
 	return message
 }

@@ -75,6 +75,7 @@ func (s *testAPI) table() web.API {
 	fails := func(err error) web.Operation {
 		return web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) { return web.Done{}, err })
 	}
+
 	return web.API{
 		Name:          "conformance",
 		Title:         "conformance",
@@ -159,7 +160,9 @@ func (s *testAPI) table() web.API {
 				Timeout: time.Minute,
 				Op: web.Op(func(context.Context, web.Call, web.Nothing) (web.Done, error) {
 					s.entered <- struct{}{}
+
 					<-s.release
+
 					return web.Message("done"), nil
 				}),
 			},
@@ -186,10 +189,12 @@ func (a *countingAuthenticator) Authenticate(
 		UserID: "01935d3c-9c1e-7c1a-8f6e-2b7a7812e25a",
 		Scopes: []integrations.Scope{integrations.JobsRead},
 	}
+
 	headers := map[string]string{"X-Gate": "entered"}
 	if len(e.Authorization) != 1 || e.Address == "" {
 		return integrations.Caller{}, headers, fault.ErrUnauthorized
 	}
+
 	switch e.Authorization[0] {
 	case "Bearer reader":
 		return caller, headers, nil
@@ -199,7 +204,9 @@ func (a *countingAuthenticator) Authenticate(
 	case "Bearer limited":
 		return caller, headers, fault.ErrRateLimit.WithRetryAfter(2 * time.Second)
 	}
+
 	headers["WWW-Authenticate"] = invalidToken
+
 	return integrations.Caller{}, headers, fault.ErrUnauthorized
 }
 
@@ -207,9 +214,11 @@ func (a *countingAuthenticator) Authenticate(
 func (a *countingAuthenticator) Done(_ integrations.Caller, status int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+
 	if a.counts == nil {
 		a.counts = map[int]int{}
 	}
+
 	a.counts[status]++
 }
 
@@ -232,10 +241,13 @@ type countingLimiter struct {
 func (l *countingLimiter) Take(_ context.Context, rule limit.Rule, key string) (limit.Decision, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	if l.counts[rule.Name+" "+key] >= rule.Max {
 		return limit.Decision{RetryAfter: 3 * time.Second}, nil
 	}
+
 	l.counts[rule.Name+" "+key]++
+
 	return limit.Decision{Allowed: true}, nil
 }
 
@@ -260,6 +272,7 @@ func (k *memoryKeys) Begin(
 ) (idempotency.Claim, *idempotency.Answer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+
 	stored, ok := k.answers[request.OwnerID+request.Operation+request.Key]
 	switch {
 	case !ok:
@@ -267,6 +280,7 @@ func (k *memoryKeys) Begin(
 	case stored.fingerprint != request.Fingerprint:
 		return idempotency.Claim{}, nil, idempotency.ErrReused
 	}
+
 	return idempotency.Claim{}, &stored.answer, nil
 }
 
@@ -274,7 +288,9 @@ func (k *memoryKeys) Begin(
 func (k *memoryKeys) Finish(_ context.Context, c idempotency.Claim, a idempotency.Answer) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+
 	k.answers[c.OwnerID+c.Operation+c.Key] = storedAnswer{c.Fingerprint, a}
+
 	return nil
 }
 

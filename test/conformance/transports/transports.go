@@ -49,16 +49,21 @@ func HTTPClient(c *http.Client, url string) TransportClient {
 		if err != nil {
 			return answer, err
 		}
+
 		for name, value := range r.Header {
 			request.Header.Set(name, value)
 		}
+
 		response, err := c.Do(request)
 		if err != nil {
 			return answer, err
 		}
+
 		defer func() { _ = response.Body.Close() }()
+
 		answer.Status, answer.Header = response.StatusCode, response.Header
 		answer.Body, err = io.ReadAll(response.Body)
+
 		return answer, err
 	}
 }
@@ -73,6 +78,7 @@ type TransportOpener func(t testing.TB, s adapters.Services, api web.API) (adapt
 func Transport(t *testing.T, open TransportOpener) {
 	t.Run("operation", func(t *testing.T) {
 		t.Parallel()
+
 		transport := openTransport(t, open)
 		answer := transport.call(t, "GET", "/api/v1/things/a%20b?q=c%26d", "reader", "")
 		require.Equal(t, 200, answer.Status, "%s", answer.Body)
@@ -80,39 +86,48 @@ func Transport(t *testing.T, open TransportOpener) {
 		require.NoError(t, json.Unmarshal(answer.Body, &got))
 		require.NotEmpty(t, got.Address, "limits need the address of the client")
 		require.Equal(t, thing{ID: "a b", Text: "c&d", Address: got.Address}, got)
+
 		created := transport.call(t, "POST", "/api/v1/things", "writer", `{"text":"é"}`)
 		require.Equal(t, 201, created.Status, "%s", created.Body)
 		require.Contains(t, string(created.Body), "é")
 		require.Equal(t, 202, transport.call(t, "GET", "/api/v1/pending", "reader", "").Status)
 	})
+
 	t.Run("headers", func(t *testing.T) { transportHeaders(t, open) })
 	t.Run("streams", func(t *testing.T) { transportStreams(t, open) })
+
 	t.Run("other prefixes of the API", func(t *testing.T) {
 		t.Parallel()
 		require.Equal(t, 200, openTransport(t, open).call(t, "GET", "/v1/things/a?q=b", "reader", "").Status)
 	})
+
 	// A token that is missing or unknown is a 401, one without the scope a 403, one whose quota
 	// is used up a 429. Only the allowed request is executed.
 	t.Run("credentials", func(t *testing.T) {
 		t.Parallel()
+
 		transport := openTransport(t, open)
 		for token, want := range map[string]int{"": 401, "unknown": 401, "reader": 403, "limited": 429, "writer": 201} {
 			answer := transport.call(t, "POST", "/api/v1/things", token, `{"text":"a"}`)
 			require.Equal(t, want, answer.Status, "token %q: %s", token, answer.Body)
+
 			if want != 201 {
 				require.Contains(t, string(answer.Body), `"code"`, "an error is that of the API")
 			}
 		}
+
 		require.EqualValues(t, 1, transport.api.created.Load())
 		require.Eventually(t, func() bool {
 			return maps.Equal(map[int]int{201: 1, 403: 1, 429: 1}, transport.api.authenticator.statuses())
 		},
 			30*time.Second, 10*time.Millisecond, "Done is called with the status of each response to a caller")
 	})
+
 	// No response reveals the text of an internal error, and a request that is not valid is not
 	// executed.
 	t.Run("errors", func(t *testing.T) {
 		t.Parallel()
+
 		transport := openTransport(t, open)
 		for path, want := range map[string]int{
 			"/api/v1/missing":        404,
@@ -127,35 +142,46 @@ func Transport(t *testing.T, open TransportOpener) {
 			require.Equal(t, want, answer.Status, "%s: %s", path, answer.Body)
 			require.NotContains(t, string(answer.Body), "secret")
 		}
+
 		for _, body := range []string{"{", `{"text":5}`, `{}`, "[]"} {
 			require.Equal(t, 400, transport.call(t, "POST", "/api/v1/things", "writer", body).Status, body)
 		}
+
 		require.Zero(t, transport.api.created.Load())
 	})
+
 	// The body of a route may have web.DefaultBody bytes, if the route does not set a lower
 	// limit.
 	t.Run("large bodies", func(t *testing.T) {
 		t.Parallel()
+
 		transport := openTransport(t, open)
 		large := `{"text":"` + strings.Repeat("x", web.DefaultBody) + `"}`
 		require.Equal(t, 413, transport.call(t, "POST", "/api/v1/things", "writer", large).Status)
+
 		fits := `{"text":"` + strings.Repeat("x", web.DefaultBody-20) + `"}`
 		require.Equal(t, 201, transport.call(t, "POST", "/api/v1/things", "writer", fits).Status)
 		require.Equal(t, 413, transport.call(t, "POST", "/api/v1/small", "writer", fits).Status)
 	})
+
 	// The route allows two requests.
 	t.Run("limits of a route", func(t *testing.T) {
 		t.Parallel()
+
 		transport := openTransport(t, open)
 		for _, want := range []int{200, 200, 429, 429} {
 			require.Equal(t, want, transport.call(t, "GET", "/api/v1/limited", "reader", "").Status)
 		}
 	})
+
 	t.Run("idempotency", func(t *testing.T) { transportIdempotency(t, open) })
+
 	// Each of fifty concurrent requests gets the response to its own path and query.
 	t.Run("concurrent requests", func(t *testing.T) {
 		t.Parallel()
+
 		transport := openTransport(t, open)
+
 		var wait sync.WaitGroup
 		for i := range 50 {
 			wait.Go(func() {
@@ -167,8 +193,10 @@ func Transport(t *testing.T, open TransportOpener) {
 				}
 			})
 		}
+
 		wait.Wait()
 	})
+
 	t.Run("shutdown", func(t *testing.T) { transportShutdown(t, open) })
 }
 
@@ -176,7 +204,9 @@ func Transport(t *testing.T, open TransportOpener) {
 // in errors.
 func transportHeaders(t *testing.T, open TransportOpener) {
 	t.Parallel()
+
 	transport := openTransport(t, open)
+
 	const read, write = "/api/v1/things/a?q=b", "/api/v1/things"
 	for _, c := range []struct{ method, path, token, name, want string }{
 		{method: "GET", path: read, token: "reader", name: "Content-Type", want: web.JSONType},
@@ -204,6 +234,7 @@ func transportHeaders(t *testing.T, open TransportOpener) {
 		if c.method == "POST" {
 			body = `{"text":"a"}`
 		}
+
 		answer := transport.call(t, c.method, c.path, c.token, body)
 		require.Equal(t, c.want, answer.Header.Get(c.name), "%s of %s %s by %q: %d %s", c.name, c.method,
 			c.path, c.token, answer.Status, answer.Body)
@@ -214,6 +245,7 @@ func transportHeaders(t *testing.T, open TransportOpener) {
 // completely and closed.
 func transportStreams(t *testing.T, open TransportOpener) {
 	t.Parallel()
+
 	transport := openTransport(t, open)
 	for path, want := range map[string][]string{
 		"/api/v1/table": {"text/csv; charset=utf-8", `attachment; filename="things.csv"`, ""},
@@ -237,6 +269,7 @@ func transportStreams(t *testing.T, open TransportOpener) {
 			path,
 		)
 	}
+
 	require.Eventually(t, func() bool { return transport.api.closed.Load() == 2 }, 30*time.Second,
 		10*time.Millisecond, "the transport closes streams")
 }
@@ -245,6 +278,7 @@ func transportStreams(t *testing.T, open TransportOpener) {
 // another body is refused with 422, and that a key has at most 255 characters.
 func transportIdempotency(t *testing.T, open TransportOpener) {
 	t.Parallel()
+
 	transport := openTransport(t, open)
 	send := func(key, body string) TransportAnswer {
 		answer, err := transport.client(
@@ -257,10 +291,13 @@ func transportIdempotency(t *testing.T, open TransportOpener) {
 			},
 		)
 		require.NoError(t, err)
+
 		return answer
 	}
+
 	first := send("one", `{"text":"a"}`)
 	require.Equal(t, 201, first.Status)
+
 	repeated := send("one", `{"text":"a"}`)
 	require.Equal(t, []any{first.Status, string(first.Body), first.Header.Get("Location")},
 		[]any{repeated.Status, string(repeated.Body), repeated.Header.Get("Location")})
@@ -277,19 +314,26 @@ func transportIdempotency(t *testing.T, open TransportOpener) {
 func transportShutdown(t *testing.T, open TransportOpener) {
 	t.Run("request in flight", func(t *testing.T) {
 		t.Parallel()
+
 		transport := openTransport(t, open)
+
 		answers := make(chan TransportAnswer, 1)
 		go func() {
 			answer, _ := transport.try(t.Context(), "GET", "/api/v1/slow", "reader", "")
 			answers <- answer
 		}()
+
 		<-transport.api.entered
+
 		stopped := make(chan error, 1)
 		go func() { stopped <- transport.Shutdown(t.Context()) }()
+
 		require.Eventually(t, func() bool {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
+
 			_, err := transport.try(ctx, "GET", "/api/v1/things/a?q=b", "reader", "")
+
 			return err != nil
 		}, 30*time.Second, 10*time.Millisecond, "new requests are not accepted")
 		require.Empty(t, stopped, "Shutdown has returned before the request has")
@@ -297,21 +341,29 @@ func transportShutdown(t *testing.T, open TransportOpener) {
 		require.Equal(t, 200, (<-answers).Status)
 		require.NoError(t, <-stopped)
 	})
+
 	// A request that never ends must not keep the process running.
 	t.Run("request that does not end", func(t *testing.T) {
 		t.Parallel()
+
 		transport := openTransport(t, open)
 		go func() { _, _ = transport.try(context.WithoutCancel(t.Context()), "GET", "/api/v1/slow", "reader", "") }()
+
 		<-transport.api.entered
+
 		ctx, cancel := context.WithCancel(t.Context())
+
 		stopped := make(chan error, 1)
 		go func() { stopped <- transport.Shutdown(ctx) }()
+
 		cancel()
+
 		select {
 		case <-stopped:
 		case <-time.After(30 * time.Second):
 			require.Fail(t, "Shutdown must return when its context ends")
 		}
+
 		close(transport.api.release)
 	})
 }
@@ -326,6 +378,7 @@ type openedTransport struct {
 // openTransport opens and starts a transport that serves a new testAPI.
 func openTransport(t *testing.T, open TransportOpener) *openedTransport {
 	t.Helper()
+
 	transport := &openedTransport{api: &testAPI{entered: make(chan struct{}, 1), release: make(chan struct{})}}
 	keys := &memoryKeys{answers: map[string]storedAnswer{}}
 	services := adapters.Services{
@@ -334,11 +387,14 @@ func openTransport(t *testing.T, open TransportOpener) *openedTransport {
 	}
 	transport.Transport, transport.client = open(t, services, transport.api.table())
 	require.NoError(t, transport.Start(t.Context()))
+
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
+
 		_ = transport.Shutdown(ctx) // some subtests have called it
 	})
+
 	return transport
 }
 
@@ -348,16 +404,20 @@ func (p *openedTransport) try(ctx context.Context, method, path, token, body str
 	if token != "" {
 		r.Header["Authorization"] = "Bearer " + token
 	}
+
 	if body != "" {
 		r.Header["Content-Type"] = "application/json"
 	}
+
 	return p.client(ctx, r)
 }
 
 // call is try that requires a response.
 func (p *openedTransport) call(t *testing.T, method, path, token, body string) TransportAnswer {
 	t.Helper()
+
 	answer, err := p.try(t.Context(), method, path, token, body)
 	require.NoError(t, err)
+
 	return answer
 }

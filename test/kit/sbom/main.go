@@ -16,6 +16,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: sbom PROGRAM")
 		os.Exit(2)
 	}
+
 	if err := writeSBOM(os.Stdout, os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, "sbom:", err)
 		os.Exit(1)
@@ -48,15 +49,19 @@ func writeSBOM(w io.Writer, program string) error {
 	if err != nil {
 		return err
 	}
+
 	components := []component{newComponent("library", "std", info.GoVersion)}
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
 		}
+
 		components = append(components, newComponent("library", m.Path, m.Version))
 	}
+
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
+
 	return encoder.Encode(map[string]any{
 		"$schema":     "http://cyclonedx.org/schema/bom-1.7.schema.json",
 		"bomFormat":   "CycloneDX",

@@ -19,16 +19,20 @@ func FindChromium() (Chromium, error) {
 	if program, err := exec.LookPath("chromium"); err == nil {
 		return Chromium{Program: program}, nil
 	}
+
 	root, libraryPath, err := fetched("chromium", "fonts-dejavu-core", "fontconfig-config")
 	if err != nil {
 		return Chromium{}, fmt.Errorf("chromium: %w", err)
 	}
+
 	// PulseAudio's library loads another library from a folder of its own.
 	soundLibraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-*/pulseaudio"))
 	for _, folder := range soundLibraries {
 		libraryPath += ":" + folder
 	}
+
 	fontsFile, err := writeFontsConfig(root)
+
 	return Chromium{
 		Program: filepath.Join(root, "usr/lib/chromium/chromium"),
 		Env:     []string{libraryPath, "FONTCONFIG_FILE=" + fontsFile},
@@ -39,6 +43,7 @@ func FindChromium() (Chromium, error) {
 // and returns its path. An existing file with the same content is not replaced.
 func writeFontsConfig(root string) (file string, err error) {
 	file = filepath.Join(root, "fonts.conf")
+
 	config := `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
 <fontconfig>
@@ -50,11 +55,14 @@ func writeFontsConfig(root string) (file string, err error) {
 	if existing, err := os.ReadFile(file); err == nil && string(existing) == config {
 		return file, nil
 	}
+
 	// Another process may read the file: it is written under another name and then renamed.
 	temporary, err := os.CreateTemp(root, "fonts-")
 	if err != nil {
 		return "", err
 	}
+
 	_, err = temporary.WriteString(config)
+
 	return file, errors.Join(err, temporary.Close(), os.Rename(temporary.Name(), file))
 }

@@ -25,26 +25,34 @@ func fetched(packages ...string) (root, libraryPath string, err error) {
 			return "", "", fmt.Errorf("not installed, and without %s it cannot be fetched as a Debian package", tool)
 		}
 	}
+
 	cache, err := cacheDir()
 	if err != nil {
 		return "", "", err
 	}
+
 	root = filepath.Join(cache, packages[0]+"-"+runtime.GOARCH)
+
 	lock, err := os.OpenFile(root+".lock", os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return "", "", err
 	}
+
 	defer func() { _ = lock.Close() }() // which also unlocks
+
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", "", err
 	}
+
 	if _, err := os.Stat(root); errors.Is(err, os.ErrNotExist) {
 		if err := fetch(cache, root, packages); err != nil {
 			return "", "", fmt.Errorf("fetching %s: %w", packages[0], err)
 		}
 	}
+
 	usrLibraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-*"))
 	libraries, _ := filepath.Glob(filepath.Join(root, "lib/*-linux-*"))
+
 	return root, "LD_LIBRARY_PATH=" + strings.Join(append(usrLibraries, libraries...), ":"), nil
 }
 
@@ -59,7 +67,9 @@ func cacheDir() (string, error) {
 			return "", err
 		}
 	}
+
 	dir := filepath.Join(base, "locum-test")
+
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
@@ -80,14 +90,18 @@ func fetch(cache, root string, packages []string) error {
 	if err != nil {
 		return err
 	}
+
 	defer func() { _ = os.RemoveAll(tempDir) }()
+
 	debs := filepath.Join(tempDir, "debs")
+
 	tree := filepath.Join(tempDir, "tree")
 	for _, dir := range []string{debs, tree} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
 	}
+
 	apt := apt{dir: debs}
 	if err := apt.download(packages); err != nil {
 		// The package lists of the machine are probably missing or outdated. Separate lists
@@ -95,19 +109,23 @@ func fetch(cache, root string, packages []string) error {
 		if err := apt.useOwnLists(filepath.Join(tempDir, "apt")); err != nil {
 			return err
 		}
+
 		if err := apt.download(packages); err != nil {
 			return err
 		}
 	}
+
 	downloaded, err := filepath.Glob(filepath.Join(debs, "*.deb"))
 	if err != nil {
 		return err
 	}
+
 	for _, deb := range downloaded {
 		if out, err := exec.Command("dpkg-deb", "-x", deb, tree).CombinedOutput(); err != nil {
 			return fmt.Errorf("dpkg-deb -x %s: %w: %s", deb, err, out)
 		}
 	}
+
 	return os.Rename(tree, root)
 }
 
@@ -123,28 +141,33 @@ func (a *apt) run(name string, args ...string) ([]byte, error) {
 	cmd.Dir = a.dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, stderr.Bytes())
 	}
+
 	return out, nil
 }
 
 // useOwnLists makes apt use package lists in the folder, and downloads them.
 func (a *apt) useOwnLists(dir string) error {
 	lists := filepath.Join(dir, "lists")
+
 	cache := filepath.Join(dir, "cache")
 	for _, partial := range []string{filepath.Join(lists, "partial"), filepath.Join(cache, "archives", "partial")} {
 		if err := os.MkdirAll(partial, 0o755); err != nil {
 			return err
 		}
 	}
+
 	a.options = []string{
 		"-o", "Dir::State::lists=" + lists,
 		"-o", "Dir::Cache=" + cache,
 		"-o", "APT::Sandbox::User=", // apt's own user cannot write to the folder
 	}
 	_, err := a.run("apt-get", "update", "-q")
+
 	return err
 }
 
@@ -154,7 +177,9 @@ func (a *apt) download(packages []string) error {
 	if err != nil {
 		return err
 	}
+
 	_, err = a.run("apt-get", append([]string{"download", "-q"}, wanted...)...)
+
 	return err
 }
 
@@ -162,34 +187,41 @@ func (a *apt) download(packages []string) error {
 // dependencies that are not installed.
 func (a *apt) missing(packages []string) ([]string, error) {
 	installed := map[string]bool{}
+
 	out, err := exec.Command("dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n").Output()
 	if err != nil {
 		return nil, err
 	}
+
 	for line := range strings.Lines(string(out)) {
 		if name, ok := strings.CutSuffix(strings.TrimSpace(line), " installed"); ok {
 			installed[name] = true
 		}
 	}
+
 	out, err = a.run("apt-cache", append([]string{"depends", "--recurse", "--no-recommends", "--no-suggests",
 		"--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances"}, packages...)...)
 	if err != nil {
 		return nil, err
 	}
+
 	dependenciesOf := parseDependencies(string(out))
 	isPresent := func(name string) bool { return installed[name] && !serverPart.MatchString(name) }
+
 	wanted := slices.Clone(packages)
 	for i := 0; i < len(wanted); i++ { // wanted grows in the loop
 		for _, alternatives := range dependenciesOf[wanted[i]] {
 			if slices.ContainsFunc(alternatives, isPresent) {
 				continue
 			}
+
 			preferred := alternatives[0]
 			if fetchedDependency.MatchString(preferred) && !slices.Contains(wanted, preferred) {
 				wanted = append(wanted, preferred)
 			}
 		}
 	}
+
 	return wanted, nil
 }
 
@@ -199,6 +231,7 @@ func (a *apt) missing(packages []string) ([]string, error) {
 func parseDependencies(output string) map[string][][]string {
 	dependenciesOf := map[string][][]string{}
 	var pkg string
+
 	var alternatives []string
 	for line := range strings.Lines(output) {
 		line = strings.TrimRight(line, "\n")
@@ -207,15 +240,18 @@ func parseDependencies(output string) map[string][][]string {
 			alternatives = nil
 			continue
 		}
+
 		prefix, name, isDependency := strings.Cut(line, "Depends: ")
 		if !isDependency { // a package that provides the virtual package of the previous line
 			continue
 		}
+
 		alternatives = append(alternatives, name)
 		if !strings.Contains(prefix, "|") {
 			dependenciesOf[pkg] = append(dependenciesOf[pkg], alternatives)
 			alternatives = nil
 		}
 	}
+
 	return dependenciesOf
 }

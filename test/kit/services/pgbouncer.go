@@ -21,32 +21,40 @@ func PgBouncer(postgres string) (*Server, error) {
 	if err != nil {
 		bin = "/usr/sbin/pgbouncer" // a folder that is only in the PATH of root
 	}
+
 	var env []string
 	if _, err := os.Stat(bin); err != nil {
 		root, libraryPath, err := fetched("pgbouncer", "libevent-2.1-7", "libc-ares2")
 		if err != nil {
 			return nil, fmt.Errorf("pgbouncer: %w", err)
 		}
+
 		env = []string{libraryPath}
 		bin = filepath.Join(root, "usr/sbin/pgbouncer")
 	}
+
 	target, err := url.Parse(postgres)
 	if err != nil {
 		return nil, err
 	}
+
 	cred, err := unprivileged()
 	if err != nil {
 		return nil, fmt.Errorf("pgbouncer: %w", err)
 	}
+
 	dir, err := dataDir("pgbouncer", cred)
 	if err != nil {
 		return nil, err
 	}
+
 	port, release, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}
+
 	settings := filepath.Join(dir, "pgbouncer.ini")
+
 	text := fmt.Sprintf(`[databases]
 * = host=%s port=%s user=%s
 [pgbouncer]
@@ -61,6 +69,7 @@ default_pool_size = 4
 	if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
+
 	pooled := *target
 	pooled.Host = fmt.Sprintf("127.0.0.1:%d", port)
 	server := &Server{
@@ -77,13 +86,17 @@ default_pool_size = 4
 	server.ping = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
+
 		// Prepared statements do not work in transaction mode.
 		url := strings.Replace(server.URL, "/postgres?", "/postgres?default_query_exec_mode=exec&", 1)
+
 		conn, err := pgx.Connect(ctx, url)
 		if err != nil {
 			return err
 		}
+
 		return conn.Close(ctx)
 	}
+
 	return server, server.Start()
 }

@@ -21,22 +21,27 @@ func Postgres() (*Server, error) { return postgres(findInstalledPostgres) }
 // postgres starts the server in the folder that findInstalled returns, or a downloaded one.
 func postgres(findInstalled func() (string, error)) (*Server, error) {
 	bin, err := findInstalled()
+
 	var env []string
 	if err != nil {
 		root, libraryPath, err := fetched("postgresql", "libpq5")
 		if err != nil {
 			return nil, fmt.Errorf("postgres: %w", err)
 		}
+
 		env = []string{libraryPath}
+
 		bin, err = findNewestPostgres(filepath.Join(root, "usr/lib/postgresql/*/bin"))
 		if err != nil {
 			return nil, err
 		}
 	}
+
 	cred, err := unprivileged()
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
+
 	for attempt := 1; ; attempt++ {
 		server, err := startPostgres(bin, env, cred)
 		if err == nil || attempt == startAttempts {
@@ -51,16 +56,19 @@ func startPostgres(bin string, env []string, cred *syscall.Credential) (*Server,
 	if err != nil {
 		return nil, err
 	}
+
 	data := filepath.Join(dir, "data")
 	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "locum", "-A", "trust",
 		"-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
 	initdb.Dir = dir
 	initdb.Env = append(os.Environ(), env...)
+
 	initdb.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
 	if out, err := initdb.CombinedOutput(); err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
+
 	return servePostgres(bin, env, cred, dir)
 }
 
@@ -70,6 +78,7 @@ func servePostgres(bin string, env []string, cred *syscall.Credential, dir strin
 	if err != nil {
 		return nil, err
 	}
+
 	argv := []string{filepath.Join(bin, "postgres"), "-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port)}
 	for _, setting := range []string{
 		// Parallel subtests hold many connections to the same server.
@@ -79,6 +88,7 @@ func servePostgres(bin string, env []string, cred *syscall.Credential, dir strin
 	} {
 		argv = append(argv, "-c", setting)
 	}
+
 	server := &Server{
 		URL:     fmt.Sprintf("postgres://locum@127.0.0.1:%d/postgres?sslmode=disable", port),
 		Where:   argv[0] + " in " + dir,
@@ -93,12 +103,15 @@ func servePostgres(bin string, env []string, cred *syscall.Credential, dir strin
 	server.ping = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
+
 		conn, err := pgx.Connect(ctx, server.URL)
 		if err != nil {
 			return err
 		}
+
 		return conn.Close(ctx)
 	}
+
 	return server, server.Start()
 }
 
@@ -109,6 +122,7 @@ func PostgresReplica(primary *Server) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	bin := filepath.Dir(primary.argv[0])
 	backup := exec.Command(
 		filepath.Join(bin, "pg_basebackup"),
@@ -121,11 +135,13 @@ func PostgresReplica(primary *Server) (*Server, error) {
 	)
 	backup.Dir = dir
 	backup.Env = append(os.Environ(), primary.env...)
+
 	backup.SysProcAttr = &syscall.SysProcAttr{Credential: primary.cred}
 	if out, err := backup.CombinedOutput(); err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("pg_basebackup: %w\n%s", err, out)
 	}
+
 	return servePostgres(bin, primary.env, primary.cred, dir)
 }
 
@@ -134,14 +150,17 @@ func findInstalledPostgres() (string, error) {
 	if bin, err := findNewestPostgres("/usr/lib/postgresql/*/bin"); err == nil {
 		return bin, nil
 	}
+
 	path, err := exec.LookPath("postgres")
 	if err != nil {
 		return "", err
 	}
+
 	// The path may be a symbolic link; initdb is in the directory of its target.
 	if path, err = filepath.EvalSymlinks(path); err != nil {
 		return "", err
 	}
+
 	return filepath.Dir(path), nil
 }
 
@@ -152,7 +171,9 @@ func findNewestPostgres(pattern string) (string, error) {
 	if len(programs) == 0 {
 		return "", fmt.Errorf("no postgres at %s", pattern)
 	}
+
 	newest := slices.MaxFunc(programs, func(a, b string) int { return parseVersion(a) - parseVersion(b) })
+
 	return filepath.Dir(newest), nil
 }
 

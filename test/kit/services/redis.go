@@ -25,15 +25,18 @@ func findInstalledRedis() (string, error) { return exec.LookPath("redis-server")
 // arguments.
 func redis(findInstalled func() (string, error), arguments ...string) (*Server, error) {
 	bin, err := findInstalled()
+
 	var env []string
 	if err != nil {
 		root, libraryPath, err := fetched("redis-server")
 		if err != nil {
 			return nil, fmt.Errorf("redis: %w", err)
 		}
+
 		env = []string{libraryPath}
 		bin = filepath.Join(root, "usr/bin/redis-server")
 	}
+
 	for attempt := 1; ; attempt++ {
 		server, err := startRedis(bin, env, arguments)
 		if err == nil || attempt == startAttempts {
@@ -60,40 +63,51 @@ func RedisCluster(withReplicas bool) (url string, servers []*Server, err error) 
 			}
 		}
 	}()
+
 	nodes := clusterMasters
 	if withReplicas {
 		nodes = 2 * clusterMasters
 	}
+
 	clients := make([]*goredis.Client, nodes)
+
 	addresses := make([]string, nodes)
 	for i := range nodes {
 		server, busPort, err := startClusterNode()
 		if err != nil {
 			return "", servers, err
 		}
+
 		servers = append(servers, server)
+
 		options, err := goredis.ParseURL(server.URL)
 		if err != nil {
 			return "", servers, err
 		}
+
 		addresses[i] = options.Addr
+
 		clients[i] = goredis.NewClient(options)
 		defer func() { _ = clients[i].Close() }()
+
 		if err := joinCluster(ctx, clients, i, busPort); err != nil {
 			return "", servers, err
 		}
 	}
+
 	for _, client := range clients {
 		err := waitForReply(ctx, client.ClusterInfo, "cluster_state:ok", fmt.Sprint("cluster_known_nodes:", nodes))
 		if err != nil {
 			return "", servers, err
 		}
 	}
+
 	for i, replica := range clients[clusterMasters:] {
 		if err := replicate(ctx, clients[i], replica); err != nil {
 			return "", servers, err
 		}
 	}
+
 	return "redis-cluster://" + strings.Join(addresses, ","), servers, nil
 }
 
@@ -103,18 +117,22 @@ func joinCluster(ctx context.Context, clients []*goredis.Client, i, busPort int)
 	client := clients[i]
 	if i < clusterMasters {
 		firstSlot := i * clusterSlots / clusterMasters
+
 		lastSlot := (i+1)*clusterSlots/clusterMasters - 1
 		if err := client.ClusterAddSlotsRange(ctx, firstSlot, lastSlot).Err(); err != nil {
 			return err
 		}
 	}
+
 	if i == 0 {
 		return nil
 	}
+
 	host, port, err := net.SplitHostPort(client.Options().Addr)
 	if err != nil {
 		return err
 	}
+
 	return clients[0].Do(ctx, "CLUSTER", "MEET", host, port, busPort).Err()
 }
 
@@ -124,10 +142,13 @@ func replicate(ctx context.Context, master, replica *goredis.Client) error {
 	if err != nil {
 		return err
 	}
+
 	if err := replica.ClusterReplicate(ctx, masterID).Err(); err != nil {
 		return err
 	}
+
 	replicationInfo := func(ctx context.Context) *goredis.StringCmd { return replica.Info(ctx, "replication") }
+
 	return waitForReply(ctx, replicationInfo, "master_link_status:up")
 }
 
@@ -137,6 +158,7 @@ func startClusterNode() (server *Server, busPort int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
+
 	server, err = redis(findInstalledRedis,
 		"--cluster-enabled", "yes",
 		"--cluster-port", strconv.Itoa(busPort),
@@ -148,11 +170,13 @@ func startClusterNode() (server *Server, busPort int, err error) {
 		releaseBusPort()
 		return nil, 0, err
 	}
+
 	releasePort := server.release
 	server.release = func() {
 		releasePort()
 		releaseBusPort()
 	}
+
 	return server, busPort, nil
 }
 
@@ -163,10 +187,12 @@ func waitForReply(ctx context.Context, command func(context.Context) *goredis.St
 		if err != nil {
 			return err
 		}
+
 		isMissing := func(text string) bool { return !strings.Contains(reply, text) }
 		if !slices.ContainsFunc(texts, isMissing) {
 			return nil
 		}
+
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -181,10 +207,12 @@ func startRedis(bin string, env, arguments []string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	port, release, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}
+
 	server := &Server{
 		URL:     fmt.Sprintf("redis://127.0.0.1:%d/0", port),
 		Where:   bin + " in " + dir,
@@ -197,17 +225,22 @@ func startRedis(bin string, env, arguments []string) (*Server, error) {
 			"--save", "", "--appendonly", "no", "--databases", "4096"},
 	}
 	server.argv = append(server.argv, arguments...)
+
 	options, err := goredis.ParseURL(server.URL)
 	if err != nil {
 		return nil, err
 	}
+
 	options.MaxRetries = -1 // Start repeats the ping
 	server.ping = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
+
 		client := goredis.NewClient(options)
 		defer func() { _ = client.Close() }()
+
 		return client.Ping(ctx).Err()
 	}
+
 	return server, server.Start()
 }

@@ -28,20 +28,24 @@ func S3() (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("s3: %w", err)
 	}
+
 	dir, err := dataDir("s3", nil)
 	if err != nil {
 		return nil, err
 	}
+
 	// The server stores metadata in the sidecar folder: by default it would use extended
 	// attributes, which not all file systems support.
 	data, sidecar := filepath.Join(dir, "data"), filepath.Join(dir, "sidecar")
 	if err := errors.Join(os.Mkdir(data, 0o700), os.Mkdir(sidecar, 0o700)); err != nil {
 		return nil, err
 	}
+
 	port, release, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}
+
 	const bucket = "locum-test"
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	server := &Server{
@@ -54,6 +58,7 @@ func S3() (*Server, error) {
 		env:     []string{"ROOT_ACCESS_KEY_ID=" + S3AccessKey, "ROOT_SECRET_ACCESS_KEY=" + S3SecretKey},
 		argv:    []string{bin, "--port", address, "--quiet", "posix", "--sidecar", sidecar, data},
 	}
+
 	client, err := minio.New(
 		address,
 		&minio.Options{Creds: credentials.NewStaticV4(S3AccessKey, S3SecretKey,
@@ -62,14 +67,18 @@ func S3() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	server.ping = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
+
 		exists, err := client.BucketExists(ctx, bucket)
 		if err == nil && !exists {
 			err = client.MakeBucket(ctx, bucket, minio.MakeBucketOptions{})
 		}
+
 		return err
 	}
+
 	return server, server.Start()
 }

@@ -78,40 +78,50 @@ const startAttempts = 3
 func (s *Server) Start() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if s.pid != 0 {
 		return nil
 	}
+
 	args := append([]string{"-c", guardScript, "guard", s.dir, strconv.Itoa(int(s.quit))}, s.argv...)
 	guard := exec.Command("/bin/sh", args...)
 	guard.Dir = s.dir
 	guard.Env = append(os.Environ(), s.env...)
 	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: s.cred}
+
 	leash, err := guard.StdinPipe()
 	if err != nil {
 		return err
 	}
+
 	output, err := guard.StdoutPipe()
 	if err != nil {
 		return err
 	}
+
 	if err := guard.Start(); err != nil {
 		return err
 	}
+
 	line, err := bufio.NewReader(output).ReadString('\n')
 	if err != nil {
 		return fmt.Errorf("%s: the guard did not print the server's process id: %w", s.name, err)
 	}
+
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil {
 		return err
 	}
+
 	s.pid, s.leash, s.guard = pid, leash, guard
 	guardPipes.Store(s, leash)
+
 	for deadline := time.Now().Add(startWithin); ; time.Sleep(10 * time.Millisecond) {
 		err := s.ping()
 		if err == nil {
 			return nil
 		}
+
 		if !isAlive(pid) || time.Now().After(deadline) {
 			log, _ := s.Log()
 			s.endGuard(deletesData)
@@ -125,10 +135,12 @@ func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer s.release()
+
 	if s.pid == 0 {
 		_ = os.RemoveAll(s.dir)
 		return
 	}
+
 	s.endGuard(deletesData)
 }
 
@@ -136,11 +148,14 @@ func (s *Server) Stop() {
 func (s *Server) Kill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if s.pid == 0 {
 		return
 	}
+
 	pids := s.signal(syscall.SIGKILL)
 	s.endGuard(keepsData)
+
 	// The next server cannot use the data until all processes of this one have exited.
 	for deadline := time.Now().Add(startWithin); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		if !slices.ContainsFunc(pids, isAlive) {
@@ -157,6 +172,7 @@ func isAlive(pid int) bool { return syscall.Kill(pid, 0) == nil && !hasExited(pi
 func (s *Server) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.signal(syscall.SIGSTOP)
 }
 
@@ -164,6 +180,7 @@ func (s *Server) Pause() {
 func (s *Server) Resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.signal(syscall.SIGCONT)
 }
 
@@ -189,8 +206,10 @@ func (s *Server) endGuard(keepsData bool) {
 	if keepsData {
 		_, _ = io.WriteString(s.leash, "keep\n") // any line
 	}
+
 	_ = s.leash.Close()
 	guardPipes.Delete(s)
+
 	_ = s.guard.Wait()
 	s.pid = 0
 }
@@ -201,13 +220,16 @@ func (s *Server) signal(sig syscall.Signal) (pids []int) {
 	if s.pid == 0 {
 		return nil
 	}
+
 	// The parent is stopped meanwhile, so that it starts no more children and
 	// does not exit before its children are listed.
 	_ = syscall.Kill(s.pid, syscall.SIGSTOP)
+
 	pids = append(listChildren(s.pid), s.pid)
 	for _, pid := range pids {
 		_ = syscall.Kill(pid, sig) // it may have exited
 	}
+
 	return pids
 }
 
@@ -217,6 +239,7 @@ func listChildren(pid int) []int {
 	if err != nil {
 		return nil
 	}
+
 	var pids []int
 	for line := range strings.Lines(string(out)) {
 		var child, parent int
@@ -224,6 +247,7 @@ func listChildren(pid int) []int {
 			pids = append(pids, child)
 		}
 	}
+
 	return pids
 }
 
@@ -239,32 +263,40 @@ func hasExited(pid int) bool {
 // connection. This works on Linux; elsewhere the port is released at once.
 func ReservePort() (port int, release func(), err error) {
 	syscall.ForkLock.RLock() // so that no child process inherits the socket
+
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err == nil {
 		syscall.CloseOnExec(socket)
 	}
+
 	syscall.ForkLock.RUnlock()
+
 	if err != nil {
 		return 0, nil, err
 	}
+
 	release = sync.OnceFunc(func() { _ = syscall.Close(socket) })
 	defer func() {
 		if err != nil || runtime.GOOS != "linux" {
 			release()
 		}
 	}()
+
 	// A port that is bound with SO_REUSEADDR, without a listener, can be
 	// listened on by another socket with SO_REUSEADDR, which all servers set.
 	if err := syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
 		return 0, nil, err
 	}
+
 	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		return 0, nil, err
 	}
+
 	bound, err := syscall.Getsockname(socket)
 	if err != nil {
 		return 0, nil, err
 	}
+
 	return bound.(*syscall.SockaddrInet4).Port, release, nil
 }
 
@@ -288,16 +320,20 @@ func Listen(address string) (net.Listener, error) {
 func dataRoot() string {
 	const memoryFolder = "/dev/shm"
 	const minFree = 4 << 30
+
 	if os.Getenv("TMPDIR") != "" || os.Getenv("LOCUM_TEST_HEAVY") != "" {
 		return ""
 	}
+
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(memoryFolder, &stat); err != nil {
 		return ""
 	}
+
 	if free := stat.Bavail * uint64(stat.Bsize); free < minFree {
 		return ""
 	}
+
 	return memoryFolder
 }
 
@@ -307,11 +343,13 @@ func dataDir(name string, cred *syscall.Credential) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	if cred != nil {
 		if err := os.Chown(dir, int(cred.Uid), int(cred.Gid)); err != nil {
 			return "", err
 		}
 	}
+
 	return dir, nil
 }
 
@@ -321,21 +359,26 @@ func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
 	}
+
 	// A user that this machine does not have, or whose ids are no numbers, is skipped.
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
 		if err != nil {
 			continue
 		}
+
 		uid, err := strconv.ParseUint(u.Uid, 10, 32)
 		if err != nil {
 			continue
 		}
+
 		gid, err := strconv.ParseUint(u.Gid, 10, 32)
 		if err != nil {
 			continue
 		}
+
 		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 	}
+
 	return nil, errors.New("no unprivileged user to run it as: neither postgres nor nobody exists")
 }

@@ -19,22 +19,30 @@ import (
 // and its data, a paused one does not respond, and a stopped one leaves no files.
 func TestServer_Lifecycle(t *testing.T) {
 	t.Parallel()
+
 	server, err := Postgres()
 	if err != nil {
 		t.Skip(err)
 	}
+
 	t.Cleanup(server.Stop)
+
 	query := func(timeout time.Duration, sql string) error {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
+
 		conn, err := pgx.Connect(ctx, server.URL)
 		if err != nil {
 			return err
 		}
+
 		defer func() { _ = conn.Close(ctx) }()
+
 		_, err = conn.Exec(ctx, sql)
+
 		return err
 	}
+
 	const timeout = 30 * time.Second // a running server responds much faster
 	require.NoError(t, query(timeout, "CREATE TABLE kept (n int); CHECKPOINT"))
 
@@ -49,6 +57,7 @@ func TestServer_Lifecycle(t *testing.T) {
 	require.NoError(t, query(timeout, "SELECT n FROM kept"), "the server is resumed")
 
 	server.Stop()
+
 	_, err = os.Stat(server.dir)
 	require.ErrorIs(t, err, os.ErrNotExist, "the server is stopped")
 }
@@ -57,26 +66,32 @@ func TestServer_Lifecycle(t *testing.T) {
 // a server while the server is down, and that clients are refused as by an unused port.
 func TestReservePort_ServerDown_PortStaysReserved(t *testing.T) {
 	t.Parallel()
+
 	if runtime.GOOS != "linux" {
 		t.Skip("ports can be reserved on Linux only")
 	}
+
 	port, release, err := ReservePort()
 	require.NoError(t, err)
 	t.Cleanup(release)
+
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	for range 2 { // the second time as a restarted server
 		listener, err := Listen(address)
 		require.NoError(t, err)
+
 		conn, err := net.Dial("tcp", address)
 		require.NoError(t, err)
 		require.NoError(t, errors.Join(conn.Close(), listener.Close()))
 	}
+
 	_, err = net.Dial("tcp", address)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED, "a reserved port refuses connections")
 
 	otherSocket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = syscall.Close(otherSocket) })
+
 	err = syscall.Bind(otherSocket, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
 	require.ErrorIs(t, err, syscall.EADDRINUSE, "a reserved port cannot be bound without SO_REUSEADDR")
 }
@@ -87,19 +102,23 @@ func TestFetched_NotInstalled_Downloads(t *testing.T) {
 	if os.Getenv("LOCUM_TEST_FETCH") == "" {
 		t.Skip("LOCUM_TEST_FETCH is not set")
 	}
+
 	cache, err := os.MkdirTemp("", "locum-test-fetch-")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(cache) })
 	require.NoError(t, os.Chmod(cache, 0o755)) // the unprivileged user of the servers reads it too
 	t.Setenv("XDG_CACHE_HOME", cache)
+
 	notInstalled := func() (string, error) { return "", errors.New("not installed") }
 
 	postgresServer, err := postgres(notInstalled)
 	require.NoError(t, err)
 	postgresServer.Stop()
+
 	mariaDBServer, err := mariaDB(func() (mariaDBFiles, error) { return mariaDBFiles{}, errors.New("not installed") })
 	require.NoError(t, err)
 	mariaDBServer.Stop()
+
 	redisServer, err := redis(notInstalled)
 	require.NoError(t, err)
 	redisServer.Stop()
@@ -109,6 +128,7 @@ func TestFetched_NotInstalled_Downloads(t *testing.T) {
 // dependency, and that providers of a virtual package are skipped.
 func TestParseDependencies(t *testing.T) {
 	t.Parallel()
+
 	dependenciesOf := parseDependencies(`redis-server
   PreDepends: init
  |Depends: a

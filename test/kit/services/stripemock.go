@@ -25,14 +25,17 @@ func StripeMock() (*Server, error) {
 			return nil, fmt.Errorf("stripe-mock: %w", err)
 		}
 	}
+
 	dir, err := dataDir("stripe-mock", nil)
 	if err != nil {
 		return nil, err
 	}
+
 	port, release, err := ReservePort()
 	if err != nil {
 		return nil, err
 	}
+
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	server := &Server{
 		URL:     "http://" + address,
@@ -48,8 +51,10 @@ func StripeMock() (*Server, error) {
 		if err != nil {
 			return err
 		}
+
 		return conn.Close()
 	}
+
 	return server, server.Start()
 }
 
@@ -60,25 +65,33 @@ func buildGoProgram(module, version string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	name := filepath.Base(module)
 	root := filepath.Join(cache, name+"-"+version+"-"+runtime.GOARCH)
+
 	lock, err := os.OpenFile(root+".lock", os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return "", err
 	}
+
 	defer func() { _ = lock.Close() }() // which also unlocks
+
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return "", err
 	}
+
 	bin := filepath.Join(root, name)
 	if _, err := os.Stat(bin); err == nil {
 		return bin, nil
 	}
+
 	install := exec.Command("go", "install", module+"@"+version)
 	install.Dir = cache // outside of any module
+
 	install.Env = append(os.Environ(), "GOBIN="+root, "GOFLAGS=", "CGO_ENABLED=0")
 	if out, err := install.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building %s: %w: %s", module, err, strings.TrimSpace(string(out)))
 	}
+
 	return bin, nil
 }

@@ -31,6 +31,7 @@ func NewBatch(docs []*search.Document) (search.Matcher, error) {
 func Engine(t testing.TB, storage adapters.Storage) *listings.Engine {
 	vocabulary, err := search.Load()
 	require.NoError(t, err)
+
 	engine := listings.NewEngine(listings.EngineDeps{
 		Open:          func(context.Context, bool) (search.Index, error) { return NewIndex() },
 		Feed:          storage.Listings.Feed,
@@ -40,13 +41,17 @@ func Engine(t testing.TB, storage adapters.Storage) *listings.Engine {
 		Log:           slog.New(slog.DiscardHandler),
 	}, vocabulary)
 	require.NoError(t, engine.Open(t.Context()))
+
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { engine.Run(ctx) })
+
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
 	})
+
 	require.Eventually(t, func() bool { return engine.Ping(t.Context()) == nil }, time.Minute, time.Millisecond)
+
 	return engine
 }

@@ -36,14 +36,18 @@ var migratedSQLite = sync.OnceValues(func() (file []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+
 	path := filepath.Join(dir, "test.db")
 	if err := migrate("sqlite:" + path); err != nil {
 		return nil, err
 	}
+
 	if _, err := os.Stat(path + "-wal"); err == nil {
 		return nil, errors.New("the file is incomplete: the write-ahead log holds changes")
 	}
+
 	return os.ReadFile(path)
 })
 
@@ -54,10 +58,13 @@ var migrationsName = sync.OnceValues(func() (string, error) {
 		if err != nil || d.IsDir() {
 			return err
 		}
+
 		body, err := fs.ReadFile(migrations.Files, path)
 		_, _ = fmt.Fprintf(all, "%s %d\n%s\n", path, len(body), body)
+
 		return err
 	})
+
 	return hex.EncodeToString(all.Sum(nil)[:8]), err
 })
 
@@ -65,11 +72,14 @@ var migrationsName = sync.OnceValues(func() (string, error) {
 func migrate(url string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+
 	storage, err := gormdb.Open(ctx, url, newDeps(clock.System{}))
 	if err != nil {
 		return err
 	}
+
 	_, err = storage.Identity.Schema.Up(ctx)
+
 	return errors.Join(err, storage.Identity.Close())
 }
 
@@ -81,10 +91,13 @@ func newDeps(clk clock.Clock) adapters.Deps {
 // SQLite opens a database in a temporary file.
 func SQLite(t testing.TB, clk clock.Clock) adapters.Storage {
 	t.Helper()
+
 	file, err := migratedSQLite()
 	require.NoError(t, err)
+
 	path := filepath.Join(t.TempDir(), "test.db")
 	require.NoError(t, os.WriteFile(path, file, 0o600))
+
 	return open(t, "sqlite:"+path, clk)
 }
 
@@ -99,8 +112,10 @@ func Postgres(t testing.TB, clk clock.Clock) adapters.Storage {
 // or skips the test if there is no server.
 func PostgresURL(t testing.TB) string {
 	t.Helper()
+
 	name, err := migrationsName()
 	require.NoError(t, err)
+
 	return kit.PostgresLike(t, name, migrate)
 }
 
@@ -108,18 +123,22 @@ func PostgresURL(t testing.TB) string {
 // without LOCUM_TEST_HEAVY.
 func MariaDB(t testing.TB, clk clock.Clock) adapters.Storage {
 	t.Helper()
+
 	url := kit.MariaDBURL(t)
 	require.NoError(t, migrate(url))
+
 	return open(t, url, clk)
 }
 
 // Each runs the test on SQLite and on Postgres.
 func Each(t *testing.T, test func(t *testing.T, open func(t testing.TB, clk clock.Clock) adapters.Storage)) {
 	t.Helper()
+
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		test(t, SQLite)
 	})
+
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		test(t, Postgres)
@@ -129,9 +148,11 @@ func Each(t *testing.T, test func(t *testing.T, open func(t testing.TB, clk cloc
 // open opens the database until the end of the test, and checks its schema.
 func open(t testing.TB, url string, clk clock.Clock) adapters.Storage {
 	t.Helper()
+
 	storage := Open(t, url, clk)
 	t.Cleanup(func() { require.NoError(t, storage.Identity.Close()) })
 	require.NoError(t, storage.Identity.Schema.Check(context.Background()))
+
 	return storage
 }
 
@@ -139,14 +160,18 @@ func open(t testing.TB, url string, clk clock.Clock) adapters.Storage {
 // busy machine may not connect within the adapter's timeout of two seconds.
 func Open(t testing.TB, url string, clk clock.Clock) adapters.Storage {
 	t.Helper()
+
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+
 	for {
 		storage, err := gormdb.Open(ctx, url, newDeps(clk))
 		if fault.KindOf(err) == fault.Unavailable && ctx.Err() == nil {
 			continue
 		}
+
 		require.NoError(t, err)
+
 		return storage
 	}
 }

@@ -25,10 +25,12 @@ func main() {
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
+
 	if len(args) == 0 {
 		fmt.Fprintln(os.Stderr, "usage: with-services [--] COMMAND [ARG]...")
 		os.Exit(2)
 	}
+
 	os.Exit(run(args))
 }
 
@@ -52,10 +54,12 @@ func run(args []string) int {
 		if service.name == "mariadb" && os.Getenv("LOCUM_TEST_HEAVY") == "" {
 			continue // only the long tests use it
 		}
+
 		if url := os.Getenv(service.variable); url != "" {
 			fmt.Fprintf(os.Stderr, "with-services: %s from the environment: %s\n", service.name, url)
 			continue
 		}
+
 		server, err := service.start()
 		if err != nil {
 			// The tests that need the service are skipped, or fail if it is required.
@@ -63,7 +67,9 @@ func run(args []string) int {
 			continue
 		}
 		defer server.Stop()
+
 		fmt.Fprintf(os.Stderr, "with-services: %s at %s (%s, pid %d)\n", service.name, server.URL, server.Where, server.PID())
+
 		env = append(env, service.variable+"="+server.URL)
 	}
 
@@ -71,17 +77,22 @@ func run(args []string) int {
 	cmd.Stdin = os.Stdin
 	cmd.Stdout = os.Stdout
 	cmd.Stderr = os.Stderr
+
 	cmd.Env = env
+
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, "with-services:", err)
 		return 127 // as a shell returns for a command that is not found
 	}
+
 	go func() {
 		for s := range signals {
 			_ = cmd.Process.Signal(s)
 		}
 	}()
+
 	err := cmd.Wait()
+
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -93,5 +104,6 @@ func run(args []string) int {
 			return 128 + int(status.Signal()) // as a shell does
 		}
 	}
+
 	return 1
 }

@@ -22,10 +22,12 @@ func ownerKey(o billing.Owner) []byte { return []byte(string(o.Kind) + "/" + o.I
 // find returns the owner's subscription, and whether it is stored.
 func find(t *bbolt.Tx, o billing.Owner) (billing.Subscription, bool, error) {
 	s := billing.NewSubscription(o)
+
 	data := t.Bucket(subscriptions).Get(ownerKey(o))
 	if data == nil {
 		return s, false, nil
 	}
+
 	return s, true, json.Unmarshal(data, &s)
 }
 
@@ -35,6 +37,7 @@ func (d Subscriptions) Get(ctx context.Context, o billing.Owner) (s billing.Subs
 		s, _, err = find(t, o)
 		return err
 	})
+
 	return s, err
 }
 
@@ -44,10 +47,12 @@ func (d Subscriptions) Lock(ctx context.Context, o billing.Owner) (s billing.Sub
 	if t == nil {
 		return s, errors.New("a subscription is locked in a transaction")
 	}
+
 	s, stored, err := find(t.Tx, o)
 	if err != nil || stored {
 		return s, err
 	}
+
 	return s, put(t.Bucket(subscriptions), ownerKey(o), s)
 }
 
@@ -58,10 +63,13 @@ func (d Subscriptions) Update(ctx context.Context, s billing.Subscription) error
 		if err != nil {
 			return err
 		}
+
 		if !found || stored.Version != s.Version {
 			return tx.ErrStale
 		}
+
 		s.Version++
+
 		return put(t.Bucket(subscriptions), ownerKey(s.Owner), s)
 	})
 }
@@ -75,14 +83,18 @@ func (d Subscriptions) ListDue(ctx context.Context, now time.Time, n int) ([]bil
 			if !s.NextAt.IsZero() && !s.NextAt.After(now) {
 				due = append(due, s)
 			}
+
 			return true
 		})
 	})
+
 	slices.SortFunc(due, func(a, b billing.Subscription) int { return a.NextAt.Compare(b.NextAt) })
+
 	var owners []billing.Owner
 	for _, s := range due[:min(n, len(due))] {
 		owners = append(owners, s.Owner)
 	}
+
 	return owners, err
 }
 
@@ -92,16 +104,20 @@ func (d Subscriptions) Erase(ctx context.Context, o, anonymous billing.Owner) er
 		if err := t.Bucket(subscriptions).Delete(ownerKey(o)); err != nil {
 			return err
 		}
+
 		of, err := chargesOf(t.Tx, o)
 		for _, c := range of {
 			err = errors.Join(err, t.Bucket(charges).Delete(chargeKey(c)))
+
 			method := billing.Method{}
 			if c.Status == billing.Pending {
 				method.ID = c.Method.ID
 			}
+
 			c.Owner, c.Method = anonymous, method
 			err = errors.Join(err, put(t.Bucket(charges), chargeKey(c), c))
 		}
+
 		return err
 	})
 }
@@ -117,11 +133,14 @@ func chargesOf(t *bbolt.Tx, o billing.Owner) (of []billing.Charge, err error) {
 	if o != (billing.Owner{}) {
 		prefix = ownerKey(o)
 	}
+
 	err = each(t.Bucket(charges), prefix, func(_ []byte, c billing.Charge) bool {
 		of = append(of, c)
 		return true
 	})
+
 	slices.SortFunc(of, func(a, b billing.Charge) int { return cmp.Compare(b.ID, a.ID) })
+
 	return of, err
 }
 
@@ -132,11 +151,13 @@ func (d Charges) Create(ctx context.Context, c billing.Charge) error {
 		if err != nil {
 			return err
 		}
+
 		for _, other := range of {
 			if other.Status == billing.Pending || other.Status != billing.Declined && other.PeriodStart.Equal(c.PeriodStart) {
 				return errors.New("there is another charge that is pending or for the same period")
 			}
 		}
+
 		return put(t.Bucket(charges), chargeKey(c), c)
 	})
 }
@@ -145,14 +166,17 @@ func (d Charges) Create(ctx context.Context, c billing.Charge) error {
 func (d Charges) Update(ctx context.Context, c billing.Charge) (updated bool, err error) {
 	err = d.update(ctx, func(t *transaction) error {
 		updated = false
+
 		data := t.Bucket(charges).Get(chargeKey(c))
 		if data == nil {
 			return nil
 		}
+
 		var stored billing.Charge
 		if err := json.Unmarshal(data, &stored); err != nil {
 			return err
 		}
+
 		switch {
 		case stored.Status != billing.Pending || c.Status == billing.Pending && stored.Attempts != c.Attempts-1:
 			return nil
@@ -165,9 +189,12 @@ func (d Charges) Update(ctx context.Context, c billing.Charge) (updated bool, er
 			stored.Receipt = c.Receipt
 			stored.Method = c.Method
 		}
+
 		updated = true
+
 		return put(t.Bucket(charges), chargeKey(c), stored)
 	})
+
 	return updated, err
 }
 
@@ -176,10 +203,12 @@ func (d Charges) List(ctx context.Context, f billing.ChargeFilter, n int) (found
 	if f.Owner == (billing.Owner{}) && f.DueBy.IsZero() {
 		return nil, nil
 	}
+
 	err = d.view(ctx, func(t *bbolt.Tx) error {
 		found, err = chargesOf(t, f.Owner)
 		return err
 	})
+
 	found = slices.DeleteFunc(found, func(c billing.Charge) bool {
 		due := f.DueBy.IsZero() || c.Status == billing.Pending && !c.NextAt.After(f.DueBy)
 		return !due || f.Status != "" && c.Status != f.Status
@@ -187,5 +216,6 @@ func (d Charges) List(ctx context.Context, f billing.ChargeFilter, n int) (found
 	if !f.DueBy.IsZero() {
 		slices.SortStableFunc(found, func(a, b billing.Charge) int { return a.NextAt.Compare(b.NextAt) })
 	}
+
 	return found[:min(n, len(found))], err
 }

@@ -27,9 +27,11 @@ func openAt(t testing.TB, path string, clk clock.Clock) (adapters.BillingStorage
 // open opens a storage in a new file, which is closed after the test.
 func open(t testing.TB, clk clock.Clock) adapters.BillingStorage {
 	t.Helper()
+
 	storage, err := openAt(t, filepath.Join(t.TempDir(), "billing.db"), clk)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, storage.Close()) })
+
 	return storage
 }
 
@@ -53,11 +55,13 @@ func TestStorage_RequiredPorts_AreProvided(t *testing.T) {
 // is repeated, and ends with a 503 if it always loses.
 func TestDo_AlwaysStale_IsUnavailable(t *testing.T) {
 	t.Parallel()
+
 	runs := 0
 	err := open(t, clock.System{}).Tx.Do(t.Context(), func(context.Context) error {
 		runs++
 		return fmt.Errorf("update: %w", tx.ErrStale)
 	})
+
 	require.ErrorIs(t, err, fault.ErrUnavailable)
 	require.Greater(t, runs, 1)
 }
@@ -66,10 +70,12 @@ func TestDo_AlwaysStale_IsUnavailable(t *testing.T) {
 // for the lock of the file forever.
 func TestOpen_FileInUse_Fails(t *testing.T) {
 	t.Parallel()
+
 	path := filepath.Join(t.TempDir(), "billing.db")
 	storage, err := openAt(t, path, clock.System{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, storage.Close()) })
+
 	_, err = openAt(t, path, clock.System{})
 	require.ErrorContains(t, err, "in use by another process")
 }

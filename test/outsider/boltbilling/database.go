@@ -52,28 +52,35 @@ func Open(_ context.Context, url string, d adapters.Deps) (adapters.Storage, err
 	if path == "" {
 		return adapters.Storage{}, errors.New("want bolt:PATH")
 	}
+
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return adapters.Storage{}, err
 	}
+
 	bolt, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 2 * time.Second})
 	if errors.Is(err, bolterrors.ErrTimeout) {
 		err = fmt.Errorf("%s is in use by another process", path)
 	}
+
 	if err != nil {
 		return adapters.Storage{}, err
 	}
+
 	err = bolt.Update(func(t *bbolt.Tx) error {
 		for _, name := range [][]byte{unsent, sent, subscriptions, charges} {
 			if _, err := t.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}
 		}
+
 		return nil
 	})
 	if err != nil {
 		return adapters.Storage{}, errors.Join(err, bolt.Close())
 	}
+
 	db := &Database{bolt: bolt, clock: d.Clock, newID: d.NewID, listeners: map[chan struct{}]struct{}{}}
+
 	return adapters.Storage{Billing: adapters.BillingStorage{
 		Database:      adapters.Database{Tx: db, Events: db, Outbox: db, Retention: db, Ping: db.Ping, Close: bolt.Close},
 		Subscriptions: Subscriptions{db}, Charges: Charges{db},
@@ -109,22 +116,27 @@ func (db *Database) Do(ctx context.Context, fn func(ctx context.Context) error) 
 	if db.current(ctx) != nil {
 		return fn(ctx)
 	}
+
 	for range attempts {
 		t := &transaction{}
+
 		err = db.bolt.Update(func(b *bbolt.Tx) error {
 			t.Tx = b
 			if err := fn(context.WithValue(ctx, transactionKey{db}, t)); err != nil {
 				return err
 			}
+
 			return ctx.Err() // a cancelled call changes nothing
 		})
 		if err == nil && t.recorded {
 			db.notify()
 		}
+
 		if !errors.Is(err, tx.ErrStale) {
 			return err
 		}
 	}
+
 	return fault.ErrUnavailable.WithCause(err).WithRetryAfter(time.Second)
 }
 
@@ -138,6 +150,7 @@ func (db *Database) view(ctx context.Context, fn func(t *bbolt.Tx) error) error 
 	if t := db.current(ctx); t != nil {
 		return fn(t.Tx)
 	}
+
 	return errors.Join(ctx.Err(), db.bolt.View(fn))
 }
 
@@ -147,6 +160,7 @@ func put(b *bbolt.Bucket, key []byte, value any) error {
 	if err != nil {
 		return err
 	}
+
 	return b.Put(key, data)
 }
 
@@ -159,9 +173,11 @@ func each[T any](b *bbolt.Bucket, prefix []byte, fn func(key []byte, value T) bo
 		if err := json.Unmarshal(data, &value); err != nil {
 			return fmt.Errorf("%q: %w", k, err)
 		}
+
 		if !fn(k, value) {
 			break
 		}
 	}
+
 	return nil
 }

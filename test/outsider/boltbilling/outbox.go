@@ -28,11 +28,13 @@ func (db *Database) Record(ctx context.Context, events ...event.Event) error {
 	if t == nil {
 		return errors.New("events are recorded in a transaction")
 	}
+
 	for _, e := range events {
 		payload, err := json.Marshal(e)
 		if err != nil {
 			return err
 		}
+
 		stored := storedEvent{Envelope: event.Envelope{
 			ID:         db.newID(),
 			Type:       e.Type(),
@@ -44,8 +46,10 @@ func (db *Database) Record(ctx context.Context, events ...event.Event) error {
 		if err := put(t.Bucket(unsent), []byte(stored.ID), stored); err != nil {
 			return err
 		}
+
 		t.recorded = true
 	}
+
 	return nil
 }
 
@@ -62,18 +66,23 @@ func (db *Database) Claim(ctx context.Context, n int, lease time.Duration) (clai
 			} else {
 				free = append(free, e)
 			}
+
 			return true
 		})
+
 		for _, e := range free {
 			if leased[e.Subject] || len(claimed) == n || err != nil {
 				continue
 			}
+
 			e.ClaimedUntil, e.Attempt = now.Add(lease), e.Attempt+1
 			err = put(t.Bucket(unsent), []byte(e.ID), e)
 			claimed = append(claimed, e.Envelope)
 		}
+
 		return err
 	})
+
 	return claimed, err
 }
 
@@ -82,15 +91,18 @@ func (db *Database) MarkSent(ctx context.Context, ids ...string) error {
 	return db.update(ctx, func(t *transaction) error {
 		for _, id := range ids {
 			b := t.Bucket(unsent)
+
 			// The event has been marked already.
 			if b.Get([]byte(id)) == nil {
 				continue
 			}
+
 			if err := errors.Join(b.Delete([]byte(id)),
 				t.Bucket(sent).Put(append(timeKey(db.clock.Now()), id...), nil)); err != nil {
 				return err
 			}
 		}
+
 		return nil
 	})
 }
@@ -100,14 +112,18 @@ func timeKey(at time.Time) []byte { return binary.BigEndian.AppendUint64(nil, ui
 // Notifications implements event.Outbox.
 func (db *Database) Notifications(ctx context.Context) <-chan struct{} {
 	c := make(chan struct{}, 1)
+
 	db.mu.Lock()
 	defer db.mu.Unlock()
+
 	db.listeners[c] = struct{}{}
 	context.AfterFunc(ctx, func() {
 		db.mu.Lock()
 		defer db.mu.Unlock()
+
 		delete(db.listeners, c)
 	})
+
 	return c
 }
 
@@ -115,6 +131,7 @@ func (db *Database) Notifications(ctx context.Context) <-chan struct{} {
 func (db *Database) notify() {
 	db.mu.Lock()
 	defer db.mu.Unlock()
+
 	for c := range db.listeners {
 		select {
 		case c <- struct{}{}:
@@ -130,9 +147,11 @@ func (db *Database) Lag(ctx context.Context) (n int, oldest time.Time, err error
 			if n++; n == 1 {
 				oldest = e.RecordedAt
 			}
+
 			return n < 100_000
 		})
 	})
+
 	return n, oldest, err
 }
 
@@ -143,16 +162,21 @@ func (db *Database) DeleteBefore(
 	if kind != event.Sent {
 		return 0, fmt.Errorf("no rows of kind %q are stored here", kind)
 	}
+
 	err = db.update(ctx, func(t *transaction) error {
 		deleted = 0
+
 		c, end := t.Bucket(sent).Cursor(), timeKey(before)
 		for k, _ := c.First(); k != nil && deleted < n && bytes.Compare(k, end) < 0; k, _ = c.First() {
 			if err := c.Delete(); err != nil {
 				return err
 			}
+
 			deleted++
 		}
+
 		return nil
 	})
+
 	return deleted, err
 }

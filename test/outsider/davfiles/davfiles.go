@@ -36,8 +36,10 @@ func Open(_ context.Context, address string, _ adapters.Deps) (files.Store, erro
 	if err != nil || base.Host == "" {
 		return nil, errors.New("want dav+https://HOST/FOLDER")
 	}
+
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = 20 * time.Second
+
 	return &Store{base: base, client: &http.Client{Transport: transport}}, nil
 }
 
@@ -48,6 +50,7 @@ func check(key string) error {
 	if len(key) > 200 || !keys.MatchString(key) {
 		return fault.InvalidField("key", "is not a key of a file")
 	}
+
 	return nil
 }
 
@@ -56,29 +59,37 @@ func (s *Store) Put(ctx context.Context, key string, write func(w io.Writer) err
 	if err := check(key); err != nil {
 		return err
 	}
+
 	part := parts + "/" + rand.Text()
 	if err := s.makeFolders(ctx, part, key); err != nil {
 		return err
 	}
+
 	body, pipe := io.Pipe()
+
 	stored := make(chan error, 1)
 	go func() {
 		err := s.call(ctx, http.MethodPut, part, body, nil)
 		_ = body.CloseWithError(errors.New("the server did not read the file")) // ends write
 		stored <- err
 	}()
+
 	defer func() { _ = pipe.CloseWithError(io.ErrUnexpectedEOF) }() // after a panic of write
+
 	err := write(pipe)
 	_ = pipe.CloseWithError(err) // nil is the end of the file
+
 	err = errors.Join(err, <-stored, ctx.Err())
 	if err == nil {
 		to := *s.base.JoinPath(key)
 		to.User = nil
 		err = s.call(ctx, "MOVE", part, nil, http.Header{"Destination": {to.String()}, "Overwrite": {"T"}})
 	}
+
 	if err != nil {
 		return errors.Join(err, s.Delete(context.WithoutCancel(ctx), part))
 	}
+
 	return nil
 }
 
@@ -94,6 +105,7 @@ func (s *Store) makeFolders(ctx context.Context, names ...string) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -102,23 +114,29 @@ func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, files.Info
 	if err := errors.Join(check(key), ctx.Err()); err != nil {
 		return nil, files.Info{}, err
 	}
+
 	// The caller may read after ctx is done.
 	reading, cancel := context.WithCancel(context.WithoutCancel(ctx))
+
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
+
 	r, err := s.send(reading, http.MethodGet, key, nil, nil)
 	if answered(err, http.StatusNotFound) || answered(err, http.StatusMethodNotAllowed) { // a folder
 		err = files.ErrNotFound
 	}
+
 	if err != nil {
 		cancel()
 		return nil, files.Info{}, err
 	}
+
 	modified, err := http.ParseTime(r.Header.Get("Last-Modified"))
 	if err != nil {
 		cancel()
 		return nil, files.Info{}, errors.Join(err, r.Body.Close())
 	}
+
 	return file{r.Body, cancel}, files.Info{Size: r.ContentLength, ModifiedAt: modified.UTC()}, nil
 }
 
@@ -138,10 +156,12 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 			return err
 		}
 	}
+
 	err := s.call(ctx, http.MethodDelete, key, nil, nil)
 	if answered(err, http.StatusNotFound) {
 		return nil
 	}
+
 	return err
 }
 
@@ -171,6 +191,7 @@ func (s *Store) call(ctx context.Context, method, key string, body io.Reader, he
 	if err != nil {
 		return err
 	}
+
 	return r.Body.Close()
 }
 
@@ -182,12 +203,15 @@ func (s *Store) send(
 	if err != nil {
 		return nil, err
 	}
+
 	for name, values := range header {
 		r.Header[name] = values
 	}
+
 	answer, err := s.client.Do(r)
 	if err == nil && answer.StatusCode >= 300 {
 		err = errors.Join(statusError(answer.StatusCode), answer.Body.Close())
 	}
+
 	return answer, err
 }

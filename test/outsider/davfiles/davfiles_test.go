@@ -18,17 +18,21 @@ import (
 // open opens a store on a server with an empty folder, which closes its connections while isDown is set.
 func open(t testing.TB, isDown *atomic.Bool) files.Store {
 	t.Helper()
+
 	dav := &webdav.Handler{FileSystem: webdav.Dir(t.TempDir()), LockSystem: webdav.NewMemLS()}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isDown.Load() {
 			panic(http.ErrAbortHandler)
 		}
+
 		dav.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
+
 	store, err := davfiles.Open(t.Context(), "dav+"+server.URL, adapters.Deps{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.(adapters.Closer).Close()) })
+
 	return store
 }
 
@@ -46,8 +50,10 @@ func TestStore_Conformance(t *testing.T) {
 // that an outage is not reported as a file that does not exist.
 func TestOpen_ServerUnavailable_CallFails(t *testing.T) {
 	t.Parallel()
+
 	store, err := davfiles.Open(t.Context(), "dav+http://127.0.0.1:1", adapters.Deps{})
 	require.NoError(t, err)
+
 	_, _, err = store.Open(t.Context(), "a")
 	require.Error(t, err)
 	require.NotErrorIs(t, err, files.ErrNotFound)

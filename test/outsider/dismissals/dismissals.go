@@ -26,9 +26,11 @@ func Open(ctx context.Context, url string, d adapters.Deps) (adapters.Storage, e
 	if err != nil {
 		return s, err
 	}
+
 	j := &s.Jobseeker
 	j.Dismissals, j.PersonalData = Dismissals{j.Tx}, PersonalData{j.PersonalData, j.Tx}
 	j.Schema = Schema{j.Schema, j.Tx}
+
 	return s, nil
 }
 
@@ -50,6 +52,7 @@ func inTx(ctx context.Context, r tx.Runner, fn func(q *gorm.DB) error) error {
 		if err != nil {
 			return err
 		}
+
 		return fn(q)
 	})
 }
@@ -64,7 +67,9 @@ func (d Dismissals) Create(ctx context.Context, userID, listingID string, at tim
 		}).Error; err != nil {
 			return err
 		}
+
 		var excess []string
+
 		err := q.Model(&dismissal{}).
 			Where("user_id = ?", userID).
 			Order("dismissed_at DESC, listing_id DESC").
@@ -75,6 +80,7 @@ func (d Dismissals) Create(ctx context.Context, userID, listingID string, at tim
 		if err != nil || len(excess) == 0 {
 			return err
 		}
+
 		return q.Where("user_id = ? AND listing_id IN ?", userID, excess).Delete(&dismissal{}).Error
 	})
 }
@@ -87,6 +93,7 @@ func (d Dismissals) ListByListings(
 		return q.Model(&dismissal{}).Where("user_id = ? AND listing_id IN ?", userID, listingIDs).Pluck("listing_id",
 			&found).Error
 	})
+
 	return found, err
 }
 
@@ -102,6 +109,7 @@ func (p PersonalData) DeleteByUser(ctx context.Context, userID string, now time.
 		if err := p.PersonalData.DeleteByUser(ctx, userID, now); err != nil {
 			return err
 		}
+
 		return inTx(ctx, p.tx,
 			func(q *gorm.DB) error { return q.Where("user_id = ?", userID).Delete(&dismissal{}).Error })
 	})
@@ -129,10 +137,12 @@ func (s Schema) Check(ctx context.Context) error {
 	if err := s.Schema.Check(ctx); err != nil {
 		return err
 	}
+
 	exists, err := s.exists(ctx)
 	if err == nil && !exists {
 		err = errors.New("the table own_dismissals is missing; run `locum migrate up`")
 	}
+
 	return err
 }
 
@@ -142,10 +152,13 @@ func (s Schema) Up(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return applied, err
 	}
+
 	if exists, err := s.exists(ctx); exists || err != nil {
 		return applied, err
 	}
+
 	err = inTx(ctx, s.tx, func(q *gorm.DB) error { return q.Exec(create).Error })
+
 	return append(applied, step), err
 }
 
@@ -155,9 +168,11 @@ func (s Schema) Down(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	if !exists {
 		return s.Schema.Down(ctx)
 	}
+
 	return step, inTx(ctx, s.tx, func(q *gorm.DB) error { return q.Migrator().DropTable(&dismissal{}) })
 }
 
@@ -167,6 +182,8 @@ func (s Schema) Status(ctx context.Context) ([]adapters.SchemaStep, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	exists, err := s.exists(ctx)
+
 	return append(slices.Clip(steps), adapters.SchemaStep{Name: step, Applied: exists}), err
 }

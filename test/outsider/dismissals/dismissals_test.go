@@ -17,6 +17,7 @@ import (
 // open opens a storage in a new file and applies its migrations.
 func open(t testing.TB, clk clock.Clock) adapters.JobseekerStorage {
 	t.Helper()
+
 	deps := adapters.Deps{
 		Clock:   clk,
 		NewID:   func() string { return uuid.Must(uuid.NewV7()).String() },
@@ -26,8 +27,10 @@ func open(t testing.TB, clk clock.Clock) adapters.JobseekerStorage {
 	storage, err := dismissals.Open(t.Context(), "own+sqlite:"+filepath.Join(t.TempDir(), "jobseeker.db"), deps)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, storage.Jobseeker.Close()) })
+
 	_, err = storage.Jobseeker.Schema.Up(t.Context())
 	require.NoError(t, err)
+
 	return storage.Jobseeker
 }
 

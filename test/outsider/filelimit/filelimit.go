@@ -58,7 +58,9 @@ func Open(_ context.Context, url string, d adapters.Deps) (limit.Limiter, error)
 	if folder == "" {
 		return nil, errors.New("want file:FOLDER")
 	}
+
 	l := New(folder, d.Clock, lockTimeout)
+
 	return l, l.Ping(context.Background())
 }
 
@@ -69,6 +71,7 @@ func New(folder string, c clock.Clock, timeout time.Duration) *Limiter {
 	for i := range l.shards {
 		l.shards[i].slot = make(chan struct{}, 1)
 	}
+
 	return l
 }
 
@@ -82,6 +85,7 @@ func (l *Limiter) Degraded() bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -91,6 +95,7 @@ func (l *Limiter) Take(ctx context.Context, rule limit.Rule, key string) (limit.
 	if err != nil {
 		return l.fallback.Take(ctx, rule, key)
 	}
+
 	return d, nil
 }
 
@@ -100,6 +105,7 @@ func (l *Limiter) Peek(ctx context.Context, rule limit.Rule, key string) (limit.
 	if err != nil {
 		return l.fallback.Peek(ctx, rule, key)
 	}
+
 	return d, nil
 }
 
@@ -110,6 +116,7 @@ func (l *Limiter) Clear(ctx context.Context, rule limit.Rule, key string) error 
 		*e = entry{}
 		return 0
 	})
+
 	return l.fallback.Clear(ctx, rule, key)
 }
 
@@ -119,6 +126,7 @@ func (l *Limiter) Spend(ctx context.Context, q limit.Quota, key string) (limit.Q
 	if err != nil {
 		return l.fallback.Spend(ctx, q, key)
 	}
+
 	return s, nil
 }
 
@@ -128,6 +136,7 @@ func (l *Limiter) Status(ctx context.Context, q limit.Quota, key string) (limit.
 	if err != nil {
 		return l.fallback.Status(ctx, q, key)
 	}
+
 	return s, nil
 }
 
@@ -138,12 +147,15 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 	if rule.Max < 1 {
 		return limit.Decision{RetryAfter: rule.Per}, nil
 	}
+
 	err = l.update(ctx, ruleName(rule, key), func(now int64, e *entry) time.Duration {
 		lifetime := unchanged
 		if e.expire(now, rule.Per) {
 			lifetime = rule.Per
 		}
+
 		w := e.window(now, rule.Max, rule.Per)
+
 		d = limit.Decision{Allowed: w.Remaining > 0, Remaining: w.Remaining}
 		switch {
 		case !d.Allowed:
@@ -152,9 +164,12 @@ func (l *Limiter) decide(ctx context.Context, rule limit.Rule, key string, recor
 		case !record:
 			return lifetime
 		}
+
 		e.Times, d.Remaining = append(e.Times, now), d.Remaining-1
+
 		return rule.Per
 	})
+
 	return d, err
 }
 
@@ -168,9 +183,11 @@ func (l *Limiter) evaluate(
 		if e.expire(now, time.Minute) {
 			lifetime = day
 		}
+
 		if today := now / day.Microseconds(); e.Day != today {
 			e.Day, e.Spent = today, 0
 		}
+
 		midnight := time.Duration((e.Day+1)*day.Microseconds()-now) * time.Microsecond
 		windows := func() {
 			s.Minute = e.window(now, q.PerMinute, time.Minute)
@@ -181,15 +198,21 @@ func (l *Limiter) evaluate(
 				}
 			}
 		}
+
 		windows()
+
 		s = s.Evaluate()
 		if !s.Allowed || !spend {
 			return lifetime
 		}
+
 		e.Times, e.Spent = append(e.Times, now), e.Spent+1
+
 		windows()
+
 		return midnight + time.Minute
 	})
+
 	return s, err
 }
 
@@ -203,7 +226,9 @@ func (e *entry) expire(now int64, per time.Duration) (setBack bool) {
 			setBack = setBack || t > now
 		}
 	}
+
 	e.Times = recent
+
 	return setBack
 }
 
@@ -214,5 +239,6 @@ func (e *entry) window(now int64, most int, per time.Duration) limit.Window {
 		first := e.Times[min(max(0, n-most), n-1)]
 		w.Reset = time.Duration(first-now)*time.Microsecond + per
 	}
+
 	return w
 }

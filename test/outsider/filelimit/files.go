@@ -22,6 +22,7 @@ func (l *Limiter) update(ctx context.Context, name string, change func(now int64
 	sum := sha256.Sum256([]byte(name))
 	file := hex.EncodeToString(sum[:])
 	s, folder := &l.shards[sum[0]>>4], filepath.Join(l.folder, file[:1])
+
 	wait, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()
 	defer func() {
@@ -29,12 +30,14 @@ func (l *Limiter) update(ctx context.Context, name string, change func(now int64
 			s.degraded.Store(err != nil)
 		}
 	}()
+
 	select {
 	case s.slot <- struct{}{}:
 		defer func() { <-s.slot }()
 	case <-wait.Done():
 		return wait.Err()
 	}
+
 	unlock, err := lockFolder(wait, folder)
 	if err != nil {
 		return err
@@ -43,21 +46,27 @@ func (l *Limiter) update(ctx context.Context, name string, change func(now int64
 
 	now, path := l.clock.Now(), filepath.Join(folder, file)
 	var e entry
+
 	content, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+
 	_ = json.Unmarshal(content, &e) // a file that a crash has cut off counts nothing
+
 	lifetime := change(now.UnixMicro(), &e)
 	if lifetime == unchanged {
 		return nil
 	}
+
 	if err := writeEntry(path, e, now.Add(lifetime)); err != nil {
 		return err
 	}
+
 	if s.changes++; s.changes%sweepInterval == 0 {
 		return sweep(folder, now)
 	}
+
 	return nil
 }
 
@@ -68,9 +77,11 @@ func writeEntry(path string, e entry, expiry time.Time) error {
 	if err != nil {
 		return err
 	}
+
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		return err
 	}
+
 	return os.Chtimes(path, expiry, expiry)
 }
 
@@ -79,18 +90,22 @@ func lockFolder(ctx context.Context, folder string) (unlock func(), err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
+
 	f, err := os.OpenFile(filepath.Join(folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
+
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
 			return func() { _ = f.Close() }, nil // which unlocks it
 		}
+
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, errors.Join(err, f.Close())
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), f.Close())
@@ -105,18 +120,22 @@ func sweep(folder string, now time.Time) error {
 	if err != nil {
 		return err
 	}
+
 	for _, f := range files {
 		info, err := f.Info()
 		if err != nil {
 			return err
 		}
+
 		expiry := info.ModTime()
 		if f.Name() == "lock" || !expiry.Before(now) {
 			continue
 		}
+
 		if err := os.Remove(filepath.Join(folder, f.Name())); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }

@@ -44,6 +44,7 @@ func Open(_ context.Context, url string, d adapters.Deps) (billing.Payments, err
 	if folder == "" {
 		return nil, errors.New("want invoice:FOLDER")
 	}
+
 	return &Payments{folder, d.Clock}, os.MkdirAll(folder, 0o700)
 }
 
@@ -63,6 +64,7 @@ func (p *Payments) Attach(ctx context.Context, _ billing.Owner, methodID string)
 	case days[methodID] == 0:
 		return billing.Method{}, billing.ErrUnknownMethod
 	}
+
 	// Clients show it as a card: invoice •••• 0030.
 	return billing.Method{
 		ID:          methodID,
@@ -92,6 +94,7 @@ func (p *Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	case !ok:
 		return "", errors.New("the key is not a UUID")
 	}
+
 	path := filepath.Join(p.folder, key+".json")
 	switch stored, err := read(path); {
 	case err == nil:
@@ -101,6 +104,7 @@ func (p *Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	case days[b.MethodID] == 0, b.MethodID == Once && b.Unattended:
 		return "", billing.ErrDeclined
 	}
+
 	invoice := Invoice{
 		Number:      "INV-" + key,
 		Owner:       b.Owner,
@@ -111,6 +115,7 @@ func (p *Payments) Charge(ctx context.Context, b billing.Bill) (string, error) {
 	if err := p.write(path, invoice); err != nil {
 		return "", unavailable(err)
 	}
+
 	return invoice.Number, nil
 }
 
@@ -121,16 +126,19 @@ func (p *Payments) Forget(ctx context.Context, o billing.Owner) error {
 	if err = errors.Join(ctx.Err(), err); err != nil {
 		return unavailable(err)
 	}
+
 	for _, path := range paths {
 		invoice, err := read(path)
 		if err == nil && invoice.Owner == o {
 			invoice.Owner = billing.Owner{Kind: billing.DeletedOwner}
 			err = p.write(path, invoice)
 		}
+
 		if err != nil {
 			return unavailable(err)
 		}
 	}
+
 	return nil
 }
 
@@ -140,6 +148,7 @@ func read(path string) (invoice Invoice, err error) {
 	if err != nil {
 		return invoice, err
 	}
+
 	return invoice, json.Unmarshal(data, &invoice)
 }
 
@@ -149,14 +158,17 @@ func (p *Payments) write(path string, invoice Invoice) error {
 	if err != nil {
 		return err
 	}
+
 	part, err := os.CreateTemp(p.folder, ".part-")
 	if err != nil {
 		return err
 	}
+
 	_, err = part.Write(data)
 	if err = errors.Join(err, part.Sync(), part.Close()); err != nil {
 		return errors.Join(err, os.Remove(part.Name()))
 	}
+
 	return os.Rename(part.Name(), path)
 }
 

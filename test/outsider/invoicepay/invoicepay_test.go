@@ -18,8 +18,10 @@ import (
 // open opens the adapter with a folder for invoices.
 func open(t testing.TB, folder string) billing.Payments {
 	t.Helper()
+
 	payments, err := invoicepay.Open(t.Context(), "invoice:"+folder, adapters.Deps{Clock: clock.System{}})
 	require.NoError(t, err)
+
 	return payments
 }
 
@@ -29,6 +31,7 @@ func TestPayments_Conformance(t *testing.T) {
 	t.Parallel()
 	conformance.Payments(t, func(t testing.TB) conformance.PaymentProvider {
 		folder := t.TempDir()
+
 		return conformance.PaymentProvider{
 			Connect:  func() billing.Payments { return open(t, folder) },
 			Clock:    clock.System{},
@@ -44,6 +47,7 @@ func TestPayments_Conformance(t *testing.T) {
 // longer contains the id of the user whose account was deleted.
 func TestCharge_OwnerErased_InvoiceHasNoOwner(t *testing.T) {
 	t.Parallel()
+
 	folder := t.TempDir()
 	payments := open(t, folder)
 	owner := billing.Owner{Kind: billing.User, ID: "018f0000-0000-7000-8000-000000000001"}
@@ -60,10 +64,12 @@ func TestCharge_OwnerErased_InvoiceHasNoOwner(t *testing.T) {
 	)
 	require.NoError(t, err)
 	require.Equal(t, "INV-018f0000-0000-7000-8000-000000000002", number)
+
 	files, err := filepath.Glob(filepath.Join(folder, "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 1)
 	require.NoError(t, payments.Forget(t.Context(), owner))
+
 	text, err := os.ReadFile(files[0])
 	require.NoError(t, err)
 	require.Contains(t, string(text), number)
@@ -72,6 +78,7 @@ func TestCharge_OwnerErased_InvoiceHasNoOwner(t *testing.T) {
 
 func TestOpen_NoFolder_Fails(t *testing.T) {
 	t.Parallel()
+
 	_, err := invoicepay.Open(t.Context(), "invoice:", adapters.Deps{})
 	require.ErrorContains(t, err, "want invoice:FOLDER")
 }

@@ -44,15 +44,19 @@ func (Dialect) Open(url string, _ adapters.DatabaseSettings) (pools gormdb.Pools
 	if path == "" {
 		return pools, errors.New("want libsql:PATH")
 	}
+
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return pools, err
 	}
+
 	if pools.Writer, err = openPool(path, 1); err != nil {
 		return pools, err
 	}
+
 	if pools.Primary, err = openPool(path, 8); err != nil {
 		err = errors.Join(err, pools.Writer.Close())
 	}
+
 	return pools, err
 }
 
@@ -72,6 +76,7 @@ func (dialector) Translate(err error) error {
 	case strings.Contains(err.Error(), "FOREIGN KEY constraint failed"):
 		return gorm.ErrForeignKeyViolated
 	}
+
 	return err
 }
 
@@ -116,6 +121,7 @@ func (Dialect) Unavailable(err error) gormdb.Reason {
 			return reason
 		}
 	}
+
 	return ""
 }
 

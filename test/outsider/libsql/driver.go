@@ -30,13 +30,16 @@ func openPool(path string, connections int) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	native, err := d.Driver().(driver.DriverContext).OpenConnector("file:" + path)
 	if err = errors.Join(err, d.Close()); err != nil {
 		return nil, err
 	}
+
 	pool := sql.OpenDB(connector{native})
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
+
 	return pool, nil
 }
 
@@ -52,19 +55,23 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	conn := &conn{Conn: native, exec: native.(driver.ExecerContext), query: native.(driver.QueryerContext)}
 	for _, pragma := range []string{"busy_timeout = 5000", "journal_mode = WAL", "synchronous = FULL", "foreign_keys = 1"} {
 		rows, err := conn.QueryContext(ctx, "PRAGMA "+pragma, nil)
 		if err == nil {
 			err = rows.Next(make([]driver.Value, len(rows.Columns())))
 		}
+
 		if err != nil && err != io.EOF { //nolint:errorlint // as documented
 			return nil, errors.Join(fmt.Errorf("%s: %w", pragma, err), native.Close())
 		}
+
 		if err := rows.Close(); err != nil {
 			return nil, err
 		}
 	}
+
 	return conn, nil
 }
 
@@ -81,6 +88,7 @@ func (*conn) CheckNamedValue(v *driver.NamedValue) error {
 	if err != nil {
 		return err
 	}
+
 	switch typed := value.(type) {
 	case time.Time:
 		value = typed.UTC().Format(timeFormat)
@@ -89,7 +97,9 @@ func (*conn) CheckNamedValue(v *driver.NamedValue) error {
 			value = mark + typed
 		}
 	}
+
 	v.Value = value
+
 	return nil
 }
 
@@ -98,6 +108,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+
 	return c.exec.ExecContext(ctx, query, args)
 }
 
@@ -106,7 +117,9 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+
 	found, err := c.query.QueryContext(ctx, query, args)
+
 	return rows{found}, err
 }
 
@@ -123,6 +136,7 @@ func (r rows) Next(into []driver.Value) error {
 			}
 		}
 	}
+
 	return err
 }
 

@@ -18,12 +18,15 @@ import (
 // open opens a storage in a new file and applies its migrations.
 func open(t testing.TB, clk clock.Clock) adapters.Storage {
 	t.Helper()
+
 	deps := adapters.Deps{Clock: clk, Log: slog.New(slog.DiscardHandler), NewID: func() string { return uuid.Must(uuid.NewV7()).String() }}
 	storage, err := libsql.Open(t.Context(), "libsql:"+filepath.Join(t.TempDir(), "test.db"), deps)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, storage.Identity.Close()) })
+
 	_, err = storage.Identity.Schema.Up(context.Background())
 	require.NoError(t, err)
+
 	return storage
 }
 

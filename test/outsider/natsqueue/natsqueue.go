@@ -56,15 +56,19 @@ func Open(ctx context.Context, url string, _ adapters.Deps) (task.Queue, error) 
 		if folder == "" {
 			return nil, errors.New("want embedded:FOLDER")
 		}
+
 		embedded, err := startServer(folder)
 		if err != nil {
 			return nil, err
 		}
+
 		q.embedded = embedded
 	}
+
 	if err := q.connect(ctx, url); err != nil {
 		return nil, errors.Join(err, q.Close())
 	}
+
 	return q, nil
 }
 
@@ -80,11 +84,14 @@ func startServer(folder string) (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	s.Start()
+
 	if !s.ReadyForConnections(startTimeout) {
 		s.Shutdown()
 		return nil, errors.New("the embedded server does not start")
 	}
+
 	return s, nil
 }
 
@@ -94,12 +101,15 @@ func (q *Queue) connect(ctx context.Context, url string) (err error) {
 	if q.embedded != nil {
 		url, options = "", append(options, nats.InProcessServer(q.embedded))
 	}
+
 	if q.conn, err = nats.Connect(url, options...); err != nil {
 		return err
 	}
+
 	if q.js, err = jetstream.New(q.conn); err != nil {
 		return err
 	}
+
 	return q.createStream(ctx)
 }
 
@@ -114,6 +124,7 @@ func (q *Queue) createStream(ctx context.Context) error {
 			// A reference that is enqueued twice within this time is stored once.
 			Duplicates: time.Minute,
 		})
+
 		return err
 	})
 }
@@ -128,8 +139,10 @@ func (q *Queue) createConsumer(ctx context.Context, name task.QueueName) (consum
 			AckWait:       ackWait,
 			MaxAckPending: -1,
 		})
+
 		return err
 	})
+
 	return consumer, err
 }
 
@@ -141,6 +154,7 @@ func create(ctx context.Context, request func(ctx context.Context) error) (err e
 			return err
 		}
 	}
+
 	return err
 }
 
@@ -155,18 +169,22 @@ func withTimeout(ctx context.Context, request func(ctx context.Context) error) e
 func (q *Queue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+
 	// All references are sent before the first acknowledgement is awaited.
 	acks := make([]jetstream.PubAckFuture, len(refs))
 	for i, t := range refs {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+
 		ack, err := q.publish(t)
 		if err != nil {
 			return err
 		}
+
 		acks[i] = ack
 	}
+
 	for _, ack := range acks {
 		select {
 		case <-ack.Ok():
@@ -176,6 +194,7 @@ func (q *Queue) Enqueue(ctx context.Context, refs ...task.Reference) error {
 			return ctx.Err()
 		}
 	}
+
 	return nil
 }
 
@@ -185,8 +204,10 @@ func (q *Queue) publish(t task.Reference) (jetstream.PubAckFuture, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	// The server stores a reference with the same id once.
 	id := fmt.Sprintf("%s/%s/%d", t.Queue, t.ID, t.Enqueues)
+
 	return q.js.PublishAsync(subjectPrefix+string(t.Queue), data, jetstream.WithMsgID(id))
 }
 
@@ -195,8 +216,10 @@ func (q *Queue) Work(ctx context.Context, do func(ctx context.Context, t task.Re
 	if err := q.createStream(ctx); err != nil {
 		return err
 	}
+
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+
 	var working sync.WaitGroup
 	for name, workers := range task.Workers {
 		working.Go(func() {
@@ -205,10 +228,13 @@ func (q *Queue) Work(ctx context.Context, do func(ctx context.Context, t task.Re
 			}
 		})
 	}
+
 	working.Wait()
+
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
 	}
+
 	return nil
 }
 
@@ -221,41 +247,52 @@ func (q *Queue) workOn(
 	if err != nil {
 		return err
 	}
+
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(workers))
 	if err != nil {
 		return err
 	}
 	defer context.AfterFunc(ctx, messages.Drain)()
 	defer messages.Stop()
+
 	var running sync.WaitGroup
 	defer running.Wait()
+
 	for slots := make(chan struct{}, workers); ; {
 		m, err := messages.Next()
 		if errors.Is(err, jetstream.ErrMsgIteratorClosed) {
 			return q.conn.FlushTimeout(timeout)
 		}
+
 		if err != nil {
 			return err
 		}
+
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():
 		}
+
 		if ctx.Err() != nil { // another worker takes it
 			if err := m.Nak(); err != nil {
 				return err
 			}
+
 			continue
 		}
+
 		running.Go(func() {
 			defer func() { <-slots }()
+
 			var t task.Reference
 			if err := json.Unmarshal(m.Data(), &t); err != nil {
 				return // it is not a reference of this service
 			}
+
 			if err := m.Ack(); err != nil {
 				return // the server delivers it again
 			}
+
 			do(context.WithoutCancel(ctx), t)
 		})
 	}
@@ -275,9 +312,11 @@ func (q *Queue) Close() error {
 	if q.conn != nil {
 		q.conn.Close()
 	}
+
 	if q.embedded != nil {
 		q.embedded.Shutdown()
 		q.embedded.WaitForShutdown()
 	}
+
 	return nil
 }

@@ -25,9 +25,11 @@ import (
 // open opens a queue, which is closed after the test.
 func open(t testing.TB, url string) task.Queue {
 	t.Helper()
+
 	queue, err := natsqueue.Open(t.Context(), url, adapters.Deps{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, queue.(io.Closer).Close()) })
+
 	return queue
 }
 
@@ -48,6 +50,7 @@ func openInterrupted(t testing.TB) (queue task.Queue, begin, end func()) {
 	options := newOptions(t)
 	stop := runServer(t, options)
 	queue = open(t, fmt.Sprint("nats://127.0.0.1:", options.Port))
+
 	return queue, stop, func() { t.Cleanup(runServer(t, options)) }
 }
 
@@ -65,19 +68,24 @@ func newOptions(t testing.TB) *server.Options {
 // startServer starts a server and returns its URL.
 func startServer(t testing.TB) string {
 	t.Helper()
+
 	options := newOptions(t)
 	t.Cleanup(runServer(t, options))
+
 	return fmt.Sprint("nats://127.0.0.1:", options.Port)
 }
 
 // runServer starts a server, whose port it sets in the options if it is random.
 func runServer(t testing.TB, options *server.Options) (stop func()) {
 	t.Helper()
+
 	s, err := server.NewServer(options)
 	require.NoError(t, err)
 	s.Start()
 	require.True(t, s.ReadyForConnections(30*time.Second))
+
 	options.Port = s.Addr().(*net.TCPAddr).Port
+
 	return func() {
 		s.Shutdown()
 		s.WaitForShutdown()
@@ -93,8 +101,10 @@ func TestQueue_Work_Conformance(t *testing.T) {
 		storage, err := gormdb.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "tasks.db"), deps)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, storage.Identity.Close()) })
+
 		_, err = storage.Identity.Schema.Up(t.Context())
 		require.NoError(t, err)
+
 		return storage.Identity.Database, openEmbedded(t)
 	})
 }
@@ -111,15 +121,19 @@ func TestQueue_Embedded_DependsOnURL(t *testing.T) {
 // one.
 func TestQueue_Server_IsShared(t *testing.T) {
 	t.Parallel()
+
 	url := startServer(t)
 	ref := task.Reference{Queue: task.Mail, Kind: "greet", ID: "a", Enqueues: 1}
 	require.NoError(t, open(t, url).Enqueue(t.Context(), ref))
+
 	ctx, cancel := context.WithCancel(t.Context())
 	delivered := make(chan task.Reference, 1)
+
 	done := make(chan error, 1)
 	go func() {
 		done <- open(t, url).Work(ctx, func(_ context.Context, got task.Reference) { delivered <- got })
 	}()
+
 	require.Equal(t, ref, <-delivered)
 	cancel()
 	require.NoError(t, <-done)
@@ -128,6 +142,7 @@ func TestQueue_Server_IsShared(t *testing.T) {
 // TestOpen_NoServer_Fails checks that a wrong address is noticed at the start.
 func TestOpen_NoServer_Fails(t *testing.T) {
 	t.Parallel()
+
 	_, err := natsqueue.Open(t.Context(), "nats://127.0.0.1:1", adapters.Deps{})
 	require.Error(t, err)
 }

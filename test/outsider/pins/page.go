@@ -22,17 +22,22 @@ func (p page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "want GET", http.StatusMethodNotAllowed)
 		return
 	}
+
 	jobs, err := p.Popular(r.Context())
+
 	var body bytes.Buffer
 	if err == nil {
 		err = pageTemplate.Execute(&body, jobs)
 	}
+
 	if err != nil {
 		web.ReportFault(r.Context(), err)
 		http.Error(w, "try again later", http.StatusServiceUnavailable)
 		return
 	}
+
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")
+
 	_, _ = w.Write(body.Bytes())
 }

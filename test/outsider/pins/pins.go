@@ -49,6 +49,7 @@ var Module = bootstrap.Module{
 func routes(d bootstrap.ModuleDeps) []web.Route {
 	const tag = "Pinned jobs"
 	s := Service{d}
+
 	return []web.Route{
 		{
 			Method:   http.MethodGet,

@@ -20,8 +20,10 @@ func TestModule_Conformance(t *testing.T) {
 // getPins returns the response with the jobs that the user has pinned, as text.
 func getPins(t *testing.T, p *modules.Program, by modules.User) string {
 	t.Helper()
+
 	response := p.Call(t, http.MethodGet, "/api/pins", by, nil)
 	require.Equal(t, http.StatusOK, response.Status, "%s", response.Body)
+
 	return string(response.Body)
 }
 
@@ -30,6 +32,7 @@ func getPins(t *testing.T, p *modules.Program, by modules.User) string {
 // deleted.
 func TestPins_MainJob(t *testing.T) {
 	t.Parallel()
+
 	program := modules.Start(t, modules.SQLite, bootstrap.WithModule(pins.Module))
 	employer := program.Employer(t)
 	user := program.Jobseeker(t)
@@ -40,6 +43,7 @@ func TestPins_MainJob(t *testing.T) {
 			"description": "Days and nights.",
 		}).Data(t)["id"].(string)
 	}
+
 	job, otherJob := post("Theatre Nurse"), post("Ward Clerk")
 
 	require.Equal(t, http.StatusOK,
@@ -52,6 +56,7 @@ func TestPins_MainJob(t *testing.T) {
 		program.Call(t, http.MethodPut, "/api/pins/01900000-0000-7000-8000-000000000000", user, map[string]any{}).Status)
 	require.Contains(t, getPins(t, program, user), "ask about nights")
 	require.NotContains(t, getPins(t, program, otherUser), "ask about nights", "only the owner sees a pin")
+
 	popular := program.Call(t, http.MethodGet, "/v1/pins/popular", program.App(t, otherUser), nil)
 	require.Contains(t, string(popular.Body), `"pins":2`)
 	require.Regexp(t, "Theatre Nurse</a> \\(2\\)", string(program.Call(t, http.MethodGet, "/pins", modules.User{}, nil).Body))

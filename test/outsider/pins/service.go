@@ -76,6 +76,7 @@ func withConn(fn func(ctx context.Context, q *gorm.DB) error) func(ctx context.C
 		if err != nil {
 			return err
 		}
+
 		return fn(ctx, q)
 	}
 }
@@ -85,20 +86,25 @@ func (s Service) Pin(ctx context.Context, by auth.Actor, listingID, note string)
 	if err := by.RequireSeeker(); err != nil {
 		return err
 	}
+
 	job, err := s.Services.Listings.Detail(ctx, by, listingID)
 	if err != nil {
 		return err
 	}
+
 	return s.inTx(ctx, func(_ context.Context, q *gorm.DB) error {
 		var others int64
 		if err := q.Model(&Pin{}).Where("user_id = ? AND listing_id <> ?", by.UserID,
 			job.ID).Count(&others).Error; err != nil {
 			return err
 		}
+
 		if others >= maxPins {
 			return ErrTooMany
 		}
+
 		pin := Pin{UserID: by.UserID, ListingID: job.ID, Title: job.Title, Note: note, PinnedAt: s.Clock.Now()}
+
 		return q.Clauses(clause.OnConflict{UpdateAll: true}).Create(&pin).Error
 	})
 }
@@ -108,15 +114,18 @@ func (s Service) Remove(ctx context.Context, by auth.Actor, listingID string) er
 	if err := by.RequireSeeker(); err != nil {
 		return err
 	}
+
 	listingID, ok := id.Canonical(listingID)
 	if !ok {
 		return ErrNotPinned
 	}
+
 	return s.inTx(ctx, func(_ context.Context, q *gorm.DB) error {
 		removed := q.Where("user_id = ? AND listing_id = ?", by.UserID, listingID).Delete(&Pin{})
 		if removed.Error == nil && removed.RowsAffected == 0 {
 			return ErrNotPinned
 		}
+
 		return removed.Error
 	})
 }
@@ -126,16 +135,19 @@ func (s Service) List(ctx context.Context, by auth.Actor) ([]Pin, error) {
 	if err := by.RequireSeeker(); err != nil {
 		return nil, err
 	}
+
 	pins := []Pin{}
 	err := s.read(ctx, func(_ context.Context, q *gorm.DB) error {
 		return q.Where("user_id = ?", by.UserID).Order("pinned_at DESC, listing_id").Limit(maxListed).Find(&pins).Error
 	})
+
 	return pins, err
 }
 
 // Popular returns the public jobs that most jobseekers have pinned in the last week.
 func (s Service) Popular(ctx context.Context) ([]Popular, error) {
 	var counts []Popular
+
 	err := s.read(ctx, func(_ context.Context, q *gorm.DB) error {
 		return q.Model(&Pin{}).Select("listing_id, COUNT(*) AS pins").Where("pinned_at >= ?",
 			s.Clock.Now().Add(-popularWithin)).
@@ -144,24 +156,29 @@ func (s Service) Popular(ctx context.Context) ([]Popular, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	ids := make([]string, len(counts))
 	for i, c := range counts {
 		ids[i] = c.ListingID
 	}
+
 	public, err := s.Services.Listings.PublicMany(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
+
 	titles := map[string]string{}
 	for _, job := range public {
 		titles[job.ID] = job.Title
 	}
+
 	jobs := []Popular{}
 	for _, c := range counts {
 		if title, isPublic := titles[c.ListingID]; isPublic {
 			jobs = append(jobs, Popular{ListingID: c.ListingID, Title: title, Pins: c.Pins})
 		}
 	}
+
 	return jobs, nil
 }
 
@@ -188,7 +205,9 @@ func (s Service) closeSome(ctx context.Context, listingID string) (n int, err er
 			len(pins) == 0 {
 			return err
 		}
+
 		n = len(pins)
+
 		users, tasks := make([]string, n), make([]task.Task, n)
 		for i, p := range pins {
 			id := mailKind + ":" + s.NewID()
@@ -198,11 +217,14 @@ func (s Service) closeSome(ctx context.Context, listingID string) (n int, err er
 				Title:  mail.SafeName(p.Title, "the job"),
 			})
 		}
+
 		if err := s.Tasks.Add(ctx, tasks...); err != nil {
 			return err
 		}
+
 		return q.Where("listing_id = ? AND user_id IN ?", listingID, users).Delete(&Pin{}).Error
 	})
+
 	return n, err
 }
 
@@ -212,10 +234,12 @@ func (s Service) sendMail(ctx context.Context, n notice) error {
 	if err != nil {
 		return err
 	}
+
 	p, exists := people[n.UserID]
 	if !exists { // the account was deleted
 		return nil
 	}
+
 	return mail.Deliver(ctx, s.Mailer, mail.Letter{
 		ID:       n.ID,
 		To:       mail.Address{Name: p.Name, Email: p.Email},

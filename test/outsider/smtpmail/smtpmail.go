@@ -46,7 +46,9 @@ func Open(_ context.Context, address string, from mail.Address, d adapters.Deps)
 	if err != nil || u.Port() == "" {
 		return nil, errors.New("want relay://HOST:PORT")
 	}
+
 	_, domain, _ := strings.Cut(from.Email, "@")
+
 	return &Mailer{server: u.Host, from: netmail.Address{Name: from.Name, Address: from.Email}, domain: domain, clock: d.Clock}, nil
 }
 
@@ -56,6 +58,7 @@ func (m *Mailer) Ping(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	return conn.Close()
 }
 
@@ -65,10 +68,12 @@ func (m *Mailer) Send(ctx context.Context, message mail.Message) error {
 	if err != nil || to.Address != message.To.Email {
 		return fmt.Errorf("%w: invalid recipient", mail.ErrRefused)
 	}
+
 	raw, err := m.format(message)
 	if err != nil {
 		return err
 	}
+
 	return m.deliver(ctx, to.Address, raw)
 }
 
@@ -79,6 +84,7 @@ func refused(err error) error {
 	if errors.As(err, &answer) && answer.Code >= 500 && answer.Code != 530 {
 		return fmt.Errorf("%w: %w", mail.ErrRefused, err)
 	}
+
 	return err
 }
 
@@ -88,22 +94,28 @@ func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(ho
 func (m *Mailer) deliver(ctx context.Context, to string, raw []byte) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", m.server)
 	if err != nil {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+
 	host, _, _ := net.SplitHostPort(m.server)
+
 	c, err := smtp.NewClient(conn, host)
 	if err != nil {
 		return errors.Join(err, conn.Close())
 	}
+
 	defer func() {
 		if err != nil {
 			err = cmp.Or(ctx.Err(), err)
 		}
+
 		_ = c.Close()
 	}()
+
 	switch offered, _ := c.Extension("STARTTLS"); {
 	case offered:
 		if err := c.StartTLS(&tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}); err != nil {
@@ -112,23 +124,30 @@ func (m *Mailer) deliver(ctx context.Context, to string, raw []byte) (err error)
 	case !isLoopback(host):
 		return fmt.Errorf("%s does not offer STARTTLS", m.server)
 	}
+
 	if err := c.Mail(m.from.Address); err != nil {
 		return err
 	}
+
 	if err := c.Rcpt(to); err != nil {
 		return refused(err)
 	}
+
 	w, err := c.Data()
 	if err != nil {
 		return err
 	}
+
 	if _, err := w.Write(raw); err != nil {
 		return err
 	}
+
 	if err := w.Close(); err != nil {
 		return refused(err)
 	}
+
 	_ = c.Quit() // the message is accepted
+
 	return nil
 }
 
@@ -137,20 +156,26 @@ func (m *Mailer) format(message mail.Message) ([]byte, error) {
 	var b bytes.Buffer
 	header := func(name, value string) { fmt.Fprintf(&b, "%s: %s\r\n", name, oneLine(value)) }
 	sum := sha256.Sum256([]byte(message.ID))
+
 	header("From", m.from.String())
 	header("To", mailbox(message.To))
+
 	if message.ReplyTo.Email != "" {
 		header("Reply-To", mailbox(message.ReplyTo))
 	}
+
 	header("Subject", mime.QEncoding.Encode("utf-8", oneLine(message.Subject)))
 	header("Date", m.clock.Now().Format(time.RFC1123Z))
 	header("Message-ID", "<"+hex.EncodeToString(sum[:16])+"@"+m.domain+">")
 	header("Auto-Submitted", "auto-generated")
+
 	if message.Unsubscribe != "" {
 		header("List-Unsubscribe", "<"+message.Unsubscribe+">")
 		header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")
 	}
+
 	parts := multipart.NewWriter(&b)
+
 	header("MIME-Version", "1.0")
 	header("Content-Type",
 		mime.FormatMediaType("multipart/alternative", map[string]string{"boundary": parts.Boundary()}))
@@ -160,10 +185,13 @@ func (m *Mailer) format(message mail.Message) ([]byte, error) {
 	if message.HTML != "" {
 		errs = append(errs, writeText(parts, "text/html", message.HTML))
 	}
+
 	if message.Invite != nil {
 		errs = append(errs, writeInvite(parts, *message.Invite))
 	}
+
 	err := errors.Join(append(errs, parts.Close())...)
+
 	return b.Bytes(), err
 }
 
@@ -175,18 +203,22 @@ func writeText(parts *multipart.Writer, kind, text string) error {
 	if err != nil {
 		return err
 	}
+
 	q := quotedprintable.NewWriter(w)
 	_, err = q.Write([]byte(text))
+
 	return errors.Join(err, q.Close())
 }
 
 // writeInvite writes an appointment (RFC 5545) as a part of an invitation (RFC 6047).
 func writeInvite(parts *multipart.Writer, i mail.Invite) error {
 	const layout = "20060102T150405Z"
+
 	method, status := "REQUEST", "CONFIRMED"
 	if i.Cancelled {
 		method, status = "CANCEL", "CANCELLED"
 	}
+
 	lines := []string{
 		"BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//outsider//smtpmail//EN", "METHOD:" + method, "BEGIN:VEVENT",
 		"UID:" + i.UID, fmt.Sprint("SEQUENCE:", i.Sequence), "STATUS:" + status,
@@ -195,20 +227,24 @@ func writeInvite(parts *multipart.Writer, i mail.Invite) error {
 		"ORGANIZER:mailto:" + oneLine(i.Organizer.Email), "ATTENDEE;RSVP=TRUE:mailto:" + oneLine(i.Attendee.Email),
 		"END:VEVENT", "END:VCALENDAR", "",
 	}
+
 	w, err := parts.CreatePart(textproto.MIMEHeader{
 		"Content-Type": {"text/calendar; charset=utf-8; method=" + method}, "Content-Transfer-Encoding": {"base64"},
 	})
 	if err != nil {
 		return err
 	}
+
 	// Lines of base64 have at most 76 characters.
 	for text := []byte(strings.Join(lines, "\r\n")); len(text) > 0; {
 		n := min(57, len(text))
 		if _, err := fmt.Fprintf(w, "%s\r\n", base64.StdEncoding.EncodeToString(text[:n])); err != nil {
 			return err
 		}
+
 		text = text[n:]
 	}
+
 	return nil
 }
 

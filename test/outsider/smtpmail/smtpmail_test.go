@@ -21,10 +21,12 @@ var message = mail.Message{ID: "1", To: mail.Address{Email: "nobody@example.org"
 // open opens a mailer on a new server.
 func open(t testing.TB) (mail.Mailer, *smtptest.Server) {
 	t.Helper()
+
 	server := smtptest.NewServer(t)
 	mailer, err := smtpmail.Open(t.Context(), "relay://"+server.Addr,
 		mail.Address{Name: "Jobs", Email: "no-reply@jobs.example.org"}, adapters.Deps{Clock: clock.System{}})
 	require.NoError(t, err)
+
 	return mailer, server
 }
 
@@ -42,6 +44,7 @@ func TestMailer_Conformance(t *testing.T) {
 // sender or the login (530), which an operator can correct.
 func TestSend_Refusal_IsFinalForRecipientAndMessage(t *testing.T) {
 	t.Parallel()
+
 	mailer, server := open(t)
 	for _, reply := range []struct {
 		command string
@@ -56,10 +59,12 @@ func TestSend_Refusal_IsFinalForRecipientAndMessage(t *testing.T) {
 		{command: smtptest.Mail, code: 550, final: false},
 	} {
 		server.Refuse(reply.command, reply.code)
+
 		err := mailer.Send(t.Context(), message)
 		require.Error(t, err)
 		require.Equal(t, reply.final, errors.Is(err, mail.ErrRefused), "%s %d: %v", reply.command, reply.code, err)
 	}
+
 	require.Empty(t, server.Messages())
 }
 
@@ -67,13 +72,16 @@ func TestSend_Refusal_IsFinalForRecipientAndMessage(t *testing.T) {
 // without encryption.
 func TestSend_NoSTARTTLS_OnlyToLoopback(t *testing.T) {
 	t.Parallel()
+
 	server := smtptest.NewServer(t)
 	_, port, err := net.SplitHostPort(server.Addr)
 	require.NoError(t, err)
+
 	// 0.0.0.0 is this machine, but not a loopback address.
 	mailer, err := smtpmail.Open(t.Context(), "relay://0.0.0.0:"+port,
 		mail.Address{Email: "no-reply@jobs.example.org"}, adapters.Deps{Clock: clock.System{}})
 	require.NoError(t, err)
+
 	err = mailer.Send(t.Context(), message)
 	require.ErrorContains(t, err, "does not offer STARTTLS")
 	require.NotErrorIs(t, err, mail.ErrRefused)
@@ -82,6 +90,7 @@ func TestSend_NoSTARTTLS_OnlyToLoopback(t *testing.T) {
 
 func TestOpen_NoPort_Fails(t *testing.T) {
 	t.Parallel()
+
 	_, err := smtpmail.Open(t.Context(), "relay://mail", mail.Address{}, adapters.Deps{})
 	require.ErrorContains(t, err, "want relay://HOST:PORT")
 }

@@ -48,14 +48,18 @@ func New(
 		path: path, api: api, newID: newID, log: log,
 		admission: web.Admission{Identity: s.Identity, Limiter: s.Limiter, Idempotency: s.Idempotency, Tracer: tracer},
 	}
+
 	mux := http.NewServeMux()
 	for _, r := range api.Routes {
 		for _, pattern := range api.Paths(r) {
 			mux.HandleFunc(r.Method+" "+parameter.ReplaceAllString(pattern, "{$1}"), server.handler(r))
 		}
 	}
+
 	mux.HandleFunc("/", server.unknown)
+
 	server.http = http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute}
+
 	return server
 }
 
@@ -67,24 +71,30 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return err
 	}
+
 	var d net.Dialer
 	if c, err := d.DialContext(ctx, "unix", s.path); err == nil {
 		_ = c.Close()
 		return fmt.Errorf("another process listens on %s", s.path)
 	}
+
 	if err := os.Remove(s.path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
+
 	var c net.ListenConfig
+
 	l, err := c.Listen(ctx, "unix", s.path)
 	if err != nil {
 		return err
 	}
+
 	go func() {
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("socket server stopped", "error", err)
 		}
 	}()
+
 	return nil
 }
 
@@ -117,32 +127,40 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, run func(in web.I
 		web.AuthRequest{Authorization: r.Header.Values("Authorization"), APIKey: r.Header.Values("X-API-Key"), Address: peer},
 	)
 	var answer web.Answer
+
 	in.Caller = caller
 	if err == nil {
 		answer, err = run(in)
 	}
+
 	own := answer.Headers
 	if err != nil {
 		if fault.KindOf(err) == fault.Internal {
 			s.log.Error("request failed", "request_id", in.RequestID, "error", err)
 		}
+
 		answer = s.api.RenderError(err, in.URLPath, in.RequestID)
 	}
+
 	for _, all := range []map[string]string{answer.Headers, headers, own, {"X-Request-Id": in.RequestID}} {
 		for name, value := range all {
 			w.Header().Set(name, value)
 		}
 	}
+
 	w.WriteHeader(answer.Status)
+
 	if answer.Stream != nil {
 		_, err = io.Copy(w, answer.Stream)
 		_ = answer.Stream.Close()
 	} else {
 		_, err = w.Write(answer.Body)
 	}
+
 	if err != nil {
 		s.log.Debug("client disconnected", "request_id", in.RequestID, "error", err)
 	}
+
 	if caller.App.ID != "" {
 		s.api.Authenticator.Done(caller, answer.Status)
 	}
@@ -151,6 +169,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, run func(in web.I
 // incoming returns the request as the input of route tables.
 func (s *Server) incoming(w http.ResponseWriter, r *http.Request) web.Incoming {
 	query := r.URL.Query()
+
 	return web.Incoming{
 		Request: web.Request{
 			Path:   r.PathValue,
@@ -166,10 +185,12 @@ func (s *Server) incoming(w http.ResponseWriter, r *http.Request) web.Incoming {
 		Caller:    integrations.Caller{},
 		ReadBody: func(_ string, limit int) ([]byte, error) {
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limit)))
+
 			var large *http.MaxBytesError
 			if errors.As(err, &large) {
 				return nil, web.ErrTooLarge
 			}
+
 			return body, err
 		},
 	}

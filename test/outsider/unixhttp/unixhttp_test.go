@@ -23,9 +23,11 @@ import (
 // and the folder of a test may be longer.
 func socket(t testing.TB) string {
 	t.Helper()
+
 	folder, err := os.MkdirTemp("", "unixhttp")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+
 	return filepath.Join(folder, "s")
 }
 
@@ -37,7 +39,9 @@ func open(t testing.TB, s adapters.Services, api web.API) (adapters.Transport, t
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", path)
 	}
+
 	client := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+
 	return server, transports.HTTPClient(client, "http://unix")
 }
 
@@ -51,15 +55,18 @@ func TestTransport_Conformance(t *testing.T) {
 // is replaced, and that the socket of a running process is an error.
 func TestStart_SocketExists_IsReplacedIfAbandoned(t *testing.T) {
 	t.Parallel()
+
 	path := socket(t)
 	newServer := func() *unixhttp.Server {
 		return unixhttp.New(path, web.API{}, adapters.Services{}, trace.Off{}, uuid.NewString,
 			slog.New(slog.DiscardHandler))
 	}
+
 	abandoned, err := net.Listen("unix", path)
 	require.NoError(t, err)
 	abandoned.(*net.UnixListener).SetUnlinkOnClose(false) // the file remains, as after a kill
 	require.NoError(t, abandoned.Close())
+
 	first := newServer()
 	require.NoError(t, first.Start(t.Context()), "a socket without a listener is replaced")
 	require.ErrorContains(t, newServer().Start(t.Context()), "another process listens on "+path)

@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+
 	os.Exit(m.Run())
 }
 
@@ -52,9 +53,11 @@ type program struct {
 // newProgram prepares a program and the servers that it uses. serve starts it.
 func newProgram(t *testing.T) *program {
 	t.Helper()
+
 	p := &program{t: t, dir: t.TempDir(), mail: smtptest.NewServer(t)}
 	files := httptest.NewServer(&webdav.Handler{FileSystem: webdav.Dir(t.TempDir()), LockSystem: webdav.NewMemLS()})
 	t.Cleanup(files.Close)
+
 	p.env = []string{
 		runAsProgram + "=1",
 		"HOME=" + p.dir,
@@ -68,6 +71,7 @@ func newProgram(t *testing.T) *program {
 		"LOCUM_LIMITER_URL=file:data/limits",
 		"LOCUM_PAYMENTS_URL=invoice:data/invoices",
 	}
+
 	return p
 }
 
@@ -77,8 +81,10 @@ var listening = regexp.MustCompile(`listening on ([^)\s]+)\)`)
 // serve starts the server. stop ends it.
 func (p *program) serve() (stop func()) {
 	p.t.Helper()
+
 	executable, err := os.Executable()
 	require.NoError(p.t, err)
+
 	cmd := exec.Command(executable, "serve")
 	cmd.Dir = p.dir
 	cmd.Env = p.env
@@ -87,7 +93,9 @@ func (p *program) serve() (stop func()) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(p.t, err)
 	require.NoError(p.t, cmd.Start())
+
 	addresses := make(chan string, 1)
+
 	exited := make(chan error, 1)
 	go func() {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -95,8 +103,10 @@ func (p *program) serve() (stop func()) {
 				addresses <- match[1]
 			}
 		}
+
 		exited <- cmd.Wait()
 	}()
+
 	select {
 	case address := <-addresses:
 		p.url = "http://" + address
@@ -104,13 +114,17 @@ func (p *program) serve() (stop func()) {
 		require.FailNow(p.t, "the server did not start", "%v: %s", err, p.log.String())
 	case <-time.After(time.Minute):
 		_ = cmd.Process.Kill()
+
 		require.FailNow(p.t, "the server did not start in time")
 	}
+
 	stop = sync.OnceFunc(func() {
 		require.NoError(p.t, cmd.Process.Signal(syscall.SIGTERM))
 		require.NoError(p.t, <-exited, "%s", p.log.String())
 	})
+
 	p.t.Cleanup(stop)
+
 	return stop
 }
 
@@ -123,8 +137,10 @@ type user struct {
 // call sends a request, which must succeed, and returns the data of the response.
 func (u *user) call(method, path string, body map[string]any) map[string]any {
 	u.t.Helper()
+
 	data, err := u.try(method, path, body)
 	require.NoError(u.t, err)
+
 	return data
 }
 
@@ -134,36 +150,46 @@ func (u *user) try(method, path string, body map[string]any) (map[string]any, er
 	if err != nil {
 		return nil, err
 	}
+
 	r, err := http.NewRequestWithContext(u.t.Context(), method, u.url+path, bytes.NewReader(content))
 	if err != nil {
 		return nil, err
 	}
+
 	r.Header.Set("Content-Type", "application/json")
+
 	if u.token != "" {
 		r.Header.Set("Authorization", "Bearer "+u.token)
 	}
+
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return nil, err
 	}
+
 	defer func() { _ = response.Body.Close() }()
+
 	raw, err := io.ReadAll(response.Body)
 	if err != nil {
 		return nil, err
 	}
+
 	if response.StatusCode >= 300 {
 		return nil, fmt.Errorf("%s %s: %s: %s", method, path, response.Status, raw)
 	}
+
 	var envelope struct{ Data map[string]any }
 	if err := json.Unmarshal(raw, &envelope); err != nil {
 		return nil, fmt.Errorf("%s %s: %w: %s", method, path, err, raw)
 	}
+
 	return envelope.Data, nil
 }
 
 // register creates an account and confirms its address with the link of the mail.
 func (p *program) register(path string, body map[string]any) *user {
 	p.t.Helper()
+
 	u := &user{program: p}
 	body["password"] = "Correct-horse-7"
 	u.token = u.call("POST", path, body)["accessToken"].(string)
@@ -171,6 +197,7 @@ func (p *program) register(path string, body map[string]any) *user {
 	link := verificationLink.FindStringSubmatch(message)
 	require.NotNil(p.t, link)
 	u.call("POST", "/api/auth/verify-email", map[string]any{"token": link[1]})
+
 	return u
 }
 
@@ -180,6 +207,7 @@ var verificationLink = regexp.MustCompile(`verify-email\?token=([0-9A-Za-z_-]+)`
 // waitForMail waits for a mail to the address that contains the text, and returns it.
 func (p *program) waitForMail(address, text string) (message string) {
 	p.t.Helper()
+
 	quotedPrintable := strings.NewReplacer("=\n", "", "=3D", "=")
 	require.Eventually(p.t, func() bool {
 		for _, encoded := range p.mail.Messages() {
@@ -188,8 +216,10 @@ func (p *program) waitForMail(address, text string) (message string) {
 				return true
 			}
 		}
+
 		return false
 	}, 30*time.Second, 20*time.Millisecond, "no mail to %s", address)
+
 	return message
 }
 
@@ -200,6 +230,7 @@ func (p *program) socketPath() string { return filepath.Join(p.dir, "data", "dev
 // response.
 func (p *program) getOnSocket(path, key string) string {
 	p.t.Helper()
+
 	client := &http.Client{
 		Transport: &http.Transport{
 			DisableKeepAlives: true,
@@ -212,11 +243,15 @@ func (p *program) getOnSocket(path, key string) string {
 	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://unix"+path, nil)
 	require.NoError(p.t, err)
 	r.Header.Set("X-API-Key", key)
+
 	response, err := client.Do(r)
 	require.NoError(p.t, err)
+
 	defer func() { _ = response.Body.Close() }()
+
 	body, err := io.ReadAll(response.Body)
 	require.NoError(p.t, err)
+
 	return string(body)
 }
 
@@ -233,6 +268,7 @@ func (u *user) waitUntilFound(title string) {
 // another team works from the registration to an invoice, and keeps everything over a restart.
 func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 	t.Parallel()
+
 	p := newProgram(t)
 	stop := p.serve()
 
@@ -250,14 +286,17 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 		map[string]any{"email": "niamh@example.org", "name": "Niamh Byrne", "userType": "jobseeker"},
 	)
 	clinician.waitUntilFound("Theatre Nurse")
+
 	uploaded := clinician.call("POST", "/api/jobseekers/documents",
 		map[string]any{"intent": "upload-document", "type": "cv", "title": "My CV", "content": "I am a nurse."})
 	document := "/api/jobseekers/documents/" + uploaded["document"].(map[string]any)["id"].(string)
 	application := clinician.call("POST", "/api/jobseekers/applications",
 		map[string]any{"listingId": job})["id"].(string)
+
 	p.waitForMail("asha@example.org", "Theatre Nurse")
 	employer.call("PUT", "/api/employers/applications/"+application, map[string]any{"status": "review"})
 	p.waitForMail("niamh@example.org", "Theatre Nurse")
+
 	app := clinician.call("POST", "/api/developers/apps", map[string]any{"name": "Ward Finder"})["app"].(map[string]any)
 	keysPath := "/api/developers/apps/" + app["id"].(string) + "/keys"
 	key := clinician.call("POST", keysPath, map[string]any{"name": "k"})["apiKey"].(string)
@@ -273,10 +312,12 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 	p.serve()
 	clinician.waitUntilFound("Theatre Nurse")
 	require.Contains(t, p.getOnSocket("/v1/applications/"+application, key), `"status":"review"`)
+
 	stored := employer.call("GET", "/api/employers/applications/"+application, nil)["application"].(map[string]any)
 	require.Equal(t, "review", stored["status"])
 	require.Equal(t, "I am a nurse.", clinician.call("GET", document, nil)["document"].(map[string]any)["content"])
 	require.Contains(t, fmt.Sprint(clinician.call("GET", "/api/pins", nil)), "ask about nights")
+
 	billing := clinician.call("GET", "/api/jobseekers/billing", nil)["billing"].(map[string]any)
 	require.Equal(t, "premium", billing["subscription"].(map[string]any)["tier"])
 	p.waitForMail("niamh@example.org", "Premium")
@@ -286,9 +327,11 @@ func TestOutsider_MainJob_SurvivesRestart(t *testing.T) {
 // names the setting that it belongs to, and how to write it.
 func TestOutsider_WrongSettings_NameTheSetting(t *testing.T) {
 	t.Parallel()
+
 	p := newProgram(t)
 	executable, err := os.Executable()
 	require.NoError(t, err)
+
 	for setting, want := range map[string]string{
 		"LOCUM_DATABASE_BILLING_URL=bolt:": "database.billing_url",
 		"LOCUM_LIMITER_URL=file:":          "limiter.url",

@@ -25,11 +25,14 @@ type Server struct {
 // NewServer starts a server, which stops when the test ends.
 func NewServer(t testing.TB) *Server {
 	t.Helper()
+
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { _ = listener.Close() })
+
 	s := &Server{Addr: listener.Addr().String(), refusals: map[string]int{}}
 	go func() {
 		for {
@@ -37,9 +40,11 @@ func NewServer(t testing.TB) *Server {
 			if err != nil {
 				return
 			}
+
 			go s.serve(conn)
 		}
 	}()
+
 	return s
 }
 
@@ -61,6 +66,7 @@ const (
 func (s *Server) Refuse(command string, code int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.refusals = map[string]int{command: code}
 }
 
@@ -74,29 +80,36 @@ func (s *Server) answer(command string) int {
 // serve speaks just enough SMTP with one client.
 func (s *Server) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
+
 	reply := func(code int) { _, _ = fmt.Fprintf(conn, "%d test\r\n", code) }
 	in := textproto.NewReader(bufio.NewReader(conn))
+
 	reply(220)
+
 	for {
 		line, err := in.ReadLine()
 		if err != nil {
 			return
 		}
+
 		switch verb, _, _ := strings.Cut(strings.ToUpper(line), " "); verb {
 		case Mail, Rcpt:
 			reply(s.answer(verb))
 		case "DATA":
 			reply(354)
+
 			message, err := io.ReadAll(in.DotReader())
 			if err != nil {
 				return
 			}
+
 			code := s.answer(End)
 			if code == 250 {
 				s.mu.Lock()
 				s.messages = append(s.messages, string(message))
 				s.mu.Unlock()
 			}
+
 			reply(code)
 		case "QUIT":
 			reply(221)
