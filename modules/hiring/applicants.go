@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -86,6 +87,10 @@ func (s *Service) prepare(ctx context.Context, by auth.Actor, in ApplyInput) (Ap
 	}
 
 	documentIDs, err := parseDocumentIDs(in.DocumentIDs)
+	if err != nil {
+		return Application{}, nil, err
+	}
+
 	now := s.Clock.Now()
 
 	return Application{
@@ -99,10 +104,11 @@ func (s *Service) prepare(ctx context.Context, by auth.Actor, in ApplyInput) (Ap
 		Answers:        in.Answers,
 		AppliedAt:      now,
 		ChangedAt:      now,
-	}, documentIDs, err
+	}, documentIDs, nil
 }
 
-// Apply submits an application.
+// Apply submits an application. It returns ErrAlreadyApplied if the applicant has applied to the
+// listing before.
 func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Application, error) {
 	application, documentIDs, err := s.prepare(ctx, by, in)
 	if err != nil {
@@ -132,8 +138,12 @@ func (s *Service) Apply(ctx context.Context, by auth.Actor, in ApplyInput) (Appl
 		}
 
 		return s.Events.Record(ctx, event.ApplicationSubmitted{
-			ApplicationID: application.ID, JobID: application.ListingID, OrganizationID: application.OrganizationID, CandidateID: application.ApplicantID,
-			Status: string(application.Status), SubmittedAt: application.AppliedAt,
+			ApplicationID:  application.ID,
+			JobID:          application.ListingID,
+			OrganizationID: application.OrganizationID,
+			CandidateID:    application.ApplicantID,
+			Status:         string(application.Status),
+			SubmittedAt:    application.AppliedAt,
 		})
 	})
 }
@@ -145,45 +155,51 @@ func CheckResumeURL(address string) error {
 		return nil
 	}
 
-	u, err := url.Parse(address)
+	invalid := fault.InvalidField("resumeUrl", "must be an https:// address of at most 2048 characters, without a user")
 
-	hasInvalidCharacter := strings.ContainsFunc(address, func(r rune) bool { return r <= ' ' || r > '~' })
-	if err == nil && len(address) <= maxResumeURL && !hasInvalidCharacter && u.Scheme == "https" && u.Hostname() != "" && u.User == nil {
-		return nil
+	isNotPrintableASCII := func(r rune) bool { return r <= ' ' || r > '~' }
+	if len(address) > maxResumeURL || strings.ContainsFunc(address, isNotPrintableASCII) {
+		return invalid
 	}
 
-	return fault.InvalidField("resumeUrl", "must be an https:// address of at most 2048 characters, without a user")
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
+		return invalid
+	}
+
+	return nil
 }
 
 // checkAnswers validates answers to the questions of a listing. A question may be answered
 // once, and all required questions must be answered.
 func checkAnswers(questions []Question, answers []Answer) error {
-	exists := list.ToMap(questions, func(q Question) (string, bool) { return q.ID, true })
+	isQuestion := list.ToMap(questions, func(q Question) (string, bool) { return q.ID, true })
 	var problems []fault.Field
-	add := func(name, message string) { problems = append(problems, fault.Field{Name: name, Message: message}) }
+	addProblem := func(name, message string) { problems = append(problems, fault.Field{Name: name, Message: message}) }
 
-	answered := make(map[string]bool, len(answers))
-	for i, a := range answers {
-		at := fmt.Sprintf("answers.%d.", i)
+	// Check each answer. An answer of spaces only does not count as one.
+	isAnswered := make(map[string]bool, len(answers))
+	for i, answer := range answers {
+		prefix := fmt.Sprintf("answers.%d.", i)
 		switch {
-		case a.QuestionID == "":
-			add(at+"question_id", "is required")
-		case !exists[a.QuestionID]:
-			add(at+"question_id", "is not a question of this listing")
-		case answered[a.QuestionID]:
-			add(at+"question_id", "must be unique")
-		case utf8.RuneCountInString(a.Answer) > maxAnswer:
-			add(at+"answer", fmt.Sprintf("must have at most %d characters", maxAnswer))
+		case answer.QuestionID == "":
+			addProblem(prefix+"question_id", "is required")
+		case !isQuestion[answer.QuestionID]:
+			addProblem(prefix+"question_id", "is not a question of this listing")
+		case isAnswered[answer.QuestionID]:
+			addProblem(prefix+"question_id", "must be unique")
+		case utf8.RuneCountInString(answer.Answer) > maxAnswer:
+			addProblem(prefix+"answer", fmt.Sprintf("must have at most %d characters", maxAnswer))
 		}
 
-		answered[a.QuestionID] = answered[a.QuestionID] || strings.TrimSpace(a.Answer) != ""
+		if strings.TrimSpace(answer.Answer) != "" {
+			isAnswered[answer.QuestionID] = true
+		}
 	}
 
-	for _, q := range questions {
-		if q.Required && !answered[q.ID] {
-			add("answers", "must answer every required question")
-			break
-		}
+	isMissing := func(q Question) bool { return q.Required && !isAnswered[q.ID] }
+	if slices.ContainsFunc(questions, isMissing) {
+		addProblem("answers", "must answer every required question")
 	}
 
 	if len(problems) > 0 {
@@ -262,8 +278,10 @@ func (s *Service) ownDetail(ctx context.Context, a Application) (Detail, error) 
 		return Detail{}, err
 	}
 
-	if i := views[0].Interview; i != nil {
-		i.Notes, i.Outcome = "", "" // private to the employer
+	// The notes and the outcome of an interview are private to the employer.
+	if interview := views[0].Interview; interview != nil {
+		interview.Notes = ""
+		interview.Outcome = ""
 	}
 
 	return s.loadDetail(ctx, views[0])
@@ -325,15 +343,16 @@ func (s *Service) Withdraw(ctx context.Context, by auth.Actor, id string) error 
 			return err
 		}
 
-		from := a.Status
+		previous := a.Status
+		hasChanged := a.Withdraw(s.Clock.Now())
 
-		return s.storeWithdrawal(ctx, by, &a, from, a.Withdraw(s.Clock.Now()))
+		return s.storeWithdrawal(ctx, by, &a, previous, hasChanged)
 	})
 }
 
 // storeWithdrawal stores a withdrawn application and releases its documents. If the status
-// has changed, it also adds the change to the timeline and records an event.
-func (s *Service) storeWithdrawal(ctx context.Context, by auth.Actor, a *Application, from Status, hasChanged bool) error {
+// has changed from the previous one, it also adds the change to the timeline and records an event.
+func (s *Service) storeWithdrawal(ctx context.Context, by auth.Actor, a *Application, previous Status, hasChanged bool) error {
 	if err := s.releaseDocuments(ctx, a); err != nil {
 		return err
 	}
@@ -342,39 +361,39 @@ func (s *Service) storeWithdrawal(ctx context.Context, by auth.Actor, a *Applica
 		return s.Applications.Update(ctx, by.UserID, *a)
 	}
 
-	c := s.newChange(a, ByApplicant, by, from)
-	if err := s.Applications.Update(ctx, by.UserID, *a, c); err != nil {
+	change := s.newChange(a, ByApplicant, by, previous)
+	if err := s.Applications.Update(ctx, by.UserID, *a, change); err != nil {
 		return err
 	}
 
-	return s.Events.Record(ctx, c.event(a))
+	return s.Events.Record(ctx, change.event(a))
 }
 
 // cancelInterview cancels the scheduled interview of an application, if there is one.
 func (s *Service) cancelInterview(ctx context.Context, by auth.Actor, a *Application) error {
-	i, err := s.getInterview(ctx, a.OrganizationID, a.ID)
-	if err != nil || i == nil || i.Status != Scheduled {
+	interview, err := s.getInterview(ctx, a.OrganizationID, a.ID)
+	if err != nil || interview == nil || interview.Status != Scheduled {
 		return err
 	}
 
-	i.cancel(s.Clock.Now())
+	interview.cancel(s.Clock.Now())
 
-	if err := s.Appointments.Upsert(ctx, *i); err != nil {
+	if err := s.Appointments.Upsert(ctx, *interview); err != nil {
 		return err
 	}
 
-	return s.Events.Record(ctx, i.event(a, event.InterviewCancelled, by.UserID))
+	return s.Events.Record(ctx, interview.event(a, event.InterviewCancelled, by.UserID))
 }
 
-// AppliedLately returns the listings of the applicant's n newest applications that are
-// not withdrawn.
+// AppliedLately returns the ids of the listings of the applicant's n newest applications that
+// are not withdrawn.
 func (s *Service) AppliedLately(ctx context.Context, applicantID string, n int) ([]string, error) {
 	found, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.After("", n))
 	return list.Distinct(found.Items, func(a Application) string { return a.ListingID }), err
 }
 
-// AppliedAmong reports which of the listings, at most 1,000, the applicant has applied to.
-// Withdrawn applications count too.
+// AppliedAmong returns the listings to which the applicant has applied, among at most 1,000 given
+// listings, by id. Withdrawn applications count too.
 func (s *Service) AppliedAmong(ctx context.Context, applicantID string, listingIDs []string) (map[string]bool, error) {
 	if len(listingIDs) == 0 {
 		return map[string]bool{}, nil

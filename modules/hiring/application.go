@@ -143,7 +143,13 @@ func (a *Application) setStatus(to Status, now time.Time) {
 // event returns the event about the change of the application.
 func (c Change) event(a *Application) event.ApplicationStatusChanged {
 	return event.ApplicationStatusChanged{
-		ApplicationID: a.ID, JobID: a.ListingID, OrganizationID: a.OrganizationID, CandidateID: a.ApplicantID,
-		Status: string(c.To), PreviousStatus: string(c.From), ChangedAt: c.At, ActorID: c.ActorID,
+		ApplicationID:  a.ID,
+		JobID:          a.ListingID,
+		OrganizationID: a.OrganizationID,
+		CandidateID:    a.ApplicantID,
+		Status:         string(c.To),
+		PreviousStatus: string(c.From),
+		ChangedAt:      c.At,
+		ActorID:        c.ActorID,
 	}
 }

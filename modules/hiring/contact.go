@@ -67,8 +67,15 @@ func (s *Service) Contact(ctx context.Context, by auth.Actor, applicationID stri
 	}
 
 	return to, s.Tx.Do(ctx, func(ctx context.Context) error {
-		message := Message{ID: s.NewID(), ApplicationID: application.ID, OrganizationID: application.OrganizationID, SenderID: by.UserID,
-			Subject: in.Subject, Text: in.Message, SentAt: s.Clock.Now()}
+		message := Message{
+			ID:             s.NewID(),
+			ApplicationID:  application.ID,
+			OrganizationID: application.OrganizationID,
+			SenderID:       by.UserID,
+			Subject:        in.Subject,
+			Text:           in.Message,
+			SentAt:         s.Clock.Now(),
+		}
 		if err := s.Messages.Create(ctx, message); err != nil {
 			return err
 		}
@@ -118,19 +125,24 @@ func (s *Service) SentMessages(ctx context.Context, by auth.Actor, applicationID
 		return nil, err
 	}
 
-	a, err := s.getReceived(ctx, by, applicationID)
+	application, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {
 		return nil, err
 	}
 
-	messages, err := s.Messages.List(ctx, by.OrganizationID, a.ID, maxSentMessages)
+	messages, err := s.Messages.List(ctx, by.OrganizationID, application.ID, maxSentMessages)
 	if err != nil || len(messages) == 0 {
 		return nil, err
 	}
 
-	senders, err := s.People.ByIDs(ctx, list.Distinct(messages, func(m Message) string { return m.SenderID }))
+	senderIDs := list.Distinct(messages, func(m Message) string { return m.SenderID })
+
+	senders, err := s.People.ByIDs(ctx, senderIDs)
+	if err != nil {
+		return nil, err
+	}
 
 	return list.Map(messages, func(m Message) SentMessage {
 		return SentMessage{Message: m, Sender: cmp.Or(senders[m.SenderID].Name, DeletedName)}
-	}), err
+	}), nil
 }

@@ -92,9 +92,9 @@ func TestMessage_RecipientOptedOut_IsStillSent(t *testing.T) {
 	)
 	require.NoError(t, err)
 
-	got := env.sentMails()
-	require.Len(t, got, 1)
-	require.Equal(t, "Your papers", got[0].Subject)
+	sent := env.sentMails()
+	require.Len(t, sent, 1)
+	require.Equal(t, "Your papers", sent[0].Subject)
 
 	total, pending, err := env.ApplicantStats(t.Context(), ann.UserID)
 	require.NoError(t, err)

@@ -47,14 +47,21 @@ func (d Document) key() string { return "applications/" + d.ID + d.Extension }
 const (
 	// reservedFor is the time within which a file must be attached to its application.
 	reservedFor = time.Hour
+	// discardTimeout is the timeout for releasing the documents of a refused application.
+	discardTimeout = 2 * time.Second
 	// filesRetryAfter is the Retry-After value while the file store is unavailable.
 	filesRetryAfter = 10 * time.Second
+)
+
+const (
+	// kindRemoveFiles is the kind of the task that deletes the files of released documents.
+	kindRemoveFiles = "hiring.remove-files"
+	// removeTimeout is the timeout of that task.
+	removeTimeout = 5 * time.Minute
+	// removeBatch is the maximum number of documents that the task claims at a time.
+	removeBatch = 100
 	// removeRetryAfter is the delay after a failed deletion of a file.
 	removeRetryAfter = 10 * time.Minute
-	kindRemoveFiles  = "hiring.remove-files"
-	// The maximum number of files that are claimed at a time, and the timeout of the task.
-	removeBatch   = 100
-	removeTimeout = 5 * time.Minute
 )
 
 // copyDocuments copies documents of the applicant for an application that the caller is about
@@ -73,7 +80,7 @@ func (s *Service) copyDocuments(ctx context.Context, a Application, documentIDs 
 // discardDocuments releases the copies for an application that will not be stored. Errors
 // can be ignored, because reservations expire.
 func (s *Service) discardDocuments(ctx context.Context, a Application) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
 	defer cancel()
 
 	_ = s.Tx.Do(ctx, func(ctx context.Context) error { return s.releaseDocuments(ctx, &a) })
@@ -87,7 +94,7 @@ func (s *Service) copyDocument(ctx context.Context, application Application, doc
 		return err
 	}
 
-	d := Document{
+	document := Document{
 		ID:             s.NewID(),
 		ApplicationID:  application.ID,
 		OrganizationID: application.OrganizationID,
@@ -101,15 +108,19 @@ func (s *Service) copyDocument(ctx context.Context, application Application, doc
 		AttachedAt:     application.AppliedAt,
 	}
 
-	err = s.Tx.Do(ctx, func(ctx context.Context) error { return s.Documents.Reserve(ctx, d, s.Clock.Now().Add(reservedFor)) })
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		return s.Documents.Reserve(ctx, document, s.Clock.Now().Add(reservedFor))
+	})
 	if err != nil {
 		return err
 	}
 
-	return filesUnavailable(s.Files.Put(ctx, d.key(), func(w io.Writer) error {
+	err = s.Files.Put(ctx, document.key(), func(w io.Writer) error {
 		_, err := w.Write(original.Body)
 		return err
-	}))
+	})
+
+	return filesUnavailable(err)
 }
 
 // filesUnavailable returns fault.ErrUnavailable for an error of the file store that is not
@@ -134,8 +145,8 @@ func (s *Service) releaseDocuments(ctx context.Context, a *Application) error {
 	return s.Tasks.Add(ctx, task.New(kindRemoveFiles, task.Maintenance, kindRemoveFiles+"/"+a.ID, struct{}{}))
 }
 
-// removeFiles deletes the files of released documents. A file that cannot be deleted is
-// retried after removeRetryAfter and does not delay the others.
+// removeFiles deletes the files of released documents, and then the documents themselves. A file
+// that cannot be deleted is claimed again after removeRetryAfter and does not delay the others.
 func (s *Service) removeFiles(ctx context.Context) error {
 	var errs []error
 	for {
@@ -159,7 +170,8 @@ func (s *Service) removeFiles(ctx context.Context) error {
 			return errors.Join(append(errs, err)...)
 		}
 
-		if len(claimed) < removeBatch {
+		wasLastBatch := len(claimed) < removeBatch
+		if wasLastBatch {
 			return errors.Join(errs...)
 		}
 	}
@@ -168,23 +180,23 @@ func (s *Service) removeFiles(ctx context.Context) error {
 // parseDocumentIDs returns the ids in their stored form, without duplicates. It returns a
 // fault for an invalid id and for more than MaxDocuments.
 func parseDocumentIDs(texts []string) ([]string, error) {
-	var out []string
+	var ids []string
 	for _, text := range texts {
 		documentID, err := canonical(text, ErrDocumentNotFound)
 		if err != nil {
 			return nil, err
 		}
 
-		if !slices.Contains(out, documentID) {
-			out = append(out, documentID)
+		if !slices.Contains(ids, documentID) {
+			ids = append(ids, documentID)
 		}
 	}
 
-	if len(out) > MaxDocuments {
+	if len(ids) > MaxDocuments {
 		return nil, fault.InvalidField("documentIds", fmt.Sprintf("must have at most %d items", MaxDocuments))
 	}
 
-	return out, nil
+	return ids, nil
 }
 
 // ReceivedDocuments lists the documents of an application to the organization.
@@ -218,7 +230,11 @@ func (s *Service) OpenReceivedDocument(
 
 // OpenMyDocument opens the file of a document that the caller has sent with an application.
 // The caller closes its body.
-func (s *Service) OpenMyDocument(ctx context.Context, by auth.Actor, applicationID, documentID string) (Document, io.ReadCloser, error) {
+func (s *Service) OpenMyDocument(
+	ctx context.Context,
+	by auth.Actor,
+	applicationID, documentID string,
+) (Document, io.ReadCloser, error) {
 	a, err := s.getOwn(ctx, by, applicationID)
 	if err != nil {
 		return Document{}, nil, err

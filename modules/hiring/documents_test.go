@@ -48,16 +48,16 @@ func (e *testEnv) applyWith(by auth.Actor, listing string, documentIDs ...string
 	return e.Apply(e.t.Context(), by, hiring.ApplyInput{ListingID: listing, DocumentIDs: documentIDs})
 }
 
-// read returns the text of a document of an application, as the employer downloads it.
-func (e *testEnv) read(employer auth.Actor, applicationID, documentID string) string {
+// readDocument returns the text of a document of an application, as the employer downloads it.
+func (e *testEnv) readDocument(employer auth.Actor, applicationID, documentID string) string {
 	e.t.Helper()
 
-	d, body, err := e.OpenReceivedDocument(e.t.Context(), employer, applicationID, documentID)
+	document, body, err := e.OpenReceivedDocument(e.t.Context(), employer, applicationID, documentID)
 	require.NoError(e.t, err)
 
 	text, err := io.ReadAll(body)
 	require.NoError(e.t, errors.Join(err, body.Close()))
-	require.EqualValues(e.t, len(text), d.Size)
+	require.EqualValues(e.t, len(text), document.Size)
 
 	return string(text)
 }
@@ -83,8 +83,8 @@ func TestApply_Documents_AreCopied(t *testing.T) {
 		copies, err := env.ReceivedDocuments(t.Context(), employer, application.ID)
 		require.NoError(t, err)
 		require.Len(t, copies, 2)
-		require.Equal(t, "Six years of critical care.", env.read(employer, application.ID, copies[0].ID))
-		require.Equal(t, "Dear ward", env.read(employer, application.ID, copies[1].ID))
+		require.Equal(t, "Six years of critical care.", env.readDocument(employer, application.ID, copies[0].ID))
+		require.Equal(t, "Dear ward", env.readDocument(employer, application.ID, copies[1].ID))
 		require.Equal(t, copies, env.received(employer, application.ID).Documents)
 
 		mine, err := env.MyApplication(t.Context(), seeker, application.ID)
@@ -117,8 +117,8 @@ func TestApply_InvalidDocuments_AreRefused(t *testing.T) {
 		other := newSeeker()
 		listing := env.newListing(employer)
 		theirs := env.addOriginal(other, "x")
-
 		mine := env.addOriginal(seeker, "y")
+
 		for _, id := range []string{theirs, stores.NewID(), "nonsense"} {
 			_, err := env.applyWith(seeker, listing, mine, id)
 			require.ErrorIs(t, err, hiring.ErrDocumentNotFound)
@@ -197,7 +197,7 @@ func TestApply_FailedCopy_IsRemoved(t *testing.T) {
 			}
 		}
 
-		require.Zero(t, env.countFiles())
+		require.Zero(t, env.countFiles(), "the periodic task has deleted the file of the expired reservation")
 	})
 }
 

@@ -29,7 +29,7 @@ func (s *Service) FindReceived(ctx context.Context, by auth.Actor, in StatsInput
 		return page.Result[View]{}, err
 	}
 
-	f, err := applicationFilter(in.filters(), "")
+	f, err := applicationFilter(in.byName(), "")
 	if err != nil {
 		return page.Result[View]{}, err
 	}
@@ -60,14 +60,14 @@ func (s *Service) ReceivedApplication(ctx context.Context, by auth.Actor, id str
 		return Detail{}, err
 	}
 
-	d, err := s.loadDetail(ctx, views[0])
+	detail, err := s.loadDetail(ctx, views[0])
 	if err != nil || application.WithdrawnAt != nil {
-		return d, err
+		return detail, err
 	}
 
-	d.Introduction, err = s.Preferences.Introduction(ctx, application.ApplicantID)
+	detail.Introduction, err = s.Preferences.Introduction(ctx, application.ApplicantID)
 
-	return d, err
+	return detail, err
 }
 
 // Decision sets the status of one application.
@@ -112,18 +112,19 @@ func (s *Service) Decide(ctx context.Context, by auth.Actor, d Decision) error {
 		return err
 	}
 
-	if len(failed) > 0 {
-		return failed[0]
+	if refusal, isRefused := failed[0]; isRefused { // the index of the only decision is 0
+		return refusal
 	}
 
 	return nil
 }
 
 // Dismiss sets an application to withdrawn on behalf of the employer, who may set another
-// status later. It does nothing if the applicant has withdrawn the application: Decide then returns
-// ErrInvalidStatus, for which there is no other reason here.
+// status later. It does nothing if the applicant has withdrawn the application.
 func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
 	err := s.Decide(ctx, by, Decision{ID: id, Status: string(Withdrawn)})
+
+	// Withdrawn is a valid status, so that the applicant must have withdrawn the application.
 	if errors.Is(err, ErrInvalidStatus) {
 		return nil
 	}
@@ -132,35 +133,40 @@ func (s *Service) Dismiss(ctx context.Context, by auth.Actor, id string) error {
 }
 
 // DecideBatch applies decisions in their order. A refused decision does not prevent the
-// others. If an id occurs more than once, the last decision wins, and updated contains each
-// of them.
-func (s *Service) DecideBatch(ctx context.Context, by auth.Actor, ds []Decision) (updated []Decision, refused []Refusal, err error) {
+// others. If an id occurs more than once, the last decision wins, and updated contains all
+// decisions about the application.
+func (s *Service) DecideBatch(
+	ctx context.Context,
+	by auth.Actor,
+	decisions []Decision,
+) (updated []Decision, refused []Refusal, err error) {
 	if err := by.Require(auth.ApplicationsUpdate); err != nil {
 		return nil, nil, err
 	}
 
-	if len(ds) > MaxBatch {
+	if len(decisions) > MaxBatch {
 		return nil, nil, ErrBatchTooLarge
 	}
 
-	updated, failed, err := s.decide(ctx, by, ds)
+	updated, failed, err := s.decide(ctx, by, decisions)
 	if err != nil {
 		return nil, nil, err
 	}
 
-	for i, d := range ds {
-		if f, isRefused := failed[i]; isRefused {
-			refused = append(
-				refused,
-				Refusal{At: i, Decision: Decision{ID: truncate(d.ID), Status: truncate(d.Status)}, Error: refusalMessage(f)},
-			)
+	for i, d := range decisions {
+		reason, isRefused := failed[i]
+		if !isRefused {
+			continue
 		}
+
+		echoed := Decision{ID: truncate(d.ID), Status: truncate(d.Status)}
+		refused = append(refused, Refusal{At: i, Decision: echoed, Error: refusalMessage(reason)})
 	}
 
 	return updated, refused, nil
 }
 
-// refusalMessage returns the message of a refused decision.
+// refusalMessage returns the message of a refused decision, which names the field if there is one.
 func refusalMessage(f *fault.Error) string {
 	if f.Code == fault.ErrInvalid.Code && len(f.Fields) > 0 {
 		return f.Fields[0].Name + " " + f.Fields[0].Message
@@ -170,17 +176,24 @@ func refusalMessage(f *fault.Error) string {
 }
 
 // decide applies decisions in one transaction. It returns the applied decisions, and the
-// faults of the others by their index in ds. The number of SQL statements does not depend on
-// the number of decisions.
-func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (updated []Decision, failed map[int]*fault.Error, err error) {
-	ids := list.Distinct(ds, func(d Decision) string { applicationID, _ := id.Canonical(d.ID); return applicationID })
-
-	// Malformed ids, which are those of no application, are not part of the query.
+// faults of the refused ones by their index in decisions. The number of SQL statements does not
+// depend on the number of decisions.
+func (s *Service) decide(
+	ctx context.Context,
+	by auth.Actor,
+	decisions []Decision,
+) (updated []Decision, failed map[int]*fault.Error, err error) {
+	// A malformed id has an empty canonical form. No application has it, so that it is left out
+	// of the query.
+	ids := list.Distinct(decisions, func(d Decision) string { canonicalID, _ := id.Canonical(d.ID); return canonicalID })
 	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" })
-	err = s.Tx.Do(ctx, func(ctx context.Context) error {
-		// The transaction may be executed again.
-		updated, failed = nil, map[int]*fault.Error{}
 
+	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		// A transaction that conflicts with another one is executed again.
+		updated = nil
+		failed = map[int]*fault.Error{}
+
+		// Lock the applications.
 		applications, err := s.listReceived(ctx, by.OrganizationID, ids)
 		if err != nil {
 			return err
@@ -191,37 +204,38 @@ func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (upd
 			byID[applications[i].ID] = &applications[i]
 		}
 
+		// Apply the decisions to them.
 		now := s.Clock.Now()
 		var changes []Change
 		var events []event.Event
 
 		changedIDs := map[string]bool{}
-		for i, d := range ds {
+		for i, d := range decisions {
 			if d.Err != nil {
 				failed[i] = fault.Of(d.Err)
 				continue
 			}
 
-			a := byID[strings.ToLower(d.ID)]
-			if a == nil {
+			application := byID[strings.ToLower(d.ID)]
+			if application == nil {
 				failed[i] = ErrNotFound
 				continue
 			}
 
-			from := a.Status
+			previous := application.Status
 
-			isChanged, err := a.Decide(Status(d.Status), now)
+			isChanged, err := application.Decide(Status(d.Status), now)
 			if err != nil {
 				failed[i] = fault.Of(err)
 				continue
 			}
 
-			updated = append(updated, Decision{ID: a.ID, Status: d.Status})
+			updated = append(updated, Decision{ID: application.ID, Status: d.Status})
 			if isChanged {
-				c := s.newChange(a, ByEmployer, by, from)
-				changes = append(changes, c)
-				events = append(events, c.event(a))
-				changedIDs[a.ID] = true
+				change := s.newChange(application, ByEmployer, by, previous)
+				changes = append(changes, change)
+				events = append(events, change.event(application))
+				changedIDs[application.ID] = true
 			}
 		}
 
@@ -229,7 +243,7 @@ func (s *Service) decide(ctx context.Context, by auth.Actor, ds []Decision) (upd
 			return nil
 		}
 
-		// Applications that had the status already are not stored.
+		// Store the changed applications only.
 		applications = slices.DeleteFunc(applications, func(a Application) bool { return !changedIDs[a.ID] })
 		if err := s.Applications.UpdateStatuses(ctx, by.OrganizationID, applications, changes); err != nil {
 			return err
@@ -263,11 +277,11 @@ type StatsInput struct {
 	JobID     string `query:"jobId"`
 }
 
-// filters returns the fields that are not empty, by name.
-func (in StatsInput) filters() map[string]string {
-	out := map[string]string{"status": in.Status, "startDate": in.StartDate, "endDate": in.EndDate, "jobId": in.JobID}
-	maps.DeleteFunc(out, func(_, value string) bool { return value == "" })
-	return out
+// byName returns the fields that are not empty, by name.
+func (in StatsInput) byName() map[string]string {
+	filters := map[string]string{"status": in.Status, "startDate": in.StartDate, "endDate": in.EndDate, "jobId": in.JobID}
+	maps.DeleteFunc(filters, func(_, value string) bool { return value == "" })
+	return filters
 }
 
 // Stats counts the applications to the organization's listings that the input selects.
@@ -276,7 +290,7 @@ func (s *Service) Stats(ctx context.Context, by auth.Actor, in StatsInput) (Coun
 		return nil, err
 	}
 
-	f, err := applicationFilter(in.filters(), "")
+	f, err := applicationFilter(in.byName(), "")
 	if err != nil {
 		return nil, err
 	}
@@ -284,9 +298,10 @@ func (s *Service) Stats(ctx context.Context, by auth.Actor, in StatsInput) (Coun
 	return s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID}, f)
 }
 
-// ApplicantStats returns the number of the user's applications that are not withdrawn, which an
-// empty filter excludes for applicants, and how many of them the user sees as pending.
+// ApplicantStats returns the number of the user's applications that are not withdrawn, and how many
+// of them the user sees as pending.
 func (s *Service) ApplicantStats(ctx context.Context, userID string) (total, pending int, err error) {
+	// The empty filter excludes withdrawn applications of an applicant.
 	counts, err := s.Applications.CountByStatus(ctx, Visibility{ApplicantID: userID}, ApplicationFilter{})
 	return Counts(counts).Total(), counts[Pending], err
 }
@@ -306,7 +321,9 @@ func (a JobAnalytics) ConversionRate() float64 {
 		return 0
 	}
 
-	return math.Round(float64(a.Applications.Total())/float64(a.Views)*100*100) / 100
+	percentage := float64(a.Applications.Total()) / float64(a.Views) * 100
+
+	return math.Round(percentage*100) / 100
 }
 
 // JobAnalytics returns statistics about a listing of the organization, or the NotFound
@@ -321,15 +338,15 @@ func (s *Service) JobAnalytics(ctx context.Context, by auth.Actor, jobID string)
 		return JobAnalytics{}, err
 	}
 
-	a := JobAnalytics{Title: title, Views: views}
-	if a.JobID, err = canonical(jobID, ErrListingNotFound); err != nil {
+	jobID, err = canonical(jobID, ErrListingNotFound)
+	if err != nil {
 		return JobAnalytics{}, err
 	}
 
-	a.Applications, err = s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID},
-		ApplicationFilter{ListingIDs: []string{a.JobID}})
+	counts, err := s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID},
+		ApplicationFilter{ListingIDs: []string{jobID}})
 
-	return a, err
+	return JobAnalytics{JobID: jobID, Title: title, Views: views, Applications: counts}, err
 }
 
 // Analytics are the numbers of an organization's listings and applications.
@@ -339,16 +356,17 @@ type Analytics struct {
 }
 
 // Analytics counts the organization's listings and applications.
-func (s *Service) Analytics(ctx context.Context, by auth.Actor) (a Analytics, err error) {
+func (s *Service) Analytics(ctx context.Context, by auth.Actor) (Analytics, error) {
 	if err := by.Require(auth.ApplicationsView); err != nil {
-		return a, err
+		return Analytics{}, err
 	}
 
-	if a.Jobs, err = s.Listings.CountByStatus(ctx, by.OrganizationID); err != nil {
-		return a, err
+	jobs, err := s.Listings.CountByStatus(ctx, by.OrganizationID)
+	if err != nil {
+		return Analytics{}, err
 	}
 
-	a.Applications, err = s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID}, ApplicationFilter{})
+	applications, err := s.Applications.CountByStatus(ctx, Visibility{OrganizationID: by.OrganizationID}, ApplicationFilter{})
 
-	return a, err
+	return Analytics{Jobs: jobs, Applications: applications}, err
 }

@@ -115,12 +115,12 @@ func (e *testEnv) ForApply(_ context.Context, id string) (hiring.Posting, error)
 func (e *testEnv) Briefs(_ context.Context, ids []string) (map[string]hiring.Brief, error) {
 	e.lookups.Add(1)
 
-	out := map[string]hiring.Brief{}
+	briefs := map[string]hiring.Brief{}
 	for _, id := range ids {
-		out[id] = hiring.Brief{Title: "Title of " + id, Company: "Company of " + id}
+		briefs[id] = hiring.Brief{Title: "Title of " + id, Company: "Company of " + id}
 	}
 
-	return out, nil
+	return briefs, nil
 }
 
 // Viewed implements hiring.Listings.
@@ -138,16 +138,16 @@ func (e *testEnv) CountByStatus(context.Context, string) (map[string]int, error)
 func (e *testEnv) ByIDs(_ context.Context, ids []string) (map[string]hiring.Person, error) {
 	e.lookups.Add(1)
 
-	out := map[string]hiring.Person{}
+	people := map[string]hiring.Person{}
 	for _, id := range ids {
 		if e.deletedUsers[id] {
 			continue
 		}
 
-		out[id] = hiring.Person{Name: "Name of " + id, Email: id + "@example.org"}
+		people[id] = hiring.Person{Name: "Name of " + id, Email: id + "@example.org"}
 	}
 
-	return out, nil
+	return people, nil
 }
 
 // openStorage opens a database for a test.
@@ -265,34 +265,34 @@ func (e *testEnv) apply(by auth.Actor, listingID string) hiring.Application {
 // recordedEvents takes the events that were recorded since its last call from the outbox and
 // formats each as "submitted", "OLD-STATUS>NEW-STATUS", "interview CHANGE SEQUENCE-NUMBER", or
 // the type of another event.
-func (e *testEnv) recordedEvents() (out []string) {
+func (e *testEnv) recordedEvents() (formatted []string) {
 	e.t.Helper()
 
-	got, err := e.store.Hiring.Outbox.Claim(e.t.Context(), 1000, time.Hour)
+	claimed, err := e.store.Hiring.Outbox.Claim(e.t.Context(), 1000, time.Hour)
 	require.NoError(e.t, err)
 
-	for _, recorded := range got {
+	for _, recorded := range claimed {
 		switch recorded.Type {
 		case "application.submitted":
-			out = append(out, "submitted")
+			formatted = append(formatted, "submitted")
 		case "application.status_changed":
-			v, err := event.Decode[event.ApplicationStatusChanged](recorded)
+			changed, err := event.Decode[event.ApplicationStatusChanged](recorded)
 			require.NoError(e.t, err)
 
-			out = append(out, v.PreviousStatus+">"+v.Status)
+			formatted = append(formatted, changed.PreviousStatus+">"+changed.Status)
 		case "interview.changed":
-			v, err := event.Decode[event.InterviewChanged](recorded)
+			changed, err := event.Decode[event.InterviewChanged](recorded)
 			require.NoError(e.t, err)
 
-			out = append(out, fmt.Sprint("interview ", v.Change, " ", v.Sequence))
+			formatted = append(formatted, fmt.Sprint("interview ", changed.Change, " ", changed.Sequence))
 		default:
-			out = append(out, recorded.Type)
+			formatted = append(formatted, recorded.Type)
 		}
 
 		require.NoError(e.t, e.store.Hiring.Outbox.MarkSent(e.t.Context(), recorded.ID))
 	}
 
-	return out
+	return formatted
 }
 
 // setStatus sets the status of an application as the employer.
@@ -324,15 +324,16 @@ func (e *testEnv) received(employer auth.Actor, id string) hiring.Detail {
 // formatTimeline formats a timeline as ACTOR:OLD-STATUS>NEW-STATUS, separated by spaces. The
 // submission has no old status.
 func formatTimeline(changes []hiring.Change) string {
-	var out []string
-	for _, c := range changes {
-		out = append(out, string(c.Actor)+":"+string(c.From)+">"+string(c.To))
+	var formatted []string
+	for _, change := range changes {
+		formatted = append(formatted, string(change.Actor)+":"+string(change.From)+">"+string(change.To))
 	}
 
-	return strings.Join(out, " ")
+	return strings.Join(formatted, " ")
 }
 
 // ptr returns a pointer to v.
 func ptr[T any](v T) *T { return &v }
 
+// firstPage requests more rows than most tests store.
 var firstPage = page.Request{Number: 1, Size: 20}

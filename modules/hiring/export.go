@@ -51,21 +51,29 @@ type Export struct {
 // key returns the key of the file in the file store.
 func (e Export) key() string { return "exports/" + e.OrganizationID + "/" + e.ID + ".csv" }
 
+// kindExport is the kind of the tasks with an exportTask.
+const kindExport = "hiring.export"
+
 const (
-	kindExport = "hiring.export"
 	// maxUnfinishedExports is the maximum number of unfinished exports of an organization.
 	maxUnfinishedExports = 5
-	exportAttempts       = 10
-	exportTaskTimeout    = time.Hour
-	rowsPerPage          = 4_000 // read at a time; the progress is stored after each page
+	// exportAttempts is the maximum number of attempts of the task that writes an export.
+	exportAttempts = 10
+	// exportTaskTimeout is the timeout of one attempt.
+	exportTaskTimeout = time.Hour
 	// exportTimeout is the time after which an unfinished export counts as failed. It is
 	// longer than all attempts with the pauses between them.
 	exportTimeout = 24 * time.Hour
 	// exportLifetime is the time after which an export is deleted.
 	exportLifetime = 7 * 24 * time.Hour
+	// rowsPerPage is the number of rows that are read at a time. The progress of an export is
+	// stored after each page.
+	rowsPerPage = 4_000
 	// maxListed is the maximum number of exports that MyExports reads and sorts.
-	maxListed          = 1_000
-	linkLifetime       = time.Hour // of the link in a response
+	maxListed = 1_000
+	// linkLifetime and mailedLinkLifetime are the lifetimes of the links to a file in a response
+	// and in an e-mail.
+	linkLifetime       = time.Hour
 	mailedLinkLifetime = 24 * time.Hour
 )
 
@@ -95,16 +103,18 @@ type ExportFilters struct {
 	EndDate   *string `json:"endDate"`
 }
 
-// filters returns the fields that are not nil, by name.
-func (f ExportFilters) filters() map[string]string {
-	out := map[string]string{}
-	for name, value := range map[string]*string{"status": f.Status, "jobId": f.JobID, "startDate": f.StartDate, "endDate": f.EndDate} {
+// byName returns the fields that are not nil, by name.
+func (f ExportFilters) byName() map[string]string {
+	fields := map[string]*string{"status": f.Status, "jobId": f.JobID, "startDate": f.StartDate, "endDate": f.EndDate}
+
+	filters := map[string]string{}
+	for name, value := range fields {
 		if value != nil {
-			out[name] = *value
+			filters[name] = *value
 		}
 	}
 
-	return out
+	return filters
 }
 
 // ExportView is an export. If it is completed, it has a link to its file.
@@ -129,27 +139,28 @@ func (s *ExportService) StartExport(ctx context.Context, by auth.Actor, in Expor
 		return Export{}, err
 	}
 
-	table, ok := s.Tables[in.Kind]
-	if !ok {
-		return Export{}, fault.InvalidField("kind", "must be one of: "+strings.Join(slices.Sorted(maps.Keys(s.Tables)), ", "))
+	table, exists := s.Tables[in.Kind]
+	if !exists {
+		kinds := slices.Sorted(maps.Keys(s.Tables))
+		return Export{}, fault.InvalidField("kind", "must be one of: "+strings.Join(kinds, ", "))
 	}
 
-	if err := table.Check(in.Filters.filters()); err != nil {
+	filters := in.Filters.byName()
+	if err := table.Check(filters); err != nil {
 		return Export{}, err
 	}
 
-	var export Export
+	export := Export{
+		ID:             s.NewID(),
+		OrganizationID: by.OrganizationID,
+		UserID:         by.UserID,
+		Kind:           in.Kind,
+		Filters:        filters,
+		State:          ExportQueued,
+		CreatedAt:      s.Clock.Now(),
+	}
 
 	return export, s.Tx.Do(ctx, func(ctx context.Context) error {
-		export = Export{
-			ID:             s.NewID(),
-			OrganizationID: by.OrganizationID,
-			UserID:         by.UserID,
-			Kind:           in.Kind,
-			Filters:        in.Filters.filters(),
-			State:          ExportQueued,
-			CreatedAt:      s.Clock.Now(),
-		}
 		if err := s.Exports.Create(ctx, export, maxUnfinishedExports); err != nil {
 			return err
 		}
@@ -158,7 +169,9 @@ func (s *ExportService) StartExport(ctx context.Context, by auth.Actor, in Expor
 			return err
 		}
 
-		return s.Tasks.Add(ctx, task.New(kindExport, task.Exports, kindExport+"/"+export.ID, exportTask{export.OrganizationID, export.ID}))
+		payload := exportTask{OrganizationID: export.OrganizationID, ID: export.ID}
+
+		return s.Tasks.Add(ctx, task.New(kindExport, task.Exports, kindExport+"/"+export.ID, payload))
 	})
 }
 
@@ -179,23 +192,23 @@ func (s *ExportService) MyExport(ctx context.Context, by auth.Actor, exportID st
 		return ExportView{}, err
 	}
 
-	e, err := s.Exports.Get(ctx, by.OrganizationID, exportID)
+	export, err := s.Exports.Get(ctx, by.OrganizationID, exportID)
 	if err != nil {
 		return ExportView{}, err
 	}
 
-	if err := by.Require(requiredPermission(e.Kind)); err != nil {
+	if err := by.Require(requiredPermission(export.Kind)); err != nil {
 		return ExportView{}, err
 	}
 
-	v := ExportView{Export: e}
-	if e.State == ExportDone {
-		until := s.Clock.Now().Add(linkLifetime).Truncate(time.Second)
-		v.ExpiresAt = &until
-		v.URL, err = s.exportLink(e, by.UserID, until)
+	if export.State != ExportDone {
+		return ExportView{Export: export}, nil
 	}
 
-	return v, err
+	expiresAt := s.Clock.Now().Add(linkLifetime).Truncate(time.Second)
+	url, err := s.exportLink(export, by.UserID, expiresAt)
+
+	return ExportView{Export: export, URL: url, ExpiresAt: &expiresAt}, err
 }
 
 // MyExports returns the exports of the caller's organization that the caller may read, at
@@ -210,7 +223,8 @@ func (s *ExportService) MyExports(ctx context.Context, by auth.Actor, n int) ([]
 		return nil, err
 	}
 
-	exports = slices.DeleteFunc(exports, func(e Export) bool { return !by.May(requiredPermission(e.Kind)) })
+	isForbidden := func(e Export) bool { return !by.May(requiredPermission(e.Kind)) }
+	exports = slices.DeleteFunc(exports, isForbidden)
 	slices.SortFunc(exports, func(a, b Export) int { return b.CreatedAt.Compare(a.CreatedAt) })
 
 	return exports[:min(n, len(exports))], nil
@@ -219,16 +233,30 @@ func (s *ExportService) MyExports(ctx context.Context, by auth.Actor, n int) ([]
 // exportLink returns a link that downloads the file. Everyone who has the link can use it,
 // until the given time and as long as the user has the permission to read the table.
 func (s *ExportService) exportLink(e Export, userID string, until time.Time) (string, error) {
-	token, err := s.Sealer.Seal(auth.ForDownload, e.OrganizationID+"."+e.ID+"."+userID, until)
+	subject := e.OrganizationID + "." + e.ID + "." + userID
+	token, err := s.Sealer.Seal(auth.ForDownload, subject, until)
+
 	return s.PublicURL + "/api/employers/exports/" + e.ID + "/file?token=" + token, err
+}
+
+// parseLinkSubject returns the parts of the subject that exportLink puts into a token. The userID
+// is empty for links of earlier versions.
+func parseLinkSubject(subject string) (organizationID, exportID, userID string) {
+	organizationID, rest, _ := strings.Cut(subject, ".")
+	exportID, userID, _ = strings.Cut(rest, ".")
+
+	return organizationID, exportID, userID
 }
 
 // Download is the file of an export.
 type Download struct {
 	Name string
-	Size int64 // in bytes, -1 if it is unknown
+	Size int64 // in bytes, or unknownSize
 	Body io.ReadCloser
 }
+
+// unknownSize is the Size of a Download that is written while it is read.
+const unknownSize = -1
 
 // exportName returns the name under which a client saves the file.
 func exportName(kind string, at time.Time) string {
@@ -244,10 +272,11 @@ func (s *ExportService) OpenExport(ctx context.Context, exportID, token string) 
 		return Download{}, err
 	}
 
-	organizationID, rest, _ := strings.Cut(subject, ".")
+	// The token must have been created for this export.
+	organizationID, sealedID, userID := parseLinkSubject(subject)
 
-	sealedID, userID, _ := strings.Cut(rest, ".")
-	if exportID, ok := id.Canonical(exportID); !ok || sealedID != exportID {
+	canonicalID, isID := id.Canonical(exportID)
+	if !isID || sealedID != canonicalID {
 		return Download{}, fault.ErrUnauthorized
 	}
 
@@ -256,10 +285,13 @@ func (s *ExportService) OpenExport(ctx context.Context, exportID, token string) 
 		return Download{}, err
 	}
 
-	userID = cmp.Or(userID, export.UserID) // links of earlier versions do not contain the user
-	if isPermitted, err := s.Organizations.May(ctx, organizationID, userID, requiredPermission(export.Kind)); err != nil {
+	userID = cmp.Or(userID, export.UserID)
+
+	isPermitted, err := s.Organizations.May(ctx, organizationID, userID, requiredPermission(export.Kind))
+	switch {
+	case err != nil:
 		return Download{}, err
-	} else if !isPermitted {
+	case !isPermitted:
 		return Download{}, fault.ErrForbidden
 	}
 
@@ -298,21 +330,21 @@ func (s *ExportService) export(ctx context.Context, t task.Task, in exportTask) 
 		return err
 	}
 
-	if err := s.writeFile(ctx, &export); err != nil {
-		isLastAttempt := t.Attempt == exportAttempts
-		if isLastAttempt {
-			return errors.Join(err, s.markFailed(ctx, export))
-		}
+	err = s.writeFile(ctx, &export)
 
-		return err
+	isLastAttempt := t.Attempt == exportAttempts
+	if err != nil && isLastAttempt {
+		return errors.Join(err, s.markFailed(ctx, export))
 	}
 
-	return nil
+	return err
 }
 
 // markFailed stores that the export has failed, even if the context has timed out.
 func (s *ExportService) markFailed(ctx context.Context, e Export) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	const timeout = 2 * time.Second
+
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 
 	now := s.Clock.Now()
@@ -321,17 +353,19 @@ func (s *ExportService) markFailed(ctx context.Context, e Export) error {
 	return s.Exports.Update(ctx, e)
 }
 
-// writeFile writes the table into the file of the export, and updates the progress of the
-// export after each page.
+// writeFile writes the table into the file of the export, stores the progress after each page, and
+// completes the export.
 func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
-	table, ok := s.Tables[e.Kind]
-	if !ok {
+	table, exists := s.Tables[e.Kind]
+	if !exists {
 		return fmt.Errorf("no table %q", e.Kind)
 	}
 
-	// The rows may come from a replica, which must have all that was written before.
+	// The rows may come from a replica of the database, but not from one that lacks anything that
+	// was written before.
 	readCtx := tx.AllowStale(ctx, 0)
 
+	// Mark the export as running. A previous attempt may have stored its progress.
 	total, err := table.Count(readCtx, e.OrganizationID, e.Filters)
 	if err != nil {
 		return err
@@ -340,52 +374,64 @@ func (s *ExportService) writeFile(ctx context.Context, e *Export) error {
 	e.State = ExportRunning
 	e.RowsDone = 0
 	e.RowsTotal = total
-
 	e.FinishedAt = nil
+
 	if err := s.Exports.Update(ctx, *e); err != nil {
 		return err
 	}
 
-	err = s.Files.Put(ctx, e.key(), func(w io.Writer) error {
-		pages := tablePages{table: table, ownerID: e.OrganizationID, filters: e.Filters}
+	pages := &tablePages{table: table, ownerID: e.OrganizationID, filters: e.Filters}
 
-		page := new(csvfile.Page)
-		for hasNext := true; hasNext; {
-			var err error
-			if hasNext, err = pages.next(readCtx, page); err != nil {
-				return err
-			}
-
-			if _, err = w.Write(page.Bytes()); err != nil {
-				return err
-			}
-
-			e.RowsDone, e.RowsTotal = pages.rows, max(e.RowsTotal, pages.rows)
-			if err = s.Exports.Update(ctx, *e); err != nil {
-				return err
-			}
-		}
-
-		return nil
-	})
+	err = s.Files.Put(ctx, e.key(), func(w io.Writer) error { return s.writePages(ctx, readCtx, e, pages, w) })
 	if err != nil {
 		return err
 	}
 
+	return s.complete(ctx, e)
+}
+
+// writePages writes all pages of the table, which it reads with readCtx. It stores the progress of
+// the export after each page.
+func (s *ExportService) writePages(ctx, readCtx context.Context, e *Export, pages *tablePages, w io.Writer) error {
+	page := new(csvfile.Page)
+	for {
+		hasNext, err := pages.next(readCtx, page)
+		if err != nil {
+			return err
+		}
+
+		if _, err := w.Write(page.Bytes()); err != nil {
+			return err
+		}
+
+		e.RowsDone = pages.rows
+		e.RowsTotal = max(e.RowsTotal, pages.rows) // rows may have been added since they were counted
+
+		if err := s.Exports.Update(ctx, *e); err != nil {
+			return err
+		}
+
+		if !hasNext {
+			return nil
+		}
+	}
+}
+
+// complete marks the export as done and records the event about it.
+func (s *ExportService) complete(ctx context.Context, e *Export) error {
 	now := s.Clock.Now()
 	e.State = ExportDone
 	e.FinishedAt = &now
 	e.RowsTotal = e.RowsDone
+
+	finished := event.ExportFinished{ExportID: e.ID, OrganizationID: e.OrganizationID, UserID: e.UserID, FinishedAt: now}
 
 	return s.Tx.Do(ctx, func(ctx context.Context) error {
 		if err := s.Exports.Update(ctx, *e); err != nil {
 			return err
 		}
 
-		return s.Events.Record(
-			ctx,
-			event.ExportFinished{ExportID: e.ID, OrganizationID: e.OrganizationID, UserID: e.UserID, FinishedAt: now},
-		)
+		return s.Events.Record(ctx, finished)
 	})
 }
 
@@ -400,11 +446,13 @@ func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) 
 		return err
 	}
 
-	if isPermitted, err := s.Organizations.May(ctx, export.OrganizationID, m.UserID, requiredPermission(export.Kind)); err != nil || !isPermitted {
+	isPermitted, err := s.Organizations.May(ctx, export.OrganizationID, m.UserID, requiredPermission(export.Kind))
+	if err != nil || !isPermitted {
 		return err
 	}
 
-	if wants, err := s.Organizations.WantsAlerts(ctx, m.UserID); err != nil || !wants {
+	wantsAlerts, err := s.Organizations.WantsAlerts(ctx, m.UserID)
+	if err != nil || !wantsAlerts {
 		return err
 	}
 
@@ -419,12 +467,14 @@ func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) 
 	}
 
 	return s.sendLetter(ctx, correspondence{people: people}, m.UserID, mail.Letter{
-		ID: "export-" + export.ID, Subject: "Your export is ready",
+		ID:      "export-" + export.ID,
+		Subject: "Your export is ready",
 		Body: []mail.Block{
 			{Text: fmt.Sprintf("Your export of %s is ready. Number of rows: %d.", export.Kind, export.RowsDone)},
 			{Link: &mail.Link{Label: "Download it", URL: link}},
 			{
-				Text: "The link works for 24 hours, for everybody who has it, while you may see what is in the file. The file is kept for 7 days.",
+				Text: "The link works for 24 hours, for everybody who has it, while you may see what is in the file. " +
+					"The file is kept for 7 days.",
 			},
 		},
 	})
@@ -434,27 +484,29 @@ func (s *ExportService) MailExport(ctx context.Context, m event.ExportFinished) 
 // unfinished for exportTimeout, so that they do not count towards the limit any more.
 func (s *ExportService) ForgetExports(ctx context.Context) error {
 	now := s.Clock.Now()
+	timedOut := ExportFilter{Unfinished: true, CreatedBefore: now.Add(-exportTimeout)}
+	expired := ExportFilter{CreatedBefore: now.Add(-exportLifetime)}
 
 	err := tx.DoBatches(ctx, s.Tx, expireBatch, func(ctx context.Context) (int, error) {
-		unfinished, err := s.Exports.List(ctx, ExportFilter{Unfinished: true, CreatedBefore: now.Add(-exportTimeout)}, expireBatch)
+		exports, err := s.Exports.List(ctx, timedOut, expireBatch)
 		if err != nil {
 			return 0, err
 		}
 
-		for _, e := range unfinished {
+		for _, e := range exports {
 			e.State, e.FinishedAt = ExportFailed, &now
 			if err := s.Exports.Update(ctx, e); err != nil {
 				return 0, err
 			}
 		}
 
-		return len(unfinished), nil
+		return len(exports), nil
 	})
 	if err != nil {
 		return err
 	}
 
-	return s.deleteExports(ctx, ExportFilter{CreatedBefore: now.Add(-exportLifetime)})
+	return s.deleteExports(ctx, expired)
 }
 
 // deleteExports deletes the exports that match the filter, with their files.
@@ -468,7 +520,7 @@ func (s *ExportService) deleteExports(ctx context.Context, f ExportFilter) error
 
 		ids := make([]string, len(exports))
 		for i, e := range exports {
-			// Without its row, a file could not be found any more.
+			// Delete the file before its row, without which the file could not be found any more.
 			if err := s.Files.Delete(ctx, e.key()); err != nil {
 				return err
 			}
@@ -476,7 +528,8 @@ func (s *ExportService) deleteExports(ctx context.Context, f ExportFilter) error
 			ids[i] = e.ID
 		}
 
-		if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.Exports.Delete(ctx, ids) }); err != nil {
+		err = s.Tx.Do(ctx, func(ctx context.Context) error { return s.Exports.Delete(ctx, ids) })
+		if err != nil {
 			return err
 		}
 	}

@@ -23,9 +23,9 @@ import (
 type Rows interface {
 	// Columns returns the names of the columns.
 	Columns() []string
-	// Rows adds at most n rows to the page, the newest first, beginning after the cursor.
-	// The cursor of the first page is "". Rows returns the cursor of the next page, or "" at
-	// the end of the table.
+	// Rows adds at most n rows to the page, the newest first. It begins after the cursor, which
+	// is "" for the first page. It returns the cursor of the next page, or "" at the end of the
+	// table.
 	Rows(ctx context.Context, ownerID string, filters map[string]string, cursor string, n int, page *csvfile.Page) (next string, err error)
 }
 
@@ -86,12 +86,20 @@ func applicationFilter(filters map[string]string, prefix string) (f ApplicationF
 
 			f.ListingIDs = []string{listingID}
 		case "startDate":
-			if f.AppliedFrom, err = parseTime(value, 0); err != nil {
+			f.AppliedFrom, _, err = parseTime(value)
+			if err != nil {
 				return f, invalid(name, err.Error())
 			}
 		case "endDate":
-			if f.AppliedUntil, err = parseTime(value, 24*time.Hour); err != nil {
+			var isDate bool
+
+			f.AppliedUntil, isDate, err = parseTime(value)
+			if err != nil {
 				return f, invalid(name, err.Error())
+			}
+
+			if isDate { // the whole day is included
+				f.AppliedUntil = f.AppliedUntil.AddDate(0, 0, 1)
 			}
 		default:
 			return f, invalid(truncate(name), "is not one of: status, jobId, startDate, endDate")
@@ -101,18 +109,18 @@ func applicationFilter(filters map[string]string, prefix string) (f ApplicationF
 	return f, nil
 }
 
-// parseTime parses a date-time or a date. It adds dayOffset to a date.
-func parseTime(s string, dayOffset time.Duration) (time.Time, error) {
-	if day, err := time.Parse(time.DateOnly, s); err == nil {
-		return day.Add(dayOffset), nil
+// parseTime parses a date or a date-time. The time of a date is its midnight in UTC.
+func parseTime(text string) (at time.Time, isDate bool, err error) {
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return day, true, nil
 	}
 
-	at, err := time.Parse(time.RFC3339Nano, s)
+	at, err = time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return at, errors.New("must be a date (2026-11-20) or a date-time (2026-11-20T09:30:00Z)")
+		return at, false, errors.New("must be a date (2026-11-20) or a date-time (2026-11-20T09:30:00Z)")
 	}
 
-	return at.UTC(), nil
+	return at.UTC(), false, nil
 }
 
 // Count implements Table.
@@ -152,7 +160,14 @@ func (t applicationTable) Rows(
 	}
 
 	for _, v := range views {
-		row := []string{
+		var interviewAt, interviewStatus, interviewOutcome string // empty without an interview
+		if v.Interview != nil {
+			interviewAt = formatTimestamp(v.Interview.ScheduledAt)
+			interviewStatus = string(v.Interview.Status)
+			interviewOutcome = string(v.Interview.Outcome)
+		}
+
+		out.Row([]string{
 			v.ID,
 			v.ListingID,
 			v.JobTitle,
@@ -161,15 +176,10 @@ func (t applicationTable) Rows(
 			string(v.Status),
 			formatTimestamp(v.AppliedAt),
 			formatTimestamp(v.ChangedAt),
-			"",
-			"",
-			"",
-		}
-		if v.Interview != nil {
-			copy(row[8:], []string{formatTimestamp(v.Interview.ScheduledAt), string(v.Interview.Status), string(v.Interview.Outcome)})
-		}
-
-		out.Row(row)
+			interviewAt,
+			interviewStatus,
+			interviewOutcome,
+		})
 	}
 
 	return applications.NextCursor, nil
@@ -188,23 +198,23 @@ func (s *Service) ExportOwn(ctx context.Context, by auth.Actor) ([]View, error) 
 		return nil, err
 	}
 
-	var all []View
+	var exported []View
 	for cursor := ""; ; {
-		views, next, err := s.listOwn(ctx, by.UserID, cursor, rowsPerPage)
+		views, nextCursor, err := s.listOwn(ctx, by.UserID, cursor, rowsPerPage)
 		if err != nil {
 			return nil, err
 		}
 
-		all = append(all, views...)
-		if next == "" {
-			return all, nil
+		exported = append(exported, views...)
+		if nextCursor == "" {
+			return exported, nil
 		}
 
-		if len(all) >= maxExported {
+		if len(exported) >= maxExported {
 			return nil, fault.InvalidField("format", fmt.Sprintf("must be csv for more than %d applications", maxExported))
 		}
 
-		cursor = next
+		cursor = nextCursor
 	}
 }
 
@@ -282,32 +292,35 @@ func (t *tablePages) next(ctx context.Context, out *csvfile.Page) (bool, error) 
 }
 
 // ExportNow returns a table of the caller's organization as a CSV file. The file is written
-// while it is read. ExportNow itself reads the first page, so that it can return most errors.
-// A later error ends the file early and is returned by Read.
+// while the caller reads it. ExportNow itself reads the first page of the table, so that it can
+// return most errors. A later error ends the file early and is returned by the Read method of the
+// body.
 func (s *ExportService) ExportNow(ctx context.Context, by auth.Actor, kind string, in ExportFilters) (Download, error) {
 	if err := by.Require(requiredPermission(kind)); err != nil {
 		return Download{}, err
 	}
 
-	table, ok := s.Tables[kind]
-	if !ok {
+	table, exists := s.Tables[kind]
+	if !exists {
 		return Download{}, ErrExportNotFound
 	}
 
-	if err := table.Check(in.filters()); err != nil {
+	filters := in.byName()
+	if err := table.Check(filters); err != nil {
 		return Download{}, err
 	}
 
-	d, err := s.stream(ctx, kind, table, by.OrganizationID, in.filters())
+	download, err := s.stream(ctx, kind, table, by.OrganizationID, filters)
 	if err != nil {
 		return Download{}, err
 	}
 
-	if err := s.Audit.Record(ctx, audit.By(by, audit.ExportDownloaded, "").With(kind)); err != nil {
-		return Download{}, errors.Join(err, d.Body.Close())
+	entry := audit.By(by, audit.ExportDownloaded, "").With(kind) // no export is stored that could be its object
+	if err := s.Audit.Record(ctx, entry); err != nil {
+		return Download{}, errors.Join(err, download.Body.Close())
 	}
 
-	return d, nil
+	return download, nil
 }
 
 // maxStreams is the maximum number of open files of one owner in a process. Each open file
@@ -320,7 +333,8 @@ type streams struct {
 	openByOwner map[string]int
 }
 
-// acquire counts another open file of the owner. It returns false if there are maxStreams.
+// acquire counts another open file of the owner. It returns false, and counts nothing, if the owner
+// has maxStreams open files.
 func (c *streams) acquire(owner string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -338,7 +352,7 @@ func (c *streams) acquire(owner string) bool {
 	return true
 }
 
-// release undoes acquire.
+// release removes one open file of the owner from the count.
 func (c *streams) release(owner string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -367,7 +381,8 @@ func (s *ExportService) stream(
 		}
 	}()
 
-	// A replica may answer, but the file contains all that the caller has written before.
+	// Read the first page. A replica of the database may provide it, but not one that lacks
+	// anything that the caller has written before.
 	ctx = tx.AllowStale(ctx, 0)
 	first := new(csvfile.Page)
 	pages := &tablePages{table: table, ownerID: owner, filters: filters}
@@ -377,7 +392,8 @@ func (s *ExportService) stream(
 		return Download{}, err
 	}
 
-	// The client may read the file for longer than the timeout of the request.
+	// Prepare the other pages in the background, until the file is closed. The client may read the
+	// file for longer than the timeout of the request.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 
 	f := &tableFile{
@@ -387,7 +403,7 @@ func (s *ExportService) stream(
 	}
 	go f.prepare(ctx, pages, first, hasNext)
 
-	return Download{Name: exportName(kind, s.Clock.Now()), Size: -1, Body: f}, nil
+	return Download{Name: exportName(kind, s.Clock.Now()), Size: unknownSize, Body: f}, nil
 }
 
 // pageTimeout is the timeout for reading a page from the storage.
@@ -407,13 +423,17 @@ type tablePage struct {
 	err  error // io.EOF after the last page
 }
 
-// prepare sends pages to f.pages until the end of the table or until ctx is cancelled. Two
-// buffers alternate: when the reader receives a page, it has finished the previous page,
+// prepare sends pages to f.pages until the end of the table or until ctx is cancelled. The page
+// current is the first one, which the reader has already.
+//
+// Two buffers alternate: when the reader receives a page, it has finished the previous page,
 // whose buffer is used for the next.
 func (f *tableFile) prepare(ctx context.Context, pages *tablePages, current *csvfile.Page, hasNext bool) {
 	defer close(f.pages)
+
+	// After a panic, the reader gets an error, and the process continues.
 	defer func() {
-		if p := recover(); p != nil { // the reader gets an error, and the process continues
+		if p := recover(); p != nil {
 			select {
 			case f.pages <- tablePage{err: fmt.Errorf("panic: %v", p)}:
 			case <-ctx.Done():

@@ -57,9 +57,10 @@ func (e *testEnv) Unseal(p auth.Purpose, token string) (string, error) {
 	return subject, nil
 }
 
-// tableRows is the number of rows of rowsTable, which exports read in two pages: rowsPerPage of
-// the module is 4,000.
-const tableRows = 4800
+const (
+	rowsPerPage = 4000              // that the module reads at a time
+	tableRows   = rowsPerPage + 800 // of rowsTable, so that exports read it in two pages
+)
 
 // rowsTable implements hiring.Table with tableRows rows. The cursor is the number of the next
 // row. Reading the second page fails as often as failures says.
@@ -83,7 +84,7 @@ func (r *rowsTable) Rows(
 
 	_, _ = fmt.Sscan(cursor, &from) // the first page has an empty cursor
 	if from > 0 && r.failures.Add(-1) >= 0 {
-		return "", errors.New("the database is away")
+		return "", errors.New("the database is unavailable")
 	}
 
 	for i := from; i < min(from+n, tableRows); i++ {
@@ -138,9 +139,9 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 		env.apply(newSeeker(), env.newListing(newEmployer())) // of another organization
 		env.sentMails()
 
-		// run exports the applications that match the filters, and returns the rows and their
-		// header.
-		run := func(f hiring.ExportFilters) [][]string {
+		// exportRows exports the applications that match the filters, and returns the rows of the
+		// file. The first row is the header.
+		exportRows := func(f hiring.ExportFilters) [][]string {
 			t.Helper()
 
 			export, err := env.StartExport(t.Context(), employer, hiring.ExportInput{Kind: "applications", Filters: f})
@@ -168,30 +169,38 @@ func TestExport_Filters_SelectRows(t *testing.T) {
 			return rows
 		}
 
-		rows := run(hiring.ExportFilters{})
+		rows := exportRows(hiring.ExportFilters{})
 		require.Equal(t,
 			"id,job_id,job_title,applicant_name,applicant_email,status,applied_at,updated_at,"+
 				"interview_at,interview_status,interview_outcome",
 			strings.Join(rows[0], ","))
 
+		const (
+			idColumn               = 0
+			statusColumn           = 5
+			interviewAtColumn      = 8
+			interviewStatusColumn  = 9
+			interviewOutcomeColumn = 10
+		)
+
 		newest, oldest := rows[1], rows[2]
-		require.Equal(t, pending.ID, newest[0])
-		require.Equal(t, reviewed.ID, oldest[0])
-		require.Equal(t, "review", oldest[5])
-		require.Equal(t, "2027-03-27T11:00:00Z", oldest[8])
-		require.Equal(t, "scheduled", oldest[9])
-		require.Equal(t, "pending", oldest[10])
+		require.Equal(t, pending.ID, newest[idColumn])
+		require.Equal(t, reviewed.ID, oldest[idColumn])
+		require.Equal(t, "review", oldest[statusColumn])
+		require.Equal(t, "2027-03-27T11:00:00Z", oldest[interviewAtColumn])
+		require.Equal(t, "scheduled", oldest[interviewStatusColumn])
+		require.Equal(t, "pending", oldest[interviewOutcomeColumn])
 
-		byStatus := run(hiring.ExportFilters{Status: ptr("review")})
-		require.Equal(t, reviewed.ID, byStatus[1][0])
+		byStatus := exportRows(hiring.ExportFilters{Status: ptr("review")})
+		require.Equal(t, reviewed.ID, byStatus[1][idColumn])
 
-		byJob := run(hiring.ExportFilters{JobID: ptr(strings.ToUpper(otherListing))})
-		require.Equal(t, pending.ID, byJob[1][0])
+		byJob := exportRows(hiring.ExportFilters{JobID: ptr(strings.ToUpper(otherListing))})
+		require.Equal(t, pending.ID, byJob[1][idColumn])
 
-		today := run(hiring.ExportFilters{StartDate: ptr("2026-03-17"), EndDate: ptr("2026-03-17")})
+		today := exportRows(hiring.ExportFilters{StartDate: ptr("2026-03-17"), EndDate: ptr("2026-03-17")})
 		require.Len(t, today, 3, "the header and both applications: an end date includes its whole day")
 
-		untilYesterday := run(hiring.ExportFilters{EndDate: ptr("2026-03-16")})
+		untilYesterday := exportRows(hiring.ExportFilters{EndDate: ptr("2026-03-16")})
 		require.Len(t, untilYesterday, 1, "only the header")
 	})
 }
@@ -214,8 +223,8 @@ func TestExport_Interrupted_RestartsAndCompletes(t *testing.T) {
 	view, err := env.MyExport(t.Context(), employer, export.ID)
 	require.NoError(t, err)
 	require.Equal(t, hiring.ExportRunning, view.State)
-	require.Equal(t, 4000, view.RowsDone)
-	require.Equal(t, 4800, view.RowsTotal)
+	require.Equal(t, rowsPerPage, view.RowsDone)
+	require.Equal(t, tableRows, view.RowsTotal)
 	require.Empty(t, view.URL)
 
 	for range 2 { // the second attempt fails, too
@@ -238,7 +247,9 @@ func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 	t.Parallel()
 
 	env := newTestEnv(t, stores.SQLite)
-	read := func() ([]byte, error) {
+
+	// readTable starts an export, which must succeed, and returns what Read returns.
+	readTable := func() ([]byte, error) {
 		download, err := env.ExportNow(t.Context(), newEmployer(), "jobs", hiring.ExportFilters{})
 		require.NoError(t, err)
 
@@ -250,13 +261,13 @@ func TestExportNow_PageFails_ReturnsFault(t *testing.T) {
 
 	env.jobsTable.failures.Store(1)
 
-	part, err := read()
+	part, err := readTable()
 	require.Error(t, err, "an incomplete table is an error")
-	require.Equal(t, 4001, strings.Count(string(part), "\r\n")) // the header and the first page
+	require.Equal(t, 1+rowsPerPage, strings.Count(string(part), "\r\n"), "the header and the first page")
 
-	whole, err := read()
+	whole, err := readTable()
 	require.NoError(t, err)
-	require.Equal(t, 1+tableRows, strings.Count(string(whole), "\r\n"))
+	require.Equal(t, 1+tableRows, strings.Count(string(whole), "\r\n"), "the header and all rows")
 }
 
 // TestExportNow_FiveOpen_SixthRefused checks that an organization can read five tables at the
@@ -441,7 +452,6 @@ func TestExport_OtherOrganization_NotFound(t *testing.T) {
 
 	_, err = env.MyExport(t.Context(), newSeeker(), export.ID)
 	require.ErrorIs(t, err, fault.ErrForbidden)
-
 }
 
 // TestOpenExport_InvalidToken_Unauthorized checks that a link is valid for one export, one
@@ -554,24 +564,27 @@ func TestMyExports_OwnOrganization_NewestFirst(t *testing.T) {
 			ids = append(ids, started.ID)
 		}
 
-		list := func(by auth.Actor, n int) (out []string) {
-			found, err := env.MyExports(t.Context(), by, n)
+		// listIDs returns the ids of at most n exports that the member may read.
+		listIDs := func(by auth.Actor, n int) (listed []string) {
+			t.Helper()
+
+			exports, err := env.MyExports(t.Context(), by, n)
 			require.NoError(t, err)
 
-			for _, f := range found {
-				out = append(out, f.ID)
+			for _, export := range exports {
+				listed = append(listed, export.ID)
 			}
 
-			return out
+			return listed
 		}
 
-		require.Equal(t, []string{ids[2], ids[1], ids[0]}, list(employer, 10))
-		require.Equal(t, []string{ids[2]}, list(employer, 1))
+		require.Equal(t, []string{ids[2], ids[1], ids[0]}, listIDs(employer, 10))
+		require.Equal(t, []string{ids[2]}, listIDs(employer, 1))
 
 		withoutApplications := employer
 		withoutApplications.Permissions = []auth.Permission{auth.JobsUpdate}
-		require.Equal(t, []string{ids[1]}, list(withoutApplications, 10))
-		require.Empty(t, list(newEmployer(), 10))
+		require.Equal(t, []string{ids[1]}, listIDs(withoutApplications, 10))
+		require.Empty(t, listIDs(newEmployer(), 10))
 
 		_, err := env.MyExports(t.Context(), newSeeker(), 10)
 		require.ErrorIs(t, err, fault.ErrForbidden)

@@ -28,11 +28,11 @@ func TestApply_Decided_ApplicantSeesStatus(t *testing.T) {
 		require.Equal(t, hiring.Pending, application.Status)
 		require.Equal(t, env.clock.Now(), application.AppliedAt)
 
-		got := env.received(employer, application.ID)
-		require.Equal(t, "Title of "+job, got.JobTitle)
-		require.Equal(t, "Name of "+ann.UserID, got.Applicant.Name)
-		require.Equal(t, "Dear all", got.CoverLetter)
-		require.Equal(t, application, got.Application)
+		received := env.received(employer, application.ID)
+		require.Equal(t, "Title of "+job, received.JobTitle)
+		require.Equal(t, "Name of "+ann.UserID, received.Applicant.Name)
+		require.Equal(t, "Dear all", received.CoverLetter)
+		require.Equal(t, application, received.Application)
 
 		env.clock.Advance(time.Hour)
 		require.NoError(t, env.setStatus(employer, strings.ToUpper(application.ID), "interview"))
@@ -223,12 +223,12 @@ func TestTracker_IsPrivate_LastChangeShown(t *testing.T) {
 
 		before := env.received(employer, application.ID)
 
-		got, err := env.Track(t.Context(), ann, application.ID, hiring.TrackInput{
+		tracked, err := env.Track(t.Context(), ann, application.ID, hiring.TrackInput{
 			Status:      ptr("in-progress"),
 			StatusColor: ptr("bg-amber-100"),
 		})
 		require.NoError(t, err)
-		require.Equal(t, hiring.Status("in-progress"), got.Shown())
+		require.Equal(t, hiring.Status("in-progress"), tracked.Shown())
 		require.Equal(t, hiring.Status("in-progress"), env.visibleStatus(ann, application.ID))
 
 		after := env.received(employer, application.ID)
@@ -250,9 +250,9 @@ func TestTracker_IsPrivate_LastChangeShown(t *testing.T) {
 			"setting the current status is no change",
 		)
 
-		got, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{})
+		tracked, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{})
 		require.NoError(t, err)
-		require.Equal(t, "bg-amber-100", got.TrackerColor)
+		require.Equal(t, "bg-amber-100", tracked.TrackerColor, "a field that is not given stays unchanged")
 
 		for _, bad := range []string{"", "interview", "withdrawn", "PENDING"} {
 			_, err = env.Track(t.Context(), ann, application.ID, hiring.TrackInput{Status: &bad})
@@ -286,9 +286,9 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 		require.Empty(t, mine.Items)
 		require.Zero(t, mine.Total)
 
-		all, err := env.MyHistory(t.Context(), ann, firstPage)
+		history, err := env.MyHistory(t.Context(), ann, firstPage)
 		require.NoError(t, err)
-		require.Equal(t, hiring.Withdrawn, all.Items[0].Shown())
+		require.Equal(t, hiring.Withdrawn, history.Items[0].Shown())
 
 		entry, err := env.MyHistoryEntry(t.Context(), ann, application.ID)
 		require.NoError(t, err)
@@ -304,9 +304,9 @@ func TestWithdraw_ByApplicant_IsFinal(t *testing.T) {
 
 		require.NoError(t, env.Dismiss(t.Context(), employer, application.ID), "a dismissal has no effect")
 
-		got := env.received(employer, application.ID)
-		require.Equal(t, hiring.Withdrawn, got.Status)
-		require.Equal(t, "jobseeker:>pending employer:pending>review jobseeker:review>withdrawn", formatTimeline(got.Timeline))
+		received := env.received(employer, application.ID)
+		require.Equal(t, hiring.Withdrawn, received.Status)
+		require.Equal(t, "jobseeker:>pending employer:pending>review jobseeker:review>withdrawn", formatTimeline(received.Timeline))
 		require.Equal(t, []string{"review>withdrawn"}, env.recordedEvents())
 	})
 }

@@ -75,28 +75,40 @@ type AppointmentInput struct {
 	RequireFuture bool `json:"-"`
 }
 
-// checkFuture returns a fault of the field scheduledAt if the input does not permit the time at.
-// The time of the stored interview, in full minutes, is permitted; before is nil for none.
-func (in AppointmentInput) checkFuture(at time.Time, before *Appointment, now time.Time) error {
-	if !in.RequireFuture || in.ScheduledAt == nil || at.After(now) {
+// checkFuture returns a fault of the field scheduledAt if RequireFuture is set and the parsed time
+// scheduledAt is not after now. A form that repeats the past time of the stored interview, in full
+// minutes, and does not change its status is accepted. The stored interview is nil if there is none.
+func (in AppointmentInput) checkFuture(scheduledAt time.Time, stored *Appointment, now time.Time) error {
+	if !in.RequireFuture || in.ScheduledAt == nil || scheduledAt.After(now) {
 		return nil
 	}
 
-	if before != nil && (in.Status == nil || before.Status == *in.Status) && at.Equal(before.ScheduledAt.Truncate(time.Minute)) {
-		return nil
+	if stored != nil {
+		keepsStatus := in.Status == nil || *in.Status == stored.Status
+		keepsTime := scheduledAt.Equal(stored.ScheduledAt.Truncate(time.Minute))
+
+		if keepsStatus && keepsTime {
+			return nil
+		}
 	}
 
 	return fault.InvalidField("scheduledAt", "must not be in the past")
 }
 
-// time parses ScheduledAt. It returns zero if ScheduledAt is nil.
-func (in AppointmentInput) time() (time.Time, error) {
+// The years that ScheduledAt may have. Other years are typing errors.
+const (
+	minInterviewYear = 1900
+	maxInterviewYear = 9000
+)
+
+// parseScheduledAt parses ScheduledAt. It returns the zero time if ScheduledAt is nil.
+func (in AppointmentInput) parseScheduledAt() (time.Time, error) {
 	if in.ScheduledAt == nil {
 		return time.Time{}, nil
 	}
 
 	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(*in.ScheduledAt))
-	if err != nil || at.Year() < 1900 || at.Year() > 9000 { // other years are typing errors
+	if err != nil || at.Year() < minInterviewYear || at.Year() > maxInterviewYear {
 		return time.Time{}, fault.InvalidField(
 			"scheduledAt",
 			"must be an RFC 3339 date-time with offset (2027-03-28T09:30:00Z or 2027-03-28T10:30:00+01:00)",
@@ -108,16 +120,17 @@ func (in AppointmentInput) time() (time.Time, error) {
 
 // Problems reports an invalid ScheduledAt.
 func (in AppointmentInput) Problems() []fault.Field {
-	if _, err := in.time(); err != nil {
+	if _, err := in.parseScheduledAt(); err != nil {
 		return fault.Of(err).Fields
 	}
 
 	return nil
 }
 
-// notice returns the kind of change that the applicant is notified of, or "" if nothing
-// has changed for the applicant.
-func (a *Appointment) notice(before *Appointment) string {
+// changeSince compares the interview with its state before, which is nil for a new interview. It
+// returns the kind of change that the applicant is notified of, or "" if nothing has changed for
+// the applicant.
+func (a *Appointment) changeSince(before *Appointment) string {
 	wasScheduled := before != nil && before.Status == Scheduled
 	switch {
 	case a.Status == Scheduled && !wasScheduled:
@@ -131,26 +144,26 @@ func (a *Appointment) notice(before *Appointment) string {
 	return ""
 }
 
-// isSameMeeting reports whether both have the same time, location and interviewer.
+// isSameMeeting reports whether both interviews have the same time, location and interviewer.
 func (a *Appointment) isSameMeeting(other *Appointment) bool {
 	return a.ScheduledAt.Equal(other.ScheduledAt) && a.Location == other.Location && a.Interviewer == other.Interviewer
 }
 
-// cancel cancels the interview.
+// cancel sets the status to Cancelled and increments Sequence for the notice to the applicant.
 func (a *Appointment) cancel(now time.Time) {
 	a.Status, a.ChangedAt = Cancelled, now
 	a.Sequence++
 }
 
-// event returns the event about a change of the interview by the actor, who is empty if the
-// organization was closed.
-func (a *Appointment) event(of *Application, change, actorID string) event.InterviewChanged {
+// event returns the event about a change of the application's interview by the actor. The actorID
+// is empty if the interview was cancelled because the organization was closed.
+func (a *Appointment) event(application *Application, change, actorID string) event.InterviewChanged {
 	return event.InterviewChanged{
 		InterviewID:    a.ID,
-		ApplicationID:  of.ID,
-		JobID:          of.ListingID,
-		OrganizationID: of.OrganizationID,
-		CandidateID:    of.ApplicantID,
+		ApplicationID:  application.ID,
+		JobID:          application.ListingID,
+		OrganizationID: application.OrganizationID,
+		CandidateID:    application.ApplicantID,
 		Change:         change,
 		Sequence:       a.Sequence,
 		ScheduledAt:    a.ScheduledAt,
@@ -176,93 +189,118 @@ func (s *Service) Schedule(ctx context.Context, by auth.Actor, applicationID str
 	scheduled, undecided := Scheduled, Undecided
 	in.Status, in.Outcome = &scheduled, &undecided
 
-	return s.saveInterview(ctx, by, applicationID, in, true)
+	const mayCreate = true
+
+	return s.saveInterview(ctx, by, applicationID, in, mayCreate)
 }
 
-// Reschedule changes the given fields of the application's interview.
+// Reschedule changes the given fields of the application's interview. It returns
+// ErrInterviewNotFound if the application has no interview.
 func (s *Service) Reschedule(ctx context.Context, by auth.Actor, applicationID string, in AppointmentInput) (Appointment, error) {
-	return s.saveInterview(ctx, by, applicationID, in, false)
+	const mayCreate = false
+
+	return s.saveInterview(ctx, by, applicationID, in, mayCreate)
 }
 
 // saveInterview applies the input to the interview of an application, and records an event if
-// the applicant has to be notified. If the application has no interview, it creates one or
-// fails with ErrInterviewNotFound, depending on create. After 20 notices of scheduled or moved
-// interviews in a day, it fails with fault.ErrRateLimit.
+// the applicant has to be notified. If the application has no interview, saveInterview creates
+// one, or fails with ErrInterviewNotFound if mayCreate is false. After 20 notices of scheduled or
+// moved interviews in a day, it fails with fault.ErrRateLimit.
 func (s *Service) saveInterview(
 	ctx context.Context,
 	by auth.Actor,
 	applicationID string,
 	in AppointmentInput,
-	create bool,
+	mayCreate bool,
 ) (Appointment, error) {
 	if err := cmp.Or(by.Require(auth.ApplicationsUpdate), valid.Check("", in)); err != nil {
 		return Appointment{}, err
 	}
 
-	at, err := in.time()
+	scheduledAt, err := in.parseScheduledAt()
 	if err != nil {
 		return Appointment{}, err
 	}
 
-	var next Appointment
+	var interview Appointment
 	err = s.Tx.Do(ctx, func(ctx context.Context) error {
+		// Lock the application, which also serializes the changes of its interview.
 		application, err := s.getReceived(ctx, by, applicationID)
 		if err != nil {
 			return err
 		}
 
-		before, err := s.getInterview(ctx, by.OrganizationID, application.ID)
+		stored, err := s.getInterview(ctx, by.OrganizationID, application.ID)
 		if err != nil {
 			return err
 		}
 
 		now := s.Clock.Now()
-		if err := in.checkFuture(at, before, now); err != nil {
+		if err := in.checkFuture(scheduledAt, stored, now); err != nil {
 			return err
 		}
 
+		// Apply the input to the stored interview or to a new one.
 		switch {
-		case before != nil:
-			next = *before
-		case !create:
-			return ErrInterviewNotFound
-
-		// -1, because the first notice increments it to 0.
+		case stored != nil:
+			interview = *stored
+		case mayCreate:
+			interview = s.newInterview(&application, now)
 		default:
-			next = Appointment{ID: s.NewID(), ApplicationID: application.ID, OrganizationID: application.OrganizationID, Sequence: -1, CreatedAt: now}
+			return ErrInterviewNotFound
 		}
 
-		in.apply(&next, at)
+		in.apply(&interview, scheduledAt)
 
-		change := next.notice(before)
+		if stored != nil && interview == *stored {
+			return nil
+		}
+
+		// Check that an invitation may be sent. A cancellation is always permitted.
+		change := interview.changeSince(stored)
 		if change == event.InterviewScheduled || change == event.InterviewMoved {
-			if application.WithdrawnAt != nil {
-				return ErrWithdrawn
-			}
-
-			if err := limit.Take(ctx, s.Limiter, interviewNoticesPerDay, application.ID); err != nil {
+			if err := s.checkInvitation(ctx, &application); err != nil {
 				return err
 			}
 		}
 
-		if before != nil && next == *before {
-			return nil
-		}
-
-		next.ChangedAt = now
+		interview.ChangedAt = now
 		if change == "" {
-			return s.Appointments.Upsert(ctx, next)
+			return s.Appointments.Upsert(ctx, interview)
 		}
 
-		next.Sequence++
-		if err := s.Appointments.Upsert(ctx, next); err != nil {
+		// Store the change and notify the applicant.
+		interview.Sequence++
+		if err := s.Appointments.Upsert(ctx, interview); err != nil {
 			return err
 		}
 
-		return s.Events.Record(ctx, next.event(&application, change, by.UserID))
+		return s.Events.Record(ctx, interview.event(&application, change, by.UserID))
 	})
 
-	return next, err
+	return interview, err
+}
+
+// newInterview returns an interview of the application without a time and a place. Its Sequence is
+// -1, because the first notice increments the number to 0.
+func (s *Service) newInterview(application *Application, now time.Time) Appointment {
+	return Appointment{
+		ID:             s.NewID(),
+		ApplicationID:  application.ID,
+		OrganizationID: application.OrganizationID,
+		Sequence:       -1,
+		CreatedAt:      now,
+	}
+}
+
+// checkInvitation returns an error if the applicant has withdrawn the application, or has been sent
+// too many invitations for it.
+func (s *Service) checkInvitation(ctx context.Context, application *Application) error {
+	if application.WithdrawnAt != nil {
+		return ErrWithdrawn
+	}
+
+	return limit.Take(ctx, s.Limiter, interviewNoticesPerDay, application.ID)
 }
 
 // getReceived returns an application to the caller's organization. Inside a transaction, the
@@ -292,7 +330,9 @@ func (s *Service) listReceived(ctx context.Context, organizationID string, ids [
 
 // getInterview returns the interview of an application, or nil.
 func (s *Service) getInterview(ctx context.Context, organizationID, applicationID string) (*Appointment, error) {
-	found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{ApplicationIDs: []string{applicationID}}, page.After("", 1))
+	f := AppointmentFilter{ApplicationIDs: []string{applicationID}}
+
+	found, err := s.Appointments.List(ctx, organizationID, f, page.After("", 1))
 	if err != nil || len(found.Items) == 0 {
 		return nil, err
 	}
@@ -300,27 +340,38 @@ func (s *Service) getInterview(ctx context.Context, organizationID, applicationI
 	return &found.Items[0], nil
 }
 
-// apply applies the input, whose time is at, to the interview.
-func (in AppointmentInput) apply(a *Appointment, at time.Time) {
-	patch.SetText(&a.Location, in.Location)
-	patch.SetName(&a.Interviewer, in.Interviewer)
-	patch.SetText(&a.Notes, in.Notes)
+// apply sets the fields of the interview for which the input has a value. The time scheduledAt is
+// the result of parseScheduledAt.
+func (in AppointmentInput) apply(interview *Appointment, scheduledAt time.Time) {
+	patch.SetText(&interview.Location, in.Location)
+	patch.SetName(&interview.Interviewer, in.Interviewer)
+	patch.SetText(&interview.Notes, in.Notes)
 
 	if in.ScheduledAt != nil {
-		a.ScheduledAt = at
+		interview.ScheduledAt = scheduledAt
 	}
 
-	patch.Set(&a.Status, in.Status)
-	patch.Set(&a.Outcome, in.Outcome)
+	patch.Set(&interview.Status, in.Status)
+	patch.Set(&interview.Outcome, in.Outcome)
+}
+
+// checkInterviewStatus returns a fault for a status that is neither empty nor one of
+// InterviewStatuses.
+func checkInterviewStatus(status InterviewStatus) error {
+	return valid.Value("status", string(status), "oneof='' scheduled completed cancelled")
 }
 
 // Interviews lists the organization's interviews, newest first. If the status is not empty,
 // it lists only interviews with that status.
-func (s *Service) Interviews(ctx context.Context, by auth.Actor, status InterviewStatus, r page.Request) (page.Result[View], error) {
+func (s *Service) Interviews(
+	ctx context.Context,
+	by auth.Actor,
+	status InterviewStatus,
+	r page.Request,
+) (page.Result[View], error) {
 	var none page.Result[View]
 
-	validStatus := valid.Value("status", string(status), "oneof='' scheduled completed cancelled")
-	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID(), validStatus); err != nil {
+	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID(), checkInterviewStatus(status)); err != nil {
 		return none, err
 	}
 
@@ -341,7 +392,7 @@ func (s *Service) interviewViews(ctx context.Context, organizationID string, int
 		return []View{}, nil
 	}
 
-	applications, err := s.listReceived(ctx, organizationID, list.Map(interviews, applicationOf))
+	applications, err := s.listReceived(ctx, organizationID, list.Map(interviews, interviewApplicationID))
 	if err != nil {
 		return nil, err
 	}
@@ -351,12 +402,13 @@ func (s *Service) interviewViews(ctx context.Context, organizationID string, int
 		return nil, err
 	}
 
-	byID := list.ToMap(views, func(v View) (string, View) { return v.ID, v })
+	viewsByID := list.ToMap(views, func(v View) (string, View) { return v.ID, v })
 
-	return list.Map(interviews, func(a Appointment) View {
-		v := byID[a.ApplicationID]
-		v.Interview = &a
-		return v
+	return list.Map(interviews, func(interview Appointment) View {
+		view := viewsByID[interview.ApplicationID]
+		view.Interview = &interview
+
+		return view
 	}), nil
 }
 
@@ -383,19 +435,25 @@ func (s *Service) NextInterviews(ctx context.Context, by auth.Actor, n int) ([]V
 	return s.interviewViews(ctx, by.OrganizationID, found.Items[:min(n, len(found.Items))])
 }
 
-// InterviewsByDate lists the organization's interviews for its calendar: first the scheduled
-// ones that will take place, the next one first, then all others, the latest date first. If the
-// status is not empty, it lists only interviews with that status. It sorts the newest 1,000
-// interviews; a cursor continues after them, in the order of Interviews.
-func (s *Service) InterviewsByDate(ctx context.Context, by auth.Actor, status InterviewStatus, r page.Request) (page.Result[View], error) {
+// InterviewsByDate lists the organization's interviews for its calendar. The list begins with the
+// scheduled interviews that will take place, the next one first. All others follow, the latest date
+// first. If the status is not empty, it lists only interviews with that status.
+//
+// Only the newest 1,000 interviews are sorted by date. A request with a cursor continues after
+// them, in the order of Interviews.
+func (s *Service) InterviewsByDate(
+	ctx context.Context,
+	by auth.Actor,
+	status InterviewStatus,
+	r page.Request,
+) (page.Result[View], error) {
 	var none page.Result[View]
 
 	if r.Cursor != "" {
 		return s.Interviews(ctx, by, status, r)
 	}
 
-	validStatus := valid.Value("status", string(status), "oneof='' scheduled completed cancelled")
-	if err := cmp.Or(by.Require(auth.ApplicationsView), validStatus); err != nil {
+	if err := cmp.Or(by.Require(auth.ApplicationsView), checkInterviewStatus(status)); err != nil {
 		return none, err
 	}
 
@@ -410,18 +468,18 @@ func (s *Service) InterviewsByDate(ctx context.Context, by auth.Actor, status In
 	start := min(r.Offset(), len(found.Items))
 	end := min(start+r.Size, len(found.Items))
 
-	out := page.Result[View]{Total: len(found.Items)}
+	result := page.Result[View]{Total: len(found.Items)}
 	if end == len(found.Items) {
-		out.NextCursor = found.NextCursor
+		result.NextCursor = found.NextCursor
 	}
 
-	out.Items, err = s.interviewViews(ctx, by.OrganizationID, found.Items[start:end])
+	result.Items, err = s.interviewViews(ctx, by.OrganizationID, found.Items[start:end])
 
-	return out, err
+	return result, err
 }
 
-// compareByDate orders interviews that will take place by date, before all others, which it
-// orders by date in descending order.
+// compareByDate puts interviews that will take place before all others. It orders the former by
+// date, and the latter by date in descending order.
 func compareByDate(a, b Appointment, now time.Time) int {
 	isUpcoming := func(i Appointment) bool { return i.Status == Scheduled && i.ScheduledAt.After(now) }
 	switch {
@@ -436,26 +494,30 @@ func compareByDate(a, b Appointment, now time.Time) int {
 	return b.ScheduledAt.Compare(a.ScheduledAt)
 }
 
-// applicationOf returns the application of the interview.
-func applicationOf(a Appointment) string { return a.ApplicationID }
+// interviewApplicationID returns the id of the interview's application.
+func interviewApplicationID(interview Appointment) string { return interview.ApplicationID }
 
-// receivedViews returns the views of an employer, with the names of the applicants and the
-// interviews.
-func (s *Service) receivedViews(ctx context.Context, organizationID string, as []Application) ([]View, error) {
-	views, err := s.withApplicants(ctx, as)
+// receivedViews returns the applications as an employer sees them, with the names of the
+// applicants and the interviews.
+func (s *Service) receivedViews(ctx context.Context, organizationID string, applications []Application) ([]View, error) {
+	views, err := s.withApplicants(ctx, applications)
 	if err != nil || len(views) == 0 {
 		return views, err
 	}
 
-	ids := list.Map(as, func(a Application) string { return a.ID })
-	found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{ApplicationIDs: ids}, page.After("", len(ids)))
+	ids := list.Map(applications, func(a Application) string { return a.ID })
 
-	interviews := list.ToMap(found.Items, func(a Appointment) (string, *Appointment) { return a.ApplicationID, &a })
-	for i := range views {
-		views[i].Interview = interviews[views[i].ID]
+	found, err := s.Appointments.List(ctx, organizationID, AppointmentFilter{ApplicationIDs: ids}, page.After("", len(ids)))
+	if err != nil {
+		return nil, err
 	}
 
-	return views, err
+	byApplication := list.ToMap(found.Items, func(a Appointment) (string, *Appointment) { return a.ApplicationID, &a })
+	for i := range views {
+		views[i].Interview = byApplication[views[i].ID]
+	}
+
+	return views, nil
 }
 
 // ScheduleAndMove schedules the interview of an application as Schedule does, and sets the status
@@ -477,33 +539,41 @@ const cancelBatch = 20
 // the applicants.
 func (s *Service) OnOrganizationClosed(ctx context.Context, e event.OrganizationClosed) error {
 	return tx.DoBatches(ctx, s.Tx, cancelBatch, func(ctx context.Context) (int, error) {
-		now := s.Clock.Now()
-		f := AppointmentFilter{Status: Scheduled, ScheduledAfter: now}
-
-		upcoming, err := s.Appointments.List(ctx, e.OrganizationID, f, page.After("", cancelBatch))
-		if err != nil || len(upcoming.Items) == 0 {
-			return 0, err
-		}
-
-		byApplication := list.ToMap(upcoming.Items, func(i Appointment) (string, Appointment) { return i.ApplicationID, i })
-
-		applications, err := s.listReceived(ctx, e.OrganizationID, list.Map(upcoming.Items, applicationOf))
-		if err != nil {
-			return 0, err
-		}
-
-		var events []event.Event
-		for _, a := range applications {
-			i := byApplication[a.ID]
-			i.cancel(now)
-
-			if err := s.Appointments.Upsert(ctx, i); err != nil {
-				return 0, err
-			}
-
-			events = append(events, i.event(&a, event.InterviewCancelled, ""))
-		}
-
-		return len(upcoming.Items), s.Events.Record(ctx, events...)
+		return s.cancelUpcoming(ctx, e.OrganizationID)
 	})
+}
+
+// cancelUpcoming cancels at most cancelBatch upcoming interviews of a closed organization and
+// returns their number.
+func (s *Service) cancelUpcoming(ctx context.Context, organizationID string) (int, error) {
+	now := s.Clock.Now()
+	f := AppointmentFilter{Status: Scheduled, ScheduledAfter: now}
+
+	upcoming, err := s.Appointments.List(ctx, organizationID, f, page.After("", cancelBatch))
+	if err != nil || len(upcoming.Items) == 0 {
+		return 0, err
+	}
+
+	byApplication := list.ToMap(upcoming.Items, func(a Appointment) (string, Appointment) { return a.ApplicationID, a })
+
+	applications, err := s.listReceived(ctx, organizationID, list.Map(upcoming.Items, interviewApplicationID))
+	if err != nil {
+		return 0, err
+	}
+
+	const noActor = "" // no member cancels these interviews
+
+	var events []event.Event
+	for _, application := range applications {
+		interview := byApplication[application.ID]
+		interview.cancel(now)
+
+		if err := s.Appointments.Upsert(ctx, interview); err != nil {
+			return 0, err
+		}
+
+		events = append(events, interview.event(&application, event.InterviewCancelled, noActor))
+	}
+
+	return len(upcoming.Items), s.Events.Record(ctx, events...)
 }

@@ -45,17 +45,17 @@ func TestInterview_Changed_NotifiesApplicantWithSequence(t *testing.T) {
 		require.Equal(t, hiring.Undecided, appointment.Outcome)
 		require.Equal(t, []string{"interview scheduled 0"}, env.recordedEvents())
 
-		// change changes the interview and requires that it records the wanted events.
-		change := func(want []string, in hiring.AppointmentInput) hiring.Appointment {
+		// change changes the interview and requires that the change records the wanted events.
+		change := func(wantEvents []string, in hiring.AppointmentInput) hiring.Appointment {
 			t.Helper()
 			env.clock.Advance(time.Minute)
 
-			next, err := env.Reschedule(t.Context(), employer, application.ID, in)
+			changed, err := env.Reschedule(t.Context(), employer, application.ID, in)
 			require.NoError(t, err)
-			require.Equal(t, appointment.ID, next.ID)
-			require.Equal(t, want, env.recordedEvents())
+			require.Equal(t, appointment.ID, changed.ID)
+			require.Equal(t, wantEvents, env.recordedEvents())
 
-			return next
+			return changed
 		}
 
 		same := change(nil, hiring.AppointmentInput{Location: ptr("Ward 3")})

@@ -35,20 +35,29 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 		return err
 	}
 
-	if err := s.addModeratedMails(ctx, eventID, e, admins, false); err != nil || e.Decision != takenDown && !e.Reverses {
+	adminMails := list.Map(admins, func(id string) moderatedMail { return moderatedMail{Event: e, UserID: id} })
+	if err := s.addModeratedMails(ctx, eventID, adminMails); err != nil {
 		return err
 	}
 
+	concernsApplicants := e.Decision == takenDown || e.Reverses
+	if !concernsApplicants {
+		return nil
+	}
+
+	filter := ApplicationFilter{ListingIDs: []string{e.JobID}, Statuses: []Status{Pending, Review, Interview, Accepted}}
 	for r := page.After("", applicantsPerPage); ; {
-		applications, err := s.Applications.List(ctx, Visibility{OrganizationID: e.OrganizationID},
-			ApplicationFilter{ListingIDs: []string{e.JobID}, Statuses: []Status{Pending, Review, Interview, Accepted}},
-			r)
+		applications, err := s.Applications.List(ctx, Visibility{OrganizationID: e.OrganizationID}, filter, r)
 		if err != nil {
 			return err
 		}
 
 		applicantIDs := list.Distinct(applications.Items, func(a Application) string { return a.ApplicantID })
-		if err := s.addModeratedMails(ctx, eventID, e, applicantIDs, true); err != nil {
+		applicantMails := list.Map(applicantIDs, func(id string) moderatedMail {
+			return moderatedMail{Event: e, UserID: id, IsApplicant: true}
+		})
+
+		if err := s.addModeratedMails(ctx, eventID, applicantMails); err != nil {
 			return err
 		}
 
@@ -59,12 +68,11 @@ func (s *Service) OnJobModerated(ctx context.Context, eventID string, e event.Jo
 	}
 }
 
-// addModeratedMails adds a task for each user. The keys of the tasks contain the event, so that
+// addModeratedMails adds a task for each mail. The keys of the tasks contain the event, so that
 // a handler that runs again adds no second task.
-func (s *Service) addModeratedMails(ctx context.Context, eventID string, e event.JobModerated, userIDs []string, isApplicant bool) error {
-	return s.Tasks.Add(ctx, list.Map(userIDs, func(id string) task.Task {
-		return task.New(kindModerated, task.Mail, kindModerated+"/"+eventID+"/"+id,
-			moderatedMail{Event: e, UserID: id, IsApplicant: isApplicant})
+func (s *Service) addModeratedMails(ctx context.Context, eventID string, mails []moderatedMail) error {
+	return s.Tasks.Add(ctx, list.Map(mails, func(m moderatedMail) task.Task {
+		return task.New(kindModerated, task.Mail, kindModerated+"/"+eventID+"/"+m.UserID, m)
 	})...)
 }
 
@@ -72,10 +80,8 @@ func (s *Service) addModeratedMails(ctx context.Context, eventID string, e event
 // e-mails, because a fraudulent employer may cost them money or documents, and because those who
 // were warned need to know that the warning has ended.
 func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
-	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID)
-
-	// A deleted account has no address.
-	if err != nil || c.address(m.UserID).Email == "" {
+	c, err := s.loadCorrespondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID)
+	if err != nil || !c.canReach(m.UserID) {
 		return err
 	}
 
@@ -84,11 +90,26 @@ func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 		c.page = s.pageLink("See your applications", "/account/applications")
 	}
 
-	l := mail.Letter{ID: "moderated-" + m.Event.JobID + "-" + m.UserID + "-" + m.Event.DecidedAt.UTC().Format("20060102T150405.000000")}
+	subject, body := moderatedText(m, c)
+	if m.Event.Message != "" && !m.IsApplicant {
+		body = append(body, mail.Block{Text: "The moderators write:"}, mail.Block{Quote: m.Event.Message})
+	}
+
+	decidedAt := m.Event.DecidedAt.UTC().Format("20060102T150405.000000")
+
+	return s.sendLetter(ctx, c, m.UserID, mail.Letter{
+		ID:      "moderated-" + m.Event.JobID + "-" + m.UserID + "-" + decidedAt,
+		Subject: subject,
+		Body:    body,
+	})
+}
+
+// moderatedText returns the subject and the text about the decision of the moderators, for an
+// applicant or for an admin of the employer.
+func moderatedText(m moderatedMail, c correspondence) (subject string, body []mail.Block) {
 	switch {
 	case m.IsApplicant && m.Event.Reverses:
-		l.Subject = "Job restored: " + c.title
-		l.Body = []mail.Block{
+		return "Job restored: " + c.title, []mail.Block{
 			{
 				Text: "We wrote to you that our moderators had removed the job " + c.title + " at " + c.organization +
 					". They have checked it again and restored it.",
@@ -96,36 +117,29 @@ func (s *Service) mailModerated(ctx context.Context, m moderatedMail) error {
 			{Text: restoredText(m.Event.Public)},
 		}
 	case m.IsApplicant:
-		l.Subject = "Job removed: " + c.title
-		l.Body = []mail.Block{
+		return "Job removed: " + c.title, []mail.Block{
 			{Text: "You applied for " + c.title + " at " + c.organization + ". Our moderators have removed this job."},
 			{
-				Text: "Do not pay anything for the application, and do not send copies of documents or bank details to the employer. If you have paid, contact your bank and the police.",
+				Text: "Do not pay anything for the application, and do not send copies of documents or bank details to the employer. " +
+					"If you have paid, contact your bank and the police.",
 			},
 			{Text: "You can withdraw your application in your account. Your other applications are not affected."},
 		}
 	case m.Event.Decision == takenDown:
-		l.Subject = "Job removed by moderators: " + c.title
-		l.Body = []mail.Block{
+		return "Job removed by moderators: " + c.title, []mail.Block{
 			{Text: "Our moderators have removed your job " + c.title + ". It is not public, and applicants were notified."},
 		}
-	default:
-		l.Subject = "Job public again: " + c.title
-		l.Body = []mail.Block{
-			{
-				Text: "Our moderators have checked your job " + c.title + " and do not hide it any more. It is public if it is active and its closing date has not passed.",
-			},
-		}
 	}
 
-	if m.Event.Message != "" && !m.IsApplicant {
-		l.Body = append(l.Body, mail.Block{Text: "The moderators write:"}, mail.Block{Quote: m.Event.Message})
+	return "Job public again: " + c.title, []mail.Block{
+		{
+			Text: "Our moderators have checked your job " + c.title + " and do not hide it any more. " +
+				"It is public if it is active and its closing date has not passed.",
+		},
 	}
-
-	return s.sendLetter(ctx, c, m.UserID, l)
 }
 
-// restoredText tells an applicant what the restoration of a job means for the application.
+// restoredText returns what the restoration of a job means for the application.
 func restoredText(isPublic bool) string {
 	if isPublic {
 		return "The job is open again. Your application is with the employer as before: you do not have to apply again."

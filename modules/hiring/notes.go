@@ -49,7 +49,9 @@ func (s RatingSummary) Average() float64 {
 		return 0
 	}
 
-	return math.Round(float64(s.Sum)/float64(s.Count)*10) / 10
+	average := float64(s.Sum) / float64(s.Count)
+
+	return math.Round(average*10) / 10
 }
 
 // NoteView is a note with the name of its author, which is DeletedName if the account was
@@ -131,7 +133,12 @@ func (s *Service) DeleteNote(ctx context.Context, by auth.Actor, applicationID, 
 }
 
 // ListNotes lists the notes about an application to the organization, newest first.
-func (s *Service) ListNotes(ctx context.Context, by auth.Actor, applicationID string, r page.Request) (page.Result[NoteView], error) {
+func (s *Service) ListNotes(
+	ctx context.Context,
+	by auth.Actor,
+	applicationID string,
+	r page.Request,
+) (page.Result[NoteView], error) {
 	if err := cmp.Or(by.Require(auth.ApplicationsView), r.CheckID()); err != nil {
 		return page.Result[NoteView]{}, err
 	}
@@ -146,10 +153,16 @@ func (s *Service) ListNotes(ctx context.Context, by auth.Actor, applicationID st
 		return page.Result[NoteView]{}, err
 	}
 
-	names, err := s.listAuthors(ctx, list.Map(notes.Items, func(n Note) string { return n.AuthorID }))
-	views := list.Map(notes.Items, func(n Note) NoteView { return NoteView{n, cmp.Or(names[n.AuthorID].Name, DeletedName)} })
+	authors, err := s.listAuthors(ctx, list.Map(notes.Items, func(n Note) string { return n.AuthorID }))
+	if err != nil {
+		return page.Result[NoteView]{}, err
+	}
 
-	return page.WithItems(notes, views), err
+	views := list.Map(notes.Items, func(n Note) NoteView {
+		return NoteView{Note: n, Author: cmp.Or(authors[n.AuthorID].Name, DeletedName)}
+	})
+
+	return page.WithItems(notes, views), nil
 }
 
 // RatingInput is a rating.
@@ -169,10 +182,13 @@ func (s *Service) Rate(ctx context.Context, by auth.Actor, applicationID string,
 			return err
 		}
 
-		return s.Ratings.Upsert(
-			ctx,
-			Rating{ApplicationID: a.ID, OrganizationID: a.OrganizationID, AuthorID: by.UserID, Stars: in.Rating, RatedAt: s.Clock.Now()},
-		)
+		return s.Ratings.Upsert(ctx, Rating{
+			ApplicationID:  a.ID,
+			OrganizationID: a.OrganizationID,
+			AuthorID:       by.UserID,
+			Stars:          in.Rating,
+			RatedAt:        s.Clock.Now(),
+		})
 	})
 }
 
@@ -209,14 +225,23 @@ func (s *Service) ListRatings(ctx context.Context, by auth.Actor, applicationID 
 		return nil, err
 	}
 
-	names, err := s.listAuthors(ctx, list.Map(ratings, func(r Rating) string { return r.AuthorID }))
+	authors, err := s.listAuthors(ctx, list.Map(ratings, func(r Rating) string { return r.AuthorID }))
+	if err != nil {
+		return nil, err
+	}
 
-	return list.Map(ratings, func(r Rating) RatingView { return RatingView{r, cmp.Or(names[r.AuthorID].Name, DeletedName)} }), err
+	return list.Map(ratings, func(r Rating) RatingView {
+		return RatingView{Rating: r, Author: cmp.Or(authors[r.AuthorID].Name, DeletedName)}
+	}), nil
 }
 
 // SummarizeRatings returns the summaries of the ratings of applications to the
 // organization, at most 1,000. Applications without ratings are left out.
-func (s *Service) SummarizeRatings(ctx context.Context, by auth.Actor, applicationIDs []string) (map[string]RatingSummary, error) {
+func (s *Service) SummarizeRatings(
+	ctx context.Context,
+	by auth.Actor,
+	applicationIDs []string,
+) (map[string]RatingSummary, error) {
 	if err := by.Require(auth.ApplicationsView); err != nil || len(applicationIDs) == 0 {
 		return nil, err
 	}
@@ -225,8 +250,8 @@ func (s *Service) SummarizeRatings(ctx context.Context, by auth.Actor, applicati
 }
 
 // getNotWithdrawn returns an application to the organization and locks it. It returns
-// ErrWithdrawn if the applicant has withdrawn: a note that is added after the applicant's
-// account was deleted would never be deleted.
+// ErrWithdrawn if the applicant has withdrawn the application, which the deletion of the
+// applicant's account does, too: a note that is added after the deletion would never be deleted.
 func (s *Service) getNotWithdrawn(ctx context.Context, by auth.Actor, applicationID string) (Application, error) {
 	a, err := s.getReceived(ctx, by, applicationID)
 	if err != nil {

@@ -122,11 +122,14 @@ type ApplicantDocument struct {
 // Person is an applicant as an employer sees them.
 type Person struct{ Name, Email string }
 
-// Visibility is the set of applications that a caller may see: the applications to the
-// listings of an organization, and the applications of an applicant who has not withdrawn
-// them. An empty field adds nothing to the set. The methods of Applications treat all other
-// applications as if they did not exist.
-type Visibility struct{ OrganizationID, ApplicantID string }
+// Visibility is the set of applications that a caller may see. The methods of Applications treat
+// all other applications as if they did not exist. An empty field adds nothing to the set.
+type Visibility struct {
+	// OrganizationID adds the applications to the listings of the organization.
+	OrganizationID string
+	// ApplicantID adds the applications of the applicant that are not withdrawn.
+	ApplicantID string
+}
 
 // ApplicationFilter selects visible applications that match all of its fields. A zero field
 // matches every application.
@@ -175,7 +178,7 @@ type Applications interface {
 	// organization, clears their trackers, and adds changes to their timelines. The
 	// transaction has read the applications, and none of them is withdrawn by its applicant.
 	// The number of SQL statements does not depend on the number of applications.
-	UpdateStatuses(ctx context.Context, organizationID string, as []Application, changes []Change) error
+	UpdateStatuses(ctx context.Context, organizationID string, applications []Application, changes []Change) error
 	// Update stores the status, tracker and withdrawal of an application of the applicant,
 	// and adds changes to its timeline. The transaction has read the application, which was
 	// not withdrawn by its applicant.
@@ -265,8 +268,8 @@ type Ratings interface {
 	// List returns the newest n ratings of an application to the organization, in
 	// descending order of RatedAt.
 	List(ctx context.Context, organizationID, applicationID string, n int) ([]Rating, error)
-	// Summarize maps the ids of applications, at most 1,000, to the organization to the
-	// summaries of their ratings. Those without ratings are left out.
+	// Summarize returns the summaries of the ratings of applications to the organization by
+	// application id. It omits applications without ratings. The applicationIDs are at most 1,000.
 	Summarize(ctx context.Context, organizationID string, applicationIDs []string) (map[string]RatingSummary, error)
 }
 

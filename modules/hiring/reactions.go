@@ -17,8 +17,9 @@ import (
 	"github.com/locumhq/locum/core/tx"
 )
 
-// The e-mails of this file describe the events, and not the current state. An e-mail that is
-// sent again after a failure has the same Message-ID.
+// The e-mails of this file describe events, and not the current state: a status that has changed
+// again meanwhile is mentioned in the e-mail about that change. An e-mail that is sent again after
+// a failure has the same Message-ID.
 
 // maxAdmins is the maximum number of admins who are notified of an event.
 const maxAdmins = 10
@@ -48,15 +49,16 @@ func (s *Service) Handlers() []task.Handler {
 			return s.export(ctx, t, in)
 		},
 	}
-	remove := task.Handle(kindRemoveFiles, task.Maintenance, func(ctx context.Context, _ struct{}) error { return s.removeFiles(ctx) }).
-		WithTimeout(removeTimeout)
+	removeFiles := task.Handle(kindRemoveFiles, task.Maintenance, func(ctx context.Context, _ struct{}) error {
+		return s.removeFiles(ctx)
+	})
 
 	return []task.Handler{
 		task.Handle(kindReceived, task.Mail, s.mailReceived),
 		task.Handle(kindWithdrawn, task.Mail, s.mailWithdrawn),
 		task.Handle(kindModerated, task.Mail, s.mailModerated),
 		export,
-		remove,
+		removeFiles.WithTimeout(removeTimeout),
 	}
 }
 
@@ -84,19 +86,21 @@ func (s *Service) OnApplicationSubmitted(ctx context.Context, eventID string, e 
 // mailReceived notifies one admin of a new application. The e-mail does not contain the address
 // of the applicant.
 func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
-	if wants, err := s.Organizations.WantsAlerts(ctx, m.UserID); err != nil || !wants {
+	wantsAlerts, err := s.Organizations.WantsAlerts(ctx, m.UserID)
+	if err != nil || !wantsAlerts {
 		return err
 	}
 
-	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID, m.Event.CandidateID)
-	if err != nil || c.address(m.UserID).Email == "" || c.address(m.Event.CandidateID).Email == "" {
-		return err // the admin or the applicant has deleted their account
+	c, err := s.loadCorrespondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID, m.Event.CandidateID)
+	if err != nil || !c.canReach(m.UserID) || !c.canReach(m.Event.CandidateID) {
+		return err
 	}
 
 	c.page = s.pageLink("See the application", "/employer/applications/"+m.Event.ApplicationID)
 
 	return s.sendLetter(ctx, c, m.UserID, mail.Letter{
-		ID: "received-" + m.Event.ApplicationID + "-" + m.UserID, Subject: "New application: " + c.title,
+		ID:      "received-" + m.Event.ApplicationID + "-" + m.UserID,
+		Subject: "New application: " + c.title,
 		Body: []mail.Block{
 			{Text: "There is a new application for " + c.title + "."},
 			{
@@ -111,19 +115,21 @@ func (s *Service) mailReceived(ctx context.Context, m receivedMail) error {
 
 // MailSubmitted sends a confirmation of an application to the applicant.
 func (s *Service) MailSubmitted(ctx context.Context, e event.ApplicationSubmitted) error {
-	if wants, err := s.Preferences.WantsMail(ctx, e.CandidateID); err != nil || !wants {
+	wantsMail, err := s.Preferences.WantsMail(ctx, e.CandidateID)
+	if err != nil || !wantsMail {
 		return err
 	}
 
-	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
-	if err != nil || c.address(e.CandidateID).Email == "" {
+	c, err := s.loadCorrespondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
+	if err != nil || !c.canReach(e.CandidateID) {
 		return err
 	}
 
 	c.page = s.pageLink("See your application", "/account/applications/"+e.ApplicationID)
 
 	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
-		ID: "submitted-" + e.ApplicationID, Subject: "Application sent: " + c.title,
+		ID:      "submitted-" + e.ApplicationID,
+		Subject: "Application sent: " + c.title,
 		Body: []mail.Block{
 			{Text: "Your application for " + c.title + " is with " + c.organization + "."},
 			{Facts: []mail.Fact{{Name: "Sent", Value: formatTime(e.SubmittedAt)}}},
@@ -148,19 +154,21 @@ func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event
 		return nil
 	}
 
-	if wants, err := s.Preferences.WantsMail(ctx, e.CandidateID); err != nil || !wants {
+	wantsMail, err := s.Preferences.WantsMail(ctx, e.CandidateID)
+	if err != nil || !wantsMail {
 		return err
 	}
 
-	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
-	if err != nil || c.address(e.CandidateID).Email == "" {
+	c, err := s.loadCorrespondence(ctx, e.JobID, e.OrganizationID, e.CandidateID)
+	if err != nil || !c.canReach(e.CandidateID) {
 		return err
 	}
 
 	c.page = s.pageLink("See your application", "/account/applications/"+e.ApplicationID)
 
 	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
-		ID: "status-" + eventID, Subject: "Your application: " + c.title,
+		ID:      "status-" + eventID,
+		Subject: "Your application: " + c.title,
 		Body: []mail.Block{
 			{Text: "There is news of your application for " + c.title + " at " + c.organization + "."},
 			{
@@ -177,45 +185,33 @@ func (s *Service) MailStatusChanged(ctx context.Context, eventID string, e event
 // MailInterview sends the applicant an invitation to the interview, its change or its
 // cancellation. Replies go to the member who made the change.
 func (s *Service) MailInterview(ctx context.Context, eventID string, e event.InterviewChanged) error {
-	if wants, err := s.Preferences.WantsMail(ctx, e.CandidateID); err != nil || !wants {
+	wantsMail, err := s.Preferences.WantsMail(ctx, e.CandidateID)
+	if err != nil || !wantsMail {
 		return err
 	}
 
-	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, e.ActorID)
-	if err != nil || c.address(e.CandidateID).Email == "" {
+	c, err := s.loadCorrespondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, e.ActorID)
+	if err != nil || !c.canReach(e.CandidateID) {
 		return err
 	}
 
-	subject := "Interview: " + c.title
-	text := "%s invites you to an interview for %s."
+	// A withdrawal by the applicant also cancels the interview. Then no member has made the change.
+	isByApplicant := e.ActorID == e.CandidateID
 
-	file := "The attached invitation puts this into your calendar, in your own time zone."
-	switch e.Change {
-	case event.InterviewMoved:
-		subject = "Changed interview: " + c.title
-		text = "%s changed your interview for %s. This is how it stands now:"
-	case event.InterviewCancelled:
-		subject = "Cancelled interview: " + c.title
-		text = "%s cancelled your interview for %s. It was to be:"
-		file = "The attached file takes this out of your calendar."
-
-		if e.ActorID == e.CandidateID {
-			text = "Your interview with %s for %s is cancelled, since you withdrew your application. It was to be:"
-		}
-	}
-
-	// If the applicant has withdrawn the application, there is no member who made the change.
 	var replyTo mail.Address
-	if e.ActorID != e.CandidateID {
+	if !isByApplicant {
 		replyTo = c.address(e.ActorID)
 	}
 
+	text := interviewTexts(e.Change, isByApplicant)
 	c.page = s.pageLink("See your application", "/account/applications/"+e.ApplicationID)
 
 	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
-		ID: "interview-" + eventID, Subject: subject, ReplyTo: replyTo,
+		ID:      "interview-" + eventID,
+		Subject: text.subject + c.title,
+		ReplyTo: replyTo,
 		Body: []mail.Block{
-			{Text: fmt.Sprintf(text, c.organization, c.title)},
+			{Text: fmt.Sprintf(text.change, c.organization, c.title)},
 			{
 				Facts: []mail.Fact{
 					{Name: "When", Value: formatTime(e.ScheduledAt)},
@@ -223,7 +219,7 @@ func (s *Service) MailInterview(ctx context.Context, eventID string, e event.Int
 					{Name: "With", Value: e.Interviewer},
 				},
 			},
-			{Text: file},
+			{Text: text.attachment},
 		},
 		Invite: &mail.Invite{
 			UID:         e.InterviewID,
@@ -241,9 +237,52 @@ func (s *Service) MailInterview(ctx context.Context, eventID string, e event.Int
 	})
 }
 
-// MailContact sends a message of the employer to the applicant, also to applicants who do not
-// want optional e-mails, because no page of the applicant shows the message. Replies go to the
-// sender.
+// interviewText contains the texts of an e-mail about an interview.
+type interviewText struct {
+	subject    string // the title of the job follows
+	change     string // a format for the names of the employer and of the job
+	attachment string // describes the attached calendar file
+}
+
+// interviewTexts returns the texts for the kind of change. For a cancellation, isByApplicant
+// reports whether it follows from the applicant's own withdrawal.
+func interviewTexts(change string, isByApplicant bool) interviewText {
+	const (
+		addsToCalendar      = "The attached invitation puts this into your calendar, in your own time zone."
+		removesFromCalendar = "The attached file takes this out of your calendar."
+	)
+
+	switch {
+	case change == event.InterviewMoved:
+		return interviewText{
+			subject:    "Changed interview: ",
+			change:     "%s changed your interview for %s. This is how it stands now:",
+			attachment: addsToCalendar,
+		}
+	case change == event.InterviewCancelled && isByApplicant:
+		return interviewText{
+			subject:    "Cancelled interview: ",
+			change:     "Your interview with %s for %s is cancelled, since you withdrew your application. It was to be:",
+			attachment: removesFromCalendar,
+		}
+	case change == event.InterviewCancelled:
+		return interviewText{
+			subject:    "Cancelled interview: ",
+			change:     "%s cancelled your interview for %s. It was to be:",
+			attachment: removesFromCalendar,
+		}
+	}
+
+	return interviewText{
+		subject:    "Interview: ",
+		change:     "%s invites you to an interview for %s.",
+		attachment: addsToCalendar,
+	}
+}
+
+// MailContact sends a message of the employer to the applicant. It ignores the applicant's
+// preference about optional e-mails, because no page of the applicant shows the message. Replies
+// go to the sender.
 func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) error {
 	message, err := s.Messages.Get(ctx, e.OrganizationID, e.MessageID)
 	if errors.Is(err, ErrNotFound) {
@@ -252,15 +291,17 @@ func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) e
 		return err
 	}
 
-	c, err := s.correspondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, message.SenderID)
-	if err != nil || c.address(e.CandidateID).Email == "" {
+	c, err := s.loadCorrespondence(ctx, e.JobID, e.OrganizationID, e.CandidateID, message.SenderID)
+	if err != nil || !c.canReach(e.CandidateID) {
 		return err
 	}
 
 	c.page = s.pageLink("See your application", "/account/applications/"+e.ApplicationID)
 
 	return s.sendLetter(ctx, c, e.CandidateID, mail.Letter{
-		ID: "contact-" + message.ID, Subject: message.Subject, ReplyTo: c.address(message.SenderID),
+		ID:      "contact-" + message.ID,
+		Subject: message.Subject,
+		ReplyTo: c.address(message.SenderID),
 		Body: []mail.Block{
 			{Text: c.organization + " writes about your application for " + c.title + ":"},
 			{Quote: message.Text},
@@ -271,35 +312,47 @@ func (s *Service) MailContact(ctx context.Context, e event.ApplicantContacted) e
 
 // correspondence contains the names and addresses for an e-mail.
 type correspondence struct {
-	title, organization string            // of the job and of the employer, safe for an e-mail
-	people              map[string]Person // by user id
+	title        string            // of the job, safe for an e-mail
+	organization string            // the name of the employer, safe for an e-mail
+	people       map[string]Person // by user id, without users who have deleted their account
 	// page is a link to the page that the e-mail is about, or nil.
 	page *mail.Link
 }
 
-// address returns the address of the user, which is empty for a deleted one.
+// address returns the address of the user, which is empty for a user who has deleted their account.
 func (c correspondence) address(userID string) mail.Address {
 	return mail.Address{Name: c.people[userID].Name, Email: c.people[userID].Email}
 }
 
-// correspondence reads the names and addresses for an e-mail. Deleted users have no address.
-func (s *Service) correspondence(ctx context.Context, listingID, organizationID string, userIDs ...string) (c correspondence, err error) {
-	// The actor is empty if the organization was closed.
+// canReach reports whether the user has an address. Users who have deleted their account have none.
+func (c correspondence) canReach(userID string) bool { return c.people[userID].Email != "" }
+
+// loadCorrespondence reads the names and addresses for an e-mail about a listing. Empty userIDs are
+// ignored: they stand for the actor if an organization was closed.
+func (s *Service) loadCorrespondence(
+	ctx context.Context,
+	listingID, organizationID string,
+	userIDs ...string,
+) (correspondence, error) {
 	userIDs = slices.DeleteFunc(userIDs, func(id string) bool { return id == "" })
-	if c.people, err = s.People.ByIDs(ctx, userIDs); err != nil {
-		return c, err
+
+	people, err := s.People.ByIDs(ctx, userIDs)
+	if err != nil {
+		return correspondence{}, err
 	}
 
 	briefs, err := s.Listings.Briefs(ctx, []string{listingID})
 	if err != nil {
-		return c, err
+		return correspondence{}, err
 	}
 
-	c.title = mail.SafeName(briefs[listingID].Title, "the job")
-	name, err := s.Organizations.Name(ctx, organizationID)
-	c.organization = mail.SafeName(name, "the employer")
+	organization, err := s.Organizations.Name(ctx, organizationID)
 
-	return c, err
+	return correspondence{
+		title:        mail.SafeName(briefs[listingID].Title, "the job"),
+		organization: mail.SafeName(organization, "the employer"),
+		people:       people,
+	}, err
 }
 
 // pageLink returns a link to a page of the site, or nil without the site.
@@ -334,18 +387,21 @@ const DeletedName = "Deleted user"
 const withdrawBatchSize = 20
 
 // OnAccountDeleted removes the personal data of an applicant. Employers keep the applications
-// and their outcomes. Applications without a decision are withdrawn and their interviews
-// cancelled. It deletes:
+// and their outcomes. OnAccountDeleted withdraws applications without a decision, cancels their
+// interviews, and deletes:
 //   - the texts of the applicant, the messages to the applicant and the documents,
 //   - the notes about interviews and applications, and the ratings,
 //   - the files of exports that may name the applicant.
 func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) error {
-	err := tx.DoBatches(ctx, s.Tx, withdrawBatchSize, func(ctx context.Context) (int, error) { return s.withdrawBatch(ctx, e.UserID) })
+	err := tx.DoBatches(ctx, s.Tx, withdrawBatchSize, func(ctx context.Context) (int, error) {
+		return s.withdrawBatch(ctx, e.UserID)
+	})
 	if err != nil {
 		return err
 	}
 
-	if err := s.Tx.Do(ctx, func(ctx context.Context) error { return s.PersonalData.EraseByApplicant(ctx, e.UserID) }); err != nil {
+	err = s.Tx.Do(ctx, func(ctx context.Context) error { return s.PersonalData.EraseByApplicant(ctx, e.UserID) })
+	if err != nil {
 		return err
 	}
 
@@ -355,7 +411,9 @@ func (s *Service) OnAccountDeleted(ctx context.Context, e event.AccountDeleted) 
 // withdrawBatch withdraws at most withdrawBatchSize applications of a deleted applicant and
 // returns their number.
 func (s *Service) withdrawBatch(ctx context.Context, applicantID string) (int, error) {
-	active, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{}, page.After("", withdrawBatchSize))
+	visible := Visibility{ApplicantID: applicantID}
+
+	active, err := s.Applications.List(ctx, visible, ApplicationFilter{}, page.After("", withdrawBatchSize))
 	if err != nil {
 		return 0, err
 	}
@@ -367,8 +425,10 @@ func (s *Service) withdrawBatch(ctx context.Context, applicantID string) (int, e
 			return 0, err
 		}
 
-		from := a.Status
-		if err := s.storeWithdrawal(ctx, by, a, from, a.Abandon(s.Clock.Now())); err != nil {
+		previous := a.Status
+
+		hasChanged := a.Abandon(s.Clock.Now())
+		if err := s.storeWithdrawal(ctx, by, a, previous, hasChanged); err != nil {
 			return 0, err
 		}
 	}
@@ -376,14 +436,17 @@ func (s *Service) withdrawBatch(ctx context.Context, applicantID string) (int, e
 	return len(active.Items), nil
 }
 
-// deleteExportsMentioning deletes the exports of applications that may contain the applicant:
-// those of all organizations that the applicant has applied to, created at the given time or
-// earlier. If an export is being written, the task finds no row at its end and deletes the
-// file.
-func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID string, createdBy time.Time) error {
+// deleteExportsMentioning deletes the exports of applications that may contain the applicant.
+// These are the exports that organizations to which the applicant has applied created at the time
+// until or earlier. If an export is being written, its task finds no row at its end and deletes
+// the file.
+func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID string, until time.Time) error {
 	const pageSize = 1_000
+
+	// All applications of the applicant are withdrawn at this point.
+	withdrawn := ApplicationFilter{Withdrawn: OnlyWithdrawn}
 	for r := page.After("", pageSize); ; {
-		applications, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, ApplicationFilter{Withdrawn: OnlyWithdrawn}, r)
+		applications, err := s.Applications.List(ctx, Visibility{ApplicantID: applicantID}, withdrawn, r)
 		if err != nil || len(applications.Items) == 0 {
 			return err
 		}
@@ -392,7 +455,7 @@ func (s *Service) deleteExportsMentioning(ctx context.Context, applicantID strin
 			OrganizationIDs: list.Distinct(applications.Items, func(a Application) string { return a.OrganizationID }),
 			Kind:            "applications",
 			Begun:           true,
-			CreatedBefore:   createdBy.Add(time.Microsecond),
+			CreatedBefore:   until.Add(time.Microsecond), // stored times have microseconds
 		}
 		if err := s.deleteExports(ctx, f); err != nil {
 			return err

@@ -88,13 +88,15 @@ func (s *Service) loadDetail(ctx context.Context, v View) (Detail, error) {
 }
 
 // withListings returns views with the titles and companies of the listings.
-func (s *Service) withListings(ctx context.Context, as []Application) ([]View, error) {
-	briefs, err := s.Listings.Briefs(ctx, list.Distinct(as, func(a Application) string { return a.ListingID }))
+func (s *Service) withListings(ctx context.Context, applications []Application) ([]View, error) {
+	listingIDs := list.Distinct(applications, func(a Application) string { return a.ListingID })
+
+	briefs, err := s.Listings.Briefs(ctx, listingIDs)
 	if err != nil {
 		return nil, err
 	}
 
-	return list.Map(as, func(a Application) View {
+	return list.Map(applications, func(a Application) View {
 		brief := briefs[a.ListingID]
 		return View{Application: a, JobTitle: brief.Title, Company: brief.Company}
 	}), nil
@@ -102,13 +104,15 @@ func (s *Service) withListings(ctx context.Context, as []Application) ([]View, e
 
 // withApplicants returns views with the titles and companies of the listings and the names
 // of the applicants.
-func (s *Service) withApplicants(ctx context.Context, as []Application) ([]View, error) {
-	views, err := s.withListings(ctx, as)
-	if err != nil || len(as) == 0 {
+func (s *Service) withApplicants(ctx context.Context, applications []Application) ([]View, error) {
+	views, err := s.withListings(ctx, applications)
+	if err != nil || len(views) == 0 {
 		return views, err
 	}
 
-	people, err := s.People.ByIDs(ctx, list.Distinct(as, func(a Application) string { return a.ApplicantID }))
+	applicantIDs := list.Distinct(applications, func(a Application) string { return a.ApplicantID })
+
+	people, err := s.People.ByIDs(ctx, applicantIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -125,18 +129,28 @@ func (s *Service) withApplicants(ctx context.Context, as []Application) ([]View,
 	return views, nil
 }
 
-// newChange returns the timeline entry for the latest change of the application's status.
-func (s *Service) newChange(a *Application, kind ActorKind, by auth.Actor, from Status) Change {
-	return Change{ID: s.NewID(), ApplicationID: a.ID, Actor: kind, ActorID: by.UserID, From: from, To: a.Status, At: a.ChangedAt}
+// newChange returns the timeline entry for the change of the application's status from the
+// previous status to the current one.
+func (s *Service) newChange(a *Application, kind ActorKind, by auth.Actor, previous Status) Change {
+	return Change{
+		ID:            s.NewID(),
+		ApplicationID: a.ID,
+		Actor:         kind,
+		ActorID:       by.UserID,
+		From:          previous,
+		To:            a.Status,
+		At:            a.ChangedAt,
+	}
 }
 
 // canonical returns the id in its stored form, or notFound if the text is not an id.
-func canonical(s string, notFound error) (string, error) {
-	if s, ok := id.Canonical(s); ok {
-		return s, nil
+func canonical(text string, notFound error) (string, error) {
+	canonicalID, isID := id.Canonical(text)
+	if !isID {
+		return "", notFound
 	}
 
-	return "", notFound
+	return canonicalID, nil
 }
 
 // VisibleTo returns the applications that the actor may see: the applications to the
@@ -155,43 +169,47 @@ func VisibleTo(by auth.Actor) (v Visibility) {
 
 // ListVisible lists the applications that the actor may see, with their details, the newest
 // first. A filter with an invalid id matches no application.
-func (s *Service) ListVisible(ctx context.Context, by auth.Actor, f ApplicationFilter, r page.Request) (page.Result[Application], error) {
+func (s *Service) ListVisible(
+	ctx context.Context,
+	by auth.Actor,
+	f ApplicationFilter,
+	r page.Request,
+) (page.Result[Application], error) {
 	none := page.Result[Application]{Items: []Application{}}
 	if err := by.RequireUser(auth.ScopeApplicationsRead); err != nil {
 		return none, err
 	}
-
-	v := VisibleTo(by)
 
 	if err := r.CheckID(); err != nil {
 		return none, err
 	}
 
 	for i, listingID := range f.ListingIDs {
-		var ok bool
+		var isID bool
 
-		f.ListingIDs[i], ok = id.Canonical(listingID)
-		if !ok {
+		f.ListingIDs[i], isID = id.Canonical(listingID)
+		if !isID {
 			return none, nil
 		}
 	}
 
 	if f.ApplicantID != "" {
-		var ok bool
+		var isID bool
 
-		f.ApplicantID, ok = id.Canonical(f.ApplicantID)
-		if !ok {
+		f.ApplicantID, isID = id.Canonical(f.ApplicantID)
+		if !isID {
 			return none, nil
 		}
 	}
 
-	if v == (Visibility{}) {
+	visible := VisibleTo(by)
+	if visible == (Visibility{}) {
 		return none, nil
 	}
 
 	f.Details = true
 
-	return s.Applications.List(ctx, v, f, r)
+	return s.Applications.List(ctx, visible, f, r)
 }
 
 // GetVisible returns an application that the actor may see, with its details.
@@ -200,12 +218,12 @@ func (s *Service) GetVisible(ctx context.Context, by auth.Actor, applicationID s
 		return Application{}, err
 	}
 
-	v := VisibleTo(by)
+	visible := VisibleTo(by)
 
 	applicationID, err := canonical(applicationID, ErrNotFound)
-	if err != nil || v == (Visibility{}) {
+	if err != nil || visible == (Visibility{}) {
 		return Application{}, ErrNotFound
 	}
 
-	return s.Applications.Get(ctx, v, applicationID)
+	return s.Applications.Get(ctx, visible, applicationID)
 }

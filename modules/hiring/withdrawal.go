@@ -35,23 +35,25 @@ func (s *Service) OnApplicationWithdrawn(ctx context.Context, eventID string, e 
 	})...)
 }
 
-// mailWithdrawn notifies one admin of a withdrawal, unless the admin does not want e-mails about
-// applications or has deleted the account. It does not notify of the withdrawals that follow from
-// the deletion of the applicant's account.
+// mailWithdrawn notifies one admin of a withdrawal, unless the admin has deleted the account or does
+// not want e-mails about applications. A withdrawal that follows from the deletion of the
+// applicant's account sends no e-mail either.
 func (s *Service) mailWithdrawn(ctx context.Context, m withdrawnMail) error {
-	if wants, err := s.Organizations.WantsAlerts(ctx, m.UserID); err != nil || !wants {
+	wantsAlerts, err := s.Organizations.WantsAlerts(ctx, m.UserID)
+	if err != nil || !wantsAlerts {
 		return err
 	}
 
-	c, err := s.correspondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID, m.Event.CandidateID)
-	if err != nil || c.address(m.UserID).Email == "" || c.address(m.Event.CandidateID).Email == "" {
+	c, err := s.loadCorrespondence(ctx, m.Event.JobID, m.Event.OrganizationID, m.UserID, m.Event.CandidateID)
+	if err != nil || !c.canReach(m.UserID) || !c.canReach(m.Event.CandidateID) {
 		return err
 	}
 
 	c.page = s.pageLink("See the application", "/employer/applications/"+m.Event.ApplicationID)
 
 	return s.sendLetter(ctx, c, m.UserID, mail.Letter{
-		ID: "withdrawn-" + m.Event.ApplicationID + "-" + m.UserID, Subject: "Application withdrawn: " + c.title,
+		ID:      "withdrawn-" + m.Event.ApplicationID + "-" + m.UserID,
+		Subject: "Application withdrawn: " + c.title,
 		Body: []mail.Block{
 			{Text: "An applicant has withdrawn the application for " + c.title + ". An interview that was scheduled is cancelled."},
 			{

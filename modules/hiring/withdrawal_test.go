@@ -11,9 +11,9 @@ import (
 	"github.com/locumhq/locum/core/mail"
 )
 
-// subjects returns each message as "ADDRESS: SUBJECT".
-func subjects(ms []mail.Message) []string {
-	return list.Map(ms, func(m mail.Message) string { return m.To.Email + ": " + m.Subject })
+// addressedSubjects returns each message as "ADDRESS: SUBJECT".
+func addressedSubjects(messages []mail.Message) []string {
+	return list.Map(messages, func(m mail.Message) string { return m.To.Email + ": " + m.Subject })
 }
 
 // TestWithdraw_Admins_AreNotified checks that admins who want alerts learn of an applicant's
@@ -30,13 +30,13 @@ func TestWithdraw_Admins_AreNotified(t *testing.T) {
 
 		sent := env.sentMails()
 		notice := "boss-of-" + employer.OrganizationID + "@example.org: Application withdrawn: Title of " + listing
-		require.Equal(t, []string{notice}, subjects(sent))
+		require.Equal(t, []string{notice}, addressedSubjects(sent))
 		require.Contains(t, sent[0].Text, "Name of "+ann.UserID)
 
 		dismissed := env.apply(newSeeker(), listing)
 		env.sentMails()
 		require.NoError(t, env.Dismiss(t.Context(), employer, dismissed.ID))
-		require.NotContains(t, subjects(env.sentMails()), notice)
+		require.NotContains(t, addressedSubjects(env.sentMails()), notice)
 	})
 }
 
@@ -55,13 +55,16 @@ func TestJobModerated_Restored_ApplicantsAreNotified(t *testing.T) {
 		require.NoError(t, env.Withdraw(t.Context(), bob, withdrawn.ID))
 		env.sentMails()
 
+		// decide records a decision of the moderators and returns the messages about it.
 		decide := func(e event.JobModerated) []string {
+			t.Helper()
+
 			e.JobID = listing
 			e.OrganizationID = employer.OrganizationID
 			e.DecidedAt = env.clock.Now()
 			require.NoError(t, env.Tx.Do(t.Context(), func(ctx context.Context) error { return env.Events.Record(ctx, e) }))
 
-			return subjects(env.sentMails())
+			return addressedSubjects(env.sentMails())
 		}
 
 		restored := decide(event.JobModerated{Decision: "kept", Reverses: true, Public: true})
