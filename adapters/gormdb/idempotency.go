@@ -18,6 +18,12 @@ import (
 // idempotencyKeys implements idempotency.Store.
 type idempotencyKeys struct{ *DB }
 
+// noAnswer is the status of a row whose request has not been answered.
+const noAnswer = 0
+
+// idempotencyKeyRow is a request with an idempotency key. The request is claimed until
+// ClaimedUntil. Its answer, which may be a fallback for interrupted work, has a Status other
+// than noAnswer.
 type idempotencyKeyRow struct {
 	OwnerID      string
 	Operation    string
@@ -35,29 +41,30 @@ func keyHash(key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Begin implements idempotency.Store.
+// Begin implements idempotency.Store. It creates a claimed row, or claims the existing one if
+// that is permitted. Otherwise it returns the stored answer, or the reason for the refusal.
 func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idempotency.Claim, *idempotency.Answer, error) {
 	now := d.clock.Now()
 	claim := idempotency.Claim{Request: r, Until: now.Add(idempotency.Lease)}
 	row := idempotencyKeyRow{
-		OwnerID: r.OwnerID, Operation: r.Operation, KeyHash: keyHash(r.Key), Fingerprint: r.Fingerprint,
-		ClaimedUntil: claim.Until, ExpiresAt: now.Add(idempotency.Keep),
+		OwnerID:      r.OwnerID,
+		Operation:    r.Operation,
+		KeyHash:      keyHash(r.Key),
+		Fingerprint:  r.Fingerprint,
+		Status:       noAnswer,
+		ClaimedUntil: claim.Until,
+		ExpiresAt:    now.Add(idempotency.Keep),
 	}
 
 	res := createIfAbsent(d.conn(ctx), &row, "owner_id", "operation", "key_hash")
 	if res.Error == nil && res.RowsAffected == 0 {
-		// An existing row is claimed again if it has expired, or if the lease of its
-		// caller has ended without an answer.
-		res = d.keyRow(ctx, r).
-			Where("expires_at <= ? OR status = 0 AND (claimed_until <= ? OR claimed_until > ?) AND fingerprint = ?",
-				now, now, claim.Until.Add(maxClockSkew), r.Fingerprint).
-			Updates(map[string]any{
-				"fingerprint":   row.Fingerprint,
-				"status":        0,
-				"answer":        "",
-				"claimed_until": row.ClaimedUntil,
-				"expires_at":    row.ExpiresAt,
-			})
+		res = d.reclaimableRow(ctx, claim, now).Updates(map[string]any{
+			"fingerprint":   row.Fingerprint,
+			"status":        row.Status,
+			"answer":        row.Answer,
+			"claimed_until": row.ClaimedUntil,
+			"expires_at":    row.ExpiresAt,
+		})
 	}
 
 	if res.Error != nil {
@@ -68,26 +75,48 @@ func (d idempotencyKeys) Begin(ctx context.Context, r idempotency.Request) (idem
 		return claim, nil, nil
 	}
 
-	// If the row does not exist any more, it was deleted after the statement above.
-	stored, err := takeRow[idempotencyKeyRow](d.keyRow(ctx, r), idempotency.ErrInProgress)
+	answer, err := d.storedAnswer(ctx, claim, now)
+
+	return claim, answer, err
+}
+
+// reclaimableRow selects the row of the claim's key if another caller's claim or answer does not
+// prevent the claim: the row has expired, or the same request was claimed, and the lease has
+// ended without an answer. A lease that ends too far in the future was written by a wrong clock
+// and counts as ended.
+func (d idempotencyKeys) reclaimableRow(ctx context.Context, c idempotency.Claim, now time.Time) *gorm.DB {
+	return d.keyRow(ctx, c.Request).
+		Where("(expires_at <= ?) OR (status = ? AND fingerprint = ? AND (claimed_until <= ? OR claimed_until > ?))",
+			now, noAnswer, c.Fingerprint, now, lastPlausibleLease(c))
+}
+
+// lastPlausibleLease returns the latest end of a lease of another caller, whose clock may be
+// ahead by maxClockSkew.
+func lastPlausibleLease(c idempotency.Claim) time.Time { return c.Until.Add(maxClockSkew) }
+
+// storedAnswer returns the answer in the row of the claim's key, which another caller has
+// claimed. While the lease lasts, that caller may still replace an answer that is a fallback.
+func (d idempotencyKeys) storedAnswer(ctx context.Context, c idempotency.Claim, now time.Time) (*idempotency.Answer, error) {
+	// If the row does not exist any more, it was deleted after Begin tried to claim it.
+	stored, err := takeRow[idempotencyKeyRow](d.keyRow(ctx, c.Request), idempotency.ErrInProgress)
 	if err != nil {
-		return claim, nil, err
+		return nil, err
 	}
 
-	isLeased := stored.ClaimedUntil.After(now) && !stored.ClaimedUntil.After(claim.Until.Add(maxClockSkew))
+	isLeased := stored.ClaimedUntil.After(now) && !stored.ClaimedUntil.After(lastPlausibleLease(c))
 	switch {
-	case stored.Fingerprint != r.Fingerprint:
-		return claim, nil, idempotency.ErrReused
-	case stored.Status == 0 || isLeased:
-		return claim, nil, idempotency.ErrInProgress
+	case stored.Fingerprint != c.Fingerprint:
+		return nil, idempotency.ErrReused
+	case stored.Status == noAnswer || isLeased:
+		return nil, idempotency.ErrInProgress
 	}
 
-	body, err := unseal(r.Key, stored.Answer)
+	body, err := unseal(c.Key, stored.Answer)
 	if err != nil {
-		return claim, nil, err
+		return nil, err
 	}
 
-	return claim, &idempotency.Answer{Status: stored.Status, Body: body}, nil
+	return &idempotency.Answer{Status: stored.Status, Body: body}, nil
 }
 
 // keyRow selects the row of the request's key.
@@ -102,17 +131,19 @@ func (d idempotencyKeys) claimedRow(ctx context.Context, c idempotency.Claim) *g
 	return d.keyRow(ctx, c.Request).Where("claimed_until = ?", c.Until)
 }
 
-// Finish implements idempotency.Store.
+// Finish implements idempotency.Store. It stores the answer and ends the lease now, so that
+// retries get the answer at once.
 func (d idempotencyKeys) Finish(ctx context.Context, c idempotency.Claim, a idempotency.Answer) error {
 	return d.store(ctx, c, a, map[string]any{"claimed_until": d.clock.Now()})
 }
 
-// SetFallback implements idempotency.Store.
+// SetFallback implements idempotency.Store. It stores the answer and leaves the lease
+// unchanged: retries get the answer when the lease has ended.
 func (d idempotencyKeys) SetFallback(ctx context.Context, c idempotency.Claim, a idempotency.Answer) error {
 	return d.store(ctx, c, a, map[string]any{})
 }
 
-// store stores the answer, and the other columns.
+// store stores the answer, and the given columns, in the row of a valid claim.
 func (d idempotencyKeys) store(ctx context.Context, c idempotency.Claim, a idempotency.Answer, columns map[string]any) error {
 	sealed, err := seal(c.Key, a.Body)
 	if err != nil {
@@ -124,9 +155,10 @@ func (d idempotencyKeys) store(ctx context.Context, c idempotency.Claim, a idemp
 	return requireRow(d.claimedRow(ctx, c).Updates(columns), idempotency.ErrInProgress)
 }
 
-// Release implements idempotency.Store.
+// Release implements idempotency.Store. It deletes a row without an answer, so that a retry
+// is carried out. The lease of a row with a fallback ends now, so that a retry gets the fallback.
 func (d idempotencyKeys) Release(ctx context.Context, c idempotency.Claim) error {
-	res := d.claimedRow(ctx, c).Where("status = 0").Delete(nil)
+	res := d.claimedRow(ctx, c).Where("status = ?", noAnswer).Delete(nil)
 	if res.Error != nil || res.RowsAffected > 0 {
 		return wrap(res.Error)
 	}
