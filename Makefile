@@ -79,8 +79,8 @@ ports: ## Write test/outsider/docs/ports.md, the list of ports for adapters
 	@LOCUM_TEST_WRITE=1 go test -count=1 -run TestPorts_Page ./test/arch
 
 .PHONY: bench
-bench: ## Measure the hot paths beside their limits, and search with 1,000,000 listings (about 20 minutes)
-	@echo "Over HTTP on Postgres: lists, alerts, applications, events and webhooks beside their limits, and 2,000 different searches"
+bench: ## Measure the hot paths beside reference programs, and search with 1,000,000 listings (about 20 minutes)
+	@echo "Over HTTP on Postgres: lists, alerts, applications, events and webhooks beside reference programs, and 2,000 different searches"
 	@echo "with 10,000, 100,000 and 1,000,000 listings; how long the search index of the last takes to build and open, and to show changes"
 	@go run ./test/kit/with-services -- go test -run '^$$' -bench . -benchtime 2s ./test/bench/...
 	@echo "The search engine alone, with 1,000,000 synthetic listings"

@@ -24,7 +24,7 @@ import (
 
 const (
 	savedSearches = 100_000
-	newListings   = 64
+	newListings   = 64 // in each run
 )
 
 // searchTowns are the places of generated searches and listings.
@@ -40,7 +40,7 @@ type alertsBench struct {
 	adapters.Storage
 	*listings.Service
 	random *rand.Rand
-	roles  []string
+	roles  []string // the names of roles in saved searches and new listings, the most frequent first
 }
 
 // BenchmarkAlerts matches 100,000 different saved searches, which are read from PostgreSQL, with 64
@@ -56,7 +56,8 @@ func BenchmarkAlerts(b *testing.B) {
 		}
 	})
 
-	bench.run(b, bench.Service) // caches the plans
+	// Cache the plans of all searches for the next benchmark.
+	bench.run(b, bench.Service)
 
 	b.Run("next", func(b *testing.B) {
 		for b.Loop() {
@@ -78,7 +79,7 @@ func heapSize() uint64 {
 	return stats.HeapAlloc
 }
 
-// newAlertsBench creates the database and its saved searches, no two of which are the same.
+// newAlertsBench creates the database and the saved searches. No two searches have the same terms.
 func newAlertsBench(b *testing.B) *alertsBench {
 	clk := kit.NewClock()
 	storage := stores.Postgres(b, clk)
@@ -110,6 +111,7 @@ func newAlertsBench(b *testing.B) *alertsBench {
 	bench.random.Shuffle(len(bench.roles), func(i, j int) {
 		bench.roles[i], bench.roles[j] = bench.roles[j], bench.roles[i]
 	})
+
 	require.NoError(b, storage.Identity.Tx.Do(b.Context(), func(ctx context.Context) error {
 		created := map[jobseeker.Terms]bool{}
 		for len(created) < savedSearches {
@@ -168,18 +170,23 @@ func (x *alertsBench) terms() jobseeker.Terms {
 	return jobseeker.Terms{Query: x.role(), Location: x.town(), ContractType: contract}
 }
 
-// measure runs the alerts and reports the CPU time and the number of matches.
+// measure runs the alerts once. It reports the CPU time of this process for each new listing, and
+// the number of matches.
 func (x *alertsBench) measure(b *testing.B, svc *listings.Service) {
-	var start, end syscall.Rusage
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &start))
-
+	cpuBefore := cpuTime(b)
 	matches := x.run(b, svc)
-	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &end))
 
-	user := time.Duration(end.Utime.Nano() - start.Utime.Nano())
-	system := time.Duration(end.Stime.Nano() - start.Stime.Nano())
-	b.ReportMetric(ms(user+system)/newListings, "cpu-ms/listing")
+	b.ReportMetric(ms(cpuTime(b)-cpuBefore)/newListings, "cpu-ms/listing")
 	b.ReportMetric(float64(matches), "matches")
+}
+
+// cpuTime returns the CPU time that this process has used so far.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // run creates new listings, evaluates all saved searches on them and returns the number of
@@ -187,10 +194,12 @@ func (x *alertsBench) measure(b *testing.B, svc *listings.Service) {
 func (x *alertsBench) run(b *testing.B, svc *listings.Service) (matches int) {
 	const pageSize = 1_000
 	ctx := b.Context()
-	gathered, err := svc.Gather(ctx, x.createListings(b, svc))
+	listingIDs := x.createListings(b, svc)
+	gathered, err := svc.Gather(ctx, listingIDs)
 	require.NoError(b, err)
 
-	afterID := ""
+	afterID := "" // the last search of the previous page
+
 	for {
 		page, err := x.Jobseeker.Searches.List(ctx, jobseeker.SearchFilter{AfterID: afterID}, pageSize)
 		require.NoError(b, err)
@@ -231,8 +240,8 @@ func (x *alertsBench) createListings(b *testing.B, svc *listings.Service) (ids [
 	created, err := svc.CreateBatch(b.Context(), employer, items)
 	require.NoError(b, err)
 
-	for _, c := range created {
-		ids = append(ids, c.Listing.ID)
+	for _, result := range created {
+		ids = append(ids, result.Listing.ID)
 	}
 
 	return ids

@@ -1,5 +1,7 @@
-// Package bench measures the hot paths. Each benchmark compares the product with a limit that is
-// measured in the same run: the ratios are comparable between machines, the rates are not.
+// Package bench measures the hot paths. Most benchmarks compare the product with a reference: a
+// program that does the same work with as little code as possible, such as Fiber with one SQL
+// statement. Both are measured in the same run. Their ratio is comparable between machines; their
+// rates are not.
 //
 //	make bench
 package bench
@@ -35,24 +37,34 @@ import (
 )
 
 const (
-	clients  = 8               // concurrent clients of each measurement
-	rounds   = 3               // measurements of the product, each followed by one of the limit
-	roundFor = 2 * time.Second // duration of a measurement
+	// clients is the number of concurrent clients of a measurement.
+	clients = 8
+
+	// rounds is the number of measurements of the product. A measurement of the reference follows
+	// each of them.
+	rounds = 3
+
+	// roundTime is the duration of one measurement.
+	roundTime = 2 * time.Second
 )
 
-// TestMain runs the benchmarks, or the server that sets the limit: Fiber and pgx with one
-// statement, in a process of its own like the product.
+// referenceVariable is the environment variable that makes the test program run the reference
+// server. Its value is the URL of the database.
+const referenceVariable = "LOCUM_TEST_BENCH_REFERENCE"
+
+// TestMain runs the benchmarks, or the reference server: startReference starts this test program
+// again with referenceVariable, so that the reference server has its own process like the product.
 func TestMain(m *testing.M) {
-	if url := os.Getenv("LOCUM_TEST_BENCH_LIMIT"); url != "" {
-		serveLimit(url)
+	if databaseURL := os.Getenv(referenceVariable); databaseURL != "" {
+		serveReference(databaseURL)
 		return
 	}
 
 	kit.Main(m)
 }
 
-// limitListing is a listing in the responses of the server that sets the limit.
-type limitListing struct {
+// referenceListing is a listing in the responses of the reference server.
+type referenceListing struct {
 	ID             string     `json:"id"`
 	Title          string     `json:"title"`
 	Company        string     `json:"company"`
@@ -70,23 +82,16 @@ type limitListing struct {
 	PostedAt       time.Time  `json:"postedAt"`
 }
 
-// serveLimit runs the server that sets the limit, on the database of the product. Its queries
-// are handwritten for the searches of the benchmarks, without counts, distances and synonyms.
-func serveLimit(databaseURL string) {
+// serveReference runs the reference server, Fiber and pgx, on the database of the product. Each
+// request runs one SQL statement, which is handwritten for the searches of the benchmarks. In
+// contrast to the product, it counts no results, computes no distances and knows no synonyms.
+func serveReference(databaseURL string) {
 	pool, err := pgxpool.New(context.Background(), databaseURL)
 	if err != nil {
 		panic(err)
 	}
 
-	for _, columns := range []string{"contract_type, posted_at DESC, id DESC", "lat, lon", "remote"} {
-		if _, err := pool.Exec(context.Background(), "CREATE INDEX ON listings ("+columns+") WHERE open"); err != nil {
-			panic(err)
-		}
-	}
-
-	if _, err := pool.Exec(context.Background(), "ANALYZE listings"); err != nil {
-		panic(err)
-	}
+	createReferenceIndexes(pool)
 
 	app := fiber.New(fiber.Config{DisableStartupMessage: true})
 	app.Get("/latest", func(c *fiber.Ctx) error { return sendListings(c, pool, "") })
@@ -106,6 +111,7 @@ func serveLimit(databaseURL string) {
 			c.Query("contract"), c.QueryInt("pay"), c.QueryFloat("lat"), c.QueryFloat("lon"))
 	})
 
+	// GET /bytes sends the body of the last PUT /bytes.
 	var page []byte
 	app.Put("/bytes", func(c *fiber.Ctx) error {
 		page = bytes.Clone(c.Body())
@@ -129,8 +135,22 @@ func serveLimit(databaseURL string) {
 	}
 }
 
-// sendListings responds with the twenty latest open listings that match the filter, which is
-// added to the WHERE clause.
+// createReferenceIndexes creates indexes for the statements of the reference server in the
+// database of the product.
+func createReferenceIndexes(pool *pgxpool.Pool) {
+	for _, columns := range []string{"contract_type, posted_at DESC, id DESC", "lat, lon", "remote"} {
+		if _, err := pool.Exec(context.Background(), "CREATE INDEX ON listings ("+columns+") WHERE open"); err != nil {
+			panic(err)
+		}
+	}
+
+	if _, err := pool.Exec(context.Background(), "ANALYZE listings"); err != nil {
+		panic(err)
+	}
+}
+
+// sendListings responds with the twenty latest open listings that match the filter: SQL conditions
+// that are appended to the WHERE clause, with args as values of their parameters.
 func sendListings(c *fiber.Ctx, pool *pgxpool.Pool, filter string, args ...any) error {
 	rows, err := pool.Query(c.Context(), `
 		SELECT id::text, title, company, department, location, remote, specialty, contract_type, employment_type,
@@ -143,9 +163,9 @@ func sendListings(c *fiber.Ctx, pool *pgxpool.Pool, filter string, args ...any) 
 	}
 	defer rows.Close()
 
-	found := make([]limitListing, 0, 20)
+	found := make([]referenceListing, 0, 20)
 	for rows.Next() {
-		var l limitListing
+		var l referenceListing
 		if err := rows.Scan(
 			&l.ID, &l.Title, &l.Company, &l.Department, &l.Location, &l.Remote, &l.Specialty, &l.ContractType, &l.EmploymentType,
 			&l.SalaryMin, &l.SalaryMax, &l.Currency, &l.Period, &l.Deadline, &l.PostedAt,
@@ -167,7 +187,7 @@ func spawn(b *testing.B, cmd *exec.Cmd) string {
 	b.Helper()
 
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	out, err := cmd.StdoutPipe()
+	output, err := cmd.StdoutPipe()
 	require.NoError(b, err)
 	require.NoError(b, cmd.Start())
 
@@ -176,11 +196,11 @@ func spawn(b *testing.B, cmd *exec.Cmd) string {
 		_ = cmd.Wait()
 	})
 
-	lines := bufio.NewScanner(out)
+	lines := bufio.NewScanner(output)
 	for lines.Scan() {
 		if match := listening.FindStringSubmatch(lines.Text()); match != nil {
 			// The server would block if nothing read its further output.
-			go func() { _, _ = io.Copy(io.Discard, out) }()
+			go func() { _, _ = io.Copy(io.Discard, output) }()
 			return "http://" + match[1]
 		}
 	}
@@ -192,35 +212,36 @@ func spawn(b *testing.B, cmd *exec.Cmd) string {
 
 // product is the program with its database.
 type product struct {
-	b        *testing.B
-	dir      string
-	database string        // its URL
-	seeding  time.Duration // how long the demo data took to create
+	b           *testing.B
+	dir         string // the working directory of the program, which contains the search index
+	databaseURL string
+	seedTime    time.Duration // how long the creation of the demo listings took
 }
 
 // newProduct returns the product with demo listings on Postgres.
 func newProduct(b *testing.B, demoListings int) *product {
 	b.Helper()
 
-	p := &product{b: b, dir: b.TempDir(), database: kit.PostgresURL(b)}
+	p := &product{b: b, dir: b.TempDir(), databaseURL: kit.PostgresURL(b)}
 	p.run("migrate", "up")
 
 	start := time.Now()
 
 	p.run("seed", "--listings", strconv.Itoa(demoListings))
 
-	p.seeding = time.Since(start)
+	p.seedTime = time.Since(start)
 
 	return p
 }
 
-// command returns a command of the program. env extends and overrides the settings.
+// command returns a command of the program. env has additional settings, which override those of
+// command.
 func (p *product) command(args []string, env ...string) *exec.Cmd {
 	p.b.Helper()
 
 	cmd := exec.Command(kit.Program(p.b), args...)
 	cmd.Dir = p.dir
-	cmd.Env = append(os.Environ(), "LOCUM_DATABASE_URL="+p.database, "LOCUM_HTTP_ADDR=127.0.0.1:0",
+	cmd.Env = append(os.Environ(), "LOCUM_DATABASE_URL="+p.databaseURL, "LOCUM_HTTP_ADDR=127.0.0.1:0",
 		"LOCUM_HTTP_TRUSTED_PROXIES=127.0.0.1/32", "LOCUM_HTTP_DRAIN=10ms", "LOCUM_LIMITS_SEARCH_CPU=0",
 		"LOCUM_LOG_LEVEL=error")
 	cmd.Env = append(cmd.Env, env...)
@@ -232,32 +253,34 @@ func (p *product) command(args []string, env ...string) *exec.Cmd {
 func (p *product) run(args ...string) {
 	p.b.Helper()
 
-	out, err := p.command(args).CombinedOutput()
-	require.NoError(p.b, err, "%s", out)
+	output, err := p.command(args).CombinedOutput()
+	require.NoError(p.b, err, "%s", output)
 }
 
-// startLimit starts the server that sets the limit, on the database of the product.
-func (p *product) startLimit() (url string) {
+// startReference starts the reference server on the database of the product.
+func (p *product) startReference() (url string) {
 	p.b.Helper()
 
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "LOCUM_TEST_BENCH_LIMIT="+p.database)
+	thisProgram := os.Args[0] // see TestMain
+	cmd := exec.Command(thisProgram)
+	cmd.Env = append(os.Environ(), referenceVariable+"="+p.databaseURL)
 
 	return spawn(p.b, cmd)
 }
 
-// prepareRequest fills in a request. n counts the requests of a measurement from 1, so that they
-// can differ.
+// prepareRequest fills in the nth request of a measurement. The first request has n = 1. Requests
+// whose URLs contain n all differ, so that no cache answers them.
 type prepareRequest func(r *fasthttp.Request, n int64)
 
-// rate returns the number of responses per second to concurrent clients. No request may fail.
-func rate(b *testing.B, prepare prepareRequest) float64 {
+// measureRate sends requests from concurrent clients for roundTime and returns the number of
+// responses per second. No request may fail.
+func measureRate(b *testing.B, prepare prepareRequest) float64 {
 	b.Helper()
 	var sent, responded, failed atomic.Int64
-	client := &fasthttp.Client{MaxConnsPerHost: clients}
-	end := time.Now().Add(roundFor)
-
 	var running sync.WaitGroup
+	client := &fasthttp.Client{MaxConnsPerHost: clients}
+	end := time.Now().Add(roundTime)
+
 	for range clients {
 		running.Go(func() {
 			request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
@@ -265,7 +288,7 @@ func rate(b *testing.B, prepare prepareRequest) float64 {
 				request.Reset()
 				prepare(request, sent.Add(1))
 
-				if err := client.Do(request, response); err != nil || response.StatusCode() >= 300 {
+				if err := client.Do(request, response); err != nil || response.StatusCode() >= fasthttp.StatusMultipleChoices {
 					failed.Add(1)
 				}
 
@@ -277,11 +300,8 @@ func rate(b *testing.B, prepare prepareRequest) float64 {
 	running.Wait()
 	require.Zero(b, failed.Load())
 
-	return float64(responded.Load()) / roundFor.Seconds()
+	return float64(responded.Load()) / roundTime.Seconds()
 }
-
-// minSignedIn is the least share of the anonymous rate that requests with a token reach.
-const minSignedIn = 0.6
 
 // register creates the account of a jobseeker and returns an access token.
 func register(b *testing.B, url string) string {
@@ -303,45 +323,57 @@ func register(b *testing.B, url string) string {
 	return created.Data.AccessToken
 }
 
-// minOfLimit is the least share of the limit that uncached lists must reach.
-const minOfLimit = 0.85
-
-// compareRates measures the rates of the product and of the limit alternately, so that a machine
-// that slows down affects both, and returns the share of the limit that the product reaches.
-func compareRates(b *testing.B, ours, limit prepareRequest) (share float64) {
+// compareRates measures the rates of the product and of the reference alternately, so that a
+// machine that slows down affects both. It returns the rate of the product divided by that of the
+// reference.
+func compareRates(b *testing.B, ours, reference prepareRequest) (ratio float64) {
 	b.Helper()
 
-	var ourRate, limitRate float64
+	var ourRates, referenceRates float64 // sums over all rounds
 	for range rounds {
-		ourRate += rate(b, ours)
-		limitRate += rate(b, limit)
+		ourRates += measureRate(b, ours)
+		referenceRates += measureRate(b, reference)
 	}
 
-	b.ReportMetric(ourRate/rounds, "req/s")
-	b.ReportMetric(limitRate/rounds, "limit-req/s")
-	b.ReportMetric(ourRate/limitRate, "of-limit")
+	b.ReportMetric(ourRates/rounds, "req/s")
+	b.ReportMetric(referenceRates/rounds, "reference-req/s")
+	b.ReportMetric(ourRates/referenceRates, "of-reference")
 	b.ReportMetric(0, "ns/op") // removes the metric, which means nothing here
 
-	return ourRate / limitRate
+	return ourRates / referenceRates
 }
 
-// BenchmarkListings compares lists and searches of 20,000 listings with Fiber and pgx on the same
-// rows. Requests with a different n are different for the cache.
+const (
+	// minUncachedListRatio is the least acceptable ratio of two rates: responses of the product per
+	// second to uncached lists, and responses of the reference server per second to the same lists.
+	minUncachedListRatio = 0.85
+
+	// minSignedInRatio is the least acceptable ratio of two rates of the product: responses per
+	// second to requests with an access token, and to the same requests without one.
+	minSignedInRatio = 0.6
+)
+
+// BenchmarkListings compares the rates of lists and searches of 20,000 listings with those of the
+// reference server on the same rows. The benchmark "signed in" compares requests with and without
+// a token instead.
 func BenchmarkListings(b *testing.B) {
 	product := newProduct(b, 20_000)
 	url := product.serve().url
-	limitURL := product.startLimit()
-	getLimit := func(path string) prepareRequest {
-		return func(r *fasthttp.Request, _ int64) { r.SetRequestURI(limitURL + path) }
-	}
+	referenceURL := product.startReference()
+
 	getUncached := func(r *fasthttp.Request, n int64) { r.SetRequestURI(fmt.Sprintf("%s/api/listings?n=%d", url, n)) }
+	getReference := func(path string) prepareRequest {
+		return func(r *fasthttp.Request, _ int64) { r.SetRequestURI(referenceURL + path) }
+	}
+
 	b.Run("uncached", func(b *testing.B) {
-		require.GreaterOrEqual(b, compareRates(b, getUncached, getLimit("/latest")), minOfLimit)
+		ratio := compareRates(b, getUncached, getReference("/latest"))
+		require.GreaterOrEqual(b, ratio, minUncachedListRatio)
 	})
 
 	b.Run("cached", func(b *testing.B) {
 		getCached := func(r *fasthttp.Request, _ int64) { r.SetRequestURI(url + "/api/listings") }
-		compareRates(b, getCached, getLimit("/latest"))
+		compareRates(b, getCached, getReference("/latest"))
 	})
 
 	b.Run("signed in", func(b *testing.B) {
@@ -351,31 +383,37 @@ func BenchmarkListings(b *testing.B) {
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
 
-		require.GreaterOrEqual(b, compareRates(b, getSignedIn, getUncached), minSignedIn)
+		ratio := compareRates(b, getSignedIn, getUncached)
+		require.GreaterOrEqual(b, ratio, minSignedInRatio)
 	})
 
 	b.Run("filtered", func(b *testing.B) {
-		places := gazetteer.New()
+		// The product and the reference get the same sequence of filters: n selects them.
 		filters := func(n int64) (town, contract string, pay int64) {
 			town = searchTowns[n%int64(len(searchTowns))]
 			contract = listings.ContractTypes[n%int64(len(listings.ContractTypes))]
-			return town, contract, 20_000 + n%20_000
+			pay = 20_000 + n%20_000
+
+			return town, contract, pay
 		}
 
-		ours := func(r *fasthttp.Request, n int64) {
+		getFiltered := func(r *fasthttp.Request, n int64) {
 			town, contract, pay := filters(n)
 			r.SetRequestURI(
 				fmt.Sprintf("%s/api/listings?location=%s&contractType=%s&salary_min=%d", url, town, contract, pay))
 		}
 
-		limit := func(r *fasthttp.Request, n int64) {
+		// The reference server has no gazetteer: its filter is the coordinates of the town.
+		places := gazetteer.New()
+		getFilteredReference := func(r *fasthttp.Request, n int64) {
 			town, contract, pay := filters(n)
 			place, _ := places.Resolve(town)
 			r.SetRequestURI(fmt.Sprintf("%s/filtered?lat=%v&lon=%v&contract=%s&pay=%d",
-				limitURL, place.Lat, place.Lon, contract, pay))
+				referenceURL, place.Lat, place.Lon, contract, pay))
 		}
 
-		require.GreaterOrEqual(b, compareRates(b, ours, limit), minOfLimit)
+		ratio := compareRates(b, getFiltered, getFilteredReference)
+		require.GreaterOrEqual(b, ratio, minUncachedListRatio)
 	})
 
 	b.Run("search", func(b *testing.B) {
@@ -385,7 +423,7 @@ func BenchmarkListings(b *testing.B) {
 			r.SetBodyString(fmt.Sprintf(`{"query":"nurse","n":%d}`, n))
 		}
 
-		compareRates(b, search, getLimit("/search"))
+		compareRates(b, search, getReference("/search"))
 	})
 }
 
@@ -394,29 +432,29 @@ func BenchmarkListings(b *testing.B) {
 func BenchmarkBatch(b *testing.B) {
 	server := newProduct(b, 1_000).serve()
 	token := server.registerEmployer()
-	const size = 100
+	const batchSize = 100
 	const job = `{"title":"Staff Nurse","description":"Days and nights on a ward.","location":"Leeds"}`
-	batch := `{"jobs":[` + strings.Repeat(job+",", size-1) + job + `]}`
+	batch := `{"jobs":[` + strings.Repeat(job+",", batchSize-1) + job + `]}`
 
-	var batchTime, singleTime time.Duration
+	var batchTime, singlesTime time.Duration // sums over all rounds
 	for range rounds {
-		start := time.Now()
+		batchStart := time.Now()
 
 		server.post(token, "/api/employers/jobs/batch", batch, http.StatusOK)
 
-		batchTime += time.Since(start)
+		batchTime += time.Since(batchStart)
 
-		start = time.Now()
+		singlesStart := time.Now()
 
-		for range size {
+		for range batchSize {
 			server.post(token, "/api/employers/jobs", job, http.StatusCreated)
 		}
 
-		singleTime += time.Since(start)
+		singlesTime += time.Since(singlesStart)
 	}
 
 	b.ReportMetric(float64(batchTime.Milliseconds())/rounds, "ms/batch")
-	b.ReportMetric(float64(singleTime.Milliseconds())/rounds, "ms/100-requests")
-	b.ReportMetric(float64(batchTime)/float64(singleTime), "of-limit")
+	b.ReportMetric(float64(singlesTime.Milliseconds())/rounds, "ms/100-requests")
+	b.ReportMetric(float64(batchTime)/float64(singlesTime), "of-100-requests")
 	b.ReportMetric(0, "ns/op")
 }

@@ -19,16 +19,18 @@ import (
 // queries generates searches of the demo data, all different.
 type queries struct {
 	*rand.Rand
-	roles       []string        // of the demo listings
-	rareRoles   []string        // of the vocabulary, which no demo listing has
-	specialties []string        // of the vocabulary
+	roles       []string        // names of the roles that demo listings have
+	rareRoles   []string        // names of the other roles of the vocabulary
+	specialties []string        // names of the specialties of the vocabulary
 	duties      [][]string      // texts of the demo listings, as lists of words
-	words       []string        // of all duties
+	words       []string        // the words of all duties that have at least minWordLength letters
 	generated   map[string]bool // paths of the searches so far
 }
 
-// longPhrase is the minimum number of words of a long phrase.
-const longPhrase = 4
+const (
+	longPhrase    = 4 // the minimum number of words of a long phrase
+	minWordLength = 4 // excludes words such as "and" and "the"
+)
 
 // newQueries reads the names of roles and specialties from the vocabulary, and the roles and texts
 // of listings from the demo data.
@@ -37,6 +39,7 @@ func newQueries(tb testing.TB) *queries {
 
 	file, err := os.ReadFile("../../bootstrap/seed.json")
 	require.NoError(tb, err)
+
 	var demo struct {
 		Roles []struct{ Concept string }
 		Texts struct {
@@ -47,7 +50,7 @@ func newQueries(tb testing.TB) *queries {
 
 	q := &queries{Rand: rand.New(rand.NewPCG(3, 4)), generated: map[string]bool{}}
 
-	advertised := map[string]bool{}
+	advertised := map[string]bool{} // concepts of roles
 	for _, role := range demo.Roles {
 		advertised[role.Concept] = true
 	}
@@ -66,17 +69,20 @@ func newQueries(tb testing.TB) *queries {
 
 	slices.Sort(q.words)
 
-	q.words = slices.DeleteFunc(slices.Compact(q.words), func(word string) bool { return len(word) < 4 })
+	isShort := func(word string) bool { return len(word) < minWordLength }
+	q.words = slices.DeleteFunc(slices.Compact(q.words), isShort)
+
 	vocabulary, err := search.Load()
 	require.NoError(tb, err)
 
 	for _, form := range vocabulary.Forms() {
-		switch c := form.Readings[0].Concept; {
-		case c.Kind == search.Role && advertised[c.ID]:
+		concept := form.Readings[0].Concept
+		switch {
+		case concept.Kind == search.Role && advertised[concept.ID]:
 			q.roles = append(q.roles, form.Text)
-		case c.Kind == search.Role:
+		case concept.Kind == search.Role:
 			q.rareRoles = append(q.rareRoles, form.Text)
-		case c.Kind == search.Specialty:
+		case concept.Kind == search.Specialty:
 			q.specialties = append(q.specialties, form.Text)
 		}
 	}
@@ -91,17 +97,18 @@ func (q *queries) town() string              { return q.pick(searchTowns) }
 func (q *queries) word() string              { return q.pick(q.words) }
 func (q *queries) contract() string          { return q.pick([]string{"permanent", "temporary", "contract"}) }
 
-// phrase returns consecutive words of a listing, at least minWords.
+// phrase returns at least minWords consecutive words of a duty.
 func (q *queries) phrase(minWords int) string {
-	text := q.duties[q.IntN(len(q.duties))]
-	start := q.IntN(len(text) - minWords + 1)
+	words := q.duties[q.IntN(len(q.duties))]
+	start := q.IntN(len(words) - minWords + 1)
 	minEnd := start + minWords
-	end := minEnd + q.IntN(len(text)-minEnd+1)
+	end := minEnd + q.IntN(len(words)-minEnd+1)
 
-	return strings.Join(text[start:end], " ")
+	return strings.Join(words[start:end], " ")
 }
 
-// misspell swaps two letters of the longest word, but not its first one.
+// misspell swaps two adjacent letters of the longest word. The first letter of the word stays, and a
+// text without a word of four letters is returned unchanged.
 func (q *queries) misspell(text string) string {
 	longest := slices.MaxFunc(strings.Fields(text), func(a, b string) int { return len(a) - len(b) })
 
@@ -110,7 +117,7 @@ func (q *queries) misspell(text string) string {
 		return text
 	}
 
-	i := 1 + q.IntN(len(letters)-2)
+	i := 1 + q.IntN(len(letters)-2) // not the first letter, and not the last
 	letters[i], letters[i+1] = letters[i+1], letters[i]
 
 	return strings.Replace(text, longest, string(letters), 1)
@@ -183,11 +190,12 @@ var shapes = []struct {
 	}},
 }
 
-// request is a GET request for a search, or for a page. shape is the name of its kind.
+// request is a GET request for a search or for a page. shape is the name of its shape, or "job" for
+// the page of a job.
 type request struct{ shape, path string }
 
-// take returns the next n searches, in rotation over all shapes. A search that was generated
-// before is omitted, so that no cache answers any.
+// take returns the next n searches, in rotation over all shapes. Searches that were generated before
+// are skipped, so that no cache answers them.
 func (q *queries) take(n int) []request {
 	requests := make([]request, 0, n)
 	for i := 0; len(requests) < n; i++ {

@@ -19,33 +19,39 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
+// searchesPerRun is the number of searches of one measurement. No two of them are the same, so
+// that no cache answers them.
+const searchesPerRun = 2_000
+
+// Limits of the 95th percentile of the latency of searches.
 const (
-	// searchesPerRun is the number of searches of one measurement, no two of them the
-	// same, so that no cache answers them.
-	searchesPerRun = 2_000
+	maxP95With1Client  = 20 * time.Millisecond // with 1,000,000 listings
+	maxP95With8Clients = 50 * time.Millisecond // with 1,000,000 listings
 
-	// Limits of the latency of 95 % of searches. With 1,000,000 listings it may be maxGrowth times
-	// as high as with 10,000, but latencies up to negligible are always accepted.
-	maxLatency1Client  = 20 * time.Millisecond // with 1,000,000 listings
-	maxLatency8Clients = 50 * time.Millisecond // with 1,000,000 listings
-	maxGrowth          = 3
-	negligible         = 10 * time.Millisecond
-
-	// Limits with 1,000,000 listings.
-	maxRestart         = 3 * time.Second        // until a server with a search index is ready
-	maxRebuild         = 5 * time.Minute        // until a server without a search index is ready
-	maxRebuildMemoryMB = 1024                   // anonymous memory while the index is built
-	maxIndexHeapMB     = 100.0                  // heap of the index, beyond that of 10,000 listings
-	maxVisibility      = 100 * time.Millisecond // until another server finds 95 % of changes
+	// The latency with 1,000,000 listings may be maxP95Growth times the latency with 10,000. A
+	// latency up to negligibleP95 is accepted in any case.
+	maxP95Growth  = 3
+	negligibleP95 = 10 * time.Millisecond
 )
 
-// BenchmarkSearch measures searches of all kinds over HTTP with 10,000, 100,000 and
-// 1,000,000 listings on Postgres, and with 1,000,000 also how long the search index
-// takes to be built and opened, and when another server shows a change. It fails
-// beyond the limits above, but measures everything first.
+// Limits of a server with 1,000,000 listings.
+const (
+	maxRestartTime     = 3 * time.Second        // until a server with a search index is ready
+	maxRebuildTime     = 5 * time.Minute        // until a server without a search index is ready
+	maxRebuildMemoryMB = 1024                   // anonymous memory while the index is built
+	maxIndexHeapMB     = 100.0                  // heap beyond that of a server with 10,000 listings
+	maxVisibilityP95   = 100 * time.Millisecond // until a search on another server finds a new listing
+)
+
+// BenchmarkSearch measures searches of all shapes over HTTP, with 10,000, 100,000 and 1,000,000
+// listings on Postgres. With 1,000,000 listings it also measures how long a server takes to build
+// the search index and to open it, pages of results, and when another server finds a new listing.
+// It compares the measurements with the limits above after all of them, so that a failure hides no
+// other result.
 func BenchmarkSearch(b *testing.B) {
 	var smallP95, largeP95 map[int]time.Duration // with 10,000 and 1,000,000 listings, by number of clients
 	var smallHeapMB, largeHeapMB float64         // with 10,000 and 1,000,000 listings, after a restart
+
 	b.Run("10000", func(b *testing.B) {
 		product := newProduct(b, 10_000)
 		server := product.serve()
@@ -59,8 +65,10 @@ func BenchmarkSearch(b *testing.B) {
 
 	b.Run("1000000", func(b *testing.B) {
 		product := newProduct(b, 1_000_000)
-		b.Logf("seeded in %v", product.seeding.Round(time.Second))
-		var built, restarted *server
+		b.Logf("seeded in %v", product.seedTime.Round(time.Second))
+
+		var built, restarted *server // the server that builds the index, and one that opens it
+
 		b.Run("rebuild", func(b *testing.B) {
 			built = product.serve("GOMAXPROCS=2")
 			built.report(b)
@@ -69,7 +77,7 @@ func BenchmarkSearch(b *testing.B) {
 		largeP95 = measureSearches(b, built)
 		built.stop()
 
-		// The server that shows changes of the first one has a copy of its index.
+		// The second server of the visibility benchmark starts with a copy of the index.
 		index := os.DirFS(filepath.Join(product.dir, "data", "search"))
 		require.NoError(b, os.CopyFS(filepath.Join(product.dir, "second-index"), index))
 
@@ -85,56 +93,62 @@ func BenchmarkSearch(b *testing.B) {
 		})
 
 		b.Run("pages", func(b *testing.B) { measurePages(b, restarted) })
-		var visibleAfter time.Duration
+
+		var visibilityP95 time.Duration
+
 		b.Run("visibility", func(b *testing.B) {
 			second := product.serve("LOCUM_SEARCH_URL=embedded:second-index")
-			visibleAfter = measureVisibility(b, restarted, second)
+			visibilityP95 = measureVisibility(b, restarted, second)
 		})
 
-		assert.LessOrEqual(b, largeP95[1], maxLatency1Client, "95 %% of searches, 1 client")
-		assert.LessOrEqual(b, largeP95[8], maxLatency8Clients, "95 %% of searches, 8 clients")
+		assert.LessOrEqual(b, largeP95[1], maxP95With1Client, "95 %% of searches, 1 client")
+		assert.LessOrEqual(b, largeP95[8], maxP95With8Clients, "95 %% of searches, 8 clients")
 
-		if smallP95 != nil { // -bench may select this part alone
-			assert.LessOrEqual(b, largeP95[1], max(maxGrowth*smallP95[1], negligible),
-				"95 %% of searches, 1 client; %v with 10,000 listings", smallP95[1])
+		if smallP95 != nil { // nil if the flag -bench selects only this benchmark
+			maxGrownP95 := max(maxP95Growth*smallP95[1], negligibleP95)
+			assert.LessOrEqual(b, largeP95[1], maxGrownP95, "95 %% of searches, 1 client; %v with 10,000 listings", smallP95[1])
 		}
 
-		assert.LessOrEqual(b, built.readyAfter, maxRebuild, "start without a search index")
+		assert.LessOrEqual(b, built.readyAfter, maxRebuildTime, "start without a search index")
 		assert.LessOrEqual(b, built.anonymousMB, maxRebuildMemoryMB, "anonymous memory while the search index is built")
-		assert.LessOrEqual(b, restarted.readyAfter, maxRestart, "start with a search index")
+		assert.LessOrEqual(b, restarted.readyAfter, maxRestartTime, "start with a search index")
 		assert.LessOrEqual(b, largeHeapMB-smallHeapMB, maxIndexHeapMB, "MB of heap more than with 10,000 listings")
-		assert.LessOrEqual(b, visibleAfter, maxVisibility, "95 %% of changes in another server")
+		assert.LessOrEqual(b, visibilityP95, maxVisibilityP95, "95 %% of changes in another server")
 	})
 }
 
-// measureSearches returns the 95th percentile of the latency by number of clients.
+// measureSearches measures searches with 1 client and with 8 concurrent clients. It returns the 95th
+// percentile of the latency by number of clients.
 func measureSearches(b *testing.B, s *server) map[int]time.Duration {
 	b.Helper()
 
 	queries := newQueries(b)
-	latencies(b, s, 1, queries.take(200)) // loads the files of the index into memory
+
+	// The first searches load the files of the index into memory and are not measured.
+	measureLatencies(b, s, 1, queries.take(200))
 
 	p95 := map[int]time.Duration{}
 	for _, clients := range []int{1, 8} {
 		b.Run(fmt.Sprintf("%d-clients", clients), func(b *testing.B) {
-			var all []time.Duration
+			var allLatencies []time.Duration
 			byShape := map[string][]time.Duration{}
 
 			cpuBefore := s.cpu()
 			for b.Loop() {
 				requests := queries.take(searchesPerRun)
-				for i, latency := range latencies(b, s, clients, requests) {
-					all = append(all, latency)
+				for i, latency := range measureLatencies(b, s, clients, requests) {
+					allLatencies = append(allLatencies, latency)
 					shape := requests[i].shape
 					byShape[shape] = append(byShape[shape], latency)
 				}
 			}
 
-			b.ReportMetric(float64(len(all))/b.Elapsed().Seconds(), "req/s")
-			b.ReportMetric(ms(s.cpu()-cpuBefore)/float64(len(all)), "cpu-ms/req")
-			slices.Sort(all)
+			responses := float64(len(allLatencies))
+			b.ReportMetric(responses/b.Elapsed().Seconds(), "req/s")
+			b.ReportMetric(ms(s.cpu()-cpuBefore)/responses, "cpu-ms/req")
+			slices.Sort(allLatencies)
 
-			p95[clients] = reportPercentiles(b, all)
+			p95[clients] = reportPercentiles(b, allLatencies)
 			b.Log(describeSlowest(byShape))
 		})
 	}
@@ -160,28 +174,31 @@ func describeSlowest(byShape map[string][]time.Duration) string {
 	return "highest p95 in ms: " + strings.Join(descriptions, ", ")
 }
 
-// latencies sends the requests from concurrent clients and returns how long each took.
-func latencies(b *testing.B, s *server, clients int, requests []request) []time.Duration {
+// measureLatencies sends the requests from concurrent clients. It returns the latency of each
+// request, in the order of the requests.
+func measureLatencies(b *testing.B, s *server, clients int, requests []request) []time.Duration {
 	b.Helper()
 
-	took := make([]time.Duration, len(requests))
+	latencies := make([]time.Duration, len(requests))
 
-	indexes := make(chan int, len(requests)) // of the requests that no client has sent yet
+	// The channel contains the indexes of the requests that no client has sent yet.
+	indexes := make(chan int, len(requests))
 	for i := range requests {
 		indexes <- i
 	}
 
 	close(indexes)
-	var running sync.WaitGroup
 
+	var running sync.WaitGroup
 	client := &fasthttp.Client{MaxConnsPerHost: clients}
+
 	for range clients {
 		running.Go(func() {
 			for i := range indexes {
 				start := time.Now()
 				status, body, err := client.Get(nil, s.url+requests[i].path)
 
-				took[i] = time.Since(start)
+				latencies[i] = time.Since(start)
 				if err != nil || status != fasthttp.StatusOK {
 					b.Errorf("%s: %d %s %v", requests[i].path, status, body, err)
 				}
@@ -191,10 +208,10 @@ func latencies(b *testing.B, s *server, clients int, requests []request) []time.
 
 	running.Wait()
 
-	return took
+	return latencies
 }
 
-// percentile returns a percentile of a sorted list.
+// percentile returns the value below which the given percentage of the sorted values lies.
 func percentile(sorted []time.Duration, percent int) time.Duration {
 	return sorted[(len(sorted)-1)*percent/100]
 }
@@ -202,7 +219,8 @@ func percentile(sorted []time.Duration, percent int) time.Duration {
 // ms returns a duration in milliseconds.
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// reportPercentiles reports percentiles of the sorted list and returns the 95th.
+// reportPercentiles reports the 50th, 95th and 99th percentiles of the sorted latencies. It returns
+// the 95th.
 func reportPercentiles(b *testing.B, sorted []time.Duration) time.Duration {
 	b.Helper()
 
@@ -215,7 +233,7 @@ func reportPercentiles(b *testing.B, sorted []time.Duration) time.Duration {
 	return percentile(sorted, 95)
 }
 
-// report reports how long the server took to start and how much memory it uses.
+// report reports how long the server took to start and how much memory the start needed.
 func (s *server) report(b *testing.B) {
 	b.Helper()
 	b.ReportMetric(s.readyAfter.Seconds(), "s")
@@ -231,26 +249,29 @@ func measureVisibility(b *testing.B, writer, reader *server) time.Duration {
 	b.Helper()
 	const listings = 500
 	const timeout = 10 * time.Second
+	const listingsPerSecond = 50
 	token := writer.registerEmployer()
 	visibleAfter := make([]time.Duration, listings)
 	var running sync.WaitGroup
 
-	tick := time.NewTicker(time.Second / 50)
+	tick := time.NewTicker(time.Second / listingsPerSecond)
 	defer tick.Stop()
 
 	for i := range listings {
 		<-tick.C
 		running.Go(func() {
-			word := fmt.Sprintf("vis%dible", i) // of this listing only
+			word := fmt.Sprintf("vis%dible", i) // no other listing contains this word
 			listing := fmt.Sprintf(
 				`{"title":"Staff Nurse %s","description":"Days and nights on a ward.","location":"Leeds"}`, word)
 			writer.post(token, "/api/employers/jobs", listing, http.StatusCreated)
 
 			start := time.Now()
 			for time.Since(start) < timeout {
-				result := reader.post("", "/api/listings/search", fmt.Sprintf(`{"query":"\"%s\""}`, word),
-					http.StatusOK)
-				if !bytes.Contains(result, []byte(`"total":0`)) {
+				query := fmt.Sprintf(`{"query":"\"%s\""}`, word)
+				result := reader.post("", "/api/listings/search", query, http.StatusOK)
+
+				isFound := !bytes.Contains(result, []byte(`"total":0`))
+				if isFound {
 					break
 				}
 

@@ -32,7 +32,8 @@ type server struct {
 	anonymousMB, residentMB int
 }
 
-// serve starts a server and waits until it is ready. env extends and overrides the settings.
+// serve starts a server and waits until it is ready. env has additional settings, see
+// product.command.
 func (p *product) serve(env ...string) *server {
 	p.b.Helper()
 
@@ -86,12 +87,13 @@ func (s *server) cpu() time.Duration {
 	require.NoError(s.b, err)
 	const tick = 10 * time.Millisecond // on all common architectures
 
-	// Field 2 is the name of the program in parentheses, which may contain spaces. Fields 14
-	// (utime) and 15 (stime) of proc(5) have the indexes 12 and 13 in the rest, which begins with
-	// the parenthesis.
-	afterName := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')'):]))
-	user, _ := strconv.Atoi(afterName[12])
-	system, _ := strconv.Atoi(afterName[13])
+	// Field 2 of proc(5) is the name of the program in parentheses, which may contain spaces. The
+	// text from the closing parenthesis on is split at its spaces: its index 0 is the parenthesis,
+	// and index i is field i+2.
+	const utimeField, stimeField = 14, 15
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')'):]))
+	user, _ := strconv.Atoi(fields[utimeField-2])
+	system, _ := strconv.Atoi(fields[stimeField-2])
 
 	return time.Duration(user+system) * tick
 }
@@ -119,30 +121,35 @@ func (s *server) parseNumber(text []byte, pattern string) float64 {
 	return n
 }
 
-// post sends a request, whose response must have the status, and returns the body of the
-// response. Every request has a random client address, so that no rate limit applies. An empty
-// token sends none.
+// post sends a POST request and returns the body of the response. The benchmark fails if the status
+// of the response is not wantStatus. Every request has a random client address, so that no rate
+// limit applies. With an empty token, the request has no Authorization header.
 func (s *server) post(token, path, body string, wantStatus int) []byte {
 	s.b.Helper()
 
-	r, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
-	r.SetRequestURI(s.url + path)
-	r.Header.SetMethod(fasthttp.MethodPost)
-	r.Header.SetContentType("application/json")
-	r.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), rand.IntN(256)))
+	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	request.SetRequestURI(s.url + path)
+	request.Header.SetMethod(fasthttp.MethodPost)
+	request.Header.SetContentType("application/json")
+	request.Header.Set("X-Forwarded-For", randomClientAddress())
 
 	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 
-	r.SetBodyString(body)
+	request.SetBodyString(body)
 
-	err := fasthttp.Do(r, response)
+	err := fasthttp.Do(request, response)
 	if err != nil || response.StatusCode() != wantStatus {
 		s.b.Errorf("%s: %d %s %v", path, response.StatusCode(), response.Body(), err)
 	}
 
 	return response.Body()
+}
+
+// randomClientAddress returns a random address of the private network 10.0.0.0/8.
+func randomClientAddress() string {
+	return fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), 1+rand.IntN(254))
 }
 
 // registerEmployer creates the account of an employer and returns an access token.

@@ -38,21 +38,24 @@ import (
 
 const (
 	webhookEndpoints = 10
-	// webhookConnections is the limit of concurrent deliveries to the endpoints
-	// together.
+
+	// webhookEvents is the number of events of a round. Each endpoint receives every event.
+	webhookEvents = 1_000
+
+	// webhookConnections is the number of connections of the reference. The product sends at most
+	// five deliveries to an endpoint at the same time.
 	webhookConnections = 5 * webhookEndpoints
-	webhookEvents      = 1_000
 )
 
 // BenchmarkWebhooks measures webhooks with ten endpoints:
 //
-//   - deliveries per second, from pending deliveries until each attempt is recorded;
-//   - the same from events, which are relayed and fanned out first;
-//   - the p99 of the time from an event to its delivery, with and without an endpoint that never
-//     responds.
+//   - how many pending deliveries per second are sent, until each attempt is recorded;
+//   - how many deliveries per second are sent if the server creates them from events first;
+//   - the 99th percentile of the time from an event to its delivery, with and without an endpoint
+//     that never responds.
 //
-// The limit of the rates is a loop that signs and posts the same bodies to the same receiver over
-// the same number of connections.
+// The reference of the rates is a loop that signs and posts the same bodies to the same receiver
+// over the same number of connections.
 func BenchmarkWebhooks(b *testing.B) {
 	for name, newServices := range map[string]func(b *testing.B, dir string) webhookServices{
 		"SQLite": func(_ *testing.B, dir string) webhookServices {
@@ -70,18 +73,18 @@ func BenchmarkWebhooks(b *testing.B) {
 
 			bench.captureBody()
 
-			var delivered, fannedOut, limit float64
+			var pendingRates, eventRates, referenceRates float64 // sums over all rounds
 			for range rounds {
-				fannedOut += bench.fannedOutRate()
-				delivered += bench.deliveredRate()
-				limit += bench.bareRate()
+				eventRates += bench.measureRateOfEvents()
+				pendingRates += bench.measureRateOfPending()
+				referenceRates += bench.measureReferenceRate()
 			}
 
-			b.ReportMetric(delivered/rounds, "deliveries/s")
-			b.ReportMetric(fannedOut/rounds, "from-events/s")
-			b.ReportMetric(limit/rounds, "bare-posts/s")
-			b.ReportMetric(delivered/limit, "of-limit")
-			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(pendingRates/rounds, "deliveries/s")
+			b.ReportMetric(eventRates/rounds, "from-events/s")
+			b.ReportMetric(referenceRates/rounds, "bare-posts/s")
+			b.ReportMetric(pendingRates/referenceRates, "of-reference")
+			b.ReportMetric(0, "ns/op") // removes the metric, which means nothing here
 		})
 
 		b.Run(name+"/beside an endpoint that hangs", func(b *testing.B) {
@@ -90,46 +93,50 @@ func BenchmarkWebhooks(b *testing.B) {
 				bench.createEndpoint(fmt.Sprint("/hook/", n))
 			}
 
-			without := bench.latency()
+			p99Without := bench.measureLatencyP99()
 			bench.createEndpoint("/hangs")
 
-			with := bench.latency()
+			p99Beside := bench.measureLatencyP99()
 
-			b.ReportMetric(ms(without), "p99-ms-without")
-			b.ReportMetric(ms(with), "p99-ms-beside")
-			b.ReportMetric(float64(with)/float64(without), "of-without")
-			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(ms(p99Without), "p99-ms-without")
+			b.ReportMetric(ms(p99Beside), "p99-ms-beside")
+			b.ReportMetric(float64(p99Beside)/float64(p99Without), "of-without")
+			b.ReportMetric(0, "ns/op") // removes the metric, which means nothing here
 		})
 	}
 }
 
-// webhookServices are the services that the product uses. Without a queue, the server executes
-// background tasks; with one, a worker does.
+// webhookServices are the services that the product uses. If queueURL is empty, the server executes
+// background tasks; otherwise a separate worker process does.
 type webhookServices struct{ databaseURL, queueURL string }
 
-// webhookBench is an installation with one listing, one app, and the server that receives its
-// webhooks.
+// webhookBench is an installation with one listing, one app, and the server that receives the
+// webhooks of the app.
 type webhookBench struct {
 	b        *testing.B
 	storage  adapters.Storage
 	receiver *httptest.Server
 	url      string
 
-	// received counts the deliveries of the current round, and firstAt is the time of the first
-	// one in nanoseconds since 1970.
+	// received counts the deliveries of the current round. firstAt is the time of the first of
+	// them, in nanoseconds since 1970.
 	received atomic.Int64
 	firstAt  atomic.Int64
-	// measuresLatency makes the receiver parse bodies and compare their timestamps with the clock.
-	measuresLatency atomic.Bool
-	mu              sync.Mutex
-	latencies       []time.Duration
-	body            []byte // of the last delivery
 
-	employerToken, ownerToken string // access tokens of the listing's and of the app's owner
-	ownerID                   string // of the app's owner
-	appID, jobID              string
-	endpointIDs               []string
-	events                    int // number of events that every endpoint has received
+	// measuresLatency makes the receiver store the body of each delivery in lastBody, and the time
+	// since the timestamp in the body in latencies.
+	measuresLatency atomic.Bool
+	mu              sync.Mutex // guards latencies and lastBody
+	latencies       []time.Duration
+	lastBody        []byte
+
+	employerToken string // the access token of the listing's owner
+	jobID         string
+	ownerToken    string // the access token of the app's owner
+	ownerID       string // the user id of the app's owner
+	appID         string
+	endpointIDs   []string
+	events        int // the number of events that every endpoint has received so far
 }
 
 // newWebhookBench starts an installation, which has no webhook endpoints yet.
@@ -221,23 +228,24 @@ func (s *webhookBench) createJobAndApp() {
 func (s *webhookBench) send(token, method, path, body string, wantStatus int) map[string]any {
 	s.b.Helper()
 
-	r, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
-	r.SetRequestURI(s.url + path)
-	r.Header.SetMethod(method)
-	r.Header.SetContentType("application/json")
-	r.Header.Set("X-Forwarded-For", fmt.Sprintf("10.%d.%d.%d", rand.IntN(256), rand.IntN(256), 1+rand.IntN(254)))
+	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+	request.SetRequestURI(s.url + path)
+	request.Header.SetMethod(method)
+	request.Header.SetContentType("application/json")
+	request.Header.Set("X-Forwarded-For", randomClientAddress())
 
 	if token != "" {
-		r.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 
-	r.SetBodyString(body)
-	require.NoError(s.b, fasthttp.Do(r, response))
+	request.SetBodyString(body)
+	require.NoError(s.b, fasthttp.Do(request, response))
 	require.Equal(s.b, wantStatus, response.StatusCode(), "%s %s: %s", method, path, response.Body())
-	var out struct{ Data map[string]any }
-	require.NoError(s.b, json.Unmarshal(response.Body(), &out))
 
-	return out.Data
+	var envelope struct{ Data map[string]any }
+	require.NoError(s.b, json.Unmarshal(response.Body(), &envelope))
+
+	return envelope.Data
 }
 
 // createEndpoint creates a webhook endpoint with a path of the receiver.
@@ -249,11 +257,12 @@ func (s *webhookBench) createEndpoint(path string) {
 	s.endpointIDs = append(s.endpointIDs, created["webhook"].(map[string]any)["id"].(string))
 }
 
-// receive handles webhooks, and the requests of bareRate to /bare. It never responds to /hangs.
+// receive is the handler of the receiver. Deliveries of the product arrive at /hook/N, requests of
+// the reference at /bare. It never responds to deliveries at /hangs.
 func (s *webhookBench) receive(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
-
 	raw, _ := io.ReadAll(r.Body)
+
 	if r.URL.Path == "/hangs" {
 		<-r.Context().Done()
 		return
@@ -270,7 +279,7 @@ func (s *webhookBench) receive(w http.ResponseWriter, r *http.Request) {
 	}
 
 	if !s.measuresLatency.Load() {
-		return // the receiver does no more work for the product than for the limit
+		return // the receiver does no more work for the product than for the reference
 	}
 
 	var body struct{ Timestamp time.Time }
@@ -282,10 +291,10 @@ func (s *webhookBench) receive(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 
 	s.latencies = append(s.latencies, now.Sub(body.Timestamp))
-	s.body = raw
+	s.lastBody = raw
 }
 
-// captureBody changes the listing and stores the body of a delivery of that event.
+// captureBody changes the listing, so that lastBody becomes the body of a real delivery.
 func (s *webhookBench) captureBody() {
 	s.b.Helper()
 
@@ -341,11 +350,11 @@ func (s *webhookBench) waitRecorded(deliveries int) time.Time {
 	return recordedAt
 }
 
-// deliveryRate runs create, which creates webhookEvents events or their deliveries, in a
-// transaction, and returns the number of deliveries per second that are sent and recorded. The
-// time begins with the first delivery, so that the interval in which the relay polls a SQLite
-// database of another process is not measured.
-func (s *webhookBench) deliveryRate(create func(ctx context.Context) error) float64 {
+// measureDeliveryRate runs create in a transaction, waits until all deliveries are sent and their
+// attempts are recorded, and returns the number of deliveries per second. create creates
+// webhookEvents events, or their deliveries. The time begins with the first delivery: it does not
+// include the interval at which the relay polls a SQLite database that another process has changed.
+func (s *webhookBench) measureDeliveryRate(create func(ctx context.Context) error) float64 {
 	s.b.Helper()
 	s.resetCounters()
 	require.NoError(s.b, s.storage.Identity.Tx.Do(s.b.Context(), create))
@@ -354,16 +363,18 @@ func (s *webhookBench) deliveryRate(create func(ctx context.Context) error) floa
 	s.waitForDeliveries(deliveries)
 
 	s.events += webhookEvents
-	took := s.waitRecorded(s.events).Sub(time.Unix(0, s.firstAt.Load()))
+	firstAt := time.Unix(0, s.firstAt.Load())
+	recordedAt := s.waitRecorded(s.events)
 
-	return float64(deliveries) / took.Seconds()
+	return float64(deliveries) / recordedAt.Sub(firstAt).Seconds()
 }
 
-// fannedOutRate returns the number of deliveries per second when events are fanned out first.
-func (s *webhookBench) fannedOutRate() float64 {
+// measureRateOfEvents returns the number of deliveries per second that the server creates from
+// events and sends.
+func (s *webhookBench) measureRateOfEvents() float64 {
 	s.b.Helper()
 
-	return s.deliveryRate(func(ctx context.Context) error {
+	return s.measureDeliveryRate(func(ctx context.Context) error {
 		const withTexts = true
 		found, err := s.storage.Listings.Public.ListPublic(ctx, []string{s.jobID}, clock.System{}.Now(), withTexts)
 		require.NoError(s.b, err)
@@ -380,19 +391,25 @@ func (s *webhookBench) fannedOutRate() float64 {
 	})
 }
 
-// deliveredRate returns the number of pending deliveries that are sent per second.
-func (s *webhookBench) deliveredRate() float64 {
+// measureRateOfPending returns the number of pending deliveries per second that are sent.
+func (s *webhookBench) measureRateOfPending() float64 {
 	s.b.Helper()
 
-	return s.deliveryRate(func(ctx context.Context) error {
+	return s.measureDeliveryRate(func(ctx context.Context) error {
+		// Create the deliveries of each event to each endpoint.
 		now := clock.System{}.Now()
 		var messages []integrations.Message
-
 		var deliveries []integrations.Delivery
-		for range webhookEvents {
-			message := integrations.Message{EventID: stores.NewID(), Type: "job.updated", Body: string(s.body), CreatedAt: now}
 
+		for range webhookEvents {
+			message := integrations.Message{
+				EventID:   stores.NewID(),
+				Type:      "job.updated",
+				Body:      string(s.lastBody),
+				CreatedAt: now,
+			}
 			messages = append(messages, message)
+
 			for _, endpointID := range s.endpointIDs {
 				deliveries = append(deliveries, integrations.Delivery{
 					ID:         stores.NewID(),
@@ -411,6 +428,7 @@ func (s *webhookBench) deliveredRate() float64 {
 			return err
 		}
 
+		// Add the tasks that send the pending deliveries, one for each endpoint.
 		tasks := make([]task.Task, len(s.endpointIDs))
 		for i, endpointID := range s.endpointIDs {
 			tasks[i] = task.New("integrations.deliver", task.Webhooks, "bench:"+stores.NewID(), struct{}{})
@@ -421,8 +439,9 @@ func (s *webhookBench) deliveredRate() float64 {
 	})
 }
 
-// bareRate returns the number of bodies per second that a loop signs and posts.
-func (s *webhookBench) bareRate() float64 {
+// measureReferenceRate returns the number of requests per second of the reference: loops that sign
+// lastBody and post it.
+func (s *webhookBench) measureReferenceRate() float64 {
 	s.b.Helper()
 
 	secret, err := standardwebhooks.NewWebhook("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
@@ -450,18 +469,18 @@ func (s *webhookBench) bareRate() float64 {
 	return webhookEvents * webhookEndpoints / time.Since(start).Seconds()
 }
 
-// postSigned signs the captured body and posts it with the headers of a webhook.
+// postSigned signs lastBody and posts it with the headers of a webhook.
 func (s *webhookBench) postSigned(client *http.Client, secret *standardwebhooks.Webhook) error {
 	now := time.Now()
 	id := stores.NewID()
 
-	signature, err := secret.Sign(id, now, s.body)
+	signature, err := secret.Sign(id, now, s.lastBody)
 	if err != nil {
 		return err
 	}
 
 	request, err := http.NewRequestWithContext(
-		s.b.Context(), http.MethodPost, s.receiver.URL+"/bare", bytes.NewReader(s.body))
+		s.b.Context(), http.MethodPost, s.receiver.URL+"/bare", bytes.NewReader(s.lastBody))
 	if err != nil {
 		return err
 	}
@@ -483,11 +502,12 @@ func (s *webhookBench) postSigned(client *http.Client, secret *standardwebhooks.
 	return response.Body.Close()
 }
 
-// latency returns the 99th percentile of the time between a change and its delivery,
-// at fifty changes per second.
-func (s *webhookBench) latency() time.Duration {
+// measureLatencyP99 changes the listing 50 times per second. It returns the 99th percentile of the
+// time between a change and its delivery to an endpoint that responds.
+func (s *webhookBench) measureLatencyP99() time.Duration {
 	s.b.Helper()
 	const changes = 750
+	const changesPerSecond = 50
 	const respondingEndpoints = webhookEndpoints - 1
 
 	s.measuresLatency.Store(true)
@@ -495,7 +515,7 @@ func (s *webhookBench) latency() time.Duration {
 
 	s.resetCounters()
 
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(time.Second / changesPerSecond)
 	defer tick.Stop()
 
 	for n := range changes {
@@ -511,5 +531,5 @@ func (s *webhookBench) latency() time.Duration {
 
 	slices.Sort(s.latencies)
 
-	return s.latencies[len(s.latencies)*99/100]
+	return percentile(s.latencies, 99)
 }
