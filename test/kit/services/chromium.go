@@ -20,7 +20,7 @@ func FindChromium() (Chromium, error) {
 		return Chromium{Program: program}, nil
 	}
 
-	root, libraryPath, err := fetched("chromium", "fonts-dejavu-core", "fontconfig-config")
+	root, libraryPath, err := fetchPackages("chromium", "fonts-dejavu-core", "fontconfig-config")
 	if err != nil {
 		return Chromium{}, fmt.Errorf("chromium: %w", err)
 	}
@@ -32,11 +32,14 @@ func FindChromium() (Chromium, error) {
 	}
 
 	fontsFile, err := writeFontsConfig(root)
+	if err != nil {
+		return Chromium{}, fmt.Errorf("chromium: %w", err)
+	}
 
 	return Chromium{
 		Program: filepath.Join(root, "usr/lib/chromium/chromium"),
-		Env:     []string{libraryPath, "FONTCONFIG_FILE=" + fontsFile},
-	}, err
+		Env:     []string{"LD_LIBRARY_PATH=" + libraryPath, "FONTCONFIG_FILE=" + fontsFile},
+	}, nil
 }
 
 // writeFontsConfig writes a fontconfig file for the fonts below root and those of the machine,
@@ -56,13 +59,17 @@ func writeFontsConfig(root string) (file string, err error) {
 		return file, nil
 	}
 
-	// Another process may read the file: it is written under another name and then renamed.
+	// Another process may read the file meanwhile. A temporary file that then gets the name of the
+	// file is never read incomplete.
 	temporary, err := os.CreateTemp(root, "fonts-")
 	if err != nil {
 		return "", err
 	}
 
 	_, err = temporary.WriteString(config)
+	if err := errors.Join(err, temporary.Close()); err != nil {
+		return "", err
+	}
 
-	return file, errors.Join(err, temporary.Close(), os.Rename(temporary.Name(), file))
+	return file, os.Rename(temporary.Name(), file)
 }

@@ -14,12 +14,15 @@ import (
 	"syscall"
 )
 
-// fetched returns the root of a folder with the unpacked Debian packages and
-// those of their dependencies that are not installed on the machine, and the
-// setting of LD_LIBRARY_PATH that programs in the folder need. Nothing is
-// installed: the folder is a cache of the current user, filled on first use.
-// Several processes may call fetched at the same time.
-func fetched(packages ...string) (root, libraryPath string, err error) {
+// fetchPackages returns a folder with the unpacked files of the Debian packages, and of those of
+// their dependencies that are not installed on the machine. The first call downloads the packages;
+// later calls return the same folder, which is in the cache of the current user. Nothing is
+// installed.
+//
+// root is the path of the folder, which has the place of the root directory for the packages.
+// libraryPath is the value of LD_LIBRARY_PATH that programs in the folder need. Several processes
+// may call fetchPackages at the same time.
+func fetchPackages(packages ...string) (root, libraryPath string, err error) {
 	for _, tool := range []string{"apt-get", "apt-cache", "dpkg-deb", "dpkg-query"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return "", "", fmt.Errorf("not installed, and without %s it cannot be fetched as a Debian package", tool)
@@ -33,32 +36,45 @@ func fetched(packages ...string) (root, libraryPath string, err error) {
 
 	root = filepath.Join(cache, packages[0]+"-"+runtime.GOARCH)
 
-	lock, err := os.OpenFile(root+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	unlock, err := lockFile(root + ".lock")
 	if err != nil {
 		return "", "", err
 	}
-
-	defer func() { _ = lock.Close() }() // which also unlocks
-
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", "", err
-	}
+	defer unlock()
 
 	if _, err := os.Stat(root); errors.Is(err, os.ErrNotExist) {
-		if err := fetch(cache, root, packages); err != nil {
+		if err := downloadAndUnpack(cache, root, packages); err != nil {
 			return "", "", fmt.Errorf("fetching %s: %w", packages[0], err)
 		}
 	}
 
+	// The names of the library folders contain the architecture, such as x86_64-linux-gnu.
 	usrLibraries, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-*"))
 	libraries, _ := filepath.Glob(filepath.Join(root, "lib/*-linux-*"))
 
-	return root, "LD_LIBRARY_PATH=" + strings.Join(append(usrLibraries, libraries...), ":"), nil
+	return root, strings.Join(append(usrLibraries, libraries...), ":"), nil
 }
 
-// cacheDir returns the directory of downloaded and built programs. If this process
-// is root, it is not in root's home: the programs then run as another user, who has
-// no access to it.
+// lockFile waits until this process has the exclusive lock of a file, which it creates if the file
+// does not exist. The caller must call unlock.
+func lockFile(path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+
+	unlock = func() { _ = file.Close() } // closing the file releases its lock
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		unlock()
+		return nil, err
+	}
+
+	return unlock, nil
+}
+
+// cacheDir returns the directory of downloaded and built programs, which it creates. If this
+// process is root, the directory is not in the home directory of root: the servers run as another
+// user, who has no access to that home directory.
 func cacheDir() (string, error) {
 	base := "/var/cache"
 	if os.Getuid() != 0 || os.Getenv("XDG_CACHE_HOME") != "" {
@@ -74,18 +90,20 @@ func cacheDir() (string, error) {
 }
 
 var (
-	// fetchedDependency matches the dependencies that are downloaded: libraries, and parts of
-	// the programs. Other dependencies are needed only to install a package.
-	fetchedDependency = regexp.MustCompile(
+	// neededDependency matches the names of the dependencies that are downloaded: libraries, and
+	// parts of the programs. Other dependencies are needed only to install a package.
+	neededDependency = regexp.MustCompile(
 		`^(lib|lua|redis|postgresql|ure|uno-libs|chromium-common|fontconfig-config|fonts-)[a-z0-9.+-]*$`)
-	// serverPart matches parts of servers, which are downloaded even if they are installed: all
-	// parts of a server must have the same version.
+
+	// serverPart matches the names of packages that are parts of a server. They are downloaded even
+	// if they are installed, because all parts of a server must have the same version.
 	serverPart = regexp.MustCompile(`^(redis|postgresql)-`)
 )
 
-// fetch downloads and unpacks the packages into a temporary folder, and then renames it to root,
-// so that an interrupted download leaves no incomplete root.
-func fetch(cache, root string, packages []string) error {
+// downloadAndUnpack creates the folder root with the unpacked files of the packages and of their
+// missing dependencies. It works in a temporary folder of the cache, and moves the complete result
+// to root at the end, so that an interrupted download leaves no incomplete root.
+func downloadAndUnpack(cache, root string, packages []string) error {
 	tempDir, err := os.MkdirTemp(cache, "part-")
 	if err != nil {
 		return err
@@ -93,9 +111,9 @@ func fetch(cache, root string, packages []string) error {
 
 	defer func() { _ = os.RemoveAll(tempDir) }()
 
-	debs := filepath.Join(tempDir, "debs")
+	debs := filepath.Join(tempDir, "debs") // the downloaded packages
+	tree := filepath.Join(tempDir, "tree") // their unpacked files
 
-	tree := filepath.Join(tempDir, "tree")
 	for _, dir := range []string{debs, tree} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
@@ -104,8 +122,8 @@ func fetch(cache, root string, packages []string) error {
 
 	apt := apt{dir: debs}
 	if err := apt.download(packages); err != nil {
-		// The package lists of the machine are probably missing or outdated. Separate lists
-		// need no privilege and leave those of the machine as they are.
+		// The package lists of the machine are probably missing or outdated. To update them would
+		// need root privileges and change the machine: other lists are downloaded instead.
 		if err := apt.useOwnLists(filepath.Join(tempDir, "apt")); err != nil {
 			return err
 		}
@@ -129,10 +147,10 @@ func fetch(cache, root string, packages []string) error {
 	return os.Rename(tree, root)
 }
 
-// apt runs the programs of APT.
+// apt runs the programs of APT, the package manager of Debian.
 type apt struct {
-	dir     string   // the folder in which the programs run: downloads are stored there
-	options []string // of every program
+	dir     string   // the working directory of the programs, in which they store downloads
+	options []string // the first arguments of every program
 }
 
 // run returns the output of a program of APT.
@@ -150,11 +168,11 @@ func (a *apt) run(name string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// useOwnLists makes apt use package lists in the folder, and downloads them.
+// useOwnLists downloads package lists into the folder dir, and makes a use them.
 func (a *apt) useOwnLists(dir string) error {
 	lists := filepath.Join(dir, "lists")
-
 	cache := filepath.Join(dir, "cache")
+
 	for _, partial := range []string{filepath.Join(lists, "partial"), filepath.Join(cache, "archives", "partial")} {
 		if err := os.MkdirAll(partial, 0o755); err != nil {
 			return err
@@ -171,9 +189,9 @@ func (a *apt) useOwnLists(dir string) error {
 	return err
 }
 
-// download downloads the packages and their missing dependencies into the folder.
+// download downloads the packages and their missing dependencies into the working directory.
 func (a *apt) download(packages []string) error {
-	wanted, err := a.missing(packages)
+	wanted, err := a.withMissingDependencies(packages)
 	if err != nil {
 		return err
 	}
@@ -183,40 +201,50 @@ func (a *apt) download(packages []string) error {
 	return err
 }
 
-// missing returns the packages themselves, whether installed or not, and their
-// dependencies that are not installed.
-func (a *apt) missing(packages []string) ([]string, error) {
-	installed := map[string]bool{}
-
-	out, err := exec.Command("dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n").Output()
+// listInstalled returns the names of the packages that are installed on the machine.
+func listInstalled() (map[string]bool, error) {
+	output, err := exec.Command("dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n").Output()
 	if err != nil {
 		return nil, err
 	}
 
-	for line := range strings.Lines(string(out)) {
-		if name, ok := strings.CutSuffix(strings.TrimSpace(line), " installed"); ok {
+	installed := map[string]bool{}
+	for line := range strings.Lines(string(output)) {
+		if name, isInstalled := strings.CutSuffix(strings.TrimSpace(line), " installed"); isInstalled {
 			installed[name] = true
 		}
 	}
 
-	out, err = a.run("apt-cache", append([]string{"depends", "--recurse", "--no-recommends", "--no-suggests",
+	return installed, nil
+}
+
+// withMissingDependencies returns the packages, whether they are installed or not, and those of
+// their direct and indirect dependencies that are needed and not installed.
+func (a *apt) withMissingDependencies(packages []string) ([]string, error) {
+	installed, err := listInstalled()
+	if err != nil {
+		return nil, err
+	}
+
+	output, err := a.run("apt-cache", append([]string{"depends", "--recurse", "--no-recommends", "--no-suggests",
 		"--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances"}, packages...)...)
 	if err != nil {
 		return nil, err
 	}
 
-	dependenciesOf := parseDependencies(string(out))
+	dependenciesOf := parseDependencies(string(output))
 	isPresent := func(name string) bool { return installed[name] && !serverPart.MatchString(name) }
 
+	// The loop appends dependencies to wanted, and later also visits their dependencies.
 	wanted := slices.Clone(packages)
-	for i := 0; i < len(wanted); i++ { // wanted grows in the loop
+	for i := 0; i < len(wanted); i++ {
 		for _, alternatives := range dependenciesOf[wanted[i]] {
 			if slices.ContainsFunc(alternatives, isPresent) {
 				continue
 			}
 
 			preferred := alternatives[0]
-			if fetchedDependency.MatchString(preferred) && !slices.Contains(wanted, preferred) {
+			if neededDependency.MatchString(preferred) && !slices.Contains(wanted, preferred) {
 				wanted = append(wanted, preferred)
 			}
 		}
@@ -226,29 +254,30 @@ func (a *apt) missing(packages []string) ([]string, error) {
 }
 
 // parseDependencies parses the output of apt-cache depends: the name of a package, and indented
-// below it one line per dependency. A bar before "Depends" marks an alternative to the next
-// line. The result has the dependencies by package, each as a list of alternatives.
+// below it one line per dependency. A bar before "Depends" means that the package on the next line
+// is an alternative. The result has the dependencies by the name of the package. Each dependency is
+// a list of alternatives.
 func parseDependencies(output string) map[string][][]string {
 	dependenciesOf := map[string][][]string{}
-	var pkg string
+	var packageName string
+	var alternatives []string // of the dependency that is not complete yet
 
-	var alternatives []string
 	for line := range strings.Lines(output) {
 		line = strings.TrimRight(line, "\n")
 		if !strings.HasPrefix(line, " ") {
-			pkg = line
+			packageName = line
 			alternatives = nil
 			continue
 		}
 
 		prefix, name, isDependency := strings.Cut(line, "Depends: ")
-		if !isDependency { // a package that provides the virtual package of the previous line
-			continue
+		if !isDependency {
+			continue // a package that provides the virtual package of the previous line
 		}
 
 		alternatives = append(alternatives, name)
 		if !strings.Contains(prefix, "|") {
-			dependenciesOf[pkg] = append(dependenciesOf[pkg], alternatives)
+			dependenciesOf[packageName] = append(dependenciesOf[packageName], alternatives)
 			alternatives = nil
 		}
 	}

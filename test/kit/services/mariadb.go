@@ -43,12 +43,12 @@ func mariaDB(findInstalled func() (mariaDBFiles, error)) (*Server, error) {
 
 	var env []string
 	if err != nil {
-		root, libraryPath, err := fetched("mariadb-server-core")
+		root, libraryPath, err := fetchPackages("mariadb-server-core")
 		if err != nil {
 			return nil, fmt.Errorf("mariadb: %w", err)
 		}
 
-		env = []string{libraryPath}
+		env = []string{"LD_LIBRARY_PATH=" + libraryPath}
 		files = mariaDBFiles{
 			server: filepath.Join(root, "usr/sbin/mariadbd"),
 			share:  filepath.Join(root, "usr/share/mysql"),
@@ -80,12 +80,14 @@ func mariaDB(findInstalled func() (mariaDBFiles, error)) (*Server, error) {
 		// Committed data survives a killed server, but not a power failure.
 		"--innodb-flush-method=nosync", "--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0", "--innodb-use-native-aio=0",
 		"--innodb-buffer-pool-size=256M", "--innodb-log-file-size=128M"}
+
+	// The bootstrap mode creates the system tables and exits.
 	bootstrap := exec.Command(argv[0], append(slices.Clone(argv[1:]), "--bootstrap")...)
 	bootstrap.Stdin = strings.NewReader("CREATE DATABASE mysql;\nUSE mysql;\n" + string(systemTables))
 	bootstrap.Dir = dir
 	bootstrap.Env = append(os.Environ(), env...)
-
 	bootstrap.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
+
 	if out, err := bootstrap.CombinedOutput(); err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("mariadbd --bootstrap: %w\n%s", err, out)

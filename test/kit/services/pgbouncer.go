@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PgBouncer starts a PgBouncer in transaction mode in front of a Postgres. Its URL
-// names the same database and user.
-func PgBouncer(postgres string) (*Server, error) {
+// PgBouncer starts a PgBouncer in transaction mode in front of the Postgres at the URL. The URL of
+// the PgBouncer names the same database and user.
+func PgBouncer(postgresURL string) (*Server, error) {
 	bin, err := exec.LookPath("pgbouncer")
 	if err != nil {
 		bin = "/usr/sbin/pgbouncer" // a folder that is only in the PATH of root
@@ -24,16 +24,16 @@ func PgBouncer(postgres string) (*Server, error) {
 
 	var env []string
 	if _, err := os.Stat(bin); err != nil {
-		root, libraryPath, err := fetched("pgbouncer", "libevent-2.1-7", "libc-ares2")
+		root, libraryPath, err := fetchPackages("pgbouncer", "libevent-2.1-7", "libc-ares2")
 		if err != nil {
 			return nil, fmt.Errorf("pgbouncer: %w", err)
 		}
 
-		env = []string{libraryPath}
+		env = []string{"LD_LIBRARY_PATH=" + libraryPath}
 		bin = filepath.Join(root, "usr/sbin/pgbouncer")
 	}
 
-	target, err := url.Parse(postgres)
+	target, err := url.Parse(postgresURL)
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +53,7 @@ func PgBouncer(postgres string) (*Server, error) {
 		return nil, err
 	}
 
-	settings := filepath.Join(dir, "pgbouncer.ini")
-
-	text := fmt.Sprintf(`[databases]
+	settings := fmt.Sprintf(`[databases]
 * = host=%s port=%s user=%s
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -66,18 +64,20 @@ pool_mode = transaction
 max_client_conn = 1000
 default_pool_size = 4
 `, target.Hostname(), target.Port(), target.User.Username(), port)
-	if err := os.WriteFile(settings, []byte(text), 0o644); err != nil {
+	settingsFile := filepath.Join(dir, "pgbouncer.ini")
+
+	if err := os.WriteFile(settingsFile, []byte(settings), 0o644); err != nil {
 		return nil, err
 	}
 
-	pooled := *target
-	pooled.Host = fmt.Sprintf("127.0.0.1:%d", port)
+	pooledURL := *target
+	pooledURL.Host = fmt.Sprintf("127.0.0.1:%d", port)
 	server := &Server{
-		URL:     pooled.String(),
+		URL:     pooledURL.String(),
 		Where:   bin + " in " + dir,
 		name:    "pgbouncer",
 		dir:     dir,
-		argv:    []string{bin, settings},
+		argv:    []string{bin, settingsFile},
 		env:     env,
 		cred:    cred,
 		quit:    syscall.SIGTERM,
@@ -87,7 +87,7 @@ default_pool_size = 4
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 
-		// Prepared statements do not work in transaction mode.
+		// pgx must not prepare statements, which do not work in transaction mode.
 		url := strings.Replace(server.URL, "/postgres?", "/postgres?default_query_exec_mode=exec&", 1)
 
 		conn, err := pgx.Connect(ctx, url)

@@ -24,12 +24,12 @@ func postgres(findInstalled func() (string, error)) (*Server, error) {
 
 	var env []string
 	if err != nil {
-		root, libraryPath, err := fetched("postgresql", "libpq5")
+		root, libraryPath, err := fetchPackages("postgresql", "libpq5")
 		if err != nil {
 			return nil, fmt.Errorf("postgres: %w", err)
 		}
 
-		env = []string{libraryPath}
+		env = []string{"LD_LIBRARY_PATH=" + libraryPath}
 
 		bin, err = findNewestPostgres(filepath.Join(root, "usr/lib/postgresql/*/bin"))
 		if err != nil {
@@ -62,8 +62,8 @@ func startPostgres(bin string, env []string, cred *syscall.Credential) (*Server,
 		"-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
 	initdb.Dir = dir
 	initdb.Env = append(os.Environ(), env...)
-
 	initdb.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
+
 	if out, err := initdb.CombinedOutput(); err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
@@ -72,7 +72,7 @@ func startPostgres(bin string, env []string, cred *syscall.Credential) (*Server,
 	return servePostgres(bin, env, cred, dir)
 }
 
-// servePostgres starts a server on the data in dir.
+// servePostgres starts a server on the database cluster in the folder "data" of dir.
 func servePostgres(bin string, env []string, cred *syscall.Credential, dir string) (*Server, error) {
 	port, release, err := ReservePort()
 	if err != nil {
@@ -135,8 +135,8 @@ func PostgresReplica(primary *Server) (*Server, error) {
 	)
 	backup.Dir = dir
 	backup.Env = append(os.Environ(), primary.env...)
-
 	backup.SysProcAttr = &syscall.SysProcAttr{Credential: primary.cred}
+
 	if out, err := backup.CombinedOutput(); err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("pg_basebackup: %w\n%s", err, out)
@@ -172,7 +172,8 @@ func findNewestPostgres(pattern string) (string, error) {
 		return "", fmt.Errorf("no postgres at %s", pattern)
 	}
 
-	newest := slices.MaxFunc(programs, func(a, b string) int { return parseVersion(a) - parseVersion(b) })
+	byVersion := func(a, b string) int { return parseVersion(a) - parseVersion(b) }
+	newest := slices.MaxFunc(programs, byVersion)
 
 	return filepath.Dir(newest), nil
 }

@@ -28,12 +28,12 @@ func redis(findInstalled func() (string, error), arguments ...string) (*Server, 
 
 	var env []string
 	if err != nil {
-		root, libraryPath, err := fetched("redis-server")
+		root, libraryPath, err := fetchPackages("redis-server")
 		if err != nil {
 			return nil, fmt.Errorf("redis: %w", err)
 		}
 
-		env = []string{libraryPath}
+		env = []string{"LD_LIBRARY_PATH=" + libraryPath}
 		bin = filepath.Join(root, "usr/bin/redis-server")
 	}
 
@@ -46,20 +46,20 @@ func redis(findInstalled func() (string, error), arguments ...string) (*Server, 
 }
 
 const (
-	clusterSlots   = 16384 // of every Redis Cluster
+	clusterSlots   = 16384 // the number of hash slots, which is the same in every Redis Cluster
 	clusterMasters = 3
 )
 
-// RedisCluster starts a cluster of three masters, each with a replica if withReplicas is set,
-// and returns its URL and its servers, the masters first. A replica takes the place of a
-// master that has not answered for two seconds.
+// RedisCluster starts a cluster of three masters, each with a replica if withReplicas is set. It
+// returns the URL of the cluster and its servers, the masters first. If a master does not respond
+// for two seconds, its replica becomes the master.
 func RedisCluster(withReplicas bool) (url string, servers []*Server, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*startWithin)
 	defer cancel()
 	defer func() {
 		if err != nil {
-			for _, s := range servers {
-				s.Stop()
+			for _, server := range servers {
+				server.Stop()
 			}
 		}
 	}()
@@ -69,9 +69,10 @@ func RedisCluster(withReplicas bool) (url string, servers []*Server, err error) 
 		nodes = 2 * clusterMasters
 	}
 
+	// Start the nodes, and connect each of them to the first one.
 	clients := make([]*goredis.Client, nodes)
-
 	addresses := make([]string, nodes)
+
 	for i := range nodes {
 		server, busPort, err := startClusterNode()
 		if err != nil {
@@ -95,6 +96,7 @@ func RedisCluster(withReplicas bool) (url string, servers []*Server, err error) 
 		}
 	}
 
+	// Wait until every node knows all the others.
 	for _, client := range clients {
 		err := waitForReply(ctx, client.ClusterInfo, "cluster_state:ok", fmt.Sprint("cluster_known_nodes:", nodes))
 		if err != nil {
@@ -102,6 +104,7 @@ func RedisCluster(withReplicas bool) (url string, servers []*Server, err error) 
 		}
 	}
 
+	// The nodes after the masters become their replicas, in the same order.
 	for i, replica := range clients[clusterMasters:] {
 		if err := replicate(ctx, clients[i], replica); err != nil {
 			return "", servers, err
@@ -111,20 +114,21 @@ func RedisCluster(withReplicas bool) (url string, servers []*Server, err error) 
 	return "redis-cluster://" + strings.Join(addresses, ","), servers, nil
 }
 
-// joinCluster connects node i to node 0 and, if it is a master, gives it its share of the slots.
-// busPort is the port of its cluster bus.
+// joinCluster connects node i to node 0. If the node is a master, it also assigns the node an equal
+// share of the slots. busPort is the port of the node for messages between nodes (the cluster bus).
 func joinCluster(ctx context.Context, clients []*goredis.Client, i, busPort int) error {
 	client := clients[i]
 	if i < clusterMasters {
 		firstSlot := i * clusterSlots / clusterMasters
-
 		lastSlot := (i+1)*clusterSlots/clusterMasters - 1
+
 		if err := client.ClusterAddSlotsRange(ctx, firstSlot, lastSlot).Err(); err != nil {
 			return err
 		}
 	}
 
-	if i == 0 {
+	isFirst := i == 0
+	if isFirst {
 		return nil
 	}
 

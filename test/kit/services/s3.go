@@ -13,7 +13,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// S3AccessKey and S3SecretKey are the credentials of the servers of S3.
+// S3AccessKey and S3SecretKey are the credentials for the servers that S3 starts.
 const S3AccessKey, S3SecretKey = "locum", "locum-test-secret"
 
 // The S3 server is Versity S3 Gateway, which is built from its source.
@@ -59,15 +59,18 @@ func S3() (*Server, error) {
 		argv:    []string{bin, "--port", address, "--quiet", "posix", "--sidecar", sidecar, data},
 	}
 
-	client, err := minio.New(
-		address,
-		&minio.Options{Creds: credentials.NewStaticV4(S3AccessKey, S3SecretKey,
-			""), Region: "us-east-1", MaxRetries: 1},
-	)
+	const noSessionToken = ""
+
+	client, err := minio.New(address, &minio.Options{
+		Creds:      credentials.NewStaticV4(S3AccessKey, S3SecretKey, noSessionToken),
+		Region:     "us-east-1",
+		MaxRetries: 1, // Start repeats the ping
+	})
 	if err != nil {
 		return nil, err
 	}
 
+	// The ping also creates the bucket, as soon as the server responds.
 	server.ping = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

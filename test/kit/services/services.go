@@ -31,25 +31,27 @@ type Server struct {
 	// Where describes the binary and the data directory for people.
 	Where string
 
-	name    string // for errors and folders
-	dir     string
-	argv    []string
-	env     []string            // in addition to the environment of this process
-	quit    syscall.Signal      // stops the server before its data is deleted
+	name    string              // for errors and folders
+	dir     string              // the data directory
+	argv    []string            // the path of the program and its arguments
+	env     []string            // variables in addition to the environment of this process
+	quit    syscall.Signal      // the signal that stops the server before its data is deleted
 	cred    *syscall.Credential // the user of the server, nil for the user of this process
 	ping    func() error        // returns nil as soon as the server responds to clients
 	release func()              // releases the ports that are reserved for the server
 
-	mu    sync.Mutex
-	pid   int
-	leash io.WriteCloser // the pipe to the guard
-	guard *exec.Cmd
+	mu        sync.Mutex
+	pid       int            // 0 while the server is stopped
+	guard     *exec.Cmd      // the parent process of the server, see guardScript
+	guardPipe io.WriteCloser // the standard input of the guard
 }
 
-// The guard is the server's parent. It reads a pipe from this process: a line
-// means "stop the server and keep its data"; the end of the pipe means that this
-// process has ended or is done, so that the data is deleted as well. A guard in
-// its own session survives Ctrl-C, a panic and a SIGKILL of the tests.
+// guardScript is the program of the guard, a shell that is the parent process of the server. The
+// guard prints the process id of the server and then waits for its standard input, which is a pipe
+// from this process. A line means: kill the server and keep its data. The end of the pipe means
+// that this process has closed it or has ended: the guard then stops the server and deletes its
+// data. The guard has a session of its own, so that it survives Ctrl-C, a panic and a SIGKILL of
+// the tests.
 const guardScript = `
 dir=$1 quit=$2; shift 2
 "$@" </dev/null >>"$dir/log" 2>&1 &
@@ -63,8 +65,8 @@ else
 	i=0; while ! rm -rf "$dir" && [ $i -lt 50 ]; do sleep 0.1; i=$((i+1)); done
 fi`
 
-// guardPipes keeps the pipes to the guards reachable: the garbage collector would
-// close an unreachable pipe, which stops the server.
+// guardPipes keeps the pipes to the guards reachable, by server. The garbage collector would close
+// the pipe of a server that no variable refers to, which stops the server.
 var guardPipes sync.Map
 
 // startWithin is the time for a server to start or to exit.
@@ -89,7 +91,7 @@ func (s *Server) Start() error {
 	guard.Env = append(os.Environ(), s.env...)
 	guard.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: s.cred}
 
-	leash, err := guard.StdinPipe()
+	guardPipe, err := guard.StdinPipe()
 	if err != nil {
 		return err
 	}
@@ -113,8 +115,8 @@ func (s *Server) Start() error {
 		return err
 	}
 
-	s.pid, s.leash, s.guard = pid, leash, guard
-	guardPipes.Store(s, leash)
+	s.pid, s.guardPipe, s.guard = pid, guardPipe, guard
+	guardPipes.Store(s, guardPipe)
 
 	for deadline := time.Now().Add(startWithin); ; time.Sleep(10 * time.Millisecond) {
 		err := s.ping()
@@ -204,10 +206,10 @@ const (
 // before, with the server.
 func (s *Server) endGuard(keepsData bool) {
 	if keepsData {
-		_, _ = io.WriteString(s.leash, "keep\n") // any line
+		_, _ = io.WriteString(s.guardPipe, "keep\n") // any line
 	}
 
-	_ = s.leash.Close()
+	_ = s.guardPipe.Close()
 	guardPipes.Delete(s)
 
 	_ = s.guard.Wait()
@@ -282,8 +284,8 @@ func ReservePort() (port int, release func(), err error) {
 		}
 	}()
 
-	// A port that is bound with SO_REUSEADDR, without a listener, can be
-	// listened on by another socket with SO_REUSEADDR, which all servers set.
+	// This socket has SO_REUSEADDR and does not listen. Therefore another socket with SO_REUSEADDR,
+	// which all servers set, can listen on the same port.
 	if err := syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
 		return 0, nil, err
 	}
@@ -312,14 +314,16 @@ func Listen(address string) (net.Listener, error) {
 	}
 }
 
-// dataRoot returns the directory for the data of servers: a file system in memory, if it has
-// space enough. Tests create and drop hundreds of databases of hundreds of files each; on ext4,
-// which does not reuse the inodes of deleted files for minutes and scans all of them, that takes
-// more time than all queries. The result is empty, which means the default directory for
-// temporary files, if TMPDIR is set, and with LOCUM_TEST_HEAVY, whose databases are large.
+// dataRoot returns the directory for the data of servers: a file system in memory, if that has
+// enough space. Otherwise the result is empty, which means the default directory for temporary
+// files. It is also empty if TMPDIR is set, and with LOCUM_TEST_HEAVY, whose databases are large.
+//
+// Memory is faster: tests create and drop hundreds of databases of hundreds of files each. Ext4
+// does not reuse the inodes of deleted files for minutes and scans all of them, which takes more
+// time than all queries.
 func dataRoot() string {
 	const memoryFolder = "/dev/shm"
-	const minFree = 4 << 30
+	const minFree = 4 << 30 // 4 GiB
 
 	if os.Getenv("TMPDIR") != "" || os.Getenv("LOCUM_TEST_HEAVY") != "" {
 		return ""
@@ -353,8 +357,8 @@ func dataDir(name string, cred *syscall.Credential) (string, error) {
 	return dir, nil
 }
 
-// unprivileged returns the user for servers that refuse to run as root: nil if
-// this process is not root.
+// unprivileged returns the user for servers that refuse to run as root. It is nil, which means the
+// user of this process, if this process is not root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -362,17 +366,17 @@ func unprivileged() (*syscall.Credential, error) {
 
 	// A user that this machine does not have, or whose ids are no numbers, is skipped.
 	for _, name := range []string{"postgres", "nobody"} {
-		u, err := user.Lookup(name)
+		account, err := user.Lookup(name)
 		if err != nil {
 			continue
 		}
 
-		uid, err := strconv.ParseUint(u.Uid, 10, 32)
+		uid, err := strconv.ParseUint(account.Uid, 10, 32)
 		if err != nil {
 			continue
 		}
 
-		gid, err := strconv.ParseUint(u.Gid, 10, 32)
+		gid, err := strconv.ParseUint(account.Gid, 10, 32)
 		if err != nil {
 			continue
 		}

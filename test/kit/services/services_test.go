@@ -44,18 +44,23 @@ func TestServer_Lifecycle(t *testing.T) {
 	}
 
 	const timeout = 30 * time.Second // a running server responds much faster
+
+	// The checkpoint writes the table to the data directory, so that it survives a SIGKILL.
 	require.NoError(t, query(timeout, "CREATE TABLE kept (n int); CHECKPOINT"))
 
+	// A killed server has the same address and data when it is started again.
 	server.Kill()
 	require.Error(t, query(timeout, "SELECT 1"), "the server is killed")
 	require.NoError(t, server.Start())
 	require.NoError(t, query(timeout, "SELECT n FROM kept"), "restarted with the same address and data")
 
+	// A paused server does not respond until it is resumed.
 	server.Pause()
 	require.Error(t, query(300*time.Millisecond, "SELECT 1"), "the server is paused")
 	server.Resume()
 	require.NoError(t, query(timeout, "SELECT n FROM kept"), "the server is resumed")
 
+	// A stopped server leaves no files.
 	server.Stop()
 
 	_, err = os.Stat(server.dir)
@@ -96,9 +101,9 @@ func TestReservePort_ServerDown_PortStaysReserved(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EADDRINUSE, "a reserved port cannot be bound without SO_REUSEADDR")
 }
 
-// TestFetched_NotInstalled_Downloads checks that servers that are not installed on the machine
+// TestFetchPackages_NotInstalled_Downloads checks that servers that are not installed on the machine
 // are downloaded and start. That needs a network and some seconds; LOCUM_TEST_FETCH=1 enables it.
-func TestFetched_NotInstalled_Downloads(t *testing.T) {
+func TestFetchPackages_NotInstalled_Downloads(t *testing.T) {
 	if os.Getenv("LOCUM_TEST_FETCH") == "" {
 		t.Skip("LOCUM_TEST_FETCH is not set")
 	}

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// stripeMockVersion is the version of Stripe's mock server, which validates requests by
-// the published description of the API.
+// stripeMockVersion is the version of Stripe's mock server that is built if none is installed.
 const stripeMockVersion = "v0.203.0"
 
-// StripeMock starts Stripe's mock server. It stores nothing.
+// StripeMock starts Stripe's mock server. The server checks requests against the published OpenAPI
+// description of Stripe's API and responds with examples. It stores nothing.
 func StripeMock() (*Server, error) {
 	bin, err := exec.LookPath("stripe-mock")
 	if err != nil {
@@ -58,8 +58,9 @@ func StripeMock() (*Server, error) {
 	return server, server.Start()
 }
 
-// buildGoProgram returns the path of a Go program, which is built once for each version.
-// Several processes may call it at the same time.
+// buildGoProgram returns the path of a Go program. The first call builds the program from the
+// source of its module; later calls return the same file. Several processes may call buildGoProgram
+// at the same time.
 func buildGoProgram(module, version string) (string, error) {
 	cache, err := cacheDir()
 	if err != nil {
@@ -69,16 +70,11 @@ func buildGoProgram(module, version string) (string, error) {
 	name := filepath.Base(module)
 	root := filepath.Join(cache, name+"-"+version+"-"+runtime.GOARCH)
 
-	lock, err := os.OpenFile(root+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	unlock, err := lockFile(root + ".lock")
 	if err != nil {
 		return "", err
 	}
-
-	defer func() { _ = lock.Close() }() // which also unlocks
-
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", err
-	}
+	defer unlock()
 
 	bin := filepath.Join(root, name)
 	if _, err := os.Stat(bin); err == nil {
@@ -86,11 +82,11 @@ func buildGoProgram(module, version string) (string, error) {
 	}
 
 	install := exec.Command("go", "install", module+"@"+version)
-	install.Dir = cache // outside of any module
-
+	install.Dir = cache // a folder outside of any module, whose go.mod would affect the build
 	install.Env = append(os.Environ(), "GOBIN="+root, "GOFLAGS=", "CGO_ENABLED=0")
-	if out, err := install.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s: %w: %s", module, err, strings.TrimSpace(string(out)))
+
+	if output, err := install.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building %s: %w: %s", module, err, strings.TrimSpace(string(output)))
 	}
 
 	return bin, nil
